@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/base/buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const size_t smallest_capacity_bytes = 64;
+
+void buf_init(struct buf *buf, size_t max_bytes)
+{
+	*buf = (struct buf){ .max_bytes = max_bytes };
+}
+
+void buf_deinit(struct buf *buf)
+{
+	free(buf->data);
+	*buf = (struct buf){ .max_bytes = buf->max_bytes };
+}
+
+void buf_clear(struct buf *buf)
+{
+	buf->size_bytes = 0;
+	buf->failure = BUF_OK;
+}
+
+char *buf_reserve(struct buf *buf, size_t bytes)
+{
+	size_t needed_bytes, capacity_bytes;
+	char *data;
+
+	if (buf->failure != BUF_OK)
+		return NULL;
+	if (__builtin_add_overflow(buf->size_bytes, bytes, &needed_bytes) ||
+	    needed_bytes > buf->max_bytes) {
+		buf->failure = BUF_TOO_BIG;
+		return NULL;
+	}
+	if (needed_bytes <= buf->capacity_bytes && buf->data)
+		return buf->data + buf->size_bytes;
+	capacity_bytes = buf->capacity_bytes ? buf->capacity_bytes : smallest_capacity_bytes;
+	while (capacity_bytes < needed_bytes)
+		if (__builtin_mul_overflow(capacity_bytes, 2, &capacity_bytes))
+			capacity_bytes = needed_bytes;
+	if (capacity_bytes > buf->max_bytes)
+		capacity_bytes = needed_bytes > buf->max_bytes / 2 ? buf->max_bytes : needed_bytes;
+	data = realloc(buf->data, capacity_bytes ? capacity_bytes : 1);
+	if (!data) {
+		buf->failure = BUF_NO_MEMORY;
+		return NULL;
+	}
+	buf->data = data;
+	buf->capacity_bytes = capacity_bytes;
+	return data + buf->size_bytes;
+}
+
+bool buf_append_slow(struct buf *buf, const void *bytes, size_t count)
+{
+	char *room = buf_reserve(buf, count);
+
+	if (!room)
+		return false;
+	if (count)
+		memcpy(room, bytes, count);
+	buf->size_bytes += count;
+	return true;
+}
+
+bool buf_vprintf(struct buf *buf, const char *format, va_list arguments)
+{
+	va_list again;
+	char *room;
+	int length;
+
+	va_copy(again, arguments);
+	length = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (length < 0) {
+		buf->failure = BUF_TOO_BIG;
+		return false;
+	}
+	/* vsnprintf() also writes a NUL; it lies behind the content and is not counted. */
+	room = buf_reserve(buf, (size_t)length + 1);
+	if (!room)
+		return false;
+	vsnprintf(room, (size_t)length + 1, format, arguments);
+	buf->size_bytes += (size_t)length;
+	return true;
+}
+
+bool buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list arguments;
+	bool done;
+
+	va_start(arguments, format);
+	done = buf_vprintf(buf, format, arguments);
+	va_end(arguments);
+	return done;
+}
+
+const char *buf_string(struct buf *buf)
+{
+	char *end = buf_reserve(buf, 1);
+
+	if (!end)
+		return NULL;
+	*end = '\0';
+	return buf->data;
+}
+
+char *buf_steal(struct buf *buf, size_t *size_bytes_ret)
+{
+	char *data;
+
+	if (!buf_string(buf))
+		return NULL;
+	data = buf->data;
+	if (size_bytes_ret)
+		*size_bytes_ret = buf->size_bytes;
+	*buf = (struct buf){ .max_bytes = buf->max_bytes };
+	return data;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A bounded cursor over bytes that somebody else made. Reads are little-endian
+ * and never leave the buffer. The first failure sticks (where, and what was
+ * missing); every later read yields 0, so a record is read straight through
+ * and checked once, with reader_ok(). Knows no format and no error type.
+ */
+#ifndef LIBSYM_BASE_READER_H
+#define LIBSYM_BASE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct reader {
+	const uint8_t *data; /* borrowed */
+	size_t size_bytes;
+	size_t position; /* offset of the next byte; never more than size_bytes */
+	const char *failure; /* NULL, or a static text: what could not be read */
+	size_t failed_at; /* position of the first failure */
+};
+
+static inline struct reader reader_over(const void *data, size_t size_bytes)
+{
+	return (struct reader){ .data = data, .size_bytes = size_bytes };
+}
+
+static inline bool reader_ok(const struct reader *reader)
+{
+	return !reader->failure;
+}
+
+/* Records a failure at the present position unless one is recorded already. */
+static inline void reader_fail(struct reader *reader, const char *failure)
+{
+	if (reader->failure)
+		return;
+	reader->failure = failure;
+	reader->failed_at = reader->position;
+}
+
+static inline size_t reader_left(const struct reader *reader)
+{
+	return reader->failure ? 0 : reader->size_bytes - reader->position;
+}
+
+/* The next `count` bytes, or NULL; the cursor moves only on success. */
+static inline const uint8_t *reader_bytes(struct reader *reader, size_t count)
+{
+	const uint8_t *bytes;
+
+	if (reader->failure || count > reader->size_bytes - reader->position) {
+		reader_fail(reader, "unexpected end of data");
+		return NULL;
+	}
+	bytes = reader->data + reader->position;
+	reader->position += count;
+	return bytes;
+}
+
+static inline void reader_skip(struct reader *reader, size_t count)
+{
+	reader_bytes(reader, count);
+}
+
+static inline void reader_seek(struct reader *reader, size_t position)
+{
+	if (reader->failure)
+		return;
+	if (position > reader->size_bytes) {
+		reader_fail(reader, "offset beyond the end of data");
+		return;
+	}
+	reader->position = position;
+}
+
+static inline uint8_t reader_u8(struct reader *reader)
+{
+	const uint8_t *bytes = reader_bytes(reader, 1);
+
+	return bytes ? bytes[0] : 0;
+}
+
+static inline uint16_t reader_u16(struct reader *reader)
+{
+	const uint8_t *bytes = reader_bytes(reader, 2);
+
+	return bytes ? (uint16_t)(bytes[0] | bytes[1] << 8) : 0;
+}
+
+static inline uint32_t reader_u32(struct reader *reader)
+{
+	const uint8_t *bytes = reader_bytes(reader, 4);
+
+	if (!bytes)
+		return 0;
+	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+	       (uint32_t)bytes[3] << 24;
+}
+
+static inline uint64_t reader_u64(struct reader *reader)
+{
+	uint64_t low = reader_u32(reader);
+	uint64_t high = reader_u32(reader);
+
+	return low | high << 32;
+}
+
+/* A NUL-terminated string inside the buffer, or NULL; the cursor moves behind the NUL. */
+static inline const char *reader_string(struct reader *reader)
+{
+	const uint8_t *start, *end;
+
+	if (reader->failure)
+		return NULL;
+	start = reader->data + reader->position;
+	end = memchr(start, 0, reader->size_bytes - reader->position);
+	if (!end) {
+		reader_fail(reader, "string without an end");
+		return NULL;
+	}
+	reader->position += (size_t)(end - start) + 1;
+	return (const char *)start;
+}
+
+/* A reader of its own over [offset, offset + size_bytes) of this one's data; failed when that lies outside. */
+static inline struct reader reader_part(const struct reader *reader, size_t offset, size_t size_bytes)
+{
+	struct reader part = reader_over(NULL, 0);
+
+	if (offset > reader->size_bytes || size_bytes > reader->size_bytes - offset)
+		reader_fail(&part, "range beyond the end of data");
+	else
+		part = reader_over(reader->data + offset, size_bytes);
+	return part;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making errors. An error is an object with a code, one line of text and, where
+ * bytes of a file were at fault, its path and the offset. Running out of memory
+ * is a static object, so reporting it allocates nothing.
+ */
+#ifndef LIBSYM_ERROR_H
+#define LIBSYM_ERROR_H
+
+#include "libsym/base/buf.h"
+#include "libsym/base/cleanup.h"
+#include "libsym/base/reader.h"
+#include "libsym/libsym.h"
+
+#define SYM_OFFSET_UNKNOWN UINT64_MAX
+
+/* Static; may be returned and destroyed any number of times. */
+extern struct sym_error sym_error_no_memory;
+
+/* An error without a file. Falls back to sym_error_no_memory. Never NULL. */
+struct sym_error *sym_error_create(enum sym_error_code code, const char *format, ...)
+	__attribute__((format(printf, 2, 3), warn_unused_result));
+
+/* An error about a file: the message is prefixed with "PATH: " or, when offset is known, "PATH: offset 0xN: ". */
+struct sym_error *sym_error_create_path(enum sym_error_code code, const char *path, uint64_t offset,
+					const char *format, ...)
+	__attribute__((format(printf, 4, 5), warn_unused_result));
+
+/* From errno: ENOENT, ESRCH -> NOT_FOUND; EACCES, EPERM -> PERMISSION; ENOMEM; else IO. `what` as in "cannot open". */
+struct sym_error *sym_error_from_errno(int errno_value, const char *path, const char *what)
+	__attribute__((warn_unused_result));
+
+/* From a failed reader; its position is relative to `base_offset` of the file. `what` names the structure. */
+struct sym_error *sym_error_from_reader(const struct reader *reader, const char *path,
+					uint64_t base_offset, const char *what)
+	__attribute__((warn_unused_result));
+
+/* From a failed buffer: NO_MEMORY, or LIMIT with `what` and the maximum in the message. */
+struct sym_error *sym_error_from_buf(const struct buf *buf, const char *what)
+	__attribute__((warn_unused_result));
+
+/* Gives a FORMAT error from a pure reader (which knows no path) the path of the file it read. Returns `error`. */
+struct sym_error *sym_error_with_path(struct sym_error *error, const char *path)
+	__attribute__((warn_unused_result));
+
+DEFINE_GUARD(sym_error, struct sym_error *, sym_error_destroy)
+#define AUTO_ERROR GUARDED(sym_error)
+
+#endif

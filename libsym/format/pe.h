@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PE files as far as managed code needs them: headers, sections, data
+ * directories, CLI header, debug directory entry 21 (r2rmap). Bytes in, no file.
+ * Layout: Microsoft PE/COFF specification; ECMA-335 II.25.
+ *
+ * The bytes may be laid out as in the file, or as in memory after loading.
+ */
+#ifndef LIBSYM_FORMAT_PE_H
+#define LIBSYM_FORMAT_PE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/base/reader.h"
+#include "libsym/error.h"
+
+enum pe_layout {
+	PE_LAYOUT_FILE,
+	PE_LAYOUT_LOADED, /* byte i of data is rva i */
+};
+
+struct pe_section {
+	uint32_t virtual_address; /* rva */
+	uint32_t virtual_size_bytes;
+	uint32_t raw_offset; /* into the PE file */
+	uint32_t raw_size_bytes;
+	uint32_t characteristics; /* 0x20000000 execute, 0x40000000 read, 0x80000000 write */
+};
+
+#define PE_SECTION_EXECUTE 0x20000000u
+#define PE_MAX_SECTIONS	   96
+
+struct pe_directory {
+	uint32_t rva;
+	uint32_t size_bytes;
+};
+
+/* Machine field after the operating system's constant is taken off. */
+enum pe_machine {
+	PE_MACHINE_I386 = 0x014c,
+	PE_MACHINE_ARM = 0x01c4,
+	PE_MACHINE_AMD64 = 0x8664,
+	PE_MACHINE_ARM64 = 0xaa64,
+	PE_MACHINE_LOONGARCH64 = 0x6264,
+	PE_MACHINE_RISCV64 = 0x5064,
+};
+
+struct pe {
+	const uint8_t *data; /* borrowed */
+	size_t size_bytes;
+	enum pe_layout layout;
+	uint16_t machine_raw; /* as in the file */
+	uint16_t machine; /* enum pe_machine, or machine_raw when unknown */
+	uint32_t timestamp;
+	uint32_t checksum;
+	uint32_t size_of_image_bytes;
+	uint32_t size_of_headers_bytes;
+	bool is_64bit; /* PE32+ */
+	uint32_t section_count;
+	struct pe_section sections[PE_MAX_SECTIONS];
+	struct pe_directory export_table, debug, cli; /* cli: data directory 14; zero when absent */
+	struct pe_directory metadata, managed_native_header; /* from the CLI header */
+	uint32_t cli_flags;
+	bool has_r2rmap_entry; /* debug directory entry of type 21 */
+	uint8_t r2rmap_signature[16];
+	uint32_t r2rmap_version;
+};
+
+/* Errors: FORMAT. Overlapping sections, sections beyond the end and too many of them are format errors. */
+struct sym_error *pe_parse(struct pe *pe, const void *data, size_t size_bytes, enum pe_layout layout);
+
+/* Bytes of [rva, rva + size_bytes), or NULL when any of them is not in the data. */
+const uint8_t *pe_bytes(const struct pe *pe, uint32_t rva, size_t size_bytes);
+
+/* As pe_bytes(), and how many bytes follow up to the end of the section's data. */
+const uint8_t *pe_bytes_to_end(const struct pe *pe, uint32_t rva, size_t *available_bytes_ret);
+
+/* True when `data` begins like a PE file: "MZ", an e_lfanew inside, "PE\0\0". */
+bool pe_recognise(const void *data, size_t size_bytes);
+
+/* rva of a file offset inside the PE file; false when no section (or the headers) contains it. */
+bool pe_offset_to_rva(const struct pe *pe, uint64_t offset, uint32_t *ret);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Perf maps (perf-PID.map): the one reader and the one writer.
+ *
+ *   START SIZE NAME
+ *
+ * Read: START and SIZE hexadecimal in either case, an optional 0x on each,
+ * any zero padding; NAME to the end of the line with its spaces, any bytes;
+ * CRLF; empty lines (neither good nor bad); a bad line is counted and skipped.
+ * Runtimes up to .NET 8 and crossgen v1 write as many bytes as a name has
+ * characters, so a non-ASCII name loses its end with the newline and the
+ * next line is glued on: "...(int64,bool)00007f7480c0a0b0 dc instance string ...".
+ * A name that contains exactly 16 (or after a crossgen v1 row 8) hex digits,
+ * a space, hex digits and a space is cut there, and the rest is a line.
+ * For the 10.0 dialect the glued part begins with "0x" and 6 to 16 digits.
+ *
+ * A last line without its newline is not a line yet: perfmap_parser_next()
+ * stops before it, and `next` tells where to go on when the file has grown.
+ *
+ * Written: lower-case hex, no prefix, one space each, control characters of
+ * the name replaced by '?', a newline behind every line.
+ */
+#ifndef LIBSYM_FORMAT_PERFMAP_H
+#define LIBSYM_FORMAT_PERFMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/base/buf.h"
+
+struct perfmap_line {
+	uint64_t start_address;
+	uint64_t size_bytes;
+	const char *name; /* into the text; not NUL terminated; cut at a NUL byte */
+	size_t name_bytes;
+};
+
+struct perfmap_parser {
+	const char *next; /* first byte not consumed */
+	const char *end;
+	uint64_t good_lines;
+	uint64_t bad_lines;
+	uint64_t glued_lines; /* lines that had to be cut in two */
+};
+
+void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t size_bytes);
+bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret);
+
+/*
+ * Splits a tier off the end of a name: "M()[OptimizedTier1]" has the tier
+ * "OptimizedTier1". Only words that a runtime writes count (Unknown, MinOptJitted,
+ * Optimized, QuickJitted, OptimizedTier1, OptimizedTier1OSR, InstrumentedTier,
+ * InstrumentedTierOptimized, PreJIT, PreJit-cold, ReadyToRun).
+ * Returns the length of the name without it; *tier_ret is a static string or NULL.
+ */
+size_t perfmap_split_tier(const char *name, size_t name_bytes, const char **tier_ret);
+
+/* Appends one line; `tier` may be NULL. */
+void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes, const char *name,
+			size_t name_bytes, const char *tier);
+
+#endif

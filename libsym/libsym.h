@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * libsym: names for the addresses of a running process on Linux.
+ *
+ * INTRODUCTION
+ *
+ * libsym turns addresses of a process into names: native code from the symbol
+ * tables of its ELF files, precompiled .NET code (ReadyToRun) from the tables of
+ * the image itself, jitted code from a perf map. The process is only looked at:
+ * it is not stopped, nothing is written into it, and it needs no preparation.
+ *
+ * Three ways to use it:
+ *  1. addresses to names: sym_snapshot_open(), sym_resolver_create(),
+ *     sym_resolver_resolve() with as many addresses as there are at once;
+ *  2. everything a process has: sym_snapshot_symbols(), one disjoint list;
+ *  3. a file without a process: sym_image_open(), sym_image_symbols().
+ *
+ * WORDS
+ *
+ *   address  in a process
+ *   vaddr    link-time address inside an ELF file
+ *   rva      relative to the image base of a PE file
+ *   offset   bytes into a file
+ * Intervals are half open, [start, end). Sizes are in bytes.
+ *
+ * THREADS
+ *
+ * There is no global state. A snapshot, an image and a list of symbols do not
+ * change once they are made and may be used by several threads at once. A
+ * resolver may be shared too; a result belongs to one thread at a time.
+ *
+ * OWNERSHIP
+ *
+ * What *_open() and *_create() hand out ends with *_close() and *_destroy() of
+ * the same name, which accept NULL. Everything reached through an object
+ * (strings, structs behind a const pointer) belongs to it and lives as long as
+ * it does, unless its comment says less. An object made from another one must
+ * end first. Strings are NUL terminated; names are bytes, mostly UTF-8 but
+ * not always.
+ *
+ * ERRORS
+ *
+ * A function that can fail returns a `struct sym_error *`: NULL is success,
+ * anything else is to be ended with sym_error_destroy(). On failure nothing is
+ * written to an out parameter. An address without a name is not an error: every
+ * answer has a status that says why. The library never prints and never exits.
+ *
+ * STABILITY
+ *
+ * Structs that the caller allocates begin with `size`, to be set to sizeof the
+ * struct; zero in every other field asks for the default. Structs that the
+ * library allocates are reached by pointer and may grow at their end: never
+ * copy or measure them. Enum values are pinned and only ever added to. The
+ * soname is the major version.
+ */
+#ifndef LIBSYM_LIBSYM_H
+#define LIBSYM_LIBSYM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SYM_API __attribute__((visibility("default")))
+#define SYM_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define SYM_API
+#define SYM_MUST_CHECK
+#endif
+
+/* ------------------------------------------------------------------------
+ * Version
+ * ------------------------------------------------------------------------ */
+
+#define SYM_VERSION_MAJOR 0
+#define SYM_VERSION_MINOR 1
+#define SYM_VERSION_PATCH 0
+
+/** The version of the library in use, as "MAJOR.MINOR.PATCH". Static. */
+SYM_API const char *sym_version(void);
+
+/* ------------------------------------------------------------------------
+ * Errors
+ * ------------------------------------------------------------------------ */
+
+/** What kind of failure an error is. */
+enum sym_error_code {
+	SYM_ERROR_NO_MEMORY = 1,   /**< memory could not be had */
+	SYM_ERROR_ARGUMENT = 2,    /**< the caller's argument makes no sense */
+	SYM_ERROR_NOT_FOUND = 3,   /**< no such process, file or entry */
+	SYM_ERROR_PERMISSION = 4,  /**< the system refused; the message says what is needed */
+	SYM_ERROR_IO = 5,          /**< reading or writing failed */
+	SYM_ERROR_FORMAT = 6,      /**< the bytes of a file contradict its format */
+	SYM_ERROR_LIMIT = 7,       /**< a bound of the library was met; the message names it */
+	SYM_ERROR_STALE = 8,       /**< the process or file is not the one it was */
+	SYM_ERROR_UNSUPPORTED = 9, /**< well formed, but of a kind or version that is not read */
+};
+
+struct sym_error;
+
+/** The kind of failure. */
+SYM_API enum sym_error_code sym_error_code(const struct sym_error *error);
+
+/** One line for a person, without a newline at its end; contains path and offset where these are known. */
+SYM_API const char *sym_error_message(const struct sym_error *error);
+
+/** The file whose bytes or whose opening failed; NULL when no file was at fault. */
+SYM_API const char *sym_error_path(const struct sym_error *error);
+
+/** Offset into that file; UINT64_MAX when unknown. */
+SYM_API uint64_t sym_error_offset(const struct sym_error *error);
+
+SYM_API void sym_error_destroy(struct sym_error *error);
+
+/* ------------------------------------------------------------------------
+ * Symbols, and lists of them
+ * ------------------------------------------------------------------------ */
+
+/** Where a name came from. */
+enum sym_source_kind {
+	SYM_SOURCE_NONE = 0,
+	SYM_SOURCE_ELF = 1,         /**< .symtab or .dynsym of the mapped ELF file or its debug file */
+	SYM_SOURCE_PERF_MAP = 2,    /**< the perf map of the process */
+	SYM_SOURCE_RELATIVE_MAP = 3,/**< a relative map whose rows are method starts of the image */
+	SYM_SOURCE_READYTORUN = 4,  /**< the tables of the precompiled image itself */
+};
+
+/** Short word for a source: "elf", "perfmap", "relmap", "r2r"; static. */
+SYM_API const char *sym_source_text(enum sym_source_kind source);
+
+/** What a symbol covers. */
+enum sym_symbol_kind {
+	SYM_SYMBOL_FUNCTION = 0, /**< a function or method */
+	SYM_SYMBOL_STUB = 1,     /**< code that a runtime generated between methods */
+	SYM_SYMBOL_COLD = 2,     /**< cold part of a method; its hot part is another symbol of the same name */
+};
+
+/** One symbol of a list. */
+struct sym_symbol {
+	uint64_t start;      /**< rva, vaddr or address, as the list says */
+	uint64_t size_bytes; /**< 0 only where the source does not know it */
+	const char *name;    /**< full name without tier */
+	const char *tier;    /**< "PreJIT", "OptimizedTier1", ...; NULL when there is none */
+	enum sym_symbol_kind kind;
+	enum sym_source_kind source;
+	/** Index of the image in the snapshot; UINT32_MAX for what lies in no image. */
+	uint32_t image_index;
+	uint32_t reserved;
+};
+
+/** An immutable list of symbols, sorted by start, then size, then name. */
+struct sym_symbols;
+
+SYM_API size_t sym_symbols_count(const struct sym_symbols *symbols);
+
+/** The symbol at `index` (0 based); NULL beyond the end. Lives as long as the list. */
+SYM_API const struct sym_symbol *sym_symbols_at(const struct sym_symbols *symbols, size_t index);
+
+SYM_API void sym_symbols_destroy(struct sym_symbols *symbols);
+
+/** Form of a name on output. */
+enum sym_name_form {
+	SYM_NAME_FULL = 0,  /**< as the runtime writes it: return type, assembly, type, method, parameters */
+	SYM_NAME_SHORT = 1, /**< type and method only */
+};
+
+/** Form of a map on output. */
+enum sym_map_format {
+	/**
+	 * A perf map: "START SIZE NAME" by address, lower-case hex without
+	 * prefix, control characters in names replaced by '?', a newline behind
+	 * every line. Tiers are appended as "[TIER]".
+	 */
+	SYM_MAP_PERF = 0,
+	/** A relative map as crossgen wrote it: rva as 8 digits, no tiers, no stubs, no cold parts. */
+	SYM_MAP_RELATIVE = 1,
+};
+
+enum sym_write_flags {
+	SYM_WRITE_NO_TIERS = 1 << 0, /**< perf map without "[TIER]" */
+	SYM_WRITE_SHORT_NAMES = 1 << 1,
+};
+
+/**
+ * Renders symbols [first, first + count) of a list as map lines.
+ *
+ * @param text_ret heap text, to be ended with free(); NUL terminated behind its last newline
+ * @param size_bytes_ret its length without the NUL
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_symbols_format(const struct sym_symbols *symbols, size_t first, size_t count,
+		   enum sym_map_format format, uint32_t write_flags, char **text_ret,
+		   size_t *size_bytes_ret);
+
+/**
+ * Shortens a full .NET name ("void [A] N.T::M(int32)") to type and method
+ * ("N.T::M"). A name that is none is copied as it is.
+ *
+ * @param room where to write, always NUL terminated when room_bytes > 0
+ * @return length of the whole short name without NUL, as snprintf() counts
+ */
+SYM_API size_t sym_name_shorten(const char *name, char *room, size_t room_bytes);
+
+/* ------------------------------------------------------------------------
+ * Images
+ * ------------------------------------------------------------------------ */
+
+/** What a file is. */
+enum sym_image_kind {
+	SYM_IMAGE_UNKNOWN = 0,
+	SYM_IMAGE_ELF = 1,
+	SYM_IMAGE_IL = 2,            /**< .NET assembly without precompiled code */
+	SYM_IMAGE_READYTORUN = 3,    /**< .NET assembly with precompiled code */
+	SYM_IMAGE_COMPONENT = 4,     /**< .NET assembly whose code is in a composite image */
+	SYM_IMAGE_COMPOSITE = 5,     /**< precompiled code of several assemblies */
+	SYM_IMAGE_NGEN = 6,          /**< fragile native image (CoreLib up to .NET Core 2.2): its methods cannot be listed */
+	SYM_IMAGE_NATIVE_PE = 7,     /**< PE file without a CLI header */
+};
+
+/** Short word for a kind: "elf", "il", "r2r", "component", "composite", "ngen", "pe", "unknown"; static. */
+SYM_API const char *sym_image_kind_text(enum sym_image_kind kind);
+
+/**
+ * A file with code: opened by itself, or as a process has it mapped.
+ * Images of a snapshot belong to the snapshot.
+ */
+struct sym_image;
+
+/**
+ * Opens a file without a process.
+ *
+ * Its neighbours in the same directory are consulted for the names of other
+ * assemblies when the image refers to them (composite images, larger version
+ * bubbles).
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_open(const char *path, struct sym_image **ret);
+SYM_API void sym_image_close(struct sym_image *image);
+
+/** Path as opened, or as /proc/PID/maps has it (without " (deleted)"). */
+SYM_API const char *sym_image_path(const struct sym_image *image);
+SYM_API enum sym_image_kind sym_image_kind(const struct sym_image *image);
+
+/** Simple name of the assembly; NULL when it is none. */
+SYM_API const char *sym_image_assembly_name(const struct sym_image *image);
+
+/** Module version id as 36 lower-case characters with dashes; NULL when there is none. */
+SYM_API const char *sym_image_mvid(const struct sym_image *image);
+
+/**
+ * 32 lower-case hex digits over the content of the file: equal only for equal
+ * bytes, which MVID, time stamp and map signature are not. NULL when the
+ * content could not be read.
+ */
+SYM_API const char *sym_image_content_key(const struct sym_image *image);
+
+/** Why the image cannot be used for names (replaced on disk, unreadable, ...); NULL when it can. */
+SYM_API const char *sym_image_trouble(const struct sym_image *image);
+
+/** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not known. */
+SYM_API uint64_t sym_image_load_base(const struct sym_image *image);
+
+/** Number of precompiled methods, generic instances included; reads the tables when first asked. */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_method_count(struct sym_image *image, uint64_t *ret);
+
+enum sym_image_symbols_flags {
+	SYM_IMAGE_SYMBOLS_STUBS = 1 << 0, /**< also the stub ranges of the image */
+};
+
+/**
+ * All symbols of one image: by rva for PE files, by vaddr for ELF files.
+ * Aliases (several methods at one start) are all listed.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_image_symbols(struct sym_image *image, uint32_t flags, struct sym_symbols **ret);
+
+/* ------------------------------------------------------------------------
+ * Processes
+ * ------------------------------------------------------------------------ */
+
+struct sym_snapshot_opts {
+	size_t size;
+	/**
+	 * Directory that holds the process tree to look at: ROOT/proc/PID/... and
+	 * the mapped files below ROOT. NULL: this machine.
+	 */
+	const char *root;
+	/**
+	 * Directories with relative maps, NULL terminated; NULL for none. A map
+	 * is used only where its rows are exactly methods of the mapped image.
+	 */
+	const char *const *relative_map_dirs;
+	uint32_t flags; /**< none yet; 0 */
+	uint32_t reserved;
+};
+
+/**
+ * A process at one moment: its mappings, its images, its identity.
+ * The process may go away later; what was read stays.
+ */
+struct sym_snapshot;
+
+/**
+ * Takes a snapshot. `pid` may be the id of a thread: its process is taken.
+ *
+ * Fails with SYM_ERROR_NOT_FOUND when there is no such process,
+ * SYM_ERROR_PERMISSION when it may not be looked at, SYM_ERROR_STALE when it
+ * ended or called exec() in the middle.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts, struct sym_snapshot **ret);
+SYM_API void sym_snapshot_close(struct sym_snapshot *snapshot);
+
+/** What is known of the process as such. */
+struct sym_process_info {
+	int32_t pid;                /**< as this machine counts */
+	int32_t namespace_pid;      /**< as the process itself counts (innermost NStgid) */
+	uint32_t uid;               /**< effective user id */
+	uint32_t gid;               /**< effective group id */
+	uint64_t start_time_ticks;  /**< field 22 of /proc/PID/stat */
+	const char *comm;           /**< short command name */
+	const char *executable;     /**< path inside the process's own root; "" when unknown */
+	/** .NET runtime in it, as "10.0.12"; "" when hosted but of unknown version; NULL when there is none. */
+	const char *runtime_version;
+	/** "framework-dependent", "self-contained", "single-file", "nativeaot"; NULL without a runtime. */
+	const char *runtime_shape;
+	/** Index of the runtime's image (libcoreclr.so or the executable); UINT32_MAX when there is none. */
+	uint32_t runtime_image_index;
+	uint32_t other_mount_namespace; /**< 1 when its mount namespace is not the caller's */
+	uint32_t other_pid_namespace;   /**< 1 when its PID namespace is not the caller's */
+	uint32_t reserved;
+};
+
+/** Lives as long as the snapshot. */
+SYM_API const struct sym_process_info *sym_snapshot_process(const struct sym_snapshot *snapshot);
+
+/** SYM_ERROR_STALE when the process has ended, called exec() or its PID is another's since the snapshot; NULL while it is the same. */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_check(const struct sym_snapshot *snapshot);
+
+enum sym_protection {
+	SYM_READ = 1 << 0,
+	SYM_WRITE = 1 << 1,
+	SYM_EXECUTE = 1 << 2,
+	SYM_SHARED = 1 << 3,
+};
+
+/** One line of /proc/PID/maps. */
+struct sym_mapping {
+	uint64_t start_address;
+	uint64_t end_address;
+	uint64_t offset;      /**< into the mapped file */
+	uint64_t inode;       /**< 0 for anonymous memory */
+	uint32_t device_major;
+	uint32_t device_minor;
+	uint32_t protection;  /**< enum sym_protection */
+	uint32_t image_index; /**< UINT32_MAX when it belongs to no image */
+	const char *path;     /**< "" for anonymous memory; without " (deleted)" */
+	uint32_t deleted;     /**< 1 when the kernel says so */
+	uint32_t reserved;
+};
+
+SYM_API size_t sym_snapshot_mapping_count(const struct sym_snapshot *snapshot);
+SYM_API const struct sym_mapping *sym_snapshot_mapping_at(const struct sym_snapshot *snapshot, size_t index);
+
+/** Mapped files, in the order of their first mapping. A file that is mapped twice at different bases is two images. */
+SYM_API size_t sym_snapshot_image_count(const struct sym_snapshot *snapshot);
+SYM_API struct sym_image *sym_snapshot_image_at(const struct sym_snapshot *snapshot, size_t index);
+
+/** The perf map that the process itself writes or has left, and the places where tools look for one. */
+struct sym_perf_map_info {
+	/**
+	 * Path of the perf map in use, to be opened from the caller's own root
+	 * (for a process in another namespace it begins with /proc/PID/root);
+	 * NULL when there is none that may be used.
+	 */
+	const char *path;
+	/** Why a map that lies there is not used (symlink, wrong owner, older than the process, ...); NULL when there is none. */
+	const char *refused_path;
+	const char *refused_reason;
+	/** Where tools on this machine look for the map of the process: /tmp/perf-PID.map. */
+	const char *host_path;
+	/** Where the process itself would write; as seen by the caller. Equal to host_path when it is in no other namespace. */
+	const char *target_path;
+	/** Descriptor number, in the process, through which it writes a perf map; -1 when it does not. */
+	int32_t writer_fd;
+	uint32_t reserved;
+	uint64_t writer_inode; /**< inode of the file behind writer_fd; 0 when there is none */
+	uint64_t writer_device;
+};
+
+/** Looks afresh at each call; lives until the next call on this snapshot or its end. Not for several threads at once. */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_snapshot_perf_map(struct sym_snapshot *snapshot, const struct sym_perf_map_info **ret);
+
+enum sym_snapshot_symbols_flags {
+	SYM_SYMBOLS_PRECOMPILED = 1 << 0, /**< methods of ReadyToRun images, their stub ranges included */
+	SYM_SYMBOLS_PERF_MAP = 1 << 1,    /**< what the perf map of the process says about memory of no image */
+	SYM_SYMBOLS_ELF = 1 << 2,         /**< native functions */
+};
+
+/**
+ * All symbols of a process by address, as one disjoint sorted list.
+ *
+ * Where two overlap, the image itself wins over a perf map, and of two lines of
+ * a perf map the later one. An image that cannot be read costs its own symbols
+ * only; sym_image_trouble() says why.
+ *
+ * @param flags enum sym_snapshot_symbols_flags; 0 means PRECOMPILED | PERF_MAP
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags, struct sym_symbols **ret);
+
+/**
+ * The disjoint symbols of a perf map file, by the same rules as the process's own.
+ *
+ * @param fd open for reading; not closed; read from its start with pread()
+ * @param bad_lines_ret lines that were skipped; may be NULL
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *bad_lines_ret);
+
+/** Ids of all processes that can be seen, ascending; heap array, to be ended with free(). */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_process_ids(const char *root, int32_t **ret, size_t *count_ret);
+
+/* ------------------------------------------------------------------------
+ * Resolving
+ * ------------------------------------------------------------------------ */
+
+/** What became of an address. */
+enum sym_status {
+	SYM_RESOLVED = 0,
+	SYM_UNMAPPED = 1,   /**< no mapping of the process covers it */
+	SYM_NO_SYMBOLS = 2, /**< it lies in something that has no symbols at all */
+	SYM_NO_MATCH = 3,   /**< there are symbols, none covers it */
+	SYM_STALE = 4,      /**< the file on disk is not the one that is mapped, or the process is another */
+	SYM_UNREADABLE = 5, /**< the file could not be opened or read */
+	SYM_BAD_FORMAT = 6, /**< the file contradicts its format */
+	SYM_UNSUPPORTED = 7,/**< a kind of code that is recognised and not read */
+};
+
+/** A few words for a status, for a person; static. */
+SYM_API const char *sym_status_text(enum sym_status status);
+
+struct sym_resolver;
+
+/**
+ * A resolver over a snapshot (borrowed: it must outlive the resolver). Nothing
+ * is loaded before an address asks for it; what was loaded is kept.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret);
+SYM_API void sym_resolver_destroy(struct sym_resolver *resolver);
+
+/** The answer to one address. */
+struct sym_answer {
+	uint64_t address;            /**< as asked */
+	enum sym_status status;
+	enum sym_source_kind source; /**< SYM_SOURCE_NONE unless resolved */
+	const char *name;            /**< full name without tier; NULL unless resolved */
+	const char *tier;            /**< NULL when there is none */
+	uint64_t offset_bytes;       /**< address minus start of the symbol */
+	uint64_t size_bytes;         /**< of the symbol; 0 when unknown */
+	/** The image it lies in, NULL for none. Known without a name too. */
+	const struct sym_image *image;
+	/** Path to show: the image's, or what /proc/PID/maps has ("[heap]", "/memfd:doublemapper"); "" for anonymous memory. */
+	const char *image_path;
+	/** rva or vaddr of the address in the image; UINT64_MAX when there is no image. */
+	uint64_t image_position;
+	/** More about a status other than SYM_RESOLVED; NULL when the status says it all. */
+	const char *reason;
+	enum sym_symbol_kind kind;
+	uint32_t reserved;
+};
+
+/** Answers to one batch; reused from batch to batch so that a hot look-up allocates nothing. */
+struct sym_result;
+
+SYM_API SYM_MUST_CHECK struct sym_error *sym_result_create(struct sym_result **ret);
+SYM_API void sym_result_destroy(struct sym_result *result);
+SYM_API size_t sym_result_count(const struct sym_result *result);
+
+/** The answer to the `index`-th address asked; lives until the result is used again. Names live as long as the resolver. */
+SYM_API const struct sym_answer *sym_result_at(const struct sym_result *result, size_t index);
+
+/**
+ * Resolves `count` addresses; answers come in the same order.
+ * Fails only when it could not work at all (no memory).
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses, size_t count,
+		     struct sym_result *result);
+
+/** Kinds of position inside an image. */
+enum sym_position_kind {
+	SYM_POSITION_OFFSET = 0, /**< offset into the file */
+	SYM_POSITION_RVA = 1,    /**< rva of a PE file */
+	SYM_POSITION_VADDR = 2,  /**< vaddr of an ELF file */
+};
+
+/**
+ * Resolves positions inside one image, mapped or not. sym_answer.address is
+ * the position as asked.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_image_resolve(struct sym_image *image, enum sym_position_kind kind, const uint64_t *positions,
+		  size_t count, struct sym_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every bound of the library: unit, value, why this value, what happens beyond.
+ * Exceeding one is an error of code SYM_ERROR_LIMIT that names it, never a
+ * silent cut, unless the line says otherwise.
+ */
+#ifndef LIBSYM_LIMITS_H
+#define LIBSYM_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of one file that is read whole. The largest composite image seen is 49 MB; a single-file host with everything inside stays below 1 GiB. */
+static const uint64_t LIMIT_IMAGE_BYTES = (uint64_t)1 << 30;
+
+/* Bytes of a perf map. 4 GiB maps exist (users' reports); names are pooled by 32-bit offsets, so beyond that nothing could be indexed. */
+static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;
+
+/* Bytes of a relative map. CoreLib's has 8 MB. */
+static const uint64_t LIMIT_RELATIVE_MAP_BYTES = (uint64_t)256 << 20;
+
+/* Bytes of a name. Longer ones are skipped and counted as bad lines: no compiler emits them, and one 1 GiB line must not cost 1 GiB. */
+static const size_t LIMIT_NAME_BYTES = (size_t)1 << 16;
+
+/* Bytes of /proc/PID/maps: vm.max_map_count allows 2^31 mappings in theory; 65,530 of them by default need at most 20 MB. */
+static const size_t LIMIT_MAPS_BYTES = (size_t)256 << 20;
+
+/* Symbols in one index. */
+static const size_t LIMIT_INDEX_SYMBOLS = (size_t)1 << 28;
+
+/* Bytes of names in one index: offsets into the pool have 32 bits. */
+static const size_t LIMIT_INDEX_NAME_BYTES = UINT32_MAX;
+
+/* Nested types inside one signature. Real ones stay below 20; a recursive reader must not exhaust its stack. */
+static const unsigned int LIMIT_SIGNATURE_DEPTH = 64;
+
+/* Types visited in one signature: without it, 2^depth type arguments could be spelt out from a few bytes. */
+static const unsigned int LIMIT_SIGNATURE_NODES = 4096;
+
+/* Enclosing classes of a nested type. NestedClass rows may form a cycle. */
+static const unsigned int LIMIT_NESTING_DEPTH = 64;
+
+/* Small files below /proc (stat, status, environ, cmdline). */
+static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
+
+#endif
