@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is mapped into one process, as of one moment: the lines of its maps in
+ * ascending order, and the mapped files with their lines. Knows no file format:
+ * which lines of a file make one image (a PE file can be mapped twice) is for
+ * those to say who can read it, and they write image_index.
+ *
+ * Costs O(n log n) for n lines: a runtime with W^X has thousands of lines of
+ * /memfd:doublemapper.
+ */
+#ifndef LIBSYM_ADDRESS_SPACE_H
+#define LIBSYM_ADDRESS_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/error.h"
+#include "libsym/process.h"
+
+/* All lines of one (device, inode, path), deleted or not. */
+struct mapped_file {
+	const char *path; /* as sym_mapping.path; belongs to the address space */
+	uint64_t inode;
+	uint32_t device_major;
+	uint32_t device_minor;
+	bool deleted;
+	bool executable; /* a line of it may be executed */
+	/*
+	 * The kernel's own memory under the name of a file (/memfd:, /SYSV, /dev/zero,
+	 * //anon, /anon_hugepage, /dev/...): never to be opened.
+	 */
+	bool memory;
+	const uint32_t *mapping_indexes; /* ascending, so also by address */
+	size_t mapping_count;
+};
+
+struct address_space {
+	struct sym_mapping *mappings; /* ascending, disjoint; image_index is UINT32_MAX until
+					 somebody sets it */
+	size_t mapping_count;
+	struct mapped_file *files; /* whatever has a path that begins with '/', by first mapping */
+	size_t file_count;
+	uint64_t bad_lines; /* malformed, or not behind the line before */
+	/* private */
+	uint32_t *mapping_indexes;
+	char *text;
+};
+
+/*
+ * Reads maps of the process. PERMISSION when it may not be looked at; STALE
+ * when it ended or called exec() in the middle. A kernel thread has no mappings;
+ * that is no error.
+ */
+struct sym_error *address_space_read(const struct process *process, struct address_space **ret)
+	__attribute__((warn_unused_result));
+
+/* The same from the text of a maps file. */
+struct sym_error *address_space_parse(const char *text, size_t size_bytes,
+				      struct address_space **ret)
+	__attribute__((warn_unused_result));
+
+void address_space_destroy(struct address_space *space);
+
+#define ADDRESS_SPACE_NONE SIZE_MAX
+
+/* Index of the mapping that covers `address`, or ADDRESS_SPACE_NONE. */
+size_t address_space_find(const struct address_space *space, uint64_t address);
+
+DEFINE_GUARD(address_space, struct address_space *, address_space_destroy)
+#define AUTO_ADDRESS_SPACE GUARDED(address_space)
+
+#endif

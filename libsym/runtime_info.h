@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Does a process host a .NET runtime, which version, in which shape? Decided
+ * from its mappings; files are opened only for what looks like a host. Knows
+ * nothing of assemblies, and does not talk to the runtime.
+ *
+ *   framework-dependent  libcoreclr.so below .../shared/Microsoft.NETCore.App/VERSION/
+ *   self-contained       libcoreclr.so anywhere else
+ *   single-file          the runtime is part of the executable
+ *   nativeaot            compiled ahead of time: no JIT, no metadata, plain ELF
+ */
+#ifndef LIBSYM_RUNTIME_INFO_H
+#define LIBSYM_RUNTIME_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "libsym/address_space.h"
+#include "libsym/error.h"
+#include "libsym/process.h"
+
+struct runtime_info {
+	const char *shape;    /* one of the four words, static; NULL when there is no runtime */
+	char version[32];     /* "10.0.12", "10.0.0-rc.1"; "" when it could not be told */
+	size_t mapping_index; /* first mapping of its file; ADDRESS_SPACE_NONE without a runtime */
+};
+
+/* Never fails for foreign bytes: what cannot be read is no runtime, or one of unknown version. */
+struct sym_error *runtime_info_read(const struct process *process,
+				    const struct address_space *space, struct runtime_info *ret)
+	__attribute__((warn_unused_result));
+
+#endif
