@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every header compiles when it is the only include. libsym.h is for others, so
+# it must also be clean C11 and C++17 and have no hidden padding, which would
+# make its structs' layout an accident.
+set -u
+. "$(dirname "$0")/report.sh"
+
+: > "$scratch/bad"
+tree_files | grep '\.h$' > "$scratch/headers"
+while IFS= read -r header; do
+	printf '#include "%s"\n' "$header" > "$scratch/alone.c"
+	${CC:-gcc} -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -Wall -Wextra -Werror \
+		-Wno-unused-function -Wno-unused-const-variable -fsyntax-only "$scratch/alone.c" \
+		> "$scratch/output" 2>&1 || {
+		echo "$header"
+		head -n 5 "$scratch/output"
+	} >> "$scratch/bad"
+done < "$scratch/headers"
+verdict "every header alone ($(wc -l < "$scratch/headers"))" "$scratch/bad"
+
+strict='-pedantic -Wall -Wextra -Wpadded -Wshadow -Wundef -Werror -fsyntax-only -I.'
+printf '#include <libsym/libsym.h>\n' > "$scratch/user.c"
+cp "$scratch/user.c" "$scratch/user.cc"
+for compiler in gcc clang; do
+	command -v "$compiler" > /dev/null || continue
+	# shellcheck disable=SC2086 # a list of options
+	"$compiler" -std=c11 $strict -Wstrict-prototypes "$scratch/user.c" > "$scratch/bad" 2>&1
+	verdict "libsym.h as C11 with $compiler" "$scratch/bad"
+done
+for compiler in g++ clang++; do
+	command -v "$compiler" > /dev/null || continue
+	# shellcheck disable=SC2086
+	"$compiler" -std=c++17 $strict "$scratch/user.cc" > "$scratch/bad" 2>&1
+	verdict "libsym.h as C++17 with $compiler" "$scratch/bad"
+done
+finish

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs into a scratch directory and builds C and C++ programs against it,
+# shared and static, with nothing but pkg-config; then uninstalls.
+set -u
+. "$(dirname "$0")/report.sh"
+
+prefix=$scratch/prefix
+${MAKE:-make} -s install PREFIX="$prefix" > "$scratch/output" 2>&1 || {
+	tail -n 20 "$scratch/output"
+	failed install 'make install failed'
+	finish
+}
+cat > "$scratch/user.c" << 'PROGRAM'
+#include <libsym/libsym.h>
+
+#include <string.h>
+
+int main(void)
+{
+	return strcmp(sym_version(), EXPECTED) != 0;
+}
+PROGRAM
+cp "$scratch/user.c" "$scratch/user.cc"
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+version=$(pkg-config --modversion libsym)
+
+build() { # name, compiler and options, source, libraries
+	# shellcheck disable=SC2086 # lists of options
+	if $2 -Wall -Werror -DEXPECTED="\"$version\"" $(pkg-config --cflags libsym) -o "$scratch/user" "$3" $4 \
+		> "$scratch/output" 2>&1 && LD_LIBRARY_PATH="$prefix/lib" "$scratch/user"; then
+		ok "installed library: $1"
+	else
+		cat "$scratch/output"
+		failed "installed library: $1" 'does not build or run'
+	fi
+}
+shared=$(pkg-config --libs libsym)
+static="$prefix/lib/libsym.a $(pkg-config --static --libs libsym | sed 's/-lsym//')"
+build 'C, shared' "${CC:-gcc} -std=c11" "$scratch/user.c" "$shared"
+build 'C++, shared' "${CXX:-g++} -std=c++17" "$scratch/user.cc" "$shared"
+build 'C, static' "${CC:-gcc} -std=c11" "$scratch/user.c" "$static"
+
+: > "$scratch/bad"
+for path in bin/dotnet-mapgen share/man/man1/dotnet-mapgen.1 share/man/man3/libsym.3 \
+	share/bash-completion/completions/dotnet-mapgen lib/libsym.so; do
+	[ -e "$prefix/$path" ] || echo "$path" >> "$scratch/bad"
+done
+verdict 'program, manual and completion are installed' "$scratch/bad"
+
+${MAKE:-make} -s uninstall PREFIX="$prefix" > /dev/null 2>&1
+find "$prefix" ! -type d > "$scratch/bad"
+verdict 'uninstall leaves no file' "$scratch/bad"
+finish

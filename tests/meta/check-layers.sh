@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Includes point to lower layers only (layers.txt); programs see libsym.h and
+# base/ only; some facts have exactly one owner.
+set -u
+. "$(dirname "$0")/report.sh"
+layers=$(dirname "$0")/layers.txt
+
+level_of() {
+	while read -r level pattern; do
+		case $level in '#'*) continue ;; esac
+		# shellcheck disable=SC2254 # a pattern on purpose
+		case $1 in
+		$pattern)
+			echo "$level"
+			return
+			;;
+		esac
+	done < "$layers"
+	echo none
+}
+
+tree_files | grep '\.[ch]$' > "$scratch/sources"
+xargs grep -nH '^[[:space:]]*#[[:space:]]*include' < "$scratch/sources" |
+	sed -n 's/^\([^:]*\):\([0-9]*\):[^"<]*["<]\([^">]*\)[">].*/\1 \2 \3/p' > "$scratch/includes"
+
+: > "$scratch/bad"
+grep '^libsym/' "$scratch/sources" | while IFS= read -r file; do
+	[ "$(level_of "$file")" != none ] || echo "$file is in no layer of layers.txt"
+done > "$scratch/bad"
+grep '^libsym/' "$scratch/includes" | grep -E ' (libsym|mapgen|symsrv|tests)/' |
+	while read -r file line included; do
+		from=$(level_of "$file")
+		to=$(level_of "$included")
+		if [ "$to" = none ]; then
+			echo "$file:$line: $included is no part of the library"
+		elif [ "$from" != none ] && [ "$to" -gt "$from" ]; then
+			echo "$file:$line: level $from includes $included of level $to"
+		fi
+	done >> "$scratch/bad"
+awk '$1 ~ /^libsym\// && $3 !~ /\// && system("test -e libsym/" $3) == 0 {
+	print $1 ":" $2 ": " $3 " without its directory" }' "$scratch/includes" >> "$scratch/bad"
+verdict 'includes point to lower layers' "$scratch/bad"
+
+awk '$1 ~ /^(mapgen|symsrv|libsym\/examples)\// && $3 ~ /^libsym\// &&
+	$3 != "libsym/libsym.h" && $3 !~ /^libsym\/base\// { print $1 ":" $2 ": " $3 }' \
+	"$scratch/includes" > "$scratch/bad"
+verdict 'programs include libsym.h and base only' "$scratch/bad"
+
+only_includer() { # header, file
+	awk -v header="$1" -v owner="$2" '$3 == header && $1 != owner { print $1 ":" $2 }' \
+		"$scratch/includes" > "$scratch/bad"
+	verdict "only $2 includes $1" "$scratch/bad"
+}
+only_includer uthash.h libsym/base/hash.h
+
+# The place of a perf map is spelt once in the library, and not in the programs.
+grep -E '^(libsym|mapgen|symsrv)/.*\.c$' "$scratch/sources" |
+	xargs grep -lE '"[^"]*(/tmp/perf-|perf-%)' > "$scratch/spelt"
+if [ "$(wc -l < "$scratch/spelt")" -gt 1 ]; then
+	cp "$scratch/spelt" "$scratch/bad"
+else
+	: > "$scratch/bad"
+fi
+verdict 'the path of a perf map is spelt in one file' "$scratch/bad"
+finish

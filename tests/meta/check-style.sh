@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Form of the sources: clang-format, lengths, unique names, a licence line, and
+# nothing that holds on one machine only.
+set -u
+. "$(dirname "$0")/report.sh"
+
+tree_files > "$scratch/files"
+grep '\.[ch]$' "$scratch/files" > "$scratch/c"
+grep -E '\.(c|h|sh|py|cs|map|in)$|Makefile|bootstrap|^\.ci/' "$scratch/files" > "$scratch/sources"
+
+formatter=${CLANG_FORMAT:-clang-format}
+if command -v "$formatter" > /dev/null; then
+	xargs "$formatter" --dry-run < "$scratch/c" 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:.*clang-format-violations.*/\1/p' |
+		sort | uniq -c | awk '{ print $2 ": " $1 " places" }' > "$scratch/bad"
+	verdict 'clang-format agrees' "$scratch/bad"
+else
+	skipped 'clang-format agrees' 'clang-format is not installed'
+fi
+
+xargs wc -l < "$scratch/sources" | awk '$2 != "total" && $1 > 800 { print $2 ": " $1 " lines" }' > "$scratch/bad"
+verdict 'files have 800 lines at most' "$scratch/bad"
+
+# In kernel layout only a function has its opening brace in column one.
+xargs awk 'FNR == 1 { start = 0 }
+	/^\{/ { start = FNR }
+	/^\}/ && start { if (FNR - start - 1 > 60) print FILENAME ":" start ": " FNR - start - 1 " lines"; start = 0 }' \
+	< "$scratch/c" > "$scratch/bad"
+verdict 'functions have 60 lines at most' "$scratch/bad"
+
+grep -E '\.(c|h|sh|py|cs)$' "$scratch/files" | sed 's|.*/||' | sort | uniq -d > "$scratch/bad"
+verdict 'file names are unique' "$scratch/bad"
+
+while IFS= read -r file; do
+	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT' || echo "$file"
+done < "$scratch/sources" | grep -v '\.\(csproj\|map\|in\)$' > "$scratch/bad"
+verdict 'sources name their licence' "$scratch/bad"
+
+grep -vE '^(fixtures/(corpus|recorded)/)' "$scratch/files" | xargs grep -nHIE \
+	-e '\b(TO[D]O|FIX[M]E|XX[X])\b' \
+	-e '(^|[^A-Za-z0-9_./])/(ro[o]t|ho[m]e|wo[r]k)/[a-z.]' \
+	-e '/tmp/w[t]/' \
+	-e '\b(nu[g]et\.org|npm[j]s\.|deb[.]debian|pypi[.]org)' > "$scratch/bad"
+verdict 'nothing unfinished, nothing of one machine' "$scratch/bad"
+finish
