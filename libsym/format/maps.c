@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/format/maps.h"
+
+#include <string.h>
+
+#include "libsym/base/hex.h"
+#include "libsym/libsym.h"
+
+static const char deleted_mark[] = " (deleted)";
+
+void maps_parser_init(struct maps_parser *parser, const char *text, size_t size_bytes)
+{
+	*parser = (struct maps_parser){ .next = text, .end = text + size_bytes };
+}
+
+/* A cursor over one line; `text` becomes NULL at the first thing that does not fit. */
+struct field {
+	const char *text;
+	const char *end;
+};
+
+static uint64_t take_hex(struct field *field, char delimiter)
+{
+	uint64_t value = 0;
+	size_t digits;
+
+	if (!field->text)
+		return 0;
+	digits = hex_read_u64(field->text, (size_t)(field->end - field->text), &value);
+	field->text += digits;
+	if (!digits || field->text >= field->end || *field->text != delimiter) {
+		field->text = NULL;
+		return 0;
+	}
+	field->text++;
+	return value;
+}
+
+/* The inode is the only decimal number, and with no path it may end the line. */
+static uint64_t take_decimal(struct field *field)
+{
+	const char *start = field->text;
+	uint64_t value = 0;
+
+	for (; field->text && field->text < field->end; field->text++) {
+		unsigned int digit = (unsigned int)(*field->text - '0');
+
+		if (digit > 9)
+			break;
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, digit, &value)) {
+			field->text = NULL;
+			return 0;
+		}
+	}
+	if (field->text == start)
+		field->text = NULL;
+	return value;
+}
+
+static uint32_t take_protection(struct field *field)
+{
+	static const char letters[] = "rwx";
+	uint32_t protection = 0;
+	unsigned int i;
+
+	if (!field->text || field->end - field->text < 5 || field->text[4] != ' ') {
+		field->text = NULL;
+		return 0;
+	}
+	for (i = 0; i < 3; i++) {
+		if (field->text[i] == letters[i])
+			protection |= 1u << i;
+		else if (field->text[i] != '-')
+			field->text = NULL;
+		if (!field->text)
+			return 0;
+	}
+	if (field->text[3] == 's')
+		protection |= SYM_SHARED;
+	field->text += 5;
+	return protection;
+}
+
+static bool parse_line(const char *text, const char *end, struct maps_line *ret)
+{
+	struct field field = { text, end };
+	const size_t mark_bytes = sizeof(deleted_mark) - 1;
+
+	ret->start_address = take_hex(&field, '-');
+	ret->end_address = take_hex(&field, ' ');
+	ret->protection = take_protection(&field);
+	ret->offset = take_hex(&field, ' ');
+	ret->device_major = (uint32_t)take_hex(&field, ':');
+	ret->device_minor = (uint32_t)take_hex(&field, ' ');
+	ret->inode = take_decimal(&field);
+	if (!field.text || ret->start_address >= ret->end_address)
+		return false;
+	while (field.text < end && *field.text == ' ')
+		field.text++;
+	ret->path = field.text;
+	ret->path_bytes = (size_t)(end - field.text);
+	ret->deleted =
+		ret->path_bytes > mark_bytes && !memcmp(end - mark_bytes, deleted_mark, mark_bytes);
+	if (ret->deleted)
+		ret->path_bytes -= mark_bytes;
+	return true;
+}
+
+bool maps_parser_next(struct maps_parser *parser, struct maps_line *ret)
+{
+	while (parser->next < parser->end) {
+		const char *line = parser->next;
+		const char *end = memchr(line, '\n', (size_t)(parser->end - line));
+		struct maps_line parsed;
+
+		if (!end)
+			end = parser->end;
+		parser->next = end < parser->end ? end + 1 : end;
+		if (parse_line(line, end, &parsed)) {
+			*ret = parsed;
+			return true;
+		}
+		if (line < end)
+			parser->bad_lines++;
+	}
+	return false;
+}
+
+/* The kernel escapes a newline only, as \012; a backslash stays as it is. */
+size_t maps_unescape_path(const char *path, size_t path_bytes, char *room)
+{
+	size_t from, to = 0;
+
+	for (from = 0; from < path_bytes; to++) {
+		if (path_bytes - from >= 4 && !memcmp(path + from, "\\012", 4)) {
+			room[to] = '\n';
+			from += 4;
+		} else {
+			room[to] = path[from++];
+		}
+	}
+	room[to] = '\0';
+	return to;
+}
