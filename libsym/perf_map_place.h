@@ -16,6 +16,9 @@
  * When ours was put in the place of the runtime's file (merge, replace), that
  * one goes on growing under another name or none; it is reached through the
  * descriptor of the runtime, or as perf-PID.map.runtime.
+ *
+ * Of a recorded process the descriptors are not looked at (their links lead
+ * out of the tree), and "this machine" is the tree.
  */
 #ifndef LIBSYM_PERF_MAP_PLACE_H
 #define LIBSYM_PERF_MAP_PLACE_H
@@ -41,13 +44,18 @@ enum {
 struct perf_map_place {
 	/*
 	 * The maps that may be believed, no inode twice, in the order in which to
-	 * read them: of two lines that overlap, the one read later holds. What the
-	 * runtime writes itself comes last, because it alone knows what became of
-	 * memory that was used again.
+	 * read them: of two lines that overlap, the one read later holds. So they
+	 * come by the time of their last change, and what the process is writing
+	 * itself comes last, because it alone knows what became of memory that was
+	 * used again.
 	 */
 	struct perf_map_file files[PERF_MAP_PLACE_FILES];
 	size_t file_count;
-	struct sym_perf_map_info info; /* its strings belong to this struct */
+	/*
+	 * Its strings belong to this struct. `path` is that of the last file which
+	 * lies where one looks for it, else of the last of all.
+	 */
+	struct sym_perf_map_info info;
 };
 
 /* Looks for them. Finding none is no error: file_count is 0. `ret` is to be ended with _deinit(),

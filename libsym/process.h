@@ -58,7 +58,6 @@ struct process {
 	struct process_image_marks {
 		uint64_t code_start;
 		uint64_t stack_start;
-		uint64_t arguments_start;
 		uint64_t executable_inode;
 		uint64_t executable_device;
 	} marks;

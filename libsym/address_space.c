@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/address_space.h"
+
+#include <string.h>
+
+#include "libsym/format/maps.h"
+#include "libsym/limits.h"
+
+/* A line on its way to its group; the path is still that of the text. */
+struct line {
+	const char *path;
+	size_t path_bytes;
+	uint64_t inode;
+	uint32_t device_major;
+	uint32_t device_minor;
+	uint32_t index; /* of its mapping */
+	uint32_t deleted;
+};
+
+/* What is growing while a text is parsed. */
+struct parse {
+	struct buf mappings; /* struct sym_mapping */
+	struct buf lines;    /* struct line, only those with a path */
+	struct buf files;    /* struct mapped_file */
+	struct buf text;     /* paths, NUL terminated */
+};
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* The path last: the cheap keys tell nearly all files apart. */
+static int compare_groups(const struct line *a, const struct line *b)
+{
+	int order = compare_u64(a->inode, b->inode);
+
+	if (!order)
+		order = compare_u64(a->device_major, b->device_major);
+	if (!order)
+		order = compare_u64(a->device_minor, b->device_minor);
+	if (!order)
+		order = compare_u64(a->deleted, b->deleted);
+	if (!order)
+		order = compare_u64(a->path_bytes, b->path_bytes);
+	if (!order)
+		order = memcmp(a->path, b->path, a->path_bytes);
+	return order;
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct line *a = left, *b = right;
+	int order = compare_groups(a, b);
+
+	return order ? order : compare_u64(a->index, b->index);
+}
+
+static int compare_files(const void *left, const void *right)
+{
+	const struct mapped_file *a = left, *b = right;
+
+	return compare_u64(a->mapping_indexes[0], b->mapping_indexes[0]);
+}
+
+static bool begins_with(const char *text, const char *beginning)
+{
+	return !strncmp(text, beginning, strlen(beginning));
+}
+
+/*
+ * Memory that the kernel gives the name of a file. The nameless ones always
+ * read "(deleted)", a file of the same name in the root directory does not.
+ * Runtimes without memfd_create() keep their code heap in /dev/shm.
+ */
+static bool is_memory(const char *path, bool deleted)
+{
+	static const char *const nameless[] = { "/memfd:", "/SYSV", "/anon_hugepage", "//anon" };
+	size_t i;
+
+	for (i = 0; deleted && i < sizeof(nameless) / sizeof(*nameless); i++)
+		if (begins_with(path, nameless[i]))
+			return true;
+	if (begins_with(path, "/dev/shm/"))
+		return begins_with(path, "/dev/shm/doublemapper_");
+	return begins_with(path, "/dev/");
+}
+
+static void parse_lines(struct parse *parse, const char *text, size_t size_bytes,
+			uint64_t *bad_lines_ret)
+{
+	uint64_t previous_end = 0;
+	struct maps_parser parser;
+	struct maps_line line;
+	size_t count = 0;
+
+	maps_parser_init(&parser, text, size_bytes);
+	while (maps_parser_next(&parser, &line)) {
+		struct sym_mapping mapping = {
+			.start_address = line.start_address,
+			.end_address = line.end_address,
+			.offset = line.offset,
+			.inode = line.inode,
+			.device_major = line.device_major,
+			.device_minor = line.device_minor,
+			.protection = line.protection,
+			.image_index = UINT32_MAX,
+			.path = "",
+			.deleted = line.deleted,
+		};
+		struct line named = {
+			.path = line.path,
+			.path_bytes = line.path_bytes,
+			.inode = line.inode,
+			.device_major = line.device_major,
+			.device_minor = line.device_minor,
+			.index = (uint32_t)count,
+			.deleted = line.deleted,
+		};
+
+		if (line.start_address < previous_end || line.end_address <= line.start_address) {
+			parser.bad_lines++;
+			continue;
+		}
+		previous_end = line.end_address;
+		count++;
+		buf_append(&parse->mappings, &mapping, sizeof(mapping));
+		if (line.path_bytes)
+			buf_append(&parse->lines, &named, sizeof(named));
+	}
+	*bad_lines_ret = parser.bad_lines;
+}
+
+/* One group: its path to the text, its mappings to `indexes`. Paths are offsets until the text has
+ * stopped growing. */
+static void add_group(struct parse *parse, const struct line *lines, size_t count,
+		      struct sym_mapping *mappings, uint32_t *indexes)
+{
+	size_t path_offset = parse->text.size_bytes, i;
+	struct mapped_file file = {
+		.inode = lines->inode,
+		.device_major = lines->device_major,
+		.device_minor = lines->device_minor,
+		.deleted = lines->deleted,
+		.mapping_indexes = indexes,
+		.mapping_count = count,
+	};
+	char *path = buf_reserve(&parse->text, lines->path_bytes + 1);
+
+	if (!path)
+		return;
+	parse->text.size_bytes += maps_unescape_path(lines->path, lines->path_bytes, path) + 1;
+	parse->text.data[parse->text.size_bytes - 1] = '\0';
+	for (i = 0; i < count; i++) {
+		struct sym_mapping *mapping = &mappings[lines[i].index];
+
+		indexes[i] = lines[i].index;
+		mapping->path = (const char *)path_offset;
+		file.executable |= (mapping->protection & SYM_EXECUTE) != 0;
+	}
+	if (*path != '/')
+		return;
+	file.memory = is_memory(path, file.deleted);
+	buf_append(&parse->files, &file, sizeof(file));
+}
+
+static void group_lines(struct parse *parse, struct address_space *space)
+{
+	struct line *lines = (struct line *)parse->lines.data;
+	size_t count = parse->lines.size_bytes / sizeof(*lines);
+	size_t first, end;
+
+	if (!count)
+		return;
+	qsort(lines, count, sizeof(*lines), compare_lines);
+	for (first = 0; first < count; first = end) {
+		for (end = first + 1; end < count; end++)
+			if (compare_groups(&lines[first], &lines[end]))
+				break;
+		add_group(parse, &lines[first], end - first,
+			  (struct sym_mapping *)parse->mappings.data,
+			  space->mapping_indexes + first);
+	}
+}
+
+/* Offsets become pointers; what has grown becomes the address space's. */
+static struct sym_error *take(struct parse *parse, struct address_space *space)
+{
+	const struct line *lines = (const struct line *)parse->lines.data;
+	size_t line_count = parse->lines.size_bytes / sizeof(*lines);
+	size_t i;
+
+	space->mapping_count = parse->mappings.size_bytes / sizeof(*space->mappings);
+	space->file_count = parse->files.size_bytes / sizeof(*space->files);
+	space->mappings = (struct sym_mapping *)buf_steal(&parse->mappings, NULL);
+	space->files = (struct mapped_file *)buf_steal(&parse->files, NULL);
+	space->text = buf_steal(&parse->text, NULL);
+	if (!space->mappings || !space->files || !space->text)
+		return &sym_error_no_memory;
+	for (i = 0; i < line_count; i++) {
+		struct sym_mapping *mapping = &space->mappings[lines[i].index];
+
+		mapping->path = space->text + (size_t)mapping->path;
+	}
+	for (i = 0; i < space->file_count; i++)
+		space->files[i].path = space->mappings[space->files[i].mapping_indexes[0]].path;
+	qsort(space->files, space->file_count, sizeof(*space->files), compare_files);
+	return NULL;
+}
+
+static struct sym_error *build(struct parse *parse, const char *text, size_t size_bytes,
+			       struct address_space *space)
+{
+	const struct buf *grown[] = { &parse->mappings, &parse->lines, &parse->text,
+				      &parse->files };
+	size_t i;
+
+	parse_lines(parse, text, size_bytes, &space->bad_lines);
+	space->mapping_indexes = malloc(parse->lines.size_bytes / sizeof(struct line) *
+						sizeof(*space->mapping_indexes) +
+					1);
+	if (!space->mapping_indexes)
+		return &sym_error_no_memory;
+	if (parse->mappings.failure == BUF_OK && parse->lines.failure == BUF_OK)
+		group_lines(parse, space);
+	for (i = 0; i < sizeof(grown) / sizeof(*grown); i++)
+		if (grown[i]->failure != BUF_OK)
+			return sym_error_from_buf(grown[i], "maps");
+	return take(parse, space);
+}
+
+struct sym_error *address_space_parse(const char *text, size_t size_bytes,
+				      struct address_space **ret)
+{
+	struct address_space *space AUTO_ADDRESS_SPACE = calloc(1, sizeof(*space));
+	/* The shortest line has 20 bytes; a struct is at most 8 times that. */
+	size_t most_bytes = size_bytes * 8 + 64;
+	struct sym_error *error;
+	struct parse parse;
+
+	if (!space)
+		return &sym_error_no_memory;
+	if (size_bytes > LIMIT_MAPS_BYTES)
+		return sym_error_create(SYM_ERROR_LIMIT, "maps: more than %zu bytes",
+					LIMIT_MAPS_BYTES);
+	buf_init(&parse.mappings, most_bytes);
+	buf_init(&parse.lines, most_bytes);
+	buf_init(&parse.files, most_bytes);
+	buf_init(&parse.text, most_bytes);
+	error = build(&parse, text, size_bytes, space);
+	buf_deinit(&parse.mappings);
+	buf_deinit(&parse.lines);
+	buf_deinit(&parse.files);
+	buf_deinit(&parse.text);
+	if (!error)
+		*ret = STEAL(space);
+	return error;
+}
+
+struct sym_error *address_space_read(const struct process *process, struct address_space **ret)
+{
+	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
+	struct sym_error *error, *changed;
+	struct buf text;
+
+	buf_init(&text, LIMIT_MAPS_BYTES);
+	error = process_read_file(process, "maps", &text);
+	if (!error)
+		error = address_space_parse(text.data, text.size_bytes, &space);
+	buf_deinit(&text);
+	/* After the reading: the maps of a process that has ended are empty, those of one in exec()
+	 * are of two programs. */
+	changed = process_check(process);
+	if (changed) {
+		sym_error_destroy(error);
+		return changed;
+	}
+	if (!error)
+		*ret = STEAL(space);
+	return error;
+}
+
+void address_space_destroy(struct address_space *space)
+{
+	if (!space)
+		return;
+	free(space->mappings);
+	free(space->files);
+	free(space->mapping_indexes);
+	free(space->text);
+	free(space);
+}
+
+size_t address_space_find(const struct address_space *space, uint64_t address)
+{
+	size_t low = 0, high = space->mapping_count;
+
+	/* The first mapping that ends behind the address. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (space->mappings[middle].end_address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == space->mapping_count || space->mappings[low].start_address > address)
+		return ADDRESS_SPACE_NONE;
+	return low;
+}

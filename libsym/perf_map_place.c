@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/perf_map_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "libsym/base/path.h"
+#include "libsym/format/proc_text.h"
+#include "libsym/limits.h"
+
+static const char usual_directory[] = "/tmp";
+/* Behind the name of the runtime's own file when another one was put in its place. */
+static const char aside_ending[] = ".runtime";
+static const char deleted_mark[] = " (deleted)";
+
+/* Times of files are taken from a clock that runs up to one tick of the kernel behind (10 ms with
+ * HZ=100). */
+static const int64_t file_clock_slack_ns = 20000000;
+
+enum {
+	DESCRIPTOR_NAME_BYTES = 32
+};
+
+/* A search under way. */
+struct search {
+	const struct process *process;
+	struct perf_map_place *place;
+	char target_name[DESCRIPTOR_NAME_BYTES]; /* as the process calls it: perf-NSPID.map */
+	char host_name[DESCRIPTOR_NAME_BYTES];   /* as this machine calls it: perf-PID.map */
+	char *writer_directory;                  /* inside its root; NULL when it writes none */
+	struct stat writer_status;
+	bool in_place[PERF_MAP_PLACE_FILES]; /* of files[i]: it lies where one looks */
+	bool no_memory;
+};
+
+static void map_name(char room[DESCRIPTOR_NAME_BYTES], int32_t pid)
+{
+	snprintf(room, DESCRIPTOR_NAME_BYTES, "perf-%" PRId32 ".map", pid);
+}
+
+static char *join(struct search *search, const char *first, const char *second, const char *third)
+{
+	char *joined;
+
+	if (asprintf(&joined, "%s%s%s", first, second, third) >= 0)
+		return joined;
+	search->no_memory = true;
+	return NULL;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* ---- refusing -------------------------------------------------------------- */
+
+static void refuse(struct search *search, const char *path, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The first reason stays: places are tried by their weight. */
+static void refuse(struct search *search, const char *path, const char *format, ...)
+{
+	struct sym_perf_map_info *info = &search->place->info;
+	va_list arguments;
+	char *reason;
+	int length;
+
+	if (info->refused_path)
+		return;
+	va_start(arguments, format);
+	length = vasprintf(&reason, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		search->no_memory = true;
+		return;
+	}
+	info->refused_reason = reason;
+	info->refused_path = join(search, path, "", "");
+}
+
+static const char *type_text(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFLNK:
+		return "is a symbolic link";
+	case S_IFIFO:
+		return "is a FIFO";
+	case S_IFDIR:
+		return "is a directory";
+	case S_IFSOCK:
+		return "is a socket";
+	default:
+		return "is a device";
+	}
+}
+
+static bool is_writers(const struct search *search, const struct stat *status)
+{
+	return search->writer_directory && same_file(status, &search->writer_status);
+}
+
+static bool is_older(const struct process *process, const struct stat *status)
+{
+	int64_t written_ns;
+
+	if (process->start_time_ns == PROCESS_TIME_UNKNOWN)
+		return false;
+	if (__builtin_mul_overflow((int64_t)status->st_mtim.tv_sec, (int64_t)1000000000,
+				   &written_ns))
+		return status->st_mtim.tv_sec < 0;
+	written_ns += status->st_mtim.tv_nsec;
+	return written_ns < process->start_time_ns - file_clock_slack_ns;
+}
+
+/* May the file be believed to be this process's map? */
+static bool accept(struct search *search, const char *path, const struct stat *status)
+{
+	const struct process *process = search->process;
+
+	if (!S_ISREG(status->st_mode)) {
+		refuse(search, path, "%s", type_text(status->st_mode));
+		return false;
+	}
+	if ((uint64_t)status->st_size > LIMIT_PERF_MAP_BYTES) {
+		refuse(search, path, "has more than %" PRIu64 " bytes", LIMIT_PERF_MAP_BYTES);
+		return false;
+	}
+	/* What the process holds open for writing is its own, whoever owns it and whatever clocks
+	 * say. */
+	if (is_writers(search, status))
+		return true;
+	if (status->st_uid != process->uid && status->st_uid != 0 && status->st_uid != geteuid()) {
+		refuse(search, path, "belongs to uid %u", status->st_uid);
+		return false;
+	}
+	if (is_older(process, status)) {
+		refuse(search, path, "is older than the process");
+		return false;
+	}
+	return true;
+}
+
+/* ---- taking ------------------------------------------------------------------ */
+
+/* Takes an opened and accepted file unless it is there under another name; `fd` and `path` change
+ * hands. */
+static void take(struct search *search, int fd, char *path, const struct stat *status,
+		 bool in_place)
+{
+	struct perf_map_place *place = search->place;
+	size_t i;
+
+	for (i = 0; i < place->file_count; i++)
+		if (same_file(&place->files[i].status, status))
+			break;
+	if (i < place->file_count || i == PERF_MAP_PLACE_FILES || !path) {
+		free(path);
+		close(fd);
+		return;
+	}
+	place->files[i] = (struct perf_map_file){ .fd = fd, .path = path, .status = *status };
+	search->in_place[i] = in_place;
+	place->file_count++;
+}
+
+/*
+ * Tries one name in an open directory. It is looked at before it is opened,
+ * because opening a device or a FIFO can have effects, and again afterwards,
+ * because only what is open cannot be exchanged any more.
+ */
+static void try_name(struct search *search, int directory_fd, const char *name,
+		     const char *shown_directory, bool in_place)
+{
+	char *path AUTO_FREE = join(search, shown_directory, "/", name);
+	struct stat status;
+	int fd AUTO_CLOSE = -1;
+
+	if (!path)
+		return;
+	if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW)) {
+		if (errno != ENOENT)
+			refuse(search, path, "cannot be looked at: %s", strerror(errno));
+		return;
+	}
+	if (!accept(search, path, &status))
+		return;
+	fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status)) {
+		refuse(search, path, "cannot be opened: %s", strerror(errno));
+		return;
+	}
+	if (accept(search, path, &status))
+		take(search, steal_fd(&fd), STEAL(path), &status, in_place);
+}
+
+/* Tries NAME and NAME.runtime in a directory below `root_fd`; links on the way to the directory are
+ * the administrator's. */
+static void try_directory(struct search *search, int root_fd, const char *prefix,
+			  const char *directory, const char *name)
+{
+	int directory_fd AUTO_CLOSE = path_open_in_root(root_fd, directory, PATH_DIRECTORY);
+	char *shown AUTO_FREE = join(search, prefix, directory, "");
+	char *aside AUTO_FREE = join(search, name, aside_ending, "");
+
+	if (directory_fd < 0 || !shown || !aside)
+		return;
+	try_name(search, directory_fd, name, shown, true);
+	try_name(search, directory_fd, aside, shown, false);
+}
+
+/* ---- the process's own descriptor ------------------------------------------- */
+
+/* The directory of a link of PID/fd that leads to the map, cut off in place; NULL when it leads
+ * elsewhere. */
+static char *map_directory(const struct search *search, char *link)
+{
+	const size_t mark_bytes = sizeof(deleted_mark) - 1;
+	const size_t ending_bytes = sizeof(aside_ending) - 1;
+	size_t length = strlen(link), name_bytes = strlen(search->target_name);
+
+	if (length > mark_bytes && !strcmp(link + length - mark_bytes, deleted_mark))
+		length -= mark_bytes;
+	if (length > ending_bytes &&
+	    !memcmp(link + length - ending_bytes, aside_ending, ending_bytes))
+		length -= ending_bytes;
+	if (*link != '/' || length <= name_bytes || link[length - name_bytes - 1] != '/' ||
+	    memcmp(link + length - name_bytes, search->target_name, name_bytes))
+		return NULL;
+	length -= name_bytes + 1;
+	link[length ? length : 1] = '\0';
+	return link;
+}
+
+static bool is_open_for_writing(const struct process *process, int32_t descriptor)
+{
+	char name[DESCRIPTOR_NAME_BYTES];
+	struct sym_error *error;
+	struct buf text;
+	uint64_t flags;
+	bool writing;
+
+	snprintf(name, sizeof(name), "fdinfo/%" PRId32, descriptor);
+	buf_init(&text, LIMIT_PROC_FILE_BYTES);
+	error = process_read_file(process, name, &text);
+	writing = !error && proc_fdinfo_flags(text.data, text.size_bytes, &flags) &&
+		  (flags & O_ACCMODE) != O_RDONLY;
+	sym_error_destroy(error);
+	buf_deinit(&text);
+	return writing;
+}
+
+/* Is this descriptor of the process the one through which it writes its map? */
+static void look_at_descriptor(struct search *search, int descriptors_fd, const char *name)
+{
+	struct sym_perf_map_info *info = &search->place->info;
+	char link[4097], *directory;
+	struct stat status;
+	int32_t descriptor = 0;
+	ssize_t length;
+
+	if (strcmp(name, "0") && !proc_parse_id(name, &descriptor))
+		return;
+	length = readlinkat(descriptors_fd, name, link, sizeof(link) - 1);
+	if (length <= 0)
+		return;
+	link[length] = '\0';
+	directory = map_directory(search, link);
+	if (!directory || !is_open_for_writing(search->process, descriptor) ||
+	    fstatat(descriptors_fd, name, &status, 0) || !S_ISREG(status.st_mode))
+		return;
+	/* Of two, the one that still has a name; else the first. */
+	if (search->writer_directory &&
+	    (search->writer_status.st_nlink > 0 || status.st_nlink == 0))
+		return;
+	free(search->writer_directory);
+	search->writer_directory = join(search, directory, "", "");
+	search->writer_status = status;
+	info->writer_fd = descriptor;
+	info->writer_inode = status.st_ino;
+	info->writer_device = status.st_dev;
+}
+
+static void find_writer(struct search *search)
+{
+	DIR *directory GUARDED(dir) = NULL;
+	struct dirent *entry;
+	int fd;
+
+	fd = openat(search->process->proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(directory)))
+		look_at_descriptor(search, dirfd(directory), entry->d_name);
+}
+
+/* What the process writes, when no name leads to it: through its descriptor. */
+static void try_writer(struct search *search)
+{
+	char name[DESCRIPTOR_NAME_BYTES];
+	char *path AUTO_FREE = NULL;
+	struct stat status;
+	int fd AUTO_CLOSE = -1;
+
+	snprintf(name, sizeof(name), "fd/%" PRId32, search->place->info.writer_fd);
+	path = join(search, search->process->proc_path, "/", name);
+	if (!path)
+		return;
+	fd = openat(search->process->proc_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* The number may have been given to another file meanwhile. */
+	if (fd < 0 || fstat(fd, &status) || !is_writers(search, &status))
+		return;
+	if (accept(search, path, &status))
+		take(search, steal_fd(&fd), STEAL(path), &status, false);
+}
+
+/* ---- all places ---------------------------------------------------------------- */
+
+/* A directory that the process was told in its environment. */
+static void try_variable(struct search *search, const struct buf *environ, const char *variable)
+{
+	const char *value = proc_environ_find(environ->data, environ->size_bytes, variable);
+	char *directory AUTO_FREE = value ? join(search, value, "", "") : NULL;
+	size_t length;
+
+	if (!directory || *directory != '/')
+		return;
+	length = strlen(directory);
+	while (length > 1 && directory[length - 1] == '/')
+		directory[--length] = '\0';
+	try_directory(search, search->process->root_fd, search->process->root_prefix, directory,
+		      search->target_name);
+}
+
+static void try_environment(struct search *search)
+{
+	struct sym_error *error;
+	struct buf environ;
+
+	buf_init(&environ, LIMIT_PROC_FILE_BYTES);
+	error = process_read_file(search->process, "environ", &environ);
+	if (!error) {
+		try_variable(search, &environ, "TMPDIR");
+		try_variable(search, &environ, "DOTNET_PerfMapJitDumpPath");
+		try_variable(search, &environ, "COMPlus_PerfMapJitDumpPath");
+	}
+	/* An environment that cannot be read names no directory. */
+	sym_error_destroy(error);
+	buf_deinit(&environ);
+}
+
+static void try_places(struct search *search)
+{
+	const struct process *process = search->process;
+
+	if (!process->recorded)
+		find_writer(search);
+	if (process->root_fd >= 0) {
+		try_directory(search, process->root_fd, process->root_prefix, usual_directory,
+			      search->target_name);
+		if (search->writer_directory)
+			try_directory(search, process->root_fd, process->root_prefix,
+				      search->writer_directory, search->target_name);
+		try_environment(search);
+	}
+	try_directory(search, process->recorded ? process->root_fd : -1,
+		      process->recorded ? process->root_prefix : "", usual_directory,
+		      search->host_name);
+	if (search->writer_directory)
+		try_writer(search);
+}
+
+static bool reads_after(const struct search *search, const struct perf_map_file *a,
+			const struct perf_map_file *b)
+{
+	const struct timespec *at = &a->status.st_mtim, *bt = &b->status.st_mtim;
+
+	if (is_writers(search, &a->status) || is_writers(search, &b->status))
+		return is_writers(search, &a->status);
+	return at->tv_sec != bt->tv_sec ? at->tv_sec > bt->tv_sec : at->tv_nsec > bt->tv_nsec;
+}
+
+/* By insertion: there are a handful. Equal times keep the order of the search. */
+static void sort_files(struct search *search)
+{
+	struct perf_map_file *files = search->place->files;
+	size_t i, at;
+
+	for (i = 1; i < search->place->file_count; i++) {
+		struct perf_map_file file = files[i];
+		bool in_place = search->in_place[i];
+
+		for (at = i; at > 0 && reads_after(search, &files[at - 1], &file); at--) {
+			files[at] = files[at - 1];
+			search->in_place[at] = search->in_place[at - 1];
+		}
+		files[at] = file;
+		search->in_place[at] = in_place;
+	}
+}
+
+static const char *path_in_use(const struct search *search)
+{
+	const struct perf_map_place *place = search->place;
+	size_t i;
+
+	for (i = place->file_count; i-- > 0;)
+		if (search->in_place[i])
+			return place->files[i].path;
+	return place->file_count ? place->files[place->file_count - 1].path : NULL;
+}
+
+struct sym_error *perf_map_place_find(const struct process *process, struct perf_map_place *ret)
+{
+	struct perf_map_place place = { .info.writer_fd = -1 };
+	struct search search = { .process = process, .place = &place };
+
+	map_name(search.target_name, process->namespace_pid);
+	map_name(search.host_name, process->pid);
+	place.info.host_path = join(&search, process->recorded ? process->root_prefix : "", "/tmp/",
+				    search.host_name);
+	place.info.target_path = join(&search, process->root_prefix, "/tmp/", search.target_name);
+	try_places(&search);
+	sort_files(&search);
+	place.info.path = path_in_use(&search);
+	free(search.writer_directory);
+	if (search.no_memory) {
+		perf_map_place_deinit(&place);
+		return &sym_error_no_memory;
+	}
+	*ret = place;
+	return NULL;
+}
+
+void perf_map_place_deinit(struct perf_map_place *place)
+{
+	size_t i;
+
+	for (i = 0; i < place->file_count; i++) {
+		close(place->files[i].fd);
+		free(place->files[i].path);
+	}
+	free((char *)place->info.host_path);
+	free((char *)place->info.target_path);
+	free((char *)place->info.refused_path);
+	free((char *)place->info.refused_reason);
+	*place = (struct perf_map_place){ .info.writer_fd = -1 };
+}

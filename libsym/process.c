@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "libsym/base/path.h"
+#include "libsym/format/proc_text.h"
+#include "libsym/limits.h"
+
+/* Clock ticks of /proc are hundredths of a second whatever the kernel's own HZ is (USER_HZ). */
+static const int64_t tick_ns = 10000000;
+static const int64_t second_ns = 1000000000;
+
+/* From `proc_fd`, which is kept open: when the PID is used again it leads nowhere instead of to
+ * another process. */
+static struct sym_error *read_file_at(int proc_fd, const char *proc_path, const char *name,
+				      struct buf *buf)
+{
+	int fd AUTO_CLOSE = openat(proc_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char *path AUTO_FREE = NULL;
+	int result;
+
+	result = fd < 0 ? -errno : path_read_all(fd, buf);
+	if (!result)
+		return NULL;
+	if (asprintf(&path, "%s/%s", proc_path, name) < 0) {
+		path = NULL;
+		return &sym_error_no_memory;
+	}
+	if (result == -EACCES || result == -EPERM)
+		return sym_error_create_path(SYM_ERROR_PERMISSION, path, SYM_OFFSET_UNKNOWN,
+					     "%s: this needs the user of the process and every "
+					     "capability that it has, or CAP_SYS_PTRACE",
+					     strerror(-result));
+	if (buf->failure != BUF_OK)
+		return sym_error_with_path(sym_error_from_buf(buf, "cannot read"), path);
+	return sym_error_from_errno(-result, path, "cannot read");
+}
+
+struct sym_error *process_read_file(const struct process *process, const char *name,
+				    struct buf *buf)
+{
+	return read_file_at(process->proc_fd, process->proc_path, name, buf);
+}
+
+/* Reads the target of a link of ROOT/proc/PID; NULL when it cannot be read. */
+static char *read_link(const struct process *process, const char *name)
+{
+	struct buf target;
+	ssize_t length;
+	char *room;
+
+	/* Links of /proc are cut at a page, so this is all that there can be. */
+	buf_init(&target, 4097);
+	room = buf_reserve(&target, 4096);
+	length = room ? readlinkat(process->proc_fd, name, room, 4096) : -1;
+	if (length < 0) {
+		buf_deinit(&target);
+		return NULL;
+	}
+	target.size_bytes = (size_t)length;
+	return buf_steal(&target, NULL);
+}
+
+static struct sym_error *no_process(int32_t pid, const char *why)
+{
+	return sym_error_create(SYM_ERROR_NOT_FOUND, "process %d: %s", pid, why);
+}
+
+static struct sym_error *open_proc_directory(struct process *process, const char *root, int32_t pid)
+{
+	free(process->proc_path);
+	if (process->proc_fd >= 0)
+		close(process->proc_fd);
+	process->proc_fd = -1;
+	if (asprintf(&process->proc_path, "%s/proc/%d", root ? root : "", pid) < 0) {
+		process->proc_path = NULL;
+		return &sym_error_no_memory;
+	}
+	process->proc_fd = open(process->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process->proc_fd >= 0)
+		return NULL;
+	if (errno == ENOENT || errno == ESRCH)
+		return no_process(pid, root ? "is not in this tree" : "there is none");
+	return sym_error_from_errno(errno, process->proc_path, "cannot open");
+}
+
+static struct sym_error *read_status(struct process *process, struct proc_status *ret)
+{
+	struct sym_error *error;
+	struct buf text;
+
+	buf_init(&text, LIMIT_PROC_FILE_BYTES);
+	error = process_read_file(process, "status", &text);
+	if (!error && !proc_status_parse(text.data, text.size_bytes, ret))
+		error = sym_error_create_path(SYM_ERROR_FORMAT, process->proc_path,
+					      SYM_OFFSET_UNKNOWN, "status: malformed");
+	buf_deinit(&text);
+	return error;
+}
+
+/* Identity by status; a thread's directory is exchanged for that of its process. */
+static struct sym_error *read_identity(struct process *process, const char *root)
+{
+	struct proc_status status;
+	struct sym_error *error = read_status(process, &status);
+
+	if (!error && status.process_id != process->pid) {
+		error = open_proc_directory(process, root, status.process_id);
+		if (!error)
+			error = read_status(process, &status);
+	}
+	if (error)
+		return error;
+	process->pid = status.process_id;
+	process->namespace_pid = status.namespace_process_id;
+	process->uid = status.uid;
+	process->gid = status.gid;
+	process->other_pid_namespace = status.namespace_depth > 1;
+	return NULL;
+}
+
+/* Device and inode that a link of /proc leads to; false when it may not be followed. */
+static bool followed(int directory_fd, const char *name, struct stat *ret)
+{
+	return !fstatat(directory_fd, name, ret, 0);
+}
+
+static void read_marks(const struct process *process, const struct proc_stat *stat,
+		       struct process_image_marks *ret)
+{
+	struct stat executable;
+
+	*ret = (struct process_image_marks){ 0 };
+	if (stat->stack_start) {
+		ret->code_start = stat->code_start;
+		ret->stack_start = stat->stack_start;
+	}
+	if (!process->recorded && followed(process->proc_fd, "exe", &executable)) {
+		ret->executable_inode = executable.st_ino;
+		ret->executable_device = executable.st_dev;
+	}
+}
+
+/* `comm_ret` NULL: not wanted. */
+static struct sym_error *read_stat(const struct process *process, struct proc_stat *ret,
+				   struct process_image_marks *marks_ret, char **comm_ret)
+{
+	struct sym_error *error;
+	struct buf text;
+
+	buf_init(&text, LIMIT_PROC_FILE_BYTES);
+	error = process_read_file(process, "stat", &text);
+	if (!error && !proc_stat_parse(text.data, text.size_bytes, ret))
+		error = sym_error_create_path(SYM_ERROR_FORMAT, process->proc_path,
+					      SYM_OFFSET_UNKNOWN, "stat: malformed");
+	if (!error) {
+		read_marks(process, ret, marks_ret);
+		if (comm_ret)
+			*comm_ret = strndup(ret->comm, ret->comm_bytes);
+		if (comm_ret && !*comm_ret)
+			error = &sym_error_no_memory;
+	}
+	buf_deinit(&text);
+	ret->comm = NULL;
+	return error;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	if (clock_gettime(clock, &now))
+		return 0;
+	return (int64_t)now.tv_sec * second_ns + now.tv_nsec;
+}
+
+/*
+ * When the machine was started. Of a live one by its clocks: btime of /proc/stat
+ * is in whole seconds, and a container that was restarted at once must not be
+ * taken for the one before it. The later clock is read last, so that an
+ * interruption in between makes the result too early, never too late.
+ */
+static bool boot_time_ns(const struct process *process, const char *root, int64_t *ret)
+{
+	char *path AUTO_FREE = NULL;
+	int fd AUTO_CLOSE = -1;
+	struct buf text;
+	int64_t seconds;
+	bool known;
+
+	if (!process->recorded) {
+		*ret = clock_ns(CLOCK_REALTIME);
+		*ret -= clock_ns(CLOCK_BOOTTIME);
+		return true;
+	}
+	if (asprintf(&path, "%s/proc/stat", root) < 0) {
+		path = NULL;
+		return false;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	buf_init(&text, LIMIT_PROC_FILE_BYTES);
+	known = !path_read_all(fd, &text) && proc_boot_time(text.data, text.size_bytes, &seconds);
+	buf_deinit(&text);
+	if (known)
+		*ret = seconds * second_ns;
+	return known;
+}
+
+static int64_t start_time(const struct process *process, const char *root)
+{
+	int64_t since_boot_ns, start_ns;
+
+	if (process->start_time_ticks > INT64_MAX ||
+	    __builtin_mul_overflow((int64_t)process->start_time_ticks, tick_ns, &since_boot_ns) ||
+	    !boot_time_ns(process, root, &start_ns) ||
+	    __builtin_add_overflow(start_ns, since_boot_ns, &start_ns))
+		return PROCESS_TIME_UNKNOWN;
+	return start_ns;
+}
+
+static struct sym_error *read_executable(struct process *process)
+{
+	static const char mark[] = " (deleted)";
+	const size_t mark_bytes = sizeof(mark) - 1;
+	size_t length;
+
+	process->executable = read_link(process, "exe");
+	if (!process->executable)
+		process->executable = strdup("");
+	if (!process->executable)
+		return &sym_error_no_memory;
+	length = strlen(process->executable);
+	if (length > mark_bytes && !strcmp(process->executable + length - mark_bytes, mark)) {
+		process->executable[length - mark_bytes] = '\0';
+		process->executable_deleted = true;
+	}
+	return NULL;
+}
+
+/* Whether the namespace `name` ("ns/mnt") is another one than the caller's; `unknown` where that
+ * cannot be seen. */
+static bool other_namespace(const struct process *process, const char *name, bool unknown)
+{
+	struct stat theirs, ours;
+	char *path AUTO_FREE = NULL;
+
+	if (asprintf(&path, "/proc/self/%s", name) < 0) {
+		path = NULL;
+		return unknown;
+	}
+	if (!followed(process->proc_fd, name, &theirs) || stat(path, &ours))
+		return unknown;
+	return theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev;
+}
+
+static struct sym_error *open_live_root(struct process *process)
+{
+	struct stat theirs, ours;
+	bool other_root;
+	int length;
+
+	process->other_mount_namespace = other_namespace(process, "ns/mnt", false);
+	process->other_pid_namespace =
+		other_namespace(process, "ns/pid", process->other_pid_namespace);
+	process->root_fd = openat(process->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* The root may differ without a mount namespace: chroot(). */
+	other_root =
+		process->other_mount_namespace ||
+		(process->root_fd >= 0 && !fstat(process->root_fd, &theirs) && !stat("/", &ours) &&
+		 (theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev));
+	length = asprintf(&process->root_prefix, "%s%s", other_root ? process->proc_path : "",
+			  other_root ? "/root" : "");
+	if (length >= 0)
+		return NULL;
+	process->root_prefix = NULL;
+	return &sym_error_no_memory;
+}
+
+static struct sym_error *open_recorded_root(struct process *process, const char *root)
+{
+	process->root_fd = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process->root_fd < 0)
+		return sym_error_from_errno(errno, root, "cannot open");
+	process->root_prefix = strdup(root);
+	return process->root_prefix ? NULL : &sym_error_no_memory;
+}
+
+static struct sym_error *fill(struct process *process, const char *root)
+{
+	struct proc_stat stat;
+	struct sym_error *error = open_proc_directory(process, root, process->pid);
+
+	if (!error)
+		error = read_identity(process, root);
+	if (!error)
+		error = read_stat(process, &stat, &process->marks, &process->comm);
+	if (error)
+		return error;
+	if (stat.state == 'Z' || stat.state == 'X')
+		return no_process(process->pid, "has ended");
+	process->start_time_ticks = stat.start_time_ticks;
+	process->start_time_ns = start_time(process, root);
+	error = read_executable(process);
+	if (!error)
+		error = process->recorded ? open_recorded_root(process, root)
+					  : open_live_root(process);
+	return error;
+}
+
+struct sym_error *process_open(int32_t pid, const char *root, struct process **ret)
+{
+	struct process *process AUTO_PROCESS = NULL;
+	struct sym_error *error;
+
+	if (pid <= 0)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "%d is no process id", pid);
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return &sym_error_no_memory;
+	process->pid = pid;
+	process->recorded = root != NULL;
+	process->root_fd = -1;
+	process->proc_fd = -1;
+	error = fill(process, root);
+	if (error && sym_error_code(error) == SYM_ERROR_NOT_FOUND && sym_error_path(error)) {
+		/* It ended between two of our looks. */
+		sym_error_destroy(error);
+		return no_process(pid, root ? "is not complete in this tree" : "has ended");
+	}
+	if (!error)
+		*ret = STEAL(process);
+	return error;
+}
+
+void process_close(struct process *process)
+{
+	if (!process)
+		return;
+	if (process->root_fd >= 0)
+		close(process->root_fd);
+	if (process->proc_fd >= 0)
+		close(process->proc_fd);
+	free(process->comm);
+	free(process->executable);
+	free(process->root_prefix);
+	free(process->proc_path);
+	free(process);
+}
+
+static struct sym_error *stale(const struct process *process, const char *why)
+{
+	return sym_error_create(SYM_ERROR_STALE, "process %d %s", process->pid, why);
+}
+
+/* A mark of 0 was not permitted to be seen, then or now: it says nothing. */
+static bool differs(uint64_t before, uint64_t now)
+{
+	return before && now && before != now;
+}
+
+struct sym_error *process_check(const struct process *process)
+{
+	struct process_image_marks marks;
+	struct proc_stat stat;
+	struct sym_error *error;
+
+	if (process->recorded)
+		return NULL;
+	error = read_stat(process, &stat, &marks, NULL);
+	if (error && sym_error_code(error) == SYM_ERROR_NOT_FOUND) {
+		sym_error_destroy(error);
+		return stale(process, "has ended");
+	}
+	if (error)
+		return error;
+	if (stat.state == 'Z' || stat.state == 'X')
+		return stale(process, "has ended");
+	if (stat.start_time_ticks != process->start_time_ticks)
+		return stale(process, "is another one that has the same id");
+	/* exec() keeps id and start time. Its new stack begins elsewhere, its code too. */
+	if (differs(process->marks.code_start, marks.code_start) ||
+	    differs(process->marks.stack_start, marks.stack_start) ||
+	    differs(process->marks.executable_inode, marks.executable_inode) ||
+	    differs(process->marks.executable_device, marks.executable_device))
+		return stale(process, "has called exec(): it runs another program");
+	return NULL;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+struct sym_error *sym_process_ids(const char *root, int32_t **ret, size_t *count_ret)
+{
+	DIR *directory GUARDED(dir) = NULL;
+	char *path AUTO_FREE = NULL;
+	struct dirent *entry;
+	size_t size_bytes;
+	struct buf ids;
+	int32_t id;
+
+	if (asprintf(&path, "%s/proc", root ? root : "") < 0) {
+		path = NULL;
+		return &sym_error_no_memory;
+	}
+	directory = opendir(path);
+	if (!directory)
+		return sym_error_from_errno(errno, path, "cannot open");
+	/* PID_MAX_LIMIT is 2^22; a recorded tree has no more either. */
+	buf_init(&ids, ((size_t)1 << 22) * sizeof(id) + 1);
+	while ((errno = 0, entry = readdir(directory)))
+		if (proc_parse_id(entry->d_name, &id))
+			buf_append(&ids, &id, sizeof(id));
+	if (errno || ids.failure != BUF_OK) {
+		struct sym_error *error = errno ? sym_error_from_errno(errno, path, "cannot read")
+						: sym_error_from_buf(&ids, path);
+
+		buf_deinit(&ids);
+		return error;
+	}
+	*ret = (int32_t *)buf_steal(&ids, &size_bytes);
+	if (!*ret)
+		return &sym_error_no_memory;
+	*count_ret = size_bytes / sizeof(id);
+	qsort(*ret, *count_ret, sizeof(id), compare_ids);
+	return NULL;
+}

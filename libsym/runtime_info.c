@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where versions come from, as seen in runtimes 2.1.8, 3.1.2, 3.1.3, 8.0.33,
+ * 9.0.22 and 10.0.12:
+ *  - the directory of a shared framework has the version as its name;
+ *  - every runtime has "@(#)Version 10.0.1226.42308 @Commit: ..." in its data. From
+ *    5.0 on that is MAJOR.MINOR.(PATCH * 100 + YEAR).BUILD; 3.x has 4.700.YEAR.BUILD and 2.x
+ *    4.6.BUILD, without the patch;
+ *  - NAME.deps.json beside an executable NAME names the runtime pack with its version.
+ */
+#include "libsym/runtime_info.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/path.h"
+#include "libsym/format/elf_brief.h"
+#include "libsym/limits.h"
+
+static const char coreclr_name[] = "/libcoreclr.so";
+static const char framework_directory[] = "/shared/Microsoft.NETCore.App/";
+
+/* Not more than this of a string table or of data is searched; the 10.0 host has 8 KB and 6 MB. */
+static const uint64_t most_searched_bytes = (uint64_t)64 << 20;
+static const size_t chunk_bytes = 1 << 16;
+
+static size_t version_length(const char *text, size_t size_bytes)
+{
+	size_t length = 0;
+
+	if (!size_bytes || !isdigit((unsigned char)*text))
+		return 0;
+	while (length < size_bytes &&
+	       (isalnum((unsigned char)text[length]) || text[length] == '.' || text[length] == '-'))
+		length++;
+	return length;
+}
+
+/* Takes a version that fills [text, text + size_bytes); anything else is none. */
+static bool take_version(struct runtime_info *info, const char *text, size_t size_bytes)
+{
+	if (!size_bytes || size_bytes >= sizeof(info->version) ||
+	    version_length(text, size_bytes) != size_bytes)
+		return false;
+	memcpy(info->version, text, size_bytes);
+	info->version[size_bytes] = '\0';
+	return true;
+}
+
+/* ".../shared/Microsoft.NETCore.App/10.0.12/libcoreclr.so" */
+static bool version_of_directory(struct runtime_info *info, const char *path)
+{
+	size_t length = strlen(path) - (sizeof(coreclr_name) - 1);
+	const char *end = path + length, *start = end;
+	const size_t directory_bytes = sizeof(framework_directory) - 1;
+
+	while (start > path && start[-1] != '/')
+		start--;
+	if ((size_t)(start - path) < directory_bytes ||
+	    memcmp(start - directory_bytes, framework_directory, directory_bytes))
+		return false;
+	return take_version(info, start, (size_t)(end - start));
+}
+
+/*
+ * Searches a range of a file for `wanted`. On success `room` holds at least
+ * `wanted_bytes` and up to `room_bytes` from its first place on, and their number is returned.
+ */
+static size_t search(int fd, struct elf_range range, const char *wanted, size_t wanted_bytes,
+		     char *room, size_t room_bytes)
+{
+	char *chunk AUTO_FREE = malloc(chunk_bytes);
+	uint64_t done = 0;
+
+	if (range.size_bytes > most_searched_bytes)
+		range.size_bytes = most_searched_bytes;
+	while (chunk && done < range.size_bytes) {
+		uint64_t left = range.size_bytes - done;
+		size_t size_bytes = left < chunk_bytes ? (size_t)left : chunk_bytes;
+		const char *found;
+
+		if (path_read_at(fd, chunk, size_bytes, range.offset + done))
+			return 0;
+		found = memmem(chunk, size_bytes, wanted, wanted_bytes);
+		if (found) {
+			size_t rest = size_bytes - (size_t)(found - chunk);
+
+			/* What belongs behind it may lie in the next chunk: read again from here,
+			 * once. */
+			if (rest >= room_bytes || rest == left || found == chunk) {
+				rest = rest < room_bytes ? rest : room_bytes;
+				memcpy(room, found, rest);
+				return rest;
+			}
+			done += (uint64_t)(found - chunk);
+		} else if (size_bytes == left || size_bytes < wanted_bytes) {
+			return 0;
+		} else {
+			done += size_bytes - (wanted_bytes - 1);
+		}
+	}
+	return 0;
+}
+
+static bool read_brief(int fd, struct elf_brief *ret)
+{
+	char head[ELF_BRIEF_HEAD_BYTES];
+	ssize_t size_bytes = pread(fd, head, sizeof(head), 0);
+
+	return size_bytes > 0 && elf_brief_parse(head, (size_t)size_bytes, ret);
+}
+
+/* The dynamic string table as bytes; 0 or a negative errno. */
+static bool read_dynamic_strings(int fd, const struct elf_brief *brief, struct elf_range *ret)
+{
+	char dynamic[4096];
+	size_t size_bytes = brief->dynamic.size_bytes < sizeof(dynamic)
+				    ? (size_t)brief->dynamic.size_bytes
+				    : sizeof(dynamic);
+
+	return size_bytes && !path_read_at(fd, dynamic, size_bytes, brief->dynamic.offset) &&
+	       elf_brief_strings(brief, dynamic, size_bytes, ret);
+}
+
+/* "@(#)Version MAJOR.MINOR.(PATCH * 100 + YEAR).BUILD " */
+static bool version_of_ident(struct runtime_info *info, const char *text, size_t size_bytes)
+{
+	unsigned int major, minor, patch_and_year;
+	char copy[64];
+
+	if (size_bytes >= sizeof(copy))
+		size_bytes = sizeof(copy) - 1;
+	memcpy(copy, text, size_bytes);
+	copy[size_bytes] = '\0';
+	if (sscanf(copy, "@(#)Version %3u.%3u.%7u.", &major, &minor, &patch_and_year) != 3)
+		return false;
+	if (major < 5)
+		return false;
+	snprintf(info->version, sizeof(info->version), "%u.%u.%u", major, minor,
+		 patch_and_year / 100);
+	return true;
+}
+
+static bool version_of_file(struct runtime_info *info, int fd, const struct elf_brief *brief)
+{
+	static const char mark[] = "@(#)Version ";
+	char text[64];
+	size_t i;
+
+	for (i = 0; i < brief->load_count; i++) {
+		size_t size_bytes;
+
+		if (!brief->loads[i].writable)
+			continue;
+		size_bytes = search(fd, brief->loads[i].file, mark, sizeof(mark) - 1, text,
+				    sizeof(text));
+		if (size_bytes && version_of_ident(info, text, size_bytes))
+			return true;
+	}
+	return false;
+}
+
+/* The runtime pack of a deps.json: "Microsoft.NETCore.App.Runtime.linux-x64/3.1.3" or
+ * "runtime.linux-x64.Microsoft.NETCore.App/2.1.8". */
+static bool version_of_dependencies(struct runtime_info *info, const char *text, size_t size_bytes)
+{
+	static const char mark[] = "Microsoft.NETCore.App";
+	const char *end = text + size_bytes, *found = text;
+
+	while ((found = memmem(found, (size_t)(end - found), mark, sizeof(mark) - 1))) {
+		found += sizeof(mark) - 1;
+		while (found < end && (isalnum((unsigned char)*found) || strchr(".-_", *found)) &&
+		       *found)
+			found++;
+		if (found < end && *found == '/' &&
+		    take_version(info, found + 1,
+				 version_length(found + 1, (size_t)(end - found - 1))))
+			return true;
+	}
+	return false;
+}
+
+static bool version_of_application(struct runtime_info *info, const struct process *process)
+{
+	char *path AUTO_FREE = NULL;
+	int fd AUTO_CLOSE = -1;
+	struct sym_error *error;
+	struct buf text;
+	bool known;
+
+	if (asprintf(&path, "%s.deps.json", process->executable) < 0) {
+		path = NULL;
+		return false;
+	}
+	error = process_open_path(process, path, PATH_REGULAR, &fd);
+	if (error) {
+		sym_error_destroy(error);
+		return false;
+	}
+	buf_init(&text, LIMIT_PROC_FILE_BYTES);
+	known = !path_read_all(fd, &text) &&
+		version_of_dependencies(info, text.data, text.size_bytes);
+	buf_deinit(&text);
+	return known;
+}
+
+static int open_mapped(const struct process *process, const struct address_space *space,
+		       const struct mapped_file *file)
+{
+	struct sym_error *error;
+	struct stat status;
+	int fd = -1;
+
+	error = process_open_mapped(process, &space->mappings[file->mapping_indexes[0]], &fd,
+				    &status);
+	sym_error_destroy(error);
+	return fd;
+}
+
+static void describe_coreclr(struct runtime_info *info, const struct process *process,
+			     const struct address_space *space, const struct mapped_file *file)
+{
+	struct elf_brief brief;
+	int fd AUTO_CLOSE = -1;
+
+	info->mapping_index = file->mapping_indexes[0];
+	if (version_of_directory(info, file->path)) {
+		info->shape = "framework-dependent";
+		return;
+	}
+	info->shape = "self-contained";
+	fd = open_mapped(process, space, file);
+	if (fd >= 0 && read_brief(fd, &brief) && version_of_file(info, fd, &brief))
+		return;
+	version_of_application(info, process);
+}
+
+/* A runtime that is part of the executable shows itself by what it exports for debuggers. */
+static void describe_executable(struct runtime_info *info, const struct process *process,
+				const struct address_space *space, const struct mapped_file *file)
+{
+	static const char table[] = "\0g_dacTable";
+	static const char header[] = "\0DotNetRuntimeDebugHeader";
+	int fd AUTO_CLOSE = open_mapped(process, space, file);
+	char room[sizeof(header)];
+	struct elf_range strings;
+	struct elf_brief brief;
+
+	if (fd < 0 || !read_brief(fd, &brief) || !read_dynamic_strings(fd, &brief, &strings))
+		return;
+	if (search(fd, strings, table, sizeof(table), room, sizeof(table)))
+		info->shape = "single-file";
+	else if (search(fd, strings, header, sizeof(header), room, sizeof(header)))
+		info->shape = "nativeaot";
+	else
+		return;
+	info->mapping_index = file->mapping_indexes[0];
+	version_of_file(info, fd, &brief);
+}
+
+static bool ends_with(const char *text, const char *ending)
+{
+	size_t text_bytes = strlen(text), ending_bytes = strlen(ending);
+
+	return text_bytes >= ending_bytes && !strcmp(text + text_bytes - ending_bytes, ending);
+}
+
+struct sym_error *runtime_info_read(const struct process *process,
+				    const struct address_space *space, struct runtime_info *ret)
+{
+	struct runtime_info info = { .mapping_index = ADDRESS_SPACE_NONE };
+	const struct mapped_file *executable = NULL;
+	size_t i;
+
+	for (i = 0; i < space->file_count; i++) {
+		const struct mapped_file *file = &space->files[i];
+
+		/* A debugger maps files too, but not to run them. */
+		if (!file->executable || file->memory)
+			continue;
+		if (ends_with(file->path, coreclr_name)) {
+			describe_coreclr(&info, process, space, file);
+			*ret = info;
+			return NULL;
+		}
+		if (!executable &&
+		    (!*process->executable || !strcmp(file->path, process->executable)))
+			executable = file;
+	}
+	if (executable)
+		describe_executable(&info, process, space, executable);
+	*ret = info;
+	return NULL;
+}
