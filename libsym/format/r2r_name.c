@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The name of a method entry: its signature, its owner with the instantiation
+ * that the image has code for, its own name, in the dialect asked for. Nothing
+ * is allocated and nothing is cached; the text goes straight to the buffer.
+ *
+ *   runtime:   RET [Assembly] Owner::Name(A,B)   signature as it is in metadata
+ *   crossgen2: [RET ]Owner::Name(A, B)           parameters replaced by arguments
+ */
+#include "libsym/format/r2r_internal.h"
+
+struct method {
+	const struct metadata *metadata; /* of rid, name and signature */
+	const char *assembly;
+	const char *name;
+	struct metadata_blob signature;
+	uint32_t owner;               /* TypeDef rid; 0 when `instance` has the owner */
+	struct r2r_instance instance; /* flags 0 for an entry of section 103 */
+};
+
+static const struct metadata *find_module(void *context, uint32_t index, const char **why_ret)
+{
+	return r2r_module_metadata(context, index, why_ret);
+}
+
+static const char *assembly_name(const struct metadata *metadata)
+{
+	return metadata_assembly_name(metadata);
+}
+
+/* Fills what both kinds of entries have in common, from a MethodDef row. */
+static bool describe_method_def(struct method *method, uint32_t rid, const char **why_ret)
+{
+	if (!rid || rid > metadata_row_count(method->metadata, METADATA_METHOD_DEF)) {
+		*why_ret = "no such MethodDef row";
+		return false;
+	}
+	method->assembly = assembly_name(method->metadata);
+	method->name = metadata_method_name(method->metadata, rid);
+	method->signature = metadata_method_signature(method->metadata, rid);
+	method->owner = metadata_method_owner(method->metadata, rid);
+	return true;
+}
+
+static bool describe(const struct r2r *r2r, uint32_t number, struct method *method,
+		     const char **why_ret)
+{
+	const struct r2r_entry *entry = &r2r->entries[number];
+	struct signature_budget budget = signature_budget_full();
+	struct reader reader;
+
+	*method = (struct method){ 0 };
+	if (number < r2r->method_def_count) {
+		method->metadata = r2r_module_metadata(r2r, entry->module, why_ret);
+		return method->metadata && describe_method_def(method, entry->locator, why_ret);
+	}
+	reader = r2r->instances;
+	reader_seek(&reader, entry->locator);
+	method->instance = r2r_read_instance(&reader, &budget);
+	method->metadata = r2r_module_metadata(r2r, method->instance.module, why_ret);
+	if (!method->metadata)
+		return false;
+	if (method->instance.flags & R2R_INSTANCE_MEMBER_REF) {
+		method->assembly = assembly_name(method->metadata);
+		method->name = metadata_member_ref_name(method->metadata, method->instance.rid);
+		method->signature =
+			metadata_member_ref_signature(method->metadata, method->instance.rid);
+		return true;
+	}
+	return describe_method_def(method, method->instance.rid, why_ret);
+}
+
+/* Notes where each of `count` types begins. */
+static bool locate_arguments(struct signature_arguments *arguments, struct reader types,
+			     uint32_t count)
+{
+	struct signature_budget budget = signature_budget_full();
+
+	arguments->count = count;
+	if (count > SIGNATURE_MAX_ARGUMENTS)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		arguments->types[i] = types;
+		signature_skip_type(&types, &budget);
+	}
+	return reader_ok(&types);
+}
+
+/* Arguments of an owner type: [0x3f number] 0x15 definition count types. */
+static bool locate_owner_arguments(struct signature_arguments *arguments, struct reader owner)
+{
+	struct signature_budget budget = signature_budget_full();
+	uint8_t element = reader_u8(&owner);
+
+	arguments->count = 0;
+	if (element == ELEMENT_MODULE_ZAPSIG) {
+		signature_unsigned(&owner);
+		element = reader_u8(&owner);
+	}
+	if (element != ELEMENT_GENERICINST)
+		return reader_ok(&owner);
+	signature_skip_type(&owner, &budget);
+	return locate_arguments(arguments, owner, signature_unsigned(&owner));
+}
+
+static void write_owner(struct signature_writer *writer, const struct r2r *r2r,
+			const struct method *method)
+{
+	struct signature_scope scope = { method->metadata, r2r->modules[0].metadata };
+	struct reader owner = method->instance.owner;
+
+	if (!(method->instance.flags & R2R_INSTANCE_OWNER_TYPE)) {
+		signature_write_type_def(writer, method->metadata, method->owner);
+		return;
+	}
+	signature_write_type(writer, &owner, scope);
+}
+
+static void write_runtime(struct signature_writer *writer, const struct r2r *r2r,
+			  const struct method *method)
+{
+	struct reader reader = reader_over(method->signature.data, method->signature.size_bytes);
+	struct signature_scope scope = { method->metadata, method->metadata };
+	struct signature_method head = signature_read_method(&reader);
+
+	signature_write_return(writer, &reader, scope, &head);
+	signature_write(writer, "[", 1);
+	signature_write_heap_string(writer, method->assembly);
+	signature_write(writer, "] ", 2);
+	writer->style = SIGNATURE_TYPE_STRING;
+	write_owner(writer, r2r, method);
+	writer->style = SIGNATURE_RUNTIME;
+	signature_write(writer, "::", 2);
+	signature_write_heap_string(writer, method->name);
+	signature_write_parameters(writer, &reader, scope, &head);
+	if (!reader_ok(&reader) && !writer->why)
+		writer->why = reader.failure;
+}
+
+static void write_crossgen2(struct signature_writer *writer, const struct r2r *r2r,
+			    const struct method *method)
+{
+	struct reader reader = reader_over(method->signature.data, method->signature.size_bytes);
+	struct signature_scope scope = { method->metadata, method->metadata };
+	struct signature_arguments type_arguments, method_arguments;
+	const struct r2r_instance *instance = &method->instance;
+	struct signature_method head;
+
+	writer->arguments_scope =
+		(struct signature_scope){ r2r->modules[0].metadata, r2r->modules[0].metadata };
+	if (instance->flags & R2R_INSTANCE_OWNER_TYPE) {
+		if (!locate_owner_arguments(&type_arguments, instance->owner)) {
+			writer->why = "more type arguments than the limit";
+			return;
+		}
+		writer->type_arguments = &type_arguments;
+	}
+	if (instance->flags & R2R_INSTANCE_METHOD_ARGUMENTS) {
+		if (!locate_arguments(&method_arguments, instance->arguments,
+				      instance->argument_count)) {
+			writer->why = "more method arguments than the limit";
+			return;
+		}
+		writer->method_arguments = &method_arguments;
+	}
+	head = signature_read_method(&reader);
+	signature_write_return(writer, &reader, scope, &head);
+	write_owner(writer, r2r, method);
+	signature_write(writer, "::", 2);
+	signature_write_heap_string(writer, method->name);
+	signature_write_parameters(writer, &reader, scope, &head);
+	if (!reader_ok(&reader) && !writer->why)
+		writer->why = reader.failure;
+}
+
+bool r2r_name(const struct r2r *r2r, uint32_t entry, enum r2r_dialect dialect, struct buf *buf,
+	      const char **why_ret)
+{
+	const struct signature_modules modules = { (void *)r2r, find_module };
+	size_t start = buf->size_bytes;
+	struct signature_writer writer;
+	const char *why = NULL;
+	struct method method;
+
+	if (entry >= r2r->entry_count) {
+		*why_ret = "no such method entry";
+		return false;
+	}
+	if (!describe(r2r, entry, &method, &why)) {
+		*why_ret = why;
+		return false;
+	}
+	signature_writer_init(&writer, buf, SIGNATURE_RUNTIME);
+	writer.modules = &modules;
+	if (dialect == R2R_NAME_RUNTIME) {
+		write_runtime(&writer, r2r, &method);
+	} else {
+		writer.style = SIGNATURE_CROSSGEN2;
+		write_crossgen2(&writer, r2r, &method);
+	}
+	if (!writer.why)
+		return true;
+	buf_truncate(buf, start);
+	*why_ret = writer.why;
+	return false;
+}
+
+const char *r2r_entry_assembly(const struct r2r *r2r, uint32_t entry)
+{
+	const char *why;
+	struct method method;
+
+	if (entry >= r2r->entry_count || !describe(r2r, entry, &method, &why))
+		return NULL;
+	return method.assembly;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads all managed images of the directories and files given, names every
+ * method, and prints what it found and what that cost. With --dump=runtime or
+ * --dump=crossgen2 it prints the rows of a relative map instead, for scripts
+ * that compare them with those of other tools; with --dump=cold also cold parts.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "libsym/base/path.h"
+#include "libsym/format/r2r.h"
+
+#include <fcntl.h>
+
+struct totals {
+	size_t files, images, methods, undecodable, ownerless, unnamed, failed, bytes, name_bytes;
+	const char *dump; /* NULL: none */
+	bool keep_all;    /* name with metadata of other files */
+};
+
+struct opened {
+	struct buf file;
+	struct pe pe;
+	struct metadata *metadata;
+	char name[256];
+	bool has_name;
+	uint8_t mvid[16];
+};
+
+#define MAX_OPENED 2048
+static struct opened *opened[MAX_OPENED];
+static size_t opened_count;
+
+static double cpu_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static void release(struct opened *one)
+{
+	metadata_close(one->metadata);
+	buf_deinit(&one->file);
+	one->metadata = NULL;
+}
+
+static bool open_image(const char *path, struct opened *one)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct sym_error *error;
+	struct stat status;
+	const uint8_t *bytes;
+
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode))
+		return false;
+	buf_clear(&one->file);
+	if (!buf_reserve(&one->file, (size_t)status.st_size + 1) ||
+	    path_read_at(fd, one->file.data, (size_t)status.st_size, 0))
+		return false;
+	one->file.size_bytes = (size_t)status.st_size;
+	error = pe_parse(&one->pe, one->file.data, one->file.size_bytes, PE_LAYOUT_FILE);
+	if (!error && one->pe.metadata.rva) {
+		bytes = pe_bytes(&one->pe, one->pe.metadata.rva, one->pe.metadata.size_bytes);
+		if (bytes)
+			error = metadata_open(bytes, one->pe.metadata.size_bytes, &one->metadata);
+	}
+	if (error)
+		fprintf(stderr, "%s: %s\n", path, sym_error_message(error));
+	sym_error_destroy(error);
+	return !error;
+}
+
+static const struct metadata *find(void *context, const char *name, const uint8_t *mvid)
+{
+	(void)context;
+	for (size_t i = 0; i < opened_count; i++) {
+		uint8_t own[16];
+
+		if (!opened[i]->metadata ||
+		    strcasecmp(metadata_assembly_name(opened[i]->metadata), name))
+			continue;
+		if (mvid && (!metadata_mvid(opened[i]->metadata, own) || memcmp(own, mvid, 16)))
+			continue;
+		return opened[i]->metadata;
+	}
+	return NULL;
+}
+
+static void print_row(const struct totals *totals, const struct r2r_range *range,
+		      const struct buf *name)
+{
+	const char *format = !strcmp(totals->dump, "runtime") ? "%08x %x " : "%08X %02X ";
+
+	printf(format, range->rva, range->size_bytes);
+	fwrite(name->data, 1, name->size_bytes, stdout);
+	fputs(range->kind == R2R_COLD ? " [cold]\n" : "\n", stdout);
+}
+
+static void name_all(const struct r2r *r2r, struct totals *totals)
+{
+	enum r2r_dialect dialect = totals->dump && strcmp(totals->dump, "runtime")
+					   ? R2R_NAME_CROSSGEN2
+					   : R2R_NAME_RUNTIME;
+	const struct r2r_range *ranges;
+	struct buf name;
+	size_t count;
+
+	buf_init(&name, 1 << 20);
+	ranges = r2r_ranges(r2r, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *why;
+
+		if (ranges[i].kind == R2R_STUB ||
+		    (ranges[i].kind == R2R_COLD && totals->dump && strcmp(totals->dump, "cold")))
+			continue;
+		buf_clear(&name);
+		if (!r2r_name(r2r, ranges[i].entry, dialect, &name, &why)) {
+			if (totals->unnamed++ < 20)
+				fprintf(stderr, "rva %x: %s\n", ranges[i].rva, why);
+			continue;
+		}
+		totals->name_bytes += name.size_bytes;
+		if (totals->dump)
+			print_row(totals, &ranges[i], &name);
+	}
+	buf_deinit(&name);
+}
+
+static void read_image(const char *path, const struct opened *one, struct totals *totals)
+{
+	const struct r2r_assemblies assemblies = { NULL, find };
+	enum r2r_flavour flavour = r2r_flavour(&one->pe);
+	struct r2r *r2r = NULL;
+	struct sym_error *error;
+
+	if (flavour == R2R_NONE)
+		return;
+	error = r2r_open(&one->pe, one->metadata, &assemblies, &r2r);
+	if (error) {
+		fprintf(stderr, "%s: %s\n", path, sym_error_message(error));
+		sym_error_destroy(error);
+		totals->failed++;
+		return;
+	}
+	totals->images++;
+	totals->bytes += one->file.size_bytes;
+	totals->methods += r2r_method_count(r2r);
+	totals->undecodable += r2r_undecodable_count(r2r);
+	totals->ownerless += r2r_ownerless_count(r2r);
+	if (r2r_undecodable_count(r2r) || r2r_ownerless_count(r2r))
+		fprintf(stderr, "%s: %zu undecodable, %zu ownerless\n", path,
+			r2r_undecodable_count(r2r), r2r_ownerless_count(r2r));
+	name_all(r2r, totals);
+	r2r_close(r2r);
+}
+
+static void read_file(const char *path, struct totals *totals, struct opened *shared)
+{
+	struct opened *one = shared;
+
+	if (totals->keep_all) {
+		if (opened_count == MAX_OPENED)
+			return;
+		one = calloc(1, sizeof(*one));
+		if (!one)
+			return;
+		buf_init(&one->file, (size_t)1 << 30);
+	}
+	totals->files++;
+	if (open_image(path, one)) {
+		if (totals->keep_all)
+			opened[opened_count++] = one;
+		else
+			read_image(path, one, totals);
+	}
+	if (!totals->keep_all) {
+		metadata_close(one->metadata);
+		one->metadata = NULL;
+	}
+}
+
+static void read_path(const char *path, struct totals *totals, struct opened *shared)
+{
+	AUTO_FREE char *child = NULL;
+	struct dirent *entry;
+	struct stat status;
+	DIR *dir;
+
+	if (stat(path, &status))
+		return;
+	if (!S_ISDIR(status.st_mode)) {
+		read_file(path, totals, shared);
+		return;
+	}
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		const char *dot = strrchr(entry->d_name, '.');
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (asprintf(&child, "%s/%s", path, entry->d_name) < 0)
+			break;
+		if (entry->d_type == DT_DIR || (dot && !strcasecmp(dot, ".dll")) ||
+		    (dot && !strcasecmp(dot, ".exe")))
+			read_path(child, totals, shared);
+		free(STEAL(child));
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int main(int argc, char **argv)
+{
+	struct totals totals = { 0 };
+	struct opened shared = { 0 };
+	struct rusage usage;
+	double start;
+	int i = 1;
+
+	buf_init(&shared.file, (size_t)1 << 30);
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (!strncmp(argv[i], "--dump=", 7))
+			totals.dump = argv[i] + 7;
+		else if (!strcmp(argv[i], "--together"))
+			totals.keep_all = true;
+		else
+			return 2;
+	}
+	start = cpu_seconds();
+	for (int first = i; i < argc; i++) {
+		read_path(argv[i], &totals, &shared);
+		/* With --together the first path is what is named, the others are references. */
+		if (totals.keep_all && i == first)
+			shared.has_name = true, shared.mvid[0] = 0,
+			totals.name_bytes = opened_count;
+	}
+	if (totals.keep_all) {
+		size_t named = totals.name_bytes;
+
+		totals.name_bytes = 0;
+		for (size_t j = 0; j < named; j++)
+			read_image(argv[argc - 1], opened[j], &totals);
+		for (size_t j = 0; j < opened_count; j++) {
+			release(opened[j]);
+			free(opened[j]);
+		}
+	}
+	release(&shared);
+	getrusage(RUSAGE_SELF, &usage);
+	if (!totals.dump)
+		printf("r2r files=%zu images=%zu methods=%zu undecodable=%zu ownerless=%zu "
+		       "unnamed=%zu failed=%zu MB=%zu name_MB=%zu cpu_s=%.3f peak_MB=%ld\n",
+		       totals.files, totals.images, totals.methods, totals.undecodable,
+		       totals.ownerless, totals.unnamed, totals.failed, totals.bytes >> 20,
+		       totals.name_bytes >> 20, cpu_seconds() - start, usage.ru_maxrss >> 10);
+	return totals.failed || totals.unnamed ? 1 : 0;
+}
