@@ -35,6 +35,7 @@ enum signature_element {
 	ELEMENT_MVAR = 0x1e,
 	ELEMENT_CMOD_REQD = 0x1f,
 	ELEMENT_CMOD_OPT = 0x20,
+	ELEMENT_INTERNAL = 0x21, /* an address in a running process; never in files */
 	ELEMENT_VAR_ZAPSIG = 0x3b,
 	ELEMENT_NATIVE_ARRAY_TEMPLATE_ZAPSIG = 0x3c,
 	ELEMENT_NATIVE_VALUETYPE_ZAPSIG = 0x3d,
@@ -80,6 +81,15 @@ struct signature_modules {
 	const struct metadata *(*find)(void *context, uint32_t index, const char **why_ret);
 };
 
+struct signature_writer;
+
+/* Types by address (ELEMENT_INTERNAL), in signatures that a runtime makes for itself. */
+struct signature_handles {
+	void *context;
+	/* Writes the type; false when it is not to be had. */
+	bool (*write)(void *context, struct signature_writer *writer, uint64_t handle);
+};
+
 #define SIGNATURE_MAX_ARGUMENTS 64
 
 /* Arguments of one instantiation: where each of their types begins. */
@@ -93,6 +103,7 @@ struct signature_writer {
 	size_t max_size_bytes; /* of `out`, for this name */
 	enum signature_style style;
 	const struct signature_modules *modules;                             /* may be NULL */
+	const struct signature_handles *handles;                             /* may be NULL */
 	const struct signature_arguments *type_arguments, *method_arguments; /* may be NULL */
 	struct signature_scope arguments_scope; /* of the types in both */
 	struct signature_budget budget;

@@ -386,6 +386,17 @@ static void write_in_module(struct signature_writer *writer, struct reader *read
 		signature_write_type(writer, reader, scope);
 }
 
+static void write_handle(struct signature_writer *writer, struct reader *reader)
+{
+	uint64_t handle = reader_u64(reader);
+
+	if (!reader_ok(reader))
+		fail(writer, reader->failure);
+	else if (!writer->handles ||
+		 !writer->handles->write(writer->handles->context, writer, handle))
+		fail(writer, "type handle in a signature");
+}
+
 static void write_suffixed(struct signature_writer *writer, struct reader *reader,
 			   struct signature_scope scope, const char *suffix)
 {
@@ -452,6 +463,9 @@ static void write_element(struct signature_writer *writer, struct reader *reader
 		return;
 	case ELEMENT_CANON_ZAPSIG:
 		write_word(writer, "System.__Canon");
+		return;
+	case ELEMENT_INTERNAL:
+		write_handle(writer, reader);
 		return;
 	case ELEMENT_MODULE_ZAPSIG:
 		write_in_module(writer, reader, scope);
