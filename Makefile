@@ -64,7 +64,7 @@ ALL_CFLAGS = -std=gnu17 $(DEFINES) -I. $(WARNINGS) $(CFLAGS) -fPIC -fvisibility=
 	-ffile-prefix-map=$(CURDIR)/= $(EXTRA_CFLAGS) -MMD -MP
 ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 
-LIB_LIBS := -lelf -lxxhash
+LIB_LIBS := -lelf -lxxhash -ljansson
 CLI_LIBS := -ljansson -lxxhash
 TEST_LIBS := -lcriterion
 
@@ -119,6 +119,9 @@ substitute_pc = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|
 
 $(CLI): $(CLI_OBJECTS) $(LIB_STATIC)
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CLI_LIBS)
+
+# Criterion's assertions declare variables in the middle of a block.
+$(TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
 
 $(UNIT): $(TEST_OBJECTS) $(LIB_STATIC)
 	@mkdir -p $(@D)

@@ -43,4 +43,16 @@ static const unsigned int LIMIT_NESTING_DEPTH = 64;
 /* Small files below /proc (stat, status, environ, cmdline). */
 static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
 
+/* Pages of 4 KiB cached of another process's memory (1 GiB). A compiler with 50,000 jitted methods needs 20,000. */
+static const size_t LIMIT_REMOTE_PAGES = (size_t)1 << 18;
+
+/* Rounds of following pointers through another process's memory. A reading needs about 30; a list that never ends must. */
+static const unsigned int LIMIT_REMOTE_ROUNDS = 4096;
+
+/* Bytes of a runtime's contract description. .NET 10's has 10,563. */
+static const size_t LIMIT_CONTRACT_BYTES = (size_t)1 << 20;
+
+/* Pointers beside it. .NET 10 has 24. */
+static const size_t LIMIT_CONTRACT_POINTERS = 4096;
+
 #endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk over the code range map and the nibble maps. All pointers come from
+ * another process that goes on running: every list is bounded, every extent is
+ * compared with that of its section, and what disagrees is left out and counted.
+ */
+#include "libsym/clr/code_heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/limits.h"
+
+#define MAP_LEVELS  5
+#define MAP_ENTRIES 256
+
+static const size_t max_nodes = 65536;
+static const size_t max_fragments = 1
+				    << 20; /* one for each 128 KiB of a section: 128 GiB of code */
+static const size_t max_unwind_infos = 4096;
+static const uint64_t max_heap_bytes = (uint64_t)4 << 30;
+
+/* ---- the range map ---------------------------------------------------------- */
+
+struct pointers {
+	uint64_t *items;
+	size_t count, capacity;
+};
+
+struct range_walk {
+	struct remote_memory *memory;
+	const struct layout *layout;
+	struct pointers sections; /* addresses of RangeSections, with repetitions */
+	size_t nodes, fragments;
+	bool pending, no_memory, too_many;
+};
+
+static bool pointers_add(struct pointers *pointers, uint64_t item)
+{
+	if (pointers->count == pointers->capacity) {
+		size_t capacity = pointers->capacity ? pointers->capacity * 2 : 256;
+		uint64_t *items = reallocarray(pointers->items, capacity, sizeof(*items));
+
+		if (!items)
+			return false;
+		pointers->items = items;
+		pointers->capacity = capacity;
+	}
+	pointers->items[pointers->count++] = item;
+	return true;
+}
+
+static void walk_fragments(struct range_walk *walk, uint64_t address)
+{
+	const struct layout *layout = walk->layout;
+	uint64_t last = 0;
+
+	while (address && !walk->no_memory && !walk->too_many) {
+		uint64_t section;
+
+		if (++walk->fragments > max_fragments) {
+			walk->too_many = true;
+			return;
+		}
+		remote_begin(walk->memory);
+		section = remote_u64(walk->memory, address + layout->fragment.range_section);
+		address = remote_u64(walk->memory, address + layout->fragment.next) & ~(uint64_t)1;
+		if (remote_state(walk->memory) == REMOTE_PENDING)
+			walk->pending = true;
+		if (remote_state(walk->memory) != REMOTE_OK)
+			return;
+		if (section != last && !pointers_add(&walk->sections, section))
+			walk->no_memory = true;
+		last = section;
+	}
+}
+
+static void walk_node(struct range_walk *walk, uint64_t address, unsigned int level)
+{
+	uint64_t entries[MAP_ENTRIES];
+
+	if (++walk->nodes > max_nodes)
+		walk->too_many = true;
+	remote_begin(walk->memory);
+	if (!remote_read(walk->memory, address, entries, sizeof(entries))) {
+		if (remote_state(walk->memory) == REMOTE_PENDING)
+			walk->pending = true;
+		return;
+	}
+	for (size_t i = 0; i < MAP_ENTRIES && !walk->too_many && !walk->no_memory; i++) {
+		uint64_t next = entries[i] & ~(uint64_t)1;
+
+		if (next && level > 1)
+			walk_node(walk, next, level - 1);
+		else if (next)
+			walk_fragments(walk, next);
+	}
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static void pointers_unique(struct pointers *pointers)
+{
+	size_t kept = 0;
+
+	if (pointers->count)
+		qsort(pointers->items, pointers->count, sizeof(*pointers->items),
+		      compare_addresses);
+	for (size_t i = 0; i < pointers->count; i++)
+		if (!kept || pointers->items[kept - 1] != pointers->items[i])
+			pointers->items[kept++] = pointers->items[i];
+	pointers->count = kept;
+}
+
+/* Follows the whole tree again after each fetch; what was read before costs next to nothing. */
+static struct sym_error *walk_range_map(struct range_walk *walk)
+{
+	uint64_t top =
+		walk->layout->range_map_address + walk->layout->range_section_map.top_level_data;
+
+	for (unsigned int round = 0; round < LIMIT_REMOTE_ROUNDS; round++) {
+		struct sym_error *error;
+		bool again;
+
+		walk->sections.count = 0;
+		walk->nodes = walk->fragments = 0;
+		walk->pending = false;
+		walk_node(walk, top, MAP_LEVELS);
+		if (walk->no_memory)
+			return &sym_error_no_memory;
+		if (walk->too_many)
+			break;
+		if (!walk->pending) {
+			pointers_unique(&walk->sections);
+			return NULL;
+		}
+		error = remote_memory_fetch(walk->memory, &again);
+		if (error)
+			return error;
+	}
+	return sym_error_create(SYM_ERROR_LIMIT, "the runtime's code range map has no end");
+}
+
+/* ---- sections ----------------------------------------------------------------- */
+
+static enum remote_state read_section(struct remote_memory *memory, const struct layout *layout,
+				      uint64_t address, struct code_section *ret)
+{
+	remote_begin(memory);
+	ret->begin_address = remote_u64(memory, address + layout->range_section.range_begin);
+	ret->end_address = remote_u64(memory, address + layout->range_section.range_end_open);
+	ret->flags = remote_u32(memory, address + layout->range_section.flags);
+	ret->heap_list = remote_u64(memory, address + layout->range_section.heap_list);
+	ret->module = remote_u64(memory, address + layout->range_section.r2r_module);
+	if (ret->flags & CODE_SECTION_HEAP)
+		ret->module = 0;
+	return remote_state(memory);
+}
+
+static int compare_sections(const void *a, const void *b)
+{
+	const struct code_section *left = a, *right = b;
+
+	return left->begin_address < right->begin_address
+		       ? -1
+		       : left->begin_address > right->begin_address;
+}
+
+static void drop_overlapping_sections(struct code_map *map)
+{
+	size_t kept = 0;
+
+	if (map->section_count)
+		qsort(map->sections, map->section_count, sizeof(*map->sections), compare_sections);
+	for (size_t i = 0; i < map->section_count; i++) {
+		const struct code_section *section = &map->sections[i];
+
+		if (section->begin_address >= section->end_address ||
+		    (kept && map->sections[kept - 1].end_address > section->begin_address))
+			map->bad_sections++;
+		else
+			map->sections[kept++] = *section;
+	}
+	map->section_count = kept;
+}
+
+static struct sym_error *read_sections(struct remote_memory *memory, const struct layout *layout,
+				       const struct pointers *addresses, struct code_map *map)
+{
+	map->sections = calloc(addresses->count + 1, sizeof(*map->sections));
+	if (!map->sections)
+		return &sym_error_no_memory;
+	for (bool again = true; again;) {
+		struct sym_error *error;
+
+		map->section_count = map->bad_sections = 0;
+		for (size_t i = 0; i < addresses->count; i++) {
+			enum remote_state state = read_section(memory, layout, addresses->items[i],
+							       &map->sections[map->section_count]);
+
+			if (state == REMOTE_OK)
+				map->section_count++;
+			else if (state == REMOTE_UNREADABLE)
+				map->bad_sections++;
+		}
+		error = remote_memory_fetch(memory, &again);
+		if (error)
+			return error;
+	}
+	drop_overlapping_sections(map);
+	return NULL;
+}
+
+size_t code_map_find_section(const struct code_map *map, uint64_t address)
+{
+	size_t low = 0, high = map->section_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (map->sections[middle].begin_address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address >= map->sections[low - 1].end_address)
+		return SIZE_MAX;
+	return low - 1;
+}
+
+/* ---- nibble maps ---------------------------------------------------------------- */
+
+struct heap_walk {
+	struct code_map *map;
+	size_t block_capacity;
+	bool no_memory;
+};
+
+static void add_block(struct heap_walk *walk, uint64_t start, uint64_t heap_end, uint32_t section)
+{
+	struct code_map *map = walk->map;
+
+	if (map->block_count == walk->block_capacity) {
+		size_t capacity = walk->block_capacity ? walk->block_capacity * 2 : 1024;
+		struct code_block *blocks = reallocarray(map->blocks, capacity, sizeof(*blocks));
+
+		if (!blocks) {
+			walk->no_memory = true;
+			return;
+		}
+		map->blocks = blocks;
+		walk->block_capacity = capacity;
+	}
+	if (map->block_count && map->blocks[map->block_count - 1].section == section)
+		map->blocks[map->block_count - 1].limit_address = start;
+	map->blocks[map->block_count++] = (struct code_block){
+		.start_address = start,
+		.limit_address = heap_end,
+		.section = section,
+	};
+}
+
+/* Starts in one unit, which covers 256 bytes from `base`. */
+static void read_unit(struct heap_walk *walk, uint32_t unit, uint64_t base, uint64_t heap_start,
+		      uint64_t heap_end, uint32_t section)
+{
+	if (!unit || (unit & 15) > 8)
+		return;
+	for (unsigned int i = 0; i < 8; i++) {
+		uint32_t nibble = unit >> (28 - 4 * i) & 15;
+		uint64_t start = base + 32 * i + 4 * (nibble - 1);
+
+		if (nibble && nibble <= 8 && start >= heap_start + 8 && start < heap_end)
+			add_block(walk, start, heap_end, section);
+	}
+}
+
+/* False when something is pending; a heap that contradicts its section is counted and has no
+ * blocks. */
+static bool read_heap(struct remote_memory *memory, const struct layout *layout,
+		      struct heap_walk *walk, uint32_t section_index)
+{
+	const struct code_section *section = &walk->map->sections[section_index];
+	uint64_t start, end, base, units, nibbles, first, last;
+	size_t blocks_before = walk->map->block_count;
+
+	remote_begin(memory);
+	start = remote_u64(memory, section->heap_list + layout->code_heap.start_address);
+	end = remote_u64(memory, section->heap_list + layout->code_heap.end_address);
+	base = remote_u64(memory, section->heap_list + layout->code_heap.map_base);
+	nibbles = remote_u64(memory, section->heap_list + layout->code_heap.header_map);
+	if (remote_state(memory) == REMOTE_PENDING)
+		return false;
+	if (remote_state(memory) == REMOTE_UNREADABLE || start < section->begin_address ||
+	    end > section->end_address || start > end || base != (start & ~(uint64_t)4095) ||
+	    end - start > max_heap_bytes) {
+		walk->map->bad_sections++;
+		return true;
+	}
+	first = (start - base) >> 8;
+	last = (end - base) >> 8;
+	remote_want(memory, nibbles + first * 4, (last - first + 1) * 4);
+	for (units = first; units <= last && !walk->no_memory; units += 256) {
+		uint32_t chunk[256];
+		size_t count = last - units + 1 < 256 ? (size_t)(last - units + 1) : 256;
+
+		if (!remote_read(memory, nibbles + units * 4, chunk, count * 4))
+			break;
+		for (size_t i = 0; i < count; i++)
+			read_unit(walk, chunk[i], base + (units + i) * 256, start, end,
+				  section_index);
+	}
+	if (remote_state(memory) == REMOTE_OK)
+		return true;
+	walk->map->block_count = blocks_before;
+	if (remote_state(memory) == REMOTE_UNREADABLE)
+		walk->map->bad_sections++;
+	return remote_state(memory) != REMOTE_PENDING;
+}
+
+static struct sym_error *read_heaps(struct remote_memory *memory, const struct layout *layout,
+				    struct code_map *map)
+{
+	struct heap_walk walk = { .map = map };
+	size_t bad_before = map->bad_sections;
+
+	for (bool again = true; again;) {
+		struct sym_error *error;
+
+		map->block_count = 0;
+		map->bad_sections = bad_before;
+		for (size_t i = 0; i < map->section_count && !walk.no_memory; i++)
+			if ((map->sections[i].flags &
+			     (CODE_SECTION_HEAP | CODE_SECTION_INTERPRETER)) == CODE_SECTION_HEAP)
+				read_heap(memory, layout, &walk, (uint32_t)i);
+		if (walk.no_memory)
+			return &sym_error_no_memory;
+		error = remote_memory_fetch(memory, &again);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
+				struct code_map *ret)
+{
+	struct range_walk walk = { .memory = memory, .layout = layout };
+	struct code_map map = { 0 };
+	struct sym_error *error = walk_range_map(&walk);
+
+	if (!error)
+		error = read_sections(memory, layout, &walk.sections, &map);
+	if (!error)
+		error = read_heaps(memory, layout, &map);
+	free(walk.sections.items);
+	if (error)
+		code_map_deinit(&map);
+	else
+		*ret = map;
+	return error;
+}
+
+void code_map_deinit(struct code_map *map)
+{
+	free(map->sections);
+	free(map->blocks);
+	*map = (struct code_map){ 0 };
+}
+
+/* ---- blocks ------------------------------------------------------------------------ */
+
+/* Do the pieces begin at the block and ascend without leaving the section? Sets the size. */
+static bool read_pieces(struct remote_memory *memory, const struct layout *layout, uint64_t infos,
+			const struct code_section *section, struct code_method *method)
+{
+	uint64_t length = section->end_address - section->begin_address, last_end = 0;
+
+	remote_want(memory, infos,
+		    method->piece_count * (size_t)layout->runtime_function.size_bytes);
+	for (uint32_t i = 0; i < method->piece_count; i++) {
+		uint64_t at = infos + (uint64_t)i * layout->runtime_function.size_bytes;
+		uint64_t begin = remote_u32(memory, at + layout->runtime_function.begin);
+		uint64_t end = remote_u32(memory, at + layout->runtime_function.end);
+
+		if (remote_state(memory) != REMOTE_OK)
+			return false;
+		if (!i && section->begin_address + begin != method->start_address)
+			return false;
+		if (end <= begin || end > length || begin < last_end)
+			return false;
+		last_end = end;
+	}
+	method->size_bytes = section->begin_address + last_end - method->start_address;
+	return true;
+}
+
+enum code_block_kind code_block_read(struct remote_memory *memory, const struct layout *layout,
+				     const struct code_map *map, const struct code_block *block,
+				     struct code_method *ret, uint32_t *stub_kind_ret)
+{
+	struct code_method method = { .start_address = block->start_address };
+	uint64_t header;
+	bool good = false;
+
+	remote_begin(memory);
+	header = remote_u64(memory, block->start_address - 8);
+	if (remote_state(memory) == REMOTE_OK && header <= layout->stub_kind_last) {
+		*stub_kind_ret = (uint32_t)header;
+		return CODE_BLOCK_STUB;
+	}
+	method.method_desc = remote_u64(memory, header + layout->code_header.method_desc);
+	method.piece_count = remote_u32(memory, header + layout->code_header.unwind_count);
+	if (remote_state(memory) == REMOTE_OK && method.piece_count &&
+	    method.piece_count < max_unwind_infos && !(method.method_desc & 7))
+		good = read_pieces(memory, layout, header + layout->code_header.unwind_infos,
+				   &map->sections[block->section], &method);
+	if (remote_state(memory) == REMOTE_PENDING)
+		return CODE_BLOCK_PENDING;
+	if (!good)
+		return CODE_BLOCK_BAD;
+	*ret = method;
+	return CODE_BLOCK_METHOD;
+}
+
+const char *code_stub_name(uint32_t stub_kind)
+{
+	static const char *const names[] = {
+		[1] = "<JumpStub>",        [2] = "<Precode>",        [3] = "<DynamicHelper>",
+		[4] = "<StubPrecode>",     [5] = "<FixupPrecode>",   [6] = "<VSD_DispatchStub>",
+		[7] = "<VSD_ResolveStub>", [8] = "<VSD_LookupStub>", [9] = "<VSD_VTableStub>",
+	};
+
+	if (stub_kind < sizeof(names) / sizeof(names[0]) && names[stub_kind])
+		return names[stub_kind];
+	return "<Unknown>";
+}

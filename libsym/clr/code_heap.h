@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a runtime knows about its executable memory: the sections of its code
+ * range map, and in those that are code heaps where every block begins. Knows
+ * extents and kinds; refuses to know what a block is called.
+ *
+ * Range map: a tree of five levels of 256 pointers; the leaves are lists of
+ * fragments that name their section. Bit 0 of each pointer is a flag.
+ * Nibble map: an array of u32; unit i covers 256 bytes of the heap in 8 nibbles
+ * of 32 bytes, the most significant first; nibble n in 1..8 means that a block
+ * starts at its 32 bytes + 4 * (n - 1). A unit whose lowest nibble is 9 to 12 is
+ * covered by a block that began earlier and holds no start.
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md, version 2.
+ */
+#ifndef LIBSYM_CLR_CODE_HEAP_H
+#define LIBSYM_CLR_CODE_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/clr/layout.h"
+#include "libsym/clr/remote_memory.h"
+
+enum code_section_flags {
+	CODE_SECTION_COLLECTIBLE = 1 << 0, /* may be unloaded; dynamic methods live in such ones */
+	CODE_SECTION_HEAP = 1 << 1,
+	CODE_SECTION_RANGE_LIST = 1 << 2,  /* stubs and precodes */
+	CODE_SECTION_INTERPRETER = 1 << 3, /* byte code of an interpreter: not read */
+};
+
+struct code_section {
+	uint64_t begin_address, end_address;
+	uint64_t heap_list; /* address of the heap's node; heaps only */
+	uint64_t module;    /* address of the Module whose precompiled code it is; 0 for others */
+	uint32_t flags;
+};
+
+struct code_block {
+	uint64_t start_address;
+	uint64_t
+		limit_address; /* start of the next block, or end of what the heap has handed out */
+	uint32_t section;      /* index */
+};
+
+struct code_map {
+	struct code_section *sections; /* by address, disjoint */
+	size_t section_count;
+	struct code_block *blocks; /* by address */
+	size_t block_count;
+	size_t bad_sections; /* left out: unreadable or contradicting themselves */
+};
+
+/* Errors: those of reading, LIMIT for a tree or list without an end, NO_MEMORY. */
+struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
+				struct code_map *ret);
+void code_map_deinit(struct code_map *map);
+
+/* Section that covers an address; SIZE_MAX when none does. */
+size_t code_map_find_section(const struct code_map *map, uint64_t address);
+
+/* The code of one method, as its header describes it. */
+struct code_method {
+	uint64_t start_address;
+	uint64_t size_bytes; /* funclets included */
+	uint64_t method_desc;
+	uint32_t piece_count; /* 1 + number of funclets */
+};
+
+enum code_block_kind {
+	CODE_BLOCK_PENDING = 0, /* fetch, and ask again */
+	CODE_BLOCK_METHOD,
+	CODE_BLOCK_STUB, /* *stub_kind_ret */
+	CODE_BLOCK_BAD,  /* contradicts itself */
+};
+
+/*
+ * Reads the header of a block: u64 before its start, either the kind of a stub
+ * or the address of the header. Begin of the first piece must be the start, the
+ * pieces must ascend and end inside the section.
+ */
+enum code_block_kind code_block_read(struct remote_memory *memory, const struct layout *layout,
+				     const struct code_map *map, const struct code_block *block,
+				     struct code_method *ret, uint32_t *stub_kind_ret);
+
+/* Name of a kind of stub block as the runtime's own map has it, "<kind>"; static. */
+const char *code_stub_name(uint32_t stub_kind);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything that a live .NET runtime has compiled or generated, by address,
+ * read from outside by its data contract: methods with their whole names and
+ * exact extents, and stub blocks by kind. The process is not stopped, asked
+ * or written to, and goes on compiling meanwhile.
+ *
+ * Ordinary code is never freed, and the mark of a new method is written last, so
+ * one look is enough for it. Dynamic methods and what can be unloaded is read
+ * twice with nothing kept in between and named only if both readings agree;
+ * what remains is counted. Knows the order of reading; each structure is
+ * read in its own file.
+ */
+#ifndef LIBSYM_CLR_JIT_READER_H
+#define LIBSYM_CLR_JIT_READER_H
+
+#include "libsym/clr/remote_memory.h"
+#include "libsym/error.h"
+
+struct jit_reader;
+
+/*
+ * `memory` is taken over on success. `runtime_base` is where the ELF header of
+ * libcoreclr.so, or of the executable that contains the runtime, is mapped.
+ * NOT_FOUND, UNSUPPORTED: this runtime cannot be read so; the message says what is missing.
+ */
+struct sym_error *jit_reader_open(struct remote_memory *memory, uint64_t runtime_base,
+				  struct jit_reader **ret);
+void jit_reader_close(struct jit_reader *reader);
+
+struct jit_symbol {
+	uint64_t start_address;
+	uint64_t size_bytes;
+	const char *name; /* NUL terminated; without tier */
+	uint32_t name_bytes;
+	uint32_t kind;    /* enum sym_symbol_kind */
+	const char *tier; /* static, a hint; NULL when not known */
+};
+
+enum jit_read_flags {
+	JIT_READ_STUBS = 1 << 0, /* stub blocks too */
+};
+
+struct jit_reading {
+	struct jit_symbol *symbols; /* by address, disjoint */
+	size_t symbol_count;
+	size_t method_count;          /* named */
+	size_t unnamed_count;         /* changed between the two looks, or contradict themselves */
+	size_t unnamed_dynamic_count; /* of these: dynamic methods and what can be unloaded */
+	struct remote_memory_cost cost; /* of this reading */
+};
+
+struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
+				  struct jit_reading **ret);
+void jit_reading_destroy(struct jit_reading *reading);
+
+DEFINE_GUARD(jit_reader, struct jit_reader *, jit_reader_close)
+DEFINE_GUARD(jit_reading, struct jit_reading *, jit_reading_destroy)
+#define AUTO_JIT_READER  GUARDED(jit_reader)
+#define AUTO_JIT_READING GUARDED(jit_reading)
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list of fields that are needed, by the runtime's names for them.
+ *
+ * The four contract versions are those of .NET 10; together with the version
+ * of the description they say which structures these names mean.
+ */
+#include "libsym/clr/layout.h"
+
+#include <stddef.h>
+
+struct need {
+	const char *type, *field; /* field "!": size of the type */
+	size_t place;             /* of a uint32_t in the struct that is filled */
+};
+
+static struct sym_error *load(const struct contract *contract, const struct need *needs,
+			      size_t count, void *ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t *place = (uint32_t *)((char *)ret + needs[i].place);
+		struct sym_error *error;
+
+		if (needs[i].field[0] == '!')
+			error = contract_type_size(contract, needs[i].type, place);
+		else
+			error = contract_field(contract, needs[i].type, needs[i].field, place);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct sym_error *number_between(const struct contract *contract, const char *name,
+					uint64_t least, uint64_t most, uint64_t *ret)
+{
+	struct sym_error *error = contract_number(contract, name, ret);
+
+	if (!error && (*ret < least || *ret > most))
+		error = sym_error_create(SYM_ERROR_UNSUPPORTED,
+					 "data contract of the runtime: global %s makes no sense",
+					 name);
+	return error;
+}
+
+#define NEEDS_COUNT(needs) (sizeof(needs) / sizeof((needs)[0]))
+
+static const struct need needs[] = {
+	{ "RangeSectionMap", "TopLevelData",
+	  offsetof(struct layout, range_section_map.top_level_data) },
+	{ "RangeSectionFragment", "Next", offsetof(struct layout, fragment.next) },
+	{ "RangeSectionFragment", "RangeBegin", offsetof(struct layout, fragment.range_begin) },
+	{ "RangeSectionFragment", "RangeEndOpen",
+	  offsetof(struct layout, fragment.range_end_open) },
+	{ "RangeSectionFragment", "RangeSection", offsetof(struct layout, fragment.range_section) },
+	{ "RangeSection", "RangeBegin", offsetof(struct layout, range_section.range_begin) },
+	{ "RangeSection", "RangeEndOpen", offsetof(struct layout, range_section.range_end_open) },
+	{ "RangeSection", "Flags", offsetof(struct layout, range_section.flags) },
+	{ "RangeSection", "HeapList", offsetof(struct layout, range_section.heap_list) },
+	{ "RangeSection", "R2RModule", offsetof(struct layout, range_section.r2r_module) },
+	{ "CodeHeapListNode", "StartAddress", offsetof(struct layout, code_heap.start_address) },
+	{ "CodeHeapListNode", "EndAddress", offsetof(struct layout, code_heap.end_address) },
+	{ "CodeHeapListNode", "MapBase", offsetof(struct layout, code_heap.map_base) },
+	{ "CodeHeapListNode", "HeaderMap", offsetof(struct layout, code_heap.header_map) },
+	{ "RealCodeHeader", "MethodDesc", offsetof(struct layout, code_header.method_desc) },
+	{ "RealCodeHeader", "NumUnwindInfos", offsetof(struct layout, code_header.unwind_count) },
+	{ "RealCodeHeader", "UnwindInfos", offsetof(struct layout, code_header.unwind_infos) },
+	{ "RuntimeFunction", "!", offsetof(struct layout, runtime_function.size_bytes) },
+	{ "RuntimeFunction", "BeginAddress", offsetof(struct layout, runtime_function.begin) },
+	{ "RuntimeFunction", "EndAddress", offsetof(struct layout, runtime_function.end) },
+	{ "MethodDesc", "!", offsetof(struct layout, method_desc.size_bytes) },
+	{ "MethodDesc", "Flags3AndTokenRemainder",
+	  offsetof(struct layout, method_desc.flags3_and_token) },
+	{ "MethodDesc", "ChunkIndex", offsetof(struct layout, method_desc.chunk_index) },
+	{ "MethodDesc", "Slot", offsetof(struct layout, method_desc.slot) },
+	{ "MethodDesc", "Flags", offsetof(struct layout, method_desc.flags) },
+	{ "MethodDescChunk", "!", offsetof(struct layout, chunk.size_bytes) },
+	{ "MethodDescChunk", "MethodTable", offsetof(struct layout, chunk.method_table) },
+	{ "MethodDescChunk", "FlagsAndTokenRange",
+	  offsetof(struct layout, chunk.flags_and_token_range) },
+	{ "DynamicMethodDesc", "MethodName", offsetof(struct layout, dynamic_method.method_name) },
+	{ "StoredSigMethodDesc", "Sig", offsetof(struct layout, stored_signature.signature) },
+	{ "StoredSigMethodDesc", "cSig",
+	  offsetof(struct layout, stored_signature.signature_bytes) },
+	{ "MethodTable", "MTFlags", offsetof(struct layout, method_table.flags) },
+	{ "MethodTable", "MTFlags2", offsetof(struct layout, method_table.flags2) },
+	{ "MethodTable", "Module", offsetof(struct layout, method_table.module) },
+	{ "MethodTable", "EEClassOrCanonMT",
+	  offsetof(struct layout, method_table.class_or_canonical) },
+	{ "MethodTable", "PerInstInfo", offsetof(struct layout, method_table.per_instance_info) },
+	{ "MethodTable", "NumVirtuals", offsetof(struct layout, method_table.virtual_count) },
+	{ "EEClass", "MethodTable", offsetof(struct layout, ee_class.method_table) },
+	{ "EEClass", "InternalCorElementType", offsetof(struct layout, ee_class.element_type) },
+	{ "ArrayClass", "Rank", offsetof(struct layout, array_class.rank) },
+	{ "GenericsDictInfo", "NumDicts", offsetof(struct layout, generics_info.dictionary_count) },
+	{ "GenericsDictInfo", "NumTypeArgs",
+	  offsetof(struct layout, generics_info.argument_count) },
+	{ "TypeDesc", "TypeAndFlags", offsetof(struct layout, type_desc.type_and_flags) },
+	{ "ParamTypeDesc", "TypeArg", offsetof(struct layout, param_type.argument) },
+	{ "TypeVarTypeDesc", "Module", offsetof(struct layout, type_variable.module) },
+	{ "TypeVarTypeDesc", "Token", offsetof(struct layout, type_variable.token) },
+	{ "FnPtrTypeDesc", "NumArgs", offsetof(struct layout, function_pointer.argument_count) },
+	{ "FnPtrTypeDesc", "CallConv",
+	  offsetof(struct layout, function_pointer.calling_convention) },
+	{ "FnPtrTypeDesc", "RetAndArgTypes", offsetof(struct layout, function_pointer.types) },
+	{ "Module", "Assembly", offsetof(struct layout, module.assembly) },
+	{ "Module", "PEAssembly", offsetof(struct layout, module.pe_assembly) },
+	{ "Module", "DynamicMetadata", offsetof(struct layout, module.dynamic_metadata) },
+	{ "Module", "ReadyToRunInfo", offsetof(struct layout, module.ready_to_run_info) },
+	{ "Assembly", "IsCollectible", offsetof(struct layout, assembly.is_collectible) },
+	{ "PEAssembly", "PEImage", offsetof(struct layout, pe_assembly.image) },
+	{ "PEImage", "LoadedImageLayout", offsetof(struct layout, pe_image.loaded_layout) },
+	{ "PEImageLayout", "Base", offsetof(struct layout, pe_image_layout.base) },
+	{ "PEImageLayout", "Size", offsetof(struct layout, pe_image_layout.size_bytes) },
+	{ "PEImageLayout", "Flags", offsetof(struct layout, pe_image_layout.flags) },
+	{ "DynamicMetadata", "Size", offsetof(struct layout, dynamic_metadata.size_bytes) },
+	{ "DynamicMetadata", "Data", offsetof(struct layout, dynamic_metadata.data) },
+};
+
+/* Structures whose meaning depends on the processor: only x64 was ever compared with a runtime's
+ * own map. */
+static struct sym_error *check_architecture(const struct contract *contract)
+{
+	const char *architecture = contract_string(contract, "Architecture");
+
+	if (!architecture)
+		return sym_error_create(
+			SYM_ERROR_UNSUPPORTED,
+			"data contract of the runtime: global Architecture is missing");
+	if (architecture[0] != 'x' || architecture[1] != '6' || architecture[2] != '4' ||
+	    architecture[3])
+		return sym_error_create(
+			SYM_ERROR_UNSUPPORTED,
+			"data contract of the runtime: architecture %s is not read, only x64 is",
+			architecture);
+	return NULL;
+}
+
+struct sym_error *layout_load(const struct contract *contract, struct layout *ret)
+{
+	static const struct {
+		const char *name;
+		uint32_t version;
+	} versions[] = {
+		{ "ExecutionManager", 2 },
+		{ "RuntimeTypeSystem", 1 },
+		{ "Loader", 1 },
+		{ "EcmaMetadata", 1 },
+	};
+	struct layout layout = { 0 };
+	struct sym_error *error;
+
+	for (size_t i = 0; i < NEEDS_COUNT(versions); i++) {
+		error = contract_require(contract, versions[i].name, versions[i].version);
+		if (error)
+			return error;
+	}
+	error = check_architecture(contract);
+	if (!error)
+		error = load(contract, needs, NEEDS_COUNT(needs), &layout);
+	if (!error)
+		error = contract_pointer(contract, "ExecutionManagerCodeRangeMapAddress",
+					 &layout.range_map_address);
+	if (!error)
+		error = number_between(contract, "MethodDescTokenRemainderBitCount", 1, 15,
+				       &layout.token_remainder_bits);
+	if (!error)
+		error = number_between(contract, "MethodDescAlignment", 1, 256,
+				       &layout.method_desc_alignment_bytes);
+	if (!error)
+		error = number_between(contract, "StubCodeBlockLast", 1, 255,
+				       &layout.stub_kind_last);
+	if (!error)
+		*ret = layout;
+	return error;
+}
+
+/*
+ * .NET 10 does not publish where a version node keeps its tier. The offset is
+ * therefore taken only where every field that is published lies exactly as in
+ * 10.0, which leaves one place between NativeCodeVersionNode.Next and .Flags that was found to hold
+ * it (27,000 nodes compared). A tier is a hint; no name depends on it.
+ */
+static struct sym_error *tier_offset(const struct contract *contract,
+				     const struct layout_tiers *tiers, uint32_t *ret)
+{
+	uint32_t flags = 0, il_version = 0;
+	struct sym_error *error =
+		contract_field(contract, "NativeCodeVersionNode", "OptimizationTier", ret);
+
+	if (!error)
+		return NULL;
+	sym_error_destroy(error);
+	error = contract_field(contract, "NativeCodeVersionNode", "Flags", &flags);
+	if (!error)
+		error = contract_field(contract, "NativeCodeVersionNode", "ILVersionId",
+				       &il_version);
+	if (error)
+		return error;
+	if (tiers->code != 0 || tiers->method_desc != 8 || il_version != 16 || tiers->next != 24 ||
+	    flags != 52)
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"data contract of the runtime: field "
+					"NativeCodeVersionNode.OptimizationTier "
+					"is missing");
+	*ret = 36;
+	return NULL;
+}
+
+struct sym_error *layout_load_tiers(const struct contract *contract, struct layout_tiers *ret)
+{
+	static const struct need wanted[] = {
+		{ "MethodDesc", "CodeData", offsetof(struct layout_tiers, code_data) },
+		{ "MethodDescCodeData", "VersioningState",
+		  offsetof(struct layout_tiers, versioning_state) },
+		{ "MethodDescVersioningState", "NativeCodeVersionNode",
+		  offsetof(struct layout_tiers, first_node) },
+		{ "NativeCodeVersionNode", "NativeCode", offsetof(struct layout_tiers, code) },
+		{ "NativeCodeVersionNode", "MethodDesc",
+		  offsetof(struct layout_tiers, method_desc) },
+		{ "NativeCodeVersionNode", "Next", offsetof(struct layout_tiers, next) },
+	};
+	struct layout_tiers tiers = { 0 };
+	struct sym_error *error = contract_require(contract, "CodeVersions", 1);
+
+	if (!error)
+		error = load(contract, wanted, NEEDS_COUNT(wanted), &tiers);
+	if (!error)
+		error = tier_offset(contract, &tiers, &tiers.tier);
+	if (!error)
+		*ret = tiers;
+	return error;
+}
+
+struct sym_error *layout_load_precodes(const struct contract *contract, struct layout_precodes *ret)
+{
+	static const char machine[] = "PrecodeMachineDescriptor";
+	static const struct need wanted[] = {
+		{ "PlatformMetadata", machine, offsetof(struct layout_precodes, machine) },
+		{ machine, "StubCodePageSize", offsetof(struct layout_precodes, code_page_size) },
+		{ machine, "FixupStubPrecodeSize", offsetof(struct layout_precodes, fixup_size) },
+		{ machine, "FixupBytes", offsetof(struct layout_precodes, fixup_bytes) },
+		{ machine, "FixupIgnoredBytes", offsetof(struct layout_precodes, fixup_ignored) },
+		{ machine, "StubPrecodeSize", offsetof(struct layout_precodes, stub_size) },
+		{ machine, "StubBytes", offsetof(struct layout_precodes, stub_bytes) },
+		{ machine, "StubIgnoredBytes", offsetof(struct layout_precodes, stub_ignored) },
+		{ machine, "StubPrecodeType", offsetof(struct layout_precodes, stub_type) },
+		{ machine, "PInvokeImportPrecodeType",
+		  offsetof(struct layout_precodes, import_type) },
+		{ machine, "ThisPointerRetBufPrecodeType",
+		  offsetof(struct layout_precodes, return_buffer_type) },
+		{ "FixupPrecodeData", "MethodDesc",
+		  offsetof(struct layout_precodes, fixup_method_desc) },
+		{ "StubPrecodeData", "SecretParam", offsetof(struct layout_precodes, secret) },
+		{ "StubPrecodeData", "Type", offsetof(struct layout_precodes, type) },
+		{ "ThisPtrRetBufPrecodeData", "MethodDesc",
+		  offsetof(struct layout_precodes, return_buffer_method_desc) },
+	};
+	struct layout_precodes precodes = { 0 };
+	struct sym_error *error = contract_require(contract, "PrecodeStubs", 3);
+
+	if (!error)
+		error = contract_require(contract, "PlatformMetadata", 1);
+	if (!error)
+		error = load(contract, wanted, NEEDS_COUNT(wanted), &precodes);
+	if (!error)
+		error = contract_pointer(contract, "PlatformMetadata", &precodes.metadata_address);
+	if (!error)
+		*ret = precodes;
+	return error;
+}
+
+struct sym_error *layout_load_prepared(const struct contract *contract, struct layout_prepared *ret)
+{
+	static const struct need wanted[] = {
+		{ "ReadyToRunInfo", "CompositeInfo", offsetof(struct layout_prepared, composite) },
+		{ "ReadyToRunInfo", "EntryPointToMethodDescMap",
+		  offsetof(struct layout_prepared, entry_points) },
+		{ "HashMap", "Buckets", offsetof(struct layout_prepared, buckets) },
+		{ "Bucket", "!", offsetof(struct layout_prepared, bucket_bytes) },
+		{ "Bucket", "Keys", offsetof(struct layout_prepared, keys) },
+		{ "Bucket", "Values", offsetof(struct layout_prepared, values) },
+	};
+	struct layout_prepared prepared = { 0 };
+	struct sym_error *error = load(contract, wanted, NEEDS_COUNT(wanted), &prepared);
+
+	if (!error)
+		error = number_between(contract, "HashMapSlotsPerBucket", 1, 64,
+				       &prepared.slots_per_bucket);
+	if (!error)
+		error = contract_number(contract, "HashMapValueMask", &prepared.value_mask);
+	if (!error)
+		*ret = prepared;
+	return error;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the fields are that naming jitted code needs, taken out of a runtime's
+ * data contract once so that reading costs no look-up. Knows which fields and
+ * contract versions are needed; has no offset of its own. All values are
+ * offsets in bytes unless the name says otherwise.
+ */
+#ifndef LIBSYM_CLR_LAYOUT_H
+#define LIBSYM_CLR_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libsym/clr/contract.h"
+
+struct layout {
+	uint64_t range_map_address; /* of the RangeSectionMap */
+	uint64_t token_remainder_bits;
+	uint64_t method_desc_alignment_bytes;
+	uint64_t stub_kind_last;
+
+	struct {
+		uint32_t top_level_data;
+	} range_section_map;
+	struct {
+		uint32_t next, range_begin, range_end_open, range_section;
+	} fragment;
+	struct {
+		uint32_t range_begin, range_end_open, flags, heap_list, r2r_module;
+	} range_section;
+	struct {
+		uint32_t start_address, end_address, map_base, header_map;
+	} code_heap;
+	struct {
+		uint32_t method_desc, unwind_count, unwind_infos;
+	} code_header;
+	struct {
+		uint32_t size_bytes, begin, end;
+	} runtime_function;
+	struct {
+		uint32_t size_bytes, flags3_and_token, chunk_index, slot, flags;
+	} method_desc;
+	struct {
+		uint32_t size_bytes, method_table, flags_and_token_range;
+	} chunk;
+	struct {
+		uint32_t method_name;
+	} dynamic_method;
+	struct {
+		uint32_t signature, signature_bytes;
+	} stored_signature;
+	struct {
+		uint32_t flags, flags2, module, class_or_canonical, per_instance_info,
+			virtual_count;
+	} method_table;
+	struct {
+		uint32_t method_table, element_type;
+	} ee_class;
+	struct {
+		uint32_t rank;
+	} array_class;
+	struct {
+		uint32_t dictionary_count, argument_count;
+	} generics_info;
+	struct {
+		uint32_t type_and_flags;
+	} type_desc;
+	struct {
+		uint32_t argument;
+	} param_type;
+	struct {
+		uint32_t module, token;
+	} type_variable;
+	struct {
+		uint32_t argument_count, calling_convention, types;
+	} function_pointer;
+	struct {
+		uint32_t assembly, pe_assembly, dynamic_metadata, ready_to_run_info;
+	} module;
+	struct {
+		uint32_t is_collectible;
+	} assembly;
+	struct {
+		uint32_t image;
+	} pe_assembly;
+	struct {
+		uint32_t loaded_layout;
+	} pe_image;
+	struct {
+		uint32_t base, size_bytes, flags;
+	} pe_image_layout;
+	struct {
+		uint32_t size_bytes, data;
+	} dynamic_metadata;
+};
+
+/* UNSUPPORTED with the name of the first contract, type, field or global that is missing or of
+ * another version. */
+struct sym_error *layout_load(const struct contract *contract, struct layout *ret);
+
+/* Optional: what tiers need. */
+struct layout_tiers {
+	uint32_t code_data;                     /* in MethodDesc */
+	uint32_t versioning_state;              /* in MethodDescCodeData */
+	uint32_t first_node;                    /* in MethodDescVersioningState */
+	uint32_t code, method_desc, next, tier; /* in NativeCodeVersionNode */
+};
+
+struct sym_error *layout_load_tiers(const struct contract *contract, struct layout_tiers *ret);
+
+/* Optional: what naming precodes needs. */
+struct layout_precodes {
+	uint64_t metadata_address; /* of PlatformMetadata */
+	uint32_t machine;          /* PrecodeMachineDescriptor in PlatformMetadata */
+	uint32_t code_page_size;   /* these in PrecodeMachineDescriptor */
+	uint32_t fixup_size, fixup_bytes, fixup_ignored;
+	uint32_t stub_size, stub_bytes, stub_ignored, stub_type, import_type, return_buffer_type;
+	uint32_t fixup_method_desc;         /* in FixupPrecodeData */
+	uint32_t secret, type;              /* in StubPrecodeData */
+	uint32_t return_buffer_method_desc; /* in ThisPtrRetBufPrecodeData */
+};
+
+struct sym_error *layout_load_precodes(const struct contract *contract,
+				       struct layout_precodes *ret);
+
+/* Optional: what listing prepared ReadyToRun methods needs. */
+struct layout_prepared {
+	uint64_t slots_per_bucket, value_mask;
+	uint32_t composite, entry_points;    /* in ReadyToRunInfo */
+	uint32_t buckets;                    /* in HashMap */
+	uint32_t bucket_bytes, keys, values; /* Bucket */
+};
+
+struct sym_error *layout_load_prepared(const struct contract *contract,
+				       struct layout_prepared *ret);
+
+#endif

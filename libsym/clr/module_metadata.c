@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a Module to its metadata, and the table of those that were read.
+ *
+ *	Module -> PEAssembly -> PEImage -> loaded layout -> {base, size, flags}
+ *	Module -> DynamicMetadata {u32 size, bytes}         (emitted assemblies)
+ *
+ * Bit 0 of the layout's flags: sections are at their rvas (an image that was
+ * mapped); clear: the bytes are as in the file. CLI header: data directory 14
+ * (ECMA-335 II.25.3.3). Of the metadata only the root and the streams #~ (#-),
+ * #Strings and #Blob are copied; the rest stays zero.
+ */
+#include "libsym/clr/module_metadata.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/hash.h"
+#include "libsym/limits.h"
+
+enum step {
+	STEP_LOCATE, /* where its metadata is */
+	STEP_COPY,   /* copies are on their way */
+	STEP_DONE,
+};
+
+#define MAX_STREAMS 16
+
+struct entry {
+	struct module module;
+	enum step step;
+	uint64_t metadata_address;
+	size_t metadata_bytes;
+	uint8_t *bytes;
+	struct metadata *metadata;
+	struct part {
+		size_t offset, size_bytes, done_bytes;
+	} parts[MAX_STREAMS];
+	size_t part_count;
+	uint64_t asked_in; /* round of fetching in which the copies were asked for */
+	UT_hash_handle hh;
+};
+
+struct modules {
+	struct remote_memory *memory;
+	const struct layout *layout;
+	struct entry *entries; /* by address */
+	struct entry *last;
+	bool no_memory;
+};
+
+static const uint64_t max_metadata_bytes = (uint64_t)256 << 20;
+
+struct sym_error *modules_create(struct remote_memory *memory, const struct layout *layout,
+				 struct modules **ret)
+{
+	struct modules *modules = calloc(1, sizeof(*modules));
+
+	if (!modules)
+		return &sym_error_no_memory;
+	modules->memory = memory;
+	modules->layout = layout;
+	*ret = modules;
+	return NULL;
+}
+
+static void entry_destroy(struct entry *entry)
+{
+	metadata_close(entry->metadata);
+	free(entry->bytes);
+	free(entry);
+}
+
+static void forget(struct modules *modules, bool all)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER(hh, modules->entries, entry, next)
+	{
+		if (!all && entry->step == STEP_DONE && entry->metadata &&
+		    !entry->module.is_volatile)
+			continue;
+		HASH_DEL(modules->entries, entry);
+		entry_destroy(entry);
+	}
+	modules->last = NULL;
+}
+
+void modules_destroy(struct modules *modules)
+{
+	if (!modules)
+		return;
+	forget(modules, true);
+	free(modules);
+}
+
+void modules_forget_volatile(struct modules *modules)
+{
+	forget(modules, false);
+}
+
+struct sym_error *modules_error(const struct modules *modules)
+{
+	return modules->no_memory ? &sym_error_no_memory : NULL;
+}
+
+/* ---- where the metadata is ------------------------------------------------------ */
+
+/* Where a PE image lies in memory. */
+struct pe_place {
+	uint64_t base;
+	uint32_t size_bytes;
+	bool is_mapped;    /* by rva; else flat, by file offset */
+	uint64_t sections; /* address of the section table */
+	uint32_t section_count;
+};
+
+/* Address of an rva, 0 when no section holds it. */
+static uint64_t rva_address(struct remote_memory *memory, const struct pe_place *pe, uint32_t rva,
+			    uint32_t size_bytes)
+{
+	if (!pe->is_mapped) {
+		uint32_t i;
+
+		for (i = 0; i < pe->section_count && remote_state(memory) == REMOTE_OK; i++) {
+			uint64_t section = pe->sections + 40 * (uint64_t)i;
+			uint32_t start = remote_u32(memory, section + 12);
+			uint32_t raw_bytes = remote_u32(memory, section + 16);
+			uint32_t raw_offset = remote_u32(memory, section + 20);
+
+			if (rva < start || rva - start >= raw_bytes)
+				continue;
+			if (raw_offset > UINT32_MAX - (rva - start))
+				return 0;
+			rva = raw_offset + (rva - start);
+			break;
+		}
+		if (i == pe->section_count)
+			return 0;
+	}
+	if (rva > pe->size_bytes || size_bytes > pe->size_bytes - rva)
+		return 0;
+	return pe->base + rva;
+}
+
+/* The metadata of a PE image in memory; false with the state set. */
+static bool locate_in_pe(struct remote_memory *memory, struct pe_place *pe, struct entry *entry)
+{
+	uint64_t header = pe->base + remote_u32(memory, pe->base + 0x3c);
+	uint16_t optional_bytes = remote_u16(memory, header + 20);
+	uint16_t magic = remote_u16(memory, header + 24);
+	uint64_t directories = header + 24 + (magic == 0x20b ? 112 : 96);
+	uint64_t cli;
+	uint32_t size_bytes;
+
+	if (remote_state(memory) != REMOTE_OK || remote_u16(memory, pe->base) != 0x5a4d ||
+	    remote_u32(memory, header) != 0x4550 || (magic != 0x20b && magic != 0x10b))
+		return false;
+	pe->section_count = remote_u16(memory, header + 6);
+	pe->sections = header + 24 + optional_bytes;
+	cli = rva_address(memory, pe, remote_u32(memory, directories + 14 * 8), 72);
+	if (!cli)
+		return false;
+	size_bytes = remote_u32(memory, cli + 12);
+	entry->metadata_address = rva_address(memory, pe, remote_u32(memory, cli + 8), size_bytes);
+	entry->metadata_bytes = size_bytes;
+	return remote_state(memory) == REMOTE_OK && entry->metadata_address;
+}
+
+static bool locate(struct modules *modules, struct entry *entry)
+{
+	const struct layout *layout = modules->layout;
+	struct remote_memory *memory = modules->memory;
+	uint64_t module = entry->module.address, dynamic, place, assembly;
+	struct pe_place pe = { 0 };
+
+	assembly = remote_u64(memory, module + layout->module.assembly);
+	entry->module.is_volatile =
+		remote_u8(memory, assembly + layout->assembly.is_collectible) != 0;
+	place = remote_u64(memory, module + layout->module.pe_assembly);
+	if (place)
+		place = remote_u64(memory, place + layout->pe_assembly.image);
+	if (place)
+		place = remote_u64(memory, place + layout->pe_image.loaded_layout);
+	dynamic = remote_u64(memory, module + layout->module.dynamic_metadata);
+	if (remote_state(memory) != REMOTE_OK)
+		return false;
+	if (place) {
+		pe.base = remote_u64(memory, place + layout->pe_image_layout.base);
+		pe.size_bytes = remote_u32(memory, place + layout->pe_image_layout.size_bytes);
+		pe.is_mapped = remote_u32(memory, place + layout->pe_image_layout.flags) & 1;
+		return remote_state(memory) == REMOTE_OK && locate_in_pe(memory, &pe, entry);
+	}
+	if (!dynamic)
+		return false;
+	entry->module.is_volatile = true;
+	entry->metadata_address = dynamic + layout->dynamic_metadata.data;
+	entry->metadata_bytes = remote_u32(memory, dynamic + layout->dynamic_metadata.size_bytes);
+	return remote_state(memory) == REMOTE_OK;
+}
+
+/* ---- the copy --------------------------------------------------------------------- */
+
+static bool stream_is_needed(const char *name)
+{
+	return !strcmp(name, "#~") || !strcmp(name, "#-") || !strcmp(name, "#Strings") ||
+	       !strcmp(name, "#Blob");
+}
+
+/*
+ * Reads the root (ECMA-335 II.24.2.1): u32 signature, 8 bytes, u32 length of
+ * the version text, the text, u16, u16 number of streams, then for each u32
+ * offset, u32 size, name padded to 4. Notes the parts to copy.
+ */
+static bool plan_copy(struct remote_memory *memory, struct entry *entry)
+{
+	uint64_t root = entry->metadata_address, at;
+	uint32_t version_bytes = remote_u32(memory, root + 12);
+	uint16_t count;
+
+	if (remote_u32(memory, root) != 0x424a5342 || version_bytes > 1024)
+		return false;
+	count = remote_u16(memory, root + 16 + version_bytes + 2);
+	at = root + 16 + version_bytes + 4;
+	entry->part_count = 0;
+	for (uint16_t i = 0; i < count && remote_state(memory) == REMOTE_OK; i++) {
+		uint32_t offset = remote_u32(memory, at), size_bytes = remote_u32(memory, at + 4);
+		char name[33] = "";
+		size_t length;
+
+		for (length = 0; length < 32; length++) {
+			name[length] = (char)remote_u8(memory, at + 8 + length);
+			if (!name[length])
+				break;
+		}
+		at += 8 + (length / 4 + 1) * 4;
+		if (!stream_is_needed(name))
+			continue;
+		if (entry->part_count == MAX_STREAMS - 1 || offset > entry->metadata_bytes ||
+		    size_bytes > entry->metadata_bytes - offset)
+			return false;
+		entry->parts[entry->part_count++] = (struct part){ offset, size_bytes, 0 };
+	}
+	if (at - root > entry->metadata_bytes)
+		return false;
+	entry->parts[entry->part_count++] = (struct part){ 0, (size_t)(at - root), 0 };
+	return remote_state(memory) == REMOTE_OK;
+}
+
+static void begin_copy(struct modules *modules, struct entry *entry)
+{
+	/* Pages of calloc() that nobody writes to cost nothing: what is not copied stays unbacked.
+	 */
+	entry->bytes = calloc(1, entry->metadata_bytes);
+	if (!entry->bytes) {
+		modules->no_memory = true;
+		return;
+	}
+	for (size_t i = 0; i < entry->part_count; i++) {
+		struct part *part = &entry->parts[i];
+
+		remote_want_copy(modules->memory, entry->metadata_address + part->offset,
+				 entry->bytes + part->offset, part->size_bytes, &part->done_bytes);
+	}
+	entry->asked_in = remote_memory_round(modules->memory);
+}
+
+static void finish_copy(struct modules *modules, struct entry *entry)
+{
+	struct sym_error *error;
+
+	entry->step = STEP_DONE;
+	for (size_t i = 0; i < entry->part_count; i++)
+		if (entry->parts[i].done_bytes != entry->parts[i].size_bytes)
+			return;
+	error = metadata_open(entry->bytes, entry->metadata_bytes, &entry->metadata);
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		modules->no_memory = true;
+	sym_error_destroy(error);
+	entry->module.metadata = entry->metadata;
+}
+
+/* ---- the table ---------------------------------------------------------------------- */
+
+static struct entry *find_or_add(struct modules *modules, uint64_t address)
+{
+	struct entry *entry;
+
+	if (modules->last && modules->last->module.address == address)
+		return modules->last;
+	HASH_FIND(hh, modules->entries, &address, sizeof(address), entry);
+	if (!entry) {
+		entry = calloc(1, sizeof(*entry));
+		if (entry) {
+			entry->module.address = address;
+			HASH_ADD(hh, modules->entries, module.address, sizeof(address), entry);
+			if (!hash_added(entry)) {
+				free(entry);
+				entry = NULL;
+			}
+		}
+		if (!entry)
+			modules->no_memory = true;
+	}
+	modules->last = entry;
+	return entry;
+}
+
+static void advance(struct modules *modules, struct entry *entry)
+{
+	struct remote_memory *memory = modules->memory;
+
+	if (entry->step == STEP_LOCATE) {
+		bool good = locate(modules, entry) && entry->metadata_bytes >= 20 &&
+			    entry->metadata_bytes <= max_metadata_bytes && plan_copy(memory, entry);
+
+		if (remote_state(memory) == REMOTE_PENDING)
+			return;
+		entry->step = good ? STEP_COPY : STEP_DONE;
+		if (good)
+			begin_copy(modules, entry);
+	}
+	if (entry->step == STEP_COPY && entry->asked_in == remote_memory_round(memory))
+		remote_set_pending(memory);
+	else if (entry->step == STEP_COPY)
+		finish_copy(modules, entry);
+}
+
+const struct module *modules_get(struct modules *modules, uint64_t address)
+{
+	struct entry *entry;
+
+	if (remote_state(modules->memory) != REMOTE_OK)
+		return NULL;
+	entry = find_or_add(modules, address);
+	if (entry && entry->step != STEP_DONE && !modules->no_memory)
+		advance(modules, entry);
+	if (entry && entry->step == STEP_DONE && entry->metadata)
+		return &entry->module;
+	if (remote_state(modules->memory) == REMOTE_OK)
+		remote_set_unreadable(modules->memory);
+	return NULL;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Metadata of the modules of a live runtime, copied out of its memory: that of
+ * mapped images, of flat files that were loaded from anywhere, and of
+ * assemblies that were emitted at run time. Opens no file, so deleted and
+ * replaced ones make no difference. Knows where metadata lies; names are made
+ * elsewhere.
+ */
+#ifndef LIBSYM_CLR_MODULE_METADATA_H
+#define LIBSYM_CLR_MODULE_METADATA_H
+
+#include "libsym/clr/layout.h"
+#include "libsym/clr/remote_memory.h"
+#include "libsym/format/metadata.h"
+
+struct modules;
+
+struct module {
+	uint64_t address; /* of the Module */
+	const struct metadata
+		*metadata; /* lives as long as the table, or until modules_forget_volatile() */
+	/* It can be unloaded or changed: what is read through it must be read twice. */
+	bool is_volatile;
+};
+
+struct sym_error *modules_create(struct remote_memory *memory, const struct layout *layout,
+				 struct modules **ret);
+void modules_destroy(struct modules *modules);
+
+/*
+ * The module at `address`. NULL: look at remote_state(): PENDING (fetch and
+ * start over) or UNREADABLE (what is there is no module with metadata).
+ */
+const struct module *modules_get(struct modules *modules, uint64_t address);
+
+/* Out of memory is remembered here, because modules_get() has no error. */
+struct sym_error *modules_error(const struct modules *modules);
+
+/* Forgets all modules that can change and all that could not be read. */
+void modules_forget_volatile(struct modules *modules);
+
+DEFINE_GUARD(modules, struct modules *, modules_destroy)
+#define AUTO_MODULES GUARDED(modules)
+
+#endif

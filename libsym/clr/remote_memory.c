@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The page cache over another process's memory: a table from page number to
+ * page, slabs that hold the pages, and the list of what is to be fetched. Knows
+ * no process and no runtime; refuses to guess what an unreadable page holds.
+ */
+#include "libsym/clr/remote_memory.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/limits.h"
+
+#define SLAB_PAGES 256
+
+struct slab {
+	struct slab *next;
+	size_t used_pages;
+	uint8_t *bytes;
+};
+
+/* number 0 marks a free slot: page 0 of a process is never read. */
+struct page {
+	uint64_t number;
+	const uint8_t *bytes; /* NULL while noted only; `unreadable` when nothing is there */
+};
+
+struct copy {
+	uint64_t address;
+	uint8_t *room;
+	size_t size_bytes;
+	size_t *done_ret;
+};
+
+struct remote_memory {
+	struct remote_memory_ops ops;
+	void *context;
+
+	struct page *pages; /* open addressing, a power of two */
+	size_t page_capacity, page_count;
+	struct slab *slabs; /* in use, then spare ones behind them */
+	struct slab *spare;
+	size_t slab_count;
+	uint64_t last_number; /* the page of the latest read */
+	const uint8_t *last_bytes;
+
+	uint64_t *wanted; /* page numbers */
+	size_t wanted_count, wanted_capacity;
+	struct copy *copies;
+	size_t copy_count, copy_capacity;
+
+	enum remote_state state;
+	bool no_memory, too_big;
+	struct remote_memory_cost cost;
+	uint64_t round;
+};
+
+static const uint8_t unreadable[1];
+
+struct sym_error *remote_memory_create(const struct remote_memory_ops *ops, void *context,
+				       struct remote_memory **ret)
+{
+	struct remote_memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory)
+		return &sym_error_no_memory;
+	memory->page_capacity = 1024;
+	memory->pages = calloc(memory->page_capacity, sizeof(*memory->pages));
+	if (!memory->pages) {
+		free(memory);
+		return &sym_error_no_memory;
+	}
+	memory->ops = *ops;
+	memory->context = context;
+	*ret = memory;
+	return NULL;
+}
+
+static void slabs_free(struct slab *slab)
+{
+	while (slab) {
+		struct slab *next = slab->next;
+
+		free(slab->bytes);
+		free(slab);
+		slab = next;
+	}
+}
+
+void remote_memory_close(struct remote_memory *memory)
+{
+	if (!memory)
+		return;
+	if (memory->ops.close)
+		memory->ops.close(memory->context);
+	slabs_free(memory->slabs);
+	slabs_free(memory->spare);
+	free(memory->pages);
+	free(memory->wanted);
+	free(memory->copies);
+	free(memory);
+}
+
+void remote_begin(struct remote_memory *memory)
+{
+	memory->state = REMOTE_OK;
+}
+
+enum remote_state remote_state(const struct remote_memory *memory)
+{
+	return memory->state;
+}
+
+void remote_set_pending(struct remote_memory *memory)
+{
+	if (memory->state == REMOTE_OK)
+		memory->state = REMOTE_PENDING;
+}
+
+void remote_set_unreadable(struct remote_memory *memory)
+{
+	if (memory->state == REMOTE_OK)
+		memory->state = REMOTE_UNREADABLE;
+}
+
+uint64_t remote_memory_round(const struct remote_memory *memory)
+{
+	return memory->round;
+}
+
+const struct remote_memory_cost *remote_memory_cost(const struct remote_memory *memory)
+{
+	return &memory->cost;
+}
+
+void remote_memory_forget(struct remote_memory *memory)
+{
+	memset(memory->pages, 0, memory->page_capacity * sizeof(*memory->pages));
+	memory->page_count = 0;
+	memory->last_number = 0;
+	memory->wanted_count = 0;
+	memory->copy_count = 0;
+	while (memory->slabs) {
+		struct slab *slab = memory->slabs;
+
+		memory->slabs = slab->next;
+		slab->used_pages = 0;
+		slab->next = memory->spare;
+		memory->spare = slab;
+	}
+}
+
+/* The slot of a page, or the free slot where it belongs. */
+static struct page *page_slot(struct page *pages, size_t capacity, uint64_t number)
+{
+	size_t i = (size_t)((number * 0x9E3779B97F4A7C15u) >> 20) & (capacity - 1);
+
+	while (pages[i].number && pages[i].number != number)
+		i = (i + 1) & (capacity - 1);
+	return &pages[i];
+}
+
+static bool page_table_grow(struct remote_memory *memory)
+{
+	size_t capacity = memory->page_capacity * 2;
+	struct page *pages = calloc(capacity, sizeof(*pages));
+
+	if (!pages)
+		return false;
+	for (size_t i = 0; i < memory->page_capacity; i++)
+		if (memory->pages[i].number)
+			*page_slot(pages, capacity, memory->pages[i].number) = memory->pages[i];
+	free(memory->pages);
+	memory->pages = pages;
+	memory->page_capacity = capacity;
+	return true;
+}
+
+static bool grow(void **items, size_t *capacity, size_t count, size_t item_bytes)
+{
+	size_t wanted = *capacity ? *capacity * 2 : 256;
+	void *moved;
+
+	if (count < *capacity)
+		return true;
+	moved = reallocarray(*items, wanted, item_bytes);
+	if (!moved)
+		return false;
+	*items = moved;
+	*capacity = wanted;
+	return true;
+}
+
+static void page_note(struct remote_memory *memory, struct page *slot, uint64_t number)
+{
+	if (memory->page_count >= LIMIT_REMOTE_PAGES) {
+		memory->too_big = true;
+		return;
+	}
+	if (!grow((void **)&memory->wanted, &memory->wanted_capacity, memory->wanted_count,
+		  sizeof(*memory->wanted))) {
+		memory->no_memory = true;
+		return;
+	}
+	memory->wanted[memory->wanted_count++] = number;
+	*slot = (struct page){ .number = number };
+	if (++memory->page_count * 2 > memory->page_capacity && !page_table_grow(memory))
+		memory->no_memory = true;
+}
+
+/* Addresses of user space that a page can have: neither page 0 nor the kernel's half. */
+static bool plausible(uint64_t address, size_t size_bytes)
+{
+	uint64_t limit = (uint64_t)1 << 57;
+
+	return address >= REMOTE_PAGE_BYTES && address < limit && size_bytes <= limit - address;
+}
+
+void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes)
+{
+	uint64_t number = address / REMOTE_PAGE_BYTES, last;
+
+	if (!size_bytes || !plausible(address, size_bytes))
+		return;
+	last = (address + size_bytes - 1) / REMOTE_PAGE_BYTES;
+	for (; number <= last; number++) {
+		struct page *slot = page_slot(memory->pages, memory->page_capacity, number);
+
+		if (memory->no_memory || memory->too_big)
+			return;
+		if (!slot->number)
+			page_note(memory, slot, number);
+	}
+}
+
+void remote_want_copy(struct remote_memory *memory, uint64_t address, void *room, size_t size_bytes,
+		      size_t *done_ret)
+{
+	*done_ret = 0;
+	if (!size_bytes || !plausible(address, size_bytes))
+		return;
+	if (!grow((void **)&memory->copies, &memory->copy_capacity, memory->copy_count,
+		  sizeof(*memory->copies))) {
+		memory->no_memory = true;
+		return;
+	}
+	memory->copies[memory->copy_count++] = (struct copy){ address, room, size_bytes, done_ret };
+}
+
+/* Bytes of a page, or NULL with the state set. */
+static const uint8_t *page_bytes(struct remote_memory *memory, uint64_t number)
+{
+	struct page *slot;
+
+	if (number == memory->last_number)
+		return memory->last_bytes;
+	slot = page_slot(memory->pages, memory->page_capacity, number);
+	if (slot->bytes == unreadable) {
+		memory->state = REMOTE_UNREADABLE;
+		return NULL;
+	}
+	if (slot->number && slot->bytes) {
+		memory->last_number = number;
+		memory->last_bytes = slot->bytes;
+		return slot->bytes;
+	}
+	return NULL;
+}
+
+bool remote_read(struct remote_memory *memory, uint64_t address, void *room, size_t size_bytes)
+{
+	uint8_t *to = room;
+	uint64_t at = address;
+	size_t left = size_bytes;
+
+	if (memory->state == REMOTE_OK && !plausible(address, size_bytes))
+		memory->state = REMOTE_UNREADABLE;
+	while (left && memory->state == REMOTE_OK) {
+		size_t within = (size_t)(at % REMOTE_PAGE_BYTES);
+		size_t chunk =
+			REMOTE_PAGE_BYTES - within < left ? REMOTE_PAGE_BYTES - within : left;
+		const uint8_t *bytes = page_bytes(memory, at / REMOTE_PAGE_BYTES);
+
+		if (!bytes && memory->state == REMOTE_OK) {
+			remote_want(memory, at, left);
+			memory->state = REMOTE_PENDING;
+		}
+		if (!bytes)
+			break;
+		memcpy(to, bytes + within, chunk);
+		to += chunk;
+		at += chunk;
+		left -= chunk;
+	}
+	if (memory->state == REMOTE_OK)
+		return true;
+	if (size_bytes)
+		memset(room, 0, size_bytes);
+	return false;
+}
+
+uint8_t remote_u8(struct remote_memory *memory, uint64_t address)
+{
+	uint8_t value;
+
+	remote_read(memory, address, &value, sizeof(value));
+	return value;
+}
+
+uint16_t remote_u16(struct remote_memory *memory, uint64_t address)
+{
+	uint16_t value;
+
+	remote_read(memory, address, &value, sizeof(value));
+	return le16toh(value);
+}
+
+uint32_t remote_u32(struct remote_memory *memory, uint64_t address)
+{
+	uint32_t value;
+
+	remote_read(memory, address, &value, sizeof(value));
+	return le32toh(value);
+}
+
+uint64_t remote_u64(struct remote_memory *memory, uint64_t address)
+{
+	uint64_t value;
+
+	remote_read(memory, address, &value, sizeof(value));
+	return le64toh(value);
+}
+
+/* ---- fetching ------------------------------------------------------------- */
+
+/* Room for up to `*count` pages in one piece; *count is lowered to what fits into the slab. */
+static uint8_t *slab_take(struct remote_memory *memory, size_t *count)
+{
+	struct slab *slab = memory->slabs;
+
+	if (!slab || slab->used_pages == SLAB_PAGES) {
+		slab = memory->spare;
+		if (slab) {
+			memory->spare = slab->next;
+		} else {
+			slab = calloc(1, sizeof(*slab));
+			if (!slab)
+				return NULL;
+			slab->bytes = aligned_alloc(REMOTE_PAGE_BYTES,
+						    (size_t)SLAB_PAGES * REMOTE_PAGE_BYTES);
+			if (!slab->bytes) {
+				free(slab);
+				return NULL;
+			}
+		}
+		slab->next = memory->slabs;
+		memory->slabs = slab;
+	}
+	if (*count > SLAB_PAGES - slab->used_pages)
+		*count = SLAB_PAGES - slab->used_pages;
+	slab->used_pages += *count;
+	return slab->bytes + (slab->used_pages - *count) * REMOTE_PAGE_BYTES;
+}
+
+/* One batch on its way to ops->read. */
+struct batch {
+	struct iovec rooms[REMOTE_MAX_PIECES];
+	struct iovec pieces[REMOTE_MAX_PIECES];
+	size_t *done[REMOTE_MAX_PIECES]; /* NULL for runs of pages */
+	size_t count;
+};
+
+static void batch_add(struct batch *batch, uint64_t address, void *room, size_t size_bytes,
+		      size_t *done)
+{
+	batch->pieces[batch->count] = (struct iovec){ (void *)(uintptr_t)address, size_bytes };
+	batch->rooms[batch->count] = (struct iovec){ room, size_bytes };
+	batch->done[batch->count++] = done;
+}
+
+/* Takes note of `bytes` that arrived for piece `i`, counted from where it now begins. */
+static void piece_advance(struct remote_memory *memory, struct batch *batch, size_t i, size_t bytes)
+{
+	uint64_t address = (uint64_t)(uintptr_t)batch->pieces[i].iov_base;
+	uint8_t *room = batch->rooms[i].iov_base;
+
+	memory->cost.bytes += bytes;
+	if (batch->done[i])
+		*batch->done[i] += bytes;
+	else
+		for (size_t at = 0; at + REMOTE_PAGE_BYTES <= bytes; at += REMOTE_PAGE_BYTES)
+			page_slot(memory->pages, memory->page_capacity,
+				  (address + at) / REMOTE_PAGE_BYTES)
+				->bytes = room + at;
+	batch->pieces[i].iov_base = (void *)(uintptr_t)(address + bytes);
+	batch->rooms[i].iov_base = room + bytes;
+	batch->pieces[i].iov_len -= bytes;
+	batch->rooms[i].iov_len -= bytes;
+}
+
+/* The byte at the front of piece `i` cannot be read: its page is marked; a copy ends there. Returns
+ * false when the piece is used up. */
+static bool piece_fail(struct remote_memory *memory, struct batch *batch, size_t i)
+{
+	uint64_t address = (uint64_t)(uintptr_t)batch->pieces[i].iov_base;
+
+	memory->cost.unreadable_pages++;
+	if (batch->done[i])
+		return false;
+	page_slot(memory->pages, memory->page_capacity, address / REMOTE_PAGE_BYTES)->bytes =
+		unreadable;
+	batch->pieces[i].iov_base = (void *)(uintptr_t)(address + REMOTE_PAGE_BYTES);
+	batch->rooms[i].iov_base = (uint8_t *)batch->rooms[i].iov_base + REMOTE_PAGE_BYTES;
+	batch->pieces[i].iov_len -= REMOTE_PAGE_BYTES;
+	batch->rooms[i].iov_len -= REMOTE_PAGE_BYTES;
+	return batch->pieces[i].iov_len > 0;
+}
+
+static struct sym_error *batch_run(struct remote_memory *memory, struct batch *batch)
+{
+	size_t i = 0;
+
+	while (i < batch->count) {
+		ssize_t bytes = memory->ops.read(memory->context, batch->rooms + i,
+						 batch->pieces + i, batch->count - i);
+		size_t left, first = i;
+
+		memory->cost.calls++;
+		if (bytes < 0 && bytes != -EFAULT)
+			return memory->ops.error(memory->context, (int)-bytes);
+		left = bytes > 0 ? (size_t)bytes : 0;
+		while (i < batch->count && left >= batch->pieces[i].iov_len) {
+			left -= batch->pieces[i].iov_len;
+			piece_advance(memory, batch, i, batch->pieces[i].iov_len);
+			i++;
+		}
+		if (i == batch->count)
+			break;
+		if (!batch->done[i])
+			left -= left % REMOTE_PAGE_BYTES;
+		if (left)
+			piece_advance(memory, batch, i, left);
+		else if (i == first && !piece_fail(memory, batch, i))
+			i++;
+	}
+	batch->count = 0;
+	return NULL;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static struct sym_error *fetch_pages(struct remote_memory *memory, struct batch *batch)
+{
+	struct sym_error *error;
+	size_t i = 0;
+
+	if (memory->wanted_count)
+		qsort(memory->wanted, memory->wanted_count, sizeof(*memory->wanted),
+		      compare_numbers);
+	while (i < memory->wanted_count) {
+		size_t run = 1;
+		uint8_t *room;
+
+		while (i + run < memory->wanted_count && run < SLAB_PAGES &&
+		       memory->wanted[i + run] == memory->wanted[i] + run)
+			run++;
+		room = slab_take(memory, &run);
+		if (!room)
+			return &sym_error_no_memory;
+		batch_add(batch, memory->wanted[i] * REMOTE_PAGE_BYTES, room,
+			  run * REMOTE_PAGE_BYTES, NULL);
+		i += run;
+		if (batch->count < REMOTE_MAX_PIECES)
+			continue;
+		error = batch_run(memory, batch);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct sym_error *remote_memory_fetch(struct remote_memory *memory, bool *again_ret)
+{
+	bool again = memory->wanted_count || memory->copy_count;
+	AUTO_FREE struct batch *batch = NULL;
+	struct sym_error *error;
+
+	if (memory->no_memory)
+		return &sym_error_no_memory;
+	if (memory->too_big)
+		return sym_error_create(SYM_ERROR_LIMIT,
+					"more than %zu pages of the process would be read",
+					LIMIT_REMOTE_PAGES);
+	if (again) {
+		batch = malloc(sizeof(*batch));
+		if (!batch)
+			return &sym_error_no_memory;
+		batch->count = 0;
+		error = fetch_pages(memory, batch);
+		for (size_t i = 0; !error && i < memory->copy_count; i++) {
+			struct copy *copy = &memory->copies[i];
+
+			batch_add(batch, copy->address, copy->room, copy->size_bytes,
+				  copy->done_ret);
+			if (batch->count == REMOTE_MAX_PIECES)
+				error = batch_run(memory, batch);
+		}
+		if (!error && batch->count)
+			error = batch_run(memory, batch);
+		if (error)
+			return error;
+	}
+	memory->wanted_count = 0;
+	memory->copy_count = 0;
+	memory->round++;
+	*again_ret = again;
+	return NULL;
+}
+
+struct sym_error *remote_read_now(struct remote_memory *memory, uint64_t address, void *room,
+				  size_t size_bytes, const char *what)
+{
+	bool again;
+
+	remote_begin(memory);
+	while (!remote_read(memory, address, room, size_bytes)) {
+		struct sym_error *error = NULL;
+
+		if (remote_state(memory) == REMOTE_PENDING)
+			error = remote_memory_fetch(memory, &again);
+		else
+			error = sym_error_create(SYM_ERROR_IO,
+						 "cannot read %s at address 0x%" PRIx64, what,
+						 address);
+		if (error)
+			return error;
+		remote_begin(memory);
+	}
+	return NULL;
+}

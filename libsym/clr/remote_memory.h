@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of another process, read page by page through a cache. Knows
+ * nothing of runtimes; where the bytes come from (a live process, a core file,
+ * a test) is behind two functions.
+ *
+ * Reading is deferred. A read of a page that is not there yet yields 0 and
+ * notes the page; remote_memory_fetch() then reads everything that was noted
+ * in as few system calls as there can be, and the reader starts over:
+ *
+ *	do {
+ *		for each item that is not done
+ *			remote_begin(memory), read it, look at remote_state(memory)
+ *		error = remote_memory_fetch(memory, &again);
+ *	} while (!error && again);
+ *
+ * So code that follows pointers stays straight, and ten thousand methods cost
+ * a few dozen calls. Like base/reader, the first failure sticks: after it every
+ * read yields 0 and notes nothing, until remote_begin().
+ */
+#ifndef LIBSYM_CLR_REMOTE_MEMORY_H
+#define LIBSYM_CLR_REMOTE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "libsym/error.h"
+
+struct remote_memory;
+
+struct remote_memory_ops {
+	/*
+	 * Reads `pieces` (bases are addresses in the process) into `rooms` (same lengths, same
+	 * count, at most REMOTE_MAX_PIECES) in order, up to the first byte that
+	 * cannot be read. Returns how many bytes were read, or -EFAULT when not even
+	 * the first could be; any other negative errno ends all reading.
+	 */
+	ssize_t (*read)(void *context, const struct iovec *rooms, const struct iovec *pieces,
+			size_t count);
+	/* Turns a negative errno of read() into words. */
+	struct sym_error *(*error)(void *context, int errno_value);
+	void (*close)(void *context); /* may be NULL */
+};
+
+#define REMOTE_MAX_PIECES 1024
+#define REMOTE_PAGE_BYTES 4096
+
+/* On failure `context` stays the caller's. */
+struct sym_error *remote_memory_create(const struct remote_memory_ops *ops, void *context,
+				       struct remote_memory **ret);
+
+/*
+ * The memory of a running process: process_vm_readv(), and where that is
+ * forbidden but /proc/PID/mem is not, that. Nothing is read yet: PERMISSION and
+ * NOT_FOUND come from the first fetch.
+ */
+struct sym_error *remote_memory_open_process(int32_t pid, struct remote_memory **ret);
+
+void remote_memory_close(struct remote_memory *memory);
+
+enum remote_state {
+	REMOTE_OK = 0,
+	REMOTE_PENDING,    /* a page was noted: fetch and start over */
+	REMOTE_UNREADABLE, /* nothing is there */
+};
+
+/* Forgets the failure of the item before. */
+void remote_begin(struct remote_memory *memory);
+enum remote_state remote_state(const struct remote_memory *memory);
+
+/* For layers above that wait for a copy, or find nonsense: as if a read had been pending or had
+ * failed. */
+void remote_set_pending(struct remote_memory *memory);
+void remote_set_unreadable(struct remote_memory *memory);
+
+/* Number of fetches so far. */
+uint64_t remote_memory_round(const struct remote_memory *memory);
+
+/* Whole or not at all; on failure `room` is zero. */
+bool remote_read(struct remote_memory *memory, uint64_t address, void *room, size_t size_bytes);
+uint8_t remote_u8(struct remote_memory *memory, uint64_t address);
+uint16_t remote_u16(struct remote_memory *memory, uint64_t address);
+uint32_t remote_u32(struct remote_memory *memory, uint64_t address);
+uint64_t remote_u64(struct remote_memory *memory, uint64_t address);
+
+/* Notes pages before they are read, so that they come with the next fetch. Unlike a read it is no
+ * failure. */
+void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes);
+
+/*
+ * Notes a range that is to be read past the cache, straight into `room`, with
+ * the next fetch. *done_ret is written then: the bytes that could be read,
+ * counted from the start. Both must stay where they are until that fetch.
+ */
+void remote_want_copy(struct remote_memory *memory, uint64_t address, void *room, size_t size_bytes,
+		      size_t *done_ret);
+
+/* Reads what was noted. *again_ret: something was noted, so items that were pending can go on. */
+struct sym_error *remote_memory_fetch(struct remote_memory *memory, bool *again_ret);
+
+/* Reads at once, with a system call where a page is missing. Unreadable memory is an IO error that
+ * names `what`. */
+struct sym_error *remote_read_now(struct remote_memory *memory, uint64_t address, void *room,
+				  size_t size_bytes, const char *what);
+
+/* Forgets every page, so that what is read from now on is newer than this call. */
+void remote_memory_forget(struct remote_memory *memory);
+
+struct remote_memory_cost {
+	uint64_t calls; /* of ops->read */
+	uint64_t bytes;
+	uint64_t unreadable_pages;
+};
+
+const struct remote_memory_cost *remote_memory_cost(const struct remote_memory *memory);
+
+DEFINE_GUARD(remote_memory, struct remote_memory *, remote_memory_close)
+#define AUTO_REMOTE_MEMORY GUARDED(remote_memory)
+
+#endif

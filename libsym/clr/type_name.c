@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MethodTables and TypeDescs (dotnet/runtime
+ * docs/design/datacontracts/RuntimeTypeSystem.md, version 1), and their names in
+ * the grammar of the runtime's TypeString.
+ */
+#include "libsym/clr/type_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/hash.h"
+#include "libsym/format/signature.h"
+#include "libsym/limits.h"
+
+/* MTFlags */
+enum {
+	FLAG_HAS_COMPONENT_SIZE = 0x80000000u,
+	FLAG_CATEGORY_MASK = 0x000c0000,
+	FLAG_CATEGORY_ARRAY = 0x00080000,
+	FLAG_IS_VECTOR = 0x00020000, /* of an array: one dimension from 0 */
+	FLAG_GENERICS_MASK = 0x00000030,
+	FLAG_GENERICS_OPEN = 0x00000030,
+};
+
+static const unsigned int max_depth = 24;
+static const uint32_t max_arguments = 1024;
+static const uint32_t max_rank = 32;
+
+struct entry {
+	struct type type;
+	UT_hash_handle hh;
+};
+
+struct types {
+	struct remote_memory *memory;
+	const struct layout *layout;
+	struct modules *modules;
+	struct entry *entries;
+	unsigned int depth;
+	bool no_memory;
+};
+
+struct sym_error *types_create(struct remote_memory *memory, const struct layout *layout,
+			       struct modules *modules, struct types **ret)
+{
+	struct types *types = calloc(1, sizeof(*types));
+
+	if (!types)
+		return &sym_error_no_memory;
+	types->memory = memory;
+	types->layout = layout;
+	types->modules = modules;
+	*ret = types;
+	return NULL;
+}
+
+void types_forget(struct types *types)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER(hh, types->entries, entry, next)
+	{
+		HASH_DEL(types->entries, entry);
+		free((char *)entry->type.name);
+		free(entry);
+	}
+}
+
+void types_destroy(struct types *types)
+{
+	if (!types)
+		return;
+	types_forget(types);
+	free(types);
+}
+
+struct sym_error *types_error(const struct types *types)
+{
+	return types->no_memory ? &sym_error_no_memory : modules_error(types->modules);
+}
+
+static bool nonsense(struct types *types)
+{
+	remote_set_unreadable(types->memory);
+	return false;
+}
+
+/* The class of a type: it must lead back to the canonical MethodTable it was reached from. 0 on
+ * failure. */
+static uint64_t read_class(struct types *types, uint64_t address)
+{
+	const struct layout *layout = types->layout;
+	uint64_t canonical = address, class_address;
+
+	class_address =
+		remote_u64(types->memory, address + layout->method_table.class_or_canonical);
+	if (class_address & 1) {
+		canonical = class_address & ~(uint64_t)1;
+		class_address = remote_u64(types->memory,
+					   canonical + layout->method_table.class_or_canonical);
+	}
+	if ((class_address & 7) || (canonical & 7) ||
+	    remote_u64(types->memory, class_address + layout->ee_class.method_table) != canonical) {
+		nonsense(types);
+		return 0;
+	}
+	return class_address;
+}
+
+static bool write_arguments(struct types *types, uint64_t address, struct buf *out,
+			    bool *is_volatile)
+{
+	const struct layout *layout = types->layout;
+	struct remote_memory *memory = types->memory;
+	uint64_t instance = remote_u64(memory, address + layout->method_table.per_instance_info);
+	uint64_t info = instance - 8; /* GenericsDictInfo lies right before the dictionaries */
+	uint16_t dictionaries = remote_u16(memory, info + layout->generics_info.dictionary_count);
+	uint16_t count = remote_u16(memory, info + layout->generics_info.argument_count);
+	uint64_t dictionary;
+
+	if (!dictionaries || !count || count > max_arguments)
+		return nonsense(types);
+	dictionary = remote_u64(memory, instance + 8 * ((uint64_t)dictionaries - 1));
+	buf_append_char(out, '[');
+	for (uint32_t i = 0; i < count; i++) {
+		if (i)
+			buf_append_char(out, ',');
+		if (!types_write_handle(types, remote_u64(memory, dictionary + 8 * (uint64_t)i),
+					out, is_volatile))
+			return false;
+	}
+	buf_append_char(out, ']');
+	return true;
+}
+
+static void append_rank(struct buf *out, uint32_t rank)
+{
+	buf_append_string(out, rank == 1 ? "[*" : "[");
+	for (uint32_t i = 1; i < rank; i++)
+		buf_append_char(out, ',');
+	buf_append_char(out, ']');
+}
+
+static bool write_array(struct types *types, const struct type *type, uint32_t flags,
+			uint64_t class_address, struct buf *out, bool *is_volatile)
+{
+	const struct layout *layout = types->layout;
+	uint64_t element =
+		remote_u64(types->memory, type->address + layout->method_table.per_instance_info);
+	uint32_t rank = 1;
+
+	if (!types_write_handle(types, element, out, is_volatile))
+		return false;
+	if (flags & FLAG_IS_VECTOR) {
+		buf_append_string(out, "[]");
+		return true;
+	}
+	rank = remote_u8(types->memory, class_address + layout->array_class.rank);
+	if (!rank || rank > max_rank)
+		return nonsense(types);
+	append_rank(out, rank);
+	return true;
+}
+
+static bool write_plain(struct types *types, const struct type *type, uint32_t flags,
+			struct buf *out, bool *is_volatile)
+{
+	uint32_t generics = flags & FLAG_GENERICS_MASK;
+	struct signature_writer writer;
+
+	signature_writer_init(&writer, out, SIGNATURE_TYPE_STRING);
+	signature_write_type_def(&writer, type->module->metadata, type->rid);
+	if (writer.why)
+		return nonsense(types);
+	if ((flags & FLAG_HAS_COMPONENT_SIZE) || !generics || generics == FLAG_GENERICS_OPEN)
+		return true;
+	return write_arguments(types, type->address, out, is_volatile);
+}
+
+static bool read_type(struct types *types, struct type *type, struct buf *name)
+{
+	const struct layout *layout = types->layout;
+	struct remote_memory *memory = types->memory;
+	uint32_t flags = remote_u32(memory, type->address + layout->method_table.flags);
+	uint32_t flags2 = remote_u32(memory, type->address + layout->method_table.flags2);
+	uint64_t module = remote_u64(memory, type->address + layout->method_table.module);
+	uint64_t class_address = read_class(types, type->address);
+
+	type->virtual_count =
+		remote_u16(memory, type->address + layout->method_table.virtual_count);
+	type->is_array = (flags & FLAG_HAS_COMPONENT_SIZE) &&
+			 (flags & FLAG_CATEGORY_MASK) == FLAG_CATEGORY_ARRAY;
+	type->module = modules_get(types->modules, module);
+	if (remote_state(memory) != REMOTE_OK || !type->module)
+		return false;
+	type->is_volatile = type->module->is_volatile;
+	if (type->is_array)
+		return write_array(types, type, flags, class_address, name, &type->is_volatile);
+	type->rid = flags2 >> 8;
+	return write_plain(types, type, flags, name, &type->is_volatile);
+}
+
+static const struct type *keep(struct types *types, const struct type *type, struct buf *name)
+{
+	struct entry *entry;
+	size_t name_bytes;
+
+	if (name->failure == BUF_TOO_BIG) {
+		nonsense(types);
+		return NULL;
+	}
+	entry = calloc(1, sizeof(*entry));
+	if (entry) {
+		entry->type = *type;
+		entry->type.name = buf_steal(name, &name_bytes);
+		entry->type.name_bytes = (uint32_t)name_bytes;
+	}
+	if (entry && entry->type.name) {
+		HASH_ADD(hh, types->entries, type.address, sizeof(type->address), entry);
+		if (hash_added(entry))
+			return &entry->type;
+	}
+	if (entry)
+		free((char *)entry->type.name);
+	free(entry);
+	types->no_memory = true;
+	nonsense(types);
+	return NULL;
+}
+
+const struct type *types_get(struct types *types, uint64_t address)
+{
+	struct type type = { .address = address };
+	const struct type *found = NULL;
+	struct entry *entry;
+	struct buf name;
+
+	if (remote_state(types->memory) != REMOTE_OK)
+		return NULL;
+	HASH_FIND(hh, types->entries, &address, sizeof(address), entry);
+	if (entry)
+		return &entry->type;
+	if ((address & 7) || types->depth == max_depth) {
+		nonsense(types);
+		return NULL;
+	}
+	buf_init(&name, LIMIT_NAME_BYTES);
+	types->depth++;
+	if (read_type(types, &type, &name) && remote_state(types->memory) == REMOTE_OK)
+		found = keep(types, &type, &name);
+	types->depth--;
+	buf_deinit(&name);
+	return found;
+}
+
+/* "Ret(A, B)", as TypeString writes it. */
+static bool write_function_pointer(struct types *types, uint64_t address, struct buf *out,
+				   bool *is_volatile)
+{
+	const struct layout *layout = types->layout;
+	uint32_t count =
+		remote_u32(types->memory, address + layout->function_pointer.argument_count);
+	uint32_t convention =
+		remote_u32(types->memory, address + layout->function_pointer.calling_convention);
+	uint64_t handles = address + layout->function_pointer.types;
+
+	if (count > max_arguments)
+		return nonsense(types);
+	for (uint32_t i = 0; i <= count; i++) {
+		if (i > 1)
+			buf_append_string(out, ", ");
+		if (!types_write_handle(types, remote_u64(types->memory, handles + 8 * (uint64_t)i),
+					out, is_volatile))
+			return false;
+		if (!i)
+			buf_append_char(out, '(');
+	}
+	if ((convention & 15) == 5)
+		buf_append_string(out, count ? ", ..." : "...");
+	buf_append_char(out, ')');
+	return true;
+}
+
+static bool write_type_desc(struct types *types, uint64_t address, struct buf *out,
+			    bool *is_volatile)
+{
+	const struct layout *layout = types->layout;
+	uint32_t element =
+		remote_u32(types->memory, address + layout->type_desc.type_and_flags) & 0xff;
+	uint64_t argument;
+
+	if (remote_state(types->memory) != REMOTE_OK)
+		return false;
+	switch (element) {
+	case ELEMENT_PTR:
+	case ELEMENT_BYREF:
+	case ELEMENT_VALUETYPE:
+		argument = remote_u64(types->memory, address + layout->param_type.argument);
+		if (element == ELEMENT_VALUETYPE)
+			buf_append_string(out, "VALUETYPE");
+		if (!types_write_handle(types, argument, out, is_volatile))
+			return false;
+		if (element != ELEMENT_VALUETYPE)
+			buf_append_char(out, element == ELEMENT_PTR ? '*' : '&');
+		return true;
+	case ELEMENT_FNPTR:
+		return write_function_pointer(types, address, out, is_volatile);
+	default:
+		/* A type parameter: code runs with arguments in its place only. */
+		return nonsense(types);
+	}
+}
+
+bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, bool *is_volatile)
+{
+	const struct type *type;
+	bool good;
+
+	if (remote_state(types->memory) != REMOTE_OK)
+		return false;
+	if (handle & 2) {
+		if (types->depth == max_depth)
+			return nonsense(types);
+		types->depth++;
+		good = write_type_desc(types, handle & ~(uint64_t)2, out, is_volatile) &&
+		       remote_state(types->memory) == REMOTE_OK;
+		types->depth--;
+		return good;
+	}
+	type = types_get(types, handle);
+	if (!type)
+		return false;
+	*is_volatile |= type->is_volatile;
+	buf_append(out, type->name, type->name_bytes);
+	return true;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Types of a live runtime by the address of their MethodTable, and their names
+ * as the runtime's own map writes the owner of a method: "Ns.Outer+Inner`1[Ns.A,Ns.B[]]".
+ * Knows type handles; every type is checked against its class and its
+ * metadata before it is believed.
+ *
+ * A type handle is the address of a MethodTable, or with bit 1 set that of a
+ * TypeDesc (pointer, reference, type parameter, function pointer).
+ */
+#ifndef LIBSYM_CLR_TYPE_NAME_H
+#define LIBSYM_CLR_TYPE_NAME_H
+
+#include "libsym/base/buf.h"
+#include "libsym/clr/module_metadata.h"
+
+struct types;
+
+struct type {
+	uint64_t address; /* of the MethodTable */
+	const struct module *module;
+	uint32_t rid; /* TypeDef row in that module; 0 for arrays */
+	uint16_t virtual_count;
+	bool is_array;
+	bool is_volatile; /* the module of the type or of one of its arguments is */
+	uint32_t name_bytes;
+	const char *name;
+};
+
+struct sym_error *types_create(struct remote_memory *memory, const struct layout *layout,
+			       struct modules *modules, struct types **ret);
+void types_destroy(struct types *types);
+
+/* NULL: look at remote_state(), as with modules_get(). Lives until types_forget(). */
+const struct type *types_get(struct types *types, uint64_t address);
+
+/* Appends the name of a type handle; false with remote_state() set. */
+bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, bool *is_volatile);
+
+/* Forgets all types. Before modules are forgotten, because types refer to them. */
+void types_forget(struct types *types);
+
+/* Out of memory is remembered here. */
+struct sym_error *types_error(const struct types *types);
+
+DEFINE_GUARD(types, struct types *, types_destroy)
+#define AUTO_TYPES GUARDED(types)
+
+#endif
