@@ -231,9 +231,9 @@ static void describe_coreclr(struct runtime_info *info, const struct process *pr
 	}
 	info->shape = "self-contained";
 	fd = open_mapped(process, space, file);
-	if (fd >= 0 && read_brief(fd, &brief) && version_of_file(info, fd, &brief))
-		return;
-	version_of_application(info, process);
+	/* Where the runtime was replaced, what lies beside it was too. */
+	if (fd >= 0 && read_brief(fd, &brief) && !version_of_file(info, fd, &brief))
+		version_of_application(info, process);
 }
 
 /* A runtime that is part of the executable shows itself by what it exports for debuggers. */
