@@ -19,8 +19,9 @@ if [ -d "$tracing" ] && [ ! -e "$tracing/events" ]; then
 	fi
 fi
 
-build=/lib/modules/$(uname -r)/build
-if [ ! -e "$build" ] && [ ! -e /sys/kernel/kheaders.tar.xz ]; then
+# Debian splits the headers in two directories; BCC looks behind `build` and `source`.
+modules=/lib/modules/$(uname -r)
+if [ ! -e "$modules/build" ] && [ ! -e /sys/kernel/kheaders.tar.xz ]; then
 	if ! ls -d /usr/src/linux-headers-*-amd64 > /dev/null 2>&1; then
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
 			linux-headers-amd64 > /dev/null 2>&1 || {
@@ -29,7 +30,8 @@ if [ ! -e "$build" ] && [ ! -e /sys/kernel/kheaders.tar.xz ]; then
 		}
 	fi
 	headers=$(ls -d /usr/src/linux-headers-*-amd64 | sort -V | tail -n 1)
-	mkdir -p "${build%/*}"
-	ln -s "$headers" "$build"
-	echo "prepare-bpf: linked $build to $headers"
+	mkdir -p "$modules"
+	ln -sfn "$headers" "$modules/build"
+	ln -sfn "${headers%-amd64}-common" "$modules/source"
+	echo "prepare-bpf: linked $modules/build and source to $headers"
 fi

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""What live tests and the demo share: a report, a .NET runtime, a sample process.
+
+Every process that is started here is ended here, by its id, and the files that
+a .NET process leaves in /tmp go with it. Knows how to get a runtime and a
+built sample; knows nothing of what is tested.
+"""
+import bisect
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CI = os.environ.get("CI") == "true"
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; the text says what is missing."""
+
+
+class Fail(AssertionError):
+    """Raised by a test whose expectation does not hold."""
+
+
+def expect(condition, why):
+    if not condition:
+        raise Fail(why)
+
+
+def first_line(text):
+    lines = text.strip().splitlines()
+    return lines[0] if lines else "no output"
+
+
+# ---- runtimes ---------------------------------------------------------------
+
+class Runtime:
+    """A way to run the sample: the program `dotnet` of it and the sample's dll."""
+
+    def __init__(self, dotnet, sample, framework, description):
+        self.dotnet = dotnet
+        self.sample = sample
+        self.framework = framework
+        self.description = description
+
+
+def _build_environment():
+    environment = dict(os.environ, DOTNET_CLI_TELEMETRY_OPTOUT="1", DOTNET_NOLOGO="1",
+                       DOTNET_CLI_USE_MSBUILD_SERVER="0", MSBUILDDISABLENODEREUSE="1")
+    environment.setdefault("HOME", tempfile.gettempdir())
+    return environment
+
+
+def build_project(project, artifacts, *properties):
+    """Builds a C# project into build/; None, or why not."""
+    done = subprocess.run(
+        ["dotnet", "build", os.path.join(ROOT, project), "-c", "Release", "-v", "q", "-nodeReuse:false",
+         "--artifacts-path", artifacts, *properties],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=_build_environment())
+    if done.returncode:
+        errors = [line for line in done.stdout.splitlines() if "error" in line.lower()]
+        return first_line("\n".join(errors) or done.stdout + done.stderr)
+    return None
+
+
+def sdk_version():
+    """Version of the .NET SDK on PATH as text, or None."""
+    try:
+        done = subprocess.run(["dotnet", "--version"], capture_output=True, text=True, cwd="/")
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def sdk_runtime():
+    """Runtime of the SDK on PATH with the sample built from source; (Runtime, None) or (None, why)."""
+    version = sdk_version()
+    if not version:
+        return None, "no .NET SDK"
+    framework = f"net{version.split('.')[0]}.0"
+    artifacts = os.path.join(ROOT, "build", "dotnet", framework)
+    why = build_project("fixtures/src/sample", artifacts, f"-p:SampleFramework={framework}")
+    if why:
+        return None, f"the SDK {version} did not build the sample: {why}"
+    sample = os.path.join(artifacts, "bin", "sample", "release", "sample.dll")
+    return Runtime(shutil.which("dotnet"), sample, framework, f"the .NET SDK {version}, sample built from source"), None
+
+
+NPM_PACKAGE = "dotnet-3.1-linux-x64"
+
+
+def npm_runtime():
+    """.NET Core 3.1 out of the npm package, with the prebuilt sample; (Runtime, None) or (None, why)."""
+    directory = os.path.join(ROOT, "build", "dotnet", "npm")
+    package = os.path.join(directory, "node_modules", NPM_PACKAGE)
+    dotnet = os.path.join(package, "dotnet")
+    if not os.path.exists(dotnet):
+        if not shutil.which("npm"):
+            return None, "no npm"
+        os.makedirs(directory, exist_ok=True)
+        done = subprocess.run(["npm", "install", "--prefix", directory, "--no-audit", "--no-fund", "--ignore-scripts",
+                               "--no-package-lock", "--no-save", NPM_PACKAGE], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)
+        if done.returncode or not os.path.exists(dotnet):
+            return None, f"npm could not install {NPM_PACKAGE}: {first_line(done.stderr)}"
+    os.chmod(dotnet, 0o755)
+    sample = os.path.join(ROOT, "fixtures", "prebuilt", "sample.dll")
+    if not os.path.exists(sample):
+        return None, "fixtures/prebuilt/sample.dll is missing"
+    return Runtime(dotnet, sample, "netcoreapp3.1", f".NET Core 3.1 from the npm package {NPM_PACKAGE}"), None
+
+
+# ---- the sample process -----------------------------------------------------
+
+class Sample:
+    """A running sample process. Use it in a `with` statement."""
+
+    def __init__(self, runtime, seconds=60, environment=None, prefix=()):
+        self.output = ""
+        variables = {name: value for name, value in os.environ.items()
+                     if not name.startswith(("DOTNET_PerfMap", "DOTNET_Tiered", "COMPlus_"))}
+        variables.update(environment or {})
+        self.process = subprocess.Popen(
+            [*prefix, runtime.dotnet, runtime.sample, str(seconds)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=variables)
+        self.pid = self.process.pid
+        line = self.process.stdout.readline()
+        if line.strip() != "ready":
+            self.end()
+            raise Fail(f"the sample did not start: {line.strip() or 'no output'}")
+
+    @property
+    def map_path(self):
+        return f"/tmp/perf-{self.pid}.map"
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def end(self):
+        if self.alive():
+            self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+        remove_leftovers(self.pid)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+def remove_leftovers(pid):
+    """Removes what a .NET process leaves in /tmp."""
+    for pattern in (f"perf-{pid}.map*", f"jit-{pid}.dump", f"perfinfo-{pid}.map", f"dotnet-diagnostic-{pid}-*",
+                    f"clr-debug-pipe-{pid}-*"):
+        for path in glob.glob("/tmp/" + pattern):
+            os.unlink(path)
+
+
+class Memory:
+    """The executable mappings of a process at one moment, by kind of code."""
+
+    def __init__(self, pid):
+        self.starts, self.rows = [], []
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                fields = line.rstrip("\n").split(None, 5)
+                start, end = (int(part, 16) for part in fields[0].split("-"))
+                self.starts.append(start)
+                self.rows.append((start, end, fields[1], fields[5] if len(fields) > 5 else ""))
+
+    def kind_of(self, address):
+        """'r2r', 'jit', 'native' or 'unmapped'."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        if at < 0 or address >= self.rows[at][1]:
+            return "unmapped"
+        path = self.rows[at][3]
+        if path.lower().endswith((".dll", ".exe")):
+            return "r2r"
+        if not path or path.startswith(("/memfd:doublemapper", "[anon", "/dev/zero")):
+            return "jit"
+        return "native"
+
+
+# ---- dotnet-mapgen ----------------------------------------------------------
+
+class Mapgen:
+    """Runs the program under test; keeps its cache away from the user's."""
+
+    def __init__(self, build, scratch):
+        self.program = os.path.join(ROOT, build, "dotnet-mapgen")
+        self.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(scratch, "cache"), LC_ALL="C.UTF-8")
+        self.seconds = 0.0
+
+    def run(self, *arguments, stdin=None, timeout=120):
+        """CompletedProcess; never raises for an exit code."""
+        begin = time.monotonic()
+        done = subprocess.run([self.program, *map(str, arguments)], input=stdin, capture_output=True, text=True,
+                              errors="surrogateescape", env=self.environment, timeout=timeout,
+                              **({} if stdin is not None else {"stdin": subprocess.DEVNULL}))
+        self.seconds = time.monotonic() - begin
+        expect(done.returncode >= 0, f"{arguments} died of signal {-done.returncode}")
+        return done
+
+    def must(self, *arguments, codes=(0,), **options):
+        done = self.run(*arguments, **options)
+        expect(done.returncode in codes, f"{' '.join(map(str, arguments))}: exit code {done.returncode}: {first_line(done.stderr or done.stdout)}")
+        return done
+
+    def resolve(self, pid, addresses):
+        """{address: answer} for a process; an answer is a dict as --json prints it."""
+        text = "".join(f"{address:#x}\n" for address in addresses)
+        done = self.run("resolve", pid, "--json", stdin=text)
+        expect(done.returncode in (0, 3), f"resolve: exit code {done.returncode}: {first_line(done.stderr)}")
+        answers = json.loads(done.stdout)
+        expect(len(answers) == len(addresses), f"{len(answers)} answers for {len(addresses)} addresses")
+        return dict(zip(addresses, answers))
+
+
+def read_map(path):
+    """Rows (start, size, name) of a perf map, in the order of the file."""
+    rows = []
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+        for line in lines:
+            start, size, name = line.rstrip("\n").split(" ", 2)
+            rows.append((int(start, 16), int(size, 16), name))
+    return rows
+
+
+def without_tier(name):
+    """A map's name without the optimisation tier at its end."""
+    return name[: name.rindex("[")] if name.endswith("]") and ")" in name and name.rindex("[") > name.rindex(")") else name
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+def fatal(text):
+    print(text, file=sys.stderr)
+    sys.exit(1)

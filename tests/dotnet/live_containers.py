@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""A process in PID and mount namespaces of its own, with a private /tmp."""
+import os
+import shutil
+import subprocess
+
+from harness import Runtime, Sample, Skip, expect, read_map, remove_leftovers
+
+
+def in_namespaces(context):
+    """Command prefix that starts a program in its own PID and mount namespaces, /tmp empty; Skip without permission."""
+    prefix = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+              'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh"]
+    if not shutil.which("unshare"):
+        raise Skip("unshare is not installed (package util-linux)")
+    done = subprocess.run([*prefix, "true"], capture_output=True, text=True)
+    if done.returncode:
+        raise Skip(f"namespaces cannot be made: {done.stderr.strip()}")
+    return prefix
+
+
+def copied_sample(context):
+    """The sample outside /tmp, which the process will not see."""
+    runtime = context.sdk()
+    directory = os.path.join(context.directory("contained"), "app")
+    shutil.copytree(os.path.dirname(runtime.sample), directory, dirs_exist_ok=True)
+    return Runtime(runtime.dotnet, os.path.join(directory, "sample.dll"), runtime.framework, runtime.description)
+
+
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
+def has_precompiled(path):
+    return any(name.endswith("[PreJIT]") for _, _, name in read_map(path))
+
+
+def test_map_of_a_container_is_written_for_the_host_pid(context):
+    prefix = in_namespaces(context)
+    with Sample(copied_sample(context), 60, {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
+        pid = child_of(sample.pid)
+        host_map = f"/tmp/perf-{pid}.map"
+        inside = f"/proc/{pid}/root/tmp/perf-1.map"
+        try:
+            expect(os.path.exists(inside), "the sample writes no map in its namespace")
+            before = os.path.getsize(inside)
+            done = context.mapgen.must("merge", pid)
+            said = done.stdout + done.stderr
+            rows = read_map(host_map)
+            expect(any(name.endswith("[PreJIT]") for _, _, name in rows), "no precompiled methods in the host's map")
+            jitted = {name for _, _, name in read_map(inside)}
+            expect(jitted & {name for _, _, name in rows}, "no lines of the container's map in the host's")
+            expect("--in-target" in said, f"nothing is said about the map that hides it: {said!r}")
+            expect(not has_precompiled(inside) and os.path.getsize(inside) >= before, "the container's map was touched")
+            context.mapgen.must("merge", pid, "--in-target")
+            expect(has_precompiled(inside), "--in-target did not update the container's map")
+        finally:
+            remove_leftovers(pid)
+
+
+def test_addresses_of_a_container_are_named(context):
+    prefix = in_namespaces(context)
+    with Sample(copied_sample(context), 60, {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
+        pid = child_of(sample.pid)
+        try:
+            rows = [row for row in read_map(f"/proc/{pid}/root/tmp/perf-1.map") if "::" in row[2]][:200]
+            answers = context.mapgen.resolve(pid, [start for start, _, _ in rows])
+            named = sum(answers[start]["name"] is not None for start, _, _ in rows)
+            context.figure(f"{named} of {len(rows)} jitted methods named")
+            expect(named == len(rows), f"{named} of {len(rows)} addresses named")
+        finally:
+            remove_leftovers(pid)

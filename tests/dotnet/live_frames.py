@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""How many frames of a real profile get a name, and whether each name is right."""
+import bisect
+import os
+
+import perf_samples
+from harness import CI, Fail, Memory, Sample, Skip, expect
+
+GOAL = 0.995
+
+
+class Methods:
+    """The runtime's own list, to say which method an address lies in."""
+
+    def __init__(self, rundown):
+        self.rows = sorted(rundown, key=lambda row: row[1])
+        self.starts = [row[1] for row in self.rows]
+
+    def at(self, address):
+        index = bisect.bisect_right(self.starts, address) - 1
+        if index >= 0 and address < self.rows[index][1] + self.rows[index][2]:
+            return self.rows[index]
+        return None
+
+
+def looked_up(chain):
+    """Addresses to look up: a caller's frame holds the address behind its call, which may be another method's start."""
+    return [frame.address - (1 if depth else 0) for depth, frame in enumerate(chain)]
+
+
+def is_stub(answer):
+    return answer.get("kind") == "stub" or (answer["name"] or "").startswith("stub")
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.2f} %" if whole else "none seen"
+
+
+class Count:
+    """Frames by where they lie and who names them."""
+
+    def __init__(self):
+        self.all = self.perf = self.ours = 0
+        self.by_kind = {}
+        self.stubs = {"specific": 0, "range": 0, "none": 0}
+        self.wrong = []
+        self.unnamed = {}
+
+    def add(self, frame, address, kind, answer, method):
+        self.all += 1
+        self.perf += frame.perf_name is not None
+        self.ours += answer["name"] is not None
+        if kind == "jit" and method is None:
+            name = answer["name"]
+            self.stubs["none" if name is None else "range" if "StubBlock" in name else "specific"] += 1
+            return
+        row = self.by_kind.setdefault(kind, [0, 0, 0])
+        named = answer["name"] is not None and (kind == "native" or not is_stub(answer))
+        row[0] += 1
+        row[1] += frame.perf_name is not None
+        row[2] += named
+        if not named:
+            self.unnamed[address] = answer
+        elif method is not None and f"{method[3]}::{method[4]}" not in answer["name"]:
+            self.wrong.append((address, answer["name"], method))
+
+    def print(self, figure):
+        figure(f"user frames: {self.all}; named by perf script alone {percent(self.perf, self.all)}, "
+               f"by dotnet-mapgen {percent(self.ours, self.all)}")
+        for kind, (total, perf, ours) in sorted(self.by_kind.items()):
+            figure(f"{kind}: {total} frames; perf script alone {percent(perf, total)}, dotnet-mapgen {percent(ours, total)}")
+        stubs = sum(self.stubs.values())
+        figure(f"stubs between methods: {stubs} frames; own name {self.stubs['specific']}, "
+               f"name of a range {self.stubs['range']}, none {self.stubs['none']}")
+        for address, answer in list(self.unnamed.items())[:200]:
+            if answer.get("source") != "elf" and "coreclr" not in str(answer.get("image")):
+                if os.environ.get("VERBOSE"):
+                    figure(f"no method name: {address:#x} {answer}")
+
+
+def profile(context, environment, seconds=5):
+    """Samples of a fresh sample process, our answers and the runtime's methods."""
+    data = os.path.join(context.scratch, "perf.data")
+    with Sample(context.sdk(), 60, environment) as sample:
+        why = perf_samples.record(sample.pid, seconds, data)
+        if why:
+            raise Fail(why) if CI else Skip(why)
+        expect(sample.alive(), "the sample ended early")
+        chains, unpaired = perf_samples.samples(data)
+        memory = Memory(sample.pid)
+        methods = Methods(context.rundown(sample.pid))
+        addresses = sorted({address for chain in chains for address in looked_up(chain)})
+        answers = context.mapgen.resolve(sample.pid, addresses)
+    expect(len(chains) > 100, f"only {len(chains)} samples")
+    expect(unpaired * 100 <= len(chains), f"{unpaired} samples of {len(chains)} could not be paired with perf script")
+    return chains, memory, methods, answers
+
+
+def count_frames(context, environment):
+    chains, memory, methods, answers = profile(context, environment)
+    count = Count()
+    for chain in chains:
+        for frame, address in zip(chain, looked_up(chain)):
+            count.add(frame, address, memory.kind_of(address), answers[address], methods.at(address))
+    count.print(context.figure)
+    return count
+
+
+def check(count, kinds):
+    total = sum(count.by_kind[kind][0] for kind in kinds)
+    named = sum(count.by_kind[kind][2] for kind in kinds)
+    expect(not count.wrong, f"{len(count.wrong)} wrong names, first {count.wrong[:1]}")
+    for kind in kinds:
+        expect(count.by_kind[kind][0] > 100, f"only {count.by_kind[kind][0]} frames of kind {kind}")
+    expect(named >= GOAL * total, f"{named} of {total} frames in methods have a name ({percent(named, total)})")
+    return total, named
+
+
+def test_frames_of_a_net10_profile_have_method_names(context):
+    count = count_frames(context, {"DOTNET_PerfMapEnabled": "1"})
+    total, named = check(count, ("jit", "r2r"))
+    context.figure(f"frames in methods named: {percent(named, total)} of {total} (goal 99.5 %)")
+
+
+def test_precompiled_frames_have_names_without_a_perf_map(context):
+    count = count_frames(context, {"DOTNET_PerfMapEnabled": "0"})
+    total, named = check(count, ("r2r",))
+    context.figure(f"precompiled frames named: {percent(named, total)} of {total} (goal 99.5 %)")
+
+
+def test_precompiled_frames_have_names_when_tiering_is_off(context):
+    count = count_frames(context, {"DOTNET_PerfMapEnabled": "1", "DOTNET_TieredCompilation": "0"})
+    total, named = check(count, ("jit", "r2r"))
+    context.figure(f"frames in methods named: {percent(named, total)} of {total} (goal 99.5 %)")

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""merge beside a runtime that keeps writing: nothing of either side is lost."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+from harness import Sample, Skip, expect, read_map, without_tier
+
+MAP_ON = {"DOTNET_PerfMapEnabled": "1"}
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def whole_lines(data, what):
+    """Every line is START SIZE NAME, and the last one is whole."""
+    expect(data.endswith(b"\n"), f"{what}: the last line is torn")
+    for line in data.splitlines():
+        fields = line.split(b" ", 2)
+        expect(len(fields) == 3 and int(fields[0], 16) and int(fields[1], 16) >= 0, f"{what}: bad line {line[:80]!r}")
+
+
+def precompiled(rows):
+    return [row for row in rows if row[2].endswith("[PreJIT]")]
+
+
+def wait_for_growth(path, size, seconds=30):
+    """Until the runtime has added to its map; a sample whose code has all been jitted is not kept waiting."""
+    deadline = time.monotonic() + seconds
+    while os.path.getsize(path) <= size and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return os.path.getsize(path) > size
+
+
+def test_append_keeps_our_lines_and_the_runtimes(context):
+    with Sample(context.sdk(), 60, MAP_ON) as sample:
+        before = content(sample.map_path)
+        inode = os.stat(sample.map_path).st_ino
+        done = context.mapgen.must("merge", sample.pid, "--mode=append")
+        merged = content(sample.map_path)
+        expect(os.stat(sample.map_path).st_ino == inode, "the file is another one")
+        expect(merged.startswith(before), "the runtime's own lines were changed")
+        whole_lines(merged, "after merge")
+        ours = precompiled(read_map(sample.map_path))
+        expect(len(ours) > 1000, f"only {len(ours)} precompiled methods")
+        if not wait_for_growth(sample.map_path, len(merged)):
+            raise Skip("the runtime jitted nothing more in 30 s")
+        grown = content(sample.map_path)
+        expect(grown.startswith(merged), "lines were overwritten when the runtime wrote on")
+        whole_lines(grown, "after the runtime wrote on")
+        context.figure(f"{len(ours)} lines added, runtime added {len(grown) - len(merged)} bytes behind them; said: "
+                       f"{done.stdout.strip().splitlines()[-1]}")
+
+
+def test_second_merge_writes_nothing(context):
+    with Sample(context.sdk(), 60, {"DOTNET_PerfMapEnabled": "0"}) as sample:
+        context.mapgen.must("merge", sample.pid)
+        first_state = os.stat(sample.map_path)
+        first = content(sample.map_path)
+        context.mapgen.must("merge", sample.pid)
+        second_state = os.stat(sample.map_path)
+        expect(content(sample.map_path) == first, "the bytes changed")
+        expect((first_state.st_ino, first_state.st_mtime_ns) == (second_state.st_ino, second_state.st_mtime_ns),
+               "the file was written again")
+        expect(first_state.st_mode & 0o777 == 0o644, f"its mode is {first_state.st_mode & 0o777:o}")
+        whole_lines(first, "the map")
+
+
+def test_second_append_adds_no_line_twice(context):
+    with Sample(context.sdk(), 60, MAP_ON) as sample:
+        context.mapgen.must("merge", sample.pid, "--mode=append")
+        first = len(precompiled(read_map(sample.map_path)))
+        context.mapgen.must("merge", sample.pid, "--mode=append")
+        rows = precompiled(read_map(sample.map_path))
+        expect(len(rows) == len(set(rows)), f"{len(rows) - len(set(rows))} lines stand there twice")
+        expect(len(rows) >= first, "lines have gone")
+
+
+def test_replace_and_undo(context):
+    with Sample(context.sdk(), 60, MAP_ON) as sample:
+        inode = os.stat(sample.map_path).st_ino
+        context.mapgen.must("merge", sample.pid, "--mode=replace")
+        rows = read_map(sample.map_path)
+        expect(os.stat(sample.map_path).st_ino != inode, "the runtime's file was not replaced")
+        expect(os.stat(sample.map_path + ".runtime").st_ino == inode, "the runtime's file is not kept as .runtime")
+        expect(all(rows[i][0] + rows[i][1] <= rows[i + 1][0] for i in range(len(rows) - 1)), "not sorted and disjoint")
+        expect(len(precompiled(rows)) > 1000, "no precompiled methods")
+        context.mapgen.must("merge", "--undo", sample.pid)
+        expect(os.stat(sample.map_path).st_ino == inode, "undo did not put the runtime's file back")
+        expect(not os.path.exists(sample.map_path + ".runtime"), "undo left the link behind")
+        expect(not precompiled(read_map(sample.map_path)), "undo left our lines")
+
+
+def test_one_method_has_one_name(context):
+    """Precompiled and jitted code of one method carry one name, tier aside."""
+    output = os.path.join(context.scratch, "names.map")
+    with Sample(context.sdk(), 60, MAP_ON) as sample:
+        rundown = context.rundown(sample.pid)
+        context.mapgen.must("merge", sample.pid, "-o", output)
+        own = {start: name for start, _, name in read_map(sample.map_path)}
+    names = {start: name for start, _, name in read_map(output)}
+    jitted, ours = {}, {}
+    for kind, start, _, owner, method in rundown:
+        if kind == "jit" and start in own:
+            jitted.setdefault((owner, method), set()).add(without_tier(own[start]))
+        elif kind == "r2r" and start in names:
+            ours.setdefault((owner, method), set()).add(without_tier(names[start]))
+    both = [key for key in ours if key in jitted]
+    differ = [key for key in both if not ours[key] & jitted[key]]
+    # Overloads share type and method name: only those with one signature on both sides say anything.
+    differ = [key for key in differ if len(ours[key]) == 1 and len(jitted[key]) == 1]
+    context.figure(f"{len(both)} methods ran precompiled and jitted; {len(differ)} have two names")
+    expect(len(both) > 100, f"only {len(both)} methods ran in both forms")
+    overloads = [key for key in differ if next(iter(ours[key])).split("(")[0] != next(iter(jitted[key])).split("(")[0]]
+    for key in overloads[:5]:
+        context.figure(f"{ours[key]} and {jitted[key]}")
+    expect(not overloads, f"{len(overloads)} methods have two names, first {overloads[:1]}")
+
+
+def kill_at_random_moments(context, sample, mode, rounds, check):
+    durations = []
+    begin = time.monotonic()
+    context.mapgen.must("merge", sample.pid, f"--mode={mode}")
+    durations.append(time.monotonic() - begin)
+    for round_number in range(rounds):
+        process = subprocess.Popen([context.mapgen.program, "merge", str(sample.pid), f"--mode={mode}", "--tiers=" +
+                                    ("strip" if round_number % 2 else "keep")], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=context.mapgen.environment)
+        try:
+            process.wait(random.uniform(0, durations[0] * 1.2))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        check()
+
+
+def test_killed_replace_leaves_the_old_map_or_the_new_one(context):
+    with Sample(context.sdk(), 90, MAP_ON) as sample:
+        runtime_lines = set(content(sample.map_path).splitlines())
+
+        def check():
+            data = content(sample.map_path)
+            whole_lines(data, "after a kill")
+            kept = content(sample.map_path + ".runtime") if os.path.exists(sample.map_path + ".runtime") else data
+            expect(runtime_lines <= set(kept.splitlines()), "lines of the runtime were lost")
+
+        kill_at_random_moments(context, sample, "replace", 25, check)
+        context.mapgen.must("merge", "--undo", sample.pid)
+
+
+def test_killed_append_leaves_whole_lines(context):
+    with Sample(context.sdk(), 90, MAP_ON) as sample:
+        runtime_lines = set(content(sample.map_path).splitlines())
+
+        def check():
+            data = content(sample.map_path)
+            # The runtime itself may be in the middle of a line: what it writes ends within a moment.
+            for _ in range(100):
+                if data.endswith(b"\n"):
+                    break
+                time.sleep(0.02)
+                data = content(sample.map_path)
+            whole_lines(data, "after a kill")
+            expect(runtime_lines <= set(data.splitlines()), "lines of the runtime were lost")
+
+        kill_at_random_moments(context, sample, "append", 25, check)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""Every method that the runtime's own rundown lists is in our map: start, size, type and name."""
+import os
+
+from harness import Sample, expect, read_map
+
+
+def compare(context, environment, kinds):
+    output = os.path.join(context.scratch, "rundown.map")
+    with Sample(context.sdk(), 60, environment) as sample:
+        rundown = context.rundown(sample.pid)
+        context.mapgen.must("merge", sample.pid, "-o", output)
+    symbols = {start: (size, name) for start, size, name in read_map(output)}
+    missing, counts = [], {}
+    for kind, start, size, owner, method in rundown:
+        if kind not in kinds:
+            continue
+        good, total = counts.get(kind, (0, 0))
+        ours = symbols.get(start)
+        fits = ours is not None and ours[0] == size and f" {owner}::{method}(" in ours[1]
+        counts[kind] = good + fits, total + 1
+        if not fits:
+            missing.append(f"{kind} {start:x} {size:x} {owner}::{method}, ours {ours}")
+    for kind, (good, total) in sorted(counts.items()):
+        context.figure(f"{kind}: {good} of {total} methods of the rundown are in the map "
+                       f"({100 * good / total:.2f} %, goal 100 %)")
+    for line in missing[:5]:
+        context.figure("differs: " + line)
+    for kind in kinds:
+        expect(counts.get(kind, (0, 0))[1] > 0, f"the rundown has no methods of kind {kind}")
+    expect(not missing, f"{len(missing)} methods differ, first: {missing[:1]}")
+
+
+def test_map_has_every_method_of_the_rundown(context):
+    compare(context, {"DOTNET_PerfMapEnabled": "1"}, ("jit", "r2r", "dynamic"))
+
+
+def test_map_has_every_precompiled_method_when_the_runtime_writes_no_map(context):
+    compare(context, {"DOTNET_PerfMapEnabled": "0", "DOTNET_TieredCompilation": "0"}, ("r2r",))

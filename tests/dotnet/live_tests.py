@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Tests on real .NET processes: one line a test, then the counts.
+
+`ok NAME`, `FAILED NAME: why` or `skipped NAME: why`; figures stand before the
+line of their test, indented. A missing .NET skips a test visibly; with CI=true
+it is a failure. Usage: live_tests.py --build DIR [NAME...]
+"""
+import argparse
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+from harness import CI, ROOT, Fail, Mapgen, Skip, build_project, npm_runtime, sdk_runtime
+
+MODULES = ("live_frames", "live_rundown", "live_merge", "live_containers", "live_bad_input", "live_bcc", "live_demo",
+           "live_crossgen")
+
+
+class Context:
+    """What a test is given: the program under test, scratch space, runtimes on demand."""
+
+    def __init__(self, build, scratch):
+        self.build = build
+        self.scratch = scratch
+        self.mapgen = Mapgen(build, scratch)
+        self._made = {}
+
+    def _once(self, key, make):
+        if key not in self._made:
+            self._made[key] = make()
+        value, why = self._made[key]
+        if value is None:
+            raise Fail(why) if CI else Skip(why)
+        return value
+
+    def sdk(self):
+        """The SDK's runtime with the sample built from source."""
+        return self._once("sdk", sdk_runtime)
+
+    def npm(self):
+        return self._once("npm", npm_runtime)
+
+    def rundown(self, pid):
+        """The runtime's own list of its methods: rows (kind, start, size, type, method)."""
+        tool = self._once("oracle", self._build_oracle)
+        done = subprocess.run(["dotnet", tool, str(pid)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            raise Fail(f"rundown: {done.stderr.strip().splitlines()[:1]}")
+        rows = []
+        for line in done.stdout.splitlines():
+            if line.startswith("#"):
+                if not line.endswith(" lost 0"):
+                    raise Fail(f"the rundown lost events: {line}")
+                continue
+            kind, start, size, owner, method = line.split("\t")[:5]
+            rows.append((kind, int(start, 16), int(size, 16), owner, method))
+        return rows
+
+    @staticmethod
+    def _build_oracle():
+        if not shutil.which("dotnet"):
+            return None, "no .NET SDK"
+        artifacts = os.path.join(ROOT, "build", "dotnet", "oracle")
+        why = build_project("tests/dotnet/oracle", artifacts)
+        if why:
+            return None, f"the rundown reader does not build: {why}"
+        return os.path.join(artifacts, "bin", "oracle", "release", "oracle.dll"), None
+
+    def directory(self, name):
+        path = os.path.join(self.scratch, name)
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    @staticmethod
+    def figure(text):
+        print("    " + text, flush=True)
+
+
+def tests_of(module):
+    """Functions of a module named test_*, in the order of the file."""
+    found = [value for name, value in vars(module).items() if name.startswith("test_")]
+    return sorted(found, key=lambda function: function.__code__.co_firstlineno)
+
+
+def run(name, test, context):
+    try:
+        test(context)
+    except Skip as why:
+        print(f"skipped {name}: {why}")
+        return "skipped"
+    except (Fail, subprocess.TimeoutExpired) as why:
+        print(f"FAILED {name}: {why}")
+        return "failed"
+    except Exception as why:  # a defect of the test itself is a failure like any other
+        traceback.print_exc(file=sys.stdout)
+        print(f"FAILED {name}: {type(why).__name__}: {why}")
+        return "failed"
+    print(f"ok {name}")
+    return "passed"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    # Not below /tmp: some tests mount a /tmp of their own over it.
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="libsym-live-") as scratch:
+        os.chmod(scratch, 0o755)
+        context = Context(arguments.build, scratch)
+        for module_name in MODULES:
+            module = importlib.import_module(module_name)
+            for test in tests_of(module):
+                name = test.__name__.removeprefix("test_").replace("_", " ")
+                if arguments.names and not any(wanted in (module_name, test.__name__) or wanted in name
+                                               for wanted in arguments.names):
+                    continue
+                counts[run(name, test, context)] += 1
+                sys.stdout.flush()
+    print(f"live: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
