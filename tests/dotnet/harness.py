@@ -167,21 +167,25 @@ def remove_leftovers(pid):
 class Memory:
     """The executable mappings of a process at one moment, by kind of code."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, root=""):
         self.starts, self.rows = [], []
-        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
+        with open(f"{root}/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 fields = line.rstrip("\n").split(None, 5)
                 start, end = (int(part, 16) for part in fields[0].split("-"))
                 self.starts.append(start)
                 self.rows.append((start, end, fields[1], fields[5] if len(fields) > 5 else ""))
 
+    def path_of(self, address):
+        """What is mapped there: '' for anonymous memory, None for nothing."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        return None if at < 0 or address >= self.rows[at][1] else self.rows[at][3]
+
     def kind_of(self, address):
         """'r2r', 'jit', 'native' or 'unmapped'."""
-        at = bisect.bisect_right(self.starts, address) - 1
-        if at < 0 or address >= self.rows[at][1]:
+        path = self.path_of(address)
+        if path is None:
             return "unmapped"
-        path = self.rows[at][3]
         if path.lower().endswith((".dll", ".exe")):
             return "r2r"
         if not path or path.startswith(("/memfd:doublemapper", "[anon", "/dev/zero")):
@@ -214,10 +218,10 @@ class Mapgen:
         expect(done.returncode in codes, f"{' '.join(map(str, arguments))}: exit code {done.returncode}: {first_line(done.stderr or done.stdout)}")
         return done
 
-    def resolve(self, pid, addresses):
+    def resolve(self, pid, addresses, *options):
         """{address: answer} for a process; an answer is a dict as --json prints it."""
         text = "".join(f"{address:#x}\n" for address in addresses)
-        done = self.run("resolve", pid, "--json", stdin=text)
+        done = self.run("resolve", pid, "--json", *options, stdin=text)
         expect(done.returncode in (0, 3), f"resolve: exit code {done.returncode}: {first_line(done.stderr)}")
         answers = json.loads(done.stdout)
         expect(len(answers) == len(addresses), f"{len(answers)} answers for {len(addresses)} addresses")

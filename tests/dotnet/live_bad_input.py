@@ -205,7 +205,7 @@ def precompiled_sample(context):
     """The sample with precompiled code of its own, copied so that it may be replaced."""
     runtime = context.sdk()
     fixture = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "fixtures",
-                           "recorded", "app", "sample.dll")
+                           "recorded", "opt", "sample", "sample.dll")
     if runtime.framework != "net10.0" or not os.path.exists(fixture):
         raise Skip("the precompiled sample is for net10.0")
     directory = os.path.join(context.directory("replaced"), "app")

@@ -38,7 +38,7 @@ verdict 'sources name their licence' "$scratch/bad"
 
 grep -vE '^(fixtures/(corpus|recorded)/)' "$scratch/files" | xargs grep -nHIE \
 	-e '\b(TO[D]O|FIX[M]E|XX[X])\b' \
-	-e '(^|[^A-Za-z0-9_./])/(ro[o]t|ho[m]e|wo[r]k)/[a-z.]' \
+	-e '(^|[^A-Za-z0-9_./}])/(ro[o]t|ho[m]e|wo[r]k)/[a-z.]' \
 	-e '/tmp/w[t]/' \
 	-e '\b(nu[g]et\.org|npm[j]s\.|deb[.]debian|pypi[.]org)' > "$scratch/bad"
 verdict 'nothing unfinished, nothing of one machine' "$scratch/bad"

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Shows one call chain of a .NET process before and after dotnet-mapgen, and counts the frames with names.
+
+The process is a live one where .NET and perf are usable, else the recorded one
+in fixtures/recorded; the output says which, and why. "Before" is what perf
+script prints; "after" is what `dotnet-mapgen resolve` answers. Ends the process
+it started, and removes the maps that it made.
+"""
+import argparse
+import glob
+import os
+import sys
+import tempfile
+
+import perf_samples
+from harness import ROOT, Fail, Mapgen, Memory, Sample, npm_runtime, say, sdk_runtime
+
+SECONDS = 4
+COLUMN = 34
+
+
+class Picture:
+    """Call chains of one process with the names before, and how to get those after."""
+
+    def __init__(self, what, pid, chains, memory, options=()):
+        self.what = what
+        self.pid = pid
+        self.chains = chains
+        self.memory = memory
+        self.options = list(options)
+
+
+def shortened(name, width):
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def run_shown(mapgen, *arguments):
+    """Runs a command of dotnet-mapgen, showing it and the last line that it prints."""
+    text = " ".join(str(argument).replace(ROOT + "/", "") for argument in arguments)
+    say(f"$ dotnet-mapgen {text}")
+    done = mapgen.must(*arguments, codes=(0, 3))
+    lines = done.stdout.strip().splitlines()
+    say("  " + lines[-1] if lines else "  (nothing to say)")
+
+
+def looked_up(chain):
+    """A caller's frame holds the address behind its call: look one byte before it."""
+    return [frame.address - (1 if depth else 0) for depth, frame in enumerate(chain)]
+
+
+def choose(picture):
+    """The chain with most precompiled methods in it, among those that fit on a screen."""
+    def score(chain):
+        kinds = [(picture.memory.kind_of(frame.address), frame.address) for frame in chain]
+        return len({a for kind, a in kinds if kind == "r2r"}), len({a for kind, a in kinds if kind == "jit"})
+
+    short = [chain for chain in picture.chains if len(chain) <= 30]
+    return max(short or picture.chains, key=score)
+
+
+def show_chain(picture, chain, answers):
+    say()
+    say(f"  {'perf script':<{COLUMN}}  dotnet-mapgen resolve")
+    say(f"  {'-' * COLUMN}  {'-' * 60}")
+    native = 0
+    for frame, address in zip(chain, looked_up(chain)):
+        answer = answers[address]
+        if frame.perf_name is None and answer["name"] is None and picture.memory.kind_of(address) == "native":
+            native += 1
+            continue
+        native = show_native(native)
+        after = answer["name"] or f"[{answer['reason'] or answer['status']}]"
+        say(f"  {shortened(frame.perf_name or '[unknown]', COLUMN):<{COLUMN}}  {shortened(after, 90)}")
+    show_native(native)
+
+
+def show_native(count):
+    if count:
+        say(f"  {'[unknown]':<{COLUMN}}  ({count} native frames of the runtime, no symbols on this machine)")
+    return 0
+
+
+def show_counts(picture, answers):
+    counts = {}
+    for chain in picture.chains:
+        for frame, address in zip(chain, looked_up(chain)):
+            row = counts.setdefault(picture.memory.kind_of(frame.address), [0, 0, 0])
+            row[0] += 1
+            row[1] += frame.perf_name is not None
+            row[2] += answers[address]["name"] is not None
+    counts["all"] = [sum(row[i] for row in counts.values()) for i in range(3)]
+    say()
+    say(f"  {'frames with a name':<22}{'before':>9}{'after':>9}{'of':>9}")
+    for kind, title in (("r2r", "precompiled .NET code"), ("jit", "jitted .NET code"), ("native", "native code"), ("all", "all user frames")):
+        if kind in counts:
+            total, before, after = counts[kind]
+            say(f"  {title:<22}{before:>9}{after:>9}{total:>9}")
+    return counts
+
+
+def show(picture, mapgen, scratch):
+    say(picture.what)
+    say(f"{len(picture.chains)} call chains of process {picture.pid}, recorded with perf record -e cpu-clock -g")
+    say()
+    if picture.options:
+        run_shown(mapgen, "generate", picture.pid, *picture.options, "-o", os.path.join(scratch, "maps"))
+        run_shown(mapgen, "merge", picture.pid, *picture.options, "-o", os.path.join(scratch, "perf.map"))
+    else:
+        run_shown(mapgen, "generate", picture.pid)
+        run_shown(mapgen, "merge", picture.pid)
+    addresses = sorted({address for chain in picture.chains for address in looked_up(chain)})
+    say(f"$ dotnet-mapgen resolve {picture.pid} < addresses")
+    answers = mapgen.resolve(picture.pid, addresses, "--names=short", *picture.options)
+    say(f"  {sum(answer['name'] is not None for answer in answers.values())} of {len(addresses)} addresses have a name")
+    show_chain(picture, choose(picture), answers)
+    return show_counts(picture, answers)
+
+
+def live_picture(runtime, sample, scratch):
+    data = os.path.join(scratch, "perf.data")
+    why = perf_samples.record(sample.pid, SECONDS, data)
+    if why:
+        return None, why
+    chains, _ = perf_samples.samples(data)
+    if not chains:
+        return None, "perf recorded no samples"
+    return Picture(f"A live process on {runtime.description}.", sample.pid, chains, Memory(sample.pid)), None
+
+
+def show_live(mapgen, scratch):
+    """Counts, or why no live process can be shown."""
+    runtime, why = sdk_runtime()
+    if not runtime:
+        runtime, why_not_npm = npm_runtime()
+        if not runtime:
+            return None, f"{why}, {why_not_npm}"
+    try:
+        with Sample(runtime, 120, {"DOTNET_PerfMapEnabled": "1", "COMPlus_PerfMapEnabled": "1"}) as sample:
+            picture, why = live_picture(runtime, sample, scratch)
+            return (show(picture, mapgen, scratch), None) if picture else (None, why)
+    except Fail as failure:
+        return None, str(failure)
+
+
+def show_recorded(mapgen, scratch, why):
+    root = os.path.join(ROOT, "fixtures", "recorded")
+    pid = int(os.path.basename(glob.glob(f"{root}/proc/[0-9]*")[0]))
+    chains = []
+    with open(f"{root}/chains.txt", encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("#"):
+                chains.append([])
+            else:
+                address, name = line.rstrip("\n").split(" ", 1)
+                chains[-1].append(perf_samples.Frame(int(address, 16), None if name == "-" else name))
+    what = f"A recorded process, because there is no live one here ({why}).\nOnly its own assembly was kept, not the framework's."
+    return show(Picture(what, pid, chains, Memory(pid, root), ["--root", root]), mapgen, scratch)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--recorded", action="store_true", help="the recorded process, whatever this machine has")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="libsym-demo-") as scratch:
+        mapgen = Mapgen(arguments.build, scratch)
+        why = "asked for"
+        counts = None
+        if not arguments.recorded:
+            counts, why = show_live(mapgen, scratch)
+        if not counts:
+            counts = show_recorded(mapgen, scratch, why)
+    total, before, after = counts.get("r2r", (0, 0, 0))
+    return 0 if after > before else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Fail as failure:
+        sys.exit(f"demo: {failure}")
