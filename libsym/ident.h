@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Is an opened file still what the process has mapped? That it is the same file
+ * (device, inode) was made sure when it was opened. It may have been written to
+ * since: a file that was last changed before the process began cannot have
+ * been; of any other the beginning must be what the process has in memory.
+ * Where memory may not be read the layout has to do (placement.h checks it).
+ */
+#ifndef LIBSYM_IDENT_H
+#define LIBSYM_IDENT_H
+
+#include <stdint.h>
+
+#include "libsym/error.h"
+#include "libsym/image.h"
+#include "libsym/process.h"
+
+/* NULL: nothing speaks against it. STALE: another content. Other errors: the file could not be
+ * read. */
+struct sym_error *ident_check(const struct process *process, const struct image *image,
+			      uint64_t load_base) __attribute__((warn_unused_result));
+
+#endif

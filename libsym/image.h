@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file with code, whole or a part of another file: what kind it is, where its
+ * parts lie, who it says it is. Reads no more of the file than that takes; the
+ * rest comes when somebody needs it. Refuses to know where it is mapped
+ * (placement.h), whether it is the mapped file (ident.h), and symbols (source/).
+ *
+ * An image may be used by several threads; it guards itself with a lock that is
+ * never held while another one is taken.
+ */
+#ifndef LIBSYM_IMAGE_H
+#define LIBSYM_IMAGE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/error.h"
+#include "libsym/format/metadata.h"
+#include "libsym/format/pe.h"
+#include "libsym/sparse_file.h"
+
+/* A piece of the file and where it belongs: a section of a PE file (its headers are one too), a
+ * PT_LOAD of an ELF file. */
+struct image_segment {
+	uint64_t offset;     /* into the image */
+	uint64_t size_bytes; /* in the file */
+	uint64_t position;   /* rva or vaddr */
+	uint64_t position_size_bytes;
+	bool executable;
+};
+
+/* What is needed to read managed code; lives from image_use_managed() to image_unuse_managed(). */
+struct image_managed {
+	struct pe pe;
+	struct metadata *metadata; /* NULL where there is none */
+};
+
+struct image {
+	char *path; /* for messages */
+	enum sym_image_kind kind;
+	bool is_64bit;
+	bool position_independent; /* false for an ELF file of type EXEC: its addresses are its
+				      vaddrs */
+	struct image_segment *segments;
+	size_t segment_count;
+	/* private */
+	pthread_mutex_t lock;
+	int fd;
+	struct sparse_file file; /* a pattern for image_view(); nothing is read into it */
+	struct sparse_file managed_file;
+	struct image_managed *managed;
+	unsigned int managed_users;
+	bool identified;
+	bool has_mvid;
+	char mvid_text[37];
+	uint8_t mvid[16];
+	char *assembly_name;
+	bool keyed;
+	char content_key[33]; /* "" when it could not be read */
+};
+
+/*
+ * Takes `fd` over, on success only. Errors: IO, LIMIT, and FORMAT for a file that
+ * begins like one that is known and then contradicts itself; what begins like
+ * nothing known is an image of kind UNKNOWN.
+ */
+struct sym_error *image_open(int fd, const char *path, uint64_t offset, uint64_t size_bytes,
+			     struct image **ret) __attribute__((warn_unused_result));
+void image_close(struct image *image);
+
+/* Simple name of the assembly, NULL when it is none. Reads metadata when first asked. */
+const char *image_assembly_name(struct image *image);
+/* 36 characters; NULL when there is none. */
+const char *image_mvid_text(struct image *image);
+/* 16 bytes; NULL when there is none. */
+const uint8_t *image_mvid(struct image *image);
+/* 32 hex digits over the content; NULL when it could not be read. */
+const char *image_content_key(struct image *image);
+
+/* rva or vaddr of a byte of the file; false when it is loaded nowhere. */
+bool image_offset_to_position(const struct image *image, uint64_t offset, uint64_t *ret);
+/* The executable segment that holds a position, NULL when none does. */
+const struct image_segment *image_find_segment(const struct image *image, uint64_t position);
+
+/*
+ * Reads the whole PE file and opens its metadata, once for all users.
+ * Each success is to be answered with image_unuse_managed().
+ */
+struct sym_error *image_use_managed(struct image *image, const struct image_managed **ret)
+	__attribute__((warn_unused_result));
+void image_unuse_managed(struct image *image);
+
+/* The bytes of the image, nothing read yet; to be ended with sparse_file_deinit() before the image
+ * is closed. */
+struct sparse_file image_view(const struct image *image);
+
+DEFINE_GUARD(image, struct image *, image_close)
+#define AUTO_IMAGE GUARDED(image)
+
+#endif

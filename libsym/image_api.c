@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of the public header about one image: what is asked of a module or
+ * of its file, in the words of libsym.h.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/path.h"
+#include "libsym/module.h"
+#include "libsym/result.h"
+
+static char *directory_of(const char *path)
+{
+	const char *name = path_file_name(path);
+
+	if (name == path)
+		return strdup(".");
+	return name == path + 1 ? strdup("/") : strndup(path, (size_t)(name - 1 - path));
+}
+
+struct sym_error *sym_image_open(const char *path, struct sym_image **ret)
+{
+	char resolved[PATH_MAX];
+	struct image *image AUTO_IMAGE = NULL;
+	struct sym_image *module AUTO_MODULE = NULL;
+	int fd AUTO_CLOSE = -1;
+	struct sym_error *error;
+
+	if (!realpath(path, resolved))
+		return sym_error_from_errno(errno, path, "cannot open");
+	fd = path_open_in_root(-1, resolved, PATH_REGULAR);
+	if (fd == -EINVAL)
+		return sym_error_create_path(SYM_ERROR_ARGUMENT, path, SYM_OFFSET_UNKNOWN,
+					     "no regular file");
+	if (fd < 0)
+		return sym_error_from_errno(-fd, path, "cannot open");
+	error = image_open(fd, path, 0, SPARSE_FILE_TO_END, &image);
+	if (error)
+		return error;
+	steal_fd(&fd);
+	error = module_create(path, image, true, &module);
+	if (error)
+		return error;
+	image = NULL;
+	module->neighbour_directory = directory_of(resolved);
+	if (!module->neighbour_directory)
+		return &sym_error_no_memory;
+	*ret = STEAL(module);
+	return NULL;
+}
+
+void sym_image_close(struct sym_image *image)
+{
+	module_destroy(image);
+}
+
+const char *sym_image_path(const struct sym_image *image)
+{
+	return image->path;
+}
+
+enum sym_image_kind sym_image_kind(const struct sym_image *image)
+{
+	return image->image ? image->image->kind : SYM_IMAGE_UNKNOWN;
+}
+
+const char *sym_image_kind_text(enum sym_image_kind kind)
+{
+	static const char *const texts[] = {
+		[SYM_IMAGE_UNKNOWN] = "unknown",
+		[SYM_IMAGE_ELF] = "elf",
+		[SYM_IMAGE_IL] = "il",
+		[SYM_IMAGE_READYTORUN] = "r2r",
+		[SYM_IMAGE_COMPONENT] = "component",
+		[SYM_IMAGE_COMPOSITE] = "composite",
+		[SYM_IMAGE_NGEN] = "ngen",
+		[SYM_IMAGE_NATIVE_PE] = "pe",
+	};
+
+	return (size_t)kind < sizeof(texts) / sizeof(texts[0]) ? texts[kind] : "unknown";
+}
+
+const char *sym_image_assembly_name(const struct sym_image *image)
+{
+	return image->image ? image_assembly_name(image->image) : NULL;
+}
+
+const char *sym_image_mvid(const struct sym_image *image)
+{
+	return image->image ? image_mvid_text(image->image) : NULL;
+}
+
+const char *sym_image_content_key(const struct sym_image *image)
+{
+	return image->image ? image_content_key(image->image) : NULL;
+}
+
+const char *sym_image_trouble(const struct sym_image *image)
+{
+	const struct module_trouble *trouble = module_trouble(image);
+
+	return trouble ? trouble->text : NULL;
+}
+
+uint64_t sym_image_load_base(const struct sym_image *image)
+{
+	return image->load_base;
+}
+
+struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
+				    struct sym_symbols **ret)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct source_sink sink = {
+		.builder = &builder,
+		.image_index = image->index,
+		.stubs = flags & SYM_IMAGE_SYMBOLS_STUBS,
+	};
+	struct sym_error *error;
+
+	if (flags & ~(uint32_t)SYM_IMAGE_SYMBOLS_STUBS)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", flags);
+	error = module_list(image, &sink);
+	return error ? error : symbols_freeze(&builder, ret);
+}
+
+static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
+			struct sym_answer *answer)
+{
+	uint64_t position = answer->address;
+
+	answer->image = image;
+	answer->image_path = image->path;
+	answer->image_position = UINT64_MAX;
+	if (kind == SYM_POSITION_OFFSET &&
+	    !(image->image && image_offset_to_position(image->image, position, &position))) {
+		answer->status = SYM_NO_MATCH;
+		answer->reason = "this part of the file is loaded nowhere";
+		return;
+	}
+	answer->image_position = position;
+	module_find(image, position, answer);
+}
+
+struct sym_error *sym_image_resolve(struct sym_image *image, enum sym_position_kind kind,
+				    const uint64_t *positions, size_t count,
+				    struct sym_result *result)
+{
+	bool is_elf = sym_image_kind(image) == SYM_IMAGE_ELF;
+	struct sym_error *error;
+
+	if ((unsigned int)kind > SYM_POSITION_VADDR)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown kind of position");
+	if (image->image && image->image->kind != SYM_IMAGE_UNKNOWN &&
+	    kind == (is_elf ? SYM_POSITION_RVA : SYM_POSITION_VADDR))
+		return sym_error_create_path(SYM_ERROR_ARGUMENT, image->path, SYM_OFFSET_UNKNOWN,
+					     is_elf ? "an ELF file has vaddrs, no rvas"
+						    : "a PE file has rvas, no vaddrs");
+	error = result_prepare(result, positions, count);
+	for (size_t i = 0; !error && i < count; i++)
+		resolve_one(image, kind, &result->answers[i]);
+	return error;
+}

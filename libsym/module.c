@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/limits.h"
+
+/* What is open for one image. Made as a whole, then never changed. */
+struct module_sources {
+	struct neighbours neighbours;
+	struct r2r_assemblies assemblies;
+	struct precompiled *precompiled;
+	void *sources[SOURCE_COUNT]; /* as source_table; NULL: declined */
+	bool any;
+	/* What to say where there is no symbol. */
+	enum sym_status status;
+	char *reason;
+};
+
+static void sources_close(struct module_sources *sources)
+{
+	if (!sources)
+		return;
+	for (size_t i = 0; i < SOURCE_COUNT; i++)
+		if (sources->sources[i])
+			source_table[i]->close(sources->sources[i]);
+	precompiled_close(sources->precompiled);
+	neighbours_deinit(&sources->neighbours);
+	free(sources->reason);
+	free(sources);
+}
+
+DEFINE_GUARD(sources, struct module_sources *, sources_close)
+#define AUTO_SOURCES GUARDED(sources)
+
+enum sym_status module_status_of_error(enum sym_error_code code)
+{
+	switch (code) {
+	case SYM_ERROR_STALE:
+		return SYM_STALE;
+	case SYM_ERROR_FORMAT:
+	case SYM_ERROR_LIMIT:
+		return SYM_BAD_FORMAT;
+	case SYM_ERROR_UNSUPPORTED:
+		return SYM_UNSUPPORTED;
+	default:
+		return SYM_UNREADABLE;
+	}
+}
+
+static enum sym_error_code error_of_status(enum sym_status status)
+{
+	switch (status) {
+	case SYM_STALE:
+		return SYM_ERROR_STALE;
+	case SYM_BAD_FORMAT:
+		return SYM_ERROR_FORMAT;
+	case SYM_UNREADABLE:
+		return SYM_ERROR_IO;
+	default:
+		return SYM_ERROR_UNSUPPORTED;
+	}
+}
+
+struct sym_error *module_create(const char *path, struct image *image, bool owns_image,
+				struct sym_image **ret)
+{
+	struct sym_image *module AUTO_MODULE = calloc(1, sizeof(*module));
+
+	if (!module)
+		return &sym_error_no_memory;
+	pthread_mutex_init(&module->lock, NULL);
+	module->index = UINT32_MAX;
+	module->load_base = UINT64_MAX;
+	module->path = strdup(path);
+	if (!module->path)
+		return &sym_error_no_memory;
+	module->image = image;
+	module->owns_image = owns_image;
+	*ret = STEAL(module);
+	return NULL;
+}
+
+void module_destroy(struct sym_image *module)
+{
+	if (!module)
+		return;
+	sources_close(atomic_load(&module->sources));
+	if (module->owns_image)
+		image_close(module->image);
+	free(atomic_load(&module->trouble));
+	pthread_mutex_destroy(&module->lock);
+	free(module->neighbour_directory);
+	free(module->path);
+	free(module);
+}
+
+void module_set_trouble(struct sym_image *module, struct sym_error *error)
+{
+	static const char *const no_message = "unknown trouble";
+	const char *message = error ? sym_error_message(error) : no_message;
+	size_t bytes = strlen(message) + 1;
+	struct module_trouble *trouble = malloc(sizeof(*trouble) + bytes);
+	struct module_trouble *none = NULL;
+
+	/* Out of memory is no property of the image. */
+	if (trouble && error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
+		trouble->status = module_status_of_error(sym_error_code(error));
+		memcpy(trouble->text, message, bytes);
+		if (atomic_compare_exchange_strong(&module->trouble, &none, trouble))
+			trouble = NULL;
+	}
+	free(trouble);
+	sym_error_destroy(error);
+}
+
+const struct module_trouble *module_trouble(const struct sym_image *module)
+{
+	return atomic_load_explicit(&((struct sym_image *)module)->trouble, memory_order_acquire);
+}
+
+/* What an image without any source is. */
+static void explain_kind(const struct image *image, struct module_sources *sources, struct buf *why)
+{
+	sources->status = SYM_NO_SYMBOLS;
+	switch (image->kind) {
+	case SYM_IMAGE_NGEN:
+		sources->status = SYM_UNSUPPORTED;
+		buf_append_string(why, "fragile native image of .NET Core 2.1: methods cannot be "
+				       "listed");
+		break;
+	case SYM_IMAGE_IL:
+		buf_append_string(why, "assembly without precompiled code");
+		break;
+	case SYM_IMAGE_COMPONENT:
+		buf_append_string(why, "its code is in a composite image");
+		break;
+	case SYM_IMAGE_NATIVE_PE:
+		sources->status = SYM_UNSUPPORTED;
+		buf_append_string(why, "PE file without a CLI header");
+		break;
+	case SYM_IMAGE_UNKNOWN:
+		buf_append_string(why, "no file of a known kind");
+		break;
+	default:
+		break;
+	}
+}
+
+static void note_error(struct module_sources *sources, struct buf *why, struct sym_error *error)
+{
+	sources->status = module_status_of_error(sym_error_code(error));
+	buf_clear(why);
+	buf_append_string(why, sym_error_message(error));
+	sym_error_destroy(error);
+}
+
+static bool is_no_memory(const struct sym_error *error)
+{
+	return error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+}
+
+/* One source's failure costs that source; only lack of memory is everybody's. */
+static struct sym_error *open_table(struct sym_image *module, struct module_sources *sources,
+				    struct buf *why)
+{
+	struct source_input input = { .image = module->image,
+				      .relative_map_dirs = module->relative_map_dirs };
+	struct sym_error *error = NULL;
+
+	if (module->image->kind == SYM_IMAGE_READYTORUN ||
+	    module->image->kind == SYM_IMAGE_COMPOSITE)
+		error = precompiled_open(module->image, &sources->assemblies,
+					 &sources->precompiled);
+	if (is_no_memory(error))
+		return error;
+	if (error)
+		note_error(sources, why, error);
+	input.precompiled = sources->precompiled;
+	for (size_t i = 0; i < SOURCE_COUNT; i++) {
+		error = source_table[i]->open(&input, why, &sources->sources[i]);
+		if (is_no_memory(error))
+			return error;
+		if (error)
+			note_error(sources, why, error);
+		sources->any |= sources->sources[i] != NULL;
+	}
+	return NULL;
+}
+
+static struct sym_error *sources_open(struct sym_image *module, struct module_sources **ret)
+{
+	struct module_sources *sources AUTO_SOURCES = calloc(1, sizeof(*sources));
+	struct sym_error *error;
+	struct buf why;
+
+	if (!sources)
+		return &sym_error_no_memory;
+	neighbours_init(&sources->neighbours);
+	sources->neighbours.images = module->neighbour_images;
+	sources->neighbours.image_count = module->neighbour_count;
+	sources->neighbours.directory = module->neighbour_directory;
+	sources->assemblies = neighbours_as_assemblies(&sources->neighbours);
+	buf_init(&why, LIMIT_NAME_BYTES);
+	explain_kind(module->image, sources, &why);
+	error = open_table(module, sources, &why);
+	if (!error && why.size_bytes)
+		sources->reason = buf_steal(&why, NULL);
+	buf_deinit(&why);
+	if (error)
+		return error;
+	if (sources->any)
+		sources->status = SYM_NO_MATCH;
+	*ret = STEAL(sources);
+	return NULL;
+}
+
+/* Once per module; NULL when there was no memory (the next look-up tries again). */
+static const struct module_sources *opened_sources(struct sym_image *module)
+{
+	struct module_sources *sources =
+		atomic_load_explicit(&module->sources, memory_order_acquire);
+
+	if (sources)
+		return sources;
+	pthread_mutex_lock(&module->lock);
+	sources = atomic_load(&module->sources);
+	if (!sources) {
+		sym_error_destroy(sources_open(module, &sources));
+		atomic_store_explicit(&module->sources, sources, memory_order_release);
+	}
+	pthread_mutex_unlock(&module->lock);
+	return sources;
+}
+
+static void take_match(struct sym_answer *answer, const struct source_ops *ops, uint64_t position,
+		       const struct source_match *match)
+{
+	answer->status = SYM_RESOLVED;
+	answer->source = ops->kind;
+	answer->name = match->name;
+	answer->tier = match->tier;
+	answer->kind = match->kind;
+	answer->offset_bytes = position - match->start;
+	answer->size_bytes = match->size_bytes;
+	answer->reason = NULL;
+}
+
+void module_find(struct sym_image *module, uint64_t position, struct sym_answer *answer)
+{
+	const struct module_trouble *trouble = module_trouble(module);
+	const struct module_sources *sources;
+	struct source_match match;
+
+	if (trouble || !module->image) {
+		answer->status = trouble ? trouble->status : SYM_UNREADABLE;
+		answer->reason = trouble ? trouble->text : NULL;
+		return;
+	}
+	sources = opened_sources(module);
+	if (!sources) {
+		answer->status = SYM_UNREADABLE;
+		answer->reason = "out of memory";
+		return;
+	}
+	answer->status = sources->status;
+	answer->reason = sources->any ? NULL : sources->reason;
+	for (size_t i = 0; i < SOURCE_COUNT; i++) {
+		if (!sources->sources[i])
+			continue;
+		switch (source_table[i]->find(sources->sources[i], position, &match)) {
+		case SOURCE_HIT:
+			take_match(answer, source_table[i], position, &match);
+			return;
+		case SOURCE_NAMELESS:
+			answer->status = SYM_NO_MATCH;
+			answer->reason = match.reason;
+			break;
+		case SOURCE_MISS:
+			break;
+		}
+	}
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct sym_symbol *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Drops from [middle, end) what has the start of something in [first, middle). Keeps orders. */
+static struct sym_error *drop_shadowed(struct sym_symbols *list, size_t first, size_t middle)
+{
+	size_t count = middle - first, kept = middle;
+	struct sym_symbol *earlier AUTO_FREE = NULL;
+
+	if (!count || middle == list->count)
+		return NULL;
+	earlier = reallocarray(NULL, count, sizeof(*earlier));
+	if (!earlier)
+		return &sym_error_no_memory;
+	memcpy(earlier, list->items + first, count * sizeof(*earlier));
+	qsort(earlier, count, sizeof(*earlier), by_start);
+	for (size_t i = middle; i < list->count; i++)
+		if (!bsearch(&list->items[i], earlier, count, sizeof(*earlier), by_start))
+			list->items[kept++] = list->items[i];
+	list->count = kept;
+	return NULL;
+}
+
+static struct sym_error *list_sources(const struct module_sources *sources,
+				      const struct source_sink *sink)
+{
+	struct sym_symbols *list = &sink->builder->list;
+	size_t first = list->count;
+
+	for (size_t i = 0; i < SOURCE_COUNT; i++) {
+		size_t middle = list->count;
+		struct sym_error *error;
+
+		if (!sources->sources[i])
+			continue;
+		error = source_table[i]->list(sources->sources[i], sink);
+		if (!error)
+			error = drop_shadowed(list, first, middle);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* An error where there should be symbols and are none; an image without code is none. */
+static struct sym_error *complain(const struct sym_image *module,
+				  const struct module_sources *sources)
+{
+	if (sources->any || sources->status == SYM_NO_SYMBOLS)
+		return NULL;
+	if (sources->status == SYM_UNSUPPORTED)
+		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, module->path,
+					     SYM_OFFSET_UNKNOWN, "%s",
+					     sources->reason ? sources->reason : "not supported");
+	return sym_error_create(error_of_status(sources->status), "%s",
+				sources->reason ? sources->reason : module->path);
+}
+
+/* Runs `use` on open sources; those that nobody had open are closed again: their images may be
+ * large. */
+static struct sym_error *
+with_sources(struct sym_image *module, void *context,
+	     struct sym_error *(*use)(struct sym_image *, const struct module_sources *, void *))
+{
+	const struct module_trouble *trouble = module_trouble(module);
+	struct module_sources *own AUTO_SOURCES = NULL;
+	const struct module_sources *sources;
+	struct sym_error *error = NULL;
+
+	if (trouble)
+		return sym_error_create(error_of_status(trouble->status), "%s", trouble->text);
+	if (!module->image)
+		return sym_error_create_path(SYM_ERROR_IO, module->path, SYM_OFFSET_UNKNOWN,
+					     "not open");
+	sources = atomic_load_explicit(&module->sources, memory_order_acquire);
+	if (!sources) {
+		error = sources_open(module, &own);
+		sources = own;
+	}
+	if (!error)
+		error = complain(module, sources);
+	return error ? error : use(module, sources, context);
+}
+
+static struct sym_error *use_for_list(struct sym_image *module,
+				      const struct module_sources *sources, void *context)
+{
+	(void)module;
+	return list_sources(sources, context);
+}
+
+struct sym_error *module_list(struct sym_image *module, const struct source_sink *sink)
+{
+	return with_sources(module, (void *)sink, use_for_list);
+}
+
+static struct sym_error *use_for_count(struct sym_image *module,
+				       const struct module_sources *sources, void *context)
+{
+	(void)context;
+	module->method_count =
+		sources->precompiled ? r2r_method_count(precompiled_r2r(sources->precompiled)) : 0;
+	module->counted = true;
+	return NULL;
+}
+
+struct sym_error *sym_image_method_count(struct sym_image *image, uint64_t *ret)
+{
+	struct sym_error *error = NULL;
+
+	pthread_mutex_lock(&image->lock);
+	if (!image->counted)
+		error = with_sources(image, NULL, use_for_count);
+	if (!error)
+		*ret = image->method_count;
+	pthread_mutex_unlock(&image->lock);
+	return error;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A module is what the public header calls an image: a file (image.h), the
+ * place it has in a process if it is mapped, and the symbol sources opened for
+ * it. Sources are opened when the first position asks, once, under a lock;
+ * after that look-ups take none. Knows the neighbours only through
+ * r2r_assemblies, and nothing of other modules.
+ */
+#ifndef LIBSYM_MODULE_H
+#define LIBSYM_MODULE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "libsym/error.h"
+#include "libsym/image.h"
+#include "libsym/neighbours.h"
+#include "libsym/source/source.h"
+
+struct module_sources;
+
+/* Why nothing may be read from an image. */
+struct module_trouble {
+	enum sym_status status;
+	char text[];
+};
+
+struct sym_image {
+	char *path;          /* to show */
+	struct image *image; /* NULL when the file could not be opened */
+	bool owns_image;
+	uint32_t index;                       /* in the snapshot; UINT32_MAX for a file by itself */
+	uint64_t load_base;                   /* UINT64_MAX when unknown */
+	const char *const *relative_map_dirs; /* borrowed; may be NULL */
+	/* Where to look for other assemblies; see neighbours.h. */
+	struct image *const *neighbour_images;
+	size_t neighbour_count;
+	char *neighbour_directory;
+	/* private */
+	_Atomic(struct module_trouble *) trouble;
+	pthread_mutex_t lock; /* of opening the sources, and of the count */
+	_Atomic(struct module_sources *) sources;
+	bool counted;
+	uint64_t method_count;
+};
+
+/* `path` is copied; the image is taken over if `owns_image`. */
+struct sym_error *module_create(const char *path, struct image *image, bool owns_image,
+				struct sym_image **ret) __attribute__((warn_unused_result));
+void module_destroy(struct sym_image *module);
+
+/* Records why the module is of no use, unless something is recorded already. Takes `error` over. */
+void module_set_trouble(struct sym_image *module, struct sym_error *error);
+/* NULL while there is none. */
+const struct module_trouble *module_trouble(const struct sym_image *module);
+enum sym_status module_status_of_error(enum sym_error_code code);
+
+/*
+ * Answers for one position (rva or vaddr): fills in status, source, name, tier,
+ * kind, offset, size and reason. Thread safe.
+ */
+void module_find(struct sym_image *module, uint64_t position, struct sym_answer *answer);
+
+/*
+ * Adds all symbols to the sink's builder, those of sources that were asked first
+ * winning over others with the same start. Of aliases the preferred one comes first.
+ */
+struct sym_error *module_list(struct sym_image *module, const struct source_sink *sink)
+	__attribute__((warn_unused_result));
+
+DEFINE_GUARD(module, struct sym_image *, module_destroy)
+#define AUTO_MODULE GUARDED(module)
+
+#endif

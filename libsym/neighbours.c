@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/neighbours.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libsym/base/path.h"
+#include "libsym/limits.h"
+
+enum {
+	/* Names that are looked for. The largest composite seen has 172 components; a hostile one
+	 * may not make us look forever. */
+	MAX_NEIGHBOURS = 4096
+};
+
+struct neighbour {
+	struct neighbour *next;
+	struct image *image;
+	bool owns_image;
+	const struct image_managed *managed; /* in use; NULL: looked for and not found */
+	bool has_mvid;
+	uint8_t mvid[16]; /* as asked */
+	char name[];      /* as asked */
+};
+
+void neighbours_init(struct neighbours *neighbours)
+{
+	*neighbours = (struct neighbours){ 0 };
+	pthread_mutex_init(&neighbours->lock, NULL);
+}
+
+void neighbours_deinit(struct neighbours *neighbours)
+{
+	while (neighbours->found) {
+		struct neighbour *next = neighbours->found->next;
+
+		if (neighbours->found->managed)
+			image_unuse_managed(neighbours->found->image);
+		if (neighbours->found->owns_image)
+			image_close(neighbours->found->image);
+		free(neighbours->found);
+		neighbours->found = next;
+	}
+	pthread_mutex_destroy(&neighbours->lock);
+}
+
+static bool is_asked_for(struct image *image, const char *name, const uint8_t *mvid)
+{
+	const char *own_name = image_assembly_name(image);
+	const uint8_t *own_mvid = image_mvid(image);
+
+	if (!own_name || strcasecmp(own_name, name))
+		return false;
+	return !mvid || (own_mvid && !memcmp(own_mvid, mvid, 16));
+}
+
+/* NULL when there is none, or when several that are not the same would do. */
+static struct image *find_among_images(const struct neighbours *neighbours, const char *name,
+				       const uint8_t *mvid)
+{
+	struct image *found = NULL;
+
+	for (size_t i = 0; i < neighbours->image_count; i++) {
+		struct image *image = neighbours->images[i];
+
+		if (!image || !is_asked_for(image, name, mvid))
+			continue;
+		if (found && (!image_mvid(found) || !image_mvid(image) ||
+			      memcmp(image_mvid(found), image_mvid(image), 16)))
+			return NULL;
+		found = image;
+	}
+	return found;
+}
+
+static struct image *open_beside(const struct neighbours *neighbours, const char *name,
+				 const uint8_t *mvid)
+{
+	struct image *image AUTO_IMAGE = NULL;
+	struct sym_error *error = NULL;
+	struct buf path;
+	int fd AUTO_CLOSE = -1;
+
+	if (!neighbours->directory || strchr(name, '/'))
+		return NULL;
+	buf_init(&path, LIMIT_NAME_BYTES);
+	buf_printf(&path, "%s/%s.dll", neighbours->directory, name);
+	if (buf_string(&path))
+		fd = path_open_in_root(-1, path.data, PATH_REGULAR);
+	if (fd >= 0)
+		error = image_open(fd, path.data, 0, SPARSE_FILE_TO_END, &image);
+	if (image)
+		steal_fd(&fd);
+	sym_error_destroy(error);
+	buf_deinit(&path);
+	return image && is_asked_for(image, name, mvid) ? STEAL(image) : NULL;
+}
+
+static struct neighbour *find_known(const struct neighbours *neighbours, const char *name,
+				    const uint8_t *mvid)
+{
+	for (struct neighbour *known = neighbours->found; known; known = known->next)
+		if (known->has_mvid == !!mvid && !strcasecmp(known->name, name) &&
+		    (!mvid || !memcmp(known->mvid, mvid, sizeof(known->mvid))))
+			return known;
+	return NULL;
+}
+
+/* Not finding one is remembered too. */
+static struct neighbour *look_for(struct neighbours *neighbours, const char *name,
+				  const uint8_t *mvid)
+{
+	size_t name_bytes = strlen(name) + 1;
+	struct neighbour *neighbour = calloc(1, sizeof(*neighbour) + name_bytes);
+	struct sym_error *error;
+
+	if (!neighbour)
+		return NULL;
+	memcpy(neighbour->name, name, name_bytes);
+	neighbour->has_mvid = mvid;
+	if (mvid)
+		memcpy(neighbour->mvid, mvid, sizeof(neighbour->mvid));
+	neighbour->image = find_among_images(neighbours, name, mvid);
+	if (!neighbour->image) {
+		neighbour->image = open_beside(neighbours, name, mvid);
+		neighbour->owns_image = neighbour->image;
+	}
+	if (neighbour->image) {
+		error = image_use_managed(neighbour->image, &neighbour->managed);
+		sym_error_destroy(error);
+	}
+	neighbour->next = neighbours->found;
+	neighbours->found = neighbour;
+	neighbours->found_count++;
+	return neighbour;
+}
+
+static const struct metadata *find(void *context, const char *simple_name, const uint8_t *mvid)
+{
+	struct neighbours *neighbours = context;
+	const struct neighbour *neighbour;
+
+	pthread_mutex_lock(&neighbours->lock);
+	neighbour = find_known(neighbours, simple_name, mvid);
+	if (!neighbour && neighbours->found_count < MAX_NEIGHBOURS)
+		neighbour = look_for(neighbours, simple_name, mvid);
+	pthread_mutex_unlock(&neighbours->lock);
+	return neighbour && neighbour->managed ? neighbour->managed->metadata : NULL;
+}
+
+struct r2r_assemblies neighbours_as_assemblies(struct neighbours *neighbours)
+{
+	return (struct r2r_assemblies){ .context = neighbours, .find = find };
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The metadata of other assemblies that an image's names refer to: found by
+ * simple name among the images of the same process, or beside the file. What
+ * was found stays in use until the asker is done. Never returns metadata whose
+ * MVID is not the one asked for, and none at all when two candidates differ.
+ */
+#ifndef LIBSYM_NEIGHBOURS_H
+#define LIBSYM_NEIGHBOURS_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "libsym/format/r2r.h"
+#include "libsym/image.h"
+
+struct neighbour;
+
+struct neighbours {
+	/* The images to look among; borrowed. Some may be NULL. */
+	struct image *const *images;
+	size_t image_count;
+	const char *directory; /* borrowed; NULL: nothing is opened from disk */
+	/* private */
+	struct neighbour *found;
+	size_t found_count;
+	pthread_mutex_t lock;
+};
+
+void neighbours_init(struct neighbours *neighbours);
+/* Ends the use of all that was found. */
+void neighbours_deinit(struct neighbours *neighbours);
+/* To be handed to r2r_open(). */
+struct r2r_assemblies neighbours_as_assemblies(struct neighbours *neighbours);
+
+#endif

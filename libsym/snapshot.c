@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/snapshot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/snapshot_images.h"
+
+static void free_strings(char **strings)
+{
+	for (char **string = strings; strings && *string; string++)
+		free(*string);
+	free(strings);
+}
+
+void sym_snapshot_close(struct sym_snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	for (size_t i = 0; i < snapshot->module_count; i++)
+		module_destroy(snapshot->modules[i]);
+	for (size_t i = 0; i < snapshot->image_count; i++)
+		image_close(snapshot->images[i]);
+	if (snapshot->has_place)
+		perf_map_place_deinit(&snapshot->place);
+	free(snapshot->modules);
+	free(snapshot->images);
+	free(snapshot->is_placed);
+	free_strings(snapshot->relative_map_dirs);
+	address_space_destroy(snapshot->space);
+	process_close(snapshot->process);
+	free(snapshot);
+}
+
+DEFINE_GUARD(snapshot, struct sym_snapshot *, sym_snapshot_close)
+#define AUTO_SNAPSHOT GUARDED(snapshot)
+
+static struct sym_error *copy_strings(const char *const *strings, char ***ret)
+{
+	size_t count = 0;
+	char **copies;
+
+	if (!strings)
+		return NULL;
+	while (strings[count])
+		count++;
+	copies = calloc(count + 1, sizeof(*copies));
+	if (!copies)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		copies[i] = strdup(strings[i]);
+		if (!copies[i]) {
+			free_strings(copies);
+			return &sym_error_no_memory;
+		}
+	}
+	*ret = copies;
+	return NULL;
+}
+
+/* Options that a newer caller knows and we do not must be zero. */
+static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
+				    struct sym_snapshot_opts *ret)
+{
+	const uint8_t *bytes = (const uint8_t *)opts;
+
+	*ret = (struct sym_snapshot_opts){ .size = sizeof(*ret) };
+	if (!opts)
+		return NULL;
+	if (opts->size < sizeof(opts->size))
+		return sym_error_create(SYM_ERROR_ARGUMENT,
+					"sym_snapshot_opts.size is not set to the size of the "
+					"struct");
+	for (size_t i = sizeof(*ret); i < opts->size; i++)
+		if (bytes[i])
+			return sym_error_create(SYM_ERROR_ARGUMENT,
+						"sym_snapshot_opts asks for something that this "
+						"version does not know");
+	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
+	if (ret->flags || ret->reserved)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", ret->flags);
+	return NULL;
+}
+
+static void fill_info(struct sym_snapshot *snapshot)
+{
+	const struct process *process = snapshot->process;
+	const struct runtime_info *runtime = &snapshot->runtime;
+
+	snapshot->info = (struct sym_process_info){
+		.pid = process->pid,
+		.namespace_pid = process->namespace_pid,
+		.uid = process->uid,
+		.gid = process->gid,
+		.start_time_ticks = process->start_time_ticks,
+		.comm = process->comm,
+		.executable = process->executable,
+		.runtime_version = runtime->shape ? runtime->version : NULL,
+		.runtime_shape = runtime->shape,
+		.runtime_image_index = UINT32_MAX,
+		.other_mount_namespace = process->other_mount_namespace,
+		.other_pid_namespace = process->other_pid_namespace,
+	};
+	if (runtime->shape && runtime->mapping_index < snapshot->space->mapping_count)
+		snapshot->info.runtime_image_index =
+			snapshot->space->mappings[runtime->mapping_index].image_index;
+}
+
+struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts,
+				    struct sym_snapshot **ret)
+{
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = calloc(1, sizeof(*snapshot));
+	struct sym_snapshot_opts checked;
+	struct sym_error *error;
+
+	if (!snapshot)
+		return &sym_error_no_memory;
+	error = check_opts(opts, &checked);
+	if (!error)
+		error = copy_strings(checked.relative_map_dirs, &snapshot->relative_map_dirs);
+	if (!error)
+		error = process_open(pid, checked.root, &snapshot->process);
+	if (!error)
+		error = address_space_read(snapshot->process, &snapshot->space);
+	if (!error)
+		error = snapshot_open_images(snapshot);
+	if (!error)
+		error = runtime_info_read(snapshot->process, snapshot->space, &snapshot->runtime);
+	if (!error)
+		error = process_check(snapshot->process);
+	if (error)
+		return error;
+	fill_info(snapshot);
+	*ret = STEAL(snapshot);
+	return NULL;
+}
+
+const struct sym_process_info *sym_snapshot_process(const struct sym_snapshot *snapshot)
+{
+	return &snapshot->info;
+}
+
+struct sym_error *sym_snapshot_check(const struct sym_snapshot *snapshot)
+{
+	return process_check(snapshot->process);
+}
+
+size_t sym_snapshot_mapping_count(const struct sym_snapshot *snapshot)
+{
+	return snapshot->space->mapping_count;
+}
+
+const struct sym_mapping *sym_snapshot_mapping_at(const struct sym_snapshot *snapshot, size_t index)
+{
+	return index < snapshot->space->mapping_count ? &snapshot->space->mappings[index] : NULL;
+}
+
+size_t sym_snapshot_image_count(const struct sym_snapshot *snapshot)
+{
+	return snapshot->module_count;
+}
+
+struct sym_image *sym_snapshot_image_at(const struct sym_snapshot *snapshot, size_t index)
+{
+	return index < snapshot->module_count ? snapshot->modules[index] : NULL;
+}
+
+struct sym_error *sym_snapshot_perf_map(struct sym_snapshot *snapshot,
+					const struct sym_perf_map_info **ret)
+{
+	struct perf_map_place place;
+	struct sym_error *error = perf_map_place_find(snapshot->process, &place);
+
+	if (error)
+		return error;
+	if (snapshot->has_place)
+		perf_map_place_deinit(&snapshot->place);
+	snapshot->place = place;
+	snapshot->has_place = true;
+	*ret = &snapshot->place.info;
+	return NULL;
+}
+
+static struct sym_error *read_place(const struct sym_snapshot *snapshot,
+				    const struct perf_map_place *place, struct buf *why,
+				    struct perfmap_source **ret)
+{
+	const char *paths[PERF_MAP_PLACE_FILES];
+	int fds[PERF_MAP_PLACE_FILES];
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	struct sym_error *error;
+
+	if (!place->file_count) {
+		if (place->info.refused_path)
+			buf_printf(why, "%s is not used: %s", place->info.refused_path,
+				   place->info.refused_reason ? place->info.refused_reason : "");
+		return NULL;
+	}
+	for (size_t i = 0; i < place->file_count; i++) {
+		fds[i] = place->files[i].fd;
+		paths[i] = place->files[i].path;
+	}
+	error = perfmap_source_open(fds, paths, place->file_count, &source);
+	/* A map found by the number of a process is its own only while the process is. */
+	if (!error)
+		error = process_check(snapshot->process);
+	if (!error)
+		*ret = STEAL(source);
+	return error;
+}
+
+struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, struct buf *why,
+					 struct perfmap_source **ret)
+{
+	struct perf_map_place place;
+	struct sym_error *error;
+
+	*ret = NULL;
+	error = perf_map_place_find(snapshot->process, &place);
+	if (error)
+		return error;
+	error = read_place(snapshot, &place, why, ret);
+	perf_map_place_deinit(&place);
+	return error;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process at one moment: who it is (process.h), what is mapped
+ * (address_space.h), and which images that makes. Opens every mapped file once
+ * and reads a few KB of it; everything more is read when somebody asks. Does
+ * not change once it is open, except for sym_snapshot_perf_map().
+ */
+#ifndef LIBSYM_SNAPSHOT_H
+#define LIBSYM_SNAPSHOT_H
+
+#include "libsym/address_space.h"
+#include "libsym/error.h"
+#include "libsym/module.h"
+#include "libsym/perf_map_place.h"
+#include "libsym/process.h"
+#include "libsym/runtime_info.h"
+#include "libsym/source/perfmap_source.h"
+
+struct sym_snapshot {
+	struct process *process;
+	struct address_space *space;
+	/* Lines by which an image is loaded; the others of a file only show it. One byte a mapping.
+	 */
+	uint8_t *is_placed;
+	struct sym_image **modules;
+	size_t module_count;
+	size_t module_capacity;
+	struct image **images; /* one a file; owned; NULL where it could not be opened */
+	size_t image_count;
+	char **relative_map_dirs; /* NULL terminated; NULL for none */
+	struct runtime_info runtime;
+	struct sym_process_info info;
+	struct perf_map_place place; /* of the last sym_snapshot_perf_map() */
+	bool has_place;
+};
+
+/*
+ * Finds and reads the perf maps that may be believed. *ret is NULL when there is
+ * none; then `why` may say what is wrong with one that is there.
+ */
+struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, struct buf *why,
+					 struct perfmap_source **ret)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All symbols of a process as one disjoint list. Knows who wins: the image
+ * itself over a perf map inside its own code, and of two lines of a perf map
+ * the later one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/limits.h"
+#include "libsym/snapshot.h"
+
+struct code_range {
+	uint64_t start_address;
+	uint64_t end_address;
+};
+
+struct joining {
+	struct sym_snapshot *snapshot;
+	uint32_t flags;
+	struct symbols_builder joined;
+	struct code_range
+		*listed; /* executable lines of the images whose methods are listed; ascending */
+	size_t listed_count;
+};
+
+static bool is_wanted(const struct joining *joining, const struct sym_image *module)
+{
+	if (!module->image || module_trouble(module) || module->load_base == UINT64_MAX)
+		return false;
+	switch (module->image->kind) {
+	case SYM_IMAGE_ELF:
+		return joining->flags & SYM_SYMBOLS_ELF;
+	case SYM_IMAGE_READYTORUN:
+	case SYM_IMAGE_COMPOSITE:
+		return joining->flags & SYM_SYMBOLS_PRECOMPILED;
+	default:
+		return false;
+	}
+}
+
+/* Of aliases at one start the first in table order stays; the list of one image has them in that
+ * order. */
+static void add_first_of_aliases(struct joining *joining, const struct sym_symbols *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct sym_symbol *symbol = &list->items[i];
+
+		if (i && list->items[i - 1].start == symbol->start)
+			continue;
+		symbols_builder_add(&joining->joined, symbol, symbol->name, strlen(symbol->name));
+	}
+}
+
+static struct sym_error *add_module(struct joining *joining, struct sym_image *module,
+				    bool *listed_ret)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct source_sink sink = {
+		.builder = &builder,
+		.base = module->load_base,
+		.image_index = module->index,
+		.stubs = true,
+	};
+	struct sym_error *error = module_list(module, &sink);
+
+	if (!error && builder.failure) {
+		error = builder.failure;
+		builder.failure = NULL;
+	}
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	if (error) {
+		module_set_trouble(module, error);
+		return NULL;
+	}
+	add_first_of_aliases(joining, &builder.list);
+	*listed_ret = builder.list.count > 0 && module->image->kind != SYM_IMAGE_ELF;
+	return NULL;
+}
+
+static void note_code(struct joining *joining, const bool *is_listed)
+{
+	const struct address_space *space = joining->snapshot->space;
+
+	for (size_t i = 0; i < space->mapping_count; i++) {
+		const struct sym_mapping *line = &space->mappings[i];
+
+		if (line->image_index != UINT32_MAX && is_listed[line->image_index] &&
+		    line->protection & SYM_EXECUTE)
+			joining->listed[joining->listed_count++] = (struct code_range){
+				.start_address = line->start_address,
+				.end_address = line->end_address,
+			};
+	}
+}
+
+static bool is_in_listed_code(const struct joining *joining, uint64_t address)
+{
+	size_t low = 0, high = joining->listed_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (joining->listed[middle].end_address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < joining->listed_count && joining->listed[low].start_address <= address;
+}
+
+static struct sym_error *add_perf_map(struct joining *joining, struct perfmap_source **source_ret)
+{
+	struct sym_error *error;
+	struct buf why;
+
+	buf_init(&why, LIMIT_NAME_BYTES);
+	error = snapshot_read_perf_map(joining->snapshot, &why, source_ret);
+	buf_deinit(&why);
+	if (error || !*source_ret)
+		return error;
+	for (size_t i = 0; i < perfmap_source_count(*source_ret); i++) {
+		struct sym_symbol symbol;
+
+		perfmap_source_at(*source_ret, i, &symbol);
+		if (!is_in_listed_code(joining, symbol.start))
+			symbols_builder_add(&joining->joined, &symbol, symbol.name,
+					    strlen(symbol.name));
+	}
+	return NULL;
+}
+
+/*
+ * The images come first because the perf map must know what they cover, but
+ * they win: their symbols are moved behind those of the map.
+ */
+static struct sym_error *put_images_last(struct joining *joining, size_t image_symbols)
+{
+	struct sym_symbols *list = &joining->joined.list;
+	struct sym_symbol *front;
+
+	if (!image_symbols || image_symbols == list->count)
+		return NULL;
+	front = reallocarray(NULL, image_symbols, sizeof(*front));
+	if (!front)
+		return &sym_error_no_memory;
+	memcpy(front, list->items, image_symbols * sizeof(*front));
+	memmove(list->items, list->items + image_symbols,
+		(list->count - image_symbols) * sizeof(*front));
+	memcpy(list->items + (list->count - image_symbols), front, image_symbols * sizeof(*front));
+	free(front);
+	return NULL;
+}
+
+static struct sym_error *join(struct joining *joining, bool *is_listed, struct sym_symbols **ret)
+{
+	struct perfmap_source *perf_map AUTO_PERFMAP_SOURCE = NULL;
+	struct sym_snapshot *snapshot = joining->snapshot;
+	struct sym_error *error = NULL;
+	size_t image_symbols;
+
+	for (size_t i = 0; !error && i < snapshot->module_count; i++)
+		if (is_wanted(joining, snapshot->modules[i]))
+			error = add_module(joining, snapshot->modules[i], &is_listed[i]);
+	if (error)
+		return error;
+	note_code(joining, is_listed);
+	image_symbols = joining->joined.list.count;
+	if (joining->flags & SYM_SYMBOLS_PERF_MAP)
+		error = add_perf_map(joining, &perf_map);
+	if (!error && !joining->joined.failure)
+		error = put_images_last(joining, image_symbols);
+	return error ? error : symbols_freeze_disjoint(&joining->joined, ret);
+}
+
+struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags,
+				       struct sym_symbols **ret)
+{
+	static const uint32_t known =
+		SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_ELF;
+	bool *is_listed AUTO_FREE = calloc(snapshot->module_count + 1, sizeof(*is_listed));
+	struct joining joining = {
+		.snapshot = snapshot,
+		.flags = flags ? flags : SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP,
+	};
+	struct sym_error *error;
+
+	if (flags & ~known)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", flags);
+	joining.listed = calloc(snapshot->space->mapping_count + 1, sizeof(*joining.listed));
+	error = joining.listed && is_listed ? join(&joining, is_listed, ret) : &sym_error_no_memory;
+	free(joining.listed);
+	symbols_builder_deinit(&joining.joined);
+	return error;
+}
+
+struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *bad_lines_ret)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	const char *path = "perf map";
+	struct sym_error *error = perfmap_source_open(&fd, &path, 1, &source);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < perfmap_source_count(source); i++) {
+		struct sym_symbol symbol;
+
+		perfmap_source_at(source, i, &symbol);
+		symbols_builder_add(&builder, &symbol, symbol.name, strlen(symbol.name));
+	}
+	error = symbols_freeze(&builder, ret);
+	if (!error && bad_lines_ret)
+		*bad_lines_ret = perfmap_source_bad_lines(source);
+	return error;
+}

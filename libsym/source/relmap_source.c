@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Symbols from a relative map that somebody made earlier: rvas in, names out.
+ * MVID, time stamp and signature of a map are equal for different compilations
+ * of one assembly, so none of them is believed: a map is used only if every row
+ * of it is the start and the size of a method of the image at hand.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/path.h"
+#include "libsym/format/relmap.h"
+#include "libsym/index.h"
+#include "libsym/limits.h"
+#include "libsym/source/source.h"
+
+static const char tier[] = "PreJIT";
+
+struct relmap {
+	struct buf text;
+	struct index *index; /* value: 0 */
+};
+
+static void close_map(void *source)
+{
+	struct relmap *relmap = source;
+
+	if (!relmap)
+		return;
+	buf_deinit(&relmap->text);
+	index_destroy(relmap->index);
+	free(relmap);
+}
+
+DEFINE_GUARD(relmap, struct relmap *, close_map)
+#define AUTO_RELMAP GUARDED(relmap)
+
+/* DIR/[KEY/]NAME.ni.{MVID}.map; NULL in the buffer's data when the image has no such name. */
+static const char *place_of_map(const struct source_input *input, const char *dir, const char *key,
+				struct buf *path)
+{
+	const char *name = image_assembly_name(input->image);
+	const char *mvid = image_mvid_text(input->image);
+
+	buf_clear(path);
+	if (!name || !mvid)
+		return NULL;
+	buf_printf(path, "%s/%s%s", dir, key ? key : "", key ? "/" : "");
+	relmap_file_name(path, name, mvid);
+	return buf_string(path);
+}
+
+/* True when the file was there and could be read whole. */
+static bool read_map(const char *path, struct buf *text)
+{
+	int fd AUTO_CLOSE = path_open_in_root(-1, path, PATH_REGULAR);
+
+	buf_clear(text);
+	return fd >= 0 && !path_read_all(fd, text);
+}
+
+/* What is wrong with the map, or NULL. Builds nothing. */
+static bool rows_fit(const struct source_input *input, const struct buf *text,
+		     struct relmap_row *bad_row_ret)
+{
+	struct relmap_parser parser;
+
+	relmap_parser_init(&parser, text->data, text->size_bytes);
+	while (relmap_parser_next(&parser, bad_row_ret))
+		if (!precompiled_has_method(input->precompiled, bad_row_ret->rva,
+					    bad_row_ret->size_bytes))
+			return false;
+	return true;
+}
+
+static bool signature_fits(const struct source_input *input, const struct buf *text)
+{
+	const struct pe *pe = precompiled_pe(input->precompiled);
+	struct relmap_parser parser;
+	struct relmap_row row;
+
+	relmap_parser_init(&parser, text->data, text->size_bytes);
+	relmap_parser_next(&parser, &row);
+	return !parser.header.has_signature || !pe->has_r2rmap_entry ||
+	       !memcmp(parser.header.signature, pe->r2rmap_signature,
+		       sizeof(parser.header.signature));
+}
+
+static bool accept_map(const struct source_input *input, const char *path, const struct buf *text,
+		       struct buf *why)
+{
+	struct relmap_row row;
+
+	if (!signature_fits(input, text)) {
+		buf_printf(why, "%s was made for another image: the signatures differ", path);
+		return false;
+	}
+	if (!rows_fit(input, text, &row)) {
+		buf_printf(why,
+			   "%s was made for another image: no method of this one begins at "
+			   "0x%x and has 0x%x bytes",
+			   path, row.rva, row.size_bytes);
+		return false;
+	}
+	return true;
+}
+
+/* Rows in reverse: of aliases, the first in the file is added last and so stays. */
+static struct sym_error *index_rows(struct relmap *relmap)
+{
+	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
+	struct sym_error *error = index_builder_create(&builder);
+	struct relmap_row *rows AUTO_FREE = NULL;
+	struct relmap_parser parser;
+	struct relmap_row row;
+	size_t count = 0;
+
+	if (error)
+		return error;
+	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
+	while (relmap_parser_next(&parser, &row))
+		count++;
+	rows = calloc(count + 1, sizeof(*rows));
+	if (!rows)
+		return &sym_error_no_memory;
+	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
+	for (size_t i = 0; i < count && relmap_parser_next(&parser, &rows[i]); i++)
+		;
+	for (size_t i = count; i-- > 0;)
+		index_builder_add(builder, rows[i].rva, rows[i].size_bytes, rows[i].name,
+				  rows[i].name_bytes, 0);
+	return index_freeze(builder, &relmap->index);
+}
+
+static struct sym_error *find_map(const struct source_input *input, struct relmap *relmap,
+				  struct buf *path, struct buf *why, bool *found_ret)
+{
+	const char *const *dir = input->relative_map_dirs;
+	const char *key = image_content_key(input->image);
+
+	for (; *dir; dir++)
+		for (int keyed = 1; keyed >= 0; keyed--) {
+			const char *place;
+
+			if (keyed && !key)
+				continue;
+			place = place_of_map(input, *dir, keyed ? key : NULL, path);
+			if (!place || !read_map(place, &relmap->text) ||
+			    !accept_map(input, place, &relmap->text, why))
+				continue;
+			*found_ret = true;
+			return index_rows(relmap);
+		}
+	return NULL;
+}
+
+static struct sym_error *open_map(const struct source_input *input, struct buf *why, void **ret)
+{
+	struct relmap *relmap AUTO_RELMAP = NULL;
+	struct sym_error *error;
+	bool found = false;
+	struct buf path;
+
+	*ret = NULL;
+	if (!input->relative_map_dirs || !input->precompiled)
+		return NULL;
+	relmap = calloc(1, sizeof(*relmap));
+	if (!relmap)
+		return &sym_error_no_memory;
+	buf_init(&relmap->text, LIMIT_RELATIVE_MAP_BYTES);
+	buf_init(&path, LIMIT_NAME_BYTES);
+	error = find_map(input, relmap, &path, why, &found);
+	buf_deinit(&path);
+	if (!error && found)
+		*ret = STEAL(relmap);
+	return error;
+}
+
+static enum source_outcome find_row(void *source, uint64_t position, struct source_match *ret)
+{
+	const struct relmap *relmap = source;
+	size_t found = index_find(relmap->index, position);
+	struct index_entry entry;
+
+	if (found == INDEX_NONE)
+		return SOURCE_MISS;
+	index_at(relmap->index, found, &entry);
+	*ret = (struct source_match){
+		.start = entry.symbol_start,
+		.size_bytes = entry.symbol_size_bytes,
+		.name = entry.name,
+		.tier = tier,
+		.kind = SYM_SYMBOL_FUNCTION,
+	};
+	return SOURCE_HIT;
+}
+
+static struct sym_error *list_rows(void *source, const struct source_sink *sink)
+{
+	const struct relmap *relmap = source;
+	struct relmap_parser parser;
+	struct relmap_row row;
+
+	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
+	while (relmap_parser_next(&parser, &row)) {
+		struct sym_symbol symbol = {
+			.start = sink->base + row.rva,
+			.size_bytes = row.size_bytes,
+			.tier = tier,
+			.kind = SYM_SYMBOL_FUNCTION,
+			.source = SYM_SOURCE_RELATIVE_MAP,
+			.image_index = sink->image_index,
+		};
+
+		symbols_builder_add(sink->builder, &symbol, row.name, row.name_bytes);
+	}
+	return NULL;
+}
+
+const struct source_ops source_relmap = {
+	.kind = SYM_SOURCE_RELATIVE_MAP,
+	.open = open_map,
+	.find = find_row,
+	.list = list_rows,
+	.close = close_map,
+};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a symbol source is: something that turns a position into a symbol. One
+ * file a source, all of them in one ordered table; the first that answers wins.
+ * A source is opened for one image (positions are its rvas or vaddrs) or for
+ * the process (positions are addresses), never changes afterwards, and may be
+ * asked by several threads at once.
+ */
+#ifndef LIBSYM_SOURCE_SOURCE_H
+#define LIBSYM_SOURCE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/base/buf.h"
+#include "libsym/error.h"
+#include "libsym/image.h"
+#include "libsym/precompiled.h"
+#include "libsym/symbols.h"
+
+/* What a source may be opened from; what it does not need is ignored. */
+struct source_input {
+	struct image *image;
+	struct precompiled *precompiled; /* NULL when the image has no readable method tables */
+	const char *const *relative_map_dirs; /* NULL terminated; may be NULL */
+};
+
+struct source_match {
+	uint64_t start;
+	uint64_t size_bytes; /* 0 when unknown */
+	const char *name;    /* lives as long as the source */
+	const char *tier;    /* static or NULL */
+	enum sym_symbol_kind kind;
+	const char *reason; /* SOURCE_NAMELESS: why there is no name; static */
+};
+
+enum source_outcome {
+	SOURCE_MISS, /* nothing of this source covers the position */
+	SOURCE_HIT,
+	SOURCE_NAMELESS, /* something covers it, and its name cannot be had */
+};
+
+/* Where a source lists its symbols to: `base` is added to each start. */
+struct source_sink {
+	struct symbols_builder *builder;
+	uint64_t base;
+	uint32_t image_index;
+	bool stubs; /* also what is no method */
+};
+
+struct source_ops {
+	enum sym_source_kind kind;
+	/*
+	 * Opens the source. One that has nothing to say about the image declines:
+	 * NULL in *ret, no error, and if a person would wonder, a text in `why`.
+	 */
+	struct sym_error *(*open)(const struct source_input *input, struct buf *why, void **ret);
+	enum source_outcome (*find)(void *source, uint64_t position, struct source_match *ret);
+	/* All symbols, aliases included, in an order in which the preferred alias comes first. */
+	struct sym_error *(*list)(void *source, const struct source_sink *sink);
+	void (*close)(void *source);
+};
+
+extern const struct source_ops source_relmap;
+extern const struct source_ops source_r2r;
+extern const struct source_ops source_elf;
+
+enum {
+	SOURCE_COUNT = 3
+};
+
+/* Sources of images, in the order in which they are asked. */
+extern const struct source_ops *const source_table[SOURCE_COUNT];
+
+#endif

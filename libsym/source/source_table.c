@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The order of sources. A relative map comes before the tables that it was
+ * checked against: who names a directory of maps wants these names.
+ */
+#include "libsym/source/source.h"
+
+const struct source_ops *const source_table[SOURCE_COUNT] = {
+	&source_relmap,
+	&source_r2r,
+	&source_elf,
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/sparse_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "libsym/base/path.h"
+#include "libsym/limits.h"
+
+enum {
+	PAGE_SHIFT = 12,
+	PAGE_BYTES = 1 << PAGE_SHIFT,
+	WORD_BITS = 64
+};
+
+int64_t sparse_file_time_ns(const struct stat *status)
+{
+	return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+}
+
+struct sym_error *sparse_file_init(struct sparse_file *file, int fd, const char *path,
+				   uint64_t offset, uint64_t size_bytes)
+{
+	struct stat status;
+	uint64_t available_bytes;
+
+	if (fstat(fd, &status))
+		return sym_error_from_errno(errno, path, "cannot examine");
+	if (offset > (uint64_t)status.st_size)
+		return sym_error_create_path(SYM_ERROR_FORMAT, path, offset, "beyond the end");
+	available_bytes = (uint64_t)status.st_size - offset;
+	if (size_bytes == SPARSE_FILE_TO_END)
+		size_bytes = available_bytes;
+	if (size_bytes > available_bytes)
+		return sym_error_create_path(SYM_ERROR_FORMAT, path, offset,
+					     "range ends beyond the end of the file");
+	if (size_bytes > LIMIT_IMAGE_BYTES)
+		return sym_error_create_path(SYM_ERROR_LIMIT, path, SYM_OFFSET_UNKNOWN,
+					     "larger than %llu bytes (LIMIT_IMAGE_BYTES)",
+					     (unsigned long long)LIMIT_IMAGE_BYTES);
+	*file = (struct sparse_file){
+		.fd = fd,
+		.offset = offset,
+		.size_bytes = (size_t)size_bytes,
+		.changed_ns = sparse_file_time_ns(&status),
+		.file_size_bytes = (uint64_t)status.st_size,
+	};
+	return NULL;
+}
+
+void sparse_file_deinit(struct sparse_file *file)
+{
+	if (file->data)
+		munmap(file->data, file->size_bytes);
+	free(file->present);
+	file->data = NULL;
+	file->present = NULL;
+}
+
+struct sparse_file sparse_file_again(const struct sparse_file *file)
+{
+	struct sparse_file again = *file;
+
+	again.data = NULL;
+	again.present = NULL;
+	return again;
+}
+
+struct sym_error *sparse_file_check(const struct sparse_file *file, const char *path)
+{
+	struct stat status;
+
+	if (fstat(file->fd, &status))
+		return sym_error_from_errno(errno, path, "cannot examine");
+	if ((uint64_t)status.st_size != file->file_size_bytes ||
+	    sparse_file_time_ns(&status) != file->changed_ns)
+		return sym_error_create_path(SYM_ERROR_STALE, path, SYM_OFFSET_UNKNOWN,
+					     "the file was changed after it was opened");
+	return NULL;
+}
+
+/* Anonymous memory costs nothing until a page of it is written. */
+static struct sym_error *make_room(struct sparse_file *file)
+{
+	size_t pages = (file->size_bytes >> PAGE_SHIFT) + 1;
+	void *data;
+
+	file->present = calloc(pages / WORD_BITS + 1, sizeof(*file->present));
+	if (!file->present)
+		return &sym_error_no_memory;
+	data = mmap(NULL, file->size_bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (data == MAP_FAILED) {
+		free(file->present);
+		file->present = NULL;
+		return &sym_error_no_memory;
+	}
+	file->data = data;
+	return NULL;
+}
+
+static bool is_present(const struct sparse_file *file, size_t page)
+{
+	return file->present[page / WORD_BITS] >> (page % WORD_BITS) & 1;
+}
+
+static struct sym_error *read_pages(struct sparse_file *file, const char *path, size_t first,
+				    size_t end)
+{
+	size_t from = first << PAGE_SHIFT;
+	size_t to = end << PAGE_SHIFT;
+	int failure;
+
+	if (to > file->size_bytes)
+		to = file->size_bytes;
+	failure = path_read_at(file->fd, file->data + from, to - from, file->offset + from);
+	if (failure) {
+		struct sym_error *changed = sparse_file_check(file, path);
+
+		return changed ? changed : sym_error_from_errno(-failure, path, "cannot read");
+	}
+	for (size_t page = first; page < end; page++)
+		file->present[page / WORD_BITS] |= (uint64_t)1 << (page % WORD_BITS);
+	return NULL;
+}
+
+struct sym_error *sparse_file_need(struct sparse_file *file, const char *path, uint64_t offset,
+				   uint64_t size_bytes)
+{
+	struct sym_error *error = NULL;
+	bool any = false;
+	size_t page, end;
+
+	if (offset >= file->size_bytes || !size_bytes)
+		return NULL;
+	if (size_bytes > file->size_bytes - offset)
+		size_bytes = file->size_bytes - offset;
+	if (!file->data)
+		error = make_room(file);
+	page = (size_t)offset >> PAGE_SHIFT;
+	end = (size_t)((offset + size_bytes + PAGE_BYTES - 1) >> PAGE_SHIFT);
+	while (!error && page < end) {
+		size_t first = page;
+
+		while (page < end && !is_present(file, page))
+			page++;
+		if (page > first) {
+			error = read_pages(file, path, first, page);
+			any = true;
+		}
+		while (page < end && is_present(file, page))
+			page++;
+	}
+	return error || !any ? error : sparse_file_check(file, path);
+}

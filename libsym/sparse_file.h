@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bytes of a file, or of a range of it, in memory at their own offsets, of
+ * which only those are read that somebody asked for: a symbol table costs its
+ * own pages and not the file. Knows how to notice that the file was changed
+ * since it was opened. Refuses to map the file (others may truncate it) and to
+ * know what the bytes mean.
+ *
+ * Bytes that were read once are never written again, so that readers need no
+ * lock; sparse_file_need() itself does.
+ */
+#ifndef LIBSYM_SPARSE_FILE_H
+#define LIBSYM_SPARSE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "libsym/error.h"
+
+struct sparse_file {
+	int fd;          /* borrowed */
+	uint64_t offset; /* of byte 0 in the file */
+	size_t size_bytes;
+	uint8_t *data;      /* size_bytes of zeroes until read; NULL while nothing was asked for */
+	uint64_t *present;  /* a bit a page */
+	int64_t changed_ns; /* time of the file's last change when it was opened */
+	uint64_t file_size_bytes;
+};
+
+#define SPARSE_FILE_TO_END UINT64_MAX
+
+/*
+ * `fd` must stay open. `size_bytes` SPARSE_FILE_TO_END: all of it.
+ * Errors: IO, FORMAT (the range is not in the file), LIMIT.
+ */
+struct sym_error *sparse_file_init(struct sparse_file *file, int fd, const char *path,
+				   uint64_t offset, uint64_t size_bytes)
+	__attribute__((warn_unused_result));
+void sparse_file_deinit(struct sparse_file *file);
+
+/* Another one over the same range of the same file as it was then, with nothing read yet. */
+struct sparse_file sparse_file_again(const struct sparse_file *file);
+
+/*
+ * Sees to it that [offset, offset + size_bytes) is in `data`; what lies behind
+ * the end is left out without an error, readers check bounds anyway.
+ * Errors: IO, STALE when the file was changed since it was opened.
+ */
+struct sym_error *sparse_file_need(struct sparse_file *file, const char *path, uint64_t offset,
+				   uint64_t size_bytes) __attribute__((warn_unused_result));
+
+/* STALE when size or time of the file are not those it had when it was opened. */
+struct sym_error *sparse_file_check(const struct sparse_file *file, const char *path)
+	__attribute__((warn_unused_result));
+
+/* Time of last change, in ns since 1970. */
+int64_t sparse_file_time_ns(const struct stat *status);
+
+#endif

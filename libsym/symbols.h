@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lists of symbols: collected in any order, then sorted and frozen. Names live
+ * in blocks that never move. Knows nothing of where symbols come from and does
+ * not settle overlaps (symbols_disjoint() does, by the rule of index.h).
+ */
+#ifndef LIBSYM_SYMBOLS_H
+#define LIBSYM_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/error.h"
+
+struct name_block;
+
+/* Blocks of bytes for names: what was handed out stays where it is. */
+struct name_pool {
+	struct name_block *blocks;
+	size_t used_bytes; /* of the newest block */
+	size_t block_bytes;
+};
+
+void name_pool_deinit(struct name_pool *pool);
+/* A NUL-terminated copy; NULL when there is no memory. */
+const char *name_pool_add(struct name_pool *pool, const char *name, size_t name_bytes);
+
+struct sym_symbols {
+	struct sym_symbol *items;
+	size_t count;
+	struct name_pool names;
+};
+
+struct symbols_builder {
+	struct sym_symbols list;
+	size_t capacity;
+	struct sym_error *failure; /* the first one sticks; symbols_freeze() hands it out */
+};
+
+void symbols_builder_init(struct symbols_builder *builder);
+void symbols_builder_deinit(struct symbols_builder *builder);
+
+/* Adds `symbol`, its name replaced by a copy of `name`. */
+void symbols_builder_add(struct symbols_builder *builder, const struct sym_symbol *symbol,
+			 const char *name, size_t name_bytes);
+
+/* As above for a name that lives as long as the list will. */
+void symbols_builder_add_borrowed(struct symbols_builder *builder, const struct sym_symbol *symbol);
+
+/* Sorts by start, size and name, and empties the builder. */
+struct sym_error *symbols_freeze(struct symbols_builder *builder, struct sym_symbols **ret)
+	__attribute__((warn_unused_result));
+
+/*
+ * The same, but first cuts the symbols so that none overlaps another: of two
+ * that share bytes the one added later keeps them.
+ */
+struct sym_error *symbols_freeze_disjoint(struct symbols_builder *builder, struct sym_symbols **ret)
+	__attribute__((warn_unused_result));
+
+static inline void guard_symbols_builder(struct symbols_builder *builder)
+{
+	symbols_builder_deinit(builder);
+}
+#define AUTO_SYMBOLS_BUILDER GUARDED(symbols_builder)
+
+DEFINE_GUARD(sym_symbols, struct sym_symbols *, sym_symbols_destroy)
+#define AUTO_SYMBOLS GUARDED(sym_symbols)
+
+#endif
