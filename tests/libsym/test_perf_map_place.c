@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/perf_map_place.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "libsym/base/path.h"
+#include "tests/support/proc_tree.h"
+
+/* When the process of every test here began; files are made later unless a test says otherwise. */
+enum {
+	START_TIME = PROC_TREE_BOOT_TIME + 100
+};
+
+struct scene {
+	struct proc_tree tree;
+	struct process *process;
+	struct perf_map_place place;
+};
+
+static void set_up(struct scene *scene, int32_t pid, int32_t namespace_pid)
+{
+	*scene = (struct scene){ 0 };
+	proc_tree_create(&scene->tree);
+	proc_tree_add_process(&scene->tree,
+			      &(struct proc_tree_process){ .pid = pid,
+							   .namespace_pid = namespace_pid,
+							   .uid = geteuid(),
+							   .start_time_ticks = 10000 });
+	proc_tree_make_directory(&scene->tree, "/tmp");
+}
+
+static void find(struct scene *scene, int32_t pid)
+{
+	if (!scene->process)
+		cr_assert_null(process_open(pid, scene->tree.root, &scene->process));
+	perf_map_place_deinit(&scene->place);
+	cr_assert_null(perf_map_place_find(scene->process, &scene->place));
+}
+
+static void tear_down(struct scene *scene)
+{
+	perf_map_place_deinit(&scene->place);
+	process_close(scene->process);
+	proc_tree_destroy(&scene->tree);
+}
+
+/* `shown` is a path of the scene, as the caller would open it. */
+static void expect_path(const struct scene *scene, const char *shown, const char *path)
+{
+	char *expected AUTO_FREE = proc_tree_path(&scene->tree, path);
+
+	cr_assert_not_null(shown, "nothing, not %s", path);
+	cr_expect_str_eq(shown, expected);
+}
+
+static void expect_refused(struct scene *scene, const char *path, const char *reason)
+{
+	find(scene, 5);
+	cr_expect_eq(scene->place.file_count, 0);
+	cr_expect_null(scene->place.info.path);
+	expect_path(scene, scene->place.info.refused_path, path);
+	cr_expect_str_eq(scene->place.info.refused_reason, reason);
+}
+
+Test(perf_map_place, finds_the_map_and_opens_it)
+{
+	struct scene scene;
+	char text[9] = "";
+
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "1 2 three");
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 1);
+	expect_path(&scene, scene.place.info.path, "/tmp/perf-5.map");
+	expect_path(&scene, scene.place.info.host_path, "/tmp/perf-5.map");
+	expect_path(&scene, scene.place.info.target_path, "/tmp/perf-5.map");
+	cr_expect_null(scene.place.info.refused_path);
+	cr_expect_eq(scene.place.info.writer_fd, -1);
+	cr_assert_eq(path_read_at(scene.place.files[0].fd, text, 8, 0), 0);
+	cr_expect_str_eq(text, "1 2 thre");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, without_a_map_is_no_error)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	find(&scene, 5);
+	cr_expect_eq(scene.place.file_count, 0);
+	cr_expect_null(scene.place.info.path);
+	cr_expect_null(scene.place.info.refused_path);
+	expect_path(&scene, scene.place.info.host_path, "/tmp/perf-5.map");
+	proc_tree_remove(&scene.tree, "/tmp");
+	find(&scene, 5);
+	cr_expect_eq(scene.place.file_count, 0);
+	cr_expect_null(scene.place.info.refused_path);
+	tear_down(&scene);
+}
+
+Test(perf_map_place, of_a_container_has_both_numbers)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 1);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-1.map", "inner");
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "host");
+	proc_tree_set_time(&scene.tree, "/tmp/perf-5.map", START_TIME + 20);
+	proc_tree_set_time(&scene.tree, "/tmp/perf-1.map", START_TIME + 30);
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 2);
+	expect_path(&scene, scene.place.files[0].path, "/tmp/perf-5.map");
+	expect_path(&scene, scene.place.files[1].path, "/tmp/perf-1.map");
+	expect_path(&scene, scene.place.info.path, "/tmp/perf-1.map");
+	expect_path(&scene, scene.place.info.target_path, "/tmp/perf-1.map");
+	expect_path(&scene, scene.place.info.host_path, "/tmp/perf-5.map");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, looks_where_the_environment_says)
+{
+	static const char environment[] = "TMPDIR=/var/my tmp//\0DOTNET_PerfMapJitDumpPath=/dumps\0"
+					  "COMPlus_PerfMapJitDumpPath=relative/is/ignored";
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write(&scene.tree, "/proc/5/environ", environment, sizeof(environment));
+	proc_tree_write_text(&scene.tree, "/var/my tmp/perf-5.map", "");
+	proc_tree_set_time(&scene.tree, "/var/my tmp/perf-5.map", START_TIME + 5);
+	proc_tree_write_text(&scene.tree, "/dumps/perf-5.map", "");
+	proc_tree_set_time(&scene.tree, "/dumps/perf-5.map", START_TIME + 4);
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 2);
+	expect_path(&scene, scene.place.files[0].path, "/dumps/perf-5.map");
+	expect_path(&scene, scene.place.files[1].path, "/var/my tmp/perf-5.map");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, reads_the_file_put_aside_in_the_order_of_change)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "ours");
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map.runtime", "the runtime's");
+	proc_tree_set_time(&scene.tree, "/tmp/perf-5.map", START_TIME + 10);
+	proc_tree_set_time(&scene.tree, "/tmp/perf-5.map.runtime", START_TIME + 20);
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 2);
+	expect_path(&scene, scene.place.files[0].path, "/tmp/perf-5.map");
+	expect_path(&scene, scene.place.files[1].path, "/tmp/perf-5.map.runtime");
+	expect_path(&scene, scene.place.info.path, "/tmp/perf-5.map");
+	/* The runtime opened a new map over ours: what was put aside is the older one now. */
+	proc_tree_set_time(&scene.tree, "/tmp/perf-5.map", START_TIME + 30);
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 2);
+	expect_path(&scene, scene.place.files[1].path, "/tmp/perf-5.map");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, takes_a_file_of_two_names_once)
+{
+	struct scene scene;
+	char *name AUTO_FREE = NULL, *other AUTO_FREE = NULL;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	name = proc_tree_path(&scene.tree, "/tmp/perf-5.map");
+	other = proc_tree_path(&scene.tree, "/tmp/perf-5.map.runtime");
+	cr_assert_eq(link(name, other), 0);
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 1);
+	expect_path(&scene, scene.place.info.path, "/tmp/perf-5.map");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, accepts_a_map_written_in_the_second_of_the_start)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	proc_tree_set_time(&scene.tree, "/tmp/perf-5.map", START_TIME);
+	find(&scene, 5);
+	cr_expect_eq(scene.place.file_count, 1);
+	tear_down(&scene);
+}
+
+Test(perf_map_place, refuses_a_map_older_than_the_process)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	proc_tree_set_time(&scene.tree, "/tmp/perf-5.map", START_TIME - 1);
+	expect_refused(&scene, "/tmp/perf-5.map", "is older than the process");
+	/* Before 1970. */
+	proc_tree_set_time(&scene.tree, "/tmp/perf-5.map", -5);
+	expect_refused(&scene, "/tmp/perf-5.map", "is older than the process");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, asks_no_age_where_the_tree_has_no_clock)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	proc_tree_remove(&scene.tree, "/proc/stat");
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	proc_tree_set_time(&scene.tree, "/tmp/perf-5.map", 1);
+	find(&scene, 5);
+	cr_expect_eq(scene.place.file_count, 1);
+	tear_down(&scene);
+}
+
+Test(perf_map_place, refuses_what_is_no_regular_file)
+{
+	char *name AUTO_FREE = NULL;
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	name = proc_tree_path(&scene.tree, "/tmp/perf-5.map");
+	proc_tree_write_text(&scene.tree, "/tmp/real.map", "1 1 a\n");
+	proc_tree_link(&scene.tree, "/tmp/perf-5.map", "real.map");
+	expect_refused(&scene, "/tmp/perf-5.map", "is a symbolic link");
+	proc_tree_remove(&scene.tree, "/tmp/perf-5.map");
+	proc_tree_link(&scene.tree, "/tmp/perf-5.map", "nowhere");
+	expect_refused(&scene, "/tmp/perf-5.map", "is a symbolic link");
+	proc_tree_remove(&scene.tree, "/tmp/perf-5.map");
+	cr_assert_eq(mkfifo(name, 0644), 0);
+	expect_refused(&scene, "/tmp/perf-5.map", "is a FIFO");
+	proc_tree_remove(&scene.tree, "/tmp/perf-5.map");
+	proc_tree_make_directory(&scene.tree, "/tmp/perf-5.map");
+	expect_refused(&scene, "/tmp/perf-5.map", "is a directory");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, refuses_a_map_larger_than_the_limit)
+{
+	char *name AUTO_FREE = NULL;
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	name = proc_tree_path(&scene.tree, "/tmp/perf-5.map");
+	/* Sparse: it takes no room. */
+	cr_assert_eq(truncate(name, ((off_t)8 << 30) + 1), 0);
+	expect_refused(&scene, "/tmp/perf-5.map", "has more than 8589934592 bytes");
+	cr_assert_eq(truncate(name, (off_t)8 << 30), 0);
+	find(&scene, 5);
+	cr_expect_eq(scene.place.file_count, 1);
+	tear_down(&scene);
+}
+
+Test(perf_map_place, refuses_a_map_of_another_user)
+{
+	struct scene scene;
+
+	/* Only root can give a file away, so here the process is another's and the caller changes.
+	 */
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	if (geteuid() == 0) {
+		char *name AUTO_FREE = proc_tree_path(&scene.tree, "/tmp/perf-5.map");
+
+		cr_assert_eq(chown(name, 4242, 4242), 0);
+		expect_refused(&scene, "/tmp/perf-5.map", "belongs to uid 4242");
+		cr_assert_eq(chown(name, 0, 0), 0);
+	}
+	process_close(scene.process);
+	scene.process = NULL;
+	proc_tree_add_process(&scene.tree,
+			      &(struct proc_tree_process){ .pid = 5, .uid = geteuid() + 1 });
+	find(&scene, 5);
+	cr_expect_eq(scene.place.file_count, 1, "the caller's own map of another's process");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, goes_on_where_one_place_is_refused)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 1);
+	proc_tree_link(&scene.tree, "/tmp/perf-1.map", "perf-5.map");
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 1);
+	expect_path(&scene, scene.place.info.path, "/tmp/perf-5.map");
+	expect_path(&scene, scene.place.info.refused_path, "/tmp/perf-1.map");
+	tear_down(&scene);
+}
+
+/* ---- live: the test itself writes a map, in a directory of its own --------------- */
+
+static int open_own_map(const struct proc_tree *tree, char **path_ret)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "/perf-%d.map", getpid());
+	*path_ret = proc_tree_path(tree, name);
+	fd = open(*path_ret, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+Test(perf_map_place, finds_the_descriptor_through_which_a_process_writes)
+{
+	struct perf_map_place place;
+	struct process *process AUTO_PROCESS = NULL;
+	char *path AUTO_FREE = NULL, *aside AUTO_FREE = NULL, *ours AUTO_FREE = NULL;
+	struct proc_tree tree;
+	struct stat status;
+	int fd;
+
+	proc_tree_create(&tree);
+	fd = open_own_map(&tree, &path);
+	cr_assert_eq(fstat(fd, &status), 0);
+	cr_assert_null(process_open(getpid(), NULL, &process));
+	/* No environment names the directory: the descriptor does. Its age and owner need no proof.
+	 */
+	cr_assert_eq(futimens(fd, (struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }), 0);
+	cr_assert_null(perf_map_place_find(process, &place));
+	cr_expect_eq(place.info.writer_fd, fd);
+	cr_expect_eq(place.info.writer_inode, status.st_ino);
+	cr_expect_eq(place.info.writer_device, status.st_dev);
+	cr_assert_eq(place.file_count, 1);
+	cr_expect_str_eq(place.info.path, path);
+	perf_map_place_deinit(&place);
+
+	/* Ours is renamed over it, the old one kept aside: it is read last, though it is the older
+	 * one. */
+	cr_assert_geq(asprintf(&aside, "%s.runtime", path), 0);
+	cr_assert_geq(asprintf(&ours, "%s.new", path), 0);
+	cr_assert_eq(link(path, aside), 0);
+	close(open(ours, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	cr_assert_eq(rename(ours, path), 0);
+	cr_assert_null(perf_map_place_find(process, &place));
+	cr_expect_eq(place.info.writer_fd, fd);
+	cr_assert_eq(place.file_count, 2);
+	cr_expect_str_eq(place.files[0].path, path);
+	cr_expect_str_eq(place.files[1].path, aside);
+	cr_expect_eq(place.files[1].status.st_ino, status.st_ino);
+	cr_expect_str_eq(place.info.path, path);
+	perf_map_place_deinit(&place);
+
+	/* No name leads to it any more: through the descriptor. */
+	cr_assert_eq(unlink(aside), 0);
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_null(perf_map_place_find(process, &place));
+	cr_assert_eq(place.file_count, 1);
+	cr_expect_eq(place.files[0].status.st_ino, status.st_ino);
+	perf_map_place_deinit(&place);
+	close(fd);
+	proc_tree_destroy(&tree);
+}
+
+Test(perf_map_place, does_not_take_a_reader_for_the_writer)
+{
+	struct perf_map_place place;
+	struct process *process AUTO_PROCESS = NULL;
+	char *path AUTO_FREE = NULL;
+	struct proc_tree tree;
+	int fd;
+
+	proc_tree_create(&tree);
+	close(open_own_map(&tree, &path));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_null(process_open(getpid(), NULL, &process));
+	cr_assert_null(perf_map_place_find(process, &place));
+	cr_expect_eq(place.info.writer_fd, -1);
+	cr_expect_eq(place.file_count, 0);
+	perf_map_place_deinit(&place);
+	close(fd);
+	proc_tree_destroy(&tree);
+}
