@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+# Completion of dotnet-mapgen for bash. A test compares the options with --help.
+
+_dotnet_mapgen_processes() {
+	# Processes that host a runtime; the heading begins with a word, not with a number.
+	dotnet-mapgen list 2> /dev/null | awk '$1 ~ /^[0-9]+$/ { print $1 }'
+}
+
+_dotnet_mapgen() {
+	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+	local options value
+	COMPREPLY=()
+
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		mapfile -t COMPREPLY < <(compgen -W 'list generate merge resolve --help --version' -- "$current")
+		return
+	fi
+	case ${COMP_WORDS[1]} in
+	list) options='--pid --root --json --help --version' ;;
+	generate) options='--pid --output --crossgen --platform --root --json --help --version' ;;
+	merge) options='--pid --output --mode --names --tiers --in-target --undo --maps --root --json --help --version' ;;
+	resolve) options='--pid --names --tiers --rva --root --json --help --version' ;;
+	*) return ;;
+	esac
+
+	# "--option=value" arrives as three words, because '=' breaks words.
+	value=$current
+	if [ "$previous" = = ]; then
+		previous=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [ "$current" = = ]; then
+		value=
+	fi
+	case $previous in
+	-p | --pid) mapfile -t COMPREPLY < <(compgen -W "$(_dotnet_mapgen_processes)" -- "$value") ;;
+	--mode) mapfile -t COMPREPLY < <(compgen -W 'append replace' -- "$value") ;;
+	--names) mapfile -t COMPREPLY < <(compgen -W 'full short' -- "$value") ;;
+	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
+	--platform | --maps | --root) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
+	-o | --output | --crossgen) mapfile -t COMPREPLY < <(compgen -f -- "$value") ;;
+	*)
+		case $current in
+		-*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W "$(_dotnet_mapgen_processes)" -- "$current"
+			[ "${COMP_WORDS[1]}" != generate ] || compgen -f -- "$current") ;;
+		esac
+		;;
+	esac
+}
+
+complete -o filenames -F _dotnet_mapgen dotnet-mapgen

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command generate: one relative map for each precompiled image of a
+ * process, or of files. Chooses the images and counts; a map itself is made by
+ * relative_map.c. One image is open at a time where they are files.
+ */
+#include <errno.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "mapgen/command.h"
+#include "mapgen/json_output.h"
+#include "mapgen/message.h"
+#include "mapgen/progress.h"
+#include "mapgen/relative_map.h"
+#include "mapgen/target.h"
+
+struct generation {
+	struct map_maker maker;
+	struct progress progress;
+	struct failures failures;
+	size_t counts[MAP_OUTCOMES];
+	json_t *images; /* NULL without --json */
+};
+
+struct paths {
+	char **items;
+	size_t count;
+};
+
+static void add_result(struct generation *generation, const char *path, enum map_outcome outcome,
+		       const char *map_path, char *reason)
+{
+	if (outcome == MAP_UNSAVED)
+		outcome = MAP_FAILED; /* here the map is what was wanted */
+	generation->counts[outcome]++;
+	if (generation->images)
+		json_array_append_new(
+			generation->images,
+			json_pack("{s:o, s:s, s:o, s:o}", "path", json_output_text(path), "outcome",
+				  map_outcome_text(outcome), "map", json_output_text(map_path),
+				  "reason", json_output_text(reason)));
+	if (outcome == MAP_FAILED)
+		failures_add(&generation->failures, path, reason);
+	else
+		free(reason);
+}
+
+static void add_image(struct generation *generation, struct sym_image *image)
+{
+	char *map_path AUTO_FREE = NULL;
+	char *reason;
+	enum map_outcome outcome = relative_map_make(&generation->maker, image, &map_path, &reason);
+
+	add_result(generation, sym_image_path(image), outcome, map_path, reason);
+}
+
+static void add_file(struct generation *generation, const char *path)
+{
+	struct sym_image *image GUARDED(image) = NULL;
+	struct sym_error *error = sym_image_open(path, &image);
+
+	if (!error) {
+		add_image(generation, image);
+		return;
+	}
+	add_result(generation, path, MAP_FAILED, NULL,
+		   message_format("%s", sym_error_message(error)));
+	sym_error_destroy(error);
+}
+
+static bool paths_add(struct paths *paths, const char *path)
+{
+	char **items = reallocarray(paths->items, paths->count + 1, sizeof(*items));
+
+	if (items)
+		paths->items = items;
+	if (!items || !(items[paths->count] = strdup(path))) {
+		message("out of memory");
+		return false;
+	}
+	paths->count++;
+	return true;
+}
+
+static void paths_deinit(struct paths *paths)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		free(paths->items[i]);
+	free(paths->items);
+}
+
+static bool has_assembly_name(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 4 &&
+	       (!strcasecmp(name + length - 4, ".dll") || !strcasecmp(name + length - 4, ".exe"));
+}
+
+static int by_name(const FTSENT **left, const FTSENT **right)
+{
+	return strcmp((*left)->fts_name, (*right)->fts_name);
+}
+
+DEFINE_GUARD(fts, FTS *, fts_close)
+
+/* Files as they were named; of directories, at any depth, what is named like an assembly. */
+static bool gather_files(struct generation *generation, char **operands, struct paths *ret)
+{
+	/* Symbolic links are followed only where the caller named one: a tree may lead into itself.
+	 */
+	FTS *tree GUARDED(fts) =
+		fts_open(operands, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
+	FTSENT *entry;
+
+	if (!tree) {
+		message("cannot read the directories: %s", strerror(errno));
+		return false;
+	}
+	while ((entry = fts_read(tree))) {
+		bool named = entry->fts_level == FTS_ROOTLEVEL;
+
+		switch (entry->fts_info) {
+		case FTS_F:
+			if ((named || has_assembly_name(entry->fts_name)) &&
+			    !paths_add(ret, entry->fts_path))
+				return false;
+			break;
+		case FTS_DNR:
+		case FTS_ERR:
+		case FTS_NS:
+			add_result(generation, entry->fts_path, MAP_FAILED, NULL,
+				   message_format("%s", strerror(entry->fts_errno)));
+			break;
+		case FTS_DEFAULT:
+			if (named)
+				add_result(generation, entry->fts_path, MAP_FAILED, NULL,
+					   message_format("not a regular file"));
+			break;
+		default:
+			break;
+		}
+	}
+	return true;
+}
+
+static bool generate_files(struct generation *generation, const struct options *options)
+{
+	struct paths paths = { 0 };
+	bool gathered = gather_files(generation, options->operands, &paths);
+
+	if (gathered && !paths.count && !generation->failures.count) {
+		message("no assemblies (*.dll, *.exe) in what was named");
+		gathered = false;
+	}
+	progress_begin(&generation->progress, paths.count);
+	for (size_t i = 0; gathered && i < paths.count; i++) {
+		progress_step(&generation->progress, paths.items[i]);
+		add_file(generation, paths.items[i]);
+	}
+	progress_end(&generation->progress);
+	paths_deinit(&paths);
+	return gathered;
+}
+
+/* A file that is mapped twice has one map. */
+static bool is_first_of_path(struct sym_snapshot *snapshot, size_t index)
+{
+	const char *path = sym_image_path(sym_snapshot_image_at(snapshot, index));
+
+	for (size_t i = 0; i < index; i++)
+		if (!strcmp(sym_image_path(sym_snapshot_image_at(snapshot, i)), path))
+			return false;
+	return true;
+}
+
+static bool generate_process(struct generation *generation, const struct options *options)
+{
+	struct sym_snapshot *snapshot GUARDED(snapshot) = target_open_dotnet(options, NULL);
+	size_t count;
+
+	if (!snapshot)
+		return false;
+	count = sym_snapshot_image_count(snapshot);
+	progress_begin(&generation->progress, count);
+	for (size_t i = 0; i < count; i++) {
+		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
+
+		progress_step(&generation->progress, sym_image_path(image));
+		if (target_is_assembly(image) && is_first_of_path(snapshot, i))
+			add_image(generation, image);
+	}
+	progress_end(&generation->progress);
+	return true;
+}
+
+static void print_summary(const struct generation *generation, const struct options *options)
+{
+	size_t made = generation->counts[MAP_MADE] + generation->counts[MAP_KEPT];
+
+	failures_print(&generation->failures);
+	if (options->json) {
+		json_output_print(json_pack(
+			"{s:o, s:I, s:I, s:I, s:O}", "directory",
+			json_output_text(generation->maker.place.path), "succeeded",
+			(json_int_t)made, "without_precompiled_code",
+			(json_int_t)generation->counts[MAP_NO_CODE], "failed",
+			(json_int_t)generation->counts[MAP_FAILED], "images", generation->images));
+		return;
+	}
+	if (made)
+		printf("maps are in %s\n", generation->maker.place.path);
+	printf("map generation: %zu succeeded, %zu without precompiled code, %zu failed\n", made,
+	       generation->counts[MAP_NO_CODE], generation->counts[MAP_FAILED]);
+}
+
+static int exit_code_of(const struct generation *generation)
+{
+	if (!generation->counts[MAP_FAILED])
+		return EXIT_DONE;
+	return generation->counts[MAP_MADE] + generation->counts[MAP_KEPT] ? EXIT_PARTLY
+									   : EXIT_FAILED;
+}
+
+int generate_run(const struct options *options)
+{
+	struct generation generation = {
+		.maker = { .crossgen = options->crossgen, .platform_dirs = options->platform_dirs },
+	};
+	char *failure AUTO_FREE = NULL;
+	int exit_code = EXIT_FAILED;
+	bool done;
+
+	if (!options->pid && !options->operand_count) {
+		message("generate needs a PID, files or directories; see dotnet-mapgen generate "
+			"--help");
+		return EXIT_USAGE;
+	}
+	if (options->pid ? options->operand_count > 0 : options->root != NULL) {
+		message(options->pid ? "generate takes a PID or files, not both"
+				     : "--root belongs to a PID; name the files below it instead");
+		return EXIT_USAGE;
+	}
+	failure = options->output
+			  ? map_place_open_directory(&generation.maker.place, options->output)
+			  : map_place_open_cache(&generation.maker.place);
+	if (failure) {
+		message("%s", failure);
+		return EXIT_FAILED;
+	}
+	if (options->json)
+		generation.images = json_array();
+	done = options->pid ? generate_process(&generation, options)
+			    : generate_files(&generation, options);
+	if (done) {
+		print_summary(&generation, options);
+		exit_code = exit_code_of(&generation);
+	}
+	json_decref(generation.images);
+	failures_deinit(&generation.failures);
+	map_place_close(&generation.maker.place);
+	return exit_code;
+}

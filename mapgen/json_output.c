@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/json_output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libsym/base/buf.h"
+
+static const char replacement[] = "\xef\xbf\xbd";
+
+/* Length of the UTF-8 character at `text`, 0 when there is none; jansson is the judge. */
+static size_t character_bytes(const char *text)
+{
+	size_t length = strnlen(text, 4);
+
+	for (size_t bytes = 1; bytes <= length; bytes++) {
+		json_t *value = json_stringn(text, bytes);
+
+		json_decref(value);
+		if (value)
+			return bytes;
+	}
+	return 0;
+}
+
+static json_t *repaired_text(const char *text)
+{
+	struct buf buf;
+	json_t *value = NULL;
+
+	buf_init(&buf, 4 * strlen(text) + 4);
+	while (*text) {
+		size_t bytes = character_bytes(text);
+
+		if (bytes)
+			buf_append(&buf, text, bytes);
+		else
+			buf_append(&buf, replacement, sizeof(replacement) - 1);
+		text += bytes ? bytes : 1;
+	}
+	if (buf.failure == BUF_OK)
+		value = json_stringn(buf.data ? buf.data : "", buf.size_bytes);
+	buf_deinit(&buf);
+	return value;
+}
+
+json_t *json_output_text(const char *text)
+{
+	json_t *value;
+
+	if (!text)
+		return json_null();
+	value = json_string(text);
+	return value ? value : repaired_text(text);
+}
+
+json_t *json_output_address(uint64_t address)
+{
+	if (address == UINT64_MAX)
+		return json_null();
+	return json_sprintf("0x%" PRIx64, address);
+}
+
+json_t *json_output_failures(const struct failures *failures)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < failures->count; i++)
+		json_array_append_new(
+			array, json_pack("{s:o, s:o}", "subject",
+					 json_output_text(failures->items[i].subject), "reason",
+					 json_output_text(failures->items[i].reason)));
+	return array;
+}
+
+static bool print(json_t *value, size_t flags)
+{
+	int failed = value ? json_dumpf(value, stdout, flags) : -1;
+
+	json_decref(value);
+	if (failed) {
+		/* A full disk is said once, by main(). */
+		if (!ferror(stdout))
+			message("out of memory");
+		return false;
+	}
+	return true;
+}
+
+bool json_output_compact(json_t *value)
+{
+	return print(value, JSON_COMPACT);
+}
+
+bool json_output_print(json_t *value)
+{
+	if (!print(value, JSON_INDENT(2)))
+		return false;
+	putchar('\n');
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * JSON through jansson. Addresses are strings ("0x7f..."), because numbers of
+ * JSON are read as doubles by many. Text that is not UTF-8 gets U+FFFD for each
+ * byte that does not belong. Objects are built without looking at each step:
+ * a value that could not be made is left out, and json_output_print() says so.
+ */
+#ifndef MAPGEN_JSON_OUTPUT_H
+#define MAPGEN_JSON_OUTPUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mapgen/message.h"
+
+/* A string, or null where `text` is NULL. */
+json_t *json_output_text(const char *text);
+
+/* "0x..." or null for UINT64_MAX. */
+json_t *json_output_address(uint64_t address);
+
+/* [{"subject": ..., "reason": ...}, ...] */
+json_t *json_output_failures(const struct failures *failures);
+
+/* Prints `value` without a newline and ends it; false, said, when it could not be made. */
+bool json_output_compact(json_t *value);
+
+/* As above, indented, with a newline. */
+bool json_output_print(json_t *value);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command list: the processes that host a .NET runtime, or the images of
+ * one of them. Only looks; says nothing that the library did not say.
+ */
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapgen/command.h"
+#include "mapgen/json_output.h"
+#include "mapgen/message.h"
+#include "mapgen/target.h"
+
+/* The user's name where this machine knows one, else the number. */
+static const char *user_text(uint32_t uid, const struct options *options, char *room,
+			     size_t room_bytes)
+{
+	const struct passwd *user = options->root ? NULL : getpwuid(uid);
+
+	if (user)
+		return user->pw_name;
+	snprintf(room, room_bytes, "%" PRIu32, uid);
+	return room;
+}
+
+struct perf_map_facts {
+	bool written;     /* the runtime is writing one */
+	const char *path; /* NULL: none that may be used */
+	const char *refused_path;
+	const char *refused_reason;
+};
+
+static struct perf_map_facts perf_map_facts(struct sym_snapshot *snapshot)
+{
+	const struct sym_perf_map_info *info;
+	struct sym_error *error = sym_snapshot_perf_map(snapshot, &info);
+
+	if (error) {
+		target_say(error);
+		return (struct perf_map_facts){ 0 };
+	}
+	return (struct perf_map_facts){ info->writer_fd >= 0, info->path, info->refused_path,
+					info->refused_reason };
+}
+
+static void print_process_heading(void)
+{
+	printf("%7s %-12s %-10s %-19s %-8s %s\n", "PID", "USER", "RUNTIME", "SHAPE", "PERFMAP",
+	       "COMMAND");
+}
+
+static void print_process(struct sym_snapshot *snapshot, const struct options *options,
+			  json_t *array)
+{
+	const struct sym_process_info *process = sym_snapshot_process(snapshot);
+	struct perf_map_facts map = perf_map_facts(snapshot);
+	char *comm AUTO_FREE = message_printable(process->comm);
+	char *path AUTO_FREE = map.path ? message_printable(map.path) : NULL;
+	char room[16];
+	const char *user = user_text(process->uid, options, room, sizeof(room));
+
+	if (array) {
+		json_array_append_new(
+			array, json_pack("{s:i, s:o, s:I, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
+					 "pid", process->pid, "user", json_output_text(user), "uid",
+					 (json_int_t)process->uid, "runtime_version",
+					 json_output_text(process->runtime_version), "shape",
+					 json_output_text(process->runtime_shape), "command",
+					 json_output_text(process->comm), "writes_perf_map",
+					 map.written, "perf_map", json_output_text(map.path),
+					 "refused_perf_map", json_output_text(map.refused_path),
+					 "refused_reason", json_output_text(map.refused_reason),
+					 "executable", json_output_text(process->executable)));
+		return;
+	}
+	printf("%7d %-12s %-10s %-19s %-8s %s%s%s%s\n", process->pid, user,
+	       *process->runtime_version ? process->runtime_version : "unknown",
+	       process->runtime_shape ? process->runtime_shape : "unknown",
+	       map.written ? "yes" : "no", comm ? comm : "", path ? "  (" : "", path ? path : "",
+	       path ? ")" : "");
+}
+
+/* What has ended since it was listed is no failure; what may not be read is counted. */
+static void visit_process(int32_t pid, const struct options *options, json_t *array,
+			  size_t *unreadable, size_t *shown)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .root = options->root };
+	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
+	struct sym_error *error = sym_snapshot_open(pid, &opts, &snapshot);
+
+	if (error) {
+		if (sym_error_code(error) == SYM_ERROR_PERMISSION)
+			++*unreadable;
+		else if (sym_error_code(error) != SYM_ERROR_NOT_FOUND &&
+			 sym_error_code(error) != SYM_ERROR_STALE)
+			message("process %d: %s", pid, sym_error_message(error));
+		sym_error_destroy(error);
+		return;
+	}
+	if (!sym_snapshot_process(snapshot)->runtime_version)
+		return;
+	if (!array && !*shown)
+		print_process_heading();
+	++*shown;
+	print_process(snapshot, options, array);
+}
+
+static int list_processes(const struct options *options)
+{
+	int32_t *pids AUTO_FREE = NULL;
+	size_t count, unreadable = 0, shown = 0;
+	json_t *array = options->json ? json_array() : NULL;
+	struct sym_error *error = sym_process_ids(options->root, &pids, &count);
+
+	if (error) {
+		target_say(error);
+		json_decref(array);
+		return EXIT_FAILED;
+	}
+	for (size_t i = 0; i < count; i++)
+		visit_process(pids[i], options, array, &unreadable, &shown);
+	if (unreadable)
+		message("%zu processes may not be looked at by this user", unreadable);
+	if (array)
+		return json_output_print(array) ? EXIT_DONE : EXIT_FAILED;
+	if (!shown)
+		message("no process that can be seen hosts a .NET runtime");
+	return EXIT_DONE;
+}
+
+struct image_facts {
+	bool counted;
+	uint64_t methods;
+	const char *trouble;
+	char *own_trouble; /* heap: of counting the methods */
+};
+
+static struct image_facts image_facts(struct sym_image *image)
+{
+	struct image_facts facts = { .trouble = sym_image_trouble(image) };
+	struct sym_error *error;
+
+	if (facts.trouble || !target_is_assembly(image))
+		return facts;
+	error = sym_image_method_count(image, &facts.methods);
+	facts.counted = !error;
+	if (error) {
+		facts.own_trouble = message_format("%s", sym_error_message(error));
+		facts.trouble = facts.own_trouble ? facts.own_trouble : "out of memory";
+		sym_error_destroy(error);
+	}
+	return facts;
+}
+
+static void print_image(struct sym_image *image, const struct image_facts *facts)
+{
+	uint64_t base = sym_image_load_base(image);
+	const char *mvid = sym_image_mvid(image);
+	char *path AUTO_FREE = message_printable(sym_image_path(image));
+	char base_text[17] = "-", methods_text[21] = "-";
+
+	if (base != UINT64_MAX)
+		snprintf(base_text, sizeof(base_text), "%" PRIx64, base);
+	if (facts->counted)
+		snprintf(methods_text, sizeof(methods_text), "%" PRIu64, facts->methods);
+	printf("%16s %-9s %7s %-36s %s%s%s%s\n", base_text,
+	       sym_image_kind_text(sym_image_kind(image)), methods_text, mvid ? mvid : "-",
+	       path ? path : "", facts->trouble ? "  [" : "", facts->trouble ? facts->trouble : "",
+	       facts->trouble ? "]" : "");
+}
+
+static json_t *image_json(struct sym_image *image, const struct image_facts *facts)
+{
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "load_base",
+			 json_output_address(sym_image_load_base(image)), "kind",
+			 sym_image_kind_text(sym_image_kind(image)), "methods",
+			 facts->counted ? json_integer((json_int_t)facts->methods) : json_null(),
+			 "assembly", json_output_text(sym_image_assembly_name(image)), "mvid",
+			 json_output_text(sym_image_mvid(image)), "path",
+			 json_output_text(sym_image_path(image)), "trouble",
+			 json_output_text(facts->trouble));
+}
+
+static int list_images(const struct options *options)
+{
+	struct sym_snapshot *snapshot GUARDED(snapshot) = target_open_dotnet(options, NULL);
+	size_t count, troubled = 0;
+	json_t *array;
+
+	if (!snapshot)
+		return EXIT_FAILED;
+	array = options->json ? json_array() : NULL;
+	count = sym_snapshot_image_count(snapshot);
+	if (!array)
+		printf("%16s %-9s %7s %-36s %s\n", "BASE", "KIND", "METHODS", "MVID", "PATH");
+	for (size_t i = 0; i < count; i++) {
+		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
+		struct image_facts facts = image_facts(image);
+
+		/* Fonts, locales and other mapped data: no code, nothing to say. */
+		if (sym_image_kind(image) == SYM_IMAGE_UNKNOWN && !target_is_assembly(image))
+			continue;
+		if (target_is_assembly(image) && facts.trouble)
+			troubled++;
+		if (array)
+			json_array_append_new(array, image_json(image, &facts));
+		else
+			print_image(image, &facts);
+		free(facts.own_trouble);
+	}
+	if (troubled)
+		message("%zu images cannot be used for names; see the reasons beside them",
+			troubled);
+	if (array && !json_output_print(array))
+		return EXIT_FAILED;
+	return troubled ? EXIT_PARTLY : EXIT_DONE;
+}
+
+int list_run(const struct options *options)
+{
+	if (options->operand_count) {
+		message("'%s' is not a process id; list takes one PID or none",
+			options->operands[0]);
+		return EXIT_USAGE;
+	}
+	return options->pid ? list_images(options) : list_processes(options);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dotnet-mapgen: names for every frame of a live .NET process. This file has
+ * the one table of commands; it knows neither options nor what a command does.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libsym/libsym.h"
+#include "mapgen/command.h"
+#include "mapgen/message.h"
+
+static const struct command commands[] = {
+	{ "list", COMMAND_LIST, "[PID]",
+	  "Lists the processes that host a .NET runtime, or the images of one of them", list_run },
+	{ "generate", COMMAND_GENERATE, "PID | FILE... | DIR...",
+	  "Makes one relative map for each precompiled .NET image", generate_run },
+	{ "merge", COMMAND_MERGE, "PID", "Completes the perf map of a live .NET process",
+	  merge_run },
+	{ "resolve", COMMAND_RESOLVE, "PID [ADDRESS | IMAGE+0xN]... | FILE+0xN...",
+	  "Names addresses of a process, given as operands or one a line on standard input",
+	  resolve_run },
+};
+
+enum {
+	COMMANDS = sizeof(commands) / sizeof(commands[0])
+};
+
+static void print_overview(void)
+{
+	puts("Usage: dotnet-mapgen COMMAND [OPTION]... [OPERAND]...\n"
+	     "Names for every frame of a live .NET process on Linux.\n");
+	for (int i = 0; i < COMMANDS; i++)
+		printf("  %-10s%s\n", commands[i].name, commands[i].summary);
+	puts("\ndotnet-mapgen COMMAND --help shows the options of a command.\n"
+	     "Exit status: 0 done, 1 failed, 2 wrong usage, 3 done in part (what is missing is "
+	     "listed).");
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (int i = 0; i < COMMANDS; i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+/* What was printed must have arrived: a full disk is a failure like any other. */
+static int finish(int exit_code)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return exit_code;
+	message("cannot write to standard output: %s", strerror(errno));
+	return EXIT_FAILED;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	struct options options;
+	int exit_code = EXIT_USAGE;
+
+	switch (options_parse(command, argc, argv, &options)) {
+	case OPTIONS_RUN:
+		exit_code = command->run(&options);
+		break;
+	case OPTIONS_SHOWN:
+		exit_code = EXIT_DONE;
+		break;
+	case OPTIONS_BAD:
+		break;
+	}
+	options_deinit(&options);
+	return finish(exit_code);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+	const char *name = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
+		print_overview();
+		return finish(EXIT_DONE);
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		printf("dotnet-mapgen %s\n", sym_version());
+		return finish(EXIT_DONE);
+	}
+	command = find_command(name);
+	if (!command) {
+		message(*name ? "'%s' is not a command; see dotnet-mapgen --help"
+			      : "no command%s; see dotnet-mapgen --help",
+			name);
+		return EXIT_USAGE;
+	}
+	return run_command(command, argc - 1, argv + 1);
+}

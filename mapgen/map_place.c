@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/map_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "libsym/base/path.h"
+#include "libsym/libsym.h"
+#include "mapgen/message.h"
+
+static const char program_directory[] = "dotnet-mapgen";
+
+/* A name that two images of one run want: they may share it only if they are the same bytes. */
+struct taken_name {
+	char *name;
+	char *content_key;
+	UT_hash_handle hh;
+};
+
+static char *cache_path(void)
+{
+	const char *base = getenv("XDG_CACHE_HOME");
+	const struct passwd *user;
+	const char *home;
+
+	/* The base directory specification: a relative path is to be ignored. */
+	if (base && *base == '/')
+		return message_format("%s/%s", base, program_directory);
+	if (geteuid() == 0)
+		return message_format("/var/cache/%s", program_directory);
+	home = getenv("HOME");
+	if (!home || *home != '/') {
+		user = getpwuid(geteuid());
+		home = user ? user->pw_dir : "/nonexistent";
+	}
+	return message_format("%s/.cache/%s", home, program_directory);
+}
+
+/* What others can write into is no cache: a map in it would be believed. */
+static char *refusal(int fd, const char *path)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return message_format("%s: %s", path, strerror(errno));
+	if (status.st_uid != geteuid())
+		return message_format("%s belongs to user %u, not to the caller: not used as cache",
+				      path, (unsigned int)status.st_uid);
+	if (status.st_mode & 077)
+		return message_format("%s has mode %04o, not 0700: not used as cache", path,
+				      (unsigned int)(status.st_mode & 07777));
+	return NULL;
+}
+
+static char *open_place(struct map_place *place, mode_t mode)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (place->is_cache ? O_NOFOLLOW : 0);
+	int result = path_make_directories(place->path, mode);
+
+	if (result < 0)
+		return message_format("cannot create %s: %s", place->path, strerror(-result));
+	place->directory_fd = open(place->path, flags);
+	if (place->directory_fd < 0)
+		return message_format("cannot open %s: %s", place->path, strerror(errno));
+	return place->is_cache ? refusal(place->directory_fd, place->path) : NULL;
+}
+
+static char *close_when(char *failure, struct map_place *place)
+{
+	if (failure)
+		map_place_close(place);
+	return failure;
+}
+
+char *map_place_open_cache(struct map_place *place)
+{
+	*place = (struct map_place){ .path = cache_path(), .directory_fd = -1, .is_cache = true };
+	if (!place->path)
+		return message_format("out of memory");
+	return close_when(open_place(place, 0700), place);
+}
+
+char *map_place_open_directory(struct map_place *place, const char *path)
+{
+	*place = (struct map_place){ .path = strdup(path), .directory_fd = -1 };
+	if (!place->path)
+		return message_format("out of memory");
+	return close_when(open_place(place, 0777), place);
+}
+
+void map_place_close(struct map_place *place)
+{
+	struct taken_name *taken, *next;
+
+	HASH_ITER(hh, place->taken, taken, next)
+	{
+		HASH_DEL(place->taken, taken);
+		free(taken->name);
+		free(taken->content_key);
+		free(taken);
+	}
+	if (place->directory_fd >= 0)
+		close(place->directory_fd);
+	free(place->path);
+	*place = (struct map_place){ .directory_fd = -1 };
+}
+
+char *map_file_name(const struct sym_image *image)
+{
+	const char *assembly = sym_image_assembly_name(image);
+	const char *mvid = sym_image_mvid(image);
+	const char *file = path_file_name(sym_image_path(image));
+	size_t length = strlen(file);
+	char *name;
+
+	if (length > 4 && !strcmp(file + length - 4, ".dll"))
+		length -= 4;
+	if (assembly) {
+		file = assembly;
+		length = strlen(assembly);
+	}
+	/* A composite has no MVID; crossgen2 writes the word in its place. */
+	name = message_format("%.*s.ni.{%s}.map", (int)(length < 4096 ? length : 4096), file,
+			      mvid ? mvid : "composite");
+	/* The assembly's name is the foreign file's word: it shall not lead anywhere else. */
+	for (char *byte = name; byte && *byte; byte++)
+		if (*byte == '/' || (unsigned char)*byte < 0x20 || *byte == 0x7f)
+			*byte = '_';
+	return name;
+}
+
+/* True: the name is this image's. False: another content has it (or memory is short: aside is
+ * safe). */
+static bool take_name(struct map_place *place, const char *name, const char *content_key)
+{
+	struct taken_name *taken;
+
+	HASH_FIND_STR(place->taken, name, taken);
+	if (taken)
+		return !strcmp(taken->content_key, content_key);
+	taken = calloc(1, sizeof(*taken));
+	if (!taken)
+		return false;
+	taken->name = strdup(name);
+	taken->content_key = strdup(content_key);
+	if (taken->name && taken->content_key) {
+		HASH_ADD_KEYPTR(hh, place->taken, taken->name, strlen(taken->name), taken);
+		if (hash_added(taken))
+			return true;
+	}
+	free(taken->name);
+	free(taken->content_key);
+	free(taken);
+	return false;
+}
+
+static char *enter_key(struct map_place *place, const char *key, struct map_slot *slot)
+{
+	mode_t mode = place->is_cache ? 0700 : 0777;
+	char *path AUTO_FREE = message_format("%s/%s", place->path, key);
+
+	if (!path)
+		return message_format("out of memory");
+	if (mkdirat(place->directory_fd, key, mode) && errno != EEXIST)
+		return message_format("cannot create %s: %s", path, strerror(errno));
+	slot->directory_fd =
+		openat(place->directory_fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (slot->directory_fd < 0)
+		return message_format("cannot open %s: %s", path, strerror(errno));
+	slot->path = message_format("%s/%s", path, slot->name);
+	if (!slot->path)
+		return message_format("out of memory");
+	return place->is_cache ? refusal(slot->directory_fd, path) : NULL;
+}
+
+static char *open_slot(struct map_place *place, const char *key, struct map_slot *slot)
+{
+	if (!slot->name)
+		return message_format("out of memory");
+	if (strlen(slot->name) > NAME_MAX)
+		return message_format("its assembly name is too long for a file name");
+	if (place->is_cache)
+		return enter_key(place, key, slot);
+	if (!take_name(place, slot->name, key)) {
+		slot->aside = true;
+		return enter_key(place, key, slot);
+	}
+	slot->directory_fd = fcntl(place->directory_fd, F_DUPFD_CLOEXEC, 0);
+	if (slot->directory_fd < 0)
+		return message_format("%s: %s", place->path, strerror(errno));
+	slot->path = message_format("%s/%s", place->path, slot->name);
+	return slot->path ? NULL : message_format("out of memory");
+}
+
+char *map_slot_open(struct map_place *place, const struct sym_image *image, struct map_slot *ret)
+{
+	struct map_slot slot = { .directory_fd = -1, .name = map_file_name(image) };
+	const char *key = sym_image_content_key(image);
+	char *failure;
+
+	failure = key ? open_slot(place, key, &slot) : message_format("its content cannot be read");
+	if (failure)
+		map_slot_close(&slot);
+	else
+		*ret = slot;
+	return failure;
+}
+
+void map_slot_close(struct map_slot *slot)
+{
+	if (slot->directory_fd >= 0)
+		close(slot->directory_fd);
+	free(slot->name);
+	free(slot->path);
+	*slot = (struct map_slot){ .directory_fd = -1 };
+}
+
+off_t map_slot_file_bytes(const struct map_slot *slot)
+{
+	struct stat status;
+
+	if (fstatat(slot->directory_fd, slot->name, &status, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISREG(status.st_mode))
+		return -1;
+	return status.st_size;
+}
+
+static bool holds_same_bytes(const struct map_slot *slot, const char *text, size_t size_bytes)
+{
+	int fd AUTO_CLOSE = openat(slot->directory_fd, slot->name,
+				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char *there AUTO_FREE = malloc(size_bytes ? size_bytes : 1);
+
+	return fd >= 0 && there && !path_read_at(fd, there, size_bytes, 0) &&
+	       !memcmp(there, text, size_bytes);
+}
+
+enum slot_write map_slot_write(const struct map_slot *slot, const struct map_place *place,
+			       const char *text, size_t size_bytes)
+{
+	off_t there_bytes = map_slot_file_bytes(slot);
+	struct path_output output;
+	int result;
+
+	if (there_bytes == (off_t)size_bytes && holds_same_bytes(slot, text, size_bytes))
+		return SLOT_UNCHANGED;
+	result = path_output_open_at(&output, slot->directory_fd, slot->name);
+	if (!result) {
+		result = path_write_all(output.fd, text, size_bytes);
+		if (result)
+			path_output_abandon(&output);
+		else
+			result = path_output_commit(&output, place->is_cache ? 0600 : 0644, false);
+	}
+	errno = -result;
+	if (result)
+		return SLOT_FAILED;
+	return there_bytes >= 0 ? SLOT_REPLACED : SLOT_WRITTEN;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines of a perf map as text: the whole of a list, and of its precompiled
+ * part only what a map does not say already. Knows no files.
+ */
+#ifndef MAPGEN_MERGE_LINES_H
+#define MAPGEN_MERGE_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/libsym.h"
+
+struct merge_counts {
+	size_t images; /* that have a precompiled symbol in the list */
+	size_t precompiled;
+	size_t runtime; /* from the runtime's own map */
+};
+
+struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t image_count);
+
+/*
+ * The precompiled symbols of `wanted` that `present` does not have with the same
+ * start, size and text, as lines. Lines of the runtime are never among them: what
+ * it has written meanwhile is newer than what is in `wanted`.
+ *
+ * @param text_ret heap, to be ended with free()
+ */
+struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
+				      const struct sym_symbols *present, uint32_t write_flags,
+				      char **text_ret, size_t *size_bytes_ret, size_t *count_ret);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
+char *message_printable(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy)
+		make_printable(copy);
+	return copy;
+}
+
+char *message_format(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	return length < 0 ? NULL : text;
+}
+
+void message(const char *format, ...)
+{
+	char *text AUTO_FREE = NULL;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		text = NULL;
+		fputs("dotnet-mapgen: out of memory\n", stderr);
+		return;
+	}
+	make_printable(text);
+	fprintf(stderr, "dotnet-mapgen: %s\n", text);
+}
+
+void failures_add(struct failures *failures, const char *subject, char *reason)
+{
+	struct failure *items = reallocarray(failures->items, failures->count + 1, sizeof(*items));
+	char *copy = strdup(subject);
+
+	if (items)
+		failures->items = items;
+	if (!items || !copy || !reason) {
+		message("%s: %s", subject, reason ? reason : "out of memory");
+		free(copy);
+		free(reason);
+		return;
+	}
+	items[failures->count++] = (struct failure){ copy, reason };
+}
+
+void failures_print(const struct failures *failures)
+{
+	for (size_t i = 0; i < failures->count; i++) {
+		const struct failure *failure = &failures->items[i];
+
+		if (!*failure->subject || strstr(failure->reason, failure->subject))
+			message("%s", failure->reason);
+		else
+			message("%s: %s", failure->subject, failure->reason);
+	}
+}
+
+void failures_deinit(struct failures *failures)
+{
+	for (size_t i = 0; i < failures->count; i++) {
+		free(failures->items[i].subject);
+		free(failures->items[i].reason);
+	}
+	free(failures->items);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/libsym.h"
+#include "mapgen/command.h"
+#include "mapgen/message.h"
+
+enum option_kind {
+	OPTION_HELP,
+	OPTION_VERSION,
+	OPTION_FLAG,   /* bool */
+	OPTION_TEXT,   /* const char * */
+	OPTION_PID,    /* int32_t */
+	OPTION_CHOICE, /* int: `first_choice` + index in `choices` */
+	OPTION_LIST,   /* struct text_list */
+};
+
+struct option_row {
+	const char *name;
+	char letter;
+	enum option_kind kind;
+	unsigned int commands;
+	size_t field;         /* offset in struct options */
+	const char *argument; /* as --help shows it; of a choice: its words, joined by '|' */
+	int first_choice;
+	const char *help;
+};
+
+#define FIELD(name) offsetof(struct options, name)
+
+static const struct option_row option_rows[] = {
+	{ "pid", 'p', OPTION_PID, COMMAND_ALL, FIELD(pid), "PID", 0,
+	  "the process; the same as PID as the first operand" },
+	{ "output", 'o', OPTION_TEXT, COMMAND_GENERATE, FIELD(output), "DIR", 0,
+	  "write the maps into DIR instead of the cache" },
+	{ "output", 'o', OPTION_TEXT, COMMAND_MERGE, FIELD(output), "FILE", 0,
+	  "write the map to FILE, sorted and disjoint; - is standard output" },
+	{ "crossgen", 0, OPTION_TEXT, COMMAND_GENERATE, FIELD(crossgen), "PATH", 0,
+	  "have this crossgen (.NET Core 3.1) make the maps" },
+	{ "platform", 0, OPTION_LIST, COMMAND_GENERATE, FIELD(platform_dirs), "DIR", 0,
+	  "where crossgen finds the framework; may be repeated" },
+	{ "mode", 0, OPTION_CHOICE, COMMAND_MERGE, FIELD(mode), "append|replace", MERGE_MODE_APPEND,
+	  "add to the runtime's own file, or put a new one in its place" },
+	{ "names", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE, FIELD(names), "full|short",
+	  NAME_FORM_FULL, "whole signatures, or type and method only" },
+	{ "tiers", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE, FIELD(tiers), "keep|strip",
+	  TIER_FORM_KEEP, "with or without [PreJIT], [OptimizedTier1], ..." },
+	{ "in-target", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(in_target), NULL, 0,
+	  "update the map inside the container of the process" },
+	{ "undo", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(undo), NULL, 0,
+	  "put the runtime's own map back after --mode=replace" },
+	{ "maps", 0, OPTION_LIST, COMMAND_MERGE, FIELD(map_dirs), "DIR", 0,
+	  "also use fitting relative maps of DIR; may be repeated" },
+	{ "rva", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(rva), NULL, 0,
+	  "N of IMAGE+0xN is an rva, not a file offset" },
+	{ "root", 0, OPTION_TEXT, COMMAND_ALL, FIELD(root), "DIR", 0,
+	  "look at the recorded process tree below DIR, not at this machine" },
+	{ "json", 0, OPTION_FLAG, COMMAND_ALL, FIELD(json), NULL, 0, "print JSON" },
+	{ "help", 'h', OPTION_HELP, COMMAND_ALL, 0, NULL, 0, "print this text and end" },
+	{ "version", 'V', OPTION_VERSION, COMMAND_ALL, 0, NULL, 0, "print the version and end" },
+};
+
+enum {
+	OPTION_ROWS = sizeof(option_rows) / sizeof(option_rows[0])
+};
+
+static const int first_code = 256; /* above every letter */
+
+bool options_read_pid(const char *text, int32_t *ret)
+{
+	char *end;
+	long value;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || *end || value < 1 || value > INT32_MAX)
+		return false;
+	*ret = (int32_t)value;
+	return true;
+}
+
+static bool read_choice(const struct option_row *row, const char *text, int *ret)
+{
+	const char *word = row->argument;
+	size_t length = strlen(text);
+
+	for (int index = row->first_choice; word; index++) {
+		const char *end = strchrnul(word, '|');
+
+		if ((size_t)(end - word) == length && !memcmp(word, text, length)) {
+			*ret = index;
+			return true;
+		}
+		word = *end ? end + 1 : NULL;
+	}
+	return false;
+}
+
+/* The array keeps room for its closing NULL. */
+static bool list_add(struct text_list *list, const char *text)
+{
+	const char **items = reallocarray(list->items, list->count + 2, sizeof(*items));
+
+	if (!items) {
+		message("out of memory");
+		return false;
+	}
+	list->items = items;
+	items[list->count++] = text;
+	items[list->count] = NULL;
+	return true;
+}
+
+static bool take_option(const struct option_row *row, const char *text, struct options *options)
+{
+	void *field = (char *)options + row->field;
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)field = true;
+		return true;
+	case OPTION_TEXT:
+		if (!*text) {
+			message("--%s needs a %s", row->name, row->argument);
+			return false;
+		}
+		*(const char **)field = text;
+		return true;
+	case OPTION_PID:
+		if (options_read_pid(text, field))
+			return true;
+		message("'%s' is not a process id", text);
+		return false;
+	case OPTION_CHOICE:
+		if (read_choice(row, text, field))
+			return true;
+		message("--%s is %s, not '%s'", row->name, row->argument, text);
+		return false;
+	case OPTION_LIST:
+		return list_add(field, text);
+	default:
+		return true;
+	}
+}
+
+/* What getopt_long() wants to know of the rows of one command. */
+struct getopt_tables {
+	struct option longs[OPTION_ROWS + 1];
+	char letters[2 * OPTION_ROWS + 2];
+};
+
+static void fill_tables(const struct command *command, struct getopt_tables *tables)
+{
+	size_t count = 0, letters = 0;
+
+	tables->letters[letters++] = ':'; /* tells a missing argument from an unknown option */
+	for (int i = 0; i < OPTION_ROWS; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!(row->commands & command->id))
+			continue;
+		tables->longs[count++] = (struct option){
+			.name = row->name,
+			.has_arg = row->argument ? required_argument : no_argument,
+			.val = first_code + i,
+		};
+		if (!row->letter)
+			continue;
+		tables->letters[letters++] = row->letter;
+		if (row->argument)
+			tables->letters[letters++] = ':';
+	}
+	tables->letters[letters] = '\0';
+	tables->longs[count] = (struct option){ 0 };
+}
+
+static const struct option_row *row_of_code(const struct command *command, int code)
+{
+	if (code >= first_code)
+		return &option_rows[code - first_code];
+	for (int i = 0; i < OPTION_ROWS; i++)
+		if (option_rows[i].letter == code && (option_rows[i].commands & command->id))
+			return &option_rows[i];
+	return NULL;
+}
+
+static void print_option_help(const struct option_row *row)
+{
+	enum {
+		HELP_COLUMN = 28
+	};
+	char start[80];
+	int length = snprintf(start, sizeof(start), "  %c%c%c --%s%s%s", row->letter ? '-' : ' ',
+			      row->letter ? row->letter : ' ', row->letter ? ',' : ' ', row->name,
+			      row->argument ? "=" : "", row->argument ? row->argument : "");
+
+	if (length < HELP_COLUMN)
+		printf("%-*s%s\n", HELP_COLUMN, start, row->help);
+	else
+		printf("%s\n%*s%s\n", start, HELP_COLUMN, "", row->help);
+}
+
+void options_print_help(const struct command *command)
+{
+	printf("Usage: dotnet-mapgen %s [OPTION]... %s\n%s.\n\n", command->name, command->operands,
+	       command->summary);
+	for (int i = 0; i < OPTION_ROWS; i++)
+		if (option_rows[i].commands & command->id)
+			print_option_help(&option_rows[i]);
+}
+
+/* A lone number is a PID; where files are possible too, several operands are files. */
+static void take_pid_operand(const struct command *command, struct options *options)
+{
+	if (options->pid || !options->operand_count)
+		return;
+	if (command->id == COMMAND_GENERATE && options->operand_count > 1)
+		return;
+	if (!options_read_pid(options->operands[0], &options->pid))
+		return;
+	options->operands++;
+	options->operand_count--;
+}
+
+enum options_outcome options_parse(const struct command *command, int argc, char **argv,
+				   struct options *ret)
+{
+	struct getopt_tables tables;
+	int code;
+
+	*ret = (struct options){ 0 };
+	fill_tables(command, &tables);
+	opterr = 0;
+	optind = 1;
+	while ((code = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
+		const struct option_row *row;
+
+		if (code == '?' || code == ':') {
+			const char *what =
+				code == ':' ? "needs an argument" : "is not an option here";
+
+			message("'%s' %s; see dotnet-mapgen %s --help",
+				optind > 0 ? argv[optind - 1] : "", what, command->name);
+			return OPTIONS_BAD;
+		}
+		row = row_of_code(command, code);
+		if (row->kind == OPTION_HELP) {
+			options_print_help(command);
+			return OPTIONS_SHOWN;
+		}
+		if (row->kind == OPTION_VERSION) {
+			printf("dotnet-mapgen %s\n", sym_version());
+			return OPTIONS_SHOWN;
+		}
+		if (!take_option(row, optarg, ret))
+			return OPTIONS_BAD;
+	}
+	ret->operands = argv + optind;
+	ret->operand_count = (size_t)(argc - optind);
+	take_pid_operand(command, ret);
+	return OPTIONS_RUN;
+}
+
+void options_deinit(struct options *options)
+{
+	free(options->platform_dirs.items);
+	free(options->map_dirs.items);
+}

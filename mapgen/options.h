@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line. One table of options makes both the parsing and the text
+ * of --help; the man page and the completion are compared with that text by a
+ * test. Knows which command takes which option, not what it does with it.
+ */
+#ifndef MAPGEN_OPTIONS_H
+#define MAPGEN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum command_id {
+	COMMAND_LIST = 1 << 0,
+	COMMAND_GENERATE = 1 << 1,
+	COMMAND_MERGE = 1 << 2,
+	COMMAND_RESOLVE = 1 << 3,
+	COMMAND_ALL = (1 << 4) - 1,
+};
+
+enum merge_mode {
+	MERGE_MODE_DEFAULT = 0,
+	MERGE_MODE_APPEND,
+	MERGE_MODE_REPLACE,
+};
+
+enum name_form {
+	NAME_FORM_FULL = 0,
+	NAME_FORM_SHORT,
+};
+
+enum tier_form {
+	TIER_FORM_KEEP = 0,
+	TIER_FORM_STRIP,
+};
+
+/* Texts of an option that may be repeated; NULL terminated once parsed. */
+struct text_list {
+	const char **items;
+	size_t count;
+};
+
+/* Everything is borrowed from argv but the arrays. */
+struct options {
+	int32_t pid; /* 0: not given */
+	bool json;
+	bool in_target;
+	bool undo;
+	bool rva;
+	const char *root;
+	const char *output;
+	const char *crossgen;
+	struct text_list platform_dirs;
+	struct text_list map_dirs;
+	int mode;        /* enum merge_mode */
+	int names;       /* enum name_form */
+	int tiers;       /* enum tier_form */
+	char **operands; /* without the PID */
+	size_t operand_count;
+};
+
+struct command;
+
+/* What options_parse() found. */
+enum options_outcome {
+	OPTIONS_RUN,
+	OPTIONS_SHOWN, /* --help or --version has been answered */
+	OPTIONS_BAD,   /* one line has been said */
+};
+
+/*
+ * Reads the arguments behind the name of `command` (argv[0] is that name). A
+ * first operand of decimal digits is the PID unless --pid was given or the
+ * command was given several operands and does not need a process.
+ */
+enum options_outcome options_parse(const struct command *command, int argc, char **argv,
+				   struct options *ret);
+void options_deinit(struct options *options);
+
+/* Prints the --help text of a command. */
+void options_print_help(const struct command *command);
+
+/* Reads a decimal process id; false when it is none. */
+bool options_read_pid(const char *text, int32_t *ret);
+
+#endif

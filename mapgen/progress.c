@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	BAR_WIDTH = 30,
+	NAME_WIDTH = 38
+};
+
+/* Drawing costs more than a small image; nobody sees more than this. */
+static const int64_t redraw_ms = 40;
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void progress_begin(struct progress *progress, size_t total)
+{
+	*progress = (struct progress){ .shown = isatty(STDERR_FILENO), .total = total };
+}
+
+void progress_step(struct progress *progress, const char *name)
+{
+	size_t filled = progress->total ? progress->done * BAR_WIDTH / progress->total : 0;
+	char bar[BAR_WIDTH + 1], printable[NAME_WIDTH + 1];
+	int64_t now = progress->shown ? now_ms() : 0;
+	size_t i;
+
+	progress->done++;
+	if (!progress->shown || now - progress->last_drawn_ms < redraw_ms)
+		return;
+	progress->last_drawn_ms = now;
+	for (i = 0; i < BAR_WIDTH; i++)
+		bar[i] = i < filled ? '#' : '.';
+	bar[i] = '\0';
+	for (i = 0; i < NAME_WIDTH && name[i]; i++)
+		printable[i] = (unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i];
+	printable[i] = '\0';
+	fprintf(stderr, "\r\033[K[%s] %zu/%zu %s", bar, progress->done, progress->total, printable);
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->shown && progress->last_drawn_ms)
+		fputs("\r\033[K", stderr);
+	progress->shown = false;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/relative_map.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/libsym.h"
+#include "mapgen/crossgen.h"
+#include "mapgen/target.h"
+
+const char *map_outcome_text(enum map_outcome outcome)
+{
+	switch (outcome) {
+	case MAP_MADE:
+		return "made";
+	case MAP_KEPT:
+		return "kept";
+	case MAP_NO_CODE:
+		return "no precompiled code";
+	default:
+		return "failed";
+	}
+}
+
+static char *reason_of(struct sym_error *error)
+{
+	char *reason = message_format("%s", sym_error_message(error));
+
+	sym_error_destroy(error);
+	return reason;
+}
+
+/* True: the image is one whose methods can be listed. False: *outcome_ret and *reason_ret say what
+ * it is. */
+static bool has_code(const struct sym_image *image, enum map_outcome *outcome_ret,
+		     char **reason_ret)
+{
+	const char *trouble = sym_image_trouble(image);
+
+	*outcome_ret = MAP_FAILED;
+	if (trouble) {
+		*reason_ret = message_format("%s", trouble);
+		return false;
+	}
+	switch (sym_image_kind(image)) {
+	case SYM_IMAGE_READYTORUN:
+	case SYM_IMAGE_COMPOSITE:
+		return true;
+	case SYM_IMAGE_IL:
+	case SYM_IMAGE_COMPONENT:
+	case SYM_IMAGE_NATIVE_PE:
+		*outcome_ret = MAP_NO_CODE;
+		return false;
+	case SYM_IMAGE_NGEN:
+		*reason_ret = message_format(
+			"a fragile native image (.NET Core 2.x): its methods cannot be listed");
+		return false;
+	default:
+		*reason_ret = message_format("not a .NET assembly");
+		return false;
+	}
+}
+
+/* An empty map is believed only of an image without methods: a crash may have left one behind. */
+static bool is_complete(const struct map_slot *slot, struct sym_image *image)
+{
+	off_t size_bytes = map_slot_file_bytes(slot);
+	struct sym_error *error;
+	uint64_t methods;
+
+	if (size_bytes)
+		return size_bytes > 0;
+	error = sym_image_method_count(image, &methods);
+	if (!error)
+		return methods == 0;
+	sym_error_destroy(error);
+	return false;
+}
+
+static char *own_text(struct sym_image *image, char **text_ret, size_t *size_bytes_ret)
+{
+	struct sym_symbols *symbols GUARDED(symbols) = NULL;
+	struct sym_error *error = sym_image_symbols(image, 0, &symbols);
+
+	if (!error)
+		error = sym_symbols_format(symbols, 0, sym_symbols_count(symbols), SYM_MAP_RELATIVE,
+					   0, text_ret, size_bytes_ret);
+	return error ? reason_of(error) : NULL;
+}
+
+static enum map_outcome make(struct map_maker *maker, const struct map_slot *slot,
+			     struct sym_image *image, char **reason_ret)
+{
+	char *text AUTO_FREE = NULL;
+	size_t size_bytes;
+
+	*reason_ret = maker->crossgen ? crossgen_make(maker, slot, image, &text, &size_bytes)
+				      : own_text(image, &text, &size_bytes);
+	if (*reason_ret)
+		return MAP_FAILED;
+	switch (map_slot_write(slot, &maker->place, text, size_bytes)) {
+	case SLOT_FAILED:
+		*reason_ret = message_format("cannot write %s: %s", slot->path, strerror(errno));
+		return MAP_UNSAVED;
+	case SLOT_REPLACED:
+		if (!maker->place.is_cache)
+			message("%s: had other content, replaced", slot->path);
+		return MAP_MADE;
+	default:
+		return MAP_MADE;
+	}
+}
+
+enum map_outcome relative_map_make(struct map_maker *maker, struct sym_image *image,
+				   char **path_ret, char **reason_ret)
+{
+	struct map_slot slot = { .directory_fd = -1 };
+	enum map_outcome outcome;
+
+	*path_ret = NULL;
+	*reason_ret = NULL;
+	if (!has_code(image, &outcome, reason_ret))
+		return outcome;
+	*reason_ret = map_slot_open(&maker->place, image, &slot);
+	if (*reason_ret)
+		return MAP_UNSAVED;
+	if (maker->place.is_cache && !maker->crossgen && is_complete(&slot, image))
+		outcome = MAP_KEPT;
+	else
+		outcome = make(maker, &slot, image, reason_ret);
+	if (slot.aside && outcome == MAP_MADE)
+		message("%s: another image of this name and MVID has other content; its map is %s",
+			sym_image_path(image), slot.path);
+	if (outcome == MAP_MADE || outcome == MAP_KEPT)
+		*path_ret = STEAL(slot.path);
+	map_slot_close(&slot);
+	return outcome;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command resolve: names for addresses of a process, or for positions in
+ * an image. Every question gets one line, in the order asked: a name, or the
+ * reason why there is none. Needs neither generate nor merge.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
+#include "mapgen/command.h"
+#include "mapgen/json_output.h"
+#include "mapgen/message.h"
+#include "mapgen/resolve_input.h"
+#include "mapgen/target.h"
+
+/* Files that are named without a process and kept open; beyond that the oldest is closed. */
+enum {
+	OPEN_FILES = 16
+};
+
+struct open_file {
+	char *path;
+	struct sym_image *image; /* NULL: `reason` says why */
+	char *reason;
+};
+
+struct resolution {
+	const struct options *options;
+	struct sym_snapshot *snapshot; /* NULL: files only */
+	struct sym_resolver *resolver;
+	struct sym_result *result;
+	struct open_file files[OPEN_FILES];
+	size_t next_file;
+	char *short_name; /* room for one */
+	size_t short_name_bytes;
+	size_t good, bad;
+	size_t printed; /* objects of the JSON array */
+	bool broken;    /* said already; stop */
+};
+
+static const char not_a_question[] = "not an address and not IMAGE+0xN";
+
+/* ---- answers ------------------------------------------------------------ */
+
+/* The name in the form asked for; the full one when memory is short. */
+static const char *shown_name(struct resolution *resolution, const char *name)
+{
+	size_t needed;
+	char *room;
+
+	if (resolution->options->names != NAME_FORM_SHORT)
+		return name;
+	needed = sym_name_shorten(name, resolution->short_name, resolution->short_name_bytes) + 1;
+	if (needed > resolution->short_name_bytes) {
+		room = realloc(resolution->short_name, needed);
+		if (!room)
+			return name;
+		resolution->short_name = room;
+		resolution->short_name_bytes = needed;
+		sym_name_shorten(name, room, needed);
+	}
+	return resolution->short_name;
+}
+
+static const char *shown_tier(const struct resolution *resolution, const struct sym_answer *answer)
+{
+	return resolution->options->tiers == TIER_FORM_STRIP ? NULL : answer->tier;
+}
+
+/* Foreign text onto what may be a terminal. */
+static void print_text(const char *text)
+{
+	for (; *text; text++)
+		putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+}
+
+static void print_answer(struct resolution *resolution, const struct question *question,
+			 const struct sym_answer *answer)
+{
+	const char *tier = shown_tier(resolution, answer);
+
+	print_text(question->text);
+	putchar(' ');
+	if (answer->status == SYM_RESOLVED) {
+		print_text(shown_name(resolution, answer->name));
+		if (tier)
+			printf("[%s]", tier);
+		printf("+0x%" PRIx64, answer->offset_bytes);
+	} else {
+		printf("[%s", sym_status_text(answer->status));
+		if (answer->reason) {
+			fputs(": ", stdout);
+			print_text(answer->reason);
+		}
+		putchar(']');
+	}
+	if (answer->status != SYM_UNMAPPED) {
+		fputs(" (", stdout);
+		print_text(*answer->image_path ? answer->image_path : "anonymous memory");
+		putchar(')');
+	}
+	putchar('\n');
+}
+
+static json_t *answer_json(struct resolution *resolution, const struct question *question,
+			   const struct sym_answer *answer)
+{
+	bool named = answer->status == SYM_RESOLVED;
+	const char *mvid = answer->image ? sym_image_mvid(answer->image) : NULL;
+
+	return json_pack(
+		"{s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "input",
+		json_output_text(question->text), "position", json_output_address(answer->address),
+		"resolved", named, "status", sym_status_text(answer->status), "reason",
+		json_output_text(answer->reason), "name",
+		json_output_text(named ? shown_name(resolution, answer->name) : NULL), "tier",
+		json_output_text(named ? shown_tier(resolution, answer) : NULL), "offset",
+		named ? json_integer((json_int_t)answer->offset_bytes) : json_null(), "size",
+		named ? json_integer((json_int_t)answer->size_bytes) : json_null(), "image",
+		json_output_text(answer->image_path), "image_position",
+		json_output_address(answer->image_position), "mvid", json_output_text(mvid),
+		"source", sym_source_text(answer->source));
+}
+
+/* One array, one object a line, each as soon as it is known. */
+static void show_json(struct resolution *resolution, json_t *object)
+{
+	fputs(resolution->printed++ ? ",\n" : "[", stdout);
+	if (!json_output_compact(object))
+		resolution->broken = true;
+}
+
+static void show_answer(struct resolution *resolution, const struct question *question,
+			const struct sym_answer *answer)
+{
+	resolution->good++;
+	if (resolution->options->json)
+		show_json(resolution, answer_json(resolution, question, answer));
+	else
+		print_answer(resolution, question, answer);
+}
+
+static void show_bad(struct resolution *resolution, const struct question *question,
+		     const char *reason)
+{
+	resolution->bad++;
+	if (resolution->options->json) {
+		show_json(resolution,
+			  json_pack("{s:o, s:b, s:s, s:o, s:n}", "input",
+				    json_output_text(question->text), "resolved", 0, "status",
+				    "no answer", "reason", json_output_text(reason), "name"));
+		return;
+	}
+	print_text(question->text);
+	fputs(" [", stdout);
+	print_text(reason);
+	puts("]");
+}
+
+/* ---- images that are named ---------------------------------------------- */
+
+static bool is_named(const char *path, const struct question *question)
+{
+	const char *name =
+		memchr(question->image, '/', question->image_bytes) ? path : path_file_name(path);
+
+	return strlen(name) == question->image_bytes &&
+	       !memcmp(name, question->image, question->image_bytes);
+}
+
+/* Two different files of one name: neither is meant more than the other. */
+static struct sym_image *mapped_image(const struct resolution *resolution,
+				      const struct question *question, const char **reason_ret)
+{
+	size_t count = sym_snapshot_image_count(resolution->snapshot);
+	struct sym_image *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		struct sym_image *image = sym_snapshot_image_at(resolution->snapshot, i);
+
+		if (!is_named(sym_image_path(image), question))
+			continue;
+		if (found && strcmp(sym_image_path(found), sym_image_path(image)) != 0) {
+			*reason_ret = "several mapped files have this name; give the path";
+			return NULL;
+		}
+		found = found ? found : image;
+	}
+	*reason_ret = found ? NULL : "no image of this name is mapped";
+	return found;
+}
+
+static void close_file(struct open_file *file)
+{
+	free(file->path);
+	free(file->reason);
+	sym_image_close(file->image);
+	*file = (struct open_file){ 0 };
+}
+
+static struct sym_image *opened_file(struct resolution *resolution, const struct question *question,
+				     const char **reason_ret)
+{
+	struct open_file *file = &resolution->files[resolution->next_file];
+	struct sym_error *error;
+
+	for (size_t i = 0; i < OPEN_FILES; i++) {
+		const char *path = resolution->files[i].path;
+
+		if (path && strlen(path) == question->image_bytes &&
+		    !memcmp(path, question->image, question->image_bytes)) {
+			*reason_ret = resolution->files[i].reason;
+			return resolution->files[i].image;
+		}
+	}
+	resolution->next_file = (resolution->next_file + 1) % OPEN_FILES;
+	close_file(file);
+	file->path = strndup(question->image, question->image_bytes);
+	*reason_ret = "out of memory";
+	if (!file->path)
+		return NULL;
+	error = sym_image_open(file->path, &file->image);
+	if (error) {
+		file->reason = message_format("%s", sym_error_message(error));
+		sym_error_destroy(error);
+	}
+	*reason_ret = file->reason ? file->reason : "out of memory";
+	return file->image;
+}
+
+static struct sym_image *image_of(struct resolution *resolution, const struct question *question,
+				  const char **reason_ret)
+{
+	return resolution->snapshot ? mapped_image(resolution, question, reason_ret)
+				    : opened_file(resolution, question, reason_ret);
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+static void answer_position(struct resolution *resolution, const struct question *question)
+{
+	enum sym_position_kind kind =
+		resolution->options->rva ? SYM_POSITION_RVA : SYM_POSITION_OFFSET;
+	const char *reason;
+	struct sym_image *image = image_of(resolution, question, &reason);
+	struct sym_error *error;
+
+	if (!image) {
+		show_bad(resolution, question, reason);
+		return;
+	}
+	error = sym_image_resolve(image, kind, &question->value, 1, resolution->result);
+	if (error) {
+		show_bad(resolution, question, sym_error_message(error));
+		sym_error_destroy(error);
+		return;
+	}
+	show_answer(resolution, question, sym_result_at(resolution->result, 0));
+}
+
+/* Addresses side by side are one batch of the library. */
+static void answer_addresses(struct resolution *resolution, const struct question *questions,
+			     size_t count)
+{
+	uint64_t *addresses AUTO_FREE = calloc(count, sizeof(*addresses));
+	struct sym_error *error;
+
+	if (!addresses) {
+		message("out of memory");
+		resolution->broken = true;
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = questions[i].value;
+	error = sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
+	if (error) {
+		target_say(error);
+		resolution->broken = true;
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		show_answer(resolution, &questions[i], sym_result_at(resolution->result, i));
+}
+
+static bool is_address(const struct question *question)
+{
+	return !question->malformed && !question->image;
+}
+
+static bool answer(void *context, const struct question *questions, size_t count)
+{
+	struct resolution *resolution = context;
+	size_t end;
+
+	for (size_t i = 0; i < count && !resolution->broken; i = end) {
+		const struct question *question = &questions[i];
+
+		end = i + 1;
+		if (question->malformed) {
+			show_bad(resolution, question, not_a_question);
+		} else if (question->image) {
+			answer_position(resolution, question);
+		} else if (!resolution->snapshot) {
+			show_bad(resolution, question, "an address needs a PID");
+		} else {
+			while (end < count && is_address(&questions[end]))
+				end++;
+			answer_addresses(resolution, question, end - i);
+		}
+	}
+	return !fflush(stdout) && !resolution->broken;
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static bool begin(struct resolution *resolution)
+{
+	struct sym_error *error = sym_result_create(&resolution->result);
+
+	if (!error && resolution->options->pid) {
+		resolution->snapshot = target_open(resolution->options, NULL);
+		if (!resolution->snapshot)
+			return false;
+		error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
+	}
+	if (error)
+		target_say(error);
+	return !error;
+}
+
+static void answer_operands(struct resolution *resolution)
+{
+	const struct options *options = resolution->options;
+	struct question *questions AUTO_FREE = calloc(options->operand_count, sizeof(*questions));
+
+	if (!questions) {
+		message("out of memory");
+		resolution->broken = true;
+		return;
+	}
+	for (size_t i = 0; i < options->operand_count; i++)
+		questions[i] = question_parse(options->operands[i]);
+	answer(resolution, questions, options->operand_count);
+}
+
+static int resolve(struct resolution *resolution)
+{
+	int failure = 0;
+
+	if (!begin(resolution))
+		return EXIT_FAILED;
+	if (resolution->options->operand_count)
+		answer_operands(resolution);
+	else
+		failure = questions_read(STDIN_FILENO, answer, resolution);
+	if (resolution->options->json)
+		puts(resolution->printed ? "]" : "[]");
+	if (failure)
+		message("cannot read standard input: %s", strerror(failure));
+	if (failure || resolution->broken)
+		return EXIT_FAILED;
+	if (!resolution->bad)
+		return EXIT_DONE;
+	return resolution->good ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+int resolve_run(const struct options *options)
+{
+	struct resolution resolution = { .options = options };
+	int exit_code;
+
+	if (!options->pid && !options->operand_count) {
+		message("resolve needs a PID or FILE+0xN; see dotnet-mapgen resolve --help");
+		return EXIT_USAGE;
+	}
+	exit_code = resolve(&resolution);
+	for (size_t i = 0; i < OPEN_FILES; i++)
+		close_file(&resolution.files[i]);
+	sym_resolver_destroy(resolution.resolver);
+	sym_snapshot_close(resolution.snapshot);
+	sym_result_destroy(resolution.result);
+	free(resolution.short_name);
+	return exit_code;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/runtime_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/libsym.h"
+#include "mapgen/message.h"
+
+/*
+ * One write holds whole lines up to this many bytes. The kernel may cut a write
+ * of a dying process between two pages only, so small ones leave it little room.
+ */
+static const size_t piece_bytes = 4096;
+
+/* How long half a line at the end of the file may take to become a whole one. */
+enum {
+	TORN_TRIES = 25,
+	TORN_PAUSE_MS = 20
+};
+
+static int take_descriptor(int32_t pid, int32_t number)
+{
+	int pidfd AUTO_CLOSE = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+}
+
+static enum runtime_map_failure failed(enum runtime_map_failure kind, char *reason,
+				       char **reason_ret)
+{
+	*reason_ret = reason;
+	return kind;
+}
+
+enum runtime_map_failure runtime_map_open(int32_t pid, const struct sym_perf_map_info *info,
+					  struct runtime_map *ret, char **reason_ret)
+{
+	int fd AUTO_CLOSE = take_descriptor(pid, info->writer_fd);
+	int read_fd AUTO_CLOSE = -1;
+	char own_path[64];
+	struct stat status;
+	int flags;
+
+	if (fd < 0)
+		return failed(RUNTIME_MAP_NOT_PERMITTED,
+			      message_format("cannot take descriptor %d of process %d: %s%s",
+					     info->writer_fd, pid, strerror(errno),
+					     errno == EPERM ? " (needs ptrace permission)" : ""),
+			      reason_ret);
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_ino != info->writer_inode ||
+	    status.st_dev != info->writer_device)
+		return failed(RUNTIME_MAP_FAILED,
+			      message_format("process %d has exchanged its perf map just now", pid),
+			      reason_ret);
+	snprintf(own_path, sizeof(own_path), "/proc/self/fd/%d", fd);
+	read_fd = open(own_path, O_RDONLY | O_CLOEXEC);
+	flags = fcntl(fd, F_GETFL);
+	if (read_fd < 0 || flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return failed(
+			RUNTIME_MAP_FAILED,
+			message_format("cannot read and write the perf map of process %d", pid),
+			reason_ret);
+	if (!(flags & O_APPEND) && fcntl(fd, F_SETFL, flags | O_APPEND))
+		return failed(
+			RUNTIME_MAP_FAILED,
+			message_format("cannot set O_APPEND on the perf map of process %d: %s", pid,
+				       strerror(errno)),
+			reason_ret);
+	*ret = (struct runtime_map){ steal_fd(&fd), steal_fd(&read_fd), !(flags & O_APPEND) };
+	return RUNTIME_MAP_OPEN;
+}
+
+void runtime_map_close(struct runtime_map *map)
+{
+	if (map->write_fd >= 0)
+		close(map->write_fd);
+	if (map->read_fd >= 0)
+		close(map->read_fd);
+	*map = (struct runtime_map){ -1, -1, false };
+}
+
+/* Whether the file ends in the middle of a line; waits for a writer to finish it. */
+static bool ends_in_half_a_line(int fd)
+{
+	const struct timespec pause = { .tv_nsec = TORN_PAUSE_MS * 1000000L };
+
+	for (int i = 0; i < TORN_TRIES; i++) {
+		struct stat status;
+		char last = '\n';
+
+		if (fstat(fd, &status) || !status.st_size ||
+		    pread(fd, &last, 1, status.st_size - 1) != 1 || last == '\n')
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+/* Whole lines of up to piece_bytes; one line where that is longer. */
+static size_t next_piece(const char *text, size_t size_bytes)
+{
+	const char *end;
+
+	if (size_bytes <= piece_bytes)
+		return size_bytes;
+	end = memrchr(text, '\n', piece_bytes);
+	if (!end)
+		end = memchr(text, '\n', size_bytes);
+	return end ? (size_t)(end - text) + 1 : size_bytes;
+}
+
+/*
+ * Takes back the half line that a full disk left, if nothing came behind it:
+ * nobody else can have added to a file that could not grow.
+ */
+static void take_back(int fd, const char *piece, size_t written_bytes)
+{
+	const char *newline = memrchr(piece, '\n', written_bytes);
+	size_t torn_bytes = written_bytes - (newline ? (size_t)(newline - piece) + 1 : 0);
+	off_t end = lseek(fd, 0, SEEK_CUR);
+	struct stat status;
+
+	if (!fstat(fd, &status) && status.st_size == end && end >= (off_t)torn_bytes)
+		(void)!ftruncate(fd, end - (off_t)torn_bytes);
+}
+
+/* Returns 0 or an errno. */
+static int append_lines(const struct runtime_map *map, const char *text, size_t size_bytes)
+{
+	if (ends_in_half_a_line(map->read_fd) && write(map->write_fd, "\n", 1) != 1)
+		return errno;
+	while (size_bytes) {
+		size_t piece = next_piece(text, size_bytes);
+		ssize_t written = write(map->write_fd, text, piece);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return errno;
+		if ((size_t)written < piece) {
+			take_back(map->write_fd, text, (size_t)written);
+			return ENOSPC;
+		}
+		text += piece;
+		size_bytes -= piece;
+	}
+	return 0;
+}
+
+static void run_child(const struct runtime_map *map, const char *text, size_t size_bytes)
+{
+	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ };
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	setsid();
+	_exit(append_lines(map, text, size_bytes));
+}
+
+char *runtime_map_append(const struct runtime_map *map, const char *text, size_t size_bytes)
+{
+	int status = 0;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (child < 0)
+		return message_format("cannot start the writer: %s", strerror(errno));
+	if (!child)
+		run_child(map, text, size_bytes);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		return message_format("the writer was ended by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status))
+		return message_format("cannot append: %s", strerror(WEXITSTATUS(status)));
+	return NULL;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/target.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "mapgen/message.h"
+
+void target_say(struct sym_error *error)
+{
+	message("%s", sym_error_message(error));
+	sym_error_destroy(error);
+}
+
+struct sym_snapshot *target_open(const struct options *options, const char *const *map_dirs)
+{
+	struct sym_snapshot_opts opts = {
+		.size = sizeof(opts),
+		.root = options->root,
+		.relative_map_dirs = map_dirs,
+	};
+	struct sym_snapshot *snapshot;
+	struct sym_error *error = sym_snapshot_open(options->pid, &opts, &snapshot);
+
+	if (!error)
+		return snapshot;
+	target_say(error);
+	return NULL;
+}
+
+struct sym_snapshot *target_open_dotnet(const struct options *options, const char *const *map_dirs)
+{
+	struct sym_snapshot *snapshot = target_open(options, map_dirs);
+	const struct sym_process_info *process;
+
+	if (!snapshot)
+		return NULL;
+	process = sym_snapshot_process(snapshot);
+	if (process->runtime_version)
+		return snapshot;
+	message("process %d (%s) hosts no .NET runtime", process->pid, process->comm);
+	sym_snapshot_close(snapshot);
+	return NULL;
+}
+
+bool target_lives(const struct sym_snapshot *snapshot, const struct options *options)
+{
+	struct sym_error *error;
+
+	if (options->root)
+		return true; /* a recording does not end */
+	error = sym_snapshot_check(snapshot);
+	if (error)
+		target_say(error);
+	return !error;
+}
+
+bool target_is_assembly(const struct sym_image *image)
+{
+	const char *path = sym_image_path(image);
+	size_t length = strlen(path);
+
+	switch (sym_image_kind(image)) {
+	case SYM_IMAGE_ELF:
+		return false;
+	case SYM_IMAGE_UNKNOWN:
+		return length > 4 && !strcasecmp(path + length - 4, ".dll");
+	default:
+		return true;
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that a command was asked about: opens its snapshot by the
+ * options and says in one line why not, where it cannot.
+ */
+#ifndef MAPGEN_TARGET_H
+#define MAPGEN_TARGET_H
+
+#include <stdbool.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/libsym.h"
+#include "mapgen/options.h"
+
+DEFINE_GUARD(snapshot, struct sym_snapshot *, sym_snapshot_close)
+DEFINE_GUARD(image, struct sym_image *, sym_image_close)
+DEFINE_GUARD(symbols, struct sym_symbols *, sym_symbols_destroy)
+DEFINE_GUARD(resolver, struct sym_resolver *, sym_resolver_destroy)
+DEFINE_GUARD(result, struct sym_result *, sym_result_destroy)
+
+/* NULL, said, on failure. `map_dirs`: NULL terminated or NULL. */
+struct sym_snapshot *target_open(const struct options *options, const char *const *map_dirs);
+
+/* As above, and refuses (one line) a process without a .NET runtime. */
+struct sym_snapshot *target_open_dotnet(const struct options *options, const char *const *map_dirs);
+
+/* False, said, when the process is no longer the one of the snapshot. */
+bool target_lives(const struct sym_snapshot *snapshot, const struct options *options);
+
+/* True for images that a .NET runtime loads, and for what should be one but cannot be read. */
+bool target_is_assembly(const struct sym_image *image);
+
+/* Says an error and ends it. */
+void target_say(struct sym_error *error);
+
+#endif
