@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line: what is taken, what is refused, and with which exit code. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libsym/libsym.h"
+#include "tests/support/program.h"
+
+static char *scratch;
+
+static void set_up(void)
+{
+	scratch = scratch_create();
+}
+
+static void tear_down(void)
+{
+	scratch_remove(scratch);
+}
+
+TestSuite(options, .init = set_up, .fini = tear_down);
+
+static struct program_run run(const char *const *arguments)
+{
+	return program_run(scratch, NULL, arguments);
+}
+
+#define RUN(...) run((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+
+/* One line on standard error with the program's name, nothing on standard output. */
+static void expect_refused(struct program_run done, const char *word)
+{
+	cr_expect_eq(done.exit_code, 2, "exit code %d", done.exit_code);
+	cr_expect_eq(count_lines(done.err), 1, "%s", done.err);
+	cr_expect(!strncmp(done.err, "dotnet-mapgen: ", 15), "%s", done.err);
+	cr_expect(strstr(done.err, word), "'%s' is not in: %s", word, done.err);
+	cr_expect_eq(done.out_bytes, 0);
+	program_run_deinit(&done);
+}
+
+Test(options, version_is_that_of_the_library)
+{
+	static const char *const spellings[] = { "--version", "-V" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct program_run done = RUN(spellings[i]);
+		char *text;
+
+		cr_assert(asprintf(&text, "dotnet-mapgen %s\n", sym_version()) > 0);
+		cr_expect_eq(done.exit_code, 0);
+		cr_expect_str_eq(done.out, text);
+		free(text);
+		program_run_deinit(&done);
+	}
+}
+
+Test(options, help_of_the_program_names_every_command)
+{
+	struct program_run done = RUN("--help");
+
+	cr_expect_eq(done.exit_code, 0);
+	cr_expect(strstr(done.out, "\n  list "));
+	cr_expect(strstr(done.out, "\n  generate "));
+	cr_expect(strstr(done.out, "\n  merge "));
+	cr_expect(strstr(done.out, "\n  resolve "));
+	program_run_deinit(&done);
+}
+
+Test(options, every_command_has_help_and_takes_a_pid_root_and_json)
+{
+	static const char *const commands[] = { "list", "generate", "merge", "resolve" };
+
+	for (size_t i = 0; i < 4; i++) {
+		struct program_run done = RUN(commands[i], "--help");
+
+		cr_expect_eq(done.exit_code, 0);
+		cr_expect(strstr(done.out, "-p, --pid=PID"), "%s", commands[i]);
+		cr_expect(strstr(done.out, "--root=DIR"), "%s", commands[i]);
+		cr_expect(strstr(done.out, "--json"), "%s", commands[i]);
+		cr_expect_eq(strlen(done.err), 0);
+		program_run_deinit(&done);
+	}
+}
+
+Test(options, no_command_and_an_unknown_one_are_refused)
+{
+	expect_refused(RUN(), "no command");
+	expect_refused(RUN("frobnicate"), "frobnicate");
+	expect_refused(RUN(""), "no command");
+}
+
+Test(options, unknown_options_and_those_of_other_commands_are_refused)
+{
+	expect_refused(RUN("list", "--no-such-option"), "--no-such-option");
+	expect_refused(RUN("list", "--undo"), "--undo");
+	expect_refused(RUN("resolve", "-o", "x", "1"), "-o");
+	expect_refused(RUN("merge", "--json=yes", "1"), "--json=yes");
+}
+
+Test(options, an_option_without_its_argument_is_refused)
+{
+	expect_refused(RUN("merge", "1", "--mode"), "--mode");
+	expect_refused(RUN("merge", "-p"), "-p");
+	expect_refused(RUN("generate", "--output=", "x"), "--output");
+}
+
+Test(options, words_that_an_option_does_not_know_are_refused)
+{
+	expect_refused(RUN("merge", "--mode=sideways", "1"), "append|replace");
+	expect_refused(RUN("merge", "--mode=", "1"), "append|replace");
+	expect_refused(RUN("merge", "--mode=appen", "1"), "append|replace");
+	expect_refused(RUN("resolve", "--names=long", "1"), "full|short");
+	expect_refused(RUN("resolve", "--tiers=0", "1"), "keep|strip");
+}
+
+Test(options, what_is_no_process_id_is_refused)
+{
+	static const char *const bad[] = { "0", "-1", "+1",         "1x",
+					   "",  " 1", "2147483648", "99999999999999999999" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		expect_refused(RUN("merge", "-p", bad[i]), "process id");
+	expect_refused(RUN("list", "twelve"), "twelve");
+	expect_refused(RUN("merge", "twelve"), "PID");
+}
+
+Test(options, commands_without_what_they_need_are_refused)
+{
+	expect_refused(RUN("generate"), "PID, files or directories");
+	expect_refused(RUN("merge"), "PID");
+	expect_refused(RUN("resolve"), "PID");
+	expect_refused(RUN("merge", "1", "2"), "one PID");
+	expect_refused(RUN("list", "1", "2"), "one PID");
+}
+
+Test(options, options_that_contradict_each_other_are_refused)
+{
+	expect_refused(RUN("merge", "1", "-o", "x", "--mode=append"), "--mode");
+	expect_refused(RUN("merge", "1", "-o", "x", "--undo"), "--undo");
+	expect_refused(RUN("merge", "1", "--undo", "--mode=replace"), "--undo");
+	expect_refused(RUN("merge", "1", "-o", "-", "--json"), "--json");
+	expect_refused(RUN("generate", "-p", "1", "x.dll"), "not both");
+	expect_refused(RUN("generate", "--root", "/", "x.dll"), "--root");
+}
+
+Test(options, a_process_that_does_not_exist_is_one_line_and_exit_code_1)
+{
+	static const char *const commands[] = { "list", "generate", "merge", "resolve" };
+
+	for (size_t i = 0; i < 4; i++) {
+		/* Beyond the largest pid_max. */
+		struct program_run done = RUN(commands[i], "4194305", i == 3 ? "0x1000" : NULL);
+
+		cr_expect_eq(done.exit_code, 1, "%s: %d", commands[i], done.exit_code);
+		cr_expect_eq(count_lines(done.err), 1, "%s: %s", commands[i], done.err);
+		cr_expect(strstr(done.err, "4194305"), "%s: %s", commands[i], done.err);
+		program_run_deinit(&done);
+	}
+}
+
+Test(options, a_full_disk_is_a_failure)
+{
+	char *command, *own = scratch_path(scratch, "");
+	int status;
+
+	/* The shell only gives /dev/full to the program as its standard output. */
+	cr_assert(asprintf(&command,
+			   "\"$(dirname \"$(readlink /proc/%d/exe)\")/../dotnet-mapgen\" --version "
+			   "> /dev/full 2> '%serr'",
+			   getpid(), own) > 0);
+	status = system(command);
+	cr_expect_eq(WEXITSTATUS(status), 1);
+	free(command);
+	free(own);
+}
