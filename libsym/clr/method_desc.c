@@ -170,7 +170,7 @@ static bool write_ordinary(struct methods *methods, const struct description *de
 {
 	const struct metadata *metadata = type->module->metadata;
 
-	if (type->is_array || metadata_method_owner(metadata, description->rid) != type->rid)
+	if (!type->rid || metadata_method_owner(metadata, description->rid) != type->rid)
 		return false;
 	return write_name(methods, metadata, metadata_method_signature(metadata, description->rid),
 			  type->name, metadata_method_name(metadata, description->rid), out);

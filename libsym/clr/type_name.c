@@ -198,6 +198,8 @@ static bool read_type(struct types *types, struct type *type, struct buf *name)
 	if (type->is_array)
 		return write_array(types, type, flags, class_address, name, &type->is_volatile);
 	type->rid = flags2 >> 8;
+	if (!type->rid)
+		return true;
 	return write_plain(types, type, flags, name, &type->is_volatile);
 }
 
@@ -331,6 +333,8 @@ bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, b
 	type = types_get(types, handle);
 	if (!type)
 		return false;
+	if (!type->name_bytes)
+		return nonsense(types);
 	*is_volatile |= type->is_volatile;
 	buf_append(out, type->name, type->name_bytes);
 	return true;

@@ -19,12 +19,14 @@ struct types;
 struct type {
 	uint64_t address; /* of the MethodTable */
 	const struct module *module;
-	uint32_t rid; /* TypeDef row in that module; 0 for arrays */
+	/* TypeDef row in that module; 0 for arrays, and for the nameless type that owns the dynamic
+	 * methods of a module */
+	uint32_t rid;
 	uint16_t virtual_count;
 	bool is_array;
 	bool is_volatile; /* the module of the type or of one of its arguments is */
 	uint32_t name_bytes;
-	const char *name;
+	const char *name; /* "" for a nameless type */
 };
 
 struct sym_error *types_create(struct remote_memory *memory, const struct layout *layout,
