@@ -7,8 +7,9 @@
  *
  * libsym turns addresses of a process into names: native code from the symbol
  * tables of its ELF files, precompiled .NET code (ReadyToRun) from the tables of
- * the image itself, jitted code from a perf map. The process is only looked at:
- * it is not stopped, nothing is written into it, and it needs no preparation.
+ * the image itself, jitted code from the memory of the runtime that made it, or
+ * from a perf map. The process is only looked at: it is not stopped, nothing is
+ * written into it, and it needs no preparation.
  *
  * Three ways to use it:
  *  1. addresses to names: sym_snapshot_open(), sym_resolver_create(),
@@ -127,9 +128,10 @@ enum sym_source_kind {
 	SYM_SOURCE_PERF_MAP = 2,    /**< the perf map of the process */
 	SYM_SOURCE_RELATIVE_MAP = 3,/**< a relative map whose rows are method starts of the image */
 	SYM_SOURCE_READYTORUN = 4,  /**< the tables of the precompiled image itself */
+	SYM_SOURCE_RUNTIME = 5,     /**< the runtime in the process, looked at or asked; see sym_jit_way */
 };
 
-/** Short word for a source: "elf", "perfmap", "relmap", "r2r"; static. */
+/** Short word for a source: "elf", "perfmap", "relmap", "r2r", "runtime"; static. */
 SYM_API const char *sym_source_text(enum sym_source_kind source);
 
 /** What a symbol covers. */
@@ -281,6 +283,27 @@ sym_image_symbols(struct sym_image *image, uint32_t flags, struct sym_symbols **
  * Processes
  * ------------------------------------------------------------------------ */
 
+/** Ways to the names of jitted code. */
+enum sym_jit_way {
+	/** The first of the others that serves, with the perf map of the process joined in. */
+	SYM_JIT_AUTO = 0,
+	/**
+	 * The runtime's memory is read from outside by the description of itself that it
+	 * publishes (.NET 10). It is not stopped, asked or written to. Needs the right to read
+	 * its memory: equal ids and no fewer capabilities, or CAP_SYS_PTRACE. Alone: no perf map.
+	 */
+	SYM_JIT_CONTRACT = 1,
+	/** The runtime is asked over its diagnostics socket to list its methods. Alone: no perf map. */
+	SYM_JIT_RUNDOWN = 2,
+	/** Only the perf map that the process writes or has left. */
+	SYM_JIT_PERF_MAP = 3,
+	/** Jitted code stays without names. */
+	SYM_JIT_NONE = 4,
+};
+
+/** Short word for a way: "auto", "contract", "rundown", "perfmap", "none"; static. */
+SYM_API const char *sym_jit_way_text(enum sym_jit_way way);
+
 struct sym_snapshot_opts {
 	size_t size;
 	/**
@@ -294,7 +317,7 @@ struct sym_snapshot_opts {
 	 */
 	const char *const *relative_map_dirs;
 	uint32_t flags; /**< none yet; 0 */
-	uint32_t reserved;
+	uint32_t jit;   /**< enum sym_jit_way: where the names of jitted code come from */
 };
 
 /**
@@ -395,20 +418,46 @@ struct sym_perf_map_info {
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_perf_map(struct sym_snapshot *snapshot, const struct sym_perf_map_info **ret);
 
+/** What the runtime in a process told about its jitted code. */
+struct sym_jit_info {
+	/** What served: SYM_JIT_CONTRACT, SYM_JIT_RUNDOWN, or SYM_JIT_NONE. */
+	enum sym_jit_way way;
+	uint32_t reserved;
+	/** Why a way did not serve; NULL for one that did, or was not tried. */
+	const char *contract_reason;
+	const char *rundown_reason;
+	uint64_t method_count;  /**< methods that have a name */
+	/** Pieces of code without one: they changed while they were looked at, or contradict themselves. */
+	uint64_t unnamed_count;
+	uint64_t unnamed_dynamic_count; /**< of these: dynamic methods and what can be unloaded */
+	uint64_t read_calls;            /**< system calls that read the memory of the process */
+	uint64_t read_bytes;
+};
+
+/**
+ * How the runtime's jitted code was read, reading it if that has not been done:
+ * once a snapshot, when it is first needed. Lives as long as the snapshot.
+ *
+ * Code that is compiled later is not in it: take another snapshot.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_snapshot_jit(struct sym_snapshot *snapshot, const struct sym_jit_info **ret);
+
 enum sym_snapshot_symbols_flags {
 	SYM_SYMBOLS_PRECOMPILED = 1 << 0, /**< methods of ReadyToRun images, their stub ranges included */
 	SYM_SYMBOLS_PERF_MAP = 1 << 1,    /**< what the perf map of the process says about memory of no image */
 	SYM_SYMBOLS_ELF = 1 << 2,         /**< native functions */
+	SYM_SYMBOLS_RUNTIME = 1 << 3,     /**< jitted code, told by the runtime in the process */
 };
 
 /**
  * All symbols of a process by address, as one disjoint sorted list.
  *
- * Where two overlap, the image itself wins over a perf map, and of two lines of
- * a perf map the later one. An image that cannot be read costs its own symbols
+ * Where two overlap, the image itself wins over the runtime, the runtime over a
+ * perf map, and of two lines of a perf map the later one. An image that cannot be read costs its own symbols
  * only; sym_image_trouble() says why.
  *
- * @param flags enum sym_snapshot_symbols_flags; 0 means PRECOMPILED | PERF_MAP
+ * @param flags enum sym_snapshot_symbols_flags; 0 means PRECOMPILED | PERF_MAP | RUNTIME
  */
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags, struct sym_symbols **ret);

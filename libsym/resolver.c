@@ -15,6 +15,7 @@
 #include "libsym/snapshot.h"
 
 struct jitted {
+	const struct live_code *live;  /* belongs to the snapshot; NULL: not wanted */
 	struct perfmap_source *source; /* NULL: there is no map, or none that may be used */
 	enum sym_status status;        /* without a source */
 	char *reason;                  /* without a source; NULL: the process writes no map */
@@ -66,7 +67,9 @@ static struct jitted *read_jitted(const struct sym_snapshot *snapshot)
 		return NULL;
 	buf_init(&why, LIMIT_NAME_BYTES);
 	jitted->status = SYM_NO_SYMBOLS;
-	error = snapshot_read_perf_map(snapshot, &why, &jitted->source);
+	error = snapshot_uses_runtime(snapshot) ? live_code_get(snapshot, &jitted->live) : NULL;
+	if (!error && snapshot_uses_perf_map(snapshot))
+		error = snapshot_read_perf_map(snapshot, &why, &jitted->source);
 	if (error) {
 		jitted->status = module_status_of_error(sym_error_code(error));
 		buf_append_string(&why, sym_error_message(error));
@@ -94,15 +97,20 @@ static const struct jitted *get_jitted(struct sym_resolver *resolver)
 	return jitted;
 }
 
-static bool find_in_perf_map(const struct jitted *jitted, struct sym_answer *answer)
+/* What the runtime itself tells wins over what it once wrote. */
+static bool find_jitted(const struct jitted *jitted, struct sym_answer *answer)
 {
 	struct source_match match;
 
-	if (!jitted || !jitted->source ||
-	    perfmap_source_find(jitted->source, answer->address, &match) != SOURCE_HIT)
+	if (jitted && jitted->live && jitted->live->source &&
+	    runtime_source_find(jitted->live->source, answer->address, &match) == SOURCE_HIT)
+		answer->source = SYM_SOURCE_RUNTIME;
+	else if (jitted && jitted->source &&
+		 perfmap_source_find(jitted->source, answer->address, &match) == SOURCE_HIT)
+		answer->source = SYM_SOURCE_PERF_MAP;
+	else
 		return false;
 	answer->status = SYM_RESOLVED;
-	answer->source = SYM_SOURCE_PERF_MAP;
 	answer->name = match.name;
 	answer->tier = match.tier;
 	answer->kind = match.kind;
@@ -112,13 +120,25 @@ static bool find_in_perf_map(const struct jitted *jitted, struct sym_answer *ans
 	return true;
 }
 
+/* Why there is no jitted name at all. */
+static const char *no_names_reason(const struct jitted *jitted)
+{
+	const struct live_code *live = jitted->live;
+
+	if (live && live->info.rundown_reason)
+		return live->info.rundown_reason;
+	if (live && live->info.contract_reason)
+		return live->info.contract_reason;
+	return "jitted code; the process writes no perf map";
+}
+
 /* Memory of no image: jitted code, heaps, stacks, what the kernel maps. */
 static void resolve_memory(struct sym_resolver *resolver, const struct sym_mapping *mapping,
 			   struct sym_answer *answer)
 {
 	const struct jitted *jitted = get_jitted(resolver);
 
-	if (find_in_perf_map(jitted, answer))
+	if (find_jitted(jitted, answer))
 		return;
 	answer->status = SYM_NO_SYMBOLS;
 	if (!(mapping->protection & SYM_EXECUTE)) {
@@ -129,13 +149,13 @@ static void resolve_memory(struct sym_resolver *resolver, const struct sym_mappi
 	} else if (!jitted) {
 		answer->status = SYM_UNREADABLE;
 		answer->reason = "out of memory";
-	} else if (jitted->source) {
+	} else if (jitted->source || (jitted->live && jitted->live->source)) {
 		answer->status = SYM_NO_MATCH;
 	} else if (jitted->reason) {
 		answer->status = jitted->status;
 		answer->reason = jitted->reason;
 	} else {
-		answer->reason = "jitted code; the process writes no perf map";
+		answer->reason = no_names_reason(jitted);
 	}
 }
 
@@ -168,7 +188,7 @@ static void resolve_image(struct sym_resolver *resolver, size_t mapping_index,
 		module_find(module, answer->image_position, answer);
 	}
 	if (answer->status == SYM_NO_SYMBOLS)
-		find_in_perf_map(get_jitted(resolver), answer);
+		find_jitted(get_jitted(resolver), answer);
 }
 
 static void resolve_one(struct sym_resolver *resolver, struct sym_answer *answer)
@@ -214,7 +234,7 @@ const char *sym_source_text(enum sym_source_kind source)
 	static const char *const texts[] = {
 		[SYM_SOURCE_NONE] = "none",        [SYM_SOURCE_ELF] = "elf",
 		[SYM_SOURCE_PERF_MAP] = "perfmap", [SYM_SOURCE_RELATIVE_MAP] = "relmap",
-		[SYM_SOURCE_READYTORUN] = "r2r",
+		[SYM_SOURCE_READYTORUN] = "r2r",   [SYM_SOURCE_RUNTIME] = "runtime",
 	};
 
 	return (size_t)source < sizeof(texts) / sizeof(texts[0]) ? texts[source] : "unknown";

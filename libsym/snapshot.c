@@ -25,6 +25,7 @@ void sym_snapshot_close(struct sym_snapshot *snapshot)
 		image_close(snapshot->images[i]);
 	if (snapshot->has_place)
 		perf_map_place_deinit(&snapshot->place);
+	live_code_slot_deinit(&snapshot->live_code);
 	free(snapshot->modules);
 	free(snapshot->images);
 	free(snapshot->is_placed);
@@ -79,8 +80,11 @@ static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
 						"sym_snapshot_opts asks for something that this "
 						"version does not know");
 	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
-	if (ret->flags || ret->reserved)
+	if (ret->flags)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", ret->flags);
+	if (ret->jit > SYM_JIT_NONE)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown way %u to jitted code",
+					ret->jit);
 	return NULL;
 }
 
@@ -117,7 +121,10 @@ struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts 
 
 	if (!snapshot)
 		return &sym_error_no_memory;
+	live_code_slot_init(&snapshot->live_code);
 	error = check_opts(opts, &checked);
+	if (!error)
+		snapshot->jit = (enum sym_jit_way)checked.jit;
 	if (!error)
 		error = copy_strings(checked.relative_map_dirs, &snapshot->relative_map_dirs);
 	if (!error)
@@ -135,6 +142,28 @@ struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts 
 	fill_info(snapshot);
 	*ret = STEAL(snapshot);
 	return NULL;
+}
+
+bool snapshot_uses_runtime(const struct sym_snapshot *snapshot)
+{
+	return snapshot->jit == SYM_JIT_AUTO || snapshot->jit == SYM_JIT_CONTRACT ||
+	       snapshot->jit == SYM_JIT_RUNDOWN;
+}
+
+bool snapshot_uses_perf_map(const struct sym_snapshot *snapshot)
+{
+	return snapshot->jit == SYM_JIT_AUTO || snapshot->jit == SYM_JIT_PERF_MAP;
+}
+
+const char *sym_jit_way_text(enum sym_jit_way way)
+{
+	static const char *const texts[] = {
+		[SYM_JIT_AUTO] = "auto",       [SYM_JIT_CONTRACT] = "contract",
+		[SYM_JIT_RUNDOWN] = "rundown", [SYM_JIT_PERF_MAP] = "perfmap",
+		[SYM_JIT_NONE] = "none",
+	};
+
+	return (size_t)way < sizeof(texts) / sizeof(texts[0]) ? texts[way] : "unknown";
 }
 
 const struct sym_process_info *sym_snapshot_process(const struct sym_snapshot *snapshot)

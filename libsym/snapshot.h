@@ -10,6 +10,7 @@
 
 #include "libsym/address_space.h"
 #include "libsym/error.h"
+#include "libsym/live_code.h"
 #include "libsym/module.h"
 #include "libsym/perf_map_place.h"
 #include "libsym/process.h"
@@ -30,9 +31,15 @@ struct sym_snapshot {
 	char **relative_map_dirs; /* NULL terminated; NULL for none */
 	struct runtime_info runtime;
 	struct sym_process_info info;
+	enum sym_jit_way jit; /* as asked for */
+	struct live_code_slot live_code;
 	struct perf_map_place place; /* of the last sym_snapshot_perf_map() */
 	bool has_place;
 };
+
+/* Does what was asked for include this way? */
+bool snapshot_uses_runtime(const struct sym_snapshot *snapshot);
+bool snapshot_uses_perf_map(const struct sym_snapshot *snapshot);
 
 /*
  * Finds and reads the perf maps that may be believed. *ret is NULL when there is

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All symbols of a process as one disjoint list. Knows who wins: the image
- * itself over a perf map inside its own code, and of two lines of a perf map
- * the later one.
+ * itself over what the runtime tells, that over a perf map, and of two lines of
+ * a perf map the later one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +131,22 @@ static struct sym_error *add_perf_map(struct joining *joining, struct perfmap_so
 	return NULL;
 }
 
+static struct sym_error *add_runtime(struct joining *joining)
+{
+	const struct live_code *code;
+	struct sym_error *error = live_code_get(joining->snapshot, &code);
+
+	if (error || !code->source)
+		return error;
+	for (size_t i = 0; i < runtime_source_count(code->source); i++) {
+		struct sym_symbol symbol;
+
+		runtime_source_at(code->source, i, &symbol);
+		symbols_builder_add(&joining->joined, &symbol, symbol.name, strlen(symbol.name));
+	}
+	return NULL;
+}
+
 /*
  * The images come first because the perf map must know what they cover, but
  * they win: their symbols are moved behind those of the map.
@@ -167,8 +183,10 @@ static struct sym_error *join(struct joining *joining, bool *is_listed, struct s
 		return error;
 	note_code(joining, is_listed);
 	image_symbols = joining->joined.list.count;
-	if (joining->flags & SYM_SYMBOLS_PERF_MAP)
+	if (joining->flags & SYM_SYMBOLS_PERF_MAP && snapshot_uses_perf_map(snapshot))
 		error = add_perf_map(joining, &perf_map);
+	if (!error && joining->flags & SYM_SYMBOLS_RUNTIME && snapshot_uses_runtime(snapshot))
+		error = add_runtime(joining);
 	if (!error && !joining->joined.failure)
 		error = put_images_last(joining, image_symbols);
 	return error ? error : symbols_freeze_disjoint(&joining->joined, ret);
@@ -177,12 +195,13 @@ static struct sym_error *join(struct joining *joining, bool *is_listed, struct s
 struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags,
 				       struct sym_symbols **ret)
 {
-	static const uint32_t known =
-		SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_ELF;
+	static const uint32_t default_flags =
+		SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME;
+	static const uint32_t known = default_flags | SYM_SYMBOLS_ELF;
 	bool *is_listed AUTO_FREE = calloc(snapshot->module_count + 1, sizeof(*is_listed));
 	struct joining joining = {
 		.snapshot = snapshot,
-		.flags = flags ? flags : SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP,
+		.flags = flags ? flags : default_flags,
 	};
 	struct sym_error *error;
 

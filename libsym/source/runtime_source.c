@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/source/runtime_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/index.h"
+
+enum {
+	MAX_TIERS = 32,
+	TIER_MASK = MAX_TIERS - 1,
+	STUB_BIT = MAX_TIERS
+};
+
+struct runtime_source {
+	struct index *index;          /* value: number of the tier, and STUB_BIT */
+	const char *tiers[MAX_TIERS]; /* the first one is "none" */
+	unsigned int tier_count;
+	struct runtime_counts counts;
+};
+
+void runtime_source_close(struct runtime_source *source)
+{
+	if (!source)
+		return;
+	index_destroy(source->index);
+	free(source);
+}
+
+/* Tiers are a few static strings: a number of 5 bits stands for one; 0 for none, or one too many.
+ */
+static uint32_t number_of_tier(struct runtime_source *source, const char *tier)
+{
+	if (!tier)
+		return 0;
+	for (unsigned int i = 1; i < source->tier_count; i++)
+		if (source->tiers[i] == tier)
+			return i;
+	if (source->tier_count == MAX_TIERS)
+		return 0;
+	source->tiers[source->tier_count] = tier;
+	return source->tier_count++;
+}
+
+static struct sym_error *make_index(struct runtime_source *source,
+				    const struct jit_reading *reading)
+{
+	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
+	struct sym_error *error = index_builder_create(&builder);
+
+	if (error)
+		return error;
+	source->tier_count = 1;
+	for (size_t i = 0; i < reading->symbol_count; i++) {
+		const struct jit_symbol *symbol = &reading->symbols[i];
+		uint32_t value = number_of_tier(source, symbol->tier);
+
+		if (symbol->kind == SYM_SYMBOL_STUB)
+			value |= STUB_BIT;
+		index_builder_add(builder, symbol->start_address, symbol->size_bytes, symbol->name,
+				  symbol->name_bytes, value);
+	}
+	return index_freeze(builder, &source->index);
+}
+
+struct sym_error *runtime_source_open_contract(int32_t pid, uint64_t runtime_base,
+					       struct runtime_source **ret)
+{
+	struct runtime_source *source AUTO_RUNTIME_SOURCE = calloc(1, sizeof(*source));
+	struct jit_reading *reading AUTO_JIT_READING = NULL;
+	struct jit_reader *reader AUTO_JIT_READER = NULL;
+	struct remote_memory *memory AUTO_REMOTE_MEMORY = NULL;
+	struct sym_error *error;
+
+	if (!source)
+		return &sym_error_no_memory;
+	error = remote_memory_open_process(pid, &memory);
+	if (!error)
+		error = jit_reader_open(memory, runtime_base, &reader);
+	if (error)
+		return error;
+	memory = NULL; /* the reader's now */
+	error = jit_reader_read(reader, JIT_READ_STUBS, &reading);
+	if (!error)
+		error = make_index(source, reading);
+	if (error)
+		return error;
+	source->counts = (struct runtime_counts){
+		.method_count = reading->method_count,
+		.unnamed_count = reading->unnamed_count,
+		.unnamed_dynamic_count = reading->unnamed_dynamic_count,
+		.read_calls = reading->cost.calls,
+		.read_bytes = reading->cost.bytes,
+	};
+	*ret = STEAL(source);
+	return NULL;
+}
+
+const struct runtime_counts *runtime_source_counts(const struct runtime_source *source)
+{
+	return &source->counts;
+}
+
+size_t runtime_source_count(const struct runtime_source *source)
+{
+	return index_count(source->index);
+}
+
+static enum sym_symbol_kind kind_of(uint32_t value)
+{
+	return value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION;
+}
+
+void runtime_source_at(const struct runtime_source *source, size_t i, struct sym_symbol *ret)
+{
+	struct index_entry entry;
+
+	index_at(source->index, i, &entry);
+	*ret = (struct sym_symbol){
+		.start = entry.start,
+		.size_bytes = entry.size_bytes,
+		.name = entry.name,
+		.tier = source->tiers[entry.value & TIER_MASK],
+		.kind = kind_of(entry.value),
+		.source = SYM_SOURCE_RUNTIME,
+		.image_index = UINT32_MAX,
+	};
+}
+
+enum source_outcome runtime_source_find(const struct runtime_source *source, uint64_t address,
+					struct source_match *ret)
+{
+	size_t found = index_find(source->index, address);
+	struct index_entry entry;
+
+	if (found == INDEX_NONE)
+		return SOURCE_MISS;
+	index_at(source->index, found, &entry);
+	*ret = (struct source_match){
+		.start = entry.symbol_start,
+		.size_bytes = entry.symbol_size_bytes,
+		.name = entry.name,
+		.tier = source->tiers[entry.value & TIER_MASK],
+		.kind = kind_of(entry.value),
+	};
+	return SOURCE_HIT;
+}

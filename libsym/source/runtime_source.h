@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Symbols of a process from the runtime in it, as it is at this moment: what it
+ * has compiled and generated, by address. Knows how an answer is looked up, not
+ * how the runtime was made to tell (clr/).
+ */
+#ifndef LIBSYM_SOURCE_RUNTIME_SOURCE_H
+#define LIBSYM_SOURCE_RUNTIME_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/clr/jit_reader.h"
+#include "libsym/error.h"
+#include "libsym/source/source.h"
+
+struct runtime_source;
+
+/* What was learnt beside the symbols. */
+struct runtime_counts {
+	size_t method_count;          /* named */
+	size_t unnamed_count;         /* code whose name could not be told for sure */
+	size_t unnamed_dynamic_count; /* of these: dynamic methods and what can be unloaded */
+	uint64_t read_calls;          /* system calls that read memory */
+	uint64_t read_bytes;
+};
+
+/*
+ * By data contract. `runtime_base` is where the ELF header of the module that
+ * contains the runtime is mapped. Errors: as jit_reader_open() and jit_reader_read().
+ */
+struct sym_error *runtime_source_open_contract(int32_t pid, uint64_t runtime_base,
+					       struct runtime_source **ret)
+	__attribute__((warn_unused_result));
+void runtime_source_close(struct runtime_source *source);
+
+const struct runtime_counts *runtime_source_counts(const struct runtime_source *source);
+
+size_t runtime_source_count(const struct runtime_source *source);
+/* The i-th disjoint piece. Its name lives as long as the source. */
+void runtime_source_at(const struct runtime_source *source, size_t i, struct sym_symbol *ret);
+
+enum source_outcome runtime_source_find(const struct runtime_source *source, uint64_t address,
+					struct source_match *ret);
+
+DEFINE_GUARD(runtime_source, struct runtime_source *, runtime_source_close)
+#define AUTO_RUNTIME_SOURCE GUARDED(runtime_source)
+
+#endif
