@@ -48,7 +48,7 @@ bool elf_brief_parse(const void *head, size_t size_bytes, struct elf_brief *ret)
 	if (!reader_ok(&reader) || entry_bytes != sizeof(Elf64_Phdr) || offset > size_bytes)
 		return false;
 	reader_seek(&reader, (size_t)offset);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && reader_ok(&reader); i++) {
 		struct reader header = reader_part(&reader, reader.position, entry_bytes);
 
 		add_segment(&brief, &header);
