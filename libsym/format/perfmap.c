@@ -15,6 +15,12 @@ static const char *const tiers[] = {
 
 static const size_t longest_tier_bytes = 32;
 
+/* Digits of an address behind "0x" on a glued line: user space ends at 2^47. */
+enum {
+	glued_digits_min = 6,
+	glued_digits_max = 16
+};
+
 void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t size_bytes)
 {
 	*parser = (struct perfmap_parser){ .next = text, .end = text + size_bytes };
@@ -50,6 +56,95 @@ static bool parse_line(const char *text, const char *end, struct perfmap_line *r
 	return ret->name_bytes > 0;
 }
 
+static bool has_non_ascii(const char *text, const char *end)
+{
+	uint64_t word, seen = 0;
+
+	for (; end - text >= 8; text += 8) {
+		memcpy(&word, text, 8);
+		seen |= word;
+	}
+	for (; text < end; text++)
+		seen |= (uint64_t)(*text & 0x80);
+	return seen & 0x8080808080808080u;
+}
+
+/* Start of the address in front of the space at `space`, by either dialect, or NULL. */
+static const char *glued_address(const char *text, const char *space)
+{
+	const char *digit = space;
+	uint64_t value = 0;
+
+	while (digit > text && space - digit < glued_digits_max &&
+	       hex_values[(unsigned char)digit[-1]] >= 0)
+		digit--;
+	if (space - digit >= glued_digits_min && digit - text >= 2 && digit[-1] == 'x' &&
+	    digit[-2] == '0')
+		return digit - 2;
+	/* Without a prefix there are 16 digits, and an address of user space begins with 0000. */
+	if (space - digit == glued_digits_max && hex_read_u64(digit, 16, &value) == 16 &&
+	    !(value >> 48))
+		return digit;
+	return NULL;
+}
+
+/*
+ * Where a whole line begins behind the wreck of one whose name was not ASCII; NULL when there is
+ * none. Seen: 3.1 keeps address and size and cuts the name; 8.0 and 10.0 overwrite the first 16
+ * bytes of the line too, so that its address is lost.
+ */
+static const char *find_glued_line(const char *text, const char *end)
+{
+	const char *space = text;
+
+	while ((space = memchr(space, ' ', (size_t)(end - space)))) {
+		const char *address = glued_address(text, space);
+		struct perfmap_line line;
+
+		if (address && address > text && parse_line(address, end, &line))
+			return address;
+		space++;
+	}
+	return NULL;
+}
+
+/* "M()[QuickJi" has lost the end of its tier, which is no part of the name. */
+static size_t without_cut_tier(const char *name, size_t name_bytes)
+{
+	const char *open = memrchr(name, '[', name_bytes);
+	size_t tail_bytes, i;
+
+	if (!open || open == name)
+		return name_bytes;
+	tail_bytes = name_bytes - (size_t)(open - name) - 1;
+	for (i = 0; i < sizeof(tiers) / sizeof(*tiers); i++)
+		if (tail_bytes < strlen(tiers[i]) + 1 && !strncmp(tiers[i], open + 1, tail_bytes))
+			return (size_t)(open - name);
+	return name_bytes;
+}
+
+/* One physical line; what is glued to its end is left to the next call. False when nothing of it is
+ * a line. */
+static bool take_line(struct perfmap_parser *parser, const char *line, const char *end,
+		      struct perfmap_line *ret)
+{
+	bool good = parse_line(line, end, ret);
+	const char *glued;
+
+	if (good && !has_non_ascii(ret->name, end))
+		return true;
+	glued = find_glued_line(good ? ret->name : line, end);
+	if (!glued)
+		return good;
+	parser->glued_lines++;
+	parser->next = glued;
+	if (good && ret->name_bytes > (size_t)(glued - ret->name))
+		ret->name_bytes = (size_t)(glued - ret->name);
+	if (good)
+		ret->name_bytes = without_cut_tier(ret->name, ret->name_bytes);
+	return good && ret->name_bytes > 0;
+}
+
 bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
 {
 	while (parser->next < parser->end) {
@@ -63,7 +158,7 @@ bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret
 			end--;
 		if (end == line)
 			continue;
-		if (parse_line(line, end, ret)) {
+		if (take_line(parser, line, end, ret)) {
 			parser->good_lines++;
 			return true;
 		}

@@ -7,12 +7,13 @@
  * Read: START and SIZE hexadecimal in either case, an optional 0x on each,
  * any zero padding; NAME to the end of the line with its spaces, any bytes;
  * CRLF; empty lines (neither good nor bad); a bad line is counted and skipped.
- * Runtimes up to .NET 8 and crossgen v1 write as many bytes as a name has
- * characters, so a non-ASCII name loses its end with the newline and the
- * next line is glued on: "...(int64,bool)00007f7480c0a0b0 dc instance string ...".
- * A name that contains exactly 16 (or after a crossgen v1 row 8) hex digits,
- * a space, hex digits and a space is cut there, and the rest is a line.
- * For the 10.0 dialect the glued part begins with "0x" and 6 to 16 digits.
+ * Runtimes write as many bytes as a name has characters, so a name that is not
+ * ASCII loses its end with the newline, and the next line is glued on (3.1, 8.0 and
+ * 10.0, tried). 3.1: "... [MinOptJi00007F5E60C30150 8 stub<364> ..."; 8.0 and 10.0
+ * damage the front as well: 16 bytes of garbage stand in place of the address, so
+ * only the glued line can be saved. Inside a line that is bad or not ASCII, "0x" and
+ * 6 to 16 digits, or 16 digits that begin with 0000, begin a new line where a whole
+ * line follows.
  *
  * A last line without its newline is not a line yet: perfmap_parser_next()
  * stops before it, and `next` tells where to go on when the file has grown.
@@ -57,7 +58,7 @@ bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret
 size_t perfmap_split_tier(const char *name, size_t name_bytes, const char **tier_ret);
 
 /* Appends one line; `tier` may be NULL. */
-void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes, const char *name,
-			size_t name_bytes, const char *tier);
+void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes,
+			const char *name, size_t name_bytes, const char *tier);
 
 #endif
