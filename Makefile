@@ -67,6 +67,8 @@ ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 LIB_LIBS := -lelf -lxxhash -ljansson
 CLI_LIBS := -ljansson -lxxhash
 TEST_LIBS := -lcriterion
+# tests/support/alloc_fail.c stands before these in the unit tests
+WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc aligned_alloc strdup strndup,-Wl,--wrap=$(name))
 
 say = $(if $(filter 1,$(V)),,@printf '  %-8s%s\n' $(1) $(2);)
 
@@ -75,6 +77,7 @@ LIB_SOURCES := $(sort $(wildcard libsym/*.c libsym/base/*.c libsym/format/*.c li
 CLI_SOURCES := $(sort $(wildcard mapgen/*.c mapgen/profile/*.c))
 TEST_SOURCES := $(sort $(wildcard tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/support/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SUPPORT = $(BUILD)/tests/support/perfmap_check.o
 BENCH_SOURCES := $(sort $(wildcard tests/bench/bench_*.c))
 EXAMPLE_SOURCES := $(sort $(wildcard libsym/examples/*.c))
 
@@ -125,9 +128,9 @@ $(TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
 
 $(UNIT): $(TEST_OBJECTS) $(LIB_STATIC)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CLI_LIBS) $(TEST_LIBS)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) $(WRAP_ALLOCATIONS) -o $@ $^ $(LIB_LIBS) $(CLI_LIBS) $(TEST_LIBS)
 
-$(BUILD)/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(LIB_STATIC)
+$(BUILD)/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
@@ -199,7 +202,7 @@ fuzz:
 
 libfuzzers: $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz_%,$(FUZZ_SOURCES))
 
-$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIB_STATIC)
+$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIB_LIBS)
 
 ## bench: figures against peers, one line each

@@ -64,11 +64,12 @@ void index_at(const struct index *index, size_t i, struct index_entry *ret);
 size_t index_find(const struct index *index, uint64_t position);
 
 /* The same for many; look-ups are interleaved to hide memory latency. */
-void index_find_batch(const struct index *index, const uint64_t *positions, size_t count, size_t *ret);
+void index_find_batch(const struct index *index, const uint64_t *positions, size_t count,
+		      size_t *ret);
 
 DEFINE_GUARD(index_builder, struct index_builder *, index_builder_destroy)
 DEFINE_GUARD(index, struct index *, index_destroy)
 #define AUTO_INDEX_BUILDER GUARDED(index_builder)
-#define AUTO_INDEX	   GUARDED(index)
+#define AUTO_INDEX         GUARDED(index)
 
 #endif

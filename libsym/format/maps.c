@@ -10,6 +10,9 @@ static const char deleted_mark[] = " (deleted)";
 
 void maps_parser_init(struct maps_parser *parser, const char *text, size_t size_bytes)
 {
+	/* An empty text may come as NULL, to which not even 0 may be added. */
+	if (!size_bytes)
+		text = "";
 	*parser = (struct maps_parser){ .next = text, .end = text + size_bytes };
 }
 

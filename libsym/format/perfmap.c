@@ -23,6 +23,9 @@ enum {
 
 void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t size_bytes)
 {
+	/* An empty text may come as NULL, to which not even 0 may be added. */
+	if (!size_bytes)
+		text = "";
 	*parser = (struct perfmap_parser){ .next = text, .end = text + size_bytes };
 }
 

@@ -12,6 +12,9 @@ static const size_t glued_rva_digits = 8;
 
 void relmap_parser_init(struct relmap_parser *parser, const char *text, size_t size_bytes)
 {
+	/* An empty text may come as NULL, to which not even 0 may be added. */
+	if (!size_bytes)
+		text = "";
 	*parser = (struct relmap_parser){ .next = text, .end = text + size_bytes };
 }
 

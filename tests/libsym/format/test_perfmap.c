@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "libsym/format/perfmap.h"
+#include "libsym/limits.h"
+
+#define TEXT(literal) literal, sizeof(literal) - 1
+
+static struct perfmap_parser parser;
+
+static void given(const char *text, size_t size_bytes)
+{
+	perfmap_parser_init(&parser, text, size_bytes);
+}
+
+static void expect_line(uint64_t start_address, uint64_t size_bytes, const char *name)
+{
+	struct perfmap_line line;
+
+	cr_assert(perfmap_parser_next(&parser, &line), "no line where \"%s\" was expected", name);
+	cr_expect_eq(line.start_address, start_address, "%s", name);
+	cr_expect_eq(line.size_bytes, size_bytes, "%s", name);
+	cr_expect_eq(line.name_bytes, strlen(name), "%.*s", (int)line.name_bytes, line.name);
+	cr_expect(!memcmp(line.name, name, line.name_bytes), "%.*s", (int)line.name_bytes,
+		  line.name);
+}
+
+static void expect_end(uint64_t good_lines, uint64_t bad_lines)
+{
+	struct perfmap_line line;
+
+	cr_expect_not(perfmap_parser_next(&parser, &line));
+	cr_expect_eq(parser.good_lines, good_lines);
+	cr_expect_eq(parser.bad_lines, bad_lines);
+}
+
+Test(perfmap, reads_the_dialects_of_all_runtimes)
+{
+	given(TEXT("00007F1484588100 2b object& [A] B::C()[OptimizedTier1]\n"
+		   "0x7fe5f4160000 d8 void [A] B::D()[QuickJitted]\n"
+		   "7fe5f4160100 0x10 node:fn\n"
+		   "0X7FE5F4160200 0X10 upper\n"));
+	expect_line(0x7f1484588100, 0x2b, "object& [A] B::C()[OptimizedTier1]");
+	expect_line(0x7fe5f4160000, 0xd8, "void [A] B::D()[QuickJitted]");
+	expect_line(0x7fe5f4160100, 0x10, "node:fn");
+	expect_line(0x7fe5f4160200, 0x10, "upper");
+	expect_end(4, 0);
+}
+
+Test(perfmap, keeps_spaces_and_odd_bytes_in_names)
+{
+	given(TEXT("1000 8 a b  c \xff\x80 d\n"));
+	expect_line(0x1000, 8, "a b  c \xff\x80 d");
+	expect_end(1, 0);
+}
+
+Test(perfmap, strips_carriage_returns)
+{
+	given(TEXT("1000 8 a\r\n2000 8 b\r\n"));
+	expect_line(0x1000, 8, "a");
+	expect_line(0x2000, 8, "b");
+	expect_end(2, 0);
+}
+
+Test(perfmap, passes_over_empty_lines_without_counting_them)
+{
+	given(TEXT("\n\r\n1000 8 a\n\n"));
+	expect_line(0x1000, 8, "a");
+	expect_end(1, 0);
+}
+
+Test(perfmap, keeps_address_zero_and_size_zero)
+{
+	given(TEXT("0 8 null\n1000 0 label\n"));
+	expect_line(0, 8, "null");
+	expect_line(0x1000, 0, "label");
+	expect_end(2, 0);
+}
+
+Test(perfmap, holds_a_torn_last_line_back_until_it_is_whole)
+{
+	const char whole[] = "1000 8 a\n2000 8 torn\n";
+	const size_t torn_bytes = sizeof(whole) - 4;
+
+	given(whole, torn_bytes);
+	expect_line(0x1000, 8, "a");
+	expect_end(1, 0);
+	cr_expect_eq(parser.next - whole, 9, "the parser stands before the torn line");
+	given(parser.next, sizeof(whole) - 1 - 9);
+	expect_line(0x2000, 8, "torn");
+}
+
+Test(perfmap, cuts_a_name_at_a_nul_byte)
+{
+	given(TEXT("1000 8 a\0b\n"));
+	expect_line(0x1000, 8, "a");
+	expect_end(1, 0);
+}
+
+Test(perfmap, skips_and_counts_a_bad_line_alone)
+{
+	given(TEXT("1000 8 a\n"
+		   "hello\n"
+		   "1000\n"
+		   "1000 8\n"
+		   "1000 8 \n"
+		   "xyz 8 name\n"
+		   "1000 xyz name\n"
+		   "0x 8 name\n"
+		   "-1000 8 name\n"
+		   "1000  8 name\n"
+		   "2000 8 b\n"));
+	expect_line(0x1000, 8, "a");
+	expect_line(0x2000, 8, "b");
+	expect_end(2, 9);
+}
+
+Test(perfmap, refuses_numbers_that_overflow)
+{
+	given(TEXT("11112222333344445 8 seventeen digits\n"
+		   "ffffffffffffffff 2 end beyond the last address\n"
+		   "ffffffffffffff00 100 end is 2 to the 64\n"
+		   "fffffffffffffff0 f last\n"));
+	expect_line(0xfffffffffffffff0, 0xf, "last");
+	expect_end(1, 3);
+}
+
+/* A line whose name has `name_bytes` bytes. */
+static size_t put_long_line(char *room, size_t name_bytes)
+{
+	memcpy(room, "1000 8 ", 7);
+	memset(room + 7, 'n', name_bytes);
+	room[7 + name_bytes] = '\n';
+	return name_bytes + 8;
+}
+
+Test(perfmap, refuses_a_name_above_the_limit_only)
+{
+	static char text[2 * (1 << 16) + 64];
+	struct perfmap_line line;
+	char *next = text;
+
+	next += put_long_line(next, LIMIT_NAME_BYTES);
+	next += put_long_line(next, LIMIT_NAME_BYTES + 1);
+	given(text, (size_t)(next - text));
+	cr_assert(perfmap_parser_next(&parser, &line));
+	cr_expect_eq(line.name_bytes, LIMIT_NAME_BYTES);
+	expect_end(1, 1);
+}
+
+/* Bytes as .NET Core 3.1.2 wrote them: the line itself is right up to the cut. */
+Test(perfmap, saves_both_lines_where_3_1_lost_a_newline)
+{
+	given(TEXT("00007F5E60C30110 2c int32 [n] \xe5\x90\x8d::\xe5\xae\x9f(int"
+		   "00007F5E60C30150 8 stub<364> AllocateTemporaryEntryPoints<PRECODE_FIXUP>\n"
+		   "00007F5E60C30000 57 !0 [n] Gr\xc3\xb6\xc3\x9f"
+		   "e::\xc3\x9cn(!0,int32)[MinOptJi"
+		   "00007F5E60C2F640 18 stub<362> X<Y>\n"));
+	expect_line(0x7f5e60c30110, 0x2c, "int32 [n] \xe5\x90\x8d::\xe5\xae\x9f(int");
+	expect_line(0x7f5e60c30150, 8, "stub<364> AllocateTemporaryEntryPoints<PRECODE_FIXUP>");
+	expect_line(0x7f5e60c30000, 0x57,
+		    "!0 [n] Gr\xc3\xb6\xc3\x9f"
+		    "e::\xc3\x9cn(!0,int32)");
+	expect_line(0x7f5e60c2f640, 0x18, "stub<362> X<Y>");
+	expect_end(4, 0);
+	cr_expect_eq(parser.glued_lines, 2);
+}
+
+/* Bytes as .NET 10.0.12 wrote them: sixteen bytes of garbage stand where the address was. */
+Test(perfmap, saves_the_glued_line_where_10_0_lost_the_address)
+{
+	given(TEXT("2\x19\x1d\x42\x1d\x16\0\0\xf0\x60\x6a\x85\xcb\x74\xf0\xee"
+		   "6 void [n] Q::\xc3\x9c()[MinOptJitted]"
+		   "0x7f0d51a91aa0 16 void [n] Plain::Next2()[MinOptJitted]\n"));
+	expect_line(0x7f0d51a91aa0, 0x16, "void [n] Plain::Next2()[MinOptJitted]");
+	expect_end(1, 1);
+	cr_expect_eq(parser.glued_lines, 1);
+}
+
+Test(perfmap, leaves_names_alone_that_only_look_glued)
+{
+	const char mt[] = "class X /* MT: 0x00007F48104F5E20 */ [a] B\xc3\xbc::M()";
+	const char hash[] = "a\xc3\xbc 0123456789abcdef end";
+	const char ascii[] = "f(0x7f0d51a91aa0 16 x)";
+	char text[512];
+
+	snprintf(text, sizeof(text), "1000 8 %s\n2000 8 %s\n3000 8 %s\n", mt, hash, ascii);
+	given(text, strlen(text));
+	expect_line(0x1000, 8, mt);
+	expect_line(0x2000, 8, hash);
+	expect_line(0x3000, 8, ascii);
+	expect_end(3, 0);
+}
+
+Test(perfmap, splits_a_tier_that_a_runtime_writes)
+{
+	static const char *const cases[][3] = {
+		{ "M()[OptimizedTier1]", "M()", "OptimizedTier1" },
+		{ "M()[PreJIT]", "M()", "PreJIT" },
+		{ "M()[OptimizedTier1OSR]", "M()", "OptimizedTier1OSR" },
+		{ "M()[Instrumented]", "M()[Instrumented]", NULL },
+		{ "M(int32[])", "M(int32[])", NULL },
+		{ "T[Optimized", "T[Optimized", NULL },
+		{ "[Optimized]", "[Optimized]", NULL },
+		{ "M[]", "M[]", NULL },
+		{ "]", "]", NULL },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *tier;
+		size_t length = perfmap_split_tier(cases[i][0], strlen(cases[i][0]), &tier);
+
+		cr_expect_eq(length, strlen(cases[i][1]), "%s", cases[i][0]);
+		if (cases[i][2])
+			cr_expect_str_eq(tier, cases[i][2]);
+		else
+			cr_expect_null(tier, "%s", cases[i][0]);
+	}
+}
+
+Test(perfmap, writes_lower_case_hex_one_space_and_no_control_characters)
+{
+	struct buf buf;
+
+	buf_init(&buf, 1024);
+	perfmap_write_line(&buf, 0x7F00ABC0, 0x1F, TEXT("a\tb\nc\x7f"), "PreJIT");
+	perfmap_write_line(&buf, 0, 0, TEXT("z"), NULL);
+	cr_expect_str_eq(buf_string(&buf), "7f00abc0 1f a?b?c?[PreJIT]\n0 0 z\n");
+	buf_deinit(&buf);
+}
+
+Test(perfmap, writes_nothing_to_a_buffer_that_is_full)
+{
+	struct buf buf;
+
+	buf_init(&buf, 8);
+	perfmap_write_line(&buf, 0x7f00, 1, TEXT("long enough"), NULL);
+	cr_expect_eq(buf.size_bytes, 0);
+	cr_expect_eq(buf.failure, BUF_TOO_BIG);
+	buf_deinit(&buf);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "libsym/format/relmap.h"
+
+#define TEXT(literal) literal, sizeof(literal) - 1
+
+static struct relmap_parser parser;
+
+static void expect_row(uint32_t rva, uint32_t size_bytes, const char *name)
+{
+	struct relmap_row row;
+
+	cr_assert(relmap_parser_next(&parser, &row), "no row where \"%s\" was expected", name);
+	cr_expect_eq(row.rva, rva);
+	cr_expect_eq(row.size_bytes, size_bytes);
+	cr_expect_eq(row.name_bytes, strlen(name));
+	cr_expect(!memcmp(row.name, name, row.name_bytes), "%.*s", (int)row.name_bytes, row.name);
+}
+
+static void expect_end(void)
+{
+	struct relmap_row row;
+
+	cr_expect_not(relmap_parser_next(&parser, &row));
+}
+
+Test(relmap, reads_the_rows_of_crossgen)
+{
+	relmap_parser_init(
+		&parser, TEXT("00046da0 1d string [System.Linq] System.SR::get_EmptyEnumerable()\n"
+			      "00001000 8 void [A] B::C(int32,bool)\n"));
+	expect_row(0x46da0, 0x1d, "string [System.Linq] System.SR::get_EmptyEnumerable()");
+	expect_row(0x1000, 8, "void [A] B::C(int32,bool)");
+	expect_end();
+	cr_expect_eq(parser.good_rows, 2);
+}
+
+Test(relmap, takes_the_header_of_crossgen2_for_no_symbol)
+{
+	static const uint8_t signature[16] = { 0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
+					       0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff };
+
+	relmap_parser_init(&parser, TEXT("FFFFFFFF 00 00112233445566778899AABBCCDDEEFF\n"
+					 "FFFFFFFE 00 1\nFFFFFFFD 00 2\nFFFFFFFC 00 3\n"
+					 "FFFFFFFB 00 1\n0011D1D0 23 Interop::CheckIo(A, B)\n"));
+	expect_row(0x11d1d0, 0x23, "Interop::CheckIo(A, B)");
+	expect_end();
+	cr_expect(parser.header.has_signature);
+	cr_expect(!memcmp(parser.header.signature, signature, 16));
+	cr_expect(parser.header.has_version);
+	cr_expect_eq(parser.header.version, 1);
+	cr_expect_eq(parser.header.os, 2);
+	cr_expect_eq(parser.header.architecture, 3);
+	cr_expect_eq(parser.header.abi, 1);
+}
+
+Test(relmap, takes_a_signature_of_a_wrong_length_for_none)
+{
+	relmap_parser_init(&parser, TEXT("FFFFFFFF 00 0011\n1 1 a\n"));
+	expect_row(1, 1, "a");
+	cr_expect_not(parser.header.has_signature);
+}
+
+/* crossgen v1 writes as many bytes as a name has characters; bytes as in ground truth. */
+Test(relmap, cuts_a_row_that_is_glued_behind_a_name)
+{
+	relmap_parser_init(&parser, TEXT("00083500 f0 instance string [a] b::Int\xce\x92"
+					 "13(int64,bool)"
+					 "000835f0 dc instance string [a] b::c()\n"));
+	expect_row(0x83500, 0xf0,
+		   "instance string [a] b::Int\xce\x92"
+		   "13(int64,bool)");
+	expect_row(0x835f0, 0xdc, "instance string [a] b::c()");
+	expect_end();
+	cr_expect_eq(parser.glued_rows, 1);
+}
+
+Test(relmap, takes_a_last_row_without_a_newline_and_one_with_a_carriage_return)
+{
+	relmap_parser_init(&parser, TEXT("10 1 a\r\n\n20 2 b"));
+	expect_row(0x10, 1, "a");
+	expect_row(0x20, 2, "b");
+	expect_end();
+}
+
+Test(relmap, counts_bad_rows_and_goes_on)
+{
+	relmap_parser_init(&parser, TEXT("nonsense\n10\n10 1\n10 1 \n100000000 1 too big\n"
+					 "10 100000000 too big\n20 2 b\n"));
+	expect_row(0x20, 2, "b");
+	expect_end();
+	cr_expect_eq(parser.bad_rows, 6);
+}
+
+Test(relmap, writes_rows_and_file_names_as_crossgen_does)
+{
+	struct buf buf;
+
+	buf_init(&buf, 1024);
+	relmap_write_row(&buf, 0x46DA0, 0x1D, TEXT("a\nb"));
+	cr_expect_str_eq(buf_string(&buf), "00046da0 1d a?b\n");
+	buf_clear(&buf);
+	cr_expect(relmap_file_name(&buf, "System.Linq", "00112233-4455-6677-8899-aabbccddeeff"));
+	cr_expect_str_eq(buf_string(&buf),
+			 "System.Linq.ni.{00112233-4455-6677-8899-aabbccddeeff}.map");
+	buf_deinit(&buf);
+}

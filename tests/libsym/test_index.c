@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/index.h"
+#include "libsym/limits.h"
+#include "tests/support/alloc_fail.h"
+#include "tests/support/perfmap_check.h"
+
+static struct index_builder *builder;
+static struct index *frozen;
+
+static void start(void)
+{
+	cr_assert_null(index_builder_create(&builder));
+}
+
+static void finish(void)
+{
+	index_destroy(frozen);
+	index_builder_destroy(builder);
+}
+
+TestSuite(index, .init = start, .fini = finish);
+
+static void add(uint64_t start_at, uint64_t size_bytes, const char *name)
+{
+	index_builder_add(builder, start_at, size_bytes, name, strlen(name), 7);
+}
+
+static void freeze(void)
+{
+	cr_assert_null(index_freeze(builder, &frozen));
+	perfmap_check_index(frozen);
+}
+
+static void expect_piece(size_t i, uint64_t start_at, uint64_t size_bytes, const char *name)
+{
+	struct index_entry entry;
+
+	cr_assert_lt(i, index_count(frozen));
+	index_at(frozen, i, &entry);
+	cr_expect_eq(entry.start, start_at, "piece %zu", i);
+	cr_expect_eq(entry.size_bytes, size_bytes, "piece %zu", i);
+	cr_expect_str_eq(entry.name, name, "piece %zu", i);
+	cr_expect_eq(entry.value, 7);
+}
+
+Test(index, finds_what_was_added_and_nothing_beside_it)
+{
+	add(0x100, 0x10, "a");
+	add(0x120, 0x10, "b");
+	freeze();
+	cr_expect_eq(index_count(frozen), 2);
+	cr_expect_eq(index_find(frozen, 0xff), INDEX_NONE);
+	cr_expect_eq(index_find(frozen, 0x100), 0);
+	cr_expect_eq(index_find(frozen, 0x10f), 0);
+	cr_expect_eq(index_find(frozen, 0x110), INDEX_NONE);
+	cr_expect_eq(index_find(frozen, 0x12f), 1);
+	cr_expect_eq(index_find(frozen, 0x130), INDEX_NONE);
+}
+
+Test(index, sorts_what_comes_in_any_order)
+{
+	add(0x300, 0x10, "c");
+	add(0x100, 0x10, "a");
+	add(0x200, 0x10, "b");
+	freeze();
+	expect_piece(0, 0x100, 0x10, "a");
+	expect_piece(1, 0x200, 0x10, "b");
+	expect_piece(2, 0x300, 0x10, "c");
+}
+
+Test(index, lets_the_later_of_two_at_one_start_win)
+{
+	add(0x100, 0x10, "old");
+	add(0x100, 0x10, "new");
+	freeze();
+	cr_expect_eq(index_count(frozen), 1);
+	expect_piece(0, 0x100, 0x10, "new");
+}
+
+Test(index, keeps_the_front_and_the_back_of_what_a_later_symbol_covers)
+{
+	struct index_entry entry;
+
+	add(0x100, 0x100, "outer");
+	add(0x140, 0x10, "inner");
+	freeze();
+	expect_piece(0, 0x100, 0x40, "outer");
+	expect_piece(1, 0x140, 0x10, "inner");
+	expect_piece(2, 0x150, 0xb0, "outer");
+	index_at(frozen, 2, &entry);
+	cr_expect_eq(entry.symbol_start, 0x100);
+	cr_expect_eq(entry.symbol_size_bytes, 0x100);
+}
+
+Test(index, hides_an_earlier_symbol_under_a_later_one_that_contains_it)
+{
+	add(0x140, 0x10, "inner");
+	add(0x100, 0x100, "outer");
+	freeze();
+	cr_expect_eq(index_count(frozen), 1);
+	expect_piece(0, 0x100, 0x100, "outer");
+}
+
+Test(index, clips_an_earlier_symbol_that_a_later_one_overlaps_in_part)
+{
+	add(0x100, 0x20, "old");
+	add(0x110, 0x20, "new");
+	freeze();
+	expect_piece(0, 0x100, 0x10, "old");
+	expect_piece(1, 0x110, 0x20, "new");
+}
+
+Test(index, gives_a_sizeless_symbol_its_own_address_where_nothing_else_is)
+{
+	struct index_entry entry;
+
+	add(0x100, 0, "label");
+	add(0x200, 0x10, "sized");
+	add(0x208, 0, "hidden");
+	add(0x300, 0, "first");
+	add(0x300, 0, "second");
+	freeze();
+	cr_expect_eq(index_count(frozen), 3);
+	expect_piece(0, 0x100, 1, "label");
+	expect_piece(1, 0x200, 0x10, "sized");
+	expect_piece(2, 0x300, 1, "second");
+	index_at(frozen, 0, &entry);
+	cr_expect_eq(entry.symbol_size_bytes, 0);
+}
+
+Test(index, holds_nothing_when_nothing_was_added)
+{
+	size_t found = 0;
+
+	freeze();
+	cr_expect_eq(index_count(frozen), 0);
+	cr_expect_eq(index_find(frozen, 0), INDEX_NONE);
+	cr_expect_eq(index_find(frozen, UINT64_MAX), INDEX_NONE);
+	index_find_batch(frozen, (uint64_t[]){ 5 }, 1, &found);
+	cr_expect_eq(found, INDEX_NONE);
+}
+
+Test(index, works_at_both_ends_of_the_address_space)
+{
+	add(0, 1, "zero");
+	add(UINT64_MAX - 0x10, 0x10, "last");
+	freeze();
+	cr_expect_eq(index_find(frozen, 0), 0);
+	cr_expect_eq(index_find(frozen, UINT64_MAX - 1), 1);
+	cr_expect_eq(index_find(frozen, UINT64_MAX), INDEX_NONE);
+}
+
+Test(index, keeps_sizes_of_four_gigabytes_and_more)
+{
+	struct index_entry entry;
+
+	add(0x1000, (uint64_t)5 << 32, "huge");
+	add((uint64_t)6 << 32, 0x80000000u, "two gigabytes");
+	freeze();
+	cr_expect_eq(index_find(frozen, 0x1000 + ((uint64_t)5 << 32) - 1), 0);
+	cr_expect_eq(index_find(frozen, 0x1000 + ((uint64_t)5 << 32)), INDEX_NONE);
+	index_at(frozen, 1, &entry);
+	cr_expect_eq(entry.size_bytes, 0x80000000u);
+}
+
+/* A model that cannot be wrong: every position is painted by the symbols in turn. */
+enum {
+	WORLD = 600,
+	MODEL_SYMBOLS = 60
+};
+
+static void expect_model(unsigned int seed)
+{
+	int owner[WORLD], label[WORLD];
+	size_t found[WORLD], i;
+	uint64_t positions[WORLD];
+
+	srandom(seed);
+	memset(owner, -1, sizeof(owner));
+	memset(label, -1, sizeof(label));
+	start();
+	for (i = 0; i < MODEL_SYMBOLS; i++) {
+		uint64_t at = (uint64_t)random() % (WORLD - 50), p;
+		uint64_t size_bytes = random() % 4 ? (uint64_t)random() % 50 : 0;
+		char name[16];
+
+		snprintf(name, sizeof(name), "s%zu", i);
+		add(at, size_bytes, name);
+		for (p = at; p < at + size_bytes; p++)
+			owner[p] = (int)i;
+		if (!size_bytes)
+			label[at] = (int)i;
+	}
+	freeze();
+	for (i = 0; i < WORLD; i++)
+		positions[i] = i;
+	index_find_batch(frozen, positions, WORLD, found);
+	for (i = 0; i < WORLD; i++) {
+		int expected = owner[i] >= 0 ? owner[i] : label[i];
+		struct index_entry entry = { .name = "-" };
+		char name[16] = "-";
+
+		cr_assert_eq(found[i], index_find(frozen, i));
+		if (found[i] != INDEX_NONE)
+			index_at(frozen, found[i], &entry);
+		if (expected >= 0)
+			snprintf(name, sizeof(name), "s%d", expected);
+		cr_assert_str_eq(entry.name, name, "seed %u position %zu", seed, i);
+	}
+	finish();
+	builder = NULL;
+	frozen = NULL;
+}
+
+Test(index, agrees_with_a_painted_model_on_random_overlaps, .init = NULL, .fini = NULL)
+{
+	unsigned int seed;
+
+	for (seed = 1; seed <= 200; seed++)
+		expect_model(seed);
+}
+
+/* Enough symbols for the radix sort and for a tree of several levels. */
+Test(index, agrees_with_arithmetic_on_many_symbols_in_scattered_order)
+{
+	const uint64_t base = 0x7f0000000000, step = 0x40, count = 100003;
+	uint64_t i;
+
+	for (i = 0; i < count; i++) {
+		uint64_t at = i * 7919 % count;
+		char name[24];
+
+		snprintf(name, sizeof(name), "m%llu", (unsigned long long)at);
+		add(base + at * step, step - 8, name);
+	}
+	freeze();
+	cr_assert_eq(index_count(frozen), count);
+	for (i = 0; i < count; i++) {
+		struct index_entry entry;
+		char name[24];
+		size_t found = index_find(frozen, base + i * step + step - 9);
+
+		cr_assert_eq(found, i);
+		index_at(frozen, found, &entry);
+		snprintf(name, sizeof(name), "m%llu", (unsigned long long)i);
+		cr_assert_str_eq(entry.name, name);
+		cr_assert_eq(index_find(frozen, base + i * step + step - 8), INDEX_NONE);
+	}
+}
+
+Test(index, refuses_a_symbol_whose_end_overflows)
+{
+	struct sym_error *error;
+
+	add(UINT64_MAX, 2, "beyond");
+	add(0x100, 1, "after");
+	error = index_freeze(builder, &frozen);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
+	sym_error_destroy(error);
+}
+
+static bool build_and_freeze(void *context)
+{
+	AUTO_INDEX_BUILDER struct index_builder *built = NULL;
+	AUTO_INDEX struct index *index = NULL;
+	struct sym_error *error = index_builder_create(&built);
+
+	(void)context;
+	if (!error) {
+		index_builder_add(built, 0x200, 0x10, "b", 1, 0);
+		index_builder_add(built, 0x100, 0x200, "a", 1, 0);
+		index_builder_add(built, 0x50, 0, "c", 1, 0);
+		error = index_freeze(built, &index);
+	}
+	cr_assert_eq(!error, index != NULL);
+	if (error)
+		cr_assert_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+	sym_error_destroy(error);
+	return index != NULL;
+}
+
+Test(index, survives_every_allocation_that_fails)
+{
+	cr_expect_gt(alloc_fail_each(build_and_freeze, NULL), 10);
+	cr_expect(build_and_freeze(NULL));
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/perfmap_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/format/perfmap.h"
+
+struct index *perfmap_check_load(const char *text, size_t size_bytes)
+{
+	AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
+	struct index *index = NULL;
+	struct perfmap_parser parser;
+	struct perfmap_line line;
+
+	sym_error_destroy(index_builder_create(&builder));
+	if (!builder)
+		return NULL;
+	perfmap_parser_init(&parser, text, size_bytes);
+	while (perfmap_parser_next(&parser, &line)) {
+		if (line.name < text || line.name + line.name_bytes > text + size_bytes ||
+		    line.start_address + line.size_bytes < line.start_address || !line.name_bytes)
+			abort();
+		index_builder_add(builder, line.start_address, line.size_bytes, line.name,
+				  line.name_bytes, 0);
+	}
+	sym_error_destroy(index_freeze(builder, &index));
+	return index;
+}
+
+void perfmap_check_index(const struct index *index)
+{
+	uint64_t end = 0;
+	size_t i;
+
+	for (i = 0; i < index_count(index); i++) {
+		struct index_entry entry;
+
+		index_at(index, i, &entry);
+		if (!entry.size_bytes || entry.start < end || entry.start < entry.symbol_start ||
+		    strlen(entry.name) > entry.name_bytes || index_find(index, entry.start) != i ||
+		    index_find(index, entry.start + entry.size_bytes - 1) != i ||
+		    (entry.start > end && index_find(index, entry.start - 1) != INDEX_NONE))
+			abort();
+		end = entry.start + entry.size_bytes;
+	}
+}
+
+static void write_index(const struct index *index, struct buf *text)
+{
+	size_t i;
+
+	for (i = 0; i < index_count(index); i++) {
+		struct index_entry entry;
+
+		index_at(index, i, &entry);
+		perfmap_write_line(text, entry.start, entry.size_bytes, entry.name,
+				   entry.name_bytes, NULL);
+	}
+}
+
+void perfmap_check_round_trip(const char *text, size_t size_bytes)
+{
+	AUTO_INDEX struct index *index = perfmap_check_load(text, size_bytes);
+	AUTO_INDEX struct index *again = NULL;
+	struct buf first, second;
+
+	if (!index)
+		return;
+	perfmap_check_index(index);
+	buf_init(&first, SIZE_MAX);
+	buf_init(&second, SIZE_MAX);
+	write_index(index, &first);
+	again = perfmap_check_load(first.data, first.size_bytes);
+	if (again)
+		write_index(again, &second);
+	/* Non-ASCII names may hold what looks like a glued line; that only cuts the name. */
+	if (!again || index_count(again) < index_count(index))
+		abort();
+	buf_deinit(&first);
+	buf_deinit(&second);
+}
