@@ -7,10 +7,10 @@ enum {
 	COMPARED_BYTES = 4096
 };
 
-static bool changed_before_start(const struct process *process, const struct image *image)
+bool ident_may_have_changed(const struct process *process, const struct image *image)
 {
-	return process->start_time_ns != PROCESS_TIME_UNKNOWN &&
-	       image->file.changed_ns < process->start_time_ns;
+	return !process->recorded && (process->start_time_ns == PROCESS_TIME_UNKNOWN ||
+				      image->file.changed_ns >= process->start_time_ns);
 }
 
 /* The segment that begins the file, if it is loaded. */
@@ -49,8 +49,7 @@ struct sym_error *ident_check(const struct process *process, const struct image 
 	const struct image_segment *header = header_segment(image);
 	uint64_t size_bytes;
 
-	if (process->recorded || load_base == UINT64_MAX || !header ||
-	    changed_before_start(process, image))
+	if (load_base == UINT64_MAX || !header || !ident_may_have_changed(process, image))
 		return NULL;
 	size_bytes = header->size_bytes < COMPARED_BYTES ? header->size_bytes : COMPARED_BYTES;
 	return compare_header(process, image, load_base + header->position, (size_t)size_bytes);

@@ -9,11 +9,16 @@
 #ifndef LIBSYM_IDENT_H
 #define LIBSYM_IDENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "libsym/error.h"
 #include "libsym/image.h"
 #include "libsym/process.h"
+
+/* True when the file may have been written to since the process began. False for a recorded
+ * process: its files are copies. */
+bool ident_may_have_changed(const struct process *process, const struct image *image);
 
 /* NULL: nothing speaks against it. STALE: another content. Other errors: the file could not be
  * read. */

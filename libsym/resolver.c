@@ -187,7 +187,9 @@ static void resolve_image(struct sym_resolver *resolver, size_t mapping_index,
 	} else {
 		module_find(module, answer->image_position, answer);
 	}
-	if (answer->status == SYM_NO_SYMBOLS)
+	/* Tables of methods are complete; symbol tables are often stripped. */
+	if (answer->status == SYM_NO_SYMBOLS ||
+	    (answer->status == SYM_NO_MATCH && module->image->kind == SYM_IMAGE_ELF))
 		find_jitted(get_jitted(resolver), answer);
 }
 

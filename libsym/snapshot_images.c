@@ -133,7 +133,8 @@ static struct sym_error *add_placed(struct collection *collection, const struct 
 			return error;
 		module->load_base = placements->items[i].base;
 		trouble = ident_check(collection->snapshot->process, image, module->load_base);
-		if (!trouble && placements->unexplained_code_lines)
+		if (!trouble && placements->unexplained_code_lines &&
+		    ident_may_have_changed(collection->snapshot->process, image))
 			trouble = layout_trouble(file);
 		if (trouble)
 			module_set_trouble(module, trouble);

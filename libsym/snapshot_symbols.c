@@ -41,14 +41,15 @@ static bool is_wanted(const struct joining *joining, const struct sym_image *mod
 
 /* Of aliases at one start the first in table order stays; the list of one image has them in that
  * order. */
-static void add_first_of_aliases(struct joining *joining, const struct sym_symbols *list)
+static void add_first_of_aliases(struct joining *joining, struct sym_symbols *list)
 {
+	name_pool_absorb(&joining->joined.list.names, &list->names);
 	for (size_t i = 0; i < list->count; i++) {
 		const struct sym_symbol *symbol = &list->items[i];
 
 		if (i && list->items[i - 1].start == symbol->start)
 			continue;
-		symbols_builder_add(&joining->joined, symbol, symbol->name, strlen(symbol->name));
+		symbols_builder_add_borrowed(&joining->joined, symbol);
 	}
 }
 

@@ -29,6 +29,24 @@ void name_pool_deinit(struct name_pool *pool)
 	*pool = (struct name_pool){ 0 };
 }
 
+void name_pool_absorb(struct name_pool *pool, struct name_pool *other)
+{
+	struct name_block *last = other->blocks;
+
+	if (!last)
+		return;
+	while (last->next)
+		last = last->next;
+	if (pool->blocks) {
+		/* Behind our newest block, which goes on being filled. */
+		last->next = pool->blocks->next;
+		pool->blocks->next = other->blocks;
+	} else {
+		*pool = *other;
+	}
+	*other = (struct name_pool){ 0 };
+}
+
 static bool add_block(struct name_pool *pool, size_t least_bytes)
 {
 	size_t bytes = pool->block_bytes ? pool->block_bytes * 2 : FIRST_BLOCK_BYTES;

@@ -22,6 +22,8 @@ struct name_pool {
 };
 
 void name_pool_deinit(struct name_pool *pool);
+/* Takes over all names of `other`, which is empty then. */
+void name_pool_absorb(struct name_pool *pool, struct name_pool *other);
 /* A NUL-terminated copy; NULL when there is no memory. */
 const char *name_pool_add(struct name_pool *pool, const char *name, size_t name_bytes);
 
@@ -44,7 +46,7 @@ void symbols_builder_deinit(struct symbols_builder *builder);
 void symbols_builder_add(struct symbols_builder *builder, const struct sym_symbol *symbol,
 			 const char *name, size_t name_bytes);
 
-/* As above for a name that lives as long as the list will. */
+/* As above for a name that lives as long as the list will: in its own pool, say. */
 void symbols_builder_add_borrowed(struct symbols_builder *builder, const struct sym_symbol *symbol);
 
 /* Sorts by start, size and name, and empties the builder. */

@@ -19,6 +19,8 @@ static const char tier[] = "PreJIT";
 
 struct relmap {
 	struct buf text;
+	struct relmap_row *rows; /* by rva, then in the order of the file; names in `text` */
+	size_t count;
 	struct index *index; /* value: 0 */
 };
 
@@ -28,8 +30,9 @@ static void close_map(void *source)
 
 	if (!relmap)
 		return;
-	buf_deinit(&relmap->text);
 	index_destroy(relmap->index);
+	free(relmap->rows);
+	buf_deinit(&relmap->text);
 	free(relmap);
 }
 
@@ -106,30 +109,48 @@ static bool accept_map(const struct source_input *input, const char *path, const
 	return true;
 }
 
-/* Rows in reverse: of aliases, the first in the file is added last and so stays. */
-static struct sym_error *index_rows(struct relmap *relmap)
+/* Names are parts of one text, so their addresses tell the order of the rows. */
+static int compare_rows(const void *left, const void *right)
 {
-	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error = index_builder_create(&builder);
-	struct relmap_row *rows AUTO_FREE = NULL;
+	const struct relmap_row *a = left, *b = right;
+
+	if (a->rva != b->rva)
+		return a->rva < b->rva ? -1 : 1;
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+static struct sym_error *collect_rows(struct relmap *relmap)
+{
 	struct relmap_parser parser;
 	struct relmap_row row;
 	size_t count = 0;
 
-	if (error)
-		return error;
 	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
 	while (relmap_parser_next(&parser, &row))
 		count++;
-	rows = calloc(count + 1, sizeof(*rows));
-	if (!rows)
+	relmap->rows = calloc(count + 1, sizeof(*relmap->rows));
+	if (!relmap->rows)
 		return &sym_error_no_memory;
 	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
-	for (size_t i = 0; i < count && relmap_parser_next(&parser, &rows[i]); i++)
-		;
-	for (size_t i = count; i-- > 0;)
-		index_builder_add(builder, rows[i].rva, rows[i].size_bytes, rows[i].name,
-				  rows[i].name_bytes, 0);
+	while (relmap->count < count && relmap_parser_next(&parser, &relmap->rows[relmap->count]))
+		relmap->count++;
+	qsort(relmap->rows, relmap->count, sizeof(*relmap->rows), compare_rows);
+	return NULL;
+}
+
+/* In reverse: of aliases, the first in the file is added last and so stays. */
+static struct sym_error *index_rows(struct relmap *relmap)
+{
+	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
+	struct sym_error *error = collect_rows(relmap);
+
+	if (!error)
+		error = index_builder_create(&builder);
+	if (error)
+		return error;
+	for (size_t i = relmap->count; i-- > 0;)
+		index_builder_add(builder, relmap->rows[i].rva, relmap->rows[i].size_bytes,
+				  relmap->rows[i].name, relmap->rows[i].name_bytes, 0);
 	return index_freeze(builder, &relmap->index);
 }
 
@@ -199,21 +220,19 @@ static enum source_outcome find_row(void *source, uint64_t position, struct sour
 static struct sym_error *list_rows(void *source, const struct source_sink *sink)
 {
 	const struct relmap *relmap = source;
-	struct relmap_parser parser;
-	struct relmap_row row;
 
-	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
-	while (relmap_parser_next(&parser, &row)) {
+	for (size_t i = 0; i < relmap->count; i++) {
+		const struct relmap_row *row = &relmap->rows[i];
 		struct sym_symbol symbol = {
-			.start = sink->base + row.rva,
-			.size_bytes = row.size_bytes,
+			.start = sink->base + row->rva,
+			.size_bytes = row->size_bytes,
 			.tier = tier,
 			.kind = SYM_SYMBOL_FUNCTION,
 			.source = SYM_SOURCE_RELATIVE_MAP,
 			.image_index = sink->image_index,
 		};
 
-		symbols_builder_add(sink->builder, &symbol, row.name, row.name_bytes);
+		symbols_builder_add(sink->builder, &symbol, row->name, row->name_bytes);
 	}
 	return NULL;
 }
