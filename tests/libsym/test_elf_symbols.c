@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/elf_symbols.h"
+
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <string.h>
+
+#include "tests/support/elf_builder.h"
+
+enum {
+	TEXT = ELF_BUILDER_TEXT_VADDR
+};
+
+static struct image *open_bytes(const void *bytes, size_t size_bytes)
+{
+	struct image *image = NULL;
+	int fd = elf_builder_file(bytes, size_bytes);
+
+	cr_assert_null(image_open(fd, "built.so", 0, SPARSE_FILE_TO_END, &image));
+	return image;
+}
+
+static struct image *open_symbols(const struct elf_builder_symbol *symbols, size_t count,
+				  struct elf_builder_options options)
+{
+	size_t size_bytes;
+	uint8_t *bytes = elf_builder_make(symbols, count, options, &size_bytes);
+	struct image *image = open_bytes(bytes, size_bytes);
+
+	free(bytes);
+	return image;
+}
+
+Test(elf_symbols, reads_functions_in_order_of_vaddr)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "second", TEXT + 0x20, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "first", TEXT, 0x20, STB_LOCAL, STT_FUNC },
+		{ "chosen_at_run_time", TEXT + 0x30, 8, STB_GLOBAL, STT_GNU_IFUNC },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 3, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 3);
+	cr_expect_str_eq(table.items[0].name, "first");
+	cr_expect_eq(table.items[0].vaddr, TEXT);
+	cr_expect_eq(table.items[0].reach_bytes, 0x20);
+	cr_expect_str_eq(table.items[1].name, "second");
+	cr_expect_str_eq(table.items[2].name, "chosen_at_run_time");
+	elf_symbols_deinit(&table);
+}
+
+Test(elf_symbols, leaves_out_what_is_no_code_of_this_file)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "imported", 0, 0, STB_GLOBAL, STT_FUNC, .undefined = true },
+		{ "table", ELF_BUILDER_DATA_VADDR, 8, STB_GLOBAL, STT_OBJECT, .in_data = true },
+		{ "function_in_data", ELF_BUILDER_DATA_VADDR, 8, STB_GLOBAL, STT_FUNC,
+		  .in_data = true },
+		{ "outside_its_section", TEXT + ELF_BUILDER_TEXT_BYTES, 8, STB_GLOBAL, STT_FUNC },
+		{ "$x", TEXT, 0, STB_LOCAL, STT_NOTYPE },
+		{ "section", TEXT, 0, STB_LOCAL, STT_SECTION },
+		{ "", TEXT, 4, STB_GLOBAL, STT_FUNC },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 7, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_expect_eq(table.count, 0);
+	elf_symbols_deinit(&table);
+}
+
+Test(elf_symbols, falls_back_to_dynsym)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "exported", TEXT, 0x20, STB_GLOBAL, STT_FUNC },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 1, (struct elf_builder_options){ .dynamic_only = true });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 1);
+	cr_expect_str_eq(table.items[0].name, "exported");
+	elf_symbols_deinit(&table);
+}
+
+Test(elf_symbols, puts_the_better_of_several_names_first)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "__write", TEXT, 0x20, STB_GLOBAL, STT_FUNC },
+		{ "weak", TEXT, 0x20, STB_WEAK, STT_FUNC },
+		{ "a_local", TEXT, 0x20, STB_LOCAL, STT_FUNC },
+		{ "write", TEXT, 0x20, STB_GLOBAL, STT_FUNC },
+		{ "sizeless", TEXT, 0, STB_GLOBAL, STT_FUNC },
+		{ "label", TEXT, 0x20, STB_GLOBAL, STT_NOTYPE },
+	};
+	static const char *const order[] = { "write",   "__write", "weak",
+					     "a_local", "label",   "sizeless" };
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 6, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 6);
+	for (size_t i = 0; i < 6; i++)
+		cr_expect_str_eq(table.items[i].name, order[i]);
+	elf_symbols_deinit(&table);
+}
+
+Test(elf_symbols, extends_a_sizeless_symbol_to_the_next_or_the_end_of_its_section)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "start", TEXT, 0, STB_GLOBAL, STT_NOTYPE },
+		{ "start_too", TEXT, 0, STB_GLOBAL, STT_NOTYPE },
+		{ "middle", TEXT + 0x40, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "last", TEXT + 0xf00, 0, STB_GLOBAL, STT_FUNC },
+		{ "too_long", TEXT + 0xf80, UINT64_MAX, STB_GLOBAL, STT_FUNC },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 5, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 5);
+	cr_expect_eq(table.items[0].reach_bytes, 0x40);
+	cr_expect_eq(table.items[1].reach_bytes, 0x40);
+	cr_expect_eq(table.items[2].reach_bytes, 0x10);
+	cr_expect_eq(table.items[3].reach_bytes, 0x80);
+	cr_expect_eq(table.items[4].reach_bytes, 0x80);
+	elf_symbols_deinit(&table);
+}
+
+Test(elf_symbols, takes_a_file_without_section_headers_for_one_without_symbols)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "f", TEXT, 0x20, STB_GLOBAL, STT_FUNC },
+	};
+	size_t size_bytes;
+	uint8_t *bytes =
+		elf_builder_make(symbols, 1, (struct elf_builder_options){ 0 }, &size_bytes);
+	struct image *image AUTO_IMAGE = NULL;
+	struct elf_symbols table;
+
+	((Elf64_Ehdr *)bytes)->e_shoff = 0;
+	((Elf64_Ehdr *)bytes)->e_shnum = 0;
+	image = open_bytes(bytes, size_bytes);
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_expect_eq(table.count, 0);
+	elf_symbols_deinit(&table);
+	free(bytes);
+}
+
+/* Every cut and every changed byte of the tables: an answer or an error, never a crash (run with
+ * SAN=1). */
+Test(elf_symbols, survives_every_truncation_and_every_flipped_byte)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "f", TEXT, 0x20, STB_GLOBAL, STT_FUNC },
+		{ "g", TEXT + 0x20, 0, STB_WEAK, STT_FUNC },
+	};
+	size_t size_bytes, tables = 0x2000, good = 0;
+	uint8_t *bytes =
+		elf_builder_make(symbols, 2, (struct elf_builder_options){ 0 }, &size_bytes);
+
+	for (size_t i = 0; i < size_bytes * 2; i++) {
+		size_t at = i / 2;
+		bool cut = i % 2;
+		struct image *image AUTO_IMAGE = NULL;
+		struct elf_symbols table;
+		struct sym_error *error;
+		int fd;
+
+		if (at >= 256 && at < tables)
+			continue;
+		bytes[at] ^= 0xff;
+		fd = elf_builder_file(bytes, cut ? at : size_bytes);
+		bytes[at] ^= 0xff;
+		error = image_open(fd, "built.so", 0, SPARSE_FILE_TO_END, &image);
+		if (error)
+			close(fd);
+		if (!error && image->kind == SYM_IMAGE_ELF)
+			error = elf_symbols_read(image, &table);
+		else if (!error)
+			continue;
+		good += !error;
+		if (error)
+			sym_error_destroy(error);
+		else
+			elf_symbols_deinit(&table);
+	}
+	cr_expect_gt(good, 0);
+	free(bytes);
+}

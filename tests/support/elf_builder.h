@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small ELF files for tests: one .text, one symbol table, written from a list of
+ * symbols so that a test shows the bytes that matter. 64-bit, little-endian.
+ */
+#ifndef TESTS_SUPPORT_ELF_BUILDER_H
+#define TESTS_SUPPORT_ELF_BUILDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_builder_symbol {
+	const char *name;
+	uint64_t vaddr;
+	uint64_t size_bytes;
+	unsigned char binding; /* STB_* */
+	unsigned char type;    /* STT_* */
+	bool undefined;
+	bool in_data; /* in .data instead of .text */
+};
+
+/* .text is at this offset of the file and has this vaddr and size; .data follows it in memory. */
+enum {
+	ELF_BUILDER_TEXT_OFFSET = 0x1000,
+	ELF_BUILDER_TEXT_VADDR = 0x401000,
+	ELF_BUILDER_TEXT_BYTES = 0x1000,
+	ELF_BUILDER_DATA_VADDR = 0x402000,
+	ELF_BUILDER_DATA_BYTES = 0x100
+};
+
+struct elf_builder_options {
+	bool dynamic_only;         /* the table is .dynsym */
+	bool position_independent; /* ET_DYN: vaddrs as above all the same */
+};
+
+/* The file; heap, to be ended with free(). */
+uint8_t *elf_builder_make(const struct elf_builder_symbol *symbols, size_t count,
+			  struct elf_builder_options options, size_t *size_bytes_ret);
+
+/* A memfd with these bytes, for image_open(); fails the test when there is none. */
+int elf_builder_file(const void *bytes, size_t size_bytes);
+
+#endif
