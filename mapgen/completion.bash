@@ -18,8 +18,8 @@ _dotnet_mapgen() {
 	case ${COMP_WORDS[1]} in
 	list) options='--pid --root --json --help --version' ;;
 	generate) options='--pid --output --crossgen --platform --root --json --help --version' ;;
-	merge) options='--pid --output --mode --names --tiers --in-target --undo --maps --root --json --help --version' ;;
-	resolve) options='--pid --names --tiers --rva --root --json --help --version' ;;
+	merge) options='--pid --output --mode --names --tiers --jit --in-target --undo --maps --root --json --help --version' ;;
+	resolve) options='--pid --names --tiers --jit --rva --root --json --help --version' ;;
 	*) return ;;
 	esac
 
@@ -35,6 +35,7 @@ _dotnet_mapgen() {
 	--mode) mapfile -t COMPREPLY < <(compgen -W 'append replace' -- "$value") ;;
 	--names) mapfile -t COMPREPLY < <(compgen -W 'full short' -- "$value") ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
+	--jit) mapfile -t COMPREPLY < <(compgen -W 'auto contract rundown perfmap none' -- "$value") ;;
 	--platform | --maps | --root) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
 	-o | --output | --crossgen) mapfile -t COMPREPLY < <(compgen -f -- "$value") ;;
 	*)

@@ -5,6 +5,7 @@
  * runtime's own file, put one in its place, or write elsewhere) and says what was done.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ struct merge {
 	struct sym_snapshot *snapshot;
 	struct sym_symbols *symbols;
 	const struct sym_perf_map_info *info;
-	char *cache_trouble; /* why relative maps are not kept */
+	const struct sym_jit_info *jit; /* NULL: not wanted */
+	char *cache_trouble;            /* why relative maps are not kept */
 	struct failures failures;
 	struct merge_counts counts;
 	uint32_t write_flags;
@@ -150,6 +152,25 @@ static void add_troubles(struct merge *merge)
 	}
 }
 
+/* Which way served for jitted code, and what it could not name. */
+static void say_jit(struct merge *merge)
+{
+	struct sym_error *error = NULL;
+	const char *reason;
+
+	if (merge->options->jit == SYM_JIT_PERF_MAP || merge->options->jit == SYM_JIT_NONE)
+		return;
+	error = sym_snapshot_jit(merge->snapshot, &merge->jit);
+	if (error) {
+		target_say(error);
+		return;
+	}
+	reason = merge->jit->rundown_reason ? merge->jit->rundown_reason
+					    : merge->jit->contract_reason;
+	if (merge->jit->way == SYM_JIT_NONE && reason && !merge->options->root)
+		note(merge, "the runtime told nothing of its jitted code: %s", reason);
+}
+
 static bool gather(struct merge *merge)
 {
 	struct sym_error *error;
@@ -161,6 +182,7 @@ static bool gather(struct merge *merge)
 		return false;
 	}
 	add_troubles(merge);
+	say_jit(merge);
 	merge->counts =
 		merge_lines_count(merge->symbols, sym_snapshot_image_count(merge->snapshot));
 	return target_lives(merge->snapshot, merge->options);
@@ -414,11 +436,16 @@ static bool undo(struct merge *merge, const struct map_location *location)
 
 static void print_json(const struct merge *merge)
 {
-	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:O}", "map",
-				    json_output_text(merge->path), "action", merge->action,
+	enum sym_jit_way way = merge->jit ? merge->jit->way : SYM_JIT_NONE;
+
+	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:O}",
+				    "map", json_output_text(merge->path), "action", merge->action,
 				    "images", (json_int_t)merge->counts.images,
 				    "precompiled_symbols", (json_int_t)merge->counts.precompiled,
-				    "runtime_lines", (json_int_t)merge->counts.runtime,
+				    "runtime_lines", (json_int_t)merge->counts.runtime, "jit",
+				    sym_jit_way_text(way), "jitted_methods",
+				    (json_int_t)merge->counts.jitted, "unnamed",
+				    (json_int_t)(merge->jit ? merge->jit->unnamed_count : 0),
 				    "written_lines", (json_int_t)merge->written_lines, "failures",
 				    json_output_failures(&merge->failures), "notes", merge->notes));
 }
@@ -429,6 +456,10 @@ static void print_summary(const struct merge *merge)
 	FILE *stream = merge->path && !strcmp(merge->path, "-") ? stderr : stdout;
 	const char *what = merge->action;
 
+	if (merge->jit && merge->jit->way != SYM_JIT_NONE)
+		fprintf(stream, "jitted code: %zu methods by %s, %" PRIu64 " not named for sure\n",
+			merge->counts.jitted, sym_jit_way_text(merge->jit->way),
+			merge->jit->unnamed_count);
 	fprintf(stream,
 		"map merging: %zu images, %zu precompiled symbols, %zu lines of the runtime, ",
 		merge->counts.images, merge->counts.precompiled, merge->counts.runtime);

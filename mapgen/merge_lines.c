@@ -25,6 +25,8 @@ struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t 
 
 		if (symbol->source == SYM_SOURCE_PERF_MAP)
 			counts.runtime++;
+		if (symbol->source == SYM_SOURCE_RUNTIME && symbol->kind == SYM_SYMBOL_FUNCTION)
+			counts.jitted++;
 		if (!is_precompiled(symbol))
 			continue;
 		counts.precompiled++;
@@ -81,22 +83,50 @@ static size_t add_missing(struct lines wanted, struct lines *present, struct buf
 	return count;
 }
 
-/* Renders each run of precompiled symbols by itself, so that one of a run lies side by side. */
-static struct sym_error *add_runs(const struct sym_symbols *wanted, uint32_t write_flags,
+/* Does a symbol of the list share a byte with [start, start + size_bytes)? The list is disjoint. */
+static bool overlaps(const struct sym_symbols *list, uint64_t start, uint64_t size_bytes)
+{
+	size_t low = 0, high = sym_symbols_count(list);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct sym_symbol *symbol = sym_symbols_at(list, middle);
+
+		if (symbol->start + symbol->size_bytes <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < sym_symbols_count(list) &&
+	       sym_symbols_at(list, low)->start < start + size_bytes;
+}
+
+/* Is a symbol one that may be added to the map? */
+static bool is_addable(const struct sym_symbol *symbol, const struct sym_symbols *present)
+{
+	if (is_precompiled(symbol))
+		return true;
+	return symbol->source == SYM_SOURCE_RUNTIME && symbol->kind == SYM_SYMBOL_FUNCTION &&
+	       !overlaps(present, symbol->start, symbol->size_bytes);
+}
+
+/* Renders each run of symbols to add by itself, so that one of a run lies side by side. */
+static struct sym_error *add_runs(const struct sym_symbols *wanted,
+				  const struct sym_symbols *present_list, uint32_t write_flags,
 				  struct lines *present, struct buf *missing, size_t *count)
 {
 	size_t total = sym_symbols_count(wanted), end;
 
 	for (size_t first = 0; first < total; first = end) {
-		bool precompiled = is_precompiled(sym_symbols_at(wanted, first));
+		bool addable = is_addable(sym_symbols_at(wanted, first), present_list);
 		char *text AUTO_FREE = NULL;
 		struct sym_error *error;
 		size_t size_bytes;
 
 		for (end = first + 1; end < total; end++)
-			if (is_precompiled(sym_symbols_at(wanted, end)) != precompiled)
+			if (is_addable(sym_symbols_at(wanted, end), present_list) != addable)
 				break;
-		if (!precompiled)
+		if (!addable)
 			continue;
 		error = sym_symbols_format(wanted, first, end - first, SYM_MAP_PERF, write_flags,
 					   &text, &size_bytes);
@@ -124,7 +154,7 @@ struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 	lines = lines_over(present_text, present_bytes);
 	/* What is missing is part of what was rendered, which the library has bounded. */
 	buf_init(&missing, SIZE_MAX / 2);
-	error = add_runs(wanted, write_flags, &lines, &missing, &count);
+	error = add_runs(wanted, present, write_flags, &lines, &missing, &count);
 	if (!error) {
 		*text_ret = buf_steal(&missing, size_bytes_ret);
 		*count_ret = count;

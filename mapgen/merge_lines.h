@@ -15,14 +15,16 @@ struct merge_counts {
 	size_t images; /* that have a precompiled symbol in the list */
 	size_t precompiled;
 	size_t runtime; /* from the runtime's own map */
+	size_t jitted;  /* told by the runtime itself */
 };
 
 struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t image_count);
 
 /*
- * The precompiled symbols of `wanted` that `present` does not have with the same
- * start, size and text, as lines. Lines of the runtime are never among them: what
- * it has written meanwhile is newer than what is in `wanted`.
+ * What `present` does not say yet, as lines: precompiled symbols of `wanted` that it
+ * does not have with the same start, size and text, and jitted methods told by the
+ * runtime where it has nothing at all. Lines of the runtime's own map are never among
+ * them: what it has written meanwhile is newer than what is in `wanted`.
  *
  * @param text_ret heap, to be ended with free()
  */

@@ -52,6 +52,8 @@ static const struct option_row option_rows[] = {
 	  NAME_FORM_FULL, "whole signatures, or type and method only" },
 	{ "tiers", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE, FIELD(tiers), "keep|strip",
 	  TIER_FORM_KEEP, "with or without [PreJIT], [OptimizedTier1], ..." },
+	{ "jit", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE, FIELD(jit),
+	  "auto|contract|rundown|perfmap|none", SYM_JIT_AUTO, "how jitted code gets its names" },
 	{ "in-target", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(in_target), NULL, 0,
 	  "update the map inside the container of the process" },
 	{ "undo", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(undo), NULL, 0,

@@ -56,6 +56,7 @@ struct options {
 	int mode;        /* enum merge_mode */
 	int names;       /* enum name_form */
 	int tiers;       /* enum tier_form */
+	int jit;         /* enum sym_jit_way */
 	char **operands; /* without the PID */
 	size_t operand_count;
 };

@@ -18,6 +18,7 @@ struct sym_snapshot *target_open(const struct options *options, const char *cons
 		.size = sizeof(opts),
 		.root = options->root,
 		.relative_map_dirs = map_dirs,
+		.jit = (uint32_t)options->jit,
 	};
 	struct sym_snapshot *snapshot;
 	struct sym_error *error = sym_snapshot_open(options->pid, &opts, &snapshot);
