@@ -50,6 +50,13 @@ static char *join(struct search *search, const char *first, const char *second, 
 	return NULL;
 }
 
+/* A small file of /proc could not be read: only missing memory is worth telling. */
+static void forgive(struct search *search, struct sym_error *error)
+{
+	search->no_memory |= error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	sym_error_destroy(error);
+}
+
 static bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
@@ -234,7 +241,7 @@ static char *map_directory(const struct search *search, char *link)
 	return link;
 }
 
-static bool is_open_for_writing(const struct process *process, int32_t descriptor)
+static bool is_open_for_writing(struct search *search, int32_t descriptor)
 {
 	char name[DESCRIPTOR_NAME_BYTES];
 	struct sym_error *error;
@@ -244,10 +251,10 @@ static bool is_open_for_writing(const struct process *process, int32_t descripto
 
 	snprintf(name, sizeof(name), "fdinfo/%" PRId32, descriptor);
 	buf_init(&text, LIMIT_PROC_FILE_BYTES);
-	error = process_read_file(process, name, &text);
+	error = process_read_file(search->process, name, &text);
 	writing = !error && proc_fdinfo_flags(text.data, text.size_bytes, &flags) &&
 		  (flags & O_ACCMODE) != O_RDONLY;
-	sym_error_destroy(error);
+	forgive(search, error);
 	buf_deinit(&text);
 	return writing;
 }
@@ -268,7 +275,7 @@ static void look_at_descriptor(struct search *search, int descriptors_fd, const 
 		return;
 	link[length] = '\0';
 	directory = map_directory(search, link);
-	if (!directory || !is_open_for_writing(search->process, descriptor) ||
+	if (!directory || !is_open_for_writing(search, descriptor) ||
 	    fstatat(descriptors_fd, name, &status, 0) || !S_ISREG(status.st_mode))
 		return;
 	/* Of two, the one that still has a name; else the first. */
@@ -351,7 +358,7 @@ static void try_environment(struct search *search)
 		try_variable(search, &environ, "COMPlus_PerfMapJitDumpPath");
 	}
 	/* An environment that cannot be read names no directory. */
-	sym_error_destroy(error);
+	forgive(search, error);
 	buf_deinit(&environ);
 }
 

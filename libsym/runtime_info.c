@@ -11,6 +11,7 @@
 #include "libsym/runtime_info.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,7 +24,17 @@ static const char framework_directory[] = "/shared/Microsoft.NETCore.App/";
 
 /* Not more than this of a string table or of data is searched; the 10.0 host has 8 KB and 6 MB. */
 static const uint64_t most_searched_bytes = (uint64_t)64 << 20;
-static const size_t chunk_bytes = 1 << 16;
+enum {
+	CHUNK_BYTES = 1 << 14
+};
+
+/* One process under examination. */
+struct look {
+	const struct process *process;
+	const struct address_space *space;
+	struct runtime_info *info;
+	bool no_memory;
+};
 
 static size_t version_length(const char *text, size_t size_bytes)
 {
@@ -70,14 +81,14 @@ static bool version_of_directory(struct runtime_info *info, const char *path)
 static size_t search(int fd, struct elf_range range, const char *wanted, size_t wanted_bytes,
 		     char *room, size_t room_bytes)
 {
-	char *chunk AUTO_FREE = malloc(chunk_bytes);
+	char chunk[CHUNK_BYTES];
 	uint64_t done = 0;
 
 	if (range.size_bytes > most_searched_bytes)
 		range.size_bytes = most_searched_bytes;
-	while (chunk && done < range.size_bytes) {
+	while (done < range.size_bytes) {
 		uint64_t left = range.size_bytes - done;
-		size_t size_bytes = left < chunk_bytes ? (size_t)left : chunk_bytes;
+		size_t size_bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
 		const char *found;
 
 		if (path_read_at(fd, chunk, size_bytes, range.offset + done))
@@ -181,46 +192,56 @@ static bool version_of_dependencies(struct runtime_info *info, const char *text,
 	return false;
 }
 
-static bool version_of_application(struct runtime_info *info, const struct process *process)
+/* Opening failed: only missing memory is worth telling, the rest is no runtime or an unknown
+ * version. */
+static void forgive(struct look *look, struct sym_error *error)
+{
+	look->no_memory |= sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	sym_error_destroy(error);
+}
+
+static void version_of_application(struct look *look)
 {
 	char *path AUTO_FREE = NULL;
 	int fd AUTO_CLOSE = -1;
 	struct sym_error *error;
 	struct buf text;
-	bool known;
+	int result;
 
-	if (asprintf(&path, "%s.deps.json", process->executable) < 0) {
+	if (asprintf(&path, "%s.deps.json", look->process->executable) < 0) {
 		path = NULL;
-		return false;
+		look->no_memory = true;
+		return;
 	}
-	error = process_open_path(process, path, PATH_REGULAR, &fd);
+	error = process_open_path(look->process, path, PATH_REGULAR, &fd);
 	if (error) {
-		sym_error_destroy(error);
-		return false;
+		forgive(look, error);
+		return;
 	}
 	buf_init(&text, LIMIT_PROC_FILE_BYTES);
-	known = !path_read_all(fd, &text) &&
-		version_of_dependencies(info, text.data, text.size_bytes);
+	result = path_read_all(fd, &text);
+	if (!result)
+		version_of_dependencies(look->info, text.data, text.size_bytes);
+	look->no_memory |= result == -ENOMEM;
 	buf_deinit(&text);
-	return known;
 }
 
-static int open_mapped(const struct process *process, const struct address_space *space,
-		       const struct mapped_file *file)
+static int open_mapped(struct look *look, const struct mapped_file *file)
 {
 	struct sym_error *error;
 	struct stat status;
 	int fd = -1;
 
-	error = process_open_mapped(process, &space->mappings[file->mapping_indexes[0]], &fd,
-				    &status);
-	sym_error_destroy(error);
+	error = process_open_mapped(look->process, &look->space->mappings[file->mapping_indexes[0]],
+				    &fd, &status);
+	if (error)
+		forgive(look, error);
 	return fd;
 }
 
-static void describe_coreclr(struct runtime_info *info, const struct process *process,
-			     const struct address_space *space, const struct mapped_file *file)
+static void describe_coreclr(struct look *look, const struct mapped_file *file)
 {
+	struct runtime_info *info = look->info;
 	struct elf_brief brief;
 	int fd AUTO_CLOSE = -1;
 
@@ -230,19 +251,18 @@ static void describe_coreclr(struct runtime_info *info, const struct process *pr
 		return;
 	}
 	info->shape = "self-contained";
-	fd = open_mapped(process, space, file);
+	fd = open_mapped(look, file);
 	/* Where the runtime was replaced, what lies beside it was too. */
 	if (fd >= 0 && read_brief(fd, &brief) && !version_of_file(info, fd, &brief))
-		version_of_application(info, process);
+		version_of_application(look);
 }
 
 /* A runtime that is part of the executable shows itself by what it exports for debuggers. */
-static void describe_executable(struct runtime_info *info, const struct process *process,
-				const struct address_space *space, const struct mapped_file *file)
+static void describe_executable(struct look *look, const struct mapped_file *file)
 {
 	static const char table[] = "\0g_dacTable";
 	static const char header[] = "\0DotNetRuntimeDebugHeader";
-	int fd AUTO_CLOSE = open_mapped(process, space, file);
+	int fd AUTO_CLOSE = open_mapped(look, file);
 	char room[sizeof(header)];
 	struct elf_range strings;
 	struct elf_brief brief;
@@ -250,13 +270,13 @@ static void describe_executable(struct runtime_info *info, const struct process 
 	if (fd < 0 || !read_brief(fd, &brief) || !read_dynamic_strings(fd, &brief, &strings))
 		return;
 	if (search(fd, strings, table, sizeof(table), room, sizeof(table)))
-		info->shape = "single-file";
+		look->info->shape = "single-file";
 	else if (search(fd, strings, header, sizeof(header), room, sizeof(header)))
-		info->shape = "nativeaot";
+		look->info->shape = "nativeaot";
 	else
 		return;
-	info->mapping_index = file->mapping_indexes[0];
-	version_of_file(info, fd, &brief);
+	look->info->mapping_index = file->mapping_indexes[0];
+	version_of_file(look->info, fd, &brief);
 }
 
 static bool ends_with(const char *text, const char *ending)
@@ -266,30 +286,44 @@ static bool ends_with(const char *text, const char *ending)
 	return text_bytes >= ending_bytes && !strcmp(text + text_bytes - ending_bytes, ending);
 }
 
-struct sym_error *runtime_info_read(const struct process *process,
-				    const struct address_space *space, struct runtime_info *ret)
+/* The runtime's library, or the executable when there is none; NULL for a process without files. */
+static const struct mapped_file *choose_file(const struct look *look, bool *is_coreclr_ret)
 {
-	struct runtime_info info = { .mapping_index = ADDRESS_SPACE_NONE };
-	const struct mapped_file *executable = NULL;
+	const char *executable = look->process->executable;
+	const struct mapped_file *chosen = NULL;
 	size_t i;
 
-	for (i = 0; i < space->file_count; i++) {
-		const struct mapped_file *file = &space->files[i];
+	for (i = 0; i < look->space->file_count; i++) {
+		const struct mapped_file *file = &look->space->files[i];
 
 		/* A debugger maps files too, but not to run them. */
 		if (!file->executable || file->memory)
 			continue;
-		if (ends_with(file->path, coreclr_name)) {
-			describe_coreclr(&info, process, space, file);
-			*ret = info;
-			return NULL;
-		}
-		if (!executable &&
-		    (!*process->executable || !strcmp(file->path, process->executable)))
-			executable = file;
+		*is_coreclr_ret = ends_with(file->path, coreclr_name);
+		if (*is_coreclr_ret)
+			return file;
+		if (!chosen && (!*executable || !strcmp(file->path, executable)))
+			chosen = file;
 	}
-	if (executable)
-		describe_executable(&info, process, space, executable);
+	*is_coreclr_ret = false;
+	return chosen;
+}
+
+struct sym_error *runtime_info_read(const struct process *process,
+				    const struct address_space *space, struct runtime_info *ret)
+{
+	struct runtime_info info = { .mapping_index = ADDRESS_SPACE_NONE };
+	struct look look = { .process = process, .space = space, .info = &info };
+	const struct mapped_file *file;
+	bool is_coreclr;
+
+	file = choose_file(&look, &is_coreclr);
+	if (file && is_coreclr)
+		describe_coreclr(&look, file);
+	else if (file)
+		describe_executable(&look, file);
+	if (look.no_memory)
+		return &sym_error_no_memory;
 	*ret = info;
 	return NULL;
 }

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/support/alloc_fail.h"
 #include "tests/support/proc_tree.h"
 
 static struct address_space *parse(const char *text)
@@ -245,4 +246,23 @@ Test(address_space, fails_where_the_tree_has_no_maps)
 	cr_expect_null(space);
 	sym_error_destroy(error);
 	proc_tree_destroy(&tree);
+}
+
+static bool parse_usual(void *context)
+{
+	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
+	struct sym_error *error = address_space_parse(usual, strlen(usual), &space);
+	bool succeeded = !error;
+
+	(void)context;
+	if (error)
+		cr_expect_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+	cr_expect_eq(space != NULL, succeeded);
+	sym_error_destroy(error);
+	return succeeded;
+}
+
+Test(address_space, survives_every_allocation_that_fails)
+{
+	cr_expect_gt(alloc_fail_each(parse_usual, NULL), 5);
 }

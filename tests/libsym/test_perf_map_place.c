@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "libsym/base/path.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/proc_tree.h"
 
 /* When the process of every test here began; files are made later unless a test says otherwise. */
@@ -376,4 +377,32 @@ Test(perf_map_place, does_not_take_a_reader_for_the_writer)
 	perf_map_place_deinit(&place);
 	close(fd);
 	proc_tree_destroy(&tree);
+}
+
+static bool find_once(void *context)
+{
+	struct scene *scene = context;
+	struct perf_map_place place = { .file_count = 0 };
+	struct sym_error *error = perf_map_place_find(scene->process, &place);
+
+	if (error) {
+		cr_expect_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+		sym_error_destroy(error);
+		return false;
+	}
+	cr_expect_leq(place.file_count, 1);
+	perf_map_place_deinit(&place);
+	return true;
+}
+
+Test(perf_map_place, survives_every_allocation_that_fails)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write(&scene.tree, "/proc/5/environ", "TMPDIR=/tmp", 12);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	find(&scene, 5);
+	cr_expect_gt(alloc_fail_each(find_once, &scene), 1);
+	tear_down(&scene);
 }

@@ -13,6 +13,7 @@
 
 #include "libsym/address_space.h"
 #include "libsym/base/path.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/proc_tree.h"
 
 static enum sym_error_code code_and_end(struct sym_error *error)
@@ -578,4 +579,29 @@ Test(process, ids_of_this_machine_have_this_process)
 		found += ids[i] == getpid();
 	cr_expect_eq(found, 1);
 	free(ids);
+}
+
+static bool open_recorded(void *context)
+{
+	const struct proc_tree *tree = context;
+	struct process *process AUTO_PROCESS = NULL;
+	struct sym_error *error = process_open(5, tree->root, &process);
+	bool succeeded = !error;
+
+	if (error)
+		cr_expect_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY, "%s",
+			     sym_error_message(error));
+	cr_expect_eq(process != NULL, succeeded);
+	sym_error_destroy(error);
+	return succeeded;
+}
+
+Test(process, survives_every_allocation_that_fails)
+{
+	struct proc_tree tree;
+
+	proc_tree_create(&tree);
+	proc_tree_add_process(&tree, &(struct proc_tree_process){ .pid = 5, .executable = "/x" });
+	cr_expect_gt(alloc_fail_each(open_recorded, &tree), 5);
+	proc_tree_destroy(&tree);
 }

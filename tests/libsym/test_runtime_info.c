@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/alloc_fail.h"
 #include "tests/support/proc_tree.h"
 #include "tests/support/runtime_elf.h"
 
@@ -235,5 +236,34 @@ Test(runtime_info, takes_no_directory_for_a_version_that_is_none)
 	look(&application);
 	cr_expect_str_eq(application.info.shape, "self-contained");
 	cr_expect_str_eq(application.info.version, "");
+	tear_down(&application);
+}
+
+static bool look_again(void *context)
+{
+	struct application *application = context;
+	struct runtime_info info;
+	struct sym_error *error;
+
+	error = runtime_info_read(application->process, application->space, &info);
+	if (error) {
+		cr_expect_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+		sym_error_destroy(error);
+		return false;
+	}
+	cr_expect_str_eq(info.version, "3.1.3", "an answer that was cut short is none");
+	return true;
+}
+
+Test(runtime_info, survives_every_allocation_that_fails)
+{
+	struct application application;
+
+	set_up(&application, own_maps);
+	add_elf(&application, "/app/libcoreclr.so", NULL, ident_3, 0x8000);
+	proc_tree_write_text(&application.tree, "/app/App.deps.json",
+			     "runtimepack.Microsoft.NETCore.App.Runtime.linux-x64/3.1.3");
+	look(&application);
+	cr_expect_gt(alloc_fail_each(look_again, &application), 1);
 	tear_down(&application);
 }
