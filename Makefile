@@ -8,6 +8,7 @@
 #   BUILD=DIR    objects and products go there
 
 .SUFFIXES:
+.SECONDARY:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 

@@ -9,6 +9,8 @@ it started, and removes the maps that it made.
 import argparse
 import glob
 import os
+import re
+import shutil
 import sys
 import tempfile
 
@@ -16,7 +18,8 @@ import perf_samples
 from harness import ROOT, Fail, Mapgen, Memory, Sample, npm_runtime, say, sdk_runtime
 
 SECONDS = 4
-COLUMN = 34
+BEFORE = 18  # columns
+AFTER = 78
 
 
 class Picture:
@@ -31,13 +34,16 @@ class Picture:
 
 
 def shortened(name, width):
-    return name if len(name) <= width else name[: width - 1] + "…"
+    """Without type arguments where they are too long, then without the middle."""
+    inner = re.compile(r"\[[^][…]+\]")
+    while len(name) > width and inner.search(name):
+        name = inner.sub("…", name)
+    return name if len(name) <= width else name[: width // 2 - 1] + "…" + name[len(name) - width // 2:]
 
 
 def run_shown(mapgen, *arguments):
     """Runs a command of dotnet-mapgen, showing it and the last line that it prints."""
-    text = " ".join(str(argument).replace(ROOT + "/", "") for argument in arguments)
-    say(f"$ dotnet-mapgen {text}")
+    say(f"$ dotnet-mapgen {' '.join(map(str, arguments))}")
     done = mapgen.must(*arguments, codes=(0, 3))
     lines = done.stdout.strip().splitlines()
     say("  " + lines[-1] if lines else "  (nothing to say)")
@@ -48,11 +54,10 @@ def looked_up(chain):
     return [frame.address - (1 if depth else 0) for depth, frame in enumerate(chain)]
 
 
-def choose(picture):
-    """The chain with most precompiled methods in it, among those that fit on a screen."""
+def choose(picture, answers):
+    """The chain in which most methods got a name, among those that fit on a screen."""
     def score(chain):
-        kinds = [(picture.memory.kind_of(frame.address), frame.address) for frame in chain]
-        return len({a for kind, a in kinds if kind == "r2r"}), len({a for kind, a in kinds if kind == "jit"})
+        return len({answers[address]["name"] for frame, address in zip(chain, looked_up(chain)) if frame.perf_name is None})
 
     short = [chain for chain in picture.chains if len(chain) <= 30]
     return max(short or picture.chains, key=score)
@@ -60,8 +65,8 @@ def choose(picture):
 
 def show_chain(picture, chain, answers):
     say()
-    say(f"  {'perf script':<{COLUMN}}  dotnet-mapgen resolve")
-    say(f"  {'-' * COLUMN}  {'-' * 60}")
+    say(f"  {'perf script':<{BEFORE}}  dotnet-mapgen resolve")
+    say(f"  {'-' * BEFORE}  {'-' * AFTER}")
     native = 0
     for frame, address in zip(chain, looked_up(chain)):
         answer = answers[address]
@@ -69,50 +74,56 @@ def show_chain(picture, chain, answers):
             native += 1
             continue
         native = show_native(native)
-        after = answer["name"] or f"[{answer['reason'] or answer['status']}]"
-        say(f"  {shortened(frame.perf_name or '[unknown]', COLUMN):<{COLUMN}}  {shortened(after, 90)}")
+        after = answer["name"] or f"[{answer['status']}]"
+        say(f"  {shortened(frame.perf_name or '[unknown]', BEFORE):<{BEFORE}}  {shortened(after, AFTER)}")
     show_native(native)
 
 
 def show_native(count):
     if count:
-        say(f"  {'[unknown]':<{COLUMN}}  ({count} native frames of the runtime, no symbols on this machine)")
+        say(f"  {'[unknown]':<{BEFORE}}  ({count} frames of the runtime's own native code)")
     return 0
 
 
 def show_counts(picture, answers):
-    counts = {}
+    counts = {kind: [0, 0, 0] for kind in ("r2r", "jit", "native")}
     for chain in picture.chains:
         for frame, address in zip(chain, looked_up(chain)):
-            row = counts.setdefault(picture.memory.kind_of(frame.address), [0, 0, 0])
+            row = counts.setdefault(picture.memory.kind_of(address), [0, 0, 0])
             row[0] += 1
             row[1] += frame.perf_name is not None
             row[2] += answers[address]["name"] is not None
-    counts["all"] = [sum(row[i] for row in counts.values()) for i in range(3)]
+    counts["net"] = [r2r + jit for r2r, jit in zip(counts["r2r"], counts["jit"])]
     say()
-    say(f"  {'frames with a name':<22}{'before':>9}{'after':>9}{'of':>9}")
-    for kind, title in (("r2r", "precompiled .NET code"), ("jit", "jitted .NET code"), ("native", "native code"), ("all", "all user frames")):
-        if kind in counts:
-            total, before, after = counts[kind]
-            say(f"  {title:<22}{before:>9}{after:>9}{total:>9}")
+    say(f"  {'frames with a method name':<28}{'before':>8}{'now':>8}{'of':>8}")
+    for kind, title in (("r2r", "precompiled .NET code"), ("jit", "jitted .NET code"), ("net", "all .NET code")):
+        total, before, after = counts[kind]
+        say(f"  {title:<28}{before:>8}{after:>8}{total:>8}")
+    total, before, after = counts["native"]
+    say(f"  Native code: {total} frames, {before} named by perf script, {after} by dotnet-mapgen.")
     return counts
 
 
-def show(picture, mapgen, scratch):
+def show(picture, mapgen):
     say(picture.what)
     say(f"{len(picture.chains)} call chains of process {picture.pid}, recorded with perf record -e cpu-clock -g")
     say()
     if picture.options:
-        run_shown(mapgen, "generate", picture.pid, *picture.options, "-o", os.path.join(scratch, "maps"))
-        run_shown(mapgen, "merge", picture.pid, *picture.options, "-o", os.path.join(scratch, "perf.map"))
+        made = os.path.join("build", "demo")
+        os.makedirs(made, exist_ok=True)
+        try:
+            run_shown(mapgen, "generate", picture.pid, *picture.options, "-o", os.path.join(made, "maps"))
+            run_shown(mapgen, "merge", picture.pid, *picture.options, "-o", os.path.join(made, "perf.map"))
+        finally:
+            shutil.rmtree(made)
     else:
         run_shown(mapgen, "generate", picture.pid)
         run_shown(mapgen, "merge", picture.pid)
     addresses = sorted({address for chain in picture.chains for address in looked_up(chain)})
-    say(f"$ dotnet-mapgen resolve {picture.pid} < addresses")
+    say(f"$ dotnet-mapgen {' '.join(['resolve', str(picture.pid), *picture.options])} < addresses")
     answers = mapgen.resolve(picture.pid, addresses, "--names=short", *picture.options)
     say(f"  {sum(answer['name'] is not None for answer in answers.values())} of {len(addresses)} addresses have a name")
-    show_chain(picture, choose(picture), answers)
+    show_chain(picture, choose(picture, answers), answers)
     return show_counts(picture, answers)
 
 
@@ -137,13 +148,13 @@ def show_live(mapgen, scratch):
     try:
         with Sample(runtime, 120, {"DOTNET_PerfMapEnabled": "1", "COMPlus_PerfMapEnabled": "1"}) as sample:
             picture, why = live_picture(runtime, sample, scratch)
-            return (show(picture, mapgen, scratch), None) if picture else (None, why)
+            return (show(picture, mapgen), None) if picture else (None, why)
     except Fail as failure:
         return None, str(failure)
 
 
-def show_recorded(mapgen, scratch, why):
-    root = os.path.join(ROOT, "fixtures", "recorded")
+def show_recorded(mapgen, why):
+    root = os.path.join("fixtures", "recorded")
     pid = int(os.path.basename(glob.glob(f"{root}/proc/[0-9]*")[0]))
     chains = []
     with open(f"{root}/chains.txt", encoding="utf-8") as lines:
@@ -154,7 +165,7 @@ def show_recorded(mapgen, scratch, why):
                 address, name = line.rstrip("\n").split(" ", 1)
                 chains[-1].append(perf_samples.Frame(int(address, 16), None if name == "-" else name))
     what = f"A recorded process, because there is no live one here ({why}).\nOnly its own assembly was kept, not the framework's."
-    return show(Picture(what, pid, chains, Memory(pid, root), ["--root", root]), mapgen, scratch)
+    return show(Picture(what, pid, chains, Memory(pid, root), ["--root", root]), mapgen)
 
 
 def main():
@@ -162,6 +173,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--recorded", action="store_true", help="the recorded process, whatever this machine has")
     arguments = parser.parse_args()
+    os.chdir(ROOT)
     with tempfile.TemporaryDirectory(prefix="libsym-demo-") as scratch:
         mapgen = Mapgen(arguments.build, scratch)
         why = "asked for"
@@ -169,7 +181,7 @@ def main():
         if not arguments.recorded:
             counts, why = show_live(mapgen, scratch)
         if not counts:
-            counts = show_recorded(mapgen, scratch, why)
+            counts = show_recorded(mapgen, why)
     total, before, after = counts.get("r2r", (0, 0, 0))
     return 0 if after > before else 1
 

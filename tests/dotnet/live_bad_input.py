@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import Runtime, Sample, Skip, expect, read_map
+from harness import Runtime, Sample, Skip, expect, read_map, without_tier
 
 MAP_OFF = {"DOTNET_PerfMapEnabled": "0"}
 NO_SUCH_PID = 2**22 + 1  # beyond the largest pid_max
@@ -215,20 +215,28 @@ def precompiled_sample(context):
 
 
 def test_assembly_replaced_on_disk_is_not_used(context):
+    """The loaded bytes may still be had through the process; those of the new file are never taken for them."""
     runtime = precompiled_sample(context)
     output = os.path.join(context.scratch, "replaced.map")
+
+    def own_rows():
+        return [row for row in read_map(output) if "[sample] " in row[2]]
+
     with Sample(runtime, 60, MAP_OFF) as sample:
         context.mapgen.must("merge", sample.pid, "-o", output)
-        before = [row for row in read_map(output) if "[sample] " in row[2]]
+        before = own_rows()
         expect(len(before) > 20, f"only {len(before)} methods of the sample itself")
-        shutil.copy(runtime.sample, runtime.sample + ".new")
+        shutil.copy(os.path.join(framework_directory(context), "System.Linq.dll"), runtime.sample + ".new")
         os.rename(runtime.sample + ".new", runtime.sample)
         done = context.mapgen.run("merge", sample.pid, "-o", output)
-        expect(done.returncode == 3, f"exit code {done.returncode}")
-        expect("sample.dll" in done.stdout + done.stderr, "the image is not listed")
-        after = read_map(output)
-        expect(not any("[sample] " in row[2] for row in after), "names of the replaced file are used")
-        expect(len(after) > 1000, "the other images lost their maps")
+        after = own_rows()
         answer = context.mapgen.resolve(sample.pid, [before[0][0]])[before[0][0]]
-        expect(answer["name"] is None, f"resolve uses the replaced file: {answer}")
-        context.figure(f"{answer.get('status')}: {answer.get('reason')}")
+        if after:
+            expect(done.returncode == 0, f"exit code {done.returncode}")
+            expect(after == before, "other names than those of the loaded file")
+            expect(answer["name"] == without_tier(before[0][2]), f"resolve answers {answer}")
+        else:
+            expect(done.returncode == 3 and "sample.dll" in done.stdout + done.stderr, "the image is not listed")
+            expect(answer["name"] is None, f"resolve answers {answer}")
+        expect(len(read_map(output)) > 1000, "the other images lost their maps")
+        context.figure(f"exit code {done.returncode}, {len(after)} methods of the loaded file")

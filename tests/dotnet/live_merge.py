@@ -121,50 +121,84 @@ def test_one_method_has_one_name(context):
     expect(not overloads, f"{len(overloads)} methods have two names, first {overloads[:1]}")
 
 
-def kill_at_random_moments(context, sample, mode, rounds, check):
-    durations = []
+def kill_at_random_moments(context, sample, mode, check, rounds=40):
+    """Kills merge again and again, each time from the same state. The sample stands still, so that only merge writes."""
     begin = time.monotonic()
     context.mapgen.must("merge", sample.pid, f"--mode={mode}")
-    durations.append(time.monotonic() - begin)
-    for round_number in range(rounds):
-        process = subprocess.Popen([context.mapgen.program, "merge", str(sample.pid), f"--mode={mode}", "--tiers=" +
-                                    ("strip" if round_number % 2 else "keep")], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=context.mapgen.environment)
+    duration = time.monotonic() - begin
+    killed = 0
+    for _ in range(rounds):
+        check.reset()
+        process = subprocess.Popen([context.mapgen.program, "merge", str(sample.pid), f"--mode={mode}"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=context.mapgen.environment)
         try:
-            process.wait(random.uniform(0, durations[0] * 1.2))
+            process.wait(random.uniform(0, duration))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        check()
+            killed += 1
+        check.look()
+    context.figure(f"{killed} of {rounds} runs were killed before their end; states seen: {check.states()}")
+    expect(killed > rounds // 4, f"only {killed} runs were killed")
+
+
+class MapStates:
+    """The runtime's map as it was, and what is found in its place after each kill."""
+
+    def __init__(self, context, sample):
+        self.context, self.sample = context, sample
+        sample.process.send_signal(signal.SIGSTOP)
+        self.before = content(sample.map_path)
+        self.seen = {}
+
+    def note(self, state):
+        self.seen[state] = self.seen.get(state, 0) + 1
+
+    def states(self):
+        return ", ".join(f"{state} {count}" for state, count in sorted(self.seen.items()))
+
+
+class Replaced(MapStates):
+    def __init__(self, context, sample):
+        super().__init__(context, sample)
+        self.new = None
+
+    def reset(self):
+        self.new = self.new or content(self.sample.map_path)
+        self.context.mapgen.run("merge", "--undo", self.sample.pid)
+        expect(content(self.sample.map_path) == self.before, "undo did not put the runtime's lines back")
+
+    def look(self):
+        data = content(self.sample.map_path)
+        expect(data in (self.before, self.new), "neither the old map nor the new one")
+        kept = self.sample.map_path + ".runtime"
+        expect(data == self.before or content(kept) == self.before, "the runtime's lines were lost")
+        self.note("old" if data == self.before else "new")
+
+
+class Appended(MapStates):
+    def reset(self):
+        # In place: the runtime holds the file open, and appends to it.
+        os.truncate(self.sample.map_path, len(self.before))
+
+    def look(self):
+        # What merge has begun to append may be finished after its end, by a process of its own.
+        size = -1
+        while size != os.path.getsize(self.sample.map_path):
+            size = os.path.getsize(self.sample.map_path)
+            time.sleep(0.1)
+        data = content(self.sample.map_path)
+        expect(data.startswith(self.before), "the runtime's lines were changed")
+        whole_lines(data, "after a kill")
+        self.note("old" if data == self.before else "whole lines added")
 
 
 def test_killed_replace_leaves_the_old_map_or_the_new_one(context):
-    with Sample(context.sdk(), 90, MAP_ON) as sample:
-        runtime_lines = set(content(sample.map_path).splitlines())
-
-        def check():
-            data = content(sample.map_path)
-            whole_lines(data, "after a kill")
-            kept = content(sample.map_path + ".runtime") if os.path.exists(sample.map_path + ".runtime") else data
-            expect(runtime_lines <= set(kept.splitlines()), "lines of the runtime were lost")
-
-        kill_at_random_moments(context, sample, "replace", 25, check)
-        context.mapgen.must("merge", "--undo", sample.pid)
+    with Sample(context.sdk(), 120, MAP_ON) as sample:
+        kill_at_random_moments(context, sample, "replace", Replaced(context, sample))
 
 
 def test_killed_append_leaves_whole_lines(context):
-    with Sample(context.sdk(), 90, MAP_ON) as sample:
-        runtime_lines = set(content(sample.map_path).splitlines())
-
-        def check():
-            data = content(sample.map_path)
-            # The runtime itself may be in the middle of a line: what it writes ends within a moment.
-            for _ in range(100):
-                if data.endswith(b"\n"):
-                    break
-                time.sleep(0.02)
-                data = content(sample.map_path)
-            whole_lines(data, "after a kill")
-            expect(runtime_lines <= set(data.splitlines()), "lines of the runtime were lost")
-
-        kill_at_random_moments(context, sample, "append", 25, check)
+    with Sample(context.sdk(), 120, MAP_ON) as sample:
+        kill_at_random_moments(context, sample, "append", Appended(context, sample))

@@ -3,7 +3,8 @@
 # Every file below fixtures/ (sources and recipes aside) has a row in
 # MANIFEST.md: | path | origin | command | version | licence | sha256 | test |.
 # A path that ends in / stands for every file of a directory; its digest is
-# that of the sorted list of their digests.
+# that of the sorted list of their digests. With --update the digests of the
+# rows are written anew first.
 set -u
 . "$(dirname "$0")/report.sh"
 manifest=fixtures/MANIFEST.md
@@ -18,6 +19,13 @@ digest() {
 		sha256sum "fixtures/$1" | cut -d ' ' -f 1
 	fi
 }
+
+if [ "${1:-}" = --update ]; then
+	while IFS='	' read -r path _; do
+		sed -i "\\#^| *$path *|#s#^\(\(|[^|]*\)\{5\}\)|[^|]*|#\1| $(digest "$path") |#" "$manifest"
+	done < "$scratch/rows"
+	exec "$0"
+fi
 
 : > "$scratch/bad"
 while IFS='	' read -r path sum; do
