@@ -75,14 +75,15 @@ for document in $documents; do
 	}
 	grep -oE '(\./bootstrap|\bmake) [a-z]+(-[a-z]+)*' "$document" | awk '{ print $2 }' | sort -u |
 		comm -23 - "$scratch/targets" | sed "s|^|$document: no such target: |"
-	grep -oE 'dotnet-mapgen [a-z]+' "$document" | awk '{ print $2 }' | sort -u |
-		grep -vxF -f "$scratch/commands" | grep -vxE 'and|is|names|makes|answers|does|to|on|in|with' |
+	# Commands stand in backquotes, or in a transcript behind a prompt or an indentation.
+	grep -oE '(`|\$ |^    )dotnet-mapgen [a-z]+' "$document" | sed 's/.* //' | sort -u |
+		grep -vxF -f "$scratch/commands" |
 		sed "s|^|$document: no such command: |"
 	grep -oE '\]\([a-zA-Z0-9_./-]+' "$document" | sed 's/^](//' | while read -r path; do
 		[ -e "$path" ] || echo "$document: no such file: $path"
 	done
 	# A word in backquotes that looks like a path of this tree.
-	grep -oE '`(libsym|mapgen|tests|fixtures)/[a-zA-Z0-9_./-]+`' "$document" | tr -d '`' | while read -r path; do
+	grep -oE '`(libsym|mapgen|tests|fixtures)/[a-z0-9_./-]+`' "$document" | tr -d '`' | while read -r path; do
 		[ -e "$path" ] || echo "$document: no such file: $path"
 	done
 done > "$scratch/bad"
