@@ -69,7 +69,7 @@ LIB_LIBS := -lelf -lxxhash -ljansson
 CLI_LIBS := -ljansson -lxxhash
 TEST_LIBS := -lcriterion
 # tests/support/alloc_fail.c stands before these in the unit tests
-WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc aligned_alloc strdup strndup,-Wl,--wrap=$(name))
+WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc strdup strndup,-Wl,--wrap=$(name))
 
 say = $(if $(filter 1,$(V)),,@printf '  %-8s%s\n' $(1) $(2);)
 

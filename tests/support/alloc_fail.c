@@ -12,12 +12,14 @@ static size_t left;
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
+void *__real_reallocarray(void *block, size_t count, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 char *__real_strdup(const char *string);
 char *__real_strndup(const char *string, size_t length);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
+void *__wrap_reallocarray(void *block, size_t count, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *string);
 char *__wrap_strndup(const char *string, size_t length);
@@ -48,6 +50,11 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *block, size_t size)
 {
 	return fails() ? NULL : __real_realloc(block, size);
+}
+
+void *__wrap_reallocarray(void *block, size_t count, size_t size)
+{
+	return fails() ? NULL : __real_reallocarray(block, count, size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)

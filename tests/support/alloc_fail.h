@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes the n-th allocation of our own code fail (malloc, calloc, realloc,
- * strdup, strndup, aligned_alloc called from objects that are linked with
+ * reallocarray, strdup, strndup, aligned_alloc called from objects that are linked with
  * --wrap). A test counts the allocations of a run, then repeats it with each
  * of them failing in turn.
  */

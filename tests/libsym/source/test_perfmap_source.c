@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/source/perfmap_source.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/alloc_fail.h"
+#include "tests/support/elf_builder.h"
+
+static struct perfmap_source *open_texts(const char *const *texts, const size_t *sizes,
+					 size_t count)
+{
+	static const char *const paths[] = { "first.map", "second.map" };
+	struct perfmap_source *source = NULL;
+	int fds[2];
+
+	for (size_t i = 0; i < count; i++)
+		fds[i] = elf_builder_file(texts[i], sizes ? sizes[i] : strlen(texts[i]));
+	cr_assert_null(perfmap_source_open(fds, paths, count, &source));
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	return source;
+}
+
+static struct perfmap_source *open_text(const char *text)
+{
+	return open_texts(&text, NULL, 1);
+}
+
+static void expect_name(const struct perfmap_source *source, uint64_t address, const char *name,
+			const char *tier, enum sym_symbol_kind kind)
+{
+	struct source_match match = { 0 };
+
+	cr_assert_eq(perfmap_source_find(source, address, &match), SOURCE_HIT);
+	cr_expect_str_eq(match.name, name);
+	cr_expect_eq(match.kind, kind);
+	if (tier)
+		cr_expect_str_eq(match.tier, tier);
+	else
+		cr_expect_null(match.tier);
+}
+
+Test(perfmap_source, finds_names_with_tier_and_kind)
+{
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE =
+		open_text("0x7f0000001000 20 void [A] N.T::M()[OptimizedTier1]\n"
+			  "0x7f0000001020 20 void [A] N.T::M()[QuickJitted]\n"
+			  "7f0000002000 10 stub GenerateLookupStub<ResolveStub>\n"
+			  "7f0000002010 10 stub<3> GenerateDispatchStub<DispatchStub>\n"
+			  "7f0000003000 8 stubborn function\n");
+
+	expect_name(source, 0x7f0000001000, "void [A] N.T::M()", "OptimizedTier1",
+		    SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x7f000000103f, "void [A] N.T::M()", "QuickJitted",
+		    SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x7f0000002000, "stub GenerateLookupStub<ResolveStub>", NULL,
+		    SYM_SYMBOL_STUB);
+	expect_name(source, 0x7f000000201f, "stub<3> GenerateDispatchStub<DispatchStub>", NULL,
+		    SYM_SYMBOL_STUB);
+	expect_name(source, 0x7f0000003007, "stubborn function", NULL, SYM_SYMBOL_FUNCTION);
+	cr_expect_eq(perfmap_source_find(source, 0x7f0000003008, &(struct source_match){ 0 }),
+		     SOURCE_MISS);
+}
+
+Test(perfmap_source, lets_the_later_line_win_and_the_later_file)
+{
+	static const char *const texts[] = { "1000 100 first\n1000 10 second\n", "1008 8 third\n" };
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = open_texts(texts, NULL, 2);
+	struct source_match match;
+
+	expect_name(source, 0x1000, "second", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x1008, "third", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x1010, "first", NULL, SYM_SYMBOL_FUNCTION);
+	/* A remainder knows where the whole symbol began. */
+	cr_assert_eq(perfmap_source_find(source, 0x1010, &match), SOURCE_HIT);
+	cr_expect_eq(match.start, 0x1000);
+	cr_expect_eq(match.size_bytes, 0x100);
+	cr_expect_eq(perfmap_source_count(source), 3);
+}
+
+Test(perfmap_source, holds_back_a_torn_last_line)
+{
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = open_text("1000 10 whole\n2000 10 to");
+
+	cr_expect_eq(perfmap_source_count(source), 1);
+	cr_expect_eq(perfmap_source_bad_lines(source), 0);
+}
+
+/* A torn end of one file is not continued by the beginning of the next. */
+Test(perfmap_source, does_not_glue_files)
+{
+	static const char *const texts[] = { "1000 10 to", "rn\n2000 10 other\n" };
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = open_texts(texts, NULL, 2);
+
+	cr_expect_eq(perfmap_source_count(source), 1);
+	cr_expect_eq(perfmap_source_bad_lines(source), 1);
+	expect_name(source, 0x2000, "other", NULL, SYM_SYMBOL_FUNCTION);
+}
+
+Test(perfmap_source, counts_bad_lines_and_goes_on)
+{
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE =
+		open_text("garbage\n1000 10 good\nffffffffffffffff 10 beyond the end\n"
+			  "2000 10\n3000 zz bad\n4000 10 also good\n");
+
+	cr_expect_eq(perfmap_source_count(source), 2);
+	cr_expect_eq(perfmap_source_bad_lines(source), 4);
+}
+
+/* Lines of every length around the size of one read: none may be lost or torn at a boundary. */
+Test(perfmap_source, reads_on_across_the_boundaries_of_its_steps)
+{
+	size_t lines = 60000, capacity = lines * 64, size_bytes = 0;
+	char *text = malloc(capacity);
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+
+	cr_assert_not_null(text);
+	for (size_t i = 0; i < lines; i++)
+		size_bytes += (size_t)snprintf(text + size_bytes, capacity - size_bytes,
+					       "%zx 10 name %.*s%zu\n", 0x1000 + i * 16,
+					       (int)(i % 29), "xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", i);
+	source = open_texts((const char *const *)&text, &size_bytes, 1);
+	cr_expect_eq(perfmap_source_count(source), lines);
+	cr_expect_eq(perfmap_source_bad_lines(source), 0);
+	for (size_t i = 0; i < lines; i++) {
+		struct source_match match;
+		char expected[64];
+
+		snprintf(expected, sizeof(expected), "name %.*s%zu", (int)(i % 29),
+			 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", i);
+		cr_assert_eq(perfmap_source_find(source, 0x1000 + i * 16, &match), SOURCE_HIT);
+		cr_assert_str_eq(match.name, expected);
+	}
+	free(text);
+}
+
+/* 4 MB without a newline must cost one bad line and no memory to speak of. */
+Test(perfmap_source, gives_up_a_line_without_end_and_goes_on_behind_it)
+{
+	size_t long_bytes = 4 << 20;
+	char *text = malloc(long_bytes + 64);
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	size_t size_bytes;
+
+	cr_assert_not_null(text);
+	memcpy(text, "1000 10 ", 8);
+	memset(text + 8, 'x', long_bytes - 8);
+	memcpy(text + long_bytes, "\n2000 10 good\n", 14);
+	size_bytes = long_bytes + 14;
+	source = open_texts((const char *const *)&text, &size_bytes, 1);
+	cr_expect_eq(perfmap_source_count(source), 1);
+	cr_expect_eq(perfmap_source_bad_lines(source), 1);
+	expect_name(source, 0x2000, "good", NULL, SYM_SYMBOL_FUNCTION);
+	free(text);
+}
+
+static bool load(void *context)
+{
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	const char *path = "map";
+	struct sym_error *error;
+
+	error = perfmap_source_open(context, &path, 1, &source);
+	if (!error) {
+		cr_expect_eq(perfmap_source_count(source), 2);
+		return true;
+	}
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+	sym_error_destroy(error);
+	return false;
+}
+
+Test(perfmap_source, survives_the_lack_of_memory_anywhere)
+{
+	int fd = elf_builder_file("1000 10 a[QuickJitted]\n1008 10 b\n", 33);
+
+	cr_expect_gt(alloc_fail_each(load, &fd), 3);
+	close(fd);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/sparse_file.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/elf_builder.h"
+
+enum {
+	PAGE = 4096
+};
+
+static int file_of_pages(size_t pages)
+{
+	uint8_t bytes[16 * PAGE];
+
+	for (size_t i = 0; i < pages * PAGE; i++)
+		bytes[i] = (uint8_t)(i / PAGE + 1);
+	return elf_builder_file(bytes, pages * PAGE);
+}
+
+Test(sparse_file, reads_only_the_pages_that_are_asked_for)
+{
+	struct sparse_file file;
+	int fd = file_of_pages(8);
+
+	cr_assert_null(sparse_file_init(&file, fd, "f", 0, SPARSE_FILE_TO_END));
+	cr_expect_null(file.data);
+	cr_assert_null(sparse_file_need(&file, "f", 3 * PAGE + 5, 10));
+	cr_expect_eq(file.data[3 * PAGE], 4);
+	cr_expect_eq(file.data[2 * PAGE], 0);
+	cr_expect_eq(file.data[4 * PAGE], 0);
+	cr_assert_null(sparse_file_need(&file, "f", 2 * PAGE, 3 * PAGE));
+	cr_expect_eq(file.data[2 * PAGE], 3);
+	cr_expect_eq(file.data[5 * PAGE - 1], 5);
+	sparse_file_deinit(&file);
+	close(fd);
+}
+
+Test(sparse_file, never_writes_again_what_it_has_read)
+{
+	struct sparse_file file;
+	int fd = file_of_pages(2);
+
+	cr_assert_null(sparse_file_init(&file, fd, "f", 0, SPARSE_FILE_TO_END));
+	cr_assert_null(sparse_file_need(&file, "f", 0, 1));
+	file.data[7] = 99;
+	cr_assert_null(sparse_file_need(&file, "f", 0, 2 * PAGE));
+	cr_expect_eq(file.data[7], 99);
+	cr_expect_eq(file.data[PAGE], 2);
+	sparse_file_deinit(&file);
+	close(fd);
+}
+
+Test(sparse_file, shows_a_part_of_a_file_as_if_it_were_one)
+{
+	struct sparse_file file;
+	int fd = file_of_pages(4);
+
+	cr_assert_null(sparse_file_init(&file, fd, "f", PAGE - 1, 2));
+	cr_expect_eq(file.size_bytes, 2);
+	cr_assert_null(sparse_file_need(&file, "f", 0, 1000));
+	cr_expect_eq(file.data[0], 1);
+	cr_expect_eq(file.data[1], 2);
+	sparse_file_deinit(&file);
+	close(fd);
+}
+
+Test(sparse_file, leaves_out_what_lies_behind_the_end)
+{
+	struct sparse_file file;
+	int fd = file_of_pages(1);
+
+	cr_assert_null(sparse_file_init(&file, fd, "f", 0, SPARSE_FILE_TO_END));
+	cr_expect_null(sparse_file_need(&file, "f", PAGE, 1));
+	cr_expect_null(sparse_file_need(&file, "f", UINT64_MAX, UINT64_MAX));
+	cr_expect_null(sparse_file_need(&file, "f", PAGE - 1, UINT64_MAX));
+	cr_expect_eq(file.data[PAGE - 1], 1);
+	sparse_file_deinit(&file);
+	close(fd);
+}
+
+Test(sparse_file, refuses_a_part_that_is_not_in_the_file)
+{
+	struct sparse_file file;
+	struct sym_error *error;
+	int fd = file_of_pages(1);
+
+	error = sparse_file_init(&file, fd, "f", PAGE + 1, SPARSE_FILE_TO_END);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_FORMAT);
+	sym_error_destroy(error);
+	error = sparse_file_init(&file, fd, "f", 1, PAGE);
+	cr_assert_not_null(error);
+	sym_error_destroy(error);
+	close(fd);
+}
+
+Test(sparse_file, notices_that_the_file_was_changed)
+{
+	struct sparse_file file;
+	struct sym_error *error;
+	int fd = file_of_pages(4);
+
+	cr_assert_null(sparse_file_init(&file, fd, "f", 0, SPARSE_FILE_TO_END));
+	cr_assert_null(sparse_file_need(&file, "f", 0, 1));
+	cr_assert_eq(ftruncate(fd, 3 * PAGE), 0);
+	error = sparse_file_need(&file, "f", 2 * PAGE, 1);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_STALE);
+	sym_error_destroy(error);
+	/* What is in memory is what was mapped then. */
+	cr_expect_null(sparse_file_need(&file, "f", 0, 1));
+	sparse_file_deinit(&file);
+	close(fd);
+}
+
+Test(sparse_file, notices_that_the_file_lost_the_bytes_asked_for)
+{
+	struct sparse_file file;
+	struct sym_error *error;
+	int fd = file_of_pages(4);
+
+	cr_assert_null(sparse_file_init(&file, fd, "f", 0, SPARSE_FILE_TO_END));
+	cr_assert_eq(ftruncate(fd, PAGE), 0);
+	error = sparse_file_need(&file, "f", 2 * PAGE, 1);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_STALE);
+	sym_error_destroy(error);
+	sparse_file_deinit(&file);
+	close(fd);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/symbols.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/alloc_fail.h"
+
+static void add(struct symbols_builder *builder, uint64_t start, uint64_t size, const char *name)
+{
+	struct sym_symbol symbol = { .start = start, .size_bytes = size };
+
+	symbols_builder_add(builder, &symbol, name, strlen(name));
+}
+
+static void expect(const struct sym_symbols *list, size_t i, uint64_t start, uint64_t size,
+		   const char *name)
+{
+	const struct sym_symbol *symbol = sym_symbols_at(list, i);
+
+	cr_assert_not_null(symbol);
+	cr_expect_eq(symbol->start, start);
+	cr_expect_eq(symbol->size_bytes, size);
+	cr_expect_str_eq(symbol->name, name);
+}
+
+Test(symbols, are_sorted_by_start_then_size_then_name)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+
+	add(&builder, 30, 1, "d");
+	add(&builder, 10, 2, "b");
+	add(&builder, 10, 2, "a");
+	add(&builder, 10, 1, "z");
+	cr_assert_null(symbols_freeze(&builder, &list));
+	cr_assert_eq(sym_symbols_count(list), 4);
+	expect(list, 0, 10, 1, "z");
+	expect(list, 1, 10, 2, "a");
+	expect(list, 2, 10, 2, "b");
+	expect(list, 3, 30, 1, "d");
+	cr_expect_null(sym_symbols_at(list, 4));
+}
+
+Test(symbols, cut_an_earlier_one_by_a_later_one)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+
+	add(&builder, 100, 100, "outer");
+	add(&builder, 150, 10, "inner");
+	add(&builder, 190, 20, "behind");
+	cr_assert_null(symbols_freeze_disjoint(&builder, &list));
+	cr_assert_eq(sym_symbols_count(list), 4);
+	expect(list, 0, 100, 50, "outer");
+	expect(list, 1, 150, 10, "inner");
+	expect(list, 2, 160, 30, "outer");
+	expect(list, 3, 190, 20, "behind");
+}
+
+Test(symbols, disappear_under_a_later_one)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+
+	add(&builder, 100, 10, "old");
+	add(&builder, 90, 30, "new");
+	cr_assert_null(symbols_freeze_disjoint(&builder, &list));
+	cr_assert_eq(sym_symbols_count(list), 1);
+	expect(list, 0, 90, 30, "new");
+}
+
+Test(symbols, may_be_none)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+
+	cr_assert_null(symbols_freeze_disjoint(&builder, &list));
+	cr_expect_eq(sym_symbols_count(list), 0);
+	cr_expect_null(sym_symbols_at(list, 0));
+	sym_symbols_destroy(NULL);
+}
+
+Test(symbols, reach_the_last_address)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+
+	add(&builder, UINT64_MAX - 0x10, 0x10, "last");
+	cr_assert_null(symbols_freeze_disjoint(&builder, &list));
+	expect(list, 0, UINT64_MAX - 0x10, 0x10, "last");
+}
+
+Test(symbols, refuse_what_ends_beyond_the_last_address)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+	struct sym_error *error;
+
+	add(&builder, UINT64_MAX - 0x10, 0x20, "too far");
+	error = symbols_freeze_disjoint(&builder, &list);
+	cr_expect_not_null(error);
+	cr_expect_null(list);
+	sym_error_destroy(error);
+}
+
+Test(symbols, keep_names_where_they_are_when_pools_are_joined)
+{
+	struct name_pool pool = { 0 }, other = { 0 };
+	const char *first = name_pool_add(&pool, "first", 5);
+	const char *second = name_pool_add(&other, "second", 6);
+	const char *third;
+	char large[10000];
+
+	memset(large, 'x', sizeof(large));
+	cr_assert_not_null(name_pool_add(&other, large, sizeof(large)));
+	name_pool_absorb(&pool, &other);
+	third = name_pool_add(&pool, "third", 5);
+	name_pool_deinit(&other);
+	cr_expect_str_eq(first, "first");
+	cr_expect_str_eq(second, "second");
+	cr_expect_str_eq(third, "third");
+	name_pool_deinit(&pool);
+}
+
+/* Enough for several blocks of names and several growths of the list. */
+static bool build(void *context)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+	struct sym_error *error;
+	char name[200];
+
+	(void)context;
+	for (uint64_t i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "%0150d", (int)i);
+		add(&builder, i * 5, 10, name);
+	}
+	error = symbols_freeze_disjoint(&builder, &list);
+	if (!error) {
+		cr_expect_eq(sym_symbols_count(list), 200);
+		return true;
+	}
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+	sym_error_destroy(error);
+	return false;
+}
+
+Test(symbols, survive_the_lack_of_memory_anywhere)
+{
+	cr_expect_gt(alloc_fail_each(build, NULL), 5);
+}
