@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/libsym.h"
+#include "tests/support/alloc_fail.h"
+#include "tests/support/proc_tree.h"
+#include "tests/support/program.h"
+
+static const char sample[] = "fixtures/recorded/opt/sample/sample.dll";
+
+struct opened {
+	struct proc_tree tree;
+	bool recorded;
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	struct sym_result *result;
+};
+
+static void open_resolver(struct opened *opened, int32_t pid)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts),
+					  .root = opened->recorded ? opened->tree.root : NULL,
+					  .jit = SYM_JIT_PERF_MAP };
+
+	cr_assert_null(sym_snapshot_open(pid, &opts, &opened->snapshot));
+	cr_assert_null(sym_resolver_create(opened->snapshot, &opened->resolver));
+	cr_assert_null(sym_result_create(&opened->result));
+}
+
+static void end(struct opened *opened)
+{
+	sym_result_destroy(opened->result);
+	sym_resolver_destroy(opened->resolver);
+	sym_snapshot_close(opened->snapshot);
+	if (opened->recorded)
+		proc_tree_destroy(&opened->tree);
+}
+
+/* sample.dll, memory with jitted code, a view of the file, and things that have no names. */
+static const char maps[] =
+	"7f0000000000-7f0000001000 r--p 00000000 00:29 4 /opt/sample/sample.dll\n"
+	"7f0000010000-7f0000019000 r-xp 00000000 00:29 4 /opt/sample/sample.dll\n"
+	"7f1000000000-7f1000010000 r-xs 00000000 00:01 9 /memfd:doublemapper (deleted)\n"
+	"7f1000010000-7f1000020000 rwxp 00000000 00:00 0 \n"
+	"7f1000020000-7f1000030000 rw-p 00000000 00:00 0 [heap]\n"
+	"7f3000000000-7f300000d000 r--s 00000000 00:29 4 /opt/sample/sample.dll\n"
+	"7fff00000000-7fff00002000 r-xp 00000000 00:00 0 [vdso]\n";
+
+static void record(struct opened *opened, const char *perf_map)
+{
+	size_t size_bytes;
+	char *bytes = scratch_read(sample, &size_bytes);
+
+	*opened = (struct opened){ .recorded = true };
+	cr_assert_not_null(bytes);
+	proc_tree_create(&opened->tree);
+	proc_tree_write(&opened->tree, "/opt/sample/sample.dll", bytes, size_bytes);
+	proc_tree_add_process(&opened->tree, &(struct proc_tree_process){
+						     .pid = 7, .uid = geteuid(), .maps = maps });
+	if (perf_map)
+		proc_tree_write_text(&opened->tree, "/tmp/perf-7.map", perf_map);
+	free(bytes);
+	open_resolver(opened, 7);
+}
+
+static const struct sym_answer *ask(struct opened *opened, uint64_t address)
+{
+	cr_assert_null(sym_resolver_resolve(opened->resolver, &address, 1, opened->result));
+	cr_assert_eq(sym_result_count(opened->result), 1);
+	return sym_result_at(opened->result, 0);
+}
+
+/* A function with a name that nobody else has, global so that no symbol table lacks it. */
+__attribute__((noinline, used)) int resolver_test_landmark(int x);
+int resolver_test_landmark(int x)
+{
+	return x * 31 + 7;
+}
+
+Test(resolver, names_functions_of_this_process)
+{
+	struct opened opened = { 0 };
+	const struct sym_answer *answer;
+	uint64_t address = (uint64_t)(uintptr_t)&resolver_test_landmark;
+
+	open_resolver(&opened, getpid());
+	answer = ask(&opened, address + 1);
+	cr_assert_eq(answer->status, SYM_RESOLVED, "%s", answer->reason ? answer->reason : "");
+	cr_expect_str_eq(answer->name, "resolver_test_landmark");
+	cr_expect_eq(answer->offset_bytes, 1);
+	cr_expect_eq(answer->source, SYM_SOURCE_ELF);
+	cr_expect_eq(answer->address, address + 1);
+	cr_expect_eq(answer->image_position + sym_image_load_base(answer->image), address + 1);
+	cr_expect_gt(answer->size_bytes, 1);
+	end(&opened);
+}
+
+Test(resolver, names_exported_functions_of_libc)
+{
+	struct opened opened = { 0 };
+
+	open_resolver(&opened, getpid());
+	cr_expect_str_eq(ask(&opened, (uint64_t)(uintptr_t)&getenv)->name, "getenv");
+	cr_expect_str_eq(ask(&opened, (uint64_t)(uintptr_t)&qsort)->name, "qsort");
+	end(&opened);
+}
+
+Test(resolver, names_precompiled_and_jitted_code)
+{
+	struct opened opened;
+	const struct sym_answer *answer;
+	struct sym_symbols *methods = NULL;
+	const struct sym_symbol *first;
+
+	record(&opened, "7f1000000100 20 void [sample] Jitted::M()[OptimizedTier1]\n"
+			"7f1000010100 20 stub Thunk<X>\n");
+	cr_assert_null(sym_image_symbols(sym_snapshot_image_at(opened.snapshot, 0), 0, &methods));
+	first = sym_symbols_at(methods, 0);
+	answer = ask(&opened, 0x7f0000000000 + first->start + first->size_bytes - 1);
+	cr_assert_eq(answer->status, SYM_RESOLVED);
+	cr_expect_str_eq(answer->name, first->name);
+	cr_expect_str_eq(answer->tier, "PreJIT");
+	cr_expect_eq(answer->source, SYM_SOURCE_READYTORUN);
+	cr_expect_eq(answer->offset_bytes, first->size_bytes - 1);
+	cr_expect_str_eq(answer->image_path, "/opt/sample/sample.dll");
+
+	answer = ask(&opened, 0x7f1000000110);
+	cr_assert_eq(answer->status, SYM_RESOLVED);
+	cr_expect_str_eq(answer->name, "void [sample] Jitted::M()");
+	cr_expect_str_eq(answer->tier, "OptimizedTier1");
+	cr_expect_eq(answer->source, SYM_SOURCE_PERF_MAP);
+	cr_expect_null(answer->image);
+	cr_expect_str_eq(answer->image_path, "/memfd:doublemapper");
+
+	answer = ask(&opened, 0x7f1000010100);
+	cr_expect_eq(answer->kind, SYM_SYMBOL_STUB);
+	cr_expect_str_eq(answer->image_path, "");
+	sym_symbols_destroy(methods);
+	end(&opened);
+}
+
+Test(resolver, answers_in_the_order_asked)
+{
+	struct opened opened;
+	uint64_t addresses[] = { 0x7f1000010100, 0x10, 0x7f1000000110, 0x10, 0x7f1000010100 };
+
+	record(&opened, "7f1000000100 20 first\n7f1000010100 20 second\n");
+	cr_assert_null(sym_resolver_resolve(opened.resolver, addresses, 5, opened.result));
+	cr_assert_eq(sym_result_count(opened.result), 5);
+	for (size_t i = 0; i < 5; i++)
+		cr_expect_eq(sym_result_at(opened.result, i)->address, addresses[i]);
+	cr_expect_str_eq(sym_result_at(opened.result, 0)->name, "second");
+	cr_expect_eq(sym_result_at(opened.result, 1)->status, SYM_UNMAPPED);
+	cr_expect_str_eq(sym_result_at(opened.result, 2)->name, "first");
+	cr_expect_str_eq(sym_result_at(opened.result, 4)->name, "second");
+	cr_expect_null(sym_result_at(opened.result, 5));
+	cr_assert_null(sym_resolver_resolve(opened.resolver, NULL, 0, opened.result));
+	cr_expect_eq(sym_result_count(opened.result), 0);
+	end(&opened);
+}
+
+Test(resolver, says_why_there_is_no_name)
+{
+	struct opened opened;
+	const struct sym_answer *answer;
+
+	record(&opened, NULL);
+	answer = ask(&opened, 0x10);
+	cr_expect_eq(answer->status, SYM_UNMAPPED);
+	cr_expect_null(answer->name);
+	cr_expect_str_eq(answer->image_path, "");
+	answer = ask(&opened, 0x7f1000000110);
+	cr_expect_eq(answer->status, SYM_NO_SYMBOLS);
+	cr_expect_str_eq(answer->reason, "jitted code; the process writes no perf map");
+	answer = ask(&opened, 0x7f1000020010);
+	cr_expect_eq(answer->status, SYM_NO_SYMBOLS);
+	cr_expect_str_eq(answer->reason, "memory that is not executable");
+	answer = ask(&opened, 0x7fff00000010);
+	cr_expect_eq(answer->status, SYM_NO_SYMBOLS);
+	cr_expect_str_eq(answer->image_path, "[vdso]");
+	/* The bytes before the first method of .text. */
+	answer = ask(&opened, 0x7f0000010200);
+	cr_expect_eq(answer->status, SYM_NO_MATCH);
+	cr_expect_not_null(answer->image);
+	end(&opened);
+}
+
+Test(resolver, says_that_a_perf_map_has_no_line)
+{
+	struct opened opened;
+
+	record(&opened, "7f1000000100 20 first\n");
+	cr_expect_eq(ask(&opened, 0x7f1000000120)->status, SYM_NO_MATCH);
+	end(&opened);
+}
+
+/* In a flat view the file is not loaded: its start is not where rva 0 would be. */
+Test(resolver, gives_no_name_to_a_view_that_is_not_executable)
+{
+	struct opened opened;
+	const struct sym_answer *answer;
+
+	record(&opened, NULL);
+	answer = ask(&opened, 0x7f3000000300);
+	cr_expect_eq(answer->status, SYM_NO_SYMBOLS);
+	cr_expect_eq(answer->image_position, 0x10300);
+	end(&opened);
+}
+
+Test(resolver, allocates_nothing_when_hot)
+{
+	struct opened opened;
+	struct sym_error *error;
+	uint64_t addresses[] = { 0x7f0000011300, 0x7f1000000100, 0x7f1000010100, 0x10 };
+
+	record(&opened, "7f1000000100 20 first\n7f1000010100 20 second\n");
+	cr_assert_null(sym_resolver_resolve(opened.resolver, addresses, 4, opened.result));
+	cr_assert_eq(sym_result_at(opened.result, 0)->status, SYM_RESOLVED);
+	alloc_fail_after(0);
+	error = sym_resolver_resolve(opened.resolver, addresses, 4, opened.result);
+	cr_expect_not(alloc_fail_stop());
+	cr_expect_null(error);
+	cr_expect_eq(sym_result_at(opened.result, 0)->status, SYM_RESOLVED);
+	end(&opened);
+}
+
+Test(resolver, resolves_positions_of_a_file_by_offset_and_rva)
+{
+	struct sym_symbols *methods = NULL;
+	struct sym_result *result = NULL;
+	struct sym_image *image = NULL;
+	const struct sym_symbol *first;
+	struct sym_error *error;
+	uint64_t position;
+
+	cr_assert_null(sym_image_open(sample, &image));
+	cr_assert_null(sym_result_create(&result));
+	cr_assert_null(sym_image_symbols(image, 0, &methods));
+	first = sym_symbols_at(methods, 0);
+	cr_assert_null(sym_image_resolve(image, SYM_POSITION_RVA, &first->start, 1, result));
+	cr_expect_str_eq(sym_result_at(result, 0)->name, first->name);
+	/* .text: rva 0x10200 is offset 0x200, as the maps lines of every runtime from 8 on show it.
+	 */
+	position = first->start - 0x10000;
+	cr_assert_null(sym_image_resolve(image, SYM_POSITION_OFFSET, &position, 1, result));
+	cr_expect_str_eq(sym_result_at(result, 0)->name, first->name);
+	cr_expect_eq(sym_result_at(result, 0)->address, position);
+	cr_expect_eq(sym_result_at(result, 0)->image_position, first->start);
+	position = UINT64_MAX;
+	cr_assert_null(sym_image_resolve(image, SYM_POSITION_RVA, &position, 1, result));
+	cr_expect_eq(sym_result_at(result, 0)->status, SYM_NO_MATCH);
+	cr_assert_null(sym_image_resolve(image, SYM_POSITION_OFFSET, &position, 1, result));
+	cr_expect_eq(sym_result_at(result, 0)->status, SYM_NO_MATCH);
+	error = sym_image_resolve(image, SYM_POSITION_VADDR, &position, 1, result);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
+	sym_error_destroy(error);
+	sym_symbols_destroy(methods);
+	sym_result_destroy(result);
+	sym_image_close(image);
+}
+
+struct crowd {
+	struct opened *opened;
+	const uint64_t *addresses;
+	size_t count;
+	size_t resolved[4];
+};
+
+struct member {
+	struct crowd *crowd;
+	size_t number;
+};
+
+static void *resolve_all(void *context)
+{
+	struct member *member = context;
+	struct crowd *crowd = member->crowd;
+	struct sym_result *result = NULL;
+	struct sym_error *error = sym_result_create(&result);
+
+	for (int round = 0; !error && round < 3; round++) {
+		error = sym_resolver_resolve(crowd->opened->resolver, crowd->addresses,
+					     crowd->count, result);
+		crowd->resolved[member->number] = 0;
+		for (size_t i = 0; !error && i < crowd->count; i++)
+			crowd->resolved[member->number] +=
+				sym_result_at(result, i)->status == SYM_RESOLVED;
+	}
+	sym_result_destroy(result);
+	return error;
+}
+
+/* Everything is loaded by whoever comes first; run with SAN=thread. */
+Test(resolver, may_be_used_by_four_threads_at_once)
+{
+	struct opened opened;
+	struct crowd crowd = { .opened = &opened };
+	struct member members[4];
+	pthread_t threads[4];
+	uint64_t addresses[600];
+
+	record(&opened, "7f1000000100 20 first\n7f1000010100 20 second\n");
+	for (size_t i = 0; i < 600; i++)
+		addresses[i] = i % 3 == 0   ? 0x7f1000000100
+			       : i % 3 == 1 ? 0x7f0000011000 + i * 16
+					    : 0x7f1000010100;
+	crowd.addresses = addresses;
+	crowd.count = 600;
+	for (size_t i = 0; i < 4; i++) {
+		members[i] = (struct member){ &crowd, i };
+		cr_assert_eq(pthread_create(&threads[i], NULL, resolve_all, &members[i]), 0);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		void *error;
+
+		pthread_join(threads[i], &error);
+		cr_expect_null(error);
+	}
+	cr_expect_gt(crowd.resolved[0], 400);
+	for (size_t i = 1; i < 4; i++)
+		cr_expect_eq(crowd.resolved[i], crowd.resolved[0]);
+	end(&opened);
+}
+
+struct attempt {
+	struct proc_tree *tree;
+};
+
+static bool open_and_resolve(void *context)
+{
+	struct attempt *attempt = context;
+	struct sym_snapshot_opts opts = { .size = sizeof(opts),
+					  .root = attempt->tree->root,
+					  .jit = SYM_JIT_PERF_MAP };
+	uint64_t addresses[] = { 0x7f0000011300, 0x7f1000000100 };
+	struct sym_snapshot *snapshot = NULL;
+	struct sym_resolver *resolver = NULL;
+	struct sym_result *result = NULL;
+	struct sym_symbols *symbols = NULL;
+	struct sym_error *error = sym_snapshot_open(7, &opts, &snapshot);
+
+	if (!error)
+		error = sym_resolver_create(snapshot, &resolver);
+	if (!error)
+		error = sym_result_create(&result);
+	if (!error)
+		error = sym_resolver_resolve(resolver, addresses, 2, result);
+	/* An answer may be missing for want of memory, but it is never a wrong one. */
+	if (!error && sym_result_at(result, 1)->status == SYM_RESOLVED)
+		cr_expect_str_eq(sym_result_at(result, 1)->name, "first");
+	if (!error)
+		error = sym_snapshot_symbols(snapshot, 0, &symbols);
+	if (error)
+		cr_expect_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY, "%s",
+			     sym_error_message(error));
+	sym_symbols_destroy(symbols);
+	sym_result_destroy(result);
+	sym_resolver_destroy(resolver);
+	sym_snapshot_close(snapshot);
+	sym_error_destroy(error);
+	return !error;
+}
+
+Test(resolver, survives_the_lack_of_memory_anywhere)
+{
+	struct opened opened;
+	struct attempt attempt = { &opened.tree };
+
+	record(&opened, "7f1000000100 20 first\n");
+	cr_expect_gt(alloc_fail_each(open_and_resolve, &attempt), 50);
+	end(&opened);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/libsym.h"
+#include "tests/support/proc_tree.h"
+#include "tests/support/program.h"
+
+DEFINE_GUARD(open_snapshot, struct sym_snapshot *, sym_snapshot_close)
+#define AUTO_SNAPSHOT GUARDED(open_snapshot)
+DEFINE_GUARD(open_symbols, struct sym_symbols *, sym_symbols_destroy)
+#define AUTO_SYMBOLS GUARDED(open_symbols)
+
+static const char sample[] = "fixtures/recorded/opt/sample/sample.dll";
+
+static struct sym_snapshot *open_pid(int32_t pid, const char *root, const char *const *dirs)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts),
+					  .root = root,
+					  .relative_map_dirs = dirs,
+					  .jit = root ? SYM_JIT_PERF_MAP : SYM_JIT_AUTO };
+	struct sym_snapshot *snapshot = NULL;
+	struct sym_error *error = sym_snapshot_open(pid, &opts, &snapshot);
+
+	cr_assert_null(error, "%s", error ? sym_error_message(error) : "");
+	return snapshot;
+}
+
+static struct sym_image *image_with_path(struct sym_snapshot *snapshot, const char *path)
+{
+	for (size_t i = 0; i < sym_snapshot_image_count(snapshot); i++)
+		if (!strcmp(sym_image_path(sym_snapshot_image_at(snapshot, i)), path))
+			return sym_snapshot_image_at(snapshot, i);
+	return NULL;
+}
+
+static const struct sym_mapping *mapping_of(const struct sym_snapshot *snapshot, uint64_t address)
+{
+	for (size_t i = 0; i < sym_snapshot_mapping_count(snapshot); i++) {
+		const struct sym_mapping *mapping = sym_snapshot_mapping_at(snapshot, i);
+
+		if (address >= mapping->start_address && address < mapping->end_address)
+			return mapping;
+	}
+	return NULL;
+}
+
+Test(snapshot, shows_this_process_as_it_is)
+{
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
+	const struct sym_process_info *info = sym_snapshot_process(snapshot);
+	const struct sym_mapping *mapping = mapping_of(snapshot, (uint64_t)(uintptr_t)&open_pid);
+	char executable[4096] = "";
+
+	cr_assert_gt(readlink("/proc/self/exe", executable, sizeof(executable) - 1), 0);
+	cr_expect_eq(info->pid, getpid());
+	cr_expect_eq(info->uid, geteuid());
+	cr_expect_str_eq(info->executable, executable);
+	cr_expect_null(info->runtime_shape);
+	cr_assert_not_null(mapping);
+	cr_expect(mapping->protection & SYM_EXECUTE);
+	cr_expect_str_eq(mapping->path, executable);
+	cr_assert_lt(mapping->image_index, sym_snapshot_image_count(snapshot));
+	cr_expect_str_eq(sym_image_path(sym_snapshot_image_at(snapshot, mapping->image_index)),
+			 executable);
+	cr_expect_null(sym_snapshot_check(snapshot));
+}
+
+Test(snapshot, knows_the_load_base_of_every_native_image)
+{
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
+	size_t compared = 0;
+
+	for (size_t i = 0; i < sym_snapshot_image_count(snapshot); i++) {
+		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
+		struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
+		Dl_info found;
+
+		if (sym_image_kind(image) != SYM_IMAGE_ELF)
+			continue;
+		cr_assert_neq(sym_image_load_base(image), UINT64_MAX, "%s", sym_image_path(image));
+		/* The dynamic linker's word for it. */
+		if (dladdr((void *)(uintptr_t)(sym_image_load_base(image) + 0x1000), &found))
+			compared +=
+				(uint64_t)(uintptr_t)found.dli_fbase == sym_image_load_base(image);
+	}
+	cr_expect_geq(compared, 2);
+}
+
+Test(snapshot, numbers_images_by_their_first_mapping)
+{
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
+	uint32_t next = 0;
+
+	for (size_t i = 0; i < sym_snapshot_mapping_count(snapshot); i++) {
+		uint32_t index = sym_snapshot_mapping_at(snapshot, i)->image_index;
+
+		if (index == UINT32_MAX)
+			continue;
+		cr_expect_leq(index, next);
+		if (index == next)
+			next++;
+	}
+	cr_expect_eq(next, sym_snapshot_image_count(snapshot));
+	cr_expect_null(sym_snapshot_image_at(snapshot, next));
+	cr_expect_null(sym_snapshot_mapping_at(snapshot, SIZE_MAX));
+}
+
+/* A copy of a shared library of this machine, loaded; the caller may then maltreat the copy. */
+struct loaded_copy {
+	char *scratch;
+	char *path;
+	void *handle;
+	uint64_t address; /* of its deflate() */
+};
+
+static struct loaded_copy load_copy(void)
+{
+	struct loaded_copy copy = { .scratch = scratch_create() };
+	void *original = dlopen("libz.so.1", RTLD_NOW);
+	Dl_info where;
+	size_t size_bytes;
+	char *bytes;
+
+	cr_assert_not_null(original, "libz.so.1 is needed");
+	cr_assert(dladdr(dlsym(original, "deflate"), &where));
+	bytes = scratch_read(where.dli_fname, &size_bytes);
+	copy.path = scratch_path(copy.scratch, "libcopy.so");
+	scratch_write(copy.path, bytes, size_bytes);
+	free(bytes);
+	copy.handle = dlopen(copy.path, RTLD_NOW | RTLD_LOCAL);
+	cr_assert_not_null(copy.handle, "%s", dlerror());
+	copy.address = (uint64_t)(uintptr_t)dlsym(copy.handle, "deflate");
+	dlclose(original);
+	return copy;
+}
+
+static void unload_copy(struct loaded_copy *copy)
+{
+	dlclose(copy->handle);
+	free(copy->path);
+	scratch_remove(copy->scratch);
+}
+
+static struct sym_answer resolve(struct sym_snapshot *snapshot, uint64_t address)
+{
+	struct sym_resolver *resolver = NULL;
+	struct sym_result *result = NULL;
+	struct sym_answer answer;
+
+	cr_assert_null(sym_resolver_create(snapshot, &resolver));
+	cr_assert_null(sym_result_create(&result));
+	cr_assert_null(sym_resolver_resolve(resolver, &address, 1, result));
+	answer = *sym_result_at(result, 0);
+	if (answer.status == SYM_RESOLVED)
+		cr_expect_str_eq(answer.name, "deflate");
+	answer.name = NULL; /* lives no longer than the resolver */
+	sym_result_destroy(result);
+	sym_resolver_destroy(resolver);
+	return answer;
+}
+
+Test(snapshot, names_a_file_that_is_younger_than_the_process)
+{
+	struct loaded_copy copy = load_copy();
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
+
+	cr_expect_eq(resolve(snapshot, copy.address).status, SYM_RESOLVED);
+	unload_copy(&copy);
+}
+
+/* Through map_files where the system permits it, as for root; else stale. Never a name of another
+ * file. */
+Test(snapshot, never_reads_the_file_that_replaced_a_mapped_one)
+{
+	struct loaded_copy copy = load_copy();
+	char *other = scratch_path(copy.scratch, "other");
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct sym_answer answer;
+
+	scratch_write(other, "not a library", 13);
+	cr_assert_eq(rename(other, copy.path), 0);
+	snapshot = open_pid(getpid(), NULL, NULL);
+	answer = resolve(snapshot, copy.address);
+	if (geteuid())
+		cr_expect_eq(answer.status, SYM_STALE);
+	else
+		cr_expect_eq(answer.status, SYM_RESOLVED);
+	free(other);
+	unload_copy(&copy);
+}
+
+Test(snapshot, names_a_deleted_file_or_says_that_it_is_stale)
+{
+	struct loaded_copy copy = load_copy();
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+
+	cr_assert_eq(unlink(copy.path), 0);
+	snapshot = open_pid(getpid(), NULL, NULL);
+	cr_expect_eq(resolve(snapshot, copy.address).status, geteuid() ? SYM_STALE : SYM_RESOLVED);
+	unload_copy(&copy);
+}
+
+/* The process has the old header in memory of its own; the file has a new one. */
+Test(snapshot, does_not_use_a_file_that_was_overwritten_in_place)
+{
+	struct loaded_copy copy = load_copy();
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct sym_answer answer;
+	Dl_info where;
+	char *header;
+	int fd;
+
+	cr_assert(dladdr((void *)(uintptr_t)copy.address, &where));
+	header = where.dli_fbase;
+	cr_assert_eq(mprotect(header, 4096, PROT_READ | PROT_WRITE), 0);
+	header[9] = header[9] + 0; /* a page of its own from here on */
+	*(volatile char *)(header + 9) = *(volatile char *)(header + 9);
+	fd = open(copy.path, O_WRONLY);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(pwrite(fd, "x", 1, 9), 1);
+	close(fd);
+	snapshot = open_pid(getpid(), NULL, NULL);
+	answer = resolve(snapshot, copy.address);
+	cr_expect_eq(answer.status, SYM_STALE);
+	cr_expect_not_null(answer.reason);
+	cr_expect_not_null(sym_image_trouble(image_with_path(snapshot, copy.path)));
+	unload_copy(&copy);
+}
+
+/* The file changes between the snapshot and the first question about it. */
+Test(snapshot, notices_a_change_after_it_was_taken)
+{
+	struct loaded_copy copy = load_copy();
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
+	int fd = open(copy.path, O_WRONLY | O_APPEND);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, "x", 1), 1);
+	close(fd);
+	cr_expect_eq(resolve(snapshot, copy.address).status, SYM_STALE);
+	unload_copy(&copy);
+}
+
+/* One file, mapped twice: two images, and both give names. */
+Test(snapshot, keeps_two_placements_of_a_recorded_assembly_apart)
+{
+	static const char maps[] =
+		"7f0000000000-7f0000001000 r--p 00000000 00:29 4 /opt/sample/sample.dll\n"
+		"7f0000010000-7f0000019000 r-xp 00000000 00:29 4 /opt/sample/sample.dll\n"
+		"7f1000000000-7f1000001000 r--p 00000000 00:29 4 /opt/sample/sample.dll\n"
+		"7f1000010000-7f1000019000 r-xp 00000000 00:29 4 /opt/sample/sample.dll\n";
+	struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct proc_tree tree;
+	size_t size_bytes;
+	char *bytes = scratch_read(sample, &size_bytes);
+	size_t half;
+
+	proc_tree_create(&tree);
+	proc_tree_write(&tree, "/opt/sample/sample.dll", bytes, size_bytes);
+	proc_tree_add_process(&tree, &(struct proc_tree_process){ .pid = 7, .maps = maps });
+	snapshot = open_pid(7, tree.root, NULL);
+	cr_assert_eq(sym_snapshot_image_count(snapshot), 2);
+	cr_expect_eq(sym_image_load_base(sym_snapshot_image_at(snapshot, 0)), 0x7f0000000000);
+	cr_expect_eq(sym_image_load_base(sym_snapshot_image_at(snapshot, 1)), 0x7f1000000000);
+	cr_assert_null(sym_snapshot_symbols(snapshot, SYM_SYMBOLS_PRECOMPILED, &symbols));
+	half = sym_symbols_count(symbols) / 2;
+	cr_assert_gt(half, 50);
+	for (size_t i = 0; i < half; i++) {
+		const struct sym_symbol *first = sym_symbols_at(symbols, i);
+		const struct sym_symbol *second = sym_symbols_at(symbols, i + half);
+
+		cr_expect_eq(first->start + 0x1000000000, second->start);
+		cr_expect_str_eq(first->name, second->name);
+		cr_expect_eq(first->image_index, 0);
+		cr_expect_eq(second->image_index, 1);
+	}
+	free(bytes);
+	proc_tree_destroy(&tree);
+}
+
+/* Two lines of a map inside the image, one of them over a method; one outside. The image wins in
+ * its own code. */
+Test(snapshot, joins_a_perf_map_without_overlaps)
+{
+	static const char maps[] =
+		"7f0000000000-7f0000001000 r--p 00000000 00:29 4 /opt/sample/sample.dll\n"
+		"7f0000010000-7f0000019000 r-xp 00000000 00:29 4 /opt/sample/sample.dll\n"
+		"7f2000000000-7f2000010000 rwxp 00000000 00:00 0 \n";
+	static const char perf_map[] = "7f0000010000 9000 wrong\n"
+				       "7f2000000100 10 right[QuickJitted]\n"
+				       "7f2000000108 10 later\n";
+	struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct proc_tree tree;
+	uint64_t end = 0;
+	size_t size_bytes, count;
+	char *bytes = scratch_read(sample, &size_bytes);
+
+	proc_tree_create(&tree);
+	proc_tree_write(&tree, "/opt/sample/sample.dll", bytes, size_bytes);
+	proc_tree_add_process(
+		&tree, &(struct proc_tree_process){ .pid = 7, .uid = geteuid(), .maps = maps });
+	proc_tree_write_text(&tree, "/tmp/perf-7.map", perf_map);
+	snapshot = open_pid(7, tree.root, NULL);
+	cr_assert_null(sym_snapshot_symbols(snapshot, 0, &symbols));
+	count = sym_symbols_count(symbols);
+	for (size_t i = 0; i < count; i++) {
+		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+
+		cr_assert_geq(symbol->start, end);
+		cr_assert_gt(symbol->size_bytes, 0);
+		cr_expect_str_neq(symbol->name, "wrong");
+		end = symbol->start + symbol->size_bytes;
+	}
+	cr_assert_gt(count, 50);
+	cr_expect_str_eq(sym_symbols_at(symbols, count - 2)->name, "right");
+	cr_expect_str_eq(sym_symbols_at(symbols, count - 2)->tier, "QuickJitted");
+	cr_expect_eq(sym_symbols_at(symbols, count - 2)->size_bytes, 8);
+	cr_expect_str_eq(sym_symbols_at(symbols, count - 1)->name, "later");
+	cr_expect_eq(sym_symbols_at(symbols, count - 1)->image_index, UINT32_MAX);
+	free(bytes);
+	proc_tree_destroy(&tree);
+}
+
+Test(snapshot, uses_a_relative_map_only_if_all_its_rows_fit)
+{
+	static const char maps[] =
+		"7f0000000000-7f0000001000 r--p 00000000 00:29 4 /opt/sample/sample.dll\n"
+		"7f0000010000-7f0000019000 r-xp 00000000 00:29 4 /opt/sample/sample.dll\n";
+	struct sym_symbols *methods AUTO_SYMBOLS = NULL;
+	struct sym_image *image = NULL;
+	char *scratch = scratch_create();
+	const char *const dirs[] = { scratch, NULL };
+	const struct sym_symbol *first;
+	struct proc_tree tree;
+	char name[256], text[256];
+	size_t size_bytes;
+	char *bytes = scratch_read(sample, &size_bytes);
+
+	proc_tree_create(&tree);
+	proc_tree_write(&tree, "/opt/sample/sample.dll", bytes, size_bytes);
+	proc_tree_add_process(&tree, &(struct proc_tree_process){ .pid = 7, .maps = maps });
+	cr_assert_null(sym_image_open(sample, &image));
+	cr_assert_null(sym_image_symbols(image, 0, &methods));
+	first = sym_symbols_at(methods, 0);
+	snprintf(name, sizeof(name), "sample.ni.{%s}.map", sym_image_mvid(image));
+	for (uint64_t lie = 0; lie < 2; lie++) {
+		struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+		struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
+		char *path = scratch_path(scratch, name);
+
+		snprintf(text, sizeof(text), "%08" PRIx64 " %" PRIx64 " from the map\n",
+			 first->start, first->size_bytes + lie);
+		scratch_write(path, text, strlen(text));
+		free(path);
+		snapshot = open_pid(7, tree.root, dirs);
+		cr_assert_null(sym_snapshot_symbols(snapshot, 0, &symbols));
+		if (lie) {
+			cr_expect_str_eq(sym_symbols_at(symbols, 0)->name, first->name);
+			cr_expect_eq(sym_symbols_at(symbols, 0)->source, SYM_SOURCE_READYTORUN);
+		} else {
+			cr_expect_str_eq(sym_symbols_at(symbols, 0)->name, "from the map");
+			cr_expect_eq(sym_symbols_at(symbols, 0)->source, SYM_SOURCE_RELATIVE_MAP);
+		}
+		/* What the map does not have still comes from the image. */
+		cr_expect_str_eq(sym_symbols_at(symbols, 1)->name,
+				 sym_symbols_at(methods, 1)->name);
+	}
+	sym_image_close(image);
+	free(bytes);
+	proc_tree_destroy(&tree);
+	scratch_remove(scratch);
+}
+
+Test(snapshot, keeps_the_other_images_when_one_is_damaged_or_missing)
+{
+	static const char maps[] =
+		"7f0000000000-7f0000001000 r--p 00000000 00:29 4 /opt/sample/sample.dll\n"
+		"7f0000010000-7f0000019000 r-xp 00000000 00:29 4 /opt/sample/sample.dll\n"
+		"7f1000000000-7f1000001000 r--p 00000000 00:29 5 /opt/cut.dll\n"
+		"7f1000010000-7f1000019000 r-xp 00000000 00:29 5 /opt/cut.dll\n"
+		"7f2000010000-7f2000019000 r-xp 00000000 00:29 6 /opt/missing.dll\n";
+	struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct proc_tree tree;
+	size_t size_bytes;
+	char *bytes = scratch_read(sample, &size_bytes);
+
+	proc_tree_create(&tree);
+	proc_tree_write(&tree, "/opt/sample/sample.dll", bytes, size_bytes);
+	proc_tree_write(&tree, "/opt/cut.dll", bytes, size_bytes / 2);
+	proc_tree_add_process(&tree, &(struct proc_tree_process){ .pid = 7, .maps = maps });
+	snapshot = open_pid(7, tree.root, NULL);
+	cr_assert_eq(sym_snapshot_image_count(snapshot), 3);
+	cr_assert_null(sym_snapshot_symbols(snapshot, 0, &symbols));
+	cr_expect_gt(sym_symbols_count(symbols), 50);
+	cr_expect_null(sym_image_trouble(sym_snapshot_image_at(snapshot, 0)), "%s",
+		       sym_image_trouble(sym_snapshot_image_at(snapshot, 0)));
+	cr_expect_not_null(sym_image_trouble(sym_snapshot_image_at(snapshot, 1)));
+	cr_expect_not_null(sym_image_trouble(sym_snapshot_image_at(snapshot, 2)));
+	free(bytes);
+	proc_tree_destroy(&tree);
+}
+
+Test(snapshot, refuses_options_that_it_does_not_know)
+{
+	struct {
+		struct sym_snapshot_opts known;
+		uint64_t later;
+	} opts = { .known.size = sizeof(opts), .later = 0 };
+	struct sym_snapshot *snapshot = NULL;
+	struct sym_error *error;
+
+	cr_assert_null(sym_snapshot_open(getpid(), &opts.known, &snapshot));
+	sym_snapshot_close(snapshot);
+	opts.later = 1;
+	error = sym_snapshot_open(getpid(), &opts.known, &snapshot);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
+	sym_error_destroy(error);
+	opts.known.size = 0;
+	error = sym_snapshot_open(getpid(), &opts.known, &snapshot);
+	cr_assert_not_null(error);
+	sym_error_destroy(error);
+}
+
+Test(snapshot, says_that_there_is_no_such_process)
+{
+	struct sym_snapshot *snapshot = NULL;
+	struct sym_error *error = sym_snapshot_open(INT32_MAX, NULL, &snapshot);
+
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_NOT_FOUND);
+	cr_expect_null(snapshot);
+	sym_error_destroy(error);
+}
