@@ -434,19 +434,27 @@ static bool undo(struct merge *merge, const struct map_location *location)
 
 /* ---- the command -------------------------------------------------------- */
 
+static json_t *jit_json(const struct merge *merge)
+{
+	static const struct sym_jit_info nothing = { .way = SYM_JIT_NONE };
+	const struct sym_jit_info *jit = merge->jit ? merge->jit : &nothing;
+
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "way", sym_jit_way_text(jit->way),
+			 "methods", (json_int_t)merge->counts.jitted, "unnamed",
+			 (json_int_t)jit->unnamed_count, "unnamed_dynamic",
+			 (json_int_t)jit->unnamed_dynamic_count, "read_calls",
+			 (json_int_t)jit->read_calls, "read_bytes", (json_int_t)jit->read_bytes);
+}
+
 static void print_json(const struct merge *merge)
 {
-	enum sym_jit_way way = merge->jit ? merge->jit->way : SYM_JIT_NONE;
-
-	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:o, s:O}",
-				    "map", json_output_text(merge->path), "action", merge->action,
+	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:O}", "map",
+				    json_output_text(merge->path), "action", merge->action,
 				    "images", (json_int_t)merge->counts.images,
 				    "precompiled_symbols", (json_int_t)merge->counts.precompiled,
 				    "runtime_lines", (json_int_t)merge->counts.runtime, "jit",
-				    sym_jit_way_text(way), "jitted_methods",
-				    (json_int_t)merge->counts.jitted, "unnamed",
-				    (json_int_t)(merge->jit ? merge->jit->unnamed_count : 0),
-				    "written_lines", (json_int_t)merge->written_lines, "failures",
+				    jit_json(merge), "written_lines",
+				    (json_int_t)merge->written_lines, "failures",
 				    json_output_failures(&merge->failures), "notes", merge->notes));
 }
 

@@ -31,7 +31,8 @@ struct look {
 		LOOK_PENDING,
 		LOOK_UNNAMED,
 		LOOK_NAMED,
-		LOOK_STUB
+		LOOK_STUB,
+		LOOK_GONE, /* freed before the second look */
 	} state;
 	bool has_header; /* method is filled in */
 	bool is_volatile;
@@ -254,11 +255,15 @@ static void settle(struct round *first, struct round *second, const size_t *part
 
 		if (look->state == LOOK_STUB || (look->state == LOOK_NAMED && !look->is_volatile))
 			continue;
+		if (!again) {
+			look->state = LOOK_GONE;
+			continue;
+		}
 		if (look->state == LOOK_NAMED) {
-			good = again && same(first, look, second, again);
+			good = same(first, look, second, again);
 		} else {
 			/* A page of the first round may have been older than a pointer to it. */
-			good = again && again->state == LOOK_NAMED && !again->is_volatile;
+			good = again->state == LOOK_NAMED && !again->is_volatile;
 			if (good)
 				*look = *again;
 			if (good) {
@@ -373,7 +378,7 @@ static struct sym_error *make_result(struct round *round, uint32_t flags, struct
 
 		if (look->state == LOOK_STUB && flags & JIT_READ_STUBS)
 			add_stub(&result->reading, &round->map.blocks[i], look);
-		if (look->state == LOOK_STUB)
+		if (look->state == LOOK_STUB || look->state == LOOK_GONE)
 			continue;
 		if (named)
 			add_method(&result->reading, look, result->names);

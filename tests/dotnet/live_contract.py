@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Jitted code named from outside, by the runtime's data contract.
+
+The oracle is the perf map that the same process writes about itself: start,
+size and whole name, tier aside, of every method still alive. Lines with names
+that are not ASCII are damaged by the runtime (10.0) and are counted, not
+compared. csc is stopped while it is read, so that the map stands still too.
+"""
+import glob
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import time
+
+from harness import ROOT, Fail, Runtime, Sample, Skip, build_project, expect, remove_leftovers, sdk_runtime
+
+TIER = re.compile(rb"\[(?:Unknown|MinOptJitted|Optimized|QuickJitted|OptimizedTier1|OptimizedTier1OSR|"
+                  rb"InstrumentedTier|InstrumentedTierOptimized)\]$")
+LINE = re.compile(rb"(?:0x)?([0-9a-f]+) ([0-9a-f]+) (.+)$")
+
+
+def torture_runtime(context):
+    """The SDK's runtime with the torture program."""
+    def make():
+        runtime, why = sdk_runtime()
+        if not runtime:
+            return None, why
+        if runtime.framework != "net10.0":
+            return None, f"the SDK makes {runtime.framework}, the data contract is .NET 10's"
+        artifacts = os.path.join(ROOT, "build", "dotnet", "torture")
+        why = build_project("fixtures/src/torture", artifacts, f"-p:TortureFramework={runtime.framework}")
+        if why:
+            return None, f"the torture program does not build: {why}"
+        program = os.path.join(artifacts, "bin", "torture", "release", "torture.dll")
+        return Runtime(runtime.dotnet, program, runtime.framework, "torture"), None
+    return context._once("torture", make)
+
+
+def read_methods(path):
+    """{start: (size, name without tier)} of methods, and how many lines the runtime damaged."""
+    methods, damaged = {}, 0
+    with open(path, "rb") as file:
+        for line in file.read().split(b"\n"):
+            match = LINE.match(line)
+            if not line:
+                continue
+            if not match or not line.isascii() or (not match[3].startswith(b"stub ") and not TIER.search(match[3])):
+                damaged += 1
+            elif not match[3].startswith(b"stub "):
+                methods[int(match[1], 16)] = (int(match[2], 16), TIER.sub(b"", match[3]))
+    return methods, damaged
+
+
+def read_ours(context, pid, *options):
+    """Our map of the process by the contract alone, and what the program says of it."""
+    output = os.path.join(context.scratch, f"contract-{pid}.map")
+    done = context.mapgen.must("merge", pid, "--jit=contract", "--json", "-o", output, *options)
+    report = json.loads(done.stdout)
+    expect(report["jit"]["way"] == "contract", f"not read by contract: {report['notes'] or done.stderr}")
+    methods = {}
+    with open(output, "rb") as file:
+        for line in file:
+            match = LINE.match(line.rstrip(b"\n"))
+            if match and TIER.search(match[3]):
+                methods[int(match[1], 16)] = (int(match[2], 16), TIER.sub(b"", match[3]))
+    return methods, report["jit"]
+
+
+def compare(context, title, before, ours, after, freed_allowed):
+    """Every method that was in the runtime's map before is in ours, nothing is in ours that is not in it after."""
+    same = [start for start, method in before.items() if ours.get(start) == method]
+    freed = [start for start, (_, name) in before.items()
+             if start not in ours and b" dynamicClass::" in name] if freed_allowed else []
+    wrong = [start for start in before if ours.get(start) != before[start] and start not in freed]
+    unknown = [start for start, method in ours.items() if start in after and after[start] != method]
+    total = len(before) - len(freed)
+    context.figure(f"{title}: start, size and name equal for {len(same)} of {total} methods "
+                   f"({100 * len(same) / max(total, 1):.2f} %, goal 100 %); {len(freed)} freed dynamic methods aside")
+    for start in wrong[:5]:
+        context.figure(f"differs: {start:x} {before[start]}, ours {ours.get(start)}")
+    expect(total > 100, f"only {total} methods to compare")
+    expect(not wrong and not unknown, f"{len(wrong)} methods differ, {len(unknown)} are unknown to the runtime")
+
+
+def compare_settled(context, title, runtime, argument, environment):
+    with Sample(runtime, argument, dict(environment, DOTNET_PerfMapEnabled="3")) as sample:
+        before, damaged = read_methods(sample.map_path)
+        ours, report = read_ours(context, sample.pid)
+        after, _ = read_methods(sample.map_path)
+    compare(context, title, before, ours, after, False)
+    expect(report["unnamed"] == 0, f"{report['unnamed']} pieces of code have no name")
+    return damaged, ours, report
+
+
+def test_names_a_linq_app_as_its_own_map_does(context):
+    compare_settled(context, "linq app", context.sdk(), 60, {})
+
+
+def test_names_the_torture_program_as_its_own_map_does(context):
+    runtime = torture_runtime(context)
+    variants = {"default": {}, "W^X off": {"DOTNET_EnableWriteXorExecute": "0"},
+                "tiering off": {"DOTNET_TieredCompilation": "0"}, "PGO off": {"DOTNET_TieredPGO": "0"}}
+    for title, environment in variants.items():
+        damaged, ours, report = compare_settled(context, "torture, " + title, runtime, "settle", environment)
+        words = [name for _, name in ours.values() if "Größe".encode() in name]
+        context.figure(f"{damaged} lines are damaged by the runtime; {len(words)} names that are not ASCII; "
+                       f"{report['read_calls']} calls, {report['read_bytes']} bytes")
+        expect(len(words) > 5, "no names that are not ASCII")
+        expect(report["read_calls"] < 500, f"{report['read_calls']} system calls")
+
+
+def test_names_the_torture_program_without_precompiled_code(context):
+    # Everything is jitted, also while we look: what is added meanwhile is in neither count.
+    compare_settled(context, "torture, R2R off", torture_runtime(context), "settle", {"DOTNET_ReadyToRun": "0"})
+
+
+def test_reads_a_process_that_was_started_with_nothing_set(context):
+    with Sample(torture_runtime(context), "settle", {"DOTNET_EnableDiagnostics": "0"}) as sample:
+        expect(not os.path.exists(sample.map_path), "the process writes a perf map")
+        ours, report = read_ours(context, sample.pid)
+        context.figure(f"{len(ours)} methods, {report['unnamed']} without a name")
+        expect(len(ours) > 1000 and report["unnamed"] == 0, "methods are missing")
+
+
+def csc_command(context, scratch):
+    programs = glob.glob(os.path.join(os.path.dirname(os.path.realpath(context.sdk().dotnet)), "sdk", "*", "Roslyn",
+                                      "bincore", "csc.dll"))
+    references = glob.glob(os.path.join(os.path.dirname(os.path.realpath(context.sdk().dotnet)), "packs",
+                                        "Microsoft.NETCore.App.Ref", "*", "ref", "net10.0", "*.dll"))
+    if not programs or not references:
+        raise Skip("no C# compiler beside the SDK")
+    source = os.path.join(scratch, "many.cs")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("using System;using System.Linq;using System.Collections.Generic;using System.Threading.Tasks;\n")
+        for i in range(4000):
+            file.write(f"public class C{i}<T> where T:IComparable<T>{{public int F(int a)=>new List<int>{{a,{i}}}.Where("
+                       f"x=>x>a).Select(x=>x*{i}).Sum()+(a switch{{1=>2,3=>4,_=>5}});public async Task<T> G(T t){{await "
+                       f"Task.Delay(1);return t;}}public IEnumerable<int> H(){{for(int i=0;i<9;i++)yield return i;}}}}\n")
+        file.write("public class P{public static void Main(){}}\n")
+    return [context.sdk().dotnet, "exec", programs[0], "-nologo", "-out:" + os.path.join(scratch, "many.dll"), source,
+            *("-r:" + reference for reference in references)]
+
+
+def test_names_the_compiler_as_its_own_map_does(context):
+    scratch = context.directory("csc")
+    process = subprocess.Popen(csc_command(context, scratch), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env=dict(os.environ, DOTNET_PerfMapEnabled="3"))
+    map_path = f"/tmp/perf-{process.pid}.map"
+    try:
+        while process.poll() is None and (not os.path.exists(map_path) or len(read_methods(map_path)[0]) < 3000):
+            time.sleep(0.2)
+        expect(process.poll() is None, "the compiler ended too early")
+        process.send_signal(signal.SIGSTOP)
+        before, _ = read_methods(map_path)
+        ours, report = read_ours(context, process.pid)
+        compare(context, "csc", before, ours, before, True)
+        context.figure(f"{report['read_calls']} calls, {report['read_bytes']} bytes")
+        expect(report["read_calls"] < 500, f"{report['read_calls']} system calls")
+    finally:
+        process.kill()
+        process.wait()
+        remove_leftovers(process.pid)
+
+
+def check_numbers(pid, methods):
+    """Methods named number123 whose code does, and does not, return 123; read as soon as can be."""
+    right = wrong = 0
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for start, (size, name) in methods.items():
+            match = re.search(rb"::[nN]umber(\d+)\(\)", name)
+            if not match:
+                continue
+            try:
+                memory.seek(start)
+                code = memory.read(size)
+            except OSError:
+                continue
+            number = int(match[1])
+            loads = b"\xb8" + struct.pack("<I", number) if number else b"\x33\xc0"
+            right += loads in code
+            wrong += loads not in code
+    return right, wrong
+
+
+def read_at_once(context, pid):
+    """What the example program lists: it ends right after the reading, before much can change."""
+    program = os.path.join(ROOT, context.build, "examples", "list_jitted")
+    done = subprocess.run([program, str(pid)], stdin=subprocess.DEVNULL, capture_output=True)
+    expect(done.returncode == 0, f"list_jitted: {done.stderr}")
+    unnamed = int(re.search(rb"(\d+) not named", done.stderr)[1])
+    methods = {}
+    for line in done.stdout.split(b"\n"):
+        match = LINE.match(line)
+        if match and TIER.search(match[3]):
+            methods[int(match[1], 16)] = (int(match[2], 16), TIER.sub(b"", match[3]))
+    return methods, unnamed
+
+
+def test_never_names_wrongly_what_lives_for_moments(context):
+    right = wrong = unnamed = 0
+    with Sample(torture_runtime(context), "churn:1000") as sample:
+        while right + wrong < 10000:
+            methods, without_name = read_at_once(context, sample.pid)
+            good, bad = check_numbers(sample.pid, methods)
+            right, wrong, unnamed = right + good, wrong + bad, unnamed + without_name
+            if not sample.alive():
+                raise Fail("the program ended")
+    dynamic = right + wrong + unnamed
+    context.figure(f"1,000 dynamic methods a second: {wrong} wrong names in {right + wrong} checked against the "
+                   f"machine code, {100 * (right + wrong) / dynamic:.1f} % named (goal 0 wrong, 75 % named)")
+    expect(wrong == 0, f"{wrong} names are of other code")
+    expect(4 * (right + wrong) >= 3 * dynamic, f"{unnamed} of {dynamic} have no name")
