@@ -44,7 +44,8 @@ void metadata_close(struct metadata *metadata);
 
 uint32_t metadata_row_count(const struct metadata *metadata, enum metadata_table table);
 
-/* Module version id of row 1 of Module; false when there is none. 16 raw bytes, as Guid.ToByteArray() has them. */
+/* Module version id of row 1 of Module; false when there is none. 16 raw bytes, as
+ * Guid.ToByteArray() has them. */
 bool metadata_mvid(const struct metadata *metadata, uint8_t ret[16]);
 
 /* Simple name of the assembly; "" when the module has no Assembly row. */
@@ -62,7 +63,8 @@ uint32_t metadata_type_def_encloser(const struct metadata *metadata, uint32_t ri
 const char *metadata_type_ref_name(const struct metadata *metadata, uint32_t rid);
 const char *metadata_type_ref_namespace(const struct metadata *metadata, uint32_t rid);
 /* Resolution scope: which table, and the rid in it (0 when null). */
-uint32_t metadata_type_ref_scope(const struct metadata *metadata, uint32_t rid, enum metadata_table *table_ret);
+uint32_t metadata_type_ref_scope(const struct metadata *metadata, uint32_t rid,
+				 enum metadata_table *table_ret);
 
 struct metadata_blob metadata_type_spec_signature(const struct metadata *metadata, uint32_t rid);
 
@@ -73,7 +75,8 @@ uint32_t metadata_method_owner(const struct metadata *metadata, uint32_t rid);
 
 const char *metadata_member_ref_name(const struct metadata *metadata, uint32_t rid);
 struct metadata_blob metadata_member_ref_signature(const struct metadata *metadata, uint32_t rid);
-uint32_t metadata_member_ref_parent(const struct metadata *metadata, uint32_t rid, enum metadata_table *table_ret);
+uint32_t metadata_member_ref_parent(const struct metadata *metadata, uint32_t rid,
+				    enum metadata_table *table_ret);
 
 /* 36 lower-case characters and a NUL. */
 void metadata_format_guid(const uint8_t guid[16], char room[37]);

@@ -30,7 +30,7 @@ struct pe_section {
 };
 
 #define PE_SECTION_EXECUTE 0x20000000u
-#define PE_MAX_SECTIONS	   96
+#define PE_MAX_SECTIONS    96
 
 struct pe_directory {
 	uint32_t rva;
@@ -52,7 +52,7 @@ struct pe {
 	size_t size_bytes;
 	enum pe_layout layout;
 	uint16_t machine_raw; /* as in the file */
-	uint16_t machine; /* enum pe_machine, or machine_raw when unknown */
+	uint16_t machine;     /* enum pe_machine, or machine_raw when unknown */
 	uint32_t timestamp;
 	uint32_t checksum;
 	uint32_t size_of_image_bytes;
@@ -68,8 +68,10 @@ struct pe {
 	uint32_t r2rmap_version;
 };
 
-/* Errors: FORMAT. Overlapping sections, sections beyond the end and too many of them are format errors. */
-struct sym_error *pe_parse(struct pe *pe, const void *data, size_t size_bytes, enum pe_layout layout);
+/* Errors: FORMAT. Overlapping sections, sections beyond the end and too many of them are format
+ * errors. */
+struct sym_error *pe_parse(struct pe *pe, const void *data, size_t size_bytes,
+			   enum pe_layout layout);
 
 /* Bytes of [rva, rva + size_bytes), or NULL when any of them is not in the data. */
 const uint8_t *pe_bytes(const struct pe *pe, uint32_t rva, size_t size_bytes);

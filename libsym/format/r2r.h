@@ -31,7 +31,8 @@ enum r2r_flavour {
 /* What the managed native header says, without reading any table. */
 enum r2r_flavour r2r_flavour(const struct pe *pe);
 
-/* File name of the composite that owns a component (borrowed from the data); NULL when it is no component or the name lies. */
+/* File name of the composite that owns a component (borrowed from the data); NULL when it is no
+ * component or the name lies. */
 const char *r2r_owner_composite(const struct pe *pe);
 
 /*
@@ -48,15 +49,15 @@ struct r2r_assemblies {
 
 enum r2r_range_kind {
 	R2R_METHOD = 0, /* a method: begin of its first to end of its last hot runtime function */
-	R2R_COLD = 1, /* the cold part of a method (section 120) */
-	R2R_STUB = 2, /* section 106, DelayLoadMethodCallThunks, one range an image */
+	R2R_COLD = 1,   /* the cold part of a method (section 120) */
+	R2R_STUB = 2,   /* section 106, DelayLoadMethodCallThunks, one range an image */
 };
 
 struct r2r_range {
 	uint32_t rva;
 	uint32_t size_bytes;
 	uint32_t entry; /* which method: index for r2r_name(); unused for R2R_STUB */
-	uint32_t kind; /* enum r2r_range_kind */
+	uint32_t kind;  /* enum r2r_range_kind */
 };
 
 struct r2r;
@@ -76,11 +77,13 @@ uint16_t r2r_minor_version(const struct r2r *r2r);
 /* Number of method entries of sections 103 and 109 (aliases included, cold parts not). */
 size_t r2r_method_count(const struct r2r *r2r);
 
-/* Instance entries whose signature could not be decoded, and runtime functions that belong to no entry. */
+/* Instance entries whose signature could not be decoded, and runtime functions that belong to no
+ * entry. */
 size_t r2r_undecodable_count(const struct r2r *r2r);
 size_t r2r_ownerless_count(const struct r2r *r2r);
 
-/* All ranges sorted by rva, then in table order (103 by rid, then 109); lives as long as the object. */
+/* All ranges sorted by rva, then in table order (103 by rid, then 109); lives as long as the
+ * object. */
 const struct r2r_range *r2r_ranges(const struct r2r *r2r, size_t *count_ret);
 
 /*
@@ -90,7 +93,7 @@ const struct r2r_range *r2r_ranges(const struct r2r *r2r, size_t *count_ret);
 size_t r2r_find(const struct r2r *r2r, uint32_t rva);
 
 enum r2r_dialect {
-	R2R_NAME_RUNTIME, /* as the runtime's perf map and crossgen v1 write it */
+	R2R_NAME_RUNTIME,   /* as the runtime's perf map and crossgen v1 write it */
 	R2R_NAME_CROSSGEN2, /* as crossgen2's maps have it */
 };
 
@@ -101,7 +104,8 @@ enum r2r_dialect {
 bool r2r_name(const struct r2r *r2r, uint32_t entry, enum r2r_dialect dialect, struct buf *buf,
 	      const char **why_ret);
 
-/* Simple name of the assembly that an entry belongs to (component attribution in composites); NULL when not known. */
+/* Simple name of the assembly that an entry belongs to (component attribution in composites); NULL
+ * when not known. */
 const char *r2r_entry_assembly(const struct r2r *r2r, uint32_t entry);
 
 DEFINE_GUARD(r2r, struct r2r *, r2r_close)
