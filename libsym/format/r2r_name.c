@@ -137,32 +137,44 @@ static void write_runtime(struct signature_writer *writer, const struct r2r *r2r
 		writer->why = reader.failure;
 }
 
+/*
+ * Tokens in the arguments of a method are those of the module that the entry names; in the
+ * arguments of a type they are the image's own.
+ */
+static bool locate_all_arguments(const struct r2r *r2r, const struct method *method,
+				 struct signature_arguments *type_arguments,
+				 struct signature_arguments *method_arguments)
+{
+	const struct r2r_instance *instance = &method->instance;
+	const struct metadata *own = r2r->modules[0].metadata;
+
+	type_arguments->scope = (struct signature_scope){ own, own };
+	type_arguments->count = 0;
+	method_arguments->scope = type_arguments->scope;
+	method_arguments->count = 0;
+	if (instance->flags & R2R_INSTANCE_UPDATE_CONTEXT)
+		method_arguments->scope.metadata = method->metadata;
+	if (instance->flags & R2R_INSTANCE_OWNER_TYPE &&
+	    !locate_owner_arguments(type_arguments, instance->owner))
+		return false;
+	return !(instance->flags & R2R_INSTANCE_METHOD_ARGUMENTS) ||
+	       locate_arguments(method_arguments, instance->arguments, instance->argument_count);
+}
+
 static void write_crossgen2(struct signature_writer *writer, const struct r2r *r2r,
 			    const struct method *method)
 {
 	struct reader reader = reader_over(method->signature.data, method->signature.size_bytes);
 	struct signature_scope scope = { method->metadata, method->metadata };
 	struct signature_arguments type_arguments, method_arguments;
-	const struct r2r_instance *instance = &method->instance;
 	struct signature_method head;
 
-	writer->arguments_scope =
-		(struct signature_scope){ r2r->modules[0].metadata, r2r->modules[0].metadata };
-	if (instance->flags & R2R_INSTANCE_OWNER_TYPE) {
-		if (!locate_owner_arguments(&type_arguments, instance->owner)) {
-			writer->why = "more type arguments than the limit";
-			return;
-		}
-		writer->type_arguments = &type_arguments;
+	if (!locate_all_arguments(r2r, method, &type_arguments, &method_arguments)) {
+		writer->why = "more type arguments than the limit";
+		return;
 	}
-	if (instance->flags & R2R_INSTANCE_METHOD_ARGUMENTS) {
-		if (!locate_arguments(&method_arguments, instance->arguments,
-				      instance->argument_count)) {
-			writer->why = "more method arguments than the limit";
-			return;
-		}
-		writer->method_arguments = &method_arguments;
-	}
+	writer->type_arguments = &type_arguments;
+	writer->method_arguments = &method_arguments;
 	head = signature_read_method(&reader);
 	signature_write_return(writer, &reader, scope, &head);
 	write_owner(writer, r2r, method);

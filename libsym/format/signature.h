@@ -94,6 +94,7 @@ struct signature_handles {
 
 /* Arguments of one instantiation: where each of their types begins. */
 struct signature_arguments {
+	struct signature_scope scope;
 	uint32_t count;
 	struct reader types[SIGNATURE_MAX_ARGUMENTS];
 };
@@ -105,7 +106,6 @@ struct signature_writer {
 	const struct signature_modules *modules;                             /* may be NULL */
 	const struct signature_handles *handles;                             /* may be NULL */
 	const struct signature_arguments *type_arguments, *method_arguments; /* may be NULL */
-	struct signature_scope arguments_scope; /* of the types in both */
 	struct signature_budget budget;
 	const char *why; /* first failure, a static text */
 };

@@ -352,7 +352,7 @@ static void write_parameter(struct signature_writer *writer, struct reader *read
 	writer->type_arguments = NULL;
 	writer->method_arguments = NULL;
 	type = arguments->types[index];
-	signature_write_type(writer, &type, writer->arguments_scope);
+	signature_write_type(writer, &type, arguments->scope);
 	writer->type_arguments = type_arguments;
 	writer->method_arguments = method_arguments;
 }

@@ -3,7 +3,8 @@
  * Reads all managed images of the directories and files given, names every
  * method, and prints what it found and what that cost. With --dump=runtime or
  * --dump=crossgen2 it prints the rows of a relative map instead, for scripts
- * that compare them with those of other tools; with --dump=cold also cold parts.
+ * that compare them with those of other tools; with --dump=cold (crossgen2's dialect) also
+ * cold parts. --with=PATH adds files whose metadata may be needed.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -19,21 +20,18 @@
 struct totals {
 	size_t files, images, methods, undecodable, ownerless, unnamed, failed, bytes, name_bytes;
 	const char *dump; /* NULL: none */
-	bool keep_all;    /* name with metadata of other files */
 };
 
 struct opened {
 	struct buf file;
 	struct pe pe;
 	struct metadata *metadata;
-	char name[256];
-	bool has_name;
-	uint8_t mvid[16];
 };
 
-#define MAX_OPENED 2048
-static struct opened *opened[MAX_OPENED];
-static size_t opened_count;
+/* Files of --with=PATH: kept open for their metadata. */
+#define MAX_REFERENCES 2048
+static struct opened *references[MAX_REFERENCES];
+static size_t reference_count;
 
 static double cpu_seconds(void)
 {
@@ -80,15 +78,14 @@ static bool open_image(const char *path, struct opened *one)
 static const struct metadata *find(void *context, const char *name, const uint8_t *mvid)
 {
 	(void)context;
-	for (size_t i = 0; i < opened_count; i++) {
+	for (size_t i = 0; i < reference_count; i++) {
+		const struct metadata *metadata = references[i]->metadata;
 		uint8_t own[16];
 
-		if (!opened[i]->metadata ||
-		    strcasecmp(metadata_assembly_name(opened[i]->metadata), name))
+		if (!metadata || strcasecmp(metadata_assembly_name(metadata), name))
 			continue;
-		if (mvid && (!metadata_mvid(opened[i]->metadata, own) || memcmp(own, mvid, 16)))
-			continue;
-		return opened[i]->metadata;
+		if (!mvid || (metadata_mvid(metadata, own) && !memcmp(own, mvid, 16)))
+			return metadata;
 	}
 	return NULL;
 }
@@ -161,37 +158,43 @@ static void read_image(const char *path, const struct opened *one, struct totals
 	r2r_close(r2r);
 }
 
-static void read_file(const char *path, struct totals *totals, struct opened *shared)
+static void keep_reference(const char *path)
 {
-	struct opened *one = shared;
+	struct opened *one;
 
-	if (totals->keep_all) {
-		if (opened_count == MAX_OPENED)
-			return;
-		one = calloc(1, sizeof(*one));
-		if (!one)
-			return;
-		buf_init(&one->file, (size_t)1 << 30);
-	}
-	totals->files++;
+	if (reference_count == MAX_REFERENCES)
+		return;
+	one = calloc(1, sizeof(*one));
+	if (!one)
+		return;
+	buf_init(&one->file, (size_t)1 << 30);
 	if (open_image(path, one)) {
-		if (totals->keep_all)
-			opened[opened_count++] = one;
-		else
-			read_image(path, one, totals);
+		references[reference_count++] = one;
+		return;
 	}
-	if (!totals->keep_all) {
-		metadata_close(one->metadata);
-		one->metadata = NULL;
-	}
+	release(one);
+	free(one);
 }
 
+static void read_file(const char *path, struct totals *totals, struct opened *shared)
+{
+	if (!totals) {
+		keep_reference(path);
+		return;
+	}
+	totals->files++;
+	if (open_image(path, shared))
+		read_image(path, shared, totals);
+	metadata_close(shared->metadata);
+	shared->metadata = NULL;
+}
+
+/* Without `totals`, what is found becomes a reference. */
 static void read_path(const char *path, struct totals *totals, struct opened *shared)
 {
-	AUTO_FREE char *child = NULL;
+	GUARDED(dir) DIR *dir = NULL;
 	struct dirent *entry;
 	struct stat status;
-	DIR *dir;
 
 	if (stat(path, &status))
 		return;
@@ -202,63 +205,53 @@ static void read_path(const char *path, struct totals *totals, struct opened *sh
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
 		const char *dot = strrchr(entry->d_name, '.');
+		AUTO_FREE char *child = NULL;
 
 		if (entry->d_name[0] == '.')
 			continue;
+		if (entry->d_type != DT_DIR &&
+		    (!dot || (strcasecmp(dot, ".dll") && strcasecmp(dot, ".exe"))))
+			continue;
 		if (asprintf(&child, "%s/%s", path, entry->d_name) < 0)
-			break;
-		if (entry->d_type == DT_DIR || (dot && !strcasecmp(dot, ".dll")) ||
-		    (dot && !strcasecmp(dot, ".exe")))
-			read_path(child, totals, shared);
-		free(STEAL(child));
+			return;
+		read_path(child, totals, shared);
 	}
-	if (dir)
-		closedir(dir);
+}
+
+static void print_totals(const struct totals *totals, double seconds)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	printf("r2r files=%zu images=%zu methods=%zu undecodable=%zu ownerless=%zu "
+	       "unnamed=%zu failed=%zu MB=%zu name_MB=%zu cpu_s=%.3f peak_MB=%ld\n",
+	       totals->files, totals->images, totals->methods, totals->undecodable,
+	       totals->ownerless, totals->unnamed, totals->failed, totals->bytes >> 20,
+	       totals->name_bytes >> 20, seconds, usage.ru_maxrss >> 10);
 }
 
 int main(int argc, char **argv)
 {
 	struct totals totals = { 0 };
 	struct opened shared = { 0 };
-	struct rusage usage;
 	double start;
-	int i = 1;
 
 	buf_init(&shared.file, (size_t)1 << 30);
-	for (; i < argc && argv[i][0] == '-'; i++) {
+	start = cpu_seconds();
+	for (int i = 1; i < argc; i++) {
 		if (!strncmp(argv[i], "--dump=", 7))
 			totals.dump = argv[i] + 7;
-		else if (!strcmp(argv[i], "--together"))
-			totals.keep_all = true;
+		else if (!strncmp(argv[i], "--with=", 7))
+			read_path(argv[i] + 7, NULL, &shared);
 		else
-			return 2;
+			read_path(argv[i], &totals, &shared);
 	}
-	start = cpu_seconds();
-	for (int first = i; i < argc; i++) {
-		read_path(argv[i], &totals, &shared);
-		/* With --together the first path is what is named, the others are references. */
-		if (totals.keep_all && i == first)
-			shared.has_name = true, shared.mvid[0] = 0,
-			totals.name_bytes = opened_count;
-	}
-	if (totals.keep_all) {
-		size_t named = totals.name_bytes;
-
-		totals.name_bytes = 0;
-		for (size_t j = 0; j < named; j++)
-			read_image(argv[argc - 1], opened[j], &totals);
-		for (size_t j = 0; j < opened_count; j++) {
-			release(opened[j]);
-			free(opened[j]);
-		}
-	}
-	release(&shared);
-	getrusage(RUSAGE_SELF, &usage);
 	if (!totals.dump)
-		printf("r2r files=%zu images=%zu methods=%zu undecodable=%zu ownerless=%zu "
-		       "unnamed=%zu failed=%zu MB=%zu name_MB=%zu cpu_s=%.3f peak_MB=%ld\n",
-		       totals.files, totals.images, totals.methods, totals.undecodable,
-		       totals.ownerless, totals.unnamed, totals.failed, totals.bytes >> 20,
-		       totals.name_bytes >> 20, cpu_seconds() - start, usage.ru_maxrss >> 10);
+		print_totals(&totals, cpu_seconds() - start);
+	release(&shared);
+	for (size_t i = 0; i < reference_count; i++) {
+		release(references[i]);
+		free(references[i]);
+	}
 	return totals.failed || totals.unnamed ? 1 : 0;
 }
