@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Little-endian bytes for images that tests make up. A test that runs out of
+ * memory is wrong anyway, so nothing here reports it: the buffer's failure sticks.
+ */
+#ifndef TESTS_SUPPORT_BYTE_WRITER_H
+#define TESTS_SUPPORT_BYTE_WRITER_H
+
+#include <stdint.h>
+
+#include "libsym/base/buf.h"
+
+static inline void put_u8(struct buf *buf, uint8_t value)
+{
+	buf_append(buf, &value, 1);
+}
+
+static inline void put_u16(struct buf *buf, uint16_t value)
+{
+	put_u8(buf, (uint8_t)value);
+	put_u8(buf, (uint8_t)(value >> 8));
+}
+
+static inline void put_u32(struct buf *buf, uint32_t value)
+{
+	put_u16(buf, (uint16_t)value);
+	put_u16(buf, (uint16_t)(value >> 16));
+}
+
+static inline void put_u64(struct buf *buf, uint64_t value)
+{
+	put_u32(buf, (uint32_t)value);
+	put_u32(buf, (uint32_t)(value >> 32));
+}
+
+static inline void put_zeros(struct buf *buf, size_t count)
+{
+	while (count--)
+		put_u8(buf, 0);
+}
+
+static inline void put_padding(struct buf *buf, size_t alignment)
+{
+	while (buf->size_bytes % alignment)
+		put_u8(buf, 0);
+}
+
+/* Overwrites what is there already. */
+static inline void patch_u32(struct buf *buf, size_t position, uint32_t value)
+{
+	for (unsigned int i = 0; i < 4; i++)
+		buf->data[position + i] = (char)(value >> 8 * i);
+}
+
+#endif

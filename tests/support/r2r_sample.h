@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two small assemblies and recipes of images made of them, for the tests of
+ * the reader and for the seeds of its fuzz target.
+ *
+ *   App: Ns.Outer { Main(), Get(int32,string[]) }, nested Inner { .ctor() },
+ *        Ns.G`1 { Add(!0), Conv<!!0>(!!0) }, rids 1 to 5; refers to System.Runtime, Lib
+ *   Lib: Lib.L { One() }, Lib.H`1 { Put(!0) }, rids 1 and 2
+ */
+#ifndef TESTS_SUPPORT_R2R_SAMPLE_H
+#define TESTS_SUPPORT_R2R_SAMPLE_H
+
+#include "libsym/base/buf.h"
+#include "tests/support/r2r_builder.h"
+
+extern const uint8_t sample_app_mvid[16], sample_lib_mvid[16];
+
+void build_app_metadata(struct buf *out);
+void build_lib_metadata(struct buf *out);
+/* As crossgen2 writes it: AssemblyRef App, Lib; no methods. */
+void build_manifest_metadata(struct buf *out);
+
+/* Five methods and an instance each of Add and Conv in seven functions of an x64 image; Get has a
+ * funclet. */
+struct r2r_recipe plain_recipe(const struct buf *app_metadata);
+
+#endif
