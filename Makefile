@@ -210,6 +210,16 @@ $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 bench: all $(BENCHES)
 	@tests/bench/bench.sh $(BUILD)
 
+## seeds: makes the built seeds of fixtures/corpus again
+SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c)
+seeds: $(BUILD)/fuzz/write_seeds
+	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name)
+	$(BUILD)/fuzz/write_seeds fixtures/corpus
+
+$(BUILD)/fuzz/write_seeds: $(call objects,$(SEED_SOURCES)) $(LIB_STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
 # ---- people ---------------------------------------------------------------------
 ## demo: names the frames of a live .NET process, before and after
 demo: all
@@ -253,4 +263,4 @@ clean:
 	rm -rf build
 
 .PHONY: all check list-checks check-build check-unit check-fuzz check-live check-san check-tsan check-valgrind $(META_CHECKS) \
-	fuzz libfuzzers bench demo format install uninstall dist help clean
+	fuzz libfuzzers seeds bench demo format install uninstall dist help clean

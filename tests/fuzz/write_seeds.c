@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write_seeds DIRECTORY: makes the seeds of the fuzz targets pe, metadata, r2r
+ * and method_name from the builders of the tests, one file for each flavour.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "libsym/base/buf.h"
+#include "tests/support/r2r_sample.h"
+
+static const char *directory;
+
+static void write_seed(const char *name, const void *bytes, size_t size_bytes)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "wb");
+	if (!file || fwrite(bytes, 1, size_bytes, file) != size_bytes) {
+		perror(path);
+		exit(1);
+	}
+	fclose(file);
+}
+
+static void write_image(const char *name, const struct r2r_recipe *recipe)
+{
+	struct buf file;
+
+	buf_init(&file, 1 << 20);
+	build_r2r(&file, recipe);
+	write_seed(name, file.data, file.size_bytes);
+	buf_deinit(&file);
+}
+
+static void write_images(const struct buf *app, const struct buf *lib, const struct buf *manifest)
+{
+	static const uint8_t mvids[2][16];
+	struct r2r_recipe recipe = plain_recipe(app);
+
+	write_image("r2r/plain", &recipe);
+	write_image("pe/plain", &recipe);
+	recipe.machine = 0xd11d;
+	recipe.functions[4].size_bytes = 4;
+	write_image("r2r/arm64", &recipe);
+	recipe = plain_recipe(app);
+	recipe.manifest = manifest;
+	recipe.instances[0] = (struct r2r_recipe_instance)INSTANCE(
+		"\x80\xc0\x02\x15\x12\x0c\x01\x3f\x02\x12\x08\x02", 4);
+	recipe.instances[2].function = 4;
+	recipe.cold_count = 1;
+	recipe.cold_pairs[0][0] = 6;
+	recipe.thunks_rva = 0x100b0;
+	recipe.thunks_bytes = 16;
+	write_image("r2r/cross-module-cold", &recipe);
+	recipe = plain_recipe(NULL);
+	recipe.through_export = true;
+	recipe.manifest = manifest;
+	recipe.manifest_mvids = mvids;
+	recipe.manifest_mvid_count = 2;
+	recipe.method_count = 0;
+	recipe.component_count = 2;
+	recipe.components[0].method_count = 1;
+	recipe.components[0].methods[0].rid = 1;
+	recipe.components[1] = recipe.components[0];
+	recipe.components[1].embedded_metadata = lib;
+	recipe.instance_count = 1;
+	recipe.instances[0] =
+		(struct r2r_recipe_instance)INSTANCE("\x40\x3f\x03\x15\x12\x0c\x01\x3e\x02", 4);
+	write_image("r2r/composite", &recipe);
+	write_image("pe/export", &recipe);
+}
+
+static void write_names(void)
+{
+	static const char *const names[] = {
+		"instance !0[] [A] N.G`1[System.__Canon]::Get(!0[])[OptimizedTier1]",
+		"method void *(class [A]B) [L] O+I::I<(A,B)>.M(method int32 *(string))",
+		"System.Void (System.Int32) N.P`2[A, B]::M(System.String, T[])",
+		"stub<1> AllocateTemporaryEntryPoints<PRECODE_FIXUP>",
+		"std::vector<int>::push_back(int const&) [clone .part.0]",
+	};
+	char name[32];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(name, sizeof(name), "method_name/%zu", i);
+		write_seed(name, names[i], strlen(names[i]));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct buf app, lib, manifest;
+
+	if (argc != 2)
+		return 2;
+	directory = argv[1];
+	buf_init(&app, 1 << 16);
+	buf_init(&lib, 1 << 16);
+	buf_init(&manifest, 1 << 16);
+	build_app_metadata(&app);
+	build_lib_metadata(&lib);
+	build_manifest_metadata(&manifest);
+	write_seed("metadata/app", app.data, app.size_bytes);
+	write_seed("metadata/manifest", manifest.data, manifest.size_bytes);
+	write_images(&app, &lib, &manifest);
+	write_names();
+	buf_deinit(&app);
+	buf_deinit(&lib);
+	buf_deinit(&manifest);
+	return 0;
+}
