@@ -4,6 +4,7 @@
  * the one table of commands; it knows neither options nor what a command does.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,11 @@ int main(int argc, char **argv)
 	const struct command *command;
 	const char *name = argc > 1 ? argv[1] : "";
 
+	/* Memory that was given back is needed again at once: a third of a merge was page faults.
+	 */
+	mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	mallopt(M_TOP_PAD, 16 << 20);
 	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
 		print_overview();
 		return finish(EXIT_DONE);

@@ -18,6 +18,7 @@
 #include "mapgen/merge_lines.h"
 #include "mapgen/message.h"
 #include "mapgen/perf_map_file.h"
+#include "mapgen/receipt.h"
 #include "mapgen/relative_map.h"
 #include "mapgen/running_tools.h"
 #include "mapgen/runtime_map.h"
@@ -30,8 +31,8 @@ struct merge {
 	struct sym_snapshot *snapshot;
 	struct sym_symbols *symbols;
 	const struct sym_perf_map_info *info;
-	const struct sym_jit_info *jit; /* NULL: not wanted */
-	char *cache_trouble;            /* why relative maps are not kept */
+	const struct sym_jit_info *jit;
+	char *cache_trouble; /* why relative maps are not kept */
 	struct failures failures;
 	struct merge_counts counts;
 	uint32_t write_flags;
@@ -83,12 +84,14 @@ static bool add_dir(struct merge *merge, const char *path)
 	return true;
 }
 
-/* The cache saves time; the names come from the images themselves. */
+/*
+ * Maps of the cache are made here for other tools and for generate. They are not
+ * handed to the library: it names the methods from the image in the time
+ * that it takes to check a map against it.
+ */
 static bool open_places(struct merge *merge)
 {
 	merge->cache_trouble = map_place_open_cache(&merge->maker.place);
-	if (!merge->cache_trouble && !add_dir(merge, merge->maker.place.path))
-		return false;
 	for (size_t i = 0; i < merge->options->map_dirs.count; i++)
 		if (!add_dir(merge, merge->options->map_dirs.items[i]))
 			return false;
@@ -152,23 +155,31 @@ static void add_troubles(struct merge *merge)
 	}
 }
 
-/* Which way served for jitted code, and what it could not name. */
-static void say_jit(struct merge *merge)
+/* Which way served for jitted code, and whether there is any name for it. */
+static bool add_jit_trouble(struct merge *merge)
 {
-	struct sym_error *error = NULL;
-	const char *reason;
+	bool unwanted =
+		merge->options->jit == SYM_JIT_NONE || merge->options->jit == SYM_JIT_PERF_MAP;
+	struct sym_error *error = sym_snapshot_jit(merge->snapshot, &merge->jit);
+	const struct sym_jit_info *jit = merge->jit;
 
-	if (merge->options->jit == SYM_JIT_PERF_MAP || merge->options->jit == SYM_JIT_NONE)
-		return;
-	error = sym_snapshot_jit(merge->snapshot, &merge->jit);
 	if (error) {
 		target_say(error);
-		return;
+		return false;
 	}
-	reason = merge->jit->rundown_reason ? merge->jit->rundown_reason
-					    : merge->jit->contract_reason;
-	if (merge->jit->way == SYM_JIT_NONE && reason && !merge->options->root)
-		note(merge, "the runtime told nothing of its jitted code: %s", reason);
+	if (jit->way == SYM_JIT_RUNDOWN)
+		note(merge, "the runtime was asked over its diagnostics socket to list its "
+			    "methods; --jit=perfmap does without");
+	if (jit->way != SYM_JIT_NONE || merge->counts.runtime || merge->info->writer_fd >= 0 ||
+	    unwanted)
+		return true;
+	failures_add(&merge->failures, "jitted code",
+		     message_format("no names: there is no perf map; %s; %s",
+				    jit->contract_reason ? jit->contract_reason
+							 : "its memory was not read",
+				    jit->rundown_reason ? jit->rundown_reason
+							: "it was not asked for a rundown"));
+	return true;
 }
 
 static bool gather(struct merge *merge)
@@ -182,10 +193,9 @@ static bool gather(struct merge *merge)
 		return false;
 	}
 	add_troubles(merge);
-	say_jit(merge);
 	merge->counts =
 		merge_lines_count(merge->symbols, sym_snapshot_image_count(merge->snapshot));
-	return target_lives(merge->snapshot, merge->options);
+	return add_jit_trouble(merge) && target_lives(merge->snapshot, merge->options);
 }
 
 static bool render(const struct merge *merge, char **text_ret, size_t *size_bytes_ret)
@@ -373,7 +383,7 @@ static void say_what_hides(struct merge *merge)
 	map_location_close(&inside);
 }
 
-static bool write_in_place(struct merge *merge, const struct map_location *location)
+static bool write_at(struct merge *merge, const struct map_location *location)
 {
 	const struct sym_perf_map_info *info = merge->info;
 	bool can_append = !merge->options->root && info->writer_fd >= 0 &&
@@ -384,6 +394,26 @@ static bool write_in_place(struct merge *merge, const struct map_location *locat
 	if (can_append && merge->options->mode != MERGE_MODE_REPLACE)
 		return append(merge, location);
 	return replace(merge, location);
+}
+
+/* Only what left nothing out is remembered: what is missing is to be said each time. */
+static bool write_in_place(struct merge *merge, const struct map_location *location)
+{
+	int32_t pid = sym_snapshot_process(merge->snapshot)->pid;
+	int cache_fd = merge->maker.place.directory_fd;
+	struct receipt inputs = { .usable = false };
+
+	if (!merge->cache_trouble)
+		inputs = receipt_of_inputs(merge->snapshot, merge->options, merge->info, location);
+	if (inputs.usable && receipt_holds(&inputs, cache_fd, pid, location, &merge->counts)) {
+		done(merge, "unchanged", location->path, 0);
+		return add_jit_trouble(merge);
+	}
+	if (!gather(merge) || !write_at(merge, location))
+		return false;
+	if (!merge->failures.count)
+		receipt_leave(&inputs, cache_fd, pid, location, &merge->counts);
+	return true;
 }
 
 static void say_who_must_refresh(struct merge *merge)
@@ -515,10 +545,8 @@ static bool run(struct merge *merge)
 		return false;
 	if (merge->options->undo)
 		return at_location(merge, undo);
-	if (!gather(merge))
-		return false;
 	if (merge->options->output)
-		return write_elsewhere(merge);
+		return gather(merge) && write_elsewhere(merge);
 	say_what_hides(merge);
 	if (!at_location(merge, write_in_place))
 		return false;

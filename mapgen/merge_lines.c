@@ -7,7 +7,6 @@
 
 #include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
-#include "libsym/base/hex.h"
 
 static bool is_precompiled(const struct sym_symbol *symbol)
 {
@@ -38,127 +37,129 @@ struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t 
 	return counts;
 }
 
-/* A walk over lines that are sorted by start. */
-struct lines {
-	const char *next;
-	const char *end;
-	uint64_t start; /* of the present line */
-	const char *line;
-	size_t size_bytes; /* with its newline; 0 at the end */
+/* Both lists are disjoint and sorted, so one walk compares them. */
+struct comparison {
+	const struct sym_symbols *present;
+	size_t next;      /* first symbol of `present` that ends behind the one asked for */
+	const char *text; /* rendered lines of what is wanted, from the one asked for on */
+	struct buf missing;
+	size_t count;
 };
 
-static void lines_step(struct lines *lines)
+/* A line "START SIZE NAME[TIER]\n" against the name of a symbol that has that start and size. */
+static bool says_the_same(const char *line, size_t line_bytes, const struct sym_symbol *symbol)
 {
-	const char *newline = memchr(lines->next, '\n', (size_t)(lines->end - lines->next));
+	const char *name = memchr(line, ' ', line_bytes);
+	const char *end = line + line_bytes - 1;
+	size_t name_bytes = strlen(symbol->name);
 
-	lines->line = lines->next;
-	lines->size_bytes = newline ? (size_t)(newline - lines->next) + 1 : 0;
-	lines->next += lines->size_bytes;
-	lines->start = UINT64_MAX;
-	hex_read_u64(lines->line, lines->size_bytes, &lines->start);
+	name = name ? memchr(name + 1, ' ', (size_t)(end - name - 1)) : NULL;
+	if (!name || (size_t)(end - ++name) < name_bytes || memcmp(name, symbol->name, name_bytes))
+		return false;
+	name += name_bytes;
+	if (!symbol->tier)
+		return name == end;
+	name_bytes = strlen(symbol->tier);
+	return (size_t)(end - name) == name_bytes + 2 && name[0] == '[' && end[-1] == ']' &&
+	       !memcmp(name + 1, symbol->tier, name_bytes);
 }
 
-static struct lines lines_over(const char *text, size_t size_bytes)
+/* What overlaps the symbol first, or NULL. */
+static const struct sym_symbol *overlapping(struct comparison *comparison,
+					    const struct sym_symbol *symbol)
 {
-	struct lines lines = { .next = text, .end = text + size_bytes };
+	const struct sym_symbol *there;
 
-	lines_step(&lines);
-	return lines;
+	while ((there = sym_symbols_at(comparison->present, comparison->next)) &&
+	       there->start + there->size_bytes <= symbol->start)
+		comparison->next++;
+	return there && there->start < symbol->start + symbol->size_bytes ? there : NULL;
 }
 
-/* Adds the lines of `wanted` that `present` has not; `present` goes on from call to call. */
-static size_t add_missing(struct lines wanted, struct lines *present, struct buf *missing)
+/*
+ * A precompiled method is missing unless exactly it is there. Jitted code is
+ * missing only where nothing is there: what the runtime has written meanwhile is
+ * newer than what it was seen to have.
+ */
+static bool is_missing(struct comparison *comparison, const struct sym_symbol *symbol,
+		       size_t line_bytes)
 {
-	size_t count = 0;
+	const struct sym_symbol *there = overlapping(comparison, symbol);
 
-	for (; wanted.size_bytes; lines_step(&wanted)) {
-		while (present->size_bytes && present->start < wanted.start)
-			lines_step(present);
-		if (present->size_bytes == wanted.size_bytes &&
-		    !memcmp(present->line, wanted.line, wanted.size_bytes))
-			continue;
-		buf_append(missing, wanted.line, wanted.size_bytes);
-		count++;
-	}
-	return count;
-}
-
-/* Does a symbol of the list share a byte with [start, start + size_bytes)? The list is disjoint. */
-static bool overlaps(const struct sym_symbols *list, uint64_t start, uint64_t size_bytes)
-{
-	size_t low = 0, high = sym_symbols_count(list);
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct sym_symbol *symbol = sym_symbols_at(list, middle);
-
-		if (symbol->start + symbol->size_bytes <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < sym_symbols_count(list) &&
-	       sym_symbols_at(list, low)->start < start + size_bytes;
-}
-
-/* Is a symbol one that may be added to the map? */
-static bool is_addable(const struct sym_symbol *symbol, const struct sym_symbols *present)
-{
-	if (is_precompiled(symbol))
+	if (!there)
 		return true;
-	return symbol->source == SYM_SOURCE_RUNTIME && symbol->kind == SYM_SYMBOL_FUNCTION &&
-	       !overlaps(present, symbol->start, symbol->size_bytes);
+	if (!is_precompiled(symbol))
+		return false;
+	return there->start != symbol->start || there->size_bytes != symbol->size_bytes ||
+	       !says_the_same(comparison->text, line_bytes, there);
 }
 
-/* Renders each run of symbols to add by itself, so that one of a run lies side by side. */
-static struct sym_error *add_runs(const struct sym_symbols *wanted,
-				  const struct sym_symbols *present_list, uint32_t write_flags,
-				  struct lines *present, struct buf *missing, size_t *count)
+/* Renders symbols that follow each other and takes the lines that are missing. */
+static struct sym_error *add_run(struct comparison *comparison, const struct sym_symbols *wanted,
+				 size_t first, size_t end, uint32_t write_flags)
 {
-	size_t total = sym_symbols_count(wanted), end;
+	char *text AUTO_FREE = NULL;
+	size_t size_bytes;
+	struct sym_error *error = sym_symbols_format(wanted, first, end - first, SYM_MAP_PERF,
+						     write_flags, &text, &size_bytes);
 
-	for (size_t first = 0; first < total; first = end) {
-		bool addable = is_addable(sym_symbols_at(wanted, first), present_list);
-		char *text AUTO_FREE = NULL;
-		struct sym_error *error;
-		size_t size_bytes;
+	if (error)
+		return error;
+	comparison->text = text;
+	for (size_t i = first; i < end; i++) {
+		const struct sym_symbol *symbol = sym_symbols_at(wanted, i);
+		const char *newline = strchr(comparison->text, '\n');
+		size_t line_bytes;
 
-		for (end = first + 1; end < total; end++)
-			if (is_addable(sym_symbols_at(wanted, end), present_list) != addable)
-				break;
-		if (!addable)
-			continue;
-		error = sym_symbols_format(wanted, first, end - first, SYM_MAP_PERF, write_flags,
-					   &text, &size_bytes);
-		if (error)
-			return error;
-		*count += add_missing(lines_over(text, size_bytes), present, missing);
+		if (!symbol->size_bytes || !newline)
+			continue; /* what covers nothing has no line */
+		line_bytes = (size_t)(newline - comparison->text) + 1;
+		if (is_missing(comparison, symbol, line_bytes)) {
+			buf_append(&comparison->missing, comparison->text, line_bytes);
+			comparison->count++;
+		}
+		comparison->text += line_bytes;
 	}
 	return NULL;
+}
+
+static bool may_be_added(const struct sym_symbol *symbol)
+{
+	return is_precompiled(symbol) || symbol->source == SYM_SOURCE_RUNTIME;
+}
+
+static struct sym_error *add_runs(struct comparison *comparison, const struct sym_symbols *wanted,
+				  uint32_t write_flags)
+{
+	size_t total = sym_symbols_count(wanted), end;
+	struct sym_error *error = NULL;
+
+	for (size_t first = 0; !error && first < total; first = end) {
+		bool added = may_be_added(sym_symbols_at(wanted, first));
+
+		for (end = first + 1; end < total; end++)
+			if (may_be_added(sym_symbols_at(wanted, end)) != added)
+				break;
+		if (added)
+			error = add_run(comparison, wanted, first, end, write_flags);
+	}
+	return error;
 }
 
 struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 				      const struct sym_symbols *present, uint32_t write_flags,
 				      char **text_ret, size_t *size_bytes_ret, size_t *count_ret)
 {
-	char *present_text AUTO_FREE = NULL;
-	size_t present_bytes, count = 0;
-	struct lines lines;
-	struct buf missing;
-	struct sym_error *error =
-		sym_symbols_format(present, 0, sym_symbols_count(present), SYM_MAP_PERF, 0,
-				   &present_text, &present_bytes);
+	struct comparison comparison = { .present = present };
+	struct sym_error *error;
 
-	if (error)
-		return error;
-	lines = lines_over(present_text, present_bytes);
 	/* What is missing is part of what was rendered, which the library has bounded. */
-	buf_init(&missing, SIZE_MAX / 2);
-	error = add_runs(wanted, present, write_flags, &lines, &missing, &count);
+	buf_init(&comparison.missing, SIZE_MAX / 2);
+	error = add_runs(&comparison, wanted, write_flags);
 	if (!error) {
-		*text_ret = buf_steal(&missing, size_bytes_ret);
-		*count_ret = count;
+		*text_ret = buf_steal(&comparison.missing, size_bytes_ret);
+		*count_ret = comparison.count;
 	}
-	buf_deinit(&missing);
+	buf_deinit(&comparison.missing);
 	return error;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of a perf map as text: the whole of a list, and of its precompiled
- * part only what a map does not say already. Knows no files.
+ * What a perf map does not say already, as lines; and what a list is made of.
+ * Knows no files.
  */
 #ifndef MAPGEN_MERGE_LINES_H
 #define MAPGEN_MERGE_LINES_H
@@ -22,11 +22,11 @@ struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t 
 
 /*
  * What `present` does not say yet, as lines: precompiled symbols of `wanted` that it
- * does not have with the same start, size and text, and jitted methods told by the
+ * does not have with the same start, size and text, and jitted code told by the
  * runtime where it has nothing at all. Lines of the runtime's own map are never among
  * them: what it has written meanwhile is newer than what is in `wanted`.
  *
- * @param text_ret heap, to be ended with free()
+ * @param text_ret heap, to be ended with free(); NULL when out of memory
  */
 struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 				      const struct sym_symbols *present, uint32_t write_flags,

@@ -140,7 +140,7 @@ Test(merge, makes_a_map_of_precompiled_methods_at_their_addresses)
 	char *line, *text;
 
 	runtime = fake_runtime_start(scratch, false);
-	done = RUN("merge", runtime->pid_text);
+	done = RUN("merge", runtime->pid_text, "--jit=none");
 	cr_expect(!strncmp(done.out, "map merging: 1 images, ", 23), "%s", done.out);
 	expect_code(done, 0);
 	text = map_text();
@@ -157,9 +157,9 @@ Test(merge, writes_nothing_the_second_time)
 	struct stat first, second;
 
 	runtime = fake_runtime_start(scratch, false);
-	expect_code(RUN("merge", runtime->pid_text), 0);
+	expect_code(RUN("merge", runtime->pid_text, "--jit=none"), 0);
 	first = status_of(runtime->map_path);
-	expect_code(RUN("merge", "-p", runtime->pid_text), 0);
+	expect_code(RUN("merge", "-p", runtime->pid_text, "--jit=none"), 0);
 	second = status_of(runtime->map_path);
 	cr_expect_eq(first.st_ino, second.st_ino);
 	cr_expect(!memcmp(&first.st_mtim, &second.st_mtim, sizeof(first.st_mtim)));
@@ -171,12 +171,13 @@ Test(merge, names_and_tiers_in_the_form_asked_for)
 	char *text;
 
 	runtime = fake_runtime_start(scratch, false);
-	expect_code(RUN("merge", runtime->pid_text, "--names=short", "--tiers=strip"), 0);
+	expect_code(RUN("merge", runtime->pid_text, "--jit=none", "--names=short", "--tiers=strip"),
+		    0);
 	text = map_text();
 	cr_expect(strstr(text, " Sample.Program::Main\n"));
 	cr_expect(!strstr(text, "[PreJIT]"));
 	free(text);
-	expect_code(RUN("merge", runtime->pid_text, "--names=short"), 0);
+	expect_code(RUN("merge", runtime->pid_text, "--jit=none", "--names=short"), 0);
 	text = map_text();
 	cr_expect(strstr(text, " Sample.Program::Main[PreJIT]\n"));
 	free(text);
@@ -252,7 +253,8 @@ Test(merge, does_not_glue_its_lines_to_half_a_line)
 Test(merge, refuses_to_append_where_the_runtime_writes_nothing)
 {
 	runtime = fake_runtime_start(scratch, false);
-	expect_said(RUN("merge", runtime->pid_text, "--mode=append"), 1, "writing no perf map");
+	expect_said(RUN("merge", runtime->pid_text, "--jit=none", "--mode=append"), 1,
+		    "writing no perf map");
 	cr_expect(access(runtime->map_path, F_OK));
 }
 
@@ -340,14 +342,16 @@ Test(merge, does_not_write_elsewhere_into_what_is_no_file)
 	runtime = fake_runtime_start(scratch, false);
 	scratch_write(target, "keep", 4);
 	cr_assert(!symlink(target, output));
-	expect_said(RUN("merge", runtime->pid_text, "-o", output), 1, "symbolic link");
+	expect_said(RUN("merge", runtime->pid_text, "--jit=none", "-o", output), 1,
+		    "symbolic link");
 	cr_expect_eq(status_of(target).st_size, 4);
 	unlink(output);
 	cr_assert(!mkfifo(output, 0600));
-	expect_said(RUN("merge", runtime->pid_text, "-o", output), 1, "FIFO");
+	expect_said(RUN("merge", runtime->pid_text, "--jit=none", "-o", output), 1, "FIFO");
 	status = status_of(output);
 	cr_expect(S_ISFIFO(status.st_mode));
-	expect_said(RUN("merge", runtime->pid_text, "-o", "/nonexistent/x.map"), 1, "/nonexistent");
+	expect_said(RUN("merge", runtime->pid_text, "--jit=none", "-o", "/nonexistent/x.map"), 1,
+		    "/nonexistent");
 	free(target);
 	free(output);
 }
@@ -360,7 +364,7 @@ Test(merge, neither_uses_nor_follows_a_link_in_the_place_of_the_map)
 	runtime = fake_runtime_start(scratch, false);
 	scratch_write(target, bogus, sizeof(bogus) - 1);
 	cr_assert(!symlink(target, runtime->map_path));
-	expect_said(RUN("merge", runtime->pid_text), 0, "symbolic link");
+	expect_said(RUN("merge", runtime->pid_text, "--jit=none"), 0, "symbolic link");
 	text = scratch_read(target, NULL);
 	cr_expect_str_eq(text, bogus);
 	free(text);
@@ -375,7 +379,7 @@ Test(merge, does_not_wait_for_a_fifo_in_the_place_of_the_map)
 {
 	runtime = fake_runtime_start(scratch, false);
 	cr_assert(!mkfifo(runtime->map_path, 0644));
-	expect_said(RUN("merge", runtime->pid_text), 0, "FIFO");
+	expect_said(RUN("merge", runtime->pid_text, "--jit=none"), 0, "FIFO");
 	cr_expect(S_ISREG(status_of(runtime->map_path).st_mode));
 }
 
@@ -421,6 +425,35 @@ Test(merge, refuses_a_process_without_a_runtime)
 	waitpid(child, NULL, 0);
 }
 
+Test(merge, says_each_time_that_jitted_code_has_no_names)
+{
+	runtime = fake_runtime_start(scratch, false);
+	expect_said(RUN("merge", runtime->pid_text), 3, "jitted code: ");
+	expect_said(RUN("merge", runtime->pid_text), 3, "jitted code: ");
+	expect_code(RUN("merge", runtime->pid_text, "--jit=none"), 0);
+}
+
+Test(merge, sees_what_has_changed_since_it_wrote_nothing)
+{
+	char *text;
+
+	runtime = fake_runtime_start(scratch, true);
+	fake_runtime_write(runtime, jitted);
+	for (int i = 0; i < 2; i++)
+		expect_code(RUN("merge", runtime->pid_text, "--mode=replace"), 0);
+	fake_runtime_write(runtime, jitted_later);
+	expect_code(RUN("merge", runtime->pid_text, "--mode=replace"), 0);
+	text = map_text();
+	cr_expect(strstr(text, later_anywhere));
+	free(text);
+	scratch_write(runtime->map_path, "", 0);
+	expect_code(RUN("merge", runtime->pid_text, "--mode=replace"), 0);
+	text = map_text();
+	cr_expect(strstr(text, later_anywhere));
+	cr_expect(strstr(text, "Sample.Program::Main("));
+	free(text);
+}
+
 Test(merge, goes_on_without_a_cache_that_others_may_write)
 {
 	char *cache = scratch_path(scratch, "cache"), *text;
@@ -428,7 +461,7 @@ Test(merge, goes_on_without_a_cache_that_others_may_write)
 
 	runtime = fake_runtime_start(scratch, false);
 	cr_assert(!mkdir(cache, 0700) && !mkdir(directory, 0700) && !chmod(directory, 0777));
-	expect_said(RUN("merge", runtime->pid_text), 0, "0777");
+	expect_said(RUN("merge", runtime->pid_text, "--jit=none"), 0, "0777");
 	text = map_text();
 	cr_expect(strstr(text, "Sample.Program::Main("));
 	free(text);
