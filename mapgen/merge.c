@@ -302,29 +302,31 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 		      const struct runtime_map *map)
 {
 	struct sym_symbols *present GUARDED(symbols) = NULL;
+	struct merge_missing missing = { 0 };
 	char *text AUTO_FREE = NULL;
-	size_t size_bytes, count;
 	char *failure;
 	struct sym_error *error = sym_perf_map_read(map->read_fd, &present, NULL);
 
 	if (!error)
-		error = merge_lines_missing(merge->symbols, present, merge->write_flags, &text,
-					    &size_bytes, &count);
+		error = merge_lines_missing(merge->symbols, present, merge->write_flags, &missing);
 	if (error) {
 		target_say(error);
 		return false;
 	}
+	text = missing.text;
 	if (!text)
 		return fail(NULL);
 	if (map->made_append)
 		note(merge,
-		     "set O_APPEND on the runtime's own descriptor of %s, so that its "
-		     "lines follow ours",
+		     "set O_APPEND on the runtime's own descriptor of %s, so that its lines follow "
+		     "ours",
 		     location->path);
-	failure = count ? runtime_map_append(map, text, size_bytes) : NULL;
+	failure = missing.lines ? runtime_map_append(map, text, missing.size_bytes) : NULL;
 	if (failure)
 		return fail(failure);
-	done(merge, count ? "appended" : "unchanged", location->path, count);
+	/* Here the runtime's own lines stay, whoever else knows the same methods. */
+	merge->counts.runtime = sym_symbols_count(present) - missing.already_there;
+	done(merge, missing.lines ? "appended" : "unchanged", location->path, missing.lines);
 	return true;
 }
 

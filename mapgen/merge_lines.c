@@ -44,6 +44,7 @@ struct comparison {
 	const char *text; /* rendered lines of what is wanted, from the one asked for on */
 	struct buf missing;
 	size_t count;
+	size_t already_there;
 };
 
 /* A line "START SIZE NAME[TIER]\n" against the name of a symbol that has that start and size. */
@@ -117,6 +118,8 @@ static struct sym_error *add_run(struct comparison *comparison, const struct sym
 		if (is_missing(comparison, symbol, line_bytes)) {
 			buf_append(&comparison->missing, comparison->text, line_bytes);
 			comparison->count++;
+		} else if (is_precompiled(symbol)) {
+			comparison->already_there++;
 		}
 		comparison->text += line_bytes;
 	}
@@ -148,7 +151,7 @@ static struct sym_error *add_runs(struct comparison *comparison, const struct sy
 
 struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 				      const struct sym_symbols *present, uint32_t write_flags,
-				      char **text_ret, size_t *size_bytes_ret, size_t *count_ret)
+				      struct merge_missing *ret)
 {
 	struct comparison comparison = { .present = present };
 	struct sym_error *error;
@@ -157,8 +160,9 @@ struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 	buf_init(&comparison.missing, SIZE_MAX / 2);
 	error = add_runs(&comparison, wanted, write_flags);
 	if (!error) {
-		*text_ret = buf_steal(&comparison.missing, size_bytes_ret);
-		*count_ret = comparison.count;
+		ret->text = buf_steal(&comparison.missing, &ret->size_bytes);
+		ret->lines = comparison.count;
+		ret->already_there = comparison.already_there;
 	}
 	buf_deinit(&comparison.missing);
 	return error;

@@ -20,16 +20,21 @@ struct merge_counts {
 
 struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t image_count);
 
+struct merge_missing {
+	char *text; /* heap; NULL when out of memory */
+	size_t size_bytes;
+	size_t lines;
+	size_t already_there; /* precompiled symbols that `present` has as they are wanted */
+};
+
 /*
  * What `present` does not say yet, as lines: precompiled symbols of `wanted` that it
  * does not have with the same start, size and text, and jitted code told by the
  * runtime where it has nothing at all. Lines of the runtime's own map are never among
  * them: what it has written meanwhile is newer than what is in `wanted`.
- *
- * @param text_ret heap, to be ended with free(); NULL when out of memory
  */
 struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 				      const struct sym_symbols *present, uint32_t write_flags,
-				      char **text_ret, size_t *size_bytes_ret, size_t *count_ret);
+				      struct merge_missing *ret);
 
 #endif
