@@ -75,7 +75,7 @@ def merge_figures(mapgen, scratch):
     if not runtime:
         raise RuntimeError(why)
     first, cached, second = [], [], []
-    with Sample(runtime, 300, {"DOTNET_PerfMapEnabled": "0"}) as sample:
+    with Sample(runtime, {"DOTNET_PerfMapEnabled": "0"}) as sample:
         for _ in range(RUNS):
             plant_jitted(sample, 40000)
             shutil.rmtree(os.path.join(scratch, "cache"), ignore_errors=True)

@@ -146,7 +146,7 @@ def show_live(mapgen, scratch):
         if not runtime:
             return None, f"{why}, {why_not_npm}"
     try:
-        with Sample(runtime, 120, {"DOTNET_PerfMapEnabled": "1", "COMPlus_PerfMapEnabled": "1"}) as sample:
+        with Sample(runtime, {"DOTNET_PerfMapEnabled": "1", "COMPlus_PerfMapEnabled": "1"}) as sample:
             picture, why = live_picture(runtime, sample, scratch)
             return (show(picture, mapgen), None) if picture else (None, why)
     except Fail as failure:

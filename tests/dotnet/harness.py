@@ -119,15 +119,17 @@ def npm_runtime():
 # ---- the sample process -----------------------------------------------------
 
 class Sample:
-    """A running sample process. Use it in a `with` statement."""
+    """A running sample process. Use it in a `with` statement, whose end ends it."""
 
-    def __init__(self, runtime, seconds=60, environment=None, prefix=()):
+    LONGEST_SECONDS = 900
+
+    def __init__(self, runtime, environment=None, prefix=()):
         self.output = ""
         variables = {name: value for name, value in os.environ.items()
                      if not name.startswith(("DOTNET_PerfMap", "DOTNET_Tiered", "COMPlus_"))}
         variables.update(environment or {})
         self.process = subprocess.Popen(
-            [*prefix, runtime.dotnet, runtime.sample, str(seconds)],
+            [*prefix, runtime.dotnet, runtime.sample, str(self.LONGEST_SECONDS)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=variables)
         self.pid = self.process.pid
         line = self.process.stdout.readline()
@@ -141,6 +143,10 @@ class Sample:
 
     def alive(self):
         return self.process.poll() is None
+
+    def stand_still(self):
+        """From here on nothing in it changes."""
+        self.process.send_signal(signal.SIGSTOP)
 
     def end(self):
         if self.alive():
@@ -233,7 +239,9 @@ def read_map(path):
     rows = []
     with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
         for line in lines:
-            start, size, name = line.rstrip("\n").split(" ", 2)
+            if not line.endswith("\n"):
+                break  # its writer is in the middle of it
+            start, size, name = line[:-1].split(" ", 2)
             rows.append((int(start, 16), int(size, 16), name))
     return rows
 

@@ -31,7 +31,7 @@ def share_named(stacks):
 
 def test_bcc_names_precompiled_frames_after_merge(context):
     # Without tiering the framework stays in its precompiled code, so that there is much to name.
-    with Sample(context.sdk(), 90, {"DOTNET_PerfMapEnabled": "1", "DOTNET_TieredCompilation": "0"}) as sample:
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "1", "DOTNET_TieredCompilation": "0"}) as sample:
         before = profile(sample.pid)
         context.mapgen.must("merge", sample.pid)
         after = profile(sample.pid)

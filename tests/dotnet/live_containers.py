@@ -38,7 +38,7 @@ def has_precompiled(path):
 
 def test_map_of_a_container_is_written_for_the_host_pid(context):
     prefix = in_namespaces(context)
-    with Sample(copied_sample(context), 60, {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
+    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
         pid = child_of(sample.pid)
         host_map = f"/tmp/perf-{pid}.map"
         inside = f"/proc/{pid}/root/tmp/perf-1.map"
@@ -61,7 +61,7 @@ def test_map_of_a_container_is_written_for_the_host_pid(context):
 
 def test_addresses_of_a_container_are_named(context):
     prefix = in_namespaces(context)
-    with Sample(copied_sample(context), 60, {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
+    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
         pid = child_of(sample.pid)
         try:
             rows = [row for row in read_map(f"/proc/{pid}/root/tmp/perf-1.map") if "::" in row[2]][:200]

@@ -37,7 +37,7 @@ def wait_for_growth(path, size, seconds=30):
 
 
 def test_append_keeps_our_lines_and_the_runtimes(context):
-    with Sample(context.sdk(), 60, MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON) as sample:
         before = content(sample.map_path)
         inode = os.stat(sample.map_path).st_ino
         done = context.mapgen.must("merge", sample.pid, "--mode=append")
@@ -57,7 +57,8 @@ def test_append_keeps_our_lines_and_the_runtimes(context):
 
 
 def test_second_merge_writes_nothing(context):
-    with Sample(context.sdk(), 60, {"DOTNET_PerfMapEnabled": "0"}) as sample:
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
+        sample.stand_still()  # else it has jitted more in between
         context.mapgen.must("merge", sample.pid)
         first_state = os.stat(sample.map_path)
         first = content(sample.map_path)
@@ -71,7 +72,7 @@ def test_second_merge_writes_nothing(context):
 
 
 def test_second_append_adds_no_line_twice(context):
-    with Sample(context.sdk(), 60, MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON) as sample:
         context.mapgen.must("merge", sample.pid, "--mode=append")
         first = len(precompiled(read_map(sample.map_path)))
         context.mapgen.must("merge", sample.pid, "--mode=append")
@@ -81,7 +82,7 @@ def test_second_append_adds_no_line_twice(context):
 
 
 def test_replace_and_undo(context):
-    with Sample(context.sdk(), 60, MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON) as sample:
         inode = os.stat(sample.map_path).st_ino
         context.mapgen.must("merge", sample.pid, "--mode=replace")
         rows = read_map(sample.map_path)
@@ -98,7 +99,12 @@ def test_replace_and_undo(context):
 def test_one_method_has_one_name(context):
     """Precompiled and jitted code of one method carry one name, tier aside."""
     output = os.path.join(context.scratch, "names.map")
-    with Sample(context.sdk(), 60, MAP_ON) as sample:
+    context.oracle()
+    with Sample(context.sdk(), MAP_ON) as sample:
+        # Until tiering has compiled hot precompiled methods again.
+        while sum("[OptimizedTier1]" in name or "[Instrumented" in name for *_, name in read_map(sample.map_path)) < 500:
+            expect(sample.alive(), "the sample ended")
+            time.sleep(0.2)
         rundown = context.rundown(sample.pid)
         context.mapgen.must("merge", sample.pid, "-o", output)
         own = {start: name for start, _, name in read_map(sample.map_path)}
@@ -148,7 +154,7 @@ class MapStates:
 
     def __init__(self, context, sample):
         self.context, self.sample = context, sample
-        sample.process.send_signal(signal.SIGSTOP)
+        sample.stand_still()
         self.before = content(sample.map_path)
         self.seen = {}
 
@@ -195,10 +201,10 @@ class Appended(MapStates):
 
 
 def test_killed_replace_leaves_the_old_map_or_the_new_one(context):
-    with Sample(context.sdk(), 120, MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON) as sample:
         kill_at_random_moments(context, sample, "replace", Replaced(context, sample))
 
 
 def test_killed_append_leaves_whole_lines(context):
-    with Sample(context.sdk(), 120, MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON) as sample:
         kill_at_random_moments(context, sample, "append", Appended(context, sample))

@@ -7,7 +7,8 @@ from harness import Sample, expect, read_map
 
 def compare(context, environment, kinds):
     output = os.path.join(context.scratch, "rundown.map")
-    with Sample(context.sdk(), 60, environment) as sample:
+    context.oracle()
+    with Sample(context.sdk(), environment) as sample:
         rundown = context.rundown(sample.pid)
         context.mapgen.must("merge", sample.pid, "-o", output)
     symbols = {start: (size, name) for start, size, name in read_map(output)}

@@ -44,10 +44,12 @@ class Context:
     def npm(self):
         return self._once("npm", npm_runtime)
 
+    def oracle(self):
+        return self._once("oracle", self._build_oracle)
+
     def rundown(self, pid):
         """The runtime's own list of its methods: rows (kind, start, size, type, method)."""
-        tool = self._once("oracle", self._build_oracle)
-        done = subprocess.run(["dotnet", tool, str(pid)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        done = subprocess.run(["dotnet", self.oracle(), str(pid)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             raise Fail(f"rundown: {done.stderr.strip().splitlines()[:1]}")
         rows = []
