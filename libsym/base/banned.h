@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets atoi atol atoll strtok gmtime localtime \
-	ctime asctime mktemp tmpnam
+#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets atoi atol atoll strtok      \
+	gmtime localtime ctime asctime mktemp tmpnam
 
 #endif

@@ -69,10 +69,12 @@ static inline bool buf_append_char(struct buf *buf, char byte)
 	return buf_append(buf, &byte, 1);
 }
 
-/* The content as a NUL-terminated string (the NUL is not counted); NULL when the buffer has failed. */
+/* The content as a NUL-terminated string (the NUL is not counted); NULL when the buffer has failed.
+ */
 const char *buf_string(struct buf *buf);
 
-/* Hands the content out as a NUL-terminated heap string and empties the buffer; NULL when it has failed. */
+/* Hands the content out as a NUL-terminated heap string and empties the buffer; NULL when it has
+ * failed. */
 char *buf_steal(struct buf *buf, size_t *size_bytes_ret);
 
 #endif

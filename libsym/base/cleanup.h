@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 /* Defines guard_NAME(): calls RELEASE on a `TYPE` local unless it is NULL. */
-#define DEFINE_GUARD(name, type, release)           \
-	static inline void guard_##name(type *held) \
-	{                                           \
-		if (*held)                          \
-			release(*held);             \
+#define DEFINE_GUARD(name, type, release)                                                          \
+	static inline void guard_##name(type *held)                                                \
+	{                                                                                          \
+		if (*held)                                                                         \
+			release(*held);                                                            \
 	}
 
 #define GUARDED(name) __attribute__((cleanup(guard_##name)))
@@ -41,11 +41,11 @@ DEFINE_GUARD(dir, DIR *, closedir)
 #define AUTO_CLOSE GUARDED(fd)
 
 /* Takes a guarded pointer out of its guard: the caller owns it from here. */
-#define STEAL(pointer)                               \
-	({                                           \
-		__typeof__(pointer) taken = (pointer); \
-		(pointer) = NULL;                    \
-		taken;                               \
+#define STEAL(pointer)                                                                             \
+	({                                                                                         \
+		__typeof__(pointer) taken = (pointer);                                             \
+		(pointer) = NULL;                                                                  \
+		taken;                                                                             \
 	})
 
 static inline int steal_fd(int *fd)

@@ -11,7 +11,7 @@
 #ifndef LIBSYM_BASE_HASH_H
 #define LIBSYM_BASE_HASH_H
 
-#define HASH_NONFATAL_OOM 1
+#define HASH_NONFATAL_OOM            1
 #define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
 #include <uthash.h>
 

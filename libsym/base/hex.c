@@ -3,16 +3,37 @@
 
 static const char digits[] = "0123456789abcdef";
 
-#define NOT_A_DIGIT_8 -1, -1, -1, -1, -1, -1, -1, -1
+#define NOT_A_DIGIT_8  -1, -1, -1, -1, -1, -1, -1, -1
 #define NOT_A_DIGIT_16 NOT_A_DIGIT_8, NOT_A_DIGIT_8
-#define LETTERS_ROW -1, 10, 11, 12, 13, 14, 15, -1, NOT_A_DIGIT_8
+#define LETTERS_ROW    -1, 10, 11, 12, 13, 14, 15, -1, NOT_A_DIGIT_8
 #define NOT_A_DIGIT_64 NOT_A_DIGIT_16, NOT_A_DIGIT_16, NOT_A_DIGIT_16, NOT_A_DIGIT_16
 
 const int8_t hex_values[256] = {
-	NOT_A_DIGIT_16, NOT_A_DIGIT_16, NOT_A_DIGIT_16,
-	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1, -1, -1, -1, -1, -1,
-	LETTERS_ROW, NOT_A_DIGIT_16, LETTERS_ROW, NOT_A_DIGIT_16,
-	NOT_A_DIGIT_64, NOT_A_DIGIT_64,
+	NOT_A_DIGIT_16,
+	NOT_A_DIGIT_16,
+	NOT_A_DIGIT_16,
+	0,
+	1,
+	2,
+	3,
+	4,
+	5,
+	6,
+	7,
+	8,
+	9,
+	-1,
+	-1,
+	-1,
+	-1,
+	-1,
+	-1,
+	LETTERS_ROW,
+	NOT_A_DIGIT_16,
+	LETTERS_ROW,
+	NOT_A_DIGIT_16,
+	NOT_A_DIGIT_64,
+	NOT_A_DIGIT_64,
 };
 
 size_t hex_read_u64(const char *text, size_t size_bytes, uint64_t *ret)

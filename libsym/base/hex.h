@@ -16,7 +16,8 @@ extern const int8_t hex_values[256]; /* value of a digit in either case, -1 for 
  */
 size_t hex_read_u64(const char *text, size_t size_bytes, uint64_t *ret);
 
-/* Writes `value` in lower case without leading zeros, 1 to 16 bytes, no NUL; returns the number of bytes. */
+/* Writes `value` in lower case without leading zeros, 1 to 16 bytes, no NUL; returns the number of
+ * bytes. */
 size_t hex_write_u64(char *room, uint64_t value);
 
 /* As hex_write_u64(), zero padded to at least `width` (at most 16) digits. */

@@ -5,14 +5,17 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
+#include "libsym/base/path_walk.h"
 
 static const size_t read_step_bytes = (size_t)64 << 10;
-static const unsigned int temporary_name_tries = 100;
+static const unsigned int temporary_name_tries = 16;
+static const unsigned int openat2_tries = 16;
 
 const char *path_file_name(const char *path)
 {
@@ -21,47 +24,68 @@ const char *path_file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int check_kind(int fd, unsigned int flags)
+/*
+ * Finds the file without opening it: the opening of a device, or of a FIFO that
+ * somebody has put there, already has consequences.
+ */
+static int locate(int root_fd, const char *path, bool no_symlinks)
 {
-	struct stat status;
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = (root_fd >= 0 ? RESOLVE_IN_ROOT : 0) |
+			   (no_symlinks ? RESOLVE_NO_SYMLINKS : 0),
+	};
+	int walk_fd AUTO_CLOSE = -1;
+	unsigned int attempt;
+	int fd;
 
-	if (!(flags & PATH_REGULAR))
-		return 0;
-	if (fstat(fd, &status))
+	/* A rename anywhere while ".." is looked up makes the kernel give up with EAGAIN. */
+	for (attempt = 0; attempt < openat2_tries; attempt++) {
+		fd = (int)syscall(SYS_openat2, root_fd >= 0 ? root_fd : AT_FDCWD, path, &how,
+				  sizeof(how));
+		if (fd >= 0)
+			return fd;
+		if (errno != EAGAIN && errno != EINTR)
+			break;
+	}
+	/* Seccomp filters that are older than the call answer EPERM. */
+	if (errno != ENOSYS && errno != EPERM)
 		return -errno;
-	return S_ISREG(status.st_mode) ? 0 : -EINVAL;
+	if (root_fd >= 0)
+		return path_walk_open(root_fd, path, no_symlinks);
+	walk_fd = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* Without a root and without a ban on links there is nothing to walk for. */
+	fd = no_symlinks ? path_walk_open(walk_fd, path, true) : open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 && !no_symlinks ? -errno : fd;
 }
 
 int path_open_in_root(int root_fd, const char *path, unsigned int flags)
 {
-	struct open_how how = {
-		/* Without O_NONBLOCK the opening of a FIFO waits for a writer. */
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		.resolve = root_fd >= 0 ? RESOLVE_IN_ROOT : 0,
-	};
-	int fd, failure;
+	int located AUTO_CLOSE = locate(root_fd, path, flags & PATH_NO_SYMLINKS);
+	char self[64];
+	struct stat status;
+	int fd;
 
-	if (flags & PATH_DIRECTORY)
-		how.flags |= O_DIRECTORY;
-	if (flags & PATH_NO_SYMLINKS) {
-		how.flags |= O_NOFOLLOW;
-		how.resolve |= RESOLVE_NO_SYMLINKS;
-	}
-	fd = (int)syscall(SYS_openat2, root_fd >= 0 ? root_fd : AT_FDCWD, path, &how, sizeof(how));
-	if (fd < 0)
+	if (located < 0)
+		return located;
+	if (fstat(located, &status))
 		return -errno;
-	failure = check_kind(fd, flags);
-	if (failure) {
-		close(fd);
-		return failure;
-	}
-	return fd;
+	if ((flags & PATH_REGULAR) && !S_ISREG(status.st_mode))
+		return -EINVAL;
+	if ((flags & PATH_DIRECTORY) && !S_ISDIR(status.st_mode))
+		return -ENOTDIR;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", located);
+	/* Without O_NONBLOCK the opening of a FIFO waits for a writer. */
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
 }
 
 int path_read_at(int fd, void *room, size_t size_bytes, uint64_t offset)
 {
 	uint8_t *next = room;
 
+	if (offset > INT64_MAX || size_bytes > INT64_MAX - offset)
+		return -EIO;
 	while (size_bytes) {
 		ssize_t got = pread(fd, next, size_bytes, (off_t)offset);
 
@@ -78,33 +102,57 @@ int path_read_at(int fd, void *room, size_t size_bytes, uint64_t offset)
 	return 0;
 }
 
+/* At `offset`, or at the descriptor's own place where there are no offsets (a pipe). */
+static ssize_t read_some(int fd, char *room, size_t size_bytes, uint64_t offset)
+{
+	ssize_t got;
+
+	do {
+		got = pread(fd, room, size_bytes, (off_t)offset);
+		if (got < 0 && errno == ESPIPE)
+			got = read(fd, room, size_bytes);
+	} while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+/* Room for what the file says it has and one byte, so that its end is seen without growing. */
+static void reserve_whole(int fd, struct buf *buf)
+{
+	struct stat status;
+
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size > 0 &&
+	    (uint64_t)status.st_size < buf->max_bytes - buf->size_bytes)
+		buf_reserve(buf, (size_t)status.st_size + 1);
+}
+
 int path_read_all(int fd, struct buf *buf)
 {
+	uint64_t offset = 0;
+
+	reserve_whole(fd, buf);
 	for (;;) {
-		size_t room_bytes = buf->max_bytes - buf->size_bytes;
-		char *room;
+		size_t left_bytes = buf->max_bytes - buf->size_bytes;
+		size_t room_bytes = buf->capacity_bytes - buf->size_bytes;
 		ssize_t got;
+		char *room;
 
 		/* One byte more than allowed tells a full buffer from a file that goes on. */
-		if (!room_bytes) {
+		if (!left_bytes) {
 			char beyond;
 
-			got = read(fd, &beyond, 1);
-			return got < 0 ? -errno : got ? -EFBIG : 0;
+			got = read_some(fd, &beyond, 1, offset);
+			return got > 0 ? -EFBIG : (int)got;
 		}
-		if (room_bytes > read_step_bytes)
-			room_bytes = read_step_bytes;
+		if (!room_bytes)
+			room_bytes = left_bytes < read_step_bytes ? left_bytes : read_step_bytes;
 		room = buf_reserve(buf, room_bytes);
 		if (!room)
 			return buf->failure == BUF_NO_MEMORY ? -ENOMEM : -EFBIG;
-		got = read(fd, room, room_bytes);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return 0;
+		got = read_some(fd, room, room_bytes, offset);
+		if (got <= 0)
+			return (int)got;
 		buf->size_bytes += (size_t)got;
+		offset += (uint64_t)got;
 	}
 }
 
@@ -112,9 +160,12 @@ int path_make_directories(const char *path, mode_t mode)
 {
 	AUTO_FREE char *copy = strdup(path);
 	char *slash = copy;
+	struct stat status;
 
 	if (!copy)
 		return -ENOMEM;
+	if (!*path)
+		return -ENOENT;
 	while ((slash = strchr(slash + 1, '/'))) {
 		*slash = '\0';
 		if (mkdir(copy, mode) && errno != EEXIST)
@@ -123,7 +174,9 @@ int path_make_directories(const char *path, mode_t mode)
 	}
 	if (mkdir(copy, mode) && errno != EEXIST)
 		return -errno;
-	return 0;
+	if (stat(copy, &status))
+		return -errno;
+	return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
 }
 
 int path_write_all(int fd, const void *bytes, size_t size_bytes)
@@ -135,8 +188,8 @@ int path_write_all(int fd, const void *bytes, size_t size_bytes)
 
 		if (written < 0 && errno == EINTR)
 			continue;
-		if (written < 0)
-			return -errno;
+		if (written <= 0)
+			return written < 0 ? -errno : -EIO;
 		next += written;
 		size_bytes -= (size_t)written;
 	}
@@ -155,27 +208,32 @@ static void output_release(struct path_output *output)
 	*output = (struct path_output){ .fd = -1, .directory_fd = -1 };
 }
 
+/*
+ * The name is not derived from the final one, which may be as long as a name can
+ * be already, and cannot be guessed by somebody who would like it to be taken.
+ */
 static int open_temporary(struct path_output *output)
 {
 	unsigned int attempt;
 
 	for (attempt = 0; attempt < temporary_name_tries; attempt++) {
-		struct buf name;
+		char name[40];
+		uint64_t noise;
 
-		buf_init(&name, 4096);
-		buf_printf(&name, ".%.200s.%d.%u", output->name, (int)getpid(), attempt);
-		output->temporary_name = buf_steal(&name, NULL);
-		if (!output->temporary_name) {
-			buf_deinit(&name);
-			return -ENOMEM;
-		}
-		output->fd = openat(output->directory_fd, output->temporary_name,
+		if (getrandom(&noise, sizeof(noise), 0) != (ssize_t)sizeof(noise))
+			return -EIO;
+		snprintf(name, sizeof(name), ".sym-%016llx.tmp", (unsigned long long)noise);
+		output->fd = openat(output->directory_fd, name,
 				    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (output->fd >= 0)
-			return 0;
-		free(STEAL(output->temporary_name));
-		if (errno != EEXIST)
+		if (output->fd < 0 && errno == EEXIST)
+			continue;
+		if (output->fd < 0)
 			return -errno;
+		output->temporary_name = strdup(name);
+		if (output->temporary_name)
+			return 0;
+		unlinkat(output->directory_fd, name, 0);
+		return -ENOMEM;
 	}
 	return -EEXIST;
 }
@@ -185,10 +243,15 @@ int path_output_open_at(struct path_output *output, int directory_fd, const char
 	int failure;
 
 	*output = (struct path_output){ .fd = -1, .directory_fd = -1 };
+	if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+		return -EINVAL;
 	output->name = strdup(name);
 	if (!output->name)
 		return -ENOMEM;
-	output->directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3);
+	/* Opened anew where that is allowed: an O_PATH descriptor cannot be flushed. */
+	output->directory_fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (output->directory_fd < 0)
+		output->directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3);
 	failure = output->directory_fd < 0 ? -errno : open_temporary(output);
 	if (failure)
 		output_release(output);
@@ -205,7 +268,7 @@ int path_output_open(struct path_output *output, const char *path)
 	*output = (struct path_output){ .fd = -1, .directory_fd = -1 };
 	if (!directory)
 		return -ENOMEM;
-	directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory_fd < 0)
 		return -errno;
 	return path_output_open_at(output, directory_fd, name);
@@ -219,6 +282,9 @@ int path_output_commit(struct path_output *output, mode_t mode, bool durable)
 	    renameat(output->directory_fd, output->temporary_name, output->directory_fd,
 		     output->name))
 		failure = -errno;
+	/* The new file is in place; a directory that cannot be flushed does not undo that. */
+	if (!failure && durable)
+		(void)fsync(output->directory_fd);
 	if (failure)
 		path_output_abandon(output);
 	else

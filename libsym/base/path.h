@@ -18,14 +18,16 @@ const char *path_file_name(const char *path);
 
 enum path_flags {
 	PATH_NO_SYMLINKS = 1 << 0, /* refuse every symbolic link, also in the middle */
-	PATH_REGULAR = 1 << 1, /* refuse (-EINVAL) what is no regular file; FIFOs are not waited for */
+	PATH_REGULAR =
+		1 << 1, /* refuse (-EINVAL) what is no regular file; FIFOs are not waited for */
 	PATH_DIRECTORY = 1 << 2,
 };
 
 /*
  * Opens `path` for reading as if `root_fd` were "/": absolute paths, ".." and
- * absolute symlinks stay below it (openat2 with RESOLVE_IN_ROOT, Linux 5.6).
- * With root_fd < 0 the machine's own root serves.
+ * absolute symlinks stay below it (openat2 with RESOLVE_IN_ROOT, Linux 5.6; a
+ * walk by hand where there is no such call). With root_fd < 0 the machine's own
+ * root serves. What is of another kind than the flags ask for is never opened.
  * Returns a descriptor (O_CLOEXEC) or a negative errno.
  */
 int path_open_in_root(int root_fd, const char *path, unsigned int flags);
@@ -36,10 +38,15 @@ int path_open_in_root(int root_fd, const char *path, unsigned int flags);
  */
 int path_read_at(int fd, void *room, size_t size_bytes, uint64_t offset);
 
-/* Reads a whole file (also one of /proc whose size is not known) to the end of `buf`; 0 or a negative errno (-EFBIG: past the buffer's maximum). */
+/*
+ * Appends a whole file, from its first byte on, to `buf` (also one of /proc,
+ * whose size is not known, or what is left in a pipe); 0 or a negative errno
+ * (-EFBIG: past the buffer's maximum).
+ */
 int path_read_all(int fd, struct buf *buf);
 
-/* Creates `path` and its missing parents with `mode`; 0 or a negative errno. An existing directory is no error. */
+/* Creates `path` and its missing parents with `mode`; 0 or a negative errno. An existing directory
+ * is no error. */
 int path_make_directories(const char *path, mode_t mode);
 
 /*
@@ -53,7 +60,7 @@ struct path_output {
 	int fd; /* -1 when not open */
 	int directory_fd;
 	char *temporary_name; /* heap, name inside the directory */
-	char *name; /* heap, final name inside the directory */
+	char *name;           /* heap, final name inside the directory */
 };
 
 int path_output_open(struct path_output *output, const char *path);

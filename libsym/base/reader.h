@@ -16,14 +16,15 @@
 struct reader {
 	const uint8_t *data; /* borrowed */
 	size_t size_bytes;
-	size_t position; /* offset of the next byte; never more than size_bytes */
+	size_t position;     /* offset of the next byte; never more than size_bytes */
 	const char *failure; /* NULL, or a static text: what could not be read */
-	size_t failed_at; /* position of the first failure */
+	size_t failed_at;    /* position of the first failure */
 };
 
 static inline struct reader reader_over(const void *data, size_t size_bytes)
 {
-	return (struct reader){ .data = data, .size_bytes = size_bytes };
+	/* To NULL, which an empty buffer may come as, not even 0 may be added. */
+	return (struct reader){ .data = size_bytes ? data : "", .size_bytes = size_bytes };
 }
 
 static inline bool reader_ok(const struct reader *reader)
@@ -101,10 +102,15 @@ static inline uint32_t reader_u32(struct reader *reader)
 
 static inline uint64_t reader_u64(struct reader *reader)
 {
-	uint64_t low = reader_u32(reader);
-	uint64_t high = reader_u32(reader);
+	const uint8_t *bytes = reader_bytes(reader, 8);
+	uint64_t value = 0;
+	unsigned int i;
 
-	return low | high << 32;
+	if (!bytes)
+		return 0;
+	for (i = 0; i < 8; i++)
+		value |= (uint64_t)bytes[i] << 8 * i;
+	return value;
 }
 
 /* A NUL-terminated string inside the buffer, or NULL; the cursor moves behind the NUL. */
@@ -124,8 +130,10 @@ static inline const char *reader_string(struct reader *reader)
 	return (const char *)start;
 }
 
-/* A reader of its own over [offset, offset + size_bytes) of this one's data; failed when that lies outside. */
-static inline struct reader reader_part(const struct reader *reader, size_t offset, size_t size_bytes)
+/* A reader of its own over [offset, offset + size_bytes) of this one's data; failed when that lies
+ * outside. */
+static inline struct reader reader_part(const struct reader *reader, size_t offset,
+					size_t size_bytes)
 {
 	struct reader part = reader_over(NULL, 0);
 
