@@ -21,16 +21,19 @@ extern struct sym_error sym_error_no_memory;
 struct sym_error *sym_error_create(enum sym_error_code code, const char *format, ...)
 	__attribute__((format(printf, 2, 3), warn_unused_result));
 
-/* An error about a file: the message is prefixed with "PATH: " or, when offset is known, "PATH: offset 0xN: ". */
+/* An error about a file: the message is prefixed with "PATH: " or, when offset is known, "PATH:
+ * offset 0xN: ". */
 struct sym_error *sym_error_create_path(enum sym_error_code code, const char *path, uint64_t offset,
 					const char *format, ...)
 	__attribute__((format(printf, 4, 5), warn_unused_result));
 
-/* From errno: ENOENT, ESRCH -> NOT_FOUND; EACCES, EPERM -> PERMISSION; ENOMEM; else IO. `what` as in "cannot open". */
+/* From errno: ENOENT, ESRCH -> NOT_FOUND; EACCES, EPERM -> PERMISSION; ENOMEM; else IO. `what` as
+ * in "cannot open". */
 struct sym_error *sym_error_from_errno(int errno_value, const char *path, const char *what)
 	__attribute__((warn_unused_result));
 
-/* From a failed reader; its position is relative to `base_offset` of the file. `what` names the structure. */
+/* From a failed reader; its position is relative to `base_offset` of the file. `what` names the
+ * structure. */
 struct sym_error *sym_error_from_reader(const struct reader *reader, const char *path,
 					uint64_t base_offset, const char *what)
 	__attribute__((warn_unused_result));
@@ -39,7 +42,8 @@ struct sym_error *sym_error_from_reader(const struct reader *reader, const char 
 struct sym_error *sym_error_from_buf(const struct buf *buf, const char *what)
 	__attribute__((warn_unused_result));
 
-/* Gives a FORMAT error from a pure reader (which knows no path) the path of the file it read. Returns `error`. */
+/* Gives a FORMAT error from a pure reader (which knows no path) the path of the file it read.
+ * Returns `error`. */
 struct sym_error *sym_error_with_path(struct sym_error *error, const char *path)
 	__attribute__((warn_unused_result));
 

@@ -10,19 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of one file that is read whole. The largest composite image seen is 49 MB; a single-file host with everything inside stays below 1 GiB. */
+/* Bytes of one file that is read whole. The largest composite image seen is 49 MB; a single-file
+ * host with everything inside stays below 1 GiB. */
 static const uint64_t LIMIT_IMAGE_BYTES = (uint64_t)1 << 30;
 
-/* Bytes of a perf map. 4 GiB maps exist (users' reports); names are pooled by 32-bit offsets, so beyond that nothing could be indexed. */
+/* Bytes of a perf map. 4 GiB maps exist (users' reports); names are pooled by 32-bit offsets, so
+ * beyond that nothing could be indexed. */
 static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;
 
 /* Bytes of a relative map. CoreLib's has 8 MB. */
 static const uint64_t LIMIT_RELATIVE_MAP_BYTES = (uint64_t)256 << 20;
 
-/* Bytes of a name. Longer ones are skipped and counted as bad lines: no compiler emits them, and one 1 GiB line must not cost 1 GiB. */
+/* Bytes of a name. Longer ones are skipped and counted as bad lines: no compiler emits them, and
+ * one 1 GiB line must not cost 1 GiB. */
 static const size_t LIMIT_NAME_BYTES = (size_t)1 << 16;
 
-/* Bytes of /proc/PID/maps: vm.max_map_count allows 2^31 mappings in theory; 65,530 of them by default need at most 20 MB. */
+/* Bytes of /proc/PID/maps: vm.max_map_count allows 2^31 mappings in theory; 65,530 of them by
+ * default need at most 20 MB. */
 static const size_t LIMIT_MAPS_BYTES = (size_t)256 << 20;
 
 /* Symbols in one index. */
@@ -31,10 +35,12 @@ static const size_t LIMIT_INDEX_SYMBOLS = (size_t)1 << 28;
 /* Bytes of names in one index: offsets into the pool have 32 bits. */
 static const size_t LIMIT_INDEX_NAME_BYTES = UINT32_MAX;
 
-/* Nested types inside one signature. Real ones stay below 20; a recursive reader must not exhaust its stack. */
+/* Nested types inside one signature. Real ones stay below 20; a recursive reader must not exhaust
+ * its stack. */
 static const unsigned int LIMIT_SIGNATURE_DEPTH = 64;
 
-/* Types visited in one signature: without it, 2^depth type arguments could be spelt out from a few bytes. */
+/* Types visited in one signature: without it, 2^depth type arguments could be spelt out from a few
+ * bytes. */
 static const unsigned int LIMIT_SIGNATURE_NODES = 4096;
 
 /* Enclosing classes of a nested type. NestedClass rows may form a cycle. */
@@ -43,10 +49,12 @@ static const unsigned int LIMIT_NESTING_DEPTH = 64;
 /* Small files below /proc (stat, status, environ, cmdline). */
 static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
 
-/* Pages of 4 KiB cached of another process's memory (1 GiB). A compiler with 50,000 jitted methods needs 20,000. */
+/* Pages of 4 KiB cached of another process's memory (1 GiB). A compiler with 50,000 jitted methods
+ * needs 20,000. */
 static const size_t LIMIT_REMOTE_PAGES = (size_t)1 << 18;
 
-/* Rounds of following pointers through another process's memory. A reading needs about 30; a list that never ends must. */
+/* Rounds of following pointers through another process's memory. A reading needs about 30; a list
+ * that never ends must. */
 static const unsigned int LIMIT_REMOTE_ROUNDS = 4096;
 
 /* Bytes of a runtime's contract description. .NET 10's has 10,563. */

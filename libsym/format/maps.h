@@ -22,8 +22,8 @@ struct maps_line {
 	uint32_t device_major;
 	uint32_t device_minor;
 	uint32_t protection; /* enum sym_protection */
-	bool deleted; /* the kernel's " (deleted)" was there; it is not part of path */
-	const char *path; /* into the text, still escaped, not NUL terminated */
+	bool deleted;        /* the kernel's " (deleted)" was there; it is not part of path */
+	const char *path;    /* into the text, still escaped, not NUL terminated */
 	size_t path_bytes;
 };
 

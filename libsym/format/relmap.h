@@ -44,7 +44,8 @@ struct relmap_parser {
 
 void relmap_parser_init(struct relmap_parser *parser, const char *text, size_t size_bytes);
 
-/* The next symbol row; header rows are taken into parser->header. A last row without newline counts. */
+/* The next symbol row; header rows are taken into parser->header. A last row without newline
+ * counts. */
 bool relmap_parser_next(struct relmap_parser *parser, struct relmap_row *ret);
 
 /* Appends "%08x %x NAME\n"; the name must not contain control characters (they become '?'). */
