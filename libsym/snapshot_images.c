@@ -3,9 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "libsym/base/path.h"
 #include "libsym/ident.h"
 #include "libsym/placement.h"
+
+enum {
+	/* It has 2 pages today. */
+	LARGEST_VDSO_BYTES = 1 << 20
+};
 
 struct mapped_module {
 	struct sym_image *module;
@@ -169,6 +176,48 @@ static struct sym_error *add_image(struct collection *collection, const struct m
 	return error;
 }
 
+/* An image that is no file, from the memory of the process. What cannot be read stays without an
+ * image. */
+static struct sym_error *copy_memory(const struct sym_snapshot *snapshot,
+				     const struct sym_mapping *line, struct image **ret)
+{
+	size_t size_bytes = (size_t)(line->end_address - line->start_address);
+	int fd AUTO_CLOSE = memfd_create("libsym", MFD_CLOEXEC);
+	char *bytes AUTO_FREE = malloc(size_bytes);
+	struct sym_error *error;
+
+	if (!bytes)
+		return &sym_error_no_memory;
+	error = process_read_memory(snapshot->process, line->start_address, bytes, size_bytes);
+	if (error || fd < 0 || path_write_all(fd, bytes, size_bytes)) {
+		sym_error_destroy(error);
+		return NULL;
+	}
+	error = image_open(fd, line->path, 0, SPARSE_FILE_TO_END, ret);
+	if (!error)
+		steal_fd(&fd);
+	else if (!is_no_memory(error))
+		sym_error_destroy(STEAL(error));
+	return error;
+}
+
+/* The kernel maps an ELF file of its own into every process. */
+static struct sym_error *add_vdso(struct collection *collection, uint32_t mapping)
+{
+	struct sym_snapshot *snapshot = collection->snapshot;
+	const struct sym_mapping *line = &snapshot->space->mappings[mapping];
+	struct image **slot = &snapshot->images[snapshot->image_count - 1];
+	struct mapped_file file = { .path = line->path,
+				    .mapping_indexes = &mapping,
+				    .mapping_count = 1 };
+	struct sym_error *error;
+
+	if (line->end_address - line->start_address > LARGEST_VDSO_BYTES || *slot)
+		return NULL;
+	error = copy_memory(snapshot, line, slot);
+	return error || !*slot ? error : add_image(collection, &file, *slot);
+}
+
 static struct sym_error *add_file(struct collection *collection, const struct mapped_file *file,
 				  struct image **image_ret)
 {
@@ -222,9 +271,12 @@ struct sym_error *snapshot_open_images(struct sym_snapshot *snapshot)
 	snapshot->images = calloc(space->file_count + 1, sizeof(struct image *));
 	if (!snapshot->is_placed || !snapshot->images)
 		return &sym_error_no_memory;
-	snapshot->image_count = space->file_count;
+	snapshot->image_count = space->file_count + 1; /* the last one is the vDSO's */
 	for (size_t i = 0; !error && i < space->file_count; i++)
 		if (!space->files[i].memory)
 			error = add_file(&collection, &space->files[i], &snapshot->images[i]);
+	for (size_t i = 0; !error && i < space->mapping_count; i++)
+		if (!strcmp(space->mappings[i].path, "[vdso]"))
+			error = add_vdso(&collection, (uint32_t)i);
 	return error ? error : number_modules(&collection);
 }
