@@ -325,7 +325,7 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 	if (failure)
 		return fail(failure);
 	/* Here the runtime's own lines stay, whoever else knows the same methods. */
-	merge->counts.runtime = sym_symbols_count(present) - missing.already_there;
+	merge->counts.runtime = sym_symbols_count(present) - missing.covered;
 	done(merge, missing.lines ? "appended" : "unchanged", location->path, missing.lines);
 	return true;
 }
