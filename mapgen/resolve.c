@@ -165,13 +165,19 @@ static void show_bad(struct resolution *resolution, const struct question *quest
 
 /* ---- images that are named ---------------------------------------------- */
 
+/* By file name or path; perf and the kernel write " (deleted)" behind it. */
 static bool is_named(const char *path, const struct question *question)
 {
-	const char *name =
-		memchr(question->image, '/', question->image_bytes) ? path : path_file_name(path);
+	static const char deleted[] = " (deleted)";
+	const size_t deleted_bytes = sizeof(deleted) - 1;
+	size_t length = question->image_bytes;
+	const char *name;
 
-	return strlen(name) == question->image_bytes &&
-	       !memcmp(name, question->image, question->image_bytes);
+	if (length > deleted_bytes &&
+	    !memcmp(question->image + length - deleted_bytes, deleted, deleted_bytes))
+		length -= deleted_bytes;
+	name = memchr(question->image, '/', length) ? path : path_file_name(path);
+	return strlen(name) == length && !memcmp(name, question->image, length);
 }
 
 /* Two different files of one name: neither is meant more than the other. */
@@ -241,28 +247,32 @@ static struct sym_image *image_of(struct resolution *resolution, const struct qu
 				    : opened_file(resolution, question, reason_ret);
 }
 
-/* ---- batches ------------------------------------------------------------ */
-
-static void answer_position(struct resolution *resolution, const struct question *question)
+/*
+ * Where an offset of a mapped file that is no image is executed: perf shows jitted code as
+ * offsets into /memfd:doublemapper. False when it is executed nowhere.
+ */
+static bool executed_at(const struct resolution *resolution, const struct question *question,
+			uint64_t *address_ret)
 {
-	enum sym_position_kind kind =
-		resolution->options->rva ? SYM_POSITION_RVA : SYM_POSITION_OFFSET;
-	const char *reason;
-	struct sym_image *image = image_of(resolution, question, &reason);
-	struct sym_error *error;
+	size_t count = resolution->snapshot ? sym_snapshot_mapping_count(resolution->snapshot) : 0;
 
-	if (!image) {
-		show_bad(resolution, question, reason);
-		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct sym_mapping *mapping =
+			sym_snapshot_mapping_at(resolution->snapshot, i);
+		uint64_t size_bytes = mapping->end_address - mapping->start_address;
+
+		if (!(mapping->protection & SYM_EXECUTE) || !*mapping->path ||
+		    question->value < mapping->offset ||
+		    question->value - mapping->offset >= size_bytes ||
+		    !is_named(mapping->path, question))
+			continue;
+		*address_ret = mapping->start_address + (question->value - mapping->offset);
+		return true;
 	}
-	error = sym_image_resolve(image, kind, &question->value, 1, resolution->result);
-	if (error) {
-		show_bad(resolution, question, sym_error_message(error));
-		sym_error_destroy(error);
-		return;
-	}
-	show_answer(resolution, question, sym_result_at(resolution->result, 0));
+	return false;
 }
+
+/* ---- batches ------------------------------------------------------------ */
 
 /* Addresses side by side are one batch of the library. */
 static void answer_addresses(struct resolution *resolution, const struct question *questions,
@@ -286,6 +296,35 @@ static void answer_addresses(struct resolution *resolution, const struct questio
 	}
 	for (size_t i = 0; i < count; i++)
 		show_answer(resolution, &questions[i], sym_result_at(resolution->result, i));
+}
+
+static void answer_position(struct resolution *resolution, const struct question *question)
+{
+	enum sym_position_kind kind =
+		resolution->options->rva ? SYM_POSITION_RVA : SYM_POSITION_OFFSET;
+	const char *reason;
+	struct sym_image *image = image_of(resolution, question, &reason);
+	struct sym_error *error;
+	uint64_t address;
+
+	if (!image && !resolution->options->rva && executed_at(resolution, question, &address)) {
+		struct question moved = *question;
+
+		moved.value = address;
+		answer_addresses(resolution, &moved, 1);
+		return;
+	}
+	if (!image) {
+		show_bad(resolution, question, reason);
+		return;
+	}
+	error = sym_image_resolve(image, kind, &question->value, 1, resolution->result);
+	if (error) {
+		show_bad(resolution, question, sym_error_message(error));
+		sym_error_destroy(error);
+		return;
+	}
+	show_answer(resolution, question, sym_result_at(resolution->result, 0));
 }
 
 static bool is_address(const struct question *question)
