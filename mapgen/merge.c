@@ -455,9 +455,15 @@ static bool at_location(struct merge *merge,
 
 static bool undo(struct merge *merge, const struct map_location *location)
 {
-	char *failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid,
-					      merge->info);
+	const struct sym_perf_map_info *info = merge->info;
+	char *failure;
 
+	if (info->writer_fd >= 0 &&
+	    map_location_holds(location, info->writer_device, info->writer_inode))
+		return fail(message_format("nothing to undo: %s is the runtime's own file; lines "
+					   "that were appended to it stay",
+					   location->path));
+	failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid, info);
 	if (failure)
 		return fail(failure);
 	done(merge, "undone", location->path, 0);
@@ -567,6 +573,8 @@ static const char *usage_trouble(const struct options *options)
 		return "--output does not go with --mode, --in-target and --undo";
 	if (options->output && !strcmp(options->output, "-") && options->json)
 		return "--output=- and --json both want standard output";
+	if (options->root && !options->output)
+		return "a recorded process is merged with --output only";
 	if (options->undo && options->mode)
 		return "--undo does not go with --mode";
 	return NULL;

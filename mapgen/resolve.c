@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -34,6 +35,7 @@ struct resolution {
 	const struct options *options;
 	struct sym_snapshot *snapshot; /* NULL: files only */
 	struct sym_resolver *resolver;
+	time_t taken; /* when the snapshot was */
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
 	size_t next_file;
@@ -274,6 +276,73 @@ static bool executed_at(const struct resolution *resolution, const struct questi
 
 /* ---- batches ------------------------------------------------------------ */
 
+static time_t now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+static bool has_unknown_code(const struct sym_result *result)
+{
+	for (size_t i = 0; i < sym_result_count(result); i++) {
+		enum sym_status status = sym_result_at(result, i)->status;
+
+		if (status == SYM_UNMAPPED || status == SYM_NO_MATCH || status == SYM_NO_SYMBOLS)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A process goes on while questions arrive: it loads images and jits methods. Takes
+ * a new snapshot, at most one a second; when that fails (it has ended, say) the
+ * old one serves on. True when there is a new one.
+ */
+static bool refresh(struct resolution *resolution)
+{
+	struct sym_snapshot_opts opts = {
+		.size = sizeof(opts),
+		.root = resolution->options->root,
+		.jit = (uint32_t)resolution->options->jit,
+	};
+	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
+	struct sym_resolver *resolver = NULL;
+	struct sym_error *error;
+	time_t now = now_s();
+
+	if (resolution->options->root || now - resolution->taken < 1)
+		return false;
+	resolution->taken = now;
+	error = sym_snapshot_check(resolution->snapshot);
+	if (!error)
+		error = sym_snapshot_open(resolution->options->pid, &opts, &snapshot);
+	if (!error)
+		error = sym_resolver_create(snapshot, &resolver);
+	if (error) {
+		sym_error_destroy(error);
+		return false;
+	}
+	sym_resolver_destroy(resolution->resolver);
+	sym_snapshot_close(resolution->snapshot);
+	resolution->resolver = resolver;
+	resolution->snapshot = STEAL(snapshot);
+	return true;
+}
+
+static struct sym_error *resolve_batch(struct resolution *resolution, const uint64_t *addresses,
+				       size_t count)
+{
+	struct sym_error *error =
+		sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
+
+	if (!error && has_unknown_code(resolution->result) && refresh(resolution))
+		error = sym_resolver_resolve(resolution->resolver, addresses, count,
+					     resolution->result);
+	return error;
+}
+
 /* Addresses side by side are one batch of the library. */
 static void answer_addresses(struct resolution *resolution, const struct question *questions,
 			     size_t count)
@@ -288,7 +357,7 @@ static void answer_addresses(struct resolution *resolution, const struct questio
 	}
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = questions[i].value;
-	error = sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
+	error = resolve_batch(resolution, addresses, count);
 	if (error) {
 		target_say(error);
 		resolution->broken = true;
@@ -366,6 +435,7 @@ static bool begin(struct resolution *resolution)
 		resolution->snapshot = target_open(resolution->options, NULL);
 		if (!resolution->snapshot)
 			return false;
+		resolution->taken = now_s();
 		error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
 	}
 	if (error)
