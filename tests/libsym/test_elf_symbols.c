@@ -134,6 +134,26 @@ Test(elf_symbols, extends_a_sizeless_symbol_to_the_next_or_the_end_of_its_sectio
 	elf_symbols_deinit(&table);
 }
 
+Test(elf_symbols, leaves_versions_out_of_names)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "fopen@@GLIBC_2.2.5", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "memcpy@GLIBC_2.2.5", TEXT + 0x10, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "plain", TEXT + 0x20, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "@odd", TEXT + 0x30, 0x10, STB_GLOBAL, STT_FUNC },
+	};
+	static const size_t lengths[] = { 5, 6, 5, 4 };
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 4, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 4);
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_eq(table.items[i].name_bytes, lengths[i]);
+	elf_symbols_deinit(&table);
+}
+
 Test(elf_symbols, takes_a_file_without_section_headers_for_one_without_symbols)
 {
 	static const struct elf_builder_symbol symbols[] = {
