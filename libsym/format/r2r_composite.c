@@ -167,7 +167,7 @@ static struct sym_error *open_embedded(struct r2r *r2r, struct r2r_module *modul
 	reader_skip(&reader, 8);
 	directory.rva = reader_u32(&reader);
 	directory.size_bytes = reader_u32(&reader);
-	bytes = pe_bytes(r2r->pe, directory.rva, directory.size_bytes);
+	bytes = r2r_table(r2r, directory);
 	if (!bytes)
 		return sym_error_create(SYM_ERROR_FORMAT,
 					"metadata of a component lies outside the image");
@@ -203,7 +203,7 @@ static struct sym_error *read_component(struct r2r *r2r, struct reader *row, uin
 		return sym_error_create(SYM_ERROR_FORMAT,
 					"tables of a component lie outside the image");
 	reader = reader_over(bytes, available_bytes);
-	if (!r2r_read_core_header(r2r->pe, &reader, &header))
+	if (!r2r_read_core_header(&reader, &header))
 		return sym_error_create(SYM_ERROR_FORMAT, "malformed header of a component");
 	r2r->modules[module].is_used = true;
 	return r2r_read_method_defs(r2r, &header, module, UINT32_MAX);

@@ -91,15 +91,14 @@ struct sym_error *r2r_read_instances(struct r2r *r2r)
 	struct pe_directory section = r2r_section(&r2r->header, R2R_SECTION_INSTANCE_ENTRY_POINTS);
 	struct instance_walk walk = { .r2r = r2r };
 	const uint8_t *bytes;
-	size_t available_bytes;
 
 	if (!section.rva || !section.size_bytes)
 		return NULL;
-	bytes = pe_bytes_to_end(r2r->pe, section.rva, &available_bytes);
+	bytes = r2r_table(r2r, section);
 	if (!bytes)
 		return sym_error_create(SYM_ERROR_FORMAT,
 					"instance entry points lie outside the image");
-	r2r->instances = reader_over(bytes, available_bytes);
+	r2r->instances = reader_over(bytes, section.size_bytes);
 	if (!native_format_hashtable(&r2r->instances, 0, visit_instance, &walk))
 		return r2r->entries || !r2r->entry_capacity
 			       ? sym_error_create(SYM_ERROR_FORMAT,

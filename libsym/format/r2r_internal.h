@@ -36,7 +36,7 @@ static inline struct pe_directory r2r_section(const struct r2r_core_header *head
 	return header->sections[number - R2R_SECTION_FIRST];
 }
 
-bool r2r_read_core_header(const struct pe *pe, struct reader *reader, struct r2r_core_header *ret);
+bool r2r_read_core_header(struct reader *reader, struct r2r_core_header *ret);
 
 /* A module that signatures refer to by number. */
 struct r2r_module {
@@ -69,7 +69,7 @@ struct r2r {
 	const uint8_t *functions;
 	uint32_t first_cold; /* number of the first cold runtime function, or function_count */
 
-	struct reader instances;   /* from section 109 to the end of its PE section */
+	struct reader instances;   /* section 109 */
 	struct r2r_entry *entries; /* 103 first, then 109 */
 	size_t entry_count, method_def_count, entry_capacity;
 
@@ -80,7 +80,14 @@ struct r2r {
 	struct r2r_range *ranges;
 	size_t range_count;
 	size_t undecodable_count, ownerless_count;
+	size_t table_bytes; /* of all tables read so far; see r2r_table() */
 };
+
+/*
+ * The bytes of a table; NULL when they lie outside the image, or when all tables together are
+ * larger than the image: then some bytes stand in several tables, and work would grow without end.
+ */
+const uint8_t *r2r_table(struct r2r *r2r, struct pe_directory directory);
 
 /* Adds an entry; false when out of memory or past the bound that the image's size sets. */
 bool r2r_add_entry(struct r2r *r2r, uint32_t function, uint32_t locator, uint32_t module);
