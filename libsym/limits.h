@@ -46,6 +46,12 @@ static const unsigned int LIMIT_SIGNATURE_NODES = 4096;
 /* Enclosing classes of a nested type. NestedClass rows may form a cycle. */
 static const unsigned int LIMIT_NESTING_DEPTH = 64;
 
+/*
+ * Rows looked at to find the definitions that an image's MemberRefs mean. Real images stay below a
+ * million; what is not found by then has no name.
+ */
+static const size_t LIMIT_MEMBER_SEARCH_STEPS = (size_t)1 << 25;
+
 /* Small files below /proc (stat, status, environ, cmdline). */
 static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
 

@@ -64,12 +64,13 @@ static bool visit_instance(void *context, uint32_t index, struct reader element)
 	struct instance_walk *walk = context;
 	struct signature_budget budget = signature_budget_full();
 	size_t position = element.position;
+	struct r2r_instance instance;
 	uint32_t function;
 
 	(void)index;
 	budget.use_module = r2r_use_module;
 	budget.context = walk->r2r;
-	r2r_read_instance(&element, &budget);
+	instance = r2r_read_instance(&element, &budget);
 	function = r2r_read_entry_point(&element);
 	/*
 	 * Every signature has bytes of its own. Without this, many table entries could point
@@ -83,6 +84,7 @@ static bool visit_instance(void *context, uint32_t index, struct reader element)
 		walk->r2r->undecodable_count++;
 		return true;
 	}
+	walk->r2r->has_member_refs |= instance.flags & R2R_INSTANCE_MEMBER_REF;
 	return r2r_add_entry(walk->r2r, function, (uint32_t)position, 0);
 }
 

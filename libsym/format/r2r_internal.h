@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of the ReadyToRun reader share: r2r.c (header, extents,
- * look-up), r2r_instance.c (section 109), r2r_composite.c (modules, component
- * assemblies), r2r_name.c (names). For these files only.
+ * look-up), r2r_functions.c (extents), r2r_instance.c (section 109),
+ * r2r_composite.c (modules, component assemblies), r2r_member.c (methods of
+ * other assemblies), r2r_name.c (names). For these files only.
  */
 #ifndef LIBSYM_FORMAT_R2R_INTERNAL_H
 #define LIBSYM_FORMAT_R2R_INTERNAL_H
@@ -54,6 +55,13 @@ struct r2r_entry {
 	uint32_t module;   /* number of the module of the rid; unused for instances */
 };
 
+/* What a MemberRef or a TypeRef of the manifest means. */
+struct r2r_definition {
+	const struct metadata *metadata;
+	uint32_t rid;     /* of a MethodDef or TypeDef; 0: not found */
+	bool is_resolved; /* was looked for */
+};
+
 struct r2r {
 	const struct pe *pe;
 	const struct metadata *metadata; /* the image's own; NULL for a composite */
@@ -76,6 +84,9 @@ struct r2r {
 	uint32_t own_reference_count; /* AssemblyRef rows that module numbers begin with */
 	struct r2r_module *modules;
 	size_t module_count;
+	struct r2r_module core; /* the core library, which members may name without a number */
+	bool has_member_refs;   /* entries that name their method by a MemberRef */
+	struct r2r_members *members;
 
 	struct r2r_range *ranges;
 	size_t range_count;
@@ -96,6 +107,7 @@ bool r2r_add_entry(struct r2r *r2r, uint32_t function, uint32_t locator, uint32_
 uint32_t r2r_read_entry_point(struct reader *reader);
 
 /* ---- r2r_composite.c */
+extern const char r2r_core_library[];
 struct sym_error *r2r_open_modules(struct r2r *r2r);
 void r2r_close_modules(struct r2r *r2r);
 /* Number of the module that a row of the manifest's AssemblyRef table is. */
@@ -106,6 +118,12 @@ struct sym_error *r2r_find_modules(struct r2r *r2r);
 const struct metadata *r2r_module_metadata(const struct r2r *r2r, uint32_t index,
 					   const char **why_ret);
 struct sym_error *r2r_read_components(struct r2r *r2r);
+
+/* ---- r2r_member.c */
+void r2r_use_member_modules(struct r2r *r2r);
+struct sym_error *r2r_resolve_members(struct r2r *r2r);
+struct r2r_definition r2r_member_definition(const struct r2r *r2r, uint32_t rid);
+void r2r_close_members(struct r2r *r2r);
 
 /* ---- r2r_instance.c */
 enum r2r_instance_flag {

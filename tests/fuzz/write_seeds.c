@@ -35,7 +35,8 @@ static void write_image(const char *name, const struct r2r_recipe *recipe)
 	buf_deinit(&file);
 }
 
-static void write_images(const struct buf *app, const struct buf *lib, const struct buf *manifest)
+static void write_images(const struct buf *app, const struct buf *lib, const struct buf *manifest,
+			 const struct buf *members)
 {
 	static const uint8_t mvids[2][16];
 	struct r2r_recipe recipe = plain_recipe(app);
@@ -55,6 +56,12 @@ static void write_images(const struct buf *app, const struct buf *lib, const str
 	recipe.thunks_rva = 0x100b0;
 	recipe.thunks_bytes = 16;
 	write_image("r2r/cross-module-cold", &recipe);
+	recipe = plain_recipe(app);
+	recipe.manifest = members;
+	recipe.instances[0] =
+		(struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x15\x12\x05\x01\x08\x01", 4);
+	recipe.instances[1] = (struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x12\x0d\x04", 5);
+	write_image("r2r/members", &recipe);
 	recipe = plain_recipe(NULL);
 	recipe.through_export = true;
 	recipe.manifest = manifest;
@@ -92,7 +99,7 @@ static void write_names(void)
 
 int main(int argc, char **argv)
 {
-	struct buf app, lib, manifest;
+	struct buf app, lib, manifest, members;
 
 	if (argc != 2)
 		return 2;
@@ -100,15 +107,18 @@ int main(int argc, char **argv)
 	buf_init(&app, 1 << 16);
 	buf_init(&lib, 1 << 16);
 	buf_init(&manifest, 1 << 16);
+	buf_init(&members, 1 << 16);
 	build_app_metadata(&app);
 	build_lib_metadata(&lib);
 	build_manifest_metadata(&manifest);
 	write_seed("metadata/app", app.data, app.size_bytes);
 	write_seed("metadata/manifest", manifest.data, manifest.size_bytes);
-	write_images(&app, &lib, &manifest);
+	build_member_manifest(&members, "#:2");
+	write_images(&app, &lib, &manifest, &members);
 	write_names();
 	buf_deinit(&app);
 	buf_deinit(&lib);
 	buf_deinit(&manifest);
+	buf_deinit(&members);
 	return 0;
 }

@@ -461,6 +461,56 @@ Test(r2r, numbers_modules_by_the_rule_of_the_version)
 	check_manifest_numbering(5, 4, 4);
 }
 
+/* Instances of MemberRefs 1 to 4; the manifest is module 3 of App. */
+static void check_members(const char *scope, const char *put_name, const char *one_name)
+{
+	struct r2r_recipe recipe;
+	struct image image;
+
+	prepare(&image);
+	buf_clear(&image.manifest);
+	build_member_manifest(&image.manifest, scope);
+	recipe = plain_recipe(&image.app);
+	recipe.manifest = &image.manifest;
+	recipe.instance_count = 4;
+	recipe.instances[0] =
+		(struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x15\x12\x05\x01\x08\x01", 4);
+	recipe.instances[1] =
+		(struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x15\x12\x05\x01\x08\x02", 4);
+	recipe.instances[2] = (struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x12\x09\x03", 4);
+	recipe.instances[3] = (struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x12\x0d\x04", 4);
+	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
+	cr_expect(eq(sz, r2r_undecodable_count(image.r2r), 0));
+	expect_name(&image, 3, R2R_NAME_RUNTIME, put_name);
+	expect_name(&image, 4, R2R_NAME_RUNTIME, NULL);
+	expect_name(&image, 5, R2R_NAME_RUNTIME, NULL);
+	expect_name(&image, 6, R2R_NAME_RUNTIME, one_name);
+	expect_name(&image, 3, R2R_NAME_CROSSGEN2, "Lib.H`1[System.Int32]::Put(System.Int32)");
+	expect_name(&image, 6, R2R_NAME_CROSSGEN2, "System.Int32 Lib.L::One()");
+	if (put_name)
+		cr_expect_str_eq(r2r_entry_assembly(image.r2r, 3), "Lib");
+	else
+		cr_expect(eq(ptr, (void *)r2r_entry_assembly(image.r2r, 3), NULL));
+	dismiss(&image);
+}
+
+Test(r2r, names_code_of_other_assemblies_by_its_definition)
+{
+	check_members("#:2", "instance void [Lib] Lib.H`1[System.Int32]::Put(!0)",
+		      "int32 [Lib] Lib.L::One()");
+	check_members("#:4", "instance void [Lib] Lib.H`1[System.Int32]::Put(!0)",
+		      "int32 [Lib] Lib.L::One()");
+}
+
+Test(r2r, gives_no_name_to_code_whose_definition_is_not_found)
+{
+	check_members("#:1", NULL, NULL);
+	check_members("#:99", NULL, NULL);
+	check_members("#:x", NULL, NULL);
+	check_members("native", NULL, NULL);
+	check_members("System.Private.CoreLib", NULL, NULL);
+}
+
 /* ---- composites ------------------------------------------------------------ */
 
 static struct r2r_recipe composite_recipe(struct image *image)
@@ -506,6 +556,22 @@ Test(r2r, names_methods_of_a_composite_by_component)
 	/* The component's MVID is asked for, so that another build of Lib is not taken. */
 	cr_assert(image.asked_mvid != NULL);
 	cr_expect(eq(int, memcmp(image.asked_mvid, sample_lib_mvid, 16), 0));
+	dismiss(&image);
+}
+
+Test(r2r, takes_zeros_for_an_mvid_that_is_not_said)
+{
+	static const uint8_t mvids[2][16];
+	struct r2r_recipe recipe;
+	struct image image;
+
+	prepare(&image);
+	recipe = composite_recipe(&image);
+	recipe.manifest_mvids = mvids;
+	recipe.manifest_mvid_count = 2;
+	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
+	cr_expect(eq(ptr, (void *)image.asked_mvid, NULL));
+	expect_name(&image, 2, R2R_NAME_RUNTIME, "int32 [Lib] Lib.L::One()");
 	dismiss(&image);
 }
 
