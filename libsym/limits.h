@@ -69,4 +69,7 @@ static const size_t LIMIT_CONTRACT_BYTES = (size_t)1 << 20;
 /* Pointers beside it. .NET 10 has 24. */
 static const size_t LIMIT_CONTRACT_POINTERS = 4096;
 
+/* Bytes of one rundown. The C# compiler's has 5 MB. */
+static const size_t LIMIT_RUNDOWN_BYTES = (size_t)1 << 30;
+
 #endif
