@@ -67,7 +67,8 @@ static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"compiled ahead of time: there is no JIT in the process");
 	if (snapshot->process->recorded)
-		return sym_error_create(SYM_ERROR_UNSUPPORTED, "a recorded process can be neither read nor asked");
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"a recorded process can be neither read nor asked");
 	return NULL;
 }
 
