@@ -21,6 +21,10 @@ static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;
 /* Bytes of a relative map. CoreLib's has 8 MB. */
 static const uint64_t LIMIT_RELATIVE_MAP_BYTES = (uint64_t)256 << 20;
 
+/* Bytes of a single-file application's manifest. A row has some 60 bytes; an application has a few
+ * thousand files. */
+static const uint64_t LIMIT_BUNDLE_MANIFEST_BYTES = (uint64_t)16 << 20;
+
 /* Bytes of a name. Longer ones are skipped and counted as bad lines: no compiler emits them, and
  * one 1 GiB line must not cost 1 GiB. */
 static const size_t LIMIT_NAME_BYTES = (size_t)1 << 16;

@@ -74,16 +74,16 @@ static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 
 static struct sym_error *read_contract(const struct sym_snapshot *snapshot, struct live_code *code)
 {
-	const struct runtime_info *runtime = &snapshot->runtime;
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
-	const struct sym_mapping *mapping;
+	const struct sym_mapping *mapping = snapshot_runtime_mapping(snapshot);
 	struct sym_error *error = check_runtime(snapshot);
 
 	if (!error)
 		error = check_release(snapshot);
 	if (error)
 		return error;
-	mapping = &snapshot->space->mappings[runtime->mapping_index];
+	if (!mapping)
+		return sym_error_create(SYM_ERROR_NOT_FOUND, "the runtime's own file is not mapped");
 	error = runtime_source_open_contract(snapshot->process->pid,
 					     mapping->start_address - mapping->offset, &source);
 	/* What was read is of this process only if it still is this process. */
