@@ -262,6 +262,12 @@ SYM_API const char *sym_image_content_key(const struct sym_image *image);
 /** Why the image cannot be used for names (replaced on disk, unreadable, ...); NULL when it can. */
 SYM_API const char *sym_image_trouble(const struct sym_image *image);
 
+/**
+ * Why a relative map of this image that lies in one of sym_snapshot_opts.relative_map_dirs
+ * is not used; NULL when there is none such, or when no symbol of the image was asked for yet.
+ */
+SYM_API const char *sym_image_refused_map(const struct sym_image *image);
+
 /** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not known. */
 SYM_API uint64_t sym_image_load_base(const struct sym_image *image);
 
