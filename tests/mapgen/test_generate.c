@@ -72,22 +72,9 @@ static void expect_end(struct program_run done, int code, const char *last_line)
 	program_run_deinit(&done);
 }
 
-/* The only map of a directory: its path, heap. */
 static char *only_map(const char *directory)
 {
-	DIR *entries = opendir(directory);
-	struct dirent *entry;
-	char *path = NULL;
-
-	cr_assert(entries, "%s", directory);
-	while ((entry = readdir(entries)))
-		if (strstr(entry->d_name, ".map")) {
-			cr_expect(!path, "more than one map");
-			path = scratch_path(directory, entry->d_name);
-		}
-	closedir(entries);
-	cr_assert(path, "no map in %s", directory);
-	return path;
+	return scratch_only_file(directory, ".map");
 }
 
 Test(generate, writes_rows_of_rva_size_and_name)
