@@ -52,12 +52,20 @@ static struct sym_error *need_section_headers(struct elf_sections *sections, boo
 				entry_bytes * count);
 }
 
+enum {
+	MAX_SECTIONS = 1 << 20,
+	MAX_NOTES = 64, /* sections that are searched for the build-id */
+	MAX_NOTE_BYTES = 1 << 16
+};
+
 static struct sym_error *read_sections(struct elf_sections *sections, Elf *elf)
 {
 	size_t count;
 
 	if (elf_getshdrnum(elf, &count))
 		return elf_sections_error(sections, elf_errmsg(-1));
+	if (count > MAX_SECTIONS)
+		return elf_sections_error(sections, "too many sections");
 	sections->items = calloc(count + 1, sizeof(*sections->items));
 	if (!sections->items)
 		return &sym_error_no_memory;
@@ -148,12 +156,14 @@ struct elf_build_id elf_sections_build_id(struct elf_sections *sections)
 {
 	struct elf_build_id id = { .size_bytes = 0 };
 
-	for (size_t i = 1; i < sections->count; i++) {
+	for (size_t i = 1, searched = 0; i < sections->count && searched < MAX_NOTES; i++) {
 		struct sym_error *error;
 		struct reader notes;
 
-		if (sections->items[i].sh_type != SHT_NOTE)
+		if (sections->items[i].sh_type != SHT_NOTE ||
+		    sections->items[i].sh_size > MAX_NOTE_BYTES)
 			continue;
+		searched++;
 		error = elf_sections_bytes(sections, &sections->items[i], &notes);
 		if (!error && find_build_id(notes, &id))
 			break;
