@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write_seeds DIRECTORY: makes the seeds of the fuzz targets pe, metadata, r2r
- * and method_name from the builders of the tests, one file for each flavour.
+ * write_seeds DIRECTORY: makes the seeds of the fuzz targets pe, metadata, r2r,
+ * method_name and identity from the builders of the tests, one file for each flavour.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "libsym/base/buf.h"
+#include "tests/support/identity_samples.h"
 #include "tests/support/r2r_sample.h"
 
 static const char *directory;
@@ -97,6 +98,36 @@ static void write_names(void)
 	}
 }
 
+static void write_identities(void)
+{
+	const struct sample_elf wide = { .build_id = "ef8f58a0b402d11c68f78342ef4fcc7d23798d4c",
+					 .has_text = true };
+	const struct sample_elf narrow = { .build_id = "001ba81f23966cf7",
+					   .is_32bit = true,
+					   .has_debug_info = true,
+					   .has_symbol_table = true };
+	struct buf files[8];
+
+	for (size_t i = 0; i < 8; i++)
+		buf_init(&files[i], 1 << 16);
+	sample_elf(&files[0], &wide);
+	sample_elf(&files[1], &narrow);
+	sample_pe(&files[2], 0x9757f3a6, 0x36c00);
+	sample_pdb(&files[3], 1, 2);
+	sample_compressed_pdb(&files[4], 1);
+	sample_portable_pdb(&files[5]);
+	sample_macho(&files[6]);
+	sample_wasm(&files[7]);
+	for (size_t i = 0; i < 8; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "identity/%zu", i);
+		write_seed(name, files[i].data, files[i].size_bytes);
+		buf_deinit(&files[i]);
+	}
+	write_seed("identity/r2rmap", SAMPLE_MAP, strlen(SAMPLE_MAP));
+}
+
 int main(int argc, char **argv)
 {
 	struct buf app, lib, manifest, members;
@@ -116,6 +147,7 @@ int main(int argc, char **argv)
 	build_member_manifest(&members, "#:2");
 	write_images(&app, &lib, &manifest, &members);
 	write_names();
+	write_identities();
 	buf_deinit(&app);
 	buf_deinit(&lib);
 	buf_deinit(&manifest);
