@@ -67,6 +67,7 @@ ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 
 LIB_LIBS := -lelf -lxxhash -ljansson
 CLI_LIBS := -ljansson -lxxhash
+SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion
 # tests/support/alloc_fail.c stands before these in the unit tests
 WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc strdup strndup,-Wl,--wrap=$(name))
@@ -76,26 +77,32 @@ say = $(if $(filter 1,$(V)),,@printf '  %-8s%s\n' $(1) $(2);)
 # ---- sources ------------------------------------------------------------------
 LIB_SOURCES := $(sort $(wildcard libsym/*.c libsym/base/*.c libsym/format/*.c libsym/source/*.c libsym/clr/*.c))
 CLI_SOURCES := $(sort $(wildcard mapgen/*.c mapgen/profile/*.c))
+SERVER_SOURCES := $(sort $(wildcard symsrv/*.c))
+SERVER_TEST_SOURCES := $(sort $(wildcard tests/symsrv/*.c))
 TEST_SOURCES := $(sort $(wildcard tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/support/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SUPPORT = $(BUILD)/tests/support/perfmap_check.o
+FUZZ_SUPPORT = $(BUILD)/tests/support/perfmap_check.o $(patsubst %,$(BUILD)/symsrv/%.o,route key ssqp debuginfod percent http_text)
 BENCH_SOURCES := $(sort $(wildcard tests/bench/bench_*.c))
 EXAMPLE_SOURCES := $(sort $(wildcard libsym/examples/*.c))
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJECTS := $(call objects,$(LIB_SOURCES))
 CLI_OBJECTS := $(call objects,$(CLI_SOURCES))
+SERVER_OBJECTS := $(call objects,$(SERVER_SOURCES))
+SERVER_TEST_OBJECTS := $(call objects,$(SERVER_TEST_SOURCES))
 TEST_OBJECTS := $(call objects,$(TEST_SOURCES))
 
 LIB_STATIC := $(BUILD)/libsym.a
 LIB_SHARED := $(BUILD)/libsym.so.$(VERSION)
 CLI := $(BUILD)/dotnet-mapgen
+SERVER := $(BUILD)/symsrv-bin/symsrv
 UNIT := $(BUILD)/tests/unit
+SERVER_UNIT := $(BUILD)/tests/unit-symsrv
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz/replay_%,$(FUZZ_SOURCES))
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SOURCES))
 EXAMPLES := $(patsubst libsym/examples/%.c,$(BUILD)/examples/%,$(EXAMPLE_SOURCES))
 
-PROGRAMS := $(if $(CLI_SOURCES),$(CLI))
+PROGRAMS := $(if $(CLI_SOURCES),$(CLI)) $(SERVER)
 MAN1 := $(wildcard mapgen/*.1)
 MAN3 := $(wildcard libsym/*.3)
 COMPLETION := $(wildcard mapgen/*.bash)
@@ -124,8 +131,16 @@ substitute_pc = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|
 $(CLI): $(CLI_OBJECTS) $(LIB_STATIC)
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CLI_LIBS)
 
+$(SERVER): $(SERVER_OBJECTS) $(LIB_STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS) $(SERVER_LIBS)
+
+$(SERVER_UNIT): $(SERVER_TEST_OBJECTS) $(filter-out %/symsrv.o,$(SERVER_OBJECTS)) $(LIB_STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS) $(SERVER_LIBS) $(TEST_LIBS)
+
 # Criterion's assertions declare variables in the middle of a block.
-$(TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
+$(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
 
 $(UNIT): $(TEST_OBJECTS) $(LIB_STATIC)
 	@mkdir -p $(@D)
@@ -161,8 +176,9 @@ check-build: all
 	@echo 'ok build'
 
 ## check-unit: unit tests (FILTER='suite/test' for some)
-check-unit: $(UNIT) $(PROGRAMS)
+check-unit: $(UNIT) $(SERVER_UNIT) $(PROGRAMS)
 	$(UNIT) $(if $(FILTER),--filter '$(FILTER)')
+	$(SERVER_UNIT) $(if $(FILTER),--filter '$(FILTER)')
 
 ## check-fuzz: every fuzz target over its corpus in fixtures/corpus
 check-fuzz: $(FUZZERS)
@@ -211,9 +227,9 @@ bench: all $(BENCHES)
 	@tests/bench/bench.sh $(BUILD)
 
 ## seeds: makes the built seeds of fixtures/corpus again
-SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c)
+SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c identity_samples.c)
 seeds: $(BUILD)/fuzz/write_seeds
-	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name)
+	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name identity)
 	$(BUILD)/fuzz/write_seeds fixtures/corpus
 
 $(BUILD)/fuzz/write_seeds: $(call objects,$(SEED_SOURCES)) $(LIB_STATIC)
