@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "libsym/base/hash.h"
+#include "libsym/base/path.h"
 #include "mapgen/command.h"
 #include "mapgen/json_output.h"
 #include "mapgen/message.h"
@@ -161,7 +162,7 @@ static bool generate_files(struct generation *generation, const struct options *
 	}
 	progress_begin(&generation->progress, paths.count);
 	for (size_t i = 0; gathered && i < paths.count; i++) {
-		progress_step(&generation->progress, paths.items[i]);
+		progress_step(&generation->progress, path_file_name(paths.items[i]));
 		add_file(generation, paths.items[i]);
 	}
 	progress_end(&generation->progress);
@@ -226,7 +227,7 @@ static bool generate_process(struct generation *generation, const struct options
 	for (size_t i = 0; i < count; i++) {
 		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
 
-		progress_step(&generation->progress, sym_image_path(image));
+		progress_step(&generation->progress, path_file_name(sym_image_path(image)));
 		if (target_is_assembly(image) && is_new(&seen, image))
 			add_image(generation, image);
 	}
