@@ -188,6 +188,10 @@ check-fuzz: $(FUZZERS)
 check-live: all
 	@python3 tests/dotnet/live_tests.py --build $(BUILD) $(ONLY)
 
+## check-matrix: every .NET version in every shape, built and profiled; takes long (ONLY='10.0 composite' for some)
+check-matrix: all
+	@python3 tests/dotnet/matrix.py --build $(BUILD) $(if $(ONLY),'$(ONLY)')
+
 ## check-headers: each header compiles alone; libsym.h as C11 and C++17, without padding
 ## check-layers: includes point to lower layers only
 ## check-abi: exported names of libsym.so = functions of libsym.h
@@ -278,5 +282,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all check list-checks check-build check-unit check-fuzz check-live check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all check list-checks check-build check-unit check-fuzz check-live check-matrix check-san check-tsan check-valgrind $(META_CHECKS) \
 	fuzz libfuzzers seeds bench demo format install uninstall dist help clean
