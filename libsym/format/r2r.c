@@ -179,13 +179,22 @@ bool r2r_add_entry(struct r2r *r2r, uint32_t function, uint32_t locator, uint32_
 		size_t capacity = r2r->entry_capacity ? 2 * r2r->entry_capacity : 256;
 		struct r2r_entry *entries = reallocarray(r2r->entries, capacity, sizeof(*entries));
 
-		if (!entries)
+		if (!entries) {
+			r2r->has_no_memory = true;
 			return false;
+		}
 		r2r->entries = entries;
 		r2r->entry_capacity = capacity;
 	}
 	r2r->entries[r2r->entry_count++] = (struct r2r_entry){ function, locator, module };
 	return true;
+}
+
+struct sym_error *r2r_table_error(const struct r2r *r2r, const char *table)
+{
+	if (r2r->has_no_memory)
+		return &sym_error_no_memory;
+	return sym_error_create(SYM_ERROR_FORMAT, "malformed table of %s", table);
 }
 
 uint32_t r2r_read_entry_point(struct reader *reader)
@@ -229,7 +238,7 @@ struct sym_error *r2r_read_method_defs(struct r2r *r2r, const struct r2r_core_he
 		return format_error("method entry points lie outside the image");
 	reader = reader_over(bytes, section.size_bytes);
 	if (!native_format_array(&reader, 0, max_rid, visit_method_def, &walk))
-		return format_error("malformed table of method entry points");
+		return r2r_table_error(r2r, "method entry points");
 	return NULL;
 }
 

@@ -102,9 +102,6 @@ struct sym_error *r2r_read_instances(struct r2r *r2r)
 					"instance entry points lie outside the image");
 	r2r->instances = reader_over(bytes, section.size_bytes);
 	if (!native_format_hashtable(&r2r->instances, 0, visit_instance, &walk))
-		return r2r->entries || !r2r->entry_capacity
-			       ? sym_error_create(SYM_ERROR_FORMAT,
-						  "malformed table of instance entry points")
-			       : &sym_error_no_memory;
+		return r2r_table_error(r2r, "instance entry points");
 	return NULL;
 }

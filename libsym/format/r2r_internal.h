@@ -80,6 +80,7 @@ struct r2r {
 	struct reader instances;   /* section 109 */
 	struct r2r_entry *entries; /* 103 first, then 109 */
 	size_t entry_count, method_def_count, entry_capacity;
+	bool has_no_memory; /* why adding an entry failed */
 
 	uint32_t own_reference_count; /* AssemblyRef rows that module numbers begin with */
 	struct r2r_module *modules;
@@ -147,6 +148,10 @@ struct r2r_instance {
 /* Reads one method signature; leaves `reader` at the method entry behind it. */
 struct r2r_instance r2r_read_instance(struct reader *reader, struct signature_budget *budget);
 struct sym_error *r2r_read_instances(struct r2r *r2r);
+
+/* What a walk over a table of entries failed for. */
+struct sym_error *r2r_table_error(const struct r2r *r2r, const char *table)
+	__attribute__((warn_unused_result));
 
 /* Reads section 103 of one core header; its rids belong to `module`. */
 struct sym_error *r2r_read_method_defs(struct r2r *r2r, const struct r2r_core_header *header,

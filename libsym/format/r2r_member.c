@@ -22,6 +22,7 @@ struct r2r_members {
 	uint32_t member_count, type_count;
 	size_t steps;                 /* rows looked at */
 	struct buf wanted, candidate; /* signatures as text */
+	bool has_no_memory;           /* for one of them: what is missing then is not known */
 };
 
 /* Module that a TypeRef's scope names; NULL when it names none. */
@@ -134,8 +135,8 @@ static uint32_t parent_type_ref(const struct metadata *manifest, uint32_t member
 
 /* The signature as text that does not depend on whose tokens it has; false when it cannot be
  * written. */
-static bool signature_text(struct buf *out, const struct metadata *metadata,
-			   struct metadata_blob blob)
+static bool signature_text(struct r2r_members *members, struct buf *out,
+			   const struct metadata *metadata, struct metadata_blob blob)
 {
 	struct reader reader = reader_over(blob.data, blob.size_bytes);
 	struct signature_scope scope = { metadata, metadata };
@@ -147,6 +148,7 @@ static bool signature_text(struct buf *out, const struct metadata *metadata,
 	signature_writer_init(&writer, out, SIGNATURE_CROSSGEN2);
 	signature_write_return(&writer, &reader, scope, &head);
 	signature_write_parameters(&writer, &reader, scope, &head);
+	members->has_no_memory |= out->failure == BUF_NO_MEMORY;
 	return !writer.why && reader_ok(&reader) && out->failure == BUF_OK;
 }
 
@@ -164,7 +166,7 @@ static uint32_t find_method(struct r2r_members *members, const struct r2r_defini
 		if (strcmp(metadata_method_name(metadata, rid), name))
 			continue;
 		members->steps += 100; /* a signature is written for it */
-		if (!signature_text(&members->candidate, metadata,
+		if (!signature_text(members, &members->candidate, metadata,
 				    metadata_method_signature(metadata, rid)) ||
 		    members->candidate.size_bytes != members->wanted.size_bytes ||
 		    memcmp(members->candidate.data, members->wanted.data,
@@ -188,7 +190,7 @@ static void resolve_member(struct r2r *r2r, struct r2r_members *members, uint32_
 	parent = parent_type_ref(r2r->manifest, rid);
 	if (parent)
 		type = resolve_type(r2r, members, parent, LIMIT_NESTING_DEPTH);
-	if (!type.rid || !signature_text(&members->wanted, r2r->manifest,
+	if (!type.rid || !signature_text(members, &members->wanted, r2r->manifest,
 					 metadata_member_ref_signature(r2r->manifest, rid)))
 		return;
 	definition->metadata = type.metadata;
@@ -224,7 +226,7 @@ struct sym_error *r2r_resolve_members(struct r2r *r2r)
 		    r2r_module_metadata(r2r, instance.module, &why) == r2r->manifest)
 			resolve_member(r2r, members, instance.rid);
 	}
-	return NULL;
+	return members->has_no_memory ? &sym_error_no_memory : NULL;
 }
 
 struct r2r_definition r2r_member_definition(const struct r2r *r2r, uint32_t rid)

@@ -49,19 +49,33 @@ void dismiss_image(struct image *image)
 	buf_deinit(&image->file);
 }
 
+void build_recipe(struct image *image, const struct r2r_recipe *recipe)
+{
+	r2r_close(image->r2r);
+	image->r2r = NULL;
+	image->has_no_cli_header = recipe->through_export;
+	buf_clear(&image->file);
+	build_r2r(&image->file, recipe);
+	cr_assert(eq(ptr,
+		     pe_parse(&image->pe, image->file.data, image->file.size_bytes, PE_LAYOUT_FILE),
+		     NULL));
+}
+
+struct sym_error *open_image(struct image *image)
+{
+	r2r_close(image->r2r);
+	image->r2r = NULL;
+	return r2r_open(&image->pe, image->has_no_cli_header ? NULL : image->app_metadata,
+			&image->assemblies, &image->r2r);
+}
+
 int open_recipe(struct image *image, const struct r2r_recipe *recipe)
 {
 	struct sym_error *error;
 	int code = NO_ERROR;
 
-	r2r_close(image->r2r);
-	image->r2r = NULL;
-	buf_clear(&image->file);
-	build_r2r(&image->file, recipe);
-	error = pe_parse(&image->pe, image->file.data, image->file.size_bytes, PE_LAYOUT_FILE);
-	cr_assert(eq(ptr, error, NULL));
-	error = r2r_open(&image->pe, recipe->through_export ? NULL : image->app_metadata,
-			 &image->assemblies, &image->r2r);
+	build_recipe(image, recipe);
+	error = open_image(image);
 	if (error)
 		code = (int)sym_error_code(error);
 	sym_error_destroy(error);

@@ -17,6 +17,7 @@ struct image {
 	bool lib_is_absent;
 	const uint8_t *asked_mvid; /* of Lib, when the reader asked for it */
 	struct pe pe;
+	bool has_no_cli_header;
 	struct r2r_assemblies assemblies;
 	struct r2r *r2r;
 };
@@ -24,6 +25,10 @@ struct image {
 void prepare_image(struct image *image);
 void dismiss_image(struct image *image);
 
+/* Builds and parses, does not open. */
+void build_recipe(struct image *image, const struct r2r_recipe *recipe);
+/* Opens (again) what was built. */
+struct sym_error *open_image(struct image *image);
 /* Builds, parses and opens; NO_ERROR or the code of the error. */
 int open_recipe(struct image *image, const struct r2r_recipe *recipe);
 

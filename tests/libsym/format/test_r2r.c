@@ -9,6 +9,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "tests/support/alloc_fail.h"
 #include "tests/support/byte_writer.h"
 #include "tests/support/r2r_image.h"
 
@@ -213,6 +214,30 @@ Test(r2r, reads_the_lengths_of_other_machines)
 		expect_range(&image, 3, 0x10080, 0x04, R2R_METHOD, 3);
 		dismiss_image(&image);
 	}
+}
+
+Test(r2r, reads_images_as_they_lie_in_memory)
+{
+	struct r2r_recipe recipe;
+	static char memory[0x20000];
+	struct image image;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	build_recipe(&image, &recipe);
+	cr_assert(le(u32, image.pe.size_of_image_bytes, sizeof(memory)));
+	memcpy(memory, image.file.data, 0x200);
+	for (uint32_t i = 0; i < image.pe.section_count; i++)
+		memcpy(memory + image.pe.sections[i].virtual_address,
+		       image.file.data + image.pe.sections[i].raw_offset,
+		       image.pe.sections[i].raw_size_bytes);
+	cr_assert(eq(ptr,
+		     pe_parse(&image.pe, memory, image.pe.size_of_image_bytes, PE_LAYOUT_LOADED),
+		     NULL));
+	cr_assert(eq(ptr, open_image(&image), NULL));
+	expect_range(&image, 1, 0x10010, 0x48, R2R_METHOD, 1);
+	expect_name(&image, 3, R2R_NAME_RUNTIME, "instance void [App] Ns.G`1[System.Uri]::Add(!0)");
+	dismiss_image(&image);
 }
 
 /* ---- cold parts ------------------------------------------------------------ */
@@ -453,5 +478,36 @@ Test(r2r, appends_names_to_what_the_buffer_has)
 	cr_expect(not(r2r_name(image.r2r, 1, R2R_NAME_CROSSGEN2, &name, &why)));
 	cr_expect(eq(sz, name.size_bytes, 25));
 	buf_deinit(&name);
+	dismiss_image(&image);
+}
+
+static bool open_under_pressure(void *context)
+{
+	struct sym_error *error = open_image(context);
+
+	/* Whatever is missing, it is never the image that is called malformed. */
+	if (error)
+		cr_expect(eq(int, (int)sym_error_code(error), SYM_ERROR_NO_MEMORY));
+	sym_error_destroy(error);
+	return !error;
+}
+
+Test(r2r, survives_every_allocation_that_fails)
+{
+	struct r2r_recipe recipe;
+	struct image image;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	build_recipe(&image, &recipe);
+	cr_expect(gt(sz, alloc_fail_each(open_under_pressure, &image), 4));
+	expect_name(&image, 0, R2R_NAME_RUNTIME, "void [App] Ns.Outer::Main()");
+	buf_clear(&image.manifest);
+	build_member_manifest(&image.manifest, "#:2");
+	recipe.manifest = &image.manifest;
+	recipe.instances[0] = (struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x12\x0d\x04", 4);
+	build_recipe(&image, &recipe);
+	cr_expect(gt(sz, alloc_fail_each(open_under_pressure, &image), 10));
+	expect_name(&image, 3, R2R_NAME_RUNTIME, "int32 [Lib] Lib.L::One()");
 	dismiss_image(&image);
 }
