@@ -89,25 +89,10 @@ void symbols_builder_init(struct symbols_builder *builder)
 	*builder = (struct symbols_builder){ 0 };
 }
 
-static void deinit_list(struct sym_symbols *list)
-{
-	free(list->items);
-	name_pool_deinit(&list->names);
-	while (list->kept_count) {
-		const struct symbols_kept *kept = &list->kept[--list->kept_count];
-
-		kept->end(kept->object);
-	}
-}
-
-void symbols_builder_keep(struct symbols_builder *builder, void *object, void (*end)(void *object))
-{
-	builder->list.kept[builder->list.kept_count++] = (struct symbols_kept){ object, end };
-}
-
 void symbols_builder_deinit(struct symbols_builder *builder)
 {
-	deinit_list(&builder->list);
+	free(builder->list.items);
+	name_pool_deinit(&builder->list.names);
 	sym_error_destroy(builder->failure);
 	*builder = (struct symbols_builder){ 0 };
 }
@@ -261,6 +246,7 @@ void sym_symbols_destroy(struct sym_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	deinit_list(symbols);
+	free(symbols->items);
+	name_pool_deinit(&symbols->names);
 	free(symbols);
 }

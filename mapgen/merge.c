@@ -33,7 +33,6 @@ struct merge {
 	const struct sym_perf_map_info *info;
 	const struct sym_jit_info *jit;
 	char *cache_trouble; /* why relative maps are not kept */
-	bool unsaved;        /* a map could not be kept, and this was said */
 	struct failures failures;
 	struct merge_counts counts;
 	uint32_t write_flags;
@@ -99,8 +98,8 @@ static bool open_places(struct merge *merge)
 	return true;
 }
 
-/* The map of one image into the cache; what is wrong with the cache is said once. */
-static void keep_map(struct merge *merge, struct sym_image *image)
+/* One image: its map into the cache; false when nothing more can be kept. */
+static bool keep_map(struct merge *merge, struct sym_image *image)
 {
 	char *path AUTO_FREE = NULL;
 	char *reason AUTO_FREE = NULL;
@@ -108,32 +107,27 @@ static void keep_map(struct merge *merge, struct sym_image *image)
 	switch (relative_map_make(&merge->maker, image, &path, &reason)) {
 	case MAP_FAILED:
 		failures_add(&merge->failures, sym_image_path(image), STEAL(reason));
-		break;
+		return true;
 	case MAP_UNSAVED:
-		if (!merge->unsaved)
-			note(merge, "relative maps are not kept: %s",
-			     reason ? reason : "out of memory");
-		merge->unsaved = true;
-		break;
+		note(merge, "relative maps are not kept: %s", reason ? reason : "out of memory");
+		return false;
 	default:
-		break;
+		return true;
 	}
 }
 
 static void keep_maps(struct merge *merge)
 {
 	size_t count = sym_snapshot_image_count(merge->snapshot);
+	bool keep = !merge->cache_trouble;
 
-	if (merge->cache_trouble) {
+	if (merge->cache_trouble)
 		note(merge, "relative maps are not kept: %s", merge->cache_trouble);
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; keep && i < count; i++) {
 		struct sym_image *image = sym_snapshot_image_at(merge->snapshot, i);
 
-		/* Of an image that is in memory only there is no file to know again. */
-		if (target_is_assembly(image) && sym_image_content_key(image))
-			keep_map(merge, image);
+		if (target_is_assembly(image))
+			keep = keep_map(merge, image);
 	}
 }
 
@@ -331,7 +325,7 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 	if (failure)
 		return fail(failure);
 	/* Here the runtime's own lines stay, whoever else knows the same methods. */
-	merge->counts.runtime = sym_symbols_count(present) - missing.covered;
+	merge->counts.runtime = sym_symbols_count(present) - missing.already_there;
 	done(merge, missing.lines ? "appended" : "unchanged", location->path, missing.lines);
 	return true;
 }
@@ -461,15 +455,9 @@ static bool at_location(struct merge *merge,
 
 static bool undo(struct merge *merge, const struct map_location *location)
 {
-	const struct sym_perf_map_info *info = merge->info;
-	char *failure;
+	char *failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid,
+					      merge->info);
 
-	if (info->writer_fd >= 0 &&
-	    map_location_holds(location, info->writer_device, info->writer_inode))
-		return fail(message_format("nothing to undo: %s is the runtime's own file; lines "
-					   "that were appended to it stay",
-					   location->path));
-	failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid, info);
 	if (failure)
 		return fail(failure);
 	done(merge, "undone", location->path, 0);
@@ -579,8 +567,6 @@ static const char *usage_trouble(const struct options *options)
 		return "--output does not go with --mode, --in-target and --undo";
 	if (options->output && !strcmp(options->output, "-") && options->json)
 		return "--output=- and --json both want standard output";
-	if (options->root && !options->output)
-		return "a recorded process is merged with --output only";
 	if (options->undo && options->mode)
 		return "--undo does not go with --mode";
 	return NULL;
