@@ -4,7 +4,6 @@
  * of its file, in the words of libsym.h.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,15 +22,13 @@ static char *directory_of(const char *path)
 
 struct sym_error *sym_image_open(const char *path, struct sym_image **ret)
 {
-	char resolved[PATH_MAX];
 	struct image *image AUTO_IMAGE = NULL;
 	struct sym_image *module AUTO_MODULE = NULL;
 	int fd AUTO_CLOSE = -1;
 	struct sym_error *error;
 
-	if (!realpath(path, resolved))
-		return sym_error_from_errno(errno, path, "cannot open");
-	fd = path_open_in_root(-1, resolved, PATH_REGULAR);
+	/* As it is: /proc/PID/root/... is another file than what its links spell out to. */
+	fd = path_open_in_root(-1, path, PATH_REGULAR);
 	if (fd == -EINVAL)
 		return sym_error_create_path(SYM_ERROR_ARGUMENT, path, SYM_OFFSET_UNKNOWN,
 					     "no regular file");
@@ -45,7 +42,7 @@ struct sym_error *sym_image_open(const char *path, struct sym_image **ret)
 	if (error)
 		return error;
 	image = NULL;
-	module->neighbour_directory = directory_of(resolved);
+	module->neighbour_directory = directory_of(path);
 	if (!module->neighbour_directory)
 		return &sym_error_no_memory;
 	*ret = STEAL(module);

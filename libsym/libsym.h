@@ -274,7 +274,9 @@ enum sym_image_symbols_flags {
 
 /**
  * All symbols of one image: by rva for PE files, by vaddr for ELF files.
- * Aliases (several methods at one start) are all listed.
+ * Aliases (several methods at one start) are all listed. A method whose name
+ * cannot be had, because it is told by metadata of another assembly that is
+ * not there, is left out; sym_image_method_count() counts it.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_image_symbols(struct sym_image *image, uint32_t flags, struct sym_symbols **ret);

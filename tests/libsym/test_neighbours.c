@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/neighbours.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/elf_builder.h"
+#include "tests/support/program.h"
+
+/* Two compilations of one source: the same simple name, other MVIDs. */
+static const char precompiled[] = "fixtures/recorded/opt/sample/sample.dll";
+static const char il[] = "fixtures/prebuilt/sample.dll";
+
+static struct image *open_file(const char *path)
+{
+	struct image *image = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0, "%s", path);
+	cr_assert_null(image_open(fd, path, 0, SPARSE_FILE_TO_END, &image));
+	return image;
+}
+
+static const struct metadata *find(struct neighbours *neighbours, const char *name,
+				   const uint8_t *mvid)
+{
+	struct r2r_assemblies assemblies = neighbours_as_assemblies(neighbours);
+
+	return assemblies.find(assemblies.context, name, mvid);
+}
+
+Test(neighbours, are_found_by_name_in_any_case)
+{
+	struct image *images[] = { NULL, open_file(precompiled) };
+	struct neighbours neighbours;
+	const struct metadata *found;
+
+	neighbours_init(&neighbours);
+	neighbours.images = images;
+	neighbours.image_count = 2;
+	found = find(&neighbours, "Sample", NULL);
+	cr_assert_not_null(found);
+	cr_expect_str_eq(metadata_assembly_name(found), "sample");
+	cr_expect_eq(find(&neighbours, "sample", NULL), found);
+	cr_expect_null(find(&neighbours, "other", NULL));
+	neighbours_deinit(&neighbours);
+	image_close(images[1]);
+}
+
+Test(neighbours, must_have_the_mvid_that_is_asked_for)
+{
+	struct image *images[] = { open_file(il), open_file(precompiled) };
+	static const uint8_t nobody[16] = { 1 };
+	struct neighbours neighbours;
+	uint8_t mvid[16];
+
+	neighbours_init(&neighbours);
+	neighbours.images = images;
+	neighbours.image_count = 2;
+	cr_assert(metadata_mvid(find(&neighbours, "sample", image_mvid(images[1])), mvid));
+	cr_expect_arr_eq(mvid, image_mvid(images[1]), 16);
+	cr_assert(metadata_mvid(find(&neighbours, "sample", image_mvid(images[0])), mvid));
+	cr_expect_arr_eq(mvid, image_mvid(images[0]), 16);
+	cr_expect_null(find(&neighbours, "sample", nobody));
+	neighbours_deinit(&neighbours);
+	image_close(images[0]);
+	image_close(images[1]);
+}
+
+/* Which of the two was meant nobody can tell. */
+Test(neighbours, are_not_guessed_between_two_that_differ)
+{
+	struct image *images[] = { open_file(il), open_file(precompiled) };
+	struct neighbours neighbours;
+
+	neighbours_init(&neighbours);
+	neighbours.images = images;
+	neighbours.image_count = 2;
+	cr_expect_null(find(&neighbours, "sample", NULL));
+	neighbours_deinit(&neighbours);
+	image_close(images[0]);
+	image_close(images[1]);
+}
+
+Test(neighbours, are_looked_for_beside_the_file_and_nowhere_else)
+{
+	struct neighbours neighbours;
+	char *scratch = scratch_create();
+	char *inside = scratch_path(scratch, "inside");
+
+	neighbours_init(&neighbours);
+	neighbours.directory = "fixtures/prebuilt";
+	cr_expect_not_null(find(&neighbours, "sample", NULL));
+	neighbours_deinit(&neighbours);
+
+	neighbours_init(&neighbours);
+	neighbours.directory = inside;
+	cr_expect_null(find(&neighbours, "sample", NULL));
+	cr_expect_null(find(&neighbours, "../sample", NULL));
+	neighbours_deinit(&neighbours);
+	free(inside);
+	scratch_remove(scratch);
+}
+
+Test(neighbours, go_on_when_one_is_no_assembly)
+{
+	struct image *image = NULL;
+	struct neighbours neighbours;
+
+	cr_assert_null(
+		image_open(elf_builder_file("text", 4), "sample", 0, SPARSE_FILE_TO_END, &image));
+	neighbours_init(&neighbours);
+	neighbours.images = &image;
+	neighbours.image_count = 1;
+	cr_expect_null(find(&neighbours, "sample", NULL));
+	neighbours_deinit(&neighbours);
+	image_close(image);
+}
