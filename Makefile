@@ -7,9 +7,7 @@
 #   SAN=thread   ThreadSanitizer, objects in build/tsan
 #   BUILD=DIR    objects and products go there
 
-.SUFFIXES:
-.SECONDARY:
-.DELETE_ON_ERROR:
+.SUFFIXES .SECONDARY .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
 # ---- version: written once, in libsym.h -----------------------------------
@@ -28,45 +26,36 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 
-CC ?= gcc
-CXX ?= g++
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
-PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
-AR ?= ar
 
 BUILD := build
 WARNINGS := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla \
 	-Wdeclaration-after-statement -Wshadow -Wundef -Wno-missing-field-initializers
-DEFINES := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
-EXTRA_CFLAGS :=
 
 ifdef DEVELOPER
 WARNINGS += -Werror
 EXTRA_CFLAGS += -include libsym/base/banned.h
 endif
-ifeq ($(SAN),fuzz)
-BUILD := build/fuzzing
-CC := $(CLANG)
-EXTRA_CFLAGS += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-EXTRA_LDFLAGS += -fsanitize=address,undefined
-else ifeq ($(SAN),thread)
-BUILD := build/tsan
-EXTRA_CFLAGS += -fsanitize=thread -fno-omit-frame-pointer
-EXTRA_LDFLAGS += -fsanitize=thread
-else ifdef SAN
-BUILD := build/san
-EXTRA_CFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-EXTRA_LDFLAGS += -fsanitize=address,undefined
+# SAN=...: directory of the objects, sanitizers
+SAN_1 := san address,undefined
+SAN_thread := tsan thread
+SAN_fuzz := fuzzing fuzzer-no-link,address,undefined
+ifdef SAN
+BUILD := build/$(word 1,$(SAN_$(SAN)))
+CC := $(if $(filter fuzz,$(SAN)),$(CLANG),$(CC))
+EXTRA_CFLAGS += -fsanitize=$(word 2,$(SAN_$(SAN))) -fno-sanitize-recover=all -fno-omit-frame-pointer
+EXTRA_LDFLAGS += -fsanitize=$(word 2,$(SAN_$(SAN)))
 endif
 
-ALL_CFLAGS = -std=gnu17 $(DEFINES) -I. $(WARNINGS) $(CFLAGS) -fPIC -fvisibility=hidden \
+ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(WARNINGS) $(CFLAGS) -fPIC -fvisibility=hidden \
 	-ffile-prefix-map=$(CURDIR)/= $(EXTRA_CFLAGS) -MMD -MP
 ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 
 LIB_LIBS := -lelf -lxxhash -ljansson
 CLI_LIBS := -ljansson -lxxhash
+SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion
 # tests/support/alloc_fail.c stands before these in the unit tests
 WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc strdup strndup,-Wl,--wrap=$(name))
@@ -74,29 +63,25 @@ WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_al
 say = $(if $(filter 1,$(V)),,@printf '  %-8s%s\n' $(1) $(2);)
 
 # ---- sources ------------------------------------------------------------------
-LIB_SOURCES := $(sort $(wildcard libsym/*.c libsym/base/*.c libsym/format/*.c libsym/source/*.c libsym/clr/*.c))
-CLI_SOURCES := $(sort $(wildcard mapgen/*.c mapgen/profile/*.c))
-TEST_SOURCES := $(sort $(wildcard tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/support/*.c))
-FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SUPPORT = $(BUILD)/tests/support/perfmap_check.o
-BENCH_SOURCES := $(sort $(wildcard tests/bench/bench_*.c))
-EXAMPLE_SOURCES := $(sort $(wildcard libsym/examples/*.c))
-
-objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-LIB_OBJECTS := $(call objects,$(LIB_SOURCES))
-CLI_OBJECTS := $(call objects,$(CLI_SOURCES))
-TEST_OBJECTS := $(call objects,$(TEST_SOURCES))
+objects = $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard $(1))))
+LIB_OBJECTS := $(call objects,libsym/*.c libsym/base/*.c libsym/format/*.c libsym/source/*.c libsym/clr/*.c)
+CLI_OBJECTS := $(call objects,mapgen/*.c mapgen/profile/*.c)
+SERVER_OBJECTS := $(call objects,symsrv/*.c)
+TEST_OBJECTS := $(call objects,tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/support/*.c)
+SERVER_TEST_OBJECTS := $(call objects,tests/symsrv/*.c)
+FUZZ_SUPPORT := $(call objects,tests/support/perfmap_check.c $(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text))
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 LIB_STATIC := $(BUILD)/libsym.a
 LIB_SHARED := $(BUILD)/libsym.so.$(VERSION)
 CLI := $(BUILD)/dotnet-mapgen
-UNIT := $(BUILD)/tests/unit
-FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz/replay_%,$(FUZZ_SOURCES))
-BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SOURCES))
-EXAMPLES := $(patsubst libsym/examples/%.c,$(BUILD)/examples/%,$(EXAMPLE_SOURCES))
-
-PROGRAMS := $(if $(CLI_SOURCES),$(CLI))
-MAN1 := $(wildcard mapgen/*.1)
+SERVER := $(BUILD)/symsrv-bin/symsrv
+UNITS := $(BUILD)/tests/unit $(BUILD)/tests/unit-symsrv
+FUZZERS := $(FUZZ_NAMES:%=$(BUILD)/fuzz/replay_%)
+BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
+EXAMPLES := $(patsubst libsym/examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard libsym/examples/*.c)))
+PROGRAMS := $(CLI) $(SERVER)
+MAN1 := $(wildcard mapgen/*.1 symsrv/*.1)
 MAN3 := $(wildcard libsym/*.3)
 COMPLETION := $(wildcard mapgen/*.bash)
 
@@ -118,31 +103,41 @@ $(LIB_SHARED): $(LIB_OBJECTS) libsym/libsym.map
 	@ln -sf libsym.so.$(VERSION) $(BUILD)/libsym.so.$(VERSION_MAJOR)
 	@ln -sf libsym.so.$(VERSION_MAJOR) $(BUILD)/libsym.so
 
-substitute_pc = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-	-e 's|@VERSION@|$(VERSION)|' libsym/libsym.pc.in
+# LINK_FLAGS and LINK_LIBS are set for a target beside its rule.
+define link
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) $(LINK_FLAGS) -o $@ $^ $(LIB_LIBS) $(LINK_LIBS)
+endef
 
+$(CLI): LINK_LIBS = $(CLI_LIBS)
 $(CLI): $(CLI_OBJECTS) $(LIB_STATIC)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS) $(CLI_LIBS)
+	$(link)
+
+$(SERVER): LINK_LIBS = $(SERVER_LIBS)
+$(SERVER): $(SERVER_OBJECTS) $(LIB_STATIC)
+	$(link)
 
 # Criterion's assertions declare variables in the middle of a block.
-$(TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
+$(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
 
-$(UNIT): $(TEST_OBJECTS) $(LIB_STATIC)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) $(WRAP_ALLOCATIONS) -o $@ $^ $(LIB_LIBS) $(CLI_LIBS) $(TEST_LIBS)
+$(BUILD)/tests/unit: LINK_FLAGS = $(WRAP_ALLOCATIONS)
+$(UNITS): LINK_LIBS = $(CLI_LIBS) $(SERVER_LIBS) $(TEST_LIBS)
+$(BUILD)/tests/unit: $(TEST_OBJECTS) $(LIB_STATIC)
+	$(link)
+$(BUILD)/tests/unit-symsrv: $(SERVER_TEST_OBJECTS) $(filter-out %/symsrv.o,$(SERVER_OBJECTS)) $(LIB_STATIC)
+	$(link)
 
 $(BUILD)/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(FUZZ_SUPPORT) $(LIB_STATIC)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS)
+	$(link)
+$(BUILD)/fuzz_%: LINK_FLAGS = -fsanitize=fuzzer
+$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_SUPPORT) $(LIB_STATIC)
+	$(link)
 
+$(BUILD)/bench/%: LINK_LIBS = $(BENCH_LIBS_$*) -ldl
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(LIB_STATIC)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS) $(BENCH_LIBS_$*) -ldl
-
+	$(link)
 $(BUILD)/examples/%: $(BUILD)/libsym/examples/%.o $(LIB_STATIC)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS)
-
+	$(link)
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # ---- tests --------------------------------------------------------------------
@@ -156,13 +151,12 @@ check:
 
 list-checks:
 	@echo $(CHECKS)
-
 check-build: all
 	@echo 'ok build'
 
 ## check-unit: unit tests (FILTER='suite/test' for some)
-check-unit: $(UNIT) $(PROGRAMS)
-	$(UNIT) $(if $(FILTER),--filter '$(FILTER)')
+check-unit: $(UNITS) $(PROGRAMS)
+	@status=0; for unit in $(UNITS); do $$unit $(if $(FILTER),--filter '$(FILTER)') || status=1; done; exit $$status
 
 ## check-fuzz: every fuzz target over its corpus in fixtures/corpus
 check-fuzz: $(FUZZERS)
@@ -171,6 +165,10 @@ check-fuzz: $(FUZZERS)
 ## check-live: real .NET processes, perf, BCC (ONLY='name name' for some)
 check-live: all
 	@python3 tests/dotnet/live_tests.py --build $(BUILD) $(ONLY)
+
+## check-matrix: every .NET version in every shape, built and profiled; takes long (ONLY='10.0 composite' for some)
+check-matrix: all
+	@python3 tests/dotnet/matrix.py --build $(BUILD) $(if $(ONLY),'$(ONLY)')
 
 ## check-headers: each header compiles alone; libsym.h as C11 and C++17, without padding
 ## check-layers: includes point to lower layers only
@@ -186,68 +184,59 @@ $(META_CHECKS):
 ## check-san: unit tests and fuzz replay under AddressSanitizer and UndefinedBehaviorSanitizer
 check-san:
 	@tests/meta/findings.sh sanitizers build/san/log $(MAKE) SAN=1 check-unit check-fuzz
-
 ## check-tsan: unit tests under ThreadSanitizer
 check-tsan:
 	@tests/meta/findings.sh thread-sanitizer build/tsan/log setarch -R $(MAKE) SAN=thread check-unit
-
 ## check-valgrind: unit tests under valgrind
-check-valgrind: $(UNIT) $(PROGRAMS)
+check-valgrind: $(UNITS) $(PROGRAMS)
 	@tests/meta/findings.sh valgrind build/valgrind valgrind -q --trace-children=yes --leak-check=full \
-		--errors-for-leak-kinds=definite --show-leak-kinds=definite --log-file=build/valgrind/%p $(UNIT) --jobs 2
+		--errors-for-leak-kinds=definite --show-leak-kinds=definite --log-file=build/valgrind/%p $(firstword $(UNITS)) --jobs 2
 
 ## fuzz: coverage-guided fuzzers in build/fuzzing (clang); FUZZ_SECONDS=60 also runs each
 fuzz:
 	@$(MAKE) SAN=fuzz libfuzzers
 	@$(if $(FUZZ_SECONDS),tests/meta/fuzz-for.sh $(FUZZ_SECONDS) build/fuzzing)
-
-libfuzzers: $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz_%,$(FUZZ_SOURCES))
-
-$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_SUPPORT) $(LIB_STATIC)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIB_LIBS)
+libfuzzers: $(FUZZ_NAMES:%=$(BUILD)/fuzz_%)
 
 ## bench: figures against peers, one line each
 bench: all $(BENCHES)
 	@tests/bench/bench.sh $(BUILD)
 
 ## seeds: makes the built seeds of fixtures/corpus again
-SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c)
+SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c identity_samples.c)
 seeds: $(BUILD)/fuzz/write_seeds
-	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name)
+	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name identity)
 	$(BUILD)/fuzz/write_seeds fixtures/corpus
-
 $(BUILD)/fuzz/write_seeds: $(call objects,$(SEED_SOURCES)) $(LIB_STATIC)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS)
+	$(link)
 
 # ---- people ---------------------------------------------------------------------
 ## demo: names the frames of a live .NET process, before and after
-demo: all
+demo: $(CLI)
 	@python3 tests/dotnet/demo.py --build $(BUILD)
 
 ## format: clang-format over the sources
 format:
 	$(CLANG_FORMAT) -i $(shell find libsym mapgen symsrv tests -name '*.[ch]' 2>/dev/null)
 
-## install: library, header, pkg-config file, program, manual, completion (PREFIX=/usr/local DESTDIR=)
-install: all
-	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(INCLUDEDIR)/libsym $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man3 $(BASHCOMPDIR))
-	install -m 644 libsym/libsym.h $(DESTDIR)$(INCLUDEDIR)/libsym
-	install -m 644 $(LIB_STATIC) $(DESTDIR)$(LIBDIR)
-	install -m 755 $(LIB_SHARED) $(DESTDIR)$(LIBDIR)
-	ln -sf libsym.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libsym.so.$(VERSION_MAJOR)
-	ln -sf libsym.so.$(VERSION_MAJOR) $(DESTDIR)$(LIBDIR)/libsym.so
-	$(call substitute_pc) > $(DESTDIR)$(LIBDIR)/pkgconfig/libsym.pc
-	$(if $(PROGRAMS),install -m 755 $(PROGRAMS) $(DESTDIR)$(BINDIR))
-	$(if $(MAN1),install -m 644 $(MAN1) $(DESTDIR)$(MANDIR)/man1)
-	$(if $(MAN3),install -m 644 $(MAN3) $(DESTDIR)$(MANDIR)/man3)
-	$(if $(COMPLETION),install -m 644 $(COMPLETION) $(DESTDIR)$(BASHCOMPDIR)/dotnet-mapgen)
+# MODE:FILE:PLACE of everything that is installed as it is.
+INSTALLED = 644:libsym/libsym.h:$(INCLUDEDIR)/libsym/libsym.h 644:$(LIB_STATIC):$(LIBDIR)/libsym.a \
+	755:$(LIB_SHARED):$(LIBDIR)/libsym.so.$(VERSION) 644:$(COMPLETION):$(BASHCOMPDIR)/dotnet-mapgen \
+	$(foreach file,$(PROGRAMS),755:$(file):$(BINDIR)/$(notdir $(file))) \
+	$(foreach file,$(MAN1),644:$(file):$(MANDIR)/man1/$(notdir $(file))) \
+	$(foreach file,$(MAN3),644:$(file):$(MANDIR)/man3/$(notdir $(file)))
+LINKED = $(LIBDIR)/libsym.so.$(VERSION_MAJOR) $(LIBDIR)/libsym.so
 
+## install: library, header, pkg-config file, programs, manuals, completion (PREFIX=/usr/local DESTDIR=)
+install: all
+	@for row in $(INSTALLED); do file=$${row#*:}; install -D -m $${row%%:*} $${file%:*} $(DESTDIR)$${file#*:} || exit 1; done
+	@for link in $(LINKED); do ln -sf libsym.so.$(VERSION) $(DESTDIR)$$link; done
+	@mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+		libsym/libsym.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libsym.pc
 ## uninstall: removes what install put there
 uninstall:
-	rm -f $(addprefix $(DESTDIR),$(INCLUDEDIR)/libsym/libsym.h $(LIBDIR)/libsym.a $(LIBDIR)/libsym.so $(LIBDIR)/libsym.so.$(VERSION_MAJOR) \
-		$(LIBDIR)/libsym.so.$(VERSION) $(LIBDIR)/pkgconfig/libsym.pc $(BINDIR)/dotnet-mapgen $(BASHCOMPDIR)/dotnet-mapgen \
-		$(addprefix $(MANDIR)/man1/,$(notdir $(MAN1))) $(addprefix $(MANDIR)/man3/,$(notdir $(MAN3))))
+	rm -f $(addprefix $(DESTDIR),$(foreach row,$(INSTALLED),$(lastword $(subst :, ,$(row)))) $(LINKED) $(LIBDIR)/pkgconfig/libsym.pc)
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/libsym
 
 ## dist: source archive in build/
@@ -257,10 +246,9 @@ dist: all
 ## help: this list
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
-
 ## clean: remove everything that was built
 clean:
 	rm -rf build
 
-.PHONY: all check list-checks check-build check-unit check-fuzz check-live check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all check list-checks check-build check-unit check-fuzz check-live check-matrix check-san check-tsan check-valgrind $(META_CHECKS) \
 	fuzz libfuzzers seeds bench demo format install uninstall dist help clean

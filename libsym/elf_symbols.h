@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The function symbols of an ELF file, read with libelf from bytes of our own:
+ * The function symbols of an ELF file, read from its sections:
  * .symtab if there is one, .dynsym otherwise. Knows which symbols are functions
  * and which of several names for one place is the better one. Knows nothing of
  * where the file is mapped.
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/elf_sections.h"
 #include "libsym/error.h"
 #include "libsym/image.h"
 
@@ -20,15 +21,18 @@ struct elf_symbol {
 	uint64_t size_bytes;  /* as the table has it; 0: none given */
 	uint64_t reach_bytes; /* the size, or up to the next symbol, and never past the section */
 	const char *name;     /* lives as long as the table */
+	uint32_t name_bytes;  /* up to the version in "fopen@@GLIBC_2.2.5": not always the whole */
 	uint32_t rank;        /* lower is better among names for one place */
 };
 
 struct elf_symbols {
-	struct elf_symbol
-		*items; /* by vaddr, then with a size before without, then by rank, then name */
+	/* By vaddr, then with a size before without, then by rank, then name. */
+	struct elf_symbol *items;
 	size_t count;
+	bool has_full_table; /* .symtab, not only .dynsym */
+	struct elf_build_id build_id;
 	/* private */
-	struct sparse_file view;
+	struct elf_sections sections; /* the names are in it */
 };
 
 /* An image without symbols yields none; that is no error. Errors: IO, STALE, FORMAT, NO_MEMORY. */

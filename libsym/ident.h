@@ -3,8 +3,9 @@
  * Is an opened file still what the process has mapped? That it is the same file
  * (device, inode) was made sure when it was opened. It may have been written to
  * since: a file that was last changed before the process began cannot have
- * been; of any other the beginning must be what the process has in memory.
- * Where memory may not be read the layout has to do (placement.h checks it).
+ * been. Of any other PE file the relocated pointers must be those that the
+ * process has in memory (relocation_witness.h), of an ELF file the beginning;
+ * where memory may not be read, a PE file that was written to is not believed.
  */
 #ifndef LIBSYM_IDENT_H
 #define LIBSYM_IDENT_H

@@ -15,6 +15,8 @@
 enum {
 	HEADER_BYTES = 4096, /* headers and section tables of all images seen are within it */
 	NATIVE_HEADER_BYTES = 64,
+	MAX_LOADS =
+		128, /* of an ELF file; linkers make 4 to 6, and all are tried against all lines */
 	HASH_STEP_BYTES = 1 << 18
 };
 
@@ -166,8 +168,11 @@ static struct sym_error *take_program_headers(struct image *image, struct sparse
 		if (!reader_ok(&reader))
 			return sym_error_from_reader(&reader, image->path, image->file.offset,
 						     "ELF program headers");
+		if (type == PT_LOAD && image->segment_count == MAX_LOADS)
+			return sym_error_create_path(SYM_ERROR_FORMAT, image->path, offset,
+						     "more than %d loaded segments", MAX_LOADS);
 		if (type == PT_LOAD)
-			error = add_segment(image, count, segment);
+			error = add_segment(image, MAX_LOADS, segment);
 	}
 	return error;
 }

@@ -102,6 +102,11 @@ const char *sym_image_trouble(const struct sym_image *image)
 	return trouble ? trouble->text : NULL;
 }
 
+const char *sym_image_refused_map(const struct sym_image *image)
+{
+	return module_refused_map(image);
+}
+
 uint64_t sym_image_load_base(const struct sym_image *image)
 {
 	return image->load_base;

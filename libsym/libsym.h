@@ -262,6 +262,12 @@ SYM_API const char *sym_image_content_key(const struct sym_image *image);
 /** Why the image cannot be used for names (replaced on disk, unreadable, ...); NULL when it can. */
 SYM_API const char *sym_image_trouble(const struct sym_image *image);
 
+/**
+ * Why a relative map of this image that lies in one of sym_snapshot_opts.relative_map_dirs
+ * is not used; NULL when there is none such, or when no symbol of the image was asked for yet.
+ */
+SYM_API const char *sym_image_refused_map(const struct sym_image *image);
+
 /** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not known. */
 SYM_API uint64_t sym_image_load_base(const struct sym_image *image);
 
@@ -559,6 +565,68 @@ enum sym_position_kind {
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_image_resolve(struct sym_image *image, enum sym_position_kind kind, const uint64_t *positions,
 		  size_t count, struct sym_result *result);
+
+/* ------------------------------------------------------------------------
+ * File identity
+ * ------------------------------------------------------------------------ */
+
+/** By what a file is known to symbol servers and debuggers. */
+enum sym_identity_kind {
+	SYM_IDENTITY_NONE = 0,           /**< of no kind that is read here */
+	SYM_IDENTITY_ELF = 1,            /**< id: GNU build-id; none when id_size_bytes is 0 */
+	SYM_IDENTITY_PE = 2,             /**< timestamp and image_size_bytes */
+	SYM_IDENTITY_PDB = 3,            /**< Windows PDB; id: GUID, and age */
+	SYM_IDENTITY_COMPRESSED_PDB = 4, /**< the same in an MSFZ container */
+	SYM_IDENTITY_PORTABLE_PDB =
+		5, /**< id: GUID; timestamp: the last 4 bytes of its 20-byte id */
+	SYM_IDENTITY_RELATIVE_MAP = 6, /**< r2rmap; id: signature; age: format version */
+	SYM_IDENTITY_MACHO = 7,        /**< id: UUID */
+	SYM_IDENTITY_WASM = 8,         /**< id: build id */
+};
+
+/** What is in a file beside its identity. */
+enum sym_content {
+	SYM_CONTENT_CODE = 1 << 0,         /**< loadable bytes */
+	SYM_CONTENT_SYMBOL_TABLE = 1 << 1, /**< names of functions */
+	SYM_CONTENT_DEBUG_INFO = 1 << 2,   /**< DWARF .debug_info, or a PDB */
+};
+
+struct sym_identity {
+	size_t size;
+	uint64_t file_size_bytes;
+	uint32_t kind;     /**< enum sym_identity_kind */
+	uint32_t contents; /**< enum sym_content */
+	uint32_t timestamp;
+	uint32_t image_size_bytes;
+	uint32_t age;
+	uint32_t id_size_bytes; /**< of `id`; 0: none */
+	/** In the order in which it is written down: of a GUID the first three fields are
+	 * big-endian. */
+	uint8_t id[64];
+};
+
+/**
+ * Reads by what a file is known, from its headers, whatever its name.
+ *
+ * @param fd open for reading; not closed; read with pread()
+ * @param size_bytes only that many bytes of the file count; UINT64_MAX: all
+ *
+ * A file of an unknown kind is no error. Fails with SYM_ERROR_FORMAT when the
+ * headers contradict themselves or speak of more bytes than there are.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_identity_read(int fd, uint64_t size_bytes,
+							   struct sym_identity *identity);
+
+/**
+ * Finds the bytes of an ELF section by name; fails with SYM_ERROR_NOT_FOUND
+ * when there is none, or one without bytes in the file.
+ *
+ * @param fd, size_bytes as for sym_identity_read()
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_elf_section_find(int fd, uint64_t size_bytes,
+							      const char *name,
+							      uint64_t *offset_ret,
+							      uint64_t *size_bytes_ret);
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,10 @@ static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;
 /* Bytes of a relative map. CoreLib's has 8 MB. */
 static const uint64_t LIMIT_RELATIVE_MAP_BYTES = (uint64_t)256 << 20;
 
+/* Bytes of a single-file application's manifest. A row has some 60 bytes; an application has a few
+ * thousand files. */
+static const uint64_t LIMIT_BUNDLE_MANIFEST_BYTES = (uint64_t)16 << 20;
+
 /* Bytes of a name. Longer ones are skipped and counted as bad lines: no compiler emits them, and
  * one 1 GiB line must not cost 1 GiB. */
 static const size_t LIMIT_NAME_BYTES = (size_t)1 << 16;
@@ -46,6 +50,12 @@ static const unsigned int LIMIT_SIGNATURE_NODES = 4096;
 /* Enclosing classes of a nested type. NestedClass rows may form a cycle. */
 static const unsigned int LIMIT_NESTING_DEPTH = 64;
 
+/*
+ * Rows looked at to find the definitions that an image's MemberRefs mean. Real images stay below a
+ * million; what is not found by then has no name.
+ */
+static const size_t LIMIT_MEMBER_SEARCH_STEPS = (size_t)1 << 25;
+
 /* Small files below /proc (stat, status, environ, cmdline). */
 static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
 
@@ -62,5 +72,8 @@ static const size_t LIMIT_CONTRACT_BYTES = (size_t)1 << 20;
 
 /* Pointers beside it. .NET 10 has 24. */
 static const size_t LIMIT_CONTRACT_POINTERS = 4096;
+
+/* Bytes of one rundown. The C# compiler's has 5 MB. */
+static const size_t LIMIT_RUNDOWN_BYTES = (size_t)1 << 30;
 
 #endif

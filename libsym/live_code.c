@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/path.h"
 #include "libsym/limits.h"
 #include "libsym/snapshot.h"
 
@@ -51,13 +52,6 @@ static struct sym_error *check_release(const struct sym_snapshot *snapshot)
 {
 	const char *version = snapshot->runtime.version;
 
-	if (!snapshot->runtime.shape)
-		return sym_error_create(SYM_ERROR_NOT_FOUND, "no .NET runtime in the process");
-	if (!strcmp(snapshot->runtime.shape, "nativeaot"))
-		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"compiled ahead of time: there is no JIT in the process");
-	if (snapshot->process->recorded)
-		return sym_error_create(SYM_ERROR_UNSUPPORTED, "a recorded process has no memory");
 	if (version[0] && strncmp(version, "10.", 3))
 		return sym_error_create(
 			SYM_ERROR_UNSUPPORTED,
@@ -65,16 +59,31 @@ static struct sym_error *check_release(const struct sym_snapshot *snapshot)
 	return NULL;
 }
 
+static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
+{
+	if (!snapshot->runtime.shape)
+		return sym_error_create(SYM_ERROR_NOT_FOUND, "no .NET runtime in the process");
+	if (!strcmp(snapshot->runtime.shape, "nativeaot"))
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"compiled ahead of time: there is no JIT in the process");
+	if (snapshot->process->recorded)
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"a recorded process can be neither read nor asked");
+	return NULL;
+}
+
 static struct sym_error *read_contract(const struct sym_snapshot *snapshot, struct live_code *code)
 {
-	const struct runtime_info *runtime = &snapshot->runtime;
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
-	const struct sym_mapping *mapping;
-	struct sym_error *error = check_release(snapshot);
+	const struct sym_mapping *mapping = snapshot_runtime_mapping(snapshot);
+	struct sym_error *error = check_runtime(snapshot);
 
+	if (!error)
+		error = check_release(snapshot);
 	if (error)
 		return error;
-	mapping = &snapshot->space->mappings[runtime->mapping_index];
+	if (!mapping)
+		return sym_error_create(SYM_ERROR_NOT_FOUND, "the runtime's own file is not mapped");
 	error = runtime_source_open_contract(snapshot->process->pid,
 					     mapping->start_address - mapping->offset, &source);
 	/* What was read is of this process only if it still is this process. */
@@ -86,6 +95,127 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot, stru
 	code->info.way = SYM_JIT_CONTRACT;
 	return NULL;
 }
+
+/* ---- rundown ---------------------------------------------------------------- */
+
+/* Images whose metadata is in use for one rundown. */
+struct assemblies {
+	const struct sym_snapshot *snapshot;
+	const struct image_managed **managed; /* one a module of the snapshot; NULL: not in use */
+};
+
+/* A bundle's assemblies have paths that do not exist: then the name decides, if only one has it. */
+static struct sym_image *find_module(const struct sym_snapshot *snapshot, const char *path)
+{
+	const char *name = path_file_name(path);
+	struct sym_image *found = NULL;
+	size_t stem_bytes = strlen(name), count = 0;
+
+	for (size_t i = 0; i < snapshot->module_count; i++)
+		if (snapshot->modules[i]->image && !strcmp(snapshot->modules[i]->path, path))
+			return snapshot->modules[i];
+	if (stem_bytes > 4)
+		stem_bytes -= 4; /* .dll */
+	for (size_t i = 0; i < snapshot->module_count; i++) {
+		struct image *image = snapshot->modules[i]->image;
+		const char *assembly =
+			image && image->kind != SYM_IMAGE_ELF ? image_assembly_name(image) : NULL;
+
+		if (!assembly || strncmp(assembly, name, stem_bytes) != 0 || assembly[stem_bytes])
+			continue;
+		found = snapshot->modules[i];
+		count++;
+	}
+	return count == 1 ? found : NULL;
+}
+
+static const struct metadata *find_metadata(void *context, const char *path)
+{
+	struct assemblies *assemblies = context;
+	struct sym_image *module = find_module(assemblies->snapshot, path);
+	struct sym_error *error = NULL;
+
+	if (!module || module_trouble(module))
+		return NULL;
+	if (!assemblies->managed[module->index])
+		error = image_use_managed(module->image, &assemblies->managed[module->index]);
+	if (error) {
+		assemblies->managed[module->index] = NULL;
+		sym_error_destroy(error);
+		return NULL;
+	}
+	return assemblies->managed[module->index]->metadata;
+}
+
+/* TMPDIR of the process, "/tmp" when it has none or it may not be seen. */
+static struct sym_error *socket_directory(const struct process *process, char **ret)
+{
+	static const char variable[] = "TMPDIR=";
+	const char *found = "/tmp";
+	struct sym_error *error;
+	struct buf environment;
+
+	buf_init(&environment, LIMIT_PROC_FILE_BYTES);
+	error = process_read_file(process, "environ", &environment);
+	sym_error_destroy(error);
+	if (!error && buf_append_char(&environment, '\0'))
+		for (size_t at = 0; at < environment.size_bytes;
+		     at += strlen(environment.data + at) + 1)
+			if (!strncmp(environment.data + at, variable, sizeof(variable) - 1) &&
+			    environment.data[at + sizeof(variable) - 1] == '/')
+				found = environment.data + at + sizeof(variable) - 1;
+	*ret = strdup(found);
+	buf_deinit(&environment);
+	return *ret ? NULL : &sym_error_no_memory;
+}
+
+static struct sym_error *ask_rundown(const struct sym_snapshot *snapshot,
+				     struct assemblies *assemblies, struct runtime_source **ret)
+{
+	const struct process *process = snapshot->process;
+	const struct runtime_assemblies access = { .context = assemblies, .find = find_metadata };
+	struct diagnostics_place place = {
+		.root_fd = process->root_fd,
+		.pid = process->pid,
+		.namespace_pid = process->namespace_pid,
+		.uid = process->uid,
+		.start_time_ticks = process->start_time_ticks,
+	};
+	char *directory AUTO_FREE = NULL;
+	struct sym_error *error = socket_directory(process, &directory);
+
+	if (error)
+		return error;
+	place.directory = directory;
+	return runtime_source_open_rundown(&place, &access, ret);
+}
+
+static struct sym_error *read_rundown(const struct sym_snapshot *snapshot, struct live_code *code)
+{
+	struct assemblies assemblies = { .snapshot = snapshot };
+	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
+	struct sym_error *error = check_runtime(snapshot);
+
+	if (error)
+		return error;
+	assemblies.managed = calloc(snapshot->module_count + 1, sizeof(*assemblies.managed));
+	if (!assemblies.managed)
+		return &sym_error_no_memory;
+	error = ask_rundown(snapshot, &assemblies, &source);
+	for (size_t i = 0; i < snapshot->module_count; i++)
+		if (assemblies.managed[i])
+			image_unuse_managed(snapshot->modules[i]->image);
+	free(assemblies.managed);
+	if (!error)
+		error = process_check(snapshot->process);
+	if (error)
+		return error;
+	code->source = STEAL(source);
+	code->info.way = SYM_JIT_RUNDOWN;
+	return NULL;
+}
+
+/* ---- the choice -------------------------------------------------------------- */
 
 static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct live_code **ret)
 {
@@ -100,6 +230,11 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 		error = read_contract(snapshot, code);
 	if (error)
 		error = keep_reason(error, &code->contract_reason);
+	if (!error && !code->source && (jit == SYM_JIT_AUTO || jit == SYM_JIT_RUNDOWN)) {
+		error = read_rundown(snapshot, code);
+		if (error)
+			error = keep_reason(error, &code->rundown_reason);
+	}
 	if (error)
 		return error;
 	code->info.contract_reason = code->contract_reason;

@@ -90,6 +90,7 @@ void module_destroy(struct sym_image *module)
 	if (module->owns_image)
 		image_close(module->image);
 	free(atomic_load(&module->trouble));
+	free(atomic_load(&module->refused_map));
 	pthread_mutex_destroy(&module->lock);
 	free(module->neighbour_directory);
 	free(module->path);
@@ -118,6 +119,12 @@ void module_set_trouble(struct sym_image *module, struct sym_error *error)
 const struct module_trouble *module_trouble(const struct sym_image *module)
 {
 	return atomic_load_explicit(&((struct sym_image *)module)->trouble, memory_order_acquire);
+}
+
+const char *module_refused_map(const struct sym_image *module)
+{
+	return atomic_load_explicit(&((struct sym_image *)module)->refused_map,
+				    memory_order_acquire);
 }
 
 /* What an image without any source is. */
@@ -161,7 +168,40 @@ static bool is_no_memory(const struct sym_error *error)
 	return error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
 }
 
+/* The first refusal stays, as the map does. */
+static void note_refused_map(struct sym_image *module, struct buf *note)
+{
+	char *text = buf_steal(note, NULL);
+	char *none = NULL;
+
+	if (text && !atomic_compare_exchange_strong(&module->refused_map, &none, text))
+		free(text);
+}
+
 /* One source's failure costs that source; only lack of memory is everybody's. */
+static struct sym_error *open_source(struct sym_image *module, struct module_sources *sources,
+				     const struct source_input *input, size_t number,
+				     struct buf *why)
+{
+	const struct source_ops *ops = source_table[number];
+	struct sym_error *error;
+	struct buf note;
+
+	buf_init(&note, LIMIT_NAME_BYTES);
+	error = ops->open(input, &note, &sources->sources[number]);
+	if (error && !is_no_memory(error)) {
+		note_error(sources, why, error);
+		error = NULL;
+	}
+	if (note.size_bytes && ops->kind == SYM_SOURCE_RELATIVE_MAP)
+		note_refused_map(module, &note);
+	else if (note.size_bytes && !why->size_bytes)
+		buf_append(why, note.data, note.size_bytes);
+	buf_deinit(&note);
+	sources->any |= sources->sources[number] != NULL;
+	return error;
+}
+
 static struct sym_error *open_table(struct sym_image *module, struct module_sources *sources,
 				    struct buf *why)
 {
@@ -179,12 +219,9 @@ static struct sym_error *open_table(struct sym_image *module, struct module_sour
 		note_error(sources, why, error);
 	input.precompiled = sources->precompiled;
 	for (size_t i = 0; i < SOURCE_COUNT; i++) {
-		error = source_table[i]->open(&input, why, &sources->sources[i]);
-		if (is_no_memory(error))
-			return error;
+		error = open_source(module, sources, &input, i, why);
 		if (error)
-			note_error(sources, why, error);
-		sources->any |= sources->sources[i] != NULL;
+			return error;
 	}
 	return NULL;
 }

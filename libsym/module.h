@@ -38,6 +38,7 @@ struct sym_image {
 	char *neighbour_directory;
 	/* private */
 	_Atomic(struct module_trouble *) trouble;
+	_Atomic(char *) refused_map;
 	pthread_mutex_t lock; /* of opening the sources, and of the count */
 	_Atomic(struct module_sources *) sources;
 	bool counted;
@@ -53,6 +54,8 @@ void module_destroy(struct sym_image *module);
 void module_set_trouble(struct sym_image *module, struct sym_error *error);
 /* NULL while there is none. */
 const struct module_trouble *module_trouble(const struct sym_image *module);
+/* What a source said about a relative map that it found and did not use; NULL: nothing. */
+const char *module_refused_map(const struct sym_image *module);
 enum sym_status module_status_of_error(enum sym_error_code code);
 
 /*

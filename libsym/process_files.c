@@ -47,6 +47,12 @@ struct sym_error *process_open_path(const struct process *process, const char *p
 {
 	int fd = open_path(process, path, path_flags);
 
+	if (process->root_fd < 0)
+		return sym_error_create_path(
+			SYM_ERROR_PERMISSION, path, SYM_OFFSET_UNKNOWN,
+			"the root directory of process %d may not be used: this "
+			"needs CAP_SYS_PTRACE",
+			process->pid);
 	if (fd < 0)
 		return path_error(process, path, fd);
 	*fd_ret = fd;
@@ -104,6 +110,18 @@ static bool is_mapped_file(int fd, const struct stat *status, const struct sym_m
 	return is_shown_alike(fd, mapping);
 }
 
+/*
+ * By the path of a line of maps. CAP_PERFMON alone lets one read maps (seen on
+ * Linux 6.18) but not follow the root link; the caller's own root is tried then. That
+ * cannot lead astray: what is opened is compared with the line.
+ */
+static int open_mapped_path(const struct process *process, const char *path)
+{
+	if (process->root_fd >= 0 || process->recorded)
+		return open_path(process, path, PATH_REGULAR);
+	return path_open_in_root(-1, path, PATH_REGULAR);
+}
+
 /* Through ROOT/proc/PID/map_files, which leads to the file whatever became of its name. Needs
  * CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. */
 static int open_map_file(const struct process *process, const struct sym_mapping *mapping)
@@ -136,7 +154,7 @@ struct sym_error *process_open_mapped(const struct process *process,
 				      const struct sym_mapping *mapping, int *fd_ret,
 				      struct stat *status_ret)
 {
-	int fd AUTO_CLOSE = open_path(process, mapping->path, PATH_REGULAR);
+	int fd AUTO_CLOSE = open_mapped_path(process, mapping->path);
 	int result = fd;
 	struct stat status;
 

@@ -14,8 +14,8 @@
 #include "libsym/result.h"
 #include "libsym/snapshot.h"
 
-struct jitted {
-	const struct live_code *live;  /* belongs to the snapshot; NULL: not wanted */
+/* The perf map as it was when the first address asked for it. */
+struct written {
 	struct perfmap_source *source; /* NULL: there is no map, or none that may be used */
 	enum sym_status status;        /* without a source */
 	char *reason;                  /* without a source; NULL: the process writes no map */
@@ -24,7 +24,7 @@ struct jitted {
 struct sym_resolver {
 	struct sym_snapshot *snapshot;
 	pthread_mutex_t lock;
-	_Atomic(struct jitted *) jitted;
+	_Atomic(struct written *) written;
 };
 
 struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret)
@@ -39,124 +39,163 @@ struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_
 	return NULL;
 }
 
-static void jitted_destroy(struct jitted *jitted)
+static void written_destroy(struct written *written)
 {
-	if (!jitted)
+	if (!written)
 		return;
-	perfmap_source_close(jitted->source);
-	free(jitted->reason);
-	free(jitted);
+	perfmap_source_close(written->source);
+	free(written->reason);
+	free(written);
 }
 
 void sym_resolver_destroy(struct sym_resolver *resolver)
 {
 	if (!resolver)
 		return;
-	jitted_destroy(atomic_load(&resolver->jitted));
+	written_destroy(atomic_load(&resolver->written));
 	pthread_mutex_destroy(&resolver->lock);
 	free(resolver);
 }
 
-static struct jitted *read_jitted(const struct sym_snapshot *snapshot)
+/* NULL when there was no memory: the next look-up tries again. */
+static struct written *read_written(const struct sym_snapshot *snapshot)
 {
-	struct jitted *jitted = calloc(1, sizeof(*jitted));
-	struct sym_error *error;
+	struct written *written = calloc(1, sizeof(*written));
+	struct sym_error *error = NULL;
 	struct buf why;
 
-	if (!jitted)
+	if (!written)
 		return NULL;
 	buf_init(&why, LIMIT_NAME_BYTES);
-	jitted->status = SYM_NO_SYMBOLS;
-	error = snapshot_uses_runtime(snapshot) ? live_code_get(snapshot, &jitted->live) : NULL;
-	if (!error && snapshot_uses_perf_map(snapshot))
-		error = snapshot_read_perf_map(snapshot, &why, &jitted->source);
-	if (error) {
-		jitted->status = module_status_of_error(sym_error_code(error));
+	written->status = SYM_NO_SYMBOLS;
+	if (snapshot_uses_perf_map(snapshot))
+		error = snapshot_read_perf_map(snapshot, &why, &written->source);
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY) {
+		written_destroy(written);
+		written = NULL;
+	} else if (error) {
+		written->status = module_status_of_error(sym_error_code(error));
 		buf_append_string(&why, sym_error_message(error));
-		sym_error_destroy(error);
 	}
-	if (why.size_bytes)
-		jitted->reason = buf_steal(&why, NULL);
+	if (written && why.size_bytes)
+		written->reason = buf_steal(&why, NULL);
+	sym_error_destroy(error);
 	buf_deinit(&why);
-	return jitted;
+	return written;
 }
 
-static const struct jitted *get_jitted(struct sym_resolver *resolver)
+static const struct written *get_written(struct sym_resolver *resolver)
 {
-	struct jitted *jitted = atomic_load_explicit(&resolver->jitted, memory_order_acquire);
+	struct written *written = atomic_load_explicit(&resolver->written, memory_order_acquire);
 
-	if (jitted)
-		return jitted;
+	if (written)
+		return written;
 	pthread_mutex_lock(&resolver->lock);
-	jitted = atomic_load(&resolver->jitted);
-	if (!jitted) {
-		jitted = read_jitted(resolver->snapshot);
-		atomic_store_explicit(&resolver->jitted, jitted, memory_order_release);
+	written = atomic_load(&resolver->written);
+	if (!written) {
+		written = read_written(resolver->snapshot);
+		atomic_store_explicit(&resolver->written, written, memory_order_release);
 	}
 	pthread_mutex_unlock(&resolver->lock);
-	return jitted;
+	return written;
 }
 
-/* What the runtime itself tells wins over what it once wrote. */
-static bool find_jitted(const struct jitted *jitted, struct sym_answer *answer)
+/* NULL when it is not wanted, or for want of memory. */
+static const struct live_code *get_live(const struct sym_snapshot *snapshot)
+{
+	const struct live_code *live = NULL;
+
+	if (snapshot_uses_runtime(snapshot))
+		sym_error_destroy(live_code_get(snapshot, &live));
+	return live;
+}
+
+static void take_match(struct sym_answer *answer, enum sym_source_kind source,
+		       const struct source_match *match)
+{
+	answer->status = SYM_RESOLVED;
+	answer->source = source;
+	answer->name = match->name;
+	answer->tier = match->tier;
+	answer->kind = match->kind;
+	answer->offset_bytes = answer->address - match->start;
+	answer->size_bytes = match->size_bytes;
+	answer->reason = NULL;
+}
+
+static bool find_live(const struct live_code *live, struct sym_answer *answer)
 {
 	struct source_match match;
 
-	if (jitted && jitted->live && jitted->live->source &&
-	    runtime_source_find(jitted->live->source, answer->address, &match) == SOURCE_HIT)
-		answer->source = SYM_SOURCE_RUNTIME;
-	else if (jitted && jitted->source &&
-		 perfmap_source_find(jitted->source, answer->address, &match) == SOURCE_HIT)
-		answer->source = SYM_SOURCE_PERF_MAP;
-	else
+	if (!live || !live->source ||
+	    runtime_source_find(live->source, answer->address, &match) != SOURCE_HIT)
 		return false;
-	answer->status = SYM_RESOLVED;
-	answer->name = match.name;
-	answer->tier = match.tier;
-	answer->kind = match.kind;
-	answer->offset_bytes = answer->address - match.start;
-	answer->size_bytes = match.size_bytes;
-	answer->reason = NULL;
+	take_match(answer, SYM_SOURCE_RUNTIME, &match);
 	return true;
 }
 
-/* Why there is no jitted name at all. */
-static const char *no_names_reason(const struct jitted *jitted)
+static bool find_written(const struct written *written, struct sym_answer *answer)
 {
-	const struct live_code *live = jitted->live;
+	struct source_match match;
 
-	if (live && live->info.rundown_reason)
-		return live->info.rundown_reason;
-	if (live && live->info.contract_reason)
-		return live->info.contract_reason;
-	return "jitted code; the process writes no perf map";
+	if (!written || !written->source ||
+	    perfmap_source_find(written->source, answer->address, &match) != SOURCE_HIT)
+		return false;
+	take_match(answer, SYM_SOURCE_PERF_MAP, &match);
+	return true;
 }
 
-/* Memory of no image: jitted code, heaps, stacks, what the kernel maps. */
+/* Why jitted code has no name. */
+static void explain_jitted(const struct live_code *live, const struct written *written,
+			   struct sym_answer *answer)
+{
+	answer->status = SYM_NO_SYMBOLS;
+	if (!written) {
+		answer->status = SYM_UNREADABLE;
+		answer->reason = "out of memory";
+	} else if (written->source || (live && live->source)) {
+		answer->status = SYM_NO_MATCH;
+	} else if (written->reason) {
+		answer->status = written->status;
+		answer->reason = written->reason;
+	} else if (live && live->info.rundown_reason) {
+		answer->reason = live->info.rundown_reason;
+	} else if (live && live->info.contract_reason) {
+		answer->reason = live->info.contract_reason;
+	} else {
+		answer->reason = "jitted code; the process writes no perf map";
+	}
+}
+
+static bool is_kernel_code(const struct sym_mapping *mapping)
+{
+	return mapping->path[0] == '[' && strncmp(mapping->path, "[anon:", 6) &&
+	       strcmp(mapping->path, "[heap]");
+}
+
+/*
+ * Memory of no image: jitted code, heaps, stacks, what the kernel maps. What the
+ * runtime itself tells wins over what it once wrote.
+ */
 static void resolve_memory(struct sym_resolver *resolver, const struct sym_mapping *mapping,
 			   struct sym_answer *answer)
 {
-	const struct jitted *jitted = get_jitted(resolver);
+	bool executable = mapping->protection & SYM_EXECUTE;
+	const struct live_code *live = executable ? get_live(resolver->snapshot) : NULL;
+	const struct written *written;
 
-	if (find_jitted(jitted, answer))
+	if (find_live(live, answer))
+		return;
+	written = get_written(resolver);
+	if (find_written(written, answer))
 		return;
 	answer->status = SYM_NO_SYMBOLS;
-	if (!(mapping->protection & SYM_EXECUTE)) {
+	if (!executable)
 		answer->reason = "memory that is not executable";
-	} else if (mapping->path[0] == '[' && strncmp(mapping->path, "[anon:", 6) &&
-		   strcmp(mapping->path, "[heap]")) {
+	else if (is_kernel_code(mapping))
 		answer->reason = "code of the kernel";
-	} else if (!jitted) {
-		answer->status = SYM_UNREADABLE;
-		answer->reason = "out of memory";
-	} else if (jitted->source || (jitted->live && jitted->live->source)) {
-		answer->status = SYM_NO_MATCH;
-	} else if (jitted->reason) {
-		answer->status = jitted->status;
-		answer->reason = jitted->reason;
-	} else {
-		answer->reason = no_names_reason(jitted);
-	}
+	else
+		explain_jitted(live, written, answer);
 }
 
 /* A perf map may name what an image itself cannot: native code of a runtime that writes about
@@ -190,7 +229,7 @@ static void resolve_image(struct sym_resolver *resolver, size_t mapping_index,
 	/* Tables of methods are complete; symbol tables are often stripped. */
 	if (answer->status == SYM_NO_SYMBOLS ||
 	    (answer->status == SYM_NO_MATCH && module->image->kind == SYM_IMAGE_ELF))
-		find_jitted(get_jitted(resolver), answer);
+		find_written(get_written(resolver), answer);
 }
 
 static void resolve_one(struct sym_resolver *resolver, struct sym_answer *answer)

@@ -88,10 +88,32 @@ static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
 	return NULL;
 }
 
+const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *snapshot)
+{
+	const struct address_space *space = snapshot->space;
+	const struct runtime_info *runtime = &snapshot->runtime;
+
+	if (!runtime->shape || runtime->mapping_index >= space->mapping_count)
+		return NULL;
+	for (size_t i = runtime->mapping_index; i < space->mapping_count; i++) {
+		const struct sym_mapping *mapping = &space->mappings[i];
+		const struct sym_image *module;
+
+		if (mapping->image_index == UINT32_MAX || !snapshot->is_placed[i] ||
+		    strcmp(mapping->path, space->mappings[runtime->mapping_index].path))
+			continue;
+		module = snapshot->modules[mapping->image_index];
+		if (module->image && module->image->kind == SYM_IMAGE_ELF)
+			return mapping;
+	}
+	return NULL;
+}
+
 static void fill_info(struct sym_snapshot *snapshot)
 {
 	const struct process *process = snapshot->process;
 	const struct runtime_info *runtime = &snapshot->runtime;
+	const struct sym_mapping *mapping = snapshot_runtime_mapping(snapshot);
 
 	snapshot->info = (struct sym_process_info){
 		.pid = process->pid,
@@ -107,9 +129,8 @@ static void fill_info(struct sym_snapshot *snapshot)
 		.other_mount_namespace = process->other_mount_namespace,
 		.other_pid_namespace = process->other_pid_namespace,
 	};
-	if (runtime->shape && runtime->mapping_index < snapshot->space->mapping_count)
-		snapshot->info.runtime_image_index =
-			snapshot->space->mappings[runtime->mapping_index].image_index;
+	if (mapping)
+		snapshot->info.runtime_image_index = mapping->image_index;
 }
 
 struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts,
@@ -132,9 +153,9 @@ struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts 
 	if (!error)
 		error = address_space_read(snapshot->process, &snapshot->space);
 	if (!error)
-		error = snapshot_open_images(snapshot);
-	if (!error)
 		error = runtime_info_read(snapshot->process, snapshot->space, &snapshot->runtime);
+	if (!error)
+		error = snapshot_open_images(snapshot);
 	if (!error)
 		error = process_check(snapshot->process);
 	if (error)

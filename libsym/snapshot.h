@@ -42,6 +42,12 @@ bool snapshot_uses_runtime(const struct sym_snapshot *snapshot);
 bool snapshot_uses_perf_map(const struct sym_snapshot *snapshot);
 
 /*
+ * The first mapping of the runtime's own ELF image, NULL when there is none. In a single-file
+ * application other mappings of the same file may lie below it.
+ */
+const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *snapshot);
+
+/*
  * Finds and reads the perf maps that may be believed. *ret is NULL when there is
  * none; then `why` may say what is wrong with one that is there.
  */

@@ -5,70 +5,16 @@
 #include <string.h>
 
 #include "libsym/ident.h"
-#include "libsym/placement.h"
+#include "libsym/image_collection.h"
+#include "libsym/memory_image.h"
+#include "libsym/snapshot_bundle.h"
 
-struct mapped_module {
-	struct sym_image *module;
-	uint32_t first_mapping;
-	uint32_t made_as; /* number under which mappings know it until all are sorted */
+enum {
+	/* The kernel's own are two pages. */
+	LARGEST_VDSO_BYTES = 1 << 20
 };
 
-struct collection {
-	struct sym_snapshot *snapshot;
-	struct mapped_module *items;
-	size_t count;
-	size_t capacity;
-};
-
-static void collection_deinit(struct collection *collection)
-{
-	for (size_t i = 0; i < collection->count; i++)
-		module_destroy(collection->items[i].module);
-	free(collection->items);
-}
-#define AUTO_COLLECTION __attribute__((cleanup(collection_deinit)))
-
-static struct sym_error *add_module(struct collection *collection, const char *path,
-				    struct image *image, struct sym_image **ret)
-{
-	struct sym_snapshot *snapshot = collection->snapshot;
-	struct mapped_module *item;
-	struct sym_error *error;
-
-	if (collection->count == collection->capacity) {
-		size_t capacity = collection->capacity ? collection->capacity * 2 : 64;
-		struct mapped_module *items =
-			reallocarray(collection->items, capacity, sizeof(*items));
-
-		if (!items)
-			return &sym_error_no_memory;
-		collection->items = items;
-		collection->capacity = capacity;
-	}
-	item = &collection->items[collection->count];
-	*item = (struct mapped_module){ .first_mapping = UINT32_MAX,
-					.made_as = (uint32_t)collection->count };
-	error = module_create(path, image, false, &item->module);
-	if (error)
-		return error;
-	collection->count++;
-	item->module->neighbour_images = snapshot->images;
-	item->module->neighbour_count = snapshot->image_count;
-	item->module->relative_map_dirs = (const char *const *)snapshot->relative_map_dirs;
-	*ret = item->module;
-	return NULL;
-}
-
-static void give_mapping(struct collection *collection, uint32_t mapping, uint32_t module,
-			 bool placed)
-{
-	struct mapped_module *item = &collection->items[module];
-
-	collection->snapshot->space->mappings[mapping].image_index = module;
-	collection->snapshot->is_placed[mapping] = placed;
-	if (mapping < item->first_mapping)
-		item->first_mapping = mapping;
-}
+#define AUTO_COLLECTION __attribute__((cleanup(image_collection_deinit)))
 
 static struct sym_error *open_file(const struct sym_snapshot *snapshot,
 				   const struct mapped_file *file, struct image **ret)
@@ -92,11 +38,12 @@ static bool is_no_memory(const struct sym_error *error)
 }
 
 /* One image without a place in memory has all lines of the file. */
-static struct sym_error *add_unplaced(struct collection *collection, const struct mapped_file *file,
-				      struct image *image, struct sym_error *trouble)
+static struct sym_error *add_unplaced(struct image_collection *collection,
+				      const struct mapped_file *file, struct image *image,
+				      struct sym_error *trouble)
 {
 	struct sym_image *module;
-	struct sym_error *error = add_module(collection, file->path, image, &module);
+	struct sym_error *error = image_collection_add(collection, file->path, image, &module);
 
 	if (error) {
 		sym_error_destroy(trouble);
@@ -105,8 +52,8 @@ static struct sym_error *add_unplaced(struct collection *collection, const struc
 	if (trouble)
 		module_set_trouble(module, trouble);
 	for (size_t i = 0; i < file->mapping_count; i++)
-		give_mapping(collection, file->mapping_indexes[i],
-			     (uint32_t)(collection->count - 1), false);
+		image_collection_give(collection, file->mapping_indexes[i],
+				      (uint32_t)(collection->module_count - 1), false);
 	return NULL;
 }
 
@@ -119,38 +66,49 @@ static struct sym_error *layout_trouble(const struct mapped_file *file)
 				     "changed after it was mapped, or is damaged");
 }
 
-static struct sym_error *add_placed(struct collection *collection, const struct mapped_file *file,
-				    struct image *image, const struct placements *placements)
+/* Each placement is checked by itself: one of them may lie in memory that was changed. */
+static void check_placed(struct image_collection *collection, const struct mapped_file *file,
+			 struct image *image, uint32_t first, bool unexplained)
 {
-	uint32_t first = (uint32_t)collection->count;
+	const struct process *process = collection->snapshot->process;
 
-	for (size_t i = 0; i < placements->count; i++) {
-		struct sym_image *module;
-		struct sym_error *error = add_module(collection, file->path, image, &module);
-		struct sym_error *trouble;
+	for (size_t i = first; i < collection->module_count; i++) {
+		struct sym_image *module = image_collection_module(collection, i);
+		struct sym_error *trouble = ident_check(process, image, module->load_base);
 
-		if (error)
-			return error;
-		module->load_base = placements->items[i].base;
-		trouble = ident_check(collection->snapshot->process, image, module->load_base);
-		if (!trouble && placements->unexplained_code_lines &&
-		    ident_may_have_changed(collection->snapshot->process, image))
+		if (!trouble && unexplained && ident_may_have_changed(process, image))
 			trouble = layout_trouble(file);
 		if (trouble)
 			module_set_trouble(module, trouble);
 	}
-	for (size_t i = 0; i < file->mapping_count; i++) {
-		uint32_t placement = placements->of_line[i];
-		bool placed = placement != PLACEMENT_NONE;
-
-		give_mapping(collection, file->mapping_indexes[i], first + (placed ? placement : 0),
-			     placed);
-	}
-	return NULL;
 }
 
-static struct sym_error *add_image(struct collection *collection, const struct mapped_file *file,
-				   struct image *image)
+static struct sym_error *add_placed(struct image_collection *collection,
+				    const struct mapped_file *file, struct image *image,
+				    const struct placements *placements)
+{
+	uint32_t first = (uint32_t)collection->module_count;
+	bool has_bundle = false;
+	struct sym_error *error =
+		image_collection_place(collection, file->path, image, placements,
+				       file->mapping_indexes, file->mapping_count);
+
+	for (size_t i = 0; !error && i < file->mapping_count; i++)
+		if (placements->of_line[i] == PLACEMENT_NONE)
+			image_collection_give(collection, file->mapping_indexes[i], first, false);
+	if (error)
+		return error;
+	check_placed(collection, file, image, first, false);
+	/* Code that the host's own headers do not explain may be that of assemblies inside it. */
+	if (placements->unexplained_code_lines && image->kind == SYM_IMAGE_ELF)
+		error = snapshot_add_bundle(collection, file, image, first, &has_bundle);
+	if (!error && placements->unexplained_code_lines && !has_bundle)
+		check_placed(collection, file, image, first, true);
+	return error;
+}
+
+static struct sym_error *add_image(struct image_collection *collection,
+				   const struct mapped_file *file, struct image *image)
 {
 	struct placements placements;
 	struct sym_error *error, *trouble = NULL;
@@ -169,62 +127,61 @@ static struct sym_error *add_image(struct collection *collection, const struct m
 	return error;
 }
 
-static struct sym_error *add_file(struct collection *collection, const struct mapped_file *file,
-				  struct image **image_ret)
+/* The kernel maps an ELF file of its own into every process. */
+static struct sym_error *add_vdso(struct image_collection *collection, uint32_t mapping)
 {
-	struct sym_error *error = open_file(collection->snapshot, file, image_ret);
+	struct sym_snapshot *snapshot = collection->snapshot;
+	const struct sym_mapping *line = &snapshot->space->mappings[mapping];
+	struct mapped_file file = { .path = line->path,
+				    .mapping_indexes = &mapping,
+				    .mapping_count = 1 };
+	struct image *image AUTO_IMAGE = NULL;
+	struct sym_error *error;
+
+	if (line->end_address - line->start_address > LARGEST_VDSO_BYTES)
+		return NULL;
+	error = memory_image_open(snapshot->process, line->start_address,
+				  (size_t)(line->end_address - line->start_address), line->path,
+				  &image);
+	/* What cannot be read stays without an image. */
+	if (error && !is_no_memory(error))
+		sym_error_destroy(STEAL(error));
+	if (error || !image)
+		return error;
+	error = image_collection_keep(collection, image);
+	return error ? error : add_image(collection, &file, STEAL(image));
+}
+
+static struct sym_error *add_file(struct image_collection *collection,
+				  const struct mapped_file *file)
+{
+	struct image *image AUTO_IMAGE = NULL;
+	struct sym_error *error = open_file(collection->snapshot, file, &image);
 
 	if (is_no_memory(error))
 		return error;
-	return error ? add_unplaced(collection, file, NULL, error)
-		     : add_image(collection, file, *image_ret);
-}
-
-static int by_first_mapping(const void *left, const void *right)
-{
-	const struct mapped_module *a = left, *b = right;
-
-	return a->first_mapping < b->first_mapping ? -1 : a->first_mapping > b->first_mapping;
-}
-
-/* Images are numbered by their first mapping; the mappings learn the final numbers. */
-static struct sym_error *number_modules(struct collection *collection)
-{
-	struct sym_snapshot *snapshot = collection->snapshot;
-	uint32_t *final AUTO_FREE = calloc(collection->count + 1, sizeof(*final));
-
-	snapshot->modules = calloc(collection->count + 1, sizeof(*snapshot->modules));
-	if (!final || !snapshot->modules)
-		return &sym_error_no_memory;
-	qsort(collection->items, collection->count, sizeof(*collection->items), by_first_mapping);
-	for (size_t i = 0; i < collection->count; i++) {
-		final[collection->items[i].made_as] = (uint32_t)i;
-		snapshot->modules[i] = STEAL(collection->items[i].module);
-		snapshot->modules[i]->index = (uint32_t)i;
-	}
-	snapshot->module_count = collection->count;
-	for (size_t i = 0; i < snapshot->space->mapping_count; i++) {
-		struct sym_mapping *mapping = &snapshot->space->mappings[i];
-
-		if (mapping->image_index != UINT32_MAX)
-			mapping->image_index = final[mapping->image_index];
-	}
-	return NULL;
+	if (error)
+		return add_unplaced(collection, file, NULL, error);
+	error = image_collection_keep(collection, image);
+	return error ? error : add_image(collection, file, STEAL(image));
 }
 
 struct sym_error *snapshot_open_images(struct sym_snapshot *snapshot)
 {
-	struct collection collection AUTO_COLLECTION = { .snapshot = snapshot };
+	struct image_collection collection AUTO_COLLECTION = { .snapshot = snapshot };
 	const struct address_space *space = snapshot->space;
 	struct sym_error *error = NULL;
 
 	snapshot->is_placed = calloc(space->mapping_count + 1, sizeof(*snapshot->is_placed));
-	snapshot->images = calloc(space->file_count + 1, sizeof(struct image *));
-	if (!snapshot->is_placed || !snapshot->images)
+	if (!snapshot->is_placed)
 		return &sym_error_no_memory;
-	snapshot->image_count = space->file_count;
 	for (size_t i = 0; !error && i < space->file_count; i++)
 		if (!space->files[i].memory)
-			error = add_file(&collection, &space->files[i], &snapshot->images[i]);
-	return error ? error : number_modules(&collection);
+			error = add_file(&collection, &space->files[i]);
+	for (size_t i = 0; !error && i < space->mapping_count; i++)
+		if (!strcmp(space->mappings[i].path, "[vdso]"))
+			error = add_vdso(&collection, (uint32_t)i);
+	if (!error && snapshot->runtime.shape && !strcmp(snapshot->runtime.shape, "single-file"))
+		error = snapshot_add_memory_assemblies(&collection);
+	return error ? error : image_collection_finish(&collection);
 }

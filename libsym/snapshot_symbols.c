@@ -111,27 +111,39 @@ static bool is_in_listed_code(const struct joining *joining, uint64_t address)
 	return low < joining->listed_count && joining->listed[low].start_address <= address;
 }
 
-static struct sym_error *add_perf_map(struct joining *joining, struct perfmap_source **source_ret)
+static void close_perf_map(void *source)
 {
+	perfmap_source_close(source);
+}
+
+/* The list keeps the source: its names are there. */
+static void take_perf_map(struct joining *joining, struct perfmap_source *source)
+{
+	symbols_builder_keep(&joining->joined, source, close_perf_map);
+	for (size_t i = 0; i < perfmap_source_count(source); i++) {
+		struct sym_symbol symbol;
+
+		perfmap_source_at(source, i, &symbol);
+		if (!is_in_listed_code(joining, symbol.start))
+			symbols_builder_add_borrowed(&joining->joined, &symbol);
+	}
+}
+
+static struct sym_error *add_perf_map(struct joining *joining)
+{
+	struct perfmap_source *source = NULL;
 	struct sym_error *error;
 	struct buf why;
 
 	buf_init(&why, LIMIT_NAME_BYTES);
-	error = snapshot_read_perf_map(joining->snapshot, &why, source_ret);
+	error = snapshot_read_perf_map(joining->snapshot, &why, &source);
 	buf_deinit(&why);
-	if (error || !*source_ret)
-		return error;
-	for (size_t i = 0; i < perfmap_source_count(*source_ret); i++) {
-		struct sym_symbol symbol;
-
-		perfmap_source_at(*source_ret, i, &symbol);
-		if (!is_in_listed_code(joining, symbol.start))
-			symbols_builder_add(&joining->joined, &symbol, symbol.name,
-					    strlen(symbol.name));
-	}
-	return NULL;
+	if (!error && source)
+		take_perf_map(joining, source);
+	return error;
 }
 
+/* The snapshot outlives its lists, and with it what the runtime told. */
 static struct sym_error *add_runtime(struct joining *joining)
 {
 	const struct live_code *code;
@@ -143,7 +155,7 @@ static struct sym_error *add_runtime(struct joining *joining)
 		struct sym_symbol symbol;
 
 		runtime_source_at(code->source, i, &symbol);
-		symbols_builder_add(&joining->joined, &symbol, symbol.name, strlen(symbol.name));
+		symbols_builder_add_borrowed(&joining->joined, &symbol);
 	}
 	return NULL;
 }
@@ -172,7 +184,6 @@ static struct sym_error *put_images_last(struct joining *joining, size_t image_s
 
 static struct sym_error *join(struct joining *joining, bool *is_listed, struct sym_symbols **ret)
 {
-	struct perfmap_source *perf_map AUTO_PERFMAP_SOURCE = NULL;
 	struct sym_snapshot *snapshot = joining->snapshot;
 	struct sym_error *error = NULL;
 	size_t image_symbols;
@@ -185,7 +196,7 @@ static struct sym_error *join(struct joining *joining, bool *is_listed, struct s
 	note_code(joining, is_listed);
 	image_symbols = joining->joined.list.count;
 	if (joining->flags & SYM_SYMBOLS_PERF_MAP && snapshot_uses_perf_map(snapshot))
-		error = add_perf_map(joining, &perf_map);
+		error = add_perf_map(joining);
 	if (!error && joining->flags & SYM_SYMBOLS_RUNTIME && snapshot_uses_runtime(snapshot))
 		error = add_runtime(joining);
 	if (!error && !joining->joined.failure)
@@ -217,21 +228,19 @@ struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t f
 
 struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *bad_lines_ret)
 {
-	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
-	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	struct joining alone = { 0 };
+	struct perfmap_source *source;
 	const char *path = "perf map";
 	struct sym_error *error = perfmap_source_open(&fd, &path, 1, &source);
+	uint64_t bad_lines;
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < perfmap_source_count(source); i++) {
-		struct sym_symbol symbol;
-
-		perfmap_source_at(source, i, &symbol);
-		symbols_builder_add(&builder, &symbol, symbol.name, strlen(symbol.name));
-	}
-	error = symbols_freeze(&builder, ret);
+	bad_lines = perfmap_source_bad_lines(source);
+	take_perf_map(&alone, source);
+	error = symbols_freeze(&alone.joined, ret);
+	symbols_builder_deinit(&alone.joined);
 	if (!error && bad_lines_ret)
-		*bad_lines_ret = perfmap_source_bad_lines(source);
+		*bad_lines_ret = bad_lines;
 	return error;
 }

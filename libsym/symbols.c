@@ -89,10 +89,25 @@ void symbols_builder_init(struct symbols_builder *builder)
 	*builder = (struct symbols_builder){ 0 };
 }
 
+static void deinit_list(struct sym_symbols *list)
+{
+	free(list->items);
+	name_pool_deinit(&list->names);
+	while (list->kept_count) {
+		const struct symbols_kept *kept = &list->kept[--list->kept_count];
+
+		kept->end(kept->object);
+	}
+}
+
+void symbols_builder_keep(struct symbols_builder *builder, void *object, void (*end)(void *object))
+{
+	builder->list.kept[builder->list.kept_count++] = (struct symbols_kept){ object, end };
+}
+
 void symbols_builder_deinit(struct symbols_builder *builder)
 {
-	free(builder->list.items);
-	name_pool_deinit(&builder->list.names);
+	deinit_list(&builder->list);
 	sym_error_destroy(builder->failure);
 	*builder = (struct symbols_builder){ 0 };
 }
@@ -246,7 +261,6 @@ void sym_symbols_destroy(struct sym_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	free(symbols->items);
-	name_pool_deinit(&symbols->names);
+	deinit_list(symbols);
 	free(symbols);
 }

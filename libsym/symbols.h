@@ -27,10 +27,22 @@ void name_pool_absorb(struct name_pool *pool, struct name_pool *other);
 /* A NUL-terminated copy; NULL when there is no memory. */
 const char *name_pool_add(struct name_pool *pool, const char *name, size_t name_bytes);
 
+enum {
+	SYMBOLS_MAX_KEPT = 4
+};
+
+/* Something that must live as long as a list because names of the list are in it. */
+struct symbols_kept {
+	void *object;
+	void (*end)(void *object);
+};
+
 struct sym_symbols {
 	struct sym_symbol *items;
 	size_t count;
 	struct name_pool names;
+	struct symbols_kept kept[SYMBOLS_MAX_KEPT];
+	size_t kept_count;
 };
 
 struct symbols_builder {
@@ -48,6 +60,9 @@ void symbols_builder_add(struct symbols_builder *builder, const struct sym_symbo
 
 /* As above for a name that lives as long as the list will: in its own pool, say. */
 void symbols_builder_add_borrowed(struct symbols_builder *builder, const struct sym_symbol *symbol);
+
+/* Hands `object` over to the list, which ends it last. At most SYMBOLS_MAX_KEPT of them. */
+void symbols_builder_keep(struct symbols_builder *builder, void *object, void (*end)(void *object));
 
 /* Sorts by start, size and name, and empties the builder. */
 struct sym_error *symbols_freeze(struct symbols_builder *builder, struct sym_symbols **ret)

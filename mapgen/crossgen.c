@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -37,8 +38,21 @@ struct run {
 	int output_fd;
 	struct buf output;
 	bool timed_out;
-	int status; /* of waitpid() */
+	bool interrupted; /* a signal that ends this program is pending */
+	int status;       /* of waitpid() */
 };
+
+/* Signals that end this program: they wait until crossgen and its directory are gone. */
+static sigset_t ending_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	return set;
+}
 
 static int64_t now_ms(void)
 {
@@ -97,18 +111,23 @@ static bool take_output(struct run *run)
 static void wait_for_end(struct run *run)
 {
 	int64_t deadline_ms = now_ms() + time_limit_ms;
-	struct pollfd watched[2] = {
+	sigset_t ending = ending_signals();
+	struct pollfd watched[3] = {
 		{ .fd = (int)syscall(SYS_pidfd_open, run->pid, 0), .events = POLLIN },
 		{ .fd = run->output_fd, .events = POLLIN },
+		{ .fd = signalfd(-1, &ending, SFD_CLOEXEC), .events = POLLIN },
 	};
 
 	for (;;) {
 		int64_t left_ms = deadline_ms - now_ms();
 
-		if (left_ms <= 0 || (poll(watched, 2, (int)left_ms) < 0 && errno != EINTR)) {
+		if (left_ms <= 0 || (poll(watched, 3, (int)left_ms) < 0 && errno != EINTR)) {
 			run->timed_out = true;
 			break;
 		}
+		run->interrupted = watched[2].revents != 0;
+		if (run->interrupted)
+			break;
 		if (watched[1].revents && !take_output(run))
 			watched[1].fd = -1;
 		else if (!watched[1].revents && watched[0].revents)
@@ -120,8 +139,9 @@ static void wait_for_end(struct run *run)
 	kill(-run->pid, SIGKILL);
 	while (waitpid(run->pid, &run->status, 0) < 0 && errno == EINTR)
 		;
-	if (watched[0].fd >= 0)
-		close(watched[0].fd);
+	for (int i = 0; i < 3; i += 2)
+		if (watched[i].fd >= 0)
+			close(watched[i].fd);
 }
 
 /* The line that tells most: crossgen's "Error ..." or else its last one. */
@@ -141,6 +161,8 @@ static char *verdict(struct run *run, const char *program)
 {
 	char *words AUTO_FREE = NULL;
 
+	if (run->interrupted)
+		return message_format("interrupted");
 	if (run->timed_out)
 		return message_format("%s did not end within %d s", path_file_name(program),
 				      (int)(time_limit_ms / 1000));
@@ -266,15 +288,19 @@ char *crossgen_make(const struct map_maker *maker, const struct map_slot *slot,
 	const char *slot_file = path_file_name(slot->path);
 	char *directory AUTO_FREE =
 		message_format("%.*s.crossgen-XXXXXX", (int)(slot_file - slot->path), slot->path);
+	sigset_t ending = ending_signals(), before;
 	char *reason;
 
 	if (!directory)
 		return message_format("out of memory");
 	if (!mkdtemp(directory))
 		return message_format("cannot create %s: %s", directory, strerror(errno));
+	sigprocmask(SIG_BLOCK, &ending, &before);
 	reason = run_crossgen(maker, sym_image_path(image), directory);
 	if (!reason)
 		reason = take_map(directory, image, text_ret, size_bytes_ret);
 	remove_directory(directory);
+	/* What is pending ends the program here. */
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return reason;
 }

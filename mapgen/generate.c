@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "libsym/base/hash.h"
+#include "libsym/base/path.h"
 #include "mapgen/command.h"
 #include "mapgen/json_output.h"
 #include "mapgen/message.h"
@@ -23,6 +25,7 @@ struct generation {
 	struct progress progress;
 	struct failures failures;
 	size_t counts[MAP_OUTCOMES];
+	bool ended;     /* the process, half way */
 	json_t *images; /* NULL without --json */
 };
 
@@ -159,7 +162,7 @@ static bool generate_files(struct generation *generation, const struct options *
 	}
 	progress_begin(&generation->progress, paths.count);
 	for (size_t i = 0; gathered && i < paths.count; i++) {
-		progress_step(&generation->progress, paths.items[i]);
+		progress_step(&generation->progress, path_file_name(paths.items[i]));
 		add_file(generation, paths.items[i]);
 	}
 	progress_end(&generation->progress);
@@ -167,20 +170,54 @@ static bool generate_files(struct generation *generation, const struct options *
 	return gathered;
 }
 
-/* A file that is mapped twice has one map. */
-static bool is_first_of_path(struct sym_snapshot *snapshot, size_t index)
-{
-	const char *path = sym_image_path(sym_snapshot_image_at(snapshot, index));
+/* Images that were seen: one that is mapped twice has one map. */
+struct seen_image {
+	char *identity;
+	UT_hash_handle hh;
+};
 
-	for (size_t i = 0; i < index; i++)
-		if (!strcmp(sym_image_path(sym_snapshot_image_at(snapshot, i)), path))
-			return false;
+static void forget_seen(struct seen_image *table)
+{
+	struct seen_image *seen, *next;
+
+	HASH_ITER(hh, table, seen, next)
+	{
+		HASH_DEL(table, seen);
+		free(seen->identity);
+		free(seen);
+	}
+}
+
+/* Files inside a bundle share its path. When memory is short an image is made twice, no harm. */
+static bool is_new(struct seen_image **table, const struct sym_image *image)
+{
+	const char *assembly = sym_image_assembly_name(image);
+	const char *mvid = sym_image_mvid(image);
+	char *identity = message_format("%s/%s/%s", sym_image_path(image), assembly ? assembly : "",
+					mvid ? mvid : "");
+	struct seen_image *seen = NULL;
+
+	if (identity)
+		HASH_FIND_STR(*table, identity, seen);
+	if (seen || !identity || !(seen = calloc(1, sizeof(*seen)))) {
+		bool known = seen != NULL;
+
+		free(identity);
+		return !known;
+	}
+	seen->identity = identity;
+	HASH_ADD_KEYPTR(hh, *table, seen->identity, strlen(seen->identity), seen);
+	if (!hash_added(seen)) {
+		free(identity);
+		free(seen);
+	}
 	return true;
 }
 
 static bool generate_process(struct generation *generation, const struct options *options)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = target_open_dotnet(options, NULL);
+	struct seen_image *seen = NULL;
 	size_t count;
 
 	if (!snapshot)
@@ -190,11 +227,13 @@ static bool generate_process(struct generation *generation, const struct options
 	for (size_t i = 0; i < count; i++) {
 		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
 
-		progress_step(&generation->progress, sym_image_path(image));
-		if (target_is_assembly(image) && is_first_of_path(snapshot, i))
+		progress_step(&generation->progress, path_file_name(sym_image_path(image)));
+		if (target_is_assembly(image) && is_new(&seen, image))
 			add_image(generation, image);
 	}
 	progress_end(&generation->progress);
+	forget_seen(seen);
+	generation->ended = !target_lives(snapshot, options);
 	return true;
 }
 
@@ -220,7 +259,7 @@ static void print_summary(const struct generation *generation, const struct opti
 
 static int exit_code_of(const struct generation *generation)
 {
-	if (!generation->counts[MAP_FAILED])
+	if (!generation->counts[MAP_FAILED] && !generation->ended)
 		return EXIT_DONE;
 	return generation->counts[MAP_MADE] + generation->counts[MAP_KEPT] ? EXIT_PARTLY
 									   : EXIT_FAILED;

@@ -59,6 +59,7 @@ static void print_process(struct sym_snapshot *snapshot, const struct options *o
 	struct perf_map_facts map = perf_map_facts(snapshot);
 	char *comm AUTO_FREE = message_printable(process->comm);
 	char *path AUTO_FREE = map.path ? message_printable(map.path) : NULL;
+	char *refused AUTO_FREE = map.refused_path ? message_printable(map.refused_path) : NULL;
 	char room[16];
 	const char *user = user_text(process->uid, options, room, sizeof(room));
 
@@ -76,11 +77,15 @@ static void print_process(struct sym_snapshot *snapshot, const struct options *o
 					 "executable", json_output_text(process->executable)));
 		return;
 	}
-	printf("%7d %-12s %-10s %-19s %-8s %s%s%s%s\n", process->pid, user,
+	printf("%7d %-12s %-10s %-19s %-8s %s", process->pid, user,
 	       *process->runtime_version ? process->runtime_version : "unknown",
 	       process->runtime_shape ? process->runtime_shape : "unknown",
-	       map.written ? "yes" : "no", comm ? comm : "", path ? "  (" : "", path ? path : "",
-	       path ? ")" : "");
+	       map.written ? "yes" : "no", comm ? comm : "");
+	if (map.path)
+		printf("  (%s)", path ? path : "");
+	if (map.refused_path)
+		printf("  [%s is not used: it %s]", refused ? refused : "", map.refused_reason);
+	putchar('\n');
 }
 
 /* What has ended since it was listed is no failure; what may not be read is counted. */
@@ -123,7 +128,8 @@ static int list_processes(const struct options *options)
 	for (size_t i = 0; i < count; i++)
 		visit_process(pids[i], options, array, &unreadable, &shown);
 	if (unreadable)
-		message("%zu processes may not be looked at by this user", unreadable);
+		message("%zu process%s may not be looked at by this user", unreadable,
+			unreadable == 1 ? "" : "es");
 	if (array)
 		return json_output_print(array) ? EXIT_DONE : EXIT_FAILED;
 	if (!shown)
@@ -212,8 +218,8 @@ static int list_images(const struct options *options)
 		free(facts.own_trouble);
 	}
 	if (troubled)
-		message("%zu images cannot be used for names; see the reasons beside them",
-			troubled);
+		message("%zu image%s cannot be used for names; the reasons are beside them",
+			troubled, troubled == 1 ? "" : "s");
 	if (array && !json_output_print(array))
 		return EXIT_FAILED;
 	return troubled ? EXIT_PARTLY : EXIT_DONE;

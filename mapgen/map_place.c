@@ -188,6 +188,8 @@ static char *open_slot(struct map_place *place, const char *key, struct map_slot
 	if (place->is_cache)
 		return enter_key(place, key, slot);
 	if (!take_name(place, slot->name, key)) {
+		if (strchr(key, '/'))
+			return message_format("another image of this name and MVID has its place");
 		slot->aside = true;
 		return enter_key(place, key, slot);
 	}
@@ -204,7 +206,12 @@ char *map_slot_open(struct map_place *place, const struct sym_image *image, stru
 	const char *key = sym_image_content_key(image);
 	char *failure;
 
-	failure = key ? open_slot(place, key, &slot) : message_format("its content cannot be read");
+	/* Without a content to know it by, an image has its path as what tells it from others. */
+	if (!key && !place->is_cache)
+		key = sym_image_path(image);
+	failure =
+		key ? open_slot(place, key, &slot)
+		    : message_format("it has no file whose content could be its key; use --output");
 	if (failure)
 		map_slot_close(&slot);
 	else

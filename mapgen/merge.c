@@ -33,6 +33,7 @@ struct merge {
 	const struct sym_perf_map_info *info;
 	const struct sym_jit_info *jit;
 	char *cache_trouble; /* why relative maps are not kept */
+	bool unsaved;        /* a map could not be kept, and this was said */
 	struct failures failures;
 	struct merge_counts counts;
 	uint32_t write_flags;
@@ -98,8 +99,8 @@ static bool open_places(struct merge *merge)
 	return true;
 }
 
-/* One image: its map into the cache; false when nothing more can be kept. */
-static bool keep_map(struct merge *merge, struct sym_image *image)
+/* The map of one image into the cache; what is wrong with the cache is said once. */
+static void keep_map(struct merge *merge, struct sym_image *image)
 {
 	char *path AUTO_FREE = NULL;
 	char *reason AUTO_FREE = NULL;
@@ -107,27 +108,32 @@ static bool keep_map(struct merge *merge, struct sym_image *image)
 	switch (relative_map_make(&merge->maker, image, &path, &reason)) {
 	case MAP_FAILED:
 		failures_add(&merge->failures, sym_image_path(image), STEAL(reason));
-		return true;
+		break;
 	case MAP_UNSAVED:
-		note(merge, "relative maps are not kept: %s", reason ? reason : "out of memory");
-		return false;
+		if (!merge->unsaved)
+			note(merge, "relative maps are not kept: %s",
+			     reason ? reason : "out of memory");
+		merge->unsaved = true;
+		break;
 	default:
-		return true;
+		break;
 	}
 }
 
 static void keep_maps(struct merge *merge)
 {
 	size_t count = sym_snapshot_image_count(merge->snapshot);
-	bool keep = !merge->cache_trouble;
 
-	if (merge->cache_trouble)
+	if (merge->cache_trouble) {
 		note(merge, "relative maps are not kept: %s", merge->cache_trouble);
-	for (size_t i = 0; keep && i < count; i++) {
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
 		struct sym_image *image = sym_snapshot_image_at(merge->snapshot, i);
 
-		if (target_is_assembly(image))
-			keep = keep_map(merge, image);
+		/* Of an image that is in memory only there is no file to know again. */
+		if (target_is_assembly(image) && sym_image_content_key(image))
+			keep_map(merge, image);
 	}
 }
 
@@ -325,7 +331,7 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 	if (failure)
 		return fail(failure);
 	/* Here the runtime's own lines stay, whoever else knows the same methods. */
-	merge->counts.runtime = sym_symbols_count(present) - missing.already_there;
+	merge->counts.runtime = sym_symbols_count(present) - missing.covered;
 	done(merge, missing.lines ? "appended" : "unchanged", location->path, missing.lines);
 	return true;
 }
@@ -455,9 +461,15 @@ static bool at_location(struct merge *merge,
 
 static bool undo(struct merge *merge, const struct map_location *location)
 {
-	char *failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid,
-					      merge->info);
+	const struct sym_perf_map_info *info = merge->info;
+	char *failure;
 
+	if (info->writer_fd >= 0 &&
+	    map_location_holds(location, info->writer_device, info->writer_inode))
+		return fail(message_format("nothing to undo: %s is the runtime's own file; lines "
+					   "that were appended to it stay",
+					   location->path));
+	failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid, info);
 	if (failure)
 		return fail(failure);
 	done(merge, "undone", location->path, 0);
@@ -567,6 +579,8 @@ static const char *usage_trouble(const struct options *options)
 		return "--output does not go with --mode, --in-target and --undo";
 	if (options->output && !strcmp(options->output, "-") && options->json)
 		return "--output=- and --json both want standard output";
+	if (options->root && !options->output)
+		return "a recorded process is merged with --output only";
 	if (options->undo && options->mode)
 		return "--undo does not go with --mode";
 	return NULL;

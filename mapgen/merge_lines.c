@@ -44,7 +44,7 @@ struct comparison {
 	const char *text; /* rendered lines of what is wanted, from the one asked for on */
 	struct buf missing;
 	size_t count;
-	size_t already_there;
+	size_t covered;
 };
 
 /* A line "START SIZE NAME[TIER]\n" against the name of a symbol that has that start and size. */
@@ -91,6 +91,7 @@ static bool is_missing(struct comparison *comparison, const struct sym_symbol *s
 		return true;
 	if (!is_precompiled(symbol))
 		return false;
+	comparison->covered++;
 	return there->start != symbol->start || there->size_bytes != symbol->size_bytes ||
 	       !says_the_same(comparison->text, line_bytes, there);
 }
@@ -118,8 +119,6 @@ static struct sym_error *add_run(struct comparison *comparison, const struct sym
 		if (is_missing(comparison, symbol, line_bytes)) {
 			buf_append(&comparison->missing, comparison->text, line_bytes);
 			comparison->count++;
-		} else if (is_precompiled(symbol)) {
-			comparison->already_there++;
 		}
 		comparison->text += line_bytes;
 	}
@@ -162,7 +161,7 @@ struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 	if (!error) {
 		ret->text = buf_steal(&comparison.missing, &ret->size_bytes);
 		ret->lines = comparison.count;
-		ret->already_there = comparison.already_there;
+		ret->covered = comparison.covered;
 	}
 	buf_deinit(&comparison.missing);
 	return error;

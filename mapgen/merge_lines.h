@@ -24,7 +24,7 @@ struct merge_missing {
 	char *text; /* heap; NULL when out of memory */
 	size_t size_bytes;
 	size_t lines;
-	size_t already_there; /* precompiled symbols that `present` has as they are wanted */
+	size_t covered; /* precompiled symbols that `present` has, in this form or another */
 };
 
 /*

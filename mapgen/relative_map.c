@@ -124,6 +124,10 @@ enum map_outcome relative_map_make(struct map_maker *maker, struct sym_image *im
 	*reason_ret = NULL;
 	if (!has_code(image, &outcome, reason_ret))
 		return outcome;
+	/* Unpacked into memory, with this process's addresses in it: no other process could use it.
+	 */
+	if (maker->place.is_cache && !sym_image_content_key(image))
+		return MAP_KEPT;
 	*reason_ret = map_slot_open(&maker->place, image, &slot);
 	if (*reason_ret)
 		return MAP_UNSAVED;

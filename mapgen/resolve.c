@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -34,6 +35,7 @@ struct resolution {
 	const struct options *options;
 	struct sym_snapshot *snapshot; /* NULL: files only */
 	struct sym_resolver *resolver;
+	time_t taken; /* when the snapshot was */
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
 	size_t next_file;
@@ -165,13 +167,19 @@ static void show_bad(struct resolution *resolution, const struct question *quest
 
 /* ---- images that are named ---------------------------------------------- */
 
+/* By file name or path; perf and the kernel write " (deleted)" behind it. */
 static bool is_named(const char *path, const struct question *question)
 {
-	const char *name =
-		memchr(question->image, '/', question->image_bytes) ? path : path_file_name(path);
+	static const char deleted[] = " (deleted)";
+	const size_t deleted_bytes = sizeof(deleted) - 1;
+	size_t length = question->image_bytes;
+	const char *name;
 
-	return strlen(name) == question->image_bytes &&
-	       !memcmp(name, question->image, question->image_bytes);
+	if (length > deleted_bytes &&
+	    !memcmp(question->image + length - deleted_bytes, deleted, deleted_bytes))
+		length -= deleted_bytes;
+	name = memchr(question->image, '/', length) ? path : path_file_name(path);
+	return strlen(name) == length && !memcmp(name, question->image, length);
 }
 
 /* Two different files of one name: neither is meant more than the other. */
@@ -241,27 +249,98 @@ static struct sym_image *image_of(struct resolution *resolution, const struct qu
 				    : opened_file(resolution, question, reason_ret);
 }
 
+/*
+ * Where an offset of a mapped file that is no image is executed: perf shows jitted code as
+ * offsets into /memfd:doublemapper. False when it is executed nowhere.
+ */
+static bool executed_at(const struct resolution *resolution, const struct question *question,
+			uint64_t *address_ret)
+{
+	size_t count = resolution->snapshot ? sym_snapshot_mapping_count(resolution->snapshot) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct sym_mapping *mapping =
+			sym_snapshot_mapping_at(resolution->snapshot, i);
+		uint64_t size_bytes = mapping->end_address - mapping->start_address;
+
+		if (!(mapping->protection & SYM_EXECUTE) || !*mapping->path ||
+		    question->value < mapping->offset ||
+		    question->value - mapping->offset >= size_bytes ||
+		    !is_named(mapping->path, question))
+			continue;
+		*address_ret = mapping->start_address + (question->value - mapping->offset);
+		return true;
+	}
+	return false;
+}
+
 /* ---- batches ------------------------------------------------------------ */
 
-static void answer_position(struct resolution *resolution, const struct question *question)
+static time_t now_s(void)
 {
-	enum sym_position_kind kind =
-		resolution->options->rva ? SYM_POSITION_RVA : SYM_POSITION_OFFSET;
-	const char *reason;
-	struct sym_image *image = image_of(resolution, question, &reason);
-	struct sym_error *error;
+	struct timespec now;
 
-	if (!image) {
-		show_bad(resolution, question, reason);
-		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+static bool has_unknown_code(const struct sym_result *result)
+{
+	for (size_t i = 0; i < sym_result_count(result); i++) {
+		enum sym_status status = sym_result_at(result, i)->status;
+
+		if (status == SYM_UNMAPPED || status == SYM_NO_MATCH || status == SYM_NO_SYMBOLS)
+			return true;
 	}
-	error = sym_image_resolve(image, kind, &question->value, 1, resolution->result);
+	return false;
+}
+
+/*
+ * A process goes on while questions arrive: it loads images and jits methods. Takes
+ * a new snapshot, at most one a second; when that fails (it has ended, say) the
+ * old one serves on. True when there is a new one.
+ */
+static bool refresh(struct resolution *resolution)
+{
+	struct sym_snapshot_opts opts = {
+		.size = sizeof(opts),
+		.root = resolution->options->root,
+		.jit = (uint32_t)resolution->options->jit,
+	};
+	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
+	struct sym_resolver *resolver = NULL;
+	struct sym_error *error;
+	time_t now = now_s();
+
+	if (resolution->options->root || now - resolution->taken < 1)
+		return false;
+	resolution->taken = now;
+	error = sym_snapshot_check(resolution->snapshot);
+	if (!error)
+		error = sym_snapshot_open(resolution->options->pid, &opts, &snapshot);
+	if (!error)
+		error = sym_resolver_create(snapshot, &resolver);
 	if (error) {
-		show_bad(resolution, question, sym_error_message(error));
 		sym_error_destroy(error);
-		return;
+		return false;
 	}
-	show_answer(resolution, question, sym_result_at(resolution->result, 0));
+	sym_resolver_destroy(resolution->resolver);
+	sym_snapshot_close(resolution->snapshot);
+	resolution->resolver = resolver;
+	resolution->snapshot = STEAL(snapshot);
+	return true;
+}
+
+static struct sym_error *resolve_batch(struct resolution *resolution, const uint64_t *addresses,
+				       size_t count)
+{
+	struct sym_error *error =
+		sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
+
+	if (!error && has_unknown_code(resolution->result) && refresh(resolution))
+		error = sym_resolver_resolve(resolution->resolver, addresses, count,
+					     resolution->result);
+	return error;
 }
 
 /* Addresses side by side are one batch of the library. */
@@ -278,7 +357,7 @@ static void answer_addresses(struct resolution *resolution, const struct questio
 	}
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = questions[i].value;
-	error = sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
+	error = resolve_batch(resolution, addresses, count);
 	if (error) {
 		target_say(error);
 		resolution->broken = true;
@@ -286,6 +365,35 @@ static void answer_addresses(struct resolution *resolution, const struct questio
 	}
 	for (size_t i = 0; i < count; i++)
 		show_answer(resolution, &questions[i], sym_result_at(resolution->result, i));
+}
+
+static void answer_position(struct resolution *resolution, const struct question *question)
+{
+	enum sym_position_kind kind =
+		resolution->options->rva ? SYM_POSITION_RVA : SYM_POSITION_OFFSET;
+	const char *reason;
+	struct sym_image *image = image_of(resolution, question, &reason);
+	struct sym_error *error;
+	uint64_t address;
+
+	if (!image && !resolution->options->rva && executed_at(resolution, question, &address)) {
+		struct question moved = *question;
+
+		moved.value = address;
+		answer_addresses(resolution, &moved, 1);
+		return;
+	}
+	if (!image) {
+		show_bad(resolution, question, reason);
+		return;
+	}
+	error = sym_image_resolve(image, kind, &question->value, 1, resolution->result);
+	if (error) {
+		show_bad(resolution, question, sym_error_message(error));
+		sym_error_destroy(error);
+		return;
+	}
+	show_answer(resolution, question, sym_result_at(resolution->result, 0));
 }
 
 static bool is_address(const struct question *question)
@@ -327,6 +435,7 @@ static bool begin(struct resolution *resolution)
 		resolution->snapshot = target_open(resolution->options, NULL);
 		if (!resolution->snapshot)
 			return false;
+		resolution->taken = now_s();
 		error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
 	}
 	if (error)

@@ -537,6 +537,16 @@ uint32_t metadata_method_owner(const struct metadata *metadata, uint32_t rid)
 								      : 0;
 }
 
+uint32_t metadata_first_method(const struct metadata *metadata, uint32_t type_rid)
+{
+	uint32_t rid = cell(metadata, METADATA_TYPE_DEF, type_rid, 5);
+
+	/* With method pointers the methods of a type need not follow one another. */
+	if (metadata->tables[METADATA_METHOD_PTR].row_count)
+		return 0;
+	return rid && metadata_method_owner(metadata, rid) == type_rid ? rid : 0;
+}
+
 const char *metadata_member_ref_name(const struct metadata *metadata, uint32_t rid)
 {
 	return string_cell(metadata, METADATA_MEMBER_REF, rid, 1);

@@ -72,6 +72,8 @@ const char *metadata_method_name(const struct metadata *metadata, uint32_t rid);
 struct metadata_blob metadata_method_signature(const struct metadata *metadata, uint32_t rid);
 /* TypeDef rid that owns a MethodDef rid; 0 when none does. */
 uint32_t metadata_method_owner(const struct metadata *metadata, uint32_t rid);
+/* The first MethodDef rid that a TypeDef owns; the others follow it. 0 when there is none. */
+uint32_t metadata_first_method(const struct metadata *metadata, uint32_t type_rid);
 
 const char *metadata_member_ref_name(const struct metadata *metadata, uint32_t rid);
 struct metadata_blob metadata_member_ref_signature(const struct metadata *metadata, uint32_t rid);

@@ -22,6 +22,7 @@
 static const uint32_t r2r_signature = 0x00525452;  /* "RTR\0" */
 static const uint32_t ngen_signature = 0x0045474e; /* "NGE\0" */
 static const uint32_t flag_component = 0x20;
+static const uint32_t max_sections = 256; /* some 25 exist */
 static const uint16_t newest_major_version = 16;
 static const uint16_t oldest_major_version = 2;
 
@@ -32,13 +33,14 @@ static struct sym_error *format_error(const char *what)
 
 /* ---- headers -------------------------------------------------------------- */
 
-bool r2r_read_core_header(const struct pe *pe, struct reader *reader, struct r2r_core_header *ret)
+bool r2r_read_core_header(struct reader *reader, struct r2r_core_header *ret)
 {
 	uint32_t count;
 
-	(void)pe;
 	*ret = (struct r2r_core_header){ .flags = reader_u32(reader) };
 	count = reader_u32(reader);
+	if (count > max_sections)
+		return false;
 	for (uint32_t i = 0; i < count && reader_ok(reader); i++) {
 		uint32_t type = reader_u32(reader);
 		struct pe_directory section;
@@ -117,7 +119,7 @@ static enum r2r_flavour read_headers(const struct pe *pe, uint16_t *major_ret, u
 		return R2R_NGEN;
 	*major_ret = reader_u16(&reader);
 	*minor_ret = reader_u16(&reader);
-	if (signature != r2r_signature || !r2r_read_core_header(pe, &reader, header))
+	if (signature != r2r_signature || !r2r_read_core_header(&reader, header))
 		return R2R_NONE;
 	if (r2r_section(header, R2R_SECTION_COMPONENT_ASSEMBLIES).rva)
 		return R2R_COMPOSITE;
@@ -155,6 +157,16 @@ const char *r2r_owner_composite(const struct pe *pe)
 	return name && *name && !strchr(name, '/') && strcmp(name, "..") ? name : NULL;
 }
 
+const uint8_t *r2r_table(struct r2r *r2r, struct pe_directory directory)
+{
+	const uint8_t *bytes = pe_bytes(r2r->pe, directory.rva, directory.size_bytes);
+
+	if (!bytes || directory.size_bytes > r2r->pe->size_bytes - r2r->table_bytes)
+		return NULL;
+	r2r->table_bytes += directory.size_bytes;
+	return bytes;
+}
+
 /* ---- entries -------------------------------------------------------------- */
 
 bool r2r_add_entry(struct r2r *r2r, uint32_t function, uint32_t locator, uint32_t module)
@@ -167,13 +179,22 @@ bool r2r_add_entry(struct r2r *r2r, uint32_t function, uint32_t locator, uint32_
 		size_t capacity = r2r->entry_capacity ? 2 * r2r->entry_capacity : 256;
 		struct r2r_entry *entries = reallocarray(r2r->entries, capacity, sizeof(*entries));
 
-		if (!entries)
+		if (!entries) {
+			r2r->has_no_memory = true;
 			return false;
+		}
 		r2r->entries = entries;
 		r2r->entry_capacity = capacity;
 	}
 	r2r->entries[r2r->entry_count++] = (struct r2r_entry){ function, locator, module };
 	return true;
+}
+
+struct sym_error *r2r_table_error(const struct r2r *r2r, const char *table)
+{
+	if (r2r->has_no_memory)
+		return &sym_error_no_memory;
+	return sym_error_create(SYM_ERROR_FORMAT, "malformed table of %s", table);
 }
 
 uint32_t r2r_read_entry_point(struct reader *reader)
@@ -207,18 +228,17 @@ struct sym_error *r2r_read_method_defs(struct r2r *r2r, const struct r2r_core_he
 {
 	struct pe_directory section = r2r_section(header, R2R_SECTION_METHOD_DEF_ENTRY_POINTS);
 	struct method_def_walk walk = { r2r, module };
-	size_t available_bytes;
 	const uint8_t *bytes;
 	struct reader reader;
 
 	if (!section.rva || !section.size_bytes)
 		return NULL;
-	bytes = pe_bytes_to_end(r2r->pe, section.rva, &available_bytes);
+	bytes = r2r_table(r2r, section);
 	if (!bytes)
 		return format_error("method entry points lie outside the image");
-	reader = reader_over(bytes, available_bytes);
+	reader = reader_over(bytes, section.size_bytes);
 	if (!native_format_array(&reader, 0, max_rid, visit_method_def, &walk))
-		return format_error("malformed table of method entry points");
+		return r2r_table_error(r2r, "method entry points");
 	return NULL;
 }
 

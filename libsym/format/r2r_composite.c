@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 static const uint32_t component_row_bytes = 16;
-static const char core_library[] = "System.Private.CoreLib";
+const char r2r_core_library[] = "System.Private.CoreLib";
 
 /* From 6.3 on the manifest metadata has a module number of its own. */
 static bool manifest_has_number(const struct r2r *r2r)
@@ -46,16 +46,21 @@ static struct sym_error *open_manifest(struct r2r *r2r)
 	return error;
 }
 
+/* NULL where the image does not say: zeros stand for assemblies outside its version bubble. */
 static const uint8_t *manifest_mvid(const struct r2r *r2r, uint32_t assembly_ref)
 {
 	struct pe_directory section =
 		r2r_section(&r2r->header, R2R_SECTION_MANIFEST_ASSEMBLY_MVIDS);
+	static const uint8_t none[16];
 	const uint8_t *bytes;
 
 	if (!section.rva || assembly_ref > section.size_bytes / 16)
 		return NULL;
 	bytes = pe_bytes(r2r->pe, section.rva, section.size_bytes);
-	return bytes ? bytes + (size_t)(assembly_ref - 1) * 16 : NULL;
+	if (!bytes)
+		return NULL;
+	bytes += (size_t)(assembly_ref - 1) * 16;
+	return memcmp(bytes, none, sizeof(none)) ? bytes : NULL;
 }
 
 static void name_modules(struct r2r *r2r, uint32_t manifest_count)
@@ -96,6 +101,7 @@ struct sym_error *r2r_open_modules(struct r2r *r2r)
 
 void r2r_close_modules(struct r2r *r2r)
 {
+	r2r_close_members(r2r);
 	for (size_t i = 0; r2r->modules && i < r2r->module_count; i++)
 		metadata_close(r2r->modules[i].owned);
 	free(r2r->modules);
@@ -115,27 +121,34 @@ static void alias_core_library(struct r2r *r2r)
 {
 	struct r2r_module *own = &r2r->modules[0];
 
-	own->name = core_library;
+	own->name = r2r_core_library;
 	own->is_used = true;
 	for (size_t i = 1; i < r2r->module_count; i++)
-		if (r2r->modules[i].name && !strcmp(r2r->modules[i].name, core_library)) {
+		if (r2r->modules[i].name && !strcmp(r2r->modules[i].name, r2r_core_library)) {
 			own->metadata = r2r->modules[i].metadata;
 			own->mvid = r2r->modules[i].mvid;
 		}
+}
+
+static void find_module(const struct r2r *r2r, struct r2r_module *module)
+{
+	if (module->is_used && !module->metadata && module->name && r2r->assemblies)
+		module->metadata =
+			r2r->assemblies->find(r2r->assemblies->context, module->name, module->mvid);
 }
 
 struct sym_error *r2r_find_modules(struct r2r *r2r)
 {
 	if (r2r->flavour == R2R_COMPOSITE)
 		alias_core_library(r2r);
-	for (size_t i = 0; i < r2r->module_count; i++) {
-		struct r2r_module *module = &r2r->modules[i];
-
-		if (module->is_used && !module->metadata && module->name && r2r->assemblies)
-			module->metadata = r2r->assemblies->find(r2r->assemblies->context,
-								 module->name, module->mvid);
-	}
-	return NULL;
+	r2r->core.name = r2r_core_library;
+	r2r->has_member_refs &= r2r->manifest != NULL;
+	if (r2r->has_member_refs)
+		r2r_use_member_modules(r2r);
+	for (size_t i = 0; i < r2r->module_count; i++)
+		find_module(r2r, &r2r->modules[i]);
+	find_module(r2r, &r2r->core);
+	return r2r->has_member_refs ? r2r_resolve_members(r2r) : NULL;
 }
 
 const struct metadata *r2r_module_metadata(const struct r2r *r2r, uint32_t index,
@@ -167,7 +180,7 @@ static struct sym_error *open_embedded(struct r2r *r2r, struct r2r_module *modul
 	reader_skip(&reader, 8);
 	directory.rva = reader_u32(&reader);
 	directory.size_bytes = reader_u32(&reader);
-	bytes = pe_bytes(r2r->pe, directory.rva, directory.size_bytes);
+	bytes = r2r_table(r2r, directory);
 	if (!bytes)
 		return sym_error_create(SYM_ERROR_FORMAT,
 					"metadata of a component lies outside the image");
@@ -203,7 +216,7 @@ static struct sym_error *read_component(struct r2r *r2r, struct reader *row, uin
 		return sym_error_create(SYM_ERROR_FORMAT,
 					"tables of a component lie outside the image");
 	reader = reader_over(bytes, available_bytes);
-	if (!r2r_read_core_header(r2r->pe, &reader, &header))
+	if (!r2r_read_core_header(&reader, &header))
 		return sym_error_create(SYM_ERROR_FORMAT, "malformed header of a component");
 	r2r->modules[module].is_used = true;
 	return r2r_read_method_defs(r2r, &header, module, UINT32_MAX);

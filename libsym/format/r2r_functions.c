@@ -166,17 +166,22 @@ static uint64_t end_of_functions(const struct r2r *r2r, uint32_t first, uint32_t
 	return last;
 }
 
-static void add_range(struct r2r *r2r, uint32_t first, uint32_t end, uint32_t entry,
-		      enum r2r_range_kind kind)
+static struct r2r_range range_of_functions(const struct r2r *r2r, uint32_t first, uint32_t end,
+					   enum r2r_range_kind kind)
 {
 	uint32_t begin = function_begin(r2r, first);
 
-	r2r->ranges[r2r->range_count++] = (struct r2r_range){
+	return (struct r2r_range){
 		.rva = begin,
 		.size_bytes = (uint32_t)(end_of_functions(r2r, first, end) - begin),
-		.entry = entry,
 		.kind = kind,
 	};
+}
+
+static void add_range(struct r2r *r2r, struct r2r_range range, uint32_t entry)
+{
+	range.entry = entry;
+	r2r->ranges[r2r->range_count++] = range;
 }
 
 /* `heads[f]` heads the list of entries whose first runtime function is f, in table order. */
@@ -215,12 +220,14 @@ static void add_methods(struct r2r *r2r, const struct entry_lists *lists)
 	r2r->ownerless_count += first;
 	for (; first < r2r->first_cold; first = end) {
 		uint32_t entry = lists->heads[first];
+		struct r2r_range range;
 
 		end = first + 1;
 		while (end < r2r->first_cold && !lists->heads[end])
 			end++;
+		range = range_of_functions(r2r, first, end, R2R_METHOD);
 		for (; entry; entry = lists->next[entry - 1])
-			add_range(r2r, first, end, entry - 1, R2R_METHOD);
+			add_range(r2r, range, entry - 1);
 	}
 }
 
@@ -240,7 +247,8 @@ static void add_cold_parts(struct r2r *r2r, const struct entry_lists *lists)
 		if (hot >= r2r->first_cold || !lists->heads[hot])
 			r2r->ownerless_count += end - first;
 		else
-			add_range(r2r, first, end, lists->heads[hot] - 1, R2R_COLD);
+			add_range(r2r, range_of_functions(r2r, first, end, R2R_COLD),
+				  lists->heads[hot] - 1);
 	}
 }
 

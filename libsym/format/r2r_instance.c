@@ -64,12 +64,13 @@ static bool visit_instance(void *context, uint32_t index, struct reader element)
 	struct instance_walk *walk = context;
 	struct signature_budget budget = signature_budget_full();
 	size_t position = element.position;
+	struct r2r_instance instance;
 	uint32_t function;
 
 	(void)index;
 	budget.use_module = r2r_use_module;
 	budget.context = walk->r2r;
-	r2r_read_instance(&element, &budget);
+	instance = r2r_read_instance(&element, &budget);
 	function = r2r_read_entry_point(&element);
 	/*
 	 * Every signature has bytes of its own. Without this, many table entries could point
@@ -83,6 +84,7 @@ static bool visit_instance(void *context, uint32_t index, struct reader element)
 		walk->r2r->undecodable_count++;
 		return true;
 	}
+	walk->r2r->has_member_refs |= instance.flags & R2R_INSTANCE_MEMBER_REF;
 	return r2r_add_entry(walk->r2r, function, (uint32_t)position, 0);
 }
 
@@ -91,19 +93,15 @@ struct sym_error *r2r_read_instances(struct r2r *r2r)
 	struct pe_directory section = r2r_section(&r2r->header, R2R_SECTION_INSTANCE_ENTRY_POINTS);
 	struct instance_walk walk = { .r2r = r2r };
 	const uint8_t *bytes;
-	size_t available_bytes;
 
 	if (!section.rva || !section.size_bytes)
 		return NULL;
-	bytes = pe_bytes_to_end(r2r->pe, section.rva, &available_bytes);
+	bytes = r2r_table(r2r, section);
 	if (!bytes)
 		return sym_error_create(SYM_ERROR_FORMAT,
 					"instance entry points lie outside the image");
-	r2r->instances = reader_over(bytes, available_bytes);
+	r2r->instances = reader_over(bytes, section.size_bytes);
 	if (!native_format_hashtable(&r2r->instances, 0, visit_instance, &walk))
-		return r2r->entries || !r2r->entry_capacity
-			       ? sym_error_create(SYM_ERROR_FORMAT,
-						  "malformed table of instance entry points")
-			       : &sym_error_no_memory;
+		return r2r_table_error(r2r, "instance entry points");
 	return NULL;
 }

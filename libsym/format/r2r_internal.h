@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of the ReadyToRun reader share: r2r.c (header, extents,
- * look-up), r2r_instance.c (section 109), r2r_composite.c (modules, component
- * assemblies), r2r_name.c (names). For these files only.
+ * look-up), r2r_functions.c (extents), r2r_instance.c (section 109),
+ * r2r_composite.c (modules, component assemblies), r2r_member.c (methods of
+ * other assemblies), r2r_name.c (names). For these files only.
  */
 #ifndef LIBSYM_FORMAT_R2R_INTERNAL_H
 #define LIBSYM_FORMAT_R2R_INTERNAL_H
@@ -36,7 +37,7 @@ static inline struct pe_directory r2r_section(const struct r2r_core_header *head
 	return header->sections[number - R2R_SECTION_FIRST];
 }
 
-bool r2r_read_core_header(const struct pe *pe, struct reader *reader, struct r2r_core_header *ret);
+bool r2r_read_core_header(struct reader *reader, struct r2r_core_header *ret);
 
 /* A module that signatures refer to by number. */
 struct r2r_module {
@@ -54,6 +55,13 @@ struct r2r_entry {
 	uint32_t module;   /* number of the module of the rid; unused for instances */
 };
 
+/* What a MemberRef or a TypeRef of the manifest means. */
+struct r2r_definition {
+	const struct metadata *metadata;
+	uint32_t rid;     /* of a MethodDef or TypeDef; 0: not found */
+	bool is_resolved; /* was looked for */
+};
+
 struct r2r {
 	const struct pe *pe;
 	const struct metadata *metadata; /* the image's own; NULL for a composite */
@@ -69,18 +77,29 @@ struct r2r {
 	const uint8_t *functions;
 	uint32_t first_cold; /* number of the first cold runtime function, or function_count */
 
-	struct reader instances;   /* from section 109 to the end of its PE section */
+	struct reader instances;   /* section 109 */
 	struct r2r_entry *entries; /* 103 first, then 109 */
 	size_t entry_count, method_def_count, entry_capacity;
+	bool has_no_memory; /* why adding an entry failed */
 
 	uint32_t own_reference_count; /* AssemblyRef rows that module numbers begin with */
 	struct r2r_module *modules;
 	size_t module_count;
+	struct r2r_module core; /* the core library, which members may name without a number */
+	bool has_member_refs;   /* entries that name their method by a MemberRef */
+	struct r2r_members *members;
 
 	struct r2r_range *ranges;
 	size_t range_count;
 	size_t undecodable_count, ownerless_count;
+	size_t table_bytes; /* of all tables read so far; see r2r_table() */
 };
+
+/*
+ * The bytes of a table; NULL when they lie outside the image, or when all tables together are
+ * larger than the image: then some bytes stand in several tables, and work would grow without end.
+ */
+const uint8_t *r2r_table(struct r2r *r2r, struct pe_directory directory);
 
 /* Adds an entry; false when out of memory or past the bound that the image's size sets. */
 bool r2r_add_entry(struct r2r *r2r, uint32_t function, uint32_t locator, uint32_t module);
@@ -89,6 +108,7 @@ bool r2r_add_entry(struct r2r *r2r, uint32_t function, uint32_t locator, uint32_
 uint32_t r2r_read_entry_point(struct reader *reader);
 
 /* ---- r2r_composite.c */
+extern const char r2r_core_library[];
 struct sym_error *r2r_open_modules(struct r2r *r2r);
 void r2r_close_modules(struct r2r *r2r);
 /* Number of the module that a row of the manifest's AssemblyRef table is. */
@@ -99,6 +119,12 @@ struct sym_error *r2r_find_modules(struct r2r *r2r);
 const struct metadata *r2r_module_metadata(const struct r2r *r2r, uint32_t index,
 					   const char **why_ret);
 struct sym_error *r2r_read_components(struct r2r *r2r);
+
+/* ---- r2r_member.c */
+void r2r_use_member_modules(struct r2r *r2r);
+struct sym_error *r2r_resolve_members(struct r2r *r2r);
+struct r2r_definition r2r_member_definition(const struct r2r *r2r, uint32_t rid);
+void r2r_close_members(struct r2r *r2r);
 
 /* ---- r2r_instance.c */
 enum r2r_instance_flag {
@@ -122,6 +148,10 @@ struct r2r_instance {
 /* Reads one method signature; leaves `reader` at the method entry behind it. */
 struct r2r_instance r2r_read_instance(struct reader *reader, struct signature_budget *budget);
 struct sym_error *r2r_read_instances(struct r2r *r2r);
+
+/* What a walk over a table of entries failed for. */
+struct sym_error *r2r_table_error(const struct r2r *r2r, const char *table)
+	__attribute__((warn_unused_result));
 
 /* Reads section 103 of one core header; its rids belong to `module`. */
 struct sym_error *r2r_read_method_defs(struct r2r *r2r, const struct r2r_core_header *header,

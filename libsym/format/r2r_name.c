@@ -10,7 +10,8 @@
 #include "libsym/format/r2r_internal.h"
 
 struct method {
-	const struct metadata *metadata; /* of rid, name and signature */
+	const struct metadata *metadata; /* of name and signature */
+	const struct metadata *context;  /* of the owner's token */
 	const char *assembly;
 	const char *name;
 	struct metadata_blob signature;
@@ -23,11 +24,6 @@ static const struct metadata *find_module(void *context, uint32_t index, const c
 	return r2r_module_metadata(context, index, why_ret);
 }
 
-static const char *assembly_name(const struct metadata *metadata)
-{
-	return metadata_assembly_name(metadata);
-}
-
 /* Fills what both kinds of entries have in common, from a MethodDef row. */
 static bool describe_method_def(struct method *method, uint32_t rid, const char **why_ret)
 {
@@ -35,39 +31,66 @@ static bool describe_method_def(struct method *method, uint32_t rid, const char 
 		*why_ret = "no such MethodDef row";
 		return false;
 	}
-	method->assembly = assembly_name(method->metadata);
+	method->assembly = metadata_assembly_name(method->metadata);
 	method->name = metadata_method_name(method->metadata, rid);
 	method->signature = metadata_method_signature(method->metadata, rid);
 	method->owner = metadata_method_owner(method->metadata, rid);
 	return true;
 }
 
-static bool describe(const struct r2r *r2r, uint32_t number, struct method *method,
-		     const char **why_ret)
+/*
+ * The runtime names a method by its definition. crossgen2 does so too, but what it prints of it
+ * stands in the MemberRef as well.
+ */
+static bool describe_member(const struct r2r *r2r, struct method *method, enum r2r_dialect dialect,
+			    const char **why_ret)
 {
-	const struct r2r_entry *entry = &r2r->entries[number];
-	struct signature_budget budget = signature_budget_full();
-	struct reader reader;
+	uint32_t rid = method->instance.rid;
+	struct r2r_definition definition;
 
-	*method = (struct method){ 0 };
-	if (number < r2r->method_def_count) {
-		method->metadata = r2r_module_metadata(r2r, entry->module, why_ret);
-		return method->metadata && describe_method_def(method, entry->locator, why_ret);
-	}
-	reader = r2r->instances;
-	reader_seek(&reader, entry->locator);
-	method->instance = r2r_read_instance(&reader, &budget);
-	method->metadata = r2r_module_metadata(r2r, method->instance.module, why_ret);
-	if (!method->metadata)
-		return false;
-	if (method->instance.flags & R2R_INSTANCE_MEMBER_REF) {
-		method->assembly = assembly_name(method->metadata);
-		method->name = metadata_member_ref_name(method->metadata, method->instance.rid);
-		method->signature =
-			metadata_member_ref_signature(method->metadata, method->instance.rid);
+	if (dialect == R2R_NAME_CROSSGEN2) {
+		method->name = metadata_member_ref_name(method->context, rid);
+		method->signature = metadata_member_ref_signature(method->context, rid);
 		return true;
 	}
+	definition = r2r_member_definition(r2r, rid);
+	if (method->context != r2r->manifest || !definition.rid) {
+		*why_ret = "definition of another assembly's method is not to be had";
+		return false;
+	}
+	method->metadata = definition.metadata;
+	return describe_method_def(method, definition.rid, why_ret);
+}
+
+static bool describe_instance(const struct r2r *r2r, struct reader reader, struct method *method,
+			      enum r2r_dialect dialect, const char **why_ret)
+{
+	struct signature_budget budget = signature_budget_full();
+
+	method->instance = r2r_read_instance(&reader, &budget);
+	method->metadata = r2r_module_metadata(r2r, method->instance.module, why_ret);
+	method->context = method->metadata;
+	if (!method->metadata)
+		return false;
+	if (method->instance.flags & R2R_INSTANCE_MEMBER_REF)
+		return describe_member(r2r, method, dialect, why_ret);
 	return describe_method_def(method, method->instance.rid, why_ret);
+}
+
+static bool describe(const struct r2r *r2r, uint32_t number, struct method *method,
+		     enum r2r_dialect dialect, const char **why_ret)
+{
+	const struct r2r_entry *entry = &r2r->entries[number];
+	struct reader reader = r2r->instances;
+
+	*method = (struct method){ 0 };
+	if (number >= r2r->method_def_count) {
+		reader_seek(&reader, entry->locator);
+		return describe_instance(r2r, reader, method, dialect, why_ret);
+	}
+	method->metadata = r2r_module_metadata(r2r, entry->module, why_ret);
+	method->context = method->metadata;
+	return method->metadata && describe_method_def(method, entry->locator, why_ret);
 }
 
 /* Notes where each of `count` types begins. */
@@ -106,7 +129,7 @@ static bool locate_owner_arguments(struct signature_arguments *arguments, struct
 static void write_owner(struct signature_writer *writer, const struct r2r *r2r,
 			const struct method *method)
 {
-	struct signature_scope scope = { method->metadata, r2r->modules[0].metadata };
+	struct signature_scope scope = { method->context, r2r->modules[0].metadata };
 	struct reader owner = method->instance.owner;
 
 	if (!(method->instance.flags & R2R_INSTANCE_OWNER_TYPE)) {
@@ -153,7 +176,7 @@ static bool locate_all_arguments(const struct r2r *r2r, const struct method *met
 	method_arguments->scope = type_arguments->scope;
 	method_arguments->count = 0;
 	if (instance->flags & R2R_INSTANCE_UPDATE_CONTEXT)
-		method_arguments->scope.metadata = method->metadata;
+		method_arguments->scope.metadata = method->context;
 	if (instance->flags & R2R_INSTANCE_OWNER_TYPE &&
 	    !locate_owner_arguments(type_arguments, instance->owner))
 		return false;
@@ -198,7 +221,7 @@ bool r2r_name(const struct r2r *r2r, uint32_t entry, enum r2r_dialect dialect, s
 		*why_ret = "no such method entry";
 		return false;
 	}
-	if (!describe(r2r, entry, &method, &why)) {
+	if (!describe(r2r, entry, &method, dialect, &why)) {
 		*why_ret = why;
 		return false;
 	}
@@ -222,7 +245,7 @@ const char *r2r_entry_assembly(const struct r2r *r2r, uint32_t entry)
 	const char *why;
 	struct method method;
 
-	if (entry >= r2r->entry_count || !describe(r2r, entry, &method, &why))
+	if (entry >= r2r->entry_count || !describe(r2r, entry, &method, R2R_NAME_RUNTIME, &why))
 		return NULL;
 	return method.assembly;
 }

@@ -2,18 +2,20 @@
 /*
  * Symbols of an ELF image by vaddr. Knows how far a symbol reaches: one with a
  * size as far as that, one without to the next symbol of its section, and what
- * has a size wins over what has not. Separate debug files will be asked here
- * when the image itself has only .dynsym.
+ * has a size wins over what has not. An image that has only .dynsym is asked
+ * for its separate debug file.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/debugfile.h"
 #include "libsym/elf_symbols.h"
 #include "libsym/index.h"
 #include "libsym/source/source.h"
 
 struct elf_source {
-	const struct image *image;
+	const struct image *image; /* where the table is: the image itself, or its debug file */
+	struct image *debug_image; /* NULL: none */
 	struct index *index;
 };
 
@@ -24,6 +26,7 @@ static void close_elf(void *source)
 	if (!elf)
 		return;
 	index_destroy(elf->index);
+	image_close(elf->debug_image);
 	free(elf);
 }
 
@@ -47,36 +50,61 @@ static struct sym_error *index_symbols(const struct elf_symbols *symbols, struct
 
 			if (is_first_at_its_place(symbols, i) && !!symbol->size_bytes == sized)
 				index_builder_add(builder, symbol->vaddr, symbol->reach_bytes,
-						  symbol->name, strlen(symbol->name), 0);
+						  symbol->name, symbol->name_bytes, 0);
 		}
 	return error ? error : index_freeze(builder, ret);
+}
+
+/* The better of what the image and its debug file have; the image's own when that one has less. */
+static struct sym_error *read_best_symbols(struct elf_source *elf, struct elf_symbols *ret)
+{
+	struct elf_symbols separate;
+	struct sym_error *error = elf_symbols_read(elf->image, ret);
+
+	if (error || ret->has_full_table)
+		return error;
+	error = debugfile_open(DEBUGFILE_TREE, &ret->build_id, &elf->debug_image);
+	if (!error && elf->debug_image)
+		error = elf_symbols_read(elf->debug_image, &separate);
+	if (!error && elf->debug_image && separate.count > ret->count) {
+		elf_symbols_deinit(ret);
+		*ret = separate;
+		elf->image = elf->debug_image;
+	} else if (!error && elf->debug_image) {
+		elf_symbols_deinit(&separate);
+	} else if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
+		/* A damaged debug file costs only itself. */
+		sym_error_destroy(STEAL(error));
+	}
+	if (error)
+		elf_symbols_deinit(ret);
+	return error;
 }
 
 static struct sym_error *open_elf(const struct source_input *input, struct buf *why, void **ret)
 {
 	struct elf_source *elf AUTO_ELF_SOURCE = NULL;
-	struct elf_symbols symbols = { 0 };
+	struct elf_symbols symbols;
 	struct sym_error *error;
 
 	*ret = NULL;
 	if (input->image->kind != SYM_IMAGE_ELF)
 		return NULL;
-	error = elf_symbols_read(input->image, &symbols);
+	elf = calloc(1, sizeof(*elf));
+	if (!elf)
+		return &sym_error_no_memory;
+	elf->image = input->image;
+	error = read_best_symbols(elf, &symbols);
 	if (error)
 		return error;
-	if (!symbols.count)
-		buf_append_string(why, "it has no symbol table");
-	elf = symbols.count ? calloc(1, sizeof(*elf)) : NULL;
-	if (elf)
+	if (symbols.count)
 		error = index_symbols(&symbols, &elf->index);
-	else if (symbols.count)
-		error = &sym_error_no_memory;
+	else
+		buf_append_string(why, "it has no symbol table");
+	if (!error && symbols.count)
+		*ret = STEAL(elf);
 	elf_symbols_deinit(&symbols);
-	if (error || !elf)
-		return error;
-	elf->image = input->image;
-	*ret = STEAL(elf);
-	return NULL;
+	return error;
 }
 
 static enum source_outcome find_symbol(void *source, uint64_t position, struct source_match *ret)
@@ -116,7 +144,7 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 		};
 
 		symbols_builder_add(sink->builder, &symbol, symbols.items[i].name,
-				    strlen(symbols.items[i].name));
+				    symbols.items[i].name_bytes);
 	}
 	elf_symbols_deinit(&symbols);
 	return NULL;

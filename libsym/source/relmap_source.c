@@ -77,6 +77,20 @@ static bool rows_fit(const struct source_input *input, const struct buf *text,
 	return true;
 }
 
+/* Aliases are rows of their own, but no image has more rows than methods. */
+static bool count_fits(const struct source_input *input, const struct buf *text)
+{
+	size_t most = r2r_method_count(precompiled_r2r(input->precompiled));
+	struct relmap_parser parser;
+	struct relmap_row row;
+
+	relmap_parser_init(&parser, text->data, text->size_bytes);
+	while (relmap_parser_next(&parser, &row))
+		if (parser.good_rows > most)
+			return false;
+	return true;
+}
+
 static bool signature_fits(const struct source_input *input, const struct buf *text)
 {
 	const struct pe *pe = precompiled_pe(input->precompiled);
@@ -97,6 +111,13 @@ static bool accept_map(const struct source_input *input, const char *path, const
 
 	if (!signature_fits(input, text)) {
 		buf_printf(why, "%s was made for another image: the signatures differ", path);
+		return false;
+	}
+	if (!count_fits(input, text)) {
+		buf_printf(why,
+			   "%s was made for another image: it has more rows than this one "
+			   "has methods",
+			   path);
 		return false;
 	}
 	if (!rows_fit(input, text, &row)) {

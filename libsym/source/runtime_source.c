@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/clr/rundown_name.h"
 #include "libsym/index.h"
+#include "libsym/limits.h"
 
 enum {
 	MAX_TIERS = 32,
@@ -92,6 +94,68 @@ struct sym_error *runtime_source_open_contract(int32_t pid, uint64_t runtime_bas
 		.read_calls = reading->cost.calls,
 		.read_bytes = reading->cost.bytes,
 	};
+	*ret = STEAL(source);
+	return NULL;
+}
+
+/* Adds the methods of a rundown; precompiled ones are named by their images. */
+static void add_methods(struct runtime_source *source, const struct rundown *rundown,
+			const struct runtime_assemblies *assemblies, struct index_builder *builder,
+			struct buf *name)
+{
+	const struct metadata *metadata = NULL;
+	uint64_t module_id = 0;
+
+	for (size_t i = 0; i < rundown->method_count; i++) {
+		const struct rundown_method *method = &rundown->methods[i];
+		const char *path;
+
+		if (!(method->flags & (RUNDOWN_JITTED | RUNDOWN_DYNAMIC)))
+			continue;
+		if (!i || method->module_id != module_id) {
+			module_id = method->module_id;
+			path = rundown_module_path(rundown, module_id);
+			metadata = path && path[0] ? assemblies->find(assemblies->context, path)
+						   : NULL;
+		}
+		buf_clear(name);
+		if (!rundown_write_name(method, metadata, name)) {
+			source->counts.unnamed_count++;
+			continue;
+		}
+		source->counts.method_count++;
+		index_builder_add(builder, method->start_address, method->size_bytes, name->data,
+				  name->size_bytes,
+				  number_of_tier(source, rundown_tier(method->flags)));
+	}
+}
+
+struct sym_error *runtime_source_open_rundown(const struct diagnostics_place *place,
+					      const struct runtime_assemblies *assemblies,
+					      struct runtime_source **ret)
+{
+	struct runtime_source *source AUTO_RUNTIME_SOURCE = calloc(1, sizeof(*source));
+	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
+	struct rundown rundown;
+	struct sym_error *error;
+	struct buf name;
+
+	if (!source)
+		return &sym_error_no_memory;
+	source->tier_count = 1;
+	error = rundown_ask(place, &rundown);
+	if (error)
+		return error;
+	buf_init(&name, 4 * LIMIT_NAME_BYTES);
+	error = index_builder_create(&builder);
+	if (!error) {
+		add_methods(source, &rundown, assemblies, builder, &name);
+		error = index_freeze(builder, &source->index);
+	}
+	buf_deinit(&name);
+	rundown_deinit(&rundown);
+	if (error)
+		return error;
 	*ret = STEAL(source);
 	return NULL;
 }

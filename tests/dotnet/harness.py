@@ -48,9 +48,10 @@ class Runtime:
         self.sample = sample
         self.framework = framework
         self.description = description
+        self.command = [dotnet, sample]
 
 
-def _build_environment():
+def build_environment():
     environment = dict(os.environ, DOTNET_CLI_TELEMETRY_OPTOUT="1", DOTNET_NOLOGO="1",
                        DOTNET_CLI_USE_MSBUILD_SERVER="0", MSBUILDDISABLENODEREUSE="1")
     environment.setdefault("HOME", tempfile.gettempdir())
@@ -62,7 +63,7 @@ def build_project(project, artifacts, *properties):
     done = subprocess.run(
         ["dotnet", "build", os.path.join(ROOT, project), "-c", "Release", "-v", "q", "-nodeReuse:false",
          "--artifacts-path", artifacts, *properties],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=_build_environment())
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=build_environment())
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if "error" in line.lower()]
         return first_line("\n".join(errors) or done.stdout + done.stderr)
@@ -129,7 +130,7 @@ class Sample:
                      if not name.startswith(("DOTNET_PerfMap", "DOTNET_Tiered", "COMPlus_"))}
         variables.update(environment or {})
         self.process = subprocess.Popen(
-            [*prefix, runtime.dotnet, runtime.sample, str(self.LONGEST_SECONDS)],
+            [*prefix, *runtime.command, str(self.LONGEST_SECONDS)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=variables)
         self.pid = self.process.pid
         line = self.process.stdout.readline()

@@ -5,12 +5,11 @@ import os
 from harness import Sample, expect, read_map
 
 
-def compare(context, environment, kinds):
+def missing_methods(context, pid, kinds):
+    """Compares our map with the rundown: ({kind: (found, all)}, a line for each method that differs)."""
     output = os.path.join(context.scratch, "rundown.map")
-    context.oracle()
-    with Sample(context.sdk(), environment) as sample:
-        rundown = context.rundown(sample.pid)
-        context.mapgen.must("merge", sample.pid, "-o", output)
+    rundown = context.rundown(pid)
+    context.mapgen.must("merge", pid, "-o", output)
     symbols = {start: (size, name) for start, size, name in read_map(output)}
     missing, counts = [], {}
     for kind, start, size, owner, method in rundown:
@@ -22,6 +21,13 @@ def compare(context, environment, kinds):
         counts[kind] = good + fits, total + 1
         if not fits:
             missing.append(f"{kind} {start:x} {size:x} {owner}::{method}, ours {ours}")
+    return counts, missing
+
+
+def compare(context, environment, kinds):
+    context.oracle()
+    with Sample(context.sdk(), environment) as sample:
+        counts, missing = missing_methods(context, sample.pid, kinds)
     for kind, (good, total) in sorted(counts.items()):
         context.figure(f"{kind}: {good} of {total} methods of the rundown are in the map "
                        f"({100 * good / total:.2f} %, goal 100 %)")

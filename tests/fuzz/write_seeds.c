@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write_seeds DIRECTORY: makes the seeds of the fuzz targets pe, metadata, r2r
- * and method_name from the builders of the tests, one file for each flavour.
+ * write_seeds DIRECTORY: makes the seeds of the fuzz targets pe, metadata, r2r,
+ * method_name and identity from the builders of the tests, one file for each flavour.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "libsym/base/buf.h"
+#include "tests/support/identity_samples.h"
 #include "tests/support/r2r_sample.h"
 
 static const char *directory;
@@ -35,7 +36,8 @@ static void write_image(const char *name, const struct r2r_recipe *recipe)
 	buf_deinit(&file);
 }
 
-static void write_images(const struct buf *app, const struct buf *lib, const struct buf *manifest)
+static void write_images(const struct buf *app, const struct buf *lib, const struct buf *manifest,
+			 const struct buf *members)
 {
 	static const uint8_t mvids[2][16];
 	struct r2r_recipe recipe = plain_recipe(app);
@@ -55,6 +57,12 @@ static void write_images(const struct buf *app, const struct buf *lib, const str
 	recipe.thunks_rva = 0x100b0;
 	recipe.thunks_bytes = 16;
 	write_image("r2r/cross-module-cold", &recipe);
+	recipe = plain_recipe(app);
+	recipe.manifest = members;
+	recipe.instances[0] =
+		(struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x15\x12\x05\x01\x08\x01", 4);
+	recipe.instances[1] = (struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x12\x0d\x04", 5);
+	write_image("r2r/members", &recipe);
 	recipe = plain_recipe(NULL);
 	recipe.through_export = true;
 	recipe.manifest = manifest;
@@ -90,9 +98,39 @@ static void write_names(void)
 	}
 }
 
+static void write_identities(void)
+{
+	const struct sample_elf wide = { .build_id = "ef8f58a0b402d11c68f78342ef4fcc7d23798d4c",
+					 .has_text = true };
+	const struct sample_elf narrow = { .build_id = "001ba81f23966cf7",
+					   .is_32bit = true,
+					   .has_debug_info = true,
+					   .has_symbol_table = true };
+	struct buf files[8];
+
+	for (size_t i = 0; i < 8; i++)
+		buf_init(&files[i], 1 << 16);
+	sample_elf(&files[0], &wide);
+	sample_elf(&files[1], &narrow);
+	sample_pe(&files[2], 0x9757f3a6, 0x36c00);
+	sample_pdb(&files[3], 1, 2);
+	sample_compressed_pdb(&files[4], 1);
+	sample_portable_pdb(&files[5]);
+	sample_macho(&files[6]);
+	sample_wasm(&files[7]);
+	for (size_t i = 0; i < 8; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "identity/%zu", i);
+		write_seed(name, files[i].data, files[i].size_bytes);
+		buf_deinit(&files[i]);
+	}
+	write_seed("identity/r2rmap", SAMPLE_MAP, strlen(SAMPLE_MAP));
+}
+
 int main(int argc, char **argv)
 {
-	struct buf app, lib, manifest;
+	struct buf app, lib, manifest, members;
 
 	if (argc != 2)
 		return 2;
@@ -100,15 +138,19 @@ int main(int argc, char **argv)
 	buf_init(&app, 1 << 16);
 	buf_init(&lib, 1 << 16);
 	buf_init(&manifest, 1 << 16);
+	buf_init(&members, 1 << 16);
 	build_app_metadata(&app);
 	build_lib_metadata(&lib);
 	build_manifest_metadata(&manifest);
 	write_seed("metadata/app", app.data, app.size_bytes);
 	write_seed("metadata/manifest", manifest.data, manifest.size_bytes);
-	write_images(&app, &lib, &manifest);
+	build_member_manifest(&members, "#:2");
+	write_images(&app, &lib, &manifest, &members);
 	write_names();
+	write_identities();
 	buf_deinit(&app);
 	buf_deinit(&lib);
 	buf_deinit(&manifest);
+	buf_deinit(&members);
 	return 0;
 }

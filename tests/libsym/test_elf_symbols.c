@@ -3,7 +3,9 @@
 
 #include <criterion/criterion.h>
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/support/elf_builder.h"
 
@@ -132,6 +134,55 @@ Test(elf_symbols, extends_a_sizeless_symbol_to_the_next_or_the_end_of_its_sectio
 	cr_expect_eq(table.items[3].reach_bytes, 0x80);
 	cr_expect_eq(table.items[4].reach_bytes, 0x80);
 	elf_symbols_deinit(&table);
+}
+
+Test(elf_symbols, leaves_versions_out_of_names)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "fopen@@GLIBC_2.2.5", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "memcpy@GLIBC_2.2.5", TEXT + 0x10, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "plain", TEXT + 0x20, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "@odd", TEXT + 0x30, 0x10, STB_GLOBAL, STT_FUNC },
+	};
+	static const size_t lengths[] = { 5, 6, 5, 4 };
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 4, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 4);
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_eq(table.items[i].name_bytes, lengths[i]);
+	elf_symbols_deinit(&table);
+}
+
+/* e_phnum may claim 65,535 segments, each of which would be tried against each mapping. */
+Test(elf_symbols, refuses_a_file_with_absurdly_many_segments)
+{
+	size_t size_bytes = 64 + 1000 * sizeof(Elf64_Phdr);
+	uint8_t *bytes = calloc(1, size_bytes);
+	Elf64_Ehdr *header = (Elf64_Ehdr *)bytes;
+	struct image *image = NULL;
+	struct sym_error *error;
+	int fd;
+
+	cr_assert_not_null(bytes);
+	*header = (Elf64_Ehdr){
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB },
+		.e_phoff = 64,
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1000,
+	};
+	for (size_t i = 0; i < 1000; i++)
+		((Elf64_Phdr *)(bytes + 64))[i].p_type = PT_LOAD;
+	fd = elf_builder_file(bytes, size_bytes);
+	error = image_open(fd, "many", 0, SPARSE_FILE_TO_END, &image);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_FORMAT);
+	cr_expect_null(image);
+	sym_error_destroy(error);
+	close(fd);
+	free(bytes);
 }
 
 Test(elf_symbols, takes_a_file_without_section_headers_for_one_without_symbols)

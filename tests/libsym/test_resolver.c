@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -121,6 +122,27 @@ Test(resolver, names_exported_functions_of_libc)
 	}
 	end(&opened);
 	dlclose(libc);
+}
+
+/* The kernel maps its own code into every process; the global name wins over the weak alias, as in
+ * perf. */
+Test(resolver, names_functions_of_the_vdso)
+{
+	uint64_t base = getauxval(AT_SYSINFO_EHDR);
+	struct opened opened = { 0 };
+	bool found = false;
+
+	if (!base)
+		return; /* a kernel that has none */
+	open_resolver(&opened, getpid());
+	for (uint64_t offset = 0; offset < 0x2000 && !found; offset++) {
+		const struct sym_answer *answer = ask(&opened, base + offset);
+
+		found = answer->status == SYM_RESOLVED &&
+			!strcmp(answer->name, "__vdso_clock_gettime");
+	}
+	cr_expect(found);
+	end(&opened);
 }
 
 Test(resolver, names_precompiled_and_jitted_code)

@@ -369,9 +369,12 @@ Test(snapshot, uses_a_relative_map_only_if_all_its_rows_fit)
 		if (lie) {
 			cr_expect_str_eq(sym_symbols_at(symbols, 0)->name, first->name);
 			cr_expect_eq(sym_symbols_at(symbols, 0)->source, SYM_SOURCE_READYTORUN);
+			cr_expect_not_null(
+				sym_image_refused_map(sym_snapshot_image_at(snapshot, 0)));
 		} else {
 			cr_expect_str_eq(sym_symbols_at(symbols, 0)->name, "from the map");
 			cr_expect_eq(sym_symbols_at(symbols, 0)->source, SYM_SOURCE_RELATIVE_MAP);
+			cr_expect_null(sym_image_refused_map(sym_snapshot_image_at(snapshot, 0)));
 		}
 		/* What the map does not have still comes from the image. */
 		cr_expect_str_eq(sym_symbols_at(symbols, 1)->name,

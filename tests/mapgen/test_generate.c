@@ -3,10 +3,13 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/support/fake_runtime.h"
@@ -72,22 +75,9 @@ static void expect_end(struct program_run done, int code, const char *last_line)
 	program_run_deinit(&done);
 }
 
-/* The only map of a directory: its path, heap. */
 static char *only_map(const char *directory)
 {
-	DIR *entries = opendir(directory);
-	struct dirent *entry;
-	char *path = NULL;
-
-	cr_assert(entries, "%s", directory);
-	while ((entry = readdir(entries)))
-		if (strstr(entry->d_name, ".map")) {
-			cr_expect(!path, "more than one map");
-			path = scratch_path(directory, entry->d_name);
-		}
-	closedir(entries);
-	cr_assert(path, "no map in %s", directory);
-	return path;
+	return scratch_only_file(directory, ".map");
 }
 
 Test(generate, writes_rows_of_rva_size_and_name)
@@ -341,20 +331,25 @@ Test(generate, believes_crossgen_only_with_exit_status_0_and_a_map)
 	expect_failure(run_crossgen("not a program\n"), "cannot run");
 }
 
-Test(generate, leaves_nothing_of_crossgen_behind)
+static void expect_empty(const char *directory)
 {
-	struct program_run done =
-		run_crossgen("#!/bin/sh\n: > \"$2/a.map\"; : > \"$2/b\"\nexit 1\n");
-	DIR *entries;
+	DIR *entries = opendir(directory);
 	struct dirent *entry;
 
-	program_run_deinit(&done);
-	entries = opendir(output);
-	cr_assert(entries);
+	cr_assert(entries, "%s", directory);
 	while ((entry = readdir(entries)))
 		cr_expect(!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."), "%s",
 			  entry->d_name);
 	closedir(entries);
+}
+
+Test(generate, leaves_nothing_of_crossgen_behind)
+{
+	struct program_run done =
+		run_crossgen("#!/bin/sh\n: > \"$2/a.map\"; : > \"$2/b\"\nexit 1\n");
+
+	program_run_deinit(&done);
+	expect_empty(output);
 }
 
 Test(generate, does_not_wait_for_what_crossgen_left_running)
@@ -363,4 +358,35 @@ Test(generate, does_not_wait_for_what_crossgen_left_running)
 		run_crossgen("#!/bin/sh\necho '00001000 20 x' > \"$2/a.map\"\nsleep 1000 &\n");
 
 	expect_end(done, 0, "map generation: 1 succeeded, 0 without precompiled code, 0 failed\n");
+}
+
+Test(generate, interrupted_it_leaves_nothing_of_crossgen)
+{
+	char *assembly = scratch_path(input, "sample.dll"), *started = scratch_path(scratch, "pid");
+	char *crossgen = scratch_path(scratch, "crossgen"), *script, *text = NULL;
+	const char *const arguments[] = { "generate",   assembly, "-o", output,
+					  "--crossgen", crossgen, NULL };
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	pid_t program;
+	int status;
+
+	copy_sample(assembly);
+	cr_assert(asprintf(&script, "#!/bin/sh\necho $$ > '%s.new'; mv '%s.new' '%s'\nsleep 1000\n",
+			   started, started, started) > 0);
+	scratch_write(crossgen, script, strlen(script));
+	cr_assert(!chmod(crossgen, 0755));
+	program = program_start(scratch, arguments);
+	for (int i = 0; i < 20000 && !text; i++, nanosleep(&pause, NULL))
+		text = scratch_read(started, NULL);
+	cr_assert(text, "crossgen was not started");
+	kill(program, SIGTERM);
+	waitpid(program, &status, 0);
+	cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	cr_expect(kill((pid_t)strtol(text, NULL, 10), 0), "it is still running");
+	expect_empty(output);
+	free(text);
+	free(script);
+	free(crossgen);
+	free(started);
+	free(assembly);
 }

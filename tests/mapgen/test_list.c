@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/support/fake_runtime.h"
 #include "tests/support/proc_tree.h"
@@ -110,5 +111,18 @@ Test(list, tells_whether_the_runtime_writes_a_map)
 	cr_expect(strstr(strstr(done.out, row), runtime->map_path));
 	program_run_deinit(&done);
 	free(row);
+	fake_runtime_stop(runtime);
+}
+
+Test(list, shows_why_a_map_is_not_used)
+{
+	struct fake_runtime *runtime = fake_runtime_start(scratch, false);
+	struct program_run done;
+
+	cr_assert(!symlink("/etc/passwd", runtime->map_path));
+	done = RUN("list");
+	cr_expect(strstr(done.out, runtime->map_path), "%s", done.out);
+	cr_expect(strstr(done.out, "is not used: it is a symbolic link"), "%s", done.out);
+	program_run_deinit(&done);
 	fake_runtime_stop(runtime);
 }

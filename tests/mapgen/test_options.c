@@ -143,6 +143,7 @@ Test(options, options_that_contradict_each_other_are_refused)
 	expect_refused(RUN("merge", "1", "-o", "x", "--undo"), "--undo");
 	expect_refused(RUN("merge", "1", "--undo", "--mode=replace"), "--undo");
 	expect_refused(RUN("merge", "1", "-o", "-", "--json"), "--json");
+	expect_refused(RUN("merge", "1", "--root", "/x"), "--output");
 	expect_refused(RUN("generate", "-p", "1", "x.dll"), "not both");
 	expect_refused(RUN("generate", "--root", "/", "x.dll"), "--root");
 }

@@ -101,6 +101,47 @@ Test(resolve, names_a_jitted_method_with_its_offset)
 	free(name);
 }
 
+/* Where the recorded process executes `address`: offset into the memfd of that line of maps. */
+static uint64_t memfd_offset(uint64_t address)
+{
+	char *path, *text;
+	uint64_t found = UINT64_MAX;
+
+	cr_assert(asprintf(&path, "%s/proc/%s/maps", root, pid) > 0);
+	text = scratch_read(path, NULL);
+	cr_assert(text);
+	for (char *line = text; *line; line = strchr(line, '\n') + 1) {
+		uint64_t start, end, offset;
+		char protection[5];
+
+		cr_assert_eq(sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64, &start, &end,
+				    protection, &offset),
+			     4);
+		if (address >= start && address < end && protection[2] == 'x')
+			found = offset + (address - start);
+	}
+	free(text);
+	free(path);
+	return found;
+}
+
+Test(resolve, names_jitted_code_as_perf_shows_it)
+{
+	char *name, *question;
+	uint64_t offset = memfd_offset(jitted_address(&name) + 4);
+	struct program_run done;
+
+	cr_assert_neq(offset, UINT64_MAX);
+	cr_assert(asprintf(&question, "/memfd:doublemapper (deleted)+0x%" PRIx64, offset) > 0);
+	done = ASK(question, "resolve", pid, "--root", root);
+	expect_line(&done, 0, question, name);
+	expect_line(&done, 0, question, "+0x4 (");
+	cr_expect_eq(done.exit_code, 0);
+	program_run_deinit(&done);
+	free(question);
+	free(name);
+}
+
 Test(resolve, answers_in_the_order_asked)
 {
 	struct program_run done = ASK("0x10\nsample.dll+0x300\n\n  20\t\r\nzz\n30", "resolve", "-p",
@@ -196,25 +237,19 @@ Test(resolve, no_questions_are_no_answers)
 /* The first method of the image by its own map: the same place as rva and as file offset. */
 static uint64_t first_method(char **name_ret)
 {
-	char *output = scratch_path(scratch, "maps"), *command, *path = NULL, *text;
+	char *output = scratch_path(scratch, "maps"), *path, *text;
 	struct program_run done = ASK(NULL, "generate", image, "-o", output);
 	uint64_t rva, size_bytes;
-	FILE *listing;
 	int name;
 
 	program_run_deinit(&done);
-	cr_assert(asprintf(&command, "ls %s/*.map", output) > 0);
-	listing = popen(command, "r");
-	cr_assert(listing && getline(&path, &(size_t){ 0 }, listing) > 0);
-	pclose(listing);
-	path[strcspn(path, "\n")] = '\0';
+	path = scratch_only_file(output, ".map");
 	text = scratch_read(path, NULL);
 	cr_assert(text);
 	cr_assert_eq(sscanf(text, "%" SCNx64 " %" SCNx64 " %n", &rva, &size_bytes, &name), 2);
 	*name_ret = strndup(text + name, strcspn(text + name, "\n"));
 	free(text);
 	free(path);
-	free(command);
 	free(output);
 	return rva;
 }

@@ -52,6 +52,8 @@ only_includer() { # header, file
 	verdict "only $2 includes $1" "$scratch/bad"
 }
 only_includer uthash.h libsym/base/hash.h
+only_includer microhttpd.h symsrv/server.c
+only_includer curl/curl.h symsrv/upstream.c
 
 # The place of a perf map is spelt once in the library, and not in the programs.
 grep -E '^(libsym|mapgen|symsrv)/.*\.c$' "$scratch/sources" |

@@ -14,7 +14,10 @@ enum {
 	SECTION_DATA,
 	SECTION_SYMBOLS,
 	SECTION_STRINGS,
+	SECTION_NOTE,
 	SECTION_COUNT,
+	NOTE_OFFSET = 0x200,
+	NOTE_BYTES = 12 + 4 + 20,
 	DATA_OFFSET = ELF_BUILDER_TEXT_OFFSET + ELF_BUILDER_TEXT_BYTES,
 	SYMBOLS_OFFSET = DATA_OFFSET + ELF_BUILDER_DATA_BYTES
 };
@@ -117,6 +120,18 @@ static void write_sections(uint8_t *file, struct elf_builder_options options, si
 		.sh_link = SECTION_STRINGS,
 		.sh_entsize = sizeof(Elf64_Sym),
 	};
+	if (options.build_id) {
+		static const uint32_t note[] = { 4, 20, NT_GNU_BUILD_ID };
+
+		memcpy(file + NOTE_OFFSET, note, sizeof(note));
+		memcpy(file + NOTE_OFFSET + 12, "GNU", 4);
+		memset(file + NOTE_OFFSET + 16, options.build_id, 20);
+		sections[SECTION_NOTE] = (Elf64_Shdr){
+			.sh_type = SHT_NOTE,
+			.sh_offset = NOTE_OFFSET,
+			.sh_size = NOTE_BYTES,
+		};
+	}
 	sections[SECTION_STRINGS] = (Elf64_Shdr){
 		.sh_type = SHT_STRTAB,
 		.sh_offset = strings_offset,

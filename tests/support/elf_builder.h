@@ -31,6 +31,7 @@ enum {
 
 struct elf_builder_options {
 	bool dynamic_only;         /* the table is .dynsym */
+	uint8_t build_id;          /* all bytes of a build-id of 20; 0: none */
 	bool position_independent; /* ET_DYN: vaddrs as above all the same */
 };
 

@@ -2,6 +2,7 @@
 #include "tests/support/program.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -191,6 +192,26 @@ char *scratch_read(const char *path, size_t *size_bytes_ret)
 		text = buf_steal(&content, size_bytes_ret);
 	buf_deinit(&content);
 	return text;
+}
+
+char *scratch_only_file(const char *directory, const char *suffix)
+{
+	DIR *entries GUARDED(dir) = opendir(directory);
+	const struct dirent *entry;
+	char *path = NULL;
+
+	cr_assert(entries, "%s", directory);
+	while ((entry = readdir(entries))) {
+		size_t length = strlen(entry->d_name);
+
+		if (length < strlen(suffix) ||
+		    strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
+			continue;
+		cr_assert(!path, "more than one *%s in %s", suffix, directory);
+		path = scratch_path(directory, entry->d_name);
+	}
+	cr_assert(path, "no *%s in %s", suffix, directory);
+	return path;
 }
 
 size_t count_lines(const char *text)

@@ -39,6 +39,10 @@ void scratch_write(const char *path, const void *bytes, size_t count);
 /* The whole file, heap, NUL terminated; NULL when it cannot be read. */
 char *scratch_read(const char *path, size_t *size_bytes_ret);
 
+/* Path (heap) of the only entry of a directory whose name ends in `suffix`; fails the test when
+ * there is not just one. */
+char *scratch_only_file(const char *directory, const char *suffix);
+
 /* Number of lines of a text. */
 size_t count_lines(const char *text);
 

@@ -62,6 +62,28 @@ void build_manifest_metadata(struct buf *out)
 	metadata_builder_deinit(&builder);
 }
 
+void build_member_manifest(struct buf *out, const char *scope)
+{
+	static const uint8_t none[16];
+	struct metadata_builder builder;
+
+	metadata_builder_init(&builder);
+	add_module(&builder, "ManifestMetadata", none);
+	add_assembly(&builder, "ManifestMetadata");
+	add_assembly_ref(&builder, "Lib");
+	add_module_ref(&builder, scope);
+	add_type_ref(&builder, SCOPE_MODULE_REF, 1, "Lib", "H`1");
+	add_type_ref(&builder, SCOPE_MODULE_REF, 1, "Lib", "Gone");
+	add_type_ref(&builder, SCOPE_MODULE_REF, 1, "Lib", "L");
+	add_type_spec(&builder, "\x15\x12\x05\x01\x13\x00", 6);
+	add_member_ref(&builder, PARENT_TYPE_SPEC, 1, "Put", "\x20\x01\x01\x13\x00", 5);
+	add_member_ref(&builder, PARENT_TYPE_SPEC, 1, "Put", "\x20\x01\x01\x08", 4);
+	add_member_ref(&builder, PARENT_TYPE_REF, 2, "Put", "\x20\x01\x01\x13\x00", 5);
+	add_member_ref(&builder, PARENT_TYPE_REF, 3, "One", "\x00\x00\x08", 3);
+	build_metadata(&builder, out);
+	metadata_builder_deinit(&builder);
+}
+
 struct r2r_recipe plain_recipe(const struct buf *app_metadata)
 {
 	/*

@@ -20,6 +20,13 @@ void build_lib_metadata(struct buf *out);
 /* As crossgen2 writes it: AssemblyRef App, Lib; no methods. */
 void build_manifest_metadata(struct buf *out);
 
+/*
+ * As crossgen2 writes it for code of Lib in App: MemberRef 1 is Lib.H`1::Put(!0), 2 the same with a
+ * parameter that no Put has, 3 a method of a type that Lib has not, 4 Lib.L::One(). `scope` names
+ * Lib as the scope of the types ("#:2").
+ */
+void build_member_manifest(struct buf *out, const char *scope);
+
 /* Five methods and an instance each of Add and Conv in seven functions of an x64 image; Get has a
  * funclet. */
 struct r2r_recipe plain_recipe(const struct buf *app_metadata);

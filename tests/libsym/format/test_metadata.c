@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "tests/support/alloc_fail.h"
 #include "tests/support/byte_writer.h"
 #include "tests/support/metadata_builder.h"
 
@@ -292,4 +293,28 @@ Test(metadata, gives_no_owner_twice_when_method_lists_go_backwards)
 	metadata_close(metadata);
 	buf_deinit(&bytes);
 	metadata_builder_deinit(&builder);
+}
+
+static bool open_under_pressure(void *context)
+{
+	const struct buf *bytes = context;
+	struct metadata *metadata;
+	struct sym_error *error = metadata_open(bytes->data, bytes->size_bytes, &metadata);
+
+	if (error)
+		cr_expect(eq(int, (int)sym_error_code(error), SYM_ERROR_NO_MEMORY));
+	else
+		metadata_close(metadata);
+	sym_error_destroy(error);
+	return !error;
+}
+
+Test(metadata, survives_every_allocation_that_fails)
+{
+	struct buf bytes;
+
+	buf_init(&bytes, 1 << 16);
+	build_sample(&bytes, false);
+	cr_expect(eq(sz, alloc_fail_each(open_under_pressure, &bytes), 4));
+	buf_deinit(&bytes);
 }

@@ -8,118 +8,10 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <strings.h>
 
+#include "tests/support/alloc_fail.h"
 #include "tests/support/byte_writer.h"
-#include "tests/support/r2r_sample.h"
-
-#define NO_ERROR 0
-
-struct image {
-	struct buf app, lib, manifest, file;
-	struct metadata *app_metadata, *lib_metadata;
-	bool lib_is_absent;
-	const uint8_t *asked_mvid; /* of Lib, when the reader asked for it */
-	struct pe pe;
-	struct r2r_assemblies assemblies;
-	struct r2r *r2r;
-};
-
-static const struct metadata *find_assembly(void *context, const char *name, const uint8_t *mvid)
-{
-	struct image *image = context;
-
-	if (!strcasecmp(name, "App"))
-		return image->app_metadata;
-	if (!strcasecmp(name, "Lib") && !image->lib_is_absent) {
-		image->asked_mvid = mvid;
-		return image->lib_metadata;
-	}
-	return NULL;
-}
-
-static void prepare(struct image *image)
-{
-	*image = (struct image){ 0 };
-	buf_init(&image->app, 1 << 16);
-	buf_init(&image->lib, 1 << 16);
-	buf_init(&image->manifest, 1 << 16);
-	buf_init(&image->file, 1 << 20);
-	build_app_metadata(&image->app);
-	build_lib_metadata(&image->lib);
-	build_manifest_metadata(&image->manifest);
-	cr_assert(eq(ptr,
-		     metadata_open(image->app.data, image->app.size_bytes, &image->app_metadata),
-		     NULL));
-	cr_assert(eq(ptr,
-		     metadata_open(image->lib.data, image->lib.size_bytes, &image->lib_metadata),
-		     NULL));
-	image->assemblies = (struct r2r_assemblies){ image, find_assembly };
-}
-
-static void dismiss(struct image *image)
-{
-	r2r_close(image->r2r);
-	metadata_close(image->app_metadata);
-	metadata_close(image->lib_metadata);
-	buf_deinit(&image->app);
-	buf_deinit(&image->lib);
-	buf_deinit(&image->manifest);
-	buf_deinit(&image->file);
-}
-
-/* Builds, parses and opens; NO_ERROR or the code of the error. */
-static int open_recipe(struct image *image, const struct r2r_recipe *recipe)
-{
-	struct sym_error *error;
-	int code = NO_ERROR;
-
-	r2r_close(image->r2r);
-	image->r2r = NULL;
-	buf_clear(&image->file);
-	build_r2r(&image->file, recipe);
-	error = pe_parse(&image->pe, image->file.data, image->file.size_bytes, PE_LAYOUT_FILE);
-	cr_assert(eq(ptr, error, NULL));
-	error = r2r_open(&image->pe, recipe->through_export ? NULL : image->app_metadata,
-			 &image->assemblies, &image->r2r);
-	if (error)
-		code = (int)sym_error_code(error);
-	sym_error_destroy(error);
-	return code;
-}
-
-static void expect_name(const struct image *image, uint32_t entry, enum r2r_dialect dialect,
-			const char *expected)
-{
-	const char *why = NULL;
-	struct buf name;
-
-	buf_init(&name, 1 << 17);
-	if (expected) {
-		cr_expect(r2r_name(image->r2r, entry, dialect, &name, &why), "%s", why);
-		cr_expect_str_eq(buf_string(&name), expected);
-	} else {
-		cr_expect(not(r2r_name(image->r2r, entry, dialect, &name, &why)));
-		cr_expect(eq(sz, name.size_bytes, 0));
-		cr_expect(why != NULL);
-	}
-	buf_deinit(&name);
-}
-
-static void expect_range(const struct image *image, size_t index, uint32_t rva, uint32_t size_bytes,
-			 enum r2r_range_kind kind, uint32_t entry)
-{
-	const struct r2r_range *ranges;
-	size_t count;
-
-	ranges = r2r_ranges(image->r2r, &count);
-	cr_assert(lt(sz, index, count));
-	cr_expect(eq(u32, ranges[index].rva, rva));
-	cr_expect(eq(u32, ranges[index].size_bytes, size_bytes));
-	cr_expect(eq(u32, ranges[index].kind, kind));
-	if (kind != R2R_STUB)
-		cr_expect(eq(u32, ranges[index].entry, entry));
-}
+#include "tests/support/r2r_image.h"
 
 /* ---- plain images ---------------------------------------------------------- */
 
@@ -129,7 +21,7 @@ Test(r2r, finds_every_method_and_its_extent)
 	struct image image;
 	size_t count;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	cr_expect(eq(int, (int)r2r_flavour(&image.pe), R2R_PLAIN));
@@ -145,7 +37,7 @@ Test(r2r, finds_every_method_and_its_extent)
 	expect_range(&image, 2, 0x10060, 0x20, R2R_METHOD, 0);
 	expect_range(&image, 3, 0x10080, 0x01, R2R_METHOD, 3);
 	expect_range(&image, 5, 0x100a0, 0x10, R2R_METHOD, 5);
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, names_methods_as_the_runtime_does)
@@ -153,7 +45,7 @@ Test(r2r, names_methods_as_the_runtime_does)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	expect_name(&image, 0, R2R_NAME_RUNTIME, "void [App] Ns.Outer::Main()");
@@ -168,7 +60,7 @@ Test(r2r, names_methods_as_the_runtime_does)
 	expect_name(&image, 6, R2R_NAME_RUNTIME, NULL);
 	expect_name(&image, UINT32_MAX, R2R_NAME_RUNTIME, NULL);
 	cr_expect_str_eq(r2r_entry_assembly(image.r2r, 3), "App");
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, names_methods_as_crossgen2_does)
@@ -176,7 +68,7 @@ Test(r2r, names_methods_as_crossgen2_does)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	expect_name(&image, 0, R2R_NAME_CROSSGEN2, "Ns.Outer::Main()");
@@ -186,7 +78,7 @@ Test(r2r, names_methods_as_crossgen2_does)
 	expect_name(&image, 4, R2R_NAME_CROSSGEN2,
 		    "System.__Canon[] Ns.G`1[System.__Canon]::Conv(System.Int32)");
 	expect_name(&image, 5, R2R_NAME_CROSSGEN2, "Ns.G`1[System.Int32[]]::Add(System.Int32[])");
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, finds_the_method_at_an_rva)
@@ -194,7 +86,7 @@ Test(r2r, finds_the_method_at_an_rva)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	cr_expect(eq(sz, r2r_find(image.r2r, 0x0ffff), SIZE_MAX));
@@ -208,7 +100,7 @@ Test(r2r, finds_the_method_at_an_rva)
 	cr_expect(eq(sz, r2r_find(image.r2r, 0x100af), 5));
 	cr_expect(eq(sz, r2r_find(image.r2r, 0x100b0), SIZE_MAX));
 	cr_expect(eq(sz, r2r_find(image.r2r, UINT32_MAX), SIZE_MAX));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, lists_every_alias_with_the_whole_extent)
@@ -217,7 +109,7 @@ Test(r2r, lists_every_alias_with_the_whole_extent)
 	struct image image;
 	size_t count;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	/* The last two instances share Get's code, which has a funclet behind it. */
 	recipe.function_count = 5;
@@ -230,7 +122,7 @@ Test(r2r, lists_every_alias_with_the_whole_extent)
 	expect_range(&image, 2, 0x10010, 0x48, R2R_METHOD, 4);
 	expect_range(&image, 3, 0x10010, 0x48, R2R_METHOD, 5);
 	cr_expect(eq(sz, r2r_find(image.r2r, 0x10057), 1));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, gives_thunks_one_range)
@@ -239,7 +131,7 @@ Test(r2r, gives_thunks_one_range)
 	struct image image;
 	size_t count;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.thunks_rva = 0x10040;
 	recipe.thunks_bytes = 0x8;
@@ -252,7 +144,7 @@ Test(r2r, gives_thunks_one_range)
 	cr_assert(eq(sz, count, 7));
 	expect_range(&image, 2, 0x10040, 0x8, R2R_STUB, 0);
 	expect_range(&image, 3, 0x10048, 0x8, R2R_METHOD, 2);
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, accepts_an_image_without_methods)
@@ -261,7 +153,7 @@ Test(r2r, accepts_an_image_without_methods)
 	struct image image;
 	size_t count = 1;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.function_count = 0;
 	recipe.method_count = 0;
@@ -271,7 +163,7 @@ Test(r2r, accepts_an_image_without_methods)
 	r2r_ranges(image.r2r, &count);
 	cr_expect(eq(sz, count, 0));
 	cr_expect(eq(sz, r2r_find(image.r2r, 0), SIZE_MAX));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, reads_sparse_arrays_of_many_methods)
@@ -279,7 +171,7 @@ Test(r2r, reads_sparse_arrays_of_many_methods)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.method_count = 2;
 	recipe.methods[0] = (struct r2r_recipe_method){ 5, 0, FIXUPS_NONE };
@@ -288,7 +180,7 @@ Test(r2r, reads_sparse_arrays_of_many_methods)
 	expect_range(&image, 0, 0x10000, 0x10, R2R_METHOD, 1);
 	expect_name(&image, 0, R2R_NAME_CROSSGEN2,
 		    "System.Uri Ns.Outer::Get(System.Int32, System.String[])");
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, ignores_a_sentinel_that_is_counted)
@@ -296,12 +188,12 @@ Test(r2r, ignores_a_sentinel_that_is_counted)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.with_sentinel = true;
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	expect_range(&image, 5, 0x100a0, 0x10, R2R_METHOD, 5);
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, reads_the_lengths_of_other_machines)
@@ -312,7 +204,7 @@ Test(r2r, reads_the_lengths_of_other_machines)
 		struct r2r_recipe recipe;
 		struct image image;
 
-		prepare(&image);
+		prepare_image(&image);
 		recipe = plain_recipe(&image.app);
 		recipe.machine = machines[i];
 		recipe.functions[4].size_bytes = 4;
@@ -320,8 +212,32 @@ Test(r2r, reads_the_lengths_of_other_machines)
 		expect_range(&image, 0, 0x10000, 0x10, R2R_METHOD, 2);
 		expect_range(&image, 1, 0x10010, 0x48, R2R_METHOD, 1);
 		expect_range(&image, 3, 0x10080, 0x04, R2R_METHOD, 3);
-		dismiss(&image);
+		dismiss_image(&image);
 	}
+}
+
+Test(r2r, reads_images_as_they_lie_in_memory)
+{
+	struct r2r_recipe recipe;
+	static char memory[0x20000];
+	struct image image;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	build_recipe(&image, &recipe);
+	cr_assert(le(u32, image.pe.size_of_image_bytes, sizeof(memory)));
+	memcpy(memory, image.file.data, 0x200);
+	for (uint32_t i = 0; i < image.pe.section_count; i++)
+		memcpy(memory + image.pe.sections[i].virtual_address,
+		       image.file.data + image.pe.sections[i].raw_offset,
+		       image.pe.sections[i].raw_size_bytes);
+	cr_assert(eq(ptr,
+		     pe_parse(&image.pe, memory, image.pe.size_of_image_bytes, PE_LAYOUT_LOADED),
+		     NULL));
+	cr_assert(eq(ptr, open_image(&image), NULL));
+	expect_range(&image, 1, 0x10010, 0x48, R2R_METHOD, 1);
+	expect_name(&image, 3, R2R_NAME_RUNTIME, "instance void [App] Ns.G`1[System.Uri]::Add(!0)");
+	dismiss_image(&image);
 }
 
 /* ---- cold parts ------------------------------------------------------------ */
@@ -332,7 +248,7 @@ Test(r2r, gives_cold_parts_to_their_methods)
 	struct image image;
 	size_t count;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.instance_count = 1;
 	recipe.function_count = 8;
@@ -350,7 +266,7 @@ Test(r2r, gives_cold_parts_to_their_methods)
 	expect_range(&image, 3, 0x10080, 0x01, R2R_METHOD, 3);
 	expect_range(&image, 4, 0x10090, 0x10, R2R_COLD, 2);
 	expect_range(&image, 5, 0x100a0, 0x38, R2R_COLD, 3);
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, counts_cold_parts_of_no_method)
@@ -358,7 +274,7 @@ Test(r2r, counts_cold_parts_of_no_method)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.instance_count = 1;
 	recipe.cold_count = 1;
@@ -366,7 +282,7 @@ Test(r2r, counts_cold_parts_of_no_method)
 	recipe.cold_pairs[0][1] = 2; /* a funclet, not a method */
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	cr_expect(eq(sz, r2r_ownerless_count(image.r2r), 2));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, refuses_a_hot_cold_map_that_goes_backwards)
@@ -374,7 +290,7 @@ Test(r2r, refuses_a_hot_cold_map_that_goes_backwards)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.cold_count = 2;
 	recipe.cold_pairs[0][0] = 6;
@@ -383,195 +299,7 @@ Test(r2r, refuses_a_hot_cold_map_that_goes_backwards)
 	recipe.cold_count = 1;
 	recipe.cold_pairs[0][0] = 7;
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_FORMAT));
-	dismiss(&image);
-}
-
-/* ---- other assemblies ------------------------------------------------------ */
-
-Test(r2r, reads_owners_of_another_assembly_in_its_metadata)
-{
-	struct r2r_recipe recipe;
-	struct image image;
-
-	prepare(&image);
-	recipe = plain_recipe(&image.app);
-	/* H`1 is TypeDef 3 of Lib, AssemblyRef 2 of App; its argument G`1's token is App's. */
-	recipe.instance_count = 3;
-	recipe.instances[0] =
-		(struct r2r_recipe_instance)INSTANCE("\x40\x3f\x02\x15\x12\x0c\x01\x12\x10\x02", 4);
-	recipe.instances[1] =
-		(struct r2r_recipe_instance)INSTANCE("\x40\x15\x3f\x02\x12\x0c\x01\x08\x02", 5);
-	/* Flags 0xc0 take two bytes. */
-	recipe.instances[2] = (struct r2r_recipe_instance)INSTANCE(
-		"\x80\xc0\x02\x15\x12\x0c\x01\x3f\x02\x12\x08\x02", 6);
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	cr_expect(eq(sz, r2r_undecodable_count(image.r2r), 0));
-	expect_name(&image, 3, R2R_NAME_RUNTIME, "instance void [Lib] Lib.H`1[Ns.G`1]::Put(!0)");
-	expect_name(&image, 4, R2R_NAME_CROSSGEN2, "Lib.H`1[System.Int32]::Put(System.Int32)");
-	expect_name(&image, 5, R2R_NAME_CROSSGEN2, "Lib.H`1[Lib.L]::Put(Lib.L)");
-	cr_expect_str_eq(r2r_entry_assembly(image.r2r, 5), "Lib");
-	dismiss(&image);
-}
-
-Test(r2r, gives_no_name_when_the_other_assembly_is_absent)
-{
-	struct r2r_recipe recipe;
-	struct image image;
-
-	prepare(&image);
-	image.lib_is_absent = true;
-	recipe = plain_recipe(&image.app);
-	recipe.instances[0] =
-		(struct r2r_recipe_instance)INSTANCE("\x40\x3f\x02\x15\x12\x0c\x01\x12\x10\x02", 4);
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	expect_name(&image, 3, R2R_NAME_RUNTIME, NULL);
-	expect_name(&image, 3, R2R_NAME_CROSSGEN2, NULL);
-	cr_expect(eq(ptr, (void *)r2r_entry_assembly(image.r2r, 3), NULL));
-	/* The others still have theirs. */
-	expect_name(&image, 0, R2R_NAME_RUNTIME, "void [App] Ns.Outer::Main()");
-	dismiss(&image);
-}
-
-/* Module numbers behind the image's own references (2 here): manifest rows, from 6.3 on one later.
- */
-static void check_manifest_numbering(uint16_t major, uint16_t minor, char lib_number)
-{
-	char signature[] = "\x40\x3f?\x15\x12\x0c\x01\x08\x02";
-	struct r2r_recipe recipe;
-	struct image image;
-
-	prepare(&image);
-	signature[2] = lib_number;
-	recipe = plain_recipe(&image.app);
-	recipe.major_version = major;
-	recipe.minor_version = minor;
-	recipe.manifest = &image.manifest;
-	recipe.instances[0] = (struct r2r_recipe_instance){ signature, sizeof(signature) - 1, 4 };
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	expect_name(&image, 3, R2R_NAME_RUNTIME,
-		    "instance void [Lib] Lib.H`1[System.Int32]::Put(!0)");
-	dismiss(&image);
-}
-
-Test(r2r, numbers_modules_by_the_rule_of_the_version)
-{
-	check_manifest_numbering(16, 0, 5);
-	check_manifest_numbering(6, 3, 5);
-	check_manifest_numbering(6, 2, 4);
-	check_manifest_numbering(5, 4, 4);
-}
-
-/* ---- composites ------------------------------------------------------------ */
-
-static struct r2r_recipe composite_recipe(struct image *image)
-{
-	struct r2r_recipe recipe = plain_recipe(&image->manifest);
-
-	recipe.method_count = 0;
-	recipe.manifest = &image->manifest;
-	recipe.component_count = 2;
-	recipe.components[0].method_count = 2;
-	recipe.components[0].methods[0] = (struct r2r_recipe_method){ 1, 0, FIXUPS_NONE };
-	recipe.components[0].methods[1] = (struct r2r_recipe_method){ 3, 1, FIXUPS_NONE };
-	recipe.components[1].method_count = 1;
-	recipe.components[1].methods[0] = (struct r2r_recipe_method){ 1, 3, FIXUPS_NONE };
-	/* H<__Canon>.Put of Lib: module number 3. */
-	recipe.instance_count = 1;
-	recipe.instances[0] =
-		(struct r2r_recipe_instance)INSTANCE("\x40\x3f\x03\x15\x12\x0c\x01\x3e\x02", 4);
-	return recipe;
-}
-
-Test(r2r, names_methods_of_a_composite_by_component)
-{
-	struct r2r_recipe recipe;
-	uint8_t mvids[2][16];
-	struct image image;
-
-	prepare(&image);
-	memcpy(mvids[0], sample_app_mvid, 16);
-	memcpy(mvids[1], sample_lib_mvid, 16);
-	recipe = composite_recipe(&image);
-	recipe.manifest_mvids = mvids;
-	recipe.manifest_mvid_count = 2;
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	cr_expect(eq(int, (int)r2r_flavour(&image.pe), R2R_COMPOSITE));
-	cr_expect(eq(sz, r2r_method_count(image.r2r), 4));
-	expect_name(&image, 0, R2R_NAME_RUNTIME, "void [App] Ns.Outer::Main()");
-	expect_name(&image, 1, R2R_NAME_RUNTIME, "instance void [App] Ns.Outer+Inner::.ctor()");
-	expect_name(&image, 2, R2R_NAME_RUNTIME, "int32 [Lib] Lib.L::One()");
-	expect_name(&image, 3, R2R_NAME_RUNTIME,
-		    "instance void [Lib] Lib.H`1[System.__Canon]::Put(!0)");
-	cr_expect_str_eq(r2r_entry_assembly(image.r2r, 2), "Lib");
-	/* The component's MVID is asked for, so that another build of Lib is not taken. */
-	cr_assert(image.asked_mvid != NULL);
-	cr_expect(eq(int, memcmp(image.asked_mvid, sample_lib_mvid, 16), 0));
-	dismiss(&image);
-}
-
-Test(r2r, finds_a_composite_through_its_export)
-{
-	struct r2r_recipe recipe;
-	struct image image;
-
-	prepare(&image);
-	recipe = composite_recipe(&image);
-	recipe.metadata = NULL;
-	recipe.through_export = true;
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	cr_expect(eq(int, (int)r2r_flavour(&image.pe), R2R_COMPOSITE));
-	expect_name(&image, 2, R2R_NAME_RUNTIME, "int32 [Lib] Lib.L::One()");
-	dismiss(&image);
-}
-
-Test(r2r, reads_metadata_that_a_composite_embeds)
-{
-	struct r2r_recipe recipe;
-	struct image image;
-
-	prepare(&image);
-	image.lib_is_absent = true;
-	recipe = composite_recipe(&image);
-	recipe.components[1].embedded_metadata = &image.lib;
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	expect_name(&image, 2, R2R_NAME_RUNTIME, "int32 [Lib] Lib.L::One()");
-	dismiss(&image);
-}
-
-Test(r2r, names_only_components_that_are_there)
-{
-	struct r2r_recipe recipe;
-	struct image image;
-
-	prepare(&image);
-	image.lib_is_absent = true;
-	recipe = composite_recipe(&image);
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	expect_name(&image, 0, R2R_NAME_RUNTIME, "void [App] Ns.Outer::Main()");
-	expect_name(&image, 2, R2R_NAME_RUNTIME, NULL);
-	dismiss(&image);
-}
-
-Test(r2r, tells_the_composite_of_a_component)
-{
-	struct r2r_recipe recipe;
-	struct image image;
-
-	prepare(&image);
-	recipe = plain_recipe(&image.app);
-	recipe.function_count = 0;
-	recipe.method_count = 0;
-	recipe.instance_count = 0;
-	recipe.flags = 0x24;
-	recipe.owner_composite = "app.r2r.dll";
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	cr_expect(eq(int, (int)r2r_flavour(&image.pe), R2R_COMPONENT));
-	cr_expect_str_eq(r2r_owner_composite(&image.pe), "app.r2r.dll");
-	cr_expect(eq(sz, r2r_method_count(image.r2r), 0));
-	recipe.owner_composite = "../app.r2r.dll";
-	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	cr_expect(eq(ptr, (void *)r2r_owner_composite(&image.pe), NULL));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 /* ---- what is refused ------------------------------------------------------- */
@@ -581,7 +309,7 @@ Test(r2r, refuses_versions_it_does_not_know)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.major_version = 17;
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_UNSUPPORTED));
@@ -589,7 +317,7 @@ Test(r2r, refuses_versions_it_does_not_know)
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_UNSUPPORTED));
 	recipe.major_version = 2;
 	cr_expect(eq(int, open_recipe(&image, &recipe), NO_ERROR));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 static uint32_t native_header_offset(const struct image *image)
@@ -604,7 +332,7 @@ Test(r2r, tells_fragile_images_and_foreign_headers)
 	struct image image;
 	struct r2r *r2r;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	patch_u32(&image.file, native_header_offset(&image), 0x0045474e);
@@ -619,7 +347,7 @@ Test(r2r, tells_fragile_images_and_foreign_headers)
 	cr_assert(error != NULL);
 	cr_expect(eq(int, (int)sym_error_code(error), SYM_ERROR_UNSUPPORTED));
 	sym_error_destroy(error);
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, refuses_runtime_functions_out_of_order)
@@ -627,7 +355,7 @@ Test(r2r, refuses_runtime_functions_out_of_order)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.functions[3].begin_rva = 0x1000f;
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_FORMAT));
@@ -636,7 +364,7 @@ Test(r2r, refuses_runtime_functions_out_of_order)
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_FORMAT));
 	recipe.functions[6].size_bytes = 0;
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_FORMAT));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, counts_entries_that_point_at_no_function)
@@ -644,14 +372,14 @@ Test(r2r, counts_entries_that_point_at_no_function)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.methods[0].function = 7;
 	recipe.instances[2].function = 0x0fffffff >> 1;
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	cr_expect(eq(sz, r2r_undecodable_count(image.r2r), 2));
 	cr_expect(eq(sz, r2r_method_count(image.r2r), 4));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, counts_instances_that_cannot_be_decoded)
@@ -662,14 +390,14 @@ Test(r2r, counts_instances_that_cannot_be_decoded)
 
 	memset(deep, 0x1d, sizeof(deep));
 	deep[0] = 0x40;
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.instances[0] = (struct r2r_recipe_instance){ deep, sizeof(deep), 4 };
 	recipe.instances[1] = (struct r2r_recipe_instance)INSTANCE("\x48\x08\x04", 4); /* slot */
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	cr_expect(eq(sz, r2r_undecodable_count(image.r2r), 2));
 	cr_expect(eq(sz, r2r_method_count(image.r2r), 4));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, counts_functions_before_the_first_method)
@@ -677,13 +405,13 @@ Test(r2r, counts_functions_before_the_first_method)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.methods[2].function = 2;
 	recipe.methods[1].function = 3;
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	cr_expect(eq(sz, r2r_ownerless_count(image.r2r), 2));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, refuses_entries_for_methods_that_do_not_exist)
@@ -691,11 +419,11 @@ Test(r2r, refuses_entries_for_methods_that_do_not_exist)
 	struct r2r_recipe recipe;
 	struct image image;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.methods[0].rid = 6;
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_FORMAT));
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, survives_tables_that_lie_about_their_place)
@@ -705,7 +433,7 @@ Test(r2r, survives_tables_that_lie_about_their_place)
 	struct image image;
 	uint32_t header;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	recipe.thunks_rva = 0x10040;
 	recipe.thunks_bytes = 8;
@@ -729,7 +457,7 @@ Test(r2r, survives_tables_that_lie_about_their_place)
 		}
 		patch_u32(&image.file, position, kept);
 	}
-	dismiss(&image);
+	dismiss_image(&image);
 }
 
 Test(r2r, appends_names_to_what_the_buffer_has)
@@ -739,7 +467,7 @@ Test(r2r, appends_names_to_what_the_buffer_has)
 	const char *why;
 	struct buf name;
 
-	prepare(&image);
+	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
 	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
 	buf_init(&name, 40);
@@ -750,5 +478,36 @@ Test(r2r, appends_names_to_what_the_buffer_has)
 	cr_expect(not(r2r_name(image.r2r, 1, R2R_NAME_CROSSGEN2, &name, &why)));
 	cr_expect(eq(sz, name.size_bytes, 25));
 	buf_deinit(&name);
-	dismiss(&image);
+	dismiss_image(&image);
+}
+
+static bool open_under_pressure(void *context)
+{
+	struct sym_error *error = open_image(context);
+
+	/* Whatever is missing, it is never the image that is called malformed. */
+	if (error)
+		cr_expect(eq(int, (int)sym_error_code(error), SYM_ERROR_NO_MEMORY));
+	sym_error_destroy(error);
+	return !error;
+}
+
+Test(r2r, survives_every_allocation_that_fails)
+{
+	struct r2r_recipe recipe;
+	struct image image;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	build_recipe(&image, &recipe);
+	cr_expect(gt(sz, alloc_fail_each(open_under_pressure, &image), 4));
+	expect_name(&image, 0, R2R_NAME_RUNTIME, "void [App] Ns.Outer::Main()");
+	buf_clear(&image.manifest);
+	build_member_manifest(&image.manifest, "#:2");
+	recipe.manifest = &image.manifest;
+	recipe.instances[0] = (struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x12\x0d\x04", 4);
+	build_recipe(&image, &recipe);
+	cr_expect(gt(sz, alloc_fail_each(open_under_pressure, &image), 10));
+	expect_name(&image, 3, R2R_NAME_RUNTIME, "int32 [Lib] Lib.L::One()");
+	dismiss_image(&image);
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/clr/rundown_name.h"
+
+#include <string.h>
+
+#include "libsym/format/signature.h"
+#include "libsym/limits.h"
+
+/* Is the owner that the rundown names this type, with or without arguments? */
+static bool is_type(const char *owner, const struct metadata *metadata, uint32_t rid)
+{
+	struct signature_writer writer;
+	struct buf name;
+	bool same;
+
+	buf_init(&name, LIMIT_NAME_BYTES);
+	signature_writer_init(&writer, &name, SIGNATURE_TYPE_STRING);
+	signature_write_type_def(&writer, metadata, rid);
+	same = !writer.why && name.size_bytes && !strncmp(owner, name.data, name.size_bytes) &&
+	       (owner[name.size_bytes] == '\0' || owner[name.size_bytes] == '[');
+	buf_deinit(&name);
+	return same;
+}
+
+static bool fits(const struct rundown_method *method, const struct metadata *metadata)
+{
+	uint32_t rid = method->token & 0xffffff;
+
+	return metadata && !(method->flags & RUNDOWN_DYNAMIC) && method->token >> 24 == 6 && rid &&
+	       rid <= metadata_row_count(metadata, METADATA_METHOD_DEF) &&
+	       !strcmp(metadata_method_name(metadata, rid), method->name) &&
+	       is_type(method->owner, metadata, metadata_method_owner(metadata, rid));
+}
+
+static bool write_full(const struct rundown_method *method, const struct metadata *metadata,
+		       struct buf *out)
+{
+	struct metadata_blob blob = metadata_method_signature(metadata, method->token & 0xffffff);
+	struct reader reader = reader_over(blob.data, blob.size_bytes);
+	struct signature_scope scope = { metadata, metadata };
+	struct signature_method signature;
+	struct signature_writer writer;
+
+	signature_writer_init(&writer, out, SIGNATURE_RUNTIME);
+	signature = signature_read_method(&reader);
+	signature_write_return(&writer, &reader, scope, &signature);
+	signature_write(&writer, "[", 1);
+	signature_write_heap_string(&writer, metadata_assembly_name(metadata));
+	signature_write(&writer, "] ", 2);
+	signature_write(&writer, method->owner, strlen(method->owner));
+	signature_write(&writer, "::", 2);
+	signature_write(&writer, method->name, strlen(method->name));
+	signature_write_parameters(&writer, &reader, scope, &signature);
+	return !writer.why && reader_ok(&reader);
+}
+
+bool rundown_write_name(const struct rundown_method *method, const struct metadata *metadata,
+			struct buf *out)
+{
+	size_t size_before = out->size_bytes;
+
+	if (fits(method, metadata) && write_full(method, metadata, out))
+		return true;
+	if (out->failure != BUF_OK)
+		return false;
+	buf_truncate(out, size_before);
+	buf_append_string(out, method->owner);
+	buf_append_string(out, "::");
+	buf_append_string(out, method->name);
+	if (out->size_bytes - size_before > LIMIT_NAME_BYTES)
+		buf_truncate(out, size_before + LIMIT_NAME_BYTES);
+	return out->failure == BUF_OK;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/elf_sections.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+DEFINE_GUARD(elf, Elf *, elf_end)
+#define AUTO_ELF GUARDED(elf)
+
+void elf_sections_deinit(struct elf_sections *sections)
+{
+	free(sections->items);
+	sparse_file_deinit(&sections->view);
+	sections->items = NULL;
+	sections->count = 0;
+}
+
+struct sym_error *elf_sections_error(const struct elf_sections *sections, const char *what)
+{
+	return sym_error_create_path(SYM_ERROR_FORMAT, sections->image->path, SYM_OFFSET_UNKNOWN,
+				     "%s", what);
+}
+
+/* libelf reads the section headers from our bytes, so they must be there before it is asked. */
+static struct sym_error *need_section_headers(struct elf_sections *sections, bool *any_ret)
+{
+	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
+	bool wide = sections->image->is_64bit;
+	uint64_t offset, entry_bytes, count;
+	struct sym_error *error;
+
+	reader_seek(&header, wide ? 40 : 32);
+	offset = wide ? reader_u64(&header) : reader_u32(&header);
+	reader_seek(&header, wide ? 58 : 46);
+	entry_bytes = reader_u16(&header);
+	count = reader_u16(&header);
+	*any_ret = offset && offset < sections->view.size_bytes;
+	if (!*any_ret)
+		return NULL;
+	error = sparse_file_need(&sections->view, sections->image->path, offset, entry_bytes);
+	if (error || count)
+		return error ? error
+			     : sparse_file_need(&sections->view, sections->image->path, offset,
+						entry_bytes * count);
+	/* More than 65,279 sections: the first one's size is their number. */
+	header = reader_over(sections->view.data, sections->view.size_bytes);
+	reader_seek(&header, (size_t)offset + (wide ? 32 : 20));
+	count = wide ? reader_u64(&header) : reader_u32(&header);
+	if (entry_bytes && count > sections->view.size_bytes / entry_bytes)
+		return elf_sections_error(sections, "more section headers than the file can hold");
+	return sparse_file_need(&sections->view, sections->image->path, offset,
+				entry_bytes * count);
+}
+
+enum {
+	MAX_SECTIONS = 1 << 20,
+	MAX_NOTES = 64, /* sections that are searched for the build-id */
+	MAX_NOTE_BYTES = 1 << 16
+};
+
+static struct sym_error *read_sections(struct elf_sections *sections, Elf *elf)
+{
+	size_t count;
+
+	if (elf_getshdrnum(elf, &count))
+		return elf_sections_error(sections, elf_errmsg(-1));
+	if (count > MAX_SECTIONS)
+		return elf_sections_error(sections, "too many sections");
+	sections->items = calloc(count + 1, sizeof(*sections->items));
+	if (!sections->items)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		Elf_Scn *section = elf_getscn(elf, i);
+
+		if (!section || !gelf_getshdr(section, &sections->items[i]))
+			return elf_sections_error(sections, elf_errmsg(-1));
+	}
+	sections->count = count;
+	return NULL;
+}
+
+struct sym_error *elf_sections_read(const struct image *image, struct elf_sections *ret)
+{
+	struct elf_sections sections AUTO_ELF_SECTIONS = { .image = image,
+							   .view = image_view(image) };
+	struct sym_error *error;
+	bool any = false;
+
+	elf_version(EV_CURRENT);
+	error = sparse_file_need(&sections.view, image->path, 0, sizeof(Elf64_Ehdr));
+	if (!error)
+		error = need_section_headers(&sections, &any);
+	if (!error && any) {
+		Elf *elf AUTO_ELF =
+			elf_memory((char *)sections.view.data, sections.view.size_bytes);
+
+		error = elf ? read_sections(&sections, elf)
+			    : elf_sections_error(&sections, elf_errmsg(-1));
+	}
+	if (error)
+		return error;
+	*ret = sections;
+	sections = (struct elf_sections){ 0 };
+	return NULL;
+}
+
+const GElf_Shdr *elf_sections_find(const struct elf_sections *sections, GElf_Word type)
+{
+	for (size_t i = 1; i < sections->count; i++)
+		if (sections->items[i].sh_type == type)
+			return &sections->items[i];
+	return NULL;
+}
+
+struct sym_error *elf_sections_bytes(struct elf_sections *sections, const GElf_Shdr *section,
+				     struct reader *ret)
+{
+	struct reader whole;
+	struct sym_error *error;
+
+	if (section->sh_type == SHT_NOBITS || (section->sh_flags & SHF_COMPRESSED))
+		return elf_sections_error(sections, "a table without bytes");
+	error = sparse_file_need(&sections->view, sections->image->path, section->sh_offset,
+				 section->sh_size);
+	if (error)
+		return error;
+	whole = reader_over(sections->view.data, sections->view.size_bytes);
+	*ret = reader_part(&whole, section->sh_offset, section->sh_size);
+	return reader_ok(ret) ? NULL : elf_sections_error(sections, "a table ends beyond the file");
+}
+
+/* { u32 name size, u32 content size, u32 type, name, content }, each padded to 4 bytes. */
+static bool find_build_id(struct reader notes, struct elf_build_id *ret)
+{
+	while (reader_left(&notes) >= 12) {
+		uint32_t name_bytes = reader_u32(&notes);
+		uint32_t content_bytes = reader_u32(&notes);
+		uint32_t type = reader_u32(&notes);
+		const uint8_t *name = reader_bytes(&notes, ((size_t)name_bytes + 3) & ~(size_t)3);
+		const uint8_t *content =
+			reader_bytes(&notes, ((size_t)content_bytes + 3) & ~(size_t)3);
+
+		if (!name || !content)
+			return false;
+		if (type != NT_GNU_BUILD_ID || name_bytes != 4 || memcmp(name, "GNU", 4) ||
+		    !content_bytes || content_bytes > sizeof(ret->bytes))
+			continue;
+		memcpy(ret->bytes, content, content_bytes);
+		ret->size_bytes = content_bytes;
+		return true;
+	}
+	return false;
+}
+
+struct elf_build_id elf_sections_build_id(struct elf_sections *sections)
+{
+	struct elf_build_id id = { .size_bytes = 0 };
+
+	for (size_t i = 1, searched = 0; i < sections->count && searched < MAX_NOTES; i++) {
+		struct sym_error *error;
+		struct reader notes;
+
+		if (sections->items[i].sh_type != SHT_NOTE ||
+		    sections->items[i].sh_size > MAX_NOTE_BYTES)
+			continue;
+		searched++;
+		error = elf_sections_bytes(sections, &sections->items[i], &notes);
+		if (!error && find_build_id(notes, &id))
+			break;
+		sym_error_destroy(error);
+	}
+	return id;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/format/nettrace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/limits.h"
+
+enum tag {
+	TAG_NULL = 1,
+	TAG_BEGIN = 5,
+	TAG_END = 6,
+};
+
+enum {
+	TRACE_BYTES = 48,
+	MAX_KINDS = 1 << 16, /* kinds of event in one stream; a runtime has some hundreds */
+	MAX_TYPE_NAME = 64,
+};
+
+/* A kind of event, by the number that the stream gives it. */
+struct kind {
+	char *provider; /* NULL: not told */
+	uint32_t event_id;
+	uint32_t version;
+};
+
+struct stream {
+	struct reader reader;
+	const struct nettrace_sink *sink;
+	struct kind *kinds;
+	size_t kind_count;
+	bool stopped;
+	bool no_memory;
+};
+
+/* ---- numbers and strings ------------------------------------------------- */
+
+static uint64_t read_varint(struct reader *reader)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; shift < 70; shift += 7) {
+		uint8_t byte = reader_u8(reader);
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	reader_fail(reader, "malformed number");
+	return 0;
+}
+
+static void append_utf8(struct buf *out, uint32_t character)
+{
+	if (character < 0x80) {
+		buf_append_char(out, (char)character);
+		return;
+	}
+	if (character < 0x800) {
+		buf_append_char(out, (char)(0xc0 | character >> 6));
+	} else {
+		if (character < 0x10000) {
+			buf_append_char(out, (char)(0xe0 | character >> 12));
+		} else {
+			buf_append_char(out, (char)(0xf0 | character >> 18));
+			buf_append_char(out, (char)(0x80 | (character >> 12 & 0x3f)));
+		}
+		buf_append_char(out, (char)(0x80 | (character >> 6 & 0x3f)));
+	}
+	buf_append_char(out, (char)(0x80 | (character & 0x3f)));
+}
+
+void nettrace_read_string(struct reader *reader, struct buf *out)
+{
+	for (;;) {
+		uint32_t unit = reader_u16(reader), next;
+
+		if (!unit)
+			return; /* also when the reader failed */
+		if ((unit & 0xfc00) == 0xd800 && reader_left(reader) >= 2) {
+			next = (uint32_t)reader->data[reader->position] |
+			       (uint32_t)reader->data[reader->position + 1] << 8;
+			if ((next & 0xfc00) == 0xdc00) {
+				reader_skip(reader, 2);
+				append_utf8(out, 0x10000 + ((unit & 0x3ff) << 10) + (next & 0x3ff));
+				continue;
+			}
+		}
+		append_utf8(out, (unit & 0xf800) == 0xd800 ? 0xfffd : unit);
+	}
+}
+
+/* ---- kinds of event ------------------------------------------------------- */
+
+static bool grow_kinds(struct stream *stream, uint32_t number)
+{
+	size_t count = stream->kind_count ? stream->kind_count : 64;
+	struct kind *kinds;
+
+	if (number < stream->kind_count)
+		return true;
+	while (count <= number)
+		count *= 2;
+	kinds = reallocarray(stream->kinds, count, sizeof(*kinds));
+	if (!kinds) {
+		stream->no_memory = true;
+		return false;
+	}
+	memset(kinds + stream->kind_count, 0, (count - stream->kind_count) * sizeof(*kinds));
+	stream->kinds = kinds;
+	stream->kind_count = count;
+	return true;
+}
+
+/* i32 number, provider, i32 event id, name, i64 keywords, i32 version, ... */
+static void take_kind(struct stream *stream, struct reader payload)
+{
+	uint32_t number = reader_u32(&payload), event_id, version;
+	struct buf provider, name;
+	char *text = NULL;
+
+	buf_init(&provider, 4096);
+	buf_init(&name, LIMIT_NAME_BYTES);
+	nettrace_read_string(&payload, &provider);
+	event_id = reader_u32(&payload);
+	nettrace_read_string(&payload, &name);
+	reader_skip(&payload, 8);
+	version = reader_u32(&payload);
+	if (reader_ok(&payload) && number < MAX_KINDS && provider.failure != BUF_TOO_BIG) {
+		text = buf_steal(&provider, NULL);
+		stream->no_memory |= !text;
+	}
+	if (text && grow_kinds(stream, number)) {
+		free(stream->kinds[number].provider);
+		stream->kinds[number] = (struct kind){ text, event_id, version };
+	} else {
+		free(text);
+	}
+	buf_deinit(&provider);
+	buf_deinit(&name);
+}
+
+static void take_event(struct stream *stream, uint32_t number, const uint8_t *payload,
+		       size_t size_bytes)
+{
+	struct nettrace_event event = { .payload = payload, .payload_bytes = size_bytes };
+
+	number &= 0x7fffffff; /* the top bit says "sorted" */
+	if (number >= stream->kind_count || !stream->kinds[number].provider)
+		return;
+	event.provider = stream->kinds[number].provider;
+	event.event_id = stream->kinds[number].event_id;
+	event.version = stream->kinds[number].version;
+	if (!stream->sink->event(stream->sink->context, &event))
+		stream->stopped = true;
+}
+
+/* ---- blocks ------------------------------------------------------------------ */
+
+/* Fields that a compressed header repeats from the one before in its block. */
+struct compressed {
+	uint32_t number;
+	uint32_t payload_bytes;
+};
+
+static const uint8_t *read_compressed(struct reader *block, struct compressed *header)
+{
+	uint8_t flags = reader_u8(block);
+
+	if (flags & 0x01)
+		header->number = (uint32_t)read_varint(block);
+	if (flags & 0x02) {
+		read_varint(block); /* sequence */
+		read_varint(block); /* capturing thread */
+		read_varint(block); /* processor */
+	}
+	if (flags & 0x04)
+		read_varint(block); /* thread */
+	if (flags & 0x08)
+		read_varint(block); /* stack */
+	read_varint(block);         /* time */
+	if (flags & 0x10)
+		reader_skip(block, 16); /* activity */
+	if (flags & 0x20)
+		reader_skip(block, 16); /* related activity */
+	if (flags & 0x80)
+		header->payload_bytes = (uint32_t)read_varint(block);
+	return reader_bytes(block, header->payload_bytes);
+}
+
+static const uint8_t *read_plain(struct reader *block, struct compressed *header)
+{
+	size_t start = block->position;
+	uint32_t size_bytes = reader_u32(block);
+	const uint8_t *payload;
+
+	header->number = reader_u32(block);
+	reader_skip(block, 68); /* sequence, threads, processor, stack, time, two activities */
+	header->payload_bytes = reader_u32(block);
+	payload = reader_bytes(block, header->payload_bytes);
+	if (reader_ok(block))
+		reader_seek(block, start);
+	reader_skip(block, 4);
+	reader_skip(block, size_bytes);
+	while (reader_left(block) && (block->position - start) % 4)
+		reader_skip(block, 1);
+	return payload;
+}
+
+static void parse_block(struct stream *stream, struct reader block, bool is_metadata)
+{
+	uint16_t header_bytes = reader_u16(&block);
+	bool is_compressed = reader_u16(&block) & 1;
+	struct compressed header = { 0 };
+
+	reader_seek(&block, header_bytes);
+	while (reader_left(&block) && !stream->stopped && !stream->no_memory) {
+		const uint8_t *payload = is_compressed ? read_compressed(&block, &header)
+						       : read_plain(&block, &header);
+
+		if (!payload || !reader_ok(&block))
+			break;
+		if (is_metadata)
+			take_kind(stream, reader_over(payload, header.payload_bytes));
+		else
+			take_event(stream, header.number, payload, header.payload_bytes);
+	}
+	if (!reader_ok(&block))
+		reader_fail(&stream->reader, "malformed block");
+}
+
+/* ---- objects ------------------------------------------------------------------- */
+
+static bool read_type_name(struct reader *reader, char name[MAX_TYPE_NAME])
+{
+	uint32_t length;
+	const uint8_t *bytes;
+
+	if (reader_u8(reader) != TAG_BEGIN || reader_u8(reader) != TAG_NULL)
+		reader_fail(reader, "object without a type");
+	reader_skip(reader, 8); /* version of the type, least version of its reader */
+	length = reader_u32(reader);
+	if (length >= MAX_TYPE_NAME)
+		reader_fail(reader, "type with a long name");
+	bytes = reader_bytes(reader, length);
+	if (reader_u8(reader) != TAG_END)
+		reader_fail(reader, "type without an end");
+	if (!reader_ok(reader))
+		return false;
+	memcpy(name, bytes, length);
+	name[length] = '\0';
+	return true;
+}
+
+static void parse_object(struct stream *stream)
+{
+	struct reader *reader = &stream->reader;
+	char name[MAX_TYPE_NAME];
+	struct reader block;
+	uint32_t size_bytes;
+
+	if (!read_type_name(reader, name))
+		return;
+	if (!strcmp(name, "Trace")) {
+		reader_skip(reader, TRACE_BYTES);
+	} else {
+		size_bytes = reader_u32(reader);
+		while (reader_ok(reader) && reader->position % 4)
+			reader_skip(reader, 1);
+		block = reader_part(reader, reader->position, size_bytes);
+		reader_skip(reader, size_bytes);
+		if (!reader_ok(reader))
+			return;
+		if (!strcmp(name, "EventBlock") || !strcmp(name, "MetadataBlock"))
+			parse_block(stream, block, name[0] == 'M');
+	}
+	if (reader_u8(reader) != TAG_END)
+		reader_fail(reader, "object without an end");
+}
+
+static struct sym_error *parse_head(struct reader *reader)
+{
+	static const char head[] = "Nettrace\x14\0\0\0!FastSerialization.1";
+	const uint8_t *bytes = reader_bytes(reader, sizeof(head) - 1);
+
+	if (!bytes)
+		return sym_error_from_reader(reader, NULL, 0, "nettrace stream");
+	if (memcmp(bytes, head, 8) != 0)
+		return sym_error_create(SYM_ERROR_FORMAT, "this is no nettrace stream");
+	if (memcmp(bytes, head, sizeof(head) - 1) != 0)
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"nettrace stream of an unknown version");
+	return NULL;
+}
+
+struct sym_error *nettrace_parse(const void *data, size_t size_bytes,
+				 const struct nettrace_sink *sink)
+{
+	struct stream stream = { .reader = reader_over(data, size_bytes), .sink = sink };
+	struct sym_error *error = parse_head(&stream.reader);
+
+	while (!error && !stream.stopped && reader_ok(&stream.reader)) {
+		uint8_t tag = reader_u8(&stream.reader);
+
+		if (tag == TAG_NULL)
+			break;
+		if (tag != TAG_BEGIN)
+			reader_fail(&stream.reader, "neither an object nor the end");
+		else
+			parse_object(&stream);
+		if (stream.no_memory)
+			error = &sym_error_no_memory;
+	}
+	if (!error && !reader_ok(&stream.reader))
+		error = sym_error_from_reader(&stream.reader, NULL, 0, "nettrace stream");
+	for (size_t i = 0; i < stream.kind_count; i++)
+		free(stream.kinds[i].provider);
+	free(stream.kinds);
+	return error;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/memory_image.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "libsym/base/path.h"
+#include "libsym/limits.h"
+
+enum {
+	HEADER_BYTES = 4096,
+	COPY_STEP_BYTES = 1 << 20
+};
+
+static struct sym_error *copy(const struct process *process, uint64_t address, uint64_t size_bytes,
+			      int fd, uint64_t offset)
+{
+	uint8_t *room AUTO_FREE = malloc(COPY_STEP_BYTES);
+
+	if (!room)
+		return &sym_error_no_memory;
+	while (size_bytes) {
+		size_t step = size_bytes < COPY_STEP_BYTES ? (size_t)size_bytes : COPY_STEP_BYTES;
+		struct sym_error *error = process_read_memory(process, address, room, step);
+
+		if (error)
+			return error;
+		if (pwrite(fd, room, step, (off_t)offset) != (ssize_t)step)
+			return sym_error_from_errno(errno, NULL, "copy of an image");
+		address += step;
+		offset += step;
+		size_bytes -= step;
+	}
+	return NULL;
+}
+
+static struct sym_error *new_file(int *fd_ret)
+{
+	*fd_ret = memfd_create("libsym", MFD_CLOEXEC);
+	return *fd_ret < 0 ? sym_error_from_errno(errno, NULL, "memfd_create") : NULL;
+}
+
+struct sym_error *memory_image_open(const struct process *process, uint64_t address,
+				    size_t size_bytes, const char *path, struct image **ret)
+{
+	int fd AUTO_CLOSE = -1;
+	struct sym_error *error = new_file(&fd);
+
+	if (!error)
+		error = copy(process, address, size_bytes, fd, 0);
+	if (!error)
+		error = image_open(fd, path, 0, SPARSE_FILE_TO_END, ret);
+	if (!error)
+		steal_fd(&fd);
+	return error;
+}
+
+/*
+ * The section table from the header page alone. pe_parse() wants the whole
+ * image, whose size only the table tells.
+ */
+struct section {
+	uint32_t rva, raw_bytes, raw_offset;
+};
+
+static unsigned int read_sections(const uint8_t *header, struct section *sections,
+				  uint32_t *header_bytes_ret)
+{
+	struct reader reader = reader_over(header, HEADER_BYTES);
+	unsigned int count, optional_bytes;
+	size_t pe;
+
+	reader_seek(&reader, 0x3c);
+	pe = reader_u32(&reader);
+	reader_seek(&reader, pe);
+	if (reader_u32(&reader) != 0x4550)
+		return 0;
+	reader_seek(&reader, pe + 6);
+	count = reader_u16(&reader);
+	reader_seek(&reader, pe + 20);
+	optional_bytes = reader_u16(&reader);
+	reader_seek(&reader, pe + 24 + 60);
+	*header_bytes_ret = reader_u32(&reader);
+	reader_seek(&reader, pe + 24 + optional_bytes);
+	if (count > PE_MAX_SECTIONS)
+		return 0;
+	for (unsigned int i = 0; i < count; i++) {
+		reader_skip(&reader, 12);
+		sections[i].rva = reader_u32(&reader);
+		sections[i].raw_bytes = reader_u32(&reader);
+		sections[i].raw_offset = reader_u32(&reader);
+		reader_skip(&reader, 16);
+	}
+	return reader_ok(&reader) ? count : 0;
+}
+
+static struct sym_error *copy_sections(const struct process *process, uint64_t base, int fd)
+{
+	struct section sections[PE_MAX_SECTIONS];
+	uint8_t header[HEADER_BYTES];
+	uint32_t header_bytes = 0;
+	uint64_t total_bytes = 0;
+	unsigned int count;
+	struct sym_error *error = process_read_memory(process, base, header, sizeof(header));
+
+	if (error)
+		return error;
+	count = read_sections(header, sections, &header_bytes);
+	if (!count || header_bytes > HEADER_BYTES)
+		return sym_error_create(SYM_ERROR_FORMAT, "no PE image at address 0x%llx",
+					(unsigned long long)base);
+	error = copy(process, base, header_bytes, fd, 0);
+	for (unsigned int i = 0; !error && i < count; i++) {
+		total_bytes += sections[i].raw_bytes;
+		if (total_bytes > LIMIT_IMAGE_BYTES || sections[i].raw_offset > LIMIT_IMAGE_BYTES)
+			return sym_error_create(SYM_ERROR_LIMIT,
+						"the PE image at address 0x%llx is larger than "
+						"%llu bytes",
+						(unsigned long long)base,
+						(unsigned long long)LIMIT_IMAGE_BYTES);
+		error = copy(process, base + sections[i].rva, sections[i].raw_bytes, fd,
+			     sections[i].raw_offset);
+	}
+	return error;
+}
+
+struct sym_error *memory_image_open_pe(const struct process *process, uint64_t base,
+				       const char *path, struct image **ret)
+{
+	int fd AUTO_CLOSE = -1;
+	struct sym_error *error = new_file(&fd);
+
+	if (!error)
+		error = copy_sections(process, base, fd);
+	if (!error)
+		error = image_open(fd, path, 0, SPARSE_FILE_TO_END, ret);
+	if (error)
+		return error;
+	steal_fd(&fd);
+	/* "" is "not to be had". */
+	(*ret)->keyed = true;
+	return NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Images that are no file any more, or never were one, out of the memory of a
+ * live process: the vDSO, assemblies that a compressed single-file application
+ * unpacked. The bytes are copied to an anonymous file laid out as the image's
+ * own file was, so that everybody behind image.h reads it like any other.
+ */
+#ifndef LIBSYM_MEMORY_IMAGE_H
+#define LIBSYM_MEMORY_IMAGE_H
+
+#include "libsym/image.h"
+#include "libsym/process.h"
+
+/* The bytes of [address, address + size_bytes) as they are. Errors: those of process_read_memory()
+ * and image_open(). */
+struct sym_error *memory_image_open(const struct process *process, uint64_t address,
+				    size_t size_bytes, const char *path, struct image **ret)
+	__attribute__((warn_unused_result));
+
+/*
+ * A PE image that was loaded section by section at `base`, put back into the
+ * layout of its file. Relocated words stay as the loader left them: its content
+ * key says nothing and is not given. FORMAT when no PE image is there.
+ */
+struct sym_error *memory_image_open_pe(const struct process *process, uint64_t base,
+				       const char *path, struct image **ret)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Assemblies of a single-file application: parts of the executable that are
+ * mapped from it (stored), or memory without a file (compressed, unpacked by
+ * the runtime). Finds them, places them, and gives them their mappings.
+ */
+#ifndef LIBSYM_SNAPSHOT_BUNDLE_H
+#define LIBSYM_SNAPSHOT_BUNDLE_H
+
+#include "libsym/image_collection.h"
+
+/*
+ * If `host` is a bundle: a module for each assembly inside that has code
+ * mapped. `module` is the host's; what is wrong with the manifest becomes its trouble.
+ */
+struct sym_error *snapshot_add_bundle(struct image_collection *collection,
+				      const struct mapped_file *file, struct image *host,
+				      uint32_t module, bool *is_bundle_ret)
+	__attribute__((warn_unused_result));
+
+/* Modules for the PE images in anonymous memory: a header page that begins with "MZ", code above
+ * it. */
+struct sym_error *snapshot_add_memory_assemblies(struct image_collection *collection)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is answered, before anybody sends it: the fixed answers, and how an
+ * object is sent given the headers of a request. No sockets, no library of HTTP.
+ */
+#ifndef SYMSRV_ANSWER_H
+#define SYMSRV_ANSWER_H
+
+#include <stdbool.h>
+
+#include "symsrv/http_text.h"
+#include "symsrv/metrics.h"
+#include "symsrv/object.h"
+
+enum fixed_answer {
+	ANSWER_NOT_FOUND,
+	ANSWER_BAD_REQUEST,
+	ANSWER_BODY, /* bad request, and the connection cannot be used again */
+	ANSWER_METHOD,
+	ANSWER_TOO_LARGE,
+	ANSWER_BUSY,
+	ANSWER_OK,
+	ANSWER_VERSION,
+	ANSWER_NOT_READY,
+	ANSWER_COUNT
+};
+
+struct fixed_row {
+	unsigned int status;
+	enum answer_result result;
+	const char *text;
+	const char *header, *value; /* one more header, or NULL */
+};
+
+extern const struct fixed_row fixed_answers[ANSWER_COUNT];
+
+/* Headers that decide how an object is sent; NULL where absent. */
+struct request_headers {
+	const char *range, *if_range, *if_none_match, *max_size;
+	bool has_body;
+};
+
+/* Notes one header of a request. */
+void request_headers_take(struct request_headers *headers, const char *name, const char *value);
+
+struct answer_plan {
+	unsigned int status;    /* 200, 206, 304, 406 or 416 */
+	uint64_t first, count;  /* 206: of the object */
+	char content_range[80]; /* 206, 416 */
+};
+
+void answer_plan(const struct object *object, const struct request_headers *headers,
+		 struct answer_plan *ret);
+
+/*
+ * Whether a request may go on to upstreams: it has not passed through us before
+ * nor through too many others. `forwarded`, `via`: headers or NULL. *chain_ret:
+ * heap, what to send as X-Forwarded-For; NULL without memory.
+ */
+bool answer_may_forward(const char *forwarded, const char *via, const char *client,
+			const char *instance, uint64_t limit, char **chain_ret);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/breaker.h"
+
+static const unsigned int failures_to_open = 5;
+static const int64_t first_open_ms = 10000;
+static const int64_t longest_open_ms = 300000;
+
+bool breaker_allows(struct breaker *breaker, int64_t now_ms)
+{
+	if (breaker->state == BREAKER_CLOSED)
+		return true;
+	if (breaker->state == BREAKER_TRYING || now_ms < breaker->until_ms)
+		return false;
+	breaker->state = BREAKER_TRYING;
+	return true;
+}
+
+void breaker_succeeded(struct breaker *breaker)
+{
+	*breaker = (struct breaker){ .state = BREAKER_CLOSED };
+}
+
+void breaker_failed(struct breaker *breaker, int64_t now_ms)
+{
+	breaker->failures++;
+	if (breaker->state == BREAKER_OPEN ||
+	    (breaker->state == BREAKER_CLOSED && breaker->failures < failures_to_open))
+		return;
+	breaker->open_ms = breaker->open_ms ? 2 * breaker->open_ms : first_open_ms;
+	if (breaker->open_ms > longest_open_ms)
+		breaker->open_ms = longest_open_ms;
+	breaker->until_ms = now_ms + breaker->open_ms;
+	breaker->state = BREAKER_OPEN;
+}
+
+void breaker_withdrawn(struct breaker *breaker)
+{
+	if (breaker->state == BREAKER_TRYING)
+		breaker->state = BREAKER_OPEN;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/dir_upstream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
+#include "symsrv/percent.h"
+
+static const size_t step_bytes = (size_t)256 << 10;
+
+static int open_file(const struct transfer *transfer)
+{
+	int root AUTO_CLOSE = open(transfer->upstream->url, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char *path AUTO_FREE = strdup(transfer->path);
+	size_t length;
+
+	if (root < 0)
+		return -EIO; /* the directory itself is away: that may pass */
+	if (!path || !percent_decode(path, strlen(path), path, &length))
+		return -ENOENT;
+	return path_open_in_root(root, path, PATH_REGULAR);
+}
+
+static int copy(struct transfer *transfer, int fd)
+{
+	char *room AUTO_FREE = malloc(step_bytes);
+	ssize_t count;
+
+	if (!room)
+		return -ENOMEM;
+	while ((count = read(fd, room, step_bytes))) {
+		int failure;
+
+		if (count < 0)
+			return -EIO;
+		if (*transfer->cancel)
+			return -ECANCELED;
+		if (store_arrival_bytes(transfer->arrival) + (size_t)count >
+		    transfer->set->max_object_bytes)
+			return -EFBIG;
+		failure = store_append(transfer->arrival, room, (size_t)count);
+		if (failure)
+			return failure;
+	}
+	return 0;
+}
+
+void dir_upstream_copy(struct transfer *transfer)
+{
+	int fd AUTO_CLOSE = open_file(transfer);
+	int failure = fd < 0 ? fd : copy(transfer, fd);
+
+	transfer->upstream->counts.asked++;
+	if (failure)
+		snprintf(transfer->error, sizeof(transfer->error), "%s", strerror(-failure));
+	if (!failure)
+		transfer->outcome = TRANSFER_GOT;
+	else if (failure == -ENOSPC)
+		transfer->outcome = TRANSFER_NO_ROOM;
+	else if (failure == -EFBIG)
+		transfer->outcome = TRANSFER_TOO_LARGE;
+	else if (failure == -ECANCELED)
+		transfer->outcome = TRANSFER_CANCELLED;
+	else if (failure == -EIO || failure == -ENOMEM || failure == -EMFILE || failure == -ENFILE)
+		transfer->outcome = TRANSFER_TRANSIENT;
+	else
+		transfer->outcome = TRANSFER_MISSING;
+}

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/fetch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "symsrv/clock.h"
+#include "symsrv/dir_upstream.h"
+#include "symsrv/log.h"
+#include "symsrv/verify.h"
+
+/* In order, the next upstream is asked when the present one has not answered after this. */
+static const int64_t hesitation_ms = 5000;
+
+struct fetcher {
+	struct store *store;
+	struct negative *negative;
+	struct workers *workers;
+	struct upstream_client *client;
+	pthread_mutex_t lock; /* of everything below, and of all flights */
+	struct upstream_set *set;
+	struct flight *flights;
+	size_t waiter_count;
+	unsigned long long started, joined, stored;
+};
+
+/* One upstream of a flight. */
+struct lane {
+	struct flight *flight;
+	struct upstream *upstream;
+	unsigned int variant; /* of its paths */
+	struct transfer transfer;
+	struct job job;
+};
+
+struct flight {
+	UT_hash_handle hh;
+	struct fetcher *fetcher;
+	struct upstream_set *set;
+	struct fetch_waiter *waiters;
+	char *text;
+	char *strings; /* what key.name and key.spelling point into */
+	char *forwarded_for;
+	struct key key;
+	int64_t asked_ms; /* when the last lane was started */
+	size_t next_lane; /* not started yet */
+	size_t running;
+	bool was_transient;
+	bool is_settled;
+	atomic_bool cancel;
+	size_t lane_count;
+	struct lane lanes[];
+};
+
+static void run_lane(struct job *job);
+
+/* ---- making and ending flights ---- */
+
+static void flight_destroy(struct flight *flight)
+{
+	if (!flight)
+		return;
+	upstream_set_release(flight->set);
+	free(flight->text);
+	free(flight->strings);
+	free(flight->forwarded_for);
+	free(flight);
+}
+
+DEFINE_GUARD(flight, struct flight *, flight_destroy)
+
+/* The key's strings belong to a request that may end before the flight. */
+static bool copy_key(struct flight *flight, const struct key *key)
+{
+	size_t name_bytes = key->name ? strlen(key->name) + 1 : 0;
+	size_t spelling_bytes = key->spelling ? strlen(key->spelling) + 1 : 0;
+
+	flight->key = *key;
+	if (!key->name)
+		return true;
+	flight->strings = malloc(name_bytes + spelling_bytes);
+	if (!flight->strings)
+		return false;
+	memcpy(flight->strings, key->name, name_bytes);
+	memcpy(flight->strings + name_bytes, key->spelling, spelling_bytes);
+	flight->key.name = flight->strings;
+	flight->key.spelling = flight->strings + name_bytes;
+	return true;
+}
+
+static void add_lanes(struct flight *flight)
+{
+	bool only_trusted = !key_is_verifiable(flight->key.kind);
+	size_t i;
+
+	for (i = 0; i < flight->set->count; i++) {
+		struct upstream *upstream = flight->set->list[i];
+		struct lane *lane = &flight->lanes[flight->lane_count];
+
+		if (only_trusted && !upstream->is_trusted)
+			continue;
+		lane->flight = flight;
+		lane->upstream = upstream;
+		flight->lane_count++;
+	}
+}
+
+/* Lock held. */
+static struct flight *flight_create(struct fetcher *fetcher, const struct fetch_waiter *waiter)
+{
+	struct flight *flight GUARDED(flight) =
+		calloc(1, sizeof(*flight) + fetcher->set->count * sizeof(struct lane));
+
+	if (!flight)
+		return NULL;
+	flight->fetcher = fetcher;
+	flight->set = upstream_set_take(fetcher->set);
+	flight->text = strdup(waiter->text);
+	if (waiter->forwarded_for)
+		flight->forwarded_for = strdup(waiter->forwarded_for);
+	if (!flight->text || !copy_key(flight, waiter->key))
+		return NULL;
+	add_lanes(flight);
+	HASH_ADD_KEYPTR(hh, fetcher->flights, flight->text, strlen(flight->text), flight);
+	if (!hash_added(flight))
+		return NULL;
+	fetcher->started++;
+	return STEAL(flight);
+}
+
+static void tell_waiter(struct job *job)
+{
+	struct fetch_waiter *waiter =
+		(struct fetch_waiter *)((char *)job - offsetof(struct fetch_waiter, job));
+
+	waiter->done(waiter, waiter->outcome);
+}
+
+static void tell(struct fetcher *fetcher, struct fetch_waiter *waiter, enum fetch_outcome outcome)
+{
+	waiter->outcome = outcome;
+	workers_submit(fetcher->workers, &waiter->job, tell_waiter);
+}
+
+/* The flight is out of the table and nothing of it runs any more. */
+static void land(struct flight *flight, enum fetch_outcome outcome)
+{
+	struct fetcher *fetcher = flight->fetcher;
+	struct fetch_waiter *waiter, *next;
+
+	if (outcome == FETCH_MISSING)
+		negative_add(fetcher->negative, flight->text, flight->key.name != NULL,
+			     clock_now_ms() + flight->set->negative_ms);
+	else if (outcome == FETCH_STORED)
+		negative_remove(fetcher->negative, flight->text);
+	for (waiter = flight->waiters; waiter; waiter = next) {
+		next = waiter->next;
+		if (waiter->asks_again && outcome != FETCH_STORED)
+			fetcher_join(fetcher, waiter);
+		else
+			tell(fetcher, waiter, outcome);
+	}
+	flight->waiters = NULL;
+}
+
+/* Lock held. Takes the flight out of the table when its outcome is known. */
+static bool take_off(struct flight *flight)
+{
+	struct fetcher *fetcher = flight->fetcher;
+	struct fetch_waiter *waiter;
+
+	if (!flight->hh.tbl)
+		return false;
+	HASH_DEL(fetcher->flights, flight);
+	flight->hh.tbl = NULL;
+	for (waiter = flight->waiters; waiter; waiter = waiter->next)
+		fetcher->waiter_count--;
+	return true;
+}
+
+/* ---- lanes ---- */
+
+/* Lock held: starts the next lane, or all that are left. */
+static void start_lanes(struct flight *flight)
+{
+	bool all = flight->set->ask_together;
+
+	while (flight->next_lane < flight->lane_count && !flight->is_settled) {
+		struct lane *lane = &flight->lanes[flight->next_lane++];
+
+		flight->running++;
+		flight->asked_ms = clock_now_ms();
+		workers_submit(flight->fetcher->workers, &lane->job, run_lane);
+		if (!all)
+			break;
+	}
+}
+
+/* What the last lane to end has to do: tell the waiters, unless that was done, and clear up. */
+static void end_lane(struct lane *lane)
+{
+	struct flight *flight = lane->flight;
+	struct fetcher *fetcher = flight->fetcher;
+	bool is_over, is_told;
+
+	pthread_mutex_lock(&fetcher->lock);
+	flight->running--;
+	if (!flight->running)
+		start_lanes(flight);
+	is_over = !flight->running;
+	is_told = !is_over || !take_off(flight);
+	pthread_mutex_unlock(&fetcher->lock);
+	if (!is_told)
+		land(flight, flight->was_transient ? FETCH_TRANSIENT : FETCH_MISSING);
+	if (is_over)
+		flight_destroy(flight);
+}
+
+/* The first good object wins; the other lanes are called off and only have to end. */
+static void settle(struct flight *flight)
+{
+	struct fetcher *fetcher = flight->fetcher;
+	bool is_first;
+
+	atomic_store(&flight->cancel, true);
+	pthread_mutex_lock(&fetcher->lock);
+	flight->is_settled = true;
+	is_first = take_off(flight);
+	fetcher->stored += is_first;
+	pthread_mutex_unlock(&fetcher->lock);
+	if (is_first)
+		land(flight, FETCH_STORED);
+}
+
+static void set_transient(struct flight *flight)
+{
+	pthread_mutex_lock(&flight->fetcher->lock);
+	flight->was_transient = true;
+	pthread_mutex_unlock(&flight->fetcher->lock);
+}
+
+static void name_file(struct store_record *record, const struct key *key)
+{
+	const char *name = key->spelling ? key->spelling : key->name;
+
+	if (name && key->kind == KEY_SOURCE && strrchr(name, '/'))
+		name = strrchr(name, '/') + 1;
+	if (name)
+		snprintf(record->name, sizeof(record->name), "%s", name);
+}
+
+/* True when the flight has its object. */
+static bool take_in(struct lane *lane, struct store_arrival *arrival)
+{
+	struct flight *flight = lane->flight;
+	struct upstream *upstream = lane->upstream;
+	struct store_record record = { .key = flight->text };
+	char reason[160];
+	int failure;
+
+	if (!verify_content(store_arrival_fd(arrival), store_arrival_bytes(arrival), &flight->key,
+			    &record.contents, reason, sizeof(reason))) {
+		upstream->counts.rejected++;
+		log_message(LOG_LEVEL_WARNING, "upstream %s: %s: rejected: %s", upstream->name,
+			    flight->text, reason);
+		store_abandon(arrival);
+		return false;
+	}
+	upstream->counts.found++;
+	upstream->counts.bytes += store_arrival_bytes(arrival);
+	name_file(&record, &flight->key);
+	snprintf(record.source, sizeof(record.source), "%s", upstream->name);
+	failure = store_publish(arrival, &record);
+	if (failure) {
+		log_message(LOG_LEVEL_ERROR, "store: %s: %s", flight->text, strerror(-failure));
+		set_transient(flight);
+		return false;
+	}
+	settle(flight);
+	return true;
+}
+
+/* What is to be done after one try; true when the lane goes on with its next path. */
+static bool judge(struct lane *lane)
+{
+	struct transfer *transfer = &lane->transfer;
+	struct upstream_counts *counts = &lane->upstream->counts;
+	struct store_arrival *arrival = transfer->arrival;
+
+	transfer->arrival = NULL;
+	if (transfer->outcome == TRANSFER_GOT)
+		return !take_in(lane, arrival);
+	store_abandon(arrival);
+	switch (transfer->outcome) {
+	case TRANSFER_MISSING:
+		counts->missing++;
+		return true;
+	case TRANSFER_TOO_LARGE:
+		counts->rejected++;
+		break;
+	case TRANSFER_DENIED:
+		counts->denied++;
+		break;
+	case TRANSFER_TRANSIENT:
+		counts->transient++;
+		set_transient(lane->flight);
+		break;
+	case TRANSFER_NO_ROOM:
+		set_transient(lane->flight);
+		break;
+	default:
+		return false;
+	}
+	log_message(LOG_LEVEL_WARNING, "upstream %s: %s: %s", lane->upstream->name,
+		    lane->flight->text, transfer->error);
+	return false;
+}
+
+static void run_judged(struct job *job)
+{
+	struct lane *lane = (struct lane *)((char *)job - offsetof(struct lane, job));
+
+	free(lane->transfer.path);
+	lane->transfer.path = NULL;
+	if (judge(lane))
+		run_lane(job);
+	else
+		end_lane(lane);
+}
+
+static void on_transfer(struct transfer *transfer)
+{
+	struct lane *lane = transfer->context;
+
+	workers_submit(lane->flight->fetcher->workers, &lane->job, run_judged);
+}
+
+/* Path of the next variant, on the heap; NULL when there is none. */
+static char *next_path(struct lane *lane)
+{
+	struct buf path;
+	char *text = NULL;
+
+	buf_init(&path, 3 * KEY_TEXT_BYTES);
+	if (upstream_path(lane->upstream, &lane->flight->key, lane->variant++, &path))
+		text = buf_steal(&path, NULL);
+	buf_deinit(&path);
+	return text;
+}
+
+/* A flight may have landed between the look into the store and the start of this one. */
+static bool is_stored(const struct flight *flight)
+{
+	struct store_record record;
+	int fd;
+
+	if (store_find(flight->fetcher->store, flight->text, &fd, &record))
+		return false;
+	store_record_deinit(&record);
+	close(fd);
+	return true;
+}
+
+static void run_lane(struct job *job)
+{
+	struct lane *lane = (struct lane *)((char *)job - offsetof(struct lane, job));
+	struct flight *flight = lane->flight;
+	struct transfer *transfer = &lane->transfer;
+	char *path;
+
+	if (!lane->variant && !flight->cancel && is_stored(flight))
+		settle(flight);
+	path = flight->cancel ? NULL : next_path(lane);
+	if (!path) {
+		end_lane(lane);
+		return;
+	}
+	*transfer = (struct transfer){
+		.upstream = lane->upstream,
+		.set = flight->set,
+		.path = path,
+		.forwarded_for = flight->forwarded_for,
+		.accepts_msfz = flight->key.kind == KEY_MSFZ,
+		.cancel = &flight->cancel,
+		.done = on_transfer,
+		.context = lane,
+	};
+	if (store_begin(flight->fetcher->store, &transfer->arrival)) {
+		set_transient(flight);
+		free(path);
+		end_lane(lane);
+	} else if (lane->upstream->kind == UPSTREAM_DIR) {
+		dir_upstream_copy(transfer);
+		run_judged(job);
+	} else {
+		upstream_client_start(flight->fetcher->client, transfer);
+	}
+}
+
+/* ---- from outside ---- */
+
+int fetcher_create(struct store *store, struct negative *negative, struct workers *workers,
+		   struct upstream_client *client, struct upstream_set *set, struct fetcher **ret)
+{
+	struct fetcher *fetcher = calloc(1, sizeof(*fetcher));
+
+	if (!fetcher)
+		return -ENOMEM;
+	*fetcher = (struct fetcher){ .store = store,
+				     .negative = negative,
+				     .workers = workers,
+				     .client = client,
+				     .set = set };
+	pthread_mutex_init(&fetcher->lock, NULL);
+	*ret = fetcher;
+	return 0;
+}
+
+void fetcher_destroy(struct fetcher *fetcher)
+{
+	if (!fetcher)
+		return;
+	upstream_set_release(fetcher->set);
+	pthread_mutex_destroy(&fetcher->lock);
+	free(fetcher);
+}
+
+void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter)
+{
+	struct flight *flight;
+	bool is_lost = false;
+
+	pthread_mutex_lock(&fetcher->lock);
+	HASH_FIND_STR(fetcher->flights, waiter->text, flight);
+	waiter->asks_again = flight && waiter->key->name && !flight->key.name;
+	if (flight) {
+		fetcher->joined++;
+	} else {
+		flight = flight_create(fetcher, waiter);
+		if (flight) {
+			/* Held by one more, so that it cannot end before its waiter is in it. */
+			flight->running++;
+			start_lanes(flight);
+			flight->running--;
+		}
+	}
+	if (flight) {
+		waiter->next = flight->waiters;
+		flight->waiters = waiter;
+		fetcher->waiter_count++;
+		is_lost = !flight->running && take_off(flight);
+	}
+	pthread_mutex_unlock(&fetcher->lock);
+	if (!flight) {
+		tell(fetcher, waiter, FETCH_TRANSIENT);
+	} else if (is_lost) {
+		/* There is nobody to ask. */
+		land(flight, FETCH_MISSING);
+		flight_destroy(flight);
+	}
+}
+
+/* Lock held: moves the waiters that are out of time to `gone`. */
+static void collect_expired(struct flight *flight, int64_t now_ms, bool all,
+			    struct fetch_waiter **gone)
+{
+	struct fetch_waiter **link = &flight->waiters;
+
+	while (*link) {
+		struct fetch_waiter *waiter = *link;
+
+		if (!all && now_ms < waiter->deadline_ms) {
+			link = &waiter->next;
+			continue;
+		}
+		*link = waiter->next;
+		waiter->next = *gone;
+		*gone = waiter;
+		flight->fetcher->waiter_count--;
+	}
+}
+
+void fetcher_tick(struct fetcher *fetcher, int64_t now_ms, bool all)
+{
+	struct fetch_waiter *gone = NULL, *next_waiter;
+	struct flight *flight, *next;
+
+	pthread_mutex_lock(&fetcher->lock);
+	HASH_ITER(hh, fetcher->flights, flight, next)
+	{
+		collect_expired(flight, now_ms, all, &gone);
+		if (!all && now_ms - flight->asked_ms >= hesitation_ms)
+			start_lanes(flight);
+	}
+	pthread_mutex_unlock(&fetcher->lock);
+	for (; gone; gone = next_waiter) {
+		next_waiter = gone->next;
+		tell(fetcher, gone, FETCH_TRANSIENT);
+	}
+}
+
+struct upstream_set *fetcher_upstreams(struct fetcher *fetcher)
+{
+	struct upstream_set *set;
+
+	pthread_mutex_lock(&fetcher->lock);
+	set = upstream_set_take(fetcher->set);
+	pthread_mutex_unlock(&fetcher->lock);
+	return set;
+}
+
+void fetcher_set_upstreams(struct fetcher *fetcher, struct upstream_set *set)
+{
+	struct upstream_set *old;
+
+	pthread_mutex_lock(&fetcher->lock);
+	old = fetcher->set;
+	fetcher->set = set;
+	pthread_mutex_unlock(&fetcher->lock);
+	upstream_set_release(old);
+}
+
+void fetcher_counts(struct fetcher *fetcher, struct fetch_counts *ret)
+{
+	pthread_mutex_lock(&fetcher->lock);
+	*ret = (struct fetch_counts){ .flights = HASH_COUNT(fetcher->flights),
+				      .waiters = fetcher->waiter_count,
+				      .started = fetcher->started,
+				      .joined = fetcher->joined,
+				      .stored = fetcher->stored };
+	pthread_mutex_unlock(&fetcher->lock);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bringing an object into the store: one flight per object however many wait
+ * for it, its upstreams asked in order (the next one also when the present one
+ * hesitates) or side by side, everything that arrives verified before it is
+ * published. A flight does not end when a waiter gives up.
+ *
+ * Knows neither HTTP nor who waits. Holds back definite misses in the negative
+ * cache, never failures that may pass.
+ */
+#ifndef SYMSRV_FETCH_H
+#define SYMSRV_FETCH_H
+
+#include "symsrv/negative.h"
+#include "symsrv/store.h"
+#include "symsrv/upstream.h"
+#include "symsrv/workers.h"
+
+enum fetch_outcome {
+	FETCH_STORED,    /* it is in the store now */
+	FETCH_MISSING,   /* nobody has it */
+	FETCH_TRANSIENT, /* could not be found out, or not in time */
+};
+
+struct fetch_waiter {
+	const struct key *key;
+	const char *text;          /* of the key */
+	const char *forwarded_for; /* or NULL */
+	int64_t deadline_ms;
+	/* Called once, on a thread that may block. */
+	void (*done)(struct fetch_waiter *waiter, enum fetch_outcome outcome);
+	/* the fetcher's own */
+	struct fetch_waiter *next;
+	struct job job;
+	enum fetch_outcome outcome;
+	bool asks_again; /* it knows a name that the flight it joined does not */
+};
+
+struct fetcher;
+
+int fetcher_create(struct store *store, struct negative *negative, struct workers *workers,
+		   struct upstream_client *client, struct upstream_set *set, struct fetcher **ret);
+/* The workers and the client must have ended. */
+void fetcher_destroy(struct fetcher *fetcher);
+
+void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter);
+
+/* To be called some times a second: waiters whose time is over, upstreams that hesitate. `all`:
+ * every waiter. */
+void fetcher_tick(struct fetcher *fetcher, int64_t now_ms, bool all);
+
+/* A reference to the present set of upstreams; and how it is replaced (the reference is taken
+ * over). */
+struct upstream_set *fetcher_upstreams(struct fetcher *fetcher);
+void fetcher_set_upstreams(struct fetcher *fetcher, struct upstream_set *set);
+
+struct fetch_counts {
+	size_t flights, waiters;
+	unsigned long long started, joined, stored;
+};
+void fetcher_counts(struct fetcher *fetcher, struct fetch_counts *ret);
+
+#endif

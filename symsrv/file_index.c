@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/file_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "libsym/base/hex.h"
+#include "libsym/base/path.h"
+#include "symsrv/digest.h"
+#include "symsrv/key.h"
+
+struct entry {
+	UT_hash_handle hh;
+	char *path;
+	uint64_t size_bytes;
+	struct timespec modified;
+	ino_t inode;
+	dev_t device;
+	uint32_t contents; /* enum sym_content */
+	char sha256[65];   /* "" until asked for */
+	char text[];
+};
+
+struct file_index {
+	pthread_mutex_t lock;
+	struct entry *entries;
+	uint64_t files_seen;
+	bool is_scanned;
+};
+
+struct file_index *file_index_create(void)
+{
+	struct file_index *index = calloc(1, sizeof(*index));
+
+	if (index)
+		pthread_mutex_init(&index->lock, NULL);
+	return index;
+}
+
+static void entry_destroy(struct entry *entry)
+{
+	free(entry->path);
+	free(entry);
+}
+
+static void clear(struct entry **entries)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER(hh, *entries, entry, next)
+	{
+		HASH_DEL(*entries, entry);
+		entry_destroy(entry);
+	}
+}
+
+void file_index_destroy(struct file_index *index)
+{
+	if (!index)
+		return;
+	clear(&index->entries);
+	pthread_mutex_destroy(&index->lock);
+	free(index);
+}
+
+/* ---- scanning ---- */
+
+struct scan {
+	struct entry *entries;
+	struct file_index *old; /* its checksums are kept for files that are the same */
+	uint64_t files_seen;
+};
+
+static bool same_file(const struct entry *entry, const struct stat *status)
+{
+	return entry->size_bytes == (uint64_t)status->st_size && entry->inode == status->st_ino &&
+	       entry->device == status->st_dev &&
+	       entry->modified.tv_sec == status->st_mtim.tv_sec &&
+	       entry->modified.tv_nsec == status->st_mtim.tv_nsec;
+}
+
+/* A debug file is a better answer to "debuginfo" than a program that merely was not stripped. */
+static bool is_better(const struct entry *entry, const struct entry *old)
+{
+	uint32_t debug = SYM_CONTENT_DEBUG_INFO;
+
+	return (entry->contents & debug) > (old->contents & debug);
+}
+
+static void keep_checksum(const struct scan *scan, struct entry *entry, const struct stat *status)
+{
+	struct entry *old;
+
+	pthread_mutex_lock(&scan->old->lock);
+	HASH_FIND_STR(scan->old->entries, entry->text, old);
+	if (old && same_file(old, status))
+		memcpy(entry->sha256, old->sha256, sizeof(entry->sha256));
+	pthread_mutex_unlock(&scan->old->lock);
+}
+
+static void add(struct scan *scan, const char *text, const char *path, const struct stat *status,
+		uint32_t contents)
+{
+	size_t length = strlen(text);
+	struct entry *entry = calloc(1, sizeof(*entry) + length + 1), *old;
+
+	if (!entry)
+		return;
+	memcpy(entry->text, text, length + 1);
+	entry->path = strdup(path);
+	entry->size_bytes = (uint64_t)status->st_size;
+	entry->modified = status->st_mtim;
+	entry->inode = status->st_ino;
+	entry->device = status->st_dev;
+	entry->contents = contents;
+	keep_checksum(scan, entry, status);
+	HASH_FIND_STR(scan->entries, text, old);
+	if (!entry->path || (old && !is_better(entry, old))) {
+		entry_destroy(entry);
+		return;
+	}
+	if (old) {
+		HASH_DEL(scan->entries, old);
+		entry_destroy(old);
+	}
+	HASH_ADD_KEYPTR(hh, scan->entries, entry->text, length, entry);
+	if (!hash_added(entry))
+		entry_destroy(entry);
+}
+
+static void scan_file(struct scan *scan, const char *path)
+{
+	int fd AUTO_CLOSE = path_open_in_root(-1, path, PATH_REGULAR);
+	struct sym_identity identity = { .size = sizeof(identity) };
+	char text[KEY_TEXT_BYTES], name[256];
+	struct sym_error *error;
+	struct key keys[2];
+	struct stat status;
+	size_t count, i;
+
+	scan->files_seen++;
+	if (fd < 0 || fstat(fd, &status) || strlen(path_file_name(path)) >= sizeof(name))
+		return;
+	error = sym_identity_read(fd, UINT64_MAX, &identity);
+	if (error) {
+		sym_error_destroy(error);
+		return;
+	}
+	for (i = 0; path_file_name(path)[i]; i++) {
+		char byte = path_file_name(path)[i];
+
+		if ((unsigned char)byte < 0x20 || byte == 0x7f)
+			return; /* no path of a request can name it */
+		name[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
+	}
+	name[i] = 0;
+	count = keys_of_identity(&identity, name, keys);
+	for (i = 0; i < count; i++) {
+		key_text(&keys[i], text);
+		add(scan, text, path, &status, identity.contents);
+	}
+}
+
+static void scan_directory(struct scan *scan, char *directory, const bool *stop)
+{
+	char *roots[] = { directory, NULL };
+	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
+	FTSENT *file;
+
+	if (!walk)
+		return;
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED) && (file = fts_read(walk)))
+		if (file->fts_info == FTS_F || file->fts_info == FTS_NSOK)
+			scan_file(scan, file->fts_accpath);
+	fts_close(walk);
+}
+
+void file_index_scan(struct file_index *index, const struct text_list *directories,
+		     const bool *stop)
+{
+	struct scan scan = { .old = index };
+	struct entry *old;
+	size_t i;
+
+	for (i = 0; i < directories->count; i++)
+		scan_directory(&scan, directories->texts[i], stop);
+	if (__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+		clear(&scan.entries);
+		return;
+	}
+	pthread_mutex_lock(&index->lock);
+	old = index->entries;
+	index->entries = scan.entries;
+	index->files_seen = scan.files_seen;
+	index->is_scanned = true;
+	pthread_mutex_unlock(&index->lock);
+	clear(&old);
+}
+
+/* ---- use ---- */
+
+/* What of an entry is needed outside of the lock. */
+static int copy_entry(struct file_index *index, const char *text, struct entry *copy)
+{
+	struct entry *entry;
+	int failure = -ENOENT;
+
+	pthread_mutex_lock(&index->lock);
+	HASH_FIND_STR(index->entries, text, entry);
+	if (entry) {
+		*copy = *entry;
+		copy->path = strdup(entry->path);
+		failure = copy->path ? 0 : -ENOMEM;
+	}
+	pthread_mutex_unlock(&index->lock);
+	return failure;
+}
+
+static int find_checksum(struct file_index *index, const char *text, int fd, struct entry *copy)
+{
+	uint8_t digest[DIGEST_SHA256_BYTES];
+	struct entry *entry;
+	int failure;
+
+	if (copy->sha256[0])
+		return 0;
+	failure = digest_file(fd, copy->size_bytes, digest, NULL);
+	if (failure)
+		return failure;
+	hex_write_bytes(copy->sha256, digest, sizeof(digest));
+	pthread_mutex_lock(&index->lock);
+	HASH_FIND_STR(index->entries, text, entry);
+	if (entry && entry->inode == copy->inode && entry->size_bytes == copy->size_bytes)
+		memcpy(entry->sha256, copy->sha256, sizeof(entry->sha256));
+	pthread_mutex_unlock(&index->lock);
+	return 0;
+}
+
+int file_index_open(struct file_index *index, const char *text, struct index_file *ret)
+{
+	struct entry copy = { 0 };
+	char *path AUTO_FREE = NULL;
+	int fd AUTO_CLOSE = -1;
+	struct stat status;
+	int failure = copy_entry(index, text, &copy);
+
+	path = copy.path;
+	if (failure)
+		return failure;
+	fd = path_open_in_root(-1, path, PATH_REGULAR);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &status) || !same_file(&copy, &status))
+		return -ESTALE;
+	failure = find_checksum(index, text, fd, &copy);
+	if (failure)
+		return failure;
+	ret->size_bytes = copy.size_bytes;
+	ret->modified_s = copy.modified.tv_sec;
+	memcpy(ret->sha256, copy.sha256, sizeof(ret->sha256));
+	snprintf(ret->name, sizeof(ret->name), "%s", path_file_name(path));
+	ret->fd = steal_fd(&fd);
+	return 0;
+}
+
+void file_index_each(struct file_index *index,
+		     bool (*visit)(void *context, const char *text, const char *path),
+		     void *context)
+{
+	struct entry *entry, *next;
+
+	pthread_mutex_lock(&index->lock);
+	HASH_ITER(hh, index->entries, entry, next)
+	{
+		if (!visit(context, entry->text, entry->path))
+			break;
+	}
+	pthread_mutex_unlock(&index->lock);
+}
+
+void file_index_counts(struct file_index *index, struct index_counts *ret)
+{
+	pthread_mutex_lock(&index->lock);
+	*ret = (struct index_counts){ .keys = HASH_COUNT(index->entries),
+				      .files_seen = index->files_seen,
+				      .is_scanned = index->is_scanned };
+	pthread_mutex_unlock(&index->lock);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files below given directories by what they are: ELF, PE, PDB, r2rmap and
+ * others are found by the identity in their bytes, whatever their name. Files
+ * stay where they are; one that changes is not served until it is scanned again.
+ */
+#ifndef SYMSRV_FILE_INDEX_H
+#define SYMSRV_FILE_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symsrv/settings.h"
+
+struct file_index;
+
+struct file_index *file_index_create(void);
+void file_index_destroy(struct file_index *index);
+
+/* Scans afresh and then replaces what was known; may take long. `stop` ends it early, changing
+ * nothing. */
+void file_index_scan(struct file_index *index, const struct text_list *directories,
+		     const bool *stop);
+
+struct index_file {
+	int fd;
+	uint64_t size_bytes;
+	int64_t modified_s;
+	char sha256[65];
+	char name[256];
+};
+
+/* Opens the file of a key. -ENOENT: there is none; -ESTALE: it is not the file it was. */
+int file_index_open(struct file_index *index, const char *text, struct index_file *ret);
+
+/* Calls `visit` for every file until it returns false. */
+void file_index_each(struct file_index *index,
+		     bool (*visit)(void *context, const char *text, const char *path),
+		     void *context);
+
+struct index_counts {
+	size_t keys;
+	uint64_t files_seen;
+	bool is_scanned;
+};
+void file_index_counts(struct file_index *index, struct index_counts *ret);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/inquiry.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "symsrv/clock.h"
+
+/* Indexed files belong to somebody else and may change: they are looked at again after this. */
+static const int64_t index_valid_ms = 5000;
+/* A section that two files lack may appear when a better debug file does. */
+static const int64_t section_negative_ms = 60000;
+
+DEFINE_GUARD(object, struct object *, object_release)
+
+size_t inquiry_text(const struct key *key, const char *section, char room[INQUIRY_TEXT_BYTES])
+{
+	size_t length = key_text(key, room);
+
+	if (section)
+		length += (size_t)snprintf(room + length, 300, "/section/%s", section);
+	return length;
+}
+
+bool inquiry_is_known_missing(const struct holdings *holdings, const char *text, size_t text_bytes,
+			      const struct key *key, int64_t now_ms)
+{
+	return negative_contains(holdings->negative, text, text_bytes, key->name != NULL, now_ms);
+}
+
+/* ---- what lies here ---- */
+
+static struct object *open_stored(const struct holdings *holdings, const char *text)
+{
+	struct store_record record;
+	struct object *object;
+	int fd;
+
+	if (store_find(holdings->store, text, &fd, &record))
+		return NULL;
+	object = object_create(text, fd);
+	if (object) {
+		object->size_bytes = object->file_bytes = record.size_bytes;
+		object->modified_s = record.fetched_s;
+		snprintf(object->etag, sizeof(object->etag), "\"sha256-%s\"", record.sha256);
+		snprintf(object->name, sizeof(object->name), "%s", record.name);
+		snprintf(object->source, sizeof(object->source), "%s", record.source);
+	}
+	store_record_deinit(&record);
+	return object;
+}
+
+static struct object *open_indexed(const struct holdings *holdings, const char *text)
+{
+	struct index_file file;
+	struct object *object;
+
+	if (file_index_open(holdings->index, text, &file))
+		return NULL;
+	object = object_create(text, file.fd);
+	if (!object)
+		return NULL;
+	object->size_bytes = object->file_bytes = file.size_bytes;
+	object->modified_s = file.modified_s;
+	object->valid_until_ms = clock_now_ms() + index_valid_ms;
+	snprintf(object->etag, sizeof(object->etag), "\"sha256-%s\"", file.sha256);
+	snprintf(object->name, sizeof(object->name), "%s", file.name);
+	snprintf(object->source, sizeof(object->source), "index");
+	return object;
+}
+
+static struct object *find_here(const struct holdings *holdings, const char *text)
+{
+	struct object *object =
+		object_table_find(holdings->objects, text, strlen(text), clock_now_ms());
+
+	if (object)
+		return object;
+	object = open_indexed(holdings, text);
+	if (!object)
+		object = open_stored(holdings, text);
+	if (object)
+		object_table_add(holdings->objects, object);
+	return object;
+}
+
+/* A section is a range of the file: same descriptor, own tag. */
+static struct object *cut_section(const struct inquiry *inquiry, const struct object *file)
+{
+	uint64_t offset, size_bytes;
+	struct sym_error *error = sym_elf_section_find(file->fd, file->size_bytes, inquiry->section,
+						       &offset, &size_bytes);
+	struct object *object;
+	int fd;
+
+	if (error) {
+		sym_error_destroy(error);
+		return NULL;
+	}
+	fd = dup(file->fd);
+	object = fd >= 0 ? object_create(inquiry->text, fd) : NULL;
+	if (!object)
+		return NULL;
+	object->offset = offset;
+	object->size_bytes = size_bytes;
+	object->file_bytes = file->size_bytes;
+	object->modified_s = file->modified_s;
+	object->valid_until_ms = file->valid_until_ms;
+	snprintf(object->etag, sizeof(object->etag), "%.73s-%llx-%llx\"", file->etag,
+		 (unsigned long long)offset, (unsigned long long)size_bytes);
+	memcpy(object->name, file->name, sizeof(object->name));
+	memcpy(object->source, file->source, sizeof(object->source));
+	object_table_add(inquiry->holdings->objects, object);
+	return object;
+}
+
+/* ---- the way ---- */
+
+static void finish(struct inquiry *inquiry, enum inquiry_outcome outcome, struct object *object)
+{
+	free(inquiry->part_text);
+	inquiry->part_text = NULL;
+	inquiry->object = object;
+	inquiry->outcome = outcome;
+	inquiry->done(inquiry);
+}
+
+/* No phase is left. */
+static void finish_without(struct inquiry *inquiry)
+{
+	if (inquiry->section && !inquiry->was_transient && !inquiry->is_local)
+		negative_add(inquiry->holdings->negative, inquiry->text, false,
+			     clock_now_ms() + section_negative_ms);
+	finish(inquiry, inquiry->was_transient ? INQUIRY_TRANSIENT : INQUIRY_MISSING, NULL);
+}
+
+/* The file of this phase; false when there is no further one. */
+static bool enter_phase(struct inquiry *inquiry)
+{
+	char text[KEY_TEXT_BYTES];
+
+	if (inquiry->phase > (inquiry->section ? 1u : 0u))
+		return false;
+	if (inquiry->section)
+		inquiry->key.kind = inquiry->phase ? KEY_EXECUTABLE : KEY_DEBUGINFO;
+	free(inquiry->part_text);
+	key_text(&inquiry->key, text);
+	inquiry->part_text = strdup(text);
+	return inquiry->part_text != NULL;
+}
+
+/* True when the inquiry has ended. */
+static bool answer_from_here(struct inquiry *inquiry)
+{
+	struct object *file GUARDED(object) = find_here(inquiry->holdings, inquiry->part_text);
+	struct object *object = NULL;
+
+	if (!file)
+		return false;
+	if (!inquiry->section) {
+		finish(inquiry, INQUIRY_FOUND, STEAL(file));
+		return true;
+	}
+	object = cut_section(inquiry, file);
+	if (object)
+		finish(inquiry, INQUIRY_FOUND, object);
+	return object != NULL;
+}
+
+static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome);
+
+static void run(struct job *job)
+{
+	struct inquiry *inquiry = (struct inquiry *)((char *)job - offsetof(struct inquiry, job));
+	const struct holdings *holdings = inquiry->holdings;
+
+	for (; enter_phase(inquiry); inquiry->phase++) {
+		struct object *file GUARDED(object) = NULL;
+		int64_t now = clock_now_ms();
+
+		if (answer_from_here(inquiry))
+			return;
+		file = object_table_find(holdings->objects, inquiry->part_text,
+					 strlen(inquiry->part_text), now);
+		if (file || inquiry->is_local ||
+		    inquiry_is_known_missing(holdings, inquiry->part_text,
+					     strlen(inquiry->part_text), &inquiry->key, now))
+			continue;
+		if (now >= inquiry->deadline_ms) {
+			inquiry->was_transient = true;
+			break;
+		}
+		inquiry->waiter = (struct fetch_waiter){ .key = &inquiry->key,
+							 .text = inquiry->part_text,
+							 .forwarded_for = inquiry->forwarded_for,
+							 .deadline_ms = inquiry->deadline_ms,
+							 .done = on_fetched };
+		fetcher_join(holdings->fetcher, &inquiry->waiter);
+		return;
+	}
+	finish_without(inquiry);
+}
+
+static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome)
+{
+	struct inquiry *inquiry =
+		(struct inquiry *)((char *)waiter - offsetof(struct inquiry, waiter));
+
+	inquiry->was_fetched = true;
+	if (outcome == FETCH_STORED) {
+		if (answer_from_here(inquiry))
+			return;
+		/* Without a section it must be there; it was evicted at once. */
+		inquiry->was_transient |= !inquiry->section;
+	}
+	inquiry->was_transient |= outcome == FETCH_TRANSIENT;
+	inquiry->phase++;
+	run(&inquiry->job);
+}
+
+void inquiry_start(struct inquiry *inquiry)
+{
+	workers_submit(inquiry->holdings->workers, &inquiry->job, run);
+}

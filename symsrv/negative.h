@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What nobody has, for a while. Only definite answers are entered, never a
+ * failure that may pass. Bounded: beyond its size old entries make room.
+ * May be used by several threads.
+ */
+#ifndef SYMSRV_NEGATIVE_H
+#define SYMSRV_NEGATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct negative;
+
+struct negative *negative_create(void); /* NULL: no memory */
+void negative_destroy(struct negative *negative);
+
+/* `named`: upstreams that need a file name were asked too. */
+void negative_add(struct negative *negative, const char *text, bool named, int64_t until_ms);
+bool negative_contains(struct negative *negative, const char *text, size_t text_bytes, bool named,
+		       int64_t now_ms);
+void negative_remove(struct negative *negative, const char *text);
+void negative_clear(struct negative *negative);
+size_t negative_count(struct negative *negative);
+
+#endif

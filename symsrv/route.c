@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/route.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "symsrv/debuginfod.h"
+#include "symsrv/percent.h"
+#include "symsrv/ssqp.h"
+
+static const struct {
+	const char *path;
+	enum route_kind kind;
+} fixed[] = {
+	{ "/", ROUTE_PAGE },        { "/metadata", ROUTE_METADATA }, { "/healthz", ROUTE_HEALTH },
+	{ "/readyz", ROUTE_READY }, { "/metrics", ROUTE_METRICS },   { "/version", ROUTE_VERSION },
+};
+
+static const char *const kind_texts[ROUTE_KIND_COUNT] = {
+	[ROUTE_NOT_FOUND] = "other", [ROUTE_PROBE] = "probe",        [ROUTE_BAD] = "bad",
+	[ROUTE_SSQP] = "ssqp",       [ROUTE_DEBUGINFOD] = "buildid", [ROUTE_METADATA] = "metadata",
+	[ROUTE_HEALTH] = "healthz",  [ROUTE_READY] = "readyz",       [ROUTE_METRICS] = "metrics",
+	[ROUTE_VERSION] = "version", [ROUTE_PAGE] = "page",
+};
+
+const char *route_kind_text(enum route_kind kind)
+{
+	return kind_texts[kind];
+}
+
+size_t route_room_bytes(size_t path_bytes)
+{
+	return 2 * (path_bytes + 1);
+}
+
+/* WinDbg and PerfView ask for these before or behind every object; the last is the name with '_'
+ * for its last letter. */
+static bool is_probe(const char *path)
+{
+	static const char *const names[] = { "file.ptr", "index2.txt", "pingme.txt" };
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t length = strlen(name);
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcasecmp(name, names[i]))
+			return true;
+	return length > 2 && name[length - 1] == '_';
+}
+
+static void parse_ssqp(char *path, char *room, struct route *ret)
+{
+	if (is_probe(path))
+		ret->kind = ROUTE_PROBE;
+	else
+		ret->kind = ssqp_parse(path, room, &ret->key) ? ROUTE_SSQP : ROUTE_NOT_FOUND;
+}
+
+void route_parse(const char *path, char *room, struct route *ret)
+{
+	size_t size_bytes = strlen(path);
+	size_t length;
+	size_t i;
+
+	*ret = (struct route){ .kind = ROUTE_BAD };
+	if (!percent_decode(path, size_bytes, room, &length))
+		return;
+	ret->kind = ROUTE_NOT_FOUND;
+	if (!strncmp(room, "/buildid/", 9)) {
+		ret->kind = debuginfod_parse(room + 9, &ret->key, &ret->section) ? ROUTE_DEBUGINFOD
+										 : ROUTE_BAD;
+	} else if (!strncmp(room, "/symbols/", 9)) {
+		parse_ssqp(room + 9, room + size_bytes + 1, ret);
+	} else if (!strncmp(room, "/download/symbols/", 18)) {
+		parse_ssqp(room + 18, room + size_bytes + 1, ret);
+	} else {
+		for (i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+			if (!strcmp(room, fixed[i].path))
+				ret->kind = fixed[i].kind;
+	}
+}

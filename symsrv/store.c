@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "libsym/base/hex.h"
+#include "libsym/base/path.h"
+#include "symsrv/digest.h"
+#include "symsrv/store_file.h"
+
+/* Room that eviction makes beyond what is asked, so that it does not run for every object: 1/16 of
+ * the maximum. */
+static const uint64_t eviction_share = 16;
+
+struct store_entry {
+	char *key;
+	char *name;
+	uint64_t file_bytes; /* content and record */
+	uint64_t size_bytes;
+	int64_t used_s;
+	bool is_checked; /* its checksum was compared since the start */
+	UT_hash_handle hh;
+};
+
+struct store {
+	int directory_fd;
+	int lock_fd;
+	pthread_mutex_t lock; /* of everything below */
+	struct store_entry *entries;
+	uint64_t used_bytes;
+	uint64_t arriving_bytes;
+	uint64_t max_bytes;
+	uint64_t evicted_count;
+	uint64_t corrupt_count;
+	uint64_t next_arrival;
+	bool is_scanned;
+};
+
+struct store_arrival {
+	struct store *store;
+	int fd;
+	uint64_t bytes;
+	uint64_t counted_bytes; /* of them, in store->arriving_bytes */
+	char name[32];          /* in tmp/ */
+};
+
+static void entry_destroy(struct store_entry *entry)
+{
+	free(entry->key);
+	free(entry->name);
+	free(entry);
+}
+
+/* ---- opening ---- */
+
+static void empty_tmp(int directory_fd)
+{
+	int fd = openat(directory_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *tmp GUARDED(dir) = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *file;
+
+	while (tmp && (file = readdir(tmp)))
+		if (file->d_name[0] != '.')
+			unlinkat(fd, file->d_name, 0);
+	if (fd >= 0 && !tmp)
+		close(fd);
+}
+
+static int make_directories(int directory_fd)
+{
+	char name[16];
+	unsigned int i;
+
+	if ((mkdirat(directory_fd, "tmp", 0755) && errno != EEXIST) ||
+	    (mkdirat(directory_fd, "objects", 0755) && errno != EEXIST))
+		return -errno;
+	for (i = 0; i < 256; i++) {
+		snprintf(name, sizeof(name), "objects/%02x", i);
+		if (mkdirat(directory_fd, name, 0755) && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+static int prepare(struct store *store, const char *directory)
+{
+	int failure = path_make_directories(directory, 0755);
+
+	if (failure)
+		return failure;
+	store->directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->directory_fd < 0)
+		return -errno;
+	store->lock_fd = openat(store->directory_fd, "lock",
+				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (store->lock_fd < 0 || flock(store->lock_fd, LOCK_EX | LOCK_NB))
+		return -errno;
+	failure = make_directories(store->directory_fd);
+	if (!failure)
+		empty_tmp(store->directory_fd);
+	return failure;
+}
+
+int store_open(const char *directory, uint64_t max_bytes, struct store **ret)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int failure;
+
+	if (!store)
+		return -ENOMEM;
+	store->directory_fd = store->lock_fd = -1;
+	store->max_bytes = max_bytes;
+	pthread_mutex_init(&store->lock, NULL);
+	failure = prepare(store, directory);
+	if (failure)
+		store_close(store);
+	else
+		*ret = store;
+	return failure;
+}
+
+void store_close(struct store *store)
+{
+	struct store_entry *entry, *next;
+
+	if (!store)
+		return;
+	HASH_ITER(hh, store->entries, entry, next)
+	{
+		HASH_DEL(store->entries, entry);
+		entry_destroy(entry);
+	}
+	pthread_mutex_destroy(&store->lock);
+	if (store->lock_fd >= 0)
+		close(store->lock_fd);
+	if (store->directory_fd >= 0)
+		close(store->directory_fd);
+	free(store);
+}
+
+/* ---- the table ---- */
+
+/* Adds or replaces; lock held. An entry that finds no memory is only not counted. */
+static void enter(struct store *store, const struct store_record *record, uint64_t file_bytes,
+		  int64_t used_s, bool is_checked)
+{
+	struct store_entry *entry;
+
+	HASH_FIND_STR(store->entries, record->key, entry);
+	if (!entry) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return;
+		entry->key = strdup(record->key);
+		entry->name = strdup(record->name);
+		if (entry->key && entry->name)
+			HASH_ADD_KEYPTR(hh, store->entries, entry->key, strlen(entry->key), entry);
+		if (!entry->key || !entry->name || !hash_added(entry)) {
+			entry_destroy(entry);
+			return;
+		}
+	}
+	store->used_bytes += file_bytes - entry->file_bytes;
+	entry->file_bytes = file_bytes;
+	entry->size_bytes = record->size_bytes;
+	entry->used_s = used_s;
+	entry->is_checked = is_checked;
+}
+
+static void forget(struct store *store, const char *key)
+{
+	struct store_entry *entry;
+
+	HASH_FIND_STR(store->entries, key, entry);
+	if (!entry)
+		return;
+	store->used_bytes -= entry->file_bytes;
+	HASH_DEL(store->entries, entry);
+	entry_destroy(entry);
+}
+
+static void scan_file(struct store *store, int shelf_fd, const char *name)
+{
+	int fd AUTO_CLOSE = openat(shelf_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct store_record record;
+	struct store_entry *entry;
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status))
+		return;
+	if (store_file_read(fd, (uint64_t)status.st_size, &record)) {
+		unlinkat(shelf_fd, name, 0);
+		return;
+	}
+	pthread_mutex_lock(&store->lock);
+	HASH_FIND_STR(store->entries, record.key, entry);
+	if (!entry)
+		enter(store, &record, (uint64_t)status.st_size, status.st_mtim.tv_sec, false);
+	pthread_mutex_unlock(&store->lock);
+	store_record_deinit(&record);
+}
+
+static void scan_shelf(struct store *store, const char *name)
+{
+	int fd = openat(store->directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *shelf GUARDED(dir) = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *file;
+
+	if (!shelf) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((file = readdir(shelf)))
+		if (file->d_name[0] != '.')
+			scan_file(store, fd, file->d_name);
+}
+
+void store_scan(struct store *store, const bool *stop)
+{
+	char name[16];
+	unsigned int i;
+
+	for (i = 0; i < 256 && !__atomic_load_n(stop, __ATOMIC_RELAXED); i++) {
+		snprintf(name, sizeof(name), "objects/%02x", i);
+		scan_shelf(store, name);
+	}
+	pthread_mutex_lock(&store->lock);
+	store->is_scanned = true;
+	pthread_mutex_unlock(&store->lock);
+}
+
+void store_set_max(struct store *store, uint64_t max_bytes)
+{
+	pthread_mutex_lock(&store->lock);
+	store->max_bytes = max_bytes;
+	pthread_mutex_unlock(&store->lock);
+}
+
+void store_usage(struct store *store, struct store_usage *ret)
+{
+	struct statvfs status;
+
+	pthread_mutex_lock(&store->lock);
+	*ret = (struct store_usage){
+		.used_bytes = store->used_bytes,
+		.arriving_bytes = store->arriving_bytes,
+		.max_bytes = store->max_bytes,
+		.object_count = HASH_COUNT(store->entries),
+		.evicted_count = store->evicted_count,
+		.corrupt_count = store->corrupt_count,
+		.is_scanned = store->is_scanned,
+	};
+	pthread_mutex_unlock(&store->lock);
+	if (!fstatvfs(store->directory_fd, &status))
+		ret->free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
+}
+
+bool store_is_writable(struct store *store)
+{
+	int fd = openat(store->directory_fd, "tmp/.probe", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	unlinkat(store->directory_fd, "tmp/.probe", 0);
+	return true;
+}
+
+void store_each(struct store *store,
+		bool (*visit)(void *context, const char *key, const char *name,
+			      uint64_t size_bytes),
+		void *context)
+{
+	struct store_entry *entry, *next;
+
+	pthread_mutex_lock(&store->lock);
+	HASH_ITER(hh, store->entries, entry, next)
+	if (!visit(context, entry->key, entry->name, entry->size_bytes))
+		break;
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* ---- eviction ---- */
+
+struct victim {
+	int64_t used_s;
+	uint64_t file_bytes;
+	struct store_entry *entry;
+};
+
+static int by_use(const void *left, const void *right)
+{
+	const struct victim *a = left;
+	const struct victim *b = right;
+
+	return (a->used_s > b->used_s) - (a->used_s < b->used_s);
+}
+
+/* Removes the least recently used objects until `bytes` are free; lock held. Returns what was
+ * freed. */
+static uint64_t evict(struct store *store, uint64_t bytes)
+{
+	size_t count = HASH_COUNT(store->entries);
+	struct victim *victims AUTO_FREE = count ? calloc(count, sizeof(*victims)) : NULL;
+	struct store_entry *entry, *next;
+	char path[STORE_FILE_PATH_BYTES];
+	uint64_t freed = 0;
+	size_t i = 0;
+
+	if (!victims)
+		return 0;
+	HASH_ITER(hh, store->entries, entry, next)
+	victims[i++] = (struct victim){ entry->used_s, entry->file_bytes, entry };
+	qsort(victims, count, sizeof(*victims), by_use);
+	for (i = 0; i < count && freed < bytes; i++) {
+		if (store_file_path(victims[i].entry->key, path) ||
+		    (unlinkat(store->directory_fd, path, 0) && errno != ENOENT))
+			continue;
+		freed += victims[i].file_bytes;
+		store->evicted_count++;
+		forget(store, victims[i].entry->key);
+	}
+	return freed;
+}
+
+/* Counts `bytes` as arriving, making room for them if need be. */
+static int reserve(struct store *store, uint64_t bytes)
+{
+	uint64_t wanted;
+	int failure = 0;
+
+	pthread_mutex_lock(&store->lock);
+	wanted = store->used_bytes + store->arriving_bytes + bytes;
+	if (wanted > store->max_bytes) {
+		uint64_t excess = wanted - store->max_bytes;
+
+		if (evict(store, excess + store->max_bytes / eviction_share) < excess)
+			failure = -ENOSPC;
+	}
+	if (!failure)
+		store->arriving_bytes += bytes;
+	pthread_mutex_unlock(&store->lock);
+	return failure;
+}
+
+static void unreserve(struct store *store, uint64_t bytes)
+{
+	pthread_mutex_lock(&store->lock);
+	store->arriving_bytes -= bytes;
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* ---- finding ---- */
+
+static void drop_corrupt(struct store *store, const char *key, const char *path)
+{
+	pthread_mutex_lock(&store->lock);
+	unlinkat(store->directory_fd, path, 0);
+	store->corrupt_count++;
+	forget(store, key);
+	pthread_mutex_unlock(&store->lock);
+}
+
+static bool was_checked(struct store *store, const char *key)
+{
+	struct store_entry *entry;
+	bool is_checked;
+
+	pthread_mutex_lock(&store->lock);
+	HASH_FIND_STR(store->entries, key, entry);
+	is_checked = entry && entry->is_checked;
+	pthread_mutex_unlock(&store->lock);
+	return is_checked;
+}
+
+int store_find(struct store *store, const char *key, int *fd_ret, struct store_record *record)
+{
+	char path[STORE_FILE_PATH_BYTES];
+	struct store_record found = { 0 };
+	int fd AUTO_CLOSE = -1;
+	struct stat status;
+	int failure = store_file_path(key, path);
+
+	if (failure)
+		return failure;
+	fd = openat(store->directory_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &status))
+		return -errno;
+	failure = store_file_read(fd, (uint64_t)status.st_size, &found);
+	if (!failure && strcmp(found.key, key) != 0)
+		failure = -EBADMSG;
+	if (!failure && !was_checked(store, key))
+		failure = store_file_verify(fd, &found);
+	if (failure) {
+		store_record_deinit(&found);
+		if (failure != -EBADMSG && failure != -EIO)
+			return failure;
+		drop_corrupt(store, key, path);
+		return -ENOENT;
+	}
+	futimens(fd, NULL);
+	pthread_mutex_lock(&store->lock);
+	enter(store, &found, (uint64_t)status.st_size, time(NULL), true);
+	pthread_mutex_unlock(&store->lock);
+	*record = found;
+	*fd_ret = steal_fd(&fd);
+	return 0;
+}
+
+void store_touch(struct store *store, const char *key)
+{
+	struct store_entry *entry;
+
+	pthread_mutex_lock(&store->lock);
+	HASH_FIND_STR(store->entries, key, entry);
+	if (entry)
+		entry->used_s = time(NULL);
+	pthread_mutex_unlock(&store->lock);
+}
+
+int store_remove(struct store *store, const char *key)
+{
+	char path[STORE_FILE_PATH_BYTES];
+	int failure = store_file_path(key, path);
+
+	if (failure)
+		return failure;
+	pthread_mutex_lock(&store->lock);
+	if (unlinkat(store->directory_fd, path, 0))
+		failure = -errno;
+	forget(store, key);
+	pthread_mutex_unlock(&store->lock);
+	return failure;
+}
+
+/* ---- arrivals ---- */
+
+int store_begin(struct store *store, struct store_arrival **ret)
+{
+	struct store_arrival *arrival = calloc(1, sizeof(*arrival));
+	char path[64];
+
+	if (!arrival)
+		return -ENOMEM;
+	arrival->store = store;
+	pthread_mutex_lock(&store->lock);
+	snprintf(arrival->name, sizeof(arrival->name), "%llu",
+		 (unsigned long long)store->next_arrival++);
+	pthread_mutex_unlock(&store->lock);
+	snprintf(path, sizeof(path), "tmp/%s", arrival->name);
+	arrival->fd = openat(store->directory_fd, path,
+			     O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (arrival->fd < 0) {
+		int failure = -errno;
+
+		free(arrival);
+		return failure;
+	}
+	*ret = arrival;
+	return 0;
+}
+
+/* Writes at the end; when the disk is full the oldest objects go, once. */
+static int write_out(struct store_arrival *arrival, const void *bytes, size_t count)
+{
+	struct store *store = arrival->store;
+	int failure = path_write_all(arrival->fd, bytes, count);
+	uint64_t freed;
+
+	if (failure != -ENOSPC && failure != -EDQUOT)
+		return failure;
+	pthread_mutex_lock(&store->lock);
+	freed = evict(store, count + store->used_bytes / eviction_share);
+	pthread_mutex_unlock(&store->lock);
+	if (freed < count || lseek(arrival->fd, (off_t)arrival->bytes, SEEK_SET) < 0)
+		return -ENOSPC;
+	failure = path_write_all(arrival->fd, bytes, count);
+	return failure == -EDQUOT ? -ENOSPC : failure;
+}
+
+int store_append(struct store_arrival *arrival, const void *bytes, size_t count)
+{
+	int failure = reserve(arrival->store, count);
+
+	if (failure)
+		return failure;
+	arrival->counted_bytes += count;
+	failure = write_out(arrival, bytes, count);
+	if (!failure)
+		arrival->bytes += count;
+	return failure;
+}
+
+int store_restart(struct store_arrival *arrival)
+{
+	if (ftruncate(arrival->fd, 0) || lseek(arrival->fd, 0, SEEK_SET) < 0)
+		return -errno;
+	unreserve(arrival->store, arrival->counted_bytes);
+	arrival->bytes = arrival->counted_bytes = 0;
+	return 0;
+}
+
+int store_arrival_fd(const struct store_arrival *arrival)
+{
+	return arrival->fd;
+}
+
+uint64_t store_arrival_bytes(const struct store_arrival *arrival)
+{
+	return arrival->bytes;
+}
+
+void store_abandon(struct store_arrival *arrival)
+{
+	char path[64];
+
+	if (!arrival)
+		return;
+	snprintf(path, sizeof(path), "tmp/%s", arrival->name);
+	unlinkat(arrival->store->directory_fd, path, 0);
+	unreserve(arrival->store, arrival->counted_bytes);
+	close(arrival->fd);
+	free(arrival);
+}
+
+static int sync_shelf(struct store *store, const char *path)
+{
+	char shelf[16];
+	int fd AUTO_CLOSE = -1;
+
+	snprintf(shelf, sizeof(shelf), "%.10s", path);
+	fd = openat(store->directory_fd, shelf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 || fsync(fd) ? -errno : 0;
+}
+
+/* The record goes behind the content, everything to the disk, and only then the name appears. */
+static int publish(struct store_arrival *arrival, struct store_record *record)
+{
+	struct store *store = arrival->store;
+	char path[STORE_FILE_PATH_BYTES], from[64];
+	struct buf text;
+	int failure = store_file_path(record->key, path);
+
+	if (failure)
+		return failure;
+	buf_init(&text, 32 << 10);
+	failure = store_file_format(&text, record)
+			  ? store_append(arrival, text.data, text.size_bytes)
+			  : -ENOMEM;
+	buf_deinit(&text);
+	if (failure)
+		return failure;
+	if (fsync(arrival->fd))
+		return -errno;
+	snprintf(from, sizeof(from), "tmp/%s", arrival->name);
+	pthread_mutex_lock(&store->lock);
+	if (renameat(store->directory_fd, from, store->directory_fd, path))
+		failure = -errno;
+	else
+		enter(store, record, arrival->bytes, time(NULL), true);
+	pthread_mutex_unlock(&store->lock);
+	return failure ? failure : sync_shelf(store, path);
+}
+
+int store_publish(struct store_arrival *arrival, struct store_record *record)
+{
+	uint8_t digest[32];
+	int failure;
+
+	record->size_bytes = arrival->bytes;
+	record->fetched_s = time(NULL);
+	failure = digest_file(arrival->fd, arrival->bytes, digest, NULL);
+	hex_write_bytes(record->sha256, digest, sizeof(digest));
+	if (!failure)
+		failure = publish(arrival, record);
+	store_abandon(arrival);
+	return failure;
+}

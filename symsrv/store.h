@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store: objects on disk by key. Only store*.c knows how it is laid out:
+ *
+ *   DIR/lock               held by the server that uses the store
+ *   DIR/tmp/               files that arrive; emptied when the store is opened
+ *   DIR/objects/AA/REST    AA REST: SHA-256 of the key's text in hex
+ *
+ * An object is one file: its content, a record in lines "name: value", and 16
+ * bytes that say how long the record is. So it is published by one rename and
+ * there is no moment at which content and record disagree; what a crash leaves
+ * lies in tmp/. The time of last change of a file is that of its last use.
+ *
+ * Refuses to know what the content means: whoever publishes has verified it.
+ * Functions return 0 or a negative errno; all may be called by several threads.
+ */
+#ifndef SYMSRV_STORE_H
+#define SYMSRV_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct store;
+
+#define STORE_NAME_BYTES   256
+#define STORE_SOURCE_BYTES 64
+
+/* What is known of an object beside its content. */
+struct store_record {
+	char *key;                       /* text of the key */
+	char name[STORE_NAME_BYTES];     /* file name, "" when nobody said */
+	char source[STORE_SOURCE_BYTES]; /* name of the upstream it came from */
+	char sha256[65];
+	uint64_t size_bytes;
+	int64_t fetched_s; /* since 1970 */
+	uint32_t contents; /* enum sym_content */
+};
+
+void store_record_deinit(struct store_record *record);
+
+struct store_usage {
+	uint64_t used_bytes; /* objects as they lie on the disk */
+	uint64_t arriving_bytes;
+	uint64_t max_bytes;
+	uint64_t object_count;
+	uint64_t evicted_count;
+	uint64_t corrupt_count; /* objects that were removed because their bytes had changed */
+	uint64_t free_bytes;    /* of the file system */
+	bool is_scanned;        /* everything that was there at the start is counted */
+};
+
+/* Opens or creates; -EWOULDBLOCK when another server has it. */
+int store_open(const char *directory, uint64_t max_bytes, struct store **ret);
+void store_close(struct store *store);
+
+/* Counts what is there; to be called once, on a thread that may take long. `stop` ends it early. */
+void store_scan(struct store *store, const bool *stop);
+
+void store_set_max(struct store *store, uint64_t max_bytes);
+void store_usage(struct store *store, struct store_usage *ret);
+/* True when a file can be created now. */
+bool store_is_writable(struct store *store);
+
+/*
+ * Finds an object; *fd_ret is open for reading, its content is [0, size_bytes).
+ * The checksum is compared when the object is opened for the first time since
+ * the start; an object that fails is removed and not found. -ENOENT: there is none.
+ */
+int store_find(struct store *store, const char *key, int *fd_ret, struct store_record *record);
+
+/* Marks as used just now. */
+void store_touch(struct store *store, const char *key);
+int store_remove(struct store *store, const char *key);
+
+/* A file that arrives. */
+struct store_arrival;
+
+int store_begin(struct store *store, struct store_arrival **ret);
+/* -ENOSPC: the disk or the store is full and nothing more can be evicted. */
+int store_append(struct store_arrival *arrival, const void *bytes, size_t count);
+/* Throws away what has arrived, to begin again. */
+int store_restart(struct store_arrival *arrival);
+int store_arrival_fd(const struct store_arrival *arrival);
+uint64_t store_arrival_bytes(const struct store_arrival *arrival);
+/* Makes it an object; `record` needs key, name, source and contents, the rest is filled in. Ends
+ * the arrival in any case. */
+int store_publish(struct store_arrival *arrival, struct store_record *record);
+void store_abandon(struct store_arrival *arrival);
+
+/* Calls `visit` with the key and size of every object until it returns false. No store function may
+ * be called in it. */
+void store_each(struct store *store,
+		bool (*visit)(void *context, const char *key, const char *name,
+			      uint64_t size_bytes),
+		void *context);
+
+/*
+ * Reads every object again: record, checksum, and `check` (identity) if given.
+ * Calls `report` for each that fails, after removing it. Works beside a running server.
+ */
+struct store_scrub_result {
+	uint64_t good_count;
+	uint64_t good_bytes;
+	uint64_t removed_count;
+};
+int store_scrub(const char *directory,
+		bool (*check)(int fd, const struct store_record *record, const char **reason_ret),
+		void (*report)(const char *name, const char *reason),
+		struct store_scrub_result *ret);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a store again from end to end. Part of the store; needs no lock, because objects never
+ * change, they only come and go. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "libsym/base/cleanup.h"
+#include "symsrv/store_file.h"
+
+struct scrubber {
+	int directory_fd;
+	bool (*check)(int fd, const struct store_record *record, const char **reason_ret);
+	void (*report)(const char *name, const char *reason);
+	struct store_scrub_result result;
+};
+
+/* NULL when the file is a whole object in its place, else why not (static). */
+static const char *objection(const struct scrubber *scrubber, int fd, const char *path,
+			     struct store_record *record)
+{
+	char place[STORE_FILE_PATH_BYTES];
+	const char *reason;
+	struct stat status;
+
+	if (fstat(fd, &status) || store_file_read(fd, (uint64_t)status.st_size, record))
+		return "no object file, or cut";
+	if (store_file_path(record->key, place) || strcmp(place, path) != 0)
+		return "in the place of another key";
+	if (store_file_verify(fd, record))
+		return "checksum differs";
+	if (scrubber->check && !scrubber->check(fd, record, &reason))
+		return reason;
+	return NULL;
+}
+
+static void scrub_file(struct scrubber *scrubber, const char *path)
+{
+	int fd AUTO_CLOSE = openat(scrubber->directory_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct store_record record = { 0 };
+	const char *reason;
+
+	if (fd < 0)
+		return; /* evicted meanwhile */
+	reason = objection(scrubber, fd, path, &record);
+	if (reason) {
+		unlinkat(scrubber->directory_fd, path, 0);
+		scrubber->report(record.key ? record.key : path, reason);
+		scrubber->result.removed_count++;
+	} else {
+		scrubber->result.good_count++;
+		scrubber->result.good_bytes += record.size_bytes;
+	}
+	store_record_deinit(&record);
+}
+
+static void scrub_shelf(struct scrubber *scrubber, const char *name)
+{
+	int fd = openat(scrubber->directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *shelf GUARDED(dir) = fd >= 0 ? fdopendir(fd) : NULL;
+	char path[STORE_FILE_PATH_BYTES + 256];
+	struct dirent *file;
+
+	if (fd >= 0 && !shelf)
+		close(fd);
+	while (shelf && (file = readdir(shelf))) {
+		if (file->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", name, file->d_name);
+		scrub_file(scrubber, path);
+	}
+}
+
+int store_scrub(const char *directory,
+		bool (*check)(int fd, const struct store_record *record, const char **reason_ret),
+		void (*report)(const char *name, const char *reason),
+		struct store_scrub_result *ret)
+{
+	int fd AUTO_CLOSE = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct scrubber scrubber = { .directory_fd = fd, .check = check, .report = report };
+	char name[16];
+	unsigned int i;
+
+	if (fd < 0)
+		return -errno;
+	if (faccessat(fd, "objects", R_OK | X_OK, 0))
+		return -errno;
+	for (i = 0; i < 256; i++) {
+		snprintf(name, sizeof(name), "objects/%02x", i);
+		scrub_shelf(&scrubber, name);
+	}
+	*ret = scrubber.result;
+	return 0;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symsrv: symbols over SSQP and debuginfod from one checked store. This file
+ * puts the parts together, answers signals and ends them in order; it knows
+ * none of their business.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hex.h"
+#include "symsrv/clock.h"
+#include "symsrv/listen.h"
+#include "symsrv/log.h"
+#include "symsrv/scrub.h"
+#include "symsrv/server.h"
+#include "symsrv/settings.h"
+#include "symsrv/systemd.h"
+#include "symsrv/version.h"
+
+enum exit_status {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2
+};
+
+#define MOST_SOCKETS 16
+static const int tick_ms = 100;
+static const size_t most_open_objects = 1024;
+static const unsigned int worker_count = 4;
+
+struct program {
+	int argc;
+	const char *const *argv;
+	struct options options;
+	struct holdings holdings;
+	struct upstream_client *client;
+	struct metrics *metrics;
+	struct access_log *access_log;
+	struct server *server;
+	char instance[17];
+	int sockets[MOST_SOCKETS];
+	size_t socket_count;
+	pthread_t scanner;
+	bool has_scanner;
+	bool stop_scanning;
+	pthread_mutex_t scan_lock; /* of the three below */
+	pthread_cond_t scan_wake;
+	struct options scan_options; /* its own copy of the directories */
+	bool must_scan;
+};
+
+/* ---- what takes long: counting the store, looking through the indexed directories ---- */
+
+/* The list is read on another thread than the one that reloads it. */
+static bool copy_list(const struct text_list *from, struct text_list *to)
+{
+	size_t i;
+
+	to->texts = calloc(from->count + 1, sizeof(*to->texts));
+	for (i = 0; to->texts && i < from->count; i++) {
+		to->texts[i] = strdup(from->texts[i]);
+		if (!to->texts[i])
+			return false;
+		to->count++;
+	}
+	return to->texts != NULL;
+}
+
+static void request_scan(struct program *program)
+{
+	struct options copy = { 0 };
+
+	if (!copy_list(&program->options.index, &copy.index))
+		log_message(LOG_LEVEL_ERROR, "out of memory");
+	pthread_mutex_lock(&program->scan_lock);
+	options_deinit(&program->scan_options);
+	program->scan_options = copy;
+	program->must_scan = true;
+	pthread_cond_signal(&program->scan_wake);
+	pthread_mutex_unlock(&program->scan_lock);
+}
+
+/* Waits until somebody asks for a scan or it is time for one; false at the end. */
+static bool wait_for_scan(struct program *program, struct text_list *directories)
+{
+	struct timespec until;
+	bool go_on;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += (time_t)(program->options.rescan_ms / 1000) + 1;
+	pthread_mutex_lock(&program->scan_lock);
+	while (!program->must_scan && !program->stop_scanning)
+		if (pthread_cond_timedwait(&program->scan_wake, &program->scan_lock, &until))
+			break;
+	program->must_scan = false;
+	go_on = !program->stop_scanning && copy_list(&program->scan_options.index, directories);
+	pthread_mutex_unlock(&program->scan_lock);
+	return go_on;
+}
+
+static void *scan(void *context)
+{
+	struct program *program = context;
+	struct options copy = { 0 };
+
+	store_scan(program->holdings.store, &program->stop_scanning);
+	while (wait_for_scan(program, &copy.index)) {
+		file_index_scan(program->holdings.index, &copy.index, &program->stop_scanning);
+		negative_clear(program->holdings.negative);
+		server_set_ready(program->server, true);
+		options_deinit(&copy);
+	}
+	options_deinit(&copy);
+	return NULL;
+}
+
+/* ---- starting ---- */
+
+static bool failed(const char *what, int failure)
+{
+	log_message(LOG_LEVEL_ERROR, "%s: %s", what, strerror(-failure));
+	return false;
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static bool open_sockets(struct program *program)
+{
+	struct text_list *list = &program->options.listen;
+	char standard[] = "127.0.0.1:8002", *standard_list[] = { standard };
+	struct text_list one = { standard_list, 1 };
+	size_t i;
+
+	program->socket_count = systemd_sockets(program->sockets, MOST_SOCKETS);
+	for (i = 0; i < program->socket_count; i++)
+		if (listen_adopt(program->sockets[i]))
+			return failed("a socket that was handed over", -errno);
+	if (!list->count && !program->socket_count)
+		list = &one;
+	for (i = 0; i < list->count && program->socket_count < MOST_SOCKETS; i++) {
+		int fd = listen_at(list->texts[i]);
+
+		if (fd < 0)
+			return failed(list->texts[i], fd);
+		program->sockets[program->socket_count++] = fd;
+	}
+	return true;
+}
+
+static bool start_holdings(struct program *program)
+{
+	const struct options *options = &program->options;
+	struct holdings *holdings = &program->holdings;
+	struct upstream_set *set;
+	char message[256];
+	int failure = store_open(options->store, options->max_bytes, &holdings->store);
+
+	if (failure == -EWOULDBLOCK) {
+		log_message(LOG_LEVEL_ERROR, "%s: another symsrv uses this store", options->store);
+		return false;
+	}
+	if (failure)
+		return failed(options->store, failure);
+	if (!upstream_set_create(options, NULL, message, sizeof(message), &set)) {
+		log_message(LOG_LEVEL_ERROR, "%s", message);
+		return false;
+	}
+	holdings->index = file_index_create();
+	holdings->objects = object_table_create(most_open_objects);
+	holdings->negative = negative_create();
+	program->metrics = metrics_create();
+	failure = workers_create(worker_count, &holdings->workers);
+	if (!failure)
+		failure = upstream_client_create(program->instance, &program->client);
+	if (!failure)
+		failure = fetcher_create(holdings->store, holdings->negative, holdings->workers,
+					 program->client, set, &holdings->fetcher);
+	if (failure || !holdings->index || !holdings->objects || !holdings->negative ||
+	    !program->metrics)
+		return failed("starting", failure ? failure : -ENOMEM);
+	return true;
+}
+
+static enum transient_answer transient_of(const struct options *options)
+{
+	if (!strcmp(options->transient, "503"))
+		return TRANSIENT_503;
+	return strcmp(options->transient, "reset") ? TRANSIENT_AUTO : TRANSIENT_RESET;
+}
+
+static bool start_server(struct program *program)
+{
+	const struct options *options = &program->options;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct server_settings settings = {
+		.holdings = &program->holdings,
+		.metrics = program->metrics,
+		.access_log = program->access_log,
+		.instance = program->instance,
+		.sockets = program->sockets,
+		.socket_count = program->socket_count,
+		.threads = (unsigned int)(options->threads ? options->threads
+					  : processors > 0 ? (uint64_t)processors
+							   : 1),
+		.connections = (unsigned int)options->connections,
+		.connections_per_client = (unsigned int)options->connections_per_client,
+		.transient = transient_of(options),
+		.wait_ms = (int64_t)options->wait_ms,
+		.header_ms = (int64_t)options->header_ms,
+		.idle_ms = (int64_t)options->idle_ms,
+		.min_rate_bytes = options->min_rate_bytes,
+		.forwarded_limit = options->forwarded_limit,
+	};
+	int failure = server_start(&settings, &program->server);
+
+	return failure ? failed("cannot start the server", failure) : true;
+}
+
+static bool start(struct program *program)
+{
+	const struct options *options = &program->options;
+	uint8_t random[8];
+	int failure = 0;
+
+	raise_descriptor_limit();
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return failed("getrandom", -errno);
+	hex_write_bytes(program->instance, random, sizeof(random));
+	if (options->access_log)
+		failure = access_log_open(options->access_log, &program->access_log);
+	if (failure)
+		return failed(options->access_log, failure);
+	if (!start_holdings(program) || !open_sockets(program) || !start_server(program))
+		return false;
+	request_scan(program);
+	failure = pthread_create(&program->scanner, NULL, scan, program);
+	program->has_scanner = !failure;
+	return failure ? failed("cannot start a thread", -failure) : true;
+}
+
+/* ---- running ---- */
+
+/* Takes over what can change while requests are under way; a bad configuration changes nothing. */
+static void reload(struct program *program)
+{
+	struct upstream_set *old, *set;
+	struct options options;
+	char message[256];
+	bool is_good;
+
+	systemd_notify("RELOADING=1");
+	access_log_reopen(program->access_log);
+	is_good = options_parse(&options, program->argc, program->argv, message, sizeof(message));
+	if (is_good) {
+		old = fetcher_upstreams(program->holdings.fetcher);
+		is_good = upstream_set_create(&options, old, message, sizeof(message), &set);
+		upstream_set_release(old);
+		if (!is_good)
+			options_deinit(&options);
+	}
+	if (is_good) {
+		fetcher_set_upstreams(program->holdings.fetcher, set);
+		store_set_max(program->holdings.store, options.max_bytes);
+		negative_clear(program->holdings.negative);
+		pthread_mutex_lock(&program->scan_lock);
+		options_deinit(&program->options);
+		program->options = options;
+		pthread_mutex_unlock(&program->scan_lock);
+		request_scan(program);
+		program->metrics->reloads++;
+		log_message(LOG_LEVEL_INFO, "configuration read again");
+	} else {
+		program->metrics->failed_reloads++;
+		log_message(LOG_LEVEL_ERROR, "configuration not changed: %s", message);
+	}
+	systemd_notify("READY=1");
+}
+
+static void mark_used(void *context, const char *text)
+{
+	store_touch(context, text);
+}
+
+static void tick(struct program *program, int64_t *marked_ms)
+{
+	int64_t now = clock_now_ms();
+
+	server_tick(program->server, now);
+	fetcher_tick(program->holdings.fetcher, now, false);
+	if (now - *marked_ms < 5000)
+		return;
+	object_table_each_used(program->holdings.objects, *marked_ms, mark_used,
+			       program->holdings.store);
+	*marked_ms = now;
+}
+
+/* Until SIGTERM or SIGINT. */
+static void run(struct program *program, const sigset_t *signals)
+{
+	const struct timespec pause = { .tv_nsec = tick_ms * 1000000L };
+	int64_t marked_ms = clock_now_ms();
+
+	for (;;) {
+		int signal = sigtimedwait(signals, NULL, &pause);
+
+		if (signal == SIGTERM || signal == SIGINT)
+			return;
+		if (signal == SIGHUP)
+			reload(program);
+		else if (signal == SIGUSR1)
+			request_scan(program);
+		tick(program, &marked_ms);
+	}
+}
+
+/* ---- ending ---- */
+
+static void pause_ms(long milliseconds)
+{
+	const struct timespec pause = { .tv_nsec = milliseconds * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
+/* What is under way may end; who waits for an upstream is told before the time is over. */
+static void drain(struct program *program)
+{
+	int64_t end_ms = clock_now_ms() + (int64_t)program->options.drain_ms;
+	unsigned int patience;
+
+	server_set_ready(program->server, false);
+	server_drain(program->server);
+	while (server_active(program->server) && clock_now_ms() < end_ms) {
+		server_tick(program->server, clock_now_ms());
+		fetcher_tick(program->holdings.fetcher, clock_now_ms(), false);
+		pause_ms(20);
+	}
+	fetcher_tick(program->holdings.fetcher, clock_now_ms(), true);
+	for (patience = 0; patience < 50 && server_active(program->server); patience++)
+		pause_ms(20);
+}
+
+static void end_scanner(struct program *program)
+{
+	if (!program->has_scanner)
+		return;
+	pthread_mutex_lock(&program->scan_lock);
+	__atomic_store_n(&program->stop_scanning, true, __ATOMIC_RELAXED);
+	pthread_cond_signal(&program->scan_wake);
+	pthread_mutex_unlock(&program->scan_lock);
+	pthread_join(program->scanner, NULL);
+}
+
+static void end(struct program *program)
+{
+	struct holdings *holdings = &program->holdings;
+
+	if (program->server)
+		drain(program);
+	end_scanner(program);
+	/* Every transfer reports to the workers, the workers to suspended requests. */
+	upstream_client_destroy(program->client);
+	if (holdings->fetcher)
+		fetcher_tick(holdings->fetcher, clock_now_ms(), true);
+	workers_destroy(holdings->workers);
+	server_stop(program->server);
+	fetcher_destroy(holdings->fetcher);
+	object_table_destroy(holdings->objects);
+	negative_destroy(holdings->negative);
+	file_index_destroy(holdings->index);
+	store_close(holdings->store);
+	access_log_close(program->access_log);
+	metrics_destroy(program->metrics);
+	options_deinit(&program->options);
+	options_deinit(&program->scan_options);
+}
+
+static int serve(struct program *program)
+{
+	bool is_up;
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGUSR1);
+	/* Blocked before any thread exists, so that only this one takes them. */
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	pthread_mutex_init(&program->scan_lock, NULL);
+	pthread_cond_init(&program->scan_wake, NULL);
+	is_up = start(program);
+	if (is_up) {
+		systemd_notify("READY=1");
+		log_message(LOG_LEVEL_INFO, "symsrv %s serves %s", SYMSRV_VERSION,
+			    program->options.store);
+		run(program, &signals);
+		systemd_notify("STOPPING=1");
+	}
+	end(program);
+	return is_up ? EXIT_DONE : EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	static struct program program;
+	char message[256];
+
+	program.argc = argc;
+	program.argv = (const char *const *)argv;
+	if (!options_parse(&program.options, argc, program.argv, message, sizeof(message))) {
+		log_message(LOG_LEVEL_ERROR, "%s (symsrv --help lists the options)", message);
+		return EXIT_USAGE;
+	}
+	if (program.options.help || program.options.version) {
+		if (program.options.help)
+			options_print_help();
+		else
+			printf("symsrv %s\n", SYMSRV_VERSION);
+		options_deinit(&program.options);
+		return EXIT_DONE;
+	}
+	if (program.options.scrub) {
+		int status = scrub_run(program.options.store);
+
+		options_deinit(&program.options);
+		return status;
+	}
+	return serve(&program);
+}

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/upstream.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "symsrv/clock.h"
+#include "symsrv/version.h"
+
+static const unsigned int most_redirects = 5;
+static const int64_t retry_base_ms = 250;
+static const int64_t longest_retry_ms = 5000;
+static const int64_t longest_retry_after_ms = 10000;
+
+struct upstream_client {
+	CURLM *multi;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of `arrived` and `is_ending` */
+	struct transfer *arrived, **last_arrived;
+	bool is_ending;
+	const char *instance;
+	struct attempt *delayed; /* waiting for their next try */
+	struct attempt *running;
+};
+
+/* A transfer that has its turn. */
+struct attempt {
+	struct transfer *transfer;
+	struct upstream_client *client;
+	CURL *easy;
+	struct curl_slist *headers;
+	char *url; /* of the present hop; heap */
+	unsigned int tries;
+	unsigned int redirects;
+	bool is_foreign; /* a redirect led away from the host that the operator named */
+	bool was_denied;
+	int append_failure;
+	int64_t not_before_ms;
+	struct attempt *next, **link; /* in client->delayed or client->running */
+	char curl_error[CURL_ERROR_SIZE];
+};
+
+static void link_attempt(struct attempt **list, struct attempt *attempt)
+{
+	attempt->next = *list;
+	attempt->link = list;
+	if (*list)
+		(*list)->link = &attempt->next;
+	*list = attempt;
+}
+
+static void unlink_attempt(struct attempt *attempt)
+{
+	*attempt->link = attempt->next;
+	if (attempt->next)
+		attempt->next->link = attempt->link;
+}
+
+/* ---- what curl calls ---- */
+
+static bool is_denied(const struct attempt *attempt, const struct sockaddr *address)
+{
+	const struct upstream_set *set = attempt->transfer->set;
+
+	if (net_rules_contain(&set->deny, address))
+		return true;
+	return attempt->is_foreign && net_is_internal(address) &&
+	       !net_rules_contain(&set->allow, address);
+}
+
+/* The address is known here, after resolution: no name can lead around the rules. */
+static curl_socket_t on_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct attempt *attempt = context;
+
+	if (purpose != CURLSOCKTYPE_IPCXN || is_denied(attempt, &address->addr)) {
+		attempt->was_denied = true;
+		return CURL_SOCKET_BAD;
+	}
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* Also called when a connection is used again, which opens no socket. */
+static int on_request(void *context, char *remote, char *local, int remote_port, int local_port)
+{
+	struct attempt *attempt = context;
+	struct sockaddr_storage address;
+
+	(void)local;
+	(void)remote_port;
+	(void)local_port;
+	if (net_address_from_text(remote, &address) &&
+	    !is_denied(attempt, (const struct sockaddr *)&address))
+		return CURL_PREREQFUNC_OK;
+	attempt->was_denied = true;
+	return CURL_PREREQFUNC_ABORT;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct attempt *attempt = context;
+	struct transfer *transfer = attempt->transfer;
+	long status = 0;
+
+	count *= size;
+	curl_easy_getinfo(attempt->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200)
+		return count;
+	/* Counted here as well: a compressed or chunked body announces no length. */
+	if (store_arrival_bytes(transfer->arrival) + count > transfer->set->max_object_bytes)
+		attempt->append_failure = -EFBIG;
+	else
+		attempt->append_failure = store_append(transfer->arrival, bytes, count);
+	return attempt->append_failure ? 0 : count;
+}
+
+static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	const struct attempt *attempt = context;
+
+	(void)a;
+	(void)b;
+	(void)c;
+	(void)d;
+	return *attempt->transfer->cancel;
+}
+
+/* ---- one hop ---- */
+
+static void add_header(struct attempt *attempt, const char *format, const char *value)
+{
+	struct curl_slist *grown;
+	char *line AUTO_FREE = NULL;
+
+	if (asprintf(&line, format, value) < 0)
+		return;
+	grown = curl_slist_append(attempt->headers, line);
+	if (grown)
+		attempt->headers = grown;
+}
+
+static void set_headers(struct attempt *attempt)
+{
+	const struct transfer *transfer = attempt->transfer;
+
+	curl_slist_free_all(attempt->headers);
+	attempt->headers = NULL;
+	add_header(attempt, "Via: 1.1 symsrv-%s", attempt->client->instance);
+	if (transfer->accepts_msfz)
+		add_header(attempt, "Accept: %s", "application/msfz0, */*");
+	if (transfer->forwarded_for)
+		add_header(attempt, "X-Forwarded-For: %s", transfer->forwarded_for);
+	if (transfer->upstream->authorization && !attempt->is_foreign)
+		add_header(attempt, "Authorization: %s", transfer->upstream->authorization);
+	curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, attempt->headers);
+	curl_easy_setopt(attempt->easy, CURLOPT_USERPWD,
+			 attempt->is_foreign ? NULL : transfer->upstream->user_password);
+}
+
+static void set_limits(struct attempt *attempt)
+{
+	const struct upstream_set *set = attempt->transfer->set;
+	CURL *easy = attempt->easy;
+
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)set->connect_ms);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)set->fetch_ms);
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)((set->stall_ms + 999) / 1000));
+	curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)set->max_object_bytes);
+}
+
+static void set_behaviour(struct attempt *attempt)
+{
+	CURL *easy = attempt->easy;
+
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, attempt);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, attempt->curl_error);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L); /* each hop is looked at first */
+	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	/* With a proxy the address that is checked would be the proxy's. */
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "symsrv/" SYMSRV_VERSION);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, attempt);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, attempt);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, attempt);
+	curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(easy, CURLOPT_XFERINFODATA, attempt);
+}
+
+static char *part_of(CURLU *url, CURLUPart part)
+{
+	char *text = NULL;
+
+	curl_url_get(url, part, &text, CURLU_DEFAULT_PORT);
+	return text;
+}
+
+/* Same scheme, host and port. */
+static bool same_origin(const char *left, const char *right)
+{
+	static const CURLUPart parts[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
+	CURLU *a = curl_url();
+	CURLU *b = curl_url();
+	bool same = a && b && !curl_url_set(a, CURLUPART_URL, left, 0) &&
+		    !curl_url_set(b, CURLUPART_URL, right, 0);
+	size_t i;
+
+	for (i = 0; same && i < sizeof(parts) / sizeof(*parts); i++) {
+		char *one = part_of(a, parts[i]);
+		char *other = part_of(b, parts[i]);
+
+		same = one && other && !strcasecmp(one, other);
+		curl_free(one);
+		curl_free(other);
+	}
+	curl_url_cleanup(a);
+	curl_url_cleanup(b);
+	return same;
+}
+
+static bool begin_hop(struct attempt *attempt)
+{
+	curl_easy_setopt(attempt->easy, CURLOPT_URL, attempt->url);
+	/* A password in a redirect is the upstream's idea, not the operator's. */
+	curl_easy_setopt(attempt->easy, CURLOPT_DISALLOW_USERNAME_IN_URL,
+			 (long)(attempt->redirects > 0));
+	set_headers(attempt);
+	attempt->curl_error[0] = 0;
+	return !curl_multi_add_handle(attempt->client->multi, attempt->easy);
+}
+
+static bool begin_try(struct attempt *attempt)
+{
+	const struct transfer *transfer = attempt->transfer;
+
+	free(attempt->url);
+	if (asprintf(&attempt->url, "%s/%s", transfer->upstream->url, transfer->path) < 0)
+		attempt->url = NULL;
+	attempt->is_foreign = attempt->was_denied = false;
+	attempt->redirects = 0;
+	attempt->append_failure = 0;
+	return attempt->url && begin_hop(attempt);
+}
+
+/* ---- turns ---- */
+
+static void start_waiting(struct upstream_client *client, struct upstream *upstream);
+
+static void finish(struct transfer *transfer, enum transfer_outcome outcome, const char *error)
+{
+	transfer->outcome = outcome;
+	snprintf(transfer->error, sizeof(transfer->error), "%s", error);
+	transfer->done(transfer);
+}
+
+static void end_attempt(struct attempt *attempt, enum transfer_outcome outcome, const char *error)
+{
+	struct transfer *transfer = attempt->transfer;
+	struct upstream *upstream = transfer->upstream;
+
+	/* A trial that nobody reported on must not keep the breaker waiting for ever. */
+	upstream_report(upstream, UPSTREAM_NOT_ASKED, 0);
+	unlink_attempt(attempt);
+	snprintf(transfer->error, sizeof(transfer->error), "%s", error);
+	curl_easy_cleanup(attempt->easy);
+	curl_slist_free_all(attempt->headers);
+	free(attempt->url);
+	upstream->active--;
+	start_waiting(attempt->client, upstream);
+	free(attempt);
+	transfer->outcome = outcome;
+	transfer->done(transfer);
+}
+
+static struct attempt *create_attempt(struct upstream_client *client, struct transfer *transfer)
+{
+	struct attempt *attempt = calloc(1, sizeof(*attempt));
+
+	if (!attempt)
+		return NULL;
+	attempt->easy = curl_easy_init();
+	if (!attempt->easy) {
+		free(attempt);
+		return NULL;
+	}
+	attempt->client = client;
+	attempt->transfer = transfer;
+	set_behaviour(attempt);
+	set_limits(attempt);
+	return attempt;
+}
+
+static void begin(struct upstream_client *client, struct transfer *transfer)
+{
+	struct upstream *upstream = transfer->upstream;
+	struct attempt *attempt;
+
+	if (*transfer->cancel) {
+		finish(transfer, TRANSFER_CANCELLED, "cancelled");
+		return;
+	}
+	if (!upstream_may_ask(upstream, clock_now_ms())) {
+		finish(transfer, TRANSFER_TRANSIENT, "not asked: it failed too often of late");
+		return;
+	}
+	attempt = create_attempt(client, transfer);
+	if (!attempt) {
+		upstream_report(upstream, UPSTREAM_NOT_ASKED, clock_now_ms());
+		finish(transfer, TRANSFER_TRANSIENT, "out of memory");
+		return;
+	}
+	upstream->active++;
+	upstream->counts.asked++;
+	link_attempt(&client->running, attempt);
+	if (!begin_try(attempt))
+		end_attempt(attempt, TRANSFER_TRANSIENT, "cannot start the transfer");
+}
+
+/* As many as may run; each upstream has its own queue, so that a slow one holds up nobody else. */
+static void start_waiting(struct upstream_client *client, struct upstream *upstream)
+{
+	while (upstream->waiting && upstream->active < upstream->waiting->set->max_fetches) {
+		struct transfer *transfer = upstream->waiting;
+
+		upstream->waiting = transfer->next;
+		if (!upstream->waiting)
+			upstream->last_waiting = &upstream->waiting;
+		begin(client, transfer);
+	}
+}
+
+static void take_arrived(struct upstream_client *client)
+{
+	struct transfer *transfer, *next;
+
+	pthread_mutex_lock(&client->lock);
+	transfer = client->arrived;
+	client->arrived = NULL;
+	client->last_arrived = &client->arrived;
+	pthread_mutex_unlock(&client->lock);
+	for (; transfer; transfer = next) {
+		struct upstream *upstream = transfer->upstream;
+
+		next = transfer->next;
+		transfer->next = NULL;
+		*upstream->last_waiting = transfer;
+		upstream->last_waiting = &transfer->next;
+		start_waiting(client, upstream);
+	}
+}
+
+/* ---- ends of hops ---- */
+
+/* Full jitter: a fleet that failed together does not come back together. */
+static int64_t retry_delay_ms(const struct attempt *attempt)
+{
+	int64_t most = retry_base_ms << (attempt->tries < 6 ? attempt->tries : 6);
+	curl_off_t retry_after_s = 0;
+	uint32_t random = 0;
+
+	curl_easy_getinfo(attempt->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+	if (retry_after_s > 0 && retry_after_s * 1000 <= longest_retry_after_ms)
+		return retry_after_s * 1000;
+	if (most > longest_retry_ms)
+		most = longest_retry_ms;
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = 0;
+	return 1 + random % most;
+}
+
+static void retry_or_end(struct attempt *attempt, bool may_retry, const char *error)
+{
+	struct transfer *transfer = attempt->transfer;
+
+	if (!may_retry || attempt->tries >= transfer->set->retries || *transfer->cancel ||
+	    store_restart(transfer->arrival)) {
+		end_attempt(attempt, TRANSFER_TRANSIENT, error);
+		return;
+	}
+	attempt->not_before_ms = clock_now_ms() + retry_delay_ms(attempt);
+	attempt->tries++;
+	unlink_attempt(attempt);
+	link_attempt(&attempt->client->delayed, attempt);
+}
+
+static void follow_redirect(struct attempt *attempt)
+{
+	char *target = NULL;
+	char *url;
+
+	curl_easy_getinfo(attempt->easy, CURLINFO_REDIRECT_URL, &target);
+	if (!target || attempt->redirects >= most_redirects) {
+		end_attempt(attempt, TRANSFER_DENIED,
+			    target ? "too many redirects" : "a redirect to nowhere");
+		return;
+	}
+	if (strncmp(target, "https://", 8) != 0 &&
+	    (strncmp(target, "http://", 7) != 0 || !strncmp(attempt->url, "https://", 8))) {
+		end_attempt(attempt, TRANSFER_DENIED, "a redirect away from HTTPS or HTTP");
+		return;
+	}
+	url = strdup(target);
+	if (!url) {
+		end_attempt(attempt, TRANSFER_TRANSIENT, "out of memory");
+		return;
+	}
+	/* Once abroad, always abroad: what came back may carry what a stranger put into it. */
+	attempt->is_foreign |= !same_origin(attempt->transfer->upstream->url, url);
+	attempt->redirects++;
+	free(attempt->url);
+	attempt->url = url;
+	if (!begin_hop(attempt))
+		end_attempt(attempt, TRANSFER_TRANSIENT, "cannot start the transfer");
+}
+
+static void judge_status(struct attempt *attempt)
+{
+	struct upstream *upstream = attempt->transfer->upstream;
+	long status = 0;
+	char text[32];
+
+	curl_easy_getinfo(attempt->easy, CURLINFO_RESPONSE_CODE, &status);
+	snprintf(text, sizeof(text), "HTTP status %ld", status);
+	if (status == 301 || status == 302 || status == 303 || status == 307 || status == 308) {
+		follow_redirect(attempt);
+		return;
+	}
+	if (status >= 500 || status == 408 || status == 429 || status < 200) {
+		/* It answers: that is no broken network, but a flood of 5xx deserves a pause too.
+		 */
+		upstream_report(upstream, status >= 500 ? UPSTREAM_FAILED : UPSTREAM_ANSWERED,
+				clock_now_ms());
+		retry_or_end(attempt, true, text);
+		return;
+	}
+	upstream_report(upstream, UPSTREAM_ANSWERED, clock_now_ms());
+	if (status == 200)
+		end_attempt(attempt, TRANSFER_GOT, "");
+	else
+		end_attempt(attempt, TRANSFER_MISSING, text);
+}
+
+static void judge_failure(struct attempt *attempt, CURLcode code)
+{
+	struct transfer *transfer = attempt->transfer;
+	const char *error = attempt->curl_error[0] ? attempt->curl_error : curl_easy_strerror(code);
+	bool is_ours = attempt->was_denied || attempt->append_failure ||
+		       code == CURLE_FILESIZE_EXCEEDED || *transfer->cancel ||
+		       code == CURLE_OUT_OF_MEMORY;
+
+	upstream_report(transfer->upstream, is_ours ? UPSTREAM_NOT_ASKED : UPSTREAM_FAILED,
+			clock_now_ms());
+	if (attempt->was_denied)
+		end_attempt(attempt, TRANSFER_DENIED, "an address that must not be reached");
+	else if (*transfer->cancel)
+		end_attempt(attempt, TRANSFER_CANCELLED, "cancelled");
+	else if (attempt->append_failure == -EFBIG || code == CURLE_FILESIZE_EXCEEDED)
+		end_attempt(attempt, TRANSFER_TOO_LARGE, "larger than --max-object-bytes");
+	else if (attempt->append_failure)
+		end_attempt(attempt, TRANSFER_NO_ROOM, strerror(-attempt->append_failure));
+	else
+		retry_or_end(attempt, code != CURLE_OPERATION_TIMEDOUT, error);
+}
+
+static void take_finished(struct upstream_client *client)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(client->multi, &left))) {
+		CURL *easy = message->easy_handle;
+		CURLcode code = message->data.result;
+		struct attempt *attempt;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&attempt);
+		curl_multi_remove_handle(client->multi, easy);
+		if (code == CURLE_OK)
+			judge_status(attempt);
+		else
+			judge_failure(attempt, code);
+	}
+}
+
+/* Starts the tries whose time has come; returns how long the next one has to wait. */
+static int64_t take_delayed(struct upstream_client *client)
+{
+	int64_t now = clock_now_ms();
+	int64_t wait = 1000;
+	struct attempt *attempt, *next;
+
+	for (attempt = client->delayed; attempt; attempt = next) {
+		next = attempt->next;
+		if (attempt->not_before_ms > now && !*attempt->transfer->cancel) {
+			if (attempt->not_before_ms - now < wait)
+				wait = attempt->not_before_ms - now;
+			continue;
+		}
+		unlink_attempt(attempt);
+		link_attempt(&client->running, attempt);
+		if (*attempt->transfer->cancel)
+			end_attempt(attempt, TRANSFER_CANCELLED, "cancelled");
+		else if (!begin_try(attempt))
+			end_attempt(attempt, TRANSFER_TRANSIENT, "cannot start the transfer");
+	}
+	return wait;
+}
+
+static void end_all(struct upstream_client *client)
+{
+	while (client->running) {
+		curl_multi_remove_handle(client->multi, client->running->easy);
+		end_attempt(client->running, TRANSFER_CANCELLED, "the server stops");
+	}
+	while (client->delayed)
+		end_attempt(client->delayed, TRANSFER_CANCELLED, "the server stops");
+}
+
+static bool is_ending(struct upstream_client *client)
+{
+	bool ending;
+
+	pthread_mutex_lock(&client->lock);
+	ending = client->is_ending;
+	pthread_mutex_unlock(&client->lock);
+	return ending;
+}
+
+static void *run(void *context)
+{
+	struct upstream_client *client = context;
+	int running;
+
+	while (!is_ending(client)) {
+		int64_t wait;
+
+		take_arrived(client);
+		wait = take_delayed(client);
+		curl_multi_perform(client->multi, &running);
+		take_finished(client);
+		curl_multi_poll(client->multi, NULL, 0, (int)wait, NULL);
+	}
+	take_arrived(client);
+	end_all(client);
+	return NULL;
+}
+
+int upstream_client_create(const char *instance, struct upstream_client **ret)
+{
+	struct upstream_client *client = calloc(1, sizeof(*client));
+	int failure;
+
+	if (!client || curl_global_init(CURL_GLOBAL_DEFAULT)) {
+		free(client);
+		return -ENOMEM;
+	}
+	client->instance = instance;
+	client->last_arrived = &client->arrived;
+	pthread_mutex_init(&client->lock, NULL);
+	client->multi = curl_multi_init();
+	failure = client->multi ? pthread_create(&client->thread, NULL, run, client) : ENOMEM;
+	if (failure) {
+		curl_multi_cleanup(client->multi);
+		free(client);
+		return -failure;
+	}
+	*ret = client;
+	return 0;
+}
+
+void upstream_client_destroy(struct upstream_client *client)
+{
+	if (!client)
+		return;
+	pthread_mutex_lock(&client->lock);
+	client->is_ending = true;
+	pthread_mutex_unlock(&client->lock);
+	curl_multi_wakeup(client->multi);
+	pthread_join(client->thread, NULL);
+	curl_multi_cleanup(client->multi);
+	pthread_mutex_destroy(&client->lock);
+	curl_global_cleanup();
+	free(client);
+}
+
+void upstream_client_start(struct upstream_client *client, struct transfer *transfer)
+{
+	transfer->next = NULL;
+	pthread_mutex_lock(&client->lock);
+	*client->last_arrived = transfer;
+	client->last_arrived = &transfer->next;
+	pthread_mutex_unlock(&client->lock);
+	curl_multi_wakeup(client->multi);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fetching over HTTP: one thread that runs every transfer. upstream.c is the
+ * only file that includes curl.h. Knows retries, time-outs, redirects, which
+ * addresses must not be reached and who may see credentials; refuses to know
+ * what arrives.
+ */
+#ifndef SYMSRV_UPSTREAM_H
+#define SYMSRV_UPSTREAM_H
+
+#include "symsrv/store.h"
+#include "symsrv/upstreams.h"
+
+enum transfer_outcome {
+	TRANSFER_GOT,     /* arrived whole, as far as HTTP can tell */
+	TRANSFER_MISSING, /* the upstream says that it has none */
+	TRANSFER_TOO_LARGE,
+	TRANSFER_DENIED,    /* an address or redirect that is not allowed */
+	TRANSFER_TRANSIENT, /* may succeed later */
+	TRANSFER_NO_ROOM,   /* our own disk or store is full */
+	TRANSFER_CANCELLED,
+};
+
+/* One object from one upstream, retries and redirects included. The caller keeps it until `done`.
+ */
+struct transfer {
+	struct upstream *upstream;
+	struct upstream_set *set;
+	struct store_arrival *arrival;
+	char *path;                /* heap; below the upstream's URL */
+	const char *forwarded_for; /* chain for X-Forwarded-For, or NULL; lives as long as the
+				      transfer */
+	bool accepts_msfz;
+	atomic_bool *cancel;
+	void (*done)(struct transfer *transfer); /* on the transfer thread: must not block */
+	void *context;
+	/* result */
+	enum transfer_outcome outcome;
+	char error[160];
+	/* the transfer thread's own */
+	struct transfer *next;
+	void *state;
+};
+
+struct upstream_client;
+
+/* `instance`: sent in Via, to recognise requests that come back to us. */
+int upstream_client_create(const char *instance, struct upstream_client **ret);
+/* Cancels what is under way; every `done` is called before it returns. */
+void upstream_client_destroy(struct upstream_client *client);
+void upstream_client_start(struct upstream_client *client, struct transfer *transfer);
+
+#endif

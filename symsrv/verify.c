@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/verify.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libsym/base/path.h"
+#include "symsrv/digest.h"
+
+static bool object_to(char *reason, size_t reason_bytes, const char *text)
+{
+	snprintf(reason, reason_bytes, "%s", text);
+	return false;
+}
+
+static bool verify_digest(int fd, uint64_t size_bytes, const struct key *key, char *reason,
+			  size_t reason_bytes)
+{
+	uint8_t sha256[DIGEST_SHA256_BYTES], sha1[DIGEST_SHA1_BYTES];
+	const void *digest = key->kind == KEY_SHA1 ? sha1 : sha256;
+
+	if (digest_file(fd, size_bytes, sha256, sha1))
+		return object_to(reason, reason_bytes, "cannot be read");
+	return !memcmp(digest, key->id, key->id_bytes) ||
+	       object_to(reason, reason_bytes, "another checksum");
+}
+
+/* The commonest lie: a login or error page with status 200. */
+static bool is_web_page(int fd, uint64_t size_bytes)
+{
+	char start[64] = "";
+	size_t count = size_bytes < sizeof(start) - 1 ? (size_t)size_bytes : sizeof(start) - 1;
+	const char *text = start;
+
+	if (path_read_at(fd, start, count, 0))
+		return false;
+	text += strspn(text, " \t\r\n");
+	return !strncasecmp(text, "<!doctype html", 14) || !strncasecmp(text, "<html", 5);
+}
+
+bool verify_content(int fd, uint64_t size_bytes, const struct key *key, uint32_t *contents_ret,
+		    char *reason, size_t reason_bytes)
+{
+	struct sym_identity identity = { .size = sizeof(identity) };
+	struct sym_error *error;
+	const char *why;
+
+	*contents_ret = 0;
+	if (!size_bytes)
+		return object_to(reason, reason_bytes, "empty");
+	if (key->kind == KEY_SHA1 || key->kind == KEY_SHA256)
+		return verify_digest(fd, size_bytes, key, reason, reason_bytes);
+	if (key->kind == KEY_SOURCE)
+		return true;
+	if (is_web_page(fd, size_bytes))
+		return object_to(reason, reason_bytes, "a web page");
+	error = sym_identity_read(fd, size_bytes, &identity);
+	if (error) {
+		object_to(reason, reason_bytes, sym_error_message(error));
+		sym_error_destroy(error);
+		return false;
+	}
+	*contents_ret = identity.contents;
+	return key_matches(key, &identity, &why) || object_to(reason, reason_bytes, why);
+}

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""The sample application in every version and shape that .NET can be deployed in.
+
+Publishes are kept outside the checkout (XDG_CACHE_HOME/libsym-tests), keyed by
+the sources of the sample and by how they were published, because a composite
+takes minutes. Knows how to make a shape; knows nothing of what is tested.
+"""
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+from harness import ROOT, build_environment, sdk_version
+
+SAMPLE = os.path.join(ROOT, "fixtures", "src", "sample")
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests", "shapes")
+
+SELF = ("-r", "linux-x64", "--self-contained", "-p:UseAppHost=true")
+READY = (*SELF, "-p:PublishReadyToRun=true")
+SINGLE = (*SELF, "-p:PublishSingleFile=true")
+# Composites of some versions are not for single files, and the SDK asks for this word of consent.
+COMPOSITE = (*READY, "-p:PublishReadyToRunComposite=true")
+TRIMMED = (*SELF, "-p:PublishTrimmed=true", "-p:TrimMode=partial", "-p:JsonSerializerIsReflectionEnabledByDefault=true",
+           "-p:SuppressTrimAnalysisWarnings=true")
+
+
+class Shape:
+    """How one version is deployed, and how to publish that."""
+
+    def __init__(self, version, name, options=None, framework=None, npm=None):
+        self.version = version
+        self.name = name
+        self.options = options
+        self.framework = framework or f"net{version}"
+        self.npm = npm
+        """npm package whose `dotnet` runs the published assembly; None: the program of the publish itself."""
+
+    @property
+    def major(self):
+        return int(self.version.split(".")[0])
+
+    @property
+    def title(self):
+        return f"{self.version} {self.name}"
+
+
+def _modern(version):
+    return [
+        Shape(version, "self-contained", SELF),
+        Shape(version, "readytorun", READY),
+        Shape(version, "single-file", SINGLE),
+        Shape(version, "single-file compressed", (*SINGLE, "-p:EnableCompressionInSingleFile=true")),
+        Shape(version, "single-file extracting", (*SINGLE, "-p:IncludeAllContentForSelfExtract=true")),
+        Shape(version, "composite", COMPOSITE),
+        Shape(version, "composite single-file", (*COMPOSITE, "-p:PublishSingleFile=true")),
+        Shape(version, "trimmed", TRIMMED),
+        Shape(version, "nativeaot", ("-r", "linux-x64", "-p:PublishAot=true",
+                                     "-p:JsonSerializerIsReflectionEnabledByDefault=true")),
+    ]
+
+
+SHAPES = [
+    Shape("10.0", "framework-dependent", ()),
+    *_modern("10.0"),
+    *_modern("9.0"),
+    *_modern("8.0"),
+    # The newest runtime pack of 3.1 that the registry still has, not the newest there was.
+    Shape("3.1", "self-contained", (*SELF, "-p:RuntimeFrameworkVersion=3.1.3"), "netcoreapp3.1"),
+    Shape("3.1", "framework-dependent", (), "netcoreapp3.1", "dotnet-3.1-linux-x64"),
+    Shape("2.1", "framework-dependent", ("-p:RuntimeFrameworkVersion=2.0.3",), "netcoreapp2.0", "dotnet-2.1-linux-x64"),
+]
+
+
+class Published:
+    """A published sample: the command that runs it."""
+
+    def __init__(self, shape, directory, command):
+        self.shape = shape
+        self.directory = directory
+        self.command = command
+
+
+def _key(shape):
+    """Equal for equal sources and equal ways to publish them."""
+    digest = hashlib.sha256()
+    for name in sorted(os.listdir(SAMPLE)):
+        path = os.path.join(SAMPLE, name)
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                digest.update(name.encode() + b"\0" + file.read())
+    digest.update(repr((shape.framework, shape.options, sdk_version())).encode())
+    return f"{shape.version}-{shape.name.replace(' ', '-')}-{digest.hexdigest()[:12]}"
+
+
+def npm_program(package):
+    """The `dotnet` of an npm package; (path, None) or (None, why)."""
+    directory = os.path.join(os.path.dirname(CACHE), "npm")
+    program = os.path.join(directory, "node_modules", package, "dotnet")
+    if not os.path.exists(program):
+        if not shutil.which("npm"):
+            return None, "no npm"
+        os.makedirs(directory, exist_ok=True)
+        done = subprocess.run(["npm", "install", "--prefix", directory, "--no-audit", "--no-fund", "--ignore-scripts",
+                               "--no-package-lock", "--no-save", package], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)
+        if done.returncode or not os.path.exists(program):
+            return None, f"npm could not install {package}: {(done.stderr.strip().splitlines() or ['no output'])[0]}"
+    os.chmod(program, 0o755)
+    return program, None
+
+
+def _run_publish(shape, directory):
+    """None, or the first error that the SDK names."""
+    with tempfile.TemporaryDirectory(prefix="libsym-shape-", dir="/var/tmp") as scratch:
+        out = os.path.join(scratch, "out")
+        done = subprocess.run(
+            ["nice", "dotnet", "publish", os.path.join(SAMPLE, "sample.csproj"), "-c", "Release", "-v", "q",
+             "-nodeReuse:false", "-maxCpuCount:1", "--artifacts-path", os.path.join(scratch, "artifacts"), "-o", out,
+             f"-p:SampleFramework={shape.framework}", *shape.options],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, env=build_environment())
+        if done.returncode:
+            lines = (done.stdout + done.stderr).splitlines()
+            errors = [line.strip() for line in lines if "error" in line.lower()]
+            return (errors or lines or ["no output"])[0].replace(SAMPLE + "/", "")
+        os.makedirs(os.path.dirname(directory), exist_ok=True)
+        shutil.rmtree(directory, ignore_errors=True)
+        shutil.copytree(out, directory + ".new", symlinks=True, dirs_exist_ok=True)
+        os.rename(directory + ".new", directory)
+    return None
+
+
+def publish(shape):
+    """The sample in a shape, published unless it is cached; (Published, None) or (None, why)."""
+    if not sdk_version():
+        return None, "no .NET SDK"
+    directory = os.path.join(CACHE, _key(shape))
+    why = None if os.path.isdir(directory) else _run_publish(shape, directory)
+    if why:
+        return None, why
+    if shape.npm:
+        program, why = npm_program(shape.npm)
+        return (None, why) if why else (Published(shape, directory, [program, os.path.join(directory, "sample.dll")]), None)
+    program = os.path.join(directory, "sample")
+    if os.path.exists(program):
+        return Published(shape, directory, [program]), None
+    return Published(shape, directory, ["dotnet", os.path.join(directory, "sample.dll")]), None

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/format/nettrace.h"
+#include "tests/support/nettrace_builder.h"
+
+struct seen {
+	size_t count, stop_after;
+	char text[256]; /* "provider/event/version:payload;" of each */
+};
+
+static bool note_event(void *context, const struct nettrace_event *event)
+{
+	struct seen *seen = context;
+	size_t length = strlen(seen->text);
+
+	snprintf(seen->text + length, sizeof(seen->text) - length, "%s/%u/%u:%.*s;",
+		 event->provider, event->event_id, event->version, (int)event->payload_bytes,
+		 (const char *)event->payload);
+	return ++seen->count != seen->stop_after;
+}
+
+static void build(struct nettrace_builder *builder, bool compressed)
+{
+	nettrace_builder_init(builder);
+	begin_block(builder, compressed);
+	put_kind(builder, 1, "One", 144, 2);
+	put_kind(builder, 300, "Two", 7, 0);
+	end_block(builder, "MetadataBlock");
+	begin_block(builder, true);
+	buf_append_string(&builder->block, "what is in here is not looked at");
+	end_block(builder, "StackBlock");
+	begin_block(builder, compressed);
+	put_event(builder, 1, "abc", 3);
+	put_event(builder, 300, "", 0);
+	put_event(builder, 9, "no kind", 7);
+	put_event(builder, 1, "defgh", 5);
+	end_block(builder, "EventBlock");
+	end_stream(builder);
+}
+
+static struct sym_error *parse(const struct nettrace_builder *builder, size_t size_bytes,
+			       struct seen *seen)
+{
+	struct nettrace_sink sink = { .context = seen, .event = note_event };
+	/* A copy of its own: what lies behind the end is not ours to read. */
+	void *copy = malloc(size_bytes ? size_bytes : 1);
+	struct sym_error *error;
+
+	memcpy(copy, builder->stream.data, size_bytes);
+	error = nettrace_parse(copy, size_bytes, &sink);
+	free(copy);
+	return error;
+}
+
+Test(nettrace, hands_over_events_of_known_kinds_in_both_forms_of_headers)
+{
+	for (int compressed = 0; compressed < 2; compressed++) {
+		struct nettrace_builder builder;
+		struct seen seen = { 0 };
+
+		build(&builder, compressed);
+		cr_assert_null(parse(&builder, builder.stream.size_bytes, &seen));
+		cr_assert_str_eq(seen.text, "One/144/2:abc;Two/7/0:;One/144/2:defgh;");
+		nettrace_builder_deinit(&builder);
+	}
+}
+
+Test(nettrace, repeats_what_a_compressed_header_leaves_out)
+{
+	struct nettrace_builder builder;
+	struct seen seen = { 0 };
+
+	nettrace_builder_init(&builder);
+	begin_block(&builder, true);
+	put_kind(&builder, 1, "One", 144, 2);
+	end_block(&builder, "MetadataBlock");
+	begin_block(&builder, true);
+	put_event(&builder, 1, "abc", 3);
+	buf_append(&builder.block, "\0\1xyz", 5); /* no flags; time; the same kind and size */
+	end_block(&builder, "EventBlock");
+	end_stream(&builder);
+	cr_assert_null(parse(&builder, builder.stream.size_bytes, &seen));
+	cr_assert_str_eq(seen.text, "One/144/2:abc;One/144/2:xyz;");
+	nettrace_builder_deinit(&builder);
+}
+
+Test(nettrace, stops_when_it_is_told_to)
+{
+	struct nettrace_builder builder;
+	struct seen seen = { .stop_after = 1 };
+
+	build(&builder, true);
+	cr_assert_null(parse(&builder, builder.stream.size_bytes, &seen));
+	cr_assert_eq(seen.count, 1);
+	nettrace_builder_deinit(&builder);
+}
+
+Test(nettrace, turns_utf16_into_utf8)
+{
+	static const uint8_t text[] = { 'a',  0,    0xdf, 0,    0x70, 0x65, 0x3d, 0xd8,
+					0x00, 0xde, 0x00, 0xdc, 0,    0,    'z',  0 };
+	struct reader reader = reader_over(text, sizeof(text));
+	struct buf out;
+
+	buf_init(&out, 100);
+	nettrace_read_string(&reader, &out);
+	cr_assert_str_eq(buf_string(&out), "a\xc3\x9f\xe6\x95\xb0\xf0\x9f\x98\x80\xef\xbf\xbd");
+	cr_assert_eq(reader.position, 14);
+	buf_deinit(&out);
+}
+
+Test(nettrace, calls_a_stream_that_ends_early_malformed_wherever_it_ends)
+{
+	struct nettrace_builder builder;
+
+	build(&builder, true);
+	for (size_t size = 0; size < builder.stream.size_bytes; size++) {
+		struct seen seen = { 0 };
+		AUTO_ERROR struct sym_error *error = parse(&builder, size, &seen);
+
+		cr_assert_not_null(error, "%zu bytes of %zu were accepted", size,
+				   builder.stream.size_bytes);
+		cr_assert_eq(sym_error_code(error), SYM_ERROR_FORMAT);
+	}
+	nettrace_builder_deinit(&builder);
+}
+
+Test(nettrace, refuses_other_versions)
+{
+	static const char text[] = "Nettrace\0\0\0\0\6\0\0\0\0\0\0\0 and more of what follows";
+	struct nettrace_sink sink = { .event = note_event };
+	AUTO_ERROR struct sym_error *error = nettrace_parse(text, sizeof(text), &sink);
+
+	cr_assert_eq(sym_error_code(error), SYM_ERROR_UNSUPPORTED);
+}
+
+Test(nettrace, survives_any_byte_that_is_wrong)
+{
+	struct nettrace_builder builder;
+
+	build(&builder, true);
+	for (size_t i = 0; i < builder.stream.size_bytes; i++)
+		for (int bit = 0; bit < 8; bit++) {
+			struct seen seen = { 0 };
+
+			builder.stream.data[i] ^= (char)(1 << bit);
+			sym_error_destroy(parse(&builder, builder.stream.size_bytes, &seen));
+			cr_assert_leq(seen.count, 4);
+			builder.stream.data[i] ^= (char)(1 << bit);
+		}
+	nettrace_builder_deinit(&builder);
+}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT */
+/* Small parts of symsrv: ranges and tags, answers, networks, breaker, negative cache, table of
+ * objects, settings, upstreams. */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "symsrv/answer.h"
+#include "symsrv/breaker.h"
+#include "symsrv/negative.h"
+#include "symsrv/settings.h"
+#include "symsrv/upstreams.h"
+
+/* -------- ranges -------- */
+
+static enum http_range range(const char *value, uint64_t *first, uint64_t *count)
+{
+	*first = *count = 7777;
+	return http_range_parse(value, 1000, first, count);
+}
+
+static void expect_part(const char *value, uint64_t want_first, uint64_t want_count)
+{
+	uint64_t first, count;
+
+	cr_expect_eq(range(value, &first, &count), HTTP_RANGE_PART, "%s", value);
+	cr_expect_eq(first, want_first, "%s", value);
+	cr_expect_eq(count, want_count, "%s", value);
+}
+
+Test(http_text, parts_of_a_body)
+{
+	expect_part("bytes=0-0", 0, 1);
+	expect_part("bytes=0-", 0, 1000);
+	expect_part("bytes=999-", 999, 1);
+	expect_part("bytes=500-2000", 500, 500);
+	expect_part("bytes=-1", 999, 1);
+	expect_part("bytes=-5000", 0, 1000);
+	expect_part("BYTES = 1-2 ", 1, 2);
+	expect_part("bytes=0-18446744073709551615", 0, 1000);
+}
+
+Test(http_text, ranges_behind_the_end_cannot_be_satisfied)
+{
+	uint64_t first, count;
+
+	cr_expect_eq(range("bytes=1000-", &first, &count), HTTP_RANGE_UNSATISFIABLE);
+	cr_expect_eq(range("bytes=-0", &first, &count), HTTP_RANGE_UNSATISFIABLE);
+	cr_expect_eq(http_range_parse("bytes=0-", 0, &first, &count), HTTP_RANGE_UNSATISFIABLE);
+	cr_expect_eq(http_range_parse("bytes=-1", 0, &first, &count), HTTP_RANGE_UNSATISFIABLE);
+}
+
+Test(http_text, what_is_no_single_range_is_ignored)
+{
+	static const char *const values[] = {
+		"",
+		"bytes",
+		"bytes=",
+		"bytes=-",
+		"bytes=a-b",
+		"bytes=5-2",
+		"bytes=0-1,3-4",
+		"bytes=1-2x",
+		"items=0-1",
+		"bytes=18446744073709551616-",
+		"bytes=--1",
+		"bytes=1",
+		"bytes=+1-2",
+		"bytes=0-99999999999999999999",
+	};
+	uint64_t first, count;
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		cr_expect_eq(range(values[i], &first, &count), HTTP_RANGE_NONE, "%s", values[i]);
+	cr_expect_eq(first, 7777u);
+}
+
+Test(http_text, tags_match_in_lists)
+{
+	cr_expect(http_tags_match("\"a\"", "\"a\""));
+	cr_expect(http_tags_match("\"x\", W/\"a\" ,\"y\"", "\"a\""));
+	cr_expect(http_tags_match("*", "\"a\""));
+	cr_expect_not(http_tags_match("\"ab\"", "\"a\""));
+	cr_expect_not(http_tags_match("a", "\"a\""));
+	cr_expect_not(http_tags_match("", "\"a\""));
+	cr_expect_not(http_tags_match("\"x", "\"a\""));
+}
+
+Test(http_text, dates_are_english)
+{
+	char text[HTTP_DATE_BYTES];
+
+	http_date(784111777, text);
+	cr_expect_str_eq(text, "Sun, 06 Nov 1994 08:49:37 GMT");
+	http_date(INT64_MAX, text);
+	cr_expect_str_eq(text, "");
+}
+
+/* -------- answers -------- */
+
+static struct object *sample_object(void)
+{
+	struct object *object = object_create("debuginfo/ab", open("/dev/null", O_RDONLY));
+
+	object->size_bytes = object->file_bytes = 1000;
+	object->modified_s = 784111777;
+	snprintf(object->etag, sizeof(object->etag), "\"sha256-1\"");
+	return object;
+}
+
+static unsigned int status_of(struct request_headers headers, struct answer_plan *plan)
+{
+	struct object *object = sample_object();
+
+	*plan = (struct answer_plan){ 0 };
+	answer_plan(object, &headers, plan);
+	object_release(object);
+	return plan->status;
+}
+
+Test(answer, headers_decide_what_is_sent)
+{
+	struct answer_plan plan;
+
+	cr_expect_eq(status_of((struct request_headers){ 0 }, &plan), 200);
+	cr_expect_eq(status_of((struct request_headers){ .range = "bytes=1-2" }, &plan), 206);
+	cr_expect_str_eq(plan.content_range, "bytes 1-2/1000");
+	cr_expect_eq(status_of((struct request_headers){ .range = "bytes=1000-" }, &plan), 416);
+	cr_expect_str_eq(plan.content_range, "bytes */1000");
+	cr_expect_eq(status_of((struct request_headers){ .if_none_match = "\"sha256-1\"" }, &plan),
+		     304);
+	cr_expect_eq(status_of((struct request_headers){ .max_size = "999" }, &plan), 406);
+	cr_expect_eq(status_of((struct request_headers){ .max_size = "1000" }, &plan), 200);
+	cr_expect_eq(status_of((struct request_headers){ .max_size = "-1" }, &plan), 200);
+}
+
+Test(answer, a_part_of_another_version_is_not_sent)
+{
+	struct request_headers headers = { .range = "bytes=1-2" };
+	struct answer_plan plan;
+
+	headers.if_range = "\"sha256-2\"";
+	cr_expect_eq(status_of(headers, &plan), 200);
+	headers.if_range = "\"sha256-1\"";
+	cr_expect_eq(status_of(headers, &plan), 206);
+	headers.if_range = "Sun, 06 Nov 1994 08:49:37 GMT";
+	cr_expect_eq(status_of(headers, &plan), 206);
+	headers.if_range = "Sun, 06 Nov 1994 08:49:38 GMT";
+	cr_expect_eq(status_of(headers, &plan), 200);
+}
+
+Test(answer, a_request_that_was_here_before_goes_no_further)
+{
+	char *chain;
+
+	cr_expect(answer_may_forward(NULL, NULL, "10.0.0.1", "abc", 8, &chain));
+	cr_expect_str_eq(chain, "10.0.0.1, _symsrv-abc");
+	cr_expect_not(answer_may_forward(chain, NULL, "10.0.0.1", "abc", 8, &(char *){ NULL }));
+	free(chain);
+	cr_expect_not(answer_may_forward(NULL, "1.1 symsrv-abc", "10.0.0.1", "abc", 8, &chain));
+	cr_expect(answer_may_forward("1, 2", "1.1 other", "10.0.0.1", "abc", 3, &chain));
+	cr_expect_str_eq(chain, "1, 2, 10.0.0.1, _symsrv-abc");
+	free(chain);
+	cr_expect_not(answer_may_forward("1, 2, 3, 4", NULL, "10.0.0.1", "abc", 3, &chain));
+}
+
+/* -------- networks -------- */
+
+static bool contains(const char *rule_text, const char *address)
+{
+	struct net_rules rules = { 0 };
+	struct sockaddr_storage storage;
+	struct net_rule rule;
+	bool found;
+
+	cr_assert(net_rule_parse(rule_text, &rule), "%s", rule_text);
+	cr_assert(net_address_from_text(address, &storage), "%s", address);
+	net_rules_add(&rules, &rule);
+	found = net_rules_contain(&rules, (const struct sockaddr *)&storage);
+	net_rules_deinit(&rules);
+	return found;
+}
+
+Test(net_rules, networks_have_their_addresses_and_no_others)
+{
+	cr_expect(contains("10.0.0.0/8", "10.255.255.255"));
+	cr_expect_not(contains("10.0.0.0/8", "11.0.0.0"));
+	cr_expect(contains("192.168.3.128/25", "192.168.3.129"));
+	cr_expect_not(contains("192.168.3.128/25", "192.168.3.127"));
+	cr_expect(contains("1.2.3.4", "1.2.3.4"));
+	cr_expect_not(contains("1.2.3.4", "1.2.3.5"));
+	cr_expect(contains("0.0.0.0/0", "8.8.8.8"));
+	cr_expect_not(contains("0.0.0.0/0", "2001:4860::1"));
+	cr_expect(contains("fd00::/8", "fdff::1"));
+	cr_expect(contains("::/0", "8.8.8.8"));
+}
+
+Test(net_rules, an_ipv4_address_in_ipv6_dress_is_the_same)
+{
+	cr_expect(contains("127.0.0.0/8", "::ffff:127.0.0.1"));
+	cr_expect(contains("169.254.0.0/16", "64:ff9b::169.254.169.254"));
+	cr_expect_not(contains("127.0.0.0/8", "::1"));
+}
+
+Test(net_rules, texts_that_are_no_network_are_refused)
+{
+	static const char *const texts[] = { "",           "10.0.0.0/33", "10.0.0.0/",
+					     "10.0.0.0/x", "10.0.0.0/-1", "::/129",
+					     "localhost",  "10.0.0",      "10.0.0.0/8x" };
+	struct net_rule rule;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		cr_expect_not(net_rule_parse(texts[i], &rule), "%s", texts[i]);
+}
+
+Test(net_rules, internal_addresses_are_known)
+{
+	static const char *const internal[] = {
+		"127.0.0.1",  "10.1.2.3",       "172.16.0.1", "192.168.0.1", "169.254.169.254",
+		"100.64.0.1", "0.0.0.0",        "224.0.0.1",  "::1",         "fe80::1",
+		"fd00::1",    "::ffff:10.0.0.1"
+	};
+	static const char *const outside[] = { "8.8.8.8", "172.32.0.1", "100.128.0.1", "2600::1" };
+	struct sockaddr_storage address;
+
+	for (size_t i = 0; i < sizeof(internal) / sizeof(*internal); i++) {
+		net_address_from_text(internal[i], &address);
+		cr_expect(net_is_internal((const struct sockaddr *)&address), "%s", internal[i]);
+	}
+	for (size_t i = 0; i < sizeof(outside) / sizeof(*outside); i++) {
+		net_address_from_text(outside[i], &address);
+		cr_expect_not(net_is_internal((const struct sockaddr *)&address), "%s", outside[i]);
+	}
+}
+
+/* -------- breaker -------- */
+
+Test(breaker, opens_after_failures_in_a_row_and_lets_one_try)
+{
+	struct breaker breaker = { 0 };
+
+	for (int i = 0; i < 5; i++) {
+		cr_expect(breaker_allows(&breaker, 0));
+		breaker_failed(&breaker, 0);
+	}
+	cr_expect_not(breaker_allows(&breaker, 1));
+	cr_expect(breaker_allows(&breaker, 10000));
+	cr_expect_not(breaker_allows(&breaker, 10001));
+	breaker_succeeded(&breaker);
+	cr_expect(breaker_allows(&breaker, 10002));
+}
+
+Test(breaker, rests_longer_each_time)
+{
+	struct breaker breaker = { 0 };
+
+	for (int i = 0; i < 5; i++)
+		breaker_failed(&breaker, 0);
+	cr_expect(breaker_allows(&breaker, 10000));
+	breaker_failed(&breaker, 10000);
+	cr_expect_not(breaker_allows(&breaker, 29999));
+	cr_expect(breaker_allows(&breaker, 30000));
+}
+
+Test(breaker, a_success_forgets_the_failures)
+{
+	struct breaker breaker = { 0 };
+
+	for (int i = 0; i < 20; i++) {
+		breaker_failed(&breaker, 0);
+		breaker_failed(&breaker, 0);
+		breaker_succeeded(&breaker);
+	}
+	cr_expect(breaker_allows(&breaker, 0));
+}
+
+Test(breaker, a_trial_that_did_not_happen_leaves_room_for_another)
+{
+	struct breaker breaker = { 0 };
+
+	for (int i = 0; i < 5; i++)
+		breaker_failed(&breaker, 0);
+	cr_expect(breaker_allows(&breaker, 10000));
+	breaker_withdrawn(&breaker);
+	cr_expect(breaker_allows(&breaker, 10001));
+}
+
+/* -------- negative cache -------- */
+
+Test(negative, remembers_until_the_time_is_over)
+{
+	struct negative *negative = negative_create();
+
+	negative_add(negative, "debuginfo/ab", false, 100);
+	cr_expect(negative_contains(negative, "debuginfo/ab", 12, false, 99));
+	cr_expect_not(negative_contains(negative, "debuginfo/ac", 12, false, 99));
+	cr_expect_not(negative_contains(negative, "debuginfo/ab", 12, false, 100));
+	cr_expect_eq(negative_count(negative), 0u);
+	negative_destroy(negative);
+}
+
+Test(negative, a_miss_without_a_name_says_nothing_about_one_with_a_name)
+{
+	struct negative *negative = negative_create();
+
+	negative_add(negative, "executable/ab", false, 100);
+	cr_expect_not(negative_contains(negative, "executable/ab", 13, true, 0));
+	negative_add(negative, "executable/ab", true, 100);
+	cr_expect(negative_contains(negative, "executable/ab", 13, true, 0));
+	cr_expect(negative_contains(negative, "executable/ab", 13, false, 0));
+	negative_remove(negative, "executable/ab");
+	cr_expect_not(negative_contains(negative, "executable/ab", 13, false, 0));
+	negative_destroy(negative);
+}
+
+Test(negative, is_bounded)
+{
+	struct negative *negative = negative_create();
+	char text[32];
+
+	for (int i = 0; i < 300000; i++) {
+		snprintf(text, sizeof(text), "debuginfo/%06x", i);
+		negative_add(negative, text, false, 100);
+	}
+	cr_expect_leq(negative_count(negative), 64u * 2048u);
+	cr_expect(negative_contains(negative, text, strlen(text), false, 0));
+	negative_destroy(negative);
+}
+
+/* -------- table of objects -------- */
+
+static unsigned int detached;
+
+static void count_detached(void *attachment)
+{
+	(void)attachment;
+	detached++;
+}
+
+Test(object_table, keeps_a_bounded_number_and_drops_the_least_used)
+{
+	struct object_table *table = object_table_create(64); /* one a shard */
+	char text[32];
+
+	detached = 0;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "debuginfo/%04x", i);
+		struct object *object = object_create(text, open("/dev/null", O_RDONLY));
+
+		object->attachment = &detached;
+		object->detach = count_detached;
+		object_table_add(table, object);
+		object_release(object);
+	}
+	cr_expect_geq(detached, 1000u - 64u);
+	object_table_destroy(table);
+	cr_expect_eq(detached, 1000u);
+}
+
+Test(object_table, an_object_in_use_outlives_its_place)
+{
+	struct object_table *table = object_table_create(64);
+	struct object *object = object_create("pe/1-2/a", open("/dev/null", O_RDONLY)), *found;
+
+	object_table_add(table, object);
+	object_release(object);
+	found = object_table_find(table, "pe/1-2/a", 8, 0);
+	cr_assert_eq(found, object);
+	object_table_remove(table, "pe/1-2/a");
+	cr_expect_null(object_table_find(table, "pe/1-2/a", 8, 0));
+	cr_expect_geq(fcntl(found->fd, F_GETFD), 0);
+	object_release(found);
+	object_table_destroy(table);
+}
+
+Test(object_table, what_may_change_is_looked_up_again)
+{
+	struct object_table *table = object_table_create(64);
+	struct object *object = object_create("pe/1-2/a", open("/dev/null", O_RDONLY)), *found;
+
+	object->valid_until_ms = 50;
+	object_table_add(table, object);
+	object_release(object);
+	found = object_table_find(table, "pe/1-2/a", 8, 49);
+	cr_expect_not_null(found);
+	object_release(found);
+	cr_expect_null(object_table_find(table, "pe/1-2/a", 8, 50));
+	object_table_destroy(table);
+}
+
+/* -------- settings -------- */
+
+static char message[256];
+
+#define PARSE(options, ...)                                                                        \
+	({                                                                                         \
+		const char *arguments[] = { "symsrv", __VA_ARGS__, NULL };                         \
+		options_parse(options, (int)(sizeof(arguments) / sizeof(*arguments)) - 1,          \
+			      arguments, message, sizeof(message));                                \
+	})
+
+Test(settings, values_have_units)
+{
+	struct options options;
+
+	cr_assert(PARSE(&options, "--store", "/s", "--max-bytes=3M", "--negative-ttl", "2m",
+			"--wait-timeout=1500ms"));
+	cr_expect_eq(options.max_bytes, 3u << 20);
+	cr_expect_eq(options.negative_ms, 120000u);
+	cr_expect_eq(options.wait_ms, 1500u);
+	cr_expect_eq(options.connections, 8192u);
+	options_deinit(&options);
+}
+
+Test(settings, lists_grow)
+{
+	struct options options;
+
+	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "dir=/a", "--upstream=dir=/b"));
+	cr_expect_eq(options.upstreams.count, 2u);
+	cr_expect_str_eq(options.upstreams.texts[1], "dir=/b");
+	options_deinit(&options);
+}
+
+Test(settings, mistakes_are_named)
+{
+	struct options options;
+
+	cr_expect_not(PARSE(&options, "--max-bytes", "1"));
+	cr_expect_str_eq(message, "--store: is needed");
+	cr_expect_not(PARSE(&options, "--store", "/s", "--max-bytes", "1X"));
+	cr_expect_str_eq(message, "--max-bytes: not a valid value");
+	cr_expect_not(PARSE(&options, "--store", "/s", "--max-bytes", "99999999999T"));
+	cr_expect_not(PARSE(&options, "--store", "/s", "--threads", "-1"));
+	cr_expect_not(PARSE(&options, "--store"));
+	cr_expect_str_eq(message, "--store: needs a value");
+	cr_expect_not(PARSE(&options, "--nope"));
+	cr_expect_str_eq(message, "no such option: --nope");
+	cr_expect_not(PARSE(&options, "--store", "/s", "--ask", "nobody"));
+	cr_expect_not(PARSE(&options, "--store", "/s", "--scrub=yes"));
+}
+
+Test(settings, the_command_line_wins_over_the_file)
+{
+	char path[] = "/tmp/symsrv-settings-XXXXXX";
+	struct options options;
+	int fd = mkstemp(path);
+	static const char text[] =
+		"# comment\n\nmax-bytes 5M\nthreads = 3\nupstream dir=/from-file\n";
+
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	cr_assert(PARSE(&options, "--store", "/s", "--config", path, "--max-bytes", "7M"));
+	unlink(path);
+	cr_expect_eq(options.max_bytes, 7u << 20);
+	cr_expect_eq(options.threads, 3u);
+	cr_expect_eq(options.upstreams.count, 1u);
+	options_deinit(&options);
+	close(fd);
+}
+
+/* -------- upstreams -------- */
+
+static struct upstream_set *set_of(const char *text)
+{
+	struct upstream_set *set = NULL;
+	struct options options;
+
+	cr_assert(PARSE(&options, "--store", "/s", "--upstream", text));
+	if (!upstream_set_create(&options, NULL, message, sizeof(message), &set))
+		set = NULL;
+	options_deinit(&options);
+	return set;
+}
+
+Test(upstreams, passwords_are_taken_out_of_the_url)
+{
+	struct upstream_set *set = set_of("a@ssqp=https://user:secret@host:81/symbols/");
+
+	cr_assert_not_null(set);
+	cr_expect_str_eq(set->list[0]->url, "https://host:81/symbols");
+	cr_expect_str_eq(set->list[0]->user_password, "user:secret");
+	upstream_set_release(set);
+	set = set_of("ssqp=http://host:81/x");
+	cr_expect_str_eq(set->list[0]->name, "host:81");
+	upstream_set_release(set);
+}
+
+Test(upstreams, what_is_none_is_refused_without_showing_it)
+{
+	static const char *const texts[] = { "ssqp",
+					     "ssqp=",
+					     "ssqp=ftp://host",
+					     "ssqp=host",
+					     "other=http://host",
+					     "dir=relative",
+					     "=http://host",
+					     "ssqp=http://",
+					     "a b@ssqp=http://h" };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		cr_expect_null(set_of(texts[i]), "%s", texts[i]);
+	cr_expect_null(set_of("ssqp=gopher://user:secret@host"));
+	cr_expect_null(strstr(message, "secret"));
+}
+
+static void expect_paths(const char *upstream, const struct key *key, const char *joined)
+{
+	struct upstream_set *set = set_of(upstream);
+	struct buf all, path;
+
+	cr_assert_not_null(set);
+	buf_init(&all, 4096);
+	buf_init(&path, 4096);
+	for (unsigned int i = 0; i < 10; i++) {
+		buf_clear(&path);
+		if (!upstream_path(set->list[0], key, i, &path))
+			break;
+		buf_printf(&all, "%s\n", buf_string(&path));
+	}
+	cr_expect_str_eq(buf_string(&all), joined);
+	buf_deinit(&all);
+	buf_deinit(&path);
+	upstream_set_release(set);
+}
+
+Test(upstreams, each_kind_is_asked_for_its_own_paths)
+{
+	struct key debug = { .kind = KEY_DEBUGINFO, .id = { 0xab, 0xcd }, .id_bytes = 2 };
+	struct key pe = { .kind = KEY_PE,
+			  .timestamp = 0x9757f3a6,
+			  .number = 0x36c00,
+			  .name = "a.dll",
+			  .spelling = "A.dll" };
+
+	expect_paths("ssqp=http://h", &debug, "");
+	expect_paths("debuginfod=http://h", &debug, "buildid/abcd/debuginfo\n");
+	expect_paths("symsrv=http://h", &debug, "buildid/abcd/debuginfo\n");
+	expect_paths("dir=/d", &debug,
+		     ".build-id/ab/cd.debug\nbuildid/abcd/debuginfo\nabcd/debuginfo\n");
+	expect_paths("ssqp=http://h", &pe,
+		     "a.dll/9757F3A636c00/a.dll\nA.dll/9757F3A636c00/A.dll\n");
+	expect_paths("debuginfod=http://h", &pe, "");
+	expect_paths("symsrv=http://h", &pe,
+		     "symbols/a.dll/9757F3A636c00/a.dll\nsymbols/A.dll/9757F3A636c00/A.dll\n");
+	expect_paths("dir=/d", &pe, "a.dll/9757F3A636c00/a.dll\nA.dll/9757F3A636c00/A.dll\n");
+}
+
+Test(upstreams, an_upstream_that_stays_keeps_its_record_over_a_reload)
+{
+	struct upstream_set *old = set_of("a@ssqp=http://h"), *set;
+	struct options options;
+
+	old->list[0]->counts.asked = 5;
+	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "b@ssqp=http://i", "--upstream",
+			"a@ssqp=http://h"));
+	cr_assert(upstream_set_create(&options, old, message, sizeof(message), &set));
+	upstream_set_release(old);
+	cr_expect_eq(set->list[1]->counts.asked, 5u);
+	cr_expect_eq(set->list[0]->counts.asked, 0u);
+	upstream_set_release(set);
+	options_deinit(&options);
+}

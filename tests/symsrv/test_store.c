@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
+#include "symsrv/store.h"
+#include "symsrv/store_file.h"
+
+static char directory[] = "/tmp/symsrv-store-XXXXXX";
+static struct store *store;
+
+static void open_store(uint64_t max_bytes)
+{
+	cr_assert_eq(store_open(directory, max_bytes, &store), 0);
+}
+
+static void begin(void)
+{
+	cr_assert_not_null(mkdtemp(directory));
+	open_store(1 << 20);
+}
+
+static void end(void)
+{
+	char command[128];
+
+	store_close(store);
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(store, .init = begin, .fini = end);
+
+static int put(const char *key, const void *bytes, size_t size_bytes)
+{
+	struct store_record record = { .key = (char *)key, .contents = 3 };
+	struct store_arrival *arrival;
+	int failure = store_begin(store, &arrival);
+
+	cr_assert_eq(failure, 0);
+	snprintf(record.name, sizeof(record.name), "name.so");
+	snprintf(record.source, sizeof(record.source), "here");
+	failure = store_append(arrival, bytes, size_bytes);
+	if (failure) {
+		store_abandon(arrival);
+		return failure;
+	}
+	return store_publish(arrival, &record);
+}
+
+/* Whether the object is there with this content. */
+static bool has(const char *key, const char *bytes)
+{
+	char room[256] = "";
+	struct store_record record;
+	int fd;
+
+	if (store_find(store, key, &fd, &record))
+		return false;
+	cr_assert_eq(record.size_bytes, strlen(bytes));
+	cr_assert_eq(path_read_at(fd, room, strlen(bytes), 0), 0);
+	cr_assert_str_eq(room, bytes);
+	cr_assert_str_eq(record.key, key);
+	cr_assert_str_eq(record.name, "name.so");
+	cr_assert_str_eq(record.source, "here");
+	store_record_deinit(&record);
+	close(fd);
+	return true;
+}
+
+static void path_of(const char *key, char room[256])
+{
+	char path[STORE_FILE_PATH_BYTES];
+
+	cr_assert_eq(store_file_path(key, path), 0);
+	snprintf(room, 256, "%s/%s", directory, path);
+}
+
+static unsigned int files_in_tmp(void)
+{
+	char path[128];
+	DIR *tmp;
+	unsigned int count = 0;
+
+	snprintf(path, sizeof(path), "%s/tmp", directory);
+	tmp = opendir(path);
+	for (struct dirent *file; (file = readdir(tmp));)
+		count += file->d_name[0] != '.';
+	closedir(tmp);
+	return count;
+}
+
+Test(store, gives_back_what_it_was_given)
+{
+	cr_expect_not(has("debuginfo/ab", ""));
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	cr_expect(has("debuginfo/ab", "hello"));
+	cr_expect_not(has("debuginfo/ac", ""));
+	cr_expect_eq(files_in_tmp(), 0u);
+}
+
+Test(store, keeps_objects_over_a_restart)
+{
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	store_close(store);
+	open_store(1 << 20);
+	cr_expect(has("debuginfo/ab", "hello"));
+}
+
+Test(store, takes_keys_as_long_as_a_source_path)
+{
+	char key[4200];
+
+	memset(key, 'x', sizeof(key));
+	memcpy(key, "source/abcd//", 13);
+	key[sizeof(key) - 1] = 0;
+	cr_assert_eq(put(key, "int main;", 9), 0);
+	cr_expect(has(key, "int main;"));
+}
+
+Test(store, an_abandoned_arrival_leaves_nothing)
+{
+	struct store_arrival *arrival;
+	struct store_usage usage;
+
+	cr_assert_eq(store_begin(store, &arrival), 0);
+	cr_assert_eq(store_append(arrival, "hello", 5), 0);
+	store_usage(store, &usage);
+	cr_expect_eq(usage.arriving_bytes, 5u);
+	store_abandon(arrival);
+	store_usage(store, &usage);
+	cr_expect_eq(usage.arriving_bytes, 0u);
+	cr_expect_eq(files_in_tmp(), 0u);
+}
+
+Test(store, a_restarted_arrival_has_only_the_new_bytes)
+{
+	char key[] = "debuginfo/ab";
+	struct store_record record = { .key = key };
+	struct store_arrival *arrival;
+
+	snprintf(record.name, sizeof(record.name), "name.so");
+	snprintf(record.source, sizeof(record.source), "here");
+	cr_assert_eq(store_begin(store, &arrival), 0);
+	cr_assert_eq(store_append(arrival, "first half of", 13), 0);
+	cr_assert_eq(store_restart(arrival), 0);
+	cr_assert_eq(store_append(arrival, "whole", 5), 0);
+	cr_assert_eq(store_publish(arrival, &record), 0);
+	cr_expect(has("debuginfo/ab", "whole"));
+}
+
+Test(store, is_used_by_one_server_at_a_time)
+{
+	struct store *other;
+
+	cr_expect_eq(store_open(directory, 1, &other), -EWOULDBLOCK);
+}
+
+Test(store, what_a_crash_left_is_cleared_away)
+{
+	char path[256];
+	int fd;
+
+	store_close(store);
+	snprintf(path, sizeof(path), "%s/tmp/17", directory);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	cr_assert_geq(fd, 0);
+	close(fd);
+	open_store(1 << 20);
+	cr_expect_eq(files_in_tmp(), 0u);
+}
+
+/* -------- damage -------- */
+
+static void damage(const char *key, off_t offset)
+{
+	char path[256];
+	int fd;
+
+	path_of(key, path);
+	fd = open(path, O_WRONLY);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(pwrite(fd, "X", 1, offset), 1);
+	close(fd);
+}
+
+Test(store, a_changed_byte_is_found_when_the_object_is_first_opened)
+{
+	struct store_usage usage;
+	char path[256];
+
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	store_close(store);
+	damage("debuginfo/ab", 1);
+	open_store(1 << 20);
+	cr_expect_not(has("debuginfo/ab", ""));
+	store_usage(store, &usage);
+	cr_expect_eq(usage.corrupt_count, 1u);
+	path_of("debuginfo/ab", path);
+	cr_expect_eq(access(path, F_OK), -1);
+}
+
+Test(store, a_cut_object_is_not_found_wherever_it_was_cut)
+{
+	char path[256];
+	struct stat status;
+
+	for (off_t cut = 0;; cut++) {
+		cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+		path_of("debuginfo/ab", path);
+		cr_assert_eq(stat(path, &status), 0);
+		if (cut >= status.st_size)
+			break;
+		cr_assert_eq(truncate(path, cut), 0);
+		cr_assert_not(has("debuginfo/ab", ""), "cut at %d", (int)cut);
+	}
+}
+
+Test(store, an_object_in_the_place_of_another_is_not_served)
+{
+	char from[256], to[256];
+
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	path_of("debuginfo/ab", from);
+	path_of("debuginfo/ac", to);
+	cr_assert_eq(rename(from, to), 0);
+	cr_expect_not(has("debuginfo/ac", ""));
+}
+
+/* -------- size -------- */
+
+Test(store, evicts_what_was_not_used_for_longest)
+{
+	static char bytes[10000];
+	struct store_usage usage;
+	char key[32];
+
+	store_set_max(store, 100000);
+	for (int i = 0; i < 200; i++) {
+		snprintf(key, sizeof(key), "debuginfo/%04x", i);
+		cr_assert_eq(put(key, bytes, sizeof(bytes)), 0);
+	}
+	store_usage(store, &usage);
+	cr_expect_leq(usage.used_bytes, 100000u);
+	cr_expect_geq(usage.used_bytes, 50000u);
+	cr_expect_geq(usage.evicted_count, 190u);
+	cr_expect_eq(files_in_tmp(), 0u);
+}
+
+Test(store, an_object_larger_than_the_store_is_refused)
+{
+	static char bytes[200000];
+
+	store_set_max(store, 100000);
+	cr_expect_eq(put("debuginfo/ab", bytes, sizeof(bytes)), -ENOSPC);
+	cr_expect_eq(files_in_tmp(), 0u);
+}
+
+Test(store, counts_what_was_there_before)
+{
+	struct store_usage before, after;
+	bool stop = false;
+
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	cr_assert_eq(put("debuginfo/ac", "hello", 5), 0);
+	store_usage(store, &before);
+	store_close(store);
+	open_store(1 << 20);
+	store_scan(store, &stop);
+	store_usage(store, &after);
+	cr_expect_eq(after.object_count, 2u);
+	cr_expect_eq(after.used_bytes, before.used_bytes);
+	cr_expect(after.is_scanned);
+}
+
+/* -------- scrubbing -------- */
+
+static char reported[256];
+
+static void note(const char *name, const char *reason)
+{
+	snprintf(reported, sizeof(reported), "%s: %s", name, reason);
+}
+
+Test(store, scrubbing_removes_what_is_damaged_and_nothing_else)
+{
+	struct store_scrub_result result;
+
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	cr_assert_eq(put("debuginfo/ac", "other", 5), 0);
+	damage("debuginfo/ac", 0);
+	cr_assert_eq(store_scrub(directory, NULL, note, &result), 0);
+	cr_expect_eq(result.good_count, 1u);
+	cr_expect_eq(result.good_bytes, 5u);
+	cr_expect_eq(result.removed_count, 1u);
+	cr_expect_str_eq(reported, "debuginfo/ac: checksum differs");
+	cr_expect(has("debuginfo/ab", "hello"));
+	cr_expect_not(has("debuginfo/ac", ""));
+}
+
+Test(store, scrubbing_needs_a_store)
+{
+	struct store_scrub_result result;
+
+	cr_expect_eq(store_scrub("/nonexistent", NULL, note, &result), -ENOENT);
+	cr_expect_eq(store_scrub("/dev", NULL, note, &result), -ENOENT);
+}
