@@ -27,6 +27,12 @@ struct sym_error *index_builder_create(struct index_builder **ret);
 void index_builder_destroy(struct index_builder *builder);
 
 /*
+ * Says how much will be added, about: memory is then had at once and not in
+ * growing steps. Only before the first index_builder_add(); no promise.
+ */
+void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t name_bytes);
+
+/*
  * Adds [start, start + size_bytes). The name is copied; `value` (any 32 bits of
  * the caller's) is kept with it. Fails (sticky; index_freeze() reports it) when
  * start + size_bytes overflows or a limit of limits.h is met.

@@ -1,32 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collecting symbols and freezing them: sort by start, cut overlaps so that
- * the later addition owns the shared bytes, lay the pieces out.
+ * Collecting symbols and freezing them: put them in order, cut overlaps so that
+ * the later addition owns the shared bytes, hand the pieces on to be laid out.
  *
- * Maps of runtimes are mostly ascending and disjoint, and then nothing is
- * sorted or swept; otherwise a radix sort over the bytes in which the starts
- * differ, and a sweep with a heap of the symbols that cover the position.
+ * Symbols of a runtime hardly ever overlap, so they are laid out in ascending
+ * order as if they did not; only when one does are all of them swept, with a
+ * heap of the symbols that cover the position.
  */
-#include "libsym/index_layout.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/huge_memory.h"
+#include "libsym/index_layout.h"
+#include "libsym/index_sort.h"
 #include "libsym/limits.h"
 
 /* A symbol as it was added; its place in the array is its order. */
 struct item {
 	uint64_t start;
 	uint64_t size_bytes;
-	uint32_t name_offset;
-	uint32_t value;
-};
-
-/* What is sorted: a start and whose it is. */
-struct key {
-	uint64_t start;
-	uint32_t order;
-	uint32_t reserved;
+	struct index_detail detail;
 };
 
 struct index_builder {
@@ -36,7 +29,7 @@ struct index_builder {
 	uint32_t last_name_offset;
 	size_t last_name_bytes;
 	struct sym_error *failure;
-	bool ascending; /* every start is at or above the end of the one before, every size > 0 */
+	bool ascending; /* no start is below the one before */
 };
 
 struct sym_error *index_builder_create(struct index_builder **ret)
@@ -66,6 +59,23 @@ size_t index_builder_count(const struct index_builder *builder)
 	return builder->count;
 }
 
+void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t name_bytes)
+{
+	if (builder->count || builder->names.size_bytes || builder->failure)
+		return;
+	if (symbols > LIMIT_INDEX_SYMBOLS)
+		symbols = LIMIT_INDEX_SYMBOLS;
+	if (name_bytes > LIMIT_INDEX_NAME_BYTES)
+		name_bytes = LIMIT_INDEX_NAME_BYTES;
+	free(builder->items);
+	buf_deinit(&builder->names);
+	/* Without this memory the arrays grow step by step, from nothing. */
+	builder->items = huge_memory_allocate(symbols * sizeof(*builder->items));
+	builder->capacity = builder->items ? symbols : 0;
+	builder->names.data = huge_memory_allocate(name_bytes);
+	builder->names.capacity_bytes = builder->names.data ? name_bytes : 0;
+}
+
 static bool grow(struct index_builder *builder)
 {
 	size_t capacity = builder->capacity ? builder->capacity * 2 : 64;
@@ -89,22 +99,30 @@ static bool grow(struct index_builder *builder)
 /* Symbols that follow one another often share their name (parts of one function). */
 static bool add_name(struct index_builder *builder, const char *name, size_t name_bytes)
 {
+	struct buf *names = &builder->names;
+	char *room;
+
 	if (builder->count && name_bytes == builder->last_name_bytes &&
-	    !memcmp(builder->names.data + builder->last_name_offset, name, name_bytes))
+	    !memcmp(names->data + builder->last_name_offset, name, name_bytes))
 		return true;
-	builder->last_name_offset = (uint32_t)builder->names.size_bytes;
+	room = names->capacity_bytes - names->size_bytes > name_bytes
+		       ? names->data + names->size_bytes
+		       : buf_reserve(names, name_bytes + 1);
+	if (!room) {
+		builder->failure = sym_error_from_buf(names, "names of an index");
+		return false;
+	}
+	memcpy(room, name, name_bytes);
+	room[name_bytes] = '\0';
+	builder->last_name_offset = (uint32_t)names->size_bytes;
 	builder->last_name_bytes = name_bytes;
-	buf_append(&builder->names, name, name_bytes);
-	if (buf_append_char(&builder->names, '\0'))
-		return true;
-	builder->failure = sym_error_from_buf(&builder->names, "names of an index");
-	return false;
+	names->size_bytes += name_bytes + 1;
+	return true;
 }
 
 void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 		       const char *name, size_t name_bytes, uint32_t value)
 {
-	const struct item *last;
 	uint64_t end;
 
 	if (builder->failure || (builder->count == builder->capacity && !grow(builder)))
@@ -115,77 +133,13 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 	}
 	if (!add_name(builder, name, name_bytes))
 		return;
-	last = builder->count ? &builder->items[builder->count - 1] : NULL;
-	if (!size_bytes || (last && start < last->start + last->size_bytes))
+	if (builder->count && start < builder->items[builder->count - 1].start)
 		builder->ascending = false;
 	builder->items[builder->count++] = (struct item){
 		.start = start,
 		.size_bytes = size_bytes,
-		.name_offset = builder->last_name_offset,
-		.value = value,
+		.detail = { .name_offset = builder->last_name_offset, .value = value },
 	};
-}
-
-/* ---- sorting ---- */
-
-enum {
-	RADIX_BITS = 11,
-	RADIX_SIZE = 1 << RADIX_BITS
-};
-
-/* One stable pass over the digit at `shift`. */
-static void radix_pass(const struct key *from, struct key *to, size_t count, unsigned int shift)
-{
-	size_t places[RADIX_SIZE] = { 0 };
-	size_t i, sum = 0;
-
-	for (i = 0; i < count; i++)
-		places[from[i].start >> shift & (RADIX_SIZE - 1)]++;
-	for (i = 0; i < RADIX_SIZE; i++) {
-		size_t here = places[i];
-
-		places[i] = sum;
-		sum += here;
-	}
-	for (i = 0; i < count; i++)
-		to[places[from[i].start >> shift & (RADIX_SIZE - 1)]++] = from[i];
-}
-
-static int compare_keys(const void *left, const void *right)
-{
-	const struct key *a = left, *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
-
-/* Keys by (start, order); `keys` has room for twice `count`. Returns which half holds the result.
- */
-static struct key *sort_keys(struct key *keys, size_t count)
-{
-	struct key *from = keys, *to = keys + count;
-	uint64_t differing = 0;
-	unsigned int shift;
-	size_t i;
-
-	/* A pass costs as much as its table even for few keys. */
-	if (count < RADIX_SIZE) {
-		qsort(keys, count, sizeof(*keys), compare_keys);
-		return keys;
-	}
-	for (i = 1; i < count; i++)
-		differing |= keys[i].start ^ keys[0].start;
-	for (shift = 0; shift < 64; shift += RADIX_BITS) {
-		struct key *other = from;
-
-		if (!(differing >> shift & (RADIX_SIZE - 1)))
-			continue;
-		radix_pass(from, to, count, shift);
-		from = to;
-		to = other;
-	}
-	return from;
 }
 
 /* ---- cutting overlaps ---- */
@@ -247,11 +201,16 @@ static void emit(struct pieces *pieces, uint32_t order, uint64_t start, uint64_t
 			(struct piece){ .start = start, .size_bytes = end - start, .order = order };
 }
 
+static uint64_t end_of(const struct item *item)
+{
+	return item->start + item->size_bytes;
+}
+
 /*
  * Sized symbols to disjoint pieces. There are at most 2n - 1 of them, because a
  * piece begins only where a symbol begins or ends.
  */
-static void sweep(const struct index_builder *builder, const struct key *keys,
+static void sweep(const struct index_builder *builder, const uint32_t *orders,
 		  struct active *active, struct pieces *pieces)
 {
 	const struct item *items = builder->items;
@@ -261,20 +220,18 @@ static void sweep(const struct index_builder *builder, const struct key *keys,
 	while (next < count || active->count) {
 		uint64_t end;
 
-		if (!active->count && keys[next].start > position)
-			position = keys[next].start;
-		for (; next < count && keys[next].start <= position; next++)
-			if (items[keys[next].order].size_bytes)
-				active_push(active, keys[next].order);
-		while (active->count &&
-		       items[active->orders[0]].start + items[active->orders[0]].size_bytes <=
-			       position)
+		if (!active->count && items[orders[next]].start > position)
+			position = items[orders[next]].start;
+		for (; next < count && items[orders[next]].start <= position; next++)
+			if (items[orders[next]].size_bytes)
+				active_push(active, orders[next]);
+		while (active->count && end_of(&items[active->orders[0]]) <= position)
 			active_pop(active);
 		if (!active->count)
 			continue;
-		end = items[active->orders[0]].start + items[active->orders[0]].size_bytes;
-		if (next < count && keys[next].start < end)
-			end = keys[next].start;
+		end = end_of(&items[active->orders[0]]);
+		if (next < count && items[orders[next]].start < end)
+			end = items[orders[next]].start;
 		emit(pieces, active->orders[0], position, end);
 		position = end;
 	}
@@ -282,30 +239,27 @@ static void sweep(const struct index_builder *builder, const struct key *keys,
 
 /* Symbols without a size get their own start where no sized symbol has it; the latest of several.
  */
-static void add_sizeless(const struct index_builder *builder, const struct key *keys,
+static void add_sizeless(const struct index_builder *builder, const uint32_t *orders,
 			 const struct pieces *sized, struct pieces *ret)
 {
 	size_t next = 0, i;
 
 	for (i = 0; i < builder->count; i++) {
-		const struct item *item = &builder->items[keys[i].order];
-		const struct piece *last;
+		const struct item *item = &builder->items[orders[i]];
+		struct piece *last;
 
 		if (item->size_bytes)
 			continue;
 		while (next < sized->count && sized->items[next].start <= item->start)
 			ret->items[ret->count++] = sized->items[next++];
 		last = ret->count ? &ret->items[ret->count - 1] : NULL;
-		if (last && last->start + last->size_bytes > item->start) {
-			/* Covered; or a sizeless symbol of the same start, which the later one
-			 * replaces. */
-			if (!builder->items[last->order].size_bytes)
-				ret->items[ret->count - 1].order = keys[i].order;
-			continue;
-		}
-		ret->items[ret->count++] = (struct piece){ .start = item->start,
-							   .size_bytes = 1,
-							   .order = keys[i].order };
+		/* No sum: the last address of all may have a symbol. */
+		if (!last || item->start - last->start >= last->size_bytes)
+			ret->items[ret->count++] = (struct piece){ .start = item->start,
+								   .size_bytes = 1,
+								   .order = orders[i] };
+		else if (!builder->items[last->order].size_bytes)
+			last->order = orders[i];
 	}
 	while (next < sized->count)
 		ret->items[ret->count++] = sized->items[next++];
@@ -313,126 +267,131 @@ static void add_sizeless(const struct index_builder *builder, const struct key *
 
 /* ---- laying out ---- */
 
-static bool is_odd(const struct piece *piece, const struct item *item)
+/* Items so far ahead are fetched while one is written. */
+enum {
+	FETCH_AHEAD = 12
+};
+
+static void forget(struct index *index)
 {
-	return piece->start != item->start || piece->size_bytes != item->size_bytes ||
-	       piece->size_bytes >= INDEX_ODD;
+	free(index->regions);
+	free(index->leaves);
+	free(index->details);
+	free(index->odd);
+	*index = (struct index){ 0 };
 }
 
-static struct sym_error *lay_out_pieces(const struct index_builder *builder,
-					const struct pieces *pieces, struct index *index)
+/* As if there were no overlaps; `orders` is NULL when the items are in order themselves. */
+static enum index_written lay_out_items(const struct index_builder *builder, const uint32_t *orders,
+					struct index *index)
 {
-	size_t odd = 0, i;
+	struct index_writer writer = { .index = index, .capacity = builder->count };
+	enum index_written written = INDEX_WRITTEN;
+	size_t count = builder->count, i;
 
-	if (!index_allocate(index, pieces->count))
-		return &sym_error_no_memory;
-	for (i = 0; i < pieces->count; i++)
-		odd += is_odd(&pieces->items[i], &builder->items[pieces->items[i].order]);
-	index->odd = malloc((odd + 1) * sizeof(*index->odd));
-	if (!index->odd)
-		return &sym_error_no_memory;
+	if (!index_writer_begin(&writer))
+		return INDEX_NO_MEMORY;
+	for (i = 0; i < count && written == INDEX_WRITTEN; i++) {
+		const struct item *item = &builder->items[orders ? orders[i] : i];
+
+		if (orders && i + FETCH_AHEAD < count)
+			__builtin_prefetch(&builder->items[orders[i + FETCH_AHEAD]]);
+		if (!item->size_bytes)
+			return INDEX_OVERLAPS;
+		written = index_writer_add(&writer, &(struct index_piece){
+							    .start = item->start,
+							    .size_bytes = item->size_bytes,
+							    .symbol_start = item->start,
+							    .symbol_size_bytes = item->size_bytes,
+							    .detail = item->detail,
+						    });
+	}
+	if (written == INDEX_WRITTEN && !index_writer_end(&writer))
+		return INDEX_NO_MEMORY;
+	return written;
+}
+
+static bool lay_out_pieces(const struct index_builder *builder, const struct pieces *pieces,
+			   struct index *index)
+{
+	struct index_writer writer = { .index = index, .capacity = pieces->count };
+	size_t i;
+
+	if (!index_writer_begin(&writer))
+		return false;
 	for (i = 0; i < pieces->count; i++) {
 		const struct piece *piece = &pieces->items[i];
 		const struct item *item = &builder->items[piece->order];
 
-		index->starts[i] = piece->start;
-		index->sizes[i] = (uint32_t)piece->size_bytes;
-		index->name_offsets[i] = item->name_offset;
-		index->values[i] = item->value;
-		if (!is_odd(piece, item))
-			continue;
-		index->sizes[i] = INDEX_ODD;
-		index->odd[index->odd_count++] =
-			(struct index_odd){ .piece = i,
-					    .size_bytes = piece->size_bytes,
-					    .symbol_start = item->start,
-					    .symbol_size_bytes = item->size_bytes };
+		if (index_writer_add(&writer, &(struct index_piece){
+						      .start = piece->start,
+						      .size_bytes = piece->size_bytes,
+						      .symbol_start = item->start,
+						      .symbol_size_bytes = item->size_bytes,
+						      .detail = item->detail,
+					      }) != INDEX_WRITTEN)
+			return false;
 	}
-	return NULL;
+	return index_writer_end(&writer);
 }
 
-/* The common case: what was added is ascending and disjoint already. */
-static struct sym_error *lay_out_ascending(const struct index_builder *builder, struct index *index)
-{
-	size_t odd = 0, i;
-
-	if (!index_allocate(index, builder->count))
-		return &sym_error_no_memory;
-	for (i = 0; i < builder->count; i++)
-		odd += builder->items[i].size_bytes >= INDEX_ODD;
-	index->odd = malloc((odd + 1) * sizeof(*index->odd));
-	if (!index->odd)
-		return &sym_error_no_memory;
-	for (i = 0; i < builder->count; i++) {
-		const struct item *item = &builder->items[i];
-
-		index->starts[i] = item->start;
-		index->sizes[i] = (uint32_t)item->size_bytes;
-		index->name_offsets[i] = item->name_offset;
-		index->values[i] = item->value;
-		if (item->size_bytes < INDEX_ODD)
-			continue;
-		index->sizes[i] = INDEX_ODD;
-		index->odd[index->odd_count++] =
-			(struct index_odd){ .piece = i,
-					    .size_bytes = item->size_bytes,
-					    .symbol_start = item->start,
-					    .symbol_size_bytes = item->size_bytes };
-	}
-	return NULL;
-}
-
-static struct sym_error *lay_out_overlapping(const struct index_builder *builder,
-					     struct index *index)
+static bool lay_out_overlapping(const struct index_builder *builder, const uint32_t *orders,
+				struct index *index)
 {
 	size_t count = builder->count, sizeless = 0, i;
-	AUTO_FREE struct key *keys = malloc((2 * count + 1) * sizeof(*keys));
 	AUTO_FREE uint32_t *heap = malloc((count + 1) * sizeof(*heap));
 	AUTO_FREE struct piece *room = malloc((2 * count + 1) * sizeof(*room));
 	AUTO_FREE struct piece *merged = NULL;
 	struct pieces pieces = { .items = room };
-	const struct key *sorted;
 
-	if (!keys || !heap || !room)
-		return &sym_error_no_memory;
-	for (i = 0; i < count; i++) {
-		keys[i] = (struct key){ .start = builder->items[i].start, .order = (uint32_t)i };
+	if (!heap || !room)
+		return false;
+	for (i = 0; i < count; i++)
 		sizeless += !builder->items[i].size_bytes;
-	}
-	sorted = sort_keys(keys, count);
-	sweep(builder, sorted, &(struct active){ .orders = heap }, &pieces);
+	sweep(builder, orders, &(struct active){ .orders = heap }, &pieces);
 	if (sizeless) {
 		struct pieces all = { 0 };
 
 		merged = malloc((pieces.count + sizeless) * sizeof(*merged));
 		if (!merged)
-			return &sym_error_no_memory;
+			return false;
 		all.items = merged;
-		add_sizeless(builder, sorted, &pieces, &all);
+		add_sizeless(builder, orders, &pieces, &all);
 		pieces = all;
 	}
 	return lay_out_pieces(builder, &pieces, index);
 }
 
+static bool lay_out(const struct index_builder *builder, struct index *index)
+{
+	AUTO_FREE uint32_t *orders = NULL;
+	enum index_written written;
+
+	if (builder->ascending) {
+		written = lay_out_items(builder, NULL, index);
+		if (written != INDEX_OVERLAPS)
+			return written == INDEX_WRITTEN;
+		forget(index);
+	}
+	orders = index_sort(&builder->items->start, sizeof(*builder->items), builder->count);
+	if (!orders)
+		return false;
+	written = builder->ascending ? INDEX_OVERLAPS : lay_out_items(builder, orders, index);
+	if (written != INDEX_OVERLAPS)
+		return written == INDEX_WRITTEN;
+	forget(index);
+	return lay_out_overlapping(builder, orders, index);
+}
+
 struct sym_error *index_freeze(struct index_builder *builder, struct index **ret)
 {
 	AUTO_INDEX struct index *index = calloc(1, sizeof(*index));
-	struct sym_error *error;
 	char *names;
 
-	if (builder->failure) {
-		error = builder->failure;
-		builder->failure = NULL;
-		return error;
-	}
-	if (!index)
+	if (builder->failure)
+		return STEAL(builder->failure);
+	if (!index || !lay_out(builder, index))
 		return &sym_error_no_memory;
-	error = builder->ascending ? lay_out_ascending(builder, index)
-				   : lay_out_overlapping(builder, index);
-	if (!error)
-		error = index_build_tree(index);
-	if (error)
-		return error;
 	names = realloc(builder->names.data, builder->names.size_bytes + 1);
 	if (!names)
 		return &sym_error_no_memory;

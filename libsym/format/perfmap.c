@@ -2,6 +2,9 @@
 #include "libsym/format/perfmap.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "libsym/base/hex.h"
 #include "libsym/limits.h"
@@ -42,10 +45,10 @@ static const char *take_number(const char *text, const char *end, uint64_t *ret)
 	return text + digits + 1;
 }
 
+/* `next` is where the name begins. */
 static bool parse_line(const char *text, const char *end, struct perfmap_line *ret)
 {
 	const char *next = take_number(text, end, &ret->start_address);
-	const char *nul;
 	uint64_t sum;
 
 	if (next)
@@ -53,23 +56,9 @@ static bool parse_line(const char *text, const char *end, struct perfmap_line *r
 	if (!next || next == end || (size_t)(end - next) > LIMIT_NAME_BYTES ||
 	    __builtin_add_overflow(ret->start_address, ret->size_bytes, &sum))
 		return false;
-	nul = memchr(next, 0, (size_t)(end - next));
 	ret->name = next;
-	ret->name_bytes = (size_t)((nul ? nul : end) - next);
-	return ret->name_bytes > 0;
-}
-
-static bool has_non_ascii(const char *text, const char *end)
-{
-	uint64_t word, seen = 0;
-
-	for (; end - text >= 8; text += 8) {
-		memcpy(&word, text, 8);
-		seen |= word;
-	}
-	for (; text < end; text++)
-		seen |= (uint64_t)(*text & 0x80);
-	return seen & 0x8080808080808080u;
+	ret->name_bytes = (size_t)(end - next);
+	return true;
 }
 
 /* Start of the address in front of the space at `space`, by either dialect, or NULL. */
@@ -126,33 +115,89 @@ static size_t without_cut_tier(const char *name, size_t name_bytes)
 	return name_bytes;
 }
 
-/* One physical line; what is glued to its end is left to the next call. False when nothing of it is
- * a line. */
-static bool take_line(struct perfmap_parser *parser, const char *line, const char *end,
-		      struct perfmap_line *ret)
+/*
+ * A physical line that is bad, or has bytes of which a cut line consists. What is
+ * glued to its end is left to the next call. False when nothing of it is a line.
+ */
+static bool take_odd_line(struct perfmap_parser *parser, const char *line, const char *end,
+			  struct perfmap_line *ret)
 {
 	bool good = parse_line(line, end, ret);
-	const char *glued;
+	const char *glued = find_glued_line(good ? ret->name : line, end);
 
-	if (good && !has_non_ascii(ret->name, end))
-		return true;
-	glued = find_glued_line(good ? ret->name : line, end);
-	if (!glued)
-		return good;
-	parser->glued_lines++;
-	parser->next = glued;
-	if (good && ret->name_bytes > (size_t)(glued - ret->name))
+	if (glued) {
+		parser->glued_lines++;
+		parser->next = glued;
+	}
+	if (!good)
+		return false;
+	if (glued)
 		ret->name_bytes = (size_t)(glued - ret->name);
-	if (good)
+	ret->name_bytes = strnlen(ret->name, ret->name_bytes);
+	if (glued)
 		ret->name_bytes = without_cut_tier(ret->name, ret->name_bytes);
-	return good && ret->name_bytes > 0;
+	return ret->name_bytes > 0;
+}
+
+#ifdef __SSE2__
+enum {
+	AT_ONCE = 16
+};
+
+/* Of 16 bytes: which are newlines, and which are neither ASCII nor set. */
+static inline void look_at(const char *text, unsigned int *newlines, unsigned int *odd)
+{
+	__m128i bytes = _mm_loadu_si128((const __m128i *)text);
+
+	*newlines = (unsigned int)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+	*odd = (unsigned int)_mm_movemask_epi8(_mm_cmplt_epi8(bytes, _mm_set1_epi8(1)));
+}
+#else
+enum {
+	AT_ONCE = 1
+};
+
+static inline void look_at(const char *text, unsigned int *newlines, unsigned int *odd)
+{
+	*newlines = *text == '\n';
+	*odd = *text == 0 || (*text & 0x80);
+}
+#endif
+
+/*
+ * The newline behind `text`, or NULL. *plain_ret tells whether all before it are
+ * ASCII and none is 0. One pass does both: a map is read at the speed of memory.
+ */
+static const char *find_newline(const char *text, const char *end, bool *plain_ret)
+{
+	unsigned int newlines, odd, odd_before = 0;
+
+	for (; end - text >= AT_ONCE; text += AT_ONCE) {
+		look_at(text, &newlines, &odd);
+		if (newlines) {
+			/* Bits below the lowest one of the newlines. */
+			odd &= newlines ^ (newlines - 1);
+			*plain_ret = !(odd | odd_before);
+			return text + __builtin_ctz(newlines);
+		}
+		odd_before |= odd;
+	}
+	for (; text < end; text++) {
+		if (*text == '\n') {
+			*plain_ret = !odd_before;
+			return text;
+		}
+		odd_before |= *text == 0 || (*text & 0x80);
+	}
+	return NULL;
 }
 
 bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
 {
 	while (parser->next < parser->end) {
 		const char *line = parser->next;
-		const char *end = memchr(line, '\n', (size_t)(parser->end - line));
+		bool plain, good;
+		const char *end = find_newline(line, parser->end, &plain);
 
 		if (!end)
 			return false;
@@ -161,7 +206,8 @@ bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret
 			end--;
 		if (end == line)
 			continue;
-		if (take_line(parser, line, end, ret)) {
+		good = plain ? parse_line(line, end, ret) : take_odd_line(parser, line, end, ret);
+		if (good) {
 			parser->good_lines++;
 			return true;
 		}
@@ -185,7 +231,9 @@ size_t perfmap_split_tier(const char *name, size_t name_bytes, const char **tier
 	if (tier_bytes > longest_tier_bytes)
 		return name_bytes;
 	for (i = 0; i < sizeof(tiers) / sizeof(*tiers); i++) {
-		if (strlen(tiers[i]) == tier_bytes && !memcmp(open + 1, tiers[i], tier_bytes)) {
+		/* Mostly the first letter decides. */
+		if (tiers[i][0] == open[1] && !strncmp(tiers[i], open + 1, tier_bytes) &&
+		    !tiers[i][tier_bytes]) {
 			*tier_ret = tiers[i];
 			return (size_t)(open - name);
 		}

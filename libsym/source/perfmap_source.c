@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/format/perfmap.h"
@@ -20,6 +21,8 @@ enum {
 
 /* Beyond this a line without an end is given up: 2 numbers and a name have less. */
 static const size_t longest_line_bytes = (1 << 16) + 64;
+
+static const size_t line_bytes_guess = 64;
 
 struct perfmap_source {
 	struct index *index;          /* value: number of the tier, and STUB_BIT */
@@ -71,11 +74,6 @@ static void add_line(struct perfmap_builder *builder, const struct perfmap_line 
 	size_t name_bytes = perfmap_split_tier(line->name, line->name_bytes, &tier);
 	uint32_t value = number_of_tier(builder->source, tier);
 
-	if (line->size_bytes > UINT64_MAX - line->start_address ||
-	    line->name_bytes > LIMIT_NAME_BYTES) {
-		builder->source->bad_lines++;
-		return;
-	}
 	if (is_stub(line->name, line->name_bytes))
 		value |= STUB_BIT;
 	index_builder_add(builder->symbols, line->start_address, line->size_bytes, line->name,
@@ -138,6 +136,23 @@ static struct sym_error *read_file(struct perfmap_builder *builder, int fd, cons
 	}
 }
 
+/*
+ * The names of a file are most of it. Lines of runtimes have 80 bytes and more;
+ * where they are shorter, the index grows. Memory that is not used costs nothing.
+ */
+static void reserve(struct perfmap_builder *builder, const int *fds, size_t count)
+{
+	uint64_t total_bytes = 0;
+	struct stat status;
+
+	for (size_t i = 0; i < count; i++)
+		if (!fstat(fds[i], &status) && status.st_size > 0)
+			total_bytes += (uint64_t)status.st_size;
+	if (total_bytes < LIMIT_PERF_MAP_BYTES)
+		index_builder_reserve(builder->symbols, total_bytes / line_bytes_guess,
+				      total_bytes);
+}
+
 static struct sym_error *read_files(struct perfmap_builder *builder, const int *fds,
 				    const char *const *paths, size_t count)
 {
@@ -148,6 +163,7 @@ static struct sym_error *read_files(struct perfmap_builder *builder, const int *
 	builder->room = malloc(STEP_BYTES + longest_line_bytes);
 	if (!builder->room)
 		return &sym_error_no_memory;
+	reserve(builder, fds, count);
 	for (size_t i = 0; !error && i < count; i++)
 		error = read_file(builder, fds[i], paths[i]);
 	return error ? error : index_freeze(builder->symbols, &builder->source->index);

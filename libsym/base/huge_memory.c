@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/base/huge_memory.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static const size_t line_bytes = 64;
+static const size_t page_bytes = (size_t)2 << 20;
+/* Below this half of a huge page or more could lie idle. */
+static const size_t smallest_bytes = (size_t)4 << 20;
+
+void *huge_memory_allocate(size_t size_bytes)
+{
+	size_t alignment = size_bytes < smallest_bytes ? line_bytes : page_bytes;
+	size_t rounded_bytes;
+	void *memory;
+
+	if (__builtin_add_overflow(size_bytes, line_bytes, &rounded_bytes))
+		return NULL;
+	rounded_bytes -= rounded_bytes % line_bytes;
+	memory = aligned_alloc(alignment, rounded_bytes);
+	/* Advice: where there are no huge pages, ordinary ones serve. */
+	if (memory && alignment == page_bytes)
+		(void)madvise(memory, rounded_bytes - rounded_bytes % page_bytes, MADV_HUGEPAGE);
+	return memory;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for arrays of many megabytes that are filled once and read at random:
+ * aligned to cache lines, and of huge pages where the system gives them, which
+ * saves most of the page faults and of the TLB misses. Ended with free().
+ */
+#ifndef LIBSYM_BASE_HUGE_MEMORY_H
+#define LIBSYM_BASE_HUGE_MEMORY_H
+
+#include <stddef.h>
+
+/* Room for `size_bytes`, aligned to 64 at least; NULL when there is no memory. */
+void *huge_memory_allocate(size_t size_bytes);
+
+#endif

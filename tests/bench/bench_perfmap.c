@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Perf maps: reading, indexing and looking up, against a loop that only finds
+ * newlines, against `wc -l`, and against libbcc where it is installed. Every
+ * figure is the best of several rounds in which ours and the peer take turns;
+ * time is processor time, so that other load on the machine counts little.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "libsym/base/path.h"
+#include "libsym/format/perfmap.h"
+#include "libsym/index.h"
+#include "libsym/source/perfmap_source.h"
+
+enum {
+	ROUNDS = 5,
+	HEAPS = 4,
+	LOOKUPS = 1000000,
+	BATCH = 1000
+};
+
+/* How the addresses of a generated map follow one another. */
+enum order {
+	ORDER_ASCENDING,
+	ORDER_RUNTIME, /* each of a few code heaps grows upwards, in turns, as a jit compiles */
+	ORDER_RANDOM
+};
+
+struct map {
+	struct buf text;
+	size_t lines, name_bytes;
+	uint64_t *starts; /* ascending by line */
+};
+
+static uint64_t noise_state = 88172645463325252u;
+
+static uint64_t noise(void)
+{
+	noise_state ^= noise_state << 13;
+	noise_state ^= noise_state >> 7;
+	noise_state ^= noise_state << 17;
+	return noise_state;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void figure(const char *name, double ours, double peer, double goal_ratio, double goal,
+		   const char *unit)
+{
+	bool ok = (goal_ratio <= 0 || ours <= goal_ratio * peer) && (goal <= 0 || ours <= goal);
+
+	printf("%s ours=%.2f%s ", name, ours, unit);
+	if (peer > 0)
+		printf("peer=%.2f%s ratio=%.2f ", peer, unit, ours / peer);
+	else
+		printf("peer=none ratio=none ");
+	if (goal > 0)
+		printf("goal=%g%s ", goal, unit);
+	else
+		printf("goal=%.3gx ", goal_ratio);
+	puts(ok ? "ok" : "short");
+	fflush(stdout);
+}
+
+/* ---- a map as a runtime writes it --------------------------------------------------- */
+
+static size_t write_name(char *room, size_t room_bytes, size_t number)
+{
+	static const char *const returns[] = { "void", "instance void", "int32", "instance bool",
+					       "class [System.Runtime]System.String" };
+	static const char *const tiers[] = { "QuickJitted", "OptimizedTier1", "InstrumentedTier" };
+
+	/* 80 to 90 bytes on average, as the names of real processes have. */
+	return (size_t)snprintf(
+		room, room_bytes, "%s [Shop.Orders] Shop.Orders.Type%zu::Method%zu(%s)[%s]",
+		returns[number % 5], number / 12, number,
+		number % 3 ? "int32" : "class [System.Runtime]System.Object", tiers[number % 3]);
+}
+
+static void set_starts(struct map *map, enum order order)
+{
+	uint64_t heaps[HEAPS];
+
+	for (size_t i = 0; i < HEAPS; i++)
+		heaps[i] = 0x1000000000 + i * 0x400000000;
+	for (size_t i = 0; i < map->lines; i++) {
+		size_t heap = order == ORDER_RUNTIME ? noise() % HEAPS : 0;
+
+		map->starts[i] = heaps[heap];
+		heaps[heap] += 64 + noise() % 8 * 32;
+	}
+	for (size_t i = map->lines; order == ORDER_RANDOM && i > 1; i--) {
+		size_t other = noise() % i;
+		uint64_t start = map->starts[other];
+
+		map->starts[other] = map->starts[i - 1];
+		map->starts[i - 1] = start;
+	}
+}
+
+static int compare_starts(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static void make_map(struct map *map, size_t lines, enum order order)
+{
+	char name[512];
+
+	*map = (struct map){ .lines = lines };
+	buf_init(&map->text, SIZE_MAX);
+	map->starts = malloc(lines * sizeof(*map->starts));
+	set_starts(map, order);
+	for (size_t i = 0; i < lines; i++) {
+		size_t bytes = write_name(name, sizeof(name), i);
+
+		map->name_bytes += bytes;
+		perfmap_write_line(&map->text, map->starts[i], 48, name, bytes, NULL);
+	}
+	qsort(map->starts, lines, sizeof(*map->starts), compare_starts);
+}
+
+static void free_map(struct map *map)
+{
+	buf_deinit(&map->text);
+	free(map->starts);
+}
+
+/* ---- what is measured ------------------------------------------------------------------ */
+
+static size_t count_newlines(const struct map *map)
+{
+	const char *next = map->text.data, *end = next + map->text.size_bytes;
+	size_t count = 0;
+
+	while ((next = memchr(next, '\n', (size_t)(end - next)))) {
+		next++;
+		count++;
+	}
+	return count;
+}
+
+static uint64_t parse(const struct map *map)
+{
+	struct perfmap_parser parser;
+	struct perfmap_line line;
+	uint64_t sum = 0;
+
+	perfmap_parser_init(&parser, map->text.data, map->text.size_bytes);
+	while (perfmap_parser_next(&parser, &line))
+		sum += line.start_address + line.name_bytes;
+	return sum;
+}
+
+static struct index *load(const struct map *map)
+{
+	AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
+	struct index *index = NULL;
+	struct perfmap_parser parser;
+	struct perfmap_line line;
+	struct sym_error *error = index_builder_create(&builder);
+
+	if (error)
+		abort();
+	index_builder_reserve(builder, map->lines, map->text.size_bytes);
+	perfmap_parser_init(&parser, map->text.data, map->text.size_bytes);
+	while (perfmap_parser_next(&parser, &line))
+		index_builder_add(builder, line.start_address, line.size_bytes, line.name,
+				  line.name_bytes, 0);
+	error = index_freeze(builder, &index);
+	if (error)
+		abort();
+	return index;
+}
+
+struct times {
+	double newlines, parse, load, file, wc;
+};
+
+static void least(double *least_seconds, double candidate)
+{
+	if (*least_seconds <= 0 || candidate < *least_seconds)
+		*least_seconds = candidate;
+}
+
+/* Processor time of a program without output, or 0 when it cannot be run. */
+static double run_program(const char *const *arguments)
+{
+	struct rusage usage;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		int null = open("/dev/null", O_WRONLY);
+
+		dup2(null, 1);
+		execvp(arguments[0], (char *const *)arguments);
+		_exit(127);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &usage) < 0 || status)
+		return 0;
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static void load_from_file(const char *path)
+{
+	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
+	struct perfmap_source *source = NULL;
+
+	if (perfmap_source_open(&fd, &path, 1, &source))
+		abort();
+	perfmap_source_close(source);
+}
+
+static void time_round(const struct map *map, const char *path, struct times *times)
+{
+	const char *const wc[] = { "wc", "-l", path, NULL };
+	double begin = seconds(), end;
+	volatile uint64_t kept;
+	struct index *index;
+
+	kept = count_newlines(map);
+	end = seconds();
+	least(&times->newlines, end - begin);
+	begin = seconds();
+	kept = parse(map);
+	end = seconds();
+	least(&times->parse, end - begin);
+	begin = seconds();
+	index = load(map);
+	end = seconds();
+	least(&times->load, end - begin);
+	index_destroy(index);
+	(void)kept;
+	if (!path)
+		return;
+	begin = seconds();
+	load_from_file(path);
+	end = seconds();
+	least(&times->file, end - begin);
+	least(&times->wc, run_program(wc));
+}
+
+/* ---- look-ups ---------------------------------------------------------------------------- */
+
+static uint64_t *random_positions(const struct map *map)
+{
+	uint64_t *positions = malloc(LOOKUPS * sizeof(*positions));
+
+	for (size_t i = 0; i < LOOKUPS; i++)
+		positions[i] = map->starts[noise() % map->lines] + noise() % 48;
+	return positions;
+}
+
+static double time_single(const struct index *index, const uint64_t *positions)
+{
+	double best = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		double begin = seconds();
+		size_t found = 0;
+
+		for (size_t i = 0; i < LOOKUPS; i++)
+			found += index_find(index, positions[i]) & 1;
+		least(&best, seconds() - begin);
+		if (found > LOOKUPS)
+			abort();
+	}
+	return best / LOOKUPS * 1e9;
+}
+
+static double time_batches(const struct index *index, const uint64_t *positions)
+{
+	static size_t pieces[BATCH];
+	double best = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		double begin = seconds();
+
+		for (size_t i = 0; i < LOOKUPS; i += BATCH) {
+			index_find_batch(index, positions + i, BATCH, pieces);
+			if (pieces[i % BATCH] == INDEX_NONE)
+				abort();
+		}
+		least(&best, seconds() - begin);
+	}
+	return best / LOOKUPS * 1e9;
+}
+
+/* ---- libbcc --------------------------------------------------------------------------------- */
+
+struct bcc_symbol {
+	const char *name, *demangled_name, *module;
+	uint64_t offset;
+};
+
+struct bcc {
+	int (*each)(const char *path, int (*call)(const char *, uint64_t, uint64_t, void *),
+		    void *context);
+	void *(*cache_new)(int pid, void *options);
+	int (*resolve)(void *cache, uint64_t address, struct bcc_symbol *ret);
+	void (*cache_free)(void *cache, int pid);
+};
+
+static bool find_bcc(struct bcc *bcc)
+{
+	void *library = dlopen("libbcc.so.0", RTLD_NOW);
+
+	if (!library)
+		return false;
+	*(void **)&bcc->each = dlsym(library, "bcc_perf_map_foreach_sym");
+	*(void **)&bcc->cache_new = dlsym(library, "bcc_symcache_new");
+	*(void **)&bcc->resolve = dlsym(library, "bcc_symcache_resolve_no_demangle");
+	*(void **)&bcc->cache_free = dlsym(library, "bcc_free_symcache");
+	return bcc->each && bcc->cache_new && bcc->resolve && bcc->cache_free;
+}
+
+static int count_symbol(const char *name, uint64_t start, uint64_t length, void *context)
+{
+	(void)name, (void)start, (void)length;
+	++*(size_t *)context;
+	return 0;
+}
+
+static void against_bcc(const struct map *map, const char *path, const struct times *times,
+			double single)
+{
+	uint64_t *positions = random_positions(map);
+	double each = 0, loaded = 0, hot = 0, begin;
+	struct bcc_symbol symbol;
+	struct bcc bcc;
+	size_t count = 0;
+
+	if (!find_bcc(&bcc)) {
+		puts("perfmap_bcc: libbcc.so.0 is not installed");
+		free(positions);
+		return;
+	}
+	for (int round = 0; round < 3; round++) {
+		void *cache;
+
+		begin = seconds();
+		bcc.each(path, count_symbol, &count);
+		least(&each, seconds() - begin);
+		begin = seconds();
+		cache = bcc.cache_new(getpid(), NULL);
+		bcc.resolve(cache, positions[0], &symbol);
+		least(&loaded, seconds() - begin);
+		begin = seconds();
+		for (size_t i = 0; i < LOOKUPS / 10; i++)
+			bcc.resolve(cache, positions[i], &symbol);
+		least(&hot, seconds() - begin);
+		bcc.cache_free(cache, getpid());
+	}
+	figure("perfmap_parse_vs_bcc", times->parse / (double)map->lines * 1e9,
+	       each / (double)map->lines * 1e9, 0.1, 0, "ns");
+	figure("perfmap_load_file_vs_bcc", times->file / (double)map->lines * 1e9,
+	       loaded / (double)map->lines * 1e9, 0.1, 0, "ns");
+	figure("perfmap_find_vs_bcc", single, hot / (LOOKUPS / 10) * 1e9, 0.1, 0, "ns");
+	free(positions);
+}
+
+/* ---- figures ----------------------------------------------------------------------------------
+ */
+
+/* Bytes that the index holds beside its names, a symbol. */
+static void memory_figure(const struct map *map)
+{
+	struct mallinfo2 before = mallinfo2(), after;
+	struct index *index = load(map);
+
+	after = mallinfo2();
+	figure("perfmap_memory_a_symbol",
+	       (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd -
+			map->name_bytes) /
+		       (double)map->lines,
+	       0, 0, 24, "B");
+	index_destroy(index);
+}
+
+static void order_figures(const char *name, enum order order)
+{
+	struct times times = { 0 };
+	struct map map;
+	char title[64];
+	double each;
+
+	make_map(&map, 1000000, order);
+	each = 1e9 / (double)map.lines;
+	for (int round = 0; round < ROUNDS; round++)
+		time_round(&map, NULL, &times);
+	snprintf(title, sizeof(title), "perfmap_load_%s", name);
+	figure(title, times.load * each, times.newlines * each, 3, 25, "ns");
+	free_map(&map);
+}
+
+static void main_figures(void)
+{
+	struct times times = { 0 };
+	struct index *index;
+	uint64_t *positions;
+	struct map map;
+	double each, single;
+	char path[64];
+	int fd AUTO_CLOSE = -1;
+
+	make_map(&map, 1000000, ORDER_RUNTIME);
+	each = 1e9 / (double)map.lines;
+	/* The name by which libbcc looks for a map of this process. */
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0 || path_write_all(fd, map.text.data, map.text.size_bytes))
+		abort();
+	for (int round = 0; round < ROUNDS; round++)
+		time_round(&map, path, &times);
+	figure("perfmap_parse_vs_newlines", times.parse * each, times.newlines * each, 3, 0, "ns");
+	figure("perfmap_parse_vs_wc", times.parse * each, times.wc * each, 3, 0, "ns");
+	figure("perfmap_load", times.load * each, times.newlines * each, 3, 25, "ns");
+	figure("perfmap_load_file_vs_wc", times.file * each, times.wc * each, 3, 0, "ns");
+	memory_figure(&map);
+	index = load(&map);
+	positions = random_positions(&map);
+	single = time_single(index, positions);
+	figure("index_find_single", single, 0, 0, 40, "ns");
+	figure("index_find_batch", time_batches(index, positions), 0, 0, 20, "ns");
+	against_bcc(&map, path, &times, single);
+	unlink(path);
+	free(positions);
+	index_destroy(index);
+	free_map(&map);
+}
+
+static void growth_figures(void)
+{
+	static const size_t sizes[] = { 10000, 100000, 1000000, 10000000 };
+	double loads[4] = { 0 }, finds[4] = { 0 };
+
+	for (size_t i = 0; i < 4; i++) {
+		struct times times = { 0 };
+		uint64_t *positions;
+		struct index *index;
+		struct map map;
+
+		make_map(&map, sizes[i], ORDER_RUNTIME);
+		for (int round = 0; round < (i < 3 ? ROUNDS : 2); round++)
+			time_round(&map, NULL, &times);
+		loads[i] = times.load / (double)sizes[i] * 1e9;
+		index = load(&map);
+		positions = random_positions(&map);
+		finds[i] = time_single(index, positions);
+		index_destroy(index);
+		free(positions);
+		free_map(&map);
+		printf("perfmap_growth lines=%zu load=%.2fns find=%.2fns\n", sizes[i], loads[i],
+		       finds[i]);
+	}
+	figure("perfmap_growth_load", loads[3], loads[0], 2, 0, "ns");
+	figure("index_growth_find", finds[3], finds[0], 3, 0, "ns");
+}
+
+int main(void)
+{
+	/* Memory as it comes from the system, in every round: otherwise the first one pays for all.
+	 */
+	main_figures();
+	order_figures("ascending", ORDER_ASCENDING);
+	order_figures("random", ORDER_RANDOM);
+	growth_figures();
+	return 0;
+}
