@@ -25,6 +25,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
@@ -143,7 +144,7 @@ $(BUILD)/examples/%: $(BUILD)/libsym/examples/%.o $(LIB_STATIC)
 # ---- tests --------------------------------------------------------------------
 # Every check prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: why`, a line each.
 META_CHECKS := check-headers check-layers check-abi check-docs check-fixtures check-style check-install
-CHECKS := check-build check-unit check-fuzz $(META_CHECKS) check-live
+CHECKS := check-build check-unit check-fuzz $(META_CHECKS) check-symsrv check-live
 
 ## check: every test: unit, fuzz replay, the tree itself, live .NET processes; ends with the counts
 check:
@@ -165,6 +166,10 @@ check-fuzz: $(FUZZERS)
 ## check-live: real .NET processes, perf, BCC (ONLY='name name' for some)
 check-live: all
 	@python3 tests/dotnet/live_tests.py --build $(BUILD) $(ONLY)
+
+## check-symsrv: the server with hostile upstreams, many clients, crashes, real debuginfod (ONLY='name name' for some)
+check-symsrv: $(SERVER)
+	@python3 tests/symsrv/check_symsrv.py --program $(SERVER) $(ONLY)
 
 ## check-matrix: every .NET version in every shape, built and profiled; takes long (ONLY='10.0 composite' for some)
 check-matrix: all
@@ -224,7 +229,8 @@ INSTALLED = 644:libsym/libsym.h:$(INCLUDEDIR)/libsym/libsym.h 644:$(LIB_STATIC):
 	755:$(LIB_SHARED):$(LIBDIR)/libsym.so.$(VERSION) 644:$(COMPLETION):$(BASHCOMPDIR)/dotnet-mapgen \
 	$(foreach file,$(PROGRAMS),755:$(file):$(BINDIR)/$(notdir $(file))) \
 	$(foreach file,$(MAN1),644:$(file):$(MANDIR)/man1/$(notdir $(file))) \
-	$(foreach file,$(MAN3),644:$(file):$(MANDIR)/man3/$(notdir $(file)))
+	$(foreach file,$(MAN3),644:$(file):$(MANDIR)/man3/$(notdir $(file))) 644:symsrv/symsrv.8:$(MANDIR)/man8/symsrv.8 \
+	$(foreach unit,service socket,644:symsrv/symsrv.$(unit):$(UNITDIR)/symsrv.$(unit))
 LINKED = $(LIBDIR)/libsym.so.$(VERSION_MAJOR) $(LIBDIR)/libsym.so
 
 ## install: library, header, pkg-config file, programs, manuals, completion (PREFIX=/usr/local DESTDIR=)
@@ -250,5 +256,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all check list-checks check-build check-unit check-fuzz check-live check-matrix check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all check list-checks check-build check-unit check-fuzz check-symsrv check-live check-matrix check-san check-tsan check-valgrind $(META_CHECKS) \
 	fuzz libfuzzers seeds bench demo format install uninstall dist help clean

@@ -477,6 +477,8 @@ static int write_out(struct store_arrival *arrival, const void *bytes, size_t co
 	int failure = path_write_all(arrival->fd, bytes, count);
 	uint64_t freed;
 
+	if (failure == -EFBIG)
+		return -ENOSPC; /* more than this process or file system lets a file have */
 	if (failure != -ENOSPC && failure != -EDQUOT)
 		return failure;
 	pthread_mutex_lock(&store->lock);
@@ -485,7 +487,7 @@ static int write_out(struct store_arrival *arrival, const void *bytes, size_t co
 	if (freed < count || lseek(arrival->fd, (off_t)arrival->bytes, SEEK_SET) < 0)
 		return -ENOSPC;
 	failure = path_write_all(arrival->fd, bytes, count);
-	return failure == -EDQUOT ? -ENOSPC : failure;
+	return failure == -EDQUOT || failure == -EFBIG ? -ENOSPC : failure;
 }
 
 int store_append(struct store_arrival *arrival, const void *bytes, size_t count)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""Crashes, damage, full disks, reload, stop, what the server tells of itself."""
+import os
+import random
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import symsrv_harness as h
+from symsrv_harness import RUN, check, equal, good_upstream, symsrv, test, upstream
+
+TARGET = h.build_id(100)
+
+
+# ---- crashes and full disks ----
+
+@test
+def kill_9_never_leaves_half_an_object():
+    rounds = 200 if RUN.long else 40
+    identities = [h.build_id(2000 + i) for i in range(8)]
+    files = {h.debug_paths(i)[0]: h.make_elf(i, 400000) for i in identities}
+    random.seed(1)
+    with upstream(h.serve_files(files)) as server:
+        program = symsrv("--upstream", "debuginfod=" + server.url)
+        for turn in range(rounds):
+            program.start()
+            threads = [threading.Thread(target=quietly, args=(program, i)) for i in identities]
+            for thread in threads:
+                thread.start()
+            time.sleep(random.uniform(0, 0.08))
+            program.kill()
+            for thread in threads:
+                thread.join()
+            program.log.close()
+            if turn % 4 == 3:
+                shutil.rmtree(os.path.join(program.store, "objects"))
+        with program:
+            equal(os.listdir(os.path.join(program.store, "tmp")), [], "tmp is empty after a start")
+            for i in identities:
+                equal(program.debuginfo(i)[2], files[h.debug_paths(i)[0]], "body")
+        equal(WRONG, [], "a wrong body was served")
+        scrubbed = subprocess.run([RUN.program, "--scrub", "--store", program.store], capture_output=True, text=True)
+        equal(scrubbed.returncode, 0, scrubbed.stdout)
+
+
+WRONG = []
+
+
+def quietly(program, identity):
+    try:
+        status, _, body = program.debuginfo(identity, timeout=5)
+        if status == 200 and body != h.make_elf(identity, 400000):
+            WRONG.append(identity)
+    except Exception:  # noqa: BLE001 - the server was killed
+        pass
+
+
+@test
+def scrubbing_finds_damage():
+    identities = [h.build_id(600 + i) for i in range(4)]
+    with good_upstream(*identities) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
+        for identity in identities:
+            equal(program.debuginfo(identity)[0], 200, "fetch")
+        victims = program.stored_files()[:2]
+        with open(victims[0], "r+b") as file:
+            file.seek(1000)
+            file.write(b"damage")
+        os.truncate(victims[1], 100)
+        result = subprocess.run([RUN.program, "--scrub", "--store", program.store], capture_output=True, text=True)
+        equal(result.returncode, 3, "exit status")
+        check("checksum differs" in result.stdout and "2 objects good" in result.stdout and "2 removed" in result.stdout,
+              result.stdout)
+        again = subprocess.run([RUN.program, "--scrub", "--store", program.store], capture_output=True, text=True)
+        equal(again.returncode, 0, "clean afterwards")
+    with symsrv("--upstream", "ssqp=" + "http://127.0.0.1:1", store=program.store) as restarted:
+        good = [i for i in identities if restarted.debuginfo(i)[0] == 200]
+        equal(len(good), 2, "objects that are left")
+
+
+@test
+def the_store_keeps_its_size():
+    identities = [h.build_id(700 + i) for i in range(40)]
+    with good_upstream(*identities, size=100000) as server:
+        with symsrv("--upstream", "ssqp=" + server.url, "--max-bytes", "1M") as program:
+            for identity in identities:
+                status, _, body = program.debuginfo(identity)
+                equal((status, body), (200, h.make_elf(identity, 100000)), "object")
+            total = sum(os.path.getsize(path) for path in program.stored_files())
+            check(500000 < total <= 1 << 20, "the store has %d bytes" % total)
+
+
+@test
+def a_full_disk_costs_the_fetch_and_nothing_else():
+    small, large = h.build_id(800), h.build_id(801)
+    files = {h.debug_paths(small)[0]: h.make_elf(small), h.debug_paths(large)[0]: h.make_elf(large, 3 << 20)}
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    with upstream(h.serve_files(files)) as server:
+        with symsrv("--upstream", "debuginfod=" + server.url, preexec=limit) as program:
+            equal(program.debuginfo(small)[0], 200, "small")
+            equal(program.debuginfo(large)[0], 503, "what does not fit may pass")
+            equal(program.debuginfo(small)[2], files[h.debug_paths(small)[0]], "the server goes on")
+            equal(os.listdir(os.path.join(program.store, "tmp")), [], "tmp")
+        with symsrv("--upstream", "debuginfod=" + server.url, "--max-bytes", "1M") as program:
+            equal(program.debuginfo(large)[0], 503, "larger than the store")
+            equal(program.debuginfo(small)[0], 200, "small")
+        disk = tempfile.mkdtemp(dir=RUN.scratch)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk], capture_output=True).returncode:
+            print("   (no tmpfs here: a really full disk was not tried)")
+            return
+        try:
+            with symsrv("--upstream", "debuginfod=" + server.url, store=disk + "/store") as program:
+                equal(program.debuginfo(large)[0], 503, "full")
+                equal(program.debuginfo(small)[2], files[h.debug_paths(small)[0]], "small on a small disk")
+                equal(len(program.stored_files()), 1, "objects")
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
+# ---- running it ----
+
+@test
+def reload_and_stop_lose_no_request():
+    identity = h.build_id(900)
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    with open(os.path.join(directory, "f"), "wb") as file:
+        file.write(h.make_elf(identity, 200000))
+    config = os.path.join(RUN.scratch, "config")
+    with open(config, "w") as file:
+        file.write("# nothing yet\n")
+    results, stop = [], threading.Event()
+
+    def ask(program):
+        while not stop.is_set():
+            try:
+                results.append(program.debuginfo(identity)[0])
+            except OSError as error:
+                results.append(error)
+
+    slow = h.build_id(901)
+    with upstream(h.serve_files({h.debug_paths(slow)[0]: h.make_elf(slow)}, delay_s=1.5)) as server:
+        with symsrv("--index", directory, "--config", config) as program:
+            threads = [threading.Thread(target=ask, args=(program,)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            equal(program.debuginfo(slow)[0], 404, "no upstream yet")
+            with open(config, "w") as file:
+                file.write("upstream debuginfod=%s\n" % server.url)
+            for _ in range(10):
+                program.process.send_signal(signal.SIGHUP)
+                time.sleep(0.1)
+            with open(config, "w") as file:
+                file.write("nonsense\n")
+            program.process.send_signal(signal.SIGHUP)
+            late = []
+            waiter = threading.Thread(target=lambda: late.append(program.debuginfo(slow)[0]))
+            waiter.start()
+            time.sleep(0.5)
+            stop.set()
+            for thread in threads:
+                thread.join()
+            equal(program.metric("symsrv_failed_reloads_total"), 1, "a bad configuration changes nothing")
+            program.process.send_signal(signal.SIGTERM)
+            waiter.join()
+            equal(late, [200], "a request under way when it was told to stop")
+            equal(program.process.wait(h.WAIT_S), 0, "exit status")
+        equal(set(results), {200}, "answers during reloads")
+        check(len(results) > 50, "too few requests")
+
+
+@test
+def sockets_can_be_handed_over():
+    identity = h.build_id(902)
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    with open(os.path.join(directory, "f"), "wb") as file:
+        file.write(h.make_elf(identity))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+        def hand_over():
+            os.dup2(listener.fileno(), 3)
+            os.environ["LISTEN_PID"] = str(os.getpid())
+
+        script = 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"'
+        store = tempfile.mkdtemp(dir=RUN.scratch)
+        process = subprocess.Popen(["sh", "-c", script, RUN.program, "--store", store, "--index", directory],
+                                   preexec_fn=hand_over, pass_fds=(3,) if listener.fileno() == 3 else (3, listener.fileno()),
+                                   stderr=subprocess.DEVNULL)
+        try:
+            program = symsrv(port=port)
+            status = 0
+            for _ in range(100):
+                status = program.debuginfo(identity)[0]
+                if status == 200:
+                    break
+                time.sleep(0.05)
+            equal(status, 200, "over the socket that was handed over")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            equal(process.wait(h.WAIT_S), 0, "exit status")
+
+
+@test
+def what_it_says_of_itself():
+    with good_upstream(TARGET) as server:
+        log = os.path.join(RUN.scratch, "access")
+        with symsrv("--upstream", "good@ssqp=" + server.url, "--access-log", log) as program:
+            program.debuginfo(TARGET, headers={"User-Agent": 'evil" agent'})
+            program.get("/symbols/%3Cscript%3E.dll/9757F3A636c00/%3Cscript%3E.dll")
+            page = program.get("/")[2].decode()
+            check("<script" not in page.lower() and "&lt;script" not in page.lower(), "raw paths are shown as they came")
+            check("good" in page and "ssqp" in page, "the page names the upstream")
+            check(TARGET in program.get("/?id=" + TARGET[:8])[2].decode(), "look-up by the beginning of an id")
+            check("&lt;b&gt;" in program.get("/?id=%3Cb%3E")[2].decode(), "what is looked up is escaped")
+            equal(program.get("/version")[2].split()[0], b"symsrv", "version")
+            text = program.get("/metrics")[2].decode()
+            names = set()
+            for line in text.splitlines():
+                if line.startswith("# TYPE"):
+                    check(line.split()[2] not in names, "family twice: " + line)
+                    names.add(line.split()[2])
+                elif not line.startswith("#"):
+                    float(line.split()[-1])
+            if h.find_tool("promtool"):
+                subprocess.run(["promtool", "check", "metrics"], input=text.encode(), check=True, capture_output=True)
+        lines = open(log).read().splitlines()
+        first = [line for line in lines if TARGET in line][0]
+        check('status=200' in first and 'source="good"' in first and r'agent="evil\x22 agent"' in first, first)
+
+
+@test
+def the_manual_has_every_option_and_no_other():
+    text = subprocess.run([RUN.program, "--help"], capture_output=True, text=True, check=True).stdout
+    listed = {line.split()[0] for line in text.splitlines() if line.startswith("  --")}
+    manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../symsrv/symsrv.8")
+    described = {"-" + line.split()[2].replace("\\", "") for line in open(manual) if line.startswith(".It Fl")}
+    equal(sorted(described), sorted(listed), "options")
+    for wrong in (["--nope"], [], ["--store"], ["--store", "x", "--upstream", "ftp=x"]):
+        equal(subprocess.run([RUN.program, *wrong], capture_output=True).returncode in (1, 2), True, str(wrong))

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Many clients, slow clients, other servers in a chain or a ring."""
+import asyncio
+import contextlib
+import os
+import resource
+import tempfile
+import threading
+import time
+
+import symsrv_harness as h
+from symsrv_harness import RUN, check, equal, symsrv, test, upstream
+
+TARGET = h.build_id(100)
+GOOD = h.make_elf(TARGET, 50000)
+
+
+# ---- many clients ----
+
+async def fetch(port, path, timeout_s=60):
+    reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), timeout_s)
+    try:
+        writer.write(b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path.encode())
+        answer = await asyncio.wait_for(reader.read(-1), timeout_s)
+    finally:
+        writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]) if head else 0, body
+
+
+async def fetch_all(port, paths):
+    return await asyncio.gather(*(fetch(port, path) for path in paths))
+
+
+@test
+def a_thousand_cold_requests_are_one_fetch():
+    paths = h.debug_paths(TARGET)
+    asked = ["/buildid/%s/debuginfo" % TARGET, "/symbols" + paths[1]] * 500
+    for kind, path in (("debuginfod", paths[0]), ("ssqp", paths[1])):
+        with upstream(h.serve_files({path: GOOD}, delay_s=1)) as server:
+            with symsrv("--upstream", "%s=%s" % (kind, server.url)) as program:
+                answers = asyncio.run(fetch_all(program.port, asked))
+                equal({status for status, _ in answers}, {200}, "statuses")
+                check(all(body == GOOD for _, body in answers), "a body differs")
+                equal(len(server.requests), 1, "upstream requests")
+
+
+@test
+def hits_are_served_while_every_upstream_hangs():
+    stop = threading.Event()
+    identity = h.build_id(300)
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    with open(os.path.join(directory, "f"), "wb") as file:
+        file.write(h.make_elf(identity))
+
+    async def park(port, count, rounds):
+        waiting = [asyncio.create_task(fetch(port, "/buildid/%s/debuginfo" % h.build_id(1000 + i))) for i in range(count)]
+        await asyncio.sleep(1)
+        for _ in range(rounds):
+            status, _ = await fetch(port, "/buildid/%s/debuginfo" % identity, 5)
+            equal(status, 200, "a hit")
+        stop.set()
+        return [status for status, _ in await asyncio.gather(*waiting)]
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    with upstream(lambda r: stop.wait(60)) as server:
+        with symsrv("--upstream", "debuginfod=" + server.url, "--index", directory, "--wait-timeout", "6",
+                    "--retries", "0") as program:
+            statuses = asyncio.run(park(program.port, 1000, 100))
+            equal(set(statuses), {503}, "the others are told to come again")
+
+
+@test
+def a_ring_of_two_servers_ends():
+    ports = h.free_port(), h.free_port()
+    for kind in ("symsrv", "debuginfod", "ssqp"):
+        a = symsrv("--upstream", "%s=http://127.0.0.1:%d%s" % (kind, ports[1], "/symbols" if kind == "ssqp" else ""),
+                   port=ports[0])
+        b = symsrv("--upstream", "%s=http://127.0.0.1:%d%s" % (kind, ports[0], "/symbols" if kind == "ssqp" else ""),
+                   port=ports[1])
+        with a, b:
+            started = time.monotonic()
+            equal(a.debuginfo(h.build_id(400))[0], 404, kind)
+            check(time.monotonic() - started < 10, "%s: it went round and round" % kind)
+
+
+@test
+def symsrv_chains_bring_every_kind():
+    with upstream(h.serve_files({"/system.sample.dll/9757F3A636c00/system.sample.dll": h.make_pe(0x9757F3A6, 0x36C00),
+                                 "/_.debug/elf-buildid-sym-%s/_.debug" % TARGET: GOOD})) as server:
+        with symsrv("--upstream", "ssqp=" + server.url) as first:
+            with symsrv("--upstream", "symsrv=" + first.url) as second:
+                equal(second.get("/symbols/System.Sample.dll/9757F3A636c00/System.Sample.dll")[0], 200, "PE")
+                equal(second.debuginfo(TARGET)[2], GOOD, "ELF")
+
+
+@test
+def slow_clients_take_nothing_from_others():
+    duration_s = 60 if RUN.long else 12
+    identity = h.build_id(500)
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    with open(os.path.join(directory, "f"), "wb") as file:
+        file.write(h.make_elf(identity, 8 << 20))
+    path = b"/buildid/%s/debuginfo" % identity.encode()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+
+    async def drip(port, kind, deadline):
+        with contextlib.suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                if kind == 0:
+                    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+                elif kind == 1:
+                    writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+                else:
+                    writer.write(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                while time.monotonic() < deadline:
+                    if kind < 2:
+                        writer.write(b"X-a: b\r\n" if kind == 0 else b"x")
+                        await writer.drain()
+                    else:
+                        await reader.read(1)
+                    await asyncio.sleep(1)
+            finally:
+                writer.close()
+
+    async def attack(port):
+        deadline = time.monotonic() + duration_s
+        attackers = [asyncio.create_task(drip(port, i % 3, deadline)) for i in range(1000)]
+        await asyncio.sleep(1)
+        slowest = 0
+        while time.monotonic() < deadline:
+            started = time.monotonic()
+            status, _ = await fetch(port, "/healthz", 5)
+            slowest = max(slowest, time.monotonic() - started)
+            equal(status, 200, "a fresh client")
+            await asyncio.sleep(0.2)
+        for task in attackers:
+            task.cancel()
+        await asyncio.gather(*attackers, return_exceptions=True)
+        return slowest
+
+    with symsrv("--index", directory, "--header-timeout", "4") as program:
+        slowest = asyncio.run(attack(program.port))
+        closed = program.metric("symsrv_connections_shut_down_total")
+        check(closed > 300, "only %d slow connections were closed" % closed)
+        print("   slowest fresh client: %.1f ms" % (slowest * 1000))

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""Upstreams that lie, fail or lead astray; requests that make no sense."""
+import os
+import random
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import symsrv_harness as h
+from symsrv_harness import RUN, check, equal, good_upstream, symsrv, test, upstream
+
+TARGET = h.build_id(100)
+GOOD = h.make_elf(TARGET, 50000)
+
+
+# ---- hostile upstreams ----
+
+def lie_chunked_cut(handler):
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    handler.wfile.write(b"%x\r\n" % len(GOOD) + GOOD[:1000])
+    handler.wfile.flush()
+    handler.connection.shutdown(socket.SHUT_RDWR)
+    handler.close_connection = True
+
+
+def lie_unframed_cut(handler):
+    handler.close_connection = True
+    handler.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n" + GOOD[:-200])
+
+
+def lie_endless(handler):
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    for _ in range(2000):
+        handler.wfile.write(chunk)
+
+
+LIES = {
+    "another build-id": lambda r: h.send(r, h.make_elf(h.build_id(101))),
+    "no build-id": lambda r: h.send(r, h.make_elf("")),
+    "a program without symbols": lambda r: h.send(r, h.make_elf(TARGET, debug=False, code=True)),
+    "a login page": lambda r: h.send(r, b"<!DOCTYPE html><html>log in</html>"),
+    "nothing": lambda r: h.send(r, b""),
+    "a cut file, honestly framed": lambda r: h.send(r, GOOD[:-200]),
+    "a cut file without a length": lie_unframed_cut,
+    "a body shorter than its length": lambda r: (h.send(r, GOOD[:1000], headers=[("Content-Length", str(len(GOOD)))]),
+                                                 r.connection.shutdown(socket.SHUT_RDWR)),
+    "a body in chunks that is cut": lie_chunked_cut,
+    "a length beyond the limit": lambda r: h.send(r, b"x", headers=[("Content-Length", str(1 << 40))]),
+    "a body without end": lie_endless,
+    "a compressed bomb": lambda r: h.send(r, h.gzip_bomb(40 << 20), headers=[("Content-Encoding", "gzip")]),
+    "broken compression": lambda r: h.send(r, b"no gzip", headers=[("Content-Encoding", "gzip")]),
+    "a redirect to itself": lambda r: h.send(r, b"", 302, [("Location", r.path)]),
+    "a redirect to a file": lambda r: h.send(r, b"", 302, [("Location", "file:///etc/passwd")]),
+    "a redirect inside": lambda r: h.send(r, b"", 302, [("Location", "http://169.254.169.254/latest")]),
+    "a redirect to nowhere": lambda r: h.send(r, b"", 302),
+    "403": lambda r: h.send(r, b"no", 403),
+    "an error": lambda r: h.send(r, b"no", 500),
+    "garbage": lambda r: r.wfile.write(b"\0\1\2 nonsense\r\n\r\n") and setattr(r, "close_connection", True),
+    "a zip file": lambda r: h.send(r, b"PK\3\4" + b"x" * 1000),
+    "a core of zeroes": lambda r: h.send(r, b"\x7fELF\2\1\1" + b"\0" * 57),
+}
+TRANSIENT = ("a body shorter than its length", "a body in chunks that is cut", "an error", "garbage",
+             "broken compression")
+
+
+@test
+def no_lie_of_an_upstream_is_served_or_kept():
+    paths = h.debug_paths(TARGET)
+    for name, lie in LIES.items():
+        mood = {"lie": lie}
+        with upstream(lambda r: mood["lie"](r)) as liar, upstream(h.serve_files({paths[0]: GOOD})) as honest:
+            limits = ("--max-object-bytes", "4M", "--retries", "1")
+            with symsrv("--upstream", "a@debuginfod=" + liar.url, *limits) as program:
+                status, _, body = program.debuginfo(TARGET)
+                check(status in (404, 503), "%s: status %d" % (name, status))
+                check(len(body) < 100, "%s: body" % name)
+                equal(program.stored_files(), [], "%s: nothing is kept" % name)
+                equal(status == 503, name in TRANSIENT, "%s: transient" % name)
+                if name in TRANSIENT:
+                    mood["lie"] = lambda r: h.send(r, GOOD)
+                    equal(program.debuginfo(TARGET)[0], 200, "%s: forgiven at once" % name)
+            mood["lie"] = lie
+            with symsrv("--upstream", "a@debuginfod=" + liar.url, "--upstream", "b@debuginfod=" + honest.url,
+                        *limits) as program:
+                status, headers, body = program.debuginfo(TARGET)
+                equal((status, body), (200, GOOD), "%s: the next upstream" % name)
+                equal(headers["x-symsrv-source"], "b", "source")
+            with symsrv("--ask", "together", "--upstream", "a@debuginfod=" + liar.url, "--upstream",
+                        "b@debuginfod=" + honest.url, *limits) as program:
+                equal(program.debuginfo(TARGET)[2], GOOD, "%s: side by side" % name)
+
+
+@test
+def a_failure_that_may_pass_is_reset_for_clients_that_would_remember_it():
+    with upstream(lambda r: h.send(r, b"no", 500)) as liar:
+        with symsrv("--upstream", "debuginfod=" + liar.url, "--retries", "0") as program:
+            path = "/buildid/%s/debuginfo" % TARGET
+            equal(program.get(path)[0], 503, "others")
+            try:
+                program.get(path, headers={"User-Agent": "elfutils/0.188,Linux/x86_64,debian/12"})
+            except ConnectionResetError:
+                pass
+            else:
+                raise AssertionError("no reset")
+            if h.find_tool("debuginfod-find"):
+                cache = tempfile.mkdtemp(dir=RUN.scratch)
+                found = subprocess.run(["debuginfod-find", "debuginfo", TARGET], capture_output=True,
+                                       env=dict(os.environ, DEBUGINFOD_URLS=program.url, DEBUGINFOD_CACHE_PATH=cache))
+                check(found.returncode != 0, "found what nobody has")
+                check(not os.path.exists(os.path.join(cache, TARGET, "debuginfo")), "the client remembers a miss")
+
+
+@test
+def a_redirect_takes_no_credentials_along():
+    paths = h.debug_paths(TARGET)
+    secret = os.path.join(RUN.scratch, "secret")
+    with open(secret, "w") as file:
+        file.write("Bearer s3cret\n")
+    with upstream(h.serve_files({"/blob": GOOD})) as blob:
+        with upstream(lambda r: h.send(r, b"", 302, [("Location", blob.url + "/blob")])) as front:
+            arguments = ("--upstream", "a@debuginfod=http://user:pass@127.0.0.1:%d" % front.port)
+            with symsrv(*arguments) as program:
+                equal(program.debuginfo(TARGET)[0], 404, "a redirect to an internal address")
+                equal(blob.requests, [], "it was not connected to")
+            for extra in ((), ("--credentials", "a=" + secret)):
+                with symsrv(*arguments, "--allow-net", "127.0.0.0/8", *extra) as program:
+                    equal(program.debuginfo(TARGET)[2], GOOD, "an internal network that is allowed")
+                    check("pass" not in program.get("/")[2].decode() and "pass" not in program.log_text(), "shown")
+            check(all("Authorization" in headers for _, headers in front.requests[1:]), "the upstream gets them")
+            equal(front.requests[-1][1]["Authorization"], "Bearer s3cret", "from the file")
+            check(not any("Authorization" in headers for _, headers in blob.requests), "the other one got them")
+
+
+@test
+def denied_networks_are_not_connected_to():
+    with good_upstream(TARGET) as server:
+        for url in ("http://127.0.0.1:%d" % server.port, "http://localhost:%d" % server.port):
+            with symsrv("--upstream", "debuginfod=" + url, "--deny-net", "127.0.0.0/8", "--deny-net", "::1") as program:
+                equal(program.debuginfo(TARGET)[0], 404, url)
+        equal(server.requests, [], "it was connected to")
+
+
+@test
+def misses_are_remembered_and_failures_are_not():
+    files = {}
+    with upstream(h.serve_files(files)) as server:
+        with symsrv("--upstream", "debuginfod=" + server.url, "--negative-ttl", "1h") as program:
+            for _ in range(5):
+                equal(program.debuginfo(TARGET)[0], 404, "miss")
+            equal(len(server.requests), 1, "asked once")
+            program.process.send_signal(signal.SIGHUP)
+            files[h.debug_paths(TARGET)[0]] = GOOD
+            for _ in range(100):
+                if program.debuginfo(TARGET)[0] == 200:
+                    break
+                time.sleep(0.05)
+            else:
+                raise AssertionError("SIGHUP did not forget the miss")
+
+
+@test
+def an_upstream_that_keeps_failing_is_left_alone():
+    port = h.free_port()
+    with symsrv("--upstream", "dead@debuginfod=http://127.0.0.1:%d" % port, "--retries", "0") as program:
+        for i in range(20):
+            equal(program.debuginfo(h.build_id(200 + i))[0], 503, "transient")
+        text = program.get("/metrics")[2].decode()
+        check('symsrv_upstream_requests_total{upstream="dead"} 5\n' in text, "asked more than five times")
+        check('symsrv_upstream_available{upstream="dead"} 0\n' in text, "still available")
+
+
+# ---- malformed requests ----
+
+MALFORMED = {
+    "/buildid/": 400, "/buildid/xyz/debuginfo": 400, "/buildid/ABCD/debuginfo": 400, "/buildid/abc/debuginfo": 400,
+    "/buildid/abcd": 400, "/buildid/abcd/other": 400, "/buildid/" + "a" * 130 + "/debuginfo": 400,
+    "/buildid/abcd/section/a%2Fb": 400, "/buildid/../../etc/passwd": 400, "/buildid/abcd/source": 400,
+    "/symbols/": 404, "/symbols/a/b/c": 404, "/symbols/../../../etc/passwd": 404,
+    "/symbols/..%2f..%2f..%2fetc%2fpasswd": 404, "/symbols/a%00b/9757F3A636c00/a%00b": 400,
+    "/symbols/a/elf-buildid-" + "0" * 40 + "/a": 404, "/symbols/%": 400, "/%zz": 400, "/nope": 404, "/../": 404,
+    "/symbols/" + "a" * 300 + "/9757F3A636c00/" + "a" * 300: 404, "/metadata": 400, "/metadata?key=glob": 400,
+    "/metadata?key=glob&value=" + "*" * 20: 400, "/metadata?key=buildid&value=%": 400,
+    "/buildid/" + "ab" * 20 + "/source/" + "x" * 5000: 400,
+}
+
+
+@test
+def malformed_requests_get_their_4xx_and_never_a_5xx():
+    with symsrv() as program:
+        for path, status in MALFORMED.items():
+            equal(program.get(path)[0], status, path[:80])
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "FOO"):
+            equal(program.get("/healthz", method=method)[0], 405, method)
+        raw = {
+            b"GET / HTTP/1.1\r\n\r\n": b"400",
+            b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello": b"400",
+            b"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n": b"400",
+            b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n": b"400",
+            b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: x\r\n\r\n": b"4",
+            b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100000 + b"\r\n\r\n": b"4",
+            b"\r\n\r\n\r\n": b"", b"\0\0\0\0\r\n\r\n": b"", b"GET\r\n\r\n": b"", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n": b"",
+        }
+        for data, status in raw.items():
+            answer = program.raw(data + b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", timeout=5)
+            first = answer[9:12]
+            check(first.startswith(status), "%.60r: %.60r" % (data, answer))
+            check(not first.startswith(b"5") or first == b"505", "%.60r: %.60r" % (data, answer))
+        equal(program.get("/healthz")[0], 200, "still there")
+
+
+@test
+def random_requests_do_no_harm():
+    random.seed(4711)
+    pieces = [b"GET", b" ", b"/buildid/", b"/symbols/", b"ab" * 20, b"/debuginfo", b"%2F", b"%00", b"\r\n", b"HTTP/1.1",
+              b"Host: x", b"Range: bytes=", b"-", b"0", b"999999999999999999999", b",", b"If-None-Match: ", b'"', b"*",
+              b"Content-Length: ", b"Transfer-Encoding: chunked", b"\0", b"\xff", b"?", b"&", b"=", b"_.debug", b":"]
+    with symsrv() as program:
+        for _ in range(400):
+            data = b"".join(random.choice(pieces) for _ in range(random.randrange(1, 40)))
+            answer = program.raw(b"GET /" + data + b"\r\n\r\n", timeout=0.2)
+            check(not answer[9:10] == b"5" or answer[9:12] == b"505", "%r: %.80r" % (data, answer))
+        equal(program.get("/healthz")[0], 200, "still there")

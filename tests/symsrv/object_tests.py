@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""What is served, and that both protocols serve it."""
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+import symsrv_harness as h
+from symsrv_harness import RUN, check, equal, good_upstream, symsrv, test, upstream
+
+
+# ---- one object, both protocols ----
+
+@test
+def both_protocols_give_the_same_bytes_from_either_kind_of_upstream():
+    one, two = h.build_id(1), h.build_id(2)
+    with good_upstream(one, two) as server:
+        for kind in ("ssqp", "debuginfod"):
+            with symsrv("--upstream", "%s=%s" % (kind, server.url)) as program:
+                for identity in (one, two):
+                    whole = h.make_elf(identity)
+                    paths = ["/buildid/%s/debuginfo" % identity,
+                             "/symbols/_.debug/elf-buildid-sym-%s/_.debug" % identity.upper(),
+                             "/symbols/_.debug%%2Felf-buildid-sym-%s%%2f_.debug" % identity]
+                    for path in paths:
+                        status, headers, body = program.get(path)
+                        equal((status, body), (200, whole), path)
+                        equal(headers["x-debuginfod-size"], str(len(whole)), "size header")
+                        equal(headers["content-length"], str(len(whole)), "length")
+                equal(len(server.requests) % 2, 0, "one request for each object")
+    equal(len(server.requests), 4, "upstream requests")
+
+
+@test
+def head_ranges_and_tags():
+    identity = h.build_id(3)
+    whole = h.make_elf(identity, 300000)
+    with good_upstream(identity, size=300000) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
+        status, headers, body = program.debuginfo(identity, method="HEAD")
+        equal((status, body, headers["content-length"]), (200, b"", str(len(whole))), "HEAD")
+        tag = headers["etag"]
+
+        def ask(**wanted):
+            return program.debuginfo(identity, headers={k.replace("_", "-"): v for k, v in wanted.items()})
+
+        equal(ask(If_None_Match=tag)[0], 304, "If-None-Match")
+        equal(ask(If_None_Match='"other"')[0], 200, "another tag")
+        status, headers, body = ask(Range="bytes=100-199")
+        equal((status, body, headers["content-range"]), (206, whole[100:200], "bytes 100-199/%d" % len(whole)), "range")
+        equal(ask(Range="bytes=-7")[2], whole[-7:], "suffix")
+        equal(ask(Range="bytes=%d-" % len(whole))[0], 416, "behind the end")
+        equal(ask(Range="bytes=0-1,5-6")[2], whole, "several ranges: everything")
+        equal(ask(Range="bytes=5-9", If_Range=tag)[2], whole[5:10], "If-Range holds")
+        equal(ask(Range="bytes=5-9", If_Range='"other"')[2], whole, "If-Range does not hold")
+        equal(ask(X_DEBUGINFOD_MAXSIZE="1000")[0], 406, "MAXSIZE")
+        if h.find_tool("curl"):
+            target = os.path.join(RUN.scratch, "resumed")
+            with open(target, "wb") as file:
+                file.write(whole[:12345])
+            subprocess.run(["curl", "-sfC", "-", "-o", target, program.url + "/buildid/%s/debuginfo" % identity], check=True)
+            equal(open(target, "rb").read(), whole, "curl -C -")
+
+
+@test
+def files_of_other_kinds():
+    image, name = h.make_pe(0x9757F3A6, 0x36C00), "System.Sample.dll"
+    guid = "00112233445566778899aabbccddeeff"
+    text = b"FFFFFFFF 00 " + guid.upper().encode() + b"\nFFFFFFFE 00 1\nFFFFFFFD 00 2\n00001000 0D N.T::M()\n"
+    source = b"class C {}\n"
+    import hashlib
+    digest = hashlib.sha1(source).hexdigest()
+    files = {
+        "/system.sample.dll/9757F3A636c00/system.sample.dll": image,
+        "/a.ni.r2rmap/r2rmap-v1-%s/a.ni.r2rmap" % guid: text,
+        "/c.cs/sha1-%s/c.cs" % digest: source,
+        "/Mixed.dll/11111111200/Mixed.dll": h.make_pe(0x11111111, 0x200),
+    }
+    with upstream(h.serve_files(files)) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
+        equal(program.get("/symbols/%s/9757f3a636C00/%s" % (name, name))[2], image, "PE in any case")
+        equal(program.get("/symbols//a.ni.r2rmap/r2rmap-v1-%s/a.ni.r2rmap" % guid)[2], text, "r2rmap")
+        equal(program.get("/symbols/c.cs/sha1-%s/c.cs" % digest)[2], source, "sha1")
+        equal(program.get("/symbols/Mixed.dll/11111111200/Mixed.dll")[0], 200, "as the client spells it")
+        equal(program.get("/symbols/%s/9757f3a636C01/%s" % (name, name))[0], 404, "another size")
+        for probe in ("/symbols/a.pdb/%s1/a.pd_" % guid, "/symbols/a.pdb/%s1/file.ptr" % guid, "/symbols/index2.txt"):
+            before = len(server.requests)
+            equal(program.get(probe)[0], 404, probe)
+            equal(len(server.requests), before, "probes go nowhere")
+
+
+@test
+def sections_are_cut_here():
+    identity = h.build_id(4)
+    files = {"/buildid/%s/debuginfo" % identity: h.make_elf(identity, debug=True, code=False),
+             "/buildid/%s/executable" % identity: h.make_elf(identity, 5000, debug=False, code=True)}
+    with upstream(h.serve_files(files)) as server, symsrv("--upstream", "debuginfod=" + server.url) as program:
+        path = "/buildid/%s/section/" % identity
+        equal(len(program.get(path + ".symtab")[2]), 4096 // 24 * 24, ".symtab from the debug file")
+        equal(program.get(path + ".text")[2], h.make_elf(identity, 5000)[0x200:0x200 + 5000], ".text from the program")
+        equal(program.get(path + ".nope")[0], 404, "no such section")
+        equal(len(server.requests), 2, "upstream requests")
+
+
+@test
+def sources_come_only_from_whom_the_operator_trusts():
+    identity, path = h.build_id(5), "/source/usr/src/a%2Bb.c"
+    files = {"/buildid/" + identity + path: b"int main;\n"}
+    with upstream(h.serve_files(files)) as server:
+        with symsrv("--upstream", "x@debuginfod=" + server.url) as program:
+            equal(program.get("/buildid/" + identity + path)[0], 404, "not trusted")
+            equal(server.requests, [], "not even asked")
+        with symsrv("--upstream", "x@debuginfod=" + server.url, "--trust", "x") as program:
+            equal(program.get("/buildid/" + identity + path)[2], b"int main;\n", "trusted")
+
+
+@test
+def indexed_directories_are_served_by_identity():
+    identity = h.build_id(6)
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    path = os.path.join(directory, "deep", "any name at all")
+    os.makedirs(os.path.dirname(path))
+    with open(path, "wb") as file:
+        file.write(h.make_elf(identity))
+    os.symlink("/etc/passwd", os.path.join(directory, "link"))
+    with symsrv("--index", directory) as program:
+        equal(program.debuginfo(identity)[2], h.make_elf(identity), "found")
+        status, _, body = program.get("/metadata?key=glob&value=" + directory.replace("/", "%2F") + "/*/*")
+        check(status == 200 and identity.encode() in body and b'"complete":true' in body, "metadata %s" % body)
+        equal(program.get("/metadata?key=nope&value=x")[0], 400, "unknown key")
+        other = h.build_id(7)
+        with open(path + "2", "wb") as file:
+            file.write(h.make_elf(other))
+        program.process.send_signal(signal.SIGUSR1)
+        for _ in range(200):
+            if program.debuginfo(other)[0] == 200:
+                break
+            time.sleep(0.02)
+        else:
+            raise AssertionError("a new file was not found after SIGUSR1")
+
+
+@test
+def a_directory_can_be_an_upstream():
+    identity = h.build_id(8)
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    tree = os.path.join(directory, ".build-id", identity[:2])
+    os.makedirs(tree)
+    with open(os.path.join(tree, identity[2:] + ".debug"), "wb") as file:
+        file.write(h.make_elf(identity))
+    outside = h.build_id(9)
+    with open(os.path.join(RUN.scratch, "outside"), "wb") as file:
+        file.write(h.make_elf(outside))
+    os.makedirs(os.path.join(directory, ".build-id", outside[:2]), exist_ok=True)
+    os.symlink(os.path.join(RUN.scratch, "outside"), os.path.join(directory, ".build-id", outside[:2], outside[2:] + ".debug"))
+    with symsrv("--upstream", "dir=" + directory) as program:
+        equal(program.debuginfo(identity)[0], 200, "in the tree")
+        equal(program.debuginfo(outside)[0], 404, "a link out of the tree")
