@@ -72,10 +72,33 @@ static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 	return NULL;
 }
 
+/*
+ * With W^X (the default from .NET 7 on) all code of the runtime lies in a memory file of
+ * this name, whose views are its and nobody else's. Without W^X it is anonymous memory, which may
+ * be anybody's.
+ */
+static struct jit_range *list_own_memory(const struct address_space *space, size_t *count_ret)
+{
+	struct jit_range *ranges = calloc(space->mapping_count + 1, sizeof(*ranges));
+	size_t count = 0;
+
+	for (size_t i = 0; ranges && i < space->mapping_count; i++) {
+		const struct sym_mapping *line = &space->mappings[i];
+
+		if (line->protection & SYM_EXECUTE && !strcmp(line->path, "/memfd:doublemapper"))
+			ranges[count++] =
+				(struct jit_range){ line->start_address, line->end_address };
+	}
+	*count_ret = count;
+	return ranges;
+}
+
 static struct sym_error *read_contract(const struct sym_snapshot *snapshot, struct live_code *code)
 {
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
+	struct jit_range *own_memory AUTO_FREE = NULL;
 	const struct sym_mapping *mapping = snapshot_runtime_mapping(snapshot);
+	size_t own_memory_count;
 	struct sym_error *error = check_runtime(snapshot);
 
 	if (!error)
@@ -83,9 +106,14 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot, stru
 	if (error)
 		return error;
 	if (!mapping)
-		return sym_error_create(SYM_ERROR_NOT_FOUND, "the runtime's own file is not mapped");
+		return sym_error_create(SYM_ERROR_NOT_FOUND,
+					"the runtime's own file is not mapped");
+	own_memory = list_own_memory(snapshot->space, &own_memory_count);
+	if (!own_memory)
+		return &sym_error_no_memory;
 	error = runtime_source_open_contract(snapshot->process->pid,
-					     mapping->start_address - mapping->offset, &source);
+					     mapping->start_address - mapping->offset, own_memory,
+					     own_memory_count, &source);
 	/* What was read is of this process only if it still is this process. */
 	if (!error)
 		error = process_check(snapshot->process);

@@ -8,13 +8,18 @@
 #include "libsym/clr/code_heap.h"
 #include "libsym/clr/contract_locate.h"
 #include "libsym/clr/method_desc.h"
+#include "libsym/clr/precode.h"
 #include "libsym/limits.h"
+
+const char jit_stub_name[] = "[runtime stub]";
 
 struct jit_reader {
 	struct remote_memory *memory;
 	struct layout layout;
 	struct layout_tiers tier_layout;
 	bool has_tiers;
+	struct layout_precodes precode_layout;
+	bool has_precodes;
 	struct modules *modules;
 	struct types *types;
 	struct methods *methods;
@@ -57,15 +62,18 @@ static struct sym_error *load_layouts(struct jit_reader *reader, uint64_t runtim
 {
 	AUTO_CONTRACT struct contract *contract = NULL;
 	struct sym_error *error = contract_locate(reader->memory, runtime_base, &contract),
-			 *tier_error;
+			 *optional_error;
 
 	if (!error)
 		error = layout_load(contract, &reader->layout);
 	if (error)
 		return error;
-	tier_error = layout_load_tiers(contract, &reader->tier_layout);
-	reader->has_tiers = !tier_error;
-	sym_error_destroy(tier_error);
+	optional_error = layout_load_tiers(contract, &reader->tier_layout);
+	reader->has_tiers = !optional_error;
+	sym_error_destroy(optional_error);
+	optional_error = layout_load_precodes(contract, &reader->precode_layout);
+	reader->has_precodes = !optional_error;
+	sym_error_destroy(optional_error);
 	return NULL;
 }
 
@@ -306,6 +314,125 @@ static bool needs_second_look(const struct round *round)
 	return false;
 }
 
+/* ---- precodes ------------------------------------------------------------------- */
+
+/* A precode or a page of them, its name in the names of the first round. */
+struct thunk {
+	struct precode precode;
+	size_t name_offset;
+	uint32_t name_bytes; /* 0: none */
+	bool done;
+};
+
+struct thunks {
+	struct thunk *items;
+	size_t count;
+};
+
+/* Methods with code, by MethodDesc: only for those is a recyclable MethodDesc known to be alive. */
+struct living {
+	uint64_t method_desc;
+	const struct look *look;
+};
+
+static int compare_living(const void *a, const void *b)
+{
+	const struct living *left = a, *right = b;
+
+	return left->method_desc < right->method_desc ? -1 : left->method_desc > right->method_desc;
+}
+
+static struct living *list_living(const struct round *round, size_t *count_ret)
+{
+	struct living *living = calloc(round->map.block_count + 1, sizeof(*living));
+	size_t count = 0;
+
+	for (size_t i = 0; living && i < round->map.block_count; i++)
+		if (round->looks[i].state == LOOK_NAMED)
+			living[count++] = (struct living){ round->looks[i].method.method_desc,
+							   &round->looks[i] };
+	if (count)
+		qsort(living, count, sizeof(*living), compare_living);
+	*count_ret = count;
+	return living;
+}
+
+static void set_thunk_name(struct thunk *thunk, struct buf *names, size_t offset)
+{
+	thunk->name_offset = offset;
+	thunk->name_bytes = (uint32_t)(names->size_bytes - offset);
+	thunk->done = true;
+	buf_append_char(names, '\0');
+}
+
+static const char precode_prefix[] = "[precode] ";
+
+static void name_thunk(struct jit_reader *reader, struct round *round, struct thunk *thunk,
+		       const struct living *living, size_t living_count)
+{
+	struct living key = { .method_desc = thunk->precode.method_desc };
+	const struct living *found =
+		living_count ? bsearch(&key, living, living_count, sizeof(key), compare_living)
+			     : NULL;
+	size_t offset = round->names.size_bytes;
+	enum method_outcome outcome = METHOD_NAMED;
+	bool is_volatile = false;
+
+	buf_append_string(&round->names, precode_prefix);
+	if (found) {
+		/* The buffer may move while it grows: room first, then the address. */
+		if (buf_reserve(&round->names, found->look->name_bytes))
+			buf_append(&round->names, round->names.data + found->look->name_offset,
+				   found->look->name_bytes);
+	} else {
+		outcome = methods_write_name(reader->methods, key.method_desc, &round->names,
+					     &is_volatile);
+	}
+	if (outcome == METHOD_NAMED && !is_volatile) {
+		set_thunk_name(thunk, &round->names, offset);
+		return;
+	}
+	buf_truncate(&round->names, offset);
+	thunk->done = outcome != METHOD_PENDING;
+}
+
+static struct sym_error *name_thunks(struct jit_reader *reader, struct round *round,
+				     struct thunks *thunks)
+{
+	size_t living_count;
+	struct living *living AUTO_FREE = list_living(round, &living_count);
+	struct sym_error *error = living ? NULL : &sym_error_no_memory;
+
+	for (bool again = true; !error && again;) {
+		for (size_t i = 0; i < thunks->count; i++)
+			if (!thunks->items[i].done)
+				name_thunk(reader, round, &thunks->items[i], living, living_count);
+		error = round_error(reader, round);
+		if (!error)
+			error = remote_memory_fetch(reader->memory, &again);
+	}
+	return error;
+}
+
+static struct sym_error *read_thunks(struct jit_reader *reader, struct round *round,
+				     struct thunks *ret)
+{
+	struct precodes precodes;
+	struct sym_error *error =
+		precodes_read(reader->memory, &reader->precode_layout, &round->map, &precodes);
+
+	if (error)
+		return error;
+	ret->items = calloc(precodes.count + 1, sizeof(*ret->items));
+	ret->count = ret->items ? precodes.count : 0;
+	for (size_t i = 0; i < ret->count; i++) {
+		ret->items[i].precode = precodes.items[i];
+		ret->items[i].done = !precodes.items[i].method_desc;
+	}
+	precodes_deinit(&precodes);
+	return ret->items ? name_thunks(reader, round, ret) : &sym_error_no_memory;
+}
+
 /* ---- the result ------------------------------------------------------------------ */
 
 struct result {
@@ -320,6 +447,7 @@ void jit_reading_destroy(struct jit_reading *reading)
 	if (!result)
 		return;
 	free(result->reading.symbols);
+	free(result->reading.heaps);
 	free(result->names);
 	free(result);
 }
@@ -358,20 +486,55 @@ static bool fits(const struct code_block *block, const struct look *look)
 	return look->method.size_bytes <= block->limit_address - block->start_address;
 }
 
-static struct sym_error *make_result(struct round *round, uint32_t flags, struct result **ret)
+static void add_pages(struct jit_reading *reading, const struct thunks *thunks)
 {
-	struct result *result = calloc(1, sizeof(*result));
-	size_t ordinary_bad = 0, ordinary = 0;
+	for (size_t i = 0; i < thunks->count; i++) {
+		const struct precode *page = &thunks->items[i].precode;
 
-	if (!result)
-		return &sym_error_no_memory;
-	result->reading.symbols =
-		calloc(round->map.block_count + 1, sizeof(*result->reading.symbols));
-	result->names = buf_steal(&round->names, NULL);
-	if (!result->reading.symbols || !result->names) {
-		jit_reading_destroy(&result->reading);
-		return &sym_error_no_memory;
+		if (!page->method_desc)
+			reading->symbols[reading->symbol_count++] = (struct jit_symbol){
+				.start_address = page->address,
+				.size_bytes = page->size_bytes,
+				.name = jit_stub_name,
+				.name_bytes = (uint32_t)strlen(jit_stub_name),
+				.kind = SYM_SYMBOL_STUB,
+			};
 	}
+}
+
+static void add_precodes(struct jit_reading *reading, const struct thunks *thunks,
+			 const char *names)
+{
+	for (size_t i = 0; i < thunks->count; i++) {
+		const struct thunk *thunk = &thunks->items[i];
+
+		if (thunk->name_bytes)
+			reading->symbols[reading->symbol_count++] = (struct jit_symbol){
+				.start_address = thunk->precode.address,
+				.size_bytes = thunk->precode.size_bytes,
+				.name = names + thunk->name_offset,
+				.name_bytes = thunk->name_bytes,
+				.kind = SYM_SYMBOL_STUB,
+			};
+	}
+}
+
+static void add_heaps(struct jit_reading *reading, const struct code_map *map)
+{
+	for (size_t i = 0; i < map->section_count; i++)
+		if (map->sections[i].flags & CODE_SECTION_HEAP)
+			reading->heaps[reading->heap_count++] = (struct jit_range){
+				map->sections[i].begin_address,
+				map->sections[i].end_address,
+			};
+}
+
+/* Adds methods and stub blocks; false when too much of what cannot change contradicts itself. */
+static bool add_blocks(struct result *result, const struct round *round, uint32_t flags,
+		       size_t *ordinary_ret, size_t *bad_ret)
+{
+	size_t ordinary = 0, bad = 0;
+
 	for (size_t i = 0; i < round->map.block_count; i++) {
 		const struct look *look = &round->looks[i];
 		bool named = look->state == LOOK_NAMED && fits(&round->map.blocks[i], look);
@@ -384,18 +547,45 @@ static struct sym_error *make_result(struct round *round, uint32_t flags, struct
 			add_method(&result->reading, look, result->names);
 		else
 			result->reading.unnamed_count++;
-		if (look->is_volatile)
+		if (look->is_volatile) {
 			result->reading.unnamed_dynamic_count += !named;
-		else
-			ordinary++, ordinary_bad += !named;
+		} else {
+			ordinary++;
+			bad += !named;
+		}
 	}
-	if (ordinary_bad > ordinary / 20) {
+	*ordinary_ret = ordinary;
+	*bad_ret = bad;
+	return bad <= ordinary / 20;
+}
+
+static struct sym_error *make_result(struct round *round, const struct thunks *thunks,
+				     uint32_t flags, struct result **ret)
+{
+	struct result *result = calloc(1, sizeof(*result));
+	size_t ordinary, bad;
+
+	if (!result)
+		return &sym_error_no_memory;
+	result->reading.symbols = calloc(round->map.block_count + thunks->count + 1,
+					 sizeof(*result->reading.symbols));
+	result->reading.heaps =
+		calloc(round->map.section_count + 1, sizeof(*result->reading.heaps));
+	result->names = buf_steal(&round->names, NULL);
+	if (!result->reading.symbols || !result->reading.heaps || !result->names) {
+		jit_reading_destroy(&result->reading);
+		return &sym_error_no_memory;
+	}
+	add_heaps(&result->reading, &round->map);
+	add_pages(&result->reading, thunks);
+	if (!add_blocks(result, round, flags, &ordinary, &bad)) {
 		jit_reading_destroy(&result->reading);
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"%zu of %zu methods of the runtime contradict its data "
 					"contract: none is believed",
-					ordinary_bad, ordinary);
+					bad, ordinary);
 	}
+	add_precodes(&result->reading, thunks, result->names);
 	*ret = result;
 	return NULL;
 }
@@ -404,6 +594,7 @@ struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
 				  struct jit_reading **ret)
 {
 	struct remote_memory_cost before = *remote_memory_cost(reader->memory), after;
+	struct thunks thunks = { 0 };
 	struct result *result = NULL;
 	struct round first;
 	struct sym_error *error = round_init(reader, &first);
@@ -412,9 +603,12 @@ struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
 		error = look_at_all(reader, &first);
 	if (!error && needs_second_look(&first))
 		error = look_again(reader, &first);
+	if (!error && flags & JIT_READ_PRECODES && reader->has_precodes)
+		error = read_thunks(reader, &first, &thunks);
 	if (!error)
-		error = make_result(&first, flags, &result);
+		error = make_result(&first, &thunks, flags, &result);
 	round_deinit(&first);
+	free(thunks.items);
 	if (error)
 		return error;
 	after = *remote_memory_cost(reader->memory);

@@ -37,13 +37,26 @@ struct jit_symbol {
 	const char *tier; /* static, a hint; NULL when not known */
 };
 
+/* Memory in which code may lie that has no name: nothing else may be said of it. */
+struct jit_range {
+	uint64_t begin_address, end_address;
+};
+
+/* Name of code that the runtime generated and that no more is known of. */
+extern const char jit_stub_name[];
+
 enum jit_read_flags {
-	JIT_READ_STUBS = 1 << 0, /* stub blocks too */
+	JIT_READ_STUBS = 1 << 0, /* also blocks of stubs */
+	JIT_READ_PRECODES =
+		1 << 1, /* also precodes, under the name of their method: as many as methods */
 };
 
 struct jit_reading {
-	struct jit_symbol *symbols; /* by address, disjoint */
+	/* Of two that share bytes the later one is more precise. */
+	struct jit_symbol *symbols;
 	size_t symbol_count;
+	struct jit_range *heaps; /* code heaps; by address, disjoint */
+	size_t heap_count;
 	size_t method_count;          /* named */
 	size_t unnamed_count;         /* changed between the two looks, or contradict themselves */
 	size_t unnamed_dynamic_count; /* of these: dynamic methods and what can be unloaded */

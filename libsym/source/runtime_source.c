@@ -44,8 +44,36 @@ static uint32_t number_of_tier(struct runtime_source *source, const char *tier)
 	return source->tier_count++;
 }
 
+static void add_stub_range(struct index_builder *builder, uint64_t begin, uint64_t end)
+{
+	if (begin < end)
+		index_builder_add(builder, begin, end - begin, jit_stub_name, strlen(jit_stub_name),
+				  STUB_BIT);
+}
+
+/* Memory of the runtime without its code heaps: code there that has no name is a method, no stub.
+ */
+static void add_own_memory(struct index_builder *builder, const struct jit_reading *reading,
+			   const struct jit_range *memory, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t begin = memory[i].begin_address, end = memory[i].end_address;
+
+		for (size_t j = 0; j < reading->heap_count && begin < end; j++) {
+			const struct jit_range *heap = &reading->heaps[j];
+
+			if (heap->end_address <= begin || heap->begin_address >= end)
+				continue;
+			add_stub_range(builder, begin, heap->begin_address);
+			begin = heap->end_address;
+		}
+		add_stub_range(builder, begin, end);
+	}
+}
+
 static struct sym_error *make_index(struct runtime_source *source,
-				    const struct jit_reading *reading)
+				    const struct jit_reading *reading,
+				    const struct jit_range *own_memory, size_t own_memory_count)
 {
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
 	struct sym_error *error = index_builder_create(&builder);
@@ -53,6 +81,7 @@ static struct sym_error *make_index(struct runtime_source *source,
 	if (error)
 		return error;
 	source->tier_count = 1;
+	add_own_memory(builder, reading, own_memory, own_memory_count);
 	for (size_t i = 0; i < reading->symbol_count; i++) {
 		const struct jit_symbol *symbol = &reading->symbols[i];
 		uint32_t value = number_of_tier(source, symbol->tier);
@@ -66,7 +95,8 @@ static struct sym_error *make_index(struct runtime_source *source,
 }
 
 struct sym_error *runtime_source_open_contract(int32_t pid, uint64_t runtime_base,
-					       struct runtime_source **ret)
+					       const struct jit_range *own_memory,
+					       size_t own_memory_count, struct runtime_source **ret)
 {
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = calloc(1, sizeof(*source));
 	struct jit_reading *reading AUTO_JIT_READING = NULL;
@@ -82,9 +112,9 @@ struct sym_error *runtime_source_open_contract(int32_t pid, uint64_t runtime_bas
 	if (error)
 		return error;
 	memory = NULL; /* the reader's now */
-	error = jit_reader_read(reader, JIT_READ_STUBS, &reading);
+	error = jit_reader_read(reader, JIT_READ_STUBS | JIT_READ_PRECODES, &reading);
 	if (!error)
-		error = make_index(source, reading);
+		error = make_index(source, reading, own_memory, own_memory_count);
 	if (error)
 		return error;
 	source->counts = (struct runtime_counts){

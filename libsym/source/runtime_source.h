@@ -28,10 +28,13 @@ struct runtime_counts {
 
 /*
  * By data contract. `runtime_base` is where the ELF header of the module that
- * contains the runtime is mapped. Errors: as jit_reader_open() and jit_reader_read().
+ * contains the runtime is mapped. `own_memory`: executable memory that is nobody's
+ * but the runtime's; what lies outside its code heaps there is named as a stub.
+ * Errors: as jit_reader_open() and jit_reader_read().
  */
 struct sym_error *runtime_source_open_contract(int32_t pid, uint64_t runtime_base,
-					       struct runtime_source **ret)
+					       const struct jit_range *own_memory,
+					       size_t own_memory_count, struct runtime_source **ret)
 	__attribute__((warn_unused_result));
 
 /* How a rundown reaches the metadata of an assembly, by its path as the runtime tells it; NULL when

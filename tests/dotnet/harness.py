@@ -124,13 +124,13 @@ class Sample:
 
     LONGEST_SECONDS = 900
 
-    def __init__(self, runtime, environment=None, prefix=()):
+    def __init__(self, runtime, environment=None, prefix=(), argument=LONGEST_SECONDS):
         self.output = ""
         variables = {name: value for name, value in os.environ.items()
                      if not name.startswith(("DOTNET_PerfMap", "DOTNET_Tiered", "COMPlus_"))}
         variables.update(environment or {})
         self.process = subprocess.Popen(
-            [*prefix, *runtime.command, str(self.LONGEST_SECONDS)],
+            [*prefix, *runtime.command, str(argument)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=variables)
         self.pid = self.process.pid
         line = self.process.stdout.readline()

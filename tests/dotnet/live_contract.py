@@ -19,7 +19,7 @@ from harness import ROOT, Fail, Runtime, Sample, Skip, build_project, expect, re
 
 TIER = re.compile(rb"\[(?:Unknown|MinOptJitted|Optimized|QuickJitted|OptimizedTier1|OptimizedTier1OSR|"
                   rb"InstrumentedTier|InstrumentedTierOptimized)\]$")
-LINE = re.compile(rb"(?:0x)?([0-9a-f]+) ([0-9a-f]+) (.+)$")
+LINE = re.compile(rb"(?:0x)?([0-9a-fA-F]+) ([0-9a-f]+) (.+)$")
 
 
 def torture_runtime(context):
@@ -86,7 +86,7 @@ def compare(context, title, before, ours, after, freed_allowed):
 
 
 def compare_settled(context, title, runtime, argument, environment):
-    with Sample(runtime, argument, dict(environment, DOTNET_PerfMapEnabled="3")) as sample:
+    with Sample(runtime, dict(environment, DOTNET_PerfMapEnabled="3"), argument=argument) as sample:
         before, damaged = read_methods(sample.map_path)
         ours, report = read_ours(context, sample.pid)
         after, _ = read_methods(sample.map_path)
@@ -96,7 +96,7 @@ def compare_settled(context, title, runtime, argument, environment):
 
 
 def test_names_a_linq_app_as_its_own_map_does(context):
-    compare_settled(context, "linq app", context.sdk(), 60, {})
+    compare_settled(context, "linq app", context.sdk(), Sample.LONGEST_SECONDS, {})
 
 
 def test_names_the_torture_program_as_its_own_map_does(context):
@@ -118,7 +118,7 @@ def test_names_the_torture_program_without_precompiled_code(context):
 
 
 def test_reads_a_process_that_was_started_with_nothing_set(context):
-    with Sample(torture_runtime(context), "settle", {"DOTNET_EnableDiagnostics": "0"}) as sample:
+    with Sample(torture_runtime(context), {"DOTNET_EnableDiagnostics": "0"}, argument="settle") as sample:
         expect(not os.path.exists(sample.map_path), "the process writes a perf map")
         ours, report = read_ours(context, sample.pid)
         context.figure(f"{len(ours)} methods, {report['unnamed']} without a name")
@@ -201,7 +201,7 @@ def read_at_once(context, pid):
 
 def test_never_names_wrongly_what_lives_for_moments(context):
     right = wrong = unnamed = 0
-    with Sample(torture_runtime(context), "churn:1000") as sample:
+    with Sample(torture_runtime(context), argument="churn:1000") as sample:
         while right + wrong < 10000:
             methods, without_name = read_at_once(context, sample.pid)
             good, bad = check_numbers(sample.pid, methods)
@@ -213,3 +213,38 @@ def test_never_names_wrongly_what_lives_for_moments(context):
                    f"machine code, {100 * (right + wrong) / dynamic:.1f} % named (goal 0 wrong, 75 % named)")
     expect(wrong == 0, f"{wrong} names are of other code")
     expect(4 * (right + wrong) >= 3 * dynamic, f"{unnamed} of {dynamic} have no name")
+
+
+def test_a_rundown_names_what_the_runtime_wrote_of_core_3_1(context):
+    with Sample(context.npm(), {"COMPlus_PerfMapEnabled": "1"}) as sample:
+        compare_rundown(context, "Core 3.1", sample, "auto")
+
+
+def test_a_rundown_names_what_the_runtime_wrote(context):
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+        compare_rundown(context, context.sdk().framework, sample, "rundown")
+
+
+def compare_rundown(context, title, sample, way):
+    """Start, size and whole name of every ordinary method; a rundown does not tell the signature of dynamic ones."""
+    before, _ = read_methods(sample.map_path)
+    done = context.mapgen.must("resolve", sample.pid, "--jit=" + way, "--json",
+                               *(f"{start:#x}" for start in list(before)[:3000]))
+    answers = {int(answer["input"], 16): answer for answer in json.loads(done.stdout)}
+    same, freed, wrong = 0, 0, []
+    for start, answer in answers.items():
+        size, name = before[start]
+        if b" dynamicClass::" in name:
+            name = name[name.index(b"dynamicClass"):name.index(b"(", name.index(b"dynamicClass"))]
+            if answer["source"] != "runtime":
+                freed += 1
+                continue
+        if answer["source"] == "runtime" and answer["name"] == name.decode() and answer["size"] == size:
+            same += 1
+        else:
+            wrong.append(f"{start:x} {before[start]}, ours {answer['name']} {answer['source']}")
+    context.figure(f"{title}: start, size and name equal for {same} of {len(answers) - freed} methods, by "
+                   f"rundown; {freed} freed dynamic methods aside")
+    for line in wrong[:5]:
+        context.figure("differs: " + line)
+    expect(same > 100 and not wrong, f"{len(wrong)} methods differ, {same} are equal")
