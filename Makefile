@@ -59,7 +59,7 @@ CLI_LIBS := -ljansson -lxxhash
 SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion
 # tests/support/alloc_fail.c stands before these in the unit tests
-WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc strdup strndup,-Wl,--wrap=$(name))
+WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup,-Wl,--wrap=$(name))
 
 say = $(if $(filter 1,$(V)),,@printf '  %-8s%s\n' $(1) $(2);)
 

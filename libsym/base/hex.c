@@ -55,6 +55,9 @@ static inline uint64_t eight_digits(const char *text)
 	memcpy(&word, text, sizeof(word));
 	/* Letters of either case have bit 6; their low four bits begin at 1 for 10. */
 	word = (word & 0x0f0f0f0f0f0f0f0f) + 9 * (word >> 6 & 0x0101010101010101);
+	/* Some bytes that are no digits have become more than 15, which must not reach their
+	 * neighbours. */
+	word &= 0x0f0f0f0f0f0f0f0f;
 	word = __builtin_bswap64(word);
 	word = (word | word >> 4) & 0x00ff00ff00ff00ff;
 	word = (word | word >> 8) & 0x0000ffff0000ffff;

@@ -12,15 +12,12 @@ static const size_t smallest_bytes = (size_t)4 << 20;
 void *huge_memory_allocate(size_t size_bytes)
 {
 	size_t alignment = size_bytes < smallest_bytes ? line_bytes : page_bytes;
-	size_t rounded_bytes;
 	void *memory;
 
-	if (__builtin_add_overflow(size_bytes, line_bytes, &rounded_bytes))
+	if (posix_memalign(&memory, alignment, size_bytes ? size_bytes : 1))
 		return NULL;
-	rounded_bytes -= rounded_bytes % line_bytes;
-	memory = aligned_alloc(alignment, rounded_bytes);
 	/* Advice: where there are no huge pages, ordinary ones serve. */
-	if (memory && alignment == page_bytes)
-		(void)madvise(memory, rounded_bytes - rounded_bytes % page_bytes, MADV_HUGEPAGE);
+	if (alignment == page_bytes)
+		(void)madvise(memory, size_bytes - size_bytes % page_bytes, MADV_HUGEPAGE);
 	return memory;
 }

@@ -155,6 +155,78 @@ Test(index, works_at_both_ends_of_the_address_space)
 	cr_expect_eq(index_find(frozen, UINT64_MAX), INDEX_NONE);
 }
 
+Test(index, gives_the_last_address_of_all_to_the_latest_symbol_without_a_size)
+{
+	add(UINT64_MAX, 0, "first");
+	add(UINT64_MAX, 0, "second");
+	freeze();
+	cr_expect_eq(index_count(frozen), 1);
+	expect_piece(0, UINT64_MAX, 1, "second");
+}
+
+/* Pieces of which each lies further from the one before than 32 bits can say. */
+Test(index, finds_symbols_however_far_they_lie_apart)
+{
+	enum {
+		COUNT = 300
+	};
+	const uint64_t step = ((uint64_t)1 << 32) - 3;
+	uint64_t positions[2 * COUNT];
+	size_t found[2 * COUNT];
+
+	for (size_t i = COUNT; i-- > 0;) {
+		add(i * (i + 1) / 2 * step, 4, "far");
+		positions[2 * i] = i * (i + 1) / 2 * step + 3;
+		positions[2 * i + 1] = positions[2 * i] + 1;
+	}
+	freeze();
+	index_find_batch(frozen, positions, 2 * COUNT, found);
+	for (size_t i = 0; i < COUNT; i++) {
+		cr_expect_eq(found[2 * i], i);
+		cr_expect_eq(found[2 * i + 1], INDEX_NONE);
+		cr_expect_eq(index_find(frozen, positions[2 * i]), i);
+		cr_expect_eq(index_find(frozen, positions[2 * i + 1]), INDEX_NONE);
+	}
+}
+
+/* Most symbols crowd in a small part of what they span. */
+Test(index, finds_symbols_that_crowd_together)
+{
+	enum {
+		COUNT = 20000
+	};
+
+	add(0x1000, 8, "first");
+	add(0x1000 + 0xfffffff0ull - 8, 8, "last");
+	for (uint64_t i = 0; i < COUNT; i++)
+		add(0x80000000 + 2 * i, 1, "crowded");
+	freeze();
+	cr_assert_eq(index_count(frozen), COUNT + 2);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		cr_assert_eq(index_find(frozen, 0x80000000 + 2 * i), i + 1);
+		cr_assert_eq(index_find(frozen, 0x80000000 + 2 * i + 1), INDEX_NONE);
+	}
+	cr_expect_eq(index_find(frozen, 0x1007), 0);
+	cr_expect_eq(index_find(frozen, 0x1000 + 0xfffffff0ull - 1), COUNT + 1);
+}
+
+Test(index, is_the_same_whatever_was_reserved)
+{
+	static const size_t reserved[] = { 0, 1, 1000, (size_t)1 << 20, SIZE_MAX };
+
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++) {
+		finish();
+		frozen = NULL;
+		start();
+		index_builder_reserve(builder, reserved[i], reserved[i]);
+		for (uint64_t at = 0; at < 3000; at++)
+			add(at * 16, 8, at % 2 ? "odd" : "even");
+		freeze();
+		cr_assert_eq(index_count(frozen), 3000);
+		expect_piece(2999, 2999 * 16, 8, "odd");
+	}
+}
+
 Test(index, keeps_sizes_of_four_gigabytes_and_more)
 {
 	struct index_entry entry;

@@ -14,6 +14,7 @@ void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__real_reallocarray(void *block, size_t count, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
+int __real_posix_memalign(void **ret, size_t alignment, size_t size);
 char *__real_strdup(const char *string);
 char *__real_strndup(const char *string, size_t length);
 void *__wrap_malloc(size_t size);
@@ -21,6 +22,7 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 void *__wrap_reallocarray(void *block, size_t count, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
+int __wrap_posix_memalign(void **ret, size_t alignment, size_t size);
 char *__wrap_strdup(const char *string);
 char *__wrap_strndup(const char *string, size_t length);
 
@@ -60,6 +62,11 @@ void *__wrap_reallocarray(void *block, size_t count, size_t size)
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
 	return fails() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+int __wrap_posix_memalign(void **ret, size_t alignment, size_t size)
+{
+	return fails() ? ENOMEM : __real_posix_memalign(ret, alignment, size);
 }
 
 char *__wrap_strdup(const char *string)

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/hex.h"
@@ -36,6 +37,33 @@ Test(hex, reads_the_largest_value_behind_any_number_of_zeros)
 
 	cr_expect_eq(hex_read_u64(text, sizeof(text) - 1, &value), sizeof(text) - 1);
 	cr_expect_eq(value, UINT64_MAX);
+}
+
+/* strtoull() is the oracle; there are enough bytes behind the digits to read them at once. */
+Test(hex, reads_any_number_in_any_text)
+{
+	static const char others[] = " xgG/:@`\n\x80\xff-";
+
+	srandom(1);
+	for (int round = 0; round < 20000; round++) {
+		char text[64], *end;
+		size_t digit_count = (size_t)random() % 17;
+		uint64_t value = 7, expected;
+
+		for (size_t i = 0; i < sizeof(text); i++)
+			text[i] = "0123456789abcdefABCDEF"[random() % 22];
+		text[digit_count] = others[(size_t)random() % (sizeof(others) - 1)];
+		text[sizeof(text) - 1] = '\0';
+		if (digit_count < 2 || (text[1] | 0x20) == 'x')
+			continue;
+		expected = strtoull(text, &end, 16);
+		cr_assert_eq(hex_read_u64(text, sizeof(text) - 1, &value), digit_count, "%s", text);
+		cr_assert_eq(end - text, digit_count);
+		cr_assert_eq(value, expected, "%s", text);
+		cr_assert_eq(hex_read_u64(text, digit_count, &value), digit_count,
+			     "the same without what follows");
+		cr_assert_eq(value, expected);
+	}
 }
 
 Test(hex, writes_nothing_for_what_is_no_number)
