@@ -29,5 +29,6 @@ int list_run(const struct options *options);
 int generate_run(const struct options *options);
 int merge_run(const struct options *options);
 int resolve_run(const struct options *options);
+int symbols_run(const struct options *options);
 
 #endif

@@ -12,7 +12,7 @@ _dotnet_mapgen() {
 	COMPREPLY=()
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'list generate merge resolve --help --version' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'list generate merge resolve symbols --help --version' -- "$current")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -20,6 +20,7 @@ _dotnet_mapgen() {
 	generate) options='--pid --output --crossgen --platform --root --json --help --version' ;;
 	merge) options='--pid --output --mode --names --tiers --jit --in-target --undo --maps --root --json --help --version' ;;
 	resolve) options='--pid --names --tiers --jit --rva --root --json --help --version' ;;
+	symbols) options='--pid --server --store --offline --root --json --help --version' ;;
 	*) return ;;
 	esac
 
@@ -36,7 +37,7 @@ _dotnet_mapgen() {
 	--names) mapfile -t COMPREPLY < <(compgen -W 'full short' -- "$value") ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
 	--jit) mapfile -t COMPREPLY < <(compgen -W 'auto contract rundown perfmap none' -- "$value") ;;
-	--platform | --maps | --root) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
+	--platform | --maps | --root | --store) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
 	-o | --output | --crossgen) mapfile -t COMPREPLY < <(compgen -f -- "$value") ;;
 	*)
 		case $current in

@@ -22,6 +22,8 @@ static const struct command commands[] = {
 	{ "resolve", COMMAND_RESOLVE, "PID [ADDRESS | IMAGE+0xN]... | FILE+0xN...",
 	  "Names addresses of a process, given as operands or one a line on standard input",
 	  resolve_run },
+	{ "symbols", COMMAND_SYMBOLS, "PID",
+	  "Brings the symbols of the native images of a process that have none", symbols_run },
 };
 
 enum {

@@ -62,6 +62,12 @@ static const struct option_row option_rows[] = {
 	  "also use fitting relative maps of DIR; may be repeated" },
 	{ "rva", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(rva), NULL, 0,
 	  "N of IMAGE+0xN is an rva, not a file offset" },
+	{ "server", 0, OPTION_LIST, COMMAND_SYMBOLS, FIELD(servers), "URL", 0,
+	  "ask this symsrv, debuginfod or symbol server; may be repeated" },
+	{ "store", 0, OPTION_TEXT, COMMAND_SYMBOLS, FIELD(store), "DIR", 0,
+	  "put them below DIR/.build-id instead of /usr/lib/debug/.build-id" },
+	{ "offline", 0, OPTION_FLAG, COMMAND_SYMBOLS, FIELD(offline), NULL, 0,
+	  "ask nobody, only say what is missing" },
 	{ "root", 0, OPTION_TEXT, COMMAND_ALL, FIELD(root), "DIR", 0,
 	  "look at the recorded process tree below DIR, not at this machine" },
 	{ "json", 0, OPTION_FLAG, COMMAND_ALL, FIELD(json), NULL, 0, "print JSON" },
@@ -276,4 +282,5 @@ void options_deinit(struct options *options)
 {
 	free(options->platform_dirs.items);
 	free(options->map_dirs.items);
+	free(options->servers.items);
 }

@@ -16,7 +16,8 @@ enum command_id {
 	COMMAND_GENERATE = 1 << 1,
 	COMMAND_MERGE = 1 << 2,
 	COMMAND_RESOLVE = 1 << 3,
-	COMMAND_ALL = (1 << 4) - 1,
+	COMMAND_SYMBOLS = 1 << 5,
+	COMMAND_ALL = (1 << 6) - 1,
 };
 
 enum merge_mode {
@@ -48,6 +49,9 @@ struct options {
 	bool in_target;
 	bool undo;
 	bool rva;
+	bool offline;
+	const char *store;
+	struct text_list servers;
 	const char *root;
 	const char *output;
 	const char *crossgen;

@@ -46,6 +46,13 @@ void progress_step(struct progress *progress, const char *name)
 	fprintf(stderr, "\r\033[K[%s] %zu/%zu %s", bar, progress->done, progress->total, printable);
 }
 
+void progress_hide(struct progress *progress)
+{
+	if (progress->shown && progress->last_drawn_ms)
+		fputs("\r\033[K", stderr);
+	progress->last_drawn_ms = 0;
+}
+
 void progress_end(struct progress *progress)
 {
 	if (progress->shown && progress->last_drawn_ms)

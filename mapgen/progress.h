@@ -22,6 +22,9 @@ void progress_begin(struct progress *progress, size_t total);
 /* Before each step; `name` is shown while it runs. */
 void progress_step(struct progress *progress, const char *name);
 
+/* Takes the bar away for a line that is printed; the next step brings it back. */
+void progress_hide(struct progress *progress);
+
 /* Takes the bar off the terminal. */
 void progress_end(struct progress *progress);
 

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command symbols: which native images of a process have no names, and
+ * brings their debug files into a build-id tree where libsym, perf and gdb look.
+ * Only looks at the process; the files of the tree are all that it writes.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "libsym/base/hex.h"
+#include "libsym/base/path.h"
+#include "mapgen/command.h"
+#include "mapgen/json_output.h"
+#include "mapgen/message.h"
+#include "mapgen/progress.h"
+#include "mapgen/symbols_fetch.h"
+#include "mapgen/target.h"
+
+/* Below it, .build-id is what libsym, perf and gdb search without being told. */
+static const char standard_tree[] = "/usr/lib/debug";
+/* Where the runtimes that Microsoft builds have their symbols. */
+static const char microsoft_server[] = "https://msdl.microsoft.com/download/symbols";
+
+struct symbols_run {
+	const struct options *options;
+	struct sym_snapshot *snapshot;
+	struct symbols_fetcher *fetcher; /* NULL with --offline */
+	const char *tree;
+	int root_fd; /* of the process */
+	json_t *array;
+	size_t counts[SYMBOLS_OUTCOMES];
+};
+
+static int open_root(const struct options *options)
+{
+	char path[64];
+
+	if (options->root)
+		return open(options->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/root", options->pid);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The file must be the one that is mapped, not another one that has its name by now. */
+static bool is_mapped_file(const struct symbols_run *run, size_t image_index, int fd)
+{
+	size_t count = sym_snapshot_mapping_count(run->snapshot);
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct sym_mapping *mapping = sym_snapshot_mapping_at(run->snapshot, i);
+
+		if (mapping->image_index == image_index)
+			return run->options->root || mapping->inode == status.st_ino;
+	}
+	return false;
+}
+
+/* False when the image cannot be looked at; then it has no outcome either. */
+static bool identify(const struct symbols_run *run, size_t image_index, const char *path,
+		     struct sym_identity *identity)
+{
+	int fd AUTO_CLOSE = path_open_in_root(run->root_fd, path, PATH_REGULAR);
+	struct sym_error *error;
+
+	if (fd < 0 || !is_mapped_file(run, image_index, fd))
+		return false;
+	identity->size = sizeof(*identity);
+	error = sym_identity_read(fd, UINT64_MAX, identity);
+	sym_error_destroy(error);
+	return !error && identity->kind == SYM_IDENTITY_ELF;
+}
+
+static void add_json(struct symbols_run *run, const char *path, const struct sym_identity *identity,
+		     const struct symbols_result *result)
+{
+	char id[2 * sizeof(identity->id) + 1];
+
+	hex_write_bytes(id, identity->id, identity->id_size_bytes);
+	json_array_append_new(run->array,
+			      json_pack("{s:o, s:s, s:s, s:o, s:o, s:o}", "image",
+					json_output_text(path), "build_id", id, "symbols",
+					symbols_outcome_text(result->outcome), "debug_file",
+					json_output_text(result->path), "server",
+					json_output_text(result->server), "reason",
+					json_output_text(result->reason)));
+}
+
+static void print(const char *path, const struct sym_identity *identity,
+		  const struct symbols_result *result)
+{
+	char *image AUTO_FREE = message_printable(path);
+	char id[2 * sizeof(identity->id) + 1];
+
+	hex_write_bytes(id, identity->id, identity->id_size_bytes);
+	printf("%-8s %s", symbols_outcome_text(result->outcome), image ? image : "");
+	if (result->outcome == SYMBOLS_FETCHED)
+		printf("  %.1f MB from %s", (double)result->size_bytes / 1e6, result->server);
+	else if (result->outcome == SYMBOLS_HERE)
+		printf("  %s", result->path);
+	else if (result->outcome == SYMBOLS_MISSING)
+		printf("  build-id %s", id);
+	else if (result->reason)
+		printf("  %s", result->reason);
+	putchar('\n');
+}
+
+static void find_symbols(struct symbols_run *run, const struct sym_identity *identity,
+			 struct symbols_result *ret)
+{
+	*ret = (struct symbols_result){ 0 };
+	if (identity->contents & (SYM_CONTENT_SYMBOL_TABLE | SYM_CONTENT_DEBUG_INFO))
+		ret->outcome = SYMBOLS_OWN;
+	else if (identity->id_size_bytes < 2)
+		ret->outcome = SYMBOLS_NO_ID;
+	else if (run->fetcher)
+		symbols_fetch(run->fetcher, identity, ret);
+	else
+		symbols_look(run->tree, identity, ret);
+}
+
+static void visit(struct symbols_run *run, size_t index, struct progress *progress)
+{
+	const struct sym_image *image = sym_snapshot_image_at(run->snapshot, index);
+	const char *path = sym_image_path(image);
+	struct sym_identity identity = { 0 };
+	struct symbols_result result;
+
+	progress_step(progress, path_file_name(path));
+	if (!identify(run, index, path, &identity))
+		return;
+	find_symbols(run, &identity, &result);
+	run->counts[result.outcome]++;
+	if (run->array) {
+		add_json(run, path, &identity, &result);
+	} else if (result.outcome != SYMBOLS_OWN) {
+		progress_hide(progress);
+		print(path, &identity, &result);
+	}
+	symbols_result_deinit(&result);
+}
+
+static int finish(struct symbols_run *run)
+{
+	const size_t *counts = run->counts;
+	size_t lacking = counts[SYMBOLS_MISSING] + counts[SYMBOLS_FAILED] + counts[SYMBOLS_NO_ID];
+
+	if (run->array)
+		return json_output_print(run->array) ? lacking ? EXIT_PARTLY : EXIT_DONE
+						     : EXIT_FAILED;
+	message("%zu fetched, %zu here already, %zu with their own symbols; %zu without",
+		counts[SYMBOLS_FETCHED], counts[SYMBOLS_HERE], counts[SYMBOLS_OWN], lacking);
+	if (strcmp(run->tree, standard_tree) != 0 && counts[SYMBOLS_FETCHED])
+		message("tools find %s when told: gdb -iex 'set debug-file-directory %s'",
+			run->tree, run->tree);
+	return lacking ? EXIT_PARTLY : EXIT_DONE;
+}
+
+/* --server, else $DEBUGINFOD_URLS, and behind these Microsoft's. Cuts `words` in place. */
+static const char **collect_servers(const struct options *options, char *words)
+{
+	size_t room = options->servers.count + (words ? strlen(words) : 0) + 2, count = 0;
+	const char **servers = calloc(room, sizeof(*servers));
+	char *word;
+
+	if (!servers)
+		return NULL;
+	for (; count < options->servers.count; count++)
+		servers[count] = options->servers.items[count];
+	if (count)
+		return servers;
+	while (words && (word = strsep(&words, " \t\n")))
+		if (!strncmp(word, "http://", 7) || !strncmp(word, "https://", 8))
+			servers[count++] = word;
+	servers[count] = microsoft_server;
+	return servers;
+}
+
+static int run_over_images(struct symbols_run *run)
+{
+	size_t count = sym_snapshot_image_count(run->snapshot);
+	struct progress progress;
+
+	progress_begin(&progress, count);
+	for (size_t i = 0; i < count; i++)
+		visit(run, i, &progress);
+	progress_end(&progress);
+	return target_lives(run->snapshot, run->options) ? finish(run) : EXIT_FAILED;
+}
+
+int symbols_run(const struct options *options)
+{
+	const char *variable = getenv("DEBUGINFOD_URLS");
+	char *words AUTO_FREE = variable ? strdup(variable) : NULL;
+	const char **servers AUTO_FREE = collect_servers(options, words);
+	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
+	struct symbols_run run = { .options = options,
+				   .tree = options->store ? options->store : standard_tree };
+	int root_fd AUTO_CLOSE = -1;
+	int exit_code;
+
+	if (!options->pid || options->operand_count) {
+		message("symbols takes one process; see dotnet-mapgen symbols --help");
+		return EXIT_USAGE;
+	}
+	snapshot = target_open(options, NULL);
+	if (!snapshot)
+		return EXIT_FAILED;
+	run.snapshot = snapshot;
+	run.root_fd = root_fd = open_root(options);
+	if (!options->offline) {
+		run.fetcher = servers ? symbols_fetcher_create(servers, run.tree) : NULL;
+		if (!run.fetcher)
+			return EXIT_FAILED;
+	}
+	run.array = options->json ? json_array() : NULL;
+	exit_code = run_over_images(&run);
+	symbols_fetcher_destroy(run.fetcher);
+	return exit_code;
+}

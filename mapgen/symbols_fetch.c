@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/symbols_fetch.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libsym/base/hex.h"
+#include "libsym/base/path.h"
+#include "mapgen/message.h"
+
+/* Nobody has published a larger debug file of a runtime; a browser's has 2 GB. */
+static const curl_off_t longest_file_bytes = (curl_off_t)4 << 30;
+static const long connect_s = 10;
+/* An upstream of the server may have to unpack an archive first; libdebuginfod waits as long. */
+static const long stall_s = 90;
+
+struct symbols_fetcher {
+	CURL *curl;
+	const char *const *servers;
+	const char *tree;
+};
+
+static const char *const outcome_texts[SYMBOLS_OUTCOMES] = {
+	[SYMBOLS_OWN] = "own",         [SYMBOLS_HERE] = "here",     [SYMBOLS_FETCHED] = "fetched",
+	[SYMBOLS_MISSING] = "missing", [SYMBOLS_FAILED] = "failed", [SYMBOLS_NO_ID] = "no-build-id",
+};
+
+const char *symbols_outcome_text(enum symbols_outcome outcome)
+{
+	return outcome_texts[outcome];
+}
+
+void symbols_result_deinit(struct symbols_result *result)
+{
+	free(result->path);
+	free(result->reason);
+	*result = (struct symbols_result){ 0 };
+}
+
+struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree)
+{
+	struct symbols_fetcher *fetcher = calloc(1, sizeof(*fetcher));
+
+	if (fetcher && !curl_global_init(CURL_GLOBAL_DEFAULT)) {
+		fetcher->curl = curl_easy_init();
+		fetcher->servers = servers;
+		fetcher->tree = tree;
+		if (fetcher->curl)
+			return fetcher;
+	}
+	message("cannot prepare fetching: out of memory");
+	free(fetcher);
+	return NULL;
+}
+
+void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
+{
+	if (!fetcher)
+		return;
+	curl_easy_cleanup(fetcher->curl);
+	curl_global_cleanup();
+	free(fetcher);
+}
+
+/* ---- what is in the tree, and whether it fits ---- */
+
+/* NULL when the file has symbols for an image of this identity; else heap text or "" (static). */
+static const char *objection(int fd, const struct sym_identity *wanted, uint64_t *size_bytes_ret)
+{
+	struct sym_identity found = { .size = sizeof(found) };
+	struct sym_error *error = sym_identity_read(fd, UINT64_MAX, &found);
+
+	if (error) {
+		sym_error_destroy(error);
+		return "it is damaged or cut";
+	}
+	if (found.kind != SYM_IDENTITY_ELF)
+		return "it is no ELF file";
+	if (found.id_size_bytes != wanted->id_size_bytes ||
+	    memcmp(found.id, wanted->id, found.id_size_bytes) != 0)
+		return "it has another build-id";
+	if (!(found.contents & (SYM_CONTENT_DEBUG_INFO | SYM_CONTENT_SYMBOL_TABLE)))
+		return "it has no symbols";
+	*size_bytes_ret = found.file_size_bytes;
+	return NULL;
+}
+
+static char *path_in_tree(const char *tree, const struct sym_identity *identity)
+{
+	char id[2 * sizeof(identity->id) + 1];
+
+	hex_write_bytes(id, identity->id, identity->id_size_bytes);
+	return message_format("%s/.build-id/%.2s/%s.debug", tree, id, id + 2);
+}
+
+void symbols_look(const char *tree, const struct sym_identity *identity, struct symbols_result *ret)
+{
+	int fd AUTO_CLOSE = -1;
+
+	*ret = (struct symbols_result){ .outcome = SYMBOLS_MISSING };
+	ret->path = path_in_tree(tree, identity);
+	fd = ret->path ? path_open_in_root(-1, ret->path, PATH_REGULAR) : -1;
+	if (fd >= 0 && !objection(fd, identity, &ret->size_bytes)) {
+		ret->outcome = SYMBOLS_HERE;
+		return;
+	}
+	free(ret->path);
+	ret->path = NULL;
+}
+
+/* ---- fetching ---- */
+
+struct download {
+	int fd;
+	uint64_t bytes;
+	int failure; /* negative errno of writing */
+};
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct download *download = context;
+
+	count *= size;
+	download->bytes += count;
+	/* Counted here too: a compressed body announces no length. */
+	download->failure = download->bytes > (uint64_t)longest_file_bytes
+				    ? -EFBIG
+				    : path_write_all(download->fd, bytes, count);
+	return download->failure ? 0 : count;
+}
+
+static void set_options(CURL *curl, struct download *download)
+{
+	curl_easy_reset(curl);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+	curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
+	curl_easy_setopt(curl, CURLOPT_USERAGENT, "dotnet-mapgen");
+	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_s);
+	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stall_s);
+	curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, longest_file_bytes);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, download);
+}
+
+enum answer {
+	ANSWER_GOT,
+	ANSWER_MISSING,
+	ANSWER_FAILED
+};
+
+/* *reason_ret: heap, with ANSWER_FAILED. */
+static enum answer ask(struct symbols_fetcher *fetcher, const char *url, int fd, char **reason_ret)
+{
+	struct download download = { .fd = fd };
+	long status = 0;
+	CURLcode code;
+
+	set_options(fetcher->curl, &download);
+	curl_easy_setopt(fetcher->curl, CURLOPT_URL, url);
+	code = curl_easy_perform(fetcher->curl);
+	curl_easy_getinfo(fetcher->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (code == CURLE_OK && status == 200)
+		return ANSWER_GOT;
+	if ((code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR) && status < 500 &&
+	    status != 408 && status != 429)
+		return ANSWER_MISSING;
+	if (download.failure)
+		*reason_ret = message_format("cannot keep it: %s", strerror(-download.failure));
+	else if (code == CURLE_HTTP_RETURNED_ERROR)
+		*reason_ret = message_format("status %ld", status);
+	else
+		*reason_ret = message_format("%s", curl_easy_strerror(code));
+	return ANSWER_FAILED;
+}
+
+/* debuginfod's path first, because symsrv has it too; a symbol server answers it with a quick 404.
+ */
+static char *url_of(const char *server, const struct sym_identity *identity, unsigned int protocol)
+{
+	char id[2 * sizeof(identity->id) + 1];
+	int length = (int)strlen(server);
+
+	while (length && server[length - 1] == '/')
+		length--;
+	hex_write_bytes(id, identity->id, identity->id_size_bytes);
+	if (!protocol)
+		return message_format("%.*s/buildid/%s/debuginfo", length, server, id);
+	if (identity->id_size_bytes < 8 || identity->id_size_bytes > 20)
+		return NULL;
+	return message_format("%.*s/_.debug/elf-buildid-sym-%s%.*s/_.debug", length, server, id,
+			      (int)(2 * (20 - identity->id_size_bytes)),
+			      "000000000000000000000000");
+}
+
+/* One try; the file is emptied first, so that a retry never appends. */
+static enum answer try_url(struct symbols_fetcher *fetcher, const char *url, int fd,
+			   const struct sym_identity *identity, struct symbols_result *ret)
+{
+	char *reason AUTO_FREE = NULL;
+	const char *wrong;
+	enum answer answer;
+
+	if (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) < 0)
+		return ANSWER_FAILED;
+	answer = ask(fetcher, url, fd, &reason);
+	if (answer == ANSWER_GOT) {
+		wrong = objection(fd, identity, &ret->size_bytes);
+		if (!wrong)
+			return ANSWER_GOT;
+		reason = message_format("what it sent was thrown away: %s", wrong);
+		answer = ANSWER_FAILED;
+	}
+	if (answer == ANSWER_FAILED && reason) {
+		free(ret->reason);
+		ret->reason = message_format("%s: %s", url, reason);
+	}
+	return answer;
+}
+
+/* True when some server had it. */
+static bool ask_servers(struct symbols_fetcher *fetcher, int fd,
+			const struct sym_identity *identity, struct symbols_result *ret)
+{
+	for (size_t i = 0; fetcher->servers[i]; i++) {
+		for (unsigned int protocol = 0; protocol < 2; protocol++) {
+			char *url AUTO_FREE = url_of(fetcher->servers[i], identity, protocol);
+
+			if (!url || try_url(fetcher, url, fd, identity, ret) != ANSWER_GOT)
+				continue;
+			ret->server = fetcher->servers[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+static int open_output(const char *path, struct path_output *output)
+{
+	const char *name = path_file_name(path);
+	char *directory AUTO_FREE = strndup(path, (size_t)(name - path));
+	int failure = directory ? path_make_directories(directory, 0755) : -ENOMEM;
+
+	return failure ? failure : path_output_open(output, path);
+}
+
+void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *identity,
+		   struct symbols_result *ret)
+{
+	struct path_output output;
+	char *path AUTO_FREE = NULL;
+	int failure;
+
+	symbols_look(fetcher->tree, identity, ret);
+	if (ret->outcome == SYMBOLS_HERE)
+		return;
+	ret->outcome = SYMBOLS_FAILED;
+	path = path_in_tree(fetcher->tree, identity);
+	failure = path ? open_output(path, &output) : -ENOMEM;
+	if (failure) {
+		ret->reason =
+			message_format("cannot write %s: %s", path ? path : "", strerror(-failure));
+		return;
+	}
+	if (!ask_servers(fetcher, output.fd, identity, ret)) {
+		path_output_abandon(&output);
+		ret->outcome = ret->reason ? SYMBOLS_FAILED : SYMBOLS_MISSING;
+		return;
+	}
+	failure = path_output_commit(&output, 0644, true);
+	free(ret->reason);
+	ret->reason =
+		failure ? message_format("cannot write %s: %s", path, strerror(-failure)) : NULL;
+	if (!failure) {
+		ret->outcome = SYMBOLS_FETCHED;
+		ret->path = STEAL(path);
+	}
+}
