@@ -18,10 +18,10 @@ static const char *const tiers[] = {
 
 static const size_t longest_tier_bytes = 32;
 
-/* Digits of an address behind "0x" on a glued line: user space ends at 2^47. */
 enum {
-	glued_digits_min = 6,
-	glued_digits_max = 16
+	FEWEST_DIGITS = 6, /* of an address behind 0x */
+	PADDED_DIGITS = 16,
+	MOST_SIZE_DIGITS = 8
 };
 
 void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t size_bytes)
@@ -45,15 +45,15 @@ static const char *take_number(const char *text, const char *end, uint64_t *ret)
 	return text + digits + 1;
 }
 
-/* `next` is where the name begins. */
-static bool parse_line(const char *text, const char *end, struct perfmap_line *ret)
+/* Address, size and the name up to `end`, however long it is. */
+static bool parse_fields(const char *text, const char *end, struct perfmap_line *ret)
 {
 	const char *next = take_number(text, end, &ret->start_address);
 	uint64_t sum;
 
 	if (next)
 		next = take_number(next, end, &ret->size_bytes);
-	if (!next || next == end || (size_t)(end - next) > LIMIT_NAME_BYTES ||
+	if (!next || next == end ||
 	    __builtin_add_overflow(ret->start_address, ret->size_bytes, &sum))
 		return false;
 	ret->name = next;
@@ -61,39 +61,70 @@ static bool parse_line(const char *text, const char *end, struct perfmap_line *r
 	return true;
 }
 
-/* Start of the address in front of the space at `space`, by either dialect, or NULL. */
+static bool parse_line(const char *text, const char *end, struct perfmap_line *ret)
+{
+	return parse_fields(text, end, ret) && ret->name_bytes <= LIMIT_NAME_BYTES;
+}
+
+/* As printf("%x") writes it: the first letter or digit is no 0, unless it stands alone. */
+static bool is_plain_hex(const char *digits, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (hex_values[(unsigned char)digits[i]] < 0 ||
+		    (digits[i] >= 'A' && digits[i] <= 'F'))
+			return false;
+	return count == 1 || (count > 1 && digits[0] != '0');
+}
+
+/*
+ * Start of the address in front of `space`, or NULL. Runtimes from 8 on write 0x
+ * and lower-case digits; those before 16 digits of which 0000 come first, because
+ * user space ends at 2^47. What is left of the name before may end in digits too.
+ */
 static const char *glued_address(const char *text, const char *space)
 {
 	const char *digit = space;
-	uint64_t value = 0;
 
-	while (digit > text && space - digit < glued_digits_max &&
+	while (digit > text && space - digit < PADDED_DIGITS &&
 	       hex_values[(unsigned char)digit[-1]] >= 0)
 		digit--;
-	if (space - digit >= glued_digits_min && digit - text >= 2 && digit[-1] == 'x' &&
-	    digit[-2] == '0')
+	if (digit - text >= 2 && digit[-1] == 'x' && digit[-2] == '0' &&
+	    space - digit >= FEWEST_DIGITS && is_plain_hex(digit, (size_t)(space - digit)))
 		return digit - 2;
-	/* Without a prefix there are 16 digits, and an address of user space begins with 0000. */
-	if (space - digit == glued_digits_max && hex_read_u64(digit, 16, &value) == 16 &&
-	    !(value >> 48))
+	if (space - digit == PADDED_DIGITS && !memcmp(digit, "0000", 4))
 		return digit;
 	return NULL;
 }
 
+/* "SIZE NAME" as a runtime writes it. */
+static bool is_glued_rest(const char *text, const char *end)
+{
+	const char *space =
+		memchr(text, ' ',
+		       end - text > MOST_SIZE_DIGITS ? MOST_SIZE_DIGITS + 1 : (size_t)(end - text));
+
+	return space && is_plain_hex(text, (size_t)(space - text)) && end - space > 1 &&
+	       space[1] != ' ';
+}
+
 /*
- * Where a whole line begins behind the wreck of one whose name was not ASCII; NULL when there is
- * none. Seen: 3.1 keeps address and size and cuts the name; 8.0 and 10.0 overwrite the first 16
- * bytes of the line too, so that its address is lost.
+ * Where a line begins whose newline in front is lost; NULL when there is none.
+ * Only a name that is not ASCII loses its newline, so a byte that is not ASCII
+ * (a NUL where the wreck is UTF-16) lies before it, whatever ASCII names look like.
  */
 static const char *find_glued_line(const char *text, const char *end)
 {
 	const char *space = text;
 
-	while ((space = memchr(space, ' ', (size_t)(end - space)))) {
+	while (space<end && * space> 0)
+		space++;
+	text = space;
+	while (space < end && (space = memchr(space, ' ', (size_t)(end - space)))) {
 		const char *address = glued_address(text, space);
-		struct perfmap_line line;
 
-		if (address && address > text && parse_line(address, end, &line))
+		if (address && address > text && is_glued_rest(space + 1, end))
 			return address;
 		space++;
 	}
@@ -116,14 +147,15 @@ static size_t without_cut_tier(const char *name, size_t name_bytes)
 }
 
 /*
- * A physical line that is bad, or has bytes of which a cut line consists. What is
- * glued to its end is left to the next call. False when nothing of it is a line.
+ * A line with bytes that wrecks have. What is glued to its end is left to the
+ * next call, with the newline that is known already: looking for it again and
+ * again would take quadratic time.
  */
 static bool take_odd_line(struct perfmap_parser *parser, const char *line, const char *end,
 			  struct perfmap_line *ret)
 {
-	bool good = parse_line(line, end, ret);
-	const char *glued = find_glued_line(good ? ret->name : line, end);
+	const char *glued = find_glued_line(line, end);
+	bool good = parse_fields(line, glued ? glued : end, ret);
 
 	if (glued) {
 		parser->glued_lines++;
@@ -131,12 +163,10 @@ static bool take_odd_line(struct perfmap_parser *parser, const char *line, const
 	}
 	if (!good)
 		return false;
-	if (glued)
-		ret->name_bytes = (size_t)(glued - ret->name);
 	ret->name_bytes = strnlen(ret->name, ret->name_bytes);
 	if (glued)
 		ret->name_bytes = without_cut_tier(ret->name, ret->name_bytes);
-	return ret->name_bytes > 0;
+	return ret->name_bytes > 0 && ret->name_bytes <= LIMIT_NAME_BYTES;
 }
 
 #ifdef __SSE2__
@@ -195,18 +225,19 @@ static const char *find_newline(const char *text, const char *end, bool *plain_r
 bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
 {
 	while (parser->next < parser->end) {
-		const char *line = parser->next;
-		bool plain, good;
-		const char *end = find_newline(line, parser->end, &plain);
+		const char *line = parser->next, *newline = parser->newline, *end;
+		bool plain = false, good;
 
-		if (!end)
+		if (!newline)
+			newline = find_newline(line, parser->end, &plain);
+		if (!newline)
 			return false;
-		parser->next = end + 1;
-		if (end > line && end[-1] == '\r')
-			end--;
+		parser->next = newline + 1;
+		end = newline > line && newline[-1] == '\r' ? newline - 1 : newline;
 		if (end == line)
 			continue;
 		good = plain ? parse_line(line, end, ret) : take_odd_line(parser, line, end, ret);
+		parser->newline = parser->next <= newline ? newline : NULL;
 		if (good) {
 			parser->good_lines++;
 			return true;

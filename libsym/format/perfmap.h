@@ -10,10 +10,11 @@
  * Runtimes write as many bytes as a name has characters, so a name that is not
  * ASCII loses its end with the newline, and the next line is glued on (3.1, 8.0 and
  * 10.0, tried). 3.1: "... [MinOptJi00007F5E60C30150 8 stub<364> ..."; 8.0 and 10.0
- * damage the front as well: 16 bytes of garbage stand in place of the address, so
- * only the glued line can be saved. Inside a line that is bad or not ASCII, "0x" and
- * 6 to 16 digits, or 16 digits that begin with 0000, begin a new line where a whole
- * line follows.
+ * damage the front as well: 16 bytes of garbage stand in place of the address, or
+ * the first half of the line as UTF-16, so that only what is glued on can be saved.
+ * Behind a byte that is not ASCII or is 0, a new line begins with "0x" and 6 to 16
+ * lower-case digits, or with 16 digits of which the first are 0000, where a size
+ * as the runtime writes it and a name follow. Names of ASCII are never cut.
  *
  * A last line without its newline is not a line yet: perfmap_parser_next()
  * stops before it, and `next` tells where to go on when the file has grown.
@@ -40,6 +41,7 @@ struct perfmap_line {
 struct perfmap_parser {
 	const char *next; /* first byte not consumed */
 	const char *end;
+	const char *newline; /* behind `next`, where it is known; else NULL */
 	uint64_t good_lines;
 	uint64_t bad_lines;
 	uint64_t glued_lines; /* lines that had to be cut in two */

@@ -8,7 +8,10 @@
 
 /* Rows from here up describe the map, not the image. */
 static const uint32_t first_header_rva = 0xfffffffb;
-static const size_t glued_rva_digits = 8;
+
+enum {
+	RVA_DIGITS = 8
+};
 
 void relmap_parser_init(struct relmap_parser *parser, const char *text, size_t size_bytes)
 {
@@ -30,19 +33,44 @@ static const char *take_number(const char *text, const char *end, uint32_t *ret)
 	return text + digits + 1;
 }
 
-/* Where a row begins inside a name that has lost its newline: "<8 hex> <hex> "; `end` when nowhere.
+static bool is_hex(const char *text, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (hex_values[(unsigned char)text[i]] < 0)
+			return false;
+	return true;
+}
+
+/* Start of the rva in front of `space`: 8 digits, or as versions up to 2.2 had it 16; or NULL. */
+static const char *glued_rva(const char *text, const char *space)
+{
+	size_t before = (size_t)(space - text);
+
+	if (before >= 2 * RVA_DIGITS && !memcmp(space - 2 * RVA_DIGITS, "00000000", RVA_DIGITS) &&
+	    is_hex(space - RVA_DIGITS, RVA_DIGITS))
+		return space - 2 * RVA_DIGITS;
+	return before >= RVA_DIGITS && is_hex(space - RVA_DIGITS, RVA_DIGITS) ? space - RVA_DIGITS
+									      : NULL;
+}
+
+/*
+ * Where a row begins inside a name that has lost its newline; `end` when nowhere.
+ * Only names that are not ASCII lose it, so such a byte lies before it.
  */
 static const char *find_glued_row(const char *name, const char *end)
 {
 	const char *space = name;
 
-	while ((space = memchr(space, ' ', (size_t)(end - space)))) {
-		const char *row = space - glued_rva_digits;
+	while (space<end && * space> 0)
+		space++;
+	name = space;
+	while (space < end && (space = memchr(space, ' ', (size_t)(end - space)))) {
+		const char *row = glued_rva(name, space);
 		uint32_t number;
-		uint64_t value = 0;
 
-		if (row > name && hex_read_u64(row, glued_rva_digits, &value) == glued_rva_digits &&
-		    take_number(space + 1, end, &number))
+		if (row && row > name && take_number(space + 1, end, &number))
 			return row;
 		space++;
 	}
@@ -77,50 +105,64 @@ static void take_header_row(struct relmap_header *header, const struct relmap_ro
 	}
 }
 
+/* The row at the front of [text, end): its name ends there or where another row is glued on. */
 static bool parse_row(const char *text, const char *end, struct relmap_row *ret)
 {
 	const char *next = take_number(text, end, &ret->rva);
 
 	if (next)
 		next = take_number(next, end, &ret->size_bytes);
-	if (!next || next == end || (size_t)(end - next) > LIMIT_NAME_BYTES)
+	if (!next || next == end)
 		return false;
 	ret->name = next;
-	ret->name_bytes = (size_t)(end - next);
+	ret->name_bytes = (size_t)(find_glued_row(next, end) - next);
+	return true;
+}
+
+/* Counts a row, or takes it into the header; true when it is a symbol. */
+static bool take_row(struct relmap_parser *parser, const struct relmap_row *row)
+{
+	if (row->name_bytes > LIMIT_NAME_BYTES) {
+		parser->bad_rows++;
+		return false;
+	}
+	if (row->rva >= first_header_rva) {
+		take_header_row(&parser->header, row);
+		return false;
+	}
+	parser->good_rows++;
 	return true;
 }
 
 bool relmap_parser_next(struct relmap_parser *parser, struct relmap_row *ret)
 {
 	while (parser->next < parser->end) {
-		const char *line = parser->next;
-		const char *newline = memchr(line, '\n', (size_t)(parser->end - line));
-		const char *end = newline ? newline : parser->end;
-		const char *glued;
+		const char *line = parser->next, *newline = parser->newline, *end;
 		struct relmap_row row;
 
-		parser->next = newline ? newline + 1 : end;
-		if (end > line && end[-1] == '\r')
-			end--;
+		/* Known where a row was glued on: to look for it each time would be quadratic. */
+		if (!newline)
+			newline = memchr(line, '\n', (size_t)(parser->end - line));
+		if (!newline)
+			newline = parser->end;
+		end = newline > line && newline[-1] == '\r' ? newline - 1 : newline;
+		parser->next = newline < parser->end ? newline + 1 : newline;
+		parser->newline = NULL;
 		if (end == line)
 			continue;
 		if (!parse_row(line, end, &row)) {
 			parser->bad_rows++;
 			continue;
 		}
-		glued = find_glued_row(row.name, row.name + row.name_bytes);
-		if (glued < row.name + row.name_bytes) {
-			row.name_bytes = (size_t)(glued - row.name);
-			parser->next = glued;
+		if (row.name + row.name_bytes < end) {
+			parser->next = row.name + row.name_bytes;
+			parser->newline = newline;
 			parser->glued_rows++;
 		}
-		if (row.rva >= first_header_rva) {
-			take_header_row(&parser->header, &row);
-			continue;
+		if (take_row(parser, &row)) {
+			*ret = row;
+			return true;
 		}
-		parser->good_rows++;
-		*ret = row;
-		return true;
 	}
 	return false;
 }

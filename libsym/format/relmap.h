@@ -2,9 +2,10 @@
 /*
  * Relative maps: the symbols of one image by rva, in the three forms that exist.
  *
- *   crossgen v1, NAME.ni.{MVID}.map    "%08x %x NAME", any order; names that are not ASCII lose
- *                                      their newline, and the next row is glued on: cut at
- *                                      "<8 hex> <hex> " inside a name
+ *   crossgen v1, NAME.ni.{MVID}.map    "%08x %x NAME", any order; up to 2.2 "%016X %x NAME".
+ *                                      Names that are not ASCII lose their newline, and the next
+ *                                      row is glued on: cut at such digits behind a byte that is
+ *                                      not ASCII; names of ASCII are never cut
  *   crossgen2, same name (format 0)    "%08X %02X NAME" sorted; header rows from FFFFFFFB up
  *   crossgen2, NAME.ni.r2rmap (1)      the same bytes as format 0
  *
@@ -38,6 +39,7 @@ struct relmap_header {
 struct relmap_parser {
 	const char *next;
 	const char *end;
+	const char *newline;         /* behind `next`, where it is known; else NULL */
 	struct relmap_header header; /* complete once the first symbol row was returned */
 	uint64_t good_rows, bad_rows, glued_rows;
 };

@@ -179,6 +179,83 @@ Test(perfmap, saves_the_glued_line_where_10_0_lost_the_address)
 	cr_expect_eq(parser.glued_lines, 1);
 }
 
+/* Bytes as .NET 10.0.12 wrote them: the first half of the line as UTF-16. */
+Test(perfmap, saves_the_glued_line_behind_utf_16)
+{
+	given(TEXT(
+		"0\0x\0007\0f\0e\0d\0004\0c\0004\0009\0002\0000\0009\0000\0 \0001\0009\0 \0i\0n\0"
+		"t\0003\0002\0 \0[\0n\0o\0n\0]\0"
+		"0x7fed4c4920c0 1d int32 [nonascii] P::Next2(int32)[QuickJitted]\n"));
+	expect_line(0x7fed4c4920c0, 0x1d, "int32 [nonascii] P::Next2(int32)[QuickJitted]");
+	expect_end(1, 1);
+}
+
+/* The garbage may hold a newline of its own. */
+Test(perfmap, saves_the_glued_line_behind_garbage_in_two_lines)
+{
+	given(TEXT("2\x19\x1d\x42\n\x16\0\0\xf0\x60\x6a\x85\xcb\x74\xf0\xee"
+		   "6 void [n] Q::\xc3\x9c()[MinOptJitted]"
+		   "0x7f0d51a91aa0 16 void [n] Plain::Next2()[MinOptJitted]\n"));
+	expect_line(0x7f0d51a91aa0, 0x16, "void [n] Plain::Next2()[MinOptJitted]");
+	expect_end(1, 2);
+}
+
+/* As many lines without their newline as a program in another script may have. */
+Test(perfmap, cuts_any_number_of_lines_from_one)
+{
+	enum {
+		LINES = 20000
+	};
+	struct perfmap_line line;
+	uint64_t count = 0;
+	struct buf text;
+
+	buf_init(&text, SIZE_MAX);
+	for (uint64_t i = 0; i < LINES; i++)
+		buf_printf(&text, "%016llX 8 int32 [a] \xe5\x90\x8d::M(int3",
+			   0x7f0000000000ull + i * 16);
+	buf_append_char(&text, '\n');
+	given(text.data, text.size_bytes);
+	for (; perfmap_parser_next(&parser, &line); count++)
+		cr_assert_eq(line.start_address, 0x7f0000000000 + count * 16);
+	cr_expect_eq(count, LINES);
+	expect_end(LINES, 0);
+	buf_deinit(&text);
+}
+
+/* A dynamic method may have any name; what was seen is only ever behind a byte that is not ASCII.
+ */
+Test(perfmap, leaves_a_method_alone_that_is_called_like_a_line)
+{
+	const char name[] = "int32 [n] dynamicClass::0x7f7480c0a0b0 dc spoof(int32)";
+	char text[256];
+
+	snprintf(text, sizeof(text), "1000 8 %s\n2000 8 %s\xc3\x9c\n", name, name);
+	given(text, strlen(text));
+	expect_line(0x1000, 8, name);
+	expect_line(0x2000, 8, "int32 [n] dynamicClass::0x7f7480c0a0b0 dc spoof(int32)\xc3\x9c");
+	expect_end(2, 0);
+}
+
+/* Lines are read 16 bytes at a time: a newline, and a byte that is not ASCII, in every place. */
+Test(perfmap, reads_the_same_wherever_a_line_lies)
+{
+	for (size_t before = 0; before < 40; before++) {
+		for (size_t odd = 0; odd <= before; odd++) {
+			char name[64], text[128];
+
+			memset(name, 'n', before + 1);
+			name[before + 1] = '\0';
+			name[odd] = '\xff';
+			snprintf(text, sizeof(text), "1000 8 %s\n2000 8 b\n3000 8 c\xff", name);
+			given(text, strlen(text));
+			expect_line(0x1000, 8, name);
+			expect_line(0x2000, 8, "b");
+			expect_end(2, 0);
+		}
+	}
+}
+
 Test(perfmap, leaves_names_alone_that_only_look_glued)
 {
 	const char mt[] = "class X /* MT: 0x00007F48104F5E20 */ [a] B\xc3\xbc::M()";

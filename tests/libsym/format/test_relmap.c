@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "libsym/format/relmap.h"
@@ -75,6 +76,49 @@ Test(relmap, cuts_a_row_that_is_glued_behind_a_name)
 	expect_row(0x835f0, 0xdc, "instance string [a] b::c()");
 	expect_end();
 	cr_expect_eq(parser.glued_rows, 1);
+}
+
+Test(relmap, cuts_a_row_with_sixteen_digits_whole)
+{
+	relmap_parser_init(&parser, TEXT("0000000000083500 F0 int32 [a] \xc3\xbc::c("
+					 "00000000000835F0 DC int32 [a] b::d()\n"));
+	expect_row(0x83500, 0xf0, "int32 [a] \xc3\xbc::c(");
+	expect_row(0x835f0, 0xdc, "int32 [a] b::d()");
+	expect_end();
+}
+
+Test(relmap, leaves_ascii_names_alone)
+{
+	const char name[] = "int32 [a] b::c(deadbeef 12 d)";
+	char text[128];
+
+	snprintf(text, sizeof(text), "00001000 8 %s\n00002000 8 %s\xc3\xbc\n", name, name);
+	relmap_parser_init(&parser, text, strlen(text));
+	expect_row(0x1000, 8, name);
+	expect_row(0x2000, 8, "int32 [a] b::c(deadbeef 12 d)\xc3\xbc");
+	expect_end();
+}
+
+/* As many rows on one line as a program in another script may have. */
+Test(relmap, cuts_any_number_of_rows_from_one_line)
+{
+	enum {
+		ROWS = 20000
+	};
+	struct buf text;
+	struct relmap_row row;
+	uint32_t count = 0;
+
+	buf_init(&text, SIZE_MAX);
+	for (uint32_t i = 0; i < ROWS; i++)
+		buf_printf(&text, "%08x 8 int32 [a] \xe5\x90\x8d::M%u(int3", i * 16, i);
+	buf_append_char(&text, '\n');
+	relmap_parser_init(&parser, text.data, text.size_bytes);
+	for (; relmap_parser_next(&parser, &row); count++)
+		cr_assert_eq(row.rva, count * 16);
+	cr_expect_eq(count, ROWS);
+	cr_expect_eq(parser.glued_rows, ROWS - 1);
+	buf_deinit(&text);
 }
 
 Test(relmap, takes_a_last_row_without_a_newline_and_one_with_a_carriage_return)
