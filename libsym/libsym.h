@@ -66,7 +66,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define SYM_API __attribute__((visibility("default")))
+#define SYM_API        __attribute__((visibility("default")))
 #define SYM_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define SYM_API
@@ -106,7 +106,8 @@ struct sym_error;
 /** The kind of failure. */
 SYM_API enum sym_error_code sym_error_code(const struct sym_error *error);
 
-/** One line for a person, without a newline at its end; contains path and offset where these are known. */
+/** One line for a person, without a newline at its end; contains path and offset where these are
+ * known. */
 SYM_API const char *sym_error_message(const struct sym_error *error);
 
 /** The file whose bytes or whose opening failed; NULL when no file was at fault. */
@@ -124,11 +125,13 @@ SYM_API void sym_error_destroy(struct sym_error *error);
 /** Where a name came from. */
 enum sym_source_kind {
 	SYM_SOURCE_NONE = 0,
-	SYM_SOURCE_ELF = 1,         /**< .symtab or .dynsym of the mapped ELF file or its debug file */
-	SYM_SOURCE_PERF_MAP = 2,    /**< the perf map of the process */
-	SYM_SOURCE_RELATIVE_MAP = 3,/**< a relative map whose rows are method starts of the image */
-	SYM_SOURCE_READYTORUN = 4,  /**< the tables of the precompiled image itself */
-	SYM_SOURCE_RUNTIME = 5,     /**< the runtime in the process, looked at or asked; see sym_jit_way */
+	SYM_SOURCE_ELF = 1,      /**< .symtab or .dynsym of the mapped ELF file or its debug file */
+	SYM_SOURCE_PERF_MAP = 2, /**< the perf map of the process */
+	SYM_SOURCE_RELATIVE_MAP =
+		3,                 /**< a relative map whose rows are method starts of the image */
+	SYM_SOURCE_READYTORUN = 4, /**< the tables of the precompiled image itself */
+	SYM_SOURCE_RUNTIME =
+		5, /**< the runtime in the process, looked at or asked; see sym_jit_way */
 };
 
 /** Short word for a source: "elf", "perfmap", "relmap", "r2r", "runtime"; static. */
@@ -138,7 +141,8 @@ SYM_API const char *sym_source_text(enum sym_source_kind source);
 enum sym_symbol_kind {
 	SYM_SYMBOL_FUNCTION = 0, /**< a function or method */
 	SYM_SYMBOL_STUB = 1,     /**< code that a runtime generated between methods */
-	SYM_SYMBOL_COLD = 2,     /**< cold part of a method; its hot part is another symbol of the same name */
+	SYM_SYMBOL_COLD =
+		2, /**< cold part of a method; its hot part is another symbol of the same name */
 };
 
 /** One symbol of a list. */
@@ -166,7 +170,8 @@ SYM_API void sym_symbols_destroy(struct sym_symbols *symbols);
 
 /** Form of a name on output. */
 enum sym_name_form {
-	SYM_NAME_FULL = 0,  /**< as the runtime writes it: return type, assembly, type, method, parameters */
+	SYM_NAME_FULL =
+		0, /**< as the runtime writes it: return type, assembly, type, method, parameters */
 	SYM_NAME_SHORT = 1, /**< type and method only */
 };
 
@@ -178,7 +183,8 @@ enum sym_map_format {
 	 * every line. Tiers are appended as "[TIER]".
 	 */
 	SYM_MAP_PERF = 0,
-	/** A relative map as crossgen wrote it: rva as 8 digits, no tiers, no stubs, no cold parts. */
+	/** A relative map as crossgen wrote it: rva as 8 digits, no tiers, no stubs, no cold parts.
+	 */
 	SYM_MAP_RELATIVE = 1,
 };
 
@@ -193,10 +199,11 @@ enum sym_write_flags {
  * @param text_ret heap text, to be ended with free(); NUL terminated behind its last newline
  * @param size_bytes_ret its length without the NUL
  */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_symbols_format(const struct sym_symbols *symbols, size_t first, size_t count,
-		   enum sym_map_format format, uint32_t write_flags, char **text_ret,
-		   size_t *size_bytes_ret);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_symbols_format(const struct sym_symbols *symbols,
+							    size_t first, size_t count,
+							    enum sym_map_format format,
+							    uint32_t write_flags, char **text_ret,
+							    size_t *size_bytes_ret);
 
 /**
  * Shortens a full .NET name ("void [A] N.T::M(int32)") to type and method
@@ -215,15 +222,17 @@ SYM_API size_t sym_name_shorten(const char *name, char *room, size_t room_bytes)
 enum sym_image_kind {
 	SYM_IMAGE_UNKNOWN = 0,
 	SYM_IMAGE_ELF = 1,
-	SYM_IMAGE_IL = 2,            /**< .NET assembly without precompiled code */
-	SYM_IMAGE_READYTORUN = 3,    /**< .NET assembly with precompiled code */
-	SYM_IMAGE_COMPONENT = 4,     /**< .NET assembly whose code is in a composite image */
-	SYM_IMAGE_COMPOSITE = 5,     /**< precompiled code of several assemblies */
-	SYM_IMAGE_NGEN = 6,          /**< fragile native image (CoreLib up to .NET Core 2.2): its methods cannot be listed */
-	SYM_IMAGE_NATIVE_PE = 7,     /**< PE file without a CLI header */
+	SYM_IMAGE_IL = 2,         /**< .NET assembly without precompiled code */
+	SYM_IMAGE_READYTORUN = 3, /**< .NET assembly with precompiled code */
+	SYM_IMAGE_COMPONENT = 4,  /**< .NET assembly whose code is in a composite image */
+	SYM_IMAGE_COMPOSITE = 5,  /**< precompiled code of several assemblies */
+	SYM_IMAGE_NGEN = 6, /**< fragile native image (CoreLib up to .NET Core 2.2): its methods
+			       cannot be listed */
+	SYM_IMAGE_NATIVE_PE = 7, /**< PE file without a CLI header */
 };
 
-/** Short word for a kind: "elf", "il", "r2r", "component", "composite", "ngen", "pe", "unknown"; static. */
+/** Short word for a kind: "elf", "il", "r2r", "component", "composite", "ngen", "pe", "unknown";
+ * static. */
 SYM_API const char *sym_image_kind_text(enum sym_image_kind kind);
 
 /**
@@ -268,11 +277,13 @@ SYM_API const char *sym_image_trouble(const struct sym_image *image);
  */
 SYM_API const char *sym_image_refused_map(const struct sym_image *image);
 
-/** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not known. */
+/** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not
+ * known. */
 SYM_API uint64_t sym_image_load_base(const struct sym_image *image);
 
 /** Number of precompiled methods, generic instances included; reads the tables when first asked. */
-SYM_API SYM_MUST_CHECK struct sym_error *sym_image_method_count(struct sym_image *image, uint64_t *ret);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_method_count(struct sym_image *image,
+								uint64_t *ret);
 
 enum sym_image_symbols_flags {
 	SYM_IMAGE_SYMBOLS_STUBS = 1 << 0, /**< also the stub ranges of the image */
@@ -284,8 +295,8 @@ enum sym_image_symbols_flags {
  * cannot be had, because it is told by metadata of another assembly that is
  * not there, is left out; sym_image_method_count() counts it.
  */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_image_symbols(struct sym_image *image, uint32_t flags, struct sym_symbols **ret);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
+							   struct sym_symbols **ret);
 
 /* ------------------------------------------------------------------------
  * Processes
@@ -301,7 +312,8 @@ enum sym_jit_way {
 	 * its memory: equal ids and no fewer capabilities, or CAP_SYS_PTRACE. Alone: no perf map.
 	 */
 	SYM_JIT_CONTRACT = 1,
-	/** The runtime is asked over its diagnostics socket to list its methods. Alone: no perf map. */
+	/** The runtime is asked over its diagnostics socket to list its methods. Alone: no perf
+	 * map. */
 	SYM_JIT_RUNDOWN = 2,
 	/** Only the perf map that the process writes or has left. */
 	SYM_JIT_PERF_MAP = 3,
@@ -347,18 +359,21 @@ SYM_API void sym_snapshot_close(struct sym_snapshot *snapshot);
 
 /** What is known of the process as such. */
 struct sym_process_info {
-	int32_t pid;                /**< as this machine counts */
-	int32_t namespace_pid;      /**< as the process itself counts (innermost NStgid) */
-	uint32_t uid;               /**< effective user id */
-	uint32_t gid;               /**< effective group id */
-	uint64_t start_time_ticks;  /**< field 22 of /proc/PID/stat */
-	const char *comm;           /**< short command name */
-	const char *executable;     /**< path inside the process's own root; "" when unknown */
-	/** .NET runtime in it, as "10.0.12"; "" when hosted but of unknown version; NULL when there is none. */
+	int32_t pid;               /**< as this machine counts */
+	int32_t namespace_pid;     /**< as the process itself counts (innermost NStgid) */
+	uint32_t uid;              /**< effective user id */
+	uint32_t gid;              /**< effective group id */
+	uint64_t start_time_ticks; /**< field 22 of /proc/PID/stat */
+	const char *comm;          /**< short command name */
+	const char *executable;    /**< path inside the process's own root; "" when unknown */
+	/** .NET runtime in it, as "10.0.12"; "" when hosted but of unknown version; NULL when there
+	 * is none. */
 	const char *runtime_version;
-	/** "framework-dependent", "self-contained", "single-file", "nativeaot"; NULL without a runtime. */
+	/** "framework-dependent", "self-contained", "single-file", "nativeaot"; NULL without a
+	 * runtime. */
 	const char *runtime_shape;
-	/** Index of the runtime's image (libcoreclr.so or the executable); UINT32_MAX when there is none. */
+	/** Index of the runtime's image (libcoreclr.so or the executable); UINT32_MAX when there is
+	 * none. */
 	uint32_t runtime_image_index;
 	uint32_t other_mount_namespace; /**< 1 when its mount namespace is not the caller's */
 	uint32_t other_pid_namespace;   /**< 1 when its PID namespace is not the caller's */
@@ -368,7 +383,8 @@ struct sym_process_info {
 /** Lives as long as the snapshot. */
 SYM_API const struct sym_process_info *sym_snapshot_process(const struct sym_snapshot *snapshot);
 
-/** SYM_ERROR_STALE when the process has ended, called exec() or its PID is another's since the snapshot; NULL while it is the same. */
+/** SYM_ERROR_STALE when the process has ended, called exec() or its PID is another's since the
+ * snapshot; NULL while it is the same. */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_check(const struct sym_snapshot *snapshot);
 
 enum sym_protection {
@@ -382,8 +398,8 @@ enum sym_protection {
 struct sym_mapping {
 	uint64_t start_address;
 	uint64_t end_address;
-	uint64_t offset;      /**< into the mapped file */
-	uint64_t inode;       /**< 0 for anonymous memory */
+	uint64_t offset; /**< into the mapped file */
+	uint64_t inode;  /**< 0 for anonymous memory */
 	uint32_t device_major;
 	uint32_t device_minor;
 	uint32_t protection;  /**< enum sym_protection */
@@ -394,13 +410,16 @@ struct sym_mapping {
 };
 
 SYM_API size_t sym_snapshot_mapping_count(const struct sym_snapshot *snapshot);
-SYM_API const struct sym_mapping *sym_snapshot_mapping_at(const struct sym_snapshot *snapshot, size_t index);
+SYM_API const struct sym_mapping *sym_snapshot_mapping_at(const struct sym_snapshot *snapshot,
+							  size_t index);
 
-/** Mapped files, in the order of their first mapping. A file that is mapped twice at different bases is two images. */
+/** Mapped files, in the order of their first mapping. A file that is mapped twice at different
+ * bases is two images. */
 SYM_API size_t sym_snapshot_image_count(const struct sym_snapshot *snapshot);
 SYM_API struct sym_image *sym_snapshot_image_at(const struct sym_snapshot *snapshot, size_t index);
 
-/** The perf map that the process itself writes or has left, and the places where tools look for one. */
+/** The perf map that the process itself writes or has left, and the places where tools look for
+ * one. */
 struct sym_perf_map_info {
 	/**
 	 * Path of the perf map in use, to be opened from the caller's own root
@@ -408,21 +427,25 @@ struct sym_perf_map_info {
 	 * NULL when there is none that may be used.
 	 */
 	const char *path;
-	/** Why a map that lies there is not used (symlink, wrong owner, older than the process, ...); NULL when there is none. */
+	/** Why a map that lies there is not used (symlink, wrong owner, older than the process,
+	 * ...); NULL when there is none. */
 	const char *refused_path;
 	const char *refused_reason;
 	/** Where tools on this machine look for the map of the process: /tmp/perf-PID.map. */
 	const char *host_path;
-	/** Where the process itself would write; as seen by the caller. Equal to host_path when it is in no other namespace. */
+	/** Where the process itself would write; as seen by the caller. Equal to host_path when it
+	 * is in no other namespace. */
 	const char *target_path;
-	/** Descriptor number, in the process, through which it writes a perf map; -1 when it does not. */
+	/** Descriptor number, in the process, through which it writes a perf map; -1 when it does
+	 * not. */
 	int32_t writer_fd;
 	uint32_t reserved;
 	uint64_t writer_inode; /**< inode of the file behind writer_fd; 0 when there is none */
 	uint64_t writer_device;
 };
 
-/** Looks afresh at each call; lives until the next call on this snapshot or its end. Not for several threads at once. */
+/** Looks afresh at each call; lives until the next call on this snapshot or its end. Not for
+ * several threads at once. */
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_perf_map(struct sym_snapshot *snapshot, const struct sym_perf_map_info **ret);
 
@@ -434,8 +457,9 @@ struct sym_jit_info {
 	/** Why a way did not serve; NULL for one that did, or was not tried. */
 	const char *contract_reason;
 	const char *rundown_reason;
-	uint64_t method_count;  /**< methods that have a name */
-	/** Pieces of code without one: they changed while they were looked at, or contradict themselves. */
+	uint64_t method_count; /**< methods that have a name */
+	/** Pieces of code without one: they changed while they were looked at, or contradict
+	 * themselves. */
 	uint64_t unnamed_count;
 	uint64_t unnamed_dynamic_count; /**< of these: dynamic methods and what can be unloaded */
 	uint64_t read_calls;            /**< system calls that read the memory of the process */
@@ -448,22 +472,24 @@ struct sym_jit_info {
  *
  * Code that is compiled later is not in it: take another snapshot.
  */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_snapshot_jit(struct sym_snapshot *snapshot, const struct sym_jit_info **ret);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_jit(struct sym_snapshot *snapshot,
+							  const struct sym_jit_info **ret);
 
 enum sym_snapshot_symbols_flags {
-	SYM_SYMBOLS_PRECOMPILED = 1 << 0, /**< methods of ReadyToRun images, their stub ranges included */
-	SYM_SYMBOLS_PERF_MAP = 1 << 1,    /**< what the perf map of the process says about memory of no image */
-	SYM_SYMBOLS_ELF = 1 << 2,         /**< native functions */
-	SYM_SYMBOLS_RUNTIME = 1 << 3,     /**< jitted code, told by the runtime in the process */
+	SYM_SYMBOLS_PRECOMPILED =
+		1 << 0, /**< methods of ReadyToRun images, their stub ranges included */
+	SYM_SYMBOLS_PERF_MAP =
+		1 << 1, /**< what the perf map of the process says about memory of no image */
+	SYM_SYMBOLS_ELF = 1 << 2,     /**< native functions */
+	SYM_SYMBOLS_RUNTIME = 1 << 3, /**< jitted code, told by the runtime in the process */
 };
 
 /**
  * All symbols of a process by address, as one disjoint sorted list.
  *
  * Where two overlap, the image itself wins over the runtime, the runtime over a
- * perf map, and of two lines of a perf map the later one. An image that cannot be read costs its own symbols
- * only; sym_image_trouble() says why.
+ * perf map, and of two lines of a perf map the later one. An image that cannot be read costs its
+ * own symbols only; sym_image_trouble() says why.
  *
  * @param flags enum sym_snapshot_symbols_flags; 0 means PRECOMPILED | PERF_MAP | RUNTIME
  */
@@ -476,12 +502,12 @@ sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags, struct sym_s
  * @param fd open for reading; not closed; read from its start with pread()
  * @param bad_lines_ret lines that were skipped; may be NULL
  */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *bad_lines_ret);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret,
+							   uint64_t *bad_lines_ret);
 
 /** Ids of all processes that can be seen, ascending; heap array, to be ended with free(). */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_process_ids(const char *root, int32_t **ret, size_t *count_ret);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_process_ids(const char *root, int32_t **ret,
+							 size_t *count_ret);
 
 /* ------------------------------------------------------------------------
  * Resolving
@@ -493,10 +519,11 @@ enum sym_status {
 	SYM_UNMAPPED = 1,   /**< no mapping of the process covers it */
 	SYM_NO_SYMBOLS = 2, /**< it lies in something that has no symbols at all */
 	SYM_NO_MATCH = 3,   /**< there are symbols, none covers it */
-	SYM_STALE = 4,      /**< the file on disk is not the one that is mapped, or the process is another */
-	SYM_UNREADABLE = 5, /**< the file could not be opened or read */
-	SYM_BAD_FORMAT = 6, /**< the file contradicts its format */
-	SYM_UNSUPPORTED = 7,/**< a kind of code that is recognised and not read */
+	SYM_STALE =
+		4, /**< the file on disk is not the one that is mapped, or the process is another */
+	SYM_UNREADABLE = 5,  /**< the file could not be opened or read */
+	SYM_BAD_FORMAT = 6,  /**< the file contradicts its format */
+	SYM_UNSUPPORTED = 7, /**< a kind of code that is recognised and not read */
 };
 
 /** A few words for a status, for a person; static. */
@@ -508,13 +535,13 @@ struct sym_resolver;
  * A resolver over a snapshot (borrowed: it must outlive the resolver). Nothing
  * is loaded before an address asks for it; what was loaded is kept.
  */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot,
+							     struct sym_resolver **ret);
 SYM_API void sym_resolver_destroy(struct sym_resolver *resolver);
 
 /** The answer to one address. */
 struct sym_answer {
-	uint64_t address;            /**< as asked */
+	uint64_t address; /**< as asked */
 	enum sym_status status;
 	enum sym_source_kind source; /**< SYM_SOURCE_NONE unless resolved */
 	const char *name;            /**< full name without tier; NULL unless resolved */
@@ -523,7 +550,8 @@ struct sym_answer {
 	uint64_t size_bytes;         /**< of the symbol; 0 when unknown */
 	/** The image it lies in, NULL for none. Known without a name too. */
 	const struct sym_image *image;
-	/** Path to show: the image's, or what /proc/PID/maps has ("[heap]", "/memfd:doublemapper"); "" for anonymous memory. */
+	/** Path to show: the image's, or what /proc/PID/maps has ("[heap]", "/memfd:doublemapper");
+	 * "" for anonymous memory. */
 	const char *image_path;
 	/** rva or vaddr of the address in the image; UINT64_MAX when there is no image. */
 	uint64_t image_position;
@@ -540,16 +568,18 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_result_create(struct sym_result **r
 SYM_API void sym_result_destroy(struct sym_result *result);
 SYM_API size_t sym_result_count(const struct sym_result *result);
 
-/** The answer to the `index`-th address asked; lives until the result is used again. Names live as long as the resolver. */
+/** The answer to the `index`-th address asked; lives until the result is used again. Names live as
+ * long as the resolver. */
 SYM_API const struct sym_answer *sym_result_at(const struct sym_result *result, size_t index);
 
 /**
  * Resolves `count` addresses; answers come in the same order.
  * Fails only when it could not work at all (no memory).
  */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses, size_t count,
-		     struct sym_result *result);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver,
+							      const uint64_t *addresses,
+							      size_t count,
+							      struct sym_result *result);
 
 /** Kinds of position inside an image. */
 enum sym_position_kind {
@@ -562,9 +592,10 @@ enum sym_position_kind {
  * Resolves positions inside one image, mapped or not. sym_answer.address is
  * the position as asked.
  */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_image_resolve(struct sym_image *image, enum sym_position_kind kind, const uint64_t *positions,
-		  size_t count, struct sym_result *result);
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_resolve(struct sym_image *image,
+							   enum sym_position_kind kind,
+							   const uint64_t *positions, size_t count,
+							   struct sym_result *result);
 
 /* ------------------------------------------------------------------------
  * File identity
