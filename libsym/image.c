@@ -268,6 +268,7 @@ void image_close(struct image *image)
 	pthread_mutex_destroy(&image->lock);
 	free(image->segments);
 	free(image->assembly_name);
+	free(image->composite_name);
 	free(image->path);
 	free(image);
 }
@@ -396,6 +397,30 @@ const uint8_t *image_mvid(struct image *image)
 {
 	identify_locked(image);
 	return image->has_mvid ? image->mvid : NULL;
+}
+
+/* The name lies in a section of its own: the whole file is read, and components hold no code. */
+const char *image_composite_name(struct image *image)
+{
+	const struct image_managed *managed;
+	struct sym_error *error;
+	const char *name;
+
+	if (image->kind != SYM_IMAGE_COMPONENT)
+		return NULL;
+	error = image_use_managed(image, &managed);
+	if (error) {
+		sym_error_destroy(error);
+		return NULL;
+	}
+	pthread_mutex_lock(&image->lock);
+	name = image->composite_read ? NULL : r2r_owner_composite(&managed->pe);
+	if (name)
+		image->composite_name = strdup(name);
+	image->composite_read = true;
+	pthread_mutex_unlock(&image->lock);
+	image_unuse_managed(image);
+	return image->composite_name;
 }
 
 static bool hash_content(const struct image *image, XXH3_state_t *state, char *room)

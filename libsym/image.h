@@ -57,6 +57,8 @@ struct image {
 	char mvid_text[37];
 	uint8_t mvid[16];
 	char *assembly_name;
+	bool composite_read;
+	char *composite_name;
 	bool keyed;
 	char content_key[33]; /* "" when it could not be read */
 };
@@ -76,6 +78,8 @@ const char *image_assembly_name(struct image *image);
 const char *image_mvid_text(struct image *image);
 /* 16 bytes; NULL when there is none. */
 const uint8_t *image_mvid(struct image *image);
+/* File name of the composite that a component belongs to; NULL when it is none. */
+const char *image_composite_name(struct image *image);
 /* 32 hex digits over the content; NULL when it could not be read. */
 const char *image_content_key(struct image *image);
 

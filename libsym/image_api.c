@@ -90,6 +90,11 @@ const char *sym_image_mvid(const struct sym_image *image)
 	return image->image ? image_mvid_text(image->image) : NULL;
 }
 
+const char *sym_image_composite(const struct sym_image *image)
+{
+	return image->image ? image_composite_name(image->image) : NULL;
+}
+
 const char *sym_image_content_key(const struct sym_image *image)
 {
 	return image->image ? image_content_key(image->image) : NULL;

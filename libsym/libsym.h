@@ -262,6 +262,12 @@ SYM_API const char *sym_image_assembly_name(const struct sym_image *image);
 SYM_API const char *sym_image_mvid(const struct sym_image *image);
 
 /**
+ * File name of the composite image that holds the code of this component
+ * (SYM_IMAGE_COMPONENT); NULL for other kinds, and when it could not be read.
+ */
+SYM_API const char *sym_image_composite(const struct sym_image *image);
+
+/**
  * 32 lower-case hex digits over the content of the file: equal only for equal
  * bytes, which MVID, time stamp and map signature are not. NULL when the
  * content could not be read.

@@ -26,6 +26,7 @@ struct command {
 };
 
 int list_run(const struct options *options);
+int info_run(const struct options *options);
 int generate_run(const struct options *options);
 int merge_run(const struct options *options);
 int resolve_run(const struct options *options);

@@ -12,11 +12,11 @@ _dotnet_mapgen() {
 	COMPREPLY=()
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'list generate merge resolve symbols --help --version' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge resolve symbols --help --version' -- "$current")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
-	list) options='--pid --root --json --help --version' ;;
+	list | info) options='--pid --root --json --help --version' ;;
 	generate) options='--pid --output --crossgen --platform --root --json --help --version' ;;
 	merge) options='--pid --output --mode --names --tiers --jit --in-target --undo --maps --root --json --help --version' ;;
 	resolve) options='--pid --names --tiers --jit --rva --root --json --help --version' ;;

@@ -15,6 +15,8 @@
 static const struct command commands[] = {
 	{ "list", COMMAND_LIST, "[PID]",
 	  "Lists the processes that host a .NET runtime, or the images of one of them", list_run },
+	{ "info", COMMAND_INFO, "PID",
+	  "Tells what kind of .NET process this is, and what of it has no symbols", info_run },
 	{ "generate", COMMAND_GENERATE, "PID | FILE... | DIR...",
 	  "Makes one relative map for each precompiled .NET image", generate_run },
 	{ "merge", COMMAND_MERGE, "PID", "Completes the perf map of a live .NET process",

@@ -16,6 +16,7 @@ enum command_id {
 	COMMAND_GENERATE = 1 << 1,
 	COMMAND_MERGE = 1 << 2,
 	COMMAND_RESOLVE = 1 << 3,
+	COMMAND_INFO = 1 << 4,
 	COMMAND_SYMBOLS = 1 << 5,
 	COMMAND_ALL = (1 << 6) - 1,
 };

@@ -102,6 +102,21 @@ def check_list(context, shape, pid):
                f"list says version {listed[0]['runtime_version']}")
 
 
+def check_info(context, shape, pid):
+    info = json.loads(context.mapgen.must("info", pid, "--json").stdout)
+    wanted = None if shape.name == "nativeaot" else "on" if shape.major >= 8 else "off"
+    expect(info["write_xor_execute"] == wanted, f"info says W^X {info['write_xor_execute']}, it is {wanted}")
+    # What is extracted is files again: neither mapped from the bundle nor unpacked to memory.
+    expect((info["bundle"] is not None) == ("single-file" in shape.name and "extracting" not in shape.name),
+           f"info says of the bundle: {info['bundle']}")
+    if "compressed" in shape.name:
+        expect(info["bundle"]["mapped"] == 0 and info["bundle"]["unpacked"] > 5, f"compressed, but {info['bundle']}")
+    owners = {row["composite"] for row in info["components"]}
+    if shape.name == "composite":
+        expect(len(info["components"]) > 5 and owners == {"sample.r2r.dll"},
+               f"{len(info['components'])} components belong to {owners}")
+
+
 def count_frames(context, shape, sample, seconds):
     data = os.path.join(context.scratch, "perf.data")
     why = perf_samples.record(sample.pid, seconds, data)
@@ -140,6 +155,7 @@ def run_shape(context, shape, seconds=5):
     context.oracle()
     with Sample(published, environment_of(shape, context)) as sample:
         check_list(context, shape, sample.pid)
+        check_info(context, shape, sample.pid)
         count, truth = count_frames(context, shape, sample, seconds)
         counts, missing = {}, []
         if truth.rundown:

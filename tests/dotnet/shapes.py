@@ -66,7 +66,8 @@ SHAPES = [
     *_modern("9.0"),
     *_modern("8.0"),
     # The newest runtime pack of 3.1 that the registry still has, not the newest there was.
-    Shape("3.1", "self-contained", (*SELF, "-p:RuntimeFrameworkVersion=3.1.3"), "netcoreapp3.1"),
+    Shape("3.1", "self-contained", (*SELF, "-p:RuntimeFrameworkVersion=3.1.3",
+                                    "-p:DisableTransitiveFrameworkReferenceDownloads=true"), "netcoreapp3.1"),
     Shape("3.1", "framework-dependent", (), "netcoreapp3.1", "dotnet-3.1-linux-x64"),
     Shape("2.1", "framework-dependent", ("-p:RuntimeFrameworkVersion=2.0.3",), "netcoreapp2.0", "dotnet-2.1-linux-x64"),
 ]
