@@ -45,13 +45,25 @@ namespace Oracle
         private static void Record(int pid, string file)
         {
             var provider = new EventPipeProvider(Provider, System.Diagnostics.Tracing.EventLevel.Verbose, Keywords);
-            var configuration = new EventPipeSessionConfiguration(
-                new[] { provider }, circularBufferSizeMB: 512, rundownKeyword: Keywords, requestStackwalk: false);
-            using EventPipeSession session = new DiagnosticsClient(pid).StartEventPipeSession(configuration);
+            using EventPipeSession session = Start(new DiagnosticsClient(pid), provider);
             using FileStream output = File.Create(file);
             Task copying = session.EventStream.CopyToAsync(output);
             session.Stop();
             copying.GetAwaiter().GetResult();
+        }
+
+        // Up to .NET 8 the runtime cannot be told which rundown to make: it makes its own, of everything.
+        private static EventPipeSession Start(DiagnosticsClient client, EventPipeProvider provider)
+        {
+            try
+            {
+                return client.StartEventPipeSession(new EventPipeSessionConfiguration(
+                    new[] { provider }, circularBufferSizeMB: 512, rundownKeyword: Keywords, requestStackwalk: false));
+            }
+            catch (UnsupportedCommandException)
+            {
+                return client.StartEventPipeSession(new[] { provider }, requestRundown: true, circularBufferMB: 512);
+            }
         }
 
         private static void Print(string file)
