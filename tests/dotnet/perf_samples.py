@@ -21,9 +21,14 @@ CONTEXT_MARKERS = 0xFFFFFFFFFFFFF001  # PERF_CONTEXT_MAX: from here on an entry 
 USER_END = 1 << 63
 
 
+def perf(path):
+    """perf with a build-id cache of its own: nothing is left in the user's, and nothing there changes what is named."""
+    return ["perf", "--buildid-dir", path + ".buildid"]
+
+
 def record(pid, seconds, path, frequency=199):
     """Records call chains of one process; None, or why that is not possible."""
-    command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(frequency), "-g", "-p", str(pid),
+    command = [*perf(path), "record", "-q", "-e", "cpu-clock", "-F", str(frequency), "-g", "-p", str(pid),
                "-o", path, "--", "sleep", str(seconds)]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -74,7 +79,7 @@ HEAD_LINE = re.compile(r"^\s*(\d+)\s+(\d+)\.(\d+):")
 
 def _named_chains(path):
     """{(thread, time): [name or None of each user frame]} out of perf script."""
-    done = subprocess.run(["perf", "script", "-i", path, "--ns", "--no-inline", "-F", "tid,time,ip,sym,dso"],
+    done = subprocess.run([*perf(path), "script", "-i", path, "--ns", "--no-inline", "-F", "tid,time,ip,sym,dso"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True, errors="replace")
     chains, chain = {}, None
