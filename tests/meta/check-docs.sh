@@ -92,4 +92,9 @@ printf '%s\n' --version --help >> "$scratch/options"
 grep -hoE 'dotnet-mapgen [^`|]*' README.md | grep -oE -e '--[a-z][a-z-]+' | sort -u |
 	grep -vxF -f "$scratch/options" | sed 's/^/README.md: no such option: /' >> "$scratch/bad"
 verdict 'documents name only what exists' "$scratch/bad"
+
+while read -r command; do
+	grep -q "\`dotnet-mapgen $command[ \`]" README.md || echo "README.md: nothing about $command"
+done < "$scratch/commands" > "$scratch/bad"
+verdict 'README has every command' "$scratch/bad"
 finish

@@ -31,6 +31,11 @@ verdict 'functions have 60 lines at most' "$scratch/bad"
 grep -E '\.(c|h|sh|py|cs)$' "$scratch/files" | sed 's|.*/||' | sort | uniq -d > "$scratch/bad"
 verdict 'file names are unique' "$scratch/bad"
 
+sed 's|/.*||' "$scratch/files" | sort -u | grep -vxE \
+	-e 'Makefile|bootstrap|(README|ARCHITECTURE|CONTRIBUTING|CHANGELOG|SECURITY)\.md|LICENSE' \
+	-e '\.(ci|gitignore|clang-format|editorconfig)|debian|libsym|mapgen|symsrv|tests|fixtures' > "$scratch/bad"
+verdict 'nothing else at the top level' "$scratch/bad"
+
 while IFS= read -r file; do
 	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT' || echo "$file"
 done < "$scratch/sources" | grep -v '\.\(csproj\|map\|in\)$' > "$scratch/bad"
