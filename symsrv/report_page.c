@@ -22,7 +22,7 @@ static const char head[] =
 	"body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
 	"h1{font-size:1.5rem;margin:0}h1 small{font-weight:normal;opacity:.6;font-size:.95rem}"
 	"h2{font-size:1.05rem;margin:2rem 0 .5rem}"
-	".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.75rem;"
+	".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(13rem,1fr));gap:.75rem;"
 	"margin-top:1rem}"
 	".card{background:var(--soft);border-radius:.5rem;padding:.6rem .8rem}"
 	".card b{display:block;font-size:1.35rem;font-weight:600}.card "
@@ -125,7 +125,8 @@ static void write_store(const struct reported *reported, struct buf *buf)
 	store_usage(reported->holdings->store, &usage);
 	file_index_counts(reported->holdings->index, &index);
 	buf_append_string(buf, "<h2>Store</h2><p>");
-	buf_printf(buf, "%llu objects, ", (unsigned long long)usage.object_count);
+	buf_printf(buf, "%llu object%s, ", (unsigned long long)usage.object_count,
+		   usage.object_count == 1 ? "" : "s");
 	size(buf, usage.used_bytes);
 	buf_append_string(buf, " of ");
 	size(buf, usage.max_bytes);
@@ -171,7 +172,7 @@ static void write_upstreams(const struct reported *reported, struct buf *buf)
 			   "<td class=n>%llu<td class=n%s>%llu<td class=n>",
 			   upstream_kind_text(upstream->kind),
 			   upstream->is_trusted ? ", trusted" : "", is_open ? "bad" : "good",
-			   is_open ? "resting after failures" : "asked",
+			   is_open ? "resting after failures" : "available",
 			   (unsigned long long)counts->asked, (unsigned long long)counts->found,
 			   (unsigned long long)counts->missing,
 			   (unsigned long long)counts->transient + counts->denied,

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "libsym/base/cleanup.h"
@@ -22,6 +23,11 @@ static const uint64_t small_bytes = 24 << 10;
 /* Time that a client has to begin taking an answer. */
 static const int64_t answer_ms = 20000;
 static const char object_caching[] = "public, max-age=86400";
+/*
+ * What the kernel may hold for a client who does not take it. Without a bound it
+ * is megabytes each, and filling them for a thousand slow readers takes seconds.
+ */
+static const int most_unsent_bytes = 128 << 10;
 static const size_t connection_memory_bytes = 24 << 10;
 static const size_t longest_report_bytes = 16 << 20;
 
@@ -648,9 +654,12 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 		return;
 	}
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (info)
-		*slot = connections_add(server->connections, info->connect_fd,
-					clock_now_ms() + server->settings.header_ms);
+	if (!info)
+		return;
+	setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most_unsent_bytes,
+		   sizeof(most_unsent_bytes));
+	*slot = connections_add(server->connections, info->connect_fd,
+				clock_now_ms() + server->settings.header_ms);
 }
 
 /* Paths stay as they came: MHD's own decoding ends them at %00 and hides %2F. */
