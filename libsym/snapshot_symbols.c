@@ -33,6 +33,7 @@ static bool is_wanted(const struct joining *joining, const struct sym_image *mod
 		return joining->flags & SYM_SYMBOLS_ELF;
 	case SYM_IMAGE_READYTORUN:
 	case SYM_IMAGE_COMPOSITE:
+	case SYM_IMAGE_NGEN:
 		return joining->flags & SYM_SYMBOLS_PRECOMPILED;
 	default:
 		return false;

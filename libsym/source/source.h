@@ -64,10 +64,11 @@ struct source_ops {
 
 extern const struct source_ops source_relmap;
 extern const struct source_ops source_r2r;
+extern const struct source_ops source_ngen;
 extern const struct source_ops source_elf;
 
 enum {
-	SOURCE_COUNT = 3
+	SOURCE_COUNT = 4
 };
 
 /* Sources of images, in the order in which they are asked. */

@@ -8,5 +8,6 @@
 const struct source_ops *const source_table[SOURCE_COUNT] = {
 	&source_relmap,
 	&source_r2r,
+	&source_ngen,
 	&source_elf,
 };
