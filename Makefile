@@ -144,7 +144,7 @@ $(BUILD)/examples/%: $(BUILD)/libsym/examples/%.o $(LIB_STATIC)
 # ---- tests --------------------------------------------------------------------
 # Every check prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: why`, a line each.
 META_CHECKS := check-headers check-layers check-abi check-docs check-fixtures check-style check-install
-CHECKS := check-build check-unit check-fuzz $(META_CHECKS) check-symsrv check-live
+CHECKS := check-build check-unit check-fuzz $(META_CHECKS) check-native check-symsrv check-live
 
 ## check: every test: unit, fuzz replay, the tree itself, live .NET processes; ends with the counts
 check:
@@ -162,6 +162,10 @@ check-unit: $(UNITS) $(PROGRAMS)
 ## check-fuzz: every fuzz target over its corpus in fixtures/corpus
 check-fuzz: $(FUZZERS)
 	@tests/meta/replay-corpus.sh $(FUZZERS)
+
+## check-native: names of native code against readelf, eu-addr2line, gdb (ONLY='name name' for some)
+check-native: $(CLI)
+	@python3 tests/native/check_native.py --build $(BUILD) $(ONLY)
 
 ## check-live: real .NET processes, perf, BCC (ONLY='name name' for some)
 check-live: all
@@ -256,5 +260,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all check list-checks check-build check-unit check-fuzz check-symsrv check-live check-matrix check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all check list-checks check-build check-unit check-fuzz check-native check-symsrv check-live check-matrix check-san check-tsan check-valgrind $(META_CHECKS) \
 	fuzz libfuzzers seeds bench demo format install uninstall dist help clean

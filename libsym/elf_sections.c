@@ -76,6 +76,8 @@ static struct sym_error *read_sections(struct elf_sections *sections, Elf *elf)
 			return elf_sections_error(sections, elf_errmsg(-1));
 	}
 	sections->count = count;
+	if (elf_getshdrstrndx(elf, &sections->names_index) || sections->names_index >= count)
+		sections->names_index = 0;
 	return NULL;
 }
 
@@ -109,6 +111,31 @@ const GElf_Shdr *elf_sections_find(const struct elf_sections *sections, GElf_Wor
 	for (size_t i = 1; i < sections->count; i++)
 		if (sections->items[i].sh_type == type)
 			return &sections->items[i];
+	return NULL;
+}
+
+const GElf_Shdr *elf_sections_find_named(struct elf_sections *sections, const char *name)
+{
+	struct reader names;
+	struct sym_error *error;
+
+	if (!sections->names_index)
+		return NULL;
+	error = elf_sections_bytes(sections, &sections->items[sections->names_index], &names);
+	sym_error_destroy(error);
+	if (error)
+		return NULL;
+	for (size_t i = 1; i < sections->count; i++) {
+		struct reader text = names;
+		const char *found;
+
+		if (sections->items[i].sh_type == SHT_NOBITS)
+			continue;
+		reader_seek(&text, sections->items[i].sh_name);
+		found = reader_string(&text);
+		if (found && !strcmp(found, name))
+			return &sections->items[i];
+	}
 	return NULL;
 }
 

@@ -19,7 +19,8 @@ struct elf_sections {
 	const struct image *image; /* borrowed */
 	struct sparse_file view;
 	GElf_Shdr *items;
-	size_t count; /* 0 for a file without section headers */
+	size_t count;       /* 0 for a file without section headers */
+	size_t names_index; /* of the section that has the names; 0: none */
 };
 
 /* Errors: IO, STALE, FORMAT, NO_MEMORY. */
@@ -29,6 +30,9 @@ void elf_sections_deinit(struct elf_sections *sections);
 
 /* The first section of a type (SHT_*) after number 0, or NULL. */
 const GElf_Shdr *elf_sections_find(const struct elf_sections *sections, GElf_Word type);
+
+/* The first section of a name that has bytes in the file, or NULL. */
+const GElf_Shdr *elf_sections_find_named(struct elf_sections *sections, const char *name);
 
 /* All bytes of a section; they stay as long as `sections`. A section without bytes in the file is
  * an error. */

@@ -168,6 +168,10 @@ static struct sym_error *take_program_headers(struct image *image, struct sparse
 		if (!reader_ok(&reader))
 			return sym_error_from_reader(&reader, image->path, image->file.offset,
 						     "ELF program headers");
+		if (type == PT_GNU_EH_FRAME) {
+			image->unwind_vaddr = segment.position;
+			image->unwind_bytes = segment.size_bytes;
+		}
 		if (type == PT_LOAD && image->segment_count == MAX_LOADS)
 			return sym_error_create_path(SYM_ERROR_FORMAT, image->path, offset,
 						     "more than %d loaded segments", MAX_LOADS);

@@ -45,6 +45,9 @@ struct image {
 				      vaddrs */
 	struct image_segment *segments;
 	size_t segment_count;
+	/* PT_GNU_EH_FRAME of an ELF file, where .eh_frame_hdr is; size 0: it has none. */
+	uint64_t unwind_vaddr;
+	uint64_t unwind_bytes;
 	/* private */
 	pthread_mutex_t lock;
 	int fd;

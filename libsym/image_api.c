@@ -125,10 +125,12 @@ struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 		.builder = &builder,
 		.image_index = image->index,
 		.stubs = flags & SYM_IMAGE_SYMBOLS_STUBS,
+		.unnamed = flags & SYM_IMAGE_SYMBOLS_UNNAMED,
 	};
+	static const uint32_t known = SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_UNNAMED;
 	struct sym_error *error;
 
-	if (flags & ~(uint32_t)SYM_IMAGE_SYMBOLS_STUBS)
+	if (flags & ~known)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", flags);
 	error = module_list(image, &sink);
 	return error ? error : symbols_freeze(&builder, ret);

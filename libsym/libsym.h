@@ -132,9 +132,13 @@ enum sym_source_kind {
 	SYM_SOURCE_READYTORUN = 4, /**< the tables of the precompiled image itself */
 	SYM_SOURCE_RUNTIME =
 		5, /**< the runtime in the process, looked at or asked; see sym_jit_way */
+	/** .eh_frame of the mapped ELF file: bounds of functions, no names; see SYM_UNNAMED */
+	SYM_SOURCE_EH_FRAME = 6,
+	SYM_SOURCE_DWARF = 7, /**< DWARF of the mapped ELF file or its debug file */
 };
 
-/** Short word for a source: "elf", "perfmap", "relmap", "r2r", "runtime"; static. */
+/** Short word for a source: "elf", "perfmap", "relmap", "r2r", "runtime", "eh_frame", "dwarf";
+ * static. */
 SYM_API const char *sym_source_text(enum sym_source_kind source);
 
 /** What a symbol covers. */
@@ -143,6 +147,11 @@ enum sym_symbol_kind {
 	SYM_SYMBOL_STUB = 1,     /**< code that a runtime generated between methods */
 	SYM_SYMBOL_COLD =
 		2, /**< cold part of a method; its hot part is another symbol of the same name */
+	/**
+	 * A native function of which only the bounds are known; what stands for its name is
+	 * IMAGE!0xVADDR, as of SYM_UNNAMED.
+	 */
+	SYM_SYMBOL_UNNAMED = 3,
 };
 
 /** One symbol of a list. */
@@ -293,6 +302,8 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_image_method_count(struct sym_image
 
 enum sym_image_symbols_flags {
 	SYM_IMAGE_SYMBOLS_STUBS = 1 << 0, /**< also the stub ranges of the image */
+	/** also functions of an ELF file that no symbol begins in: SYM_SYMBOL_UNNAMED */
+	SYM_IMAGE_SYMBOLS_UNNAMED = 1 << 1,
 };
 
 /**
@@ -488,13 +499,18 @@ enum sym_snapshot_symbols_flags {
 		1 << 1, /**< what the perf map of the process says about memory of no image */
 	SYM_SYMBOLS_ELF = 1 << 2,     /**< native functions */
 	SYM_SYMBOLS_RUNTIME = 1 << 3, /**< jitted code, told by the runtime in the process */
+	/** native functions that no symbol names: SYM_SYMBOL_UNNAMED, for tools that fold by name
+	 */
+	SYM_SYMBOLS_UNNAMED = 1 << 4,
 };
 
 /**
  * All symbols of a process by address, as one disjoint sorted list.
  *
  * Where two overlap, the image itself wins over the runtime, the runtime over a
- * perf map, and of two lines of a perf map the later one. An image that cannot be read costs its
+ * perf map, of two lines of a perf map the later one, and everything over SYM_SYMBOL_UNNAMED.
+ * Of that, what is left between symbols stays, under the text of the whole function. Lines of a
+ * perf map that are such texts themselves are left out. An image that cannot be read costs its
  * own symbols only; sym_image_trouble() says why.
  *
  * @param flags enum sym_snapshot_symbols_flags; 0 means PRECOMPILED | PERF_MAP | RUNTIME
@@ -530,6 +546,13 @@ enum sym_status {
 	SYM_UNREADABLE = 5,  /**< the file could not be opened or read */
 	SYM_BAD_FORMAT = 6,  /**< the file contradicts its format */
 	SYM_UNSUPPORTED = 7, /**< a kind of code that is recognised and not read */
+	/**
+	 * It lies in a function of a native image that no symbol names (a stripped file). The
+	 * bounds of the function are known, from .eh_frame, and `name` says which one it is:
+	 * IMAGE!0xVADDR, file name of the image and vaddr of the first byte of the function.
+	 * That is for folding and for looking the name up elsewhere; it is not a name.
+	 */
+	SYM_UNNAMED = 8,
 };
 
 /** A few words for a status, for a person; static. */
@@ -549,11 +572,12 @@ SYM_API void sym_resolver_destroy(struct sym_resolver *resolver);
 struct sym_answer {
 	uint64_t address; /**< as asked */
 	enum sym_status status;
-	enum sym_source_kind source; /**< SYM_SOURCE_NONE unless resolved */
-	const char *name;            /**< full name without tier; NULL unless resolved */
-	const char *tier;            /**< NULL when there is none */
-	uint64_t offset_bytes;       /**< address minus start of the symbol */
-	uint64_t size_bytes;         /**< of the symbol; 0 when unknown */
+	enum sym_source_kind source; /**< SYM_SOURCE_NONE unless resolved or unnamed */
+	/** Full name without tier; of SYM_UNNAMED what that says; otherwise NULL. */
+	const char *name;
+	const char *tier;      /**< NULL when there is none */
+	uint64_t offset_bytes; /**< address minus start of the symbol */
+	uint64_t size_bytes;   /**< of the symbol; 0 when unknown */
 	/** The image it lies in, NULL for none. Known without a name too. */
 	const struct sym_image *image;
 	/** Path to show: the image's, or what /proc/PID/maps has ("[heap]", "/memfd:doublemapper");

@@ -198,7 +198,8 @@ static struct sym_error *open_source(struct sym_image *module, struct module_sou
 	else if (note.size_bytes && !why->size_bytes)
 		buf_append(why, note.data, note.size_bytes);
 	buf_deinit(&note);
-	sources->any |= sources->sources[number] != NULL;
+	/* Bounds are read later, if at all, and make up for no symbol table. */
+	sources->any |= sources->sources[number] != NULL && ops->kind != SYM_SOURCE_EH_FRAME;
 	return error;
 }
 
@@ -309,6 +310,10 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 		switch (source_table[i]->find(sources->sources[i], position, &match)) {
 		case SOURCE_HIT:
 			take_match(answer, source_table[i], position, &match);
+			return;
+		case SOURCE_BOUNDS:
+			take_match(answer, source_table[i], position, &match);
+			answer->status = SYM_UNNAMED;
 			return;
 		case SOURCE_NAMELESS:
 			answer->status = SYM_NO_MATCH;

@@ -141,6 +141,10 @@ static bool find_written(const struct written *written, struct sym_answer *answe
 	if (!written || !written->source ||
 	    perfmap_source_find(written->source, answer->address, &match) != SOURCE_HIT)
 		return false;
+	/* What `merge` wrote for want of a name is no name for having been written. */
+	if (answer->status == SYM_UNNAMED &&
+	    eh_frame_source_is_text(match.name, answer->image_path))
+		return false;
 	take_match(answer, SYM_SOURCE_PERF_MAP, &match);
 	return true;
 }
@@ -227,7 +231,7 @@ static void resolve_image(struct sym_resolver *resolver, size_t mapping_index,
 		module_find(module, answer->image_position, answer);
 	}
 	/* Tables of methods are complete; symbol tables are often stripped. */
-	if (answer->status == SYM_NO_SYMBOLS ||
+	if (answer->status == SYM_NO_SYMBOLS || answer->status == SYM_UNNAMED ||
 	    (answer->status == SYM_NO_MATCH && module->image->kind == SYM_IMAGE_ELF))
 		find_written(get_written(resolver), answer);
 }
@@ -261,10 +265,15 @@ struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint
 const char *sym_status_text(enum sym_status status)
 {
 	static const char *const texts[] = {
-		[SYM_RESOLVED] = "resolved",         [SYM_UNMAPPED] = "not mapped",
-		[SYM_NO_SYMBOLS] = "no symbols",     [SYM_NO_MATCH] = "no symbol here",
-		[SYM_STALE] = "not the mapped file", [SYM_UNREADABLE] = "not readable",
-		[SYM_BAD_FORMAT] = "malformed file", [SYM_UNSUPPORTED] = "not supported",
+		[SYM_RESOLVED] = "resolved",
+		[SYM_UNMAPPED] = "not mapped",
+		[SYM_NO_SYMBOLS] = "no symbols",
+		[SYM_NO_MATCH] = "no symbol here",
+		[SYM_STALE] = "not the mapped file",
+		[SYM_UNREADABLE] = "not readable",
+		[SYM_BAD_FORMAT] = "malformed file",
+		[SYM_UNSUPPORTED] = "not supported",
+		[SYM_UNNAMED] = "function without a name",
 	};
 
 	return (size_t)status < sizeof(texts) / sizeof(texts[0]) ? texts[status] : "unknown status";
@@ -273,9 +282,10 @@ const char *sym_status_text(enum sym_status status)
 const char *sym_source_text(enum sym_source_kind source)
 {
 	static const char *const texts[] = {
-		[SYM_SOURCE_NONE] = "none",        [SYM_SOURCE_ELF] = "elf",
-		[SYM_SOURCE_PERF_MAP] = "perfmap", [SYM_SOURCE_RELATIVE_MAP] = "relmap",
-		[SYM_SOURCE_READYTORUN] = "r2r",   [SYM_SOURCE_RUNTIME] = "runtime",
+		[SYM_SOURCE_NONE] = "none",         [SYM_SOURCE_ELF] = "elf",
+		[SYM_SOURCE_PERF_MAP] = "perfmap",  [SYM_SOURCE_RELATIVE_MAP] = "relmap",
+		[SYM_SOURCE_READYTORUN] = "r2r",    [SYM_SOURCE_RUNTIME] = "runtime",
+		[SYM_SOURCE_EH_FRAME] = "eh_frame", [SYM_SOURCE_DWARF] = "dwarf",
 	};
 
 	return (size_t)source < sizeof(texts) / sizeof(texts[0]) ? texts[source] : "unknown";

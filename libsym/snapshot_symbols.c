@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All symbols of a process as one disjoint list. Knows who wins: the image
- * itself over what the runtime tells, that over a perf map, and of two lines of
- * a perf map the later one.
+ * itself over what the runtime tells, that over a perf map, of two lines of
+ * a perf map the later one, and everything over the bounds of functions without a name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@ struct joining {
 	struct sym_snapshot *snapshot;
 	uint32_t flags;
 	struct symbols_builder joined;
+	struct symbols_builder unnamed; /* their texts are in `joined` */
 	struct code_range
 		*listed; /* executable lines of the images whose methods are listed; ascending */
 	size_t listed_count;
@@ -30,7 +31,7 @@ static bool is_wanted(const struct joining *joining, const struct sym_image *mod
 		return false;
 	switch (module->image->kind) {
 	case SYM_IMAGE_ELF:
-		return joining->flags & SYM_SYMBOLS_ELF;
+		return joining->flags & (SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED);
 	case SYM_IMAGE_READYTORUN:
 	case SYM_IMAGE_COMPOSITE:
 	case SYM_IMAGE_NGEN:
@@ -54,6 +55,40 @@ static void add_first_of_aliases(struct joining *joining, struct sym_symbols *li
 	}
 }
 
+/* In a disjoint list what is added later wins; of aliases the first in table order is to. */
+static void order_native(const struct sym_symbols *list, struct symbols_builder *ret)
+{
+	for (int named = 0; named < 2; named++)
+		for (size_t i = 0; i < list->count; i++) {
+			const struct sym_symbol *symbol = &list->items[i];
+
+			if ((symbol->kind != SYM_SYMBOL_UNNAMED) != named ||
+			    (i && list->items[i - 1].start == symbol->start))
+				continue;
+			symbols_builder_add_borrowed(ret, symbol);
+		}
+}
+
+/* With what is left of functions without a name beside the symbols of the same image. */
+static struct sym_error *add_native(struct joining *joining, struct sym_symbols *list)
+{
+	struct symbols_builder ordered AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *disjoint AUTO_SYMBOLS = NULL;
+	struct sym_error *error;
+
+	name_pool_absorb(&joining->joined.list.names, &list->names);
+	order_native(list, &ordered);
+	error = symbols_freeze_disjoint(&ordered, &disjoint);
+	if (error)
+		return error;
+	for (size_t i = 0; i < disjoint->count; i++)
+		if (disjoint->items[i].kind == SYM_SYMBOL_UNNAMED)
+			symbols_builder_add_borrowed(&joining->unnamed, &disjoint->items[i]);
+		else if (joining->flags & SYM_SYMBOLS_ELF)
+			symbols_builder_add_borrowed(&joining->joined, &disjoint->items[i]);
+	return NULL;
+}
+
 static struct sym_error *add_module(struct joining *joining, struct sym_image *module,
 				    bool *listed_ret)
 {
@@ -63,6 +98,7 @@ static struct sym_error *add_module(struct joining *joining, struct sym_image *m
 		.base = module->load_base,
 		.image_index = module->index,
 		.stubs = true,
+		.unnamed = joining->flags & SYM_SYMBOLS_UNNAMED,
 	};
 	struct sym_error *error = module_list(module, &sink);
 
@@ -76,6 +112,8 @@ static struct sym_error *add_module(struct joining *joining, struct sym_image *m
 		module_set_trouble(module, error);
 		return NULL;
 	}
+	if (module->image->kind == SYM_IMAGE_ELF && sink.unnamed)
+		return add_native(joining, &builder.list);
 	add_first_of_aliases(joining, &builder.list);
 	*listed_ret = builder.list.count > 0 && module->image->kind != SYM_IMAGE_ELF;
 	return NULL;
@@ -112,6 +150,20 @@ static bool is_in_listed_code(const struct joining *joining, uint64_t address)
 	return low < joining->listed_count && joining->listed[low].start_address <= address;
 }
 
+/* A merged map has lines for functions without a name; they are told by their images again. */
+static bool is_text_of_ours(const struct joining *joining, const struct sym_symbol *symbol)
+{
+	const struct address_space *space;
+	size_t line;
+
+	if (!joining->unnamed.list.count)
+		return false;
+	space = joining->snapshot->space;
+	line = address_space_find(space, symbol->start);
+	return line != ADDRESS_SPACE_NONE && space->mappings[line].image_index != UINT32_MAX &&
+	       eh_frame_source_is_text(symbol->name, space->mappings[line].path);
+}
+
 static void close_perf_map(void *source)
 {
 	perfmap_source_close(source);
@@ -125,7 +177,7 @@ static void take_perf_map(struct joining *joining, struct perfmap_source *source
 		struct sym_symbol symbol;
 
 		perfmap_source_at(source, i, &symbol);
-		if (!is_in_listed_code(joining, symbol.start))
+		if (!is_in_listed_code(joining, symbol.start) && !is_text_of_ours(joining, &symbol))
 			symbols_builder_add_borrowed(&joining->joined, &symbol);
 	}
 }
@@ -163,23 +215,32 @@ static struct sym_error *add_runtime(struct joining *joining)
 
 /*
  * The images come first because the perf map must know what they cover, but
- * they win: their symbols are moved behind those of the map.
+ * they win: their symbols are moved behind those of the map. What has no name comes
+ * before everything.
  */
-static struct sym_error *put_images_last(struct joining *joining, size_t image_symbols)
+static struct sym_error *put_in_order(struct joining *joining, size_t image_symbols)
 {
 	struct sym_symbols *list = &joining->joined.list;
-	struct sym_symbol *front;
+	const struct sym_symbols *unnamed = &joining->unnamed.list;
+	size_t others = list->count - image_symbols, total = unnamed->count + list->count;
+	struct sym_symbol *ordered;
 
-	if (!image_symbols || image_symbols == list->count)
+	if (!unnamed->count && (!image_symbols || !others))
 		return NULL;
-	front = reallocarray(NULL, image_symbols, sizeof(*front));
-	if (!front)
+	ordered = reallocarray(NULL, total, sizeof(*ordered));
+	if (!ordered)
 		return &sym_error_no_memory;
-	memcpy(front, list->items, image_symbols * sizeof(*front));
-	memmove(list->items, list->items + image_symbols,
-		(list->count - image_symbols) * sizeof(*front));
-	memcpy(list->items + (list->count - image_symbols), front, image_symbols * sizeof(*front));
-	free(front);
+	if (unnamed->count)
+		memcpy(ordered, unnamed->items, unnamed->count * sizeof(*ordered));
+	if (others)
+		memcpy(ordered + unnamed->count, list->items + image_symbols,
+		       others * sizeof(*ordered));
+	if (image_symbols)
+		memcpy(ordered + unnamed->count + others, list->items,
+		       image_symbols * sizeof(*ordered));
+	free(list->items);
+	list->items = ordered;
+	list->count = joining->joined.capacity = total;
 	return NULL;
 }
 
@@ -200,8 +261,12 @@ static struct sym_error *join(struct joining *joining, bool *is_listed, struct s
 		error = add_perf_map(joining);
 	if (!error && joining->flags & SYM_SYMBOLS_RUNTIME && snapshot_uses_runtime(snapshot))
 		error = add_runtime(joining);
+	if (!error && joining->unnamed.failure) {
+		error = joining->unnamed.failure;
+		joining->unnamed.failure = NULL;
+	}
 	if (!error && !joining->joined.failure)
-		error = put_images_last(joining, image_symbols);
+		error = put_in_order(joining, image_symbols);
 	return error ? error : symbols_freeze_disjoint(&joining->joined, ret);
 }
 
@@ -210,7 +275,7 @@ struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t f
 {
 	static const uint32_t default_flags =
 		SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME;
-	static const uint32_t known = default_flags | SYM_SYMBOLS_ELF;
+	static const uint32_t known = default_flags | SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED;
 	bool *is_listed AUTO_FREE = calloc(snapshot->module_count + 1, sizeof(*is_listed));
 	struct joining joining = {
 		.snapshot = snapshot,
@@ -223,6 +288,7 @@ struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t f
 	joining.listed = calloc(snapshot->space->mapping_count + 1, sizeof(*joining.listed));
 	error = joining.listed && is_listed ? join(&joining, is_listed, ret) : &sym_error_no_memory;
 	free(joining.listed);
+	symbols_builder_deinit(&joining.unnamed);
 	symbols_builder_deinit(&joining.joined);
 	return error;
 }

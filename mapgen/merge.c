@@ -193,7 +193,10 @@ static bool gather(struct merge *merge)
 	struct sym_error *error;
 
 	keep_maps(merge);
-	error = sym_snapshot_symbols(merge->snapshot, 0, &merge->symbols);
+	error = sym_snapshot_symbols(merge->snapshot,
+				     SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP |
+					     SYM_SYMBOLS_RUNTIME | SYM_SYMBOLS_UNNAMED,
+				     &merge->symbols);
 	if (error) {
 		target_say(error);
 		return false;
@@ -492,10 +495,11 @@ static json_t *jit_json(const struct merge *merge)
 
 static void print_json(const struct merge *merge)
 {
-	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:o, s:I, s:o, s:O}", "map",
+	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:O}", "map",
 				    json_output_text(merge->path), "action", merge->action,
 				    "images", (json_int_t)merge->counts.images,
 				    "precompiled_symbols", (json_int_t)merge->counts.precompiled,
+				    "unnamed_functions", (json_int_t)merge->counts.unnamed,
 				    "runtime_lines", (json_int_t)merge->counts.runtime, "jit",
 				    jit_json(merge), "written_lines",
 				    (json_int_t)merge->written_lines, "failures",
@@ -523,6 +527,11 @@ static void print_summary(const struct merge *merge)
 	else
 		fprintf(stream, "%zu written to %s\n", merge->written_lines,
 			merge->path ? merge->path : "");
+	if (merge->counts.unnamed)
+		fprintf(stream,
+			"stripped native images: %zu functions without a name, by their start "
+			"(IMAGE!0xVADDR)\n",
+			merge->counts.unnamed);
 }
 
 static int report(struct merge *merge)

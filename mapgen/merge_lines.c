@@ -22,6 +22,8 @@ struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t 
 	for (size_t i = 0; i < count; i++) {
 		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
 
+		if (symbol->kind == SYM_SYMBOL_UNNAMED)
+			counts.unnamed++;
 		if (symbol->source == SYM_SOURCE_PERF_MAP)
 			counts.runtime++;
 		if (symbol->source == SYM_SOURCE_RUNTIME && symbol->kind == SYM_SYMBOL_FUNCTION)
@@ -78,8 +80,8 @@ static const struct sym_symbol *overlapping(struct comparison *comparison,
 }
 
 /*
- * A precompiled method is missing unless exactly it is there. Jitted code is
- * missing only where nothing is there: what the runtime has written meanwhile is
+ * A precompiled method is missing unless exactly it is there. Jitted code and what has no
+ * name are missing only where nothing is there: what the runtime has written meanwhile is
  * newer than what it was seen to have.
  */
 static bool is_missing(struct comparison *comparison, const struct sym_symbol *symbol,
@@ -127,7 +129,8 @@ static struct sym_error *add_run(struct comparison *comparison, const struct sym
 
 static bool may_be_added(const struct sym_symbol *symbol)
 {
-	return is_precompiled(symbol) || symbol->source == SYM_SOURCE_RUNTIME;
+	return is_precompiled(symbol) || symbol->source == SYM_SOURCE_RUNTIME ||
+	       symbol->kind == SYM_SYMBOL_UNNAMED;
 }
 
 static struct sym_error *add_runs(struct comparison *comparison, const struct sym_symbols *wanted,

@@ -89,7 +89,7 @@ static void print_answer(struct resolution *resolution, const struct question *q
 
 	print_text(question->text);
 	putchar(' ');
-	if (answer->status == SYM_RESOLVED) {
+	if (answer->status == SYM_RESOLVED || answer->status == SYM_UNNAMED) {
 		print_text(shown_name(resolution, answer->name));
 		if (tier)
 			printf("[%s]", tier);
@@ -114,6 +114,7 @@ static json_t *answer_json(struct resolution *resolution, const struct question 
 			   const struct sym_answer *answer)
 {
 	bool named = answer->status == SYM_RESOLVED;
+	bool bounded = named || answer->status == SYM_UNNAMED;
 	const char *mvid = answer->image ? sym_image_mvid(answer->image) : NULL;
 
 	return json_pack(
@@ -121,10 +122,10 @@ static json_t *answer_json(struct resolution *resolution, const struct question 
 		json_output_text(question->text), "position", json_output_address(answer->address),
 		"resolved", named, "status", sym_status_text(answer->status), "reason",
 		json_output_text(answer->reason), "name",
-		json_output_text(named ? shown_name(resolution, answer->name) : NULL), "tier",
+		json_output_text(bounded ? shown_name(resolution, answer->name) : NULL), "tier",
 		json_output_text(named ? shown_tier(resolution, answer) : NULL), "offset",
-		named ? json_integer((json_int_t)answer->offset_bytes) : json_null(), "size",
-		named ? json_integer((json_int_t)answer->size_bytes) : json_null(), "image",
+		bounded ? json_integer((json_int_t)answer->offset_bytes) : json_null(), "size",
+		bounded ? json_integer((json_int_t)answer->size_bytes) : json_null(), "image",
 		json_output_text(answer->image_path), "image_position",
 		json_output_address(answer->image_position), "mvid", json_output_text(mvid),
 		"source", sym_source_text(answer->source));

@@ -3,12 +3,14 @@
  * Symbols of an ELF image by vaddr. Knows how far a symbol reaches: one with a
  * size as far as that, one without to the next symbol of its section, and what
  * has a size wins over what has not. An image that has only .dynsym is asked
- * for its separate debug file.
+ * for its separate debug file; where there is none, other functions lie between its
+ * symbols, and one without a size ends where the next function begins.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/debugfile.h"
+#include "libsym/elf_functions.h"
 #include "libsym/elf_symbols.h"
 #include "libsym/index.h"
 #include "libsym/source/source.h"
@@ -81,6 +83,48 @@ static struct sym_error *read_best_symbols(struct elf_source *elf, struct elf_sy
 	return error;
 }
 
+/* .init and .fini, whose symbols often have no size, hold nothing else and are smaller. */
+enum {
+	LARGEST_SECTION_OF_ONE = 32
+};
+
+static bool may_reach_too_far(const struct elf_symbols *symbols)
+{
+	if (symbols->has_full_table)
+		return false;
+	for (size_t i = 0; i < symbols->count; i++)
+		if (!symbols->items[i].size_bytes &&
+		    symbols->items[i].reach_bytes > LARGEST_SECTION_OF_ONE)
+			return true;
+	return false;
+}
+
+/* Bounds of functions that have no symbol stop those that have one but no size. */
+static struct sym_error *bound_reach(const struct image *image, struct elf_symbols *symbols)
+{
+	struct elf_functions functions;
+	struct sym_error *error;
+
+	if (!may_reach_too_far(symbols))
+		return NULL;
+	error = elf_functions_read(image, &functions);
+	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
+		sym_error_destroy(error);
+		return NULL;
+	}
+	if (error)
+		return error;
+	for (size_t i = 0; i < symbols->count; i++) {
+		struct elf_symbol *symbol = &symbols->items[i];
+		uint64_t next = elf_functions_next_start(&functions, symbol->vaddr);
+
+		if (!symbol->size_bytes && next - symbol->vaddr < symbol->reach_bytes)
+			symbol->reach_bytes = next - symbol->vaddr;
+	}
+	elf_functions_deinit(&functions);
+	return NULL;
+}
+
 static struct sym_error *open_elf(const struct source_input *input, struct buf *why, void **ret)
 {
 	struct elf_source *elf AUTO_ELF_SOURCE = NULL;
@@ -97,9 +141,10 @@ static struct sym_error *open_elf(const struct source_input *input, struct buf *
 	error = read_best_symbols(elf, &symbols);
 	if (error)
 		return error;
-	if (symbols.count)
+	error = bound_reach(input->image, &symbols);
+	if (!error && symbols.count)
 		error = index_symbols(&symbols, &elf->index);
-	else
+	else if (!error)
 		buf_append_string(why, "it has no symbol table");
 	if (!error && symbols.count)
 		*ret = STEAL(elf);

@@ -39,6 +39,7 @@ enum source_outcome {
 	SOURCE_MISS, /* nothing of this source covers the position */
 	SOURCE_HIT,
 	SOURCE_NAMELESS, /* something covers it, and its name cannot be had */
+	SOURCE_BOUNDS,   /* a function covers it of which only the bounds are known: SYM_UNNAMED */
 };
 
 /* Where a source lists its symbols to: `base` is added to each start. */
@@ -46,7 +47,8 @@ struct source_sink {
 	struct symbols_builder *builder;
 	uint64_t base;
 	uint32_t image_index;
-	bool stubs; /* also what is no method */
+	bool stubs;   /* also what is no method */
+	bool unnamed; /* also native functions without a name */
 };
 
 struct source_ops {
@@ -66,12 +68,18 @@ extern const struct source_ops source_relmap;
 extern const struct source_ops source_r2r;
 extern const struct source_ops source_ngen;
 extern const struct source_ops source_elf;
+extern const struct source_ops source_eh_frame;
 
 enum {
-	SOURCE_COUNT = 4
+	SOURCE_COUNT = 5
 };
 
 /* Sources of images, in the order in which they are asked. */
 extern const struct source_ops *const source_table[SOURCE_COUNT];
+
+/* What stands for the name of a native function without one; heap, NULL when out of memory. */
+char *eh_frame_source_text(const char *image_path, uint64_t vaddr);
+/* Is `name` such a text about an image of this file name? Perf maps that were merged have them. */
+bool eh_frame_source_is_text(const char *name, const char *image_path);
 
 #endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the functions of an ELF file begin and end, whether or not they have
+ * names: from .eh_frame, found by its section or, without section headers, by
+ * PT_GNU_EH_FRAME. Sorted, disjoint, inside executable segments, 8 bytes each. Knows
+ * no names; a function that the compiler split is one piece for each part.
+ */
+#ifndef LIBSYM_ELF_FUNCTIONS_H
+#define LIBSYM_ELF_FUNCTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/error.h"
+#include "libsym/image.h"
+
+struct elf_function_extent {
+	uint32_t distance; /* from `base` to its first byte */
+	uint32_t size_bytes;
+};
+
+struct elf_functions {
+	uint64_t base; /* vaddr of the first function */
+	struct elf_function_extent *items;
+	size_t count;
+};
+
+#define ELF_FUNCTIONS_NONE SIZE_MAX
+
+/*
+ * An image without .eh_frame yields none; that is no error. Records that make no
+ * sense end the list; what came before counts. Code further than 4 GiB behind the first
+ * function is left out. Errors: IO, STALE, FORMAT, NO_MEMORY.
+ */
+struct sym_error *elf_functions_read(const struct image *image, struct elf_functions *ret)
+	__attribute__((warn_unused_result));
+void elf_functions_deinit(struct elf_functions *functions);
+
+/* Number of the function that covers `vaddr`, or ELF_FUNCTIONS_NONE. */
+size_t elf_functions_find(const struct elf_functions *functions, uint64_t vaddr);
+
+/* Start of the first function that begins behind `vaddr`; UINT64_MAX when there is none. */
+uint64_t elf_functions_next_start(const struct elf_functions *functions, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of an ELF image that have no name: their bounds, and IMAGE!0xVADDR
+ * in place of a name, so that samples fold by function. Asked last. The bounds are
+ * read when the first address asks that no other source knew, and a text is made
+ * when its function is first hit: most images need neither.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libsym/base/path.h"
+#include "libsym/elf_functions.h"
+#include "libsym/elf_sections.h"
+#include "libsym/source/source.h"
+
+/* Bounds with a place for each text. Made as a whole, then only texts are added. */
+struct bounds {
+	struct elf_functions functions;
+	_Atomic(char *) *texts; /* zeroes that cost no memory until one is set */
+};
+
+struct eh_frame_source {
+	const struct image *image;
+	pthread_mutex_t lock; /* of reading the bounds */
+	_Atomic(struct bounds *) bounds;
+};
+
+static void bounds_destroy(struct bounds *bounds)
+{
+	if (!bounds)
+		return;
+	for (size_t i = 0; bounds->texts && i < bounds->functions.count; i++)
+		free(atomic_load_explicit(&bounds->texts[i], memory_order_relaxed));
+	free(bounds->texts);
+	elf_functions_deinit(&bounds->functions);
+	free(bounds);
+}
+
+DEFINE_GUARD(bounds, struct bounds *, bounds_destroy)
+#define AUTO_BOUNDS GUARDED(bounds)
+
+static void close_source(void *source)
+{
+	struct eh_frame_source *own = source;
+
+	bounds_destroy(atomic_load(&own->bounds));
+	pthread_mutex_destroy(&own->lock);
+	free(own);
+}
+
+/* Old linkers leave out the program header; then the section says whether there is something. */
+static bool has_bounds(const struct image *image)
+{
+	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
+	struct sym_error *error;
+
+	if (image->unwind_bytes)
+		return true;
+	error = elf_sections_read(image, &sections);
+	sym_error_destroy(error);
+	return !error && elf_sections_find_named(&sections, ".eh_frame");
+}
+
+static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
+{
+	struct eh_frame_source *own;
+
+	(void)why;
+	*ret = NULL;
+	if (input->image->kind != SYM_IMAGE_ELF || !has_bounds(input->image))
+		return NULL;
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return &sym_error_no_memory;
+	own->image = input->image;
+	pthread_mutex_init(&own->lock, NULL);
+	*ret = own;
+	return NULL;
+}
+
+/* A file that cannot be read has no bounds; only want of memory is tried again. */
+static struct bounds *read_bounds(const struct image *image)
+{
+	struct bounds *bounds AUTO_BOUNDS = calloc(1, sizeof(*bounds));
+	struct sym_error *error;
+	bool again;
+
+	if (!bounds)
+		return NULL;
+	error = elf_functions_read(image, &bounds->functions);
+	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	sym_error_destroy(error);
+	if (again)
+		return NULL;
+	bounds->texts = calloc(bounds->functions.count + 1, sizeof(*bounds->texts));
+	return bounds->texts ? STEAL(bounds) : NULL;
+}
+
+static struct bounds *get_bounds(struct eh_frame_source *own)
+{
+	struct bounds *bounds = atomic_load_explicit(&own->bounds, memory_order_acquire);
+
+	if (bounds)
+		return bounds;
+	pthread_mutex_lock(&own->lock);
+	bounds = atomic_load(&own->bounds);
+	if (!bounds) {
+		bounds = read_bounds(own->image);
+		atomic_store_explicit(&own->bounds, bounds, memory_order_release);
+	}
+	pthread_mutex_unlock(&own->lock);
+	return bounds;
+}
+
+char *eh_frame_source_text(const char *image_path, uint64_t vaddr)
+{
+	char *text;
+
+	return asprintf(&text, "%s!0x%" PRIx64, path_file_name(image_path), vaddr) < 0 ? NULL
+										       : text;
+}
+
+bool eh_frame_source_is_text(const char *name, const char *image_path)
+{
+	static const char middle[] = "!0x";
+	const char *file = path_file_name(image_path);
+	size_t length = strlen(name), file_bytes = strlen(file), digits = 0;
+
+	while (digits < length && strchr("0123456789abcdef", name[length - 1 - digits]))
+		digits++;
+	return digits && length == file_bytes + strlen(middle) + digits &&
+	       !memcmp(name + file_bytes, middle, strlen(middle)) &&
+	       !memcmp(name, file, file_bytes);
+}
+
+static const char *text_of(const struct eh_frame_source *own, struct bounds *bounds, size_t number,
+			   uint64_t vaddr)
+{
+	_Atomic(char *) *place = &bounds->texts[number];
+	char *text = atomic_load_explicit(place, memory_order_acquire);
+	char *none = NULL;
+
+	if (text)
+		return text;
+	text = eh_frame_source_text(own->image->path, vaddr);
+	if (!text || atomic_compare_exchange_strong(place, &none, text))
+		return text;
+	free(text);
+	return none;
+}
+
+static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+{
+	struct eh_frame_source *own = source;
+	struct bounds *bounds = get_bounds(own);
+	size_t number =
+		bounds ? elf_functions_find(&bounds->functions, position) : ELF_FUNCTIONS_NONE;
+	uint64_t vaddr;
+	const char *text;
+
+	if (number == ELF_FUNCTIONS_NONE)
+		return SOURCE_MISS;
+	vaddr = bounds->functions.base + bounds->functions.items[number].distance;
+	text = text_of(own, bounds, number, vaddr);
+	if (!text)
+		return SOURCE_MISS;
+	*ret = (struct source_match){
+		.start = vaddr,
+		.size_bytes = bounds->functions.items[number].size_bytes,
+		.name = text,
+		.kind = SYM_SYMBOL_UNNAMED,
+	};
+	return SOURCE_BOUNDS;
+}
+
+static struct sym_error *list(void *source, const struct source_sink *sink)
+{
+	struct eh_frame_source *own = source;
+	struct bounds *bounds = sink->unnamed ? get_bounds(own) : NULL;
+
+	for (size_t i = 0; bounds && i < bounds->functions.count; i++) {
+		uint64_t vaddr = bounds->functions.base + bounds->functions.items[i].distance;
+		struct sym_symbol symbol = {
+			.start = sink->base + vaddr,
+			.size_bytes = bounds->functions.items[i].size_bytes,
+			.kind = SYM_SYMBOL_UNNAMED,
+			.source = SYM_SOURCE_EH_FRAME,
+			.image_index = sink->image_index,
+		};
+		char *text AUTO_FREE = eh_frame_source_text(own->image->path, vaddr);
+
+		if (!text)
+			return &sym_error_no_memory;
+		symbols_builder_add(sink->builder, &symbol, text, strlen(text));
+	}
+	return NULL;
+}
+
+const struct source_ops source_eh_frame = {
+	.kind = SYM_SOURCE_EH_FRAME,
+	.open = open_source,
+	.find = find,
+	.list = list,
+	.close = close_source,
+};

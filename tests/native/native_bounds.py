@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Bounds of functions that have no name; the oracle is `readelf --debug-dump=frames`."""
+import os
+import random
+import re
+import subprocess
+
+from native_tools import Elf, Fail, Skip, coreclr
+
+
+def frames(tools, path):
+    """(start, end) of every FDE with code, sorted."""
+    text = tools.run("readelf", "--debug-dump=frames", "-W", path)
+    rows = {(int(a, 16), int(b, 16)) for a, b in re.findall(r" FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)", text)}
+    return sorted(row for row in rows if row[1] > row[0])
+
+
+def compare(tools, path, least):
+    rows = frames(tools, path)
+    if len(rows) < least:
+        raise Fail(f"{path} has {len(rows)} records only")
+    chosen = rows if len(rows) <= 4000 else random.Random(1).sample(rows, 4000)
+    questions, wanted = [], []
+    for start, end in chosen:
+        for vaddr in {start, start + (end - start) // 2, end - 1}:
+            questions.append(vaddr)
+            wanted.append(start)
+    unnamed = named = 0
+    for vaddr, start, answer in zip(questions, wanted, tools.resolve(path, questions)):
+        if answer["status"] == "function without a name":
+            unnamed += 1
+            text = f"{os.path.basename(path)}!0x{start:x}"
+            if answer["name"] != text or answer["offset"] != vaddr - start or answer["resolved"]:
+                raise Fail(f"{path} 0x{vaddr:x}: {answer['name']}+{answer['offset']}, not {text}")
+        elif answer["resolved"]:
+            named += 1
+        else:
+            raise Fail(f"{path} 0x{vaddr:x}: {answer['status']}, readelf has 0x{start:x}")
+    tools.figure(f"{os.path.basename(path)}: {len(rows)} functions, {len(questions)} questions, "
+                 f"{unnamed} by bounds, {named} by name, 0 differ from readelf")
+    return unnamed
+
+
+SOURCE = """
+static int inner(int x) { return x * 31 + 7; }
+__attribute__((noinline)) static int first(int x) { return inner(x) + 1; }
+__attribute__((noinline)) static int second(int x) { return first(x) * first(x + 1); }
+__attribute__((noinline)) int exported(int x) { return second(x) + x; }
+__asm__(".globl sizeless\\n.type sizeless, @function\\nsizeless: nop\\nnop\\nret\\n");
+__attribute__((noinline, used)) static int behind(int x) { return x ^ 0x55; }
+"""
+
+
+def library(tools, name, *flags):
+    source = tools.write("bounds.c", SOURCE)
+    path = tools.path(name)
+    tools.run("gcc", "-O1", "-shared", "-fPIC", "-o", path, source, *flags)
+    return path
+
+
+def test_bounds_of_a_stripped_runtime_are_those_of_readelf(tools):
+    path = coreclr()
+    if not path:
+        raise Skip("no libcoreclr.so")
+    if not compare(tools, path, 10000):
+        raise Fail("nothing was told by bounds: it is not stripped")
+
+
+def test_bounds_of_a_stripped_program_without_section_headers(tools):
+    tools.need("gcc", "strip")
+    path = library(tools, "bounds.so")
+    tools.run("strip", path)
+    with open(path, "r+b") as file:  # e_shoff, e_shnum, e_shstrndx: as sstrip leaves them
+        file.seek(40)
+        file.write(bytes(8))
+        file.seek(60)
+        file.write(bytes(4))
+    rows = frames(tools, library(tools, "whole.so"))
+    for (start, end), answer in zip(rows, tools.resolve(path, [row[0] for row in rows])):
+        if answer["name"] != f"bounds.so!0x{start:x}" or answer["size"] != end - start:
+            raise Fail(f"0x{start:x}: {answer['name']} {answer['status']}")
+
+
+def test_bounds_stop_a_symbol_without_a_size(tools):
+    """In a stripped library a symbol without a size would claim every function up to the next symbol."""
+    tools.need("gcc", "strip", "nm")
+    whole, path = library(tools, "whole.so"), library(tools, "sizeless.so")
+    tools.run("strip", path)
+    places = {line.split()[2]: int(line.split()[0], 16) for line in tools.run("nm", whole).splitlines()
+              if len(line.split()) == 3}
+    answers = tools.resolve(path, [places["sizeless"], places["sizeless"] + 2, places["first"] + 1])
+    names = [answer["name"] for answer in answers]
+    if not places["sizeless"] < places["first"] < places["exported"]:
+        raise Fail("the compiler has put the functions in another order")
+    if names != ["sizeless", "sizeless", f"sizeless.so!0x{places['first']:x}"]:
+        raise Fail(str(names))
+
+
+def test_bounds_of_32_bit_code(tools):
+    tools.need("gcc", "strip")
+    source = tools.write("bounds.c", SOURCE)
+    path = tools.path("bounds32.so")
+    try:
+        tools.run("gcc", "-m32", "-O1", "-shared", "-fPIC", "-nostdlib", "-o", path, source)
+    except Fail as why:
+        raise Skip(f"gcc -m32: {why}") from why
+    rows = frames(tools, path)
+    tools.run("strip", path)
+    executable = Elf(path).executable()
+    rows = [row for row in rows if any(low <= row[0] < high for low, high in executable)]
+    answers = tools.resolve(path, [row[0] + 1 for row in rows])
+    for (start, _), answer in zip(rows, answers):
+        if not answer["resolved"] and answer["name"] != f"bounds32.so!0x{start:x}":
+            raise Fail(f"0x{start:x}: {answer['name']} {answer['status']}")
+    if not any(answer["status"] == "function without a name" for answer in answers):
+        raise Fail("nothing was told by bounds")
+
+
+def test_bounds_are_told_of_a_live_process_and_counted_apart(tools):
+    """Stripped copy of a library in a process of ours: resolve and merge's list by another's eyes."""
+    tools.need("gcc", "strip")
+    path = library(tools, "live.so")
+    tools.run("strip", path)
+    rows = [row for row in frames(tools, path)]
+    source = tools.write("host.c", """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int c, char **v) { return !dlopen(v[1], RTLD_NOW) || puts("ready") < 0 || fflush(stdout) || pause() || c; }
+""")
+    host = tools.path("host")
+    tools.run("gcc", "-o", host, source)
+    with subprocess.Popen([host, path], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
+        try:
+            process.stdout.readline()
+            with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+                base = min(int(line.split("-")[0], 16) for line in maps if "live.so" in line)
+            answers = tools.run(tools.program, "resolve", str(process.pid),
+                                *[f"{base + row[0]:x}" for row in rows]).splitlines()
+        finally:
+            process.kill()
+    unnamed = 0
+    for (start, _), line in zip(rows, answers):
+        unnamed += f" live.so!0x{start:x}+0x0 " in line
+    if unnamed < 3:
+        raise Fail("\n".join(answers))
