@@ -75,6 +75,9 @@ FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz
 
 LIB_STATIC := $(BUILD)/libsym.a
 LIB_SHARED := $(BUILD)/libsym.so.$(VERSION)
+BCC_OBJECTS := $(call objects,libsym/bcc/*.c)
+BCC_SHARED := $(BUILD)/libsym-bcc.so.$(VERSION)
+BCC_PRELOAD := $(BUILD)/libsym-bcc-preload.so
 CLI := $(BUILD)/dotnet-mapgen
 SERVER := $(BUILD)/symsrv-bin/symsrv
 UNITS := $(BUILD)/tests/unit $(BUILD)/tests/unit-symsrv
@@ -83,12 +86,13 @@ BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/b
 EXAMPLES := $(patsubst libsym/examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard libsym/examples/*.c)))
 PROGRAMS := $(CLI) $(SERVER)
 MAN1 := $(wildcard mapgen/*.1 symsrv/*.1)
-MAN3 := $(wildcard libsym/*.3)
+MAN3 := $(wildcard libsym/*.3 libsym/bcc/*.3)
 COMPLETION := $(wildcard mapgen/*.bash)
 
 ## all: the library (static and shared) and the programs
-all: $(LIB_STATIC) $(LIB_SHARED) $(PROGRAMS) $(EXAMPLES) $(if $(DEVELOPER),$(FUZZERS))
+all: $(LIB_STATIC) $(LIB_SHARED) $(BCC_SHARED) $(BCC_PRELOAD) $(PROGRAMS) $(EXAMPLES) $(if $(DEVELOPER),$(FUZZERS))
 
+$(BUILD)/mapgen/bcc_command.o: EXTRA_CFLAGS += -DMAPGEN_LIBDIR='"$(LIBDIR)"'
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -103,6 +107,20 @@ $(LIB_SHARED): $(LIB_OBJECTS) libsym/libsym.map
 		$(ALL_LDFLAGS) -o $@ $(LIB_OBJECTS) $(LIB_LIBS)
 	@ln -sf libsym.so.$(VERSION) $(BUILD)/libsym.so.$(VERSION_MAJOR)
 	@ln -sf libsym.so.$(VERSION_MAJOR) $(BUILD)/libsym.so
+
+# libbcc's symbol functions; libsym is inside, libstdc++ reads C++ names as it does for libbcc.
+BCC_LIBS := $(LIB_LIBS) -lstdc++ -lpthread
+$(BCC_SHARED): $(filter-out %/preload.o,$(BCC_OBJECTS)) $(LIB_STATIC) libsym/bcc/libsym-bcc.map
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,libsym-bcc.so.$(VERSION_MAJOR) -Wl,-Bsymbolic-functions \
+		-Wl,--version-script=libsym/bcc/libsym-bcc.map -Wl,--no-undefined-version \
+		$(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(BCC_LIBS)
+	@ln -sf libsym-bcc.so.$(VERSION) $(BUILD)/libsym-bcc.so.$(VERSION_MAJOR)
+	@ln -sf libsym-bcc.so.$(VERSION_MAJOR) $(BUILD)/libsym-bcc.so
+
+$(BCC_PRELOAD): $(BCC_OBJECTS) $(LIB_STATIC) libsym/bcc/libsym-bcc-preload.map
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,libsym-bcc-preload.so -Wl,-Bsymbolic-functions \
+		-Wl,--version-script=libsym/bcc/libsym-bcc-preload.map -Wl,--no-undefined-version \
+		$(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(BCC_LIBS)
 
 # LINK_FLAGS and LINK_LIBS are set for a target beside its rule.
 define link
@@ -229,24 +247,27 @@ format:
 	$(CLANG_FORMAT) -i $(shell find libsym mapgen symsrv tests -name '*.[ch]' 2>/dev/null)
 
 # MODE:FILE:PLACE of everything that is installed as it is.
-INSTALLED = 644:libsym/libsym.h:$(INCLUDEDIR)/libsym/libsym.h 644:$(LIB_STATIC):$(LIBDIR)/libsym.a \
+INSTALLED = 644:libsym/bcc/libsym-bcc.h:$(INCLUDEDIR)/libsym/libsym-bcc.h 755:$(BCC_PRELOAD):$(LIBDIR)/libsym-bcc-preload.so \
+	755:$(BCC_SHARED):$(LIBDIR)/libsym-bcc.so.$(VERSION) 644:libsym/libsym.h:$(INCLUDEDIR)/libsym/libsym.h 644:$(LIB_STATIC):$(LIBDIR)/libsym.a \
 	755:$(LIB_SHARED):$(LIBDIR)/libsym.so.$(VERSION) 644:$(COMPLETION):$(BASHCOMPDIR)/dotnet-mapgen \
 	$(foreach file,$(PROGRAMS),755:$(file):$(BINDIR)/$(notdir $(file))) \
 	$(foreach file,$(MAN1),644:$(file):$(MANDIR)/man1/$(notdir $(file))) \
 	$(foreach file,$(MAN3),644:$(file):$(MANDIR)/man3/$(notdir $(file))) 644:symsrv/symsrv.8:$(MANDIR)/man8/symsrv.8 \
 	$(foreach unit,service socket,644:symsrv/symsrv.$(unit):$(UNITDIR)/symsrv.$(unit))
-LINKED = $(LIBDIR)/libsym.so.$(VERSION_MAJOR) $(LIBDIR)/libsym.so
+LINKED = $(foreach name,libsym libsym-bcc,$(LIBDIR)/$(name).so.$(VERSION_MAJOR) $(LIBDIR)/$(name).so)
+PKG_CONFIG := $(wildcard libsym/*.pc.in libsym/bcc/*.pc.in)
 
 ## install: library, header, pkg-config file, programs, manuals, completion (PREFIX=/usr/local DESTDIR=)
 install: all
 	@for row in $(INSTALLED); do file=$${row#*:}; install -D -m $${row%%:*} $${file%:*} $(DESTDIR)$${file#*:} || exit 1; done
-	@for link in $(LINKED); do ln -sf libsym.so.$(VERSION) $(DESTDIR)$$link; done
+	@for link in $(LINKED); do name=$${link##*/}; ln -sf $${name%%.*}.so.$(VERSION) $(DESTDIR)$$link; done
 	@mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		libsym/libsym.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libsym.pc
+	@for file in $(PKG_CONFIG); do name=$${file##*/}; sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' $$file \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/$${name%.in} || exit 1; done
 ## uninstall: removes what install put there
 uninstall:
-	rm -f $(addprefix $(DESTDIR),$(foreach row,$(INSTALLED),$(lastword $(subst :, ,$(row)))) $(LINKED) $(LIBDIR)/pkgconfig/libsym.pc)
+	rm -f $(addprefix $(DESTDIR),$(foreach row,$(INSTALLED),$(lastword $(subst :, ,$(row)))) $(LINKED) $(patsubst %.in,$(LIBDIR)/pkgconfig/%,$(notdir $(PKG_CONFIG))))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/libsym
 
 ## dist: source archive in build/

@@ -31,5 +31,6 @@ int generate_run(const struct options *options);
 int merge_run(const struct options *options);
 int resolve_run(const struct options *options);
 int symbols_run(const struct options *options);
+int bcc_run(const struct options *options);
 
 #endif

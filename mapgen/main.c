@@ -26,6 +26,8 @@ static const struct command commands[] = {
 	  resolve_run },
 	{ "symbols", COMMAND_SYMBOLS, "PID",
 	  "Brings the symbols of the native images of a process that have none", symbols_run },
+	{ "bcc", COMMAND_BCC, "[--] COMMAND [ARGUMENT]...",
+	  "Runs a tool of BCC's that then names every frame", bcc_run },
 };
 
 enum {

@@ -36,7 +36,7 @@ struct option_row {
 #define FIELD(name) offsetof(struct options, name)
 
 static const struct option_row option_rows[] = {
-	{ "pid", 'p', OPTION_PID, COMMAND_ALL, FIELD(pid), "PID", 0,
+	{ "pid", 'p', OPTION_PID, COMMAND_PROCESS, FIELD(pid), "PID", 0,
 	  "the process; the same as PID as the first operand" },
 	{ "output", 'o', OPTION_TEXT, COMMAND_GENERATE, FIELD(output), "DIR", 0,
 	  "write the maps into DIR instead of the cache" },
@@ -48,11 +48,11 @@ static const struct option_row option_rows[] = {
 	  "where crossgen finds the framework; may be repeated" },
 	{ "mode", 0, OPTION_CHOICE, COMMAND_MERGE, FIELD(mode), "append|replace", MERGE_MODE_APPEND,
 	  "add to the runtime's own file, or put a new one in its place" },
-	{ "names", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE, FIELD(names), "full|short",
-	  NAME_FORM_FULL, "whole signatures, or type and method only" },
-	{ "tiers", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE, FIELD(tiers), "keep|strip",
-	  TIER_FORM_KEEP, "with or without [PreJIT], [OptimizedTier1], ..." },
-	{ "jit", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE, FIELD(jit),
+	{ "names", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_BCC, FIELD(names),
+	  "full|short", NAME_FORM_FULL, "whole signatures, or type and method only" },
+	{ "tiers", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_BCC, FIELD(tiers),
+	  "keep|strip", TIER_FORM_KEEP, "with or without [PreJIT], [OptimizedTier1], ..." },
+	{ "jit", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_BCC, FIELD(jit),
 	  "auto|contract|rundown|perfmap|none", SYM_JIT_AUTO, "how jitted code gets its names" },
 	{ "in-target", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(in_target), NULL, 0,
 	  "update the map inside the container of the process" },
@@ -68,9 +68,13 @@ static const struct option_row option_rows[] = {
 	  "put them below DIR/.build-id instead of /usr/lib/debug/.build-id" },
 	{ "offline", 0, OPTION_FLAG, COMMAND_SYMBOLS, FIELD(offline), NULL, 0,
 	  "ask nobody, only say what is missing" },
-	{ "root", 0, OPTION_TEXT, COMMAND_ALL, FIELD(root), "DIR", 0,
+	{ "strict", 0, OPTION_FLAG, COMMAND_BCC, FIELD(strict), NULL, 0,
+	  "answer as libbcc 0.26 does, where that is wrong too" },
+	{ "report", 0, OPTION_FLAG, COMMAND_BCC, FIELD(report), NULL, 0,
+	  "say at the end how many look-ups were named, and from what" },
+	{ "root", 0, OPTION_TEXT, COMMAND_PROCESS, FIELD(root), "DIR", 0,
 	  "look at the recorded process tree below DIR, not at this machine" },
-	{ "json", 0, OPTION_FLAG, COMMAND_ALL, FIELD(json), NULL, 0, "print JSON" },
+	{ "json", 0, OPTION_FLAG, COMMAND_PROCESS, FIELD(json), NULL, 0, "print JSON" },
 	{ "help", 'h', OPTION_HELP, COMMAND_ALL, 0, NULL, 0, "print this text and end" },
 	{ "version", 'V', OPTION_VERSION, COMMAND_ALL, 0, NULL, 0, "print the version and end" },
 };
@@ -163,13 +167,15 @@ static bool take_option(const struct option_row *row, const char *text, struct o
 /* What getopt_long() wants to know of the rows of one command. */
 struct getopt_tables {
 	struct option longs[OPTION_ROWS + 1];
-	char letters[2 * OPTION_ROWS + 2];
+	char letters[2 * OPTION_ROWS + 3];
 };
 
 static void fill_tables(const struct command *command, struct getopt_tables *tables)
 {
 	size_t count = 0, letters = 0;
 
+	if (command->id == COMMAND_BCC)
+		tables->letters[letters++] = '+'; /* what follows COMMAND is COMMAND's */
 	tables->letters[letters++] = ':'; /* tells a missing argument from an unknown option */
 	for (int i = 0; i < OPTION_ROWS; i++) {
 		const struct option_row *row = &option_rows[i];
@@ -229,7 +235,7 @@ void options_print_help(const struct command *command)
 /* A lone number is a PID; where files are possible too, several operands are files. */
 static void take_pid_operand(const struct command *command, struct options *options)
 {
-	if (options->pid || !options->operand_count)
+	if (options->pid || !options->operand_count || !(command->id & COMMAND_PROCESS))
 		return;
 	if (command->id == COMMAND_GENERATE && options->operand_count > 1)
 		return;

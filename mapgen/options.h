@@ -18,7 +18,9 @@ enum command_id {
 	COMMAND_RESOLVE = 1 << 3,
 	COMMAND_INFO = 1 << 4,
 	COMMAND_SYMBOLS = 1 << 5,
-	COMMAND_ALL = (1 << 6) - 1,
+	COMMAND_BCC = 1 << 6,
+	COMMAND_ALL = (1 << 7) - 1,
+	COMMAND_PROCESS = COMMAND_ALL & ~COMMAND_BCC, /* those that look at a process themselves */
 };
 
 enum merge_mode {
@@ -51,6 +53,8 @@ struct options {
 	bool undo;
 	bool rva;
 	bool offline;
+	bool strict;
+	bool report;
 	const char *store;
 	struct text_list servers;
 	const char *root;

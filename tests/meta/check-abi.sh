@@ -25,4 +25,19 @@ if [ "$(cat "$scratch/soname")" = "libsym.so.$major" ]; then
 else
 	failed 'soname is the major version' "it is $(cat "$scratch/soname")"
 fi
+
+# libsym-bcc.so has the functions of its header; nothing more of libsym may show.
+sed -n 's/^SYM_BCC_API .*[ *]\([a-z_0-9]*\)(.*/\1/p' libsym/bcc/libsym-bcc.h | LC_ALL=C sort -u > "$scratch/declared"
+exported() {
+	nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | LC_ALL=C sort -u
+}
+exported "${BUILD:-build}/libsym-bcc.so" > "$scratch/exported"
+diff "$scratch/declared" "$scratch/exported" |
+	sed -n -e 's/^< /declared, not exported: /p' -e 's/^> /exported, not declared: /p' > "$scratch/bad"
+verdict "libsym-bcc: exported names = declared names ($(wc -l < "$scratch/declared"))" "$scratch/bad"
+
+exported "${BUILD:-build}/libsym-bcc-preload.so" | grep -vx dlsym > "$scratch/preloaded"
+comm -13 "$scratch/declared" "$scratch/preloaded" | sed 's/^/exported, not declared: /' > "$scratch/bad"
+sed -n 's/^\tREPLACE(\(.*\)),$/\1/p' libsym/bcc/preload.c | LC_ALL=C sort -u | diff - "$scratch/preloaded" >> "$scratch/bad"
+verdict 'libsym-bcc-preload: exported names = replaced names, and dlsym' "$scratch/bad"
 finish

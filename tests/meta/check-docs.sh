@@ -22,10 +22,10 @@ help_options() { # command
 	"$program" "$1" --help | grep -oE '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -oE -e '--[a-z-]+' | sort -u
 }
 
-# Options that every command takes stand in a section of their own.
+# Options that every command takes stand in a section of their own, those of every command but one too.
 man_options() { # command
 	sed 's/\\-/-/g' "$man" | awk -v command="$1" '
-		/^\.S[sh] / { inside = $0 == ".Ss " command || $0 == ".Ss Options of every command" }
+		/^\.S[sh] / { inside = $0 == ".Ss " command || (/^\.Ss Options of every command/ && $0 !~ (" but " command "$")) }
 		inside && /^\.It Fl/ { for (i = 1; i <= NF; i++) if ($i == "Fl" && $(i + 1) ~ /^-[a-z]/) print "-" $(i + 1) }' |
 		sort -u
 }
@@ -60,7 +60,7 @@ while read -r command; do
 done < "$scratch/commands"
 
 if command -v mandoc > /dev/null; then
-	mandoc -T lint -W warning "$man" libsym/libsym.3 > "$scratch/bad" 2>&1
+	mandoc -T lint -W warning "$man" libsym/libsym.3 libsym/bcc/libsym-bcc.3 > "$scratch/bad" 2>&1
 	verdict 'mandoc has no warning' "$scratch/bad"
 fi
 

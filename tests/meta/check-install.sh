@@ -39,11 +39,34 @@ shared=$(pkg-config --libs libsym)
 static="$prefix/lib/libsym.a $(pkg-config --static --libs libsym | sed 's/-lsym//')"
 build 'C, shared' "${CC:-gcc} -std=c11" "$scratch/user.c" "$shared"
 build 'C++, shared' "${CXX:-g++} -std=c++17" "$scratch/user.cc" "$shared"
+cat > "$scratch/bcc.c" << 'PROGRAM'
+#include <libsym/libsym-bcc.h>
+
+#include <string.h>
+#include <unistd.h>
+
+int main(void)
+{
+	void *cache = bcc_symcache_new(getpid(), NULL);
+	struct bcc_symbol symbol;
+	int found = bcc_symcache_resolve(cache, (uint64_t)&main, &symbol);
+
+	if (found == 0)
+		found = strcmp(symbol.name, "main");
+	bcc_symbol_free_demangle_name(&symbol);
+	bcc_free_symcache(cache, getpid());
+	return found != 0;
+}
+PROGRAM
+sed 's/&main/\&bcc_symcache_new/; s/"main"/"bcc_symcache_new"/; s/.main.)/&/' "$scratch/bcc.c" > "$scratch/bcc.cc"
+build 'C in place of libbcc' "${CC:-gcc} -std=c11" "$scratch/bcc.c" "$(pkg-config --libs libsym-bcc)"
+build 'C++ in place of libbcc' "${CXX:-g++} -std=c++17" "$scratch/bcc.cc" "$(pkg-config --libs libsym-bcc)"
 build 'C, static' "${CC:-gcc} -std=c11" "$scratch/user.c" "$static"
 
 : > "$scratch/bad"
 for path in bin/dotnet-mapgen share/man/man1/dotnet-mapgen.1 share/man/man3/libsym.3 \
-	share/bash-completion/completions/dotnet-mapgen lib/libsym.so; do
+	share/bash-completion/completions/dotnet-mapgen lib/libsym.so lib/libsym-bcc.so lib/libsym-bcc-preload.so \
+	include/libsym/libsym-bcc.h share/man/man3/libsym-bcc.3; do
 	[ -e "$prefix/$path" ] || echo "$path" >> "$scratch/bad"
 done
 verdict 'program, manual and completion are installed' "$scratch/bad"

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places in files from names and back: the functions of bcc_syms.h by which tools
+ * find where to put a probe.
+ */
+#include <elf.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "libsym/bcc/libsym-bcc.h"
+
+static struct bcc_symbol_option every_type = { 1, 1, 0, 65535 };
+
+uint64_t __so_calc_global_addr(uint64_t mod_start_addr, uint64_t mod_file_offset,
+			       uint64_t elf_sec_start_addr, uint64_t elf_sec_file_offset,
+			       uint64_t offset)
+{
+	return offset + (mod_start_addr - mod_file_offset) -
+	       (elf_sec_start_addr - elf_sec_file_offset);
+}
+
+uint64_t __so_calc_mod_offset(uint64_t mod_start_addr, uint64_t mod_file_offset,
+			      uint64_t elf_sec_start_addr, uint64_t elf_sec_file_offset,
+			      uint64_t global_addr)
+{
+	return global_addr - (mod_start_addr - mod_file_offset) +
+	       (elf_sec_start_addr - elf_sec_file_offset);
+}
+
+/* ---- a name of a file -------------------------------------------------------- */
+
+static int take_function(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
+{
+	SYM_CB callback = *(SYM_CB *)payload;
+
+	(void)size_bytes;
+	return callback(name, start);
+}
+
+int bcc_foreach_function_symbol(const char *module, SYM_CB cb)
+{
+	struct bcc_symbol_option functions = every_type;
+
+	if (!module || !cb)
+		return -1;
+	functions.use_symbol_type = 1u << STT_FUNC | 1u << STT_GNU_IFUNC;
+	return bcc_elf_foreach_sym(module, take_function, &functions, &cb);
+}
+
+struct wanted_symbol {
+	const char *name;
+	uint64_t start;
+};
+
+static int match_symbol(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
+{
+	struct wanted_symbol *wanted = payload;
+
+	(void)size_bytes;
+	if (strcmp(name, wanted->name) != 0)
+		return 0;
+	wanted->start = start;
+	return -1;
+}
+
+struct wanted_offset {
+	uint64_t vaddr;
+	uint64_t offset;
+	bool found;
+};
+
+static int match_segment(uint64_t vaddr, uint64_t size_bytes, uint64_t offset, void *payload)
+{
+	struct wanted_offset *wanted = payload;
+
+	if (wanted->vaddr < vaddr || wanted->vaddr - vaddr >= size_bytes)
+		return 0;
+	wanted->offset = wanted->vaddr - vaddr + offset;
+	wanted->found = true;
+	return -1;
+}
+
+static char *find_module(const char *module, int pid)
+{
+	char *path = strchr(module, '/') ? strdup(module)
+					 : bcc_procutils_which_so(module, pid > 0 ? pid : 0);
+	char below_root[PATH_MAX + 64];
+
+	/* The file as the process sees it. */
+	if (!path || pid <= 0 || !strncmp(path, "/proc/", 6))
+		return path;
+	snprintf(below_root, sizeof(below_root), "/proc/%d/root%s", pid, path);
+	free(path);
+	return strdup(below_root);
+}
+
+static int fail_symname(struct bcc_symbol *sym)
+{
+	free((char *)sym->module);
+	sym->module = NULL;
+	return -1;
+}
+
+int bcc_resolve_symname(const char *module, const char *symname, const uint64_t addr, int pid,
+			struct bcc_symbol_option *option, struct bcc_symbol *sym)
+{
+	struct wanted_symbol symbol = { symname, 0 };
+	struct wanted_offset place;
+	int type;
+
+	if (!sym)
+		return -1;
+	if (!module)
+		return -1;
+	*sym = (struct bcc_symbol){ 0 };
+	sym->module = find_module(module, pid);
+	if (!sym->module)
+		return -1;
+	sym->name = symname;
+	sym->offset = addr;
+	if (symname && !addr) {
+		if (bcc_elf_foreach_sym(sym->module, match_symbol, option ? option : &every_type,
+					&symbol) < 0)
+			return fail_symname(sym);
+		sym->offset = symbol.start;
+	}
+	if (!sym->offset)
+		return fail_symname(sym);
+	type = bcc_elf_get_type(sym->module);
+	if (type != ET_EXEC && type != ET_DYN)
+		return 0;
+	place = (struct wanted_offset){ .vaddr = sym->offset };
+	if (bcc_elf_foreach_load_section(sym->module, match_segment, &place) < 0 || !place.found)
+		return fail_symname(sym);
+	sym->offset = place.offset;
+	return 0;
+}
+
+/* ---- an address of a process ---------------------------------------------------- */
+
+/* What _bcc_syms_find_module() looks for. */
+struct module_search {
+	const char *name;
+	uint64_t inode, device_major, device_minor;
+	bool by_file;
+	bool inode_match_only;
+	uint64_t offset; /* into the file */
+	uint64_t start, file_offset;
+	bool found;
+};
+
+int _bcc_syms_find_module(struct mod_info *info, int enter_ns, void *p)
+{
+	struct module_search *search = p;
+
+	(void)enter_ns;
+	if (!info || !search || info->file_offset > search->offset)
+		return 0;
+	if (search->by_file) {
+		if (info->inode != search->inode)
+			return 0;
+		if (!search->inode_match_only && (info->dev_major != search->device_major ||
+						  info->dev_minor != search->device_minor))
+			return 0;
+	} else if (strcmp(search->name, info->name) != 0) {
+		return 0;
+	}
+	search->start = info->start_addr;
+	search->file_offset = info->file_offset;
+	search->found = true;
+	/* The mapping that holds the offset, else the last that begins below it. */
+	return search->offset - info->file_offset < info->end_addr - info->start_addr ? -1 : 0;
+}
+
+int bcc_resolve_global_addr(int pid, const char *module, const uint64_t address,
+			    uint8_t inode_match_only, uint64_t *global)
+{
+	struct module_search search = { .name = module,
+					.offset = address,
+					.inode_match_only = inode_match_only };
+	char path[PATH_MAX];
+	struct stat status;
+
+	if (!module || !global)
+		return -1;
+	if (strncmp(module, "/proc/", 6) != 0)
+		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, module);
+	else
+		snprintf(path, sizeof(path), "%s", module);
+	if (stat(path, &status) == 0) {
+		search.by_file = true;
+		search.inode = status.st_ino;
+		search.device_major = major(status.st_dev);
+		search.device_minor = minor(status.st_dev);
+	}
+	if (bcc_procutils_each_module(pid, _bcc_syms_find_module, &search) < 0 || !search.found)
+		return -1;
+	*global = search.start - search.file_offset + address;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/bcc/bcc_settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/libsym.h"
+
+static bool is_set_to(const char *name, const char *value)
+{
+	const char *found = getenv(name);
+
+	return found && !strcmp(found, value);
+}
+
+void bcc_settings_read(struct bcc_settings *ret)
+{
+	const char *refresh = getenv("LIBSYM_BCC_REFRESH_MS");
+	const char *jit = getenv("LIBSYM_BCC_JIT");
+	char *end;
+	unsigned long value;
+
+	*ret = (struct bcc_settings){
+		.strict = is_set_to("LIBSYM_BCC_STRICT", "1"),
+		.short_names = is_set_to("LIBSYM_BCC_NAMES", "short"),
+		.no_tiers = is_set_to("LIBSYM_BCC_TIERS", "strip"),
+		.report = is_set_to("LIBSYM_BCC_REPORT", "1"),
+		.notice = is_set_to("LIBSYM_BCC_NOTICE", "1"),
+		.jit = SYM_JIT_AUTO,
+		.refresh_ms = 250,
+	};
+	for (uint32_t way = SYM_JIT_AUTO; jit && way <= SYM_JIT_NONE; way++)
+		if (!strcmp(jit, sym_jit_way_text(way)))
+			ret->jit = way;
+	if (!refresh)
+		return;
+	value = strtoul(refresh, &end, 10);
+	if (end != refresh && !*end && value <= 3600000)
+		ret->refresh_ms = (uint32_t)value;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names for stacks of build-ids and file offsets (BPF_F_USER_BUILD_ID), whose
+ * process need not exist any more: an ELF file for each build-id, opened with
+ * libsym when the first frame asks.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "libsym/base/hex.h"
+#include "libsym/bcc/bcc_settings.h"
+#include "libsym/bcc/libsym-bcc.h"
+#include "libsym/libsym.h"
+
+enum {
+	BUILD_ID_BYTES = 20,
+};
+
+struct build_id_file {
+	uint8_t build_id[BUILD_ID_BYTES];
+	char *path;
+	struct sym_image *image; /* NULL before it is asked, or when it cannot be opened */
+	bool tried;
+	UT_hash_handle hh;
+};
+
+struct build_id_cache {
+	struct build_id_file *files;
+	struct sym_result *result;
+	pthread_mutex_t lock;
+	struct build_id_cache *next;
+};
+
+/* All that are not freed: a handle that is not among them is refused. */
+static pthread_mutex_t caches_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct build_id_cache *caches;
+
+static struct build_id_cache **find_cache(void *handle)
+{
+	struct build_id_cache **place = &caches;
+
+	while (*place && *place != handle)
+		place = &(*place)->next;
+	return place;
+}
+
+/* NULL when it is none. The cache comes locked. */
+static struct build_id_cache *lock_cache(void *handle)
+{
+	struct build_id_cache *cache;
+
+	pthread_mutex_lock(&caches_lock);
+	cache = *find_cache(handle);
+	if (cache)
+		pthread_mutex_lock(&cache->lock);
+	pthread_mutex_unlock(&caches_lock);
+	return cache;
+}
+
+void *bcc_buildsymcache_new(void)
+{
+	struct build_id_cache *cache = calloc(1, sizeof(*cache));
+	struct sym_error *error;
+
+	if (!cache)
+		return NULL;
+	error = sym_result_create(&cache->result);
+	if (error) {
+		sym_error_destroy(error);
+		free(cache);
+		return NULL;
+	}
+	pthread_mutex_init(&cache->lock, NULL);
+	pthread_mutex_lock(&caches_lock);
+	cache->next = caches;
+	caches = cache;
+	pthread_mutex_unlock(&caches_lock);
+	return cache;
+}
+
+static void free_file(struct build_id_file *file)
+{
+	sym_image_close(file->image);
+	free(file->path);
+	free(file);
+}
+
+void bcc_free_buildsymcache(void *symcache)
+{
+	struct build_id_file *file, *next;
+	struct build_id_cache **place, *cache;
+
+	pthread_mutex_lock(&caches_lock);
+	place = find_cache(symcache);
+	cache = *place;
+	if (cache)
+		*place = cache->next;
+	pthread_mutex_unlock(&caches_lock);
+	if (!cache)
+		return;
+	/* Who had it locked is done; nobody can find it any more. */
+	pthread_mutex_lock(&cache->lock);
+	pthread_mutex_unlock(&cache->lock);
+	HASH_ITER(hh, cache->files, file, next)
+	{
+		HASH_DEL(cache->files, file);
+		free_file(file);
+	}
+	sym_result_destroy(cache->result);
+	pthread_mutex_destroy(&cache->lock);
+	free(cache);
+}
+
+/* 0, or -1 without memory. */
+static int add_file(struct build_id_cache *cache, const uint8_t *build_id, const char *path)
+{
+	struct build_id_file *file;
+
+	HASH_FIND(hh, cache->files, build_id, BUILD_ID_BYTES, file);
+	if (file)
+		return 0;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return -1;
+	memcpy(file->build_id, build_id, BUILD_ID_BYTES);
+	file->path = strdup(path);
+	if (file->path) {
+		HASH_ADD(hh, cache->files, build_id, BUILD_ID_BYTES, file);
+		if (hash_added(file))
+			return 0;
+	}
+	free_file(file);
+	return -1;
+}
+
+int bcc_buildsymcache_add_module(void *resolver, const char *module_name)
+{
+	char text[2 * BUILD_ID_BYTES + 1];
+	uint8_t build_id[BUILD_ID_BYTES];
+	struct build_id_cache *cache;
+	int added;
+
+	if (bcc_elf_get_buildid(module_name, text) < 0 ||
+	    !hex_read_bytes(text, build_id, BUILD_ID_BYTES))
+		return -1;
+	cache = lock_cache(resolver);
+	if (!cache)
+		return -1;
+	added = add_file(cache, build_id, module_name);
+	pthread_mutex_unlock(&cache->lock);
+	return added;
+}
+
+/* A file offset and a vaddr are the same in most libraries; libbcc takes one for the other. */
+static int resolve_offset(struct build_id_cache *cache, struct build_id_file *file, uint64_t offset,
+			  struct bcc_symbol *sym)
+{
+	const struct sym_answer *answer;
+	struct bcc_settings settings;
+	struct sym_error *error;
+
+	if (!file->tried) {
+		file->tried = true;
+		sym_error_destroy(sym_image_open(file->path, &file->image));
+	}
+	*sym = (struct bcc_symbol){ 0 };
+	if (!file->image)
+		return -1;
+	bcc_settings_read(&settings);
+	error = sym_image_resolve(file->image,
+				  settings.strict ? SYM_POSITION_VADDR : SYM_POSITION_OFFSET,
+				  &offset, 1, cache->result);
+	if (error) {
+		sym_error_destroy(error);
+		return -1;
+	}
+	answer = sym_result_at(cache->result, 0);
+	if (answer->status != SYM_RESOLVED)
+		return -1;
+	*sym = (struct bcc_symbol){ answer->name, answer->name, file->path, answer->offset_bytes };
+	return 0;
+}
+
+int bcc_buildsymcache_resolve(void *resolver, struct bpf_stack_build_id *trace,
+			      struct bcc_symbol *sym)
+{
+	struct build_id_cache *cache;
+	struct build_id_file *file;
+	int found = -1;
+
+	if (!trace || !sym)
+		return -1;
+	if (trace->status == BPF_STACK_BUILD_ID_EMPTY || trace->status == BPF_STACK_BUILD_ID_IP)
+		return 0;
+	cache = lock_cache(resolver);
+	if (!cache)
+		return -1;
+	HASH_FIND(hh, cache->files, trace->build_id, BUILD_ID_BYTES, file);
+	if (file)
+		found = resolve_offset(cache, file, trace->offset, sym);
+	pthread_mutex_unlock(&cache->lock);
+	return found;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a separate debug file is: $BCC_SYMFS/.build-id/XX/YYYY.debug, the same
+ * below /usr/lib/debug, then the file that .gnu_debuglink names, beside the image,
+ * in .debug beside it, or below /usr/lib/debug (GDB manual, "Separate Debug
+ * Files"). A debug file by build-id must carry that build-id, one by link the
+ * checksum, unless the caller does without.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hex.h"
+#include "libsym/bcc/elf_file.h"
+
+enum {
+	BUILD_ID_BYTES = 20,
+};
+
+static const char debug_root[] = "/usr/lib/debug";
+
+/* The CRC-32 of .gnu_debuglink is that of zlib: reflected 0xedb88320. */
+static uint32_t checksum(int fd)
+{
+	uint32_t sum = UINT32_MAX;
+	uint8_t bytes[16384];
+	off_t offset = 0;
+	ssize_t count;
+
+	while ((count = pread(fd, bytes, sizeof(bytes), offset)) > 0) {
+		for (ssize_t i = 0; i < count; i++) {
+			sum ^= bytes[i];
+			for (int bit = 0; bit < 8; bit++)
+				sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
+		}
+		offset += count;
+	}
+	return ~sum;
+}
+
+static bool open_by_build_id(struct elf_file *ret, const char *root, const uint8_t *build_id)
+{
+	uint8_t found[BUILD_ID_BYTES];
+	char text[2 * BUILD_ID_BYTES + 1];
+	char path[PATH_MAX];
+
+	hex_write_bytes(text, build_id, BUILD_ID_BYTES);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root, text, text + 2);
+	if (!elf_file_open(ret, path))
+		return false;
+	if (elf_file_build_id(ret, found) && !memcmp(found, build_id, sizeof(found)))
+		return true;
+	elf_file_close(ret);
+	return false;
+}
+
+static bool open_by_link(struct elf_file *ret, const char *path, const uint32_t *expected)
+{
+	if (!elf_file_open(ret, path))
+		return false;
+	if (!expected || checksum(ret->fd) == *expected)
+		return true;
+	elf_file_close(ret);
+	return false;
+}
+
+/* The name, inside the file's own data, and the checksum behind it; NULL when there is none. */
+static const char *read_link(const struct elf_file *file, uint32_t *checksum_ret)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elf_file_section(file, ".gnu_debuglink", &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	size_t length, at;
+
+	if (!data || !data->d_buf)
+		return NULL;
+	length = strnlen(data->d_buf, data->d_size);
+	at = (length + 4) / 4 * 4; /* behind the NUL, padded to 4 */
+	if (!length || at > data->d_size || data->d_size - at < sizeof(*checksum_ret) ||
+	    memchr(data->d_buf, '/', length))
+		return NULL;
+	memcpy(checksum_ret, (const char *)data->d_buf + at, sizeof(*checksum_ret));
+	return data->d_buf;
+}
+
+static bool open_linked(struct elf_file *ret, const struct elf_file *file, const char *path,
+			int check_crc)
+{
+	AUTO_FREE char *real = realpath(path, NULL);
+	char candidate[PATH_MAX];
+	uint32_t expected;
+	const char *name = read_link(file, &expected);
+	static const char *const between[] = { "/", "/.debug/" };
+	int directory_length;
+
+	if (!name || !real)
+		return false;
+	directory_length = (int)(strrchr(real, '/') - real);
+	for (int i = 0; i < 2; i++) {
+		snprintf(candidate, sizeof(candidate), "%.*s%s%s", directory_length, real,
+			 between[i], name);
+		if (strcmp(candidate, real) != 0 &&
+		    open_by_link(ret, candidate, check_crc ? &expected : NULL))
+			return true;
+	}
+	snprintf(candidate, sizeof(candidate), "%s%.*s/%s", debug_root, directory_length, real,
+		 name);
+	return open_by_link(ret, candidate, check_crc ? &expected : NULL);
+}
+
+bool debug_file_open(struct elf_file *ret, const struct elf_file *file, const char *path,
+		     int check_crc)
+{
+	const char *symfs = getenv("BCC_SYMFS");
+	uint8_t build_id[BUILD_ID_BYTES];
+
+	if (elf_file_build_id(file, build_id) &&
+	    ((symfs && *symfs && open_by_build_id(ret, symfs, build_id)) ||
+	     open_by_build_id(ret, debug_root, build_id)))
+		return true;
+	return open_linked(ret, file, path, check_crc);
+}

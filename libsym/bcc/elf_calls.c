@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions of bcc_elf.h that concern symbols: what the symbol tables of an
+ * ELF file and its debug file hold, entry by entry in the order of the file, as a
+ * caller wants it that builds a table of its own. libelf reads; the file is
+ * somebody else's.
+ */
+#include <fcntl.h>
+#include <gelf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hex.h"
+#include "libsym/bcc/elf_file.h"
+#include "libsym/bcc/libsym-bcc.h"
+
+enum {
+	BUILD_ID_BYTES = 20,
+};
+
+bool elf_file_open(struct elf_file *file, const char *path)
+{
+	*file = (struct elf_file){ .fd = -1 };
+	if (!path || elf_version(EV_CURRENT) == EV_NONE)
+		return false;
+	/* A FIFO in the place of a file must not hang the caller. */
+	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (file->fd < 0)
+		return false;
+	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
+	if (file->elf && elf_kind(file->elf) == ELF_K_ELF)
+		return true;
+	elf_file_close(file);
+	return false;
+}
+
+void elf_file_close(struct elf_file *file)
+{
+	elf_end(file->elf);
+	if (file->fd >= 0)
+		close(file->fd);
+	*file = (struct elf_file){ .fd = -1 };
+}
+
+Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(file->elf, &names) < 0)
+		return NULL;
+	while ((section = elf_nextscn(file->elf, section))) {
+		const char *found;
+
+		if (!gelf_getshdr(section, ret))
+			continue;
+		found = elf_strptr(file->elf, names, ret->sh_name);
+		if (found && !strcmp(found, name))
+			return section;
+	}
+	return NULL;
+}
+
+/* ---- symbols -------------------------------------------------------------------- */
+
+/* One of the two ways to hand a symbol out. */
+struct receiver {
+	bcc_elf_symcb call;
+	bcc_elf_symcb_lazy call_lazy;
+	const struct bcc_symbol_option *option;
+	void *payload;
+	int is_debug_file;
+};
+
+/* False when the receiver has seen enough. */
+static bool hand_out(const struct receiver *receiver, const char *name, size_t strings,
+		     const GElf_Sym *symbol)
+{
+	if (receiver->call)
+		return receiver->call(name, symbol->st_value, symbol->st_size, receiver->payload) >=
+		       0;
+	return receiver->call_lazy(strings, symbol->st_name, strlen(name), symbol->st_value,
+				   symbol->st_size, receiver->is_debug_file,
+				   receiver->payload) >= 0;
+}
+
+static bool walk_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+		       const struct receiver *receiver)
+{
+	Elf_Data *data = NULL;
+
+	while ((data = elf_getdata(section, data))) {
+		size_t count = header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+
+		for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+			const char *name;
+			GElf_Sym symbol;
+
+			if (!gelf_getsym(data, (int)i, &symbol))
+				break;
+			if (!symbol.st_value || !(receiver->option->use_symbol_type &
+						  1u << GELF_ST_TYPE(symbol.st_info)))
+				continue;
+			name = elf_strptr(elf, header->sh_link, symbol.st_name);
+			if (name && *name && !hand_out(receiver, name, header->sh_link, &symbol))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool walk_tables(Elf *elf, const struct receiver *receiver)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section))) {
+		if (!gelf_getshdr(section, &header) ||
+		    (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
+			continue;
+		if (!walk_table(elf, section, &header, receiver))
+			return false;
+	}
+	return true;
+}
+
+static int walk_file(const char *path, struct receiver *receiver)
+{
+	static const struct bcc_symbol_option every_type = { 1, 1, 0, 65535 };
+	struct elf_file file, debug_file;
+	bool go_on = true;
+
+	if (!receiver->option)
+		receiver->option = &every_type;
+	if (!elf_file_open(&file, path))
+		return -1;
+	if (receiver->option->use_debug_file &&
+	    debug_file_open(&debug_file, &file, path, receiver->option->check_debug_file_crc)) {
+		receiver->is_debug_file = 1;
+		go_on = walk_tables(debug_file.elf, receiver);
+		elf_file_close(&debug_file);
+	}
+	receiver->is_debug_file = 0;
+	if (go_on)
+		walk_tables(file.elf, receiver);
+	elf_file_close(&file);
+	return 0;
+}
+
+int bcc_elf_foreach_sym(const char *path, bcc_elf_symcb callback, void *option, void *payload)
+{
+	struct receiver receiver = { .call = callback, .option = option, .payload = payload };
+
+	return callback ? walk_file(path, &receiver) : -1;
+}
+
+int bcc_elf_foreach_sym_lazy(const char *path, bcc_elf_symcb_lazy callback, void *option,
+			     void *payload)
+{
+	struct receiver receiver = { .call_lazy = callback, .option = option, .payload = payload };
+
+	return callback ? walk_file(path, &receiver) : -1;
+}
+
+/* The vDSO is an ELF image in this process's own memory; how long it is stands in its headers. */
+int bcc_elf_foreach_vdso_sym(bcc_elf_symcb callback, void *payload)
+{
+	static const struct bcc_symbol_option every_type = { 0, 0, 0, 65535 };
+	struct receiver receiver = { .call = callback, .option = &every_type, .payload = payload };
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)getauxval(AT_SYSINFO_EHDR);
+	Elf *elf;
+
+	if (!header || !callback || elf_version(EV_CURRENT) == EV_NONE)
+		return -1;
+	elf = elf_memory((char *)header,
+			 header->e_shoff + (size_t)header->e_shnum * header->e_shentsize);
+	if (!elf)
+		return -1;
+	walk_tables(elf, &receiver);
+	elf_end(elf);
+	return 0;
+}
+
+int bcc_elf_symbol_str(const char *path, size_t section_idx, size_t str_table_idx, char *out,
+		       size_t len, int debugfile)
+{
+	struct elf_file file, debug_file = { .fd = -1 };
+	const char *name = NULL;
+	size_t length;
+
+	if (!out || !elf_file_open(&file, path))
+		return -1;
+	if (!debugfile)
+		name = elf_strptr(file.elf, section_idx, str_table_idx);
+	else if (debug_file_open(&debug_file, &file, path, 0))
+		name = elf_strptr(debug_file.elf, section_idx, str_table_idx);
+	if (name) {
+		length = strnlen(name, len);
+		memcpy(out, name, length);
+		memset(out + length, 0, len - length);
+	}
+	elf_file_close(&debug_file);
+	elf_file_close(&file);
+	return name ? 0 : -1;
+}
+
+/* ---- sections, segments, kind ----------------------------------------------------- */
+
+int bcc_elf_foreach_load_section(const char *path, bcc_elf_load_sectioncb callback, void *payload)
+{
+	struct elf_file file;
+	size_t count = 0;
+	int stopped = 0;
+
+	if (!callback || !elf_file_open(&file, path))
+		return -1;
+	if (elf_getphdrnum(file.elf, &count) < 0)
+		stopped = -1;
+	for (size_t i = 0; i < count && i < INT32_MAX && !stopped; i++) {
+		GElf_Phdr segment;
+
+		if (gelf_getphdr(file.elf, (int)i, &segment) && segment.p_type == PT_LOAD &&
+		    segment.p_flags & PF_X)
+			stopped = callback(segment.p_vaddr, segment.p_memsz, segment.p_offset,
+					   payload) < 0;
+	}
+	elf_file_close(&file);
+	return stopped;
+}
+
+int bcc_elf_get_text_scn_info(const char *path, uint64_t *addr, uint64_t *offset)
+{
+	struct elf_file file;
+	GElf_Shdr header;
+	bool found;
+
+	if (!addr || !offset || !elf_file_open(&file, path))
+		return -1;
+	found = elf_file_section(&file, ".text", &header);
+	elf_file_close(&file);
+	if (!found)
+		return -1;
+	*addr = header.sh_addr;
+	*offset = header.sh_offset;
+	return 0;
+}
+
+int bcc_elf_get_type(const char *path)
+{
+	struct elf_file file;
+	GElf_Ehdr header;
+	int type;
+
+	if (!elf_file_open(&file, path))
+		return -1;
+	type = gelf_getehdr(file.elf, &header) ? header.e_type : -1;
+	elf_file_close(&file);
+	return type;
+}
+
+int bcc_elf_is_shared_obj(const char *path)
+{
+	return bcc_elf_get_type(path) == ET_DYN;
+}
+
+int bcc_elf_is_exe(const char *path)
+{
+	return bcc_elf_get_type(path) >= 0 && access(path, X_OK) == 0;
+}
+
+int bcc_elf_is_vdso(const char *name)
+{
+	return name && !strcmp(name, "[vdso]");
+}
+
+/* ---- build-id ----------------------------------------------------------------------- */
+
+static bool find_build_id(Elf_Data *data, uint8_t *ret)
+{
+	size_t at = 0, name_at, content_at;
+	GElf_Nhdr note;
+
+	while ((at = gelf_getnote(data, at, &note, &name_at, &content_at)) > 0) {
+		const char *bytes = data->d_buf;
+
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
+		    memcmp(bytes + name_at, "GNU", 4) != 0)
+			continue;
+		if (note.n_descsz != BUILD_ID_BYTES)
+			return false;
+		memcpy(ret, bytes + content_at, BUILD_ID_BYTES);
+		return true;
+	}
+	return false;
+}
+
+bool elf_file_build_id(const struct elf_file *file, uint8_t *ret)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(file->elf, section))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
+			continue;
+		data = elf_getdata(section, NULL);
+		if (data && find_build_id(data, ret))
+			return true;
+	}
+	return false;
+}
+
+int bcc_elf_get_buildid(const char *path, char *buildid)
+{
+	uint8_t bytes[BUILD_ID_BYTES];
+	struct elf_file file;
+	bool found;
+
+	if (!buildid || !elf_file_open(&file, path))
+		return -1;
+	found = elf_file_build_id(&file, bytes);
+	elf_file_close(&file);
+	if (!found)
+		return -1;
+	hex_write_bytes(buildid, bytes, sizeof(bytes));
+	return 0;
+}

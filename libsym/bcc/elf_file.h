@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* An open ELF file, and the separate debug file that belongs to it by libbcc's rules. */
+#ifndef LIBSYM_BCC_ELF_FILE_H
+#define LIBSYM_BCC_ELF_FILE_H
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct elf_file {
+	int fd;
+	Elf *elf;
+};
+
+/* False for what is no ELF file; then there is nothing to close. */
+bool elf_file_open(struct elf_file *file, const char *path);
+void elf_file_close(struct elf_file *file);
+
+/* NULL when there is none of the name. */
+Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret);
+
+/* Writes 20 bytes; false when there is no build-id of that length. */
+bool elf_file_build_id(const struct elf_file *file, uint8_t *ret);
+
+/*
+ * Opens the debug file of `file`, which was opened by `path`: below $BCC_SYMFS,
+ * then by build-id, then by .gnu_debuglink. False when there is none.
+ */
+bool debug_file_open(struct elf_file *ret, const struct elf_file *file, const char *path,
+		     int check_crc);
+
+#endif

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of a process by libsym, behind libbcc's functions: native code, images
+ * with precompiled code, jitted code that the runtime or a perf map tells. The
+ * caller knows nothing of snapshots, so this file decides when to look anew:
+ *
+ * - when the process is another than it was (exec, or its id given to somebody
+ *   else), which is checked every CHECK_MS, not at every address as libbcc does;
+ * - when an address has no name that could have got one since: jitted code, a
+ *   perf map that grew, a library that was loaded. At most every refresh_ms, and
+ *   never for more than one part in COST_SHARE of the time; an address that
+ *   stayed without a name does not ask again;
+ * - when jitted code was last looked at MOST_AGE_MS ago: its memory is used again.
+ *
+ * A look that finds the process gone is thrown away: what was known stays.
+ * The names of the look before the last one stay too, so that a caller who
+ * collects a stack before printing it is not cut off in the middle.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "libsym/bcc/bcc_settings.h"
+#include "libsym/bcc/labels.h"
+#include "libsym/bcc/symcache.h"
+#include "libsym/bcc/vdso_names.h"
+#include "libsym/libsym.h"
+
+enum {
+	CHECK_MS = 100,
+	COST_SHARE = 20,
+	MOST_AGE_MS = 10000,
+	ANSWERLESS = 4096, /* places in the table of addresses without a name */
+};
+
+/* The process at one moment. */
+struct look {
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	struct labels labels;
+	uint64_t taken_ms;
+	uint64_t cost_ms;
+	const char *map_path; /* the perf map in use; NULL: none, or not asked yet */
+	bool map_asked;
+	bool knows_jitted;
+};
+
+struct live_engine {
+	int pid;
+	struct bcc_symbol_option option;
+	struct bcc_settings settings;
+	struct look *now, *before;
+	struct sym_result *result;
+	uint64_t check_ms;        /* when to check the process next */
+	uint64_t not_before_ms;   /* when to look anew at the earliest */
+	uint64_t *answerless;     /* addresses, by their low bits; NULL until there is one */
+	uint64_t asked, answered; /* for the report */
+	uint64_t by_source[SYM_SOURCE_RUNTIME + 1];
+	uint32_t looks;
+	bool was_rundown;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void look_destroy(struct look *look)
+{
+	if (!look)
+		return;
+	labels_deinit(&look->labels);
+	sym_resolver_destroy(look->resolver);
+	sym_snapshot_close(look->snapshot);
+	free(look);
+}
+
+/* NULL when the process cannot be looked at. */
+static struct look *look_at(const struct live_engine *engine)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = engine->settings.jit };
+	struct look *look = engine->pid > 0 ? calloc(1, sizeof(*look)) : NULL;
+	struct sym_error *error;
+
+	if (!look)
+		return NULL;
+	look->taken_ms = now_ms();
+	error = sym_snapshot_open(engine->pid, &opts, &look->snapshot);
+	if (!error)
+		error = sym_resolver_create(look->snapshot, &look->resolver);
+	if (error) {
+		sym_error_destroy(error);
+		look_destroy(look);
+		return NULL;
+	}
+	look->cost_ms = now_ms() - look->taken_ms;
+	return look;
+}
+
+/* Is it still the process that was looked at? */
+static bool still_same(const struct look *look)
+{
+	struct sym_error *error = sym_snapshot_check(look->snapshot);
+
+	sym_error_destroy(error);
+	return !error;
+}
+
+static void notice_rundown(struct live_engine *engine, const struct sym_jit_info *info)
+{
+	if (info->way != SYM_JIT_RUNDOWN || engine->was_rundown)
+		return;
+	engine->was_rundown = true;
+	if (engine->settings.notice)
+		fprintf(stderr,
+			"libsym-bcc: asked the runtime of process %d for its methods over its "
+			"diagnostics socket (%s)\n",
+			engine->pid, info->contract_reason ? info->contract_reason : "");
+}
+
+/* Reads the jitted code now; false when the process was gone before that was done. */
+static bool read_jitted(struct live_engine *engine, struct look *look)
+{
+	const struct sym_jit_info *info;
+	struct sym_error *error = sym_snapshot_jit(look->snapshot, &info);
+
+	if (error)
+		sym_error_destroy(error);
+	else
+		notice_rundown(engine, info);
+	look->cost_ms = now_ms() - look->taken_ms;
+	return still_same(look);
+}
+
+static void forget_answerless(struct live_engine *engine)
+{
+	if (engine->answerless)
+		memset(engine->answerless, 0, ANSWERLESS * sizeof(*engine->answerless));
+}
+
+static void take_look(struct live_engine *engine, struct look *look)
+{
+	look_destroy(engine->before);
+	engine->before = engine->now;
+	engine->now = look;
+	engine->looks++;
+	engine->check_ms = now_ms() + CHECK_MS;
+}
+
+/* Looks anew; keeps what is known when that does not succeed. */
+static bool look_again(struct live_engine *engine)
+{
+	struct look *look = look_at(engine);
+	uint64_t pause = engine->settings.refresh_ms;
+	bool whole = look && read_jitted(engine, look);
+
+	if (look && look->cost_ms * COST_SHARE > pause)
+		pause = look->cost_ms * COST_SHARE;
+	engine->not_before_ms = now_ms() + pause;
+	if (!whole) {
+		look_destroy(look);
+		return false;
+	}
+	take_look(engine, look);
+	return true;
+}
+
+static void refresh(void *held)
+{
+	struct live_engine *engine = held;
+
+	forget_answerless(engine);
+	look_again(engine);
+}
+
+/* Every CHECK_MS: is it still the process, and is what is known of jitted code not too old? */
+static void check(struct live_engine *engine, uint64_t now)
+{
+	const struct look *look = engine->now;
+	uint64_t most_age = MOST_AGE_MS;
+
+	engine->check_ms = now + CHECK_MS;
+	if (!look)
+		return;
+	if (look->cost_ms * COST_SHARE > most_age)
+		most_age = look->cost_ms * COST_SHARE;
+	if (!still_same(look)) {
+		forget_answerless(engine);
+		look_again(engine);
+	} else if (look->knows_jitted && now - look->taken_ms >= most_age) {
+		look_again(engine);
+	}
+}
+
+/* ---- answers ------------------------------------------------------------------ */
+
+static const char *map_path(struct look *look)
+{
+	const struct sym_perf_map_info *info;
+	struct sym_error *error;
+
+	if (look->map_asked)
+		return look->map_path;
+	look->map_asked = true;
+	error = sym_snapshot_perf_map(look->snapshot, &info);
+	if (error)
+		sym_error_destroy(error);
+	else
+		look->map_path = info->path;
+	return look->map_path;
+}
+
+/* Can code have come to this address since the look was taken? */
+static bool may_be_new(const struct sym_answer *answer)
+{
+	if (answer->status == SYM_UNMAPPED || !answer->image)
+		return true;
+	return sym_image_kind(answer->image) != SYM_IMAGE_ELF && answer->status == SYM_NO_SYMBOLS;
+}
+
+static bool was_answerless(const struct live_engine *engine, uint64_t address)
+{
+	return engine->answerless && engine->answerless[address % ANSWERLESS] == address;
+}
+
+static void note_answerless(struct live_engine *engine, uint64_t address)
+{
+	if (!engine->answerless)
+		engine->answerless = calloc(ANSWERLESS, sizeof(*engine->answerless));
+	if (engine->answerless)
+		engine->answerless[address % ANSWERLESS] = address;
+}
+
+static const struct sym_answer *ask(struct live_engine *engine, uint64_t address)
+{
+	struct sym_error *error =
+		sym_resolver_resolve(engine->now->resolver, &address, 1, engine->result);
+
+	if (!error)
+		return sym_result_at(engine->result, 0);
+	sym_error_destroy(error);
+	return NULL;
+}
+
+static void give_name(struct live_engine *engine, const struct sym_answer *answer,
+		      struct bcc_symbol *sym)
+{
+	struct look *look = engine->now;
+	const char *tier = engine->settings.no_tiers ? NULL : answer->tier;
+	bool shorten = engine->settings.short_names && answer->source != SYM_SOURCE_ELF;
+
+	sym->name = answer->name;
+	if (tier || shorten)
+		sym->name = labels_get(&look->labels, answer->name, tier, shorten);
+	sym->offset = answer->offset_bytes;
+	/* libbcc calls the map the module of what a map names, wherever that lies. */
+	sym->module = answer->source == SYM_SOURCE_PERF_MAP ? map_path(look) : NULL;
+	if (!sym->module && answer->image_path[0])
+		sym->module = answer->image_path;
+	if (answer->source == SYM_SOURCE_PERF_MAP || answer->source == SYM_SOURCE_RUNTIME)
+		look->knows_jitted = true;
+	engine->answered++;
+	engine->by_source[answer->source]++;
+}
+
+static int give_place(struct live_engine *engine, const struct sym_answer *answer,
+		      struct bcc_symbol *sym)
+{
+	if (answer->image) {
+		sym->module = answer->image_path;
+		sym->offset = sym_image_kind(answer->image) == SYM_IMAGE_ELF &&
+					      answer->image_position != UINT64_MAX
+				      ? answer->image_position
+				      : answer->address;
+		return -1;
+	}
+	if (vdso_names_find(engine->now->snapshot, answer, sym))
+		return 0;
+	sym->module = bcc_mapping_is_file_backed(answer->image_path) ? answer->image_path
+								     : map_path(engine->now);
+	sym->offset = sym->module ? answer->address : 0;
+	return -1;
+}
+
+static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
+{
+	struct live_engine *engine = held;
+	const struct sym_answer *answer;
+	uint64_t now = now_ms();
+
+	engine->asked++;
+	if (now >= engine->check_ms)
+		check(engine, now);
+	answer = engine->now ? ask(engine, address) : NULL;
+	if (!answer)
+		return -1;
+	if (answer->status != SYM_RESOLVED && may_be_new(answer) &&
+	    !was_answerless(engine, address) && now >= engine->not_before_ms &&
+	    now - engine->now->taken_ms >= engine->settings.refresh_ms) {
+		if (still_same(engine->now) && look_again(engine))
+			answer = ask(engine, address);
+		if (!answer || answer->status != SYM_RESOLVED)
+			note_answerless(engine, address);
+		if (!answer)
+			return -1;
+	}
+	if (answer->status != SYM_RESOLVED)
+		return give_place(engine, answer, sym);
+	give_name(engine, answer, sym);
+	return 0;
+}
+
+/* ---- names to addresses ----------------------------------------------------------- */
+
+struct wanted_name {
+	const char *name;
+	uint64_t start;
+};
+
+static int match_name(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
+{
+	struct wanted_name *wanted = payload;
+
+	(void)size_bytes;
+	if (strcmp(name, wanted->name) != 0)
+		return 0;
+	wanted->start = start;
+	return -1;
+}
+
+static void match_map_line(struct sym_symbols *symbols, uint32_t image_index,
+			   const struct live_engine *engine, struct wanted_name *wanted)
+{
+	size_t count = sym_symbols_count(symbols);
+	struct labels labels = { 0 };
+
+	for (size_t i = 0; i < count && !wanted->start; i++) {
+		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+
+		if (image_index != UINT32_MAX && symbol->image_index != image_index)
+			continue;
+		if (!strcmp(symbol->name, wanted->name) ||
+		    !strcmp(labels_get(&labels, symbol->name, symbol->tier,
+				       engine->settings.short_names),
+			    wanted->name))
+			wanted->start = symbol->start;
+	}
+	labels_deinit(&labels);
+}
+
+/* Managed methods of one image, or of memory of no image. */
+static void find_method(struct live_engine *engine, uint32_t image_index, uint32_t flags,
+			struct wanted_name *wanted)
+{
+	struct sym_symbols *symbols = NULL;
+	struct sym_error *error = sym_snapshot_symbols(engine->now->snapshot, flags, &symbols);
+
+	if (error)
+		sym_error_destroy(error);
+	else
+		match_map_line(symbols, image_index, engine, wanted);
+	sym_symbols_destroy(symbols);
+}
+
+static bool find_in_image(struct live_engine *engine, struct sym_image *image, uint32_t index,
+			  const char *name, uint64_t *ret)
+{
+	struct wanted_name wanted = { name, 0 };
+	char path[PATH_MAX + 64];
+
+	if (sym_image_kind(image) != SYM_IMAGE_ELF) {
+		find_method(engine, index, SYM_SYMBOLS_PRECOMPILED, &wanted);
+		*ret = wanted.start;
+		return wanted.start;
+	}
+	if (sym_image_load_base(image) == UINT64_MAX)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", engine->pid, sym_image_path(image));
+	if (bcc_elf_foreach_sym(path, match_name, &engine->option, &wanted) < 0 || !wanted.start)
+		return false;
+	*ret = sym_image_load_base(image) + wanted.start;
+	return true;
+}
+
+static int resolve_name(void *held, const char *module, const char *name, uint64_t *ret)
+{
+	struct live_engine *engine = held;
+	struct wanted_name wanted = { name, 0 };
+	uint64_t start;
+	size_t count;
+
+	if (!engine->now || !module)
+		return -1;
+	count = sym_snapshot_image_count(engine->now->snapshot);
+	for (size_t i = 0; i < count; i++) {
+		struct sym_image *image = sym_snapshot_image_at(engine->now->snapshot, i);
+
+		if (strcmp(sym_image_path(image), module) != 0 ||
+		    !find_in_image(engine, image, (uint32_t)i, name, &start))
+			continue;
+		*ret = start;
+		return 0;
+	}
+	if (map_path(engine->now) ? strcmp(map_path(engine->now), module) != 0
+				  : !strstr(module, "memfd:doublemapper"))
+		return -1;
+	find_method(engine, UINT32_MAX, SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME, &wanted);
+	if (!wanted.start)
+		return -1;
+	*ret = wanted.start;
+	return 0;
+}
+
+/* ---- life --------------------------------------------------------------------------- */
+
+/* An engine that nobody holds serves the next cache of the process while it is fresh. */
+static bool still_good(void *held)
+{
+	struct live_engine *engine = held;
+
+	return engine->now && now_ms() - engine->now->taken_ms < MOST_AGE_MS &&
+	       still_same(engine->now);
+}
+
+static void report(void *held)
+{
+	struct live_engine *engine = held;
+
+	if (!engine->settings.report || !engine->asked)
+		return;
+	fprintf(stderr, "libsym-bcc: process %d: %" PRIu64 " of %" PRIu64 " look-ups named",
+		engine->pid, engine->answered, engine->asked);
+	for (int source = 0; source <= SYM_SOURCE_RUNTIME; source++)
+		if (engine->by_source[source])
+			fprintf(stderr, ", %s %" PRIu64, sym_source_text(source),
+				engine->by_source[source]);
+	fprintf(stderr, "; looked at %" PRIu32 " times\n", engine->looks);
+}
+
+static void destroy(void *held)
+{
+	struct live_engine *engine = held;
+
+	report(engine);
+	look_destroy(engine->before);
+	look_destroy(engine->now);
+	sym_result_destroy(engine->result);
+	free(engine->answerless);
+	free(engine);
+}
+
+void *live_engine_create(int pid, const struct bcc_symbol_option *option,
+			 const struct bcc_settings *settings)
+{
+	struct live_engine *engine = calloc(1, sizeof(*engine));
+	struct sym_error *error;
+	struct look *look;
+
+	if (!engine)
+		return NULL;
+	engine->pid = pid;
+	engine->option = *option;
+	engine->settings = *settings;
+	error = sym_result_create(&engine->result);
+	if (error) {
+		sym_error_destroy(error);
+		free(engine);
+		return NULL;
+	}
+	look = look_at(engine);
+	if (look)
+		take_look(engine, look);
+	return engine;
+}
+
+const struct engine_ops live_engine_ops = {
+	.resolve = resolve,
+	.resolve_name = resolve_name,
+	.refresh = refresh,
+	.still_good = still_good,
+	.report = report,
+	.destroy = destroy,
+};

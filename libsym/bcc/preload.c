@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What makes a program that is not built again ask libsym: libsym-bcc-preload.so,
+ * to be named in LD_PRELOAD (`dotnet-mapgen bcc` does). A program that is linked to
+ * libbcc finds our functions of the same names first, and that is all it takes.
+ * BCC's Python tools open libbcc.so.0 and look functions up in it by dlsym() on
+ * that handle, which no order of libraries changes; so this file defines dlsym().
+ *
+ * Only a look-up that ends in libbcc's own caches is changed, all others are the C
+ * library's. It finds out by itself who called it (for RTLD_NEXT and
+ * RTLD_DEFAULT), from the return address: therefore the real function is jumped
+ * to, not called.
+ */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "libsym/bcc/libsym-bcc.h"
+
+typedef void *find_function(void *handle, const char *name);
+
+struct replacement {
+	const char *name;
+	void *function;
+};
+
+#define REPLACE(name)                                                                              \
+	{                                                                                          \
+#name, (void *)name                                                                \
+	}
+
+static const struct replacement replacements[] = {
+	REPLACE(bcc_symcache_new),
+	REPLACE(bcc_free_symcache),
+	REPLACE(bcc_symbol_free_demangle_name),
+	REPLACE(bcc_symcache_resolve),
+	REPLACE(bcc_symcache_resolve_no_demangle),
+	REPLACE(bcc_symcache_resolve_name),
+	REPLACE(bcc_symcache_refresh),
+	REPLACE(bcc_buildsymcache_new),
+	REPLACE(bcc_free_buildsymcache),
+	REPLACE(bcc_buildsymcache_add_module),
+	REPLACE(bcc_buildsymcache_resolve),
+};
+
+static _Atomic(find_function *) next_dlsym;
+
+SYM_BCC_API void *dlsym(void *handle, const char *name);
+
+/* dlsym moved from libdl to libc in glibc 2.34; each processor's first version names the old one.
+ */
+static find_function *find_dlsym(void)
+{
+	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17",
+						"GLIBC_2.27", "GLIBC_2.2",   "GLIBC_2.0" };
+	find_function *found = atomic_load_explicit(&next_dlsym, memory_order_relaxed);
+
+	for (size_t i = 0; !found && i < sizeof(versions) / sizeof(versions[0]); i++)
+		found = (find_function *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	atomic_store_explicit(&next_dlsym, found, memory_order_relaxed);
+	return found;
+}
+
+static void *replacement_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(replacements) / sizeof(replacements[0]); i++)
+		if (!strcmp(replacements[i].name, name))
+			return replacements[i].function;
+	return NULL;
+}
+
+/* libbcc must have the function too: a program that asks whether it does gets the true answer. */
+static void *replace(void *handle, const char *name)
+{
+	find_function *next = find_dlsym();
+	void *replacement;
+
+	if (!name || strncmp(name, "bcc_", 4) != 0 || handle == RTLD_NEXT)
+		return NULL;
+	replacement = replacement_of(name);
+	return replacement && next && next(handle, name) ? replacement : NULL;
+}
+
+__attribute__((optimize("O2", "optimize-sibling-calls"))) void *dlsym(void *handle,
+								      const char *name)
+{
+	void *replaced = replace(handle, name);
+	find_function *next;
+
+	if (replaced)
+		return replaced;
+	next = find_dlsym();
+	if (!next)
+		return NULL;
+	return next(handle, name); /* a jump */
+}

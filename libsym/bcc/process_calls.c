@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions of bcc_proc.h that symbolizers use: modules of a process, symbols
+ * of the kernel, where a library or a program lies. The text of /proc is the
+ * kernel's; names in it are chosen by the process that is looked at.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/bcc/ld_cache.h"
+#include "libsym/bcc/libsym-bcc.h"
+#include "libsym/bcc/perf_map_calls.h"
+
+static bool starts_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+int bcc_mapping_is_file_backed(const char *mapname)
+{
+	static const char *const others[] = { "//anon", "/dev/zero", "/anon_hugepage", "[stack",
+					      "/SYSV",  "[heap]",    "[vsyscall]" };
+
+	if (!mapname || !*mapname)
+		return 0;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (starts_with(mapname, others[i]))
+			return 0;
+	return 1;
+}
+
+/* Takes a line of maps apart, in place; false for one that is of no interest. */
+static bool read_module(char *line, mod_info *ret)
+{
+	char permissions[8];
+	unsigned int major, minor;
+	int name_at = -1;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %llx %x:%x %" SCNu64 " %n", &ret->start_addr,
+		   &ret->end_addr, permissions, &ret->file_offset, &major, &minor, &ret->inode,
+		   &name_at) < 7 ||
+	    name_at < 0)
+		return false;
+	ret->dev_major = major;
+	ret->dev_minor = minor;
+	ret->name = line + name_at;
+	return permissions[2] == 'x' && bcc_mapping_is_file_backed(ret->name);
+}
+
+int _procfs_maps_each_module(FILE *procmaps, int pid, bcc_procutils_modulecb callback,
+			     void *payload)
+{
+	AUTO_FREE char *line = NULL;
+	size_t room = 0;
+
+	(void)pid;
+	if (!procmaps || !callback)
+		return -1;
+	while (getline(&line, &room, procmaps) > 0) {
+		mod_info module;
+
+		if (read_module(line, &module) && callback(&module, 1, payload) < 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* The map below the process's own root first, then the machine's. */
+static void each_perf_map(int pid, bcc_procutils_modulecb callback, void *payload)
+{
+	char path[PATH_MAX];
+	mod_info module = { .name = path, .end_addr = UINT64_MAX };
+
+	if (bcc_perf_map_path(path, sizeof(path), pid) && callback(&module, 1, payload) < 0)
+		return;
+	host_perf_map_path(path, sizeof(path), pid);
+	callback(&module, 0, payload);
+}
+
+int bcc_procutils_each_module(int pid, bcc_procutils_modulecb callback, void *payload)
+{
+	FILE *maps GUARDED(file) = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = callback ? fopen(path, "re") : NULL;
+	if (!maps)
+		return -1;
+	if (_procfs_maps_each_module(maps, pid, callback, payload) == 0)
+		each_perf_map(pid, callback, payload);
+	return 0;
+}
+
+/* "ADDRESS TYPE NAME" and, of a module, "\t[MODULE]". */
+static void take_kernel_line(char *line, bcc_procutils_ksymcb callback, void *payload)
+{
+	const char *module = "kernel";
+	char *text, *name;
+	uint64_t address = strtoull(line, &text, 16);
+
+	if (!address || address == UINT64_MAX || *text != ' ' || !text[1] || text[2] != ' ')
+		return;
+	if (strchr("bBdDrR", text[1]))
+		return;
+	name = text + 3;
+	text = name + strcspn(name, " \t\n");
+	if (*text)
+		*text++ = '\0';
+	text += strspn(text, " \t\n");
+	if (*text == '[') {
+		module = ++text;
+		text[strcspn(text, "]")] = '\0';
+	}
+	callback(name, module, address, payload);
+}
+
+int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
+{
+	FILE *list GUARDED(file) = NULL;
+	AUTO_FREE char *line = NULL;
+	size_t room = 0;
+
+	if (!callback || geteuid() != 0)
+		return -1; /* others are shown zeros */
+	list = fopen("/proc/kallsyms", "re");
+	if (!list)
+		return -1;
+	while (getline(&line, &room, list) > 0)
+		take_kernel_line(line, callback, payload);
+	return 0;
+}
+
+/* What which_so_in() looks for, and what it has found. */
+struct library_search {
+	char with_dot[NAME_MAX + 8];
+	char with_dash[NAME_MAX + 8];
+	char *found;
+};
+
+static int match_library(mod_info *module, int enter_ns, void *payload)
+{
+	struct library_search *search = payload;
+
+	(void)enter_ns;
+	if (!strstr(module->name, ".so") ||
+	    (!strstr(module->name, search->with_dot) && !strstr(module->name, search->with_dash)))
+		return 0;
+	search->found = strdup(module->name);
+	return -1;
+}
+
+char *bcc_procutils_which_so(const char *libname, int pid)
+{
+	struct library_search search = { .found = NULL };
+
+	if (!libname)
+		return NULL;
+	if (strchr(libname, '/'))
+		return strdup(libname);
+	if (strlen(libname) > NAME_MAX)
+		return NULL;
+	snprintf(search.with_dot, sizeof(search.with_dot), "/lib%s.", libname);
+	snprintf(search.with_dash, sizeof(search.with_dash), "/lib%s-", libname);
+	if (pid > 0)
+		bcc_procutils_each_module(pid, match_library, &search);
+	return search.found ? search.found : ld_cache_find(libname);
+}
+
+char *bcc_procutils_which(const char *binpath)
+{
+	const char *part = getenv("PATH");
+	char path[PATH_MAX];
+
+	if (!binpath || !*binpath)
+		return NULL;
+	if (strchr(binpath, '/'))
+		return access(binpath, X_OK) == 0 ? strdup(binpath) : NULL;
+	for (; part && *part; part += strcspn(part, ":") + (part[strcspn(part, ":")] == ':')) {
+		int length = snprintf(path, sizeof(path), "%.*s/%s", (int)strcspn(part, ":"), part,
+				      binpath);
+
+		if (length < (int)sizeof(path) && access(path, X_OK) == 0)
+			return strdup(path);
+	}
+	return NULL;
+}
+
+void bcc_procutils_free(const char *ptr)
+{
+	free((char *)ptr);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The caches of bcc_syms.h: handles that stay safe to use when the caller errs,
+ * one lock a cache, the readable form of C++ names. What an address is called is
+ * the business of the engines (symcache.h).
+ *
+ * A handle is the number of a slot and the count of caches that slot has held, so
+ * that a handle that was freed, or one that libbcc made, fits no slot. Slots are
+ * never given back to the system.
+ *
+ * bpftrace 0.17 makes and frees a cache for every single address (its
+ * BPFTRACE_CACHE_USER_SYMBOLS is off where addresses are randomised). The engines
+ * freed last are therefore kept for a moment, and given to the next cache of the
+ * same process if they still hold.
+ */
+#include "libsym/bcc/symcache.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/bcc/bcc_settings.h"
+
+enum {
+	SLOTS_PER_BLOCK = 256,
+	BLOCKS = 4096,
+	KEPT = 4,
+	GENERATION_SHIFT = 24, /* 2^20 slots, 16-byte steps: no handle looks misaligned */
+	SLOT_SHIFT = 4,
+};
+
+struct slot {
+	pthread_mutex_t lock;
+	uint64_t generation; /* odd while the slot is in use */
+	const struct engine_ops *ops;
+	void *engine;
+	int pid;
+	struct bcc_symbol_option option;
+};
+
+/* An engine whose cache was freed. */
+struct kept {
+	void *engine;
+	int pid;
+	struct bcc_symbol_option option;
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct slot *) blocks[BLOCKS];
+static uint32_t slot_count;
+static uint32_t free_slots[SLOTS_PER_BLOCK]; /* a stack of slots to use again */
+static uint32_t free_slot_count;
+static struct kept kept_engines[KEPT];
+static unsigned int next_kept;
+
+extern char *__cxa_demangle(const char *mangled, char *room, size_t *size_bytes, int *status);
+
+static struct slot *slot_at(uint32_t index)
+{
+	struct slot *block =
+		atomic_load_explicit(&blocks[index / SLOTS_PER_BLOCK], memory_order_acquire);
+
+	return block ? &block[index % SLOTS_PER_BLOCK] : NULL;
+}
+
+static void *handle_of(uint32_t index, uint64_t generation)
+{
+	return (void *)(uintptr_t)(generation << GENERATION_SHIFT | (uint64_t)index << SLOT_SHIFT);
+}
+
+/* Locks the slot of a handle; NULL when it is none, or no more. */
+static struct slot *lock_slot(void *handle)
+{
+	uint64_t value = (uintptr_t)handle;
+	uint32_t index = (uint32_t)(value >> SLOT_SHIFT) & ((1u << 20) - 1);
+	struct slot *slot;
+
+	if (!handle || value & ((1u << SLOT_SHIFT) - 1))
+		return NULL;
+	slot = slot_at(index);
+	if (!slot)
+		return NULL;
+	pthread_mutex_lock(&slot->lock);
+	if (slot->generation == value >> GENERATION_SHIFT && slot->engine)
+		return slot;
+	pthread_mutex_unlock(&slot->lock);
+	return NULL;
+}
+
+/* With the table locked. UINT32_MAX when there is no room. */
+static uint32_t take_slot(void)
+{
+	struct slot *block;
+
+	if (free_slot_count)
+		return free_slots[--free_slot_count];
+	if (slot_count == SLOTS_PER_BLOCK * BLOCKS)
+		return UINT32_MAX;
+	if (slot_count % SLOTS_PER_BLOCK == 0) {
+		block = calloc(SLOTS_PER_BLOCK, sizeof(*block));
+		if (!block)
+			return UINT32_MAX;
+		for (int i = 0; i < SLOTS_PER_BLOCK; i++)
+			pthread_mutex_init(&block[i].lock, NULL);
+		atomic_store_explicit(&blocks[slot_count / SLOTS_PER_BLOCK], block,
+				      memory_order_release);
+	}
+	return slot_count++;
+}
+
+static bool same_option(const struct bcc_symbol_option *a, const struct bcc_symbol_option *b)
+{
+	return a->use_debug_file == b->use_debug_file &&
+	       a->check_debug_file_crc == b->check_debug_file_crc &&
+	       a->use_symbol_type == b->use_symbol_type;
+}
+
+static void *take_kept(int pid, const struct bcc_symbol_option *option)
+{
+	void *engine = NULL;
+
+	pthread_mutex_lock(&table_lock);
+	for (int i = 0; i < KEPT && !engine; i++) {
+		struct kept *kept = &kept_engines[i];
+
+		if (!kept->engine || kept->pid != pid || !same_option(&kept->option, option))
+			continue;
+		engine = kept->engine;
+		kept->engine = NULL;
+	}
+	pthread_mutex_unlock(&table_lock);
+	if (engine && !live_engine_ops.still_good(engine)) {
+		live_engine_ops.destroy(engine);
+		return NULL;
+	}
+	return engine;
+}
+
+static void keep(struct slot *slot)
+{
+	struct kept *kept;
+	void *old;
+
+	pthread_mutex_lock(&table_lock);
+	kept = &kept_engines[next_kept++ % KEPT];
+	old = kept->engine;
+	*kept = (struct kept){ slot->engine, slot->pid, slot->option };
+	pthread_mutex_unlock(&table_lock);
+	if (old)
+		live_engine_ops.destroy(old);
+}
+
+static void drop_kept(void)
+{
+	struct kept dropped[KEPT];
+
+	pthread_mutex_lock(&table_lock);
+	memcpy(dropped, kept_engines, sizeof(dropped));
+	memset(kept_engines, 0, sizeof(kept_engines));
+	pthread_mutex_unlock(&table_lock);
+	for (int i = 0; i < KEPT; i++)
+		if (dropped[i].engine)
+			live_engine_ops.destroy(dropped[i].engine);
+}
+
+/* At the end of the program: what no cache holds. A cache that was not freed is its owner's. */
+__attribute__((destructor)) static void end_kept(void)
+{
+	drop_kept();
+	for (uint32_t i = 0; i < slot_count; i++) {
+		struct slot *slot = slot_at(i);
+
+		if (slot->engine && slot->ops->report)
+			slot->ops->report(slot->engine);
+	}
+}
+
+static void *create_engine(int pid, const struct bcc_symbol_option *option,
+			   const struct engine_ops **ops_ret)
+{
+	struct bcc_settings settings;
+	void *engine;
+
+	bcc_settings_read(&settings);
+	if (pid < 0) {
+		*ops_ret = &kernel_engine_ops;
+		return kernel_engine_create(settings.strict);
+	}
+	if (settings.strict) {
+		*ops_ret = &strict_engine_ops;
+		return strict_engine_create(pid, option);
+	}
+	*ops_ret = &live_engine_ops;
+	engine = take_kept(pid, option);
+	return engine ? engine : live_engine_create(pid, option, &settings);
+}
+
+void *bcc_symcache_new(int pid, struct bcc_symbol_option *option)
+{
+	static const struct bcc_symbol_option usual = { 1, 1, 1, 1u << 2 | 1u << STT_GNU_IFUNC };
+	const struct bcc_symbol_option used = option ? *option : usual;
+	const struct engine_ops *ops;
+	void *engine = create_engine(pid, &used, &ops);
+	uint64_t generation;
+	struct slot *slot;
+	uint32_t index;
+
+	if (!engine)
+		return NULL;
+	pthread_mutex_lock(&table_lock);
+	index = take_slot();
+	pthread_mutex_unlock(&table_lock);
+	if (index == UINT32_MAX) {
+		ops->destroy(engine);
+		return NULL;
+	}
+	slot = slot_at(index);
+	pthread_mutex_lock(&slot->lock);
+	slot->ops = ops;
+	slot->engine = engine;
+	slot->pid = pid;
+	slot->option = used;
+	generation = ++slot->generation;
+	pthread_mutex_unlock(&slot->lock);
+	return handle_of(index, generation);
+}
+
+/* libbcc picks the destructor by the sign of `pid`; here the cache knows what it is. */
+void bcc_free_symcache(void *symcache, int pid)
+{
+	struct slot *slot = lock_slot(symcache);
+	uint32_t index = (uint32_t)((uintptr_t)symcache >> SLOT_SHIFT) & ((1u << 20) - 1);
+
+	(void)pid;
+	if (!slot)
+		return;
+	slot->generation++;
+	if (slot->ops->still_good)
+		keep(slot);
+	else
+		slot->ops->destroy(slot->engine);
+	slot->engine = NULL;
+	pthread_mutex_unlock(&slot->lock);
+	pthread_mutex_lock(&table_lock);
+	if (free_slot_count < SLOTS_PER_BLOCK)
+		free_slots[free_slot_count++] = index;
+	pthread_mutex_unlock(&table_lock);
+}
+
+static int resolve(void *symcache, uint64_t address, struct bcc_symbol *sym)
+{
+	struct slot *slot;
+	int found;
+
+	if (!sym)
+		return -1;
+	*sym = (struct bcc_symbol){ 0 };
+	slot = lock_slot(symcache);
+	if (!slot)
+		return -1;
+	found = slot->ops->resolve(slot->engine, address, sym);
+	pthread_mutex_unlock(&slot->lock);
+	return found;
+}
+
+int bcc_symcache_resolve_no_demangle(void *symcache, uint64_t addr, struct bcc_symbol *sym)
+{
+	return resolve(symcache, addr, sym);
+}
+
+int bcc_symcache_resolve(void *symcache, uint64_t addr, struct bcc_symbol *sym)
+{
+	if (resolve(symcache, addr, sym) < 0)
+		return -1;
+	if (!strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "___Z", 4))
+		sym->demangle_name = __cxa_demangle(sym->name, NULL, NULL, NULL);
+	if (!sym->demangle_name)
+		sym->demangle_name = sym->name;
+	return 0;
+}
+
+void bcc_symbol_free_demangle_name(struct bcc_symbol *sym)
+{
+	if (sym && sym->demangle_name && sym->demangle_name != sym->name)
+		free((char *)sym->demangle_name);
+}
+
+int bcc_symcache_resolve_name(void *resolver, const char *module, const char *name, uint64_t *addr)
+{
+	struct slot *slot;
+	int found;
+
+	if (!name || !addr)
+		return -1;
+	slot = lock_slot(resolver);
+	if (!slot)
+		return -1;
+	found = slot->ops->resolve_name(slot->engine, module, name, addr);
+	pthread_mutex_unlock(&slot->lock);
+	return found;
+}
+
+void bcc_symcache_refresh(void *resolver)
+{
+	struct slot *slot = lock_slot(resolver);
+
+	if (!slot)
+		return;
+	slot->ops->refresh(slot->engine);
+	pthread_mutex_unlock(&slot->lock);
+}
+
+int bcc_free_memory(void)
+{
+	drop_kept();
+	malloc_trim(0);
+	return 0;
+}
