@@ -197,6 +197,10 @@ check-symsrv: $(SERVER)
 check-matrix: all
 	@python3 tests/dotnet/matrix.py --build $(BUILD) $(if $(ONLY),'$(ONLY)')
 
+## check-maps: our r2rmaps against those of crossgen2 10 and 9 in every way of compiling (ONLY='arm64' for some)
+check-maps: all
+	@python3 tests/dotnet/crossgen2_maps.py --build $(BUILD) $(if $(ONLY),'$(ONLY)')
+
 ## check-headers: each header compiles alone; libsym.h as C11 and C++17, without padding
 ## check-layers: includes point to lower layers only
 ## check-abi: exported names of libsym.so = functions of libsym.h
@@ -281,5 +285,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all check list-checks check-build check-unit check-fuzz check-native check-symsrv check-live check-matrix check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all check list-checks check-build check-unit check-fuzz check-native check-symsrv check-live check-matrix check-maps check-san check-tsan check-valgrind $(META_CHECKS) \
 	fuzz libfuzzers seeds bench demo format install uninstall dist help clean

@@ -273,6 +273,7 @@ void image_close(struct image *image)
 	free(image->segments);
 	free(image->assembly_name);
 	free(image->composite_name);
+	free(image->r2rmap_name);
 	free(image->path);
 	free(image);
 }
@@ -425,6 +426,28 @@ const char *image_composite_name(struct image *image)
 	pthread_mutex_unlock(&image->lock);
 	image_unuse_managed(image);
 	return image->composite_name;
+}
+
+/* Reads the whole file: only code makes somebody ask, and then it is read anyway. */
+const char *image_r2rmap_name(struct image *image)
+{
+	const struct image_managed *managed;
+	struct sym_error *error;
+
+	if (image->kind != SYM_IMAGE_READYTORUN && image->kind != SYM_IMAGE_COMPOSITE)
+		return NULL;
+	error = image_use_managed(image, &managed);
+	if (error) {
+		sym_error_destroy(error);
+		return NULL;
+	}
+	pthread_mutex_lock(&image->lock);
+	if (!image->r2rmap_read && managed->pe.r2rmap_name)
+		image->r2rmap_name = strdup(managed->pe.r2rmap_name);
+	image->r2rmap_read = true;
+	pthread_mutex_unlock(&image->lock);
+	image_unuse_managed(image);
+	return image->r2rmap_name;
 }
 
 static bool hash_content(const struct image *image, XXH3_state_t *state, char *room)

@@ -62,6 +62,8 @@ struct image {
 	char *assembly_name;
 	bool composite_read;
 	char *composite_name;
+	bool r2rmap_read;
+	char *r2rmap_name;
 	bool keyed;
 	char content_key[33]; /* "" when it could not be read */
 };
@@ -83,6 +85,8 @@ const char *image_mvid_text(struct image *image);
 const uint8_t *image_mvid(struct image *image);
 /* File name of the composite that a component belongs to; NULL when it is none. */
 const char *image_composite_name(struct image *image);
+/* File name that an image with precompiled code has for its r2rmap; NULL when it has none. */
+const char *image_r2rmap_name(struct image *image);
 /* 32 hex digits over the content; NULL when it could not be read. */
 const char *image_content_key(struct image *image);
 

@@ -22,6 +22,12 @@ static char *directory_of(const char *path)
 
 struct sym_error *sym_image_open(const char *path, struct sym_image **ret)
 {
+	return sym_image_open_among(path, NULL, ret);
+}
+
+struct sym_error *sym_image_open_among(const char *path, const char *const *assembly_dirs,
+				       struct sym_image **ret)
+{
 	struct image *image AUTO_IMAGE = NULL;
 	struct sym_image *module AUTO_MODULE = NULL;
 	int fd AUTO_CLOSE = -1;
@@ -43,7 +49,7 @@ struct sym_error *sym_image_open(const char *path, struct sym_image **ret)
 		return error;
 	image = NULL;
 	module->neighbour_directory = directory_of(path);
-	if (!module->neighbour_directory)
+	if (!module->neighbour_directory || !path_list_copy(assembly_dirs, &module->assembly_dirs))
 		return &sym_error_no_memory;
 	*ret = STEAL(module);
 	return NULL;

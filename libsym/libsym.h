@@ -195,6 +195,11 @@ enum sym_map_format {
 	/** A relative map as crossgen wrote it: rva as 8 digits, no tiers, no stubs, no cold parts.
 	 */
 	SYM_MAP_RELATIVE = 1,
+	/**
+	 * A relative map as crossgen2 writes it (an r2rmap): header rows that say of which image
+	 * it is, names in crossgen2's dialect. Only from sym_image_map().
+	 */
+	SYM_MAP_R2RMAP = 2,
 };
 
 enum sym_write_flags {
@@ -258,6 +263,15 @@ struct sym_image;
  * bubbles).
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_open(const char *path, struct sym_image **ret);
+
+/**
+ * As sym_image_open(); where the image's directory does not have an assembly,
+ * it is looked for in further ones (the framework's, usually), in their order.
+ *
+ * @param assembly_dirs NULL terminated; copied; NULL for none
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_image_open_among(const char *path, const char *const *assembly_dirs, struct sym_image **ret);
 SYM_API void sym_image_close(struct sym_image *image);
 
 /** Path as opened, or as /proc/PID/maps has it (without " (deleted)"). */
@@ -315,6 +329,31 @@ enum sym_image_symbols_flags {
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 							   struct sym_symbols **ret);
 
+/**
+ * The relative map of one image with precompiled code, as its compiler would
+ * have written it: a row for each method, generic instances included, by rva.
+ * Methods without a name are left out, as in sym_image_symbols().
+ *
+ * @param format SYM_MAP_RELATIVE or SYM_MAP_R2RMAP
+ * @param text_ret, size_bytes_ret as for sym_symbols_format()
+ *
+ * Fails with SYM_ERROR_UNSUPPORTED for an image without precompiled code, and
+ * with SYM_MAP_R2RMAP for a composite image of .NET 5, which does not say its
+ * signature.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_map(struct sym_image *image,
+						       enum sym_map_format format, char **text_ret,
+						       size_t *size_bytes_ret);
+
+/**
+ * File name under which tools look for such a map of the image: "NAME.ni.{MVID}.map", or what
+ * the image itself calls its r2rmap, else "NAME.ni.r2rmap". Contains no directory.
+ *
+ * @param name_ret heap string, to be ended with free()
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_image_map_name(struct sym_image *image, enum sym_map_format format, char **name_ret);
+
 /* ------------------------------------------------------------------------
  * Processes
  * ------------------------------------------------------------------------ */
@@ -349,8 +388,10 @@ struct sym_snapshot_opts {
 	 */
 	const char *root;
 	/**
-	 * Directories with relative maps, NULL terminated; NULL for none. A map
-	 * is used only where its rows are exactly methods of the mapped image.
+	 * Directories with relative maps, NULL terminated; NULL for none: crossgen's and
+	 * crossgen2's, under the names of sym_image_map_name(). A map is used only where its
+	 * signature, if any, is the image's, and its rows are exactly methods of the mapped
+	 * image; sym_image_refused_map() says why one is not.
 	 */
 	const char *const *relative_map_dirs;
 	uint32_t flags; /**< none yet; 0 */

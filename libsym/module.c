@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/path.h"
 #include "libsym/limits.h"
 
 /* What is open for one image. Made as a whole, then never changed. */
@@ -93,6 +94,7 @@ void module_destroy(struct sym_image *module)
 	free(atomic_load(&module->refused_map));
 	pthread_mutex_destroy(&module->lock);
 	free(module->neighbour_directory);
+	path_list_free(module->assembly_dirs);
 	free(module->path);
 	free(module);
 }
@@ -239,6 +241,7 @@ static struct sym_error *sources_open(struct sym_image *module, struct module_so
 	sources->neighbours.images = module->neighbour_images;
 	sources->neighbours.image_count = module->neighbour_count;
 	sources->neighbours.directory = module->neighbour_directory;
+	sources->neighbours.further_directories = module->assembly_dirs;
 	sources->assemblies = neighbours_as_assemblies(&sources->neighbours);
 	buf_init(&why, LIMIT_NAME_BYTES);
 	explain_kind(module->image, sources, &why);
@@ -423,6 +426,30 @@ static struct sym_error *use_for_list(struct sym_image *module,
 struct sym_error *module_list(struct sym_image *module, const struct source_sink *sink)
 {
 	return with_sources(module, (void *)sink, use_for_list);
+}
+
+struct precompiled_use {
+	struct sym_error *(*use)(const struct precompiled *, void *context);
+	void *context;
+};
+
+static struct sym_error *use_for_precompiled(struct sym_image *module,
+					     const struct module_sources *sources, void *context)
+{
+	const struct precompiled_use *use = context;
+
+	(void)module;
+	return use->use(sources->precompiled, use->context);
+}
+
+struct sym_error *module_use_precompiled(struct sym_image *module,
+					 struct sym_error *(*use)(const struct precompiled *,
+								  void *context),
+					 void *context)
+{
+	struct precompiled_use call = { use, context };
+
+	return with_sources(module, &call, use_for_precompiled);
 }
 
 static struct sym_error *use_for_count(struct sym_image *module,

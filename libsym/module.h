@@ -36,6 +36,7 @@ struct sym_image {
 	struct image *const *neighbour_images;
 	size_t neighbour_count;
 	char *neighbour_directory;
+	char **assembly_dirs; /* NULL terminated; NULL: none */
 	/* private */
 	_Atomic(struct module_trouble *) trouble;
 	_Atomic(char *) refused_map;
@@ -70,6 +71,15 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
  */
 struct sym_error *module_list(struct sym_image *module, const struct source_sink *sink)
 	__attribute__((warn_unused_result));
+
+/*
+ * Has `use` look at the readable method tables of the module; NULL for one without precompiled
+ * code. What nobody had open is closed again afterwards.
+ */
+struct sym_error *module_use_precompiled(struct sym_image *module,
+					 struct sym_error *(*use)(const struct precompiled *,
+								  void *context),
+					 void *context) __attribute__((warn_unused_result));
 
 DEFINE_GUARD(module, struct sym_image *, module_destroy)
 #define AUTO_MODULE GUARDED(module)

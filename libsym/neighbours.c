@@ -74,18 +74,15 @@ static struct image *find_among_images(const struct neighbours *neighbours, cons
 	return found;
 }
 
-static struct image *open_beside(const struct neighbours *neighbours, const char *name,
-				 const uint8_t *mvid)
+static struct image *open_in(const char *directory, const char *name, const uint8_t *mvid)
 {
 	struct image *image AUTO_IMAGE = NULL;
 	struct sym_error *error = NULL;
 	struct buf path;
 	int fd AUTO_CLOSE = -1;
 
-	if (!neighbours->directory || strchr(name, '/'))
-		return NULL;
 	buf_init(&path, LIMIT_NAME_BYTES);
-	buf_printf(&path, "%s/%s.dll", neighbours->directory, name);
+	buf_printf(&path, "%s/%s.dll", directory, name);
 	if (buf_string(&path))
 		fd = path_open_in_root(-1, path.data, PATH_REGULAR);
 	if (fd >= 0)
@@ -95,6 +92,20 @@ static struct image *open_beside(const struct neighbours *neighbours, const char
 	sym_error_destroy(error);
 	buf_deinit(&path);
 	return image && is_asked_for(image, name, mvid) ? STEAL(image) : NULL;
+}
+
+static struct image *open_beside(const struct neighbours *neighbours, const char *name,
+				 const uint8_t *mvid)
+{
+	char *const *further = neighbours->further_directories;
+	struct image *image;
+
+	if (!neighbours->directory || strchr(name, '/'))
+		return NULL;
+	image = open_in(neighbours->directory, name, mvid);
+	for (; !image && further && *further; further++)
+		image = open_in(*further, name, mvid);
+	return image;
 }
 
 static struct neighbour *find_known(const struct neighbours *neighbours, const char *name,

@@ -20,7 +20,8 @@ struct neighbours {
 	/* The images to look among; borrowed. Some may be NULL. */
 	struct image *const *images;
 	size_t image_count;
-	const char *directory; /* borrowed; NULL: nothing is opened from disk */
+	const char *directory;            /* borrowed; NULL: nothing is opened from disk */
+	char *const *further_directories; /* borrowed, NULL terminated; NULL: none */
 	/* private */
 	struct neighbour *found;
 	size_t found_count;

@@ -120,9 +120,20 @@ const char *precompiled_name(struct precompiled *precompiled, size_t range, cons
 	return name;
 }
 
+/* Bytes up to the next range that begins behind this one; UINT32_MAX behind the last. */
+static uint32_t room_behind(const struct precompiled *precompiled, size_t range)
+{
+	uint32_t rva = precompiled->ranges[range].rva;
+
+	while (range < precompiled->range_count && precompiled->ranges[range].rva == rva)
+		range++;
+	return range < precompiled->range_count ? precompiled->ranges[range].rva - rva : UINT32_MAX;
+}
+
 bool precompiled_has_method(const struct precompiled *precompiled, uint32_t rva,
 			    uint32_t size_bytes)
 {
+	bool has_constants = precompiled->managed->pe.machine == PE_MACHINE_ARM64;
 	size_t low = 0, high = precompiled->range_count;
 
 	while (low < high) {
@@ -133,9 +144,16 @@ bool precompiled_has_method(const struct precompiled *precompiled, uint32_t rva,
 		else
 			high = middle;
 	}
-	for (; low < precompiled->range_count && precompiled->ranges[low].rva == rva; low++)
-		if (precompiled->ranges[low].kind == R2R_METHOD &&
-		    precompiled->ranges[low].size_bytes == size_bytes)
+	for (; low < precompiled->range_count && precompiled->ranges[low].rva == rva; low++) {
+		const struct r2r_range *range = &precompiled->ranges[low];
+
+		if (range->kind != R2R_METHOD)
+			continue;
+		if (range->size_bytes == size_bytes)
 			return true;
+		if (has_constants && size_bytes > range->size_bytes &&
+		    size_bytes <= room_behind(precompiled, low))
+			return true;
+	}
 	return false;
 }

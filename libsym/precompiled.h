@@ -33,7 +33,10 @@ const char *precompiled_name(struct precompiled *precompiled, size_t range, cons
 bool precompiled_write_name(struct precompiled *precompiled, size_t range, struct buf *buf,
 			    const char **why_ret);
 
-/* True when a method begins at `rva` and has exactly this size. */
+/*
+ * True when a method begins at `rva` and has exactly this size. On ARM64 a map of crossgen2 also
+ * counts the constants behind a method: there a size that reaches no other method is right too.
+ */
 bool precompiled_has_method(const struct precompiled *precompiled, uint32_t rva,
 			    uint32_t size_bytes);
 

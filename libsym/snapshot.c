@@ -6,14 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/path.h"
 #include "libsym/snapshot_images.h"
-
-static void free_strings(char **strings)
-{
-	for (char **string = strings; strings && *string; string++)
-		free(*string);
-	free(strings);
-}
 
 void sym_snapshot_close(struct sym_snapshot *snapshot)
 {
@@ -29,7 +23,7 @@ void sym_snapshot_close(struct sym_snapshot *snapshot)
 	free(snapshot->modules);
 	free(snapshot->images);
 	free(snapshot->is_placed);
-	free_strings(snapshot->relative_map_dirs);
+	path_list_free(snapshot->relative_map_dirs);
 	address_space_destroy(snapshot->space);
 	process_close(snapshot->process);
 	free(snapshot);
@@ -37,29 +31,6 @@ void sym_snapshot_close(struct sym_snapshot *snapshot)
 
 DEFINE_GUARD(snapshot, struct sym_snapshot *, sym_snapshot_close)
 #define AUTO_SNAPSHOT GUARDED(snapshot)
-
-static struct sym_error *copy_strings(const char *const *strings, char ***ret)
-{
-	size_t count = 0;
-	char **copies;
-
-	if (!strings)
-		return NULL;
-	while (strings[count])
-		count++;
-	copies = calloc(count + 1, sizeof(*copies));
-	if (!copies)
-		return &sym_error_no_memory;
-	for (size_t i = 0; i < count; i++) {
-		copies[i] = strdup(strings[i]);
-		if (!copies[i]) {
-			free_strings(copies);
-			return &sym_error_no_memory;
-		}
-	}
-	*ret = copies;
-	return NULL;
-}
 
 /* Options that a newer caller knows and we do not must be zero. */
 static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
@@ -146,8 +117,8 @@ struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts 
 	error = check_opts(opts, &checked);
 	if (!error)
 		snapshot->jit = (enum sym_jit_way)checked.jit;
-	if (!error)
-		error = copy_strings(checked.relative_map_dirs, &snapshot->relative_map_dirs);
+	if (!error && !path_list_copy(checked.relative_map_dirs, &snapshot->relative_map_dirs))
+		error = &sym_error_no_memory;
 	if (!error)
 		error = process_open(pid, checked.root, &snapshot->process);
 	if (!error)

@@ -17,7 +17,7 @@ _dotnet_mapgen() {
 	fi
 	case ${COMP_WORDS[1]} in
 	list | info) options='--pid --root --json --help --version' ;;
-	generate) options='--pid --output --crossgen --platform --root --json --help --version' ;;
+	generate) options='--pid --output --format --crossgen --platform --root --json --help --version' ;;
 	merge) options='--pid --output --mode --names --tiers --jit --in-target --undo --maps --root --json --help --version' ;;
 	resolve) options='--pid --names --tiers --jit --rva --root --json --help --version' ;;
 	symbols) options='--pid --server --store --offline --root --json --help --version' ;;
@@ -34,6 +34,7 @@ _dotnet_mapgen() {
 	fi
 	case $previous in
 	-p | --pid) mapfile -t COMPREPLY < <(compgen -W "$(_dotnet_mapgen_processes)" -- "$value") ;;
+	--format) mapfile -t COMPREPLY < <(compgen -W 'map r2rmap' -- "$value") ;;
 	--mode) mapfile -t COMPREPLY < <(compgen -W 'append replace' -- "$value") ;;
 	--names) mapfile -t COMPREPLY < <(compgen -W 'full short' -- "$value") ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;

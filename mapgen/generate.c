@@ -64,7 +64,8 @@ static void add_image(struct generation *generation, struct sym_image *image)
 static void add_file(struct generation *generation, const char *path)
 {
 	struct sym_image *image GUARDED(image) = NULL;
-	struct sym_error *error = sym_image_open(path, &image);
+	struct sym_error *error =
+		sym_image_open_among(path, generation->maker.platform_dirs.items, &image);
 
 	if (!error) {
 		add_image(generation, image);
@@ -268,7 +269,10 @@ static int exit_code_of(const struct generation *generation)
 int generate_run(const struct options *options)
 {
 	struct generation generation = {
-		.maker = { .crossgen = options->crossgen, .platform_dirs = options->platform_dirs },
+		.maker = { .format = options->format ? (enum sym_map_format)options->format
+						     : SYM_MAP_RELATIVE,
+			   .crossgen = options->crossgen,
+			   .platform_dirs = options->platform_dirs },
 	};
 	char *failure AUTO_FREE = NULL;
 	int exit_code = EXIT_FAILED;
@@ -282,6 +286,10 @@ int generate_run(const struct options *options)
 	if (options->pid ? options->operand_count > 0 : options->root != NULL) {
 		message(options->pid ? "generate takes a PID or files, not both"
 				     : "--root belongs to a PID; name the files below it instead");
+		return EXIT_USAGE;
+	}
+	if (options->crossgen && options->format == SYM_MAP_R2RMAP) {
+		message("--crossgen makes no r2rmaps");
 		return EXIT_USAGE;
 	}
 	failure = options->output

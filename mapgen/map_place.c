@@ -111,30 +111,6 @@ void map_place_close(struct map_place *place)
 	*place = (struct map_place){ .directory_fd = -1 };
 }
 
-char *map_file_name(const struct sym_image *image)
-{
-	const char *assembly = sym_image_assembly_name(image);
-	const char *mvid = sym_image_mvid(image);
-	const char *file = path_file_name(sym_image_path(image));
-	size_t length = strlen(file);
-	char *name;
-
-	if (length > 4 && !strcmp(file + length - 4, ".dll"))
-		length -= 4;
-	if (assembly) {
-		file = assembly;
-		length = strlen(assembly);
-	}
-	/* A composite has no MVID; crossgen2 writes the word in its place. */
-	name = message_format("%.*s.ni.{%s}.map", (int)(length < 4096 ? length : 4096), file,
-			      mvid ? mvid : "composite");
-	/* The assembly's name is the foreign file's word: it shall not lead anywhere else. */
-	for (char *byte = name; byte && *byte; byte++)
-		if (*byte == '/' || (unsigned char)*byte < 0x20 || *byte == 0x7f)
-			*byte = '_';
-	return name;
-}
-
 /* True: the name is this image's. False: another content has it (or memory is short: aside is
  * safe). */
 static bool take_name(struct map_place *place, const char *name, const char *content_key)
@@ -181,15 +157,13 @@ static char *enter_key(struct map_place *place, const char *key, struct map_slot
 
 static char *open_slot(struct map_place *place, const char *key, struct map_slot *slot)
 {
-	if (!slot->name)
-		return message_format("out of memory");
 	if (strlen(slot->name) > NAME_MAX)
 		return message_format("its assembly name is too long for a file name");
 	if (place->is_cache)
 		return enter_key(place, key, slot);
 	if (!take_name(place, slot->name, key)) {
 		if (strchr(key, '/'))
-			return message_format("another image of this name and MVID has its place");
+			return message_format("another image has its place");
 		slot->aside = true;
 		return enter_key(place, key, slot);
 	}
@@ -200,12 +174,19 @@ static char *open_slot(struct map_place *place, const char *key, struct map_slot
 	return slot->path ? NULL : message_format("out of memory");
 }
 
-char *map_slot_open(struct map_place *place, const struct sym_image *image, struct map_slot *ret)
+char *map_slot_open(struct map_place *place, struct sym_image *image, enum sym_map_format format,
+		    struct map_slot *ret)
 {
-	struct map_slot slot = { .directory_fd = -1, .name = map_file_name(image) };
+	struct map_slot slot = { .directory_fd = -1 };
+	struct sym_error *error = sym_image_map_name(image, format, &slot.name);
 	const char *key = sym_image_content_key(image);
 	char *failure;
 
+	if (error) {
+		failure = message_format("%s", sym_error_message(error));
+		sym_error_destroy(error);
+		return failure;
+	}
 	/* Without a content to know it by, an image has its path as what tells it from others. */
 	if (!key && !place->is_cache)
 		key = sym_image_path(image);

@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-struct sym_image;
+#include "libsym/libsym.h"
+
 struct taken_name;
 
 struct map_place {
@@ -42,7 +43,8 @@ struct map_slot {
 };
 
 /* The slot of an image's map; NULL on success, else heap text: why not. */
-char *map_slot_open(struct map_place *place, const struct sym_image *image, struct map_slot *ret);
+char *map_slot_open(struct map_place *place, struct sym_image *image, enum sym_map_format format,
+		    struct map_slot *ret);
 void map_slot_close(struct map_slot *slot);
 
 /* Bytes of the regular file in the slot; -1 when there is none. */
@@ -57,8 +59,5 @@ enum slot_write {
 
 enum slot_write map_slot_write(const struct map_slot *slot, const struct map_place *place,
 			       const char *text, size_t size_bytes);
-
-/* File name of the map of an image, "NAME.ni.{MVID}.map"; heap, NULL when out of memory. */
-char *map_file_name(const struct sym_image *image);
 
 #endif

@@ -188,6 +188,20 @@ static bool add_jit_trouble(struct merge *merge)
 	return true;
 }
 
+/* Maps of --maps that are not of the mapped images: their methods are named from the tables. */
+static void say_refused_maps(struct merge *merge)
+{
+	size_t count = sym_snapshot_image_count(merge->snapshot);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *reason =
+			sym_image_refused_map(sym_snapshot_image_at(merge->snapshot, i));
+
+		if (reason)
+			note(merge, "not used: %s", reason);
+	}
+}
+
 static bool gather(struct merge *merge)
 {
 	struct sym_error *error;
@@ -202,6 +216,7 @@ static bool gather(struct merge *merge)
 		return false;
 	}
 	add_troubles(merge);
+	say_refused_maps(merge);
 	merge->counts =
 		merge_lines_count(merge->symbols, sym_snapshot_image_count(merge->snapshot));
 	return add_jit_trouble(merge) && target_lives(merge->snapshot, merge->options);
@@ -607,6 +622,7 @@ int merge_run(const struct options *options)
 	}
 	merge.write_flags = (options->names == NAME_FORM_SHORT ? SYM_WRITE_SHORT_NAMES : 0) |
 			    (options->tiers == TIER_FORM_STRIP ? SYM_WRITE_NO_TIERS : 0);
+	merge.maker.format = SYM_MAP_RELATIVE;
 	merge.maker.place.directory_fd = -1;
 	merge.notes = json_array();
 	exit_code = run(&merge) ? report(&merge) : EXIT_FAILED;

@@ -62,6 +62,7 @@ struct options {
 	const char *crossgen;
 	struct text_list platform_dirs;
 	struct text_list map_dirs;
+	int format;      /* enum sym_map_format; 0: not given */
 	int mode;        /* enum merge_mode */
 	int names;       /* enum name_form */
 	int tiers;       /* enum tier_form */

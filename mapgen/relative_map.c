@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
-#include "libsym/libsym.h"
 #include "mapgen/crossgen.h"
 #include "mapgen/target.h"
 
@@ -80,14 +79,11 @@ static bool is_complete(const struct map_slot *slot, struct sym_image *image)
 	return false;
 }
 
-static char *own_text(struct sym_image *image, char **text_ret, size_t *size_bytes_ret)
+static char *own_text(const struct map_maker *maker, struct sym_image *image, char **text_ret,
+		      size_t *size_bytes_ret)
 {
-	struct sym_symbols *symbols GUARDED(symbols) = NULL;
-	struct sym_error *error = sym_image_symbols(image, 0, &symbols);
+	struct sym_error *error = sym_image_map(image, maker->format, text_ret, size_bytes_ret);
 
-	if (!error)
-		error = sym_symbols_format(symbols, 0, sym_symbols_count(symbols), SYM_MAP_RELATIVE,
-					   0, text_ret, size_bytes_ret);
 	return error ? reason_of(error) : NULL;
 }
 
@@ -98,7 +94,7 @@ static enum map_outcome make(struct map_maker *maker, const struct map_slot *slo
 	size_t size_bytes;
 
 	*reason_ret = maker->crossgen ? crossgen_make(maker, slot, image, &text, &size_bytes)
-				      : own_text(image, &text, &size_bytes);
+				      : own_text(maker, image, &text, &size_bytes);
 	if (*reason_ret)
 		return MAP_FAILED;
 	switch (map_slot_write(slot, &maker->place, text, size_bytes)) {
@@ -128,7 +124,7 @@ enum map_outcome relative_map_make(struct map_maker *maker, struct sym_image *im
 	 */
 	if (maker->place.is_cache && !sym_image_content_key(image))
 		return MAP_KEPT;
-	*reason_ret = map_slot_open(&maker->place, image, &slot);
+	*reason_ret = map_slot_open(&maker->place, image, maker->format, &slot);
 	if (*reason_ret)
 		return MAP_UNSAVED;
 	if (maker->place.is_cache && !maker->crossgen && is_complete(&slot, image))
@@ -136,7 +132,8 @@ enum map_outcome relative_map_make(struct map_maker *maker, struct sym_image *im
 	else
 		outcome = make(maker, &slot, image, reason_ret);
 	if (slot.aside && outcome == MAP_MADE)
-		message("%s: another image of this name and MVID has other content; its map is %s",
+		message("%s: another image with a map of this name has other content; its map is "
+			"%s",
 			sym_image_path(image), slot.path);
 	if (outcome == MAP_MADE || outcome == MAP_KEPT)
 		*path_ret = STEAL(slot.path);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "libsym/libsym.h"
 #include "mapgen/map_place.h"
 #include "mapgen/message.h"
 #include "mapgen/options.h"
@@ -25,6 +26,7 @@ enum map_outcome {
 
 struct map_maker {
 	struct map_place place;
+	enum sym_map_format format;
 	const char *crossgen; /* NULL: libsym's own reader */
 	struct text_list platform_dirs;
 };

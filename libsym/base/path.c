@@ -298,3 +298,32 @@ void path_output_abandon(struct path_output *output)
 		unlinkat(output->directory_fd, output->temporary_name, 0);
 	output_release(output);
 }
+
+void path_list_free(char **paths)
+{
+	for (char **path = paths; path && *path; path++)
+		free(*path);
+	free(paths);
+}
+
+bool path_list_copy(const char *const *paths, char ***ret)
+{
+	size_t count = 0;
+	char **copies;
+
+	*ret = NULL;
+	if (!paths)
+		return true;
+	while (paths[count])
+		count++;
+	copies = calloc(count + 1, sizeof(*copies));
+	for (size_t i = 0; copies && i < count; i++) {
+		copies[i] = strdup(paths[i]);
+		if (!copies[i]) {
+			path_list_free(copies);
+			return false;
+		}
+	}
+	*ret = copies;
+	return copies != NULL;
+}

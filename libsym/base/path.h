@@ -73,4 +73,8 @@ void path_output_abandon(struct path_output *output);
 /* Writes all bytes, through short writes and EINTR; 0 or a negative errno. */
 int path_write_all(int fd, const void *bytes, size_t size_bytes);
 
+/* A copy of a NULL-terminated list of paths; NULL stays NULL. False when there is no memory. */
+bool path_list_copy(const char *const *paths, char ***ret);
+void path_list_free(char **paths);
+
 #endif

@@ -38,19 +38,27 @@ bool pe_recognise(const void *data, size_t size_bytes)
 }
 
 /* Native images carry the machine XORed with a constant of the operating system they are for. */
-static uint16_t plain_machine(uint16_t raw)
+static void take_machine(struct pe *pe)
 {
-	static const uint16_t systems[] = { 0, 0x7b79, 0x4644, 0xadc4, 0x1993, 0x1992 };
+	static const uint16_t systems[] = {
+		[PE_SYSTEM_WINDOWS] = 0,     [PE_SYSTEM_LINUX] = 0x7b79,
+		[PE_SYSTEM_APPLE] = 0x4644,  [PE_SYSTEM_FREEBSD] = 0xadc4,
+		[PE_SYSTEM_NETBSD] = 0x1993, [PE_SYSTEM_SUNOS] = 0x1992,
+	};
 	static const uint16_t machines[] = {
 		PE_MACHINE_AMD64, PE_MACHINE_ARM64,       PE_MACHINE_ARM,
 		PE_MACHINE_I386,  PE_MACHINE_LOONGARCH64, PE_MACHINE_RISCV64,
 	};
 
+	pe->machine = pe->machine_raw;
+	pe->system = PE_SYSTEM_UNKNOWN;
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (size_t j = 0; j < sizeof(machines) / sizeof(machines[0]); j++)
-			if ((raw ^ systems[i]) == machines[j])
-				return machines[j];
-	return raw;
+			if ((pe->machine_raw ^ systems[i]) == machines[j]) {
+				pe->machine = machines[j];
+				pe->system = (enum pe_system)i;
+				return;
+			}
 }
 
 static bool overlap(uint64_t start, uint64_t size, uint64_t other_start, uint64_t other_size)
@@ -170,6 +178,28 @@ static struct sym_error *parse_cli_header(struct pe *pe)
 	return NULL;
 }
 
+/* u32 "R2RM", signature, u32 version, file name. False when it is something else. */
+static bool parse_r2rmap_entry(struct pe *pe, const uint8_t *content, size_t size_bytes)
+{
+	struct reader reader = reader_over(content, size_bytes);
+	const uint8_t *signature;
+	const char *name;
+
+	if (reader_u32(&reader) != r2rmap_magic)
+		return false;
+	signature = reader_bytes(&reader, sizeof(pe->r2rmap_signature));
+	pe->r2rmap_version = reader_u32(&reader);
+	if (!reader_ok(&reader))
+		return false;
+	memcpy(pe->r2rmap_signature, signature, sizeof(pe->r2rmap_signature));
+	pe->has_r2rmap_entry = true;
+	/* A file beside the image; a path would lead elsewhere. */
+	name = reader_string(&reader);
+	if (name && *name && !strchr(name, '/'))
+		pe->r2rmap_name = name;
+	return true;
+}
+
 /* The entry is optional, and nothing but relative maps needs it: a bad debug directory costs only
  * it. */
 static void parse_debug_directory(struct pe *pe)
@@ -182,6 +212,7 @@ static void parse_debug_directory(struct pe *pe)
 	reader = reader_over(bytes, pe->debug.size_bytes);
 	while (reader_left(&reader) >= debug_entry_bytes) {
 		uint32_t type, size_bytes, rva;
+		size_t available_bytes;
 		const uint8_t *content;
 
 		reader_skip(&reader, 12);
@@ -189,20 +220,13 @@ static void parse_debug_directory(struct pe *pe)
 		size_bytes = reader_u32(&reader);
 		rva = reader_u32(&reader);
 		reader_skip(&reader, 4);
-		if (type != debug_type_r2rmap || size_bytes < 24)
+		if (type != debug_type_r2rmap)
 			continue;
-		content = pe_bytes(pe, rva, 24);
-		if (content) {
-			struct reader entry = reader_over(content, 24);
-
-			if (reader_u32(&entry) != r2rmap_magic)
-				continue;
-			memcpy(pe->r2rmap_signature, content + 4, sizeof(pe->r2rmap_signature));
-			reader_skip(&entry, sizeof(pe->r2rmap_signature));
-			pe->r2rmap_version = reader_u32(&entry);
-			pe->has_r2rmap_entry = true;
+		content = pe_bytes_to_end(pe, rva, &available_bytes);
+		if (content && available_bytes > size_bytes)
+			available_bytes = size_bytes;
+		if (content && parse_r2rmap_entry(pe, content, available_bytes))
 			return;
-		}
 	}
 }
 
@@ -221,7 +245,7 @@ struct sym_error *pe_parse(struct pe *pe, const void *data, size_t size_bytes,
 	reader_seek(&reader, reader_u32(&reader));
 	reader_skip(&reader, 4);
 	pe->machine_raw = reader_u16(&reader);
-	pe->machine = plain_machine(pe->machine_raw);
+	take_machine(pe);
 	pe->section_count = reader_u16(&reader);
 	pe->timestamp = reader_u32(&reader);
 	reader_skip(&reader, 8);

@@ -47,12 +47,24 @@ enum pe_machine {
 	PE_MACHINE_RISCV64 = 0x5064,
 };
 
+/* Operating system whose constant the machine field carries. */
+enum pe_system {
+	PE_SYSTEM_WINDOWS, /* or none: not every image is for one system */
+	PE_SYSTEM_LINUX,
+	PE_SYSTEM_APPLE,
+	PE_SYSTEM_FREEBSD,
+	PE_SYSTEM_NETBSD,
+	PE_SYSTEM_SUNOS,
+	PE_SYSTEM_UNKNOWN,
+};
+
 struct pe {
 	const uint8_t *data; /* borrowed */
 	size_t size_bytes;
 	enum pe_layout layout;
 	uint16_t machine_raw; /* as in the file */
 	uint16_t machine;     /* enum pe_machine, or machine_raw when unknown */
+	enum pe_system system;
 	uint32_t timestamp;
 	uint32_t checksum;
 	uint32_t size_of_image_bytes;
@@ -66,6 +78,7 @@ struct pe {
 	bool has_r2rmap_entry; /* debug directory entry of type 21 */
 	uint8_t r2rmap_signature[16];
 	uint32_t r2rmap_version;
+	const char *r2rmap_name; /* into the data; NULL when the entry has no usable one */
 };
 
 /* Errors: FORMAT. Overlapping sections, sections beyond the end and too many of them are format

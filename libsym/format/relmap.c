@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/format/relmap.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "libsym/base/hex.h"
@@ -167,29 +168,93 @@ bool relmap_parser_next(struct relmap_parser *parser, struct relmap_row *ret)
 	return false;
 }
 
-void relmap_write_row(struct buf *buf, uint32_t rva, uint32_t size_bytes, const char *name,
-		      size_t name_bytes)
+/* Room for one row: two numbers, two spaces, the name and a newline. */
+static char *reserve_row(struct buf *buf, size_t name_bytes)
 {
-	char *room = buf_reserve(buf, name_bytes + 19);
-	char *next = room;
-	size_t i;
+	return name_bytes < SIZE_MAX - 19 ? buf_reserve(buf, name_bytes + 19) : NULL;
+}
 
-	if (!room)
-		return;
-	next += hex_write_u64_padded(next, rva, 8);
-	*next++ = ' ';
-	next += hex_write_u64(next, size_bytes);
-	*next++ = ' ';
+/* What follows the rva and its space; returns the end of the row. */
+static char *put_name(char *next, const char *name, size_t name_bytes)
+{
 	memcpy(next, name, name_bytes);
-	for (i = 0; i < name_bytes; i++)
+	for (size_t i = 0; i < name_bytes; i++)
 		if ((unsigned char)next[i] < 0x20 || next[i] == 0x7f)
 			next[i] = '?';
 	next += name_bytes;
 	*next++ = '\n';
+	return next;
+}
+
+void relmap_write_row(struct buf *buf, uint32_t rva, uint32_t size_bytes, const char *name,
+		      size_t name_bytes)
+{
+	char *room = reserve_row(buf, name_bytes);
+	char *next = room;
+
+	if (!room)
+		return;
+	next += hex_write_u64_padded(next, rva, RVA_DIGITS);
+	*next++ = ' ';
+	next += hex_write_u64(next, size_bytes);
+	*next++ = ' ';
+	next = put_name(next, name, name_bytes);
 	buf->size_bytes += (size_t)(next - room);
 }
 
-bool relmap_file_name(struct buf *buf, const char *assembly_name, const char *mvid)
+/* ---- as crossgen2 does it ------------------------------------------------- */
+
+static char *put_upper(char *next, uint32_t value, size_t width)
 {
-	return buf_printf(buf, "%s.ni.{%s}.map", assembly_name, mvid);
+	size_t length = hex_write_u64_padded(next, value, width);
+
+	for (size_t i = 0; i < length; i++)
+		if (next[i] >= 'a')
+			next[i] = (char)(next[i] - 'a' + 'A');
+	next[length] = ' ';
+	return next + length + 1;
+}
+
+void relmap_write_crossgen2_row(struct buf *buf, uint32_t rva, uint32_t size_bytes,
+				const char *name, size_t name_bytes)
+{
+	char *room = reserve_row(buf, name_bytes);
+	char *next = room;
+
+	if (!room)
+		return;
+	next = put_upper(next, rva, RVA_DIGITS);
+	next = put_upper(next, size_bytes, 2);
+	next = put_name(next, name, name_bytes);
+	buf->size_bytes += (size_t)(next - room);
+}
+
+static void write_header_row(struct buf *buf, uint32_t row, const char *text)
+{
+	relmap_write_crossgen2_row(buf, row, 0, text, strlen(text));
+}
+
+static void write_header_number(struct buf *buf, uint32_t row, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	write_header_row(buf, row, text);
+}
+
+void relmap_write_crossgen2_header(struct buf *buf, const struct relmap_header *header)
+{
+	char signature[2 * sizeof(header->signature) + 1];
+
+	if (header->has_signature) {
+		hex_write_bytes(signature, header->signature, sizeof(header->signature));
+		for (char *digit = signature; *digit; digit++)
+			if (*digit >= 'a')
+				*digit = (char)(*digit - 'a' + 'A');
+		write_header_row(buf, 0xffffffff, signature);
+	}
+	write_header_number(buf, 0xfffffffe, 1);
+	write_header_number(buf, 0xfffffffd, header->os);
+	write_header_number(buf, 0xfffffffc, header->architecture);
+	write_header_number(buf, 0xfffffffb, header->abi);
 }

@@ -11,6 +11,9 @@
  *
  * Header rows (rva >= 0xFFFFFFFB) are never symbols:
  *   FFFFFFFF signature, FFFFFFFE format version, FFFFFFFD os, FFFFFFFC architecture, FFFFFFFB abi.
+ * The signature is the MD5 of the MVIDs of what was compiled, sorted by simple name, and of os,
+ * architecture and abi as u32: it names inputs, not code.
+ * (dotnet/runtime docs/design/coreclr/botr/r2r-perfmap-format.md)
  */
 #ifndef LIBSYM_FORMAT_RELMAP_H
 #define LIBSYM_FORMAT_RELMAP_H
@@ -20,6 +23,32 @@
 #include <stdint.h>
 
 #include "libsym/base/buf.h"
+
+enum relmap_os {
+	RELMAP_OS_UNKNOWN,
+	RELMAP_OS_WINDOWS,
+	RELMAP_OS_LINUX,
+	RELMAP_OS_OSX,
+	RELMAP_OS_FREEBSD,
+	RELMAP_OS_NETBSD,
+	RELMAP_OS_SUNOS,
+};
+
+enum relmap_architecture {
+	RELMAP_ARCHITECTURE_UNKNOWN,
+	RELMAP_ARCHITECTURE_ARM,
+	RELMAP_ARCHITECTURE_ARM64,
+	RELMAP_ARCHITECTURE_X64,
+	RELMAP_ARCHITECTURE_X86,
+	RELMAP_ARCHITECTURE_RISCV64,
+	RELMAP_ARCHITECTURE_LOONGARCH64,
+};
+
+enum relmap_abi {
+	RELMAP_ABI_UNKNOWN,
+	RELMAP_ABI_DEFAULT,
+	RELMAP_ABI_ARMEL,
+};
 
 struct relmap_row {
 	uint32_t rva;
@@ -33,14 +62,15 @@ struct relmap_header {
 	uint8_t signature[16];
 	bool has_version;
 	uint32_t version;
-	uint32_t os, architecture, abi; /* 0 when absent */
+	/* enum relmap_os, relmap_architecture, relmap_abi; 0 when absent */
+	uint32_t os, architecture, abi;
 };
 
 struct relmap_parser {
 	const char *next;
 	const char *end;
 	const char *newline;         /* behind `next`, where it is known; else NULL */
-	struct relmap_header header; /* complete once the first symbol row was returned */
+	struct relmap_header header; /* complete once there is no further row */
 	uint64_t good_rows, bad_rows, glued_rows;
 };
 
@@ -54,7 +84,12 @@ bool relmap_parser_next(struct relmap_parser *parser, struct relmap_row *ret);
 void relmap_write_row(struct buf *buf, uint32_t rva, uint32_t size_bytes, const char *name,
 		      size_t name_bytes);
 
-/* "NAME.ni.{mvid}.map" for an assembly; `mvid` as 36 characters. */
-bool relmap_file_name(struct buf *buf, const char *assembly_name, const char *mvid);
+/*
+ * The same as crossgen2 writes them: "%08X %02X NAME\n", and the five header rows, which its
+ * readers expect first and in this order. The version of the format is 1 whatever `header` says.
+ */
+void relmap_write_crossgen2_header(struct buf *buf, const struct relmap_header *header);
+void relmap_write_crossgen2_row(struct buf *buf, uint32_t rva, uint32_t size_bytes,
+				const char *name, size_t name_bytes);
 
 #endif

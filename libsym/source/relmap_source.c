@@ -5,17 +5,21 @@
  * of one assembly, so none of them is believed: a map is used only if every row
  * of it is the start and the size of a method of the image at hand.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/hex.h"
 #include "libsym/base/path.h"
 #include "libsym/format/relmap.h"
 #include "libsym/index.h"
 #include "libsym/limits.h"
+#include "libsym/map_name.h"
 #include "libsym/source/source.h"
 
 static const char tier[] = "PreJIT";
+static const uint32_t newest_version = 1; /* of r2rmaps */
 
 struct relmap {
 	struct buf text;
@@ -39,19 +43,24 @@ static void close_map(void *source)
 DEFINE_GUARD(relmap, struct relmap *, close_map)
 #define AUTO_RELMAP GUARDED(relmap)
 
-/* DIR/[KEY/]NAME.ni.{MVID}.map; NULL in the buffer's data when the image has no such name. */
-static const char *place_of_map(const struct source_input *input, const char *dir, const char *key,
-				struct buf *path)
-{
-	const char *name = image_assembly_name(input->image);
-	const char *mvid = image_mvid_text(input->image);
+typedef void (*name_writer)(struct image *image, const char *path, struct buf *ret);
 
+/* The two names that a map may have, in the order in which they are looked for. */
+static const name_writer name_writers[] = { map_name_relative, map_name_r2rmap };
+
+/* DIR/[KEY/]NAME; NULL when it cannot be had. */
+static const char *place_of_map(const struct source_input *input, const char *dir, const char *key,
+				name_writer write_name, struct buf *path)
+{
+	struct buf name;
+
+	buf_init(&name, LIMIT_NAME_BYTES);
 	buf_clear(path);
-	if (!name || !mvid)
-		return NULL;
-	buf_printf(path, "%s/%s%s", dir, key ? key : "", key ? "/" : "");
-	relmap_file_name(path, name, mvid);
-	return buf_string(path);
+	write_name(input->image, input->image->path, &name);
+	if (buf_string(&name))
+		buf_printf(path, "%s/%s%s%s", dir, key ? key : "", key ? "/" : "", name.data);
+	buf_deinit(&name);
+	return path->size_bytes ? buf_string(path) : NULL;
 }
 
 /* True when the file was there and could be read whole. */
@@ -63,9 +72,9 @@ static bool read_map(const char *path, struct buf *text)
 	return fd >= 0 && !path_read_all(fd, text);
 }
 
-/* What is wrong with the map, or NULL. Builds nothing. */
-static bool rows_fit(const struct source_input *input, const struct buf *text,
-		     struct relmap_row *bad_row_ret)
+/* The first row that is no method of the image; false when all are. Builds nothing. */
+static bool find_bad_row(const struct source_input *input, const struct buf *text,
+			 struct relmap_row *bad_row_ret)
 {
 	struct relmap_parser parser;
 
@@ -73,14 +82,13 @@ static bool rows_fit(const struct source_input *input, const struct buf *text,
 	while (relmap_parser_next(&parser, bad_row_ret))
 		if (!precompiled_has_method(input->precompiled, bad_row_ret->rva,
 					    bad_row_ret->size_bytes))
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
-/* Aliases are rows of their own, but no image has more rows than methods. */
-static bool count_fits(const struct source_input *input, const struct buf *text)
+/* Its header, wherever the rows of it stand. False when there are more rows than `most`. */
+static bool read_header(const struct buf *text, uint64_t most, struct relmap_header *ret)
 {
-	size_t most = r2r_method_count(precompiled_r2r(input->precompiled));
 	struct relmap_parser parser;
 	struct relmap_row row;
 
@@ -88,46 +96,65 @@ static bool count_fits(const struct source_input *input, const struct buf *text)
 	while (relmap_parser_next(&parser, &row))
 		if (parser.good_rows > most)
 			return false;
+	*ret = parser.header;
 	return true;
 }
 
-static bool signature_fits(const struct source_input *input, const struct buf *text)
+static void refuse_signature(struct buf *why, const char *path, const uint8_t *map,
+			     const uint8_t *image)
+{
+	char map_hex[33], image_hex[33];
+
+	hex_write_bytes(map_hex, map, 16);
+	hex_write_bytes(image_hex, image, 16);
+	buf_printf(why, "%s was made for another image: its signature is %s, that of the image %s",
+		   path, map_hex, image_hex);
+}
+
+static bool accept_header(const struct source_input *input, const char *path,
+			  const struct relmap_header *header, struct buf *why)
 {
 	const struct pe *pe = precompiled_pe(input->precompiled);
-	struct relmap_parser parser;
-	struct relmap_row row;
 
-	relmap_parser_init(&parser, text->data, text->size_bytes);
-	relmap_parser_next(&parser, &row);
-	return !parser.header.has_signature || !pe->has_r2rmap_entry ||
-	       !memcmp(parser.header.signature, pe->r2rmap_signature,
-		       sizeof(parser.header.signature));
+	if (header->has_version && header->version > newest_version) {
+		buf_printf(why, "%s has version %u of the format (known: up to %u)", path,
+			   header->version, newest_version);
+		return false;
+	}
+	if (header->has_signature && pe->has_r2rmap_entry &&
+	    memcmp(header->signature, pe->r2rmap_signature, sizeof(header->signature))) {
+		refuse_signature(why, path, header->signature, pe->r2rmap_signature);
+		return false;
+	}
+	return true;
 }
 
 static bool accept_map(const struct source_input *input, const char *path, const struct buf *text,
 		       struct buf *why)
 {
+	size_t most = r2r_method_count(precompiled_r2r(input->precompiled));
+	const char *mvid = image_mvid_text(input->image);
+	struct relmap_header header;
 	struct relmap_row row;
 
-	if (!signature_fits(input, text)) {
-		buf_printf(why, "%s was made for another image: the signatures differ", path);
-		return false;
-	}
-	if (!count_fits(input, text)) {
+	/* Aliases are rows of their own, but no image has more rows than methods. */
+	if (!read_header(text, most, &header)) {
 		buf_printf(why,
-			   "%s was made for another image: it has more rows than this one "
-			   "has methods",
-			   path);
+			   "%s was made for another image: it has more rows than this one has "
+			   "methods (%zu)",
+			   path, most);
 		return false;
 	}
-	if (!rows_fit(input, text, &row)) {
-		buf_printf(why,
-			   "%s was made for another image: no method of this one begins at "
-			   "0x%x and has 0x%x bytes",
-			   path, row.rva, row.size_bytes);
+	if (!accept_header(input, path, &header, why))
 		return false;
-	}
-	return true;
+	if (!find_bad_row(input, text, &row))
+		return true;
+	buf_printf(why,
+		   "%s was made from another compilation of %s%s%s: no method of the image begins "
+		   "at 0x%x and has 0x%x bytes",
+		   path, input->image->path, mvid ? ", MVID " : "", mvid ? mvid : "", row.rva,
+		   row.size_bytes);
+	return false;
 }
 
 /* Names are parts of one text, so their addresses tell the order of the rows. */
@@ -175,25 +202,73 @@ static struct sym_error *index_rows(struct relmap *relmap)
 	return index_freeze(builder, &relmap->index);
 }
 
-static struct sym_error *find_map(const struct source_input *input, struct relmap *relmap,
-				  struct buf *path, struct buf *why, bool *found_ret)
+/* A map in one directory: below the content key, where only this image's can be, or beside others.
+ */
+static bool find_in(const struct source_input *input, const char *dir, struct relmap *relmap,
+		    struct buf *path, struct buf *why)
 {
-	const char *const *dir = input->relative_map_dirs;
 	const char *key = image_content_key(input->image);
 
-	for (; *dir; dir++)
-		for (int keyed = 1; keyed >= 0; keyed--) {
+	for (int keyed = 1; keyed >= 0; keyed--)
+		for (size_t i = 0; i < sizeof(name_writers) / sizeof(name_writers[0]); i++) {
 			const char *place;
 
 			if (keyed && !key)
 				continue;
-			place = place_of_map(input, *dir, keyed ? key : NULL, path);
-			if (!place || !read_map(place, &relmap->text) ||
-			    !accept_map(input, place, &relmap->text, why))
-				continue;
+			place = place_of_map(input, dir, keyed ? key : NULL, name_writers[i], path);
+			if (place && read_map(place, &relmap->text) &&
+			    accept_map(input, place, &relmap->text, why))
+				return true;
+		}
+	return false;
+}
+
+/* True for "STEM{MVID}.map" with another MVID than `mvid`. */
+static bool is_of_another(const char *file, const char *stem, const char *mvid)
+{
+	size_t stem_bytes = strlen(stem);
+
+	return !strncmp(file, stem, stem_bytes) && strlen(file) == stem_bytes + 42 &&
+	       file[stem_bytes] == '{' && !strcmp(file + stem_bytes + 37, "}.map") &&
+	       strncmp(file + stem_bytes + 1, mvid, 36) != 0;
+}
+
+DEFINE_GUARD(directory, DIR *, closedir)
+
+/* A person who put a map there that is of another build of the assembly should hear of it. */
+static void look_for_others(const struct source_input *input, const char *dir, struct buf *why)
+{
+	const char *name = image_assembly_name(input->image);
+	const char *mvid = image_mvid_text(input->image);
+	DIR *directory GUARDED(directory) = NULL;
+	const struct dirent *entry;
+	struct buf stem;
+
+	if (!name || !mvid || why->size_bytes || !(directory = opendir(dir)))
+		return;
+	buf_init(&stem, LIMIT_NAME_BYTES);
+	buf_printf(&stem, "%s.ni.", name);
+	while (buf_string(&stem) && (entry = readdir(directory)))
+		if (is_of_another(entry->d_name, stem.data, mvid)) {
+			buf_printf(why, "%s/%s was made for another image: that of %s has MVID %s",
+				   dir, entry->d_name, name, mvid);
+			break;
+		}
+	buf_deinit(&stem);
+}
+
+static struct sym_error *find_map(const struct source_input *input, struct relmap *relmap,
+				  struct buf *path, struct buf *why, bool *found_ret)
+{
+	const char *const *dir;
+
+	for (dir = input->relative_map_dirs; *dir; dir++)
+		if (find_in(input, *dir, relmap, path, why)) {
 			*found_ret = true;
 			return index_rows(relmap);
 		}
+	for (dir = input->relative_map_dirs; *dir; dir++)
+		look_for_others(input, *dir, why);
 	return NULL;
 }
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Our relative maps against those of a real crossgen: the script of its own beside this file."""
+"""Our relative maps against those of a real crossgen and a real crossgen2: the scripts of their own beside this file."""
 import os
 import shutil
 import subprocess
 
-from harness import ROOT, Skip, expect
+import crossgen2_maps
+from harness import ROOT, Runtime, Sample, Skip, expect
 
 
 def test_relative_maps_equal_those_of_crossgen(context):
@@ -22,3 +23,60 @@ def test_relative_maps_equal_those_of_crossgen(context):
     for line in lines[-3:]:
         context.figure(line)
     expect(done.returncode == 0, (lines or done.stderr.strip().splitlines() or ["no output"])[-1])
+
+
+def test_r2rmaps_equal_those_of_crossgen2(context):
+    lines, failures = crossgen2_maps.check_all(context, quick=True, say=False)
+    for line in lines:
+        context.figure(line)
+    expect(not failures, failures[0] if failures else "")
+
+
+def compile_sample(compiler, context, directory, options):
+    """The sample precompiled by crossgen2 with a map beside it; the path of the map."""
+    sample = context.sdk().sample
+    shutil.copytree(os.path.dirname(sample), directory)
+    target = os.path.join(directory, os.path.basename(sample))
+    compiler.run(crossgen2_maps.Build("sample", options), [sample], target, [])
+    return target.removesuffix(".dll") + ".ni.r2rmap"
+
+
+def merged(context, pid, maps):
+    """Lines of a merge with the maps of a directory, and what it said."""
+    out = os.path.join(context.scratch, "merged")
+    done = context.mapgen.must("merge", "--output", out, "--jit=none", "--maps", maps, pid)
+    with open(out, encoding="utf-8", errors="surrogateescape") as file:
+        return file.read().splitlines(), done.stderr
+
+
+def test_map_of_crossgen2_is_used_for_its_own_image_only(context):
+    """The same IL compiled twice: MVID and signature of the two maps are equal, their rows are not."""
+    compiler = crossgen2_maps.Compiler("10")
+    directory = os.path.join(context.scratch, "crossgen2")
+    own = compile_sample(compiler, context, os.path.join(directory, "own"), ())
+    other = compile_sample(compiler, context, os.path.join(directory, "other"), ("--Od",))
+    with open(own, encoding="utf-8") as file:
+        rows = file.read().splitlines()
+    with open(other, encoding="utf-8") as file:
+        other_rows = file.read().splitlines()
+    expect(rows[:5] == other_rows[:5] and rows != other_rows, "the two compilations are not what this test is about")
+    runtime = context.sdk()
+    program = Runtime(runtime.dotnet, own.removesuffix(".ni.r2rmap") + ".dll", runtime.framework, "")
+    # Its names are told from those of the tables by their dialect: no assembly in them.
+    main = next(row.split(" ", 2)[2] for row in rows if "::Main(" in row)
+    with Sample(program) as sample:
+        lines, said = merged(context, sample.pid, os.path.dirname(own))
+        expect("not used" not in said, said)
+        expect(any(line.endswith(f" {main}[PreJIT]") for line in lines), f"no line of the map: {main}")
+        expect(not any(line.split(" ", 2)[2].startswith(("0", "1")) for line in lines), "a header row became a line")
+        lines, said = merged(context, sample.pid, os.path.dirname(other))
+        expect("another compilation" in said, f"the map of another compilation is used: {said}")
+        expect(not any(f" {main}[PreJIT]" in line for line in lines), "a name of the other map")
+        expect(any("[sample] Sample.Program::Main(" in line for line in lines), "the method has no name any more")
+        forged = os.path.join(directory, "forged")
+        os.mkdir(forged)
+        with open(os.path.join(forged, os.path.basename(own)), "w", encoding="utf-8") as file:
+            file.write("\n".join(["FFFFFFFF 00 " + "A5" * 16, *rows[1:]]) + "\n")
+        lines, said = merged(context, sample.pid, forged)
+        signature = rows[0].split(" ")[2].lower()
+        expect("a5" * 16 in said and signature in said, f"the refusal does not say both signatures: {said}")

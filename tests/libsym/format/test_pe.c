@@ -158,6 +158,7 @@ static void put_debug_directory(struct buf *buf, uint32_t rva, uint32_t magic)
 	for (uint8_t i = 0; i < 16; i++)
 		put_u8(buf, (uint8_t)(0xa0 + i));
 	put_u32(buf, 1);
+	buf_append(buf, "A.ni.r2rmap", 12);
 }
 
 Test(pe, finds_the_r2rmap_signature)
@@ -177,6 +178,8 @@ Test(pe, finds_the_r2rmap_signature)
 	cr_expect(eq(u32, pe.r2rmap_version, 1));
 	cr_expect(eq(u8, pe.r2rmap_signature[0], 0xa0));
 	cr_expect(eq(u8, pe.r2rmap_signature[15], 0xaf));
+	cr_assert(ne(ptr, (void *)pe.r2rmap_name, NULL));
+	cr_expect(not(strcmp(pe.r2rmap_name, "A.ni.r2rmap")));
 	buf_deinit(&file);
 	buf_deinit(&debug);
 }
