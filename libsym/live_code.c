@@ -8,6 +8,11 @@
 #include "libsym/limits.h"
 #include "libsym/snapshot.h"
 
+struct live_reader {
+	enum sym_jit_way way;   /* that served; SYM_JIT_NONE: none did */
+	struct jit_reader *jit; /* by contract */
+};
+
 void live_code_slot_init(struct live_code_slot *slot)
 {
 	pthread_mutex_init(&slot->lock, NULL);
@@ -16,12 +21,15 @@ void live_code_slot_init(struct live_code_slot *slot)
 
 static void live_code_destroy(struct live_code *code)
 {
-	if (!code)
-		return;
-	runtime_source_close(code->source);
-	free(code->contract_reason);
-	free(code->rundown_reason);
-	free(code);
+	while (code) {
+		struct live_code *before = code->before;
+
+		runtime_source_close(code->source);
+		free(code->contract_reason);
+		free(code->rundown_reason);
+		free(code);
+		code = before;
+	}
 }
 
 DEFINE_GUARD(live_code, struct live_code *, live_code_destroy)
@@ -93,12 +101,10 @@ static struct jit_range *list_own_memory(const struct address_space *space, size
 	return ranges;
 }
 
-static struct sym_error *read_contract(const struct sym_snapshot *snapshot, struct live_code *code)
+static struct sym_error *open_contract(const struct sym_snapshot *snapshot, struct jit_reader **ret)
 {
-	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
-	struct jit_range *own_memory AUTO_FREE = NULL;
+	struct remote_memory *memory AUTO_REMOTE_MEMORY = NULL;
 	const struct sym_mapping *mapping = snapshot_runtime_mapping(snapshot);
-	size_t own_memory_count;
 	struct sym_error *error = check_runtime(snapshot);
 
 	if (!error)
@@ -108,12 +114,31 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot, stru
 	if (!mapping)
 		return sym_error_create(SYM_ERROR_NOT_FOUND,
 					"the runtime's own file is not mapped");
+	error = remote_memory_open_process(snapshot->process->pid, &memory);
+	if (!error)
+		error = jit_reader_open(memory, mapping->start_address - mapping->offset, ret);
+	if (!error)
+		memory = NULL; /* the reader's now */
+	return error;
+}
+
+/* code->source stays NULL when nothing is otherwise than at the last reading. */
+static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
+				       struct live_reader *reader, struct live_code *code)
+{
+	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
+	struct jit_range *own_memory AUTO_FREE = NULL;
+	size_t own_memory_count;
+	struct sym_error *error = NULL;
+
+	if (!reader->jit)
+		error = open_contract(snapshot, &reader->jit);
+	if (error)
+		return error;
 	own_memory = list_own_memory(snapshot->space, &own_memory_count);
 	if (!own_memory)
 		return &sym_error_no_memory;
-	error = runtime_source_open_contract(snapshot->process->pid,
-					     mapping->start_address - mapping->offset, own_memory,
-					     own_memory_count, &source);
+	error = runtime_source_open_contract(reader->jit, own_memory, own_memory_count, &source);
 	/* What was read is of this process only if it still is this process. */
 	if (!error)
 		error = process_check(snapshot->process);
@@ -245,7 +270,36 @@ static struct sym_error *read_rundown(const struct sym_snapshot *snapshot, struc
 
 /* ---- the choice -------------------------------------------------------------- */
 
-static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct live_code **ret)
+void live_reader_close(struct live_reader *reader)
+{
+	if (!reader)
+		return;
+	jit_reader_close(reader->jit);
+	free(reader);
+}
+
+DEFINE_GUARD(live_reader, struct live_reader *, live_reader_close)
+#define AUTO_LIVE_READER GUARDED(live_reader)
+
+static void fill_in_info(struct live_code *code)
+{
+	const struct runtime_counts *counts;
+
+	code->info.contract_reason = code->contract_reason;
+	code->info.rundown_reason = code->rundown_reason;
+	if (!code->source)
+		return;
+	counts = runtime_source_counts(code->source);
+	code->info.method_count = counts->method_count;
+	code->info.unnamed_count = counts->unnamed_count;
+	code->info.unnamed_dynamic_count = counts->unnamed_dynamic_count;
+	code->info.read_calls = counts->read_calls;
+	code->info.read_bytes = counts->read_bytes;
+}
+
+/* By the first way that serves. */
+static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct live_reader *reader,
+				   struct live_code **ret)
 {
 	struct live_code *code AUTO_LIVE_CODE = calloc(1, sizeof(*code));
 	enum sym_jit_way jit = snapshot->jit;
@@ -255,7 +309,7 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 		return &sym_error_no_memory;
 	code->info.way = SYM_JIT_NONE;
 	if (jit == SYM_JIT_AUTO || jit == SYM_JIT_CONTRACT)
-		error = read_contract(snapshot, code);
+		error = read_contract(snapshot, reader, code);
 	if (error)
 		error = keep_reason(error, &code->contract_reason);
 	if (!error && !code->source && (jit == SYM_JIT_AUTO || jit == SYM_JIT_RUNDOWN)) {
@@ -265,19 +319,79 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 	}
 	if (error)
 		return error;
-	code->info.contract_reason = code->contract_reason;
-	code->info.rundown_reason = code->rundown_reason;
-	if (code->source) {
-		const struct runtime_counts *counts = runtime_source_counts(code->source);
-
-		code->info.method_count = counts->method_count;
-		code->info.unnamed_count = counts->unnamed_count;
-		code->info.unnamed_dynamic_count = counts->unnamed_dynamic_count;
-		code->info.read_calls = counts->read_calls;
-		code->info.read_bytes = counts->read_bytes;
-	}
+	reader->way = code->info.way;
+	fill_in_info(code);
 	*ret = STEAL(code);
 	return NULL;
+}
+
+/* As above for a reader that has read before: *ret is NULL when nothing is otherwise. */
+static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
+					 struct live_reader *reader, struct live_code **ret)
+{
+	struct live_code *code AUTO_LIVE_CODE = NULL;
+	struct sym_error *error = NULL;
+
+	*ret = NULL;
+	if (reader->way == SYM_JIT_NONE)
+		return NULL;
+	code = calloc(1, sizeof(*code));
+	if (!code)
+		return &sym_error_no_memory;
+	if (reader->way == SYM_JIT_CONTRACT)
+		error = read_contract(snapshot, reader, code);
+	if (error || !code->source)
+		return error;
+	fill_in_info(code);
+	*ret = STEAL(code);
+	return NULL;
+}
+
+static struct sym_error *read_once(const struct sym_snapshot *snapshot, struct live_code **ret)
+{
+	struct live_reader *reader AUTO_LIVE_READER = calloc(1, sizeof(*reader));
+
+	return reader ? read_code(snapshot, reader, ret) : &sym_error_no_memory;
+}
+
+struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_reader **reader,
+				    bool *changed_ret)
+{
+	struct live_reader *fresh AUTO_LIVE_READER = NULL;
+	struct live_code *code = NULL;
+	struct sym_error *error;
+
+	if (*reader) {
+		error = read_code_again(snapshot, *reader, &code);
+	} else {
+		fresh = calloc(1, sizeof(*fresh));
+		if (!fresh)
+			return &sym_error_no_memory;
+		error = read_code(snapshot, fresh, &code);
+	}
+	if (error)
+		return error;
+	if (fresh)
+		*reader = STEAL(fresh);
+	*changed_ret = code != NULL;
+	if (code)
+		code->before = atomic_exchange(&snapshot->live_code.code, code);
+	return NULL;
+}
+
+void live_code_forget(struct live_code_slot *slot)
+{
+	struct live_code *code = atomic_load(&slot->code);
+
+	if (!code)
+		return;
+	live_code_destroy(code->before);
+	code->before = NULL;
+}
+
+void live_code_move(struct live_code_slot *from, struct live_code_slot *to)
+{
+	live_code_destroy(atomic_exchange(&to->code, atomic_exchange(&from->code, NULL)));
 }
 
 struct sym_error *live_code_get(const struct sym_snapshot *snapshot, const struct live_code **ret)
@@ -291,7 +405,7 @@ struct sym_error *live_code_get(const struct sym_snapshot *snapshot, const struc
 		pthread_mutex_lock(&slot->lock);
 		code = atomic_load(&slot->code);
 		if (!code)
-			error = read_code(snapshot, &code);
+			error = read_once(snapshot, &code);
 		if (!error)
 			atomic_store_explicit(&slot->code, code, memory_order_release);
 		pthread_mutex_unlock(&slot->lock);

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "libsym/error.h"
 #include "libsym/source/runtime_source.h"
@@ -17,6 +18,7 @@ struct live_code {
 	struct sym_jit_info info;
 	struct runtime_source *source; /* NULL: no way served; info says why */
 	char *contract_reason, *rundown_reason;
+	struct live_code *before; /* what this took the place of, while its names are in use */
 };
 
 /* In a snapshot. Zero is nothing read yet. */
@@ -25,6 +27,11 @@ struct live_code_slot {
 	_Atomic(struct live_code *) code;
 };
 
+/* What is kept of one look at a process for the next one. */
+struct live_reader;
+
+void live_reader_close(struct live_reader *reader);
+
 void live_code_slot_init(struct live_code_slot *slot);
 void live_code_slot_deinit(struct live_code_slot *slot);
 
@@ -32,5 +39,19 @@ void live_code_slot_deinit(struct live_code_slot *slot);
  * info. */
 struct sym_error *live_code_get(const struct sym_snapshot *snapshot, const struct live_code **ret)
 	__attribute__((warn_unused_result));
+
+/*
+ * Looks again, reading only what `*reader` (NULL at first) has not seen, and exchanges
+ * what is in the snapshot. *changed_ret: it is not what it was. Errors: whatever made this look
+ * fail; then everything is as it was. What was there before is kept until
+ * live_code_forget(). Not for several threads.
+ */
+struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_reader **reader,
+				    bool *changed_ret) __attribute__((warn_unused_result));
+
+void live_code_forget(struct live_code_slot *slot);
+
+/* Hands what was read over to another snapshot of the same process. */
+void live_code_move(struct live_code_slot *from, struct live_code_slot *to);
 
 #endif

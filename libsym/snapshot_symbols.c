@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "libsym/limits.h"
-#include "libsym/snapshot.h"
+#include "libsym/snapshot_symbols.h"
 
 struct code_range {
 	uint64_t start_address;
@@ -18,6 +18,7 @@ struct code_range {
 struct joining {
 	struct sym_snapshot *snapshot;
 	uint32_t flags;
+	struct join_cache *cache; /* NULL: nothing is kept */
 	struct symbols_builder joined;
 	struct symbols_builder unnamed; /* their texts are in `joined` */
 	struct code_range
@@ -43,15 +44,16 @@ static bool is_wanted(const struct joining *joining, const struct sym_image *mod
 
 /* Of aliases at one start the first in table order stays; the list of one image has them in that
  * order. */
-static void add_first_of_aliases(struct joining *joining, struct sym_symbols *list)
+static void add_first_of_aliases(struct joining *joining, const struct sym_symbols *list,
+				 uint32_t image_index)
 {
-	name_pool_absorb(&joining->joined.list.names, &list->names);
 	for (size_t i = 0; i < list->count; i++) {
-		const struct sym_symbol *symbol = &list->items[i];
+		struct sym_symbol symbol = list->items[i];
 
-		if (i && list->items[i - 1].start == symbol->start)
+		if (i && list->items[i - 1].start == symbol.start)
 			continue;
-		symbols_builder_add_borrowed(&joining->joined, symbol);
+		symbol.image_index = image_index;
+		symbols_builder_add_borrowed(&joining->joined, &symbol);
 	}
 }
 
@@ -69,53 +71,186 @@ static void order_native(const struct sym_symbols *list, struct symbols_builder 
 		}
 }
 
-/* With what is left of functions without a name beside the symbols of the same image. */
-static struct sym_error *add_native(struct joining *joining, struct sym_symbols *list)
+/* What is left of functions without a name beside the symbols of the same image. */
+static struct sym_error *make_native_disjoint(struct symbols_builder *builder)
 {
 	struct symbols_builder ordered AUTO_SYMBOLS_BUILDER = { 0 };
-	struct sym_symbols *disjoint AUTO_SYMBOLS = NULL;
+	struct sym_symbols *disjoint;
 	struct sym_error *error;
 
-	name_pool_absorb(&joining->joined.list.names, &list->names);
-	order_native(list, &ordered);
+	order_native(&builder->list, &ordered);
 	error = symbols_freeze_disjoint(&ordered, &disjoint);
 	if (error)
 		return error;
-	for (size_t i = 0; i < disjoint->count; i++)
-		if (disjoint->items[i].kind == SYM_SYMBOL_UNNAMED)
-			symbols_builder_add_borrowed(&joining->unnamed, &disjoint->items[i]);
-		else if (joining->flags & SYM_SYMBOLS_ELF)
-			symbols_builder_add_borrowed(&joining->joined, &disjoint->items[i]);
+	free(builder->list.items);
+	builder->list.items = STEAL(disjoint->items);
+	builder->list.count = builder->capacity = disjoint->count;
+	sym_symbols_destroy(disjoint);
 	return NULL;
 }
+
+static void add_native(struct joining *joining, const struct sym_symbols *list,
+		       uint32_t image_index)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct sym_symbol symbol = list->items[i];
+
+		symbol.image_index = image_index;
+		if (symbol.kind == SYM_SYMBOL_UNNAMED)
+			symbols_builder_add_borrowed(&joining->unnamed, &symbol);
+		else if (joining->flags & SYM_SYMBOLS_ELF)
+			symbols_builder_add_borrowed(&joining->joined, &symbol);
+	}
+}
+
+/* An image that cannot be read has an empty list and a trouble. */
+static struct sym_error *list_module(struct sym_image *module, bool unnamed,
+				     struct symbols_builder *builder)
+{
+	struct source_sink sink = {
+		.builder = builder,
+		.base = module->load_base,
+		.image_index = module->index,
+		.stubs = true,
+		.unnamed = unnamed,
+	};
+	struct sym_error *error = module_list(module, &sink);
+
+	if (!error && builder->failure) {
+		error = builder->failure;
+		builder->failure = NULL;
+	}
+	if (!error && unnamed && module->image->kind == SYM_IMAGE_ELF)
+		error = make_native_disjoint(builder);
+	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	module_set_trouble(module, error);
+	symbols_builder_deinit(builder);
+	symbols_builder_init(builder);
+	return NULL;
+}
+
+/* ---- what is kept ----------------------------------------------------------- */
+
+static void kept_list_destroy(struct kept_list *kept)
+{
+	struct symbols_builder builder = { .list = kept->list };
+
+	symbols_builder_deinit(&builder);
+	free(kept->path);
+	free(kept);
+}
+
+void join_cache_deinit(struct join_cache *cache)
+{
+	for (size_t i = 0; i < cache->count; i++)
+		kept_list_destroy(cache->lists[i]);
+	free(cache->lists);
+	perfmap_source_close(cache->perf_map);
+	*cache = (struct join_cache){ 0 };
+}
+
+void join_cache_sweep(struct join_cache *cache)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < cache->count; i++)
+		if (cache->lists[i]->in_use)
+			cache->lists[kept++] = cache->lists[i];
+		else
+			kept_list_destroy(cache->lists[i]);
+	cache->count = kept;
+}
+
+/* The first mapping of a module says which file it is; NULL for one of no file. */
+static const struct sym_mapping *mapping_of(const struct sym_snapshot *snapshot,
+					    const struct sym_image *module)
+{
+	for (size_t i = 0; i < snapshot->space->mapping_count; i++)
+		if (snapshot->space->mappings[i].image_index == module->index)
+			return snapshot->space->mappings[i].inode ? &snapshot->space->mappings[i]
+								  : NULL;
+	return NULL;
+}
+
+static struct kept_list *find_kept(const struct join_cache *cache, const struct sym_image *module,
+				   const struct sym_mapping *mapping)
+{
+	for (size_t i = 0; i < cache->count; i++) {
+		struct kept_list *kept = cache->lists[i];
+
+		if (kept->load_base == module->load_base && kept->inode == mapping->inode &&
+		    kept->device_major == mapping->device_major &&
+		    kept->device_minor == mapping->device_minor &&
+		    !strcmp(kept->path, module->path))
+			return kept;
+	}
+	return NULL;
+}
+
+/* Takes the content of `builder` over. */
+static struct sym_error *keep_list(struct join_cache *cache, const struct sym_image *module,
+				   const struct sym_mapping *mapping,
+				   struct symbols_builder *builder, struct kept_list **ret)
+{
+	struct kept_list *kept;
+
+	if (cache->count == cache->capacity) {
+		size_t capacity = cache->capacity ? cache->capacity * 2 : 64;
+		struct kept_list **lists =
+			reallocarray(cache->lists, capacity, sizeof(struct kept_list *));
+
+		if (!lists)
+			return &sym_error_no_memory;
+		cache->lists = lists;
+		cache->capacity = capacity;
+	}
+	kept = calloc(1, sizeof(*kept));
+	if (kept)
+		kept->path = strdup(module->path);
+	if (!kept || !kept->path) {
+		free(kept);
+		return &sym_error_no_memory;
+	}
+	kept->load_base = module->load_base;
+	kept->inode = mapping->inode;
+	kept->device_major = mapping->device_major;
+	kept->device_minor = mapping->device_minor;
+	kept->list = builder->list;
+	symbols_builder_init(builder);
+	cache->lists[cache->count++] = kept;
+	*ret = kept;
+	return NULL;
+}
+
+/* ---- joining ------------------------------------------------------------------ */
 
 static struct sym_error *add_module(struct joining *joining, struct sym_image *module,
 				    bool *listed_ret)
 {
 	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
-	struct source_sink sink = {
-		.builder = &builder,
-		.base = module->load_base,
-		.image_index = module->index,
-		.stubs = true,
-		.unnamed = joining->flags & SYM_SYMBOLS_UNNAMED,
-	};
-	struct sym_error *error = module_list(module, &sink);
+	const struct sym_mapping *mapping =
+		joining->cache ? mapping_of(joining->snapshot, module) : NULL;
+	struct kept_list *kept = mapping ? find_kept(joining->cache, module, mapping) : NULL;
+	struct sym_symbols *list = &builder.list;
+	bool unnamed = joining->flags & SYM_SYMBOLS_UNNAMED;
+	struct sym_error *error = kept ? NULL : list_module(module, unnamed, &builder);
 
-	if (!error && builder.failure) {
-		error = builder.failure;
-		builder.failure = NULL;
-	}
-	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+	if (!error && mapping && !kept && !module_trouble(module))
+		error = keep_list(joining->cache, module, mapping, &builder, &kept);
+	if (error)
 		return error;
-	if (error) {
-		module_set_trouble(module, error);
-		return NULL;
+	if (kept) {
+		kept->in_use = true;
+		list = &kept->list;
+	} else {
+		name_pool_absorb(&joining->joined.list.names, &list->names);
 	}
-	if (module->image->kind == SYM_IMAGE_ELF && sink.unnamed)
-		return add_native(joining, &builder.list);
-	add_first_of_aliases(joining, &builder.list);
-	*listed_ret = builder.list.count > 0 && module->image->kind != SYM_IMAGE_ELF;
+	if (unnamed && module->image->kind == SYM_IMAGE_ELF)
+		add_native(joining, list, module->index);
+	else
+		add_first_of_aliases(joining, list, module->index);
+	*listed_ret = list->count > 0 && module->image->kind != SYM_IMAGE_ELF;
 	return NULL;
 }
 
@@ -169,10 +304,8 @@ static void close_perf_map(void *source)
 	perfmap_source_close(source);
 }
 
-/* The list keeps the source: its names are there. */
-static void take_perf_map(struct joining *joining, struct perfmap_source *source)
+static void add_lines(struct joining *joining, const struct perfmap_source *source)
 {
-	symbols_builder_keep(&joining->joined, source, close_perf_map);
 	for (size_t i = 0; i < perfmap_source_count(source); i++) {
 		struct sym_symbol symbol;
 
@@ -182,18 +315,36 @@ static void take_perf_map(struct joining *joining, struct perfmap_source *source
 	}
 }
 
+/* The list keeps the source: its names are there. */
+static void take_perf_map(struct joining *joining, struct perfmap_source *source)
+{
+	symbols_builder_keep(&joining->joined, source, close_perf_map);
+	add_lines(joining, source);
+}
+
 static struct sym_error *add_perf_map(struct joining *joining)
 {
-	struct perfmap_source *source = NULL;
-	struct sym_error *error;
+	struct join_cache *cache = joining->cache;
+	struct perfmap_source *source = cache ? cache->perf_map : NULL;
+	struct sym_error *error = NULL;
 	struct buf why;
 
-	buf_init(&why, LIMIT_NAME_BYTES);
-	error = snapshot_read_perf_map(joining->snapshot, &why, &source);
-	buf_deinit(&why);
-	if (!error && source)
+	if (!cache || !cache->has_perf_map) {
+		buf_init(&why, LIMIT_NAME_BYTES);
+		error = snapshot_read_perf_map(joining->snapshot, &why, &source);
+		buf_deinit(&why);
+	}
+	if (error)
+		return error;
+	if (cache) {
+		cache->perf_map = source;
+		cache->has_perf_map = true;
+	}
+	if (source && cache)
+		add_lines(joining, source);
+	else if (source)
 		take_perf_map(joining, source);
-	return error;
+	return NULL;
 }
 
 /* The snapshot outlives its lists, and with it what the runtime told. */
@@ -270,27 +421,43 @@ static struct sym_error *join(struct joining *joining, bool *is_listed, struct s
 	return error ? error : symbols_freeze_disjoint(&joining->joined, ret);
 }
 
-struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags,
-				       struct sym_symbols **ret)
+static struct sym_error *join_with(struct joining *joining, struct sym_symbols **ret)
+{
+	struct sym_snapshot *snapshot = joining->snapshot;
+	bool *is_listed AUTO_FREE = calloc(snapshot->module_count + 1, sizeof(*is_listed));
+	struct sym_error *error;
+
+	joining->listed = calloc(snapshot->space->mapping_count + 1, sizeof(*joining->listed));
+	error = joining->listed && is_listed ? join(joining, is_listed, ret) : &sym_error_no_memory;
+	free(joining->listed);
+	symbols_builder_deinit(&joining->unnamed);
+	symbols_builder_deinit(&joining->joined);
+	return error;
+}
+
+struct sym_error *snapshot_join(struct sym_snapshot *snapshot, uint32_t flags,
+				struct join_cache *cache, struct sym_symbols **ret)
 {
 	static const uint32_t default_flags =
 		SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME;
 	static const uint32_t known = default_flags | SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED;
-	bool *is_listed AUTO_FREE = calloc(snapshot->module_count + 1, sizeof(*is_listed));
 	struct joining joining = {
 		.snapshot = snapshot,
 		.flags = flags ? flags : default_flags,
+		.cache = cache,
 	};
-	struct sym_error *error;
 
 	if (flags & ~known)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", flags);
-	joining.listed = calloc(snapshot->space->mapping_count + 1, sizeof(*joining.listed));
-	error = joining.listed && is_listed ? join(&joining, is_listed, ret) : &sym_error_no_memory;
-	free(joining.listed);
-	symbols_builder_deinit(&joining.unnamed);
-	symbols_builder_deinit(&joining.joined);
-	return error;
+	for (size_t i = 0; cache && i < cache->count; i++)
+		cache->lists[i]->in_use = false;
+	return join_with(&joining, ret);
+}
+
+struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags,
+				       struct sym_symbols **ret)
+{
+	return snapshot_join(snapshot, flags, NULL, ret);
 }
 
 struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *bad_lines_ret)

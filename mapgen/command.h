@@ -29,6 +29,7 @@ int list_run(const struct options *options);
 int info_run(const struct options *options);
 int generate_run(const struct options *options);
 int merge_run(const struct options *options);
+int watch_run(const struct options *options);
 int resolve_run(const struct options *options);
 int symbols_run(const struct options *options);
 int bcc_run(const struct options *options);

@@ -12,13 +12,14 @@ _dotnet_mapgen() {
 	COMPREPLY=()
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge resolve symbols bcc --help --version' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge watch resolve symbols bcc --help --version' -- "$current")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
 	list | info) options='--pid --root --json --help --version' ;;
 	generate) options='--pid --output --format --crossgen --platform --root --json --help --version' ;;
 	merge) options='--pid --output --mode --names --tiers --jit --in-target --undo --maps --root --json --help --version' ;;
+	watch) options='--pid --output --mode --names --tiers --jit --in-target --maps --for --interval --root --json --help --version' ;;
 	resolve) options='--pid --names --tiers --jit --rva --root --json --help --version' ;;
 	symbols) options='--pid --server --store --offline --root --json --help --version' ;;
 	bcc) options='--names --tiers --jit --strict --report --help --version' ;;

@@ -21,6 +21,8 @@ static const struct command commands[] = {
 	  "Makes one relative map for each precompiled .NET image", generate_run },
 	{ "merge", COMMAND_MERGE, "PID", "Completes the perf map of a live .NET process",
 	  merge_run },
+	{ "watch", COMMAND_WATCH, "PID", "Keeps the perf map of a live .NET process complete",
+	  watch_run },
 	{ "resolve", COMMAND_RESOLVE, "PID [ADDRESS | IMAGE+0xN]... | FILE+0xN...",
 	  "Names addresses of a process, given as operands or one a line on standard input",
 	  resolve_run },

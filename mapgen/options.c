@@ -15,11 +15,12 @@
 enum option_kind {
 	OPTION_HELP,
 	OPTION_VERSION,
-	OPTION_FLAG,   /* bool */
-	OPTION_TEXT,   /* const char * */
-	OPTION_PID,    /* int32_t */
-	OPTION_CHOICE, /* int: `first_choice` + index in `choices` */
-	OPTION_LIST,   /* struct text_list */
+	OPTION_FLAG,    /* bool */
+	OPTION_TEXT,    /* const char * */
+	OPTION_PID,     /* int32_t */
+	OPTION_CHOICE,  /* int: `first_choice` + index in `choices` */
+	OPTION_LIST,    /* struct text_list */
+	OPTION_SECONDS, /* double */
 };
 
 struct option_row {
@@ -40,7 +41,7 @@ static const struct option_row option_rows[] = {
 	  "the process; the same as PID as the first operand" },
 	{ "output", 'o', OPTION_TEXT, COMMAND_GENERATE, FIELD(output), "DIR", 0,
 	  "write the maps into DIR instead of the cache" },
-	{ "output", 'o', OPTION_TEXT, COMMAND_MERGE, FIELD(output), "FILE", 0,
+	{ "output", 'o', OPTION_TEXT, COMMAND_MERGE | COMMAND_WATCH, FIELD(output), "FILE", 0,
 	  "write the map to FILE, sorted and disjoint; - is standard output" },
 	{ "format", 0, OPTION_CHOICE, COMMAND_GENERATE, FIELD(format), "map|r2rmap",
 	  SYM_MAP_RELATIVE, "as crossgen wrote maps, or as crossgen2 does" },
@@ -48,19 +49,21 @@ static const struct option_row option_rows[] = {
 	  "have this crossgen (.NET Core 3.1) make the maps" },
 	{ "platform", 0, OPTION_LIST, COMMAND_GENERATE, FIELD(platform_dirs), "DIR", 0,
 	  "where the framework of the files is; may be repeated" },
-	{ "mode", 0, OPTION_CHOICE, COMMAND_MERGE, FIELD(mode), "append|replace", MERGE_MODE_APPEND,
-	  "add to the runtime's own file, or put a new one in its place" },
-	{ "names", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_BCC, FIELD(names),
-	  "full|short", NAME_FORM_FULL, "whole signatures, or type and method only" },
-	{ "tiers", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_BCC, FIELD(tiers),
-	  "keep|strip", TIER_FORM_KEEP, "with or without [PreJIT], [OptimizedTier1], ..." },
-	{ "jit", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_BCC, FIELD(jit),
-	  "auto|contract|rundown|perfmap|none", SYM_JIT_AUTO, "how jitted code gets its names" },
-	{ "in-target", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(in_target), NULL, 0,
+	{ "mode", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_WATCH, FIELD(mode), "append|replace",
+	  MERGE_MODE_APPEND, "add to the runtime's own file, or put a new one in its place" },
+	{ "names", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC,
+	  FIELD(names), "full|short", NAME_FORM_FULL, "whole signatures, or type and method only" },
+	{ "tiers", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC,
+	  FIELD(tiers), "keep|strip", TIER_FORM_KEEP,
+	  "with or without [PreJIT], [OptimizedTier1], ..." },
+	{ "jit", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC,
+	  FIELD(jit), "auto|contract|rundown|perfmap|none", SYM_JIT_AUTO,
+	  "how jitted code gets its names" },
+	{ "in-target", 0, OPTION_FLAG, COMMAND_MERGE | COMMAND_WATCH, FIELD(in_target), NULL, 0,
 	  "update the map inside the container of the process" },
 	{ "undo", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(undo), NULL, 0,
 	  "put the runtime's own map back after --mode=replace" },
-	{ "maps", 0, OPTION_LIST, COMMAND_MERGE, FIELD(map_dirs), "DIR", 0,
+	{ "maps", 0, OPTION_LIST, COMMAND_MERGE | COMMAND_WATCH, FIELD(map_dirs), "DIR", 0,
 	  "also use fitting relative maps of DIR; may be repeated" },
 	{ "rva", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(rva), NULL, 0,
 	  "N of IMAGE+0xN is an rva, not a file offset" },
@@ -74,6 +77,10 @@ static const struct option_row option_rows[] = {
 	  "answer as libbcc 0.26 does, where that is wrong too" },
 	{ "report", 0, OPTION_FLAG, COMMAND_BCC, FIELD(report), NULL, 0,
 	  "say at the end how many look-ups were named, and from what" },
+	{ "for", 0, OPTION_SECONDS, COMMAND_WATCH, FIELD(for_seconds), "SECONDS", 0,
+	  "end after that long; without it when the process ends" },
+	{ "interval", 0, OPTION_SECONDS, COMMAND_WATCH, FIELD(interval_seconds), "SECONDS", 0,
+	  "look that often; 1 without it" },
 	{ "root", 0, OPTION_TEXT, COMMAND_PROCESS, FIELD(root), "DIR", 0,
 	  "look at the recorded process tree below DIR, not at this machine" },
 	{ "json", 0, OPTION_FLAG, COMMAND_PROCESS, FIELD(json), NULL, 0, "print JSON" },
@@ -119,6 +126,20 @@ static bool read_choice(const struct option_row *row, const char *text, int *ret
 	return false;
 }
 
+static bool read_seconds(const char *text, double *ret)
+{
+	char *end;
+	double value;
+
+	if (!isdigit((unsigned char)text[0]) || text[strspn(text, "0123456789.")])
+		return false;
+	value = strtod(text, &end);
+	if (*end || !(value >= 0.05 && value <= 31536000))
+		return false;
+	*ret = value;
+	return true;
+}
+
 /* The array keeps room for its closing NULL. */
 static bool list_add(struct text_list *list, const char *text)
 {
@@ -161,6 +182,12 @@ static bool take_option(const struct option_row *row, const char *text, struct o
 		return false;
 	case OPTION_LIST:
 		return list_add(field, text);
+	case OPTION_SECONDS:
+		if (read_seconds(text, field))
+			return true;
+		message("--%s is a number of seconds from 0.05 to 31536000, not '%s'", row->name,
+			text);
+		return false;
 	default:
 		return true;
 	}

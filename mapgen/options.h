@@ -19,7 +19,8 @@ enum command_id {
 	COMMAND_INFO = 1 << 4,
 	COMMAND_SYMBOLS = 1 << 5,
 	COMMAND_BCC = 1 << 6,
-	COMMAND_ALL = (1 << 7) - 1,
+	COMMAND_WATCH = 1 << 7,
+	COMMAND_ALL = (1 << 8) - 1,
 	COMMAND_PROCESS = COMMAND_ALL & ~COMMAND_BCC, /* those that look at a process themselves */
 };
 
@@ -62,12 +63,14 @@ struct options {
 	const char *crossgen;
 	struct text_list platform_dirs;
 	struct text_list map_dirs;
-	int format;      /* enum sym_map_format; 0: not given */
-	int mode;        /* enum merge_mode */
-	int names;       /* enum name_form */
-	int tiers;       /* enum tier_form */
-	int jit;         /* enum sym_jit_way */
-	char **operands; /* without the PID */
+	int format;              /* enum sym_map_format; 0: not given */
+	int mode;                /* enum merge_mode */
+	int names;               /* enum name_form */
+	int tiers;               /* enum tier_form */
+	int jit;                 /* enum sym_jit_way */
+	double for_seconds;      /* 0: not given */
+	double interval_seconds; /* 0: not given */
+	char **operands;         /* without the PID */
 	size_t operand_count;
 };
 

@@ -29,17 +29,22 @@ struct sym_snapshot *target_open(const struct options *options, const char *cons
 	return NULL;
 }
 
+bool target_is_dotnet(const struct sym_snapshot *snapshot)
+{
+	const struct sym_process_info *process = sym_snapshot_process(snapshot);
+
+	if (process->runtime_version)
+		return true;
+	message("process %d (%s) hosts no .NET runtime", process->pid, process->comm);
+	return false;
+}
+
 struct sym_snapshot *target_open_dotnet(const struct options *options, const char *const *map_dirs)
 {
 	struct sym_snapshot *snapshot = target_open(options, map_dirs);
-	const struct sym_process_info *process;
 
-	if (!snapshot)
-		return NULL;
-	process = sym_snapshot_process(snapshot);
-	if (process->runtime_version)
+	if (!snapshot || target_is_dotnet(snapshot))
 		return snapshot;
-	message("process %d (%s) hosts no .NET runtime", process->pid, process->comm);
 	sym_snapshot_close(snapshot);
 	return NULL;
 }

@@ -24,6 +24,9 @@ struct sym_snapshot *target_open(const struct options *options, const char *cons
 /* As above, and refuses (one line) a process without a .NET runtime. */
 struct sym_snapshot *target_open_dotnet(const struct options *options, const char *const *map_dirs);
 
+/* False, said, for a process without a .NET runtime. */
+bool target_is_dotnet(const struct sym_snapshot *snapshot);
+
 /* False, said, when the process is no longer the one of the snapshot. */
 bool target_lives(const struct sym_snapshot *snapshot, const struct options *options);
 

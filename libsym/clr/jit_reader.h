@@ -5,11 +5,9 @@
  * exact extents, and stub blocks by kind. The process is not stopped, asked
  * or written to, and goes on compiling meanwhile.
  *
- * Ordinary code is never freed, and the mark of a new method is written last, so
- * one look is enough for it. Dynamic methods and what can be unloaded is read
- * twice with nothing kept in between and named only if both readings agree;
- * what remains is counted. Knows the order of reading; each structure is
- * read in its own file.
+ * What can be recycled while it is read is named only if two looks agree
+ * (jit_round.h); what remains without a name is counted. Knows the order of reading;
+ * each structure is read in its own file.
  */
 #ifndef LIBSYM_CLR_JIT_READER_H
 #define LIBSYM_CLR_JIT_READER_H
@@ -63,6 +61,11 @@ struct jit_reading {
 	struct remote_memory_cost cost; /* of this reading */
 };
 
+/*
+ * Reads everything the first time, later only what is new or may have been
+ * exchanged; *ret is NULL when nothing is otherwise than at the reading before.
+ * The flags must be the same each time.
+ */
 struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
 				  struct jit_reading **ret);
 void jit_reading_destroy(struct jit_reading *reading);

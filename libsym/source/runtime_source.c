@@ -94,29 +94,24 @@ static struct sym_error *make_index(struct runtime_source *source,
 	return index_freeze(builder, &source->index);
 }
 
-struct sym_error *runtime_source_open_contract(int32_t pid, uint64_t runtime_base,
+struct sym_error *runtime_source_open_contract(struct jit_reader *reader,
 					       const struct jit_range *own_memory,
 					       size_t own_memory_count, struct runtime_source **ret)
 {
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = calloc(1, sizeof(*source));
 	struct jit_reading *reading AUTO_JIT_READING = NULL;
-	struct jit_reader *reader AUTO_JIT_READER = NULL;
-	struct remote_memory *memory AUTO_REMOTE_MEMORY = NULL;
 	struct sym_error *error;
 
 	if (!source)
 		return &sym_error_no_memory;
-	error = remote_memory_open_process(pid, &memory);
-	if (!error)
-		error = jit_reader_open(memory, runtime_base, &reader);
-	if (error)
-		return error;
-	memory = NULL; /* the reader's now */
 	error = jit_reader_read(reader, JIT_READ_STUBS | JIT_READ_PRECODES, &reading);
-	if (!error)
+	if (!error && reading)
 		error = make_index(source, reading, own_memory, own_memory_count);
 	if (error)
 		return error;
+	*ret = NULL;
+	if (!reading)
+		return NULL;
 	source->counts = (struct runtime_counts){
 		.method_count = reading->method_count,
 		.unnamed_count = reading->unnamed_count,

@@ -27,12 +27,11 @@ struct runtime_counts {
 };
 
 /*
- * By data contract. `runtime_base` is where the ELF header of the module that
- * contains the runtime is mapped. `own_memory`: executable memory that is nobody's
- * but the runtime's; what lies outside its code heaps there is named as a stub.
- * Errors: as jit_reader_open() and jit_reader_read().
+ * By data contract. `own_memory`: executable memory that is nobody's but the runtime's; what lies
+ * outside its code heaps there is named as a stub. *ret is NULL when the reader has read before and
+ * nothing is otherwise. Errors: as jit_reader_read().
  */
-struct sym_error *runtime_source_open_contract(int32_t pid, uint64_t runtime_base,
+struct sym_error *runtime_source_open_contract(struct jit_reader *reader,
 					       const struct jit_range *own_memory,
 					       size_t own_memory_count, struct runtime_source **ret)
 	__attribute__((warn_unused_result));

@@ -66,15 +66,16 @@ Test(options, help_of_the_program_names_every_command)
 	cr_expect(strstr(done.out, "\n  list "));
 	cr_expect(strstr(done.out, "\n  generate "));
 	cr_expect(strstr(done.out, "\n  merge "));
+	cr_expect(strstr(done.out, "\n  watch "));
 	cr_expect(strstr(done.out, "\n  resolve "));
 	program_run_deinit(&done);
 }
 
 Test(options, every_command_has_help_and_takes_a_pid_root_and_json)
 {
-	static const char *const commands[] = { "list", "generate", "merge", "resolve" };
+	static const char *const commands[] = { "list", "generate", "merge", "watch", "resolve" };
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 5; i++) {
 		struct program_run done = RUN(commands[i], "--help");
 
 		cr_expect_eq(done.exit_code, 0);
@@ -150,11 +151,11 @@ Test(options, options_that_contradict_each_other_are_refused)
 
 Test(options, a_process_that_does_not_exist_is_one_line_and_exit_code_1)
 {
-	static const char *const commands[] = { "list", "generate", "merge", "resolve" };
+	static const char *const commands[] = { "list", "generate", "merge", "watch", "resolve" };
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 5; i++) {
 		/* Beyond the largest pid_max. */
-		struct program_run done = RUN(commands[i], "4194305", i == 3 ? "0x1000" : NULL);
+		struct program_run done = RUN(commands[i], "4194305", i == 4 ? "0x1000" : NULL);
 
 		cr_expect_eq(done.exit_code, 1, "%s: %d", commands[i], done.exit_code);
 		cr_expect_eq(count_lines(done.err), 1, "%s: %s", commands[i], done.err);
@@ -177,4 +178,19 @@ Test(options, a_full_disk_is_a_failure)
 	cr_expect_eq(WEXITSTATUS(status), 1);
 	free(command);
 	free(own);
+}
+
+Test(options, seconds_are_a_number_within_bounds)
+{
+	static const char *const bad[] = { "0", "-1", "1s", "", "nan", "0.01", "1e99", "0x10" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		expect_refused(RUN("watch", "--for", bad[i], "1"), "--for");
+		expect_refused(RUN("watch", "--interval", bad[i], "1"), "--interval");
+	}
+	expect_refused(RUN("watch"), "PID");
+	expect_refused(RUN("watch", "--root=/", "1"), "recorded");
+	expect_refused(RUN("watch", "-o", "-", "1"), "--output=-");
+	expect_refused(RUN("watch", "-o", "x", "--mode=append", "1"), "--mode");
+	expect_refused(RUN("merge", "--for", "1", "1"), "--for");
 }

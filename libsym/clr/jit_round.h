@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The looks at a runtime's code: which blocks there are, and what each says of
+ * itself. Ordinary code is never freed, and the mark of a new method is written
+ * last, so one look is enough for it, and what one round saw holds in the next.
+ * Dynamic methods and what can be unloaded is looked at twice with nothing kept in
+ * between, or once where the round before saw the same, and named only if both
+ * looks agree. Knows when a look is to be believed; what is made of it is not its
+ * business.
+ */
+#ifndef LIBSYM_CLR_JIT_ROUND_H
+#define LIBSYM_CLR_JIT_ROUND_H
+
+#include "libsym/base/buf.h"
+#include "libsym/clr/code_heap.h"
+#include "libsym/clr/method_desc.h"
+
+/* What rounds are made with; all of it borrowed. */
+struct jit_tools {
+	struct remote_memory *memory;
+	const struct layout *layout;
+	const struct layout_tiers *tiers; /* NULL: tiers stay unknown */
+	struct modules *modules;
+	struct types *types;
+	struct methods *methods;
+};
+
+/* What one look says of one block. */
+struct look {
+	struct code_method method;
+	uint32_t stub_kind;
+	uint32_t name_bytes;
+	size_t name_offset; /* into the names of its round */
+	const char *tier;
+	enum look_state {
+		LOOK_PENDING,
+		LOOK_UNNAMED,
+		LOOK_NAMED,
+		LOOK_STUB,
+		LOOK_GONE, /* freed before the second look */
+	} state;
+	bool has_header; /* method is filled in */
+	bool is_volatile;
+	bool is_confirmed; /* the round before saw the same */
+	bool is_settled;   /* and it cannot change any more */
+};
+
+struct jit_round {
+	struct code_map map;
+	struct look *looks; /* as many as there are blocks in the map */
+	struct buf names;
+};
+
+/*
+ * Looks at everything; what `known`, the round before (NULL: none), saw of ordinary code
+ * is taken over without reading it again. *changed_ret: something is not as it was
+ * in `known`. Errors: those of reading, LIMIT, NO_MEMORY.
+ */
+struct sym_error *jit_round_read(const struct jit_tools *tools, const struct jit_round *known,
+				 struct jit_round *ret, bool *changed_ret)
+	__attribute__((warn_unused_result));
+void jit_round_deinit(struct jit_round *round);
+
+#endif

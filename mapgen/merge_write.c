@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/merge_write.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mapgen/message.h"
+#include "mapgen/running_tools.h"
+#include "mapgen/runtime_map.h"
+#include "mapgen/target.h"
+
+const uint32_t merge_symbols_flags =
+	SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME | SYM_SYMBOLS_UNNAMED;
+
+void merge_note(struct merge *merge, const char *format, ...)
+{
+	char *text AUTO_FREE = NULL;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		text = NULL;
+		return;
+	}
+	message("%s", text);
+	json_array_append_new(merge->notes, json_output_text(text));
+}
+
+/* Says a failure that ends the command; false for the caller to hand on. */
+bool merge_fail(char *reason)
+{
+	message("%s", reason ? reason : "out of memory");
+	free(reason);
+	return false;
+}
+
+static bool is_listed(const struct failures *failures, const char *subject)
+{
+	for (size_t i = 0; i < failures->count; i++)
+		if (!strcmp(failures->items[i].subject, subject))
+			return true;
+	return false;
+}
+
+/* What the library met while it read the images for the list. */
+void merge_add_troubles(struct merge *merge)
+{
+	size_t count = sym_snapshot_image_count(merge->snapshot);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct sym_image *image = sym_snapshot_image_at(merge->snapshot, i);
+		const char *trouble = sym_image_trouble(image);
+
+		if (trouble && target_is_assembly(image) &&
+		    !is_listed(&merge->failures, sym_image_path(image)))
+			failures_add(&merge->failures, sym_image_path(image),
+				     message_format("%s", trouble));
+	}
+}
+
+/* Which way served for jitted code, and whether there is any name for it. */
+bool merge_add_jit_trouble(struct merge *merge)
+{
+	bool unwanted =
+		merge->options->jit == SYM_JIT_NONE || merge->options->jit == SYM_JIT_PERF_MAP;
+	struct sym_error *error = sym_snapshot_jit(merge->snapshot, &merge->jit);
+	const struct sym_jit_info *jit = merge->jit;
+
+	if (error) {
+		target_say(error);
+		return false;
+	}
+	if (jit->way == SYM_JIT_RUNDOWN)
+		merge_note(merge, "the runtime was asked over its diagnostics socket to list its "
+				  "methods; --jit=perfmap does without");
+	if (jit->way != SYM_JIT_NONE || merge->counts.runtime || merge->info->writer_fd >= 0 ||
+	    unwanted)
+		return true;
+	failures_add(&merge->failures, "jitted code",
+		     message_format("no names: there is no perf map; %s; %s",
+				    jit->contract_reason ? jit->contract_reason
+							 : "its memory was not read",
+				    jit->rundown_reason ? jit->rundown_reason
+							: "it was not asked for a rundown"));
+	return true;
+}
+
+static bool render(const struct merge *merge, char **text_ret, size_t *size_bytes_ret)
+{
+	struct sym_error *error =
+		sym_symbols_format(merge->symbols, 0, sym_symbols_count(merge->symbols),
+				   SYM_MAP_PERF, merge->write_flags, text_ret, size_bytes_ret);
+
+	if (error)
+		target_say(error);
+	return !error;
+}
+
+void merge_done(struct merge *merge, const char *action, const char *path, size_t lines)
+{
+	merge->action = action;
+	merge->path = strdup(path);
+	merge->written_lines = lines;
+}
+
+/* ---- elsewhere ---------------------------------------------------------- */
+
+static bool print_map(struct merge *merge)
+{
+	char *text AUTO_FREE = NULL;
+	size_t size_bytes;
+
+	if (!render(merge, &text, &size_bytes))
+		return false;
+	fwrite(text, 1, size_bytes, stdout);
+	merge_done(merge, "written", "-", sym_symbols_count(merge->symbols));
+	return true;
+}
+
+static bool put(struct merge *merge, const struct map_location *location,
+		const struct map_owner *owner, const char *action)
+{
+	char *text AUTO_FREE = NULL;
+	size_t size_bytes;
+	char *failure;
+	bool written;
+
+	if (!render(merge, &text, &size_bytes))
+		return false;
+	failure = perf_map_file_replace(location, owner, text, size_bytes, &written);
+	if (failure)
+		return merge_fail(failure);
+	if (written)
+		merge_done(merge, action, location->path, sym_symbols_count(merge->symbols));
+	else
+		merge_done(merge, "unchanged", location->path, 0);
+	return true;
+}
+
+bool merge_write_elsewhere(struct merge *merge)
+{
+	struct map_location location = { .directory_fd = -1 };
+	struct map_owner owner = { .set = false };
+	const char *path = merge->options->output;
+	char *failure;
+	bool written;
+
+	if (!strcmp(path, "-"))
+		return print_map(merge);
+	failure = map_location_open(path, NULL, &location);
+	if (!failure && map_location_oddity(&location))
+		failure = message_format("%s is %s: not written", path,
+					 map_location_oddity(&location));
+	written = failure ? merge_fail(failure) : put(merge, &location, &owner, "written");
+	map_location_close(&location);
+	return written;
+}
+
+/* ---- in the place where tools look -------------------------------------- */
+
+static bool replace(struct merge *merge, const struct map_location *location)
+{
+	const struct sym_process_info *process = sym_snapshot_process(merge->snapshot);
+	const struct sym_perf_map_info *info = merge->info;
+	struct map_owner owner = { .set = true, .uid = process->uid, .gid = process->gid };
+	const char *oddity = map_location_oddity(location);
+
+	if (oddity)
+		merge_note(merge, "%s is %s: not used, and replaced", location->path, oddity);
+	else if (info->refused_path && !strcmp(info->refused_path, location->path))
+		merge_note(merge, "%s is not used, and replaced: %s", location->path,
+			   info->refused_reason);
+	if (info->writer_fd >= 0 &&
+	    map_location_holds(location, info->writer_device, info->writer_inode)) {
+		char *failure =
+			perf_map_file_keep(location, info->writer_device, info->writer_inode);
+
+		if (failure)
+			return merge_fail(failure);
+		merge_note(merge,
+			   "the runtime goes on writing to its own file, now %s.runtime; "
+			   "merge again for what it adds, merge --undo puts it back",
+			   location->path);
+	}
+	return put(merge, location, &owner, "replaced");
+}
+
+static bool append_to(struct merge *merge, const struct map_location *location,
+		      const struct runtime_map *map)
+{
+	struct sym_symbols *present GUARDED(symbols) = NULL;
+	struct merge_missing missing = { 0 };
+	char *text AUTO_FREE = NULL;
+	char *failure;
+	struct sym_error *error = sym_perf_map_read(map->read_fd, &present, NULL);
+
+	if (!error)
+		error = merge_lines_missing(merge->symbols, present, merge->write_flags, &missing);
+	if (error) {
+		target_say(error);
+		return false;
+	}
+	text = missing.text;
+	if (!text)
+		return merge_fail(NULL);
+	if (map->made_append)
+		merge_note(merge,
+			   "set O_APPEND on the runtime's own descriptor of %s, so that its lines "
+			   "follow "
+			   "ours",
+			   location->path);
+	failure = missing.lines ? runtime_map_append(map, text, missing.size_bytes) : NULL;
+	if (failure)
+		return merge_fail(failure);
+	/* Here the runtime's own lines stay, whoever else knows the same methods. */
+	merge->counts.runtime = sym_symbols_count(present) - missing.covered;
+	merge_done(merge, missing.lines ? "appended" : "unchanged", location->path, missing.lines);
+	return true;
+}
+
+static bool append(struct merge *merge, const struct map_location *location)
+{
+	int32_t pid = sym_snapshot_process(merge->snapshot)->pid;
+	struct runtime_map map = { -1, -1, false };
+	char *reason = NULL;
+	bool appended;
+
+	switch (runtime_map_open(pid, merge->info, &map, &reason)) {
+	case RUNTIME_MAP_OPEN:
+		break;
+	case RUNTIME_MAP_NOT_PERMITTED:
+		if (merge->options->mode == MERGE_MODE_APPEND)
+			return merge_fail(reason);
+		merge_note(merge, "%s: the map is replaced instead",
+			   reason ? reason : "out of memory");
+		free(reason);
+		return replace(merge, location);
+	case RUNTIME_MAP_FAILED:
+		return merge_fail(reason);
+	}
+	appended = append_to(merge, location, &map);
+	runtime_map_close(&map);
+	return appended;
+}
+
+static char *why_not_append(const struct merge *merge, const struct map_location *location)
+{
+	const struct sym_perf_map_info *info = merge->info;
+
+	if (info->writer_fd < 0)
+		return message_format("process %d is writing no perf map; --mode=replace makes one",
+				      sym_snapshot_process(merge->snapshot)->pid);
+	return message_format("%s is not the file that the runtime is writing%s%s", location->path,
+			      info->path ? "; that is " : "", info->path ? info->path : "");
+}
+
+/* perf and BCC look inside the container first. */
+void merge_say_what_hides(struct merge *merge)
+{
+	const struct sym_perf_map_info *info = merge->info;
+	struct map_location inside = { .directory_fd = -1 };
+	char *failure AUTO_FREE = NULL;
+
+	if (merge->options->in_target || !strcmp(info->host_path, info->target_path))
+		return;
+	failure = map_location_open(info->target_path, merge->options->root, &inside);
+	if (failure)
+		return;
+	if (!faccessat(inside.directory_fd, inside.name, F_OK, AT_SYMLINK_NOFOLLOW))
+		merge_note(merge,
+			   "%s, inside the container, hides %s from perf and BCC; "
+			   "--in-target updates that one",
+			   info->target_path, info->host_path);
+	map_location_close(&inside);
+}
+
+bool merge_write_at(struct merge *merge, const struct map_location *location)
+{
+	const struct sym_perf_map_info *info = merge->info;
+	bool can_append = !merge->options->root && info->writer_fd >= 0 &&
+			  map_location_holds(location, info->writer_device, info->writer_inode);
+
+	if (merge->options->mode == MERGE_MODE_APPEND && !can_append)
+		return merge_fail(why_not_append(merge, location));
+	if (can_append && merge->options->mode != MERGE_MODE_REPLACE)
+		return append(merge, location);
+	return replace(merge, location);
+}
+
+void merge_say_who_must_refresh(struct merge *merge)
+{
+	struct running_tool tools[16];
+	size_t count;
+
+	if (!strcmp(merge->action, "unchanged") || merge->options->root)
+		return;
+	count = running_tools_find(tools, sizeof(tools) / sizeof(tools[0]));
+	for (size_t i = 0; i < count; i++)
+		merge_note(merge, "%s (process %d) is running: %s", tools[i].comm, tools[i].pid,
+			   tools[i].advice);
+}
+
+bool merge_find_perf_map(struct merge *merge)
+{
+	struct sym_error *error = sym_snapshot_perf_map(merge->snapshot, &merge->info);
+
+	if (error)
+		target_say(error);
+	return !error;
+}
+
+bool merge_at_location(struct merge *merge,
+		       bool (*act)(struct merge *, const struct map_location *))
+{
+	const char *path =
+		merge->options->in_target ? merge->info->target_path : merge->info->host_path;
+	struct map_location location = { .directory_fd = -1 };
+	char *failure = map_location_open(path, merge->options->root, &location);
+	bool worked = failure ? merge_fail(failure) : act(merge, &location);
+
+	map_location_close(&location);
+	return worked;
+}
+
+json_t *merge_jit_json(const struct merge *merge)
+{
+	static const struct sym_jit_info nothing = { .way = SYM_JIT_NONE };
+	const struct sym_jit_info *jit = merge->jit ? merge->jit : &nothing;
+
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "way", sym_jit_way_text(jit->way),
+			 "methods", (json_int_t)merge->counts.jitted, "unnamed",
+			 (json_int_t)jit->unnamed_count, "unnamed_dynamic",
+			 (json_int_t)jit->unnamed_dynamic_count, "read_calls",
+			 (json_int_t)jit->read_calls, "read_bytes", (json_int_t)jit->read_bytes);
+}
+
+bool merge_has_anything(const struct merge *merge)
+{
+	const struct sym_process_info *process = sym_snapshot_process(merge->snapshot);
+	const char *shape = process->runtime_shape;
+
+	if (!shape || strcmp(shape, "nativeaot") != 0)
+		return true;
+	message("process %d (%s) is NativeAOT: its methods are symbols of an ELF file, which "
+		"profilers read themselves",
+		process->pid, process->comm);
+	return false;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command watch: what merge does once, kept up while the process goes on. Each look
+ * reads only what is new; a map is written only when something is. Ends with the process, after
+ * the time that was asked for, or on a signal, and says what it cost.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mapgen/command.h"
+#include "mapgen/merge_write.h"
+#include "mapgen/message.h"
+#include "mapgen/target.h"
+
+/* Where the runtime writes its methods itself, what it leaves out (stubs) is added that often. */
+static const double append_seconds = 10;
+
+struct watching {
+	struct merge merge;
+	struct sym_watch *watch;
+	int pid_fd, signal_fd; /* -1: not to be had */
+	const char *end;       /* why it ended; NULL while it goes on */
+	char *trouble;         /* of the last look, so that it is said once */
+	double begin_s, last_append_s;
+	double begin_cpu_s;
+	uint64_t looks, changes, failed_looks, added, removed, written_lines;
+	bool behind; /* something is known that was not written yet */
+};
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double seconds_of(const struct timeval *time)
+{
+	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
+/* Our own, and that of children that wrote for us. */
+static double cpu_s(void)
+{
+	struct rusage own, children;
+
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return seconds_of(&own.ru_utime) + seconds_of(&own.ru_stime) +
+	       seconds_of(&children.ru_utime) + seconds_of(&children.ru_stime);
+}
+
+/* ---- writing -------------------------------------------------------------- */
+
+static bool write_map(struct watching *watching)
+{
+	struct merge *merge = &watching->merge;
+	struct sym_error *error;
+
+	merge->snapshot = sym_watch_snapshot(watching->watch);
+	merge->symbols = sym_watch_symbols(watching->watch);
+	merge->counts =
+		merge_lines_count(merge->symbols, sym_snapshot_image_count(merge->snapshot));
+	error = sym_snapshot_jit(merge->snapshot, &merge->jit);
+	if (error) {
+		target_say(error);
+		return false;
+	}
+	if (!merge_find_perf_map(merge))
+		return false;
+	free(merge->path);
+	merge->path = NULL;
+	if (merge->options->output ? !merge_write_elsewhere(merge)
+				   : !merge_at_location(merge, merge_write_at))
+		return false;
+	merge_add_troubles(merge);
+	watching->behind = false;
+	return true;
+}
+
+/* The runtime is writing, and we add to its file. */
+static bool is_appending(const struct merge *merge)
+{
+	return !merge->options->output && merge->options->mode != MERGE_MODE_REPLACE &&
+	       merge->info->writer_fd >= 0;
+}
+
+static bool write_change(struct watching *watching, const struct sym_watch_change *change)
+{
+	double now = now_s();
+	bool appending = is_appending(&watching->merge);
+
+	if (appending && !change->images && !watching->end &&
+	    now - watching->last_append_s < append_seconds)
+		return true;
+	watching->last_append_s = now;
+	if (!write_map(watching))
+		return false;
+	watching->written_lines += watching->merge.written_lines;
+	return true;
+}
+
+/* ---- looking -------------------------------------------------------------- */
+
+static void say_once(struct watching *watching, struct sym_error *error)
+{
+	const char *text = sym_error_message(error);
+
+	watching->failed_looks++;
+	if (!watching->trouble || strcmp(watching->trouble, text) != 0) {
+		message("this look failed, the next one may not: %s", text);
+		free(watching->trouble);
+		watching->trouble = message_format("%s", text);
+	}
+	sym_error_destroy(error);
+}
+
+/* False only when the map cannot be written. */
+static bool look(struct watching *watching)
+{
+	struct sym_watch_change change = { .size = sizeof(change) };
+	struct sym_error *error = sym_watch_refresh(watching->watch, &change);
+
+	watching->looks++;
+	if (error && (sym_error_code(error) == SYM_ERROR_STALE ||
+		      sym_error_code(error) == SYM_ERROR_NOT_FOUND)) {
+		message("%s", sym_error_message(error));
+		sym_error_destroy(error);
+		watching->end = "process";
+		return true;
+	}
+	if (error) {
+		say_once(watching, error);
+		return true;
+	}
+	if (change.symbols) {
+		watching->changes++;
+		watching->added += change.added;
+		watching->removed += change.removed;
+		watching->behind = true;
+	}
+	return !watching->behind || write_change(watching, &change);
+}
+
+/* Until `until_s`, the end of the process or a signal; sets `end`. */
+static void wait_until(struct watching *watching, double until_s)
+{
+	struct pollfd wanted[] = {
+		{ .fd = watching->pid_fd, .events = POLLIN },
+		{ .fd = watching->signal_fd, .events = POLLIN },
+	};
+	int ready;
+
+	/* Once at least: who is behind must hear a signal too. */
+	do {
+		double left_s = until_s - now_s();
+		struct timespec left = { 0 };
+
+		if (left_s > 0) {
+			left.tv_sec = (time_t)left_s;
+			left.tv_nsec = (long)((left_s - (double)left.tv_sec) * 1e9);
+		}
+		ready = ppoll(wanted, sizeof(wanted) / sizeof(wanted[0]), &left, NULL);
+	} while (ready < 0 && errno == EINTR);
+	if (ready > 0)
+		watching->end = wanted[0].revents ? "process" : "signal";
+}
+
+static bool go_on(struct watching *watching)
+{
+	const struct options *options = watching->merge.options;
+	double interval_s = options->interval_seconds > 0 ? options->interval_seconds : 1;
+	double end_s = watching->begin_s + options->for_seconds, next_s = watching->begin_s;
+
+	while (!watching->end) {
+		next_s += interval_s;
+		if (next_s < now_s())
+			next_s = now_s(); /* the machine is too busy: no looks are made up for */
+		if (options->for_seconds > 0 && next_s >= end_s)
+			next_s = end_s;
+		wait_until(watching, next_s);
+		if (!watching->end && options->for_seconds > 0 && next_s >= end_s)
+			watching->end = "time";
+		/* Of an ended process there is nothing to see; otherwise the map is left fresh. */
+		if (watching->end && !strcmp(watching->end, "process"))
+			break;
+		if (!look(watching))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the command ------------------------------------------------------------ */
+
+static int catch_signals(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static bool begin(struct watching *watching)
+{
+	struct merge *merge = &watching->merge;
+	const struct options *options = merge->options;
+	struct sym_snapshot_opts opts = {
+		.size = sizeof(opts),
+		.relative_map_dirs = options->map_dirs.items,
+		.jit = (uint32_t)options->jit,
+	};
+	struct sym_error *error =
+		sym_watch_open(options->pid, &opts, merge_symbols_flags, &watching->watch);
+
+	if (error) {
+		target_say(error);
+		return false;
+	}
+	merge->snapshot = sym_watch_snapshot(watching->watch);
+	if (!target_is_dotnet(merge->snapshot) || !merge_has_anything(merge))
+		return false;
+	watching->pid_fd =
+		(int)syscall(SYS_pidfd_open, sym_snapshot_process(merge->snapshot)->pid, 0);
+	error = sym_watch_refresh(watching->watch, NULL);
+	if (error) {
+		target_say(error);
+		return false;
+	}
+	if (!options->output) {
+		merge->snapshot = sym_watch_snapshot(watching->watch);
+		if (!merge_find_perf_map(merge))
+			return false;
+		merge_say_what_hides(merge);
+	}
+	return write_map(watching) && merge_add_jit_trouble(merge);
+}
+
+static void say_the_beginning(struct watching *watching)
+{
+	const struct merge *merge = &watching->merge;
+
+	if (!merge->options->output)
+		merge_say_who_must_refresh(&watching->merge);
+	watching->begin_s = watching->last_append_s = now_s();
+	watching->begin_cpu_s = cpu_s();
+	if (merge->options->json)
+		return;
+	printf("%s: %zu symbols, jitted code by %s\n", merge->path ? merge->path : "",
+	       sym_symbols_count(merge->symbols), sym_jit_way_text(merge->jit->way));
+	fflush(stdout);
+}
+
+static double percent_of_core(const struct watching *watching, double seconds)
+{
+	return seconds > 0 ? 100 * (cpu_s() - watching->begin_cpu_s) / seconds : 0;
+}
+
+static void print_json(const struct watching *watching, double seconds)
+{
+	const struct merge *merge = &watching->merge;
+
+	json_output_print(json_pack(
+		"{s:o, s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o, s:o, s:O}", "map",
+		json_output_text(merge->path), "end", watching->end, "seconds", seconds,
+		"refreshes", (json_int_t)watching->looks, "changes", (json_int_t)watching->changes,
+		"failed_refreshes", (json_int_t)watching->failed_looks, "added",
+		(json_int_t)watching->added, "removed", (json_int_t)watching->removed,
+		"first_cpu_seconds", watching->begin_cpu_s, "cpu_seconds",
+		cpu_s() - watching->begin_cpu_s, "cpu_percent", percent_of_core(watching, seconds),
+		"jit", merge_jit_json(merge), "failures", json_output_failures(&merge->failures),
+		"notes", merge->notes));
+}
+
+static int report(struct watching *watching)
+{
+	double seconds = now_s() - watching->begin_s;
+	const char *ends[] = { "process", "the process ended", "time", "the time is over",
+			       "signal",  "a signal came" };
+	const char *why = "";
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i += 2)
+		if (!strcmp(ends[i], watching->end))
+			why = ends[i + 1];
+	failures_print(&watching->merge.failures);
+	if (watching->merge.options->json)
+		print_json(watching, seconds);
+	else
+		printf("watched for %.1f s, until %s: %" PRIu64 " refreshes, %" PRIu64
+		       " of them with changes, %" PRIu64 " lines added, %" PRIu64
+		       " removed; %.2f s of CPU for the first, %.2f s since (%.2f %% of one "
+		       "core)\n",
+		       seconds, why, watching->looks, watching->changes, watching->added,
+		       watching->removed, watching->begin_cpu_s, cpu_s() - watching->begin_cpu_s,
+		       percent_of_core(watching, seconds));
+	return watching->merge.failures.count ? EXIT_PARTLY : EXIT_DONE;
+}
+
+static const char *usage_trouble(const struct options *options)
+{
+	if (!options->pid)
+		return "watch needs a PID; see dotnet-mapgen watch --help";
+	if (options->operand_count)
+		return "watch takes one PID and nothing else; see dotnet-mapgen watch --help";
+	if (options->root)
+		return "a recorded process does not change: there is nothing to watch";
+	if (options->output && (options->mode || options->in_target))
+		return "--output does not go with --mode and --in-target";
+	if (options->output && !strcmp(options->output, "-"))
+		return "watch writes a file again and again: --output=- makes no sense";
+	return NULL;
+}
+
+int watch_run(const struct options *options)
+{
+	struct watching watching = { .merge = { .options = options }, .pid_fd = -1 };
+	struct merge *merge = &watching.merge;
+	const char *trouble = usage_trouble(options);
+	int exit_code = EXIT_FAILED;
+
+	if (trouble) {
+		message("%s", trouble);
+		return EXIT_USAGE;
+	}
+	merge->write_flags = (options->names == NAME_FORM_SHORT ? SYM_WRITE_SHORT_NAMES : 0) |
+			     (options->tiers == TIER_FORM_STRIP ? SYM_WRITE_NO_TIERS : 0);
+	merge->notes = json_array();
+	watching.signal_fd = catch_signals();
+	if (begin(&watching)) {
+		say_the_beginning(&watching);
+		if (go_on(&watching))
+			exit_code = report(&watching);
+	}
+	json_decref(merge->notes);
+	sym_watch_close(watching.watch);
+	failures_deinit(&merge->failures);
+	free(merge->path);
+	free(watching.trouble);
+	if (watching.pid_fd >= 0)
+		close(watching.pid_fd);
+	if (watching.signal_fd >= 0)
+		close(watching.signal_fd);
+	return exit_code;
+}

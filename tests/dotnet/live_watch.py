@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""dotnet-mapgen watch: the map stays complete while a process goes on, at next to no cost.
+
+The oracle is the perf map that the same process writes about itself, read when
+it stands still.
+"""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from harness import Sample, expect, read_map
+from live_contract import LINE, TIER, read_methods, torture_runtime
+
+
+class Watch:
+    """A running `watch --json`."""
+
+    def __init__(self, context, pid, *options):
+        self.process = subprocess.Popen([context.mapgen.program, "watch", str(pid), "--json", *options],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, env=context.mapgen.environment)
+
+    def report(self, end=None):
+        """What it says at its end; `end` is a signal to end it by."""
+        if end:
+            self.process.send_signal(end)
+        output, errors = self.process.communicate(timeout=120)
+        expect(self.process.returncode == 0, f"exit code {self.process.returncode}: {errors.strip()}")
+        return json.loads(output)
+
+
+def named_methods(path):
+    """{start: (size, name without tier)} of a map of ours."""
+    methods = {}
+    with open(path, "rb") as file:
+        for line in file:
+            match = LINE.match(line.rstrip(b"\n"))
+            if match and TIER.search(match[3]):
+                methods[int(match[1], 16)] = (int(match[2], 16), TIER.sub(b"", match[3]))
+    return methods
+
+
+def wait_for(condition, why, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        expect(time.monotonic() < end, why)
+        time.sleep(0.1)
+
+
+def test_a_watched_map_has_what_is_compiled_meanwhile(context):
+    output = os.path.join(context.scratch, "watched.map")
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+        watch = Watch(context, sample.pid, "-o", output, "--interval=0.5", "--jit=contract")
+        wait_for(lambda: os.path.exists(output), "no map was written")
+        first = named_methods(output)
+        time.sleep(6)
+        sample.stand_still()
+        time.sleep(2.5)
+        theirs, _ = read_methods(sample.map_path)
+        ours = named_methods(output)
+        report = watch.report(signal.SIGTERM)
+    wrong = [start for start, method in theirs.items() if ours.get(start) != method]
+    context.figure(f"{len(first)} methods at first, {len(ours)} in the end: {len(theirs) - len(wrong)} of {len(theirs)} as "
+                   f"the runtime has them; {report['refreshes']} refreshes, {report['changes']} with changes, "
+                   f"{report['added']} lines added, {report['cpu_percent']:.2f} % of a core")
+    expect(report["end"] == "signal", f"it says that it ended by {report['end']}")
+    expect(len(ours) > len(first) + 20, "nothing was compiled meanwhile")
+    expect(not wrong, f"{len(wrong)} methods differ, first: {theirs[wrong[0]] if wrong else None}")
+
+
+def test_watching_a_settled_process_costs_less_than_one_percent_of_a_core(context):
+    with Sample(torture_runtime(context), argument="settle") as sample:
+        report = Watch(context, sample.pid, "--for=20").report()
+        rows = read_map(sample.map_path)
+    context.figure(f"{len(rows)} lines, {report['refreshes']} refreshes, {report['changes']} with changes: "
+                   f"{report['cpu_percent']:.2f} % of one core (goal: under 1 %)")
+    expect(report["end"] == "time" and report["refreshes"] >= 15, f"{report['refreshes']} refreshes")
+    expect(report["cpu_percent"] < 1, f"{report['cpu_percent']:.2f} % of one core")
+
+
+def test_a_watch_ends_with_its_process_and_leaves_a_whole_map(context):
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
+        watch = Watch(context, sample.pid, "--interval=0.2")
+        wait_for(lambda: os.path.exists(sample.map_path), "no map was written")
+        time.sleep(1)
+        sample.process.send_signal(signal.SIGKILL)
+        sample.process.wait()
+        report = watch.report()
+        with open(sample.map_path, "rb") as file:
+            text = file.read()
+        rows = read_map(sample.map_path)
+    expect(report["end"] == "process", f"it says that it ended by {report['end']}")
+    expect(text.endswith(b"\n") and len(rows) > 10000, f"{len(rows)} lines")
+    expect(all(a[0] + a[1] <= b[0] for a, b in zip(rows, rows[1:])), "lines overlap or are not sorted")
+
+
+def test_a_watch_appends_where_the_runtime_writes(context):
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "1"}) as sample:
+        inode = os.stat(sample.map_path).st_ino
+        watch = Watch(context, sample.pid, "--interval=0.3")
+        wait_for(lambda: any("[PreJIT]" in row[2] for row in read_map(sample.map_path)), "nothing was appended")
+        before = len(read_map(sample.map_path))
+        time.sleep(3)
+        report = watch.report(signal.SIGINT)
+        rows = read_map(sample.map_path)
+        expect(os.stat(sample.map_path).st_ino == inode, "the runtime's file was replaced")
+    precompiled = [row for row in rows if row[2].endswith("[PreJIT]")]
+    context.figure(f"{before} lines after the first look, {len(rows)} in the end; {report['refreshes']} refreshes")
+    expect(len(precompiled) == len(set(precompiled)), "lines were appended twice")
+    expect(len(rows) > before, "the runtime's own lines are lost")
