@@ -79,207 +79,195 @@ static void keep_maps(struct merge *merge)
 	}
 }
 
-/* Maps of --maps that are not of the mapped images: their methods are named from the tables. */
+/* Maps of --maps that are not of the mapped images: their methods are named from the
+ * tables. */
 static void say_refused_maps(struct merge *merge)
 {
+	size_t count = sym_snapshot_image_count(merge->snapshot);
 
-	/* Maps of --maps that are not of the mapped images: their methods are named from the
-	 * tables. */
-	static void say_refused_maps(struct merge * merge)
-	{
-		size_t count = sym_snapshot_image_count(merge->snapshot);
+	for (size_t i = 0; i < count; i++) {
+		const char *reason =
+			sym_image_refused_map(sym_snapshot_image_at(merge->snapshot, i));
 
-		for (size_t i = 0; i < count; i++) {
-			const char *reason =
-				sym_image_refused_map(sym_snapshot_image_at(merge->snapshot, i));
-
-			if (reason)
-				merge_note(merge, "not used: %s", reason);
-		}
+		if (reason)
+			merge_note(merge, "not used: %s", reason);
 	}
+}
 
-	static bool gather(struct merge * merge)
-	{
-		struct sym_symbols *symbols;
-		struct sym_error *error;
+static bool gather(struct merge *merge)
+{
+	struct sym_symbols *symbols;
+	struct sym_error *error;
 
-		keep_maps(merge);
-		error = sym_snapshot_symbols(merge->snapshot, merge_symbols_flags, &symbols);
-		if (error) {
-			target_say(error);
-			return false;
-		}
-		merge->symbols = merge->own_symbols = symbols;
-		merge_add_troubles(merge);
-		say_refused_maps(merge);
-		merge->counts = merge_lines_count(merge->symbols,
-						  sym_snapshot_image_count(merge->snapshot));
-		return merge_add_jit_trouble(merge) &&
-		       target_lives(merge->snapshot, merge->options);
+	keep_maps(merge);
+	error = sym_snapshot_symbols(merge->snapshot, merge_symbols_flags, &symbols);
+	if (error) {
+		target_say(error);
+		return false;
 	}
+	merge->symbols = merge->own_symbols = symbols;
+	merge_add_troubles(merge);
+	say_refused_maps(merge);
+	merge->counts =
+		merge_lines_count(merge->symbols, sym_snapshot_image_count(merge->snapshot));
+	return merge_add_jit_trouble(merge) && target_lives(merge->snapshot, merge->options);
+}
 
-	/* Only what left nothing out is remembered: what is missing is to be said each time. */
-	static bool write_in_place(struct merge * merge, const struct map_location *location)
-	{
-		int32_t pid = sym_snapshot_process(merge->snapshot)->pid;
-		int cache_fd = merge->maker.place.directory_fd;
-		struct receipt inputs = { .usable = false };
+/* Only what left nothing out is remembered: what is missing is to be said each time. */
+static bool write_in_place(struct merge *merge, const struct map_location *location)
+{
+	int32_t pid = sym_snapshot_process(merge->snapshot)->pid;
+	int cache_fd = merge->maker.place.directory_fd;
+	struct receipt inputs = { .usable = false };
 
-		if (!merge->cache_trouble)
-			inputs = receipt_of_inputs(merge->snapshot, merge->options, merge->info,
-						   location);
-		if (inputs.usable &&
-		    receipt_holds(&inputs, cache_fd, pid, location, &merge->counts)) {
-			merge_done(merge, "unchanged", location->path, 0);
-			return merge_add_jit_trouble(merge);
-		}
-		if (!gather(merge) || !merge_write_at(merge, location))
-			return false;
-		if (!merge->failures.count)
-			receipt_leave(&inputs, cache_fd, pid, location, &merge->counts);
-		return true;
+	if (!merge->cache_trouble)
+		inputs = receipt_of_inputs(merge->snapshot, merge->options, merge->info, location);
+	if (inputs.usable && receipt_holds(&inputs, cache_fd, pid, location, &merge->counts)) {
+		merge_done(merge, "unchanged", location->path, 0);
+		return merge_add_jit_trouble(merge);
 	}
+	if (!gather(merge) || !merge_write_at(merge, location))
+		return false;
+	if (!merge->failures.count)
+		receipt_leave(&inputs, cache_fd, pid, location, &merge->counts);
+	return true;
+}
 
-	static bool undo(struct merge * merge, const struct map_location *location)
-	{
-		const struct sym_perf_map_info *info = merge->info;
-		char *failure;
+static bool undo(struct merge *merge, const struct map_location *location)
+{
+	const struct sym_perf_map_info *info = merge->info;
+	char *failure;
 
-		if (info->writer_fd >= 0 &&
-		    map_location_holds(location, info->writer_device, info->writer_inode))
-			return merge_fail(message_format(
-				"nothing to undo: %s is the runtime's own file; lines "
-				"that were appended to it stay",
-				location->path));
-		failure = perf_map_file_restore(location,
-						sym_snapshot_process(merge->snapshot)->uid, info);
-		if (failure)
-			return merge_fail(failure);
-		merge_done(merge, "undone", location->path, 0);
-		return true;
-	}
+	if (info->writer_fd >= 0 &&
+	    map_location_holds(location, info->writer_device, info->writer_inode))
+		return merge_fail(
+			message_format("nothing to undo: %s is the runtime's own file; lines "
+				       "that were appended to it stay",
+				       location->path));
+	failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid, info);
+	if (failure)
+		return merge_fail(failure);
+	merge_done(merge, "undone", location->path, 0);
+	return true;
+}
 
-	/* ---- the command -------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------- */
 
-	static void print_json(const struct merge *merge)
-	{
-		json_output_print(
-			json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:O}", "map",
-				  json_output_text(merge->path), "action", merge->action, "images",
-				  (json_int_t)merge->counts.images, "precompiled_symbols",
-				  (json_int_t)merge->counts.precompiled, "unnamed_functions",
-				  (json_int_t)merge->counts.unnamed, "runtime_lines",
-				  (json_int_t)merge->counts.runtime, "jit", merge_jit_json(merge),
-				  "written_lines", (json_int_t)merge->written_lines, "failures",
-				  json_output_failures(&merge->failures), "notes", merge->notes));
-	}
+static void print_json(const struct merge *merge)
+{
+	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:O}", "map",
+				    json_output_text(merge->path), "action", merge->action,
+				    "images", (json_int_t)merge->counts.images,
+				    "precompiled_symbols", (json_int_t)merge->counts.precompiled,
+				    "unnamed_functions", (json_int_t)merge->counts.unnamed,
+				    "runtime_lines", (json_int_t)merge->counts.runtime, "jit",
+				    merge_jit_json(merge), "written_lines",
+				    (json_int_t)merge->written_lines, "failures",
+				    json_output_failures(&merge->failures), "notes", merge->notes));
+}
 
-	static void print_summary(const struct merge *merge)
-	{
-		/* The map itself went to standard output. */
-		FILE *stream = merge->path && !strcmp(merge->path, "-") ? stderr : stdout;
-		const char *what = merge->action;
+static void print_summary(const struct merge *merge)
+{
+	/* The map itself went to standard output. */
+	FILE *stream = merge->path && !strcmp(merge->path, "-") ? stderr : stdout;
+	const char *what = merge->action;
 
-		if (merge->jit && merge->jit->way != SYM_JIT_NONE)
-			fprintf(stream,
-				"jitted code: %zu methods by %s, %" PRIu64 " not named for sure\n",
-				merge->counts.jitted, sym_jit_way_text(merge->jit->way),
-				merge->jit->unnamed_count);
+	if (merge->jit && merge->jit->way != SYM_JIT_NONE)
+		fprintf(stream, "jitted code: %zu methods by %s, %" PRIu64 " not named for sure\n",
+			merge->counts.jitted, sym_jit_way_text(merge->jit->way),
+			merge->jit->unnamed_count);
+	fprintf(stream,
+		"map merging: %zu images, %zu precompiled symbols, %zu lines of the "
+		"runtime, ",
+		merge->counts.images, merge->counts.precompiled, merge->counts.runtime);
+	if (!strcmp(what, "unchanged"))
+		fprintf(stream, "0 appended: %s was complete\n", merge->path ? merge->path : "");
+	else if (!strcmp(what, "appended"))
+		fprintf(stream, "%zu appended to %s\n", merge->written_lines,
+			merge->path ? merge->path : "");
+	else
+		fprintf(stream, "%zu written to %s\n", merge->written_lines,
+			merge->path ? merge->path : "");
+	if (merge->counts.unnamed)
 		fprintf(stream,
-			"map merging: %zu images, %zu precompiled symbols, %zu lines of the "
-			"runtime, ",
-			merge->counts.images, merge->counts.precompiled, merge->counts.runtime);
-		if (!strcmp(what, "unchanged"))
-			fprintf(stream, "0 appended: %s was complete\n",
-				merge->path ? merge->path : "");
-		else if (!strcmp(what, "appended"))
-			fprintf(stream, "%zu appended to %s\n", merge->written_lines,
-				merge->path ? merge->path : "");
-		else
-			fprintf(stream, "%zu written to %s\n", merge->written_lines,
-				merge->path ? merge->path : "");
-		if (merge->counts.unnamed)
-			fprintf(stream,
-				"stripped native images: %zu functions without a name, by their "
-				"start "
-				"(IMAGE!0xVADDR)\n",
-				merge->counts.unnamed);
-	}
+			"stripped native images: %zu functions without a name, by their "
+			"start "
+			"(IMAGE!0xVADDR)\n",
+			merge->counts.unnamed);
+}
 
-	static int report(struct merge * merge)
-	{
-		failures_print(&merge->failures);
-		if (merge->options->json)
-			print_json(merge);
-		else if (merge->options->undo)
-			printf("%s is the runtime's own file again\n",
-			       merge->path ? merge->path : "");
-		else
-			print_summary(merge);
-		return merge->failures.count ? EXIT_PARTLY : EXIT_DONE;
-	}
+static int report(struct merge *merge)
+{
+	failures_print(&merge->failures);
+	if (merge->options->json)
+		print_json(merge);
+	else if (merge->options->undo)
+		printf("%s is the runtime's own file again\n", merge->path ? merge->path : "");
+	else
+		print_summary(merge);
+	return merge->failures.count ? EXIT_PARTLY : EXIT_DONE;
+}
 
-	static bool run(struct merge * merge)
-	{
-		if (!open_places(merge))
-			return false;
-		merge->snapshot = target_open_dotnet(merge->options, merge->map_dirs.items);
-		if (!merge->snapshot || !merge_find_perf_map(merge) || !merge_has_anything(merge))
-			return false;
-		if (merge->options->undo)
-			return merge_at_location(merge, undo);
-		if (merge->options->output)
-			return gather(merge) && merge_write_elsewhere(merge);
-		merge_say_what_hides(merge);
-		if (!merge_at_location(merge, write_in_place))
-			return false;
-		merge_say_who_must_refresh(merge);
-		return true;
-	}
+static bool run(struct merge *merge)
+{
+	if (!open_places(merge))
+		return false;
+	merge->snapshot = target_open_dotnet(merge->options, merge->map_dirs.items);
+	if (!merge->snapshot || !merge_find_perf_map(merge) || !merge_has_anything(merge))
+		return false;
+	if (merge->options->undo)
+		return merge_at_location(merge, undo);
+	if (merge->options->output)
+		return gather(merge) && merge_write_elsewhere(merge);
+	merge_say_what_hides(merge);
+	if (!merge_at_location(merge, write_in_place))
+		return false;
+	merge_say_who_must_refresh(merge);
+	return true;
+}
 
-	/* NULL, or what is wrong with the options together. */
-	static const char *usage_trouble(const struct options *options)
-	{
-		if (!options->pid)
-			return "merge needs a PID; see dotnet-mapgen merge --help";
-		if (options->operand_count)
-			return "merge takes one PID and nothing else; see dotnet-mapgen merge "
-			       "--help";
-		if (options->output && (options->mode || options->in_target || options->undo))
-			return "--output does not go with --mode, --in-target and --undo";
-		if (options->output && !strcmp(options->output, "-") && options->json)
-			return "--output=- and --json both want standard output";
-		if (options->root && !options->output)
-			return "a recorded process is merged with --output only";
-		if (options->undo && options->mode)
-			return "--undo does not go with --mode";
-		return NULL;
-	}
+/* NULL, or what is wrong with the options together. */
+static const char *usage_trouble(const struct options *options)
+{
+	if (!options->pid)
+		return "merge needs a PID; see dotnet-mapgen merge --help";
+	if (options->operand_count)
+		return "merge takes one PID and nothing else; see dotnet-mapgen merge "
+		       "--help";
+	if (options->output && (options->mode || options->in_target || options->undo))
+		return "--output does not go with --mode, --in-target and --undo";
+	if (options->output && !strcmp(options->output, "-") && options->json)
+		return "--output=- and --json both want standard output";
+	if (options->root && !options->output)
+		return "a recorded process is merged with --output only";
+	if (options->undo && options->mode)
+		return "--undo does not go with --mode";
+	return NULL;
+}
 
-	int merge_run(const struct options *options)
-	{
-		struct merge merge = { .options = options };
-		const char *trouble = usage_trouble(options);
-		int exit_code;
+int merge_run(const struct options *options)
+{
+	struct merge merge = { .options = options };
+	const char *trouble = usage_trouble(options);
+	int exit_code;
 
-		if (trouble) {
-			message("%s", trouble);
-			return EXIT_USAGE;
-		}
-		merge.write_flags =
-			(options->names == NAME_FORM_SHORT ? SYM_WRITE_SHORT_NAMES : 0) |
-			(options->tiers == TIER_FORM_STRIP ? SYM_WRITE_NO_TIERS : 0);
-		merge.maker.format = SYM_MAP_RELATIVE;
-		merge.maker.place.directory_fd = -1;
-		merge.notes = json_array();
-		exit_code = run(&merge) ? report(&merge) : EXIT_FAILED;
-		json_decref(merge.notes);
-		sym_symbols_destroy(merge.own_symbols);
-		sym_snapshot_close(merge.snapshot);
-		failures_deinit(&merge.failures);
-		free(merge.map_dirs.items);
-		free(merge.path);
-		free(merge.cache_trouble);
-		map_place_close(&merge.maker.place);
-		return exit_code;
+	if (trouble) {
+		message("%s", trouble);
+		return EXIT_USAGE;
 	}
+	merge.write_flags = (options->names == NAME_FORM_SHORT ? SYM_WRITE_SHORT_NAMES : 0) |
+			    (options->tiers == TIER_FORM_STRIP ? SYM_WRITE_NO_TIERS : 0);
+	merge.maker.format = SYM_MAP_RELATIVE;
+	merge.maker.place.directory_fd = -1;
+	merge.notes = json_array();
+	exit_code = run(&merge) ? report(&merge) : EXIT_FAILED;
+	json_decref(merge.notes);
+	sym_symbols_destroy(merge.own_symbols);
+	sym_snapshot_close(merge.snapshot);
+	failures_deinit(&merge.failures);
+	free(merge.map_dirs.items);
+	free(merge.path);
+	free(merge.cache_trouble);
+	map_place_close(&merge.maker.place);
+	return exit_code;
+}
