@@ -4,10 +4,10 @@
  * Knows what goes into the header rows of
  * crossgen2's maps; how a row is spelt is format/relmap's.
  */
+#include <md5.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/md5.h"
 #include "libsym/format/relmap.h"
 #include "libsym/limits.h"
 #include "libsym/map_name.h"
@@ -57,15 +57,18 @@ static void put_u32(uint8_t *bytes, uint32_t value)
 
 /* What crossgen2 makes of one input; of several it takes all MVIDs. */
 static void make_signature(const uint8_t *mvid, const struct relmap_header *header,
-			   uint8_t signature_ret[MD5_BYTES])
+			   uint8_t signature_ret[MD5_DIGEST_LENGTH])
 {
 	uint8_t input[MVID_BYTES + 12];
+	MD5_CTX digest;
 
 	memcpy(input, mvid, MVID_BYTES);
 	put_u32(input + MVID_BYTES, header->os);
 	put_u32(input + MVID_BYTES + 4, header->architecture);
 	put_u32(input + MVID_BYTES + 8, header->abi);
-	md5(input, sizeof(input), signature_ret);
+	MD5Init(&digest);
+	MD5Update(&digest, input, sizeof(input));
+	MD5Final(signature_ret, &digest);
 }
 
 /*
@@ -74,7 +77,7 @@ static void make_signature(const uint8_t *mvid, const struct relmap_header *head
  */
 static void take_abi(struct relmap_header *header, const struct pe *pe, const uint8_t *mvid)
 {
-	uint8_t signature[MD5_BYTES];
+	uint8_t signature[MD5_DIGEST_LENGTH];
 
 	header->abi = RELMAP_ABI_DEFAULT;
 	if (pe->machine != PE_MACHINE_ARM || !pe->has_r2rmap_entry || !mvid)
