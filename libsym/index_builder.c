@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collecting symbols and freezing them: put them in order, cut overlaps so that
- * the later addition owns the shared bytes, hand the pieces on to be laid out.
+ * Collecting symbols and freezing them: they come in ascending order out of
+ * their runs; where some overlap, the shared bytes go to the one that was added
+ * last; the pieces are handed on to be laid out.
  *
- * Symbols of a runtime hardly ever overlap, so they are laid out in ascending
- * order as if they did not; only when one does are all of them swept, with a
+ * Symbols of a runtime hardly ever overlap, so mostly a symbol is a piece. Those
+ * that hang together by overlaps are gathered and swept by themselves, with a
  * heap of the symbols that cover the position.
  */
 #include <stdlib.h>
@@ -12,24 +13,15 @@
 
 #include "libsym/base/huge_memory.h"
 #include "libsym/index_layout.h"
-#include "libsym/index_sort.h"
+#include "libsym/index_runs.h"
 #include "libsym/limits.h"
 
-/* A symbol as it was added; its place in the array is its order. */
-struct item {
-	uint64_t start;
-	uint64_t size_bytes;
-	struct index_detail detail;
-};
-
 struct index_builder {
-	struct item *items;
-	size_t count, capacity;
+	struct index_runs runs;
 	struct buf names;
 	uint32_t last_name_offset;
 	size_t last_name_bytes;
 	struct sym_error *failure;
-	bool ascending; /* no start is below the one before */
 };
 
 struct sym_error *index_builder_create(struct index_builder **ret)
@@ -39,7 +31,6 @@ struct sym_error *index_builder_create(struct index_builder **ret)
 	if (!builder)
 		return &sym_error_no_memory;
 	buf_init(&builder->names, LIMIT_INDEX_NAME_BYTES);
-	builder->ascending = true;
 	*ret = builder;
 	return NULL;
 }
@@ -48,7 +39,7 @@ void index_builder_destroy(struct index_builder *builder)
 {
 	if (!builder)
 		return;
-	free(builder->items);
+	index_runs_deinit(&builder->runs);
 	buf_deinit(&builder->names);
 	sym_error_destroy(builder->failure);
 	free(builder);
@@ -56,54 +47,41 @@ void index_builder_destroy(struct index_builder *builder)
 
 size_t index_builder_count(const struct index_builder *builder)
 {
-	return builder->count;
+	return builder->runs.count;
 }
 
 void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t name_bytes)
 {
-	if (builder->count || builder->names.size_bytes || builder->failure)
+	if (builder->runs.count || builder->names.size_bytes || builder->failure)
 		return;
 	if (symbols > LIMIT_INDEX_SYMBOLS)
 		symbols = LIMIT_INDEX_SYMBOLS;
 	if (name_bytes > LIMIT_INDEX_NAME_BYTES)
 		name_bytes = LIMIT_INDEX_NAME_BYTES;
-	free(builder->items);
+	/* Without this memory things grow step by step, from nothing. */
+	index_runs_reserve(&builder->runs, symbols);
 	buf_deinit(&builder->names);
-	/* Without this memory the arrays grow step by step, from nothing. */
-	builder->items = huge_memory_allocate(symbols * sizeof(*builder->items));
-	builder->capacity = builder->items ? symbols : 0;
 	builder->names.data = huge_memory_allocate(name_bytes);
 	builder->names.capacity_bytes = builder->names.data ? name_bytes : 0;
 }
 
-static bool grow(struct index_builder *builder)
+/* Symbols that follow one another often share their name (parts of one function). */
+static inline bool is_last_name(const struct index_builder *builder, const char *name,
+				size_t name_bytes)
 {
-	size_t capacity = builder->capacity ? builder->capacity * 2 : 64;
-	struct item *items;
+	const char *last = builder->names.data + builder->last_name_offset;
 
-	if (builder->count >= LIMIT_INDEX_SYMBOLS) {
-		builder->failure = sym_error_create(SYM_ERROR_LIMIT, "more than %zu symbols",
-						    LIMIT_INDEX_SYMBOLS);
-		return false;
-	}
-	items = realloc(builder->items, capacity * sizeof(*items));
-	if (!items) {
-		builder->failure = &sym_error_no_memory;
-		return false;
-	}
-	builder->items = items;
-	builder->capacity = capacity;
-	return true;
+	return builder->runs.count && name_bytes == builder->last_name_bytes &&
+	       (!name_bytes || name[name_bytes - 1] == last[name_bytes - 1]) &&
+	       !memcmp(last, name, name_bytes);
 }
 
-/* Symbols that follow one another often share their name (parts of one function). */
-static bool add_name(struct index_builder *builder, const char *name, size_t name_bytes)
+static inline bool add_name(struct index_builder *builder, const char *name, size_t name_bytes)
 {
 	struct buf *names = &builder->names;
 	char *room;
 
-	if (builder->count && name_bytes == builder->last_name_bytes &&
-	    !memcmp(names->data + builder->last_name_offset, name, name_bytes))
+	if (is_last_name(builder, name, name_bytes))
 		return true;
 	room = names->capacity_bytes - names->size_bytes > name_bytes
 		       ? names->data + names->size_bytes
@@ -120,36 +98,47 @@ static bool add_name(struct index_builder *builder, const char *name, size_t nam
 	return true;
 }
 
+static __attribute__((noinline, cold)) void fail(struct index_builder *builder, uint64_t start,
+						 uint64_t size_bytes)
+{
+	if (builder->failure)
+		return;
+	if (start + size_bytes < start)
+		builder->failure = sym_error_create(SYM_ERROR_ARGUMENT, "symbol end overflows");
+	else if (builder->runs.count >= LIMIT_INDEX_SYMBOLS)
+		builder->failure = sym_error_create(SYM_ERROR_LIMIT, "more than %zu symbols",
+						    LIMIT_INDEX_SYMBOLS);
+	else
+		builder->failure = &sym_error_no_memory;
+}
+
 void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 		       const char *name, size_t name_bytes, uint32_t value)
 {
-	uint64_t end;
-
-	if (builder->failure || (builder->count == builder->capacity && !grow(builder)))
-		return;
-	if (__builtin_add_overflow(start, size_bytes, &end)) {
-		builder->failure = sym_error_create(SYM_ERROR_ARGUMENT, "symbol end overflows");
-		return;
-	}
-	if (!add_name(builder, name, name_bytes))
-		return;
-	if (builder->count && start < builder->items[builder->count - 1].start)
-		builder->ascending = false;
-	builder->items[builder->count++] = (struct item){
-		.start = start,
-		.size_bytes = size_bytes,
-		.detail = { .name_offset = builder->last_name_offset, .value = value },
-	};
+	if (builder->failure || start + size_bytes < start ||
+	    builder->runs.count >= LIMIT_INDEX_SYMBOLS || !add_name(builder, name, name_bytes) ||
+	    !index_runs_add(&builder->runs, start, size_bytes, builder->last_name_offset, value))
+		fail(builder, start, size_bytes);
 }
 
-/* ---- cutting overlaps ---- */
+/* ---- what overlaps ---- */
 
-/* A disjoint piece of the symbol that was added as the `order`-th. */
+/* Symbols that hang together by overlaps, ascending; equal starts in the order of addition. */
+struct cluster {
+	struct index_item *items;
+	size_t count, capacity;
+	uint64_t last; /* the last position that one of them covers */
+	/* For the sweep, as large as `capacity` asks for. */
+	uint32_t *heap;
+	struct piece *pieces, *merged;
+	size_t room;
+};
+
+/* A disjoint piece of a symbol of the cluster. */
 struct piece {
 	uint64_t start;
 	uint64_t size_bytes;
-	uint32_t order;
-	uint32_t reserved;
+	size_t owner;
 };
 
 struct pieces {
@@ -157,230 +146,265 @@ struct pieces {
 	size_t count;
 };
 
+struct freezing {
+	const struct index_runs *runs;
+	struct cluster cluster;
+	struct index_writer writer;
+	bool failed; /* for want of memory */
+};
+
 /* The symbols that cover the position of the sweep, as a heap with the latest on top. */
 struct active {
-	uint32_t *orders;
+	const struct index_item *items;
+	uint32_t *owners;
 	size_t count;
 };
 
-static void active_push(struct active *active, uint32_t order)
+static uint32_t order_at(const struct active *active, size_t at)
+{
+	return active->items[active->owners[at]].order;
+}
+
+static void active_push(struct active *active, uint32_t owner)
 {
 	size_t at = active->count++;
 
-	while (at && active->orders[(at - 1) / 2] < order) {
-		active->orders[at] = active->orders[(at - 1) / 2];
+	while (at && order_at(active, (at - 1) / 2) < active->items[owner].order) {
+		active->owners[at] = active->owners[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
-	active->orders[at] = order;
+	active->owners[at] = owner;
 }
 
 static void active_pop(struct active *active)
 {
-	uint32_t last = active->orders[--active->count];
+	uint32_t last = active->owners[--active->count];
 	size_t at = 0, child;
 
 	while ((child = 2 * at + 1) < active->count) {
-		if (child + 1 < active->count && active->orders[child + 1] > active->orders[child])
+		if (child + 1 < active->count &&
+		    order_at(active, child + 1) > order_at(active, child))
 			child++;
-		if (active->orders[child] < last)
+		if (order_at(active, child) < active->items[last].order)
 			break;
-		active->orders[at] = active->orders[child];
+		active->owners[at] = active->owners[child];
 		at = child;
 	}
-	active->orders[at] = last;
+	active->owners[at] = last;
 }
 
-static void emit(struct pieces *pieces, uint32_t order, uint64_t start, uint64_t end)
+static void emit(struct pieces *pieces, size_t owner, uint64_t start, uint64_t end)
 {
 	struct piece *last = pieces->count ? &pieces->items[pieces->count - 1] : NULL;
 
-	if (last && last->order == order && last->start + last->size_bytes == start)
+	if (last && last->owner == owner && last->start + last->size_bytes == start)
 		last->size_bytes = end - last->start;
 	else
 		pieces->items[pieces->count++] =
-			(struct piece){ .start = start, .size_bytes = end - start, .order = order };
+			(struct piece){ .start = start, .size_bytes = end - start, .owner = owner };
 }
 
-static uint64_t end_of(const struct item *item)
+static uint64_t end_of(const struct index_runs *runs, const struct index_item *item)
 {
-	return item->start + item->size_bytes;
+	return item->start + index_runs_size(runs, item);
+}
+
+/* The last position that a symbol covers; its own start if it has no size. */
+static inline uint64_t last_of(const struct index_runs *runs, const struct index_item *item)
+{
+	return item->start + (item->size ? index_runs_size(runs, item) - 1 : 0);
 }
 
 /*
  * Sized symbols to disjoint pieces. There are at most 2n - 1 of them, because a
  * piece begins only where a symbol begins or ends.
  */
-static void sweep(const struct index_builder *builder, const uint32_t *orders,
-		  struct active *active, struct pieces *pieces)
+static void sweep(const struct index_runs *runs, const struct cluster *cluster,
+		  struct pieces *pieces)
 {
-	const struct item *items = builder->items;
-	size_t count = builder->count, next = 0;
+	const struct index_item *items = cluster->items;
+	struct active active = { .items = items, .owners = cluster->heap };
+	size_t count = cluster->count, next = 0;
 	uint64_t position = 0;
 
-	while (next < count || active->count) {
+	while (next < count || active.count) {
 		uint64_t end;
 
-		if (!active->count && items[orders[next]].start > position)
-			position = items[orders[next]].start;
-		for (; next < count && items[orders[next]].start <= position; next++)
-			if (items[orders[next]].size_bytes)
-				active_push(active, orders[next]);
-		while (active->count && end_of(&items[active->orders[0]]) <= position)
-			active_pop(active);
-		if (!active->count)
+		if (!active.count && items[next].start > position)
+			position = items[next].start;
+		for (; next < count && items[next].start <= position; next++)
+			if (items[next].size)
+				active_push(&active, (uint32_t)next);
+		while (active.count && end_of(runs, &items[active.owners[0]]) <= position)
+			active_pop(&active);
+		if (!active.count)
 			continue;
-		end = end_of(&items[active->orders[0]]);
-		if (next < count && items[orders[next]].start < end)
-			end = items[orders[next]].start;
-		emit(pieces, active->orders[0], position, end);
+		end = end_of(runs, &items[active.owners[0]]);
+		if (next < count && items[next].start < end)
+			end = items[next].start;
+		emit(pieces, active.owners[0], position, end);
 		position = end;
 	}
 }
 
 /* Symbols without a size get their own start where no sized symbol has it; the latest of several.
  */
-static void add_sizeless(const struct index_builder *builder, const uint32_t *orders,
-			 const struct pieces *sized, struct pieces *ret)
+static void add_sizeless(const struct cluster *cluster, const struct pieces *sized,
+			 struct pieces *ret)
 {
 	size_t next = 0, i;
 
-	for (i = 0; i < builder->count; i++) {
-		const struct item *item = &builder->items[orders[i]];
+	for (i = 0; i < cluster->count; i++) {
+		const struct index_item *item = &cluster->items[i];
 		struct piece *last;
 
-		if (item->size_bytes)
+		if (item->size)
 			continue;
 		while (next < sized->count && sized->items[next].start <= item->start)
 			ret->items[ret->count++] = sized->items[next++];
 		last = ret->count ? &ret->items[ret->count - 1] : NULL;
 		/* No sum: the last address of all may have a symbol. */
 		if (!last || item->start - last->start >= last->size_bytes)
-			ret->items[ret->count++] = (struct piece){ .start = item->start,
-								   .size_bytes = 1,
-								   .order = orders[i] };
-		else if (!builder->items[last->order].size_bytes)
-			last->order = orders[i];
+			ret->items[ret->count++] =
+				(struct piece){ .start = item->start, .size_bytes = 1, .owner = i };
+		else if (!cluster->items[last->owner].size)
+			last->owner = i;
 	}
 	while (next < sized->count)
 		ret->items[ret->count++] = sized->items[next++];
 }
 
-/* ---- laying out ---- */
-
-/* Items so far ahead are fetched while one is written. */
-enum {
-	FETCH_AHEAD = 12
-};
-
-static void forget(struct index *index)
+static bool make_room(struct cluster *cluster)
 {
-	free(index->regions);
-	free(index->leaves);
-	free(index->details);
-	free(index->odd);
-	*index = (struct index){ 0 };
+	if (cluster->room >= cluster->count)
+		return true;
+	free(cluster->heap);
+	free(cluster->pieces);
+	free(cluster->merged);
+	cluster->room = cluster->capacity;
+	cluster->heap = malloc(cluster->room * sizeof(*cluster->heap));
+	cluster->pieces = malloc(2 * cluster->room * sizeof(*cluster->pieces));
+	cluster->merged = malloc(3 * cluster->room * sizeof(*cluster->merged));
+	return cluster->heap && cluster->pieces && cluster->merged;
 }
 
-/* As if there were no overlaps; `orders` is NULL when the items are in order themselves. */
-static enum index_written lay_out_items(const struct index_builder *builder, const uint32_t *orders,
-					struct index *index)
+static void cluster_deinit(struct cluster *cluster)
 {
-	struct index_writer writer = { .index = index, .capacity = builder->count };
-	enum index_written written = INDEX_WRITTEN;
-	size_t count = builder->count, i;
-
-	if (!index_writer_begin(&writer))
-		return INDEX_NO_MEMORY;
-	for (i = 0; i < count && written == INDEX_WRITTEN; i++) {
-		const struct item *item = &builder->items[orders ? orders[i] : i];
-
-		if (orders && i + FETCH_AHEAD < count)
-			__builtin_prefetch(&builder->items[orders[i + FETCH_AHEAD]]);
-		if (!item->size_bytes)
-			return INDEX_OVERLAPS;
-		written = index_writer_add(&writer, &(struct index_piece){
-							    .start = item->start,
-							    .size_bytes = item->size_bytes,
-							    .symbol_start = item->start,
-							    .symbol_size_bytes = item->size_bytes,
-							    .detail = item->detail,
-						    });
-	}
-	if (written == INDEX_WRITTEN && !index_writer_end(&writer))
-		return INDEX_NO_MEMORY;
-	return written;
+	free(cluster->items);
+	free(cluster->heap);
+	free(cluster->pieces);
+	free(cluster->merged);
 }
 
-static bool lay_out_pieces(const struct index_builder *builder, const struct pieces *pieces,
-			   struct index *index)
+static bool write_piece(struct freezing *freezing, const struct index_item *item, uint64_t start,
+			uint64_t size_bytes)
 {
-	struct index_writer writer = { .index = index, .capacity = pieces->count };
+	return index_writer_add(
+		&freezing->writer,
+		&(struct index_piece){
+			.start = start,
+			.size_bytes = size_bytes,
+			.symbol_start = item->start,
+			.symbol_size_bytes = index_runs_size(freezing->runs, item),
+			.detail = { .name_offset = item->name_offset, .value = item->value },
+		});
+}
+
+static inline bool write_alone(struct freezing *freezing, const struct index_item *item)
+{
+	if (!item->size)
+		return write_piece(freezing, item, item->start, 1);
+	return index_writer_add_whole(
+		&freezing->writer, item->start, index_runs_size(freezing->runs, item),
+		(struct index_detail){ .name_offset = item->name_offset, .value = item->value });
+}
+
+static bool write_cluster(struct freezing *freezing)
+{
+	struct cluster *cluster = &freezing->cluster;
+	struct pieces pieces, all = { 0 };
 	size_t i;
 
-	if (!index_writer_begin(&writer))
+	if (freezing->failed || !make_room(cluster))
 		return false;
-	for (i = 0; i < pieces->count; i++) {
-		const struct piece *piece = &pieces->items[i];
-		const struct item *item = &builder->items[piece->order];
-
-		if (index_writer_add(&writer, &(struct index_piece){
-						      .start = piece->start,
-						      .size_bytes = piece->size_bytes,
-						      .symbol_start = item->start,
-						      .symbol_size_bytes = item->size_bytes,
-						      .detail = item->detail,
-					      }) != INDEX_WRITTEN)
+	pieces = (struct pieces){ .items = cluster->pieces };
+	all.items = cluster->merged;
+	sweep(freezing->runs, cluster, &pieces);
+	add_sizeless(cluster, &pieces, &all);
+	for (i = 0; i < all.count; i++)
+		if (!write_piece(freezing, &cluster->items[all.items[i].owner], all.items[i].start,
+				 all.items[i].size_bytes))
 			return false;
-	}
-	return index_writer_end(&writer);
+	return true;
 }
 
-static bool lay_out_overlapping(const struct index_builder *builder, const uint32_t *orders,
-				struct index *index)
+static bool add_to_cluster(struct cluster *cluster, const struct index_item *item)
 {
-	size_t count = builder->count, sizeless = 0, i;
-	AUTO_FREE uint32_t *heap = malloc((count + 1) * sizeof(*heap));
-	AUTO_FREE struct piece *room = malloc((2 * count + 1) * sizeof(*room));
-	AUTO_FREE struct piece *merged = NULL;
-	struct pieces pieces = { .items = room };
+	if (cluster->count == cluster->capacity) {
+		size_t capacity = cluster->capacity ? 2 * cluster->capacity : 16;
+		struct index_item *items = reallocarray(cluster->items, capacity, sizeof(*items));
 
-	if (!heap || !room)
-		return false;
-	for (i = 0; i < count; i++)
-		sizeless += !builder->items[i].size_bytes;
-	sweep(builder, orders, &(struct active){ .orders = heap }, &pieces);
-	if (sizeless) {
-		struct pieces all = { 0 };
-
-		merged = malloc((pieces.count + sizeless) * sizeof(*merged));
-		if (!merged)
+		if (!items)
 			return false;
-		all.items = merged;
-		add_sizeless(builder, orders, &pieces, &all);
-		pieces = all;
+		cluster->items = items;
+		cluster->capacity = capacity;
 	}
-	return lay_out_pieces(builder, &pieces, index);
+	cluster->items[cluster->count++] = *item;
+	return true;
 }
 
-static bool lay_out(const struct index_builder *builder, struct index *index)
+/* The item that follows; it and those that hang together with it are in the cluster then. */
+static const struct index_item *gather(struct freezing *freezing, struct index_cursor *cursor,
+				       const struct index_item *first,
+				       const struct index_item *second)
 {
-	AUTO_FREE uint32_t *orders = NULL;
-	enum index_written written;
+	struct cluster *cluster = &freezing->cluster;
+	const struct index_item *item = second;
 
-	if (builder->ascending) {
-		written = lay_out_items(builder, NULL, index);
-		if (written != INDEX_OVERLAPS)
-			return written == INDEX_WRITTEN;
-		forget(index);
+	cluster->count = 0;
+	cluster->last = last_of(freezing->runs, first);
+	freezing->failed |= !add_to_cluster(cluster, first);
+	for (; item && item->start <= cluster->last && !freezing->failed;
+	     item = index_cursor_next(cursor)) {
+		uint64_t last = last_of(freezing->runs, item);
+
+		if (last > cluster->last)
+			cluster->last = last;
+		freezing->failed |= !add_to_cluster(cluster, item);
 	}
-	orders = index_sort(&builder->items->start, sizeof(*builder->items), builder->count);
-	if (!orders)
+	return item;
+}
+
+static bool lay_out_all(struct freezing *freezing, struct index_cursor *cursor)
+{
+	const struct index_item *item = index_cursor_next(cursor), *next;
+
+	if (!index_writer_begin(&freezing->writer))
 		return false;
-	written = builder->ascending ? INDEX_OVERLAPS : lay_out_items(builder, orders, index);
-	if (written != INDEX_OVERLAPS)
-		return written == INDEX_WRITTEN;
-	forget(index);
-	return lay_out_overlapping(builder, orders, index);
+	for (; item; item = next) {
+		next = index_cursor_next(cursor);
+		if (!next || next->start > last_of(freezing->runs, item)) {
+			if (!write_alone(freezing, item))
+				return false;
+			continue;
+		}
+		next = gather(freezing, cursor, item, next);
+		if (!write_cluster(freezing))
+			return false;
+	}
+	return index_writer_end(&freezing->writer);
+}
+
+static bool lay_out(struct index_runs *runs, struct index *index)
+{
+	struct freezing freezing = { .runs = runs,
+				     .writer = { .index = index, .capacity = runs->count } };
+	struct index_cursor cursor;
+	bool done = index_cursor_begin(&cursor, runs) && lay_out_all(&freezing, &cursor);
+
+	index_cursor_end(&cursor);
+	cluster_deinit(&freezing.cluster);
+	return done;
 }
 
 struct sym_error *index_freeze(struct index_builder *builder, struct index **ret)
@@ -390,14 +414,14 @@ struct sym_error *index_freeze(struct index_builder *builder, struct index **ret
 
 	if (builder->failure)
 		return STEAL(builder->failure);
-	if (!index || !lay_out(builder, index))
+	if (!index || !lay_out(&builder->runs, index))
 		return &sym_error_no_memory;
 	names = realloc(builder->names.data, builder->names.size_bytes + 1);
 	if (!names)
 		return &sym_error_no_memory;
 	index->names = names;
 	buf_init(&builder->names, LIMIT_INDEX_NAME_BYTES);
-	builder->count = 0;
+	index_runs_deinit(&builder->runs);
 	*ret = STEAL(index);
 	return NULL;
 }

@@ -62,6 +62,7 @@ static bool begin_region(struct index_writer *writer, uint64_t base)
 		index->regions = regions;
 		writer->region_capacity = capacity;
 	}
+	writer->base = base;
 	index->regions[index->region_count++] = (struct index_region){
 		.base = base,
 		.first_piece = index->count,
@@ -95,34 +96,42 @@ static bool add_odd(struct index_writer *writer, const struct index_piece *piece
 /* Makes `leaf` and `slot` the place of a piece that starts at `start`. */
 static bool find_place(struct index_writer *writer, uint64_t start)
 {
-	const struct index *index = writer->index;
-
-	if (!writer->leaf || start - index->regions[index->region_count - 1].base >= INDEX_NO_KEY)
+	if (!writer->leaf || start - writer->base >= INDEX_NO_KEY)
 		return begin_region(writer, start);
 	return writer->slot < INDEX_LEAF || begin_leaf(writer);
 }
 
-enum index_written index_writer_add(struct index_writer *writer, const struct index_piece *piece)
+static bool grow_details(struct index_writer *writer)
+{
+	size_t capacity = writer->capacity + writer->capacity / 2 + 8;
+	struct index_detail *details =
+		reallocarray(writer->index->details, capacity, sizeof(*details));
+
+	if (!details)
+		return false;
+	writer->index->details = details;
+	writer->capacity = capacity;
+	return true;
+}
+
+bool index_writer_add(struct index_writer *writer, const struct index_piece *piece)
 {
 	struct index *index = writer->index;
 	uint32_t size = (uint32_t)piece->size_bytes;
 
-	if (piece->start < writer->end)
-		return INDEX_OVERLAPS;
-	if (!find_place(writer, piece->start))
-		return INDEX_NO_MEMORY;
+	if (!find_place(writer, piece->start) ||
+	    (index->count == writer->capacity && !grow_details(writer)))
+		return false;
 	if (piece->start != piece->symbol_start || piece->size_bytes != piece->symbol_size_bytes ||
 	    piece->size_bytes >= INDEX_ODD) {
 		if (!add_odd(writer, piece))
-			return INDEX_NO_MEMORY;
+			return false;
 		size = INDEX_ODD;
 	}
-	writer->leaf->keys[writer->slot] =
-		index_key((uint32_t)(piece->start - index->regions[index->region_count - 1].base));
+	writer->leaf->keys[writer->slot] = index_key((uint32_t)(piece->start - writer->base));
 	writer->leaf->sizes[writer->slot++] = size;
 	index->details[index->count++] = piece->detail;
-	writer->end = piece->start + piece->size_bytes;
-	return INDEX_WRITTEN;
+	return true;
 }
 
 /* ---- the way to a leaf ----------------------------------------------------------- */

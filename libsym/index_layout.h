@@ -90,28 +90,44 @@ struct index_piece {
 	struct index_detail detail;
 };
 
-/* Pieces in ascending order to leaves; zero but for `index` and `capacity`, the number of pieces.
- */
+/* Pieces in ascending order to leaves; zero but for `index` and `capacity`, about the number of
+ * pieces. */
 struct index_writer {
 	struct index *index;
 	size_t capacity;
 	size_t leaf_count, leaf_capacity, region_capacity, odd_capacity;
 	struct index_leaf *leaf; /* NULL before the first piece */
 	unsigned int slot;       /* of the next piece in it */
-	uint64_t end;            /* of the last piece; the next one may not start before */
+	uint64_t base;           /* of the last region */
 };
 
-enum index_written {
-	INDEX_WRITTEN,
-	INDEX_OVERLAPS, /* the piece starts before the end of the one before: nothing is written */
-	INDEX_NO_MEMORY
-};
-
+/* All of them: false when there is no memory. A piece starts at or behind the end of the one
+ * before. */
 bool index_writer_begin(struct index_writer *writer);
-enum index_written index_writer_add(struct index_writer *writer, const struct index_piece *piece);
+bool index_writer_add(struct index_writer *writer, const struct index_piece *piece);
 
-/* Makes first keys and buckets; false when there is no memory. index_destroy() frees what was
- * made. */
+/* The same for a whole symbol, nearly always without a call. */
+static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t start,
+					  uint64_t size_bytes, struct index_detail detail)
+{
+	struct index *index = writer->index;
+
+	if (!writer->leaf || writer->slot == INDEX_LEAF || index->count == writer->capacity ||
+	    start - writer->base >= INDEX_NO_KEY || size_bytes >= INDEX_ODD)
+		return index_writer_add(writer, &(struct index_piece){
+							.start = start,
+							.size_bytes = size_bytes,
+							.symbol_start = start,
+							.symbol_size_bytes = size_bytes,
+							.detail = detail,
+						});
+	writer->leaf->keys[writer->slot] = index_key((uint32_t)(start - writer->base));
+	writer->leaf->sizes[writer->slot++] = (uint32_t)size_bytes;
+	index->details[index->count++] = detail;
+	return true;
+}
+
+/* Makes first keys and buckets. index_destroy() frees what was made. */
 bool index_writer_end(struct index_writer *writer);
 
 #endif

@@ -42,6 +42,11 @@ struct perfmap_parser {
 	const char *next; /* first byte not consumed */
 	const char *end;
 	const char *newline; /* behind `next`, where it is known; else NULL */
+	/*
+	 * Private: the first byte from `text` on that is below 11 or not ASCII; NULL when
+	 * that may be among the last few before `end`.
+	 */
+	const char *(*scan)(const char *text, const char *end);
 	uint64_t good_lines;
 	uint64_t bad_lines;
 	uint64_t glued_lines; /* lines that had to be cut in two */

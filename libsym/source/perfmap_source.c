@@ -13,7 +13,7 @@
 
 enum {
 	/* Bytes read at a time; a longer line makes the buffer grow as far as a name may. */
-	STEP_BYTES = 1 << 20,
+	STEP_BYTES = 1 << 18,
 	MAX_TIERS = 32,
 	TIER_MASK = MAX_TIERS - 1,
 	STUB_BIT = MAX_TIERS

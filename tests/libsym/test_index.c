@@ -324,6 +324,32 @@ Test(index, agrees_with_arithmetic_on_many_symbols_in_scattered_order)
 	}
 }
 
+/* More heaps than runs are kept for, in turns; what comes later in another heap's place wins. */
+Test(index, lets_the_later_symbol_win_whatever_run_it_fell_into)
+{
+	enum {
+		HEAPS = 40,
+		EACH = 300
+	};
+	const uint64_t apart = (uint64_t)1 << 28;
+
+	for (uint64_t i = 0; i < EACH; i++)
+		for (uint64_t heap = 0; heap < HEAPS; heap++)
+			add((HEAPS - heap) * apart + i * 0x20, 0x20, i % 2 ? "odd" : "even");
+	/* Over the middle of every pair, from the last to the first. */
+	for (uint64_t i = EACH; i > 0; i--)
+		add(3 * apart + (i - 1) * 0x20 + 0x10, 0x8, "patch");
+	freeze();
+	cr_assert_eq(index_count(frozen), HEAPS * EACH + 2 * EACH);
+	expect_piece(0, apart, 0x20, "even");
+	for (uint64_t i = 0; i < EACH; i++) {
+		expect_piece(2 * EACH + 3 * i, 3 * apart + i * 0x20, 0x10, i % 2 ? "odd" : "even");
+		expect_piece(2 * EACH + 3 * i + 1, 3 * apart + i * 0x20 + 0x10, 0x8, "patch");
+		expect_piece(2 * EACH + 3 * i + 2, 3 * apart + i * 0x20 + 0x18, 0x8,
+			     i % 2 ? "odd" : "even");
+	}
+}
+
 Test(index, refuses_a_symbol_whose_end_overflows)
 {
 	struct sym_error *error;
