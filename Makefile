@@ -68,9 +68,10 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard $(1))))
 LIB_OBJECTS := $(call objects,libsym/*.c libsym/base/*.c libsym/format/*.c libsym/source/*.c libsym/clr/*.c)
 CLI_OBJECTS := $(call objects,mapgen/*.c mapgen/profile/*.c)
 SERVER_OBJECTS := $(call objects,symsrv/*.c)
-TEST_OBJECTS := $(call objects,tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/support/*.c)
+PROFILE_OBJECTS := $(call objects,mapgen/profile/*.c)
+TEST_OBJECTS := $(call objects,tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/mapgen/*/*.c tests/support/*.c)
 SERVER_TEST_OBJECTS := $(call objects,tests/symsrv/*.c)
-FUZZ_SUPPORT := $(call objects,tests/support/perfmap_check.c $(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text))
+FUZZ_SUPPORT := $(call objects,mapgen/profile/stack_*.c tests/support/perfmap_check.c tests/support/stack_text_run.c $(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text))
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 LIB_STATIC := $(BUILD)/libsym.a
@@ -141,7 +142,7 @@ $(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): WARNINGS += -Wno-declaration-after-state
 
 $(BUILD)/tests/unit: LINK_FLAGS = $(WRAP_ALLOCATIONS)
 $(UNITS): LINK_LIBS = $(CLI_LIBS) $(SERVER_LIBS) $(TEST_LIBS)
-$(BUILD)/tests/unit: $(TEST_OBJECTS) $(LIB_STATIC)
+$(BUILD)/tests/unit: $(TEST_OBJECTS) $(PROFILE_OBJECTS) $(LIB_STATIC)
 	$(link)
 $(BUILD)/tests/unit-symsrv: $(SERVER_TEST_OBJECTS) $(filter-out %/symsrv.o,$(SERVER_OBJECTS)) $(LIB_STATIC)
 	$(link)

@@ -568,6 +568,22 @@ sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags, struct sym_s
 SYM_API SYM_MUST_CHECK struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret,
 							   uint64_t *bad_lines_ret);
 
+/**
+ * Opens the perf map that a process has left, for sym_perf_map_read(): the file
+ * of its PID where tools look for it. Meant for a process that is gone; of one
+ * that lives, sym_snapshot_perf_map() tells which map may be believed. Whether
+ * the process of the file is the one that is meant, the caller must know: PIDs
+ * are used again.
+ *
+ * Fails with SYM_ERROR_NOT_FOUND when there is none, SYM_ERROR_UNSUPPORTED when
+ * it is no regular file (links are not followed).
+ *
+ * @param root as sym_snapshot_opts.root
+ * @param fd_ret open for reading; the caller closes it
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_perf_map_open(int32_t pid, const char *root,
+							   int *fd_ret);
+
 /** Ids of all processes that can be seen, ascending; heap array, to be ended with free(). */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_process_ids(const char *root, int32_t **ret,
 							 size_t *count_ret);

@@ -459,3 +459,29 @@ void perf_map_place_deinit(struct perf_map_place *place)
 	free((char *)place->info.refused_reason);
 	*place = (struct perf_map_place){ .info.writer_fd = -1 };
 }
+
+struct sym_error *sym_perf_map_open(int32_t pid, const char *root, int *fd_ret)
+{
+	int root_fd AUTO_CLOSE = -1, directory_fd AUTO_CLOSE = -1, fd = -1;
+	char name[DESCRIPTOR_NAME_BYTES], *path AUTO_FREE = NULL;
+
+	map_name(name, pid);
+	if (asprintf(&path, "%s%s/%s", root ? root : "", usual_directory, name) < 0)
+		return &sym_error_no_memory;
+	if (root) {
+		root_fd = path_open_in_root(-1, root, PATH_DIRECTORY);
+		if (root_fd < 0)
+			return sym_error_from_errno(-root_fd, root, "cannot open");
+	}
+	directory_fd = path_open_in_root(root_fd, usual_directory, PATH_DIRECTORY);
+	if (directory_fd < 0)
+		return sym_error_from_errno(-directory_fd, path, "cannot open");
+	fd = path_open_in_root(directory_fd, name, PATH_REGULAR | PATH_NO_SYMLINKS);
+	if (fd == -EINVAL || fd == -ELOOP)
+		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, path, SYM_OFFSET_UNKNOWN,
+					     "is no regular file");
+	if (fd < 0)
+		return sym_error_from_errno(-fd, path, "cannot open");
+	*fd_ret = fd;
+	return NULL;
+}

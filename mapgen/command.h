@@ -31,6 +31,7 @@ int generate_run(const struct options *options);
 int merge_run(const struct options *options);
 int watch_run(const struct options *options);
 int resolve_run(const struct options *options);
+int symbolize_run(const struct options *options);
 int symbols_run(const struct options *options);
 int bcc_run(const struct options *options);
 

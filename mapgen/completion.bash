@@ -12,7 +12,7 @@ _dotnet_mapgen() {
 	COMPREPLY=()
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge watch resolve symbols bcc --help --version' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge watch resolve symbolize symbols bcc --help --version' -- "$current")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -21,6 +21,7 @@ _dotnet_mapgen() {
 	merge) options='--pid --output --mode --names --tiers --jit --in-target --undo --maps --root --json --help --version' ;;
 	watch) options='--pid --output --mode --names --tiers --jit --in-target --maps --for --interval --root --json --help --version' ;;
 	resolve) options='--pid --names --tiers --jit --rva --root --json --help --version' ;;
+	symbolize) options='--pid --names --tiers --jit --verbose --root --json --help --version' ;;
 	symbols) options='--pid --server --store --offline --root --json --help --version' ;;
 	bcc) options='--names --tiers --jit --strict --report --help --version' ;;
 	*) return ;;
@@ -50,7 +51,7 @@ _dotnet_mapgen() {
 			return
 		} ;;&
 		*) mapfile -t COMPREPLY < <(compgen -W "$(_dotnet_mapgen_processes)" -- "$current"
-			[ "${COMP_WORDS[1]}" != generate ] || compgen -f -- "$current") ;;
+			case ${COMP_WORDS[1]} in generate | symbolize) compgen -f -- "$current" ;; esac) ;;
 		esac
 		;;
 	esac

@@ -20,8 +20,11 @@ enum command_id {
 	COMMAND_SYMBOLS = 1 << 5,
 	COMMAND_BCC = 1 << 6,
 	COMMAND_WATCH = 1 << 7,
-	COMMAND_ALL = (1 << 8) - 1,
+	COMMAND_SYMBOLIZE = 1 << 8,
+	COMMAND_ALL = (1 << 9) - 1,
 	COMMAND_PROCESS = COMMAND_ALL & ~COMMAND_BCC, /* those that look at a process themselves */
+	COMMAND_NAMES = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC |
+			COMMAND_SYMBOLIZE, /* those that give names */
 };
 
 enum merge_mode {
@@ -56,6 +59,7 @@ struct options {
 	bool offline;
 	bool strict;
 	bool report;
+	bool verbose;
 	const char *store;
 	struct text_list servers;
 	const char *root;

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/process_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsym/base/hash.h"
+#include "mapgen/message.h"
+#include "mapgen/module_places.h"
+#include "mapgen/target.h"
+
+enum {
+	/* Processes looked at at once; each holds the files it has mapped. */
+	OPEN_PROCESSES = 64,
+	/* Lines said about processes that cannot be looked at. */
+	MESSAGES = 8,
+	BATCH = 4096
+};
+
+/* A snapshot is worth its price: what it cost times this passes before the next. */
+static const double patience = 5;
+static const double shortest_wait_s = 0.1, longest_wait_s = 30;
+
+/* A process, or what it has left. */
+struct known_process {
+	int32_t pid;
+	struct sym_snapshot *snapshot; /* NULL: it is gone, or may not be looked at */
+	struct sym_resolver *resolver;
+	struct module_places places;
+	struct sym_symbols *left; /* its perf map; NULL: none */
+	double wait_s;            /* until the next snapshot, grows while none helps */
+	double next_s;
+	uint64_t used;
+	UT_hash_handle hh;
+};
+
+struct known_thread {
+	int32_t tid;
+	int32_t pid; /* 0: it was not there */
+	UT_hash_handle hh;
+};
+
+struct process_names {
+	const struct options *options;
+	struct sym_result *result;
+	struct known_process *processes;
+	struct known_thread *threads;
+	struct known_process *chosen; /* of options.pid */
+	bool foreign_seen;            /* the text speaks of other living processes too */
+	bool failed;
+	unsigned int messages;
+	uint64_t uses;
+	struct process_names_counts counts;
+	uint64_t addresses[BATCH];
+	uint32_t places[BATCH]; /* which query an address is of */
+};
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* ---- a process -------------------------------------------------------------- */
+
+static void forget_snapshot(struct known_process *process)
+{
+	module_places_deinit(&process->places);
+	sym_resolver_destroy(process->resolver);
+	sym_snapshot_close(process->snapshot);
+	process->resolver = NULL;
+	process->snapshot = NULL;
+}
+
+static void process_destroy(struct known_process *process)
+{
+	forget_snapshot(process);
+	sym_symbols_destroy(process->left);
+	free(process);
+}
+
+/* Takes a snapshot in place of the one that is there, which stays where that fails. */
+static struct sym_error *look(struct process_names *names, struct known_process *process)
+{
+	struct sym_snapshot_opts opts = {
+		.size = sizeof(opts),
+		.root = names->options->root,
+		.jit = (uint32_t)names->options->jit,
+	};
+	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
+	struct sym_resolver *resolver GUARDED(resolver) = NULL;
+	struct module_places places;
+	const struct sym_jit_info *jit;
+	struct sym_error *error;
+	double begin_s = now_s();
+
+	error = sym_snapshot_open(process->pid, &opts, &snapshot);
+	if (!error)
+		error = sym_resolver_create(snapshot, &resolver);
+	if (error)
+		return error;
+	/* Without it offsets into files stay without names. */
+	if (!module_places_init(&places, snapshot))
+		message("out of memory");
+	/* Read now, its jitted code can be named after its end; that it has none is no failure. */
+	if (sym_snapshot_process(snapshot)->runtime_version)
+		sym_error_destroy(sym_snapshot_jit(snapshot, &jit));
+	forget_snapshot(process);
+	process->snapshot = STEAL(snapshot);
+	process->resolver = STEAL(resolver);
+	process->places = places;
+	process->wait_s = (now_s() - begin_s) * patience;
+	if (process->wait_s < shortest_wait_s)
+		process->wait_s = shortest_wait_s;
+	process->next_s = now_s() + process->wait_s;
+	return NULL;
+}
+
+static void say(struct process_names *names, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(struct process_names *names, const char *format, ...)
+{
+	char *text AUTO_FREE = NULL;
+	va_list arguments;
+
+	if (++names->messages > MESSAGES)
+		return;
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	message("%s%s", text ? text : "out of memory",
+		names->messages == MESSAGES ? " (of further processes nothing is said)" : "");
+}
+
+/* What a process that is gone has left. */
+static void take_left_map(struct process_names *names, struct known_process *process,
+			  const struct sym_error *why)
+{
+	struct sym_error *error;
+	uint64_t bad_lines;
+	int fd AUTO_CLOSE = -1;
+
+	error = sym_perf_map_open(process->pid, names->options->root, &fd);
+	if (!error)
+		error = sym_perf_map_read(fd, &process->left, &bad_lines);
+	if (error) {
+		names->failed = true;
+		say(names, "%s, and it has left no perf map", sym_error_message(why));
+	} else {
+		say(names, "%s: its addresses get the names of the perf map that lies there",
+		    sym_error_message(why));
+	}
+	sym_error_destroy(error);
+}
+
+static void evict_one(struct process_names *names)
+{
+	struct known_process *oldest = NULL, *process, *next;
+
+	HASH_ITER(hh, names->processes, process, next)
+	if (process != names->chosen && (!oldest || process->used < oldest->used))
+		oldest = process;
+	if (!oldest)
+		return;
+	HASH_DEL(names->processes, oldest);
+	process_destroy(oldest);
+}
+
+/* NULL: out of memory. */
+static struct known_process *get_process(struct process_names *names, int32_t pid)
+{
+	struct known_process *process;
+	struct sym_error *error;
+
+	HASH_FIND(hh, names->processes, &pid, sizeof(pid), process);
+	if (process) {
+		process->used = ++names->uses;
+		return process;
+	}
+	if (HASH_COUNT(names->processes) >= OPEN_PROCESSES)
+		evict_one(names);
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->used = ++names->uses;
+	HASH_ADD(hh, names->processes, pid, sizeof(pid), process);
+	if (!hash_added(process)) {
+		free(process);
+		return NULL;
+	}
+	error = look(names, process);
+	if (error && sym_error_code(error) == SYM_ERROR_NOT_FOUND) {
+		take_left_map(names, process, error);
+	} else if (error) {
+		names->failed = true;
+		say(names, "%s", sym_error_message(error));
+	}
+	sym_error_destroy(error);
+	return process;
+}
+
+/* ---- whose frames ------------------------------------------------------------ */
+
+/* The process that has a thread; 0 when there is none. */
+static int32_t read_thread(const struct process_names *names, int32_t tid)
+{
+	const char *root = names->options->root ? names->options->root : "";
+	char *path AUTO_FREE = NULL, text[4096], *line;
+	int fd AUTO_CLOSE = -1;
+	int32_t pid = 0;
+	ssize_t count;
+
+	if (asprintf(&path, "%s/proc/%" PRId32 "/status", root, tid) < 0)
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (count <= 0)
+		return 0;
+	text[count] = '\0';
+	line = strstr(text, "\nTgid:");
+	return line && sscanf(line + 6, "%" SCNd32, &pid) == 1 && pid > 0 ? pid : 0;
+}
+
+static int32_t process_of_thread(struct process_names *names, int32_t tid)
+{
+	struct known_thread *thread;
+
+	HASH_FIND(hh, names->threads, &tid, sizeof(tid), thread);
+	if (thread)
+		return thread->pid;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		return 0;
+	thread->tid = tid;
+	thread->pid = read_thread(names, tid);
+	HASH_ADD(hh, names->threads, tid, sizeof(tid), thread);
+	if (hash_added(thread))
+		return thread->pid;
+	free(thread);
+	return 0;
+}
+
+static bool is_chosen(const struct known_process *chosen, int32_t pid)
+{
+	return pid == chosen->pid ||
+	       (chosen->snapshot && pid == sym_snapshot_process(chosen->snapshot)->namespace_pid);
+}
+
+/* As told to look at one process only. */
+static struct known_process *chosen_owner(struct process_names *names, struct stack_owner owner,
+					  uint64_t count)
+{
+	struct known_process *chosen = names->chosen;
+	int32_t pid = owner.id;
+
+	if (owner.kind == STACK_OWNER_NONE)
+		return chosen;
+	if (owner.kind == STACK_OWNER_THREAD && !is_chosen(chosen, owner.id)) {
+		pid = process_of_thread(names, owner.id);
+		/* A thread that has ended: of this process, unless the text is about many. */
+		if (!pid && !names->foreign_seen)
+			return chosen;
+	}
+	if (is_chosen(chosen, pid))
+		return chosen;
+	names->foreign_seen |= pid != 0;
+	names->counts.foreign += count;
+	return NULL;
+}
+
+/* NULL: nobody's, which has been counted. */
+static struct known_process *owner_of(struct process_names *names, struct stack_owner owner,
+				      uint64_t count)
+{
+	int32_t pid = owner.id;
+
+	if (names->chosen)
+		return chosen_owner(names, owner, count);
+	if (owner.kind == STACK_OWNER_NONE) {
+		names->counts.ownerless += count;
+		return NULL;
+	}
+	if (owner.kind == STACK_OWNER_THREAD)
+		pid = process_of_thread(names, owner.id);
+	if (pid > 0)
+		return get_process(names, pid);
+	names->counts.gone += count;
+	return NULL;
+}
+
+/* ---- naming -------------------------------------------------------------------- */
+
+static void take_answer(struct stack_name *answer, const struct stack_query *query,
+			const struct sym_answer *found)
+{
+	answer->name = found->name;
+	answer->tier = found->tier;
+	answer->path = found->image_path;
+	answer->offset_bytes = found->offset_bytes + (query->is_return ? 1 : 0);
+}
+
+/* Code that may be new: not mapped when the snapshot was taken, or jitted since. */
+static bool may_be_new(const struct sym_answer *answer)
+{
+	if (answer->status == SYM_UNMAPPED)
+		return true;
+	return !answer->image && answer->image_path[0] != '[' &&
+	       (answer->status == SYM_NO_MATCH || answer->status == SYM_NO_SYMBOLS);
+}
+
+struct tally {
+	uint64_t named, bounded, unmapped, nameless;
+	bool stale; /* another snapshot may name more */
+};
+
+static bool name_living(struct process_names *names, struct known_process *process,
+			const struct stack_query *queries, size_t count, struct stack_name *answers,
+			struct tally *tally)
+{
+	struct sym_error *error;
+	size_t asked = 0;
+
+	*tally = (struct tally){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address = queries[i].value;
+
+		answers[i] = (struct stack_name){ 0 };
+		if (queries[i].module &&
+		    !module_places_find(&process->places, queries[i].module,
+					queries[i].module_bytes, queries[i].value, &address)) {
+			tally->unmapped++;
+			tally->stale = true;
+			continue;
+		}
+		names->addresses[asked] = address - (queries[i].is_return && address ? 1 : 0);
+		names->places[asked++] = (uint32_t)i;
+	}
+	error = sym_resolver_resolve(process->resolver, names->addresses, asked, names->result);
+	if (error) {
+		target_say(error);
+		return false;
+	}
+	for (size_t i = 0; i < asked; i++) {
+		const struct sym_answer *found = sym_result_at(names->result, i);
+		uint32_t place = names->places[i];
+
+		/* Of a stripped function its bounds are better than an address. */
+		if (found->status == SYM_RESOLVED || found->status == SYM_UNNAMED) {
+			take_answer(&answers[place], &queries[place], found);
+			tally->named += found->status == SYM_RESOLVED;
+			tally->bounded += found->status == SYM_UNNAMED;
+			continue;
+		}
+		tally->unmapped += found->status == SYM_UNMAPPED;
+		tally->nameless += found->status != SYM_UNMAPPED;
+		tally->stale |= may_be_new(found);
+	}
+	return true;
+}
+
+/* True when there is a new snapshot of a process that went on meanwhile. */
+static bool look_again(struct process_names *names, struct known_process *process)
+{
+	double wait_s = process->wait_s;
+	struct sym_error *error;
+
+	if (names->options->root || now_s() < process->next_s)
+		return false;
+	error = sym_snapshot_check(process->snapshot);
+	if (!error)
+		error = look(names, process);
+	if (error)
+		process->next_s = now_s() + longest_wait_s;
+	/* Until it is seen to have helped. */
+	process->wait_s = 2 * wait_s > longest_wait_s ? longest_wait_s : 2 * wait_s;
+	sym_error_destroy(error);
+	return !error;
+}
+
+static const struct sym_symbol *symbol_at(const struct sym_symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = sym_symbols_count(symbols);
+	const struct sym_symbol *symbol;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (sym_symbols_at(symbols, middle)->start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	symbol = low ? sym_symbols_at(symbols, low - 1) : NULL;
+	return symbol && address - symbol->start < symbol->size_bytes ? symbol : NULL;
+}
+
+/* Offsets into files say nothing without the mappings, which are gone. */
+static void name_gone(const struct known_process *process, const struct stack_query *queries,
+		      size_t count, struct stack_name *answers, struct tally *tally)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address = queries[i].value - (queries[i].is_return ? 1 : 0);
+		const struct sym_symbol *symbol;
+
+		if (queries[i].module &&
+		    !module_is_memory(queries[i].module, queries[i].module_bytes))
+			continue;
+		symbol = symbol_at(process->left, address);
+		if (!symbol)
+			continue;
+		answers[i] = (struct stack_name){ symbol->name, symbol->tier, "",
+						  queries[i].value - symbol->start };
+		tally->named++;
+	}
+	tally->unmapped = count - tally->named;
+}
+
+bool process_names_resolve(void *context, struct stack_owner owner,
+			   const struct stack_query *queries, size_t count,
+			   struct stack_name *answers)
+{
+	struct process_names *names = context;
+	struct known_process *process;
+	struct tally tally = { 0 };
+
+	names->counts.asked += count;
+	process = owner_of(names, owner, count);
+	if (!process)
+		return true;
+	if (!process->snapshot && !process->left) {
+		names->counts.gone += count;
+		return true;
+	}
+	for (size_t done = 0, step; done < count; done += step) {
+		step = count - done < BATCH ? count - done : BATCH;
+		if (!process->snapshot) {
+			name_gone(process, queries + done, step, answers + done, &tally);
+		} else if (!name_living(names, process, queries + done, step, answers + done,
+					&tally)) {
+			return false;
+		} else if (tally.stale && done == 0 && step == count) {
+			uint64_t before = tally.named;
+			double wait_s = process->wait_s;
+
+			if (look_again(names, process)) {
+				if (!name_living(names, process, queries, count, answers, &tally))
+					return false;
+				if (tally.named > before)
+					process->wait_s = wait_s;
+				process->next_s = now_s() + process->wait_s;
+			}
+		}
+		names->counts.named += tally.named;
+		names->counts.bounded += tally.bounded;
+		names->counts.unmapped += tally.unmapped;
+		names->counts.nameless += tally.nameless;
+	}
+	return true;
+}
+
+/* ---- all of them ----------------------------------------------------------------- */
+
+struct process_names *process_names_create(const struct options *options)
+{
+	struct process_names *names = calloc(1, sizeof(*names));
+	struct sym_error *error;
+
+	if (!names)
+		return NULL;
+	names->options = options;
+	error = sym_result_create(&names->result);
+	if (!error && options->pid) {
+		names->chosen = get_process(names, options->pid);
+		if (names->chosen)
+			return names;
+	} else if (!error) {
+		return names;
+	}
+	sym_error_destroy(error);
+	process_names_destroy(names);
+	return NULL;
+}
+
+void process_names_destroy(struct process_names *names)
+{
+	struct known_process *process, *next_process;
+	struct known_thread *thread, *next_thread;
+
+	if (!names)
+		return;
+	HASH_ITER(hh, names->processes, process, next_process)
+	{
+		HASH_DEL(names->processes, process);
+		process_destroy(process);
+	}
+	HASH_ITER(hh, names->threads, thread, next_thread)
+	{
+		HASH_DEL(names->threads, thread);
+		free(thread);
+	}
+	sym_result_destroy(names->result);
+	free(names);
+}
+
+struct process_names_counts process_names_counts(const struct process_names *names)
+{
+	return names->counts;
+}
+
+bool process_names_failed(const struct process_names *names)
+{
+	return names->failed;
+}

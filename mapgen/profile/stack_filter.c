@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/profile/stack_filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/buf.h"
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hex.h"
+#include "libsym/libsym.h"
+
+enum {
+	READ_BYTES = 1 << 18,
+	BUFFER_BYTES = STACK_LONGEST_LINE_BYTES + READ_BYTES,
+	/* Of one owner, asked for at once. */
+	BATCH = 2048,
+	WRITE_BYTES = 1 << 18,
+	/* Written at WRITE_BYTES; one name more, each byte escaped, always fits. */
+	OUTPUT_BYTES = 1 << 21,
+	LONGEST_NAME_BYTES = 1 << 17,
+};
+
+/* A frame of the buffer that wants a name. */
+struct pending {
+	struct stack_frame frame; /* its offsets count from the start of the line */
+	size_t line;              /* offset of that in the buffer */
+	struct stack_owner owner;
+};
+
+struct stack_filter {
+	struct stack_filter_client client;
+	struct stack_text text;
+	char *data; /* BUFFER_BYTES */
+	size_t size_bytes;
+	size_t scanned_bytes;  /* lines up to here have been read */
+	size_t searched_bytes; /* behind that there is no newline up to here */
+	size_t line;           /* start of the line that is being read */
+	bool passing;          /* inside a line that is too long */
+	/* The last stack, while its owner may still follow: its first byte and its first frame. */
+	bool in_stack;
+	size_t stack_start;
+	size_t stack_frames;
+	struct pending *frames;
+	size_t count, capacity;
+	bool broken;
+	struct stack_query *queries; /* BATCH of each */
+	struct stack_name *names;
+	struct buf output;
+	char *name_room; /* LONGEST_NAME_BYTES */
+};
+
+static void take_frame(void *context, const struct stack_frame *frame)
+{
+	struct stack_filter *filter = context;
+
+	if (filter->count == filter->capacity) {
+		size_t capacity = filter->capacity ? 2 * filter->capacity : 1024;
+		struct pending *frames =
+			reallocarray(filter->frames, capacity, sizeof(*filter->frames));
+
+		if (!frames) {
+			filter->broken = true;
+			return;
+		}
+		filter->frames = frames;
+		filter->capacity = capacity;
+	}
+	filter->frames[filter->count++] = (struct pending){ .frame = *frame, .line = filter->line };
+}
+
+struct stack_filter *stack_filter_create(const struct stack_filter_client *client)
+{
+	struct stack_filter *filter = calloc(1, sizeof(*filter));
+
+	if (!filter)
+		return NULL;
+	filter->client = *client;
+	stack_text_init(&filter->text, take_frame, filter);
+	buf_init(&filter->output, OUTPUT_BYTES);
+	filter->data = malloc(BUFFER_BYTES);
+	filter->queries = calloc(BATCH, sizeof(*filter->queries));
+	filter->names = calloc(BATCH, sizeof(*filter->names));
+	filter->name_room = malloc(LONGEST_NAME_BYTES);
+	if (filter->data && filter->queries && filter->names && filter->name_room)
+		return filter;
+	stack_filter_destroy(filter);
+	return NULL;
+}
+
+void stack_filter_destroy(struct stack_filter *filter)
+{
+	if (!filter)
+		return;
+	buf_deinit(&filter->output);
+	free(filter->data);
+	free(filter->queries);
+	free(filter->names);
+	free(filter->frames);
+	free(filter->name_room);
+	free(filter);
+}
+
+/* ---- writing -------------------------------------------------------------- */
+
+static bool flush(struct stack_filter *filter)
+{
+	bool done = filter->output.failure == BUF_OK &&
+		    (!filter->output.size_bytes ||
+		     filter->client.write(filter->client.context, filter->output.data,
+					  filter->output.size_bytes));
+
+	buf_clear(&filter->output);
+	return done;
+}
+
+/* Text as it came. Large pieces are not copied. */
+static bool write_text(struct stack_filter *filter, size_t start, size_t end)
+{
+	size_t size_bytes = end - start;
+
+	if (filter->output.size_bytes + size_bytes <= WRITE_BYTES)
+		return buf_append(&filter->output, filter->data + start, size_bytes);
+	return flush(filter) &&
+	       filter->client.write(filter->client.context, filter->data + start, size_bytes);
+}
+
+/* Foreign text in the middle of a line that others read. */
+static void write_escaped(struct buf *output, const char *text, enum stack_form form)
+{
+	for (; *text; text++) {
+		unsigned char byte = (unsigned char)*text;
+
+		if (byte < 0x20 || byte == 0x7f)
+			byte = '?';
+		else if (byte == ';' && form == STACK_FORM_FOLDED)
+			byte = ':';
+		else if ((byte == '"' || byte == '\\') &&
+			 (form == STACK_FORM_QUOTED || form == STACK_FORM_JSON))
+			buf_append_char(output, '\\');
+		buf_append_char(output, (char)byte);
+	}
+}
+
+static void write_offset(struct buf *output, uint64_t offset_bytes, enum stack_form form)
+{
+	char digits[16];
+
+	if (form == STACK_FORM_DECIMAL || form == STACK_FORM_JSON) {
+		buf_printf(output, "+%llu", (unsigned long long)offset_bytes);
+	} else if (form == STACK_FORM_HEX || form == STACK_FORM_QUOTED) {
+		buf_append_string(output, "+0x");
+		buf_append(output, digits, hex_write_u64(digits, offset_bytes));
+	}
+}
+
+static void write_name(struct stack_filter *filter, const struct stack_frame *frame,
+		       const struct stack_name *name)
+{
+	struct buf *output = &filter->output;
+	const char *shown = name->name;
+
+	if (frame->blank_before)
+		buf_append_char(output, ' ');
+	if (frame->form == STACK_FORM_QUOTED)
+		buf_append_char(output, '"');
+	if (filter->client.short_names &&
+	    sym_name_shorten(shown, filter->name_room, LONGEST_NAME_BYTES) < LONGEST_NAME_BYTES)
+		shown = filter->name_room;
+	write_escaped(output, shown, frame->form);
+	if (name->tier && !filter->client.strip_tiers) {
+		buf_append_char(output, '[');
+		write_escaped(output, name->tier, frame->form);
+		buf_append_char(output, ']');
+	}
+	write_offset(output, name->offset_bytes, frame->form);
+	if (frame->form == STACK_FORM_QUOTED)
+		buf_append_char(output, '"');
+	if (frame->blank_after)
+		buf_append_char(output, ' ');
+}
+
+/* The text up to a frame, and its name; returns where the text goes on, or SIZE_MAX. */
+static size_t write_frame(struct stack_filter *filter, size_t from, const struct pending *pending,
+			  const struct stack_name *name)
+{
+	const struct stack_frame *frame = &pending->frame;
+
+	if (!name->name || strlen(name->name) >= LONGEST_NAME_BYTES)
+		return from;
+	if (!write_text(filter, from, pending->line + frame->start))
+		return SIZE_MAX;
+	write_name(filter, frame, name);
+	from = pending->line + frame->end;
+	if (frame->fill_module && *name->path) {
+		if (!write_text(filter, from, pending->line + frame->module_start))
+			return SIZE_MAX;
+		write_escaped(&filter->output, name->path, frame->form);
+		from = pending->line + frame->module_end;
+	}
+	if (filter->output.size_bytes > WRITE_BYTES && !flush(filter))
+		return SIZE_MAX;
+	return from;
+}
+
+static struct stack_query query_of(const struct stack_filter *filter, const struct pending *pending)
+{
+	const struct stack_frame *frame = &pending->frame;
+	struct stack_query query = { .value = frame->value, .is_return = frame->is_return };
+
+	if (frame->module_end > frame->module_start && !frame->fill_module) {
+		query.module = filter->data + pending->line + frame->module_start;
+		query.module_bytes = frame->module_end - frame->module_start;
+	}
+	return query;
+}
+
+static bool same_owner(struct stack_owner one, struct stack_owner other)
+{
+	return one.kind == other.kind && one.id == other.id;
+}
+
+/* Writes the buffer up to `end`, with names for the first `count` frames, which lie in it. */
+static bool write_up_to(struct stack_filter *filter, size_t end, size_t count)
+{
+	size_t from = 0, last;
+
+	for (size_t first = 0; first < count; first = last) {
+		struct stack_owner owner = filter->frames[first].owner;
+
+		for (last = first; last < count && last - first < BATCH &&
+				   same_owner(filter->frames[last].owner, owner);
+		     last++)
+			filter->queries[last - first] = query_of(filter, &filter->frames[last]);
+		memset(filter->names, 0, (last - first) * sizeof(*filter->names));
+		if (!filter->client.resolve(filter->client.context, owner, filter->queries,
+					    last - first, filter->names))
+			return false;
+		for (size_t i = first; i < last; i++) {
+			from = write_frame(filter, from, &filter->frames[i],
+					   &filter->names[i - first]);
+			if (from == SIZE_MAX)
+				return false;
+		}
+	}
+	return write_text(filter, from, end) && flush(filter);
+}
+
+/* ---- reading -------------------------------------------------------------- */
+
+static void own(struct stack_filter *filter, size_t first, struct stack_owner owner)
+{
+	for (size_t i = first; i < filter->count; i++)
+		filter->frames[i].owner = owner;
+}
+
+/* Stacks without an owner are held back until it is sure that none follows. */
+static void follow_stack(struct stack_filter *filter, enum stack_line kind, size_t frames_before)
+{
+	switch (kind) {
+	case STACK_LINE_FRAME:
+		if (!filter->in_stack) {
+			filter->in_stack = filter->text.owner.kind == STACK_OWNER_NONE &&
+					   !filter->client.has_default;
+			filter->stack_start = filter->line;
+			filter->stack_frames = frames_before;
+		}
+		break;
+	case STACK_LINE_OWNER:
+		if (filter->in_stack)
+			own(filter, filter->stack_frames, filter->text.behind);
+		filter->in_stack = false;
+		break;
+	case STACK_LINE_OTHER:
+		filter->in_stack = false;
+		break;
+	}
+}
+
+static void read_line(struct stack_filter *filter, size_t size_bytes)
+{
+	size_t frames_before = filter->count;
+	enum stack_line kind =
+		stack_text_line(&filter->text, filter->data + filter->line, size_bytes);
+
+	own(filter, frames_before, filter->text.owner);
+	follow_stack(filter, kind, frames_before);
+}
+
+static void read_lines(struct stack_filter *filter)
+{
+	const char *newline;
+
+	while (!filter->broken) {
+		filter->line = filter->scanned_bytes;
+		if (filter->searched_bytes < filter->line)
+			filter->searched_bytes = filter->line;
+		newline = memchr(filter->data + filter->searched_bytes, '\n',
+				 filter->size_bytes - filter->searched_bytes);
+		if (!newline) {
+			filter->searched_bytes = filter->size_bytes;
+			/* Of a line that is handed on as it is nothing need be kept. */
+			if (filter->passing)
+				filter->scanned_bytes = filter->size_bytes;
+			return;
+		}
+		filter->scanned_bytes = (size_t)(newline + 1 - filter->data);
+		if (!filter->passing)
+			read_line(filter, (size_t)(newline - filter->data) - filter->line);
+		filter->passing = false;
+	}
+}
+
+/* What has been written leaves the buffer. */
+static void drop(struct stack_filter *filter, size_t size_bytes, size_t count)
+{
+	filter->size_bytes -= size_bytes;
+	memmove(filter->data, filter->data + size_bytes, filter->size_bytes);
+	filter->scanned_bytes -= size_bytes;
+	filter->searched_bytes -=
+		filter->searched_bytes < size_bytes ? filter->searched_bytes : size_bytes;
+	filter->stack_start -= filter->in_stack ? size_bytes : 0;
+	filter->stack_frames -= filter->in_stack ? count : 0;
+	filter->count -= count;
+	memmove(filter->frames, filter->frames + count, filter->count * sizeof(*filter->frames));
+	for (size_t i = 0; i < filter->count; i++)
+		filter->frames[i].line -= size_bytes;
+}
+
+static bool hand_on(struct stack_filter *filter)
+{
+	size_t end = filter->in_stack ? filter->stack_start : filter->scanned_bytes;
+	size_t count = filter->in_stack ? filter->stack_frames : filter->count;
+
+	if (!write_up_to(filter, end, count))
+		return false;
+	drop(filter, end, count);
+	return true;
+}
+
+char *stack_filter_room(struct stack_filter *filter, size_t *size_ret)
+{
+	*size_ret = BUFFER_BYTES - filter->size_bytes;
+	if (*size_ret > READ_BYTES)
+		*size_ret = READ_BYTES;
+	return filter->data + filter->size_bytes;
+}
+
+bool stack_filter_push(struct stack_filter *filter, size_t size_bytes)
+{
+	filter->size_bytes += size_bytes;
+	read_lines(filter);
+	if (filter->broken || !hand_on(filter))
+		return false;
+	if (filter->size_bytes < STACK_LONGEST_LINE_BYTES)
+		return true;
+	/* A stack or a line without end: no more is waited for. */
+	if (filter->in_stack) {
+		filter->in_stack = false;
+		if (!hand_on(filter))
+			return false;
+	}
+	if (filter->size_bytes >= STACK_LONGEST_LINE_BYTES) {
+		filter->passing = true;
+		filter->scanned_bytes = filter->size_bytes;
+		return hand_on(filter);
+	}
+	return true;
+}
+
+bool stack_filter_finish(struct stack_filter *filter)
+{
+	uint64_t nameless;
+
+	if (filter->scanned_bytes < filter->size_bytes) {
+		filter->line = filter->scanned_bytes;
+		filter->scanned_bytes = filter->size_bytes;
+		if (!filter->passing)
+			read_line(filter, filter->size_bytes - filter->line);
+	}
+	filter->in_stack = filter->passing = false;
+	nameless = filter->text.nameless;
+	stack_text_init(&filter->text, take_frame, filter);
+	filter->text.nameless = nameless;
+	return !filter->broken && hand_on(filter);
+}
+
+uint64_t stack_filter_nameless(const struct stack_filter *filter)
+{
+	return filter->text.nameless;
+}

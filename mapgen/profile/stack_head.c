@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines that say whose the stacks before or behind them are. */
+#include "mapgen/profile/stack_forms.h"
+
+static void trim_end(struct stack_span *span)
+{
+	while (span->end > span->at && stack_is_blank(span->end[-1]))
+		span->end--;
+}
+
+/* Cuts the last word of a span off; false when there is none. */
+static bool last_word(struct stack_span *span, struct stack_span *ret)
+{
+	trim_end(span);
+	ret->at = ret->end = span->end;
+	while (ret->at > span->at && !stack_is_blank(ret->at[-1]))
+		ret->at--;
+	span->end = ret->at;
+	return ret->at < ret->end;
+}
+
+/* "27737/27756" or "27756"; perf pads both from the left, the second from the right. */
+static bool read_ids(struct stack_span word, struct stack_owner *ret)
+{
+	int32_t first, second;
+
+	if (!stack_read_id(&word, &first))
+		return false;
+	if (word.at == word.end) {
+		*ret = (struct stack_owner){ STACK_OWNER_THREAD, first };
+		return true;
+	}
+	if (*word.at++ != '/' || !stack_read_id(&word, &second) || word.at != word.end)
+		return false;
+	*ret = (struct stack_owner){ STACK_OWNER_PROCESS, first };
+	return true;
+}
+
+/* The time, "568.578983:": where it begins, behind its colon in `*end_ret`. NULL: there is none. */
+static const char *find_time(struct stack_span rest, const char **end_ret)
+{
+	struct stack_span from = rest;
+	const char *colon, *at;
+
+	/* comm has 15 bytes at most, and may have colons in it. */
+	for (int tries = 0; tries < 16; tries++) {
+		colon = memchr(from.at, ':', stack_left(&from));
+		if (!colon)
+			return NULL;
+		at = colon;
+		while (at > rest.at && stack_is_digit(at[-1]))
+			at--;
+		if (colon - at >= 3 && at > rest.at && at[-1] == '.') {
+			at--;
+			while (at > rest.at && stack_is_digit(at[-1]))
+				at--;
+			if (at > rest.at && stack_is_blank(at[-1]) && stack_is_digit(*at) &&
+			    (colon + 1 == rest.end || stack_is_blank(colon[1]))) {
+				*end_ret = colon + 1;
+				return at;
+			}
+		}
+		from.at = colon + 1;
+	}
+	return NULL;
+}
+
+/* Without a time only "27737/27756" at the end is certain. */
+static bool timeless_head(struct stack_span rest, struct stack_owner *ret)
+{
+	struct stack_span word;
+
+	return last_word(&rest, &word) && rest.at < rest.end &&
+	       memchr(word.at, '/', stack_left(&word)) && stack_is_digit(word.end[-1]) &&
+	       read_ids(word, ret);
+}
+
+bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct stack_span *behind_ret)
+{
+	struct stack_owner owner;
+	struct stack_span word, before = rest;
+	const char *time = find_time(rest, &behind_ret->at);
+
+	behind_ret->end = rest.end;
+	if (!time) {
+		if (!timeless_head(rest, &owner))
+			return false;
+		text->owner = owner;
+		behind_ret->at = rest.end;
+		return true;
+	}
+	before.end = time;
+	/* Between the ids and the time stand the CPU, flags and the like. */
+	for (int words = 0; words < 4 && last_word(&before, &word); words++) {
+		if (!read_ids(word, &owner))
+			continue;
+		text->owner = owner;
+		return true;
+	}
+	return false;
+}
+
+bool stack_debugger_head(struct stack_text *text, struct stack_span rest)
+{
+	const char *light_weight;
+	int32_t id;
+
+	if (STACK_BEGINS(&rest, "PID ")) {
+		rest.at += 4;
+		if (!stack_read_id(&rest, &id) || !STACK_BEGINS(&rest, " - "))
+			return false;
+		/* A core has addresses of its own. */
+		rest.at += 3;
+		text->owner = STACK_BEGINS(&rest, "process") && stack_left(&rest) == 7
+				      ? (struct stack_owner){ STACK_OWNER_PROCESS, id }
+				      : (struct stack_owner){ STACK_OWNER_PROCESS, 0 };
+		return true;
+	}
+	if (!STACK_BEGINS(&rest, "Thread "))
+		return false;
+	light_weight = STACK_FIND(&rest, "(LWP ");
+	if (!light_weight)
+		return false;
+	rest.at = light_weight + 5;
+	if (!stack_read_id(&rest, &id) || !STACK_BEGINS(&rest, ")"))
+		return false;
+	text->owner = (struct stack_owner){ STACK_OWNER_THREAD, id };
+	return true;
+}
+
+/* The heading of trace(8): "PID     TID     COMM ...", with "TIME" before it where asked for. */
+static uint8_t trace_heading(struct stack_span rest)
+{
+	uint8_t column = 1;
+
+	if (STACK_BEGINS(&rest, "TIME")) {
+		column++;
+		rest.at += 4;
+		stack_skip_blanks(&rest);
+	}
+	if (!STACK_BEGINS(&rest, "PID "))
+		return 0;
+	rest.at += 4;
+	stack_skip_blanks(&rest);
+	return STACK_BEGINS(&rest, "TID ") && STACK_FIND(&rest, "COMM") ? column : 0;
+}
+
+bool stack_trace_row(struct stack_text *text, struct stack_span rest)
+{
+	uint8_t heading = trace_heading(rest);
+	int32_t pid, tid;
+
+	if (heading) {
+		text->trace_column = heading;
+		return true;
+	}
+	if (!text->trace_column)
+		return false;
+	for (uint8_t column = 1; column < text->trace_column; column++) {
+		while (rest.at < rest.end && !stack_is_blank(*rest.at))
+			rest.at++;
+		stack_skip_blanks(&rest);
+	}
+	if (!stack_read_id(&rest, &pid) || !STACK_BEGINS(&rest, " "))
+		return false;
+	stack_skip_blanks(&rest);
+	if (!stack_read_id(&rest, &tid) || !STACK_BEGINS(&rest, " "))
+		return false;
+	text->owner = (struct stack_owner){ STACK_OWNER_PROCESS, pid };
+	return true;
+}
+
+bool stack_bcc_tail(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	char last = rest.end > rest.at ? rest.end[-1] : '\0';
+	const char *at = rest.end - 1;
+	struct stack_span number;
+	int32_t id;
+
+	if (rest.at - line != 4 || (last != ')' && last != ']'))
+		return false;
+	while (at > rest.at && stack_is_digit(at[-1]))
+		at--;
+	number = (struct stack_span){ at, rest.end - 1 };
+	if (at < rest.at + 3 || at[-1] != (last == ')' ? '(' : '[') || at[-2] != ' ')
+		return false;
+	if (last == ')' && !STACK_BEGINS(&rest, "- "))
+		return false;
+	if (!stack_read_id(&number, &id) || number.at != number.end)
+		return false;
+	text->behind = (struct stack_owner){ STACK_OWNER_PROCESS, id };
+	return true;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines that hold several frames. */
+#include "mapgen/profile/stack_forms.h"
+
+static void report(struct stack_text *text, const char *line, const struct stack_number *number,
+		   enum stack_form form, bool is_return)
+{
+	struct stack_frame frame = {
+		.value = number->value,
+		.start = (size_t)(number->start - line),
+		.end = (size_t)(number->end - line),
+		.form = form,
+		.is_return = is_return,
+	};
+
+	if (!stack_is_kernel(number->value))
+		text->handler(text->context, &frame);
+}
+
+static bool is_count(struct stack_span word)
+{
+	while (word.at < word.end && stack_is_digit(*word.at))
+		word.at++;
+	return word.at == word.end;
+}
+
+/* What follows tells a caller from the innermost frame: nothing, the kernel, or BCC's "-". */
+static bool is_innermost(struct stack_span behind)
+{
+	const char *end = memchr(behind.at, ';', stack_left(&behind));
+	size_t length = (size_t)((end ? end : behind.end) - behind.at);
+
+	if (length == 0 || (length == 1 && *behind.at == '-'))
+		return true;
+	return length > 4 &&
+	       (!memcmp(behind.at + length - 4, "_[k]", 4) || !memcmp(behind.at, "--", 2));
+}
+
+bool stack_folded_line(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	const char *blank = memrchr(rest.at, ' ', stack_left(&rest));
+	struct stack_span stack = { rest.at, blank };
+	static const char unknown[] = "[unknown]";
+
+	if (!blank || blank + 1 == rest.end ||
+	    !is_count((struct stack_span){ blank + 1, rest.end }))
+		return false;
+	if (!memchr(stack.at, ';', stack_left(&stack)))
+		return false;
+	while (stack.at < stack.end) {
+		const char *semicolon = memchr(stack.at, ';', stack_left(&stack));
+		const char *end = semicolon ? semicolon : stack.end;
+		const char *next = semicolon ? semicolon + 1 : stack.end;
+		struct stack_span word = { stack.at, end };
+		struct stack_number number;
+
+		if (stack_left(&word) == sizeof(unknown) - 1 && STACK_BEGINS(&word, "[unknown]"))
+			text->nameless++;
+		else if (stack_read_number(&word, &number) && word.at == end &&
+			 stack_is_address(&number))
+			report(text, line, &number, STACK_FORM_FOLDED,
+			       !is_innermost((struct stack_span){ next, stack.end }));
+		stack.at = next;
+	}
+	return true;
+}
+
+/* Whether a byte beside an address may stand there. */
+static bool parts(char byte)
+{
+	return stack_is_blank(byte) || byte == ',' || byte == '[' || byte == ']' || byte == '(' ||
+	       byte == ')';
+}
+
+bool stack_map_key_line(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	const char *open = memchr(rest.at, '[', stack_left(&rest));
+	const char *colon = memmem(rest.at, stack_left(&rest), "]:", 2);
+	struct stack_span key = { open ? open + 1 : NULL, colon };
+
+	if (!open || (!colon && open + 1 != rest.end && rest.end[-1] != ','))
+		return false;
+	text->in_stack = false;
+	text->in_map_key = !colon;
+	if (!colon || colon < open)
+		return true;
+	while (key.at < key.end) {
+		struct stack_number number;
+		const char *next;
+
+		if (key.end - key.at > 2 && key.at[0] == '0' && parts(key.at[-1]) &&
+		    stack_read_number(&key, &number)) {
+			if (number.prefixed && parts(*key.at))
+				report(text, line, &number, STACK_FORM_BARE, false);
+			continue;
+		}
+		next = memchr(key.at + 1, '0', (size_t)(key.end - key.at - 1));
+		key.at = next ? next : key.end;
+	}
+	return true;
+}
+
+/* ---- babeltrace2 ---------------------------------------------------------- */
+
+/* A number of the field `name`, wherever it stands in the event. */
+static bool find_field(struct stack_span event, const char *name, struct stack_span *ret)
+{
+	size_t length = strlen(name);
+
+	for (const char *found = stack_find(&event, name, length); found;
+	     found = stack_find(&event, name, length)) {
+		event.at = found + length;
+		/* A longer name may end like this one. */
+		if (stack_is_blank(found[-1]) && STACK_BEGINS(&event, " = ")) {
+			*ret = (struct stack_span){ event.at + 3, event.end };
+			return true;
+		}
+	}
+	return false;
+}
+
+static void name_value(struct stack_text *text, const char *line, struct stack_span *value,
+		       bool is_return)
+{
+	struct stack_number number;
+	struct stack_frame frame = { .form = STACK_FORM_QUOTED,
+				     .blank_before = true,
+				     .is_return = is_return };
+
+	if (!stack_read_number(value, &number) || !number.prefixed)
+		return;
+	/* A text behind it is a name that somebody else has put there. */
+	if (value->at < value->end && *value->at != ',' && !STACK_BEGINS(value, " }") &&
+	    !STACK_BEGINS(value, " ]"))
+		return;
+	frame.value = number.value;
+	frame.start = frame.end = (size_t)(number.end - line);
+	if (!stack_is_kernel(number.value))
+		text->handler(text->context, &frame);
+}
+
+/* "[ [0] = 0x7F..., [1] = 0x7F... ]": the first is where the thread was, the others its callers. */
+static void name_array(struct stack_text *text, const char *line, struct stack_span array)
+{
+	bool is_return = false;
+
+	if (!STACK_BEGINS(&array, "[ "))
+		return;
+	array.at++;
+	while (STACK_BEGINS(&array, " [")) {
+		const char *sign = STACK_FIND(&array, "] = ");
+
+		if (!sign)
+			return;
+		array.at = sign + 4;
+		name_value(text, line, &array, is_return);
+		is_return = true;
+		while (array.at < array.end && *array.at != ',' && *array.at != ']')
+			array.at++;
+		if (array.at < array.end && *array.at == ']')
+			return;
+		if (array.at < array.end)
+			array.at++;
+	}
+}
+
+struct event_field {
+	size_t position;
+	struct stack_span value;
+	bool is_array;
+	bool is_return;
+};
+
+static void add_field(struct stack_span event, const char *name, bool is_array, bool is_return,
+		      struct event_field *fields, size_t *count)
+{
+	struct event_field field = { .is_array = is_array, .is_return = is_return };
+	size_t at = *count;
+
+	if (!find_field(event, name, &field.value))
+		return;
+	field.position = (size_t)(field.value.at - event.at);
+	for (; at && fields[at - 1].position > field.position; at--)
+		fields[at] = fields[at - 1];
+	fields[at] = field;
+	++*count;
+}
+
+bool stack_trace_event_line(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	struct event_field fields[4];
+	struct stack_span pid, event = { memchr(rest.at, '{', stack_left(&rest)), rest.end };
+	size_t count = 0;
+	int32_t id;
+
+	if (!event.at || !STACK_FIND(&event, " = "))
+		return false;
+	text->owner = (struct stack_owner){ STACK_OWNER_NONE, 0 };
+	if ((find_field(event, "pid", &pid) || find_field(event, "vpid", &pid)) &&
+	    stack_read_id(&pid, &id))
+		text->owner = (struct stack_owner){ STACK_OWNER_PROCESS, id };
+	add_field(event, "ip", false, false, fields, &count);
+	add_field(event, "callstack_user", true, false, fields, &count);
+	/* The tracepoints of -finstrument-functions: a function's start, and where it was called.
+	 */
+	if (memmem(rest.at, (size_t)(event.at - rest.at), "cyg_profile", 11)) {
+		add_field(event, "addr", false, false, fields, &count);
+		add_field(event, "call_site", false, true, fields, &count);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (fields[i].is_array)
+			name_array(text, line, fields[i].value);
+		else
+			name_value(text, line, &fields[i].value, fields[i].is_return);
+	}
+	return true;
+}
+
+/* ---- others ----------------------------------------------------------------- */
+
+bool stack_json_line(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	static const char newline[] = "\\n";
+	bool is_return = false;
+
+	if (!STACK_BEGINS(&rest, "{\"type\":"))
+		return false;
+	/* A stack is a string whose lines end in an escaped newline. */
+	for (const char *at = STACK_FIND(&rest, newline); at; at = STACK_FIND(&rest, newline)) {
+		struct stack_number number;
+
+		rest.at = at + 2;
+		stack_skip_blanks(&rest);
+		if (stack_read_number(&rest, &number)) {
+			if (number.prefixed && STACK_BEGINS(&rest, newline))
+				report(text, line, &number, STACK_FORM_JSON, is_return);
+			is_return = STACK_BEGINS(&rest, newline);
+			continue;
+		}
+		is_return = !STACK_BEGINS(&rest, "\"") && !STACK_BEGINS(&rest, ",");
+	}
+	return true;
+}
+
+bool stack_address_list(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	struct stack_span span = rest;
+	struct stack_number number;
+	int count = 0;
+
+	for (; span.at < span.end; count++) {
+		if (!stack_read_number(&span, &number) || !stack_is_address(&number))
+			return false;
+		if (span.at < span.end && !stack_is_blank(*span.at) && *span.at != ',')
+			return false;
+		while (span.at < span.end && (stack_is_blank(*span.at) || *span.at == ','))
+			span.at++;
+	}
+	if (count < 2)
+		return false;
+	while (rest.at < rest.end) {
+		stack_read_number(&rest, &number);
+		report(text, line, &number, STACK_FORM_HEX, false);
+		while (rest.at < rest.end && (stack_is_blank(*rest.at) || *rest.at == ','))
+			rest.at++;
+	}
+	return true;
+}

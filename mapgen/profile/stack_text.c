@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One line of stack text: which form it has, and the frame in it. Lines of one
+ * frame are read here.
+ *
+ *   perf script      \t    743314 [unknown] (/memfd:doublemapper (deleted))
+ *                    \t    743314 (/memfd:doublemapper (deleted))     -F ip,dso
+ *   bpftrace         "    0x7fa523b90f22", "7fa523b90f22" (mode raw)
+ *                    "\t7fa5228db04b 0x7fa5228db04b ([unknown])"     (mode perf)
+ *   BCC              "  7fa5a0e3123f     [unknown]", stackcount -v, trace -a
+ *   libbpf-tools -v  "    #4  0x00007fa5a0e3123f [unknown]"
+ *   eu-stack         "#2  0x00007fa5a0e31612", "#2  0x00007fa5a0e31612 - 1 - /file"
+ *   gdb              "#2  0x00007fa5a0e31612 in ?? () from /file"
+ *
+ * perf 6.1 prints offsets into the file for the callers of a sample and an
+ * address for the sample itself; 5.10 and 6.12 print addresses for both.
+ */
+#include "mapgen/profile/stack_forms.h"
+
+static const char unknown[] = "[unknown]";
+
+enum {
+	UNKNOWN_BYTES = sizeof(unknown) - 1
+};
+
+void stack_text_init(struct stack_text *text, stack_frame_handler *handler, void *context)
+{
+	*text = (struct stack_text){ .handler = handler, .context = context };
+}
+
+static void report(struct stack_text *text, const struct stack_frame *frame)
+{
+	if (!stack_is_kernel(frame->value))
+		text->handler(text->context, frame);
+}
+
+/* A frame with an address was seen, with or without a name: is the next one its caller? */
+static enum stack_line frame_seen(struct stack_text *text, uint64_t value)
+{
+	text->in_stack = !stack_is_kernel(value);
+	return STACK_LINE_FRAME;
+}
+
+/* "(/file)" at the end of a line, without its parentheses. False: there is none. */
+static bool read_module(struct stack_span rest, const char *line, struct stack_frame *frame)
+{
+	if (stack_left(&rest) < 3 || *rest.at != '(' || rest.end[-1] != ')')
+		return false;
+	frame->module_start = (size_t)(rest.at + 1 - line);
+	frame->module_end = (size_t)(rest.end - 1 - line);
+	return true;
+}
+
+static bool at_end_of_word(const struct stack_span *span)
+{
+	return span->at == span->end || stack_is_blank(*span->at);
+}
+
+/* "NUMBER [unknown]", with "(file)" behind it or not. `rest` is behind "[unknown]". */
+static enum stack_line unknown_frame(struct stack_text *text, const char *line,
+				     const struct stack_number *number, struct stack_span rest)
+{
+	struct stack_frame frame = {
+		.value = number->value,
+		.start = (size_t)(rest.at - UNKNOWN_BYTES - line),
+		.end = (size_t)(rest.at - line),
+		.form = STACK_FORM_BARE,
+		.is_return = text->in_stack,
+	};
+
+	stack_skip_blanks(&rest);
+	/* What libbpf-tools print there is an offset of its own; perf prints no "0x". */
+	if (!number->prefixed && read_module(rest, line, &frame))
+		frame.form = text->plain_names ? STACK_FORM_BARE : STACK_FORM_HEX;
+	/* trace(8) and libbpf-tools print offsets too. */
+	else if (STACK_BEGINS(&rest, "[") || number->prefixed)
+		frame.form = STACK_FORM_HEX;
+	report(text, &frame);
+	return frame_seen(text, number->value);
+}
+
+/* "\t7fa5228db04b 0x7fa5228db04b ([unknown])". False: `rest` is something else. */
+static bool bpftrace_perf_frame(struct stack_text *text, const char *line,
+				const struct stack_number *number, struct stack_span rest)
+{
+	struct stack_number again;
+	struct stack_frame frame = { .form = STACK_FORM_DECIMAL, .fill_module = true };
+
+	if (!stack_read_number(&rest, &again) || !again.prefixed || again.value != number->value ||
+	    !STACK_BEGINS(&rest, " ([unknown])") || stack_left(&rest) != UNKNOWN_BYTES + 3)
+		return false;
+	frame.value = again.value;
+	frame.start = (size_t)(again.start - line);
+	frame.end = (size_t)(again.end - line);
+	rest.at++;
+	read_module(rest, line, &frame);
+	frame.is_return = text->in_stack;
+	report(text, &frame);
+	return true;
+}
+
+/* "NUMBER (file)": the name goes between them. */
+static bool nameless_perf_frame(struct stack_text *text, const char *line,
+				const struct stack_number *number, struct stack_span rest)
+{
+	struct stack_frame frame = {
+		.value = number->value,
+		.start = (size_t)(rest.at - line),
+		.end = (size_t)(rest.at - line),
+		.form = STACK_FORM_HEX,
+		.blank_after = true,
+		.is_return = text->in_stack,
+	};
+
+	if (!read_module(rest, line, &frame))
+		return false;
+	report(text, &frame);
+	return true;
+}
+
+/* A number alone. At the start of a line it is one address of many; further in, a stack's frame. */
+static enum stack_line lone_number(struct stack_text *text, const char *line,
+				   const struct stack_number *number)
+{
+	bool in_stack = number->start > line || text->in_map_key;
+	struct stack_frame frame = {
+		.value = number->value,
+		.start = (size_t)(number->start - line),
+		.end = (size_t)(number->end - line),
+		.form = in_stack ? STACK_FORM_DECIMAL : STACK_FORM_HEX,
+		.is_return = in_stack && text->in_stack,
+	};
+
+	if (!stack_is_address(number) && !text->in_map_key) {
+		text->in_stack = false;
+		return STACK_LINE_OTHER;
+	}
+	report(text, &frame);
+	if (!in_stack)
+		return STACK_LINE_OTHER;
+	return frame_seen(text, number->value);
+}
+
+/* Does perf print offsets behind names? "NUMBER NAME+0x1f (file)" has one. */
+static void learn_names(struct stack_text *text, struct stack_span rest)
+{
+	const char *open = STACK_FIND(&rest, " (/"), *at;
+
+	if (!open || rest.end[-1] != ')')
+		return;
+	for (at = open; at > rest.at && hex_values[(unsigned char)at[-1]] >= 0;)
+		at--;
+	text->plain_names =
+		!(at < open && at - rest.at > 3 && at[-1] == 'x' && at[-2] == '0' && at[-3] == '+');
+}
+
+static bool is_head(struct stack_text *text, struct stack_span line)
+{
+	struct stack_span behind;
+
+	return stack_perf_head(text, line, &behind);
+}
+
+/* A line that begins with a hexadecimal word. */
+static bool number_line(struct stack_text *text, const char *line, struct stack_span rest,
+			enum stack_line *ret)
+{
+	struct stack_span whole = rest;
+	struct stack_number number;
+
+	if (!stack_read_number(&rest, &number) || !at_end_of_word(&rest))
+		return false;
+	stack_skip_blanks(&rest);
+	if (rest.at == rest.end) {
+		*ret = lone_number(text, line, &number);
+		return true;
+	}
+	if (STACK_BEGINS(&rest, "[unknown]")) {
+		rest.at += UNKNOWN_BYTES;
+		if (!at_end_of_word(&rest))
+			return false;
+		*ret = unknown_frame(text, line, &number, rest);
+		return true;
+	}
+	if (!bpftrace_perf_frame(text, line, &number, rest) &&
+	    !nameless_perf_frame(text, line, &number, rest)) {
+		/* A name, or another kind of line: comm may be a word like "bed". */
+		if (number.start == line ||
+		    (number.digits < 9 && !number.prefixed && is_head(text, whole)))
+			return false;
+		learn_names(text, rest);
+	}
+	*ret = frame_seen(text, number.value);
+	return true;
+}
+
+/* ---- "#N  0x..." ----------------------------------------------------------- */
+
+/* What eu-stack -a prints of a caller. */
+static bool skip_call_mark(struct stack_span *rest)
+{
+	if (!STACK_BEGINS(rest, " - 1") || (stack_left(rest) > 4 && rest->at[4] != ' '))
+		return false;
+	rest->at += 4;
+	return true;
+}
+
+static bool numbered_line(struct stack_text *text, const char *line, struct stack_span rest,
+			  enum stack_line *ret)
+{
+	struct stack_number number;
+	struct stack_frame frame = { .form = STACK_FORM_BARE };
+	int32_t index;
+
+	rest.at++;
+	if (!stack_read_id(&rest, &index) || !STACK_BEGINS(&rest, " "))
+		return false;
+	stack_skip_blanks(&rest);
+	if (!stack_read_number(&rest, &number) || !number.prefixed || !at_end_of_word(&rest))
+		return false;
+	*ret = STACK_LINE_FRAME;
+	frame.value = number.value;
+	frame.is_return = index > 0;
+	skip_call_mark(&rest);
+	frame.start = frame.end = (size_t)(rest.at - line);
+	stack_skip_blanks(&rest);
+	if (rest.at == rest.end || STACK_BEGINS(&rest, "- /") || STACK_BEGINS(&rest, "- [")) {
+		frame.blank_before = true;
+		report(text, &frame);
+	} else if (STACK_BEGINS(&rest, "in ?? (")) {
+		frame.start = (size_t)(rest.at + 3 - line);
+		frame.end = frame.start + 2;
+		report(text, &frame);
+	} else if (STACK_BEGINS(&rest, "[unknown]")) {
+		/* libbpf-tools count through the kernel's frames and the user's. */
+		rest.at += UNKNOWN_BYTES;
+		*ret = unknown_frame(text, line, &number, rest);
+	} else {
+		frame_seen(text, number.value);
+	}
+	return true;
+}
+
+/* ---- the rest --------------------------------------------------------------- */
+
+/* A sample without callers: "comm 1 12.345: event:  7fa523b52314 [unknown] (/file)". */
+static void frame_behind_head(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	const char *found = STACK_FIND(&rest, " [unknown]");
+	struct stack_span number_span = rest;
+	struct stack_number number;
+
+	if (!found)
+		return;
+	number_span.at = number_span.end = found;
+	while (number_span.at > rest.at && !stack_is_blank(number_span.at[-1]))
+		number_span.at--;
+	if (!stack_read_number(&number_span, &number) || number_span.at != found)
+		return;
+	rest.at = found + 1 + UNKNOWN_BYTES;
+	if (at_end_of_word(&rest))
+		unknown_frame(text, line, &number, rest);
+}
+
+/* "[unknown]", "[unknown] [file]": BCC without addresses. */
+static bool nameless_line(struct stack_text *text, struct stack_span rest)
+{
+	if (!STACK_BEGINS(&rest, "[unknown]"))
+		return false;
+	rest.at += UNKNOWN_BYTES;
+	if (!at_end_of_word(&rest))
+		return false;
+	text->nameless++;
+	return true;
+}
+
+/* Lines that begin with none of the signs above. */
+static enum stack_line other_line(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	struct stack_span behind;
+
+	text->in_stack = false;
+	if (rest.at > line && stack_bcc_tail(text, line, rest))
+		return STACK_LINE_OWNER;
+	if (*rest.at == '{' && stack_json_line(text, line, rest))
+		return STACK_LINE_OTHER;
+	/* babeltrace2 prints "[time]" first; a comm may begin like this too. */
+	if (*rest.at == '[' &&
+	    (nameless_line(text, rest) || stack_trace_event_line(text, line, rest)))
+		return STACK_LINE_OTHER;
+	if (stack_perf_head(text, rest, &behind)) {
+		frame_behind_head(text, line, behind);
+		text->in_stack = false;
+		return STACK_LINE_OTHER;
+	}
+	if (stack_debugger_head(text, rest) || stack_folded_line(text, line, rest) ||
+	    (rest.at == line && stack_trace_row(text, rest)))
+		return STACK_LINE_OTHER;
+	stack_trace_event_line(text, line, rest);
+	return STACK_LINE_OTHER;
+}
+
+static enum stack_line map_line(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	text->in_stack = false;
+	if (*rest.at == '@') {
+		stack_map_key_line(text, line, rest);
+		return STACK_LINE_OTHER;
+	}
+	/* ", 1234, comm]: 1" and "]: 1" end a key; ", " parts two stacks of one. */
+	if (STACK_FIND(&rest, "]:"))
+		text->in_map_key = false;
+	return STACK_LINE_OTHER;
+}
+
+enum stack_line stack_text_line(struct stack_text *text, const char *line, size_t size_bytes)
+{
+	struct stack_span rest = { line, line + size_bytes };
+	enum stack_line kind;
+
+	while (rest.end > line && (stack_is_blank(rest.end[-1]) || rest.end[-1] == '\r'))
+		rest.end--;
+	stack_skip_blanks(&rest);
+	if (rest.at >= rest.end) {
+		/* What is said of a stack does not hold for the next one. */
+		text->owner = (struct stack_owner){ STACK_OWNER_NONE, 0 };
+		text->in_stack = false;
+		return STACK_LINE_OTHER;
+	}
+	if (hex_values[(unsigned char)*rest.at] >= 0) {
+		if (number_line(text, line, rest, &kind))
+			return kind;
+		if (stack_address_list(text, line, rest)) {
+			text->in_stack = false;
+			return STACK_LINE_OTHER;
+		}
+	} else if (*rest.at == '#') {
+		if (numbered_line(text, line, rest, &kind))
+			return kind;
+	} else if (*rest.at == '@' || *rest.at == ']' || *rest.at == ',') {
+		return map_line(text, line, rest);
+	} else if (STACK_BEGINS(&rest, "--")) {
+		text->in_stack = false;
+		return STACK_LINE_FRAME;
+	}
+	if (text->in_map_key) {
+		/* A frame with a name; the next is its caller. */
+		text->in_stack = rest.at > line;
+		return STACK_LINE_OTHER;
+	}
+	return other_line(text, line, rest);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command symbolize: stacks as other tools print them in, the same text with
+ * names out. Reads standard input or files as they grow and writes what it has
+ * read before it reads on, so that the end of a live pipe is as live as its start.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
+#include "mapgen/command.h"
+#include "mapgen/message.h"
+#include "mapgen/process_names.h"
+
+DEFINE_GUARD(stack_filter, struct stack_filter *, stack_filter_destroy)
+DEFINE_GUARD(process_names, struct process_names *, process_names_destroy)
+
+struct symbolizing {
+	struct process_names *names;
+	struct stack_filter *filter;
+	int write_error; /* errno; 0: none */
+	bool said;       /* why it failed */
+};
+
+static bool write_out(void *context, const void *bytes, size_t size_bytes)
+{
+	struct symbolizing *symbolizing = context;
+
+	symbolizing->write_error = -path_write_all(STDOUT_FILENO, bytes, size_bytes);
+	return !symbolizing->write_error;
+}
+
+static bool resolve(void *context, struct stack_owner owner, const struct stack_query *queries,
+		    size_t count, struct stack_name *answers)
+{
+	struct symbolizing *symbolizing = context;
+
+	symbolizing->said =
+		!process_names_resolve(symbolizing->names, owner, queries, count, answers);
+	return !symbolizing->said;
+}
+
+static void take_interrupt(int number)
+{
+	(void)number;
+}
+
+/*
+ * Control-C at "tool | dotnet-mapgen symbolize" is meant for the tool, which prints what it has and
+ * ends, and we with it. A second one ends us at once.
+ */
+static void ignore_first_interrupt(void)
+{
+	struct sigaction action = { .sa_handler = take_interrupt,
+				    .sa_flags = SA_RESETHAND | SA_RESTART };
+	struct sigaction before;
+
+	if (isatty(STDIN_FILENO) || sigaction(SIGINT, NULL, &before) ||
+	    before.sa_handler == SIG_IGN)
+		return;
+	sigaction(SIGINT, &action, NULL);
+}
+
+/* A process holds a descriptor for each file it has mapped. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* False, said, when it could not be read to its end or what was read could not be written. */
+static bool pass(struct symbolizing *symbolizing, int fd, const char *shown)
+{
+	for (;;) {
+		size_t room_bytes;
+		char *room = stack_filter_room(symbolizing->filter, &room_bytes);
+		ssize_t count = read(fd, room, room_bytes);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0) {
+			symbolizing->said = true;
+			message("cannot read %s: %s", shown, strerror(errno));
+			return false;
+		}
+		if (count == 0)
+			return stack_filter_finish(symbolizing->filter);
+		if (!stack_filter_push(symbolizing->filter, (size_t)count))
+			return false;
+	}
+}
+
+static bool pass_file(struct symbolizing *symbolizing, const char *path)
+{
+	int fd AUTO_CLOSE = -1;
+
+	if (!strcmp(path, "-"))
+		return pass(symbolizing, STDIN_FILENO, "standard input");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return pass(symbolizing, fd, path);
+	symbolizing->said = true;
+	message("cannot open %s: %s", path, strerror(errno));
+	return false;
+}
+
+/* What is missing, on standard error: the output is the text's. */
+static bool tell_missing(const struct symbolizing *symbolizing)
+{
+	struct process_names_counts counts = process_names_counts(symbolizing->names);
+	uint64_t nameless = stack_filter_nameless(symbolizing->filter);
+
+	if (counts.ownerless)
+		message("%" PRIu64 " addresses stand where the text does not say of which process "
+			"they are: give its PID",
+			counts.ownerless);
+	if (counts.gone)
+		message("%" PRIu64 " addresses are of processes or threads that are gone",
+			counts.gone);
+	if (nameless)
+		message("%" PRIu64 " frames are [unknown] without an address, and stay so: have "
+			"the tool print addresses, or let it read the map of dotnet-mapgen merge",
+			nameless);
+	return counts.ownerless || counts.gone || nameless ||
+	       process_names_failed(symbolizing->names);
+}
+
+static void print_counts_json(const struct process_names_counts *counts, uint64_t nameless)
+{
+	fprintf(stderr,
+		"{\"addresses\": %" PRIu64 ", \"named\": %" PRIu64 ", \"bounded\": %" PRIu64
+		", \"no_symbols\": %" PRIu64 ", \"unmapped\": %" PRIu64
+		", \"of_other_processes\": %" PRIu64 ", \"of_processes_gone\": %" PRIu64
+		", \"of_no_process\": %" PRIu64 ", \"frames_without_address\": %" PRIu64 "}\n",
+		counts->asked, counts->named, counts->bounded, counts->nameless, counts->unmapped,
+		counts->foreign, counts->gone, counts->ownerless, nameless);
+}
+
+static void tell_counts(const struct symbolizing *symbolizing, bool json)
+{
+	struct process_names_counts counts = process_names_counts(symbolizing->names);
+
+	if (json) {
+		print_counts_json(&counts, stack_filter_nameless(symbolizing->filter));
+		return;
+	}
+	message("%" PRIu64 " of %" PRIu64 " addresses without a name got one; %" PRIu64
+		" the bounds of a function without symbols; %" PRIu64
+		" lie in other code without symbols, %" PRIu64
+		" in nothing that is mapped, %" PRIu64 " in other processes",
+		counts.named, counts.asked, counts.bounded, counts.nameless, counts.unmapped,
+		counts.foreign);
+}
+
+static bool pass_all(struct symbolizing *symbolizing, const struct options *options)
+{
+	bool done = true;
+
+	if (!options->operand_count)
+		done = pass(symbolizing, STDIN_FILENO, "standard input");
+	for (size_t i = 0; done && i < options->operand_count; i++)
+		done = pass_file(symbolizing, options->operands[i]);
+	if (symbolizing->write_error)
+		message("cannot write to standard output: %s", strerror(symbolizing->write_error));
+	else if (!done && !symbolizing->said)
+		message("out of memory");
+	return done;
+}
+
+int symbolize_run(const struct options *options)
+{
+	struct process_names *names GUARDED(process_names) = NULL;
+	struct stack_filter *filter GUARDED(stack_filter) = NULL;
+	struct symbolizing symbolizing = { 0 };
+	struct stack_filter_client client = {
+		.resolve = resolve,
+		.write = write_out,
+		.context = &symbolizing,
+		.short_names = options->names == NAME_FORM_SHORT,
+		.strip_tiers = options->tiers == TIER_FORM_STRIP,
+		.has_default = options->pid != 0,
+	};
+
+	ignore_first_interrupt();
+	raise_file_limit();
+	symbolizing.names = names = process_names_create(options);
+	symbolizing.filter = filter = stack_filter_create(&client);
+	if (!names || !filter) {
+		message("out of memory");
+		return EXIT_FAILED;
+	}
+	if (!pass_all(&symbolizing, options))
+		return EXIT_FAILED;
+	if (options->verbose || options->json)
+		tell_counts(&symbolizing, options->json);
+	return tell_missing(&symbolizing) ? EXIT_PARTLY : EXIT_DONE;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stack text of any bytes, in pieces of any size: without names the output is
+ * the input; the frames of a line lie in it, in order and without overlaps.
+ */
+#include <stdlib.h>
+
+#include "tests/support/stack_text_run.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct places {
+	size_t size_bytes;
+	size_t end;
+};
+
+static void check_frame(void *context, const struct stack_frame *frame)
+{
+	struct places *places = context;
+
+	if (frame->start < places->end || frame->end < frame->start ||
+	    frame->end > places->size_bytes)
+		abort();
+	places->end = frame->end;
+	if (frame->module_start == frame->module_end)
+		return;
+	if (frame->module_start < frame->end || frame->module_end < frame->module_start ||
+	    frame->module_end > places->size_bytes)
+		abort();
+	if (frame->fill_module)
+		places->end = frame->module_end;
+}
+
+static void check_lines(const char *text, size_t size_bytes)
+{
+	struct places places;
+	struct stack_text state;
+	const char *end = text + size_bytes;
+
+	stack_text_init(&state, check_frame, &places);
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		size_t length = (size_t)((newline ? newline : end) - text);
+		/* A copy of its own, so that a sanitizer sees a step beyond its end. */
+		char *line = malloc(length + 1);
+
+		memcpy(line, text, length);
+		places = (struct places){ .size_bytes = length };
+		stack_text_line(&state, line, length);
+		free(line);
+		text += length + 1;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct stack_text_run run = { .no_names = true, .piece_bytes = size ? data[0] : 0 };
+
+	check_lines((const char *)data, size);
+	run.no_default = size && data[size - 1] & 1;
+	stack_text_run(&run, (const char *)data, size);
+	if (run.failed || run.output.size_bytes != size ||
+	    (size && memcmp(run.output.data, data, size)))
+		abort();
+	stack_text_run_deinit(&run);
+	run = (struct stack_text_run){ .piece_bytes = size ? data[size / 2] : 0, .name = "" };
+	stack_text_run(&run, (const char *)data, size);
+	if (run.failed)
+		abort();
+	stack_text_run_deinit(&run);
+	return 0;
+}

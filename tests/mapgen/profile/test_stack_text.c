@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/* Each form of stack text as its tool prints it, with names put in; and what looks like one and is
+ * none. The lines are copied from the tools; the names are made up by stack_text_run.h. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "tests/support/stack_text_run.h"
+
+static struct stack_text_run run;
+
+static void expect_run(const char *in, const char *out)
+{
+	buf_clear(&run.output);
+	buf_clear(&run.queries);
+	stack_text_run(&run, in, strlen(in));
+	cr_assert_not(run.failed);
+	cr_expect_str_eq(buf_string(&run.output), out);
+}
+
+/* Without names too; with every size of piece. */
+static void expect_text(const char *in, const char *out)
+{
+	for (run.piece_bytes = 0; run.piece_bytes < 9; run.piece_bytes++)
+		expect_run(in, out);
+	run.no_names = true;
+	expect_run(in, in);
+	run.no_names = false;
+	run.piece_bytes = 0;
+}
+
+static void expect_untouched(const char *text)
+{
+	expect_text(text, text);
+	cr_expect_str_eq(buf_string(&run.queries), "", "asked for: %s", buf_string(&run.queries));
+}
+
+static void expect_queries(const char *queries)
+{
+	cr_expect_str_eq(buf_string(&run.queries), queries);
+}
+
+static void expect_owners(const char *in, const char *out)
+{
+	run.keep_owners = run.no_default = true;
+	expect_text(in, out);
+}
+
+static void tear_down(void)
+{
+	stack_text_run_deinit(&run);
+}
+
+TestSuite(stack_text, .fini = tear_down);
+
+/* ---- perf script ------------------------------------------------------------ */
+
+Test(stack_text, names_frames_of_perf_script)
+{
+	expect_text("worker 27756   568.578983:   10101010 cpu-clock: \n"
+		    "\t          743314 [unknown] (/memfd:doublemapper (deleted))\n"
+		    "\t    7fa5a1501402 [unknown] (/lib/a b.dll)\n"
+		    "\t           891f5 start_thread+0x305 (/usr/lib/libc.so.6)\n"
+		    "\n",
+		    "worker 27756   568.578983:   10101010 cpu-clock: \n"
+		    "\t          743314 A.B::C(int32)+0x314 (/memfd:doublemapper (deleted))\n"
+		    "\t    7fa5a1501402 A.B::C(int32)+0x402 (/lib/a b.dll)\n"
+		    "\t           891f5 start_thread+0x305 (/usr/lib/libc.so.6)\n"
+		    "\n");
+}
+
+Test(stack_text, takes_the_module_of_perf_script_whole)
+{
+	expect_text("\t 743314 [unknown] (/memfd:doublemapper (deleted))\n"
+		    "\t 7fa5a1501402 [unknown] ([unknown])\n",
+		    "\t 743314 A.B::C(int32)+0x314 (/memfd:doublemapper (deleted))\n"
+		    "\t 7fa5a1501402 A.B::C(int32)+0x402 ([unknown])\n");
+	expect_run("\t 743314 [unknown] (/memfd:doublemapper (deleted))\n"
+		   "\t 7fa5a1501402 [unknown] ([unknown])\n",
+		   "\t 743314 A.B::C(int32)+0x314 (/memfd:doublemapper (deleted))\n"
+		   "\t 7fa5a1501402 A.B::C(int32)+0x402 ([unknown])\n");
+	expect_queries("743314 /memfd:doublemapper (deleted)\n7fa5a1501402 [unknown] return\n");
+}
+
+Test(stack_text, takes_the_caller_of_a_frame_for_a_return_address)
+{
+	/* The second is behind a call at the end of a method: its own bits say no method. */
+	expect_run("a 1 1.000001: x: \n\t7f0000001010 f+0x10 (/lib/a)\n"
+		   "\t7f0000001800 [unknown] (/lib/a)\n\n"
+		   "a 1 1.000002: x: \n\t7f0000001800 [unknown] (/lib/a)\n\n",
+		   "a 1 1.000001: x: \n\t7f0000001010 f+0x10 (/lib/a)\n"
+		   "\t7f0000001800 A.B::C(int32)+0x800 (/lib/a)\n\n"
+		   "a 1 1.000002: x: \n\t7f0000001800 [unknown] (/lib/a)\n\n");
+	expect_queries("7f0000001800 /lib/a return\n7f0000001800 /lib/a\n");
+}
+
+Test(stack_text, takes_the_first_user_frame_behind_the_kernels_as_it_is)
+{
+	expect_run("a 1 1.000001: x: \n\tffffffff81000010 [unknown] ([kernel.kallsyms])\n"
+		   "\t7f0000001000 [unknown] (/lib/a)\n\t7f0000002001 [unknown] (/lib/a)\n",
+		   "a 1 1.000001: x: \n\tffffffff81000010 [unknown] ([kernel.kallsyms])\n"
+		   "\t7f0000001000 A.B::C(int32)+0x0 (/lib/a)\n"
+		   "\t7f0000002001 A.B::C(int32)+0x1 (/lib/a)\n");
+	expect_queries("7f0000001000 /lib/a\n7f0000002001 /lib/a return\n");
+}
+
+Test(stack_text, names_a_sample_of_perf_script_without_callers)
+{
+	const char *in =
+		"  .NET TP Worker  3823   988.775109:   10101010 cpu-clock:      7fa523b8c637 "
+		"[unknown] (/memfd:doublemapper (deleted))\n"
+		"  .NET TP Worker  3823   988.775110:   10101010 cpu-clock:      7fa523b8c637 "
+		"[unknown] (/memfd:doublemapper (deleted))\n";
+
+	expect_text(in,
+		    "  .NET TP Worker  3823   988.775109:   10101010 cpu-clock:      7fa523b8c637 "
+		    "A.B::C(int32)+0x637 (/memfd:doublemapper (deleted))\n"
+		    "  .NET TP Worker  3823   988.775110:   10101010 cpu-clock:      7fa523b8c637 "
+		    "A.B::C(int32)+0x637 (/memfd:doublemapper (deleted))\n");
+	expect_run("x 1 1.000001: y: 7fa523b8c637 [unknown] (/lib/a)\n",
+		   "x 1 1.000001: y: 7fa523b8c637 A.B::C(int32)+0x637 (/lib/a)\n");
+	expect_queries("7fa523b8c637 /lib/a\n");
+}
+
+Test(stack_text, puts_names_where_perf_script_prints_none)
+{
+	expect_text("worker 27737/27756 \n\t          743314 (/memfd:doublemapper (deleted))\n",
+		    "worker 27737/27756 \n\t          743314 A.B::C(int32)+0x314 "
+		    "(/memfd:doublemapper (deleted))\n");
+	expect_text("\t          743314 [unknown]\n", "\t          743314 A.B::C(int32)\n");
+	expect_text("\t          7fa523b8c637\n", "\t          A.B::C(int32)+1591\n");
+}
+
+Test(stack_text, prints_offsets_as_perf_script_was_told_to)
+{
+	expect_text("\t 743314 [unknown] (/lib/a)\n\t 891f5 start_thread (/lib/c)\n"
+		    "\t 743314 [unknown] (/lib/a)\n\t 891f5 start_thread+0x5 (/lib/c)\n"
+		    "\t 743314 [unknown] (/lib/a)\n",
+		    "\t 743314 A.B::C(int32)+0x314 (/lib/a)\n\t 891f5 start_thread (/lib/c)\n"
+		    "\t 743314 A.B::C(int32) (/lib/a)\n\t 891f5 start_thread+0x5 (/lib/c)\n"
+		    "\t 743314 A.B::C(int32)+0x314 (/lib/a)\n");
+}
+
+Test(stack_text, reads_owners_from_heads_of_perf_script)
+{
+	expect_owners(
+		"worker 27756   568.578983:   10101010 cpu-clock: \n\t743314 [unknown] (/a)\n\n"
+		".NET TP Worker 27737/27758 [001]   568.580:   1 cpu-clock: \n"
+		"\t743314 [unknown] (/a)\n\n"
+		"a: b 1 2  12 [000] 5.123456789: sched:sched_switch: a:1 2.345:\n"
+		"\t743314 [unknown] (/a)\n\n"
+		"      bed  77  1.000001:  1 x: \n\t743314 [unknown] (/a)\n",
+		"worker 27756   568.578983:   10101010 cpu-clock: \n\t743314 [T 27756]+0x314 "
+		"(/a)\n\n"
+		".NET TP Worker 27737/27758 [001]   568.580:   1 cpu-clock: \n"
+		"\t743314 [P 27737]+0x314 (/a)\n\n"
+		"a: b 1 2  12 [000] 5.123456789: sched:sched_switch: a:1 2.345:\n"
+		"\t743314 [T 12]+0x314 (/a)\n\n"
+		"      bed  77  1.000001:  1 x: \n\t743314 [T 77]+0x314 (/a)\n");
+}
+
+/* ---- bpftrace ----------------------------------------------------------------- */
+
+Test(stack_text, names_stacks_of_bpftrace)
+{
+	expect_text(
+		"@[\n    0x7fa523b90322\n    0x7fa5a0dfb401\n    start_thread+773\n]: 12\n",
+		"@[\n    A.B::C(int32)+802\n    A.B::C(int32)+1025\n    start_thread+773\n]: 12\n");
+	expect_queries("7fa523b90322\n7fa5a0dfb401 return\n");
+}
+
+Test(stack_text, names_several_stacks_of_one_key_of_bpftrace)
+{
+	expect_run("@[\n    epoll_wait+12\n, \n    0x7f0000001000\n    0x7f0000002001\n, 12, a b]: "
+		   "1\n",
+		   "@[\n    epoll_wait+12\n, \n    A.B::C(int32)+0\n    A.B::C(int32)+1\n, 12, a "
+		   "b]: 1\n");
+	expect_queries("7f0000001000\n7f0000002001 return\n");
+	expect_run("@x[dotnet, \n    epoll_wait+12\n    0x7f0000002001\n]: 1\n",
+		   "@x[dotnet, \n    epoll_wait+12\n    A.B::C(int32)+1\n]: 1\n");
+	expect_queries("7f0000002001 return\n");
+}
+
+Test(stack_text, names_stacks_of_bpftrace_in_perf_mode_and_their_files)
+{
+	expect_text("@[\n\t7fa5228db04b 0x7fa5228db04b ([unknown])\n"
+		    "\t7fa5a10a71f5 start_thread+773 (/usr/lib/libc.so.6)\n, 27737, x]: 1\n",
+		    "@[\n\t7fa5228db04b A.B::C(int32)+75 (/lib/a b.dll)\n"
+		    "\t7fa5a10a71f5 start_thread+773 (/usr/lib/libc.so.6)\n, 27737, x]: 1\n");
+}
+
+Test(stack_text, names_stacks_of_bpftrace_in_raw_mode)
+{
+	expect_text("@[\n7fa5228db04b\n401136\n]: 1\n401136\n",
+		    "@[\nA.B::C(int32)+75\nA.B::C(int32)+310\n]: 1\n401136\n");
+}
+
+Test(stack_text, names_single_addresses_in_keys_of_bpftrace)
+{
+	expect_text("@[0x7fa523d18080, 27737]: 1\n@x[dotnet, 0x7fa5228db043]: 22\n",
+		    "@[A.B::C(int32), 27737]: 1\n@x[dotnet, A.B::C(int32)]: 22\n");
+}
+
+Test(stack_text, names_stacks_in_json_of_bpftrace)
+{
+	run.name = "a\"b\\c";
+	expect_text("{\"type\": \"map\", \"data\": {\"@\": {\"\\n    0x7fa5228d9088\\n    "
+		    "0x7fa523cf4042\\n    start_thread+773\\n\": 1}}}\n",
+		    "{\"type\": \"map\", \"data\": {\"@\": {\"\\n    a\\\"b\\\\c+136\\n    "
+		    "a\\\"b\\\\c+66\\n    start_thread+773\\n\": 1}}}\n");
+	expect_queries("7fa5228d9088\n7fa523cf4042 return\n");
+}
+
+/* ---- BCC ---------------------------------------------------------------------- */
+
+Test(stack_text, names_frames_of_bcc_that_have_an_address)
+{
+	expect_text("  7fa5a10a66a0     pthread_cond_timedwait@@GLIBC_2.3.2\n"
+		    "  7fa5a0e3123f     [unknown]\n"
+		    "    4\n\n",
+		    "  7fa5a10a66a0     pthread_cond_timedwait@@GLIBC_2.3.2\n"
+		    "  7fa5a0e3123f     A.B::C(int32)\n"
+		    "    4\n\n");
+	expect_queries("7fa5a0e3123f return\n");
+	expect_text("            7fa5a0e3123f [unknown] [libcoreclr.so]\n",
+		    "            7fa5a0e3123f A.B::C(int32)+0x23f [libcoreclr.so]\n");
+}
+
+Test(stack_text, names_frames_of_libbpf_tools)
+{
+	expect_text("    #3  0xffffffffc01018b7 __arm64_sys_clock_nanosleep+0x0\n"
+		    "    #4  0x00007fa0bffd1014 [unknown]\n"
+		    "    #5  0x00007fa0bffd2014 [unknown] (/lib/a+0x12)\n",
+		    "    #3  0xffffffffc01018b7 __arm64_sys_clock_nanosleep+0x0\n"
+		    "    #4  0x00007fa0bffd1014 A.B::C(int32)+0x14\n"
+		    "    #5  0x00007fa0bffd2014 A.B::C(int32)+0x14 (/lib/a+0x12)\n");
+	expect_queries("7fa0bffd1014\n7fa0bffd2014 return\n");
+}
+
+Test(stack_text, reads_owners_behind_stacks_of_bcc)
+{
+	expect_owners("  7fa5a0e3123f     [unknown]\n"
+		      "    b'.NET Finalizer' [27737]\n    3\n\n"
+		      "    #4  0x00007fa0bffd1014 [unknown]\n    --\n"
+		      "    #4  0x00007fa0bffd1014 [unknown]\n"
+		      "    -                dotnet (138757)\n        1\n\n"
+		      "  7fa5a0e3123f     [unknown]\n\n",
+		      "  7fa5a0e3123f     [P 27737]\n"
+		      "    b'.NET Finalizer' [27737]\n    3\n\n"
+		      "    #4  0x00007fa0bffd1014 [P 138757]+0x14\n    --\n"
+		      "    #4  0x00007fa0bffd1014 [P 138757]+0x14\n"
+		      "    -                dotnet (138757)\n        1\n\n"
+		      "  7fa5a0e3123f     [- 0]\n\n");
+}
+
+Test(stack_text, reads_owners_from_rows_of_trace)
+{
+	expect_owners("TIME     PID     TID     COMM            FUNC             -\n"
+		      "12:00:01 27737   27756   worker          pthread_mutex_lock\n"
+		      "            7fa5a0e3123f [unknown]\n\n",
+		      "TIME     PID     TID     COMM            FUNC             -\n"
+		      "12:00:01 27737   27756   worker          pthread_mutex_lock\n"
+		      "            7fa5a0e3123f [P 27737]\n\n");
+}
+
+Test(stack_text, counts_frames_of_bcc_that_have_no_address)
+{
+	expect_untouched("    [unknown]\n    [unknown] [libcoreclr.so]\n    start_thread\n"
+			 "    -                .NET TP Worker (27737)\n        1\n\n"
+			 "worker;start_thread;[unknown];[unknown] 3\n");
+	cr_expect_eq(run.nameless, 4);
+}
+
+Test(stack_text, names_addresses_in_folded_lines)
+{
+	run.name = "a;b";
+	run.tier = "Tier0";
+	expect_text(".NET TP Worker;start_thread;0x7fa5a0e31801;7fa523b8c001;0x7fa523b8c800 12\n",
+		    ".NET TP Worker;start_thread;0x7fa5a0e31801;a:b[Tier0];0x7fa523b8c800 12\n");
+	expect_queries("7fa5a0e31801 return\n7fa523b8c001 return\n7fa523b8c800\n");
+}
+
+Test(stack_text, takes_the_last_user_frame_of_a_folded_line_as_it_is)
+{
+	expect_run("a;0x7f0000001001;0x7f0000001000;-;do_syscall_64_[k];x_[k] 1\n"
+		   "a;0x7f0000001001;0x7f0000001000;x_[k] 1\n",
+		   "a;A.B::C(int32);A.B::C(int32);-;do_syscall_64_[k];x_[k] 1\n"
+		   "a;A.B::C(int32);A.B::C(int32);x_[k] 1\n");
+	expect_queries("7f0000001001 return\n7f0000001000\n7f0000001001 return\n7f0000001000\n");
+}
+
+/* ---- debuggers ------------------------------------------------------------------ */
+
+Test(stack_text, names_frames_of_eu_stack)
+{
+	expect_owners("PID 27737 - process\nTID 27737:\n"
+		      "#0  0x00007fa5a10a3016\n"
+		      "#1  0x00007fa5a10a65d8 pthread_cond_wait@@GLIBC_2.3.2\n"
+		      "#2  0x00007fa5a0e31612 - /usr/share/x.so\n"
+		      "#10 0x00007fa5a0e31612 - 1\n"
+		      "#11 0x00007fa5a0e31612 - 1 - /usr/share/x.so\n",
+		      "PID 27737 - process\nTID 27737:\n"
+		      "#0  0x00007fa5a10a3016 [P 27737]\n"
+		      "#1  0x00007fa5a10a65d8 pthread_cond_wait@@GLIBC_2.3.2\n"
+		      "#2  0x00007fa5a0e31612 [P 27737] - /usr/share/x.so\n"
+		      "#10 0x00007fa5a0e31612 - 1 [P 27737]\n"
+		      "#11 0x00007fa5a0e31612 - 1 [P 27737] - /usr/share/x.so\n");
+	expect_queries("7fa5a10a3016\n7fa5a0e31612 return\n7fa5a0e31612 return\n"
+		       "7fa5a0e31612 return\n");
+}
+
+Test(stack_text, names_no_frames_of_a_core_by_a_living_process)
+{
+	expect_owners("PID 27737 - core\n#0  0x00007fa5a10a3016\n",
+		      "PID 27737 - core\n#0  0x00007fa5a10a3016 [P 0]\n");
+}
+
+Test(stack_text, names_frames_of_gdb)
+{
+	expect_owners("Thread 2 (Thread 0x7fa59f000700 (LWP 27756) \"worker\"):\n"
+		      "#0  0x00007fa5a0e31612 in ?? () from /usr/share/x.so\n"
+		      "#1  0x00007fa5a0e31612 in main (argc=0x7fa5a0e31612)\n",
+		      "Thread 2 (Thread 0x7fa59f000700 (LWP 27756) \"worker\"):\n"
+		      "#0  0x00007fa5a0e31612 in [T 27756] () from /usr/share/x.so\n"
+		      "#1  0x00007fa5a0e31612 in main (argc=0x7fa5a0e31612)\n");
+}
+
+/* ---- LTTng ----------------------------------------------------------------------- */
+
+Test(stack_text, names_call_stacks_of_babeltrace)
+{
+	expect_text(
+		"[17:05:03.123456789] (+0.000000123) host syscall_entry_read: { cpu_id = 1 }, { "
+		"pid = 12, procname = \"a = b\", _callstack_user_length = 2, callstack_user = [ "
+		"[0] "
+		"= 0x7FA5A10A3016, [1] = 0x7FA5A0E31012 ] }, { fd = 3, buf = 0x7FA5A10A3016 }\n",
+		"[17:05:03.123456789] (+0.000000123) host syscall_entry_read: { cpu_id = 1 }, { "
+		"pid = 12, procname = \"a = b\", _callstack_user_length = 2, callstack_user = [ "
+		"[0] "
+		"= 0x7FA5A10A3016 \"A.B::C(int32)+0x16\", [1] = 0x7FA5A0E31012 "
+		"\"A.B::C(int32)+0x12\" ] }, { fd = 3, buf = 0x7FA5A10A3016 }\n");
+	expect_queries("7fa5a10a3016\n7fa5a0e31012 return\n");
+}
+
+Test(stack_text, names_the_instruction_pointer_of_babeltrace)
+{
+	expect_owners(
+		"[17:05:03.1] (+?.?) host lttng_ust:x: { cpu_id = 1 }, { ip = 0x7FA5A10A3016, "
+		"vpid = 99 }, { zip = 0x7FA5A10A3016, msg = \"ip = 0x7FA5A10A3016\" }\n"
+		"[17:05:03.1] (+?.?) host lttng_ust:x: { ip = 0x7FA5A10A3016 }, { }\n",
+		"[17:05:03.1] (+?.?) host lttng_ust:x: { cpu_id = 1 }, { ip = 0x7FA5A10A3016 "
+		"\"[P 99]+0x16\", vpid = 99 }, { zip = 0x7FA5A10A3016, msg = \"ip = "
+		"0x7FA5A10A3016\" }\n"
+		"[17:05:03.1] (+?.?) host lttng_ust:x: { ip = 0x7FA5A10A3016 \"[- 0]+0x16\" }, { "
+		"}\n");
+}
+
+Test(stack_text, names_addresses_of_instrumented_functions_in_babeltrace)
+{
+	expect_text("[1] host lttng_ust_cyg_profile:func_entry: { cpu_id = 1 }, { addr = "
+		    "0x7FA5A10A3000, call_site = 0x7FA5A10A4800 }\n",
+		    "[1] host lttng_ust_cyg_profile:func_entry: { cpu_id = 1 }, { addr = "
+		    "0x7FA5A10A3000 \"A.B::C(int32)+0x0\", call_site = 0x7FA5A10A4800 "
+		    "\"A.B::C(int32)+0x800\" }\n");
+	expect_untouched("[1] host my:event: { cpu_id = 1 }, { addr = 0x7FA5A10A3000 }\n");
+}
+
+/* ---- addresses ---------------------------------------------------------------------- */
+
+Test(stack_text, names_lines_that_are_an_address)
+{
+	expect_text(
+		"0x7fa5a10a3016\n7FA5A10A4016\n00007fa5a10a5016\r\n0x401016\n0x7fa5a10a3017",
+		"A.B::C(int32)+0x16\nA.B::C(int32)+0x16\nA.B::C(int32)+0x16\r\nA.B::C(int32)+0x16"
+		"\nA.B::C(int32)+0x17");
+	expect_queries("7fa5a10a3016\n7fa5a10a4016\n7fa5a10a5016\n401016\n7fa5a10a3017\n");
+}
+
+Test(stack_text, names_lines_of_several_addresses)
+{
+	expect_text("0x7fa5a10a3016 7fa5a10a4016,0x401016\n",
+		    "A.B::C(int32)+0x16 A.B::C(int32)+0x16,A.B::C(int32)+0x16\n");
+}
+
+Test(stack_text, leaves_numbers_that_are_no_addresses)
+{
+	expect_untouched(
+		"        1\n    4\n    1234567890\n12345678901\n1 2 3\n"
+		"+0x7fa5a10a3016\nmain+0x1f\nsha 7fa5a10a3016\n7fa5a10a3016:\n"
+		"commit 9a22e3e0000000000000000000000000\n"
+		"9a22e3e00000000000000000000000000000000f\n"
+		"7fa5a10a30167fa5a10a3016 x\n"
+		"at 0x7fa5a10a3016 in the heap\n"
+		"deadbeef\n0x\n0xg\n@: 0x7fa5a10a3016\n@x[1, 0x]: 3\n@[a0x7fa5a10a3016]: 1\n"
+		"#1 abc\n#x\n# 0x7fa5a10a3016\nffffffffff600000 x\n");
+}
+
+Test(stack_text, leaves_addresses_of_the_kernel)
+{
+	expect_untouched("ffffffff81000010\n0xffffffff81000010\n\tffffffff81000010 [unknown] "
+			 "([kernel.kallsyms])\n@[0xffffffff81000010]: 1\n#0  0xffffffff81000010\n");
+}
+
+Test(stack_text, leaves_frames_that_have_a_name)
+{
+	expect_untouched("\t          743314 main+0x14 (/lib/a)\n#0  0x00007fa5a10a3016 main\n"
+			 "#0  0x00007fa5a10a3016 main - /lib/a\n  7fa5a10a66a0     read\n"
+			 "[1] x: { ip = 0x7FA5A10A3016 \"main\" }\n\t743314 [unknownish] (/lib/a)\n"
+			 "\t743314 [unknown]x (/lib/a)\n");
+}
+
+Test(stack_text, leaves_bytes_of_every_kind)
+{
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)(i * 2654435761u >> 24);
+	for (run.piece_bytes = 0; run.piece_bytes < 40; run.piece_bytes++) {
+		buf_clear(&run.output);
+		stack_text_run(&run, text, sizeof(text));
+		cr_assert_eq(run.output.size_bytes, sizeof(text));
+		cr_expect(!memcmp(run.output.data, text, sizeof(text)));
+	}
+}
+
+Test(stack_text, replaces_what_a_name_must_not_do_to_a_line)
+{
+	run.name = "a\nb\033[2Jc";
+	expect_text("0x7fa5a10a3016\n", "a?b?[2Jc+0x16\n");
+}
+
+Test(stack_text, shortens_names_when_told_to)
+{
+	run.name = "instance void [A] N.T::M(int32)";
+	run.tier = "OptimizedTier1";
+	run.short_names = true;
+	expect_text("0x7fa5a10a3016\n", "N.T::M[OptimizedTier1]+0x16\n");
+}
