@@ -507,6 +507,29 @@ struct sym_perf_map_info {
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_perf_map(struct sym_snapshot *snapshot, const struct sym_perf_map_info **ret);
 
+/**
+ * What the runtime itself has written about the images that it loaded
+ * (perfinfo-PID.map, .NET Core 1.0 to .NET 8, beside a perf map), compared with
+ * where the images of the snapshot are found to be.
+ */
+struct sym_load_check {
+	const char *path; /**< of the file; NULL when there is none that may be believed */
+	uint64_t line_count;
+	uint64_t bad_line_count; /**< skipped */
+	/** Lines of an image that is mapped, and of these the ones that say where (2.x never
+	 * does, and nothing is said of an image without precompiled code). */
+	uint64_t mapped_count;
+	uint64_t base_count;
+	/** Lines that the snapshot contradicts: another load base, or another module version id. */
+	uint64_t contradiction_count;
+	const char *contradiction; /**< the first of them, for a person; NULL when there is none */
+};
+
+/** Looks afresh at each call; lives until the next call on this snapshot or its end. Not for
+ * several threads at once. */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_load_check(struct sym_snapshot *snapshot,
+								 const struct sym_load_check **ret);
+
 /** What the runtime in a process told about its jitted code. */
 struct sym_jit_info {
 	/** What served: SYM_JIT_CONTRACT, SYM_JIT_RUNDOWN, or SYM_JIT_NONE. */

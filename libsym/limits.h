@@ -21,6 +21,9 @@ static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;
 /* Bytes of a relative map. CoreLib's has 8 MB. */
 static const uint64_t LIMIT_RELATIVE_MAP_BYTES = (uint64_t)256 << 20;
 
+/* Bytes of a perfinfo file. A line has some 150; a process has a few hundred images. */
+static const uint64_t LIMIT_PERFINFO_BYTES = (uint64_t)4 << 20;
+
 /* Bytes of a single-file application's manifest. A row has some 60 bytes; an application has a few
  * thousand files. */
 static const uint64_t LIMIT_BUNDLE_MANIFEST_BYTES = (uint64_t)16 << 20;

@@ -35,9 +35,13 @@ struct search {
 	bool no_memory;
 };
 
-static void map_name(char room[DESCRIPTOR_NAME_BYTES], int32_t pid)
+/* Names of the two files, in front of the process id. */
+static const char perf_map_start[] = "perf-";
+static const char perfinfo_start[] = "perfinfo-";
+
+static void map_name(char room[DESCRIPTOR_NAME_BYTES], const char *start, int32_t pid)
 {
-	snprintf(room, DESCRIPTOR_NAME_BYTES, "perf-%" PRId32 ".map", pid);
+	snprintf(room, DESCRIPTOR_NAME_BYTES, "%s%" PRId32 ".map", start, pid);
 }
 
 static char *join(struct search *search, const char *first, const char *second, const char *third)
@@ -423,13 +427,14 @@ static const char *path_in_use(const struct search *search)
 	return place->file_count ? place->files[place->file_count - 1].path : NULL;
 }
 
-struct sym_error *perf_map_place_find(const struct process *process, struct perf_map_place *ret)
+static struct sym_error *find(const struct process *process, const char *name_start,
+			      struct perf_map_place *ret)
 {
 	struct perf_map_place place = { .info.writer_fd = -1 };
 	struct search search = { .process = process, .place = &place };
 
-	map_name(search.target_name, process->namespace_pid);
-	map_name(search.host_name, process->pid);
+	map_name(search.target_name, name_start, process->namespace_pid);
+	map_name(search.host_name, name_start, process->pid);
 	place.info.host_path = join(&search, process->recorded ? process->root_prefix : "", "/tmp/",
 				    search.host_name);
 	place.info.target_path = join(&search, process->root_prefix, "/tmp/", search.target_name);
@@ -443,6 +448,17 @@ struct sym_error *perf_map_place_find(const struct process *process, struct perf
 	}
 	*ret = place;
 	return NULL;
+}
+
+struct sym_error *perf_map_place_find(const struct process *process, struct perf_map_place *ret)
+{
+	return find(process, perf_map_start, ret);
+}
+
+struct sym_error *perf_map_place_find_perfinfo(const struct process *process,
+					       struct perf_map_place *ret)
+{
+	return find(process, perfinfo_start, ret);
 }
 
 void perf_map_place_deinit(struct perf_map_place *place)

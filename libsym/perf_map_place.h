@@ -62,6 +62,10 @@ struct perf_map_place {
  * on success only. */
 struct sym_error *perf_map_place_find(const struct process *process, struct perf_map_place *ret)
 	__attribute__((warn_unused_result));
+/* The same for what runtimes up to .NET 8 write beside it, perfinfo-PID.map. */
+struct sym_error *perf_map_place_find_perfinfo(const struct process *process,
+					       struct perf_map_place *ret)
+	__attribute__((warn_unused_result));
 void perf_map_place_deinit(struct perf_map_place *place);
 
 #endif

@@ -19,6 +19,7 @@ void sym_snapshot_close(struct sym_snapshot *snapshot)
 		image_close(snapshot->images[i]);
 	if (snapshot->has_place)
 		perf_map_place_deinit(&snapshot->place);
+	load_check_deinit(&snapshot->load_check);
 	live_code_slot_deinit(&snapshot->live_code);
 	free(snapshot->modules);
 	free(snapshot->images);

@@ -35,7 +35,10 @@ struct sym_snapshot {
 	struct live_code_slot live_code;
 	struct perf_map_place place; /* of the last sym_snapshot_perf_map() */
 	bool has_place;
+	struct sym_load_check load_check; /* of the last sym_snapshot_load_check() */
 };
+
+void load_check_deinit(struct sym_load_check *check);
 
 /* Does what was asked for include this way? */
 bool snapshot_uses_runtime(const struct sym_snapshot *snapshot);

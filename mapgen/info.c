@@ -250,6 +250,49 @@ static void print_composites(struct sym_snapshot *snapshot)
 	}
 }
 
+/* What the runtime itself wrote of its images; NULL when it wrote nothing that may be believed. */
+static const struct sym_load_check *load_check(struct sym_snapshot *snapshot)
+{
+	const struct sym_load_check *check = NULL;
+	struct sym_error *error = sym_snapshot_load_check(snapshot, &check);
+
+	if (error)
+		target_say(error);
+	return check && check->path ? check : NULL;
+}
+
+static json_t *load_check_json(struct sym_snapshot *snapshot)
+{
+	const struct sym_load_check *check = load_check(snapshot);
+
+	if (!check)
+		return json_null();
+	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "path",
+			 json_output_text(check->path), "lines", (json_int_t)check->line_count,
+			 "bad_lines", (json_int_t)check->bad_line_count, "mapped",
+			 (json_int_t)check->mapped_count, "with_base",
+			 (json_int_t)check->base_count, "contradictions",
+			 (json_int_t)check->contradiction_count, "contradiction",
+			 json_output_text(check->contradiction));
+}
+
+static void print_load_check(struct sym_snapshot *snapshot)
+{
+	const struct sym_load_check *check = load_check(snapshot);
+	char *path AUTO_FREE = check ? message_printable(check->path) : NULL;
+	char *contradiction AUTO_FREE =
+		check && check->contradiction ? message_printable(check->contradiction) : NULL;
+
+	if (!check)
+		return;
+	printf("perfinfo     %s: %" PRIu64 " images, %" PRIu64 " mapped, %" PRIu64
+	       " with load base, %" PRIu64 " contradicted\n",
+	       path ? path : "", check->line_count, check->mapped_count, check->base_count,
+	       check->contradiction_count);
+	if (contradiction)
+		printf("  [%s]\n", contradiction);
+}
+
 static json_t *kinds_json(const struct process_facts *facts)
 {
 	json_t *object = json_object();
@@ -276,14 +319,14 @@ static bool print_json(struct sym_snapshot *snapshot, const struct process_facts
 	const struct sym_process_info *process = sym_snapshot_process(snapshot);
 
 	return json_output_print(json_pack(
-		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "pid", process->pid,
+		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "pid", process->pid,
 		"executable", json_output_text(process->executable), "runtime_version",
 		json_output_text(process->runtime_version), "shape",
 		json_output_text(process->runtime_shape), "write_xor_execute",
 		json_output_text(write_or_execute(facts)), "bundle", bundle_json(process, facts),
 		"images", kinds_json(facts), "precompiled_methods", (json_int_t)facts->methods,
-		"components", composites_json(snapshot), "native_images",
-		native_json(snapshot, facts->code)));
+		"components", composites_json(snapshot), "perfinfo", load_check_json(snapshot),
+		"native_images", native_json(snapshot, facts->code)));
 }
 
 static void print_text(struct sym_snapshot *snapshot, const struct process_facts *facts)
@@ -310,6 +353,7 @@ static void print_text(struct sym_snapshot *snapshot, const struct process_facts
 	       facts->kind_counts[SYM_IMAGE_READYTORUN] + facts->kind_counts[SYM_IMAGE_COMPOSITE],
 	       facts->methods);
 	print_composites(snapshot);
+	print_load_check(snapshot);
 	print_native(snapshot, facts->code);
 }
 

@@ -94,6 +94,19 @@ static void say_refused_maps(struct merge *merge)
 	}
 }
 
+/* Where the runtime itself says that an image lies elsewhere, its names may be wrong. */
+static void say_contradiction(struct merge *merge)
+{
+	const struct sym_load_check *check = NULL;
+	struct sym_error *error = sym_snapshot_load_check(merge->snapshot, &check);
+
+	if (error)
+		target_say(error);
+	else if (check->contradiction)
+		note(merge, "%s contradicts in %" PRIu64 " of %" PRIu64 " images: %s", check->path,
+		     check->contradiction_count, check->mapped_count, check->contradiction);
+}
+
 static bool gather(struct merge *merge)
 {
 	struct sym_symbols *symbols;
@@ -108,6 +121,7 @@ static bool gather(struct merge *merge)
 	merge->symbols = merge->own_symbols = symbols;
 	merge_add_troubles(merge);
 	say_refused_maps(merge);
+	say_contradiction(merge);
 	merge->counts =
 		merge_lines_count(merge->symbols, sym_snapshot_image_count(merge->snapshot));
 	return merge_add_jit_trouble(merge) && target_lives(merge->snapshot, merge->options);

@@ -117,6 +117,18 @@ def check_info(context, shape, pid):
                f"{len(info['components'])} components belong to {owners}")
 
 
+def check_perfinfo(context, shape, published):
+    """Runtimes up to 8.0 tell where they have loaded what, when they write a perf map."""
+    if shape.major > 8 or shape.name == "nativeaot":
+        return
+    with Sample(published, {**environment_of(shape, context), "COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}) as sample:
+        found = json.loads(context.mapgen.must("info", sample.pid, "--json").stdout)["perfinfo"]
+    expect(found and found["mapped"] >= 5, f"no perfinfo, or none of its images is mapped: {found}")
+    expect(not found["contradictions"], found["contradiction"])
+    expect(found["with_base"] >= (5 if shape.major > 2 else 0) or "composite" in shape.name, f"hardly a load base in {found}")
+    context.figure(f"perfinfo: {found['mapped']} of {found['lines']} images mapped, {found['with_base']} load bases, none contradicted")
+
+
 def count_frames(context, shape, sample, seconds):
     data = os.path.join(context.scratch, "perf.data")
     why = perf_samples.record(sample.pid, seconds, data)
@@ -153,6 +165,7 @@ def run_shape(context, shape, seconds=5):
     if published is None:
         raise Skip(f"cannot be built: {why}")
     context.oracle()
+    check_perfinfo(context, shape, published)
     with Sample(published, environment_of(shape, context)) as sample:
         check_list(context, shape, sample.pid)
         check_info(context, shape, sample.pid)
