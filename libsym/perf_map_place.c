@@ -481,7 +481,7 @@ struct sym_error *sym_perf_map_open(int32_t pid, const char *root, int *fd_ret)
 	int root_fd AUTO_CLOSE = -1, directory_fd AUTO_CLOSE = -1, fd = -1;
 	char name[DESCRIPTOR_NAME_BYTES], *path AUTO_FREE = NULL;
 
-	map_name(name, pid);
+	map_name(name, perf_map_start, pid);
 	if (asprintf(&path, "%s%s/%s", root ? root : "", usual_directory, name) < 0)
 		return &sym_error_no_memory;
 	if (root) {
