@@ -103,8 +103,9 @@ static void say_contradiction(struct merge *merge)
 	if (error)
 		target_say(error);
 	else if (check->contradiction)
-		note(merge, "%s contradicts in %" PRIu64 " of %" PRIu64 " images: %s", check->path,
-		     check->contradiction_count, check->mapped_count, check->contradiction);
+		merge_note(merge, "%s contradicts in %" PRIu64 " of %" PRIu64 " images: %s",
+			   check->path, check->contradiction_count, check->mapped_count,
+			   check->contradiction);
 }
 
 static bool gather(struct merge *merge)
