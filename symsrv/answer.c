@@ -27,7 +27,8 @@ const struct fixed_row fixed_answers[ANSWER_COUNT] = {
 void request_headers_take(struct request_headers *headers, const char *name, const char *value)
 {
 	if (!strcasecmp(name, "Range"))
-		headers->range = value;
+		/* Two of them are one list, and of lists the whole is sent. */
+		headers->range = headers->range ? "" : value;
 	else if (!strcasecmp(name, "If-Range"))
 		headers->if_range = value;
 	else if (!strcasecmp(name, "If-None-Match"))

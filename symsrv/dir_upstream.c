@@ -54,14 +54,20 @@ static int copy(struct transfer *transfer, int fd)
 void dir_upstream_copy(struct transfer *transfer)
 {
 	int fd AUTO_CLOSE = open_file(transfer);
-	int failure = fd < 0 ? fd : copy(transfer, fd);
+	int failure = fd < 0 ? fd : 0;
+	int own_failure = failure ? 0 : store_begin(transfer->store, &transfer->arrival);
+
+	if (!failure && !own_failure)
+		failure = copy(transfer, fd);
+	if (own_failure)
+		failure = own_failure;
 
 	transfer->upstream->counts.asked++;
 	if (failure)
 		snprintf(transfer->error, sizeof(transfer->error), "%s", strerror(-failure));
 	if (!failure)
 		transfer->outcome = TRANSFER_GOT;
-	else if (failure == -ENOSPC)
+	else if (own_failure || failure == -ENOSPC)
 		transfer->outcome = TRANSFER_NO_ROOM;
 	else if (failure == -EFBIG)
 		transfer->outcome = TRANSFER_TOO_LARGE;

@@ -13,16 +13,20 @@
 
 /* In order, the next upstream is asked when the present one has not answered after this. */
 static const int64_t hesitation_ms = 5000;
+/* A flight goes on when its waiters have gone; so many at a time bound the memory. */
+static const unsigned int most_flights = 16384;
 
 struct fetcher {
 	struct store *store;
 	struct negative *negative;
+	struct workers *tellers;
 	struct workers *workers;
 	struct upstream_client *client;
 	pthread_mutex_t lock; /* of everything below, and of all flights */
 	struct upstream_set *set;
 	struct flight *flights;
 	size_t waiter_count;
+	bool is_stopping;
 	unsigned long long started, joined, stored;
 };
 
@@ -141,7 +145,7 @@ static void tell_waiter(struct job *job)
 static void tell(struct fetcher *fetcher, struct fetch_waiter *waiter, enum fetch_outcome outcome)
 {
 	waiter->outcome = outcome;
-	workers_submit(fetcher->workers, &waiter->job, tell_waiter);
+	workers_submit(fetcher->tellers, &waiter->job, tell_waiter);
 }
 
 /* The flight is out of the table and nothing of it runs any more. */
@@ -187,7 +191,8 @@ static void start_lanes(struct flight *flight)
 {
 	bool all = flight->set->ask_together;
 
-	while (flight->next_lane < flight->lane_count && !flight->is_settled) {
+	while (flight->next_lane < flight->lane_count && !flight->is_settled &&
+	       !flight->fetcher->is_stopping) {
 		struct lane *lane = &flight->lanes[flight->next_lane++];
 
 		flight->running++;
@@ -380,6 +385,7 @@ static void run_lane(struct job *job)
 	*transfer = (struct transfer){
 		.upstream = lane->upstream,
 		.set = flight->set,
+		.store = flight->fetcher->store,
 		.path = path,
 		.forwarded_for = flight->forwarded_for,
 		.accepts_msfz = flight->key.kind == KEY_MSFZ,
@@ -387,11 +393,7 @@ static void run_lane(struct job *job)
 		.done = on_transfer,
 		.context = lane,
 	};
-	if (store_begin(flight->fetcher->store, &transfer->arrival)) {
-		set_transient(flight);
-		free(path);
-		end_lane(lane);
-	} else if (lane->upstream->kind == UPSTREAM_DIR) {
+	if (lane->upstream->kind == UPSTREAM_DIR) {
 		dir_upstream_copy(transfer);
 		run_judged(job);
 	} else {
@@ -401,8 +403,9 @@ static void run_lane(struct job *job)
 
 /* ---- from outside ---- */
 
-int fetcher_create(struct store *store, struct negative *negative, struct workers *workers,
-		   struct upstream_client *client, struct upstream_set *set, struct fetcher **ret)
+int fetcher_create(struct store *store, struct negative *negative, struct workers *tellers,
+		   struct workers *workers, struct upstream_client *client,
+		   struct upstream_set *set, struct fetcher **ret)
 {
 	struct fetcher *fetcher = calloc(1, sizeof(*fetcher));
 
@@ -410,6 +413,7 @@ int fetcher_create(struct store *store, struct negative *negative, struct worker
 		return -ENOMEM;
 	*fetcher = (struct fetcher){ .store = store,
 				     .negative = negative,
+				     .tellers = tellers,
 				     .workers = workers,
 				     .client = client,
 				     .set = set };
@@ -437,7 +441,7 @@ void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter)
 	waiter->asks_again = flight && waiter->key->name && !flight->key.name;
 	if (flight) {
 		fetcher->joined++;
-	} else {
+	} else if (!fetcher->is_stopping && HASH_COUNT(fetcher->flights) < most_flights) {
 		flight = flight_create(fetcher, waiter);
 		if (flight) {
 			/* Held by one more, so that it cannot end before its waiter is in it. */
@@ -482,23 +486,48 @@ static void collect_expired(struct flight *flight, int64_t now_ms, bool all,
 	}
 }
 
-void fetcher_tick(struct fetcher *fetcher, int64_t now_ms, bool all)
+static void tell_gone(struct fetcher *fetcher, struct fetch_waiter *gone)
 {
-	struct fetch_waiter *gone = NULL, *next_waiter;
+	struct fetch_waiter *next;
+
+	for (; gone; gone = next) {
+		next = gone->next;
+		tell(fetcher, gone, FETCH_TRANSIENT);
+	}
+}
+
+void fetcher_tick(struct fetcher *fetcher, int64_t now_ms)
+{
+	struct fetch_waiter *gone = NULL;
 	struct flight *flight, *next;
 
 	pthread_mutex_lock(&fetcher->lock);
 	HASH_ITER(hh, fetcher->flights, flight, next)
 	{
-		collect_expired(flight, now_ms, all, &gone);
-		if (!all && now_ms - flight->asked_ms >= hesitation_ms)
+		collect_expired(flight, now_ms, false, &gone);
+		if (now_ms - flight->asked_ms >= hesitation_ms)
 			start_lanes(flight);
 	}
 	pthread_mutex_unlock(&fetcher->lock);
-	for (; gone; gone = next_waiter) {
-		next_waiter = gone->next;
-		tell(fetcher, gone, FETCH_TRANSIENT);
+	tell_gone(fetcher, gone);
+}
+
+void fetcher_stop(struct fetcher *fetcher)
+{
+	struct fetch_waiter *gone = NULL;
+	struct flight *flight, *next;
+
+	pthread_mutex_lock(&fetcher->lock);
+	fetcher->is_stopping = true;
+	HASH_ITER(hh, fetcher->flights, flight, next)
+	{
+		atomic_store(&flight->cancel, true);
+		/* What is cut short must not look like a miss. */
+		flight->was_transient = true;
+		collect_expired(flight, 0, true, &gone);
 	}
+	pthread_mutex_unlock(&fetcher->lock);
+	tell_gone(fetcher, gone);
 }
 
 struct upstream_set *fetcher_upstreams(struct fetcher *fetcher)

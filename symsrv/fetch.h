@@ -38,16 +38,22 @@ struct fetch_waiter {
 
 struct fetcher;
 
-int fetcher_create(struct store *store, struct negative *negative, struct workers *workers,
-		   struct upstream_client *client, struct upstream_set *set, struct fetcher **ret);
+/*
+ * Waiters are told on `tellers`, everything that may take long (copying,
+ * verifying) is done on `workers`, so that the first does not wait for the second.
+ */
+int fetcher_create(struct store *store, struct negative *negative, struct workers *tellers,
+		   struct workers *workers, struct upstream_client *client,
+		   struct upstream_set *set, struct fetcher **ret);
+/* From now on nothing is fetched: whoever joins is told TRANSIENT, and so is who waits. */
+void fetcher_stop(struct fetcher *fetcher);
 /* The workers and the client must have ended. */
 void fetcher_destroy(struct fetcher *fetcher);
 
 void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter);
 
-/* To be called some times a second: waiters whose time is over, upstreams that hesitate. `all`:
- * every waiter. */
-void fetcher_tick(struct fetcher *fetcher, int64_t now_ms, bool all);
+/* To be called some times a second: waiters whose time is over, upstreams that hesitate. */
+void fetcher_tick(struct fetcher *fetcher, int64_t now_ms);
 
 /* A reference to the present set of upstreams; and how it is replaced (the reference is taken
  * over). */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -14,6 +15,7 @@
 #include "libsym/base/path.h"
 #include "symsrv/digest.h"
 #include "symsrv/key.h"
+#include "symsrv/log.h"
 
 struct entry {
 	UT_hash_handle hh;
@@ -31,16 +33,23 @@ struct file_index {
 	pthread_mutex_t lock;
 	struct entry *entries;
 	uint64_t files_seen;
-	bool is_scanned;
+	atomic_bool is_scanned;
 };
 
-struct file_index *file_index_create(void)
+struct file_index *file_index_create(bool is_empty)
 {
 	struct file_index *index = calloc(1, sizeof(*index));
 
-	if (index)
-		pthread_mutex_init(&index->lock, NULL);
+	if (!index)
+		return NULL;
+	pthread_mutex_init(&index->lock, NULL);
+	index->is_scanned = is_empty;
 	return index;
+}
+
+bool file_index_is_scanned(const struct file_index *index)
+{
+	return index->is_scanned;
 }
 
 static void entry_destroy(struct entry *entry)
@@ -170,14 +179,22 @@ static void scan_file(struct scan *scan, const char *path)
 static void scan_directory(struct scan *scan, char *directory, const bool *stop)
 {
 	char *roots[] = { directory, NULL };
-	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
+	/* The directory that the operator names may be a link; those in it are not followed. */
+	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR | FTS_NOSTAT, NULL);
 	FTSENT *file;
 
-	if (!walk)
+	if (!walk) {
+		log_message(LOG_LEVEL_ERROR, "--index %s: %s", directory, strerror(errno));
 		return;
-	while (!__atomic_load_n(stop, __ATOMIC_RELAXED) && (file = fts_read(walk)))
+	}
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED) && (file = fts_read(walk))) {
 		if (file->fts_info == FTS_F || file->fts_info == FTS_NSOK)
 			scan_file(scan, file->fts_accpath);
+		else if (file->fts_info == FTS_DNR || file->fts_info == FTS_ERR ||
+			 (file->fts_info == FTS_NS && !file->fts_level))
+			log_message(LOG_LEVEL_WARNING, "--index %s: %s: %s", directory,
+				    file->fts_path, strerror(file->fts_errno));
+	}
 	fts_close(walk);
 }
 

@@ -15,7 +15,8 @@
 
 struct file_index;
 
-struct file_index *file_index_create(void);
+/* `is_empty`: there are no directories to wait for. */
+struct file_index *file_index_create(bool is_empty);
 void file_index_destroy(struct file_index *index);
 
 /* Scans afresh and then replaces what was known; may take long. `stop` ends it early, changing
@@ -33,6 +34,9 @@ struct index_file {
 
 /* Opens the file of a key. -ENOENT: there is none; -ESTALE: it is not the file it was. */
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret);
+
+/* False before the first scan is through: what is not found may be there all the same. */
+bool file_index_is_scanned(const struct file_index *index);
 
 /* Calls `visit` for every file until it returns false. */
 void file_index_each(struct file_index *index,

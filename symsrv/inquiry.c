@@ -2,6 +2,7 @@
 #include "symsrv/inquiry.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "libsym/base/cleanup.h"
@@ -26,20 +27,33 @@ size_t inquiry_text(const struct key *key, const char *section, char room[INQUIR
 bool inquiry_is_known_missing(const struct holdings *holdings, const char *text, size_t text_bytes,
 			      const struct key *key, int64_t now_ms)
 {
-	return negative_contains(holdings->negative, text, text_bytes, key->name != NULL, now_ms);
+	return file_index_is_scanned(holdings->index) &&
+	       negative_contains(holdings->negative, text, text_bytes, key->name != NULL, now_ms);
 }
 
 /* ---- what lies here ---- */
 
-static struct object *open_stored(const struct holdings *holdings, const char *text)
+/* Want of descriptors or memory: it may be here all the same. */
+static bool may_pass(int failure)
+{
+	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM;
+}
+
+/* NULL: it is not here, or *trouble_ret, and that cannot be told. */
+static struct object *open_stored(const struct holdings *holdings, const char *text,
+				  bool *trouble_ret)
 {
 	struct store_record record;
 	struct object *object;
 	int fd;
+	int failure = store_find(holdings->store, text, &fd, &record);
 
-	if (store_find(holdings->store, text, &fd, &record))
+	if (failure) {
+		*trouble_ret |= may_pass(failure);
 		return NULL;
+	}
 	object = object_create(text, fd);
+	*trouble_ret |= !object;
 	if (object) {
 		object->size_bytes = object->file_bytes = record.size_bytes;
 		object->modified_s = record.fetched_s;
@@ -51,14 +65,19 @@ static struct object *open_stored(const struct holdings *holdings, const char *t
 	return object;
 }
 
-static struct object *open_indexed(const struct holdings *holdings, const char *text)
+static struct object *open_indexed(const struct holdings *holdings, const char *text,
+				   bool *trouble_ret)
 {
 	struct index_file file;
 	struct object *object;
+	int failure = file_index_open(holdings->index, text, &file);
 
-	if (file_index_open(holdings->index, text, &file))
+	if (failure) {
+		*trouble_ret |= may_pass(failure);
 		return NULL;
+	}
 	object = object_create(text, file.fd);
+	*trouble_ret |= !object;
 	if (!object)
 		return NULL;
 	object->size_bytes = object->file_bytes = file.size_bytes;
@@ -70,23 +89,25 @@ static struct object *open_indexed(const struct holdings *holdings, const char *
 	return object;
 }
 
-static struct object *find_here(const struct holdings *holdings, const char *text)
+static struct object *find_here(const struct holdings *holdings, const char *text,
+				bool *trouble_ret)
 {
 	struct object *object =
 		object_table_find(holdings->objects, text, strlen(text), clock_now_ms());
 
 	if (object)
 		return object;
-	object = open_indexed(holdings, text);
+	object = open_indexed(holdings, text, trouble_ret);
 	if (!object)
-		object = open_stored(holdings, text);
+		object = open_stored(holdings, text, trouble_ret);
 	if (object)
 		object_table_add(holdings->objects, object);
 	return object;
 }
 
 /* A section is a range of the file: same descriptor, own tag. */
-static struct object *cut_section(const struct inquiry *inquiry, const struct object *file)
+static struct object *cut_section(const struct inquiry *inquiry, const struct object *file,
+				  bool *trouble_ret)
 {
 	uint64_t offset, size_bytes;
 	struct sym_error *error = sym_elf_section_find(file->fd, file->size_bytes, inquiry->section,
@@ -98,10 +119,12 @@ static struct object *cut_section(const struct inquiry *inquiry, const struct ob
 		sym_error_destroy(error);
 		return NULL;
 	}
-	fd = dup(file->fd);
+	fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
 	object = fd >= 0 ? object_create(inquiry->text, fd) : NULL;
-	if (!object)
+	if (!object) {
+		*trouble_ret = true;
 		return NULL;
+	}
 	object->offset = offset;
 	object->size_bytes = size_bytes;
 	object->file_bytes = file->size_bytes;
@@ -129,6 +152,7 @@ static void finish(struct inquiry *inquiry, enum inquiry_outcome outcome, struct
 /* No phase is left. */
 static void finish_without(struct inquiry *inquiry)
 {
+	inquiry->was_transient |= !file_index_is_scanned(inquiry->holdings->index);
 	if (inquiry->section && !inquiry->was_transient && !inquiry->is_local)
 		negative_add(inquiry->holdings->negative, inquiry->text, false,
 			     clock_now_ms() + section_negative_ms);
@@ -147,25 +171,32 @@ static bool enter_phase(struct inquiry *inquiry)
 	free(inquiry->part_text);
 	key_text(&inquiry->key, text);
 	inquiry->part_text = strdup(text);
+	inquiry->was_transient |= !inquiry->part_text;
 	return inquiry->part_text != NULL;
 }
 
 /* True when the inquiry has ended. */
 static bool answer_from_here(struct inquiry *inquiry)
 {
-	struct object *file GUARDED(object) = find_here(inquiry->holdings, inquiry->part_text);
+	bool trouble = false;
+	struct object *file GUARDED(object) =
+		find_here(inquiry->holdings, inquiry->part_text, &trouble);
 	struct object *object = NULL;
 
+	if (!file && trouble)
+		finish(inquiry, INQUIRY_TRANSIENT, NULL);
 	if (!file)
-		return false;
+		return trouble;
 	if (!inquiry->section) {
 		finish(inquiry, INQUIRY_FOUND, STEAL(file));
 		return true;
 	}
-	object = cut_section(inquiry, file);
+	object = cut_section(inquiry, file, &trouble);
 	if (object)
 		finish(inquiry, INQUIRY_FOUND, object);
-	return object != NULL;
+	else if (trouble)
+		finish(inquiry, INQUIRY_TRANSIENT, NULL);
+	return object || trouble;
 }
 
 static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome);

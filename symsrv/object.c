@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/hash.h"
@@ -80,6 +81,31 @@ static struct object *take_out(struct shard *shard, struct slot *slot)
 	HASH_DEL(shard->slots, slot);
 	free(slot);
 	return object;
+}
+
+static bool is_deleted(const struct object *object)
+{
+	struct stat status;
+
+	return !fstat(object->fd, &status) && !status.st_nlink;
+}
+
+void object_table_drop_deleted(struct object_table *table)
+{
+	struct slot *slot, *next;
+	unsigned int i;
+
+	for (i = 0; i < SHARDS; i++) {
+		struct shard *shard = &table->shards[i];
+
+		pthread_mutex_lock(&shard->lock);
+		HASH_ITER(hh, shard->slots, slot, next)
+		{
+			if (is_deleted(slot->object))
+				object_release(take_out(shard, slot));
+		}
+		pthread_mutex_unlock(&shard->lock);
+	}
 }
 
 void object_table_clear(struct object_table *table)
@@ -176,6 +202,9 @@ void object_table_add(struct object_table *table, struct object *object)
 	pthread_mutex_unlock(&shard->lock);
 	object_release(gone[0]);
 	object_release(gone[1]);
+	/* Looked at only now: whoever deletes a file looks into the table afterwards. */
+	if (is_deleted(object))
+		object_table_remove(table, object->text);
 }
 
 void object_table_remove(struct object_table *table, const char *text)

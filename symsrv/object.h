@@ -45,10 +45,16 @@ void object_table_destroy(struct object_table *table);
 /* A reference to the object, or NULL. */
 struct object *object_table_find(struct object_table *table, const char *text, size_t text_bytes,
 				 int64_t now_ms);
-/* The table takes its own reference; an older object of the same text goes. */
+/* The table takes its own reference, unless its file was deleted; an older object of the same text
+ * goes. */
 void object_table_add(struct object_table *table, struct object *object);
 void object_table_remove(struct object_table *table, const char *text);
 void object_table_clear(struct object_table *table);
+/*
+ * Drops the objects whose file has no name any more: they were evicted or found
+ * damaged, and an open descriptor would keep their bytes on the disk.
+ */
+void object_table_drop_deleted(struct object_table *table);
 /* Calls `visit` for each object used since `since_ms`. */
 void object_table_each_used(struct object_table *table, int64_t since_ms,
 			    void (*visit)(void *context, const char *text), void *context);

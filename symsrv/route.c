@@ -63,10 +63,14 @@ void route_parse(const char *path, char *room, struct route *ret)
 	size_t length;
 	size_t i;
 
-	*ret = (struct route){ .kind = ROUTE_BAD };
-	if (!percent_decode(path, size_bytes, room, &length))
+	*ret = (struct route){ .kind = ROUTE_NOT_FOUND };
+	if (!percent_decode(path, size_bytes, room, &length)) {
+		/* Clients of SSQP give up on a server that answers anything but 404. */
+		if (strncmp(path, "/symbols/", 9) != 0 &&
+		    strncmp(path, "/download/symbols/", 18) != 0)
+			ret->kind = ROUTE_BAD;
 		return;
-	ret->kind = ROUTE_NOT_FOUND;
+	}
 	if (!strncmp(room, "/buildid/", 9)) {
 		ret->kind = debuginfod_parse(room + 9, &ret->key, &ret->section) ? ROUTE_DEBUGINFOD
 										 : ROUTE_BAD;

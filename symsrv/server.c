@@ -3,26 +3,24 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "libsym/base/cleanup.h"
-#include "libsym/base/path.h"
 #include "symsrv/answer.h"
 #include "symsrv/clock.h"
 #include "symsrv/connections.h"
 #include "symsrv/log.h"
 #include "symsrv/percent.h"
 #include "symsrv/report.h"
+#include "symsrv/response.h"
 
-/* Objects up to this size are answered from memory: one system call sends head and body. */
-static const uint64_t small_bytes = 24 << 10;
 /* Time that a client has to begin taking an answer. */
 static const int64_t answer_ms = 20000;
-static const char object_caching[] = "public, max-age=86400";
 /*
  * What the kernel may hold for a client who does not take it. Without a bound it
  * is megabytes each, and filling them for a thousand slow readers takes seconds.
@@ -34,12 +32,15 @@ static const size_t longest_report_bytes = 16 << 20;
 struct server {
 	struct server_settings settings;
 	struct connections *connections;
-	struct MHD_Response *fixed[ANSWER_COUNT];
+	struct MHD_Response *fixed[2][ANSWER_COUNT]; /* the second ends the connection */
 	struct MHD_Daemon **daemons;
 	size_t daemon_count;
 	int64_t started_ms;
 	atomic_uint active;
+	atomic_uint suspended;
 	atomic_bool is_ready;
+	atomic_bool is_draining; /* connections end with their next answer */
+	atomic_bool is_closing;  /* nothing is suspended any more */
 };
 
 enum request_state {
@@ -98,101 +99,24 @@ static enum MHD_Result queue(struct request *request, unsigned int status,
 static enum MHD_Result answer_fixed(struct request *request, enum fixed_answer answer)
 {
 	request->result = fixed_answers[answer].result;
-	return queue(request, fixed_answers[answer].status, request->server->fixed[answer], 0);
+	return queue(request, fixed_answers[answer].status,
+		     request->server->fixed[request->server->is_draining][answer], 0);
 }
 
 static bool make_fixed_answers(struct server *server)
 {
+	bool is_good = true;
 	unsigned int i;
 
-	for (i = 0; i < ANSWER_COUNT; i++) {
-		const struct fixed_row *fixed = &fixed_answers[i];
-		struct MHD_Response *response = MHD_create_response_from_buffer(
-			strlen(fixed->text), (void *)fixed->text, MHD_RESPMEM_PERSISTENT);
-
-		if (!response)
-			return false;
-		MHD_add_response_header(response, "Content-Type", "text/plain; charset=utf-8");
-		if (fixed->header)
-			MHD_add_response_header(response, fixed->header, fixed->value);
-		server->fixed[i] = response;
+	for (i = 0; i < 2 * ANSWER_COUNT; i++) {
+		server->fixed[i / ANSWER_COUNT][i % ANSWER_COUNT] =
+			response_fixed(i % ANSWER_COUNT, i >= ANSWER_COUNT);
+		is_good &= server->fixed[i / ANSWER_COUNT][i % ANSWER_COUNT] != NULL;
 	}
-	return true;
+	return is_good;
 }
 
 /* ---- objects ---- */
-
-static void add_object_headers(struct MHD_Response *response, const struct object *object)
-{
-	char text[HTTP_DATE_BYTES];
-
-	MHD_add_response_header(response, "Content-Type", "application/octet-stream");
-	MHD_add_response_header(response, "ETag", object->etag);
-	MHD_add_response_header(response, "Cache-Control", object_caching);
-	MHD_add_response_header(response, "Accept-Ranges", "bytes");
-	http_date(object->modified_s, text);
-	MHD_add_response_header(response, "Last-Modified", text);
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)object->file_bytes);
-	/* In lower case: libdebuginfod 0.188 looks for nothing else. */
-	MHD_add_response_header(response, "x-debuginfod-size", text);
-	if (object->name[0])
-		MHD_add_response_header(response, "x-debuginfod-file", object->name);
-	if (object->source[0])
-		MHD_add_response_header(response, "x-symsrv-source", object->source);
-}
-
-static struct MHD_Response *respond_from_memory(const struct object *object)
-{
-	char *bytes AUTO_FREE = malloc(object->size_bytes + 1);
-	struct MHD_Response *response;
-
-	if (!bytes || path_read_at(object->fd, bytes, object->size_bytes, object->offset))
-		return NULL;
-	response =
-		MHD_create_response_from_buffer(object->size_bytes, bytes, MHD_RESPMEM_MUST_FREE);
-	if (response)
-		STEAL(bytes);
-	return response;
-}
-
-static struct MHD_Response *respond_from_file(const struct object *object, uint64_t first,
-					      uint64_t count)
-{
-	int fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 3);
-	struct MHD_Response *response =
-		fd >= 0 ? MHD_create_response_from_fd_at_offset64(count, fd, object->offset + first)
-			: NULL;
-
-	if (fd >= 0 && !response)
-		close(fd);
-	return response;
-}
-
-static void destroy_response(void *response)
-{
-	MHD_destroy_response(response);
-}
-
-/* The response to a plain GET is made once and shared by all who ask. */
-static struct MHD_Response *prepared_response(struct object *object)
-{
-	struct MHD_Response *response = object->attachment;
-	void *none = NULL;
-
-	if (response)
-		return response;
-	response = object->size_bytes <= small_bytes
-			   ? respond_from_memory(object)
-			   : respond_from_file(object, 0, object->size_bytes);
-	if (!response)
-		return NULL;
-	add_object_headers(response, object);
-	object->detach = destroy_response;
-	if (atomic_compare_exchange_strong(&object->attachment, &none, response))
-		return response;
-	MHD_destroy_response(response);
-	return none;
-}
 
 static enum MHD_Result collect_header(void *context, enum MHD_ValueKind kind, const char *name,
 				      const char *value)
@@ -208,14 +132,22 @@ static struct request_headers headers_of(const struct request *request)
 	struct request_headers headers = { 0 };
 
 	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, collect_header, &headers);
+	/* RFC 9110, 14.2: a range is of a GET. */
+	if (!strcmp(request->method, "HEAD"))
+		headers.range = NULL;
 	return headers;
 }
 
 static enum MHD_Result send_and_release(struct request *request, unsigned int status,
 					struct MHD_Response *response, uint64_t bytes)
 {
-	enum MHD_Result result = queue(request, status, response, bytes);
+	enum MHD_Result result;
 
+	if (!response)
+		return answer_fixed(request, ANSWER_BUSY);
+	if (request->server->is_draining)
+		MHD_add_response_header(response, "Connection", "close");
+	result = queue(request, status, response, bytes);
 	MHD_destroy_response(response);
 	return result;
 }
@@ -224,21 +156,12 @@ static enum MHD_Result send_and_release(struct request *request, unsigned int st
 static enum MHD_Result send_other(struct request *request, const struct object *object,
 				  const struct answer_plan *plan)
 {
-	struct MHD_Response *response =
-		plan->status == 206
-			? respond_from_file(object, plan->first, plan->count)
-			: MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response = plan->status == 206
+						? response_of_part(object, plan->first, plan->count)
+						: response_without_body(object, plan->status);
 
-	if (!response)
-		return MHD_NO;
-	if (plan->content_range[0])
+	if (response && plan->content_range[0])
 		MHD_add_response_header(response, "Content-Range", plan->content_range);
-	if (plan->status == 206) {
-		add_object_headers(response, object);
-	} else if (plan->status == 304) {
-		MHD_add_response_header(response, "ETag", object->etag);
-		MHD_add_response_header(response, "Cache-Control", object_caching);
-	}
 	return send_and_release(request, plan->status, response,
 				plan->status == 206 ? plan->count : 0);
 }
@@ -255,7 +178,11 @@ static enum MHD_Result send_object(struct request *request, struct object *objec
 		return answer_fixed(request, ANSWER_TOO_LARGE);
 	if (plan.status != 200)
 		return send_other(request, object, &plan);
-	response = prepared_response(object);
+	if (request->server->is_draining)
+		return send_and_release(request, 200,
+					response_of_part(object, 0, object->size_bytes),
+					object->size_bytes);
+	response = response_prepared(object);
 	return response ? queue(request, 200, response, object->size_bytes)
 			: answer_fixed(request, ANSWER_BUSY);
 }
@@ -286,18 +213,31 @@ static enum MHD_Result answer_transient(struct request *request)
 
 /* ---- waiting ---- */
 
-/* From here on another thread has the request, until it is resumed. */
-static void suspend(struct request *request)
+/* From here on another thread has the request, until it is resumed; unless it is too late for that.
+ */
+static bool suspend(struct request *request)
 {
+	struct server *server = request->server;
+
+	atomic_fetch_add(&server->suspended, 1);
+	if (server->is_closing) {
+		atomic_fetch_sub(&server->suspended, 1);
+		return false;
+	}
 	connection_set_deadline(connection_of(request), 0);
 	atomic_store(&request->state, REQUEST_WAITING);
 	MHD_suspend_connection(request->connection);
+	return true;
 }
 
 static void resume(struct request *request)
 {
+	struct server *server = request->server;
+
 	atomic_store(&request->state, REQUEST_READY);
 	MHD_resume_connection(request->connection);
+	/* The request may be gone by now. */
+	atomic_fetch_sub(&server->suspended, 1);
 }
 
 static void on_inquired(struct inquiry *inquiry)
@@ -306,7 +246,7 @@ static void on_inquired(struct inquiry *inquiry)
 
 	/* Reading a small object into memory is better done here than on the server's thread. */
 	if (inquiry->object)
-		prepared_response(inquiry->object);
+		response_prepared(inquiry->object);
 	resume(request);
 }
 
@@ -354,7 +294,8 @@ static enum MHD_Result inquire(struct request *request, const char *text, size_t
 	inquiry->forwarded_for = request->forwarded_for;
 	inquiry->deadline_ms = clock_now_ms() + request->server->settings.wait_ms;
 	inquiry->done = on_inquired;
-	suspend(request);
+	if (!suspend(request))
+		return answer_transient(request);
 	inquiry_start(inquiry);
 	return MHD_YES;
 }
@@ -453,7 +394,8 @@ static enum MHD_Result begin_report(struct request *request)
 		}
 	}
 	buf_init(&request->report, longest_report_bytes);
-	suspend(request);
+	if (!suspend(request))
+		return answer_fixed(request, ANSWER_BUSY);
 	workers_submit(request->server->settings.holdings->workers, &request->job, write_report);
 	return MHD_YES;
 }
@@ -567,11 +509,23 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	}
 }
 
+/* RFC 9112, 3.2.2: a server must take the form with scheme and host too. */
+static const char *skip_authority(const char *uri)
+{
+	size_t scheme = !strncasecmp(uri, "http://", 7)    ? 7
+			: !strncasecmp(uri, "https://", 8) ? 8
+							   : 0;
+	const char *path = scheme ? strchr(uri + scheme, '/') : uri;
+
+	return path ? path : "/";
+}
+
 /* First sight of a request: its line has been read, its headers not yet. */
 static void *on_request_line(void *context, const char *uri, struct MHD_Connection *connection)
 {
 	struct server *server = context;
-	size_t path_bytes = strcspn(uri, "?");
+	const char *path = skip_authority(uri);
+	size_t path_bytes = strcspn(path, "?");
 	struct request *request =
 		calloc(1, sizeof(*request) + path_bytes + 1 + route_room_bytes(path_bytes));
 
@@ -584,7 +538,7 @@ static void *on_request_line(void *context, const char *uri, struct MHD_Connecti
 	request->started_us = clock_now_us();
 	request->result = RESULT_OTHER;
 	request->path_bytes = path_bytes;
-	memcpy(request->path, uri, path_bytes);
+	memcpy(request->path, path, path_bytes);
 	atomic_fetch_add(&server->active, 1);
 	return request;
 }
@@ -709,9 +663,9 @@ static void destroy(struct server *server)
 {
 	unsigned int i;
 
-	for (i = 0; i < ANSWER_COUNT; i++)
-		if (server->fixed[i])
-			MHD_destroy_response(server->fixed[i]);
+	for (i = 0; i < 2 * ANSWER_COUNT; i++)
+		if (server->fixed[i / ANSWER_COUNT][i % ANSWER_COUNT])
+			MHD_destroy_response(server->fixed[i / ANSWER_COUNT][i % ANSWER_COUNT]);
 	connections_destroy(server->connections);
 	free(server->daemons);
 	free(server);
@@ -765,6 +719,7 @@ void server_drain(struct server *server)
 {
 	size_t i;
 
+	server->is_draining = true;
 	for (i = 0; i < server->daemon_count; i++) {
 		int socket = MHD_quiesce_daemon(server->daemons[i]);
 
@@ -776,6 +731,21 @@ void server_drain(struct server *server)
 unsigned int server_active(struct server *server)
 {
 	return server->active;
+}
+
+unsigned int server_connections(struct server *server)
+{
+	return connections_count(server->connections);
+}
+
+void server_close(struct server *server)
+{
+	server->is_closing = true;
+}
+
+unsigned int server_suspended(struct server *server)
+{
+	return server->suspended;
 }
 
 void server_stop(struct server *server)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The HTTP server: connections, requests, answers. server.c is the only file
- * that includes microhttpd.h. Nothing in its callbacks blocks: what is not at
+ * The HTTP server: connections, requests, answers. Only server.c and response.c
+ * include microhttpd.h. Nothing in its callbacks blocks: what is not at
  * hand is asked for elsewhere while the connection is suspended.
  */
 #ifndef SYMSRV_SERVER_H
@@ -43,11 +43,17 @@ void server_tick(struct server *server, int64_t now_ms);
 /* What /readyz says. */
 void server_set_ready(struct server *server, bool is_ready);
 
-/* Takes no more connections; what is under way goes on. */
+/* Takes no more connections; what is under way goes on, and connections end with their next
+ * answer. */
 void server_drain(struct server *server);
 unsigned int server_active(struct server *server);
+unsigned int server_connections(struct server *server);
 
-/* Waiters must have been told before. */
+/* From now on no request waits for anybody; how many still do. */
+void server_close(struct server *server);
+unsigned int server_suspended(struct server *server);
+
+/* After server_close(), when nothing is suspended any more. */
 void server_stop(struct server *server);
 
 #endif

@@ -26,7 +26,7 @@ struct store_entry {
 	char *name;
 	uint64_t file_bytes; /* content and record */
 	uint64_t size_bytes;
-	int64_t used_s;
+	int64_t used;    /* greater is later; see use_now() and use_before() */
 	bool is_checked; /* its checksum was compared since the start */
 	UT_hash_handle hh;
 };
@@ -42,7 +42,11 @@ struct store {
 	uint64_t evicted_count;
 	uint64_t corrupt_count;
 	uint64_t next_arrival;
+	int64_t last_use;
 	bool is_scanned;
+	/* Set once: */
+	void (*evicted)(void *context);
+	void *evicted_context;
 };
 
 struct store_arrival {
@@ -147,11 +151,34 @@ void store_close(struct store *store)
 	free(store);
 }
 
+void store_on_eviction(struct store *store, void (*evicted)(void *context), void *context)
+{
+	store->evicted = evicted;
+	store->evicted_context = context;
+}
+
 /* ---- the table ---- */
+
+/* Uses are counted, not timed: a clock that is set back would make new objects the oldest. Lock
+ * held. */
+static int64_t use_now(struct store *store)
+{
+	return ++store->last_use;
+}
+
+/* What was used before the start, by the times of the files: always before what is used now. */
+static int64_t use_before(int64_t modified_s)
+{
+	int64_t now_s = time(NULL);
+
+	if (modified_s > now_s)
+		modified_s = now_s;
+	return (modified_s > 0 ? modified_s : 0) - INT64_MAX;
+}
 
 /* Adds or replaces; lock held. An entry that finds no memory is only not counted. */
 static void enter(struct store *store, const struct store_record *record, uint64_t file_bytes,
-		  int64_t used_s, bool is_checked)
+		  int64_t used, bool is_checked)
 {
 	struct store_entry *entry;
 
@@ -172,7 +199,7 @@ static void enter(struct store *store, const struct store_record *record, uint64
 	store->used_bytes += file_bytes - entry->file_bytes;
 	entry->file_bytes = file_bytes;
 	entry->size_bytes = record->size_bytes;
-	entry->used_s = used_s;
+	entry->used = used;
 	entry->is_checked = is_checked;
 }
 
@@ -190,21 +217,26 @@ static void forget(struct store *store, const char *key)
 
 static void scan_file(struct store *store, int shelf_fd, const char *name)
 {
-	int fd AUTO_CLOSE = openat(shelf_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd AUTO_CLOSE = openat(shelf_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct store_record record;
 	struct store_entry *entry;
 	struct stat status;
+	int failure;
 
 	if (fd < 0 || fstat(fd, &status))
 		return;
-	if (store_file_read(fd, (uint64_t)status.st_size, &record)) {
-		unlinkat(shelf_fd, name, 0);
+	failure = store_file_read(fd, (uint64_t)status.st_size, &record);
+	if (failure) {
+		/* Want of memory says nothing about the file. */
+		if (failure == -EBADMSG || failure == -EIO)
+			unlinkat(shelf_fd, name, 0);
 		return;
 	}
 	pthread_mutex_lock(&store->lock);
 	HASH_FIND_STR(store->entries, record.key, entry);
 	if (!entry)
-		enter(store, &record, (uint64_t)status.st_size, status.st_mtim.tv_sec, false);
+		enter(store, &record, (uint64_t)status.st_size, use_before(status.st_mtim.tv_sec),
+		      false);
 	pthread_mutex_unlock(&store->lock);
 	store_record_deinit(&record);
 }
@@ -293,7 +325,7 @@ void store_each(struct store *store,
 /* ---- eviction ---- */
 
 struct victim {
-	int64_t used_s;
+	int64_t used;
 	uint64_t file_bytes;
 	struct store_entry *entry;
 };
@@ -303,7 +335,7 @@ static int by_use(const void *left, const void *right)
 	const struct victim *a = left;
 	const struct victim *b = right;
 
-	return (a->used_s > b->used_s) - (a->used_s < b->used_s);
+	return (a->used > b->used) - (a->used < b->used);
 }
 
 /* Removes the least recently used objects until `bytes` are free; lock held. Returns what was
@@ -320,7 +352,7 @@ static uint64_t evict(struct store *store, uint64_t bytes)
 	if (!victims)
 		return 0;
 	HASH_ITER(hh, store->entries, entry, next)
-	victims[i++] = (struct victim){ entry->used_s, entry->file_bytes, entry };
+	victims[i++] = (struct victim){ entry->used, entry->file_bytes, entry };
 	qsort(victims, count, sizeof(*victims), by_use);
 	for (i = 0; i < count && freed < bytes; i++) {
 		if (store_file_path(victims[i].entry->key, path) ||
@@ -333,10 +365,16 @@ static uint64_t evict(struct store *store, uint64_t bytes)
 	return freed;
 }
 
+static void tell_evicted(const struct store *store, uint64_t freed)
+{
+	if (freed && store->evicted)
+		store->evicted(store->evicted_context);
+}
+
 /* Counts `bytes` as arriving, making room for them if need be. */
 static int reserve(struct store *store, uint64_t bytes)
 {
-	uint64_t wanted;
+	uint64_t wanted, freed = 0;
 	int failure = 0;
 
 	pthread_mutex_lock(&store->lock);
@@ -344,12 +382,14 @@ static int reserve(struct store *store, uint64_t bytes)
 	if (wanted > store->max_bytes) {
 		uint64_t excess = wanted - store->max_bytes;
 
-		if (evict(store, excess + store->max_bytes / eviction_share) < excess)
+		freed = evict(store, excess + store->max_bytes / eviction_share);
+		if (freed < excess)
 			failure = -ENOSPC;
 	}
 	if (!failure)
 		store->arriving_bytes += bytes;
 	pthread_mutex_unlock(&store->lock);
+	tell_evicted(store, freed);
 	return failure;
 }
 
@@ -410,7 +450,7 @@ int store_find(struct store *store, const char *key, int *fd_ret, struct store_r
 	}
 	futimens(fd, NULL);
 	pthread_mutex_lock(&store->lock);
-	enter(store, &found, (uint64_t)status.st_size, time(NULL), true);
+	enter(store, &found, (uint64_t)status.st_size, use_now(store), true);
 	pthread_mutex_unlock(&store->lock);
 	*record = found;
 	*fd_ret = steal_fd(&fd);
@@ -424,7 +464,7 @@ void store_touch(struct store *store, const char *key)
 	pthread_mutex_lock(&store->lock);
 	HASH_FIND_STR(store->entries, key, entry);
 	if (entry)
-		entry->used_s = time(NULL);
+		entry->used = use_now(store);
 	pthread_mutex_unlock(&store->lock);
 }
 
@@ -484,6 +524,7 @@ static int write_out(struct store_arrival *arrival, const void *bytes, size_t co
 	pthread_mutex_lock(&store->lock);
 	freed = evict(store, count + store->used_bytes / eviction_share);
 	pthread_mutex_unlock(&store->lock);
+	tell_evicted(store, freed);
 	if (freed < count || lseek(arrival->fd, (off_t)arrival->bytes, SEEK_SET) < 0)
 		return -ENOSPC;
 	failure = path_write_all(arrival->fd, bytes, count);
@@ -569,7 +610,7 @@ static int publish(struct store_arrival *arrival, struct store_record *record)
 	if (renameat(store->directory_fd, from, store->directory_fd, path))
 		failure = -errno;
 	else
-		enter(store, record, arrival->bytes, time(NULL), true);
+		enter(store, record, arrival->bytes, use_now(store), true);
 	pthread_mutex_unlock(&store->lock);
 	return failure ? failure : sync_shelf(store, path);
 }

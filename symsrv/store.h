@@ -54,6 +54,13 @@ struct store_usage {
 int store_open(const char *directory, uint64_t max_bytes, struct store **ret);
 void store_close(struct store *store);
 
+/*
+ * To be told when objects were evicted: who holds them open keeps their bytes on
+ * the disk. Called without locks, on the thread that needed the room. Set before
+ * anything arrives.
+ */
+void store_on_eviction(struct store *store, void (*evicted)(void *context), void *context);
+
 /* Counts what is there; to be called once, on a thread that may take long. `stop` ends it early. */
 void store_scan(struct store *store, const bool *stop);
 

@@ -32,6 +32,9 @@ enum exit_status {
 
 #define MOST_SOCKETS 16
 static const int tick_ms = 100;
+static const int64_t often_ms = 5000;
+/* Connections that stay open while the server stops get their last answer in this time. */
+static const int64_t farewell_ms = 250;
 static const size_t most_open_objects = 1024;
 static const unsigned int worker_count = 4;
 
@@ -40,6 +43,7 @@ struct program {
 	const char *const *argv;
 	struct options options;
 	struct holdings holdings;
+	struct workers *fetch_workers;
 	struct upstream_client *client;
 	struct metrics *metrics;
 	struct access_log *access_log;
@@ -47,6 +51,10 @@ struct program {
 	char instance[17];
 	int sockets[MOST_SOCKETS];
 	size_t socket_count;
+	size_t open_objects;      /* at most */
+	unsigned int connections; /* at most */
+	int64_t looked_ms;        /* when everything was last looked at that is looked at often */
+	bool is_writable;         /* the store, then */
 	pthread_t scanner;
 	bool has_scanner;
 	bool stop_scanning;
@@ -93,7 +101,7 @@ static bool wait_for_scan(struct program *program, struct text_list *directories
 	struct timespec until;
 	bool go_on;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += (time_t)(program->options.rescan_ms / 1000) + 1;
 	pthread_mutex_lock(&program->scan_lock);
 	while (!program->must_scan && !program->stop_scanning)
@@ -109,13 +117,16 @@ static void *scan(void *context)
 {
 	struct program *program = context;
 	struct options copy = { 0 };
+	bool is_counted = false;
 
-	store_scan(program->holdings.store, &program->stop_scanning);
 	while (wait_for_scan(program, &copy.index)) {
 		file_index_scan(program->holdings.index, &copy.index, &program->stop_scanning);
 		negative_clear(program->holdings.negative);
-		server_set_ready(program->server, true);
 		options_deinit(&copy);
+		/* Objects are found uncounted. */
+		if (!is_counted)
+			store_scan(program->holdings.store, &program->stop_scanning);
+		is_counted = true;
 	}
 	options_deinit(&copy);
 	return NULL;
@@ -129,14 +140,41 @@ static bool failed(const char *what, int failure)
 	return false;
 }
 
-static void raise_descriptor_limit(void)
+/* As many descriptors as there may be, and not more connections and open objects than they allow.
+ */
+static void share_descriptors(struct program *program)
 {
+	const size_t others = 128; /* fetches under way, logs, the libraries' own */
+	size_t wanted = program->options.connections;
 	struct rlimit limit;
 
+	program->open_objects = most_open_objects;
+	program->connections = wanted < UINT32_MAX ? (unsigned int)wanted : UINT32_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    wanted + 2 * most_open_objects + others <= limit.rlim_cur)
+		return;
+	/* An object has two: its own and that of its answer. */
+	if (program->open_objects > limit.rlim_cur / 8)
+		program->open_objects = limit.rlim_cur / 8;
+	if (limit.rlim_cur > 2 * program->open_objects + others + 16 &&
+	    wanted > limit.rlim_cur - 2 * program->open_objects - others)
+		wanted = limit.rlim_cur - 2 * program->open_objects - others;
+	else if (limit.rlim_cur <= 2 * program->open_objects + others + 16)
+		wanted = 16;
+	program->connections = (unsigned int)wanted;
+	log_message(LOG_LEVEL_WARNING,
+		    "a limit of %llu descriptors: not more than %u connections at a time",
+		    (unsigned long long)limit.rlim_cur, program->connections);
+}
+
+/* Objects that are held open keep the room that was made for others. */
+static void on_evicted(void *objects)
+{
+	object_table_drop_deleted(objects);
 }
 
 static bool open_sockets(struct program *program)
@@ -180,19 +218,23 @@ static bool start_holdings(struct program *program)
 		log_message(LOG_LEVEL_ERROR, "%s", message);
 		return false;
 	}
-	holdings->index = file_index_create();
-	holdings->objects = object_table_create(most_open_objects);
+	holdings->index = file_index_create(!options->index.count);
+	holdings->objects = object_table_create(program->open_objects);
 	holdings->negative = negative_create();
 	program->metrics = metrics_create();
 	failure = workers_create(worker_count, &holdings->workers);
 	if (!failure)
+		failure = workers_create(worker_count, &program->fetch_workers);
+	if (!failure)
 		failure = upstream_client_create(program->instance, &program->client);
 	if (!failure)
 		failure = fetcher_create(holdings->store, holdings->negative, holdings->workers,
-					 program->client, set, &holdings->fetcher);
+					 program->fetch_workers, program->client, set,
+					 &holdings->fetcher);
 	if (failure || !holdings->index || !holdings->objects || !holdings->negative ||
 	    !program->metrics)
 		return failed("starting", failure ? failure : -ENOMEM);
+	store_on_eviction(holdings->store, on_evicted, holdings->objects);
 	return true;
 }
 
@@ -217,7 +259,7 @@ static bool start_server(struct program *program)
 		.threads = (unsigned int)(options->threads ? options->threads
 					  : processors > 0 ? (uint64_t)processors
 							   : 1),
-		.connections = (unsigned int)options->connections,
+		.connections = program->connections,
 		.connections_per_client = (unsigned int)options->connections_per_client,
 		.transient = transient_of(options),
 		.wait_ms = (int64_t)options->wait_ms,
@@ -237,7 +279,7 @@ static bool start(struct program *program)
 	uint8_t random[8];
 	int failure = 0;
 
-	raise_descriptor_limit();
+	share_descriptors(program);
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return failed("getrandom", -errno);
 	hex_write_bytes(program->instance, random, sizeof(random));
@@ -296,25 +338,43 @@ static void mark_used(void *context, const char *text)
 	store_touch(context, text);
 }
 
-static void tick(struct program *program, int64_t *marked_ms)
+static void look_at_store(struct program *program)
+{
+	struct holdings *holdings = &program->holdings;
+	bool is_writable = store_is_writable(holdings->store);
+
+	if (is_writable != program->is_writable)
+		log_message(is_writable ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR,
+			    is_writable ? "the store %s can be written"
+					: "the store %s cannot be written: not ready",
+			    program->options.store);
+	program->is_writable = is_writable;
+	object_table_each_used(holdings->objects, program->looked_ms, mark_used, holdings->store);
+	/* A scrub beside us may have removed some. */
+	object_table_drop_deleted(holdings->objects);
+}
+
+static void tick(struct program *program)
 {
 	int64_t now = clock_now_ms();
 
 	server_tick(program->server, now);
-	fetcher_tick(program->holdings.fetcher, now, false);
-	if (now - *marked_ms < 5000)
-		return;
-	object_table_each_used(program->holdings.objects, *marked_ms, mark_used,
-			       program->holdings.store);
-	*marked_ms = now;
+	fetcher_tick(program->holdings.fetcher, now);
+	if (now - program->looked_ms >= often_ms) {
+		look_at_store(program);
+		program->looked_ms = now;
+	}
+	server_set_ready(program->server,
+			 program->is_writable && file_index_is_scanned(program->holdings.index));
 }
 
 /* Until SIGTERM or SIGINT. */
 static void run(struct program *program, const sigset_t *signals)
 {
 	const struct timespec pause = { .tv_nsec = tick_ms * 1000000L };
-	int64_t marked_ms = clock_now_ms();
 
+	program->looked_ms = clock_now_ms();
+	program->is_writable = true;
 	for (;;) {
 		int signal = sigtimedwait(signals, NULL, &pause);
 
@@ -324,7 +384,7 @@ static void run(struct program *program, const sigset_t *signals)
 			reload(program);
 		else if (signal == SIGUSR1)
 			request_scan(program);
-		tick(program, &marked_ms);
+		tick(program);
 	}
 }
 
@@ -340,17 +400,23 @@ static void pause_ms(long milliseconds)
 /* What is under way may end; who waits for an upstream is told before the time is over. */
 static void drain(struct program *program)
 {
-	int64_t end_ms = clock_now_ms() + (int64_t)program->options.drain_ms;
+	int64_t begin_ms = clock_now_ms(), now = begin_ms;
 	unsigned int patience;
 
 	server_set_ready(program->server, false);
 	server_drain(program->server);
-	while (server_active(program->server) && clock_now_ms() < end_ms) {
-		server_tick(program->server, clock_now_ms());
-		fetcher_tick(program->holdings.fetcher, clock_now_ms(), false);
+	while (now - begin_ms < (int64_t)program->options.drain_ms &&
+	       (server_active(program->server) ||
+		(server_connections(program->server) && now - begin_ms < farewell_ms))) {
+		server_tick(program->server, now);
+		fetcher_tick(program->holdings.fetcher, now);
 		pause_ms(20);
+		now = clock_now_ms();
 	}
-	fetcher_tick(program->holdings.fetcher, clock_now_ms(), true);
+	fetcher_stop(program->holdings.fetcher);
+	server_close(program->server);
+	while (server_suspended(program->server))
+		pause_ms(5);
 	for (patience = 0; patience < 50 && server_active(program->server); patience++)
 		pause_ms(20);
 }
@@ -373,13 +439,16 @@ static void end(struct program *program)
 	if (program->server)
 		drain(program);
 	end_scanner(program);
-	/* Every transfer reports to the workers, the workers to suspended requests. */
-	upstream_client_destroy(program->client);
+	/* Transfers report to the workers of the fetcher, and these to the others. */
 	if (holdings->fetcher)
-		fetcher_tick(holdings->fetcher, clock_now_ms(), true);
+		fetcher_stop(holdings->fetcher);
+	if (program->client)
+		upstream_client_stop(program->client);
+	workers_destroy(program->fetch_workers);
 	workers_destroy(holdings->workers);
 	server_stop(program->server);
 	fetcher_destroy(holdings->fetcher);
+	upstream_client_destroy(program->client);
 	object_table_destroy(holdings->objects);
 	negative_destroy(holdings->negative);
 	file_index_destroy(holdings->index);
@@ -392,8 +461,9 @@ static void end(struct program *program)
 
 static int serve(struct program *program)
 {
-	bool is_up;
+	pthread_condattr_t attributes;
 	sigset_t signals;
+	bool is_up;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
@@ -405,7 +475,10 @@ static int serve(struct program *program)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	pthread_mutex_init(&program->scan_lock, NULL);
-	pthread_cond_init(&program->scan_wake, NULL);
+	/* A clock that is set must not put a scan off. */
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&program->scan_wake, &attributes);
 	is_up = start(program);
 	if (is_up) {
 		systemd_notify("READY=1");

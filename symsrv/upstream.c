@@ -14,6 +14,7 @@ static const unsigned int most_redirects = 5;
 static const int64_t retry_base_ms = 250;
 static const int64_t longest_retry_ms = 5000;
 static const int64_t longest_retry_after_ms = 10000;
+static const uint64_t most_ignored_bytes = 1 << 20;
 
 struct upstream_client {
 	CURLM *multi;
@@ -38,6 +39,7 @@ struct attempt {
 	bool is_foreign; /* a redirect led away from the host that the operator named */
 	bool was_denied;
 	int append_failure;
+	uint64_t ignored_bytes; /* of bodies of other answers than 200 */
 	int64_t not_before_ms;
 	struct attempt *next, **link; /* in client->delayed or client->running */
 	char curl_error[CURL_ERROR_SIZE];
@@ -107,8 +109,11 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 
 	count *= size;
 	curl_easy_getinfo(attempt->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (status != 200)
-		return count;
+	if (status != 200) {
+		/* Read, so that the connection can be used again; but not for ever. */
+		attempt->ignored_bytes += count;
+		return attempt->ignored_bytes <= most_ignored_bytes ? count : 0;
+	}
 	/* Counted here as well: a compressed or chunked body announces no length. */
 	if (store_arrival_bytes(transfer->arrival) + count > transfer->set->max_object_bytes)
 		attempt->append_failure = -EFBIG;
@@ -236,6 +241,7 @@ static bool begin_hop(struct attempt *attempt)
 			 (long)(attempt->redirects > 0));
 	set_headers(attempt);
 	attempt->curl_error[0] = 0;
+	attempt->ignored_bytes = 0;
 	return !curl_multi_add_handle(attempt->client->multi, attempt->easy);
 }
 
@@ -311,6 +317,12 @@ static void begin(struct upstream_client *client, struct transfer *transfer)
 	}
 	if (!upstream_may_ask(upstream, clock_now_ms())) {
 		finish(transfer, TRANSFER_TRANSIENT, "not asked: it failed too often of late");
+		return;
+	}
+	/* Not before: those that wait for their turn would hold a descriptor each. */
+	if (!transfer->arrival && store_begin(transfer->store, &transfer->arrival)) {
+		upstream_report(upstream, UPSTREAM_NOT_ASKED, clock_now_ms());
+		finish(transfer, TRANSFER_NO_ROOM, "cannot create a file in the store");
 		return;
 	}
 	attempt = create_attempt(client, transfer);
@@ -486,7 +498,7 @@ static void take_finished(struct upstream_client *client)
 			continue;
 		curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&attempt);
 		curl_multi_remove_handle(client->multi, easy);
-		if (code == CURLE_OK)
+		if (code == CURLE_OK || attempt->ignored_bytes > most_ignored_bytes)
 			judge_status(attempt);
 		else
 			judge_failure(attempt, code);
@@ -579,15 +591,25 @@ int upstream_client_create(const char *instance, struct upstream_client **ret)
 	return 0;
 }
 
+void upstream_client_stop(struct upstream_client *client)
+{
+	bool was_ending;
+
+	pthread_mutex_lock(&client->lock);
+	was_ending = client->is_ending;
+	client->is_ending = true;
+	pthread_mutex_unlock(&client->lock);
+	if (was_ending)
+		return;
+	curl_multi_wakeup(client->multi);
+	pthread_join(client->thread, NULL);
+}
+
 void upstream_client_destroy(struct upstream_client *client)
 {
 	if (!client)
 		return;
-	pthread_mutex_lock(&client->lock);
-	client->is_ending = true;
-	pthread_mutex_unlock(&client->lock);
-	curl_multi_wakeup(client->multi);
-	pthread_join(client->thread, NULL);
+	upstream_client_stop(client);
 	curl_multi_cleanup(client->multi);
 	pthread_mutex_destroy(&client->lock);
 	curl_global_cleanup();
@@ -596,10 +618,18 @@ void upstream_client_destroy(struct upstream_client *client)
 
 void upstream_client_start(struct upstream_client *client, struct transfer *transfer)
 {
+	bool is_ending;
+
 	transfer->next = NULL;
 	pthread_mutex_lock(&client->lock);
-	*client->last_arrived = transfer;
-	client->last_arrived = &transfer->next;
+	is_ending = client->is_ending;
+	if (!is_ending) {
+		*client->last_arrived = transfer;
+		client->last_arrived = &transfer->next;
+	}
 	pthread_mutex_unlock(&client->lock);
-	curl_multi_wakeup(client->multi);
+	if (is_ending)
+		finish(transfer, TRANSFER_CANCELLED, "the server stops");
+	else
+		curl_multi_wakeup(client->multi);
 }

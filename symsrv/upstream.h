@@ -26,7 +26,9 @@ enum transfer_outcome {
 struct transfer {
 	struct upstream *upstream;
 	struct upstream_set *set;
-	struct store_arrival *arrival;
+	struct store *store;
+	struct store_arrival
+		*arrival;          /* made when the transfer has its turn, unless it was before */
 	char *path;                /* heap; below the upstream's URL */
 	const char *forwarded_for; /* chain for X-Forwarded-For, or NULL; lives as long as the
 				      transfer */
@@ -46,7 +48,10 @@ struct upstream_client;
 
 /* `instance`: sent in Via, to recognise requests that come back to us. */
 int upstream_client_create(const char *instance, struct upstream_client **ret);
-/* Cancels what is under way; every `done` is called before it returns. */
+/* Cancels what is under way; every `done` is called before it returns. What is started afterwards
+ * is cancelled at once. */
+void upstream_client_stop(struct upstream_client *client);
+/* Stops it if need be. NULL is fine. */
 void upstream_client_destroy(struct upstream_client *client);
 void upstream_client_start(struct upstream_client *client, struct transfer *transfer);
 

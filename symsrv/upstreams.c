@@ -350,6 +350,26 @@ static bool tree_path(const struct key *key, unsigned int variant, struct buf *p
 	}
 }
 
+/* symstore.exe writes the identities of PDBs in upper case; where letters count, that is another
+ * path. */
+static bool store_path(const struct key *key, unsigned int variant, struct buf *path)
+{
+	bool is_pdb =
+		key->kind == KEY_PDB || key->kind == KEY_MSFZ || key->kind == KEY_PORTABLE_PDB;
+	unsigned int known = key->spelling && strcmp(key->name, key->spelling) != 0 ? 2 : 1;
+	size_t start = path->size_bytes;
+	char *letter;
+
+	if (variant < known || !is_pdb)
+		return ssqp_path(key, variant, path);
+	if (variant > known || !ssqp_format(path, key, true))
+		return false;
+	letter = memchr(path->data + start, '/', path->size_bytes - start);
+	while (*++letter != '/')
+		*letter = (char)(*letter >= 'a' && *letter <= 'f' ? *letter & ~0x20 : *letter);
+	return true;
+}
+
 /* `count` paths of debuginfod come before those of SSQP. */
 static bool both_paths(const struct key *key, unsigned int variant, struct buf *path)
 {
@@ -389,5 +409,5 @@ bool upstream_path(const struct upstream *upstream, const struct key *key, unsig
 	buf_truncate(path, start);
 	if (key->kind == KEY_EXECUTABLE || key->kind == KEY_DEBUGINFO)
 		variant -= 3;
-	return ssqp_path(key, variant, path);
+	return store_path(key, variant, path);
 }

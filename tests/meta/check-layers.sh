@@ -54,7 +54,7 @@ only_includers() { # header, file...
 	verdict "only $* includes $header" "$scratch/bad"
 }
 only_includers uthash.h libsym/base/hash.h
-only_includers microhttpd.h symsrv/server.c
+only_includers microhttpd.h symsrv/server.c symsrv/response.c
 only_includers curl/curl.h symsrv/upstream.c mapgen/symbols_fetch.c
 
 # The place of a perf map is spelt once in the library, and not in the programs. Where libbcc

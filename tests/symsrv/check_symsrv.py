@@ -19,6 +19,7 @@ import object_tests  # noqa: E402,F401
 import hostile_tests  # noqa: E402,F401
 import crowd_tests  # noqa: E402,F401
 import crash_tests  # noqa: E402,F401
+import edge_tests  # noqa: E402,F401
 import client_tests  # noqa: E402,F401
 import dotnet_tests  # noqa: E402,F401
 from symsrv_harness import RUN, TESTS, Skipped  # noqa: E402

@@ -116,3 +116,150 @@ def distribution_debug_files_are_content_like_any_other():
     with symsrv("--index", directory) as first, symsrv("--upstream", "symsrv=" + first.url) as second:
         for identity, path in samples:
             equal(second.debuginfo(identity)[2], open(path, "rb").read(), path)
+
+
+CLIENT = r"""
+#include <elfutils/debuginfod.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static long last_total, calls;
+static int on_progress(debuginfod_client *c, long done, long total) { (void)c; (void)done; calls++; last_total = total; return 0; }
+static char *path;
+static void tell(const char *what, int fd)
+{
+	printf("%s %d %lld %s\n", what, fd < 0 ? fd : 0, fd < 0 ? 0LL : (long long)lseek(fd, 0, SEEK_END), path ? path : "-");
+	free(path);
+	path = NULL;
+	if (fd >= 0)
+		close(fd);
+}
+int main(int argc, char **argv)
+{
+	debuginfod_client *client = debuginfod_begin();
+	const unsigned char *id = (const unsigned char *)argv[1];
+	if (!client || argc < 3) return 1;
+	debuginfod_set_progressfn(client, on_progress);
+	tell("debuginfo", debuginfod_find_debuginfo(client, id, 0, &path));
+	printf("total %ld\n", last_total);
+	tell("executable", debuginfod_find_executable(client, id, 0, &path));
+	tell("source", debuginfod_find_source(client, id, 0, argv[2], &path));
+	tell("section", debuginfod_find_section(client, id, 0, ".debug_info", &path));
+	tell("unknown", debuginfod_find_debuginfo(client, (const unsigned char *)"0123456789", 0, &path));
+	debuginfod_end(client);
+	return 0;
+}
+"""
+
+
+@test
+def a_c_program_over_libdebuginfod_gets_every_artifact():
+    need("gcc")
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    program, debug, identity = compile_program(directory)
+    client = os.path.join(directory, "client")
+    built = subprocess.run(["gcc", "-o", client, "-x", "c", "-", "-ldebuginfod"], input=CLIENT.encode(), capture_output=True)
+    if built.returncode:
+        raise Skipped("libdebuginfod-dev is not installed")
+    source = os.path.join(os.path.realpath(directory), "sample.c")
+    base = "/buildid/%s/" % identity
+    files = {base + "executable": open(program, "rb").read(), base + "debuginfo": open(debug, "rb").read(),
+             base + "source" + source: open(source, "rb").read()}
+    with upstream(h.serve_files(files)) as server:
+        with symsrv("--upstream", "up@debuginfod=" + server.url, "--trust", "up") as front:
+            done = subprocess.run([client, identity, source], env=client_environment(front.url), capture_output=True, text=True)
+            rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+            for what in ("debuginfo", "executable", "source"):
+                path = base + (what + source if what == "source" else what)
+                equal(rows[what][:2], ["0", str(len(files[path]))], what)
+                equal(open(rows[what][2], "rb").read(), files[path], what)
+            equal(rows["section"][0], "0", done.stdout)
+            equal(rows["unknown"][0], "-2", "ENOENT")
+            check(int(rows["total"][0]) in (0, len(files[base + "debuginfo"])), "progress: " + done.stdout)
+
+
+NGINX = """
+worker_processes 1; daemon off; pid {0}/pid; error_log {0}/error.log; events {{ }}
+http {{ access_log off; client_body_temp_path {0}/a; proxy_temp_path {0}/b; fastcgi_temp_path {0}/c; uwsgi_temp_path {0}/d;
+  scgi_temp_path {0}/e; proxy_cache_path {0}/cache keys_zone=zone:1m;
+  server {{ listen 127.0.0.1:{1}; location / {{ proxy_pass http://127.0.0.1:{2}; proxy_cache zone; proxy_cache_valid 200 1h;
+    proxy_http_version 1.1; proxy_cache_revalidate on; add_header X-Cache $upstream_cache_status; }} }}
+  server {{ listen 127.0.0.1:{3}; root {4}; }} }}
+"""
+
+
+@contextlib.contextmanager
+def nginx(behind, root="/nonexistent"):
+    """A caching proxy before symsrv, and a server of the files below `root`: the two ports."""
+    need("nginx")
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    os.chmod(RUN.scratch, 0o755)
+    os.chmod(directory, 0o777)
+    proxy, static = h.free_port(), h.free_port()
+    with open(os.path.join(directory, "conf"), "w") as file:
+        file.write(NGINX.format(directory, proxy, behind, static, root))
+    process = subprocess.Popen([h.find_tool("nginx"), "-c", os.path.join(directory, "conf")], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                symsrv(port=proxy).get("/healthz", timeout=1)
+                break
+            time.sleep(0.05)
+        yield symsrv(port=proxy), symsrv(port=static)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(h.WAIT_S)
+
+
+@test
+def nginx_in_front_caches_and_cuts_ranges():
+    identity = h.build_id(960)
+    whole = h.make_elf(identity, 300000)
+    with good_upstream(identity, size=300000) as server, symsrv("--upstream", "ssqp=" + server.url, "--transient", "503") as back:
+        with nginx(back.port) as (front, _):
+            status, headers, body = front.debuginfo(identity)
+            equal((status, body), (200, whole), "first")
+            equal(headers["x-debuginfod-size"], str(len(whole)), "x-debuginfod-size")
+            status, headers, body = front.debuginfo(identity)
+            equal((status, body, headers["x-cache"]), (200, whole, "HIT"), "from its cache")
+            equal(front.debuginfo(identity, headers={"Range": "bytes=5-10"})[2], whole[5:11], "a range")
+            equal(front.debuginfo(identity, headers={"If-None-Match": headers["etag"]})[0], 304, "a tag")
+            equal(front.debuginfo(h.build_id(961))[0], 404, "a miss")
+            equal(front.get("/symbols/_.debug%2felf-buildid-sym-" + identity + "%2F_.debug")[2], whole, "escaped slashes")
+            if h.find_tool("debuginfod-find"):
+                found = subprocess.run(["debuginfod-find", "debuginfo", identity], env=client_environment(front.url),
+                                       capture_output=True, text=True)
+                equal(open(found.stdout.strip(), "rb").read(), whole, "debuginfod-find")
+
+
+@test
+def static_files_laid_out_like_a_symbol_server_are_an_upstream():
+    root = tempfile.mkdtemp(dir=RUN.scratch)
+    os.chmod(RUN.scratch, 0o755)
+    elf, code = h.build_id(970), h.build_id(971)
+    guid = "0123456789abcdef0123456789abcdef"
+    text = b"FFFFFFFF 00 0123456789ABCDEF0123456789ABCDEF\nFFFFFFFE 00 1\n000115D0 0D A::B()\n"
+    pdb = h.make_pdb(guid, 3)
+    files = {
+        "_.debug/elf-buildid-sym-%s/_.debug" % elf: h.make_elf(elf),
+        "libcoreclr.so/elf-buildid-%s/libcoreclr.so" % code: h.make_elf(code, code=True, debug=False),
+        "system.dll/9757F3A636c00/system.dll": h.make_pe(0x9757F3A6, 0x36C00),
+        "a.ni.r2rmap/r2rmap-v1-%s/a.ni.r2rmap" % guid: text,
+    }
+    shared = {"Old.pdb/%s3/Old.pdb" % guid.upper(): pdb}  # as symstore.exe lays it
+    for name, content in {**files, **shared}.items():
+        os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+        with open(os.path.join(root, name), "wb") as file:
+            file.write(content)
+    for directory, _, _ in os.walk(root):
+        os.chmod(directory, 0o755)
+    with nginx(1, root) as (_, static):
+        for kind, wanted in (("ssqp=" + static.url, files), ("dir=" + root, {**files, **shared})):
+            with symsrv("--upstream", kind) as program:
+                for name, content in wanted.items():
+                    equal(program.get("/symbols/" + name)[2], content, "%s from %s" % (name, kind))
+                equal(program.debuginfo(elf)[2], h.make_elf(elf), "the same over debuginfod's protocol")
+                equal(program.get("/symbols/LIBCORECLR.SO/ELF-BUILDID-%s/LibCoreClr.so" % code.upper())[0], 200, "in any case")
+                equal(program.get("/buildid/%s/executable" % code)[0], 200, "and then over debuginfod's protocol")
+                equal(program.get("/symbols/")[0], 404, "no listing")

@@ -5,6 +5,7 @@ Microsoft's debug file of libcoreclr.so cannot be had here, so one is made: the
 file's own headers and build-id, and a name for every function that its own
 .eh_frame_hdr lists.
 """
+import bisect
 import json
 import os
 import re
@@ -144,10 +145,35 @@ def name_the_frames(pid, library, debug):
             print("   (perf cannot record here: %s)" % done.stderr.strip()[:80])
             return
         script = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym,dso"], capture_output=True, text=True).stdout
-        frames = [line for line in script.splitlines() if "libcoreclr.so" in line]
-        unnamed = [line for line in frames if "coreclr_at_" not in line]
-        print("   perf: %d frames in libcoreclr.so, %d without a name" % (len(frames), len(unnamed)))
-        check(len(unnamed) * 20 <= len(frames), "perf: " + "\n".join(unnamed[:5]))
+        compare_with_perf(pid, library, [int(row[0], 16) for row in rows], script)
+
+
+def compare_with_perf(pid, library, starts, script):
+    """perf's name of a frame is that of the function whose FDE covers it; where there is no FDE there is no name to expect."""
+    places = function_ranges(library)
+    first = an_address_of(pid, library, starts[0]) - starts[0]
+    frames, wrong, uncovered = 0, [], 0
+    for line in script.splitlines():
+        if "libcoreclr.so" not in line:
+            continue
+        vaddr = int(line.split()[0], 16) - first
+        place = bisect.bisect_right(places, (vaddr, float("inf"))) - 1
+        if place < 0 or vaddr >= places[place][1]:
+            uncovered += 1
+            continue
+        frames += 1
+        if "coreclr_at_%x" % places[place][0] not in line:
+            wrong.append("%s at 0x%x" % (line.strip(), vaddr))
+    print("   perf: %d frames in functions of libcoreclr.so, %d without their name; %d outside of every function"
+          % (frames, len(wrong), uncovered))
+    check(frames, "perf saw no frame in libcoreclr.so")
+    check(not wrong, "perf: " + "\n".join(wrong[:5]))
+
+
+def function_ranges(path):
+    """(start, end) of every FDE, as readelf reads them, in order."""
+    text = subprocess.run(["readelf", "--debug-dump=frames", path], capture_output=True, text=True).stdout
+    return sorted((int(a, 16), int(b, 16)) for a, b in re.findall(r"FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)", text))
 
 
 @test

@@ -56,6 +56,19 @@ def make_pe(timestamp, image_bytes):
     return (head + optional).ljust(0x400, b"\0")
 
 
+def make_pdb(guid, age):
+    """A Windows PDB of six blocks: directory, info stream with GUID and age, no DBI stream."""
+
+    def block(content):
+        return content.ljust(512, b"\0")
+
+    parts = bytes.fromhex(guid)
+    info = struct.pack("<III", 20000404, 0x12345678, age) + parts[3::-1] + parts[5:3:-1] + parts[7:5:-1] + parts[8:]
+    superblock = b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0" + struct.pack("<IIIIII", 512, 1, 6, 4 * 6, 0, 2)
+    directory = struct.pack("<IIIIII", 4, 0, len(info), 0xFFFFFFFF, 0, 4)
+    return block(superblock) + block(b"") + block(struct.pack("<I", 3)) + block(directory) + block(info) + block(b"")
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -225,7 +238,7 @@ def gzip_bomb(size):
 
 
 def find_tool(name):
-    return shutil.which(name)
+    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
 TESTS = []

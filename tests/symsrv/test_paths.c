@@ -265,11 +265,14 @@ Test(paths, sections_have_a_name)
 
 Test(paths, bytes_that_no_path_has_are_refused)
 {
-	cr_expect_str_eq(key_of("/symbols/a%00b/9757F3A636c00/a%00b"), "bad");
-	cr_expect_str_eq(key_of("/symbols/a%0d%0ab/9757F3A636c00/a"), "bad");
-	cr_expect_str_eq(key_of("/symbols/a%"), "bad");
-	cr_expect_str_eq(key_of("/symbols/a%4"), "bad");
-	cr_expect_str_eq(key_of("/symbols/a%gg"), "bad");
+	cr_expect_str_eq(key_of("/symbols/a%00b/9757F3A636c00/a%00b"), "other");
+	cr_expect_str_eq(key_of("/symbols/a%0d%0ab/9757F3A636c00/a"), "other");
+	cr_expect_str_eq(key_of("/symbols/a%"), "other");
+	cr_expect_str_eq(key_of("/symbols/a%4"), "other");
+	cr_expect_str_eq(key_of("/symbols/a%gg"), "other");
+	cr_expect_str_eq(key_of("/buildid/abcd/source/a%00b"), "bad");
+	cr_expect_str_eq(key_of("/buildid/abcd/source/a%"), "bad");
+	cr_expect_str_eq(key_of("/%gg"), "bad");
 }
 
 Test(paths, fixed_paths_are_exact)

@@ -253,6 +253,44 @@ Test(store, evicts_what_was_not_used_for_longest)
 	cr_expect_eq(files_in_tmp(), 0u);
 }
 
+static void count(void *context)
+{
+	++*(unsigned int *)context;
+}
+
+Test(store, tells_when_it_evicts)
+{
+	char bytes[400000] = "";
+	unsigned int told = 0;
+
+	store_on_eviction(store, count, &told);
+	cr_assert_eq(put("debuginfo/01", bytes, sizeof(bytes)), 0);
+	cr_assert_eq(put("debuginfo/02", bytes, sizeof(bytes)), 0);
+	cr_expect_eq(told, 0u);
+	cr_assert_eq(put("debuginfo/03", bytes, sizeof(bytes)), 0);
+	cr_expect_eq(told, 1u);
+}
+
+Test(store, a_file_from_the_future_is_not_kept_for_ever)
+{
+	const struct timespec times[2] = { { .tv_sec = 4102444800 }, { .tv_sec = 4102444800 } };
+	char bytes[400000] = "", path[256];
+	const bool stop = false;
+
+	cr_assert_eq(put("debuginfo/01", bytes, sizeof(bytes)), 0);
+	path_of("debuginfo/01", path);
+	cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+	store_close(store);
+	open_store(1 << 20);
+	store_scan(store, &stop);
+	cr_assert_eq(put("debuginfo/02", bytes, sizeof(bytes)), 0);
+	cr_assert_eq(put("debuginfo/03", bytes, sizeof(bytes)), 0);
+	path_of("debuginfo/01", path);
+	cr_expect_eq(access(path, F_OK), -1);
+	path_of("debuginfo/02", path);
+	cr_expect_eq(access(path, F_OK), 0);
+}
+
 Test(store, an_object_larger_than_the_store_is_refused)
 {
 	static char bytes[200000];
