@@ -184,7 +184,7 @@ MALFORMED = {
     "/buildid/abcd/section/a%2Fb": 400, "/buildid/../../etc/passwd": 400, "/buildid/abcd/source": 400,
     "/symbols/": 404, "/symbols/a/b/c": 404, "/symbols/../../../etc/passwd": 404,
     "/symbols/..%2f..%2f..%2fetc%2fpasswd": 404, "/symbols/a%00b/9757F3A636c00/a%00b": 404,
-    "/symbols/a/elf-buildid-" + "0" * 40 + "/a": 404, "/symbols/%": 400, "/%zz": 400, "/nope": 404, "/../": 404,
+    "/symbols/a/elf-buildid-" + "0" * 40 + "/a": 404, "/symbols/%": 404, "/%zz": 400, "/nope": 404, "/../": 404,
     "/symbols/" + "a" * 300 + "/9757F3A636c00/" + "a" * 300: 404, "/metadata": 400, "/metadata?key=glob": 400,
     "/metadata?key=glob&value=" + "*" * 20: 400, "/metadata?key=buildid&value=%": 400,
     "/buildid/" + "ab" * 20 + "/source/" + "x" * 5000: 400,
