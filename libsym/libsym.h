@@ -592,17 +592,12 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_perf_map_read(int fd, struct sym_sy
 							   uint64_t *bad_lines_ret);
 
 /**
- * Opens the perf map that a process has left, for sym_perf_map_read(): the file
- * of its PID where tools look for it. Meant for a process that is gone; of one
- * that lives, sym_snapshot_perf_map() tells which map may be believed. Whether
- * the process of the file is the one that is meant, the caller must know: PIDs
- * are used again.
- *
- * Fails with SYM_ERROR_NOT_FOUND when there is none, SYM_ERROR_UNSUPPORTED when
- * it is no regular file (links are not followed).
+ * Opens the perf map that a process, which is gone, has left where tools look for it; for
+ * sym_perf_map_read(). That the PID was not another's since, the caller must know. Fails with
+ * SYM_ERROR_NOT_FOUND, and SYM_ERROR_UNSUPPORTED for what is no regular file; follows no links.
  *
  * @param root as sym_snapshot_opts.root
- * @param fd_ret open for reading; the caller closes it
+ * @param fd_ret the caller closes it
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_perf_map_open(int32_t pid, const char *root,
 							   int *fd_ret);

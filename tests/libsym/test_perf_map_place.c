@@ -379,6 +379,49 @@ Test(perf_map_place, does_not_take_a_reader_for_the_writer)
 	proc_tree_destroy(&tree);
 }
 
+static void expect_left(const struct scene *scene, enum sym_error_code code)
+{
+	int fd = -1;
+	struct sym_error *error = sym_perf_map_open(7, scene->tree.root, &fd);
+
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), code);
+	cr_expect_eq(fd, -1);
+	sym_error_destroy(error);
+}
+
+Test(perf_map_place, opens_the_map_that_a_process_has_left)
+{
+	struct scene scene;
+	struct sym_symbols *symbols;
+	int fd;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-7.map", "10 20 left behind\n");
+	cr_assert_null(sym_perf_map_open(7, scene.tree.root, &fd));
+	cr_assert_null(sym_perf_map_read(fd, &symbols, NULL));
+	cr_assert_eq(sym_symbols_count(symbols), 1);
+	cr_expect_str_eq(sym_symbols_at(symbols, 0)->name, "left behind");
+	sym_symbols_destroy(symbols);
+	close(fd);
+	tear_down(&scene);
+}
+
+Test(perf_map_place, opens_no_map_that_was_not_left)
+{
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	expect_left(&scene, SYM_ERROR_NOT_FOUND);
+	proc_tree_write_text(&scene.tree, "/etc/secret", "10 20 secret\n");
+	proc_tree_link(&scene.tree, "/tmp/perf-7.map", "/etc/secret");
+	expect_left(&scene, SYM_ERROR_UNSUPPORTED);
+	proc_tree_remove(&scene.tree, "/tmp/perf-7.map");
+	proc_tree_make_directory(&scene.tree, "/tmp/perf-7.map");
+	expect_left(&scene, SYM_ERROR_UNSUPPORTED);
+	tear_down(&scene);
+}
+
 static bool find_once(void *context)
 {
 	struct scene *scene = context;

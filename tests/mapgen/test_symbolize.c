@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* symbolize as a user runs it: on the recorded process, on one that is gone, on its own input. The
+ * names that are expected stand in the recorded perf map and in the relative map of the image. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/proc_tree.h"
+#include "tests/support/program.h"
+
+static const char root[] = "fixtures/recorded";
+static char *scratch, *pid;
+
+static void set_up(void)
+{
+	DIR *entries = opendir("fixtures/recorded/proc");
+	struct dirent *entry;
+
+	cr_assert(entries, "the tests run in the top directory of the tree");
+	scratch = scratch_create();
+	while ((entry = readdir(entries)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			pid = strdup(entry->d_name);
+	closedir(entries);
+	cr_assert(pid);
+}
+
+static void tear_down(void)
+{
+	free(pid);
+	scratch_remove(scratch);
+}
+
+TestSuite(symbolize, .init = set_up, .fini = tear_down);
+
+static struct program_run run(const char *input, const char *const *arguments)
+{
+	return program_run(scratch, input, arguments);
+}
+
+#define RUN(input, ...) run(input, (const char *const[]){ "symbolize", __VA_ARGS__, NULL })
+
+static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
+
+static char *format(const char *text, ...)
+{
+	va_list arguments;
+	char *made;
+
+	va_start(arguments, text);
+	cr_assert(vasprintf(&made, text, arguments) >= 0);
+	va_end(arguments);
+	return made;
+}
+
+static void expect_out(struct program_run done, int exit_code, const char *out)
+{
+	cr_expect_eq(done.exit_code, exit_code, "exit code %d: %s", done.exit_code, done.err);
+	cr_expect_str_eq(done.out, out);
+	program_run_deinit(&done);
+}
+
+/* A jitted method of the recorded perf map: "START SIZE NAME" of a line with "::". */
+static uint64_t jitted_method(char **name_ret)
+{
+	char *path = format("%s/tmp/perf-%s.map", root, pid);
+	char *text = scratch_read(path, NULL), *found;
+	uint64_t start, size_bytes;
+	int name;
+
+	cr_assert(text);
+	found = strstr(text, "::");
+	cr_assert(found);
+	while (found > text && found[-1] != '\n')
+		found--;
+	cr_assert_eq(sscanf(found, "%" SCNx64 " %" SCNx64 " %n", &start, &size_bytes, &name), 2);
+	*name_ret = strndup(found + name, strcspn(found + name, "\n"));
+	free(text);
+	free(path);
+	return start;
+}
+
+/* Offset of an address into the file that is executed there, as perf 6.1 prints it, and that file.
+ */
+static uint64_t file_offset(uint64_t address, char **file_ret)
+{
+	char *path = format("%s/proc/%s/maps", root, pid), *text = scratch_read(path, NULL);
+	uint64_t found = UINT64_MAX;
+
+	cr_assert(text);
+	for (char *line = text; *line; line = strchr(line, '\n') + 1) {
+		uint64_t start, end, offset;
+		char protection[5];
+		int name = 0;
+
+		cr_assert_eq(sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n",
+				    &start, &end, protection, &offset, &name),
+			     4);
+		if (address < start || address >= end || protection[2] != 'x')
+			continue;
+		found = offset + (address - start);
+		*file_ret = strndup(line + name, strcspn(line + name, "\n"));
+	}
+	cr_assert_neq(found, UINT64_MAX);
+	free(text);
+	free(path);
+	return found;
+}
+
+Test(symbolize, names_an_address_of_the_process_it_was_told)
+{
+	char *name, *in, *out;
+	uint64_t address = jitted_method(&name);
+
+	in = format("x\n0x%" PRIx64 "\n%" PRIx64, address + 4, address);
+	out = format("x\n%s+0x4\n%s+0x0", name, name);
+	expect_out(RUN(in, "-p", pid, "--root", root), 0, out);
+	expect_out(RUN(in, pid, "--root", root), 0, out);
+}
+
+Test(symbolize, names_jitted_code_as_perf_prints_it)
+{
+	char *name, *file, *in, *out;
+	uint64_t address = jitted_method(&name);
+	uint64_t offset = file_offset(address, &file);
+
+	in = format("a %s/%s 1.000001: x: \n\t%" PRIx64 " [unknown] (%s)\n\t%" PRIx64
+		    " [unknown] (%s)\n\t%" PRIx64 " [unknown] (/elsewhere)\n",
+		    pid, pid, offset + 4, file, address + 5, file, offset + 4);
+	out = format("a %s/%s 1.000001: x: \n\t%" PRIx64 " %s+0x4 (%s)\n\t%" PRIx64
+		     " %s+0x5 (%s)\n\t%" PRIx64 " [unknown] (/elsewhere)\n",
+		     pid, pid, offset + 4, name, file, address + 5, name, file, offset + 4);
+	expect_out(RUN(in, "--root", root), 0, out);
+}
+
+Test(symbolize, leaves_frames_of_other_processes)
+{
+	char *name, *in;
+	uint64_t address = jitted_method(&name);
+
+	in = format("a 1/1 1.000001: x: \n\t%" PRIx64 " [unknown] ([unknown])\n", address);
+	expect_out(RUN(in, pid, "--root", root), 0, in);
+}
+
+Test(symbolize, takes_a_thread_that_has_ended_for_one_of_the_process_it_was_told)
+{
+	char *name, *in, *out;
+	uint64_t address = jitted_method(&name);
+
+	in = format("a 77 1.000001: x: \n\t%" PRIx64 " [unknown] ([unknown])\n", address);
+	out = format("a 77 1.000001: x: \n\t%" PRIx64 " %s+0x0 ([unknown])\n", address, name);
+	expect_out(RUN(in, pid, "--root", root), 0, out);
+	expect_out(RUN(in, "--root", root), 3, in);
+}
+
+Test(symbolize, says_that_it_does_not_know_whose_addresses_they_are)
+{
+	char *name, *in;
+	uint64_t address = jitted_method(&name);
+	struct program_run done;
+
+	in = format("0x%" PRIx64 "\n", address);
+	done = RUN(in, "--root", root);
+	cr_expect_str_eq(done.err,
+			 "dotnet-mapgen: 1 addresses stand where the text does not say of "
+			 "which process they are: give its PID\n");
+	expect_out(done, 3, in);
+}
+
+Test(symbolize, says_that_frames_have_no_address)
+{
+	struct program_run done = RUN("    [unknown]\n", pid, "--root", root);
+
+	cr_expect(strstr(done.err, "1 frames are [unknown] without an address"), "%s", done.err);
+	expect_out(done, 3, "    [unknown]\n");
+}
+
+Test(symbolize, says_how_many_addresses_got_a_name)
+{
+	char *name, *in;
+	uint64_t address = jitted_method(&name);
+	struct program_run done;
+
+	in = format("0x%" PRIx64 "\n0x10\n", address);
+	done = RUN(in, "--json", "--root", root, pid);
+	cr_expect_str_eq(done.err,
+			 "{\"addresses\": 2, \"named\": 1, \"bounded\": 0, \"no_symbols\": 0, "
+			 "\"unmapped\": 1, \"of_other_processes\": 0, \"of_processes_gone\": 0, "
+			 "\"of_no_process\": 0, \"frames_without_address\": 0}\n");
+	program_run_deinit(&done);
+	done = RUN(in, "-v", "--root", root, pid);
+	cr_expect(strstr(done.err, "1 of 2 addresses without a name got one"), "%s", done.err);
+	program_run_deinit(&done);
+}
+
+Test(symbolize, names_addresses_of_a_process_that_is_gone_by_the_map_it_left)
+{
+	struct proc_tree tree;
+	struct program_run done;
+
+	proc_tree_create(&tree);
+	proc_tree_make_directory(&tree, "/proc");
+	proc_tree_write_text(&tree, "/tmp/perf-77.map",
+			     "7f0000001000 100 a b\n7f0000001100 10 c\n");
+	done = RUN("a 77/78 1.000001: x: \n\t7f0000001004 [unknown] ([unknown])\n"
+		   "\t7f0000001100 [unknown] ([unknown])\n\t7f0000001005 [unknown] (/lib/x)\n",
+		   "--root", tree.root);
+	cr_expect(strstr(done.err, "the perf map that lies there"), "%s", done.err);
+	expect_out(done, 0,
+		   "a 77/78 1.000001: x: \n\t7f0000001004 a b+0x4 ([unknown])\n"
+		   "\t7f0000001100 a b+0x100 ([unknown])\n\t7f0000001005 [unknown] (/lib/x)\n");
+	proc_tree_destroy(&tree);
+}
+
+Test(symbolize, passes_the_text_on_where_the_process_is_not_there)
+{
+	struct program_run done = RUN("0x7f0000001004\n", "-p", "77", "--root", root);
+
+	cr_expect_eq(count_lines(done.err), 2, "%s", done.err);
+	expect_out(done, 3, "0x7f0000001004\n");
+}
+
+Test(symbolize, writes_what_it_read_byte_for_byte)
+{
+	struct program_run done;
+	size_t size_bytes;
+	char *text = scratch_read("fixtures/recorded/opt/sample/sample.dll", &size_bytes);
+
+	done = RUN(NULL, "--root", root, pid, "fixtures/recorded/opt/sample/sample.dll");
+	cr_expect_eq(done.out_bytes, size_bytes);
+	cr_expect(!memcmp(done.out, text, size_bytes));
+	program_run_deinit(&done);
+}
+
+Test(symbolize, reads_files_one_after_the_other)
+{
+	char *one = scratch_path(scratch, "one"), *other = scratch_path(scratch, "other");
+
+	scratch_write(one, "a", 1);
+	scratch_write(other, "b\n", 2);
+	expect_out(RUN("c", one, "-", other), 0, "acb\n");
+	expect_out(RUN(NULL, one, "/nowhere/x"), 1, "a");
+}
+
+Test(symbolize, shortens_names_and_leaves_tiers_out)
+{
+	char *name, *in;
+	uint64_t address = jitted_method(&name);
+	struct program_run done;
+
+	in = format("0x%" PRIx64 "\n", address);
+	done = RUN(in, "--names=short", "--tiers=strip", pid, "--root", root);
+	cr_expect(strstr(done.out, "::") && !strchr(done.out, '(') && !strchr(done.out, ' ') &&
+			  !strstr(done.out, "[Optimized]"),
+		  "%s of %s", done.out, name);
+	program_run_deinit(&done);
+}
