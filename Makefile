@@ -175,7 +175,7 @@ check-build: all
 	@echo 'ok build'
 
 ## check-unit: unit tests (FILTER='suite/test' for some)
-check-unit: $(UNITS) $(PROGRAMS)
+check-unit: $(UNITS) $(PROGRAMS) $(BCC_SHARED) $(BCC_PRELOAD)
 	@status=0; for unit in $(UNITS); do $$unit $(if $(FILTER),--filter '$(FILTER)') || status=1; done; exit $$status
 
 ## check-fuzz: every fuzz target over its corpus in fixtures/corpus
@@ -220,7 +220,7 @@ check-san:
 check-tsan:
 	@tests/meta/findings.sh thread-sanitizer build/tsan/log setarch -R $(MAKE) SAN=thread check-unit
 ## check-valgrind: unit tests under valgrind
-check-valgrind: $(UNITS) $(PROGRAMS)
+check-valgrind: $(UNITS) $(PROGRAMS) $(BCC_SHARED) $(BCC_PRELOAD)
 	@tests/meta/findings.sh valgrind build/valgrind valgrind -q --trace-children=yes --leak-check=full \
 		--errors-for-leak-kinds=definite --show-leak-kinds=definite --log-file=build/valgrind/%p $(firstword $(UNITS)) --jobs 2
 

@@ -141,46 +141,63 @@ int bcc_resolve_symname(const char *module, const char *symname, const uint64_t 
 
 /* ---- an address of a process ---------------------------------------------------- */
 
-/* What _bcc_syms_find_module() looks for. */
-struct module_search {
+/* libbcc's, member by member: who calls _bcc_syms_find_module() has a copy of it. */
+struct mod_search {
 	const char *name;
-	uint64_t inode, device_major, device_minor;
-	bool by_file;
-	bool inode_match_only;
-	uint64_t offset; /* into the file */
-	uint64_t start, file_offset;
-	bool found;
+	uint64_t inode; /* 0: by name */
+	uint64_t dev_major;
+	uint64_t dev_minor;
+	uint64_t addr; /* offset into the file; only bcc_resolve_global_addr() looks at it */
+	uint8_t inode_match_only;
+	uint64_t start;
+	uint64_t file_offset;
 };
+
+static bool is_wanted(const struct mod_search *search, const struct mod_info *info)
+{
+	if (!search->inode)
+		return search->name && !strcmp(search->name, info->name);
+	return search->inode == info->inode &&
+	       (search->inode_match_only ||
+		(search->dev_major == info->dev_major && search->dev_minor == info->dev_minor));
+}
 
 int _bcc_syms_find_module(struct mod_info *info, int enter_ns, void *p)
 {
-	struct module_search *search = p;
+	struct mod_search *search = p;
 
 	(void)enter_ns;
-	if (!info || !search || info->file_offset > search->offset)
+	if (!info || !search || !is_wanted(search, info))
 		return 0;
-	if (search->by_file) {
-		if (info->inode != search->inode)
-			return 0;
-		if (!search->inode_match_only && (info->dev_major != search->device_major ||
-						  info->dev_minor != search->device_minor))
-			return 0;
-	} else if (strcmp(search->name, info->name) != 0) {
-		return 0;
-	}
 	search->start = info->start_addr;
 	search->file_offset = info->file_offset;
-	search->found = true;
-	/* The mapping that holds the offset, else the last that begins below it. */
-	return search->offset - info->file_offset < info->end_addr - info->start_addr ? -1 : 0;
+	return -1;
+}
+
+/* The mapping that holds the offset, else the first of the file, as libbcc takes always. */
+static int find_offset(struct mod_info *info, int enter_ns, void *p)
+{
+	struct mod_search *search = p;
+	struct mod_search here = *search;
+
+	if (_bcc_syms_find_module(info, enter_ns, &here) == 0)
+		return 0;
+	if (search->addr >= info->file_offset &&
+	    search->addr - info->file_offset < info->end_addr - info->start_addr) {
+		*search = here;
+		return -1;
+	}
+	if (!search->start)
+		*search = here;
+	return 0;
 }
 
 int bcc_resolve_global_addr(int pid, const char *module, const uint64_t address,
 			    uint8_t inode_match_only, uint64_t *global)
 {
-	struct module_search search = { .name = module,
-					.offset = address,
-					.inode_match_only = inode_match_only };
+	struct mod_search search = { .name = module,
+				     .addr = address,
+				     .inode_match_only = inode_match_only };
 	char path[PATH_MAX];
 	struct stat status;
 
@@ -191,12 +208,11 @@ int bcc_resolve_global_addr(int pid, const char *module, const uint64_t address,
 	else
 		snprintf(path, sizeof(path), "%s", module);
 	if (stat(path, &status) == 0) {
-		search.by_file = true;
 		search.inode = status.st_ino;
-		search.device_major = major(status.st_dev);
-		search.device_minor = minor(status.st_dev);
+		search.dev_major = major(status.st_dev);
+		search.dev_minor = minor(status.st_dev);
 	}
-	if (bcc_procutils_each_module(pid, _bcc_syms_find_module, &search) < 0 || !search.found)
+	if (bcc_procutils_each_module(pid, find_offset, &search) < 0 || !search.start)
 		return -1;
 	*global = search.start - search.file_offset + address;
 	return 0;

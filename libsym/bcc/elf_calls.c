@@ -137,7 +137,7 @@ static int walk_file(const char *path, struct receiver *receiver)
 	if (!receiver->option)
 		receiver->option = &every_type;
 	if (!elf_file_open(&file, path))
-		return -1;
+		return path && access(path, R_OK) == 0 ? 0 : -1; /* no ELF file, no symbols */
 	if (receiver->option->use_debug_file &&
 	    debug_file_open(&debug_file, &file, path, receiver->option->check_debug_file_crc)) {
 		receiver->is_debug_file = 1;

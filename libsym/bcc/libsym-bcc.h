@@ -173,7 +173,8 @@ SYM_BCC_API int bcc_resolve_symname(const char *module, const char *symname, con
 SYM_BCC_API int bcc_resolve_global_addr(int pid, const char *module, const uint64_t address,
 					uint8_t inode_match_only, uint64_t *global);
 
-/** Helper of bcc_resolve_global_addr(): a callback for bcc_procutils_each_module(). */
+/** A callback for bcc_procutils_each_module(); `p` is libbcc's struct mod_search, which no header
+ * has. */
 SYM_BCC_API int _bcc_syms_find_module(struct mod_info *info, int enter_ns, void *p);
 
 /** Address of a vaddr, given a mapping (start, file offset) and a section of it (vaddr, file
@@ -264,7 +265,7 @@ typedef void (*bcc_procutils_ksymcb)(const char *, const char *, uint64_t, void 
 
 /** Executable mappings of files, then the perf map if there is one; 0, or -1. */
 SYM_BCC_API int bcc_procutils_each_module(int pid, bcc_procutils_modulecb callback, void *payload);
-/** The same for an open maps file. */
+/** The same for an open maps file, without the perf map; 0 when stopped, else -1. */
 SYM_BCC_API int _procfs_maps_each_module(FILE *procmaps, int pid, bcc_procutils_modulecb callback,
 					 void *payload);
 /** Symbols of the kernel but data; 0, or -1 (also for other users than root). */

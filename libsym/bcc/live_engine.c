@@ -43,7 +43,7 @@ struct look {
 	struct labels labels;
 	uint64_t taken_ms;
 	uint64_t cost_ms;
-	const char *map_path; /* the perf map in use; NULL: none, or not asked yet */
+	char *map_path; /* the perf map in use, as libbcc calls it; NULL: none, or not asked yet */
 	bool map_asked;
 	bool knows_jitted;
 };
@@ -78,6 +78,7 @@ static void look_destroy(struct look *look)
 	labels_deinit(&look->labels);
 	sym_resolver_destroy(look->resolver);
 	sym_snapshot_close(look->snapshot);
+	free(look->map_path);
 	free(look);
 }
 
@@ -200,10 +201,13 @@ static void check(struct live_engine *engine, uint64_t now)
 
 /* ---- answers ------------------------------------------------------------------ */
 
+/* libbcc calls the map of a process in another namespace by its path in there. */
 static const char *map_path(struct look *look)
 {
+	int pid = sym_snapshot_process(look->snapshot)->pid;
 	const struct sym_perf_map_info *info;
 	struct sym_error *error;
+	char inside[PATH_MAX];
 
 	if (look->map_asked)
 		return look->map_path;
@@ -211,8 +215,11 @@ static const char *map_path(struct look *look)
 	error = sym_snapshot_perf_map(look->snapshot, &info);
 	if (error)
 		sym_error_destroy(error);
-	else
-		look->map_path = info->path;
+	else if (info->path && !strncmp(info->path, "/proc/", 6) &&
+		 bcc_perf_map_path(inside, sizeof(inside), pid))
+		look->map_path = strdup(inside);
+	else if (info->path)
+		look->map_path = strdup(info->path);
 	return look->map_path;
 }
 

@@ -66,9 +66,9 @@ int _procfs_maps_each_module(FILE *procmaps, int pid, bcc_procutils_modulecb cal
 		mod_info module;
 
 		if (read_module(line, &module) && callback(&module, 1, payload) < 0)
-			return 1;
+			return 0;
 	}
-	return 0;
+	return -1;
 }
 
 /* The map below the process's own root first, then the machine's. */
@@ -92,7 +92,7 @@ int bcc_procutils_each_module(int pid, bcc_procutils_modulecb callback, void *pa
 	maps = callback ? fopen(path, "re") : NULL;
 	if (!maps)
 		return -1;
-	if (_procfs_maps_each_module(maps, pid, callback, payload) == 0)
+	if (_procfs_maps_each_module(maps, pid, callback, payload) < 0)
 		each_perf_map(pid, callback, payload);
 	return 0;
 }

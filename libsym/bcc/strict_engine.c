@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "libsym/base/buf.h"
 #include "libsym/bcc/symcache.h"
@@ -129,9 +130,8 @@ static struct module *module_new(int pid, const char *name, bool below_root)
 
 	if (!module)
 		return NULL;
-	if (below_root && !bcc_is_perf_map(name))
-		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
-	else
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
+	if (!below_root || (bcc_is_perf_map(name) && access(path, R_OK) < 0))
 		snprintf(path, sizeof(path), "%s", name);
 	buf_init(&module->ranges, MOST_BYTES);
 	buf_init(&module->symbols, MOST_BYTES);

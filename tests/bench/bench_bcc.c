@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libsym-bcc beside libbcc, through the same functions: making a cache of a process
+ * with a perf map of a million lines, and a million look-ups in it. Each library
+ * works in children of its own, in turns, on the same map; the best of the rounds
+ * counts, in processor time, and what memory the child has gained.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsym/bcc/libsym-bcc.h"
+
+enum {
+	ROUNDS = 3,
+	LINES = 1000000,
+	LOOKUPS = 1000000,
+	STEP_BYTES = 96,
+	SIZE_BYTES = 80,
+};
+
+static const uint64_t first_address = 0x200000000000;
+
+/* What a child has measured; negative: it could not. */
+struct times {
+	double load_seconds;
+	double lookup_ns;
+	double megabytes;
+	uint64_t named;
+};
+
+struct library {
+	void *(*symcache_new)(int, struct bcc_symbol_option *);
+	int (*resolve)(void *, uint64_t, struct bcc_symbol *);
+};
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double resident_megabytes(void)
+{
+	unsigned long pages = 0, unused;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (!file || fscanf(file, "%lu %lu", &unused, &pages) != 2)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e6;
+}
+
+static bool open_library(struct library *library, const char *path)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		return false;
+	*(void **)&library->symcache_new = dlsym(handle, "bcc_symcache_new");
+	*(void **)&library->resolve = dlsym(handle, "bcc_symcache_resolve_no_demangle");
+	return library->symcache_new && library->resolve;
+}
+
+/* A map like a runtime's, of this process, and memory for it to be about. */
+static bool write_map(const char *path, bool with_tiers)
+{
+	static const char *const returns[] = { "void", "instance void", "int32", "instance bool" };
+	FILE *file;
+
+	if (mmap((void *)first_address, (size_t)LINES * STEP_BYTES, PROT_READ | PROT_EXEC,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+		 0) == MAP_FAILED)
+		return false;
+	file = fopen(path, "we");
+	for (uint64_t i = 0; file && i < LINES; i++)
+		fprintf(file, "%lx %x %s [Shop.Orders] Shop.Orders.Type%lu::Method%lu(%s)%s\n",
+			first_address + i * STEP_BYTES, SIZE_BYTES, returns[i % 4], i / 12, i,
+			i % 3 ? "int32" : "class [System.Runtime]System.Object",
+			with_tiers ? "[OptimizedTier1]" : "");
+	return file && fclose(file) == 0;
+}
+
+static double time_lookups(const struct library *library, void *cache, uint64_t *named)
+{
+	uint64_t noise = 88172645463325252u;
+	double begin = seconds();
+
+	*named = 0;
+	for (int i = 0; i < LOOKUPS; i++) {
+		struct bcc_symbol symbol;
+
+		noise ^= noise << 13;
+		noise ^= noise >> 7;
+		noise ^= noise << 17;
+		*named += library->resolve(cache, first_address + noise % LINES * STEP_BYTES + 7,
+					   &symbol) == 0;
+	}
+	return (seconds() - begin) * 1e9 / LOOKUPS;
+}
+
+static void measure(const char *path, bool with_tiers, struct times *ret)
+{
+	struct bcc_symbol symbol;
+	struct library library;
+	char map_path[64];
+	double begin, before;
+	void *cache;
+
+	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
+	if (!open_library(&library, path) || !write_map(map_path, with_tiers)) {
+		unlink(map_path);
+		return;
+	}
+	before = resident_megabytes();
+	begin = seconds();
+	cache = library.symcache_new(getpid(), NULL);
+	library.resolve(cache, first_address, &symbol);
+	ret->load_seconds = seconds() - begin;
+	ret->megabytes = resident_megabytes() - before;
+	ret->lookup_ns = time_lookups(&library, cache, &ret->named);
+	unlink(map_path);
+}
+
+static void measure_in_child(const char *path, bool with_tiers, struct times *best)
+{
+	struct times *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	*shared = (struct times){ .load_seconds = -1 };
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		measure(path, with_tiers, shared);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	if (best->load_seconds < 0 || shared->load_seconds < best->load_seconds)
+		best->load_seconds = shared->load_seconds;
+	if (best->named == 0 || shared->lookup_ns < best->lookup_ns)
+		best->lookup_ns = shared->lookup_ns;
+	if (best->named == 0 || shared->megabytes < best->megabytes)
+		best->megabytes = shared->megabytes;
+	best->named = shared->named;
+	munmap(shared, sizeof(*shared));
+}
+
+static void figure(const char *name, double ours, double peer, double goal, const char *unit)
+{
+	double ratio = ours > 0 ? peer / ours : 0;
+
+	if (peer > 0)
+		printf("%s ours=%.2f%s peer=%.2f%s ratio=%.1f goal=%.0fx %s\n", name, ours, unit,
+		       peer, unit, ratio, goal, ratio >= goal ? "ok" : "short");
+	else
+		printf("%s ours=%.2f%s peer=none: libbcc.so.0 is not installed\n", name, ours,
+		       unit);
+}
+
+/* Beside this program's directory, where the build puts it. */
+static bool find_ours(char *room, size_t room_bytes)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (length <= 0)
+		return false;
+	path[length] = '\0';
+	*strrchr(path, '/') = '\0';
+	*strrchr(path, '/') = '\0';
+	return snprintf(room, room_bytes, "%s/libsym-bcc.so", path) < (int)room_bytes;
+}
+
+int main(void)
+{
+	struct times ours[2] = { { .load_seconds = -1 }, { .load_seconds = -1 } };
+	struct times peer[2] = { { .load_seconds = -1 }, { .load_seconds = -1 } };
+	char path[PATH_MAX];
+
+	if (!find_ours(path, sizeof(path)))
+		return 1;
+	for (int round = 0; round < ROUNDS; round++)
+		for (int tiers = 0; tiers < 2; tiers++) {
+			measure_in_child(path, tiers, &ours[tiers]);
+			measure_in_child("libbcc.so.0", tiers, &peer[tiers]);
+		}
+	if (ours[0].named != LOOKUPS || ours[1].named != LOOKUPS)
+		printf("bcc: only %lu and %lu of %d look-ups named\n", ours[0].named, ours[1].named,
+		       LOOKUPS);
+	figure("bcc_lookup_1M", ours[0].lookup_ns, peer[0].lookup_ns, 20, "ns");
+	figure("bcc_lookup_1M_tiers", ours[1].lookup_ns, peer[1].lookup_ns, 20, "ns");
+	figure("bcc_load_1M", ours[0].load_seconds, peer[0].load_seconds, 10, "s");
+	figure("bcc_load_1M_tiers", ours[1].load_seconds, peer[1].load_seconds, 10, "s");
+	figure("bcc_memory_1M", ours[0].megabytes, peer[0].megabytes, 5, "MB");
+	figure("bcc_memory_1M_tiers", ours[1].megabytes, peer[1].megabytes, 5, "MB");
+	return 0;
+}
