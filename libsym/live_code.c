@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/live_code.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libsym/base/path.h"
+#include "libsym/clr/rundown_follow.h"
 #include "libsym/limits.h"
 #include "libsym/snapshot.h"
 
 struct live_reader {
 	enum sym_jit_way way;   /* that served; SYM_JIT_NONE: none did */
 	struct jit_reader *jit; /* by contract */
+	/* By rundown. */
+	bool follows; /* it will be asked again */
+	struct rundown_follow *follow;
+	struct told_methods told;
+	char *socket_directory;
+	int root_fd;
 };
 
 void live_code_slot_init(struct live_code_slot *slot)
@@ -222,50 +231,109 @@ static struct sym_error *socket_directory(const struct process *process, char **
 	return *ret ? NULL : &sym_error_no_memory;
 }
 
-static struct sym_error *ask_rundown(const struct sym_snapshot *snapshot,
-				     struct assemblies *assemblies, struct runtime_source **ret)
+/* Descriptor and directory of `ret` are those of the process and of the reader. */
+static struct sym_error *find_place(const struct sym_snapshot *snapshot, struct live_reader *reader,
+				    struct diagnostics_place *ret)
 {
 	const struct process *process = snapshot->process;
-	const struct runtime_assemblies access = { .context = assemblies, .find = find_metadata };
-	struct diagnostics_place place = {
-		.root_fd = process->root_fd,
+	struct sym_error *error = NULL;
+
+	if (!reader->socket_directory)
+		error = socket_directory(process, &reader->socket_directory);
+	if (!error && reader->root_fd < 0 && process->root_fd >= 0)
+		reader->root_fd = fcntl(process->root_fd, F_DUPFD_CLOEXEC, 0);
+	*ret = (struct diagnostics_place){
+		.root_fd = reader->root_fd,
+		.directory = reader->socket_directory,
 		.pid = process->pid,
 		.namespace_pid = process->namespace_pid,
 		.uid = process->uid,
 		.start_time_ticks = process->start_time_ticks,
 	};
-	char *directory AUTO_FREE = NULL;
-	struct sym_error *error = socket_directory(process, &directory);
-
-	if (error)
-		return error;
-	place.directory = directory;
-	return runtime_source_open_rundown(&place, &access, ret);
+	return error;
 }
 
-static struct sym_error *read_rundown(const struct sym_snapshot *snapshot, struct live_code *code)
+/* Runs `use` with the assemblies of the snapshot at hand. */
+static struct sym_error *with_assemblies(
+	const struct sym_snapshot *snapshot, struct live_reader *reader, void *context,
+	struct sym_error *(*use)(struct live_reader *, const struct runtime_assemblies *, void *))
 {
 	struct assemblies assemblies = { .snapshot = snapshot };
-	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
-	struct sym_error *error = check_runtime(snapshot);
+	const struct runtime_assemblies access = { .context = &assemblies, .find = find_metadata };
+	struct sym_error *error;
 
-	if (error)
-		return error;
 	assemblies.managed = calloc(snapshot->module_count + 1, sizeof(*assemblies.managed));
 	if (!assemblies.managed)
 		return &sym_error_no_memory;
-	error = ask_rundown(snapshot, &assemblies, &source);
+	error = use(reader, &access, context);
 	for (size_t i = 0; i < snapshot->module_count; i++)
 		if (assemblies.managed[i])
 			image_unuse_managed(snapshot->modules[i]->image);
 	free(assemblies.managed);
+	return error;
+}
+
+static struct sym_error *tell_all(struct live_reader *reader,
+				  const struct runtime_assemblies *assemblies, void *context)
+{
+	return told_methods_begin(&reader->told, context, assemblies);
+}
+
+static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
+				      struct live_reader *reader, struct live_code *code)
+{
+	struct diagnostics_place place;
+	struct rundown rundown = { 0 };
+	struct sym_error *error = check_runtime(snapshot);
+
+	if (!error)
+		error = find_place(snapshot, reader, &place);
+	/* Before the list, so that nothing is lost between the two. */
+	if (!error && reader->follows)
+		error = rundown_follow_open(&place, &reader->follow);
+	if (!error)
+		error = rundown_ask(&place, &rundown);
+	if (!error)
+		error = with_assemblies(snapshot, reader, &rundown, tell_all);
+	rundown_deinit(&rundown);
+	if (!error)
+		error = runtime_source_open_told(&reader->told, &code->source);
 	if (!error)
 		error = process_check(snapshot->process);
-	if (error)
-		return error;
-	code->source = STEAL(source);
+	if (!error)
+		code->info.way = SYM_JIT_RUNDOWN;
+	else
+		runtime_source_close(STEAL(code->source));
+	return error;
+}
+
+struct telling {
+	struct rundown changes;
+	bool changed;
+};
+
+static struct sym_error *tell_changes(struct live_reader *reader,
+				      const struct runtime_assemblies *assemblies, void *context)
+{
+	struct telling *telling = context;
+
+	return told_methods_apply(&reader->told, &telling->changes, assemblies, &telling->changed);
+}
+
+/* code->source stays NULL when nothing is otherwise. */
+static struct sym_error *read_events(const struct sym_snapshot *snapshot,
+				     struct live_reader *reader, struct live_code *code)
+{
+	struct telling telling = { 0 };
+	struct sym_error *error = rundown_follow_take(reader->follow, &telling.changes);
+
+	if (!error && (telling.changes.method_count || telling.changes.module_count))
+		error = with_assemblies(snapshot, reader, &telling, tell_changes);
+	rundown_deinit(&telling.changes);
+	if (!error && telling.changed)
+		error = runtime_source_open_told(&reader->told, &code->source);
 	code->info.way = SYM_JIT_RUNDOWN;
-	return NULL;
+	return error;
 }
 
 /* ---- the choice -------------------------------------------------------------- */
@@ -275,7 +343,24 @@ void live_reader_close(struct live_reader *reader)
 	if (!reader)
 		return;
 	jit_reader_close(reader->jit);
+	rundown_follow_close(reader->follow);
+	told_methods_deinit(&reader->told);
+	free(reader->socket_directory);
+	if (reader->root_fd >= 0)
+		close(reader->root_fd);
 	free(reader);
+}
+
+static struct live_reader *live_reader_create(bool follows)
+{
+	struct live_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return NULL;
+	reader->follows = follows;
+	reader->root_fd = -1;
+	told_methods_init(&reader->told);
+	return reader;
 }
 
 DEFINE_GUARD(live_reader, struct live_reader *, live_reader_close)
@@ -313,7 +398,7 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 	if (error)
 		error = keep_reason(error, &code->contract_reason);
 	if (!error && !code->source && (jit == SYM_JIT_AUTO || jit == SYM_JIT_RUNDOWN)) {
-		error = read_rundown(snapshot, code);
+		error = read_rundown(snapshot, reader, code);
 		if (error)
 			error = keep_reason(error, &code->rundown_reason);
 	}
@@ -340,6 +425,8 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 		return &sym_error_no_memory;
 	if (reader->way == SYM_JIT_CONTRACT)
 		error = read_contract(snapshot, reader, code);
+	else
+		error = read_events(snapshot, reader, code);
 	if (error || !code->source)
 		return error;
 	fill_in_info(code);
@@ -349,7 +436,7 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 
 static struct sym_error *read_once(const struct sym_snapshot *snapshot, struct live_code **ret)
 {
-	struct live_reader *reader AUTO_LIVE_READER = calloc(1, sizeof(*reader));
+	struct live_reader *reader AUTO_LIVE_READER = live_reader_create(false);
 
 	return reader ? read_code(snapshot, reader, ret) : &sym_error_no_memory;
 }
@@ -364,7 +451,7 @@ struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_r
 	if (*reader) {
 		error = read_code_again(snapshot, *reader, &code);
 	} else {
-		fresh = calloc(1, sizeof(*fresh));
+		fresh = live_reader_create(true);
 		if (!fresh)
 			return &sym_error_no_memory;
 		error = read_code(snapshot, fresh, &code);

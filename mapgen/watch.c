@@ -247,7 +247,12 @@ static bool begin(struct watching *watching)
 			return false;
 		merge_say_what_hides(merge);
 	}
-	return write_map(watching) && merge_add_jit_trouble(merge);
+	if (!write_map(watching) || !merge_add_jit_trouble(merge))
+		return false;
+	if (merge->jit->way == SYM_JIT_RUNDOWN)
+		merge_note(merge, "the runtime tells of each method that it compiles until this "
+				  "ends, over the same socket");
+	return true;
 }
 
 static void say_the_beginning(struct watching *watching)

@@ -29,6 +29,7 @@ struct rundown_method {
 	uint32_t flags;
 	const char *owner; /* "Ns.Outer+Inner`1[Ns.A]"; "dynamicClass" */
 	const char *name;
+	bool is_gone; /* of a session that goes on: it was unloaded */
 };
 
 enum rundown_method_flags {

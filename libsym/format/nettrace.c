@@ -26,11 +26,14 @@ struct kind {
 	uint32_t version;
 };
 
-struct stream {
+struct nettrace_stream {
 	struct reader reader;
-	const struct nettrace_sink *sink;
+	uint64_t base; /* offset in the stream of what the reader has */
+	struct nettrace_sink sink;
 	struct kind *kinds;
 	size_t kind_count;
+	bool has_head;
+	bool ended; /* the end mark was there */
 	bool stopped;
 	bool no_memory;
 };
@@ -95,7 +98,7 @@ void nettrace_read_string(struct reader *reader, struct buf *out)
 
 /* ---- kinds of event ------------------------------------------------------- */
 
-static bool grow_kinds(struct stream *stream, uint32_t number)
+static bool grow_kinds(struct nettrace_stream *stream, uint32_t number)
 {
 	size_t count = stream->kind_count ? stream->kind_count : 64;
 	struct kind *kinds;
@@ -116,7 +119,7 @@ static bool grow_kinds(struct stream *stream, uint32_t number)
 }
 
 /* i32 number, provider, i32 event id, name, i64 keywords, i32 version, ... */
-static void take_kind(struct stream *stream, struct reader payload)
+static void take_kind(struct nettrace_stream *stream, struct reader payload)
 {
 	uint32_t number = reader_u32(&payload), event_id, version;
 	struct buf provider, name;
@@ -143,7 +146,7 @@ static void take_kind(struct stream *stream, struct reader payload)
 	buf_deinit(&name);
 }
 
-static void take_event(struct stream *stream, uint32_t number, const uint8_t *payload,
+static void take_event(struct nettrace_stream *stream, uint32_t number, const uint8_t *payload,
 		       size_t size_bytes)
 {
 	struct nettrace_event event = { .payload = payload, .payload_bytes = size_bytes };
@@ -154,7 +157,7 @@ static void take_event(struct stream *stream, uint32_t number, const uint8_t *pa
 	event.provider = stream->kinds[number].provider;
 	event.event_id = stream->kinds[number].event_id;
 	event.version = stream->kinds[number].version;
-	if (!stream->sink->event(stream->sink->context, &event))
+	if (!stream->sink.event(stream->sink.context, &event))
 		stream->stopped = true;
 }
 
@@ -210,7 +213,7 @@ static const uint8_t *read_plain(struct reader *block, struct compressed *header
 	return payload;
 }
 
-static void parse_block(struct stream *stream, struct reader block, bool is_metadata)
+static void parse_block(struct nettrace_stream *stream, struct reader block, bool is_metadata)
 {
 	uint16_t header_bytes = reader_u16(&block);
 	bool is_compressed = reader_u16(&block) & 1;
@@ -255,7 +258,7 @@ static bool read_type_name(struct reader *reader, char name[MAX_TYPE_NAME])
 	return true;
 }
 
-static void parse_object(struct stream *stream)
+static void parse_object(struct nettrace_stream *stream)
 {
 	struct reader *reader = &stream->reader;
 	char name[MAX_TYPE_NAME];
@@ -268,7 +271,7 @@ static void parse_object(struct stream *stream)
 		reader_skip(reader, TRACE_BYTES);
 	} else {
 		size_bytes = reader_u32(reader);
-		while (reader_ok(reader) && reader->position % 4)
+		while (reader_ok(reader) && (stream->base + reader->position) % 4)
 			reader_skip(reader, 1);
 		block = reader_part(reader, reader->position, size_bytes);
 		reader_skip(reader, size_bytes);
@@ -281,43 +284,146 @@ static void parse_object(struct stream *stream)
 		reader_fail(reader, "object without an end");
 }
 
+static const char head[] = "Nettrace\x14\0\0\0!FastSerialization.1";
+
+enum {
+	HEAD_BYTES = sizeof(head) - 1
+};
+
 static struct sym_error *parse_head(struct reader *reader)
 {
-	static const char head[] = "Nettrace\x14\0\0\0!FastSerialization.1";
-	const uint8_t *bytes = reader_bytes(reader, sizeof(head) - 1);
+	const uint8_t *bytes = reader_bytes(reader, HEAD_BYTES);
 
 	if (!bytes)
 		return sym_error_from_reader(reader, NULL, 0, "nettrace stream");
 	if (memcmp(bytes, head, 8) != 0)
 		return sym_error_create(SYM_ERROR_FORMAT, "this is no nettrace stream");
-	if (memcmp(bytes, head, sizeof(head) - 1) != 0)
+	if (memcmp(bytes, head, HEAD_BYTES) != 0)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"nettrace stream of an unknown version");
 	return NULL;
 }
 
+/* Is the object at the reader, behind its first tag, whole? What is malformed counts as whole. */
+static bool is_whole(const struct nettrace_stream *stream)
+{
+	struct reader reader = stream->reader;
+	char name[MAX_TYPE_NAME];
+	uint32_t size_bytes = TRACE_BYTES;
+
+	/* Tags, versions, length and a name of any allowed length. */
+	if (reader_left(&reader) < 2 + 8 + 4)
+		return false;
+	if (!read_type_name(&reader, name))
+		return reader_left(&stream->reader) >= 2 + 8 + 4 + MAX_TYPE_NAME + 1;
+	if (strcmp(name, "Trace") != 0) {
+		if (reader_left(&reader) < 4)
+			return false;
+		size_bytes = reader_u32(&reader);
+		while (reader_left(&reader) && (stream->base + reader.position) % 4)
+			reader_skip(&reader, 1);
+	}
+	return reader_left(&reader) > size_bytes;
+}
+
+/* One tag and what belongs to it. */
+static void parse_next(struct nettrace_stream *stream)
+{
+	uint8_t tag = reader_u8(&stream->reader);
+
+	if (tag == TAG_NULL)
+		stream->ended = true;
+	else if (tag != TAG_BEGIN)
+		reader_fail(&stream->reader, "neither an object nor the end");
+	else
+		parse_object(stream);
+}
+
+static bool goes_on(const struct nettrace_stream *stream)
+{
+	return !stream->ended && !stream->stopped && !stream->no_memory &&
+	       reader_ok(&stream->reader);
+}
+
+static void free_kinds(struct nettrace_stream *stream)
+{
+	for (size_t i = 0; i < stream->kind_count; i++)
+		free(stream->kinds[i].provider);
+	free(stream->kinds);
+}
+
 struct sym_error *nettrace_parse(const void *data, size_t size_bytes,
 				 const struct nettrace_sink *sink)
 {
-	struct stream stream = { .reader = reader_over(data, size_bytes), .sink = sink };
+	struct nettrace_stream stream = { .reader = reader_over(data, size_bytes), .sink = *sink };
 	struct sym_error *error = parse_head(&stream.reader);
 
-	while (!error && !stream.stopped && reader_ok(&stream.reader)) {
-		uint8_t tag = reader_u8(&stream.reader);
-
-		if (tag == TAG_NULL)
-			break;
-		if (tag != TAG_BEGIN)
-			reader_fail(&stream.reader, "neither an object nor the end");
-		else
-			parse_object(&stream);
-		if (stream.no_memory)
-			error = &sym_error_no_memory;
-	}
+	while (!error && goes_on(&stream))
+		parse_next(&stream);
+	if (!error && stream.no_memory)
+		error = &sym_error_no_memory;
 	if (!error && !reader_ok(&stream.reader))
 		error = sym_error_from_reader(&stream.reader, NULL, 0, "nettrace stream");
-	for (size_t i = 0; i < stream.kind_count; i++)
-		free(stream.kinds[i].provider);
-	free(stream.kinds);
+	free_kinds(&stream);
 	return error;
+}
+
+struct sym_error *nettrace_stream_create(const struct nettrace_sink *sink,
+					 struct nettrace_stream **ret)
+{
+	struct nettrace_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return &sym_error_no_memory;
+	stream->sink = *sink;
+	*ret = stream;
+	return NULL;
+}
+
+void nettrace_stream_destroy(struct nettrace_stream *stream)
+{
+	if (!stream)
+		return;
+	free_kinds(stream);
+	free(stream);
+}
+
+struct sym_error *nettrace_stream_feed(struct nettrace_stream *stream, const void *data,
+				       size_t size_bytes, size_t *used_ret)
+{
+	struct sym_error *error = NULL;
+	size_t used = 0;
+
+	stream->reader = reader_over(data, size_bytes);
+	if (!stream->has_head && size_bytes >= HEAD_BYTES) {
+		error = parse_head(&stream->reader);
+		if (error)
+			return error;
+		stream->has_head = true;
+		used = stream->reader.position;
+	}
+	while (stream->has_head && goes_on(stream) && reader_left(&stream->reader)) {
+		struct reader before = stream->reader;
+		uint8_t tag = reader_u8(&stream->reader);
+		bool whole = tag != TAG_BEGIN || is_whole(stream);
+
+		stream->reader = before;
+		if (!whole)
+			break;
+		parse_next(stream);
+		used = stream->reader.position;
+	}
+	if (stream->no_memory)
+		return &sym_error_no_memory;
+	if (!reader_ok(&stream->reader))
+		return sym_error_from_reader(&stream->reader, NULL, stream->base,
+					     "nettrace stream");
+	stream->base += used;
+	*used_ret = used;
+	return NULL;
+}
+
+bool nettrace_stream_ended(const struct nettrace_stream *stream)
+{
+	return stream->ended;
 }

@@ -46,6 +46,24 @@ struct nettrace_sink {
 struct sym_error *nettrace_parse(const void *data, size_t size_bytes,
 				 const struct nettrace_sink *sink);
 
+/* A stream that arrives in pieces. */
+struct nettrace_stream;
+
+struct sym_error *nettrace_stream_create(const struct nettrace_sink *sink,
+					 struct nettrace_stream **ret);
+void nettrace_stream_destroy(struct nettrace_stream *stream);
+
+/*
+ * Hands the events of all blocks that are whole to the sink. *used_ret bytes of `data` are done
+ * with; the others are to come again, followed by what arrived meanwhile. Errors as for
+ * nettrace_parse(); after one the stream is of no more use.
+ */
+struct sym_error *nettrace_stream_feed(struct nettrace_stream *stream, const void *data,
+				       size_t size_bytes, size_t *used_ret);
+
+/* Its end mark was there. */
+bool nettrace_stream_ended(const struct nettrace_stream *stream);
+
 /* Reads a UTF-16 string that ends in a NUL and appends it as UTF-8; lone surrogates become U+FFFD.
  */
 void nettrace_read_string(struct reader *reader, struct buf *out);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/clr/rundown_name.h"
 #include "libsym/index.h"
 #include "libsym/limits.h"
 
@@ -123,66 +122,32 @@ struct sym_error *runtime_source_open_contract(struct jit_reader *reader,
 	return NULL;
 }
 
-/* Adds the methods of a rundown; precompiled ones are named by their images. */
-static void add_methods(struct runtime_source *source, const struct rundown *rundown,
-			const struct runtime_assemblies *assemblies, struct index_builder *builder,
-			struct buf *name)
-{
-	const struct metadata *metadata = NULL;
-	uint64_t module_id = 0;
-
-	for (size_t i = 0; i < rundown->method_count; i++) {
-		const struct rundown_method *method = &rundown->methods[i];
-		const char *path;
-
-		if (!(method->flags & (RUNDOWN_JITTED | RUNDOWN_DYNAMIC)))
-			continue;
-		if (!i || method->module_id != module_id) {
-			module_id = method->module_id;
-			path = rundown_module_path(rundown, module_id);
-			metadata = path && path[0] ? assemblies->find(assemblies->context, path)
-						   : NULL;
-		}
-		buf_clear(name);
-		if (!rundown_write_name(method, metadata, name)) {
-			source->counts.unnamed_count++;
-			continue;
-		}
-		source->counts.method_count++;
-		index_builder_add(builder, method->start_address, method->size_bytes, name->data,
-				  name->size_bytes,
-				  number_of_tier(source, rundown_tier(method->flags)));
-	}
-}
-
-struct sym_error *runtime_source_open_rundown(const struct diagnostics_place *place,
-					      const struct runtime_assemblies *assemblies,
-					      struct runtime_source **ret)
+struct sym_error *runtime_source_open_told(const struct told_methods *told,
+					   struct runtime_source **ret)
 {
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = calloc(1, sizeof(*source));
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct rundown rundown;
 	struct sym_error *error;
-	struct buf name;
 
 	if (!source)
 		return &sym_error_no_memory;
 	source->tier_count = 1;
-	error = rundown_ask(place, &rundown);
-	if (error)
-		return error;
-	buf_init(&name, 4 * LIMIT_NAME_BYTES);
 	error = index_builder_create(&builder);
-	if (!error) {
-		add_methods(source, &rundown, assemblies, builder, &name);
-		error = index_freeze(builder, &source->index);
-	}
-	buf_deinit(&name);
-	rundown_deinit(&rundown);
 	if (error)
 		return error;
-	*ret = STEAL(source);
-	return NULL;
+	for (size_t i = 0; i < told->count; i++) {
+		const struct told_method *method = &told->items[i];
+
+		index_builder_add(builder, method->start_address, method->size_bytes,
+				  told->names.data + method->name_offset, method->name_bytes,
+				  number_of_tier(source, method->tier));
+	}
+	source->counts.method_count = told->count;
+	source->counts.unnamed_count = told->unnamed_count;
+	error = index_freeze(builder, &source->index);
+	if (!error)
+		*ret = STEAL(source);
+	return error;
 }
 
 const struct runtime_counts *runtime_source_counts(const struct runtime_source *source)

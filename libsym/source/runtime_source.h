@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libsym/clr/diagnostics_socket.h"
 #include "libsym/clr/jit_reader.h"
 #include "libsym/error.h"
 #include "libsym/source/source.h"
+#include "libsym/source/told_methods.h"
 
 struct runtime_source;
 
@@ -36,17 +36,9 @@ struct sym_error *runtime_source_open_contract(struct jit_reader *reader,
 					       size_t own_memory_count, struct runtime_source **ret)
 	__attribute__((warn_unused_result));
 
-/* How a rundown reaches the metadata of an assembly, by its path as the runtime tells it; NULL when
- * it is not to be had. What is returned must stay valid until the source is open. */
-struct runtime_assemblies {
-	void *context;
-	const struct metadata *(*find)(void *context, const char *path);
-};
-
-/* By rundown: jitted and dynamic methods. Errors: as rundown_ask(). */
-struct sym_error *runtime_source_open_rundown(const struct diagnostics_place *place,
-					      const struct runtime_assemblies *assemblies,
-					      struct runtime_source **ret)
+/* By what the runtime told. Errors: LIMIT, NO_MEMORY. */
+struct sym_error *runtime_source_open_told(const struct told_methods *told,
+					   struct runtime_source **ret)
 	__attribute__((warn_unused_result));
 
 void runtime_source_close(struct runtime_source *source);

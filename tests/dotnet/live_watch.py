@@ -70,6 +70,46 @@ def test_a_watched_map_has_what_is_compiled_meanwhile(context):
     expect(not wrong, f"{len(wrong)} methods differ, first: {theirs[wrong[0]] if wrong else None}")
 
 
+def compare_followed(context, title, sample, way):
+    """What the runtime tells one by one is what it writes; of dynamic methods it does not tell the signature."""
+    output = os.path.join(context.scratch, f"followed-{title}.map")
+    watch = Watch(context, sample.pid, "-o", output, "--interval=0.5", "--jit=" + way)
+    wait_for(lambda: os.path.exists(output), "no map was written")
+    first = named_methods(output)
+    time.sleep(6)
+    sample.stand_still()
+    time.sleep(2.5)
+    theirs, _ = read_methods(sample.map_path)
+    ours = named_methods(output)
+    report = watch.report(signal.SIGTERM)
+    wrong, freed = [], 0
+    for start, (size, name) in theirs.items():
+        mine = ours.get(start)
+        if b" dynamicClass::" in name:
+            name = name[name.index(b"dynamicClass"):name.index(b"(", name.index(b"dynamicClass"))]
+            if mine is None:
+                freed += 1
+                continue
+        if mine != (size, name):
+            wrong.append((name, mine))
+    total = len(theirs) - freed
+    context.figure(f"{title}: {len(first)} methods at first, {len(ours)} in the end, {total - len(wrong)} of "
+                   f"{total} as the runtime has them, {freed} freed dynamic ones aside; {report['cpu_percent']:.2f} % of a core")
+    expect(report["jit"]["way"] == "rundown" and report["failed_refreshes"] == 0, f"it says {report}")
+    expect(len(ours) > len(first) + 20, "nothing was compiled meanwhile")
+    expect(not wrong, f"{len(wrong)} methods differ, first: {wrong[:1]}")
+
+
+def test_a_watch_follows_what_core_3_1_tells(context):
+    with Sample(context.npm(), {"COMPlus_PerfMapEnabled": "1"}) as sample:
+        compare_followed(context, "3.1", sample, "auto")
+
+
+def test_a_watch_follows_what_the_runtime_tells(context):
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+        compare_followed(context, "net10.0", sample, "rundown")
+
+
 def test_watching_a_settled_process_costs_less_than_one_percent_of_a_core(context):
     with Sample(torture_runtime(context), argument="settle") as sample:
         report = Watch(context, sample.pid, "--for=20").report()

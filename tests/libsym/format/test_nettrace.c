@@ -153,3 +153,73 @@ Test(nettrace, survives_any_byte_that_is_wrong)
 		}
 	nettrace_builder_deinit(&builder);
 }
+
+/* Feeds a stream in pieces of `step` bytes, what was not used coming again. */
+static struct sym_error *feed(const struct nettrace_builder *builder, size_t step,
+			      struct seen *seen, bool *ended_ret)
+{
+	struct nettrace_sink sink = { .context = seen, .event = note_event };
+	struct nettrace_stream *stream = NULL;
+	struct sym_error *error = nettrace_stream_create(&sink, &stream);
+	size_t done = 0, arrived = 0, used;
+
+	while (!error && arrived < builder->stream.size_bytes) {
+		void *copy;
+
+		arrived = arrived + step < builder->stream.size_bytes ? arrived + step
+								      : builder->stream.size_bytes;
+		copy = malloc(arrived - done);
+		memcpy(copy, builder->stream.data + done, arrived - done);
+		error = nettrace_stream_feed(stream, copy, arrived - done, &used);
+		free(copy);
+		if (!error)
+			done += used;
+	}
+	*ended_ret = nettrace_stream_ended(stream);
+	nettrace_stream_destroy(stream);
+	return error;
+}
+
+Test(nettrace, a_stream_in_pieces_of_any_size_has_the_same_events)
+{
+	for (int compressed = 0; compressed < 2; compressed++) {
+		struct nettrace_builder builder;
+		struct seen whole = { 0 };
+
+		build(&builder, compressed);
+		cr_assert_null(parse(&builder, builder.stream.size_bytes, &whole));
+		for (size_t step = 1; step <= builder.stream.size_bytes; step++) {
+			struct seen seen = { 0 };
+			bool ended;
+
+			cr_assert_null(feed(&builder, step, &seen, &ended), "step %zu", step);
+			cr_assert_str_eq(seen.text, whole.text, "step %zu", step);
+			cr_assert(ended);
+		}
+		nettrace_builder_deinit(&builder);
+	}
+}
+
+Test(nettrace, a_stream_in_pieces_is_refused_where_the_whole_is)
+{
+	struct nettrace_builder builder;
+
+	build(&builder, true);
+	for (size_t at = 0; at < builder.stream.size_bytes; at++) {
+		struct seen whole = { 0 }, seen = { 0 };
+		struct sym_error *error, *fed;
+		bool ended;
+
+		builder.stream.data[at] ^= 0x55;
+		error = parse(&builder, builder.stream.size_bytes, &whole);
+		fed = feed(&builder, 7, &seen, &ended);
+		/* Half of an object is no error in a stream that may go on. */
+		cr_assert(fed ? error != NULL : (!error || !ended), "byte %zu", at);
+		if (!error)
+			cr_assert_str_eq(seen.text, whole.text, "byte %zu", at);
+		sym_error_destroy(error);
+		sym_error_destroy(fed);
+		builder.stream.data[at] ^= 0x55;
+	}
+	nettrace_builder_deinit(&builder);
+}

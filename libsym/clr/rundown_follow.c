@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/clr/rundown_follow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/clr/rundown_events.h"
+#include "libsym/limits.h"
+
+struct rundown_follow {
+	struct diagnostics_place place;
+	int fd;
+	uint64_t session;
+	struct nettrace_stream *stream;
+	struct buf pending; /* a block that is not whole yet */
+	struct rundown_gathering gathering;
+};
+
+static bool take_event(void *context, const struct nettrace_event *event)
+{
+	struct rundown_follow *follow = context;
+
+	return rundown_take_event(&follow->gathering, event);
+}
+
+void rundown_follow_close(struct rundown_follow *follow)
+{
+	if (!follow)
+		return;
+	if (follow->fd >= 0) {
+		rundown_session_stop(&follow->place, follow->session);
+		close(follow->fd);
+	}
+	nettrace_stream_destroy(follow->stream);
+	buf_deinit(&follow->pending);
+	free(follow);
+}
+
+struct sym_error *rundown_follow_open(const struct diagnostics_place *place,
+				      struct rundown_follow **ret)
+{
+	struct rundown_follow *follow AUTO_RUNDOWN_FOLLOW = calloc(1, sizeof(*follow));
+	const struct nettrace_sink sink = { .context = follow, .event = take_event };
+	struct sym_error *error;
+
+	if (!follow)
+		return &sym_error_no_memory;
+	follow->fd = -1;
+	follow->place = *place;
+	buf_init(&follow->pending, LIMIT_RUNDOWN_BYTES);
+	error = nettrace_stream_create(&sink, &follow->stream);
+	if (!error)
+		error = rundown_session_follow(place, &follow->fd, &follow->session);
+	if (!error)
+		*ret = STEAL(follow);
+	return error;
+}
+
+/* Keeps what is left of the bytes for the next time. */
+static void drop(struct buf *buf, size_t used)
+{
+	if (used)
+		memmove(buf->data, buf->data + used, buf->size_bytes - used);
+	buf_truncate(buf, buf->size_bytes - used);
+}
+
+struct sym_error *rundown_follow_take(struct rundown_follow *follow, struct rundown *ret)
+{
+	struct rundown rundown = { 0 };
+	bool ended = false;
+	size_t used = 0;
+	struct sym_error *error = rundown_session_receive(follow->fd, &follow->pending, &ended);
+
+	if (error)
+		return error;
+	rundown_gathering_init(&follow->gathering, &rundown);
+	follow->gathering.changes = true;
+	error = nettrace_stream_feed(follow->stream, follow->pending.data,
+				     follow->pending.size_bytes, &used);
+	if (!error)
+		drop(&follow->pending, used);
+	if (!error && ended && !rundown.method_count)
+		error = sym_error_create(SYM_ERROR_IO, "the runtime has ended the tracing session");
+	if (!error)
+		error = rundown_place_texts(&follow->gathering);
+	rundown_gathering_deinit(&follow->gathering);
+	if (error)
+		rundown_deinit(&rundown);
+	else
+		*ret = rundown;
+	return error;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/source/told_methods.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/clr/rundown_name.h"
+#include "libsym/limits.h"
+
+static const size_t spare_name_bytes = (size_t)1 << 20;
+
+void told_methods_init(struct told_methods *told)
+{
+	*told = (struct told_methods){ 0 };
+	buf_init(&told->names, LIMIT_INDEX_NAME_BYTES);
+}
+
+void told_methods_deinit(struct told_methods *told)
+{
+	for (size_t i = 0; i < told->module_count; i++)
+		free(told->modules[i].path);
+	free(told->modules);
+	free(told->items);
+	buf_deinit(&told->names);
+	*told = (struct told_methods){ 0 };
+}
+
+static bool grow(void **items, size_t *capacity, size_t count, size_t item_bytes)
+{
+	size_t wanted = *capacity ? *capacity * 2 : 256;
+	void *moved;
+
+	if (count < *capacity)
+		return true;
+	moved = reallocarray(*items, wanted, item_bytes);
+	if (!moved)
+		return false;
+	*items = moved;
+	*capacity = wanted;
+	return true;
+}
+
+/* The later of two modules of one number holds: collectible ones come and go. */
+static struct sym_error *add_modules(struct told_methods *told, const struct rundown *rundown)
+{
+	for (size_t i = 0; i < rundown->module_count; i++) {
+		char *path = strdup(rundown->modules[i].path);
+
+		if (!path || !grow((void **)&told->modules, &told->module_capacity,
+				   told->module_count, sizeof(*told->modules))) {
+			free(path);
+			return &sym_error_no_memory;
+		}
+		told->modules[told->module_count++] =
+			(struct told_module){ rundown->modules[i].id, path };
+	}
+	return NULL;
+}
+
+static const char *module_path(const struct told_methods *told, uint64_t id)
+{
+	for (size_t i = told->module_count; i > 0; i--)
+		if (told->modules[i - 1].id == id)
+			return told->modules[i - 1].path;
+	return NULL;
+}
+
+/* The metadata of the module that was asked for last. */
+struct found {
+	bool any;
+	uint64_t module_id;
+	const struct metadata *metadata;
+};
+
+static const struct metadata *find_metadata(const struct told_methods *told, struct found *found,
+					    const struct runtime_assemblies *assemblies,
+					    uint64_t module_id)
+{
+	const char *path;
+
+	if (found->any && found->module_id == module_id)
+		return found->metadata;
+	path = module_path(told, module_id);
+	*found = (struct found){
+		.any = true,
+		.module_id = module_id,
+		.metadata = path && path[0] ? assemblies->find(assemblies->context, path) : NULL,
+	};
+	return found->metadata;
+}
+
+static struct sym_error *add_method(struct told_methods *told, const struct rundown_method *method,
+				    const struct metadata *metadata)
+{
+	size_t offset = told->names.size_bytes;
+
+	if (!grow((void **)&told->items, &told->capacity, told->count, sizeof(*told->items)))
+		return &sym_error_no_memory;
+	if (!rundown_write_name(method, metadata, &told->names)) {
+		if (told->names.failure != BUF_OK)
+			return sym_error_from_buf(&told->names, "names of jitted methods");
+		buf_truncate(&told->names, offset);
+		told->unnamed_count++;
+		return NULL;
+	}
+	told->items[told->count++] = (struct told_method){
+		.start_address = method->start_address,
+		.size_bytes = method->size_bytes,
+		.name_bytes = (uint32_t)(told->names.size_bytes - offset),
+		.name_offset = offset,
+		.tier = rundown_tier(method->flags),
+	};
+	return NULL;
+}
+
+/* True when anything was there. */
+static bool remove_methods(struct told_methods *told, uint64_t start, uint64_t end)
+{
+	size_t kept = 0, count = told->count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct told_method *item = &told->items[i];
+
+		if (item->start_address >= end || item->start_address + item->size_bytes <= start)
+			told->items[kept++] = *item;
+	}
+	told->count = kept;
+	return kept != count;
+}
+
+static bool is_wanted(const struct rundown_method *method)
+{
+	return method->flags & (RUNDOWN_JITTED | RUNDOWN_DYNAMIC);
+}
+
+/* Names of methods that are gone are let go when they are most of all. */
+static void drop_old_names(struct told_methods *told)
+{
+	size_t used_bytes = 0;
+	struct buf names;
+
+	for (size_t i = 0; i < told->count; i++)
+		used_bytes += told->items[i].name_bytes;
+	if (told->names.size_bytes / 2 < used_bytes + spare_name_bytes)
+		return;
+	buf_init(&names, LIMIT_INDEX_NAME_BYTES);
+	if (!buf_reserve(&names, used_bytes)) {
+		buf_deinit(&names); /* another time */
+		return;
+	}
+	for (size_t i = 0; i < told->count; i++) {
+		size_t offset = names.size_bytes;
+
+		buf_append(&names, told->names.data + told->items[i].name_offset,
+			   told->items[i].name_bytes);
+		told->items[i].name_offset = offset;
+	}
+	buf_deinit(&told->names);
+	told->names = names;
+}
+
+struct sym_error *told_methods_begin(struct told_methods *told, const struct rundown *rundown,
+				     const struct runtime_assemblies *assemblies)
+{
+	struct found found = { 0 };
+	struct sym_error *error = add_modules(told, rundown);
+
+	for (size_t i = 0; !error && i < rundown->method_count; i++) {
+		const struct rundown_method *method = &rundown->methods[i];
+
+		if (is_wanted(method))
+			error = add_method(
+				told, method,
+				find_metadata(told, &found, assemblies, method->module_id));
+	}
+	return error;
+}
+
+struct sym_error *told_methods_apply(struct told_methods *told, const struct rundown *changes,
+				     const struct runtime_assemblies *assemblies, bool *changed_ret)
+{
+	struct found found = { 0 };
+	struct sym_error *error = add_modules(told, changes);
+
+	*changed_ret = false;
+	for (size_t i = 0; !error && i < changes->method_count; i++) {
+		const struct rundown_method *method = &changes->methods[i];
+		uint64_t start = method->start_address;
+
+		if (!is_wanted(method))
+			continue;
+		*changed_ret |= remove_methods(told, start, start + method->size_bytes);
+		if (method->is_gone)
+			continue;
+		*changed_ret = true;
+		error = add_method(told, method,
+				   find_metadata(told, &found, assemblies, method->module_id));
+	}
+	drop_old_names(told);
+	return error;
+}

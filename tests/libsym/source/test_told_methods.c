@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "libsym/source/runtime_source.h"
+
+static const struct metadata *find_nothing(void *context, const char *path)
+{
+	(void)context;
+	(void)path;
+	return NULL;
+}
+
+static const struct runtime_assemblies nothing = { .find = find_nothing };
+
+static struct rundown_method method(uint64_t start, uint32_t size, const char *name, bool is_gone)
+{
+	return (struct rundown_method){
+		.module_id = 1,
+		.start_address = start,
+		.size_bytes = size,
+		.token = 0x06000001,
+		.flags = RUNDOWN_JITTED | 3 << 7,
+		.owner = "N.T",
+		.name = name,
+		.is_gone = is_gone,
+	};
+}
+
+static bool apply(struct told_methods *told, struct rundown_method *methods, size_t count)
+{
+	struct rundown changes = { .methods = methods, .method_count = count };
+	bool changed;
+
+	cr_assert_null(told_methods_apply(told, &changes, &nothing, &changed));
+	return changed;
+}
+
+/* The name at an address, "" for none. */
+static const char *name_at(const struct told_methods *told, uint64_t address)
+{
+	static char name[256];
+	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
+	struct source_match match;
+
+	cr_assert_null(runtime_source_open_told(told, &source));
+	if (runtime_source_find(source, address, &match) != SOURCE_HIT)
+		return "";
+	snprintf(name, sizeof(name), "%s[%s]", match.name, match.tier);
+	return name;
+}
+
+Test(told_methods, what_is_loaded_takes_the_place_of_what_was_there)
+{
+	struct rundown_method first[] = { method(0x1000, 0x40, "A", false),
+					  method(0x2000, 0x40, "B", false) };
+	struct rundown_method later[] = { method(0x2020, 0x10, "C", false),
+					  method(0x1000, 0x40, "A", true),
+					  method(0x1000, 0x20, "D", false) };
+	struct rundown begin = { .methods = first, .method_count = 2 };
+	struct told_methods told;
+
+	told_methods_init(&told);
+	cr_assert_null(told_methods_begin(&told, &begin, &nothing));
+	cr_assert_str_eq(name_at(&told, 0x103f), "N.T::A[QuickJitted]");
+	cr_assert(apply(&told, later, 3));
+	cr_assert_str_eq(name_at(&told, 0x1000), "N.T::D[QuickJitted]");
+	cr_assert_str_eq(name_at(&told, 0x1020), "");
+	cr_assert_str_eq(name_at(&told, 0x2020), "N.T::C[QuickJitted]");
+	cr_assert_str_eq(name_at(&told, 0x2000), "", "what was overwritten is gone as a whole");
+	told_methods_deinit(&told);
+}
+
+Test(told_methods, what_makes_no_difference_is_no_change)
+{
+	struct rundown_method gone = method(0x5000, 0x10, "never was", true), precompiled = gone;
+	struct told_methods told;
+
+	precompiled.flags = 0;
+	precompiled.is_gone = false;
+	told_methods_init(&told);
+	cr_assert(!apply(&told, NULL, 0));
+	cr_assert(!apply(&told, &gone, 1));
+	cr_assert(!apply(&told, &precompiled, 1));
+	told_methods_deinit(&told);
+}
+
+Test(told_methods, lets_go_of_names_that_are_gone)
+{
+	char name[4096];
+	struct told_methods told;
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	told_methods_init(&told);
+	for (unsigned int i = 0; i < 5000; i++) {
+		struct rundown_method one = method(0x1000, 0x10 + i, name, false);
+
+		apply(&told, &one, 1);
+	}
+	cr_assert_eq(told.count, 1);
+	cr_assert_lt(told.names.size_bytes, 4 << 20);
+	cr_assert_eq(strlen(name_at(&told, 0x1000)), sizeof(name) > 256 ? 255 : sizeof(name));
+	told_methods_deinit(&told);
+}
