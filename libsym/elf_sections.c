@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/limits.h"
+
 DEFINE_GUARD(elf, Elf *, elf_end)
 #define AUTO_ELF GUARDED(elf)
 
@@ -127,16 +129,26 @@ const GElf_Shdr *elf_sections_find_named(struct elf_sections *sections, const ch
 		return NULL;
 	for (size_t i = 1; i < sections->count; i++) {
 		struct reader text = names;
-		const char *found;
+		const uint8_t *found;
 
 		if (sections->items[i].sh_type == SHT_NOBITS)
 			continue;
 		reader_seek(&text, sections->items[i].sh_name);
-		found = reader_string(&text);
-		if (found && !strcmp(found, name))
+		found = reader_bytes(&text, strlen(name) + 1);
+		if (found && !memcmp(found, name, strlen(name) + 1))
 			return &sections->items[i];
 	}
 	return NULL;
+}
+
+const char *elf_sections_string(const struct reader *strings, uint32_t offset)
+{
+	size_t left = offset < strings->size_bytes ? strings->size_bytes - offset : 0;
+	const char *name = (const char *)strings->data + offset;
+
+	if (left > LIMIT_NAME_BYTES + 1)
+		left = LIMIT_NAME_BYTES + 1;
+	return left && *name && memchr(name, 0, left) ? name : NULL;
 }
 
 struct sym_error *elf_sections_bytes(struct elf_sections *sections, const GElf_Shdr *section,

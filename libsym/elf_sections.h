@@ -39,6 +39,10 @@ const GElf_Shdr *elf_sections_find_named(struct elf_sections *sections, const ch
 struct sym_error *elf_sections_bytes(struct elf_sections *sections, const GElf_Shdr *section,
 				     struct reader *ret) __attribute__((warn_unused_result));
 
+/* A name of at most LIMIT_NAME_BYTES in a string table; NULL for one that is empty, longer or
+ * without an end. */
+const char *elf_sections_string(const struct reader *strings, uint32_t offset);
+
 /* A FORMAT error about the file. */
 struct sym_error *elf_sections_error(const struct elf_sections *sections, const char *what)
 	__attribute__((warn_unused_result));

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/limits.h"
-
 void elf_symbols_deinit(struct elf_symbols *symbols)
 {
 	free(symbols->items);
@@ -117,7 +115,7 @@ static size_t unversioned_bytes(const char *name)
 }
 
 static void take_symbol(const struct elf_sections *sections, struct reader *table,
-			struct reader strings, struct elf_symbols *ret)
+			const struct reader *strings, struct elf_symbols *ret)
 {
 	GElf_Sym symbol = read_symbol(table, sections->image->is_64bit);
 	const GElf_Shdr *section = code_section(sections, &symbol);
@@ -125,9 +123,8 @@ static void take_symbol(const struct elf_sections *sections, struct reader *tabl
 
 	if (!section)
 		return;
-	reader_seek(&strings, symbol.st_name);
-	name = reader_string(&strings);
-	if (!name || !*name || strlen(name) > LIMIT_NAME_BYTES || !is_function(&symbol, name))
+	name = elf_sections_string(strings, symbol.st_name);
+	if (!name || !is_function(&symbol, name))
 		return;
 	ret->items[ret->count++] = (struct elf_symbol){
 		.vaddr = symbol.st_value,
@@ -161,7 +158,7 @@ static struct sym_error *read_table(struct elf_sections *sections, const GElf_Sh
 	if (!ret->items)
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < count; i++)
-		take_symbol(sections, &entries, strings, ret);
+		take_symbol(sections, &entries, &strings, ret);
 	qsort(ret->items, ret->count, sizeof(*ret->items), compare);
 	settle_reach(ret);
 	return NULL;

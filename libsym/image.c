@@ -192,6 +192,7 @@ static struct sym_error *classify_elf(struct image *image, struct sparse_file *v
 	image->kind = SYM_IMAGE_ELF;
 	if (reader_u8(&reader) != ELFDATA2LSB) {
 		image->kind = SYM_IMAGE_UNKNOWN;
+		image->unsupported = "a big-endian ELF file";
 		return NULL;
 	}
 	reader_seek(&reader, 16);

@@ -40,6 +40,8 @@ struct image_managed {
 struct image {
 	char *path; /* for messages */
 	enum sym_image_kind kind;
+	const char *unsupported; /* why a file of kind UNKNOWN is not read although it is known;
+				    static; NULL: it is not known */
 	bool is_64bit;
 	bool position_independent; /* false for an ELF file of type EXEC: its addresses are its
 				      vaddrs */

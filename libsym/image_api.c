@@ -132,8 +132,10 @@ struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 		.image_index = image->index,
 		.stubs = flags & SYM_IMAGE_SYMBOLS_STUBS,
 		.unnamed = flags & SYM_IMAGE_SYMBOLS_UNNAMED,
+		.linkage_names = flags & SYM_IMAGE_SYMBOLS_LINKAGE_NAMES,
 	};
-	static const uint32_t known = SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_UNNAMED;
+	static const uint32_t known = SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_UNNAMED |
+				      SYM_IMAGE_SYMBOLS_LINKAGE_NAMES;
 	struct sym_error *error;
 
 	if (flags & ~known)
@@ -150,7 +152,7 @@ static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
 	answer->image = image;
 	answer->image_path = image->path;
 	answer->image_position = UINT64_MAX;
-	if (kind == SYM_POSITION_OFFSET &&
+	if (kind == SYM_POSITION_OFFSET && !module_trouble(image) &&
 	    !(image->image && image_offset_to_position(image->image, position, &position))) {
 		answer->status = SYM_NO_MATCH;
 		answer->reason = "this part of the file is loaded nowhere";

@@ -132,6 +132,7 @@ struct sym_error *image_collection_finish(struct image_collection *collection)
 		module->index = (uint32_t)i;
 		module->neighbour_images = snapshot->images;
 		module->neighbour_count = snapshot->image_count;
+		module->root_fd = snapshot->process->root_fd;
 		module->relative_map_dirs = (const char *const *)snapshot->relative_map_dirs;
 		snapshot->modules[i] = module;
 	}

@@ -318,6 +318,8 @@ enum sym_image_symbols_flags {
 	SYM_IMAGE_SYMBOLS_STUBS = 1 << 0, /**< also the stub ranges of the image */
 	/** also functions of an ELF file that no symbol begins in: SYM_SYMBOL_UNNAMED */
 	SYM_IMAGE_SYMBOLS_UNNAMED = 1 << 1,
+	/** names of native functions as symbol tables have them: C++, Rust and D stay mangled */
+	SYM_IMAGE_SYMBOLS_LINKAGE_NAMES = 1 << 2,
 };
 
 /**
@@ -566,6 +568,8 @@ enum sym_snapshot_symbols_flags {
 	/** native functions that no symbol names: SYM_SYMBOL_UNNAMED, for tools that fold by name
 	 */
 	SYM_SYMBOLS_UNNAMED = 1 << 4,
+	/** names of native functions as symbol tables have them: C++, Rust and D stay mangled */
+	SYM_SYMBOLS_LINKAGE_NAMES = 1 << 5,
 };
 
 /**
@@ -719,6 +723,11 @@ struct sym_answer {
 	const char *reason;
 	enum sym_symbol_kind kind;
 	uint32_t reserved;
+	/**
+	 * The name as the symbol table has it, where `name` is what a person would write for it
+	 * (C++, Rust, D); NULL where `name` is that already. Lives as long as `name`.
+	 */
+	const char *linkage_name;
 };
 
 /** Answers to one batch; reused from batch to batch so that a hot look-up allocates nothing. */

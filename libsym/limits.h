@@ -14,6 +14,10 @@
  * host with everything inside stays below 1 GiB. */
 static const uint64_t LIMIT_IMAGE_BYTES = (uint64_t)1 << 30;
 
+/* Bytes of an unpacked .gnu_debugdata; beyond, it is not used. Those of Fedora's largest libraries
+ * have 10 MB. */
+static const uint64_t LIMIT_MINIDEBUG_BYTES = (uint64_t)256 << 20;
+
 /* Bytes of a perf map. 4 GiB maps exist (users' reports); names are pooled by 32-bit offsets, so
  * beyond that nothing could be indexed. */
 static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;

@@ -73,12 +73,17 @@ struct sym_error *module_create(const char *path, struct image *image, bool owns
 		return &sym_error_no_memory;
 	pthread_mutex_init(&module->lock, NULL);
 	module->index = UINT32_MAX;
+	module->root_fd = -1;
 	module->load_base = UINT64_MAX;
 	module->path = strdup(path);
 	if (!module->path)
 		return &sym_error_no_memory;
 	module->image = image;
 	module->owns_image = owns_image;
+	if (image && image->unsupported)
+		module_set_trouble(module, sym_error_create_path(SYM_ERROR_UNSUPPORTED, path,
+								 SYM_OFFSET_UNKNOWN, "%s",
+								 image->unsupported));
 	*ret = STEAL(module);
 	return NULL;
 }
@@ -200,8 +205,7 @@ static struct sym_error *open_source(struct sym_image *module, struct module_sou
 	else if (note.size_bytes && !why->size_bytes)
 		buf_append(why, note.data, note.size_bytes);
 	buf_deinit(&note);
-	/* Bounds are read later, if at all, and make up for no symbol table. */
-	sources->any |= sources->sources[number] != NULL && ops->kind != SYM_SOURCE_EH_FRAME;
+	sources->any |= sources->sources[number] != NULL && !ops->is_extra;
 	return error;
 }
 
@@ -209,7 +213,8 @@ static struct sym_error *open_table(struct sym_image *module, struct module_sour
 				    struct buf *why)
 {
 	struct source_input input = { .image = module->image,
-				      .relative_map_dirs = module->relative_map_dirs };
+				      .relative_map_dirs = module->relative_map_dirs,
+				      .root_fd = module->root_fd };
 	struct sym_error *error = NULL;
 
 	if (module->image->kind == SYM_IMAGE_READYTORUN ||
@@ -281,6 +286,7 @@ static void take_match(struct sym_answer *answer, const struct source_ops *ops, 
 	answer->status = SYM_RESOLVED;
 	answer->source = ops->kind;
 	answer->name = match->name;
+	answer->linkage_name = match->linkage_name;
 	answer->tier = match->tier;
 	answer->kind = match->kind;
 	answer->offset_bytes = position - match->start;

@@ -32,6 +32,7 @@ struct sym_image {
 	uint32_t index;                       /* in the snapshot; UINT32_MAX for a file by itself */
 	uint64_t load_base;                   /* UINT64_MAX when unknown */
 	const char *const *relative_map_dirs; /* borrowed; may be NULL */
+	int root_fd; /* borrowed; below which `path` is; -1: this machine's root */
 	/* Where to look for other assemblies; see neighbours.h. */
 	struct image *const *neighbour_images;
 	size_t neighbour_count;

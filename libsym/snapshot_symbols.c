@@ -96,7 +96,7 @@ static void add_native(struct joining *joining, const struct sym_symbols *list,
 		struct sym_symbol symbol = list->items[i];
 
 		symbol.image_index = image_index;
-		if (symbol.kind == SYM_SYMBOL_UNNAMED)
+		if (symbol.kind != SYM_SYMBOL_FUNCTION)
 			symbols_builder_add_borrowed(&joining->unnamed, &symbol);
 		else if (joining->flags & SYM_SYMBOLS_ELF)
 			symbols_builder_add_borrowed(&joining->joined, &symbol);
@@ -104,7 +104,7 @@ static void add_native(struct joining *joining, const struct sym_symbols *list,
 }
 
 /* An image that cannot be read has an empty list and a trouble. */
-static struct sym_error *list_module(struct sym_image *module, bool unnamed,
+static struct sym_error *list_module(struct sym_image *module, uint32_t flags,
 				     struct symbols_builder *builder)
 {
 	struct source_sink sink = {
@@ -112,7 +112,8 @@ static struct sym_error *list_module(struct sym_image *module, bool unnamed,
 		.base = module->load_base,
 		.image_index = module->index,
 		.stubs = true,
-		.unnamed = unnamed,
+		.unnamed = flags & SYM_SYMBOLS_UNNAMED,
+		.linkage_names = flags & SYM_SYMBOLS_LINKAGE_NAMES,
 	};
 	struct sym_error *error = module_list(module, &sink);
 
@@ -120,7 +121,7 @@ static struct sym_error *list_module(struct sym_image *module, bool unnamed,
 		error = builder->failure;
 		builder->failure = NULL;
 	}
-	if (!error && unnamed && module->image->kind == SYM_IMAGE_ELF)
+	if (!error && sink.unnamed && module->image->kind == SYM_IMAGE_ELF)
 		error = make_native_disjoint(builder);
 	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 		return error;
@@ -234,7 +235,7 @@ static struct sym_error *add_module(struct joining *joining, struct sym_image *m
 	struct kept_list *kept = mapping ? find_kept(joining->cache, module, mapping) : NULL;
 	struct sym_symbols *list = &builder.list;
 	bool unnamed = joining->flags & SYM_SYMBOLS_UNNAMED;
-	struct sym_error *error = kept ? NULL : list_module(module, unnamed, &builder);
+	struct sym_error *error = kept ? NULL : list_module(module, joining->flags, &builder);
 
 	if (!error && mapping && !kept && !module_trouble(module))
 		error = keep_list(joining->cache, module, mapping, &builder, &kept);
@@ -440,7 +441,8 @@ struct sym_error *snapshot_join(struct sym_snapshot *snapshot, uint32_t flags,
 {
 	static const uint32_t default_flags =
 		SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME;
-	static const uint32_t known = default_flags | SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED;
+	static const uint32_t known =
+		default_flags | SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED | SYM_SYMBOLS_LINKAGE_NAMES;
 	struct joining joining = {
 		.snapshot = snapshot,
 		.flags = flags ? flags : default_flags,

@@ -38,7 +38,7 @@ _dotnet_mapgen() {
 	-p | --pid) mapfile -t COMPREPLY < <(compgen -W "$(_dotnet_mapgen_processes)" -- "$value") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'map r2rmap' -- "$value") ;;
 	--mode) mapfile -t COMPREPLY < <(compgen -W 'append replace' -- "$value") ;;
-	--names) mapfile -t COMPREPLY < <(compgen -W 'full short' -- "$value") ;;
+	--names) mapfile -t COMPREPLY < <(compgen -W 'full short raw' -- "$value") ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
 	--jit) mapfile -t COMPREPLY < <(compgen -W 'auto contract rundown perfmap none' -- "$value") ;;
 	--platform | --maps | --root | --store) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;

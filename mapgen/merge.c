@@ -170,11 +170,12 @@ static bool undo(struct merge *merge, const struct map_location *location)
 
 static void print_json(const struct merge *merge)
 {
-	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:O}", "map",
-				    json_output_text(merge->path), "action", merge->action,
+	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:O}",
+				    "map", json_output_text(merge->path), "action", merge->action,
 				    "images", (json_int_t)merge->counts.images,
 				    "precompiled_symbols", (json_int_t)merge->counts.precompiled,
 				    "unnamed_functions", (json_int_t)merge->counts.unnamed,
+				    "linkage_stubs", (json_int_t)merge->counts.linkage,
 				    "runtime_lines", (json_int_t)merge->counts.runtime, "jit",
 				    merge_jit_json(merge), "written_lines",
 				    (json_int_t)merge->written_lines, "failures",
@@ -203,12 +204,11 @@ static void print_summary(const struct merge *merge)
 	else
 		fprintf(stream, "%zu written to %s\n", merge->written_lines,
 			merge->path ? merge->path : "");
-	if (merge->counts.unnamed)
+	if (merge->counts.unnamed || merge->counts.linkage)
 		fprintf(stream,
-			"stripped native images: %zu functions without a name, by their "
-			"start "
-			"(IMAGE!0xVADDR)\n",
-			merge->counts.unnamed);
+			"native images: %zu functions without a name, by their start "
+			"(IMAGE!0xVADDR); %zu linkage stubs (NAME@plt)\n",
+			merge->counts.unnamed, merge->counts.linkage);
 }
 
 static int report(struct merge *merge)

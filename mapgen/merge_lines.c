@@ -24,6 +24,8 @@ struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t 
 
 		if (symbol->kind == SYM_SYMBOL_UNNAMED)
 			counts.unnamed++;
+		if (symbol->source == SYM_SOURCE_ELF)
+			counts.linkage++;
 		if (symbol->source == SYM_SOURCE_PERF_MAP)
 			counts.runtime++;
 		if (symbol->source == SYM_SOURCE_RUNTIME && symbol->kind == SYM_SYMBOL_FUNCTION)
@@ -130,7 +132,7 @@ static struct sym_error *add_run(struct comparison *comparison, const struct sym
 static bool may_be_added(const struct sym_symbol *symbol)
 {
 	return is_precompiled(symbol) || symbol->source == SYM_SOURCE_RUNTIME ||
-	       symbol->kind == SYM_SYMBOL_UNNAMED;
+	       symbol->source == SYM_SOURCE_EH_FRAME || symbol->source == SYM_SOURCE_ELF;
 }
 
 static struct sym_error *add_runs(struct comparison *comparison, const struct sym_symbols *wanted,

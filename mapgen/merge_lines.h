@@ -17,6 +17,7 @@ struct merge_counts {
 	size_t runtime; /* from the runtime's own map */
 	size_t jitted;  /* told by the runtime itself */
 	size_t unnamed; /* functions of stripped native images */
+	size_t linkage; /* NAME@plt of native images */
 };
 
 struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t image_count);
@@ -31,8 +32,9 @@ struct merge_missing {
 /*
  * What `present` does not say yet, as lines: precompiled symbols of `wanted` that it
  * does not have with the same start, size and text, and where it has nothing at all
- * jitted code told by the runtime and native functions without a name. Lines of the runtime's own
- * map are never among them: what it has written meanwhile is newer than what is in `wanted`.
+ * jitted code told by the runtime, native functions without a name and linkage stubs. Lines of the
+ * runtime's own map are never among them: what it has written meanwhile is newer than what is in
+ * `wanted`.
  */
 struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 				      const struct sym_symbols *present, uint32_t write_flags,

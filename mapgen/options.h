@@ -36,6 +36,7 @@ enum merge_mode {
 enum name_form {
 	NAME_FORM_FULL = 0,
 	NAME_FORM_SHORT,
+	NAME_FORM_RAW, /* full; native names as symbol tables have them */
 };
 
 enum tier_form {

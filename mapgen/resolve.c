@@ -51,12 +51,17 @@ static const char not_a_question[] = "not an address and not IMAGE+0xN";
 /* ---- answers ------------------------------------------------------------ */
 
 /* The name in the form asked for; the full one when memory is short. */
-static const char *shown_name(struct resolution *resolution, const char *name)
+static const char *shown_name(struct resolution *resolution, const struct sym_answer *answer)
 {
+	const char *name = answer->name;
 	size_t needed;
 	char *room;
 
-	if (resolution->options->names != NAME_FORM_SHORT)
+	if (resolution->options->names == NAME_FORM_RAW && answer->linkage_name)
+		return answer->linkage_name;
+	/* Of native code there is nothing to be left out: its names are no .NET signatures. */
+	if (resolution->options->names != NAME_FORM_SHORT || answer->source == SYM_SOURCE_ELF ||
+	    answer->source == SYM_SOURCE_EH_FRAME || answer->source == SYM_SOURCE_DWARF)
 		return name;
 	needed = sym_name_shorten(name, resolution->short_name, resolution->short_name_bytes) + 1;
 	if (needed > resolution->short_name_bytes) {
@@ -90,7 +95,7 @@ static void print_answer(struct resolution *resolution, const struct question *q
 	print_text(question->text);
 	putchar(' ');
 	if (answer->status == SYM_RESOLVED || answer->status == SYM_UNNAMED) {
-		print_text(shown_name(resolution, answer->name));
+		print_text(shown_name(resolution, answer));
 		if (tier)
 			printf("[%s]", tier);
 		printf("+0x%" PRIx64, answer->offset_bytes);
@@ -122,7 +127,7 @@ static json_t *answer_json(struct resolution *resolution, const struct question 
 		json_output_text(question->text), "position", json_output_address(answer->address),
 		"resolved", named, "status", sym_status_text(answer->status), "reason",
 		json_output_text(answer->reason), "name",
-		json_output_text(bounded ? shown_name(resolution, answer->name) : NULL), "tier",
+		json_output_text(bounded ? shown_name(resolution, answer) : NULL), "tier",
 		json_output_text(named ? shown_tier(resolution, answer) : NULL), "offset",
 		bounded ? json_integer((json_int_t)answer->offset_bytes) : json_null(), "size",
 		bounded ? json_integer((json_int_t)answer->size_bytes) : json_null(), "image",

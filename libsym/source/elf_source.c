@@ -3,23 +3,50 @@
  * Symbols of an ELF image by vaddr. Knows how far a symbol reaches: one with a
  * size as far as that, one without to the next symbol of its section, and what
  * has a size wins over what has not. An image that has only .dynsym is asked
- * for its separate debug file; where there is none, other functions lie between its
- * symbols, and one without a size ends where the next function begins.
+ * for its separate debug file, then for .gnu_debugdata; where there is neither, other functions
+ * lie between its symbols, and one without a size ends where the next function begins.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/debugfile.h"
+#include "libsym/demangle.h"
 #include "libsym/elf_functions.h"
 #include "libsym/elf_symbols.h"
 #include "libsym/index.h"
+#include "libsym/limits.h"
+#include "libsym/minidebug.h"
 #include "libsym/source/source.h"
 
-struct elf_source {
-	const struct image *image; /* where the table is: the image itself, or its debug file */
-	struct image *debug_image; /* NULL: none */
-	struct index *index;
+enum {
+	MAX_TABLES = 2
 };
+
+struct elf_source {
+	/* Where tables are: the image itself or its debug file, and what .gnu_debugdata adds. */
+	const struct image *images[MAX_TABLES];
+	size_t image_count;
+	struct image *debug_image; /* NULL: none */
+	struct image *mini_image;  /* NULL: none */
+	struct index *index;
+	/* By number of the piece in the index: names as a person would write them, made when first
+	 * asked for; `not_mangled` for those that are so already. */
+	_Atomic(char *) *shown;
+};
+
+static char not_mangled[1];
+
+static void free_shown(struct elf_source *elf)
+{
+	for (size_t i = 0; elf->shown && i < index_count(elf->index); i++) {
+		char *name = atomic_load_explicit(&elf->shown[i], memory_order_relaxed);
+
+		if (name != not_mangled)
+			free(name);
+	}
+	free(elf->shown);
+}
 
 static void close_elf(void *source)
 {
@@ -27,7 +54,9 @@ static void close_elf(void *source)
 
 	if (!elf)
 		return;
+	free_shown(elf);
 	index_destroy(elf->index);
+	image_close(elf->mini_image);
 	image_close(elf->debug_image);
 	free(elf);
 }
@@ -41,12 +70,9 @@ static bool is_first_at_its_place(const struct elf_symbols *symbols, size_t i)
 }
 
 /* Those without a size first: what is added later wins. */
-static struct sym_error *index_symbols(const struct elf_symbols *symbols, struct index **ret)
+static void add_symbols(struct index_builder *builder, const struct elf_symbols *symbols)
 {
-	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error = index_builder_create(&builder);
-
-	for (int sized = 0; !error && sized < 2; sized++)
+	for (int sized = 0; sized < 2; sized++)
 		for (size_t i = 0; i < symbols->count; i++) {
 			const struct elf_symbol *symbol = &symbols->items[i];
 
@@ -54,33 +80,60 @@ static struct sym_error *index_symbols(const struct elf_symbols *symbols, struct
 				index_builder_add(builder, symbol->vaddr, symbol->reach_bytes,
 						  symbol->name, symbol->name_bytes, 0);
 		}
-	return error ? error : index_freeze(builder, ret);
 }
 
 /* The better of what the image and its debug file have; the image's own when that one has less. */
-static struct sym_error *read_best_symbols(struct elf_source *elf, struct elf_symbols *ret)
+static struct sym_error *prefer_debug_file(struct elf_source *elf, int root_fd,
+					   struct elf_symbols *symbols)
 {
 	struct elf_symbols separate;
-	struct sym_error *error = elf_symbols_read(elf->image, ret);
+	struct sym_error *error;
 
-	if (error || ret->has_full_table)
+	error = debugfile_find(&symbols->sections, root_fd, &elf->debug_image);
+	if (error || !elf->debug_image)
 		return error;
-	error = debugfile_open(DEBUGFILE_TREE, &ret->build_id, &elf->debug_image);
-	if (!error && elf->debug_image)
-		error = elf_symbols_read(elf->debug_image, &separate);
-	if (!error && elf->debug_image && separate.count > ret->count) {
-		elf_symbols_deinit(ret);
-		*ret = separate;
-		elf->image = elf->debug_image;
-	} else if (!error && elf->debug_image) {
-		elf_symbols_deinit(&separate);
-	} else if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
+	error = elf_symbols_read(elf->debug_image, &separate);
+	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
 		/* A damaged debug file costs only itself. */
-		sym_error_destroy(STEAL(error));
+		sym_error_destroy(error);
+		return NULL;
 	}
 	if (error)
-		elf_symbols_deinit(ret);
-	return error;
+		return error;
+	if (separate.count > symbols->count) {
+		elf_symbols_deinit(symbols);
+		*symbols = separate;
+		elf->images[0] = elf->debug_image;
+	} else {
+		elf_symbols_deinit(&separate);
+	}
+	return NULL;
+}
+
+/* What .dynsym lacks, in a small file inside the image; only where there is no better. */
+static struct sym_error *add_mini_symbols(struct elf_source *elf, struct elf_symbols *symbols,
+					  struct index_builder *builder)
+{
+	struct elf_symbols mini;
+	struct sym_error *error;
+
+	if (symbols->has_full_table)
+		return NULL;
+	error = minidebug_open(&symbols->sections, &elf->mini_image);
+	if (error || !elf->mini_image || elf->mini_image->kind != SYM_IMAGE_ELF)
+		return error;
+	error = elf_symbols_read(elf->mini_image, &mini);
+	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
+		sym_error_destroy(error);
+		return NULL;
+	}
+	if (error)
+		return error;
+	add_symbols(builder, &mini);
+	if (mini.count)
+		elf->images[elf->image_count++] = elf->mini_image;
+	elf_symbols_deinit(&mini);
+	return NULL;
 }
 
 /* .init and .fini, whose symbols often have no size, hold nothing else and are smaller. */
@@ -125,6 +178,27 @@ static struct sym_error *bound_reach(const struct image *image, struct elf_symbo
 	return NULL;
 }
 
+/* Into one index, from which an image without any symbol has none. */
+static struct sym_error *index_tables(struct elf_source *elf, struct elf_symbols *symbols)
+{
+	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
+	struct sym_error *error = index_builder_create(&builder);
+
+	if (!error)
+		error = bound_reach(elf->images[0], symbols);
+	if (error)
+		return error;
+	add_symbols(builder, symbols);
+	error = add_mini_symbols(elf, symbols, builder);
+	if (error || !index_builder_count(builder))
+		return error;
+	error = index_freeze(builder, &elf->index);
+	if (error)
+		return error;
+	elf->shown = calloc(index_count(elf->index) + 1, sizeof(*elf->shown));
+	return elf->shown ? NULL : &sym_error_no_memory;
+}
+
 static struct sym_error *open_elf(const struct source_input *input, struct buf *why, void **ret)
 {
 	struct elf_source *elf AUTO_ELF_SOURCE = NULL;
@@ -137,19 +211,43 @@ static struct sym_error *open_elf(const struct source_input *input, struct buf *
 	elf = calloc(1, sizeof(*elf));
 	if (!elf)
 		return &sym_error_no_memory;
-	elf->image = input->image;
-	error = read_best_symbols(elf, &symbols);
+	elf->images[elf->image_count++] = input->image;
+	error = elf_symbols_read(input->image, &symbols);
 	if (error)
 		return error;
-	error = bound_reach(input->image, &symbols);
-	if (!error && symbols.count)
-		error = index_symbols(&symbols, &elf->index);
+	if (!symbols.has_full_table)
+		error = prefer_debug_file(elf, input->root_fd, &symbols);
+	if (!error)
+		error = index_tables(elf, &symbols);
+	if (!error && elf->index)
+		*ret = STEAL(elf);
 	else if (!error)
 		buf_append_string(why, "it has no symbol table");
-	if (!error && symbols.count)
-		*ret = STEAL(elf);
 	elf_symbols_deinit(&symbols);
 	return error;
+}
+
+/* NULL where the name is no mangled one, or for want of memory. */
+static const char *shown_name(const struct elf_source *elf, size_t number, const char *name)
+{
+	_Atomic(char *) *place = &elf->shown[number];
+	char *made, *none = NULL;
+	struct buf text;
+
+	if (!demangle_is_candidate(name))
+		return NULL;
+	made = atomic_load_explicit(place, memory_order_acquire);
+	if (!made) {
+		buf_init(&text, LIMIT_NAME_BYTES + 1);
+		made = demangle(name, &text) ? buf_steal(&text, NULL) : not_mangled;
+		buf_deinit(&text);
+		if (made && !atomic_compare_exchange_strong(place, &none, made)) {
+			if (made != not_mangled)
+				free(made);
+			made = none;
+		}
+	}
+	return made == not_mangled ? NULL : made;
 }
 
 static enum source_outcome find_symbol(void *source, uint64_t position, struct source_match *ret)
@@ -157,41 +255,64 @@ static enum source_outcome find_symbol(void *source, uint64_t position, struct s
 	const struct elf_source *elf = source;
 	size_t found = index_find(elf->index, position);
 	struct index_entry entry;
+	const char *shown;
 
 	if (found == INDEX_NONE)
 		return SOURCE_MISS;
 	index_at(elf->index, found, &entry);
+	shown = shown_name(elf, found, entry.name);
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		.size_bytes = entry.symbol_size_bytes,
-		.name = entry.name,
+		.name = shown ? shown : entry.name,
+		.linkage_name = shown ? entry.name : NULL,
 		.kind = SYM_SYMBOL_FUNCTION,
 	};
 	return SOURCE_HIT;
 }
 
-/* The index keeps one name for a place; a list has them all, so the table is read again. */
-static struct sym_error *list_symbols(void *source, const struct source_sink *sink)
+static void list_table(const struct elf_symbols *symbols, const struct source_sink *sink)
 {
-	const struct elf_source *elf = source;
-	struct elf_symbols symbols;
-	struct sym_error *error = elf_symbols_read(elf->image, &symbols);
+	struct buf text;
 
-	if (error)
-		return error;
-	for (size_t i = 0; i < symbols.count; i++) {
+	buf_init(&text, 2 * LIMIT_NAME_BYTES);
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct elf_symbol *item = &symbols->items[i];
 		struct sym_symbol symbol = {
-			.start = sink->base + symbols.items[i].vaddr,
-			.size_bytes = symbols.items[i].reach_bytes,
+			.start = sink->base + item->vaddr,
+			.size_bytes = item->reach_bytes,
 			.kind = SYM_SYMBOL_FUNCTION,
 			.source = SYM_SOURCE_ELF,
 			.image_index = sink->image_index,
 		};
 
-		symbols_builder_add(sink->builder, &symbol, symbols.items[i].name,
-				    symbols.items[i].name_bytes);
+		buf_clear(&text);
+		/* A version ends the name, and mangled names have none in .dynsym. */
+		if (!sink->linkage_names && demangle_is_candidate(item->name) &&
+		    !item->name[item->name_bytes] && demangle(item->name, &text))
+			symbols_builder_add(sink->builder, &symbol, text.data, text.size_bytes);
+		else
+			symbols_builder_add(sink->builder, &symbol, item->name, item->name_bytes);
 	}
-	elf_symbols_deinit(&symbols);
+	buf_deinit(&text);
+}
+
+/* The index keeps one name for a place; a list has them all, so the tables are read again. */
+static struct sym_error *list_symbols(void *source, const struct source_sink *sink)
+{
+	const struct elf_source *elf = source;
+
+	for (size_t i = 0; i < elf->image_count; i++) {
+		struct elf_symbols symbols;
+		struct sym_error *error = elf_symbols_read(elf->images[i], &symbols);
+
+		if (!error && !i)
+			error = bound_reach(elf->images[0], &symbols);
+		if (error)
+			return error;
+		list_table(&symbols, sink);
+		elf_symbols_deinit(&symbols);
+	}
 	return NULL;
 }
 

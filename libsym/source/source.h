@@ -24,13 +24,15 @@ struct source_input {
 	struct image *image;
 	struct precompiled *precompiled; /* NULL when the image has no readable method tables */
 	const char *const *relative_map_dirs; /* NULL terminated; may be NULL */
+	int root_fd; /* below which the image has its path; -1: this machine's root */
 };
 
 struct source_match {
 	uint64_t start;
-	uint64_t size_bytes; /* 0 when unknown */
-	const char *name;    /* lives as long as the source */
-	const char *tier;    /* static or NULL */
+	uint64_t size_bytes;      /* 0 when unknown */
+	const char *name;         /* lives as long as the source */
+	const char *linkage_name; /* as symbol tables have it, likewise; NULL: the same */
+	const char *tier;         /* static or NULL */
 	enum sym_symbol_kind kind;
 	const char *reason; /* SOURCE_NAMELESS: why there is no name; static */
 };
@@ -47,12 +49,15 @@ struct source_sink {
 	struct symbols_builder *builder;
 	uint64_t base;
 	uint32_t image_index;
-	bool stubs;   /* also what is no method */
-	bool unnamed; /* also native functions without a name */
+	bool stubs;         /* also what is no method */
+	bool unnamed;       /* also native functions without a name */
+	bool linkage_names; /* as symbol tables have them, not as a person would write them */
 };
 
 struct source_ops {
 	enum sym_source_kind kind;
+	/* Makes up for no symbol table: an image that has only this has no symbols. */
+	bool is_extra;
 	/*
 	 * Opens the source. One that has nothing to say about the image declines:
 	 * NULL in *ret, no error, and if a person would wonder, a text in `why`.
@@ -68,10 +73,11 @@ extern const struct source_ops source_relmap;
 extern const struct source_ops source_r2r;
 extern const struct source_ops source_ngen;
 extern const struct source_ops source_elf;
+extern const struct source_ops source_plt;
 extern const struct source_ops source_eh_frame;
 
 enum {
-	SOURCE_COUNT = 5
+	SOURCE_COUNT = 6
 };
 
 /* Sources of images, in the order in which they are asked. */
@@ -79,7 +85,8 @@ extern const struct source_ops *const source_table[SOURCE_COUNT];
 
 /* What stands for the name of a native function without one; heap, NULL when out of memory. */
 char *eh_frame_source_text(const char *image_path, uint64_t vaddr);
-/* Is `name` such a text about an image of this file name? Perf maps that were merged have them. */
+/* Is `name` such a text about an image of this file name, or a linkage stub's? Perf maps that were
+ * merged have them. */
 bool eh_frame_source_is_text(const char *name, const char *image_path);
 
 #endif

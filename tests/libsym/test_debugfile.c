@@ -49,7 +49,7 @@ Test(debugfile, is_found_by_build_id)
 	struct elf_symbols table;
 	char *tree = tree_with(0x11);
 
-	cr_assert_null(debugfile_open(tree, &id, &image));
+	cr_assert_null(debugfile_open(-1, tree, &id, &image));
 	cr_assert_not_null(image);
 	cr_assert_null(elf_symbols_read(image, &table));
 	cr_assert_eq(table.count, 1);
@@ -69,7 +69,7 @@ Test(debugfile, is_not_believed_with_another_build_id_or_none)
 		struct image *image AUTO_IMAGE = NULL;
 		char *tree = tree_with(others[i]);
 
-		cr_assert_null(debugfile_open(tree, &id, &image));
+		cr_assert_null(debugfile_open(-1, tree, &id, &image));
 		cr_expect_null(image);
 		scratch_remove(tree);
 	}
@@ -81,9 +81,9 @@ Test(debugfile, may_be_missing)
 	struct image *image AUTO_IMAGE = NULL;
 	char *tree = tree_with(0x11);
 
-	cr_assert_null(debugfile_open(tree, &other, &image));
+	cr_assert_null(debugfile_open(-1, tree, &other, &image));
 	cr_expect_null(image);
-	cr_assert_null(debugfile_open(tree, &none, &image));
+	cr_assert_null(debugfile_open(-1, tree, &none, &image));
 	cr_expect_null(image);
 	scratch_remove(tree);
 }
@@ -96,7 +96,7 @@ Test(debugfile, is_not_used_when_it_is_damaged)
 	char *path = scratch_path(tree, "11/11111111111111111111111111111111111111.debug");
 
 	scratch_write(path, "\177ELF\2\1", 6);
-	cr_assert_null(debugfile_open(tree, &id, &image));
+	cr_assert_null(debugfile_open(-1, tree, &id, &image));
 	cr_expect_null(image);
 	free(path);
 	scratch_remove(tree);

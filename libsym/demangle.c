@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/limits.h"
+
+/* As c++filt, perf and gdb show names. */
+static const int style = DMGL_PARAMS | DMGL_ANSI;
+
+struct output {
+	struct buf *buf;
+	size_t end_bytes; /* size of `buf` that is too much */
+	jmp_buf too_long;
+};
+
+/* libiberty cannot be told to stop; in this form it holds nothing that a jump would lose, but for
+ * the small buffer of one Punycode identifier. */
+static void take(const char *text, size_t bytes, void *context)
+{
+	struct output *output = context;
+
+	if (bytes >= output->end_bytes - output->buf->size_bytes ||
+	    !buf_append(output->buf, text, bytes))
+		longjmp(output->too_long, 1);
+}
+
+/* Rust comes first: its older names are C++ names of a certain form. */
+static bool print(const char *name, struct output *output)
+{
+	size_t start_bytes = output->buf->size_bytes;
+
+	if (setjmp(output->too_long))
+		return false;
+	if (rust_demangle_callback(name, style, take, output))
+		return true;
+	buf_truncate(output->buf, start_bytes);
+	return cplus_demangle_v3_callback(name, style, take, output);
+}
+
+/* Only in one piece; back references of D lead backwards, and never into themselves. */
+static bool print_d(const char *name, struct buf *ret)
+{
+	enum {
+		LONGEST_D_NAME = 4096
+	};
+	char *text AUTO_FREE = NULL;
+
+	if (name[1] != 'D' || strnlen(name, LONGEST_D_NAME) == LONGEST_D_NAME)
+		return false;
+	text = dlang_demangle(name, style);
+	return text && *text && strlen(text) < LIMIT_NAME_BYTES && buf_append_string(ret, text);
+}
+
+bool demangle(const char *name, struct buf *ret)
+{
+	struct output output = { .buf = ret, .end_bytes = ret->size_bytes + LIMIT_NAME_BYTES };
+	size_t start_bytes = ret->size_bytes;
+
+	if (!demangle_is_candidate(name) || ret->failure != BUF_OK)
+		return false;
+	if (print(name, &output) && ret->size_bytes > start_bytes)
+		return true;
+	buf_truncate(ret, start_bytes);
+	return print_d(name, ret);
+}

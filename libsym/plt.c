@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/plt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a relocation puts into a slot. */
+struct slot {
+	uint64_t vaddr;
+	uint32_t symbol; /* index in .dynsym */
+};
+
+struct reading {
+	struct plt *plt;
+	unsigned int machine;
+	uint64_t got_vaddr; /* what i386 code of position-independent files counts from */
+	struct slot *slots; /* by vaddr */
+	size_t slot_count, slot_capacity;
+	size_t entry_capacity;
+	size_t symbols_index; /* section number of .dynsym */
+	struct reader symbols, strings;
+};
+
+void plt_deinit(struct plt *plt)
+{
+	free(plt->items);
+	elf_sections_deinit(&plt->sections);
+	plt->items = NULL;
+	plt->count = 0;
+}
+
+/* ---- relocations ------------------------------------------------------------- */
+
+/* R_*_GLOB_DAT and R_*_JUMP_SLOT. */
+static bool fills_slot(unsigned int machine, uint32_t type)
+{
+	if (machine == EM_AARCH64)
+		return type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
+	return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT; /* i386 has the same */
+}
+
+static bool add_slot(struct reading *reading, uint64_t vaddr, uint32_t symbol)
+{
+	if (reading->slot_count == reading->slot_capacity) {
+		size_t capacity = reading->slot_capacity ? reading->slot_capacity * 2 : 256;
+		struct slot *slots = reallocarray(reading->slots, capacity, sizeof(*slots));
+
+		if (!slots)
+			return false;
+		reading->slots = slots;
+		reading->slot_capacity = capacity;
+	}
+	reading->slots[reading->slot_count++] = (struct slot){ .vaddr = vaddr, .symbol = symbol };
+	return true;
+}
+
+static struct sym_error *read_relocations(struct reading *reading, const GElf_Shdr *section)
+{
+	bool wide = reading->plt->sections.image->is_64bit;
+	bool addends = section->sh_type == SHT_RELA;
+	struct reader table;
+	struct sym_error *error = elf_sections_bytes(&reading->plt->sections, section, &table);
+
+	if (error)
+		return error;
+	while (reader_left(&table)) {
+		uint64_t offset = wide ? reader_u64(&table) : reader_u32(&table);
+		uint64_t info = wide ? reader_u64(&table) : reader_u32(&table);
+		uint32_t type = wide ? (uint32_t)info : (uint32_t)info & 0xff;
+		uint32_t symbol = wide ? (uint32_t)(info >> 32) : (uint32_t)info >> 8;
+
+		if (addends)
+			reader_skip(&table, wide ? 8 : 4);
+		if (reader_ok(&table) && symbol && fills_slot(reading->machine, type) &&
+		    !add_slot(reading, offset, symbol))
+			return &sym_error_no_memory;
+	}
+	return NULL;
+}
+
+static int by_slot(const void *left, const void *right)
+{
+	const struct slot *a = left, *b = right;
+
+	return a->vaddr < b->vaddr ? -1 : a->vaddr > b->vaddr;
+}
+
+/* Relocations of data are many, and needed only where there is a .plt.got. */
+static struct sym_error *read_slots(struct reading *reading)
+{
+	struct elf_sections *sections = &reading->plt->sections;
+	bool all = elf_sections_find_named(sections, ".plt.got");
+	const GElf_Shdr *got = elf_sections_find_named(sections, ".got.plt");
+	struct sym_error *error = NULL;
+
+	if (!got)
+		got = elf_sections_find_named(sections, ".got");
+	reading->got_vaddr = got ? got->sh_addr : 0;
+	for (size_t i = 1; !error && i < sections->count; i++) {
+		const GElf_Shdr *section = &sections->items[i];
+
+		if ((section->sh_type != SHT_RELA && section->sh_type != SHT_REL) ||
+		    section->sh_link != reading->symbols_index)
+			continue;
+		/* Those of a linkage table name the section that has its slots. */
+		if (all || section->sh_info)
+			error = read_relocations(reading, section);
+	}
+	if (reading->slot_count)
+		qsort(reading->slots, reading->slot_count, sizeof(*reading->slots), by_slot);
+	return error;
+}
+
+static const struct slot *find_slot(const struct reading *reading, uint64_t vaddr)
+{
+	struct slot key = { .vaddr = vaddr };
+
+	return reading->slot_count
+		       ? bsearch(&key, reading->slots, reading->slot_count, sizeof(key), by_slot)
+		       : NULL;
+}
+
+/* ---- entries ----------------------------------------------------------------- */
+
+static const char *target_of(const struct reading *reading, uint32_t symbol)
+{
+	bool wide = reading->plt->sections.image->is_64bit;
+	struct reader symbols = reading->symbols;
+
+	reader_seek(&symbols, (size_t)symbol * (wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)));
+	return elf_sections_string(&reading->strings, reader_u32(&symbols));
+}
+
+static struct sym_error *add_entry(struct reading *reading, uint64_t vaddr, uint32_t size_bytes,
+				   uint64_t slot_vaddr)
+{
+	const struct slot *slot = find_slot(reading, slot_vaddr);
+	const char *target = slot ? target_of(reading, slot->symbol) : NULL;
+	struct plt *plt = reading->plt;
+
+	if (!target)
+		return NULL;
+	if (plt->count == reading->entry_capacity) {
+		size_t capacity = reading->entry_capacity ? reading->entry_capacity * 2 : 64;
+		struct plt_entry *items = reallocarray(plt->items, capacity, sizeof(*items));
+
+		if (!items)
+			return &sym_error_no_memory;
+		plt->items = items;
+		reading->entry_capacity = capacity;
+	}
+	plt->items[plt->count++] =
+		(struct plt_entry){ .vaddr = vaddr, .size_bytes = size_bytes, .target = target };
+	return NULL;
+}
+
+static uint32_t word_at(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+	       (uint32_t)bytes[3] << 24;
+}
+
+/*
+ * The slot through which an entry jumps: ff 25 disp32 is jmp *disp32(%rip), on
+ * i386 jmp *disp32; ff a3 disp32 is jmp *disp32(%ebx). Before it may stand endbr or bnd.
+ */
+static bool find_x86_slot(const struct reading *reading, const uint8_t *entry, size_t size_bytes,
+			  uint64_t vaddr, uint64_t *ret)
+{
+	for (size_t i = 0; i + 6 <= size_bytes; i++) {
+		uint32_t displacement = word_at(entry + i + 2);
+
+		if (entry[i] != 0xff || (entry[i + 1] != 0x25 && entry[i + 1] != 0xa3))
+			continue;
+		if (reading->machine == EM_X86_64 && entry[i + 1] == 0x25)
+			*ret = vaddr + i + 6 + (uint64_t)(int64_t)(int32_t)displacement;
+		else if (reading->machine == EM_386 && entry[i + 1] == 0x25)
+			*ret = displacement;
+		else if (reading->machine == EM_386)
+			*ret = (uint32_t)(reading->got_vaddr + displacement);
+		else
+			continue;
+		return true;
+	}
+	return false;
+}
+
+static struct sym_error *read_x86(struct reading *reading, const GElf_Shdr *section,
+				  const struct reader *code)
+{
+	size_t entry_bytes = section->sh_entsize == 8 ? 8 : 16;
+	struct sym_error *error = NULL;
+
+	for (size_t at = 0; !error && at + entry_bytes <= code->size_bytes; at += entry_bytes) {
+		uint64_t vaddr = section->sh_addr + at, slot;
+
+		if (find_x86_slot(reading, code->data + at, entry_bytes, vaddr, &slot))
+			error = add_entry(reading, vaddr, (uint32_t)entry_bytes, slot);
+	}
+	return error;
+}
+
+/* adrp x16, PAGE; ldr x17, [x16, OFFSET]; add x16, x16, OFFSET; br x17. Before it may stand bti. */
+static struct sym_error *read_aarch64(struct reading *reading, const GElf_Shdr *section,
+				      const struct reader *code)
+{
+	static const uint32_t bti = 0xd503245f;
+	struct sym_error *error = NULL;
+
+	for (size_t at = 0; !error && at + 16 <= code->size_bytes; at += 4) {
+		uint32_t adrp = word_at(code->data + at), ldr = word_at(code->data + at + 4);
+		uint64_t page, vaddr = section->sh_addr + at;
+		bool marked = at >= 4 && word_at(code->data + at - 4) == bti;
+
+		if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+			continue;
+		page = (adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
+		page = (page ^ 0x100000) - 0x100000; /* 21 bits, signed */
+		page = (vaddr & ~(uint64_t)0xfff) + (page << 12);
+		error = add_entry(reading, marked ? vaddr - 4 : vaddr, marked ? 20 : 16,
+				  page + (ldr >> 10 & 0xfff) * 8);
+	}
+	return error;
+}
+
+static struct sym_error *read_entries(struct reading *reading, const char *name)
+{
+	const GElf_Shdr *section = elf_sections_find_named(&reading->plt->sections, name);
+	struct sym_error *error;
+	struct reader code;
+
+	if (!section || !(section->sh_flags & SHF_EXECINSTR))
+		return NULL;
+	error = elf_sections_bytes(&reading->plt->sections, section, &code);
+	if (error)
+		return error;
+	return reading->machine == EM_AARCH64 ? read_aarch64(reading, section, &code)
+					      : read_x86(reading, section, &code);
+}
+
+static int by_vaddr(const void *left, const void *right)
+{
+	const struct plt_entry *a = left, *b = right;
+
+	return a->vaddr < b->vaddr ? -1 : a->vaddr > b->vaddr;
+}
+
+/* Sections of a lying file may overlap. */
+static void make_disjoint(struct plt *plt)
+{
+	size_t kept = 0;
+
+	if (plt->count)
+		qsort(plt->items, plt->count, sizeof(*plt->items), by_vaddr);
+	for (size_t i = 0; i < plt->count; i++)
+		if (!kept || plt->items[i].vaddr - plt->items[kept - 1].vaddr >=
+				     plt->items[kept - 1].size_bytes)
+			plt->items[kept++] = plt->items[i];
+	plt->count = kept;
+}
+
+static struct sym_error *read_tables(struct reading *reading)
+{
+	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got" };
+	struct elf_sections *sections = &reading->plt->sections;
+	const GElf_Shdr *symbols = elf_sections_find(sections, SHT_DYNSYM);
+	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
+	struct sym_error *error;
+
+	reader_seek(&header, 18);
+	reading->machine = reader_u16(&header);
+	if (!symbols || (reading->machine != EM_X86_64 && reading->machine != EM_386 &&
+			 reading->machine != EM_AARCH64))
+		return NULL;
+	reading->symbols_index = (size_t)(symbols - sections->items);
+	if (symbols->sh_link >= sections->count)
+		return elf_sections_error(sections, "a symbol table without a string table");
+	error = elf_sections_bytes(sections, symbols, &reading->symbols);
+	if (!error)
+		error = elf_sections_bytes(sections, &sections->items[symbols->sh_link],
+					   &reading->strings);
+	if (!error)
+		error = read_slots(reading);
+	for (size_t i = 0; !error && i < sizeof(names) / sizeof(names[0]); i++)
+		error = read_entries(reading, names[i]);
+	return error;
+}
+
+struct sym_error *plt_read(const struct image *image, struct plt *ret)
+{
+	struct plt plt = { 0 };
+	struct reading reading = { .plt = &plt };
+	struct sym_error *error = elf_sections_read(image, &plt.sections);
+
+	if (!error)
+		error = read_tables(&reading);
+	free(reading.slots);
+	make_disjoint(&plt);
+	if (error)
+		plt_deinit(&plt);
+	else
+		*ret = plt;
+	return error;
+}
+
+size_t plt_find(const struct plt *plt, uint64_t vaddr)
+{
+	size_t low = 0, high = plt->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (plt->items[middle].vaddr <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && vaddr - plt->items[low - 1].vaddr < plt->items[low - 1].size_bytes ? low - 1
+											 : PLT_NONE;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries of the procedure linkage tables of an ELF file (.plt, .plt.sec,
+ * .plt.got): each jumps through a slot that the dynamic linker fills with one
+ * function, and a relocation says which. An entry is believed by its
+ * instructions, not by its number: the tables have many layouts. x86-64, i386,
+ * AArch64.
+ */
+#ifndef LIBSYM_PLT_H
+#define LIBSYM_PLT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libsym/elf_sections.h"
+#include "libsym/error.h"
+#include "libsym/image.h"
+
+struct plt_entry {
+	uint64_t vaddr;
+	uint32_t size_bytes;
+	const char *target; /* name of the function as .dynsym has it; lives as long as the table */
+};
+
+struct plt {
+	struct plt_entry *items; /* by vaddr, disjoint */
+	size_t count;
+	/* private */
+	struct elf_sections sections; /* the names are in it */
+};
+
+/* An image without such tables yields none; that is no error. Errors: IO, STALE, FORMAT, NO_MEMORY.
+ */
+struct sym_error *plt_read(const struct image *image, struct plt *ret)
+	__attribute__((warn_unused_result));
+void plt_deinit(struct plt *plt);
+
+#define PLT_NONE SIZE_MAX
+
+/* Number of the entry that covers `vaddr`, or PLT_NONE. */
+size_t plt_find(const struct plt *plt, uint64_t vaddr);
+
+#endif

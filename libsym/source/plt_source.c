@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Linkage table entries of an ELF image, as "function@plt". Read when the first
+ * address asks that no symbol covers.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "libsym/demangle.h"
+#include "libsym/limits.h"
+#include "libsym/plt.h"
+#include "libsym/source/source.h"
+
+/* Made as a whole, then never changed. */
+struct entries {
+	struct plt plt;
+	struct entry_names {
+		const char *shown, *linkage;
+	} * names;
+	struct name_pool pool;
+};
+
+struct plt_source {
+	const struct image *image;
+	pthread_mutex_t lock; /* of reading the entries */
+	_Atomic(struct entries *) entries;
+};
+
+static void entries_destroy(struct entries *entries)
+{
+	if (!entries)
+		return;
+	name_pool_deinit(&entries->pool);
+	free(entries->names);
+	plt_deinit(&entries->plt);
+	free(entries);
+}
+
+DEFINE_GUARD(entries, struct entries *, entries_destroy)
+#define AUTO_ENTRIES GUARDED(entries)
+
+static void close_source(void *source)
+{
+	struct plt_source *own = source;
+
+	entries_destroy(atomic_load(&own->entries));
+	pthread_mutex_destroy(&own->lock);
+	free(own);
+}
+
+static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
+{
+	struct plt_source *own;
+
+	(void)why;
+	*ret = NULL;
+	if (input->image->kind != SYM_IMAGE_ELF)
+		return NULL;
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return &sym_error_no_memory;
+	own->image = input->image;
+	pthread_mutex_init(&own->lock, NULL);
+	*ret = own;
+	return NULL;
+}
+
+static const char *add_name(struct entries *entries, struct buf *text)
+{
+	static const char suffix[] = "@plt";
+
+	buf_append_string(text, suffix);
+	return text->failure == BUF_OK ? name_pool_add(&entries->pool, text->data, text->size_bytes)
+				       : NULL;
+}
+
+static bool make_names(struct entries *entries)
+{
+	struct buf text;
+	bool made = true;
+
+	buf_init(&text, 2 * LIMIT_NAME_BYTES);
+	for (size_t i = 0; made && i < entries->plt.count; i++) {
+		const char *target = entries->plt.items[i].target;
+		struct entry_names *names = &entries->names[i];
+
+		buf_clear(&text);
+		buf_append_string(&text, target);
+		names->linkage = add_name(entries, &text);
+		buf_clear(&text);
+		names->shown = demangle(target, &text) ? add_name(entries, &text) : names->linkage;
+		made = names->shown && names->linkage;
+	}
+	buf_deinit(&text);
+	return made;
+}
+
+/* A file that cannot be read has no entries; only want of memory is tried again. */
+static struct entries *read_entries(const struct image *image)
+{
+	struct entries *entries AUTO_ENTRIES = calloc(1, sizeof(*entries));
+	struct sym_error *error;
+	bool again;
+
+	if (!entries)
+		return NULL;
+	error = plt_read(image, &entries->plt);
+	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	sym_error_destroy(error);
+	if (again)
+		return NULL;
+	entries->names = calloc(entries->plt.count + 1, sizeof(*entries->names));
+	if (!entries->names || !make_names(entries))
+		return NULL;
+	/* What the entries point to is copied. */
+	elf_sections_deinit(&entries->plt.sections);
+	return STEAL(entries);
+}
+
+static const struct entries *get_entries(struct plt_source *own)
+{
+	struct entries *entries = atomic_load_explicit(&own->entries, memory_order_acquire);
+
+	if (entries)
+		return entries;
+	pthread_mutex_lock(&own->lock);
+	entries = atomic_load(&own->entries);
+	if (!entries) {
+		entries = read_entries(own->image);
+		atomic_store_explicit(&own->entries, entries, memory_order_release);
+	}
+	pthread_mutex_unlock(&own->lock);
+	return entries;
+}
+
+static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+{
+	const struct entries *entries = get_entries(source);
+	size_t number = entries ? plt_find(&entries->plt, position) : PLT_NONE;
+	const struct entry_names *names;
+
+	if (number == PLT_NONE)
+		return SOURCE_MISS;
+	names = &entries->names[number];
+	*ret = (struct source_match){
+		.start = entries->plt.items[number].vaddr,
+		.size_bytes = entries->plt.items[number].size_bytes,
+		.name = names->shown,
+		.linkage_name = names->linkage == names->shown ? NULL : names->linkage,
+		.kind = SYM_SYMBOL_STUB,
+	};
+	return SOURCE_HIT;
+}
+
+static struct sym_error *list(void *source, const struct source_sink *sink)
+{
+	const struct entries *entries = sink->stubs ? get_entries(source) : NULL;
+
+	for (size_t i = 0; entries && i < entries->plt.count; i++) {
+		const struct entry_names *names = &entries->names[i];
+		const char *name = sink->linkage_names ? names->linkage : names->shown;
+		struct sym_symbol symbol = {
+			.start = sink->base + entries->plt.items[i].vaddr,
+			.size_bytes = entries->plt.items[i].size_bytes,
+			.kind = SYM_SYMBOL_STUB,
+			.source = SYM_SOURCE_ELF,
+			.image_index = sink->image_index,
+		};
+
+		symbols_builder_add(sink->builder, &symbol, name, strlen(name));
+	}
+	return NULL;
+}
+
+const struct source_ops source_plt = {
+	.kind = SYM_SOURCE_ELF,
+	.is_extra = true,
+	.open = open_source,
+	.find = find,
+	.list = list,
+	.close = close_source,
+};
