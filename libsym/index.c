@@ -23,7 +23,8 @@ void index_destroy(struct index *index)
 	free(index->first_keys);
 	free(index->buckets);
 	free(index->details);
-	free(index->names);
+	if (index->owns_names)
+		index_names_destroy(index->names);
 	free(index->odd);
 	free(index);
 }
@@ -70,7 +71,7 @@ void index_at(const struct index *index, size_t i, struct index_entry *ret)
 	uint32_t size = leaf->sizes[inside % INDEX_LEAF];
 	const struct index_odd *odd = size & INDEX_ODD ? find_odd(index, i) : NULL;
 	uint64_t start = region->base + ((uint32_t)leaf->keys[inside % INDEX_LEAF] ^ 0x80000000u);
-	const char *name = index->names + index->details[i].name_offset;
+	const char *name = index_names_at(index->names, index->details[i].name_offset);
 
 	*ret = (struct index_entry){
 		.start = start,

@@ -24,6 +24,13 @@
 struct index_builder;
 
 struct sym_error *index_builder_create(struct index_builder **ret);
+
+/*
+ * The same with the names among others (index_names.h), which stay the caller's
+ * and must outlive the index: so that an index can be replaced while its names stay.
+ */
+struct index_names;
+struct sym_error *index_builder_create_over(struct index_names *names, struct index_builder **ret);
 void index_builder_destroy(struct index_builder *builder);
 
 /*
@@ -40,10 +47,12 @@ void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t
 void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 		       const char *name, size_t name_bytes, uint32_t value);
 
+/* Adds what the i-th piece of an index over the same names is, as a piece of its symbol. */
+struct index;
+void index_builder_add_piece(struct index_builder *builder, const struct index *index, size_t i);
+
 /* Number of index_builder_add() calls that were accepted. */
 size_t index_builder_count(const struct index_builder *builder);
-
-struct index;
 
 /* Consumes the builder's content (the builder is to be destroyed all the same). */
 struct sym_error *index_freeze(struct index_builder *builder, struct index **ret);

@@ -11,27 +11,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/huge_memory.h"
 #include "libsym/index_layout.h"
 #include "libsym/index_runs.h"
 #include "libsym/limits.h"
 
 struct index_builder {
 	struct index_runs runs;
-	struct buf names;
+	struct index_names *names;
+	bool owns_names;
+	const char *last_name; /* NULL at first */
 	uint32_t last_name_offset;
 	size_t last_name_bytes;
 	struct sym_error *failure;
 };
 
-struct sym_error *index_builder_create(struct index_builder **ret)
+struct sym_error *index_builder_create_over(struct index_names *names, struct index_builder **ret)
 {
 	struct index_builder *builder = calloc(1, sizeof(*builder));
 
 	if (!builder)
 		return &sym_error_no_memory;
-	buf_init(&builder->names, LIMIT_INDEX_NAME_BYTES);
+	builder->names = names;
 	*ret = builder;
+	return NULL;
+}
+
+struct sym_error *index_builder_create(struct index_builder **ret)
+{
+	struct index_names *names = index_names_create();
+	struct sym_error *error;
+
+	if (!names)
+		return &sym_error_no_memory;
+	error = index_builder_create_over(names, ret);
+	if (error) {
+		index_names_destroy(names);
+		return error;
+	}
+	(*ret)->owns_names = true;
 	return NULL;
 }
 
@@ -40,7 +57,8 @@ void index_builder_destroy(struct index_builder *builder)
 	if (!builder)
 		return;
 	index_runs_deinit(&builder->runs);
-	buf_deinit(&builder->names);
+	if (builder->owns_names)
+		index_names_destroy(builder->names);
 	sym_error_destroy(builder->failure);
 	free(builder);
 }
@@ -52,49 +70,39 @@ size_t index_builder_count(const struct index_builder *builder)
 
 void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t name_bytes)
 {
-	if (builder->runs.count || builder->names.size_bytes || builder->failure)
+	if (builder->runs.count || builder->failure)
 		return;
 	if (symbols > LIMIT_INDEX_SYMBOLS)
 		symbols = LIMIT_INDEX_SYMBOLS;
-	if (name_bytes > LIMIT_INDEX_NAME_BYTES)
-		name_bytes = LIMIT_INDEX_NAME_BYTES;
 	/* Without this memory things grow step by step, from nothing. */
 	index_runs_reserve(&builder->runs, symbols);
-	buf_deinit(&builder->names);
-	builder->names.data = huge_memory_allocate(name_bytes);
-	builder->names.capacity_bytes = builder->names.data ? name_bytes : 0;
+	index_names_reserve(builder->names, name_bytes);
 }
 
 /* Symbols that follow one another often share their name (parts of one function). */
 static inline bool is_last_name(const struct index_builder *builder, const char *name,
 				size_t name_bytes)
 {
-	const char *last = builder->names.data + builder->last_name_offset;
-
-	return builder->runs.count && name_bytes == builder->last_name_bytes &&
-	       (!name_bytes || name[name_bytes - 1] == last[name_bytes - 1]) &&
-	       !memcmp(last, name, name_bytes);
+	return builder->last_name && name_bytes == builder->last_name_bytes &&
+	       (!name_bytes || name[name_bytes - 1] == builder->last_name[name_bytes - 1]) &&
+	       !memcmp(builder->last_name, name, name_bytes);
 }
 
 static inline bool add_name(struct index_builder *builder, const char *name, size_t name_bytes)
 {
-	struct buf *names = &builder->names;
-	char *room;
+	enum index_names_outcome outcome;
 
 	if (is_last_name(builder, name, name_bytes))
 		return true;
-	room = names->capacity_bytes - names->size_bytes > name_bytes
-		       ? names->data + names->size_bytes
-		       : buf_reserve(names, name_bytes + 1);
-	if (!room) {
-		builder->failure = sym_error_from_buf(names, "names of an index");
+	outcome = index_names_add(builder->names, name, name_bytes, &builder->last_name_offset);
+	if (outcome == INDEX_NAMES_FULL)
+		builder->failure =
+			sym_error_create(SYM_ERROR_LIMIT, "names of an index: more than %zu bytes",
+					 LIMIT_INDEX_NAME_BYTES);
+	if (outcome != INDEX_NAMES_ADDED)
 		return false;
-	}
-	memcpy(room, name, name_bytes);
-	room[name_bytes] = '\0';
-	builder->last_name_offset = (uint32_t)names->size_bytes;
+	builder->last_name = index_names_at(builder->names, builder->last_name_offset);
 	builder->last_name_bytes = name_bytes;
-	names->size_bytes += name_bytes + 1;
 	return true;
 }
 
@@ -119,6 +127,29 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 	    builder->runs.count >= LIMIT_INDEX_SYMBOLS || !add_name(builder, name, name_bytes) ||
 	    !index_runs_add(&builder->runs, start, size_bytes, builder->last_name_offset, value))
 		fail(builder, start, size_bytes);
+}
+
+void index_builder_add_piece(struct index_builder *builder, const struct index *index, size_t i)
+{
+	struct index_entry entry;
+	struct index_large large;
+	bool added;
+
+	index_at(index, i, &entry);
+	large = (struct index_large){ .size_bytes = entry.size_bytes,
+				      .symbol_start = entry.symbol_start,
+				      .symbol_size_bytes = entry.symbol_size_bytes };
+	if (builder->failure || builder->runs.count >= LIMIT_INDEX_SYMBOLS)
+		added = false;
+	else if (entry.symbol_start == entry.start &&
+		 (entry.symbol_size_bytes == entry.size_bytes || !entry.symbol_size_bytes))
+		added = index_runs_add(&builder->runs, entry.start, entry.symbol_size_bytes,
+				       index->details[i].name_offset, entry.value);
+	else
+		added = index_runs_add_piece(&builder->runs, entry.start, &large,
+					     index->details[i].name_offset, entry.value);
+	if (!added)
+		fail(builder, entry.start, 0);
 }
 
 /* ---- what overlaps ---- */
@@ -299,23 +330,27 @@ static void cluster_deinit(struct cluster *cluster)
 static bool write_piece(struct freezing *freezing, const struct index_item *item, uint64_t start,
 			uint64_t size_bytes)
 {
+	const struct index_large *large =
+		item->size == INDEX_ITEM_LARGE ? index_runs_large(freezing->runs, item) : NULL;
+
 	return index_writer_add(
 		&freezing->writer,
 		&(struct index_piece){
 			.start = start,
 			.size_bytes = size_bytes,
-			.symbol_start = item->start,
-			.symbol_size_bytes = index_runs_size(freezing->runs, item),
+			.symbol_start = large ? large->symbol_start : item->start,
+			.symbol_size_bytes = large ? large->symbol_size_bytes : item->size,
 			.detail = { .name_offset = item->name_offset, .value = item->value },
 		});
 }
 
 static inline bool write_alone(struct freezing *freezing, const struct index_item *item)
 {
-	if (!item->size)
-		return write_piece(freezing, item, item->start, 1);
+	if (!item->size || item->size == INDEX_ITEM_LARGE)
+		return write_piece(freezing, item, item->start,
+				   item->size ? index_runs_size(freezing->runs, item) : 1);
 	return index_writer_add_whole(
-		&freezing->writer, item->start, index_runs_size(freezing->runs, item),
+		&freezing->writer, item->start, item->size,
 		(struct index_detail){ .name_offset = item->name_offset, .value = item->value });
 }
 
@@ -410,17 +445,16 @@ static bool lay_out(struct index_runs *runs, struct index *index)
 struct sym_error *index_freeze(struct index_builder *builder, struct index **ret)
 {
 	AUTO_INDEX struct index *index = calloc(1, sizeof(*index));
-	char *names;
 
 	if (builder->failure)
 		return STEAL(builder->failure);
 	if (!index || !lay_out(&builder->runs, index))
 		return &sym_error_no_memory;
-	names = realloc(builder->names.data, builder->names.size_bytes + 1);
-	if (!names)
-		return &sym_error_no_memory;
-	index->names = names;
-	buf_init(&builder->names, LIMIT_INDEX_NAME_BYTES);
+	if (builder->owns_names)
+		index_names_trim(builder->names);
+	index->names = builder->names;
+	index->owns_names = builder->owns_names;
+	builder->owns_names = false;
 	index_runs_deinit(&builder->runs);
 	*ret = STEAL(index);
 	return NULL;

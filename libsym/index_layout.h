@@ -22,6 +22,7 @@
 #define LIBSYM_INDEX_LAYOUT_H
 
 #include "libsym/index.h"
+#include "libsym/index_names.h"
 
 enum {
 	INDEX_LEAF = 16 /* pieces of a leaf; first keys that are looked at together */
@@ -78,7 +79,8 @@ struct index {
 	int32_t *first_keys; /* of the leaves, region by region */
 	uint32_t *buckets;   /* numbers of leaves inside the region */
 	struct index_detail *details;
-	char *names;
+	struct index_names *names;
+	bool owns_names;
 	struct index_odd *odd; /* ascending by piece */
 	size_t odd_count;
 };

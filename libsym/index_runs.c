@@ -156,19 +156,34 @@ static struct index_item *add_to_rest(struct index_runs *runs)
 	return &runs->rest[runs->rest_count++];
 }
 
-bool index_runs_add_large(struct index_runs *runs, uint64_t size_bytes)
+bool index_runs_add_large(struct index_runs *runs, const struct index_large *large)
 {
 	if (runs->large_count == runs->large_capacity) {
 		size_t capacity = runs->large_capacity ? 2 * runs->large_capacity : 16;
-		struct index_large *large = reallocarray(runs->large, capacity, sizeof(*large));
+		struct index_large *items = reallocarray(runs->large, capacity, sizeof(*items));
 
-		if (!large)
+		if (!items)
 			return false;
-		runs->large = large;
+		runs->large = items;
 		runs->large_capacity = capacity;
 	}
-	runs->large[runs->large_count++] =
-		(struct index_large){ .size_bytes = size_bytes, .order = (uint32_t)runs->count };
+	runs->large[runs->large_count] = *large;
+	runs->large[runs->large_count++].order = (uint32_t)runs->count;
+	return true;
+}
+
+bool index_runs_add_piece(struct index_runs *runs, uint64_t start, const struct index_large *large,
+			  uint32_t name_offset, uint32_t value)
+{
+	struct index_item *item = index_runs_place(runs, start);
+
+	if (!item || !index_runs_add_large(runs, large))
+		return false;
+	*item = (struct index_item){ .start = start,
+				     .size = INDEX_ITEM_LARGE,
+				     .order = (uint32_t)runs->count++,
+				     .name_offset = name_offset,
+				     .value = value };
 	return true;
 }
 
@@ -189,12 +204,11 @@ static int compare_large(const void *key, const void *element)
 	return order < large->order ? -1 : order > large->order;
 }
 
-uint64_t index_runs_large_size(const struct index_runs *runs, const struct index_item *item)
+const struct index_large *index_runs_large(const struct index_runs *runs,
+					   const struct index_item *item)
 {
-	const struct index_large *large = bsearch(&item->order, runs->large, runs->large_count,
-						  sizeof(*large), compare_large);
-
-	return large->size_bytes;
+	return bsearch(&item->order, runs->large, runs->large_count, sizeof(*runs->large),
+		       compare_large);
 }
 
 /* ---- in order ---------------------------------------------------------------------- */

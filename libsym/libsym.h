@@ -11,11 +11,13 @@
  * from a perf map. The process is only looked at: it is not stopped, nothing is
  * written into it, and it needs no preparation.
  *
- * Three ways to use it:
+ * Ways to use it:
  *  1. addresses to names: sym_snapshot_open(), sym_resolver_create(),
  *     sym_resolver_resolve() with as many addresses as there are at once;
  *  2. everything a process has: sym_snapshot_symbols(), one disjoint list;
- *  3. a file without a process: sym_image_open(), sym_image_symbols().
+ *  3. a file without a process: sym_image_open(), sym_image_symbols();
+ *  4. addresses here, names elsewhere: sym_snapshot_normalize() on the machine
+ *     of the process, sym_image_open_by_id() and sym_image_resolve() where the files are.
  *
  * WORDS
  *
@@ -134,11 +136,13 @@ enum sym_source_kind {
 		5, /**< the runtime in the process, looked at or asked; see sym_jit_way */
 	/** .eh_frame of the mapped ELF file: bounds of functions, no names; see SYM_UNNAMED */
 	SYM_SOURCE_EH_FRAME = 6,
-	SYM_SOURCE_DWARF = 7, /**< DWARF of the mapped ELF file or its debug file */
+	SYM_SOURCE_DWARF = 7,   /**< DWARF of the mapped ELF file or its debug file */
+	SYM_SOURCE_KERNEL = 8,  /**< what the kernel says of itself: /proc/kallsyms */
+	SYM_SOURCE_JITDUMP = 9, /**< the jitdump that the process writes */
 };
 
-/** Short word for a source: "elf", "perfmap", "relmap", "r2r", "runtime", "eh_frame", "dwarf";
- * static. */
+/** Short word for a source: "elf", "perfmap", "relmap", "r2r", "runtime", "eh_frame", "dwarf",
+ * "kernel", "jitdump"; static. */
 SYM_API const char *sym_source_text(enum sym_source_kind source);
 
 /** What a symbol covers. */
@@ -176,6 +180,25 @@ SYM_API size_t sym_symbols_count(const struct sym_symbols *symbols);
 SYM_API const struct sym_symbol *sym_symbols_at(const struct sym_symbols *symbols, size_t index);
 
 SYM_API void sym_symbols_destroy(struct sym_symbols *symbols);
+
+/** No index: the end of a search in a list. */
+#define SYM_NONE SIZE_MAX
+
+/**
+ * Finds symbols by name: the first one behind index `previous` of the list
+ * that has exactly this name. In a list of a process that is name to address,
+ * in one of an image name to rva or vaddr. The first search of a list makes a table
+ * of its names, further ones take a few steps.
+ *
+ *     for (size_t i = SYM_NONE; (i = sym_symbols_find(list, "main", i)) != SYM_NONE;)
+ *             printf("%" PRIx64 "\n", sym_symbols_at(list, i)->start);
+ *
+ * @param name as in sym_symbol.name, or what sym_name_shorten() makes of that
+ * @param previous SYM_NONE to begin with, then what the last call returned
+ * @return SYM_NONE when there is none (any more)
+ */
+SYM_API size_t sym_symbols_find(const struct sym_symbols *symbols, const char *name,
+				size_t previous);
 
 /** Form of a name on output. */
 enum sym_name_form {
@@ -692,6 +715,40 @@ enum sym_status {
 /** A few words for a status, for a person; static. */
 SYM_API const char *sym_status_text(enum sym_status status);
 
+/** What is known of an address without a name for it. */
+struct sym_position {
+	uint64_t address; /**< as asked */
+	/** SYM_RESOLVED: it lies in a file, and `offset` says where; SYM_UNMAPPED, or
+	 * SYM_NO_SYMBOLS: in memory of no file. */
+	enum sym_status status;
+	uint32_t mapping_index;  /**< UINT32_MAX when not mapped */
+	struct sym_image *image; /**< belongs to the snapshot; NULL when it lies in none */
+	uint64_t offset;         /**< into the file; UINT64_MAX when it lies in none */
+	/** rva or vaddr in the image; UINT64_MAX when it is not loaded from there, or there is no
+	 * image */
+	uint64_t image_position;
+};
+
+/**
+ * Normalises addresses: says in which file each lies and where in it, so that
+ * names can be looked up later, elsewhere, without the process. With
+ * sym_image_identity() of the image that is all that sym_image_open_by_id() and
+ * sym_image_resolve() need on another machine.
+ *
+ *     struct sym_position position;
+ *     struct sym_identity identity = { .size = sizeof(identity) };
+ *
+ *     error = sym_snapshot_normalize(snapshot, &address, 1, &position);
+ *     if (!error && position.image)
+ *             error = sym_image_identity(position.image, &identity);
+ *
+ * @param ret room for `count`, in the order asked; nothing in it needs freeing
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_normalize(struct sym_snapshot *snapshot,
+								const uint64_t *addresses,
+								size_t count,
+								struct sym_position *ret);
+
 struct sym_resolver;
 
 /**
@@ -701,6 +758,31 @@ struct sym_resolver;
 SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot,
 							     struct sym_resolver **ret);
 SYM_API void sym_resolver_destroy(struct sym_resolver *resolver);
+
+/** What a refresh found. */
+enum sym_refresh {
+	SYM_REFRESH_NOTHING = 0, /**< nothing is new */
+	SYM_REFRESH_APPENDED =
+		1,              /**< lines were appended to the perf map, and only they were read */
+	SYM_REFRESH_REREAD = 2, /**< the perf map is another, or was cut: it was read anew */
+	/** The process has ended, called exec(), or its PID is another's. What was read stays and
+	 * goes on answering. */
+	SYM_REFRESH_ENDED = 3,
+};
+
+/**
+ * Takes up what the perf map of the process has got since it was read; costs
+ * what was appended. Of a last line only what ends with a newline counts; the rest waits for
+ * the next refresh. Names that were handed out stay. For new mappings (a library was
+ * loaded) take a new snapshot.
+ *
+ * May be called while other threads resolve; they get the old answers or the
+ * new ones. When it fails, the old ones stay.
+ *
+ * @param ret may be NULL
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_refresh(struct sym_resolver *resolver,
+							      enum sym_refresh *ret);
 
 /** The answer to one address. */
 struct sym_answer {
@@ -749,6 +831,46 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_resolve(struct sym_resolve
 							      const uint64_t *addresses,
 							      size_t count,
 							      struct sym_result *result);
+
+/* ------------------------------------------------------------------------
+ * The kernel
+ * ------------------------------------------------------------------------ */
+
+/** The functions of the running kernel and of its modules; does not change. */
+struct sym_kernel;
+
+/**
+ * Reads what the kernel says of itself. A resolver does it by itself when it is
+ * asked for an address of the kernel.
+ *
+ * @param root directory with proc/kallsyms; NULL: this machine
+ *
+ * When addresses are hidden (kernel.kptr_restrict, no CAP_SYSLOG) that is no
+ * error: every answer says so then.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_kernel_open(const char *root, struct sym_kernel **ret);
+SYM_API void sym_kernel_close(struct sym_kernel *kernel);
+
+/** Why there are no symbols; NULL when there are. */
+SYM_API const char *sym_kernel_trouble(const struct sym_kernel *kernel);
+
+/**
+ * As sym_resolver_resolve(). sym_answer.image_path is "[kernel.kallsyms]" or
+ * the module, "[NAME]". The kernel tells where a function begins; that it ends
+ * where the next one begins is believed inside one module only, elsewhere not
+ * beyond the page.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_kernel_resolve(const struct sym_kernel *kernel,
+							    const uint64_t *addresses, size_t count,
+							    struct sym_result *result);
+
+/** All of its functions by address. */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_kernel_symbols(const struct sym_kernel *kernel,
+							    struct sym_symbols **ret);
+
+/* ------------------------------------------------------------------------
+ * Positions in files
+ * ------------------------------------------------------------------------ */
 
 /** Kinds of position inside an image. */
 enum sym_position_kind {
@@ -816,6 +938,34 @@ struct sym_identity {
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_identity_read(int fd, uint64_t size_bytes,
 							   struct sym_identity *identity);
+
+/**
+ * The same for an image: what identifies the file that is mapped, also when its
+ * path leads to another one by now.
+ *
+ * Fails with SYM_ERROR_NOT_FOUND when the image's file is not open (see
+ * sym_image_trouble()), SYM_ERROR_UNSUPPORTED for an image inside another file.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_identity(struct sym_image *image,
+							    struct sym_identity *identity);
+
+/**
+ * Opens the file of this identity, wherever among `dirs` it is. In each
+ * directory are tried .build-id/xx/yyyy and .build-id/xx/yyyy.debug (as below
+ * /usr/lib/debug), yyyyyy/executable and yyyyyy/debuginfo (as debuginfod's clients keep them),
+ * NAME/KEY/NAME (as symbol servers keep them; PE files only so), and NAME itself. A file is taken
+ * only if it has the identity.
+ *
+ * @param identity of kind SYM_IDENTITY_ELF with a build-id, or SYM_IDENTITY_PE
+ * @param name file name of the image; NULL when unknown
+ * @param dirs NULL terminated
+ *
+ * Fails with SYM_ERROR_NOT_FOUND when there is none.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_open_by_id(const struct sym_identity *identity,
+							      const char *name,
+							      const char *const *dirs,
+							      struct sym_image **ret);
 
 /**
  * Finds the bytes of an ELF section by name; fails with SYM_ERROR_NOT_FOUND

@@ -2,14 +2,16 @@
 /*
  * Addresses of a process to names: which mapping an address lies in, which
  * image or perf map is to be asked, and what to say when nobody knows. Holds
- * the perf map as it was when the first address asked for it. Several threads
- * may resolve with it at once.
+ * the perf map as it was when the first address asked for it, or at the last refresh. Several
+ * threads may resolve with it at once.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/kernel.h"
 #include "libsym/limits.h"
 #include "libsym/result.h"
 #include "libsym/snapshot.h"
@@ -21,10 +23,22 @@ struct written {
 	char *reason;                  /* without a source; NULL: the process writes no map */
 };
 
+/*
+ * A refresh may end what was read before, so it must know that nobody reads it
+ * any more: readers count themselves under one of two numbers. As long as there has been no
+ * refresh they need not: they see `first`, which stays.
+ */
 struct sym_resolver {
 	struct sym_snapshot *snapshot;
 	pthread_mutex_t lock;
 	_Atomic(struct written *) written;
+	_Atomic(struct written *) first;
+	pthread_mutex_t refresh_lock;
+	struct written *previous; /* its names are still good */
+	_Atomic(bool) refreshed;
+	_Atomic(unsigned int) epoch;
+	_Atomic(uint32_t) readers[2];
+	_Atomic(struct sym_kernel *) kernel;
 };
 
 struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret)
@@ -35,6 +49,7 @@ struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_
 		return &sym_error_no_memory;
 	resolver->snapshot = snapshot;
 	pthread_mutex_init(&resolver->lock, NULL);
+	pthread_mutex_init(&resolver->refresh_lock, NULL);
 	*ret = resolver;
 	return NULL;
 }
@@ -52,7 +67,12 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 {
 	if (!resolver)
 		return;
+	if (atomic_load(&resolver->first) != atomic_load(&resolver->written))
+		written_destroy(atomic_load(&resolver->first));
 	written_destroy(atomic_load(&resolver->written));
+	written_destroy(resolver->previous);
+	pthread_mutex_destroy(&resolver->refresh_lock);
+	sym_kernel_close(atomic_load(&resolver->kernel));
 	pthread_mutex_destroy(&resolver->lock);
 	free(resolver);
 }
@@ -84,17 +104,61 @@ static struct written *read_written(const struct sym_snapshot *snapshot)
 	return written;
 }
 
-static const struct written *get_written(struct sym_resolver *resolver)
+/* One batch of addresses, while it is being resolved. */
+struct resolving {
+	struct sym_resolver *resolver;
+	bool counted;
+	unsigned int epoch;
+};
+
+static struct resolving begin_resolving(struct sym_resolver *resolver)
 {
-	struct written *written = atomic_load_explicit(&resolver->written, memory_order_acquire);
+	struct resolving resolving = { .resolver = resolver };
+
+	if (!atomic_load(&resolver->refreshed))
+		return resolving;
+	resolving.counted = true;
+	resolving.epoch = atomic_load(&resolver->epoch) & 1;
+	atomic_fetch_add(&resolver->readers[resolving.epoch], 1);
+	return resolving;
+}
+
+static void end_resolving(const struct resolving *resolving)
+{
+	if (resolving->counted)
+		atomic_fetch_sub(&resolving->resolver->readers[resolving->epoch], 1);
+}
+
+/*
+ * Returns when whoever could have seen what was there before the call has ended.
+ * Those who come in count under the other number, so it ends; twice, because one of them
+ * may have chosen its number before it was changed.
+ */
+static void wait_for_readers(struct sym_resolver *resolver)
+{
+	for (int i = 0; i < 2; i++) {
+		unsigned int epoch = atomic_fetch_add(&resolver->epoch, 1) & 1;
+
+		while (atomic_load(&resolver->readers[epoch]))
+			sched_yield();
+	}
+}
+
+static const struct written *get_written(const struct resolving *resolving)
+{
+	struct sym_resolver *resolver = resolving->resolver;
+	_Atomic(struct written *) *place =
+		resolving->counted ? &resolver->written : &resolver->first;
+	struct written *written = atomic_load(place);
 
 	if (written)
 		return written;
 	pthread_mutex_lock(&resolver->lock);
-	written = atomic_load(&resolver->written);
+	written = atomic_load(place);
 	if (!written) {
 		written = read_written(resolver->snapshot);
-		atomic_store_explicit(&resolver->written, written, memory_order_release);
+		atomic_store(&resolver->first, written);
+		atomic_store(&resolver->written, written);
 	}
 	pthread_mutex_unlock(&resolver->lock);
 	return written;
@@ -134,12 +198,18 @@ static bool find_live(const struct live_code *live, struct sym_answer *answer)
 	return true;
 }
 
-static bool find_written(const struct written *written, struct sym_answer *answer)
+static bool find_written(const struct resolving *resolving, const struct written *written,
+			 struct sym_answer *answer)
 {
 	struct source_match match;
+	enum source_outcome outcome;
 
-	if (!written || !written->source ||
-	    perfmap_source_find(written->source, answer->address, &match) != SOURCE_HIT)
+	if (!written || !written->source)
+		return false;
+	outcome = resolving->counted
+			  ? perfmap_source_find(written->source, answer->address, &match)
+			  : perfmap_source_find_first(written->source, answer->address, &match);
+	if (outcome != SOURCE_HIT)
 		return false;
 	/* What `merge` wrote for want of a name is no name for having been written. */
 	if (answer->status == SYM_UNNAMED &&
@@ -181,17 +251,17 @@ static bool is_kernel_code(const struct sym_mapping *mapping)
  * Memory of no image: jitted code, heaps, stacks, what the kernel maps. What the
  * runtime itself tells wins over what it once wrote.
  */
-static void resolve_memory(struct sym_resolver *resolver, const struct sym_mapping *mapping,
+static void resolve_memory(const struct resolving *resolving, const struct sym_mapping *mapping,
 			   struct sym_answer *answer)
 {
 	bool executable = mapping->protection & SYM_EXECUTE;
-	const struct live_code *live = executable ? get_live(resolver->snapshot) : NULL;
+	const struct live_code *live = executable ? get_live(resolving->resolver->snapshot) : NULL;
 	const struct written *written;
 
 	if (find_live(live, answer))
 		return;
-	written = get_written(resolver);
-	if (find_written(written, answer))
+	written = get_written(resolving);
+	if (find_written(resolving, written, answer))
 		return;
 	answer->status = SYM_NO_SYMBOLS;
 	if (!executable)
@@ -204,10 +274,10 @@ static void resolve_memory(struct sym_resolver *resolver, const struct sym_mappi
 
 /* A perf map may name what an image itself cannot: native code of a runtime that writes about
  * itself, images of others. */
-static void resolve_image(struct sym_resolver *resolver, size_t mapping_index,
+static void resolve_image(const struct resolving *resolving, size_t mapping_index,
 			  struct sym_answer *answer)
 {
-	const struct sym_snapshot *snapshot = resolver->snapshot;
+	const struct sym_snapshot *snapshot = resolving->resolver->snapshot;
 	const struct sym_mapping *mapping = &snapshot->space->mappings[mapping_index];
 	struct sym_image *module = snapshot->modules[mapping->image_index];
 	uint64_t offset = answer->address - mapping->start_address + mapping->offset;
@@ -233,32 +303,157 @@ static void resolve_image(struct sym_resolver *resolver, size_t mapping_index,
 	/* Tables of methods are complete; symbol tables are often stripped. */
 	if (answer->status == SYM_NO_SYMBOLS || answer->status == SYM_UNNAMED ||
 	    (answer->status == SYM_NO_MATCH && module->image->kind == SYM_IMAGE_ELF))
-		find_written(get_written(resolver), answer);
+		find_written(resolving, get_written(resolving), answer);
 }
 
-static void resolve_one(struct sym_resolver *resolver, struct sym_answer *answer)
+/* What does not open is tried again by the next address: it costs little. */
+static const struct sym_kernel *get_kernel(struct sym_resolver *resolver)
 {
-	const struct address_space *space = resolver->snapshot->space;
+	struct sym_kernel *kernel = atomic_load_explicit(&resolver->kernel, memory_order_acquire);
+
+	if (kernel)
+		return kernel;
+	pthread_mutex_lock(&resolver->lock);
+	kernel = atomic_load(&resolver->kernel);
+	if (!kernel) {
+		/* Beside the process: of a recorded one that is the recorded kernel. */
+		sym_error_destroy(kernel_open_at(resolver->snapshot->process->proc_fd,
+						 "../kallsyms", &kernel));
+		atomic_store_explicit(&resolver->kernel, kernel, memory_order_release);
+	}
+	pthread_mutex_unlock(&resolver->lock);
+	return kernel;
+}
+
+static void resolve_kernel(struct sym_resolver *resolver, struct sym_answer *answer)
+{
+	const struct sym_kernel *kernel = get_kernel(resolver);
+
+	if (kernel) {
+		kernel_answer(kernel, answer);
+		return;
+	}
+	answer->status = SYM_UNREADABLE;
+	answer->reason = "an address of the kernel, whose kallsyms cannot be read";
+}
+
+static void resolve_one(const struct resolving *resolving, struct sym_answer *answer)
+{
+	const struct address_space *space = resolving->resolver->snapshot->space;
 	size_t found = address_space_find(space, answer->address);
 
+	if (found == ADDRESS_SPACE_NONE && kernel_has_address(answer->address)) {
+		resolve_kernel(resolving->resolver, answer);
+		return;
+	}
 	if (found == ADDRESS_SPACE_NONE) {
 		answer->status = SYM_UNMAPPED;
 		return;
 	}
 	answer->image_path = space->mappings[found].path;
 	if (space->mappings[found].image_index != UINT32_MAX)
-		resolve_image(resolver, found, answer);
+		resolve_image(resolving, found, answer);
 	else
-		resolve_memory(resolver, &space->mappings[found], answer);
+		resolve_memory(resolving, &space->mappings[found], answer);
 }
 
 struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
 				       size_t count, struct sym_result *result)
 {
 	struct sym_error *error = result_prepare(result, addresses, count);
+	struct resolving resolving;
 
-	for (size_t i = 0; !error && i < count; i++)
-		resolve_one(resolver, &result->answers[i]);
+	if (error)
+		return error;
+	resolving = begin_resolving(resolver);
+	for (size_t i = 0; i < count; i++)
+		resolve_one(&resolving, &result->answers[i]);
+	end_resolving(&resolving);
+	return NULL;
+}
+
+/* ---- refreshing ---------------------------------------------------------------------- */
+
+/* What was read before stays for one more such change, because names of it are in use. */
+static struct sym_error *read_again(struct sym_resolver *resolver, struct written *old,
+				    enum sym_refresh *ret)
+{
+	struct written *fresh = read_written(resolver->snapshot);
+
+	if (!fresh)
+		return &sym_error_no_memory;
+	if (!fresh->source) {
+		written_destroy(fresh);
+		return NULL;
+	}
+	atomic_store(&resolver->written, fresh);
+	*ret = SYM_REFRESH_REREAD;
+	if (old == atomic_load(&resolver->first))
+		return NULL;
+	wait_for_readers(resolver);
+	written_destroy(resolver->previous);
+	resolver->previous = old;
+	return NULL;
+}
+
+static struct sym_error *refresh_written(struct sym_resolver *resolver, struct written *written,
+					 enum sym_refresh *ret)
+{
+	enum perfmap_refresh found = PERFMAP_REPLACED;
+	struct sym_error *error = NULL;
+
+	if (written->source)
+		error = perfmap_source_refresh(written->source, &found);
+	if (error)
+		return error;
+	switch (found) {
+	case PERFMAP_UNCHANGED:
+		break;
+	case PERFMAP_APPENDED:
+		*ret = SYM_REFRESH_APPENDED;
+		if (perfmap_source_has_garbage(written->source)) {
+			wait_for_readers(resolver);
+			perfmap_source_collect(written->source);
+		}
+		break;
+	case PERFMAP_REPLACED:
+		return read_again(resolver, written, ret);
+	}
+	return NULL;
+}
+
+static struct sym_error *refresh(struct sym_resolver *resolver, enum sym_refresh *ret)
+{
+	struct sym_error *error = process_check(resolver->snapshot->process);
+	struct written *written;
+
+	if (error && sym_error_code(error) == SYM_ERROR_STALE) {
+		sym_error_destroy(error);
+		*ret = SYM_REFRESH_ENDED;
+		return NULL;
+	}
+	if (error)
+		return error;
+	pthread_mutex_lock(&resolver->lock);
+	written = atomic_load(&resolver->written);
+	pthread_mutex_unlock(&resolver->lock);
+	/* Nobody has asked yet: whoever asks first reads it as it is then. */
+	if (!written || !snapshot_uses_perf_map(resolver->snapshot))
+		return NULL;
+	atomic_store(&resolver->refreshed, true);
+	return refresh_written(resolver, written, ret);
+}
+
+struct sym_error *sym_resolver_refresh(struct sym_resolver *resolver, enum sym_refresh *ret)
+{
+	enum sym_refresh found = SYM_REFRESH_NOTHING;
+	struct sym_error *error;
+
+	pthread_mutex_lock(&resolver->refresh_lock);
+	error = refresh(resolver, &found);
+	pthread_mutex_unlock(&resolver->refresh_lock);
+	if (!error && ret)
+		*ret = found;
 	return error;
 }
 
@@ -286,6 +481,7 @@ const char *sym_source_text(enum sym_source_kind source)
 		[SYM_SOURCE_PERF_MAP] = "perfmap",  [SYM_SOURCE_RELATIVE_MAP] = "relmap",
 		[SYM_SOURCE_READYTORUN] = "r2r",    [SYM_SOURCE_RUNTIME] = "runtime",
 		[SYM_SOURCE_EH_FRAME] = "eh_frame", [SYM_SOURCE_DWARF] = "dwarf",
+		[SYM_SOURCE_KERNEL] = "kernel",     [SYM_SOURCE_JITDUMP] = "jitdump",
 	};
 
 	return (size_t)source < sizeof(texts) / sizeof(texts[0]) ? texts[source] : "unknown";

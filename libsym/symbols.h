@@ -7,6 +7,7 @@
 #ifndef LIBSYM_SYMBOLS_H
 #define LIBSYM_SYMBOLS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,12 +38,15 @@ struct symbols_kept {
 	void (*end)(void *object);
 };
 
+struct symbols_table;
+
 struct sym_symbols {
 	struct sym_symbol *items;
 	size_t count;
 	struct name_pool names;
 	struct symbols_kept kept[SYMBOLS_MAX_KEPT];
 	size_t kept_count;
+	_Atomic(struct symbols_table *) table; /* of names; NULL until somebody searches */
 };
 
 struct symbols_builder {

@@ -2,6 +2,8 @@
 #include "libsym/source/perfmap_source.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +11,7 @@
 
 #include "libsym/format/perfmap.h"
 #include "libsym/index.h"
+#include "libsym/index_names.h"
 #include "libsym/limits.h"
 
 enum {
@@ -24,11 +27,43 @@ static const size_t longest_line_bytes = (1 << 16) + 64;
 
 static const size_t line_bytes_guess = 64;
 
+/* What of a file has been read. */
+struct perfmap_file {
+	int fd;
+	char *path;
+	struct stat status;   /* as of the last reading */
+	uint64_t next_offset; /* first byte that has not been taken: a line that is torn, or the end
+			       */
+	bool skipping;        /* it is inside a line that is too long */
+	/* The bytes before it: when they are others, the file was written anew. */
+	char mark[64];
+	size_t mark_bytes;
+};
+
+enum {
+	MAX_LEVELS = 32
+};
+
+/* Of two indexes that know an address the later one holds. */
+struct perfmap_view {
+	size_t count;
+	struct index *levels[MAX_LEVELS]; /* value: number of the tier, and STUB_BIT */
+	/* Once there is a newer view: those that it does without, to be ended with this one. */
+	size_t dropped_count;
+	struct index *dropped[MAX_LEVELS];
+	struct perfmap_view *next_retired;
+};
+
 struct perfmap_source {
-	struct index *index;          /* value: number of the tier, and STUB_BIT */
+	_Atomic(struct perfmap_view *) view;
+	struct perfmap_view *first_view;
+	struct perfmap_view *retired;
+	struct index_names *names;
 	const char *tiers[MAX_TIERS]; /* the first one is "none" */
 	unsigned int tier_count;
 	uint64_t bad_lines;
+	struct perfmap_file *files;
+	size_t file_count;
 };
 
 struct perfmap_builder {
@@ -37,13 +72,35 @@ struct perfmap_builder {
 	char *room;        /* STEP_BYTES + longest_line_bytes */
 	size_t kept_bytes; /* of a line whose end has not been read yet */
 	bool skipping;     /* until the end of a line that is too long */
+	uint64_t bad_lines;
 };
+
+static void free_view(struct perfmap_view *view)
+{
+	for (size_t i = 0; i < view->dropped_count; i++)
+		index_destroy(view->dropped[i]);
+	free(view);
+}
 
 void perfmap_source_close(struct perfmap_source *source)
 {
+	struct perfmap_view *view;
+
 	if (!source)
 		return;
-	index_destroy(source->index);
+	perfmap_source_collect(source);
+	view = atomic_load(&source->view);
+	if (source->first_view && source->first_view != view)
+		free_view(source->first_view);
+	for (size_t i = 0; view && i < view->count; i++)
+		index_destroy(view->levels[i]);
+	free(view);
+	for (size_t i = 0; i < source->file_count; i++) {
+		close(source->files[i].fd);
+		free(source->files[i].path);
+	}
+	free(source->files);
+	index_names_destroy(source->names);
 	free(source);
 }
 
@@ -101,91 +158,288 @@ static void parse_room(struct perfmap_builder *builder, size_t size_bytes)
 	perfmap_parser_init(&parser, text, size_bytes);
 	while (perfmap_parser_next(&parser, &line))
 		add_line(builder, &line);
-	builder->source->bad_lines += parser.bad_lines;
+	builder->bad_lines += parser.bad_lines;
 	builder->kept_bytes = (size_t)(parser.end - parser.next);
 	memmove(builder->room, parser.next, builder->kept_bytes);
 	if (builder->kept_bytes > longest_line_bytes) {
-		builder->source->bad_lines++;
+		builder->bad_lines++;
 		builder->skipping = true;
 		builder->kept_bytes = 0;
 	}
 }
 
-static struct sym_error *read_file(struct perfmap_builder *builder, int fd, const char *path)
+/* From where the file was left to its end. */
+static struct sym_error *read_file(struct perfmap_builder *builder, struct perfmap_file *file)
 {
-	uint64_t offset = 0;
+	uint64_t offset = file->next_offset;
 
 	builder->kept_bytes = 0;
-	builder->skipping = false;
+	builder->skipping = file->skipping;
 	for (;;) {
-		ssize_t got =
-			pread(fd, builder->room + builder->kept_bytes, STEP_BYTES, (off_t)offset);
+		ssize_t got = pread(file->fd, builder->room + builder->kept_bytes, STEP_BYTES,
+				    (off_t)offset);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return sym_error_from_errno(errno, path, "cannot read");
+			return sym_error_from_errno(errno, file->path, "cannot read");
 		if (!got)
-			return NULL;
+			break;
 		offset += (uint64_t)got;
 		if (offset > LIMIT_PERF_MAP_BYTES)
-			return sym_error_create_path(SYM_ERROR_LIMIT, path, SYM_OFFSET_UNKNOWN,
+			return sym_error_create_path(SYM_ERROR_LIMIT, file->path,
+						     SYM_OFFSET_UNKNOWN,
 						     "more than %llu bytes (LIMIT_PERF_MAP_BYTES)",
 						     (unsigned long long)LIMIT_PERF_MAP_BYTES);
 		parse_room(builder, builder->kept_bytes + (size_t)got);
 	}
+	file->next_offset = offset - builder->kept_bytes;
+	file->skipping = builder->skipping;
+	return NULL;
+}
+
+static bool read_mark(const struct perfmap_file *file, size_t bytes, char *room)
+{
+	return pread(file->fd, room, bytes, (off_t)(file->next_offset - bytes)) == (ssize_t)bytes;
+}
+
+static void set_mark(struct perfmap_file *file)
+{
+	file->mark_bytes = file->next_offset < sizeof(file->mark) ? (size_t)file->next_offset
+								  : sizeof(file->mark);
+	if (!read_mark(file, file->mark_bytes, file->mark))
+		file->mark_bytes = 0;
 }
 
 /*
  * The names of a file are most of it. Lines of runtimes have 80 bytes and more;
  * where they are shorter, the index grows. Memory that is not used costs nothing.
  */
-static void reserve(struct perfmap_builder *builder, const int *fds, size_t count)
+static void reserve(struct perfmap_builder *builder)
 {
+	const struct perfmap_source *source = builder->source;
 	uint64_t total_bytes = 0;
-	struct stat status;
 
-	for (size_t i = 0; i < count; i++)
-		if (!fstat(fds[i], &status) && status.st_size > 0)
-			total_bytes += (uint64_t)status.st_size;
-	if (total_bytes < LIMIT_PERF_MAP_BYTES)
+	for (size_t i = 0; i < source->file_count; i++)
+		if (source->files[i].status.st_size > (off_t)source->files[i].next_offset)
+			total_bytes += (uint64_t)source->files[i].status.st_size -
+				       source->files[i].next_offset;
+	if (total_bytes >= STEP_BYTES && total_bytes < LIMIT_PERF_MAP_BYTES)
 		index_builder_reserve(builder->symbols, total_bytes / line_bytes_guess,
 				      total_bytes);
 }
 
-static struct sym_error *read_files(struct perfmap_builder *builder, const int *fds,
-				    const char *const *paths, size_t count)
+/* What is new in `files`, which are left at their new ends; *ret is NULL when there is nothing. */
+static struct sym_error *read_files(struct perfmap_source *source, struct perfmap_file *files,
+				    struct index **ret)
 {
-	struct sym_error *error = index_builder_create(&builder->symbols);
+	struct perfmap_builder builder = { .source = source };
+	struct sym_error *error = index_builder_create_over(source->names, &builder.symbols);
 
+	*ret = NULL;
 	if (error)
 		return error;
-	builder->room = malloc(STEP_BYTES + longest_line_bytes);
-	if (!builder->room)
+	builder.room = malloc(STEP_BYTES + longest_line_bytes);
+	if (!builder.room)
+		error = &sym_error_no_memory;
+	else
+		reserve(&builder);
+	for (size_t i = 0; !error && i < source->file_count; i++)
+		error = read_file(&builder, &files[i]);
+	if (!error)
+		error = index_freeze(builder.symbols, ret);
+	if (!error && !index_count(*ret) && source->first_view) {
+		index_destroy(*ret);
+		*ret = NULL;
+	}
+	if (!error)
+		source->bad_lines += builder.bad_lines;
+	index_builder_destroy(builder.symbols);
+	free(builder.room);
+	return error;
+}
+
+static struct sym_error *keep_files(struct perfmap_source *source, const int *fds,
+				    const char *const *paths, size_t count)
+{
+	source->files = calloc(count + 1, sizeof(*source->files));
+	if (!source->files)
 		return &sym_error_no_memory;
-	reserve(builder, fds, count);
-	for (size_t i = 0; !error && i < count; i++)
-		error = read_file(builder, fds[i], paths[i]);
-	return error ? error : index_freeze(builder->symbols, &builder->source->index);
+	for (size_t i = 0; i < count; i++) {
+		struct perfmap_file *file = &source->files[i];
+
+		file->fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+		if (file->fd < 0 || fstat(file->fd, &file->status))
+			return sym_error_from_errno(errno, paths[i], "cannot read");
+		source->file_count++;
+		file->path = strdup(paths[i]);
+		if (!file->path)
+			return &sym_error_no_memory;
+	}
+	return NULL;
 }
 
 struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, size_t count,
 				      struct perfmap_source **ret)
 {
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = calloc(1, sizeof(*source));
-	struct perfmap_builder builder = { .source = source };
+	struct perfmap_view *view AUTO_FREE = calloc(1, sizeof(*view));
 	struct sym_error *error;
 
-	if (!source)
+	if (!source || !view)
 		return &sym_error_no_memory;
 	source->tier_count = 1;
-	error = read_files(&builder, fds, paths, count);
-	index_builder_destroy(builder.symbols);
-	free(builder.room);
+	source->names = index_names_create();
+	if (!source->names)
+		return &sym_error_no_memory;
+	error = keep_files(source, fds, paths, count);
+	if (!error)
+		error = read_files(source, source->files, &view->levels[0]);
 	if (error)
 		return error;
+	for (size_t i = 0; i < count; i++)
+		set_mark(&source->files[i]);
+	view->count = 1;
+	source->first_view = view;
+	atomic_store(&source->view, STEAL(view));
 	*ret = STEAL(source);
 	return NULL;
+}
+
+/* ---- growing --------------------------------------------------------------------------- */
+
+/* Whether there may be something new, and whether what was read is still there. */
+static enum perfmap_refresh look_at_file(const struct perfmap_file *file, struct stat *status)
+{
+	char mark[sizeof(file->mark)];
+	struct stat named;
+
+	if (fstat(file->fd, status) || (uint64_t)status->st_size < file->next_offset)
+		return PERFMAP_REPLACED;
+	/* Deleted, or out of reach with the process: its bytes are still there. */
+	if (!stat(file->path, &named) &&
+	    (named.st_ino != status->st_ino || named.st_dev != status->st_dev))
+		return PERFMAP_REPLACED;
+	if (status->st_size == file->status.st_size &&
+	    !memcmp(&status->st_mtim, &file->status.st_mtim, sizeof(status->st_mtim)))
+		return PERFMAP_UNCHANGED;
+	if (!read_mark(file, file->mark_bytes, mark) || memcmp(mark, file->mark, file->mark_bytes))
+		return PERFMAP_REPLACED;
+	return PERFMAP_APPENDED;
+}
+
+/* One index of two; names are not copied. */
+static struct sym_error *join(struct index_names *names, const struct index *older,
+			      const struct index *newer, struct index **ret)
+{
+	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
+	struct sym_error *error = index_builder_create_over(names, &builder);
+
+	if (error)
+		return error;
+	index_builder_reserve(builder, index_count(older) + index_count(newer), 0);
+	for (size_t i = 0; i < index_count(older); i++)
+		index_builder_add_piece(builder, older, i);
+	for (size_t i = 0; i < index_count(newer); i++)
+		index_builder_add_piece(builder, newer, i);
+	return index_freeze(builder, ret);
+}
+
+/* Takes `added` over, on success only. What the old view had and the new one has not is dropped. */
+static struct sym_error *add_level(struct perfmap_source *source, struct index *added)
+{
+	struct perfmap_view *old = atomic_load(&source->view);
+	struct perfmap_view *view AUTO_FREE = calloc(1, sizeof(*view));
+	size_t shared = old->count;
+	struct index *top = added;
+
+	if (!view)
+		return &sym_error_no_memory;
+	while (shared && (shared == MAX_LEVELS - 1 ||
+			  2 * index_count(top) >= index_count(old->levels[shared - 1]))) {
+		struct index *joined;
+		struct sym_error *error =
+			join(source->names, old->levels[shared - 1], top, &joined);
+
+		if (top != added)
+			index_destroy(top);
+		if (error)
+			return error;
+		top = joined;
+		shared--;
+	}
+	if (top != added)
+		index_destroy(added);
+	memcpy(view->levels, old->levels, shared * sizeof(*view->levels));
+	view->levels[shared] = top;
+	view->count = shared + 1;
+	for (size_t i = shared; i < old->count; i++)
+		old->dropped[old->dropped_count++] = old->levels[i];
+	/* The first view stays: see perfmap_source_find_first(). */
+	if (old != source->first_view) {
+		old->next_retired = source->retired;
+		source->retired = old;
+	}
+	atomic_store(&source->view, STEAL(view));
+	return NULL;
+}
+
+static struct sym_error *take_up(struct perfmap_source *source, struct perfmap_file *files,
+				 enum perfmap_refresh *ret)
+{
+	struct index *added AUTO_INDEX = NULL;
+	struct sym_error *error = read_files(source, files, &added);
+
+	if (!error && added)
+		error = add_level(source, added);
+	if (error)
+		return error;
+	*ret = added ? PERFMAP_APPENDED : PERFMAP_UNCHANGED;
+	added = NULL;
+	for (size_t i = 0; i < source->file_count; i++) {
+		source->files[i] = files[i];
+		set_mark(&source->files[i]);
+	}
+	return NULL;
+}
+
+struct sym_error *perfmap_source_refresh(struct perfmap_source *source, enum perfmap_refresh *ret)
+{
+	struct perfmap_file *files AUTO_FREE = calloc(source->file_count + 1, sizeof(*files));
+	bool grown = false;
+
+	if (!files)
+		return &sym_error_no_memory;
+	memcpy(files, source->files, source->file_count * sizeof(*files));
+	for (size_t i = 0; i < source->file_count; i++) {
+		switch (look_at_file(&source->files[i], &files[i].status)) {
+		case PERFMAP_REPLACED:
+			*ret = PERFMAP_REPLACED;
+			return NULL;
+		case PERFMAP_APPENDED:
+			grown = true;
+			break;
+		case PERFMAP_UNCHANGED:
+			break;
+		}
+	}
+	*ret = PERFMAP_UNCHANGED;
+	return grown ? take_up(source, files, ret) : NULL;
+}
+
+bool perfmap_source_has_garbage(const struct perfmap_source *source)
+{
+	return source->retired != NULL;
+}
+
+void perfmap_source_collect(struct perfmap_source *source)
+{
+	while (source->retired) {
+		struct perfmap_view *next = source->retired->next_retired;
+
+		free_view(source->retired);
+		source->retired = next;
+	}
 }
 
 uint64_t perfmap_source_bad_lines(const struct perfmap_source *source)
@@ -195,7 +449,7 @@ uint64_t perfmap_source_bad_lines(const struct perfmap_source *source)
 
 size_t perfmap_source_count(const struct perfmap_source *source)
 {
-	return index_count(source->index);
+	return index_count(source->first_view->levels[0]);
 }
 
 static const char *tier_of(const struct perfmap_source *source, uint32_t value)
@@ -212,7 +466,7 @@ void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym
 {
 	struct index_entry entry;
 
-	index_at(source->index, i, &entry);
+	index_at(source->first_view->levels[0], i, &entry);
 	*ret = (struct sym_symbol){
 		.start = entry.start,
 		.size_bytes = entry.size_bytes,
@@ -224,21 +478,44 @@ void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym
 	};
 }
 
+/* A symbol without a size holds its address only where no index knows one with a size. */
+static enum source_outcome find_in(const struct perfmap_source *source,
+				   const struct perfmap_view *view, uint64_t address,
+				   struct source_match *ret)
+{
+	enum source_outcome outcome = SOURCE_MISS;
+
+	for (size_t i = view->count; i-- > 0;) {
+		size_t found = index_find(view->levels[i], address);
+		struct index_entry entry;
+
+		if (found == INDEX_NONE)
+			continue;
+		index_at(view->levels[i], found, &entry);
+		if (outcome == SOURCE_HIT && !entry.symbol_size_bytes)
+			continue;
+		*ret = (struct source_match){
+			.start = entry.symbol_start,
+			.size_bytes = entry.symbol_size_bytes,
+			.name = entry.name,
+			.tier = tier_of(source, entry.value),
+			.kind = kind_of(entry.value),
+		};
+		outcome = SOURCE_HIT;
+		if (entry.symbol_size_bytes)
+			break;
+	}
+	return outcome;
+}
+
 enum source_outcome perfmap_source_find(const struct perfmap_source *source, uint64_t address,
 					struct source_match *ret)
 {
-	size_t found = index_find(source->index, address);
-	struct index_entry entry;
+	return find_in(source, atomic_load(&((struct perfmap_source *)source)->view), address, ret);
+}
 
-	if (found == INDEX_NONE)
-		return SOURCE_MISS;
-	index_at(source->index, found, &entry);
-	*ret = (struct source_match){
-		.start = entry.symbol_start,
-		.size_bytes = entry.symbol_size_bytes,
-		.name = entry.name,
-		.tier = tier_of(source, entry.value),
-		.kind = kind_of(entry.value),
-	};
-	return SOURCE_HIT;
+enum source_outcome perfmap_source_find_first(const struct perfmap_source *source, uint64_t address,
+					      struct source_match *ret)
+{
+	return find_in(source, source->first_view, address, ret);
 }

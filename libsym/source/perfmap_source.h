@@ -3,6 +3,11 @@
  * Symbols of a process from its perf maps: addresses in, names out. Knows the
  * order (of two lines that share bytes the one read later holds), tiers, and
  * what is a stub. Which files may be believed is perf_map_place's to say.
+ *
+ * A map grows while it is read. What is new becomes a small index over the
+ * large one; small ones are joined as they get many. Readers see a list of
+ * indexes that never changes; a refresh puts a new list in its place, and the
+ * old one is ended when the caller says that nobody reads it any more.
  */
 #ifndef LIBSYM_SOURCE_PERFMAP_SOURCE_H
 #define LIBSYM_SOURCE_PERFMAP_SOURCE_H
@@ -14,10 +19,9 @@
 #include "libsym/source/source.h"
 
 struct perfmap_source;
-struct perfmap_builder;
 
-/* Reads whole lines of each file from its start with pread(), in the order given; the descriptors
- * stay the caller's. */
+/* Reads whole lines of each file from its start with pread(), in the order given; keeps duplicates
+ * of the descriptors. */
 struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, size_t count,
 				      struct perfmap_source **ret)
 	__attribute__((warn_unused_result));
@@ -31,6 +35,31 @@ void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym
 
 enum source_outcome perfmap_source_find(const struct perfmap_source *source, uint64_t address,
 					struct source_match *ret);
+
+/* The same as of perfmap_source_open(), whatever has been refreshed: safe without a word to
+ * anybody. */
+enum source_outcome perfmap_source_find_first(const struct perfmap_source *source, uint64_t address,
+					      struct source_match *ret);
+
+enum perfmap_refresh {
+	PERFMAP_UNCHANGED,
+	PERFMAP_APPENDED,
+	/* A file is not the one it was, or what was read of it has changed: nothing was taken up.
+	 */
+	PERFMAP_REPLACED
+};
+
+/*
+ * Takes up the whole lines that the files have got since. Readers may be at work,
+ * another refresh may not. On failure everything stays as it was.
+ */
+struct sym_error *perfmap_source_refresh(struct perfmap_source *source, enum perfmap_refresh *ret)
+	__attribute__((warn_unused_result));
+
+/* Is there something that only readers from before the last refresh may still look at? */
+bool perfmap_source_has_garbage(const struct perfmap_source *source);
+/* There are no such readers (those of _find_first() do not count). */
+void perfmap_source_collect(struct perfmap_source *source);
 
 DEFINE_GUARD(perfmap_source, struct perfmap_source *, perfmap_source_close)
 #define AUTO_PERFMAP_SOURCE GUARDED(perfmap_source)

@@ -2,11 +2,14 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -409,5 +412,140 @@ Test(resolver, survives_the_lack_of_memory_anywhere)
 
 	record(&opened, "7f1000000100 20 first\n");
 	cr_expect_gt(alloc_fail_each(open_and_resolve, &attempt), 50);
+	end(&opened);
+}
+
+/* ---- refreshing ---------------------------------------------------------------------- */
+
+static void expect_refresh(struct opened *opened, enum sym_refresh expected)
+{
+	enum sym_refresh found = SYM_REFRESH_NOTHING;
+
+	cr_assert_null(sym_resolver_refresh(opened->resolver, &found));
+	cr_assert_eq(found, expected);
+}
+
+static void append_line(struct opened *opened, const char *text)
+{
+	char *path = proc_tree_path(&opened->tree, "/tmp/perf-7.map");
+	FILE *file = fopen(path, "a");
+
+	cr_assert_not_null(file);
+	fputs(text, file);
+	fclose(file);
+	free(path);
+}
+
+Test(resolver, takes_up_lines_that_were_appended_and_keeps_names_where_they_are)
+{
+	struct opened opened;
+	const char *old;
+
+	record(&opened, "7f1000000000 100 before\n");
+	expect_refresh(&opened, SYM_REFRESH_NOTHING);
+	old = ask(&opened, 0x7f1000000000)->name;
+	cr_expect_str_eq(old, "before");
+	append_line(&opened, "7f1000000010 10 after[OptimizedTier1]\n7f1000000020 10 to");
+	expect_refresh(&opened, SYM_REFRESH_APPENDED);
+	cr_expect_str_eq(ask(&opened, 0x7f1000000010)->name, "after");
+	cr_expect_str_eq(ask(&opened, 0x7f1000000010)->tier, "OptimizedTier1");
+	cr_expect_eq(ask(&opened, 0x7f1000000000)->name, old);
+	cr_expect_str_eq(ask(&opened, 0x7f1000000020)->name, "before");
+	append_line(&opened, "rn\n");
+	expect_refresh(&opened, SYM_REFRESH_APPENDED);
+	cr_expect_str_eq(ask(&opened, 0x7f1000000020)->name, "torn");
+	end(&opened);
+}
+
+Test(resolver, reads_a_map_anew_that_was_cut_or_replaced)
+{
+	struct opened opened;
+	const char *old;
+
+	record(&opened, "7f1000000000 100 before\n");
+	old = ask(&opened, 0x7f1000000000)->name;
+	proc_tree_write_text(&opened.tree, "/tmp/perf-7.map", "7f1000000000 100 x\n");
+	expect_refresh(&opened, SYM_REFRESH_REREAD);
+	cr_expect_str_eq(ask(&opened, 0x7f1000000000)->name, "x");
+	cr_expect_str_eq(old, "before");
+	for (int i = 0; i < 4; i++) {
+		proc_tree_remove(&opened.tree, "/tmp/perf-7.map");
+		proc_tree_write_text(&opened.tree, "/tmp/perf-7.map",
+				     i % 2 ? "7f1000000000 100 odd\n" : "7f1000000000 100 even!\n");
+		expect_refresh(&opened, SYM_REFRESH_REREAD);
+		cr_expect_str_eq(ask(&opened, 0x7f1000000000)->name, i % 2 ? "odd" : "even!");
+	}
+	end(&opened);
+}
+
+Test(resolver, keeps_what_it_has_when_the_map_becomes_a_fifo)
+{
+	struct opened opened;
+	char *path;
+
+	record(&opened, "7f1000000000 100 before\n");
+	ask(&opened, 0x7f1000000000);
+	path = proc_tree_path(&opened.tree, "/tmp/perf-7.map");
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(mkfifo(path, 0644), 0);
+	expect_refresh(&opened, SYM_REFRESH_NOTHING);
+	cr_expect_str_eq(ask(&opened, 0x7f1000000000)->name, "before");
+	free(path);
+	end(&opened);
+}
+
+Test(resolver, finds_a_map_that_was_not_there_at_first)
+{
+	struct opened opened;
+
+	record(&opened, NULL);
+	cr_expect_neq(ask(&opened, 0x7f1000000000)->status, SYM_RESOLVED);
+	expect_refresh(&opened, SYM_REFRESH_NOTHING);
+	proc_tree_write_text(&opened.tree, "/tmp/perf-7.map", "7f1000000000 100 late\n");
+	expect_refresh(&opened, SYM_REFRESH_REREAD);
+	cr_expect_str_eq(ask(&opened, 0x7f1000000000)->name, "late");
+	end(&opened);
+}
+
+Test(resolver, goes_on_answering_for_a_process_that_has_ended)
+{
+	struct opened opened = { 0 };
+	char path[64];
+	int ready[2];
+	uint64_t address;
+	FILE *file;
+	pid_t pid;
+
+	cr_assert_eq(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		void *code =
+			mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+		file = fopen(path, "w");
+		fprintf(file, "%lx 100 of the dead\n", (unsigned long)(uintptr_t)code);
+		fclose(file);
+		if (write(ready[1], &code, sizeof(code)) != sizeof(code))
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	cr_assert_eq(read(ready[0], &address, sizeof(address)), (ssize_t)sizeof(address));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+	open_resolver(&opened, pid);
+	cr_expect_str_eq(ask(&opened, address)->name, "of the dead");
+	expect_refresh(&opened, SYM_REFRESH_NOTHING);
+	cr_assert_eq(kill(pid, SIGKILL), 0);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	/* Somebody else's file by now. */
+	file = fopen(path, "w");
+	fprintf(file, "%lx 100 of another\n", (unsigned long)address);
+	fclose(file);
+	expect_refresh(&opened, SYM_REFRESH_ENDED);
+	cr_expect_str_eq(ask(&opened, address)->name, "of the dead");
+	unlink(path);
+	close(ready[0]);
+	close(ready[1]);
 	end(&opened);
 }

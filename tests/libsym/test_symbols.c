@@ -71,6 +71,42 @@ Test(symbols, disappear_under_a_later_one)
 	expect(list, 0, 90, 30, "new");
 }
 
+Test(symbols, are_found_by_full_and_by_short_name_in_ascending_order)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+	size_t found;
+
+	add(&builder, 100, 10, "void [A] N.T::M(int32)");
+	add(&builder, 200, 10, "main");
+	add(&builder, 300, 10, "void [A] N.T::M(string)");
+	add(&builder, 400, 10, "main");
+	cr_assert_null(symbols_freeze(&builder, &list));
+	found = sym_symbols_find(list, "main", SYM_NONE);
+	cr_expect_eq(found, 1);
+	cr_expect_eq(sym_symbols_find(list, "main", found), 3);
+	cr_expect_eq(sym_symbols_find(list, "main", 3), SYM_NONE);
+	cr_expect_eq(sym_symbols_find(list, "void [A] N.T::M(string)", SYM_NONE), 2);
+	cr_expect_eq(sym_symbols_find(list, "N.T::M", SYM_NONE), 0);
+	cr_expect_eq(sym_symbols_find(list, "N.T::M", 0), 2);
+	cr_expect_eq(sym_symbols_find(list, "N.T", SYM_NONE), SYM_NONE);
+	cr_expect_eq(sym_symbols_find(list, "", SYM_NONE), SYM_NONE);
+}
+
+Test(symbols, are_found_by_name_without_memory_too)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+
+	add(&builder, 100, 10, "a");
+	add(&builder, 200, 10, "b");
+	cr_assert_null(symbols_freeze(&builder, &list));
+	alloc_fail_after(0);
+	cr_expect_eq(sym_symbols_find(list, "b", SYM_NONE), 1);
+	cr_expect_eq(sym_symbols_find(list, "c", SYM_NONE), SYM_NONE);
+	cr_expect(alloc_fail_stop());
+}
+
 Test(symbols, may_be_none)
 {
 	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };

@@ -181,3 +181,193 @@ Test(perfmap_source, survives_the_lack_of_memory_anywhere)
 	cr_expect_gt(alloc_fail_each(load, &fd), 3);
 	close(fd);
 }
+
+/* ---- a map that grows ------------------------------------------------------------------ */
+
+/* A file of its own name; `path` has room for 64 bytes. */
+static int make_file(char *path)
+{
+	int fd;
+
+	snprintf(path, 64, "/tmp/perfmap-source-XXXXXX");
+	fd = mkstemp(path);
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+static void append(int fd, const char *text)
+{
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static struct perfmap_source *open_path(int fd, const char *path)
+{
+	struct perfmap_source *source = NULL;
+
+	cr_assert_null(perfmap_source_open(&fd, &path, 1, &source));
+	return source;
+}
+
+static void expect_refresh(struct perfmap_source *source, enum perfmap_refresh expected)
+{
+	enum perfmap_refresh refreshed;
+
+	cr_assert_null(perfmap_source_refresh(source, &refreshed));
+	cr_assert_eq(refreshed, expected);
+}
+
+Test(perfmap_source, takes_up_what_was_appended)
+{
+	char path[64];
+	int fd = make_file(path);
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+
+	append(fd, "1000 100 first\n2000 100 second\n");
+	source = open_path(fd, path);
+	expect_refresh(source, PERFMAP_UNCHANGED);
+	append(fd, "1040 10 inner[OptimizedTier1]\n3000 10 thi");
+	expect_refresh(source, PERFMAP_APPENDED);
+	expect_name(source, 0x1039, "first", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x1040, "inner", "OptimizedTier1", SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x1050, "first", NULL, SYM_SYMBOL_FUNCTION);
+	cr_expect_eq(perfmap_source_find(source, 0x3000, &(struct source_match){ 0 }), SOURCE_MISS,
+		     "a torn line");
+	append(fd, "rd");
+	expect_refresh(source, PERFMAP_UNCHANGED);
+	append(fd, "\n");
+	expect_refresh(source, PERFMAP_APPENDED);
+	expect_name(source, 0x3000, "third", NULL, SYM_SYMBOL_FUNCTION);
+	unlink(path);
+	append(fd, "4000 10 deleted\n");
+	expect_refresh(source, PERFMAP_APPENDED);
+	expect_name(source, 0x4000, "deleted", NULL, SYM_SYMBOL_FUNCTION);
+	close(fd);
+}
+
+Test(perfmap_source, tells_a_map_that_was_cut_or_written_anew_or_replaced)
+{
+	char path[64], other[64];
+	int fd = make_file(path), other_fd = make_file(other);
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+
+	append(fd, "1000 100 first\n2000 100 second\n");
+	source = open_path(fd, path);
+	cr_assert_eq(ftruncate(fd, 10), 0);
+	expect_refresh(source, PERFMAP_REPLACED);
+	cr_assert_eq(ftruncate(fd, 0), 0);
+	cr_assert_eq(lseek(fd, 0, SEEK_SET), 0);
+	append(fd, "1000 100 others\n2000 100 entirely\n3000 100 and more\n");
+	expect_refresh(source, PERFMAP_REPLACED);
+	expect_name(source, 0x1000, "first", NULL, SYM_SYMBOL_FUNCTION);
+	cr_assert_eq(rename(other, path), 0);
+	expect_refresh(source, PERFMAP_REPLACED);
+	unlink(path);
+	close(fd);
+	close(other_fd);
+}
+
+Test(perfmap_source, prefers_a_symbol_with_a_size_whichever_came_first)
+{
+	char path[64];
+	int fd = make_file(path);
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+
+	append(fd, "1000 10 sized\n2000 0 label\n");
+	source = open_path(fd, path);
+	append(fd, "1000 0 label\n2000 10 sized\n3000 0 alone\n");
+	expect_refresh(source, PERFMAP_APPENDED);
+	expect_name(source, 0x1000, "sized", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x2000, "sized", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x3000, "alone", NULL, SYM_SYMBOL_FUNCTION);
+	unlink(path);
+	close(fd);
+}
+
+enum {
+	GROWN_WORLD = 4096,
+	GROWN_STEPS = 120
+};
+
+/* Every position is painted by the lines in turn; after each refresh all answers must be the
+ * painter's. */
+Test(perfmap_source, agrees_with_a_painted_model_while_it_grows)
+{
+	static int owner[GROWN_WORLD], label[GROWN_WORLD];
+	char path[64], line[64];
+	int fd = make_file(path), number = 0;
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+
+	memset(owner, -1, sizeof(owner));
+	memset(label, -1, sizeof(label));
+	srandom(7);
+	append(fd, "100000 1 elsewhere\n");
+	source = open_path(fd, path);
+	for (int step = 0; step < GROWN_STEPS; step++) {
+		for (long lines = random() % (step % 10 ? 5 : 200); lines >= 0; lines--) {
+			int at = (int)(random() % (GROWN_WORLD - 256));
+			int bytes = random() % 8 ? (int)(random() % 256) : 0;
+
+			snprintf(line, sizeof(line), "%x %x line %d\n", at, bytes, number);
+			append(fd, line);
+			for (int i = at; i < at + bytes; i++)
+				owner[i] = number;
+			if (!bytes)
+				label[at] = number;
+			number++;
+		}
+		expect_refresh(source, PERFMAP_APPENDED);
+		for (int i = 0; i < GROWN_WORLD; i++) {
+			int expected = owner[i] >= 0 ? owner[i] : label[i];
+			struct source_match match = { .name = "-" };
+
+			snprintf(line, sizeof(line), "line %d", expected);
+			perfmap_source_find(source, (uint64_t)i, &match);
+			cr_assert_str_eq(match.name, expected < 0 ? "-" : line, "step %d at %x",
+					 step, (unsigned int)i);
+		}
+		if (step % 3 == 0)
+			perfmap_source_collect(source);
+	}
+	unlink(path);
+	close(fd);
+}
+
+struct growing {
+	int fd;
+	char path[64];
+};
+
+static bool open_and_refresh(void *context)
+{
+	struct growing *growing = context;
+	const char *path = growing->path;
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	enum perfmap_refresh refreshed = PERFMAP_UNCHANGED;
+	struct sym_error *error;
+
+	cr_assert_eq(ftruncate(growing->fd, 0), 0);
+	cr_assert_eq(lseek(growing->fd, 0, SEEK_SET), 0);
+	append(growing->fd, "1000 10 first\n");
+	error = perfmap_source_open(&growing->fd, &path, 1, &source);
+	if (!error) {
+		append(growing->fd, "1004 10 second\n");
+		error = perfmap_source_refresh(source, &refreshed);
+		expect_name(source, 0x1000, "first", NULL, SYM_SYMBOL_FUNCTION);
+		if (!error)
+			expect_name(source, 0x1004, "second", NULL, SYM_SYMBOL_FUNCTION);
+	}
+	if (error)
+		cr_assert_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+	sym_error_destroy(error);
+	return !error;
+}
+
+Test(perfmap_source, stays_as_it_was_when_there_is_no_memory_to_grow)
+{
+	struct growing growing;
+
+	growing.fd = make_file(growing.path);
+	cr_expect_gt(alloc_fail_each(open_and_refresh, &growing), 20);
+	unlink(growing.path);
+	close(growing.fd);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/source/kernel_source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/format/kallsyms.h"
+#include "libsym/index.h"
+#include "libsym/index_sort.h"
+#include "libsym/limits.h"
+
+enum {
+	STEP_BYTES = 1 << 18,
+	/* Every loaded module, "[bpf]" and the like among them; real machines have 200. */
+	MAX_MODULES = 4096,
+	PAGE_MASK = 4095
+};
+
+static const char kernel_name[] = "[kernel.kallsyms]";
+
+/* One line, while they are being put in order. */
+struct kernel_line {
+	uint64_t address;
+	uint32_t name_offset;
+	uint16_t name_bytes; /* LIMIT_NAME_BYTES at most, less one */
+	uint16_t module;
+	uint8_t rank; /* among several names of one address the highest counts; 0: no function */
+};
+
+struct kernel_source {
+	struct index *index; /* value: number of the module */
+	char **modules;      /* the first one is the kernel itself */
+	size_t module_count;
+	bool hidden;
+};
+
+struct kernel_reader {
+	struct kernel_source *source;
+	struct buf names;
+	struct kernel_line *lines;
+	size_t count, capacity;
+	char *room; /* STEP_BYTES and a line that was cut */
+	size_t kept_bytes;
+	uint64_t seen_lines;
+	struct sym_error *failure;
+};
+
+void kernel_source_close(struct kernel_source *source)
+{
+	if (!source)
+		return;
+	index_destroy(source->index);
+	for (size_t i = 0; i < source->module_count; i++)
+		free(source->modules[i]);
+	free(source->modules);
+	free(source);
+}
+
+static bool add_module(struct kernel_source *source, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return false;
+	source->modules[source->module_count++] = copy;
+	return true;
+}
+
+/* Lines of one module follow one another. */
+static uint16_t number_of_module(struct kernel_reader *reader, const struct kallsyms_line *line)
+{
+	struct kernel_source *source = reader->source;
+	const char *last = source->modules[source->module_count - 1];
+	char name[80];
+
+	if (!line->module)
+		return 0;
+	snprintf(name, sizeof(name), "[%.*s]", (int)line->module_bytes, line->module);
+	if (strcmp(last, name) != 0) {
+		if (source->module_count == MAX_MODULES)
+			reader->failure = sym_error_create(SYM_ERROR_LIMIT, "more than %d modules",
+							   MAX_MODULES);
+		else if (!add_module(source, name))
+			reader->failure = &sym_error_no_memory;
+	}
+	return (uint16_t)(source->module_count - 1);
+}
+
+/* Global names before weak before local ones, and those before prefixes of functions. */
+static uint8_t rank_of(const struct kallsyms_line *line)
+{
+	if (!kallsyms_is_function(line))
+		return 0;
+	if (line->name_bytes > 2 && !memcmp(line->name, "__", 2))
+		return line->type == 't' ? 1 : 2;
+	return line->type == 'T' ? 5 : line->type == 'W' ? 4 : 3;
+}
+
+static bool make_room(struct kernel_reader *reader)
+{
+	size_t capacity = reader->capacity ? 2 * reader->capacity : 4096;
+	struct kernel_line *lines;
+
+	if (reader->count < reader->capacity)
+		return true;
+	lines = capacity > LIMIT_INDEX_SYMBOLS
+			? NULL
+			: reallocarray(reader->lines, capacity, sizeof(*lines));
+	if (!lines)
+		return false;
+	reader->lines = lines;
+	reader->capacity = capacity;
+	return true;
+}
+
+static void add_line(struct kernel_reader *reader, const struct kallsyms_line *line)
+{
+	uint16_t module = number_of_module(reader, line);
+
+	reader->seen_lines++;
+	/* Hidden, or an offset into the data of a processor: no address of code. */
+	if (reader->failure || !(line->address >> 63) || line->name_bytes > UINT16_MAX)
+		return;
+	if (!make_room(reader)) {
+		reader->failure = &sym_error_no_memory;
+		return;
+	}
+	reader->lines[reader->count++] = (struct kernel_line){
+		.address = line->address,
+		.name_offset = (uint32_t)reader->names.size_bytes,
+		.name_bytes = (uint16_t)line->name_bytes,
+		.module = module,
+		.rank = rank_of(line),
+	};
+	if (!buf_append(&reader->names, line->name, line->name_bytes))
+		reader->failure = sym_error_from_buf(&reader->names, "names of the kernel");
+}
+
+static void parse_room(struct kernel_reader *reader, size_t size_bytes)
+{
+	struct kallsyms_parser parser = { .next = reader->room, .end = reader->room + size_bytes };
+	struct kallsyms_line line;
+
+	while (!reader->failure && kallsyms_parser_next(&parser, &line))
+		add_line(reader, &line);
+	reader->kept_bytes = (size_t)(parser.end - parser.next);
+	memmove(reader->room, parser.next, reader->kept_bytes);
+	/* No line is as long as that: this is no such file. */
+	if (reader->kept_bytes > LIMIT_NAME_BYTES)
+		reader->kept_bytes = 0;
+}
+
+static struct sym_error *read_all(struct kernel_reader *reader, int fd, const char *path)
+{
+	for (;;) {
+		ssize_t got = read(fd, reader->room + reader->kept_bytes, STEP_BYTES);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return sym_error_from_errno(errno, path, "cannot read");
+		if (!got)
+			return NULL;
+		parse_room(reader, reader->kept_bytes + (size_t)got);
+		if (reader->failure)
+			return STEAL(reader->failure);
+	}
+}
+
+/*
+ * Where the function at `from` ends, the next address being that of line `to`:
+ * there if both are of one module, else at the end of the page at the latest.
+ */
+static uint64_t end_of(const struct kernel_line *from, const struct kernel_line *to)
+{
+	uint64_t page_end = (from->address | PAGE_MASK) + 1;
+
+	if (to && (to->module == from->module || to->address < page_end || !page_end))
+		return to->address;
+	return page_end ? page_end : UINT64_MAX;
+}
+
+static struct sym_error *make_index(struct kernel_reader *reader)
+{
+	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
+	struct sym_error *error = index_builder_create(&builder);
+	uint32_t *order AUTO_FREE = NULL;
+	size_t next;
+
+	if (error)
+		return error;
+	if (!reader->count)
+		return index_freeze(builder, &reader->source->index);
+	order = index_sort(&reader->lines->address, sizeof(*reader->lines), reader->count);
+	if (!order)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < reader->count; i = next) {
+		const struct kernel_line *best = &reader->lines[order[i]];
+
+		for (next = i + 1; next < reader->count; next++) {
+			const struct kernel_line *line = &reader->lines[order[next]];
+
+			if (line->address != best->address)
+				break;
+			if (line->rank > best->rank)
+				best = line;
+		}
+		if (best->rank)
+			index_builder_add(builder, best->address,
+					  end_of(best, next < reader->count
+							       ? &reader->lines[order[next]]
+							       : NULL) -
+						  best->address,
+					  reader->names.data + best->name_offset, best->name_bytes,
+					  best->module);
+	}
+	return index_freeze(builder, &reader->source->index);
+}
+
+struct sym_error *kernel_source_open(int fd, const char *path, struct kernel_source **ret)
+{
+	struct kernel_source *source AUTO_KERNEL_SOURCE = calloc(1, sizeof(*source));
+	struct kernel_reader reader = { .source = source };
+	struct sym_error *error = &sym_error_no_memory;
+
+	if (!source)
+		return error;
+	buf_init(&reader.names, LIMIT_INDEX_NAME_BYTES);
+	source->modules = calloc(MAX_MODULES, sizeof(*source->modules));
+	reader.room = malloc(STEP_BYTES + LIMIT_NAME_BYTES);
+	if (source->modules && reader.room && add_module(source, kernel_name))
+		error = read_all(&reader, fd, path);
+	if (!error)
+		error = make_index(&reader);
+	source->hidden = reader.seen_lines && !reader.count;
+	buf_deinit(&reader.names);
+	free(reader.lines);
+	free(reader.room);
+	if (error)
+		return error;
+	*ret = STEAL(source);
+	return NULL;
+}
+
+const char *kernel_source_trouble(const struct kernel_source *source)
+{
+	if (source->hidden)
+		return "the kernel hides its addresses: kernel.kptr_restrict, or CAP_SYSLOG is "
+		       "missing";
+	return index_count(source->index) ? NULL : "kallsyms is empty";
+}
+
+size_t kernel_source_count(const struct kernel_source *source)
+{
+	return index_count(source->index);
+}
+
+void kernel_source_at(const struct kernel_source *source, size_t i, struct sym_symbol *ret)
+{
+	struct index_entry entry;
+
+	index_at(source->index, i, &entry);
+	*ret = (struct sym_symbol){
+		.start = entry.start,
+		.size_bytes = entry.size_bytes,
+		.name = entry.name,
+		.kind = SYM_SYMBOL_FUNCTION,
+		.source = SYM_SOURCE_KERNEL,
+		.image_index = UINT32_MAX,
+	};
+}
+
+bool kernel_source_find(const struct kernel_source *source, uint64_t address,
+			struct source_match *ret, const char **module_ret)
+{
+	size_t found = index_find(source->index, address);
+	struct index_entry entry;
+
+	if (found == INDEX_NONE)
+		return false;
+	index_at(source->index, found, &entry);
+	*ret = (struct source_match){
+		.start = entry.symbol_start,
+		.size_bytes = entry.symbol_size_bytes,
+		.name = entry.name,
+		.kind = SYM_SYMBOL_FUNCTION,
+	};
+	*module_ret = source->modules[entry.value];
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of the kernel and its modules by address, from kallsyms. Knows how
+ * far a function reaches: kallsyms tells starts only. Refuses to know anything
+ * where all addresses are zero, because they are hidden.
+ */
+#ifndef LIBSYM_SOURCE_KERNEL_SOURCE_H
+#define LIBSYM_SOURCE_KERNEL_SOURCE_H
+
+#include "libsym/source/source.h"
+
+struct kernel_source;
+
+/* Reads the file from where it stands to its end with read(); `path` is for messages. */
+struct sym_error *kernel_source_open(int fd, const char *path, struct kernel_source **ret)
+	__attribute__((warn_unused_result));
+void kernel_source_close(struct kernel_source *source);
+
+/* Why there are no symbols; NULL when there are; static. */
+const char *kernel_source_trouble(const struct kernel_source *source);
+
+size_t kernel_source_count(const struct kernel_source *source);
+void kernel_source_at(const struct kernel_source *source, size_t i, struct sym_symbol *ret);
+
+/* *module_ret lives as long as the source: "[kernel.kallsyms]" or "[MODULE]". */
+bool kernel_source_find(const struct kernel_source *source, uint64_t address,
+			struct source_match *ret, const char **module_ret);
+
+DEFINE_GUARD(kernel_source, struct kernel_source *, kernel_source_close)
+#define AUTO_KERNEL_SOURCE GUARDED(kernel_source)
+
+#endif
