@@ -122,20 +122,21 @@ static bool find_field(struct stack_span event, const char *name, struct stack_s
 static void name_value(struct stack_text *text, const char *line, struct stack_span *value,
 		       bool is_return)
 {
-	struct stack_number number;
 	struct stack_frame frame = { .form = STACK_FORM_QUOTED,
 				     .blank_before = true,
 				     .is_return = is_return };
+	const char *end;
 
-	if (!stack_read_number(value, &number) || !number.prefixed)
+	/* LTTng's kernel tracer has them printed in hexadecimal, LTTng-UST 2.13 in decimal. */
+	if (!stack_read_either(value, &frame.value))
 		return;
+	end = value->at;
 	/* A text behind it is a name that somebody else has put there. */
 	if (value->at < value->end && *value->at != ',' && !STACK_BEGINS(value, " }") &&
 	    !STACK_BEGINS(value, " ]"))
 		return;
-	frame.value = number.value;
-	frame.start = frame.end = (size_t)(number.end - line);
-	if (!stack_is_kernel(number.value))
+	frame.start = frame.end = (size_t)(end - line);
+	if (!stack_is_kernel(frame.value))
 		text->handler(text->context, &frame);
 }
 

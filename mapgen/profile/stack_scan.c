@@ -26,6 +26,28 @@ bool stack_read_number(struct stack_span *span, struct stack_number *ret)
 	return true;
 }
 
+bool stack_read_either(struct stack_span *span, uint64_t *ret)
+{
+	struct stack_span start = *span;
+	struct stack_number number;
+	uint64_t value = 0;
+
+	if (stack_read_number(&start, &number) && number.prefixed) {
+		*span = start;
+		*ret = number.value;
+		return true;
+	}
+	for (start = *span; start.at < start.end && stack_is_digit(*start.at); start.at++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*start.at - '0'), &value))
+			return false;
+	if (start.at == span->at)
+		return false;
+	*span = start;
+	*ret = value;
+	return true;
+}
+
 bool stack_read_id(struct stack_span *span, int32_t *ret)
 {
 	const char *at = span->at;

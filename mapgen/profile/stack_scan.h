@@ -65,6 +65,9 @@ static inline const char *stack_find(const struct stack_span *span, const char *
 /* Reads a hexadecimal number of at most 64 bits and steps over it; whatever stands behind it. */
 bool stack_read_number(struct stack_span *span, struct stack_number *ret);
 
+/* Reads "0x1f" or "31" and steps over it. */
+bool stack_read_either(struct stack_span *span, uint64_t *ret);
+
 /* Reads the decimal digits at the start of a span as a process id, and steps over them; false when
  * there are none, or they are none. */
 bool stack_read_id(struct stack_span *span, int32_t *ret);

@@ -354,6 +354,19 @@ Test(stack_text, names_the_instruction_pointer_of_babeltrace)
 		"}\n");
 }
 
+Test(stack_text, names_the_decimal_instruction_pointer_of_lttng_ust)
+{
+	/* 140429296865302 is 0x7fb83e5b1016. */
+	expect_text(
+		"[16:03:37.404332749] (+0.000000001) vm lttng_ust_libc:calloc: { cpu_id = 1 }, { "
+		"ip = 140429296865302, vpid = 17215, procname = \"timeout\" }, { nmemb = 100 }\n",
+		"[16:03:37.404332749] (+0.000000001) vm lttng_ust_libc:calloc: { cpu_id = 1 }, { "
+		"ip = 140429296865302 \"A.B::C(int32)+0x16\", vpid = 17215, procname = "
+		"\"timeout\" }, { nmemb = 100 }\n");
+	expect_queries("7fb83e5b1016\n");
+	expect_untouched("[1] x: { ip = 99999999999999999999999, a = 1 }\n[1] x: { ip = \"a\" }\n");
+}
+
 Test(stack_text, names_addresses_of_instrumented_functions_in_babeltrace)
 {
 	expect_text("[1] host lttng_ust_cyg_profile:func_entry: { cpu_id = 1 }, { addr = "
