@@ -92,7 +92,7 @@ struct sym_error *ident_check(const struct process *process, const struct image 
 	const struct image_segment *header = header_segment(image);
 	uint64_t size_bytes;
 
-	if (load_base == UINT64_MAX ||
+	if (image->is_copy || load_base == UINT64_MAX ||
 	    !(ident_may_have_changed(process, image) || inode_may_have_changed(process, image)))
 		return NULL;
 	/* A change in place shows through wherever the process has no copy of a page: in headers

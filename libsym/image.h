@@ -43,6 +43,7 @@ struct image {
 	const char *unsupported; /* why a file of kind UNKNOWN is not read although it is known;
 				    static; NULL: it is not known */
 	bool is_64bit;
+	bool is_copy;              /* of memory: what is mapped, whatever became of the file */
 	bool position_independent; /* false for an ELF file of type EXEC: its addresses are its
 				      vaddrs */
 	struct image_segment *segments;

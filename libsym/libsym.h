@@ -320,7 +320,11 @@ SYM_API const char *sym_image_composite(const struct sym_image *image);
  */
 SYM_API const char *sym_image_content_key(const struct sym_image *image);
 
-/** Why the image cannot be used for names (replaced on disk, unreadable, ...); NULL when it can. */
+/**
+ * Why the image cannot be used for names (replaced on disk, unreadable, ...); NULL when it can.
+ * A file that was deleted or replaced is read through its mapping where that is permitted
+ * (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN), else put together from the memory of the process.
+ */
 SYM_API const char *sym_image_trouble(const struct sym_image *image);
 
 /**

@@ -142,3 +142,63 @@ struct sym_error *memory_image_open_pe(const struct process *process, uint64_t b
 	(*ret)->keyed = true;
 	return NULL;
 }
+
+/* ---- a file from its mappings ------------------------------------------------- */
+
+static struct sym_error *copy_lines(const struct process *process,
+				    const struct sym_mapping *mappings, const uint32_t *lines,
+				    size_t line_count, bool changeable, int fd)
+{
+	for (size_t i = 0; i < line_count; i++) {
+		const struct sym_mapping *line = &mappings[lines[i]];
+		bool may_change = line->protection & SYM_WRITE && !(line->protection & SYM_SHARED);
+		struct sym_error *error;
+
+		if (may_change != changeable || !(line->protection & SYM_READ))
+			continue;
+		error = copy(process, line->start_address, line->end_address - line->start_address,
+			     fd, line->offset);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* All bytes together, and where the last one goes, stay below the largest file that is read. */
+static bool fits_limits(const struct sym_mapping *mappings, const uint32_t *lines,
+			size_t line_count)
+{
+	uint64_t total_bytes = 0;
+
+	for (size_t i = 0; i < line_count; i++) {
+		const struct sym_mapping *line = &mappings[lines[i]];
+		uint64_t size_bytes = line->end_address - line->start_address;
+
+		total_bytes += size_bytes;
+		if (total_bytes > LIMIT_IMAGE_BYTES || line->offset > LIMIT_IMAGE_BYTES ||
+		    size_bytes > LIMIT_IMAGE_BYTES - line->offset)
+			return false;
+	}
+	return true;
+}
+
+struct sym_error *memory_image_collect(const struct process *process,
+				       const struct sym_mapping *mappings, const uint32_t *lines,
+				       size_t line_count, const char *path, int *fd_ret)
+{
+	int fd AUTO_CLOSE = -1;
+	struct sym_error *error;
+
+	if (!fits_limits(mappings, lines, line_count))
+		return sym_error_create_path(SYM_ERROR_LIMIT, path, SYM_OFFSET_UNKNOWN,
+					     "more than %llu bytes of it are mapped",
+					     (unsigned long long)LIMIT_IMAGE_BYTES);
+	error = new_file(&fd);
+	if (!error)
+		error = copy_lines(process, mappings, lines, line_count, true, fd);
+	if (!error)
+		error = copy_lines(process, mappings, lines, line_count, false, fd);
+	if (!error)
+		*fd_ret = steal_fd(&fd);
+	return error;
+}

@@ -18,6 +18,7 @@
 #include "libsym/base/path.h"
 #include "libsym/format/elf_brief.h"
 #include "libsym/limits.h"
+#include "libsym/memory_image.h"
 
 static const char coreclr_name[] = "/libcoreclr.so";
 static const char framework_directory[] = "/shared/Microsoft.NETCore.App/";
@@ -234,6 +235,12 @@ static int open_mapped(struct look *look, const struct mapped_file *file)
 
 	error = process_open_mapped(look->process, &look->space->mappings[file->mapping_indexes[0]],
 				    &fd, &status);
+	if (error) {
+		forgive(look, error);
+		error = memory_image_collect(look->process, look->space->mappings,
+					     file->mapping_indexes, file->mapping_count, file->path,
+					     &fd);
+	}
 	if (error)
 		forgive(look, error);
 	return fd;

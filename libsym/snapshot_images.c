@@ -32,6 +32,51 @@ static struct sym_error *open_file(const struct sym_snapshot *snapshot,
 	return error;
 }
 
+/* No way to the file that is mapped, though it is one of those that images are in. */
+static bool is_out_of_reach(const struct sym_error *error)
+{
+	switch (sym_error_code(error)) {
+	case SYM_ERROR_STALE:
+	case SYM_ERROR_PERMISSION:
+	case SYM_ERROR_NOT_FOUND:
+	case SYM_ERROR_IO:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Code, or an assembly: one without precompiled code still tells the names of what is jitted. */
+static bool is_worth_a_copy(const struct sym_snapshot *snapshot, const struct mapped_file *file)
+{
+	size_t length = strlen(file->path);
+
+	for (size_t i = 0; i < file->mapping_count; i++)
+		if (snapshot->space->mappings[file->mapping_indexes[i]].protection & SYM_EXECUTE)
+			return true;
+	return length > 4 && !strcasecmp(file->path + length - 4, ".dll");
+}
+
+/* What is in memory of a file that is out of reach. */
+static struct sym_error *open_copy(const struct sym_snapshot *snapshot,
+				   const struct mapped_file *file, struct image **ret)
+{
+	int fd AUTO_CLOSE = -1;
+	struct sym_error *error;
+
+	error = memory_image_collect(snapshot->process, snapshot->space->mappings,
+				     file->mapping_indexes, file->mapping_count, file->path, &fd);
+	if (!error)
+		error = image_open(fd, file->path, 0, SPARSE_FILE_TO_END, ret);
+	if (error)
+		return error;
+	steal_fd(&fd);
+	(*ret)->is_copy = true;
+	/* "" is "not to be had": relocated words are not those of the file. */
+	(*ret)->keyed = true;
+	return NULL;
+}
+
 static bool is_no_memory(const struct sym_error *error)
 {
 	return error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
@@ -158,6 +203,14 @@ static struct sym_error *add_file(struct image_collection *collection,
 	struct image *image AUTO_IMAGE = NULL;
 	struct sym_error *error = open_file(collection->snapshot, file, &image);
 
+	if (error && is_out_of_reach(error) && is_worth_a_copy(collection->snapshot, file)) {
+		struct sym_error *other = open_copy(collection->snapshot, file, &image);
+
+		/* The first reason is the one that a person can do something about. */
+		if (!other)
+			sym_error_destroy(STEAL(error));
+		sym_error_destroy(other);
+	}
 	if (is_no_memory(error))
 		return error;
 	if (error)
