@@ -55,7 +55,7 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(WARNINGS) $(C
 ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 
 LIB_LIBS := -ldw -lelf -lxxhash -ljansson -lmd -llzma -lz -liberty
-CLI_LIBS := -ljansson -lxxhash -lcurl
+CLI_LIBS := -ljansson -lxxhash -lcurl -lzstd
 SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion
 # tests/support/alloc_fail.c stands before these in the unit tests
@@ -68,7 +68,7 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard $(1))))
 LIB_OBJECTS := $(call objects,libsym/*.c libsym/base/*.c libsym/format/*.c libsym/source/*.c libsym/clr/*.c)
 CLI_OBJECTS := $(call objects,mapgen/*.c mapgen/profile/*.c)
 SERVER_OBJECTS := $(call objects,symsrv/*.c)
-PROFILE_OBJECTS := $(call objects,mapgen/profile/*.c)
+PROFILE_OBJECTS := $(call objects,mapgen/profile/*.c $(patsubst %,mapgen/%.c,message standin_elf undo_record))
 TEST_OBJECTS := $(call objects,tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/mapgen/*/*.c tests/support/*.c)
 SERVER_TEST_OBJECTS := $(call objects,tests/symsrv/*.c)
 FUZZ_SUPPORT := $(call objects,mapgen/profile/stack_*.c tests/support/perfmap_check.c tests/support/stack_text_run.c $(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text))

@@ -511,6 +511,22 @@ bool image_offset_to_position(const struct image *image, uint64_t offset, uint64
 	return false;
 }
 
+bool image_position_to_offset(const struct image *image, uint64_t position, uint64_t *ret,
+			      uint64_t *left_ret)
+{
+	for (size_t i = image->segment_count; i-- > 0;) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (position < segment->position ||
+		    position - segment->position >= segment->size_bytes)
+			continue;
+		*ret = image->file.offset + segment->offset + (position - segment->position);
+		*left_ret = segment->size_bytes - (position - segment->position);
+		return true;
+	}
+	return false;
+}
+
 const struct image_segment *image_find_segment(const struct image *image, uint64_t position)
 {
 	for (size_t i = 0; i < image->segment_count; i++) {

@@ -95,6 +95,10 @@ const char *image_content_key(struct image *image);
 
 /* rva or vaddr of a byte of the file; false when it is loaded nowhere. */
 bool image_offset_to_position(const struct image *image, uint64_t offset, uint64_t *ret);
+/* The reverse, counted from the start of the file that the image is in; false for what has no bytes
+ * there. *left_ret: how many bytes follow in the same piece. */
+bool image_position_to_offset(const struct image *image, uint64_t position, uint64_t *ret,
+			      uint64_t *left_ret);
 /* The executable segment that holds a position, NULL when none does. */
 const struct image_segment *image_find_segment(const struct image *image, uint64_t position);
 

@@ -123,6 +123,28 @@ uint64_t sym_image_load_base(const struct sym_image *image)
 	return image->load_base;
 }
 
+/* Offsets for positions; of aliases the first, which is the preferred one. */
+static void place_in_file(const struct image *image, struct sym_symbols *list)
+{
+	uint64_t last_position = UINT64_MAX;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct sym_symbol symbol = list->items[i];
+		uint64_t left_bytes;
+
+		if (symbol.start == last_position)
+			continue;
+		last_position = symbol.start;
+		if (!image_position_to_offset(image, symbol.start, &symbol.start, &left_bytes))
+			continue;
+		if (symbol.size_bytes > left_bytes)
+			symbol.size_bytes = left_bytes;
+		list->items[kept++] = symbol;
+	}
+	list->count = kept;
+}
+
 struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 				    struct sym_symbols **ret)
 {
@@ -135,13 +157,18 @@ struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 		.linkage_names = flags & SYM_IMAGE_SYMBOLS_LINKAGE_NAMES,
 	};
 	static const uint32_t known = SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_UNNAMED |
-				      SYM_IMAGE_SYMBOLS_LINKAGE_NAMES;
+				      SYM_IMAGE_SYMBOLS_LINKAGE_NAMES | SYM_IMAGE_SYMBOLS_BY_OFFSET;
 	struct sym_error *error;
 
 	if (flags & ~known)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", flags);
 	error = module_list(image, &sink);
-	return error ? error : symbols_freeze(&builder, ret);
+	if (error)
+		return error;
+	if (!(flags & SYM_IMAGE_SYMBOLS_BY_OFFSET))
+		return symbols_freeze(&builder, ret);
+	place_in_file(image->image, &builder.list);
+	return symbols_freeze_disjoint(&builder, ret);
 }
 
 static void resolve_one(struct sym_image *image, enum sym_position_kind kind,

@@ -347,10 +347,12 @@ enum sym_image_symbols_flags {
 	SYM_IMAGE_SYMBOLS_UNNAMED = 1 << 1,
 	/** names of native functions as symbol tables have them: C++, Rust and D stay mangled */
 	SYM_IMAGE_SYMBOLS_LINKAGE_NAMES = 1 << 2,
+	/** by offset into the file (of a bundle: the bundle), as perf counts; disjoint */
+	SYM_IMAGE_SYMBOLS_BY_OFFSET = 1 << 3,
 };
 
 /**
- * All symbols of one image: by rva for PE files, by vaddr for ELF files.
+ * All symbols of one image: by rva for PE files, by vaddr for ELF files, or by offset.
  * Aliases (several methods at one start) are all listed. A method whose name
  * cannot be had, because it is told by metadata of another assembly that is
  * not there, is left out; sym_image_method_count() counts it.
@@ -558,6 +560,9 @@ struct sym_load_check {
  * several threads at once. */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_load_check(struct sym_snapshot *snapshot,
 								 const struct sym_load_check **ret);
+
+/** "perf-PID.map", as tools look for it, also for a process that is gone; counts as snprintf(). */
+SYM_API size_t sym_perf_map_file_name(int32_t pid, char *room, size_t room_bytes);
 
 /** What the runtime in a process told about its jitted code. */
 struct sym_jit_info {

@@ -39,6 +39,11 @@ struct search {
 static const char perf_map_start[] = "perf-";
 static const char perfinfo_start[] = "perfinfo-";
 
+size_t sym_perf_map_file_name(int32_t pid, char *room, size_t room_bytes)
+{
+	return (size_t)snprintf(room, room_bytes, "%s%" PRId32 ".map", perf_map_start, pid);
+}
+
 static void map_name(char room[DESCRIPTOR_NAME_BYTES], const char *start, int32_t pid)
 {
 	snprintf(room, DESCRIPTOR_NAME_BYTES, "%s%" PRId32 ".map", start, pid);

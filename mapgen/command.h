@@ -34,5 +34,6 @@ int resolve_run(const struct options *options);
 int symbolize_run(const struct options *options);
 int symbols_run(const struct options *options);
 int bcc_run(const struct options *options);
+int perf_fix_run(const struct options *options);
 
 #endif

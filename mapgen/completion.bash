@@ -12,7 +12,7 @@ _dotnet_mapgen() {
 	COMPREPLY=()
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge watch resolve symbolize symbols bcc --help --version' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge watch resolve symbolize perf-fix symbols bcc --help --version' -- "$current")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -22,6 +22,7 @@ _dotnet_mapgen() {
 	watch) options='--pid --output --mode --names --tiers --jit --in-target --maps --for --interval --root --json --help --version' ;;
 	resolve) options='--pid --names --tiers --jit --rva --root --json --help --version' ;;
 	symbolize) options='--pid --names --tiers --jit --verbose --root --json --help --version' ;;
+	perf-fix) options='--pid --output --in-place --mode --buildid-dir --maps --undo --names --tiers --jit --root --json --help --version' ;;
 	symbols) options='--pid --server --store --offline --root --json --help --version' ;;
 	bcc) options='--names --tiers --jit --strict --report --help --version' ;;
 	*) return ;;
@@ -37,11 +38,15 @@ _dotnet_mapgen() {
 	case $previous in
 	-p | --pid) mapfile -t COMPREPLY < <(compgen -W "$(_dotnet_mapgen_processes)" -- "$value") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'map r2rmap' -- "$value") ;;
-	--mode) mapfile -t COMPREPLY < <(compgen -W 'append replace' -- "$value") ;;
+	--mode)
+		local modes='append replace'
+		[ "${COMP_WORDS[1]}" != perf-fix ] || modes='elf anon'
+		mapfile -t COMPREPLY < <(compgen -W "$modes" -- "$value")
+		;;
 	--names) mapfile -t COMPREPLY < <(compgen -W 'full short raw' -- "$value") ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
 	--jit) mapfile -t COMPREPLY < <(compgen -W 'auto contract rundown perfmap none' -- "$value") ;;
-	--platform | --maps | --root | --store) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
+	--platform | --maps | --root | --store | --buildid-dir) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
 	-o | --output | --crossgen) mapfile -t COMPREPLY < <(compgen -f -- "$value") ;;
 	*)
 		case $current in
@@ -51,7 +56,7 @@ _dotnet_mapgen() {
 			return
 		} ;;&
 		*) mapfile -t COMPREPLY < <(compgen -W "$(_dotnet_mapgen_processes)" -- "$current"
-			case ${COMP_WORDS[1]} in generate | symbolize) compgen -f -- "$current" ;; esac) ;;
+			case ${COMP_WORDS[1]} in generate | symbolize | perf-fix) compgen -f -- "$current" ;; esac) ;;
 		esac
 		;;
 	esac

@@ -33,6 +33,8 @@ static const struct command commands[] = {
 	  "Brings the symbols of the native images of a process that have none", symbols_run },
 	{ "bcc", COMMAND_BCC, "[--] COMMAND [ARGUMENT]...",
 	  "Runs a tool of BCC's that then names every frame", bcc_run },
+	{ "perf-fix", COMMAND_PERF_FIX, "PERF.DATA",
+	  "Makes a perf.data of which stock perf shows managed names", perf_fix_run },
 };
 
 enum {

@@ -49,6 +49,18 @@ static const struct option_row option_rows[] = {
 	  "have this crossgen (.NET Core 3.1) make the maps" },
 	{ "platform", 0, OPTION_LIST, COMMAND_GENERATE, FIELD(platform_dirs), "DIR", 0,
 	  "where the framework of the files is; may be repeated" },
+	{ "output", 'o', OPTION_TEXT, COMMAND_PERF_FIX, FIELD(output), "OUT", 0,
+	  "write to OUT instead of PERF.DATA.fixed; - is standard output" },
+	{ "in-place", 0, OPTION_FLAG, COMMAND_PERF_FIX, FIELD(in_place), NULL, 0,
+	  "put the result in place of PERF.DATA" },
+	{ "mode", 0, OPTION_CHOICE, COMMAND_PERF_FIX, FIELD(mode), "elf|anon", PERF_FIX_ELF,
+	  "names by build-id and stand-in, or by the perf map of the process" },
+	{ "buildid-dir", 0, OPTION_TEXT, COMMAND_PERF_FIX, FIELD(buildid_dir), "DIR", 0,
+	  "perf's build-id cache, instead of the one that perf is configured for" },
+	{ "maps", 0, OPTION_LIST, COMMAND_PERF_FIX, FIELD(map_dirs), "DIR", 0,
+	  "where perf-PID.map of processes that are gone lie, not /tmp; may be repeated" },
+	{ "undo", 0, OPTION_FLAG, COMMAND_PERF_FIX, FIELD(undo), NULL, 0,
+	  "put back what was changed in PERF.DATA" },
 	{ "mode", 0, OPTION_CHOICE, COMMAND_MERGE | COMMAND_WATCH, FIELD(mode), "append|replace",
 	  MERGE_MODE_APPEND, "add to the runtime's own file, or put a new one in its place" },
 	{ "names", 0, OPTION_CHOICE, COMMAND_NAMES & ~COMMAND_RESOLVE, FIELD(names), "full|short",
@@ -270,6 +282,8 @@ static void take_pid_operand(const struct command *command, struct options *opti
 		return;
 	if (command->id == COMMAND_GENERATE && options->operand_count > 1)
 		return;
+	if (command->id == COMMAND_PERF_FIX)
+		return; /* its operand is a file */
 	if (!options_read_pid(options->operands[0], &options->pid))
 		return;
 	options->operands++;

@@ -21,16 +21,22 @@ enum command_id {
 	COMMAND_BCC = 1 << 6,
 	COMMAND_WATCH = 1 << 7,
 	COMMAND_SYMBOLIZE = 1 << 8,
-	COMMAND_ALL = (1 << 9) - 1,
+	COMMAND_PERF_FIX = 1 << 9,
+	COMMAND_ALL = (1 << 10) - 1,
 	COMMAND_PROCESS = COMMAND_ALL & ~COMMAND_BCC, /* those that look at a process themselves */
 	COMMAND_NAMES = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC |
-			COMMAND_SYMBOLIZE, /* those that give names */
+			COMMAND_SYMBOLIZE | COMMAND_PERF_FIX, /* those that give names */
 };
 
 enum merge_mode {
 	MERGE_MODE_DEFAULT = 0,
 	MERGE_MODE_APPEND,
 	MERGE_MODE_REPLACE,
+};
+
+enum perf_fix_mode {
+	PERF_FIX_ELF = 0,
+	PERF_FIX_ANON,
 };
 
 enum name_form {
@@ -61,6 +67,8 @@ struct options {
 	bool strict;
 	bool report;
 	bool verbose;
+	bool in_place;
+	const char *buildid_dir;
 	const char *store;
 	struct text_list servers;
 	const char *root;
@@ -69,7 +77,7 @@ struct options {
 	struct text_list platform_dirs;
 	struct text_list map_dirs;
 	int format;              /* enum sym_map_format; 0: not given */
-	int mode;                /* enum merge_mode */
+	int mode;                /* enum merge_mode or enum perf_fix_mode */
 	int names;               /* enum name_form */
 	int tiers;               /* enum tier_form */
 	int jit;                 /* enum sym_jit_way */

@@ -26,10 +26,10 @@ def perf(path):
     return ["perf", "--buildid-dir", path + ".buildid"]
 
 
-def record(pid, seconds, path, frequency=199):
+def record(pid, seconds, path, frequency=199, options=()):
     """Records call chains of one process; None, or why that is not possible."""
     command = [*perf(path), "record", "-q", "-e", "cpu-clock", "-F", str(frequency), "-g", "-p", str(pid),
-               "-o", path, "--", "sleep", str(seconds)]
+               "-o", path, *options, "--", "sleep", str(seconds)]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     except FileNotFoundError:

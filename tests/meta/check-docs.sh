@@ -16,7 +16,7 @@ for file in "$program" "$man" "$completion"; do
 	}
 done
 
-"$program" --help | sed -n 's/^  \([a-z]*\)  *[A-Z].*/\1/p' > "$scratch/commands"
+"$program" --help | sed -n 's/^  \([a-z-]*\)  *[A-Z].*/\1/p' > "$scratch/commands"
 
 help_options() { # command
 	"$program" "$1" --help | grep -oE '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -oE -e '--[a-z-]+' | sort -u
@@ -45,7 +45,7 @@ same() { # name, file, file
 	verdict "$1" "$scratch/bad"
 }
 
-grep -oE '^\.Cm [a-z]+' "$man" | cut -d ' ' -f 2 | sort -u > "$scratch/man"
+grep -oE '^\.Cm [a-z-]+' "$man" | cut -d ' ' -f 2 | sort -u > "$scratch/man"
 sort -u "$scratch/commands" > "$scratch/help"
 same 'commands: --help = man page' "$scratch/help" "$scratch/man"
 complete_words '' | grep -v '^-' > "$scratch/completion"
@@ -76,7 +76,7 @@ for document in $documents; do
 	grep -oE '(\./bootstrap|\bmake) [a-z]+(-[a-z]+)*' "$document" | awk '{ print $2 }' | sort -u |
 		comm -23 - "$scratch/targets" | sed "s|^|$document: no such target: |"
 	# Commands stand in backquotes, or in a transcript behind a prompt or an indentation.
-	grep -oE '(`|\$ |^    )dotnet-mapgen [a-z]+' "$document" | sed 's/.* //' | sort -u |
+	grep -oE '(`|\$ |^    )dotnet-mapgen [a-z]+(-[a-z]+)*' "$document" | sed 's/.* //' | sort -u |
 		grep -vxF -f "$scratch/commands" |
 		sed "s|^|$document: no such command: |"
 	grep -oE '\]\([a-zA-Z0-9_./-]+' "$document" | sed 's/^](//' | while read -r path; do

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/name_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "libsym/base/path.h"
+#include "mapgen/buildid_dir.h"
+#include "mapgen/name_plan_internal.h"
+#include "mapgen/standin_elf.h"
+
+struct planned_file {
+	UT_hash_handle hh;
+	uint32_t standin;
+	char key[];
+};
+
+enum {
+	MOST_STANDIN_BYTES = INT32_MAX
+};
+
+void name_plan_deinit(struct name_plan *plan)
+{
+	struct planned_file *file, *next;
+
+	HASH_ITER(hh, plan->files, file, next)
+	{
+		HASH_DEL(plan->files, file);
+		free(file);
+	}
+	for (size_t i = 0; i < plan->standin_count; i++)
+		free(plan->standins[i].label);
+	for (size_t i = 0; i < plan->process_count; i++) {
+		free(plan->processes[i].comm);
+		free(plan->processes[i].code_place);
+		failures_deinit(&plan->processes[i].failures);
+	}
+	free(plan->standins);
+	free(plan->processes);
+}
+
+/* ---- stand-ins ------------------------------------------------------------------ */
+
+static void add_symbol(struct standin_elf *elf, const struct options *options,
+		       const struct sym_symbol *symbol)
+{
+	const char *tier = options->tiers == TIER_FORM_STRIP ? NULL : symbol->tier;
+	char *name AUTO_FREE = NULL;
+	size_t bytes;
+
+	if (options->names != NAME_FORM_SHORT) {
+		standin_elf_add(elf, symbol->start, symbol->size_bytes, symbol->name, tier);
+		return;
+	}
+	bytes = strlen(symbol->name) + 1;
+	name = malloc(bytes);
+	if (!name) {
+		elf->names.failure = BUF_NO_MEMORY;
+		return;
+	}
+	sym_name_shorten(symbol->name, name, bytes);
+	standin_elf_add(elf, symbol->start, symbol->size_bytes, name, tier);
+}
+
+static char *add_standin(struct name_plan *plan, const struct planned_standin *standin,
+			 uint32_t *index_ret)
+{
+	struct planned_standin *items;
+
+	for (size_t i = 0; i < plan->standin_count; i++)
+		if (!memcmp(plan->standins[i].id, standin->id, BUILD_ID_BYTES)) {
+			*index_ret = (uint32_t)i;
+			return NULL;
+		}
+	items = reallocarray(plan->standins, plan->standin_count + 1, sizeof(*items));
+	if (!items)
+		return message_format("out of memory");
+	plan->standins = items;
+	items[plan->standin_count] = *standin;
+	items[plan->standin_count].label = strdup(standin->label);
+	*index_ret = (uint32_t)plan->standin_count++;
+	return NULL;
+}
+
+char *plan_make_standin(struct name_plan *plan, const struct symbol_run *run, uint32_t *index_ret)
+{
+	struct planned_standin standin = { .label = (char *)run->label, .symbols = run->count };
+	struct standin_elf elf;
+	struct buf file;
+	char *failure = NULL;
+
+	buf_init(&file, MOST_STANDIN_BYTES);
+	standin_elf_init(&elf);
+	for (size_t i = 0; i < run->count; i++)
+		add_symbol(&elf, plan->options, run->symbols[i]);
+	if (!standin_elf_finish(&elf, run->origin, &file, standin.id))
+		failure = message_format("its names do not fit into memory");
+	if (!failure)
+		failure = buildid_dir_put(plan->cache, standin.id, run->label, file.data,
+					  file.size_bytes, &standin.is_new);
+	standin_elf_deinit(&elf);
+	buf_deinit(&file);
+	return failure ? failure : add_standin(plan, &standin, index_ret);
+}
+
+bool plan_known_file(const struct name_plan *plan, const char *key, uint32_t *index_ret)
+{
+	struct planned_file *file;
+
+	HASH_FIND_STR(plan->files, key, file);
+	if (file)
+		*index_ret = file->standin;
+	return file != NULL;
+}
+
+static void remember_file(struct name_plan *plan, const char *key, uint32_t standin)
+{
+	size_t bytes = strlen(key) + 1;
+	struct planned_file *file = malloc(sizeof(*file) + bytes);
+
+	if (!file)
+		return; /* it is done again then */
+	memcpy(file->key, key, bytes);
+	file->standin = standin;
+	HASH_ADD_KEYPTR(hh, plan->files, file->key, bytes - 1, file);
+	if (!hash_added(file))
+		free(file);
+}
+
+static char *make_file_standin(struct name_plan *plan, struct sym_image *image,
+			       const struct sym_symbols *symbols, uint32_t *index_ret)
+{
+	size_t count = sym_symbols_count(symbols);
+	const struct sym_symbol **items AUTO_FREE =
+		calloc(count, sizeof(const struct sym_symbol *));
+	const char *mvid = sym_image_mvid(image);
+	const char *label = path_file_name(sym_image_path(image));
+	char *origin AUTO_FREE = NULL;
+	struct symbol_run run;
+
+	origin = message_format("%s {%s} by offset", label, mvid ? mvid : "");
+	if (!items || !origin)
+		return message_format("out of memory");
+	for (size_t i = 0; i < count; i++)
+		items[i] = sym_symbols_at(symbols, i);
+	run = (struct symbol_run){ items, count, origin, label };
+	return plan_make_standin(plan, &run, index_ret);
+}
+
+char *plan_file_standin(struct name_plan *plan, const char *key, struct sym_image *image,
+			uint32_t *index_ret)
+{
+	struct sym_symbols *symbols = NULL;
+	struct sym_error *error;
+	uint32_t index = NO_STANDIN;
+	char *failure = NULL;
+
+	if (plan_known_file(plan, key, index_ret))
+		return NULL;
+	error = sym_image_symbols(image, SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_BY_OFFSET,
+				  &symbols);
+	if (error) {
+		failure = message_format("%s", sym_error_message(error));
+		sym_error_destroy(error);
+	} else if (sym_symbols_count(symbols)) {
+		failure = make_file_standin(plan, image, symbols, &index);
+	}
+	sym_symbols_destroy(symbols);
+	remember_file(plan, key, index);
+	*index_ret = index;
+	return failure;
+}
+
+/* ---- mappings ----------------------------------------------------------------------- */
+
+bool is_assembly_name(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 4 &&
+	       (!strcasecmp(name + length - 4, ".dll") || !strcasecmp(name + length - 4, ".exe"));
+}
+
+enum mapping_class mapping_class_of(const char *name)
+{
+	if (!strncmp(name, "/memfd:", 7) || !strcmp(name, "//anon") ||
+	    !strncmp(name, "/dev/zero", 9) || !strncmp(name, "[anon:", 6) || !*name)
+		return MAPPING_CODE;
+	return *name == '/' ? MAPPING_FILE : MAPPING_OTHER;
+}
+
+bool is_fixed_already(const struct recorded_mapping *mapping)
+{
+	return mapping->has_build_id &&
+	       !memcmp(mapping->build_id_start, standin_id_mark, sizeof(standin_id_mark));
+}
+
+void deciding_complain(struct deciding *deciding, const char *subject, char *reason)
+{
+	struct failures *failures = &deciding->process->failures;
+
+	for (size_t i = 0; i < failures->count; i++)
+		if (!strcmp(failures->items[i].subject, subject)) {
+			free(reason);
+			return;
+		}
+	failures_add(failures, subject, reason);
+}
+
+/* Several mappings may show one file. */
+static void count_file(struct deciding *deciding, uint32_t standin)
+{
+	for (size_t i = 0; i < deciding->count; i++)
+		if (deciding->mappings[i].fix == RECORDED_BUILD_ID &&
+		    deciding->mappings[i].standin == standin)
+			return;
+	deciding->process->images++;
+	deciding->process->methods += deciding->plan->standins[standin].symbols;
+}
+
+void deciding_fix(struct deciding *deciding, struct recorded_mapping *mapping,
+		  enum recorded_fix fix, uint32_t standin)
+{
+	if (fix != RECORDED_ANONYMOUS && !mapping->has_room) {
+		deciding_complain(deciding, mapping->name,
+				  message_format("its MMAP record has no room for a build-id; "
+						 "--mode=anon does without"));
+		return;
+	}
+	if (fix == RECORDED_BUILD_ID)
+		count_file(deciding, standin);
+	mapping->fix = fix;
+	mapping->standin = standin;
+	deciding->process->fixed++;
+}
+
+/* ---- processes ------------------------------------------------------------------------ */
+
+static bool speaks_of_dotnet(const struct deciding *deciding)
+{
+	for (size_t i = 0; i < deciding->count; i++) {
+		const char *name = deciding->mappings[i].name;
+
+		if (is_assembly_name(name) || !strncmp(name, "/memfd:doublemapper", 19) ||
+		    !strcmp(path_file_name(name), "libcoreclr.so"))
+			return true;
+	}
+	return false;
+}
+
+/* Managed memory that stays without names, for the closing line. */
+static void count_left(struct deciding *deciding)
+{
+	for (size_t i = 0; i < deciding->count; i++) {
+		const struct recorded_mapping *mapping = &deciding->mappings[i];
+
+		if (is_fixed_already(mapping))
+			deciding->process->fixed_before++;
+		else if (mapping->fix == RECORDED_AS_IT_IS &&
+			 (is_assembly_name(mapping->name) ||
+			  !strncmp(mapping->name, "/memfd:doublemapper", 19)))
+			deciding->process->left++;
+	}
+}
+
+static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, size_t count)
+{
+	struct planned_process *processes =
+		reallocarray(plan->processes, plan->process_count + 1, sizeof(*processes));
+	struct deciding deciding = { .plan = plan, .mappings = mappings, .count = count };
+	bool is_dotnet;
+
+	if (!processes) {
+		message("out of memory");
+		return false;
+	}
+	plan->processes = processes;
+	deciding.process = &processes[plan->process_count];
+	*deciding.process = (struct planned_process){ .pid = mappings[0].pid };
+	is_dotnet = speaks_of_dotnet(&deciding);
+	if (!decide_by_process(&deciding) && !is_dotnet) {
+		failures_deinit(&deciding.process->failures);
+		return true;
+	}
+	plan->process_count++;
+	decide_by_files(&deciding);
+	if (deciding.process->code == CODE_NOWHERE)
+		decide_by_saved_map(&deciding);
+	count_left(&deciding);
+	return true;
+}
+
+bool name_plan_make(struct name_plan *plan, struct recorded_maps *maps)
+{
+	size_t first = 0;
+
+	while (first < maps->count) {
+		size_t end = first + 1;
+
+		while (end < maps->count && maps->items[end].pid == maps->items[first].pid)
+			end++;
+		if (plan->options->pid && maps->items[first].pid != plan->options->pid) {
+			first = end;
+			continue;
+		}
+		if (!decide(plan, maps->items + first, end - first))
+			return false;
+		first = end;
+	}
+	return true;
+}

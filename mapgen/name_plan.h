@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which mapping of a recorded process gets its names from what: the live
+ * process, the file on disk, a saved perf map. Makes the stand-ins for that. A
+ * mapping is given names only where what it shows is what they came from: the
+ * process has the very same mapping now, or the file has the recorded device and
+ * inode and was not written since. Knows nothing of perf.data's bytes.
+ */
+#ifndef MAPGEN_NAME_PLAN_H
+#define MAPGEN_NAME_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mapgen/message.h"
+#include "mapgen/options.h"
+#include "mapgen/profile/recorded_maps.h"
+
+/* Where the names of a process's jitted code come from. */
+enum code_origin {
+	CODE_NOWHERE = 0,
+	CODE_LIVE,  /* the process itself, or its recording below --root */
+	CODE_SAVED, /* a perf map that was left or kept */
+};
+
+struct planned_process {
+	int32_t pid;
+	bool lives;     /* names come from it */
+	bool other_now; /* its id is another process's now */
+	char *comm;     /* NULL when it is gone */
+	size_t images;  /* files with precompiled code that were named */
+	size_t methods; /* names in them */
+	enum code_origin code;
+	char *code_place; /* CODE_LIVE: the way; CODE_SAVED: the path of the map; else why not */
+	size_t code_names;
+	size_t fixed; /* mappings */
+	size_t fixed_before;
+	size_t left; /* managed mappings without names */
+	struct failures failures;
+};
+
+struct planned_standin {
+	uint8_t id[BUILD_ID_BYTES];
+	char *label;
+	bool is_new; /* was not in the cache */
+	size_t symbols;
+};
+
+struct planned_file;
+
+struct name_plan {
+	const struct options *options;
+	const char *cache;      /* directory of build-ids */
+	bool anonymous;         /* perf maps instead of stand-ins */
+	int64_t recorded_until; /* seconds since 1970; INT64_MAX when unknown */
+	struct planned_standin *standins;
+	size_t standin_count;
+	struct planned_process *processes;
+	size_t process_count;
+	struct planned_file *files;
+};
+
+void name_plan_deinit(struct name_plan *plan);
+
+/* Decides about all mappings, which must be sorted. False, said, when nothing can be done. */
+bool name_plan_make(struct name_plan *plan, struct recorded_maps *maps);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of name_plan.c share: one process under decision, and how
+ * stand-ins are made from lists of symbols. Nobody else includes this.
+ */
+#ifndef MAPGEN_NAME_PLAN_INTERNAL_H
+#define MAPGEN_NAME_PLAN_INTERNAL_H
+
+#include "libsym/libsym.h"
+#include "mapgen/name_plan.h"
+
+#define NO_STANDIN UINT32_MAX
+
+/* The mappings of one process, and what becomes of it. */
+struct deciding {
+	struct name_plan *plan;
+	struct planned_process *process;
+	struct recorded_mapping *mappings;
+	size_t count;
+};
+
+enum mapping_class {
+	MAPPING_OTHER, /* [vdso], [stack], ... */
+	MAPPING_FILE,
+	MAPPING_CODE, /* memory of no file, or the runtime's double mapping of its code */
+};
+
+enum mapping_class mapping_class_of(const char *name);
+
+/* True for a record that an earlier perf-fix changed. */
+bool is_fixed_already(const struct recorded_mapping *mapping);
+
+/* A file that can be nothing but an assembly, by its name. */
+bool is_assembly_name(const char *name);
+
+/* A stand-in out of symbols; finds one of the same content again. NULL on success, else why not. */
+struct symbol_run {
+	const struct sym_symbol *const *symbols; /* ascending */
+	size_t count;
+	const char *origin; /* goes into the file */
+	const char *label;  /* for people */
+};
+
+char *plan_make_standin(struct name_plan *plan, const struct symbol_run *run, uint32_t *index_ret);
+
+/*
+ * The stand-in of a file with precompiled code, made once for all mappings. `key` says
+ * which file. *index_ret: NO_STANDIN when it has no precompiled code. NULL, or why not.
+ */
+char *plan_file_standin(struct name_plan *plan, const char *key, struct sym_image *image,
+			uint32_t *index_ret);
+
+/* True when `key` was asked for before; then what came of it. */
+bool plan_known_file(const struct name_plan *plan, const char *key, uint32_t *index_ret);
+
+/* Counts a mapping that gets a build-id as fixed, or says that its record has no room for one. */
+void deciding_fix(struct deciding *deciding, struct recorded_mapping *mapping,
+		  enum recorded_fix fix, uint32_t standin);
+
+/* Lists a reason once. Takes it over. */
+void deciding_complain(struct deciding *deciding, const char *subject, char *reason);
+
+/*
+ * Names for memory with code: one stand-in by address of `symbols` (ascending), and of
+ * "[unnamed code]" where `mappings` (ascending by start) have none. Fixes all of
+ * these. NULL on success, else heap text: why not.
+ */
+struct code_names {
+	const struct sym_symbol *const *symbols;
+	size_t symbol_count;
+	struct recorded_mapping *const *mappings;
+	size_t mapping_count;
+	const char *origin; /* goes into the file */
+};
+
+char *deciding_name_code(struct deciding *deciding, const struct code_names *names);
+
+/* Sorts by start address. */
+void sort_mappings(struct recorded_mapping **mappings, size_t count);
+
+/* From the live process. False when it cannot serve: nothing has been decided then. */
+bool decide_by_process(struct deciding *deciding);
+
+/* From files and saved maps; for what is undecided. */
+void decide_by_files(struct deciding *deciding);
+void decide_by_saved_map(struct deciding *deciding);
+
+#endif

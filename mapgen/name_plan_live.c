@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of name_plan.c that asks a live process. A recorded mapping is the
+ * process's own when it is mapped there now, from the same file at the same offset; with
+ * addresses chosen at random that holds for no other process.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "mapgen/name_plan_internal.h"
+#include "mapgen/target.h"
+
+enum agreement {
+	AGREEMENT_SAME,
+	AGREEMENT_ABSENT, /* nothing executable is there now */
+	AGREEMENT_OTHER,
+};
+
+static size_t first_mapping_behind(const struct sym_snapshot *snapshot, uint64_t address)
+{
+	size_t low = 0, high = sym_snapshot_mapping_count(snapshot);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (sym_snapshot_mapping_at(snapshot, middle)->end_address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool same_name(const char *recorded, const char *path)
+{
+	size_t length = strlen(path);
+
+	return !strncmp(recorded, path, length) &&
+	       (!recorded[length] || !strcmp(recorded + length, " (deleted)"));
+}
+
+static bool shows_the_same(const struct recorded_mapping *recorded, const struct sym_mapping *now)
+{
+	if (!now->inode)
+		return mapping_class_of(recorded->name) == MAPPING_CODE &&
+		       strncmp(recorded->name, "/memfd:", 7) != 0;
+	if (recorded->offset - recorded->start_address != now->offset - now->start_address)
+		return false;
+	if (!recorded->has_room || recorded->has_build_id)
+		return same_name(recorded->name, now->path);
+	return recorded->inode == now->inode && recorded->device_major == now->device_major &&
+	       recorded->device_minor == now->device_minor;
+}
+
+/* *now_ret: the first mapping that is the recorded one. */
+static enum agreement compare(const struct sym_snapshot *snapshot,
+			      const struct recorded_mapping *recorded,
+			      const struct sym_mapping **now_ret)
+{
+	size_t count = sym_snapshot_mapping_count(snapshot);
+
+	*now_ret = NULL;
+	for (size_t i = first_mapping_behind(snapshot, recorded->start_address); i < count; i++) {
+		const struct sym_mapping *now = sym_snapshot_mapping_at(snapshot, i);
+
+		if (now->start_address >= recorded->end_address)
+			break;
+		if (!(now->protection & SYM_EXECUTE))
+			continue;
+		if (!shows_the_same(recorded, now))
+			return AGREEMENT_OTHER;
+		if (!*now_ret)
+			*now_ret = now;
+	}
+	return *now_ret ? AGREEMENT_SAME : AGREEMENT_ABSENT;
+}
+
+static bool is_the_recorded_process(const struct deciding *deciding,
+				    const struct sym_snapshot *snapshot)
+{
+	for (size_t i = 0; i < deciding->count; i++) {
+		const struct recorded_mapping *mapping = &deciding->mappings[i];
+		const struct sym_mapping *now;
+
+		if (mapping_class_of(mapping->name) == MAPPING_FILE &&
+		    compare(snapshot, mapping, &now) == AGREEMENT_SAME)
+			return true;
+	}
+	return false;
+}
+
+/* ---- code heaps --------------------------------------------------------------------- */
+
+static bool is_code_memory(const struct sym_mapping *mapping)
+{
+	return !mapping->inode || !strncmp(mapping->path, "/memfd:", 7) ||
+	       !strncmp(mapping->path, "/dev/zero", 9);
+}
+
+/* Those that lie in memory of no file, in *ret; heap. */
+static size_t code_symbols(const struct sym_snapshot *snapshot, const struct sym_symbols *symbols,
+			   const struct sym_symbol ***ret)
+{
+	size_t count = sym_symbols_count(symbols), kept = 0;
+	const struct sym_symbol **items = calloc(count + 1, sizeof(const struct sym_symbol *));
+	size_t mapping = 0, mappings = sym_snapshot_mapping_count(snapshot);
+
+	*ret = items;
+	for (size_t i = 0; items && i < count; i++) {
+		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+
+		while (mapping < mappings &&
+		       sym_snapshot_mapping_at(snapshot, mapping)->end_address <= symbol->start)
+			mapping++;
+		if (mapping < mappings &&
+		    sym_snapshot_mapping_at(snapshot, mapping)->start_address <= symbol->start &&
+		    is_code_memory(sym_snapshot_mapping_at(snapshot, mapping)))
+			items[kept++] = symbol;
+	}
+	return kept;
+}
+
+/* Mappings with code that are the process's own, ascending; heap. */
+static size_t own_code(const struct deciding *deciding, const struct sym_snapshot *snapshot,
+		       struct recorded_mapping ***ret)
+{
+	struct recorded_mapping **own =
+		calloc(deciding->count + 1, sizeof(struct recorded_mapping *));
+	size_t count = 0;
+
+	*ret = own;
+	for (size_t i = 0; own && i < deciding->count; i++) {
+		struct recorded_mapping *mapping = &deciding->mappings[i];
+		const struct sym_mapping *now;
+
+		if (mapping_class_of(mapping->name) == MAPPING_CODE &&
+		    compare(snapshot, mapping, &now) == AGREEMENT_SAME)
+			own[count++] = mapping;
+	}
+	sort_mappings(own, count);
+	return count;
+}
+
+static char *name_code(struct deciding *deciding, struct sym_snapshot *snapshot,
+		       const struct sym_symbols *symbols)
+{
+	const struct sym_process_info *info = sym_snapshot_process(snapshot);
+	const struct sym_symbol **items AUTO_FREE = NULL;
+	struct recorded_mapping **mappings AUTO_FREE = NULL;
+	struct code_names names = { .symbol_count = code_symbols(snapshot, symbols, &items),
+				    .mapping_count = own_code(deciding, snapshot, &mappings) };
+	char *origin AUTO_FREE =
+		message_format("code of process %d (%s), started at tick %" PRIu64 ", by address",
+			       info->pid, info->comm, info->start_time_ticks);
+	char *failure;
+
+	if (!items || !mappings || !origin)
+		return message_format("out of memory");
+	if (!names.symbol_count)
+		return NULL;
+	names.symbols = items;
+	names.mappings = mappings;
+	names.origin = origin;
+	failure = deciding_name_code(deciding, &names);
+	if (!failure)
+		deciding->process->code = CODE_LIVE;
+	return failure;
+}
+
+static char *code_way(struct sym_snapshot *snapshot)
+{
+	const struct sym_perf_map_info *map;
+	const struct sym_jit_info *jit;
+	struct sym_error *error = sym_snapshot_jit(snapshot, &jit);
+
+	if (!error && jit->way != SYM_JIT_NONE)
+		return message_format("%s", sym_jit_way_text(jit->way));
+	if (!error)
+		error = sym_snapshot_perf_map(snapshot, &map);
+	if (!error && map->path)
+		return message_format("perf map %s", map->path);
+	if (!error)
+		return message_format("%s; %s",
+				      jit->contract_reason ? jit->contract_reason
+							   : "its memory was not read",
+				      jit->rundown_reason ? jit->rundown_reason
+							  : "it was not asked for a rundown");
+	sym_error_destroy(error);
+	return NULL;
+}
+
+/* ---- files ---------------------------------------------------------------------------- */
+
+static bool is_precompiled(const struct sym_image *image)
+{
+	enum sym_image_kind kind = sym_image_kind(image);
+
+	return kind == SYM_IMAGE_READYTORUN || kind == SYM_IMAGE_COMPOSITE ||
+	       kind == SYM_IMAGE_NGEN;
+}
+
+static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
+		      struct recorded_mapping *mapping)
+{
+	struct name_plan *plan = deciding->plan;
+	uint32_t standin = NO_STANDIN;
+	const struct sym_mapping *now;
+	struct sym_image *image;
+	char *key AUTO_FREE = NULL;
+	char *failure;
+
+	if (compare(snapshot, mapping, &now) != AGREEMENT_SAME || now->image_index == UINT32_MAX)
+		return;
+	image = sym_snapshot_image_at(snapshot, now->image_index);
+	if (!is_precompiled(image))
+		return;
+	if (plan->anonymous) {
+		deciding_fix(deciding, mapping, RECORDED_ANONYMOUS, NO_STANDIN);
+		return;
+	}
+	key = message_format("%s %x:%x %" PRIu64, sym_image_path(image), now->device_major,
+			     now->device_minor, now->inode);
+	if (!key)
+		return;
+	failure = plan_file_standin(plan, key, image, &standin);
+	if (failure)
+		deciding_complain(deciding, sym_image_path(image), failure);
+	if (standin == NO_STANDIN)
+		return;
+	deciding_fix(deciding, mapping, RECORDED_BUILD_ID, standin);
+}
+
+/* ---- the process ------------------------------------------------------------------------ */
+
+static struct sym_snapshot *open_process(struct deciding *deciding)
+{
+	const struct options *options = deciding->plan->options;
+	struct sym_snapshot_opts opts = {
+		.size = sizeof(opts),
+		.root = options->root,
+		.jit = (uint32_t)options->jit,
+	};
+	struct sym_snapshot *snapshot;
+	struct sym_error *error = sym_snapshot_open(deciding->process->pid, &opts, &snapshot);
+
+	if (!error)
+		return snapshot;
+	if (sym_error_code(error) == SYM_ERROR_PERMISSION)
+		deciding_complain(deciding, "live process",
+				  message_format("%s", sym_error_message(error)));
+	sym_error_destroy(error);
+	return NULL;
+}
+
+static void forget(struct deciding *deciding)
+{
+	for (size_t i = 0; i < deciding->count; i++)
+		deciding->mappings[i].fix = RECORDED_AS_IT_IS;
+	deciding->process->fixed = 0;
+	deciding->process->code = CODE_NOWHERE;
+	deciding->process->code_names = 0;
+	free(STEAL(deciding->process->code_place));
+}
+
+/* What was read is the process's own only if it is still the same. */
+static bool still_the_same(const struct deciding *deciding, const struct sym_snapshot *snapshot)
+{
+	struct sym_error *error;
+
+	if (deciding->plan->options->root)
+		return true;
+	error = sym_snapshot_check(snapshot);
+	sym_error_destroy(error);
+	return !error;
+}
+
+static void name_all(struct deciding *deciding, struct sym_snapshot *snapshot)
+{
+	struct sym_symbols *symbols GUARDED(symbols) = NULL;
+	struct sym_error *error;
+	char *failure;
+
+	for (size_t i = 0; i < deciding->count; i++)
+		if (mapping_class_of(deciding->mappings[i].name) == MAPPING_FILE)
+			name_file(deciding, snapshot, &deciding->mappings[i]);
+	error = sym_snapshot_symbols(snapshot, 0, &symbols);
+	if (error) {
+		deciding_complain(deciding, "jitted code",
+				  message_format("%s", sym_error_message(error)));
+		sym_error_destroy(error);
+		return;
+	}
+	failure = name_code(deciding, snapshot, symbols);
+	if (failure)
+		deciding_complain(deciding, "jitted code", failure);
+	deciding->process->code_place = code_way(snapshot);
+}
+
+bool decide_by_process(struct deciding *deciding)
+{
+	struct sym_snapshot *snapshot GUARDED(snapshot) = open_process(deciding);
+
+	if (!snapshot || !sym_snapshot_process(snapshot)->runtime_version)
+		return false;
+	if (!is_the_recorded_process(deciding, snapshot)) {
+		deciding->process->other_now = true;
+		return false;
+	}
+	name_all(deciding, snapshot);
+	if (!still_the_same(deciding, snapshot)) {
+		forget(deciding);
+		return false;
+	}
+	deciding->process->lives = true;
+	deciding->process->comm = strdup(sym_snapshot_process(snapshot)->comm);
+	return true;
+}

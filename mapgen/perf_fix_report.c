@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/perf_fix_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hex.h"
+#include "mapgen/command.h"
+#include "mapgen/json_output.h"
+#include "mapgen/perf_output.h"
+#include "mapgen/undo_record.h"
+
+static bool is_whole(const struct perf_fix_report *report)
+{
+	for (size_t i = 0; i < report->plan->process_count; i++)
+		if (report->plan->processes[i].left || report->plan->processes[i].failures.count)
+			return false;
+	return !report->failures.count;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static const char *state_text(const struct planned_process *process)
+{
+	if (process->lives)
+		return "live";
+	return process->other_now ? "gone, its id is another's now" : "gone";
+}
+
+static void print_code(const struct planned_process *process, FILE *to)
+{
+	const char *place = process->code_place ? process->code_place : "";
+
+	switch (process->code) {
+	case CODE_LIVE:
+		fprintf(to, "; jitted code: %zu names from the live process (%s)",
+			process->code_names, place);
+		break;
+	case CODE_SAVED:
+		fprintf(to, "; jitted code: %zu names from the saved map %s", process->code_names,
+			place);
+		break;
+	case CODE_NOWHERE:
+		fprintf(to, "; jitted code: no names, %s",
+			process->lives ? place
+				       : "because there is neither the process nor a saved map "
+					 "of it");
+		break;
+	}
+}
+
+static void print_process(const struct planned_process *process, FILE *to)
+{
+	char *comm AUTO_FREE = message_printable(process->comm ? process->comm : "");
+
+	fprintf(to, "process %d", process->pid);
+	if (comm && *comm)
+		fprintf(to, " (%s)", comm);
+	fprintf(to, ", %s: precompiled code: %zu names of %zu files", state_text(process),
+		process->methods, process->images);
+	print_code(process, to);
+	fputc('\n', to);
+	if (process->fixed_before)
+		fprintf(to, "  %zu mappings had been given names before\n", process->fixed_before);
+	for (size_t i = 0; i < process->failures.count; i++)
+		message("process %d: %s%s%s", process->pid, process->failures.items[i].subject,
+			*process->failures.items[i].subject ? ": " : "",
+			process->failures.items[i].reason ? process->failures.items[i].reason
+							  : "out of memory");
+}
+
+static void print_text(const struct perf_fix_report *report, FILE *to)
+{
+	const struct name_plan *plan = report->plan;
+	size_t left = 0, made = 0;
+
+	for (size_t i = 0; i < plan->process_count; i++) {
+		print_process(&plan->processes[i], to);
+		left += plan->processes[i].left;
+	}
+	for (size_t i = 0; i < plan->standin_count; i++)
+		made += plan->standins[i].is_new;
+	if (!plan->process_count)
+		message("there is no .NET process in the data");
+	if (report->was_compressed)
+		fprintf(to, "the data was compressed and is plain now\n");
+	fprintf(to, "perf-fix: %zu mappings of %zu processes fixed, %zu left", report->changed,
+		plan->process_count, left);
+	if (plan->standin_count)
+		fprintf(to, "; %zu stand-ins in %s (%zu new)", plan->standin_count, report->cache,
+			made);
+	fprintf(to, "; written to %s\n",
+		strcmp(report->output, "-") ? report->output : "standard output");
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static const char *origin_text(const struct planned_process *process)
+{
+	static const char *const texts[] = { "none", "live", "saved-map" };
+
+	return texts[process->code];
+}
+
+static json_t *process_json(const struct planned_process *process)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "pid", json_integer(process->pid));
+	json_object_set_new(object, "comm", json_output_text(process->comm));
+	json_object_set_new(object, "live", json_boolean(process->lives));
+	json_object_set_new(object, "images", json_integer((json_int_t)process->images));
+	json_object_set_new(object, "precompiled_names",
+			    json_integer((json_int_t)process->methods));
+	json_object_set_new(object, "code_origin", json_output_text(origin_text(process)));
+	json_object_set_new(object, "code_place", json_output_text(process->code_place));
+	json_object_set_new(object, "code_names", json_integer((json_int_t)process->code_names));
+	json_object_set_new(object, "fixed", json_integer((json_int_t)process->fixed));
+	json_object_set_new(object, "fixed_before",
+			    json_integer((json_int_t)process->fixed_before));
+	json_object_set_new(object, "left", json_integer((json_int_t)process->left));
+	json_object_set_new(object, "failures", json_output_failures(&process->failures));
+	return object;
+}
+
+static json_t *standin_json(const struct planned_standin *standin)
+{
+	json_t *object = json_object();
+	char digits[2 * BUILD_ID_BYTES + 1];
+
+	hex_write_bytes(digits, standin->id, BUILD_ID_BYTES);
+	json_object_set_new(object, "build_id", json_output_text(digits));
+	json_object_set_new(object, "of", json_output_text(standin->label));
+	json_object_set_new(object, "symbols", json_integer((json_int_t)standin->symbols));
+	json_object_set_new(object, "new", json_boolean(standin->is_new));
+	return object;
+}
+
+static json_t *report_json(const struct perf_fix_report *report)
+{
+	const struct name_plan *plan = report->plan;
+	json_t *object = json_object(), *processes = json_array(), *standins = json_array();
+
+	for (size_t i = 0; i < plan->process_count; i++)
+		json_array_append_new(processes, process_json(&plan->processes[i]));
+	for (size_t i = 0; i < plan->standin_count; i++)
+		json_array_append_new(standins, standin_json(&plan->standins[i]));
+	json_object_set_new(object, "output", json_output_text(report->output));
+	json_object_set_new(object, "records", json_integer((json_int_t)report->records));
+	json_object_set_new(object, "changed_records", json_integer((json_int_t)report->changed));
+	json_object_set_new(object, "was_compressed", json_boolean(report->was_compressed));
+	json_object_set_new(object, "buildid_dir", json_output_text(report->cache));
+	json_object_set_new(object, "processes", processes);
+	json_object_set_new(object, "standins", standins);
+	json_object_set_new(object, "failures", json_output_failures(&report->failures));
+	return object;
+}
+
+int perf_fix_report_print(const struct perf_fix_report *report, const struct options *options,
+			  FILE *to)
+{
+	/* Standard output has the data itself then. */
+	if (options->json && to == stdout) {
+		if (!json_output_print(report_json(report)))
+			return EXIT_FAILED;
+	} else {
+		print_text(report, to);
+	}
+	failures_print(&report->failures);
+	return is_whole(report) ? EXIT_DONE : EXIT_PARTLY;
+}
+
+/* ---- the way back ------------------------------------------------------------------------------
+ */
+
+struct undoing {
+	struct perf_place place;
+	size_t count;
+};
+
+static char *put_back(void *context, const struct undo_line *line)
+{
+	struct undoing *undoing = context;
+	uint8_t there[UINT16_MAX];
+
+	for (size_t i = 0; i < undoing->place.part_count; i++) {
+		const struct perf_part *part = &undoing->place.parts[i];
+
+		if (strcmp(part->name, line->part) != 0)
+			continue;
+		if (path_read_at(part->output_fd, there, line->count, line->offset) ||
+		    memcmp(there, line->new_bytes, line->count) != 0)
+			return message_format("it was changed since: nothing is put back");
+		if (pwrite(part->output_fd, line->old_bytes, line->count, (off_t)line->offset) !=
+		    (ssize_t)line->count)
+			return message_format("cannot write");
+		undoing->count++;
+		return NULL;
+	}
+	return message_format("the undo record speaks of a part that is not there");
+}
+
+static char *copy_part(const struct perf_part *part)
+{
+	uint8_t *room AUTO_FREE = malloc(1 << 18);
+	ssize_t got;
+
+	if (!room)
+		return message_format("out of memory");
+	while ((got = read(part->input_fd, room, 1 << 18)) > 0)
+		if (path_write_all(part->output_fd, room, (size_t)got))
+			return message_format("cannot write a copy");
+	return got < 0 ? message_format("cannot read") : NULL;
+}
+
+static char *undo(struct undoing *undoing, const char *path, char **undo_path_ret)
+{
+	char *failure = perf_place_open(&undoing->place, path, path);
+
+	for (size_t i = 0; !failure && i < undoing->place.part_count; i++)
+		failure = copy_part(&undoing->place.parts[i]);
+	if (failure)
+		return failure;
+	*undo_path_ret = message_format(undoing->place.is_directory ? "%s/undo" : "%s.undo",
+					undoing->place.output_path);
+	if (!*undo_path_ret)
+		return message_format("out of memory");
+	failure = undo_record_read(*undo_path_ret, put_back, undoing);
+	return failure ? failure : perf_place_commit(&undoing->place);
+}
+
+bool perf_undo(const char *path)
+{
+	struct undoing undoing = { .place = { .file = { .fd = -1, .directory_fd = -1 } } };
+	char *undo_path AUTO_FREE = NULL;
+	char *failure = undo(&undoing, path, &undo_path);
+
+	/* A directory was exchanged with one that has no undo record any more. */
+	if (!failure && !undoing.place.is_directory)
+		unlink(undo_path);
+	perf_place_deinit(&undoing.place);
+	if (failure) {
+		message("%s: %s", path, failure);
+		free(failure);
+		return false;
+	}
+	printf("perf-fix: %zu records put back in %s\n", undoing.count, path);
+	return true;
+}

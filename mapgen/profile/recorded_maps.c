@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/profile/recorded_maps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "libsym/base/hash.h"
+#include "libsym/base/reader.h"
+#include "mapgen/message.h"
+
+enum {
+	MISC_MODE = 7,
+	MISC_MODE_USER = 2,
+	MISC_DATA = 1 << 13, /* MMAP: not executable */
+	MISC_BUILD_ID = 1 << 14,
+	MISC_AT = 4,
+	FILE_OFFSET_AT = 32,
+	BUILD_ID_AT = 40,
+	MMAP_NAME_AT = 40,
+	MMAP2_NAME_AT = 72,
+	MOST_MAPPINGS = 1 << 24
+};
+
+/* Names that perf takes for memory of no file; and one that it does not, as short. */
+static const char anonymous_name[] = "//anon";
+static const char jitted_name[] = "/[jit]";
+
+struct recorded_name {
+	UT_hash_handle hh;
+	char text[];
+};
+
+void recorded_maps_deinit(struct recorded_maps *maps)
+{
+	struct recorded_name *name, *next;
+
+	HASH_ITER(hh, maps->names, name, next)
+	{
+		HASH_DEL(maps->names, name);
+		free(name);
+	}
+	free(maps->items);
+	*maps = (struct recorded_maps){ 0 };
+}
+
+static const char *intern(struct recorded_maps *maps, const char *text, size_t length)
+{
+	struct recorded_name *name;
+
+	HASH_FIND(hh, maps->names, text, length, name);
+	if (name)
+		return name->text;
+	name = malloc(sizeof(*name) + length + 1);
+	if (!name)
+		return NULL;
+	memcpy(name->text, text, length);
+	name->text[length] = '\0';
+	HASH_ADD_KEYPTR(hh, maps->names, name->text, length, name);
+	if (hash_added(name))
+		return name->text;
+	free(name);
+	return NULL;
+}
+
+static struct recorded_mapping *add(struct recorded_maps *maps)
+{
+	size_t capacity = maps->capacity ? 2 * maps->capacity : 256;
+	struct recorded_mapping *items;
+
+	if (maps->count < maps->capacity)
+		return &maps->items[maps->count++];
+	if (capacity > MOST_MAPPINGS)
+		return NULL;
+	items = reallocarray(maps->items, capacity, sizeof(*items));
+	if (!items)
+		return NULL;
+	maps->items = items;
+	maps->capacity = capacity;
+	return &maps->items[maps->count++];
+}
+
+/* Room that the name has in the record: padded to 8 with what ends it. */
+static size_t name_room(size_t length)
+{
+	return (length + 8) & ~(size_t)7;
+}
+
+/* Fills in everything but the name; false for what is no executable memory of a user process. */
+static bool decode(const struct perf_record *record, struct reader *reader,
+		   struct recorded_mapping *ret)
+{
+	uint64_t size_bytes;
+
+	if ((record->misc & MISC_MODE) != MISC_MODE_USER)
+		return false;
+	reader_skip(reader, 8);
+	ret->pid = (int32_t)reader_u32(reader);
+	reader_skip(reader, 4);
+	ret->start_address = reader_u64(reader);
+	size_bytes = reader_u64(reader);
+	ret->end_address = ret->start_address + size_bytes;
+	ret->offset = reader_u64(reader);
+	if (ret->end_address <= ret->start_address || ret->pid <= 0)
+		return false;
+	if (record->type == PERF_RECORD_MMAP)
+		return reader_ok(reader) && !(record->misc & MISC_DATA);
+	ret->has_room = true;
+	ret->has_build_id = record->misc & MISC_BUILD_ID;
+	if (ret->has_build_id && reader->size_bytes >= BUILD_ID_AT + 8)
+		memcpy(ret->build_id_start, reader->data + BUILD_ID_AT + 4,
+		       sizeof(ret->build_id_start));
+	ret->device_major = reader_u32(reader);
+	ret->device_minor = reader_u32(reader);
+	ret->inode = reader_u64(reader);
+	reader_seek(reader, MMAP2_NAME_AT - 8);
+	return (reader_u32(reader) & PROT_EXEC) && reader_ok(reader);
+}
+
+char *recorded_maps_take(void *context, const struct perf_record *record)
+{
+	struct recorded_maps *maps = context;
+	struct reader reader = reader_over(record->bytes, record->size_bytes);
+	struct recorded_mapping mapping = {
+		.record_offset = record->offset,
+		.record_bytes = record->size_bytes,
+		.part = maps->part,
+	};
+	struct recorded_mapping *kept;
+	size_t name_at, length;
+	const char *name;
+
+	if (!decode(record, &reader, &mapping))
+		return NULL;
+	name_at = mapping.has_room ? MMAP2_NAME_AT : MMAP_NAME_AT;
+	reader_seek(&reader, name_at);
+	name = reader_string(&reader);
+	if (!name)
+		return NULL; /* it contradicts itself: perf's matter */
+	length = strlen(name);
+	if (name_room(length) > record->size_bytes - name_at)
+		return NULL;
+	mapping.name = intern(maps, name, length);
+	kept = mapping.name ? add(maps) : NULL;
+	if (!kept)
+		return message_format("out of memory");
+	*kept = mapping;
+	return NULL;
+}
+
+static int by_process(const void *left, const void *right)
+{
+	const struct recorded_mapping *a = left, *b = right;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a->part != b->part)
+		return a->part < b->part ? -1 : 1;
+	return a->record_offset < b->record_offset ? -1 : a->record_offset > b->record_offset;
+}
+
+void recorded_maps_sort(struct recorded_maps *maps)
+{
+	if (maps->count)
+		qsort(maps->items, maps->count, sizeof(*maps->items), by_process);
+}
+
+static void put_u64(uint8_t *room, uint64_t value)
+{
+	for (unsigned int i = 0; i < 8; i++)
+		room[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* The longest name fits because the room is at least 8 bytes. */
+static void put_name(uint8_t *room, size_t old_length, const char *name)
+{
+	memset(room, 0, name_room(old_length));
+	memcpy(room, name, strlen(name));
+}
+
+static bool is_anonymous_to_perf(const char *name)
+{
+	return !strcmp(name, anonymous_name) || !strncmp(name, "/dev/zero", 9) ||
+	       !strncmp(name, "/anon_hugepage", 14) || !strncmp(name, "[stack", 6) ||
+	       !strncmp(name, "/SYSV", 5) || !strcmp(name, "[heap]");
+}
+
+bool recorded_mapping_change(const struct recorded_mapping *mapping,
+			     const uint8_t build_id[BUILD_ID_BYTES], uint8_t *bytes)
+{
+	size_t name_at = mapping->has_room ? MMAP2_NAME_AT : MMAP_NAME_AT;
+	size_t length = strlen(mapping->name);
+	struct reader reader = reader_over(bytes, mapping->record_bytes);
+
+	reader_skip(&reader, 16);
+	if (reader_u64(&reader) != mapping->start_address ||
+	    mapping->record_bytes < name_at + length + 1 ||
+	    memcmp(bytes + name_at, mapping->name, length + 1))
+		return false;
+	if (mapping->fix == RECORDED_ANONYMOUS) {
+		put_name(bytes + name_at, length, anonymous_name);
+		return true;
+	}
+	if (!mapping->has_room)
+		return false;
+	bytes[MISC_AT + 1] |= MISC_BUILD_ID >> 8;
+	memset(bytes + BUILD_ID_AT, 0, 4);
+	bytes[BUILD_ID_AT] = BUILD_ID_BYTES;
+	memcpy(bytes + BUILD_ID_AT + 4, build_id, BUILD_ID_BYTES);
+	if (mapping->fix == RECORDED_ADDRESSES) {
+		put_u64(bytes + FILE_OFFSET_AT, mapping->start_address);
+		/* Of memory without a file perf would ask the perf map all the same. */
+		if (is_anonymous_to_perf(mapping->name))
+			put_name(bytes + name_at, length, jitted_name);
+	}
+	return true;
+}

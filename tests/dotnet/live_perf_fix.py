@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""perf-fix on real processes: what stock perf shows afterwards, and that nothing but MMAP2 records changed.
+
+Names come from perf alone here; the runtime's own rundown says whether they are right.
+"""
+import os
+import re
+import struct
+import subprocess
+
+import perf_samples
+from harness import CI, Fail, Memory, Sample, Skip, expect, first_line
+from live_frames import Methods, looked_up, percent
+from perf_samples import perf
+
+MMAP2 = 10
+
+
+def record(pid, path, seconds=4, options=()):
+    """perf record with call chains; fails or skips where that is not possible."""
+    why = perf_samples.record(pid, seconds, path, options=options)
+    if why:
+        raise Fail(why) if CI else Skip(why)
+
+
+def run_perf(path, *arguments):
+    """Output of a perf command on the build-id cache that belongs to a recording."""
+    done = subprocess.run([*perf(path), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors="replace")
+    expect(done.returncode == 0, f"perf {arguments[0]}: {first_line(done.stderr)}")
+    return done.stdout
+
+
+def buildid_dir(path):
+    return path + ".buildid"
+
+
+def fix(context, path, *options, codes=(0,)):
+    """Fixes a recording into FIXED beside it, with the same build-id cache; its path."""
+    fixed = path + ".fixed"
+    done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "-o", fixed, *options, path, codes=codes)
+    if not os.path.lexists(buildid_dir(fixed)):
+        os.symlink(buildid_dir(path), buildid_dir(fixed))
+    return fixed, done
+
+
+def records(path):
+    """(offset, type, bytes) of every record of a file that is not compressed."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, size = struct.unpack_from("<QQ", data, 40)
+    end = at + size
+    while at < end:
+        kind, _, length = struct.unpack_from("<IHH", data, at)
+        yield at, kind, data[at : at + length]
+        at += length
+
+
+def only_mmap2_changed(before, after):
+    """Nothing else differs, byte for byte; how many records do."""
+    with open(before, "rb") as one, open(after, "rb") as other:
+        old, new = bytearray(one.read()), other.read()
+    expect(len(old) == len(new), f"{len(old)} bytes became {len(new)}")
+    changed = 0
+    for (at, kind, was), (_, _, became) in zip(records(before), records(after)):
+        if was != became:
+            expect(kind == MMAP2, f"a record of type {kind} at {at:#x} was changed")
+            changed += 1
+            old[at : at + len(was)] = became
+    expect(bytes(old) == new, "something outside of the records was changed")
+    return changed
+
+
+HEX_ROW = re.compile(r"(doublemapper|\[jit\]|\.dll\b|\.exe\b|\[JIT\]|perf-\d+\.map).*\b0x[0-9a-f]+\s*$")
+
+
+def hex_rows(path):
+    """Rows of perf report, leaves and callers, that lie in managed code and have no name."""
+    text = run_perf(path, "report", "-i", path, "--stdio", "-g", "none", "--children", "--sort", "dso,sym")
+    return [line for line in text.splitlines() if HEX_ROW.search(line)]
+
+
+class Seen:
+    """What perf names of the frames of a process."""
+
+    def __init__(self, path, memory, methods):
+        chains, unpaired = perf_samples.samples(path)
+        expect(len(chains) > 100, f"only {len(chains)} samples")
+        expect(unpaired * 100 <= len(chains), f"{unpaired} samples of {len(chains)} are not in perf script's output")
+        self.frames = {"jit": 0, "r2r": 0}
+        self.methods = self.named_methods = 0
+        self.unnamed, self.wrong = [], []
+        for chain in chains:
+            for frame, address in zip(chain, looked_up(chain)):
+                kind = memory.kind_of(address)
+                if kind in self.frames:
+                    self._add(kind, frame, address, methods.at(address) if methods else None)
+
+    def _add(self, kind, frame, address, method):
+        self.frames[kind] += 1
+        if frame.perf_name is None:
+            self.unnamed.append((kind, hex(address)))
+        if method is None:
+            return
+        self.methods += 1
+        if frame.perf_name is not None:
+            self.named_methods += 1
+            if f"{method[3]}::{method[4]}" not in frame.perf_name:
+                self.wrong.append((hex(address), frame.perf_name, method[3:5]))
+
+
+def check_fixed(context, path, fixed, sample, memory, methods):
+    """Every managed frame is named by perf alone, and none wrongly."""
+    before, after = Seen(path, memory, methods), Seen(fixed, memory, methods)
+    total = sum(after.frames.values())
+    context.figure(f"managed frames: {after.frames['jit']} jitted, {after.frames['r2r']} precompiled; without a name "
+                   f"in perf script: {len(before.unnamed)} before, {len(after.unnamed)} after")
+    context.figure(f"frames in methods of the runtime's rundown named right: "
+                   f"{percent(after.named_methods - len(after.wrong), after.methods)} of {after.methods}")
+    expect(min(after.frames.values()) > 100, f"not enough frames: {after.frames}")
+    expect(not after.wrong, f"{len(after.wrong)} wrong names, first {after.wrong[:1]}")
+    expect(not after.unnamed, f"{len(after.unnamed)} of {total} managed frames without a name: {after.unnamed[:3]}")
+    left = hex_rows(fixed)
+    context.figure(f"hex rows in managed mappings in perf report: {len(hex_rows(path))} before, {len(left)} after")
+    expect(not left, f"{len(left)} hex rows: {left[:2]}")
+    expect(sample is None or sample.alive(), "the process ended")
+
+
+def fix_sample(context, name, environment):
+    path = os.path.join(context.directory(name), "perf.data")
+    with Sample(context.sdk(), environment) as sample:
+        record(sample.pid, path)
+        memory = Memory(sample.pid)
+        fixed, done = fix(context, path)
+        expect("from the live process" in done.stdout, f"it does not say where names come from: {done.stdout}")
+        methods = Methods(context.rundown(sample.pid))
+        check_fixed(context, path, fixed, sample, memory, methods)
+    return path, fixed
+
+
+def test_perf_report_shows_every_managed_name_after_perf_fix(context):
+    path, fixed = fix_sample(context, "fix-default", {})
+    changed = only_mmap2_changed(path, fixed)
+    context.figure(f"records changed: {changed}, all MMAP2")
+    expect(changed > 10, "hardly a record was changed")
+
+
+def test_perf_fix_without_write_xor_execute(context):
+    path, fixed = fix_sample(context, "fix-wx", {"DOTNET_EnableWriteXorExecute": "0"})
+    only_mmap2_changed(path, fixed)
