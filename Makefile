@@ -187,7 +187,7 @@ check-native: $(CLI)
 	@python3 tests/native/check_native.py --build $(BUILD) $(ONLY)
 
 ## check-live: real .NET processes, perf, BCC (ONLY='name name' for some)
-check-live: all
+check-live: all $(BUILD)/bench/bench_r2r
 	@python3 tests/dotnet/live_tests.py --build $(BUILD) $(ONLY)
 
 ## check-symsrv: the server with hostile upstreams, many clients, crashes, real debuginfod (ONLY='name name' for some)

@@ -20,7 +20,8 @@
 
 struct totals {
 	size_t files, images, methods, undecodable, ownerless, unnamed, failed, bytes, name_bytes;
-	const char *dump; /* NULL: none */
+	size_t fragile, thunk_lines, thunk_images; /* images with one line of thunks or more */
+	const char *dump;                          /* NULL: none */
 };
 
 struct opened {
@@ -131,6 +132,18 @@ static void name_all(const struct r2r *r2r, struct totals *totals)
 	buf_deinit(&name);
 }
 
+static void count_thunks(const struct r2r *r2r, struct totals *totals)
+{
+	const struct r2r_range *ranges;
+	size_t count, lines = 0;
+
+	ranges = r2r_ranges(r2r, &count);
+	for (size_t i = 0; i < count; i++)
+		lines += ranges[i].kind == R2R_STUB;
+	totals->thunk_lines += lines;
+	totals->thunk_images += lines > 0;
+}
+
 static void read_image(const char *path, const struct opened *one, struct totals *totals)
 {
 	const struct r2r_assemblies assemblies = { NULL, find };
@@ -138,7 +151,8 @@ static void read_image(const char *path, const struct opened *one, struct totals
 	struct r2r *r2r = NULL;
 	struct sym_error *error;
 
-	if (flavour == R2R_NONE)
+	totals->fragile += flavour == R2R_NGEN;
+	if (flavour == R2R_NONE || flavour == R2R_NGEN)
 		return;
 	error = r2r_open(&one->pe, one->metadata, &assemblies, &r2r);
 	if (error) {
@@ -155,6 +169,7 @@ static void read_image(const char *path, const struct opened *one, struct totals
 	if (r2r_undecodable_count(r2r) || r2r_ownerless_count(r2r))
 		fprintf(stderr, "%s: %zu undecodable, %zu ownerless\n", path,
 			r2r_undecodable_count(r2r), r2r_ownerless_count(r2r));
+	count_thunks(r2r, totals);
 	name_all(r2r, totals);
 	r2r_close(r2r);
 }
@@ -225,9 +240,11 @@ static void print_totals(const struct totals *totals, double seconds)
 
 	getrusage(RUSAGE_SELF, &usage);
 	printf("r2r files=%zu images=%zu methods=%zu undecodable=%zu ownerless=%zu "
-	       "unnamed=%zu failed=%zu MB=%zu name_MB=%zu cpu_s=%.3f peak_MB=%ld\n",
+	       "unnamed=%zu failed=%zu fragile=%zu thunk_lines=%zu thunk_images=%zu MB=%zu "
+	       "name_MB=%zu cpu_s=%.3f peak_MB=%ld\n",
 	       totals->files, totals->images, totals->methods, totals->undecodable,
-	       totals->ownerless, totals->unnamed, totals->failed, totals->bytes >> 20,
+	       totals->ownerless, totals->unnamed, totals->failed, totals->fragile,
+	       totals->thunk_lines, totals->thunk_images, totals->bytes >> 20,
 	       totals->name_bytes >> 20, seconds, usage.ru_maxrss >> 10);
 }
 

@@ -16,11 +16,15 @@ from harness import ROOT, build_environment, sdk_version
 SAMPLE = os.path.join(ROOT, "fixtures", "src", "sample")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests", "shapes")
 
+PACKS = os.path.join(ROOT, "tests", "dotnet", "packs.targets")
+
 SELF = ("-r", "linux-x64", "--self-contained", "-p:UseAppHost=true")
 READY = (*SELF, "-p:PublishReadyToRun=true")
 SINGLE = (*SELF, "-p:PublishSingleFile=true")
 # Composites of some versions are not for single files, and the SDK asks for this word of consent.
 COMPOSITE = (*READY, "-p:PublishReadyToRunComposite=true")
+# The SDK asks for 9.0.20, which the registry does not have.
+CROSSGEN_9 = ("-p:SampleCrossgenVersion=9.0.22",)
 TRIMMED = (*SELF, "-p:PublishTrimmed=true", "-p:TrimMode=partial", "-p:JsonSerializerIsReflectionEnabledByDefault=true",
            "-p:SuppressTrimAnalysisWarnings=true")
 
@@ -45,15 +49,15 @@ class Shape:
         return f"{self.version} {self.name}"
 
 
-def _modern(version):
+def _modern(version, crossgen=()):
     return [
         Shape(version, "self-contained", SELF),
-        Shape(version, "readytorun", READY),
+        Shape(version, "readytorun", (*READY, *crossgen)),
         Shape(version, "single-file", SINGLE),
         Shape(version, "single-file compressed", (*SINGLE, "-p:EnableCompressionInSingleFile=true")),
         Shape(version, "single-file extracting", (*SINGLE, "-p:IncludeAllContentForSelfExtract=true")),
-        Shape(version, "composite", COMPOSITE),
-        Shape(version, "composite single-file", (*COMPOSITE, "-p:PublishSingleFile=true")),
+        Shape(version, "composite", (*COMPOSITE, *crossgen)),
+        Shape(version, "composite single-file", (*COMPOSITE, *crossgen, "-p:PublishSingleFile=true")),
         Shape(version, "trimmed", TRIMMED),
         # Without the JSON part, as for 2.0: the serializer looks for its code by reflection, where there is none.
         Shape(version, "nativeaot", ("-r", "linux-x64", "-p:PublishAot=true", "-p:DefineConstants=NETCOREAPP2_0")),
@@ -63,7 +67,7 @@ def _modern(version):
 SHAPES = [
     Shape("10.0", "framework-dependent", ()),
     *_modern("10.0"),
-    *_modern("9.0"),
+    *_modern("9.0", CROSSGEN_9),
     *_modern("8.0"),
     # The newest runtime pack of 3.1 that the registry still has, not the newest there was.
     Shape("3.1", "self-contained", (*SELF, "-p:RuntimeFrameworkVersion=3.1.3",
@@ -118,7 +122,7 @@ def _run_publish(shape, directory):
         done = subprocess.run(
             ["nice", "dotnet", "publish", os.path.join(SAMPLE, "sample.csproj"), "-c", "Release", "-v", "q",
              "-nodeReuse:false", "-maxCpuCount:1", "--artifacts-path", os.path.join(scratch, "artifacts"), "-o", out,
-             f"-p:SampleFramework={shape.framework}", *shape.options],
+             f"-p:SampleFramework={shape.framework}", f"-p:CustomAfterMicrosoftCommonTargets={PACKS}", *shape.options],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, env=build_environment())
         if done.returncode:
             lines = (done.stdout + done.stderr).splitlines()
