@@ -293,18 +293,18 @@ void address_space_destroy(struct address_space *space)
 
 size_t address_space_find(const struct address_space *space, uint64_t address)
 {
-	size_t low = 0, high = space->mapping_count;
+	const struct sym_mapping *mapping = space->mappings;
+	size_t count = space->mapping_count;
 
-	/* The first mapping that ends behind the address. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	/* The last mapping that starts at or below the address; without a branch that would be
+	 * guessed wrong every other time. */
+	while (count > 1) {
+		size_t half = count / 2;
 
-		if (space->mappings[middle].end_address <= address)
-			low = middle + 1;
-		else
-			high = middle;
+		mapping = mapping[half].start_address <= address ? mapping + half : mapping;
+		count -= half;
 	}
-	if (low == space->mapping_count || space->mappings[low].start_address > address)
+	if (!count || mapping->start_address > address || mapping->end_address <= address)
 		return ADDRESS_SPACE_NONE;
-	return low;
+	return (size_t)(mapping - space->mappings);
 }

@@ -71,15 +71,13 @@ void index_at(const struct index *index, size_t i, struct index_entry *ret)
 	uint32_t size = leaf->sizes[inside % INDEX_LEAF];
 	const struct index_odd *odd = size & INDEX_ODD ? find_odd(index, i) : NULL;
 	uint64_t start = region->base + ((uint32_t)leaf->keys[inside % INDEX_LEAF] ^ 0x80000000u);
-	const char *name = index_names_at(index->names, index->details[i].name_offset);
 
 	*ret = (struct index_entry){
 		.start = start,
 		.size_bytes = odd ? odd->size_bytes : size,
 		.symbol_start = odd ? odd->symbol_start : start,
 		.symbol_size_bytes = odd ? odd->symbol_size_bytes : size,
-		.name = name,
-		.name_bytes = (uint32_t)strlen(name),
+		.name = index_names_at(index->names, index->details[i].name_offset),
 		.value = index->details[i].value,
 	};
 }
@@ -171,12 +169,15 @@ static inline size_t find_in_leaf(const struct index *index, const struct index_
 	size_t slot, piece;
 	uint64_t start, size_bytes;
 
-	/* On its way while the keys, which say which size it is, come. */
+	/* On their way while the keys, which say which of them are meant, come. */
 	__builtin_prefetch(leaf->sizes);
+	piece = region->first_piece + leaf_number * INDEX_LEAF;
+	__builtin_prefetch(&index->details[piece]);
+	__builtin_prefetch(&index->details[piece + INDEX_LEAF / 2]);
 	/* The leaf begins at or below the position, so at least one key does. */
 	slot = count_at_or_below(leaf->keys, key) - 1;
 	start = region->base + ((uint32_t)leaf->keys[slot] ^ 0x80000000u);
-	piece = region->first_piece + leaf_number * INDEX_LEAF + slot;
+	piece += slot;
 	size_bytes = leaf->sizes[slot];
 	if (__builtin_expect(size_bytes & INDEX_ODD, 0))
 		size_bytes = find_odd(index, piece)->size_bytes;
@@ -253,4 +254,17 @@ void index_find_batch(const struct index *index, const uint64_t *positions, size
 	for (; i < count; i += BATCH_LANES)
 		find_lanes(index, positions + i, count - i < BATCH_LANES ? count - i : BATCH_LANES,
 			   ret + i);
+}
+
+void index_warm(const struct index *index, const uint64_t *positions, size_t count)
+{
+	size_t pieces[BATCH_LANES], lanes, i;
+
+	for (; count && index->count; count -= lanes, positions += lanes) {
+		lanes = count < BATCH_LANES ? count : BATCH_LANES;
+		find_lanes(index, positions, lanes, pieces);
+		for (i = 0; i < lanes; i++)
+			if (pieces[i] != INDEX_NONE)
+				__builtin_prefetch(&index->details[pieces[i]]);
+	}
 }

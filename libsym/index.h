@@ -64,7 +64,6 @@ struct index_entry {
 	uint64_t symbol_start; /* of the whole symbol as it was added; <= start */
 	uint64_t symbol_size_bytes;
 	const char *name; /* NUL terminated, lives as long as the index */
-	uint32_t name_bytes;
 	uint32_t value;
 };
 
@@ -81,6 +80,9 @@ size_t index_find(const struct index *index, uint64_t position);
 /* The same for many; look-ups are interleaved to hide memory latency. */
 void index_find_batch(const struct index *index, const uint64_t *positions, size_t count,
 		      size_t *ret);
+
+/* Fetches what looking these up is going to need; so each of many can be looked up by itself. */
+void index_warm(const struct index *index, const uint64_t *positions, size_t count);
 
 DEFINE_GUARD(index_builder, struct index_builder *, index_builder_destroy)
 DEFINE_GUARD(index, struct index *, index_destroy)

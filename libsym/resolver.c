@@ -337,10 +337,9 @@ static void resolve_kernel(struct sym_resolver *resolver, struct sym_answer *ans
 	answer->reason = "an address of the kernel, whose kallsyms cannot be read";
 }
 
-static void resolve_one(const struct resolving *resolving, struct sym_answer *answer)
+static void resolve_one(const struct resolving *resolving, size_t found, struct sym_answer *answer)
 {
 	const struct address_space *space = resolving->resolver->snapshot->space;
-	size_t found = address_space_find(space, answer->address);
 
 	if (found == ADDRESS_SPACE_NONE && kernel_has_address(answer->address)) {
 		resolve_kernel(resolving->resolver, answer);
@@ -357,6 +356,44 @@ static void resolve_one(const struct resolving *resolving, struct sym_answer *an
 		resolve_memory(resolving, &space->mappings[found], answer);
 }
 
+enum {
+	GROUP = 32 /* addresses that are looked up side by side */
+};
+
+/* Side by side, so that one waits for its memory while the others go on. */
+static void warm(const struct resolving *resolving, const uint64_t *addresses, size_t count)
+{
+	struct sym_resolver *resolver = resolving->resolver;
+	const struct written *written =
+		atomic_load(resolving->counted ? &resolver->written : &resolver->first);
+
+	if (written && written->source)
+		perfmap_source_warm(written->source, !resolving->counted, addresses, count);
+}
+
+static void resolve_group(const struct resolving *resolving, struct sym_answer *answers,
+			  size_t count)
+{
+	const struct address_space *space = resolving->resolver->snapshot->space;
+	uint64_t in_memory[GROUP];
+	size_t found[GROUP], memory_count = 0, last = ADDRESS_SPACE_NONE;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address = answers[i].address;
+
+		if (last == ADDRESS_SPACE_NONE || address < space->mappings[last].start_address ||
+		    address >= space->mappings[last].end_address)
+			last = address_space_find(space, address);
+		found[i] = last;
+		if (last != ADDRESS_SPACE_NONE && space->mappings[last].image_index == UINT32_MAX)
+			in_memory[memory_count++] = address;
+	}
+	if (memory_count > 1)
+		warm(resolving, in_memory, memory_count);
+	for (size_t i = 0; i < count; i++)
+		resolve_one(resolving, found[i], &answers[i]);
+}
+
 struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
 				       size_t count, struct sym_result *result)
 {
@@ -366,8 +403,9 @@ struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint
 	if (error)
 		return error;
 	resolving = begin_resolving(resolver);
-	for (size_t i = 0; i < count; i++)
-		resolve_one(&resolving, &result->answers[i]);
+	for (size_t i = 0; i < count; i += GROUP)
+		resolve_group(&resolving, &result->answers[i],
+			      count - i < GROUP ? count - i : GROUP);
 	end_resolving(&resolving);
 	return NULL;
 }

@@ -519,3 +519,13 @@ enum source_outcome perfmap_source_find_first(const struct perfmap_source *sourc
 {
 	return find_in(source, source->first_view, address, ret);
 }
+
+void perfmap_source_warm(const struct perfmap_source *source, bool first, const uint64_t *addresses,
+			 size_t count)
+{
+	const struct perfmap_view *view =
+		first ? source->first_view : atomic_load(&((struct perfmap_source *)source)->view);
+
+	/* The large one; what came later is small. */
+	index_warm(view->levels[0], addresses, count);
+}

@@ -415,6 +415,29 @@ Test(resolver, survives_the_lack_of_memory_anywhere)
 	end(&opened);
 }
 
+/* The hook of the tests fails the next allocation; that there was one would be seen. */
+Test(resolver, allocates_nothing_in_a_hot_look_up)
+{
+	struct opened opened;
+	uint64_t addresses[100];
+
+	record(&opened, "7f1000000000 100 jitted\n");
+	for (size_t i = 0; i < 100; i++)
+		addresses[i] = i % 4 == 0   ? 0x7f1000000000 + i
+			       : i % 4 == 1 ? 0x7f0000010100 + i
+			       : i % 4 == 2 ? 0x7f1000008000 + i
+					    : i;
+	cr_assert_null(sym_resolver_resolve(opened.resolver, addresses, 100, opened.result));
+	alloc_fail_after(0);
+	for (size_t i = 0; i < 100; i++)
+		cr_assert_null(
+			sym_resolver_resolve(opened.resolver, &addresses[i], 1, opened.result));
+	cr_assert_null(sym_resolver_resolve(opened.resolver, addresses, 100, opened.result));
+	cr_expect_not(alloc_fail_stop());
+	cr_expect_str_eq(sym_result_at(opened.result, 0)->name, "jitted");
+	end(&opened);
+}
+
 /* ---- refreshing ---------------------------------------------------------------------- */
 
 static void expect_refresh(struct opened *opened, enum sym_refresh expected)

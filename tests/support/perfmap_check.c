@@ -38,7 +38,7 @@ void perfmap_check_index(const struct index *index)
 
 		index_at(index, i, &entry);
 		if (!entry.size_bytes || entry.start < end || entry.start < entry.symbol_start ||
-		    strlen(entry.name) > entry.name_bytes || index_find(index, entry.start) != i ||
+		    !entry.name || index_find(index, entry.start) != i ||
 		    index_find(index, entry.start + entry.size_bytes - 1) != i ||
 		    (entry.start > end && index_find(index, entry.start - 1) != INDEX_NONE))
 			abort();
@@ -55,7 +55,7 @@ static void write_index(const struct index *index, struct buf *text)
 
 		index_at(index, i, &entry);
 		perfmap_write_line(text, entry.start, entry.size_bytes, entry.name,
-				   entry.name_bytes, NULL);
+				   strlen(entry.name), NULL);
 	}
 }
 

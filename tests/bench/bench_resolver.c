@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a user of the library sees: sym_resolver_resolve() and
+ * sym_resolver_refresh() over this very process, whose perf map has 1 M lines,
+ * against libbcc on the same addresses in turns. The answers are compared one by one.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsym/base/path.h"
+#include "libsym/format/perfmap.h"
+#include "libsym/libsym.h"
+
+enum {
+	ROUNDS = 5,
+	HEAPS = 4,
+	LINES = 1000000,
+	LOOKUPS = 200000,
+	BATCH = 1000,
+	APPENDED = 1000,
+	REFRESHES = 40
+};
+
+static const uint64_t heap_bytes = (uint64_t)1 << 26;
+
+static uint64_t noise_state = 88172645463325252u;
+
+static uint64_t noise(void)
+{
+	noise_state ^= noise_state << 13;
+	noise_state ^= noise_state >> 7;
+	noise_state ^= noise_state << 17;
+	return noise_state;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void figure(const char *name, double ours, double peer, double goal, const char *unit)
+{
+	printf("%s ours=%.2f%s ", name, ours, unit);
+	if (peer > 0)
+		printf("peer=%.2f%s ratio=%.4f ", peer, unit, ours / peer);
+	else
+		printf("peer=none ratio=none ");
+	printf("goal=%g%s %s\n", goal, unit, ours <= goal ? "ok" : "short");
+	fflush(stdout);
+}
+
+static void least(double *least_seconds, double candidate)
+{
+	if (*least_seconds <= 0 || candidate < *least_seconds)
+		*least_seconds = candidate;
+}
+
+/* ---- the process and its map --------------------------------------------------------------- */
+
+struct world {
+	uint64_t heaps[HEAPS], ends[HEAPS];
+	uint64_t *starts;
+	size_t lines;
+	char path[64];
+	int fd;
+};
+
+static void add_lines(struct world *world, size_t count)
+{
+	static const char *const tiers[] = { "QuickJitted", "OptimizedTier1", "InstrumentedTier" };
+	struct buf text;
+	char name[256];
+
+	buf_init(&text, SIZE_MAX);
+	for (size_t i = 0; i < count; i++) {
+		size_t heap = noise() % HEAPS, number = world->lines;
+		int bytes = snprintf(name, sizeof(name),
+				     "instance void [Shop.Orders] Shop.Orders.Type%zu::Method%zu("
+				     "class [System.Runtime]System.Object)[%s]",
+				     number / 12, number, tiers[number % 3]);
+
+		world->starts[world->lines++] = world->ends[heap];
+		perfmap_write_line(&text, world->ends[heap], 48, name, (size_t)bytes, NULL);
+		world->ends[heap] += 64 + noise() % 8 * 16;
+		if (world->ends[heap] + 256 > world->heaps[heap] + heap_bytes)
+			abort();
+	}
+	if (path_write_all(world->fd, text.data, text.size_bytes))
+		abort();
+	buf_deinit(&text);
+}
+
+static void make_world(struct world *world)
+{
+	world->starts = malloc((LINES + APPENDED * REFRESHES) * sizeof(*world->starts));
+	for (size_t i = 0; i < HEAPS; i++) {
+		void *heap = mmap(NULL, heap_bytes, PROT_READ | PROT_EXEC,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (heap == MAP_FAILED)
+			abort();
+		world->heaps[i] = world->ends[i] = (uintptr_t)heap;
+	}
+	snprintf(world->path, sizeof(world->path), "/tmp/perf-%d.map", (int)getpid());
+	world->fd = open(world->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (world->fd < 0)
+		abort();
+	add_lines(world, LINES);
+}
+
+/* ---- libbcc ---------------------------------------------------------------------------------- */
+
+struct bcc_symbol {
+	const char *name, *demangled_name, *module;
+	uint64_t offset;
+};
+
+struct bcc {
+	void *(*cache_new)(int pid, void *options);
+	int (*resolve)(void *cache, uint64_t address, struct bcc_symbol *ret);
+	void (*cache_free)(void *cache, int pid);
+	void *cache;
+	double load_seconds;
+};
+
+static bool open_bcc(struct bcc *bcc, uint64_t address)
+{
+	void *library = dlopen("libbcc.so.0", RTLD_NOW);
+	struct bcc_symbol symbol;
+	double begin;
+
+	*bcc = (struct bcc){ 0 };
+	if (!library)
+		return false;
+	*(void **)&bcc->cache_new = dlsym(library, "bcc_symcache_new");
+	*(void **)&bcc->resolve = dlsym(library, "bcc_symcache_resolve_no_demangle");
+	*(void **)&bcc->cache_free = dlsym(library, "bcc_free_symcache");
+	if (!bcc->cache_new || !bcc->resolve || !bcc->cache_free)
+		return false;
+	begin = seconds();
+	bcc->cache = bcc->cache_new(getpid(), NULL);
+	bcc->resolve(bcc->cache, address, &symbol);
+	bcc->load_seconds = seconds() - begin;
+	return true;
+}
+
+/* ---- figures -----------------------------------------------------------------------------------
+ */
+
+struct ours {
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	struct sym_result *result;
+};
+
+static void must(struct sym_error *error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "%s\n", sym_error_message(error));
+	abort();
+}
+
+static void resolve(const struct ours *ours, const uint64_t *addresses, size_t count)
+{
+	must(sym_resolver_resolve(ours->resolver, addresses, count, ours->result));
+}
+
+static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint64_t *addresses)
+{
+	double single = 0, batch = 0, peer = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		double begin = seconds();
+		struct bcc_symbol symbol;
+
+		for (size_t i = 0; i < LOOKUPS; i++)
+			resolve(ours, &addresses[i], 1);
+		least(&single, seconds() - begin);
+		begin = seconds();
+		for (size_t i = 0; i < LOOKUPS; i += BATCH)
+			resolve(ours, addresses + i, BATCH);
+		least(&batch, seconds() - begin);
+		begin = seconds();
+		for (size_t i = 0; bcc->cache && i < LOOKUPS / 10; i++)
+			bcc->resolve(bcc->cache, addresses[i], &symbol);
+		least(&peer, bcc->cache ? seconds() - begin : 0);
+	}
+	peer = peer / (LOOKUPS / 10) * 1e9;
+	figure("resolver_find_single", single / LOOKUPS * 1e9, peer, 40, "ns");
+	figure("resolver_find_batch", batch / LOOKUPS * 1e9, peer, 20, "ns");
+}
+
+static bool is_same(const struct sym_answer *answer, const struct bcc_symbol *symbol)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s%s%s%s", answer->name, answer->tier ? "[" : "",
+		 answer->tier ? answer->tier : "", answer->tier ? "]" : "");
+	return !strcmp(name, symbol->name) && answer->offset_bytes == symbol->offset;
+}
+
+static void compare(const struct ours *ours, struct bcc *bcc, const uint64_t *addresses)
+{
+	size_t same = 0, ours_only = 0, theirs_only = 0, different = 0;
+
+	for (size_t i = 0; bcc->cache && i < LOOKUPS / 10; i++) {
+		struct bcc_symbol symbol = { 0 };
+		bool named = !bcc->resolve(bcc->cache, addresses[i], &symbol);
+		const struct sym_answer *answer;
+
+		resolve(ours, &addresses[i], 1);
+		answer = sym_result_at(ours->result, 0);
+		if (answer->status != SYM_RESOLVED && !named)
+			same++;
+		else if (answer->status != SYM_RESOLVED)
+			theirs_only++;
+		else if (!named)
+			ours_only++;
+		else if (is_same(answer, &symbol))
+			same++;
+		else
+			different++;
+	}
+	printf("resolver_same_answers same=%zu ours_only=%zu theirs_only=%zu different=%zu "
+	       "(tiers put back behind our names) %s\n",
+	       same, ours_only, theirs_only, different,
+	       ours_only + theirs_only + different ? "short" : "ok");
+}
+
+static void refresh_figure(const struct ours *ours, struct world *world, const struct bcc *bcc)
+{
+	double best = 0, total = 0;
+
+	for (int i = 0; i < REFRESHES; i++) {
+		enum sym_refresh found;
+		double begin, took;
+
+		add_lines(world, APPENDED);
+		begin = seconds();
+		must(sym_resolver_refresh(ours->resolver, &found));
+		took = seconds() - begin;
+		if (found != SYM_REFRESH_APPENDED)
+			abort();
+		least(&best, took);
+		total += took;
+		resolve(ours, &world->starts[world->lines - 1], 1);
+		if (sym_result_at(ours->result, 0)->status != SYM_RESOLVED)
+			abort();
+	}
+	figure("resolver_refresh_1000_lines", best * 1e3, bcc->load_seconds * 1e3, 0.2, "ms");
+	figure("resolver_refresh_1000_lines_mean", total / REFRESHES * 1e3, bcc->load_seconds * 1e3,
+	       0.2, "ms");
+}
+
+int main(void)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
+	uint64_t *addresses = malloc(LOOKUPS * sizeof(*addresses));
+	struct world world = { 0 };
+	struct ours ours;
+	struct bcc bcc;
+
+	make_world(&world);
+	for (size_t i = 0; i < LOOKUPS; i++)
+		addresses[i] = world.starts[noise() % LINES] + noise() % 64;
+	must(sym_snapshot_open(getpid(), &opts, &ours.snapshot));
+	must(sym_resolver_create(ours.snapshot, &ours.resolver));
+	must(sym_result_create(&ours.result));
+	resolve(&ours, addresses, BATCH);
+	if (!open_bcc(&bcc, addresses[0]))
+		puts("resolver_bcc: libbcc.so.0 is not installed");
+	look_up_figures(&ours, &bcc, addresses);
+	compare(&ours, &bcc, addresses);
+	refresh_figure(&ours, &world, &bcc);
+	look_up_figures(&ours, &bcc, addresses);
+	if (bcc.cache)
+		bcc.cache_free(bcc.cache, getpid());
+	unlink(world.path);
+	sym_result_destroy(ours.result);
+	sym_resolver_destroy(ours.resolver);
+	sym_snapshot_close(ours.snapshot);
+	free(world.starts);
+	free(addresses);
+	return 0;
+}
