@@ -209,6 +209,9 @@ static void print_summary(const struct merge *merge)
 			"native images: %zu functions without a name, by their start "
 			"(IMAGE!0xVADDR); %zu linkage stubs (NAME@plt)\n",
 			merge->counts.unnamed, merge->counts.linkage);
+	if (merge->counts.unnamed)
+		fprintf(stream, "dotnet-mapgen symbols %d brings the names of native images\n",
+			merge->options->pid);
 }
 
 static int report(struct merge *merge)

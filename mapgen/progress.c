@@ -26,24 +26,47 @@ void progress_begin(struct progress *progress, size_t total)
 	*progress = (struct progress){ .shown = isatty(STDERR_FILENO), .total = total };
 }
 
-void progress_step(struct progress *progress, const char *name)
+static void draw(struct progress *progress, size_t filled, const char *name, const char *detail)
 {
-	size_t filled = progress->total ? progress->done * BAR_WIDTH / progress->total : 0;
 	char bar[BAR_WIDTH + 1], printable[NAME_WIDTH + 1];
-	int64_t now = progress->shown ? now_ms() : 0;
 	size_t i;
 
-	progress->done++;
-	if (!progress->shown || now - progress->last_drawn_ms < redraw_ms)
-		return;
-	progress->last_drawn_ms = now;
+	progress->last_drawn_ms = now_ms();
 	for (i = 0; i < BAR_WIDTH; i++)
 		bar[i] = i < filled ? '#' : '.';
 	bar[i] = '\0';
 	for (i = 0; i < NAME_WIDTH && name[i]; i++)
 		printable[i] = (unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i];
 	printable[i] = '\0';
-	fprintf(stderr, "\r\033[K[%s] %zu/%zu %s", bar, progress->done, progress->total, printable);
+	fprintf(stderr, "\r\033[K[%s] %zu/%zu %s%s", bar, progress->done, progress->total,
+		printable, detail);
+}
+
+void progress_step(struct progress *progress, const char *name)
+{
+	size_t filled = progress->total ? progress->done * BAR_WIDTH / progress->total : 0;
+
+	progress->done++;
+	if (progress->shown && now_ms() - progress->last_drawn_ms >= redraw_ms)
+		draw(progress, filled, name, "");
+}
+
+void progress_bytes(struct progress *progress, const char *name, uint64_t bytes,
+		    uint64_t total_bytes)
+{
+	uint64_t filled = total_bytes ? BAR_WIDTH * (bytes >> 10) / (1 + (total_bytes >> 10)) : 0;
+	char detail[64];
+
+	if (!progress->shown || now_ms() - progress->last_drawn_ms < redraw_ms)
+		return;
+	if (total_bytes)
+		snprintf(detail, sizeof(detail), "  %.1f of %.1f MB", (double)bytes / 1e6,
+			 (double)total_bytes / 1e6);
+	else if (bytes)
+		snprintf(detail, sizeof(detail), "  %.1f MB", (double)bytes / 1e6);
+	else
+		snprintf(detail, sizeof(detail), "  asking");
+	draw(progress, filled < BAR_WIDTH ? (size_t)filled : BAR_WIDTH, name, detail);
 }
 
 void progress_hide(struct progress *progress)

@@ -22,6 +22,10 @@ void progress_begin(struct progress *progress, size_t total);
 /* Before each step; `name` is shown while it runs. */
 void progress_step(struct progress *progress, const char *name);
 
+/* While a step takes long: how much of it has come, 0 in `total_bytes` when that is not known. */
+void progress_bytes(struct progress *progress, const char *name, uint64_t bytes,
+		    uint64_t total_bytes);
+
 /* Takes the bar away for a line that is printed; the next step brings it back. */
 void progress_hide(struct progress *progress);
 

@@ -42,8 +42,9 @@ struct resolution {
 	char *short_name; /* room for one */
 	size_t short_name_bytes;
 	size_t good, bad;
-	size_t printed; /* objects of the JSON array */
-	bool broken;    /* said already; stop */
+	size_t stripped; /* answers of functions that only lack the name */
+	size_t printed;  /* objects of the JSON array */
+	bool broken;     /* said already; stop */
 };
 
 static const char not_a_question[] = "not an address and not IMAGE+0xN";
@@ -148,6 +149,7 @@ static void show_answer(struct resolution *resolution, const struct question *qu
 			const struct sym_answer *answer)
 {
 	resolution->good++;
+	resolution->stripped += answer->status == SYM_UNNAMED;
 	if (resolution->options->json)
 		show_json(resolution, answer_json(resolution, question, answer));
 	else
@@ -464,6 +466,26 @@ static void answer_operands(struct resolution *resolution)
 	answer(resolution, questions, options->operand_count);
 }
 
+/* Once, at the end: the names are missing on this machine only. */
+static void say_who_has_names(const struct resolution *resolution)
+{
+	int pid = resolution->options->pid;
+
+	if (!resolution->stripped || resolution->broken)
+		return;
+	fflush(stdout);
+	if (pid)
+		message("%zu of %zu answers lie in stripped native images; dotnet-mapgen symbols "
+			"%d "
+			"brings their names",
+			resolution->stripped, resolution->good, pid);
+	else
+		message("%zu of %zu answers lie in stripped native images; dotnet-mapgen symbols "
+			"PID "
+			"of a process that has them mapped brings their names",
+			resolution->stripped, resolution->good);
+}
+
 static int resolve(struct resolution *resolution)
 {
 	int failure = 0;
@@ -478,6 +500,7 @@ static int resolve(struct resolution *resolution)
 		puts(resolution->printed ? "]" : "[]");
 	if (failure)
 		message("cannot read standard input: %s", strerror(failure));
+	say_who_has_names(resolution);
 	if (failure || resolution->broken)
 		return EXIT_FAILED;
 	if (!resolution->bad)

@@ -4,10 +4,12 @@
  * brings their debug files into a build-id tree where libsym, perf and gdb look.
  * Only looks at the process; the files of the tree are all that it writes.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
@@ -29,7 +31,10 @@ struct symbols_run {
 	struct symbols_fetcher *fetcher; /* NULL with --offline */
 	const char *tree;
 	int root_fd; /* of the process */
+	struct progress progress;
+	const char *image_name; /* of the present step */
 	json_t *array;
+	bool is_microsoft_only; /* nobody else is asked */
 	size_t counts[SYMBOLS_OUTCOMES];
 };
 
@@ -123,14 +128,15 @@ static void find_symbols(struct symbols_run *run, const struct sym_identity *ide
 		symbols_look(run->tree, identity, ret);
 }
 
-static void visit(struct symbols_run *run, size_t index, struct progress *progress)
+static void visit(struct symbols_run *run, size_t index)
 {
 	const struct sym_image *image = sym_snapshot_image_at(run->snapshot, index);
 	const char *path = sym_image_path(image);
 	struct sym_identity identity = { 0 };
 	struct symbols_result result;
 
-	progress_step(progress, path_file_name(path));
+	run->image_name = path_file_name(path);
+	progress_step(&run->progress, run->image_name);
 	if (!identify(run, index, path, &identity))
 		return;
 	find_symbols(run, &identity, &result);
@@ -138,10 +144,36 @@ static void visit(struct symbols_run *run, size_t index, struct progress *progre
 	if (run->array) {
 		add_json(run, path, &identity, &result);
 	} else if (result.outcome != SYMBOLS_OWN) {
-		progress_hide(progress);
+		progress_hide(&run->progress);
 		print(path, &identity, &result);
 	}
 	symbols_result_deinit(&result);
+}
+
+static void on_bytes(void *context, uint64_t bytes, uint64_t total_bytes)
+{
+	struct symbols_run *run = context;
+
+	progress_bytes(&run->progress, run->image_name, bytes, total_bytes);
+}
+
+static void before_message(void *context)
+{
+	struct symbols_run *run = context;
+
+	progress_hide(&run->progress);
+}
+
+/* What somebody may do who expected more. */
+static void advise(const struct symbols_run *run)
+{
+	if (run->counts[SYMBOLS_FETCHED] && strcmp(run->tree, standard_tree) != 0)
+		message("tools find %s when told: gdb -iex 'set debug-file-directory %s'",
+			run->tree, run->tree);
+	if (run->counts[SYMBOLS_MISSING] && run->fetcher && run->is_microsoft_only)
+		message("only Microsoft's server was asked; a distribution has its debug files on "
+			"a "
+			"debuginfod server: --server=URL or $DEBUGINFOD_URLS");
 }
 
 static int finish(struct symbols_run *run)
@@ -154,9 +186,7 @@ static int finish(struct symbols_run *run)
 						     : EXIT_FAILED;
 	message("%zu fetched, %zu here already, %zu with their own symbols; %zu without",
 		counts[SYMBOLS_FETCHED], counts[SYMBOLS_HERE], counts[SYMBOLS_OWN], lacking);
-	if (strcmp(run->tree, standard_tree) != 0 && counts[SYMBOLS_FETCHED])
-		message("tools find %s when told: gdb -iex 'set debug-file-directory %s'",
-			run->tree, run->tree);
+	advise(run);
 	return lacking ? EXIT_PARTLY : EXIT_DONE;
 }
 
@@ -183,13 +213,29 @@ static const char **collect_servers(const struct options *options, char *words)
 static int run_over_images(struct symbols_run *run)
 {
 	size_t count = sym_snapshot_image_count(run->snapshot);
-	struct progress progress;
 
-	progress_begin(&progress, count);
+	progress_begin(&run->progress, count);
 	for (size_t i = 0; i < count; i++)
-		visit(run, i, &progress);
-	progress_end(&progress);
+		visit(run, i);
+	progress_end(&run->progress);
 	return target_lives(run->snapshot, run->options) ? finish(run) : EXIT_FAILED;
+}
+
+/* Said before anything is fetched that could not be kept. */
+static bool can_keep(const char *tree)
+{
+	char *path AUTO_FREE = message_format("%s/.build-id", tree);
+	int failure = path ? path_make_directories(path, 0755) : -ENOMEM;
+
+	if (!failure && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS))
+		failure = -errno;
+	if (failure == -EACCES || failure == -EPERM || failure == -EROFS)
+		message("%s cannot be written (%s): be root, or name a directory with --store=DIR; "
+			"--offline only looks",
+			path, strerror(-failure));
+	else if (failure)
+		message("%s cannot be made: %s", path ? path : "", strerror(-failure));
+	return !failure;
 }
 
 int symbols_run(const struct options *options)
@@ -213,7 +259,14 @@ int symbols_run(const struct options *options)
 	run.snapshot = snapshot;
 	run.root_fd = root_fd = open_root(options);
 	if (!options->offline) {
-		run.fetcher = servers ? symbols_fetcher_create(servers, run.tree) : NULL;
+		if (!can_keep(run.tree))
+			return EXIT_FAILED;
+		run.is_microsoft_only = servers && servers[0] == microsoft_server;
+		run.fetcher =
+			servers ? symbols_fetcher_create(
+					  servers, run.tree,
+					  &(struct symbols_watch){ on_bytes, before_message, &run })
+				: NULL;
 		if (!run.fetcher)
 			return EXIT_FAILED;
 	}

@@ -19,7 +19,9 @@ static const long stall_s = 90;
 struct symbols_fetcher {
 	CURL *curl;
 	const char *const *servers;
+	char **given_up; /* heap, for each server why it is not asked any more, or NULL */
 	const char *tree;
+	struct symbols_watch watch;
 };
 
 static const char *const outcome_texts[SYMBOLS_OUTCOMES] = {
@@ -39,16 +41,24 @@ void symbols_result_deinit(struct symbols_result *result)
 	*result = (struct symbols_result){ 0 };
 }
 
-struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree)
+struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree,
+					       const struct symbols_watch *watch)
 {
 	struct symbols_fetcher *fetcher = calloc(1, sizeof(*fetcher));
+	size_t count = 0;
 
+	while (servers[count])
+		count++;
 	if (fetcher && !curl_global_init(CURL_GLOBAL_DEFAULT)) {
 		fetcher->curl = curl_easy_init();
+		fetcher->given_up = calloc(count + 1, sizeof(*fetcher->given_up));
 		fetcher->servers = servers;
 		fetcher->tree = tree;
-		if (fetcher->curl)
+		fetcher->watch = *watch;
+		if (fetcher->curl && fetcher->given_up)
 			return fetcher;
+		symbols_fetcher_destroy(fetcher);
+		fetcher = NULL;
 	}
 	message("cannot prepare fetching: out of memory");
 	free(fetcher);
@@ -59,6 +69,9 @@ void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
 {
 	if (!fetcher)
 		return;
+	for (size_t i = 0; fetcher->given_up && fetcher->servers[i]; i++)
+		free(fetcher->given_up[i]);
+	free(fetcher->given_up);
 	curl_easy_cleanup(fetcher->curl);
 	curl_global_cleanup();
 	free(fetcher);
@@ -131,9 +144,25 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 	return download->failure ? 0 : count;
 }
 
-static void set_options(CURL *curl, struct download *download)
+static int on_progress(void *context, curl_off_t total_bytes, curl_off_t bytes, curl_off_t a,
+		       curl_off_t b)
 {
+	const struct symbols_watch *watch = context;
+
+	(void)a;
+	(void)b;
+	watch->on_bytes(watch->context, (uint64_t)bytes, (uint64_t)total_bytes);
+	return 0;
+}
+
+static void set_options(struct symbols_fetcher *fetcher, struct download *download)
+{
+	CURL *curl = fetcher->curl;
+
 	curl_easy_reset(curl);
+	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &fetcher->watch);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
@@ -153,32 +182,52 @@ static void set_options(CURL *curl, struct download *download)
 enum answer {
 	ANSWER_GOT,
 	ANSWER_MISSING,
-	ANSWER_FAILED
+	ANSWER_FAILED,
+	ANSWER_UNREACHABLE, /* and will be for the next question too */
 };
 
-/* *reason_ret: heap, with ANSWER_FAILED. */
+static bool is_unreachable(CURL *curl, CURLcode code)
+{
+	curl_off_t connected_us = 0;
+
+	curl_easy_getinfo(curl, CURLINFO_CONNECT_TIME_T, &connected_us);
+	return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+	       code == CURLE_COULDNT_CONNECT || code == CURLE_SSL_CONNECT_ERROR ||
+	       code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_UNSUPPORTED_PROTOCOL ||
+	       code == CURLE_URL_MALFORMAT || (code == CURLE_OPERATION_TIMEDOUT && !connected_us);
+}
+
+/* 400 and 405 come from servers of the other protocol. Who refuses (403) has not said that it has
+ * none. */
+static bool is_miss(long status)
+{
+	return status == 404 || status == 410 || status == 400 || status == 405 || status == 204;
+}
+
+/* *reason_ret: heap, with ANSWER_FAILED and ANSWER_UNREACHABLE. */
 static enum answer ask(struct symbols_fetcher *fetcher, const char *url, int fd, char **reason_ret)
 {
 	struct download download = { .fd = fd };
 	long status = 0;
 	CURLcode code;
 
-	set_options(fetcher->curl, &download);
+	set_options(fetcher, &download);
 	curl_easy_setopt(fetcher->curl, CURLOPT_URL, url);
 	code = curl_easy_perform(fetcher->curl);
 	curl_easy_getinfo(fetcher->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (code == CURLE_OK && status == 200)
 		return ANSWER_GOT;
-	if ((code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR) && status < 500 &&
-	    status != 408 && status != 429)
+	if ((code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR) && is_miss(status))
 		return ANSWER_MISSING;
 	if (download.failure)
 		*reason_ret = message_format("cannot keep it: %s", strerror(-download.failure));
 	else if (code == CURLE_HTTP_RETURNED_ERROR)
-		*reason_ret = message_format("status %ld", status);
+		*reason_ret = message_format(
+			"status %ld%s", status,
+			status == 401 || status == 403 || status == 407 ? ": it refuses" : "");
 	else
 		*reason_ret = message_format("%s", curl_easy_strerror(code));
-	return ANSWER_FAILED;
+	return is_unreachable(fetcher->curl, code) ? ANSWER_UNREACHABLE : ANSWER_FAILED;
 }
 
 /* debuginfod's path first, because symsrv has it too; a symbol server answers it with a quick 404.
@@ -200,8 +249,22 @@ static char *url_of(const char *server, const struct sym_identity *identity, uns
 			      "000000000000000000000000");
 }
 
+static void give_up(struct symbols_fetcher *fetcher, size_t server, const char *reason)
+{
+	fetcher->watch.before_message(fetcher->watch.context);
+	message("%s cannot be reached: %s; it is not asked again", fetcher->servers[server],
+		reason);
+	fetcher->given_up[server] = message_format("%s", reason);
+}
+
+static void set_reason(struct symbols_result *result, const char *server, const char *reason)
+{
+	free(result->reason);
+	result->reason = message_format("%s: %s", server, reason);
+}
+
 /* One try; the file is emptied first, so that a retry never appends. */
-static enum answer try_url(struct symbols_fetcher *fetcher, const char *url, int fd,
+static enum answer try_url(struct symbols_fetcher *fetcher, size_t server, const char *url, int fd,
 			   const struct sym_identity *identity, struct symbols_result *ret)
 {
 	char *reason AUTO_FREE = NULL;
@@ -218,10 +281,10 @@ static enum answer try_url(struct symbols_fetcher *fetcher, const char *url, int
 		reason = message_format("what it sent was thrown away: %s", wrong);
 		answer = ANSWER_FAILED;
 	}
-	if (answer == ANSWER_FAILED && reason) {
-		free(ret->reason);
-		ret->reason = message_format("%s: %s", url, reason);
-	}
+	if (answer == ANSWER_UNREACHABLE && reason)
+		give_up(fetcher, server, reason);
+	if (answer != ANSWER_MISSING && reason)
+		set_reason(ret, fetcher->servers[server], reason);
 	return answer;
 }
 
@@ -230,10 +293,12 @@ static bool ask_servers(struct symbols_fetcher *fetcher, int fd,
 			const struct sym_identity *identity, struct symbols_result *ret)
 {
 	for (size_t i = 0; fetcher->servers[i]; i++) {
-		for (unsigned int protocol = 0; protocol < 2; protocol++) {
+		if (fetcher->given_up[i])
+			set_reason(ret, fetcher->servers[i], fetcher->given_up[i]);
+		for (unsigned int protocol = 0; protocol < 2 && !fetcher->given_up[i]; protocol++) {
 			char *url AUTO_FREE = url_of(fetcher->servers[i], identity, protocol);
 
-			if (!url || try_url(fetcher, url, fd, identity, ret) != ANSWER_GOT)
+			if (!url || try_url(fetcher, i, url, fd, identity, ret) != ANSWER_GOT)
 				continue;
 			ret->server = fetcher->servers[i];
 			return true;

@@ -14,8 +14,17 @@
 
 struct symbols_fetcher;
 
+/* Told now and then while a server is asked; `total_bytes` is 0 while it is not known. */
+struct symbols_watch {
+	void (*on_bytes)(void *context, uint64_t bytes, uint64_t total_bytes);
+	/* Before a line is written to standard error. */
+	void (*before_message)(void *context);
+	void *context;
+};
+
 /* `servers`: NULL terminated, borrowed. NULL, said, on failure. */
-struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree);
+struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree,
+					       const struct symbols_watch *watch);
 void symbols_fetcher_destroy(struct symbols_fetcher *fetcher);
 
 enum symbols_outcome {
@@ -40,7 +49,10 @@ struct symbols_result {
 void symbols_look(const char *tree, const struct sym_identity *identity,
 		  struct symbols_result *ret);
 
-/* As above, and asks the servers when it has not. */
+/*
+ * As above, and asks the servers when it has not. A server that cannot be reached is said once and
+ * not asked again: waiting for it at every image would take minutes.
+ */
 void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *identity,
 		   struct symbols_result *ret);
 

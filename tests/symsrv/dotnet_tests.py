@@ -199,3 +199,41 @@ def nothing_that_does_not_fit_is_installed():
             equal(files, [], "%s: files that are left" % name)
         equal(mapgen("symbols").returncode, 2, "without a process")
         equal(mapgen("symbols", "1", "2").returncode, 2, "with two")
+
+
+@test
+def whoever_meets_a_stripped_image_is_told_what_brings_its_names():
+    need("dotnet", "readelf")
+    with sample_process() as sample:
+        library = mapped(sample.pid, "libcoreclr.so")
+        inside = [a for a, b in function_ranges(library) if b - a > 64][100:160]
+        exported = subprocess.run(["nm", "-D", library], capture_output=True, text=True).stdout
+        inside = [a for a in inside if "%016x" % a not in exported]
+        command = "dotnet-mapgen symbols %d" % sample.pid
+        told = mapgen("resolve", str(sample.pid), *("%x" % an_address_of(sample.pid, library, a) for a in inside))
+        check(command in told.stderr and told.stderr.count("\n") == 1, "resolve: " + told.stderr)
+        nobody = mapgen("resolve", str(sample.pid), "1")
+        check(command not in nobody.stderr, "resolve of nothing: " + nobody.stderr)
+        merged = mapgen("merge", str(sample.pid), "--output", os.path.join(RUN.scratch, "merged.map"))
+        check(command in merged.stdout + merged.stderr, "merge: " + merged.stdout + merged.stderr)
+
+
+@test
+def a_server_that_is_not_there_costs_one_line_and_no_time():
+    need("dotnet")
+    with sample_process() as sample:
+        library = mapped(sample.pid, "libcoreclr.so")
+        own = tempfile.mkdtemp(dir=RUN.scratch)
+        dead = "http://127.0.0.1:%d" % h.free_port()
+        with upstream(lambda r: h.send(r, b"", 404)) as server:
+            told = mapgen("symbols", str(sample.pid), "--server", dead, "--server", server.url, "--store", own)
+            equal(told.stderr.count(dead), 1, "lines about it: " + told.stderr)
+            check("failed   %s  %s: " % (library, dead) in told.stdout, told.stdout)
+            check(server.requests, "the other server was not asked")
+            seen = [path for path, _ in server.requests]
+            equal(len(seen), len(set(seen)), "asked twice for the same")
+        with upstream(lambda r: h.send(r, b"", 403)) as server:
+            told = mapgen("symbols", str(sample.pid), "--server", server.url, "--store", own)
+            check("failed   %s  %s: status 403" % (library, server.url) in told.stdout, "who refuses: " + told.stdout)
+        told = mapgen("symbols", str(sample.pid), "--server", dead, "--store", "/proc/nowhere")
+        equal((told.returncode, told.stdout), (1, ""), "a place that cannot be written")
