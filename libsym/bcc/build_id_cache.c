@@ -19,11 +19,17 @@ enum {
 	BUILD_ID_BYTES = 20,
 };
 
+struct strict_name {
+	struct strict_name *next;
+	char text[];
+};
+
 struct build_id_file {
 	uint8_t build_id[BUILD_ID_BYTES];
 	char *path;
 	struct sym_image *image; /* NULL before it is asked, or when it cannot be opened */
 	bool tried;
+	struct strict_name *strict_names; /* those that were handed out */
 	UT_hash_handle hh;
 };
 
@@ -83,6 +89,12 @@ void *bcc_buildsymcache_new(void)
 
 static void free_file(struct build_id_file *file)
 {
+	struct strict_name *name, *next;
+
+	for (name = file->strict_names; name; name = next) {
+		next = name->next;
+		free(name);
+	}
 	sym_image_close(file->image);
 	free(file->path);
 	free(file);
@@ -154,6 +166,59 @@ int bcc_buildsymcache_add_module(void *resolver, const char *module_name)
 	return added;
 }
 
+/* ---- as libbcc answers ----------------------------------------------------------- */
+
+struct nearest_symbol {
+	struct build_id_file *file;
+	uint64_t offset, start;
+	struct strict_name *name;
+};
+
+static struct strict_name *keep_name(struct build_id_file *file, const char *text)
+{
+	struct strict_name *name = file->strict_names;
+
+	while (name && strcmp(name->text, text) != 0)
+		name = name->next;
+	if (name)
+		return name;
+	name = malloc(sizeof(*name) + strlen(text) + 1);
+	if (!name)
+		return NULL;
+	memcpy(name->text, text, strlen(text) + 1);
+	name->next = file->strict_names;
+	file->strict_names = name;
+	return name;
+}
+
+static int find_nearest(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
+{
+	struct nearest_symbol *nearest = payload;
+
+	(void)size_bytes;
+	if (start > nearest->offset || (nearest->name && start < nearest->start))
+		return 0;
+	nearest->start = start;
+	nearest->name = keep_name(nearest->file, name);
+	return 0;
+}
+
+/* The nearest symbol below, however far, and a file offset taken for a vaddr. */
+static int resolve_strictly(struct build_id_file *file, uint64_t offset, struct bcc_symbol *sym)
+{
+	struct bcc_symbol_option functions = { 1, 1, 0, 1u << 2 | 1u << STT_GNU_IFUNC };
+	struct nearest_symbol nearest = { .file = file, .offset = offset };
+
+	bcc_elf_foreach_sym(file->path, find_nearest, &functions, &nearest);
+	if (!nearest.name)
+		return -1;
+	*sym = (struct bcc_symbol){ nearest.name->text, nearest.name->text, file->path,
+				    offset - nearest.start };
+	return 0;
+}
+
+/* ---- as we answer ---------------------------------------------------------------- */
+
 /* A file offset and a vaddr are the same in most libraries; libbcc takes one for the other. */
 static int resolve_offset(struct build_id_cache *cache, struct build_id_file *file, uint64_t offset,
 			  struct bcc_symbol *sym)
@@ -162,17 +227,17 @@ static int resolve_offset(struct build_id_cache *cache, struct build_id_file *fi
 	struct bcc_settings settings;
 	struct sym_error *error;
 
+	*sym = (struct bcc_symbol){ 0 };
+	bcc_settings_read(&settings);
+	if (settings.strict)
+		return resolve_strictly(file, offset, sym);
 	if (!file->tried) {
 		file->tried = true;
 		sym_error_destroy(sym_image_open(file->path, &file->image));
 	}
-	*sym = (struct bcc_symbol){ 0 };
 	if (!file->image)
 		return -1;
-	bcc_settings_read(&settings);
-	error = sym_image_resolve(file->image,
-				  settings.strict ? SYM_POSITION_VADDR : SYM_POSITION_OFFSET,
-				  &offset, 1, cache->result);
+	error = sym_image_resolve(file->image, SYM_POSITION_OFFSET, &offset, 1, cache->result);
 	if (error) {
 		sym_error_destroy(error);
 		return -1;

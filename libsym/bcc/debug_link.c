@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a separate debug file is: $BCC_SYMFS/.build-id/XX/YYYY.debug, the same
- * below /usr/lib/debug, then the file that .gnu_debuglink names, beside the image,
- * in .debug beside it, or below /usr/lib/debug (GDB manual, "Separate Debug
- * Files"). A debug file by build-id must carry that build-id, one by link the
- * checksum, unless the caller does without.
+ * Where a separate debug file is: the file of the same path below $BCC_SYMFS, then
+ * /usr/lib/debug/.build-id/XX/YYYY.debug, then the file that .gnu_debuglink names,
+ * beside the image, in .debug beside it, or below /usr/lib/debug (GDB manual,
+ * "Separate Debug Files"). The first two must carry the build-id of the image, one
+ * by link the checksum, unless the caller does without.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -41,20 +41,38 @@ static uint32_t checksum(int fd)
 	return ~sum;
 }
 
-static bool open_by_build_id(struct elf_file *ret, const char *root, const uint8_t *build_id)
+static bool open_of_build_id(struct elf_file *ret, const char *path, const uint8_t *build_id)
 {
 	uint8_t found[BUILD_ID_BYTES];
-	char text[2 * BUILD_ID_BYTES + 1];
-	char path[PATH_MAX];
 
-	hex_write_bytes(text, build_id, BUILD_ID_BYTES);
-	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root, text, text + 2);
 	if (!elf_file_open(ret, path))
 		return false;
 	if (elf_file_build_id(ret, found) && !memcmp(found, build_id, sizeof(found)))
 		return true;
 	elf_file_close(ret);
 	return false;
+}
+
+static bool open_by_build_id(struct elf_file *ret, const uint8_t *build_id)
+{
+	char text[2 * BUILD_ID_BYTES + 1];
+	char path[PATH_MAX];
+
+	hex_write_bytes(text, build_id, BUILD_ID_BYTES);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_root, text, text + 2);
+	return open_of_build_id(ret, path, build_id);
+}
+
+static bool open_in_symfs(struct elf_file *ret, const char *path, const uint8_t *build_id)
+{
+	AUTO_FREE char *real = realpath(path, NULL);
+	const char *symfs = getenv("BCC_SYMFS");
+	char below[PATH_MAX];
+
+	if (!real || !symfs || !*symfs)
+		return false;
+	snprintf(below, sizeof(below), "%s%s", symfs, real);
+	return open_of_build_id(ret, below, build_id);
 }
 
 static bool open_by_link(struct elf_file *ret, const char *path, const uint32_t *expected)
@@ -114,12 +132,10 @@ static bool open_linked(struct elf_file *ret, const struct elf_file *file, const
 bool debug_file_open(struct elf_file *ret, const struct elf_file *file, const char *path,
 		     int check_crc)
 {
-	const char *symfs = getenv("BCC_SYMFS");
 	uint8_t build_id[BUILD_ID_BYTES];
 
 	if (elf_file_build_id(file, build_id) &&
-	    ((symfs && *symfs && open_by_build_id(ret, symfs, build_id)) ||
-	     open_by_build_id(ret, debug_root, build_id)))
+	    (open_in_symfs(ret, path, build_id) || open_by_build_id(ret, build_id)))
 		return true;
 	return open_linked(ret, file, path, check_crc);
 }

@@ -23,8 +23,8 @@ Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Sh
 bool elf_file_build_id(const struct elf_file *file, uint8_t *ret);
 
 /*
- * Opens the debug file of `file`, which was opened by `path`: below $BCC_SYMFS,
- * then by build-id, then by .gnu_debuglink. False when there is none.
+ * Opens the debug file of `file`, which was opened by `path`: its path below
+ * $BCC_SYMFS, then by build-id, then by .gnu_debuglink. False when there is none.
  */
 bool debug_file_open(struct elf_file *ret, const struct elf_file *file, const char *path,
 		     int check_crc);

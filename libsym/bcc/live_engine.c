@@ -34,6 +34,16 @@ enum {
 	COST_SHARE = 20,
 	MOST_AGE_MS = 10000,
 	ANSWERLESS = 4096, /* places in the table of addresses without a name */
+	REMEMBERED = 8192, /* places in the table of answers; a profile has few addresses */
+};
+
+/* An answer with a name, as it was given. */
+struct remembered {
+	uint64_t address;
+	const char *name; /* NULL: a free place */
+	const char *module;
+	uint64_t offset;
+	uint64_t source;
 };
 
 /* The process at one moment. */
@@ -41,6 +51,7 @@ struct look {
 	struct sym_snapshot *snapshot;
 	struct sym_resolver *resolver;
 	struct labels labels;
+	struct remembered *remembered; /* by address; NULL without memory */
 	uint64_t taken_ms;
 	uint64_t cost_ms;
 	char *map_path; /* the perf map in use, as libbcc calls it; NULL: none, or not asked yet */
@@ -79,6 +90,7 @@ static void look_destroy(struct look *look)
 	sym_resolver_destroy(look->resolver);
 	sym_snapshot_close(look->snapshot);
 	free(look->map_path);
+	free(look->remembered);
 	free(look);
 }
 
@@ -100,6 +112,7 @@ static struct look *look_at(const struct live_engine *engine)
 		look_destroy(look);
 		return NULL;
 	}
+	look->remembered = calloc(REMEMBERED, sizeof(*look->remembered));
 	look->cost_ms = now_ms() - look->taken_ms;
 	return look;
 }
@@ -255,6 +268,11 @@ static const struct sym_answer *ask(struct live_engine *engine, uint64_t address
 	return NULL;
 }
 
+static struct remembered *place_of(const struct look *look, uint64_t address)
+{
+	return &look->remembered[address * 0x9e3779b97f4a7c15u >> 51];
+}
+
 static void give_name(struct live_engine *engine, const struct sym_answer *answer,
 		      struct bcc_symbol *sym)
 {
@@ -272,8 +290,32 @@ static void give_name(struct live_engine *engine, const struct sym_answer *answe
 		sym->module = answer->image_path;
 	if (answer->source == SYM_SOURCE_PERF_MAP || answer->source == SYM_SOURCE_RUNTIME)
 		look->knows_jitted = true;
+	if (look->remembered)
+		*place_of(look, answer->address) = (struct remembered){
+			answer->address, sym->name, sym->module, sym->offset, answer->source,
+		};
+}
+
+static void count_answer(struct live_engine *engine, uint64_t source)
+{
 	engine->answered++;
-	engine->by_source[answer->source]++;
+	engine->by_source[source]++;
+}
+
+static bool remember(struct live_engine *engine, uint64_t address, struct bcc_symbol *sym)
+{
+	const struct remembered *place;
+
+	if (!engine->now || !engine->now->remembered)
+		return false;
+	place = place_of(engine->now, address);
+	if (!place->name || place->address != address)
+		return false;
+	sym->name = place->name;
+	sym->module = place->module;
+	sym->offset = place->offset;
+	count_answer(engine, place->source);
+	return true;
 }
 
 static int give_place(struct live_engine *engine, const struct sym_answer *answer,
@@ -304,6 +346,8 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 	engine->asked++;
 	if (now >= engine->check_ms)
 		check(engine, now);
+	if (remember(engine, address, sym))
+		return 0;
 	answer = engine->now ? ask(engine, address) : NULL;
 	if (!answer)
 		return -1;
@@ -320,6 +364,7 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 	if (answer->status != SYM_RESOLVED)
 		return give_place(engine, answer, sym);
 	give_name(engine, answer, sym);
+	count_answer(engine, answer->source);
 	return 0;
 }
 
