@@ -35,12 +35,14 @@ enum {
 	MOST_AGE_MS = 10000,
 	ANSWERLESS = 4096, /* places in the table of addresses without a name */
 	REMEMBERED = 8192, /* places in the table of answers; a profile has few addresses */
+	SOURCES = 16,      /* more than enum sym_source_kind has */
 };
 
 /* An answer with a name, as it was given. */
 struct remembered {
 	uint64_t address;
-	const char *name; /* NULL: a free place */
+	const char *name;     /* NULL: a free place */
+	const char *readable; /* NULL: the name itself */
 	const char *module;
 	uint64_t offset;
 	uint64_t source;
@@ -67,9 +69,10 @@ struct live_engine {
 	struct sym_result *result;
 	uint64_t check_ms;        /* when to check the process next */
 	uint64_t not_before_ms;   /* when to look anew at the earliest */
+	uint64_t append_ms;       /* when to read what was appended to the map next */
 	uint64_t *answerless;     /* addresses, by their low bits; NULL until there is one */
 	uint64_t asked, answered; /* for the report */
-	uint64_t by_source[SYM_SOURCE_RUNTIME + 1];
+	uint64_t by_source[SOURCES];
 	uint32_t looks;
 	bool was_rundown;
 };
@@ -244,6 +247,12 @@ static bool may_be_new(const struct sym_answer *answer)
 	return sym_image_kind(answer->image) != SYM_IMAGE_ELF && answer->status == SYM_NO_SYMBOLS;
 }
 
+/* Where only the bounds of a function are known, what stands for its name serves as one. */
+static bool has_name(const struct sym_answer *answer)
+{
+	return answer->status == SYM_RESOLVED || answer->status == SYM_UNNAMED;
+}
+
 static bool was_answerless(const struct live_engine *engine, uint64_t address)
 {
 	return engine->answerless && engine->answerless[address % ANSWERLESS] == address;
@@ -255,6 +264,25 @@ static void note_answerless(struct live_engine *engine, uint64_t address)
 		engine->answerless = calloc(ANSWERLESS, sizeof(*engine->answerless));
 	if (engine->answerless)
 		engine->answerless[address % ANSWERLESS] = address;
+}
+
+/* Takes up what was appended to the perf map, which is cheaper than another look. */
+static bool read_appended(struct live_engine *engine)
+{
+	enum sym_refresh found = SYM_REFRESH_NOTHING;
+	struct look *look = engine->now;
+	struct sym_error *error;
+
+	if (!map_path(look))
+		return false;
+	error = sym_resolver_refresh(look->resolver, &found);
+	sym_error_destroy(error);
+	if (error || (found != SYM_REFRESH_APPENDED && found != SYM_REFRESH_REREAD))
+		return false;
+	/* A new line may cover an old one's bytes. */
+	if (look->remembered)
+		memset(look->remembered, 0, REMEMBERED * sizeof(*look->remembered));
+	return true;
 }
 
 static const struct sym_answer *ask(struct live_engine *engine, uint64_t address)
@@ -280,7 +308,8 @@ static void give_name(struct live_engine *engine, const struct sym_answer *answe
 	const char *tier = engine->settings.no_tiers ? NULL : answer->tier;
 	bool shorten = engine->settings.short_names && answer->source != SYM_SOURCE_ELF;
 
-	sym->name = answer->name;
+	sym->name = answer->linkage_name ? answer->linkage_name : answer->name;
+	sym->demangle_name = answer->linkage_name ? answer->name : NULL;
 	if (tier || shorten)
 		sym->name = labels_get(&look->labels, answer->name, tier, shorten);
 	sym->offset = answer->offset_bytes;
@@ -292,14 +321,15 @@ static void give_name(struct live_engine *engine, const struct sym_answer *answe
 		look->knows_jitted = true;
 	if (look->remembered)
 		*place_of(look, answer->address) = (struct remembered){
-			answer->address, sym->name, sym->module, sym->offset, answer->source,
+			answer->address, sym->name,   sym->demangle_name,
+			sym->module,     sym->offset, answer->source,
 		};
 }
 
 static void count_answer(struct live_engine *engine, uint64_t source)
 {
 	engine->answered++;
-	engine->by_source[source]++;
+	engine->by_source[source % SOURCES]++;
 }
 
 static bool remember(struct live_engine *engine, uint64_t address, struct bcc_symbol *sym)
@@ -312,6 +342,7 @@ static bool remember(struct live_engine *engine, uint64_t address, struct bcc_sy
 	if (!place->name || place->address != address)
 		return false;
 	sym->name = place->name;
+	sym->demangle_name = place->readable;
 	sym->module = place->module;
 	sym->offset = place->offset;
 	count_answer(engine, place->source);
@@ -337,6 +368,30 @@ static int give_place(struct live_engine *engine, const struct sym_answer *answe
 	return -1;
 }
 
+/* For an address without a name: has it got one since? */
+static const struct sym_answer *ask_anew(struct live_engine *engine,
+					 const struct sym_answer *answer, uint64_t now)
+{
+	uint64_t address = answer->address;
+
+	if (now >= engine->append_ms &&
+	    now - engine->now->taken_ms >= engine->settings.refresh_ms) {
+		engine->append_ms = now + engine->settings.refresh_ms;
+		if (read_appended(engine))
+			answer = ask(engine, address);
+		if (!answer || has_name(answer))
+			return answer;
+	}
+	if (now < engine->not_before_ms ||
+	    now - engine->now->taken_ms < engine->settings.refresh_ms)
+		return answer;
+	if (still_same(engine->now) && look_again(engine))
+		answer = ask(engine, address);
+	if (answer && !has_name(answer))
+		note_answerless(engine, address);
+	return answer;
+}
+
 static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 {
 	struct live_engine *engine = held;
@@ -351,17 +406,11 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 	answer = engine->now ? ask(engine, address) : NULL;
 	if (!answer)
 		return -1;
-	if (answer->status != SYM_RESOLVED && may_be_new(answer) &&
-	    !was_answerless(engine, address) && now >= engine->not_before_ms &&
-	    now - engine->now->taken_ms >= engine->settings.refresh_ms) {
-		if (still_same(engine->now) && look_again(engine))
-			answer = ask(engine, address);
-		if (!answer || answer->status != SYM_RESOLVED)
-			note_answerless(engine, address);
-		if (!answer)
-			return -1;
-	}
-	if (answer->status != SYM_RESOLVED)
+	if (!has_name(answer) && may_be_new(answer) && !was_answerless(engine, address))
+		answer = ask_anew(engine, answer, now);
+	if (!answer)
+		return -1;
+	if (!has_name(answer))
 		return give_place(engine, answer, sym);
 	give_name(engine, answer, sym);
 	count_answer(engine, answer->source);
@@ -488,7 +537,7 @@ static void report(void *held)
 		return;
 	fprintf(stderr, "libsym-bcc: process %d: %" PRIu64 " of %" PRIu64 " look-ups named",
 		engine->pid, engine->answered, engine->asked);
-	for (int source = 0; source <= SYM_SOURCE_RUNTIME; source++)
+	for (int source = 0; source < SOURCES; source++)
 		if (engine->by_source[source])
 			fprintf(stderr, ", %s %" PRIu64, sym_source_text(source),
 				engine->by_source[source]);

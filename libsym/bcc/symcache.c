@@ -267,14 +267,20 @@ static int resolve(void *symcache, uint64_t address, struct bcc_symbol *sym)
 
 int bcc_symcache_resolve_no_demangle(void *symcache, uint64_t addr, struct bcc_symbol *sym)
 {
-	return resolve(symcache, addr, sym);
+	int found = resolve(symcache, addr, sym);
+
+	if (sym)
+		sym->demangle_name = NULL;
+	return found;
 }
 
 int bcc_symcache_resolve(void *symcache, uint64_t addr, struct bcc_symbol *sym)
 {
 	if (resolve(symcache, addr, sym) < 0)
 		return -1;
-	if (!strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "___Z", 4))
+	if (sym->demangle_name)
+		sym->demangle_name = strdup(sym->demangle_name);
+	else if (!strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "___Z", 4))
 		sym->demangle_name = __cxa_demangle(sym->name, NULL, NULL, NULL);
 	if (!sym->demangle_name)
 		sym->demangle_name = sym->name;

@@ -14,7 +14,8 @@
 #include "libsym/bcc/libsym-bcc.h"
 
 struct engine_ops {
-	/* 0, or -1; `sym` comes zeroed, demangle_name is left alone. */
+	/* 0, or -1; `sym` comes zeroed. demangle_name may be set to the readable form of a name,
+	 * which lives as long as `name`; it is not what the caller gets. */
 	int (*resolve)(void *engine, uint64_t address, struct bcc_symbol *sym);
 	int (*resolve_name)(void *engine, const char *module, const char *name, uint64_t *ret);
 	void (*refresh)(void *engine);
