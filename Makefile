@@ -158,6 +158,21 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(LIB_STATIC)
 	$(link)
 $(BUILD)/examples/%: $(BUILD)/libsym/examples/%.o $(LIB_STATIC)
 	$(link)
+
+## profiler: the example that profiles with BPF, in build/examples (clang, libbpf-dev)
+PROFILER := $(BUILD)/examples/stack_profiler
+BPF_DIRECTORY := libsym/examples/bpf
+BPF_OBJECT := $(BUILD)/$(BPF_DIRECTORY)/stack_counts.bpf.o
+profiler: $(PROFILER)
+$(BPF_OBJECT): $(BPF_DIRECTORY)/stack_counts.bpf.c $(BPF_DIRECTORY)/stack_counts.h
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)$(CLANG) -O2 -g -target bpf -Wall -Werror -I. -I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
+$(BUILD)/$(BPF_DIRECTORY)/stack_profiler.o: EXTRA_CFLAGS += -DBPF_OBJECT_PATH='"$(BPF_OBJECT)"'
+$(BUILD)/$(BPF_DIRECTORY)/stack_profiler.o: $(BPF_OBJECT)
+$(PROFILER): LINK_LIBS = -lbpf
+$(PROFILER): $(BUILD)/$(BPF_DIRECTORY)/stack_profiler.o $(LIB_STATIC)
+	$(link)
+
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # ---- tests --------------------------------------------------------------------
@@ -286,5 +301,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all check list-checks check-build check-unit check-fuzz check-native check-symsrv check-live check-matrix check-maps check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all profiler check list-checks check-build check-unit check-fuzz check-native check-symsrv check-live check-matrix check-maps check-san check-tsan check-valgrind $(META_CHECKS) \
 	fuzz libfuzzers seeds bench demo format install uninstall dist help clean

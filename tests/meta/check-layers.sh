@@ -42,7 +42,8 @@ xargs grep -nHE '^#include "[^/"]+"' < "$scratch/sources" | sed 's/$/ without it
 verdict 'includes point to lower layers' "$scratch/bad"
 
 awk '$1 ~ /^(mapgen|symsrv|libsym\/examples|libsym\/bcc)\// && $3 ~ /^libsym\// &&
-	$3 != "libsym/libsym.h" && $3 !~ /^libsym\/base\// && !($1 ~ /^libsym\/bcc\// && $3 ~ /^libsym\/bcc\//) { print $1 ":" $2 ": " $3 }' \
+	$3 != "libsym/libsym.h" && $3 !~ /^libsym\/base\// && !($1 ~ /^libsym\/bcc\// && $3 ~ /^libsym\/bcc\//) &&
+	!($1 ~ /^libsym\/examples\// && $3 ~ /^libsym\/examples\//) { print $1 ":" $2 ": " $3 }' \
 	"$scratch/includes" > "$scratch/bad"
 verdict 'programs include libsym.h and base only' "$scratch/bad"
 
