@@ -35,5 +35,6 @@ int symbolize_run(const struct options *options);
 int symbols_run(const struct options *options);
 int bcc_run(const struct options *options);
 int perf_fix_run(const struct options *options);
+int standin_run(const struct options *options);
 
 #endif

@@ -12,7 +12,7 @@ _dotnet_mapgen() {
 	COMPREPLY=()
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge watch resolve symbolize perf-fix symbols bcc --help --version' -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W 'list info generate merge watch resolve symbolize perf-fix standin symbols bcc --help --version' -- "$current")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -22,6 +22,7 @@ _dotnet_mapgen() {
 	watch) options='--pid --output --mode --names --tiers --jit --in-target --maps --for --interval --root --json --help --version' ;;
 	resolve) options='--pid --names --tiers --jit --rva --root --json --help --version' ;;
 	symbolize) options='--pid --names --tiers --jit --verbose --root --json --help --version' ;;
+	standin) options='--pid --debug-dir --names --tiers --root --json --help --version' ;;
 	perf-fix) options='--pid --output --in-place --mode --buildid-dir --maps --undo --names --tiers --jit --root --json --help --version' ;;
 	symbols) options='--pid --server --store --offline --root --json --help --version' ;;
 	bcc) options='--names --tiers --jit --strict --report --help --version' ;;
@@ -46,7 +47,7 @@ _dotnet_mapgen() {
 	--names) mapfile -t COMPREPLY < <(compgen -W 'full short raw' -- "$value") ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
 	--jit) mapfile -t COMPREPLY < <(compgen -W 'auto contract rundown perfmap none' -- "$value") ;;
-	--platform | --maps | --root | --store | --buildid-dir) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
+	--platform | --maps | --root | --store | --buildid-dir | --debug-dir) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
 	-o | --output | --crossgen) mapfile -t COMPREPLY < <(compgen -f -- "$value") ;;
 	*)
 		case $current in
@@ -56,7 +57,8 @@ _dotnet_mapgen() {
 			return
 		} ;;&
 		*) mapfile -t COMPREPLY < <(compgen -W "$(_dotnet_mapgen_processes)" -- "$current"
-			case ${COMP_WORDS[1]} in generate | symbolize | perf-fix) compgen -f -- "$current" ;; esac) ;;
+			[ "${COMP_WORDS[1]}" != standin ] || compgen -W 'install list remove' -- "$current"
+			case ${COMP_WORDS[1]} in standin | generate | symbolize | perf-fix) compgen -f -- "$current" ;; esac) ;;
 		esac
 		;;
 	esac

@@ -35,6 +35,8 @@ static const struct command commands[] = {
 	  "Runs a tool of BCC's that then names every frame", bcc_run },
 	{ "perf-fix", COMMAND_PERF_FIX, "PERF.DATA",
 	  "Makes a perf.data of which stock perf shows managed names", perf_fix_run },
+	{ "standin", COMMAND_STANDIN, "install PID | install FILE... | list | remove [FILE...]",
+	  "Puts names of precompiled code where live perf top finds them", standin_run },
 };
 
 enum {

@@ -11,6 +11,7 @@
 #include "mapgen/buildid_dir.h"
 #include "mapgen/name_plan_internal.h"
 #include "mapgen/standin_elf.h"
+#include "mapgen/standin_image.h"
 
 struct planned_file {
 	UT_hash_handle hh;
@@ -44,27 +45,6 @@ void name_plan_deinit(struct name_plan *plan)
 
 /* ---- stand-ins ------------------------------------------------------------------ */
 
-static void add_symbol(struct standin_elf *elf, const struct options *options,
-		       const struct sym_symbol *symbol)
-{
-	const char *tier = options->tiers == TIER_FORM_STRIP ? NULL : symbol->tier;
-	char *name AUTO_FREE = NULL;
-	size_t bytes;
-
-	if (options->names != NAME_FORM_SHORT) {
-		standin_elf_add(elf, symbol->start, symbol->size_bytes, symbol->name, tier);
-		return;
-	}
-	bytes = strlen(symbol->name) + 1;
-	name = malloc(bytes);
-	if (!name) {
-		elf->names.failure = BUF_NO_MEMORY;
-		return;
-	}
-	sym_name_shorten(symbol->name, name, bytes);
-	standin_elf_add(elf, symbol->start, symbol->size_bytes, name, tier);
-}
-
 static char *add_standin(struct name_plan *plan, const struct planned_standin *standin,
 			 uint32_t *index_ret)
 {
@@ -95,7 +75,7 @@ char *plan_make_standin(struct name_plan *plan, const struct symbol_run *run, ui
 	buf_init(&file, MOST_STANDIN_BYTES);
 	standin_elf_init(&elf);
 	for (size_t i = 0; i < run->count; i++)
-		add_symbol(&elf, plan->options, run->symbols[i]);
+		standin_image_add(&elf, plan->options, run->symbols[i]);
 	if (!standin_elf_finish(&elf, run->origin, &file, standin.id))
 		failure = message_format("its names do not fit into memory");
 	if (!failure)

@@ -22,7 +22,8 @@ enum command_id {
 	COMMAND_WATCH = 1 << 7,
 	COMMAND_SYMBOLIZE = 1 << 8,
 	COMMAND_PERF_FIX = 1 << 9,
-	COMMAND_ALL = (1 << 10) - 1,
+	COMMAND_STANDIN = 1 << 10,
+	COMMAND_ALL = (1 << 11) - 1,
 	COMMAND_PROCESS = COMMAND_ALL & ~COMMAND_BCC, /* those that look at a process themselves */
 	COMMAND_NAMES = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC |
 			COMMAND_SYMBOLIZE | COMMAND_PERF_FIX, /* those that give names */
@@ -69,6 +70,7 @@ struct options {
 	bool verbose;
 	bool in_place;
 	const char *buildid_dir;
+	const char *debug_dir;
 	const char *store;
 	struct text_list servers;
 	const char *root;

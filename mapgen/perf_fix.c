@@ -264,6 +264,7 @@ static bool merge_maps(const struct fixing *fixing)
 		options.pid = fixing->plan.processes[i].pid;
 		options.mode = MERGE_MODE_DEFAULT;
 		options.output = NULL;
+		options.operand_count = 0;
 		options.undo = options.json = false;
 		options.map_dirs = (struct text_list){ 0 };
 		merged &= merge_run(&options) == EXIT_DONE;

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command standin: ELF files of names where perf looks for the names of a file
+ * by its path, so that live perf top shows precompiled code. Puts nothing over what
+ * is not its own, says which other processes perf will show these names for, and
+ * takes everything away again.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/libsym.h"
+#include "mapgen/command.h"
+#include "mapgen/json_output.h"
+#include "mapgen/message.h"
+#include "mapgen/standin_image.h"
+#include "mapgen/standin_place.h"
+#include "mapgen/standin_viewers.h"
+#include "mapgen/target.h"
+
+static const char usual_root[] = "/usr/lib/debug";
+
+enum {
+	MOST_STANDIN_BYTES = INT32_MAX,
+	LONGEST_ORIGIN_BYTES = 4096,
+	MOST_FILES = 65536
+};
+
+struct installing {
+	const struct options *options;
+	struct standin_place place;
+	struct mapped_identity *files; /* that have a stand-in now */
+	size_t file_count;
+	size_t put, same;
+	size_t symbols;
+	struct failures failures;
+	json_t *list;
+};
+
+static bool fail(char *reason)
+{
+	message("%s", reason ? reason : "out of memory");
+	free(reason);
+	return false;
+}
+
+/* ---- install --------------------------------------------------------------------------- */
+
+/* What a stand-in says of itself ends with the size and time of the file that it is for. */
+static char *origin_of(const struct sym_image *image, const struct stat *status)
+{
+	const char *mvid = sym_image_mvid(image);
+
+	return message_format("%s {%s} by offset, size %" PRIu64 ", time %" PRId64 ".%09ld",
+			      sym_image_path(image), mvid ? mvid : "", (uint64_t)status->st_size,
+			      (int64_t)status->st_mtim.tv_sec, status->st_mtim.tv_nsec);
+}
+
+static void note_file(struct installing *installing, const char *path, const struct stat *status,
+		      const char *outcome, size_t symbols)
+{
+	struct mapped_identity *files =
+		reallocarray(installing->files, installing->file_count + 1, sizeof(*files));
+	json_t *object = json_object();
+
+	if (files) {
+		installing->files = files;
+		files[installing->file_count++] = (struct mapped_identity){
+			.path = strdup(path),
+			.inode = status->st_ino,
+			.device_major = major(status->st_dev),
+			.device_minor = minor(status->st_dev),
+		};
+	}
+	json_object_set_new(object, "path", json_output_text(path));
+	json_object_set_new(object, "outcome", json_output_text(outcome));
+	json_object_set_new(object, "symbols", json_integer((json_int_t)symbols));
+	json_array_append_new(installing->list, object);
+	installing->symbols += symbols;
+}
+
+static char *put(struct installing *installing, const char *path, const struct stat *status,
+		 const struct buf *file, size_t symbols)
+{
+	char *failure = NULL;
+
+	switch (standin_place_put(&installing->place, path, file->data, file->size_bytes,
+				  &failure)) {
+	case STANDIN_PUT:
+		installing->put++;
+		note_file(installing, path, status, "installed", symbols);
+		return NULL;
+	case STANDIN_SAME:
+		installing->same++;
+		note_file(installing, path, status, "unchanged", symbols);
+		return NULL;
+	case STANDIN_FOREIGN:
+		return message_format("%s%s is there and not ours: it stays",
+				      installing->place.root, path);
+	default:
+		return failure ? failure : message_format("out of memory");
+	}
+}
+
+static void install_image(struct installing *installing, struct sym_image *image)
+{
+	const char *path = sym_image_path(image);
+	char *origin AUTO_FREE = NULL;
+	char *failure = NULL;
+	size_t symbols = 0;
+	struct stat status;
+	struct buf file;
+
+	if (stat(path, &status) || !S_ISREG(status.st_mode)) {
+		failures_add(&installing->failures, path,
+			     message_format("no file of that path here"));
+		return;
+	}
+	origin = origin_of(image, &status);
+	buf_init(&file, MOST_STANDIN_BYTES);
+	failure = origin ? standin_image_render(image, installing->options, origin, &file, &symbols)
+			 : message_format("out of memory");
+	if (!failure && symbols)
+		failure = put(installing, path, &status, &file, symbols);
+	buf_deinit(&file);
+	if (failure)
+		failures_add(&installing->failures, path, failure);
+}
+
+static bool is_precompiled(const struct sym_image *image)
+{
+	enum sym_image_kind kind = sym_image_kind(image);
+
+	return kind == SYM_IMAGE_READYTORUN || kind == SYM_IMAGE_COMPOSITE ||
+	       kind == SYM_IMAGE_NGEN;
+}
+
+/* A path serves only if it leads to the file that is mapped. */
+static const char *why_not(const struct sym_snapshot *snapshot, uint32_t index)
+{
+	const struct sym_image *image = sym_snapshot_image_at(snapshot, index);
+	size_t count = sym_snapshot_mapping_count(snapshot);
+	struct stat status;
+
+	if (strchr(sym_image_path(image), '!'))
+		return "lies inside another file: perf looks for that one by path";
+	if (stat(sym_image_path(image), &status))
+		return "no file of that path here";
+	for (size_t i = 0; i < count; i++) {
+		const struct sym_mapping *mapping = sym_snapshot_mapping_at(snapshot, i);
+
+		if (mapping->image_index != index)
+			continue;
+		if (mapping->inode != status.st_ino)
+			return "the file that is mapped is another one";
+	}
+	return sym_image_trouble(image);
+}
+
+static bool install_process(struct installing *installing, int32_t pid)
+{
+	struct options options = *installing->options;
+	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
+
+	options.pid = pid;
+	options.jit = SYM_JIT_NONE;
+	snapshot = target_open_dotnet(&options, NULL);
+	if (!snapshot)
+		return false;
+	if (sym_snapshot_process(snapshot)->other_mount_namespace) {
+		message("process %d is in a container: perf looks for its files there, not in %s; "
+			"perf-fix serves it",
+			pid, installing->place.root);
+		return false;
+	}
+	for (uint32_t i = 0; i < sym_snapshot_image_count(snapshot); i++) {
+		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
+		const char *reason;
+
+		if (!is_precompiled(image))
+			continue;
+		reason = why_not(snapshot, i);
+		if (reason)
+			failures_add(&installing->failures, sym_image_path(image),
+				     message_format("%s", reason));
+		else
+			install_image(installing, image);
+	}
+	return true;
+}
+
+static bool install_file(struct installing *installing, const char *operand)
+{
+	struct sym_image *image GUARDED(image) = NULL;
+	char *path AUTO_FREE = realpath(operand, NULL);
+	struct sym_error *error;
+
+	if (!path) {
+		failures_add(&installing->failures, operand, message_format("no such file"));
+		return true;
+	}
+	error = sym_image_open(path, &image);
+	if (error) {
+		failures_add(&installing->failures, path,
+			     message_format("%s", sym_error_message(error)));
+		sym_error_destroy(error);
+	} else if (!is_precompiled(image)) {
+		failures_add(&installing->failures, path,
+			     message_format("has no precompiled code"));
+	} else {
+		install_image(installing, image);
+	}
+	return true;
+}
+
+static json_t *viewer_json(const struct standin_viewer *viewer)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "pid", json_integer(viewer->pid));
+	json_object_set_new(object, "other_file", json_boolean(viewer->other_file));
+	json_object_set_new(object, "other_namespace", json_boolean(viewer->other_namespace));
+	return object;
+}
+
+/* perf shows a stand-in for whoever maps that path. */
+static json_t *tell_viewers(const struct installing *installing)
+{
+	struct standin_viewer *viewers AUTO_FREE = NULL;
+	json_t *list = json_array();
+	size_t count = 0, same = 0;
+
+	if (!standin_viewers_find(installing->files, installing->file_count,
+				  installing->options->pid, &viewers, &count))
+		message("out of memory: which other processes see them is not known");
+	for (size_t i = 0; i < count; i++) {
+		json_array_append_new(list, viewer_json(&viewers[i]));
+		if (viewers[i].other_namespace)
+			continue;
+		if (viewers[i].other_file)
+			message("process %d maps another file as %s: perf shows wrong names for it",
+				viewers[i].pid, viewers[i].path);
+		else
+			same++;
+	}
+	if (same && !installing->options->json) {
+		printf("perf shows these names for %zu other processes too:", same);
+		for (size_t i = 0; i < count; i++)
+			if (!viewers[i].other_namespace && !viewers[i].other_file)
+				printf(" %d", viewers[i].pid);
+		putchar('\n');
+	}
+	return list;
+}
+
+static int tell_installed(struct installing *installing)
+{
+	json_t *viewers = tell_viewers(installing);
+	json_t *object = json_object();
+
+	json_object_set(object, "files", installing->list);
+	json_object_set_new(object, "other_processes", viewers);
+	json_object_set_new(object, "failures", json_output_failures(&installing->failures));
+	if (!installing->options->json) {
+		printf("standin: %zu installed in %s, %zu unchanged, %zu failed; %zu names\n",
+		       installing->put, installing->place.root, installing->same,
+		       installing->failures.count, installing->symbols);
+		json_decref(object);
+	} else if (!json_output_print(object)) {
+		return EXIT_FAILED;
+	}
+	failures_print(&installing->failures);
+	return installing->failures.count ? EXIT_PARTLY : EXIT_DONE;
+}
+
+static int install(struct installing *installing, char **operands, size_t count)
+{
+	char *failure = standin_place_open(&installing->place, installing->place.root, true);
+	bool worked = true;
+
+	if (failure)
+		return fail(failure) ? EXIT_DONE : EXIT_FAILED;
+	if (installing->options->pid)
+		worked = install_process(installing, installing->options->pid);
+	for (size_t i = 0; i < count && worked && i < MOST_FILES; i++)
+		worked = install_file(installing, operands[i]);
+	failure = standin_place_save(&installing->place);
+	if (failure)
+		return fail(failure) ? EXIT_DONE : EXIT_FAILED;
+	return worked ? tell_installed(installing) : EXIT_FAILED;
+}
+
+/* ---- list and remove ---------------------------------------------------------------------- */
+
+/* What became of the file that a stand-in is for. */
+static const char *state_of(const struct standin_place *place, const char *path)
+{
+	char origin[LONGEST_ORIGIN_BYTES], now[128];
+	struct stat status;
+
+	if (!standin_place_origin(place, path, origin, sizeof(origin)))
+		return "not ours any more";
+	if (stat(path, &status))
+		return "its file is gone";
+	snprintf(now, sizeof(now), ", size %" PRIu64 ", time %" PRId64 ".%09ld",
+		 (uint64_t)status.st_size, (int64_t)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+	return strstr(origin, now) ? "in use" : "its file is another now: install again";
+}
+
+static int list(const struct installing *installing)
+{
+	const struct standin_place *place = &installing->place;
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < place->file_count; i++) {
+		const char *state = state_of(place, place->files[i]);
+		char *shown AUTO_FREE = message_printable(place->files[i]);
+		json_t *row = json_object();
+
+		json_object_set_new(row, "path", json_output_text(place->files[i]));
+		json_object_set_new(row, "state", json_output_text(state));
+		json_array_append_new(rows, row);
+		if (!installing->options->json)
+			printf("%s (%s)\n", shown ? shown : "", state);
+	}
+	if (installing->options->json)
+		return json_output_print(rows) ? EXIT_DONE : EXIT_FAILED;
+	json_decref(rows);
+	return EXIT_DONE;
+}
+
+static bool is_chosen(const char *path, char **operands, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char *full AUTO_FREE = realpath(operands[i], NULL);
+
+		if (!strcmp(full ? full : operands[i], path))
+			return true;
+	}
+	return !count;
+}
+
+static int remove_some(struct installing *installing, char **operands, size_t count)
+{
+	struct standin_place *place = &installing->place;
+	size_t removed = 0;
+	char *failure;
+
+	for (size_t i = 0; i < place->file_count;) {
+		size_t before = place->file_count;
+
+		if (!is_chosen(place->files[i], operands, count)) {
+			i++;
+			continue;
+		}
+		failure = standin_place_remove(place, place->files[i]);
+		if (failure)
+			failures_add(&installing->failures, place->files[i], failure);
+		removed += place->file_count < before;
+		i += place->file_count == before;
+	}
+	failure = standin_place_save(place);
+	if (failure)
+		return fail(failure) ? EXIT_DONE : EXIT_FAILED;
+	if (!installing->options->json)
+		printf("standin: %zu removed from %s, %zu left\n", removed, place->root,
+		       place->file_count);
+	failures_print(&installing->failures);
+	return installing->failures.count ? EXIT_PARTLY : EXIT_DONE;
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static int act(struct installing *installing, const char *action, char **operands, size_t count)
+{
+	char *failure;
+
+	if (!strcmp(action, "install"))
+		return install(installing, operands, count);
+	failure = standin_place_open(&installing->place, installing->place.root, false);
+	if (failure)
+		return fail(failure) ? EXIT_DONE : EXIT_FAILED;
+	return !strcmp(action, "list") ? list(installing)
+				       : remove_some(installing, operands, count);
+}
+
+int standin_run(const struct options *given)
+{
+	struct options options = *given;
+	const char *action = options.operand_count ? options.operands[0] : "";
+	char **operands = options.operands + 1;
+	size_t count = options.operand_count ? options.operand_count - 1 : 0;
+	struct installing installing = { .options = &options };
+	int exit_code;
+
+	if (strcmp(action, "install") && strcmp(action, "list") && strcmp(action, "remove")) {
+		message("standin install, list or remove; see dotnet-mapgen standin --help");
+		return EXIT_USAGE;
+	}
+	if (!strcmp(action, "install") && !options.pid && count &&
+	    options_read_pid(operands[0], &options.pid)) {
+		operands++;
+		count--;
+	}
+	if (!strcmp(action, "install") && !options.pid && !count) {
+		message("standin install needs a process or a file");
+		return EXIT_USAGE;
+	}
+	installing.place =
+		(struct standin_place){ .root = options.debug_dir ? options.debug_dir : usual_root,
+					.lock_fd = -1 };
+	installing.list = json_array();
+	exit_code = act(&installing, action, operands, count);
+	for (size_t i = 0; i < installing.file_count; i++)
+		free((char *)installing.files[i].path);
+	free(installing.files);
+	json_decref(installing.list);
+	failures_deinit(&installing.failures);
+	standin_place_close(&installing.place);
+	return exit_code;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""perf-fix on everything that perf record writes, and what else of perf reads the result.
+
+Pipes, compressed data, directories, several processes, processes that are gone; perf
+archive, inject, annotate. Each is recorded on a real process and read by stock perf.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import tarfile
+
+from harness import Fail, Sample, expect, first_line
+from live_perf_fix import buildid_dir, fix, hex_rows, record, run_perf
+from perf_samples import perf
+
+
+
+def managed_symbols(path, *options):
+    """Names that perf report shows of managed code, and how many rows of it are numbers."""
+    text = run_perf(path, "report", "-i", path, "--stdio", "-g", "none", "--children", "--sort", "sym", *options)
+    return {line.split("] ", 1)[1].strip() for line in text.splitlines() if "[System.Private.CoreLib]" in line and "] " in line}
+
+
+def recorded(context, name, options=(), environment=None, seconds=3):
+    """A recording of a sample that still runs; (sample, path)."""
+    path = os.path.join(context.directory(name), "perf.data")
+    sample = Sample(context.sdk(), environment)
+    try:
+        record(sample.pid, path, seconds, options)
+    except BaseException:
+        sample.end()
+        raise
+    return sample, path
+
+
+def check_named(fixed):
+    expect(len(managed_symbols(fixed)) > 5, "perf report shows hardly a managed name")
+    left = hex_rows(fixed)
+    expect(not left, f"{len(left)} hex rows: {left[:2]}")
+
+
+def test_a_pipe_from_perf_record_to_perf_report(context):
+    directory = context.directory("pipe")
+    path = os.path.join(directory, "piped")
+    with Sample(context.sdk()) as sample:
+        with open(path, "wb") as output:
+            writer = subprocess.Popen([*perf(path), "record", "-q", "-e", "cpu-clock", "-F", "499", "-g", "-p", str(sample.pid),
+                                       "-o", "-", "--", "sleep", "4"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            fixer = subprocess.run([context.mapgen.program, "perf-fix", "--buildid-dir", buildid_dir(path), "-"],
+                                   stdin=writer.stdout, stdout=output, stderr=subprocess.PIPE, text=True)
+            writer.stdout.close()
+            writer.wait()
+        expect(fixer.returncode == 0, f"perf-fix: {first_line(fixer.stderr)}")
+        with open(path, "rb") as fixed:
+            done = subprocess.run([*perf(path), "report", "-i", "-", "--stdio", "-g", "none", "--sort", "dso,sym"],
+                                  stdin=fixed, capture_output=True, text=True, errors="replace")
+    rows = [line for line in done.stdout.splitlines() if "%" in line and (".dll" in line or "doublemapper" in line)]
+    expect(len(rows) > 5, f"only {len(rows)} managed rows: {first_line(done.stderr)}")
+    bare = [row for row in rows if " 0x0" in row]
+    context.figure(f"perf record -o - | perf-fix - | perf report -i -: {len(rows)} managed rows, {len(bare)} of them numbers")
+    expect(not bare, f"numbers: {bare[:2]}")
+
+
+def test_compressed_data_becomes_plain_and_named(context):
+    sample, path = recorded(context, "compressed", ("-z",))
+    with sample:
+        fixed, done = fix(context, path)
+        expect("was compressed" in done.stdout, f"it does not say so: {done.stdout}")
+        check_named(fixed)
+        count = len(run_perf(path, "script", "-i", path, "-F", "ip").splitlines())
+        expect(len(run_perf(fixed, "script", "-i", fixed, "-F", "ip").splitlines()) == count, "samples were lost")
+        header = run_perf(fixed, "report", "-i", fixed, "--header-only")
+        expect("# compressed" not in header, "the header still speaks of compression")
+        expect("# cmdline" in header and "# hostname" in header, "the header has lost its features")
+        context.figure(f"{os.path.getsize(path)} bytes compressed, {os.path.getsize(fixed)} plain")
+
+
+def test_a_directory_of_parts(context):
+    sample, path = recorded(context, "parts", ("--threads=core",))
+    with sample:
+        expect(os.path.isdir(path), "perf record --threads made no directory")
+        fixed, _ = fix(context, path)
+        check_named(fixed)
+        expect(os.path.exists(os.path.join(fixed, "undo")), "no undo record")
+
+
+def test_perf_archive_carries_the_stand_ins(context):
+    sample, path = recorded(context, "archive")
+    with sample:
+        fixed, _ = fix(context, path)
+        wanted = managed_symbols(fixed)
+    subprocess.run([*perf(fixed), "archive", fixed], capture_output=True, text=True, cwd=context.scratch,
+                   env=dict(os.environ, PERF_BUILDID_DIR=buildid_dir(fixed)))
+    archive = fixed + ".tar.bz2"
+    expect(os.path.exists(archive), "perf archive wrote nothing")
+    elsewhere = os.path.join(context.directory("archive-elsewhere"), "perf.data")
+    shutil.copy(fixed, elsewhere)
+    with tarfile.open(archive) as packed:
+        packed.extractall(buildid_dir(elsewhere))
+    found = managed_symbols(elsewhere)
+    context.figure(f"managed names in perf report: {len(wanted)} here, {len(found & wanted)} of them out of perf archive")
+    expect(len(found & wanted) * 100 >= 90 * len(wanted), "perf archive left stand-ins behind")
+
+
+def test_perf_inject_keeps_what_was_fixed(context):
+    sample, path = recorded(context, "inject")
+    with sample:
+        fixed, _ = fix(context, path)
+    injected = fixed + ".injected"
+    os.symlink(buildid_dir(path), buildid_dir(injected))
+    run_perf(fixed, "inject", "-b", "-i", fixed, "-o", injected)
+    check_named(injected)
+
+
+def test_perf_annotate_lists_managed_symbols(context):
+    sample, path = recorded(context, "annotate")
+    with sample:
+        fixed, _ = fix(context, path)
+        done = subprocess.run([*perf(fixed), "annotate", "-i", fixed, "--stdio"], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, errors="replace")
+    listed = [line for line in (done.stdout + done.stderr).splitlines() if "[System.Private.CoreLib]" in line or "Sample." in line]
+    context.figure(f"perf annotate names managed symbols in {len(listed)} lines")
+    expect(listed, f"no managed symbol: {first_line(done.stdout + done.stderr)}")
+
+
+def test_anonymous_mode_serves_perf_maps(context):
+    sample, path = recorded(context, "anonymous")
+    with sample:
+        fixed, done = fix(context, path, "--mode=anon")
+        expect(os.path.exists(sample.map_path), "there is no perf map")
+        names = managed_symbols(fixed)
+        expect(len(names) > 5, "perf report shows hardly a managed name")
+        bare = [line for line in run_perf(fixed, "report", "-i", fixed, "--stdio", "-g", "none", "--sort", "dso,sym").splitlines()
+                if ("JIT" in line or ".dll" in line or "doublemapper" in line) and " 0x0" in line]
+        context.figure(f"--mode=anon: {len(names)} managed names, {len(bare)} rows of [JIT] without one")
+
+
+def test_several_processes_in_one_file(context):
+    path = os.path.join(context.directory("several"), "perf.data")
+    with Sample(context.sdk()) as one, Sample(context.sdk(), {"DOTNET_EnableWriteXorExecute": "0"}) as other:
+        record(f"{one.pid},{other.pid}", path, 4)
+        fixed, done = fix(context, path)
+        expect(f"process {one.pid}" in done.stdout and f"process {other.pid}" in done.stdout, f"not both: {done.stdout}")
+        check_named(fixed)
+
+
+def test_a_process_that_is_gone_has_precompiled_names_only(context):
+    sample, path = recorded(context, "gone")
+    sample.end()
+    fixed, done = fix(context, path, codes=(3,))
+    expect("jitted code: no names" in done.stdout and "gone" in done.stdout, f"it does not say so: {done.stdout}")
+    text = run_perf(fixed, "report", "-i", fixed, "--stdio", "-g", "none", "--children", "--sort", "dso,sym")
+    bare = [line for line in text.splitlines() if ".dll" in line and " 0x0" in line]
+    expect(not bare, f"precompiled code without names: {bare[:2]}")
+
+
+def test_a_saved_map_names_a_process_that_is_gone(context):
+    sample, path = recorded(context, "saved")
+    saved = context.directory("saved-maps")
+    context.mapgen.must("merge", sample.pid, "-o", os.path.join(saved, f"perf-{sample.pid}.map"))
+    sample.end()
+    fixed, done = fix(context, path, "--maps", saved)
+    expect("from the saved map" in done.stdout, f"it does not say so: {done.stdout}")
+    check_named(fixed)
+    foreign = os.path.join(saved, f"perf-{sample.pid}.map")
+    with open(foreign, "w", encoding="ascii") as file:
+        file.writelines(f"{0x1000 + 16 * n:x} 10 wrong{n}\n" for n in range(50))
+    fixed, done = fix(context, path, "--maps", saved, codes=(3,))
+    expect("another's" in done.stderr, f"a map of another process is not refused: {done.stderr}")
+
+
+def test_in_place_and_back(context):
+    sample, path = recorded(context, "in-place")
+    with sample:
+        with open(path, "rb") as file:
+            before = file.read()
+        context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
+        check_named(path)
+        done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
+        expect("0 mappings" in done.stdout, f"fixed twice: {done.stdout}")
+        context.mapgen.must("perf-fix", "--undo", path)
+        with open(path, "rb") as file:
+            expect(file.read() == before, "--undo does not give the same bytes")
+        expect(not glob.glob(path + ".undo"), "the undo record is still there")
+
+
+def test_a_cut_recording_loses_nothing(context):
+    sample, path = recorded(context, "cut")
+    with sample:
+        with open(path, "rb") as file:
+            whole = file.read()
+        for size in (0, 1, 15, 16, 103, 104, 200, len(whole) // 3, len(whole) // 2 + 3, len(whole) - 1):
+            part = path + ".part"
+            with open(part, "wb") as file:
+                file.write(whole[:size])
+            done = context.mapgen.run("perf-fix", "--buildid-dir", buildid_dir(path), "-o", part + ".fixed", part)
+            expect(done.returncode in (0, 1, 3), f"{size} bytes: exit code {done.returncode}")
+            if done.returncode == 1:
+                expect(not os.path.exists(part + ".fixed"), "a failed run left an output")
+                continue
+            expect(os.path.getsize(part + ".fixed") == size, f"{size} bytes became {os.path.getsize(part + '.fixed')}")
+            os.unlink(part + ".fixed")
