@@ -16,9 +16,11 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dotnet"))
 
-from harness import Mapgen, Sample, sdk_runtime  # noqa: E402
+import crossgen_v1  # noqa: E402
+from harness import Mapgen, Sample, Skip, sdk_runtime  # noqa: E402
 
 RUNS = 7
+CROSSGEN_RUNS = 3
 
 
 def figure(name, ours, goal, unit, note=""):
@@ -63,6 +65,25 @@ def generate_figures(mapgen, scratch):
     figure("generate_framework_memory", median(rows, 2), 100, "MB", f"images={count} ")
 
 
+def crossgen_figures(mapgen, scratch):
+    """All images of 3.1.3, by its own crossgen, one run an image as it was used, and by ours; in turn."""
+    crossgen = crossgen_v1.Crossgen(scratch)
+    ours, theirs = [], []
+    for number in range(CROSSGEN_RUNS):
+        output = os.path.join(scratch, f"ours{number}")
+        ours.append(measured(mapgen, "generate", *crossgen.directories, "-o", output))
+        maps = os.path.join(scratch, f"theirs{number}")
+        os.mkdir(maps)
+        before = os.times()
+        for image in crossgen.images():
+            crossgen.make_map(image, maps)
+        after = os.times()
+        theirs.append(after.children_user - before.children_user + after.children_system - before.children_system)
+    peer, own = statistics.median(theirs), median(ours, 0)
+    print(f"generate_all_of_3_1_cpu ours={own:.3f}s peer={peer:.3f}s ratio={peer / own:.1f} goal=30 peer is crossgen 3.1.3 "
+          f"{'ok' if peer / own >= 30 else 'short'}", flush=True)
+
+
 def plant_jitted(sample, wanted):
     """As many lines of jitted methods as a large service has, where the process writes no map itself."""
     with open(sample.map_path, "w", encoding="ascii") as output:
@@ -101,10 +122,10 @@ def main():
         return
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         mapgen = Mapgen(arguments.build, scratch)
-        for figures in (generate_figures, merge_figures):
+        for figures in (generate_figures, crossgen_figures, merge_figures):
             try:
                 figures(mapgen, scratch)
-            except (RuntimeError, OSError, AssertionError) as why:
+            except (RuntimeError, OSError, AssertionError, Skip) as why:
                 print(f"{figures.__name__}: {why}")
 
 

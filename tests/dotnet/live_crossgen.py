@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import crossgen2_maps
+import crossgen_v1
 from harness import ROOT, Runtime, Sample, Skip, expect
 
 
@@ -23,6 +24,29 @@ def test_relative_maps_equal_those_of_crossgen(context):
     for line in lines[-3:]:
         context.figure(line)
     expect(done.returncode == 0, (lines or done.stderr.strip().splitlines() or ["no output"])[-1])
+
+
+def test_maps_of_packages_equal_those_of_crossgen(context):
+    """NuGet packages that crossgen itself has compiled."""
+    crossgen = crossgen_v1.Crossgen(context.scratch)
+    images, maps, ours = (context.directory(f"crossgen-{name}") for name in ("images", "maps", "ours"))
+    refused = {}
+    for path in crossgen_v1.package_files():
+        why = crossgen.compile(path, images)
+        if why:
+            refused[os.path.basename(path)] = why
+            continue
+        code = crossgen.make_map(os.path.join(images, os.path.basename(path)), maps)
+        expect(code == 0, f"crossgen ended with {code} for {path}")
+    context.mapgen.must("generate", images, "-o", ours)
+    rows = equal = 0
+    for name in sorted(os.listdir(maps)):
+        counted, same, difference = crossgen_v1.compare(os.path.join(maps, name), os.path.join(ours, name))
+        rows, equal = rows + counted, equal + same
+        expect(difference is None, f"{name}: {difference}")
+    context.figure(f"{len(os.listdir(maps))} maps, {rows} rows, {equal} equal" +
+                   "".join(f"; {name} does not compile: {why}" for name, why in refused.items()))
+    expect(len(os.listdir(maps)) >= 2 and equal == rows, f"{equal} of {rows} rows in {os.listdir(maps)}")
 
 
 def test_r2rmaps_equal_those_of_crossgen2(context):
