@@ -564,6 +564,19 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_load_check(struct sym_snap
 /** "perf-PID.map", as tools look for it, also for a process that is gone; counts as snprintf(). */
 SYM_API size_t sym_perf_map_file_name(int32_t pid, char *room, size_t room_bytes);
 
+/** What is known to go wrong when this runtime writes a perf map; NULL: nothing. Static. */
+SYM_API const char *sym_snapshot_perf_map_hazard(const struct sym_snapshot *snapshot);
+
+/**
+ * Asks the runtime over its diagnostics socket to write a perf map from now on (.NET 8 and later).
+ *
+ * This changes the process: it writes a file, which costs it time with every method that it
+ * compiles, until it ends. Nothing in this library does so unasked. When this returns, what has
+ * been compiled so far is in the file; stubs are not. SYM_ERROR_UNSUPPORTED for earlier runtimes.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_snapshot_enable_perf_map(struct sym_snapshot *snapshot);
+
 /** What the runtime in a process told about its jitted code. */
 struct sym_jit_info {
 	/** What served: SYM_JIT_CONTRACT, SYM_JIT_RUNDOWN, or SYM_JIT_NONE. */

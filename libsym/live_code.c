@@ -9,6 +9,7 @@
 #include "libsym/base/path.h"
 #include "libsym/clr/rundown_follow.h"
 #include "libsym/limits.h"
+#include "libsym/perf_map_enable.h"
 #include "libsym/snapshot.h"
 
 struct live_reader {
@@ -209,29 +210,7 @@ static const struct metadata *find_metadata(void *context, const char *path)
 	return assemblies->managed[module->index]->metadata;
 }
 
-/* TMPDIR of the process, "/tmp" when it has none or it may not be seen. */
-static struct sym_error *socket_directory(const struct process *process, char **ret)
-{
-	static const char variable[] = "TMPDIR=";
-	const char *found = "/tmp";
-	struct sym_error *error;
-	struct buf environment;
-
-	buf_init(&environment, LIMIT_PROC_FILE_BYTES);
-	error = process_read_file(process, "environ", &environment);
-	sym_error_destroy(error);
-	if (!error && buf_append_char(&environment, '\0'))
-		for (size_t at = 0; at < environment.size_bytes;
-		     at += strlen(environment.data + at) + 1)
-			if (!strncmp(environment.data + at, variable, sizeof(variable) - 1) &&
-			    environment.data[at + sizeof(variable) - 1] == '/')
-				found = environment.data + at + sizeof(variable) - 1;
-	*ret = strdup(found);
-	buf_deinit(&environment);
-	return *ret ? NULL : &sym_error_no_memory;
-}
-
-/* Descriptor and directory of `ret` are those of the process and of the reader. */
+/* Descriptor and directory of `ret` are the reader's. */
 static struct sym_error *find_place(const struct sym_snapshot *snapshot, struct live_reader *reader,
 				    struct diagnostics_place *ret)
 {
@@ -239,17 +218,11 @@ static struct sym_error *find_place(const struct sym_snapshot *snapshot, struct 
 	struct sym_error *error = NULL;
 
 	if (!reader->socket_directory)
-		error = socket_directory(process, &reader->socket_directory);
+		error = process_socket_directory(process, &reader->socket_directory);
 	if (!error && reader->root_fd < 0 && process->root_fd >= 0)
 		reader->root_fd = fcntl(process->root_fd, F_DUPFD_CLOEXEC, 0);
-	*ret = (struct diagnostics_place){
-		.root_fd = reader->root_fd,
-		.directory = reader->socket_directory,
-		.pid = process->pid,
-		.namespace_pid = process->namespace_pid,
-		.uid = process->uid,
-		.start_time_ticks = process->start_time_ticks,
-	};
+	*ret = process_diagnostics_place(process, reader->socket_directory);
+	ret->root_fd = reader->root_fd;
 	return error;
 }
 

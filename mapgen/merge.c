@@ -235,6 +235,8 @@ static bool run(struct merge *merge)
 		return false;
 	if (merge->options->undo)
 		return merge_at_location(merge, undo);
+	if (!merge_enable_perf_map(merge))
+		return false;
 	if (merge->options->output)
 		return gather(merge) && merge_write_elsewhere(merge);
 	merge_say_what_hides(merge);
@@ -258,6 +260,8 @@ static const char *usage_trouble(const struct options *options)
 		return "--output=- and --json both want standard output";
 	if (options->root && !options->output)
 		return "a recorded process is merged with --output only";
+	if (options->enable_perfmap && (options->undo || options->root))
+		return "--enable-perfmap does not go with --undo and --root";
 	if (options->undo && options->mode)
 		return "--undo does not go with --mode";
 	return NULL;

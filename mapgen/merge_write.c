@@ -353,3 +353,27 @@ bool merge_has_anything(const struct merge *merge)
 		process->pid, process->comm);
 	return false;
 }
+
+bool merge_enable_perf_map(struct merge *merge)
+{
+	const char *hazard = sym_snapshot_perf_map_hazard(merge->snapshot);
+	struct sym_error *error;
+
+	if (!merge->options->enable_perfmap)
+		return true;
+	if (!merge_find_perf_map(merge))
+		return false;
+	if (merge->info->writer_fd >= 0) {
+		merge_note(merge, "the runtime writes a perf map already");
+		return true;
+	}
+	if (hazard)
+		merge_note(merge, "known of perf maps in this version: %s", hazard);
+	error = sym_snapshot_enable_perf_map(merge->snapshot);
+	if (error) {
+		target_say(error);
+		return false;
+	}
+	merge_note(merge, "the runtime writes a perf map from now on, until it ends");
+	return merge_find_perf_map(merge);
+}

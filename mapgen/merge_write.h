@@ -55,6 +55,12 @@ void merge_add_troubles(struct merge *merge);
 /* Which way served for jitted code, and whether there is any name for it. */
 bool merge_add_jit_trouble(struct merge *merge);
 
+/*
+ * With --enable-perfmap: says what is known to go wrong, and has the runtime begin to write, unless
+ * it writes already.
+ */
+bool merge_enable_perf_map(struct merge *merge);
+
 /* False for a process whose methods are symbols of an ELF file anyway. */
 bool merge_has_anything(const struct merge *merge);
 

@@ -73,6 +73,8 @@ static const struct option_row option_rows[] = {
 	  TIER_FORM_KEEP, "with or without [PreJIT], [OptimizedTier1], ..." },
 	{ "jit", 0, OPTION_CHOICE, COMMAND_NAMES, FIELD(jit), "auto|contract|rundown|perfmap|none",
 	  SYM_JIT_AUTO, "how jitted code gets its names" },
+	{ "enable-perfmap", 0, OPTION_FLAG, COMMAND_MERGE | COMMAND_WATCH, FIELD(enable_perfmap),
+	  NULL, 0, "have the runtime (.NET 8 on) write a perf map from now on, until it ends" },
 	{ "in-target", 0, OPTION_FLAG, COMMAND_MERGE | COMMAND_WATCH, FIELD(in_target), NULL, 0,
 	  "update the map inside the container of the process" },
 	{ "undo", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(undo), NULL, 0,

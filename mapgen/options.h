@@ -63,6 +63,7 @@ struct options {
 	bool json;
 	bool in_target;
 	bool undo;
+	bool enable_perfmap;
 	bool rva;
 	bool offline;
 	bool strict;

@@ -232,7 +232,8 @@ static bool begin(struct watching *watching)
 		return false;
 	}
 	merge->snapshot = sym_watch_snapshot(watching->watch);
-	if (!target_is_dotnet(merge->snapshot) || !merge_has_anything(merge))
+	if (!target_is_dotnet(merge->snapshot) || !merge_has_anything(merge) ||
+	    !merge_enable_perf_map(merge))
 		return false;
 	watching->pid_fd =
 		(int)syscall(SYS_pidfd_open, sym_snapshot_process(merge->snapshot)->pid, 0);

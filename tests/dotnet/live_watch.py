@@ -149,3 +149,29 @@ def test_a_watch_appends_where_the_runtime_writes(context):
     context.figure(f"{before} lines after the first look, {len(rows)} in the end; {report['refreshes']} refreshes")
     expect(len(precompiled) == len(set(precompiled)), "lines were appended twice")
     expect(len(rows) > before, "the runtime's own lines are lost")
+
+
+def test_a_runtime_begins_to_write_a_perf_map_when_asked_and_only_then(context):
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
+        context.mapgen.must("merge", sample.pid, "-o", os.path.join(context.scratch, "unasked.map"))
+        expect(not os.path.exists(sample.map_path), "a perf map is written unasked")
+        rundown = [row for row in context.rundown(sample.pid) if row[0] == "jit"]
+        done = context.mapgen.must("merge", sample.pid, "--jit=perfmap", "--enable-perfmap", "--json")
+        report = json.loads(done.stdout)
+        rows = {start: (size, name) for start, size, name in read_map(sample.map_path)}
+        again = context.mapgen.must("merge", sample.pid, "--jit=perfmap", "--enable-perfmap")
+    expect(report["notes"][0].startswith("known of perf maps"), f"what goes wrong is not said first: {report['notes']}")
+    expect("already" in again.stderr, f"asked twice: {again.stderr}")
+    missing = [row for row in rundown if rows.get(row[1], (0, ""))[0] != row[2]]
+    precompiled = sum(name.endswith("[PreJIT]") for _, name in rows.values())
+    context.figure(f"{len(rundown) - len(missing)} of {len(rundown)} jitted methods of the rundown are in the map, "
+                   f"{precompiled} precompiled ones")
+    expect(len(rundown) > 100 and not missing, f"{len(missing)} methods are missing, first {missing[:1]}")
+    expect(precompiled > 10000, "no precompiled methods")
+
+
+def test_core_3_1_cannot_be_made_to_write_a_perf_map(context):
+    with Sample(context.npm(), {"COMPlus_PerfMapEnabled": "0"}) as sample:
+        done = context.mapgen.run("merge", sample.pid, "--enable-perfmap")
+        expect(done.returncode == 1 and ".NET 8" in done.stderr, f"exit code {done.returncode}: {done.stderr}")
+        expect(not os.path.exists(sample.map_path), "a map was written")
