@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "libsym/core_process.h"
 #include "libsym/relocation_witness.h"
 
 enum {
@@ -92,6 +93,8 @@ struct sym_error *ident_check(const struct process *process, const struct image 
 	const struct image_segment *header = header_segment(image);
 	uint64_t size_bytes;
 
+	if (process->core && !image->is_copy)
+		return core_check_image(process, image, load_base);
 	if (image->is_copy || load_base == UINT64_MAX ||
 	    !(ident_may_have_changed(process, image) || inode_may_have_changed(process, image)))
 		return NULL;

@@ -446,6 +446,22 @@ SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts, struct sym_snapshot **ret);
 SYM_API void sym_snapshot_close(struct sym_snapshot *snapshot);
 
+/**
+ * The same from a core file (x86-64): of the process as it was when the file was written.
+ *
+ * A core file leaves out most of the mapped files; their code, tables and metadata are read from
+ * the files, below sym_snapshot_opts.root where that is set. A file that is younger than the core
+ * file, or of which the core file has something else, is not used. Jitted code is named
+ * by data contract, which needs the writable memory of the runtime: gcore, createdump --full and
+ * the kernel write it down, createdump's other kinds do not; sym_snapshot_jit() says so.
+ *
+ * Fails with SYM_ERROR_FORMAT, SYM_ERROR_UNSUPPORTED, SYM_ERROR_LIMIT; SYM_ERROR_ARGUMENT for a way
+ * to jitted code that needs a live process.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_snapshot_open_core(const char *path, const struct sym_snapshot_opts *opts,
+		       struct sym_snapshot **ret);
+
 /** What is known of the process as such. */
 struct sym_process_info {
 	int32_t pid;               /**< as this machine counts */

@@ -83,4 +83,10 @@ static const size_t LIMIT_CONTRACT_POINTERS = 4096;
 /* Bytes of one rundown. The C# compiler's has 5 MB. */
 static const size_t LIMIT_RUNDOWN_BYTES = (size_t)1 << 30;
 
+/* Segments of a core file: one for each mapping, of which a process has 65,530 by default. */
+static const size_t LIMIT_CORE_SEGMENTS = (size_t)1 << 22;
+
+/* Bytes of a core file's notes: some KB for each thread, and the paths of what was mapped. */
+static const size_t LIMIT_CORE_NOTES_BYTES = (size_t)256 << 20;
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "libsym/base/path.h"
 #include "libsym/clr/rundown_follow.h"
+#include "libsym/core_process.h"
 #include "libsym/limits.h"
 #include "libsym/perf_map_enable.h"
 #include "libsym/snapshot.h"
@@ -84,7 +85,7 @@ static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 	if (!strcmp(snapshot->runtime.shape, "nativeaot"))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"compiled ahead of time: there is no JIT in the process");
-	if (snapshot->process->recorded)
+	if (snapshot->process->recorded && !snapshot->process->core)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"a recorded process can be neither read nor asked");
 	return NULL;
@@ -111,6 +112,30 @@ static struct jit_range *list_own_memory(const struct address_space *space, size
 	return ranges;
 }
 
+/* A core that leaves out what the runtime tells of itself cannot be read, and says no more than
+ * that. */
+static struct sym_error *explain_core(const struct sym_snapshot *snapshot, struct sym_error *error)
+{
+	struct sym_error *explained;
+	const struct sym_image *runtime;
+
+	if (sym_error_code(error) != SYM_ERROR_IO)
+		return error;
+	runtime = snapshot->modules[snapshot->info.runtime_image_index];
+	if (module_trouble(runtime))
+		explained = sym_error_create(SYM_ERROR_STALE, "the runtime's own file: %s",
+					     module_trouble(runtime)->text);
+	else
+		explained = sym_error_create(
+			SYM_ERROR_NOT_FOUND,
+			"this core file leaves out what the runtime tells of itself (%s)%s; gcore, "
+			"createdump --full and the kernel write it down",
+			sym_error_message(error),
+			snapshot->process->core->elf.missing_bytes ? "; it was cut off" : "");
+	sym_error_destroy(error);
+	return explained;
+}
+
 static struct sym_error *open_contract(const struct sym_snapshot *snapshot, struct jit_reader **ret)
 {
 	struct remote_memory *memory AUTO_REMOTE_MEMORY = NULL;
@@ -124,12 +149,14 @@ static struct sym_error *open_contract(const struct sym_snapshot *snapshot, stru
 	if (!mapping)
 		return sym_error_create(SYM_ERROR_NOT_FOUND,
 					"the runtime's own file is not mapped");
-	error = remote_memory_open_process(snapshot->process->pid, &memory);
+	error = snapshot->process->core
+			? core_memory_open(snapshot, &memory)
+			: remote_memory_open_process(snapshot->process->pid, &memory);
 	if (!error)
 		error = jit_reader_open(memory, mapping->start_address - mapping->offset, ret);
 	if (!error)
 		memory = NULL; /* the reader's now */
-	return error;
+	return error && snapshot->process->core ? explain_core(snapshot, error) : error;
 }
 
 /* code->source stays NULL when nothing is otherwise than at the last reading. */
@@ -258,6 +285,9 @@ static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
 	struct diagnostics_place place;
 	struct rundown rundown = { 0 };
 	struct sym_error *error = check_runtime(snapshot);
+
+	if (!error && snapshot->process->core)
+		error = sym_error_create(SYM_ERROR_UNSUPPORTED, "a core file cannot be asked");
 
 	if (!error)
 		error = find_place(snapshot, reader, &place);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "libsym/base/path.h"
+#include "libsym/core_process.h"
 #include "libsym/format/proc_text.h"
 #include "libsym/limits.h"
 
@@ -346,6 +347,7 @@ void process_close(struct process *process)
 		close(process->root_fd);
 	if (process->proc_fd >= 0)
 		close(process->proc_fd);
+	core_close(process->core);
 	free(process->comm);
 	free(process->executable);
 	free(process->root_prefix);

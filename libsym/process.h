@@ -25,7 +25,10 @@
 /* When the beginning of a process is not known as a time of day. */
 #define PROCESS_TIME_UNKNOWN INT64_MIN
 
+struct core;
+
 /* Read only for everybody but process.c. */
+
 struct process {
 	int32_t pid;               /* of the process, also when a thread was asked for */
 	int32_t namespace_pid;     /* as it counts itself: innermost NStgid; pid when unknown */
@@ -54,6 +57,8 @@ struct process {
 	 */
 	int proc_fd;
 	char *proc_path; /* "/proc/PID" or "ROOT/proc/PID", for messages */
+	struct core
+		*core; /* what a core file has of it; NULL for others. It is a recorded one then */
 	/* What exec() changes, as of process_open(); zero where it was not permitted to see. */
 	struct process_image_marks {
 		uint64_t code_start;
@@ -108,8 +113,8 @@ struct sym_error *process_open_mapped(const struct process *process,
 				      struct stat *status_ret) __attribute__((warn_unused_result));
 
 /*
- * Reads memory of a live process; 0 bytes short is an error too. UNSUPPORTED
- * for a recorded one.
+ * Reads memory of a live process or a core file; 0 bytes short is an error too. UNSUPPORTED
+ * for another recorded one, PERMISSION for what a core file does not have.
  */
 struct sym_error *process_read_memory(const struct process *process, uint64_t address, void *room,
 				      size_t size_bytes) __attribute__((warn_unused_result));

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 
 #include "libsym/base/path.h"
+#include "libsym/core_process.h"
 #include "libsym/format/maps.h"
 #include "libsym/limits.h"
 #include "libsym/process.h"
@@ -187,6 +188,11 @@ struct sym_error *process_read_memory(const struct process *process, uint64_t ad
 	int fd AUTO_CLOSE = -1;
 	int result;
 
+	if (process->core)
+		return core_read(process->core, address, room, size_bytes) == size_bytes
+			       ? NULL
+			       : sym_error_create(SYM_ERROR_PERMISSION,
+						  "the core file does not have it");
 	if (process->recorded)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"a recorded process has no memory to read");

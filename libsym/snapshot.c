@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libsym/base/path.h"
+#include "libsym/core_process.h"
 #include "libsym/snapshot_images.h"
 
 void sym_snapshot_close(struct sym_snapshot *snapshot)
@@ -105,27 +106,13 @@ static void fill_info(struct sym_snapshot *snapshot)
 		snapshot->info.runtime_image_index = mapping->image_index;
 }
 
-struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts,
-				    struct sym_snapshot **ret)
+/* Everything of a process that is open; takes the snapshot over. */
+static struct sym_error *open_rest(struct sym_snapshot *snapshot, struct sym_snapshot **ret)
 {
-	struct sym_snapshot *snapshot AUTO_SNAPSHOT = calloc(1, sizeof(*snapshot));
-	struct sym_snapshot_opts checked;
-	struct sym_error *error;
+	struct sym_snapshot *owned AUTO_SNAPSHOT = snapshot;
+	struct sym_error *error =
+		runtime_info_read(snapshot->process, snapshot->space, &snapshot->runtime);
 
-	if (!snapshot)
-		return &sym_error_no_memory;
-	live_code_slot_init(&snapshot->live_code);
-	error = check_opts(opts, &checked);
-	if (!error)
-		snapshot->jit = (enum sym_jit_way)checked.jit;
-	if (!error && !path_list_copy(checked.relative_map_dirs, &snapshot->relative_map_dirs))
-		error = &sym_error_no_memory;
-	if (!error)
-		error = process_open(pid, checked.root, &snapshot->process);
-	if (!error)
-		error = address_space_read(snapshot->process, &snapshot->space);
-	if (!error)
-		error = runtime_info_read(snapshot->process, snapshot->space, &snapshot->runtime);
 	if (!error)
 		error = snapshot_open_images(snapshot);
 	if (!error)
@@ -133,8 +120,60 @@ struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts 
 	if (error)
 		return error;
 	fill_info(snapshot);
-	*ret = STEAL(snapshot);
+	*ret = STEAL(owned);
 	return NULL;
+}
+
+static struct sym_error *begin(const struct sym_snapshot_opts *opts,
+			       struct sym_snapshot_opts *checked, struct sym_snapshot **ret)
+{
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = calloc(1, sizeof(*snapshot));
+	struct sym_error *error;
+
+	if (!snapshot)
+		return &sym_error_no_memory;
+	live_code_slot_init(&snapshot->live_code);
+	error = check_opts(opts, checked);
+	if (!error)
+		snapshot->jit = (enum sym_jit_way)checked->jit;
+	if (!error && !path_list_copy(checked->relative_map_dirs, &snapshot->relative_map_dirs))
+		error = &sym_error_no_memory;
+	if (!error)
+		*ret = STEAL(snapshot);
+	return error;
+}
+
+struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts,
+				    struct sym_snapshot **ret)
+{
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct sym_snapshot_opts checked;
+	struct sym_error *error = begin(opts, &checked, &snapshot);
+
+	if (!error)
+		error = process_open(pid, checked.root, &snapshot->process);
+	if (!error)
+		error = address_space_read(snapshot->process, &snapshot->space);
+	return error ? error : open_rest(STEAL(snapshot), ret);
+}
+
+struct sym_error *sym_snapshot_open_core(const char *path, const struct sym_snapshot_opts *opts,
+					 struct sym_snapshot **ret)
+{
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct sym_snapshot_opts checked;
+	struct sym_error *error = begin(opts, &checked, &snapshot);
+
+	if (!error && (snapshot->jit == SYM_JIT_RUNDOWN || snapshot->jit == SYM_JIT_PERF_MAP))
+		error = sym_error_create(SYM_ERROR_ARGUMENT,
+					 "a core file can neither be asked nor has it a perf map");
+	if (!error && snapshot->jit == SYM_JIT_AUTO)
+		snapshot->jit = SYM_JIT_CONTRACT;
+	if (!error)
+		error = core_process_open(path, checked.root, &snapshot->process);
+	if (!error)
+		error = core_address_space(snapshot->process->core, &snapshot->space);
+	return error ? error : open_rest(STEAL(snapshot), ret);
 }
 
 bool snapshot_uses_runtime(const struct sym_snapshot *snapshot)

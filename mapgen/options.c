@@ -81,6 +81,8 @@ static const struct option_row option_rows[] = {
 	  "put the runtime's own map back after --mode=replace" },
 	{ "maps", 0, OPTION_LIST, COMMAND_MERGE | COMMAND_WATCH, FIELD(map_dirs), "DIR", 0,
 	  "also use fitting relative maps of DIR; may be repeated" },
+	{ "core", 0, OPTION_TEXT, COMMAND_RESOLVE, FIELD(core), "FILE", 0,
+	  "name the addresses of this core file; --root is where the mapped files are" },
 	{ "rva", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(rva), NULL, 0,
 	  "N of IMAGE+0xN is an rva, not a file offset" },
 	{ "server", 0, OPTION_LIST, COMMAND_SYMBOLS, FIELD(servers), "URL", 0,

@@ -75,6 +75,7 @@ struct options {
 	const char *store;
 	struct text_list servers;
 	const char *root;
+	const char *core;
 	const char *output;
 	const char *crossgen;
 	struct text_list platform_dirs;

@@ -320,7 +320,7 @@ static bool refresh(struct resolution *resolution)
 	struct sym_error *error;
 	time_t now = now_s();
 
-	if (resolution->options->root || now - resolution->taken < 1)
+	if (resolution->options->root || resolution->options->core || now - resolution->taken < 1)
 		return false;
 	resolution->taken = now;
 	error = sym_snapshot_check(resolution->snapshot);
@@ -439,7 +439,7 @@ static bool begin(struct resolution *resolution)
 {
 	struct sym_error *error = sym_result_create(&resolution->result);
 
-	if (!error && resolution->options->pid) {
+	if (!error && (resolution->options->pid || resolution->options->core)) {
 		resolution->snapshot = target_open(resolution->options, NULL);
 		if (!resolution->snapshot)
 			return false;
@@ -513,7 +513,11 @@ int resolve_run(const struct options *options)
 	struct resolution resolution = { .options = options };
 	int exit_code;
 
-	if (!options->pid && !options->operand_count) {
+	if (options->core && options->pid) {
+		message("--core does not go with a PID");
+		return EXIT_USAGE;
+	}
+	if (!options->pid && !options->core && !options->operand_count) {
 		message("resolve needs a PID or FILE+0xN; see dotnet-mapgen resolve --help");
 		return EXIT_USAGE;
 	}

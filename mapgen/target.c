@@ -21,7 +21,9 @@ struct sym_snapshot *target_open(const struct options *options, const char *cons
 		.jit = (uint32_t)options->jit,
 	};
 	struct sym_snapshot *snapshot;
-	struct sym_error *error = sym_snapshot_open(options->pid, &opts, &snapshot);
+	struct sym_error *error = options->core
+					  ? sym_snapshot_open_core(options->core, &opts, &snapshot)
+					  : sym_snapshot_open(options->pid, &opts, &snapshot);
 
 	if (!error)
 		return snapshot;

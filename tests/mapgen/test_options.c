@@ -189,6 +189,7 @@ Test(options, seconds_are_a_number_within_bounds)
 		expect_refused(RUN("watch", "--interval", bad[i], "1"), "--interval");
 	}
 	expect_refused(RUN("merge", "--enable-perfmap", "--undo", "1"), "--undo");
+	expect_refused(RUN("resolve", "--core=x", "1", "0x10"), "--core");
 	expect_refused(RUN("watch"), "PID");
 	expect_refused(RUN("watch", "--root=/", "1"), "recorded");
 	expect_refused(RUN("watch", "-o", "-", "1"), "--output=-");

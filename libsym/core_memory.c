@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the bytes of remote_memory come from for a core file: the core itself, then the mapped
+ * files. A core leaves out what can be had from files, so their code and constants are needed; but
+ * a page that may have been written to or relocated is not what the file has: of a core that leaves
+ * such ones out nothing is believed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/path.h"
+#include "libsym/core_process.h"
+#include "libsym/format/elf_brief.h"
+#include "libsym/snapshot.h"
+
+struct core_context {
+	const struct sym_snapshot *snapshot;
+	const struct core *core;
+};
+
+/* An ELF file's segment that may be written to is relocated there, and then perhaps made read-only.
+ */
+static bool is_constant_in_elf(const struct image *image, uint64_t offset, uint64_t *left_ret)
+{
+	uint8_t head[ELF_BRIEF_HEAD_BYTES];
+	struct elf_brief brief;
+
+	if (path_read_at(image->fd, head, sizeof(head), 0) ||
+	    !elf_brief_parse(head, sizeof(head), &brief))
+		return false;
+	for (size_t i = 0; i < brief.load_count; i++) {
+		const struct elf_brief_load *load = &brief.loads[i];
+
+		if (load->writable || offset < load->file.offset ||
+		    offset - load->file.offset >= load->file.size_bytes)
+			continue;
+		*left_ret = load->file.size_bytes - (offset - load->file.offset);
+		return true;
+	}
+	return false;
+}
+
+/* What of a mapped file at `address` can be had from it; the same rules as for a piece of the core.
+ */
+static size_t read_file(const struct core_context *context, uint64_t address, void *room,
+			size_t size_bytes)
+{
+	const struct address_space *space = context->snapshot->space;
+	const struct elf_core_segment *segment = elf_core_find(&context->core->elf, address);
+	size_t line = address_space_find(space, address);
+	const struct sym_mapping *mapping;
+	const struct sym_image *module;
+	uint64_t offset, left;
+
+	if (line == ADDRESS_SPACE_NONE || (segment && segment->file_bytes))
+		return 0;
+	mapping = &space->mappings[line];
+	if (mapping->image_index == UINT32_MAX || mapping->protection & SYM_WRITE)
+		return 0;
+	module = context->snapshot->modules[mapping->image_index];
+	if (!module->image || module_trouble(module))
+		return 0;
+	offset = mapping->offset + (address - mapping->start_address);
+	left = mapping->end_address - address;
+	if (module->image->kind == SYM_IMAGE_ELF) {
+		uint64_t constant;
+
+		if (!is_constant_in_elf(module->image, offset, &constant))
+			return 0;
+		left = constant < left ? constant : left;
+	}
+	if (left > size_bytes)
+		left = size_bytes;
+	return path_read_at(module->image->fd, room, (size_t)left, offset) ? 0 : (size_t)left;
+}
+
+static size_t read_piece(const struct core_context *context, uint64_t address, uint8_t *room,
+			 size_t size_bytes)
+{
+	size_t done = 0;
+
+	while (done < size_bytes) {
+		size_t count =
+			core_read(context->core, address + done, room + done, size_bytes - done);
+
+		if (!count)
+			count = read_file(context, address + done, room + done, size_bytes - done);
+		if (!count)
+			break;
+		done += count;
+	}
+	return done;
+}
+
+/* Where a file ends in the middle of a page the rest of it is zeros. */
+static size_t read_page(const struct core_context *context, uint64_t address, uint8_t *room,
+			size_t size_bytes)
+{
+	size_t done = read_piece(context, address, room, size_bytes);
+	uint64_t end =
+		(address + done + REMOTE_PAGE_BYTES - 1) & ~(uint64_t)(REMOTE_PAGE_BYTES - 1);
+
+	if (done && done < size_bytes && end > address + done) {
+		size_t rest =
+			(size_t)(end - address) < size_bytes ? (size_t)(end - address) : size_bytes;
+
+		memset(room + done, 0, rest - done);
+		done = rest;
+	}
+	return done;
+}
+
+static ssize_t core_memory_read(void *context, const struct iovec *rooms,
+				const struct iovec *pieces, size_t count)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t done = 0, last = 1;
+
+		while (done < pieces[i].iov_len && last) {
+			last = read_page(context, (uint64_t)(uintptr_t)pieces[i].iov_base + done,
+					 (uint8_t *)rooms[i].iov_base + done,
+					 pieces[i].iov_len - done);
+			done += last;
+		}
+		total += done;
+		if (done < pieces[i].iov_len)
+			return total ? (ssize_t)total : -EFAULT;
+	}
+	return (ssize_t)total;
+}
+
+static struct sym_error *core_memory_error(void *context, int errno_value)
+{
+	const struct core_context *core = context;
+
+	return sym_error_from_errno(errno_value, core->core->path, "cannot read");
+}
+
+struct sym_error *core_memory_open(const struct sym_snapshot *snapshot, struct remote_memory **ret)
+{
+	static const struct remote_memory_ops ops = {
+		.read = core_memory_read,
+		.error = core_memory_error,
+		.close = free,
+	};
+	struct core_context *context = malloc(sizeof(*context));
+	struct sym_error *error;
+
+	if (!context)
+		return &sym_error_no_memory;
+	*context = (struct core_context){ snapshot, snapshot->process->core };
+	error = remote_memory_create(&ops, context, ret);
+	if (error)
+		free(context);
+	return error;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/core_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "libsym/base/path.h"
+#include "libsym/limits.h"
+#include "libsym/relocation_witness.h"
+#include "libsym/sparse_file.h"
+
+enum {
+	FLAG_EXECUTE = 1,
+	FLAG_WRITE = 2,
+	FLAG_READ = 4,
+	COMPARED_BYTES = 4096,
+};
+
+void core_close(struct core *core)
+{
+	if (!core)
+		return;
+	elf_core_deinit(&core->elf);
+	if (core->fd >= 0)
+		close(core->fd);
+	free(core->path);
+	free(core);
+}
+
+static bool read_at(const struct byte_source *source, void *room, size_t count, uint64_t offset)
+{
+	return !path_read_at(source->fd, room, count, offset);
+}
+
+static struct sym_error *open_core(const char *path, struct core **ret)
+{
+	struct core *core AUTO_CORE = calloc(1, sizeof(*core));
+	struct byte_source source = { .read = read_at };
+	struct stat status;
+	struct sym_error *error;
+
+	if (!core)
+		return &sym_error_no_memory;
+	core->path = strdup(path);
+	if (!core->path)
+		return &sym_error_no_memory;
+	core->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (core->fd < 0 || fstat(core->fd, &status))
+		return sym_error_from_errno(errno, path, "cannot open");
+	if (!S_ISREG(status.st_mode))
+		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, path, SYM_OFFSET_UNKNOWN,
+					     "is no regular file");
+	source.fd = core->fd;
+	source.size_bytes = (uint64_t)status.st_size;
+	core->time_ns = sparse_file_time_ns(&status);
+	error = elf_core_read(&source, path, &core->elf);
+	if (!error)
+		*ret = STEAL(core);
+	return error;
+}
+
+/* ---- who it was ------------------------------------------------------------- */
+
+static const struct elf_core_file *find_file(const struct elf_core *core, uint64_t address)
+{
+	for (size_t i = 0; i < core->file_count; i++)
+		if (address >= core->files[i].start_address && address < core->files[i].end_address)
+			return &core->files[i];
+	return NULL;
+}
+
+/* The program is the file that the kernel found its program headers in. */
+static const char *executable_path(const struct elf_core *core)
+{
+	const struct elf_core_file *file = find_file(core, core->program_headers);
+
+	return file ? file->path : "";
+}
+
+struct sym_error *core_process_open(const char *path, const char *root, struct process **ret)
+{
+	struct process *process AUTO_PROCESS = calloc(1, sizeof(*process));
+	struct sym_error *error;
+
+	if (!process)
+		return &sym_error_no_memory;
+	process->root_fd = process->proc_fd = -1;
+	process->recorded = true;
+	process->start_time_ns = PROCESS_TIME_UNKNOWN;
+	error = open_core(path, &process->core);
+	if (error)
+		return error;
+	process->pid = process->namespace_pid = process->core->elf.pid;
+	process->uid = process->core->elf.uid;
+	process->gid = process->core->elf.gid;
+	process->comm = strdup(process->core->elf.command);
+	process->executable = strdup(executable_path(&process->core->elf));
+	process->root_prefix = strdup(root ? root : "");
+	process->proc_path = strdup(path);
+	if (!process->comm || !process->executable || !process->root_prefix || !process->proc_path)
+		return &sym_error_no_memory;
+	process->root_fd = open(root && *root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process->root_fd < 0)
+		return sym_error_from_errno(errno, root, "cannot open");
+	*ret = STEAL(process);
+	return NULL;
+}
+
+/* ---- what was mapped ---------------------------------------------------------- */
+
+static int compare_addresses(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Files of one path count as one; what the number is does not matter. */
+static size_t inode_of(const struct elf_core *core, const char *path)
+{
+	for (size_t i = 0; i < core->file_count; i++)
+		if (!strcmp(core->files[i].path, path))
+			return i + 1;
+	return 0;
+}
+
+static void append_path(struct buf *text, const char *path)
+{
+	for (; *path; path++)
+		if (*path == '\n')
+			buf_append_string(text, "\\012");
+		else
+			buf_append_char(text, *path);
+}
+
+static void append_line(const struct elf_core *core, uint64_t start, uint64_t end, struct buf *text)
+{
+	const struct elf_core_segment *segment = elf_core_find(core, start);
+	const struct elf_core_file *file = find_file(core, start);
+	uint32_t flags = segment ? segment->flags : FLAG_READ | FLAG_EXECUTE;
+
+	if (!segment && !file)
+		return;
+	buf_printf(text, "%" PRIx64 "-%" PRIx64 " %c%c%cp %" PRIx64 " 00:00 %zu ", start, end,
+		   flags & FLAG_READ ? 'r' : '-', flags & FLAG_WRITE ? 'w' : '-',
+		   flags & FLAG_EXECUTE ? 'x' : '-',
+		   file ? file->offset + (start - file->start_address) : 0,
+		   file ? inode_of(core, file->path) : 0);
+	if (file)
+		append_path(text, file->path);
+	buf_append_char(text, '\n');
+}
+
+struct sym_error *core_address_space(const struct core *core, struct address_space **ret)
+{
+	const struct elf_core *elf = &core->elf;
+	size_t count = 0, total = 2 * (elf->segment_count + elf->file_count);
+	uint64_t *borders AUTO_FREE = calloc(total + 1, sizeof(*borders));
+	struct sym_error *error;
+	struct buf text;
+
+	if (!borders)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < elf->segment_count; i++) {
+		borders[count++] = elf->segments[i].address;
+		borders[count++] = elf->segments[i].address + elf->segments[i].memory_bytes;
+	}
+	for (size_t i = 0; i < elf->file_count; i++) {
+		borders[count++] = elf->files[i].start_address;
+		borders[count++] = elf->files[i].end_address;
+	}
+	if (count)
+		qsort(borders, count, sizeof(*borders), compare_addresses);
+	buf_init(&text, LIMIT_MAPS_BYTES);
+	for (size_t i = 0; i + 1 < count; i++)
+		if (borders[i] < borders[i + 1])
+			append_line(elf, borders[i], borders[i + 1], &text);
+	error = text.failure == BUF_OK ? address_space_parse(text.data, text.size_bytes, ret)
+				       : sym_error_from_buf(&text, "mappings of the core file");
+	buf_deinit(&text);
+	return error;
+}
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+size_t core_read(const struct core *core, uint64_t address, void *room, size_t size_bytes)
+{
+	size_t done = 0;
+
+	while (done < size_bytes) {
+		uint64_t at = address + done;
+		const struct elf_core_segment *segment = elf_core_find(&core->elf, at);
+		uint64_t inside = segment ? at - segment->address : 0, left;
+
+		if (!segment || inside >= segment->file_bytes)
+			break;
+		left = segment->file_bytes - inside;
+		if (left > size_bytes - done)
+			left = size_bytes - done;
+		if (path_read_at(core->fd, (uint8_t *)room + done, (size_t)left,
+				 segment->offset + inside))
+			break;
+		done += (size_t)left;
+	}
+	return done;
+}
+
+static struct sym_error *stale(const struct image *image, const char *why)
+{
+	return sym_error_create_path(SYM_ERROR_STALE, image->path, SYM_OFFSET_UNKNOWN, "%s", why);
+}
+
+/* The first page holds the build-id of whatever is linked today. */
+static struct sym_error *check_elf(const struct core *core, const struct image *image,
+				   uint64_t load_base)
+{
+	struct sparse_file view = image_view(image);
+	size_t size_bytes = view.size_bytes < COMPARED_BYTES ? view.size_bytes : COMPARED_BYTES;
+	uint8_t bytes[COMPARED_BYTES];
+	struct sym_error *error = NULL;
+
+	if (core_read(core, load_base + image->segments[0].position, bytes, size_bytes) <
+	    size_bytes)
+		error = stale(image,
+			      core->elf.missing_bytes
+				      ? "the core file was cut off before its beginning: nothing "
+					"tells whether this is the file that was mapped"
+				      : "the core file does not have its beginning: nothing "
+					"tells whether this is the file that was mapped");
+	if (!error)
+		error = sparse_file_need(&view, image->path, 0, size_bytes);
+	if (!error && memcmp(view.data, bytes, size_bytes) != 0)
+		error = stale(image, "the file is not the one that was mapped");
+	sparse_file_deinit(&view);
+	return error;
+}
+
+struct sym_error *core_check_image(const struct process *process, const struct image *image,
+				   uint64_t load_base)
+{
+	struct sym_error *error;
+
+	if (image->path[0] == '[' || load_base == UINT64_MAX)
+		return NULL; /* the kernel's, out of the core itself */
+	if (image->file.changed_ns > process->core->time_ns)
+		return stale(image, "the file was changed after the core file was written");
+	if (image->kind == SYM_IMAGE_ELF)
+		return image->segment_count ? check_elf(process->core, image, load_base) : NULL;
+	error = relocation_witness_ask(process, image, load_base);
+	if (error && sym_error_code(error) == SYM_ERROR_PERMISSION) {
+		sym_error_destroy(error); /* no page of it was written to: there is no witness */
+		error = NULL;
+	}
+	return error;
+}
