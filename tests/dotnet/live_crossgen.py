@@ -104,3 +104,31 @@ def test_map_of_crossgen2_is_used_for_its_own_image_only(context):
         lines, said = merged(context, sample.pid, forged)
         signature = rows[0].split(" ")[2].lower()
         expect("a5" * 16 in said and signature in said, f"the refusal does not say both signatures: {said}")
+
+
+def test_perfview_reads_our_r2rmaps(context):
+    """Its own reader, over maps of shipped images and of one that names no signature."""
+    oracle = context.oracle()
+    runtime = os.path.join(os.path.dirname(os.path.realpath(shutil.which("dotnet"))), "shared", "Microsoft.NETCore.App")
+    framework = os.path.join(runtime, sorted(os.listdir(runtime))[-1])
+    own = os.path.join(ROOT, "fixtures", "recorded", "opt", "sample", "sample.dll")
+    images = [os.path.join(framework, name + ".dll") for name in ("System.Private.CoreLib", "System.Linq")] + [own]
+    out = context.directory("perfview")
+    context.mapgen.must("generate", "--format=r2rmap", "-o", out, *images)
+    read = 0
+    for name in sorted(os.listdir(out)):
+        with open(os.path.join(out, name), encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split(" ", 2) for line in file]
+        header, rows = lines[:5], lines[5:]
+        rows = [row for i, row in enumerate(rows) if not i or rows[i - 1][0] != row[0]]
+        last_bytes = [f"{int(rva, 16) + int(size, 16) - 1:x}" for rva, size, _ in rows]
+        done = subprocess.run(["dotnet", oracle, "r2rmap", os.path.join(out, name)], input="\n".join(last_bytes) + "\n",
+                              capture_output=True, text=True)
+        expect(done.returncode == 0, f"PerfView's reader refuses {name}: {done.stderr.strip().splitlines()[:1]}")
+        answers = done.stdout.splitlines()
+        expect(answers[0] == f"{header[0][2].lower()} 1 Linux X64 Default", f"{name}: the header is read as {answers[0]}")
+        wrong = [(row, answer) for row, answer in zip(rows, answers[1:]) if answer != f"{row[0]} {row[2]}"]
+        expect(not wrong and len(answers) == len(rows) + 1, f"{name}: {len(wrong)} names differ, first {wrong[:1]}")
+        read += len(rows)
+    context.figure(f"{len(os.listdir(out))} maps, {read} methods")
+    expect(len(os.listdir(out)) == 3 and read > 40000, f"{os.listdir(out)}: {read} methods")

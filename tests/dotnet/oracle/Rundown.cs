@@ -24,9 +24,11 @@ namespace Oracle
 
         private static int Main(string[] arguments)
         {
+            if (arguments.Length == 2 && arguments[0] == "r2rmap")
+                return PerfViewMap.Print(arguments[1]);
             if (arguments.Length != 1 || !int.TryParse(arguments[0], out int pid))
             {
-                Console.Error.WriteLine("usage: oracle PID");
+                Console.Error.WriteLine("usage: oracle PID, or oracle r2rmap FILE");
                 return 2;
             }
             string file = Path.GetTempFileName();
