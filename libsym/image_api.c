@@ -204,7 +204,13 @@ struct sym_error *sym_image_resolve(struct sym_image *image, enum sym_position_k
 					     is_elf ? "an ELF file has vaddrs, no rvas"
 						    : "a PE file has rvas, no vaddrs");
 	error = result_prepare(result, positions, count);
-	for (size_t i = 0; !error && i < count; i++)
-		resolve_one(image, kind, &result->answers[i]);
+	for (size_t i = 0; !error && i < count; i++) {
+		struct sym_answer *answer = &result->answers[i];
+
+		resolve_one(image, kind, answer);
+		if (result->want && answer->image_position != UINT64_MAX)
+			error = module_describe(image, answer->image_position, result, i);
+	}
+	result_finish(result);
 	return error;
 }

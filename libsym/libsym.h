@@ -822,6 +822,19 @@ enum sym_refresh {
 SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_refresh(struct sym_resolver *resolver,
 							      enum sym_refresh *ret);
 
+/**
+ * A function that the compiler put into another one. The innermost of a chain is
+ * where sym_answer.file and line are; each was called at the place given
+ * here, in the next one of the chain, the last one in sym_answer.name.
+ */
+struct sym_inlined {
+	const char *name;         /**< as a person would write it; "" when unknown */
+	const char *linkage_name; /**< mangled; NULL where `name` is that already */
+	const char *call_file;    /**< NULL when unknown */
+	uint32_t call_line;       /**< 0 when unknown */
+	uint32_t call_column;
+};
+
 /** The answer to one address. */
 struct sym_answer {
 	uint64_t address; /**< as asked */
@@ -848,6 +861,15 @@ struct sym_answer {
 	 * (C++, Rust, D); NULL where `name` is that already. Lives as long as `name`.
 	 */
 	const char *linkage_name;
+	/** With SYM_WANT_LINES: source file, line and column of the address itself; NULL and 0
+	 * where unknown. */
+	const char *file;
+	uint32_t line;
+	uint32_t column;
+	/** With SYM_WANT_INLINED: what was inlined at the address, innermost first; NULL for
+	 * nothing. Lives as long as the answer; its strings as long as `name`. */
+	const struct sym_inlined *inlined;
+	size_t inlined_count;
 };
 
 /** Answers to one batch; reused from batch to batch so that a hot look-up allocates nothing. */
@@ -855,6 +877,22 @@ struct sym_result;
 
 SYM_API SYM_MUST_CHECK struct sym_error *sym_result_create(struct sym_result **ret);
 SYM_API void sym_result_destroy(struct sym_result *result);
+
+/** What answers are to have beyond a name, from the DWARF of native images and their debug files.
+ */
+enum sym_want {
+	SYM_WANT_LINES = 1 << 0,   /**< source file, line and column */
+	SYM_WANT_INLINED = 1 << 1, /**< functions that were inlined */
+};
+
+/**
+ * Asks for more in every answer that the result is given from now on. DWARF is
+ * read unit by unit as addresses ask for it, and under a lock: this is for some
+ * thousand addresses, not for a hot path. SYM_ERROR_ARGUMENT for unknown flags.
+ *
+ * @param want enum sym_want; 0 asks for names only, as a new result does
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_result_want(struct sym_result *result, uint32_t want);
 SYM_API size_t sym_result_count(const struct sym_result *result);
 
 /** The answer to the `index`-th address asked; lives until the result is used again. Names live as

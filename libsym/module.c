@@ -6,6 +6,7 @@
 
 #include "libsym/base/path.h"
 #include "libsym/limits.h"
+#include "libsym/source/dwarf_source.h"
 
 /* What is open for one image. Made as a whole, then never changed. */
 struct module_sources {
@@ -332,6 +333,37 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 			break;
 		}
 	}
+}
+
+static void *dwarf_of(struct sym_image *module)
+{
+	const struct module_sources *sources =
+		module->image && !module_trouble(module) ? opened_sources(module) : NULL;
+
+	for (size_t i = 0; sources && i < SOURCE_COUNT; i++)
+		if (source_table[i]->kind == SYM_SOURCE_DWARF)
+			return sources->sources[i];
+	return NULL;
+}
+
+struct sym_error *module_describe(struct sym_image *module, uint64_t position,
+				  struct sym_result *result, size_t number)
+{
+	struct sym_inlined inlined[DWARF_SOURCE_INLINED];
+	struct sym_answer *answer = &result->answers[number];
+	void *source = result->want ? dwarf_of(module) : NULL;
+	struct dwarf_place place;
+	size_t count;
+
+	if (!source || !dwarf_source_describe(source, position, &place, inlined, &count))
+		return NULL;
+	if (result->want & SYM_WANT_LINES) {
+		answer->file = place.line.file;
+		answer->line = place.line.line;
+		answer->column = place.line.column;
+	}
+	return result->want & SYM_WANT_INLINED ? result_add_inlined(result, number, inlined, count)
+					       : NULL;
 }
 
 static int by_start(const void *left, const void *right)

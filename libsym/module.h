@@ -15,6 +15,7 @@
 #include "libsym/error.h"
 #include "libsym/image.h"
 #include "libsym/neighbours.h"
+#include "libsym/result.h"
 #include "libsym/source/source.h"
 
 struct module_sources;
@@ -65,6 +66,14 @@ enum sym_status module_status_of_error(enum sym_error_code code);
  * kind, offset, size and reason. Thread safe.
  */
 void module_find(struct sym_image *module, uint64_t position, struct sym_answer *answer);
+
+/*
+ * Adds to an answer of `result` what the result wants beyond a name. After
+ * module_find() of the same position. Thread safe. Errors: NO_MEMORY.
+ */
+struct sym_error *module_describe(struct sym_image *module, uint64_t position,
+				  struct sym_result *result, size_t number)
+	__attribute__((warn_unused_result));
 
 /*
  * Adds all symbols to the sink's builder, those of sources that were asked first

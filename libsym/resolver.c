@@ -394,6 +394,27 @@ static void resolve_group(const struct resolving *resolving, struct sym_answer *
 		resolve_one(resolving, found[i], &answers[i]);
 }
 
+/* Lines and inlined functions, where the result wants them. */
+static struct sym_error *describe(struct sym_resolver *resolver, struct sym_result *result)
+{
+	const struct sym_snapshot *snapshot = resolver->snapshot;
+	struct sym_error *error = NULL;
+
+	for (size_t i = 0; !error && i < result->count; i++) {
+		const struct sym_answer *answer = &result->answers[i];
+		size_t line = address_space_find(snapshot->space, answer->address);
+
+		if (!answer->image || answer->image_position == UINT64_MAX ||
+		    line == ADDRESS_SPACE_NONE)
+			continue;
+		error = module_describe(
+			snapshot->modules[snapshot->space->mappings[line].image_index],
+			answer->image_position, result, i);
+	}
+	result_finish(result);
+	return error;
+}
+
 struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
 				       size_t count, struct sym_result *result)
 {
@@ -407,7 +428,7 @@ struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint
 		resolve_group(&resolving, &result->answers[i],
 			      count - i < GROUP ? count - i : GROUP);
 	end_resolving(&resolving);
-	return NULL;
+	return result->want ? describe(resolver, result) : NULL;
 }
 
 /* ---- refreshing ---------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "libsym/result.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct sym_error *sym_result_create(struct sym_result **ret)
 {
@@ -18,6 +19,7 @@ void sym_result_destroy(struct sym_result *result)
 	if (!result)
 		return;
 	free(result->answers);
+	free(result->inlined);
 	free(result);
 }
 
@@ -42,9 +44,53 @@ struct sym_error *result_prepare(struct sym_result *result, const uint64_t *posi
 		result->capacity = count;
 	}
 	result->count = count;
+	result->inlined_count = 0;
 	for (size_t i = 0; i < count; i++)
 		result->answers[i] = (struct sym_answer){ .address = positions[i],
 							  .image_path = "",
 							  .image_position = UINT64_MAX };
 	return NULL;
+}
+
+struct sym_error *sym_result_want(struct sym_result *result, uint32_t want)
+{
+	if (want & ~(uint32_t)(SYM_WANT_LINES | SYM_WANT_INLINED))
+		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", want);
+	result->want = want;
+	return NULL;
+}
+
+struct sym_error *result_add_inlined(struct sym_result *result, size_t number,
+				     const struct sym_inlined *inlined, size_t count)
+{
+	size_t needed = result->inlined_count + count;
+
+	if (needed > result->inlined_capacity) {
+		size_t capacity = needed + needed / 2;
+		struct sym_inlined *room =
+			reallocarray(result->inlined, capacity, sizeof(*result->inlined));
+
+		if (!room)
+			return &sym_error_no_memory;
+		result->inlined = room;
+		result->inlined_capacity = capacity;
+	}
+	if (count)
+		memcpy(result->inlined + result->inlined_count, inlined, count * sizeof(*inlined));
+	result->inlined_count = needed;
+	result->answers[number].inlined_count = count;
+	return NULL;
+}
+
+/* Chains were added in the order of the answers. */
+void result_finish(struct sym_result *result)
+{
+	size_t first = 0;
+
+	for (size_t i = 0; result->inlined_count && i < result->count; i++) {
+		struct sym_answer *answer = &result->answers[i];
+
+		answer->inlined = answer->inlined_count ? result->inlined + first : NULL;
+		first += answer->inlined_count;
+	}
 }

@@ -65,6 +65,8 @@ struct options {
 	bool undo;
 	bool enable_perfmap;
 	bool rva;
+	bool lines;
+	bool inlines;
 	bool offline;
 	bool strict;
 	bool report;

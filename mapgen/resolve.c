@@ -88,6 +88,29 @@ static void print_text(const char *text)
 		putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
 }
 
+static void print_place(const char *file, uint32_t line)
+{
+	print_text(file);
+	printf(":%" PRIu32, line);
+}
+
+static const char *inlined_name(const struct resolution *resolution,
+				const struct sym_inlined *inlined)
+{
+	return resolution->options->names == NAME_FORM_RAW && inlined->linkage_name
+		       ? inlined->linkage_name
+		       : inlined->name;
+}
+
+static void print_inlined(const struct resolution *resolution, const struct sym_inlined *inlined)
+{
+	fputs("    ", stdout);
+	print_text(*inlined->name ? inlined_name(resolution, inlined) : "?");
+	fputs(" inlined at ", stdout);
+	print_place(inlined->call_file ? inlined->call_file : "?", inlined->call_line);
+	putchar('\n');
+}
+
 static void print_answer(struct resolution *resolution, const struct question *question,
 			 const struct sym_answer *answer)
 {
@@ -113,7 +136,40 @@ static void print_answer(struct resolution *resolution, const struct question *q
 		print_text(*answer->image_path ? answer->image_path : "anonymous memory");
 		putchar(')');
 	}
+	if (answer->file) {
+		putchar(' ');
+		print_place(answer->file, answer->line);
+	}
 	putchar('\n');
+	for (size_t i = 0; i < answer->inlined_count; i++)
+		print_inlined(resolution, &answer->inlined[i]);
+}
+
+/* Beyond a name, when it was asked for. */
+static void add_place_json(const struct resolution *resolution, const struct sym_answer *answer,
+			   json_t *object)
+{
+	json_t *array;
+
+	if (!resolution->options->lines && !resolution->options->inlines)
+		return;
+	json_object_set_new(object, "file", json_output_text(answer->file));
+	json_object_set_new(object, "line", json_integer(answer->line));
+	json_object_set_new(object, "column", json_integer(answer->column));
+	if (!resolution->options->inlines)
+		return;
+	array = json_array();
+	for (size_t i = 0; i < answer->inlined_count; i++) {
+		const struct sym_inlined *inlined = &answer->inlined[i];
+
+		json_array_append_new(array,
+				      json_pack("{s:o, s:o, s:I, s:I}", "name",
+						json_output_text(inlined_name(resolution, inlined)),
+						"call_file", json_output_text(inlined->call_file),
+						"call_line", (json_int_t)inlined->call_line,
+						"call_column", (json_int_t)inlined->call_column));
+	}
+	json_object_set_new(object, "inlined", array);
 }
 
 static json_t *answer_json(struct resolution *resolution, const struct question *question,
@@ -122,8 +178,9 @@ static json_t *answer_json(struct resolution *resolution, const struct question 
 	bool named = answer->status == SYM_RESOLVED;
 	bool bounded = named || answer->status == SYM_UNNAMED;
 	const char *mvid = answer->image ? sym_image_mvid(answer->image) : NULL;
+	json_t *object;
 
-	return json_pack(
+	object = json_pack(
 		"{s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "input",
 		json_output_text(question->text), "position", json_output_address(answer->address),
 		"resolved", named, "status", sym_status_text(answer->status), "reason",
@@ -135,6 +192,8 @@ static json_t *answer_json(struct resolution *resolution, const struct question 
 		json_output_text(answer->image_path), "image_position",
 		json_output_address(answer->image_position), "mvid", json_output_text(mvid),
 		"source", sym_source_text(answer->source));
+	add_place_json(resolution, answer, object);
+	return object;
 }
 
 /* One array, one object a line, each as soon as it is known. */
@@ -437,8 +496,13 @@ static bool answer(void *context, const struct question *questions, size_t count
 
 static bool begin(struct resolution *resolution)
 {
+	const struct options *options = resolution->options;
+	uint32_t want = (options->lines || options->inlines ? SYM_WANT_LINES : 0) |
+			(options->inlines ? SYM_WANT_INLINED : 0);
 	struct sym_error *error = sym_result_create(&resolution->result);
 
+	if (!error)
+		error = sym_result_want(resolution->result, want);
 	if (!error && (resolution->options->pid || resolution->options->core)) {
 		resolution->snapshot = target_open(resolution->options, NULL);
 		if (!resolution->snapshot)

@@ -73,11 +73,12 @@ extern const struct source_ops source_relmap;
 extern const struct source_ops source_r2r;
 extern const struct source_ops source_ngen;
 extern const struct source_ops source_elf;
+extern const struct source_ops source_dwarf;
 extern const struct source_ops source_plt;
 extern const struct source_ops source_eh_frame;
 
 enum {
-	SOURCE_COUNT = 6
+	SOURCE_COUNT = 7
 };
 
 /* Sources of images, in the order in which they are asked. */

@@ -7,5 +7,6 @@
 #include "libsym/source/source.h"
 
 const struct source_ops *const source_table[SOURCE_COUNT] = {
-	&source_relmap, &source_r2r, &source_ngen, &source_elf, &source_plt, &source_eh_frame,
+	&source_relmap, &source_r2r, &source_ngen,     &source_elf,
+	&source_dwarf,  &source_plt, &source_eh_frame,
 };

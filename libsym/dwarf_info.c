@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/dwarf_info.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/demangle.h"
+#include "libsym/dwarf_scopes.h"
+#include "libsym/limits.h"
+#include "libsym/symbols.h"
+
+struct unit {
+	Dwarf_Die die;   /* has the lines */
+	Dwarf_Die scope; /* has the functions: another one for split DWARF */
+	bool is_read;
+	struct dwarf_scopes scopes;
+};
+
+/* Code of a unit. Those of different units do not overlap, or the file lies. */
+struct unit_range {
+	uint64_t start, end;
+	uint32_t unit;
+};
+
+struct dwarf_info {
+	const struct image *image;
+	pthread_mutex_t lock; /* of everything below, and of libdw */
+	Elf *elf;
+	Dwarf *dwarf;
+	struct unit *units;
+	uint32_t unit_count, unit_capacity;
+	struct unit_range *ranges; /* by start */
+	size_t range_count, range_capacity;
+	struct name_pool names;
+};
+
+enum {
+	MAX_UNITS = 1 << 24,
+	MAX_UNIT_RANGES = 1 << 26
+};
+
+void dwarf_info_close(struct dwarf_info *info)
+{
+	if (!info)
+		return;
+	for (uint32_t i = 0; i < info->unit_count; i++)
+		dwarf_scopes_deinit(&info->units[i].scopes);
+	free(info->units);
+	free(info->ranges);
+	name_pool_deinit(&info->names);
+	if (info->dwarf)
+		dwarf_end(info->dwarf);
+	if (info->elf)
+		elf_end(info->elf);
+	pthread_mutex_destroy(&info->lock);
+	free(info);
+}
+
+/* ---- units ------------------------------------------------------------------- */
+
+static bool add_range(struct dwarf_info *info, uint64_t start, uint64_t end)
+{
+	if (info->range_count == info->range_capacity) {
+		size_t capacity = info->range_capacity ? info->range_capacity * 2 : 256;
+		struct unit_range *ranges = NULL;
+
+		if (capacity <= MAX_UNIT_RANGES)
+			ranges = reallocarray(info->ranges, capacity, sizeof(*ranges));
+		if (!ranges)
+			return false;
+		info->ranges = ranges;
+		info->range_capacity = capacity;
+	}
+	info->ranges[info->range_count++] =
+		(struct unit_range){ .start = start, .end = end, .unit = info->unit_count };
+	return true;
+}
+
+static bool add_unit(struct dwarf_info *info, Dwarf_Die *die, const Dwarf_Die *scope)
+{
+	Dwarf_Addr base, start, end;
+	size_t first = info->range_count;
+	ptrdiff_t next = 0;
+
+	if (info->unit_count == info->unit_capacity) {
+		uint32_t capacity = info->unit_capacity ? info->unit_capacity * 2 : 64;
+		struct unit *units = NULL;
+
+		if (capacity <= MAX_UNITS)
+			units = reallocarray(info->units, capacity, sizeof(*units));
+		if (!units)
+			return false;
+		info->units = units;
+		info->unit_capacity = capacity;
+	}
+	/* What the linker threw away begins at 0. */
+	while ((next = dwarf_ranges(die, next, &base, &start, &end)) > 0)
+		if (start && start < end && !add_range(info, start, end))
+			return false;
+	if (info->range_count == first)
+		return true;
+	info->units[info->unit_count++] = (struct unit){ .die = *die, .scope = *scope };
+	return true;
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct unit_range *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool read_units(struct dwarf_info *info)
+{
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die, split;
+	uint8_t type;
+
+	while (!dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, &split)) {
+		bool is_split = type == DW_UT_skeleton && split.addr;
+
+		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
+		    !add_unit(info, &die, is_split ? &split : &die))
+			return false;
+	}
+	if (info->range_count)
+		qsort(info->ranges, info->range_count, sizeof(*info->ranges), by_start);
+	return true;
+}
+
+static struct unit *find_unit(struct dwarf_info *info, uint64_t vaddr)
+{
+	size_t low = 0, high = info->range_count;
+	struct unit *unit;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (info->ranges[middle].start <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || vaddr >= info->ranges[low - 1].end)
+		return NULL;
+	unit = &info->units[info->ranges[low - 1].unit];
+	if (!unit->is_read)
+		unit->is_read = dwarf_scopes_read(&unit->scope, &unit->scopes);
+	return unit;
+}
+
+/* ---- opening ----------------------------------------------------------------- */
+
+static bool has_debug_info(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
+			return true;
+	}
+	return false;
+}
+
+struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)
+{
+	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
+	struct sym_error *error;
+
+	*ret = NULL;
+	/* libelf reads the file itself, from its first byte on, as a part is needed. */
+	if (image->kind != SYM_IMAGE_ELF || image->file.offset)
+		return NULL;
+	info = calloc(1, sizeof(*info));
+	if (!info)
+		return &sym_error_no_memory;
+	pthread_mutex_init(&info->lock, NULL);
+	info->image = image;
+	elf_version(EV_CURRENT);
+	info->elf = elf_begin(image->fd, ELF_C_READ, NULL);
+	if (!info->elf || !has_debug_info(info->elf))
+		return NULL;
+	info->dwarf = dwarf_begin_elf(info->elf, DWARF_C_READ, NULL);
+	if (!info->dwarf)
+		return NULL;
+	if (!read_units(info))
+		return &sym_error_no_memory;
+	error = sparse_file_check(&image->file, image->path);
+	if (!error && info->unit_count)
+		*ret = STEAL(info);
+	return error;
+}
+
+/* ---- names and places -------------------------------------------------------- */
+
+static const char *keep(struct dwarf_info *info, const char *text)
+{
+	return strlen(text) <= LIMIT_NAME_BYTES ? name_pool_add(&info->names, text, strlen(text))
+						: NULL;
+}
+
+static const char *text_of(Dwarf_Die *die, unsigned int attribute)
+{
+	Dwarf_Attribute found;
+
+	return dwarf_attr_integrate(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
+}
+
+static uint32_t number_of(Dwarf_Die *die, unsigned int attribute)
+{
+	Dwarf_Attribute found;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, attribute, &found) || dwarf_formudata(&found, &value) ||
+	    value > UINT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
+static void name_scope(struct dwarf_info *info, struct dwarf_scope *scope)
+{
+	const char *linkage = text_of(&scope->die, DW_AT_linkage_name);
+	const char *plain = text_of(&scope->die, DW_AT_name);
+	const char *shown = NULL;
+	struct buf text;
+
+	if (!linkage)
+		linkage = text_of(&scope->die, DW_AT_MIPS_linkage_name);
+	buf_init(&text, LIMIT_NAME_BYTES + 1);
+	if (linkage && demangle(linkage, &text))
+		shown = buf_string(&text);
+	/* One that is not mangled is an alias for the assembler; in the source it has the other. */
+	if (!shown)
+		shown = plain ? plain : linkage;
+	scope->name = shown ? keep(info, shown) : NULL;
+	if (linkage && shown != linkage)
+		scope->linkage = keep(info, linkage);
+	buf_deinit(&text);
+}
+
+static void place_call(struct dwarf_info *info, struct unit *unit, struct dwarf_scope *scope)
+{
+	uint32_t number = number_of(&scope->die, DW_AT_call_file);
+	const char *path = NULL;
+	Dwarf_Files *files;
+	size_t count;
+
+	/* DWARF 5 counts from 0; before, 0 is none. libdw has an entry 0 for both. */
+	if (!dwarf_getsrcfiles(&unit->die, &files, &count) && number < count)
+		path = dwarf_filesrc(files, number, NULL, NULL);
+	scope->call_file = path ? keep(info, path) : NULL;
+	scope->call_line = number_of(&scope->die, DW_AT_call_line);
+	scope->call_column = number_of(&scope->die, DW_AT_call_column);
+}
+
+static struct dwarf_scope *named_scope(struct dwarf_info *info, struct unit *unit, uint32_t number)
+{
+	struct dwarf_scope *scope = &unit->scopes.items[number];
+
+	if (!scope->is_named) {
+		name_scope(info, scope);
+		if (scope->is_inlined)
+			place_call(info, unit, scope);
+		scope->is_named = true;
+	}
+	return scope;
+}
+
+static bool find_line(struct unit *unit, uint64_t vaddr, struct dwarf_line *ret)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, vaddr);
+	int number = 0, column = 0;
+
+	if (!line)
+		return false;
+	ret->file = dwarf_linesrc(line, NULL, NULL);
+	if (!dwarf_lineno(line, &number) && number > 0)
+		ret->line = (uint32_t)number;
+	if (!dwarf_linecol(line, &column) && column > 0)
+		ret->column = (uint32_t)column;
+	return ret->file != NULL;
+}
+
+/* Of a function that the compiler split: the part that the code is in. */
+static void take_part(const struct dwarf_scopes *scopes, uint32_t number, uint64_t vaddr,
+		      struct dwarf_place *ret)
+{
+	for (uint32_t i = 0; i < scopes->range_count && scopes->ranges[i].start <= vaddr; i++)
+		if (scopes->ranges[i].scope == number && vaddr < scopes->ranges[i].end) {
+			ret->start = scopes->ranges[i].start;
+			ret->size_bytes = scopes->ranges[i].end - scopes->ranges[i].start;
+		}
+}
+
+static bool find_scopes(struct dwarf_info *info, struct unit *unit, uint64_t vaddr,
+			struct dwarf_place *ret, struct sym_inlined *inlined, size_t inlined_max,
+			size_t *inlined_count_ret)
+{
+	uint32_t number = dwarf_scopes_find(&unit->scopes, vaddr);
+
+	while (number != DWARF_SCOPE_NONE) {
+		const struct dwarf_scope *scope = named_scope(info, unit, number);
+
+		if (!scope->is_inlined) {
+			take_part(&unit->scopes, number, vaddr, ret);
+			ret->name = scope->name;
+			ret->linkage_name = scope->linkage;
+			return true;
+		}
+		if (*inlined_count_ret < inlined_max)
+			inlined[(*inlined_count_ret)++] = (struct sym_inlined){
+				.name = scope->name ? scope->name : "",
+				.linkage_name = scope->linkage,
+				.call_file = scope->call_file,
+				.call_line = scope->call_line,
+				.call_column = scope->call_column,
+			};
+		number = scope->parent;
+	}
+	return false;
+}
+
+bool dwarf_info_find(struct dwarf_info *info, uint64_t vaddr, struct dwarf_place *ret,
+		     struct sym_inlined *inlined, size_t inlined_max, size_t *inlined_count_ret)
+{
+	struct unit *unit;
+	bool found = false;
+
+	*ret = (struct dwarf_place){ 0 };
+	*inlined_count_ret = 0;
+	pthread_mutex_lock(&info->lock);
+	unit = find_unit(info, vaddr);
+	if (unit) {
+		found = find_line(unit, vaddr, &ret->line);
+		found |= find_scopes(info, unit, vaddr, ret, inlined, inlined_max,
+				     inlined_count_ret);
+	}
+	pthread_mutex_unlock(&info->lock);
+	return found;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/dwarf_scopes.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+
+enum {
+	MAX_DEPTH = 256, /* of the tree; compilers nest some tens */
+	MAX_RANGES = 1 << 24,
+	MAX_ENTRIES = 1 << 26 /* visited in one unit; the largest ones of LTO have some millions */
+};
+
+struct walk {
+	struct dwarf_scopes *scopes;
+	uint32_t budget; /* entries that may still be visited */
+	bool no_memory;
+};
+
+void dwarf_scopes_deinit(struct dwarf_scopes *scopes)
+{
+	free(scopes->items);
+	free(scopes->ranges);
+	*scopes = (struct dwarf_scopes){ 0 };
+}
+
+static bool add_range(struct walk *walk, uint32_t scope, uint64_t start, uint64_t end)
+{
+	struct dwarf_scopes *scopes = walk->scopes;
+
+	if (scopes->range_count == scopes->range_capacity) {
+		uint32_t capacity = scopes->range_capacity ? scopes->range_capacity * 2 : 256;
+		struct dwarf_range *ranges = NULL;
+
+		if (capacity <= MAX_RANGES)
+			ranges = reallocarray(scopes->ranges, capacity, sizeof(*ranges));
+		if (!ranges) {
+			walk->no_memory = true;
+			return false;
+		}
+		scopes->ranges = ranges;
+		scopes->range_capacity = capacity;
+	}
+	scopes->ranges[scopes->range_count++] =
+		(struct dwarf_range){ .start = start, .end = end, .scope = scope };
+	return true;
+}
+
+static bool make_room(struct walk *walk)
+{
+	struct dwarf_scopes *scopes = walk->scopes;
+
+	if (scopes->count == scopes->capacity) {
+		uint32_t capacity = scopes->capacity ? scopes->capacity * 2 : 128;
+		struct dwarf_scope *items = NULL;
+
+		if (capacity <= MAX_RANGES)
+			items = reallocarray(scopes->items, capacity, sizeof(*items));
+		if (!items) {
+			walk->no_memory = true;
+			return false;
+		}
+		scopes->items = items;
+		scopes->capacity = capacity;
+	}
+	return true;
+}
+
+/* The scope of an entry, or `parent` when it has no code. */
+static uint32_t add_scope(struct walk *walk, Dwarf_Die *die, uint32_t parent, bool is_inlined)
+{
+	struct dwarf_scopes *scopes = walk->scopes;
+	uint32_t number = scopes->count, first = scopes->range_count;
+	Dwarf_Addr base, start, end;
+	ptrdiff_t next = 0;
+
+	if (!make_room(walk))
+		return parent;
+	while ((next = dwarf_ranges(die, next, &base, &start, &end)) > 0)
+		if (start < end && start && !add_range(walk, number, start, end))
+			break;
+	if (scopes->range_count == first)
+		return parent;
+	scopes->items[scopes->count++] = (struct dwarf_scope){
+		.die = *die,
+		.parent = is_inlined ? parent : DWARF_SCOPE_NONE,
+		.is_inlined = is_inlined,
+	};
+	return number;
+}
+
+/* What a function can be in; types hold the functions of local classes. */
+static bool may_hold_code(int tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_imported_unit:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t scope, int depth)
+{
+	Dwarf_Die child;
+
+	if (depth > MAX_DEPTH || dwarf_child(die, &child))
+		return;
+	do {
+		int tag = dwarf_tag(&child);
+		uint32_t inner = scope;
+
+		/* Siblings may be told by a reference, and that may lead backwards. */
+		if (!walk->budget || walk->no_memory)
+			return;
+		walk->budget--;
+		if (!may_hold_code(tag))
+			continue;
+		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
+			inner = add_scope(walk, &child, scope, tag == DW_TAG_inlined_subroutine);
+		walk_children(walk, &child, inner, depth + 1);
+	} while (!dwarf_siblingof(&child, &child));
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct dwarf_range *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->end != b->end)
+		return a->end > b->end ? -1 : 1;
+	return a->scope < b->scope ? -1 : a->scope > b->scope; /* outer ones were met first */
+}
+
+/* Of each range the last one before it that is not over where it begins. */
+static void nest(struct dwarf_scopes *scopes)
+{
+	uint32_t top = DWARF_SCOPE_NONE;
+
+	if (scopes->range_count)
+		qsort(scopes->ranges, scopes->range_count, sizeof(*scopes->ranges), compare);
+	for (uint32_t i = 0; i < scopes->range_count; i++) {
+		while (top != DWARF_SCOPE_NONE &&
+		       scopes->ranges[top].end <= scopes->ranges[i].start)
+			top = scopes->ranges[top].around;
+		scopes->ranges[i].around = top;
+		top = i;
+	}
+}
+
+bool dwarf_scopes_read(Dwarf_Die *unit, struct dwarf_scopes *ret)
+{
+	struct dwarf_scopes scopes = { 0 };
+	struct walk walk = { .scopes = &scopes, .budget = MAX_ENTRIES };
+
+	walk_children(&walk, unit, DWARF_SCOPE_NONE, 0);
+	if (walk.no_memory) {
+		dwarf_scopes_deinit(&scopes);
+		return false;
+	}
+	nest(&scopes);
+	*ret = scopes;
+	return true;
+}
+
+uint32_t dwarf_scopes_find(const struct dwarf_scopes *scopes, uint64_t vaddr)
+{
+	uint32_t low = 0, high = scopes->range_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (scopes->ranges[middle].start <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (uint32_t i = low ? low - 1 : DWARF_SCOPE_NONE; i != DWARF_SCOPE_NONE;
+	     i = scopes->ranges[i].around)
+		if (vaddr < scopes->ranges[i].end)
+			return scopes->ranges[i].scope;
+	return DWARF_SCOPE_NONE;
+}

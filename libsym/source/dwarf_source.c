@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DWARF of an ELF image, its own or that of its debug file. Names functions only
+ * where neither has a symbol table: that is complete, and cheaper. Nothing is read
+ * before somebody asks for lines or the first address finds no symbol.
+ */
+#include "libsym/source/dwarf_source.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "libsym/debugfile.h"
+#include "libsym/elf_sections.h"
+#include "libsym/source/source.h"
+
+/* Made as a whole, then only dwarf_info changes, which guards itself. */
+struct opened {
+	struct image *debug_image; /* NULL: none was needed, or there is none */
+	struct dwarf_info *info;   /* NULL: no DWARF */
+	bool has_table;            /* there is a .symtab */
+};
+
+struct dwarf_source {
+	const struct image *image;
+	int root_fd;
+	pthread_mutex_t lock; /* of opening */
+	_Atomic(struct opened *) opened;
+};
+
+static void opened_close(struct opened *opened)
+{
+	if (!opened)
+		return;
+	dwarf_info_close(opened->info);
+	image_close(opened->debug_image);
+	free(opened);
+}
+
+DEFINE_GUARD(opened, struct opened *, opened_close)
+#define AUTO_OPENED GUARDED(opened)
+
+static void close_source(void *source)
+{
+	struct dwarf_source *own = source;
+
+	opened_close(atomic_load(&own->opened));
+	pthread_mutex_destroy(&own->lock);
+	free(own);
+}
+
+static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
+{
+	struct dwarf_source *own;
+
+	(void)why;
+	*ret = NULL;
+	if (input->image->kind != SYM_IMAGE_ELF)
+		return NULL;
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return &sym_error_no_memory;
+	own->image = input->image;
+	own->root_fd = input->root_fd;
+	pthread_mutex_init(&own->lock, NULL);
+	*ret = own;
+	return NULL;
+}
+
+static bool has_table(const struct image *image)
+{
+	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
+	struct sym_error *error = elf_sections_read(image, &sections);
+
+	sym_error_destroy(error);
+	return !error && elf_sections_find(&sections, SHT_SYMTAB);
+}
+
+static struct sym_error *open_parts(const struct dwarf_source *own, struct opened *opened)
+{
+	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
+	struct sym_error *error = dwarf_info_open(own->image, &opened->info);
+
+	opened->has_table = has_table(own->image);
+	if (error || opened->info)
+		return error;
+	error = elf_sections_read(own->image, &sections);
+	if (!error)
+		error = debugfile_find(&sections, own->root_fd, &opened->debug_image);
+	if (error || !opened->debug_image)
+		return error;
+	opened->has_table |= has_table(opened->debug_image);
+	return dwarf_info_open(opened->debug_image, &opened->info);
+}
+
+/* A file that cannot be read has none; only want of memory is tried again. */
+static struct opened *open_now(const struct dwarf_source *own)
+{
+	struct opened *opened AUTO_OPENED = calloc(1, sizeof(*opened));
+	struct sym_error *error;
+	bool again;
+
+	if (!opened)
+		return NULL;
+	error = open_parts(own, opened);
+	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	sym_error_destroy(error);
+	return again ? NULL : STEAL(opened);
+}
+
+static const struct opened *get_opened(struct dwarf_source *own)
+{
+	struct opened *opened = atomic_load_explicit(&own->opened, memory_order_acquire);
+
+	if (opened)
+		return opened;
+	pthread_mutex_lock(&own->lock);
+	opened = atomic_load(&own->opened);
+	if (!opened) {
+		opened = open_now(own);
+		atomic_store_explicit(&own->opened, opened, memory_order_release);
+	}
+	pthread_mutex_unlock(&own->lock);
+	return opened;
+}
+
+bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret,
+			   struct sym_inlined inlined[DWARF_SOURCE_INLINED],
+			   size_t *inlined_count_ret)
+{
+	const struct opened *opened = get_opened(source);
+
+	return opened && opened->info &&
+	       dwarf_info_find(opened->info, vaddr, ret, inlined, DWARF_SOURCE_INLINED,
+			       inlined_count_ret);
+}
+
+static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+{
+	const struct opened *opened = get_opened(source);
+	struct dwarf_place place;
+	size_t count;
+
+	if (!opened || !opened->info || opened->has_table ||
+	    !dwarf_info_find(opened->info, position, &place, NULL, 0, &count) || !place.name)
+		return SOURCE_MISS;
+	*ret = (struct source_match){
+		.start = place.start,
+		.size_bytes = place.size_bytes,
+		.name = place.name,
+		.linkage_name = place.linkage_name,
+		.kind = SYM_SYMBOL_FUNCTION,
+	};
+	return SOURCE_HIT;
+}
+
+/* Lists are of symbol tables; DWARF answers questions. */
+static struct sym_error *list(void *source, const struct source_sink *sink)
+{
+	(void)source;
+	(void)sink;
+	return NULL;
+}
+
+const struct source_ops source_dwarf = {
+	.kind = SYM_SOURCE_DWARF,
+	.is_extra = true,
+	.open = open_source,
+	.find = find,
+	.list = list,
+	.close = close_source,
+};
