@@ -75,8 +75,12 @@ static bool begins_with(const char *text, const char *beginning)
  */
 static bool is_memory(const char *path, bool deleted)
 {
-	static const char *const nameless[] = { "/memfd:", "/SYSV", "/anon_hugepage", "//anon" };
+	static const char *const nameless[] = { "/memfd:", "/SYSV", "/anon_hugepage" };
 	size_t i;
+
+	/* No path of a file has two slashes side by side. */
+	if (begins_with(path, "//anon"))
+		return true;
 
 	for (i = 0; deleted && i < sizeof(nameless) / sizeof(*nameless); i++)
 		if (begins_with(path, nameless[i]))

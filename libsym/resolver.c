@@ -16,11 +16,12 @@
 #include "libsym/result.h"
 #include "libsym/snapshot.h"
 
-/* The perf map as it was when the first address asked for it. */
+/* What the process wrote of its code, as it was when the first address asked for it. */
 struct written {
-	struct perfmap_source *source; /* NULL: there is no map, or none that may be used */
-	enum sym_status status;        /* without a source */
-	char *reason;                  /* without a source; NULL: the process writes no map */
+	struct perfmap_source *source;  /* NULL: there is no map, or none that may be used */
+	struct jitdump_source *jitdump; /* NULL: there is none */
+	enum sym_status status;         /* without a source */
+	char *reason;                   /* without a source; NULL: the process writes no map */
 };
 
 /*
@@ -59,6 +60,7 @@ static void written_destroy(struct written *written)
 	if (!written)
 		return;
 	perfmap_source_close(written->source);
+	jitdump_source_close(written->jitdump);
 	free(written->reason);
 	free(written);
 }
@@ -90,6 +92,8 @@ static struct written *read_written(const struct sym_snapshot *snapshot)
 	written->status = SYM_NO_SYMBOLS;
 	if (snapshot_uses_perf_map(snapshot))
 		error = snapshot_read_perf_map(snapshot, &why, &written->source);
+	if (!error && snapshot_uses_perf_map(snapshot))
+		error = snapshot_read_jitdump(snapshot, &why, &written->jitdump);
 	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY) {
 		written_destroy(written);
 		written = NULL;
@@ -198,24 +202,39 @@ static bool find_live(const struct live_code *live, struct sym_answer *answer)
 	return true;
 }
 
+/* The perf map first: a jit that gives up its dump in the middle goes on with its map. */
+static enum sym_source_kind look_up_written(const struct resolving *resolving,
+					    const struct written *written, uint64_t address,
+					    struct source_match *match)
+{
+	enum source_outcome outcome = SOURCE_MISS;
+
+	if (written->source)
+		outcome = resolving->counted
+				  ? perfmap_source_find(written->source, address, match)
+				  : perfmap_source_find_first(written->source, address, match);
+	if (outcome == SOURCE_HIT)
+		return SYM_SOURCE_PERF_MAP;
+	if (written->jitdump && jitdump_source_find(written->jitdump, address, match) == SOURCE_HIT)
+		return SYM_SOURCE_JITDUMP;
+	return SYM_SOURCE_NONE;
+}
+
 static bool find_written(const struct resolving *resolving, const struct written *written,
 			 struct sym_answer *answer)
 {
 	struct source_match match;
-	enum source_outcome outcome;
+	enum sym_source_kind source = SYM_SOURCE_NONE;
 
-	if (!written || !written->source)
-		return false;
-	outcome = resolving->counted
-			  ? perfmap_source_find(written->source, answer->address, &match)
-			  : perfmap_source_find_first(written->source, answer->address, &match);
-	if (outcome != SOURCE_HIT)
+	if (written)
+		source = look_up_written(resolving, written, answer->address, &match);
+	if (source == SYM_SOURCE_NONE)
 		return false;
 	/* What `merge` wrote for want of a name is no name for having been written. */
 	if (answer->status == SYM_UNNAMED &&
 	    eh_frame_source_is_text(match.name, answer->image_path))
 		return false;
-	take_match(answer, SYM_SOURCE_PERF_MAP, &match);
+	take_match(answer, source, &match);
 	return true;
 }
 
@@ -227,8 +246,10 @@ static void explain_jitted(const struct live_code *live, const struct written *w
 	if (!written) {
 		answer->status = SYM_UNREADABLE;
 		answer->reason = "out of memory";
-	} else if (written->source || (live && live->source)) {
+	} else if (written->source || written->jitdump || (live && live->source)) {
 		answer->status = SYM_NO_MATCH;
+		/* That it is cut. */
+		answer->reason = written->jitdump ? written->reason : NULL;
 	} else if (written->reason) {
 		answer->status = written->status;
 		answer->reason = written->reason;

@@ -15,6 +15,7 @@
 #include "libsym/perf_map_place.h"
 #include "libsym/process.h"
 #include "libsym/runtime_info.h"
+#include "libsym/source/jitdump_source.h"
 #include "libsym/source/perfmap_source.h"
 
 struct sym_snapshot {
@@ -56,6 +57,15 @@ const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *sn
  */
 struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, struct buf *why,
 					 struct perfmap_source **ret)
+	__attribute__((warn_unused_result));
+
+/*
+ * Opens the jitdump that the process writes: the one whose first page it has mapped, as jits
+ * do to tell perf. *ret is NULL when there is none; then `why` may say what is wrong with one
+ * that is there.
+ */
+struct sym_error *snapshot_read_jitdump(const struct sym_snapshot *snapshot, struct buf *why,
+					struct jitdump_source **ret)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -13,13 +13,12 @@
 #include "libsym/index.h"
 #include "libsym/index_names.h"
 #include "libsym/limits.h"
+#include "libsym/source/tier_table.h"
 
 enum {
 	/* Bytes read at a time; a longer line makes the buffer grow as far as a name may. */
 	STEP_BYTES = 1 << 18,
-	MAX_TIERS = 32,
-	TIER_MASK = MAX_TIERS - 1,
-	STUB_BIT = MAX_TIERS
+	STUB_BIT = TIER_TABLE_ROOM
 };
 
 /* Beyond this a line without an end is given up: 2 numbers and a name have less. */
@@ -59,8 +58,7 @@ struct perfmap_source {
 	struct perfmap_view *first_view;
 	struct perfmap_view *retired;
 	struct index_names *names;
-	const char *tiers[MAX_TIERS]; /* the first one is "none" */
-	unsigned int tier_count;
+	struct tier_table tiers;
 	uint64_t bad_lines;
 	struct perfmap_file *files;
 	size_t file_count;
@@ -104,21 +102,6 @@ void perfmap_source_close(struct perfmap_source *source)
 	free(source);
 }
 
-/* Tiers are a few static strings: a number of 5 bits stands for one. 0 when there is none, or too
- * many. */
-static uint32_t number_of_tier(struct perfmap_source *source, const char *tier)
-{
-	if (!tier)
-		return 0;
-	for (unsigned int i = 1; i < source->tier_count; i++)
-		if (source->tiers[i] == tier)
-			return i;
-	if (source->tier_count == MAX_TIERS)
-		return 0;
-	source->tiers[source->tier_count] = tier;
-	return source->tier_count++;
-}
-
 /* Runtimes from 8 on write "stub ", earlier ones "stub<N> ". */
 static bool is_stub(const char *name, size_t name_bytes)
 {
@@ -129,7 +112,7 @@ static void add_line(struct perfmap_builder *builder, const struct perfmap_line 
 {
 	const char *tier;
 	size_t name_bytes = perfmap_split_tier(line->name, line->name_bytes, &tier);
-	uint32_t value = number_of_tier(builder->source, tier);
+	uint32_t value = tier_table_number(&builder->source->tiers, tier);
 
 	if (is_stub(line->name, line->name_bytes))
 		value |= STUB_BIT;
@@ -288,7 +271,6 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 
 	if (!source || !view)
 		return &sym_error_no_memory;
-	source->tier_count = 1;
 	source->names = index_names_create();
 	if (!source->names)
 		return &sym_error_no_memory;
@@ -454,7 +436,7 @@ size_t perfmap_source_count(const struct perfmap_source *source)
 
 static const char *tier_of(const struct perfmap_source *source, uint32_t value)
 {
-	return source->tiers[value & TIER_MASK];
+	return source->tiers.tiers[value & TIER_TABLE_MASK];
 }
 
 static enum sym_symbol_kind kind_of(uint32_t value)

@@ -20,7 +20,7 @@ MODULES = ("live_frames", "live_rundown", "live_merge", "live_containers", "live
            "live_crossgen", "live_contract", "live_watch", "live_core", "live_shapes", "live_perfinfo", "live_deleted", "live_frameworks",
            "live_bcc_tools",
            "live_symbolize", "live_profiler", "live_perf_fix", "live_perf_forms",
-           "live_standin")
+           "live_standin", "live_jitdump")
 
 
 class Context:

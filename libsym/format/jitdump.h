@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jitdump (jit-PID.dump): what a jit writes for `perf inject --jit`, from
+ * tools/perf/Documentation/jitdump-specification.txt (version 1) and, for .NET 5
+ * to 10, pal/src/misc/perfjitdump.cpp. All little-endian here:
+ *
+ *   header  u32 magic 0x4a695444 ("DTiJ" in the file), version 1, size, machine, pad, pid;
+ *           u64 timestamp, flags
+ *   record  u32 id, total_size; u64 timestamp
+ *     0 load   u32 pid, tid; u64 vma, code_address, code_size, code_index; name NUL; code
+ *     1 move   u32 pid, tid; u64 vma, old_address, new_address, code_size, code_index
+ *     2 debug information, 3 close, 4 unwinding: stepped over
+ *
+ * A record may be cut: .NET 10.0.12 gives up in the middle of the code of its
+ * second one, and a jit may just be writing. What stands before the code is whole then.
+ */
+#ifndef LIBSYM_FORMAT_JITDUMP_H
+#define LIBSYM_FORMAT_JITDUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	JITDUMP_HEADER_BYTES = 40,
+	JITDUMP_RECORD_BYTES = 16, /* what every record begins with */
+	JITDUMP_LOAD_BYTES = 56,   /* up to the name */
+	JITDUMP_LOAD = 0,
+	JITDUMP_MOVE = 1,
+	JITDUMP_CLOSE = 3
+};
+
+struct jitdump_header {
+	uint32_t size_bytes; /* the first record lies there; at least JITDUMP_HEADER_BYTES */
+	uint32_t machine;    /* e_machine of ELF */
+	uint32_t pid;        /* as the process counts itself */
+	uint64_t timestamp;
+	uint64_t flags;
+};
+
+/* NULL, or why it is no jitdump that can be read; static. */
+const char *jitdump_header_read(const void *bytes, size_t size_bytes, struct jitdump_header *ret);
+
+struct jitdump_record {
+	uint32_t id;
+	uint32_t size_bytes; /* of the whole record; the next one lies behind */
+	uint64_t timestamp;
+	uint32_t pid;
+	uint64_t code_address; /* of a move: where it is from then on */
+	uint64_t code_size_bytes;
+	uint64_t old_address; /* move only */
+	const char *name;     /* load only; into the bytes */
+	size_t name_bytes;
+};
+
+enum jitdump_outcome {
+	JITDUMP_GOOD,
+	JITDUMP_SHORT, /* not enough bytes: the rest of the name, or of what stands before it */
+	JITDUMP_BAD    /* contradicts itself: where the next one lies cannot be known */
+};
+
+/*
+ * Reads the record at `bytes`; the code behind the name need not be there.
+ * Records of other kinds than load and move have only id, size and timestamp.
+ */
+enum jitdump_outcome jitdump_record_read(const void *bytes, size_t size_bytes,
+					 struct jitdump_record *ret);
+
+#endif

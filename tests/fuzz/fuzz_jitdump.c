@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* A jitdump of any bytes: names lie inside, ranges are ranges, and the whole file can be read. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libsym/format/jitdump.h"
+#include "libsym/source/jitdump_source.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_record(const uint8_t *data, size_t size)
+{
+	struct jitdump_record record;
+
+	if (jitdump_record_read(data, size, &record) != JITDUMP_GOOD)
+		return;
+	if (record.id == JITDUMP_LOAD &&
+	    ((const uint8_t *)record.name < data ||
+	     (const uint8_t *)record.name + record.name_bytes >= data + size))
+		abort();
+	if (record.code_address + record.code_size_bytes < record.code_address)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	struct source_match match;
+	int fd = memfd_create("jitdump", MFD_CLOEXEC);
+
+	if (size > JITDUMP_HEADER_BYTES)
+		check_record(data + JITDUMP_HEADER_BYTES, size - JITDUMP_HEADER_BYTES);
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	sym_error_destroy(jitdump_source_open(fd, "jitdump", 0, &source));
+	if (source && jitdump_source_find(source, 0x1000, &match) == SOURCE_HIT && !match.name)
+		abort();
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/source/jitdump_source.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/format/jitdump.h"
+#include "tests/support/alloc_fail.h"
+#include "tests/support/elf_builder.h"
+
+enum {
+	PID = 4321
+};
+
+static uint8_t dump[1 << 16];
+static size_t dump_bytes;
+
+static void put(uint64_t value, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		dump[dump_bytes++] = (uint8_t)(value >> 8 * i);
+}
+
+static void begin(uint32_t pid)
+{
+	dump_bytes = 0;
+	put(0x4a695444, 4);
+	put(1, 4);
+	put(40, 4);
+	put(62, 4);
+	put(0, 4);
+	put(pid, 4);
+	put(1000, 8);
+	put(0, 8);
+}
+
+static void load(uint64_t timestamp, uint64_t address, uint64_t size_bytes, const char *name)
+{
+	put(JITDUMP_LOAD, 4);
+	put(56 + strlen(name) + 1 + size_bytes, 4);
+	put(timestamp, 8);
+	put(PID, 4);
+	put(PID + 1, 4);
+	put(address, 8);
+	put(address, 8);
+	put(size_bytes, 8);
+	put(timestamp, 8);
+	memcpy(dump + dump_bytes, name, strlen(name) + 1);
+	dump_bytes += strlen(name) + 1;
+	for (uint64_t i = 0; i < size_bytes; i++)
+		put(0x90, 1);
+}
+
+static void move(uint64_t timestamp, uint64_t from, uint64_t to, uint64_t size_bytes)
+{
+	put(JITDUMP_MOVE, 4);
+	put(64, 4);
+	put(timestamp, 8);
+	put(PID, 4);
+	put(PID, 4);
+	put(to, 8);
+	put(from, 8);
+	put(to, 8);
+	put(size_bytes, 8);
+	put(timestamp, 8);
+}
+
+static struct sym_error *open_cut(size_t bytes, struct jitdump_source **ret)
+{
+	int fd = elf_builder_file((const char *)dump, bytes);
+	struct sym_error *error = jitdump_source_open(fd, "jit-4321.dump", PID, ret);
+
+	close(fd);
+	return error;
+}
+
+static struct jitdump_source *open_dump(void)
+{
+	struct jitdump_source *source = NULL;
+
+	cr_assert_null(open_cut(dump_bytes, &source));
+	return source;
+}
+
+static void expect_name(const struct jitdump_source *source, uint64_t address, const char *name)
+{
+	struct source_match match = { .name = "-" };
+
+	jitdump_source_find(source, address, &match);
+	cr_assert_str_eq(match.name, name, "at %llx", (unsigned long long)address);
+}
+
+Test(jitdump_source, names_what_was_loaded_with_its_tier)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	struct source_match match;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "void [A] N.T::M()[PreJIT]");
+	load(2, 0x2000, 0x20, "stub GenerateLookupStub");
+	source = open_dump();
+	cr_assert_eq(jitdump_source_find(source, 0x1008, &match), SOURCE_HIT);
+	cr_expect_str_eq(match.name, "void [A] N.T::M()");
+	cr_expect_str_eq(match.tier, "PreJIT");
+	cr_expect_eq(match.start, 0x1000);
+	cr_expect_eq(match.size_bytes, 0x20);
+	cr_assert_eq(jitdump_source_find(source, 0x2000, &match), SOURCE_HIT);
+	cr_expect_eq(match.kind, SYM_SYMBOL_STUB);
+	expect_name(source, 0x1020, "-");
+	cr_expect_not(jitdump_source_is_cut(source));
+}
+
+Test(jitdump_source, lets_the_later_time_stamp_win_whatever_stands_last)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(9, 0x1000, 0x40, "newest");
+	load(3, 0x1000, 0x80, "older");
+	load(1, 0x1060, 0x80, "oldest");
+	source = open_dump();
+	expect_name(source, 0x103f, "newest");
+	expect_name(source, 0x1040, "older");
+	expect_name(source, 0x107f, "older");
+	expect_name(source, 0x1080, "oldest");
+}
+
+Test(jitdump_source, follows_code_that_moves)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(1, 0x1000, 0x40, "wanderer");
+	move(2, 0x1000, 0x3000, 0x40);
+	load(3, 0x1000, 0x10, "heir");
+	move(4, 0x3000, 0x5000, 0x40);
+	move(5, 0x9000, 0x1008, 0x4);
+	source = open_dump();
+	expect_name(source, 0x5020, "wanderer");
+	expect_name(source, 0x3000, "-");
+	expect_name(source, 0x1000, "heir");
+	expect_name(source, 0x1008, "-");
+	expect_name(source, 0x100c, "heir");
+	expect_name(source, 0x1020, "-");
+}
+
+/* As .NET 10.0.12 leaves it: in the middle of the code of the second record. */
+Test(jitdump_source, reads_a_record_whose_code_is_cut)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "first");
+	load(2, 0x10000, 0x4000, "stub ReportStubBlock<Unknown>");
+	cr_assert_null(open_cut(dump_bytes - 0x2000, &source));
+	expect_name(source, 0x1000, "first");
+	expect_name(source, 0x13fff, "stub ReportStubBlock<Unknown>");
+	cr_expect(jitdump_source_is_cut(source));
+}
+
+Test(jitdump_source, reads_as_far_as_it_goes_wherever_it_is_cut)
+{
+	size_t second, name_end;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "first");
+	second = dump_bytes;
+	name_end = second + 56 + sizeof("second");
+	load(2, 0x2000, 0x20, "second");
+	for (size_t bytes = JITDUMP_HEADER_BYTES; bytes <= dump_bytes; bytes++) {
+		struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+		cr_assert_null(open_cut(bytes, &source));
+		expect_name(source, 0x2000, bytes >= name_end ? "second" : "-");
+		cr_expect_eq(jitdump_source_is_cut(source),
+			     bytes != dump_bytes && bytes != second &&
+				     bytes != JITDUMP_HEADER_BYTES,
+			     "%zu bytes", bytes);
+	}
+}
+
+Test(jitdump_source, steps_over_records_that_it_does_not_know_and_stops_at_nonsense)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	put(2, 4);
+	put(48, 4);
+	put(1, 8);
+	dump_bytes += 32;
+	load(2, 0x1000, 0x20, "good");
+	put(JITDUMP_LOAD, 4);
+	put(3, 4);
+	put(3, 8);
+	load(4, 0x2000, 0x20, "behind nonsense");
+	source = open_dump();
+	expect_name(source, 0x1000, "good");
+	expect_name(source, 0x2000, "-");
+	cr_expect(jitdump_source_is_cut(source));
+}
+
+Test(jitdump_source, passes_over_records_of_other_processes)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "foreign");
+	dump[JITDUMP_HEADER_BYTES + 16] ^= 1;
+	source = open_dump();
+	expect_name(source, 0x1000, "-");
+}
+
+static void expect_refused(const char *why)
+{
+	struct jitdump_source *source = NULL;
+	struct sym_error *error = open_cut(dump_bytes, &source);
+
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_FORMAT);
+	cr_expect_not_null(strstr(sym_error_message(error), why), "%s", sym_error_message(error));
+	sym_error_destroy(error);
+}
+
+Test(jitdump_source, refuses_what_is_no_jitdump_of_the_process)
+{
+	begin(PID + 1);
+	expect_refused("another process");
+	begin(PID);
+	dump[4] = 2;
+	expect_refused("version");
+	begin(PID);
+	dump[0] = 'x';
+	expect_refused("no jitdump");
+	begin(PID);
+	dump[8] = 39;
+	expect_refused("contradicts");
+	begin(PID);
+	dump_bytes = 39;
+	expect_refused("cut");
+}
+
+static bool open_once(void *context)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	struct sym_error *error = open_cut(dump_bytes, &source);
+
+	(void)context;
+	if (error)
+		cr_assert_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+	sym_error_destroy(error);
+	return source != NULL;
+}
+
+Test(jitdump_source, survives_the_lack_of_memory_anywhere)
+{
+	begin(PID);
+	load(1, 0x1000, 0x20, "first");
+	move(2, 0x1000, 0x3000, 0x20);
+	cr_expect_gt(alloc_fail_each(open_once, NULL), 6);
+}

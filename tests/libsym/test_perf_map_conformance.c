@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What readers of perf maps do not agree on (BCC, perf, blazesym, one-collect,
+ * samply, parca), a row each, with what libsym does; and the kinds of memory for
+ * which a map is asked. Over the public interface.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/libsym.h"
+#include "tests/support/elf_builder.h"
+#include "tests/support/proc_tree.h"
+#include "tests/support/program.h"
+
+struct row {
+	const char *input; /* what is odd about it */
+	const char *text;
+	size_t text_bytes;    /* 0: its string length */
+	const char *expected; /* "START SIZE NAME" of each symbol, a line each */
+	uint64_t bad_lines;
+};
+
+static const struct row rows[] = {
+	{ "0x before the address", "0x1000 10 a\n", 0, "1000 10 a\n", 0 },
+	{ "0x before address and size (JDK 25)", "0x1000 0x10 a\n", 0, "1000 10 a\n", 0 },
+	{ "upper case and padding", "000000000000ABC0 0010 a\n", 0, "abc0 10 a\n", 0 },
+	{ "start 0", "0 10 a\n", 0, "0 10 a\n", 0 },
+	{ "a malformed line", "what\n1000 10 a\n", 0, "1000 10 a\n", 1 },
+	{ "no name", "1000 10\n1000 10 \n2000 10 a\n", 0, "2000 10 a\n", 2 },
+	{ "a torn last line", "1000 10 a\n2000 10 tor", 0, "1000 10 a\n", 0 },
+	{ "CRLF", "1000 10 a b\r\n", 0, "1000 10 a b\n", 0 },
+	{ "a NUL in the name", "1000 10 a\0b\n", 13, "1000 10 a\n", 0 },
+	{ "a name that is not UTF-8", "1000 10 a\xff\xfe\n", 0, "1000 10 a\xff\xfe\n", 0 },
+	{ "size 0: its own address alone", "1000 0 a\n", 0, "1000 1 a\n", 0 },
+	{ "an end beyond the last address", "ffffffffffffffff 2 a\n1000 10 b\n", 0, "1000 10 b\n",
+	  1 },
+	{ "the same start twice: the later one", "1000 10 a\n1000 10 b\n", 0, "1000 10 b\n", 0 },
+	{ "the same start, the later one smaller", "1000 20 a\n1000 10 b\n", 0,
+	  "1000 10 b\n1010 10 a\n", 0 },
+	{ "overlap: the later one, the older one clipped", "1000 20 a\n1010 20 b\n", 0,
+	  "1000 10 a\n1010 20 b\n", 0 },
+	{ "overlap in front", "1010 20 a\n1000 20 b\n", 0, "1000 20 b\n1020 10 a\n", 0 },
+	{ "nested: the inner one, else the outer one", "1000 100 outer\n1010 10 in\n1030 10 ner\n",
+	  0, "1000 10 outer\n1010 10 in\n1020 10 outer\n1030 10 ner\n1040 c0 outer\n", 0 },
+	{ "nested, the outer one later", "1010 10 inner\n1000 100 outer\n", 0, "1000 100 outer\n",
+	  0 },
+};
+
+Test(perf_map_conformance, every_row_of_the_table)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct row *row = &rows[i];
+		int fd = elf_builder_file(row->text,
+					  row->text_bytes ? row->text_bytes : strlen(row->text));
+		struct sym_symbols *symbols;
+		uint64_t bad_lines;
+		char found[512] = "";
+		size_t used = 0;
+
+		cr_assert_null(sym_perf_map_read(fd, &symbols, &bad_lines));
+		for (size_t at = 0; at < sym_symbols_count(symbols); at++) {
+			const struct sym_symbol *symbol = sym_symbols_at(symbols, at);
+
+			used += (size_t)snprintf(
+				found + used, sizeof(found) - used, "%llx %llx %s\n",
+				(unsigned long long)symbol->start,
+				(unsigned long long)symbol->size_bytes, symbol->name);
+		}
+		cr_expect_str_eq(found, row->expected, "%s: %s", row->input, found);
+		cr_expect_eq(bad_lines, row->bad_lines, "%s", row->input);
+		sym_symbols_destroy(symbols);
+		close(fd);
+	}
+}
+
+Test(perf_map_conformance, a_name_above_the_bound_is_counted_and_costs_no_other)
+{
+	size_t bytes = ((size_t)1 << 20) + 64;
+	char *text = malloc(bytes);
+	struct sym_symbols *symbols;
+	uint64_t bad_lines;
+	int fd;
+
+	memset(text, 'x', bytes);
+	memcpy(text, "1000 10 ", 8);
+	memcpy(text + bytes - 13, "\n2000 10 last\n", 13);
+	text[bytes - 1] = '\n';
+	fd = elf_builder_file(text, bytes);
+	cr_assert_null(sym_perf_map_read(fd, &symbols, &bad_lines));
+	cr_assert_eq(sym_symbols_count(symbols), 1);
+	cr_expect_eq(sym_symbols_at(symbols, 0)->start, 0x2000);
+	cr_expect_eq(bad_lines, 1);
+	sym_symbols_destroy(symbols);
+	close(fd);
+	free(text);
+}
+
+/* Kinds of memory as the kernel spells them, all with code that a jit put there. */
+static const char maps[] = "10000000-10001000 r-xp 00000000 00:00 0 \n"
+			   "10010000-10011000 r-xs 00000000 00:01 9 /memfd:doublemapper (deleted)\n"
+			   "10020000-10021000 r-xp 00000000 00:00 0 [anon:jit]\n"
+			   "10030000-10031000 r-xs 00000000 00:01 10 /dev/zero (deleted)\n"
+			   "10040000-10041000 r-xp 00000000 00:00 0 //anon\n"
+			   "10050000-10051000 r-xp 00000000 00:00 0 [heap]\n"
+			   "10060000-10061000 r-xp 00000000 00:29 4 /opt/stripped/image\n"
+			   "10070000-10071000 r-xs 00000000 00:0f 11 /anon_hugepage (deleted)\n"
+			   "10080000-10081000 r-xs 00000000 00:01 12 /SYSV00000000 (deleted)\n";
+
+Test(perf_map_conformance, is_asked_for_every_kind_of_memory_with_code)
+{
+	static const uint64_t starts[] = { 0x10000000, 0x10010000, 0x10020000,
+					   0x10030000, 0x10040000, 0x10050000,
+					   0x10060000, 0x10070000, 0x10080000 };
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	struct sym_result *result;
+	struct proc_tree tree;
+	char text[2048] = "";
+	size_t used = 0;
+
+	proc_tree_create(&tree);
+	proc_tree_write_text(&tree, "/opt/stripped/image", "a file of no known kind");
+	proc_tree_add_process(
+		&tree, &(struct proc_tree_process){ .pid = 7, .uid = geteuid(), .maps = maps });
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%llx 100 kind %zu\n",
+					 (unsigned long long)starts[i], i);
+	proc_tree_write_text(&tree, "/tmp/perf-7.map", text);
+	opts.root = tree.root;
+	cr_assert_null(sym_snapshot_open(7, &opts, &snapshot));
+	cr_assert_null(sym_resolver_create(snapshot, &resolver));
+	cr_assert_null(sym_result_create(&result));
+	cr_assert_null(
+		sym_resolver_resolve(resolver, starts, sizeof(starts) / sizeof(*starts), result));
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+		const struct sym_answer *answer = sym_result_at(result, i);
+		char name[16];
+
+		snprintf(name, sizeof(name), "kind %zu", i);
+		cr_assert_eq(answer->status, SYM_RESOLVED, "%s: %s %s", answer->image_path,
+			     sym_status_text(answer->status), answer->reason ? answer->reason : "");
+		cr_expect_str_eq(answer->name, name);
+		cr_expect_eq(answer->source, SYM_SOURCE_PERF_MAP);
+	}
+	sym_result_destroy(result);
+	sym_resolver_destroy(resolver);
+	sym_snapshot_close(snapshot);
+	proc_tree_destroy(&tree);
+}
