@@ -84,6 +84,7 @@ SERVER := $(BUILD)/symsrv-bin/symsrv
 UNITS := $(BUILD)/tests/unit $(BUILD)/tests/unit-symsrv
 FUZZERS := $(FUZZ_NAMES:%=$(BUILD)/fuzz/replay_%)
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
+RACES := $(patsubst tests/races/%.c,$(BUILD)/races/%,$(sort $(wildcard tests/races/*.c)))
 EXAMPLES := $(patsubst libsym/examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard libsym/examples/*.c)))
 PROGRAMS := $(CLI) $(SERVER)
 MAN1 := $(wildcard mapgen/*.1 symsrv/*.1)
@@ -158,6 +159,8 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(LIB_STATIC)
 	$(link)
 $(BUILD)/examples/%: $(BUILD)/libsym/examples/%.o $(LIB_STATIC)
 	$(link)
+$(BUILD)/races/%: $(BUILD)/tests/races/%.o $(LIB_STATIC)
+	$(link)
 
 ## profiler: the example that profiles with BPF, in build/examples (clang, libbpf-dev)
 PROFILER := $(BUILD)/examples/stack_profiler
@@ -178,7 +181,7 @@ $(PROFILER): $(BUILD)/$(BPF_DIRECTORY)/stack_profiler.o $(LIB_STATIC)
 # ---- tests --------------------------------------------------------------------
 # Every check prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: why`, a line each.
 META_CHECKS := check-headers check-layers check-abi check-docs check-fixtures check-style check-install
-CHECKS := check-build check-unit check-fuzz $(META_CHECKS) check-native check-symsrv check-live
+CHECKS := check-build check-unit check-fuzz check-races $(META_CHECKS) check-native check-symsrv check-live
 
 ## check: every test: unit, fuzz replay, the tree itself, live .NET processes; ends with the counts
 check:
@@ -200,6 +203,10 @@ check-fuzz: $(FUZZERS)
 ## check-native: names of native code against readelf, eu-addr2line, gdb (ONLY='name name' for some)
 check-native: $(CLI)
 	@python3 tests/native/check_native.py --build $(BUILD) $(ONLY)
+
+## check-races: threads against bad writers, in plain programs
+check-races: $(RACES)
+	@status=0; for race in $(RACES); do timeout 600 $$race || status=1; done; exit $$status
 
 ## check-live: real .NET processes, perf, BCC (ONLY='name name' for some)
 check-live: all $(BUILD)/bench/bench_r2r
@@ -231,9 +238,9 @@ $(META_CHECKS):
 ## check-san: unit tests and fuzz replay under AddressSanitizer and UndefinedBehaviorSanitizer
 check-san:
 	@tests/meta/findings.sh sanitizers build/san/log $(MAKE) SAN=1 check-unit check-fuzz
-## check-tsan: unit tests under ThreadSanitizer
+## check-tsan: the same threads under ThreadSanitizer (Criterion does not start under it)
 check-tsan:
-	@tests/meta/findings.sh thread-sanitizer build/tsan/log setarch -R $(MAKE) SAN=thread check-unit
+	@tests/meta/findings.sh thread-sanitizer build/tsan/log setarch -R $(MAKE) SAN=thread check-races
 ## check-valgrind: unit tests under valgrind
 check-valgrind: $(UNITS) $(PROGRAMS) $(BCC_SHARED) $(BCC_PRELOAD)
 	@tests/meta/findings.sh valgrind build/valgrind valgrind -q --trace-children=yes --leak-check=full \
@@ -301,5 +308,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all profiler check list-checks check-build check-unit check-fuzz check-native check-symsrv check-live check-matrix check-maps check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all profiler check list-checks check-build check-unit check-fuzz check-races check-native check-symsrv check-live check-matrix check-maps check-san check-tsan check-valgrind $(META_CHECKS) \
 	fuzz libfuzzers seeds bench demo format install uninstall dist help clean

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A perf map under a bad writer while four threads resolve and one refreshes:
+ * lines come in torn pieces, the map is cut, written anew, replaced, is a FIFO
+ * for a while, and has a line of 1 GiB. No answer may be a name of another place, and memory
+ * must stay bounded. A plain program, so that ThreadSanitizer can watch it.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libsym/libsym.h"
+
+enum {
+	SLOTS = 4096,
+	SLOT_BYTES = 64,
+	RESOLVERS = 4,
+	STEPS = 150,
+	LINES = 50
+};
+
+static const size_t most_bytes = (size_t)1536 << 20;
+
+static struct {
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	uint64_t base;
+	char path[64], other[64];
+	_Atomic(bool) done;
+	_Atomic(uint64_t) named, wrong, refreshed, reread;
+} world;
+
+static void must(struct sym_error *error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "%s\n", sym_error_message(error));
+	abort();
+}
+
+static uint32_t noise(uint32_t *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 8;
+}
+
+/* ---- the writer ---------------------------------------------------------------------------- */
+
+/* In pieces, so that a reader meets every torn line that there is. */
+static void write_torn(int fd, const char *text, size_t bytes, uint32_t *state)
+{
+	while (bytes) {
+		size_t piece = 1 + noise(state) % 200;
+		ssize_t put = write(fd, text, piece < bytes ? piece : bytes);
+
+		if (put < 0)
+			abort();
+		text += put;
+		bytes -= (size_t)put;
+		if (noise(state) % 4 == 0)
+			sched_yield();
+	}
+}
+
+static void write_lines(int fd, uint32_t *state)
+{
+	char text[LINES * 128];
+	size_t used = 0;
+
+	for (int i = 0; i < LINES; i++) {
+		uint32_t slot = noise(state) % SLOTS, more = noise(state) % 3;
+
+		if (more == 2 && noise(state) % 8 == 0)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "no line\n");
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%" PRIx64 " %x slot %u of %u[OptimizedTier1]\n",
+					 world.base + (uint64_t)slot * SLOT_BYTES,
+					 (more + 1) * SLOT_BYTES / 2, slot, noise(state));
+	}
+	write_torn(fd, text, used, state);
+}
+
+static int open_map(const char *path, int flags)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+
+	if (fd < 0)
+		abort();
+	return fd;
+}
+
+static void disturb(int *fd, uint32_t *state)
+{
+	switch (noise(state) % 40) {
+	case 0: /* cut under our eyes */
+		if (ftruncate(*fd, noise(state) % 2000))
+			abort();
+		break;
+	case 1: /* written anew in place */
+		close(*fd);
+		*fd = open_map(world.path, O_TRUNC | O_APPEND);
+		break;
+	case 2: /* replaced by another file */
+		close(*fd);
+		*fd = open_map(world.other, O_TRUNC | O_APPEND);
+		write_lines(*fd, state);
+		if (rename(world.other, world.path))
+			abort();
+		break;
+	case 3: /* a FIFO for a while */
+		close(*fd);
+		if (unlink(world.path) || mkfifo(world.path, 0644))
+			abort();
+		usleep(2000);
+		if (unlink(world.path))
+			abort();
+		*fd = open_map(world.path, O_APPEND);
+		break;
+	default:
+		break;
+	}
+}
+
+static void *write_map(void *context)
+{
+	uint32_t state = 7;
+	int fd = open_map(world.path, O_APPEND);
+
+	(void)context;
+	for (int step = 0; step < STEPS; step++) {
+		write_lines(fd, &state);
+		disturb(&fd, &state);
+		usleep(1000);
+	}
+	close(fd);
+	atomic_store(&world.done, true);
+	return NULL;
+}
+
+/* ---- the readers ----------------------------------------------------------------------------- */
+
+static void *refresh(void *context)
+{
+	(void)context;
+	while (!atomic_load(&world.done)) {
+		enum sym_refresh found;
+
+		must(sym_resolver_refresh(world.resolver, &found));
+		atomic_fetch_add(&world.refreshed, found == SYM_REFRESH_APPENDED);
+		atomic_fetch_add(&world.reread, found == SYM_REFRESH_REREAD);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static void check(const struct sym_answer *answer)
+{
+	unsigned int slot;
+	uint64_t start = answer->address - answer->offset_bytes;
+
+	if (answer->status != SYM_RESOLVED)
+		return;
+	atomic_fetch_add(&world.named, 1);
+	if (sscanf(answer->name, "slot %u of", &slot) != 1 ||
+	    start != world.base + (uint64_t)slot * SLOT_BYTES || !answer->tier ||
+	    strcmp(answer->tier, "OptimizedTier1") != 0) {
+		atomic_fetch_add(&world.wrong, 1);
+		fprintf(stderr, "%" PRIx64 " is not %s\n", answer->address, answer->name);
+	}
+}
+
+static void *resolve(void *context)
+{
+	uint32_t state = (uint32_t)(uintptr_t)context;
+	struct sym_result *result;
+	uint64_t addresses[64];
+
+	must(sym_result_create(&result));
+	while (!atomic_load(&world.done)) {
+		size_t count = 1 + noise(&state) % 64;
+
+		for (size_t i = 0; i < count; i++)
+			addresses[i] = world.base + noise(&state) % (SLOTS * SLOT_BYTES);
+		must(sym_resolver_resolve(world.resolver, addresses, count, result));
+		for (size_t i = 0; i < count; i++)
+			check(sym_result_at(result, i));
+	}
+	sym_result_destroy(result);
+	return NULL;
+}
+
+/* ---- a line of 1 GiB ---------------------------------------------------------------------------
+ */
+
+static void long_line(void)
+{
+	int fd = open_map(world.path, O_TRUNC);
+	char line[128];
+	struct sym_result *result;
+	uint64_t address = world.base + 5 * SLOT_BYTES;
+	int bytes = snprintf(line, sizeof(line), "\n%" PRIx64 " 40 slot 5 of 1[OptimizedTier1]\n",
+			     address);
+
+	if (ftruncate(fd, (off_t)1 << 30) ||
+	    pwrite(fd, line, (size_t)bytes, (off_t)1 << 30) != bytes)
+		abort();
+	close(fd);
+	must(sym_resolver_refresh(world.resolver, NULL));
+	must(sym_result_create(&result));
+	must(sym_resolver_resolve(world.resolver, &address, 1, result));
+	check(sym_result_at(result, 0));
+	if (sym_result_at(result, 0)->status != SYM_RESOLVED)
+		atomic_fetch_add(&world.wrong, 1);
+	sym_result_destroy(result);
+}
+
+static void make_world(void)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
+	void *code = mmap(NULL, (size_t)SLOTS * SLOT_BYTES * 2, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (code == MAP_FAILED)
+		abort();
+	world.base = (uintptr_t)code;
+	snprintf(world.path, sizeof(world.path), "/tmp/perf-%d.map", (int)getpid());
+	snprintf(world.other, sizeof(world.other), "/tmp/perf-%d.map.new", (int)getpid());
+	must(sym_snapshot_open(getpid(), &opts, &world.snapshot));
+	must(sym_resolver_create(world.snapshot, &world.resolver));
+}
+
+int main(void)
+{
+	pthread_t writer, refresher, resolvers[RESOLVERS];
+	struct rusage usage;
+	bool good;
+
+	make_world();
+	pthread_create(&writer, NULL, write_map, NULL);
+	pthread_create(&refresher, NULL, refresh, NULL);
+	for (uintptr_t i = 0; i < RESOLVERS; i++)
+		pthread_create(&resolvers[i], NULL, resolve, (void *)(i + 1));
+	pthread_join(writer, NULL);
+	pthread_join(refresher, NULL);
+	for (size_t i = 0; i < RESOLVERS; i++)
+		pthread_join(resolvers[i], NULL);
+	long_line();
+	unlink(world.path);
+	sym_resolver_destroy(world.resolver);
+	sym_snapshot_close(world.snapshot);
+	getrusage(RUSAGE_SELF, &usage);
+	good = !world.wrong && world.named > 1000 && world.refreshed > 5 && world.reread > 0 &&
+	       (size_t)usage.ru_maxrss << 10 < most_bytes;
+	printf("%s race_perf_map: %" PRIu64 " names, %" PRIu64 " wrong, %" PRIu64
+	       " refreshes, %" PRIu64 " rereads, %ld MB\n",
+	       good ? "ok" : "FAILED", world.named, world.wrong, world.refreshed, world.reread,
+	       usage.ru_maxrss >> 10);
+	return !good;
+}
