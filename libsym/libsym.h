@@ -619,6 +619,27 @@ struct sym_jit_info {
 SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_jit(struct sym_snapshot *snapshot,
 							  const struct sym_jit_info **ret);
 
+/** Precompiled methods that the runtime has prepared for use, beside what the images say of them.
+ */
+struct sym_prepared_check {
+	size_t size;
+	uint64_t count;
+	uint64_t equal_count;     /**< same start and whole name */
+	uint64_t different_count; /**< in one of the two something is wrong */
+	uint64_t unnamed_count;   /**< the runtime's memory does not tell the name for sure */
+};
+
+/**
+ * Compares two readings of the same methods: by the runtime's memory (data contract, .NET 10), and
+ *by the tables of the images. Reads each time it is called.
+ *
+ * @param difference_ret where there is a difference one line about the first, heap, to be ended
+ *with free(); else NULL. May be NULL.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_snapshot_prepared_check(struct sym_snapshot *snapshot, struct sym_prepared_check *check,
+			    char **difference_ret);
+
 enum sym_snapshot_symbols_flags {
 	SYM_SYMBOLS_PRECOMPILED =
 		1 << 0, /**< methods of ReadyToRun images, their stub ranges included */

@@ -136,7 +136,7 @@ static struct sym_error *explain_core(const struct sym_snapshot *snapshot, struc
 	return explained;
 }
 
-static struct sym_error *open_contract(const struct sym_snapshot *snapshot, struct jit_reader **ret)
+struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct jit_reader **ret)
 {
 	struct remote_memory *memory AUTO_REMOTE_MEMORY = NULL;
 	const struct sym_mapping *mapping = snapshot_runtime_mapping(snapshot);
@@ -169,7 +169,7 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 	struct sym_error *error = NULL;
 
 	if (!reader->jit)
-		error = open_contract(snapshot, &reader->jit);
+		error = live_open_contract(snapshot, &reader->jit);
 	if (error)
 		return error;
 	own_memory = list_own_memory(snapshot->space, &own_memory_count);

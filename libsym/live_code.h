@@ -51,6 +51,11 @@ struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_r
 
 void live_code_forget(struct live_code_slot *slot);
 
+/* A reader of the runtime's memory by its data contract; NOT_FOUND, UNSUPPORTED where there is
+ * none. */
+struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct jit_reader **ret)
+	__attribute__((warn_unused_result));
+
 /* Hands what was read over to another snapshot of the same process. */
 void live_code_move(struct live_code_slot *from, struct live_code_slot *to);
 

@@ -293,6 +293,53 @@ static void print_load_check(struct sym_snapshot *snapshot)
 		printf("  [%s]\n", contradiction);
 }
 
+/* Only where the runtime's memory can be read: nothing is asked of anybody. */
+static bool prepared_check(struct sym_snapshot *snapshot, struct sym_prepared_check *check,
+			   char **difference_ret)
+{
+	struct sym_error *error;
+
+	*check = (struct sym_prepared_check){ .size = sizeof(*check) };
+	*difference_ret = NULL;
+	error = sym_snapshot_prepared_check(snapshot, check, difference_ret);
+	sym_error_destroy(error);
+	return !error;
+}
+
+static json_t *prepared_json(struct sym_snapshot *snapshot)
+{
+	struct sym_prepared_check check;
+	char *difference;
+	json_t *object;
+
+	if (!prepared_check(snapshot, &check, &difference))
+		return json_null();
+	object = json_pack("{s:I, s:I, s:I, s:I, s:o}", "methods", (json_int_t)check.count, "equal",
+			   (json_int_t)check.equal_count, "different",
+			   (json_int_t)check.different_count, "unnamed",
+			   (json_int_t)check.unnamed_count, "difference",
+			   json_output_text(difference));
+	free(difference);
+	return object;
+}
+
+static void print_prepared(struct sym_snapshot *snapshot)
+{
+	struct sym_prepared_check check;
+	char *difference;
+	char *printable AUTO_FREE = NULL;
+
+	if (!prepared_check(snapshot, &check, &difference))
+		return;
+	printf("prepared     %" PRIu64 " precompiled methods by the runtime, %" PRIu64
+	       " as the images have them, %" PRIu64 " otherwise\n",
+	       check.count, check.equal_count, check.different_count);
+	printable = difference ? message_printable(difference) : NULL;
+	if (printable)
+		printf("  [%s]\n", printable);
+	free(difference);
+}
+
 static json_t *kinds_json(const struct process_facts *facts)
 {
 	json_t *object = json_object();
@@ -319,14 +366,15 @@ static bool print_json(struct sym_snapshot *snapshot, const struct process_facts
 	const struct sym_process_info *process = sym_snapshot_process(snapshot);
 
 	return json_output_print(json_pack(
-		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "pid", process->pid,
+		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "pid", process->pid,
 		"executable", json_output_text(process->executable), "runtime_version",
 		json_output_text(process->runtime_version), "shape",
 		json_output_text(process->runtime_shape), "write_xor_execute",
 		json_output_text(write_or_execute(facts)), "bundle", bundle_json(process, facts),
 		"images", kinds_json(facts), "precompiled_methods", (json_int_t)facts->methods,
 		"components", composites_json(snapshot), "perfinfo", load_check_json(snapshot),
-		"native_images", native_json(snapshot, facts->code)));
+		"prepared", prepared_json(snapshot), "native_images",
+		native_json(snapshot, facts->code)));
 }
 
 static void print_text(struct sym_snapshot *snapshot, const struct process_facts *facts)
@@ -354,6 +402,7 @@ static void print_text(struct sym_snapshot *snapshot, const struct process_facts
 	       facts->methods);
 	print_composites(snapshot);
 	print_load_check(snapshot);
+	print_prepared(snapshot);
 	print_native(snapshot, facts->code);
 }
 

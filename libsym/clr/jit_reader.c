@@ -9,6 +9,7 @@
 #include "libsym/clr/contract_locate.h"
 #include "libsym/clr/jit_round.h"
 #include "libsym/clr/jit_thunks.h"
+#include "libsym/clr/prepared.h"
 #include "libsym/limits.h"
 
 const char jit_stub_name[] = "[runtime stub]";
@@ -23,6 +24,8 @@ struct jit_reader {
 	bool has_tiers;
 	struct layout_precodes precode_layout;
 	bool has_precodes;
+	struct layout_prepared prepared_layout;
+	bool has_prepared;
 	struct modules *modules;
 	struct types *types;
 	struct methods *methods;
@@ -50,6 +53,9 @@ static struct sym_error *load_layouts(struct jit_reader *reader, uint64_t runtim
 	sym_error_destroy(optional_error);
 	optional_error = layout_load_precodes(contract, &reader->precode_layout);
 	reader->has_precodes = !optional_error;
+	sym_error_destroy(optional_error);
+	optional_error = layout_load_prepared(contract, &reader->prepared_layout);
+	reader->has_prepared = !optional_error;
 	sym_error_destroy(optional_error);
 	return NULL;
 }
@@ -364,4 +370,101 @@ struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
 	};
 	*ret = &result->reading;
 	return NULL;
+}
+
+/* ---- prepared methods ---------------------------------------------------------- */
+
+void jit_prepared_deinit(struct jit_prepared_list *list)
+{
+	free(list->items);
+	free(list->names);
+	*list = (struct jit_prepared_list){ 0 };
+}
+
+/* Names are offsets into `names`, plus one, until all are there. */
+static struct sym_error *name_prepared(struct jit_reader *reader, const struct prepared *prepared,
+				       struct jit_prepared *items, struct buf *names)
+{
+	struct sym_error *error = NULL;
+	uint8_t *is_done AUTO_FREE = calloc(prepared->count + 1, 1);
+
+	if (!is_done)
+		return &sym_error_no_memory;
+	for (bool again = true; !error && again;) {
+		for (size_t i = 0; i < prepared->count; i++) {
+			size_t offset = names->size_bytes;
+			enum method_outcome outcome;
+			bool is_volatile;
+
+			if (is_done[i])
+				continue;
+			items[i].address = prepared->items[i].entry_address;
+			outcome =
+				methods_write_name(reader->methods, prepared->items[i].method_desc,
+						   names, &is_volatile);
+			is_done[i] = outcome != METHOD_PENDING;
+			if (outcome == METHOD_NAMED && !is_volatile)
+				items[i].name = (const char *)(uintptr_t)(offset + 1);
+			if (outcome == METHOD_NAMED)
+				buf_append_char(names, '\0');
+		}
+		error = types_error(reader->types);
+		if (!error && names->failure != BUF_OK)
+			error = sym_error_from_buf(names, "names of prepared methods");
+		if (!error)
+			error = remote_memory_fetch(reader->memory, &again);
+	}
+	return error;
+}
+
+static struct sym_error *list_prepared(struct jit_reader *reader, const struct prepared *prepared,
+				       struct jit_prepared_list *ret)
+{
+	struct jit_prepared_list list = { .count = prepared->count };
+	struct sym_error *error;
+	struct buf names;
+
+	buf_init(&names, LIMIT_INDEX_NAME_BYTES);
+	list.items = calloc(prepared->count + 1, sizeof(*list.items));
+	error = list.items ? name_prepared(reader, prepared, list.items, &names)
+			   : &sym_error_no_memory;
+	if (!error) {
+		list.names = buf_steal(&names, NULL);
+		error = list.names ? NULL : &sym_error_no_memory;
+	}
+	buf_deinit(&names);
+	if (error) {
+		jit_prepared_deinit(&list);
+		return error;
+	}
+	for (size_t i = 0; i < list.count; i++)
+		if (list.items[i].name)
+			list.items[i].name = list.names + (uintptr_t)list.items[i].name - 1;
+	*ret = list;
+	return NULL;
+}
+
+struct sym_error *jit_reader_read_prepared(struct jit_reader *reader, struct jit_prepared_list *ret)
+{
+	struct prepared prepared = { 0 };
+	struct code_map map;
+	struct sym_error *error;
+
+	if (!reader->has_prepared)
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"data contract of the runtime: prepared methods are not "
+					"described");
+	remote_memory_forget(reader->memory);
+	types_forget(reader->types);
+	modules_forget_volatile(reader->modules);
+	error = code_map_read(reader->memory, &reader->layout, &map);
+	if (error)
+		return error;
+	error = prepared_read(reader->memory, &reader->layout, &reader->prepared_layout, &map,
+			      &prepared);
+	code_map_deinit(&map);
+	if (!error)
+		error = list_prepared(reader, &prepared, ret);
+	prepared_deinit(&prepared);
+	return error;
 }

@@ -70,6 +70,23 @@ struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
 				  struct jit_reading **ret);
 void jit_reading_destroy(struct jit_reading *reading);
 
+/* A precompiled method that the runtime has prepared. */
+struct jit_prepared {
+	uint64_t address;
+	const char *name; /* NULL: it cannot be told for sure */
+};
+
+struct jit_prepared_list {
+	struct jit_prepared *items;
+	size_t count;
+	char *names;
+};
+
+/* UNSUPPORTED when the runtime does not describe where they are. */
+struct sym_error *jit_reader_read_prepared(struct jit_reader *reader, struct jit_prepared_list *ret)
+	__attribute__((warn_unused_result));
+void jit_prepared_deinit(struct jit_prepared_list *list);
+
 DEFINE_GUARD(jit_reader, struct jit_reader *, jit_reader_close)
 DEFINE_GUARD(jit_reading, struct jit_reading *, jit_reading_destroy)
 #define AUTO_JIT_READER  GUARDED(jit_reader)

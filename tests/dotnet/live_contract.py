@@ -258,3 +258,14 @@ def compare_rundown(context, title, sample, way):
     for line in wrong[:5]:
         context.figure("differs: " + line)
     expect(same > 100 and not wrong, f"{len(wrong)} methods differ, {same} are equal")
+
+
+def test_prepared_methods_agree_with_the_images(context):
+    for title, runtime, argument in (("linq app", context.sdk(), Sample.LONGEST_SECONDS),
+                                     ("torture", torture_runtime(context), "settle")):
+        with Sample(runtime, argument=argument) as sample:
+            report = json.loads(context.mapgen.must("info", sample.pid, "--json").stdout)["prepared"]
+        context.figure(f"{title}: {report['equal']} of {report['methods']} methods that the runtime has prepared are as "
+                       f"the images have them, {report['different']} otherwise, {report['unnamed']} unnamed")
+        expect(report["methods"] > 500, "hardly any method is prepared")
+        expect(report["different"] == 0, f"{report['different']} differ: {report['difference']}")
