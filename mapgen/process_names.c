@@ -25,6 +25,8 @@ enum {
 
 /* A snapshot is worth its price: what it cost times this passes before the next. */
 static const double patience = 5;
+/* Ids of threads are used again. */
+static const double thread_memory_s = 1;
 static const double shortest_wait_s = 0.1, longest_wait_s = 30;
 
 /* A process, or what it has left. */
@@ -43,6 +45,7 @@ struct known_process {
 struct known_thread {
 	int32_t tid;
 	int32_t pid; /* 0: it was not there */
+	double read_s;
 	UT_hash_handle hh;
 };
 
@@ -237,13 +240,19 @@ static int32_t process_of_thread(struct process_names *names, int32_t tid)
 	struct known_thread *thread;
 
 	HASH_FIND(hh, names->threads, &tid, sizeof(tid), thread);
-	if (thread)
+	if (thread && now_s() - thread->read_s < thread_memory_s)
 		return thread->pid;
+	if (thread) {
+		thread->pid = read_thread(names, tid);
+		thread->read_s = now_s();
+		return thread->pid;
+	}
 	thread = calloc(1, sizeof(*thread));
 	if (!thread)
 		return 0;
 	thread->tid = tid;
 	thread->pid = read_thread(names, tid);
+	thread->read_s = now_s();
 	HASH_ADD(hh, names->threads, tid, sizeof(tid), thread);
 	if (hash_added(thread))
 		return thread->pid;
@@ -253,8 +262,10 @@ static int32_t process_of_thread(struct process_names *names, int32_t tid)
 
 static bool is_chosen(const struct known_process *chosen, int32_t pid)
 {
-	return pid == chosen->pid ||
-	       (chosen->snapshot && pid == sym_snapshot_process(chosen->snapshot)->namespace_pid);
+	const struct sym_process_info *info =
+		chosen->snapshot ? sym_snapshot_process(chosen->snapshot) : NULL;
+
+	return pid == chosen->pid || (info && (pid == info->pid || pid == info->namespace_pid));
 }
 
 /* As told to look at one process only. */

@@ -321,7 +321,9 @@ static void drop(struct stack_filter *filter, size_t size_bytes, size_t count)
 	filter->stack_start -= filter->in_stack ? size_bytes : 0;
 	filter->stack_frames -= filter->in_stack ? count : 0;
 	filter->count -= count;
-	memmove(filter->frames, filter->frames + count, filter->count * sizeof(*filter->frames));
+	if (filter->count)
+		memmove(filter->frames, filter->frames + count,
+			filter->count * sizeof(*filter->frames));
 	for (size_t i = 0; i < filter->count; i++)
 		filter->frames[i].line -= size_bytes;
 }

@@ -75,6 +75,9 @@ static enum stack_line unknown_frame(struct stack_text *text, const char *line,
 	/* trace(8) and libbpf-tools print offsets too. */
 	else if (STACK_BEGINS(&rest, "[") || number->prefixed)
 		frame.form = STACK_FORM_HEX;
+	/* perf 6.1 without `dso` prints offsets into files that it does not tell. */
+	else if (number->digits < 9 && line + frame.start - number->end == 1)
+		return frame_seen(text, number->value);
 	report(text, &frame);
 	return frame_seen(text, number->value);
 }
@@ -127,7 +130,9 @@ static enum stack_line lone_number(struct stack_text *text, const char *line,
 		.value = number->value,
 		.start = (size_t)(number->start - line),
 		.end = (size_t)(number->end - line),
-		.form = in_stack ? STACK_FORM_DECIMAL : STACK_FORM_HEX,
+		/* bpftrace's have a prefix, but in mode raw; perf's have none. */
+		.form = text->in_map_key || (in_stack && number->prefixed) ? STACK_FORM_DECIMAL
+									   : STACK_FORM_HEX,
 		.is_return = in_stack && text->in_stack,
 	};
 

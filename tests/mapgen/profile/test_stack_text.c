@@ -126,8 +126,13 @@ Test(stack_text, puts_names_where_perf_script_prints_none)
 	expect_text("worker 27737/27756 \n\t          743314 (/memfd:doublemapper (deleted))\n",
 		    "worker 27737/27756 \n\t          743314 A.B::C(int32)+0x314 "
 		    "(/memfd:doublemapper (deleted))\n");
-	expect_text("\t          743314 [unknown]\n", "\t          743314 A.B::C(int32)\n");
-	expect_text("\t          7fa523b8c637\n", "\t          A.B::C(int32)+1591\n");
+	expect_text("\t    7fa523b8c637 [unknown]\n", "\t    7fa523b8c637 A.B::C(int32)\n");
+	expect_text("\t    7fa523b8c637\n", "\t    A.B::C(int32)+0x637\n");
+}
+
+Test(stack_text, leaves_offsets_of_perf_script_whose_file_is_not_told)
+{
+	expect_untouched("\t          743314 [unknown]\n\t          743314\n");
 }
 
 Test(stack_text, prints_offsets_as_perf_script_was_told_to)
