@@ -125,7 +125,10 @@ static bool tell_missing(const struct symbolizing *symbolizing)
 			"they are: give its PID",
 			counts.ownerless);
 	if (counts.gone)
-		message("%" PRIu64 " addresses are of processes or threads that are gone",
+		message("%" PRIu64
+			" addresses are of processes or threads that are gone or may not be "
+			"looked at (perf script -F +pid tells the process of a thread that is "
+			"gone)",
 			counts.gone);
 	if (nameless)
 		message("%" PRIu64 " frames are [unknown] without an address, and stay so: have "
