@@ -69,12 +69,21 @@ def test_a_core_file_of_gcore_has_the_names_of_its_process(context):
     compare(context, "gcore", core, methods, precompiled)
     with open(core, "r+b") as file:
         file.truncate(os.path.getsize(core) // 3)
-    answers = resolve(context, core, methods)
-    named = {start: answer for start, answer in answers.items() if answer["name"]}
-    for start, answer in named.items():
-        expect(answer["name"] == methods[start][1].decode(errors="surrogateescape"), f"a cut core has another name: {answer}")
-    expect(all(answer["name"] or answer["reason"] or answer["status"] == "not mapped" for answer in answers.values()), "no reason is given")
+    done = context.mapgen.run("resolve", f"--core={core}", f"{list(methods)[0]:#x}")
+    expect(done.returncode == 1 and "cut off" in done.stderr, f"gcore writes its notes last: {done.returncode} {done.stderr}")
     os.unlink(core)
+
+
+def check_cut(context, core, methods):
+    """A core file that was cut off gives right names or reasons."""
+    with open(core, "r+b") as file:
+        file.truncate(os.path.getsize(core) // 3)
+    answers = resolve(context, core, methods)
+    for start, answer in answers.items():
+        if answer["name"]:
+            expect(answer["name"] == methods[start][1].decode(errors="surrogateescape"), f"another name: {answer}")
+        else:
+            expect(answer["reason"] or answer["status"] == "not mapped", f"no reason is given: {answer}")
 
 
 def test_a_core_file_of_createdump_is_read_or_refused_with_the_reason(context):
@@ -83,11 +92,12 @@ def test_a_core_file_of_createdump_is_read_or_refused_with_the_reason(context):
         methods, precompiled = stopped(context, sample)
         full, normal = (createdump(context, sample.pid, kind) for kind in ("full", "normal"))
     compare(context, "createdump --full", full, methods, precompiled)
-    answers = resolve(context, normal, list(methods)[:50])
-    reasons = {answer["reason"] for answer in answers.values()}
+    check_cut(context, full, methods)
+    answers = resolve(context, normal, list(methods))
+    reasons = {answer["reason"] for answer in answers.values() if answer["status"] != "not mapped"}
     context.figure(f"createdump --normal: {reasons}")
     expect(not any(answer["name"] for answer in answers.values()), "names out of a core that has none")
-    expect(all(reason and "leaves out" in reason for reason in reasons), f"the reason is {reasons}")
+    expect(all(reason and ("leaves out" in reason or "beginning" in reason) for reason in reasons), f"the reason is {reasons}")
     os.unlink(full)
 
 

@@ -15,3 +15,15 @@ def test_single_file_frames_have_method_names(context):
 
 def test_compressed_single_file_frames_have_method_names(context):
     _run(context, "10.0 single-file compressed")
+
+
+def test_self_contained_8_0_frames_and_methods_are_named_by_rundown(context):
+    _run(context, "8.0 self-contained")
+
+
+def test_self_contained_9_0_frames_and_methods_are_named_by_rundown(context):
+    _run(context, "9.0 self-contained")
+
+
+def test_core_3_1_frames_and_methods_are_named_by_rundown(context):
+    _run(context, "3.1 framework-dependent")

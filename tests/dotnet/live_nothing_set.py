@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Frames of processes that were started with no variable set: a web application under load, and the C# compiler.
+
+Whether a name is right is the business of live_contract and live_frames; here it is counted how many
+frames in managed ranges have one.
+"""
+import os
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+
+import perf_samples
+from harness import CI, ROOT, Fail, Memory, Runtime, Sample, Skip, build_project, expect, remove_leftovers
+from live_contract import csc_command
+from live_frames import GOAL, looked_up, percent
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith(("DOTNET_", "COMPlus_"))}
+
+
+def record(context, pid, seconds):
+    data = os.path.join(context.scratch, "nothing.data")
+    why = perf_samples.record(pid, seconds, data)
+    if why:
+        raise Fail(why) if CI else Skip(why)
+    chains, _ = perf_samples.samples(data)
+    expect(len(chains) > 100, f"only {len(chains)} samples")
+    return chains
+
+
+def count(context, title, pid, chains):
+    memory = Memory(pid)
+    frames = [address for chain in chains for address in looked_up(chain)
+              if memory.kind_of(address) in ("r2r", "jit")]
+    answers = context.mapgen.resolve(pid, sorted(set(frames)))
+    unnamed = [answers[address] for address in frames if answers[address]["name"] is None]
+    named = len(frames) - len(unnamed)
+    context.figure(f"{title}: {named} of {len(frames)} frames in managed ranges named ({percent(named, len(frames))}, "
+                   f"goal 99.5 %)")
+    expect(len(frames) > 500, f"only {len(frames)} frames in managed ranges")
+    expect(named >= GOAL * len(frames), f"unnamed, first: {unnamed[:2]}")
+
+
+def test_frames_of_the_compiler_started_with_nothing_set(context):
+    scratch = context.directory("csc-frames")
+    process = subprocess.Popen(csc_command(context, scratch), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env=clean_environment())
+    try:
+        time.sleep(4)
+        expect(process.poll() is None, "the compiler ended too early")
+        chains = record(context, process.pid, 4)
+        expect(process.poll() is None, "the compiler ended too early")
+        process.send_signal(19)
+        count(context, "csc", process.pid, chains)
+    finally:
+        process.kill()
+        process.wait()
+        remove_leftovers(process.pid)
+
+
+def web_runtime(context):
+    def make():
+        runtime = context.sdk()
+        if runtime.framework != "net10.0":
+            return None, f"the SDK makes {runtime.framework}"
+        artifacts = os.path.join(ROOT, "build", "dotnet", "web")
+        why = build_project("fixtures/src/web", artifacts)
+        if why:
+            return None, f"the web application does not build: {why}"
+        program = os.path.join(artifacts, "bin", "web", "release", "web.dll")
+        return Runtime(runtime.dotnet, program, runtime.framework, "web"), None
+    return context._once("web", make)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Load:
+    """Threads that ask a web application without a pause."""
+
+    def __init__(self, port, threads=3):
+        self.port = port
+        self.stop = False
+        self.answers = self.failures = 0
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(threads)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self):
+        base = f"http://127.0.0.1:{self.port}"
+        body = b'{"id": 1, "customer": "a", "total": 2.5}'
+        while not self.stop:
+            for request in (f"{base}/orders/200", f"{base}/words?text=one+two+three+two",
+                            urllib.request.Request(f"{base}/echo", body, {"Content-Type": "application/json"})):
+                try:
+                    with urllib.request.urlopen(request, timeout=20) as answer:
+                        answer.read()
+                    self.answers += 1
+                except OSError:
+                    self.failures += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop = True
+        for thread in self.threads:
+            thread.join(30)
+
+
+def test_frames_of_a_web_application_started_with_nothing_set(context):
+    port = free_port()
+    with Sample(web_runtime(context), argument=port) as sample, Load(port) as load:
+        time.sleep(5)
+        chains = record(context, sample.pid, 5)
+        expect(load.answers > 50, f"{load.answers} answers, {load.failures} failures")
+        sample.stand_still()
+        count(context, f"web application, {load.answers} requests", sample.pid, chains)
+        sample.process.send_signal(18)
+
+
+def requests_in(load, seconds):
+    before = load.answers
+    time.sleep(seconds)
+    return load.answers - before
+
+
+def test_reading_costs_the_target_no_throughput(context):
+    """A/B, interleaved: requests answered while the map is merged again and again, and while it is not."""
+    port = free_port()
+    alone, read = [], []
+    with Sample(web_runtime(context), argument=port) as sample, Load(port) as load:
+        time.sleep(5)
+        watch = None
+        for _ in range(4):
+            alone.append(requests_in(load, 3))
+            watch = subprocess.Popen([context.mapgen.program, "watch", str(sample.pid), "--interval=1", "-o",
+                                      os.path.join(context.scratch, "throughput.map")], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=context.mapgen.environment)
+            time.sleep(1)
+            read.append(requests_in(load, 3))
+            watch.terminate()
+            watch.wait()
+    context.figure(f"requests in 3 s: alone {alone}, while it is watched {read}: "
+                   f"{100 * sum(read) / max(sum(alone), 1):.0f} % of the throughput alone")
