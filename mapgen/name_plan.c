@@ -212,9 +212,9 @@ void deciding_fix(struct deciding *deciding, struct recorded_mapping *mapping,
 	}
 	if (fix == RECORDED_BUILD_ID)
 		count_file(deciding, standin);
+	deciding->process->fixed += mapping->fix == RECORDED_AS_IT_IS;
 	mapping->fix = fix;
 	mapping->standin = standin;
-	deciding->process->fixed++;
 }
 
 /* ---- processes ------------------------------------------------------------------------ */

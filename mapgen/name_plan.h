@@ -15,6 +15,7 @@
 
 #include "mapgen/message.h"
 #include "mapgen/options.h"
+#include "mapgen/profile/recorded_hits.h"
 #include "mapgen/profile/recorded_maps.h"
 
 /* Where the names of a process's jitted code come from. */
@@ -51,7 +52,8 @@ struct planned_file;
 
 struct name_plan {
 	const struct options *options;
-	const char *cache;      /* directory of build-ids */
+	const char *cache; /* directory of build-ids */
+	const struct recorded_hits *hits;
 	bool anonymous;         /* perf maps instead of stand-ins */
 	int64_t recorded_until; /* seconds since 1970; INT64_MAX when unknown */
 	struct planned_standin *standins;

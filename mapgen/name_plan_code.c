@@ -110,6 +110,7 @@ char *deciding_name_code(struct deciding *deciding, const struct code_names *nam
 		deciding_fix(deciding, names->mappings[i],
 			     anonymous ? RECORDED_ANONYMOUS : RECORDED_ADDRESSES, standin);
 	for (size_t i = 0; !failure && i < names->symbol_count; i++)
-		deciding->process->code_names += names->symbols[i]->kind != SYM_SYMBOL_STUB;
+		deciding->process->code_names += names->symbols[i]->kind != SYM_SYMBOL_STUB &&
+						 names->symbols[i]->source != SYM_SOURCE_READYTORUN;
 	return failure;
 }

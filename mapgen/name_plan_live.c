@@ -99,27 +99,27 @@ static bool is_code_memory(const struct sym_mapping *mapping)
 	       !strncmp(mapping->path, "/dev/zero", 9);
 }
 
-/* Those that lie in memory of no file, in *ret; heap. */
-static size_t code_symbols(const struct sym_snapshot *snapshot, const struct sym_symbols *symbols,
-			   const struct sym_symbol ***ret)
+static bool is_hit(const struct deciding *deciding, const struct recorded_mapping *mapping)
 {
-	size_t count = sym_symbols_count(symbols), kept = 0;
-	const struct sym_symbol **items = calloc(count + 1, sizeof(const struct sym_symbol *));
-	size_t mapping = 0, mappings = sym_snapshot_mapping_count(snapshot);
+	return recorded_hits_in(deciding->plan->hits, mapping->start_address, mapping->end_address);
+}
 
-	*ret = items;
-	for (size_t i = 0; items && i < count; i++) {
-		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+/*
+ * perf archive packs no file that is seen in call chains only. The code memory of a
+ * process is nearly always hit itself: its stand-in takes in the names of such files.
+ */
+static bool joins_code(const struct deciding *deciding, const struct recorded_mapping *mapping)
+{
+	return mapping->fix == RECORDED_BUILD_ID && !is_hit(deciding, mapping);
+}
 
-		while (mapping < mappings &&
-		       sym_snapshot_mapping_at(snapshot, mapping)->end_address <= symbol->start)
-			mapping++;
-		if (mapping < mappings &&
-		    sym_snapshot_mapping_at(snapshot, mapping)->start_address <= symbol->start &&
-		    is_code_memory(sym_snapshot_mapping_at(snapshot, mapping)))
-			items[kept++] = symbol;
-	}
-	return kept;
+static bool code_is_hit(const struct deciding *deciding)
+{
+	for (size_t i = 0; i < deciding->count; i++)
+		if (mapping_class_of(deciding->mappings[i].name) == MAPPING_CODE &&
+		    is_hit(deciding, &deciding->mappings[i]))
+			return true;
+	return false;
 }
 
 /* Mappings with code that are the process's own, ascending; heap. */
@@ -128,6 +128,7 @@ static size_t own_code(const struct deciding *deciding, const struct sym_snapsho
 {
 	struct recorded_mapping **own =
 		calloc(deciding->count + 1, sizeof(struct recorded_mapping *));
+	bool with_files = code_is_hit(deciding);
 	size_t count = 0;
 
 	*ret = own;
@@ -135,12 +136,47 @@ static size_t own_code(const struct deciding *deciding, const struct sym_snapsho
 		struct recorded_mapping *mapping = &deciding->mappings[i];
 		const struct sym_mapping *now;
 
-		if (mapping_class_of(mapping->name) == MAPPING_CODE &&
-		    compare(snapshot, mapping, &now) == AGREEMENT_SAME)
+		if ((mapping_class_of(mapping->name) == MAPPING_CODE &&
+		     compare(snapshot, mapping, &now) == AGREEMENT_SAME) ||
+		    (with_files && joins_code(deciding, mapping)))
 			own[count++] = mapping;
 	}
 	sort_mappings(own, count);
 	return count;
+}
+
+static bool is_among(struct recorded_mapping *const *mappings, size_t count, uint64_t address)
+{
+	for (size_t i = 0; i < count && mappings[i]->start_address <= address; i++)
+		if (mappings[i]->fix == RECORDED_BUILD_ID && mappings[i]->end_address > address)
+			return true;
+	return false;
+}
+
+/* Those that lie in memory of no file, or in files that join it; in *ret, heap. */
+static size_t code_symbols(const struct sym_snapshot *snapshot, const struct sym_symbols *symbols,
+			   struct recorded_mapping *const *own, size_t own_count,
+			   const struct sym_symbol ***ret)
+{
+	size_t count = sym_symbols_count(symbols), kept = 0;
+	const struct sym_symbol **items = calloc(count + 1, sizeof(const struct sym_symbol *));
+	size_t mapping = 0, mappings = sym_snapshot_mapping_count(snapshot);
+
+	*ret = items;
+	for (size_t i = 0; items && own && i < count; i++) {
+		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+
+		while (mapping < mappings &&
+		       sym_snapshot_mapping_at(snapshot, mapping)->end_address <= symbol->start)
+			mapping++;
+		if (mapping == mappings)
+			break;
+		if (sym_snapshot_mapping_at(snapshot, mapping)->start_address <= symbol->start &&
+		    (is_code_memory(sym_snapshot_mapping_at(snapshot, mapping)) ||
+		     is_among(own, own_count, symbol->start)))
+			items[kept++] = symbol;
+	}
+	return kept;
 }
 
 static char *name_code(struct deciding *deciding, struct sym_snapshot *snapshot,
@@ -149,13 +185,13 @@ static char *name_code(struct deciding *deciding, struct sym_snapshot *snapshot,
 	const struct sym_process_info *info = sym_snapshot_process(snapshot);
 	const struct sym_symbol **items AUTO_FREE = NULL;
 	struct recorded_mapping **mappings AUTO_FREE = NULL;
-	struct code_names names = { .symbol_count = code_symbols(snapshot, symbols, &items),
-				    .mapping_count = own_code(deciding, snapshot, &mappings) };
+	struct code_names names = { .mapping_count = own_code(deciding, snapshot, &mappings) };
 	char *origin AUTO_FREE =
 		message_format("code of process %d (%s), started at tick %" PRIu64 ", by address",
 			       info->pid, info->comm, info->start_time_ticks);
 	char *failure;
 
+	names.symbol_count = code_symbols(snapshot, symbols, mappings, names.mapping_count, &items);
 	if (!items || !mappings || !origin)
 		return message_format("out of memory");
 	if (!names.symbol_count)

@@ -20,6 +20,7 @@
 #include "mapgen/perf_fix_report.h"
 #include "mapgen/perf_output.h"
 #include "mapgen/profile/perf_data.h"
+#include "mapgen/profile/recorded_hits.h"
 #include "mapgen/profile/recorded_maps.h"
 #include "mapgen/undo_record.h"
 
@@ -31,6 +32,7 @@ struct fixing {
 	char *undo_path; /* NULL for none */
 	struct perf_place place;
 	struct recorded_maps maps;
+	struct recorded_hits hits;
 	struct name_plan plan;
 	struct undo_record undo;
 	struct perf_fix_report report;
@@ -45,6 +47,16 @@ static bool fail(char *reason)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
+static char *take(void *context, const struct perf_record *record)
+{
+	struct fixing *fixing = context;
+
+	if (record->type != PERF_RECORD_SAMPLE)
+		return recorded_maps_take(&fixing->maps, record);
+	recorded_hits_add(&fixing->hits, record);
+	return NULL;
+}
+
 static bool copy_part(struct fixing *fixing, uint32_t number)
 {
 	struct perf_part *part = &fixing->place.parts[number];
@@ -58,9 +70,9 @@ static bool copy_part(struct fixing *fixing, uint32_t number)
 		.output_fd = part->output_fd,
 		.path = path,
 		.is_part = !part->is_main,
-		.wanted_types = RECORDED_MAPS_TYPES,
-		.take = recorded_maps_take,
-		.context = &fixing->maps,
+		.wanted_types = RECORDED_MAPS_TYPES | 1ull << PERF_RECORD_SAMPLE,
+		.take = take,
+		.context = fixing,
 	};
 	char *failure;
 
@@ -227,6 +239,7 @@ static bool make_plan(struct fixing *fixing)
 
 	fixing->plan.options = fixing->options;
 	fixing->plan.cache = fixing->cache;
+	fixing->plan.hits = &fixing->hits;
 	fixing->plan.anonymous = fixing->options->mode == PERF_FIX_ANON;
 	/* perf writes to its file until the recording ends; a copy may be younger, not older. */
 	fixing->plan.recorded_until = S_ISREG(status->st_mode) ? status->st_mtim.tv_sec : INT64_MAX;
@@ -303,6 +316,7 @@ int perf_fix_run(const struct options *options)
 	undo_record_deinit(&fixing.undo);
 	name_plan_deinit(&fixing.plan);
 	recorded_maps_deinit(&fixing.maps);
+	recorded_hits_deinit(&fixing.hits);
 	perf_place_deinit(&fixing.place);
 	failures_deinit(&fixing.report.failures);
 	free(fixing.undo_path);

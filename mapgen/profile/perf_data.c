@@ -315,6 +315,8 @@ static char *copy_file(struct perf_copy *copy)
 	pass_records(copy, end);
 	if (copy->failure)
 		return STEAL(copy->failure);
+	if (end != UINT64_MAX && copy->input.offset < end)
+		cut(copy, copy->input.offset, "the file ends before its data does");
 	if (copy->was_compressed) {
 		if (copy->cut && end != UINT64_MAX)
 			skip_bytes(copy, end - copy->input.offset);
