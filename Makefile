@@ -71,7 +71,8 @@ SERVER_OBJECTS := $(call objects,symsrv/*.c)
 PROFILE_OBJECTS := $(call objects,mapgen/profile/*.c $(patsubst %,mapgen/%.c,message standin_elf undo_record))
 TEST_OBJECTS := $(call objects,tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/mapgen/*/*.c tests/support/*.c)
 SERVER_TEST_OBJECTS := $(call objects,tests/symsrv/*.c)
-FUZZ_SUPPORT := $(call objects,mapgen/profile/*.c mapgen/message.c tests/support/perfmap_check.c tests/support/stack_text_run.c $(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text))
+FUZZ_SUPPORT := $(call objects,mapgen/profile/*.c mapgen/message.c tests/support/perfmap_check.c tests/support/stack_text_run.c \
+	$(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text answer metrics store_file digest settings upstreams net_rules breaker))
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 LIB_STATIC := $(BUILD)/libsym.a
@@ -148,7 +149,7 @@ $(BUILD)/tests/unit: $(TEST_OBJECTS) $(PROFILE_OBJECTS) $(LIB_STATIC)
 $(BUILD)/tests/unit-symsrv: $(SERVER_TEST_OBJECTS) $(filter-out %/symsrv.o,$(SERVER_OBJECTS)) $(LIB_STATIC)
 	$(link)
 
-$(BUILD)/fuzz/replay_%: LINK_LIBS = -lzstd
+$(BUILD)/fuzz/replay_% $(BUILD)/fuzz_%: LINK_LIBS = -lzstd -lcrypto -lpthread
 $(BUILD)/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 	$(link)
 $(BUILD)/fuzz_%: LINK_FLAGS = -fsanitize=fuzzer

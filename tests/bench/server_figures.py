@@ -21,6 +21,8 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "symsrv"))
+import crash_tests  # noqa: E402
+import crowd_tests  # noqa: E402
 import symsrv_harness as h  # noqa: E402
 
 ROUNDS = 5
@@ -143,6 +145,32 @@ def hit_figures(program, directory):
             limit("symsrv_known_miss_rate", a, 40000, "/s", most=False)
 
 
+def cold_figure(program, directory):
+    """1,000 at once for one object that is not here, half over each protocol."""
+    debuginfod_path, ssqp_path = h.debug_paths(crowd_tests.TARGET)
+    asked = ["/buildid/%s/debuginfo" % crowd_tests.TARGET, "/symbols" + ssqp_path] * 500
+    server = h.Upstream(h.serve_files({ssqp_path: crowd_tests.GOOD}, delay_s=1))
+    with h.Symsrv(program, directory, "--upstream", "ssqp=" + server.url) as ours:
+        answers = asyncio.run(crowd_tests.fetch_all(ours.port, asked))
+    server.close()
+    good = sum(status == 200 and body == crowd_tests.GOOD for status, body in answers)
+    limit("symsrv_upstream_gets_for_1000_cold_requests", len(server.requests), 1, "", note=f"good_bodies={good} ")
+    limit("symsrv_good_bodies_of_1000_cold_requests", good, 1000, "", most=False)
+
+
+def crash_figures(program, directory):
+    """Bodies that were not the whole object, over kill -9 at 200 moments and a disk of 2 MB that is full."""
+    h.RUN.program, h.RUN.scratch = program, directory
+    rounds = 200
+    crash_tests.kill_at_random_moments(rounds)
+    limit("symsrv_partial_bodies_over_kill_9", len(crash_tests.WRONG), 0, "", note=f"kills={rounds} ")
+    try:
+        crash_tests.a_full_disk_costs_the_fetch_and_nothing_else()
+        limit("symsrv_partial_bodies_on_a_full_disk", 0, 0, "")
+    except AssertionError as error:
+        limit("symsrv_partial_bodies_on_a_full_disk", 1, 0, "", note=f"({error}) ")
+
+
 async def connect_all(port, paths):
     """Open connections on which a request was sent and no answer has come."""
     pairs = []
@@ -220,6 +248,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=60, help="of each attack with slow clients")
     parser.add_argument("--only")
     options = parser.parse_args()
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
     missing = [tool for tool in ("wrk", "nginx", "debuginfod", "gcc") if not shutil.which(tool)]
     if missing:
         print("figures of symsrv: not installed:", ", ".join(missing))
@@ -228,7 +257,7 @@ def main():
     directory = tempfile.mkdtemp(prefix="bench-symsrv-")
     os.chmod(directory, 0o755)
     try:
-        parts = {"hits": hit_figures, "hung": hung_figures,
+        parts = {"hits": hit_figures, "hung": hung_figures, "cold": cold_figure, "crash": crash_figures,
                  "slow": lambda p, d: slow_client_figure(p, d, options.seconds)}
         for name, part in parts.items():
             if options.only in (None, name):

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Headers of a request, a line each, as any client may send them: what is sent in
+ * answer lies inside the object, and a chain of servers ends.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "symsrv/answer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_plan(const struct object *object, const struct request_headers *headers)
+{
+	struct answer_plan plan = { 0 };
+
+	answer_plan(object, headers, &plan);
+	if (plan.status != 200 && plan.status != 206 && plan.status != 304 && plan.status != 406 &&
+	    plan.status != 416)
+		abort();
+	if (plan.status == 206 &&
+	    (!plan.count || plan.count > object->size_bytes ||
+	     plan.first > object->size_bytes - plan.count || !plan.content_range[0]))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint64_t sizes[] = { 0, 1, 1000, UINT64_MAX };
+	struct request_headers headers = { 0 };
+	const char *forwarded = NULL, *via = NULL;
+	char *text = calloc(1, size + 1), *rest = text, *line, *chain;
+	struct object object = { .etag = "\"sha256-ab\"", .modified_s = 1700000000 };
+	size_t i;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, size);
+	while ((line = strsep(&rest, "\n"))) {
+		char *value = strchr(line, ':');
+
+		if (!value)
+			continue;
+		*value++ = 0;
+		value += strspn(value, " ");
+		request_headers_take(&headers, line, value);
+		if (!strcmp(line, "X-Forwarded-For"))
+			forwarded = value;
+		if (!strcmp(line, "Via"))
+			via = value;
+	}
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		object.size_bytes = object.file_bytes = sizes[i];
+		check_plan(&object, &headers);
+	}
+	if (answer_may_forward(forwarded, via, "127.0.0.1", "0123456789abcdef", 8, &chain) &&
+	    ((forwarded && strstr(forwarded, "symsrv-0123456789abcdef")) ||
+	     (via && strstr(via, "symsrv-0123456789abcdef"))))
+		abort();
+	free(chain);
+	free(text);
+	return 0;
+}
