@@ -19,6 +19,28 @@
  *  4. addresses here, names elsewhere: sym_snapshot_normalize() on the machine
  *     of the process, sym_image_open_by_id() and sym_image_resolve() where the files are.
  *
+ * EXAMPLE
+ *
+ *     struct sym_snapshot *snapshot = NULL;
+ *     struct sym_resolver *resolver = NULL;
+ *     struct sym_result *result = NULL;
+ *     struct sym_error *error = sym_snapshot_open(pid, NULL, &snapshot);
+ *
+ *     if (!error)
+ *             error = sym_resolver_create(snapshot, &resolver);
+ *     if (!error)
+ *             error = sym_result_create(&result);
+ *     if (!error)
+ *             error = sym_resolver_resolve(resolver, &address, 1, result);
+ *     if (!error && sym_result_at(result, 0)->status == SYM_RESOLVED)
+ *             puts(sym_result_at(result, 0)->name);
+ *     if (error)
+ *             fprintf(stderr, "%s\n", sym_error_message(error));
+ *     sym_error_destroy(error);
+ *     sym_result_destroy(result);
+ *     sym_resolver_destroy(resolver);
+ *     sym_snapshot_close(snapshot);
+ *
  * WORDS
  *
  *   address  in a process

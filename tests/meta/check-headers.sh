@@ -34,4 +34,26 @@ for compiler in g++ clang++; do
 	"$compiler" -std=c++17 $strict "$scratch/user.cc" > "$scratch/bad" 2>&1
 	verdict "libsym.h as C++17 with $compiler" "$scratch/bad"
 done
+# An example is a block that is indented by five or more, with an empty line before it.
+awk '/^ \*$/ { empty = 1; if (inside) print ""; next }
+	/^ \*     / && (inside || empty) {
+		if (!inside) printf "void example_%d(void);\nvoid example_%d(void)\n{\n", ++n, n
+		inside = 1; empty = 0; print substr($0, 8); next
+	}
+	{ if (inside) print "}"; inside = 0; empty = 0 }' libsym/libsym.h > "$scratch/examples"
+{
+	cat << 'END'
+#include <inttypes.h>
+#include <stdio.h>
+#include <libsym/libsym.h>
+extern struct sym_snapshot *snapshot;
+extern struct sym_symbols *list;
+extern struct sym_error *error;
+extern uint64_t address;
+extern int32_t pid;
+END
+	cat "$scratch/examples"
+} > "$scratch/examples.c"
+${CC:-gcc} -std=c11 -pedantic -Wall -Wextra -Werror -fsyntax-only -I. "$scratch/examples.c" > "$scratch/bad" 2>&1
+verdict "examples of libsym.h compile ($(grep -c '^void.*;$' "$scratch/examples"))" "$scratch/bad"
 finish
