@@ -229,7 +229,7 @@ static bool generate_process(struct generation *generation, const struct options
 		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
 
 		progress_step(&generation->progress, path_file_name(sym_image_path(image)));
-		if (target_is_assembly(image) && is_new(&seen, image))
+		if (target_is_of_interest(snapshot, i) && is_new(&seen, image))
 			add_image(generation, image);
 	}
 	progress_end(&generation->progress);

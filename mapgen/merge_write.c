@@ -58,7 +58,7 @@ void merge_add_troubles(struct merge *merge)
 		const struct sym_image *image = sym_snapshot_image_at(merge->snapshot, i);
 		const char *trouble = sym_image_trouble(image);
 
-		if (trouble && target_is_assembly(image) &&
+		if (trouble && target_is_of_interest(merge->snapshot, i) &&
 		    !is_listed(&merge->failures, sym_image_path(image)))
 			failures_add(&merge->failures, sym_image_path(image),
 				     message_format("%s", trouble));

@@ -77,3 +77,14 @@ bool target_is_assembly(const struct sym_image *image)
 		return true;
 	}
 }
+
+bool target_is_of_interest(struct sym_snapshot *snapshot, size_t image_index)
+{
+	const struct sym_process_info *process = sym_snapshot_process(snapshot);
+	const struct sym_image *image = sym_snapshot_image_at(snapshot, image_index);
+
+	if (target_is_assembly(image))
+		return true;
+	return process->runtime_shape && !strcmp(process->runtime_shape, "single-file") &&
+	       image_index == process->runtime_image_index && sym_image_trouble(image);
+}

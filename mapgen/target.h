@@ -36,4 +36,10 @@ bool target_is_assembly(const struct sym_image *image);
 /* Says an error and ends it. */
 void target_say(struct sym_error *error);
 
+/*
+ * True for an assembly, and for the host of a single-file application that is in trouble: then none
+ * of the assemblies inside it is an image.
+ */
+bool target_is_of_interest(struct sym_snapshot *snapshot, size_t image_index);
+
 #endif

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The quick part of the matrix: single-file applications, whose images lie inside the executable or are unpacked."""
+import os
+import random
+import shutil
+import struct
+
 import matrix
 import shapes
+from harness import Sample, Skip, expect
 
 
 def _run(context, title):
@@ -27,3 +33,61 @@ def test_self_contained_9_0_frames_and_methods_are_named_by_rundown(context):
 
 def test_core_3_1_frames_and_methods_are_named_by_rundown(context):
     _run(context, "3.1 framework-dependent")
+
+
+def record(pid, root, executable):
+    """A recorded tree of a process; the path of its executable in it, to be written."""
+    os.makedirs(f"{root}/proc/{pid}")
+    for name in ("maps", "stat", "status"):
+        shutil.copyfile(f"/proc/{pid}/{name}", f"{root}/proc/{pid}/{name}")
+    shutil.copyfile("/proc/stat", f"{root}/proc/stat")
+    os.symlink(executable, f"{root}/proc/{pid}/exe")
+    os.makedirs(root + os.path.dirname(executable))
+    return root + executable
+
+
+def lies(data):
+    """(what, bytes) of hosts whose manifest does not tell the truth, and whether that must be said."""
+    mark = bytes.fromhex("8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae")
+    pointer = data.index(mark) - 8
+    manifest = struct.unpack_from("<q", data, pointer)[0]
+    for what, layout, at, value in (("begins at the end", "<q", pointer, len(data) - 3), ("lies beyond the end", "<q", pointer, 1 << 60),
+                                    ("has 2^31 files", "<i", manifest + 8, 2**31 - 1), ("has -1 files", "<i", manifest + 8, -1),
+                                    ("is of the future", "<I", manifest, 99)):
+        lie = bytearray(data)
+        struct.pack_into(layout, lie, at, value)
+        yield what, lie, True
+    yield "is cut", data[:manifest + 200], True
+    chance = random.Random(3)
+    for number in range(12):
+        lie = bytearray(data)
+        for _ in range(chance.randint(1, 6)):
+            lie[manifest + chance.randrange(len(data) - manifest)] = chance.randrange(256)
+        yield f"has flipped bytes ({number})", lie, False
+
+
+def test_bundles_with_a_lying_manifest_give_no_wrong_name(context):
+    published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "10.0 single-file"))
+    if published is None:
+        raise Skip(why)
+    root = context.directory("lying")
+    with Sample(published, {"DOTNET_PerfMapEnabled": "0"}) as sample:
+        host = record(sample.pid, root, published.command[0])
+    with open(published.command[0], "rb") as file:
+        data = file.read()
+
+    def named(content):
+        with open(host, "wb") as file:
+            file.write(content)
+        done = context.mapgen.must("merge", "--root", root, "--jit=none", "--output=-", sample.pid, codes=(0, 3))
+        return {line for line in done.stdout.splitlines() if line.endswith("[PreJIT]")}, done
+
+    truth, _ = named(data)
+    expect(len(truth) > 10000, f"only {len(truth)} methods without a lie")
+    count = 0
+    for what, lie, is_said in lies(data):
+        names, done = named(lie)
+        expect(names <= truth, f"the manifest {what}: {sorted(names - truth)[:1]}")
+        expect(not is_said or (done.returncode == 3 and "bundle" in done.stderr), f"the manifest {what}, and nobody hears of it")
+        count += 1
+    context.figure(f"{count} lies, no wrong name")
