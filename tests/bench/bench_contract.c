@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench_contract PID: reading the jitted methods of a process by data contract, beside the very
+ * same process_vm_readv() calls alone, both in turns. CPU time, medians of seven. Without a PID it
+ * does nothing: contract_figures.py starts the process.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "libsym/clr/jit_reader.h"
+#include "libsym/libsym.h"
+
+enum {
+	ROUNDS = 7,
+	MAX_CALLS = 4096,
+};
+
+/* The calls of one reading, to be made again. */
+static struct call {
+	struct iovec rooms[REMOTE_MAX_PIECES];
+	struct iovec pieces[REMOTE_MAX_PIECES];
+	size_t count;
+} * calls;
+static size_t call_count;
+static pid_t pid;
+
+static double cpu_ms(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return 1000.0 * (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000.0;
+}
+
+static ssize_t read_and_note(void *context, const struct iovec *rooms, const struct iovec *pieces,
+			     size_t count)
+{
+	ssize_t bytes = process_vm_readv(pid, rooms, count, pieces, count, 0);
+
+	(void)context;
+	if (calls && call_count < MAX_CALLS) {
+		struct call *call = &calls[call_count++];
+
+		memcpy(call->pieces, pieces, count * sizeof(*pieces));
+		call->count = count;
+	}
+	return bytes < 0 ? -errno : bytes;
+}
+
+static struct sym_error *no_words(void *context, int errno_value)
+{
+	(void)context;
+	return sym_error_create(SYM_ERROR_IO, "%s", strerror(errno_value));
+}
+
+/* One whole reading, opening included; *ms_ret without what is not reading. */
+static struct sym_error *read_all(uint64_t base, double *ms_ret, size_t *methods_ret)
+{
+	static const struct remote_memory_ops ops = { .read = read_and_note, .error = no_words };
+	struct remote_memory *memory = NULL;
+	struct jit_reader *reader = NULL;
+	struct jit_reading *reading = NULL;
+	double begin = cpu_ms();
+	struct sym_error *error = remote_memory_create(&ops, NULL, &memory);
+
+	if (!error)
+		error = jit_reader_open(memory, base, &reader);
+	if (!error)
+		error = jit_reader_read(reader, 0, &reading);
+	*ms_ret = cpu_ms() - begin;
+	if (!error)
+		*methods_ret = reading->method_count;
+	jit_reading_destroy(reading);
+	jit_reader_close(reader);
+	return error;
+}
+
+/* The same calls into fresh memory, as the reading has it. */
+static double repeat_calls(void)
+{
+	double begin, ms;
+	size_t total = 0, at = 0;
+	char *room;
+
+	for (size_t i = 0; i < call_count; i++)
+		for (size_t j = 0; j < calls[i].count; j++)
+			total += calls[i].pieces[j].iov_len;
+	begin = cpu_ms();
+	room = malloc(total);
+	for (size_t i = 0; room && i < call_count; i++) {
+		for (size_t j = 0; j < calls[i].count; j++) {
+			calls[i].rooms[j] = (struct iovec){ room + at, calls[i].pieces[j].iov_len };
+			at += calls[i].pieces[j].iov_len;
+		}
+		if (process_vm_readv(pid, calls[i].rooms, calls[i].count, calls[i].pieces,
+				     calls[i].count, 0) < 0)
+			continue;
+	}
+	ms = cpu_ms() - begin;
+	free(room);
+	return ms;
+}
+
+static int compare(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static uint64_t runtime_base(void)
+{
+	struct sym_snapshot *snapshot = NULL;
+	struct sym_error *error = sym_snapshot_open(pid, NULL, &snapshot);
+	uint64_t base = 0;
+
+	if (!error && sym_snapshot_process(snapshot)->runtime_image_index != UINT32_MAX)
+		base = sym_image_load_base(sym_snapshot_image_at(
+			snapshot, sym_snapshot_process(snapshot)->runtime_image_index));
+	sym_error_destroy(error);
+	sym_snapshot_close(snapshot);
+	return base;
+}
+
+int main(int argc, char **argv)
+{
+	double ours[ROUNDS], peer[ROUNDS], ratio;
+	struct sym_error *error = NULL;
+	size_t methods = 0;
+	uint64_t base;
+
+	if (argc < 2)
+		return 0;
+	pid = (pid_t)strtol(argv[1], NULL, 10);
+	base = runtime_base();
+	for (int i = 0; !error && i < ROUNDS; i++) {
+		free(calls);
+		calls = calloc(MAX_CALLS, sizeof(*calls));
+		call_count = 0;
+		error = calls ? read_all(base, &ours[i], &methods) : &sym_error_no_memory;
+		peer[i] = error ? 0 : repeat_calls();
+	}
+	if (error) {
+		fprintf(stderr, "bench_contract: %s\n", sym_error_message(error));
+		return 1;
+	}
+	qsort(ours, ROUNDS, sizeof(ours[0]), compare);
+	qsort(peer, ROUNDS, sizeof(peer[0]), compare);
+	ratio = ours[ROUNDS / 2] / peer[ROUNDS / 2];
+	printf("contract/%zu-methods/cpu ours=%.1fms peer=%.1fms ratio=%.2f goal=2.00 %s\n",
+	       methods, ours[ROUNDS / 2], peer[ROUNDS / 2], ratio, ratio <= 2 ? "ok" : "short");
+	printf("contract/%zu-methods/calls ours=%zu peer=- ratio=- goal=499 %s\n", methods,
+	       call_count, call_count < 500 ? "ok" : "short");
+	free(calls);
+	return 0;
+}
