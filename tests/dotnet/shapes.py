@@ -117,6 +117,7 @@ def npm_program(package):
 
 # MSBuild gives the process in which it trims half a minute to start, which a busy machine may not have.
 NO_TASK_HOST = "MSB4216"
+LONGEST_SECONDS = 1800
 
 
 def _run_publish(shape, directory):
@@ -128,13 +129,20 @@ def _run_publish(shape, directory):
 def _publish_once(shape, directory):
     with tempfile.TemporaryDirectory(prefix="libsym-shape-", dir="/var/tmp") as scratch:
         out = os.path.join(scratch, "out")
-        done = subprocess.run(
-            ["nice", "dotnet", "publish", os.path.join(SAMPLE, "sample.csproj"), "-c", "Release", "-v", "q",
-             "-nodeReuse:false", "-maxCpuCount:1", "--artifacts-path", os.path.join(scratch, "artifacts"), "-o", out,
-             f"-p:SampleFramework={shape.framework}", f"-p:CustomAfterMicrosoftCommonTargets={PACKS}", *shape.options],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, env=build_environment())
-        if done.returncode:
-            lines = (done.stdout + done.stderr).splitlines()
+        command = [
+            "nice", "dotnet", "publish", os.path.join(SAMPLE, "sample.csproj"), "-c", "Release", "-v", "q",
+            "-nodeReuse:false", "-maxCpuCount:1", "--artifacts-path", os.path.join(scratch, "artifacts"), "-o", out,
+            f"-p:SampleFramework={shape.framework}", f"-p:CustomAfterMicrosoftCommonTargets={PACKS}", *shape.options]
+        # Into a file: a helper that MSBuild leaves behind would hold a pipe open for as long as it lives.
+        with open(os.path.join(scratch, "log"), "w+", encoding="utf-8", errors="replace") as log:
+            try:
+                code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=build_environment(),
+                                      timeout=LONGEST_SECONDS).returncode
+            except subprocess.TimeoutExpired:
+                return f"dotnet publish did not end within {LONGEST_SECONDS} s"
+            log.seek(0)
+            lines = log.read().splitlines()
+        if code:
             errors = [line.strip() for line in lines if "error" in line.lower()]
             return (errors or lines or ["no output"])[0].replace(SAMPLE + "/", "")
         os.makedirs(os.path.dirname(directory), exist_ok=True)
