@@ -18,6 +18,7 @@ done > "$results"
 if command -v python3 > /dev/null; then
 	python3 tests/bench/command_figures.py --build "$build" >> "$results"
 	python3 tests/bench/contract_figures.py --build "$build" >> "$results"
+	python3 tests/bench/perf_fix_figures.py --build "$build" >> "$results"
 	python3 tests/bench/symbolize_figures.py --build "$build" >> "$results"
 	python3 tests/bench/profiler_figures.py --build "$build" >> "$results"
 	python3 tests/bench/server_figures.py --program "$build/symsrv-bin/symsrv" >> "$results"
