@@ -107,7 +107,7 @@ static size_t pass_expanded(struct perf_copy *copy, const uint8_t *bytes, size_t
 {
 	size_t used = 0;
 
-	while (count - used >= RECORD_HEADER_BYTES) {
+	while (count - used >= RECORD_HEADER_BYTES && !copy->cut && !copy->failure) {
 		const uint8_t *record = bytes + used;
 		size_t size = record_size(record);
 		uint32_t type = record_type(record);
@@ -117,17 +117,17 @@ static size_t pass_expanded(struct perf_copy *copy, const uint8_t *bytes, size_t
 			    size < RECORD_HEADER_BYTES
 				    ? "a record in compressed data has an impossible size"
 				    : "a record in compressed data that cannot be there");
-			return count;
-		}
-		if (size > count - used)
 			break;
-		if (is_wanted(copy, type) && !hand_over(copy, record, copy->output.offset + used))
-			return count;
+		}
+		if (size > count - used ||
+		    (is_wanted(copy, type) && !hand_over(copy, record, copy->output.offset + used)))
+			break;
 		copy->record_count++;
 		used += size;
 	}
+	/* What was handed over is in the output, whatever follows it. */
 	perf_output_append(&copy->output, bytes, used);
-	return used;
+	return copy->cut || copy->failure ? count : used;
 }
 
 static bool expand(struct perf_copy *copy, const uint8_t *payload, size_t count)
