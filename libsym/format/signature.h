@@ -36,6 +36,9 @@ enum signature_element {
 	ELEMENT_CMOD_REQD = 0x1f,
 	ELEMENT_CMOD_OPT = 0x20,
 	ELEMENT_INTERNAL = 0x21, /* an address in a running process; never in files */
+	/* The same as a modifier, behind a byte that tells whether it is required (.NET 9 and
+	 * later: src/coreclr/inc/corhdr.h); in the stubs of P/Invoke. */
+	ELEMENT_CMOD_INTERNAL = 0x22,
 	ELEMENT_VAR_ZAPSIG = 0x3b,
 	ELEMENT_NATIVE_ARRAY_TEMPLATE_ZAPSIG = 0x3c,
 	ELEMENT_NATIVE_VALUETYPE_ZAPSIG = 0x3d,

@@ -397,6 +397,21 @@ static void write_handle(struct signature_writer *writer, struct reader *reader)
 		fail(writer, "type handle in a signature");
 }
 
+static void write_modified_by_handle(struct signature_writer *writer, struct reader *reader,
+				     struct signature_scope scope)
+{
+	bool required = reader_u8(reader);
+	struct reader handle = *reader;
+
+	reader_skip(reader, sizeof(uint64_t));
+	signature_write_type(writer, reader, scope);
+	if (writer->style != SIGNATURE_RUNTIME || writer->why)
+		return;
+	write_word(writer, required ? " modreq(" : " modopt(");
+	write_handle(writer, &handle);
+	write_char(writer, ')');
+}
+
 static void write_suffixed(struct signature_writer *writer, struct reader *reader,
 			   struct signature_scope scope, const char *suffix)
 {
@@ -460,6 +475,9 @@ static void write_element(struct signature_writer *writer, struct reader *reader
 	case ELEMENT_CMOD_REQD:
 	case ELEMENT_CMOD_OPT:
 		write_modified(writer, reader, scope, element == ELEMENT_CMOD_REQD);
+		return;
+	case ELEMENT_CMOD_INTERNAL:
+		write_modified_by_handle(writer, reader, scope);
 		return;
 	case ELEMENT_CANON_ZAPSIG:
 		write_word(writer, "System.__Canon");

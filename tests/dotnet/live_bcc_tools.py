@@ -1,70 +1,120 @@
 # SPDX-License-Identifier: MIT
-"""BCC's own tools, unchanged, under `dotnet-mapgen bcc`: they ask libsym, and every frame of .NET code gets a name."""
+"""BCC's own tools, unchanged: with libsym inside every frame of .NET code gets a name, with a merged map nearly so."""
 import os
 import re
-import shutil
-import subprocess
+import time
 
+from bcc_tools import (NO_VARIABLE, folded, libcoreclr_of, report_of, run_tool, shares_of, workload)
 from harness import Sample, Skip, expect
 
-BCC_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+GOAL = 0.995
 
 
-def bcc_tool(name):
-    program = shutil.which(name, path=BCC_PATH)
-    if not program:
-        raise Skip(f"{name} is not installed (package bpfcc-tools)")
-    if os.geteuid() != 0:
-        raise Skip("BPF needs root")
-    return program
-
-
-def run_tool(context, arguments, ours=True, options=(), variables=None, seconds=120):
-    """Runs a tool, under `dotnet-mapgen bcc` or as it is."""
-    command = [bcc_tool(arguments[0]), *map(str, arguments[1:])]
-    if ours:
-        command = [context.mapgen.program, "bcc", "--report", *options, "--", *command]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-                          env=dict(os.environ, **(variables or {})), timeout=seconds)
-    if not ours and done.returncode and "bpf" in done.stderr.lower():
-        raise Skip(f"BPF does not work here ({done.stderr.strip().splitlines()[-1]})")
-    return done
-
-
-def folded(text):
-    """Stacks of folded output: (frames, outermost first, without the command name; count)."""
-    stacks = []
-    for line in text.splitlines():
-        match = re.fullmatch(r"(.*) (\d+)", line)
-        if match and ";" in line:
-            stacks.append((match.group(1).split(";")[1:], int(match.group(2))))
-    return stacks
-
-
-def report_of(done, pid):
-    """What our library said that it answered, as {source: count}."""
-    match = re.search(rf"libsym-bcc: process {pid}: (\d+) of (\d+) look-ups named(.*); looked at", done.stderr)
-    if not match:
-        return None
-    counts = {word: int(count) for word, count in re.findall(r", (\w+) (\d+)", match.group(3))}
-    return {"named": int(match.group(1)), "asked": int(match.group(2)), **counts}
+def managed_names(stacks):
+    return [name for names, _ in stacks for name in names if "::" in name and "]" in name]
 
 
 def test_profile_bpfcc_names_a_process_without_any_variable(context):
-    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
-        plain = folded(run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 99, 4], ours=False).stdout)
-        if not plain:
-            raise Skip("profile-bpfcc gives no stacks here; as root, tests/dotnet/prepare-bpf.sh sets up what it can")
+    with Sample(context.sdk(), NO_VARIABLE) as sample:
+        plain = folded(run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 99, 4], ours=False))
         done = run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 99, 4])
-    stacks, report = folded(done.stdout), report_of(done, sample.pid)
-    expect(stacks, f"no stacks: {done.stderr.strip()[-200:]}")
+    stacks, report = folded(done), report_of(done, sample.pid)
     expect(report, f"libsym did not answer: {done.stderr.strip()[-200:]}")
     for text, counted in (("as it is", plain), ("with libsym", stacks)):
         frames = sum(len(names) * count for names, count in counted)
         named = sum(count for names, count in counted for name in names if name != "[unknown]")
         context.figure(f"profile-bpfcc {text}: {named} of {frames} user frames named ({100 * named / frames:.1f} %)")
-    managed = [name for names, _ in plain for name in names if "::" in name and "]" in name]
-    expect(not managed, f"libbcc alone knew {managed[:1]}")
+    expect(not managed_names(plain), f"libbcc alone knew {managed_names(plain)[:1]}")
     expect(report.get("runtime", 0) and report.get("r2r", 0), f"no jitted or no precompiled code: {report}")
-    expect(any(name.endswith("[PreJIT]") for names, _ in stacks for name in names), "no precompiled method")
-    expect(any("::Run(" in name for names, _ in stacks for name in names), "no method of the sample")
+    expect(any(name.endswith("[PreJIT]") for name in managed_names(stacks)), "no precompiled method")
+    expect(any("::Run(" in name for name in managed_names(stacks)), "no method of the sample")
+
+
+def check_tool(context, title, pid, arguments, method, ours=True, kinds=("jit", "r2r")):
+    done = run_tool(context, arguments, ours=ours, addresses=True)
+    shares = shares_of(done, pid)
+    context.figure(f"{title}: {shares.text()}")
+    expect(ours == (report_of(done, pid) is not None), "the wrong library answered")
+    expect(any(method in name for name in managed_names(folded(done))), f"no stack has {method}")
+    expect(shares.share(*kinds) >= GOAL, f"unnamed: {sorted(shares.unnamed.items())[:5]}")
+    if ours:
+        expect(shares.share("native") >= 0.99, f"native frames: {100 * shares.share('native'):.2f} %")
+
+
+def test_offcputime_names_who_waits(context):
+    if not os.path.exists("/sys/kernel/tracing/kprobe_events") and not os.path.exists("/sys/kernel/debug/kprobes"):
+        raise Skip("this kernel has no kprobes, which offcputime-bpfcc needs; the next test asks the scheduler's tracepoint")
+    with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
+        check_tool(context, "offcputime-bpfcc with libsym", sample.pid,
+                   ["offcputime-bpfcc", "-p", sample.pid, "-U", "-f", 4], "Callers::WaitForTurn")
+
+
+def test_stackcount_of_the_scheduler_names_who_waits(context):
+    with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
+        check_tool(context, "stackcount-bpfcc t:sched:sched_switch with libsym", sample.pid,
+                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 4, "t:sched:sched_switch"],
+                   "Callers::WaitForTurn")
+
+
+def test_stackcount_of_read_names_the_managed_callers(context):
+    with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
+        check_tool(context, "stackcount-bpfcc c:read with libsym", sample.pid,
+                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 4, "c:read"], "Callers::Read")
+
+
+def test_stackcount_of_a_function_of_the_runtime_names_the_managed_callers(context):
+    with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
+        function = libcoreclr_of(sample.pid) + ":MetaDataGetDispenser"
+        check_tool(context, "stackcount-bpfcc libcoreclr.so with libsym", sample.pid,
+                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 4, function], "Callers::CallRuntime")
+
+
+def test_a_merged_map_alone_names_managed_frames_in_every_tool(context):
+    with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
+        time.sleep(5)  # until everything is jitted
+        context.mapgen.must("merge", sample.pid)
+        for title, arguments, method in (
+                ("stackcount-bpfcc", ["-f", "-D", 4, "t:sched:sched_switch"], "Callers::WaitForTurn"),
+                ("profile-bpfcc", ["-f", "-F", 499, 4], "Callers::"),
+                ("stackcount-bpfcc", ["-f", "-D", 4, "c:read"], "Callers::Read")):
+            check_tool(context, f"{title} with a merged map", sample.pid,
+                       [title, "-p", sample.pid, "-U", *arguments], method, ours=False)
+
+
+def test_strict_answers_as_libbcc_does(context):
+    with Sample(context.sdk(), NO_VARIABLE) as sample:
+        done = run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 99, 3], options=["--strict"])
+    expect(not managed_names(folded(done)), "names that libbcc does not have")
+
+
+def bpftrace_names(done):
+    """(named, unnamed) lines of bpftrace's stacks."""
+    lines = [line.strip() for line in done.stdout.splitlines() if line.startswith("    ")]
+    unnamed = [line for line in lines if re.fullmatch(r"0x[0-9a-f]+", line) or line.startswith("[unknown]")]
+    return lines, unnamed
+
+
+def bpftrace_program(pid):
+    return f"profile:hz:49 /pid == {pid}/ {{ @[ustack] = count(); }} interval:s:3 {{ exit(); }}"
+
+
+def test_bpftrace_with_libbcc_names_frames_by_libsym(context):
+    with Sample(context.sdk(), NO_VARIABLE) as sample:
+        done = run_tool(context, ["bpftrace", "-e", bpftrace_program(sample.pid)])
+    lines, unnamed = bpftrace_names(done)
+    context.figure(f"bpftrace with libsym: {len(lines) - len(unnamed)} of {len(lines)} frames named, symbol cache as it comes")
+    expect("libsym-bcc: process" in done.stderr, f"libsym was not asked: {done.stderr.strip()[-200:]}")
+    expect(len(lines) > 50, f"only {len(lines)} frames")
+    expect(len(unnamed) <= 0.01 * len(lines), f"{len(unnamed)} of {len(lines)} have no name, as {unnamed[:3]}")
+    expect(any("[PreJIT]" in line for line in lines), "no precompiled method")
+
+
+def test_bpftrace_reads_a_merged_map_when_it_keeps_a_symbol_cache(context):
+    with Sample(context.sdk(), NO_VARIABLE) as sample:
+        context.mapgen.must("merge", sample.pid)
+        done = run_tool(context, ["bpftrace", "-e", bpftrace_program(sample.pid)], ours=False,
+                        variables={"BPFTRACE_CACHE_USER_SYMBOLS": "1"})
+    lines, unnamed = bpftrace_names(done)
+    context.figure(f"bpftrace with a merged map: {len(lines) - len(unnamed)} of {len(lines)} frames named")
+    expect(any("[PreJIT]" in line for line in lines), "no precompiled method")
+    expect(any("::Run(" in line for line in lines), "no jitted method")

@@ -36,7 +36,7 @@ def torture_runtime(context):
             return None, f"the torture program does not build: {why}"
         program = os.path.join(artifacts, "bin", "torture", "release", "torture.dll")
         return Runtime(runtime.dotnet, program, runtime.framework, "torture"), None
-    return context._once("torture", make)
+    return context.once("torture", make)
 
 
 def read_methods(path):

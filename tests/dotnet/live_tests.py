@@ -32,7 +32,7 @@ class Context:
         self.mapgen = Mapgen(build, scratch)
         self._made = {}
 
-    def _once(self, key, make):
+    def once(self, key, make):
         if key not in self._made:
             self._made[key] = make()
         value, why = self._made[key]
@@ -42,13 +42,13 @@ class Context:
 
     def sdk(self):
         """The SDK's runtime with the sample built from source."""
-        return self._once("sdk", sdk_runtime)
+        return self.once("sdk", sdk_runtime)
 
     def npm(self):
-        return self._once("npm", npm_runtime)
+        return self.once("npm", npm_runtime)
 
     def oracle(self):
-        return self._once("oracle", self._build_oracle)
+        return self.once("oracle", self._build_oracle)
 
     def rundown(self, pid):
         """The runtime's own list of its methods: rows (kind, start, size, type, method)."""

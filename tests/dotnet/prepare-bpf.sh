@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What BCC wants of a machine beyond its packages, for the live tests: tracefs
-# mounted, and kernel headers where it looks for them. Run as root; says what it
+# and debugfs mounted, and kernel headers where it looks for them. Run as root; says what it
 # changed. Headers of another kernel do for tools that read no kernel structs.
 set -u
 
@@ -16,6 +16,16 @@ if [ -d "$tracing" ] && [ ! -e "$tracing/events" ]; then
 		echo "prepare-bpf: mounted tracefs at $tracing"
 	else
 		echo "prepare-bpf: tracefs could not be mounted at $tracing" >&2
+	fi
+fi
+
+# BCC reads there which functions must not be probed.
+debugging=/sys/kernel/debug
+if [ -d "$debugging" ] && [ ! -e "$debugging/kprobes" ]; then
+	if mount -t debugfs debugfs "$debugging" 2> /dev/null; then
+		echo "prepare-bpf: mounted debugfs at $debugging"
+	else
+		echo "prepare-bpf: debugfs could not be mounted at $debugging" >&2
 	fi
 fi
 

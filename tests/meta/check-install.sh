@@ -61,6 +61,27 @@ PROGRAM
 sed 's/&main/\&bcc_symcache_new/; s/"main"/"bcc_symcache_new"/; s/.main.)/&/' "$scratch/bcc.c" > "$scratch/bcc.cc"
 build 'C in place of libbcc' "${CC:-gcc} -std=c11" "$scratch/bcc.c" "$(pkg-config --libs libsym-bcc)"
 build 'C++ in place of libbcc' "${CXX:-g++} -std=c++17" "$scratch/bcc.cc" "$(pkg-config --libs libsym-bcc)"
+# README's program for tool authors, asked about itself.
+{
+	sed -n '/^## For tool authors/,/^## /{/^```c$/,/^```$/{/^```/!p;};}' README.md
+	cat << 'PROGRAM'
+#include <string.h>
+#include <unistd.h>
+
+int main(void)
+{
+	uint64_t address = (uint64_t)&print_stack + 1;
+
+	return print_stack(getpid(), &address, 1);
+}
+PROGRAM
+} > "$scratch/author.c"
+build 'the program in README' "${CC:-gcc} -std=gnu17" "$scratch/author.c" "$shared"
+LD_LIBRARY_PATH="$prefix/lib" "$scratch/user" | grep -qx print_stack &&
+	ok 'the program in README names its own function' ||
+	failed 'the program in README names its own function' "it said: $("$scratch/user" 2>&1)"
+lines=$(sed -n '/^int print_stack/,/^}/p' "$scratch/author.c" | wc -l)
+[ "$lines" -le 15 ] && ok 'it has 15 lines' || failed 'it has 15 lines' "$lines"
 build 'C, static' "${CC:-gcc} -std=c11" "$scratch/user.c" "$static"
 
 : > "$scratch/bad"
