@@ -30,13 +30,13 @@ def test_profile_bpfcc_names_a_process_without_any_variable(context):
     expect(any("::Run(" in name for name in managed_names(stacks)), "no method of the sample")
 
 
-def check_tool(context, title, pid, arguments, method, ours=True, goal=GOAL):
+def check_tool(context, title, pid, arguments, method, ours=True):
     done = run_tool(context, arguments, ours=ours, addresses=True)
     shares = shares_of(done, pid)
     context.figure(f"{title}: {shares.text()}")
     expect(ours == (report_of(done, pid) is not None), "the wrong library answered")
     expect(any(method in name for name in managed_names(folded(done))), f"no stack has {method}")
-    expect(shares.share("jit", "r2r") >= goal, f"unnamed: {sorted(shares.unnamed.items())[:5]}")
+    expect(shares.share("jit", "r2r") >= GOAL, f"unnamed: {sorted(shares.unnamed.items())[:5]}")
     if ours:
         expect(shares.share("native") >= 0.99, f"native frames: {100 * shares.share('native'):.2f} %")
 
@@ -70,15 +70,16 @@ def test_stackcount_of_a_function_of_the_runtime_names_the_managed_callers(conte
 
 
 def test_a_merged_map_alone_names_managed_frames_in_every_tool(context):
-    with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
-        time.sleep(10)  # until most is jitted for good; what comes after a merge is not in the map
+    # Without tiering nothing is jitted again; what comes after a merge is not in the map.
+    with Sample(workload(context, "calls"), {**NO_VARIABLE, "DOTNET_TieredCompilation": "0"}) as sample:
+        time.sleep(3)
         for title, arguments, method in (
                 ("stackcount-bpfcc", ["-f", "-D", 4, "t:sched:sched_switch"], "Callers::WaitForTurn"),
                 ("profile-bpfcc", ["-f", "-F", 499, 4], "Callers::"),
                 ("stackcount-bpfcc", ["-f", "-D", 4, "c:read"], "Callers::Read")):
             context.mapgen.must("merge", sample.pid)
             check_tool(context, f"{title} with a merged map", sample.pid,
-                       [title, "-p", sample.pid, "-U", *arguments], method, ours=False, goal=0.9)
+                       [title, "-p", sample.pid, "-U", *arguments], method, ours=False)
 
 
 def test_strict_answers_as_libbcc_does(context):
