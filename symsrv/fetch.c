@@ -270,6 +270,7 @@ static bool take_in(struct lane *lane, struct store_arrival *arrival)
 		upstream->counts.rejected++;
 		log_message(LOG_LEVEL_WARNING, "upstream %s: %s: rejected: %s", upstream->name,
 			    flight->text, reason);
+		upstream_note_trouble(upstream, reason);
 		store_abandon(arrival);
 		return false;
 	}
@@ -320,6 +321,9 @@ static bool judge(struct lane *lane)
 	}
 	log_message(LOG_LEVEL_WARNING, "upstream %s: %s: %s", lane->upstream->name,
 		    lane->flight->text, transfer->error);
+	/* That it rests is shown anyway; why is more interesting. */
+	if (transfer->outcome != TRANSFER_NO_ROOM && strncmp(transfer->error, "not asked", 9) != 0)
+		upstream_note_trouble(lane->upstream, transfer->error);
 	return false;
 }
 

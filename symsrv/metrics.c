@@ -101,6 +101,8 @@ static void family(struct buf *buf, const char *name, const char *type, const ch
 	buf_printf(buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+/* NAME_sum and NAME_count by status and kind of path: debuginfod's names, which are those of a
+ * summary. */
 static void format_by_status(struct metrics *metrics, struct buf *buf, const char *name,
 			     const char *help,
 			     atomic_ullong table[ROUTE_KIND_COUNT][METRICS_STATUS_COUNT],
@@ -108,13 +110,19 @@ static void format_by_status(struct metrics *metrics, struct buf *buf, const cha
 {
 	unsigned int kind, status;
 
-	family(buf, name, "counter", help);
+	family(buf, name, "summary", help);
 	for (kind = 0; kind < ROUTE_KIND_COUNT; kind++)
-		for (status = 0; status < METRICS_STATUS_COUNT; status++)
-			if (metrics->count[kind][status])
-				buf_printf(buf, "%s{code=\"%u\",type=\"%s\"} %llu\n", name,
-					   statuses[status], route_kind_text(kind),
-					   table[kind][status] / divisor);
+		for (status = 0; status < METRICS_STATUS_COUNT; status++) {
+			unsigned long long count = metrics->count[kind][status];
+
+			if (!count)
+				continue;
+			buf_printf(buf, "%s_sum{code=\"%u\",type=\"%s\"} %llu\n", name,
+				   statuses[status], route_kind_text(kind),
+				   table[kind][status] / divisor);
+			buf_printf(buf, "%s_count{code=\"%u\",type=\"%s\"} %llu\n", name,
+				   statuses[status], route_kind_text(kind), count);
+		}
 }
 
 static void format_histogram(struct metrics *metrics, struct buf *buf)
@@ -156,13 +164,9 @@ void metrics_format(struct metrics *metrics, struct buf *buf)
 	for (i = 0; i < RESULT_COUNT; i++)
 		buf_printf(buf, "http_responses_total{result=\"%s\"} %llu\n", result_texts[i],
 			   (unsigned long long)metrics->results[i]);
-	format_by_status(metrics, buf, "http_responses_transfer_bytes_count", "Answers.",
-			 metrics->count, 1);
-	format_by_status(metrics, buf, "http_responses_transfer_bytes_sum", "Bytes of bodies.",
+	format_by_status(metrics, buf, "http_responses_transfer_bytes", "Bytes of bodies.",
 			 metrics->bytes, 1);
-	format_by_status(metrics, buf, "http_responses_duration_milliseconds_count", "Answers.",
-			 metrics->count, 1);
-	format_by_status(metrics, buf, "http_responses_duration_milliseconds_sum",
+	format_by_status(metrics, buf, "http_responses_duration_milliseconds",
 			 "Time spent on answers.", metrics->duration_us, 1000);
 	format_histogram(metrics, buf);
 	format_one(buf, "symsrv_aborted_responses_total", "Answers that the client did not take.",

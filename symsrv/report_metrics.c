@@ -39,8 +39,8 @@ static void format_store(const struct reported *reported, struct buf *buf)
 	counter(buf, "symsrv_store_corrupt_total", "Objects removed because their bytes changed.",
 		usage.corrupt_count);
 	gauge(buf, "symsrv_index_keys", "Keys of indexed files.", index.keys);
-	counter(buf, "symsrv_index_files_seen", "Files that the last scan looked at.",
-		index.files_seen);
+	gauge(buf, "symsrv_index_files_seen", "Files that the last scan looked at.",
+	      index.files_seen);
 }
 
 static void format_fetches(const struct reported *reported, struct buf *buf)

@@ -146,6 +146,21 @@ static void write_store(const struct reported *reported, struct buf *buf)
 		   (unsigned long long)usage.max_bytes, (unsigned long long)usage.used_bytes);
 }
 
+static void write_trouble(struct upstream *upstream, struct buf *buf)
+{
+	char trouble[160], clock[32] = "";
+	time_t when = (time_t)upstream_last_trouble(upstream, trouble);
+	struct tm parts;
+
+	if (!trouble[0])
+		return;
+	if (gmtime_r(&when, &parts))
+		strftime(clock, sizeof(clock), "%b %d %H:%M:%S", &parts);
+	buf_printf(buf, "<br><small>%s: ", clock);
+	text(buf, trouble);
+	buf_append_string(buf, "</small>");
+}
+
 static void write_upstreams(const struct reported *reported, struct buf *buf)
 {
 	struct upstream_set *set = fetcher_upstreams(reported->holdings->fetcher);
@@ -167,12 +182,14 @@ static void write_upstreams(const struct reported *reported, struct buf *buf)
 
 		buf_append_string(buf, "<tr><td>");
 		text(buf, upstream->name);
-		buf_printf(buf,
-			   "<td>%s%s<td class=%s>%s<td class=n>%llu<td class=n>%llu<td class=n>%llu"
-			   "<td class=n>%llu<td class=n%s>%llu<td class=n>",
+		buf_printf(buf, "<td>%s%s<td><span class=%s>%s</span>",
 			   upstream_kind_text(upstream->kind),
 			   upstream->is_trusted ? ", trusted" : "", is_open ? "bad" : "good",
-			   is_open ? "resting after failures" : "available",
+			   is_open ? "resting after failures" : "available");
+		write_trouble(upstream, buf);
+		buf_printf(buf,
+			   "<td class=n>%llu<td class=n>%llu<td class=n>%llu"
+			   "<td class=n>%llu<td class=n%s>%llu<td class=n>",
 			   (unsigned long long)counts->asked, (unsigned long long)counts->found,
 			   (unsigned long long)counts->missing,
 			   (unsigned long long)counts->transient + counts->denied,
@@ -242,7 +259,11 @@ static bool visit(struct lookup *lookup, const char *key_line, const char *name,
 	if (!lookup->found++)
 		buf_append_string(lookup->buf,
 				  "<table><tr><th>what<th>identity<th>name<th>where</tr>");
-	buf_printf(lookup->buf, "<tr><td>%s<td><code>", key_kind_text(key.kind));
+	if (key.kind == KEY_EXECUTABLE || key.kind == KEY_DEBUGINFO)
+		buf_printf(lookup->buf, "<tr><td><a href=\"/buildid/%s/%s\">%s</a><td><code>", id,
+			   key_kind_text(key.kind), key_kind_text(key.kind));
+	else
+		buf_printf(lookup->buf, "<tr><td>%s<td><code>", key_kind_text(key.kind));
 	text(lookup->buf, strchr(key_line, '/') + 1);
 	buf_append_string(lookup->buf, "</code><td>");
 	text(lookup->buf, name);
@@ -261,6 +282,22 @@ static bool visit_indexed(void *context, const char *key, const char *path)
 	return visit(context, key, path, "index");
 }
 
+/* What asks the upstreams is a link, so that looking something up does not. */
+static void write_not_here(const char *id, struct buf *buf)
+{
+	size_t digits = strspn(id, "0123456789abcdef");
+
+	buf_append_string(buf, "<p>Not here.");
+	if (id[digits] || digits < 2 || digits % 2 || digits > 2 * KEY_MAX_ID)
+		buf_append_string(buf, " A request for it would ask the upstreams.</p>");
+	else
+		buf_printf(buf,
+			   " Ask the upstreams for its <a "
+			   "href=\"/buildid/%s/debuginfo\">debuginfo</a> or "
+			   "<a href=\"/buildid/%s/executable\">executable</a>.</p>",
+			   id, id);
+}
+
 static void write_lookup(const struct reported *reported, const char *id, struct buf *buf)
 {
 	struct lookup lookup = { .wanted = id, .buf = buf };
@@ -273,8 +310,7 @@ static void write_lookup(const struct reported *reported, const char *id, struct
 	if (lookup.found)
 		buf_append_string(buf, "</table>");
 	else
-		buf_append_string(buf,
-				  "<p>Not here. A request for it would ask the upstreams.</p>");
+		write_not_here(id, buf);
 	if (lookup.found == most_found)
 		buf_append_string(buf, "<p>There is more.</p>");
 }

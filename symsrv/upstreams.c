@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hex.h"
@@ -199,6 +200,25 @@ enum breaker_state upstream_state(struct upstream *upstream)
 	state = upstream->breaker.state;
 	pthread_mutex_unlock(&upstream->lock);
 	return state;
+}
+
+void upstream_note_trouble(struct upstream *upstream, const char *text)
+{
+	pthread_mutex_lock(&upstream->lock);
+	snprintf(upstream->trouble, sizeof(upstream->trouble), "%s", text);
+	upstream->trouble_s = time(NULL);
+	pthread_mutex_unlock(&upstream->lock);
+}
+
+int64_t upstream_last_trouble(struct upstream *upstream, char room[160])
+{
+	int64_t when_s;
+
+	pthread_mutex_lock(&upstream->lock);
+	memcpy(room, upstream->trouble, sizeof(upstream->trouble));
+	when_s = upstream->trouble_s;
+	pthread_mutex_unlock(&upstream->lock);
+	return when_s;
 }
 
 /* ---- the set ---- */

@@ -47,8 +47,10 @@ struct upstream {
 	char *authorization; /* value of the header, or NULL */
 	bool is_trusted;
 	struct upstream_counts counts;
-	pthread_mutex_t lock; /* of the breaker */
+	pthread_mutex_t lock; /* of the breaker and of the last trouble */
 	struct breaker breaker;
+	char trouble[160]; /* "": none yet */
+	int64_t trouble_s; /* since 1970 */
 	/* The transfer thread's own: */
 	struct transfer *waiting, **last_waiting;
 	unsigned int active;
@@ -87,6 +89,10 @@ enum upstream_report {
 };
 void upstream_report(struct upstream *upstream, enum upstream_report report, int64_t now_ms);
 enum breaker_state upstream_state(struct upstream *upstream);
+
+/* Notes what went wrong last, for people to read; and reads it ("": nothing yet). */
+void upstream_note_trouble(struct upstream *upstream, const char *text);
+int64_t upstream_last_trouble(struct upstream *upstream, char room[160]);
 
 /* "ssqp", ...: static. */
 const char *upstream_kind_text(enum upstream_kind kind);
