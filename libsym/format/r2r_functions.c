@@ -8,7 +8,8 @@
  *   x64: u32 begin, u32 end, u32 unwind
  *   others: u32 begin (ARM: bit 0 is the thumb bit), u32 unwind; the length is
  *   in the unwind data: ARM64 (and its like) bits 0-17 * 4, ARM bits 0-17 * 2,
- *   x86 the first u32
+ *   x86 the first u32; up to format 10 (.NET 9) the first number of the GC
+ *   information, 7 bits a byte, the highest first, bit 7 set in all but the last
  */
 #include "libsym/format/r2r_functions.h"
 
@@ -32,9 +33,29 @@ static uint32_t function_begin(const struct r2r *r2r, uint32_t number)
 	return r2r->pe->machine == PE_MACHINE_ARM ? begin & ~1u : begin;
 }
 
-/* Bytes of code that the unwind data at `rva` covers. */
-static bool unwind_length(const struct pe *pe, uint32_t rva, uint32_t *ret)
+/* x86 had no unwind data of its own before .NET 10: GC information begins with the length. */
+static const uint16_t last_major_version_of_gc_lengths = 10;
+
+static bool gc_info_length(const struct pe *pe, uint32_t rva, uint32_t *ret)
 {
+	size_t available_bytes;
+	const uint8_t *bytes = pe_bytes_to_end(pe, rva, &available_bytes);
+	uint32_t length = 0;
+
+	for (size_t i = 0; bytes && i < available_bytes && i < 5; i++) {
+		length = length << 7 | (bytes[i] & 0x7f);
+		if (!(bytes[i] & 0x80)) {
+			*ret = length;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Bytes of code that the unwind data at `rva` covers. */
+static bool unwind_length(const struct r2r *r2r, uint32_t rva, uint32_t *ret)
+{
+	const struct pe *pe = r2r->pe;
 	const uint8_t *bytes;
 
 	/* ARM64's packed form has the length in the field itself. */
@@ -42,6 +63,9 @@ static bool unwind_length(const struct pe *pe, uint32_t rva, uint32_t *ret)
 		*ret = (rva >> 2 & 0x7ff) * 4;
 		return true;
 	}
+	if (pe->machine == PE_MACHINE_I386 &&
+	    r2r->major_version <= last_major_version_of_gc_lengths)
+		return gc_info_length(pe, rva, ret);
 	bytes = pe_bytes(pe, rva, 4);
 	if (!bytes)
 		return false;
@@ -61,7 +85,7 @@ static bool function_end(const struct r2r *r2r, uint32_t number, uint64_t *ret)
 		*ret = read_u32(row + 4);
 		return true;
 	}
-	if (!unwind_length(r2r->pe, read_u32(row + 4), &length))
+	if (!unwind_length(r2r, read_u32(row + 4), &length))
 		return false;
 	*ret = (uint64_t)function_begin(r2r, number) + length;
 	return true;
