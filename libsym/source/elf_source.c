@@ -6,6 +6,7 @@
  * for its separate debug file, then for .gnu_debugdata; where there is neither, other functions
  * lie between its symbols, and one without a size ends where the next function begins.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,17 @@ struct elf_source {
 	/* By number of the piece in the index: names as a person would write them, made when first
 	 * asked for; `not_mangled` for those that are so already. */
 	_Atomic(char *) *shown;
+	/* Where other functions begin; read when a symbol without a size is hit for the first time.
+	 */
+	bool is_complete; /* there is a .symtab: every function has a symbol */
+	pthread_mutex_t lock;
+	_Atomic(struct elf_functions *) functions;
+};
+
+/* With a piece of the index. */
+enum {
+	HAS_SIZE = 0,
+	HAS_NO_SIZE = 1
 };
 
 static char not_mangled[1];
@@ -48,6 +60,13 @@ static void free_shown(struct elf_source *elf)
 	free(elf->shown);
 }
 
+static void functions_destroy(struct elf_functions *functions)
+{
+	if (functions)
+		elf_functions_deinit(functions);
+	free(functions);
+}
+
 static void close_elf(void *source)
 {
 	struct elf_source *elf = source;
@@ -55,6 +74,8 @@ static void close_elf(void *source)
 	if (!elf)
 		return;
 	free_shown(elf);
+	functions_destroy(atomic_load(&elf->functions));
+	pthread_mutex_destroy(&elf->lock);
 	index_destroy(elf->index);
 	image_close(elf->mini_image);
 	image_close(elf->debug_image);
@@ -78,7 +99,8 @@ static void add_symbols(struct index_builder *builder, const struct elf_symbols 
 
 			if (is_first_at_its_place(symbols, i) && !!symbol->size_bytes == sized)
 				index_builder_add(builder, symbol->vaddr, symbol->reach_bytes,
-						  symbol->name, symbol->name_bytes, 0);
+						  symbol->name, symbol->name_bytes,
+						  sized ? HAS_SIZE : HAS_NO_SIZE);
 		}
 }
 
@@ -184,10 +206,9 @@ static struct sym_error *index_tables(struct elf_source *elf, struct elf_symbols
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
 	struct sym_error *error = index_builder_create(&builder);
 
-	if (!error)
-		error = bound_reach(elf->images[0], symbols);
 	if (error)
 		return error;
+	elf->is_complete = symbols->has_full_table;
 	add_symbols(builder, symbols);
 	error = add_mini_symbols(elf, symbols, builder);
 	if (error || !index_builder_count(builder))
@@ -211,6 +232,7 @@ static struct sym_error *open_elf(const struct source_input *input, struct buf *
 	elf = calloc(1, sizeof(*elf));
 	if (!elf)
 		return &sym_error_no_memory;
+	pthread_mutex_init(&elf->lock, NULL);
 	elf->images[elf->image_count++] = input->image;
 	error = elf_symbols_read(input->image, &symbols);
 	if (error)
@@ -250,9 +272,41 @@ static const char *shown_name(const struct elf_source *elf, size_t number, const
 	return made == not_mangled ? NULL : made;
 }
 
+/* NULL for want of memory only: the next look-up tries again. */
+static const struct elf_functions *get_functions(struct elf_source *elf)
+{
+	struct elf_functions *functions =
+		atomic_load_explicit(&elf->functions, memory_order_acquire);
+
+	if (functions)
+		return functions;
+	pthread_mutex_lock(&elf->lock);
+	functions = atomic_load(&elf->functions);
+	if (!functions) {
+		functions = calloc(1, sizeof(*functions));
+		/* Of a file that cannot be read none is known. */
+		if (functions)
+			sym_error_destroy(elf_functions_read(elf->images[0], functions));
+		atomic_store_explicit(&elf->functions, functions, memory_order_release);
+	}
+	pthread_mutex_unlock(&elf->lock);
+	return functions;
+}
+
+/* Does another function begin between the start of a symbol without a size and the position? */
+static bool is_beyond(struct elf_source *elf, const struct index_entry *entry, uint64_t position)
+{
+	const struct elf_functions *functions;
+
+	if (entry->value != HAS_NO_SIZE || elf->is_complete || position == entry->symbol_start)
+		return false;
+	functions = get_functions(elf);
+	return functions && elf_functions_next_start(functions, entry->symbol_start) <= position;
+}
+
 static enum source_outcome find_symbol(void *source, uint64_t position, struct source_match *ret)
 {
-	const struct elf_source *elf = source;
+	struct elf_source *elf = source;
 	size_t found = index_find(elf->index, position);
 	struct index_entry entry;
 	const char *shown;
@@ -260,10 +314,15 @@ static enum source_outcome find_symbol(void *source, uint64_t position, struct s
 	if (found == INDEX_NONE)
 		return SOURCE_MISS;
 	index_at(elf->index, found, &entry);
+	if (is_beyond(elf, &entry, position))
+		return SOURCE_MISS;
 	shown = shown_name(elf, found, entry.name);
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
-		.size_bytes = entry.symbol_size_bytes,
+		/* How far one without a size really reaches is not known. */
+		.size_bytes = entry.value == HAS_NO_SIZE && !elf->is_complete
+				      ? 0
+				      : entry.symbol_size_bytes,
 		.name = shown ? shown : entry.name,
 		.linkage_name = shown ? entry.name : NULL,
 		.kind = SYM_SYMBOL_FUNCTION,
