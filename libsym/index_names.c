@@ -74,10 +74,10 @@ enum index_names_outcome index_names_grow(struct index_names *names, size_t byte
 
 void index_names_trim(struct index_names *names)
 {
-	struct index_names_chunk *chunk = &names->chunks[names->count - 1];
+	struct index_names_chunk *chunk = names->count ? &names->chunks[names->count - 1] : NULL;
 	char *data;
 
-	if (!names->count || chunk->used_bytes == chunk->capacity_bytes)
+	if (!chunk || chunk->used_bytes == chunk->capacity_bytes)
 		return;
 	data = realloc(chunk->data, chunk->used_bytes ? chunk->used_bytes : 1);
 	if (!data)

@@ -48,10 +48,10 @@ enum index_names_outcome index_names_grow(struct index_names *names, size_t byte
 static inline enum index_names_outcome index_names_add(struct index_names *names, const char *name,
 						       size_t name_bytes, uint32_t *offset_ret)
 {
-	struct index_names_chunk *chunk = &names->chunks[names->count - 1];
+	struct index_names_chunk *chunk = names->count ? &names->chunks[names->count - 1] : NULL;
 	char *room;
 
-	if (!names->count || chunk->capacity_bytes - chunk->used_bytes <= name_bytes) {
+	if (!chunk || chunk->capacity_bytes - chunk->used_bytes <= name_bytes) {
 		enum index_names_outcome outcome = index_names_grow(names, name_bytes + 1);
 
 		if (outcome != INDEX_NAMES_ADDED)
