@@ -132,7 +132,9 @@ def _publish_once(shape, directory):
         command = [
             "nice", "dotnet", "publish", os.path.join(SAMPLE, "sample.csproj"), "-c", "Release", "-v", "q",
             "-nodeReuse:false", "-maxCpuCount:1", "--artifacts-path", os.path.join(scratch, "artifacts"), "-o", out,
-            f"-p:SampleFramework={shape.framework}", f"-p:CustomAfterMicrosoftCommonTargets={PACKS}", *shape.options]
+            f"-p:SampleFramework={shape.framework}", *shape.options]
+        if any(option.startswith("-p:SampleCrossgenVersion") for option in shape.options):
+            command.append(f"-p:CustomAfterMicrosoftCommonTargets={PACKS}")
         # Into a file: a helper that MSBuild leaves behind would hold a pipe open for as long as it lives.
         with open(os.path.join(scratch, "log"), "w+", encoding="utf-8", errors="replace") as log:
             try:
