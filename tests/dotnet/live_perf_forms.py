@@ -136,6 +136,29 @@ def test_anonymous_mode_serves_perf_maps(context):
         context.figure(f"--mode=anon: {len(names)} managed names, {len(bare)} rows of [JIT] without one")
 
 
+def managed_rows(path):
+    """Rows of perf report in managed code: (names, numbers) of assemblies, and of jitted code."""
+    text = run_perf(path, "report", "-i", path, "--stdio", "-g", "none", "--children", "--sort", "dso,sym")
+    counts = {"dll": [0, 0], "jit": [0, 0]}
+    for line in text.splitlines():
+        kind = "dll" if ".dll" in line else "jit" if "doublemapper" in line or "[JIT]" in line else None
+        if kind and "%" in line:
+            counts[kind][" 0x0" in line] += 1
+    return counts
+
+
+def test_a_merged_map_serves_stock_perf_only_as_the_readme_says(context):
+    for protected, environment in (("on", {}), ("off", {"DOTNET_EnableWriteXorExecute": "0"})):
+        sample, path = recorded(context, f"merged-{protected}", environment=environment)
+        with sample:
+            context.mapgen.must("merge", sample.pid)
+            counts = managed_rows(path)
+        context.figure(f"merged map, W^X {protected}: rows of assemblies named {counts['dll'][0]}, numbers {counts['dll'][1]}; "
+                       f"of jitted code named {counts['jit'][0]}, numbers {counts['jit'][1]}")
+        expect(not counts["dll"][0] and counts["dll"][1], "stock perf reads a perf map for assemblies: change the README")
+        expect(bool(counts["jit"][0]) == (protected == "off"), "the README says otherwise of jitted code")
+
+
 def test_several_processes_in_one_file(context):
     path = os.path.join(context.directory("several"), "perf.data")
     with Sample(context.sdk()) as one, Sample(context.sdk(), {"DOTNET_EnableWriteXorExecute": "0"}) as other:
