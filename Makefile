@@ -71,7 +71,7 @@ SERVER_OBJECTS := $(call objects,symsrv/*.c)
 PROFILE_OBJECTS := $(call objects,mapgen/profile/*.c $(patsubst %,mapgen/%.c,message standin_elf undo_record))
 TEST_OBJECTS := $(call objects,tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/mapgen/*/*.c tests/support/*.c)
 SERVER_TEST_OBJECTS := $(call objects,tests/symsrv/*.c)
-FUZZ_SUPPORT := $(call objects,mapgen/profile/*.c mapgen/message.c tests/support/perfmap_check.c tests/support/stack_text_run.c \
+FUZZ_SUPPORT := $(call objects,libsym/bcc/ld_cache.c mapgen/profile/*.c mapgen/message.c tests/support/perfmap_check.c tests/support/stack_text_run.c \
 	$(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text answer metrics store_file digest settings upstreams net_rules breaker))
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
