@@ -72,7 +72,7 @@ def web_runtime(context):
             return None, f"the web application does not build: {why}"
         program = os.path.join(artifacts, "bin", "web", "release", "web.dll")
         return Runtime(runtime.dotnet, program, runtime.framework, "web"), None
-    return context._once("web", make)
+    return context.once("web", make)
 
 
 def free_port():
