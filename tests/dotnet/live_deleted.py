@@ -19,7 +19,7 @@ class Place:
     """A runtime and the sample in a directory of their own, and the program under test for an ordinary user."""
 
     def __init__(self, context, runtime, name):
-        self.directory = os.path.join(context.scratch, name)
+        self.directory = os.path.join(context.scratch, name + "-runtime")
         os.makedirs(self.directory)
         self.runtime_directory = os.path.join(self.directory, "runtime")
         self.copy_runtime(os.path.dirname(os.path.realpath(runtime.dotnet)))
