@@ -118,11 +118,14 @@ static bool change(struct fixing *fixing, const struct recorded_mapping *mapping
 	memcpy(new_bytes, old_bytes, count);
 	if (!recorded_mapping_change(mapping, id, new_bytes))
 		return fail(message_format("a record is not the one that was read"));
+	if (!memcmp(new_bytes, old_bytes, count))
+		return true; /* an earlier perf-fix gave it the same name */
 	if (pwrite(part->output_fd, new_bytes, count, (off_t)mapping->record_offset) !=
 	    (ssize_t)count)
 		return fail(message_format("cannot write: %s", strerror(errno)));
 	undo_record_add(&fixing->undo, part->name, mapping->record_offset, old_bytes, new_bytes,
 			count);
+	fixing->report.changed++;
 	return true;
 }
 
@@ -294,7 +297,6 @@ static int run(struct fixing *fixing)
 	fixing->report.plan = &fixing->plan;
 	fixing->report.cache = fixing->cache;
 	fixing->report.output = fixing->output;
-	fixing->report.changed = fixing->undo.count;
 	exit_code = perf_fix_report_print(&fixing->report, fixing->options,
 					  is_pipe(fixing->output) ? stderr : stdout);
 	return merge_maps(fixing) ? exit_code : EXIT_PARTLY;
