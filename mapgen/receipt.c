@@ -126,17 +126,20 @@ static bool status_of(const struct map_location *location, struct stat *ret)
 	       S_ISREG(ret->st_mode);
 }
 
-/* A map that is read, unless it is the one that is written: that one is sealed as it was left. */
+/*
+ * A map that is read. The one that is written is none: it is sealed as it was left, and
+ * a first merge has made it.
+ */
 static void add_source_map(XXH3_state_t *state, const char *path,
 			   const struct map_location *location)
 {
 	struct stat source, target;
+	bool is_another = path && !stat(path, &source) &&
+			  (!status_of(location, &target) || source.st_dev != target.st_dev ||
+			   source.st_ino != target.st_ino);
 
-	add_text(state, path);
-	if (!path || stat(path, &source))
-		return;
-	if (!status_of(location, &target) || source.st_dev != target.st_dev ||
-	    source.st_ino != target.st_ino)
+	add_text(state, is_another ? path : NULL);
+	if (is_another)
 		add_status(state, &source);
 }
 
@@ -213,18 +216,18 @@ static int open_directory(int cache_fd)
 bool receipt_holds(const struct receipt *inputs, int cache_fd, int32_t pid,
 		   const struct map_location *location, struct merge_counts *ret)
 {
-	char now[RECEIPT_DIGITS + 1], then[RECEIPT_DIGITS + 1], name[16], text[128] = "";
+	char now[RECEIPT_DIGITS + 1], then[RECEIPT_DIGITS + 1], name[16], text[192] = "";
 	int directory_fd AUTO_CLOSE = open_directory(cache_fd);
 	int fd AUTO_CLOSE = -1;
-	struct merge_counts counts;
+	struct merge_counts counts = { 0 };
 
 	if (directory_fd < 0 || !seal(inputs, location, now))
 		return false;
 	snprintf(name, sizeof(name), "%d", pid);
 	fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
-	    sscanf(text, "%32s %zu %zu %zu %zu", then, &counts.images, &counts.precompiled,
-		   &counts.runtime, &counts.jitted) != 5 ||
+	    sscanf(text, "%32s %zu %zu %zu %zu %zu %zu", then, &counts.images, &counts.precompiled,
+		   &counts.runtime, &counts.jitted, &counts.unnamed, &counts.linkage) != 7 ||
 	    strcmp(now, then) != 0)
 		return false;
 	*ret = counts;
@@ -247,7 +250,7 @@ void receipt_leave(const struct receipt *inputs, int cache_fd, int32_t pid,
 		   const struct map_location *location, const struct merge_counts *counts)
 {
 	int directory_fd AUTO_CLOSE = open_directory(cache_fd);
-	char sealed[RECEIPT_DIGITS + 1], name[16], text[128];
+	char sealed[RECEIPT_DIGITS + 1], name[16], text[192];
 	struct path_output output;
 	int length;
 
@@ -255,8 +258,9 @@ void receipt_leave(const struct receipt *inputs, int cache_fd, int32_t pid,
 		return;
 	forget_the_gone(directory_fd);
 	snprintf(name, sizeof(name), "%d", pid);
-	length = snprintf(text, sizeof(text), "%s %zu %zu %zu %zu\n", sealed, counts->images,
-			  counts->precompiled, counts->runtime, counts->jitted);
+	length = snprintf(text, sizeof(text), "%s %zu %zu %zu %zu %zu %zu\n", sealed,
+			  counts->images, counts->precompiled, counts->runtime, counts->jitted,
+			  counts->unnamed, counts->linkage);
 	if (path_output_open_at(&output, directory_fd, name))
 		return;
 	if (path_write_all(output.fd, text, (size_t)length))
