@@ -42,11 +42,17 @@ def shortened(name, width):
 
 
 def run_shown(mapgen, *arguments):
-    """Runs a command of dotnet-mapgen, showing it and the last line that it prints."""
+    """Runs a command of dotnet-mapgen, showing it and the lines in which it counts."""
     say(f"$ dotnet-mapgen {' '.join(map(str, arguments))}")
     done = mapgen.must(*arguments, codes=(0, 3))
-    lines = done.stdout.strip().splitlines()
-    say("  " + lines[-1] if lines else "  (nothing to say)")
+    for line in done.stdout.strip().splitlines():
+        if line.startswith(("map ", "native images")):
+            say("  " + line)
+
+
+def name_of(answer):
+    """The start of a function that no symbol names is no name."""
+    return answer["name"] if answer["resolved"] else None
 
 
 def looked_up(chain):
@@ -57,7 +63,7 @@ def looked_up(chain):
 def choose(picture, answers):
     """The chain in which most methods got a name, among those that fit on a screen."""
     def score(chain):
-        return len({answers[address]["name"] for frame, address in zip(chain, looked_up(chain)) if frame.perf_name is None})
+        return len({name_of(answers[address]) for frame, address in zip(chain, looked_up(chain)) if frame.perf_name is None})
 
     short = [chain for chain in picture.chains if len(chain) <= 30]
     return max(short or picture.chains, key=score)
@@ -70,11 +76,11 @@ def show_chain(picture, chain, answers):
     native = 0
     for frame, address in zip(chain, looked_up(chain)):
         answer = answers[address]
-        if frame.perf_name is None and answer["name"] is None and picture.memory.kind_of(address) == "native":
+        if frame.perf_name is None and not name_of(answer) and picture.memory.kind_of(address) == "native":
             native += 1
             continue
         native = show_native(native)
-        after = answer["name"] or f"[{answer['status']}]"
+        after = name_of(answer) or f"[{answer['status']}]"
         say(f"  {shortened(frame.perf_name or '[unknown]', BEFORE):<{BEFORE}}  {shortened(after, AFTER)}")
     show_native(native)
 
@@ -87,12 +93,14 @@ def show_native(count):
 
 def show_counts(picture, answers):
     counts = {kind: [0, 0, 0] for kind in ("r2r", "jit", "native")}
+    bounded = 0
     for chain in picture.chains:
         for frame, address in zip(chain, looked_up(chain)):
             row = counts.setdefault(picture.memory.kind_of(address), [0, 0, 0])
             row[0] += 1
             row[1] += frame.perf_name is not None
-            row[2] += answers[address]["name"] is not None
+            row[2] += name_of(answers[address]) is not None
+            bounded += answers[address]["name"] is not None and name_of(answers[address]) is None
     counts["net"] = [r2r + jit for r2r, jit in zip(counts["r2r"], counts["jit"])]
     say()
     say(f"  {'frames with a method name':<28}{'before':>8}{'now':>8}{'of':>8}")
@@ -100,7 +108,8 @@ def show_counts(picture, answers):
         total, before, after = counts[kind]
         say(f"  {title:<28}{before:>8}{after:>8}{total:>8}")
     total, before, after = counts["native"]
-    say(f"  Native code: {total} frames, {before} named by perf script, {after} by dotnet-mapgen.")
+    say(f"  Native code: {total} frames, {before} named by perf script, {after} by dotnet-mapgen,\n"
+        f"  and {bounded} told by the start of their function (libcoreclr.so!0xVADDR), which merge puts into the map.")
     return counts
 
 
@@ -122,7 +131,7 @@ def show(picture, mapgen):
     addresses = sorted({address for chain in picture.chains for address in looked_up(chain)})
     say(f"$ dotnet-mapgen {' '.join(['resolve', str(picture.pid), *picture.options])} < addresses")
     answers = mapgen.resolve(picture.pid, addresses, "--names=short", *picture.options)
-    say(f"  {sum(answer['name'] is not None for answer in answers.values())} of {len(addresses)} addresses have a name")
+    say(f"  {sum(name_of(answer) is not None for answer in answers.values())} of {len(addresses)} addresses have a name")
     show_chain(picture, choose(picture, answers), answers)
     return show_counts(picture, answers)
 

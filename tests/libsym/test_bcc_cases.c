@@ -190,6 +190,14 @@ static const struct sym_answer *ask(struct asked *asked, uint64_t address)
 	return sym_result_at(asked->result, 0);
 }
 
+/* libc's own; a sanitizer puts functions of the same name in front. */
+static void *libc_function(const char *name)
+{
+	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+
+	return libc ? dlsym(libc, name) : NULL;
+}
+
 /* An alias will do, if the linker knows it for the same address. */
 static void expect_function(struct asked *asked, uint64_t address, const char *file)
 {
@@ -201,8 +209,9 @@ static void expect_function(struct asked *asked, uint64_t address, const char *f
 	cr_expect_not_null(strstr(answer->image_path, file), "%s", answer->image_path);
 	if (dladdr((void *)(uintptr_t)address, &info) && info.dli_sname &&
 	    strcmp(info.dli_sname, answer->name) != 0)
-		cr_expect_eq((uintptr_t)dlsym(RTLD_DEFAULT, answer->name), address, "%s",
-			     answer->name);
+		cr_expect((uintptr_t)dlsym(RTLD_DEFAULT, answer->name) == address ||
+				  (uintptr_t)libc_function(answer->name) == address,
+			  "%s", answer->name);
 }
 
 static void expect_map(struct asked *asked, const struct child *child)
@@ -227,7 +236,7 @@ Test(bcc_cases, resolves_the_own_process)
 
 	open_process(&asked, getpid());
 	expect_function(&asked, (uintptr_t)expect_function, "unit");
-	expect_function(&asked, (uintptr_t)dlsym(RTLD_DEFAULT, "strtol"), "libc");
+	expect_function(&asked, (uintptr_t)libc_function("strtol"), "libc");
 	expect_function(&asked, (uintptr_t)dlsym(RTLD_DEFAULT, "XXH64"), "libxxhash");
 	close_process(&asked);
 }
@@ -242,7 +251,7 @@ Test(bcc_cases, resolves_a_process_that_has_exited)
 	finish(&child);
 	cr_assert_neq(kill(child.pid, 0), 0);
 	expect_function(&asked, (uintptr_t)expect_function, "unit");
-	expect_function(&asked, (uintptr_t)dlsym(RTLD_DEFAULT, "strtol"), "libc");
+	expect_function(&asked, (uintptr_t)libc_function("strtol"), "libc");
 	close_process(&asked);
 }
 

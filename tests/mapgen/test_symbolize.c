@@ -28,8 +28,21 @@ static void set_up(void)
 	cr_assert(pid);
 }
 
+/* Texts that a test makes; freed behind it. */
+static void *kept_texts[64];
+static size_t kept_count;
+
+static char *kept(char *text)
+{
+	cr_assert(text && kept_count < sizeof(kept_texts) / sizeof(*kept_texts));
+	kept_texts[kept_count++] = text;
+	return text;
+}
+
 static void tear_down(void)
 {
+	while (kept_count)
+		free(kept_texts[--kept_count]);
 	free(pid);
 	scratch_remove(scratch);
 }
@@ -53,7 +66,7 @@ static char *format(const char *text, ...)
 	va_start(arguments, text);
 	cr_assert(vasprintf(&made, text, arguments) >= 0);
 	va_end(arguments);
-	return made;
+	return kept(made);
 }
 
 static void expect_out(struct program_run done, int exit_code, const char *out)
@@ -77,9 +90,8 @@ static uint64_t jitted_method(char **name_ret)
 	while (found > text && found[-1] != '\n')
 		found--;
 	cr_assert_eq(sscanf(found, "%" SCNx64 " %" SCNx64 " %n", &start, &size_bytes, &name), 2);
-	*name_ret = strndup(found + name, strcspn(found + name, "\n"));
+	*name_ret = kept(strndup(found + name, strcspn(found + name, "\n")));
 	free(text);
-	free(path);
 	return start;
 }
 
@@ -102,11 +114,10 @@ static uint64_t file_offset(uint64_t address, char **file_ret)
 		if (address < start || address >= end || protection[2] != 'x')
 			continue;
 		found = offset + (address - start);
-		*file_ret = strndup(line + name, strcspn(line + name, "\n"));
+		*file_ret = kept(strndup(line + name, strcspn(line + name, "\n")));
 	}
 	cr_assert_neq(found, UINT64_MAX);
 	free(text);
-	free(path);
 	return found;
 }
 
@@ -227,7 +238,7 @@ Test(symbolize, writes_what_it_read_byte_for_byte)
 {
 	struct program_run done;
 	size_t size_bytes;
-	char *text = scratch_read("fixtures/recorded/opt/sample/sample.dll", &size_bytes);
+	char *text = kept(scratch_read("fixtures/recorded/opt/sample/sample.dll", &size_bytes));
 
 	done = RUN(NULL, "--root", root, pid, "fixtures/recorded/opt/sample/sample.dll");
 	cr_expect_eq(done.out_bytes, size_bytes);
@@ -237,7 +248,8 @@ Test(symbolize, writes_what_it_read_byte_for_byte)
 
 Test(symbolize, reads_files_one_after_the_other)
 {
-	char *one = scratch_path(scratch, "one"), *other = scratch_path(scratch, "other");
+	char *one = kept(scratch_path(scratch, "one"));
+	char *other = kept(scratch_path(scratch, "other"));
 
 	scratch_write(one, "a", 1);
 	scratch_write(other, "b\n", 2);

@@ -319,9 +319,11 @@ CASE(a_debug_file_by_build_id_is_read)
 
 	cr_expect_eq(library.resolve_symname(path, "own", 0, 0, &without, &symbol), 0);
 	cr_expect_eq(symbol.offset, 0x1010);
+	free((char *)symbol.module);
 	cr_expect_eq(library.resolve_symname(path, "hidden", 0, 0, &without, &symbol), -1);
 	cr_expect_eq(library.resolve_symname(path, "hidden", 0, 0, &with, &symbol), 0);
 	cr_expect_eq(symbol.offset, 0x1020);
+	free((char *)symbol.module);
 	scratch_remove(scratch);
 }
 

@@ -277,9 +277,17 @@ CASE(names_a_function_of_the_library_itself)
 	cr_expect(strstr(symbol.module, library.soname));
 }
 
+/* libc's own; a sanitizer puts functions of the same name in front. */
+static void *libc_function(const char *name)
+{
+	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+
+	return libc ? dlsym(libc, name) : NULL;
+}
+
 CASE(names_a_function_of_libc)
 {
-	uint64_t address = (uint64_t)dlsym(RTLD_DEFAULT, "strtok");
+	uint64_t address = (uint64_t)libc_function("strtok");
 	struct bcc_symbol symbol;
 
 	resolve_twice(address, &symbol);
@@ -287,7 +295,7 @@ CASE(names_a_function_of_libc)
 	cr_expect(strstr(symbol.module, "libc"));
 	/* Or an alias, whose address is the same. */
 	if (strcmp(symbol.name, "strtok") != 0)
-		cr_expect_eq((uint64_t)dlsym(RTLD_DEFAULT, symbol.name), address);
+		cr_expect_eq((uint64_t)libc_function(symbol.name), address);
 }
 
 CASE(says_the_module_of_what_has_no_name)
