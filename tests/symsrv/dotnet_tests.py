@@ -139,12 +139,14 @@ def name_the_frames(pid, library, debug):
         check(some[7][2] in shown.stdout, "gdb: " + shown.stdout[-300:] + shown.stderr[-300:])
     if h.find_tool("perf"):
         data = os.path.join(RUN.scratch, "perf.data")
-        done = subprocess.run(["perf", "record", "-q", "-o", data, "-F", "499", "-p", str(pid), "--", "sleep", "4"],
+        # A cache of its own: the names that this test makes up must not stay in the user's.
+        perf = ["perf", "--buildid-dir", os.path.join(RUN.scratch, "buildid")]
+        done = subprocess.run([*perf, "record", "-q", "-o", data, "-F", "499", "-p", str(pid), "--", "sleep", "4"],
                               capture_output=True, text=True)
         if done.returncode:
             print("   (perf cannot record here: %s)" % done.stderr.strip()[:80])
             return
-        script = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym,dso"], capture_output=True, text=True).stdout
+        script = subprocess.run([*perf, "script", "-i", data, "-F", "ip,sym,dso"], capture_output=True, text=True).stdout
         compare_with_perf(pid, library, [int(row[0], 16) for row in rows], script)
 
 
