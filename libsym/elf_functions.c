@@ -3,15 +3,20 @@
 
 #include <stdlib.h>
 
+#include "libsym/base/cleanup.h"
+#include "libsym/base/lazy.h"
 #include "libsym/elf_sections.h"
 #include "libsym/format/eh_frame.h"
 #include "libsym/limits.h"
 
-void elf_functions_deinit(struct elf_functions *functions)
+void elf_functions_destroy(struct elf_functions *functions)
 {
-	free(functions->items);
-	*functions = (struct elf_functions){ 0 };
+	if (functions)
+		free(functions->items);
+	free(functions);
 }
+
+DEFINE_GUARD(elf_functions, struct elf_functions *, elf_functions_destroy)
 
 /* The segment that has the byte at `vaddr` in the file. */
 static const struct image_segment *segment_of(const struct image *image, uint64_t vaddr)
@@ -168,10 +173,9 @@ static struct sym_error *read_records(const struct image *image, struct reader r
 	return error;
 }
 
-struct sym_error *elf_functions_read(const struct image *image, struct elf_functions *ret)
+static struct sym_error *read_functions(const struct image *image, struct elf_functions *functions)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
-	struct elf_functions functions = { 0 };
 	struct sym_error *error = elf_sections_read(image, &sections);
 	struct reader records;
 	uint64_t vaddr = 0;
@@ -179,12 +183,25 @@ struct sym_error *elf_functions_read(const struct image *image, struct elf_funct
 	if (!error)
 		error = find_records(image, &sections, &records, &vaddr);
 	if (!error)
-		error = read_records(image, records, vaddr, &functions);
-	if (error)
-		elf_functions_deinit(&functions);
-	else
-		*ret = functions;
+		error = read_records(image, records, vaddr, functions);
 	return error;
+}
+
+static void *make_functions(const void *image)
+{
+	struct elf_functions *functions GUARDED(elf_functions) = calloc(1, sizeof(*functions));
+	struct sym_error *error = functions ? read_functions(image, functions) : NULL;
+	bool again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+
+	sym_error_destroy(error);
+	if (error && functions)
+		functions->count = 0;
+	return again ? NULL : STEAL(functions);
+}
+
+const struct elf_functions *elf_functions_of(struct image *image)
+{
+	return lazy_get(&image->functions, make_functions, image);
 }
 
 /* Number of functions that begin at or before `vaddr`. */

@@ -28,13 +28,15 @@ struct elf_functions {
 #define ELF_FUNCTIONS_NONE SIZE_MAX
 
 /*
- * An image without .eh_frame yields none; that is no error. Records that make no
- * sense end the list; what came before counts. Code further than 4 GiB behind the first
- * function is left out. Errors: IO, STALE, FORMAT, NO_MEMORY.
+ * Read once for all who ask of the image, which keeps them. One without .eh_frame, or that
+ * cannot be read, has none. Records that make no sense end the list; what came before
+ * counts. Code further than 4 GiB behind the first function is left out. NULL for want of
+ * memory only: who asks next tries again.
  */
-struct sym_error *elf_functions_read(const struct image *image, struct elf_functions *ret)
-	__attribute__((warn_unused_result));
-void elf_functions_deinit(struct elf_functions *functions);
+const struct elf_functions *elf_functions_of(struct image *image);
+
+/* For the image, when it is closed. NULL is accepted. */
+void elf_functions_destroy(struct elf_functions *functions);
 
 /* Number of the function that covers `vaddr`, or ELF_FUNCTIONS_NONE. */
 size_t elf_functions_find(const struct elf_functions *functions, uint64_t vaddr);

@@ -9,6 +9,7 @@
 
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
+#include "libsym/elf_functions.h"
 #include "libsym/format/r2r.h"
 #include "libsym/limits.h"
 
@@ -240,6 +241,7 @@ struct sym_error *image_open(int fd, const char *path, uint64_t offset, uint64_t
 	if (!image)
 		return &sym_error_no_memory;
 	pthread_mutex_init(&image->lock, NULL);
+	lazy_init(&image->functions);
 	image->fd = -1;
 	image->path = strdup(path);
 	if (!image->path)
@@ -271,6 +273,7 @@ void image_close(struct image *image)
 	if (image->fd >= 0)
 		close(image->fd);
 	pthread_mutex_destroy(&image->lock);
+	elf_functions_destroy(lazy_deinit(&image->functions));
 	free(image->segments);
 	free(image->assembly_name);
 	free(image->composite_name);

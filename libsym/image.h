@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/lazy.h"
 #include "libsym/error.h"
 #include "libsym/format/metadata.h"
 #include "libsym/format/pe.h"
@@ -68,7 +69,8 @@ struct image {
 	bool r2rmap_read;
 	char *r2rmap_name;
 	bool keyed;
-	char content_key[33]; /* "" when it could not be read */
+	char content_key[33];  /* "" when it could not be read */
+	struct lazy functions; /* struct elf_functions; elf_functions_of() */
 };
 
 /*

@@ -6,10 +6,9 @@
  */
 #include "libsym/source/dwarf_source.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "libsym/base/lazy.h"
 #include "libsym/debugfile.h"
 #include "libsym/elf_sections.h"
 #include "libsym/source/source.h"
@@ -24,8 +23,7 @@ struct opened {
 struct dwarf_source {
 	const struct image *image;
 	int root_fd;
-	pthread_mutex_t lock; /* of opening */
-	_Atomic(struct opened *) opened;
+	struct lazy opened;
 };
 
 static void opened_close(struct opened *opened)
@@ -44,8 +42,7 @@ static void close_source(void *source)
 {
 	struct dwarf_source *own = source;
 
-	opened_close(atomic_load(&own->opened));
-	pthread_mutex_destroy(&own->lock);
+	opened_close(lazy_deinit(&own->opened));
 	free(own);
 }
 
@@ -62,7 +59,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 		return &sym_error_no_memory;
 	own->image = input->image;
 	own->root_fd = input->root_fd;
-	pthread_mutex_init(&own->lock, NULL);
+	lazy_init(&own->opened);
 	*ret = own;
 	return NULL;
 }
@@ -94,7 +91,7 @@ static struct sym_error *open_parts(const struct dwarf_source *own, struct opene
 }
 
 /* A file that cannot be read has none; only want of memory is tried again. */
-static struct opened *open_now(const struct dwarf_source *own)
+static void *open_now(const void *own)
 {
 	struct opened *opened AUTO_OPENED = calloc(1, sizeof(*opened));
 	struct sym_error *error;
@@ -110,18 +107,7 @@ static struct opened *open_now(const struct dwarf_source *own)
 
 static const struct opened *get_opened(struct dwarf_source *own)
 {
-	struct opened *opened = atomic_load_explicit(&own->opened, memory_order_acquire);
-
-	if (opened)
-		return opened;
-	pthread_mutex_lock(&own->lock);
-	opened = atomic_load(&own->opened);
-	if (!opened) {
-		opened = open_now(own);
-		atomic_store_explicit(&own->opened, opened, memory_order_release);
-	}
-	pthread_mutex_unlock(&own->lock);
-	return opened;
+	return lazy_get(&own->opened, open_now, own);
 }
 
 bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret,

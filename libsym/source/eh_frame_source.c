@@ -6,11 +6,11 @@
  * when its function is first hit: most images need neither.
  */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libsym/base/lazy.h"
 #include "libsym/base/path.h"
 #include "libsym/elf_functions.h"
 #include "libsym/elf_sections.h"
@@ -18,24 +18,22 @@
 
 /* Bounds with a place for each text. Made as a whole, then only texts are added. */
 struct bounds {
-	struct elf_functions functions;
-	_Atomic(char *) *texts; /* zeroes that cost no memory until one is set */
+	const struct elf_functions *functions; /* the image's */
+	_Atomic(char *) *texts;                /* zeroes that cost no memory until one is set */
 };
 
 struct eh_frame_source {
-	const struct image *image;
-	pthread_mutex_t lock; /* of reading the bounds */
-	_Atomic(struct bounds *) bounds;
+	struct image *image;
+	struct lazy bounds;
 };
 
 static void bounds_destroy(struct bounds *bounds)
 {
 	if (!bounds)
 		return;
-	for (size_t i = 0; bounds->texts && i < bounds->functions.count; i++)
+	for (size_t i = 0; bounds->texts && i < bounds->functions->count; i++)
 		free(atomic_load_explicit(&bounds->texts[i], memory_order_relaxed));
 	free(bounds->texts);
-	elf_functions_deinit(&bounds->functions);
 	free(bounds);
 }
 
@@ -46,8 +44,7 @@ static void close_source(void *source)
 {
 	struct eh_frame_source *own = source;
 
-	bounds_destroy(atomic_load(&own->bounds));
-	pthread_mutex_destroy(&own->lock);
+	bounds_destroy(lazy_deinit(&own->bounds));
 	free(own);
 }
 
@@ -76,43 +73,27 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	if (!own)
 		return &sym_error_no_memory;
 	own->image = input->image;
-	pthread_mutex_init(&own->lock, NULL);
+	lazy_init(&own->bounds);
 	*ret = own;
 	return NULL;
 }
 
-/* A file that cannot be read has no bounds; only want of memory is tried again. */
-static struct bounds *read_bounds(const struct image *image)
+static void *make_bounds(const void *source)
 {
+	const struct eh_frame_source *own = source;
 	struct bounds *bounds AUTO_BOUNDS = calloc(1, sizeof(*bounds));
-	struct sym_error *error;
-	bool again;
 
 	if (!bounds)
 		return NULL;
-	error = elf_functions_read(image, &bounds->functions);
-	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
-	sym_error_destroy(error);
-	if (again)
-		return NULL;
-	bounds->texts = calloc(bounds->functions.count + 1, sizeof(*bounds->texts));
+	bounds->functions = elf_functions_of(own->image);
+	if (bounds->functions)
+		bounds->texts = calloc(bounds->functions->count + 1, sizeof(*bounds->texts));
 	return bounds->texts ? STEAL(bounds) : NULL;
 }
 
 static struct bounds *get_bounds(struct eh_frame_source *own)
 {
-	struct bounds *bounds = atomic_load_explicit(&own->bounds, memory_order_acquire);
-
-	if (bounds)
-		return bounds;
-	pthread_mutex_lock(&own->lock);
-	bounds = atomic_load(&own->bounds);
-	if (!bounds) {
-		bounds = read_bounds(own->image);
-		atomic_store_explicit(&own->bounds, bounds, memory_order_release);
-	}
-	pthread_mutex_unlock(&own->lock);
-	return bounds;
+	return lazy_get(&own->bounds, make_bounds, own);
 }
 
 char *eh_frame_source_text(const char *image_path, uint64_t vaddr)
@@ -160,19 +141,19 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	struct eh_frame_source *own = source;
 	struct bounds *bounds = get_bounds(own);
 	size_t number =
-		bounds ? elf_functions_find(&bounds->functions, position) : ELF_FUNCTIONS_NONE;
+		bounds ? elf_functions_find(bounds->functions, position) : ELF_FUNCTIONS_NONE;
 	uint64_t vaddr;
 	const char *text;
 
 	if (number == ELF_FUNCTIONS_NONE)
 		return SOURCE_MISS;
-	vaddr = bounds->functions.base + bounds->functions.items[number].distance;
+	vaddr = bounds->functions->base + bounds->functions->items[number].distance;
 	text = text_of(own, bounds, number, vaddr);
 	if (!text)
 		return SOURCE_MISS;
 	*ret = (struct source_match){
 		.start = vaddr,
-		.size_bytes = bounds->functions.items[number].size_bytes,
+		.size_bytes = bounds->functions->items[number].size_bytes,
 		.name = text,
 		.kind = SYM_SYMBOL_UNNAMED,
 	};
@@ -184,11 +165,11 @@ static struct sym_error *list(void *source, const struct source_sink *sink)
 	struct eh_frame_source *own = source;
 	struct bounds *bounds = sink->unnamed ? get_bounds(own) : NULL;
 
-	for (size_t i = 0; bounds && i < bounds->functions.count; i++) {
-		uint64_t vaddr = bounds->functions.base + bounds->functions.items[i].distance;
+	for (size_t i = 0; bounds && i < bounds->functions->count; i++) {
+		uint64_t vaddr = bounds->functions->base + bounds->functions->items[i].distance;
 		struct sym_symbol symbol = {
 			.start = sink->base + vaddr,
-			.size_bytes = bounds->functions.items[i].size_bytes,
+			.size_bytes = bounds->functions->items[i].size_bytes,
 			.kind = SYM_SYMBOL_UNNAMED,
 			.source = SYM_SOURCE_EH_FRAME,
 			.image_index = sink->image_index,

@@ -6,7 +6,6 @@
  * for its separate debug file, then for .gnu_debugdata; where there is neither, other functions
  * lie between its symbols, and one without a size ends where the next function begins.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@ enum {
 };
 
 struct elf_source {
+	struct image *image;
 	/* Where tables are: the image itself or its debug file, and what .gnu_debugdata adds. */
 	const struct image *images[MAX_TABLES];
 	size_t image_count;
@@ -34,11 +34,7 @@ struct elf_source {
 	/* By number of the piece in the index: names as a person would write them, made when first
 	 * asked for; `not_mangled` for those that are so already. */
 	_Atomic(char *) *shown;
-	/* Where other functions begin; read when a symbol without a size is hit for the first time.
-	 */
 	bool is_complete; /* there is a .symtab: every function has a symbol */
-	pthread_mutex_t lock;
-	_Atomic(struct elf_functions *) functions;
 };
 
 /* With a piece of the index. */
@@ -60,13 +56,6 @@ static void free_shown(struct elf_source *elf)
 	free(elf->shown);
 }
 
-static void functions_destroy(struct elf_functions *functions)
-{
-	if (functions)
-		elf_functions_deinit(functions);
-	free(functions);
-}
-
 static void close_elf(void *source)
 {
 	struct elf_source *elf = source;
@@ -74,8 +63,6 @@ static void close_elf(void *source)
 	if (!elf)
 		return;
 	free_shown(elf);
-	functions_destroy(atomic_load(&elf->functions));
-	pthread_mutex_destroy(&elf->lock);
 	index_destroy(elf->index);
 	image_close(elf->mini_image);
 	image_close(elf->debug_image);
@@ -175,28 +162,22 @@ static bool may_reach_too_far(const struct elf_symbols *symbols)
 }
 
 /* Bounds of functions that have no symbol stop those that have one but no size. */
-static struct sym_error *bound_reach(const struct image *image, struct elf_symbols *symbols)
+static struct sym_error *bound_reach(struct image *image, struct elf_symbols *symbols)
 {
-	struct elf_functions functions;
-	struct sym_error *error;
+	const struct elf_functions *functions;
 
 	if (!may_reach_too_far(symbols))
 		return NULL;
-	error = elf_functions_read(image, &functions);
-	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
-		sym_error_destroy(error);
-		return NULL;
-	}
-	if (error)
-		return error;
+	functions = elf_functions_of(image);
+	if (!functions)
+		return &sym_error_no_memory;
 	for (size_t i = 0; i < symbols->count; i++) {
 		struct elf_symbol *symbol = &symbols->items[i];
-		uint64_t next = elf_functions_next_start(&functions, symbol->vaddr);
+		uint64_t next = elf_functions_next_start(functions, symbol->vaddr);
 
 		if (!symbol->size_bytes && next - symbol->vaddr < symbol->reach_bytes)
 			symbol->reach_bytes = next - symbol->vaddr;
 	}
-	elf_functions_deinit(&functions);
 	return NULL;
 }
 
@@ -232,7 +213,7 @@ static struct sym_error *open_elf(const struct source_input *input, struct buf *
 	elf = calloc(1, sizeof(*elf));
 	if (!elf)
 		return &sym_error_no_memory;
-	pthread_mutex_init(&elf->lock, NULL);
+	elf->image = input->image;
 	elf->images[elf->image_count++] = input->image;
 	error = elf_symbols_read(input->image, &symbols);
 	if (error)
@@ -272,27 +253,6 @@ static const char *shown_name(const struct elf_source *elf, size_t number, const
 	return made == not_mangled ? NULL : made;
 }
 
-/* NULL for want of memory only: the next look-up tries again. */
-static const struct elf_functions *get_functions(struct elf_source *elf)
-{
-	struct elf_functions *functions =
-		atomic_load_explicit(&elf->functions, memory_order_acquire);
-
-	if (functions)
-		return functions;
-	pthread_mutex_lock(&elf->lock);
-	functions = atomic_load(&elf->functions);
-	if (!functions) {
-		functions = calloc(1, sizeof(*functions));
-		/* Of a file that cannot be read none is known. */
-		if (functions)
-			sym_error_destroy(elf_functions_read(elf->images[0], functions));
-		atomic_store_explicit(&elf->functions, functions, memory_order_release);
-	}
-	pthread_mutex_unlock(&elf->lock);
-	return functions;
-}
-
 /* Does another function begin between the start of a symbol without a size and the position? */
 static bool is_beyond(struct elf_source *elf, const struct index_entry *entry, uint64_t position)
 {
@@ -300,7 +260,7 @@ static bool is_beyond(struct elf_source *elf, const struct index_entry *entry, u
 
 	if (entry->value != HAS_NO_SIZE || elf->is_complete || position == entry->symbol_start)
 		return false;
-	functions = get_functions(elf);
+	functions = elf_functions_of(elf->image);
 	return functions && elf_functions_next_start(functions, entry->symbol_start) <= position;
 }
 
@@ -365,12 +325,15 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 		struct elf_symbols symbols;
 		struct sym_error *error = elf_symbols_read(elf->images[i], &symbols);
 
-		if (!error && !i)
-			error = bound_reach(elf->images[0], &symbols);
 		if (error)
 			return error;
-		list_table(&symbols, sink);
+		if (!i)
+			error = bound_reach(elf->image, &symbols);
+		if (!error)
+			list_table(&symbols, sink);
 		elf_symbols_deinit(&symbols);
+		if (error)
+			return error;
 	}
 	return NULL;
 }

@@ -3,10 +3,9 @@
  * Linkage table entries of an ELF image, as "function@plt". Read when the first
  * address asks that no symbol covers.
  */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "libsym/base/lazy.h"
 #include "libsym/demangle.h"
 #include "libsym/limits.h"
 #include "libsym/plt.h"
@@ -23,8 +22,7 @@ struct entries {
 
 struct plt_source {
 	const struct image *image;
-	pthread_mutex_t lock; /* of reading the entries */
-	_Atomic(struct entries *) entries;
+	struct lazy entries;
 };
 
 static void entries_destroy(struct entries *entries)
@@ -44,8 +42,7 @@ static void close_source(void *source)
 {
 	struct plt_source *own = source;
 
-	entries_destroy(atomic_load(&own->entries));
-	pthread_mutex_destroy(&own->lock);
+	entries_destroy(lazy_deinit(&own->entries));
 	free(own);
 }
 
@@ -61,7 +58,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	if (!own)
 		return &sym_error_no_memory;
 	own->image = input->image;
-	pthread_mutex_init(&own->lock, NULL);
+	lazy_init(&own->entries);
 	*ret = own;
 	return NULL;
 }
@@ -97,7 +94,7 @@ static bool make_names(struct entries *entries)
 }
 
 /* A file that cannot be read has no entries; only want of memory is tried again. */
-static struct entries *read_entries(const struct image *image)
+static void *read_entries(const void *image)
 {
 	struct entries *entries AUTO_ENTRIES = calloc(1, sizeof(*entries));
 	struct sym_error *error;
@@ -120,18 +117,7 @@ static struct entries *read_entries(const struct image *image)
 
 static const struct entries *get_entries(struct plt_source *own)
 {
-	struct entries *entries = atomic_load_explicit(&own->entries, memory_order_acquire);
-
-	if (entries)
-		return entries;
-	pthread_mutex_lock(&own->lock);
-	entries = atomic_load(&own->entries);
-	if (!entries) {
-		entries = read_entries(own->image);
-		atomic_store_explicit(&own->entries, entries, memory_order_release);
-	}
-	pthread_mutex_unlock(&own->lock);
-	return entries;
+	return lazy_get(&own->entries, read_entries, own->image);
 }
 
 static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)

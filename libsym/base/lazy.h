@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thing that is made as a whole when somebody first asks for it, and never changes
+ * afterwards: several threads may ask at once, one makes it. Who holds it destroys it.
+ */
+#ifndef LIBSYM_BASE_LAZY_H
+#define LIBSYM_BASE_LAZY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct lazy {
+	pthread_mutex_t lock; /* of making */
+	_Atomic(void *) made;
+};
+
+static inline void lazy_init(struct lazy *lazy)
+{
+	pthread_mutex_init(&lazy->lock, NULL);
+	atomic_init(&lazy->made, NULL);
+}
+
+/* What was made, for its owner to destroy; NULL when nobody asked. Nobody may ask any more. */
+static inline void *lazy_deinit(struct lazy *lazy)
+{
+	pthread_mutex_destroy(&lazy->lock);
+	return atomic_load(&lazy->made);
+}
+
+/* `make` returns NULL for want of memory: then the next who asks tries again. */
+static inline void *lazy_get(struct lazy *lazy, void *(*make)(const void *context),
+			     const void *context)
+{
+	void *made = atomic_load_explicit(&lazy->made, memory_order_acquire);
+
+	if (made)
+		return made;
+	pthread_mutex_lock(&lazy->lock);
+	made = atomic_load(&lazy->made);
+	if (!made) {
+		made = make(context);
+		atomic_store_explicit(&lazy->made, made, memory_order_release);
+	}
+	pthread_mutex_unlock(&lazy->lock);
+	return made;
+}
+
+#endif
