@@ -229,7 +229,7 @@ check-maps: all
 
 ## check-headers: each header compiles alone; libsym.h as C11 and C++17, without padding
 ## check-layers: includes point to lower layers only
-## check-abi: exported names of libsym.so = functions of libsym.h
+## check-abi: exported names of libsym.so = functions of libsym.h and its parts
 ## check-docs: --help = man page = completion; what README names exists
 ## check-fixtures: every fixture has its line and digest in fixtures/MANIFEST.md
 ## check-style: format, lengths, unique file names, nothing of one machine
@@ -278,8 +278,9 @@ format:
 
 # MODE:FILE:PLACE of everything that is installed as it is.
 INSTALLED = 644:libsym/bcc/libsym-bcc.h:$(INCLUDEDIR)/libsym/libsym-bcc.h 755:$(BCC_PRELOAD):$(LIBDIR)/libsym-bcc-preload.so \
-	755:$(BCC_SHARED):$(LIBDIR)/libsym-bcc.so.$(VERSION) 644:libsym/libsym.h:$(INCLUDEDIR)/libsym/libsym.h 644:$(LIB_STATIC):$(LIBDIR)/libsym.a \
+	755:$(BCC_SHARED):$(LIBDIR)/libsym-bcc.so.$(VERSION) 644:$(LIB_STATIC):$(LIBDIR)/libsym.a \
 	755:$(LIB_SHARED):$(LIBDIR)/libsym.so.$(VERSION) 644:$(COMPLETION):$(BASHCOMPDIR)/dotnet-mapgen \
+	$(foreach file,libsym/libsym.h $(wildcard libsym/sym_*.h),644:$(file):$(INCLUDEDIR)/$(file)) \
 	$(foreach file,$(PROGRAMS),755:$(file):$(BINDIR)/$(notdir $(file))) \
 	$(foreach file,$(MAN1),644:$(file):$(MANDIR)/man1/$(notdir $(file))) \
 	$(foreach file,$(MAN3),644:$(file):$(MANDIR)/man3/$(notdir $(file))) 644:symsrv/symsrv.8:$(MANDIR)/man8/symsrv.8 \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What libsym.so exports is what libsym.h declares with SYM_API, no more, no less.
+# What libsym.so exports is what libsym.h and its parts declare with SYM_API, no more, no less.
 set -u
 . "$(dirname "$0")/report.sh"
 
@@ -11,7 +11,7 @@ awk 'BEGIN { RS = ";" } /SYM_API/ && match($0, /sym_[a-z0-9_]+\(/) {
 		print substr(text, RSTART, RLENGTH - 1)
 		break
 	}
-}' libsym/libsym.h | LC_ALL=C sort -u > "$scratch/declared"
+}' libsym/libsym.h libsym/sym_*.h | LC_ALL=C sort -u > "$scratch/declared"
 nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
 	LC_ALL=C sort -u > "$scratch/exported"
 diff "$scratch/declared" "$scratch/exported" |

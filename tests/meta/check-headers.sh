@@ -40,7 +40,7 @@ awk '/^ \*$/ { empty = 1; if (inside) print ""; next }
 		if (!inside) printf "void example_%d(void);\nvoid example_%d(void)\n{\n", ++n, n
 		inside = 1; empty = 0; print substr($0, 8); next
 	}
-	{ if (inside) print "}"; inside = 0; empty = 0 }' libsym/libsym.h > "$scratch/examples"
+	{ if (inside) print "}"; inside = 0; empty = 0 }' libsym/libsym.h libsym/sym_*.h > "$scratch/examples"
 {
 	cat << 'END'
 #include <inttypes.h>
