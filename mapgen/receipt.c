@@ -13,6 +13,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
+#include "mapgen/debug_places.h"
 #include "mapgen/target.h"
 
 static const char directory_name[] = "receipts";
@@ -87,6 +88,27 @@ static void add_images(XXH3_state_t *state, const struct sym_snapshot *snapshot)
 		add_text(state, sym_image_content_key(image));
 		add_text(state, sym_image_trouble(image));
 	}
+}
+
+/* Native functions are named by debug files, which somebody may install at any time. */
+static bool add_debug_files(XXH3_state_t *state, struct sym_snapshot *snapshot)
+{
+	char path[64];
+	int root_fd AUTO_CLOSE = -1;
+	struct buf text;
+	bool whole;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", sym_snapshot_process(snapshot)->pid);
+	root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		return false;
+	buf_init(&text, 1 << 24);
+	debug_places_append(snapshot, root_fd, &text);
+	whole = buf_string(&text);
+	if (whole)
+		add(state, text.data, text.size_bytes);
+	buf_deinit(&text);
+	return whole;
 }
 
 static bool add_jitted(XXH3_state_t *state, struct sym_snapshot *snapshot)
@@ -179,7 +201,7 @@ struct receipt receipt_of_inputs(struct sym_snapshot *snapshot, const struct opt
 	add_mappings(state, snapshot);
 	add_images(state, snapshot);
 	add_source_maps(state, snapshot, info, location);
-	if (!add_jitted(state, snapshot))
+	if (!add_debug_files(state, snapshot) || !add_jitted(state, snapshot))
 		return receipt;
 	digest = XXH3_128bits_digest(state);
 	return (struct receipt){ true, digest.low64, digest.high64 };

@@ -2,7 +2,7 @@
 /*
  * What the last merge of a process was made from, so that the next one can see
  * in milliseconds that nothing has changed. A receipt is a digest over the process
- * (its identity, its code mappings, its jitted methods), the options, and the map
+ * (its identity, its code mappings, its jitted methods, its debug files), the options, and the map
  * as it was left (inode, size, times). It lies in the caller's private cache. Knows
  * nothing of how a merge is done.
  */

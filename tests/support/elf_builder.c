@@ -15,9 +15,14 @@ enum {
 	SECTION_SYMBOLS,
 	SECTION_STRINGS,
 	SECTION_NOTE,
+	SECTION_LINK,
+	SECTION_NAMES,
 	SECTION_COUNT,
 	NOTE_OFFSET = 0x200,
 	NOTE_BYTES = 12 + 4 + 20,
+	LINK_OFFSET = 0x300,
+	LINK_BYTES = 0x100,
+	NAMES_OFFSET = 0x400,
 	DATA_OFFSET = ELF_BUILDER_TEXT_OFFSET + ELF_BUILDER_TEXT_BYTES,
 	SYMBOLS_OFFSET = DATA_OFFSET + ELF_BUILDER_DATA_BYTES
 };
@@ -73,6 +78,7 @@ static void write_headers(uint8_t *file, struct elf_builder_options options, siz
 		.e_phnum = 2,
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = SECTION_COUNT,
+		.e_shstrndx = options.debug_link ? SECTION_NAMES : 0,
 	};
 	segments[0] = (Elf64_Phdr){
 		.p_type = PT_LOAD,
@@ -91,6 +97,29 @@ static void write_headers(uint8_t *file, struct elf_builder_options options, siz
 		.p_filesz = ELF_BUILDER_DATA_BYTES,
 		.p_memsz = ELF_BUILDER_DATA_BYTES,
 		.p_align = 0x1000,
+	};
+}
+
+/* A name, padded to 4 bytes, and a CRC-32. The only section that has a name. */
+static void write_link(uint8_t *file, struct elf_builder_options options, Elf64_Shdr *sections)
+{
+	static const char names[] = "\0.gnu_debuglink";
+	size_t length = (strlen(options.debug_link) + 4) & ~(size_t)3;
+
+	cr_assert_leq(length + 4, LINK_BYTES);
+	memcpy(file + LINK_OFFSET, options.debug_link, strlen(options.debug_link));
+	memcpy(file + LINK_OFFSET + length, &options.debug_link_sum, 4);
+	memcpy(file + NAMES_OFFSET, names, sizeof(names));
+	sections[SECTION_LINK] = (Elf64_Shdr){
+		.sh_name = 1,
+		.sh_type = SHT_PROGBITS,
+		.sh_offset = LINK_OFFSET,
+		.sh_size = length + 4,
+	};
+	sections[SECTION_NAMES] = (Elf64_Shdr){
+		.sh_type = SHT_STRTAB,
+		.sh_offset = NAMES_OFFSET,
+		.sh_size = sizeof(names),
 	};
 }
 
@@ -132,6 +161,8 @@ static void write_sections(uint8_t *file, struct elf_builder_options options, si
 			.sh_size = NOTE_BYTES,
 		};
 	}
+	if (options.debug_link)
+		write_link(file, options, sections);
 	sections[SECTION_STRINGS] = (Elf64_Shdr){
 		.sh_type = SHT_STRTAB,
 		.sh_offset = strings_offset,

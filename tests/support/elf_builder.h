@@ -33,6 +33,8 @@ struct elf_builder_options {
 	bool dynamic_only;         /* the table is .dynsym */
 	uint8_t build_id;          /* all bytes of a build-id of 20; 0: none */
 	bool position_independent; /* ET_DYN: vaddrs as above all the same */
+	const char *debug_link;    /* file name in .gnu_debuglink; NULL: none */
+	uint32_t debug_link_sum;
 };
 
 /* The file; heap, to be ended with free(). */
