@@ -2,30 +2,22 @@
 /* resolve on the recorded process and on files: one line a question, in order, whatever is asked.
  */
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/program.h"
+#include "tests/support/recorded.h"
 
-static const char root[] = "fixtures/recorded";
+static const char root[] = RECORDED_ROOT;
 static const char image[] = "fixtures/recorded/opt/sample/sample.dll";
 static char *scratch, *pid;
 
 static void set_up(void)
 {
-	DIR *entries = opendir("fixtures/recorded/proc");
-	struct dirent *entry;
-
-	cr_assert(entries, "the tests run in the top directory of the tree");
 	scratch = scratch_create();
-	while ((entry = readdir(entries)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			pid = strdup(entry->d_name);
-	closedir(entries);
-	cr_assert(pid);
+	pid = recorded_pid();
 }
 
 static void tear_down(void)
@@ -62,31 +54,10 @@ static void expect_line(const struct program_run *done, size_t number, const cha
 	free(copy);
 }
 
-/* A jitted method of the recorded perf map: "START SIZE NAME" of a line with "::". */
-static uint64_t jitted_address(char **name_ret)
-{
-	char *path, *text, *found;
-	uint64_t start, size_bytes;
-	int name;
-
-	cr_assert(asprintf(&path, "%s/tmp/perf-%s.map", root, pid) > 0);
-	text = scratch_read(path, NULL);
-	cr_assert(text);
-	found = strstr(text, "::");
-	cr_assert(found);
-	while (found > text && found[-1] != '\n')
-		found--;
-	cr_assert_eq(sscanf(found, "%" SCNx64 " %" SCNx64 " %n", &start, &size_bytes, &name), 2);
-	*name_ret = strndup(found + name, strcspn(found + name, "\n"));
-	free(text);
-	free(path);
-	return start;
-}
-
 Test(resolve, names_a_jitted_method_with_its_offset)
 {
 	char *name, *question, *answer;
-	uint64_t address = jitted_address(&name);
+	uint64_t address = recorded_method(pid, &name);
 	struct program_run done;
 
 	cr_assert(asprintf(&question, "0x%" PRIx64, address + 4) > 0);
@@ -101,44 +72,22 @@ Test(resolve, names_a_jitted_method_with_its_offset)
 	free(name);
 }
 
-/* Where the recorded process executes `address`: offset into the memfd of that line of maps. */
-static uint64_t memfd_offset(uint64_t address)
-{
-	char *path, *text;
-	uint64_t found = UINT64_MAX;
-
-	cr_assert(asprintf(&path, "%s/proc/%s/maps", root, pid) > 0);
-	text = scratch_read(path, NULL);
-	cr_assert(text);
-	for (char *line = text; *line; line = strchr(line, '\n') + 1) {
-		uint64_t start, end, offset;
-		char protection[5];
-
-		cr_assert_eq(sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64, &start, &end,
-				    protection, &offset),
-			     4);
-		if (address >= start && address < end && protection[2] == 'x')
-			found = offset + (address - start);
-	}
-	free(text);
-	free(path);
-	return found;
-}
-
 Test(resolve, names_jitted_code_as_perf_shows_it)
 {
-	char *name, *question;
-	uint64_t offset = memfd_offset(jitted_address(&name) + 4);
+	char *name, *file, *question;
+	uint64_t address = recorded_method(pid, &name);
+	uint64_t offset = recorded_file_offset(pid, address + 4, &file);
 	struct program_run done;
 
-	cr_assert_neq(offset, UINT64_MAX);
-	cr_assert(asprintf(&question, "/memfd:doublemapper (deleted)+0x%" PRIx64, offset) > 0);
+	cr_assert_str_eq(file, "/memfd:doublemapper (deleted)");
+	cr_assert(asprintf(&question, "%s+0x%" PRIx64, file, offset) > 0);
 	done = ASK(question, "resolve", pid, "--root", root);
 	expect_line(&done, 0, question, name);
 	expect_line(&done, 0, question, "+0x4 (");
 	cr_expect_eq(done.exit_code, 0);
 	program_run_deinit(&done);
 	free(question);
+	free(file);
 	free(name);
 }
 
@@ -281,7 +230,7 @@ Test(resolve, positions_in_files_need_no_process)
 Test(resolve, short_names_are_type_and_method)
 {
 	char *name, *question, *parameters;
-	uint64_t address = jitted_address(&name);
+	uint64_t address = recorded_method(pid, &name);
 	struct program_run done;
 
 	/* "instance int32 [System.Linq] N.T::M()[Tier]" becomes "N.T::M". */

@@ -2,7 +2,6 @@
 /* symbolize as a user runs it: on the recorded process, on one that is gone, on its own input. The
  * names that are expected stand in the recorded perf map and in the relative map of the image. */
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +9,15 @@
 
 #include "tests/support/proc_tree.h"
 #include "tests/support/program.h"
+#include "tests/support/recorded.h"
 
-static const char root[] = "fixtures/recorded";
+static const char root[] = RECORDED_ROOT;
 static char *scratch, *pid;
 
 static void set_up(void)
 {
-	DIR *entries = opendir("fixtures/recorded/proc");
-	struct dirent *entry;
-
-	cr_assert(entries, "the tests run in the top directory of the tree");
 	scratch = scratch_create();
-	while ((entry = readdir(entries)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			pid = strdup(entry->d_name);
-	closedir(entries);
-	cr_assert(pid);
+	pid = recorded_pid();
 }
 
 /* Texts that a test makes; freed behind it. */
@@ -76,49 +68,20 @@ static void expect_out(struct program_run done, int exit_code, const char *out)
 	program_run_deinit(&done);
 }
 
-/* A jitted method of the recorded perf map: "START SIZE NAME" of a line with "::". */
 static uint64_t jitted_method(char **name_ret)
 {
-	char *path = format("%s/tmp/perf-%s.map", root, pid);
-	char *text = scratch_read(path, NULL), *found;
-	uint64_t start, size_bytes;
-	int name;
+	uint64_t address = recorded_method(pid, name_ret);
 
-	cr_assert(text);
-	found = strstr(text, "::");
-	cr_assert(found);
-	while (found > text && found[-1] != '\n')
-		found--;
-	cr_assert_eq(sscanf(found, "%" SCNx64 " %" SCNx64 " %n", &start, &size_bytes, &name), 2);
-	*name_ret = kept(strndup(found + name, strcspn(found + name, "\n")));
-	free(text);
-	return start;
+	kept(*name_ret);
+	return address;
 }
 
-/* Offset of an address into the file that is executed there, as perf 6.1 prints it, and that file.
- */
 static uint64_t file_offset(uint64_t address, char **file_ret)
 {
-	char *path = format("%s/proc/%s/maps", root, pid), *text = scratch_read(path, NULL);
-	uint64_t found = UINT64_MAX;
+	uint64_t offset = recorded_file_offset(pid, address, file_ret);
 
-	cr_assert(text);
-	for (char *line = text; *line; line = strchr(line, '\n') + 1) {
-		uint64_t start, end, offset;
-		char protection[5];
-		int name = 0;
-
-		cr_assert_eq(sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n",
-				    &start, &end, protection, &offset, &name),
-			     4);
-		if (address < start || address >= end || protection[2] != 'x')
-			continue;
-		found = offset + (address - start);
-		*file_ret = kept(strndup(line + name, strcspn(line + name, "\n")));
-	}
-	cr_assert_neq(found, UINT64_MAX);
-	free(text);
-	return found;
+	kept(*file_ret);
+	return offset;
 }
 
 Test(symbolize, names_an_address_of_the_process_it_was_told)
