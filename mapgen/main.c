@@ -97,7 +97,6 @@ int main(int argc, char **argv)
 
 	/* Memory that was given back is needed again at once: a third of a merge was page faults.
 	 */
-	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	mallopt(M_TOP_PAD, 16 << 20);
 	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {

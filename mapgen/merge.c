@@ -14,33 +14,6 @@
 #include "mapgen/receipt.h"
 #include "mapgen/target.h"
 
-static bool add_dir(struct merge *merge, const char *path)
-{
-	struct text_list *list = &merge->map_dirs;
-	const char **items = reallocarray(list->items, list->count + 2, sizeof(*items));
-
-	if (!items)
-		return merge_fail(NULL);
-	list->items = items;
-	items[list->count++] = path;
-	items[list->count] = NULL;
-	return true;
-}
-
-/*
- * Maps of the cache are made here for other tools and for generate. They are not
- * handed to the library: it names the methods from the image in the time
- * that it takes to check a map against it.
- */
-static bool open_places(struct merge *merge)
-{
-	merge->cache_trouble = map_place_open_cache(&merge->maker.place);
-	for (size_t i = 0; i < merge->options->map_dirs.count; i++)
-		if (!add_dir(merge, merge->options->map_dirs.items[i]))
-			return false;
-	return true;
-}
-
 /* The map of one image into the cache; what is wrong with the cache is said once. */
 static void keep_map(struct merge *merge, struct sym_image *image)
 {
@@ -226,11 +199,15 @@ static int report(struct merge *merge)
 	return merge->failures.count ? EXIT_PARTLY : EXIT_DONE;
 }
 
+/*
+ * Maps of the cache are made here for other tools and for generate. They are not
+ * handed to the library: it names the methods from the image in the time
+ * that it takes to check a map against it.
+ */
 static bool run(struct merge *merge)
 {
-	if (!open_places(merge))
-		return false;
-	merge->snapshot = target_open_dotnet(merge->options, merge->map_dirs.items);
+	merge->cache_trouble = map_place_open_cache(&merge->maker.place);
+	merge->snapshot = target_open_dotnet(merge->options, merge->options->map_dirs.items);
 	if (!merge->snapshot || !merge_find_perf_map(merge) || !merge_has_anything(merge))
 		return false;
 	if (merge->options->undo)
@@ -287,7 +264,6 @@ int merge_run(const struct options *options)
 	sym_symbols_destroy(merge.own_symbols);
 	sym_snapshot_close(merge.snapshot);
 	failures_deinit(&merge.failures);
-	free(merge.map_dirs.items);
 	free(merge.path);
 	free(merge.cache_trouble);
 	map_place_close(&merge.maker.place);

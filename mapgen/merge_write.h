@@ -20,7 +20,6 @@
 struct merge {
 	const struct options *options;
 	struct map_maker maker;
-	struct text_list map_dirs;
 	struct sym_snapshot *snapshot;
 	const struct sym_symbols *symbols;
 	struct sym_symbols *own_symbols; /* where the list is the merge's own */
