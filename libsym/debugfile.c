@@ -90,13 +90,8 @@ struct sym_error *debugfile_open(int root_fd, const char *tree, const struct elf
 
 /* ---- by link ----------------------------------------------------------------- */
 
-struct link {
-	const char *name; /* without a directory */
-	uint32_t sum;
-};
-
 /* A name, padded to 4 bytes, and the CRC-32 of the file. */
-static bool read_link(struct elf_sections *sections, struct link *ret)
+bool debugfile_read_link(struct elf_sections *sections, struct debugfile_link *ret)
 {
 	const GElf_Shdr *section = elf_sections_find_named(sections, ".gnu_debuglink");
 	struct sym_error *error;
@@ -142,7 +137,7 @@ static bool has_sum(int fd, uint32_t sum)
 struct link_search {
 	struct elf_sections *sections;
 	struct elf_build_id id;
-	struct link link;
+	struct debugfile_link link;
 	struct image *found;
 };
 
@@ -210,7 +205,7 @@ struct sym_error *debugfile_open_linked(struct elf_sections *sections, int root_
 	struct sym_error *error;
 
 	*ret = NULL;
-	if (!read_link(sections, &search.link))
+	if (!debugfile_read_link(sections, &search.link))
 		return NULL;
 	own = directory_of(sections->image, root_fd);
 	if (!own)
@@ -233,4 +228,61 @@ struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, str
 	if (!error && !*ret)
 		error = debugfile_open_linked(sections, root_fd, DEBUGFILE_DIRECTORY, ret);
 	return error;
+}
+
+/* ---- what somebody brings ------------------------------------------------------- */
+
+static void append_id(struct buf *text, const struct elf_build_id *id)
+{
+	char digits[2 * sizeof(id->bytes) + 1];
+
+	hex_write_bytes(digits, id->bytes, id->size_bytes);
+	buf_append_string(text, id->size_bytes ? digits : "none");
+}
+
+/* False: it is another file, and `why` says which. */
+static bool is_debug_file_of(struct elf_sections *sections, const struct image *image, int fd,
+			     struct buf *why)
+{
+	struct elf_build_id wanted = elf_sections_build_id(sections), found = { .size_bytes = 0 };
+	struct debugfile_link link;
+
+	if (image->kind != SYM_IMAGE_ELF) {
+		buf_printf(why, "%s was brought as its debug file and is no ELF file", image->path);
+		return false;
+	}
+	read_build_id(image, &found);
+	if (wanted.size_bytes && is_same_id(&found, &wanted))
+		return true;
+	if (!(wanted.size_bytes && found.size_bytes) && debugfile_read_link(sections, &link) &&
+	    has_sum(fd, link.sum))
+		return true;
+	buf_printf(why, "%s was brought as its debug file and has build-id ", image->path);
+	append_id(why, &found);
+	buf_append_string(why, ", the image has ");
+	append_id(why, &wanted);
+	return false;
+}
+
+struct sym_error *debugfile_open_given(struct elf_sections *sections, const char *path,
+				       struct buf *why, struct image **ret)
+{
+	struct image *image AUTO_IMAGE = NULL;
+	struct sym_error *error;
+	int fd = path_open_in_root(-1, path, PATH_REGULAR);
+
+	*ret = NULL;
+	if (fd < 0) {
+		buf_printf(why, "%s was brought as its debug file and cannot be opened: %s", path,
+			   strerror(-fd));
+		return NULL;
+	}
+	error = open_image(fd, path, &image);
+	if (error)
+		return error;
+	if (!image)
+		buf_printf(why, "%s was brought as its debug file and cannot be read", path);
+	else if (is_debug_file_of(sections, image, image->fd, why))
+		*ret = STEAL(image);
+	return NULL;
 }

@@ -9,6 +9,7 @@
 #ifndef LIBSYM_DEBUGFILE_H
 #define LIBSYM_DEBUGFILE_H
 
+#include "libsym/base/buf.h"
 #include "libsym/elf_sections.h"
 #include "libsym/error.h"
 #include "libsym/image.h"
@@ -33,6 +34,24 @@ struct sym_error *debugfile_open(int root_fd, const char *tree, const struct elf
  */
 struct sym_error *debugfile_open_linked(struct elf_sections *sections, int root_fd,
 					const char *directory, struct image **ret)
+	__attribute__((warn_unused_result));
+
+/* What .gnu_debuglink says. */
+struct debugfile_link {
+	const char *name; /* without a directory; lives as long as the sections */
+	uint32_t sum;     /* CRC-32 of the whole file */
+};
+
+/* False when there is none, or what it says is no file name. */
+bool debugfile_read_link(struct elf_sections *sections, struct debugfile_link *ret);
+
+/*
+ * A file that somebody says is the debug file of the image of `sections`: taken if it has
+ * the build-id of the image, or, where one of the two has none, the sum of the link. Otherwise
+ * *ret is NULL and `why` says what it is instead. Errors: NO_MEMORY.
+ */
+struct sym_error *debugfile_open_given(struct elf_sections *sections, const char *path,
+				       struct buf *why, struct image **ret)
 	__attribute__((warn_unused_result));
 
 /* By build-id on this machine, then in the process's root, then by link. */

@@ -118,6 +118,24 @@ const char *sym_image_refused_map(const struct sym_image *image)
 	return module_refused_map(image);
 }
 
+struct sym_error *sym_image_fetch_with(struct sym_image *image, sym_fetch_fn *fetch, void *context)
+{
+	if (image->index != UINT32_MAX)
+		return sym_error_create(
+			SYM_ERROR_ARGUMENT,
+			"an image of a process: sym_snapshot_opts has its function");
+	if (module_was_asked(image))
+		return sym_error_create(SYM_ERROR_ARGUMENT, "the image has been asked already");
+	image->debug_fetch.fetch = fetch;
+	image->debug_fetch.context = context;
+	return NULL;
+}
+
+const char *sym_image_refused_debug_file(const struct sym_image *image)
+{
+	return debug_fetch_trouble(&image->debug_fetch);
+}
+
 uint64_t sym_image_load_base(const struct sym_image *image)
 {
 	return image->load_base;

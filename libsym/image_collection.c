@@ -133,6 +133,8 @@ struct sym_error *image_collection_finish(struct image_collection *collection)
 		module->neighbour_images = snapshot->images;
 		module->neighbour_count = snapshot->image_count;
 		module->root_fd = snapshot->process->root_fd;
+		module->debug_fetch.fetch = snapshot->fetch;
+		module->debug_fetch.context = snapshot->fetch_context;
 		module->relative_map_dirs = (const char *const *)snapshot->relative_map_dirs;
 		snapshot->modules[i] = module;
 	}

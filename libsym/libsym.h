@@ -152,6 +152,9 @@ struct sym_snapshot_opts {
 	const char *const *relative_map_dirs;
 	uint32_t flags; /**< none yet; 0 */
 	uint32_t jit;   /**< enum sym_jit_way: where the names of jitted code come from */
+	/** Who brings debug files that are not on this machine; see sym_fetch_fn. NULL: nobody. */
+	sym_fetch_fn *fetch;
+	void *fetch_context; /**< handed to `fetch` */
 };
 
 /**

@@ -73,6 +73,7 @@ struct sym_error *module_create(const char *path, struct image *image, bool owns
 	if (!module)
 		return &sym_error_no_memory;
 	pthread_mutex_init(&module->lock, NULL);
+	debug_fetch_init(&module->debug_fetch);
 	module->index = UINT32_MAX;
 	module->root_fd = -1;
 	module->load_base = UINT64_MAX;
@@ -94,6 +95,7 @@ void module_destroy(struct sym_image *module)
 	if (!module)
 		return;
 	sources_close(atomic_load(&module->sources));
+	debug_fetch_deinit(&module->debug_fetch);
 	if (module->owns_image)
 		image_close(module->image);
 	free(atomic_load(&module->trouble));
@@ -188,8 +190,7 @@ static void note_refused_map(struct sym_image *module, struct buf *note)
 
 /* One source's failure costs that source; only lack of memory is everybody's. */
 static struct sym_error *open_source(struct sym_image *module, struct module_sources *sources,
-				     const struct source_input *input, size_t number,
-				     struct buf *why)
+				     struct source_input *input, size_t number, struct buf *why)
 {
 	const struct source_ops *ops = source_table[number];
 	struct sym_error *error;
@@ -207,6 +208,8 @@ static struct sym_error *open_source(struct sym_image *module, struct module_sou
 		buf_append(why, note.data, note.size_bytes);
 	buf_deinit(&note);
 	sources->any |= sources->sources[number] != NULL && !ops->is_extra;
+	if (sources->sources[number] && ops->is_complete)
+		input->has_all_symbols |= ops->is_complete(sources->sources[number]);
 	return error;
 }
 
@@ -214,8 +217,10 @@ static struct sym_error *open_table(struct sym_image *module, struct module_sour
 				    struct buf *why)
 {
 	struct source_input input = { .image = module->image,
+				      .path = module->path,
 				      .relative_map_dirs = module->relative_map_dirs,
-				      .root_fd = module->root_fd };
+				      .root_fd = module->root_fd,
+				      .debug_fetch = &module->debug_fetch };
 	struct sym_error *error = NULL;
 
 	if (module->image->kind == SYM_IMAGE_READYTORUN ||
@@ -281,6 +286,12 @@ static const struct module_sources *opened_sources(struct sym_image *module)
 	return sources;
 }
 
+bool module_was_asked(const struct sym_image *module)
+{
+	return atomic_load_explicit(&((struct sym_image *)module)->sources, memory_order_acquire) ||
+	       module->counted;
+}
+
 static void take_match(struct sym_answer *answer, const struct source_ops *ops, uint64_t position,
 		       const struct source_match *match)
 {
@@ -324,6 +335,7 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 		case SOURCE_BOUNDS:
 			take_match(answer, source_table[i], position, &match);
 			answer->status = SYM_UNNAMED;
+			answer->reason = debug_fetch_trouble(&module->debug_fetch);
 			return;
 		case SOURCE_NAMELESS:
 			answer->status = SYM_NO_MATCH;
@@ -333,6 +345,8 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 			break;
 		}
 	}
+	if (!answer->reason || !sources->any)
+		answer->reason = debug_fetch_trouble(&module->debug_fetch) ?: answer->reason;
 }
 
 static void *dwarf_of(struct sym_image *module)

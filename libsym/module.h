@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "libsym/debug_fetch.h"
 #include "libsym/error.h"
 #include "libsym/image.h"
 #include "libsym/neighbours.h"
@@ -39,6 +40,7 @@ struct sym_image {
 	size_t neighbour_count;
 	char *neighbour_directory;
 	char **assembly_dirs; /* NULL terminated; NULL: none */
+	struct debug_fetch debug_fetch;
 	/* private */
 	_Atomic(struct module_trouble *) trouble;
 	_Atomic(char *) refused_map;
@@ -60,6 +62,9 @@ const struct module_trouble *module_trouble(const struct sym_image *module);
 /* What a source said about a relative map that it found and did not use; NULL: nothing. */
 const char *module_refused_map(const struct sym_image *module);
 enum sym_status module_status_of_error(enum sym_error_code code);
+
+/* Has anything been asked of its symbols? */
+bool module_was_asked(const struct sym_image *module);
 
 /*
  * Answers for one position (rva or vaddr): fills in status, source, name, tier,

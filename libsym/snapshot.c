@@ -134,8 +134,11 @@ static struct sym_error *begin(const struct sym_snapshot_opts *opts,
 		return &sym_error_no_memory;
 	live_code_slot_init(&snapshot->live_code);
 	error = check_opts(opts, checked);
-	if (!error)
+	if (!error) {
 		snapshot->jit = (enum sym_jit_way)checked->jit;
+		snapshot->fetch = checked->fetch;
+		snapshot->fetch_context = checked->fetch_context;
+	}
 	if (!error && !path_list_copy(checked->relative_map_dirs, &snapshot->relative_map_dirs))
 		error = &sym_error_no_memory;
 	if (!error)

@@ -33,6 +33,8 @@ struct sym_snapshot {
 	struct runtime_info runtime;
 	struct sym_process_info info;
 	enum sym_jit_way jit; /* as asked for */
+	sym_fetch_fn *fetch;  /* likewise */
+	void *fetch_context;
 	struct live_code_slot live_code;
 	struct perf_map_place place; /* of the last sym_snapshot_perf_map() */
 	bool has_place;

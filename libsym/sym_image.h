@@ -98,6 +98,56 @@ SYM_API const char *sym_image_trouble(const struct sym_image *image);
  */
 SYM_API const char *sym_image_refused_map(const struct sym_image *image);
 
+/** Which file of an image is asked for. */
+enum sym_fetch_kind {
+	SYM_FETCH_DEBUG_FILE = 1, /**< what was split off when it was stripped: .symtab and DWARF */
+};
+
+/** What a sym_fetch_fn is asked for; it and all it points to end when the function returns. */
+struct sym_fetch_request {
+	uint32_t kind; /**< enum sym_fetch_kind; of one that you do not know there is no file */
+	uint32_t build_id_size_bytes;
+	const uint8_t *build_id; /**< GNU build-id of the image; 0 bytes: it has none */
+	const char *image_path;  /**< as sym_image_path() */
+	const char *debug_link;  /**< file name in its .gnu_debuglink; NULL when there is none */
+	uint32_t debug_link_sum; /**< CRC-32 of that file; 0 without a name */
+	uint32_t reserved;
+};
+
+/**
+ * Brings a file that libsym does not find: from a debuginfod server, a store, a package.
+ *
+ * It is called when an address (or a list of its symbols, or lines) is asked for in an ELF image
+ * and neither the image nor a debug file on this machine (below /usr/lib/debug by build-id, or by
+ * .gnu_debuglink) has its name; never when a process or file is opened, never for an image with a
+ * .symtab, and once for an image, whatever the outcome. It is called by the thread that
+ * asks, which it may keep waiting as long as it likes; others that ask about the same image wait
+ * too, those that ask about another one call it at the same time. It must not use the snapshot,
+ * image or resolver that it is called for.
+ *
+ * What it brings is used only if it has the build-id of the image or, where one of them
+ * has none, the sum that .gnu_debuglink says. Else sym_image_refused_debug_file() says both
+ * build-ids, and so does sym_answer.reason of addresses without a name.
+ *
+ * @param context as given with the function
+ * @param path_ret path of the file: heap, libsym ends it with free() and keeps the file open, so
+ * that it may be removed afterwards. NULL, which it is before the call: there is no such file.
+ * @return 0, or an errno value when it could not be found out
+ */
+typedef int sym_fetch_fn(void *context, const struct sym_fetch_request *request, char **path_ret);
+
+/**
+ * The same for a file that was opened by itself; for a process see sym_snapshot_opts.fetch. To be
+ * said before anything is asked of the image, and before other threads know it: later that is
+ * SYM_ERROR_ARGUMENT, as for an image of a snapshot.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_fetch_with(struct sym_image *image,
+							      sym_fetch_fn *fetch, void *context);
+
+/** Why the debug file that a sym_fetch_fn brought for the image is not used, or could not be
+ * brought; NULL while there is nothing of that kind to tell. Lives as long as the image. */
+SYM_API const char *sym_image_refused_debug_file(const struct sym_image *image);
+
 /** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not
  * known. */
 SYM_API uint64_t sym_image_load_base(const struct sym_image *image);

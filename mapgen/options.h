@@ -67,6 +67,7 @@ struct options {
 	bool rva;
 	bool lines;
 	bool inlines;
+	bool fetch;
 	bool offline;
 	bool strict;
 	bool report;

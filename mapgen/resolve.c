@@ -17,6 +17,7 @@
 #include "mapgen/command.h"
 #include "mapgen/json_output.h"
 #include "mapgen/message.h"
+#include "mapgen/resolve_fetch.h"
 #include "mapgen/resolve_input.h"
 #include "mapgen/target.h"
 
@@ -35,7 +36,8 @@ struct resolution {
 	const struct options *options;
 	struct sym_snapshot *snapshot; /* NULL: files only */
 	struct sym_resolver *resolver;
-	time_t taken; /* when the snapshot was */
+	struct resolve_fetch *fetch; /* NULL: nothing is fetched */
+	time_t taken;                /* when the snapshot was */
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
 	size_t next_file;
@@ -301,6 +303,8 @@ static struct sym_image *opened_file(struct resolution *resolution, const struct
 	if (!file->path)
 		return NULL;
 	error = sym_image_open(file->path, &file->image);
+	if (!error && resolution->fetch)
+		error = sym_image_fetch_with(file->image, resolve_fetch_file, resolution->fetch);
 	if (error) {
 		file->reason = message_format("%s", sym_error_message(error));
 		sym_error_destroy(error);
@@ -362,6 +366,22 @@ static bool has_unknown_code(const struct sym_result *result)
 	return false;
 }
 
+static struct sym_error *open_snapshot(const struct resolution *resolution,
+				       struct sym_snapshot **ret)
+{
+	const struct options *options = resolution->options;
+	struct sym_snapshot_opts opts = {
+		.size = sizeof(opts),
+		.root = options->root,
+		.jit = (uint32_t)options->jit,
+		.fetch = resolution->fetch ? resolve_fetch_file : NULL,
+		.fetch_context = resolution->fetch,
+	};
+
+	return options->core ? sym_snapshot_open_core(options->core, &opts, ret)
+			     : sym_snapshot_open(options->pid, &opts, ret);
+}
+
 /*
  * A process goes on while questions arrive: it loads images and jits methods. Takes
  * a new snapshot, at most one a second; when that fails (it has ended, say) the
@@ -369,11 +389,6 @@ static bool has_unknown_code(const struct sym_result *result)
  */
 static bool refresh(struct resolution *resolution)
 {
-	struct sym_snapshot_opts opts = {
-		.size = sizeof(opts),
-		.root = resolution->options->root,
-		.jit = (uint32_t)resolution->options->jit,
-	};
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
 	struct sym_resolver *resolver = NULL;
 	struct sym_error *error;
@@ -384,7 +399,7 @@ static bool refresh(struct resolution *resolution)
 	resolution->taken = now;
 	error = sym_snapshot_check(resolution->snapshot);
 	if (!error)
-		error = sym_snapshot_open(resolution->options->pid, &opts, &snapshot);
+		error = open_snapshot(resolution, &snapshot);
 	if (!error)
 		error = sym_resolver_create(snapshot, &resolver);
 	if (error) {
@@ -503,12 +518,18 @@ static bool begin(struct resolution *resolution)
 
 	if (!error)
 		error = sym_result_want(resolution->result, want);
-	if (!error && (resolution->options->pid || resolution->options->core)) {
-		resolution->snapshot = target_open(resolution->options, NULL);
-		if (!resolution->snapshot)
+	if (options->fetch) {
+		resolution->fetch = resolve_fetch_create(options);
+		if (!resolution->fetch) {
+			sym_error_destroy(error);
 			return false;
+		}
+	}
+	if (!error && (options->pid || options->core)) {
+		error = open_snapshot(resolution, &resolution->snapshot);
 		resolution->taken = now_s();
-		error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
+		if (!error)
+			error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
 	}
 	if (error)
 		target_say(error);
@@ -535,7 +556,7 @@ static void say_who_has_names(const struct resolution *resolution)
 {
 	int pid = resolution->options->pid;
 
-	if (!resolution->stripped || resolution->broken)
+	if (!resolution->stripped || resolution->broken || resolution->fetch)
 		return;
 	fflush(stdout);
 	if (pid)
@@ -585,12 +606,17 @@ int resolve_run(const struct options *options)
 		message("resolve needs a PID or FILE+0xN; see dotnet-mapgen resolve --help");
 		return EXIT_USAGE;
 	}
+	if (!options->fetch && (options->servers.count || options->store)) {
+		message("--server and --store go with --fetch");
+		return EXIT_USAGE;
+	}
 	exit_code = resolve(&resolution);
 	for (size_t i = 0; i < OPEN_FILES; i++)
 		close_file(&resolution.files[i]);
 	sym_resolver_destroy(resolution.resolver);
 	sym_snapshot_close(resolution.snapshot);
 	sym_result_destroy(resolution.result);
+	resolve_fetch_destroy(resolution.fetch);
 	free(resolution.short_name);
 	return exit_code;
 }

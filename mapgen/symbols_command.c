@@ -17,24 +17,19 @@
 #include "mapgen/json_output.h"
 #include "mapgen/message.h"
 #include "mapgen/progress.h"
+#include "mapgen/symbols_choice.h"
 #include "mapgen/symbols_fetch.h"
 #include "mapgen/target.h"
-
-/* Below it, .build-id is what libsym, perf and gdb search without being told. */
-static const char standard_tree[] = "/usr/lib/debug";
-/* Where the runtimes that Microsoft builds have their symbols. */
-static const char microsoft_server[] = "https://msdl.microsoft.com/download/symbols";
 
 struct symbols_run {
 	const struct options *options;
 	struct sym_snapshot *snapshot;
 	struct symbols_fetcher *fetcher; /* NULL with --offline */
-	const char *tree;
+	const struct symbols_choice *choice;
 	int root_fd; /* of the process */
 	struct progress progress;
 	const char *image_name; /* of the present step */
 	json_t *array;
-	bool is_microsoft_only; /* nobody else is asked */
 	size_t counts[SYMBOLS_OUTCOMES];
 };
 
@@ -125,7 +120,7 @@ static void find_symbols(struct symbols_run *run, const struct sym_identity *ide
 	else if (run->fetcher)
 		symbols_fetch(run->fetcher, identity, ret);
 	else
-		symbols_look(run->tree, identity, ret);
+		symbols_look(run->choice->tree, identity, ret);
 }
 
 static void visit(struct symbols_run *run, size_t index)
@@ -167,10 +162,10 @@ static void before_message(void *context)
 /* What somebody may do who expected more. */
 static void advise(const struct symbols_run *run)
 {
-	if (run->counts[SYMBOLS_FETCHED] && strcmp(run->tree, standard_tree) != 0)
+	if (run->counts[SYMBOLS_FETCHED] && strcmp(run->choice->tree, SYMBOLS_STANDARD_TREE) != 0)
 		message("tools find %s when told: gdb -iex 'set debug-file-directory %s'",
-			run->tree, run->tree);
-	if (run->counts[SYMBOLS_MISSING] && run->fetcher && run->is_microsoft_only)
+			run->choice->tree, run->choice->tree);
+	if (run->counts[SYMBOLS_MISSING] && run->fetcher && run->choice->is_microsoft_only)
 		message("only Microsoft's server was asked; a distribution has its debug files on "
 			"a "
 			"debuginfod server: --server=URL or $DEBUGINFOD_URLS");
@@ -190,26 +185,6 @@ static int finish(struct symbols_run *run)
 	return lacking ? EXIT_PARTLY : EXIT_DONE;
 }
 
-/* --server, else $DEBUGINFOD_URLS, and behind these Microsoft's. Cuts `words` in place. */
-static const char **collect_servers(const struct options *options, char *words)
-{
-	size_t room = options->servers.count + (words ? strlen(words) : 0) + 2, count = 0;
-	const char **servers = calloc(room, sizeof(*servers));
-	char *word;
-
-	if (!servers)
-		return NULL;
-	for (; count < options->servers.count; count++)
-		servers[count] = options->servers.items[count];
-	if (count)
-		return servers;
-	while (words && (word = strsep(&words, " \t\n")))
-		if (!strncmp(word, "http://", 7) || !strncmp(word, "https://", 8))
-			servers[count++] = word;
-	servers[count] = microsoft_server;
-	return servers;
-}
-
 static int run_over_images(struct symbols_run *run)
 {
 	size_t count = sym_snapshot_image_count(run->snapshot);
@@ -221,31 +196,11 @@ static int run_over_images(struct symbols_run *run)
 	return target_lives(run->snapshot, run->options) ? finish(run) : EXIT_FAILED;
 }
 
-/* Said before anything is fetched that could not be kept. */
-static bool can_keep(const char *tree)
-{
-	char *path AUTO_FREE = message_format("%s/.build-id", tree);
-	int failure = path ? path_make_directories(path, 0755) : -ENOMEM;
-
-	if (!failure && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS))
-		failure = -errno;
-	if (failure == -EACCES || failure == -EPERM || failure == -EROFS)
-		message("%s cannot be written (%s): be root, or name a directory with --store=DIR; "
-			"--offline only looks",
-			path, strerror(-failure));
-	else if (failure)
-		message("%s cannot be made: %s", path ? path : "", strerror(-failure));
-	return !failure;
-}
-
 int symbols_run(const struct options *options)
 {
-	const char *variable = getenv("DEBUGINFOD_URLS");
-	char *words AUTO_FREE = variable ? strdup(variable) : NULL;
-	const char **servers AUTO_FREE = collect_servers(options, words);
+	struct symbols_choice choice GUARDED(symbols_choice) = { 0 };
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
-	struct symbols_run run = { .options = options,
-				   .tree = options->store ? options->store : standard_tree };
+	struct symbols_run run = { .options = options, .choice = &choice };
 	int root_fd AUTO_CLOSE = -1;
 	int exit_code;
 
@@ -253,20 +208,19 @@ int symbols_run(const struct options *options)
 		message("symbols takes one process; see dotnet-mapgen symbols --help");
 		return EXIT_USAGE;
 	}
+	if (!symbols_choice_make(options, &choice))
+		return EXIT_FAILED;
 	snapshot = target_open(options, NULL);
 	if (!snapshot)
 		return EXIT_FAILED;
 	run.snapshot = snapshot;
 	run.root_fd = root_fd = open_root(options);
 	if (!options->offline) {
-		if (!can_keep(run.tree))
+		if (!symbols_choice_can_keep(&choice))
 			return EXIT_FAILED;
-		run.is_microsoft_only = servers && servers[0] == microsoft_server;
-		run.fetcher =
-			servers ? symbols_fetcher_create(
-					  servers, run.tree,
-					  &(struct symbols_watch){ on_bytes, before_message, &run })
-				: NULL;
+		run.fetcher = symbols_fetcher_create(
+			choice.servers, choice.tree,
+			&(struct symbols_watch){ on_bytes, before_message, &run });
 		if (!run.fetcher)
 			return EXIT_FAILED;
 	}

@@ -27,6 +27,12 @@ static inline void *lazy_deinit(struct lazy *lazy)
 	return atomic_load(&lazy->made);
 }
 
+/* What was made; NULL while nobody has asked. */
+static inline void *lazy_peek(const struct lazy *lazy)
+{
+	return atomic_load_explicit(&((struct lazy *)lazy)->made, memory_order_acquire);
+}
+
 /* `make` returns NULL for want of memory: then the next who asks tries again. */
 static inline void *lazy_get(struct lazy *lazy, void *(*make)(const void *context),
 			     const void *context)

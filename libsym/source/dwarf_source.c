@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "libsym/base/lazy.h"
+#include "libsym/debug_fetch.h"
 #include "libsym/debugfile.h"
 #include "libsym/elf_sections.h"
 #include "libsym/source/source.h"
@@ -21,9 +22,12 @@ struct opened {
 };
 
 struct dwarf_source {
-	const struct image *image;
+	struct image *image;
+	const char *path;
 	int root_fd;
+	struct debug_fetch *debug_fetch; /* may be NULL */
 	struct lazy opened;
+	struct lazy fetched; /* struct opened of what the caller brings */
 };
 
 static void opened_close(struct opened *opened)
@@ -43,6 +47,7 @@ static void close_source(void *source)
 	struct dwarf_source *own = source;
 
 	opened_close(lazy_deinit(&own->opened));
+	opened_close(lazy_deinit(&own->fetched));
 	free(own);
 }
 
@@ -58,8 +63,11 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	if (!own)
 		return &sym_error_no_memory;
 	own->image = input->image;
+	own->path = input->path;
 	own->root_fd = input->root_fd;
+	own->debug_fetch = input->debug_fetch;
 	lazy_init(&own->opened);
+	lazy_init(&own->fetched);
 	*ret = own;
 	return NULL;
 }
@@ -90,8 +98,16 @@ static struct sym_error *open_parts(const struct dwarf_source *own, struct opene
 	return dwarf_info_open(opened->debug_image, &opened->info);
 }
 
+static struct sym_error *open_fetched_parts(const struct dwarf_source *own, struct opened *opened)
+{
+	const struct image *image = debug_fetch_get(own->debug_fetch, own->image, own->path);
+
+	return image ? dwarf_info_open(image, &opened->info) : NULL;
+}
+
 /* A file that cannot be read has none; only want of memory is tried again. */
-static void *open_now(const void *own)
+static void *open_with(struct sym_error *(*open)(const struct dwarf_source *, struct opened *),
+		       const struct dwarf_source *own)
 {
 	struct opened *opened AUTO_OPENED = calloc(1, sizeof(*opened));
 	struct sym_error *error;
@@ -99,10 +115,20 @@ static void *open_now(const void *own)
 
 	if (!opened)
 		return NULL;
-	error = open_parts(own, opened);
+	error = open(own, opened);
 	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
 	sym_error_destroy(error);
 	return again ? NULL : STEAL(opened);
+}
+
+static void *open_now(const void *own)
+{
+	return open_with(open_parts, own);
+}
+
+static void *open_fetched_now(const void *own)
+{
+	return open_with(open_fetched_parts, own);
 }
 
 static const struct opened *get_opened(struct dwarf_source *own)
@@ -110,15 +136,24 @@ static const struct opened *get_opened(struct dwarf_source *own)
 	return lazy_get(&own->opened, open_now, own);
 }
 
+/* For lines, which symbols alone do not have, the caller is asked where nothing here has them. */
+static struct dwarf_info *get_info(struct dwarf_source *own)
+{
+	const struct opened *opened = get_opened(own);
+
+	if (opened && !opened->info && own->debug_fetch)
+		opened = lazy_get(&own->fetched, open_fetched_now, own);
+	return opened ? opened->info : NULL;
+}
+
 bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret,
 			   struct sym_inlined inlined[DWARF_SOURCE_INLINED],
 			   size_t *inlined_count_ret)
 {
-	const struct opened *opened = get_opened(source);
+	struct dwarf_info *info = get_info(source);
 
-	return opened && opened->info &&
-	       dwarf_info_find(opened->info, vaddr, ret, inlined, DWARF_SOURCE_INLINED,
-			       inlined_count_ret);
+	return info &&
+	       dwarf_info_find(info, vaddr, ret, inlined, DWARF_SOURCE_INLINED, inlined_count_ret);
 }
 
 static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)

@@ -338,10 +338,18 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 	return NULL;
 }
 
+static bool is_complete(const void *source)
+{
+	const struct elf_source *elf = source;
+
+	return elf->is_complete;
+}
+
 const struct source_ops source_elf = {
 	.kind = SYM_SOURCE_ELF,
 	.open = open_elf,
 	.find = find_symbol,
+	.is_complete = is_complete,
 	.list = list_symbols,
 	.close = close_elf,
 };

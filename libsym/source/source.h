@@ -19,12 +19,17 @@
 #include "libsym/precompiled.h"
 #include "libsym/symbols.h"
 
+struct debug_fetch;
+
 /* What a source may be opened from; what it does not need is ignored. */
 struct source_input {
 	struct image *image;
+	const char *path;                /* what the image is called; lives as long as the source */
 	struct precompiled *precompiled; /* NULL when the image has no readable method tables */
 	const char *const *relative_map_dirs; /* NULL terminated; may be NULL */
 	int root_fd; /* below which the image has its path; -1: this machine's root */
+	struct debug_fetch *debug_fetch; /* who brings its debug file; may be NULL */
+	bool has_all_symbols;            /* a source that was opened before this one has them */
 };
 
 struct source_match {
@@ -64,6 +69,8 @@ struct source_ops {
 	 */
 	struct sym_error *(*open)(const struct source_input *input, struct buf *why, void **ret);
 	enum source_outcome (*find)(void *source, uint64_t position, struct source_match *ret);
+	/* Does it have a symbol for every function of the image? NULL: it does not. */
+	bool (*is_complete)(const void *source);
 	/* All symbols, aliases included, in an order in which the preferred alias comes first. */
 	struct sym_error *(*list)(void *source, const struct source_sink *sink);
 	void (*close)(void *source);
@@ -75,10 +82,11 @@ extern const struct source_ops source_ngen;
 extern const struct source_ops source_elf;
 extern const struct source_ops source_dwarf;
 extern const struct source_ops source_plt;
+extern const struct source_ops source_fetched;
 extern const struct source_ops source_eh_frame;
 
 enum {
-	SOURCE_COUNT = 7
+	SOURCE_COUNT = 8
 };
 
 /* Sources of images, in the order in which they are asked. */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Symbols of the debug file that the caller brings (debug_fetch.h): asked for when a position has
+ * no name by what is on this machine. Its symbols are read as those of any ELF file.
+ */
+#include <stdlib.h>
+
+#include "libsym/base/lazy.h"
+#include "libsym/debug_fetch.h"
+#include "libsym/source/source.h"
+
+/* Made as a whole. */
+struct opened {
+	void *elf; /* what source_elf opened; NULL: there are no symbols */
+};
+
+struct fetched_source {
+	struct debug_fetch *debug_fetch;
+	struct image *image;
+	const char *path;
+	struct lazy opened;
+};
+
+static void close_source(void *source)
+{
+	struct fetched_source *own = source;
+	struct opened *opened = lazy_deinit(&own->opened);
+
+	if (opened && opened->elf)
+		source_elf.close(opened->elf);
+	free(opened);
+	free(own);
+}
+
+static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
+{
+	struct fetched_source *own;
+
+	(void)why;
+	*ret = NULL;
+	if (!input->debug_fetch || !input->debug_fetch->fetch || input->has_all_symbols ||
+	    input->image->kind != SYM_IMAGE_ELF)
+		return NULL;
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return &sym_error_no_memory;
+	own->debug_fetch = input->debug_fetch;
+	own->image = input->image;
+	own->path = input->path;
+	lazy_init(&own->opened);
+	*ret = own;
+	return NULL;
+}
+
+/* A file that cannot be read has no symbols; only want of memory is tried again. */
+static void *open_now(const void *context)
+{
+	const struct fetched_source *own = context;
+	struct opened *opened = calloc(1, sizeof(*opened));
+	struct source_input input = { .root_fd = -1 };
+	struct sym_error *error = NULL;
+	struct buf why;
+	bool again;
+
+	if (!opened)
+		return NULL;
+	input.image = debug_fetch_get(own->debug_fetch, own->image, own->path);
+	buf_init(&why, 1 << 12);
+	if (input.image)
+		error = source_elf.open(&input, &why, &opened->elf);
+	buf_deinit(&why);
+	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	sym_error_destroy(error);
+	if (!again)
+		return opened;
+	free(opened);
+	return NULL;
+}
+
+static void *get_elf(struct fetched_source *own)
+{
+	const struct opened *opened = lazy_get(&own->opened, open_now, own);
+
+	return opened ? opened->elf : NULL;
+}
+
+static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+{
+	void *elf = get_elf(source);
+
+	return elf ? source_elf.find(elf, position, ret) : SOURCE_MISS;
+}
+
+static struct sym_error *list(void *source, const struct source_sink *sink)
+{
+	void *elf = get_elf(source);
+
+	return elf ? source_elf.list(elf, sink) : NULL;
+}
+
+const struct source_ops source_fetched = {
+	.kind = SYM_SOURCE_ELF,
+	.is_extra = true,
+	.open = open_source,
+	.find = find,
+	.list = list,
+	.close = close_source,
+};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/resolve_fetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapgen/message.h"
+#include "mapgen/symbols_choice.h"
+#include "mapgen/symbols_fetch.h"
+
+struct resolve_fetch {
+	struct symbols_choice choice;
+	struct symbols_fetcher *fetcher;
+};
+
+static void no_progress(void *context, uint64_t bytes, uint64_t total_bytes)
+{
+	(void)context;
+	(void)bytes;
+	(void)total_bytes;
+}
+
+static void no_preparation(void *context)
+{
+	(void)context;
+}
+
+void resolve_fetch_destroy(struct resolve_fetch *fetch)
+{
+	if (!fetch)
+		return;
+	symbols_fetcher_destroy(fetch->fetcher);
+	symbols_choice_deinit(&fetch->choice);
+	free(fetch);
+}
+
+struct resolve_fetch *resolve_fetch_create(const struct options *options)
+{
+	static const struct symbols_watch watch = { no_progress, no_preparation, NULL };
+	struct resolve_fetch *fetch = calloc(1, sizeof(*fetch));
+
+	if (!fetch) {
+		message("out of memory");
+		return NULL;
+	}
+	if (symbols_choice_make(options, &fetch->choice) && symbols_choice_can_keep(&fetch->choice))
+		fetch->fetcher =
+			symbols_fetcher_create(fetch->choice.servers, fetch->choice.tree, &watch);
+	if (fetch->fetcher)
+		return fetch;
+	resolve_fetch_destroy(fetch);
+	return NULL;
+}
+
+int resolve_fetch_file(void *context, const struct sym_fetch_request *request, char **path_ret)
+{
+	struct resolve_fetch *fetch = context;
+	struct sym_identity identity = { .size = sizeof(identity), .kind = SYM_IDENTITY_ELF };
+	struct symbols_result result;
+	int failure;
+
+	if (request->kind != SYM_FETCH_DEBUG_FILE || request->build_id_size_bytes < 2 ||
+	    request->build_id_size_bytes > sizeof(identity.id))
+		return 0;
+	identity.id_size_bytes = request->build_id_size_bytes;
+	memcpy(identity.id, request->build_id, request->build_id_size_bytes);
+	symbols_fetch(fetch->fetcher, &identity, &result);
+	if (result.outcome == SYMBOLS_FAILED)
+		message("%s: %s", request->image_path, result.reason ? result.reason : "");
+	failure = result.outcome == SYMBOLS_FAILED ? EIO : 0;
+	*path_ret = result.path;
+	result.path = NULL;
+	symbols_result_deinit(&result);
+	return failure;
+}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Debug files that are brought when an address asks: from a debuginfod that this test is, with files that gcc and strip made."""
+import http.server
+import os
+import re
+import threading
+
+from native_files import build, expect, place
+from native_tools import Fail
+
+
+class Server:
+    """A debuginfod of one file for each build-id; remembers who asked for what."""
+
+    def __init__(self, files):
+        self.files, self.asked = files, []
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                server.asked.append(self.path)
+                match = re.fullmatch(r"/buildid/([0-9a-f]+)/debuginfo", self.path)
+                if not match or match[1] not in server.files:
+                    self.send_error(404)
+                    return
+                with open(server.files[match[1]], "rb") as file:
+                    content = file.read()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
+        self.http.server_close()
+
+
+def split_by_id(tools, name, text="1"):
+    """A stripped library, its debug file, its build-id, and the vaddr of a function that only the latter names."""
+    path = build(tools, name, "-Wl,--build-id=0x" + text * 40)
+    vaddr = place(tools, path, "hidden")
+    debug = path + ".separate"
+    tools.run("objcopy", "--only-keep-debug", path, debug)
+    tools.run("strip", path)
+    return path, debug, text * 40, vaddr
+
+
+def fetch(tools, server, store, path, vaddrs, *options):
+    return tools.resolve(path, vaddrs, "--fetch", f"--server={server.url}", f"--store={tools.path(store)}", *options)
+
+
+def test_a_debug_file_is_brought_once_and_kept(tools):
+    tools.need("gcc", "objcopy", "strip")
+    path, debug, build_id, vaddr = split_by_id(tools, "fetch/libbrought.so")
+    with Server({build_id: debug}) as server:
+        for answer in fetch(tools, server, "kept", path, [vaddr + i for i in range(8)]):
+            expect(answer, "hidden")
+        if server.asked != [f"/buildid/{build_id}/debuginfo"]:
+            raise Fail(f"asked {server.asked}")
+        if not os.path.exists(tools.path(f"kept/.build-id/{build_id[:2]}/{build_id[2:]}.debug")):
+            raise Fail("it was not kept")
+        expect(fetch(tools, server, "kept", path, [vaddr])[0], "hidden")
+        if len(server.asked) != 1:
+            raise Fail("asked for what is in the store")
+
+
+def test_lines_are_brought_too(tools):
+    tools.need("gcc", "objcopy", "strip")
+    path, debug, build_id, vaddr = split_by_id(tools, "fetch/liblines.so", "2")
+    with Server({build_id: debug}) as server:
+        answer = fetch(tools, server, "lines", path, [vaddr], "--lines")[0]
+    expect(answer, "hidden")
+    if not (answer["file"] or "").endswith("files.c") or answer["line"] != 3:
+        raise Fail(str(answer))
+
+
+def test_nothing_is_brought_that_no_address_needs(tools):
+    tools.need("gcc", "objcopy", "strip")
+    path, debug, build_id, vaddr = split_by_id(tools, "fetch/libspared.so", "3")
+    whole = build(tools, "fetch/libwhole.so", "-Wl,--build-id=0x" + "4" * 40)
+    exported = place(tools, whole, "exported")
+    with Server({build_id: debug}) as server:
+        expect(fetch(tools, server, "spared", path, [exported])[0], "exported")
+        expect(fetch(tools, server, "spared", whole, [place(tools, whole, "hidden")])[0], "hidden")
+        fetch(tools, server, "spared", whole, [place(tools, whole, "hidden") - 1, place(tools, whole, "exported") - 1])
+        if server.asked:
+            raise Fail(f"asked {server.asked}")
+        expect(fetch(tools, server, "spared", path, [exported, vaddr])[1], "hidden")
+
+
+def test_what_is_brought_is_believed_by_its_build_id_only(tools):
+    tools.need("gcc", "objcopy", "strip")
+    path, _, build_id, vaddr = split_by_id(tools, "fetch/libwrong.so", "5")
+    _, other, _, _ = split_by_id(tools, "fetch/libother.so", "6")
+    bounds = f"libwrong.so!0x{vaddr:x}"
+    with Server({build_id: other}) as server:
+        expect(fetch(tools, server, "wrong", path, [vaddr, vaddr + 1])[1], bounds)
+        if server.asked.count(f"/buildid/{build_id}/debuginfo") != 1:
+            raise Fail(f"asked {server.asked}")
+    with Server({}) as server:
+        answer = fetch(tools, server, "missing", path, [vaddr])[0]
+        expect(answer, bounds)
+        if answer["reason"]:
+            raise Fail(f"a file that nobody has is no trouble: {answer['reason']}")
