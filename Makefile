@@ -153,7 +153,6 @@ $(BUILD)/fuzz/replay_% $(BUILD)/fuzz_%: LINK_LIBS = -lzstd -lcrypto -lpthread
 $(BUILD)/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 	$(link)
 $(BUILD)/fuzz_%: LINK_FLAGS = -fsanitize=fuzzer
-$(BUILD)/fuzz_%: LINK_LIBS = -lzstd
 $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 	$(link)
 
@@ -204,7 +203,7 @@ check-fuzz: $(FUZZERS)
 	@tests/meta/replay-corpus.sh $(FUZZERS)
 
 ## check-native: names of native code against readelf, eu-addr2line, gdb (ONLY='name name' for some)
-check-native: $(CLI)
+check-native: $(CLI) $(BCC_SHARED) $(BCC_PRELOAD)
 	@python3 tests/native/check_native.py --build $(BUILD) $(ONLY)
 
 ## check-races: threads against bad writers, in plain programs

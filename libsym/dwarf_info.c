@@ -39,7 +39,7 @@ struct dwarf_info {
 
 enum {
 	MAX_UNITS = 1 << 24,
-	MAX_UNIT_RANGES = 1 << 26
+	MAX_UNIT_RANGES = 1 << 24 /* of all units; a browser has some millions */
 };
 
 void dwarf_info_close(struct dwarf_info *info)
@@ -154,9 +154,37 @@ static struct unit *find_unit(struct dwarf_info *info, uint64_t vaddr)
 
 /* ---- opening ----------------------------------------------------------------- */
 
+/* .zdebug_*, before the gABI had compression: "ZLIB", the size in big-endian, the stream. */
+static uint64_t old_packed_bytes(Elf_Scn *section)
+{
+	const Elf_Data *data = elf_rawdata(section, NULL);
+	uint64_t size_bytes = 0;
+
+	if (!data || data->d_size < 12 || memcmp(data->d_buf, "ZLIB", 4) != 0)
+		return UINT64_MAX;
+	for (int i = 4; i < 12; i++)
+		size_bytes = size_bytes << 8 | ((const uint8_t *)data->d_buf)[i];
+	return size_bytes;
+}
+
+/* zlib makes 1,032 bytes of one at the most; what promises more lies. */
+static bool is_honest(Elf_Scn *section, const GElf_Shdr *header, bool is_old_packed)
+{
+	const uint64_t most_per_byte = 1032;
+	uint64_t promised = 0;
+	GElf_Chdr packed;
+
+	if (header->sh_flags & SHF_COMPRESSED)
+		promised = gelf_getchdr(section, &packed) ? packed.ch_size : UINT64_MAX;
+	else if (is_old_packed)
+		promised = old_packed_bytes(section);
+	return promised <= LIMIT_DEBUG_SECTION_BYTES && promised / most_per_byte <= header->sh_size;
+}
+
 static bool has_debug_info(Elf *elf)
 {
 	Elf_Scn *section = NULL;
+	bool found = false;
 	size_t names;
 
 	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
@@ -168,10 +196,11 @@ static bool has_debug_info(Elf *elf)
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
-		if (name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
-			return true;
+		if (!is_honest(section, &header, name && !strncmp(name, ".zdebug_", 8)))
+			return false;
+		found |= name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"));
 	}
-	return false;
+	return found;
 }
 
 struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)

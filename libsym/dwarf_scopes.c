@@ -7,12 +7,17 @@
 enum {
 	MAX_DEPTH = 256, /* of the tree; compilers nest some tens */
 	MAX_RANGES = 1 << 24,
-	MAX_ENTRIES = 1 << 26 /* visited in one unit; the largest ones of LTO have some millions */
+	MAX_ENTRIES = 1 << 26, /* visited in one unit; the largest ones of LTO have some millions */
+	/* Ranges of one unit: some hundreds for a function, and a few for each byte of the unit
+	 * where a file is honest. Many functions may be given one long list. */
+	FREE_RANGES = 1 << 16,
+	RANGES_PER_BYTE = 4
 };
 
 struct walk {
 	struct dwarf_scopes *scopes;
 	uint32_t budget; /* entries that may still be visited */
+	uint32_t max_ranges;
 	bool no_memory;
 };
 
@@ -27,11 +32,13 @@ static bool add_range(struct walk *walk, uint32_t scope, uint64_t start, uint64_
 {
 	struct dwarf_scopes *scopes = walk->scopes;
 
+	if (scopes->range_count >= walk->max_ranges)
+		return false;
 	if (scopes->range_count == scopes->range_capacity) {
 		uint32_t capacity = scopes->range_capacity ? scopes->range_capacity * 2 : 256;
 		struct dwarf_range *ranges = NULL;
 
-		if (capacity <= MAX_RANGES)
+		if (capacity <= 2 * MAX_RANGES)
 			ranges = reallocarray(scopes->ranges, capacity, sizeof(*ranges));
 		if (!ranges) {
 			walk->no_memory = true;
@@ -158,10 +165,30 @@ static void nest(struct dwarf_scopes *scopes)
 	}
 }
 
+/* Of the unit's own entries, of which each has at least one byte. */
+static uint64_t unit_bytes(Dwarf_Die *unit)
+{
+	Dwarf_Off start = dwarf_dieoffset(unit) - dwarf_cuoffset(unit), end;
+	size_t header_bytes;
+
+	if (dwarf_nextcu(dwarf_cu_getdwarf(unit->cu), start, &end, &header_bytes, NULL, NULL,
+			 NULL) ||
+	    end < start)
+		return 0;
+	return end - start;
+}
+
 bool dwarf_scopes_read(Dwarf_Die *unit, struct dwarf_scopes *ret)
 {
 	struct dwarf_scopes scopes = { 0 };
-	struct walk walk = { .scopes = &scopes, .budget = MAX_ENTRIES };
+	uint64_t bytes = unit_bytes(unit);
+	struct walk walk = {
+		.scopes = &scopes,
+		.budget = bytes < MAX_ENTRIES ? (uint32_t)bytes : MAX_ENTRIES,
+		.max_ranges = bytes < MAX_RANGES / RANGES_PER_BYTE
+				      ? FREE_RANGES + (uint32_t)bytes * RANGES_PER_BYTE
+				      : MAX_RANGES,
+	};
 
 	walk_children(&walk, unit, DWARF_SCOPE_NONE, 0);
 	if (walk.no_memory) {

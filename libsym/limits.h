@@ -18,6 +18,10 @@ static const uint64_t LIMIT_IMAGE_BYTES = (uint64_t)1 << 30;
  * have 10 MB. */
 static const uint64_t LIMIT_MINIDEBUG_BYTES = (uint64_t)256 << 20;
 
+/* Bytes of an unpacked section of DWARF: a small file may promise any size. Beyond, the file's
+ * DWARF is not used. .debug_info of a browser has 1.5 GB. */
+static const uint64_t LIMIT_DEBUG_SECTION_BYTES = (uint64_t)2 << 30;
+
 /* Bytes of a perf map. 4 GiB maps exist (users' reports); names are pooled by 32-bit offsets, so
  * beyond that nothing could be indexed. */
 static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;

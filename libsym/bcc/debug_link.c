@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hex.h"
@@ -22,23 +23,19 @@ enum {
 
 static const char debug_root[] = "/usr/lib/debug";
 
-/* The CRC-32 of .gnu_debuglink is that of zlib: reflected 0xedb88320. */
+/* The CRC-32 of .gnu_debuglink is that of zlib. */
 static uint32_t checksum(int fd)
 {
-	uint32_t sum = UINT32_MAX;
-	uint8_t bytes[16384];
+	uLong sum = crc32(0, NULL, 0);
+	uint8_t bytes[65536];
 	off_t offset = 0;
 	ssize_t count;
 
 	while ((count = pread(fd, bytes, sizeof(bytes), offset)) > 0) {
-		for (ssize_t i = 0; i < count; i++) {
-			sum ^= bytes[i];
-			for (int bit = 0; bit < 8; bit++)
-				sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
-		}
+		sum = crc32(sum, bytes, (uInt)count);
 		offset += count;
 	}
-	return ~sum;
+	return (uint32_t)sum;
 }
 
 static bool open_of_build_id(struct elf_file *ret, const char *path, const uint8_t *build_id)

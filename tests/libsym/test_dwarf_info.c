@@ -2,6 +2,8 @@
 #include "libsym/dwarf_info.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -116,4 +118,86 @@ Test(dwarf_info, refuses_wants_that_are_not_known)
 	cr_expect_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
 	sym_error_destroy(error);
 	sym_result_destroy(result);
+}
+
+/* ---- files of fixtures/make-dwarf-corpus.py ------------------------------------------ */
+
+/* NULL in *info_ret where the file's DWARF is not used. */
+static void open_seed(const char *name, struct image **image_ret, struct dwarf_info **info_ret)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "fixtures/corpus/dwarf/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0, "%s", path);
+	cr_assert_null(image_open(fd, path, 0, SPARSE_FILE_TO_END, image_ret));
+	cr_assert_null(dwarf_info_open(*image_ret, info_ret));
+}
+
+static bool find_in(const char *name, uint64_t vaddr, char *function, size_t room,
+		    struct sym_inlined inlined[4], size_t *count_ret)
+{
+	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
+	struct image *image AUTO_IMAGE = NULL;
+	struct dwarf_place place;
+	bool found;
+
+	*count_ret = 0;
+	open_seed(name, &image, &info);
+	found = info && dwarf_info_find(info, vaddr, &place, inlined, 4, count_ret);
+	snprintf(function, room, "%s", found && place.name ? place.name : "");
+	return found;
+}
+
+Test(dwarf_info, tells_the_chain_of_inlined_functions_from_the_innermost_out)
+{
+	static const char *const names[] = { "dwarf-4", "dwarf-5", "packed", "alternate" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct sym_inlined inlined[4];
+		char function[32];
+		size_t count;
+
+		cr_expect(find_in(names[i], 0x425, function, sizeof(function), inlined, &count));
+		cr_expect_str_eq(function, "outer", "%s", names[i]);
+		cr_assert_eq(count, 2);
+		cr_expect_eq(inlined[0].call_line, 8);
+		cr_expect_eq(inlined[1].call_line, 7);
+		find_in(names[i], 0x505, function, sizeof(function), inlined, &count);
+		cr_expect_str_eq(function, "inner", "a function by its origin in %s", names[i]);
+	}
+}
+
+Test(dwarf_info, does_not_follow_circles)
+{
+	struct sym_inlined inlined[4];
+	char function[32];
+	size_t count;
+
+	find_in("origins-in-a-circle", 0x410, function, sizeof(function), inlined, &count);
+	cr_expect_str_empty(function);
+	find_in("sibling-backwards", 0x409, function, sizeof(function), inlined, &count);
+	cr_expect_str_eq(function, "in");
+}
+
+Test(dwarf_info, stops_where_a_tree_is_too_deep_or_a_list_is_given_to_everybody)
+{
+	struct sym_inlined inlined[4];
+	char function[32];
+	size_t count;
+
+	find_in("deep", 0x404, function, sizeof(function), inlined, &count);
+	cr_expect_str_eq(function, "deep");
+	cr_expect(find_in("one-list-of-ranges-often", 0x404, function, sizeof(function), inlined,
+			  &count));
+}
+
+Test(dwarf_info, does_not_unpack_what_promises_too_much)
+{
+	struct sym_inlined inlined[4];
+	char function[32];
+	size_t count;
+
+	cr_expect_not(find_in("packed-lie", 0x425, function, sizeof(function), inlined, &count));
 }

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""profile-bpfcc of a web application with default settings, side by side: as it is, with a map that was merged some time before or just before,
+with one that `watch` keeps complete, with libsym inside. What a map lacks that was merged before is named: what was compiled since."""
+import bisect
+import os
+import signal
+import subprocess
+import time
+
+from bcc_tools import Shares, folded, report_of, run_tool
+from harness import Memory, Sample, expect, read_map
+from live_nothing_set import Load, clean_environment, free_port, web_runtime
+
+LATER_SECONDS = 12
+SECONDS = 6
+MANAGED_GOAL, NATIVE_GOAL = 0.995, 0.99
+
+
+class CodeMemory(Memory):
+    """Tells frames apart that lie in no code: BPF follows frame pointers, which native code built without them uses for data."""
+
+    def kind_of(self, address):
+        at = bisect.bisect_right(self.starts, address) - 1
+        kind = super().kind_of(address)
+        return kind if kind == "unmapped" or "x" in self.rows[at][2] else "no code"
+
+
+class Watch:
+    """`dotnet-mapgen watch` of a process, until the end of the `with`."""
+
+    def __init__(self, context, pid):
+        self.process = subprocess.Popen([context.mapgen.program, "watch", str(pid), "--interval=0.5"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                        text=True, env=context.mapgen.environment)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        self.said = self.process.communicate(timeout=60)[1]
+
+
+def started(context):
+    """The application with nothing set in its environment, under load."""
+    port = free_port()
+    return Sample(web_runtime(context), clean_environment(), argument=port), Load(port)
+
+
+def profile(context, pid, ours=False):
+    done = run_tool(context, ["profile-bpfcc", "-p", pid, "-U", "-f", "-F", 99, SECONDS], ours=ours, addresses=True)
+    expect(ours == (report_of(done, pid) is not None), "the wrong library answered")
+    shares = Shares(folded(done), CodeMemory(pid))
+    shares.memory = CodeMemory(pid)
+    return shares
+
+
+def row(context, way, shares):
+    context.figure(f"profile-bpfcc, web, {way:22} managed {100 * shares.share('jit', 'r2r'):6.2f} % of {shares.total('jit', 'r2r'):5}, "
+                   f"native {100 * shares.share('native'):6.2f} % of {shares.total('native'):5}, "
+                   f"all {100 * shares.share('jit', 'r2r', 'native'):6.2f} %, {shares.total('no code', 'unmapped')} in no code")
+
+
+def nameless(shares, kind):
+    """Where frames of a kind without a name lie, as text."""
+    places = {}
+    for text, count in shares.unnamed.items():
+        if shares.memory.kind_of(int(text, 16)) == kind:
+            path = os.path.basename(shares.memory.path_of(int(text, 16)) or "anonymous")
+            places[path] = places.get(path, 0) + count
+    return ", ".join(f"{path} {count}" for path, count in sorted(places.items(), key=lambda place: -place[1])[:4]) or "none"
+
+
+def compiled_since(context, pid, map_path, shares):
+    """Of unnamed jitted frames: how many lie in methods that are compiled now and are not in the map."""
+    listed = os.path.join(context.scratch, "now.map")
+    context.mapgen.must("merge", pid, "-o", listed, codes=(0, 3))
+    now, then = read_map(listed), {start for start, _, _ in read_map(map_path)}
+    counts = {"compiled since": 0, "other": 0}
+    for text, count in shares.unnamed.items():
+        address = int(text, 16)
+        new = any(start <= address < start + size and start not in then for start, size, _ in now)
+        counts["compiled since" if new else "other"] += count
+    return counts
+
+
+def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(context):
+    table = {}
+    sample, load = started(context)
+    with sample, load:
+        time.sleep(2)
+        table["as it is"] = profile(context, sample.pid)
+        context.mapgen.must("merge", sample.pid)
+        time.sleep(LATER_SECONDS)
+        later = table[f"merged {LATER_SECONDS} s before"] = profile(context, sample.pid)
+        since = compiled_since(context, sample.pid, sample.map_path, later)
+        context.mapgen.must("merge", sample.pid)
+        table["merged just before"] = profile(context, sample.pid)
+        with Watch(context, sample.pid):
+            time.sleep(2)
+            table["merged, and watched"] = profile(context, sample.pid)
+        table["ours"] = profile(context, sample.pid, ours=True)
+        expect(load.answers > 100, f"{load.answers} answers, {load.failures} failures")
+    for way, shares in table.items():
+        row(context, way, shares)
+    context.figure(f"frames without a name {LATER_SECONDS} s after a merge: {since['compiled since']} in methods compiled since, "
+                   f"{since['other']} other; watch names the former")
+    context.figure(f"native frames without a name, ours: {nameless(table['ours'], 'native')}; as it is: {nameless(table['as it is'], 'native')}")
+    for way in ("merged, and watched", "ours"):
+        managed, native = table[way].share("jit", "r2r"), table[way].share("native")
+        expect(managed >= MANAGED_GOAL, f"{way}: {100 * managed:.2f} % of managed frames, as {sorted(table[way].unnamed.items())[:3]}")
+        expect(native >= NATIVE_GOAL, f"{way}: {100 * native:.2f} % of native frames")
+    expect(table["as it is"].share("jit", "r2r") < 0.5, "libbcc alone names managed code: this measures nothing")
