@@ -4,7 +4,7 @@
  * mostly for memory, so a batch takes each step for many positions in turn:
  * while one waits for its cache line, the others go on.
  */
-#include "libsym/index_layout.h"
+#include "libsym/index_keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,6 @@ void index_destroy(struct index *index)
 	free(index->leaves);
 	free(index->first_keys);
 	free(index->buckets);
-	free(index->details);
 	if (index->owns_names)
 		index_names_destroy(index->names);
 	free(index->odd);
@@ -36,7 +35,7 @@ size_t index_count(const struct index *index)
 
 static int compare_odd(const void *key, const void *element)
 {
-	size_t piece = *(const size_t *)key;
+	uint32_t piece = *(const uint32_t *)key;
 	const struct index_odd *odd = element;
 
 	return piece < odd->piece ? -1 : piece > odd->piece;
@@ -44,11 +43,13 @@ static int compare_odd(const void *key, const void *element)
 
 static const struct index_odd *find_odd(const struct index *index, size_t piece)
 {
-	return bsearch(&piece, index->odd, index->odd_count, sizeof(*index->odd), compare_odd);
+	uint32_t number = (uint32_t)piece;
+
+	return bsearch(&number, index->odd, index->odd_count, sizeof(*index->odd), compare_odd);
 }
 
-/* The region with the highest first piece at or below `piece`. */
-static const struct index_region *region_of_piece(const struct index *index, size_t piece)
+/* The region of a leaf. */
+static const struct index_region *region_of_leaf(const struct index *index, size_t leaf)
 {
 	const struct index_region *region = index->regions;
 	size_t count = index->region_count;
@@ -56,49 +57,75 @@ static const struct index_region *region_of_piece(const struct index *index, siz
 	while (count > 1) {
 		size_t half = count / 2;
 
-		if (region[half].first_piece <= piece)
+		if (region[half].first_leaf <= leaf)
 			region += half;
 		count -= half;
 	}
 	return region;
 }
 
-void index_at(const struct index *index, size_t i, struct index_entry *ret)
+/* The leaf of a piece. None holds more than INDEX_LEAF, so it is not before the one where all are
+ * full; mostly close behind. */
+static size_t leaf_of_piece(const struct index *index, size_t piece)
 {
-	const struct index_region *region = region_of_piece(index, i);
-	size_t inside = i - region->first_piece;
-	const struct index_leaf *leaf = &index->leaves[region->first_leaf + inside / INDEX_LEAF];
-	uint32_t size = leaf->sizes[inside % INDEX_LEAF];
-	const struct index_odd *odd = size & INDEX_ODD ? find_odd(index, i) : NULL;
-	uint64_t start = region->base + ((uint32_t)leaf->keys[inside % INDEX_LEAF] ^ 0x80000000u);
+	size_t low = piece / INDEX_LEAF, step = 1, high;
 
+	while (low + step < index->leaf_count && index->leaves[low + step].first_piece <= piece) {
+		low += step;
+		step *= 2;
+	}
+	high = low + step < index->leaf_count ? low + step : index->leaf_count;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (index->leaves[middle].first_piece <= piece)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static inline uint64_t start_of_leaf(const struct index *index, const struct index_region *region,
+				     size_t leaf_number)
+{
+	return region->base +
+	       index_key_distance(index->first_keys[region->first_key + leaf_number]);
+}
+
+static inline void describe(const struct index *index, const struct index_leaf *leaf, size_t slot,
+			    uint64_t start, struct index_entry *ret)
+{
+	uint32_t number = leaf->numbers[slot];
+	const struct index_odd *odd = NULL;
+
+	if (__builtin_expect(leaf->sizes[slot] == INDEX_ODD, 0))
+		odd = find_odd(index, leaf->first_piece + slot);
 	*ret = (struct index_entry){
 		.start = start,
-		.size_bytes = odd ? odd->size_bytes : size,
+		.size_bytes = odd ? odd->size_bytes : leaf->sizes[slot],
 		.symbol_start = odd ? odd->symbol_start : start,
-		.symbol_size_bytes = odd ? odd->symbol_size_bytes : size,
-		.name = index_names_at(index->names, index->details[i].name_offset),
-		.value = index->details[i].value,
+		.symbol_size_bytes = odd ? odd->symbol_size_bytes : leaf->sizes[slot],
+		.name = index->is_numbered ? "" : index_names_at(index->names, number),
+		.number = number,
+		.value = odd ? odd->value : index->values[leaf->codes[slot]],
 	};
 }
 
-/* ---- one step ---------------------------------------------------------------- */
-
-typedef int32_t four __attribute__((vector_size(16)));
-
-/* How many of 16 ascending keys are at or below `key`. */
-static inline size_t count_at_or_below(const int32_t *keys, int32_t key)
+void index_at(const struct index *index, size_t i, struct index_entry *ret)
 {
-	four all = { key, key, key, key }, of_four[INDEX_LEAF / 4], above;
+	size_t leaf_number = leaf_of_piece(index, i);
+	const struct index_leaf *leaf = &index->leaves[leaf_number];
+	const struct index_region *region = region_of_leaf(index, leaf_number);
+	size_t slot = i - leaf->first_piece;
 
-	/* They need not be aligned. */
-	memcpy(of_four, keys, sizeof(of_four));
-	/* A comparison that holds is -1. */
-	above = (of_four[0] > all) + (of_four[1] > all) + (of_four[2] > all) + (of_four[3] > all);
-	above += __builtin_shufflevector(above, above, 2, 3, 0, 1);
-	above += __builtin_shufflevector(above, above, 1, 0, 3, 2);
-	return (size_t)(INDEX_LEAF + above[0]);
+	describe(index, leaf, slot,
+		 start_of_leaf(index, region, leaf_number - region->first_leaf) +
+			 index_leaf_key_distance(leaf->keys[slot]),
+		 ret);
 }
+
+/* ---- one step ---------------------------------------------------------------- */
 
 /* The region with the highest base at or below the position; the first one when all are above. */
 static inline const struct index_region *region_of_position(const struct index *index,
@@ -117,17 +144,16 @@ static inline const struct index_region *region_of_position(const struct index *
 }
 
 /* A position far behind the last start of its region is told apart by its size, not by its key. */
-static inline int32_t key_in(const struct index_region *region, uint64_t position)
+static inline uint32_t distance_in(const struct index_region *region, uint64_t position)
 {
 	uint64_t distance = position - region->base;
 
-	return index_key(distance < INDEX_NO_KEY ? (uint32_t)distance : INDEX_NO_KEY - 1);
+	return distance < INDEX_NO_KEY ? (uint32_t)distance : INDEX_NO_KEY - 1;
 }
 
 static inline const uint32_t *bucket_of(const struct index *index,
-					const struct index_region *region, int32_t key)
+					const struct index_region *region, uint32_t distance)
 {
-	uint32_t distance = (uint32_t)key ^ 0x80000000u;
 	uint32_t last = (uint32_t)region->bucket_count - 2;
 	uint32_t bucket = distance >> region->bucket_shift;
 
@@ -155,47 +181,81 @@ static inline size_t find_leaf(const struct index *index, const struct index_reg
 {
 	const int32_t *first_keys = index->first_keys + region->first_key;
 	/* At least one: a bucket begins at or behind the first key of its leaf. */
-	size_t count = count_at_or_below(first_keys + bucket[0], key);
+	size_t count = index_keys_at_or_below(first_keys + bucket[0], key);
 
-	if (__builtin_expect(count == INDEX_LEAF, 0))
-		return search_crowd(first_keys, bucket[0] + INDEX_LEAF - 1, bucket[1], key);
+	if (__builtin_expect(count == INDEX_FIRST_KEYS, 0))
+		return search_crowd(first_keys, bucket[0] + INDEX_FIRST_KEYS - 1, bucket[1], key);
 	return bucket[0] + count - 1;
 }
 
-static inline size_t find_in_leaf(const struct index *index, const struct index_region *region,
-				  size_t leaf_number, int32_t key, uint64_t position)
+/* A piece that a position may lie in. */
+struct place {
+	const struct index_leaf *leaf;
+	size_t slot;
+	uint64_t start;
+};
+
+static inline __attribute__((always_inline)) struct place
+search_leaf(const struct index *index, const struct index_region *region, size_t leaf_number,
+	    uint64_t position)
 {
 	const struct index_leaf *leaf = &index->leaves[region->first_leaf + leaf_number];
-	size_t slot, piece;
-	uint64_t start, size_bytes;
+	uint64_t start = start_of_leaf(index, region, leaf_number), distance = position - start;
+	size_t slot;
 
-	/* On their way while the keys, which say which of them are meant, come. */
-	__builtin_prefetch(leaf->sizes);
-	piece = region->first_piece + leaf_number * INDEX_LEAF;
-	__builtin_prefetch(&index->details[piece]);
-	__builtin_prefetch(&index->details[piece + INDEX_LEAF / 2]);
+	distance = distance < INDEX_NO_LEAF_KEY ? distance : INDEX_NO_LEAF_KEY - 1;
 	/* The leaf begins at or below the position, so at least one key does. */
-	slot = count_at_or_below(leaf->keys, key) - 1;
-	start = region->base + ((uint32_t)leaf->keys[slot] ^ 0x80000000u);
-	piece += slot;
-	size_bytes = leaf->sizes[slot];
-	if (__builtin_expect(size_bytes & INDEX_ODD, 0))
-		size_bytes = find_odd(index, piece)->size_bytes;
-	return position - start < size_bytes ? piece : INDEX_NONE;
+	slot = index_leaf_keys_at_or_below(leaf, index_leaf_key((uint16_t)distance)) - 1;
+	return (struct place){ leaf, slot, start + index_leaf_key_distance(leaf->keys[slot]) };
+}
+
+static inline __attribute__((always_inline)) bool
+covers(const struct index *index, const struct place *place, uint64_t position)
+{
+	uint64_t size_bytes = place->leaf->sizes[place->slot];
+
+	if (__builtin_expect(size_bytes == INDEX_ODD, 0))
+		size_bytes = find_odd(index, place->leaf->first_piece + place->slot)->size_bytes;
+	return position - place->start < size_bytes;
+}
+
+/* False when the position lies before all. */
+static inline __attribute__((always_inline)) bool
+find_place(const struct index *index, uint64_t position, bool answer, struct place *ret)
+{
+	const struct index_region *region;
+	uint32_t distance;
+	size_t leaf;
+
+	if (!index->count || position < index->regions[0].base)
+		return false;
+	region = region_of_position(index, position);
+	distance = distance_in(region, position);
+	leaf = find_leaf(index, region, bucket_of(index, region, distance), index_key(distance));
+	/* On its way while the first line comes. */
+	if (answer)
+		__builtin_prefetch(index->leaves[region->first_leaf + leaf].numbers);
+	*ret = search_leaf(index, region, leaf, position);
+	return true;
 }
 
 size_t index_find(const struct index *index, uint64_t position)
 {
-	const struct index_region *region;
-	int32_t key;
+	struct place place;
 
-	if (!index->count || position < index->regions[0].base)
+	if (!find_place(index, position, false, &place) || !covers(index, &place, position))
 		return INDEX_NONE;
-	region = region_of_position(index, position);
-	key = key_in(region, position);
-	return find_in_leaf(index, region,
-			    find_leaf(index, region, bucket_of(index, region, key), key), key,
-			    position);
+	return place.leaf->first_piece + place.slot;
+}
+
+size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret)
+{
+	struct place place;
+
+	if (!find_place(index, position, true, &place) || !covers(index, &place, position))
+		return INDEX_NONE;
+	describe(index, place.leaf, place.slot, place.start, ret);
+	return place.leaf->first_piece + place.slot;
 }
 
 /* ---- many ---------------------------------------------------------------------- */
@@ -204,22 +264,22 @@ struct lane {
 	const struct index_region *region;
 	const uint32_t *bucket;
 	size_t leaf;
-	int32_t key;
+	uint32_t distance;
 };
 
-static void find_lanes(const struct index *index, const uint64_t *positions, size_t count,
-		       size_t *ret)
+/* Finds the leaves of so many positions as there are lanes, and fetches them. */
+static void find_leaves(const struct index *index, const uint64_t *positions, size_t count,
+			bool answer, struct lane *lanes)
 {
-	struct lane lanes[BATCH_LANES];
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		const struct index_region *region = region_of_position(index, positions[i]);
-		int32_t key = key_in(region, positions[i]);
+		uint32_t distance = distance_in(region, positions[i]);
 
 		lanes[i] = (struct lane){ .region = region,
-					  .key = key,
-					  .bucket = bucket_of(index, region, key) };
+					  .distance = distance,
+					  .bucket = bucket_of(index, region, distance) };
 		__builtin_prefetch(lanes[i].bucket);
 	}
 	for (i = 0; i < count; i++) {
@@ -227,21 +287,35 @@ static void find_lanes(const struct index *index, const uint64_t *positions, siz
 			index->first_keys + lanes[i].region->first_key + lanes[i].bucket[0];
 
 		__builtin_prefetch(keys);
-		__builtin_prefetch(keys + INDEX_LEAF - 1);
+		__builtin_prefetch(keys + INDEX_FIRST_KEYS - 1);
 	}
 	for (i = 0; i < count; i++) {
 		const struct index_leaf *leaf;
 
-		lanes[i].leaf = find_leaf(index, lanes[i].region, lanes[i].bucket, lanes[i].key);
+		lanes[i].leaf = find_leaf(index, lanes[i].region, lanes[i].bucket,
+					  index_key(lanes[i].distance));
 		leaf = &index->leaves[lanes[i].region->first_leaf + lanes[i].leaf];
-		__builtin_prefetch(leaf->keys);
-		__builtin_prefetch(leaf->sizes);
+		__builtin_prefetch(leaf);
+		if (answer)
+			__builtin_prefetch(leaf->numbers);
 	}
-	for (i = 0; i < count; i++)
-		ret[i] = positions[i] < index->regions[0].base
-				 ? INDEX_NONE
-				 : find_in_leaf(index, lanes[i].region, lanes[i].leaf, lanes[i].key,
-						positions[i]);
+}
+
+static void find_lanes(const struct index *index, const uint64_t *positions, size_t count,
+		       size_t *ret)
+{
+	struct lane lanes[BATCH_LANES];
+
+	find_leaves(index, positions, count, false, lanes);
+	for (size_t i = 0; i < count; i++) {
+		struct place place =
+			search_leaf(index, lanes[i].region, lanes[i].leaf, positions[i]);
+
+		ret[i] = positions[i] >= index->regions[0].base &&
+					 covers(index, &place, positions[i])
+				 ? place.leaf->first_piece + place.slot
+				 : INDEX_NONE;
+	}
 }
 
 void index_find_batch(const struct index *index, const uint64_t *positions, size_t count,
@@ -258,13 +332,11 @@ void index_find_batch(const struct index *index, const uint64_t *positions, size
 
 void index_warm(const struct index *index, const uint64_t *positions, size_t count)
 {
-	size_t pieces[BATCH_LANES], lanes, i;
+	struct lane lanes[BATCH_LANES];
+	size_t some;
 
-	for (; count && index->count; count -= lanes, positions += lanes) {
-		lanes = count < BATCH_LANES ? count : BATCH_LANES;
-		find_lanes(index, positions, lanes, pieces);
-		for (i = 0; i < lanes; i++)
-			if (pieces[i] != INDEX_NONE)
-				__builtin_prefetch(&index->details[pieces[i]]);
+	for (; count && index->count; count -= some, positions += some) {
+		some = count < BATCH_LANES ? count : BATCH_LANES;
+		find_leaves(index, positions, some, true, lanes);
 	}
 }

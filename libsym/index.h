@@ -47,6 +47,13 @@ void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t
 void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 		       const char *name, size_t name_bytes, uint32_t value);
 
+/*
+ * The same without a name: what the caller knows it by is a number, any 32 bits.
+ * An index has either names or numbers.
+ */
+void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
+			      uint32_t number);
+
 /* Adds what the i-th piece of an index over the same names is, as a piece of its symbol. */
 struct index;
 void index_builder_add_piece(struct index_builder *builder, const struct index *index, size_t i);
@@ -63,7 +70,8 @@ struct index_entry {
 	uint64_t size_bytes;
 	uint64_t symbol_start; /* of the whole symbol as it was added; <= start */
 	uint64_t symbol_size_bytes;
-	const char *name; /* NUL terminated, lives as long as the index */
+	const char *name; /* NUL terminated, lives as long as the index; empty for numbers */
+	uint32_t number;  /* of index_builder_add_number(), or where the name is */
 	uint32_t value;
 };
 
@@ -77,7 +85,10 @@ void index_at(const struct index *index, size_t i, struct index_entry *ret);
 /* Number of the piece that covers `position`, or INDEX_NONE. */
 size_t index_find(const struct index *index, uint64_t position);
 
-/* The same for many; look-ups are interleaved to hide memory latency. */
+/* The same, and what is known of that piece; nothing is written when there is none. */
+size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret);
+
+/* Numbers of pieces for many positions; look-ups are interleaved to hide memory latency. */
 void index_find_batch(const struct index *index, const uint64_t *positions, size_t count,
 		      size_t *ret);
 

@@ -19,6 +19,7 @@ struct index_builder {
 	struct index_runs runs;
 	struct index_names *names;
 	bool owns_names;
+	bool is_numbered;
 	const char *last_name; /* NULL at first */
 	uint32_t last_name_offset;
 	size_t last_name_bytes;
@@ -129,6 +130,16 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 		fail(builder, start, size_bytes);
 }
 
+void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
+			      uint32_t number)
+{
+	builder->is_numbered = true;
+	if (builder->failure || start + size_bytes < start ||
+	    builder->runs.count >= LIMIT_INDEX_SYMBOLS ||
+	    !index_runs_add(&builder->runs, start, size_bytes, number, 0))
+		fail(builder, start, size_bytes);
+}
+
 void index_builder_add_piece(struct index_builder *builder, const struct index *index, size_t i)
 {
 	struct index_entry entry;
@@ -144,10 +155,10 @@ void index_builder_add_piece(struct index_builder *builder, const struct index *
 	else if (entry.symbol_start == entry.start &&
 		 (entry.symbol_size_bytes == entry.size_bytes || !entry.symbol_size_bytes))
 		added = index_runs_add(&builder->runs, entry.start, entry.symbol_size_bytes,
-				       index->details[i].name_offset, entry.value);
+				       entry.number, entry.value);
 	else
-		added = index_runs_add_piece(&builder->runs, entry.start, &large,
-					     index->details[i].name_offset, entry.value);
+		added = index_runs_add_piece(&builder->runs, entry.start, &large, entry.number,
+					     entry.value);
 	if (!added)
 		fail(builder, entry.start, 0);
 }
@@ -340,7 +351,7 @@ static bool write_piece(struct freezing *freezing, const struct index_item *item
 			.size_bytes = size_bytes,
 			.symbol_start = large ? large->symbol_start : item->start,
 			.symbol_size_bytes = large ? large->symbol_size_bytes : item->size,
-			.detail = { .name_offset = item->name_offset, .value = item->value },
+			.detail = { .number = item->name_offset, .value = item->value },
 		});
 }
 
@@ -351,7 +362,7 @@ static inline bool write_alone(struct freezing *freezing, const struct index_ite
 				   item->size ? index_runs_size(freezing->runs, item) : 1);
 	return index_writer_add_whole(
 		&freezing->writer, item->start, item->size,
-		(struct index_detail){ .name_offset = item->name_offset, .value = item->value });
+		(struct index_detail){ .number = item->name_offset, .value = item->value });
 }
 
 static bool write_cluster(struct freezing *freezing)
@@ -453,6 +464,7 @@ struct sym_error *index_freeze(struct index_builder *builder, struct index **ret
 	if (builder->owns_names)
 		index_names_trim(builder->names);
 	index->names = builder->names;
+	index->is_numbered = builder->is_numbered;
 	index->owns_names = builder->owns_names;
 	builder->owns_names = false;
 	index_runs_deinit(&builder->runs);

@@ -213,8 +213,8 @@ static struct sym_error *cut(const struct sym_symbols *list, struct index **ret)
 	if (error)
 		return error;
 	for (size_t i = 0; i < list->count; i++)
-		index_builder_add(pieces, list->items[i].start, list->items[i].size_bytes, "", 0,
-				  (uint32_t)i);
+		index_builder_add_number(pieces, list->items[i].start, list->items[i].size_bytes,
+					 (uint32_t)i);
 	return index_freeze(pieces, ret);
 }
 
@@ -237,7 +237,7 @@ struct sym_error *symbols_freeze_disjoint(struct symbols_builder *builder, struc
 		struct index_entry piece;
 
 		index_at(pieces, i, &piece);
-		items[count] = builder->list.items[piece.value];
+		items[count] = builder->list.items[piece.number];
 		items[count].start = piece.start;
 		items[count++].size_bytes = piece.size_bytes;
 	}

@@ -242,7 +242,10 @@ enum {
 	/* Below: newline, NUL, tab and most of what is not printed; signed, so what is not ASCII
 	 * too. */
 	ODD_BELOW = 11,
-	SCAN_STEP = 64
+	SCAN_STEP = 64,
+	/* So far ahead the text is fetched: what the processor fetches by itself ends at each page.
+	 */
+	FETCH_AHEAD_BYTES = 4096
 };
 
 /*
@@ -256,6 +259,7 @@ static const char *scan_by_16(const char *text, const char *end)
 	for (; end - text >= SCAN_STEP; text += SCAN_STEP) {
 		uint64_t odd = 0;
 
+		__builtin_prefetch(text + FETCH_AHEAD_BYTES);
 		for (int i = 0; i < SCAN_STEP; i += 16) {
 			__m128i some = _mm_loadu_si128((const __m128i *)(text + i));
 			int mask = _mm_movemask_epi8(_mm_cmplt_epi8(some, least));
@@ -277,6 +281,7 @@ __attribute__((target("avx2,bmi"))) static const char *scan_by_32(const char *te
 		__m256i high = _mm256_loadu_si256((const __m256i *)(text + 32));
 		uint64_t odd = (unsigned int)_mm256_movemask_epi8(_mm256_cmpgt_epi8(least, low));
 
+		__builtin_prefetch(text + FETCH_AHEAD_BYTES);
 		odd |= (uint64_t)(unsigned int)_mm256_movemask_epi8(_mm256_cmpgt_epi8(least, high))
 		       << 32;
 		if (odd)
@@ -390,13 +395,42 @@ size_t perfmap_split_tier(const char *name, size_t name_bytes, const char **tier
 	return name_bytes;
 }
 
+/* Is one of the eight bytes a control character? */
+static bool has_control(uint64_t bytes)
+{
+	const uint64_t ones = UINT64_MAX / 255, tops = ones * 0x80;
+	uint64_t deletes = bytes ^ ones * 0x7f;
+
+	return (((bytes - ones * 0x20) & ~bytes) | ((deletes - ones) & ~deletes)) & tops;
+}
+
+/* Names hardly ever have one: eight bytes are looked at together. */
+static void replace_controls(char *text, size_t size_bytes)
+{
+	size_t i = 0, end;
+	uint64_t bytes;
+
+	while (i < size_bytes) {
+		end = size_bytes - i < sizeof(bytes) ? size_bytes : i + sizeof(bytes);
+		if (end - i == sizeof(bytes)) {
+			memcpy(&bytes, text + i, sizeof(bytes));
+			if (!has_control(bytes)) {
+				i = end;
+				continue;
+			}
+		}
+		for (; i < end; i++)
+			if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+				text[i] = '?';
+	}
+}
+
 void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes,
 			const char *name, size_t name_bytes, const char *tier)
 {
 	size_t tier_bytes = tier ? strlen(tier) : 0;
 	char *room = buf_reserve(buf, name_bytes + tier_bytes + 37);
 	char *next = room;
-	size_t i;
 
 	if (!room)
 		return;
@@ -405,9 +439,7 @@ void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_b
 	next += hex_write_u64(next, size_bytes);
 	*next++ = ' ';
 	memcpy(next, name, name_bytes);
-	for (i = 0; i < name_bytes; i++)
-		if ((unsigned char)next[i] < 0x20 || next[i] == 0x7f)
-			next[i] = '?';
+	replace_controls(next, name_bytes);
 	next += name_bytes;
 	if (tier) {
 		*next++ = '[';

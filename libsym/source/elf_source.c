@@ -267,14 +267,11 @@ static bool is_beyond(struct elf_source *elf, const struct index_entry *entry, u
 static enum source_outcome find_symbol(void *source, uint64_t position, struct source_match *ret)
 {
 	struct elf_source *elf = source;
-	size_t found = index_find(elf->index, position);
 	struct index_entry entry;
+	size_t found = index_look_up(elf->index, position, &entry);
 	const char *shown;
 
-	if (found == INDEX_NONE)
-		return SOURCE_MISS;
-	index_at(elf->index, found, &entry);
-	if (is_beyond(elf, &entry, position))
+	if (found == INDEX_NONE || is_beyond(elf, &entry, position))
 		return SOURCE_MISS;
 	shown = shown_name(elf, found, entry.name);
 	*ret = (struct source_match){

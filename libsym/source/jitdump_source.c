@@ -318,12 +318,10 @@ uint64_t jitdump_source_records(const struct jitdump_source *source)
 enum source_outcome jitdump_source_find(const struct jitdump_source *source, uint64_t address,
 					struct source_match *ret)
 {
-	size_t found = index_find(source->index, address);
 	struct index_entry entry;
 
-	if (found == INDEX_NONE)
+	if (index_look_up(source->index, address, &entry) == INDEX_NONE)
 		return SOURCE_MISS;
-	index_at(source->index, found, &entry);
 	if (entry.value & GONE_BIT)
 		return SOURCE_MISS;
 	*ret = (struct source_match){

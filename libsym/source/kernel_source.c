@@ -276,12 +276,10 @@ void kernel_source_at(const struct kernel_source *source, size_t i, struct sym_s
 bool kernel_source_find(const struct kernel_source *source, uint64_t address,
 			struct source_match *ret, const char **module_ret)
 {
-	size_t found = index_find(source->index, address);
 	struct index_entry entry;
 
-	if (found == INDEX_NONE)
+	if (index_look_up(source->index, address, &entry) == INDEX_NONE)
 		return false;
-	index_at(source->index, found, &entry);
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		.size_bytes = entry.symbol_size_bytes,

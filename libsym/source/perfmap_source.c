@@ -468,12 +468,10 @@ static enum source_outcome find_in(const struct perfmap_source *source,
 	enum source_outcome outcome = SOURCE_MISS;
 
 	for (size_t i = view->count; i-- > 0;) {
-		size_t found = index_find(view->levels[i], address);
 		struct index_entry entry;
 
-		if (found == INDEX_NONE)
+		if (index_look_up(view->levels[i], address, &entry) == INDEX_NONE)
 			continue;
-		index_at(view->levels[i], found, &entry);
 		if (outcome == SOURCE_HIT && !entry.symbol_size_bytes)
 			continue;
 		*ret = (struct source_match){

@@ -297,12 +297,10 @@ static struct sym_error *open_map(const struct source_input *input, struct buf *
 static enum source_outcome find_row(void *source, uint64_t position, struct source_match *ret)
 {
 	const struct relmap *relmap = source;
-	size_t found = index_find(relmap->index, position);
 	struct index_entry entry;
 
-	if (found == INDEX_NONE)
+	if (index_look_up(relmap->index, position, &entry) == INDEX_NONE)
 		return SOURCE_MISS;
-	index_at(relmap->index, found, &entry);
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		.size_bytes = entry.symbol_size_bytes,

@@ -184,12 +184,10 @@ void runtime_source_at(const struct runtime_source *source, size_t i, struct sym
 enum source_outcome runtime_source_find(const struct runtime_source *source, uint64_t address,
 					struct source_match *ret)
 {
-	size_t found = index_find(source->index, address);
 	struct index_entry entry;
 
-	if (found == INDEX_NONE)
+	if (index_look_up(source->index, address, &entry) == INDEX_NONE)
 		return SOURCE_MISS;
-	index_at(source->index, found, &entry);
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		.size_bytes = entry.symbol_size_bytes,

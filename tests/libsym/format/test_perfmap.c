@@ -309,6 +309,29 @@ Test(perfmap, writes_lower_case_hex_one_space_and_no_control_characters)
 	buf_deinit(&buf);
 }
 
+Test(perfmap, replaces_a_control_character_wherever_it_stands_and_no_other)
+{
+	char name[40], expected[64];
+
+	for (int byte = 1; byte < 256; byte++) {
+		for (size_t at = 0; at < sizeof(name); at += 3) {
+			struct buf buf;
+			char is_control = byte < 0x20 || byte == 0x7f;
+
+			memset(name, at % 2 ? 'x' : '\x80', sizeof(name));
+			name[at] = (char)byte;
+			buf_init(&buf, 1024);
+			perfmap_write_line(&buf, 1, 2, name, sizeof(name) - at % 8, NULL);
+			if (is_control && at < sizeof(name) - at % 8)
+				name[at] = '?';
+			snprintf(expected, sizeof(expected), "1 2 %.*s\n",
+				 (int)(sizeof(name) - at % 8), name);
+			cr_assert_str_eq(buf_string(&buf), expected, "byte %d at %zu", byte, at);
+			buf_deinit(&buf);
+		}
+	}
+}
+
 Test(perfmap, writes_nothing_to_a_buffer_that_is_full)
 {
 	struct buf buf;
