@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,22 @@ static bool has_debug_info(Elf *elf)
 	return found;
 }
 
+/*
+ * Strings and entries that several files share lie in another one (dwz's, .gnu_debugaltlink). libdw
+ * finds it by name too and believes the name (0.188); without it names are missing, with
+ * another one they are wrong.
+ */
+static bool is_alternate_right(Dwarf *dwarf)
+{
+	const char *name;
+	const void *wanted, *found;
+	ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &wanted);
+	Dwarf *alternate = bytes > 0 ? dwarf_getalt(dwarf) : NULL;
+
+	return !alternate || (dwelf_elf_gnu_build_id(dwarf_getelf(alternate), &found) == bytes &&
+			      !memcmp(found, wanted, (size_t)bytes));
+}
+
 struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)
 {
 	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
@@ -222,7 +239,7 @@ struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info *
 	if (!info->elf || !has_debug_info(info->elf))
 		return NULL;
 	info->dwarf = dwarf_begin_elf(info->elf, DWARF_C_READ, NULL);
-	if (!info->dwarf)
+	if (!info->dwarf || !is_alternate_right(info->dwarf))
 		return NULL;
 	if (!read_units(info))
 		return &sym_error_no_memory;

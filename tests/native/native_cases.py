@@ -1,0 +1,533 @@
+# SPDX-License-Identifier: MIT
+"""The behaviours that blazesym's symbolize tests and elfutils' addr2line tests are about, one test each, named after the case and
+written anew: the files are compiled here, the expectation comes from nm, eu-addr2line and the source below."""
+import os
+import re
+import shutil
+import struct
+import subprocess
+import zipfile
+
+from native_files import Process, place
+from native_lines import INLINES, compare_chains, every_address
+from native_tools import Elf, Fail, Skip, sections
+
+SOURCE = """
+long a_variable = 42;
+static int hidden(int x) { return x * 3; }
+__attribute__((noinline)) int factorial(int n) { return n <= 1 ? 1 : n * factorial(n - 1) + hidden(n); }
+static int impl(void) { return 7; }
+static void *pick(void) { return impl; }
+int indirect(void) __attribute__((ifunc("pick")));
+__asm__(".text\\n.globl untyped\\nuntyped: nop\\nnop\\nret\\n"
+	".globl zero_size\\n.type zero_size, @function\\nzero_size: nop\\nret\\n");
+__attribute__((weak)) int weak_alias(int n) __attribute__((alias("factorial")));
+int __leading_alias(int n) __attribute__((alias("factorial")));
+int main(void) { volatile int v = 5; return factorial(v) + indirect(); }
+"""
+FACTORIAL_LINE = 4
+
+
+def compiled(tools, name, *flags, compiler="gcc"):
+    path = tools.path(f"cases/{name}")
+    source = tools.write("cases/cases.c", SOURCE)
+    tools.run(compiler, "-O1", *flags, "-o", path, source)
+    return path
+
+
+def extent(tools, path, name):
+    """(start, size) as nm has them."""
+    for line in tools.run("nm", "-S", path).splitlines():
+        words = line.split()
+        if words[-1] == name:
+            return int(words[0], 16), int(words[1], 16) if len(words) == 4 else 0
+    raise Fail(f"nm has no {name} in {path}")
+
+
+def expect_everywhere(tools, path, name, start, size, *options):
+    """Every byte of a function is that function at its offset; the answers."""
+    answers = tools.resolve(path, list(range(start, start + size)), *options)
+    for i, answer in enumerate(answers):
+        if answer["name"] != name or answer["offset"] != i:
+            raise Fail(f"{path}: 0x{start + i:x} is {answer['name']}+{answer['offset']} ({answer['reason']}), not {name}+{i}")
+    return answers
+
+
+def resolve_text(tools, *questions, code=None):
+    done = subprocess.run([tools.program, "resolve", *questions], capture_output=True, text=True, timeout=60)
+    if done.returncode < 0 or (code is not None and done.returncode != code):
+        raise Fail(f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+# ---- files ------------------------------------------------------------------------------
+
+def test_error_on_non_existent_source(tools):
+    text = resolve_text(tools, tools.path("does-not-exist") + "+0x10", code=1)
+    if "No such file" not in text:
+        raise Fail(text)
+
+
+def test_elf_no_permission(tools):
+    tools.need("gcc", "setpriv")
+    if os.geteuid():
+        raise Skip("becoming another user needs root")
+    path = compiled(tools, "forbidden")
+    os.chmod(path, 0)
+    # The program may lie where the other user may not go.
+    program = os.path.join("/tmp", f"resolver-{os.getpid()}")
+    shutil.copy(tools.program, program)
+    try:
+        done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", program, "resolve", f"{path}+0x10"], cwd="/",
+                              capture_output=True, text=True, timeout=60)
+    finally:
+        os.remove(program)
+    if done.returncode != 1 or "ermission" not in done.stdout + done.stderr:
+        raise Fail(f"{done.returncode}: {done.stdout}{done.stderr}")
+
+
+def test_elf_dwarf(tools):
+    """One function in files of every make: with and without DWARF, of both versions, packed, LTO, other compilers and linkers."""
+    tools.need("gcc", "nm", "strip", "objcopy")
+    made = {"no-dwarf": (False, compiled(tools, "no-dwarf"))}
+    for name, flags in (("dwarf-4", ("-gdwarf-4",)), ("dwarf-5", ("-gdwarf-5",)), ("zlib", ("-g", "-gz=zlib")),
+                        ("zlib-gnu", ("-g", "-gz=zlib-gnu")), ("no-pie", ("-g", "-no-pie")), ("lto", ("-g", "-flto")),
+                        ("dwarf-64", ("-g", "-gdwarf64")), ("static", ("-g", "-static")), ("gold", ("-g", "-fuse-ld=gold"))):
+        try:
+            made[name] = (True, compiled(tools, name, *flags))
+        except Fail as why:
+            tools.figure(f"{name} cannot be built here: {why}")
+    if shutil.which("clang"):
+        made["clang"] = (True, compiled(tools, "clang", "-g", compiler="clang"))
+    if len(made) < 8:
+        raise Fail(f"only {sorted(made)} could be built")
+    for name, (has_lines, path) in made.items():
+        if name == "lto" and not re.search(r" factorial$", tools.run("nm", path), re.M):
+            continue  # the linker has put it into main
+        start, size = extent(tools, path, "factorial")
+        answers = expect_everywhere(tools, path, "factorial", start, size, "--lines")
+        lines = {answer["line"] for answer in answers}
+        files = {os.path.basename(answer["file"] or "") for answer in answers}
+        if has_lines and (files != {"cases.c"} or FACTORIAL_LINE not in lines):
+            raise Fail(f"{name}: lines {lines} of {files}")
+        if not has_lines and (files != {""} or lines != {0}):
+            raise Fail(f"{name}: lines {lines} of {files} from nowhere")
+    tools.figure(f"{len(made)} makes of file: {', '.join(sorted(made))}")
+
+
+def test_elf_32_bit(tools):
+    tools.need("gcc", "nm", "eu-addr2line")
+    path, source = tools.path("cases/cases32"), tools.write("cases/cases32.c", "int f(int n) { return n * 3; }\nint _start(int n) { return f(n) + 1; }\n")
+    for version in ("4", "5"):
+        try:
+            tools.run("gcc", "-m32", "-O1", "-fno-inline", f"-gdwarf-{version}", "-nostdlib", "-static", "-o", path, source)
+        except Fail as why:
+            raise Skip(f"gcc -m32: {why}") from why
+        start, size = extent(tools, path, "f")
+        answer = expect_everywhere(tools, path, "f", start, size, "--lines")[0]
+        if answer["line"] != 1 or not answer["file"].endswith("cases32.c"):
+            raise Fail(str(answer))
+        wrong = compare_chains(tools, path, every_address(tools, path))
+        if wrong:
+            raise Fail(str(wrong[:3]))
+
+
+def test_elf_relocatable(tools):
+    """An object file is loaded nowhere: a reason, never a name of another section that begins at 0 too."""
+    tools.need("gcc")
+    path = compiled(tools, "cases.o", "-g", "-c", "-ffunction-sections")
+    text = resolve_text(tools, *(f"{path}+0x{offset:x}" for offset in range(0x40, 0x100, 8)))
+    if re.search(r"\+0x[0-9a-f]+ \(", text.replace(path, "")) or "loaded nowhere" not in text:
+        raise Fail(text)
+
+
+def test_elf_no_type(tools):
+    tools.need("gcc", "nm")
+    path = compiled(tools, "untyped")
+    start, _ = extent(tools, path, "untyped")
+    expect_everywhere(tools, path, "untyped", start, 3)
+
+
+def test_elf_zero_size(tools):
+    """A symbol without a size reaches to the next one."""
+    tools.need("gcc", "nm")
+    path = compiled(tools, "zero-size")
+    start, size = extent(tools, path, "zero_size")
+    if size:
+        raise Fail("the assembler gave it a size")
+    expect_everywhere(tools, path, "zero_size", start, 2)
+
+
+def test_elf_variable(tools):
+    """libsym names code: an address of data has a reason, and no function's name."""
+    tools.need("gcc", "nm")
+    path = compiled(tools, "variable", "-no-pie")
+    vaddr, _ = extent(tools, path, "a_variable")
+    answer = tools.resolve(path, [vaddr])[0]
+    if answer["resolved"] or answer["name"] or answer["status"] != "no symbol here":
+        raise Fail(str(answer))
+
+
+def test_elf_indirect_function(tools):
+    """At the address of an IFUNC is the code that chooses; its symbol is global, as eu-addr2line has it."""
+    tools.need("gcc", "nm", "eu-addr2line")
+    path = compiled(tools, "indirect")
+    start, _ = extent(tools, path, "indirect")
+    theirs = tools.run("eu-addr2line", "-S", "-e", path, f"0x{start:x}").splitlines()[0]
+    answer = tools.resolve(path, [start])[0]
+    if answer["name"] != theirs.split("+")[0]:
+        raise Fail(f"{answer['name']}, eu-addr2line has {theirs}")
+
+
+def test_elf_aliases(tools):
+    """Of several names for one place the global one with the fewest underscores."""
+    tools.need("gcc", "nm")
+    path = compiled(tools, "aliases")
+    start, size = extent(tools, path, "factorial")
+    if {extent(tools, path, name)[0] for name in ("weak_alias", "__leading_alias")} != {start}:
+        raise Fail("they lie elsewhere")
+    expect_everywhere(tools, path, "factorial", start, size)
+
+
+def test_elf_stripped(tools):
+    """Bounds where there is .eh_frame, told apart from names; nothing at all where there is not."""
+    tools.need("gcc", "nm", "strip", "objcopy")
+    whole, path, bare = compiled(tools, "whole"), tools.path("cases/stripped"), tools.path("cases/bare")
+    start, size = extent(tools, whole, "factorial")
+    tools.run("strip", "-o", path, whole)
+    tools.run("objcopy", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", path, bare)
+    for answer in expect_everywhere(tools, path, f"stripped!0x{start:x}", start, size):
+        if answer["resolved"]:
+            raise Fail("bounds pass for a name")
+    answer = tools.resolve(bare, [start])[0]
+    if answer["name"] or answer["resolved"]:
+        raise Fail(str(answer))
+
+
+def test_elf_cached(tools):
+    """A file that is removed between two questions goes on answering."""
+    tools.need("gcc")
+    library = build_library(tools, "removed.so")
+    with Process(tools, library) as process, \
+            subprocess.Popen([tools.program, "resolve", str(process.process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asked:
+        for remove in (True, False):
+            asked.stdin.write(f"{process.places[0][0]:x}\n")
+            asked.stdin.flush()
+            line = asked.stdout.readline()
+            if " exported+0x0 " not in line:
+                raise Fail(line)
+            if remove:
+                os.remove(library)
+        asked.stdin.close()
+
+
+def build_library(tools, name, *flags):
+    return compiled_from(tools, name, "__attribute__((noinline)) int exported(int x) { return x * 31 + 7; }\n", "-shared", "-fPIC", *flags)
+
+
+def compiled_from(tools, name, source, *flags):
+    path = tools.path(f"cases/{name}")
+    tools.run("gcc", "-O1", "-g", *flags, "-o", path, tools.write(f"cases/{name}.c", source))
+    return path
+
+
+# ---- DWARF --------------------------------------------------------------------------------
+
+def test_dwarf_inlined_in_split_dwarf(tools):
+    """With the .dwo files the inlined chain, without them the lines that the file itself has, and nothing made up."""
+    tools.need("gcc", "eu-addr2line", "nm")
+    directory = tools.path("cases/split")
+    os.makedirs(directory)
+    source = tools.write("cases/split/split.c", INLINES["c"])
+    for version in ("4", "5"):
+        path = os.path.join(directory, f"split-{version}")
+        subprocess.run(["gcc", "-O1", f"-gdwarf-{version}", "-gsplit-dwarf", "-o", path, source], cwd=directory, check=True, timeout=60)
+        wrong = compare_chains(tools, path, every_address(tools, path))
+        if wrong:
+            raise Fail(f"DWARF {version}: {len(wrong)} differ, {wrong[:2]}")
+        with_files = tools.resolve(path, every_address(tools, path), "--inlines")
+        if not any(answer["inlined"] for answer in with_files):
+            raise Fail(f"DWARF {version}: nothing is inlined")
+        for name in os.listdir(directory):
+            if name.endswith(".dwo"):
+                os.remove(os.path.join(directory, name))
+        for before, answer in zip(with_files, tools.resolve(path, every_address(tools, path), "--inlines")):
+            if answer["name"] != before["name"] or answer["inlined"] or (answer["file"], answer["line"]) != (before["file"], before["line"]):
+                raise Fail(f"DWARF {version} without .dwo: {answer}")
+
+
+def test_dwarf_compilation_directory(tools):
+    """A relative file name is completed by the directory of compilation, once."""
+    tools.need("gcc", "nm")
+    directory = tools.path("cases/comp/dir")
+    os.makedirs(directory)
+    tools.write("cases/comp/dir/relative.c", "int main(void) { return 3; }\n")
+    for version in ("4", "5"):
+        subprocess.run(["gcc", "-O1", f"-gdwarf-{version}", "-o", "relative", "relative.c"], cwd=directory, check=True, timeout=60)
+        path = os.path.join(directory, "relative")
+        answer = tools.resolve(path, [extent(tools, path, "main")[0]], "--lines")[0]
+        if os.path.realpath(answer["file"]) != os.path.realpath(os.path.join(directory, "relative.c")):
+            raise Fail(f"DWARF {version}: {answer['file']}")
+
+
+def test_dwarf_origin_in_another_place(tools):
+    """A function whose entry has the range and refers to another entry for the name, as inlined copies do."""
+    tools.need("gcc", "nm", "eu-addr2line")
+    path = compiled_from(tools, "origin", """
+static inline int both_ways(int x) { return x * 7 + 1; }
+int (*kept)(int) = both_ways;
+int main(void) { volatile int v = 1; return both_ways(v) + kept(v); }
+""")
+    start, size = extent(tools, path, "both_ways")
+    expect_everywhere(tools, path, "both_ways", start, size)
+    wrong = compare_chains(tools, path, every_address(tools, path))
+    if wrong:
+        raise Fail(str(wrong[:3]))
+
+
+def test_dwarf_discriminators_and_columns(tools):
+    tools.need("gcc", "eu-addr2line")
+    path = compiled_from(tools, "loops", """
+int main(int c, char **v)
+{
+	int s = 0;
+	for (int i = 0; i < c; i++) for (int j = 0; j < c; j++) { s += v[i][j] ? i : j; if (s & 1) s ^= j; else s += i; }
+	return s;
+}
+""")
+    wrong = compare_chains(tools, path, every_address(tools, path))
+    if wrong:
+        raise Fail(str(wrong[:3]))
+
+
+def test_dwarf_self_referential_debug_link(tools):
+    tools.need("gcc", "nm", "objcopy")
+    path = compiled(tools, "link-to-self", "-g")
+    tools.run("objcopy", f"--add-gnu-debuglink={path}", path)
+    start, size = extent(tools, path, "factorial")
+    expect_everywhere(tools, path, "factorial", start, size)
+
+
+def test_dwarf_non_existent_debug_link(tools):
+    tools.need("gcc", "nm", "objcopy", "strip")
+    path = compiled(tools, "link-to-nothing", "-g")
+    start, size = extent(tools, path, "factorial")
+    debug = path + ".debug"
+    tools.run("objcopy", "--only-keep-debug", path, debug)
+    tools.run("strip", path)
+    tools.run("objcopy", f"--add-gnu-debuglink={debug}", path)
+    os.remove(debug)
+    expect_everywhere(tools, path, f"link-to-nothing!0x{start:x}", start, size)
+
+
+def test_dwarf_alternate_file(tools):
+    """dwz: strings that several debug files share lie in another one, which must have the id that is asked for."""
+    tools.need("gcc", "nm", "dwz")
+    types = "".join(f"struct shared{i} {{ int field{i}; struct shared{i} *next{i}; }};\nstruct shared{i} *value{i};\n" for i in range(200))
+    inlined, callers = INLINES["c"].split("int outer(", 1)
+    tools.write("cases/shared.h", types + inlined)
+    parts = [compiled_from(tools, f"shared{i}", '#include "shared.h"\n' + ("int outer(" + callers).replace("outer", f"outer_of_{i}")) for i in range(2)]
+    plain = [tools.resolve(path, every_address(tools, path), "--inlines") for path in parts]
+    common = tools.path("cases/common.dwz")
+    tools.run("dwz", "-m", common, "-M", common, *parts)
+    if not os.path.exists(common):
+        raise Skip("dwz found nothing to share")
+    for path, before in zip(parts, plain):
+        for old, new in zip(before, tools.resolve(path, every_address(tools, path), "--inlines")):
+            if (old["name"], old["inlined"], old["line"]) != (new["name"], new["inlined"], new["line"]):
+                raise Fail(f"{path}: {new}, without dwz {old}")
+    if ".debug_info" not in sections(tools, common):
+        raise Fail("dwz shared strings only, which libdw does not take")
+    other = compiled_from(tools, "wrong-alternate", "int a_function_that_is_longer_than_most(int wrong_name_of_this) { return wrong_name_of_this; }\n",
+                          "-shared", "-fPIC")
+    shutil.copy(other, common)
+    known = {frame["name"] for answers in plain for answer in answers for frame in answer["inlined"]}
+    known |= {answer["name"] for answers in plain for answer in answers}
+    for path in parts:
+        for answer in tools.resolve(path, every_address(tools, path), "--inlines"):
+            names = {answer["name"]} | {frame["name"] for frame in answer["inlined"]}
+            if not names <= known | {"", None}:
+                raise Fail(f"a name out of a wrong alternate file: {names - known}")
+
+
+# ---- processes --------------------------------------------------------------------------------
+
+def test_process_exited_cached_vmas(tools):
+    """resolve reads questions as they come: the process ends in between, and known places keep their names."""
+    tools.need("gcc", "nm")
+    with Process(tools, build_library(tools, "exits.so")) as process:
+        address = process.places[0][0]
+        with subprocess.Popen([tools.program, "resolve", str(process.process.pid)], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as asked:
+            for _ in range(2):
+                asked.stdin.write(f"{address:x}\n")
+                asked.stdin.flush()
+                if " exported+0x0 " not in asked.stdout.readline():
+                    raise Fail("no name")
+                process.process.kill()
+                process.process.wait()
+            asked.stdin.close()
+
+
+def test_process_vdso(tools):
+    """Ours and another process's: the names that the vDSO's own table has, as gdb or readelf read it from memory."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        rows = [line for line in maps if "[vdso]" in line]
+    if not rows:
+        raise Skip("no vDSO")
+    with open("/proc/self/mem", "rb") as memory:
+        start, end = (int(word, 16) for word in rows[0].split()[0].split("-"))
+        memory.seek(start)
+        image = memory.read(end - start)
+    path = tools.path("vdso")
+    with open(path, "wb") as file:
+        file.write(image)
+    table = {}
+    for line in tools.run("nm", "-D", path).splitlines():
+        words = line.split()
+        if len(words) == 3 and words[1] in "TtWwi":
+            table.setdefault(int(words[0], 16), set()).add(re.sub("@.*", "", words[2]))
+    for pid in (os.getpid(), None):
+        with subprocess.Popen(["sh", "-c", "echo ready; read x"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            try:
+                base = start
+                if pid is None:
+                    pid = other.pid
+                    other.stdout.readline()
+                    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+                        base = next(int(line.split("-")[0], 16) for line in maps if "[vdso]" in line)
+                for vaddr, names in table.items():
+                    line = tools.run(tools.program, "resolve", str(pid), f"{base + vaddr:x}")
+                    if not any(f" {name}+0x0 ([vdso])" in line for name in names):
+                        raise Fail(f"{line.strip()}, the vDSO has {names}")
+            finally:
+                other.kill()
+    tools.figure(f"{len(table)} places of the vDSO in two processes")
+
+
+HOST_OF_MEMORY = """
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+	char *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	printf("%p\\n", (void *)p);
+	return fflush(stdout) || pause();
+}
+"""
+
+
+def test_process_with_empty_perf_map(tools):
+    """An empty map, one with a torn line only, and one that nobody may believe: no name, no failure."""
+    tools.need("gcc")
+    host = tools.path("host-of-memory")
+    tools.run("gcc", "-o", host, tools.write("host-of-memory.c", HOST_OF_MEMORY))
+    with subprocess.Popen([host], stdout=subprocess.PIPE, text=True) as process:
+        path = f"/tmp/perf-{process.pid}.map"
+        try:
+            address = int(process.stdout.readline(), 16)
+            for content in ("", f"{address:x} 10 to", "\n\n", "garbage\n"):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(content)
+                text = resolve_text(tools, str(process.pid), f"{address:x}", code=0)
+                if "[" not in text:
+                    raise Fail(f"{content!r}: {text}")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"{address:x} 10 torn_before\n")
+            if " torn_before+0x1 " not in resolve_text(tools, str(process.pid), f"{address + 1:x}"):
+                raise Fail("a whole line is not read")
+        finally:
+            process.kill()
+            if os.path.lexists(path):
+                os.remove(path)
+
+
+def test_process_symbolic_paths(tools):
+    """Without privilege, by another user's right to its own process: paths serve where map_files does not."""
+    tools.need("gcc", "setpriv")
+    if os.geteuid():
+        raise Skip("becoming another user needs root")
+    library = build_library(tools, "unprivileged.so")
+    program = os.path.join("/tmp", f"resolver-{os.getpid()}")
+    shutil.copy(tools.program, program)
+    os.chmod(tools.scratch, 0o755)
+    os.chmod(tools.path("cases"), 0o755)
+    host = compiled_from(tools, "unprivileged-host", """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int c, char **v) { void *p = dlopen(v[1], RTLD_NOW); printf("%p\\n", p ? dlsym(p, "exported") : p); return c < 2 || fflush(stdout) || pause(); }
+""")
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    try:
+        with subprocess.Popen([*as_nobody, host, library], stdout=subprocess.PIPE, text=True, cwd="/") as process:
+            try:
+                address = process.stdout.readline().strip()
+                done = subprocess.run([*as_nobody, program, "resolve", str(process.pid), address], capture_output=True, text=True,
+                                      cwd="/", timeout=60)
+            finally:
+                process.kill()
+    finally:
+        os.remove(program)
+    if " exported+0x0 " not in done.stdout:
+        raise Fail(f"{address}: {done.stdout}{done.stderr}")
+
+
+def test_process_zip(tools):
+    """A library that is executed out of an archive, as Android does: no name of anything else."""
+    tools.need("gcc")
+    library = build_library(tools, "zipped.so")
+    archive = tools.path("cases/archive.apk")
+    with open(library, "rb") as file:
+        content = file.read()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as packed:
+        info = zipfile.ZipInfo("lib/zipped.so")
+        info.extra = struct.pack("<HH", 0xD935, 4096 - (30 + len(info.filename) + 4)) + bytes(4096 - (30 + len(info.filename) + 4))
+        packed.writestr(info, content)
+    offset = open(archive, "rb").read().find(b"\x7fELF")
+    if offset % 4096:
+        raise Fail(f"the member begins at 0x{offset:x}")
+    vaddr = place(tools, library, "exported")
+    text = next(at for at, _, _, runs in Elf(library).loads if runs)
+    host = compiled_from(tools, "zip-host", """
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int c, char **v)
+{
+	long offset = strtol(v[2], NULL, 0);
+	void *p = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(v[1], O_RDONLY), offset);
+	printf("%p\\n", p);
+	return c < 3 || fflush(stdout) || pause();
+}
+""")
+    with subprocess.Popen([host, archive, hex(offset + text)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            address = int(process.stdout.readline(), 16) + vaddr - text
+            answer = resolve_text(tools, str(process.pid), f"{address:x}", code=0)
+        finally:
+            process.kill()
+    if "[" not in answer and " exported+0x0 " not in answer:
+        raise Fail(answer)
+    tools.figure(f"a library inside an archive: {answer.strip().split(' ', 1)[1]}")
+
+
+# ---- what libc and the loader make of it ---------------------------------------------------------
+
+def test_segment_larger_in_memory_before_the_match(tools):
+    """A segment whose memory is larger than what the file has, before the one that is asked for: offsets stay right."""
+    tools.need("gcc", "nm", "readelf")
+    script = tools.write("cases/large.ld", """
+SECTIONS { . = 0x400000 + SIZEOF_HEADERS; .data : { *(.data*) } .bss : { *(.bss*) . += 0x20000; }
+. = 0x800000; .text : { *(.text*) } .rest : { *(*) } }
+""")
+    path = tools.path("cases/large-segment")
+    tools.run("gcc", "-O1", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-Wl,--build-id=none", f"-Wl,-T,{script}", "-o", path,
+              tools.write("cases/large.c", "char large[0x10000]; int some = 3; int after_it(int x) { return x + large[x] + some; }\nint _start(void) { return after_it(1); }\n"))
+    start, size = extent(tools, path, "after_it")
+    expect_everywhere(tools, path, "after_it", start, size)
+    if ".bss" not in sections(tools, path):
+        raise Fail("no .bss")
