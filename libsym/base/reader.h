@@ -76,6 +76,18 @@ static inline void reader_seek(struct reader *reader, size_t position)
 	reader->position = position;
 }
 
+/* From here on data ends at `end`, which lies neither before the cursor nor beyond the end. */
+static inline void reader_end_at(struct reader *reader, size_t end)
+{
+	if (reader->failure)
+		return;
+	if (end < reader->position || end > reader->size_bytes) {
+		reader_fail(reader, "a part ends before its beginning");
+		return;
+	}
+	reader->size_bytes = end;
+}
+
 static inline uint8_t reader_u8(struct reader *reader)
 {
 	const uint8_t *bytes = reader_bytes(reader, 1);

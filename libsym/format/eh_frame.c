@@ -169,7 +169,7 @@ static int encoding_of(struct eh_frame *frame, size_t cie_offset)
 	reader_seek(&cie, cie_offset);
 	end = read_record(&cie, &id_offset, &id);
 	if (end && !id) {
-		cie.size_bytes = end;
+		reader_end_at(&cie, end); /* may be too short for its own id */
 		frame->cie_encoding = read_encoding(&cie, frame->is_64bit);
 	}
 	return frame->cie_encoding;
@@ -186,7 +186,7 @@ static bool read_function(struct eh_frame *frame, size_t id_offset, uint64_t id,
 	encoding = encoding_of(frame, id_offset - (size_t)id);
 	if (encoding < 0)
 		return false;
-	fde.size_bytes = end;
+	reader_end_at(&fde, end);
 	ret->vaddr = read_address(&fde, encoding, frame->vaddr, frame->is_64bit);
 	ret->size_bytes = read_number(&fde, encoding, frame->is_64bit);
 	/* A signed form says a size too; none is negative. */

@@ -2,6 +2,7 @@
 #include "libsym/format/eh_frame.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/byte_writer.h"
@@ -240,6 +241,29 @@ Test(eh_frame, ends_where_the_records_make_no_sense)
 	expect_next(&frame, 0x4000, 0x20);
 	expect_end(&frame, false);
 	buf_deinit(&section);
+}
+
+/* A record that ends inside its own id must not be read on beyond its end. */
+Test(eh_frame, does_not_read_on_behind_a_record_that_is_shorter_than_its_id)
+{
+	static const uint8_t relative = 0x1b;
+
+	for (uint32_t length = 1; length < 4; length++) {
+		struct buf section = new_section();
+		size_t cie = put_cie(&section, "zR", &relative, 1),
+		       start = begin_fde(&section, cie);
+		struct eh_frame_function function;
+		struct eh_frame frame;
+		uint8_t *exact;
+
+		patch_u32(&section, start, length);
+		exact = malloc(section.size_bytes); /* so that a sanitizer sees its end */
+		memcpy(exact, section.data, section.size_bytes);
+		frame = eh_frame_over(reader_over(exact, section.size_bytes), VADDR, true);
+		cr_expect_not(eh_frame_next(&frame, &function));
+		free(exact);
+		buf_deinit(&section);
+	}
 }
 
 Test(eh_frame, does_not_take_a_function_for_a_cie)
