@@ -136,6 +136,11 @@ const char *sym_image_refused_debug_file(const struct sym_image *image)
 	return debug_fetch_trouble(&image->debug_fetch);
 }
 
+const char *sym_image_symbol_file(struct sym_image *image)
+{
+	return module_symbol_file(image);
+}
+
 uint64_t sym_image_load_base(const struct sym_image *image)
 {
 	return image->load_base;

@@ -370,7 +370,8 @@ sym_snapshot_prepared_check(struct sym_snapshot *snapshot, struct sym_prepared_c
 
 enum sym_snapshot_symbols_flags {
 	SYM_SYMBOLS_PRECOMPILED =
-		1 << 0, /**< methods of ReadyToRun images, their stub ranges included */
+		1 << 0, /**< methods of ReadyToRun images, their stub ranges included; functions of
+			   a program compiled ahead of time */
 	SYM_SYMBOLS_PERF_MAP =
 		1 << 1, /**< what the perf map of the process says about memory of no image */
 	SYM_SYMBOLS_ELF = 1 << 2,     /**< native functions */

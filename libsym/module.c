@@ -380,6 +380,18 @@ struct sym_error *module_describe(struct sym_image *module, uint64_t position,
 					       : NULL;
 }
 
+const char *module_symbol_file(struct sym_image *module)
+{
+	const struct module_sources *sources =
+		module->image && !module_trouble(module) ? opened_sources(module) : NULL;
+	const char *path = NULL;
+
+	for (size_t i = 0; sources && !path && i < SOURCE_COUNT; i++)
+		if (sources->sources[i] && source_table[i]->symbol_file)
+			path = source_table[i]->symbol_file(sources->sources[i]);
+	return path;
+}
+
 static int by_start(const void *left, const void *right)
 {
 	const struct sym_symbol *a = left, *b = right;

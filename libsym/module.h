@@ -80,6 +80,9 @@ struct sym_error *module_describe(struct sym_image *module, uint64_t position,
 				  struct sym_result *result, size_t number)
 	__attribute__((warn_unused_result));
 
+/* The file with the symbol table of a native image; NULL when it has none. Thread safe. */
+const char *module_symbol_file(struct sym_image *module);
+
 /*
  * Adds all symbols to the sink's builder, those of sources that were asked first
  * winning over others with the same start. Of aliases the preferred one comes first.

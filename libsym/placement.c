@@ -49,9 +49,27 @@ static bool explains(const struct search *search, uint64_t base, const struct sy
 	return false;
 }
 
+/* Is the first page of the image's headers mapped where the base has it? */
+static bool has_headers(const struct search *search, uint64_t base)
+{
+	const uint64_t mask = ~(uint64_t)(PAGE_BYTES - 1);
+
+	for (size_t i = 0; i < search->line_count; i++) {
+		const struct sym_mapping *line = &search->mappings[search->lines[i]];
+
+		if (line->offset == (search->image_offset & mask) &&
+		    line->start_address == (base & mask))
+			return true;
+	}
+	return false;
+}
+
 static void add_candidate(struct search *search, uint64_t base)
 {
 	struct candidate *candidate;
+
+	if (search->image_offset && !has_headers(search, base))
+		return;
 
 	for (size_t i = 0; i < search->candidate_count; i++)
 		if (search->candidates[i].base == base)

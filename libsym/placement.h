@@ -10,7 +10,9 @@
  *
  * if page_down(B + s.offset) <= pgoff < B + s.offset + s.size. Segments may
  * share a page of the file, so one line can fit several; the base that explains
- * most lines of the file is the right one. The same file may be mapped at
+ * most lines of the file is the right one. Parts of a bundle share pages with their neighbours,
+ * whose lines they fit as well: a base of a part counts only where its headers are mapped.
+ * The same file may be mapped at
  * several bases: each is a placement of its own. Views without an executable
  * line place nothing. Reads no bytes.
  */

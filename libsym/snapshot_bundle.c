@@ -11,6 +11,7 @@
 
 enum {
 	PAGE_BYTES = 4096,
+	GRANULARITY_BYTES = 1 << 16,
 	/* An image is a header page and its sections; gaps between them are mapped too. */
 	MAX_LINES_OF_IMAGE = PE_MAX_SECTIONS * 2
 };
@@ -103,6 +104,27 @@ static size_t lines_of_part(const struct image_collection *collection,
 	return count;
 }
 
+/* Is there a line that ends where the code of the image does, in whole pages? */
+static bool fits_code(const struct image_collection *collection, const struct image *image,
+		      uint64_t offset, const uint32_t *lines, size_t line_count)
+{
+	const struct sym_mapping *mappings = collection->snapshot->space->mappings;
+
+	for (size_t i = 0; i < line_count; i++)
+		for (size_t j = 0; j < image->segment_count; j++) {
+			const struct sym_mapping *line = &mappings[lines[i]];
+			const struct image_segment *segment = &image->segments[j];
+			uint64_t end = offset + segment->offset + segment->size_bytes;
+			uint64_t line_end =
+				line->offset + (line->end_address - line->start_address);
+
+			if (segment->executable && line->protection & SYM_EXECUTE &&
+			    line_end == ((end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1)))
+				return true;
+		}
+	return false;
+}
+
 static struct sym_error *place_part(struct image_collection *collection, const char *path,
 				    struct image *image, uint64_t offset, const uint32_t *lines,
 				    size_t line_count)
@@ -119,9 +141,27 @@ static struct sym_error *place_part(struct image_collection *collection, const c
 	return error;
 }
 
+/* A part that is no image, as a module that says why. Takes `error` over. */
+static struct sym_error *add_unreadable(struct image_collection *collection, const char *path,
+					struct sym_error *error)
+{
+	struct sym_image *module;
+	struct sym_error *failure = image_collection_add(collection, path, NULL, &module);
+
+	if (failure)
+		sym_error_destroy(error);
+	else
+		module_set_trouble(module, error);
+	return failure;
+}
+
+/*
+ * Neighbours share pages, and so their lines fit both. `exactly`: only where a line ends
+ * where the code does; otherwise only where none does, because a change of protection has split it.
+ */
 static struct sym_error *add_part(struct image_collection *collection,
 				  const struct mapped_file *file, const struct image *host,
-				  const struct bundle_file *part, uint32_t *lines)
+				  const struct bundle_file *part, uint32_t *lines, bool exactly)
 {
 	char *path AUTO_FREE = NULL;
 	struct image *image AUTO_IMAGE = NULL;
@@ -142,16 +182,14 @@ static struct sym_error *add_part(struct image_collection *collection,
 	error = image_open(fd, path, part->offset, part->size_bytes, &image);
 	if (is_no_memory(error))
 		return error;
+	if (error && exactly)
+		return add_unreadable(collection, path, error);
 	if (error) {
-		struct sym_image *module;
-		struct sym_error *failure = image_collection_add(collection, path, NULL, &module);
-
-		if (failure)
-			sym_error_destroy(error);
-		else
-			module_set_trouble(module, error);
-		return failure;
+		sym_error_destroy(error);
+		return NULL; /* has been said */
 	}
+	if (fits_code(collection, image, part->offset, lines, line_count) != exactly)
+		return NULL;
 	steal_fd(&fd);
 	error = image_collection_keep(collection, image);
 	return error ? error
@@ -177,8 +215,9 @@ struct sym_error *snapshot_add_bundle(struct image_collection *collection,
 		module_set_trouble(image_collection_module(collection, module), error);
 		return NULL;
 	}
-	for (size_t i = 0; !error && i < bundle.file_count; i++)
-		error = add_part(collection, file, host, &bundle.files[i], lines);
+	for (int exactly = 1; exactly >= 0; exactly--)
+		for (size_t i = 0; !error && i < bundle.file_count; i++)
+			error = add_part(collection, file, host, &bundle.files[i], lines, exactly);
 	bundle_deinit(&bundle);
 	return error;
 }
@@ -190,17 +229,12 @@ static bool is_anonymous(const struct sym_mapping *line)
 	return !line->path[0] && line->image_index == UINT32_MAX;
 }
 
-/* A readable page that nobody may write or execute, and what it begins with. */
-static bool is_header_page(const struct image_collection *collection,
-			   const struct sym_mapping *line)
+static bool begins_image(const struct image_collection *collection, uint64_t address)
 {
 	struct sym_error *error;
 	char start[2];
 
-	if (!is_anonymous(line) || line->protection != SYM_READ)
-		return false;
-	error = process_read_memory(collection->snapshot->process, line->start_address, start,
-				    sizeof(start));
+	error = process_read_memory(collection->snapshot->process, address, start, sizeof(start));
 	if (!error)
 		return start[0] == 'M' && start[1] == 'Z';
 	sym_error_destroy(error);
@@ -234,11 +268,13 @@ static bool has_code_below(const struct image_collection *collection, size_t fir
 	return false;
 }
 
-static struct sym_error *add_memory_assembly(struct image_collection *collection, size_t header)
+/* *end_ret is written when there is one at `base`, which lies in the line `header`. */
+static struct sym_error *add_memory_assembly(struct image_collection *collection, size_t header,
+					     uint64_t base, uint64_t *end_ret)
 {
 	struct sym_snapshot *snapshot = collection->snapshot;
 	struct sym_mapping *mappings = snapshot->space->mappings;
-	uint64_t base = mappings[header].start_address, end;
+	uint64_t end;
 	struct image *image AUTO_IMAGE = NULL;
 	char *path AUTO_FREE = NULL;
 	struct sym_image *module;
@@ -266,6 +302,7 @@ static struct sym_error *add_memory_assembly(struct image_collection *collection
 	error = image_collection_add(collection, path, STEAL(image), &module);
 	if (error)
 		return error;
+	*end_ret = end;
 	module->load_base = base;
 	for (size_t i = header;
 	     i < snapshot->space->mapping_count && mappings[i].start_address < end; i++)
@@ -275,13 +312,27 @@ static struct sym_error *add_memory_assembly(struct image_collection *collection
 	return NULL;
 }
 
+/*
+ * Images begin at multiples of the runtime's allocation granularity (64 KiB), with pages that may
+ * only be read. The kernel joins these with the last page of the image below where that is
+ * read-only too: a header need not be at the start of a line.
+ */
 struct sym_error *snapshot_add_memory_assemblies(struct image_collection *collection)
 {
 	const struct address_space *space = collection->snapshot->space;
 	struct sym_error *error = NULL;
+	uint64_t end = 0;
 
-	for (size_t i = 0; !error && i < space->mapping_count; i++)
-		if (is_header_page(collection, &space->mappings[i]))
-			error = add_memory_assembly(collection, i);
+	for (size_t i = 0; !error && i < space->mapping_count; i++) {
+		const struct sym_mapping *line = &space->mappings[i];
+		uint64_t address = line->start_address;
+
+		if (line->path[0] || line->protection != SYM_READ)
+			continue;
+		for (; !error && address < line->end_address;
+		     address = (address | (GRANULARITY_BYTES - 1)) + 1)
+			if (address >= end && begins_image(collection, address))
+				error = add_memory_assembly(collection, i, address, &end);
+	}
 	return error;
 }

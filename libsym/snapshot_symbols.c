@@ -26,13 +26,26 @@ struct joining {
 	size_t listed_count;
 };
 
+/* The methods of a program that was compiled ahead of time are functions of its ELF file. */
+static bool lists_functions(const struct joining *joining, uint32_t image_index)
+{
+	const struct sym_snapshot *snapshot = joining->snapshot;
+
+	if (joining->flags & SYM_SYMBOLS_ELF)
+		return true;
+	return joining->flags & SYM_SYMBOLS_PRECOMPILED && snapshot->runtime.shape &&
+	       !strcmp(snapshot->runtime.shape, "nativeaot") &&
+	       snapshot->info.runtime_image_index == image_index;
+}
+
 static bool is_wanted(const struct joining *joining, const struct sym_image *module)
 {
 	if (!module->image || module_trouble(module) || module->load_base == UINT64_MAX)
 		return false;
 	switch (module->image->kind) {
 	case SYM_IMAGE_ELF:
-		return joining->flags & (SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED);
+		return joining->flags & SYM_SYMBOLS_UNNAMED ||
+		       lists_functions(joining, module->index);
 	case SYM_IMAGE_READYTORUN:
 	case SYM_IMAGE_COMPOSITE:
 	case SYM_IMAGE_NGEN:
@@ -92,13 +105,15 @@ static struct sym_error *make_native_disjoint(struct symbols_builder *builder)
 static void add_native(struct joining *joining, const struct sym_symbols *list,
 		       uint32_t image_index)
 {
+	bool named = lists_functions(joining, image_index);
+
 	for (size_t i = 0; i < list->count; i++) {
 		struct sym_symbol symbol = list->items[i];
 
 		symbol.image_index = image_index;
 		if (symbol.kind != SYM_SYMBOL_FUNCTION)
 			symbols_builder_add_borrowed(&joining->unnamed, &symbol);
-		else if (joining->flags & SYM_SYMBOLS_ELF)
+		else if (named)
 			symbols_builder_add_borrowed(&joining->joined, &symbol);
 	}
 }

@@ -148,6 +148,14 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_image_fetch_with(struct sym_image *
  * brought; NULL while there is nothing of that kind to tell. Lives as long as the image. */
 SYM_API const char *sym_image_refused_debug_file(const struct sym_image *image);
 
+/**
+ * Path of the file with the symbol table of a native image: its own path, or that of the separate
+ * debug file that is used for it (.dbg, .debug). NULL when neither is there, so that no more than
+ * exports and bounds of functions are known; NULL for assemblies, which need none. Looks when first
+ * asked.
+ */
+SYM_API const char *sym_image_symbol_file(struct sym_image *image);
+
 /** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not
  * known. */
 SYM_API uint64_t sym_image_load_base(const struct sym_image *image);

@@ -215,6 +215,18 @@ static bool is_new(struct seen_image **table, const struct sym_image *image)
 	return true;
 }
 
+/* Nothing to make a map of, which is no failure. */
+static void say_aot(struct sym_snapshot *snapshot)
+{
+	struct sym_image *program = target_aot_program(snapshot);
+	char *naming AUTO_FREE = program ? target_aot_naming(program) : NULL;
+
+	if (program)
+		message("NativeAOT has no assemblies to make maps of: the methods are in an ELF "
+			"file, %s",
+			naming ? naming : "out of memory");
+}
+
 static bool generate_process(struct generation *generation, const struct options *options)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = target_open_dotnet(options, NULL);
@@ -224,6 +236,7 @@ static bool generate_process(struct generation *generation, const struct options
 	if (!snapshot)
 		return false;
 	count = sym_snapshot_image_count(snapshot);
+	say_aot(snapshot);
 	progress_begin(&generation->progress, count);
 	for (size_t i = 0; i < count; i++) {
 		struct sym_image *image = sym_snapshot_image_at(snapshot, i);

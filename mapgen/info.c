@@ -151,6 +151,37 @@ static bool is_native(const struct sym_image *image)
 	return sym_image_kind(image) == SYM_IMAGE_ELF && sym_image_path(image)[0] == '/';
 }
 
+/* Whoever compiled ahead of time has methods in an ELF file, and nothing else. */
+static void print_aot(struct sym_snapshot *snapshot, const struct process_facts *facts)
+{
+	struct sym_image *program = target_aot_program(snapshot);
+	char *naming AUTO_FREE = program ? target_aot_naming(program) : NULL;
+	char *printable AUTO_FREE = naming ? message_printable(naming) : NULL;
+	struct native_facts native;
+
+	if (!program)
+		return;
+	native = native_facts(
+		program, facts->code[sym_snapshot_process(snapshot)->runtime_image_index].bytes);
+	printf("methods      of an ELF file, %s\n", printable ? printable : "out of memory");
+	if (sym_image_symbol_file(program))
+		printf("             %zu symbols, %u %% of its code\n", native.symbols,
+		       percent(&native));
+	free(native.trouble);
+}
+
+static json_t *aot_json(struct sym_snapshot *snapshot)
+{
+	struct sym_image *program = target_aot_program(snapshot);
+	char *naming AUTO_FREE = program ? target_aot_naming(program) : NULL;
+
+	if (!program)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "program", json_output_text(sym_image_path(program)),
+			 "symbol_file", json_output_text(sym_image_symbol_file(program)), "naming",
+			 json_output_text(naming));
+}
+
 static json_t *native_json(struct sym_snapshot *snapshot, const struct image_code *code)
 {
 	json_t *array = json_array();
@@ -366,14 +397,14 @@ static bool print_json(struct sym_snapshot *snapshot, const struct process_facts
 	const struct sym_process_info *process = sym_snapshot_process(snapshot);
 
 	return json_output_print(json_pack(
-		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "pid", process->pid,
-		"executable", json_output_text(process->executable), "runtime_version",
-		json_output_text(process->runtime_version), "shape",
+		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "pid",
+		process->pid, "executable", json_output_text(process->executable),
+		"runtime_version", json_output_text(process->runtime_version), "shape",
 		json_output_text(process->runtime_shape), "write_xor_execute",
 		json_output_text(write_or_execute(facts)), "bundle", bundle_json(process, facts),
-		"images", kinds_json(facts), "precompiled_methods", (json_int_t)facts->methods,
-		"components", composites_json(snapshot), "perfinfo", load_check_json(snapshot),
-		"prepared", prepared_json(snapshot), "native_images",
+		"nativeaot", aot_json(snapshot), "images", kinds_json(facts), "precompiled_methods",
+		(json_int_t)facts->methods, "components", composites_json(snapshot), "perfinfo",
+		load_check_json(snapshot), "prepared", prepared_json(snapshot), "native_images",
 		native_json(snapshot, facts->code)));
 }
 
@@ -391,7 +422,12 @@ static void print_text(struct sym_snapshot *snapshot, const struct process_facts
 	if (facts->bundled)
 		printf("bundle       %s: %zu assemblies mapped from it, %zu unpacked to memory\n",
 		       program, facts->bundled - facts->bundled_unpacked, facts->bundled_unpacked);
-	printf("W^X          %s\n", protection ? protection : "unknown: no jitted code is mapped");
+	if (protection || !target_aot_program(snapshot))
+		printf("W^X          %s\n",
+		       protection ? protection : "unknown: no jitted code is mapped");
+	else
+		puts("W^X          no jitted code: compiled ahead of time");
+	print_aot(snapshot, facts);
 	fputs("images      ", stdout);
 	for (int kind = 0; kind < KINDS; kind++)
 		if (facts->kind_counts[kind] && kind != SYM_IMAGE_UNKNOWN)

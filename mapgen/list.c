@@ -142,13 +142,16 @@ struct image_facts {
 	uint64_t methods;
 	const char *trouble;
 	char *own_trouble; /* heap: of counting the methods */
+	char *naming;      /* heap: of a program compiled ahead of time */
 };
 
-static struct image_facts image_facts(struct sym_image *image)
+static struct image_facts image_facts(struct sym_image *image, bool is_aot_program)
 {
 	struct image_facts facts = { .trouble = sym_image_trouble(image) };
 	struct sym_error *error;
 
+	if (is_aot_program)
+		facts.naming = target_aot_naming(image);
 	if (facts.trouble || !target_is_assembly(image))
 		return facts;
 	error = sym_image_method_count(image, &facts.methods);
@@ -166,33 +169,39 @@ static void print_image(struct sym_image *image, const struct image_facts *facts
 	uint64_t base = sym_image_load_base(image);
 	const char *mvid = sym_image_mvid(image);
 	char *path AUTO_FREE = message_printable(sym_image_path(image));
+	char *note AUTO_FREE =
+		facts->naming ? message_format("NativeAOT: %s", facts->naming) : NULL;
 	char base_text[17] = "-", methods_text[21] = "-";
+	char *bracket AUTO_FREE = NULL;
 
 	if (base != UINT64_MAX)
 		snprintf(base_text, sizeof(base_text), "%" PRIx64, base);
 	if (facts->counted)
 		snprintf(methods_text, sizeof(methods_text), "%" PRIu64, facts->methods);
+	if (facts->trouble || note)
+		bracket = message_printable(facts->trouble ? facts->trouble : note);
 	printf("%16s %-9s %7s %-36s %s%s%s%s\n", base_text,
 	       sym_image_kind_text(sym_image_kind(image)), methods_text, mvid ? mvid : "-",
-	       path ? path : "", facts->trouble ? "  [" : "", facts->trouble ? facts->trouble : "",
-	       facts->trouble ? "]" : "");
+	       path ? path : "", bracket ? "  [" : "", bracket ? bracket : "", bracket ? "]" : "");
 }
 
 static json_t *image_json(struct sym_image *image, const struct image_facts *facts)
 {
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "load_base",
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "load_base",
 			 json_output_address(sym_image_load_base(image)), "kind",
 			 sym_image_kind_text(sym_image_kind(image)), "methods",
 			 facts->counted ? json_integer((json_int_t)facts->methods) : json_null(),
 			 "assembly", json_output_text(sym_image_assembly_name(image)), "mvid",
 			 json_output_text(sym_image_mvid(image)), "path",
 			 json_output_text(sym_image_path(image)), "trouble",
-			 json_output_text(facts->trouble));
+			 json_output_text(facts->trouble), "nativeaot",
+			 json_output_text(facts->naming));
 }
 
 static int list_images(const struct options *options)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = target_open_dotnet(options, NULL);
+	const struct sym_image *program = snapshot ? target_aot_program(snapshot) : NULL;
 	size_t count, troubled = 0;
 	json_t *array;
 
@@ -204,7 +213,7 @@ static int list_images(const struct options *options)
 		printf("%16s %-9s %7s %-36s %s\n", "BASE", "KIND", "METHODS", "MVID", "PATH");
 	for (size_t i = 0; i < count; i++) {
 		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
-		struct image_facts facts = image_facts(image);
+		struct image_facts facts = image_facts(image, image == program);
 
 		/* Fonts, locales and other mapped data: no code, nothing to say. */
 		if (sym_image_kind(image) == SYM_IMAGE_UNKNOWN && !target_is_assembly(image))
@@ -216,6 +225,7 @@ static int list_images(const struct options *options)
 		else
 			print_image(image, &facts);
 		free(facts.own_trouble);
+		free(facts.naming);
 	}
 	if (troubled)
 		message("%zu image%s cannot be used for names; the reasons are beside them",

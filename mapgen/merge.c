@@ -208,7 +208,7 @@ static bool run(struct merge *merge)
 {
 	merge->cache_trouble = map_place_open_cache(&merge->maker.place);
 	merge->snapshot = target_open_dotnet(merge->options, merge->options->map_dirs.items);
-	if (!merge->snapshot || !merge_find_perf_map(merge) || !merge_has_anything(merge))
+	if (!merge->snapshot || !merge_find_perf_map(merge))
 		return false;
 	if (merge->options->undo)
 		return merge_at_location(merge, undo);

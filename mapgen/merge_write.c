@@ -66,8 +66,23 @@ void merge_add_troubles(struct merge *merge)
 }
 
 /* Which way served for jitted code, and whether there is any name for it. */
+/* All its methods are in an ELF file; whether that has names is all there is to say. */
+static void say_aot(struct merge *merge, struct sym_image *program)
+{
+	char *naming = target_aot_naming(program);
+
+	if (sym_image_symbol_file(program)) {
+		merge_note(merge, "NativeAOT: the methods are in an ELF file, %s",
+			   naming ? naming : "out of memory");
+		free(naming);
+	} else {
+		failures_add(&merge->failures, sym_image_path(program), naming);
+	}
+}
+
 bool merge_add_jit_trouble(struct merge *merge)
 {
+	struct sym_image *program = target_aot_program(merge->snapshot);
 	bool unwanted =
 		merge->options->jit == SYM_JIT_NONE || merge->options->jit == SYM_JIT_PERF_MAP;
 	struct sym_error *error = sym_snapshot_jit(merge->snapshot, &merge->jit);
@@ -76,6 +91,10 @@ bool merge_add_jit_trouble(struct merge *merge)
 	if (error) {
 		target_say(error);
 		return false;
+	}
+	if (program) {
+		say_aot(merge, program);
+		return true;
 	}
 	if (jit->way == SYM_JIT_RUNDOWN)
 		merge_note(merge, "the runtime was asked over its diagnostics socket to list its "
@@ -339,19 +358,6 @@ json_t *merge_jit_json(const struct merge *merge)
 			 (json_int_t)jit->unnamed_count, "unnamed_dynamic",
 			 (json_int_t)jit->unnamed_dynamic_count, "read_calls",
 			 (json_int_t)jit->read_calls, "read_bytes", (json_int_t)jit->read_bytes);
-}
-
-bool merge_has_anything(const struct merge *merge)
-{
-	const struct sym_process_info *process = sym_snapshot_process(merge->snapshot);
-	const char *shape = process->runtime_shape;
-
-	if (!shape || strcmp(shape, "nativeaot") != 0)
-		return true;
-	message("process %d (%s) is NativeAOT: its methods are symbols of an ELF file, which "
-		"profilers read themselves",
-		process->pid, process->comm);
-	return false;
 }
 
 bool merge_enable_perf_map(struct merge *merge)

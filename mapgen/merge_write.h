@@ -60,9 +60,6 @@ bool merge_add_jit_trouble(struct merge *merge);
  */
 bool merge_enable_perf_map(struct merge *merge);
 
-/* False for a process whose methods are symbols of an ELF file anyway. */
-bool merge_has_anything(const struct merge *merge);
-
 /* To the file of --output. */
 bool merge_write_elsewhere(struct merge *merge);
 /* Where tools look: appends or replaces. */

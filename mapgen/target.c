@@ -88,3 +88,25 @@ bool target_is_of_interest(struct sym_snapshot *snapshot, size_t image_index)
 	return process->runtime_shape && !strcmp(process->runtime_shape, "single-file") &&
 	       image_index == process->runtime_image_index && sym_image_trouble(image);
 }
+
+struct sym_image *target_aot_program(struct sym_snapshot *snapshot)
+{
+	const struct sym_process_info *process = sym_snapshot_process(snapshot);
+
+	if (!process->runtime_shape || strcmp(process->runtime_shape, "nativeaot") != 0 ||
+	    process->runtime_image_index >= sym_snapshot_image_count(snapshot))
+		return NULL;
+	return sym_snapshot_image_at(snapshot, process->runtime_image_index);
+}
+
+char *target_aot_naming(struct sym_image *program)
+{
+	const char *file = sym_image_symbol_file(program);
+
+	if (!file)
+		return message_format("without names: neither it nor a .dbg file of the same build "
+				      "has a symbol table");
+	if (!strcmp(file, sym_image_path(program)))
+		return message_format("named by its own symbol table");
+	return message_format("named by %s", file);
+}

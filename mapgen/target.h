@@ -42,4 +42,11 @@ void target_say(struct sym_error *error);
  */
 bool target_is_of_interest(struct sym_snapshot *snapshot, size_t image_index);
 
+/* The program of a process that was compiled ahead of time (NativeAOT); NULL for any other process.
+ */
+struct sym_image *target_aot_program(struct sym_snapshot *snapshot);
+
+/* "named by its own symbol table" and the like; heap, NULL when out of memory. */
+char *target_aot_naming(struct sym_image *program);
+
 #endif

@@ -215,6 +215,18 @@ static int catch_signals(void)
 	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static bool makes_code(struct sym_snapshot *snapshot)
+{
+	const struct sym_process_info *process = sym_snapshot_process(snapshot);
+
+	if (!target_aot_program(snapshot))
+		return true;
+	message("process %d (%s) is NativeAOT: it makes no code while it runs; merge lists what it "
+		"has",
+		process->pid, process->comm);
+	return false;
+}
+
 static bool begin(struct watching *watching)
 {
 	struct merge *merge = &watching->merge;
@@ -232,7 +244,7 @@ static bool begin(struct watching *watching)
 		return false;
 	}
 	merge->snapshot = sym_watch_snapshot(watching->watch);
-	if (!target_is_dotnet(merge->snapshot) || !merge_has_anything(merge) ||
+	if (!target_is_dotnet(merge->snapshot) || !makes_code(merge->snapshot) ||
 	    !merge_enable_perf_map(merge))
 		return false;
 	watching->pid_fd =

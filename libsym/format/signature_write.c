@@ -319,6 +319,8 @@ static void write_function_pointer(struct signature_writer *writer, struct reade
 		signature_skip_type(reader, &writer->budget);
 		while (method.parameter_count-- && reader_ok(reader))
 			signature_skip_type(reader, &writer->budget);
+		if (!reader_ok(reader))
+			fail(writer, reader->failure);
 		return;
 	}
 	if (writer->style == SIGNATURE_RUNTIME)
@@ -558,6 +560,8 @@ void signature_write_return(struct signature_writer *writer, struct reader *read
 	if (writer->style == SIGNATURE_CROSSGEN2) {
 		if (returns_void(*reader)) {
 			signature_skip_type(reader, &writer->budget);
+			if (!reader_ok(reader))
+				fail(writer, reader->failure);
 			return;
 		}
 	} else {

@@ -34,7 +34,8 @@ struct elf_source {
 	/* By number of the piece in the index: names as a person would write them, made when first
 	 * asked for; `not_mangled` for those that are so already. */
 	_Atomic(char *) *shown;
-	bool is_complete; /* there is a .symtab: every function has a symbol */
+	bool is_complete;        /* there is a .symtab: every function has a symbol */
+	const char *symbol_file; /* path of the image that has it; NULL: there are only exports */
 };
 
 /* With a piece of the index. */
@@ -139,8 +140,10 @@ static struct sym_error *add_mini_symbols(struct elf_source *elf, struct elf_sym
 	if (error)
 		return error;
 	add_symbols(builder, &mini);
-	if (mini.count)
+	if (mini.count) {
 		elf->images[elf->image_count++] = elf->mini_image;
+		elf->symbol_file = elf->image->path;
+	}
 	elf_symbols_deinit(&mini);
 	return NULL;
 }
@@ -190,6 +193,8 @@ static struct sym_error *index_tables(struct elf_source *elf, struct elf_symbols
 	if (error)
 		return error;
 	elf->is_complete = symbols->has_full_table;
+	if (symbols->has_full_table)
+		elf->symbol_file = elf->images[0]->path;
 	add_symbols(builder, symbols);
 	error = add_mini_symbols(elf, symbols, builder);
 	if (error || !index_builder_count(builder))
@@ -342,6 +347,11 @@ static bool is_complete(const void *source)
 	return elf->is_complete;
 }
 
+static const char *symbol_file(const void *source)
+{
+	return ((const struct elf_source *)source)->symbol_file;
+}
+
 const struct source_ops source_elf = {
 	.kind = SYM_SOURCE_ELF,
 	.open = open_elf,
@@ -349,4 +359,5 @@ const struct source_ops source_elf = {
 	.is_complete = is_complete,
 	.list = list_symbols,
 	.close = close_elf,
+	.symbol_file = symbol_file,
 };

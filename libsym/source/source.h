@@ -74,6 +74,11 @@ struct source_ops {
 	/* All symbols, aliases included, in an order in which the preferred alias comes first. */
 	struct sym_error *(*list)(void *source, const struct source_sink *sink);
 	void (*close)(void *source);
+	/*
+	 * The file with the symbol table, which need not be the image itself; NULL when it has only
+	 * what it exports. Lives as long as the source. May be absent.
+	 */
+	const char *(*symbol_file)(const void *source);
 };
 
 extern const struct source_ops source_relmap;

@@ -172,7 +172,7 @@ def remove_leftovers(pid):
 
 
 class Memory:
-    """The executable mappings of a process at one moment, by kind of code."""
+    """The mappings of a process at one moment, by kind of code."""
 
     def __init__(self, pid, root=""):
         self.starts, self.rows = [], []

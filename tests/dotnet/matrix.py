@@ -8,6 +8,7 @@ one line for each version and shape. Usage: matrix.py --build DIR [WORD...];
 a WORD picks the shapes whose title contains it.
 """
 import argparse
+import bisect
 import json
 import os
 import subprocess
@@ -23,7 +24,46 @@ from live_tests import Context
 
 EXPECTED_SHAPE = {"framework-dependent": "framework-dependent", "self-contained": "self-contained",
                   "readytorun": "self-contained", "composite": "self-contained", "trimmed": "self-contained",
-                  "nativeaot": "nativeaot"}
+                  "trimmed readytorun": "self-contained"}
+
+
+def is_aot(shape):
+    return shape.name.startswith("nativeaot")
+
+
+def expected_shape(shape):
+    return "nativeaot" if is_aot(shape) else EXPECTED_SHAPE.get(shape.name, "single-file")
+
+
+class AotTruth:
+    """What nm says lies at an address of a program compiled ahead of time; its managed code is a section."""
+
+    rundown = None
+    reason = "no runtime to ask; names against nm"
+
+    def __init__(self, published, pid):
+        program = published.command[0]
+        self.base = next(row[0] for row in Memory(pid).rows if row[3] == program)
+        lines = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True, check=True).stdout.splitlines()
+        section = next(line.split("]", 1)[1].split() for line in lines if " __managedcode " in line)
+        self.start, self.size = int(section[2], 16), int(section[4], 16)
+        names = {}
+        for path in (program, program + ".dbg"):
+            if os.path.exists(path):
+                rows = subprocess.run(["nm", path], capture_output=True, text=True).stdout.splitlines()
+                for value, kind, name in (line.split(None, 2) for line in rows if line[0] != " "):
+                    if kind in "tTwW":
+                        names.setdefault(int(value, 16), set()).add(name)
+        self.starts = sorted(names)
+        self.names = [tuple(names[start]) for start in self.starts]
+
+    def at(self, address):
+        """('aot', names of which one must be in ours) in managed code; (None, None) elsewhere."""
+        vaddr = address - self.base
+        if not self.start <= vaddr < self.start + self.size:
+            return None, None
+        at = bisect.bisect_right(self.starts, vaddr) - 1
+        return "aot", self.names[at] if at >= 0 and self.starts[at] >= self.start else ()
 
 
 class Truth:
@@ -32,9 +72,7 @@ class Truth:
     def __init__(self, context, shape, pid):
         self.rundown = None
         self.reason = None
-        if shape.name == "nativeaot":
-            self.reason = "no runtime to ask"
-        elif shape.major < 3:
+        if shape.major < 3:
             self.reason = "no diagnostics socket before 3.0"
         else:
             self.rundown = Methods(context.rundown(pid))
@@ -47,7 +85,7 @@ class Truth:
         if row is None:
             return None, None
         kind = "r2r" if row[0] == "r2r" else "jit"
-        return kind, f"{row[3]}::{row[4]}" if row[4] is not None else row[3]
+        return kind, (f"{row[3]}::{row[4]}" if row[4] is not None else row[3],)
 
 
 class Count:
@@ -59,22 +97,24 @@ class Count:
         self.wrong = []
         self.unnamed = {}
 
-    def add(self, kind, address, answer, text):
+    def add(self, kind, address, answer, texts):
         self.all[kind] = self.all.get(kind, 0) + 1
-        named = answer["name"] is not None and (kind in ("native", "stub") or not is_stub(answer))
+        # Of a native function its place is a name to fold by; a method is to have its own.
+        has_name = answer["name"] is not None if kind == "native" else answer["resolved"]
+        named = has_name and (kind in ("native", "stub") or not is_stub(answer))
         self.named[kind] = self.named.get(kind, 0) + named
         if not named:
             self.unnamed.setdefault(kind, {})[address] = answer
-        elif text is not None and text not in answer["name"]:
-            self.wrong.append((hex(address), answer["name"], text))
+        elif texts is not None and not any(text in answer["name"] for text in texts):
+            self.wrong.append((hex(address), answer["name"], texts))
 
     def text(self, kind):
         return f"{self.named.get(kind, 0)}/{self.all[kind]}" if kind in self.all else "-"
 
 
 def kind_of(address, memory, truth):
-    """('r2r' | 'jit' | 'stub' | 'native' | 'ngen', text that the name must contain)."""
-    kind, text = truth.at(address)
+    """('r2r' | 'jit' | 'aot' | 'stub' | 'native' | 'ngen', texts of which the name must contain one, or None)."""
+    kind, texts = truth.at(address)
     if kind is None:
         kind = memory.kind_of(address)
         if kind == "jit":
@@ -82,7 +122,7 @@ def kind_of(address, memory, truth):
     path = memory.path_of(address) or ""
     if kind == "r2r" and "dotnet-2.1" in path and path.endswith("/System.Private.CoreLib.dll"):
         kind = "ngen"  # a fragile image: its methods cannot be listed by anyone outside its runtime
-    return kind, text
+    return kind, texts
 
 
 def environment_of(shape, context):
@@ -95,41 +135,63 @@ def environment_of(shape, context):
 def check_list(context, shape, pid):
     listed = [row for row in json.loads(context.mapgen.must("list", "--json").stdout) if row["pid"] == pid]
     expect(listed, "list does not show the process")
-    wanted = EXPECTED_SHAPE.get(shape.name, "single-file")
+    wanted = expected_shape(shape)
     expect(listed[0]["shape"] == wanted, f"list says {listed[0]['shape']}, it is {wanted}")
-    if shape.name != "nativeaot":
+    if not is_aot(shape):
         expect(listed[0]["runtime_version"].startswith(shape.version + "."),
                f"list says version {listed[0]['runtime_version']}")
 
 
-def check_info(context, shape, pid):
+def check_aot(context, shape, published, pid, info):
+    """Which file names the methods is said by info, by list, and by merge."""
+    program = published.command[0]
+    wanted = {"nativeaot": program, "nativeaot with .dbg": program + ".dbg", "nativeaot stripped": None}[shape.name]
+    said = {program: "own symbol table", program + ".dbg": program + ".dbg", None: "without names"}[wanted]
+    expect(info["nativeaot"]["program"] == program and info["nativeaot"]["symbol_file"] == wanted, f"info says {info['nativeaot']}")
+    for texts in (context.mapgen.must("info", pid).stdout, context.mapgen.must("list", pid).stdout,
+                  context.mapgen.must("generate", pid, "-o", context.directory("aot")).stderr,
+                  context.mapgen.must("merge", pid, "-o", os.path.join(context.scratch, "aot.map"), codes=(0 if wanted else 3,)).stderr):
+        expect(said in texts, f"'{said}' is not said: {texts}")
+
+
+def check_info(context, shape, published, pid):
     info = json.loads(context.mapgen.must("info", pid, "--json").stdout)
-    wanted = None if shape.name == "nativeaot" else "on" if shape.major >= 8 else "off"
+    wanted = None if is_aot(shape) else "on" if shape.major >= 8 else "off"
     expect(info["write_xor_execute"] == wanted, f"info says W^X {info['write_xor_execute']}, it is {wanted}")
+    if is_aot(shape):
+        check_aot(context, shape, published, pid, info)
+        return
     # What is extracted is files again: neither mapped from the bundle nor unpacked to memory.
     expect((info["bundle"] is not None) == ("single-file" in shape.name and "extracting" not in shape.name),
            f"info says of the bundle: {info['bundle']}")
     if "compressed" in shape.name:
         expect(info["bundle"]["mapped"] == 0 and info["bundle"]["unpacked"] > 5, f"compressed, but {info['bundle']}")
     owners = {row["composite"] for row in info["components"]}
-    if shape.name == "composite":
+    if shape.name.startswith("composite"):
         expect(len(info["components"]) > 5 and owners == {"sample.r2r.dll"},
                f"{len(info['components'])} components belong to {owners}")
 
 
 def check_perfinfo(context, shape, published):
     """Runtimes up to 8.0 tell where they have loaded what, when they write a perf map."""
-    if shape.major > 8 or shape.name == "nativeaot":
+    if shape.major > 8 or is_aot(shape):
         return
     with Sample(published, {**environment_of(shape, context), "COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}) as sample:
         found = json.loads(context.mapgen.must("info", sample.pid, "--json").stdout)["perfinfo"]
-    expect(found and found["mapped"] >= 5, f"no perfinfo, or none of its images is mapped: {found}")
+        with open(f"/tmp/perfinfo-{sample.pid}.map", encoding="utf-8") as file:
+            rows = [line.rstrip("\n").split(";") for line in file]
+    bases = sum(len(row) > 4 and int(row[3].replace("(nil)", "0"), 16) != 0 for row in rows)
+    expect(found and found["lines"] == len(rows) and not found["bad_lines"], f"{len(rows)} rows, info has read {found}")
     expect(not found["contradictions"], found["contradiction"])
-    expect(found["with_base"] >= (5 if shape.major > 2 else 0) or "composite" in shape.name, f"hardly a load base in {found}")
+    expect(found["with_base"] == bases, f"{bases} rows with a base, info has compared {found}")
+    # What has no path of its own (inside a single file) has no row; what has no code of its own has no base.
+    if "single-file" not in shape.name or "extracting" in shape.name:
+        expect(found["mapped"] >= 5, f"none of its images is mapped: {found}")
+        expect(bases >= 5 or shape.major < 3 or shape.name in ("composite", "trimmed"), f"hardly a load base in {found}")
     context.figure(f"perfinfo: {found['mapped']} of {found['lines']} images mapped, {found['with_base']} load bases, none contradicted")
 
 
-def count_frames(context, shape, sample, seconds):
+def count_frames(context, shape, published, sample, seconds):
     data = os.path.join(context.scratch, "perf.data")
     why = perf_samples.record(sample.pid, seconds, data)
     if why:
@@ -137,23 +199,29 @@ def count_frames(context, shape, sample, seconds):
     chains, _ = perf_samples.samples(data)
     expect(len(chains) > 50, f"only {len(chains)} samples")
     memory = Memory(sample.pid)
-    truth = Truth(context, shape, sample.pid)
+    truth = AotTruth(published, sample.pid) if is_aot(shape) else Truth(context, shape, sample.pid)
     addresses = sorted({address for chain in chains for address in looked_up(chain)})
     answers = context.mapgen.resolve(sample.pid, addresses)
     count = Count()
     for chain in chains:
         for address in looked_up(chain):
-            kind, text = kind_of(address, memory, truth)
-            count.add(kind, address, answers[address], text)
+            kind, texts = kind_of(address, memory, truth)
+            count.add(kind, address, answers[address], texts)
     return count, truth
 
 
 def judge(shape, count, missing):
-    kinds = ["native"] if shape.name == "nativeaot" else ["r2r", "jit"]
+    kinds = ["aot"] if is_aot(shape) else ["r2r", "jit"]
     total = sum(count.all.get(kind, 0) for kind in kinds)
     named = sum(count.named.get(kind, 0) for kind in kinds)
     expect(not count.wrong, f"{len(count.wrong)} wrong names, first {count.wrong[:1]}")
     expect(total > 100, f"only {total} frames in methods")
+    if shape.name == "nativeaot stripped":
+        # Nobody has its names; what can be had is the bounds of the function, and the reason.
+        expect(not named, f"{named} frames have a name that no symbol table has")
+        without = [answer for answer in count.unnamed["aot"].values() if not answer["reason"]]
+        expect(not without, f"{len(without)} frames without a reason, first {without[:1]}")
+        return
     expect(named >= GOAL * total, f"{named} of {total} frames in methods have a name ({percent(named, total)}), "
            f"first without: {[answer for kind in kinds for answer in count.unnamed.get(kind, {}).values()][:1]}")
     expect(not missing, f"{len(missing)} methods of the rundown differ, first: {missing[:1]}")
@@ -168,14 +236,14 @@ def run_shape(context, shape, seconds=5):
     check_perfinfo(context, shape, published)
     with Sample(published, environment_of(shape, context)) as sample:
         check_list(context, shape, sample.pid)
-        check_info(context, shape, sample.pid)
-        count, truth = count_frames(context, shape, sample, seconds)
+        check_info(context, shape, published, sample.pid)
+        count, truth = count_frames(context, shape, published, sample, seconds)
         counts, missing = {}, []
         if truth.rundown:
             counts, missing = missing_methods(context, sample.pid, ("jit", "r2r", "dynamic"))
     found, listed = (sum(pair[i] for pair in counts.values()) for i in (0, 1))
-    line = (f"{shape.version:5} {shape.name:24} R2R {count.text('r2r'):>12}  JIT {count.text('jit'):>12}  "
-            f"native {count.text('native'):>12}  stubs {count.text('stub'):>9}  "
+    methods = f"AOT {count.text('aot'):>12}  {'':16}" if is_aot(shape) else f"R2R {count.text('r2r'):>12}  JIT {count.text('jit'):>12}"
+    line = (f"{shape.version:5} {shape.name:24} {methods}  native {count.text('native'):>12}  stubs {count.text('stub'):>9}  "
             f"rundown {f'{found}/{listed}' if truth.rundown else truth.reason}")
     if "ngen" in count.all:
         line += f"  fragile CoreLib {count.text('ngen')}"

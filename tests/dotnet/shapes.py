@@ -6,8 +6,10 @@ the sources of the sample and by how they were published, because a composite
 takes minutes. Knows how to make a shape; knows nothing of what is tested.
 """
 import hashlib
+import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -25,20 +27,25 @@ SINGLE = (*SELF, "-p:PublishSingleFile=true")
 COMPOSITE = (*READY, "-p:PublishReadyToRunComposite=true")
 # The SDK asks for 9.0.20, which the registry does not have.
 CROSSGEN_9 = ("-p:SampleCrossgenVersion=9.0.22",)
-TRIMMED = (*SELF, "-p:PublishTrimmed=true", "-p:TrimMode=partial", "-p:JsonSerializerIsReflectionEnabledByDefault=true",
-           "-p:SuppressTrimAnalysisWarnings=true")
+TRIMMING = ("-p:PublishTrimmed=true", "-p:TrimMode=partial", "-p:JsonSerializerIsReflectionEnabledByDefault=true",
+            "-p:SuppressTrimAnalysisWarnings=true")
+# Without the JSON part, as for 2.0: the serializer looks for its code by reflection, where there is none.
+AOT = ("-r", "linux-x64", "-p:PublishAot=true", "-p:DefineConstants=NETCOREAPP2_0")
+FRAMEWORK = ("-r", "linux-x64", "--self-contained", "false", "-p:UseAppHost=true")
 
 
 class Shape:
     """How one version is deployed, and how to publish that."""
 
-    def __init__(self, version, name, options=None, framework=None, npm=None):
+    def __init__(self, version, name, options=None, framework=None, npm=None, laid_out=False):
         self.version = version
         self.name = name
         self.options = options
         self.framework = framework or f"net{version}"
         self.npm = npm
         """npm package whose `dotnet` runs the published assembly; None: the program of the publish itself."""
+        self.laid_out = laid_out
+        """Runs on a shared framework laid out from the runtime pack, where no SDK has installed one."""
 
     @property
     def major(self):
@@ -58,16 +65,20 @@ def _modern(version, crossgen=()):
         Shape(version, "single-file extracting", (*SINGLE, "-p:IncludeAllContentForSelfExtract=true")),
         Shape(version, "composite", (*COMPOSITE, *crossgen)),
         Shape(version, "composite single-file", (*COMPOSITE, *crossgen, "-p:PublishSingleFile=true")),
-        Shape(version, "trimmed", TRIMMED),
-        # Without the JSON part, as for 2.0: the serializer looks for its code by reflection, where there is none.
-        Shape(version, "nativeaot", ("-r", "linux-x64", "-p:PublishAot=true", "-p:DefineConstants=NETCOREAPP2_0")),
+        Shape(version, "trimmed", (*SELF, *TRIMMING)),
+        Shape(version, "trimmed readytorun", (*READY, *crossgen, *TRIMMING)),
+        Shape(version, "nativeaot", (*AOT, "-p:StripSymbols=false")),
+        Shape(version, "nativeaot with .dbg", (*AOT, "-p:DebugType=portable")),
+        Shape(version, "nativeaot stripped", AOT),
     ]
 
 
 SHAPES = [
     Shape("10.0", "framework-dependent", ()),
     *_modern("10.0"),
+    Shape("9.0", "framework-dependent", FRAMEWORK, laid_out=True),
     *_modern("9.0", CROSSGEN_9),
+    Shape("8.0", "framework-dependent", FRAMEWORK, laid_out=True),
     *_modern("8.0"),
     # The newest runtime pack of 3.1 that the registry still has, not the newest there was.
     Shape("3.1", "self-contained", (*SELF, "-p:RuntimeFrameworkVersion=3.1.3",
@@ -117,13 +128,32 @@ def npm_program(package):
 
 # MSBuild gives the process in which it trims half a minute to start, which a busy machine may not have.
 NO_TASK_HOST = "MSB4216"
+ATTEMPTS = 3
 LONGEST_SECONDS = 1800
 
 
 def _run_publish(shape, directory):
     """None, or the first error that the SDK names."""
-    why = _publish_once(shape, directory)
-    return _publish_once(shape, directory) if why and NO_TASK_HOST in why else why
+    for _ in range(ATTEMPTS):
+        why = _publish_once(shape, directory)
+        if not why or NO_TASK_HOST not in why:
+            break
+    return why
+
+
+def _run_bounded(command, log):
+    """Exit code of a command, None when it takes too long; what it started ends with it."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=build_environment(),
+                          start_new_session=True) as process:
+        try:
+            return process.wait(LONGEST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
 
 def _publish_once(shape, directory):
@@ -137,16 +167,16 @@ def _publish_once(shape, directory):
             command.append(f"-p:CustomAfterMicrosoftCommonTargets={PACKS}")
         # Into a file: a helper that MSBuild leaves behind would hold a pipe open for as long as it lives.
         with open(os.path.join(scratch, "log"), "w+", encoding="utf-8", errors="replace") as log:
-            try:
-                code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=build_environment(),
-                                      timeout=LONGEST_SECONDS).returncode
-            except subprocess.TimeoutExpired:
-                return f"dotnet publish did not end within {LONGEST_SECONDS} s"
+            code = _run_bounded(command, log)
             log.seek(0)
             lines = log.read().splitlines()
+        if code is None:
+            return f"dotnet publish did not end within {LONGEST_SECONDS} s"
         if code:
             errors = [line.strip() for line in lines if "error" in line.lower()]
             return (errors or lines or ["no output"])[0].replace(SAMPLE + "/", "")
+        if not _has_program(out):
+            return "dotnet publish succeeded without publishing a program"
         os.makedirs(os.path.dirname(directory), exist_ok=True)
         shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(out, directory + ".new", symlinks=True, dirs_exist_ok=True)
@@ -154,18 +184,54 @@ def _publish_once(shape, directory):
     return None
 
 
+def _has_program(directory):
+    return any(os.path.isfile(os.path.join(directory, name)) for name in ("sample", "sample.dll"))
+
+
+def _packages():
+    return os.environ.get("NUGET_PACKAGES") or os.path.join(build_environment()["HOME"], ".nuget", "packages")
+
+
+def _lay_out(version):
+    """A directory with the shared framework of a version, as an installation has it; (path, None) or (None, why)."""
+    own, why = publish(next(shape for shape in SHAPES if shape.title == f"{version} self-contained"))
+    if own is None:
+        return None, why
+    with open(os.path.join(own.directory, "sample.runtimeconfig.json"), encoding="utf-8") as file:
+        exact = json.load(file)["runtimeOptions"]["includedFrameworks"][0]["version"]
+    root = os.path.join(os.path.dirname(CACHE), "frameworks", exact)
+    if os.path.isdir(root):
+        return root, None
+    pack = os.path.join(_packages(), "microsoft.netcore.app.runtime.linux-x64", exact, "runtimes", "linux-x64")
+    sources = [os.path.join(pack, "lib", f"net{version}"), os.path.join(pack, "native")]
+    if not all(map(os.path.isdir, sources)):
+        return None, f"the runtime pack {exact} is not below {_packages()}"
+    shutil.rmtree(root + ".new", ignore_errors=True)
+    framework = os.path.join(root + ".new", "shared", "Microsoft.NETCore.App", exact)
+    for source in sources:
+        shutil.copytree(source, framework, dirs_exist_ok=True)
+    resolver = os.path.join(root + ".new", "host", "fxr", exact)
+    os.makedirs(resolver)
+    shutil.move(os.path.join(framework, "libhostfxr.so"), resolver)
+    os.rename(root + ".new", root)
+    return root, None
+
+
 def publish(shape):
     """The sample in a shape, published unless it is cached; (Published, None) or (None, why)."""
     if not sdk_version():
         return None, "no .NET SDK"
     directory = os.path.join(CACHE, _key(shape))
-    why = None if os.path.isdir(directory) else _run_publish(shape, directory)
+    why = None if _has_program(directory) else _run_publish(shape, directory)
     if why:
         return None, why
     if shape.npm:
         program, why = npm_program(shape.npm)
         return (None, why) if why else (Published(shape, directory, [program, os.path.join(directory, "sample.dll")]), None)
     program = os.path.join(directory, "sample")
+    if shape.laid_out:
+        root, why = _lay_out(shape.version)
+        return (None, why) if why else (Published(shape, directory, ["env", f"DOTNET_ROOT={root}", program]), None)
     if os.path.exists(program):
         return Published(shape, directory, [program]), None
     return Published(shape, directory, ["dotnet", os.path.join(directory, "sample.dll")]), None

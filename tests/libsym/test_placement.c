@@ -104,6 +104,35 @@ Test(placement, finds_a_base_inside_a_bundle_that_is_not_page_aligned)
 	placements_deinit(&placements);
 }
 
+/* As in a single-file application of .NET 10: two assemblies share the page 0x1335000 of the file,
+ * and what is mapped from there is the second. */
+Test(placement, does_not_take_the_lines_of_the_next_image_in_a_bundle)
+{
+	static const struct image_segment small[] = {
+		{ 0, 0x200, 0, 0x200, false },
+		{ 0x200, 0xe00, 0x2000, 0xe00, true },
+	};
+	static const struct image_segment large[] = {
+		{ 0, 0x200, 0, 0x200, false },
+		{ 0x200, 0x539c00, 0x10200, 0x539c00, true },
+	};
+	static const struct line lines[] = {
+		{ 0x55da3be60000, 0x55da3be62000, 0x1335000, R },
+		{ 0x55da3be70000, 0x55da3c3ab000, 0x1335000, RX },
+	};
+	struct placements placements = place(small, 2, 0x13345c0, lines, 2);
+
+	cr_expect_eq(placements.count, 0);
+	cr_expect_eq(placements.of_line[1], PLACEMENT_NONE);
+	placements_deinit(&placements);
+	placements = place(large, 2, 0x13355c0, lines, 2);
+	cr_assert_eq(placements.count, 1);
+	cr_expect_eq(placements.items[0].base, 0x55da3be605c0);
+	cr_expect_eq(placements.of_line[0], 0);
+	cr_expect_eq(placements.of_line[1], 0);
+	placements_deinit(&placements);
+}
+
 Test(placement, keeps_two_placements_of_one_file_apart)
 {
 	static const struct line lines[] = {

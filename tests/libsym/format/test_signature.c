@@ -7,6 +7,8 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "libsym/limits.h"
 #include "tests/support/metadata_builder.h"
@@ -252,18 +254,90 @@ Test(signature, refuses_what_is_no_type)
 	close_sample(&sample);
 }
 
-Test(signature, bounds_depth)
+/* LIMIT_SIGNATURE_DEPTH as a constant expression: of so many types the last is the one inside. */
+enum {
+	DEEPEST = 64
+};
+
+/* `depth` times what opens a level, one int32, `depth` times what closes a level; nothing else is
+ * wrong with it. */
+static char *nest(const char *open, size_t open_bytes, const char *close, size_t close_bytes,
+		  size_t depth, size_t *size_bytes_ret)
 {
-	static char deep[100000];
+	size_t size_bytes = depth * (open_bytes + close_bytes) + 1;
+	char *bytes = malloc(size_bytes), *at = bytes;
+
+	cr_assert_not_null(bytes);
+	for (size_t i = 0; i < depth; i++, at += open_bytes)
+		memcpy(at, open, open_bytes);
+	*at++ = 0x08;
+	for (size_t i = 0; i < depth; i++, at += close_bytes)
+		memcpy(at, close, close_bytes);
+	*size_bytes_ret = size_bytes;
+	return bytes;
+}
+
+static void expect_reason(const char *why, bool good)
+{
+	cr_expect_str_eq(why ? why : "none", good ? "none" : "signature past the limits");
+}
+
+static void expect_depth(const struct sample *sample, const char *signature, size_t size_bytes,
+			 bool good)
+{
+	struct reader reader = reader_over(signature, size_bytes);
 	struct signature_budget budget = signature_budget_full();
-	struct reader reader = reader_over(deep, sizeof(deep));
+
+	signature_skip_type(&reader, &budget);
+	expect_reason(reader.failure, good);
+	for (int style = SIGNATURE_RUNTIME; style <= SIGNATURE_CROSSGEN2; style++) {
+		const char *why;
+		struct buf out;
+
+		buf_init(&out, 1 << 20);
+		type_text(sample, &out, style, signature, size_bytes, &why);
+		expect_reason(why, good);
+		buf_deinit(&out);
+	}
+}
+
+Test(signature, is_refused_100000_deep_by_whatever_it_is_nested)
+{
+	static const struct {
+		const char *open;
+		size_t open_bytes;
+		const char *close;
+		size_t close_bytes;
+	} levels[] = {
+		{ BYTES("\x1d"), BYTES("") },             /* T[] */
+		{ BYTES("\x0f"), BYTES("") },             /* T* */
+		{ BYTES("\x10"), BYTES("") },             /* T& */
+		{ BYTES("\x45"), BYTES("") },             /* pinned */
+		{ BYTES("\x1f\x11"), BYTES("") },         /* modreq */
+		{ BYTES("\x20\x11"), BYTES("") },         /* modopt */
+		{ BYTES("\x15\x12\x0d\x01"), BYTES("") }, /* G<T> */
+		{ BYTES("\x15"), BYTES("\x00") },         /* T<>: what is instantiated is nested */
+		{ BYTES("\x14"), BYTES("\x01\x00\x00") }, /* T[...] */
+		{ BYTES("\x1b\x00\x00"), BYTES("") },     /* method T *() */
+		{ BYTES("\x1b\x00\x01\x01"), BYTES("") }, /* method void *(T) */
+		{ BYTES("\x3c"), BYTES("") },             /* native array */
+		{ BYTES("\x3d"), BYTES("") },             /* native value type */
+	};
 	struct sample sample;
 
-	memset(deep, 0x1d, sizeof(deep));
 	open_sample(&sample);
-	expect_failure(&sample, deep, sizeof(deep));
-	signature_skip_type(&reader, &budget);
-	cr_expect(not(reader_ok(&reader)));
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		static const size_t depths[] = { 10, DEEPEST - 1, DEEPEST, 100000 };
+
+		for (size_t j = 0; j < sizeof(depths) / sizeof(depths[0]); j++) {
+			size_t size_bytes;
+			char *bytes = nest(levels[i].open, levels[i].open_bytes, levels[i].close,
+					   levels[i].close_bytes, depths[j], &size_bytes);
+
+			expect_depth(&sample, bytes, size_bytes, depths[j] < DEEPEST);
+			free(bytes);
+		}
+	}
 	close_sample(&sample);
 }
 
