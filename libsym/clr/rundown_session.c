@@ -18,7 +18,10 @@
 /* Loader, JIT, NGen and the end of the enumeration. */
 static const uint64_t rundown_keywords = 0x138;
 static const int64_t idle_ms = 10000;
-static const int64_t whole_ms = 60000;
+/* Before the first byte the runtime walks all its methods: seconds for a composite of .NET 9, and
+ * many times that on a busy machine. */
+static const int64_t work_ms = 30000;
+static const int64_t whole_ms = 120000;
 static const int64_t stop_ms = 1000;
 
 enum {
@@ -153,7 +156,7 @@ struct sym_error *rundown_session_record(const struct diagnostics_place *place, 
 	if (!error)
 		error = stop_session(place, session, diagnostics_now_ms() + idle_ms, &stop_fd);
 	/* If this ends early, closing the connection ends the session too. */
-	return error ? error : diagnostics_drain(fd, stream, idle_ms, deadline_ms);
+	return error ? error : diagnostics_drain(fd, stream, work_ms, deadline_ms);
 }
 
 /* ---- going on ------------------------------------------------------------------ */
