@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* info on recorded trees and real processes. */
 #include <criterion/criterion.h>
+#include <elf.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/fake_runtime.h"
 #include "tests/support/proc_tree.h"
 #include "tests/support/program.h"
+#include "tests/support/runtime_elf.h"
 
 static char *scratch;
 
@@ -72,6 +76,44 @@ Test(info, counts_images_and_their_methods)
 	cr_expect(!strstr(done.out, "bundle"), "%s", done.out);
 	program_run_deinit(&done);
 	fake_runtime_stop(runtime);
+}
+
+static void expect_said(struct program_run done, int exit_code, const char *text)
+{
+	cr_expect_eq(done.exit_code, exit_code, "%s", done.err);
+	cr_expect(strstr(done.out, text) || strstr(done.err, text), "no \"%s\" in %s%s", text,
+		  done.out, done.err);
+	program_run_deinit(&done);
+}
+
+/* Every command that looks at methods says that, and why, there are none here; matrix.py has
+ * programs with a symbol table and with a .dbg file. */
+Test(info, says_that_a_stripped_nativeaot_program_has_no_names)
+{
+	static const char said[] = "without names: neither it nor a .dbg file";
+	uint8_t *file = malloc(RUNTIME_ELF_BYTES);
+	char *map = scratch_path(scratch, "out.map");
+	struct proc_tree tree;
+
+	cr_assert_not_null(file);
+	runtime_elf_build(file, "DotNetRuntimeDebugHeader", NULL, 0);
+	file[sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_flags)] |= PF_X;
+	proc_tree_create(&tree);
+	proc_tree_add_process(&tree,
+			      &(struct proc_tree_process){
+				      .pid = 43,
+				      .comm = "App",
+				      .executable = "/app/App",
+				      .maps = "400000-440000 r-xp 00000000 08:01 1 /app/App\n" });
+	proc_tree_write(&tree, "/app/App", file, RUNTIME_ELF_BYTES);
+	expect_said(RUN("info", "--root", tree.root, "43"), 0, said);
+	expect_said(RUN("info", "--root", tree.root, "--json", "43"), 0, "\"symbol_file\": null");
+	expect_said(RUN("list", "--root", tree.root, "43"), 0, said);
+	expect_said(RUN("generate", "--root", tree.root, "-o", scratch, "43"), 0, said);
+	expect_said(RUN("merge", "--root", tree.root, "-o", map, "43"), 3, said);
+	proc_tree_destroy(&tree);
+	free(map);
+	free(file);
 }
 
 Test(info, takes_one_process_that_hosts_a_runtime)
