@@ -203,7 +203,7 @@ check-fuzz: $(FUZZERS)
 	@tests/meta/replay-corpus.sh $(FUZZERS)
 
 ## check-native: names of native code against readelf, eu-addr2line, gdb (ONLY='name name' for some)
-check-native: $(CLI) $(BCC_SHARED) $(BCC_PRELOAD)
+check-native: $(CLI) $(BCC_SHARED) $(BCC_PRELOAD) $(EXAMPLES)
 	@python3 tests/native/check_native.py --build $(BUILD) $(ONLY)
 
 ## check-races: threads against bad writers, in plain programs

@@ -78,6 +78,51 @@ def test_second_merge_writes_nothing(context):
         whole_lines(first, "the map")
 
 
+LIBRARY = """
+static __attribute__((noinline)) int hidden(int x) { return x * 31 + 7; }
+__attribute__((noinline)) int exported(int x) { return hidden(x) + hidden(x + 1); }
+"""
+
+
+def stripped_library(directory):
+    """A stripped library whose debug file is to lie in .debug beside it: (library, what a map has for `hidden`, where to put the file, it)."""
+    source, library, debug = (os.path.join(directory, name) for name in ("late.c", "liblate.so", "liblate.so.debug"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(LIBRARY)
+    for command in (["gcc", "-O1", "-g", "-shared", "-fPIC", "-o", library, source], ["objcopy", "--only-keep-debug", library, debug],
+                    ["strip", library], ["objcopy", f"--add-gnu-debuglink={debug}", library]):
+        if not shutil.which(command[0]):
+            raise Skip(f"{command[0]} is not installed")
+        subprocess.run(command, check=True, timeout=60)
+        if command[0] == "gcc":
+            table = subprocess.run(["nm", library], check=True, capture_output=True, text=True, timeout=60).stdout
+    vaddr = next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(" hidden"))
+    place = os.path.join(directory, ".debug", "liblate.so.debug")
+    os.makedirs(os.path.dirname(place))
+    aside = os.path.join(directory, "aside")
+    os.rename(debug, aside)
+    return library, f"liblate.so!0x{vaddr:x}", place, aside
+
+
+def names_in(path):
+    return {name for *_, name in read_map(path)}
+
+
+def test_debug_files_that_were_installed_since_are_seen(context):
+    """As dotnet-mapgen symbols or a package brings them: who reads the map has the names now, so the next merge takes out the bounds
+    that stood for them, and the one after it has nothing to do."""
+    library, bounds, place, aside = stripped_library(context.directory("late"))
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0", "LD_PRELOAD": library}) as sample:
+        sample.stand_still()
+        context.mapgen.must("merge", sample.pid)
+        expect(bounds in names_in(sample.map_path), "no bounds of a stripped library")
+        expect("was complete" in context.mapgen.must("merge", sample.pid).stdout, "the second merge does it all again")
+        os.rename(aside, place)
+        said = context.mapgen.must("merge", sample.pid).stdout
+        expect(bounds not in names_in(sample.map_path), f"{bounds} stayed: {said}")
+        expect("was complete" in context.mapgen.must("merge", sample.pid).stdout, "the fourth merge does it all again")
+
+
 def test_second_append_adds_no_line_twice(context):
     with Sample(context.sdk(), MAP_ON) as sample:
         context.mapgen.must("merge", sample.pid, "--mode=append")
