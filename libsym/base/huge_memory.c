@@ -7,7 +7,7 @@
 static const size_t line_bytes = 64;
 static const size_t page_bytes = (size_t)2 << 20;
 /* Below this half of a huge page or more could lie idle. */
-static const size_t smallest_bytes = (size_t)4 << 20;
+static const size_t smallest_bytes = (size_t)2 << 20;
 
 void *huge_memory_allocate(size_t size_bytes)
 {

@@ -237,6 +237,8 @@ size_t code_map_find_section(const struct code_map *map, uint64_t address)
 
 struct heap_walk {
 	struct code_map *map;
+	const struct code_map *known; /* NULL: all heaps are wanted */
+	const bool *is_wanted;
 	size_t block_capacity;
 	bool no_memory;
 };
@@ -269,14 +271,17 @@ static void add_block(struct heap_walk *walk, uint64_t start, uint64_t heap_end,
 static void read_unit(struct heap_walk *walk, uint32_t unit, uint64_t base, uint64_t heap_start,
 		      uint64_t heap_end, uint32_t section)
 {
-	if (!unit || (unit & 15) > 8)
+	if ((unit & 15) > 8)
 		return;
-	for (unsigned int i = 0; i < 8; i++) {
+	/* Nibbles from the most significant one on; most units have one or none. */
+	while (unit) {
+		unsigned int i = (unsigned int)__builtin_clz(unit) / 4;
 		uint32_t nibble = unit >> (28 - 4 * i) & 15;
 		uint64_t start = base + 32 * i + 4 * (nibble - 1);
 
-		if (nibble && nibble <= 8 && start >= heap_start + 8 && start < heap_end)
+		if (nibble <= 8 && start >= heap_start + 8 && start < heap_end)
 			add_block(walk, start, heap_end, section);
+		unit &= (uint32_t)(((uint64_t)1 << (28 - 4 * i)) - 1);
 	}
 }
 
@@ -312,8 +317,9 @@ static bool read_heap(struct remote_memory *memory, const struct layout *layout,
 		if (!remote_read(memory, nibbles + units * 4, chunk, count * 4))
 			break;
 		for (size_t i = 0; i < count; i++)
-			read_unit(walk, chunk[i], base + (units + i) * 256, start, end,
-				  section_index);
+			if (chunk[i])
+				read_unit(walk, le32toh(chunk[i]), base + (units + i) * 256, start,
+					  end, section_index);
 	}
 	if (remote_state(memory) == REMOTE_OK)
 		return true;
@@ -323,10 +329,22 @@ static bool read_heap(struct remote_memory *memory, const struct layout *layout,
 	return remote_state(memory) != REMOTE_PENDING;
 }
 
-static struct sym_error *read_heaps(struct remote_memory *memory, const struct layout *layout,
-				    struct code_map *map)
+static bool is_wanted_heap(const struct heap_walk *walk, const struct code_section *section)
 {
-	struct heap_walk walk = { .map = map };
+	size_t index;
+
+	if ((section->flags & (CODE_SECTION_HEAP | CODE_SECTION_INTERPRETER)) != CODE_SECTION_HEAP)
+		return false;
+	if (!walk->known)
+		return true;
+	index = code_map_find_section(walk->known, section->begin_address);
+	return index != SIZE_MAX && walk->is_wanted[index];
+}
+
+static struct sym_error *read_heaps(struct remote_memory *memory, const struct layout *layout,
+				    struct heap_walk walk)
+{
+	struct code_map *map = walk.map;
 	size_t bad_before = map->bad_sections;
 
 	for (bool again = true; again;) {
@@ -335,8 +353,7 @@ static struct sym_error *read_heaps(struct remote_memory *memory, const struct l
 		map->block_count = 0;
 		map->bad_sections = bad_before;
 		for (size_t i = 0; i < map->section_count && !walk.no_memory; i++)
-			if ((map->sections[i].flags &
-			     (CODE_SECTION_HEAP | CODE_SECTION_INTERPRETER)) == CODE_SECTION_HEAP)
+			if (is_wanted_heap(&walk, &map->sections[i]))
 				read_heap(memory, layout, &walk, (uint32_t)i);
 		if (walk.no_memory)
 			return &sym_error_no_memory;
@@ -347,23 +364,31 @@ static struct sym_error *read_heaps(struct remote_memory *memory, const struct l
 	return NULL;
 }
 
-struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
-				struct code_map *ret)
+struct sym_error *code_map_read_again(struct remote_memory *memory, const struct layout *layout,
+				      const struct code_map *known, const bool *is_wanted,
+				      struct code_map *ret)
 {
 	struct range_walk walk = { .memory = memory, .layout = layout };
 	struct code_map map = { 0 };
+	struct heap_walk heaps = { .map = &map, .known = known, .is_wanted = is_wanted };
 	struct sym_error *error = walk_range_map(&walk);
 
 	if (!error)
 		error = read_sections(memory, layout, &walk.sections, &map);
 	if (!error)
-		error = read_heaps(memory, layout, &map);
+		error = read_heaps(memory, layout, heaps);
 	free(walk.sections.items);
 	if (error)
 		code_map_deinit(&map);
 	else
 		*ret = map;
 	return error;
+}
+
+struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
+				struct code_map *ret)
+{
+	return code_map_read_again(memory, layout, NULL, NULL, ret);
 }
 
 void code_map_deinit(struct code_map *map)
@@ -381,8 +406,9 @@ static bool read_pieces(struct remote_memory *memory, const struct layout *layou
 {
 	uint64_t length = section->end_address - section->begin_address, last_end = 0;
 
-	remote_want(memory, infos,
-		    method->piece_count * (size_t)layout->runtime_function.size_bytes);
+	if (method->piece_count > 1)
+		remote_want(memory, infos,
+			    method->piece_count * (size_t)layout->runtime_function.size_bytes);
 	for (uint32_t i = 0; i < method->piece_count; i++) {
 		uint64_t at = infos + (uint64_t)i * layout->runtime_function.size_bytes;
 		uint64_t begin = remote_u32(memory, at + layout->runtime_function.begin);
@@ -400,21 +426,32 @@ static bool read_pieces(struct remote_memory *memory, const struct layout *layou
 	return true;
 }
 
-enum code_block_kind code_block_read(struct remote_memory *memory, const struct layout *layout,
-				     const struct code_map *map, const struct code_block *block,
-				     struct code_method *ret, uint32_t *stub_kind_ret)
+enum code_block_kind code_block_read_head(struct remote_memory *memory, const struct layout *layout,
+					  const struct code_block *block, uint64_t *ret)
+{
+	remote_begin(memory);
+	*ret = remote_u64(memory, block->start_address - 8);
+	if (remote_state(memory) != REMOTE_OK)
+		return remote_state(memory) == REMOTE_PENDING ? CODE_BLOCK_PENDING : CODE_BLOCK_BAD;
+	if (*ret <= layout->stub_kind_last)
+		return CODE_BLOCK_STUB;
+	remote_want(memory, *ret + layout->code_header.method_desc,
+		    (size_t)layout->code_header.unwind_infos + layout->runtime_function.size_bytes);
+	return CODE_BLOCK_METHOD;
+}
+
+enum code_block_kind code_block_read_method(struct remote_memory *memory,
+					    const struct layout *layout, const struct code_map *map,
+					    const struct code_block *block, uint64_t header,
+					    struct code_method *ret)
 {
 	struct code_method method = { .start_address = block->start_address };
-	uint64_t header;
 	bool good = false;
 
 	remote_begin(memory);
-	header = remote_u64(memory, block->start_address - 8);
-	if (remote_state(memory) == REMOTE_OK && header <= layout->stub_kind_last) {
-		*stub_kind_ret = (uint32_t)header;
-		return CODE_BLOCK_STUB;
-	}
 	method.method_desc = remote_u64(memory, header + layout->code_header.method_desc);
+	if (remote_state(memory) == REMOTE_PENDING)
+		return CODE_BLOCK_PENDING;
 	method.piece_count = remote_u32(memory, header + layout->code_header.unwind_count);
 	if (remote_state(memory) == REMOTE_OK && method.piece_count &&
 	    method.piece_count < max_unwind_infos && !(method.method_desc & 7))

@@ -54,6 +54,14 @@ struct code_map {
 /* Errors: those of reading, LIMIT for a tree or list without an end, NO_MEMORY. */
 struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
 				struct code_map *ret);
+
+/*
+ * The same, but only those heaps have blocks that begin where one begins of which
+ * `is_wanted` (as many as there are sections in `known`) is true.
+ */
+struct sym_error *code_map_read_again(struct remote_memory *memory, const struct layout *layout,
+				      const struct code_map *known, const bool *is_wanted,
+				      struct code_map *ret);
 void code_map_deinit(struct code_map *map);
 
 /* Section that covers an address; SIZE_MAX when none does. */
@@ -70,18 +78,23 @@ struct code_method {
 enum code_block_kind {
 	CODE_BLOCK_PENDING = 0, /* fetch, and ask again */
 	CODE_BLOCK_METHOD,
-	CODE_BLOCK_STUB, /* *stub_kind_ret */
-	CODE_BLOCK_BAD,  /* contradicts itself */
+	CODE_BLOCK_STUB,
+	CODE_BLOCK_BAD, /* contradicts itself */
 };
 
 /*
- * Reads the header of a block: u64 before its start, either the kind of a stub
- * or the address of the header. Begin of the first piece must be the start, the
- * pieces must ascend and end inside the section.
+ * Reads what a block begins with: the u64 before its start is the kind of a stub or the
+ * address of a method's header, which is noted for the next fetch.
  */
-enum code_block_kind code_block_read(struct remote_memory *memory, const struct layout *layout,
-				     const struct code_map *map, const struct code_block *block,
-				     struct code_method *ret, uint32_t *stub_kind_ret);
+enum code_block_kind code_block_read_head(struct remote_memory *memory, const struct layout *layout,
+					  const struct code_block *block, uint64_t *ret);
+
+/* Reads that header. Begin of the first piece must be the start, the pieces must ascend and end
+ * inside the section. */
+enum code_block_kind code_block_read_method(struct remote_memory *memory,
+					    const struct layout *layout, const struct code_map *map,
+					    const struct code_block *block, uint64_t header,
+					    struct code_method *ret);
 
 /* Name of a kind of stub block as the runtime's own map has it, "<kind>"; static. */
 const char *code_stub_name(uint32_t stub_kind);

@@ -75,8 +75,9 @@ struct sym_error *jit_reader_open(struct remote_memory *memory, uint64_t runtime
 	if (!error)
 		error = types_create(memory, &reader->layout, reader->modules, &reader->types);
 	if (!error)
-		error = methods_create(memory, &reader->layout, reader->modules, reader->types,
-				       &reader->methods);
+		error = methods_create(memory, &reader->layout,
+				       reader->has_tiers ? &reader->tier_layout : NULL,
+				       reader->types, &reader->methods);
 	if (error) {
 		reader->memory = NULL; /* stays the caller's */
 		return error;
@@ -326,7 +327,7 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 	const struct jit_tools tools = {
 		.memory = reader->memory,
 		.layout = &reader->layout,
-		.tiers = reader->has_tiers ? &reader->tier_layout : NULL,
+		.has_tiers = reader->has_tiers,
 		.modules = reader->modules,
 		.types = reader->types,
 		.methods = reader->methods,
@@ -403,9 +404,9 @@ static struct sym_error *name_prepared(struct jit_reader *reader, const struct p
 				methods_write_name(reader->methods, prepared->items[i].method_desc,
 						   names, &is_volatile);
 			is_done[i] = outcome != METHOD_PENDING;
-			if (outcome == METHOD_NAMED && !is_volatile)
+			if (outcome == METHOD_READ && !is_volatile)
 				items[i].name = (const char *)(uintptr_t)(offset + 1);
-			if (outcome == METHOD_NAMED)
+			if (outcome == METHOD_READ)
 				buf_append_char(names, '\0');
 		}
 		error = types_error(reader->types);

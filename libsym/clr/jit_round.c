@@ -8,60 +8,133 @@
 
 /* ---- one look ----------------------------------------------------------------- */
 
-static void look_at_name(const struct jit_tools *tools, struct jit_round *round,
-			 const struct code_section *section, struct look *look)
+/* A look on its way. */
+struct task {
+	size_t index;    /* of block and look */
+	uint64_t soon;   /* address that the next stage begins with */
+	uint64_t header; /* of the code */
+	struct method_description description;
+};
+
+enum stage_outcome {
+	STAGE_PENDING,
+	STAGE_PASSED,
+	STAGE_LAST, /* the look is as it will stay */
+};
+
+/* One thing to read of each block. */
+typedef enum stage_outcome stage_fn(const struct jit_tools *tools, struct jit_round *round,
+				    struct task *task);
+
+static enum stage_outcome end_look(struct look *look, enum look_state state)
 {
-	enum method_outcome outcome;
-
-	if (!look->name_bytes) {
-		size_t offset = round->names.size_bytes;
-
-		outcome = methods_write_name(tools->methods, look->method.method_desc,
-					     &round->names, &look->is_volatile);
-		look->is_volatile |= (section->flags & CODE_SECTION_COLLECTIBLE) != 0;
-		if (outcome == METHOD_BAD)
-			look->state = LOOK_UNNAMED;
-		if (outcome != METHOD_NAMED)
-			return;
-		look->name_offset = offset;
-		look->name_bytes = (uint32_t)(round->names.size_bytes - offset);
-		buf_append_char(&round->names, '\0');
-		if (methods_last_was_dynamic(tools->methods)) {
-			look->state = LOOK_NAMED; /* compiled once, fully */
-			look->tier = "Optimized";
-			return;
-		}
-	}
-	if (tools->tiers &&
-	    methods_read_tier(tools->methods, tools->tiers, look->method.method_desc,
-			      look->method.start_address, &look->tier) == METHOD_PENDING)
-		return;
-	look->state = LOOK_NAMED;
+	look->state = state;
+	return STAGE_LAST;
 }
 
-static void look_at(const struct jit_tools *tools, struct jit_round *round, size_t index)
+static enum stage_outcome look_at_head(const struct jit_tools *tools, struct jit_round *round,
+				       struct task *task)
 {
-	const struct code_block *block = &round->map.blocks[index];
-	const struct code_section *section = &round->map.sections[block->section];
-	struct look *look = &round->looks[index];
+	const struct code_block *block = &round->map.blocks[task->index];
+	struct look *look = &round->looks[task->index];
 
-	if (!look->has_header) {
-		look->is_volatile = (section->flags & CODE_SECTION_COLLECTIBLE) != 0;
-		switch (code_block_read(tools->memory, tools->layout, &round->map, block,
-					&look->method, &look->stub_kind)) {
-		case CODE_BLOCK_PENDING:
-			return;
-		case CODE_BLOCK_STUB:
-			look->state = LOOK_STUB;
-			return;
-		case CODE_BLOCK_BAD:
-			look->state = LOOK_UNNAMED;
-			return;
-		case CODE_BLOCK_METHOD:
-			look->has_header = true;
-		}
+	look->is_volatile =
+		(round->map.sections[block->section].flags & CODE_SECTION_COLLECTIBLE) != 0;
+	switch (code_block_read_head(tools->memory, tools->layout, block, &task->header)) {
+	case CODE_BLOCK_PENDING:
+		return STAGE_PENDING;
+	case CODE_BLOCK_STUB:
+		look->stub_kind = (uint32_t)task->header;
+		return end_look(look, LOOK_STUB);
+	case CODE_BLOCK_METHOD:
+		task->soon = task->header + tools->layout->code_header.method_desc;
+		return STAGE_PASSED;
+	case CODE_BLOCK_BAD:
+		break;
 	}
-	look_at_name(tools, round, section, look);
+	return end_look(look, LOOK_UNNAMED);
+}
+
+static enum stage_outcome look_at_header(const struct jit_tools *tools, struct jit_round *round,
+					 struct task *task)
+{
+	const struct code_block *block = &round->map.blocks[task->index];
+	struct look *look = &round->looks[task->index];
+
+	switch (code_block_read_method(tools->memory, tools->layout, &round->map, block,
+				       task->header, &look->method)) {
+	case CODE_BLOCK_PENDING:
+		return STAGE_PENDING;
+	case CODE_BLOCK_METHOD:
+		task->soon = look->method.method_desc;
+		remote_want(tools->memory, task->soon, tools->layout->method_desc.size_bytes);
+		return STAGE_PASSED;
+	default:
+		return end_look(look, LOOK_UNNAMED);
+	}
+}
+
+static enum stage_outcome look_at_description(const struct jit_tools *tools,
+					      struct jit_round *round, struct task *task)
+{
+	struct look *look = &round->looks[task->index];
+
+	switch (methods_describe(tools->methods, look->method.method_desc, &task->description)) {
+	case METHOD_PENDING:
+		return STAGE_PENDING;
+	case METHOD_READ:
+		return STAGE_PASSED;
+	case METHOD_BAD:
+		break;
+	}
+	return end_look(look, LOOK_UNNAMED);
+}
+
+static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit_round *round,
+				       struct task *task)
+{
+	struct look *look = &round->looks[task->index];
+	size_t offset = round->names.size_bytes;
+	bool is_volatile;
+
+	if (!task->description.type) {
+		enum method_outcome outcome = methods_find_row(tools->methods, &task->description);
+
+		if (outcome != METHOD_READ)
+			return outcome == METHOD_PENDING ? STAGE_PENDING
+							 : end_look(look, LOOK_UNNAMED);
+	}
+	switch (methods_write_described(tools->methods, &task->description, &round->names,
+					&is_volatile)) {
+	case METHOD_PENDING:
+		return STAGE_PENDING;
+	case METHOD_BAD:
+		look->is_volatile |= is_volatile;
+		return end_look(look, LOOK_UNNAMED);
+	case METHOD_READ:
+		break;
+	}
+	look->is_volatile |= is_volatile;
+	look->name_offset = offset;
+	look->name_bytes = (uint32_t)(round->names.size_bytes - offset);
+	buf_append_char(&round->names, '\0');
+	if (methods_last_was_dynamic(tools->methods)) {
+		look->tier = "Optimized"; /* compiled once, fully */
+		return end_look(look, LOOK_NAMED);
+	}
+	task->soon = task->description.code_data;
+	return tools->has_tiers ? STAGE_PASSED : end_look(look, LOOK_NAMED);
+}
+
+static enum stage_outcome look_at_tier(const struct jit_tools *tools, struct jit_round *round,
+				       struct task *task)
+{
+	struct look *look = &round->looks[task->index];
+
+	if (methods_read_tier(tools->methods, &task->description, look->method.start_address,
+			      &look->tier) == METHOD_PENDING)
+		return STAGE_PENDING;
+	return end_look(look, LOOK_NAMED);
 }
 
 static struct sym_error *round_error(const struct jit_tools *tools, const struct jit_round *round)
@@ -71,28 +144,115 @@ static struct sym_error *round_error(const struct jit_tools *tools, const struct
 	return types_error(tools->types);
 }
 
+/* What is to be done, in the order of addresses; a task without one is over. */
+struct tasks {
+	struct task *items;
+	size_t count;
+	size_t *waiting; /* those that wait in the present stage */
+};
+
+static const size_t tasks_ahead = 8;
+
+/* Almost all that is read is read for the first time: the processor is told a little earlier. */
+typedef void ahead_fn(const struct jit_tools *tools, struct task *task);
+
+static void ahead_in_memory(const struct jit_tools *tools, struct task *task)
+{
+	remote_prefetch(tools->memory, task->soon);
+}
+
+static void ahead_in_metadata(const struct jit_tools *tools, struct task *task)
+{
+	if (methods_find_row(tools->methods, &task->description) == METHOD_READ)
+		methods_prefetch_name(&task->description);
+}
+
+/* Lets every task pass one stage; a task that ended is left out of the next. */
+static struct sym_error *run_stage(const struct jit_tools *tools, struct jit_round *round,
+				   struct tasks *tasks, stage_fn *stage, ahead_fn *ahead)
+{
+	size_t waiting = tasks->count, passed = 0;
+
+	for (size_t i = 0; i < waiting; i++)
+		tasks->waiting[i] = i;
+	for (unsigned int i = 0; waiting; i++) {
+		size_t still = 0;
+		bool again;
+		/* Also what the stage before noted for this one. */
+		struct sym_error *error = remote_memory_fetch(tools->memory, &again);
+
+		if (error)
+			return error;
+		if (i && !again)
+			break;
+		if (i == LIMIT_REMOTE_ROUNDS)
+			return sym_error_create(SYM_ERROR_LIMIT,
+						"the runtime's structures have no end");
+		for (size_t at = 0; at < waiting; at++) {
+			if (at + tasks_ahead < waiting)
+				ahead(tools, &tasks->items[tasks->waiting[at + tasks_ahead]]);
+			if (stage(tools, round, &tasks->items[tasks->waiting[at]]) == STAGE_PENDING)
+				tasks->waiting[still++] = tasks->waiting[at];
+		}
+		waiting = still;
+		error = round_error(tools, round);
+		if (error)
+			return error;
+	}
+	for (size_t i = 0; i < waiting; i++)
+		round->looks[tasks->items[tasks->waiting[i]].index].state = LOOK_UNNAMED;
+	for (size_t i = 0; i < tasks->count; i++) {
+		if (round->looks[tasks->items[i].index].state != LOOK_PENDING)
+			continue;
+		if (passed != i)
+			tasks->items[passed] = tasks->items[i];
+		passed++;
+	}
+	tasks->count = passed;
+	return NULL;
+}
+
 /* Looks at all blocks of a round that are marked pending, until none is. */
 static struct sym_error *look_at_all(const struct jit_tools *tools, struct jit_round *round)
 {
 	struct sym_error *error = NULL;
-	bool again = true;
+	struct tasks tasks = { 0 };
+	size_t count = 0;
 
-	for (unsigned int i = 0; !error && again; i++) {
-		if (i == LIMIT_REMOTE_ROUNDS)
-			return sym_error_create(SYM_ERROR_LIMIT,
-						"the runtime's structures have no end");
-		for (size_t at = 0; at < round->map.block_count; at++)
-			if (round->looks[at].state == LOOK_PENDING)
-				look_at(tools, round, at);
-		error = round_error(tools, round);
-		if (!error)
-			error = remote_memory_fetch(tools->memory, &again);
-	}
+	for (size_t i = 0; i < round->map.block_count; i++)
+		count += round->looks[i].state == LOOK_PENDING;
+	tasks.items = malloc((count + 1) * sizeof(*tasks.items));
+	tasks.waiting = malloc((count + 1) * sizeof(*tasks.waiting));
+	if (!tasks.items || !tasks.waiting)
+		error = &sym_error_no_memory;
+	for (size_t i = 0; !error && i < round->map.block_count; i++)
+		if (round->looks[i].state == LOOK_PENDING) {
+			tasks.items[tasks.count++] =
+				(struct task){ .index = i,
+					       .soon = round->map.blocks[i].start_address - 8 };
+			remote_want(tools->memory, round->map.blocks[i].start_address - 8, 8);
+		}
+	if (!error)
+		error = run_stage(tools, round, &tasks, look_at_head, ahead_in_memory);
+	if (!error)
+		error = run_stage(tools, round, &tasks, look_at_header, ahead_in_memory);
+	if (!error)
+		error = run_stage(tools, round, &tasks, look_at_description, ahead_in_memory);
+	if (!error)
+		error = types_read_wanted(tools->types);
+	if (!error)
+		error = run_stage(tools, round, &tasks, look_at_name, ahead_in_metadata);
+	if (!error)
+		error = run_stage(tools, round, &tasks, look_at_tier, ahead_in_memory);
+	free(tasks.items);
+	free(tasks.waiting);
 	return error;
 }
 
-/* Begins a round with nothing kept that could have changed. */
-static struct sym_error *round_begin(const struct jit_tools *tools, struct jit_round *round)
+/* Begins a round with nothing kept that could have changed; a second one only with the heaps of
+ * `first` that are to be looked at again. */
+static struct sym_error *round_begin(const struct jit_tools *tools, const struct code_map *first,
+				     const bool *is_wanted, struct jit_round *round)
 {
 	struct sym_error *error;
 
@@ -101,7 +261,7 @@ static struct sym_error *round_begin(const struct jit_tools *tools, struct jit_r
 	remote_memory_forget(tools->memory);
 	types_forget(tools->types);
 	modules_forget_volatile(tools->modules);
-	error = code_map_read(tools->memory, tools->layout, &round->map);
+	error = code_map_read_again(tools->memory, tools->layout, first, is_wanted, &round->map);
 	if (error)
 		return error;
 	round->looks = calloc(round->map.block_count + 1, sizeof(*round->looks));
@@ -225,6 +385,16 @@ static bool any_wants_second_look(const struct jit_round *round)
 	return false;
 }
 
+static bool *mark_sections(const struct jit_round *round)
+{
+	bool *is_wanted = calloc(round->map.section_count + 1, sizeof(*is_wanted));
+
+	for (size_t i = 0; is_wanted && i < round->map.block_count; i++)
+		if (wants_second_look(&round->looks[i]))
+			is_wanted[round->map.blocks[i].section] = true;
+	return is_wanted;
+}
+
 /* Only what needs it is looked at again. */
 static void mark_second(const struct jit_round *first, const size_t *partners,
 			struct jit_round *second)
@@ -258,9 +428,13 @@ static void settle(struct jit_round *first, const struct jit_round *second, cons
 static struct sym_error *look_again(const struct jit_tools *tools, struct jit_round *first)
 {
 	size_t *partners AUTO_FREE = NULL;
+	bool *is_wanted AUTO_FREE = mark_sections(first);
 	struct jit_round second;
-	struct sym_error *error = round_begin(tools, &second);
+	struct sym_error *error;
 
+	if (!is_wanted)
+		return &sym_error_no_memory;
+	error = round_begin(tools, &first->map, is_wanted, &second);
 	if (!error) {
 		partners = pair_blocks(first, &second);
 		error = partners ? NULL : &sym_error_no_memory;
@@ -310,7 +484,7 @@ struct sym_error *jit_round_read(const struct jit_tools *tools, const struct jit
 				 struct jit_round *ret, bool *changed_ret)
 {
 	struct jit_round round;
-	struct sym_error *error = round_begin(tools, &round);
+	struct sym_error *error = round_begin(tools, NULL, NULL, &round);
 
 	if (!error)
 		error = read_beside(tools, known, &round, changed_ret);

@@ -19,7 +19,7 @@
 struct jit_tools {
 	struct remote_memory *memory;
 	const struct layout *layout;
-	const struct layout_tiers *tiers; /* NULL: tiers stay unknown */
+	bool has_tiers; /* what methods_create() was told; otherwise they stay unknown */
 	struct modules *modules;
 	struct types *types;
 	struct methods *methods;
@@ -39,7 +39,6 @@ struct look {
 		LOOK_STUB,
 		LOOK_GONE, /* freed before the second look */
 	} state;
-	bool has_header; /* method is filled in */
 	bool is_volatile;
 	bool is_confirmed; /* the round before saw the same */
 	bool is_settled;   /* and it cannot change any more */

@@ -56,7 +56,7 @@ static void name_thunk(const struct jit_tools *tools, const struct jit_round *ro
 {
 	const struct look *look = find_living(living, thunk->precode.method_desc);
 	size_t offset = thunks->names.size_bytes;
-	enum method_outcome outcome = METHOD_NAMED;
+	enum method_outcome outcome = METHOD_READ;
 	bool is_volatile = false;
 
 	buf_append_string(&thunks->names, precode_prefix);
@@ -66,7 +66,7 @@ static void name_thunk(const struct jit_tools *tools, const struct jit_round *ro
 		outcome = methods_write_name(tools->methods, thunk->precode.method_desc,
 					     &thunks->names, &is_volatile);
 	thunk->done = outcome != METHOD_PENDING;
-	if (outcome != METHOD_NAMED || is_volatile) {
+	if (outcome != METHOD_READ || is_volatile) {
 		buf_truncate(&thunks->names, offset);
 		return;
 	}

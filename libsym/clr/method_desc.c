@@ -29,24 +29,17 @@ static const unsigned int max_version_nodes = 4096;
 struct methods {
 	struct remote_memory *memory;
 	const struct layout *layout;
-	struct modules *modules;
+	const struct layout_tiers *tiers;
 	struct types *types;
-	struct buf signature; /* of the method in hand */
-	bool last_was_dynamic;
+	struct buf signature;  /* of the method in hand */
+	bool last_was_dynamic; /* the method in hand is */
 	bool is_volatile;
-};
-
-/* What the MethodDesc itself says. */
-struct description {
-	uint64_t address;
-	uint64_t method_table;
-	uint32_t rid;
-	uint16_t slot;
-	uint8_t classification;
+	bool has_handles; /* its signature names types by address */
 };
 
 struct sym_error *methods_create(struct remote_memory *memory, const struct layout *layout,
-				 struct modules *modules, struct types *types, struct methods **ret)
+				 const struct layout_tiers *tiers, struct types *types,
+				 struct methods **ret)
 {
 	struct methods *methods = calloc(1, sizeof(*methods));
 
@@ -54,7 +47,7 @@ struct sym_error *methods_create(struct remote_memory *memory, const struct layo
 		return &sym_error_no_memory;
 	methods->memory = memory;
 	methods->layout = layout;
-	methods->modules = modules;
+	methods->tiers = tiers;
 	methods->types = types;
 	buf_init(&methods->signature, max_signature_bytes);
 	*ret = methods;
@@ -74,24 +67,32 @@ bool methods_last_was_dynamic(const struct methods *methods)
 	return methods->last_was_dynamic;
 }
 
-static bool read_description(struct methods *methods, uint64_t address, struct description *ret)
+static bool read_description(struct methods *methods, uint64_t address,
+			     struct method_description *ret)
 {
 	const struct layout *layout = methods->layout;
 	struct remote_memory *memory = methods->memory;
 	uint64_t low_bits = layout->token_remainder_bits, chunk;
-	uint16_t low, high;
+	uint16_t high;
 
 	ret->address = address;
+	ret->type = NULL;
 	ret->slot = remote_u16(memory, address + layout->method_desc.slot);
+	if (remote_state(memory) != REMOTE_OK)
+		return false;
 	ret->classification = remote_u16(memory, address + layout->method_desc.flags) & 7;
-	low = remote_u16(memory, address + layout->method_desc.flags3_and_token);
+	ret->flags3 = remote_u16(memory, address + layout->method_desc.flags3_and_token);
+	ret->code_data =
+		methods->tiers ? remote_u64(memory, address + methods->tiers->code_data) : 0;
 	chunk = address - layout->chunk.size_bytes -
 		remote_u8(memory, address + layout->method_desc.chunk_index) *
 			layout->method_desc_alignment_bytes;
 	high = remote_u16(memory, chunk + layout->chunk.flags_and_token_range);
+	if (remote_state(memory) != REMOTE_OK)
+		return false;
 	ret->method_table = remote_u64(memory, chunk + layout->chunk.method_table);
 	ret->rid = (uint32_t)(high & ((1u << (24 - low_bits)) - 1)) << low_bits |
-		   (low & ((1u << low_bits) - 1));
+		   (ret->flags3 & ((1u << low_bits) - 1));
 	return remote_state(memory) == REMOTE_OK;
 }
 
@@ -110,6 +111,7 @@ static bool write_handle(void *context, struct signature_writer *writer, uint64_
 	type = types_get(methods->types, handle);
 	if (!type || !type->rid)
 		return false;
+	methods->has_handles = true;
 	methods->is_volatile |= type->is_volatile;
 	signature_write_type_def(writer, type->module->metadata, type->rid);
 	length = snprintf(text, sizeof(text), " /* MT: 0x%" PRIx64 " */", handle);
@@ -117,29 +119,73 @@ static bool write_handle(void *context, struct signature_writer *writer, uint64_
 	return true;
 }
 
-/* "ret [assembly] owner::name(parameters)" */
-static bool write_name(struct methods *methods, const struct metadata *metadata,
-		       struct metadata_blob signature, const char *owner, const char *name,
+/* "[assembly] owner::name" */
+static void write_middle(const struct methods *methods, struct signature_writer *writer,
+			 const struct type *type, const char *name)
+{
+	if (methods->last_was_dynamic) {
+		signature_write(writer, "[", 1);
+		signature_write_heap_string(writer, metadata_assembly_name(type->module->metadata));
+		signature_write(writer, "] dynamicClass::", 16);
+	} else {
+		signature_write(writer, type->owner, type->owner_bytes);
+	}
+	signature_write_heap_string(writer, name);
+}
+
+/* "ret [assembly] owner::name(parameters)"; `is_row`: name and signature are its module's. */
+static bool write_name(struct methods *methods, const struct type *type,
+		       struct metadata_blob signature, const char *name, bool is_row,
 		       struct buf *out)
 {
+	const struct metadata *metadata = type->module->metadata;
 	struct signature_handles handles = { .context = methods, .write = write_handle };
 	struct signature_scope scope = { metadata, metadata };
 	struct reader reader = reader_over(signature.data, signature.size_bytes);
+	size_t start = out->size_bytes, middle, parameters;
 	struct signature_writer writer;
 	struct signature_method method;
 
 	signature_writer_init(&writer, out, SIGNATURE_RUNTIME);
 	writer.handles = &handles;
+	writer.names = type->module->names;
+	writer.names_metadata = metadata;
+	methods->has_handles = false;
 	method = signature_read_method(&reader);
 	signature_write_return(&writer, &reader, scope, &method);
-	signature_write(&writer, "[", 1);
-	signature_write_heap_string(&writer, metadata_assembly_name(metadata));
-	signature_write(&writer, "] ", 2);
-	signature_write(&writer, owner, strlen(owner));
-	signature_write(&writer, "::", 2);
-	signature_write_heap_string(&writer, name);
+	middle = out->size_bytes;
+	write_middle(methods, &writer, type, name);
+	parameters = out->size_bytes;
 	signature_write_parameters(&writer, &reader, scope, &method);
-	return !writer.why && reader_ok(&reader) && remote_state(methods->memory) == REMOTE_OK;
+	if (writer.why || !reader_ok(&reader) || remote_state(methods->memory) != REMOTE_OK)
+		return false;
+	/* What names types by address holds only as long as they do. */
+	if (writer.names && !methods->has_handles && is_row)
+		signature_names_keep_method(writer.names, signature.data, out->data + start,
+					    middle - start, out->data + parameters,
+					    out->size_bytes - parameters);
+	return true;
+}
+
+/* The same for a method whose signature was written before: no more than copying. */
+static bool write_kept(const struct type *type, const struct signature_text *kept, const char *name,
+		       struct buf *out)
+{
+	size_t name_bytes = strnlen(name, LIMIT_NAME_BYTES + 1);
+	size_t size_bytes =
+		kept->return_bytes + type->owner_bytes + name_bytes + kept->parameter_bytes;
+	char *to = size_bytes <= LIMIT_NAME_BYTES ? buf_reserve(out, size_bytes) : NULL;
+
+	if (!to)
+		return false;
+	memcpy(to, kept->text, kept->return_bytes);
+	to += kept->return_bytes;
+	memcpy(to, type->owner, type->owner_bytes);
+	to += type->owner_bytes;
+	memcpy(to, name, name_bytes);
+	memcpy(to + name_bytes, kept->text + kept->return_bytes, kept->parameter_bytes);
+	out->size_bytes += size_bytes;
+	return true;
 }
 
 /* The signature that the MethodDesc itself keeps; not in its metadata. */
@@ -165,18 +211,21 @@ static bool read_stored_signature(struct methods *methods, uint64_t address,
 
 /* ---- the three kinds --------------------------------------------------------------- */
 
-static bool write_ordinary(struct methods *methods, const struct description *description,
+static bool write_ordinary(struct methods *methods, const struct method_description *description,
 			   const struct type *type, struct buf *out)
 {
-	const struct metadata *metadata = type->module->metadata;
+	struct signature_text kept;
 
-	if (!type->rid || metadata_method_owner(metadata, description->rid) != type->rid)
+	if (!description->name)
 		return false;
-	return write_name(methods, metadata, metadata_method_signature(metadata, description->rid),
-			  type->name, metadata_method_name(metadata, description->rid), out);
+	if (type->module->names &&
+	    signature_names_find_method(type->module->names, description->signature.data, &kept))
+		return write_kept(type, &kept, description->name, out);
+	return write_name(methods, type, description->signature, description->name, true, out);
 }
 
-static bool write_array_method(struct methods *methods, const struct description *description,
+static bool write_array_method(struct methods *methods,
+			       const struct method_description *description,
 			       const struct type *type, struct buf *out)
 {
 	static const char *const names[] = { "Get", "Set", "Address" };
@@ -186,8 +235,7 @@ static bool write_array_method(struct methods *methods, const struct description
 	if (!type->is_array || description->slot < type->virtual_count ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
-	return write_name(methods, type->module->metadata, signature, type->name,
-			  index < 3 ? names[index] : ".ctor", out);
+	return write_name(methods, type, signature, index < 3 ? names[index] : ".ctor", false, out);
 }
 
 /* A C string in the process; false when it has no end in sight. */
@@ -204,7 +252,7 @@ static bool read_string(struct remote_memory *memory, uint64_t address, char *ro
 	return false;
 }
 
-static bool write_dynamic(struct methods *methods, const struct description *description,
+static bool write_dynamic(struct methods *methods, const struct method_description *description,
 			  const struct type *type, struct buf *out)
 {
 	const struct layout *layout = methods->layout;
@@ -217,47 +265,89 @@ static bool write_dynamic(struct methods *methods, const struct description *des
 	if (!read_string(methods->memory, name_address, name, max_dynamic_name_bytes) ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
-	return write_name(methods, type->module->metadata, signature, "dynamicClass", name, out);
+	return write_name(methods, type, signature, name, false, out);
+}
+
+enum method_outcome methods_describe(struct methods *methods, uint64_t method_desc,
+				     struct method_description *ret)
+{
+	remote_begin(methods->memory);
+	if (method_desc & 7 || !read_description(methods, method_desc, ret))
+		return remote_state(methods->memory) == REMOTE_PENDING ? METHOD_PENDING
+								       : METHOD_BAD;
+	types_want(methods->types, ret->method_table);
+	if (ret->code_data)
+		remote_want(methods->memory, ret->code_data + methods->tiers->versioning_state,
+			    sizeof(uint64_t));
+	return METHOD_READ;
+}
+
+enum method_outcome methods_find_row(struct methods *methods,
+				     struct method_description *description)
+{
+	const struct metadata *metadata;
+
+	remote_begin(methods->memory);
+	description->name = NULL;
+	description->type = types_get(methods->types, description->method_table);
+	if (!description->type)
+		return remote_state(methods->memory) == REMOTE_PENDING ? METHOD_PENDING
+								       : METHOD_BAD;
+	if (description->classification == CLASS_DYNAMIC ||
+	    description->classification == CLASS_ARRAY)
+		return METHOD_READ;
+	metadata = description->type->module->metadata;
+	if (!metadata_type_owns_method(metadata, description->type->rid, description->rid))
+		return METHOD_READ; /* without a name */
+	description->name = metadata_method_name(metadata, description->rid);
+	description->signature = metadata_method_signature(metadata, description->rid);
+	return METHOD_READ;
+}
+
+enum method_outcome methods_write_described(struct methods *methods,
+					    const struct method_description *description,
+					    struct buf *out, bool *is_volatile_ret)
+{
+	const struct type *type = description->type;
+	struct remote_memory *memory = methods->memory;
+	size_t size_before = out->size_bytes;
+	bool good;
+
+	remote_begin(memory);
+	methods->last_was_dynamic = description->classification == CLASS_DYNAMIC;
+	methods->is_volatile = type->is_volatile || methods->last_was_dynamic;
+	if (description->classification == CLASS_DYNAMIC)
+		good = write_dynamic(methods, description, type, out);
+	else if (description->classification == CLASS_ARRAY)
+		good = write_array_method(methods, description, type, out);
+	else
+		good = write_ordinary(methods, description, type, out);
+	*is_volatile_ret = methods->is_volatile;
+	if (good && out->failure == BUF_OK)
+		return METHOD_READ;
+	buf_truncate(out, size_before);
+	return remote_state(memory) == REMOTE_PENDING ? METHOD_PENDING : METHOD_BAD;
 }
 
 enum method_outcome methods_write_name(struct methods *methods, uint64_t method_desc,
 				       struct buf *out, bool *is_volatile_ret)
 {
-	struct remote_memory *memory = methods->memory;
-	size_t size_before = out->size_bytes;
-	struct description description;
-	const struct type *type = NULL;
-	bool good;
+	struct method_description description;
+	enum method_outcome outcome = methods_describe(methods, method_desc, &description);
 
-	remote_begin(memory);
-	methods->is_volatile = false;
-	methods->last_was_dynamic = false;
-	good = !(method_desc & 7) && read_description(methods, method_desc, &description);
-	if (good)
-		type = types_get(methods->types, description.method_table);
-	good = good && type;
-	if (good) {
-		methods->is_volatile =
-			type->is_volatile || description.classification == CLASS_DYNAMIC;
-		methods->last_was_dynamic = description.classification == CLASS_DYNAMIC;
-		if (description.classification == CLASS_DYNAMIC)
-			good = write_dynamic(methods, &description, type, out);
-		else if (description.classification == CLASS_ARRAY)
-			good = write_array_method(methods, &description, type, out);
-		else
-			good = write_ordinary(methods, &description, type, out);
-	}
-	*is_volatile_ret = methods->is_volatile;
-	if (good && out->failure == BUF_OK)
-		return METHOD_NAMED;
-	buf_truncate(out, size_before);
-	return remote_state(memory) == REMOTE_PENDING ? METHOD_PENDING : METHOD_BAD;
+	*is_volatile_ret = false;
+	if (outcome == METHOD_READ)
+		outcome = methods_find_row(methods, &description);
+	if (outcome == METHOD_READ)
+		outcome = methods_write_described(methods, &description, out, is_volatile_ret);
+	return outcome;
 }
 
 /* ---- tiers --------------------------------------------------------------------------- */
 
-enum method_outcome methods_read_tier(struct methods *methods, const struct layout_tiers *tiers,
-				      uint64_t method_desc, uint64_t code, const char **tier_ret)
+enum method_outcome methods_read_tier(struct methods *methods,
+				      const struct method_description *description, uint64_t code,
+				      const char **tier_ret)
 {
 	static const char *const names[] = {
 		"QuickJitted", "OptimizedTier1",   "OptimizedTier1OSR",
@@ -265,12 +355,11 @@ enum method_outcome methods_read_tier(struct methods *methods, const struct layo
 	};
 	const uint16_t eligible = 0x8000; /* in Flags3: may be compiled again */
 	struct remote_memory *memory = methods->memory;
-	const struct layout *layout = methods->layout;
+	const struct layout_tiers *tiers = methods->tiers;
 	const char *name = NULL;
-	uint64_t node;
+	uint64_t node = description->code_data;
 
 	remote_begin(memory);
-	node = remote_u64(memory, method_desc + tiers->code_data);
 	if (node)
 		node = remote_u64(memory, node + tiers->versioning_state);
 	if (node)
@@ -279,7 +368,7 @@ enum method_outcome methods_read_tier(struct methods *methods, const struct layo
 		uint32_t tier;
 
 		if (remote_u64(memory, node + tiers->code) == code &&
-		    remote_u64(memory, node + tiers->method_desc) == method_desc) {
+		    remote_u64(memory, node + tiers->method_desc) == description->address) {
 			tier = remote_u32(memory, node + tiers->tier);
 			name = tier < sizeof(names) / sizeof(names[0]) ? names[tier] : NULL;
 			break;
@@ -287,12 +376,9 @@ enum method_outcome methods_read_tier(struct methods *methods, const struct layo
 		node = remote_u64(memory, node + tiers->next);
 	}
 	if (!node && remote_state(memory) == REMOTE_OK)
-		name = remote_u16(memory, method_desc + layout->method_desc.flags3_and_token) &
-				       eligible
-			       ? names[0]
-			       : names[3];
+		name = description->flags3 & eligible ? names[0] : names[3];
 	if (remote_state(memory) == REMOTE_PENDING)
 		return METHOD_PENDING;
 	*tier_ret = remote_state(memory) == REMOTE_OK ? name : NULL;
-	return METHOD_NAMED;
+	return METHOD_READ;
 }

@@ -13,33 +13,73 @@
 
 struct methods;
 
+/* `tiers` may be NULL. All is borrowed. */
 struct sym_error *methods_create(struct remote_memory *memory, const struct layout *layout,
-				 struct modules *modules, struct types *types,
+				 const struct layout_tiers *tiers, struct types *types,
 				 struct methods **ret);
 void methods_destroy(struct methods *methods);
 
 enum method_outcome {
 	METHOD_PENDING = 0, /* fetch, and ask again; nothing was written */
-	METHOD_NAMED,
+	METHOD_READ,
 	METHOD_BAD, /* contradicts itself; nothing was written */
 };
 
+struct method_description {
+	/* What the MethodDesc itself says. */
+	uint64_t address, method_table, code_data;
+	uint32_t rid;
+	uint16_t slot, flags3;
+	uint8_t classification;
+	/* What its module says; of methods that are rows only. */
+	const struct type *type;
+	const char *name;
+	struct metadata_blob signature;
+};
+
 /*
- * Appends the name. *is_volatile_ret: what was read can be recycled or
- * unloaded while it is read, so a name is good only when a second reading, with
- * nothing kept in between, yields the same.
- * When BAD, *is_volatile_ret tells as much as was seen.
+ * Reads what the MethodDesc says, notes its type for types_read_wanted(), and where its versions
+ * begin.
  */
+enum method_outcome methods_describe(struct methods *methods, uint64_t method_desc,
+				     struct method_description *ret);
+
+/* Completes a description that was READ. */
+enum method_outcome methods_find_row(struct methods *methods,
+				     struct method_description *description);
+
+/* Tells the processor what methods_write_described() will read. */
+static inline void methods_prefetch_name(const struct method_description *description)
+{
+	__builtin_prefetch(description->type->owner);
+	__builtin_prefetch(description->name);
+	if (description->type->module->names)
+		signature_names_prefetch(description->type->module->names,
+					 description->signature.data);
+}
+
+/*
+ * Appends the name of a method whose row was found. *is_volatile_ret: what was read can be recycled
+ * or unloaded while it is read, so a name is good only when a second reading, with nothing kept in
+ * between, yields the same. When BAD, *is_volatile_ret tells as much as was seen.
+ */
+enum method_outcome methods_write_described(struct methods *methods,
+					    const struct method_description *description,
+					    struct buf *out, bool *is_volatile_ret);
+
+/* All three in one. */
 enum method_outcome methods_write_name(struct methods *methods, uint64_t method_desc,
 				       struct buf *out, bool *is_volatile_ret);
 
-/* Class 7: its code can be freed and its MethodDesc used again. Valid right after a reading that
- * was NAMED. */
+/* Class 7: its code can be freed and its MethodDesc used again. Valid right after a name that
+ * was READ. */
 bool methods_last_was_dynamic(const struct methods *methods);
 
-/* "OptimizedTier1" and its like, a hint; NULL when not known. PENDING leaves *tier_ret alone. */
-enum method_outcome methods_read_tier(struct methods *methods, const struct layout_tiers *tiers,
-				      uint64_t method_desc, uint64_t code, const char **tier_ret);
+/* "OptimizedTier1" and its like, a hint; NULL when not known. PENDING leaves *tier_ret alone. Only
+ * where methods_create() was told of tiers. */
+enum method_outcome methods_read_tier(struct methods *methods,
+				      const struct method_description *description, uint64_t code,
+				      const char **tier_ret);
 
 DEFINE_GUARD(methods, struct methods *, methods_destroy)
 #define AUTO_METHODS GUARDED(methods)

@@ -8,14 +8,16 @@
  * Bit 0 of the layout's flags: sections are at their rvas (an image that was
  * mapped); clear: the bytes are as in the file. CLI header: data directory 14
  * (ECMA-335 II.25.3.3). Of the metadata only the root and the streams #~ (#-),
- * #Strings and #Blob are copied; the rest stays zero.
+ * #Strings and #Blob are copied.
  */
 #include "libsym/clr/module_metadata.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/hash.h"
+#include "libsym/base/huge_memory.h"
 #include "libsym/limits.h"
 
 enum step {
@@ -31,13 +33,16 @@ struct entry {
 	enum step step;
 	uint64_t metadata_address;
 	size_t metadata_bytes;
-	uint8_t *bytes;
+	uint8_t *bytes; /* the copy */
+	size_t copy_bytes;
 	struct metadata *metadata;
 	struct part {
+		size_t header; /* of the stream, in the root */
 		size_t offset, size_bytes, done_bytes;
+		size_t place; /* in the copy */
 	} parts[MAX_STREAMS];
 	size_t part_count;
-	uint64_t asked_in; /* round of fetching in which the copies were asked for */
+	uint64_t asked_in; /* round of fetching; before the next one asking again is no use */
 	UT_hash_handle hh;
 };
 
@@ -46,6 +51,7 @@ struct modules {
 	const struct layout *layout;
 	struct entry *entries; /* by address */
 	struct entry *last;
+	bool is_wanted; /* an entry may be pending */
 	bool no_memory;
 };
 
@@ -66,6 +72,7 @@ struct sym_error *modules_create(struct remote_memory *memory, const struct layo
 
 static void entry_destroy(struct entry *entry)
 {
+	signature_names_destroy(entry->module.names);
 	metadata_close(entry->metadata);
 	free(entry->bytes);
 	free(entry);
@@ -210,7 +217,7 @@ static bool stream_is_needed(const char *name)
 /*
  * Reads the root (ECMA-335 II.24.2.1): u32 signature, 8 bytes, u32 length of
  * the version text, the text, u16, u16 number of streams, then for each u32
- * offset, u32 size, name padded to 4. Notes the parts to copy.
+ * offset, u32 size, name padded to 4. Notes the parts to copy, the root last.
  */
 static bool plan_copy(struct remote_memory *memory, struct entry *entry)
 {
@@ -225,6 +232,7 @@ static bool plan_copy(struct remote_memory *memory, struct entry *entry)
 	entry->part_count = 0;
 	for (uint16_t i = 0; i < count && remote_state(memory) == REMOTE_OK; i++) {
 		uint32_t offset = remote_u32(memory, at), size_bytes = remote_u32(memory, at + 4);
+		struct part part = { .header = (size_t)(at - root), .offset = offset };
 		char name[33] = "";
 		size_t length;
 
@@ -234,24 +242,28 @@ static bool plan_copy(struct remote_memory *memory, struct entry *entry)
 				break;
 		}
 		at += 8 + (length / 4 + 1) * 4;
-		if (!stream_is_needed(name))
-			continue;
 		if (entry->part_count == MAX_STREAMS - 1 || offset > entry->metadata_bytes ||
 		    size_bytes > entry->metadata_bytes - offset)
 			return false;
-		entry->parts[entry->part_count++] = (struct part){ offset, size_bytes, 0 };
+		part.size_bytes = stream_is_needed(name) ? size_bytes : 0;
+		entry->parts[entry->part_count++] = part;
 	}
 	if (at - root > entry->metadata_bytes)
 		return false;
-	entry->parts[entry->part_count++] = (struct part){ 0, (size_t)(at - root), 0 };
-	return remote_state(memory) == REMOTE_OK;
+	entry->copy_bytes = (size_t)(at - root);
+	for (size_t i = 0; i < entry->part_count; i++) {
+		entry->parts[i].place = entry->copy_bytes;
+		entry->copy_bytes += (entry->parts[i].size_bytes + 3) & ~(size_t)3;
+	}
+	entry->parts[entry->part_count++] = (struct part){ .size_bytes = (size_t)(at - root) };
+	/* More than there is, when streams overlap. */
+	return entry->copy_bytes <= 2 * max_metadata_bytes && remote_state(memory) == REMOTE_OK;
 }
 
+/* In the copy the root comes first and then one stream after the other. */
 static void begin_copy(struct modules *modules, struct entry *entry)
 {
-	/* Pages of calloc() that nobody writes to cost nothing: what is not copied stays unbacked.
-	 */
-	entry->bytes = calloc(1, entry->metadata_bytes);
+	entry->bytes = huge_memory_allocate(entry->copy_bytes);
 	if (!entry->bytes) {
 		modules->no_memory = true;
 		return;
@@ -260,9 +272,20 @@ static void begin_copy(struct modules *modules, struct entry *entry)
 		struct part *part = &entry->parts[i];
 
 		remote_want_copy(modules->memory, entry->metadata_address + part->offset,
-				 entry->bytes + part->offset, part->size_bytes, &part->done_bytes);
+				 entry->bytes + part->place, part->size_bytes, &part->done_bytes);
 	}
-	entry->asked_in = remote_memory_round(modules->memory);
+}
+
+/* Tells the root where its streams are in the copy; those that were not copied are empty. */
+static void move_streams(struct entry *entry)
+{
+	for (size_t i = 0; i + 1 < entry->part_count; i++) {
+		const struct part *part = &entry->parts[i];
+		uint32_t fields[2] = { htole32((uint32_t)part->place),
+				       htole32((uint32_t)part->size_bytes) };
+
+		memcpy(entry->bytes + part->header, fields, sizeof(fields));
+	}
 }
 
 static void finish_copy(struct modules *modules, struct entry *entry)
@@ -273,11 +296,14 @@ static void finish_copy(struct modules *modules, struct entry *entry)
 	for (size_t i = 0; i < entry->part_count; i++)
 		if (entry->parts[i].done_bytes != entry->parts[i].size_bytes)
 			return;
-	error = metadata_open(entry->bytes, entry->metadata_bytes, &entry->metadata);
+	move_streams(entry);
+	error = metadata_open_lean(entry->bytes, entry->copy_bytes, &entry->metadata);
 	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 		modules->no_memory = true;
 	sym_error_destroy(error);
 	entry->module.metadata = entry->metadata;
+	if (entry->metadata)
+		entry->module.names = signature_names_create(entry->metadata);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */
@@ -293,6 +319,7 @@ static struct entry *find_or_add(struct modules *modules, uint64_t address)
 		entry = calloc(1, sizeof(*entry));
 		if (entry) {
 			entry->module.address = address;
+			entry->asked_in = UINT64_MAX;
 			HASH_ADD(hh, modules->entries, module.address, sizeof(address), entry);
 			if (!hash_added(entry)) {
 				free(entry);
@@ -314,16 +341,17 @@ static void advance(struct modules *modules, struct entry *entry)
 		bool good = locate(modules, entry) && entry->metadata_bytes >= 20 &&
 			    entry->metadata_bytes <= max_metadata_bytes && plan_copy(memory, entry);
 
+		entry->asked_in = remote_memory_round(memory);
 		if (remote_state(memory) == REMOTE_PENDING)
 			return;
 		entry->step = good ? STEP_COPY : STEP_DONE;
-		if (good)
-			begin_copy(modules, entry);
-	}
-	if (entry->step == STEP_COPY && entry->asked_in == remote_memory_round(memory))
+		if (!good)
+			return;
+		begin_copy(modules, entry);
 		remote_set_pending(memory);
-	else if (entry->step == STEP_COPY)
+	} else {
 		finish_copy(modules, entry);
+	}
 }
 
 const struct module *modules_get(struct modules *modules, uint64_t address)
@@ -333,11 +361,55 @@ const struct module *modules_get(struct modules *modules, uint64_t address)
 	if (remote_state(modules->memory) != REMOTE_OK)
 		return NULL;
 	entry = find_or_add(modules, address);
-	if (entry && entry->step != STEP_DONE && !modules->no_memory)
-		advance(modules, entry);
+	if (entry && entry->step != STEP_DONE && !modules->no_memory) {
+		if (entry->asked_in == remote_memory_round(modules->memory))
+			remote_set_pending(modules->memory);
+		else
+			advance(modules, entry);
+	}
 	if (entry && entry->step == STEP_DONE && entry->metadata)
 		return &entry->module;
 	if (remote_state(modules->memory) == REMOTE_OK)
 		remote_set_unreadable(modules->memory);
+	return NULL;
+}
+
+void modules_want(struct modules *modules, uint64_t address)
+{
+	struct entry *entry = find_or_add(modules, address);
+
+	if (!entry || entry->step != STEP_LOCATE || entry->asked_in != UINT64_MAX)
+		return;
+	remote_want(modules->memory, address + modules->layout->module.assembly, sizeof(uint64_t));
+	modules->is_wanted = true;
+}
+
+struct sym_error *modules_read_wanted(struct modules *modules)
+{
+	for (unsigned int round = 0; modules->is_wanted; round++) {
+		struct entry *entry, *next;
+		struct sym_error *error;
+		bool again = false;
+
+		if (round == LIMIT_REMOTE_ROUNDS)
+			return sym_error_create(SYM_ERROR_LIMIT,
+						"the runtime's modules have no end");
+		error = remote_memory_fetch(modules->memory, &again);
+		if (error)
+			return error;
+		modules->is_wanted = false;
+		HASH_ITER(hh, modules->entries, entry, next)
+		{
+			if (entry->step == STEP_DONE)
+				continue;
+			remote_begin(modules->memory);
+			modules_get(modules, entry->module.address);
+			modules->is_wanted |= remote_state(modules->memory) == REMOTE_PENDING;
+		}
+		error = modules_error(modules);
+		if (error)
+			return error;
+		modules->is_wanted &= again;
+	}
 	return NULL;
 }

@@ -12,6 +12,7 @@
 #include "libsym/clr/layout.h"
 #include "libsym/clr/remote_memory.h"
 #include "libsym/format/metadata.h"
+#include "libsym/format/signature_names.h"
 
 struct modules;
 
@@ -19,6 +20,7 @@ struct module {
 	uint64_t address; /* of the Module */
 	const struct metadata
 		*metadata; /* lives as long as the table, or until modules_forget_volatile() */
+	struct signature_names *names; /* of its types in signatures; NULL: not kept */
 	/* It can be unloaded or changed: what is read through it must be read twice. */
 	bool is_volatile;
 };
@@ -32,6 +34,13 @@ void modules_destroy(struct modules *modules);
  * start over) or UNREADABLE (what is there is no module with metadata).
  */
 const struct module *modules_get(struct modules *modules, uint64_t address);
+
+/*
+ * Notes a module that will be asked for; modules_read_wanted() then reads all that were noted,
+ * fetching as often as it takes.
+ */
+void modules_want(struct modules *modules, uint64_t address);
+struct sym_error *modules_read_wanted(struct modules *modules);
 
 /* Out of memory is remembered here, because modules_get() has no error. */
 struct sym_error *modules_error(const struct modules *modules);

@@ -6,19 +6,22 @@
  */
 #include "libsym/clr/remote_memory.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/huge_memory.h"
 #include "libsym/limits.h"
 
-#define SLAB_PAGES 256
+/* The first slab is small, because a glance at a process needs no more; the others are of huge
+ * pages. */
+#define FIRST_SLAB_PAGES 256
+#define SLAB_PAGES       2048
 
 struct slab {
 	struct slab *next;
-	size_t used_pages;
+	size_t used_pages, page_count;
 	uint8_t *bytes;
 };
 
@@ -36,6 +39,7 @@ struct copy {
 };
 
 struct remote_memory {
+	struct remote_front front; /* first: see there */
 	struct remote_memory_ops ops;
 	void *context;
 
@@ -43,22 +47,24 @@ struct remote_memory {
 	size_t page_capacity, page_count;
 	struct slab *slabs; /* in use, then spare ones behind them */
 	struct slab *spare;
-	size_t slab_count;
-	uint64_t last_number; /* the page of the latest read */
-	const uint8_t *last_bytes;
 
 	uint64_t *wanted; /* page numbers */
+	uint64_t last_wanted;
 	size_t wanted_count, wanted_capacity;
 	struct copy *copies;
 	size_t copy_count, copy_capacity;
 
-	enum remote_state state;
 	bool no_memory, too_big;
 	struct remote_memory_cost cost;
 	uint64_t round;
 };
 
 static const uint8_t unreadable[1];
+
+static void forget_windows(struct remote_memory *memory)
+{
+	memset(memory->front.windows, 0xff, sizeof(memory->front.windows));
+}
 
 struct sym_error *remote_memory_create(const struct remote_memory_ops *ops, void *context,
 				       struct remote_memory **ret)
@@ -73,6 +79,7 @@ struct sym_error *remote_memory_create(const struct remote_memory_ops *ops, void
 		free(memory);
 		return &sym_error_no_memory;
 	}
+	forget_windows(memory);
 	memory->ops = *ops;
 	memory->context = context;
 	*ret = memory;
@@ -104,26 +111,16 @@ void remote_memory_close(struct remote_memory *memory)
 	free(memory);
 }
 
-void remote_begin(struct remote_memory *memory)
-{
-	memory->state = REMOTE_OK;
-}
-
-enum remote_state remote_state(const struct remote_memory *memory)
-{
-	return memory->state;
-}
-
 void remote_set_pending(struct remote_memory *memory)
 {
-	if (memory->state == REMOTE_OK)
-		memory->state = REMOTE_PENDING;
+	if (memory->front.state == REMOTE_OK)
+		memory->front.state = REMOTE_PENDING;
 }
 
 void remote_set_unreadable(struct remote_memory *memory)
 {
-	if (memory->state == REMOTE_OK)
-		memory->state = REMOTE_UNREADABLE;
+	if (memory->front.state == REMOTE_OK)
+		memory->front.state = REMOTE_UNREADABLE;
 }
 
 uint64_t remote_memory_round(const struct remote_memory *memory)
@@ -140,8 +137,9 @@ void remote_memory_forget(struct remote_memory *memory)
 {
 	memset(memory->pages, 0, memory->page_capacity * sizeof(*memory->pages));
 	memory->page_count = 0;
-	memory->last_number = 0;
+	forget_windows(memory);
 	memory->wanted_count = 0;
+	memory->last_wanted = 0;
 	memory->copy_count = 0;
 	while (memory->slabs) {
 		struct slab *slab = memory->slabs;
@@ -154,7 +152,7 @@ void remote_memory_forget(struct remote_memory *memory)
 }
 
 /* The slot of a page, or the free slot where it belongs. */
-static struct page *page_slot(struct page *pages, size_t capacity, uint64_t number)
+static inline struct page *page_slot(struct page *pages, size_t capacity, uint64_t number)
 {
 	size_t i = (size_t)((number * 0x9E3779B97F4A7C15u) >> 20) & (capacity - 1);
 
@@ -226,6 +224,9 @@ void remote_want(struct remote_memory *memory, uint64_t address, size_t size_byt
 	if (!size_bytes || !plausible(address, size_bytes))
 		return;
 	last = (address + size_bytes - 1) / REMOTE_PAGE_BYTES;
+	if (number == memory->last_wanted && number == last)
+		return;
+	memory->last_wanted = last;
 	for (; number <= last; number++) {
 		struct page *slot = page_slot(memory->pages, memory->page_capacity, number);
 
@@ -255,16 +256,14 @@ static const uint8_t *page_bytes(struct remote_memory *memory, uint64_t number)
 {
 	struct page *slot;
 
-	if (number == memory->last_number)
-		return memory->last_bytes;
 	slot = page_slot(memory->pages, memory->page_capacity, number);
 	if (slot->bytes == unreadable) {
-		memory->state = REMOTE_UNREADABLE;
+		memory->front.state = REMOTE_UNREADABLE;
 		return NULL;
 	}
 	if (slot->number && slot->bytes) {
-		memory->last_number = number;
-		memory->last_bytes = slot->bytes;
+		memory->front.windows[number % REMOTE_WINDOWS] =
+			(struct remote_window){ number, slot->bytes };
 		return slot->bytes;
 	}
 	return NULL;
@@ -276,17 +275,17 @@ bool remote_read(struct remote_memory *memory, uint64_t address, void *room, siz
 	uint64_t at = address;
 	size_t left = size_bytes;
 
-	if (memory->state == REMOTE_OK && !plausible(address, size_bytes))
-		memory->state = REMOTE_UNREADABLE;
-	while (left && memory->state == REMOTE_OK) {
+	if (memory->front.state == REMOTE_OK && !plausible(address, size_bytes))
+		memory->front.state = REMOTE_UNREADABLE;
+	while (left && memory->front.state == REMOTE_OK) {
 		size_t within = (size_t)(at % REMOTE_PAGE_BYTES);
 		size_t chunk =
 			REMOTE_PAGE_BYTES - within < left ? REMOTE_PAGE_BYTES - within : left;
 		const uint8_t *bytes = page_bytes(memory, at / REMOTE_PAGE_BYTES);
 
-		if (!bytes && memory->state == REMOTE_OK) {
+		if (!bytes && memory->front.state == REMOTE_OK) {
 			remote_want(memory, at, left);
-			memory->state = REMOTE_PENDING;
+			memory->front.state = REMOTE_PENDING;
 		}
 		if (!bytes)
 			break;
@@ -295,72 +294,64 @@ bool remote_read(struct remote_memory *memory, uint64_t address, void *room, siz
 		at += chunk;
 		left -= chunk;
 	}
-	if (memory->state == REMOTE_OK)
+	if (memory->front.state == REMOTE_OK)
 		return true;
 	if (size_bytes)
 		memset(room, 0, size_bytes);
 	return false;
 }
 
-uint8_t remote_u8(struct remote_memory *memory, uint64_t address)
+const uint8_t *remote_look(struct remote_memory *memory, uint64_t address, size_t size_bytes)
 {
-	uint8_t value;
+	const uint8_t *bytes = remote_peek(memory, address, size_bytes);
+	size_t within = (size_t)(address % REMOTE_PAGE_BYTES);
+	struct page *slot;
 
-	remote_read(memory, address, &value, sizeof(value));
-	return value;
-}
-
-uint16_t remote_u16(struct remote_memory *memory, uint64_t address)
-{
-	uint16_t value;
-
-	remote_read(memory, address, &value, sizeof(value));
-	return le16toh(value);
-}
-
-uint32_t remote_u32(struct remote_memory *memory, uint64_t address)
-{
-	uint32_t value;
-
-	remote_read(memory, address, &value, sizeof(value));
-	return le32toh(value);
-}
-
-uint64_t remote_u64(struct remote_memory *memory, uint64_t address)
-{
-	uint64_t value;
-
-	remote_read(memory, address, &value, sizeof(value));
-	return le64toh(value);
+	if (bytes || memory->front.state != REMOTE_OK || !plausible(address, size_bytes) ||
+	    size_bytes > REMOTE_PAGE_BYTES - within)
+		return bytes;
+	slot = page_slot(memory->pages, memory->page_capacity, address / REMOTE_PAGE_BYTES);
+	if (!slot->number || !slot->bytes || slot->bytes == unreadable)
+		return NULL;
+	return page_bytes(memory, slot->number) + within;
 }
 
 /* ---- fetching ------------------------------------------------------------- */
+
+static struct slab *slab_create(size_t page_count)
+{
+	struct slab *slab = calloc(1, sizeof(*slab));
+
+	if (!slab)
+		return NULL;
+	slab->page_count = page_count;
+	slab->bytes = huge_memory_allocate(page_count * REMOTE_PAGE_BYTES);
+	if (slab->bytes)
+		return slab;
+	free(slab);
+	return NULL;
+}
 
 /* Room for up to `*count` pages in one piece; *count is lowered to what fits into the slab. */
 static uint8_t *slab_take(struct remote_memory *memory, size_t *count)
 {
 	struct slab *slab = memory->slabs;
+	size_t left;
 
-	if (!slab || slab->used_pages == SLAB_PAGES) {
+	if (!slab || slab->used_pages == slab->page_count) {
 		slab = memory->spare;
-		if (slab) {
+		if (slab)
 			memory->spare = slab->next;
-		} else {
-			slab = calloc(1, sizeof(*slab));
-			if (!slab)
-				return NULL;
-			slab->bytes = aligned_alloc(REMOTE_PAGE_BYTES,
-						    (size_t)SLAB_PAGES * REMOTE_PAGE_BYTES);
-			if (!slab->bytes) {
-				free(slab);
-				return NULL;
-			}
-		}
+		else
+			slab = slab_create(memory->slabs ? SLAB_PAGES : FIRST_SLAB_PAGES);
+		if (!slab)
+			return NULL;
 		slab->next = memory->slabs;
 		memory->slabs = slab;
 	}
-	if (*count > SLAB_PAGES - slab->used_pages)
-		*count = SLAB_PAGES - slab->used_pages;
+	left = slab->page_count - slab->used_pages;
+	if (*count > left)
+		*count = left;
 	slab->used_pages += *count;
 	return slab->bytes + (slab->used_pages - *count) * REMOTE_PAGE_BYTES;
 }
@@ -469,7 +460,7 @@ static struct sym_error *fetch_pages(struct remote_memory *memory, struct batch 
 		size_t run = 1;
 		uint8_t *room;
 
-		while (i + run < memory->wanted_count && run < SLAB_PAGES &&
+		while (i + run < memory->wanted_count &&
 		       memory->wanted[i + run] == memory->wanted[i] + run)
 			run++;
 		room = slab_take(memory, &run);

@@ -21,9 +21,11 @@
 #ifndef LIBSYM_CLR_REMOTE_MEMORY_H
 #define LIBSYM_CLR_REMOTE_MEMORY_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -67,9 +69,30 @@ enum remote_state {
 	REMOTE_UNREADABLE, /* nothing is there */
 };
 
+/*
+ * What a remote_memory begins with, for the inline functions here and nobody
+ * else: a field of a page that was read lately costs a few instructions.
+ */
+#define REMOTE_WINDOWS 1024
+
+struct remote_front {
+	enum remote_state state;
+	struct remote_window {
+		uint64_t number; /* of the page; UINT64_MAX: none */
+		const uint8_t *bytes;
+	} windows[REMOTE_WINDOWS]; /* by the low bits of the number */
+};
+
 /* Forgets the failure of the item before. */
-void remote_begin(struct remote_memory *memory);
-enum remote_state remote_state(const struct remote_memory *memory);
+static inline void remote_begin(struct remote_memory *memory)
+{
+	((struct remote_front *)memory)->state = REMOTE_OK;
+}
+
+static inline enum remote_state remote_state(const struct remote_memory *memory)
+{
+	return ((const struct remote_front *)memory)->state;
+}
 
 /* For layers above that wait for a copy, or find nonsense: as if a read had been pending or had
  * failed. */
@@ -81,14 +104,90 @@ uint64_t remote_memory_round(const struct remote_memory *memory);
 
 /* Whole or not at all; on failure `room` is zero. */
 bool remote_read(struct remote_memory *memory, uint64_t address, void *room, size_t size_bytes);
-uint8_t remote_u8(struct remote_memory *memory, uint64_t address);
-uint16_t remote_u16(struct remote_memory *memory, uint64_t address);
-uint32_t remote_u32(struct remote_memory *memory, uint64_t address);
-uint64_t remote_u64(struct remote_memory *memory, uint64_t address);
+
+/*
+ * The bytes in the cache itself, until remote_memory_forget(); NULL when they are not in it, cross
+ * the end of a page, or an earlier read failed. Notes nothing and fails nothing: after NULL,
+ * remote_read() tells.
+ */
+const uint8_t *remote_look(struct remote_memory *memory, uint64_t address, size_t size_bytes);
+
+static inline const uint8_t *remote_peek(const struct remote_memory *memory, uint64_t address,
+					 size_t size_bytes)
+{
+	const struct remote_front *front = (const struct remote_front *)memory;
+	uint64_t number = address / REMOTE_PAGE_BYTES;
+	const struct remote_window *window = &front->windows[number % REMOTE_WINDOWS];
+	size_t within = (size_t)(address % REMOTE_PAGE_BYTES);
+
+	if (window->number != number || within > REMOTE_PAGE_BYTES - size_bytes ||
+	    front->state != REMOTE_OK)
+		return NULL;
+	return window->bytes + within;
+}
+
+/* Fields, little-endian; 0 on failure. */
+static inline uint8_t remote_u8(struct remote_memory *memory, uint64_t address)
+{
+	const uint8_t *bytes = remote_peek(memory, address, 1);
+	uint8_t value;
+
+	if (bytes)
+		return bytes[0];
+	remote_read(memory, address, &value, sizeof(value));
+	return value;
+}
+
+static inline uint16_t remote_u16(struct remote_memory *memory, uint64_t address)
+{
+	const uint8_t *bytes = remote_peek(memory, address, sizeof(uint16_t));
+	uint16_t value;
+
+	if (bytes)
+		memcpy(&value, bytes, sizeof(value));
+	else
+		remote_read(memory, address, &value, sizeof(value));
+	return le16toh(value);
+}
+
+static inline uint32_t remote_u32(struct remote_memory *memory, uint64_t address)
+{
+	const uint8_t *bytes = remote_peek(memory, address, sizeof(uint32_t));
+	uint32_t value;
+
+	if (bytes)
+		memcpy(&value, bytes, sizeof(value));
+	else
+		remote_read(memory, address, &value, sizeof(value));
+	return le32toh(value);
+}
+
+static inline uint64_t remote_u64(struct remote_memory *memory, uint64_t address)
+{
+	const uint8_t *bytes = remote_peek(memory, address, sizeof(uint64_t));
+	uint64_t value;
+
+	if (bytes)
+		memcpy(&value, bytes, sizeof(value));
+	else
+		remote_read(memory, address, &value, sizeof(value));
+	return le64toh(value);
+}
 
 /* Notes pages before they are read, so that they come with the next fetch. Unlike a read it is no
  * failure. */
 void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes);
+
+/* Tells the processor that an address will be read soon. */
+static inline void remote_prefetch(const struct remote_memory *memory, uint64_t address)
+{
+	const struct remote_front *front = (const struct remote_front *)memory;
+	uint64_t number = address / REMOTE_PAGE_BYTES;
+	const struct remote_window *window = &front->windows[number % REMOTE_WINDOWS];
+
+	if (window->number == number)
+		__builtin_prefetch(window->bytes + address % REMOTE_PAGE_BYTES);
+}
 
 /*
  * Notes a range that is to be read past the cache, straight into `room`, with

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/hash.h"
+#include "libsym/base/address_table.h"
 #include "libsym/format/signature.h"
 #include "libsym/limits.h"
 
@@ -23,21 +23,33 @@ enum {
 	FLAG_GENERICS_OPEN = 0x00000030,
 };
 
-static const unsigned int max_depth = 24;
+#define MAX_DEPTH 24
 static const uint32_t max_arguments = 1024;
 static const uint32_t max_rank = 32;
 
 struct entry {
 	struct type type;
-	UT_hash_handle hh;
+	struct entry *next; /* of all */
+	struct entry *next_wanted;
+	char *text; /* what name and owner are in */
+	enum {
+		TYPE_PENDING,
+		TYPE_READ,
+		TYPE_BAD,
+	} state;
+	bool is_open;      /* being read: who meets it again goes round in a circle */
+	uint64_t asked_in; /* round of fetching; before the next one asking again is no use */
 };
 
 struct types {
 	struct remote_memory *memory;
 	const struct layout *layout;
 	struct modules *modules;
-	struct entry *entries;
+	struct entry *entries, *last, *wanted;
+	struct address_table table;
+	struct buf names[MAX_DEPTH]; /* one for each type that is being read inside another */
 	unsigned int depth;
+	bool is_too_deep; /* a type could not be read for where it was, not for what it is */
 	bool no_memory;
 };
 
@@ -51,20 +63,23 @@ struct sym_error *types_create(struct remote_memory *memory, const struct layout
 	types->memory = memory;
 	types->layout = layout;
 	types->modules = modules;
+	for (unsigned int i = 0; i < MAX_DEPTH; i++)
+		buf_init(&types->names[i], LIMIT_NAME_BYTES);
 	*ret = types;
 	return NULL;
 }
 
 void types_forget(struct types *types)
 {
-	struct entry *entry, *next;
+	while (types->entries) {
+		struct entry *entry = types->entries;
 
-	HASH_ITER(hh, types->entries, entry, next)
-	{
-		HASH_DEL(types->entries, entry);
-		free((char *)entry->type.name);
+		types->entries = entry->next;
+		free(entry->text);
 		free(entry);
 	}
+	types->last = types->wanted = NULL;
+	address_table_deinit(&types->table);
 }
 
 void types_destroy(struct types *types)
@@ -72,6 +87,8 @@ void types_destroy(struct types *types)
 	if (!types)
 		return;
 	types_forget(types);
+	for (unsigned int i = 0; i < MAX_DEPTH; i++)
+		buf_deinit(&types->names[i]);
 	free(types);
 }
 
@@ -185,8 +202,18 @@ static bool read_type(struct types *types, struct type *type, struct buf *name)
 	uint32_t flags = remote_u32(memory, type->address + layout->method_table.flags);
 	uint32_t flags2 = remote_u32(memory, type->address + layout->method_table.flags2);
 	uint64_t module = remote_u64(memory, type->address + layout->method_table.module);
-	uint64_t class_address = read_class(types, type->address);
+	uint64_t class_address;
 
+	/* With the class comes what else will be asked for. */
+	if (remote_state(memory) != REMOTE_OK)
+		return false;
+	if (!(flags & FLAG_HAS_COMPONENT_SIZE) && flags & FLAG_GENERICS_MASK)
+		remote_want(
+			memory,
+			remote_u64(memory, type->address + layout->method_table.per_instance_info) -
+				8,
+			16);
+	class_address = read_class(types, type->address);
 	type->virtual_count =
 		remote_u16(memory, type->address + layout->method_table.virtual_count);
 	type->is_array = (flags & FLAG_HAS_COMPONENT_SIZE) &&
@@ -203,57 +230,184 @@ static bool read_type(struct types *types, struct type *type, struct buf *name)
 	return write_plain(types, type, flags, name, &type->is_volatile);
 }
 
-static const struct type *keep(struct types *types, const struct type *type, struct buf *name)
+/* Keeps the names of a type that was read. */
+static void keep(struct types *types, struct entry *entry, const struct buf *name)
+{
+	const char *assembly = metadata_assembly_name(entry->type.module->metadata);
+	size_t assembly_bytes = strnlen(assembly, LIMIT_NAME_BYTES);
+	size_t owner_bytes = assembly_bytes + name->size_bytes + 5;
+	char *text = malloc(owner_bytes);
+
+	if (name->failure == BUF_NO_MEMORY || !text) {
+		free(text);
+		types->no_memory = true;
+		nonsense(types);
+		return;
+	}
+	text[0] = '[';
+	memcpy(text + 1, assembly, assembly_bytes);
+	memcpy(text + assembly_bytes + 1, "] ", 2);
+	if (name->size_bytes)
+		memcpy(text + assembly_bytes + 3, name->data, name->size_bytes);
+	memcpy(text + owner_bytes - 2, "::", 2);
+	entry->text = text;
+	entry->type.owner = text;
+	entry->type.owner_bytes = (uint32_t)owner_bytes;
+	entry->type.name = text + assembly_bytes + 3;
+	entry->type.name_bytes = (uint32_t)name->size_bytes;
+	entry->state = TYPE_READ;
+}
+
+static struct entry *find_or_add(struct types *types, uint64_t address)
 {
 	struct entry *entry;
-	size_t name_bytes;
 
-	if (name->failure == BUF_TOO_BIG) {
-		nonsense(types);
-		return NULL;
+	if (types->last && types->last->type.address == address)
+		return types->last;
+	entry = address_table_find(&types->table, address);
+	if (!entry) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry || !address_table_add(&types->table, address, entry)) {
+			free(entry);
+			types->no_memory = true;
+			return NULL;
+		}
+		entry->type.address = address;
+		entry->asked_in = UINT64_MAX;
+		entry->next = types->entries;
+		types->entries = entry;
 	}
-	entry = calloc(1, sizeof(*entry));
-	if (entry) {
-		entry->type = *type;
-		entry->type.name = buf_steal(name, &name_bytes);
-		entry->type.name_bytes = (uint32_t)name_bytes;
-	}
-	if (entry && entry->type.name) {
-		HASH_ADD(hh, types->entries, type.address, sizeof(type->address), entry);
-		if (hash_added(entry))
-			return &entry->type;
-	}
-	if (entry)
-		free((char *)entry->type.name);
-	free(entry);
-	types->no_memory = true;
-	nonsense(types);
-	return NULL;
+	types->last = entry;
+	return entry;
+}
+
+static void advance(struct types *types, struct entry *entry)
+{
+	struct remote_memory *memory = types->memory;
+	struct buf *name = &types->names[types->depth];
+	bool good;
+
+	if (!types->depth)
+		types->is_too_deep = false;
+	buf_clear(name);
+	entry->is_open = true;
+	types->depth++;
+	good = read_type(types, &entry->type, name);
+	if (good && name->failure == BUF_TOO_BIG)
+		good = nonsense(types);
+	if (good && remote_state(memory) == REMOTE_OK)
+		keep(types, entry, name);
+	types->depth--;
+	entry->is_open = false;
+	if (remote_state(memory) == REMOTE_PENDING)
+		entry->asked_in = remote_memory_round(memory);
+	else if (entry->state == TYPE_PENDING && !types->is_too_deep)
+		entry->state = TYPE_BAD;
 }
 
 const struct type *types_get(struct types *types, uint64_t address)
 {
-	struct type type = { .address = address };
-	const struct type *found = NULL;
 	struct entry *entry;
-	struct buf name;
 
 	if (remote_state(types->memory) != REMOTE_OK)
 		return NULL;
-	HASH_FIND(hh, types->entries, &address, sizeof(address), entry);
-	if (entry)
+	entry = address & 7 || !address ? NULL : find_or_add(types, address);
+	if (entry && entry->state == TYPE_READ)
 		return &entry->type;
-	if ((address & 7) || types->depth == max_depth) {
+	if (!entry || entry->state == TYPE_BAD || entry->is_open) {
 		nonsense(types);
 		return NULL;
 	}
-	buf_init(&name, LIMIT_NAME_BYTES);
-	types->depth++;
-	if (read_type(types, &type, &name) && remote_state(types->memory) == REMOTE_OK)
-		found = keep(types, &type, &name);
-	types->depth--;
-	buf_deinit(&name);
-	return found;
+	if (types->depth == MAX_DEPTH) {
+		types->is_too_deep = true;
+		nonsense(types);
+		return NULL;
+	}
+	if (entry->asked_in == remote_memory_round(types->memory)) {
+		remote_set_pending(types->memory);
+		return NULL;
+	}
+	advance(types, entry);
+	if (entry->state == TYPE_READ)
+		return &entry->type;
+	if (remote_state(types->memory) == REMOTE_OK)
+		nonsense(types);
+	return NULL;
+}
+
+void types_want(struct types *types, uint64_t address)
+{
+	size_t known = types->table.count;
+	struct entry *entry = address & 7 || !address ? NULL : find_or_add(types, address);
+
+	if (!entry || types->table.count == known)
+		return;
+	remote_want(types->memory, address, sizeof(uint64_t) * 8);
+	entry->next_wanted = types->wanted;
+	types->wanted = entry;
+}
+
+/* Fetches the modules of all that are wanted, and with them what comes next of each type. */
+static struct sym_error *read_modules(struct types *types)
+{
+	const struct layout *layout = types->layout;
+	struct remote_memory *memory = types->memory;
+	bool again;
+	struct sym_error *error = remote_memory_fetch(memory, &again);
+
+	for (struct entry *entry = types->wanted; entry && !error; entry = entry->next_wanted) {
+		uint64_t address = entry->type.address, module, class_address;
+
+		remote_begin(memory);
+		module = remote_u64(memory, address + layout->method_table.module);
+		class_address =
+			remote_u64(memory, address + layout->method_table.class_or_canonical);
+		if (remote_state(memory) != REMOTE_OK)
+			continue;
+		modules_want(types->modules, module);
+		remote_want(memory,
+			    (class_address & ~(uint64_t)1) +
+				    (class_address & 1 ? layout->method_table.class_or_canonical
+						       : layout->ee_class.method_table),
+			    sizeof(uint64_t));
+	}
+	return error ? error : modules_read_wanted(types->modules);
+}
+
+struct sym_error *types_read_wanted(struct types *types)
+{
+	if (types->wanted) {
+		struct sym_error *error = read_modules(types);
+
+		if (error)
+			return error;
+	}
+	for (unsigned int round = 0; types->wanted; round++) {
+		struct entry **link = &types->wanted;
+		struct sym_error *error;
+		bool again;
+
+		if (round == LIMIT_REMOTE_ROUNDS)
+			return sym_error_create(SYM_ERROR_LIMIT, "the runtime's types have no end");
+		while (*link) {
+			struct entry *entry = *link;
+
+			remote_begin(types->memory);
+			types_get(types, entry->type.address);
+			if (remote_state(types->memory) == REMOTE_PENDING)
+				link = &entry->next_wanted;
+			else
+				*link = entry->next_wanted;
+		}
+		error = types_error(types);
+		if (!error && types->wanted)
+			error = remote_memory_fetch(types->memory, &again);
+		if (error)
+			return error;
+		if (types->wanted && !again)
+			types->wanted = NULL;
+	}
+	return NULL;
 }
 
 /* "Ret(A, B)", as TypeString writes it. */
@@ -322,8 +476,10 @@ bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, b
 	if (remote_state(types->memory) != REMOTE_OK)
 		return false;
 	if (handle & 2) {
-		if (types->depth == max_depth)
+		if (types->depth == MAX_DEPTH) {
+			types->is_too_deep = true;
 			return nonsense(types);
+		}
 		types->depth++;
 		good = write_type_desc(types, handle & ~(uint64_t)2, out, is_volatile) &&
 		       remote_state(types->memory) == REMOTE_OK;

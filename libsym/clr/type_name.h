@@ -25,8 +25,9 @@ struct type {
 	uint16_t virtual_count;
 	bool is_array;
 	bool is_volatile; /* the module of the type or of one of its arguments is */
-	uint32_t name_bytes;
-	const char *name; /* "" for a nameless type */
+	uint32_t name_bytes, owner_bytes;
+	const char *name;  /* "" for a nameless type; not NUL terminated */
+	const char *owner; /* "[assembly] name::", as methods have it before their own name */
 };
 
 struct sym_error *types_create(struct remote_memory *memory, const struct layout *layout,
@@ -35,6 +36,13 @@ void types_destroy(struct types *types);
 
 /* NULL: look at remote_state(), as with modules_get(). Lives until types_forget(). */
 const struct type *types_get(struct types *types, uint64_t address);
+
+/*
+ * Notes a type that will be asked for; types_read_wanted() then reads all that were noted, fetching
+ * as often as it takes. Errors of that: those of reading, LIMIT.
+ */
+void types_want(struct types *types, uint64_t address);
+struct sym_error *types_read_wanted(struct types *types);
 
 /* Appends the name of a type handle; false with remote_state() set. */
 bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, bool *is_volatile);

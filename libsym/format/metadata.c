@@ -156,7 +156,7 @@ struct metadata {
 	struct metadata_blob tables_stream;
 	uint8_t heap_sizes;
 	struct table tables[METADATA_TABLE_COUNT];
-	uint32_t *method_owners; /* TypeDef rid by MethodDef rid */
+	uint32_t *method_owners; /* TypeDef rid by MethodDef rid; NULL: lists ascend, search them */
 	uint32_t *enclosers;     /* TypeDef rid by TypeDef rid */
 };
 
@@ -333,16 +333,38 @@ static void invert_method_lists(struct metadata *metadata)
 	}
 }
 
-static struct sym_error *invert_lists(struct metadata *metadata)
+/* Do the method lists of types follow one another, as compilers write them? */
+static bool method_lists_ascend(const struct metadata *metadata)
+{
+	uint32_t type_count = metadata->tables[METADATA_TYPE_DEF].row_count, last = 1;
+
+	if (metadata->tables[METADATA_METHOD_PTR].row_count)
+		return false;
+	for (uint32_t type = 1; type <= type_count; type++) {
+		uint32_t start = cell(metadata, METADATA_TYPE_DEF, type, 5);
+
+		if (start < last)
+			return false;
+		last = start;
+	}
+	return last <= metadata->tables[METADATA_METHOD_DEF].row_count + 1;
+}
+
+static struct sym_error *invert_lists(struct metadata *metadata, bool is_lean)
 {
 	size_t type_count = metadata->tables[METADATA_TYPE_DEF].row_count;
 	size_t method_count = metadata->tables[METADATA_METHOD_DEF].row_count;
 
-	metadata->method_owners = calloc(method_count + 1, sizeof(*metadata->method_owners));
 	metadata->enclosers = calloc(type_count + 1, sizeof(*metadata->enclosers));
-	if (!metadata->method_owners || !metadata->enclosers)
+	if (!metadata->enclosers)
 		return &sym_error_no_memory;
-	invert_method_lists(metadata);
+	if (!is_lean || !method_lists_ascend(metadata)) {
+		metadata->method_owners =
+			calloc(method_count + 1, sizeof(*metadata->method_owners));
+		if (!metadata->method_owners)
+			return &sym_error_no_memory;
+		invert_method_lists(metadata);
+	}
 	for (uint32_t row = 1; row <= metadata->tables[METADATA_NESTED_CLASS].row_count; row++) {
 		uint32_t nested = cell(metadata, METADATA_NESTED_CLASS, row, 0);
 		uint32_t encloser = cell(metadata, METADATA_NESTED_CLASS, row, 1);
@@ -353,7 +375,8 @@ static struct sym_error *invert_lists(struct metadata *metadata)
 	return NULL;
 }
 
-struct sym_error *metadata_open(const void *data, size_t size_bytes, struct metadata **ret)
+static struct sym_error *open_as(const void *data, size_t size_bytes, bool is_lean,
+				 struct metadata **ret)
 {
 	struct reader reader = reader_over(data, size_bytes);
 	AUTO_METADATA struct metadata *metadata = calloc(1, sizeof(*metadata));
@@ -365,11 +388,21 @@ struct sym_error *metadata_open(const void *data, size_t size_bytes, struct meta
 	if (!error)
 		error = read_tables(metadata);
 	if (!error)
-		error = invert_lists(metadata);
+		error = invert_lists(metadata, is_lean);
 	if (error)
 		return error;
 	*ret = STEAL(metadata);
 	return NULL;
+}
+
+struct sym_error *metadata_open(const void *data, size_t size_bytes, struct metadata **ret)
+{
+	return open_as(data, size_bytes, false, ret);
+}
+
+struct sym_error *metadata_open_lean(const void *data, size_t size_bytes, struct metadata **ret)
+{
+	return open_as(data, size_bytes, true, ret);
 }
 
 void metadata_close(struct metadata *metadata)
@@ -531,10 +564,41 @@ struct metadata_blob metadata_method_signature(const struct metadata *metadata, 
 	return blob_cell(metadata, METADATA_METHOD_DEF, rid, 4);
 }
 
+/* The last type whose list does not begin behind a method. */
+static uint32_t search_owner(const struct metadata *metadata, uint32_t rid)
+{
+	uint32_t low = 0, high = metadata->tables[METADATA_TYPE_DEF].row_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low + 1) / 2;
+
+		if (cell(metadata, METADATA_TYPE_DEF, middle, 5) <= rid)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
 uint32_t metadata_method_owner(const struct metadata *metadata, uint32_t rid)
 {
-	return rid <= metadata->tables[METADATA_METHOD_DEF].row_count ? metadata->method_owners[rid]
-								      : 0;
+	if (!rid || rid > metadata->tables[METADATA_METHOD_DEF].row_count)
+		return 0;
+	return metadata->method_owners ? metadata->method_owners[rid] : search_owner(metadata, rid);
+}
+
+bool metadata_type_owns_method(const struct metadata *metadata, uint32_t type_rid, uint32_t rid)
+{
+	const struct table *types = &metadata->tables[METADATA_TYPE_DEF];
+
+	if (!rid || rid > metadata->tables[METADATA_METHOD_DEF].row_count || !type_rid ||
+	    type_rid > types->row_count)
+		return false;
+	if (metadata->method_owners)
+		return metadata->method_owners[rid] == type_rid;
+	return cell(metadata, METADATA_TYPE_DEF, type_rid, 5) <= rid &&
+	       (type_rid == types->row_count ||
+		rid < cell(metadata, METADATA_TYPE_DEF, type_rid + 1, 5));
 }
 
 uint32_t metadata_first_method(const struct metadata *metadata, uint32_t type_rid)

@@ -40,6 +40,8 @@ struct metadata_blob {
 
 /* `data` is borrowed and must outlive the object. Errors: FORMAT, NO_MEMORY. */
 struct sym_error *metadata_open(const void *data, size_t size_bytes, struct metadata **ret);
+/* For few questions: opened at once, but metadata_method_owner() has to search. */
+struct sym_error *metadata_open_lean(const void *data, size_t size_bytes, struct metadata **ret);
 void metadata_close(struct metadata *metadata);
 
 uint32_t metadata_row_count(const struct metadata *metadata, enum metadata_table table);
@@ -72,6 +74,8 @@ const char *metadata_method_name(const struct metadata *metadata, uint32_t rid);
 struct metadata_blob metadata_method_signature(const struct metadata *metadata, uint32_t rid);
 /* TypeDef rid that owns a MethodDef rid; 0 when none does. */
 uint32_t metadata_method_owner(const struct metadata *metadata, uint32_t rid);
+/* The same, asked the other way round; takes no search either way. */
+bool metadata_type_owns_method(const struct metadata *metadata, uint32_t type_rid, uint32_t rid);
 /* The first MethodDef rid that a TypeDef owns; the others follow it. 0 when there is none. */
 uint32_t metadata_first_method(const struct metadata *metadata, uint32_t type_rid);
 

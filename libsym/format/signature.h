@@ -84,6 +84,7 @@ struct signature_modules {
 	const struct metadata *(*find)(void *context, uint32_t index, const char **why_ret);
 };
 
+struct signature_names;
 struct signature_writer;
 
 /* Types by address (ELEMENT_INTERNAL), in signatures that a runtime makes for itself. */
@@ -106,8 +107,11 @@ struct signature_writer {
 	struct buf *out;
 	size_t max_size_bytes; /* of `out`, for this name */
 	enum signature_style style;
-	const struct signature_modules *modules;                             /* may be NULL */
-	const struct signature_handles *handles;                             /* may be NULL */
+	const struct signature_modules *modules; /* may be NULL */
+	const struct signature_handles *handles; /* may be NULL */
+	/* Of the module that names_metadata is of; runtime style only; may be NULL. */
+	struct signature_names *names;
+	const struct metadata *names_metadata;
 	const struct signature_arguments *type_arguments, *method_arguments; /* may be NULL */
 	struct signature_budget budget;
 	const char *why; /* first failure, a static text */

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "libsym/format/signature_names.h"
 #include "libsym/limits.h"
 
 #define MAX_RANK    32
@@ -65,14 +66,42 @@ void signature_writer_init(struct signature_writer *writer, struct buf *out,
 	};
 }
 
+/* A short copy without a call: most of what names are made of has a few bytes. */
+static inline void copy_short(char *to, const char *from, size_t size_bytes)
+{
+	if (size_bytes >= 16) {
+		memcpy(to, from, 16);
+		memcpy(to + size_bytes - 16, from + size_bytes - 16, 16);
+	} else if (size_bytes >= 8) {
+		memcpy(to, from, 8);
+		memcpy(to + size_bytes - 8, from + size_bytes - 8, 8);
+	} else if (size_bytes >= 4) {
+		memcpy(to, from, 4);
+		memcpy(to + size_bytes - 4, from + size_bytes - 4, 4);
+	} else {
+		for (size_t i = 0; i < size_bytes; i++)
+			to[i] = from[i];
+	}
+}
+
+static inline void put(struct signature_writer *writer, const char *text, size_t size_bytes)
+{
+	struct buf *out = writer->out;
+
+	if (out->size_bytes + size_bytes > writer->max_size_bytes) {
+		fail(writer, "name is longer than the limit");
+	} else if (size_bytes <= 32 && out->failure == BUF_OK &&
+		   size_bytes <= out->capacity_bytes - out->size_bytes) {
+		copy_short(out->data + out->size_bytes, text, size_bytes);
+		out->size_bytes += size_bytes;
+	} else if (!buf_append(out, text, size_bytes)) {
+		fail(writer, "no room for the name");
+	}
+}
+
 void signature_write(struct signature_writer *writer, const char *text, size_t size_bytes)
 {
-	if (writer->out->size_bytes + size_bytes > writer->max_size_bytes) {
-		fail(writer, "name is longer than the limit");
-		return;
-	}
-	if (!buf_append(writer->out, text, size_bytes))
-		fail(writer, "no room for the name");
+	put(writer, text, size_bytes);
 }
 
 void signature_write_heap_string(struct signature_writer *writer, const char *text)
@@ -81,14 +110,14 @@ void signature_write_heap_string(struct signature_writer *writer, const char *te
 }
 
 /* For words of ours. */
-static void write_word(struct signature_writer *writer, const char *text)
+static inline void write_word(struct signature_writer *writer, const char *text)
 {
-	signature_write(writer, text, strlen(text));
+	put(writer, text, strlen(text));
 }
 
-static void write_char(struct signature_writer *writer, char byte)
+static inline void write_char(struct signature_writer *writer, char byte)
 {
-	signature_write(writer, &byte, 1);
+	put(writer, &byte, 1);
 }
 
 static void write_number(struct signature_writer *writer, int64_t value)
@@ -109,24 +138,34 @@ static void write_number(struct signature_writer *writer, int64_t value)
 /* ---- names of classes ----------------------------------------------------- */
 
 /* TypeString escapes what its own grammar uses. */
+static bool is_escaped(char byte)
+{
+	switch (byte) {
+	case ',':
+	case '[':
+	case ']':
+	case '&':
+	case '*':
+	case '+':
+	case '\\':
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void write_identifier(struct signature_writer *writer, const char *name)
 {
-	size_t size_bytes = strnlen(name, LIMIT_NAME_BYTES + 1);
-	size_t plain_bytes;
+	size_t size_bytes = strnlen(name, LIMIT_NAME_BYTES + 1), done = 0;
 
-	if (writer->style != SIGNATURE_TYPE_STRING) {
-		signature_write(writer, name, size_bytes);
-		return;
-	}
-	while (!writer->why) {
-		plain_bytes = strcspn(name, ",[]&*+\\");
-		signature_write(writer, name, plain_bytes);
-		name += plain_bytes;
-		if (!*name)
-			return;
+	for (size_t i = 0; i < size_bytes && writer->style == SIGNATURE_TYPE_STRING; i++) {
+		if (!is_escaped(name[i]))
+			continue;
+		put(writer, name + done, i - done);
 		write_char(writer, '\\');
-		write_char(writer, *name++);
+		done = i;
 	}
+	put(writer, name + done, size_bytes - done);
 }
 
 static void write_class(struct signature_writer *writer, const char *name_space, const char *name)
@@ -213,6 +252,27 @@ void signature_write_type_ref(struct signature_writer *writer, const struct meta
 	}
 }
 
+/* A row of TypeDef or TypeRef, from the names that are kept where there are some. */
+static void write_row(struct signature_writer *writer, const struct metadata *metadata,
+		      enum metadata_table table, uint32_t rid)
+{
+	struct signature_names *names = metadata == writer->names_metadata ? writer->names : NULL;
+	size_t start = writer->out->size_bytes, size_bytes;
+	const char *kept = names ? signature_names_find(names, table, rid, &size_bytes) : NULL;
+
+	if (kept) {
+		signature_write(writer, kept, size_bytes);
+		return;
+	}
+	if (table == METADATA_TYPE_DEF)
+		signature_write_type_def(writer, metadata, rid);
+	else
+		signature_write_type_ref(writer, metadata, rid);
+	if (names && !writer->why)
+		signature_names_keep(names, table, rid, writer->out->data + start,
+				     writer->out->size_bytes - start);
+}
+
 static void write_token(struct signature_writer *writer, struct reader *reader,
 			struct signature_scope scope)
 {
@@ -226,10 +286,10 @@ static void write_token(struct signature_writer *writer, struct reader *reader,
 	}
 	switch (token & 3) {
 	case 0:
-		signature_write_type_def(writer, scope.metadata, token >> 2);
+		write_row(writer, scope.metadata, METADATA_TYPE_DEF, token >> 2);
 		return;
 	case 1:
-		signature_write_type_ref(writer, scope.metadata, token >> 2);
+		write_row(writer, scope.metadata, METADATA_TYPE_REF, token >> 2);
 		return;
 	case 2:
 		blob = metadata_type_spec_signature(scope.metadata, token >> 2);

@@ -75,11 +75,16 @@ static struct sym_error *read_map(struct remote_memory *memory, struct code_map 
 static enum code_block_kind read_block(struct remote_memory *memory, const struct code_map *map,
 				       size_t index, struct code_method *method, uint32_t *stub)
 {
-	enum code_block_kind kind;
+	const struct code_block *block = &map->blocks[index];
 	bool again = true;
 
 	for (;;) {
-		kind = code_block_read(memory, &layout, map, &map->blocks[index], method, stub);
+		uint64_t header;
+		enum code_block_kind kind = code_block_read_head(memory, &layout, block, &header);
+
+		*stub = (uint32_t)header;
+		if (kind == CODE_BLOCK_METHOD)
+			kind = code_block_read_method(memory, &layout, map, block, header, method);
 		if (kind != CODE_BLOCK_PENDING)
 			return kind;
 		cr_assert_null(remote_memory_fetch(memory, &again));
