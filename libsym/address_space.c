@@ -2,6 +2,7 @@
 #include "libsym/address_space.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "libsym/format/maps.h"
 #include "libsym/limits.h"
@@ -244,6 +245,7 @@ struct sym_error *address_space_parse(const char *text, size_t size_bytes,
 
 	if (!space)
 		return &sym_error_no_memory;
+	space->read_ns = INT64_MAX;
 	if (size_bytes > LIMIT_MAPS_BYTES)
 		return sym_error_create(SYM_ERROR_LIMIT, "maps: more than %zu bytes",
 					LIMIT_MAPS_BYTES);
@@ -265,8 +267,10 @@ struct sym_error *address_space_read(const struct process *process, struct addre
 {
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct sym_error *error, *changed;
+	struct timespec now;
 	struct buf text;
 
+	clock_gettime(CLOCK_REALTIME, &now);
 	buf_init(&text, LIMIT_MAPS_BYTES);
 	error = process_read_file(process, "maps", &text);
 	if (!error)
@@ -279,9 +283,12 @@ struct sym_error *address_space_read(const struct process *process, struct addre
 		sym_error_destroy(error);
 		return changed;
 	}
-	if (!error)
-		*ret = STEAL(space);
-	return error;
+	if (error)
+		return error;
+	if (!process->recorded)
+		space->read_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	*ret = STEAL(space);
+	return NULL;
 }
 
 void address_space_destroy(struct address_space *space)

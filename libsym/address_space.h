@@ -42,6 +42,7 @@ struct address_space {
 	struct mapped_file *files; /* whatever has a path that begins with '/', by first mapping */
 	size_t file_count;
 	uint64_t bad_lines; /* malformed, or not behind the line before */
+	int64_t read_ns; /* when they were read, in ns since 1970; INT64_MAX for a recorded one */
 	/* private */
 	uint32_t *mapping_indexes;
 	char *text;

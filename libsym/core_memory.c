@@ -50,16 +50,16 @@ static size_t read_file(const struct core_context *context, uint64_t address, vo
 	const struct elf_core_segment *segment = elf_core_find(&context->core->elf, address);
 	size_t line = address_space_find(space, address);
 	const struct sym_mapping *mapping;
-	const struct sym_image *module;
+	struct sym_image *module = NULL;
 	uint64_t offset, left;
 
 	if (line == ADDRESS_SPACE_NONE || (segment && segment->file_bytes))
 		return 0;
 	mapping = &space->mappings[line];
-	if (mapping->image_index == UINT32_MAX || mapping->protection & SYM_WRITE)
+	if (mapping->protection & SYM_WRITE)
 		return 0;
-	module = context->snapshot->modules[mapping->image_index];
-	if (!module->image || module_trouble(module))
+	sym_error_destroy(snapshot_image_of(context->snapshot, line, &module));
+	if (!module || !module->image || module_trouble(module))
 		return 0;
 	offset = mapping->offset + (address - mapping->start_address);
 	left = mapping->end_address - address;

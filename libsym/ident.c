@@ -63,13 +63,21 @@ static struct sym_error *compare_header(const struct process *process, const str
  * The time of the last change of its inode, which nobody can set: a file may be
  * overwritten and given its old time again. But ownership and mode change it too.
  */
-static bool inode_may_have_changed(const struct process *process, const struct image *image)
+static bool inode_change_ns(const struct image *image, int64_t *ret)
 {
 	struct stat status;
 
-	return !fstat(image->file.fd, &status) &&
-	       is_after_start(process,
-			      (int64_t)status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec);
+	if (fstat(image->file.fd, &status))
+		return false;
+	*ret = (int64_t)status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec;
+	return true;
+}
+
+static bool inode_may_have_changed(const struct process *process, const struct image *image)
+{
+	int64_t change_ns;
+
+	return inode_change_ns(image, &change_ns) && is_after_start(process, change_ns);
 }
 
 static struct sym_error *ask_pointers(const struct process *process, const struct image *image,
@@ -87,17 +95,13 @@ static struct sym_error *ask_pointers(const struct process *process, const struc
 				     "its memory nobody can tell whether it was mapped by then");
 }
 
-struct sym_error *ident_check(const struct process *process, const struct image *image,
-			      uint64_t load_base)
+/* What the memory of the process says of a file that may have changed since it was mapped. */
+static struct sym_error *ask_memory(const struct process *process, const struct image *image,
+				    uint64_t load_base)
 {
 	const struct image_segment *header = header_segment(image);
 	uint64_t size_bytes;
 
-	if (process->core && !image->is_copy)
-		return core_check_image(process, image, load_base);
-	if (image->is_copy || load_base == UINT64_MAX ||
-	    !(ident_may_have_changed(process, image) || inode_may_have_changed(process, image)))
-		return NULL;
 	/* A change in place shows through wherever the process has no copy of a page: in headers
 	 * too. */
 	if (image->kind != SYM_IMAGE_ELF)
@@ -106,4 +110,44 @@ struct sym_error *ident_check(const struct process *process, const struct image 
 		return NULL;
 	size_bytes = header->size_bytes < COMPARED_BYTES ? header->size_bytes : COMPARED_BYTES;
 	return compare_header(process, image, load_base + header->position, (size_t)size_bytes);
+}
+
+/*
+ * A process that has ended is no witness, and the number of an inode that was its may be
+ * another file's by now. One that nobody touched since the process was seen is what was mapped
+ * then; that of an ELF file decides, whose memory says no more than that either. Of a PE file
+ * its relocated pointers would have to be asked.
+ */
+static struct sym_error *ask_nobody(const struct image *image, int64_t seen_ns,
+				    const struct sym_error *ended)
+{
+	int64_t change_ns;
+
+	if (image->kind == SYM_IMAGE_ELF && inode_change_ns(image, &change_ns) &&
+	    change_ns <= seen_ns)
+		return NULL;
+	return sym_error_create_path(SYM_ERROR_STALE, image->path, SYM_OFFSET_UNKNOWN,
+				     "the file was changed after the process began, and nobody "
+				     "can tell whether it was mapped by then: %s",
+				     sym_error_message(ended));
+}
+
+struct sym_error *ident_check(const struct process *process, const struct image *image,
+			      uint64_t load_base, int64_t seen_ns)
+{
+	struct sym_error *error, *ended;
+
+	if (process->core && !image->is_copy)
+		return core_check_image(process, image, load_base);
+	if (image->is_copy || load_base == UINT64_MAX ||
+	    !(ident_may_have_changed(process, image) || inode_may_have_changed(process, image)))
+		return NULL;
+	error = ask_memory(process, image, load_base);
+	ended = process_check(process);
+	if (ended && sym_error_code(ended) == SYM_ERROR_STALE) {
+		sym_error_destroy(error);
+		error = ask_nobody(image, seen_ns, ended);
+	}
+	sym_error_destroy(ended);
+	return error;
 }

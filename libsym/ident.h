@@ -21,9 +21,14 @@
  * process: its files are copies. */
 bool ident_may_have_changed(const struct process *process, const struct image *image);
 
-/* NULL: nothing speaks against it. STALE: another content. Other errors: the file could not be
- * read. */
+/*
+ * NULL: nothing speaks against it. STALE: another content, or a process that has ended and cannot
+ * bear witness any more. Other errors: the file could not be read.
+ *
+ * `seen_ns`: when its mappings were, in ns since 1970.
+ */
 struct sym_error *ident_check(const struct process *process, const struct image *image,
-			      uint64_t load_base) __attribute__((warn_unused_result));
+			      uint64_t load_base, int64_t seen_ns)
+	__attribute__((warn_unused_result));
 
 #endif

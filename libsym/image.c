@@ -265,9 +265,15 @@ static void drop_managed(struct image *image)
 	sparse_file_deinit(&image->managed_file);
 }
 
+struct image *image_share(struct image *image)
+{
+	atomic_fetch_add_explicit(&image->users, 1, memory_order_relaxed);
+	return image;
+}
+
 void image_close(struct image *image)
 {
-	if (!image)
+	if (!image || atomic_fetch_sub_explicit(&image->users, 1, memory_order_acq_rel))
 		return;
 	drop_managed(image);
 	if (image->fd >= 0)

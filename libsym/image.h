@@ -12,6 +12,7 @@
 #define LIBSYM_IMAGE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,7 @@ struct image {
 	uint64_t unwind_vaddr;
 	uint64_t unwind_bytes;
 	/* private */
+	_Atomic(unsigned int) users; /* beyond the first one */
 	pthread_mutex_t lock;
 	int fd;
 	struct sparse_file file; /* a pattern for image_view(); nothing is read into it */
@@ -80,7 +82,10 @@ struct image {
  */
 struct sym_error *image_open(int fd, const char *path, uint64_t offset, uint64_t size_bytes,
 			     struct image **ret) __attribute__((warn_unused_result));
+/* For one user; the last one closes it. NULL is accepted. */
 void image_close(struct image *image);
+/* One user more, who has to close it too. */
+struct image *image_share(struct image *image);
 
 /* Simple name of the assembly, NULL when it is none. Reads metadata when first asked. */
 const char *image_assembly_name(struct image *image);

@@ -44,10 +44,9 @@ struct sym_error *sym_image_open_among(const char *path, const char *const *asse
 	if (error)
 		return error;
 	steal_fd(&fd);
-	error = module_create(path, image, true, &module);
+	error = module_create(path, image, &module);
 	if (error)
 		return error;
-	image = NULL;
 	module->neighbour_directory = directory_of(path);
 	if (!module->neighbour_directory || !path_list_copy(assembly_dirs, &module->assembly_dirs))
 		return &sym_error_no_memory;
@@ -174,7 +173,7 @@ struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
 	struct source_sink sink = {
 		.builder = &builder,
-		.image_index = image->index,
+		.image_index = module_index(image),
 		.stubs = flags & SYM_IMAGE_SYMBOLS_STUBS,
 		.unnamed = flags & SYM_IMAGE_SYMBOLS_UNNAMED,
 		.linkage_names = flags & SYM_IMAGE_SYMBOLS_LINKAGE_NAMES,

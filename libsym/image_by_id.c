@@ -12,44 +12,45 @@
 #include "libsym/base/path.h"
 #include "libsym/snapshot.h"
 
-static void normalize(const struct sym_snapshot *snapshot, struct sym_position *position)
+static struct sym_error *normalize(const struct sym_snapshot *snapshot,
+				   struct sym_position *position)
 {
 	const struct address_space *space = snapshot->space;
 	size_t found = address_space_find(space, position->address);
 	const struct sym_mapping *mapping;
+	struct sym_error *error;
 
 	position->status = SYM_UNMAPPED;
 	if (found == ADDRESS_SPACE_NONE)
-		return;
+		return NULL;
 	mapping = &space->mappings[found];
 	position->mapping_index = (uint32_t)found;
 	position->status = SYM_NO_SYMBOLS;
-	if (mapping->image_index == UINT32_MAX)
-		return;
+	error = snapshot_image_of(snapshot, found, &position->image);
+	if (error || !position->image)
+		return error;
 	position->status = SYM_RESOLVED;
-	position->image = snapshot->modules[mapping->image_index];
 	position->offset = position->address - mapping->start_address + mapping->offset;
-	if (snapshot->is_placed[found])
-		position->image_position = position->address - position->image->load_base;
-	else if (!position->image->image ||
-		 !image_offset_to_position(position->image->image, position->offset,
-					   &position->image_position))
-		position->image_position = UINT64_MAX;
+	position->image_position =
+		snapshot_position(snapshot, found, position->image, position->address);
+	return NULL;
 }
 
 struct sym_error *sym_snapshot_normalize(struct sym_snapshot *snapshot, const uint64_t *addresses,
 					 size_t count, struct sym_position *ret)
 {
-	for (size_t i = 0; i < count; i++) {
+	struct sym_error *error = NULL;
+
+	for (size_t i = 0; !error && i < count; i++) {
 		ret[i] = (struct sym_position){
 			.address = addresses[i],
 			.mapping_index = UINT32_MAX,
 			.offset = UINT64_MAX,
 			.image_position = UINT64_MAX,
 		};
-		normalize(snapshot, &ret[i]);
+		error = normalize(snapshot, &ret[i]);
 	}
-	return NULL;
+	return error;
 }
 
 struct sym_error *sym_image_identity(struct sym_image *image, struct sym_identity *identity)

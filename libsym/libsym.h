@@ -159,7 +159,12 @@ struct sym_snapshot_opts {
 
 /**
  * A process at one moment: its mappings, its images, its identity.
- * The process may go away later; what was read stays.
+ *
+ * A mapped file is opened when somebody first asks for what is in it, and only if it is
+ * the one that is mapped. The process may go away later: what was opened stays. A file
+ * of which nobody has asked by then is still found by its path, unless it was deleted, replaced or
+ * changed since the process began, or lay in a mount namespace that ended with it; its
+ * addresses get SYM_STALE or SYM_UNREADABLE then. sym_snapshot_open_images() opens all at once.
  */
 struct sym_snapshot;
 
@@ -173,6 +178,16 @@ struct sym_snapshot;
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts, struct sym_snapshot **ret);
 SYM_API void sym_snapshot_close(struct sym_snapshot *snapshot);
+
+/**
+ * Opens every mapped file that is not open yet, so that names can be had when the process
+ * is gone. Functions that tell of all images or of mappings with their images (count, at, symbols,
+ * process) do so by themselves, and act as if there were none where there was no memory for it;
+ * resolving never needs it. Files that cannot be opened are images with a trouble.
+ *
+ * Fails with SYM_ERROR_NO_MEMORY; may then be called again.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_open_images(struct sym_snapshot *snapshot);
 
 /**
  * The same from a core file (x86-64): of the process as it was when the file was written.

@@ -69,7 +69,8 @@ static struct sym_error *keep_reason(struct sym_error *error, char **reason_ret)
  */
 static struct sym_error *check_release(const struct sym_snapshot *snapshot)
 {
-	const char *version = snapshot->runtime.version;
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+	const char *version = runtime ? runtime->version : "";
 
 	if (version[0] && strncmp(version, "10.", 3))
 		return sym_error_create(
@@ -80,9 +81,13 @@ static struct sym_error *check_release(const struct sym_snapshot *snapshot)
 
 static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 {
-	if (!snapshot->runtime.shape)
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+
+	if (!runtime)
+		return &sym_error_no_memory;
+	if (!runtime->shape)
 		return sym_error_create(SYM_ERROR_NOT_FOUND, "no .NET runtime in the process");
-	if (!strcmp(snapshot->runtime.shape, "nativeaot"))
+	if (!strcmp(runtime->shape, "nativeaot"))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"compiled ahead of time: there is no JIT in the process");
 	if (snapshot->process->recorded && !snapshot->process->core)
@@ -116,13 +121,16 @@ static struct jit_range *list_own_memory(const struct address_space *space, size
  * that. */
 static struct sym_error *explain_core(const struct sym_snapshot *snapshot, struct sym_error *error)
 {
+	const struct sym_mapping *mapping = snapshot_runtime_mapping(snapshot);
+	struct sym_image *runtime = NULL;
 	struct sym_error *explained;
-	const struct sym_image *runtime;
 
 	if (sym_error_code(error) != SYM_ERROR_IO)
 		return error;
-	runtime = snapshot->modules[snapshot->info.runtime_image_index];
-	if (module_trouble(runtime))
+	if (mapping)
+		sym_error_destroy(snapshot_image_of(
+			snapshot, (size_t)(mapping - snapshot->space->mappings), &runtime));
+	if (runtime && module_trouble(runtime))
 		explained = sym_error_create(SYM_ERROR_STALE, "the runtime's own file: %s",
 					     module_trouble(runtime)->text);
 	else
@@ -195,15 +203,14 @@ struct assemblies {
 };
 
 /* A bundle's assemblies have paths that do not exist: then the name decides, if only one has it. */
-static struct sym_image *find_module(const struct sym_snapshot *snapshot, const char *path)
+static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
 {
 	const char *name = path_file_name(path);
-	struct sym_image *found = NULL;
-	size_t stem_bytes = strlen(name), count = 0;
+	size_t stem_bytes = strlen(name), count = 0, found = SIZE_MAX;
 
 	for (size_t i = 0; i < snapshot->module_count; i++)
 		if (snapshot->modules[i]->image && !strcmp(snapshot->modules[i]->path, path))
-			return snapshot->modules[i];
+			return i;
 	if (stem_bytes > 4)
 		stem_bytes -= 4; /* .dll */
 	for (size_t i = 0; i < snapshot->module_count; i++) {
@@ -213,28 +220,32 @@ static struct sym_image *find_module(const struct sym_snapshot *snapshot, const 
 
 		if (!assembly || strncmp(assembly, name, stem_bytes) != 0 || assembly[stem_bytes])
 			continue;
-		found = snapshot->modules[i];
+		found = i;
 		count++;
 	}
-	return count == 1 ? found : NULL;
+	return count == 1 ? found : SIZE_MAX;
 }
 
 static const struct metadata *find_metadata(void *context, const char *path)
 {
 	struct assemblies *assemblies = context;
-	struct sym_image *module = find_module(assemblies->snapshot, path);
+	size_t found = find_module(assemblies->snapshot, path);
+	const struct image_managed **managed;
+	struct sym_image *module;
 	struct sym_error *error = NULL;
 
-	if (!module || module_trouble(module))
+	if (found == SIZE_MAX || module_trouble(assemblies->snapshot->modules[found]))
 		return NULL;
-	if (!assemblies->managed[module->index])
-		error = image_use_managed(module->image, &assemblies->managed[module->index]);
+	module = assemblies->snapshot->modules[found];
+	managed = &assemblies->managed[found];
+	if (!*managed)
+		error = image_use_managed(module->image, managed);
 	if (error) {
-		assemblies->managed[module->index] = NULL;
+		*managed = NULL;
 		sym_error_destroy(error);
 		return NULL;
 	}
-	return assemblies->managed[module->index]->metadata;
+	return (*managed)->metadata;
 }
 
 /* Descriptor and directory of `ret` are the reader's. */
@@ -260,8 +271,10 @@ static struct sym_error *with_assemblies(
 {
 	struct assemblies assemblies = { .snapshot = snapshot };
 	const struct runtime_assemblies access = { .context = &assemblies, .find = find_metadata };
-	struct sym_error *error;
+	struct sym_error *error = snapshot_open_all(snapshot);
 
+	if (error)
+		return error;
 	assemblies.managed = calloc(snapshot->module_count + 1, sizeof(*assemblies.managed));
 	if (!assemblies.managed)
 		return &sym_error_no_memory;

@@ -140,10 +140,12 @@ static struct sym_error *read_and_check(const struct sym_snapshot *snapshot,
 					const struct perf_map_file *file,
 					struct sym_load_check *check)
 {
-	struct sym_error *error = NULL;
+	struct sym_error *error = snapshot_open_all(snapshot);
 	struct buf text;
 	int result;
 
+	if (error)
+		return error;
 	buf_init(&text, LIMIT_PERFINFO_BYTES);
 	result = path_read_all(file->fd, &text);
 	if (result)

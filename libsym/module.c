@@ -65,8 +65,7 @@ static enum sym_error_code error_of_status(enum sym_status status)
 	}
 }
 
-struct sym_error *module_create(const char *path, struct image *image, bool owns_image,
-				struct sym_image **ret)
+struct sym_error *module_create(const char *path, struct image *image, struct sym_image **ret)
 {
 	struct sym_image *module AUTO_MODULE = calloc(1, sizeof(*module));
 
@@ -74,14 +73,13 @@ struct sym_error *module_create(const char *path, struct image *image, bool owns
 		return &sym_error_no_memory;
 	pthread_mutex_init(&module->lock, NULL);
 	debug_fetch_init(&module->debug_fetch);
-	module->index = UINT32_MAX;
+	atomic_init(&module->index, UINT32_MAX);
 	module->root_fd = -1;
 	module->load_base = UINT64_MAX;
 	module->path = strdup(path);
 	if (!module->path)
 		return &sym_error_no_memory;
-	module->image = image;
-	module->owns_image = owns_image;
+	module->image = image ? image_share(image) : NULL;
 	if (image && image->unsupported)
 		module_set_trouble(module, sym_error_create_path(SYM_ERROR_UNSUPPORTED, path,
 								 SYM_OFFSET_UNKNOWN, "%s",
@@ -90,14 +88,29 @@ struct sym_error *module_create(const char *path, struct image *image, bool owns
 	return NULL;
 }
 
+struct sym_image *module_share(struct sym_image *module)
+{
+	atomic_fetch_add_explicit(&module->users, 1, memory_order_relaxed);
+	return module;
+}
+
+uint32_t module_index(const struct sym_image *module)
+{
+	uint32_t index = atomic_load_explicit(&module->index, memory_order_acquire);
+
+	if (index != UINT32_MAX || !module->company.number)
+		return index;
+	module->company.number(module->company.images.context);
+	return atomic_load_explicit(&module->index, memory_order_acquire);
+}
+
 void module_destroy(struct sym_image *module)
 {
-	if (!module)
+	if (!module || atomic_fetch_sub_explicit(&module->users, 1, memory_order_acq_rel))
 		return;
 	sources_close(atomic_load(&module->sources));
 	debug_fetch_deinit(&module->debug_fetch);
-	if (module->owns_image)
-		image_close(module->image);
+	image_close(module->image);
 	free(atomic_load(&module->trouble));
 	free(atomic_load(&module->refused_map));
 	pthread_mutex_destroy(&module->lock);
@@ -249,8 +262,7 @@ static struct sym_error *sources_open(struct sym_image *module, struct module_so
 	if (!sources)
 		return &sym_error_no_memory;
 	neighbours_init(&sources->neighbours);
-	sources->neighbours.images = module->neighbour_images;
-	sources->neighbours.image_count = module->neighbour_count;
+	sources->neighbours.company = module->company.images;
 	sources->neighbours.directory = module->neighbour_directory;
 	sources->neighbours.further_directories = module->assembly_dirs;
 	sources->assemblies = neighbours_as_assemblies(&sources->neighbours);

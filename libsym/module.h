@@ -27,21 +27,27 @@ struct module_trouble {
 	char text[];
 };
 
+/* The other images of the process that a module is in; nobody for a file by itself. */
+struct module_company {
+	struct image_company images;
+	/* Sees to it that every module has its index. NULL: there are none. */
+	void (*number)(void *context);
+};
+
 struct sym_image {
-	char *path;          /* to show */
-	struct image *image; /* NULL when the file could not be opened */
-	bool owns_image;
-	uint32_t index;                       /* in the snapshot; UINT32_MAX for a file by itself */
+	char *path;                           /* to show */
+	struct image *image;                  /* NULL when the file could not be opened */
 	uint64_t load_base;                   /* UINT64_MAX when unknown */
 	const char *const *relative_map_dirs; /* borrowed; may be NULL */
 	int root_fd; /* borrowed; below which `path` is; -1: this machine's root */
 	/* Where to look for other assemblies; see neighbours.h. */
-	struct image *const *neighbour_images;
-	size_t neighbour_count;
+	struct module_company company;
 	char *neighbour_directory;
 	char **assembly_dirs; /* NULL terminated; NULL: none */
 	struct debug_fetch debug_fetch;
 	/* private */
+	_Atomic(unsigned int) users; /* beyond the first one */
+	_Atomic(uint32_t) index;     /* see module_index() */
 	_Atomic(struct module_trouble *) trouble;
 	_Atomic(char *) refused_map;
 	pthread_mutex_t lock; /* of opening the sources, and of the count */
@@ -50,10 +56,16 @@ struct sym_image {
 	uint64_t method_count;
 };
 
-/* `path` is copied; the image is taken over if `owns_image`. */
-struct sym_error *module_create(const char *path, struct image *image, bool owns_image,
-				struct sym_image **ret) __attribute__((warn_unused_result));
+/* `path` is copied; `image` has a user more, NULL is accepted. */
+struct sym_error *module_create(const char *path, struct image *image, struct sym_image **ret)
+	__attribute__((warn_unused_result));
+/* For one user; the last one ends it. NULL is accepted. */
 void module_destroy(struct sym_image *module);
+/* One user more, who has to destroy it too. */
+struct sym_image *module_share(struct sym_image *module);
+
+/* Its number in the snapshot; UINT32_MAX for a file by itself. */
+uint32_t module_index(const struct sym_image *module);
 
 /* Records why the module is of no use, unless something is recorded already. Takes `error` over. */
 void module_set_trouble(struct sym_image *module, struct sym_error *error);

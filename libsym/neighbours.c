@@ -17,7 +17,6 @@ enum {
 struct neighbour {
 	struct neighbour *next;
 	struct image *image;
-	bool owns_image;
 	const struct image_managed *managed; /* in use; NULL: looked for and not found */
 	bool has_mvid;
 	uint8_t mvid[16]; /* as asked */
@@ -37,8 +36,7 @@ void neighbours_deinit(struct neighbours *neighbours)
 
 		if (neighbours->found->managed)
 			image_unuse_managed(neighbours->found->image);
-		if (neighbours->found->owns_image)
-			image_close(neighbours->found->image);
+		image_close(neighbours->found->image);
 		free(neighbours->found);
 		neighbours->found = next;
 	}
@@ -56,21 +54,37 @@ static bool is_asked_for(struct image *image, const char *name, const uint8_t *m
 }
 
 /* NULL when there is none, or when several that are not the same would do. */
-static struct image *find_among_images(const struct neighbours *neighbours, const char *name,
-				       const uint8_t *mvid)
+static struct image *choose(struct image *const *images, size_t count, const char *name,
+			    const uint8_t *mvid)
 {
 	struct image *found = NULL;
 
-	for (size_t i = 0; i < neighbours->image_count; i++) {
-		struct image *image = neighbours->images[i];
+	for (size_t i = 0; i < count; i++) {
+		struct image *image = images[i];
 
-		if (!image || !is_asked_for(image, name, mvid))
+		if (!is_asked_for(image, name, mvid))
 			continue;
 		if (found && (!image_mvid(found) || !image_mvid(image) ||
 			      memcmp(image_mvid(found), image_mvid(image), 16)))
 			return NULL;
 		found = image;
 	}
+	return found;
+}
+
+static struct image *find_among_images(const struct neighbours *neighbours, const char *name,
+				       const uint8_t *mvid)
+{
+	const struct image_company *company = &neighbours->company;
+	size_t count = 0;
+	struct image **images AUTO_FREE =
+		company->list ? company->list(company->context, &count) : NULL;
+	struct image *found = images ? choose(images, count, name, mvid) : NULL;
+
+	if (found)
+		image_share(found);
+	for (size_t i = 0; images && i < count; i++)
+		image_close(images[i]);
 	return found;
 }
 
@@ -133,10 +147,8 @@ static struct neighbour *look_for(struct neighbours *neighbours, const char *nam
 	if (mvid)
 		memcpy(neighbour->mvid, mvid, sizeof(neighbour->mvid));
 	neighbour->image = find_among_images(neighbours, name, mvid);
-	if (!neighbour->image) {
+	if (!neighbour->image)
 		neighbour->image = open_beside(neighbours, name, mvid);
-		neighbour->owns_image = neighbour->image;
-	}
 	if (neighbour->image) {
 		error = image_use_managed(neighbour->image, &neighbour->managed);
 		sym_error_destroy(error);

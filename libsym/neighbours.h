@@ -16,10 +16,16 @@
 
 struct neighbour;
 
+/* Who knows all images of a process. */
+struct image_company {
+	void *context;
+	/* A heap array of images, each with a user more; NULL when there are none, or for want of
+	 * memory. */
+	struct image **(*list)(void *context, size_t *count_ret);
+};
+
 struct neighbours {
-	/* The images to look among; borrowed. Some may be NULL. */
-	struct image *const *images;
-	size_t image_count;
+	struct image_company company;     /* the images to look among; `list` NULL: none */
 	const char *directory;            /* borrowed; NULL: nothing is opened from disk */
 	char *const *further_directories; /* borrowed, NULL terminated; NULL: none */
 	/* private */

@@ -57,7 +57,9 @@ struct diagnostics_place process_diagnostics_place(const struct process *process
 
 static int major_version(const struct sym_snapshot *snapshot)
 {
-	return snapshot->runtime.shape ? (int)strtol(snapshot->runtime.version, NULL, 10) : 0;
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+
+	return runtime && runtime->shape ? (int)strtol(runtime->version, NULL, 10) : 0;
 }
 
 const char *sym_snapshot_perf_map_hazard(const struct sym_snapshot *snapshot)
@@ -81,9 +83,12 @@ const char *sym_snapshot_perf_map_hazard(const struct sym_snapshot *snapshot)
 
 static struct sym_error *check_version(const struct sym_snapshot *snapshot)
 {
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
 	int major = major_version(snapshot);
 
-	if (!snapshot->runtime.shape || !strcmp(snapshot->runtime.shape, "nativeaot"))
+	if (!runtime)
+		return &sym_error_no_memory;
+	if (!runtime->shape || !strcmp(runtime->shape, "nativeaot"))
 		return sym_error_create(SYM_ERROR_NOT_FOUND, "no .NET runtime in the process");
 	if (snapshot->process->recorded)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
@@ -93,7 +98,7 @@ static struct sym_error *check_version(const struct sym_snapshot *snapshot)
 			SYM_ERROR_UNSUPPORTED,
 			".NET %s cannot begin to write a perf map: .NET 8 is the first "
 			"that can",
-			snapshot->runtime.version);
+			runtime->version);
 	return NULL;
 }
 

@@ -15,15 +15,13 @@ static bool lies_in_image(const struct sym_snapshot *snapshot, uint64_t address,
 			  struct sym_answer *ret)
 {
 	size_t line = address_space_find(snapshot->space, address);
-	const struct sym_mapping *mapping;
-	struct sym_image *module;
+	struct sym_image *module = NULL;
 
 	if (line == ADDRESS_SPACE_NONE)
 		return false;
-	mapping = &snapshot->space->mappings[line];
-	if (mapping->image_index == UINT32_MAX || !snapshot->is_placed[line])
+	sym_error_destroy(snapshot_image_of(snapshot, line, &module));
+	if (!module || !snapshot->lines[line].placed)
 		return false;
-	module = snapshot->modules[mapping->image_index];
 	*ret = (struct sym_answer){ .address = address };
 	module_find(module, address - module->load_base, ret);
 	return true;

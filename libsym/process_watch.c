@@ -67,98 +67,35 @@ const struct sym_symbols *sym_watch_symbols(const struct sym_watch *watch)
 
 /* ---- what is mapped ----------------------------------------------------------- */
 
-static bool is_file(const struct sym_mapping *line)
+/* Both list theirs by address, and what is mapped as it was is the same module. */
+static bool has_same_images(const struct sym_snapshot *a, const struct sym_snapshot *b)
 {
-	return line->path[0] == '/' && line->inode && strncmp(line->path, "/memfd:", 7) != 0;
+	return a->module_count == b->module_count &&
+	       !memcmp(a->modules, b->modules, a->module_count * sizeof(struct sym_image *));
 }
 
-static bool is_same_line(const struct sym_mapping *a, const struct sym_mapping *b)
+/* Looks at `space`, which is taken over on success. */
+static struct sym_error *look_at(struct sym_watch *watch, struct address_space *space,
+				 bool *changed_ret)
 {
-	return a->start_address == b->start_address && a->end_address == b->end_address &&
-	       a->offset == b->offset && a->inode == b->inode &&
-	       a->device_major == b->device_major && a->device_minor == b->device_minor &&
-	       a->protection == b->protection && !strcmp(a->path, b->path);
-}
+	struct sym_snapshot *old = watch->snapshot, *fresh;
+	struct sym_error *error = snapshot_open_all(old);
 
-/*
- * Gives the lines of `space` the images of the old ones. False when other files are
- * mapped, or a line of an image is not where it was.
- */
-static bool carry_images(const struct sym_snapshot *snapshot, struct address_space *space,
-			 uint8_t *is_placed, size_t *runtime_ret)
-{
-	const struct address_space *old = snapshot->space;
-	size_t at = 0;
-
-	*runtime_ret = ADDRESS_SPACE_NONE;
-	for (size_t i = 0; i < space->mapping_count; i++) {
-		struct sym_mapping *line = &space->mappings[i];
-
-		while (at < old->mapping_count &&
-		       old->mappings[at].start_address < line->start_address) {
-			if (old->mappings[at].image_index != UINT32_MAX ||
-			    is_file(&old->mappings[at]))
-				return false;
-			at++;
-		}
-		if (at == old->mapping_count || !is_same_line(line, &old->mappings[at])) {
-			if (is_file(line))
-				return false;
-			continue;
-		}
-		line->image_index = old->mappings[at].image_index;
-		is_placed[i] = snapshot->is_placed[at];
-		if (at == snapshot->runtime.mapping_index)
-			*runtime_ret = i;
-		at++;
-	}
-	for (; at < old->mapping_count; at++)
-		if (old->mappings[at].image_index != UINT32_MAX || is_file(&old->mappings[at]))
-			return false;
-	return *runtime_ret != ADDRESS_SPACE_NONE ||
-	       snapshot->runtime.mapping_index == ADDRESS_SPACE_NONE;
-}
-
-/* The same images in a new address space: the snapshot takes it over. */
-static bool adopt(struct sym_snapshot *snapshot, struct address_space *space)
-{
-	uint8_t *is_placed = calloc(space->mapping_count + 1, sizeof(*is_placed));
-	size_t runtime;
-
-	if (!is_placed || !carry_images(snapshot, space, is_placed, &runtime)) {
-		free(is_placed);
-		return false;
-	}
-	free(snapshot->is_placed);
-	address_space_destroy(snapshot->space);
-	snapshot->is_placed = is_placed;
-	snapshot->space = space;
-	snapshot->runtime.mapping_index = runtime;
-	return true;
-}
-
-static struct sym_error *open_again(struct sym_watch *watch)
-{
-	struct sym_snapshot *old = watch->snapshot;
-	const struct sym_snapshot_opts opts = {
-		.size = sizeof(opts),
-		.relative_map_dirs = (const char *const *)old->relative_map_dirs,
-		.jit = (uint32_t)old->jit,
-	};
-	struct sym_snapshot *snapshot;
-	struct sym_error *error = sym_snapshot_open(old->process->pid, &opts, &snapshot);
-
+	if (!error)
+		error = snapshot_look_again(old, space, &fresh);
 	if (error)
 		return error;
-	/* A process of the same number is another one if it began at another time. */
-	error = process_check(old->process);
+	error = snapshot_open_all(fresh);
 	if (error) {
-		sym_snapshot_close(snapshot);
+		fresh->space = NULL; /* the caller's still */
+		sym_snapshot_close(fresh);
 		return error;
 	}
-	live_code_move(&old->live_code, &snapshot->live_code);
+	*changed_ret = !has_same_images(old, fresh);
+	live_code_move(&old->live_code, &fresh->live_code);
 	sym_snapshot_close(old);
-	watch->snapshot = snapshot;
+	snapshot_make_users(fresh);
+	watch->snapshot = fresh;
 	return NULL;
 }
 
@@ -182,15 +119,12 @@ static struct sym_error *look_at_maps(struct sym_watch *watch, bool *changed_ret
 		return error;
 	}
 	error = address_space_parse(text.data, text.size_bytes, &space);
-	if (!error && adopt(watch->snapshot, space)) {
-		space = NULL;
-	} else if (!error) {
-		error = open_again(watch);
-		*changed_ret = !error;
-	}
+	if (!error)
+		error = look_at(watch, space, changed_ret);
 	if (!error) {
 		struct buf old = watch->maps;
 
+		space = NULL; /* the snapshot's now */
 		watch->maps = text;
 		text = old;
 	}

@@ -295,21 +295,15 @@ static void resolve_memory(const struct resolving *resolving, const struct sym_m
 
 /* A perf map may name what an image itself cannot: native code of a runtime that writes about
  * itself, images of others. */
-static void resolve_image(const struct resolving *resolving, size_t mapping_index,
+static void resolve_image(const struct resolving *resolving, size_t line, struct sym_image *module,
 			  struct sym_answer *answer)
 {
 	const struct sym_snapshot *snapshot = resolving->resolver->snapshot;
-	const struct sym_mapping *mapping = &snapshot->space->mappings[mapping_index];
-	struct sym_image *module = snapshot->modules[mapping->image_index];
-	uint64_t offset = answer->address - mapping->start_address + mapping->offset;
+	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
 
 	answer->image = module;
 	answer->image_path = module->path;
-	if (snapshot->is_placed[mapping_index])
-		answer->image_position = answer->address - module->load_base;
-	else if (!module->image ||
-		 !image_offset_to_position(module->image, offset, &answer->image_position))
-		answer->image_position = UINT64_MAX;
+	answer->image_position = snapshot_position(snapshot, line, module, answer->address);
 	if (!(mapping->protection & SYM_EXECUTE) && !module_trouble(module)) {
 		answer->status = SYM_NO_SYMBOLS;
 		answer->reason = "a part of the file that is not executable";
@@ -360,7 +354,9 @@ static void resolve_kernel(struct sym_resolver *resolver, struct sym_answer *ans
 
 static void resolve_one(const struct resolving *resolving, size_t found, struct sym_answer *answer)
 {
-	const struct address_space *space = resolving->resolver->snapshot->space;
+	const struct sym_snapshot *snapshot = resolving->resolver->snapshot;
+	struct sym_image *module = NULL;
+	struct sym_error *error;
 
 	if (found == ADDRESS_SPACE_NONE && kernel_has_address(answer->address)) {
 		resolve_kernel(resolving->resolver, answer);
@@ -370,11 +366,17 @@ static void resolve_one(const struct resolving *resolving, size_t found, struct 
 		answer->status = SYM_UNMAPPED;
 		return;
 	}
-	answer->image_path = space->mappings[found].path;
-	if (space->mappings[found].image_index != UINT32_MAX)
-		resolve_image(resolving, found, answer);
-	else
-		resolve_memory(resolving, &space->mappings[found], answer);
+	answer->image_path = snapshot->space->mappings[found].path;
+	error = snapshot_image_of(snapshot, found, &module);
+	if (error) {
+		sym_error_destroy(error);
+		answer->status = SYM_UNREADABLE;
+		answer->reason = "out of memory";
+	} else if (module) {
+		resolve_image(resolving, found, module, answer);
+	} else {
+		resolve_memory(resolving, &snapshot->space->mappings[found], answer);
+	}
 }
 
 enum {
@@ -395,7 +397,8 @@ static void warm(const struct resolving *resolving, const uint64_t *addresses, s
 static void resolve_group(const struct resolving *resolving, struct sym_answer *answers,
 			  size_t count)
 {
-	const struct address_space *space = resolving->resolver->snapshot->space;
+	const struct sym_snapshot *snapshot = resolving->resolver->snapshot;
+	const struct address_space *space = snapshot->space;
 	uint64_t in_memory[GROUP];
 	size_t found[GROUP], memory_count = 0, last = ADDRESS_SPACE_NONE;
 
@@ -406,7 +409,7 @@ static void resolve_group(const struct resolving *resolving, struct sym_answer *
 		    address >= space->mappings[last].end_address)
 			last = address_space_find(space, address);
 		found[i] = last;
-		if (last != ADDRESS_SPACE_NONE && space->mappings[last].image_index == UINT32_MAX)
+		if (last != ADDRESS_SPACE_NONE && snapshot_is_memory(snapshot, last))
 			in_memory[memory_count++] = address;
 	}
 	if (memory_count > 1)
@@ -416,21 +419,17 @@ static void resolve_group(const struct resolving *resolving, struct sym_answer *
 }
 
 /* Lines and inlined functions, where the result wants them. */
-static struct sym_error *describe(struct sym_resolver *resolver, struct sym_result *result)
+static struct sym_error *describe(struct sym_result *result)
 {
-	const struct sym_snapshot *snapshot = resolver->snapshot;
 	struct sym_error *error = NULL;
 
 	for (size_t i = 0; !error && i < result->count; i++) {
 		const struct sym_answer *answer = &result->answers[i];
-		size_t line = address_space_find(snapshot->space, answer->address);
 
-		if (!answer->image || answer->image_position == UINT64_MAX ||
-		    line == ADDRESS_SPACE_NONE)
-			continue;
-		error = module_describe(
-			snapshot->modules[snapshot->space->mappings[line].image_index],
-			answer->image_position, result, i);
+		/* It is ours, and not const for us. */
+		if (answer->image && answer->image_position != UINT64_MAX)
+			error = module_describe((struct sym_image *)answer->image,
+						answer->image_position, result, i);
 	}
 	result_finish(result);
 	return error;
@@ -449,7 +448,7 @@ struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint
 		resolve_group(&resolving, &result->answers[i],
 			      count - i < GROUP ? count - i : GROUP);
 	end_resolving(&resolving);
-	return result->want ? describe(resolver, result) : NULL;
+	return result->want ? describe(result) : NULL;
 }
 
 /* ---- refreshing ---------------------------------------------------------------------- */

@@ -8,31 +8,9 @@
 
 #include "libsym/base/path.h"
 #include "libsym/core_process.h"
-#include "libsym/snapshot_images.h"
 
-void sym_snapshot_close(struct sym_snapshot *snapshot)
-{
-	if (!snapshot)
-		return;
-	for (size_t i = 0; i < snapshot->module_count; i++)
-		module_destroy(snapshot->modules[i]);
-	for (size_t i = 0; i < snapshot->image_count; i++)
-		image_close(snapshot->images[i]);
-	if (snapshot->has_place)
-		perf_map_place_deinit(&snapshot->place);
-	load_check_deinit(&snapshot->load_check);
-	live_code_slot_deinit(&snapshot->live_code);
-	free(snapshot->modules);
-	free(snapshot->images);
-	free(snapshot->is_placed);
-	path_list_free(snapshot->relative_map_dirs);
-	address_space_destroy(snapshot->space);
-	process_close(snapshot->process);
-	free(snapshot);
-}
-
-DEFINE_GUARD(snapshot, struct sym_snapshot *, sym_snapshot_close)
-#define AUTO_SNAPSHOT GUARDED(snapshot)
+DEFINE_GUARD(ground, struct snapshot_ground *, snapshot_ground_release)
+#define AUTO_GROUND GUARDED(ground)
 
 /* Options that a newer caller knows and we do not must be zero. */
 static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
@@ -64,119 +42,162 @@ static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
 const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *snapshot)
 {
 	const struct address_space *space = snapshot->space;
-	const struct runtime_info *runtime = &snapshot->runtime;
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
 
-	if (!runtime->shape || runtime->mapping_index >= space->mapping_count)
+	if (!runtime || !runtime->shape || runtime->mapping_index >= space->mapping_count)
 		return NULL;
 	for (size_t i = runtime->mapping_index; i < space->mapping_count; i++) {
 		const struct sym_mapping *mapping = &space->mappings[i];
-		const struct sym_image *module;
+		struct sym_image *module = NULL;
 
-		if (mapping->image_index == UINT32_MAX || !snapshot->is_placed[i] ||
-		    strcmp(mapping->path, space->mappings[runtime->mapping_index].path))
+		if (strcmp(mapping->path, space->mappings[runtime->mapping_index].path) != 0)
 			continue;
-		module = snapshot->modules[mapping->image_index];
-		if (module->image && module->image->kind == SYM_IMAGE_ELF)
+		sym_error_destroy(snapshot_image_of(snapshot, i, &module));
+		if (module && snapshot->lines[i].placed && module->image &&
+		    module->image->kind == SYM_IMAGE_ELF)
 			return mapping;
 	}
 	return NULL;
 }
 
-static void fill_info(struct sym_snapshot *snapshot)
+/* False for want of memory. */
+static bool fill_runtime(struct sym_snapshot *snapshot)
 {
-	const struct process *process = snapshot->process;
-	const struct runtime_info *runtime = &snapshot->runtime;
-	const struct sym_mapping *mapping = snapshot_runtime_mapping(snapshot);
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+	const struct sym_mapping *mapping;
+	struct sym_error *error = NULL;
 
-	snapshot->info = (struct sym_process_info){
-		.pid = process->pid,
-		.namespace_pid = process->namespace_pid,
-		.uid = process->uid,
-		.gid = process->gid,
-		.start_time_ticks = process->start_time_ticks,
-		.comm = process->comm,
-		.executable = process->executable,
-		.runtime_version = runtime->shape ? runtime->version : NULL,
-		.runtime_shape = runtime->shape,
-		.runtime_image_index = UINT32_MAX,
-		.other_mount_namespace = process->other_mount_namespace,
-		.other_pid_namespace = process->other_pid_namespace,
-	};
+	if (runtime && !runtime->shape)
+		return true;
+	if (runtime)
+		error = snapshot_open_all(snapshot);
+	sym_error_destroy(error);
+	if (!runtime || error)
+		return false;
+	snapshot->info.runtime_version = runtime->version;
+	snapshot->info.runtime_shape = runtime->shape;
+	mapping = snapshot_runtime_mapping(snapshot);
 	if (mapping)
 		snapshot->info.runtime_image_index = mapping->image_index;
-}
-
-/* Everything of a process that is open; takes the snapshot over. */
-static struct sym_error *open_rest(struct sym_snapshot *snapshot, struct sym_snapshot **ret)
-{
-	struct sym_snapshot *owned AUTO_SNAPSHOT = snapshot;
-	struct sym_error *error =
-		runtime_info_read(snapshot->process, snapshot->space, &snapshot->runtime);
-
-	if (!error)
-		error = snapshot_open_images(snapshot);
-	if (!error)
-		error = process_check(snapshot->process);
-	if (error)
-		return error;
-	fill_info(snapshot);
-	*ret = STEAL(owned);
-	return NULL;
+	return true;
 }
 
 static struct sym_error *begin(const struct sym_snapshot_opts *opts,
-			       struct sym_snapshot_opts *checked, struct sym_snapshot **ret)
+			       struct sym_snapshot_opts *checked, struct snapshot_ground **ret)
 {
-	struct sym_snapshot *snapshot AUTO_SNAPSHOT = calloc(1, sizeof(*snapshot));
+	struct snapshot_ground *ground AUTO_GROUND = calloc(1, sizeof(*ground));
 	struct sym_error *error;
 
-	if (!snapshot)
+	if (!ground)
 		return &sym_error_no_memory;
-	live_code_slot_init(&snapshot->live_code);
+	pthread_mutex_init(&ground->lock, NULL);
 	error = check_opts(opts, checked);
 	if (!error) {
-		snapshot->jit = (enum sym_jit_way)checked->jit;
-		snapshot->fetch = checked->fetch;
-		snapshot->fetch_context = checked->fetch_context;
+		ground->jit = (enum sym_jit_way)checked->jit;
+		ground->context.fetch = checked->fetch;
+		ground->context.fetch_context = checked->fetch_context;
 	}
-	if (!error && !path_list_copy(checked->relative_map_dirs, &snapshot->relative_map_dirs))
+	if (!error && !path_list_copy(checked->relative_map_dirs, &ground->relative_map_dirs))
 		error = &sym_error_no_memory;
 	if (!error)
-		*ret = STEAL(snapshot);
+		*ret = STEAL(ground);
 	return error;
+}
+
+/* All images of the process as it was last looked at; for those who look for an assembly. */
+static struct image **list_images(void *context, size_t *count_ret)
+{
+	struct snapshot_ground *ground = context;
+	struct image **images = NULL;
+	struct sym_error *error = NULL;
+	size_t count = 0;
+
+	pthread_mutex_lock(&ground->lock);
+	if (ground->newest)
+		error = snapshot_open_all(ground->newest);
+	if (ground->newest && !error)
+		images = calloc(ground->newest->module_count + 1, sizeof(struct image *));
+	for (size_t i = 0; images && i < ground->newest->module_count; i++)
+		if (ground->newest->modules[i]->image)
+			images[count++] = image_share(ground->newest->modules[i]->image);
+	pthread_mutex_unlock(&ground->lock);
+	sym_error_destroy(error);
+	*count_ret = count;
+	return images;
+}
+
+static void number_images(void *context)
+{
+	struct snapshot_ground *ground = context;
+
+	pthread_mutex_lock(&ground->lock);
+	if (ground->numbered)
+		sym_error_destroy(snapshot_open_all(ground->numbered));
+	pthread_mutex_unlock(&ground->lock);
+}
+
+/* A snapshot of a process that is open. */
+static struct sym_error *finish(struct snapshot_ground *ground, struct address_space *space,
+				struct sym_snapshot **ret)
+{
+	struct sym_snapshot *snapshot;
+	struct sym_error *error;
+
+	ground->context.process = ground->process;
+	ground->context.company = (struct module_company){
+		.images = { ground, list_images },
+		.number = number_images,
+	};
+	ground->context.relative_map_dirs = (const char *const *)ground->relative_map_dirs;
+	error = snapshot_create(ground, space, &snapshot);
+	if (error)
+		return error;
+	snapshot_make_users(snapshot);
+	*ret = snapshot;
+	return NULL;
 }
 
 struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts,
 				    struct sym_snapshot **ret)
 {
-	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct snapshot_ground *ground AUTO_GROUND = NULL;
+	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct sym_snapshot_opts checked;
-	struct sym_error *error = begin(opts, &checked, &snapshot);
+	struct sym_error *error = begin(opts, &checked, &ground);
 
 	if (!error)
-		error = process_open(pid, checked.root, &snapshot->process);
+		error = process_open(pid, checked.root, &ground->process);
 	if (!error)
-		error = address_space_read(snapshot->process, &snapshot->space);
-	return error ? error : open_rest(STEAL(snapshot), ret);
+		error = address_space_read(ground->process, &space);
+	if (!error)
+		error = finish(ground, space, ret);
+	if (!error)
+		space = NULL; /* the snapshot's now */
+	return error;
 }
 
 struct sym_error *sym_snapshot_open_core(const char *path, const struct sym_snapshot_opts *opts,
 					 struct sym_snapshot **ret)
 {
-	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	struct snapshot_ground *ground AUTO_GROUND = NULL;
+	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct sym_snapshot_opts checked;
-	struct sym_error *error = begin(opts, &checked, &snapshot);
+	struct sym_error *error = begin(opts, &checked, &ground);
 
-	if (!error && (snapshot->jit == SYM_JIT_RUNDOWN || snapshot->jit == SYM_JIT_PERF_MAP))
+	if (!error && (ground->jit == SYM_JIT_RUNDOWN || ground->jit == SYM_JIT_PERF_MAP))
 		error = sym_error_create(SYM_ERROR_ARGUMENT,
 					 "a core file can neither be asked nor has it a perf map");
-	if (!error && snapshot->jit == SYM_JIT_AUTO)
-		snapshot->jit = SYM_JIT_CONTRACT;
+	if (!error && ground->jit == SYM_JIT_AUTO)
+		ground->jit = SYM_JIT_CONTRACT;
 	if (!error)
-		error = core_process_open(path, checked.root, &snapshot->process);
+		error = core_process_open(path, checked.root, &ground->process);
 	if (!error)
-		error = core_address_space(snapshot->process->core, &snapshot->space);
-	return error ? error : open_rest(STEAL(snapshot), ret);
+		error = core_address_space(ground->process->core, &space);
+	if (!error)
+		error = finish(ground, space, ret);
+	if (!error)
+		space = NULL; /* the snapshot's now */
+	return error;
 }
 
 bool snapshot_uses_runtime(const struct sym_snapshot *snapshot)
@@ -201,8 +222,16 @@ const char *sym_jit_way_text(enum sym_jit_way way)
 	return (size_t)way < sizeof(texts) / sizeof(texts[0]) ? texts[way] : "unknown";
 }
 
-const struct sym_process_info *sym_snapshot_process(const struct sym_snapshot *snapshot)
+const struct sym_process_info *sym_snapshot_process(const struct sym_snapshot *constant)
 {
+	struct sym_snapshot *snapshot = (struct sym_snapshot *)constant;
+
+	if (atomic_load_explicit(&snapshot->is_info_whole, memory_order_acquire))
+		return &snapshot->info;
+	pthread_mutex_lock(&snapshot->info_lock);
+	if (!atomic_load(&snapshot->is_info_whole) && fill_runtime(snapshot))
+		atomic_store_explicit(&snapshot->is_info_whole, true, memory_order_release);
+	pthread_mutex_unlock(&snapshot->info_lock);
 	return &snapshot->info;
 }
 
@@ -216,19 +245,36 @@ size_t sym_snapshot_mapping_count(const struct sym_snapshot *snapshot)
 	return snapshot->space->mapping_count;
 }
 
+/* Whether it could be done; it fails for want of memory only. */
+static bool has_all(const struct sym_snapshot *snapshot)
+{
+	struct sym_error *error = snapshot_open_all(snapshot);
+
+	sym_error_destroy(error);
+	return !error;
+}
+
+struct sym_error *sym_snapshot_open_images(struct sym_snapshot *snapshot)
+{
+	return snapshot_open_all(snapshot);
+}
+
 const struct sym_mapping *sym_snapshot_mapping_at(const struct sym_snapshot *snapshot, size_t index)
 {
-	return index < snapshot->space->mapping_count ? &snapshot->space->mappings[index] : NULL;
+	return index < snapshot->space->mapping_count && has_all(snapshot)
+		       ? &snapshot->space->mappings[index]
+		       : NULL;
 }
 
 size_t sym_snapshot_image_count(const struct sym_snapshot *snapshot)
 {
-	return snapshot->module_count;
+	return has_all(snapshot) ? snapshot->module_count : 0;
 }
 
 struct sym_image *sym_snapshot_image_at(const struct sym_snapshot *snapshot, size_t index)
 {
-	return index < snapshot->module_count ? snapshot->modules[index] : NULL;
+	return has_all(snapshot) && index < snapshot->module_count ? snapshot->modules[index]
+								   : NULL;
 }
 
 struct sym_error *sym_snapshot_perf_map(struct sym_snapshot *snapshot,

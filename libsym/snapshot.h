@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process at one moment: who it is (process.h), what is mapped
- * (address_space.h), and which images that makes. Opens every mapped file once
- * and reads a few KB of it; everything more is read when somebody asks. Does
+ * (address_space.h), and which images that makes. Opens no mapped file before
+ * somebody asks for what is in it; what was opened stays. What can be seen of it does
  * not change once it is open, except for sym_snapshot_perf_map().
  */
 #ifndef LIBSYM_SNAPSHOT_H
 #define LIBSYM_SNAPSHOT_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "libsym/address_space.h"
+#include "libsym/base/lazy.h"
 #include "libsym/error.h"
+#include "libsym/image_group.h"
 #include "libsym/live_code.h"
 #include "libsym/module.h"
 #include "libsym/perf_map_place.h"
@@ -18,23 +23,50 @@
 #include "libsym/source/jitdump_source.h"
 #include "libsym/source/perfmap_source.h"
 
-struct sym_snapshot {
+/* What all looks at one process share. */
+struct snapshot_ground {
+	_Atomic(unsigned int) users; /* beyond the first one */
 	struct process *process;
-	struct address_space *space;
-	/* Lines by which an image is loaded; the others of a file only show it. One byte a mapping.
-	 */
-	uint8_t *is_placed;
-	struct sym_image **modules;
-	size_t module_count;
-	size_t module_capacity;
-	struct image **images; /* one a file; owned; NULL where it could not be opened */
-	size_t image_count;
 	char **relative_map_dirs; /* NULL terminated; NULL for none */
-	struct runtime_info runtime;
-	struct sym_process_info info;
-	enum sym_jit_way jit; /* as asked for */
-	sym_fetch_fn *fetch;  /* likewise */
-	void *fetch_context;
+	enum sym_jit_way jit;     /* as asked for */
+	struct image_group_context context;
+	pthread_mutex_t lock; /* of all below; held while all images are opened */
+	struct sym_snapshot *newest;
+	struct sym_snapshot *numbered; /* the one whose modules have an index: its user's */
+};
+
+/* Whose a mapping is, as far as somebody has asked. */
+struct snapshot_line {
+	_Atomic(struct sym_image *) module; /* NULL: nobody has asked */
+	uint32_t group;                     /* SNAPSHOT_NO_GROUP: none */
+	uint32_t number;                    /* of the line in its group */
+	bool placed;                        /* as image_place.placed */
+};
+
+#define SNAPSHOT_NO_GROUP UINT32_MAX
+
+struct sym_snapshot {
+	struct snapshot_ground *ground;
+	struct process *process; /* the ground's */
+	enum sym_jit_way jit;    /* likewise */
+	struct address_space *space;
+	int64_t taken_ns;                      /* when its maps were read, in ns since 1970 */
+	struct snapshot_line *lines;           /* one a mapping */
+	_Atomic(struct image_group *) *groups; /* NULL: nobody has asked */
+	size_t group_count; /* those of space->files, then anonymous memory, then the vDSO */
+	uint32_t vdso_line; /* UINT32_MAX: none */
+	pthread_mutex_t group_lock; /* of making groups */
+	struct lazy runtime;        /* struct runtime_info */
+	struct sym_snapshot *older; /* of the same ground, in no special order */
+	/* Once all images are open: */
+	pthread_mutex_t open_lock;
+	_Atomic(bool) all_open;
+	struct sym_image **modules; /* by first mapping; borrowed from the groups */
+	size_t module_count;
+	bool is_users;                /* modules have the index that they have here */
+	struct sym_process_info info; /* what is in it of the runtime: sym_snapshot_process() */
+	_Atomic(bool) is_info_whole;
+	pthread_mutex_t info_lock;
 	struct live_code_slot live_code;
 	struct perf_map_place place; /* of the last sym_snapshot_perf_map() */
 	bool has_place;
@@ -46,6 +78,67 @@ void load_check_deinit(struct sym_load_check *check);
 /* Does what was asked for include this way? */
 bool snapshot_uses_runtime(const struct sym_snapshot *snapshot);
 bool snapshot_uses_perf_map(const struct sym_snapshot *snapshot);
+
+/* The image of a mapping has been asked for, and there is none. */
+extern struct sym_image snapshot_no_image;
+
+/* snapshot_image_of() for a mapping of which nobody has asked yet. */
+struct sym_error *snapshot_ask_line(const struct sym_snapshot *snapshot, size_t line,
+				    struct sym_image **ret) __attribute__((warn_unused_result));
+
+/*
+ * The image that a mapping shows, opening its file if nobody has; *ret is NULL for memory of no
+ * image. Thread safe. Errors: NO_MEMORY.
+ */
+static inline struct sym_error *snapshot_image_of(const struct sym_snapshot *snapshot, size_t line,
+						  struct sym_image **ret)
+{
+	struct sym_image *module =
+		atomic_load_explicit(&snapshot->lines[line].module, memory_order_acquire);
+
+	if (!module)
+		return snapshot_ask_line(snapshot, line, ret);
+	*ret = module == &snapshot_no_image ? NULL : module;
+	return NULL;
+}
+
+/* Has it turned out that a mapping is memory of no image? */
+static inline bool snapshot_is_memory(const struct sym_snapshot *snapshot, size_t line)
+{
+	return atomic_load_explicit(&snapshot->lines[line].module, memory_order_relaxed) ==
+	       &snapshot_no_image;
+}
+
+/* rva or vaddr of an address in a mapping of this image; UINT64_MAX when it is loaded from nowhere.
+ */
+uint64_t snapshot_position(const struct sym_snapshot *snapshot, size_t line,
+			   const struct sym_image *module, uint64_t address);
+
+/* Opens all images: from then on there are snapshot->modules. Thread safe. Errors: NO_MEMORY. */
+struct sym_error *snapshot_open_all(const struct sym_snapshot *snapshot)
+	__attribute__((warn_unused_result));
+
+/* What runtime the process hosts. Looks when first asked. Thread safe. NULL for want of memory. */
+const struct runtime_info *snapshot_runtime(const struct sym_snapshot *snapshot);
+
+/*
+ * Another look at the same process: over `space`, which it takes over on success, with everything
+ * that was opened and is mapped as it was. Its modules have no index before it is
+ * made the user's.
+ */
+struct sym_error *snapshot_look_again(const struct sym_snapshot *before,
+				      struct address_space *space, struct sym_snapshot **ret)
+	__attribute__((warn_unused_result));
+
+/* Everything but the user's options and the process itself. Takes `space` over on success. */
+struct sym_error *snapshot_create(struct snapshot_ground *ground, struct address_space *space,
+				  struct sym_snapshot **ret) __attribute__((warn_unused_result));
+
+/* From now on modules have the index that they have in this snapshot. */
+void snapshot_make_users(struct sym_snapshot *snapshot);
+
+/* For one user; the last one ends it. NULL is accepted. */
+void snapshot_ground_release(struct snapshot_ground *ground);
 
 /*
  * The first mapping of the runtime's own ELF image, NULL when there is none. In a single-file

@@ -83,36 +83,32 @@ static char *inner_path(const char *host, const char *name, size_t name_bytes)
 }
 
 /* Lines of the host's file that show a part of [offset, offset + size_bytes), whole pages of it. */
-static size_t lines_of_part(const struct image_collection *collection,
-			    const struct mapped_file *file, const struct bundle_file *part,
+static size_t lines_of_part(const struct image_group *group, const struct bundle_file *part,
 			    uint32_t *lines, bool *has_code_ret)
 {
 	uint64_t first_page = part->offset & ~(uint64_t)(PAGE_BYTES - 1);
 	size_t count = 0;
 
 	*has_code_ret = false;
-	for (size_t i = 0; i < file->mapping_count; i++) {
-		const struct sym_mapping *line =
-			&collection->snapshot->space->mappings[file->mapping_indexes[i]];
+	for (size_t i = 0; i < group->mapping_count; i++) {
+		const struct sym_mapping *line = &group->mappings[i];
 
 		if (line->offset < first_page || line->offset >= part->offset + part->size_bytes ||
-		    collection->snapshot->is_placed[file->mapping_indexes[i]])
+		    group->places[i].placed)
 			continue;
-		lines[count++] = file->mapping_indexes[i];
+		lines[count++] = (uint32_t)i;
 		*has_code_ret |= line->protection & SYM_EXECUTE;
 	}
 	return count;
 }
 
 /* Is there a line that ends where the code of the image does, in whole pages? */
-static bool fits_code(const struct image_collection *collection, const struct image *image,
-		      uint64_t offset, const uint32_t *lines, size_t line_count)
+static bool fits_code(const struct image_group *group, const struct image *image, uint64_t offset,
+		      const uint32_t *lines, size_t line_count)
 {
-	const struct sym_mapping *mappings = collection->snapshot->space->mappings;
-
 	for (size_t i = 0; i < line_count; i++)
 		for (size_t j = 0; j < image->segment_count; j++) {
-			const struct sym_mapping *line = &mappings[lines[i]];
+			const struct sym_mapping *line = &group->mappings[lines[i]];
 			const struct image_segment *segment = &image->segments[j];
 			uint64_t end = offset + segment->offset + segment->size_bytes;
 			uint64_t line_end =
@@ -125,28 +121,60 @@ static bool fits_code(const struct image_collection *collection, const struct im
 	return false;
 }
 
-static struct sym_error *place_part(struct image_collection *collection, const char *path,
+static struct sym_error *place_part(const struct group_opening *opening, const char *path,
 				    struct image *image, uint64_t offset, const uint32_t *lines,
 				    size_t line_count)
 {
 	struct placements placements;
-	struct sym_error *error =
-		placement_find(image, offset, collection->snapshot->space->mappings, lines,
-			       line_count, &placements);
+	struct sym_error *error = placement_find(image, offset, opening->group->mappings, lines,
+						 line_count, &placements);
 
 	if (error)
 		return error;
-	error = image_collection_place(collection, path, image, &placements, lines, line_count);
+	error = image_group_place(opening, path, image, &placements, lines, line_count);
 	placements_deinit(&placements);
 	return error;
 }
 
+/* As it was opened for the lines that there were before; `host` was open then too. */
+static struct image *reopen_part(const struct group_opening *opening, const struct image *host,
+				 const char *path)
+{
+	const struct image_group *before = opening->group->before;
+
+	if (!before || before->host != host)
+		return NULL;
+	for (size_t i = 0; i < before->module_count; i++)
+		if (before->modules[i]->image && !strcmp(before->modules[i]->path, path))
+			return image_share(before->modules[i]->image);
+	return NULL;
+}
+
+static struct sym_error *open_part(const struct group_opening *opening, const struct image *host,
+				   const struct bundle_file *part, const char *path,
+				   struct image **ret)
+{
+	struct sym_error *error;
+	int fd AUTO_CLOSE = -1;
+
+	*ret = reopen_part(opening, host, path);
+	if (*ret)
+		return NULL;
+	fd = dup(host->fd);
+	if (fd < 0)
+		return &sym_error_no_memory;
+	error = image_open(fd, path, part->offset, part->size_bytes, ret);
+	if (!error)
+		steal_fd(&fd);
+	return error;
+}
+
 /* A part that is no image, as a module that says why. Takes `error` over. */
-static struct sym_error *add_unreadable(struct image_collection *collection, const char *path,
+static struct sym_error *add_unreadable(const struct group_opening *opening, const char *path,
 					struct sym_error *error)
 {
 	struct sym_image *module;
-	struct sym_error *failure = image_collection_add(collection, path, NULL, &module);
+	struct sym_error *failure = image_group_add(opening, path, NULL, UINT64_MAX, &module);
 
 	if (failure)
 		sym_error_destroy(error);
@@ -159,50 +187,43 @@ static struct sym_error *add_unreadable(struct image_collection *collection, con
  * Neighbours share pages, and so their lines fit both. `exactly`: only where a line ends
  * where the code does; otherwise only where none does, because a change of protection has split it.
  */
-static struct sym_error *add_part(struct image_collection *collection,
-				  const struct mapped_file *file, const struct image *host,
+static struct sym_error *add_part(const struct group_opening *opening, const struct image *host,
 				  const struct bundle_file *part, uint32_t *lines, bool exactly)
 {
 	char *path AUTO_FREE = NULL;
 	struct image *image AUTO_IMAGE = NULL;
-	int fd AUTO_CLOSE = -1;
 	struct sym_error *error;
 	size_t line_count;
 	bool has_code;
 
 	if (part->type != BUNDLE_ASSEMBLY || part->compressed_size_bytes)
 		return NULL;
-	line_count = lines_of_part(collection, file, part, lines, &has_code);
+	line_count = lines_of_part(opening->group, part, lines, &has_code);
 	if (!has_code)
 		return NULL;
-	path = inner_path(file->path, part->path, part->path_bytes);
-	fd = dup(host->fd);
-	if (!path || fd < 0)
+	path = inner_path(opening->group->path, part->path, part->path_bytes);
+	if (!path)
 		return &sym_error_no_memory;
-	error = image_open(fd, path, part->offset, part->size_bytes, &image);
+	error = open_part(opening, host, part, path, &image);
 	if (is_no_memory(error))
 		return error;
 	if (error && exactly)
-		return add_unreadable(collection, path, error);
+		return add_unreadable(opening, path, error);
 	if (error) {
 		sym_error_destroy(error);
 		return NULL; /* has been said */
 	}
-	if (fits_code(collection, image, part->offset, lines, line_count) != exactly)
+	if (fits_code(opening->group, image, part->offset, lines, line_count) != exactly)
 		return NULL;
-	steal_fd(&fd);
-	error = image_collection_keep(collection, image);
-	return error ? error
-		     : place_part(collection, path, STEAL(image), part->offset, lines, line_count);
+	return place_part(opening, path, image, part->offset, lines, line_count);
 }
 
-struct sym_error *snapshot_add_bundle(struct image_collection *collection,
-				      const struct mapped_file *file, struct image *host,
-				      uint32_t module, bool *is_bundle_ret)
+struct sym_error *snapshot_add_bundle(const struct group_opening *opening, struct image *host,
+				      bool *is_bundle_ret)
 {
 	struct sparse_file view = image_view(host);
 	struct sparse_file *held GUARDED(view) = &view;
-	uint32_t *lines AUTO_FREE = calloc(file->mapping_count + 1, sizeof(*lines));
+	uint32_t *lines AUTO_FREE = calloc(opening->group->mapping_count + 1, sizeof(*lines));
 	struct bundle bundle = { 0 };
 	struct sym_error *error;
 
@@ -212,29 +233,24 @@ struct sym_error *snapshot_add_bundle(struct image_collection *collection,
 	if (is_no_memory(error))
 		return error;
 	if (error) {
-		module_set_trouble(image_collection_module(collection, module), error);
+		module_set_trouble(opening->group->modules[0], error);
 		return NULL;
 	}
 	for (int exactly = 1; exactly >= 0; exactly--)
 		for (size_t i = 0; !error && i < bundle.file_count; i++)
-			error = add_part(collection, file, host, &bundle.files[i], lines, exactly);
+			error = add_part(opening, host, &bundle.files[i], lines, exactly);
 	bundle_deinit(&bundle);
 	return error;
 }
 
 /* ---- memory without a file ---- */
 
-static bool is_anonymous(const struct sym_mapping *line)
-{
-	return !line->path[0] && line->image_index == UINT32_MAX;
-}
-
-static bool begins_image(const struct image_collection *collection, uint64_t address)
+static bool begins_image(const struct group_opening *opening, uint64_t address)
 {
 	struct sym_error *error;
 	char start[2];
 
-	error = process_read_memory(collection->snapshot->process, address, start, sizeof(start));
+	error = process_read_memory(opening->context->process, address, start, sizeof(start));
 	if (!error)
 		return start[0] == 'M' && start[1] == 'Z';
 	sym_error_destroy(error);
@@ -255,32 +271,64 @@ static uint64_t image_end(const struct image *image, uint64_t base)
 	return end;
 }
 
-static bool has_code_below(const struct image_collection *collection, size_t first, uint64_t end)
+static bool has_code_below(const struct image_group *group, size_t first, uint64_t end)
 {
-	const struct address_space *space = collection->snapshot->space;
-
-	for (size_t i = first; i < space->mapping_count && space->mappings[i].start_address < end &&
+	for (size_t i = first; i < group->mapping_count && group->mappings[i].start_address < end &&
 			       i - first < MAX_LINES_OF_IMAGE;
 	     i++)
-		if (is_anonymous(&space->mappings[i]) &&
-		    space->mappings[i].protection & SYM_EXECUTE)
+		if (!group->places[i].module && group->mappings[i].protection & SYM_EXECUTE)
 			return true;
 	return false;
 }
 
+/* Is the image that was at `base` there still? Its first page tells: with the time stamp, which is
+ * a digest of the whole in a deterministic build, and the places of everything. */
+static bool is_as_before(const struct process *process, const struct image *image, uint64_t base)
+{
+	struct sparse_file view = image_view(image);
+	struct sparse_file *held GUARDED(view) = &view;
+	uint8_t now[PAGE_BYTES];
+	size_t size_bytes = view.size_bytes < PAGE_BYTES ? view.size_bytes : PAGE_BYTES;
+	struct sym_error *error = process_read_memory(process, base, now, size_bytes);
+
+	if (!error)
+		error = sparse_file_need(held, image->path, 0, size_bytes);
+	if (!error)
+		return !memcmp(now, view.data, size_bytes);
+	sym_error_destroy(error);
+	return false;
+}
+
+/* Copying an image out of memory costs all its bytes. */
+static struct sym_error *open_at(const struct group_opening *opening, uint64_t base,
+				 struct image **ret)
+{
+	const struct image_group *before = opening->group->before;
+	const struct process *process = opening->context->process;
+
+	for (size_t i = 0; before && i < before->module_count; i++) {
+		struct sym_image *module = before->modules[i];
+
+		if (module->load_base == base && is_as_before(process, module->image, base)) {
+			*ret = image_share(module->image);
+			return NULL;
+		}
+	}
+	return memory_image_open_pe(process, base, process->executable, ret);
+}
+
 /* *end_ret is written when there is one at `base`, which lies in the line `header`. */
-static struct sym_error *add_memory_assembly(struct image_collection *collection, size_t header,
+static struct sym_error *add_memory_assembly(const struct group_opening *opening, size_t header,
 					     uint64_t base, uint64_t *end_ret)
 {
-	struct sym_snapshot *snapshot = collection->snapshot;
-	struct sym_mapping *mappings = snapshot->space->mappings;
+	const char *executable = opening->context->process->executable;
+	struct image_group *group = opening->group;
 	uint64_t end;
 	struct image *image AUTO_IMAGE = NULL;
 	char *path AUTO_FREE = NULL;
 	struct sym_image *module;
 	const char *name;
-	struct sym_error *error = memory_image_open_pe(snapshot->process, base,
-						       snapshot->process->executable, &image);
+	struct sym_error *error = open_at(opening, base, &image);
 
 	/* What only looked like an image, or went away, is none. */
 	if (error && !is_no_memory(error)) {
@@ -291,25 +339,19 @@ static struct sym_error *add_memory_assembly(struct image_collection *collection
 		return error;
 	end = image_end(image, base);
 	name = image_assembly_name(image);
-	if (!name || !has_code_below(collection, header + 1, end))
+	if (!name || !has_code_below(group, header + 1, end))
 		return NULL;
-	path = inner_path(snapshot->process->executable, name, strlen(name));
+	path = inner_path(executable, name, strlen(name));
 	if (!path)
 		return &sym_error_no_memory;
-	error = image_collection_keep(collection, image);
-	if (error)
-		return error;
-	error = image_collection_add(collection, path, STEAL(image), &module);
-	if (error)
-		return error;
-	*end_ret = end;
-	module->load_base = base;
+	error = image_group_add(opening, path, image, base, &module);
 	for (size_t i = header;
-	     i < snapshot->space->mapping_count && mappings[i].start_address < end; i++)
-		if (is_anonymous(&mappings[i]))
-			image_collection_give(collection, (uint32_t)i,
-					      (uint32_t)(collection->module_count - 1), true);
-	return NULL;
+	     !error && i < group->mapping_count && group->mappings[i].start_address < end; i++)
+		if (!group->places[i].module)
+			image_group_give(opening, i, module, true);
+	if (!error)
+		*end_ret = end;
+	return error;
 }
 
 /*
@@ -317,22 +359,30 @@ static struct sym_error *add_memory_assembly(struct image_collection *collection
  * only be read. The kernel joins these with the last page of the image below where that is
  * read-only too: a header need not be at the start of a line.
  */
-struct sym_error *snapshot_add_memory_assemblies(struct image_collection *collection)
+struct sym_error *snapshot_add_memory_assemblies(const struct group_opening *opening)
 {
-	const struct address_space *space = collection->snapshot->space;
+	const struct image_group *group = opening->group;
 	struct sym_error *error = NULL;
 	uint64_t end = 0;
 
-	for (size_t i = 0; !error && i < space->mapping_count; i++) {
-		const struct sym_mapping *line = &space->mappings[i];
+	for (size_t i = 0; !error && i < group->mapping_count; i++) {
+		const struct sym_mapping *line = &group->mappings[i];
 		uint64_t address = line->start_address;
 
-		if (line->path[0] || line->protection != SYM_READ)
+		if (line->protection != SYM_READ)
 			continue;
 		for (; !error && address < line->end_address;
 		     address = (address | (GRANULARITY_BYTES - 1)) + 1)
-			if (address >= end && begins_image(collection, address))
-				error = add_memory_assembly(collection, i, address, &end);
+			if (address >= end && begins_image(opening, address))
+				error = add_memory_assembly(opening, i, address, &end);
 	}
-	return error;
+	if (error || !opening->group->module_count)
+		return error;
+	/* What was read is of this process only if it still is this process. */
+	error = process_check(opening->context->process);
+	if (!error || is_no_memory(error))
+		return error;
+	sym_error_destroy(error);
+	image_group_forget(opening->group);
+	return NULL;
 }

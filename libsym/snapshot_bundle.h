@@ -7,20 +7,19 @@
 #ifndef LIBSYM_SNAPSHOT_BUNDLE_H
 #define LIBSYM_SNAPSHOT_BUNDLE_H
 
-#include "libsym/image_collection.h"
+#include "libsym/image_group.h"
 
 /*
  * If `host` is a bundle: a module for each assembly inside that has code
- * mapped. `module` is the host's; what is wrong with the manifest becomes its trouble.
+ * mapped. The group's first module is the host's; what is wrong with the manifest becomes its
+ * trouble.
  */
-struct sym_error *snapshot_add_bundle(struct image_collection *collection,
-				      const struct mapped_file *file, struct image *host,
-				      uint32_t module, bool *is_bundle_ret)
-	__attribute__((warn_unused_result));
+struct sym_error *snapshot_add_bundle(const struct group_opening *opening, struct image *host,
+				      bool *is_bundle_ret) __attribute__((warn_unused_result));
 
 /* Modules for the PE images in anonymous memory: a header page that begins with "MZ", code above
  * it. */
-struct sym_error *snapshot_add_memory_assemblies(struct image_collection *collection)
+struct sym_error *snapshot_add_memory_assemblies(const struct group_opening *opening)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/snapshot_images.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "libsym/ident.h"
-#include "libsym/image_collection.h"
 #include "libsym/memory_image.h"
 #include "libsym/snapshot_bundle.h"
 
@@ -14,19 +12,34 @@ enum {
 	LARGEST_VDSO_BYTES = 1 << 20
 };
 
-#define AUTO_COLLECTION __attribute__((cleanup(image_collection_deinit)))
-
-static struct sym_error *open_file(const struct sym_snapshot *snapshot,
-				   const struct mapped_file *file, struct image **ret)
+/* The file as it was opened for the lines that there were before, if it is that still. */
+static struct image *reopen(const struct image_group *group)
 {
-	const struct sym_mapping *line = &snapshot->space->mappings[file->mapping_indexes[0]];
+	const struct image_group *before = group->before;
+	struct sym_error *changed;
+
+	if (!before || !image_group_is_open(before) || !before->host || before->host->is_copy)
+		return NULL;
+	changed = sparse_file_check(&before->host->file, group->path);
+	if (!changed)
+		return image_share(before->host);
+	sym_error_destroy(changed);
+	return NULL;
+}
+
+static struct sym_error *open_file(const struct group_opening *opening, struct image **ret)
+{
+	const struct image_group *group = opening->group;
 	struct sym_error *error;
 	struct stat status;
 	int fd AUTO_CLOSE = -1;
 
-	error = process_open_mapped(snapshot->process, line, &fd, &status);
+	*ret = reopen(group);
+	if (*ret)
+		return NULL;
+	error = process_open_mapped(opening->context->process, &group->mappings[0], &fd, &status);
 	if (!error)
-		error = image_open(fd, file->path, 0, SPARSE_FILE_TO_END, ret);
+		error = image_open(fd, group->path, 0, SPARSE_FILE_TO_END, ret);
 	if (!error)
 		steal_fd(&fd);
 	return error;
@@ -47,27 +60,31 @@ static bool is_out_of_reach(const struct sym_error *error)
 }
 
 /* Code, or an assembly: one without precompiled code still tells the names of what is jitted. */
-static bool is_worth_a_copy(const struct sym_snapshot *snapshot, const struct mapped_file *file)
+static bool is_worth_a_copy(const struct image_group *group)
 {
-	size_t length = strlen(file->path);
+	size_t length = strlen(group->path);
 
-	for (size_t i = 0; i < file->mapping_count; i++)
-		if (snapshot->space->mappings[file->mapping_indexes[i]].protection & SYM_EXECUTE)
+	for (size_t i = 0; i < group->mapping_count; i++)
+		if (group->mappings[i].protection & SYM_EXECUTE)
 			return true;
-	return length > 4 && !strcasecmp(file->path + length - 4, ".dll");
+	return length > 4 && !strcasecmp(group->path + length - 4, ".dll");
 }
 
 /* What is in memory of a file that is out of reach. */
-static struct sym_error *open_copy(const struct sym_snapshot *snapshot,
-				   const struct mapped_file *file, struct image **ret)
+static struct sym_error *open_copy(const struct group_opening *opening, struct image **ret)
 {
+	const struct image_group *group = opening->group;
+	const struct process *process = opening->context->process;
 	int fd AUTO_CLOSE = -1;
 	struct sym_error *error;
 
-	error = memory_image_collect(snapshot->process, snapshot->space->mappings,
-				     file->mapping_indexes, file->mapping_count, file->path, &fd);
+	error = memory_image_collect(process, group->mappings, group->lines, group->mapping_count,
+				     group->path, &fd);
+	/* What was read is of this process only if it still is this process. */
 	if (!error)
-		error = image_open(fd, file->path, 0, SPARSE_FILE_TO_END, ret);
+		error = process_check(process);
+	if (!error)
+		error = image_open(fd, group->path, 0, SPARSE_FILE_TO_END, ret);
 	if (error)
 		return error;
 	steal_fd(&fd);
@@ -83,12 +100,12 @@ static bool is_no_memory(const struct sym_error *error)
 }
 
 /* One image without a place in memory has all lines of the file. */
-static struct sym_error *add_unplaced(struct image_collection *collection,
-				      const struct mapped_file *file, struct image *image,
+static struct sym_error *add_unplaced(const struct group_opening *opening, struct image *image,
 				      struct sym_error *trouble)
 {
+	struct image_group *group = opening->group;
 	struct sym_image *module;
-	struct sym_error *error = image_collection_add(collection, file->path, image, &module);
+	struct sym_error *error = image_group_add(opening, group->path, image, UINT64_MAX, &module);
 
 	if (error) {
 		sym_error_destroy(trouble);
@@ -96,115 +113,130 @@ static struct sym_error *add_unplaced(struct image_collection *collection,
 	}
 	if (trouble)
 		module_set_trouble(module, trouble);
-	for (size_t i = 0; i < file->mapping_count; i++)
-		image_collection_give(collection, file->mapping_indexes[i],
-				      (uint32_t)(collection->module_count - 1), false);
+	for (size_t i = 0; i < group->mapping_count; i++)
+		image_group_give(opening, i, module, false);
 	return NULL;
 }
 
 /* The file's code is mapped in a way that its own headers do not explain: it is another file, or
  * lies. */
-static struct sym_error *layout_trouble(const struct mapped_file *file)
+static struct sym_error *layout_trouble(const struct image_group *group)
 {
-	return sym_error_create_path(SYM_ERROR_STALE, file->path, SYM_OFFSET_UNKNOWN,
+	return sym_error_create_path(SYM_ERROR_STALE, group->path, SYM_OFFSET_UNKNOWN,
 				     "its layout is not the one that is mapped: the file was "
 				     "changed after it was mapped, or is damaged");
 }
 
 /* Each placement is checked by itself: one of them may lie in memory that was changed. */
-static void check_placed(struct image_collection *collection, const struct mapped_file *file,
-			 struct image *image, uint32_t first, bool unexplained)
+static void check_placed(const struct group_opening *opening, struct image *image, bool unexplained)
 {
-	const struct process *process = collection->snapshot->process;
+	const struct process *process = opening->context->process;
+	const struct image_group *group = opening->group;
 
-	for (size_t i = first; i < collection->module_count; i++) {
-		struct sym_image *module = image_collection_module(collection, i);
-		struct sym_error *trouble = ident_check(process, image, module->load_base);
+	for (size_t i = 0; i < group->module_count; i++) {
+		struct sym_image *module = group->modules[i];
+		struct sym_error *trouble;
 
+		if (module->image != image)
+			continue;
+		trouble = ident_check(process, image, module->load_base, group->seen_ns);
 		if (!trouble && unexplained && ident_may_have_changed(process, image))
-			trouble = layout_trouble(file);
+			trouble = layout_trouble(group);
 		if (trouble)
 			module_set_trouble(module, trouble);
 	}
 }
 
-static struct sym_error *add_placed(struct image_collection *collection,
-				    const struct mapped_file *file, struct image *image,
+static struct sym_error *add_placed(const struct group_opening *opening, struct image *image,
 				    const struct placements *placements)
 {
-	uint32_t first = (uint32_t)collection->module_count;
+	struct image_group *group = opening->group;
 	bool has_bundle = false;
-	struct sym_error *error =
-		image_collection_place(collection, file->path, image, placements,
-				       file->mapping_indexes, file->mapping_count);
+	struct sym_error *error = image_group_place(opening, group->path, image, placements,
+						    group->lines, group->mapping_count);
 
-	for (size_t i = 0; !error && i < file->mapping_count; i++)
-		if (placements->of_line[i] == PLACEMENT_NONE)
-			image_collection_give(collection, file->mapping_indexes[i], first, false);
 	if (error)
 		return error;
-	check_placed(collection, file, image, first, false);
+	for (size_t i = 0; i < group->mapping_count; i++)
+		if (placements->of_line[i] == PLACEMENT_NONE)
+			image_group_give(opening, i, group->modules[0], false);
+	check_placed(opening, image, false);
 	/* Code that the host's own headers do not explain may be that of assemblies inside it. */
 	if (placements->unexplained_code_lines && image->kind == SYM_IMAGE_ELF)
-		error = snapshot_add_bundle(collection, file, image, first, &has_bundle);
+		error = snapshot_add_bundle(opening, image, &has_bundle);
 	if (!error && placements->unexplained_code_lines && !has_bundle)
-		check_placed(collection, file, image, first, true);
+		check_placed(opening, image, true);
 	return error;
 }
 
-static struct sym_error *add_image(struct image_collection *collection,
-				   const struct mapped_file *file, struct image *image)
+static struct sym_error *add_image(const struct group_opening *opening, struct image *image)
 {
+	struct image_group *group = opening->group;
 	struct placements placements;
 	struct sym_error *error, *trouble = NULL;
 
 	if (image->kind == SYM_IMAGE_UNKNOWN)
-		return add_unplaced(collection, file, image, NULL);
-	error = placement_find(image, 0, collection->snapshot->space->mappings,
-			       file->mapping_indexes, file->mapping_count, &placements);
+		return add_unplaced(opening, image, NULL);
+	error = placement_find(image, 0, group->mappings, group->lines, group->mapping_count,
+			       &placements);
 	if (error)
 		return error;
 	if (!placements.count && placements.unexplained_code_lines)
-		trouble = layout_trouble(file);
-	error = placements.count ? add_placed(collection, file, image, &placements)
-				 : add_unplaced(collection, file, image, trouble);
+		trouble = layout_trouble(group);
+	error = placements.count ? add_placed(opening, image, &placements)
+				 : add_unplaced(opening, image, trouble);
 	placements_deinit(&placements);
 	return error;
 }
 
 /* The kernel maps an ELF file of its own into every process. */
-static struct sym_error *add_vdso(struct image_collection *collection, uint32_t mapping)
+static struct sym_error *open_vdso(const struct group_opening *opening)
 {
-	struct sym_snapshot *snapshot = collection->snapshot;
-	const struct sym_mapping *line = &snapshot->space->mappings[mapping];
-	struct mapped_file file = { .path = line->path,
-				    .mapping_indexes = &mapping,
-				    .mapping_count = 1 };
-	struct image *image AUTO_IMAGE = NULL;
+	const struct process *process = opening->context->process;
+	struct image_group *group = opening->group;
+	const struct sym_mapping *line = &group->mappings[0];
 	struct sym_error *error;
 
 	if (line->end_address - line->start_address > LARGEST_VDSO_BYTES)
 		return NULL;
-	error = memory_image_open(snapshot->process, line->start_address,
+	error = memory_image_open(process, line->start_address,
 				  (size_t)(line->end_address - line->start_address), line->path,
-				  &image);
+				  &group->host);
+	if (!error)
+		error = process_check(process);
 	/* What cannot be read stays without an image. */
-	if (error && !is_no_memory(error))
-		sym_error_destroy(STEAL(error));
-	if (error || !image)
-		return error;
-	error = image_collection_keep(collection, image);
-	return error ? error : add_image(collection, &file, STEAL(image));
+	if (error && !is_no_memory(error)) {
+		sym_error_destroy(error);
+		image_close(STEAL(group->host));
+		return NULL;
+	}
+	return error ? error : add_image(opening, group->host);
 }
 
-static struct sym_error *add_file(struct image_collection *collection,
-				  const struct mapped_file *file)
+/*
+ * Whoever writes to a file that is mapped changes what is mapped; nobody can tell any more what it
+ * was when the mappings were seen. A file system whose clock ticks slowly may hide a change in the
+ * very tick of that (Linux before 6.13 has ticks of 1 to 10 ms).
+ */
+static void check_time(const struct image_group *group)
 {
-	struct image *image AUTO_IMAGE = NULL;
-	struct sym_error *error = open_file(collection->snapshot, file, &image);
+	if (!group->host || group->host->is_copy || group->host->file.changed_ns <= group->seen_ns)
+		return;
+	for (size_t i = 0; i < group->module_count; i++)
+		module_set_trouble(group->modules[i],
+				   sym_error_create_path(SYM_ERROR_STALE, group->path,
+							 SYM_OFFSET_UNKNOWN,
+							 "the file was changed after its process "
+							 "was looked at"));
+}
 
-	if (error && is_out_of_reach(error) && is_worth_a_copy(collection->snapshot, file)) {
-		struct sym_error *other = open_copy(collection->snapshot, file, &image);
+static struct sym_error *open_mapped_file(const struct group_opening *opening)
+{
+	struct image_group *group = opening->group;
+	struct sym_error *error = open_file(opening, &group->host);
+
+	if (error && is_out_of_reach(error) && is_worth_a_copy(group)) {
+		struct sym_error *other = open_copy(opening, &group->host);
 
 		/* The first reason is the one that a person can do something about. */
 		if (!other)
@@ -213,28 +245,21 @@ static struct sym_error *add_file(struct image_collection *collection,
 	}
 	if (is_no_memory(error))
 		return error;
-	if (error)
-		return add_unplaced(collection, file, NULL, error);
-	error = image_collection_keep(collection, image);
-	return error ? error : add_image(collection, file, STEAL(image));
+	error = error ? add_unplaced(opening, NULL, error) : add_image(opening, group->host);
+	if (!error)
+		check_time(group);
+	return error;
 }
 
-struct sym_error *snapshot_open_images(struct sym_snapshot *snapshot)
+struct sym_error *snapshot_open_group(const struct group_opening *opening)
 {
-	struct image_collection collection AUTO_COLLECTION = { .snapshot = snapshot };
-	const struct address_space *space = snapshot->space;
-	struct sym_error *error = NULL;
-
-	snapshot->is_placed = calloc(space->mapping_count + 1, sizeof(*snapshot->is_placed));
-	if (!snapshot->is_placed)
-		return &sym_error_no_memory;
-	for (size_t i = 0; !error && i < space->file_count; i++)
-		if (!space->files[i].memory)
-			error = add_file(&collection, &space->files[i]);
-	for (size_t i = 0; !error && i < space->mapping_count; i++)
-		if (!strcmp(space->mappings[i].path, "[vdso]"))
-			error = add_vdso(&collection, (uint32_t)i);
-	if (!error && snapshot->runtime.shape && !strcmp(snapshot->runtime.shape, "single-file"))
-		error = snapshot_add_memory_assemblies(&collection);
-	return error ? error : image_collection_finish(&collection);
+	switch (opening->group->kind) {
+	case IMAGE_GROUP_FILE:
+		return open_mapped_file(opening);
+	case IMAGE_GROUP_VDSO:
+		return open_vdso(opening);
+	case IMAGE_GROUP_MEMORY:
+		break;
+	}
+	return snapshot_add_memory_assemblies(opening);
 }

@@ -29,13 +29,13 @@ struct joining {
 /* The methods of a program that was compiled ahead of time are functions of its ELF file. */
 static bool lists_functions(const struct joining *joining, uint32_t image_index)
 {
-	const struct sym_snapshot *snapshot = joining->snapshot;
+	const struct sym_process_info *info = sym_snapshot_process(joining->snapshot);
 
 	if (joining->flags & SYM_SYMBOLS_ELF)
 		return true;
-	return joining->flags & SYM_SYMBOLS_PRECOMPILED && snapshot->runtime.shape &&
-	       !strcmp(snapshot->runtime.shape, "nativeaot") &&
-	       snapshot->info.runtime_image_index == image_index;
+	return joining->flags & SYM_SYMBOLS_PRECOMPILED && info->runtime_shape &&
+	       !strcmp(info->runtime_shape, "nativeaot") &&
+	       info->runtime_image_index == image_index;
 }
 
 static bool is_wanted(const struct joining *joining, const struct sym_image *module)
@@ -125,7 +125,7 @@ static struct sym_error *list_module(struct sym_image *module, uint32_t flags,
 	struct source_sink sink = {
 		.builder = builder,
 		.base = module->load_base,
-		.image_index = module->index,
+		.image_index = module_index(module),
 		.stubs = true,
 		.unnamed = flags & SYM_SYMBOLS_UNNAMED,
 		.linkage_names = flags & SYM_SYMBOLS_LINKAGE_NAMES,
@@ -183,7 +183,7 @@ static const struct sym_mapping *mapping_of(const struct sym_snapshot *snapshot,
 					    const struct sym_image *module)
 {
 	for (size_t i = 0; i < snapshot->space->mapping_count; i++)
-		if (snapshot->space->mappings[i].image_index == module->index)
+		if (snapshot->space->mappings[i].image_index == module_index(module))
 			return snapshot->space->mappings[i].inode ? &snapshot->space->mappings[i]
 								  : NULL;
 	return NULL;
@@ -263,9 +263,9 @@ static struct sym_error *add_module(struct joining *joining, struct sym_image *m
 		name_pool_absorb(&joining->joined.list.names, &list->names);
 	}
 	if (unnamed && module->image->kind == SYM_IMAGE_ELF)
-		add_native(joining, list, module->index);
+		add_native(joining, list, module_index(module));
 	else
-		add_first_of_aliases(joining, list, module->index);
+		add_first_of_aliases(joining, list, module_index(module));
 	*listed_ret = list->count > 0 && module->image->kind != SYM_IMAGE_ELF;
 	return NULL;
 }
@@ -440,9 +440,12 @@ static struct sym_error *join(struct joining *joining, bool *is_listed, struct s
 static struct sym_error *join_with(struct joining *joining, struct sym_symbols **ret)
 {
 	struct sym_snapshot *snapshot = joining->snapshot;
-	bool *is_listed AUTO_FREE = calloc(snapshot->module_count + 1, sizeof(*is_listed));
-	struct sym_error *error;
+	struct sym_error *error = snapshot_open_all(snapshot);
+	bool *is_listed AUTO_FREE = NULL;
 
+	if (error)
+		return error;
+	is_listed = calloc(snapshot->module_count + 1, sizeof(*is_listed));
 	joining->listed = calloc(snapshot->space->mapping_count + 1, sizeof(*joining->listed));
 	error = joining->listed && is_listed ? join(joining, is_listed, ret) : &sym_error_no_memory;
 	free(joining->listed);

@@ -39,10 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!image)
 		return 0;
 	steal_fd(&fd);
-	sym_error_destroy(module_create("fuzz", image, true, &module));
+	sym_error_destroy(module_create("fuzz", image, &module));
 	if (!module)
 		return 0;
-	image = NULL;
 	sym_error_destroy(sym_result_create(&result));
 	sym_error_destroy(sym_image_symbols(
 		module, SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_UNNAMED, &symbols));

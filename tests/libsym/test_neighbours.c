@@ -23,6 +23,23 @@ static struct image *open_file(const char *path)
 	return image;
 }
 
+struct among {
+	struct image **images;
+	size_t count;
+};
+
+static struct image **list(void *context, size_t *count_ret)
+{
+	const struct among *among = context;
+	struct image **images = calloc(among->count + 1, sizeof(struct image *));
+
+	cr_assert_not_null(images);
+	for (size_t i = 0; i < among->count; i++)
+		images[i] = image_share(among->images[i]);
+	*count_ret = among->count;
+	return images;
+}
+
 static const struct metadata *find(struct neighbours *neighbours, const char *name,
 				   const uint8_t *mvid)
 {
@@ -33,32 +50,33 @@ static const struct metadata *find(struct neighbours *neighbours, const char *na
 
 Test(neighbours, are_found_by_name_in_any_case)
 {
-	struct image *images[] = { NULL, open_file(precompiled) };
+	struct image *images[] = { open_file(il), open_file(precompiled) };
+	struct among among = { images + 1, 1 };
 	struct neighbours neighbours;
 	const struct metadata *found;
 
 	neighbours_init(&neighbours);
-	neighbours.images = images;
-	neighbours.image_count = 2;
+	neighbours.company = (struct image_company){ &among, list };
 	found = find(&neighbours, "Sample", NULL);
 	cr_assert_not_null(found);
 	cr_expect_str_eq(metadata_assembly_name(found), "sample");
 	cr_expect_eq(find(&neighbours, "sample", NULL), found);
 	cr_expect_null(find(&neighbours, "other", NULL));
 	neighbours_deinit(&neighbours);
+	image_close(images[0]);
 	image_close(images[1]);
 }
 
 Test(neighbours, must_have_the_mvid_that_is_asked_for)
 {
 	struct image *images[] = { open_file(il), open_file(precompiled) };
+	struct among among = { images, 2 };
 	static const uint8_t nobody[16] = { 1 };
 	struct neighbours neighbours;
 	uint8_t mvid[16];
 
 	neighbours_init(&neighbours);
-	neighbours.images = images;
-	neighbours.image_count = 2;
+	neighbours.company = (struct image_company){ &among, list };
 	cr_assert(metadata_mvid(find(&neighbours, "sample", image_mvid(images[1])), mvid));
 	cr_expect_arr_eq(mvid, image_mvid(images[1]), 16);
 	cr_assert(metadata_mvid(find(&neighbours, "sample", image_mvid(images[0])), mvid));
@@ -73,11 +91,11 @@ Test(neighbours, must_have_the_mvid_that_is_asked_for)
 Test(neighbours, are_not_guessed_between_two_that_differ)
 {
 	struct image *images[] = { open_file(il), open_file(precompiled) };
+	struct among among = { images, 2 };
 	struct neighbours neighbours;
 
 	neighbours_init(&neighbours);
-	neighbours.images = images;
-	neighbours.image_count = 2;
+	neighbours.company = (struct image_company){ &among, list };
 	cr_expect_null(find(&neighbours, "sample", NULL));
 	neighbours_deinit(&neighbours);
 	image_close(images[0]);
@@ -107,13 +125,13 @@ Test(neighbours, are_looked_for_beside_the_file_and_nowhere_else)
 Test(neighbours, go_on_when_one_is_no_assembly)
 {
 	struct image *image = NULL;
+	struct among among = { &image, 1 };
 	struct neighbours neighbours;
 
 	cr_assert_null(
 		image_open(elf_builder_file("text", 4), "sample", 0, SPARSE_FILE_TO_END, &image));
 	neighbours_init(&neighbours);
-	neighbours.images = &image;
-	neighbours.image_count = 1;
+	neighbours.company = (struct image_company){ &among, list };
 	cr_expect_null(find(&neighbours, "sample", NULL));
 	neighbours_deinit(&neighbours);
 	image_close(image);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -241,12 +242,84 @@ Test(snapshot, notices_a_change_after_it_was_taken)
 	struct loaded_copy copy = load_copy();
 	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
 	int fd = open(copy.path, O_WRONLY | O_APPEND);
+	struct timespec taken;
+	struct stat status;
 
 	cr_assert_geq(fd, 0);
-	cr_assert_eq(write(fd, "x", 1), 1);
+	clock_gettime(CLOCK_REALTIME, &taken);
+	/* Until the clock of the file system has ticked. */
+	do {
+		cr_assert_eq(write(fd, "x", 1), 1);
+		cr_assert_eq(fstat(fd, &status), 0);
+	} while (status.st_mtim.tv_sec < taken.tv_sec || (status.st_mtim.tv_sec == taken.tv_sec &&
+							  status.st_mtim.tv_nsec <= taken.tv_nsec));
 	close(fd);
 	cr_expect_eq(resolve(snapshot, copy.address).status, SYM_STALE);
 	unload_copy(&copy);
+}
+
+static size_t open_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	cr_assert_not_null(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+Test(snapshot, opens_no_mapped_file_before_an_address_asks)
+{
+	size_t before = open_descriptors(), opened, images;
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
+	struct loaded_copy copy;
+
+	/* Of the process itself: its root, and its directory below /proc. */
+	cr_expect_leq(open_descriptors(), before + 2);
+	opened = open_descriptors();
+	resolve(snapshot, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "deflate"));
+	cr_expect_leq(open_descriptors(), opened + 2);
+	cr_assert_null(sym_snapshot_open_images(snapshot));
+	images = sym_snapshot_image_count(snapshot);
+	cr_expect_geq(images, 5);
+	cr_expect_geq(open_descriptors(), before + images);
+	copy = load_copy();
+	cr_expect_eq(resolve(snapshot, copy.address).status, SYM_UNMAPPED);
+	unload_copy(&copy);
+}
+
+/* Nothing is left of it but what is open. */
+Test(snapshot, goes_on_naming_what_was_opened_at_once)
+{
+	struct loaded_copy copy = load_copy();
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
+	uint64_t address = copy.address;
+
+	cr_assert_null(sym_snapshot_open_images(snapshot));
+	unload_copy(&copy);
+	cr_expect_eq(resolve(snapshot, address).status, SYM_RESOLVED);
+}
+
+Test(snapshot, does_not_take_a_later_file_of_the_same_path)
+{
+	struct loaded_copy copy = load_copy();
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = open_pid(getpid(), NULL, NULL);
+	uint64_t address = copy.address;
+	char *path = strdup(copy.path);
+	size_t size_bytes;
+	char *bytes = scratch_read(path, &size_bytes);
+
+	dlclose(copy.handle);
+	cr_assert_eq(unlink(path), 0);
+	bytes[size_bytes - 1] ^= 1;
+	scratch_write(path, bytes, size_bytes);
+	cr_expect_eq(resolve(snapshot, address).status, SYM_STALE);
+	free(bytes);
+	free(path);
+	free(copy.path);
+	scratch_remove(copy.scratch);
 }
 
 /* One file, mapped twice: two images, and both give names. */

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which mappings of a snapshot make one group of images, when a group is opened,
+ * and what of it serves another look at the same process.
+ *
+ * Locks are taken in this order: of a module, of the ground, open_lock, of a group; group_lock
+ * is held while no other one is taken.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/path.h"
+#include "libsym/snapshot.h"
+#include "libsym/snapshot_images.h"
+
+struct sym_image snapshot_no_image;
+
+void snapshot_ground_release(struct snapshot_ground *ground)
+{
+	if (!ground || atomic_fetch_sub_explicit(&ground->users, 1, memory_order_acq_rel))
+		return;
+	process_close(ground->process);
+	path_list_free(ground->relative_map_dirs);
+	pthread_mutex_destroy(&ground->lock);
+	free(ground);
+}
+
+static void enlist(struct sym_snapshot *snapshot)
+{
+	struct snapshot_ground *ground = snapshot->ground;
+
+	pthread_mutex_lock(&ground->lock);
+	snapshot->older = ground->newest;
+	ground->newest = snapshot;
+	pthread_mutex_unlock(&ground->lock);
+}
+
+static void delist(struct sym_snapshot *snapshot)
+{
+	struct snapshot_ground *ground = snapshot->ground;
+	struct sym_snapshot **place = &ground->newest;
+
+	pthread_mutex_lock(&ground->lock);
+	while (*place && *place != snapshot)
+		place = &(*place)->older;
+	if (*place)
+		*place = snapshot->older;
+	if (ground->numbered == snapshot)
+		ground->numbered = NULL;
+	pthread_mutex_unlock(&ground->lock);
+}
+
+void sym_snapshot_close(struct sym_snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	delist(snapshot);
+	if (snapshot->has_place)
+		perf_map_place_deinit(&snapshot->place);
+	load_check_deinit(&snapshot->load_check);
+	live_code_slot_deinit(&snapshot->live_code);
+	for (size_t i = 0; i < snapshot->group_count; i++)
+		image_group_release(atomic_load(&snapshot->groups[i]));
+	free(lazy_deinit(&snapshot->runtime));
+	pthread_mutex_destroy(&snapshot->group_lock);
+	pthread_mutex_destroy(&snapshot->open_lock);
+	pthread_mutex_destroy(&snapshot->info_lock);
+	free(snapshot->modules);
+	free(snapshot->groups);
+	free(snapshot->lines);
+	address_space_destroy(snapshot->space);
+	snapshot_ground_release(snapshot->ground);
+	free(snapshot);
+}
+
+/* ---- which mappings belong together ------------------------------------------------ */
+
+static size_t anonymous_group(const struct sym_snapshot *snapshot)
+{
+	return snapshot->space->file_count;
+}
+
+static size_t vdso_group(const struct sym_snapshot *snapshot)
+{
+	return snapshot->space->file_count + 1;
+}
+
+static void group_lines(struct sym_snapshot *snapshot)
+{
+	const struct address_space *space = snapshot->space;
+	uint32_t anonymous = 0;
+
+	snapshot->vdso_line = UINT32_MAX;
+	for (size_t i = 0; i < space->mapping_count; i++) {
+		struct snapshot_line *line = &snapshot->lines[i];
+		const char *path = space->mappings[i].path;
+
+		line->group = SNAPSHOT_NO_GROUP;
+		if (!*path) {
+			line->group = (uint32_t)anonymous_group(snapshot);
+			line->number = anonymous++;
+		} else if (*path == '[' && snapshot->vdso_line == UINT32_MAX &&
+			   !strcmp(path, "[vdso]")) {
+			line->group = (uint32_t)vdso_group(snapshot);
+			snapshot->vdso_line = (uint32_t)i;
+		}
+	}
+	for (size_t i = 0; i < space->file_count; i++)
+		for (size_t j = 0; !space->files[i].memory && j < space->files[i].mapping_count;
+		     j++) {
+			struct snapshot_line *line =
+				&snapshot->lines[space->files[i].mapping_indexes[j]];
+
+			line->group = (uint32_t)i;
+			line->number = (uint32_t)j;
+		}
+}
+
+/* What does not take a look at any file. */
+static void fill_info(struct sym_snapshot *snapshot)
+{
+	const struct process *process = snapshot->process;
+
+	snapshot->info = (struct sym_process_info){
+		.pid = process->pid,
+		.namespace_pid = process->namespace_pid,
+		.uid = process->uid,
+		.gid = process->gid,
+		.start_time_ticks = process->start_time_ticks,
+		.comm = process->comm,
+		.executable = process->executable,
+		.runtime_image_index = UINT32_MAX,
+		.other_mount_namespace = process->other_mount_namespace,
+		.other_pid_namespace = process->other_pid_namespace,
+	};
+}
+
+struct sym_error *snapshot_create(struct snapshot_ground *ground, struct address_space *space,
+				  struct sym_snapshot **ret)
+{
+	struct sym_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+
+	if (!snapshot)
+		return &sym_error_no_memory;
+	snapshot->lines = calloc(space->mapping_count + 1, sizeof(*snapshot->lines));
+	snapshot->groups = calloc(space->file_count + 2, sizeof(*snapshot->groups));
+	if (!snapshot->lines || !snapshot->groups) {
+		free(snapshot->lines);
+		free(snapshot->groups);
+		free(snapshot);
+		return &sym_error_no_memory;
+	}
+	snapshot->taken_ns = space->read_ns;
+	snapshot->group_count = space->file_count + 2;
+	snapshot->space = space;
+	atomic_fetch_add_explicit(&ground->users, 1, memory_order_relaxed);
+	snapshot->ground = ground;
+	snapshot->process = ground->process;
+	snapshot->jit = ground->jit;
+	live_code_slot_init(&snapshot->live_code);
+	lazy_init(&snapshot->runtime);
+	pthread_mutex_init(&snapshot->group_lock, NULL);
+	pthread_mutex_init(&snapshot->open_lock, NULL);
+	pthread_mutex_init(&snapshot->info_lock, NULL);
+	group_lines(snapshot);
+	fill_info(snapshot);
+	enlist(snapshot);
+	*ret = snapshot;
+	return NULL;
+}
+
+/* All anonymous mappings; NULL for want of memory. */
+static uint32_t *list_anonymous(const struct sym_snapshot *snapshot, size_t *count_ret)
+{
+	size_t count = snapshot->space->mapping_count, found = 0;
+	uint32_t *indexes = calloc(count + 1, sizeof(*indexes));
+
+	for (size_t i = 0; indexes && i < count; i++)
+		if (snapshot->lines[i].group == anonymous_group(snapshot))
+			indexes[found++] = (uint32_t)i;
+	*count_ret = found;
+	return indexes;
+}
+
+static struct sym_error *make_group(const struct sym_snapshot *snapshot, size_t number,
+				    struct image_group **ret)
+{
+	const struct address_space *space = snapshot->space;
+	uint32_t *anonymous AUTO_FREE = NULL;
+	size_t count;
+
+	if (number < space->file_count)
+		return image_group_create(
+			IMAGE_GROUP_FILE, space->mappings, space->files[number].mapping_indexes,
+			space->files[number].mapping_count, snapshot->taken_ns, ret);
+	if (number == vdso_group(snapshot))
+		return image_group_create(IMAGE_GROUP_VDSO, space->mappings, &snapshot->vdso_line,
+					  snapshot->vdso_line != UINT32_MAX, snapshot->taken_ns,
+					  ret);
+	anonymous = list_anonymous(snapshot, &count);
+	if (!anonymous)
+		return &sym_error_no_memory;
+	return image_group_create(IMAGE_GROUP_MEMORY, space->mappings, anonymous, count,
+				  snapshot->taken_ns, ret);
+}
+
+static struct sym_error *get_group(const struct sym_snapshot *snapshot, size_t number,
+				   struct image_group **ret)
+{
+	_Atomic(struct image_group *) *place = &snapshot->groups[number];
+	struct sym_error *error = NULL;
+
+	*ret = atomic_load_explicit(place, memory_order_acquire);
+	if (*ret)
+		return NULL;
+	pthread_mutex_lock((pthread_mutex_t *)&snapshot->group_lock);
+	*ret = atomic_load(place);
+	if (!*ret)
+		error = make_group(snapshot, number, ret);
+	if (!error)
+		atomic_store_explicit(place, *ret, memory_order_release);
+	pthread_mutex_unlock((pthread_mutex_t *)&snapshot->group_lock);
+	return error;
+}
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+static void *read_runtime(const void *context)
+{
+	const struct sym_snapshot *snapshot = context;
+	struct runtime_info *info = calloc(1, sizeof(*info));
+	struct sym_error *error =
+		info ? runtime_info_read(snapshot->process, snapshot->space, info) : NULL;
+
+	if (!error)
+		return info;
+	sym_error_destroy(error);
+	free(info);
+	return NULL;
+}
+
+const struct runtime_info *snapshot_runtime(const struct sym_snapshot *snapshot)
+{
+	return lazy_get((struct lazy *)&snapshot->runtime, read_runtime, snapshot);
+}
+
+/* Only there does a runtime unpack assemblies into memory. */
+static struct sym_error *may_have_memory_images(const struct sym_snapshot *snapshot, bool *ret)
+{
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+
+	if (!runtime)
+		return &sym_error_no_memory;
+	*ret = runtime->shape && !strcmp(runtime->shape, "single-file");
+	return NULL;
+}
+
+/* *ret is NULL for a group that has no images. */
+static struct sym_error *open_group(const struct sym_snapshot *snapshot, size_t number,
+				    struct image_group **ret)
+{
+	struct image_group *group;
+	struct sym_error *error = NULL;
+	bool has_images = true;
+
+	*ret = NULL;
+	if (number == anonymous_group(snapshot))
+		error = may_have_memory_images(snapshot, &has_images);
+	else if (number == vdso_group(snapshot))
+		has_images = snapshot->vdso_line != UINT32_MAX;
+	else
+		has_images = !snapshot->space->files[number].memory;
+	if (error || !has_images)
+		return error;
+	error = get_group(snapshot, number, &group);
+	if (!error)
+		error = image_group_open(group, &snapshot->ground->context, snapshot_open_group);
+	if (!error)
+		*ret = group;
+	return error;
+}
+
+struct sym_error *snapshot_ask_line(const struct sym_snapshot *snapshot, size_t number,
+				    struct sym_image **ret)
+{
+	struct snapshot_line *line = &snapshot->lines[number];
+	struct image_place place = { 0 };
+	struct image_group *group = NULL;
+	struct sym_error *error = NULL;
+
+	if (line->group != SNAPSHOT_NO_GROUP)
+		error = open_group(snapshot, line->group, &group);
+	if (error)
+		return error;
+	if (group)
+		place = group->places[line->number];
+	/* Whoever writes it writes the same. */
+	if (place.placed)
+		__atomic_store_n(&line->placed, true, __ATOMIC_RELAXED);
+	atomic_store_explicit(&line->module, place.module ? place.module : &snapshot_no_image,
+			      memory_order_release);
+	*ret = place.module;
+	return NULL;
+}
+
+uint64_t snapshot_position(const struct sym_snapshot *snapshot, size_t line,
+			   const struct sym_image *module, uint64_t address)
+{
+	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
+	uint64_t position;
+
+	if (__atomic_load_n(&snapshot->lines[line].placed, __ATOMIC_RELAXED))
+		return address - module->load_base;
+	if (!module->image ||
+	    !image_offset_to_position(
+		    module->image, address - mapping->start_address + mapping->offset, &position))
+		return UINT64_MAX;
+	return position;
+}
+
+/* ---- all of them -------------------------------------------------------------------- */
+
+/* The modules of all groups while they are put in order. */
+struct ordering {
+	struct sym_snapshot *snapshot;
+	size_t *first; /* one a group: number of its first module among all */
+	bool *seen;    /* one a module */
+};
+
+/* NULL: a group without images. */
+static const struct image_group *group_at(const struct sym_snapshot *snapshot, size_t number)
+{
+	const struct image_group *group = atomic_load(&snapshot->groups[number]);
+
+	/* It may have been made for another look, and not be opened by this one. */
+	return group && image_group_is_open(group) ? group : NULL;
+}
+
+static void add_once(struct ordering *ordering, size_t group, size_t module)
+{
+	struct sym_snapshot *snapshot = ordering->snapshot;
+	bool *seen = &ordering->seen[ordering->first[group] + module];
+
+	if (*seen)
+		return;
+	*seen = true;
+	snapshot->modules[snapshot->module_count++] = group_at(snapshot, group)->modules[module];
+}
+
+/* `hint`: where it may be; the parts of a bundle lie side by side. */
+static size_t number_in_group(const struct image_group *group, const struct sym_image *module,
+			      size_t hint)
+{
+	if (hint < group->module_count && group->modules[hint] == module)
+		return hint;
+	for (size_t i = 0; i < group->module_count; i++)
+		if (group->modules[i] == module)
+			return i;
+	return 0;
+}
+
+/* Images are in the order of their first mapping; those without any come last. */
+static void list_modules(struct ordering *ordering)
+{
+	struct sym_snapshot *snapshot = ordering->snapshot;
+	size_t number = 0;
+
+	for (size_t i = 0; i < snapshot->space->mapping_count; i++) {
+		const struct sym_image *module = atomic_load(&snapshot->lines[i].module);
+		size_t group = snapshot->lines[i].group;
+
+		if (!module || module == &snapshot_no_image)
+			continue;
+		if (number && group_at(snapshot, group)->module_count <= number)
+			number = 0;
+		number = number_in_group(group_at(snapshot, group), module, number);
+		add_once(ordering, group, number);
+	}
+	for (size_t i = 0; i < snapshot->group_count; i++)
+		for (size_t j = 0; group_at(snapshot, i) && j < group_at(snapshot, i)->module_count;
+		     j++)
+			add_once(ordering, i, j);
+}
+
+static struct sym_error *order_modules(struct sym_snapshot *snapshot)
+{
+	size_t *first AUTO_FREE = calloc(snapshot->group_count + 1, sizeof(*first));
+	struct ordering ordering = { snapshot, first, NULL };
+	bool *seen AUTO_FREE = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; first && i < snapshot->group_count; i++) {
+		const struct image_group *group = group_at(snapshot, i);
+
+		first[i] = count;
+		count += group ? group->module_count : 0;
+	}
+	seen = calloc(count + 1, sizeof(*seen));
+	snapshot->modules = calloc(count + 1, sizeof(struct sym_image *));
+	if (!first || !seen || !snapshot->modules)
+		return &sym_error_no_memory;
+	ordering.seen = seen;
+	list_modules(&ordering);
+	return NULL;
+}
+
+static struct sym_error *open_all(struct sym_snapshot *snapshot)
+{
+	struct sym_error *error = NULL;
+	struct sym_image *module;
+
+	for (size_t i = 0; !error && i < snapshot->space->mapping_count; i++)
+		error = snapshot_image_of(snapshot, i, &module);
+	free(STEAL(snapshot->modules));
+	snapshot->module_count = 0;
+	return error ? error : order_modules(snapshot);
+}
+
+/* The user's numbers: of modules, and of mappings by them. */
+static void number_modules(struct sym_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->module_count; i++)
+		atomic_store(&snapshot->modules[i]->index, (uint32_t)i);
+	for (size_t i = 0; i < snapshot->space->mapping_count; i++) {
+		const struct sym_image *module = atomic_load(&snapshot->lines[i].module);
+
+		if (module && module != &snapshot_no_image)
+			snapshot->space->mappings[i].image_index = atomic_load(&module->index);
+	}
+}
+
+struct sym_error *snapshot_open_all(const struct sym_snapshot *constant)
+{
+	struct sym_snapshot *snapshot = (struct sym_snapshot *)constant;
+	struct sym_error *error = NULL;
+
+	if (atomic_load_explicit(&snapshot->all_open, memory_order_acquire))
+		return NULL;
+	pthread_mutex_lock(&snapshot->open_lock);
+	if (!atomic_load(&snapshot->all_open)) {
+		error = open_all(snapshot);
+		if (!error && snapshot->is_users)
+			number_modules(snapshot);
+		if (!error)
+			atomic_store_explicit(&snapshot->all_open, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&snapshot->open_lock);
+	return error;
+}
+
+void snapshot_make_users(struct sym_snapshot *snapshot)
+{
+	pthread_mutex_lock(&snapshot->ground->lock);
+	snapshot->ground->numbered = snapshot;
+	pthread_mutex_unlock(&snapshot->ground->lock);
+	pthread_mutex_lock(&snapshot->open_lock);
+	snapshot->is_users = true;
+	if (atomic_load(&snapshot->all_open))
+		number_modules(snapshot);
+	pthread_mutex_unlock(&snapshot->open_lock);
+}
+
+/* ---- another look --------------------------------------------------------------------- */
+
+/* Opened images whose files were written to since are opened anew. */
+static bool is_as_opened(const struct image_group *group)
+{
+	struct sym_error *changed;
+
+	if (!image_group_is_open(group) || !group->host || group->host->is_copy ||
+	    group->kind != IMAGE_GROUP_FILE)
+		return true;
+	changed = sparse_file_check(&group->host->file, group->path);
+	sym_error_destroy(changed);
+	return !changed;
+}
+
+static size_t group_of(const struct sym_snapshot *snapshot, const struct sym_mapping *mapping)
+{
+	size_t line = address_space_find(snapshot->space, mapping->start_address);
+
+	return line == ADDRESS_SPACE_NONE ||
+			       snapshot->lines[line].group >= snapshot->space->file_count
+		       ? SIZE_MAX
+		       : snapshot->lines[line].group;
+}
+
+static bool is_same_file(const struct mapped_file *a, const struct mapped_file *b)
+{
+	return a->inode == b->inode && a->device_major == b->device_major &&
+	       a->device_minor == b->device_minor && a->deleted == b->deleted &&
+	       !strcmp(a->path, b->path);
+}
+
+/* The group that the same file made before. Where it lay, mostly; else among all. */
+static size_t find_before(const struct sym_snapshot *before, const struct sym_snapshot *fresh,
+			  const struct mapped_file *file)
+{
+	const struct address_space *space = before->space;
+	size_t number = group_of(before, &fresh->space->mappings[file->mapping_indexes[0]]);
+
+	if (number != SIZE_MAX && is_same_file(&space->files[number], file))
+		return number;
+	for (size_t i = 0; i < space->file_count; i++)
+		if (is_same_file(&space->files[i], file))
+			return i;
+	return SIZE_MAX;
+}
+
+static struct sym_error *carry(const struct sym_snapshot *before, size_t old_number,
+			       struct sym_snapshot *fresh, size_t number)
+{
+	struct image_group *old, *made;
+	struct sym_error *error = get_group(before, old_number, &old);
+
+	if (!error)
+		error = make_group(fresh, number, &made);
+	if (error)
+		return error;
+	if (image_group_has_lines(old, made->mappings, made->lines, made->mapping_count) &&
+	    is_as_opened(old)) {
+		image_group_release(made);
+		made = image_group_share(old);
+	} else if (image_group_is_open(old)) {
+		made->before = image_group_share(old);
+	}
+	atomic_store(&fresh->groups[number], made);
+	return NULL;
+}
+
+static struct sym_error *carry_groups(const struct sym_snapshot *before, struct sym_snapshot *fresh)
+{
+	const struct address_space *space = fresh->space;
+	struct sym_error *error = NULL;
+
+	for (size_t i = 0; !error && i < space->file_count; i++) {
+		size_t old = space->files[i].memory ? SIZE_MAX
+						    : find_before(before, fresh, &space->files[i]);
+
+		if (old != SIZE_MAX)
+			error = carry(before, old, fresh, i);
+	}
+	if (!error && before->vdso_line != UINT32_MAX && fresh->vdso_line != UINT32_MAX)
+		error = carry(before, vdso_group(before), fresh, vdso_group(fresh));
+	/* Memory is asked only where assemblies are in it. */
+	if (!error && atomic_load(&before->groups[anonymous_group(before)]))
+		error = carry(before, anonymous_group(before), fresh, anonymous_group(fresh));
+	return error;
+}
+
+/* A runtime that is there stays; one that is not may come. */
+static struct sym_error *carry_runtime(const struct sym_snapshot *before,
+				       struct sym_snapshot *fresh)
+{
+	const struct runtime_info *old = lazy_peek(&before->runtime);
+	struct runtime_info *info;
+	uint64_t address;
+
+	if (!old || !old->shape)
+		return NULL;
+	info = malloc(sizeof(*info));
+	if (!info)
+		return &sym_error_no_memory;
+	*info = *old;
+	address = before->space->mappings[old->mapping_index].start_address;
+	info->mapping_index = address_space_find(fresh->space, address);
+	if (info->mapping_index == ADDRESS_SPACE_NONE) {
+		free(info);
+		return NULL;
+	}
+	atomic_store(&fresh->runtime.made, info);
+	return NULL;
+}
+
+struct sym_error *snapshot_look_again(const struct sym_snapshot *before,
+				      struct address_space *space, struct sym_snapshot **ret)
+{
+	struct sym_snapshot *fresh;
+	struct sym_error *error = snapshot_create(before->ground, space, &fresh);
+
+	if (error)
+		return error;
+	error = carry_groups(before, fresh);
+	if (!error)
+		error = carry_runtime(before, fresh);
+	if (error) {
+		fresh->space = NULL; /* the caller's still */
+		sym_snapshot_close(fresh);
+		return error;
+	}
+	*ret = fresh;
+	return NULL;
+}
