@@ -72,6 +72,8 @@ static ssize_t fake_read(void *context, const struct iovec *rooms, const struct 
 	size_t total = 0;
 
 	fake->calls++;
+	if (fake->before_read)
+		fake->before_read(fake, fake->context);
 	if (count > fake->most_pieces)
 		fake->most_pieces = count;
 	if (fake->fail_with)

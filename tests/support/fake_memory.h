@@ -23,6 +23,9 @@ struct fake_memory {
 	int fail_with; /* errno of every read when not 0 */
 	size_t calls;
 	size_t most_pieces; /* seen in one call */
+	/* Unless NULL, called before each read: a process does not stand still. */
+	void (*before_read)(struct fake_memory *fake, void *context);
+	void *context;
 };
 
 /* A region of zeros, at whole pages. */

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libsym/clr/method_desc.h"
+#include "tests/support/clr_image.h"
+
+struct fixture {
+	struct clr_image image;
+	struct remote_memory *memory;
+	struct modules *modules;
+	struct types *types;
+	struct methods *methods;
+	struct buf name;
+	uint64_t module;
+};
+
+enum {
+	ROW_PLAIN = 2,
+	ROW_OTHER,
+	METHOD_RUN = 1,
+	METHOD_ASK,
+	METHOD_FAR = 1500, /* its row needs the bits that the chunk has */
+};
+
+/* void Run(int32), class Ns.Plain Ask(), many void Far() of Ns.Other. */
+static const uint8_t run_signature[] = { 0x20, 1, 0x01, 0x08 };
+static const uint8_t ask_signature[] = { 0x00, 0, 0x12, ROW_PLAIN << 2 };
+static const uint8_t far_signature[] = { 0x00, 0, 0x01 };
+
+static void build_rows(struct metadata_builder *builder)
+{
+	metadata_builder_init(builder);
+	add_assembly(builder, "App");
+	add_type_def(builder, "", "<Module>");
+	add_type_def(builder, "Ns", "Plain");
+	add_method(builder, "Run", run_signature, sizeof(run_signature));
+	add_method(builder, "Ask", ask_signature, sizeof(ask_signature));
+	add_type_def(builder, "Ns", "Other");
+	for (unsigned int rid = METHOD_ASK + 1; rid <= METHOD_FAR; rid++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "Far%u", rid);
+		add_method(builder, name, far_signature, sizeof(far_signature));
+	}
+}
+
+static void begin(struct fixture *fixture)
+{
+	struct metadata_builder builder;
+
+	clr_image_init(&fixture->image);
+	build_rows(&builder);
+	fixture->module = clr_image_add_module(&fixture->image, &builder, CLR_MODULE_MAPPED);
+	metadata_builder_deinit(&builder);
+	fixture->memory = fake_memory_open(&fixture->image.fake);
+	cr_assert_null(modules_create(fixture->memory, &fixture->image.layout, &fixture->modules));
+	cr_assert_null(types_create(fixture->memory, &fixture->image.layout, fixture->modules,
+				    &fixture->types));
+	cr_assert_null(methods_create(fixture->memory, &fixture->image.layout,
+				      &fixture->image.tiers, fixture->types, &fixture->methods));
+	buf_init(&fixture->name, 1 << 20);
+}
+
+static void end(struct fixture *fixture)
+{
+	buf_deinit(&fixture->name);
+	methods_destroy(fixture->methods);
+	types_destroy(fixture->types);
+	modules_destroy(fixture->modules);
+	remote_memory_close(fixture->memory);
+	clr_image_deinit(&fixture->image);
+}
+
+/* NULL: refused. */
+static const char *name_of(struct fixture *fixture, uint64_t method, bool *is_volatile)
+{
+	bool again = true;
+
+	/* What a test added meanwhile is seen. */
+	remote_memory_forget(fixture->memory);
+	buf_clear(&fixture->name);
+	for (;;) {
+		enum method_outcome outcome =
+			methods_write_name(fixture->methods, method, &fixture->name, is_volatile);
+
+		if (outcome == METHOD_READ)
+			return buf_string(&fixture->name);
+		cr_assert_eq(fixture->name.size_bytes, 0, "nothing is written in part");
+		if (outcome == METHOD_BAD)
+			return NULL;
+		cr_assert(again, "neither there nor refused");
+		cr_assert_null(remote_memory_fetch(fixture->memory, &again));
+	}
+}
+
+static void assert_named(struct fixture *fixture, uint64_t method, const char *expected)
+{
+	bool is_volatile;
+	const char *name = name_of(fixture, method, &is_volatile);
+
+	cr_assert_not_null(name, "%s is refused", expected);
+	cr_assert_str_eq(name, expected);
+}
+
+static void assert_refused(struct fixture *fixture, uint64_t method)
+{
+	bool is_volatile;
+
+	cr_assert_null(name_of(fixture, method, &is_volatile));
+}
+
+static uint64_t add_type(struct fixture *fixture, uint32_t rid)
+{
+	return clr_image_add_type(&fixture->image, fixture->module, rid);
+}
+
+static uint64_t add(struct fixture *fixture, uint64_t type, uint32_t rid)
+{
+	return clr_image_add_method(&fixture->image, type, rid, CLR_CLASS_ORDINARY, 5);
+}
+
+Test(method_desc, writes_names_as_the_runtime_s_own_map_has_them)
+{
+	struct fixture fixture;
+	uint64_t plain;
+
+	begin(&fixture);
+	plain = add_type(&fixture, ROW_PLAIN);
+	assert_named(&fixture, add(&fixture, plain, METHOD_RUN),
+		     "instance void [App] Ns.Plain::Run(int32)");
+	assert_named(&fixture, add(&fixture, plain, METHOD_ASK),
+		     "class Ns.Plain [App] Ns.Plain::Ask()");
+	assert_named(&fixture, add(&fixture, add_type(&fixture, ROW_OTHER), METHOD_FAR),
+		     "void [App] Ns.Other::Far1500()");
+	end(&fixture);
+}
+
+Test(method_desc, writes_a_signature_the_second_time_as_the_first)
+{
+	struct fixture fixture;
+	uint64_t plain, array, generic;
+
+	begin(&fixture);
+	plain = add_type(&fixture, ROW_PLAIN);
+	generic = add_type(&fixture, ROW_PLAIN);
+	array = clr_image_add_array(&fixture.image, fixture.module, plain, 0);
+	clr_image_set_arguments(&fixture.image, generic, &array, 1);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_named(&fixture, add(&fixture, plain, METHOD_ASK),
+			     "class Ns.Plain [App] Ns.Plain::Ask()");
+		assert_named(&fixture, add(&fixture, generic, METHOD_ASK),
+			     "class Ns.Plain [App] Ns.Plain[Ns.Plain[]]::Ask()");
+	}
+	end(&fixture);
+}
+
+Test(method_desc, names_dynamic_methods_by_what_they_keep_themselves)
+{
+	static const uint8_t signature[] = { 0x00, 1, 0x0e, 0x1c };
+	struct fixture fixture;
+	uint64_t method;
+	bool is_volatile = false;
+
+	begin(&fixture);
+	method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0, CLR_CLASS_DYNAMIC,
+				      0);
+	clr_image_set_stored(&fixture.image, method, "lambda method", signature, sizeof(signature));
+	cr_assert_str_eq(name_of(&fixture, method, &is_volatile),
+			 "string [App] dynamicClass::lambda method(object)");
+	cr_assert(is_volatile);
+	cr_assert(methods_last_was_dynamic(fixture.methods));
+	end(&fixture);
+}
+
+Test(method_desc, names_the_methods_of_arrays_by_their_slot)
+{
+	static const uint8_t signature[] = { 0x20, 1, 0x08, 0x08 };
+	static const char *const names[] = { "Get", "Set", "Address", ".ctor", ".ctor" };
+	struct fixture fixture;
+	uint64_t array;
+
+	begin(&fixture);
+	array = clr_image_add_array(&fixture.image, fixture.module, add_type(&fixture, ROW_PLAIN),
+				    2);
+	for (uint16_t i = 0; i < 5; i++) {
+		uint64_t method =
+			clr_image_add_method(&fixture.image, array, 0, CLR_CLASS_ARRAY, 0);
+		char expected[80];
+
+		/* Behind the four virtual methods. */
+		fake_memory_put_u16(&fixture.image.fake, method + 6, (uint16_t)(4 + i));
+		clr_image_set_stored(&fixture.image, method, NULL, signature, sizeof(signature));
+		snprintf(expected, sizeof(expected), "instance int32 [App] Ns.Plain[,]::%s(int32)",
+			 names[i]);
+		assert_named(&fixture, method, expected);
+	}
+	end(&fixture);
+}
+
+Test(method_desc, writes_types_that_a_stored_signature_names_by_address)
+{
+	uint8_t signature[] = { 0x00, 0, 0x21, 0, 0, 0, 0, 0, 0, 0, 0 };
+	struct fixture fixture;
+	uint64_t plain, method;
+	char expected[120];
+
+	begin(&fixture);
+	plain = add_type(&fixture, ROW_PLAIN);
+	memcpy(signature + 3, &plain, sizeof(plain));
+	method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0, CLR_CLASS_DYNAMIC,
+				      0);
+	clr_image_set_stored(&fixture.image, method, "M", signature, sizeof(signature));
+	snprintf(expected, sizeof(expected), "Ns.Plain /* MT: 0x%llx */ [App] dynamicClass::M()",
+		 (unsigned long long)plain);
+	assert_named(&fixture, method, expected);
+	end(&fixture);
+}
+
+/* ---- tiers -------------------------------------------------------------------- */
+
+static const char *tier_of(struct fixture *fixture, uint64_t method, uint64_t code)
+{
+	struct method_description description;
+	enum method_outcome outcome = METHOD_PENDING;
+	const char *tier = "none";
+	bool again = true;
+
+	remote_memory_forget(fixture->memory);
+	while (methods_describe(fixture->methods, method, &description) == METHOD_PENDING)
+		cr_assert_null(remote_memory_fetch(fixture->memory, &again));
+	while (outcome == METHOD_PENDING) {
+		outcome = methods_read_tier(fixture->methods, &description, code, &tier);
+		cr_assert_null(remote_memory_fetch(fixture->memory, &again));
+	}
+	return tier;
+}
+
+/* A version of a method, in front of those that are there. */
+static uint64_t add_version(struct fixture *fixture, uint64_t method, uint64_t code, uint32_t tier)
+{
+	struct fake_memory *fake = &fixture->image.fake;
+	uint64_t data, state, node = clr_image_room(&fixture->image, 40), next = 0;
+
+	memcpy(&data, fake_memory_at(fake, method + 8, 8), 8);
+	if (!data) {
+		data = clr_image_room(&fixture->image, 16);
+		fake_memory_put_u64(fake, method + 8, data);
+		fake_memory_put_u64(fake, data + 8, clr_image_room(&fixture->image, 24));
+	}
+	memcpy(&state, fake_memory_at(fake, data + 8, 8), 8);
+	memcpy(&next, fake_memory_at(fake, state + 16, 8), 8);
+	fake_memory_put_u64(fake, state + 16, node);
+	fake_memory_put_u64(fake, node + 8, code);
+	fake_memory_put_u64(fake, node + 16, method);
+	fake_memory_put_u64(fake, node + 24, next);
+	fake_memory_put_u32(fake, node + 32, tier);
+	return node;
+}
+
+Test(method_desc, tells_the_tier_of_the_version_that_the_code_is)
+{
+	struct fixture fixture;
+	uint64_t method;
+
+	begin(&fixture);
+	method = add(&fixture, add_type(&fixture, ROW_PLAIN), METHOD_RUN);
+	add_version(&fixture, method, 0x5000, 1);
+	add_version(&fixture, method, 0x6000, 2);
+	add_version(&fixture, method, 0x7000, 99);
+	cr_assert_str_eq(tier_of(&fixture, method, 0x5000), "OptimizedTier1");
+	cr_assert_str_eq(tier_of(&fixture, method, 0x6000), "OptimizedTier1OSR");
+	cr_assert_null(tier_of(&fixture, method, 0x7000), "a tier that nobody knows");
+	cr_assert_str_eq(tier_of(&fixture, method, 0x8000), "Optimized", "the default version");
+	end(&fixture);
+}
+
+Test(method_desc, tells_the_tier_of_the_default_version_by_what_may_be_compiled_again)
+{
+	struct fixture fixture;
+	uint64_t method;
+
+	begin(&fixture);
+	method = add(&fixture, add_type(&fixture, ROW_PLAIN), METHOD_RUN);
+	cr_assert_str_eq(tier_of(&fixture, method, 0x5000), "Optimized");
+	fake_memory_put_u16(&fixture.image.fake, method + 2, 0x8000 | METHOD_RUN);
+	cr_assert_str_eq(tier_of(&fixture, method, 0x5000), "QuickJitted");
+	end(&fixture);
+}
+
+Test(method_desc, ends_on_a_list_of_versions_that_goes_round_in_a_circle)
+{
+	struct fixture fixture;
+	uint64_t method, node;
+
+	begin(&fixture);
+	method = add(&fixture, add_type(&fixture, ROW_PLAIN), METHOD_RUN);
+	node = add_version(&fixture, method, 0x5000, 1);
+	fake_memory_put_u64(&fixture.image.fake, node + 24, node);
+	cr_assert_null(tier_of(&fixture, method, 0x9000));
+	end(&fixture);
+}
+
+Test(method_desc, does_without_a_tier_where_versions_are_not_to_be_had)
+{
+	struct fixture fixture;
+	uint64_t method;
+
+	begin(&fixture);
+	method = add(&fixture, add_type(&fixture, ROW_PLAIN), METHOD_RUN);
+	fake_memory_put_u64(&fixture.image.fake, method + 8, 0xdead0000);
+	cr_assert_null(tier_of(&fixture, method, 0x5000));
+	assert_named(&fixture, method, "instance void [App] Ns.Plain::Run(int32)");
+	end(&fixture);
+}
+
+/* ---- what contradicts itself ----------------------------------------------------- */
+
+Test(method_desc, believes_no_method_that_another_type_owns)
+{
+	struct fixture fixture;
+	uint64_t plain;
+
+	begin(&fixture);
+	plain = add_type(&fixture, ROW_PLAIN);
+	assert_refused(&fixture, add(&fixture, plain, METHOD_ASK + 1));
+	assert_refused(&fixture, add(&fixture, plain, METHOD_FAR + 1));
+	assert_refused(&fixture, add(&fixture, plain, 0));
+	assert_refused(&fixture, add(&fixture, add_type(&fixture, 0), METHOD_RUN));
+	end(&fixture);
+}
+
+Test(method_desc, refuses_pointers_into_nowhere)
+{
+	static const uint64_t nowhere[] = { 0, 4, 0xdead0000, UINT64_MAX - 7, 1ull << 62 };
+	static const uint8_t signature[] = { 0x00, 0, 0x01 };
+
+	for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+		struct fixture fixture;
+		uint64_t method, field;
+
+		begin(&fixture);
+		assert_refused(&fixture, nowhere[i]);
+		assert_refused(&fixture, add(&fixture, nowhere[i], METHOD_RUN));
+		for (field = 24; field <= 40; field += 16) {
+			method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0,
+						      CLR_CLASS_DYNAMIC, 0);
+			clr_image_set_stored(&fixture.image, method, "M", signature, 3);
+			fake_memory_put_u64(&fixture.image.fake, method + field, nowhere[i]);
+			assert_refused(&fixture, method);
+		}
+		end(&fixture);
+	}
+}
+
+Test(method_desc, refuses_signatures_and_names_without_an_end)
+{
+	static const uint8_t cut[] = { 0x00, 2, 0x01, 0x08 };
+	struct fixture fixture;
+	uint64_t method, name;
+
+	begin(&fixture);
+	method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0, CLR_CLASS_DYNAMIC,
+				      0);
+	clr_image_set_stored(&fixture.image, method, "M", cut, sizeof(cut));
+	assert_refused(&fixture, method);
+	method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0, CLR_CLASS_DYNAMIC,
+				      0);
+	clr_image_set_stored(&fixture.image, method, "M", far_signature, sizeof(far_signature));
+	fake_memory_put_u32(&fixture.image.fake, method + 32, UINT32_MAX);
+	assert_refused(&fixture, method);
+	fake_memory_put_u32(&fixture.image.fake, method + 32, sizeof(far_signature));
+	name = clr_image_room(&fixture.image, 8192);
+	memset(fake_memory_at(&fixture.image.fake, name, 8192), 'x', 8192);
+	fake_memory_put_u64(&fixture.image.fake, method + 40, name);
+	assert_refused(&fixture, method);
+	end(&fixture);
+}
