@@ -301,6 +301,14 @@ static struct remembered *place_of(const struct look *look, uint64_t address)
 	return &look->remembered[address * 0x9e3779b97f4a7c15u >> 51];
 }
 
+static void keep(struct look *look, uint64_t address, const struct bcc_symbol *sym, uint64_t source)
+{
+	if (look->remembered)
+		*place_of(look, address) = (struct remembered){
+			address, sym->name, sym->demangle_name, sym->module, sym->offset, source,
+		};
+}
+
 static void give_name(struct live_engine *engine, const struct sym_answer *answer,
 		      struct bcc_symbol *sym)
 {
@@ -319,11 +327,7 @@ static void give_name(struct live_engine *engine, const struct sym_answer *answe
 		sym->module = answer->image_path;
 	if (answer->source == SYM_SOURCE_PERF_MAP || answer->source == SYM_SOURCE_RUNTIME)
 		look->knows_jitted = true;
-	if (look->remembered)
-		*place_of(look, answer->address) = (struct remembered){
-			answer->address, sym->name,   sym->demangle_name,
-			sym->module,     sym->offset, answer->source,
-		};
+	keep(look, answer->address, sym, answer->source);
 }
 
 static void count_answer(struct live_engine *engine, uint64_t source)
@@ -392,6 +396,25 @@ static const struct sym_answer *ask_anew(struct live_engine *engine,
 	return answer;
 }
 
+/*
+ * The last instruction of a function may be a call that does not come back: a stack has the
+ * address behind it, the first one that is not of the function. Nothing runs there, or it
+ * would have a name.
+ */
+static bool give_ended(struct live_engine *engine, uint64_t address, struct bcc_symbol *sym)
+{
+	const struct sym_answer *answer = address ? ask(engine, address - 1) : NULL;
+
+	if (!answer || !has_name(answer) || !answer->size_bytes ||
+	    answer->offset_bytes + 1 != answer->size_bytes)
+		return false;
+	give_name(engine, answer, sym);
+	sym->offset++;
+	keep(engine->now, address, sym, answer->source);
+	count_answer(engine, answer->source);
+	return true;
+}
+
 static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 {
 	struct live_engine *engine = held;
@@ -410,11 +433,15 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 		answer = ask_anew(engine, answer, now);
 	if (!answer)
 		return -1;
-	if (!has_name(answer))
-		return give_place(engine, answer, sym);
-	give_name(engine, answer, sym);
-	count_answer(engine, answer->source);
-	return 0;
+	if (has_name(answer)) {
+		give_name(engine, answer, sym);
+		count_answer(engine, answer->source);
+		return 0;
+	}
+	if (give_ended(engine, address, sym))
+		return 0;
+	answer = ask(engine, address);
+	return answer ? give_place(engine, answer, sym) : -1;
 }
 
 /* ---- names to addresses ----------------------------------------------------------- */

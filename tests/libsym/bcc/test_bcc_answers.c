@@ -127,7 +127,27 @@ CASE(nested_ranges_leave_the_outer_one_its_rest)
 		expect_name(cache, 0x50, "outer", 0x50);
 	else
 		expect_none(cache, 0x50);
-	expect_none(cache, 0x100);
+	expect_none(cache, 0x101);
+	library.free_symcache(cache, getpid());
+}
+
+CASE(the_address_behind_a_call_that_does_not_come_back_is_the_callers)
+{
+	void *cache;
+
+	append_line(0, 0x20, "throws");
+	append_line(0x40, 0x20, "calls");
+	append_line(0x60, 0x20, "follows");
+	cache = library.symcache_new(getpid(), NULL);
+	if (ours)
+		expect_name(cache, 0x20, "throws", 0x20);
+	else
+		expect_none(cache, 0x20);
+	if (ours)
+		expect_name(cache, 0x20, "throws", 0x20); /* as it was remembered */
+	expect_none(cache, 0x21);
+	expect_name(cache, 0x60, "follows", 0);
+	expect_name(cache, 0x1f, "throws", 0x1f);
 	library.free_symcache(cache, getpid());
 }
 
