@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Processes that may not be read, become another program, or are in a container: what is said, and that nothing is named wrongly.
+
+The oracle of the container is the runtime's own rundown, taken inside.
+"""
+import os
+import shutil
+import subprocess
+import time
+
+from harness import Sample, Skip, expect, read_map
+from live_bad_input import MAP_OFF
+from live_containers import child_of, copied_sample, in_namespaces
+from live_watch import Watch, wait_for
+
+PRELOAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "preload")
+
+
+def as_root():
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+
+
+def preloaded(context, name):
+    """A library of ours for LD_PRELOAD, built here."""
+    library = os.path.join(context.directory("preload"), f"{name}.so")
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        raise Skip("no C compiler")
+    subprocess.run([compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", library, os.path.join(PRELOAD, f"{name}.c"),
+                    "-ldl", "-lpthread"], check=True)
+    return library
+
+
+def read_refused(context, pid, prefix=(), environment=None):
+    """merge by the contract alone."""
+    return subprocess.run([*prefix, context.mapgen.program, "merge", str(pid), "--jit=contract",
+                           "-o", os.path.join(context.scratch, "refused.map")],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=dict(context.mapgen.environment or os.environ, **(environment or {})))
+
+
+def expect_said(done, *words):
+    expect(done.returncode in (1, 3), f"exit code {done.returncode}: {done.stderr[:300]}")
+    for word in words:
+        expect(word in done.stderr, f"{word!r} is not in {done.stderr[:400]!r}")
+
+
+def test_root_without_capabilities_is_told_which_one_is_missing(context):
+    """Same user and group as the target, fewer capabilities: not even its mappings are to be seen."""
+    as_root()
+    with Sample(context.sdk(), MAP_OFF) as sample:
+        done = read_refused(context, sample.pid, ["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+    expect_said(done, "every capability that it has", "CAP_SYS_PTRACE")
+
+
+def test_memory_that_may_not_be_read_names_the_capability(context):
+    """Mappings are to be seen, memory is not: as with seccomp, or Yama's ptrace_scope. The kernel of a test
+    machine may have no Yama: its file is put there in a mount namespace of our own."""
+    as_root()
+    refusing = {"LD_PRELOAD": preloaded(context, "refuse_memory")}
+    with Sample(context.sdk(), MAP_OFF) as sample:
+        done = read_refused(context, sample.pid, environment=refusing)
+        if not os.path.exists("/proc/sys/kernel/yama/ptrace_scope"):
+            expect_said(done, "same user and group", "no fewer capabilities", "CAP_SYS_PTRACE")
+        for scope, words in (("1", ("ptrace_scope", "CAP_SYS_PTRACE")), ("2", ("ptrace_scope", "CAP_SYS_PTRACE")),
+                             ("3", ("ptrace_scope", "forbids it to everyone"))):
+            prefix = ["unshare", "--mount", "sh", "-c",
+                      f"mount -t tmpfs tmpfs /proc/sys/kernel && mkdir /proc/sys/kernel/yama && "
+                      f"echo {scope} > /proc/sys/kernel/yama/ptrace_scope && exec \"$@\"", "sh"]
+            expect_said(read_refused(context, sample.pid, prefix, refusing), *words)
+
+
+def test_what_may_not_be_read_is_asked_for(context):
+    as_root()
+    output = os.path.join(context.scratch, "asked.map")
+    refusing = dict(context.mapgen.environment or os.environ, LD_PRELOAD=preloaded(context, "refuse_memory"))
+    with Sample(context.sdk(), MAP_OFF) as sample:
+        done = subprocess.run([context.mapgen.program, "merge", str(sample.pid), "-o", output], capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, env=refusing)
+        rows = [name for _, _, name in read_map(output) if "[QuickJitted]" in name or "[OptimizedTier1" in name]
+    expect(done.returncode in (0, 3), f"exit code {done.returncode}: {done.stderr[:300]}")
+    expect("rundown" in done.stdout + done.stderr, f"the way is not said: {done.stdout[:300]!r}")
+    expect(len(rows) > 100, f"{len(rows)} jitted methods")
+
+
+class Becoming:
+    """A sample that becomes `sleep` on demand; it keeps its number and its start time."""
+
+    def __init__(self, context):
+        self.flag = os.path.join(context.directory("becoming"), f"now-{time.monotonic_ns()}")
+        self.sample = Sample(context.sdk(), dict(MAP_OFF, LD_PRELOAD=preloaded(context, "become_program"),
+                                                 BECOME_WHEN=self.flag))
+
+    def begin(self):
+        with open(self.flag, "w", encoding="ascii"):
+            pass
+
+    def wait(self):
+        wait_for(lambda: program_of(self.sample.pid) == "sleep", "it did not become another program")
+
+
+def program_of(pid):
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return ""
+
+
+def test_a_watch_ends_when_its_process_becomes_another_program(context):
+    output = os.path.join(context.scratch, "exec.map")
+    becoming = Becoming(context)
+    with becoming.sample as sample:
+        watch = Watch(context, sample.pid, "-o", output, "--interval=0.2")
+        wait_for(lambda: os.path.exists(output), "no map was written")
+        before = read_map(output)
+        becoming.begin()
+        becoming.wait()
+        report = watch.report()
+        after = read_map(output)
+    expect(report["end"] == "process", f"it says that it ended by {report['end']}")
+    expect(len(before) > 10000 and len(after) >= len(before), f"{len(before)} lines before, {len(after)} after")
+
+
+def test_a_process_that_becomes_another_program_half_way_is_named_by_neither(context):
+    """What is written is the old program's map or none: the two are never mixed."""
+    written = refused = 0
+    for moment in (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.3, 0.6):
+        output = os.path.join(context.scratch, f"half-{moment}.map")
+        becoming = Becoming(context)
+        with becoming.sample as sample:
+            process = subprocess.Popen([context.mapgen.program, "merge", str(sample.pid), "-o", output],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       text=True, env=context.mapgen.environment)
+            time.sleep(moment)
+            becoming.begin()
+            _, errors = process.communicate(timeout=60)
+            becoming.wait()
+        expect(process.returncode in (0, 1, 3), f"exit code {process.returncode}: {errors[:300]}")
+        if process.returncode == 1:
+            expect(errors.strip(), "refused without a word")
+            refused += 1
+            continue
+        rows = read_map(output)
+        written += 1
+        expect(sum(name.endswith("[PreJIT]") for _, _, name in rows) > 10000, f"a map of {len(rows)} lines")
+    context.figure(f"{written} maps of the old program, {refused} refusals")
+
+
+def test_a_container_with_a_directory_of_its_own_for_sockets_is_asked_through_its_root(context):
+    """The socket is in the target's TMPDIR inside its mount namespace; nothing of it is to be seen outside."""
+    prefix = in_namespaces(context)
+    prefix = [*prefix[:-2], 'mount -t tmpfs tmpfs /tmp && mkdir /tmp/sockets && TMPDIR=/tmp/sockets exec "$@"', "sh"]
+    with Sample(copied_sample(context), MAP_OFF, prefix) as sample:
+        pid = child_of(sample.pid)
+        inside = [name for name in os.listdir(f"/proc/{pid}/root/tmp/sockets") if name.startswith("dotnet-diagnostic-")]
+        expect(inside, "the runtime made no socket in its TMPDIR")
+        expect(not os.path.exists("/tmp/sockets"), "the socket is to be seen outside")
+        output = os.path.join(context.scratch, "contained.map")
+        context.mapgen.must("merge", pid, "--jit=rundown", "-o", output)
+        asked = {start: name for start, _, name in read_map(output)}
+        context.mapgen.must("merge", pid, "--jit=contract", "-o", output)
+        read = [(start, name) for start, _, name in read_map(output) if name.endswith("[QuickJitted]")]
+    named = sum(asked.get(start, "").split("[")[0] == name.split("[")[0] for start, name in read)
+    context.figure(f"{named} of {len(read)} jitted methods told by the runtime in the container")
+    expect(read and named >= 0.99 * len(read), f"{named} of {len(read)} methods")
+
+
+def test_a_socket_of_somebody_else_is_not_asked(context):
+    """Who may reach the socket is not who owns it: the runtime's own user only."""
+    as_root()
+    with Sample(context.sdk(), MAP_OFF) as sample:
+        sockets = [name for name in os.listdir("/tmp") if name.startswith(f"dotnet-diagnostic-{sample.pid}-")]
+        expect(len(sockets) == 1, f"sockets of the sample: {sockets}")
+        path = os.path.join("/tmp", sockets[0])
+        os.chown(path, 65534, 65534)
+        done = context.mapgen.run("merge", sample.pid, "--jit=rundown", "-o", os.path.join(context.scratch, "owned.map"))
+        os.chown(path, 0, 0)
+    expect(done.returncode in (1, 3), f"exit code {done.returncode}: it was asked")
+    expect("socket" in done.stderr, f"the socket is not named: {done.stderr[:300]!r}")
