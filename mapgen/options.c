@@ -290,12 +290,9 @@ void options_print_help(const struct command *command)
 /* A lone number is a PID; where files are possible too, several operands are files. */
 static void take_pid_operand(const struct command *command, struct options *options)
 {
-	if (options->pid || !options->operand_count || !(command->id & COMMAND_PROCESS))
+	if (options->pid || !options->operand_count || !(command->id & COMMAND_PID_FIRST) ||
+	    (command->id == COMMAND_GENERATE && options->operand_count > 1))
 		return;
-	if (command->id == COMMAND_GENERATE && options->operand_count > 1)
-		return;
-	if (command->id == COMMAND_PERF_FIX)
-		return; /* its operand is a file */
 	if (!options_read_pid(options->operands[0], &options->pid))
 		return;
 	options->operands++;

@@ -25,6 +25,8 @@ enum command_id {
 	COMMAND_STANDIN = 1 << 10,
 	COMMAND_ALL = (1 << 11) - 1,
 	COMMAND_PROCESS = COMMAND_ALL & ~COMMAND_BCC, /* those that look at a process themselves */
+	COMMAND_PID_FIRST =
+		COMMAND_PROCESS & ~COMMAND_PERF_FIX, /* those whose operand may be a PID */
 	COMMAND_NAMES = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC |
 			COMMAND_SYMBOLIZE | COMMAND_PERF_FIX, /* those that give names */
 };
