@@ -78,7 +78,7 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 	return type << 24 | binding << 16 | (underscores > 0xffff ? 0xffff : underscores);
 }
 
-static int compare(const void *left, const void *right)
+int elf_symbol_compare(const void *left, const void *right)
 {
 	const struct elf_symbol *a = left, *b = right;
 
@@ -101,9 +101,7 @@ static void settle_reach(struct elf_symbols *symbols)
 
 		if (i + 1 < symbols->count && symbols->items[i + 1].vaddr != symbol->vaddr)
 			next = symbols->items[i + 1].vaddr;
-		if (symbol->size_bytes && symbol->size_bytes < symbol->reach_bytes)
-			symbol->reach_bytes = symbol->size_bytes;
-		else if (!symbol->size_bytes && next - symbol->vaddr < symbol->reach_bytes)
+		if (!symbol->size_bytes && next - symbol->vaddr < symbol->reach_bytes)
 			symbol->reach_bytes = next - symbol->vaddr;
 	}
 }
@@ -114,26 +112,37 @@ static size_t unversioned_bytes(const char *name)
 	return name[0] == '@' ? strlen(name) : strcspn(name, "@");
 }
 
+bool elf_symbol_make(const struct elf_sections *sections, const GElf_Sym *symbol, const char *name,
+		     struct elf_symbol *ret)
+{
+	const GElf_Shdr *section = code_section(sections, symbol);
+	uint64_t left_bytes;
+
+	if (!section || !name || !is_function(symbol, name))
+		return false;
+	left_bytes = section->sh_size - (symbol->st_value - section->sh_addr);
+	*ret = (struct elf_symbol){
+		.vaddr = symbol->st_value,
+		.size_bytes = symbol->st_size,
+		.reach_bytes = symbol->st_size && symbol->st_size < left_bytes ? symbol->st_size
+									       : left_bytes,
+		.name = name,
+		.name_bytes = (uint32_t)unversioned_bytes(name),
+		.rank = rank_of(symbol, name),
+	};
+	return true;
+}
+
 static void take_symbol(const struct elf_sections *sections, struct reader *table,
 			const struct reader *strings, struct elf_symbols *ret)
 {
 	GElf_Sym symbol = read_symbol(table, sections->image->is_64bit);
-	const GElf_Shdr *section = code_section(sections, &symbol);
-	const char *name;
 
-	if (!section)
-		return;
-	name = elf_sections_string(strings, symbol.st_name);
-	if (!name || !is_function(&symbol, name))
-		return;
-	ret->items[ret->count++] = (struct elf_symbol){
-		.vaddr = symbol.st_value,
-		.size_bytes = symbol.st_size,
-		.reach_bytes = section->sh_size - (symbol.st_value - section->sh_addr),
-		.name = name,
-		.name_bytes = (uint32_t)unversioned_bytes(name),
-		.rank = rank_of(&symbol, name),
-	};
+	/* Most of a table of exports is imports: their names need not be looked at. */
+	if (code_section(sections, &symbol) &&
+	    elf_symbol_make(sections, &symbol, elf_sections_string(strings, symbol.st_name),
+			    &ret->items[ret->count]))
+		ret->count++;
 }
 
 static struct sym_error *read_table(struct elf_sections *sections, const GElf_Shdr *table,
@@ -159,7 +168,7 @@ static struct sym_error *read_table(struct elf_sections *sections, const GElf_Sh
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < count; i++)
 		take_symbol(sections, &entries, &strings, ret);
-	qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+	qsort(ret->items, ret->count, sizeof(*ret->items), elf_symbol_compare);
 	settle_reach(ret);
 	return NULL;
 }

@@ -40,4 +40,14 @@ struct sym_error *elf_symbols_read(const struct image *image, struct elf_symbols
 	__attribute__((warn_unused_result));
 void elf_symbols_deinit(struct elf_symbols *symbols);
 
+/* ---- one entry of a table, for those who read it themselves ---- */
+
+/* What is left of `symbol` when it is no function of ours: false. Its reach is that up to the end
+ * of its section, at most its size. */
+bool elf_symbol_make(const struct elf_sections *sections, const GElf_Sym *symbol, const char *name,
+		     struct elf_symbol *ret);
+
+/* The order of elf_symbols.items. */
+int elf_symbol_compare(const void *left, const void *right);
+
 #endif

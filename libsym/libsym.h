@@ -163,8 +163,8 @@ struct sym_snapshot_opts {
  * A mapped file is opened when somebody first asks for what is in it, and only if it is
  * the one that is mapped. The process may go away later: what was opened stays. A file
  * of which nobody has asked by then is still found by its path, unless it was deleted, replaced or
- * changed since the process began, or lay in a mount namespace that ended with it; its
- * addresses get SYM_STALE or SYM_UNREADABLE then. sym_snapshot_open_images() opens all at once.
+ * changed since the process began; its addresses get SYM_STALE or SYM_UNREADABLE then.
+ * sym_snapshot_open_images() opens all at once.
  */
 struct sym_snapshot;
 

@@ -270,6 +270,9 @@ static struct sym_error *open_live_root(struct process *process)
 	process->other_pid_namespace =
 		other_namespace(process, "ns/pid", process->other_pid_namespace);
 	process->root_fd = openat(process->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process->other_mount_namespace)
+		process->mount_namespace_fd =
+			openat(process->proc_fd, "ns/mnt", O_RDONLY | O_CLOEXEC);
 	/* The root may differ without a mount namespace: chroot(). */
 	other_root =
 		process->other_mount_namespace ||
@@ -327,6 +330,7 @@ struct sym_error *process_open(int32_t pid, const char *root, struct process **r
 	process->pid = pid;
 	process->recorded = root != NULL;
 	process->root_fd = -1;
+	process->mount_namespace_fd = -1;
 	process->proc_fd = -1;
 	error = fill(process, root);
 	if (error && sym_error_code(error) == SYM_ERROR_NOT_FOUND && sym_error_path(error)) {
@@ -345,6 +349,8 @@ void process_close(struct process *process)
 		return;
 	if (process->root_fd >= 0)
 		close(process->root_fd);
+	if (process->mount_namespace_fd >= 0)
+		close(process->mount_namespace_fd);
 	if (process->proc_fd >= 0)
 		close(process->proc_fd);
 	core_close(process->core);

@@ -53,6 +53,9 @@ struct process {
 	char *root_prefix;
 	/* O_PATH descriptor of its root directory; -1 when that was refused. */
 	int root_fd;
+	/* Of a mount namespace that is not the caller's: while it is open, the mounts stay when the
+	 * process ends. -1: none, or refused. */
+	int mount_namespace_fd;
 	/* O_PATH descriptor of ROOT/proc/PID: stays with this process when the PID is used again.
 	 */
 	int proc_fd;

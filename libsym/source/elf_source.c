@@ -5,14 +5,20 @@
  * has a size wins over what has not. An image that has only .dynsym is asked
  * for its separate debug file, then for .gnu_debugdata; where there is neither, other functions
  * lie between its symbols, and one without a size ends where the next function begins.
+ *
+ * The first questions are answered by passes over the table (elf_glance.h); only when there are
+ * more of them are all symbols sorted into an index.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/lazy.h"
 #include "libsym/debugfile.h"
 #include "libsym/demangle.h"
 #include "libsym/elf_functions.h"
+#include "libsym/elf_glance.h"
 #include "libsym/elf_symbols.h"
 #include "libsym/index.h"
 #include "libsym/limits.h"
@@ -20,22 +26,46 @@
 #include "libsym/source/source.h"
 
 enum {
-	MAX_TABLES = 2
+	MAX_TABLES = 2,
+	/* Sorting a table takes as long as some hundred passes over it. */
+	MAX_GLANCES = 32
 };
 
-struct elf_source {
-	struct image *image;
+/* All symbols. Made as a whole. */
+struct elf_whole {
 	/* Where tables are: the image itself or its debug file, and what .gnu_debugdata adds. */
 	const struct image *images[MAX_TABLES];
 	size_t image_count;
 	struct image *debug_image; /* NULL: none */
 	struct image *mini_image;  /* NULL: none */
-	struct index *index;
+	struct index *index;       /* NULL: there are no symbols */
 	/* By number of the piece in the index: names as a person would write them, made when first
 	 * asked for; `not_mangled` for those that are so already. */
 	_Atomic(char *) *shown;
 	bool is_complete;        /* there is a .symtab: every function has a symbol */
 	const char *symbol_file; /* path of the image that has it; NULL: there are only exports */
+};
+
+/* An answer without the index; its strings are kept as long as the source. */
+struct glanced {
+	struct glanced *next;
+	uint64_t position;
+	enum elf_glance_outcome outcome;
+	struct elf_symbol symbol;
+	char *shown; /* as a person would write it; NULL: as it is */
+	char name[];
+};
+
+struct elf_source {
+	struct image *image;
+	int root_fd;
+	struct lazy whole; /* struct elf_whole */
+	pthread_mutex_t glance_lock;
+	struct elf_glance *glance;         /* NULL: the index has to be asked; under the lock */
+	_Atomic(struct glanced *) glanced; /* the newest */
+	size_t glance_count;
+	bool is_complete; /* as of the whole */
+	char *symbol_file;
 };
 
 /* With a piece of the index. */
@@ -46,7 +76,7 @@ enum {
 
 static char not_mangled[1];
 
-static void free_shown(struct elf_source *elf)
+static void free_shown(struct elf_whole *elf)
 {
 	for (size_t i = 0; elf->shown && i < index_count(elf->index); i++) {
 		char *name = atomic_load_explicit(&elf->shown[i], memory_order_relaxed);
@@ -57,10 +87,8 @@ static void free_shown(struct elf_source *elf)
 	free(elf->shown);
 }
 
-static void close_elf(void *source)
+static void close_whole(struct elf_whole *elf)
 {
-	struct elf_source *elf = source;
-
 	if (!elf)
 		return;
 	free_shown(elf);
@@ -68,6 +96,31 @@ static void close_elf(void *source)
 	image_close(elf->mini_image);
 	image_close(elf->debug_image);
 	free(elf);
+}
+
+DEFINE_GUARD(elf_whole, struct elf_whole *, close_whole)
+#define AUTO_ELF_WHOLE GUARDED(elf_whole)
+
+static void close_elf(void *source)
+{
+	struct elf_source *own = source;
+	struct glanced *glanced;
+
+	if (!own)
+		return;
+	glanced = atomic_load(&own->glanced);
+	while (glanced) {
+		struct glanced *next = glanced->next;
+
+		free(glanced->shown);
+		free(glanced);
+		glanced = next;
+	}
+	elf_glance_close(own->glance);
+	pthread_mutex_destroy(&own->glance_lock);
+	free(own->symbol_file);
+	close_whole(lazy_deinit(&own->whole));
+	free(own);
 }
 
 DEFINE_GUARD(elf_source, struct elf_source *, close_elf)
@@ -93,7 +146,7 @@ static void add_symbols(struct index_builder *builder, const struct elf_symbols 
 }
 
 /* The better of what the image and its debug file have; the image's own when that one has less. */
-static struct sym_error *prefer_debug_file(struct elf_source *elf, int root_fd,
+static struct sym_error *prefer_debug_file(struct elf_whole *elf, int root_fd,
 					   struct elf_symbols *symbols)
 {
 	struct elf_symbols separate;
@@ -121,7 +174,8 @@ static struct sym_error *prefer_debug_file(struct elf_source *elf, int root_fd,
 }
 
 /* What .dynsym lacks, in a small file inside the image; only where there is no better. */
-static struct sym_error *add_mini_symbols(struct elf_source *elf, struct elf_symbols *symbols,
+static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct image *image,
+					  struct elf_symbols *symbols,
 					  struct index_builder *builder)
 {
 	struct elf_symbols mini;
@@ -142,7 +196,7 @@ static struct sym_error *add_mini_symbols(struct elf_source *elf, struct elf_sym
 	add_symbols(builder, &mini);
 	if (mini.count) {
 		elf->images[elf->image_count++] = elf->mini_image;
-		elf->symbol_file = elf->image->path;
+		elf->symbol_file = image->path;
 	}
 	elf_symbols_deinit(&mini);
 	return NULL;
@@ -185,7 +239,8 @@ static struct sym_error *bound_reach(struct image *image, struct elf_symbols *sy
 }
 
 /* Into one index, from which an image without any symbol has none. */
-static struct sym_error *index_tables(struct elf_source *elf, struct elf_symbols *symbols)
+static struct sym_error *index_tables(struct elf_whole *elf, const struct image *image,
+				      struct elf_symbols *symbols)
 {
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
 	struct sym_error *error = index_builder_create(&builder);
@@ -196,7 +251,7 @@ static struct sym_error *index_tables(struct elf_source *elf, struct elf_symbols
 	if (symbols->has_full_table)
 		elf->symbol_file = elf->images[0]->path;
 	add_symbols(builder, symbols);
-	error = add_mini_symbols(elf, symbols, builder);
+	error = add_mini_symbols(elf, image, symbols, builder);
 	if (error || !index_builder_count(builder))
 		return error;
 	error = index_freeze(builder, &elf->index);
@@ -206,37 +261,99 @@ static struct sym_error *index_tables(struct elf_source *elf, struct elf_symbols
 	return elf->shown ? NULL : &sym_error_no_memory;
 }
 
-static struct sym_error *open_elf(const struct source_input *input, struct buf *why, void **ret)
+static struct sym_error *read_whole(struct image *image, int root_fd, struct elf_whole **ret)
 {
-	struct elf_source *elf AUTO_ELF_SOURCE = NULL;
+	struct elf_whole *elf AUTO_ELF_WHOLE = calloc(1, sizeof(*elf));
 	struct elf_symbols symbols;
 	struct sym_error *error;
+
+	if (!elf)
+		return &sym_error_no_memory;
+	elf->images[elf->image_count++] = image;
+	error = elf_symbols_read(image, &symbols);
+	if (error)
+		return error;
+	if (!symbols.has_full_table)
+		error = prefer_debug_file(elf, root_fd, &symbols);
+	if (!error)
+		error = index_tables(elf, image, &symbols);
+	elf_symbols_deinit(&symbols);
+	if (!error)
+		*ret = STEAL(elf);
+	return error;
+}
+
+/* A file that cannot be read any more has no symbols; only want of memory is tried again. */
+static void *make_whole(const void *context)
+{
+	const struct elf_source *own = context;
+	struct elf_whole *whole = NULL;
+	struct sym_error *error = read_whole(own->image, own->root_fd, &whole);
+
+	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY)
+		whole = calloc(1, sizeof(*whole));
+	sym_error_destroy(error);
+	return whole;
+}
+
+static const struct elf_whole *get_whole(struct elf_source *own)
+{
+	return lazy_get(&own->whole, make_whole, own);
+}
+
+static struct sym_error *note_table(struct elf_source *own, bool is_complete,
+				    const char *symbol_file)
+{
+	own->is_complete = is_complete;
+	own->symbol_file = symbol_file ? strdup(symbol_file) : NULL;
+	return symbol_file && !own->symbol_file ? &sym_error_no_memory : NULL;
+}
+
+/* All symbols at once, where there are few, or it takes more than a glance. */
+static struct sym_error *open_whole(struct elf_source *own, struct buf *why, bool *any_ret)
+{
+	struct elf_whole *whole;
+	struct sym_error *error = read_whole(own->image, own->root_fd, &whole);
+
+	if (error)
+		return error;
+	atomic_store(&own->whole.made, whole);
+	*any_ret = whole->index;
+	if (!whole->index)
+		buf_append_string(why, "it has no symbol table");
+	return note_table(own, whole->is_complete, whole->symbol_file);
+}
+
+static struct sym_error *open_elf(const struct source_input *input, struct buf *why, void **ret)
+{
+	struct elf_source *own AUTO_ELF_SOURCE = NULL;
+	struct sym_error *error;
+	bool any = true;
 
 	*ret = NULL;
 	if (input->image->kind != SYM_IMAGE_ELF)
 		return NULL;
-	elf = calloc(1, sizeof(*elf));
-	if (!elf)
+	own = calloc(1, sizeof(*own));
+	if (!own)
 		return &sym_error_no_memory;
-	elf->image = input->image;
-	elf->images[elf->image_count++] = input->image;
-	error = elf_symbols_read(input->image, &symbols);
-	if (error)
-		return error;
-	if (!symbols.has_full_table)
-		error = prefer_debug_file(elf, input->root_fd, &symbols);
-	if (!error)
-		error = index_tables(elf, &symbols);
-	if (!error && elf->index)
-		*ret = STEAL(elf);
+	own->image = input->image;
+	own->root_fd = input->root_fd;
+	lazy_init(&own->whole);
+	pthread_mutex_init(&own->glance_lock, NULL);
+	error = elf_glance_open(own->image, own->root_fd, &own->glance);
+	if (!error && !own->glance)
+		error = open_whole(own, why, &any);
 	else if (!error)
-		buf_append_string(why, "it has no symbol table");
-	elf_symbols_deinit(&symbols);
+		error = note_table(
+			own, elf_glance_is_complete(own->glance),
+			elf_glance_is_complete(own->glance) ? elf_glance_path(own->glance) : NULL);
+	if (!error && any)
+		*ret = STEAL(own);
 	return error;
 }
 
 /* NULL where the name is no mangled one, or for want of memory. */
-static const char *shown_name(const struct elf_source *elf, size_t number, const char *name)
+static const char *shown_name(const struct elf_whole *elf, size_t number, const char *name)
 {
 	_Atomic(char *) *place = &elf->shown[number];
 	char *made, *none = NULL;
@@ -259,30 +376,31 @@ static const char *shown_name(const struct elf_source *elf, size_t number, const
 }
 
 /* Does another function begin between the start of a symbol without a size and the position? */
-static bool is_beyond(struct elf_source *elf, const struct index_entry *entry, uint64_t position)
+static bool is_beyond(struct elf_source *own, uint64_t start, uint64_t position)
 {
 	const struct elf_functions *functions;
 
-	if (entry->value != HAS_NO_SIZE || elf->is_complete || position == entry->symbol_start)
+	if (own->is_complete || position == start)
 		return false;
-	functions = elf_functions_of(elf->image);
-	return functions && elf_functions_next_start(functions, entry->symbol_start) <= position;
+	functions = elf_functions_of(own->image);
+	return functions && elf_functions_next_start(functions, start) <= position;
 }
 
-static enum source_outcome find_symbol(void *source, uint64_t position, struct source_match *ret)
+static enum source_outcome find_in_whole(struct elf_source *own, const struct elf_whole *elf,
+					 uint64_t position, struct source_match *ret)
 {
-	struct elf_source *elf = source;
 	struct index_entry entry;
-	size_t found = index_look_up(elf->index, position, &entry);
+	size_t found = elf->index ? index_look_up(elf->index, position, &entry) : INDEX_NONE;
 	const char *shown;
 
-	if (found == INDEX_NONE || is_beyond(elf, &entry, position))
+	if (found == INDEX_NONE ||
+	    (entry.value == HAS_NO_SIZE && is_beyond(own, entry.symbol_start, position)))
 		return SOURCE_MISS;
 	shown = shown_name(elf, found, entry.name);
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		/* How far one without a size really reaches is not known. */
-		.size_bytes = entry.value == HAS_NO_SIZE && !elf->is_complete
+		.size_bytes = entry.value == HAS_NO_SIZE && !own->is_complete
 				      ? 0
 				      : entry.symbol_size_bytes,
 		.name = shown ? shown : entry.name,
@@ -290,6 +408,85 @@ static enum source_outcome find_symbol(void *source, uint64_t position, struct s
 		.kind = SYM_SYMBOL_FUNCTION,
 	};
 	return SOURCE_HIT;
+}
+
+static const struct glanced *find_glanced(const struct elf_source *own, uint64_t position)
+{
+	const struct glanced *glanced =
+		atomic_load_explicit(&((struct elf_source *)own)->glanced, memory_order_acquire);
+
+	while (glanced && glanced->position != position)
+		glanced = glanced->next;
+	return glanced;
+}
+
+/* With the lock held. NULL: the index has to be asked. */
+static const struct glanced *glance_at(struct elf_source *own, uint64_t position)
+{
+	const struct glanced *known = find_glanced(own, position);
+	struct elf_symbol symbol = { .name = "" };
+	enum elf_glance_outcome outcome;
+	struct glanced *glanced;
+	struct buf text;
+
+	if (known || !own->glance)
+		return known;
+	outcome = own->glance_count++ < MAX_GLANCES
+			  ? elf_glance_find(own->glance, position, &symbol)
+			  : ELF_GLANCE_UNABLE;
+	glanced = outcome == ELF_GLANCE_UNABLE
+			  ? NULL
+			  : calloc(1, sizeof(*glanced) + symbol.name_bytes + 1);
+	if (!glanced) {
+		elf_glance_close(STEAL(own->glance));
+		return NULL;
+	}
+	memcpy(glanced->name, symbol.name, symbol.name_bytes);
+	glanced->position = position;
+	glanced->outcome = outcome;
+	glanced->symbol = symbol;
+	buf_init(&text, LIMIT_NAME_BYTES + 1);
+	if (demangle_is_candidate(glanced->name) && demangle(glanced->name, &text))
+		glanced->shown = buf_steal(&text, NULL);
+	buf_deinit(&text);
+	glanced->next = atomic_load(&own->glanced);
+	atomic_store_explicit(&own->glanced, glanced, memory_order_release);
+	return glanced;
+}
+
+static enum source_outcome take_glanced(struct elf_source *own, const struct glanced *glanced,
+					struct source_match *ret)
+{
+	const struct elf_symbol *symbol = &glanced->symbol;
+
+	if (glanced->outcome == ELF_GLANCE_MISS ||
+	    (!symbol->size_bytes && is_beyond(own, symbol->vaddr, glanced->position)))
+		return SOURCE_MISS;
+	*ret = (struct source_match){
+		.start = symbol->vaddr,
+		.size_bytes = symbol->size_bytes || own->is_complete ? symbol->reach_bytes : 0,
+		.name = glanced->shown ? glanced->shown : glanced->name,
+		.linkage_name = glanced->shown ? glanced->name : NULL,
+		.kind = SYM_SYMBOL_FUNCTION,
+	};
+	return SOURCE_HIT;
+}
+
+static enum source_outcome find_symbol(void *source, uint64_t position, struct source_match *ret)
+{
+	struct elf_source *own = source;
+	const struct elf_whole *whole = lazy_peek(&own->whole);
+	const struct glanced *glanced = NULL;
+
+	if (whole)
+		return find_in_whole(own, whole, position, ret);
+	pthread_mutex_lock(&own->glance_lock);
+	glanced = glance_at(own, position);
+	pthread_mutex_unlock(&own->glance_lock);
+	if (glanced)
+		return take_glanced(own, glanced, ret);
+	whole = get_whole(own);
+	return whole ? find_in_whole(own, whole, position, ret) : SOURCE_MISS;
 }
 
 static void list_table(const struct elf_symbols *symbols, const struct source_sink *sink)
@@ -321,8 +518,17 @@ static void list_table(const struct elf_symbols *symbols, const struct source_si
 /* The index keeps one name for a place; a list has them all, so the tables are read again. */
 static struct sym_error *list_symbols(void *source, const struct source_sink *sink)
 {
-	const struct elf_source *elf = source;
+	struct elf_source *own = source;
+	struct elf_whole *read AUTO_ELF_WHOLE = NULL;
+	const struct elf_whole *elf = lazy_peek(&own->whole);
 
+	if (!elf || !elf->image_count) {
+		struct sym_error *error = read_whole(own->image, own->root_fd, &read);
+
+		if (error)
+			return error;
+		elf = read;
+	}
 	for (size_t i = 0; i < elf->image_count; i++) {
 		struct elf_symbols symbols;
 		struct sym_error *error = elf_symbols_read(elf->images[i], &symbols);
@@ -330,7 +536,7 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 		if (error)
 			return error;
 		if (!i)
-			error = bound_reach(elf->image, &symbols);
+			error = bound_reach(own->image, &symbols);
 		if (!error)
 			list_table(&symbols, sink);
 		elf_symbols_deinit(&symbols);

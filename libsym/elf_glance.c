@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/elf_glance.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/debugfile.h"
+#include "libsym/limits.h"
+
+enum {
+	FEWEST_ENTRIES = 512, /* a smaller table is sorted in no time */
+	MAX_COVERING = 16,    /* starts of symbols around one position; nested ones are rare */
+	FIRST_NAME_BYTES = 256
+};
+
+struct elf_glance {
+	struct elf_sections sections; /* of the image whose table it is */
+	const GElf_Shdr *strings;
+	const uint8_t *entries;
+	size_t count;
+	bool wide;
+	bool is_complete;
+	struct image *debug_image; /* NULL: the table is the image's own */
+};
+
+void elf_glance_close(struct elf_glance *glance)
+{
+	if (!glance)
+		return;
+	elf_sections_deinit(&glance->sections);
+	image_close(glance->debug_image);
+	free(glance);
+}
+
+static GElf_Sym entry_at(const struct elf_glance *glance, size_t number)
+{
+	GElf_Sym symbol = { 0 };
+
+	if (glance->wide) {
+		Elf64_Sym raw;
+
+		memcpy(&raw, glance->entries + number * sizeof(raw), sizeof(raw));
+		symbol.st_name = le32toh(raw.st_name);
+		symbol.st_info = raw.st_info;
+		symbol.st_shndx = le16toh(raw.st_shndx);
+		symbol.st_value = le64toh(raw.st_value);
+		symbol.st_size = le64toh(raw.st_size);
+	} else {
+		Elf32_Sym raw;
+
+		memcpy(&raw, glance->entries + number * sizeof(raw), sizeof(raw));
+		symbol.st_name = le32toh(raw.st_name);
+		symbol.st_info = raw.st_info;
+		symbol.st_shndx = le16toh(raw.st_shndx);
+		symbol.st_value = le32toh(raw.st_value);
+		symbol.st_size = le32toh(raw.st_size);
+	}
+	return symbol;
+}
+
+/* As elf_sections_string(), reading no more of the table than it takes. *failed_ret is set when
+ * the file cannot be read. */
+static const char *name_at(struct elf_glance *glance, uint32_t offset, bool *failed_ret)
+{
+	uint64_t most = offset < glance->strings->sh_size ? glance->strings->sh_size - offset : 0;
+	uint64_t at = glance->strings->sh_offset + offset;
+
+	if (most > LIMIT_NAME_BYTES + 1)
+		most = LIMIT_NAME_BYTES + 1;
+	for (uint64_t bytes = FIRST_NAME_BYTES; most; bytes *= 4) {
+		uint64_t step = bytes < most ? bytes : most;
+		struct sym_error *error = sparse_file_need(&glance->sections.view,
+							   glance->sections.image->path, at, step);
+		const char *name = (const char *)glance->sections.view.data + at;
+
+		sym_error_destroy(error);
+		*failed_ret |= error != NULL;
+		if (error || !*name)
+			return NULL;
+		if (memchr(name, 0, step))
+			return name;
+		if (step == most)
+			return NULL;
+	}
+	return NULL;
+}
+
+static bool may_be_function(const GElf_Sym *symbol)
+{
+	unsigned int type = GELF_ST_TYPE(symbol->st_info);
+
+	return symbol->st_shndx != SHN_UNDEF &&
+	       (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC);
+}
+
+static bool is_function(struct elf_glance *glance, const GElf_Sym *symbol, struct elf_symbol *ret,
+			bool *failed_ret)
+{
+	return may_be_function(symbol) &&
+	       elf_symbol_make(&glance->sections, symbol,
+			       name_at(glance, symbol->st_name, failed_ret), ret);
+}
+
+/* ---- opening -------------------------------------------------------------------------- */
+
+static bool is_whole(const struct elf_sections *sections, const GElf_Shdr *section)
+{
+	return section->sh_type != SHT_NOBITS && !(section->sh_flags & SHF_COMPRESSED) &&
+	       section->sh_offset <= sections->view.size_bytes &&
+	       section->sh_size <= sections->view.size_bytes - section->sh_offset;
+}
+
+/* False where the index should be asked instead. */
+static bool use_table(struct elf_glance *glance, const GElf_Shdr *table)
+{
+	struct elf_sections *sections = &glance->sections;
+	size_t entry_bytes;
+	struct sym_error *error;
+	struct reader entries;
+
+	glance->wide = sections->image->is_64bit;
+	entry_bytes = glance->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	if (!table || table->sh_link >= sections->count || table->sh_entsize != entry_bytes ||
+	    table->sh_size / entry_bytes < FEWEST_ENTRIES)
+		return false;
+	glance->strings = &sections->items[table->sh_link];
+	if (!is_whole(sections, table) || !is_whole(sections, glance->strings))
+		return false;
+	error = elf_sections_bytes(sections, table, &entries);
+	sym_error_destroy(error);
+	if (error)
+		return false;
+	glance->entries = entries.data;
+	glance->count = entries.size_bytes / entry_bytes;
+	glance->is_complete = table->sh_type == SHT_SYMTAB;
+	return true;
+}
+
+/* Are there more than `few` functions? Names are not looked at. */
+static bool has_more_functions(const struct elf_glance *glance, size_t few)
+{
+	struct elf_symbol function;
+	size_t count = 0;
+
+	for (size_t i = 0; count <= few && i < glance->count; i++) {
+		GElf_Sym symbol = entry_at(glance, i);
+
+		count += may_be_function(&symbol) && GELF_ST_TYPE(symbol.st_info) != STT_NOTYPE &&
+			 elf_symbol_make(&glance->sections, &symbol, "any", &function);
+	}
+	return count > few;
+}
+
+static bool open_table(struct elf_glance *glance, const struct image *image, GElf_Word type)
+{
+	struct sym_error *error = elf_sections_read(image, &glance->sections);
+
+	sym_error_destroy(error);
+	return !error && use_table(glance, elf_sections_find(&glance->sections, type));
+}
+
+/*
+ * The debug file's table, if it certainly is the larger one. Anything else is for those who read
+ * all of both: *found_ret and no table.
+ */
+static struct sym_error *open_debug_file(int root_fd, struct elf_glance *exports, bool *found_ret,
+					 struct elf_glance **ret)
+{
+	struct elf_glance *glance AUTO_ELF_GLANCE = calloc(1, sizeof(*glance));
+	struct sym_error *error;
+
+	if (!glance)
+		return &sym_error_no_memory;
+	error = debugfile_find(&exports->sections, root_fd, &glance->debug_image);
+	if (error || !glance->debug_image)
+		return error;
+	*found_ret = true;
+	if (open_table(glance, glance->debug_image, SHT_SYMTAB) &&
+	    has_more_functions(glance, exports->count))
+		*ret = STEAL(glance);
+	return NULL;
+}
+
+/* Only want of memory is an error. */
+static struct sym_error *only_no_memory(struct sym_error *error)
+{
+	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	sym_error_destroy(error);
+	return NULL;
+}
+
+struct sym_error *elf_glance_open(struct image *image, int root_fd, struct elf_glance **ret)
+{
+	struct elf_glance *glance AUTO_ELF_GLANCE = calloc(1, sizeof(*glance));
+	const GElf_Shdr *table;
+	bool has_debug_file = false;
+	struct sym_error *error;
+
+	*ret = NULL;
+	if (!glance)
+		return &sym_error_no_memory;
+	error = elf_sections_read(image, &glance->sections);
+	if (error)
+		return only_no_memory(error);
+	table = elf_sections_find(&glance->sections, SHT_SYMTAB);
+	if (!table && elf_sections_find_named(&glance->sections, ".gnu_debugdata"))
+		return NULL;
+	if (!use_table(glance, table ? table : elf_sections_find(&glance->sections, SHT_DYNSYM)))
+		return NULL;
+	if (!table)
+		error = open_debug_file(root_fd, glance, &has_debug_file, ret);
+	if (!error && !has_debug_file && has_more_functions(glance, 0))
+		*ret = STEAL(glance);
+	return only_no_memory(error);
+}
+
+bool elf_glance_is_complete(const struct elf_glance *glance)
+{
+	return glance->is_complete;
+}
+
+const char *elf_glance_path(const struct elf_glance *glance)
+{
+	return glance->sections.image->path;
+}
+
+/* ---- looking ---------------------------------------------------------------------------- */
+
+/* What a pass over the table found around a position. */
+struct surroundings {
+	uint64_t position;
+	uint64_t covering[MAX_COVERING]; /* starts of symbols whose size reaches it */
+	size_t covering_count;
+	bool any_below;
+	uint64_t below, above; /* the nearest starts, that of the position itself is `below` */
+	bool failed;
+};
+
+static bool add_covering(struct surroundings *around, uint64_t vaddr)
+{
+	for (size_t i = 0; i < around->covering_count; i++)
+		if (around->covering[i] == vaddr)
+			return true;
+	if (around->covering_count == MAX_COVERING)
+		return false;
+	around->covering[around->covering_count++] = vaddr;
+	return true;
+}
+
+static void look_around(struct elf_glance *glance, struct surroundings *around)
+{
+	uint64_t position = around->position;
+
+	around->above = UINT64_MAX;
+	for (size_t i = 0; !around->failed && i < glance->count; i++) {
+		GElf_Sym symbol = entry_at(glance, i);
+		bool covers = symbol.st_value <= position && symbol.st_size &&
+			      position - symbol.st_value < symbol.st_size;
+		bool is_nearer = symbol.st_value <= position
+					 ? !around->any_below || symbol.st_value > around->below
+					 : symbol.st_value < around->above;
+		struct elf_symbol function;
+
+		if ((!covers && !is_nearer) ||
+		    !is_function(glance, &symbol, &function, &around->failed))
+			continue;
+		if (covers && !add_covering(around, symbol.st_value))
+			around->failed = true;
+		if (symbol.st_value > position) {
+			around->above = symbol.st_value;
+		} else if (is_nearer) {
+			around->any_below = true;
+			around->below = symbol.st_value;
+		}
+	}
+}
+
+/* Of the names for one place the best one; there is one, or the file changes. */
+static bool best_at(struct elf_glance *glance, uint64_t vaddr, struct elf_symbol *ret, bool *failed)
+{
+	bool any = false;
+
+	for (size_t i = 0; !*failed && i < glance->count; i++) {
+		GElf_Sym symbol = entry_at(glance, i);
+		struct elf_symbol function;
+
+		if (symbol.st_value != vaddr || !is_function(glance, &symbol, &function, failed))
+			continue;
+		if (!any || elf_symbol_compare(&function, ret) < 0)
+			*ret = function;
+		any = true;
+	}
+	return any && !*failed;
+}
+
+static int descending(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a < b) - (a > b);
+}
+
+enum elf_glance_outcome elf_glance_find(struct elf_glance *glance, uint64_t vaddr,
+					struct elf_symbol *ret)
+{
+	struct surroundings around = { .position = vaddr };
+	struct elf_symbol best = { 0 };
+
+	look_around(glance, &around);
+	qsort(around.covering, around.covering_count, sizeof(*around.covering), descending);
+	/* Of those with a size the one that begins last holds. */
+	for (size_t i = 0; !around.failed && i < around.covering_count; i++) {
+		if (!best_at(glance, around.covering[i], &best, &around.failed))
+			return ELF_GLANCE_UNABLE;
+		if (best.size_bytes && vaddr - best.vaddr < best.reach_bytes) {
+			*ret = best;
+			return ELF_GLANCE_HIT;
+		}
+	}
+	if (!around.failed && around.any_below &&
+	    !best_at(glance, around.below, &best, &around.failed))
+		return ELF_GLANCE_UNABLE;
+	if (around.failed)
+		return ELF_GLANCE_UNABLE;
+	/* One without a size reaches to the next of any kind. */
+	if (!around.any_below || best.size_bytes)
+		return ELF_GLANCE_MISS;
+	if (around.above - best.vaddr < best.reach_bytes)
+		best.reach_bytes = around.above - best.vaddr;
+	if (vaddr - best.vaddr >= best.reach_bytes)
+		return ELF_GLANCE_MISS;
+	*ret = best;
+	return ELF_GLANCE_HIT;
+}
