@@ -635,6 +635,14 @@ struct sym_answer {
 	 * nothing. Lives as long as the answer; its strings as long as `name`. */
 	const struct sym_inlined *inlined;
 	size_t inlined_count;
+	/**
+	 * With SYM_WANT_COMPONENT, for a method of a composite image: simple name of its assembly,
+	 * and its MVID as 36 characters. It is that of the metadata which told the name; where the
+	 * composite says what it was compiled from, it is that too, else there is no name. NULL for
+	 * other images. Live as long as `name`.
+	 */
+	const char *component;
+	const char *component_mvid;
 };
 
 /** Answers to one batch; reused from batch to batch so that a hot look-up allocates nothing. */
@@ -643,11 +651,13 @@ struct sym_result;
 SYM_API SYM_MUST_CHECK struct sym_error *sym_result_create(struct sym_result **ret);
 SYM_API void sym_result_destroy(struct sym_result *result);
 
-/** What answers are to have beyond a name, from the DWARF of native images and their debug files.
- */
+/** What answers are to have beyond a name: from the DWARF of native images and their debug files,
+ * and from composite images. */
 enum sym_want {
 	SYM_WANT_LINES = 1 << 0,   /**< source file, line and column */
 	SYM_WANT_INLINED = 1 << 1, /**< functions that were inlined */
+	/** of composite images: the assembly that a method belongs to, and which build of it */
+	SYM_WANT_COMPONENT = 1 << 2,
 };
 
 /**

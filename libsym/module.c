@@ -372,6 +372,29 @@ static void *dwarf_of(struct sym_image *module)
 	return NULL;
 }
 
+/* Of a composite the image says little: whose method is it? */
+static void describe_component(struct sym_image *module, uint64_t position,
+			       struct sym_answer *answer)
+{
+	const struct module_sources *sources = opened_sources(module);
+	const struct r2r_range *range;
+	const struct r2r *r2r;
+	size_t found, count;
+
+	if (!sources || !sources->precompiled || position > UINT32_MAX)
+		return;
+	r2r = precompiled_r2r(sources->precompiled);
+	found = r2r_find(r2r, (uint32_t)position);
+	if (found == SIZE_MAX)
+		return;
+	range = &r2r_ranges(r2r, &count)[found];
+	if (range->kind == R2R_STUB)
+		return;
+	answer->component_mvid = r2r_entry_mvid(r2r, range->entry);
+	if (answer->component_mvid)
+		answer->component = r2r_entry_assembly(r2r, range->entry);
+}
+
 struct sym_error *module_describe(struct sym_image *module, uint64_t position,
 				  struct sym_result *result, size_t number)
 {
@@ -381,6 +404,9 @@ struct sym_error *module_describe(struct sym_image *module, uint64_t position,
 	struct dwarf_place place;
 	size_t count;
 
+	if (result->want & SYM_WANT_COMPONENT && answer->status == SYM_RESOLVED &&
+	    sym_image_kind(module) == SYM_IMAGE_COMPOSITE)
+		describe_component(module, position, answer);
 	if (!source || !dwarf_source_describe(source, position, &place, inlined, &count))
 		return NULL;
 	if (result->want & SYM_WANT_LINES) {

@@ -54,7 +54,7 @@ struct sym_error *result_prepare(struct sym_result *result, const uint64_t *posi
 
 struct sym_error *sym_result_want(struct sym_result *result, uint32_t want)
 {
-	if (want & ~(uint32_t)(SYM_WANT_LINES | SYM_WANT_INLINED))
+	if (want & ~(uint32_t)(SYM_WANT_LINES | SYM_WANT_INLINED | SYM_WANT_COMPONENT))
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", want);
 	result->want = want;
 	return NULL;

@@ -174,6 +174,16 @@ static void add_place_json(const struct resolution *resolution, const struct sym
 	json_object_set_new(object, "inlined", array);
 }
 
+/* A composite has no MVID of its own; its components have. */
+static void add_component_json(const struct sym_answer *answer, json_t *object)
+{
+	if (answer->component)
+		json_object_set_new(object, "component",
+				    json_pack("{s:o, s:o}", "assembly",
+					      json_output_text(answer->component), "mvid",
+					      json_output_text(answer->component_mvid)));
+}
+
 static json_t *answer_json(struct resolution *resolution, const struct question *question,
 			   const struct sym_answer *answer)
 {
@@ -194,6 +204,7 @@ static json_t *answer_json(struct resolution *resolution, const struct question 
 		json_output_text(answer->image_path), "image_position",
 		json_output_address(answer->image_position), "mvid", json_output_text(mvid),
 		"source", sym_source_text(answer->source));
+	add_component_json(answer, object);
 	add_place_json(resolution, answer, object);
 	return object;
 }
@@ -513,7 +524,8 @@ static bool begin(struct resolution *resolution)
 {
 	const struct options *options = resolution->options;
 	uint32_t want = (options->lines || options->inlines ? SYM_WANT_LINES : 0) |
-			(options->inlines ? SYM_WANT_INLINED : 0);
+			(options->inlines ? SYM_WANT_INLINED : 0) |
+			(options->json ? SYM_WANT_COMPONENT : 0);
 	struct sym_error *error = sym_result_create(&resolution->result);
 
 	if (!error)

@@ -108,6 +108,13 @@ bool r2r_name(const struct r2r *r2r, uint32_t entry, enum r2r_dialect dialect, s
  * when not known. */
 const char *r2r_entry_assembly(const struct r2r *r2r, uint32_t entry);
 
+/*
+ * MVID of the component that a method of a composite belongs to, as 36 characters: that of the
+ * metadata which names it, and what the composite says where it says something. NULL for other
+ * images, and when it is not known. Lives as long as the object.
+ */
+const char *r2r_entry_mvid(const struct r2r *r2r, uint32_t entry);
+
 DEFINE_GUARD(r2r, struct r2r *, r2r_close)
 #define AUTO_R2R GUARDED(r2r)
 

@@ -137,6 +137,18 @@ static void find_module(const struct r2r *r2r, struct r2r_module *module)
 			r2r->assemblies->find(r2r->assemblies->context, module->name, module->mvid);
 }
 
+static void write_mvids(struct r2r *r2r)
+{
+	for (size_t i = 0; i < r2r->module_count; i++) {
+		struct r2r_module *module = &r2r->modules[i];
+		uint8_t mvid[16];
+
+		if (module->metadata && module->metadata != r2r->manifest &&
+		    metadata_mvid(module->metadata, mvid))
+			metadata_format_guid(mvid, module->mvid_text);
+	}
+}
+
 struct sym_error *r2r_find_modules(struct r2r *r2r)
 {
 	if (r2r->flavour == R2R_COMPOSITE)
@@ -148,6 +160,8 @@ struct sym_error *r2r_find_modules(struct r2r *r2r)
 	for (size_t i = 0; i < r2r->module_count; i++)
 		find_module(r2r, &r2r->modules[i]);
 	find_module(r2r, &r2r->core);
+	if (r2r->flavour == R2R_COMPOSITE)
+		write_mvids(r2r);
 	return r2r->has_member_refs ? r2r_resolve_members(r2r) : NULL;
 }
 

@@ -45,6 +45,7 @@ struct r2r_module {
 	struct metadata *owned;          /* embedded in a composite */
 	const char *name;    /* simple name of the assembly; NULL when the number means nothing */
 	const uint8_t *mvid; /* what the image says it is; NULL when it does not say */
+	char mvid_text[37];  /* of its metadata, which is the same; "" without metadata */
 	bool is_used;
 };
 

@@ -249,3 +249,17 @@ const char *r2r_entry_assembly(const struct r2r *r2r, uint32_t entry)
 		return NULL;
 	return method.assembly;
 }
+
+const char *r2r_entry_mvid(const struct r2r *r2r, uint32_t entry)
+{
+	const char *why;
+	struct method method;
+
+	if (r2r->flavour != R2R_COMPOSITE || entry >= r2r->entry_count ||
+	    !describe(r2r, entry, &method, R2R_NAME_RUNTIME, &why))
+		return NULL;
+	for (size_t i = 0; i < r2r->module_count; i++)
+		if (r2r->modules[i].metadata == method.metadata && r2r->modules[i].mvid_text[0])
+			return r2r->modules[i].mvid_text;
+	return NULL;
+}

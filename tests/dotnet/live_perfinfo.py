@@ -42,3 +42,12 @@ def test_images_are_those_that_2_1_tells(context):
         raise Skip(f"2.1 cannot be had: {why}")
     found, rows = facts(context, Runtime(published.command[0], published.command[1], "", ""))
     expect_agreement(context, found, rows, False)
+
+
+def test_load_bases_are_those_that_8_0_tells(context):
+    """The last version that writes the file; images without code of their own have (nil) for a base."""
+    published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "8.0 self-contained"))
+    if published is None:
+        raise Skip(f"8.0 cannot be had: {why}")
+    found, rows = facts(context, published)
+    expect_agreement(context, found, rows, True)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/format/metadata.h"
 #include "libsym/libsym.h"
 #include "libsym/symbols.h"
 #include "tests/support/program.h"
@@ -126,6 +127,41 @@ Test(composite, gives_each_method_to_its_component)
 	create_place(&place);
 	write_composite(&place, sample_lib_mvid);
 	expect_names(&place, names);
+	destroy_place(&place);
+}
+
+/* The fourth runtime function is Lib's, the first App's; nobody asked at first. */
+Test(composite, says_which_component_a_method_is_of_when_asked)
+{
+	static const char *const names[] = { "App", "Lib" };
+	const uint8_t *mvids[] = { sample_app_mvid, sample_lib_mvid };
+	struct place place;
+	AUTO_IMAGE_HERE struct sym_image *image = NULL;
+	struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
+	struct sym_result *result;
+	uint64_t rvas[2];
+
+	create_place(&place);
+	write_composite(&place, sample_lib_mvid);
+	image = open_in(&place, "app.r2r.dll");
+	cr_assert_null(sym_image_symbols(image, 0, &symbols));
+	rvas[0] = sym_symbols_at(symbols, 0)->start;
+	rvas[1] = sym_symbols_at(symbols, 2)->start;
+	cr_assert_null(sym_result_create(&result));
+	cr_assert_null(sym_image_resolve(image, SYM_POSITION_RVA, rvas, 2, result));
+	cr_expect_null(sym_result_at(result, 0)->component);
+	cr_assert_null(sym_result_want(result, SYM_WANT_COMPONENT));
+	cr_assert_null(sym_image_resolve(image, SYM_POSITION_RVA, rvas, 2, result));
+	for (size_t i = 0; i < 2; i++) {
+		const struct sym_answer *answer = sym_result_at(result, i);
+		char mvid[37];
+
+		metadata_format_guid(mvids[i], mvid);
+		cr_assert_not_null(answer->component);
+		cr_expect_str_eq(answer->component, names[i]);
+		cr_expect_str_eq(answer->component_mvid, mvid);
+	}
+	sym_result_destroy(result);
 	destroy_place(&place);
 }
 

@@ -320,6 +320,46 @@ Test(r2r, refuses_versions_it_does_not_know)
 	dismiss_image(&image);
 }
 
+Test(r2r, names_the_version_from_the_future_that_it_refuses)
+{
+	struct r2r_recipe recipe;
+	struct sym_error *error;
+	struct image image;
+	struct r2r *r2r;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	recipe.major_version = 17;
+	recipe.minor_version = 3;
+	cr_assert(eq(int, open_recipe(&image, &recipe), SYM_ERROR_UNSUPPORTED));
+	error = r2r_open(&image.pe, image.app_metadata, NULL, &r2r);
+	cr_assert(error != NULL);
+	cr_expect(strstr(sym_error_message(error), "ReadyToRun format 17.3 is not known") != NULL);
+	sym_error_destroy(error);
+	dismiss_image(&image);
+}
+
+/* The image ends with its code at 0x11000. */
+Test(r2r, refuses_runtime_functions_beyond_the_image)
+{
+	static const struct r2r_recipe_function beyond[] = {
+		{ 0x10ff0, 0x11 },    { 0x11000, 1 },       { 0x12000, 0x10 },
+		{ 0x7fffffff, 0x10 }, { 0xfffffff0, 0x20 },
+	};
+	struct r2r_recipe recipe;
+	struct image image;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	recipe.functions[recipe.function_count - 1] = (struct r2r_recipe_function){ 0x10ff0, 0x10 };
+	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
+	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
+		recipe.functions[recipe.function_count - 1] = beyond[i];
+		cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_FORMAT));
+	}
+	dismiss_image(&image);
+}
+
 static uint32_t native_header_offset(const struct image *image)
 {
 	return image->pe.managed_native_header.rva - R2R_BUILDER_TABLES_RVA + 0x200;
