@@ -248,14 +248,36 @@ size_t index_find(const struct index *index, uint64_t position)
 	return place.leaf->first_piece + place.slot;
 }
 
+static __attribute__((noinline)) size_t look_up_odd(const struct index *index,
+						    const struct place *place, uint64_t position,
+						    struct index_entry *ret)
+{
+	if (!covers(index, place, position))
+		return INDEX_NONE;
+	describe(index, place->leaf, place->slot, place->start, ret);
+	return place->leaf->first_piece + place->slot;
+}
+
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret)
 {
+	const struct index_leaf *leaf;
 	struct place place;
+	uint64_t size_bytes;
 
-	if (!find_place(index, position, true, &place) || !covers(index, &place, position))
+	if (!find_place(index, position, true, &place))
 		return INDEX_NONE;
-	describe(index, place.leaf, place.slot, place.start, ret);
-	return place.leaf->first_piece + place.slot;
+	leaf = place.leaf;
+	size_bytes = leaf->sizes[place.slot];
+	if (__builtin_expect(size_bytes == INDEX_ODD, 0))
+		return look_up_odd(index, &place, position, ret);
+	if (position - place.start >= size_bytes)
+		return INDEX_NONE;
+	ret->start = ret->symbol_start = place.start;
+	ret->size_bytes = ret->symbol_size_bytes = size_bytes;
+	ret->number = leaf->numbers[place.slot];
+	ret->name = index_names_at(index->names, ret->number);
+	ret->value = index->values[leaf->codes[place.slot]];
+	return leaf->first_piece + place.slot;
 }
 
 /* ---- many ---------------------------------------------------------------------- */

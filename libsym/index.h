@@ -85,7 +85,9 @@ void index_at(const struct index *index, size_t i, struct index_entry *ret);
 /* Number of the piece that covers `position`, or INDEX_NONE. */
 size_t index_find(const struct index *index, uint64_t position);
 
-/* The same, and what is known of that piece; nothing is written when there is none. */
+/* The same, and what is known of that piece; nothing is written when there is none. Not for
+ * numbers.
+ */
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret);
 
 /* Numbers of pieces for many positions; look-ups are interleaved to hide memory latency. */

@@ -136,6 +136,16 @@ enum sym_jit_way {
 /** Short word for a way: "auto", "contract", "rundown", "perfmap", "none"; static. */
 SYM_API const char *sym_jit_way_text(enum sym_jit_way way);
 
+/** What else a snapshot is to do. */
+enum sym_snapshot_flags {
+	/**
+	 * Names of a perf map keep the tier behind them, as the process wrote it
+	 * ("M()[OptimizedTier1]"); the answers that come from it have no tier of their own. For
+	 * tools that print both together: there is nothing to be joined.
+	 */
+	SYM_SNAPSHOT_TIER_IN_NAME = 1 << 0,
+};
+
 struct sym_snapshot_opts {
 	size_t size;
 	/**
@@ -150,7 +160,7 @@ struct sym_snapshot_opts {
 	 * image; sym_image_refused_map() says why one is not.
 	 */
 	const char *const *relative_map_dirs;
-	uint32_t flags; /**< none yet; 0 */
+	uint32_t flags; /**< enum sym_snapshot_flags */
 	uint32_t jit;   /**< enum sym_jit_way: where the names of jitted code come from */
 	/** Who brings debug files that are not on this machine; see sym_fetch_fn. NULL: nobody. */
 	sym_fetch_fn *fetch;
@@ -682,6 +692,34 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_resolve(struct sym_resolve
 							      const uint64_t *addresses,
 							      size_t count,
 							      struct sym_result *result);
+
+/** What is said of one address at a glance; the caller's memory. */
+struct sym_glance {
+	size_t size;      /**< of this struct, set by the caller */
+	const char *name; /**< this and what follows: as sym_answer has it */
+	const char *tier;
+	const char *image_path;
+	uint64_t offset_bytes;
+	uint64_t size_bytes;
+	enum sym_source_kind source;
+	enum sym_symbol_kind kind;
+	/** Where the last address lay; zero before the first use with a resolver. */
+	struct {
+		const void *resolver, *live;
+		uint64_t start, size_bytes;
+	} reserved;
+};
+
+/**
+ * Resolves one address of jitted code in a fraction of the time: for tools that get
+ * their addresses one by one, and mostly of methods.
+ *
+ * @return 1: *glance has what sym_resolver_resolve() would say. 0: nothing was
+ *         written that counts; the address is of an image, has no name, or needs
+ *         more than a glance: ask sym_resolver_resolve().
+ */
+SYM_API int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address,
+				struct sym_glance *glance);
 
 /* ------------------------------------------------------------------------
  * The kernel

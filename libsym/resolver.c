@@ -91,7 +91,8 @@ static struct written *read_written(const struct sym_snapshot *snapshot)
 	buf_init(&why, LIMIT_NAME_BYTES);
 	written->status = SYM_NO_SYMBOLS;
 	if (snapshot_uses_perf_map(snapshot))
-		error = snapshot_read_perf_map(snapshot, &why, &written->source);
+		error = snapshot_read_perf_map(snapshot, snapshot->ground->tier_in_name, &why,
+					       &written->source);
 	if (!error && snapshot_uses_perf_map(snapshot))
 		error = snapshot_read_jitdump(snapshot, &why, &written->jitdump);
 	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY) {
@@ -449,6 +450,89 @@ struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint
 			      count - i < GROUP ? count - i : GROUP);
 	end_resolving(&resolving);
 	return result->want ? describe(result) : NULL;
+}
+
+/* ---- at a glance ---------------------------------------------------------------------- */
+
+/* Notes the mapping of the address if it is one of jitted code, so that the next address there need
+ * not look for it. */
+static bool enter_mapping(struct sym_resolver *resolver, uint64_t address,
+			  struct sym_glance *glance)
+{
+	const struct sym_snapshot *snapshot = resolver->snapshot;
+	size_t found = address_space_find(snapshot->space, address);
+	const struct sym_mapping *mapping;
+	struct sym_image *module = NULL;
+	const struct live_code *live;
+	struct sym_error *error;
+
+	if (found == ADDRESS_SPACE_NONE)
+		return false;
+	mapping = &snapshot->space->mappings[found];
+	error = snapshot_image_of(snapshot, found, &module);
+	sym_error_destroy(error);
+	if (error || module || !(mapping->protection & SYM_EXECUTE))
+		return false;
+	live = get_live(snapshot);
+	glance->reserved.resolver = resolver;
+	glance->reserved.live = live ? live->source : NULL;
+	glance->reserved.start = mapping->start_address;
+	glance->reserved.size_bytes = mapping->end_address - mapping->start_address;
+	glance->image_path = mapping->path;
+	return true;
+}
+
+static __attribute__((noinline)) enum sym_source_kind
+glance_at_written(struct sym_resolver *resolver, uint64_t address, struct source_match *match)
+{
+	struct resolving resolving = begin_resolving(resolver);
+	const struct written *written = get_written(&resolving);
+	enum sym_source_kind source = SYM_SOURCE_NONE;
+
+	if (written)
+		source = look_up_written(&resolving, written, address, match);
+	end_resolving(&resolving);
+	return source;
+}
+
+/* As resolve_memory(). */
+static inline enum sym_source_kind glance_at(struct sym_resolver *resolver,
+					     const struct sym_glance *glance, uint64_t address,
+					     struct source_match *match)
+{
+	const struct written *first = atomic_load(&resolver->first);
+
+	if (glance->reserved.live &&
+	    runtime_source_find(glance->reserved.live, address, match) == SOURCE_HIT)
+		return SYM_SOURCE_RUNTIME;
+	/* Mostly there is nothing but the map as it was read first. */
+	if (first && first->source && !atomic_load(&resolver->refreshed) &&
+	    perfmap_source_find_first(first->source, address, match) == SOURCE_HIT)
+		return SYM_SOURCE_PERF_MAP;
+	return glance_at_written(resolver, address, match);
+}
+
+int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
+{
+	struct source_match match;
+	enum sym_source_kind source;
+
+	if (glance->size < sizeof(*glance))
+		return 0;
+	if ((glance->reserved.resolver != resolver ||
+	     address - glance->reserved.start >= glance->reserved.size_bytes) &&
+	    !enter_mapping(resolver, address, glance))
+		return 0;
+	source = glance_at(resolver, glance, address, &match);
+	if (source == SYM_SOURCE_NONE)
+		return 0;
+	glance->name = match.name;
+	glance->tier = match.tier;
+	glance->offset_bytes = address - match.start;
+	glance->size_bytes = match.size_bytes;
+	glance->source = source;
+	glance->kind = match.kind;
+	return 1;
 }
 
 /* ---- refreshing ---------------------------------------------------------------------- */

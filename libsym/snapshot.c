@@ -31,7 +31,7 @@ static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
 						"sym_snapshot_opts asks for something that this "
 						"version does not know");
 	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
-	if (ret->flags)
+	if (ret->flags & ~(uint32_t)SYM_SNAPSHOT_TIER_IN_NAME)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", ret->flags);
 	if (ret->jit > SYM_JIT_NONE)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown way %u to jitted code",
@@ -94,6 +94,7 @@ static struct sym_error *begin(const struct sym_snapshot_opts *opts,
 	error = check_opts(opts, checked);
 	if (!error) {
 		ground->jit = (enum sym_jit_way)checked->jit;
+		ground->tier_in_name = checked->flags & SYM_SNAPSHOT_TIER_IN_NAME;
 		ground->context.fetch = checked->fetch;
 		ground->context.fetch_context = checked->fetch_context;
 	}
@@ -294,8 +295,8 @@ struct sym_error *sym_snapshot_perf_map(struct sym_snapshot *snapshot,
 }
 
 static struct sym_error *read_place(const struct sym_snapshot *snapshot,
-				    const struct perf_map_place *place, struct buf *why,
-				    struct perfmap_source **ret)
+				    const struct perf_map_place *place, bool tier_in_name,
+				    struct buf *why, struct perfmap_source **ret)
 {
 	const char *paths[PERF_MAP_PLACE_FILES];
 	int fds[PERF_MAP_PLACE_FILES];
@@ -312,7 +313,7 @@ static struct sym_error *read_place(const struct sym_snapshot *snapshot,
 		fds[i] = place->files[i].fd;
 		paths[i] = place->files[i].path;
 	}
-	error = perfmap_source_open(fds, paths, place->file_count, &source);
+	error = perfmap_source_open(fds, paths, place->file_count, tier_in_name, &source);
 	/* A map found by the number of a process is its own only while the process is. */
 	if (!error)
 		error = process_check(snapshot->process);
@@ -321,8 +322,8 @@ static struct sym_error *read_place(const struct sym_snapshot *snapshot,
 	return error;
 }
 
-struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, struct buf *why,
-					 struct perfmap_source **ret)
+struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, bool tier_in_name,
+					 struct buf *why, struct perfmap_source **ret)
 {
 	struct perf_map_place place;
 	struct sym_error *error;
@@ -331,7 +332,7 @@ struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, st
 	error = perf_map_place_find(snapshot->process, &place);
 	if (error)
 		return error;
-	error = read_place(snapshot, &place, why, ret);
+	error = read_place(snapshot, &place, tier_in_name, why, ret);
 	perf_map_place_deinit(&place);
 	return error;
 }

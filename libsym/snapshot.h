@@ -29,6 +29,7 @@ struct snapshot_ground {
 	struct process *process;
 	char **relative_map_dirs; /* NULL terminated; NULL for none */
 	enum sym_jit_way jit;     /* as asked for */
+	bool tier_in_name;        /* of a perf map */
 	struct image_group_context context;
 	pthread_mutex_t lock; /* of all below; held while all images are opened */
 	struct sym_snapshot *newest;
@@ -150,8 +151,8 @@ const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *sn
  * Finds and reads the perf maps that may be believed. *ret is NULL when there is
  * none; then `why` may say what is wrong with one that is there.
  */
-struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, struct buf *why,
-					 struct perfmap_source **ret)
+struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, bool tier_in_name,
+					 struct buf *why, struct perfmap_source **ret)
 	__attribute__((warn_unused_result));
 
 /*

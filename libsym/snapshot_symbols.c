@@ -347,7 +347,7 @@ static struct sym_error *add_perf_map(struct joining *joining)
 
 	if (!cache || !cache->has_perf_map) {
 		buf_init(&why, LIMIT_NAME_BYTES);
-		error = snapshot_read_perf_map(joining->snapshot, &why, &source);
+		error = snapshot_read_perf_map(joining->snapshot, false, &why, &source);
 		buf_deinit(&why);
 	}
 	if (error)
@@ -485,7 +485,7 @@ struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *
 	struct joining alone = { 0 };
 	struct perfmap_source *source;
 	const char *path = "perf map";
-	struct sym_error *error = perfmap_source_open(&fd, &path, 1, &source);
+	struct sym_error *error = perfmap_source_open(&fd, &path, 1, false, &source);
 	uint64_t bad_lines;
 
 	if (error)

@@ -54,6 +54,7 @@ struct look {
 	struct sym_resolver *resolver;
 	struct labels labels;
 	struct remembered *remembered; /* by address; NULL without memory */
+	struct sym_glance glance;
 	uint64_t taken_ms;
 	uint64_t cost_ms;
 	char *map_path; /* the perf map in use, as libbcc calls it; NULL: none, or not asked yet */
@@ -67,12 +68,12 @@ struct live_engine {
 	struct bcc_settings settings;
 	struct look *now, *before;
 	struct sym_result *result;
-	uint64_t check_ms;        /* when to check the process next */
-	uint64_t not_before_ms;   /* when to look anew at the earliest */
-	uint64_t append_ms;       /* when to read what was appended to the map next */
-	uint64_t *answerless;     /* addresses, by their low bits; NULL until there is one */
-	uint64_t asked, answered; /* for the report */
-	uint64_t by_source[SOURCES];
+	uint64_t check_ms;           /* when to check the process next */
+	uint64_t not_before_ms;      /* when to look anew at the earliest */
+	uint64_t append_ms;          /* when to read what was appended to the map next */
+	uint64_t *answerless;        /* addresses, by their low bits; NULL until there is one */
+	uint64_t asked;              /* for the report */
+	uint64_t by_source[SOURCES]; /* answers */
 	uint32_t looks;
 	bool was_rundown;
 };
@@ -106,6 +107,10 @@ static struct look *look_at(const struct live_engine *engine)
 
 	if (!look)
 		return NULL;
+	/* The label of a method of the map is its line's name. */
+	if (!engine->settings.no_tiers && !engine->settings.short_names)
+		opts.flags = SYM_SNAPSHOT_TIER_IN_NAME;
+	look->glance.size = sizeof(look->glance);
 	look->taken_ms = now_ms();
 	error = sym_snapshot_open(engine->pid, &opts, &look->snapshot);
 	if (!error)
@@ -332,7 +337,6 @@ static void give_name(struct live_engine *engine, const struct sym_answer *answe
 
 static void count_answer(struct live_engine *engine, uint64_t source)
 {
-	engine->answered++;
 	engine->by_source[source % SOURCES]++;
 }
 
@@ -415,6 +419,26 @@ static bool give_ended(struct live_engine *engine, uint64_t address, struct bcc_
 	return true;
 }
 
+/* A method whose label is its name: nothing is to be joined or remembered. */
+static inline bool glance(struct live_engine *engine, uint64_t address, struct bcc_symbol *sym)
+{
+	struct look *look = engine->now;
+
+	if (!look || engine->settings.short_names ||
+	    !sym_resolver_glance(look->resolver, address, &look->glance) ||
+	    (look->glance.tier && !engine->settings.no_tiers))
+		return false;
+	sym->name = look->glance.name;
+	sym->offset = look->glance.offset_bytes;
+	if (look->glance.source == SYM_SOURCE_PERF_MAP)
+		sym->module = look->map_asked ? look->map_path : map_path(look);
+	if (!sym->module && look->glance.image_path[0])
+		sym->module = look->glance.image_path;
+	look->knows_jitted = true;
+	count_answer(engine, look->glance.source);
+	return true;
+}
+
 static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 {
 	struct live_engine *engine = held;
@@ -424,7 +448,7 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 	engine->asked++;
 	if (now >= engine->check_ms)
 		check(engine, now);
-	if (remember(engine, address, sym))
+	if (glance(engine, address, sym) || remember(engine, address, sym))
 		return 0;
 	answer = engine->now ? ask(engine, address) : NULL;
 	if (!answer)
@@ -559,11 +583,14 @@ static bool still_good(void *held)
 static void report(void *held)
 {
 	struct live_engine *engine = held;
+	uint64_t answered = 0;
 
 	if (!engine->settings.report || !engine->asked)
 		return;
+	for (int source = 0; source < SOURCES; source++)
+		answered += engine->by_source[source];
 	fprintf(stderr, "libsym-bcc: process %d: %" PRIu64 " of %" PRIu64 " look-ups named",
-		engine->pid, engine->answered, engine->asked);
+		engine->pid, answered, engine->asked);
 	for (int source = 0; source < SOURCES; source++)
 		if (engine->by_source[source])
 			fprintf(stderr, ", %s %" PRIu64, sym_source_text(source),

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 
 #include "libsym/bcc/bcc_settings.h"
 
@@ -33,6 +34,7 @@ enum {
 
 struct slot {
 	pthread_mutex_t lock;
+	bool is_locked;      /* by the lock, and not for want of other threads */
 	uint64_t generation; /* odd while the slot is in use */
 	const struct engine_ops *ops;
 	void *engine;
@@ -70,8 +72,26 @@ static void *handle_of(uint32_t index, uint64_t generation)
 	return (void *)(uintptr_t)(generation << GENERATION_SHIFT | (uint64_t)index << SLOT_SHIFT);
 }
 
+/* A program without threads need not lock, which would make each look-up wait for the one before.
+ */
+static void lock(struct slot *slot)
+{
+	bool alone = __libc_single_threaded;
+
+	if (!alone)
+		pthread_mutex_lock(&slot->lock);
+	slot->is_locked = !alone;
+}
+
+/* No thread is made between the two. */
+static void unlock(struct slot *slot)
+{
+	if (slot->is_locked)
+		pthread_mutex_unlock(&slot->lock);
+}
+
 /* Locks the slot of a handle; NULL when it is none, or no more. */
-static struct slot *lock_slot(void *handle)
+static inline struct slot *lock_slot(void *handle)
 {
 	uint64_t value = (uintptr_t)handle;
 	uint32_t index = (uint32_t)(value >> SLOT_SHIFT) & ((1u << 20) - 1);
@@ -82,10 +102,10 @@ static struct slot *lock_slot(void *handle)
 	slot = slot_at(index);
 	if (!slot)
 		return NULL;
-	pthread_mutex_lock(&slot->lock);
+	lock(slot);
 	if (slot->generation == value >> GENERATION_SHIFT && slot->engine)
 		return slot;
-	pthread_mutex_unlock(&slot->lock);
+	unlock(slot);
 	return NULL;
 }
 
@@ -217,13 +237,13 @@ void *bcc_symcache_new(int pid, struct bcc_symbol_option *option)
 		return NULL;
 	}
 	slot = slot_at(index);
-	pthread_mutex_lock(&slot->lock);
+	lock(slot);
 	slot->ops = ops;
 	slot->engine = engine;
 	slot->pid = pid;
 	slot->option = used;
 	generation = ++slot->generation;
-	pthread_mutex_unlock(&slot->lock);
+	unlock(slot);
 	return handle_of(index, generation);
 }
 
@@ -242,7 +262,7 @@ void bcc_free_symcache(void *symcache, int pid)
 	else
 		slot->ops->destroy(slot->engine);
 	slot->engine = NULL;
-	pthread_mutex_unlock(&slot->lock);
+	unlock(slot);
 	pthread_mutex_lock(&table_lock);
 	if (free_slot_count < SLOTS_PER_BLOCK)
 		free_slots[free_slot_count++] = index;
@@ -261,7 +281,7 @@ static int resolve(void *symcache, uint64_t address, struct bcc_symbol *sym)
 	if (!slot)
 		return -1;
 	found = slot->ops->resolve(slot->engine, address, sym);
-	pthread_mutex_unlock(&slot->lock);
+	unlock(slot);
 	return found;
 }
 
@@ -304,7 +324,7 @@ int bcc_symcache_resolve_name(void *resolver, const char *module, const char *na
 	if (!slot)
 		return -1;
 	found = slot->ops->resolve_name(slot->engine, module, name, addr);
-	pthread_mutex_unlock(&slot->lock);
+	unlock(slot);
 	return found;
 }
 
@@ -315,7 +335,7 @@ void bcc_symcache_refresh(void *resolver)
 	if (!slot)
 		return;
 	slot->ops->refresh(slot->engine);
-	pthread_mutex_unlock(&slot->lock);
+	unlock(slot);
 }
 
 int bcc_free_memory(void)

@@ -59,6 +59,7 @@ struct perfmap_source {
 	struct perfmap_view *retired;
 	struct index_names *names;
 	struct tier_table tiers;
+	bool tier_in_name;
 	uint64_t bad_lines;
 	struct perfmap_file *files;
 	size_t file_count;
@@ -110,10 +111,13 @@ static bool is_stub(const char *name, size_t name_bytes)
 
 static void add_line(struct perfmap_builder *builder, const struct perfmap_line *line)
 {
-	const char *tier;
-	size_t name_bytes = perfmap_split_tier(line->name, line->name_bytes, &tier);
-	uint32_t value = tier_table_number(&builder->source->tiers, tier);
+	size_t name_bytes = line->name_bytes;
+	const char *tier = NULL;
+	uint32_t value;
 
+	if (!builder->source->tier_in_name)
+		name_bytes = perfmap_split_tier(line->name, line->name_bytes, &tier);
+	value = tier_table_number(&builder->source->tiers, tier);
 	if (is_stub(line->name, line->name_bytes))
 		value |= STUB_BIT;
 	index_builder_add(builder->symbols, line->start_address, line->size_bytes, line->name,
@@ -263,7 +267,7 @@ static struct sym_error *keep_files(struct perfmap_source *source, const int *fd
 }
 
 struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, size_t count,
-				      struct perfmap_source **ret)
+				      bool tier_in_name, struct perfmap_source **ret)
 {
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = calloc(1, sizeof(*source));
 	struct perfmap_view *view AUTO_FREE = calloc(1, sizeof(*view));
@@ -271,6 +275,7 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 
 	if (!source || !view)
 		return &sym_error_no_memory;
+	source->tier_in_name = tier_in_name;
 	source->names = index_names_create();
 	if (!source->names)
 		return &sym_error_no_memory;
@@ -460,6 +465,17 @@ void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym
 	};
 }
 
+static inline void take_entry(const struct perfmap_source *source, const struct index_entry *entry,
+			      struct source_match *ret)
+{
+	ret->start = entry->symbol_start;
+	ret->size_bytes = entry->symbol_size_bytes;
+	ret->name = entry->name;
+	ret->linkage_name = NULL;
+	ret->tier = tier_of(source, entry->value);
+	ret->kind = kind_of(entry->value);
+}
+
 /* A symbol without a size holds its address only where no index knows one with a size. */
 static enum source_outcome find_in(const struct perfmap_source *source,
 				   const struct perfmap_view *view, uint64_t address,
@@ -474,13 +490,7 @@ static enum source_outcome find_in(const struct perfmap_source *source,
 			continue;
 		if (outcome == SOURCE_HIT && !entry.symbol_size_bytes)
 			continue;
-		*ret = (struct source_match){
-			.start = entry.symbol_start,
-			.size_bytes = entry.symbol_size_bytes,
-			.name = entry.name,
-			.tier = tier_of(source, entry.value),
-			.kind = kind_of(entry.value),
-		};
+		take_entry(source, &entry, ret);
 		outcome = SOURCE_HIT;
 		if (entry.symbol_size_bytes)
 			break;
@@ -494,10 +504,16 @@ enum source_outcome perfmap_source_find(const struct perfmap_source *source, uin
 	return find_in(source, atomic_load(&((struct perfmap_source *)source)->view), address, ret);
 }
 
+/* The first view has one level. */
 enum source_outcome perfmap_source_find_first(const struct perfmap_source *source, uint64_t address,
 					      struct source_match *ret)
 {
-	return find_in(source, source->first_view, address, ret);
+	struct index_entry entry;
+
+	if (index_look_up(source->first_view->levels[0], address, &entry) == INDEX_NONE)
+		return SOURCE_MISS;
+	take_entry(source, &entry, ret);
+	return SOURCE_HIT;
 }
 
 void perfmap_source_warm(const struct perfmap_source *source, bool first, const uint64_t *addresses,

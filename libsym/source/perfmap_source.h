@@ -12,6 +12,7 @@
 #ifndef LIBSYM_SOURCE_PERFMAP_SOURCE_H
 #define LIBSYM_SOURCE_PERFMAP_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,9 +22,9 @@
 struct perfmap_source;
 
 /* Reads whole lines of each file from its start with pread(), in the order given; keeps duplicates
- * of the descriptors. */
+ * of the descriptors. `tier_in_name`: names stay as they are written, and nothing has a tier. */
 struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, size_t count,
-				      struct perfmap_source **ret)
+				      bool tier_in_name, struct perfmap_source **ret)
 	__attribute__((warn_unused_result));
 void perfmap_source_close(struct perfmap_source *source);
 

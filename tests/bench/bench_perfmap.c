@@ -223,7 +223,7 @@ static void load_from_file(const char *path)
 	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
 	struct perfmap_source *source = NULL;
 
-	if (perfmap_source_open(&fd, &path, 1, &source))
+	if (perfmap_source_open(&fd, &path, 1, false, &source))
 		abort();
 	perfmap_source_close(source);
 }

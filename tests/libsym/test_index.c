@@ -240,6 +240,66 @@ Test(index, keeps_sizes_of_four_gigabytes_and_more)
 	cr_expect_eq(entry.size_bytes, 0x80000000u);
 }
 
+/* Leaves hold distances and sizes of 16 bits: what is just too far or too large, and just not. */
+Test(index, keeps_distances_and_sizes_around_64_kilobytes)
+{
+	static const uint64_t steps[] = { 0xfffd, 0xfffe, 0xffff, 0x10000, 0x10001 };
+	uint64_t at = 0x1000;
+	size_t count = 0;
+
+	for (size_t i = 0; i < 5; i++)
+		for (uint64_t less = 0; less < 3; less++) {
+			add(at, steps[i] - less, "large");
+			at += steps[i];
+		}
+	freeze();
+	cr_assert_eq(index_count(frozen), 15);
+	at = 0x1000;
+	for (size_t i = 0; i < 5; i++)
+		for (uint64_t less = 0; less < 3; less++) {
+			expect_piece(count, at, steps[i] - less, "large");
+			cr_expect_eq(index_find(frozen, at + steps[i] - less - 1), count);
+			cr_expect_eq(index_find(frozen, at + steps[i] - 1),
+				     less ? INDEX_NONE : count);
+			at += steps[i];
+			count++;
+		}
+}
+
+Test(index, keeps_more_different_values_than_have_a_code)
+{
+	struct index_entry entry;
+
+	for (uint32_t i = 0; i < 1000; i++)
+		index_builder_add(builder, i * 16, 16, "v", 1, i * 0x10001);
+	for (uint32_t i = 0; i < 1000; i++)
+		index_builder_add(builder, (1000 + i) * 16, 16, "v", 1, (999 - i) * 0x10001);
+	freeze();
+	for (uint32_t i = 0; i < 2000; i++) {
+		cr_assert_eq(index_look_up(frozen, i * 16 + 15, &entry), i);
+		cr_assert_eq(entry.value, (i < 1000 ? i : 1999 - i) * 0x10001);
+		cr_assert_eq(entry.size_bytes, 16);
+	}
+}
+
+Test(index, keeps_numbers_in_place_of_names)
+{
+	struct index_entry entry;
+
+	for (uint32_t i = 0; i < 100; i++)
+		index_builder_add_number(builder, i * 16, 24, UINT32_MAX - i);
+	cr_assert_null(index_freeze(builder, &frozen));
+	cr_assert_eq(index_count(frozen), 100);
+	for (uint32_t i = 0; i < 100; i++) {
+		index_at(frozen, i, &entry);
+		cr_expect_eq(entry.number, UINT32_MAX - i);
+		cr_expect_eq(entry.start, i * 16);
+		cr_expect_eq(entry.size_bytes, i < 99 ? 16 : 24);
+		cr_expect_str_eq(entry.name, "");
+	}
+	cr_expect_eq(index_find(frozen, 16), 1);
+}
+
 /* A model that cannot be wrong: every position is painted by the symbols in turn. */
 enum {
 	WORLD = 600,

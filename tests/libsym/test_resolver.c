@@ -75,6 +75,26 @@ static void record(struct opened *opened, const char *perf_map)
 	open_resolver(opened, 7);
 }
 
+/* What a glance says must be what the resolver says; whether it says anything. */
+static bool glance(struct opened *opened, uint64_t address, struct sym_glance *room)
+{
+	const struct sym_answer *answer;
+
+	if (!sym_resolver_glance(opened->resolver, address, room))
+		return false;
+	cr_assert_null(sym_resolver_resolve(opened->resolver, &address, 1, opened->result));
+	answer = sym_result_at(opened->result, 0);
+	cr_assert_eq(answer->status, SYM_RESOLVED);
+	cr_assert_eq(answer->name, room->name);
+	cr_assert_eq(answer->tier, room->tier);
+	cr_assert_str_eq(answer->image_path, room->image_path);
+	cr_assert_eq(answer->offset_bytes, room->offset_bytes);
+	cr_assert_eq(answer->size_bytes, room->size_bytes);
+	cr_assert_eq(answer->source, room->source);
+	cr_assert_eq(answer->kind, room->kind);
+	return true;
+}
+
 static const struct sym_answer *ask(struct opened *opened, uint64_t address)
 {
 	cr_assert_null(sym_resolver_resolve(opened->resolver, &address, 1, opened->result));
@@ -436,6 +456,82 @@ Test(resolver, allocates_nothing_in_a_hot_look_up)
 	cr_expect_not(alloc_fail_stop());
 	cr_expect_str_eq(sym_result_at(opened.result, 0)->name, "jitted");
 	end(&opened);
+}
+
+/* ---- at a glance ---------------------------------------------------------------------- */
+
+Test(resolver, says_at_a_glance_what_it_says_in_full)
+{
+	struct sym_glance room = { .size = sizeof(room) };
+	struct opened opened;
+
+	record(&opened, "7f1000000000 100 M()[OptimizedTier1]\n7f1000010010 10 stub of another\n"
+			"7f1000020000 10 in a heap\n7f0000010100 10 in an image\n");
+	cr_expect(glance(&opened, 0x7f1000000010, &room));
+	cr_expect_str_eq(room.name, "M()");
+	cr_expect_str_eq(room.tier, "OptimizedTier1");
+	cr_expect_eq(room.offset_bytes, 0x10);
+	cr_expect(glance(&opened, 0x7f100001001f, &room), "another mapping");
+	cr_expect_eq(room.kind, SYM_SYMBOL_STUB);
+	cr_expect(glance(&opened, 0x7f10000000ff, &room), "and back");
+	room.name = NULL;
+	cr_expect_not(glance(&opened, 0x7f1000000100, &room), "no line");
+	cr_expect_not(glance(&opened, 0x7f1000020000, &room), "not executable");
+	cr_expect_not(glance(&opened, 0x7f0000010100, &room), "an image");
+	cr_expect_not(glance(&opened, 0x10, &room), "not mapped");
+	cr_expect_null(room.name, "nothing was written");
+	room.size = 8;
+	cr_expect_not(glance(&opened, 0x7f1000000010, &room), "of a smaller struct");
+	end(&opened);
+}
+
+Test(resolver, says_at_a_glance_what_was_appended_since)
+{
+	struct sym_glance room = { .size = sizeof(room) };
+	enum sym_refresh found;
+	struct opened opened;
+	char *path;
+	FILE *file;
+
+	record(&opened, "7f1000000000 100 before\n");
+	cr_expect(glance(&opened, 0x7f1000000010, &room));
+	path = proc_tree_path(&opened.tree, "/tmp/perf-7.map");
+	file = fopen(path, "a");
+	cr_assert_not_null(file);
+	fputs("7f1000000010 10 after\n", file);
+	fclose(file);
+	free(path);
+	cr_assert_null(sym_resolver_refresh(opened.resolver, &found));
+	cr_expect(glance(&opened, 0x7f1000000010, &room));
+	cr_expect_str_eq(room.name, "after");
+	cr_expect(glance(&opened, 0x7f1000000020, &room));
+	cr_expect_str_eq(room.name, "before");
+	end(&opened);
+}
+
+Test(resolver, leaves_the_tier_in_the_name_when_asked_to)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts),
+					  .jit = SYM_JIT_PERF_MAP,
+					  .flags = SYM_SNAPSHOT_TIER_IN_NAME };
+	struct sym_snapshot *refused = NULL;
+	struct sym_error *error;
+	struct opened opened;
+
+	record(&opened, "7f1000000000 100 M()[OptimizedTier1]\n");
+	sym_resolver_destroy(opened.resolver);
+	sym_snapshot_close(opened.snapshot);
+	opts.root = opened.tree.root;
+	cr_assert_null(sym_snapshot_open(7, &opts, &opened.snapshot));
+	cr_assert_null(sym_resolver_create(opened.snapshot, &opened.resolver));
+	cr_expect_str_eq(ask(&opened, 0x7f1000000000)->name, "M()[OptimizedTier1]");
+	cr_expect_null(ask(&opened, 0x7f1000000000)->tier);
+	end(&opened);
+	opts.flags = 2;
+	error = sym_snapshot_open(7, &opts, &refused);
+	cr_assert_not_null(error, "a flag that there is not");
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
+	sym_error_destroy(error);
 }
 
 /* ---- refreshing ---------------------------------------------------------------------- */

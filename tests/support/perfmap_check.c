@@ -28,6 +28,19 @@ struct index *perfmap_check_load(const char *text, size_t size_bytes)
 	return index;
 }
 
+/* Looking a position up tells what going through all tells. */
+static bool is_looked_up(const struct index *index, size_t i, const struct index_entry *expected)
+{
+	const uint64_t last = expected->start + expected->size_bytes - 1;
+	struct index_entry entry;
+
+	return index_look_up(index, last, &entry) == i && entry.start == expected->start &&
+	       entry.size_bytes == expected->size_bytes &&
+	       entry.symbol_start == expected->symbol_start &&
+	       entry.symbol_size_bytes == expected->symbol_size_bytes &&
+	       entry.name == expected->name && entry.value == expected->value;
+}
+
 void perfmap_check_index(const struct index *index)
 {
 	uint64_t end = 0;
@@ -40,6 +53,7 @@ void perfmap_check_index(const struct index *index)
 		if (!entry.size_bytes || entry.start < end || entry.start < entry.symbol_start ||
 		    !entry.name || index_find(index, entry.start) != i ||
 		    index_find(index, entry.start + entry.size_bytes - 1) != i ||
+		    !is_looked_up(index, i, &entry) ||
 		    (entry.start > end && index_find(index, entry.start - 1) != INDEX_NONE))
 			abort();
 		end = entry.start + entry.size_bytes;
