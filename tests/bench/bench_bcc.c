@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "libsym/bcc/libsym-bcc.h"
+#include "tests/bench/bench.h"
 
 enum {
 	ROUNDS = 3,
@@ -43,14 +44,6 @@ struct library {
 	void *(*symcache_new)(int, struct bcc_symbol_option *);
 	int (*resolve)(void *, uint64_t, struct bcc_symbol *);
 };
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static double resident_megabytes(void)
 {
@@ -99,19 +92,16 @@ static double time_lookups(const struct library *library, void *cache, uint64_t 
 			   uint64_t *named)
 {
 	const uint64_t stride = LINES / distinct;
-	uint64_t noise = 88172645463325252u;
 	double begin = seconds();
 
 	*named = 0;
 	for (int i = 0; i < LOOKUPS; i++) {
 		struct bcc_symbol symbol;
 
-		noise ^= noise << 13;
-		noise ^= noise >> 7;
-		noise ^= noise << 17;
-		*named += library->resolve(
-				  cache, first_address + noise % distinct * stride * STEP_BYTES + 7,
-				  &symbol) == 0;
+		*named += library->resolve(cache,
+					   first_address +
+						   noise() % distinct * stride * STEP_BYTES + 7,
+					   &symbol) == 0;
 	}
 	return (seconds() - begin) * 1e9 / LOOKUPS;
 }
@@ -166,16 +156,9 @@ static void measure_in_child(const char *path, bool with_tiers, struct times *be
 	munmap(shared, sizeof(*shared));
 }
 
-static void figure(const char *name, double ours, double peer, double goal, const char *unit)
+static void judge(const char *name, double ours, double peer, double times, const char *unit)
 {
-	double ratio = ours > 0 ? peer / ours : 0;
-
-	if (peer > 0)
-		printf("%s ours=%.2f%s peer=%.2f%s ratio=%.1f goal=%.0fx %s\n", name, ours, unit,
-		       peer, unit, ratio, goal, ratio >= goal ? "ok" : "short");
-	else
-		printf("%s ours=%.2f%s peer=none: libbcc.so.0 is not installed\n", name, ours,
-		       unit);
+	figure(name, ours, peer, (struct bench_goal){ .most_ratio = 1 / times }, unit);
 }
 
 /* Beside this program's directory, where the build puts it. */
@@ -208,13 +191,14 @@ int main(void)
 	if (ours[0].named != LOOKUPS || ours[1].named != LOOKUPS)
 		printf("bcc: only %lu and %lu of %d look-ups named\n", ours[0].named, ours[1].named,
 		       LOOKUPS);
-	figure("bcc_lookup_1M", ours[0].lookup_ns, peer[0].lookup_ns, 20, "ns");
-	figure("bcc_lookup_1M_tiers", ours[1].lookup_ns, peer[1].lookup_ns, 20, "ns");
-	figure("bcc_lookup_1M_spread", ours[0].spread_ns, peer[0].spread_ns, 20, "ns");
-	figure("bcc_lookup_1M_spread_tiers", ours[1].spread_ns, peer[1].spread_ns, 20, "ns");
-	figure("bcc_load_1M", ours[0].load_seconds, peer[0].load_seconds, 10, "s");
-	figure("bcc_load_1M_tiers", ours[1].load_seconds, peer[1].load_seconds, 10, "s");
-	figure("bcc_memory_1M", ours[0].megabytes, peer[0].megabytes, 5, "MB");
-	figure("bcc_memory_1M_tiers", ours[1].megabytes, peer[1].megabytes, 5, "MB");
+	print_floor("bcc_lookup_floor", (size_t)LINES / 12 * 2 * BENCH_LINE_BYTES);
+	judge("bcc_lookup_1M", ours[0].lookup_ns, peer[0].lookup_ns, 20, "ns");
+	judge("bcc_lookup_1M_tiers", ours[1].lookup_ns, peer[1].lookup_ns, 20, "ns");
+	judge("bcc_lookup_1M_spread", ours[0].spread_ns, peer[0].spread_ns, 20, "ns");
+	judge("bcc_lookup_1M_spread_tiers", ours[1].spread_ns, peer[1].spread_ns, 20, "ns");
+	judge("bcc_load_1M", ours[0].load_seconds, peer[0].load_seconds, 10, "s");
+	judge("bcc_load_1M_tiers", ours[1].load_seconds, peer[1].load_seconds, 10, "s");
+	judge("bcc_memory_1M", ours[0].megabytes, peer[0].megabytes, 5, "MB");
+	judge("bcc_memory_1M_tiers", ours[1].megabytes, peer[1].megabytes, 5, "MB");
 	return 0;
 }

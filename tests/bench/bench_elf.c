@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "libsym/libsym.h"
+#include "tests/bench/bench.h"
 
 enum {
 	ROUNDS = 2,
@@ -31,38 +32,6 @@ enum {
 	BATCH = 1000,
 	IMAGES = 200
 };
-
-static uint64_t noise_state = 88172645463325252u;
-
-static uint64_t noise(void)
-{
-	noise_state ^= noise_state << 13;
-	noise_state ^= noise_state >> 7;
-	noise_state ^= noise_state << 17;
-	return noise_state;
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void least(double *least_seconds, double candidate)
-{
-	if (*least_seconds <= 0 || candidate < *least_seconds)
-		*least_seconds = candidate;
-}
-
-/* `times` faster is the goal. */
-static void figure(const char *name, double ours, double peer, double times)
-{
-	printf("%s ours=%.3fms peer=%.3fms ratio=%.4f goal=%.3gx %s\n", name, ours * 1e3,
-	       peer * 1e3, ours / peer, 1 / times, ours * times <= peer ? "ok" : "short");
-	fflush(stdout);
-}
 
 static void check(struct sym_error *error)
 {
@@ -359,10 +328,13 @@ static void against_libraries(pid_t pid, const uint64_t *addresses)
 			continue;
 		least(&bcc_first, bcc_ask(&bcc, pid, addresses, &bcc_all));
 	}
-	figure("elf_load_and_1M_vs_libdwfl", ours, dwfl, 20);
+	figure("elf_load_and_1M_vs_libdwfl", ours * 1e3, dwfl * 1e3,
+	       (struct bench_goal){ .most_ratio = 1.0 / 20 }, "ms");
 	if (has_bcc) {
-		figure("elf_load_and_1M_vs_bcc", ours, bcc_all, 5);
-		figure("elf_first_name_vs_bcc", first, bcc_first, 5);
+		figure("elf_load_and_1M_vs_bcc", ours * 1e3, bcc_all * 1e3,
+		       (struct bench_goal){ .most_ratio = 1.0 / 5 }, "ms");
+		figure("elf_first_name_vs_bcc", first * 1e3, bcc_first * 1e3,
+		       (struct bench_goal){ .most_ratio = 1.0 / 5 }, "ms");
 		compare_with_bcc(&bcc, pid, addresses);
 	} else {
 		puts("elf_bcc: libbcc.so.0 is not installed");
@@ -385,7 +357,8 @@ static void against_addr2line(pid_t pid, uint64_t address, const char *program)
 		least(&their_seconds, run(theirs));
 	}
 	if (their_seconds > 0 && our_seconds > 0)
-		figure("elf_first_name_vs_eu_addr2line", our_seconds, their_seconds, 5);
+		figure("elf_first_name_vs_eu_addr2line", our_seconds * 1e3, their_seconds * 1e3,
+		       (struct bench_goal){ .most_ratio = 1.0 / 5 }, "ms");
 	else
 		puts("elf_first_name_vs_eu_addr2line: eu-addr2line is not installed");
 }

@@ -18,6 +18,7 @@
 #include "libsym/format/perfmap.h"
 #include "libsym/index.h"
 #include "libsym/source/perfmap_source.h"
+#include "tests/bench/bench.h"
 
 enum {
 	ROUNDS = 5,
@@ -38,42 +39,6 @@ struct map {
 	size_t lines, name_bytes;
 	uint64_t *starts; /* ascending by line */
 };
-
-static uint64_t noise_state = 88172645463325252u;
-
-static uint64_t noise(void)
-{
-	noise_state ^= noise_state << 13;
-	noise_state ^= noise_state >> 7;
-	noise_state ^= noise_state << 17;
-	return noise_state;
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void figure(const char *name, double ours, double peer, double goal_ratio, double goal,
-		   const char *unit)
-{
-	bool ok = (goal_ratio <= 0 || ours <= goal_ratio * peer) && (goal <= 0 || ours <= goal);
-
-	printf("%s ours=%.2f%s ", name, ours, unit);
-	if (peer > 0)
-		printf("peer=%.2f%s ratio=%.2f ", peer, unit, ours / peer);
-	else
-		printf("peer=none ratio=none ");
-	if (goal > 0)
-		printf("goal=%g%s ", goal, unit);
-	else
-		printf("goal=%.3gx ", goal_ratio);
-	puts(ok ? "ok" : "short");
-	fflush(stdout);
-}
 
 /* ---- a map as a runtime writes it --------------------------------------------------- */
 
@@ -191,12 +156,6 @@ static struct index *load(const struct map *map)
 struct times {
 	double newlines, parse, load, file, wc;
 };
-
-static void least(double *least_seconds, double candidate)
-{
-	if (*least_seconds <= 0 || candidate < *least_seconds)
-		*least_seconds = candidate;
-}
 
 /* Processor time of a program without output, or 0 when it cannot be run. */
 static double run_program(const char *const *arguments)
@@ -338,8 +297,26 @@ static int count_symbol(const char *name, uint64_t start, uint64_t length, void 
 	return 0;
 }
 
+/* Nanoseconds a look-up. */
+struct finds {
+	double single, batch;
+};
+
+/* A look-up waits for the line of its leaf; the rest of the way mostly stays in the caches. */
+static void find_figures(const struct map *map, const struct finds *finds, double peer)
+{
+	/* index_layout.h: a leaf of 12 has two lines, of which one is searched. */
+	struct bench_floor floor =
+		print_floor("index_find_floor", map->lines / 12 * BENCH_LINE_BYTES);
+
+	figure("index_find_single", finds->single, peer,
+	       (struct bench_goal){ .most = 40, .floor = floor.beside_ns }, "ns");
+	figure("index_find_batch", finds->batch, peer,
+	       (struct bench_goal){ .most = 20, .floor = floor.beside_ns }, "ns");
+}
+
 static void against_bcc(const struct map *map, const char *path, const struct times *times,
-			double single)
+			const struct finds *finds)
 {
 	uint64_t *positions = random_positions(map);
 	double each = 0, loaded = 0, hot = 0, begin;
@@ -349,6 +326,7 @@ static void against_bcc(const struct map *map, const char *path, const struct ti
 
 	if (!find_bcc(&bcc)) {
 		puts("perfmap_bcc: libbcc.so.0 is not installed");
+		find_figures(map, finds, 0);
 		free(positions);
 		return;
 	}
@@ -369,10 +347,10 @@ static void against_bcc(const struct map *map, const char *path, const struct ti
 		bcc.cache_free(cache, getpid());
 	}
 	figure("perfmap_parse_vs_bcc", times->parse / (double)map->lines * 1e9,
-	       each / (double)map->lines * 1e9, 0.1, 0, "ns");
+	       each / (double)map->lines * 1e9, (struct bench_goal){ .most_ratio = 0.1 }, "ns");
 	figure("perfmap_load_file_vs_bcc", times->file / (double)map->lines * 1e9,
-	       loaded / (double)map->lines * 1e9, 0.1, 0, "ns");
-	figure("perfmap_find_vs_bcc", single, hot / (LOOKUPS / 10) * 1e9, 0.1, 0, "ns");
+	       loaded / (double)map->lines * 1e9, (struct bench_goal){ .most_ratio = 0.1 }, "ns");
+	find_figures(map, finds, hot / (LOOKUPS / 10) * 1e9);
 	free(positions);
 }
 
@@ -390,7 +368,7 @@ static void memory_figure(const struct map *map)
 	       (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd -
 			map->name_bytes) /
 		       (double)map->lines,
-	       0, 0, 24, "B");
+	       0, (struct bench_goal){ .most = 24 }, "B");
 	index_destroy(index);
 }
 
@@ -406,7 +384,8 @@ static void order_figures(const char *name, enum order order)
 	for (int round = 0; round < ROUNDS; round++)
 		time_round(&map, NULL, &times);
 	snprintf(title, sizeof(title), "perfmap_load_%s", name);
-	figure(title, times.load * each, times.newlines * each, 3, 25, "ns");
+	figure(title, times.load * each, times.newlines * each,
+	       (struct bench_goal){ .most = 25, .most_ratio = 3 }, "ns");
 	free_map(&map);
 }
 
@@ -416,7 +395,8 @@ static void main_figures(void)
 	struct index *index;
 	uint64_t *positions;
 	struct map map;
-	double each, single;
+	struct finds finds;
+	double each;
 	char path[64];
 	int fd AUTO_CLOSE = -1;
 
@@ -429,17 +409,21 @@ static void main_figures(void)
 		abort();
 	for (int round = 0; round < ROUNDS; round++)
 		time_round(&map, path, &times);
-	figure("perfmap_parse_vs_newlines", times.parse * each, times.newlines * each, 3, 0, "ns");
-	figure("perfmap_parse_vs_wc", times.parse * each, times.wc * each, 3, 0, "ns");
-	figure("perfmap_load", times.load * each, times.newlines * each, 3, 25, "ns");
-	figure("perfmap_load_file_vs_wc", times.file * each, times.wc * each, 3, 0, "ns");
+	figure("perfmap_parse_vs_newlines", times.parse * each, times.newlines * each,
+	       (struct bench_goal){ .most_ratio = 3 }, "ns");
+	figure("perfmap_parse_vs_wc", times.parse * each, times.wc * each,
+	       (struct bench_goal){ .most_ratio = 3 }, "ns");
+	figure("perfmap_load", times.load * each, times.newlines * each,
+	       (struct bench_goal){ .most = 25, .most_ratio = 3, .floor = times.newlines * each },
+	       "ns");
+	figure("perfmap_load_file_vs_wc", times.file * each, times.wc * each,
+	       (struct bench_goal){ .most_ratio = 3 }, "ns");
 	memory_figure(&map);
 	index = load(&map);
 	positions = random_positions(&map);
-	single = time_single(index, positions);
-	figure("index_find_single", single, 0, 0, 40, "ns");
-	figure("index_find_batch", time_batches(index, positions), 0, 0, 20, "ns");
-	against_bcc(&map, path, &times, single);
+	finds.single = time_single(index, positions);
+	finds.batch = time_batches(index, positions);
+	against_bcc(&map, path, &times, &finds);
 	unlink(path);
 	free(positions);
 	index_destroy(index);
@@ -470,8 +454,13 @@ static void growth_figures(void)
 		printf("perfmap_growth lines=%zu load=%.2fns find=%.2fns\n", sizes[i], loads[i],
 		       finds[i]);
 	}
-	figure("perfmap_growth_load", loads[3], loads[0], 2, 0, "ns");
-	figure("index_growth_find", finds[3], finds[0], 3, 0, "ns");
+	/* As in find_figures(). */
+	print_floor("index_growth_floor", sizes[0] / 12 * BENCH_LINE_BYTES);
+	print_floor("index_growth_floor", sizes[3] / 12 * BENCH_LINE_BYTES);
+	figure("perfmap_growth_load", loads[3], loads[0], (struct bench_goal){ .most_ratio = 2 },
+	       "ns");
+	figure("index_growth_find", finds[3], finds[0], (struct bench_goal){ .most_ratio = 3 },
+	       "ns");
 }
 
 int main(void)

@@ -17,6 +17,7 @@
 #include "libsym/base/path.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/libsym.h"
+#include "tests/bench/bench.h"
 
 enum {
 	ROUNDS = 5,
@@ -29,41 +30,6 @@ enum {
 };
 
 static const uint64_t heap_bytes = (uint64_t)1 << 26;
-
-static uint64_t noise_state = 88172645463325252u;
-
-static uint64_t noise(void)
-{
-	noise_state ^= noise_state << 13;
-	noise_state ^= noise_state >> 7;
-	noise_state ^= noise_state << 17;
-	return noise_state;
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void figure(const char *name, double ours, double peer, double goal, const char *unit)
-{
-	printf("%s ours=%.2f%s ", name, ours, unit);
-	if (peer > 0)
-		printf("peer=%.2f%s ratio=%.4f ", peer, unit, ours / peer);
-	else
-		printf("peer=none ratio=none ");
-	printf("goal=%g%s %s\n", goal, unit, ours <= goal ? "ok" : "short");
-	fflush(stdout);
-}
-
-static void least(double *least_seconds, double candidate)
-{
-	if (*least_seconds <= 0 || candidate < *least_seconds)
-		*least_seconds = candidate;
-}
 
 /* ---- the process and its map --------------------------------------------------------------- */
 
@@ -178,7 +144,8 @@ static void resolve(const struct ours *ours, const uint64_t *addresses, size_t c
 
 static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint64_t *addresses)
 {
-	double single = 0, batch = 0, peer = 0;
+	struct sym_glance room = { .size = sizeof(room) };
+	double single = 0, batch = 0, glance = 0, peer = 0;
 
 	for (int round = 0; round < ROUNDS; round++) {
 		double begin = seconds();
@@ -187,6 +154,10 @@ static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint
 		for (size_t i = 0; i < LOOKUPS; i++)
 			resolve(ours, &addresses[i], 1);
 		least(&single, seconds() - begin);
+		begin = seconds();
+		for (size_t i = 0; i < LOOKUPS; i++)
+			sym_resolver_glance(ours->resolver, addresses[i], &room);
+		least(&glance, seconds() - begin);
 		begin = seconds();
 		for (size_t i = 0; i < LOOKUPS; i += BATCH)
 			resolve(ours, addresses + i, BATCH);
@@ -197,8 +168,12 @@ static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint
 		least(&peer, bcc->cache ? seconds() - begin : 0);
 	}
 	peer = peer / (LOOKUPS / 10) * 1e9;
-	figure("resolver_find_single", single / LOOKUPS * 1e9, peer, 40, "ns");
-	figure("resolver_find_batch", batch / LOOKUPS * 1e9, peer, 20, "ns");
+	figure("resolver_find_single", single / LOOKUPS * 1e9, peer,
+	       (struct bench_goal){ .most = 40 }, "ns");
+	figure("resolver_glance", glance / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 40 },
+	       "ns");
+	figure("resolver_find_batch", batch / LOOKUPS * 1e9, peer,
+	       (struct bench_goal){ .most = 20 }, "ns");
 }
 
 static bool is_same(const struct sym_answer *answer, const struct bcc_symbol *symbol)
@@ -258,9 +233,10 @@ static void refresh_figure(const struct ours *ours, struct world *world, const s
 		if (sym_result_at(ours->result, 0)->status != SYM_RESOLVED)
 			abort();
 	}
-	figure("resolver_refresh_1000_lines", best * 1e3, bcc->load_seconds * 1e3, 0.2, "ms");
+	figure("resolver_refresh_1000_lines", best * 1e3, bcc->load_seconds * 1e3,
+	       (struct bench_goal){ .most = 0.2 }, "ms");
 	figure("resolver_refresh_1000_lines_mean", total / REFRESHES * 1e3, bcc->load_seconds * 1e3,
-	       0.2, "ms");
+	       (struct bench_goal){ .most = 0.2 }, "ms");
 }
 
 int main(void)
