@@ -20,7 +20,6 @@ void index_destroy(struct index *index)
 		return;
 	free(index->regions);
 	free(index->leaves);
-	free(index->first_keys);
 	free(index->buckets);
 	if (index->owns_names)
 		index_names_destroy(index->names);
@@ -86,13 +85,6 @@ static size_t leaf_of_piece(const struct index *index, size_t piece)
 	return low;
 }
 
-static inline uint64_t start_of_leaf(const struct index *index, const struct index_region *region,
-				     size_t leaf_number)
-{
-	return region->base +
-	       index_key_distance(index->first_keys[region->first_key + leaf_number]);
-}
-
 static inline void describe(const struct index *index, const struct index_leaf *leaf, size_t slot,
 			    uint64_t start, struct index_entry *ret)
 {
@@ -120,9 +112,7 @@ void index_at(const struct index *index, size_t i, struct index_entry *ret)
 	size_t slot = i - leaf->first_piece;
 
 	describe(index, leaf, slot,
-		 start_of_leaf(index, region, leaf_number - region->first_leaf) +
-			 index_leaf_key_distance(leaf->keys[slot]),
-		 ret);
+		 region->base + leaf->distance + index_key_distance(leaf->keys[slot]), ret);
 }
 
 /* ---- one step ---------------------------------------------------------------- */
@@ -143,31 +133,37 @@ static inline const struct index_region *region_of_position(const struct index *
 	return region;
 }
 
-/* A position far behind the last start of its region is told apart by its size, not by its key. */
+/* A position far behind the last start of its region is told apart by its size. */
 static inline uint32_t distance_in(const struct index_region *region, uint64_t position)
 {
 	uint64_t distance = position - region->base;
 
-	return distance < INDEX_NO_KEY ? (uint32_t)distance : INDEX_NO_KEY - 1;
+	return distance < INDEX_NO_LEAF ? (uint32_t)distance : INDEX_NO_LEAF - 1;
 }
 
-static inline const uint32_t *bucket_of(const struct index *index,
-					const struct index_region *region, uint32_t distance)
+/* Behind the last leaf that begins there may be buckets that are not there; the last one has it. */
+static inline const struct index_bucket *
+bucket_of(const struct index *index, const struct index_region *region, uint32_t distance)
 {
-	uint32_t last = (uint32_t)region->bucket_count - 2;
-	uint32_t bucket = distance >> region->bucket_shift;
+	size_t bucket = distance >> region->bucket_shift;
 
-	return &index->buckets[region->first_bucket + (bucket < last ? bucket : last)];
+	return &index->buckets[region->first_bucket +
+			       (bucket < region->bucket_count ? bucket : region->bucket_count)];
 }
 
-/* Leaves crowd in this bucket: the last one of them whose first key is at or below `key`. */
-static __attribute__((noinline)) size_t search_crowd(const int32_t *first_keys, size_t low,
-						     size_t high, int32_t key)
+/* Leaves crowd in this bucket: the last one of them that is not above the position. */
+static __attribute__((noinline)) size_t search_crowd(const struct index *index,
+						     const struct index_region *region,
+						     const struct index_bucket *bucket,
+						     uint32_t distance)
 {
+	const struct index_leaf *leaves = index->leaves + region->first_leaf;
+	size_t low = bucket[0].leaf & ~INDEX_CROWD, high = bucket[1].leaf & ~INDEX_CROWD;
+
 	while (low < high) {
 		size_t middle = low + (high - low + 1) / 2;
 
-		if (first_keys[middle] <= key)
+		if (leaves[middle].distance <= distance)
 			low = middle;
 		else
 			high = middle - 1;
@@ -175,17 +171,17 @@ static __attribute__((noinline)) size_t search_crowd(const int32_t *first_keys, 
 	return low;
 }
 
-/* The number, in its region, of the leaf in which the position is if it is anywhere. */
+/* The number, in its region, of the leaf in which the position is if it is anywhere, or of one
+ * behind it that begins in the same unit of the bucket's keys. */
 static inline size_t find_leaf(const struct index *index, const struct index_region *region,
-			       const uint32_t *bucket, int32_t key)
+			       const struct index_bucket *bucket, uint32_t distance)
 {
-	const int32_t *first_keys = index->first_keys + region->first_key;
-	/* At least one: a bucket begins at or behind the first key of its leaf. */
-	size_t count = index_keys_at_or_below(first_keys + bucket[0], key);
+	uint32_t place = distance & ((1u << region->bucket_shift) - 1);
 
-	if (__builtin_expect(count == INDEX_FIRST_KEYS, 0))
-		return search_crowd(first_keys, bucket[0] + INDEX_FIRST_KEYS - 1, bucket[1], key);
-	return bucket[0] + count - 1;
+	if (__builtin_expect(bucket->leaf & INDEX_CROWD, 0))
+		return search_crowd(index, region, bucket, distance);
+	return bucket->leaf + index_bucket_keys_at_or_below(
+				      bucket, index_key((uint16_t)(place >> region->key_shift)));
 }
 
 /* A piece that a position may lie in. */
@@ -200,13 +196,18 @@ search_leaf(const struct index *index, const struct index_region *region, size_t
 	    uint64_t position)
 {
 	const struct index_leaf *leaf = &index->leaves[region->first_leaf + leaf_number];
-	uint64_t start = start_of_leaf(index, region, leaf_number), distance = position - start;
+	uint64_t start = region->base + leaf->distance, distance;
 	size_t slot;
 
-	distance = distance < INDEX_NO_LEAF_KEY ? distance : INDEX_NO_LEAF_KEY - 1;
+	while (__builtin_expect(position < start, 0)) {
+		leaf--;
+		start = region->base + leaf->distance;
+	}
+	distance = position - start;
+	distance = distance < INDEX_NO_KEY ? distance : INDEX_NO_KEY - 1;
 	/* The leaf begins at or below the position, so at least one key does. */
-	slot = index_leaf_keys_at_or_below(leaf, index_leaf_key((uint16_t)distance)) - 1;
-	return (struct place){ leaf, slot, start + index_leaf_key_distance(leaf->keys[slot]) };
+	slot = index_leaf_keys_at_or_below(leaf, index_key((uint16_t)distance)) - 1;
+	return (struct place){ leaf, slot, start + index_key_distance(leaf->keys[slot]) };
 }
 
 static inline __attribute__((always_inline)) bool
@@ -231,7 +232,7 @@ find_place(const struct index *index, uint64_t position, bool answer, struct pla
 		return false;
 	region = region_of_position(index, position);
 	distance = distance_in(region, position);
-	leaf = find_leaf(index, region, bucket_of(index, region, distance), index_key(distance));
+	leaf = find_leaf(index, region, bucket_of(index, region, distance), distance);
 	/* On its way while the first line comes. */
 	if (answer)
 		__builtin_prefetch(index->leaves[region->first_leaf + leaf].numbers);
@@ -284,7 +285,7 @@ size_t index_look_up(const struct index *index, uint64_t position, struct index_
 
 struct lane {
 	const struct index_region *region;
-	const uint32_t *bucket;
+	const struct index_bucket *bucket;
 	size_t leaf;
 	uint32_t distance;
 };
@@ -305,17 +306,10 @@ static void find_leaves(const struct index *index, const uint64_t *positions, si
 		__builtin_prefetch(lanes[i].bucket);
 	}
 	for (i = 0; i < count; i++) {
-		const int32_t *keys =
-			index->first_keys + lanes[i].region->first_key + lanes[i].bucket[0];
-
-		__builtin_prefetch(keys);
-		__builtin_prefetch(keys + INDEX_FIRST_KEYS - 1);
-	}
-	for (i = 0; i < count; i++) {
 		const struct index_leaf *leaf;
 
-		lanes[i].leaf = find_leaf(index, lanes[i].region, lanes[i].bucket,
-					  index_key(lanes[i].distance));
+		lanes[i].leaf =
+			find_leaf(index, lanes[i].region, lanes[i].bucket, lanes[i].distance);
 		leaf = &index->leaves[lanes[i].region->first_leaf + lanes[i].leaf];
 		__builtin_prefetch(leaf);
 		if (answer)
@@ -330,13 +324,14 @@ static void find_lanes(const struct index *index, const uint64_t *positions, siz
 
 	find_leaves(index, positions, count, false, lanes);
 	for (size_t i = 0; i < count; i++) {
-		struct place place =
-			search_leaf(index, lanes[i].region, lanes[i].leaf, positions[i]);
+		struct place place;
 
-		ret[i] = positions[i] >= index->regions[0].base &&
-					 covers(index, &place, positions[i])
-				 ? place.leaf->first_piece + place.slot
-				 : INDEX_NONE;
+		ret[i] = INDEX_NONE;
+		if (positions[i] < index->regions[0].base)
+			continue;
+		place = search_leaf(index, lanes[i].region, lanes[i].leaf, positions[i]);
+		if (covers(index, &place, positions[i]))
+			ret[i] = place.leaf->first_piece + place.slot;
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inner step of a look-up: how many of some ascending keys are at or below one,
- * by comparing them all at once. Knows nothing of what keys mean.
+ * The inner steps of a look-up: how many of some ascending keys are at or below one,
+ * by comparing them all at once.
  */
 #ifndef LIBSYM_INDEX_KEYS_H
 #define LIBSYM_INDEX_KEYS_H
@@ -15,53 +15,50 @@
 #include "libsym/index_layout.h"
 
 #ifdef __SSE2__
-/* What is above stands behind what is not: the first one above is the count. */
-static inline size_t index_keys_count(__m128i above_low, __m128i above_high, unsigned int count)
+/* Of 16 places that hold 16 bits each, one bit for those that are above the key. */
+static inline unsigned int index_places_above(const void *places, int16_t key)
 {
-	int above = _mm_movemask_epi8(_mm_packs_epi16(above_low, above_high));
+	const __m128i *vectors = places;
+	__m128i all = _mm_set1_epi16(key);
+	__m128i low = _mm_cmpgt_epi16(_mm_loadu_si128(vectors), all);
+	__m128i high = _mm_cmpgt_epi16(_mm_loadu_si128(vectors + 1), all);
 
-	return (size_t)__builtin_ctz((unsigned int)above | 1u << count);
+	return (unsigned int)_mm_movemask_epi8(_mm_packs_epi16(low, high));
 }
 
-/* Of a leaf; what is compared behind its keys, because vectors have 8 each, does not count. */
+/* What is above stands behind what is not; what is compared behind the keys does not count. */
 static inline size_t index_leaf_keys_at_or_below(const struct index_leaf *leaf, int16_t key)
 {
-	const __m128i *vectors = (const __m128i *)(const void *)leaf;
-	__m128i all = _mm_set1_epi16(key);
+	unsigned int above = index_places_above(leaf, key);
 
-	return index_keys_count(_mm_cmpgt_epi16(_mm_loadu_si128(vectors), all),
-				_mm_cmpgt_epi16(_mm_loadu_si128(vectors + 1), all), INDEX_LEAF);
+	return (size_t)__builtin_ctz(above | 1u << INDEX_LEAF);
 }
 
-/* Of INDEX_FIRST_KEYS. */
-static inline size_t index_keys_at_or_below(const int32_t *keys, int32_t key)
+/* The number of the leaf takes up two places before the keys. */
+static inline size_t index_bucket_keys_at_or_below(const struct index_bucket *bucket, int16_t key)
 {
-	const __m128i *vectors = (const __m128i *)keys;
-	__m128i all = _mm_set1_epi32(key);
-	__m128i a = _mm_cmpgt_epi32(_mm_loadu_si128(vectors), all);
-	__m128i b = _mm_cmpgt_epi32(_mm_loadu_si128(vectors + 1), all);
-	__m128i c = _mm_cmpgt_epi32(_mm_loadu_si128(vectors + 2), all);
-	__m128i d = _mm_cmpgt_epi32(_mm_loadu_si128(vectors + 3), all);
+	unsigned int above = index_places_above(bucket, key) >> 2;
 
-	return index_keys_count(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d), INDEX_FIRST_KEYS);
+	return (size_t)__builtin_ctz(above | 1u << INDEX_BUCKET);
 }
 #else
-static inline size_t index_leaf_keys_at_or_below(const struct index_leaf *leaf, int16_t key)
+static inline size_t index_count_keys(const int16_t *keys, size_t count, int16_t key)
 {
-	size_t count = 0;
+	size_t at_or_below = 0;
 
-	for (size_t i = 0; i < INDEX_LEAF; i++)
-		count += leaf->keys[i] <= key;
-	return count;
+	for (size_t i = 0; i < count; i++)
+		at_or_below += keys[i] <= key;
+	return at_or_below;
 }
 
-static inline size_t index_keys_at_or_below(const int32_t *keys, int32_t key)
+static inline size_t index_leaf_keys_at_or_below(const struct index_leaf *leaf, int16_t key)
 {
-	size_t count = 0;
+	return index_count_keys(leaf->keys, INDEX_LEAF, key);
+}
 
-	for (size_t i = 0; i < INDEX_FIRST_KEYS; i++)
-		count += keys[i] <= key;
-	return count;
+static inline size_t index_bucket_keys_at_or_below(const struct index_bucket *bucket, int16_t key)
+{
+	return index_count_keys(bucket->keys, INDEX_BUCKET, key);
 }
 #endif
 

@@ -6,64 +6,32 @@
 
 #include "libsym/base/huge_memory.h"
 
-/* Moves `count` elements to a larger array; *array stays as it is without memory. */
-static bool enlarge(void **array, size_t size_bytes, size_t count, size_t capacity)
-{
-	void *larger = huge_memory_allocate(capacity * size_bytes);
+enum {
+	GAP_REGIONS = 32 /* so many regions may begin behind a gap */
+};
 
-	if (!larger)
-		return false;
-	if (count)
-		memcpy(larger, *array, count * size_bytes);
-	free(*array);
-	*array = larger;
-	return true;
-}
+static const uint64_t gap_bytes = 1 << 20;
 
 static bool enlarge_leaves(struct index_writer *writer, size_t capacity)
 {
 	struct index *index = writer->index;
+	struct index_leaf *leaves = huge_memory_allocate(capacity * sizeof(*leaves));
 
-	if (!enlarge((void **)&index->leaves, sizeof(*index->leaves), index->leaf_count, capacity))
+	if (!leaves)
 		return false;
+	if (index->leaf_count)
+		memcpy(leaves, index->leaves, index->leaf_count * sizeof(*leaves));
+	free(index->leaves);
+	index->leaves = leaves;
 	writer->leaf_capacity = capacity;
-	return true;
-}
-
-static bool enlarge_keys(struct index_writer *writer, size_t capacity)
-{
-	if (!enlarge((void **)&writer->index->first_keys, sizeof(*writer->index->first_keys),
-		     writer->key_count, capacity))
-		return false;
-	writer->key_capacity = capacity;
 	return true;
 }
 
 /* Room for some leaves that are not full; what is not used costs no memory. */
 bool index_writer_begin(struct index_writer *writer)
 {
-	size_t leaves = writer->capacity / INDEX_LEAF + writer->capacity / (8 * INDEX_LEAF) + 1;
-
-	return enlarge_leaves(writer, leaves) && enlarge_keys(writer, leaves + 2 * INDEX_LEAF);
-}
-
-static bool add_key(struct index_writer *writer, uint32_t distance)
-{
-	if (writer->key_count == writer->key_capacity &&
-	    !enlarge_keys(writer, writer->key_capacity + writer->key_capacity / 2))
-		return false;
-	writer->index->first_keys[writer->key_count++] = index_key(distance);
-	return true;
-}
-
-/* Behind the keys of a region, so that from any one of them on as many can be read as are looked at
- * together. */
-static bool end_region(struct index_writer *writer)
-{
-	for (unsigned int i = 0; i < INDEX_FIRST_KEYS; i++)
-		if (!add_key(writer, INDEX_NO_KEY))
-			return false;
-	return true;
+	return enlarge_leaves(writer, writer->capacity / INDEX_LEAF +
+					      writer->capacity / (8 * INDEX_LEAF) + 1);
 }
 
 static bool begin_leaf(struct index_writer *writer, uint64_t start)
@@ -72,8 +40,6 @@ static bool begin_leaf(struct index_writer *writer, uint64_t start)
 	struct index_region *region = &index->regions[index->region_count - 1];
 	unsigned int i;
 
-	if (!add_key(writer, (uint32_t)(start - region->base)))
-		return false;
 	if (index->leaf_count == writer->leaf_capacity &&
 	    !enlarge_leaves(writer, writer->leaf_capacity + writer->leaf_capacity / 2 + 8))
 		return false;
@@ -81,9 +47,10 @@ static bool begin_leaf(struct index_writer *writer, uint64_t start)
 	writer->slot = 0;
 	writer->leaf_start = start;
 	region->leaf_count++;
-	*writer->leaf = (struct index_leaf){ .first_piece = (uint32_t)index->count };
+	*writer->leaf = (struct index_leaf){ .first_piece = (uint32_t)index->count,
+					     .distance = (uint32_t)(start - region->base) };
 	for (i = 0; i < INDEX_LEAF; i++)
-		writer->leaf->keys[i] = index_leaf_key(INDEX_NO_LEAF_KEY);
+		writer->leaf->keys[i] = index_key(INDEX_NO_KEY);
 	return true;
 }
 
@@ -91,8 +58,6 @@ static bool begin_region(struct index_writer *writer, uint64_t base)
 {
 	struct index *index = writer->index;
 
-	if (index->region_count && !end_region(writer))
-		return false;
 	if (index->region_count == writer->region_capacity) {
 		size_t capacity = writer->region_capacity ? 2 * writer->region_capacity : 4;
 		struct index_region *regions = realloc(index->regions, capacity * sizeof(*regions));
@@ -105,7 +70,6 @@ static bool begin_region(struct index_writer *writer, uint64_t base)
 	index->regions[index->region_count++] = (struct index_region){
 		.base = base,
 		.first_leaf = index->leaf_count,
-		.first_key = writer->key_count,
 	};
 	return begin_leaf(writer, base);
 }
@@ -138,9 +102,12 @@ static bool find_place(struct index_writer *writer, uint64_t start)
 {
 	const struct index *index = writer->index;
 
-	if (!writer->leaf || start - index->regions[index->region_count - 1].base >= INDEX_NO_KEY)
+	if (!writer->leaf || start - index->regions[index->region_count - 1].base >= INDEX_NO_LEAF)
 		return begin_region(writer, start);
-	if (writer->slot < INDEX_LEAF && start - writer->leaf_start < INDEX_NO_LEAF_KEY)
+	/* Another heap: buckets of equal width do for what is dense alike. */
+	if (start - writer->leaf_start >= gap_bytes && index->region_count < GAP_REGIONS)
+		return begin_region(writer, start);
+	if (writer->slot < INDEX_LEAF && start - writer->leaf_start < INDEX_NO_KEY)
 		return true;
 	return begin_leaf(writer, start);
 }
@@ -175,8 +142,7 @@ bool index_writer_add(struct index_writer *writer, const struct index_piece *pie
 			return false;
 		size = INDEX_ODD;
 	}
-	writer->leaf->keys[writer->slot] =
-		index_leaf_key((uint16_t)(piece->start - writer->leaf_start));
+	writer->leaf->keys[writer->slot] = index_key((uint16_t)(piece->start - writer->leaf_start));
 	writer->leaf->sizes[writer->slot] = size;
 	writer->leaf->codes[writer->slot] = (uint8_t)writer->code;
 	writer->leaf->numbers[writer->slot++] = piece->detail.number;
@@ -186,30 +152,50 @@ bool index_writer_add(struct index_writer *writer, const struct index_piece *pie
 
 /* ---- the way to a leaf ----------------------------------------------------------- */
 
-/* About half as many buckets as leaves, and the end of the last one. */
+/* And one bucket more, for the end of the last one. */
 static void choose_buckets(const struct index *index, struct index_region *region)
 {
-	const int32_t *keys = index->first_keys + region->first_key;
-	uint32_t last = index_key_distance(keys[region->leaf_count - 1]);
+	uint32_t last = index->leaves[region->first_leaf + region->leaf_count - 1].distance;
 
-	while ((last >> region->bucket_shift) > region->leaf_count / 2)
+	while ((last >> region->bucket_shift) > region->leaf_count / INDEX_BUCKET_LEAVES + 1)
 		region->bucket_shift++;
-	region->bucket_count = (last >> region->bucket_shift) + 2;
+	region->bucket_count = (last >> region->bucket_shift) + 1;
+	if (region->bucket_shift > INDEX_BUCKET_BITS)
+		region->key_shift = region->bucket_shift - INDEX_BUCKET_BITS;
+}
+
+/* The leaves from `leaf` on that begin before `end`; returns the number of the first one that does
+ * not. */
+static size_t fill_bucket(const struct index *index, const struct index_region *region,
+			  struct index_bucket *bucket, size_t leaf, uint64_t begin, uint64_t end)
+{
+	const struct index_leaf *leaves = index->leaves + region->first_leaf;
+	unsigned int count = 0;
+
+	/* In front of the first leaf there is nothing that could be asked for. */
+	bucket->leaf = (uint32_t)(leaf ? leaf - 1 : 0);
+	for (unsigned int i = 0; i < INDEX_BUCKET; i++)
+		bucket->keys[i] = index_key(INDEX_NO_KEY);
+	for (leaf += !leaf; leaf < region->leaf_count && leaves[leaf].distance < end; leaf++) {
+		uint64_t key = (leaves[leaf].distance - begin) >> region->key_shift;
+
+		if (count < INDEX_BUCKET)
+			bucket->keys[count++] = index_key((uint16_t)key);
+		else
+			bucket->leaf |= INDEX_CROWD;
+	}
+	return leaf;
 }
 
 static void fill_buckets(const struct index *index, const struct index_region *region)
 {
-	const int32_t *keys = index->first_keys + region->first_key;
-	uint32_t *buckets = index->buckets + region->first_bucket;
-	size_t bucket, leaf = 0;
+	struct index_bucket *buckets = index->buckets + region->first_bucket;
+	size_t leaf = 0;
 
-	for (bucket = 0; bucket < region->bucket_count; bucket++) {
-		uint64_t begin = (uint64_t)bucket << region->bucket_shift;
-
-		while (leaf + 1 < region->leaf_count && index_key_distance(keys[leaf + 1]) <= begin)
-			leaf++;
-		buckets[bucket] = (uint32_t)leaf;
-	}
+	for (size_t i = 0; i <= region->bucket_count; i++)
+		leaf = fill_bucket(index, region, &buckets[i], leaf,
+				   (uint64_t)i << region->bucket_shift,
+				   (uint64_t)(i + 1) << region->bucket_shift);
 }
 
 bool index_writer_end(struct index_writer *writer)
@@ -217,12 +203,10 @@ bool index_writer_end(struct index_writer *writer)
 	struct index *index = writer->index;
 	size_t buckets = 0, i;
 
-	if (index->region_count && !end_region(writer))
-		return false;
 	for (i = 0; i < index->region_count; i++) {
 		choose_buckets(index, &index->regions[i]);
 		index->regions[i].first_bucket = buckets;
-		buckets += index->regions[i].bucket_count;
+		buckets += index->regions[i].bucket_count + 1;
 	}
 	index->buckets = huge_memory_allocate(buckets * sizeof(*index->buckets));
 	if (!index->buckets)

@@ -7,20 +7,20 @@
  * what is searched: their starts, as distances of 16 bits from the first of them,
  * and their sizes; the second is what is answered: where their names are. A leaf
  * ends early where the next piece lies too far away. A region spans about 4 GiB, so
- * a process has few of them; where its leaves begin is said in 32 bits, in an array
- * of its own. A region is cut into about half as many buckets of equal width as it
- * has leaves. To find a leaf: the bucket of the position says with which leaf to
- * begin, and of the first keys of 16 leaves from there on those are counted that are
- * not above the position. Where a bucket holds more leaves than that, a binary
- * search goes on.
+ * a process has few of them, and within one 32 bits say where a leaf begins. A
+ * region is cut into buckets of equal width, of 5 to 10 leaves each. A bucket says
+ * which leaf it begins in and where in it others begin, in 15 bits: where it is
+ * wide that is a little too low, and the search goes back a leaf. To find a
+ * leaf, the beginnings are counted that are not above the position. Where more leaves
+ * begin in a bucket than it can list, they are searched in halves.
  *
  *   leaves       10.7 bytes a piece
- *   first keys   0.33, buckets 0.17: what is searched first and stays in the caches, so
- *                that a look-up waits for memory once, for both lines of its leaf
+ *   buckets      0.4: what is searched first and stays in the caches, so that a
+ *                look-up waits for memory once, for both lines of its leaf
  *   odd          pieces that are not a whole symbol of less than 64 KiB, or whose
  *                value is not one of the first 255 different ones
  *
- * With the NUL behind a name that makes 12.2 bytes a symbol beside its name.
+ * With the NUL behind a name that makes 12.1 bytes a symbol beside its name.
  */
 #ifndef LIBSYM_INDEX_LAYOUT_H
 #define LIBSYM_INDEX_LAYOUT_H
@@ -29,35 +29,29 @@
 #include "libsym/index_names.h"
 
 enum {
-	INDEX_LEAF = 12,         /* pieces of a leaf */
-	INDEX_FIRST_KEYS = 16,   /* first keys that are looked at together */
-	INDEX_VALUES = UINT8_MAX /* different values that have a code */
+	INDEX_LEAF = 12,          /* pieces of a leaf */
+	INDEX_BUCKET = 14,        /* leaves that a bucket lists */
+	INDEX_BUCKET_LEAVES = 5,  /* and has at least, on average */
+	INDEX_BUCKET_BITS = 15,   /* of a place in a bucket */
+	INDEX_VALUES = UINT8_MAX, /* different values that have a code */
 };
 
 #define INDEX_ODD UINT16_MAX
 
-/* Distance from the start of a leaf, and of a region, that no piece and no leaf reaches: marks keys
- * that are not used. */
-#define INDEX_NO_LEAF_KEY UINT16_MAX
-#define INDEX_NO_KEY      UINT32_MAX
+/* Distance from the start of a leaf that no piece reaches, place in a bucket that there is not:
+ * marks keys that are not used. */
+#define INDEX_NO_KEY UINT16_MAX
+
+/* Distance from the start of a region that no leaf reaches. */
+#define INDEX_NO_LEAF UINT32_MAX
 
 /* Keys are biased, so that signed comparison, all that SSE2 has, orders them. */
-static inline int32_t index_key(uint32_t distance)
-{
-	return (int32_t)(distance ^ 0x80000000u);
-}
-
-static inline uint32_t index_key_distance(int32_t key)
-{
-	return (uint32_t)key ^ 0x80000000u;
-}
-
-static inline int16_t index_leaf_key(uint16_t distance)
+static inline int16_t index_key(uint16_t distance)
 {
 	return (int16_t)(distance ^ 0x8000u);
 }
 
-static inline uint16_t index_leaf_key_distance(int16_t key)
+static inline uint16_t index_key_distance(int16_t key)
 {
 	return (uint16_t)((uint16_t)key ^ 0x8000u);
 }
@@ -65,27 +59,35 @@ static inline uint16_t index_leaf_key_distance(int16_t key)
 struct index_leaf {
 	int16_t keys[INDEX_LEAF];
 	uint16_t sizes[INDEX_LEAF]; /* INDEX_ODD sends the reader to `odd` */
-	uint8_t codes[INDEX_LEAF];  /* of the values */
+	uint32_t distance;          /* of its first piece from the base of the region */
 	uint32_t first_piece;
+	uint32_t reserved[2];
 	/* The second line. */
 	uint32_t numbers[INDEX_LEAF]; /* where the names are, or what stands for them */
-	uint32_t unused[4];
+	uint8_t codes[INDEX_LEAF];    /* of the values */
+	uint32_t reserved_too;
 };
 
 _Static_assert(sizeof(struct index_leaf) == 128, "two cache lines");
 
+/* More leaves begin in it than it lists. */
+#define INDEX_CROWD 0x80000000u
+
+struct index_bucket {
+	uint32_t leaf;              /* of the region, in which the bucket begins; INDEX_CROWD */
+	int16_t keys[INDEX_BUCKET]; /* where in it others begin */
+};
+
+_Static_assert(sizeof(struct index_bucket) == 32, "half a cache line");
+
 struct index_region {
 	uint64_t base; /* start of its first piece */
 	size_t first_leaf, leaf_count;
-	/* One key a leaf and INDEX_FIRST_KEYS that are not used, so that 16 from any one on can be
-	 * read.
-	 */
-	size_t first_key;
-	/* Bucket b begins b << bucket_shift behind the base and has the last leaf at or below that.
-	 */
-	size_t first_bucket;
-	size_t bucket_count; /* and one more, for the end of the last one */
+	/* Bucket b begins b << bucket_shift behind the base; there is one more, for the end of the
+	 * last one. */
+	size_t first_bucket, bucket_count;
 	unsigned int bucket_shift;
+	unsigned int key_shift; /* what a key of a bucket counts */
 };
 
 struct index_detail {
@@ -108,8 +110,7 @@ struct index {
 	size_t region_count;
 	struct index_leaf *leaves;
 	size_t leaf_count;
-	int32_t *first_keys; /* of the leaves, region by region */
-	uint32_t *buckets;   /* numbers of leaves inside the region */
+	struct index_bucket *buckets; /* region by region */
 	uint32_t values[INDEX_VALUES];
 	unsigned int value_count;
 	struct index_names *names;
@@ -131,7 +132,7 @@ struct index_piece {
 struct index_writer {
 	struct index *index;
 	size_t capacity;
-	size_t leaf_capacity, key_count, key_capacity, region_capacity, odd_capacity;
+	size_t leaf_capacity, region_capacity, odd_capacity;
 	struct index_leaf *leaf; /* NULL before the first piece */
 	unsigned int slot;       /* of the next piece in it */
 	uint64_t leaf_start;     /* of its first piece */
@@ -151,7 +152,7 @@ static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t 
 	struct index_leaf *leaf = writer->leaf;
 	unsigned int slot = writer->slot;
 
-	if (!leaf || slot == INDEX_LEAF || start - writer->leaf_start >= INDEX_NO_LEAF_KEY ||
+	if (!leaf || slot == INDEX_LEAF || start - writer->leaf_start >= INDEX_NO_KEY ||
 	    size_bytes >= INDEX_ODD || detail.value != index->values[writer->code])
 		return index_writer_add(writer, &(struct index_piece){
 							.start = start,
@@ -160,7 +161,7 @@ static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t 
 							.symbol_size_bytes = size_bytes,
 							.detail = detail,
 						});
-	leaf->keys[slot] = index_leaf_key((uint16_t)(start - writer->leaf_start));
+	leaf->keys[slot] = index_key((uint16_t)(start - writer->leaf_start));
 	leaf->sizes[slot] = (uint16_t)size_bytes;
 	leaf->codes[slot] = (uint8_t)writer->code;
 	leaf->numbers[slot] = detail.number;
