@@ -179,8 +179,23 @@ static void check(const struct sym_answer *answer)
 	}
 }
 
+static void check_glance(uint64_t address, struct sym_glance *room)
+{
+	struct sym_answer answer;
+
+	if (!sym_resolver_glance(world.resolver, address, room))
+		return;
+	answer = (struct sym_answer){ .address = address,
+				      .status = SYM_RESOLVED,
+				      .name = room->name,
+				      .tier = room->tier,
+				      .offset_bytes = room->offset_bytes };
+	check(&answer);
+}
+
 static void *resolve(void *context)
 {
+	struct sym_glance room = { .size = sizeof(room) };
 	uint32_t state = (uint32_t)(uintptr_t)context;
 	struct sym_result *result;
 	uint64_t addresses[64];
@@ -194,6 +209,7 @@ static void *resolve(void *context)
 		must(sym_resolver_resolve(world.resolver, addresses, count, result));
 		for (size_t i = 0; i < count; i++)
 			check(sym_result_at(result, i));
+		check_glance(addresses[0], &room);
 	}
 	sym_result_destroy(result);
 	return NULL;
