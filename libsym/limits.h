@@ -36,6 +36,10 @@ static const uint64_t LIMIT_PERFINFO_BYTES = (uint64_t)4 << 20;
  * thousand files. */
 static const uint64_t LIMIT_BUNDLE_MANIFEST_BYTES = (uint64_t)16 << 20;
 
+/* Bytes of one assembly in a bundle, packed or not; beyond, its metadata is not used. The largest
+ * of .NET 10, CoreLib with its code, has 14 MB. */
+static const uint64_t LIMIT_BUNDLED_BYTES = (uint64_t)256 << 20;
+
 /* Bytes of a name. Longer ones are skipped and counted as bad lines: no compiler emits them, and
  * one 1 GiB line must not cost 1 GiB. */
 static const size_t LIMIT_NAME_BYTES = (size_t)1 << 16;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libsym/base/path.h"
+#include "libsym/bundled_assembly.h"
 #include "libsym/clr/rundown_follow.h"
 #include "libsym/core_process.h"
 #include "libsym/limits.h"
@@ -200,6 +201,9 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 struct assemblies {
 	const struct sym_snapshot *snapshot;
 	const struct image_managed **managed; /* one a module of the snapshot; NULL: not in use */
+	/* Those of a single-file application that have no code and are no modules. */
+	struct bundled_assembly **bundled;
+	size_t bundled_count;
 };
 
 /* A bundle's assemblies have paths that do not exist: then the name decides, if only one has it. */
@@ -226,6 +230,41 @@ static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
 	return count == 1 ? found : SIZE_MAX;
 }
 
+static struct image *find_host(const struct sym_snapshot *snapshot)
+{
+	const char *executable = snapshot->process->executable;
+
+	for (size_t i = 0; executable && i < snapshot->module_count; i++) {
+		struct sym_image *module = snapshot->modules[i];
+
+		if (module->image && module->image->kind == SYM_IMAGE_ELF &&
+		    !strcmp(module->path, executable))
+			return module_trouble(module) ? NULL : module->image;
+	}
+	return NULL;
+}
+
+/* Without one, or without memory, names are shorter, and that is all. */
+static const struct metadata *find_bundled(struct assemblies *assemblies, const char *path)
+{
+	struct image *host = find_host(assemblies->snapshot);
+	struct bundled_assembly *opened = NULL, **moved;
+	struct sym_error *error =
+		host ? bundled_assembly_open(host, path_file_name(path), &opened) : NULL;
+
+	sym_error_destroy(error);
+	if (!opened)
+		return NULL;
+	moved = reallocarray(assemblies->bundled, assemblies->bundled_count + 1, sizeof(*moved));
+	if (!moved) {
+		bundled_assembly_close(opened);
+		return NULL;
+	}
+	assemblies->bundled = moved;
+	moved[assemblies->bundled_count++] = opened;
+	return bundled_assembly_metadata(opened);
+}
+
 static const struct metadata *find_metadata(void *context, const char *path)
 {
 	struct assemblies *assemblies = context;
@@ -234,7 +273,9 @@ static const struct metadata *find_metadata(void *context, const char *path)
 	struct sym_image *module;
 	struct sym_error *error = NULL;
 
-	if (found == SIZE_MAX || module_trouble(assemblies->snapshot->modules[found]))
+	if (found == SIZE_MAX)
+		return find_bundled(assemblies, path);
+	if (module_trouble(assemblies->snapshot->modules[found]))
 		return NULL;
 	module = assemblies->snapshot->modules[found];
 	managed = &assemblies->managed[found];
@@ -283,6 +324,9 @@ static struct sym_error *with_assemblies(
 		if (assemblies.managed[i])
 			image_unuse_managed(snapshot->modules[i]->image);
 	free(assemblies.managed);
+	for (size_t i = 0; i < assemblies.bundled_count; i++)
+		bundled_assembly_close(assemblies.bundled[i]);
+	free(assemblies.bundled);
 	return error;
 }
 

@@ -47,8 +47,8 @@ static struct sym_error *find_manifest(struct image *host, struct sparse_file *v
 	return NULL;
 }
 
-static struct sym_error *read_manifest(struct image *host, struct sparse_file *view,
-				       struct bundle *ret, bool *is_bundle_ret)
+struct sym_error *snapshot_read_manifest(struct image *host, struct sparse_file *view,
+					 struct bundle *ret, bool *is_bundle_ret)
 {
 	uint64_t offset, size_bytes;
 	struct sym_error *error = find_manifest(host, view, &offset);
@@ -229,7 +229,7 @@ struct sym_error *snapshot_add_bundle(const struct group_opening *opening, struc
 
 	if (!lines)
 		return &sym_error_no_memory;
-	error = read_manifest(host, held, &bundle, is_bundle_ret);
+	error = snapshot_read_manifest(host, held, &bundle, is_bundle_ret);
 	if (is_no_memory(error))
 		return error;
 	if (error) {

@@ -7,7 +7,13 @@
 #ifndef LIBSYM_SNAPSHOT_BUNDLE_H
 #define LIBSYM_SNAPSHOT_BUNDLE_H
 
+#include "libsym/format/bundle.h"
 #include "libsym/image_group.h"
+
+/* The manifest of a bundle; its paths point into `view`, which is a view of the host. */
+struct sym_error *snapshot_read_manifest(struct image *host, struct sparse_file *view,
+					 struct bundle *ret, bool *is_bundle_ret)
+	__attribute__((warn_unused_result));
 
 /*
  * If `host` is a bundle: a module for each assembly inside that has code

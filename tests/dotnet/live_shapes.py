@@ -7,7 +7,8 @@ import struct
 
 import matrix
 import shapes
-from harness import Sample, Skip, expect
+from harness import Sample, Skip, expect, read_map
+from live_contract import TIER
 
 
 def _run(context, title):
@@ -33,6 +34,28 @@ def test_self_contained_9_0_frames_and_methods_are_named_by_rundown(context):
 
 def test_core_3_1_frames_and_methods_are_named_by_rundown(context):
     _run(context, "3.1 framework-dependent")
+
+
+def own_names(path, of):
+    """{start: name without tier} of jitted methods of an assembly, in a map; dynamic methods have no row in metadata."""
+    return {start: TIER.sub(b"", name.encode()).decode() for start, _, name in read_map(path)
+            if TIER.search(name.encode()) and f"[{of}] " in name and "dynamicClass::" not in name}
+
+
+def test_a_rundown_names_a_single_file_application_s_own_assembly_in_full(context):
+    """It has no code of its own and is no image of the process: its metadata comes out of the bundle. The oracle is the
+    runtime's own map."""
+    for title in ("8.0 single-file", "8.0 single-file compressed", "10.0 single-file"):
+        published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == title))
+        if published is None:
+            raise Skip(why)
+        output = os.path.join(context.scratch, "own.map")
+        with Sample(published, {"DOTNET_PerfMapEnabled": "1"}) as sample:
+            context.mapgen.must("merge", sample.pid, "--jit=rundown", "-o", output)
+            told, written = own_names(output, "sample"), own_names(sample.map_path, "sample")
+        same = sum(written.get(start) == name for start, name in told.items())
+        context.figure(f"{title}: {same} of {len(told)} methods of the application as in the runtime's own map")
+        expect(len(told) > 30 and same == len(told), f"{title}: {len(told) - same} of {len(told)} names differ")
 
 
 def record(pid, root, executable):

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import time
 
-from harness import Sample, expect, read_map
+import shapes
+from harness import Sample, Skip, expect, read_map
 from live_contract import LINE, TIER, read_methods, torture_runtime
 
 
@@ -151,23 +152,37 @@ def test_a_watch_appends_where_the_runtime_writes(context):
     expect(len(rows) > before, "the runtime's own lines are lost")
 
 
-def test_a_runtime_begins_to_write_a_perf_map_when_asked_and_only_then(context):
-    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
+def begin_to_write(context, runtime, title):
+    """A perf map only when it is asked for; what is known to go wrong is said first, and every method is in it."""
+    with Sample(runtime, {"DOTNET_PerfMapEnabled": "0"}) as sample:
         context.mapgen.must("merge", sample.pid, "-o", os.path.join(context.scratch, "unasked.map"))
-        expect(not os.path.exists(sample.map_path), "a perf map is written unasked")
+        expect(not os.path.exists(sample.map_path), f"{title}: a perf map is written unasked")
         rundown = [row for row in context.rundown(sample.pid) if row[0] == "jit"]
         done = context.mapgen.must("merge", sample.pid, "--jit=perfmap", "--enable-perfmap", "--json")
         report = json.loads(done.stdout)
         rows = {start: (size, name) for start, size, name in read_map(sample.map_path)}
         again = context.mapgen.must("merge", sample.pid, "--jit=perfmap", "--enable-perfmap")
-    expect(report["notes"][0].startswith("known of perf maps"), f"what goes wrong is not said first: {report['notes']}")
-    expect("already" in again.stderr, f"asked twice: {again.stderr}")
+    expect(report["notes"][0].startswith("known of perf maps"),
+           f"{title}: what goes wrong is not said first: {report['notes']}")
+    expect("already" in again.stderr, f"{title}: asked twice: {again.stderr}")
     missing = [row for row in rundown if rows.get(row[1], (0, ""))[0] != row[2]]
     precompiled = sum(name.endswith("[PreJIT]") for _, name in rows.values())
-    context.figure(f"{len(rundown) - len(missing)} of {len(rundown)} jitted methods of the rundown are in the map, "
+    context.figure(f"{title}: {len(rundown) - len(missing)} of {len(rundown)} jitted methods of the rundown are in the map, "
                    f"{precompiled} precompiled ones")
-    expect(len(rundown) > 100 and not missing, f"{len(missing)} methods are missing, first {missing[:1]}")
-    expect(precompiled > 10000, "no precompiled methods")
+    expect(len(rundown) > 100 and not missing, f"{title}: {len(missing)} methods are missing, first {missing[:1]}")
+    expect(precompiled > 10000, f"{title}: no precompiled methods")
+
+
+def test_a_runtime_begins_to_write_a_perf_map_when_asked_and_only_then(context):
+    begin_to_write(context, context.sdk(), "10.0")
+
+
+def test_runtimes_8_and_9_begin_to_write_a_perf_map_when_asked(context):
+    for title in ("8.0 self-contained", "9.0 self-contained", "8.0 single-file"):
+        published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == title))
+        if published is None:
+            raise Skip(why)
+        begin_to_write(context, published, title)
 
 
 def test_core_3_1_cannot_be_made_to_write_a_perf_map(context):
