@@ -55,7 +55,7 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(WARNINGS) $(C
 ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 
 LIB_LIBS := -ldw -lelf -lxxhash -ljansson -lmd -llzma -lz -liberty
-CLI_LIBS := -ljansson -lxxhash -lcurl -lzstd
+CLI_LIBS := -ljansson -lxxhash -lzstd
 SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion
 # tests/support/alloc_fail.c stands before these in the unit tests

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/symbols_fetch.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
+#include "mapgen/curl_api.h"
 #include "mapgen/message.h"
 
 /* Nobody has published a larger debug file of a runtime; a browser's has 2 GB. */
@@ -17,6 +17,7 @@ static const long connect_s = 10;
 static const long stall_s = 90;
 
 struct symbols_fetcher {
+	const struct curl_api *api;
 	CURL *curl;
 	const char *const *servers;
 	char **given_up; /* heap, for each server why it is not asked any more, or NULL */
@@ -41,16 +42,17 @@ void symbols_result_deinit(struct symbols_result *result)
 	*result = (struct symbols_result){ 0 };
 }
 
-struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree,
-					       const struct symbols_watch *watch)
+static struct symbols_fetcher *create(const struct curl_api *api, const char *const *servers,
+				      const char *tree, const struct symbols_watch *watch)
 {
 	struct symbols_fetcher *fetcher = calloc(1, sizeof(*fetcher));
 	size_t count = 0;
 
 	while (servers[count])
 		count++;
-	if (fetcher && !curl_global_init(CURL_GLOBAL_DEFAULT)) {
-		fetcher->curl = curl_easy_init();
+	if (fetcher && !api->global_init(CURL_GLOBAL_DEFAULT)) {
+		fetcher->api = api;
+		fetcher->curl = api->easy_init();
 		fetcher->given_up = calloc(count + 1, sizeof(*fetcher->given_up));
 		fetcher->servers = servers;
 		fetcher->tree = tree;
@@ -58,11 +60,22 @@ struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const
 		if (fetcher->curl && fetcher->given_up)
 			return fetcher;
 		symbols_fetcher_destroy(fetcher);
-		fetcher = NULL;
+		return NULL;
 	}
-	message("cannot prepare fetching: out of memory");
 	free(fetcher);
 	return NULL;
+}
+
+struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree,
+					       const struct symbols_watch *watch)
+{
+	const char *reason = "out of memory";
+	const struct curl_api *api = curl_api_get(&reason);
+	struct symbols_fetcher *fetcher = api ? create(api, servers, tree, watch) : NULL;
+
+	if (!fetcher)
+		message("cannot prepare fetching: %s", reason);
+	return fetcher;
 }
 
 void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
@@ -72,8 +85,8 @@ void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
 	for (size_t i = 0; fetcher->given_up && fetcher->servers[i]; i++)
 		free(fetcher->given_up[i]);
 	free(fetcher->given_up);
-	curl_easy_cleanup(fetcher->curl);
-	curl_global_cleanup();
+	fetcher->api->easy_cleanup(fetcher->curl);
+	fetcher->api->global_cleanup();
 	free(fetcher);
 }
 
@@ -157,26 +170,27 @@ static int on_progress(void *context, curl_off_t total_bytes, curl_off_t bytes, 
 
 static void set_options(struct symbols_fetcher *fetcher, struct download *download)
 {
+	const struct curl_api *api = fetcher->api;
 	CURL *curl = fetcher->curl;
 
-	curl_easy_reset(curl);
-	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &fetcher->watch);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
-	curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, "dotnet-mapgen");
-	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_s);
-	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stall_s);
-	curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, longest_file_bytes);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, download);
+	api->easy_reset(curl);
+	api->easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+	api->easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	api->easy_setopt(curl, CURLOPT_XFERINFODATA, &fetcher->watch);
+	api->easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	api->easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	api->easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+	api->easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+	api->easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+	api->easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	api->easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
+	api->easy_setopt(curl, CURLOPT_USERAGENT, "dotnet-mapgen");
+	api->easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_s);
+	api->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	api->easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stall_s);
+	api->easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, longest_file_bytes);
+	api->easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+	api->easy_setopt(curl, CURLOPT_WRITEDATA, download);
 }
 
 enum answer {
@@ -186,11 +200,11 @@ enum answer {
 	ANSWER_UNREACHABLE, /* and will be for the next question too */
 };
 
-static bool is_unreachable(CURL *curl, CURLcode code)
+static bool is_unreachable(const struct symbols_fetcher *fetcher, CURLcode code)
 {
 	curl_off_t connected_us = 0;
 
-	curl_easy_getinfo(curl, CURLINFO_CONNECT_TIME_T, &connected_us);
+	fetcher->api->easy_getinfo(fetcher->curl, CURLINFO_CONNECT_TIME_T, &connected_us);
 	return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
 	       code == CURLE_COULDNT_CONNECT || code == CURLE_SSL_CONNECT_ERROR ||
 	       code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_UNSUPPORTED_PROTOCOL ||
@@ -212,9 +226,9 @@ static enum answer ask(struct symbols_fetcher *fetcher, const char *url, int fd,
 	CURLcode code;
 
 	set_options(fetcher, &download);
-	curl_easy_setopt(fetcher->curl, CURLOPT_URL, url);
-	code = curl_easy_perform(fetcher->curl);
-	curl_easy_getinfo(fetcher->curl, CURLINFO_RESPONSE_CODE, &status);
+	fetcher->api->easy_setopt(fetcher->curl, CURLOPT_URL, url);
+	code = fetcher->api->easy_perform(fetcher->curl);
+	fetcher->api->easy_getinfo(fetcher->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (code == CURLE_OK && status == 200)
 		return ANSWER_GOT;
 	if ((code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR) && is_miss(status))
@@ -226,8 +240,8 @@ static enum answer ask(struct symbols_fetcher *fetcher, const char *url, int fd,
 			"status %ld%s", status,
 			status == 401 || status == 403 || status == 407 ? ": it refuses" : "");
 	else
-		*reason_ret = message_format("%s", curl_easy_strerror(code));
-	return is_unreachable(fetcher->curl, code) ? ANSWER_UNREACHABLE : ANSWER_FAILED;
+		*reason_ret = message_format("%s", fetcher->api->easy_strerror(code));
+	return is_unreachable(fetcher, code) ? ANSWER_UNREACHABLE : ANSWER_FAILED;
 }
 
 /* debuginfod's path first, because symsrv has it too; a symbol server answers it with a quick 404.
