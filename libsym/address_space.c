@@ -263,14 +263,21 @@ struct sym_error *address_space_parse(const char *text, size_t size_bytes,
 	return error;
 }
 
+int64_t address_space_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 struct sym_error *address_space_read(const struct process *process, struct address_space **ret)
 {
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct sym_error *error, *changed;
-	struct timespec now;
+	int64_t now_ns = address_space_now_ns();
 	struct buf text;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	buf_init(&text, LIMIT_MAPS_BYTES);
 	error = process_read_file(process, "maps", &text);
 	if (!error)
@@ -286,7 +293,7 @@ struct sym_error *address_space_read(const struct process *process, struct addre
 	if (error)
 		return error;
 	if (!process->recorded)
-		space->read_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+		space->read_ns = now_ns;
 	*ret = STEAL(space);
 	return NULL;
 }

@@ -56,6 +56,9 @@ struct address_space {
 struct sym_error *address_space_read(const struct process *process, struct address_space **ret)
 	__attribute__((warn_unused_result));
 
+/* For read_ns, before maps are read. */
+int64_t address_space_now_ns(void);
+
 /* The same from the text of a maps file. */
 struct sym_error *address_space_parse(const char *text, size_t size_bytes,
 				      struct address_space **ret)

@@ -59,6 +59,40 @@ static GElf_Sym entry_at(const struct elf_glance *glance, size_t number)
 	return symbol;
 }
 
+/* The two fields by which nearly all entries are passed over. */
+static inline uint64_t start_at(const struct elf_glance *glance, size_t number)
+{
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (glance->wide) {
+		memcpy(&wide,
+		       glance->entries + number * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value),
+		       sizeof(wide));
+		return le64toh(wide);
+	}
+	memcpy(&narrow,
+	       glance->entries + number * sizeof(Elf32_Sym) + offsetof(Elf32_Sym, st_value),
+	       sizeof(narrow));
+	return le32toh(narrow);
+}
+
+static inline uint64_t size_at(const struct elf_glance *glance, size_t number)
+{
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (glance->wide) {
+		memcpy(&wide,
+		       glance->entries + number * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_size),
+		       sizeof(wide));
+		return le64toh(wide);
+	}
+	memcpy(&narrow, glance->entries + number * sizeof(Elf32_Sym) + offsetof(Elf32_Sym, st_size),
+	       sizeof(narrow));
+	return le32toh(narrow);
+}
+
 /* As elf_sections_string(), reading no more of the table than it takes. *failed_ret is set when
  * the file cannot be read. */
 static const char *name_at(struct elf_glance *glance, uint32_t offset, bool *failed_ret)
@@ -255,16 +289,17 @@ static void look_around(struct elf_glance *glance, struct surroundings *around)
 
 	around->above = UINT64_MAX;
 	for (size_t i = 0; !around->failed && i < glance->count; i++) {
-		GElf_Sym symbol = entry_at(glance, i);
-		bool covers = symbol.st_value <= position && symbol.st_size &&
-			      position - symbol.st_value < symbol.st_size;
-		bool is_nearer = symbol.st_value <= position
-					 ? !around->any_below || symbol.st_value > around->below
-					 : symbol.st_value < around->above;
+		uint64_t start = start_at(glance, i);
+		bool covers = start <= position && position - start < size_at(glance, i);
+		bool is_nearer = start <= position ? !around->any_below || start > around->below
+						   : start < around->above;
 		struct elf_symbol function;
+		GElf_Sym symbol;
 
-		if ((!covers && !is_nearer) ||
-		    !is_function(glance, &symbol, &function, &around->failed))
+		if (!covers && !is_nearer)
+			continue;
+		symbol = entry_at(glance, i);
+		if (!is_function(glance, &symbol, &function, &around->failed))
 			continue;
 		if (covers && !add_covering(around, symbol.st_value))
 			around->failed = true;
@@ -283,10 +318,13 @@ static bool best_at(struct elf_glance *glance, uint64_t vaddr, struct elf_symbol
 	bool any = false;
 
 	for (size_t i = 0; !*failed && i < glance->count; i++) {
-		GElf_Sym symbol = entry_at(glance, i);
 		struct elf_symbol function;
+		GElf_Sym symbol;
 
-		if (symbol.st_value != vaddr || !is_function(glance, &symbol, &function, failed))
+		if (start_at(glance, i) != vaddr)
+			continue;
+		symbol = entry_at(glance, i);
+		if (!is_function(glance, &symbol, &function, failed))
 			continue;
 		if (!any || elf_symbol_compare(&function, ret) < 0)
 			*ret = function;

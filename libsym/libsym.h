@@ -581,13 +581,21 @@ enum sym_refresh {
 	/** The process has ended, called exec(), or its PID is another's. What was read stays and
 	 * goes on answering. */
 	SYM_REFRESH_ENDED = 3,
+	/** Other files are mapped than before: libraries or assemblies were loaded or unloaded.
+	 * What else is new was taken up too. */
+	SYM_REFRESH_MAPPED = 4,
 };
 
 /**
- * Takes up what the perf map of the process has got since it was read; costs
- * what was appended. Of a last line only what ends with a newline counts; the rest waits for
- * the next refresh. Names that were handed out stay. For new mappings (a library was
- * loaded) take a new snapshot.
+ * Takes up what the process has mapped and unmapped, and what its perf map has got,
+ * since either was read. Costs reading the mappings and what was appended; files that are mapped as
+ * they were stay open, with everything that was read of them. Of a last line only what
+ * ends with a newline counts; the rest waits for the next refresh.
+ *
+ * Names that were handed out stay; only those, and images, of files that were unmapped, or of a
+ * perf map that was replaced, end with the second such change after that. The snapshot
+ * stays what it was; images that came later are the resolver's. What a runtime told of its
+ * jitted code is not asked again.
  *
  * May be called while other threads resolve; they get the old answers or the
  * new ones. When it fails, the old ones stay.
@@ -706,7 +714,7 @@ struct sym_glance {
 	/** Where the last address lay; zero before the first use with a resolver. */
 	struct {
 		const void *resolver, *live;
-		uint64_t start, size_bytes;
+		uint64_t start, size_bytes, generation;
 	} reserved;
 };
 

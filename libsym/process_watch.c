@@ -104,6 +104,7 @@ static struct sym_error *look_at_maps(struct sym_watch *watch, bool *changed_ret
 {
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct buf text;
+	int64_t read_ns = address_space_now_ns();
 	struct sym_error *error, *ended;
 
 	buf_init(&text, LIMIT_MAPS_BYTES);
@@ -119,8 +120,10 @@ static struct sym_error *look_at_maps(struct sym_watch *watch, bool *changed_ret
 		return error;
 	}
 	error = address_space_parse(text.data, text.size_bytes, &space);
-	if (!error)
+	if (!error) {
+		space->read_ns = read_ns;
 		error = look_at(watch, space, changed_ret);
+	}
 	if (!error) {
 		struct buf old = watch->maps;
 

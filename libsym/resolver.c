@@ -5,42 +5,14 @@
  * the perf map as it was when the first address asked for it, or at the last refresh. Several
  * threads may resolve with it at once.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
+#include "libsym/resolver.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/kernel.h"
 #include "libsym/limits.h"
 #include "libsym/result.h"
-#include "libsym/snapshot.h"
-
-/* What the process wrote of its code, as it was when the first address asked for it. */
-struct written {
-	struct perfmap_source *source;  /* NULL: there is no map, or none that may be used */
-	struct jitdump_source *jitdump; /* NULL: there is none */
-	enum sym_status status;         /* without a source */
-	char *reason;                   /* without a source; NULL: the process writes no map */
-};
-
-/*
- * A refresh may end what was read before, so it must know that nobody reads it
- * any more: readers count themselves under one of two numbers. As long as there has been no
- * refresh they need not: they see `first`, which stays.
- */
-struct sym_resolver {
-	struct sym_snapshot *snapshot;
-	pthread_mutex_t lock;
-	_Atomic(struct written *) written;
-	_Atomic(struct written *) first;
-	pthread_mutex_t refresh_lock;
-	struct written *previous; /* its names are still good */
-	_Atomic(bool) refreshed;
-	_Atomic(unsigned int) epoch;
-	_Atomic(uint32_t) readers[2];
-	_Atomic(struct sym_kernel *) kernel;
-};
 
 struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret)
 {
@@ -49,13 +21,15 @@ struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_
 	if (!resolver)
 		return &sym_error_no_memory;
 	resolver->snapshot = snapshot;
+	atomic_init(&resolver->now, snapshot);
+	buf_init(&resolver->maps, LIMIT_MAPS_BYTES);
 	pthread_mutex_init(&resolver->lock, NULL);
 	pthread_mutex_init(&resolver->refresh_lock, NULL);
 	*ret = resolver;
 	return NULL;
 }
 
-static void written_destroy(struct written *written)
+void written_destroy(struct written *written)
 {
 	if (!written)
 		return;
@@ -73,14 +47,18 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 		written_destroy(atomic_load(&resolver->first));
 	written_destroy(atomic_load(&resolver->written));
 	written_destroy(resolver->previous);
+	if (atomic_load(&resolver->now) != resolver->snapshot)
+		sym_snapshot_close(atomic_load(&resolver->now));
+	sym_snapshot_close(resolver->before);
+	buf_deinit(&resolver->maps);
+	name_pool_deinit(&resolver->paths);
 	pthread_mutex_destroy(&resolver->refresh_lock);
 	sym_kernel_close(atomic_load(&resolver->kernel));
 	pthread_mutex_destroy(&resolver->lock);
 	free(resolver);
 }
 
-/* NULL when there was no memory: the next look-up tries again. */
-static struct written *read_written(const struct sym_snapshot *snapshot)
+struct written *read_written(const struct sym_snapshot *snapshot)
 {
 	struct written *written = calloc(1, sizeof(*written));
 	struct sym_error *error = NULL;
@@ -109,22 +87,16 @@ static struct written *read_written(const struct sym_snapshot *snapshot)
 	return written;
 }
 
-/* One batch of addresses, while it is being resolved. */
-struct resolving {
-	struct sym_resolver *resolver;
-	bool counted;
-	unsigned int epoch;
-};
-
 static struct resolving begin_resolving(struct sym_resolver *resolver)
 {
-	struct resolving resolving = { .resolver = resolver };
+	struct resolving resolving = { .resolver = resolver, .snapshot = resolver->snapshot };
 
 	if (!atomic_load(&resolver->refreshed))
 		return resolving;
 	resolving.counted = true;
 	resolving.epoch = atomic_load(&resolver->epoch) & 1;
 	atomic_fetch_add(&resolver->readers[resolving.epoch], 1);
+	resolving.snapshot = atomic_load(&resolver->now);
 	return resolving;
 }
 
@@ -132,21 +104,6 @@ static void end_resolving(const struct resolving *resolving)
 {
 	if (resolving->counted)
 		atomic_fetch_sub(&resolving->resolver->readers[resolving->epoch], 1);
-}
-
-/*
- * Returns when whoever could have seen what was there before the call has ended.
- * Those who come in count under the other number, so it ends; twice, because one of them
- * may have chosen its number before it was changed.
- */
-static void wait_for_readers(struct sym_resolver *resolver)
-{
-	for (int i = 0; i < 2; i++) {
-		unsigned int epoch = atomic_fetch_add(&resolver->epoch, 1) & 1;
-
-		while (atomic_load(&resolver->readers[epoch]))
-			sched_yield();
-	}
 }
 
 static const struct written *get_written(const struct resolving *resolving)
@@ -161,7 +118,7 @@ static const struct written *get_written(const struct resolving *resolving)
 	pthread_mutex_lock(&resolver->lock);
 	written = atomic_load(place);
 	if (!written) {
-		written = read_written(resolver->snapshot);
+		written = read_written(resolving->snapshot);
 		atomic_store(&resolver->first, written);
 		atomic_store(&resolver->written, written);
 	}
@@ -169,13 +126,22 @@ static const struct written *get_written(const struct resolving *resolving)
 	return written;
 }
 
+/* What the runtime told is read once; one that was not there at first is asked when it is. */
+static const struct sym_snapshot *of_runtime(const struct resolving *resolving)
+{
+	const struct sym_snapshot *first = resolving->resolver->snapshot;
+	const struct runtime_info *runtime = snapshot_runtime(first);
+
+	return runtime && runtime->shape ? first : resolving->snapshot;
+}
+
 /* NULL when it is not wanted, or for want of memory. */
-static const struct live_code *get_live(const struct sym_snapshot *snapshot)
+static const struct live_code *get_live(const struct resolving *resolving)
 {
 	const struct live_code *live = NULL;
 
-	if (snapshot_uses_runtime(snapshot))
-		sym_error_destroy(live_code_get(snapshot, &live));
+	if (snapshot_uses_runtime(resolving->snapshot))
+		sym_error_destroy(live_code_get(of_runtime(resolving), &live));
 	return live;
 }
 
@@ -277,7 +243,7 @@ static void resolve_memory(const struct resolving *resolving, const struct sym_m
 			   struct sym_answer *answer)
 {
 	bool executable = mapping->protection & SYM_EXECUTE;
-	const struct live_code *live = executable ? get_live(resolving->resolver->snapshot) : NULL;
+	const struct live_code *live = executable ? get_live(resolving) : NULL;
 	const struct written *written;
 
 	if (find_live(live, answer))
@@ -299,7 +265,7 @@ static void resolve_memory(const struct resolving *resolving, const struct sym_m
 static void resolve_image(const struct resolving *resolving, size_t line, struct sym_image *module,
 			  struct sym_answer *answer)
 {
-	const struct sym_snapshot *snapshot = resolving->resolver->snapshot;
+	const struct sym_snapshot *snapshot = resolving->snapshot;
 	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
 
 	answer->image = module;
@@ -355,7 +321,7 @@ static void resolve_kernel(struct sym_resolver *resolver, struct sym_answer *ans
 
 static void resolve_one(const struct resolving *resolving, size_t found, struct sym_answer *answer)
 {
-	const struct sym_snapshot *snapshot = resolving->resolver->snapshot;
+	const struct sym_snapshot *snapshot = resolving->snapshot;
 	struct sym_image *module = NULL;
 	struct sym_error *error;
 
@@ -398,7 +364,7 @@ static void warm(const struct resolving *resolving, const uint64_t *addresses, s
 static void resolve_group(const struct resolving *resolving, struct sym_answer *answers,
 			  size_t count)
 {
-	const struct sym_snapshot *snapshot = resolving->resolver->snapshot;
+	const struct sym_snapshot *snapshot = resolving->snapshot;
 	const struct address_space *space = snapshot->space;
 	uint64_t in_memory[GROUP];
 	size_t found[GROUP], memory_count = 0, last = ADDRESS_SPACE_NONE;
@@ -456,10 +422,11 @@ struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint
 
 /* Notes the mapping of the address if it is one of jitted code, so that the next address there need
  * not look for it. */
-static bool enter_mapping(struct sym_resolver *resolver, uint64_t address,
+static bool enter_counted(const struct resolving *resolving, uint64_t address,
 			  struct sym_glance *glance)
 {
-	const struct sym_snapshot *snapshot = resolver->snapshot;
+	struct sym_resolver *resolver = resolving->resolver;
+	const struct sym_snapshot *snapshot = resolving->snapshot;
 	size_t found = address_space_find(snapshot->space, address);
 	const struct sym_mapping *mapping;
 	struct sym_image *module = NULL;
@@ -473,13 +440,26 @@ static bool enter_mapping(struct sym_resolver *resolver, uint64_t address,
 	sym_error_destroy(error);
 	if (error || module || !(mapping->protection & SYM_EXECUTE))
 		return false;
-	live = get_live(snapshot);
+	live = get_live(resolving);
 	glance->reserved.resolver = resolver;
 	glance->reserved.live = live ? live->source : NULL;
 	glance->reserved.start = mapping->start_address;
 	glance->reserved.size_bytes = mapping->end_address - mapping->start_address;
 	glance->image_path = mapping->path;
 	return true;
+}
+
+static bool enter_mapping(struct sym_resolver *resolver, uint64_t address,
+			  struct sym_glance *glance)
+{
+	/* First: what is read afterwards is of this generation or a later one. */
+	uint64_t generation = atomic_load(&resolver->generation);
+	struct resolving resolving = begin_resolving(resolver);
+	bool entered = enter_counted(&resolving, address, glance);
+
+	end_resolving(&resolving);
+	glance->reserved.generation = generation;
+	return entered;
 }
 
 static __attribute__((noinline)) enum sym_source_kind
@@ -520,6 +500,7 @@ int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct 
 	if (glance->size < sizeof(*glance))
 		return 0;
 	if ((glance->reserved.resolver != resolver ||
+	     glance->reserved.generation != atomic_load(&resolver->generation) ||
 	     address - glance->reserved.start >= glance->reserved.size_bytes) &&
 	    !enter_mapping(resolver, address, glance))
 		return 0;
@@ -533,91 +514,6 @@ int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct 
 	glance->source = source;
 	glance->kind = match.kind;
 	return 1;
-}
-
-/* ---- refreshing ---------------------------------------------------------------------- */
-
-/* What was read before stays for one more such change, because names of it are in use. */
-static struct sym_error *read_again(struct sym_resolver *resolver, struct written *old,
-				    enum sym_refresh *ret)
-{
-	struct written *fresh = read_written(resolver->snapshot);
-
-	if (!fresh)
-		return &sym_error_no_memory;
-	if (!fresh->source) {
-		written_destroy(fresh);
-		return NULL;
-	}
-	atomic_store(&resolver->written, fresh);
-	*ret = SYM_REFRESH_REREAD;
-	if (old == atomic_load(&resolver->first))
-		return NULL;
-	wait_for_readers(resolver);
-	written_destroy(resolver->previous);
-	resolver->previous = old;
-	return NULL;
-}
-
-static struct sym_error *refresh_written(struct sym_resolver *resolver, struct written *written,
-					 enum sym_refresh *ret)
-{
-	enum perfmap_refresh found = PERFMAP_REPLACED;
-	struct sym_error *error = NULL;
-
-	if (written->source)
-		error = perfmap_source_refresh(written->source, &found);
-	if (error)
-		return error;
-	switch (found) {
-	case PERFMAP_UNCHANGED:
-		break;
-	case PERFMAP_APPENDED:
-		*ret = SYM_REFRESH_APPENDED;
-		if (perfmap_source_has_garbage(written->source)) {
-			wait_for_readers(resolver);
-			perfmap_source_collect(written->source);
-		}
-		break;
-	case PERFMAP_REPLACED:
-		return read_again(resolver, written, ret);
-	}
-	return NULL;
-}
-
-static struct sym_error *refresh(struct sym_resolver *resolver, enum sym_refresh *ret)
-{
-	struct sym_error *error = process_check(resolver->snapshot->process);
-	struct written *written;
-
-	if (error && sym_error_code(error) == SYM_ERROR_STALE) {
-		sym_error_destroy(error);
-		*ret = SYM_REFRESH_ENDED;
-		return NULL;
-	}
-	if (error)
-		return error;
-	pthread_mutex_lock(&resolver->lock);
-	written = atomic_load(&resolver->written);
-	pthread_mutex_unlock(&resolver->lock);
-	/* Nobody has asked yet: whoever asks first reads it as it is then. */
-	if (!written || !snapshot_uses_perf_map(resolver->snapshot))
-		return NULL;
-	atomic_store(&resolver->refreshed, true);
-	return refresh_written(resolver, written, ret);
-}
-
-struct sym_error *sym_resolver_refresh(struct sym_resolver *resolver, enum sym_refresh *ret)
-{
-	enum sym_refresh found = SYM_REFRESH_NOTHING;
-	struct sym_error *error;
-
-	pthread_mutex_lock(&resolver->refresh_lock);
-	error = refresh(resolver, &found);
-	pthread_mutex_unlock(&resolver->refresh_lock);
-	if (!error && ret)
-		*ret = found;
-	return error;
 }
 
 const char *sym_status_text(enum sym_status status)

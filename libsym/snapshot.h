@@ -131,6 +131,9 @@ struct sym_error *snapshot_look_again(const struct sym_snapshot *before,
 				      struct address_space *space, struct sym_snapshot **ret)
 	__attribute__((warn_unused_result));
 
+/* Do both have the same files mapped at the same places? `fresh` was made from `before`. */
+bool snapshot_has_same_files(const struct sym_snapshot *before, const struct sym_snapshot *fresh);
+
 /* Everything but the user's options and the process itself. Takes `space` over on success. */
 struct sym_error *snapshot_create(struct snapshot_ground *ground, struct address_space *space,
 				  struct sym_snapshot **ret) __attribute__((warn_unused_result));

@@ -591,3 +591,26 @@ struct sym_error *snapshot_look_again(const struct sym_snapshot *before,
 	*ret = fresh;
 	return NULL;
 }
+
+/* The next file from `number` on; file_count when there is none. */
+static size_t next_file(const struct sym_snapshot *snapshot, size_t number)
+{
+	const struct address_space *space = snapshot->space;
+
+	while (number < space->file_count && space->files[number].memory)
+		number++;
+	return number;
+}
+
+bool snapshot_has_same_files(const struct sym_snapshot *before, const struct sym_snapshot *fresh)
+{
+	size_t old = next_file(before, 0), now = next_file(fresh, 0);
+
+	while (old < before->space->file_count && now < fresh->space->file_count) {
+		if (atomic_load(&before->groups[old]) != atomic_load(&fresh->groups[now]))
+			return false;
+		old = next_file(before, old + 1);
+		now = next_file(fresh, now + 1);
+	}
+	return old == before->space->file_count && now == fresh->space->file_count;
+}

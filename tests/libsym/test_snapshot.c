@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -518,4 +520,167 @@ Test(snapshot, says_that_there_is_no_such_process)
 	cr_expect_eq(sym_error_code(error), SYM_ERROR_NOT_FOUND);
 	cr_expect_null(snapshot);
 	sym_error_destroy(error);
+}
+
+/* ---- a resolver that is held while the process goes on ----------------------------------- */
+
+struct held {
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	struct sym_result *result;
+};
+
+static struct held hold(void)
+{
+	struct held held = { .snapshot = open_pid(getpid(), NULL, NULL) };
+
+	cr_assert_null(sym_resolver_create(held.snapshot, &held.resolver));
+	cr_assert_null(sym_result_create(&held.result));
+	return held;
+}
+
+static void let_go(struct held *held)
+{
+	sym_result_destroy(held->result);
+	sym_resolver_destroy(held->resolver);
+	sym_snapshot_close(held->snapshot);
+}
+
+static enum sym_status ask(struct held *held, uint64_t address, const char *name)
+{
+	const struct sym_answer *answer;
+
+	cr_assert_null(sym_resolver_resolve(held->resolver, &address, 1, held->result));
+	answer = sym_result_at(held->result, 0);
+	if (answer->status == SYM_RESOLVED)
+		cr_expect_str_eq(answer->name, name);
+	return answer->status;
+}
+
+static enum sym_refresh refresh(struct held *held)
+{
+	enum sym_refresh found;
+
+	cr_assert_null(sym_resolver_refresh(held->resolver, &found));
+	return found;
+}
+
+Test(snapshot, a_refresh_takes_up_libraries_that_were_loaded_and_unloaded)
+{
+	uint64_t known = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "crc32");
+	struct loaded_copy copy, again;
+	struct held held = hold();
+	const struct sym_image *image;
+	const char *name;
+	size_t opened;
+
+	cr_expect_eq(ask(&held, known, "crc32"), SYM_RESOLVED);
+	image = sym_result_at(held.result, 0)->image;
+	name = sym_result_at(held.result, 0)->name;
+	cr_expect_neq(refresh(&held), SYM_REFRESH_MAPPED);
+	copy = load_copy();
+	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_UNMAPPED);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_MAPPED);
+	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
+	cr_expect_str_eq(sym_result_at(held.result, 0)->image_path, copy.path);
+	/* What was there stays open: the same image, the same name, no more descriptors. */
+	opened = open_descriptors();
+	cr_expect_eq(ask(&held, known, "crc32"), SYM_RESOLVED);
+	cr_expect_eq(sym_result_at(held.result, 0)->image, image);
+	cr_expect_eq(sym_result_at(held.result, 0)->name, name);
+	cr_expect_eq(open_descriptors(), opened);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_NOTHING);
+	unload_copy(&copy);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_MAPPED);
+	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_UNMAPPED);
+	again = load_copy();
+	cr_expect_eq(refresh(&held), SYM_REFRESH_MAPPED);
+	cr_expect_eq(ask(&held, again.address, "deflate"), SYM_RESOLVED);
+	unload_copy(&again);
+	let_go(&held);
+}
+
+/* Plugins that come and go must not use descriptors up. */
+Test(snapshot, a_refresh_closes_what_has_been_unmapped)
+{
+	struct held held = hold();
+	size_t opened = 0;
+
+	for (int i = 0; i < 8; i++) {
+		struct loaded_copy copy = load_copy();
+
+		refresh(&held);
+		cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
+		unload_copy(&copy);
+		refresh(&held);
+		if (i == 2)
+			opened = open_descriptors();
+	}
+	cr_expect_leq(open_descriptors(), opened + 1);
+	let_go(&held);
+}
+
+/* Where there was no mapping at all. */
+Test(snapshot, a_refresh_knows_memory_that_is_new)
+{
+	struct held held = hold();
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert_neq(memory, MAP_FAILED);
+	cr_expect_eq(ask(&held, (uint64_t)(uintptr_t)memory, ""), SYM_UNMAPPED);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_NOTHING);
+	cr_expect_eq(ask(&held, (uint64_t)(uintptr_t)memory, ""), SYM_NO_SYMBOLS);
+	cr_expect_str_eq(sym_result_at(held.result, 0)->image_path, "");
+	munmap(memory, 4096);
+	let_go(&held);
+}
+
+struct asking {
+	struct held *held;
+	uint64_t address;
+	_Atomic(bool) stop;
+};
+
+static void *ask_on(void *context)
+{
+	struct asking *asking = context;
+	struct sym_result *result = NULL;
+
+	cr_assert_null(sym_result_create(&result));
+	while (!atomic_load(&asking->stop)) {
+		const struct sym_answer *answer;
+
+		cr_assert_null(
+			sym_resolver_resolve(asking->held->resolver, &asking->address, 1, result));
+		answer = sym_result_at(result, 0);
+		cr_assert_eq(answer->status, SYM_RESOLVED);
+		cr_assert_str_eq(answer->name, "crc32");
+	}
+	sym_result_destroy(result);
+	return NULL;
+}
+
+Test(snapshot, a_refresh_may_run_while_others_resolve)
+{
+	struct held held = hold();
+	struct asking asking = {
+		.held = &held,
+		.address = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "crc32"),
+	};
+	pthread_t threads[2];
+
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, ask_on, &asking), 0);
+	for (int i = 0; i < 10; i++) {
+		struct loaded_copy copy = load_copy();
+
+		refresh(&held);
+		cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
+		unload_copy(&copy);
+		refresh(&held);
+	}
+	atomic_store(&asking.stop, true);
+	for (size_t i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	let_go(&held);
 }

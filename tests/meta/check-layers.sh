@@ -56,7 +56,7 @@ only_includers() { # header, file...
 }
 only_includers uthash.h libsym/base/hash.h
 only_includers microhttpd.h symsrv/server.c symsrv/response.c
-only_includers curl/curl.h symsrv/upstream.c mapgen/symbols_fetch.c
+only_includers curl/curl.h symsrv/upstream.c mapgen/curl_api.h
 
 # The place of a perf map is spelt once in the library, and not in the programs. Where libbcc
 # looks for one is a fact of its own.

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a resolver holds: for those who look up with it (resolver.c) and those who
+ * exchange what it holds (resolver_refresh.c).
+ */
+#ifndef LIBSYM_RESOLVER_H
+#define LIBSYM_RESOLVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "libsym/snapshot.h"
+
+/* What the process wrote of its code, as it was when the first address asked for it. */
+struct written {
+	struct perfmap_source *source;  /* NULL: there is no map, or none that may be used */
+	struct jitdump_source *jitdump; /* NULL: there is none */
+	enum sym_status status;         /* without a source */
+	char *reason;                   /* without a source; NULL: the process writes no map */
+};
+
+/*
+ * A refresh may end what was read before, so it must know that nobody reads it
+ * any more: readers count themselves under one of two numbers. As long as there has been no
+ * refresh they need not: they see `first`, which stays.
+ */
+struct sym_resolver {
+	struct sym_snapshot *snapshot; /* the user's */
+	/* What is mapped as of the last refresh: the user's snapshot, or one of ours. */
+	_Atomic(struct sym_snapshot *) now;
+	struct sym_snapshot
+		*before;        /* ours too, while what it gave out is still good; may be NULL */
+	struct buf maps;        /* the text of `now`; empty before the first refresh */
+	struct name_pool paths; /* of mappings, kept as long as the resolver */
+	_Atomic(uint64_t) generation; /* counts the changes of `now` */
+	pthread_mutex_t lock;
+	_Atomic(struct written *) written;
+	_Atomic(struct written *) first;
+	pthread_mutex_t refresh_lock;
+	struct written *previous; /* its names are still good */
+	_Atomic(bool) refreshed;
+	_Atomic(unsigned int) epoch;
+	_Atomic(uint32_t) readers[2];
+	_Atomic(struct sym_kernel *) kernel;
+};
+
+/* One batch of addresses, while it is being resolved. */
+struct resolving {
+	struct sym_resolver *resolver;
+	const struct sym_snapshot *snapshot; /* what is mapped */
+	bool counted;
+	unsigned int epoch;
+};
+
+/* NULL when there was no memory: the next look-up tries again. */
+struct written *read_written(const struct sym_snapshot *snapshot);
+void written_destroy(struct written *written);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a resolver takes up while its process goes on: mappings that came and went, and what
+ * a perf map got. Knows when nobody reads what was there before any more.
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "libsym/limits.h"
+#include "libsym/resolver.h"
+
+/*
+ * Returns when whoever could have seen what was there before the call has ended.
+ * Those who come in count under the other number, so it ends; twice, because one of them
+ * may have chosen its number before it was changed.
+ */
+static void wait_for_readers(struct sym_resolver *resolver)
+{
+	for (int i = 0; i < 2; i++) {
+		unsigned int epoch = atomic_fetch_add(&resolver->epoch, 1) & 1;
+
+		while (atomic_load(&resolver->readers[epoch]))
+			sched_yield();
+	}
+}
+
+/* ---- refreshing ---------------------------------------------------------------------- */
+
+/* What was read before stays for one more such change, because names of it are in use. */
+static struct sym_error *read_again(struct sym_resolver *resolver, struct written *old,
+				    enum sym_refresh *ret)
+{
+	struct written *fresh = read_written(atomic_load(&resolver->now));
+
+	if (!fresh)
+		return &sym_error_no_memory;
+	if (!fresh->source) {
+		written_destroy(fresh);
+		return NULL;
+	}
+	atomic_store(&resolver->written, fresh);
+	*ret = SYM_REFRESH_REREAD;
+	if (old == atomic_load(&resolver->first))
+		return NULL;
+	wait_for_readers(resolver);
+	written_destroy(resolver->previous);
+	resolver->previous = old;
+	return NULL;
+}
+
+static struct sym_error *refresh_written(struct sym_resolver *resolver, struct written *written,
+					 enum sym_refresh *ret)
+{
+	enum perfmap_refresh found = PERFMAP_REPLACED;
+	struct sym_error *error = NULL;
+
+	if (written->source)
+		error = perfmap_source_refresh(written->source, &found);
+	if (error)
+		return error;
+	switch (found) {
+	case PERFMAP_UNCHANGED:
+		break;
+	case PERFMAP_APPENDED:
+		*ret = SYM_REFRESH_APPENDED;
+		if (perfmap_source_has_garbage(written->source)) {
+			wait_for_readers(resolver);
+			perfmap_source_collect(written->source);
+		}
+		break;
+	case PERFMAP_REPLACED:
+		return read_again(resolver, written, ret);
+	}
+	return NULL;
+}
+
+/* ---- what is mapped ------------------------------------------------------------------ */
+
+/* A path that was handed out before, or is kept from now on. NULL for want of memory. */
+static const char *keep_path(struct sym_resolver *resolver, const struct address_space *old,
+			     const struct sym_mapping *mapping)
+{
+	size_t line = address_space_find(old, mapping->start_address);
+
+	if (!*mapping->path)
+		return "";
+	if (line != ADDRESS_SPACE_NONE && !strcmp(old->mappings[line].path, mapping->path))
+		return old->mappings[line].path;
+	for (size_t i = 0; i < old->file_count; i++)
+		if (!strcmp(old->mappings[old->files[i].mapping_indexes[0]].path, mapping->path))
+			return old->mappings[old->files[i].mapping_indexes[0]].path;
+	return name_pool_add(&resolver->paths, mapping->path, strlen(mapping->path));
+}
+
+/* Paths of mappings are handed out with answers, and so must stay; there are few different ones. */
+static bool keep_paths(struct sym_resolver *resolver, const struct address_space *old,
+		       struct address_space *space)
+{
+	const char *last = NULL, *kept = NULL;
+
+	for (size_t i = 0; i < space->mapping_count; i++) {
+		if (space->mappings[i].path != last) {
+			last = space->mappings[i].path;
+			kept = keep_path(resolver, old, &space->mappings[i]);
+		}
+		if (!kept)
+			return false;
+		space->mappings[i].path = kept;
+	}
+	return true;
+}
+
+/* Readers of `old` may go on; those of the one before it have ended. */
+static void exchange_snapshot(struct sym_resolver *resolver, struct sym_snapshot *old,
+			      struct sym_snapshot *fresh)
+{
+	struct sym_snapshot *before = resolver->before;
+
+	atomic_store(&resolver->refreshed, true);
+	atomic_store(&resolver->now, fresh);
+	atomic_fetch_add(&resolver->generation, 1);
+	resolver->before = old != resolver->snapshot ? old : NULL;
+	if (resolver->before)
+		live_code_move(&old->live_code, &fresh->live_code);
+	if (!before)
+		return;
+	wait_for_readers(resolver);
+	sym_snapshot_close(before);
+}
+
+static struct sym_error *look_again(struct sym_resolver *resolver, const struct buf *text,
+				    int64_t read_ns, bool *files_ret)
+{
+	struct sym_snapshot *old = atomic_load(&resolver->now), *fresh;
+	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
+	struct sym_error *error;
+
+	error = address_space_parse(text->data, text->size_bytes, &space);
+	if (!error)
+		space->read_ns = read_ns;
+	if (!error && !keep_paths(resolver, old->space, space))
+		error = &sym_error_no_memory;
+	if (!error)
+		error = snapshot_look_again(old, space, &fresh);
+	if (error)
+		return error;
+	space = NULL; /* the snapshot's now */
+	*files_ret = !snapshot_has_same_files(old, fresh);
+	exchange_snapshot(resolver, old, fresh);
+	return NULL;
+}
+
+/* Errors: those of reading maps; STALE for a process that has ended. */
+static struct sym_error *refresh_maps(struct sym_resolver *resolver, bool *files_ret)
+{
+	const struct process *process = resolver->snapshot->process;
+	int64_t read_ns = address_space_now_ns();
+	struct sym_error *error, *ended;
+	struct buf text;
+
+	buf_init(&text, LIMIT_MAPS_BYTES);
+	error = process_read_file(process, "maps", &text);
+	/* After the reading, as in address_space_read(). */
+	ended = process_check(process);
+	if (ended) {
+		sym_error_destroy(error);
+		error = ended;
+	}
+	if (!error && (text.size_bytes != resolver->maps.size_bytes || !text.size_bytes ||
+		       memcmp(text.data, resolver->maps.data, text.size_bytes) != 0)) {
+		error = look_again(resolver, &text, read_ns, files_ret);
+		if (!error) {
+			struct buf old = resolver->maps;
+
+			resolver->maps = text;
+			text = old;
+		}
+	}
+	buf_deinit(&text);
+	return error;
+}
+
+static struct sym_error *refresh(struct sym_resolver *resolver, enum sym_refresh *ret)
+{
+	const struct process *process = resolver->snapshot->process;
+	struct sym_error *error = NULL;
+	struct written *written;
+	bool files = false;
+
+	if (!process->recorded)
+		error = refresh_maps(resolver, &files);
+	if (error && sym_error_code(error) == SYM_ERROR_STALE) {
+		sym_error_destroy(error);
+		*ret = SYM_REFRESH_ENDED;
+		return NULL;
+	}
+	if (error)
+		return error;
+	pthread_mutex_lock(&resolver->lock);
+	written = atomic_load(&resolver->written);
+	pthread_mutex_unlock(&resolver->lock);
+	/* Nobody has asked yet: whoever asks first reads it as it is then. */
+	if (written && snapshot_uses_perf_map(resolver->snapshot)) {
+		atomic_store(&resolver->refreshed, true);
+		error = refresh_written(resolver, written, ret);
+	}
+	if (files && *ret != SYM_REFRESH_REREAD)
+		*ret = SYM_REFRESH_MAPPED;
+	return error;
+}
+
+struct sym_error *sym_resolver_refresh(struct sym_resolver *resolver, enum sym_refresh *ret)
+{
+	enum sym_refresh found = SYM_REFRESH_NOTHING;
+	struct sym_error *error;
+
+	pthread_mutex_lock(&resolver->refresh_lock);
+	error = refresh(resolver, &found);
+	pthread_mutex_unlock(&resolver->refresh_lock);
+	if (!error && ret)
+		*ret = found;
+	return error;
+}
