@@ -6,7 +6,8 @@
  *  - every runtime has "@(#)Version 10.0.1226.42308 @Commit: ..." in its data. From
  *    5.0 on that is MAJOR.MINOR.(PATCH * 100 + YEAR).BUILD; 3.x has 4.700.YEAR.BUILD and 2.x
  *    4.6.BUILD, without the patch;
- *  - NAME.deps.json beside an executable NAME names the runtime pack with its version.
+ *  - NAME.deps.json of an executable NAME, beside the runtime that came with it, names the runtime
+ * pack with its version.
  */
 #include "libsym/runtime_info.h"
 
@@ -201,7 +202,35 @@ static void forgive(struct look *look, struct sym_error *error)
 	sym_error_destroy(error);
 }
 
-static void version_of_application(struct look *look)
+/* The path of the directory that a file is in, with the slash. */
+static int directory_bytes(const char *path)
+{
+	return (int)(path_file_name(path) - path);
+}
+
+/*
+ * Up to 3.x the host of a single-file application unpacks everything, the runtime too, to
+ * .../NAME-OF-THE-EXECUTABLE/ID/ (src/corehost/cli/apphost/bundle/extractor.cpp of 3.1).
+ */
+static bool is_unpacked(const struct look *look, const char *path)
+{
+	const char *executable = look->process->executable;
+	const char *name = path_file_name(executable);
+	size_t name_bytes = strlen(name);
+	const char *id = path + directory_bytes(path) - 1;
+
+	if (!name_bytes || id <= path || !strncmp(executable, path, (size_t)directory_bytes(path)))
+		return false;
+	while (id > path && id[-1] != '/')
+		id--;
+	/* "/NAME/" in front of the id. */
+	return (size_t)(id - path) >= name_bytes + 2 && id[-1] == '/' &&
+	       !memcmp(id - 1 - name_bytes, name, name_bytes) &&
+	       id[-(ptrdiff_t)name_bytes - 2] == '/';
+}
+
+/* NAME.deps.json of an executable NAME is beside the runtime that the application brought. */
+static void version_of_application(struct look *look, const char *coreclr_path)
 {
 	char *path AUTO_FREE = NULL;
 	int fd AUTO_CLOSE = -1;
@@ -209,7 +238,8 @@ static void version_of_application(struct look *look)
 	struct buf text;
 	int result;
 
-	if (asprintf(&path, "%s.deps.json", look->process->executable) < 0) {
+	if (asprintf(&path, "%.*s%s.deps.json", directory_bytes(coreclr_path), coreclr_path,
+		     path_file_name(look->process->executable)) < 0) {
 		path = NULL;
 		look->no_memory = true;
 		return;
@@ -257,11 +287,11 @@ static void describe_coreclr(struct look *look, const struct mapped_file *file)
 		info->shape = "framework-dependent";
 		return;
 	}
-	info->shape = "self-contained";
+	info->shape = is_unpacked(look, file->path) ? "single-file" : "self-contained";
 	fd = open_mapped(look, file);
 	/* Where the runtime was replaced, what lies beside it was too. */
 	if (fd >= 0 && read_brief(fd, &brief) && !version_of_file(info, fd, &brief))
-		version_of_application(look);
+		version_of_application(look, file->path);
 }
 
 /* A runtime that is part of the executable shows itself by what it exports for debuggers. */

@@ -6,7 +6,7 @@
  *
  *   framework-dependent  libcoreclr.so below .../shared/Microsoft.NETCore.App/VERSION/
  *   self-contained       libcoreclr.so anywhere else
- *   single-file          the runtime is part of the executable
+ *   single-file          the runtime is part of the executable, or was unpacked from it (3.x)
  *   nativeaot            compiled ahead of time: no JIT, no metadata, plain ELF
  */
 #ifndef LIBSYM_RUNTIME_INFO_H

@@ -27,6 +27,8 @@ SINGLE = (*SELF, "-p:PublishSingleFile=true")
 COMPOSITE = (*READY, "-p:PublishReadyToRunComposite=true")
 # The SDK asks for 9.0.20, which the registry does not have.
 CROSSGEN_9 = ("-p:SampleCrossgenVersion=9.0.22",)
+# The newest runtime pack of 3.1 that the registry still has, not the newest there was.
+PACK_3 = ("-p:RuntimeFrameworkVersion=3.1.3", "-p:DisableTransitiveFrameworkReferenceDownloads=true")
 TRIMMING = ("-p:PublishTrimmed=true", "-p:TrimMode=partial", "-p:JsonSerializerIsReflectionEnabledByDefault=true",
             "-p:SuppressTrimAnalysisWarnings=true")
 # Without the JSON part, as for 2.0: the serializer looks for its code by reflection, where there is none.
@@ -80,9 +82,11 @@ SHAPES = [
     *_modern("9.0", CROSSGEN_9),
     Shape("8.0", "framework-dependent", FRAMEWORK, laid_out=True),
     *_modern("8.0"),
-    # The newest runtime pack of 3.1 that the registry still has, not the newest there was.
-    Shape("3.1", "self-contained", (*SELF, "-p:RuntimeFrameworkVersion=3.1.3",
-                                    "-p:DisableTransitiveFrameworkReferenceDownloads=true"), "netcoreapp3.1"),
+    Shape("3.1", "self-contained", (*SELF, *PACK_3), "netcoreapp3.1"),
+    Shape("3.1", "readytorun", (*READY, *PACK_3), "netcoreapp3.1"),
+    # Of this version every single file unpacks itself.
+    Shape("3.1", "single-file extracting", (*SINGLE, *PACK_3), "netcoreapp3.1"),
+    Shape("3.1", "trimmed", (*SELF, *TRIMMING, *PACK_3), "netcoreapp3.1"),
     Shape("3.1", "framework-dependent", (), "netcoreapp3.1", "dotnet-3.1-linux-x64"),
     Shape("2.1", "framework-dependent", ("-p:RuntimeFrameworkVersion=2.0.3",), "netcoreapp2.0", "dotnet-2.1-linux-x64"),
 ]

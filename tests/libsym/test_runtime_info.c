@@ -145,6 +145,43 @@ Test(runtime_info, takes_the_version_of_old_runtimes_from_the_applications_depen
 	tear_down(&application);
 }
 
+/* Single-file applications of 3.1 lie whole in a directory NAME/ID. */
+Test(runtime_info, knows_a_single_file_that_was_unpacked)
+{
+	static const struct {
+		const char *directory, *shape;
+	} cases[] = {
+		{ "/var/tmp/.net/App/VBW0JrqjSHkk", "single-file" },
+		{ "/App/1", "single-file" },
+		{ "/var/tmp/.net/MyApp/VBW0JrqjSHkk", "self-contained" },
+		{ "/var/tmp/.net/App/x/VBW0JrqjSHkk", "self-contained" },
+		{ "/var/App", "self-contained" },
+		{ "/App", "self-contained" },
+		{ "", "self-contained" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct application application;
+		char maps[512], path[128];
+
+		snprintf(maps, sizeof(maps),
+			 "1000-2000 r-xp 00000000 08:01 1 /app/App\n"
+			 "3000-4000 r-xp 00000000 08:01 2 %s/libcoreclr.so\n",
+			 cases[i].directory);
+		set_up(&application, maps);
+		snprintf(path, sizeof(path), "%s/libcoreclr.so", cases[i].directory);
+		add_elf(&application, path, NULL, ident_3, 0x8000);
+		snprintf(path, sizeof(path), "%s/App.deps.json", cases[i].directory);
+		proc_tree_write_text(
+			&application.tree, path,
+			"{ \"runtimepack.Microsoft.NETCore.App.Runtime.linux-x64/3.1.3\": { } }\n");
+		look(&application);
+		cr_expect_str_eq(application.info.shape, cases[i].shape, "%s", cases[i].directory);
+		cr_expect_str_eq(application.info.version, "3.1.3");
+		tear_down(&application);
+	}
+}
+
 Test(runtime_info, finds_a_runtime_inside_the_executable)
 {
 	struct application application;
