@@ -19,26 +19,36 @@ struct core_context {
 	const struct core *core;
 };
 
-/* An ELF file's segment that may be written to is relocated there, and then perhaps made read-only.
+/*
+ * An ELF file's segment that may be written to is relocated there, and then perhaps made read-only.
+ * What lies in no page of any segment is what somebody appended: the assemblies of a single-file
+ * application, which the runtime maps as they are.
  */
 static bool is_constant_in_elf(const struct image *image, uint64_t offset, uint64_t *left_ret)
 {
+	uint64_t page = offset & ~(uint64_t)(REMOTE_PAGE_BYTES - 1), left = UINT64_MAX;
 	uint8_t head[ELF_BRIEF_HEAD_BYTES];
 	struct elf_brief brief;
+	bool is_in_page = false;
 
 	if (path_read_at(image->fd, head, sizeof(head), 0) ||
 	    !elf_brief_parse(head, sizeof(head), &brief))
 		return false;
 	for (size_t i = 0; i < brief.load_count; i++) {
 		const struct elf_brief_load *load = &brief.loads[i];
+		uint64_t start = load->file.offset & ~(uint64_t)(REMOTE_PAGE_BYTES - 1);
+		uint64_t end = load->file.offset + load->file.size_bytes;
 
-		if (load->writable || offset < load->file.offset ||
-		    offset - load->file.offset >= load->file.size_bytes)
-			continue;
-		*left_ret = load->file.size_bytes - (offset - load->file.offset);
-		return true;
+		if (!load->writable && offset >= load->file.offset && offset < end) {
+			*left_ret = end - offset;
+			return true;
+		}
+		is_in_page |= page >= start && page < end;
+		if (start > offset && start - offset < left)
+			left = start - offset;
 	}
-	return false;
+	*left_ret = left;
+	return !is_in_page;
 }
 
 /* What of a mapped file at `address` can be had from it; the same rules as for a piece of the core.

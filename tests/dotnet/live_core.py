@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 
+import shapes
 from harness import Runtime, Sample, Skip, expect
 from live_contract import read_methods
 
@@ -71,6 +72,22 @@ def test_a_core_file_of_gcore_has_the_names_of_its_process(context):
         file.truncate(os.path.getsize(core) // 3)
     done = context.mapgen.run("resolve", f"--core={core}", f"{list(methods)[0]:#x}")
     expect(done.returncode == 1 and "cut off" in done.stderr, f"gcore writes its notes last: {done.returncode} {done.stderr}")
+    os.unlink(core)
+
+
+def test_a_core_file_of_a_single_file_application_is_read(context):
+    """Its own assembly has no code and is mapped from behind the executable's segments; no variable makes a socket."""
+    published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "10.0 single-file"))
+    if published is None:
+        raise Skip(why)
+    with Sample(published, {"DOTNET_PerfMapEnabled": "1", "DOTNET_EnableDiagnostics": "0"}) as sample:
+        sample.stand_still()
+        methods, _ = read_methods(sample.map_path)
+        core = gcore(context, sample.pid)
+    answers = resolve(context, core, methods)
+    named = sum(answers[start]["name"] == name.decode() for start, (_, name) in methods.items())
+    context.figure(f"single-file: {named} of {len(methods)} jitted methods of the core file have their name")
+    expect(len(methods) > 300 and named == len(methods), f"{len(methods) - named} methods differ")
     os.unlink(core)
 
 
