@@ -90,7 +90,7 @@ static inline void put(struct signature_writer *writer, const char *text, size_t
 
 	if (out->size_bytes + size_bytes > writer->max_size_bytes) {
 		fail(writer, "name is longer than the limit");
-	} else if (size_bytes <= 32 && out->failure == BUF_OK &&
+	} else if (size_bytes && size_bytes <= 32 && out->failure == BUF_OK &&
 		   size_bytes <= out->capacity_bytes - out->size_bytes) {
 		copy_short(out->data + out->size_bytes, text, size_bytes);
 		out->size_bytes += size_bytes;
