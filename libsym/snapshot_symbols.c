@@ -20,7 +20,9 @@ struct joining {
 	uint32_t flags;
 	struct join_cache *cache; /* NULL: nothing is kept */
 	struct symbols_builder joined;
-	struct symbols_builder unnamed; /* their texts are in `joined` */
+	struct symbols_builder unnamed;  /* their texts are in `joined` */
+	const struct sym_symbol **stubs; /* of `unnamed`, by start; NULL before they are sorted */
+	size_t stub_count;
 	struct code_range
 		*listed; /* executable lines of the images whose methods are listed; ascending */
 	size_t listed_count;
@@ -301,6 +303,37 @@ static bool is_in_listed_code(const struct joining *joining, uint64_t address)
 	return low < joining->listed_count && joining->listed[low].start_address <= address;
 }
 
+static int by_start(const void *left, const void *right)
+{
+	const struct sym_symbol *a = *(const struct sym_symbol *const *)left;
+	const struct sym_symbol *b = *(const struct sym_symbol *const *)right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool sort_stubs(struct joining *joining)
+{
+	const struct sym_symbols *list = &joining->unnamed.list;
+
+	joining->stubs = calloc(list->count + 1, sizeof(struct sym_symbol *));
+	for (size_t i = 0; joining->stubs && i < list->count; i++)
+		if (list->items[i].kind == SYM_SYMBOL_STUB)
+			joining->stubs[joining->stub_count++] = &list->items[i];
+	if (joining->stub_count)
+		qsort(joining->stubs, joining->stub_count, sizeof(struct sym_symbol *), by_start);
+	return joining->stubs;
+}
+
+/* Is it what an image says of a linkage stub of its own? */
+static bool is_stub_of_ours(const struct joining *joining, const struct sym_symbol *symbol)
+{
+	const struct sym_symbol *const *found =
+		bsearch(&symbol, joining->stubs, joining->stub_count, sizeof(struct sym_symbol *),
+			by_start);
+
+	return found && !strcmp((*found)->name, symbol->name);
+}
+
 /* A merged map has lines for functions without a name; they are told by their images again. */
 static bool is_text_of_ours(const struct joining *joining, const struct sym_symbol *symbol)
 {
@@ -309,6 +342,8 @@ static bool is_text_of_ours(const struct joining *joining, const struct sym_symb
 
 	if (!joining->unnamed.list.count)
 		return false;
+	if (is_stub_of_ours(joining, symbol))
+		return true;
 	space = joining->snapshot->space;
 	line = address_space_find(space, symbol->start);
 	return line != ADDRESS_SPACE_NONE && space->mappings[line].image_index != UINT32_MAX &&
@@ -423,6 +458,8 @@ static struct sym_error *join(struct joining *joining, bool *is_listed, struct s
 	if (error)
 		return error;
 	note_code(joining, is_listed);
+	if (!sort_stubs(joining))
+		return &sym_error_no_memory;
 	image_symbols = joining->joined.list.count;
 	if (joining->flags & SYM_SYMBOLS_PERF_MAP && snapshot_uses_perf_map(snapshot))
 		error = add_perf_map(joining);
@@ -449,6 +486,7 @@ static struct sym_error *join_with(struct joining *joining, struct sym_symbols *
 	joining->listed = calloc(snapshot->space->mapping_count + 1, sizeof(*joining->listed));
 	error = joining->listed && is_listed ? join(joining, is_listed, ret) : &sym_error_no_memory;
 	free(joining->listed);
+	free(joining->stubs);
 	symbols_builder_deinit(&joining->unnamed);
 	symbols_builder_deinit(&joining->joined);
 	return error;
@@ -482,7 +520,8 @@ struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t f
 
 struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *bad_lines_ret)
 {
-	struct joining alone = { 0 };
+	static const struct sym_symbol *none[1];
+	struct joining alone = { .stubs = none };
 	struct perfmap_source *source;
 	const char *path = "perf map";
 	struct sym_error *error = perfmap_source_open(&fd, &path, 1, false, &source);

@@ -112,9 +112,6 @@ bool eh_frame_source_is_text(const char *name, const char *image_path)
 
 	while (digits < length && strchr("0123456789abcdef", name[length - 1 - digits]))
 		digits++;
-	/* Linkage stubs are written beside them. */
-	if (length > 4 && !memcmp(name + length - 4, "@plt", 4))
-		return true;
 	return digits && length == file_bytes + strlen(middle) + digits &&
 	       !memcmp(name + file_bytes, middle, strlen(middle)) &&
 	       !memcmp(name, file, file_bytes);

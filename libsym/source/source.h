@@ -99,8 +99,7 @@ extern const struct source_ops *const source_table[SOURCE_COUNT];
 
 /* What stands for the name of a native function without one; heap, NULL when out of memory. */
 char *eh_frame_source_text(const char *image_path, uint64_t vaddr);
-/* Is `name` such a text about an image of this file name, or a linkage stub's? Perf maps that were
- * merged have them. */
+/* Is `name` such a text about an image of this file name? Perf maps that were merged have them. */
 bool eh_frame_source_is_text(const char *name, const char *image_path);
 
 #endif
