@@ -34,6 +34,7 @@ struct file_index {
 	struct entry *entries;
 	uint64_t files_seen;
 	atomic_bool is_scanned;
+	atomic_uint scan_count;
 };
 
 struct file_index *file_index_create(bool is_empty)
@@ -50,6 +51,11 @@ struct file_index *file_index_create(bool is_empty)
 bool file_index_is_scanned(const struct file_index *index)
 {
 	return index->is_scanned;
+}
+
+unsigned int file_index_scan_count(const struct file_index *index)
+{
+	return index->scan_count;
 }
 
 static void entry_destroy(struct entry *entry)
@@ -216,6 +222,7 @@ void file_index_scan(struct file_index *index, const struct text_list *directori
 	index->entries = scan.entries;
 	index->files_seen = scan.files_seen;
 	index->is_scanned = true;
+	index->scan_count++;
 	pthread_mutex_unlock(&index->lock);
 	clear(&old);
 }

@@ -38,6 +38,9 @@ int file_index_open(struct file_index *index, const char *text, struct index_fil
 /* False before the first scan is through: what is not found may be there all the same. */
 bool file_index_is_scanned(const struct file_index *index);
 
+/* How many scans are through. Another number than before a look: what was missing may be there. */
+unsigned int file_index_scan_count(const struct file_index *index);
+
 /* Calls `visit` for every file until it returns false. */
 void file_index_each(struct file_index *index,
 		     bool (*visit)(void *context, const char *text, const char *path),

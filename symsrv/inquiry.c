@@ -149,10 +149,17 @@ static void finish(struct inquiry *inquiry, enum inquiry_outcome outcome, struct
 	inquiry->done(inquiry);
 }
 
+/* The indexed directories were looked through while this inquiry was under way. */
+static bool has_new_scan(const struct inquiry *inquiry)
+{
+	return file_index_scan_count(inquiry->holdings->index) != inquiry->scan_count;
+}
+
 /* No phase is left. */
 static void finish_without(struct inquiry *inquiry)
 {
-	inquiry->was_transient |= !file_index_is_scanned(inquiry->holdings->index);
+	inquiry->was_transient |= !file_index_is_scanned(inquiry->holdings->index) ||
+				  has_new_scan(inquiry);
 	if (inquiry->section && !inquiry->was_transient && !inquiry->is_local)
 		negative_add(inquiry->holdings->negative, inquiry->text, false,
 			     clock_now_ms() + section_negative_ms);
@@ -179,10 +186,11 @@ static bool enter_phase(struct inquiry *inquiry)
 static bool answer_from_here(struct inquiry *inquiry)
 {
 	bool trouble = false;
-	struct object *file GUARDED(object) =
-		find_here(inquiry->holdings, inquiry->part_text, &trouble);
+	struct object *file GUARDED(object) = NULL;
 	struct object *object = NULL;
 
+	inquiry->scan_count = file_index_scan_count(inquiry->holdings->index);
+	file = find_here(inquiry->holdings, inquiry->part_text, &trouble);
 	if (!file && trouble)
 		finish(inquiry, INQUIRY_TRANSIENT, NULL);
 	if (!file)
@@ -244,6 +252,12 @@ static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome)
 			return;
 		/* Without a section it must be there; it was evicted at once. */
 		inquiry->was_transient |= !inquiry->section;
+	}
+	/* The scan forgot what is missing; the fetch, which ended later, has noted it again. */
+	if (outcome == FETCH_MISSING && has_new_scan(inquiry)) {
+		negative_remove(inquiry->holdings->negative, inquiry->part_text);
+		if (answer_from_here(inquiry))
+			return;
 	}
 	inquiry->was_transient |= outcome == FETCH_TRANSIENT;
 	inquiry->phase++;

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 import symsrv_harness as h
@@ -163,6 +164,31 @@ def misses_are_remembered_and_failures_are_not():
                 time.sleep(0.05)
             else:
                 raise AssertionError("SIGHUP did not forget the miss")
+
+
+@test
+def a_file_that_is_indexed_while_an_upstream_denies_it_is_served():
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    indexed = threading.Event()
+
+    def deny_late(handler):
+        indexed.wait(h.WAIT_S)
+        h.send(handler, b"no", 404)
+
+    with upstream(deny_late) as server:
+        with symsrv("--index", directory, "--upstream", "debuginfod=" + server.url, "--negative-ttl", "1h") as program:
+            statuses = []
+            asker = threading.Thread(target=lambda: statuses.append(program.debuginfo(TARGET)[0]))
+            asker.start()
+            h.wait_until(lambda: server.requests, "the upstream is asked")
+            with open(os.path.join(directory, "f"), "wb") as file:
+                file.write(GOOD)
+            program.process.send_signal(signal.SIGHUP)
+            h.wait_until(lambda: program.metric("symsrv_index_files_seen") == 1, "the file is indexed")
+            indexed.set()
+            asker.join()
+            equal(statuses, [200], "who was waiting for the upstream")
+            equal(program.debuginfo(TARGET)[0], 200, "who asks next")
 
 
 @test

@@ -283,6 +283,14 @@ def equal(left, right, text):
         raise AssertionError("%s: %.200r instead of %.200r" % (text, left, right))
 
 
+def wait_until(holds, text):
+    deadline = time.monotonic() + WAIT_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError("not within %d s: %s" % (WAIT_S, text))
+        time.sleep(0.02)
+
+
 @contextlib.contextmanager
 def upstream(answer):
     server = Upstream(answer)
