@@ -215,8 +215,8 @@ static struct sym_error *open_vdso(const struct group_opening *opening)
 
 /*
  * Whoever writes to a file that is mapped changes what is mapped; nobody can tell any more what it
- * was when the mappings were seen. A file system whose clock ticks slowly may hide a change in the
- * very tick of that (Linux before 6.13 has ticks of 1 to 10 ms).
+ * was when the mappings were seen. File systems date most changes by their last tick (1 to 10 ms),
+ * so a change in the very tick of that may stay hidden.
  */
 static void check_time(const struct image_group *group)
 {
