@@ -158,8 +158,8 @@ static bool has_new_scan(const struct inquiry *inquiry)
 /* No phase is left. */
 static void finish_without(struct inquiry *inquiry)
 {
-	inquiry->was_transient |= !file_index_is_scanned(inquiry->holdings->index) ||
-				  has_new_scan(inquiry);
+	inquiry->was_transient |=
+		!file_index_is_scanned(inquiry->holdings->index) || has_new_scan(inquiry);
 	if (inquiry->section && !inquiry->was_transient && !inquiry->is_local)
 		negative_add(inquiry->holdings->negative, inquiry->text, false,
 			     clock_now_ms() + section_negative_ms);
