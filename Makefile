@@ -58,6 +58,12 @@ LIB_LIBS := -ldw -lelf -lxxhash -ljansson -lmd -llzma -lz -liberty
 CLI_LIBS := -ljansson -lxxhash -lzstd
 SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion
+comma := ,
+# To load nine libraries takes a command as long as to find a name in a process of 200 images. So their archives
+# are linked in where all of them are there; with STATIC= they stay shared.
+STATIC := dw elf bz2 lzma z zstd xxhash jansson md
+ARCHIVES := $(foreach name,$(STATIC),$(shell $(CC) -print-file-name=lib$(name).a))
+CLI_ARCHIVES := $(if $(filter-out /%,$(ARCHIVES)),,$(if $(STATIC),-Wl$(comma)-Bstatic $(STATIC:%=-l%) -Wl$(comma)-Bdynamic$(comma)--as-needed))
 # tests/support/alloc_fail.c stands before these in the unit tests
 WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup,-Wl,--wrap=$(name))
 
@@ -128,10 +134,11 @@ $(BCC_PRELOAD): $(BCC_OBJECTS) $(LIB_STATIC) libsym/bcc/libsym-bcc-preload.map
 # LINK_FLAGS and LINK_LIBS are set for a target beside its rule.
 define link
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) $(LINK_FLAGS) -o $@ $^ $(LIB_LIBS) $(LINK_LIBS)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) $(LINK_FLAGS) -o $@ $^ $(LINK_ARCHIVES) $(LIB_LIBS) $(LINK_LIBS)
 endef
 
 $(CLI): LINK_LIBS = $(CLI_LIBS)
+$(CLI): LINK_ARCHIVES = $(CLI_ARCHIVES)
 $(CLI): $(CLI_OBJECTS) $(LIB_STATIC)
 	$(link)
 

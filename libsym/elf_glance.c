@@ -5,23 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/path.h"
 #include "libsym/debugfile.h"
 #include "libsym/limits.h"
 
 enum {
 	FEWEST_ENTRIES = 512, /* a smaller table is sorted in no time */
 	MAX_COVERING = 16,    /* starts of symbols around one position; nested ones are rare */
-	FIRST_NAME_BYTES = 256
+	FIRST_NAME_BYTES = 256,
+	WINDOW_BYTES = 24 << 10 /* of the table at once; stays in the nearest cache */
 };
 
 struct elf_glance {
 	struct elf_sections sections; /* of the image whose table it is */
-	const GElf_Shdr *strings;
-	const uint8_t *entries;
-	size_t count;
+	const GElf_Shdr *table, *strings;
+	const uint8_t *whole;   /* the table, once it was asked twice; NULL: by windows */
+	const uint8_t *entries; /* those at hand */
+	size_t count;           /* of the table */
 	bool wide;
+	bool was_asked;
 	bool is_complete;
 	struct image *debug_image; /* NULL: the table is the image's own */
+	uint8_t window[WINDOW_BYTES];
 };
 
 void elf_glance_close(struct elf_glance *glance)
@@ -33,6 +38,36 @@ void elf_glance_close(struct elf_glance *glance)
 	free(glance);
 }
 
+static size_t entry_bytes(const struct elf_glance *glance)
+{
+	return glance->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+}
+
+/*
+ * Takes entries of the table from `first` on to hand; how many, 0 behind the last. Most images are
+ * asked once: new pages for a table of a megabyte cost more than to read it twice into old ones.
+ */
+static size_t window_at(struct elf_glance *glance, size_t first, bool *failed_ret)
+{
+	const struct sparse_file *file = &glance->sections.view;
+	size_t bytes = entry_bytes(glance), count = glance->count - first;
+
+	if (glance->whole) {
+		glance->entries = glance->whole + first * bytes;
+		return count;
+	}
+	if (count > WINDOW_BYTES / bytes)
+		count = WINDOW_BYTES / bytes;
+	if (count && path_read_at(file->fd, glance->window, count * bytes,
+				  file->offset + glance->table->sh_offset + first * bytes)) {
+		*failed_ret = true;
+		return 0;
+	}
+	glance->entries = glance->window;
+	return count;
+}
+
+/* `number`: among those at hand, as in all that follows. */
 static GElf_Sym entry_at(const struct elf_glance *glance, size_t number)
 {
 	GElf_Sym symbol = { 0 };
@@ -149,41 +184,41 @@ static bool is_whole(const struct elf_sections *sections, const GElf_Shdr *secti
 static bool use_table(struct elf_glance *glance, const GElf_Shdr *table)
 {
 	struct elf_sections *sections = &glance->sections;
-	size_t entry_bytes;
-	struct sym_error *error;
-	struct reader entries;
 
 	glance->wide = sections->image->is_64bit;
-	entry_bytes = glance->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	if (!table || table->sh_link >= sections->count || table->sh_entsize != entry_bytes ||
-	    table->sh_size / entry_bytes < FEWEST_ENTRIES)
+	if (!table || table->sh_link >= sections->count ||
+	    table->sh_entsize != entry_bytes(glance) ||
+	    table->sh_size / entry_bytes(glance) < FEWEST_ENTRIES)
 		return false;
 	glance->strings = &sections->items[table->sh_link];
 	if (!is_whole(sections, table) || !is_whole(sections, glance->strings))
 		return false;
-	error = elf_sections_bytes(sections, table, &entries);
-	sym_error_destroy(error);
-	if (error)
-		return false;
-	glance->entries = entries.data;
-	glance->count = entries.size_bytes / entry_bytes;
+	glance->table = table;
+	glance->count = table->sh_size / entry_bytes(glance);
 	glance->is_complete = table->sh_type == SHT_SYMTAB;
 	return true;
 }
 
 /* Are there more than `few` functions? Names are not looked at. */
-static bool has_more_functions(const struct elf_glance *glance, size_t few)
+static bool has_more_functions(struct elf_glance *glance, size_t few)
 {
 	struct elf_symbol function;
-	size_t count = 0;
+	size_t found = 0, count;
+	bool failed = false;
 
-	for (size_t i = 0; count <= few && i < glance->count; i++) {
-		GElf_Sym symbol = entry_at(glance, i);
+	for (size_t first = 0; found <= few; first += count) {
+		count = window_at(glance, first, &failed);
+		if (!count)
+			return false;
+		for (size_t i = 0; i < count; i++) {
+			GElf_Sym symbol = entry_at(glance, i);
 
-		count += may_be_function(&symbol) && GELF_ST_TYPE(symbol.st_info) != STT_NOTYPE &&
-			 elf_symbol_make(&glance->sections, &symbol, "any", &function);
+			found += may_be_function(&symbol) &&
+				 GELF_ST_TYPE(symbol.st_info) != STT_NOTYPE &&
+				 elf_symbol_make(&glance->sections, &symbol, "any", &function);
+		}
 	}
-	return count > few;
+	return true;
 }
 
 static bool open_table(struct elf_glance *glance, const struct image *image, GElf_Word type)
@@ -283,53 +318,80 @@ static bool add_covering(struct surroundings *around, uint64_t vaddr)
 	return true;
 }
 
+/*
+ * Entries begin above and below a position in no order, so nearly all are passed over without a
+ * branch that would be guessed wrong every other time. True for a few that do not matter.
+ */
+static inline bool may_matter(const struct elf_glance *glance, size_t number,
+			      const struct surroundings *around)
+{
+	uint64_t start = start_at(glance, number);
+	uint64_t behind = around->position - start;
+	uint64_t nearest = around->any_below ? around->position - around->below : UINT64_MAX;
+
+	return (behind < size_at(glance, number)) | (behind < nearest) |
+	       (start - around->position - 1 < around->above - around->position - 1);
+}
+
+static void look_at(struct elf_glance *glance, size_t number, struct surroundings *around)
+{
+	uint64_t start = start_at(glance, number), position = around->position;
+	bool covers = start <= position && position - start < size_at(glance, number);
+	bool is_nearer = start <= position ? !around->any_below || start > around->below
+					   : start < around->above;
+	struct elf_symbol function;
+	GElf_Sym symbol;
+
+	if (!covers && !is_nearer)
+		return;
+	symbol = entry_at(glance, number);
+	if (!is_function(glance, &symbol, &function, &around->failed))
+		return;
+	if (covers && !add_covering(around, symbol.st_value))
+		around->failed = true;
+	if (symbol.st_value > position) {
+		around->above = symbol.st_value;
+	} else if (is_nearer) {
+		around->any_below = true;
+		around->below = symbol.st_value;
+	}
+}
+
 static void look_around(struct elf_glance *glance, struct surroundings *around)
 {
-	uint64_t position = around->position;
+	size_t count;
 
 	around->above = UINT64_MAX;
-	for (size_t i = 0; !around->failed && i < glance->count; i++) {
-		uint64_t start = start_at(glance, i);
-		bool covers = start <= position && position - start < size_at(glance, i);
-		bool is_nearer = start <= position ? !around->any_below || start > around->below
-						   : start < around->above;
-		struct elf_symbol function;
-		GElf_Sym symbol;
+	for (size_t first = 0; (count = window_at(glance, first, &around->failed)); first += count)
+		for (size_t i = 0; !around->failed && i < count; i++)
+			if (may_matter(glance, i, around))
+				look_at(glance, i, around);
+}
 
-		if (!covers && !is_nearer)
-			continue;
-		symbol = entry_at(glance, i);
-		if (!is_function(glance, &symbol, &function, &around->failed))
-			continue;
-		if (covers && !add_covering(around, symbol.st_value))
-			around->failed = true;
-		if (symbol.st_value > position) {
-			around->above = symbol.st_value;
-		} else if (is_nearer) {
-			around->any_below = true;
-			around->below = symbol.st_value;
-		}
-	}
+/* Takes the entry if it begins there and has a better name. */
+static bool take_better(struct elf_glance *glance, size_t number, bool any, struct elf_symbol *ret,
+			bool *failed)
+{
+	GElf_Sym symbol = entry_at(glance, number);
+	struct elf_symbol function;
+
+	if (!is_function(glance, &symbol, &function, failed))
+		return any;
+	if (!any || elf_symbol_compare(&function, ret) < 0)
+		*ret = function;
+	return true;
 }
 
 /* Of the names for one place the best one; there is one, or the file changes. */
 static bool best_at(struct elf_glance *glance, uint64_t vaddr, struct elf_symbol *ret, bool *failed)
 {
 	bool any = false;
+	size_t count;
 
-	for (size_t i = 0; !*failed && i < glance->count; i++) {
-		struct elf_symbol function;
-		GElf_Sym symbol;
-
-		if (start_at(glance, i) != vaddr)
-			continue;
-		symbol = entry_at(glance, i);
-		if (!is_function(glance, &symbol, &function, failed))
-			continue;
-		if (!any || elf_symbol_compare(&function, ret) < 0)
-			*ret = function;
-		any = true;
-	}
+	for (size_t first = 0; (count = window_at(glance, first, failed)); first += count)
+		for (size_t i = 0; !*failed && i < count; i++)
+			if (start_at(glance, i) == vaddr)
+				any = take_better(glance, i, any, ret, failed);
 	return any && !*failed;
 }
 
@@ -340,8 +402,8 @@ static int descending(const void *left, const void *right)
 	return (a < b) - (a > b);
 }
 
-enum elf_glance_outcome elf_glance_find(struct elf_glance *glance, uint64_t vaddr,
-					struct elf_symbol *ret)
+static enum elf_glance_outcome find(struct elf_glance *glance, uint64_t vaddr,
+				    struct elf_symbol *ret)
 {
 	struct surroundings around = { .position = vaddr };
 	struct elf_symbol best = { 0 };
@@ -371,4 +433,39 @@ enum elf_glance_outcome elf_glance_find(struct elf_glance *glance, uint64_t vadd
 		return ELF_GLANCE_MISS;
 	*ret = best;
 	return ELF_GLANCE_HIT;
+}
+
+/* Whoever asks twice will ask more often. */
+static bool take_whole(struct elf_glance *glance)
+{
+	struct reader entries;
+	struct sym_error *error;
+
+	if (glance->whole || !glance->was_asked) {
+		glance->was_asked = true;
+		return true;
+	}
+	error = elf_sections_bytes(&glance->sections, glance->table, &entries);
+	sym_error_destroy(error);
+	if (error)
+		return false;
+	glance->whole = entries.data;
+	return true;
+}
+
+enum elf_glance_outcome elf_glance_find(struct elf_glance *glance, uint64_t vaddr,
+					struct elf_symbol *ret)
+{
+	enum elf_glance_outcome outcome;
+	struct sym_error *changed;
+
+	if (!take_whole(glance))
+		return ELF_GLANCE_UNABLE;
+	outcome = find(glance, vaddr, ret);
+	/* Windows were read one after the other. */
+	changed = glance->whole
+			  ? NULL
+			  : sparse_file_check(&glance->sections.view, glance->sections.image->path);
+	sym_error_destroy(changed);
+	return changed ? ELF_GLANCE_UNABLE : outcome;
 }
