@@ -321,6 +321,7 @@ void r2r_close(struct r2r *r2r)
 	r2r_close_modules(r2r);
 	free(r2r->entries);
 	free(r2r->ranges);
+	free(r2r->buckets);
 	free(r2r);
 }
 
@@ -357,22 +358,41 @@ const struct r2r_range *r2r_ranges(const struct r2r *r2r, size_t *count_ret)
 	return r2r->ranges;
 }
 
-size_t r2r_find(const struct r2r *r2r, uint32_t rva)
+/* How many ranges begin at or below `rva`, of which the first `low` do and none from `high` on. */
+static size_t count_up_to(const struct r2r_range *ranges, uint32_t rva, size_t low, size_t high)
 {
-	size_t low = 0, high = r2r->range_count;
+	const size_t few = 8; /* counted without a branch that would be guessed wrong */
+	size_t found;
 
-	while (low < high) {
+	while (high - low > few) {
 		size_t middle = low + (high - low) / 2;
 
-		if (r2r->ranges[middle].rva <= rva)
+		if (ranges[middle].rva <= rva)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low || rva - r2r->ranges[low - 1].rva >= r2r->ranges[low - 1].size_bytes)
+	found = low;
+	for (size_t i = low; i < high; i++)
+		found += ranges[i].rva <= rva;
+	return found;
+}
+
+size_t r2r_find(const struct r2r *r2r, uint32_t rva)
+{
+	const struct r2r_range *ranges = r2r->ranges;
+	size_t bucket, found;
+
+	if (!r2r->range_count || rva < ranges[0].rva)
 		return SIZE_MAX;
-	low--;
-	while (low && r2r->ranges[low - 1].rva == r2r->ranges[low].rva)
-		low--;
-	return low;
+	bucket = (rva - ranges[0].rva) >> r2r->bucket_shift;
+	if (bucket >= r2r->bucket_count)
+		bucket = r2r->bucket_count - 1;
+	/* The first range begins below, so at least one is counted. */
+	found = count_up_to(ranges, rva, r2r->buckets[bucket], r2r->buckets[bucket + 1]) - 1;
+	if (rva - ranges[found].rva >= ranges[found].size_bytes)
+		return SIZE_MAX;
+	while (found && ranges[found - 1].rva == ranges[found].rva)
+		found--;
+	return found;
 }

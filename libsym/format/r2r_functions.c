@@ -289,6 +289,33 @@ static void add_stubs(struct r2r *r2r)
 		};
 }
 
+/*
+ * Buckets of equal width, about two ranges in each: code is laid out without gaps, so that a
+ * look-up goes to its place at once where halving would miss the caches at every step.
+ */
+static bool make_buckets(struct r2r *r2r)
+{
+	const struct r2r_range *ranges = r2r->ranges;
+	uint32_t base, span;
+	size_t next = 0;
+
+	if (!r2r->range_count)
+		return true;
+	base = ranges[0].rva;
+	span = ranges[r2r->range_count - 1].rva - base;
+	while (span >> r2r->bucket_shift > r2r->range_count / 2)
+		r2r->bucket_shift++;
+	r2r->bucket_count = (span >> r2r->bucket_shift) + 1;
+	r2r->buckets = calloc(r2r->bucket_count + 1, sizeof(*r2r->buckets));
+	if (!r2r->buckets)
+		return false;
+	for (size_t i = 0; i < r2r->range_count; i++)
+		for (size_t bucket = (ranges[i].rva - base) >> r2r->bucket_shift; next <= bucket;)
+			r2r->buckets[next++] = (uint32_t)i;
+	r2r->buckets[r2r->bucket_count] = (uint32_t)r2r->range_count;
+	return true;
+}
+
 struct sym_error *r2r_find_ranges(struct r2r *r2r)
 {
 	__attribute__((cleanup(guard_entry_lists))) struct entry_lists lists = { 0 };
@@ -303,5 +330,5 @@ struct sym_error *r2r_find_ranges(struct r2r *r2r)
 	add_stubs(r2r);
 	if (!is_sorted(r2r->ranges, r2r->range_count))
 		qsort(r2r->ranges, r2r->range_count, sizeof(*r2r->ranges), compare_ranges);
-	return NULL;
+	return make_buckets(r2r) ? NULL : &sym_error_no_memory;
 }

@@ -92,6 +92,11 @@ struct r2r {
 
 	struct r2r_range *ranges;
 	size_t range_count;
+	/* Number of the first range at or behind the beginning of each bucket; one more, for the
+	 * end. */
+	uint32_t *buckets;
+	size_t bucket_count;
+	unsigned int bucket_shift; /* width */
 	size_t undecodable_count, ownerless_count;
 	size_t table_bytes; /* of all tables read so far; see r2r_table() */
 };

@@ -15,6 +15,8 @@
 
 #include "libsym/base/path.h"
 #include "libsym/format/r2r.h"
+#include "libsym/libsym.h"
+#include "tests/bench/bench.h"
 
 #include <fcntl.h>
 
@@ -22,6 +24,8 @@ struct totals {
 	size_t files, images, methods, undecodable, ownerless, unnamed, failed, bytes, name_bytes;
 	size_t fragile, thunk_lines, thunk_images; /* images with one line of thunks or more */
 	const char *dump;                          /* NULL: none */
+	size_t largest;                            /* methods of the image with the most */
+	char largest_path[4096];
 };
 
 struct opened {
@@ -169,6 +173,10 @@ static void read_image(const char *path, const struct opened *one, struct totals
 	if (r2r_undecodable_count(r2r) || r2r_ownerless_count(r2r))
 		fprintf(stderr, "%s: %zu undecodable, %zu ownerless\n", path,
 			r2r_undecodable_count(r2r), r2r_ownerless_count(r2r));
+	if (r2r_method_count(r2r) > totals->largest) {
+		totals->largest = r2r_method_count(r2r);
+		snprintf(totals->largest_path, sizeof(totals->largest_path), "%s", path);
+	}
 	count_thunks(r2r, totals);
 	name_all(r2r, totals);
 	r2r_close(r2r);
@@ -248,6 +256,117 @@ static void print_totals(const struct totals *totals, double seconds)
 	       totals->name_bytes >> 20, seconds, usage.ru_maxrss >> 10);
 }
 
+/* ---- looking up ------------------------------------------------------------------------ */
+
+enum {
+	ROUNDS = 5,
+	LOOKUPS = 200000
+};
+
+/* As look-ups were before there were buckets. */
+static size_t by_halving(const struct r2r_range *ranges, size_t count, uint32_t rva)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges[middle].rva <= rva)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || rva - ranges[low - 1].rva >= ranges[low - 1].size_bytes)
+		return SIZE_MAX;
+	for (low--; low && ranges[low - 1].rva == ranges[low].rva;)
+		low--;
+	return low;
+}
+
+static void find_figure(const struct r2r *r2r, const uint64_t *positions)
+{
+	double ours = 0, peer = 0;
+	const struct r2r_range *ranges;
+	size_t count, different = 0;
+
+	ranges = r2r_ranges(r2r, &count);
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t sum = 0, other = 0;
+		double begin = seconds();
+
+		for (size_t i = 0; i < LOOKUPS; i++)
+			sum += r2r_find(r2r, (uint32_t)positions[i]);
+		least(&ours, seconds() - begin);
+		begin = seconds();
+		for (size_t i = 0; i < LOOKUPS; i++)
+			other += by_halving(ranges, count, (uint32_t)positions[i]);
+		least(&peer, seconds() - begin);
+		different += sum != other;
+	}
+	figure("r2r_find_vs_halving", ours / LOOKUPS * 1e9, peer / LOOKUPS * 1e9,
+	       (struct bench_goal){ .most = 60 }, "ns");
+	if (different)
+		puts("r2r_find_vs_halving: the answers differ: short");
+}
+
+/* What a user of the library pays, with all names made. */
+static void resolve_figure(const char *path, const uint64_t *positions)
+{
+	struct sym_result *result = NULL;
+	struct sym_image *image = NULL;
+	struct sym_error *error = sym_image_open(path, &image);
+	double ours = 0;
+
+	if (!error)
+		error = sym_result_create(&result);
+	for (int round = -1; round < ROUNDS && !error; round++) {
+		double begin = seconds();
+
+		for (size_t i = 0; i < LOOKUPS && !error; i++)
+			error = sym_image_resolve(image, SYM_POSITION_RVA, &positions[i], 1,
+						  result);
+		if (round >= 0)
+			least(&ours, seconds() - begin);
+	}
+	if (error)
+		fprintf(stderr, "%s: %s\n", path, sym_error_message(error));
+	else
+		figure("r2r_resolve_single", ours / LOOKUPS * 1e9, 0, (struct bench_goal){ 0 },
+		       "ns");
+	sym_error_destroy(error);
+	sym_result_destroy(result);
+	sym_image_close(image);
+}
+
+/* In the image with the most methods, at random. */
+static void look_up_figures(const char *path, struct opened *shared)
+{
+	uint64_t *positions AUTO_FREE = malloc(LOOKUPS * sizeof(*positions));
+	const struct r2r_assemblies assemblies = { NULL, find };
+	const struct r2r_range *ranges;
+	struct sym_error *error = NULL;
+	struct r2r *r2r AUTO_R2R = NULL;
+	size_t count;
+
+	if (!positions || !open_image(path, shared))
+		return;
+	error = r2r_open(&shared->pe, shared->metadata, &assemblies, &r2r);
+	sym_error_destroy(error);
+	if (!r2r)
+		return;
+	ranges = r2r_ranges(r2r, &count);
+	for (size_t i = 0; i < LOOKUPS; i++) {
+		const struct r2r_range *range = &ranges[noise() % count];
+
+		positions[i] = range->rva + noise() % range->size_bytes;
+	}
+	printf("r2r: %s with %zu ranges\n", path, count);
+	find_figure(r2r, positions);
+	resolve_figure(path, positions);
+	metadata_close(shared->metadata);
+	shared->metadata = NULL;
+}
+
 /* The frameworks of this machine, as `make bench` wants them: one line a figure. */
 static int print_figures(struct opened *shared)
 {
@@ -276,6 +395,7 @@ static int print_figures(struct opened *shared)
 	printf("r2r_undecodable ours=%zu peer=none ratio=none goal=0 %s\n",
 	       totals.undecodable + totals.ownerless + totals.unnamed,
 	       totals.undecodable + totals.ownerless + totals.unnamed ? "short" : "ok");
+	look_up_figures(totals.largest_path, shared);
 	return 0;
 }
 
