@@ -103,6 +103,39 @@ Test(r2r, finds_the_method_at_an_rva)
 	dismiss_image(&image);
 }
 
+/* Of all ranges the last that begins there or before; of its aliases the first. */
+static size_t by_looking_at_all(const struct r2r *r2r, uint32_t rva)
+{
+	const struct r2r_range *ranges;
+	size_t count, found = SIZE_MAX;
+
+	ranges = r2r_ranges(r2r, &count);
+	for (size_t i = 0; i < count && ranges[i].rva <= rva; i++)
+		if (!i || ranges[i].rva != ranges[i - 1].rva)
+			found = i;
+	return found == SIZE_MAX || rva - ranges[found].rva >= ranges[found].size_bytes ? SIZE_MAX
+											: found;
+}
+
+Test(r2r, finds_at_every_rva_what_a_look_at_all_ranges_finds)
+{
+	struct r2r_recipe recipe;
+	struct image image;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	/* Two aliases, and a range far behind the others. */
+	recipe.function_count = 5;
+	recipe.instances[1].function = 1;
+	recipe.instances[2].function = 1;
+	recipe.thunks_rva = 0x10400;
+	recipe.thunks_bytes = 0x10;
+	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
+	for (uint32_t rva = 0; rva < 0x10800; rva++)
+		cr_assert(eq(sz, r2r_find(image.r2r, rva), by_looking_at_all(image.r2r, rva)));
+	dismiss_image(&image);
+}
+
 Test(r2r, lists_every_alias_with_the_whole_extent)
 {
 	struct r2r_recipe recipe;
