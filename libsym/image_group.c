@@ -64,6 +64,17 @@ struct sym_error *image_group_create(enum image_group_kind kind, const struct sy
 	return NULL;
 }
 
+/* One that was never opened hands on what there was before it: names of that are in use. */
+void image_group_follow(struct image_group *group, struct image_group *old)
+{
+	pthread_mutex_lock(&old->lock);
+	if (image_group_is_open(old))
+		group->before = image_group_share(old);
+	else if (old->before)
+		group->before = image_group_share(old->before);
+	pthread_mutex_unlock(&old->lock);
+}
+
 static bool is_same_line(const struct sym_mapping *a, const struct sym_mapping *b)
 {
 	return a->start_address == b->start_address && a->end_address == b->end_address &&

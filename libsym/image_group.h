@@ -79,6 +79,9 @@ struct image_group *image_group_share(struct image_group *group);
 /* For one user; the last one ends it. NULL is accepted. */
 void image_group_release(struct image_group *group);
 
+/* What `old` made of the same file before serves `group`, which is new, when it is opened. */
+void image_group_follow(struct image_group *group, struct image_group *old);
+
 /* Are these the lines of the group? */
 bool image_group_has_lines(const struct image_group *group, const struct sym_mapping *mappings,
 			   const uint32_t *indexes, size_t count);

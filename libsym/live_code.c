@@ -80,6 +80,13 @@ static struct sym_error *check_release(const struct sym_snapshot *snapshot)
 	return NULL;
 }
 
+static bool has_runtime(const struct sym_snapshot *snapshot)
+{
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+
+	return runtime && runtime->shape;
+}
+
 static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 {
 	const struct runtime_info *runtime = snapshot_runtime(snapshot);
@@ -465,6 +472,7 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 	if (error)
 		return error;
 	reader->way = code->info.way;
+	code->had_runtime = has_runtime(snapshot);
 	fill_in_info(code);
 	*ret = STEAL(code);
 	return NULL;
@@ -489,6 +497,7 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 		error = read_events(snapshot, reader, code);
 	if (error || !code->source)
 		return error;
+	code->had_runtime = true;
 	fill_in_info(code);
 	*ret = STEAL(code);
 	return NULL;
@@ -522,7 +531,7 @@ struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_r
 		*reader = STEAL(fresh);
 	*changed_ret = code != NULL;
 	if (code)
-		code->before = atomic_exchange(&snapshot->live_code.code, code);
+		code->before = atomic_exchange(&snapshot->ground->live_code.code, code);
 	return NULL;
 }
 
@@ -536,25 +545,30 @@ void live_code_forget(struct live_code_slot *slot)
 	code->before = NULL;
 }
 
-void live_code_move(struct live_code_slot *from, struct live_code_slot *to)
+/* A process that had no runtime when it was asked may have one now. */
+static bool is_late(const struct sym_snapshot *snapshot, const struct live_code *code)
 {
-	live_code_destroy(atomic_exchange(&to->code, atomic_exchange(&from->code, NULL)));
+	return !code->had_runtime && has_runtime(snapshot);
 }
 
 struct sym_error *live_code_get(const struct sym_snapshot *snapshot, const struct live_code **ret)
 {
-	/* The slot is the one part of a snapshot that is filled in later. */
-	struct live_code_slot *slot = (struct live_code_slot *)&snapshot->live_code;
+	struct live_code_slot *slot = &snapshot->ground->live_code;
 	struct live_code *code = atomic_load_explicit(&slot->code, memory_order_acquire);
 	struct sym_error *error = NULL;
 
-	if (!code) {
+	if (!code || is_late(snapshot, code)) {
+		struct live_code *before;
+
 		pthread_mutex_lock(&slot->lock);
-		code = atomic_load(&slot->code);
-		if (!code)
+		before = code = atomic_load(&slot->code);
+		if (!code || is_late(snapshot, code))
 			error = read_once(snapshot, &code);
-		if (!error)
+		if (!error && code != before) {
+			/* Its reasons are in use. */
+			code->before = before;
 			atomic_store_explicit(&slot->code, code, memory_order_release);
+		}
 		pthread_mutex_unlock(&slot->lock);
 	}
 	if (!error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The jitted code of a snapshot's process, told by the runtime in it: by which
+ * The jitted code of a process, told by the runtime in it: by which
  * way, and why not by another. Reads once, when somebody first asks, and keeps
- * it as long as the snapshot; the process may go on compiling meanwhile.
+ * it for all looks at the process; the process may go on compiling meanwhile.
  */
 #ifndef LIBSYM_LIVE_CODE_H
 #define LIBSYM_LIVE_CODE_H
@@ -17,11 +17,12 @@
 struct live_code {
 	struct sym_jit_info info;
 	struct runtime_source *source; /* NULL: no way served; info says why */
+	bool had_runtime;              /* the process, when it was read */
 	char *contract_reason, *rundown_reason;
 	struct live_code *before; /* what this took the place of, while its names are in use */
 };
 
-/* In a snapshot. Zero is nothing read yet. */
+/* Of a process, for all looks at it. Zero is nothing read yet. */
 struct live_code_slot {
 	pthread_mutex_t lock;
 	_Atomic(struct live_code *) code;
@@ -55,8 +56,5 @@ void live_code_forget(struct live_code_slot *slot);
  * none. */
 struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct jit_reader **ret)
 	__attribute__((warn_unused_result));
-
-/* Hands what was read over to another snapshot of the same process. */
-void live_code_move(struct live_code_slot *from, struct live_code_slot *to);
 
 #endif

@@ -92,7 +92,6 @@ static struct sym_error *look_at(struct sym_watch *watch, struct address_space *
 		return error;
 	}
 	*changed_ret = !has_same_images(old, fresh);
-	live_code_move(&old->live_code, &fresh->live_code);
 	sym_snapshot_close(old);
 	snapshot_make_users(fresh);
 	watch->snapshot = fresh;
@@ -170,7 +169,7 @@ static void count_changes(const struct sym_symbols *before, const struct sym_sym
 /* Where nobody tells the names of jitted code but a perf map, that is what changes. */
 static bool depends_on_perf_map(const struct sym_snapshot *snapshot)
 {
-	const struct live_code *code = atomic_load(&snapshot->live_code.code);
+	const struct live_code *code = atomic_load(&snapshot->ground->live_code.code);
 
 	return snapshot_uses_perf_map(snapshot) && (!code || !code->source);
 }
@@ -200,7 +199,7 @@ static struct sym_error *join_again(struct sym_watch *watch, struct sym_watch_ch
 	watch->symbols = symbols;
 	/* After the list what it used. */
 	join_cache_sweep(&watch->cache);
-	live_code_forget(&watch->snapshot->live_code);
+	live_code_forget(&watch->snapshot->ground->live_code);
 	return NULL;
 }
 

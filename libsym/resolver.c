@@ -414,8 +414,11 @@ struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint
 	for (size_t i = 0; i < count; i += GROUP)
 		resolve_group(&resolving, &result->answers[i],
 			      count - i < GROUP ? count - i : GROUP);
+	/* Images that were unmapped may end with the next refresh after this. */
+	if (result->want)
+		error = describe(result);
 	end_resolving(&resolving);
-	return result->want ? describe(result) : NULL;
+	return error;
 }
 
 /* ---- at a glance ---------------------------------------------------------------------- */

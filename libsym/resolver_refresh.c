@@ -120,8 +120,6 @@ static void exchange_snapshot(struct sym_resolver *resolver, struct sym_snapshot
 	atomic_store(&resolver->now, fresh);
 	atomic_fetch_add(&resolver->generation, 1);
 	resolver->before = old != resolver->snapshot ? old : NULL;
-	if (resolver->before)
-		live_code_move(&old->live_code, &fresh->live_code);
 	if (!before)
 		return;
 	wait_for_readers(resolver);

@@ -91,6 +91,7 @@ static struct sym_error *begin(const struct sym_snapshot_opts *opts,
 	if (!ground)
 		return &sym_error_no_memory;
 	pthread_mutex_init(&ground->lock, NULL);
+	live_code_slot_init(&ground->live_code);
 	error = check_opts(opts, checked);
 	if (!error) {
 		ground->jit = (enum sym_jit_way)checked->jit;
@@ -153,6 +154,7 @@ static struct sym_error *finish(struct snapshot_ground *ground, struct address_s
 	error = snapshot_create(ground, space, &snapshot);
 	if (error)
 		return error;
+	snapshot_enlist(snapshot);
 	snapshot_make_users(snapshot);
 	*ret = snapshot;
 	return NULL;

@@ -31,6 +31,7 @@ struct snapshot_ground {
 	enum sym_jit_way jit;     /* as asked for */
 	bool tier_in_name;        /* of a perf map */
 	struct image_group_context context;
+	struct live_code_slot live_code;
 	pthread_mutex_t lock; /* of all below; held while all images are opened */
 	struct sym_snapshot *newest;
 	struct sym_snapshot *numbered; /* the one whose modules have an index: its user's */
@@ -68,7 +69,6 @@ struct sym_snapshot {
 	struct sym_process_info info; /* what is in it of the runtime: sym_snapshot_process() */
 	_Atomic(bool) is_info_whole;
 	pthread_mutex_t info_lock;
-	struct live_code_slot live_code;
 	struct perf_map_place place; /* of the last sym_snapshot_perf_map() */
 	bool has_place;
 	struct sym_load_check load_check; /* of the last sym_snapshot_load_check() */
@@ -134,9 +134,13 @@ struct sym_error *snapshot_look_again(const struct sym_snapshot *before,
 /* Do both have the same files mapped at the same places? `fresh` was made from `before`. */
 bool snapshot_has_same_files(const struct sym_snapshot *before, const struct sym_snapshot *fresh);
 
-/* Everything but the user's options and the process itself. Takes `space` over on success. */
+/* Everything but the user's options and the process itself; it is to be enlisted. Takes `space`
+ * over on success. */
 struct sym_error *snapshot_create(struct snapshot_ground *ground, struct address_space *space,
 				  struct sym_snapshot **ret) __attribute__((warn_unused_result));
+
+/* Those who look for an assembly among all images of the process see it from now on. */
+void snapshot_enlist(struct sym_snapshot *snapshot);
 
 /* From now on modules have the index that they have in this snapshot. */
 void snapshot_make_users(struct sym_snapshot *snapshot);

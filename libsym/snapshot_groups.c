@@ -19,13 +19,14 @@ void snapshot_ground_release(struct snapshot_ground *ground)
 {
 	if (!ground || atomic_fetch_sub_explicit(&ground->users, 1, memory_order_acq_rel))
 		return;
+	live_code_slot_deinit(&ground->live_code);
 	process_close(ground->process);
 	path_list_free(ground->relative_map_dirs);
 	pthread_mutex_destroy(&ground->lock);
 	free(ground);
 }
 
-static void enlist(struct sym_snapshot *snapshot)
+void snapshot_enlist(struct sym_snapshot *snapshot)
 {
 	struct snapshot_ground *ground = snapshot->ground;
 
@@ -58,7 +59,6 @@ void sym_snapshot_close(struct sym_snapshot *snapshot)
 	if (snapshot->has_place)
 		perf_map_place_deinit(&snapshot->place);
 	load_check_deinit(&snapshot->load_check);
-	live_code_slot_deinit(&snapshot->live_code);
 	for (size_t i = 0; i < snapshot->group_count; i++)
 		image_group_release(atomic_load(&snapshot->groups[i]));
 	free(lazy_deinit(&snapshot->runtime));
@@ -157,14 +157,12 @@ struct sym_error *snapshot_create(struct snapshot_ground *ground, struct address
 	snapshot->ground = ground;
 	snapshot->process = ground->process;
 	snapshot->jit = ground->jit;
-	live_code_slot_init(&snapshot->live_code);
 	lazy_init(&snapshot->runtime);
 	pthread_mutex_init(&snapshot->group_lock, NULL);
 	pthread_mutex_init(&snapshot->open_lock, NULL);
 	pthread_mutex_init(&snapshot->info_lock, NULL);
 	group_lines(snapshot);
 	fill_info(snapshot);
-	enlist(snapshot);
 	*ret = snapshot;
 	return NULL;
 }
@@ -521,8 +519,8 @@ static struct sym_error *carry(const struct sym_snapshot *before, size_t old_num
 	    is_as_opened(old)) {
 		image_group_release(made);
 		made = image_group_share(old);
-	} else if (image_group_is_open(old)) {
-		made->before = image_group_share(old);
+	} else {
+		image_group_follow(made, old);
 	}
 	atomic_store(&fresh->groups[number], made);
 	return NULL;
@@ -588,6 +586,7 @@ struct sym_error *snapshot_look_again(const struct sym_snapshot *before,
 		sym_snapshot_close(fresh);
 		return error;
 	}
+	snapshot_enlist(fresh);
 	*ret = fresh;
 	return NULL;
 }

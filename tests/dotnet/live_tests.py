@@ -17,7 +17,7 @@ import traceback
 from harness import CI, ROOT, Fail, Mapgen, Skip, build_project, npm_runtime, sdk_runtime
 
 MODULES = ("live_frames", "live_rundown", "live_merge", "live_containers", "live_bad_input", "live_bcc", "live_demo",
-           "live_crossgen", "live_contract", "live_refused", "live_watch", "live_core", "live_nothing_set", "live_shapes", "live_perfinfo", "live_deleted", "live_frameworks",
+           "live_crossgen", "live_contract", "live_refused", "live_watch", "live_refresh", "live_core", "live_nothing_set", "live_shapes", "live_perfinfo", "live_deleted", "live_frameworks",
            "live_bcc_tools", "live_bcc_table",
            "live_symbolize", "live_profiler", "live_perf_fix", "live_perf_forms",
            "live_standin", "live_jitdump")

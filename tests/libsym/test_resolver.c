@@ -509,6 +509,49 @@ Test(resolver, says_at_a_glance_what_was_appended_since)
 	end(&opened);
 }
 
+/* Code that a process of its own puts where other code was: what was noted of the mapping counts no
+ * more, and neither does what another resolver noted. */
+Test(resolver, says_at_a_glance_what_a_refresh_found)
+{
+	const size_t bytes = 0x4000;
+	struct sym_glance room = { .size = sizeof(room) };
+	char *code = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = (uint64_t)(uintptr_t)code;
+	struct opened opened = { 0 };
+	char path[64];
+	FILE *file;
+
+	cr_assert_neq(code, MAP_FAILED);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	file = fopen(path, "w");
+	cr_assert_not_null(file);
+	fprintf(file, "%lx 4000 first\n", start);
+	fflush(file);
+	open_resolver(&opened, getpid());
+	cr_expect(glance(&opened, start + 0x3000, &room));
+	cr_expect_eq(room.offset_bytes, 0x3000);
+	/* The end goes, and is no code any more. */
+	cr_assert_eq(mprotect(code + 0x2000, 0x2000, PROT_READ), 0);
+	cr_expect(glance(&opened, start + 0x3000, &room), "as of the last look");
+	cr_assert_null(sym_resolver_refresh(opened.resolver, NULL));
+	cr_expect_not(glance(&opened, start + 0x3000, &room), "not executable");
+	cr_expect(glance(&opened, start + 0x1000, &room));
+	cr_assert_eq(munmap(code, 0x1000), 0);
+	fprintf(file, "%lx 1000 second\n", start + 0x1000);
+	fclose(file);
+	cr_assert_null(sym_resolver_refresh(opened.resolver, NULL));
+	cr_expect_not(glance(&opened, start, &room), "not mapped");
+	cr_expect(glance(&opened, start + 0x1fff, &room));
+	cr_expect_str_eq(room.name, "second");
+	cr_expect_eq(room.offset_bytes, 0xfff);
+	/* The next one in the same memory knows nothing of it. */
+	sym_resolver_destroy(opened.resolver);
+	cr_assert_null(sym_resolver_create(opened.snapshot, &opened.resolver));
+	cr_expect(glance(&opened, start + 0x1000, &room));
+	unlink(path);
+	end(&opened);
+}
+
 Test(resolver, leaves_the_tier_in_the_name_when_asked_to)
 {
 	struct sym_snapshot_opts opts = { .size = sizeof(opts),

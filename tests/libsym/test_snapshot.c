@@ -643,6 +643,34 @@ Test(snapshot, a_refresh_knows_memory_that_is_new)
 	let_go(&held);
 }
 
+/* mprotect() splits lines: the image is asked again when an address asks, and what it said before
+ * stays until then, and after. */
+Test(snapshot, a_refresh_keeps_names_of_a_file_whose_lines_changed)
+{
+	struct loaded_copy copy;
+	struct held held = hold();
+	const long page = sysconf(_SC_PAGESIZE);
+	char *code, *name;
+
+	refresh(&held);
+	copy = load_copy();
+	refresh(&held);
+	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
+	name = (char *)sym_result_at(held.result, 0)->name;
+	code = (char *)(uintptr_t)(copy.address & ~(uint64_t)(page - 1));
+	for (int i = 0; i < 4; i++) {
+		int writable = i % 2 ? 0 : PROT_WRITE;
+
+		cr_assert_eq(mprotect(code, (size_t)page, PROT_READ | PROT_EXEC | writable), 0);
+		cr_expect_eq(refresh(&held), SYM_REFRESH_MAPPED);
+		cr_expect_str_eq(name, "deflate");
+	}
+	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
+	cr_expect_eq(sym_result_at(held.result, 0)->name, name, "it was not read again");
+	unload_copy(&copy);
+	let_go(&held);
+}
+
 struct asking {
 	struct held *held;
 	uint64_t address;
