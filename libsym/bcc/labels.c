@@ -13,7 +13,7 @@ struct label {
 	char *text; /* NULL: a free place */
 };
 
-/* By the place of the strings, not their content: names live as long as we do. */
+/* By the place of the strings, not their content: names live as long as the labels. */
 static size_t place_of(const struct labels *labels, const char *name, const char *tier)
 {
 	uint64_t mixed = ((uintptr_t)name ^ (uint64_t)(uintptr_t)tier << 32) * 0x9e3779b97f4a7c15u;

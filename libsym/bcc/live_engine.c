@@ -52,8 +52,8 @@ struct remembered {
 struct look {
 	struct sym_snapshot *snapshot;
 	struct sym_resolver *resolver;
-	struct labels labels;
-	struct remembered *remembered; /* by address; NULL without memory */
+	struct labels labels, old_labels; /* the latter: before the perf map was another */
+	struct remembered *remembered;    /* by address; NULL without memory */
 	struct sym_glance glance;
 	uint64_t taken_ms;
 	uint64_t cost_ms;
@@ -91,6 +91,7 @@ static void look_destroy(struct look *look)
 	if (!look)
 		return;
 	labels_deinit(&look->labels);
+	labels_deinit(&look->old_labels);
 	sym_resolver_destroy(look->resolver);
 	sym_snapshot_close(look->snapshot);
 	free(look->map_path);
@@ -271,7 +272,8 @@ static void note_answerless(struct live_engine *engine, uint64_t address)
 		engine->answerless[address % ANSWERLESS] = address;
 }
 
-/* Takes up what was appended to the perf map, which is cheaper than another look. */
+/* Takes up what was appended to the perf map, and what was mapped, which is cheaper than another
+ * look. */
 static bool read_appended(struct live_engine *engine)
 {
 	enum sym_refresh found = SYM_REFRESH_NOTHING;
@@ -282,11 +284,20 @@ static bool read_appended(struct live_engine *engine)
 		return false;
 	error = sym_resolver_refresh(look->resolver, &found);
 	sym_error_destroy(error);
-	if (error || (found != SYM_REFRESH_APPENDED && found != SYM_REFRESH_REREAD))
+	/* One that failed in the middle may have taken up what is mapped. */
+	if (error)
+		found = SYM_REFRESH_MAPPED;
+	if (found == SYM_REFRESH_NOTHING || found == SYM_REFRESH_ENDED)
 		return false;
-	/* A new line may cover an old one's bytes. */
+	/* A new line may cover an old one's bytes; a library may lie where another one was. */
 	if (look->remembered)
 		memset(look->remembered, 0, REMEMBERED * sizeof(*look->remembered));
+	/* Names that labels were made of end with the next such change, and these with them. */
+	if (found != SYM_REFRESH_APPENDED) {
+		labels_deinit(&look->old_labels);
+		look->old_labels = look->labels;
+		look->labels = (struct labels){ 0 };
+	}
 	return true;
 }
 

@@ -548,6 +548,47 @@ OURS(a_process_that_became_another_program_is_looked_at_anew)
 	library.free_symcache(cache, child);
 }
 
+/* So many mappings that looking anew takes a while, which is not done often then. */
+static void be_slow_to_look_at(void)
+{
+	const size_t pages = 20000;
+	char *room = mmap(NULL, pages * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert_neq(room, MAP_FAILED);
+	for (size_t i = 0; i < pages; i += 2)
+		cr_assert_eq(mprotect(room + i * 4096, 4096, PROT_READ), 0);
+}
+
+static void map_this_program(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	cr_assert_neq(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0), MAP_FAILED);
+	close(fd);
+}
+
+OURS(a_library_that_was_loaded_hides_no_new_line)
+{
+	struct bcc_symbol symbol;
+	void *cache;
+
+	setenv("LIBSYM_BCC_REFRESH_MS", "40", 1);
+	setenv("LIBSYM_BCC_NAMES", "short", 1);
+	be_slow_to_look_at();
+	append_line(0x000, 0x20, "old");
+	cache = library.symcache_new(getpid(), NULL);
+	wait_ms(50);
+	cr_expect_eq(library.symcache_resolve(cache, code + 0x5000, &symbol), -1, "looks anew");
+	expect_name(cache, 0x01, "old", 1);
+	append_line(0x000, 0x20, "new");
+	append_line(0x300, 0x20, "other");
+	map_this_program();
+	wait_ms(50);
+	expect_name(cache, 0x301, "other", 1);
+	expect_name(cache, 0x01, "new", 1);
+	library.free_symcache(cache, getpid());
+}
+
 OURS(a_cache_for_every_address_gives_the_same_answers)
 {
 	struct bcc_symbol symbol;
