@@ -73,7 +73,10 @@ struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const
 	const struct curl_api *api = curl_api_get(&reason);
 	struct symbols_fetcher *fetcher = api ? create(api, servers, tree, watch) : NULL;
 
-	if (!fetcher)
+	if (!api)
+		message("cannot prepare fetching, which takes libcurl (Debian: libcurl4): %s",
+			reason);
+	else if (!fetcher)
 		message("cannot prepare fetching: %s", reason);
 	return fetcher;
 }
