@@ -398,6 +398,8 @@ static void *change(void *context)
 	for (size_t i = 1; i < STEPS; i++) {
 		make_step(i);
 		usleep(STEP_US);
+		while (atomic_load(&world.refreshes) < i / 4)
+			usleep(1000);
 		if (i >= ALIVE)
 			end_step(i - ALIVE);
 	}
