@@ -18,10 +18,17 @@ struct line {
 	uint32_t deleted;
 };
 
+/* Lines of one file side by side, as most of a file's are. */
+struct run {
+	const struct line *lines;
+	size_t count;
+};
+
 /* What is growing while a text is parsed. */
 struct parse {
 	struct buf mappings; /* struct sym_mapping */
 	struct buf lines;    /* struct line, only those with a path */
+	struct buf runs;     /* struct run */
 	struct buf files;    /* struct mapped_file */
 	struct buf text;     /* paths, NUL terminated */
 };
@@ -49,12 +56,12 @@ static int compare_groups(const struct line *a, const struct line *b)
 	return order;
 }
 
-static int compare_lines(const void *left, const void *right)
+static int compare_runs(const void *left, const void *right)
 {
-	const struct line *a = left, *b = right;
-	int order = compare_groups(a, b);
+	const struct run *a = left, *b = right;
+	int order = compare_groups(a->lines, b->lines);
 
-	return order ? order : compare_u64(a->index, b->index);
+	return order ? order : compare_u64(a->lines->index, b->lines->index);
 }
 
 static int compare_files(const void *left, const void *right)
@@ -136,55 +143,86 @@ static void parse_lines(struct parse *parse, const char *text, size_t size_bytes
 	*bad_lines_ret = parser.bad_lines;
 }
 
-/* One group: its path to the text, its mappings to `indexes`. Paths are offsets until the text has
- * stopped growing. */
-static void add_group(struct parse *parse, const struct line *lines, size_t count,
-		      struct sym_mapping *mappings, uint32_t *indexes)
+/* The mappings of some lines to `indexes`. */
+static void add_lines(const struct run *run, const char *path, struct sym_mapping *mappings,
+		      uint32_t *indexes, struct mapped_file *file)
 {
+	for (size_t i = 0; i < run->count; i++) {
+		struct sym_mapping *mapping = &mappings[run->lines[i].index];
+
+		indexes[i] = run->lines[i].index;
+		mapping->path = path;
+		file->executable |= (mapping->protection & SYM_EXECUTE) != 0;
+	}
+}
+
+/* One group: its path to the text, its mappings to `indexes`, how many. Paths are offsets until the
+ * text has stopped growing. */
+static size_t add_group(struct parse *parse, const struct run *runs, size_t count,
+			struct sym_mapping *mappings, uint32_t *indexes)
+{
+	const struct line *line = runs->lines;
 	size_t path_offset = parse->text.size_bytes, i;
 	struct mapped_file file = {
-		.inode = lines->inode,
-		.device_major = lines->device_major,
-		.device_minor = lines->device_minor,
-		.deleted = lines->deleted,
+		.inode = line->inode,
+		.device_major = line->device_major,
+		.device_minor = line->device_minor,
+		.deleted = line->deleted,
 		.mapping_indexes = indexes,
-		.mapping_count = count,
 	};
-	char *path = buf_reserve(&parse->text, lines->path_bytes + 1);
+	char *path = buf_reserve(&parse->text, line->path_bytes + 1);
 
 	if (!path)
-		return;
-	parse->text.size_bytes += maps_unescape_path(lines->path, lines->path_bytes, path) + 1;
+		return 0;
+	parse->text.size_bytes += maps_unescape_path(line->path, line->path_bytes, path) + 1;
 	parse->text.data[parse->text.size_bytes - 1] = '\0';
 	for (i = 0; i < count; i++) {
-		struct sym_mapping *mapping = &mappings[lines[i].index];
-
-		indexes[i] = lines[i].index;
-		mapping->path = (const char *)path_offset;
-		file.executable |= (mapping->protection & SYM_EXECUTE) != 0;
+		add_lines(&runs[i], (const char *)path_offset, mappings,
+			  indexes + file.mapping_count, &file);
+		file.mapping_count += runs[i].count;
 	}
-	if (*path != '/')
-		return;
-	file.memory = is_memory(path, file.deleted);
-	buf_append(&parse->files, &file, sizeof(file));
+	if (*path == '/') {
+		file.memory = is_memory(path, file.deleted);
+		buf_append(&parse->files, &file, sizeof(file));
+	}
+	return file.mapping_count;
+}
+
+static void find_runs(struct parse *parse)
+{
+	const struct line *lines = (const struct line *)parse->lines.data;
+	size_t count = parse->lines.size_bytes / sizeof(*lines);
+	size_t first, end;
+
+	for (first = 0; first < count; first = end) {
+		struct run run = { .lines = &lines[first] };
+
+		for (end = first + 1; end < count; end++)
+			if (compare_groups(&lines[first], &lines[end]))
+				break;
+		run.count = end - first;
+		buf_append(&parse->runs, &run, sizeof(run));
+	}
 }
 
 static void group_lines(struct parse *parse, struct address_space *space)
 {
-	struct line *lines = (struct line *)parse->lines.data;
-	size_t count = parse->lines.size_bytes / sizeof(*lines);
-	size_t first, end;
+	uint32_t *indexes = space->mapping_indexes;
+	size_t first, end, count;
+	struct run *runs;
 
-	if (!count)
+	find_runs(parse);
+	runs = (struct run *)parse->runs.data;
+	count = parse->runs.size_bytes / sizeof(*runs);
+	if (!count || parse->runs.failure != BUF_OK)
 		return;
-	qsort(lines, count, sizeof(*lines), compare_lines);
+	qsort(runs, count, sizeof(*runs), compare_runs);
 	for (first = 0; first < count; first = end) {
 		for (end = first + 1; end < count; end++)
-			if (compare_groups(&lines[first], &lines[end]))
+			if (compare_groups(runs[first].lines, runs[end].lines))
 				break;
-		add_group(parse, &lines[first], end - first,
-			  (struct sym_mapping *)parse->mappings.data,
-			  space->mapping_indexes + first);
+		indexes += add_group(parse, &runs[first], end - first,
+				     (struct sym_mapping *)parse->mappings.data, indexes);
 	}
 }
 
@@ -216,7 +254,7 @@ static struct sym_error *take(struct parse *parse, struct address_space *space)
 static struct sym_error *build(struct parse *parse, const char *text, size_t size_bytes,
 			       struct address_space *space)
 {
-	const struct buf *grown[] = { &parse->mappings, &parse->lines, &parse->text,
+	const struct buf *grown[] = { &parse->mappings, &parse->lines, &parse->runs, &parse->text,
 				      &parse->files };
 	size_t i;
 
@@ -251,11 +289,13 @@ struct sym_error *address_space_parse(const char *text, size_t size_bytes,
 					LIMIT_MAPS_BYTES);
 	buf_init(&parse.mappings, most_bytes);
 	buf_init(&parse.lines, most_bytes);
+	buf_init(&parse.runs, most_bytes);
 	buf_init(&parse.files, most_bytes);
 	buf_init(&parse.text, most_bytes);
 	error = build(&parse, text, size_bytes, space);
 	buf_deinit(&parse.mappings);
 	buf_deinit(&parse.lines);
+	buf_deinit(&parse.runs);
 	buf_deinit(&parse.files);
 	buf_deinit(&parse.text);
 	if (!error)
