@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/snapshot_bundle.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,7 +161,7 @@ static struct sym_error *open_part(const struct group_opening *opening, const st
 	*ret = reopen_part(opening, host, path);
 	if (*ret)
 		return NULL;
-	fd = dup(host->fd);
+	fd = fcntl(host->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return &sym_error_no_memory;
 	error = image_open(fd, path, part->offset, part->size_bytes, ret);
