@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/prefetch.h"
+
 struct address_slot {
 	uint64_t address; /* 0: free */
 	void *value;
@@ -40,7 +42,7 @@ static inline void address_table_prefetch(const struct address_table *table, uin
 	size_t i = (size_t)((address * 0x9E3779B97F4A7C15u) >> 32);
 
 	if (table->capacity)
-		__builtin_prefetch(&table->slots[i & (table->capacity - 1)]);
+		prefetch(&table->slots[i & (table->capacity - 1)]);
 }
 
 /* `address` is not 0 and not in the table yet, `value` not NULL. False: no memory, and nothing has

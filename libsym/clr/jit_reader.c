@@ -111,7 +111,8 @@ void jit_reader_close(struct jit_reader *reader)
 
 struct result {
 	struct jit_reading reading;
-	char *names, *thunk_names;
+	struct jit_names *names;
+	char *thunk_names;
 };
 
 void jit_reading_destroy(struct jit_reading *reading)
@@ -122,7 +123,7 @@ void jit_reading_destroy(struct jit_reading *reading)
 		return;
 	free(result->reading.symbols);
 	free(result->reading.heaps);
-	free(result->names);
+	jit_names_release(result->names);
 	free(result->thunk_names);
 	free(result);
 }
@@ -219,7 +220,7 @@ static bool add_blocks(struct result *result, const struct jit_round *round, uin
 		if (look->state == LOOK_STUB || look->state == LOOK_GONE)
 			continue;
 		if (named)
-			add_method(&result->reading, look, result->names);
+			add_method(&result->reading, look, result->names->text.data);
 		else
 			result->reading.unnamed_count++;
 		if (look->is_volatile) {
@@ -251,14 +252,13 @@ static struct sym_error *make_result(const struct jit_round *round, const struct
 
 	if (!result)
 		return &sym_error_no_memory;
-	result->reading.symbols = calloc(round->map.block_count + thunks->count + 1,
+	result->reading.symbols = malloc((round->map.block_count + thunks->count + 1) *
 					 sizeof(*result->reading.symbols));
 	result->reading.heaps =
 		calloc(round->map.section_count + 1, sizeof(*result->reading.heaps));
-	result->names = copy_names(&round->names);
+	result->names = jit_names_share(round->names);
 	result->thunk_names = copy_names(&thunks->names);
-	if (!result->reading.symbols || !result->reading.heaps || !result->names ||
-	    !result->thunk_names) {
+	if (!result->reading.symbols || !result->reading.heaps || !result->thunk_names) {
 		jit_reading_destroy(&result->reading);
 		return &sym_error_no_memory;
 	}

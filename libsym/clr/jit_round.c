@@ -94,7 +94,7 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 				       struct task *task)
 {
 	struct look *look = &round->looks[task->index];
-	size_t offset = round->names.size_bytes;
+	size_t offset = round->names->text.size_bytes;
 	bool is_volatile;
 
 	if (!task->description.type) {
@@ -104,7 +104,7 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 			return outcome == METHOD_PENDING ? STAGE_PENDING
 							 : end_look(look, LOOK_UNNAMED);
 	}
-	switch (methods_write_described(tools->methods, &task->description, &round->names,
+	switch (methods_write_described(tools->methods, &task->description, &round->names->text,
 					&is_volatile)) {
 	case METHOD_PENDING:
 		return STAGE_PENDING;
@@ -116,8 +116,8 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 	}
 	look->is_volatile |= is_volatile;
 	look->name_offset = offset;
-	look->name_bytes = (uint32_t)(round->names.size_bytes - offset);
-	buf_append_char(&round->names, '\0');
+	look->name_bytes = (uint32_t)(round->names->text.size_bytes - offset);
+	buf_append_char(&round->names->text, '\0');
 	if (methods_last_was_dynamic(tools->methods)) {
 		look->tier = "Optimized"; /* compiled once, fully */
 		return end_look(look, LOOK_NAMED);
@@ -139,26 +139,49 @@ static enum stage_outcome look_at_tier(const struct jit_tools *tools, struct jit
 
 static struct sym_error *round_error(const struct jit_tools *tools, const struct jit_round *round)
 {
-	if (round->names.failure != BUF_OK)
-		return sym_error_from_buf(&round->names, "names of jitted methods");
+	if (round->names->text.failure != BUF_OK)
+		return sym_error_from_buf(&round->names->text, "names of jitted methods");
 	return types_error(tools->types);
 }
 
-/* What is to be done, in the order of addresses; a task without one is over. */
+/* What is to be done. */
 struct tasks {
 	struct task *items;
-	size_t count;
-	size_t *waiting; /* those that wait in the present stage */
+	uint32_t *left; /* those that have not ended */
+	size_t left_count;
+	uint32_t *passed; /* room for as many: those that passed the present stage */
 };
 
-static const size_t tasks_ahead = 8;
-
-/* Almost all that is read is read for the first time: the processor is told a little earlier. */
+/*
+ * Almost all that is read is read for the first time: the processor is told a little earlier. What
+ * is found by way of something else is told of in two steps.
+ */
 typedef void ahead_fn(const struct jit_tools *tools, struct task *task);
+
+struct stage {
+	stage_fn *look;
+	ahead_fn *far, *near; /* `far` may be NULL */
+};
+
+enum {
+	TASKS_NEAR = 8,
+	TASKS_FAR = 16,
+};
 
 static void ahead_in_memory(const struct jit_tools *tools, struct task *task)
 {
 	remote_prefetch(tools->memory, task->soon);
+}
+
+static void ahead_to_chunk(const struct jit_tools *tools, struct task *task)
+{
+	methods_prefetch_chunk(tools->methods, task->soon);
+}
+
+static void ahead_to_row(const struct jit_tools *tools, struct task *task)
+{
+	(void)tools;
+	methods_prefetch_row(&task->description);
 }
 
 static void ahead_in_metadata(const struct jit_tools *tools, struct task *task)
@@ -167,16 +190,48 @@ static void ahead_in_metadata(const struct jit_tools *tools, struct task *task)
 		methods_prefetch_name(&task->description);
 }
 
+static void ahead_to_versions(const struct jit_tools *tools, struct task *task)
+{
+	methods_prefetch_versions(tools->methods, &task->description);
+}
+
+/* Lets those that wait try the stage; returns how many still wait, at the front. */
+static size_t try_stage(const struct jit_tools *tools, struct jit_round *round, struct tasks *tasks,
+			const struct stage *stage, size_t waiting, size_t *passed)
+{
+	struct task *items = tasks->items;
+	uint32_t *left = tasks->left;
+	size_t still = 0;
+
+	for (size_t i = 0; i < waiting; i++) {
+		uint32_t at = left[i];
+
+		if (stage->far && i + TASKS_FAR < waiting)
+			stage->far(tools, &items[left[i + TASKS_FAR]]);
+		if (i + TASKS_NEAR < waiting)
+			stage->near(tools, &items[left[i + TASKS_NEAR]]);
+		switch (stage->look(tools, round, &items[at])) {
+		case STAGE_PENDING:
+			left[still++] = at;
+			break;
+		case STAGE_PASSED:
+			tasks->passed[(*passed)++] = at;
+			break;
+		case STAGE_LAST:
+			break;
+		}
+	}
+	return still;
+}
+
 /* Lets every task pass one stage; a task that ended is left out of the next. */
 static struct sym_error *run_stage(const struct jit_tools *tools, struct jit_round *round,
-				   struct tasks *tasks, stage_fn *stage, ahead_fn *ahead)
+				   struct tasks *tasks, const struct stage *stage)
 {
-	size_t waiting = tasks->count, passed = 0;
+	size_t waiting = tasks->left_count, passed = 0;
+	uint32_t *left = tasks->left;
 
-	for (size_t i = 0; i < waiting; i++)
-		tasks->waiting[i] = i;
 	for (unsigned int i = 0; waiting; i++) {
-		size_t still = 0;
 		bool again;
 		/* Also what the stage before noted for this one. */
 		struct sym_error *error = remote_memory_fetch(tools->memory, &again);
@@ -188,65 +243,96 @@ static struct sym_error *run_stage(const struct jit_tools *tools, struct jit_rou
 		if (i == LIMIT_REMOTE_ROUNDS)
 			return sym_error_create(SYM_ERROR_LIMIT,
 						"the runtime's structures have no end");
-		for (size_t at = 0; at < waiting; at++) {
-			if (at + tasks_ahead < waiting)
-				ahead(tools, &tasks->items[tasks->waiting[at + tasks_ahead]]);
-			if (stage(tools, round, &tasks->items[tasks->waiting[at]]) == STAGE_PENDING)
-				tasks->waiting[still++] = tasks->waiting[at];
-		}
-		waiting = still;
+		waiting = try_stage(tools, round, tasks, stage, waiting, &passed);
 		error = round_error(tools, round);
 		if (error)
 			return error;
 	}
 	for (size_t i = 0; i < waiting; i++)
-		round->looks[tasks->items[tasks->waiting[i]].index].state = LOOK_UNNAMED;
-	for (size_t i = 0; i < tasks->count; i++) {
-		if (round->looks[tasks->items[i].index].state != LOOK_PENDING)
+		round->looks[tasks->items[left[i]].index].state = LOOK_UNNAMED;
+	tasks->left = tasks->passed;
+	tasks->left_count = passed;
+	tasks->passed = left;
+	return NULL;
+}
+
+static struct sym_error *tasks_begin(const struct jit_tools *tools, struct jit_round *round,
+				     struct tasks *tasks)
+{
+	const size_t usual_name_bytes = 160;
+	size_t count = round->map.block_count;
+
+	if (count > UINT32_MAX)
+		return sym_error_create(SYM_ERROR_LIMIT, "too many blocks of code");
+	tasks->items = malloc((count + 1) * sizeof(*tasks->items));
+	tasks->left = malloc((count + 1) * sizeof(*tasks->left));
+	tasks->passed = malloc((count + 1) * sizeof(*tasks->passed));
+	if (!tasks->items || !tasks->left || !tasks->passed)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < round->map.block_count; i++) {
+		uint64_t head = round->map.blocks[i].start_address - 8;
+
+		if (round->looks[i].state != LOOK_PENDING)
 			continue;
-		if (passed != i)
-			tasks->items[passed] = tasks->items[i];
-		passed++;
+		tasks->items[tasks->left_count].index = i;
+		tasks->items[tasks->left_count].soon = head;
+		tasks->left[tasks->left_count] = (uint32_t)tasks->left_count;
+		tasks->left_count++;
+		remote_want(tools->memory, head, 8);
 	}
-	tasks->count = passed;
+	/* Rather too much room, which costs nothing until it is used, than moving the names. */
+	if (tasks->left_count < LIMIT_INDEX_NAME_BYTES / usual_name_bytes / 4)
+		buf_reserve(&round->names->text, tasks->left_count * usual_name_bytes);
 	return NULL;
 }
 
 /* Looks at all blocks of a round that are marked pending, until none is. */
 static struct sym_error *look_at_all(const struct jit_tools *tools, struct jit_round *round)
 {
-	struct sym_error *error = NULL;
+	static const struct stage stages[] = {
+		{ look_at_head, NULL, ahead_in_memory },
+		{ look_at_header, NULL, ahead_in_memory },
+		{ look_at_description, ahead_in_memory, ahead_to_chunk },
+		{ look_at_name, ahead_to_row, ahead_in_metadata },
+		{ look_at_tier, ahead_in_memory, ahead_to_versions },
+	};
 	struct tasks tasks = { 0 };
-	size_t count = 0;
+	struct sym_error *error = tasks_begin(tools, round, &tasks);
 
-	for (size_t i = 0; i < round->map.block_count; i++)
-		count += round->looks[i].state == LOOK_PENDING;
-	tasks.items = malloc((count + 1) * sizeof(*tasks.items));
-	tasks.waiting = malloc((count + 1) * sizeof(*tasks.waiting));
-	if (!tasks.items || !tasks.waiting)
-		error = &sym_error_no_memory;
-	for (size_t i = 0; !error && i < round->map.block_count; i++)
-		if (round->looks[i].state == LOOK_PENDING) {
-			tasks.items[tasks.count++] =
-				(struct task){ .index = i,
-					       .soon = round->map.blocks[i].start_address - 8 };
-			remote_want(tools->memory, round->map.blocks[i].start_address - 8, 8);
-		}
-	if (!error)
-		error = run_stage(tools, round, &tasks, look_at_head, ahead_in_memory);
-	if (!error)
-		error = run_stage(tools, round, &tasks, look_at_header, ahead_in_memory);
-	if (!error)
-		error = run_stage(tools, round, &tasks, look_at_description, ahead_in_memory);
-	if (!error)
-		error = types_read_wanted(tools->types);
-	if (!error)
-		error = run_stage(tools, round, &tasks, look_at_name, ahead_in_metadata);
-	if (!error)
-		error = run_stage(tools, round, &tasks, look_at_tier, ahead_in_memory);
+	for (size_t i = 0; !error && i < sizeof(stages) / sizeof(stages[0]); i++) {
+		error = run_stage(tools, round, &tasks, &stages[i]);
+		if (!error && stages[i].look == look_at_description)
+			error = types_read_wanted(tools->types);
+	}
 	free(tasks.items);
-	free(tasks.waiting);
+	free(tasks.left);
+	free(tasks.passed);
 	return error;
+}
+
+static struct jit_names *jit_names_create(void)
+{
+	struct jit_names *names = malloc(sizeof(*names));
+
+	if (!names)
+		return NULL;
+	atomic_init(&names->users, 1);
+	buf_init(&names->text, LIMIT_INDEX_NAME_BYTES);
+	return names;
+}
+
+struct jit_names *jit_names_share(struct jit_names *names)
+{
+	atomic_fetch_add(&names->users, 1);
+	return names;
+}
+
+void jit_names_release(struct jit_names *names)
+{
+	if (!names || atomic_fetch_sub(&names->users, 1) != 1)
+		return;
+	buf_deinit(&names->text);
+	free(names);
 }
 
 /* Begins a round with nothing kept that could have changed; a second one only with the heaps of
@@ -256,8 +342,9 @@ static struct sym_error *round_begin(const struct jit_tools *tools, const struct
 {
 	struct sym_error *error;
 
-	*round = (struct jit_round){ 0 };
-	buf_init(&round->names, LIMIT_INDEX_NAME_BYTES);
+	*round = (struct jit_round){ .names = jit_names_create() };
+	if (!round->names)
+		return &sym_error_no_memory;
 	remote_memory_forget(tools->memory);
 	types_forget(tools->types);
 	modules_forget_volatile(tools->modules);
@@ -279,8 +366,8 @@ static bool same(const struct jit_round *a, const struct look *left, const struc
 	       left->method.method_desc == right->method.method_desc &&
 	       left->method.size_bytes == right->method.size_bytes &&
 	       left->name_bytes == right->name_bytes &&
-	       !memcmp(a->names.data + left->name_offset, b->names.data + right->name_offset,
-		       left->name_bytes);
+	       !memcmp(a->names->text.data + left->name_offset,
+		       b->names->text.data + right->name_offset, left->name_bytes);
 }
 
 /* For each block of a round the index of the one that begins at the same place in another, SIZE_MAX
@@ -308,9 +395,10 @@ static void copy_look(struct jit_round *to, struct look *look, const struct jit_
 	*look = *source;
 	if (source->state != LOOK_NAMED)
 		return;
-	look->name_offset = to->names.size_bytes;
-	buf_append(&to->names, from->names.data + source->name_offset, source->name_bytes);
-	buf_append_char(&to->names, '\0');
+	look->name_offset = to->names->text.size_bytes;
+	buf_append(&to->names->text, from->names->text.data + source->name_offset,
+		   source->name_bytes);
+	buf_append_char(&to->names->text, '\0');
 }
 
 static bool is_of_like_section(const struct jit_round *a, size_t left, const struct jit_round *b,
@@ -455,7 +543,8 @@ void jit_round_deinit(struct jit_round *round)
 {
 	code_map_deinit(&round->map);
 	free(round->looks);
-	buf_deinit(&round->names);
+	jit_names_release(round->names);
+	round->names = NULL;
 	round->looks = NULL;
 }
 
@@ -474,8 +563,8 @@ static struct sym_error *read_beside(const struct jit_tools *tools, const struct
 		confirm(known, partners, round);
 	if (!error && any_wants_second_look(round))
 		error = look_again(tools, round);
-	if (!error && round->names.failure != BUF_OK)
-		error = sym_error_from_buf(&round->names, "names of jitted methods");
+	if (!error && round->names->text.failure != BUF_OK)
+		error = sym_error_from_buf(&round->names->text, "names of jitted methods");
 	*changed_ret = !error && (!known || is_changed(known, partners, round));
 	return error;
 }

@@ -11,6 +11,8 @@
 #ifndef LIBSYM_CLR_JIT_ROUND_H
 #define LIBSYM_CLR_JIT_ROUND_H
 
+#include <stdatomic.h>
+
 #include "libsym/base/buf.h"
 #include "libsym/clr/code_heap.h"
 #include "libsym/clr/method_desc.h"
@@ -25,29 +27,42 @@ struct jit_tools {
 	struct methods *methods;
 };
 
-/* What one look says of one block. */
+enum look_state {
+	LOOK_PENDING,
+	LOOK_UNNAMED,
+	LOOK_NAMED,
+	LOOK_STUB,
+	LOOK_GONE, /* freed before the second look */
+};
+
+/* What one look says of one block; all of them are gone through several times, so they are small.
+ */
 struct look {
 	struct code_method method;
-	uint32_t stub_kind;
-	uint32_t name_bytes;
 	size_t name_offset; /* into the names of its round */
 	const char *tier;
-	enum look_state {
-		LOOK_PENDING,
-		LOOK_UNNAMED,
-		LOOK_NAMED,
-		LOOK_STUB,
-		LOOK_GONE, /* freed before the second look */
-	} state;
+	uint32_t stub_kind;
+	uint32_t name_bytes;
+	uint8_t state; /* enum look_state */
 	bool is_volatile;
 	bool is_confirmed; /* the round before saw the same */
 	bool is_settled;   /* and it cannot change any more */
 };
 
+/* The names of a round, for as long as the round or somebody else has them. */
+struct jit_names {
+	atomic_uint users;
+	struct buf text;
+};
+
+/* Another user; jit_names_release() from any thread. */
+struct jit_names *jit_names_share(struct jit_names *names);
+void jit_names_release(struct jit_names *names);
+
 struct jit_round {
 	struct code_map map;
 	struct look *looks; /* as many as there are blocks in the map */
-	struct buf names;
+	struct jit_names *names;
 };
 
 /*

@@ -268,6 +268,38 @@ static bool write_dynamic(struct methods *methods, const struct method_descripti
 	return write_name(methods, type, signature, name, false, out);
 }
 
+void methods_prefetch_chunk(const struct methods *methods, uint64_t method_desc)
+{
+	const struct layout *layout = methods->layout;
+	const uint8_t *index =
+		remote_peek(methods->memory, method_desc + layout->method_desc.chunk_index, 1);
+
+	if (index)
+		remote_prefetch(methods->memory,
+				method_desc - layout->chunk.size_bytes -
+					*index * layout->method_desc_alignment_bytes);
+}
+
+void methods_prefetch_row(const struct method_description *description)
+{
+	if (description->wanted && description->wanted->owner)
+		metadata_prefetch_method(description->wanted->module->metadata,
+					 description->wanted->rid, description->rid);
+}
+
+void methods_prefetch_versions(const struct methods *methods,
+			       const struct method_description *description)
+{
+	const uint8_t *state = remote_peek(
+		methods->memory, description->code_data + methods->tiers->versioning_state, 8);
+	uint64_t address;
+
+	if (!state)
+		return;
+	memcpy(&address, state, sizeof(address));
+	remote_prefetch(methods->memory, le64toh(address) + methods->tiers->first_node);
+}
+
 enum method_outcome methods_describe(struct methods *methods, uint64_t method_desc,
 				     struct method_description *ret)
 {
@@ -275,7 +307,7 @@ enum method_outcome methods_describe(struct methods *methods, uint64_t method_de
 	if (method_desc & 7 || !read_description(methods, method_desc, ret))
 		return remote_state(methods->memory) == REMOTE_PENDING ? METHOD_PENDING
 								       : METHOD_BAD;
-	types_want(methods->types, ret->method_table);
+	ret->wanted = types_want(methods->types, ret->method_table);
 	if (ret->code_data)
 		remote_want(methods->memory, ret->code_data + methods->tiers->versioning_state,
 			    sizeof(uint64_t));
@@ -289,7 +321,9 @@ enum method_outcome methods_find_row(struct methods *methods,
 
 	remote_begin(methods->memory);
 	description->name = NULL;
-	description->type = types_get(methods->types, description->method_table);
+	description->type = description->wanted && description->wanted->owner
+				    ? description->wanted
+				    : types_get(methods->types, description->method_table);
 	if (!description->type)
 		return remote_state(methods->memory) == REMOTE_PENDING ? METHOD_PENDING
 								       : METHOD_BAD;

@@ -9,6 +9,7 @@
 #define LIBSYM_CLR_METHOD_DESC_H
 
 #include "libsym/base/buf.h"
+#include "libsym/base/prefetch.h"
 #include "libsym/clr/type_name.h"
 
 struct methods;
@@ -31,6 +32,7 @@ struct method_description {
 	uint32_t rid;
 	uint16_t slot, flags3;
 	uint8_t classification;
+	const struct type *wanted; /* as types_want() has it */
 	/* What its module says; of methods that are rows only. */
 	const struct type *type;
 	const char *name;
@@ -48,11 +50,18 @@ enum method_outcome methods_describe(struct methods *methods, uint64_t method_de
 enum method_outcome methods_find_row(struct methods *methods,
 				     struct method_description *description);
 
+/* These tell the processor what will be read: methods_describe() of a chunk, once the MethodDesc is
+ * at hand; methods_find_row(); methods_read_tier() behind `code_data`. */
+void methods_prefetch_chunk(const struct methods *methods, uint64_t method_desc);
+void methods_prefetch_row(const struct method_description *description);
+void methods_prefetch_versions(const struct methods *methods,
+			       const struct method_description *description);
+
 /* Tells the processor what methods_write_described() will read. */
 static inline void methods_prefetch_name(const struct method_description *description)
 {
-	__builtin_prefetch(description->type->owner);
-	__builtin_prefetch(description->name);
+	prefetch(description->type->owner);
+	prefetch(description->name);
 	if (description->type->module->names)
 		signature_names_prefetch(description->type->module->names,
 					 description->signature.data);

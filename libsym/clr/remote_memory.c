@@ -49,7 +49,6 @@ struct remote_memory {
 	struct slab *spare;
 
 	uint64_t *wanted; /* page numbers */
-	uint64_t last_wanted;
 	size_t wanted_count, wanted_capacity;
 	struct copy *copies;
 	size_t copy_count, copy_capacity;
@@ -139,7 +138,7 @@ void remote_memory_forget(struct remote_memory *memory)
 	memory->page_count = 0;
 	forget_windows(memory);
 	memory->wanted_count = 0;
-	memory->last_wanted = 0;
+	memory->front.last_wanted = 0;
 	memory->copy_count = 0;
 	while (memory->slabs) {
 		struct slab *slab = memory->slabs;
@@ -217,16 +216,14 @@ static bool plausible(uint64_t address, size_t size_bytes)
 	return address >= REMOTE_PAGE_BYTES && address < limit && size_bytes <= limit - address;
 }
 
-void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes)
+void remote_want_pages(struct remote_memory *memory, uint64_t address, size_t size_bytes)
 {
 	uint64_t number = address / REMOTE_PAGE_BYTES, last;
 
 	if (!size_bytes || !plausible(address, size_bytes))
 		return;
 	last = (address + size_bytes - 1) / REMOTE_PAGE_BYTES;
-	if (number == memory->last_wanted && number == last)
-		return;
-	memory->last_wanted = last;
+	memory->front.last_wanted = last;
 	for (; number <= last; number++) {
 		struct page *slot = page_slot(memory->pages, memory->page_capacity, number);
 
@@ -372,6 +369,12 @@ static void batch_add(struct batch *batch, uint64_t address, void *room, size_t 
 	batch->done[batch->count++] = done;
 }
 
+static void page_arrive(struct remote_memory *memory, uint64_t number, const uint8_t *bytes)
+{
+	page_slot(memory->pages, memory->page_capacity, number)->bytes = bytes;
+	memory->front.windows[number % REMOTE_WINDOWS] = (struct remote_window){ number, bytes };
+}
+
 /* Takes note of `bytes` that arrived for piece `i`, counted from where it now begins. */
 static void piece_advance(struct remote_memory *memory, struct batch *batch, size_t i, size_t bytes)
 {
@@ -383,9 +386,7 @@ static void piece_advance(struct remote_memory *memory, struct batch *batch, siz
 		*batch->done[i] += bytes;
 	else
 		for (size_t at = 0; at + REMOTE_PAGE_BYTES <= bytes; at += REMOTE_PAGE_BYTES)
-			page_slot(memory->pages, memory->page_capacity,
-				  (address + at) / REMOTE_PAGE_BYTES)
-				->bytes = room + at;
+			page_arrive(memory, (address + at) / REMOTE_PAGE_BYTES, room + at);
 	batch->pieces[i].iov_base = (void *)(uintptr_t)(address + bytes);
 	batch->rooms[i].iov_base = room + bytes;
 	batch->pieces[i].iov_len -= bytes;
@@ -448,14 +449,23 @@ static int compare_numbers(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
+/* Most of what is wanted was noted in the order of addresses. */
+static void sort_wanted(struct remote_memory *memory)
+{
+	for (size_t i = 1; i < memory->wanted_count; i++)
+		if (memory->wanted[i - 1] > memory->wanted[i]) {
+			qsort(memory->wanted, memory->wanted_count, sizeof(*memory->wanted),
+			      compare_numbers);
+			return;
+		}
+}
+
 static struct sym_error *fetch_pages(struct remote_memory *memory, struct batch *batch)
 {
 	struct sym_error *error;
 	size_t i = 0;
 
-	if (memory->wanted_count)
-		qsort(memory->wanted, memory->wanted_count, sizeof(*memory->wanted),
-		      compare_numbers);
+	sort_wanted(memory);
 	while (i < memory->wanted_count) {
 		size_t run = 1;
 		uint8_t *room;

@@ -29,6 +29,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "libsym/base/prefetch.h"
 #include "libsym/error.h"
 
 struct remote_memory;
@@ -73,10 +74,11 @@ enum remote_state {
  * What a remote_memory begins with, for the inline functions here and nobody
  * else: a field of a page that was read lately costs a few instructions.
  */
-#define REMOTE_WINDOWS 1024
+#define REMOTE_WINDOWS 4096
 
 struct remote_front {
 	enum remote_state state;
+	uint64_t last_wanted; /* number of the page that was noted last; 0: none */
 	struct remote_window {
 		uint64_t number; /* of the page; UINT64_MAX: none */
 		const uint8_t *bytes;
@@ -174,9 +176,21 @@ static inline uint64_t remote_u64(struct remote_memory *memory, uint64_t address
 	return le64toh(value);
 }
 
+/* remote_want() where it is not known whether the pages are there. */
+void remote_want_pages(struct remote_memory *memory, uint64_t address, size_t size_bytes);
+
 /* Notes pages before they are read, so that they come with the next fetch. Unlike a read it is no
  * failure. */
-void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes);
+static inline void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes)
+{
+	const struct remote_front *front = (const struct remote_front *)memory;
+	uint64_t number = address / REMOTE_PAGE_BYTES;
+
+	if ((front->windows[number % REMOTE_WINDOWS].number != number &&
+	     front->last_wanted != number) ||
+	    size_bytes > REMOTE_PAGE_BYTES - (size_t)(address % REMOTE_PAGE_BYTES))
+		remote_want_pages(memory, address, size_bytes);
+}
 
 /* Tells the processor that an address will be read soon. */
 static inline void remote_prefetch(const struct remote_memory *memory, uint64_t address)
@@ -186,7 +200,7 @@ static inline void remote_prefetch(const struct remote_memory *memory, uint64_t 
 	const struct remote_window *window = &front->windows[number % REMOTE_WINDOWS];
 
 	if (window->number == number)
-		__builtin_prefetch(window->bytes + address % REMOTE_PAGE_BYTES);
+		prefetch(window->bytes + address % REMOTE_PAGE_BYTES);
 }
 
 /*

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libsym/base/address_table.h"
+#include "libsym/base/prefetch.h"
 #include "libsym/format/signature.h"
 #include "libsym/limits.h"
 
@@ -27,11 +28,18 @@ enum {
 static const uint32_t max_arguments = 1024;
 static const uint32_t max_rank = 32;
 
+/* What entries and their texts are taken from, one behind the other. */
+struct block {
+	struct block *next;
+	size_t used_bytes, size_bytes;
+	_Alignas(16) char bytes[];
+};
+
+static const size_t usual_block_bytes = 32768;
+
 struct entry {
 	struct type type;
-	struct entry *next; /* of all */
 	struct entry *next_wanted;
-	char *text; /* what name and owner are in */
 	enum {
 		TYPE_PENDING,
 		TYPE_READ,
@@ -45,7 +53,8 @@ struct types {
 	struct remote_memory *memory;
 	const struct layout *layout;
 	struct modules *modules;
-	struct entry *entries, *last, *wanted;
+	struct block *blocks; /* the one in use first */
+	struct entry *last, *wanted;
 	struct address_table table;
 	struct buf names[MAX_DEPTH]; /* one for each type that is being read inside another */
 	unsigned int depth;
@@ -71,15 +80,34 @@ struct sym_error *types_create(struct remote_memory *memory, const struct layout
 
 void types_forget(struct types *types)
 {
-	while (types->entries) {
-		struct entry *entry = types->entries;
+	while (types->blocks) {
+		struct block *block = types->blocks;
 
-		types->entries = entry->next;
-		free(entry->text);
-		free(entry);
+		types->blocks = block->next;
+		free(block);
 	}
 	types->last = types->wanted = NULL;
 	address_table_deinit(&types->table);
+}
+
+/* Lives until types_forget(); NULL: no memory. */
+static void *take(struct types *types, size_t size_bytes)
+{
+	struct block *block = types->blocks;
+
+	size_bytes = (size_bytes + 15) & ~(size_t)15;
+	if (!block || size_bytes > block->size_bytes - block->used_bytes) {
+		size_t block_bytes =
+			size_bytes > usual_block_bytes ? size_bytes : usual_block_bytes;
+
+		block = malloc(sizeof(*block) + block_bytes);
+		if (!block)
+			return NULL;
+		*block = (struct block){ .next = types->blocks, .size_bytes = block_bytes };
+		types->blocks = block;
+	}
+	block->used_bytes += size_bytes;
+	return block->bytes + (block->used_bytes - size_bytes);
 }
 
 void types_destroy(struct types *types)
@@ -236,10 +264,9 @@ static void keep(struct types *types, struct entry *entry, const struct buf *nam
 	const char *assembly = metadata_assembly_name(entry->type.module->metadata);
 	size_t assembly_bytes = strnlen(assembly, LIMIT_NAME_BYTES);
 	size_t owner_bytes = assembly_bytes + name->size_bytes + 5;
-	char *text = malloc(owner_bytes);
+	char *text = take(types, owner_bytes);
 
 	if (name->failure == BUF_NO_MEMORY || !text) {
-		free(text);
 		types->no_memory = true;
 		nonsense(types);
 		return;
@@ -250,7 +277,6 @@ static void keep(struct types *types, struct entry *entry, const struct buf *nam
 	if (name->size_bytes)
 		memcpy(text + assembly_bytes + 3, name->data, name->size_bytes);
 	memcpy(text + owner_bytes - 2, "::", 2);
-	entry->text = text;
 	entry->type.owner = text;
 	entry->type.owner_bytes = (uint32_t)owner_bytes;
 	entry->type.name = text + assembly_bytes + 3;
@@ -266,16 +292,12 @@ static struct entry *find_or_add(struct types *types, uint64_t address)
 		return types->last;
 	entry = address_table_find(&types->table, address);
 	if (!entry) {
-		entry = calloc(1, sizeof(*entry));
+		entry = take(types, sizeof(*entry));
 		if (!entry || !address_table_add(&types->table, address, entry)) {
-			free(entry);
 			types->no_memory = true;
 			return NULL;
 		}
-		entry->type.address = address;
-		entry->asked_in = UINT64_MAX;
-		entry->next = types->entries;
-		types->entries = entry;
+		*entry = (struct entry){ .type.address = address, .asked_in = UINT64_MAX };
 	}
 	types->last = entry;
 	return entry;
@@ -335,16 +357,52 @@ const struct type *types_get(struct types *types, uint64_t address)
 	return NULL;
 }
 
-void types_want(struct types *types, uint64_t address)
+const struct type *types_want(struct types *types, uint64_t address)
 {
 	size_t known = types->table.count;
 	struct entry *entry = address & 7 || !address ? NULL : find_or_add(types, address);
 
-	if (!entry || types->table.count == known)
+	if (!entry)
+		return NULL;
+	if (types->table.count != known) {
+		remote_want(types->memory, address, sizeof(uint64_t) * 8);
+		entry->next_wanted = types->wanted;
+		types->wanted = entry;
+	}
+	return &entry->type;
+}
+
+/* Tells the processor of the type that comes so many later in the list, and returns it. */
+static struct entry *look_ahead(const struct types *types, struct entry *ahead)
+{
+	if (!ahead)
+		return NULL;
+	remote_prefetch(types->memory, ahead->type.address);
+	prefetch(ahead->next_wanted);
+	return ahead->next_wanted;
+}
+
+static struct entry *begin_ahead(const struct types *types)
+{
+	struct entry *ahead = types->wanted;
+
+	for (unsigned int i = 0; i < 8; i++)
+		ahead = look_ahead(types, ahead);
+	return ahead;
+}
+
+/* The class of a MethodTable that is at hand. */
+static void prefetch_class(const struct types *types, const struct entry *entry)
+{
+	const uint8_t *bytes = remote_peek(
+		types->memory, entry->type.address + types->layout->method_table.class_or_canonical,
+		sizeof(uint64_t));
+	uint64_t address;
+
+	if (!bytes)
 		return;
-	remote_want(types->memory, address, sizeof(uint64_t) * 8);
-	entry->next_wanted = types->wanted;
-	types->wanted = entry;
+	memcpy(&address, bytes, sizeof(address));
+	remote_prefetch(types->memory, le64toh(address));
 }
 
 /* Fetches the modules of all that are wanted, and with them what comes next of each type. */
@@ -354,10 +412,12 @@ static struct sym_error *read_modules(struct types *types)
 	struct remote_memory *memory = types->memory;
 	bool again;
 	struct sym_error *error = remote_memory_fetch(memory, &again);
+	struct entry *ahead = begin_ahead(types);
 
 	for (struct entry *entry = types->wanted; entry && !error; entry = entry->next_wanted) {
 		uint64_t address = entry->type.address, module, class_address;
 
+		ahead = look_ahead(types, ahead);
 		remote_begin(memory);
 		module = remote_u64(memory, address + layout->method_table.module);
 		class_address =
@@ -383,7 +443,7 @@ struct sym_error *types_read_wanted(struct types *types)
 			return error;
 	}
 	for (unsigned int round = 0; types->wanted; round++) {
-		struct entry **link = &types->wanted;
+		struct entry **link = &types->wanted, *ahead = begin_ahead(types);
 		struct sym_error *error;
 		bool again;
 
@@ -392,6 +452,9 @@ struct sym_error *types_read_wanted(struct types *types)
 		while (*link) {
 			struct entry *entry = *link;
 
+			if (ahead)
+				prefetch_class(types, ahead);
+			ahead = look_ahead(types, ahead);
 			remote_begin(types->memory);
 			types_get(types, entry->type.address);
 			if (remote_state(types->memory) == REMOTE_PENDING)

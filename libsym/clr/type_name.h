@@ -39,9 +39,10 @@ const struct type *types_get(struct types *types, uint64_t address);
 
 /*
  * Notes a type that will be asked for; types_read_wanted() then reads all that were noted, fetching
- * as often as it takes. Errors of that: those of reading, LIMIT.
+ * as often as it takes. Errors of that: those of reading, LIMIT. What types_want() returns is
+ * the type as soon as its `owner` is not NULL, and until types_forget(); NULL: it can be none.
  */
-void types_want(struct types *types, uint64_t address);
+const struct type *types_want(struct types *types, uint64_t address);
 struct sym_error *types_read_wanted(struct types *types);
 
 /* Appends the name of a type handle; false with remote_state() set. */

@@ -17,6 +17,7 @@
 #include <strings.h>
 
 #include "libsym/base/hex.h"
+#include "libsym/base/prefetch.h"
 #include "libsym/base/reader.h"
 #include "libsym/limits.h"
 
@@ -562,6 +563,18 @@ const char *metadata_method_name(const struct metadata *metadata, uint32_t rid)
 struct metadata_blob metadata_method_signature(const struct metadata *metadata, uint32_t rid)
 {
 	return blob_cell(metadata, METADATA_METHOD_DEF, rid, 4);
+}
+
+static void prefetch_row(const struct table *table, uint32_t rid)
+{
+	if (rid - 1 < table->row_count)
+		prefetch(table->rows + (size_t)(rid - 1) * table->row_bytes);
+}
+
+void metadata_prefetch_method(const struct metadata *metadata, uint32_t type_rid, uint32_t rid)
+{
+	prefetch_row(&metadata->tables[METADATA_METHOD_DEF], rid);
+	prefetch_row(&metadata->tables[METADATA_TYPE_DEF], type_rid);
 }
 
 /* The last type whose list does not begin behind a method. */
