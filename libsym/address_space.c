@@ -303,7 +303,7 @@ struct sym_error *address_space_parse(const char *text, size_t size_bytes,
 	return error;
 }
 
-int64_t address_space_now_ns(void)
+static int64_t now_ns(void)
 {
 	struct timespec now;
 
@@ -311,31 +311,45 @@ int64_t address_space_now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-struct sym_error *address_space_read(const struct process *process, struct address_space **ret)
+struct sym_error *address_space_read_changed(const struct process *process,
+					     const struct buf *before, struct buf *text,
+					     struct address_space **ret)
 {
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
-	struct sym_error *error, *changed;
-	int64_t now_ns = address_space_now_ns();
-	struct buf text;
-
-	buf_init(&text, LIMIT_MAPS_BYTES);
-	error = process_read_file(process, "maps", &text);
-	if (!error)
-		error = address_space_parse(text.data, text.size_bytes, &space);
-	buf_deinit(&text);
+	int64_t read_ns = now_ns();
+	struct sym_error *error = process_read_file(process, "maps", text);
 	/* After the reading: the maps of a process that has ended are empty, those of one in exec()
 	 * are of two programs. */
-	changed = process_check(process);
+	struct sym_error *changed = process_check(process);
+
 	if (changed) {
 		sym_error_destroy(error);
 		return changed;
 	}
+	if (!error && before && text->size_bytes && text->size_bytes == before->size_bytes &&
+	    !memcmp(text->data, before->data, text->size_bytes)) {
+		*ret = NULL;
+		return NULL;
+	}
+	if (!error)
+		error = address_space_parse(text->data, text->size_bytes, &space);
 	if (error)
 		return error;
 	if (!process->recorded)
-		space->read_ns = now_ns;
+		space->read_ns = read_ns;
 	*ret = STEAL(space);
 	return NULL;
+}
+
+struct sym_error *address_space_read(const struct process *process, struct address_space **ret)
+{
+	struct sym_error *error;
+	struct buf text;
+
+	buf_init(&text, LIMIT_MAPS_BYTES);
+	error = address_space_read_changed(process, NULL, &text, ret);
+	buf_deinit(&text);
+	return error;
 }
 
 void address_space_destroy(struct address_space *space)

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/buf.h"
 #include "libsym/error.h"
 #include "libsym/process.h"
 
@@ -56,8 +57,15 @@ struct address_space {
 struct sym_error *address_space_read(const struct process *process, struct address_space **ret)
 	__attribute__((warn_unused_result));
 
-/* For read_ns, before maps are read. */
-int64_t address_space_now_ns(void);
+/*
+ * The same for who looks again: *ret is NULL when the text of maps is still that of
+ * `before`. `text`, empty at first and the caller's, gets the text: the `before` of the next
+ * time, once the caller has taken up what *ret says.
+ */
+struct sym_error *address_space_read_changed(const struct process *process,
+					     const struct buf *before, struct buf *text,
+					     struct address_space **ret)
+	__attribute__((warn_unused_result));
 
 /* The same from the text of a maps file. */
 struct sym_error *address_space_parse(const char *text, size_t size_bytes,

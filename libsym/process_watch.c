@@ -102,33 +102,17 @@ static struct sym_error *look_at(struct sym_watch *watch, struct address_space *
 static struct sym_error *look_at_maps(struct sym_watch *watch, bool *changed_ret)
 {
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
+	struct sym_error *error;
 	struct buf text;
-	int64_t read_ns = address_space_now_ns();
-	struct sym_error *error, *ended;
 
 	buf_init(&text, LIMIT_MAPS_BYTES);
-	error = process_read_file(watch->snapshot->process, "maps", &text);
-	ended = process_check(watch->snapshot->process);
-	if (ended) {
-		sym_error_destroy(error);
-		error = ended;
-	}
-	if (error || (text.size_bytes == watch->maps.size_bytes && text.size_bytes &&
-		      !memcmp(text.data, watch->maps.data, text.size_bytes))) {
-		buf_deinit(&text);
-		return error;
-	}
-	error = address_space_parse(text.data, text.size_bytes, &space);
-	if (!error) {
-		space->read_ns = read_ns;
+	error = address_space_read_changed(watch->snapshot->process, &watch->maps, &text, &space);
+	if (!error && space) {
 		error = look_at(watch, space, changed_ret);
-	}
-	if (!error) {
-		struct buf old = watch->maps;
-
-		space = NULL; /* the snapshot's now */
-		watch->maps = text;
-		text = old;
+		if (!error) {
+			space = NULL; /* the snapshot's now */
+			buf_swap(&watch->maps, &text);
+		}
 	}
 	buf_deinit(&text);
 	return error;

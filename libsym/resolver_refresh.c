@@ -126,23 +126,18 @@ static void exchange_snapshot(struct sym_resolver *resolver, struct sym_snapshot
 	sym_snapshot_close(before);
 }
 
-static struct sym_error *look_again(struct sym_resolver *resolver, const struct buf *text,
-				    int64_t read_ns, bool *files_ret)
+/* Takes `space` over on success. */
+static struct sym_error *look_again(struct sym_resolver *resolver, struct address_space *space,
+				    bool *files_ret)
 {
 	struct sym_snapshot *old = atomic_load(&resolver->now), *fresh;
-	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct sym_error *error;
 
-	error = address_space_parse(text->data, text->size_bytes, &space);
-	if (!error)
-		space->read_ns = read_ns;
-	if (!error && !keep_paths(resolver, old->space, space))
-		error = &sym_error_no_memory;
-	if (!error)
-		error = snapshot_look_again(old, space, &fresh);
+	if (!keep_paths(resolver, old->space, space))
+		return &sym_error_no_memory;
+	error = snapshot_look_again(old, space, &fresh);
 	if (error)
 		return error;
-	space = NULL; /* the snapshot's now */
 	*files_ret = !snapshot_has_same_files(old, fresh);
 	exchange_snapshot(resolver, old, fresh);
 	return NULL;
@@ -151,27 +146,18 @@ static struct sym_error *look_again(struct sym_resolver *resolver, const struct 
 /* Errors: those of reading maps; STALE for a process that has ended. */
 static struct sym_error *refresh_maps(struct sym_resolver *resolver, bool *files_ret)
 {
-	const struct process *process = resolver->snapshot->process;
-	int64_t read_ns = address_space_now_ns();
-	struct sym_error *error, *ended;
+	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
+	struct sym_error *error;
 	struct buf text;
 
 	buf_init(&text, LIMIT_MAPS_BYTES);
-	error = process_read_file(process, "maps", &text);
-	/* After the reading, as in address_space_read(). */
-	ended = process_check(process);
-	if (ended) {
-		sym_error_destroy(error);
-		error = ended;
-	}
-	if (!error && (text.size_bytes != resolver->maps.size_bytes || !text.size_bytes ||
-		       memcmp(text.data, resolver->maps.data, text.size_bytes) != 0)) {
-		error = look_again(resolver, &text, read_ns, files_ret);
+	error = address_space_read_changed(resolver->snapshot->process, &resolver->maps, &text,
+					   &space);
+	if (!error && space) {
+		error = look_again(resolver, space, files_ret);
 		if (!error) {
-			struct buf old = resolver->maps;
-
-			resolver->maps = text;
-			text = old;
+			space = NULL; /* the snapshot's now */
+			buf_swap(&resolver->maps, &text);
 		}
 	}
 	buf_deinit(&text);

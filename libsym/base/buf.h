@@ -34,6 +34,15 @@ void buf_deinit(struct buf *buf);
 /* Forgets the content and the failure, keeps the memory. */
 void buf_clear(struct buf *buf);
 
+/* Each gets what the other has. */
+static inline void buf_swap(struct buf *a, struct buf *b)
+{
+	struct buf held = *a;
+
+	*a = *b;
+	*b = held;
+}
+
 /* Room for `bytes` more, not yet counted in size_bytes; NULL on failure. */
 char *buf_reserve(struct buf *buf, size_t bytes);
 
