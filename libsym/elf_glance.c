@@ -95,37 +95,31 @@ static GElf_Sym entry_at(const struct elf_glance *glance, size_t number)
 }
 
 /* The two fields by which nearly all entries are passed over. */
-static inline uint64_t start_at(const struct elf_glance *glance, size_t number)
+static inline __attribute__((always_inline)) uint64_t
+field_at(const struct elf_glance *glance, size_t number, size_t wide_offset, size_t narrow_offset)
 {
 	uint64_t wide;
 	uint32_t narrow;
 
 	if (glance->wide) {
-		memcpy(&wide,
-		       glance->entries + number * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value),
+		memcpy(&wide, glance->entries + number * sizeof(Elf64_Sym) + wide_offset,
 		       sizeof(wide));
 		return le64toh(wide);
 	}
-	memcpy(&narrow,
-	       glance->entries + number * sizeof(Elf32_Sym) + offsetof(Elf32_Sym, st_value),
+	memcpy(&narrow, glance->entries + number * sizeof(Elf32_Sym) + narrow_offset,
 	       sizeof(narrow));
 	return le32toh(narrow);
 }
 
+static inline uint64_t start_at(const struct elf_glance *glance, size_t number)
+{
+	return field_at(glance, number, offsetof(Elf64_Sym, st_value),
+			offsetof(Elf32_Sym, st_value));
+}
+
 static inline uint64_t size_at(const struct elf_glance *glance, size_t number)
 {
-	uint64_t wide;
-	uint32_t narrow;
-
-	if (glance->wide) {
-		memcpy(&wide,
-		       glance->entries + number * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_size),
-		       sizeof(wide));
-		return le64toh(wide);
-	}
-	memcpy(&narrow, glance->entries + number * sizeof(Elf32_Sym) + offsetof(Elf32_Sym, st_size),
-	       sizeof(narrow));
-	return le32toh(narrow);
+	return field_at(glance, number, offsetof(Elf64_Sym, st_size), offsetof(Elf32_Sym, st_size));
 }
 
 /* As elf_sections_string(), reading no more of the table than it takes. *failed_ret is set when

@@ -566,7 +566,7 @@ static struct sym_error *carry_runtime(const struct sym_snapshot *before,
 		free(info);
 		return NULL;
 	}
-	atomic_store(&fresh->runtime.made, info);
+	lazy_set(&fresh->runtime, info);
 	return NULL;
 }
 

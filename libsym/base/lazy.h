@@ -33,11 +33,17 @@ static inline void *lazy_peek(const struct lazy *lazy)
 	return atomic_load_explicit(&((struct lazy *)lazy)->made, memory_order_acquire);
 }
 
+/* What was made elsewhere already, before anybody else can ask. */
+static inline void lazy_set(struct lazy *lazy, void *made)
+{
+	atomic_store_explicit(&lazy->made, made, memory_order_release);
+}
+
 /* `make` returns NULL for want of memory: then the next who asks tries again. */
 static inline void *lazy_get(struct lazy *lazy, void *(*make)(const void *context),
 			     const void *context)
 {
-	void *made = atomic_load_explicit(&lazy->made, memory_order_acquire);
+	void *made = lazy_peek(lazy);
 
 	if (made)
 		return made;
@@ -45,7 +51,7 @@ static inline void *lazy_get(struct lazy *lazy, void *(*make)(const void *contex
 	made = atomic_load(&lazy->made);
 	if (!made) {
 		made = make(context);
-		atomic_store_explicit(&lazy->made, made, memory_order_release);
+		lazy_set(lazy, made);
 	}
 	pthread_mutex_unlock(&lazy->lock);
 	return made;

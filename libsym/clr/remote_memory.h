@@ -128,51 +128,48 @@ static inline const uint8_t *remote_peek(const struct remote_memory *memory, uin
 	return window->bytes + within;
 }
 
+/* Constant sizes only: it becomes one load. */
+static inline __attribute__((always_inline)) void
+remote_field(struct remote_memory *memory, uint64_t address, void *value, size_t size_bytes)
+{
+	const uint8_t *bytes = remote_peek(memory, address, size_bytes);
+
+	if (bytes)
+		memcpy(value, bytes, size_bytes);
+	else
+		remote_read(memory, address, value, size_bytes);
+}
+
 /* Fields, little-endian; 0 on failure. */
 static inline uint8_t remote_u8(struct remote_memory *memory, uint64_t address)
 {
-	const uint8_t *bytes = remote_peek(memory, address, 1);
 	uint8_t value;
 
-	if (bytes)
-		return bytes[0];
-	remote_read(memory, address, &value, sizeof(value));
+	remote_field(memory, address, &value, sizeof(value));
 	return value;
 }
 
 static inline uint16_t remote_u16(struct remote_memory *memory, uint64_t address)
 {
-	const uint8_t *bytes = remote_peek(memory, address, sizeof(uint16_t));
 	uint16_t value;
 
-	if (bytes)
-		memcpy(&value, bytes, sizeof(value));
-	else
-		remote_read(memory, address, &value, sizeof(value));
+	remote_field(memory, address, &value, sizeof(value));
 	return le16toh(value);
 }
 
 static inline uint32_t remote_u32(struct remote_memory *memory, uint64_t address)
 {
-	const uint8_t *bytes = remote_peek(memory, address, sizeof(uint32_t));
 	uint32_t value;
 
-	if (bytes)
-		memcpy(&value, bytes, sizeof(value));
-	else
-		remote_read(memory, address, &value, sizeof(value));
+	remote_field(memory, address, &value, sizeof(value));
 	return le32toh(value);
 }
 
 static inline uint64_t remote_u64(struct remote_memory *memory, uint64_t address)
 {
-	const uint8_t *bytes = remote_peek(memory, address, sizeof(uint64_t));
 	uint64_t value;
 
-	if (bytes)
-		memcpy(&value, bytes, sizeof(value));
-	else
-		remote_read(memory, address, &value, sizeof(value));
+	remote_field(memory, address, &value, sizeof(value));
 	return le64toh(value);
 }
 

@@ -317,7 +317,7 @@ static struct sym_error *open_whole(struct elf_source *own, struct buf *why, boo
 
 	if (error)
 		return error;
-	atomic_store(&own->whole.made, whole);
+	lazy_set(&own->whole, whole);
 	*any_ret = whole->index;
 	if (!whole->index)
 		buf_append_string(why, "it has no symbol table");
