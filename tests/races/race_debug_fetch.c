@@ -18,6 +18,7 @@
 #include "libsym/base/buf.h"
 #include "libsym/base/path.h"
 #include "libsym/libsym.h"
+#include "tests/races/race.h"
 
 enum {
 	THREADS = 4,
@@ -39,14 +40,6 @@ __attribute__((noinline, used)) static int only_the_debug_file_names_me(volatile
 	for (int i = 0; i < 100; i++)
 		*x += *x * i;
 	return *x;
-}
-
-static void must(struct sym_error *error)
-{
-	if (!error)
-		return;
-	fprintf(stderr, "%s\n", sym_error_message(error));
-	abort();
 }
 
 static int bring(void *context, const struct sym_fetch_request *request, char **path_ret)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "libsym/libsym.h"
+#include "tests/races/race.h"
 
 enum {
 	SLOTS = 4096,
@@ -39,20 +40,6 @@ static struct {
 	_Atomic(bool) done;
 	_Atomic(uint64_t) named, wrong, refreshed, reread;
 } world;
-
-static void must(struct sym_error *error)
-{
-	if (!error)
-		return;
-	fprintf(stderr, "%s\n", sym_error_message(error));
-	abort();
-}
-
-static uint32_t noise(uint32_t *state)
-{
-	*state = *state * 1664525 + 1013904223;
-	return *state >> 8;
-}
 
 /* ---- the writer ---------------------------------------------------------------------------- */
 

@@ -24,6 +24,7 @@
 #include "libsym/base/path.h"
 #include "libsym/libsym.h"
 #include "libsym/snapshot.h"
+#include "tests/races/race.h"
 
 enum {
 	STEPS = 80,
@@ -62,20 +63,6 @@ static struct {
 	_Atomic(bool) done;
 	_Atomic(uint64_t) native, jitted, glanced, managed, listed, wrong, mapped;
 } world;
-
-static void must(struct sym_error *error)
-{
-	if (!error)
-		return;
-	fprintf(stderr, "%s\n", sym_error_message(error));
-	abort();
-}
-
-static uint32_t noise(uint32_t *state)
-{
-	*state = *state * 1664525 + 1013904223;
-	return *state >> 8;
-}
 
 /* ---- what comes and goes --------------------------------------------------------------- */
 
