@@ -143,16 +143,16 @@ static bool undo(struct merge *merge, const struct map_location *location)
 
 static void print_json(const struct merge *merge)
 {
-	json_output_print(json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:O}",
-				    "map", json_output_text(merge->path), "action", merge->action,
-				    "images", (json_int_t)merge->counts.images,
-				    "precompiled_symbols", (json_int_t)merge->counts.precompiled,
-				    "unnamed_functions", (json_int_t)merge->counts.unnamed,
-				    "linkage_stubs", (json_int_t)merge->counts.linkage,
-				    "runtime_lines", (json_int_t)merge->counts.runtime, "jit",
-				    merge_jit_json(merge), "written_lines",
-				    (json_int_t)merge->written_lines, "failures",
-				    json_output_failures(&merge->failures), "notes", merge->notes));
+	json_output_print(json_pack(
+		"{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:O}", "map",
+		json_output_text(merge->path), "action", merge->action, "images",
+		(json_int_t)merge->counts.images, "precompiled_symbols",
+		(json_int_t)merge->counts.precompiled, "unnamed_functions",
+		(json_int_t)merge->counts.unnamed, "linkage_stubs",
+		(json_int_t)merge->counts.linkage, "nativeaot_functions",
+		(json_int_t)merge->counts.ahead, "runtime_lines", (json_int_t)merge->counts.runtime,
+		"jit", merge_jit_json(merge), "written_lines", (json_int_t)merge->written_lines,
+		"failures", json_output_failures(&merge->failures), "notes", merge->notes));
 }
 
 static void print_summary(const struct merge *merge)
@@ -177,6 +177,9 @@ static void print_summary(const struct merge *merge)
 	else
 		fprintf(stream, "%zu written to %s\n", merge->written_lines,
 			merge->path ? merge->path : "");
+	if (merge->counts.ahead)
+		fprintf(stream, "compiled ahead of time: %zu functions, its methods among them\n",
+			merge->counts.ahead);
 	if (merge->counts.unnamed || merge->counts.linkage)
 		fprintf(stream,
 			"native images: %zu functions without a name, by their start "

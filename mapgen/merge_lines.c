@@ -24,8 +24,10 @@ struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t 
 
 		if (symbol->kind == SYM_SYMBOL_UNNAMED)
 			counts.unnamed++;
-		if (symbol->source == SYM_SOURCE_ELF)
+		if (symbol->source == SYM_SOURCE_ELF && symbol->kind == SYM_SYMBOL_STUB)
 			counts.linkage++;
+		if (symbol->source == SYM_SOURCE_ELF && symbol->kind == SYM_SYMBOL_FUNCTION)
+			counts.ahead++;
 		if (symbol->source == SYM_SOURCE_PERF_MAP)
 			counts.runtime++;
 		if (symbol->source == SYM_SOURCE_RUNTIME && symbol->kind == SYM_SYMBOL_FUNCTION)

@@ -18,6 +18,7 @@ struct merge_counts {
 	size_t jitted;  /* told by the runtime itself */
 	size_t unnamed; /* functions of stripped native images */
 	size_t linkage; /* NAME@plt of native images */
+	size_t ahead;   /* functions of a NativeAOT program, its methods among them */
 };
 
 struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t image_count);

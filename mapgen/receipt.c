@@ -248,8 +248,9 @@ bool receipt_holds(const struct receipt *inputs, int cache_fd, int32_t pid,
 	snprintf(name, sizeof(name), "%d", pid);
 	fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
-	    sscanf(text, "%32s %zu %zu %zu %zu %zu %zu", then, &counts.images, &counts.precompiled,
-		   &counts.runtime, &counts.jitted, &counts.unnamed, &counts.linkage) != 7 ||
+	    sscanf(text, "%32s %zu %zu %zu %zu %zu %zu %zu", then, &counts.images,
+		   &counts.precompiled, &counts.runtime, &counts.jitted, &counts.unnamed,
+		   &counts.linkage, &counts.ahead) != 8 ||
 	    strcmp(now, then) != 0)
 		return false;
 	*ret = counts;
@@ -280,9 +281,9 @@ void receipt_leave(const struct receipt *inputs, int cache_fd, int32_t pid,
 		return;
 	forget_the_gone(directory_fd);
 	snprintf(name, sizeof(name), "%d", pid);
-	length = snprintf(text, sizeof(text), "%s %zu %zu %zu %zu %zu %zu\n", sealed,
+	length = snprintf(text, sizeof(text), "%s %zu %zu %zu %zu %zu %zu %zu\n", sealed,
 			  counts->images, counts->precompiled, counts->runtime, counts->jitted,
-			  counts->unnamed, counts->linkage);
+			  counts->unnamed, counts->linkage, counts->ahead);
 	if (path_output_open_at(&output, directory_fd, name))
 		return;
 	if (path_write_all(output.fd, text, (size_t)length))

@@ -152,6 +152,15 @@ def check_aot(context, shape, published, pid, info):
                   context.mapgen.must("generate", pid, "-o", context.directory("aot")).stderr,
                   context.mapgen.must("merge", pid, "-o", os.path.join(context.scratch, "aot.map"), codes=(0 if wanted else 3,)).stderr):
         expect(said in texts, f"'{said}' is not said: {texts}")
+    path = os.path.join(context.scratch, "aot.map")
+    merged = json.loads(context.mapgen.must("merge", pid, "-o", path, "--json", codes=(0 if wanted else 3,)).stdout)
+    with open(path, encoding="utf-8", errors="replace") as file:
+        names = [line.rstrip("\n").split(" ", 2)[2] for line in file]
+    stubs = sum(name.endswith("@plt") for name in names)
+    unnamed = sum("!0x" in name for name in names)
+    said = (merged["linkage_stubs"], merged["unnamed_functions"], merged["nativeaot_functions"])
+    expect(said == (stubs, unnamed, len(names) - stubs - unnamed if wanted else 0),
+           f"merge counts {said} of {len(names)} lines, {stubs} of them stubs and {unnamed} unnamed")
 
 
 def check_info(context, shape, published, pid):
