@@ -105,8 +105,7 @@ static unsigned int choose_run(struct index_runs *runs, uint64_t start)
 	unsigned int best = 0, i;
 
 	for (i = 0; i < runs->run_count; i++) {
-		/* Of a tail that lies above it is more than of any that lies below, or nearly. */
-		uint64_t below = start - runs->tails[i];
+		uint64_t below = start >= runs->tails[i] ? start - runs->tails[i] : UINT64_MAX;
 
 		best = below < distance ? i : best;
 		distance = below < distance ? below : distance;

@@ -72,7 +72,8 @@ static inline bool index_runs_add(struct index_runs *runs, uint64_t start, uint6
 	struct index_item *item = runs->next;
 
 	/* Mostly close behind the one before. */
-	if (item < runs->end && start - runs->tails[runs->last_run] < INDEX_RUN_STEP) {
+	if (item < runs->end && start - runs->tails[runs->last_run] < INDEX_RUN_STEP &&
+	    start >= runs->tails[runs->last_run]) {
 		runs->tails[runs->last_run] = start;
 		runs->next++;
 	} else {

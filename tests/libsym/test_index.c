@@ -155,6 +155,22 @@ Test(index, works_at_both_ends_of_the_address_space)
 	cr_expect_eq(index_find(frozen, UINT64_MAX), INDEX_NONE);
 }
 
+/* Counted round the end of the address space they are neighbours. */
+Test(index, keeps_its_order_when_the_lowest_addresses_come_after_the_highest)
+{
+	add(UINT64_MAX - 0x10, 8, "highest");
+	add(0x10, 8, "lowest");
+	add(UINT64_MAX - 0x3000000, 8, "high");
+	add(0x200000, 8, "low");
+	freeze();
+	expect_piece(0, 0x10, 8, "lowest");
+	expect_piece(1, 0x200000, 8, "low");
+	expect_piece(2, UINT64_MAX - 0x3000000, 8, "high");
+	expect_piece(3, UINT64_MAX - 0x10, 8, "highest");
+	cr_expect_eq(index_find(frozen, 0x10), 0);
+	cr_expect_eq(index_find(frozen, UINT64_MAX - 0x10), 3);
+}
+
 Test(index, gives_the_last_address_of_all_to_the_latest_symbol_without_a_size)
 {
 	add(UINT64_MAX, 0, "first");
