@@ -558,7 +558,10 @@ static struct sym_error *read_beside(const struct jit_tools *tools, const struct
 		return &sym_error_no_memory;
 	if (known)
 		take_over(known, partners, round);
-	error = look_at_all(tools, round);
+	/* A name that found no room must not be compared. */
+	error = round_error(tools, round);
+	if (!error)
+		error = look_at_all(tools, round);
 	if (!error && known)
 		confirm(known, partners, round);
 	if (!error && any_wants_second_look(round))

@@ -91,6 +91,7 @@ static void forget(struct modules *modules, bool all)
 		entry_destroy(entry);
 	}
 	modules->last = NULL;
+	modules->no_memory = false;
 }
 
 void modules_destroy(struct modules *modules)

@@ -140,6 +140,7 @@ void remote_memory_forget(struct remote_memory *memory)
 	memory->wanted_count = 0;
 	memory->front.last_wanted = 0;
 	memory->copy_count = 0;
+	memory->no_memory = memory->too_big = false;
 	while (memory->slabs) {
 		struct slab *slab = memory->slabs;
 
@@ -516,11 +517,12 @@ struct sym_error *remote_memory_fetch(struct remote_memory *memory, bool *again_
 		}
 		if (!error && batch->count)
 			error = batch_run(memory, batch);
+		/* Also after a failure: whoever noted them gives up, and their rooms go. */
+		memory->copy_count = 0;
 		if (error)
 			return error;
 	}
 	memory->wanted_count = 0;
-	memory->copy_count = 0;
 	memory->round++;
 	*again_ret = again;
 	return NULL;

@@ -87,6 +87,7 @@ void types_forget(struct types *types)
 		free(block);
 	}
 	types->last = types->wanted = NULL;
+	types->no_memory = false;
 	address_table_deinit(&types->table);
 }
 

@@ -7,6 +7,7 @@
 
 #include "libsym/clr/jit_reader.h"
 #include "libsym/libsym.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/clr_image.h"
 
 static const uint8_t run_signature[] = { 0x20, 1, 0x01, 0x08 };
@@ -441,4 +442,46 @@ Test(jit_reader, names_prepared_methods_of_precompiled_code)
 	cr_assert_null(list.items[1].name, "no method lies there");
 	jit_prepared_deinit(&list);
 	clr_image_deinit(&fixture.image);
+}
+
+/* ---- out of memory --------------------------------------------------------------------- */
+
+/* One reading of what is settled and of what is new; false when it fails. */
+static bool reads_with_failure(size_t allocations, bool *failed_ret)
+{
+	struct fixture fixture;
+	AUTO_JIT_READER struct jit_reader *reader = NULL;
+	struct jit_reading *reading = NULL;
+	struct sym_error *error;
+	uint64_t code;
+
+	build(&fixture);
+	reader = open_reader(&fixture);
+	jit_reading_destroy(read_once(reader, 0));
+	jit_reading_destroy(read_once(reader, 0));
+	code = clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, fixture.run, 1);
+	alloc_fail_after(allocations);
+	error = jit_reader_read(reader, 0, &reading);
+	*failed_ret = alloc_fail_stop();
+	if (error) {
+		cr_assert_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+		sym_error_destroy(error);
+		reading = read_once(reader, 0);
+	}
+	cr_assert_not_null(reading);
+	assert_named(reading, code, 32, run_name);
+	assert_named(reading, fixture.run_code, 64, run_name);
+	jit_reading_destroy(reading);
+	clr_image_deinit(&fixture.image);
+	return !error;
+}
+
+Test(jit_reader, reads_everything_after_a_reading_that_found_no_memory)
+{
+	size_t allocations = 0, failures = 0;
+	bool failed = true;
+
+	for (; failed; allocations++)
+		failures += !reads_with_failure(allocations, &failed);
+	cr_assert_gt(failures, 5);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "libsym/clr/remote_memory.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/fake_memory.h"
 
 static const uint64_t base = 0x7f0000100000;
@@ -195,6 +196,48 @@ Test(remote_memory, passes_on_an_error_that_ends_all_reading)
 	error = remote_memory_fetch(memory, &again);
 	cr_assert_not_null(error);
 	cr_assert_not_null(strstr(sym_error_message(error), "No such process"));
+}
+
+/* Who noted a copy gives up when the fetch fails, and its room may be gone at the next. */
+Test(remote_memory, writes_nothing_into_a_copy_after_a_fetch_that_failed)
+{
+	struct fake_memory fake = { .fail_with = ESRCH };
+	AUTO_REMOTE_MEMORY struct remote_memory *memory = fake_memory_open(&fake);
+	uint64_t room = 0;
+	size_t done = 77;
+	bool again;
+
+	fake_memory_add(&fake, base, REMOTE_PAGE_BYTES);
+	fake_memory_put_u64(&fake, base, UINT64_MAX);
+	remote_want_copy(memory, base, &room, sizeof(room), &done);
+	sym_error_destroy(remote_memory_fetch(memory, &again));
+	fake.fail_with = 0;
+	fetch(memory);
+	cr_assert_eq(room, 0);
+	cr_assert_eq(done, 0);
+	fake_memory_deinit(&fake);
+}
+
+Test(remote_memory, reads_on_after_it_was_told_to_forget_that_memory_ran_out)
+{
+	struct fake_memory fake = { 0 };
+	AUTO_REMOTE_MEMORY struct remote_memory *memory = fake_memory_open(&fake);
+	bool again;
+
+	fake_memory_add(&fake, base, REMOTE_PAGE_BYTES);
+	fake_memory_put_u64(&fake, base, 5);
+	alloc_fail_after(0);
+	remote_begin(memory);
+	remote_u64(memory, base);
+	cr_assert(alloc_fail_stop());
+	cr_assert_eq(remote_memory_fetch(memory, &again), &sym_error_no_memory);
+	remote_memory_forget(memory);
+	remote_begin(memory);
+	remote_u64(memory, base);
+	cr_assert(fetch(memory));
+	remote_begin(memory);
+	cr_assert_eq(remote_u64(memory, base), 5);
+	fake_memory_deinit(&fake);
 }
 
 Test(remote_memory, reads_another_process_and_says_when_it_has_ended)
