@@ -130,8 +130,10 @@ static struct object *cut_section(const struct inquiry *inquiry, const struct ob
 	object->file_bytes = file->size_bytes;
 	object->modified_s = file->modified_s;
 	object->valid_until_ms = file->valid_until_ms;
-	snprintf(object->etag, sizeof(object->etag), "%.73s-%llx-%llx\"", file->etag,
-		 (unsigned long long)offset, (unsigned long long)size_bytes);
+	/* The file's tag without its closing quote. */
+	snprintf(object->etag, sizeof(object->etag), "%.*s-%llx-%llx\"",
+		 (int)strcspn(file->etag + 1, "\"") + 1, file->etag, (unsigned long long)offset,
+		 (unsigned long long)size_bytes);
 	memcpy(object->name, file->name, sizeof(object->name));
 	memcpy(object->source, file->source, sizeof(object->source));
 	object_table_add(inquiry->holdings->objects, object);

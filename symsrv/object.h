@@ -24,7 +24,7 @@ struct object {
 	int64_t modified_s;
 	int64_t valid_until_ms; /* beyond it the object is looked up again; INT64_MAX: never */
 	_Atomic int64_t used_ms;
-	char etag[96];   /* with quotes */
+	char etag[112];  /* with quotes */
 	char name[256];  /* file name, "" when unknown */
 	char source[64]; /* upstream, or "index" */
 	_Atomic(void *) attachment;

@@ -381,7 +381,7 @@ static int64_t retry_delay_ms(const struct attempt *attempt)
 	uint32_t random = 0;
 
 	curl_easy_getinfo(attempt->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
-	if (retry_after_s > 0 && retry_after_s * 1000 <= longest_retry_after_ms)
+	if (retry_after_s > 0 && retry_after_s <= longest_retry_after_ms / 1000)
 		return retry_after_s * 1000;
 	if (most > longest_retry_ms)
 		most = longest_retry_ms;

@@ -98,6 +98,14 @@ def sections_are_cut_here():
         equal(len(program.get(path + ".symtab")[2]), 4096 // 24 * 24, ".symtab from the debug file")
         equal(program.get(path + ".text")[2], h.make_elf(identity, 5000)[0x200:0x200 + 5000], ".text from the program")
         equal(program.get(path + ".nope")[0], 404, "no such section")
+        tags = [program.get(place)[1]["etag"] for place in (path + ".symtab", path + ".text", "/buildid/%s/debuginfo" % identity)]
+        equal(len(set(tags)), 3, "tags")
+        for tag in tags:
+            # RFC 9110, 8.8.3: quotes at both ends and nowhere else
+            equal((tag[0], tag[-1], tag.count('"')), ('"', '"', 2), "tag " + tag)
+        equal(program.get(path + ".symtab", headers={"If-None-Match": ", ".join(tags)})[0], 304, "If-None-Match, own tag first")
+        equal(program.get(path + ".text", headers={"If-None-Match": ", ".join(tags)})[0], 304, "If-None-Match, own tag second")
+        equal(program.get(path + ".text", headers={"If-None-Match": tags[0]})[0], 200, "tag of another section")
         equal(len(server.requests), 2, "upstream requests")
 
 
