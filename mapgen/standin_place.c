@@ -196,8 +196,12 @@ enum standin_put standin_place_put(struct standin_place *place, const char *path
 	struct stat status;
 	int failure;
 
-	if (!full || !is_inside(path))
+	/* The list has a line for each. */
+	if (!full || !is_inside(path) || strchr(path, '\n')) {
+		*failure_ret =
+			message_format(full ? "a path that cannot be listed" : "out of memory");
 		return STANDIN_FAILED;
+	}
 	if (!lstat(full, &status)) {
 		if (!standin_place_origin(place, path, origin, sizeof(origin)))
 			return STANDIN_FOREIGN;

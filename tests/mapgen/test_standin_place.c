@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* What is put below a directory of debug files can be taken away again, and nothing else is. */
+#include "mapgen/standin_place.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mapgen/standin_elf.h"
+#include "tests/support/program.h"
+
+static struct buf make(const char *origin)
+{
+	struct standin_elf elf;
+	struct buf file;
+
+	buf_init(&file, 1 << 20);
+	standin_elf_init(&elf);
+	standin_elf_add(&elf, 0x1000, 0x20, "N.T.M()", NULL);
+	cr_assert(standin_elf_finish(&elf, origin, &file, NULL));
+	standin_elf_deinit(&elf);
+	return file;
+}
+
+static struct standin_place open_place(const char *root)
+{
+	struct standin_place place;
+	char *failure = standin_place_open(&place, root, true);
+
+	cr_assert_null(failure, "%s", failure ? failure : "");
+	return place;
+}
+
+static void close_place(struct standin_place *place)
+{
+	char *failure = standin_place_save(place);
+
+	cr_assert_null(failure, "%s", failure ? failure : "");
+	standin_place_close(place);
+}
+
+static enum standin_put put(struct standin_place *place, const char *path, const char *origin)
+{
+	struct buf file = make(origin);
+	char *failure = NULL;
+	enum standin_put outcome =
+		standin_place_put(place, path, file.data, file.size_bytes, &failure);
+
+	cr_assert_eq(failure != NULL, outcome == STANDIN_FAILED);
+	free(failure);
+	buf_deinit(&file);
+	return outcome;
+}
+
+static bool exists(const char *root, const char *name)
+{
+	char *path = scratch_path(root, name);
+	struct stat status;
+	bool there = !lstat(path, &status);
+
+	free(path);
+	return there;
+}
+
+Test(standin_place, takes_away_what_it_put_with_every_directory_that_it_made)
+{
+	char *scratch = scratch_create(), *root = scratch_path(scratch, "debug/here");
+	struct standin_place place = open_place(root);
+	char origin[64];
+
+	cr_assert_eq(put(&place, "/usr/share/A.dll", "first"), STANDIN_PUT);
+	cr_assert_eq(put(&place, "/usr/share/A.dll", "first"), STANDIN_SAME);
+	cr_assert_eq(put(&place, "/usr/share/A.dll", "second"), STANDIN_PUT);
+	cr_assert_eq(put(&place, "/usr/B.dll", "b"), STANDIN_PUT);
+	close_place(&place);
+	place = open_place(root);
+	cr_assert_eq(place.file_count, 2);
+	cr_assert(standin_place_origin(&place, "/usr/share/A.dll", origin, sizeof(origin)));
+	cr_assert_str_eq(origin, "second");
+	cr_assert_null(standin_place_remove(&place, "/usr/share/A.dll"));
+	close_place(&place);
+	cr_assert_not(exists(root, "usr/share"));
+	cr_assert(exists(root, "usr/B.dll"));
+	place = open_place(root);
+	cr_assert_null(standin_place_remove(&place, "/usr/B.dll"));
+	close_place(&place);
+	cr_assert_not(exists(scratch, "debug/here"));
+	free(root);
+	scratch_remove(scratch);
+}
+
+Test(standin_place, leaves_directories_that_were_there)
+{
+	char *root = scratch_create(), *directory = scratch_path(root, "usr");
+	struct standin_place place = open_place(root);
+
+	cr_assert_eq(mkdir(directory, 0700), 0);
+	cr_assert_eq(put(&place, "/usr/A.dll", "a"), STANDIN_PUT);
+	close_place(&place);
+	place = open_place(root);
+	cr_assert_null(standin_place_remove(&place, "/usr/A.dll"));
+	close_place(&place);
+	cr_assert(exists(root, "usr"));
+	cr_assert_not(exists(root, ".dotnet-mapgen"));
+	free(directory);
+	scratch_remove(root);
+}
+
+Test(standin_place, touches_no_file_of_others)
+{
+	char *root = scratch_create(), *path = scratch_path(root, "A.dll"), *failure, *bytes;
+	struct standin_place place = open_place(root);
+
+	scratch_write(path, "theirs", 6);
+	cr_assert_eq(put(&place, "/A.dll", "a"), STANDIN_FOREIGN);
+	cr_assert_eq(put(&place, "/B.dll", "b"), STANDIN_PUT);
+	close_place(&place);
+	/* What somebody puts over ours is theirs, too. */
+	free(path);
+	path = scratch_path(root, "B.dll");
+	scratch_write(path, "theirs", 6);
+	place = open_place(root);
+	failure = standin_place_remove(&place, "/B.dll");
+	cr_assert_not_null(failure);
+	free(failure);
+	close_place(&place);
+	bytes = scratch_read(path, NULL);
+	cr_assert_str_eq(bytes, "theirs");
+	free(bytes);
+	free(path);
+	scratch_remove(root);
+}
+
+/* The list has a line for each: what is behind a line break would be another file. */
+Test(standin_place, refuses_a_path_that_its_list_cannot_hold)
+{
+	char *root = scratch_create();
+	struct standin_place place = open_place(root);
+
+	cr_assert_eq(put(&place, "/a\nF /b.dll", "a"), STANDIN_FAILED);
+	cr_assert_eq(put(&place, "/../a.dll", "a"), STANDIN_FAILED);
+	cr_assert_eq(place.file_count, 0);
+	close_place(&place);
+	cr_assert_not(exists(root, ".dotnet-mapgen"));
+	scratch_remove(root);
+}
+
+Test(standin_place, believes_no_line_that_leads_out_of_the_directory)
+{
+	static const char list[] =
+		"F /../outside\nF relative\nD /..\nX /a\nF /a/../b\nF /good.dll\n";
+	char *root = scratch_create(), *path = scratch_path(root, ".dotnet-mapgen");
+	struct standin_place place;
+
+	scratch_write(path, list, sizeof(list) - 1);
+	place = open_place(root);
+	cr_assert_eq(place.file_count, 1);
+	cr_assert_str_eq(place.files[0], "/good.dll");
+	cr_assert_eq(place.directory_count, 0);
+	standin_place_close(&place);
+	free(path);
+	scratch_remove(root);
+}
