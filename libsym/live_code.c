@@ -367,10 +367,13 @@ static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
 		error = runtime_source_open_told(&reader->told, &code->source);
 	if (!error)
 		error = process_check(snapshot->process);
-	if (!error)
+	if (!error) {
 		code->info.way = SYM_JIT_RUNDOWN;
-	else
-		runtime_source_close(STEAL(code->source));
+		return NULL;
+	}
+	runtime_source_close(STEAL(code->source));
+	/* Nobody will take what the runtime goes on telling. */
+	rundown_follow_close(STEAL(reader->follow));
 	return error;
 }
 

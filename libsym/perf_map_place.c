@@ -127,8 +127,7 @@ static bool is_older(const struct process *process, const struct stat *status)
 	if (__builtin_mul_overflow((int64_t)status->st_mtim.tv_sec, (int64_t)1000000000,
 				   &written_ns))
 		return status->st_mtim.tv_sec < 0;
-	written_ns += status->st_mtim.tv_nsec;
-	return written_ns < process->start_time_ns - file_clock_slack_ns;
+	return written_ns < process->start_time_ns - file_clock_slack_ns - status->st_mtim.tv_nsec;
 }
 
 /* May the file be believed to be this process's map? */

@@ -65,7 +65,6 @@ void merge_add_troubles(struct merge *merge)
 	}
 }
 
-/* Which way served for jitted code, and whether there is any name for it. */
 /* All its methods are in an ELF file; whether that has names is all there is to say. */
 static void say_aot(struct merge *merge, struct sym_image *program)
 {
@@ -80,6 +79,7 @@ static void say_aot(struct merge *merge, struct sym_image *program)
 	}
 }
 
+/* Which way served for jitted code, and whether there is any name for it. */
 bool merge_add_jit_trouble(struct merge *merge)
 {
 	struct sym_image *program = target_aot_program(merge->snapshot);

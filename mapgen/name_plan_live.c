@@ -295,6 +295,8 @@ static void forget(struct deciding *deciding)
 	for (size_t i = 0; i < deciding->count; i++)
 		deciding->mappings[i].fix = RECORDED_AS_IT_IS;
 	deciding->process->fixed = 0;
+	deciding->process->images = 0;
+	deciding->process->methods = 0;
 	deciding->process->code = CODE_NOWHERE;
 	deciding->process->code_names = 0;
 	free(STEAL(deciding->process->code_place));

@@ -267,6 +267,8 @@ static void forget_the_gone(int directory_fd)
 	while (entries && (entry = readdir(entries)))
 		if (options_read_pid(entry->d_name, &pid) && kill(pid, 0) && errno == ESRCH)
 			unlinkat(directory_fd, entry->d_name, 0);
+	if (fd >= 0 && !entries)
+		close(fd);
 }
 
 void receipt_leave(const struct receipt *inputs, int cache_fd, int32_t pid,
