@@ -54,14 +54,11 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 			      uint32_t number);
 
-/* Adds what the i-th piece of an index over the same names is, as a piece of its symbol. */
-struct index;
-void index_builder_add_piece(struct index_builder *builder, const struct index *index, size_t i);
-
 /* Number of index_builder_add() calls that were accepted. */
 size_t index_builder_count(const struct index_builder *builder);
 
 /* Consumes the builder's content (the builder is to be destroyed all the same). */
+struct index;
 struct sym_error *index_freeze(struct index_builder *builder, struct index **ret);
 void index_destroy(struct index *index);
 

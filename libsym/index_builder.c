@@ -140,29 +140,6 @@ void index_builder_add_number(struct index_builder *builder, uint64_t start, uin
 		fail(builder, start, size_bytes);
 }
 
-void index_builder_add_piece(struct index_builder *builder, const struct index *index, size_t i)
-{
-	struct index_entry entry;
-	struct index_large large;
-	bool added;
-
-	index_at(index, i, &entry);
-	large = (struct index_large){ .size_bytes = entry.size_bytes,
-				      .symbol_start = entry.symbol_start,
-				      .symbol_size_bytes = entry.symbol_size_bytes };
-	if (builder->failure || builder->runs.count >= LIMIT_INDEX_SYMBOLS)
-		added = false;
-	else if (entry.symbol_start == entry.start &&
-		 (entry.symbol_size_bytes == entry.size_bytes || !entry.symbol_size_bytes))
-		added = index_runs_add(&builder->runs, entry.start, entry.symbol_size_bytes,
-				       entry.number, entry.value);
-	else
-		added = index_runs_add_piece(&builder->runs, entry.start, &large, entry.number,
-					     entry.value);
-	if (!added)
-		fail(builder, entry.start, 0);
-}
-
 /* ---- what overlaps ---- */
 
 /* Symbols that hang together by overlaps, ascending; equal starts in the order of addition. */
@@ -341,16 +318,13 @@ static void cluster_deinit(struct cluster *cluster)
 static bool write_piece(struct freezing *freezing, const struct index_item *item, uint64_t start,
 			uint64_t size_bytes)
 {
-	const struct index_large *large =
-		item->size == INDEX_ITEM_LARGE ? index_runs_large(freezing->runs, item) : NULL;
-
 	return index_writer_add(
 		&freezing->writer,
 		&(struct index_piece){
 			.start = start,
 			.size_bytes = size_bytes,
-			.symbol_start = large ? large->symbol_start : item->start,
-			.symbol_size_bytes = large ? large->symbol_size_bytes : item->size,
+			.symbol_start = item->start,
+			.symbol_size_bytes = index_runs_size(freezing->runs, item),
 			.detail = { .number = item->name_offset, .value = item->value },
 		});
 }

@@ -155,7 +155,7 @@ static struct index_item *add_to_rest(struct index_runs *runs)
 	return &runs->rest[runs->rest_count++];
 }
 
-bool index_runs_add_large(struct index_runs *runs, const struct index_large *large)
+bool index_runs_add_large(struct index_runs *runs, uint64_t size_bytes)
 {
 	if (runs->large_count == runs->large_capacity) {
 		size_t capacity = runs->large_capacity ? 2 * runs->large_capacity : 16;
@@ -166,23 +166,10 @@ bool index_runs_add_large(struct index_runs *runs, const struct index_large *lar
 		runs->large = items;
 		runs->large_capacity = capacity;
 	}
-	runs->large[runs->large_count] = *large;
-	runs->large[runs->large_count++].order = (uint32_t)runs->count;
-	return true;
-}
-
-bool index_runs_add_piece(struct index_runs *runs, uint64_t start, const struct index_large *large,
-			  uint32_t name_offset, uint32_t value)
-{
-	struct index_item *item = index_runs_place(runs, start);
-
-	if (!item || !index_runs_add_large(runs, large))
-		return false;
-	*item = (struct index_item){ .start = start,
-				     .size = INDEX_ITEM_LARGE,
-				     .order = (uint32_t)runs->count++,
-				     .name_offset = name_offset,
-				     .value = value };
+	runs->large[runs->large_count++] = (struct index_large){
+		.size_bytes = size_bytes,
+		.order = (uint32_t)runs->count,
+	};
 	return true;
 }
 

@@ -32,11 +32,9 @@ enum {
 struct index_chunk;
 struct index_slab;
 
-/* What does not fit into an item: a large size, or a piece of a larger symbol. */
+/* A size that does not fit into an item. */
 struct index_large {
 	uint64_t size_bytes;
-	uint64_t symbol_start;
-	uint64_t symbol_size_bytes;
 	uint32_t order;
 	uint32_t reserved;
 };
@@ -63,7 +61,8 @@ void index_runs_reserve(struct index_runs *runs, size_t count);
 /* Room for one item that starts at `start`, wherever it goes; NULL when there is no memory. */
 struct index_item *index_runs_place(struct index_runs *runs, uint64_t start);
 
-bool index_runs_add_large(struct index_runs *runs, const struct index_large *large);
+/* The size of the item that is added next. */
+bool index_runs_add_large(struct index_runs *runs, uint64_t size_bytes);
 
 /* At most 2^32 - 1 of them. False when there is no memory. */
 static inline bool index_runs_add(struct index_runs *runs, uint64_t start, uint64_t size_bytes,
@@ -81,10 +80,7 @@ static inline bool index_runs_add(struct index_runs *runs, uint64_t start, uint6
 		if (!item)
 			return false;
 	}
-	if (size_bytes >= INDEX_ITEM_LARGE &&
-	    !index_runs_add_large(runs, &(struct index_large){ .size_bytes = size_bytes,
-							       .symbol_start = start,
-							       .symbol_size_bytes = size_bytes }))
+	if (size_bytes >= INDEX_ITEM_LARGE && !index_runs_add_large(runs, size_bytes))
 		return false;
 	item->start = start;
 	item->size = size_bytes < INDEX_ITEM_LARGE ? (uint32_t)size_bytes : INDEX_ITEM_LARGE;
@@ -93,10 +89,6 @@ static inline bool index_runs_add(struct index_runs *runs, uint64_t start, uint6
 	item->value = value;
 	return true;
 }
-
-/* A piece of a larger symbol. */
-bool index_runs_add_piece(struct index_runs *runs, uint64_t start, const struct index_large *large,
-			  uint32_t name_offset, uint32_t value);
 
 /* What there is about an item that says INDEX_ITEM_LARGE. */
 const struct index_large *index_runs_large(const struct index_runs *runs,

@@ -11,6 +11,7 @@
 
 #include "libsym/format/perfmap.h"
 #include "libsym/index.h"
+#include "libsym/index_join.h"
 #include "libsym/index_names.h"
 #include "libsym/limits.h"
 #include "libsym/source/tier_table.h"
@@ -40,7 +41,10 @@ struct perfmap_file {
 };
 
 enum {
-	MAX_LEVELS = 32
+	FAN_BITS = 3,
+	FAN = 1 << FAN_BITS,
+	/* Less than FAN of each class up to that of LIMIT_INDEX_SYMBOLS, and the one that comes. */
+	MAX_LEVELS = (28 / FAN_BITS + 1) * (FAN - 1) + 1
 };
 
 /* Of two indexes that know an address the later one holds. */
@@ -315,21 +319,34 @@ static enum perfmap_refresh look_at_file(const struct perfmap_file *file, struct
 	return PERFMAP_APPENDED;
 }
 
-/* One index of two; names are not copied. */
-static struct sym_error *join(struct index_names *names, const struct index *older,
-			      const struct index *newer, struct index **ret)
+/* Indexes of one class have about as many pieces: within a factor of FAN. */
+static unsigned int class_of(size_t count)
 {
-	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error = index_builder_create_over(names, &builder);
+	return (63 - (unsigned int)__builtin_clzll(count | 1)) / FAN_BITS;
+}
 
-	if (error)
-		return error;
-	index_builder_reserve(builder, index_count(older) + index_count(newer), 0);
-	for (size_t i = 0; i < index_count(older); i++)
-		index_builder_add_piece(builder, older, i);
-	for (size_t i = 0; i < index_count(newer); i++)
-		index_builder_add_piece(builder, newer, i);
-	return index_freeze(builder, ret);
+/*
+ * How many levels of `view` stay as they are when one of `count` pieces comes on top; it is
+ * joined with the others. So there are less than FAN of one class, smaller ones on top of larger
+ * ones, and a piece is moved once for each class that it comes through.
+ */
+static size_t levels_to_keep(const struct perfmap_view *view, size_t count)
+{
+	size_t kept = view->count;
+
+	for (;;) {
+		size_t same = 0;
+
+		while (kept && class_of(index_count(view->levels[kept - 1])) < class_of(count))
+			count += index_count(view->levels[--kept]);
+		while (same < kept &&
+		       class_of(index_count(view->levels[kept - 1 - same])) == class_of(count))
+			same++;
+		if (same < FAN - 1)
+			return kept;
+		for (size_t i = 0; i < same; i++)
+			count += index_count(view->levels[--kept]);
+	}
 }
 
 /* Takes `added` over, on success only. What the old view had and the new one has not is dropped. */
@@ -337,30 +354,25 @@ static struct sym_error *add_level(struct perfmap_source *source, struct index *
 {
 	struct perfmap_view *old = atomic_load(&source->view);
 	struct perfmap_view *view AUTO_FREE = calloc(1, sizeof(*view));
-	size_t shared = old->count;
-	struct index *top = added;
+	size_t kept = levels_to_keep(old, index_count(added));
+	struct index *joined = added;
 
 	if (!view)
 		return &sym_error_no_memory;
-	while (shared && (shared == MAX_LEVELS - 1 ||
-			  2 * index_count(top) >= index_count(old->levels[shared - 1]))) {
-		struct index *joined;
-		struct sym_error *error =
-			join(source->names, old->levels[shared - 1], top, &joined);
+	memcpy(view->levels, old->levels, old->count * sizeof(*view->levels));
+	if (kept < old->count) {
+		struct sym_error *error;
 
-		if (top != added)
-			index_destroy(top);
+		view->levels[old->count] = added;
+		error = index_join((const struct index *const *)view->levels + kept,
+				   old->count + 1 - kept, &joined);
 		if (error)
 			return error;
-		top = joined;
-		shared--;
-	}
-	if (top != added)
 		index_destroy(added);
-	memcpy(view->levels, old->levels, shared * sizeof(*view->levels));
-	view->levels[shared] = top;
-	view->count = shared + 1;
-	for (size_t i = shared; i < old->count; i++)
+	}
+	view->levels[kept] = joined;
+	view->count = kept + 1;
+	for (size_t i = kept; i < old->count; i++)
 		old->dropped[old->dropped_count++] = old->levels[i];
 	/* The first view stays: see perfmap_source_find_first(). */
 	if (old != source->first_view) {
