@@ -104,6 +104,15 @@ static void settle_reach(struct elf_symbols *symbols)
 		if (!symbol->size_bytes && next - symbol->vaddr < symbol->reach_bytes)
 			symbol->reach_bytes = next - symbol->vaddr;
 	}
+	/* Another name of a function whose size is known ends with it. */
+	for (size_t i = 1; i < symbols->count; i++) {
+		const struct elf_symbol *before = &symbols->items[i - 1];
+		struct elf_symbol *symbol = &symbols->items[i];
+
+		if (!symbol->size_bytes && before->vaddr == symbol->vaddr &&
+		    before->reach_bytes < symbol->reach_bytes)
+			symbol->reach_bytes = before->reach_bytes;
+	}
 }
 
 /* Only .symtab has versions in names; a name that begins with '@' is left alone. */

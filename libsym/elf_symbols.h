@@ -19,7 +19,8 @@
 struct elf_symbol {
 	uint64_t vaddr;
 	uint64_t size_bytes;  /* as the table has it; 0: none given */
-	uint64_t reach_bytes; /* the size, or up to the next symbol, and never past the section */
+	uint64_t reach_bytes; /* the size, or that of another name, or up to the next; never past
+				 the section */
 	const char *name;     /* lives as long as the table */
 	uint32_t name_bytes;  /* up to the version in "fopen@@GLIBC_2.2.5": not always the whole */
 	uint32_t rank;        /* lower is better among names for one place */

@@ -238,33 +238,51 @@ static double bcc_ask(const struct bcc *bcc, pid_t pid, const uint64_t *addresse
 	return first - begin;
 }
 
+struct comparison {
+	size_t equal, neither, aliases, others;
+};
+
+static void compare_one(const struct sym_answer *answer, const struct bcc_symbol *theirs,
+			uint64_t address, struct comparison *ret)
+{
+	const char *name = answer->linkage_name ? answer->linkage_name : answer->name;
+	bool same_start = theirs->name && name && theirs->offset == answer->offset_bytes;
+
+	if (!theirs->name && !name)
+		ret->neither++;
+	else if (same_start && !strcmp(theirs->name, name))
+		ret->equal++;
+	else if (same_start)
+		ret->aliases++;
+	else {
+		ret->others++;
+		printf("elf_answer_differs at 0x%" PRIx64 " of %s: ours %s, libbcc %s\n",
+		       address - (answer->image ? sym_image_load_base(answer->image) : 0),
+		       answer->image_path, name ? name : "nothing",
+		       theirs->name ? theirs->name : "nothing");
+	}
+}
+
 static void compare_with_bcc(const struct bcc *bcc, pid_t pid, const uint64_t *addresses)
 {
-	size_t equal = 0, aliases = 0, others = 0;
 	void *cache = bcc->cache_new(pid, NULL);
+	struct comparison comparison = { 0 };
 	struct opened opened;
 
 	open_ours(pid, &opened);
 	for (size_t i = 0; i < BCC_LOOKUPS / 10; i++) {
-		const struct sym_answer *answer;
 		struct bcc_symbol symbol = { 0 };
-		const char *name;
 
 		check(sym_resolver_resolve(opened.resolver, addresses + i, 1, opened.result));
-		answer = sym_result_at(opened.result, 0);
-		name = answer->linkage_name ? answer->linkage_name : answer->name;
-		if (bcc->resolve(cache, addresses[i], &symbol) || !symbol.name || !name)
-			others++;
-		else if (!strcmp(symbol.name, name) && symbol.offset == answer->offset_bytes)
-			equal++;
-		else if (symbol.offset == answer->offset_bytes)
-			aliases++;
-		else
-			others++;
+		/* On failure it may say of which image it has no symbol. */
+		if (bcc->resolve(cache, addresses[i], &symbol))
+			symbol.name = NULL;
+		compare_one(sym_result_at(opened.result, 0), &symbol, addresses[i], &comparison);
 	}
 	printf("elf_answers_vs_bcc: of %d addresses %zu equal, %zu another name for the same "
-	       "start, %zu differ\n",
-	       BCC_LOOKUPS / 10, equal, aliases, others);
+	       "start, %zu named by neither, %zu differ %s\n",
+	       BCC_LOOKUPS / 10, comparison.equal, comparison.aliases, comparison.neither,
+	       comparison.others, comparison.others ? "short" : "ok");
 	close_ours(&opened);
 	bcc->cache_free(cache, pid);
 }

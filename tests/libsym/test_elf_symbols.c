@@ -136,6 +136,26 @@ Test(elf_symbols, extends_a_sizeless_symbol_to_the_next_or_the_end_of_its_sectio
 	elf_symbols_deinit(&table);
 }
 
+/* As in libLLVM-14, which gives three names to one function and a size to the fourth. */
+Test(elf_symbols, ends_another_name_without_a_size_where_the_function_ends)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "alias", TEXT, 0, STB_GLOBAL, STT_FUNC },
+		{ "other_alias", TEXT, 0, STB_WEAK, STT_FUNC },
+		{ "function", TEXT, 0x21, STB_LOCAL, STT_FUNC },
+		{ "behind_the_padding", TEXT + 0x30, 8, STB_GLOBAL, STT_FUNC },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 4, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 4);
+	for (size_t i = 0; i < 3; i++)
+		cr_expect_eq(table.items[i].reach_bytes, 0x21, "%s", table.items[i].name);
+	elf_symbols_deinit(&table);
+}
+
 Test(elf_symbols, leaves_versions_out_of_names)
 {
 	static const struct elf_builder_symbol symbols[] = {
