@@ -95,12 +95,33 @@ static struct sym_error *ask_pointers(const struct process *process, const struc
 				     "its memory nobody can tell whether it was mapped by then");
 }
 
+/*
+ * Where the process has the beginning of the file: where this placement has it or, if it is a copy
+ * of code alone (node moves its built-in functions near to what it compiles), wherever else.
+ * UINT64_MAX: nowhere.
+ */
+static uint64_t beginning_of_file(const struct image_group *group, uint64_t expected_address)
+{
+	uint64_t elsewhere = UINT64_MAX;
+
+	for (size_t i = 0; i < group->mapping_count; i++) {
+		const struct sym_mapping *line = &group->mappings[i];
+
+		if (line->offset)
+			continue;
+		if (line->start_address == expected_address)
+			return expected_address;
+		elsewhere = line->start_address;
+	}
+	return elsewhere;
+}
+
 /* What the memory of the process says of a file that may have changed since it was mapped. */
 static struct sym_error *ask_memory(const struct process *process, const struct image *image,
-				    uint64_t load_base)
+				    uint64_t load_base, const struct image_group *group)
 {
 	const struct image_segment *header = header_segment(image);
-	uint64_t size_bytes;
+	uint64_t size_bytes, address;
 
 	/* A change in place shows through wherever the process has no copy of a page: in headers
 	 * too. */
@@ -108,8 +129,11 @@ static struct sym_error *ask_memory(const struct process *process, const struct 
 		return ask_pointers(process, image, load_base);
 	if (!header)
 		return NULL;
+	address = beginning_of_file(group, load_base + header->position);
+	if (address == UINT64_MAX)
+		return NULL;
 	size_bytes = header->size_bytes < COMPARED_BYTES ? header->size_bytes : COMPARED_BYTES;
-	return compare_header(process, image, load_base + header->position, (size_t)size_bytes);
+	return compare_header(process, image, address, (size_t)size_bytes);
 }
 
 /*
@@ -133,7 +157,7 @@ static struct sym_error *ask_nobody(const struct image *image, int64_t seen_ns,
 }
 
 struct sym_error *ident_check(const struct process *process, const struct image *image,
-			      uint64_t load_base, int64_t seen_ns)
+			      uint64_t load_base, const struct image_group *group)
 {
 	struct sym_error *error, *ended;
 
@@ -142,11 +166,11 @@ struct sym_error *ident_check(const struct process *process, const struct image 
 	if (image->is_copy || load_base == UINT64_MAX ||
 	    !(ident_may_have_changed(process, image) || inode_may_have_changed(process, image)))
 		return NULL;
-	error = ask_memory(process, image, load_base);
+	error = ask_memory(process, image, load_base, group);
 	ended = process_check(process);
 	if (ended && sym_error_code(ended) == SYM_ERROR_STALE) {
 		sym_error_destroy(error);
-		error = ask_nobody(image, seen_ns, ended);
+		error = ask_nobody(image, group->seen_ns, ended);
 	}
 	sym_error_destroy(ended);
 	return error;

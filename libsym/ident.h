@@ -15,6 +15,7 @@
 
 #include "libsym/error.h"
 #include "libsym/image.h"
+#include "libsym/image_group.h"
 #include "libsym/process.h"
 
 /* True when the file may have been written to since the process began. False for a recorded
@@ -25,10 +26,10 @@ bool ident_may_have_changed(const struct process *process, const struct image *i
  * NULL: nothing speaks against it. STALE: another content, or a process that has ended and cannot
  * bear witness any more. Other errors: the file could not be read.
  *
- * `seen_ns`: when its mappings were, in ns since 1970.
+ * `group`: the mappings of the file, and when they were.
  */
 struct sym_error *ident_check(const struct process *process, const struct image *image,
-			      uint64_t load_base, int64_t seen_ns)
+			      uint64_t load_base, const struct image_group *group)
 	__attribute__((warn_unused_result));
 
 #endif

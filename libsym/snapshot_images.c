@@ -139,7 +139,7 @@ static void check_placed(const struct group_opening *opening, struct image *imag
 
 		if (module->image != image)
 			continue;
-		trouble = ident_check(process, image, module->load_base, group->seen_ns);
+		trouble = ident_check(process, image, module->load_base, group);
 		if (!trouble && unexplained && ident_may_have_changed(process, image))
 			trouble = layout_trouble(group);
 		if (trouble)

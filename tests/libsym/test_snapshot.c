@@ -238,6 +238,45 @@ Test(snapshot, does_not_use_a_file_that_was_overwritten_in_place)
 	unload_copy(&copy);
 }
 
+/* As node moves its built-in functions. Any new link changes the time of a file's inode; that of
+ * perf's cache, for one. */
+Test(snapshot, names_a_copy_of_code_alone_of_a_file_that_got_another_name)
+{
+	struct loaded_copy copy = load_copy();
+	char *name = scratch_path(copy.scratch, "name");
+	struct sym_snapshot *snapshot AUTO_SNAPSHOT = NULL;
+	const struct sym_mapping *code;
+	size_t size_bytes;
+	Dl_info where;
+	char *moved;
+	int fd;
+
+	snapshot = open_pid(getpid(), NULL, NULL);
+	code = mapping_of(snapshot, copy.address);
+	size_bytes = (size_t)(code->end_address - code->start_address);
+	cr_assert(dladdr((void *)(uintptr_t)copy.address, &where));
+	/* Something else lies where the beginning of the file would be. */
+	moved = mmap(NULL, code->end_address - (uintptr_t)where.dli_fbase, PROT_READ,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(moved, MAP_FAILED);
+	moved += code->start_address - (uintptr_t)where.dli_fbase;
+	fd = open(copy.path, O_RDONLY);
+	cr_assert_eq(mmap(moved, size_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
+			  (off_t)code->offset),
+		     moved);
+	close(fd);
+	moved += copy.address - code->start_address;
+	/* What is changed in the first 20 ms of a process counts as changed before it. */
+	nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
+	cr_assert_eq(link(copy.path, name), 0);
+	sym_snapshot_close(snapshot);
+	snapshot = open_pid(getpid(), NULL, NULL);
+	cr_expect_eq(resolve(snapshot, (uint64_t)(uintptr_t)moved).status, SYM_RESOLVED);
+	cr_expect_eq(resolve(snapshot, copy.address).status, SYM_RESOLVED);
+	free(name);
+	unload_copy(&copy);
+}
+
 /* Adds to a file until its time says that it was later than now: file systems date a change by
  * their last tick. */
 static void change_later(const char *path)
