@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/hex.h"
@@ -112,32 +111,13 @@ static void plain_name(char *room, const char *name)
 		room[1] = '\0';
 }
 
-static bool holds(const char *path, const void *bytes, size_t size_bytes)
-{
-	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	char *there AUTO_FREE = NULL;
-	struct stat status;
-
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
-	    (size_t)status.st_size != size_bytes)
-		return false;
-	there = malloc(size_bytes);
-	return there && !path_read_at(fd, there, size_bytes, 0) &&
-	       !memcmp(there, bytes, size_bytes);
-}
-
 static char *write_file(const char *path, const void *bytes, size_t size_bytes)
 {
 	struct path_output output;
 	int failure = path_output_open(&output, path);
 
-	if (!failure) {
-		failure = path_write_all(output.fd, bytes, size_bytes);
-		if (failure)
-			path_output_abandon(&output);
-		else
-			failure = path_output_commit(&output, 0644, false);
-	}
+	if (!failure)
+		failure = path_output_finish(&output, bytes, size_bytes, 0644);
 	return failure ? message_format("%s: cannot write: %s", path, strerror(-failure)) : NULL;
 }
 
@@ -175,7 +155,7 @@ static char *put(const char *directory, const char *link_directory, const char *
 
 	if (!path || !link)
 		return message_format("out of memory");
-	*new_ret = !holds(path, bytes, size_bytes);
+	*new_ret = !path_holds(AT_FDCWD, path, bytes, size_bytes);
 	failure = make_directory(directory);
 	if (!failure)
 		failure = make_directory(link_directory);

@@ -219,16 +219,6 @@ off_t map_slot_file_bytes(const struct map_slot *slot)
 	return status.st_size;
 }
 
-static bool holds_same_bytes(const struct map_slot *slot, const char *text, size_t size_bytes)
-{
-	int fd AUTO_CLOSE = openat(slot->directory_fd, slot->name,
-				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char *there AUTO_FREE = malloc(size_bytes ? size_bytes : 1);
-
-	return fd >= 0 && there && !path_read_at(fd, there, size_bytes, 0) &&
-	       !memcmp(there, text, size_bytes);
-}
-
 enum slot_write map_slot_write(const struct map_slot *slot, const struct map_place *place,
 			       const char *text, size_t size_bytes)
 {
@@ -236,16 +226,12 @@ enum slot_write map_slot_write(const struct map_slot *slot, const struct map_pla
 	struct path_output output;
 	int result;
 
-	if (there_bytes == (off_t)size_bytes && holds_same_bytes(slot, text, size_bytes))
+	if (path_holds(slot->directory_fd, slot->name, text, size_bytes))
 		return SLOT_UNCHANGED;
 	result = path_output_open_at(&output, slot->directory_fd, slot->name);
-	if (!result) {
-		result = path_write_all(output.fd, text, size_bytes);
-		if (result)
-			path_output_abandon(&output);
-		else
-			result = path_output_commit(&output, place->is_cache ? 0600 : 0644, false);
-	}
+	if (!result)
+		result = path_output_finish(&output, text, size_bytes,
+					    place->is_cache ? 0600 : 0644);
 	errno = -result;
 	if (result)
 		return SLOT_FAILED;

@@ -229,14 +229,6 @@ static char *code_way(struct sym_snapshot *snapshot)
 
 /* ---- files ---------------------------------------------------------------------------- */
 
-static bool is_precompiled(const struct sym_image *image)
-{
-	enum sym_image_kind kind = sym_image_kind(image);
-
-	return kind == SYM_IMAGE_READYTORUN || kind == SYM_IMAGE_COMPOSITE ||
-	       kind == SYM_IMAGE_NGEN;
-}
-
 static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 		      struct recorded_mapping *mapping)
 {
@@ -250,7 +242,7 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 	if (compare(snapshot, mapping, &now) != AGREEMENT_SAME || now->image_index == UINT32_MAX)
 		return;
 	image = sym_snapshot_image_at(snapshot, now->image_index);
-	if (!is_precompiled(image))
+	if (!target_is_precompiled(image))
 		return;
 	if (plan->anonymous) {
 		deciding_fix(deciding, mapping, RECORDED_ANONYMOUS, NO_STANDIN);

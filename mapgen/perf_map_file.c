@@ -122,18 +122,12 @@ const char *map_location_oddity(const struct map_location *location)
 static bool is_unchanged(const struct map_location *location, const struct map_owner *owner,
 			 const char *text, size_t size_bytes)
 {
-	int fd AUTO_CLOSE = openat(location->directory_fd, location->name,
-				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char *there AUTO_FREE = NULL;
 	struct stat status;
 
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
-	    (uint64_t)status.st_size != size_bytes)
+	if (!status_at(location, location->name, &status) ||
+	    (owner->set && (status.st_uid != owner->uid || (status.st_mode & 07777) != map_mode)))
 		return false;
-	if (owner->set && (status.st_uid != owner->uid || (status.st_mode & 07777) != map_mode))
-		return false;
-	there = malloc(size_bytes + 1);
-	return there && !path_read_at(fd, there, size_bytes, 0) && !memcmp(there, text, size_bytes);
+	return path_holds(location->directory_fd, location->name, text, size_bytes);
 }
 
 char *perf_map_file_replace(const struct map_location *location, const struct map_owner *owner,

@@ -286,10 +286,6 @@ void receipt_leave(const struct receipt *inputs, int cache_fd, int32_t pid,
 	length = snprintf(text, sizeof(text), "%s %zu %zu %zu %zu %zu %zu %zu\n", sealed,
 			  counts->images, counts->precompiled, counts->runtime, counts->jitted,
 			  counts->unnamed, counts->linkage, counts->ahead);
-	if (path_output_open_at(&output, directory_fd, name))
-		return;
-	if (path_write_all(output.fd, text, (size_t)length))
-		path_output_abandon(&output);
-	else
-		(void)!path_output_commit(&output, 0600, false);
+	if (!path_output_open_at(&output, directory_fd, name))
+		(void)!path_output_finish(&output, text, (size_t)length, 0600);
 }

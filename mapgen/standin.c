@@ -131,14 +131,6 @@ static void install_image(struct installing *installing, struct sym_image *image
 		failures_add(&installing->failures, path, failure);
 }
 
-static bool is_precompiled(const struct sym_image *image)
-{
-	enum sym_image_kind kind = sym_image_kind(image);
-
-	return kind == SYM_IMAGE_READYTORUN || kind == SYM_IMAGE_COMPOSITE ||
-	       kind == SYM_IMAGE_NGEN;
-}
-
 /* A path serves only if it leads to the file that is mapped. */
 static const char *why_not(const struct sym_snapshot *snapshot, uint32_t index)
 {
@@ -181,7 +173,7 @@ static bool install_process(struct installing *installing, int32_t pid)
 		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
 		const char *reason;
 
-		if (!is_precompiled(image))
+		if (!target_is_precompiled(image))
 			continue;
 		reason = why_not(snapshot, i);
 		if (reason)
@@ -208,7 +200,7 @@ static bool install_file(struct installing *installing, const char *operand)
 		failures_add(&installing->failures, path,
 			     message_format("%s", sym_error_message(error)));
 		sym_error_destroy(error);
-	} else if (!is_precompiled(image)) {
+	} else if (!target_is_precompiled(image)) {
 		failures_add(&installing->failures, path,
 			     message_format("has no precompiled code"));
 	} else {

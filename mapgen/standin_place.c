@@ -161,31 +161,12 @@ static char *make_directories(struct standin_place *place, const char *path)
 	return part ? NULL : message_format("out of memory");
 }
 
-static bool holds(const char *full, const void *bytes, size_t size_bytes)
-{
-	int fd AUTO_CLOSE = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	char *there AUTO_FREE = NULL;
-	struct stat status;
-
-	if (fd < 0 || fstat(fd, &status) || (size_t)status.st_size != size_bytes)
-		return false;
-	there = malloc(size_bytes);
-	return there && !path_read_at(fd, there, size_bytes, 0) &&
-	       !memcmp(there, bytes, size_bytes);
-}
-
 static int write_file(const char *full, const void *bytes, size_t size_bytes)
 {
 	struct path_output output;
 	int failure = path_output_open(&output, full);
 
-	if (failure)
-		return failure;
-	failure = path_write_all(output.fd, bytes, size_bytes);
-	if (!failure)
-		return path_output_commit(&output, 0644, false);
-	path_output_abandon(&output);
-	return failure;
+	return failure ? failure : path_output_finish(&output, bytes, size_bytes, 0644);
 }
 
 enum standin_put standin_place_put(struct standin_place *place, const char *path, const void *bytes,
@@ -205,7 +186,7 @@ enum standin_put standin_place_put(struct standin_place *place, const char *path
 	if (!lstat(full, &status)) {
 		if (!standin_place_origin(place, path, origin, sizeof(origin)))
 			return STANDIN_FOREIGN;
-		if (holds(full, bytes, size_bytes)) {
+		if (path_holds(AT_FDCWD, full, bytes, size_bytes)) {
 			add(&place->files, &place->file_count, path);
 			return STANDIN_SAME;
 		}

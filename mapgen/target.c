@@ -63,6 +63,14 @@ bool target_lives(const struct sym_snapshot *snapshot, const struct options *opt
 	return !error;
 }
 
+bool target_is_precompiled(const struct sym_image *image)
+{
+	enum sym_image_kind kind = sym_image_kind(image);
+
+	return kind == SYM_IMAGE_READYTORUN || kind == SYM_IMAGE_COMPOSITE ||
+	       kind == SYM_IMAGE_NGEN;
+}
+
 bool target_is_assembly(const struct sym_image *image)
 {
 	const char *path = sym_image_path(image);

@@ -33,6 +33,9 @@ bool target_lives(const struct sym_snapshot *snapshot, const struct options *opt
 /* True for images that a .NET runtime loads, and for what should be one but cannot be read. */
 bool target_is_assembly(const struct sym_image *image);
 
+/* True for images with native code of methods in them. */
+bool target_is_precompiled(const struct sym_image *image);
+
 /* Says an error and ends it. */
 void target_say(struct sym_error *error);
 

@@ -58,13 +58,8 @@ char *undo_record_write(const struct undo_record *undo, const char *path, unsign
 	if (undo->text.failure)
 		return message_format("the undo record does not fit into memory");
 	failure = path_output_open(&output, path);
-	if (!failure) {
-		failure = path_write_all(output.fd, undo->text.data, undo->text.size_bytes);
-		if (failure)
-			path_output_abandon(&output);
-		else
-			failure = path_output_commit(&output, mode, false);
-	}
+	if (!failure)
+		failure = path_output_finish(&output, undo->text.data, undo->text.size_bytes, mode);
 	return failure ? message_format("%s: cannot write: %s", path, strerror(-failure)) : NULL;
 }
 

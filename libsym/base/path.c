@@ -299,6 +299,32 @@ void path_output_abandon(struct path_output *output)
 	output_release(output);
 }
 
+int path_output_finish(struct path_output *output, const void *bytes, size_t size_bytes,
+		       mode_t mode)
+{
+	int failure = path_write_all(output->fd, bytes, size_bytes);
+
+	if (!failure)
+		return path_output_commit(output, mode, false);
+	path_output_abandon(output);
+	return failure;
+}
+
+bool path_holds(int directory_fd, const char *name, const void *bytes, size_t size_bytes)
+{
+	int fd AUTO_CLOSE =
+		openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char *there AUTO_FREE = NULL;
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
+	    (uint64_t)status.st_size != size_bytes)
+		return false;
+	there = malloc(size_bytes + 1);
+	return there && !path_read_at(fd, there, size_bytes, 0) &&
+	       !memcmp(there, bytes, size_bytes);
+}
+
 void path_list_free(char **paths)
 {
 	for (char **path = paths; path && *path; path++)

@@ -69,6 +69,12 @@ int path_output_open_at(struct path_output *output, int directory_fd, const char
 /* Gives the file `mode`, flushes it when `durable`, renames it into place. */
 int path_output_commit(struct path_output *output, mode_t mode, bool durable);
 void path_output_abandon(struct path_output *output);
+/* Writes all bytes and commits, or abandons; 0 or a negative errno. */
+int path_output_finish(struct path_output *output, const void *bytes, size_t size_bytes,
+		       mode_t mode);
+
+/* Is it a regular file, no link, of these bytes? */
+bool path_holds(int directory_fd, const char *name, const void *bytes, size_t size_bytes);
 
 /* Writes all bytes, through short writes and EINTR; 0 or a negative errno. */
 int path_write_all(int fd, const void *bytes, size_t size_bytes);

@@ -369,6 +369,37 @@ Test(path, removes_the_temporary_when_it_cannot_be_renamed)
 	cr_expect_eq(entries_of(top), entries);
 }
 
+Test(path, finishes_an_output_or_leaves_what_was_there)
+{
+	struct path_output output;
+
+	put("plan", "old");
+	cr_assert_eq(path_output_open(&output, below("plan")), 0);
+	close(output.fd);
+	output.fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	cr_expect_eq(path_output_finish(&output, "new", 3, 0600), -ENOSPC);
+	cr_expect(path_holds(top_fd, "plan", "old", 3));
+	cr_assert_eq(path_output_open(&output, below("plan")), 0);
+	cr_expect_eq(path_output_finish(&output, "new", 3, 0600), 0);
+	cr_expect(path_holds(top_fd, "plan", "new", 3));
+}
+
+Test(path, holds_the_same_bytes_only_as_a_regular_file)
+{
+	put("same", "12345");
+	put("empty", "");
+	cr_assert_eq(symlinkat("same", top_fd, "link-to-same"), 0);
+	cr_expect(path_holds(top_fd, "same", "12345", 5));
+	cr_expect(path_holds(AT_FDCWD, below("same"), "12345", 5));
+	cr_expect_not(path_holds(top_fd, "same", "12346", 5));
+	cr_expect_not(path_holds(top_fd, "same", "1234", 4));
+	cr_expect_not(path_holds(top_fd, "same", "123456", 6));
+	cr_expect(path_holds(top_fd, "empty", "", 0));
+	cr_expect_not(path_holds(top_fd, "link-to-same", "12345", 5));
+	cr_expect_not(path_holds(top_fd, "fifo", "", 0));
+	cr_expect_not(path_holds(top_fd, "nothing", "", 0));
+}
+
 Test(path, writes_to_the_longest_name_there_is)
 {
 	struct path_output output;
