@@ -39,16 +39,6 @@ static bool is_same_id(const struct elf_build_id *a, const struct elf_build_id *
 	return a->size_bytes == b->size_bytes && !memcmp(a->bytes, b->bytes, a->size_bytes);
 }
 
-static int open_in_tree(int root_fd, const char *tree, const struct elf_build_id *build_id,
-			struct buf *path)
-{
-	char digits[2 * sizeof(build_id->bytes) + 1];
-
-	hex_write_bytes(digits, build_id->bytes, build_id->size_bytes);
-	buf_printf(path, "%s/%.2s/%s.debug", tree, digits, digits + 2);
-	return buf_string(path) ? path_open_in_root(root_fd, path->data, PATH_REGULAR) : -ENOMEM;
-}
-
 /* Takes `fd` over. A file that cannot be used is none; only want of memory is an error. */
 static struct sym_error *open_image(int fd, const char *path, struct image **ret)
 {
@@ -66,29 +56,6 @@ static struct sym_error *open_image(int fd, const char *path, struct image **ret
 	sym_error_destroy(error);
 	return NULL;
 }
-
-struct sym_error *debugfile_open(int root_fd, const char *tree, const struct elf_build_id *build_id,
-				 struct image **ret)
-{
-	struct image *image AUTO_IMAGE = NULL;
-	struct elf_build_id own;
-	struct sym_error *error;
-	struct buf path;
-	int fd;
-
-	*ret = NULL;
-	if (build_id->size_bytes < 2)
-		return NULL;
-	buf_init(&path, PATH_MAX);
-	fd = open_in_tree(root_fd, tree, build_id, &path);
-	error = open_image(fd, path.data, &image);
-	buf_deinit(&path);
-	if (!error && image && read_build_id(image, &own) && is_same_id(&own, build_id))
-		*ret = STEAL(image);
-	return error;
-}
-
-/* ---- by link ----------------------------------------------------------------- */
 
 /* A name, padded to 4 bytes, and the CRC-32 of the file. */
 bool debugfile_read_link(struct elf_sections *sections, struct debugfile_link *ret)
@@ -134,50 +101,44 @@ static bool has_sum(int fd, uint32_t sum)
 	return own == sum;
 }
 
-struct link_search {
-	struct elf_sections *sections;
-	struct elf_build_id id;
-	struct debugfile_link link;
-	struct image *found;
+/* ---- the places --------------------------------------------------------------- */
+
+struct places {
+	debugfile_visit_fn *visit;
+	void *context;
+	bool is_over;
 };
 
-/* The file at DIRECTORY MIDDLE/NAME, if it is the one that is meant. */
-static struct sym_error *try_link(struct link_search *search, int root_fd, const char *directory,
-				  const char *middle)
+/* Takes the path in `text`, which is empty afterwards. */
+static struct sym_error *tell_place(struct places *places, struct buf *text, int root_fd,
+				    bool by_link)
 {
-	struct image *image AUTO_IMAGE = NULL;
+	struct debugfile_place place = { .root_fd = root_fd, .by_link = by_link };
 	struct sym_error *error = NULL;
-	struct elf_build_id id;
-	struct buf path;
-	int fd = -1;
 
-	if (search->found)
-		return NULL;
-	buf_init(&path, PATH_MAX);
-	buf_printf(&path, "%s%s/%s", directory, middle, search->link.name);
-	if (buf_string(&path))
-		fd = path_open_in_root(root_fd, path.data, PATH_REGULAR);
-	if (fd >= 0 && !has_sum(fd, search->link.sum)) {
-		close(fd);
-		fd = -1;
-	}
-	error = open_image(fd, path.data, &image);
-	buf_deinit(&path);
-	if (error || !image || image->kind != SYM_IMAGE_ELF)
-		return error;
-	if (!search->id.size_bytes || !read_build_id(image, &id) || is_same_id(&id, &search->id))
-		search->found = STEAL(image);
-	return NULL;
+	place.path = buf_string(text);
+	/* A path that is too long is that of no file. */
+	if (place.path && !places->is_over)
+		error = places->visit(places->context, &place, &places->is_over);
+	else if (text->failure == BUF_NO_MEMORY)
+		error = &sym_error_no_memory;
+	buf_clear(text);
+	return error;
 }
 
-static struct sym_error *try_places(struct link_search *search, int root_fd, const char *directory,
-				    const char *own)
+static struct sym_error *tell_by_id(struct places *places, const struct elf_build_id *id,
+				    int root_fd)
 {
-	struct sym_error *error = try_link(search, root_fd, own, "");
+	char digits[2 * sizeof(id->bytes) + 1];
+	struct sym_error *error;
+	struct buf path;
 
-	if (!error)
-		error = try_link(search, root_fd, own, "/.debug");
-	return error ? error : try_link(search, root_fd, directory, own);
+	buf_init(&path, PATH_MAX);
+	hex_write_bytes(digits, id->bytes, id->size_bytes);
+	buf_printf(&path, DEBUGFILE_TREE "/%.2s/%s.debug", digits, digits + 2);
+	error = tell_place(places, &path, root_fd, false);
+	buf_deinit(&path);
+	return error;
 }
 
 /* Of the image, absolute where that can be had. */
@@ -197,36 +158,101 @@ static char *directory_of(const struct image *image, int root_fd)
 	return path;
 }
 
-struct sym_error *debugfile_open_linked(struct elf_sections *sections, int root_fd,
-					const char *directory, struct image **ret)
+static struct sym_error *tell_by_link(struct places *places, const char *own, const char *name,
+				      int root_fd)
 {
-	struct link_search search = { .sections = sections, .id = elf_sections_build_id(sections) };
-	char *own AUTO_FREE = NULL;
-	struct sym_error *error;
+	static const char *const around[][2] = { { "", "/" },
+						 { "", "/.debug/" },
+						 { DEBUGFILE_DIRECTORY, "/" } };
+	struct sym_error *error = NULL;
+	struct buf path;
 
-	*ret = NULL;
-	if (!debugfile_read_link(sections, &search.link))
-		return NULL;
+	buf_init(&path, PATH_MAX);
+	for (size_t i = 0; !error && i < sizeof(around) / sizeof(around[0]); i++) {
+		buf_printf(&path, "%s%s%s%s", around[i][0], own, around[i][1], name);
+		error = tell_place(places, &path, root_fd, true);
+	}
+	buf_deinit(&path);
+	return error;
+}
+
+struct sym_error *debugfile_each_place(struct elf_sections *sections, int root_fd,
+				       debugfile_visit_fn *visit, void *context)
+{
+	struct places places = { .visit = visit, .context = context };
+	struct elf_build_id id = elf_sections_build_id(sections);
+	struct sym_error *error = NULL;
+	struct debugfile_link link;
+	char *own AUTO_FREE = NULL;
+
+	if (id.size_bytes >= 2)
+		error = tell_by_id(&places, &id, -1);
+	if (!error && id.size_bytes >= 2 && root_fd >= 0)
+		error = tell_by_id(&places, &id, root_fd);
+	if (error || places.is_over || !debugfile_read_link(sections, &link))
+		return error;
 	own = directory_of(sections->image, root_fd);
 	if (!own)
 		return &sym_error_no_memory;
-	error = try_places(&search, root_fd, directory, own);
+	error = tell_by_link(&places, own, link.name, root_fd);
 	/* A process that has only changed its root is shown with the paths of this machine. */
 	if (!error && root_fd >= 0)
-		error = try_places(&search, -1, directory, own);
-	*ret = search.found;
+		error = tell_by_link(&places, own, link.name, -1);
 	return error;
+}
+
+/* ---- what is there --------------------------------------------------------------- */
+
+struct search {
+	struct elf_sections *sections;
+	struct elf_build_id id;
+	struct image *found;
+};
+
+static bool has_sum_of_link(struct elf_sections *sections, int fd)
+{
+	struct debugfile_link link;
+
+	return debugfile_read_link(sections, &link) && has_sum(fd, link.sum);
+}
+
+static bool is_believed(const struct search *search, const struct debugfile_place *place,
+			const struct image *image)
+{
+	struct elf_build_id id = { .size_bytes = 0 };
+	bool has_id = read_build_id(image, &id);
+
+	if (has_id && search->id.size_bytes)
+		return is_same_id(&id, &search->id);
+	return place->by_link && image->kind == SYM_IMAGE_ELF;
+}
+
+static struct sym_error *try_place(void *context, const struct debugfile_place *place,
+				   bool *is_over)
+{
+	struct search *search = context;
+	struct image *image AUTO_IMAGE = NULL;
+	int fd = path_open_in_root(place->root_fd, place->path, PATH_REGULAR);
+	struct sym_error *error;
+
+	if (fd >= 0 && place->by_link && !has_sum_of_link(search->sections, fd)) {
+		close(fd);
+		fd = -1;
+	}
+	error = open_image(fd, place->path, &image);
+	if (error || !image || !is_believed(search, place, image))
+		return error;
+	search->found = STEAL(image);
+	*is_over = true;
+	return NULL;
 }
 
 struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret)
 {
-	struct elf_build_id id = elf_sections_build_id(sections);
-	struct sym_error *error = debugfile_open(-1, DEBUGFILE_TREE, &id, ret);
+	struct search search = { .sections = sections, .id = elf_sections_build_id(sections) };
+	struct sym_error *error = debugfile_each_place(sections, root_fd, try_place, &search);
 
-	if (!error && !*ret && root_fd >= 0)
-		error = debugfile_open(root_fd, DEBUGFILE_TREE, &id, ret);
-	if (!error && !*ret)
-		error = debugfile_open_linked(sections, root_fd, DEBUGFILE_DIRECTORY, ret);
+	*ret = search.found;
 	return error;
 }
 

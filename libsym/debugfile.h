@@ -20,20 +20,26 @@
 /* AB/CDEF....debug is looked for here. */
 #define DEBUGFILE_TREE DEBUGFILE_DIRECTORY "/.build-id"
 
-/*
- * By build-id. *ret is NULL when there is none that fits. A file that lies there and cannot be used
- * is none. `root_fd`: see path_open_in_root(). Errors: NO_MEMORY.
- */
-struct sym_error *debugfile_open(int root_fd, const char *tree, const struct elf_build_id *build_id,
-				 struct image **ret) __attribute__((warn_unused_result));
+/* Where a debug file may lie. */
+struct debugfile_place {
+	const char *path;
+	int root_fd;  /* see path_open_in_root() */
+	bool by_link; /* its sum has to be that of the link; otherwise it has to have the build-id
+		       */
+};
+
+/* Told one place after another; what it returns, or *is_over, ends that. */
+typedef struct sym_error *debugfile_visit_fn(void *context, const struct debugfile_place *place,
+					     bool *is_over);
 
 /*
- * By the link in `sections`, whose image has its path below `root_fd` (a process's
- * root, or -1): beside the image, in .debug beside it, and below `directory` by the
- * path of the image there; then the same on this machine. Otherwise as above.
+ * The places where the debug file of the image of `sections` is looked for, in this order: by
+ * build-id on this machine, then below `root_fd` (a process's root, or -1), below which the image
+ * has its path; by the link beside the image, in .debug beside it, and below DEBUGFILE_DIRECTORY
+ * by the path of the image; the same on this machine. Errors: NO_MEMORY.
  */
-struct sym_error *debugfile_open_linked(struct elf_sections *sections, int root_fd,
-					const char *directory, struct image **ret)
+struct sym_error *debugfile_each_place(struct elf_sections *sections, int root_fd,
+				       debugfile_visit_fn *visit, void *context)
 	__attribute__((warn_unused_result));
 
 /* What .gnu_debuglink says. */
@@ -54,7 +60,10 @@ struct sym_error *debugfile_open_given(struct elf_sections *sections, const char
 				       struct buf *why, struct image **ret)
 	__attribute__((warn_unused_result));
 
-/* By build-id on this machine, then in the process's root, then by link. */
+/*
+ * The first in these places that fits; *ret is NULL when there is none. A file that lies there and
+ * cannot be used is none. Errors: NO_MEMORY.
+ */
 struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret)
 	__attribute__((warn_unused_result));
 

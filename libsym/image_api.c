@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libsym/base/path.h"
+#include "libsym/debugfile.h"
 #include "libsym/module.h"
 #include "libsym/result.h"
 
@@ -138,6 +139,42 @@ const char *sym_image_refused_debug_file(const struct sym_image *image)
 const char *sym_image_symbol_file(struct sym_image *image)
 {
 	return module_symbol_file(image);
+}
+
+/* Whom places are told to. */
+struct listener {
+	sym_debug_place_fn *tell;
+	void *context;
+};
+
+static struct sym_error *pass_on(void *context, const struct debugfile_place *place, bool *is_over)
+{
+	const struct listener *listener = context;
+	const struct sym_debug_place told = {
+		.path = place->path,
+		.flags = (place->root_fd >= 0 ? SYM_DEBUG_PLACE_IN_PROCESS_ROOT : 0) |
+			 (place->by_link ? SYM_DEBUG_PLACE_BY_LINK : 0),
+	};
+
+	*is_over = listener->tell(listener->context, &told) != 0;
+	return NULL;
+}
+
+struct sym_error *sym_image_debug_places(struct sym_image *image, sym_debug_place_fn *tell,
+					 void *context)
+{
+	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
+	struct listener listener = { .tell = tell, .context = context };
+	struct sym_error *error;
+
+	if (!image->image)
+		return sym_error_create_path(SYM_ERROR_NOT_FOUND, image->path, SYM_OFFSET_UNKNOWN,
+					     "the file is not open");
+	if (image->image->kind != SYM_IMAGE_ELF)
+		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
+					     "no ELF file: it has no separate debug file");
+	error = elf_sections_read(image->image, &sections);
+	return error ? error : debugfile_each_place(&sections, image->root_fd, pass_on, &listener);
 }
 
 uint64_t sym_image_load_base(const struct sym_image *image)

@@ -156,6 +156,43 @@ SYM_API const char *sym_image_refused_debug_file(const struct sym_image *image);
  */
 SYM_API const char *sym_image_symbol_file(struct sym_image *image);
 
+enum sym_debug_place_flags {
+	/** below the root directory of the image's process; otherwise below that of this machine */
+	SYM_DEBUG_PLACE_IN_PROCESS_ROOT = 1 << 0,
+	/** a file there is taken if it has the sum that .gnu_debuglink says; otherwise if it has
+	 * the build-id of the image */
+	SYM_DEBUG_PLACE_BY_LINK = 1 << 1,
+};
+
+/** A place where the separate debug file of an image is looked for. */
+struct sym_debug_place {
+	const char *path; /**< of the file; ends when the function that it is told to returns */
+	uint32_t flags;   /**< enum sym_debug_place_flags */
+	uint32_t reserved;
+};
+
+/** Told one place after another; returns 0 to hear of the next one. */
+typedef int sym_debug_place_fn(void *context, const struct sym_debug_place *place);
+
+/**
+ * Tells where libsym looks for the separate debug file of an ELF image on this machine, in the
+ * order in which it looks, whether a file is there or not: so that one who keeps what was made of
+ * an image learns that its debug file has been installed. By build-id below
+ * /usr/lib/debug/.build-id; by .gnu_debuglink beside the image, in .debug beside it, and below
+ * /usr/lib/debug with the path of the image. Each on this machine and, for an image of a process,
+ * in the root directory of the process. For its names an image with a .symtab needs none
+ * (sym_identity.contents), for lines it does. What a sym_fetch_fn brings has no place.
+ *
+ * @param tell is called before this function returns, by the same thread; must not close the image
+ *
+ * Nothing is told of an ELF image that has neither build-id nor link. Fails with
+ * SYM_ERROR_UNSUPPORTED for an image that is no ELF file, SYM_ERROR_NOT_FOUND when its file is not
+ * open (see sym_image_trouble()), SYM_ERROR_FORMAT or SYM_ERROR_IO when its sections cannot be
+ * read.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_image_debug_places(struct sym_image *image, sym_debug_place_fn *tell, void *context);
+
 /** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not
  * known. */
 SYM_API uint64_t sym_image_load_base(const struct sym_image *image);

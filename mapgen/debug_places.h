@@ -2,7 +2,7 @@
 /*
  * Where the separate debug files of a process's native images would lie, and what
  * lies there: so that a map is known to be out of date once one is installed or
- * replaced. Looks at names and times only; which file is believed is libsym's.
+ * replaced. Looks at names and times only; where they lie and which is believed is libsym's.
  */
 #ifndef MAPGEN_DEBUG_PLACES_H
 #define MAPGEN_DEBUG_PLACES_H

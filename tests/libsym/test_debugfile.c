@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,44 +13,61 @@
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
 
+#define DEBUG_FILE "usr/lib/debug/.build-id/11/11111111111111111111111111111111111111.debug"
+
 static const struct elf_builder_symbol symbols[] = {
 	{ "a_static_function", ELF_BUILDER_TEXT_VADDR, 0x20, STB_LOCAL, STT_FUNC },
 };
 
-/* A tree with one debug file, filed under the build-id 1111... and having the one given. */
-static char *tree_with(uint8_t build_id)
+/* A root directory with one debug file, filed under the build-id 1111... and having the one given.
+ */
+static char *root_with(uint8_t build_id)
 {
-	char *tree = scratch_create();
-	char *directory = scratch_path(tree, "11");
-	char *path = scratch_path(tree, "11/11111111111111111111111111111111111111.debug");
+	static const char *const below[] = { "usr", "usr/lib", "usr/lib/debug",
+					     "usr/lib/debug/.build-id",
+					     "usr/lib/debug/.build-id/11" };
 	struct elf_builder_options options = { .build_id = build_id };
+	char *root = scratch_create(), *path;
 	size_t size_bytes;
 	uint8_t *bytes = elf_builder_make(symbols, 1, options, &size_bytes);
 
-	cr_assert_eq(mkdir(directory, 0755), 0);
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		path = scratch_path(root, below[i]);
+		cr_assert_eq(mkdir(path, 0755), 0);
+		free(path);
+	}
+	path = scratch_path(root, DEBUG_FILE);
 	scratch_write(path, bytes, size_bytes);
 	free(bytes);
 	free(path);
-	free(directory);
-	return tree;
+	return root;
 }
 
-static struct elf_build_id id_of_byte(uint8_t byte)
+/* The debug file below `root` of an image with this build-id; NULL: there is none. */
+static struct image *find_below(const char *root, uint8_t build_id)
 {
-	struct elf_build_id id = { .size_bytes = 20 };
+	struct elf_builder_options options = { .build_id = build_id, .dynamic_only = true };
+	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
+	struct image *image AUTO_IMAGE = NULL, *found = NULL;
+	int root_fd AUTO_CLOSE = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t size_bytes;
+	uint8_t *bytes = elf_builder_make(symbols, 1, options, &size_bytes);
 
-	memset(id.bytes, byte, id.size_bytes);
-	return id;
+	cr_assert_geq(root_fd, 0);
+	cr_assert_null(image_open(elf_builder_file(bytes, size_bytes), "/lib/image.so", 0,
+				  SPARSE_FILE_TO_END, &image));
+	cr_assert_null(elf_sections_read(image, &sections));
+	cr_assert_null(debugfile_find(&sections, root_fd, &found));
+	free(bytes);
+	return found;
 }
 
 Test(debugfile, is_found_by_build_id)
 {
-	struct elf_build_id id = id_of_byte(0x11);
-	struct image *image AUTO_IMAGE = NULL;
+	char *root = root_with(0x11);
+	struct image *image AUTO_IMAGE = find_below(root, 0x11);
 	struct elf_symbols table;
-	char *tree = tree_with(0x11);
 
-	cr_assert_null(debugfile_open(-1, tree, &id, &image));
 	cr_assert_not_null(image);
 	cr_assert_null(elf_symbols_read(image, &table));
 	cr_assert_eq(table.count, 1);
@@ -57,47 +75,37 @@ Test(debugfile, is_found_by_build_id)
 	cr_expect_eq(table.build_id.size_bytes, 20);
 	cr_expect_str_eq(table.items[0].name, "a_static_function");
 	elf_symbols_deinit(&table);
-	scratch_remove(tree);
+	scratch_remove(root);
 }
 
 Test(debugfile, is_not_believed_with_another_build_id_or_none)
 {
 	static const uint8_t others[] = { 0x22, 0 };
-	struct elf_build_id id = id_of_byte(0x11);
 
 	for (size_t i = 0; i < sizeof(others); i++) {
-		struct image *image AUTO_IMAGE = NULL;
-		char *tree = tree_with(others[i]);
+		char *root = root_with(others[i]);
 
-		cr_assert_null(debugfile_open(-1, tree, &id, &image));
-		cr_expect_null(image);
-		scratch_remove(tree);
+		cr_expect_null(find_below(root, 0x11));
+		scratch_remove(root);
 	}
 }
 
 Test(debugfile, may_be_missing)
 {
-	struct elf_build_id other = id_of_byte(0x33), none = { .size_bytes = 0 };
-	struct image *image AUTO_IMAGE = NULL;
-	char *tree = tree_with(0x11);
+	char *root = root_with(0x11);
 
-	cr_assert_null(debugfile_open(-1, tree, &other, &image));
-	cr_expect_null(image);
-	cr_assert_null(debugfile_open(-1, tree, &none, &image));
-	cr_expect_null(image);
-	scratch_remove(tree);
+	cr_expect_null(find_below(root, 0x33));
+	cr_expect_null(find_below(root, 0));
+	scratch_remove(root);
 }
 
 Test(debugfile, is_not_used_when_it_is_damaged)
 {
-	struct elf_build_id id = id_of_byte(0x11);
-	struct image *image AUTO_IMAGE = NULL;
-	char *tree = tree_with(0x11);
-	char *path = scratch_path(tree, "11/11111111111111111111111111111111111111.debug");
+	char *root = root_with(0x11);
+	char *path = scratch_path(root, DEBUG_FILE);
 
 	scratch_write(path, "\177ELF\2\1", 6);
-	cr_assert_null(debugfile_open(-1, tree, &id, &image));
-	cr_expect_null(image);
+	cr_expect_null(find_below(root, 0x11));
 	free(path);
-	scratch_remove(tree);
+	scratch_remove(root);
 }

@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
 
 #include "libsym/libsym.h"
 #include "tests/support/elf_builder.h"
@@ -50,4 +52,142 @@ Test(image_api, has_no_symbol_file_for_an_assembly)
 	cr_assert_null(sym_image_open("fixtures/prebuilt/sample.dll", &image));
 	cr_expect_null(sym_image_symbol_file(image));
 	sym_image_close(image);
+}
+
+/* ---- places of debug files ---- */
+
+struct heard {
+	char *places[16];
+	uint32_t flags[16];
+	size_t count, most;
+};
+
+static int hear(void *context, const struct sym_debug_place *place)
+{
+	struct heard *heard = context;
+
+	cr_assert_lt(heard->count, 16);
+	heard->places[heard->count] = strdup(place->path);
+	heard->flags[heard->count++] = place->flags;
+	return heard->count == heard->most;
+}
+
+static void forget(struct heard *heard)
+{
+	for (size_t i = 0; i < heard->count; i++)
+		free(heard->places[i]);
+	heard->count = 0;
+}
+
+/* The image of a file with one symbol, made by `options`, in a directory of its own. */
+static struct sym_image *open_made(struct elf_builder_options options, char **directory_ret)
+{
+	char *directory = scratch_create(), *path = scratch_path(directory, "program");
+	struct sym_image *image;
+	size_t size_bytes;
+	uint8_t *bytes = elf_builder_make(symbols, 1, options, &size_bytes);
+
+	scratch_write(path, bytes, size_bytes);
+	cr_assert_null(sym_image_open(path, &image));
+	free(bytes);
+	free(path);
+	*directory_ret = directory;
+	return image;
+}
+
+/* gdb's manual, "Separate Debug Files", for the debug directory of distributions. */
+Test(image_api, tells_where_debuggers_look_for_debug_files_in_their_order)
+{
+	struct elf_builder_options options = { .dynamic_only = true,
+					       .build_id = 0x5a,
+					       .debug_link = "program.debug" };
+	struct heard heard = { .most = 99 };
+	char *directory, *expected[4];
+	struct sym_image *image = open_made(options, &directory);
+	char *real = realpath(directory, NULL);
+
+	expected[0] = strdup("/usr/lib/debug/.build-id/5a/"
+			     "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.debug");
+	cr_assert_geq(asprintf(&expected[1], "%s/program.debug", real), 0);
+	cr_assert_geq(asprintf(&expected[2], "%s/.debug/program.debug", real), 0);
+	cr_assert_geq(asprintf(&expected[3], "/usr/lib/debug%s/program.debug", real), 0);
+	cr_assert_null(sym_image_debug_places(image, hear, &heard));
+	cr_assert_eq(heard.count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		cr_expect_str_eq(heard.places[i], expected[i]);
+		cr_expect_eq(heard.flags[i], i ? SYM_DEBUG_PLACE_BY_LINK : 0);
+		free(expected[i]);
+	}
+	forget(&heard);
+	free(real);
+	sym_image_close(image);
+	scratch_remove(directory);
+}
+
+Test(image_api, tells_no_more_places_to_one_who_has_heard_enough)
+{
+	struct elf_builder_options options = { .build_id = 0x5a, .debug_link = "program.debug" };
+	struct heard heard = { .most = 2 };
+	char *directory;
+	struct sym_image *image = open_made(options, &directory);
+
+	cr_assert_null(sym_image_debug_places(image, hear, &heard));
+	cr_expect_eq(heard.count, 2);
+	forget(&heard);
+	sym_image_close(image);
+	scratch_remove(directory);
+}
+
+Test(image_api, tells_no_place_for_an_image_that_has_neither_build_id_nor_link)
+{
+	struct heard heard = { .most = 99 };
+	char *directory;
+	struct sym_image *image = open_made((struct elf_builder_options){ 0 }, &directory);
+
+	cr_assert_null(sym_image_debug_places(image, hear, &heard));
+	cr_expect_eq(heard.count, 0);
+	sym_image_close(image);
+	scratch_remove(directory);
+}
+
+Test(image_api, has_no_places_of_debug_files_for_an_assembly)
+{
+	struct heard heard = { .most = 99 };
+	struct sym_image *image;
+	struct sym_error *error;
+
+	cr_assert_null(sym_image_open("fixtures/prebuilt/sample.dll", &image));
+	error = sym_image_debug_places(image, hear, &heard);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_UNSUPPORTED);
+	sym_error_destroy(error);
+	sym_image_close(image);
+}
+
+Test(image_api, uses_a_debug_file_at_each_place_that_it_tells_beside_the_image)
+{
+	struct elf_builder_options options = { .build_id = 0x5a };
+	size_t size_bytes;
+	uint8_t *bytes = elf_builder_make(symbols, 2, options, &size_bytes);
+
+	options.dynamic_only = true;
+	options.debug_link = "program.debug";
+	options.debug_link_sum = (uint32_t)crc32(0, bytes, (uInt)size_bytes);
+	for (size_t i = 1; i < 3; i++) {
+		struct heard heard = { .most = 99 };
+		char *directory, *below;
+		struct sym_image *image = open_made(options, &directory);
+
+		cr_assert_null(sym_image_debug_places(image, hear, &heard));
+		below = scratch_path(directory, ".debug");
+		mkdir(below, 0755);
+		free(below);
+		scratch_write(heard.places[i], bytes, size_bytes);
+		cr_assert_not_null(sym_image_symbol_file(image));
+		cr_expect_str_eq(sym_image_symbol_file(image), heard.places[i]);
+		forget(&heard);
+		sym_image_close(image);
+		scratch_remove(directory);
+	}
+	free(bytes);
 }
