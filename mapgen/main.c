@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "libsym/libsym.h"
 #include "mapgen/command.h"
@@ -90,6 +91,17 @@ static int run_command(const struct command *command, int argc, char **argv)
 	return finish(exit_code);
 }
 
+/* A descriptor is held for each file that a process has mapped, also by libsym inside a BCC tool. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -114,5 +126,6 @@ int main(int argc, char **argv)
 			name);
 		return EXIT_USAGE;
 	}
+	raise_file_limit();
 	return run_command(command, argc - 1, argv + 1);
 }

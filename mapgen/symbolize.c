@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -65,17 +64,6 @@ static void ignore_first_interrupt(void)
 	    before.sa_handler == SIG_IGN)
 		return;
 	sigaction(SIGINT, &action, NULL);
-}
-
-/* A process holds a descriptor for each file it has mapped. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 /* False, said, when it could not be read to its end or what was read could not be written. */
@@ -195,7 +183,6 @@ int symbolize_run(const struct options *options)
 	};
 
 	ignore_first_interrupt();
-	raise_file_limit();
 	symbolizing.names = names = process_names_create(options);
 	symbolizing.filter = filter = stack_filter_create(&client);
 	if (!names || !filter) {

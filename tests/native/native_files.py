@@ -4,6 +4,7 @@ import glob
 import lzma
 import os
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -374,6 +375,22 @@ def test_files_that_are_mapped_twice(tools):
         if first == second:
             raise Skip("dlmopen gave the same library")
         expect_names(process, [(first, "exported"), (second, "exported"), (second + 2, "exported")])
+
+
+def test_more_files_than_descriptors(tools):
+    """A descriptor is held for each file: the limit that a shell sets is not the one that binds."""
+    tools.need("gcc")
+    path = build(tools, "many.so")
+    copies = [shutil.copy(path, tools.path(f"many{i}.so")) for i in range(40)]
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 256:
+        raise Skip("the hard limit of descriptors is low")
+    with Process(tools, *copies) as process:
+        questions = [f"{place[0]:x}" for place in process.places]
+        answers = tools.run("sh", "-c", 'ulimit -S -n 24 && exec "$@"', "sh", tools.program, "resolve",
+                            process.process.pid, *questions).splitlines()
+    unnamed = [answer for answer in answers if " exported+0x0 " not in answer]
+    if unnamed or len(answers) != 40:
+        raise Fail(f"{len(unnamed)} of {len(answers)} have no name: {unnamed[:1]}")
 
 
 def test_files_that_were_deleted_or_replaced_after_they_were_mapped(tools):
