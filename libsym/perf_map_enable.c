@@ -102,6 +102,18 @@ static struct sym_error *check_version(const struct sym_snapshot *snapshot)
 	return NULL;
 }
 
+/* The command cannot be taken back. */
+static struct sym_error *asked_in_vain(struct sym_error *error)
+{
+	struct sym_error *said = sym_error_create(
+		sym_error_code(error),
+		"%s; the runtime was asked to write a perf map and may still begin to",
+		sym_error_message(error));
+
+	sym_error_destroy(error);
+	return said;
+}
+
 static struct sym_error *ask(const struct diagnostics_place *place)
 {
 	int64_t deadline_ms = diagnostics_now_ms() + answer_ms;
@@ -113,16 +125,19 @@ static struct sym_error *ask(const struct diagnostics_place *place)
 	if (!error)
 		error = diagnostics_send(fd, SET_PROCESS, COMMAND_ENABLE_PERF_MAP, &kind,
 					 sizeof(kind), deadline_ms);
+	if (error)
+		return error;
 	buf_init(&answer, 65536);
-	if (!error)
-		error = diagnostics_receive(fd, &answer, &result, deadline_ms);
+	error = diagnostics_receive(fd, &answer, &result, deadline_ms);
 	buf_deinit(&answer);
-	if (!error && result == DIAGNOSTICS_UNKNOWN_COMMAND)
+	if (error)
+		return asked_in_vain(error);
+	if (result == DIAGNOSTICS_UNKNOWN_COMMAND)
 		error = sym_error_create(
 			SYM_ERROR_UNSUPPORTED,
 			"the runtime cannot begin to write a perf map: .NET 8 is the "
 			"first that can");
-	else if (!error && result != DIAGNOSTICS_OK)
+	else if (result != DIAGNOSTICS_OK)
 		error = sym_error_create(
 			SYM_ERROR_IO, "the runtime refuses to write a perf map (0x%08x)", result);
 	return error;

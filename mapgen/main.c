@@ -91,7 +91,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 	return finish(exit_code);
 }
 
-/* A descriptor is held for each file that a process has mapped, also by libsym inside a BCC tool. */
+/* A descriptor is held for each file that a process has mapped, also by libsym inside a BCC tool.
+ */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;

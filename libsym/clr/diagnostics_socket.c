@@ -15,6 +15,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
 #include "libsym/base/reader.h"
+#include "libsym/format/proc_text.h"
 
 static const char magic[14] = "DOTNET_IPC_V1";
 
@@ -127,6 +128,24 @@ static struct sym_error *check_peer(const struct diagnostics_place *place, int f
 				(int)peer.pid, (int)place->pid);
 }
 
+/* What is asked of a process that is stopped it does when it goes on, and nobody waits any more. */
+static struct sym_error *check_that_it_runs(const struct diagnostics_place *place)
+{
+	char path[32], text[1024];
+	struct proc_stat stat;
+	ssize_t size_bytes;
+	int fd AUTO_CLOSE = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)place->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_bytes = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	if (size_bytes <= 0 || !proc_stat_parse(text, (size_t)size_bytes, &stat) ||
+	    stat.state != 'T')
+		return NULL;
+	return sym_error_create(SYM_ERROR_IO, "process %d is stopped (SIGSTOP) and cannot answer",
+				(int)place->pid);
+}
+
 /* A name of 108 bytes at most: the directory is reached through its descriptor. */
 static struct sym_error *connect_in(int directory_fd, const char *name, int64_t deadline_ms,
 				    int *fd_ret)
@@ -168,6 +187,8 @@ struct sym_error *diagnostics_connect(const struct diagnostics_place *place, int
 		return sym_error_from_errno(-directory_fd, place->directory,
 					    "cannot look for the diagnostics socket");
 	error = find_socket(place, directory_fd, name, sizeof(name));
+	if (!error)
+		error = check_that_it_runs(place);
 	if (!error)
 		error = connect_in(directory_fd, name, deadline_ms, &fd);
 	if (!error)

@@ -33,7 +33,7 @@ int64_t diagnostics_now_ms(void);
 /*
  * Connects. `deadline_ms` as diagnostics_now_ms() counts. NOT_FOUND: there is no socket (none was
  * made, DOTNET_EnableDiagnostics=0, or another TMPDIR); PERMISSION: it is somebody else's, or
- * connecting is refused; IO: no answer in time.
+ * connecting is refused; IO: no answer in time, or the process is stopped.
  */
 struct sym_error *diagnostics_connect(const struct diagnostics_place *place, int64_t deadline_ms,
 				      int *fd_ret) __attribute__((warn_unused_result));

@@ -206,6 +206,29 @@ Test(diagnostics_socket, refuses_a_socket_on_which_another_process_listens)
 	end(&server);
 }
 
+Test(diagnostics_socket, asks_nothing_of_a_process_that_is_stopped)
+{
+	struct server server;
+	int fd = -1, status;
+	pid_t child;
+
+	serve(&server, 4711);
+	cr_assert_eq(fcntl(server.fd, F_SETFL, O_NONBLOCK), 0);
+	child = fork();
+	if (!child) {
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(child, &status, WUNTRACED), child);
+	server.place.pid = child;
+	assert_error(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd),
+		     SYM_ERROR_IO, "is stopped");
+	cr_expect_eq(accept(server.fd, NULL, NULL), -1, "it was asked");
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	end(&server);
+}
+
 Test(diagnostics_socket, gives_up_on_one_that_accepts_and_never_answers)
 {
 	struct server server;
