@@ -97,7 +97,7 @@ def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(c
         since = compiled_since(context, sample.pid, sample.map_path, later)
         context.mapgen.must("merge", sample.pid)
         table["merged just before"] = profile(context, sample.pid)
-        with Watch(context, sample.pid):
+        with Watch(context, sample.pid) as watch:
             time.sleep(2)
             table["merged, and watched"] = profile(context, sample.pid)
         table["ours"] = profile(context, sample.pid, ours=True)
@@ -111,5 +111,6 @@ def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(c
     for way, native_goal in (("merged, and watched", NATIVE_GOAL - 0.01), ("ours", NATIVE_GOAL)):
         managed, native = table[way].share("jit", "r2r"), table[way].share("native")
         expect(managed >= MANAGED_GOAL, f"{way}: {100 * managed:.2f} % of managed frames, as {sorted(table[way].unnamed.items())[:3]}")
-        expect(native >= native_goal, f"{way}: {100 * native:.2f} % of native frames")
+        expect(native >= native_goal, f"{way}: {100 * native:.2f} % of native frames; without a name: "
+                                      f"{nameless(table[way], 'native')}; watch said {watch.said!r}")
     expect(table["as it is"].share("jit", "r2r") < 0.5, "libbcc alone names managed code: this measures nothing")

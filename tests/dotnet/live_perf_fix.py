@@ -17,7 +17,7 @@ from live_frames import Methods, looked_up, percent
 from live_nothing_set import Load, clean_environment, free_port, web_runtime
 from perf_samples import perf
 
-MMAP2 = 10
+MMAP2, LOST = 10, 2
 
 
 def record(pid, path, seconds=4, options=()):
@@ -84,6 +84,19 @@ def hex_rows(path):
     return [line for line in text.splitlines() if HEX_ROW.search(line)]
 
 
+def covering(path, address):
+    """Files of the MMAP2 records that hold an address, in the order of the recording, and how many records were lost."""
+    files, lost = [], 0
+    for _, kind, data in records(path):
+        if kind == LOST:
+            lost += struct.unpack_from("<Q", data, 16)[0]
+        if kind == MMAP2:
+            start, size = struct.unpack_from("<QQ", data, 16)
+            if start <= address < start + size:
+                files.append(data[72:].split(b"\0")[0].decode(errors="replace"))
+    return f"{address:#x} lies in {', '.join(files) or 'no record'}; {lost} records were lost"
+
+
 class Seen:
     """What perf names of the frames of a process."""
 
@@ -127,7 +140,8 @@ def check_fixed(context, path, fixed, sample, memory, methods):
                        f"{percent(after.named_methods - len(after.wrong), after.methods)} of {after.methods}")
     expect(min(after.frames.values()) > 100, f"not enough frames: {after.frames}")
     expect(not after.wrong, f"{len(after.wrong)} wrong names, first {after.wrong[:1]}")
-    expect(not after.unnamed, f"{len(after.unnamed)} of {total} managed frames without a name: {after.unnamed[:3]}")
+    expect(not after.unnamed, f"{len(after.unnamed)} of {total} managed frames without a name: "
+                              f"{[(kind, covering(path, int(at, 16))) for kind, at in after.unnamed[:3]]}")
     left = hex_rows(fixed)
     context.figure(f"hex rows in managed mappings in perf report: {len(hex_rows(path))} before, {len(left)} after")
     expect(not left, f"{len(left)} hex rows: {left[:2]}")
