@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/support/alloc_fail.h"
+
 enum {
 	R = SYM_READ,
 	RX = SYM_READ | SYM_EXECUTE,
@@ -251,6 +253,37 @@ Test(placement, notices_code_that_the_headers_do_not_explain)
 	placements_deinit(&placements);
 }
 
+/* Neither what the file has before the page of the segment nor what follows it. */
+Test(placement, takes_no_line_from_outside_the_pages_of_a_segment)
+{
+	static const struct image_segment segments[] = {
+		{ 0x5000, 0x1000, 0x15000, 0x1000, true },
+	};
+	static const struct line lines[] = {
+		{ 0x7f0000000000, 0x7f0000001000, 0x4000, RX },
+		{ 0x7f0000100000, 0x7f0000101000, 0x6000, RX },
+	};
+	struct placements placements = place(segments, 1, 0, lines, 2);
+
+	cr_expect_eq(placements.count, 0);
+	cr_expect_eq(placements.unexplained_code_lines, 2);
+	placements_deinit(&placements);
+}
+
+/* Code of a neighbour fits as well: what lies where the headers are not is no part. */
+Test(placement, finds_a_part_of_a_bundle_only_where_its_headers_are)
+{
+	static const struct line elsewhere[] = {
+		{ 0x7f0000800000, 0x7f0000802000, 0x2267000, R },
+		{ 0x7f0000010000, 0x7f0000b50000, 0x2267000, RX },
+	};
+	struct placements placements = place(modern, 3, 0x2267380, elsewhere, 2);
+
+	cr_expect_eq(placements.count, 0);
+	cr_expect_eq(placements.unexplained_code_lines, 1);
+	placements_deinit(&placements);
+}
+
 Test(placement, survives_segments_at_the_ends_of_the_numbers)
 {
 	static const struct image_segment segments[] = {
@@ -265,4 +298,30 @@ Test(placement, survives_segments_at_the_ends_of_the_numbers)
 
 	cr_expect_leq(placements.count, 2);
 	placements_deinit(&placements);
+}
+
+Test(placement, survives_every_allocation_that_fails)
+{
+	static const struct sym_mapping mapping = { .start_address = 0x7f0000010000,
+						    .end_address = 0x7f0000b50000,
+						    .protection = RX };
+	const struct image image = { .segments = (struct image_segment *)modern,
+				     .segment_count = 3 };
+	const uint32_t line = 0;
+	struct sym_error *error;
+	size_t failures = 0;
+	bool failed;
+
+	do {
+		struct placements placements;
+
+		alloc_fail_after(failures);
+		error = placement_find(&image, 0, &mapping, &line, 1, &placements);
+		failed = alloc_fail_stop();
+		cr_assert_eq(error, failed ? &sym_error_no_memory : NULL);
+		failures += failed;
+		if (!error)
+			placements_deinit(&placements);
+	} while (failed);
+	cr_assert_eq(failures, 2);
 }
