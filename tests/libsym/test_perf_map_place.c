@@ -2,6 +2,7 @@
 #include "libsym/perf_map_place.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -137,6 +138,51 @@ Test(perf_map_place, looks_where_the_environment_says)
 	cr_assert_eq(scene.place.file_count, 2);
 	expect_path(&scene, scene.place.files[0].path, "/dumps/perf-5.map");
 	expect_path(&scene, scene.place.files[1].path, "/var/my tmp/perf-5.map");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, looks_where_the_older_variable_says)
+{
+	static const char environment[] = "COMPlus_PerfMapJitDumpPath=/dumps";
+	struct scene scene;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write(&scene.tree, "/proc/5/environ", environment, sizeof(environment));
+	proc_tree_write_text(&scene.tree, "/dumps/perf-5.map", "");
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 1);
+	expect_path(&scene, scene.place.files[0].path, "/dumps/perf-5.map");
+	tear_down(&scene);
+}
+
+static size_t open_descriptors(void)
+{
+	DIR *entries = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	while (readdir(entries))
+		count++;
+	closedir(entries);
+	return count;
+}
+
+Test(perf_map_place, keeps_no_descriptor_when_it_is_over)
+{
+	static const char environment[] = "TMPDIR=/tmp";
+	struct scene scene;
+	size_t before;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write(&scene.tree, "/proc/5/environ", environment, sizeof(environment));
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "");
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map.runtime", "");
+	find(&scene, 5);
+	cr_assert_eq(scene.place.file_count, 2);
+	before = open_descriptors();
+	perf_map_place_deinit(&scene.place);
+	cr_assert_eq(open_descriptors(), before - 2);
+	find(&scene, 5);
+	cr_assert_eq(open_descriptors(), before);
 	tear_down(&scene);
 }
 

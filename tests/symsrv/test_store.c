@@ -144,6 +144,7 @@ Test(store, a_restarted_arrival_has_only_the_new_bytes)
 	char key[] = "debuginfo/ab";
 	struct store_record record = { .key = key };
 	struct store_arrival *arrival;
+	struct store_usage usage;
 
 	snprintf(record.name, sizeof(record.name), "name.so");
 	snprintf(record.source, sizeof(record.source), "here");
@@ -151,7 +152,11 @@ Test(store, a_restarted_arrival_has_only_the_new_bytes)
 	cr_assert_eq(store_append(arrival, "first half of", 13), 0);
 	cr_assert_eq(store_restart(arrival), 0);
 	cr_assert_eq(store_append(arrival, "whole", 5), 0);
+	store_usage(store, &usage);
+	cr_expect_eq(usage.arriving_bytes, 5u);
 	cr_assert_eq(store_publish(arrival, &record), 0);
+	store_usage(store, &usage);
+	cr_expect_eq(usage.arriving_bytes, 0u);
 	cr_expect(has("debuginfo/ab", "whole"));
 }
 
