@@ -575,9 +575,9 @@ SYM_API void sym_resolver_destroy(struct sym_resolver *resolver);
 /** What a refresh found. */
 enum sym_refresh {
 	SYM_REFRESH_NOTHING = 0, /**< nothing is new */
-	SYM_REFRESH_APPENDED =
-		1,              /**< lines were appended to the perf map, and only they were read */
-	SYM_REFRESH_REREAD = 2, /**< the perf map is another, or was cut: it was read anew */
+	/** lines were appended to the perf map, or records to the jitdump; only they were read */
+	SYM_REFRESH_APPENDED = 1,
+	SYM_REFRESH_REREAD = 2, /**< one of them is another, or was cut: they were read anew */
 	/** The process has ended, called exec(), or its PID is another's. What was read stays and
 	 * goes on answering. */
 	SYM_REFRESH_ENDED = 3,
@@ -587,10 +587,11 @@ enum sym_refresh {
 };
 
 /**
- * Takes up what the process has mapped and unmapped, and what its perf map has got,
- * since either was read. Costs reading the mappings and what was appended; files that are mapped as
- * they were stay open, with everything that was read of them. Of a last line only what
- * ends with a newline counts; the rest waits for the next refresh.
+ * Takes up what the process has mapped and unmapped, and what its perf map and its jitdump have
+ * got, since they were read. Costs reading the mappings and what was appended; files that are
+ * mapped as they were stay open, with everything that was read of them. Of a last line only what
+ * ends with a newline counts, of a jitdump a record whose name is there in full; the rest waits for
+ * the next refresh.
  *
  * Names that were handed out stay; only those, and images, of files that were unmapped, or of a
  * perf map that was replaced, end with the second such change after that. The snapshot

@@ -182,9 +182,11 @@ static enum sym_source_kind look_up_written(const struct resolving *resolving,
 				  : perfmap_source_find_first(written->source, address, match);
 	if (outcome == SOURCE_HIT)
 		return SYM_SOURCE_PERF_MAP;
-	if (written->jitdump && jitdump_source_find(written->jitdump, address, match) == SOURCE_HIT)
-		return SYM_SOURCE_JITDUMP;
-	return SYM_SOURCE_NONE;
+	if (written->jitdump)
+		outcome = resolving->counted
+				  ? jitdump_source_find(written->jitdump, address, match)
+				  : jitdump_source_find_first(written->jitdump, address, match);
+	return outcome == SOURCE_HIT ? SYM_SOURCE_JITDUMP : SYM_SOURCE_NONE;
 }
 
 static bool find_written(const struct resolving *resolving, const struct written *written,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a resolver takes up while its process goes on: mappings that came and went, and what
- * a perf map got. Knows when nobody reads what was there before any more.
+ * its perf map and its jitdump got. Knows when nobody reads what was there before any more.
  */
 #include <sched.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static struct sym_error *read_again(struct sym_resolver *resolver, struct writte
 
 	if (!fresh)
 		return &sym_error_no_memory;
-	if (!fresh->source) {
+	if (!fresh->source && (old->source || !fresh->jitdump)) {
 		written_destroy(fresh);
 		return NULL;
 	}
@@ -48,30 +48,76 @@ static struct sym_error *read_again(struct sym_resolver *resolver, struct writte
 	return NULL;
 }
 
+/* Is there a perf map by now, where there was none? */
+static struct sym_error *look_for_map(struct sym_resolver *resolver, bool *ret)
+{
+	const struct sym_snapshot *snapshot = atomic_load(&resolver->now);
+	struct perfmap_source *source = NULL;
+	struct sym_error *error;
+	struct buf why;
+
+	buf_init(&why, LIMIT_NAME_BYTES);
+	error = snapshot_read_perf_map(snapshot, snapshot->ground->tier_in_name, &why, &source);
+	buf_deinit(&why);
+	*ret = source != NULL;
+	perfmap_source_close(source);
+	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	/* One that cannot be used is none. */
+	sym_error_destroy(error);
+	return NULL;
+}
+
+/* *again_ret: all has to be read again. */
+static struct sym_error *refresh_map(struct sym_resolver *resolver, struct written *written,
+				     bool *again_ret, enum sym_refresh *ret)
+{
+	enum perfmap_refresh found = PERFMAP_REPLACED;
+	struct sym_error *error;
+
+	if (!written->source && written->jitdump)
+		return look_for_map(resolver, again_ret);
+	error = written->source ? perfmap_source_refresh(written->source, &found) : NULL;
+	if (error)
+		return error;
+	*again_ret = found == PERFMAP_REPLACED;
+	if (found != PERFMAP_APPENDED)
+		return NULL;
+	*ret = SYM_REFRESH_APPENDED;
+	if (perfmap_source_has_garbage(written->source)) {
+		wait_for_readers(resolver);
+		perfmap_source_collect(written->source);
+	}
+	return NULL;
+}
+
+static struct sym_error *refresh_jitdump(struct sym_resolver *resolver, struct written *written,
+					 bool *again_ret, enum sym_refresh *ret)
+{
+	enum jitdump_refresh found = JITDUMP_UNCHANGED;
+	struct sym_error *error = jitdump_source_refresh(written->jitdump, &found);
+
+	if (error)
+		return error;
+	*again_ret = found == JITDUMP_REPLACED;
+	if (found == JITDUMP_APPENDED)
+		*ret = SYM_REFRESH_APPENDED;
+	if (jitdump_source_has_garbage(written->jitdump)) {
+		wait_for_readers(resolver);
+		jitdump_source_collect(written->jitdump);
+	}
+	return NULL;
+}
+
 static struct sym_error *refresh_written(struct sym_resolver *resolver, struct written *written,
 					 enum sym_refresh *ret)
 {
-	enum perfmap_refresh found = PERFMAP_REPLACED;
-	struct sym_error *error = NULL;
+	bool again = false;
+	struct sym_error *error = refresh_map(resolver, written, &again, ret);
 
-	if (written->source)
-		error = perfmap_source_refresh(written->source, &found);
-	if (error)
-		return error;
-	switch (found) {
-	case PERFMAP_UNCHANGED:
-		break;
-	case PERFMAP_APPENDED:
-		*ret = SYM_REFRESH_APPENDED;
-		if (perfmap_source_has_garbage(written->source)) {
-			wait_for_readers(resolver);
-			perfmap_source_collect(written->source);
-		}
-		break;
-	case PERFMAP_REPLACED:
-		return read_again(resolver, written, ret);
-	}
-	return NULL;
+	if (!error && !again && written->jitdump)
+		error = refresh_jitdump(resolver, written, &again, ret);
+	return !error && again ? read_again(resolver, written, ret) : error;
 }
 
 /* ---- what is mapped ------------------------------------------------------------------ */

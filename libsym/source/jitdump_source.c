@@ -2,13 +2,18 @@
 #include "libsym/source/jitdump_source.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/format/jitdump.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/index.h"
+#include "libsym/index_join.h"
+#include "libsym/index_names.h"
 #include "libsym/index_sort.h"
 #include "libsym/limits.h"
 #include "libsym/source/tier_table.h"
@@ -21,40 +26,70 @@ enum {
 	GONE_BIT = 2 * TIER_TABLE_ROOM
 };
 
-struct jitdump_source {
-	struct index *index; /* value: number of the tier, STUB_BIT, GONE_BIT */
-	struct tier_table tiers;
-	uint64_t records;
-	bool cut;
-};
-
-/* What is said of a place, until all is put in order of time. */
+/* What is said of a place. */
 struct jitdump_event {
 	uint64_t timestamp;
 	uint64_t start, size_bytes;
-	uint32_t name_offset, name_bytes;
-	uint32_t value;
+	uint64_t old_start; /* of a move */
+	uint32_t code;      /* where it is among the names; see add_code() */
 	bool is_move;
-	uint64_t old_start;
+	bool has_name;
+};
+
+/* How far a file has been read. */
+struct jitdump_place {
+	uint64_t next_offset; /* of the first record that has not been taken */
+	uint64_t size_bytes;
+	struct timespec modified;
+	bool cut;
+	bool closed; /* the process says that nothing follows */
+};
+
+struct jitdump_source {
+	_Atomic(struct index *) index; /* of the latest events; number: `code` of an event */
+	struct index *first_index;     /* stays: see jitdump_source_find_first() */
+	struct index *retired;         /* before the current one; NULL: none but the first */
+	struct index_names *names;
+	struct buf text; /* what is being added to them */
+	struct tier_table tiers;
+	uint64_t records;
+	bool opened_cut;
+	uint32_t gone; /* code of a place that code has left */
+	/* In the order of the file; those of moves are found when an index is made. */
+	struct jitdump_event *events;
+	size_t count, capacity;
+	uint64_t last_timestamp; /* the highest */
+	struct jitdump_place place;
+	uint8_t header[JITDUMP_HEADER_BYTES];
+	uint32_t pid;
+	int fd;
+	char *path;
 };
 
 struct jitdump_reader {
 	struct jitdump_source *source;
-	uint32_t pid;
-	int fd;
-	const char *path;
+	struct jitdump_place place;
 	char *room; /* STEP_BYTES, then as much as a name may need */
 	size_t room_bytes;
-	struct buf names;
-	struct jitdump_event *events;
-	size_t count, capacity;
 };
 
 void jitdump_source_close(struct jitdump_source *source)
 {
+	struct index *index;
+
 	if (!source)
 		return;
-	index_destroy(source->index);
+	index = atomic_load(&source->index);
+	if (index != source->first_index)
+		index_destroy(index);
+	index_destroy(source->first_index);
+	index_destroy(source->retired);
+	index_names_destroy(source->names);
+	buf_deinit(&source->text);
+	free(source->events);
+	free(source->path);
+	if (source->fd >= 0)
+		close(source->fd);
 	free(source);
 }
 
@@ -63,48 +98,85 @@ static bool is_stub(const char *name, size_t name_bytes)
 	return name_bytes > 5 && !memcmp(name, "stub", 4) && (name[4] == ' ' || name[4] == '<');
 }
 
+static struct sym_error *make_room(struct jitdump_source *source)
+{
+	size_t capacity = source->capacity ? 2 * source->capacity : 256;
+	struct jitdump_event *events;
+
+	if (source->count < source->capacity)
+		return NULL;
+	if (capacity > LIMIT_INDEX_SYMBOLS)
+		return sym_error_create_path(SYM_ERROR_LIMIT, source->path, SYM_OFFSET_UNKNOWN,
+					     "more than %zu records", LIMIT_INDEX_SYMBOLS / 2);
+	events = reallocarray(source->events, capacity, sizeof(*events));
+	if (!events)
+		return &sym_error_no_memory;
+	source->events = events;
+	source->capacity = capacity;
+	return NULL;
+}
+
+/* Among the names: 4 bytes with the number of the tier, STUB_BIT and GONE_BIT, then the name. */
+static struct sym_error *add_code(struct jitdump_source *source, uint32_t value, const char *name,
+				  size_t name_bytes, uint32_t *ret)
+{
+	struct buf *text = &source->text;
+	enum index_names_outcome outcome = INDEX_NAMES_NO_MEMORY;
+
+	buf_clear(text);
+	buf_append(text, &value, sizeof(value));
+	if (buf_append(text, name, name_bytes))
+		outcome = index_names_add(source->names, text->data, text->size_bytes, ret);
+	switch (outcome) {
+	case INDEX_NAMES_ADDED:
+		return NULL;
+	case INDEX_NAMES_FULL:
+		return sym_error_create(SYM_ERROR_LIMIT, "names of a jitdump: more than %zu bytes",
+					LIMIT_INDEX_NAME_BYTES);
+	case INDEX_NAMES_NO_MEMORY:
+		break;
+	}
+	return &sym_error_no_memory;
+}
+
+static struct sym_error *name_event(struct jitdump_source *source,
+				    const struct jitdump_record *record,
+				    struct jitdump_event *event)
+{
+	const char *tier;
+	size_t name_bytes = perfmap_split_tier(record->name, record->name_bytes, &tier);
+	uint32_t value = tier_table_number(&source->tiers, tier);
+
+	/* Without a name it still tells that what was there is not there any more. */
+	event->has_name = name_bytes > 0;
+	event->code = source->gone;
+	if (!name_bytes)
+		return NULL;
+	if (is_stub(record->name, record->name_bytes))
+		value |= STUB_BIT;
+	return add_code(source, value, record->name, name_bytes, &event->code);
+}
+
 static struct sym_error *add_event(struct jitdump_reader *reader,
 				   const struct jitdump_record *record)
 {
+	struct jitdump_source *source = reader->source;
 	struct jitdump_event event = { .timestamp = record->timestamp,
 				       .start = record->code_address,
 				       .size_bytes = record->code_size_bytes,
 				       .is_move = record->id == JITDUMP_MOVE,
 				       .old_start = record->old_address };
+	struct sym_error *error;
 
-	if ((reader->pid && record->pid != reader->pid) || !record->code_size_bytes)
+	if ((source->pid && record->pid != source->pid) || !record->code_size_bytes)
 		return NULL;
-	if (reader->count == reader->capacity) {
-		size_t capacity = reader->capacity ? 2 * reader->capacity : 256;
-		struct jitdump_event *events;
-
-		if (capacity > LIMIT_INDEX_SYMBOLS)
-			return sym_error_create_path(SYM_ERROR_LIMIT, reader->path,
-						     SYM_OFFSET_UNKNOWN, "more than %zu records",
-						     LIMIT_INDEX_SYMBOLS / 2);
-		events = reallocarray(reader->events, capacity, sizeof(*events));
-		if (!events)
-			return &sym_error_no_memory;
-		reader->events = events;
-		reader->capacity = capacity;
-	}
-	if (!event.is_move) {
-		const char *tier;
-
-		event.name_offset = (uint32_t)reader->names.size_bytes;
-		event.name_bytes =
-			(uint32_t)perfmap_split_tier(record->name, record->name_bytes, &tier);
-		event.value = tier_table_number(&reader->source->tiers, tier);
-		if (is_stub(record->name, record->name_bytes))
-			event.value |= STUB_BIT;
-		/* Without a name it still tells that what was there is not there any more. */
-		if (!event.name_bytes)
-			event.value = GONE_BIT;
-		if (!buf_append(&reader->names, record->name, event.name_bytes))
-			return sym_error_from_buf(&reader->names, "names of a jitdump");
-	}
-	reader->events[reader->count++] = event;
-	reader->source->records++;
+	error = make_room(source);
+	if (!error && !event.is_move)
+		error = name_event(source, record, &event);
+	if (error)
+		return error;
+	source->events[source->count++] = event;
+	source->records++;
 	return NULL;
 }
 
@@ -114,8 +186,8 @@ static ssize_t read_at(const struct jitdump_reader *reader, uint64_t offset, siz
 	size_t got = 0;
 
 	while (got < bytes) {
-		ssize_t more =
-			pread(reader->fd, reader->room + got, bytes - got, (off_t)(offset + got));
+		ssize_t more = pread(reader->source->fd, reader->room + got, bytes - got,
+				     (off_t)(offset + got));
 
 		if (more < 0 && errno == EINTR)
 			continue;
@@ -138,7 +210,7 @@ static struct sym_error *read_record(struct jitdump_reader *reader, uint64_t off
 		ssize_t got = read_at(reader, offset, wanted);
 
 		if (got < 0)
-			return sym_error_from_errno(errno, reader->path, "cannot read");
+			return sym_error_from_errno(errno, reader->source->path, "cannot read");
 		*outcome_ret = jitdump_record_read(reader->room, (size_t)got, ret);
 		/* A longer name, or the end of the file. */
 		if (*outcome_ret != JITDUMP_SHORT || (size_t)got < wanted ||
@@ -148,54 +220,50 @@ static struct sym_error *read_record(struct jitdump_reader *reader, uint64_t off
 	}
 }
 
-static struct sym_error *read_header(struct jitdump_reader *reader, uint64_t *offset_ret)
+static struct sym_error *read_header(struct jitdump_reader *reader)
 {
+	struct jitdump_source *source = reader->source;
 	struct jitdump_header header;
 	ssize_t got = read_at(reader, 0, JITDUMP_HEADER_BYTES);
 	const char *failure;
 
 	if (got < 0)
-		return sym_error_from_errno(errno, reader->path, "cannot read");
+		return sym_error_from_errno(errno, source->path, "cannot read");
 	failure = jitdump_header_read(reader->room, (size_t)got, &header);
-	if (!failure && reader->pid && header.pid != reader->pid)
+	if (!failure && source->pid && header.pid != source->pid)
 		failure = "the jitdump of another process";
 	if (failure)
-		return sym_error_create_path(SYM_ERROR_FORMAT, reader->path, 0, "%s", failure);
-	*offset_ret = header.size_bytes;
+		return sym_error_create_path(SYM_ERROR_FORMAT, source->path, 0, "%s", failure);
+	memcpy(source->header, reader->room, JITDUMP_HEADER_BYTES);
+	reader->place.next_offset = header.size_bytes;
 	return NULL;
 }
 
+/* From where the file was left to its end. */
 static struct sym_error *read_records(struct jitdump_reader *reader)
 {
+	struct jitdump_place *place = &reader->place;
 	struct jitdump_record record;
-	enum jitdump_outcome outcome;
-	uint64_t offset = 0;
-	struct sym_error *error = read_header(reader, &offset);
+	enum jitdump_outcome outcome = JITDUMP_SHORT;
+	struct sym_error *error = NULL;
 
-	while (!error) {
-		ssize_t any = read_at(reader, offset, 1);
+	while (!error && !place->closed) {
+		ssize_t any = read_at(reader, place->next_offset - 1, 2);
 
-		if (any <= 0)
-			return any ? sym_error_from_errno(errno, reader->path, "cannot read")
-				   : NULL;
-		error = read_record(reader, offset, &outcome, &record);
-		if (error)
-			break;
-		if (outcome != JITDUMP_GOOD) {
-			reader->source->cut = true;
+		if (any < 0)
+			return sym_error_from_errno(errno, reader->source->path, "cannot read");
+		/* The last byte of the record before, then the first one of the next. */
+		place->cut = any == 0;
+		if (any < 2)
 			return NULL;
-		}
+		error = read_record(reader, place->next_offset, &outcome, &record);
+		place->cut = !error && outcome != JITDUMP_GOOD;
+		if (error || place->cut)
+			break;
 		if (record.id == JITDUMP_LOAD || record.id == JITDUMP_MOVE)
 			error = add_event(reader, &record);
-		if (record.id == JITDUMP_CLOSE)
-			return NULL;
-		offset += record.size_bytes;
-		/* The last byte of the record, if it is not the one before the next. */
-		any = read_at(reader, offset - 1, 1);
-		if (any == 0) {
-			reader->source->cut = true;
-			return error;
-		}
+		place->closed = record.id == JITDUMP_CLOSE;
+		place->next_offset += record.size_bytes;
 	}
 	return error;
 }
@@ -206,108 +274,231 @@ static struct sym_error *read_records(struct jitdump_reader *reader)
  * Names go where they were last, so a move needs to know what lay there: the
  * latest load or move to its old place, of all that came before it.
  */
-static const struct jitdump_event *moved_event(const struct jitdump_reader *reader,
+static const struct jitdump_event *moved_event(const struct jitdump_source *source,
 					       const uint32_t *order, size_t before)
 {
-	const struct jitdump_event *move = &reader->events[order[before]];
+	const struct jitdump_event *move = &source->events[order[before]];
 
 	while (before-- > 0) {
-		const struct jitdump_event *event = &reader->events[order[before]];
+		const struct jitdump_event *event = &source->events[order[before]];
 
-		if (event->start == move->old_start && event->name_bytes)
+		if (event->start == move->old_start && event->has_name)
 			return event;
 	}
 	return NULL;
 }
 
-static void add_named(const struct jitdump_reader *reader, struct index_builder *builder,
-		      const struct jitdump_event *event)
-{
-	index_builder_add(builder, event->start, event->size_bytes,
-			  event->name_bytes ? reader->names.data + event->name_offset : "",
-			  event->name_bytes, event->value);
-}
-
-static void add_move(struct jitdump_reader *reader, struct index_builder *builder,
+static void add_move(struct jitdump_source *source, struct index_builder *builder,
 		     const uint32_t *order, size_t i)
 {
-	struct jitdump_event *move = &reader->events[order[i]];
-	const struct jitdump_event *from = moved_event(reader, order, i);
+	struct jitdump_event *move = &source->events[order[i]];
+	const struct jitdump_event *from = moved_event(source, order, i);
 
-	index_builder_add(builder, move->old_start, move->size_bytes, "", 0, GONE_BIT);
-	if (!from) {
-		/* Nobody knows what was moved; what was there before is gone in any case. */
-		index_builder_add(builder, move->start, move->size_bytes, "", 0, GONE_BIT);
-		return;
-	}
-	move->name_offset = from->name_offset;
-	move->name_bytes = from->name_bytes;
-	move->value = from->value;
-	add_named(reader, builder, move);
+	/* Where nobody knows what was moved, what was there before is gone in any case. */
+	move->has_name = from != NULL;
+	move->code = from ? from->code : source->gone;
+	index_builder_add_number(builder, move->old_start, move->size_bytes, source->gone);
+	index_builder_add_number(builder, move->start, move->size_bytes, move->code);
 }
 
 /* A dump of nothing but moves must not take quadratic time. */
 static const size_t most_move_steps = (size_t)1 << 28;
 
-static struct sym_error *make_index(struct jitdump_reader *reader)
+static struct sym_error *add_all(struct jitdump_source *source, struct index_builder *builder)
 {
-	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error = index_builder_create(&builder);
 	uint32_t *order AUTO_FREE = NULL;
 	size_t steps = 0;
 
-	if (!error && reader->count) {
-		order = index_sort(&reader->events->timestamp, sizeof(*reader->events),
-				   reader->count);
-		error = order ? NULL : &sym_error_no_memory;
-	}
-	for (size_t i = 0; !error && i < reader->count; i++) {
-		const struct jitdump_event *event = &reader->events[order[i]];
+	if (!source->count)
+		return NULL;
+	order = index_sort(&source->events->timestamp, sizeof(*source->events), source->count);
+	if (!order)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < source->count; i++) {
+		const struct jitdump_event *event = &source->events[order[i]];
 
 		if (!event->is_move) {
-			add_named(reader, builder, event);
+			index_builder_add_number(builder, event->start, event->size_bytes,
+						 event->code);
 			continue;
 		}
 		steps += i;
 		if (steps > most_move_steps)
-			error = sym_error_create_path(SYM_ERROR_LIMIT, reader->path,
-						      SYM_OFFSET_UNKNOWN, "too many moves");
-		else
-			add_move(reader, builder, order, i);
+			return sym_error_create_path(SYM_ERROR_LIMIT, source->path,
+						     SYM_OFFSET_UNKNOWN, "too many moves");
+		add_move(source, builder, order, i);
 	}
-	return error ? error : index_freeze(builder, &reader->source->index);
+	return NULL;
+}
+
+/* Do the events from `first` on follow the others and one another in time, and move nothing? */
+static bool is_plain_tail(const struct jitdump_source *source, size_t first)
+{
+	uint64_t last = source->last_timestamp;
+
+	for (size_t i = first; i < source->count; last = source->events[i++].timestamp)
+		if (source->events[i].is_move || source->events[i].timestamp < last)
+			return false;
+	return first > 0;
+}
+
+/* Of all events, of which those before `first` are in the index that there is. */
+static struct sym_error *make_index(struct jitdump_source *source, size_t first, struct index **ret)
+{
+	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
+	struct sym_error *error = index_builder_create_over(source->names, &builder);
+	struct index *tail AUTO_INDEX = NULL;
+	bool is_tail = is_plain_tail(source, first);
+
+	if (!error && !is_tail)
+		error = add_all(source, builder);
+	for (size_t i = first; !error && is_tail && i < source->count; i++)
+		index_builder_add_number(builder, source->events[i].start,
+					 source->events[i].size_bytes, source->events[i].code);
+	if (!error)
+		error = index_freeze(builder, &tail);
+	if (error)
+		return error;
+	if (is_tail)
+		return index_join((const struct index *[]){ atomic_load(&source->index), tail }, 2,
+				  ret);
+	*ret = STEAL(tail);
+	return NULL;
+}
+
+/* ---- the file ----------------------------------------------------------------------------- */
+
+/* What the file has beyond the place of the reader, which is the source's on success. */
+static struct sym_error *take_up(struct jitdump_reader *reader, const struct stat *status)
+{
+	struct jitdump_source *source = reader->source;
+	size_t before = source->count;
+	struct index *index = NULL;
+	struct sym_error *error = read_records(reader);
+
+	if (!error && (source->count > before || !source->first_index))
+		error = make_index(source, before, &index);
+	if (error) {
+		source->records -= source->count - before;
+		source->count = before;
+		return error;
+	}
+	reader->place.size_bytes = (uint64_t)status->st_size;
+	reader->place.modified = status->st_mtim;
+	source->place = reader->place;
+	for (size_t i = before; i < source->count; i++)
+		if (source->events[i].timestamp > source->last_timestamp)
+			source->last_timestamp = source->events[i].timestamp;
+	if (!index)
+		return NULL;
+	if (!source->first_index)
+		source->first_index = index;
+	else if (atomic_load(&source->index) != source->first_index)
+		source->retired = atomic_load(&source->index);
+	atomic_store(&source->index, index);
+	return NULL;
+}
+
+static struct sym_error *read_all(struct jitdump_source *source)
+{
+	struct jitdump_reader reader = { .source = source,
+					 .room_bytes = STEP_BYTES + LIMIT_NAME_BYTES };
+	struct sym_error *error = NULL;
+	struct stat status;
+
+	if (fstat(source->fd, &status))
+		return sym_error_from_errno(errno, source->path, "cannot read");
+	reader.room = malloc(reader.room_bytes);
+	if (!reader.room)
+		return &sym_error_no_memory;
+	error = read_header(&reader);
+	if (!error)
+		error = add_code(source, GONE_BIT, "", 0, &source->gone);
+	if (!error)
+		error = take_up(&reader, &status);
+	source->opened_cut = source->place.cut;
+	free(reader.room);
+	return error;
 }
 
 struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
 				      struct jitdump_source **ret)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = calloc(1, sizeof(*source));
-	struct jitdump_reader reader = { .source = source,
-					 .pid = pid,
-					 .fd = fd,
-					 .path = path,
-					 .room_bytes = STEP_BYTES + LIMIT_NAME_BYTES };
-	struct sym_error *error = NULL;
+	struct sym_error *error;
 
 	if (!source)
 		return &sym_error_no_memory;
-	buf_init(&reader.names, LIMIT_INDEX_NAME_BYTES);
-	reader.room = malloc(reader.room_bytes);
-	error = reader.room ? read_records(&reader) : &sym_error_no_memory;
+	source->fd = -1;
+	buf_init(&source->text, SIZE_MAX);
+	source->pid = pid;
+	source->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (source->fd < 0)
+		return sym_error_from_errno(errno, path, "cannot read");
+	source->path = strdup(path);
+	source->names = index_names_create();
+	if (!source->path || !source->names)
+		return &sym_error_no_memory;
+	error = read_all(source);
 	if (!error)
-		error = make_index(&reader);
-	buf_deinit(&reader.names);
-	free(reader.events);
+		*ret = STEAL(source);
+	return error;
+}
+
+/* Whether it is still what was read. */
+static bool is_same_dump(struct jitdump_reader *reader, const struct stat *status)
+{
+	const struct jitdump_source *source = reader->source;
+
+	/* The end of a last record whose code is missing lies beyond that of the file. */
+	return (uint64_t)status->st_size >= source->place.size_bytes &&
+	       read_at(reader, 0, JITDUMP_HEADER_BYTES) == JITDUMP_HEADER_BYTES &&
+	       !memcmp(reader->room, source->header, JITDUMP_HEADER_BYTES);
+}
+
+struct sym_error *jitdump_source_refresh(struct jitdump_source *source, enum jitdump_refresh *ret)
+{
+	struct jitdump_reader reader = { .source = source,
+					 .place = source->place,
+					 .room_bytes = STEP_BYTES + LIMIT_NAME_BYTES };
+	size_t before = source->count;
+	struct sym_error *error = NULL;
+	struct stat status;
+
+	*ret = JITDUMP_UNCHANGED;
+	if (fstat(source->fd, &status))
+		return sym_error_from_errno(errno, source->path, "cannot read");
+	if ((uint64_t)status.st_size == source->place.size_bytes &&
+	    !memcmp(&status.st_mtim, &source->place.modified, sizeof(status.st_mtim)))
+		return NULL;
+	reader.room = malloc(reader.room_bytes);
+	if (!reader.room)
+		return &sym_error_no_memory;
+	if (is_same_dump(&reader, &status))
+		error = take_up(&reader, &status);
+	else
+		*ret = JITDUMP_REPLACED;
 	free(reader.room);
-	if (error)
-		return error;
-	*ret = STEAL(source);
-	return NULL;
+	if (!error && source->opened_cut && !source->place.cut)
+		*ret = JITDUMP_REPLACED;
+	else if (!error && source->count > before)
+		*ret = JITDUMP_APPENDED;
+	return error;
+}
+
+bool jitdump_source_has_garbage(const struct jitdump_source *source)
+{
+	return source->retired != NULL;
+}
+
+void jitdump_source_collect(struct jitdump_source *source)
+{
+	index_destroy(STEAL(source->retired));
 }
 
 bool jitdump_source_is_cut(const struct jitdump_source *source)
 {
-	return source->cut;
+	return source->place.cut;
 }
 
 uint64_t jitdump_source_records(const struct jitdump_source *source)
@@ -315,21 +506,40 @@ uint64_t jitdump_source_records(const struct jitdump_source *source)
 	return source->records;
 }
 
-enum source_outcome jitdump_source_find(const struct jitdump_source *source, uint64_t address,
-					struct source_match *ret)
+static enum source_outcome find_in(const struct jitdump_source *source, const struct index *index,
+				   uint64_t address, struct source_match *ret)
 {
+	size_t found = index_find(index, address);
 	struct index_entry entry;
+	const char *code;
+	uint32_t value;
 
-	if (index_look_up(source->index, address, &entry) == INDEX_NONE)
+	if (found == INDEX_NONE)
 		return SOURCE_MISS;
-	if (entry.value & GONE_BIT)
+	index_at(index, found, &entry);
+	code = index_names_at(source->names, entry.number);
+	memcpy(&value, code, sizeof(value));
+	if (value & GONE_BIT)
 		return SOURCE_MISS;
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		.size_bytes = entry.symbol_size_bytes,
-		.name = entry.name,
-		.tier = source->tiers.tiers[entry.value & TIER_TABLE_MASK],
-		.kind = entry.value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION,
+		.name = code + sizeof(value),
+		.tier = source->tiers.tiers[value & TIER_TABLE_MASK],
+		.kind = value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION,
 	};
 	return SOURCE_HIT;
+}
+
+enum source_outcome jitdump_source_find(const struct jitdump_source *source, uint64_t address,
+					struct source_match *ret)
+{
+	return find_in(source, atomic_load(&((struct jitdump_source *)source)->index), address,
+		       ret);
+}
+
+enum source_outcome jitdump_source_find_first(const struct jitdump_source *source, uint64_t address,
+					      struct source_match *ret)
+{
+	return find_in(source, source->first_index, address, ret);
 }

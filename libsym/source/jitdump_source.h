@@ -12,15 +12,37 @@
 struct jitdump_source;
 
 /*
- * Reads the file with pread(); the descriptor stays the caller's. Records of
- * other processes than `pid` (as the process counts itself; 0: any) are passed over.
- * A file that is cut is read as far as it goes. Errors: IO, FORMAT (no jitdump of this process),
- * LIMIT, NO_MEMORY.
+ * Reads the file with pread(); the descriptor stays the caller's, the source keeps a copy. Records
+ * of other processes than `pid` (as the process counts itself; 0: any) are passed over. A file that
+ * is cut is read as far as it goes. Errors: IO, FORMAT (no jitdump of this process), LIMIT,
+ * NO_MEMORY.
  */
 struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
 				      struct jitdump_source **ret)
 	__attribute__((warn_unused_result));
 void jitdump_source_close(struct jitdump_source *source);
+
+/* What jitdump_source_refresh() found. */
+enum jitdump_refresh {
+	JITDUMP_UNCHANGED,
+	JITDUMP_APPENDED,
+	/* It is another one or was cut; or it was cut short when it was opened, and is not any
+	 * more. To be opened again; the source serves on. */
+	JITDUMP_REPLACED,
+};
+
+/*
+ * Takes up the records that were appended; only they are read. One that is cut short waits for
+ * the next time, unless all that is missing is its code. By one thread at a time, while others look
+ * up. Errors: as of opening; what was known is known still.
+ */
+struct sym_error *jitdump_source_refresh(struct jitdump_source *source, enum jitdump_refresh *ret)
+	__attribute__((warn_unused_result));
+
+/* What look-ups that began before the last refresh may still read; to be ended when they have
+ * ended, and before the next refresh. Names stay. */
+bool jitdump_source_has_garbage(const struct jitdump_source *source);
+void jitdump_source_collect(struct jitdump_source *source);
 
 /* Does the file end inside a record, or in one that makes no sense? Then later ones are missing. */
 bool jitdump_source_is_cut(const struct jitdump_source *source);
@@ -29,6 +51,10 @@ uint64_t jitdump_source_records(const struct jitdump_source *source);
 
 enum source_outcome jitdump_source_find(const struct jitdump_source *source, uint64_t address,
 					struct source_match *ret);
+
+/* As it was when it was opened: safe without knowing of refreshes. */
+enum source_outcome jitdump_source_find_first(const struct jitdump_source *source, uint64_t address,
+					      struct source_match *ret);
 
 DEFINE_GUARD(jitdump_source, struct jitdump_source *, jitdump_source_close)
 #define AUTO_JITDUMP_SOURCE GUARDED(jitdump_source)

@@ -2,6 +2,7 @@
 #include "libsym/source/jitdump_source.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -239,6 +240,196 @@ Test(jitdump_source, refuses_what_is_no_jitdump_of_the_process)
 	begin(PID);
 	dump_bytes = 39;
 	expect_refused("cut");
+}
+
+/* ---- growing ---- */
+
+static int growing_fd;
+static size_t written_bytes;
+
+/* As a jit does: the rest of what there is, up to `bytes` in all. */
+static void write_up_to(size_t bytes)
+{
+	cr_assert_eq(pwrite(growing_fd, dump + written_bytes, bytes - written_bytes,
+			    (off_t)written_bytes),
+		     (ssize_t)(bytes - written_bytes));
+	written_bytes = bytes;
+}
+
+static struct jitdump_source *open_growing(void)
+{
+	struct jitdump_source *source = NULL;
+
+	growing_fd = elf_builder_file("", 0);
+	written_bytes = 0;
+	write_up_to(dump_bytes);
+	cr_assert_null(jitdump_source_open(growing_fd, "jit-4321.dump", PID, &source));
+	return source;
+}
+
+static void expect_refresh(struct jitdump_source *source, enum jitdump_refresh expected)
+{
+	enum jitdump_refresh found;
+
+	cr_assert_null(jitdump_source_refresh(source, &found));
+	cr_assert_eq(found, expected, "%d instead of %d", found, expected);
+	jitdump_source_collect(source);
+}
+
+Test(jitdump_source, takes_up_the_records_that_were_appended)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	struct source_match first, later;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "first[PreJIT]");
+	source = open_growing();
+	expect_refresh(source, JITDUMP_UNCHANGED);
+	cr_assert_eq(jitdump_source_find(source, 0x1000, &first), SOURCE_HIT);
+	for (uint64_t i = 2; i < 100; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "method %d[OptimizedTier1]", (int)i);
+		load(i, i * 0x1000, 0x20, name);
+		write_up_to(dump_bytes);
+		expect_refresh(source, JITDUMP_APPENDED);
+	}
+	expect_refresh(source, JITDUMP_UNCHANGED);
+	expect_name(source, 0x1000, "first");
+	expect_name(source, 0x2010, "method 2");
+	expect_name(source, 0x63000, "method 99");
+	cr_expect_eq(jitdump_source_records(source), 99);
+	/* What was handed out stays; who began before sees what there was then. */
+	cr_assert_eq(jitdump_source_find(source, 0x1000, &later), SOURCE_HIT);
+	cr_expect_eq(first.name, later.name);
+	cr_expect_str_eq(first.tier, "PreJIT");
+	cr_expect_eq(jitdump_source_find_first(source, 0x1000, &later), SOURCE_HIT);
+	cr_expect_eq(jitdump_source_find_first(source, 0x2000, &later), SOURCE_MISS);
+	close(growing_fd);
+}
+
+Test(jitdump_source, lets_a_record_that_is_cut_wait_for_its_rest)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	size_t second, name_end;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "first");
+	source = open_growing();
+	second = dump_bytes;
+	name_end = second + 56 + sizeof("second");
+	load(2, 0x2000, 0x20, "second");
+	while (written_bytes < dump_bytes) {
+		write_up_to(written_bytes + 1);
+		expect_refresh(source,
+			       written_bytes == name_end ? JITDUMP_APPENDED : JITDUMP_UNCHANGED);
+		expect_name(source, 0x2000, written_bytes >= name_end ? "second" : "-");
+		expect_name(source, 0x1000, "first");
+		cr_expect_eq(jitdump_source_is_cut(source), written_bytes != dump_bytes);
+	}
+	load(3, 0x2000, 0x10, "third");
+	write_up_to(dump_bytes);
+	expect_refresh(source, JITDUMP_APPENDED);
+	expect_name(source, 0x2000, "third");
+	expect_name(source, 0x2010, "second");
+	cr_expect_eq(jitdump_source_records(source), 3);
+	close(growing_fd);
+}
+
+Test(jitdump_source, follows_moves_and_late_records_of_the_tail)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(1, 0x1000, 0x40, "wanderer");
+	load(10, 0x8000, 0x40, "newest");
+	source = open_growing();
+	move(11, 0x1000, 0x3000, 0x40);
+	write_up_to(dump_bytes);
+	expect_refresh(source, JITDUMP_APPENDED);
+	expect_name(source, 0x3000, "wanderer");
+	expect_name(source, 0x1000, "-");
+	load(12, 0x1000, 0x10, "heir");
+	load(5, 0x8000, 0x80, "late record of older code");
+	write_up_to(dump_bytes);
+	expect_refresh(source, JITDUMP_APPENDED);
+	expect_name(source, 0x1000, "heir");
+	expect_name(source, 0x3000, "wanderer");
+	expect_name(source, 0x8000, "newest");
+	expect_name(source, 0x8040, "late record of older code");
+	move(13, 0x3000, 0x5000, 0x40);
+	write_up_to(dump_bytes);
+	expect_refresh(source, JITDUMP_APPENDED);
+	expect_name(source, 0x5000, "wanderer");
+	expect_name(source, 0x3000, "-");
+	close(growing_fd);
+}
+
+Test(jitdump_source, gives_up_a_dump_that_was_written_anew)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "first");
+	source = open_growing();
+	cr_assert_eq(ftruncate(growing_fd, 0), 0);
+	expect_refresh(source, JITDUMP_REPLACED);
+	expect_name(source, 0x1000, "first");
+	begin(PID);
+	dump[24] ^= 1; /* another time of its beginning */
+	load(1, 0x1000, 0x2000, "another");
+	written_bytes = 0;
+	write_up_to(dump_bytes);
+	expect_refresh(source, JITDUMP_REPLACED);
+	expect_name(source, 0x1000, "first");
+	close(growing_fd);
+}
+
+/* So that nobody goes on saying that later ones are missing. */
+Test(jitdump_source, is_to_be_opened_again_once_it_is_no_longer_cut)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	size_t whole;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "first");
+	whole = dump_bytes;
+	dump_bytes -= 8;
+	source = open_growing();
+	cr_expect(jitdump_source_is_cut(source));
+	write_up_to(whole);
+	expect_refresh(source, JITDUMP_REPLACED);
+	close(growing_fd);
+}
+
+static bool refresh_once(void *context)
+{
+	struct jitdump_source *source = context;
+	enum jitdump_refresh found;
+	struct sym_error *error = jitdump_source_refresh(source, &found);
+
+	if (error)
+		cr_assert_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+	else
+		cr_assert_eq(found, JITDUMP_APPENDED);
+	sym_error_destroy(error);
+	expect_name(source, 0x1000, "first");
+	expect_name(source, 0x2000, error ? "-" : "second");
+	return !error;
+}
+
+Test(jitdump_source, keeps_what_it_knew_when_there_is_no_memory_for_more)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(1, 0x1000, 0x20, "first");
+	source = open_growing();
+	load(2, 0x2000, 0x20, "second");
+	write_up_to(dump_bytes);
+	cr_expect_gt(alloc_fail_each(refresh_once, source), 4);
+	cr_expect_eq(jitdump_source_records(source), 2);
+	close(growing_fd);
 }
 
 static bool open_once(void *context)

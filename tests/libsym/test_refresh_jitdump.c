@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* What a resolver that is held takes up from a jitdump that goes on growing: of this very process.
+ */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libsym/libsym.h"
+#include "tests/support/program.h"
+
+enum {
+	CODE_BYTES = 0x10000
+};
+
+static char *directory, *path, *map_path;
+static int dump_fd;
+static uint64_t code, timestamp;
+static struct sym_snapshot *snapshot;
+static struct sym_resolver *resolver;
+static struct sym_result *result;
+
+static void put(const void *bytes, size_t count)
+{
+	cr_assert_eq(write(dump_fd, bytes, count), (ssize_t)count);
+}
+
+/* jitdump-specification.txt of perf: magic, version, size, machine, pad, pid, time, flags. */
+static void put_header(void)
+{
+	const uint32_t words[] = { 0x4a695444, 1, 40, 62, 0, (uint32_t)getpid(), 1, 0, 0, 0 };
+
+	put(words, sizeof(words));
+}
+
+static void put_load(uint64_t offset, const char *name)
+{
+	static const uint8_t bytes[0x20];
+	const uint32_t head[] = { 0, (uint32_t)(56 + strlen(name) + 1 + sizeof(bytes)) };
+	const uint32_t ids[] = { (uint32_t)getpid(), (uint32_t)getpid() };
+	const uint64_t rest[] = { code + offset, code + offset, sizeof(bytes), timestamp };
+
+	timestamp++;
+	put(head, sizeof(head));
+	put(&timestamp, sizeof(timestamp));
+	put(ids, sizeof(ids));
+	put(rest, sizeof(rest));
+	put(name, strlen(name) + 1);
+	put(bytes, sizeof(bytes));
+}
+
+static void start(void)
+{
+	char name[64];
+	void *memory =
+		mmap(NULL, CODE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert_neq(memory, MAP_FAILED);
+	code = (uintptr_t)memory;
+	snprintf(name, sizeof(name), "jit-%d.dump", (int)getpid());
+	directory = scratch_create();
+	path = scratch_path(directory, name);
+	dump_fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	cr_assert_geq(dump_fd, 0);
+	cr_assert_geq(asprintf(&map_path, "/tmp/perf-%d.map", (int)getpid()), 0);
+	unlink(map_path);
+	put_header();
+}
+
+static void look(void)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
+
+	cr_assert_null(sym_snapshot_open(getpid(), &opts, &snapshot));
+	cr_assert_null(sym_resolver_create(snapshot, &resolver));
+	cr_assert_null(sym_result_create(&result));
+}
+
+/* So that perf sees where it is. */
+static void map_dump(void)
+{
+	cr_assert_neq(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, dump_fd, 0), MAP_FAILED);
+}
+
+static void finish(void)
+{
+	sym_result_destroy(result);
+	sym_resolver_destroy(resolver);
+	sym_snapshot_close(snapshot);
+	unlink(map_path);
+	close(dump_fd);
+	free(map_path);
+	free(path);
+	scratch_remove(directory);
+}
+
+TestSuite(refresh_jitdump, .init = start, .fini = finish);
+
+static const struct sym_answer *ask(uint64_t offset)
+{
+	uint64_t address = code + offset;
+
+	cr_assert_null(sym_resolver_resolve(resolver, &address, 1, result));
+	return sym_result_at(result, 0);
+}
+
+static const char *name_at(uint64_t offset)
+{
+	const struct sym_answer *answer = ask(offset);
+
+	return answer->status == SYM_RESOLVED ? answer->name : "-";
+}
+
+static void expect_refresh(enum sym_refresh expected)
+{
+	enum sym_refresh found;
+
+	cr_assert_null(sym_resolver_refresh(resolver, &found));
+	cr_assert_eq(found, expected, "%d instead of %d", found, expected);
+}
+
+Test(refresh_jitdump, names_what_was_jitted_since_and_keeps_names_where_they_are)
+{
+	const char *old;
+
+	put_load(0, "before");
+	map_dump();
+	look();
+	old = name_at(0);
+	cr_assert_str_eq(old, "before");
+	cr_expect_eq(ask(0)->source, SYM_SOURCE_JITDUMP);
+	/* What the look itself has mapped comes first. */
+	cr_assert_null(sym_resolver_refresh(resolver, NULL));
+	expect_refresh(SYM_REFRESH_NOTHING);
+	for (uint64_t i = 1; i < 50; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "method %d", (int)i);
+		put_load(i * 0x40, name);
+		cr_expect_str_eq(name_at(i * 0x40), "-");
+		expect_refresh(SYM_REFRESH_APPENDED);
+		cr_expect_str_eq(name_at(i * 0x40 + 0x1f), name);
+	}
+	expect_refresh(SYM_REFRESH_NOTHING);
+	cr_expect_eq(name_at(0), old);
+	cr_expect_str_eq(name_at(0x40), "method 1");
+}
+
+Test(refresh_jitdump, takes_a_perf_map_that_comes_later)
+{
+	char *text;
+
+	put_load(0, "of the dump");
+	map_dump();
+	look();
+	cr_assert_str_eq(name_at(0), "of the dump");
+	cr_assert_null(sym_resolver_refresh(resolver, NULL));
+	cr_assert_geq(asprintf(&text, "%llx 20 of the map\n", (unsigned long long)code), 0);
+	scratch_write(map_path, text, strlen(text));
+	free(text);
+	expect_refresh(SYM_REFRESH_REREAD);
+	cr_expect_str_eq(name_at(0), "of the map");
+	put_load(0x40, "of the dump, later");
+	expect_refresh(SYM_REFRESH_APPENDED);
+	cr_expect_str_eq(name_at(0x40), "of the dump, later");
+	cr_expect_str_eq(name_at(0), "of the map");
+}
+
+Test(refresh_jitdump, finds_a_dump_that_was_not_there_at_first)
+{
+	put_load(0, "late");
+	look();
+	cr_assert_str_eq(name_at(0), "-");
+	map_dump();
+	expect_refresh(SYM_REFRESH_REREAD);
+	cr_expect_str_eq(name_at(0), "late");
+}
