@@ -10,6 +10,7 @@
 
 #include "libsym/demangle.h"
 #include "libsym/dwarf_scopes.h"
+#include "libsym/dwarf_unpack.h"
 #include "libsym/limits.h"
 #include "libsym/symbols.h"
 
@@ -30,6 +31,7 @@ struct dwarf_info {
 	const struct image *image;
 	pthread_mutex_t lock; /* of everything below, and of libdw */
 	Elf *elf;
+	struct dwarf_unpacked unpacked; /* of it */
 	Dwarf *dwarf;
 	struct unit *units;
 	uint32_t unit_count, unit_capacity;
@@ -56,6 +58,7 @@ void dwarf_info_close(struct dwarf_info *info)
 		dwarf_end(info->dwarf);
 	if (info->elf)
 		elf_end(info->elf);
+	dwarf_unpacked_deinit(&info->unpacked);
 	pthread_mutex_destroy(&info->lock);
 	free(info);
 }
@@ -236,8 +239,11 @@ struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info *
 	info->image = image;
 	elf_version(EV_CURRENT);
 	info->elf = elf_begin(image->fd, ELF_C_READ, NULL);
-	if (!info->elf || !has_debug_info(info->elf))
+	if (!info->elf)
 		return NULL;
+	error = dwarf_unpack(info->elf, &info->unpacked);
+	if (error || !has_debug_info(info->elf))
+		return error;
 	info->dwarf = dwarf_begin_elf(info->elf, DWARF_C_READ, NULL);
 	if (!info->dwarf || !is_alternate_right(info->dwarf))
 		return NULL;

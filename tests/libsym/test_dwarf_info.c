@@ -152,7 +152,8 @@ static bool find_in(const char *name, uint64_t vaddr, char *function, size_t roo
 
 Test(dwarf_info, tells_the_chain_of_inlined_functions_from_the_innermost_out)
 {
-	static const char *const names[] = { "dwarf-4", "dwarf-5", "packed", "alternate" };
+	static const char *const names[] = { "dwarf-4", "dwarf-5", "packed",
+					     "packed-with-zstandard", "alternate" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct sym_inlined inlined[4];
@@ -200,4 +201,6 @@ Test(dwarf_info, does_not_unpack_what_promises_too_much)
 	size_t count;
 
 	cr_expect_not(find_in("packed-lie", 0x425, function, sizeof(function), inlined, &count));
+	cr_expect_not(find_in("packed-with-zstandard-lie", 0x425, function, sizeof(function),
+			      inlined, &count));
 }

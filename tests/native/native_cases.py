@@ -99,6 +99,10 @@ def test_elf_dwarf(tools):
             tools.figure(f"{name} cannot be built here: {why}")
     if shutil.which("clang"):
         made["clang"] = (True, compiled(tools, "clang", "-g", compiler="clang"))
+    for version in ("4", "5"):
+        path = packed_with_zstd(tools, f"zstd-{version}", "-g", f"-gdwarf-{version}")
+        if path:
+            made[f"zstd-{version}"] = (True, path)
     if len(made) < 8:
         raise Fail(f"only {sorted(made)} could be built")
     for name, (has_lines, path) in made.items():
@@ -113,6 +117,47 @@ def test_elf_dwarf(tools):
         if not has_lines and (files != {""} or lines != {0}):
             raise Fail(f"{name}: lines {lines} of {files} from nowhere")
     tools.figure(f"{len(made)} makes of file: {', '.join(sorted(made))}")
+
+
+def packed_with_zstd(tools, name, *flags):
+    """None where objcopy does not know how."""
+    path = compiled(tools, name, *flags)
+    try:
+        tools.run("objcopy", "--compress-debug-sections=zstd", path)
+    except Fail as why:
+        tools.figure(f"{name} cannot be built here: {why}")
+        return None
+    return path
+
+
+def test_elf_dwarf_packed_with_zstandard_and_damaged(tools):
+    """Each section of DWARF cut, changed or promising another size: names as ever, lines as in the whole file or none."""
+    tools.need("gcc", "nm", "objcopy", "readelf")
+    path = packed_with_zstd(tools, "zstd-damaged", "-g", "-gdwarf-4")
+    if not path:
+        raise Skip("objcopy does not know zstd")
+    start, size = extent(tools, path, "factorial")
+    vaddrs = list(range(start, start + size))
+    good = tools.resolve(path, vaddrs, "--inlines")
+    sections = re.findall(r"\] (\.debug_\w+) +PROGBITS +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+) \d+ +\w*C", tools.run("readelf", "-SW", path))
+    if not any(name == ".debug_info" for name, _, _ in sections) or not all(answer["line"] for answer in good):
+        raise Fail(f"{sections}, {good[:2]}")
+    with open(path, "rb") as file:
+        content = file.read()
+    for name, offset, size_bytes in sections:
+        at, end = int(offset, 16), int(offset, 16) + int(size_bytes, 16)
+        # Of Elf64_Chdr: type, size; then the stream. A stream that was changed may still be one, as one that is not packed may be.
+        middle = (at + 24 + end) // 2
+        for place, value in ((at, 9), (at + 8, content[at + 8] ^ 1), (at + 9, content[at + 9] ^ 0x40), (at + 14, 1), (at + 24, 0),
+                             (at + 28, 0xff), (middle, content[middle] ^ 0xff), (end - 1, content[end - 1] ^ 0xff)):
+            damaged = bytearray(content)
+            damaged[place] = value
+            with open(path, "wb") as file:
+                file.write(damaged)
+            for before, answer in zip(good, tools.resolve(path, vaddrs, "--inlines")):
+                if answer["name"] != before["name"] or (place < at + 28 and answer["line"] not in (0, before["line"])):
+                    raise Fail(f"{name} with {value} at {place - at}: {answer}")
+    tools.figure(f"{len(sections)} sections packed with zstd, each damaged in 8 ways")
 
 
 def test_elf_32_bit(tools):
@@ -254,6 +299,31 @@ def test_dwarf_inlined_in_split_dwarf(tools):
         for before, answer in zip(with_files, tools.resolve(path, every_address(tools, path), "--inlines")):
             if answer["name"] != before["name"] or answer["inlined"] or (answer["file"], answer["line"]) != (before["file"], before["line"]):
                 raise Fail(f"DWARF {version} without .dwo: {answer}")
+
+
+def test_dwarf_in_a_package(tools):
+    """Split DWARF in a .dwp, which libdw 0.188 does not read: the lines that the file itself has, and nothing made up."""
+    tools.need("gcc", "nm", "dwp")
+    directory = tools.path("cases/package")
+    os.makedirs(directory)
+    source = tools.write("cases/package/package.c", INLINES["c"])
+    path = os.path.join(directory, "package")
+    # dwp of binutils 2.40 does not know DWARF 5.
+    subprocess.run(["gcc", "-O1", "-gdwarf-4", "-gsplit-dwarf", "-o", path, source], cwd=directory, check=True, timeout=60)
+    loose = tools.resolve(path, every_address(tools, path), "--inlines")
+    subprocess.run(["dwp", "-e", path, "-o", path + ".dwp"], cwd=directory, check=True, timeout=60)
+    for name in os.listdir(directory):
+        if name.endswith(".dwo"):
+            os.remove(os.path.join(directory, name))
+    known = 0
+    for before, answer in zip(loose, tools.resolve(path, every_address(tools, path), "--inlines")):
+        if answer["name"] != before["name"] or (answer["file"], answer["line"]) != (before["file"], before["line"]):
+            raise Fail(f"{answer} instead of {before}")
+        if answer["inlined"] not in ([], before["inlined"]):
+            raise Fail(f"{answer} instead of {before}")
+        known += bool(answer["inlined"])
+    tools.figure(f"{len(loose)} addresses have name and line, {known} of {sum(bool(answer['inlined']) for answer in loose)} inlined frames are read "
+                 "from the package")
 
 
 def test_dwarf_compilation_directory(tools):
