@@ -98,6 +98,29 @@ static bool is_memory(const char *path, bool deleted)
 	return begins_with(path, "/dev/");
 }
 
+/*
+ * A program or library out of a memfd, as fexecve() and dlopen() load it: privately, beginning with
+ * its headers, and no page both written and executed. A runtime's code heap is shared with itself.
+ */
+static bool is_loaded_memfd(const char *path, const struct sym_mapping *mappings,
+			    const uint32_t *indexes, size_t count)
+{
+	const uint32_t both = SYM_WRITE | SYM_EXECUTE;
+	uint32_t any = 0;
+
+	if (!begins_with(path, "/memfd:") || !strcmp(path, "/memfd:doublemapper") ||
+	    mappings[indexes[0]].offset)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t protection = mappings[indexes[i]].protection;
+
+		if (protection & SYM_SHARED || (protection & both) == both)
+			return false;
+		any |= protection;
+	}
+	return any & SYM_EXECUTE;
+}
+
 static void parse_lines(struct parse *parse, const char *text, size_t size_bytes,
 			uint64_t *bad_lines_ret)
 {
@@ -182,7 +205,8 @@ static size_t add_group(struct parse *parse, const struct run *runs, size_t coun
 		file.mapping_count += runs[i].count;
 	}
 	if (*path == '/') {
-		file.memory = is_memory(path, file.deleted);
+		file.memory = is_memory(path, file.deleted) &&
+			      !is_loaded_memfd(path, mappings, indexes, file.mapping_count);
 		buf_append(&parse->files, &file, sizeof(file));
 	}
 	return file.mapping_count;

@@ -29,7 +29,8 @@ struct mapped_file {
 	bool executable; /* a line of it may be executed */
 	/*
 	 * The kernel's own memory under the name of a file (/memfd:, /SYSV, /dev/zero,
-	 * //anon, /anon_hugepage, /dev/...): never to be opened.
+	 * //anon, /anon_hugepage, /dev/...): never to be opened. A memfd that was loaded as
+	 * a program or library is not meant.
 	 */
 	bool memory;
 	const uint32_t *mapping_indexes; /* ascending, so also by address */

@@ -139,6 +139,33 @@ Test(address_space, tells_the_kernels_own_memory_from_files_of_such_names)
 	}
 }
 
+Test(address_space, takes_a_memfd_that_is_loaded_as_a_program_for_a_file)
+{
+	static const struct {
+		const char *text;
+		bool memory;
+	} cases[] = {
+		{ "1000-2000 r--p 00000000 00:01 5 /memfd:runner (deleted)\n"
+		  "2000-3000 r-xp 00001000 00:01 5 /memfd:runner (deleted)\n"
+		  "3000-4000 rw-p 00002000 00:01 5 /memfd:runner (deleted)\n",
+		  false },
+		{ "1000-2000 r-xp 00000000 00:01 5 /memfd:runner (deleted)\n", false },
+		{ "1000-2000 r-xs 00000000 00:01 5 /memfd:heap (deleted)\n"
+		  "2000-3000 rw-s 00000000 00:01 5 /memfd:heap (deleted)\n",
+		  true },
+		{ "1000-2000 rwxp 00000000 00:01 5 /memfd:heap (deleted)\n", true },
+		{ "1000-2000 r-xp 00003000 00:01 5 /memfd:heap (deleted)\n", true },
+		{ "1000-2000 rw-p 00000000 00:01 5 /memfd:data (deleted)\n", true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct address_space *space AUTO_ADDRESS_SPACE = parse(cases[i].text);
+
+		cr_assert_eq(space->file_count, 1, "%s", cases[i].text);
+		cr_expect_eq(space->files[0].memory, cases[i].memory, "%s", cases[i].text);
+	}
+}
+
 Test(address_space, undoes_the_escape_of_a_newline)
 {
 	struct address_space *space AUTO_ADDRESS_SPACE =

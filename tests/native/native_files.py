@@ -8,6 +8,7 @@ import resource
 import shutil
 import struct
 import subprocess
+import sys
 
 from native_tools import Elf, Fail, Skip, sections
 
@@ -403,6 +404,28 @@ def test_files_that_were_deleted_or_replaced_after_they_were_mapped(tools):
         other = build(tools, "other.so", "-DPADDING", "-Wl,-Ttext-segment=0x10000")
         os.replace(other, replaced)
         expect_names(process, [(process.places[0][0], "exported"), (process.places[1][0], "exported")])
+
+
+def test_a_library_out_of_a_memfd(tools):
+    """As runc and programs that unpack themselves are started."""
+    tools.need("gcc")
+    if os.geteuid():
+        raise Skip("map_files needs root")
+    path = build(tools, "packed.so")
+    script = """import ctypes, os, sys
+fd = os.memfd_create("packed")
+os.write(fd, open(sys.argv[1], "rb").read())
+library = ctypes.CDLL(f"/proc/self/fd/{fd}")
+print(ctypes.cast(library.exported, ctypes.c_void_p).value, flush=True)
+sys.stdin.read()"""
+    with subprocess.Popen([sys.executable, "-c", script, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        address = int(process.stdout.readline())
+        delta = place(tools, path, "exported") - place(tools, path, "hidden")
+        answers = tools.run(tools.program, "resolve", process.pid, f"{address:x}", f"{address - delta:x}").splitlines()
+        process.stdin.close()
+    if [answer.split(" ", 1)[1] for answer in answers] != ["exported+0x0 (/memfd:packed)", "hidden+0x0 (/memfd:packed)"]:
+        raise Fail(str(answers))
 
 
 def test_processes_of_32_bit(tools):
