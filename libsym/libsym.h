@@ -383,11 +383,11 @@ struct sym_prepared_check {
 };
 
 /**
- * Compares two readings of the same methods: by the runtime's memory (data contract, .NET 10), and
- *by the tables of the images. Reads each time it is called.
+ * Compares two readings of the same methods: by the runtime's memory (data contract, .NET 10),
+ * and by the tables of the images. Reads each time it is called.
  *
- * @param difference_ret where there is a difference one line about the first, heap, to be ended
- *with free(); else NULL. May be NULL.
+ * @param difference_ret where there is a difference one line about the first, heap, to be
+ * ended with free(); else NULL. May be NULL.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_prepared_check(struct sym_snapshot *snapshot, struct sym_prepared_check *check,
@@ -442,7 +442,8 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_perf_map_read(int fd, struct sym_sy
 SYM_API SYM_MUST_CHECK struct sym_error *sym_perf_map_open(int32_t pid, const char *root,
 							   int *fd_ret);
 
-/** Ids of all processes that can be seen, ascending; heap array, to be ended with free(). */
+/** Ids of all processes that can be seen, ascending; heap array, to be ended with free(). `root`:
+ * as sym_snapshot_opts.root. */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_process_ids(const char *root, int32_t **ret,
 							 size_t *count_ret);
 
@@ -493,8 +494,8 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_watch_refresh(struct sym_watch *wat
 SYM_API struct sym_snapshot *sym_watch_snapshot(const struct sym_watch *watch);
 
 /**
- * All symbols as of the last look, disjoint, as sym_snapshot_symbols() with flags 0 gives them;
- * NULL before the first.
+ * All symbols as of the last look, disjoint, as sym_snapshot_symbols() gives them with the flags of
+ * sym_watch_open(); NULL before the first.
  *
  * Where jitted code is read from the runtime, a perf map that the process writes too is
  * read once only.

@@ -336,6 +336,21 @@ static bool is_chosen(const char *path, char **operands, size_t count)
 	return !count;
 }
 
+static int tell_removed(const struct installing *installing, size_t removed)
+{
+	const struct standin_place *place = &installing->place;
+
+	if (!installing->options->json)
+		printf("standin: %zu removed from %s, %zu left\n", removed, place->root,
+		       place->file_count);
+	else if (!json_output_print(json_pack("{s:I, s:I, s:o}", "removed", (json_int_t)removed,
+					      "left", (json_int_t)place->file_count, "failures",
+					      json_output_failures(&installing->failures))))
+		return EXIT_FAILED;
+	failures_print(&installing->failures);
+	return installing->failures.count ? EXIT_PARTLY : EXIT_DONE;
+}
+
 static int remove_some(struct installing *installing, char **operands, size_t count)
 {
 	struct standin_place *place = &installing->place;
@@ -358,11 +373,7 @@ static int remove_some(struct installing *installing, char **operands, size_t co
 	failure = standin_place_save(place);
 	if (failure)
 		return fail(failure) ? EXIT_DONE : EXIT_FAILED;
-	if (!installing->options->json)
-		printf("standin: %zu removed from %s, %zu left\n", removed, place->root,
-		       place->file_count);
-	failures_print(&installing->failures);
-	return installing->failures.count ? EXIT_PARTLY : EXIT_DONE;
+	return tell_removed(installing, removed);
 }
 
 /* ---- the command ---------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 /* What the public header says of one file: where the names of a native image come from. */
 #include <criterion/criterion.h>
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -3,6 +3,7 @@
 #include "mapgen/standin_place.h"
 
 #include <criterion/criterion.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -162,4 +163,35 @@ Test(standin_place, believes_no_line_that_leads_out_of_the_directory)
 	standin_place_close(&place);
 	free(path);
 	scratch_remove(root);
+}
+
+Test(standin_place, removal_prints_json_when_that_is_asked_for)
+{
+	char *scratch = scratch_create(), *root = scratch_path(scratch, "debug");
+	struct standin_place place = open_place(root);
+	struct program_run run;
+	long long removed = -1, left = -1;
+	json_t *object, *failures;
+
+	cr_assert_eq(put(&place, "/nowhere/A.dll", "a"), STANDIN_PUT);
+	cr_assert_eq(put(&place, "/nowhere/B.dll", "b"), STANDIN_PUT);
+	close_place(&place);
+	run = program_run(scratch, NULL,
+			  (const char *[]){ "standin", "remove", "--json", "--debug-dir", root,
+					    "/nowhere/A.dll", NULL });
+	cr_assert_eq(run.exit_code, 0, "%s", run.err);
+	object = json_loads(run.out, 0, NULL);
+	cr_assert_not_null(object, "%s", run.out);
+	cr_assert_eq(json_unpack(object, "{s:I, s:I, s:o}", "removed", &removed, "left", &left,
+				 "failures", &failures),
+		     0);
+	cr_expect_eq(removed, 1);
+	cr_expect_eq(left, 1);
+	cr_expect_eq(json_array_size(failures), 0);
+	cr_expect_not(exists(root, "nowhere/A.dll"));
+	cr_expect(exists(root, "nowhere/B.dll"));
+	json_decref(object);
+	program_run_deinit(&run);
+	free(root);
+	scratch_remove(scratch);
 }
