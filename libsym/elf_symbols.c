@@ -62,8 +62,17 @@ static bool is_function(const GElf_Sym *symbol, const char *name)
 	}
 }
 
-/* Among names for one place: typed before untyped, global, weak, local, fewer leading underscores.
+/* A name of an old interface, kept for old programs: NAME@VERSION, where NAME@@VERSION is today's.
  */
+static bool is_of_old_version(const char *name)
+{
+	const char *version = *name == '@' ? NULL : strchr(name, '@');
+
+	return version && version[1] != '@';
+}
+
+/* Among names for one place: typed before untyped, today's before old versions' (free before
+ * cfree), global, weak, local, fewer leading underscores. */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
 	uint32_t type = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE;
@@ -75,7 +84,8 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 		binding = 0;
 	else if (GELF_ST_BIND(symbol->st_info) == STB_WEAK)
 		binding = 1;
-	return type << 24 | binding << 16 | (underscores > 0xffff ? 0xffff : underscores);
+	return type << 24 | (uint32_t)is_of_old_version(name) << 20 | binding << 16 |
+	       (underscores > 0xffff ? 0xffff : underscores);
 }
 
 int elf_symbol_compare(const void *left, const void *right)

@@ -156,6 +156,29 @@ Test(elf_symbols, ends_another_name_without_a_size_where_the_function_ends)
 	elf_symbols_deinit(&table);
 }
 
+/* As in the C library; gdb and eu-addr2line say free, too. */
+Test(elf_symbols, puts_the_name_of_an_old_version_last)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "cfree@GLIBC_2.2.5", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "__free", TEXT, 0x10, STB_LOCAL, STT_FUNC },
+		{ "free", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "__libc_free", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "__memcpy", TEXT + 0x20, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "memcpy@@GLIBC_2.14", TEXT + 0x20, 0x10, STB_GLOBAL, STT_FUNC },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 6, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 6);
+	cr_expect_str_eq(table.items[0].name, "free");
+	cr_expect_str_eq(table.items[3].name, "cfree@GLIBC_2.2.5");
+	cr_expect_str_eq(table.items[4].name, "memcpy@@GLIBC_2.14");
+	elf_symbols_deinit(&table);
+}
+
 Test(elf_symbols, leaves_versions_out_of_names)
 {
 	static const struct elf_builder_symbol symbols[] = {
