@@ -55,7 +55,7 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(WARNINGS) $(C
 	-ffile-prefix-map=$(CURDIR)/= $(EXTRA_CFLAGS) -MMD -MP
 ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 
-LIB_LIBS := -ldw -lelf -lxxhash -ljansson -lmd -llzma -lz -lzstd -liberty
+LIB_LIBS := -ldw -lelf -lxxhash -lmd -llzma -lz -lzstd -liberty
 CLI_LIBS := -ljansson -lxxhash -lzstd
 SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion

@@ -85,6 +85,10 @@ static const unsigned int LIMIT_REMOTE_ROUNDS = 4096;
 /* Bytes of a runtime's contract description. .NET 10's has 10,563. */
 static const size_t LIMIT_CONTRACT_BYTES = (size_t)1 << 20;
 
+/* Names in one object of it, which are compared with each other. .NET 10 has 101. Beyond: FORMAT.
+ */
+static const size_t LIMIT_CONTRACT_NAMES = 512;
+
 /* Pointers beside it. .NET 10 has 24. */
 static const size_t LIMIT_CONTRACT_POINTERS = 4096;
 

@@ -15,7 +15,7 @@ static void put(struct address_slot *slots, size_t capacity, uint64_t address, v
 bool address_table_add(struct address_table *table, uint64_t address, void *value)
 {
 	if (2 * (table->count + 1) > table->capacity) {
-		size_t capacity = table->capacity ? 2 * table->capacity : 64;
+		size_t capacity = table->capacity ? 4 * table->capacity : 64;
 		struct address_slot *slots = calloc(capacity, sizeof(*slots));
 
 		if (!slots)

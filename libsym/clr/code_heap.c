@@ -400,30 +400,24 @@ void code_map_deinit(struct code_map *map)
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
-/* Do the pieces begin at the block and ascend without leaving the section? Sets the size. */
-static bool read_pieces(struct remote_memory *memory, const struct layout *layout, uint64_t infos,
-			const struct code_section *section, struct code_method *method)
+/* Do the pieces behind the first, which ends at `last_end`, ascend without leaving the section?
+ * Returns where the last ends, 0 when not. */
+static uint64_t read_more_pieces(struct remote_memory *memory, const struct layout *layout,
+				 uint64_t infos, uint32_t count, uint64_t last_end,
+				 uint64_t section_bytes)
 {
-	uint64_t length = section->end_address - section->begin_address, last_end = 0;
-
-	if (method->piece_count > 1)
-		remote_want(memory, infos,
-			    method->piece_count * (size_t)layout->runtime_function.size_bytes);
-	for (uint32_t i = 0; i < method->piece_count; i++) {
+	remote_want(memory, infos, count * (size_t)layout->runtime_function.size_bytes);
+	for (uint32_t i = 1; i < count; i++) {
 		uint64_t at = infos + (uint64_t)i * layout->runtime_function.size_bytes;
 		uint64_t begin = remote_u32(memory, at + layout->runtime_function.begin);
 		uint64_t end = remote_u32(memory, at + layout->runtime_function.end);
 
-		if (remote_state(memory) != REMOTE_OK)
-			return false;
-		if (!i && section->begin_address + begin != method->start_address)
-			return false;
-		if (end <= begin || end > length || begin < last_end)
-			return false;
+		if (remote_state(memory) != REMOTE_OK || end <= begin || end > section_bytes ||
+		    begin < last_end)
+			return 0;
 		last_end = end;
 	}
-	method->size_bytes = section->begin_address + last_end - method->start_address;
-	return true;
+	return last_end;
 }
 
 enum code_block_kind code_block_read_head(struct remote_memory *memory, const struct layout *layout,
@@ -435,8 +429,7 @@ enum code_block_kind code_block_read_head(struct remote_memory *memory, const st
 		return remote_state(memory) == REMOTE_PENDING ? CODE_BLOCK_PENDING : CODE_BLOCK_BAD;
 	if (*ret <= layout->stub_kind_last)
 		return CODE_BLOCK_STUB;
-	remote_want(memory, *ret + layout->code_header.method_desc,
-		    (size_t)layout->code_header.unwind_infos + layout->runtime_function.size_bytes);
+	remote_want(memory, *ret, layout->code_header.read_bytes);
 	return CODE_BLOCK_METHOD;
 }
 
@@ -445,24 +438,33 @@ enum code_block_kind code_block_read_method(struct remote_memory *memory,
 					    const struct code_block *block, uint64_t header,
 					    struct code_method *ret)
 {
-	struct code_method method = { .start_address = block->start_address };
-	bool good = false;
+	const struct code_section *section = &map->sections[block->section];
+	uint64_t section_bytes = section->end_address - section->begin_address;
+	uint32_t infos = layout->code_header.unwind_infos, count;
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes;
+	uint64_t begin, end;
 
 	remote_begin(memory);
-	method.method_desc = remote_u64(memory, header + layout->code_header.method_desc);
+	bytes = remote_structure(memory, header, room, layout->code_header.read_bytes);
+	ret->start_address = block->start_address;
+	ret->method_desc = structure_u64(bytes, layout->code_header.method_desc);
+	ret->piece_count = count = structure_u32(bytes, layout->code_header.unwind_count);
+	begin = structure_u32(bytes, infos + layout->runtime_function.begin);
+	end = structure_u32(bytes, infos + layout->runtime_function.end);
 	if (remote_state(memory) == REMOTE_PENDING)
 		return CODE_BLOCK_PENDING;
-	method.piece_count = remote_u32(memory, header + layout->code_header.unwind_count);
-	if (remote_state(memory) == REMOTE_OK && method.piece_count &&
-	    method.piece_count < max_unwind_infos && !(method.method_desc & 7))
-		good = read_pieces(memory, layout, header + layout->code_header.unwind_infos,
-				   &map->sections[block->section], &method);
-	if (remote_state(memory) == REMOTE_PENDING)
-		return CODE_BLOCK_PENDING;
-	if (!good)
+	/* Of what could not be read all is 0. */
+	if (!count || count >= max_unwind_infos || ret->method_desc & 7 ||
+	    section->begin_address + begin != block->start_address || end <= begin ||
+	    end > section_bytes)
 		return CODE_BLOCK_BAD;
-	*ret = method;
-	return CODE_BLOCK_METHOD;
+	if (count > 1)
+		end = read_more_pieces(memory, layout, header + infos, count, end, section_bytes);
+	if (remote_state(memory) == REMOTE_PENDING)
+		return CODE_BLOCK_PENDING;
+	ret->size_bytes = section->begin_address + end - block->start_address;
+	return end ? CODE_BLOCK_METHOD : CODE_BLOCK_BAD;
 }
 
 const char *code_stub_name(uint32_t stub_kind)

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the JSON of a runtime's data contract and answers questions about it.
- * The only includer of jansson in the library.
+ * What a runtime's data contract says, by name.
  */
 #include "libsym/clr/contract.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/hex.h"
+#include "libsym/clr/contract_text.h"
 #include "libsym/limits.h"
 
 struct contract {
-	json_t *root;
-	const json_t *types, *globals, *contracts; /* inside root */
+	struct contract_text text;
+	const struct contract_value *types, *globals, *contracts; /* in it */
 	uint64_t *pointers;
 	size_t pointer_count;
 };
@@ -26,7 +25,7 @@ void contract_close(struct contract *contract)
 {
 	if (!contract)
 		return;
-	json_decref(contract->root);
+	contract_text_deinit(&contract->text);
 	free(contract->pointers);
 	free(contract);
 }
@@ -37,27 +36,46 @@ static struct sym_error *unsupported(const char *what, const char *name, const c
 				what, name, how);
 }
 
+static bool is(const struct contract_value *value, enum contract_kind kind)
+{
+	return value && value->kind == kind;
+}
+
+/* NULL when `object` has no such member. */
+static const struct contract_value *member(const struct contract *contract,
+					   const struct contract_value *object, const char *name)
+{
+	return contract_text_member(&contract->text, object, name);
+}
+
+/* A value that may be written alone or first in an array. */
+static const struct contract_value *first(const struct contract *contract,
+					  const struct contract_value *value)
+{
+	return contract_text_first(&contract->text, value);
+}
+
 /* The parts that must be there, and the version that is understood. */
 static struct sym_error *contract_check(struct contract *contract)
 {
-	const json_t *version = json_object_get(contract->root, "version");
+	const struct contract_value *root = contract->text.values;
+	const struct contract_value *version = member(contract, root, "version");
 
-	contract->types = json_object_get(contract->root, "types");
-	contract->globals = json_object_get(contract->root, "globals");
-	contract->contracts = json_object_get(contract->root, "contracts");
-	if (!json_is_integer(version))
+	contract->types = member(contract, root, "types");
+	contract->globals = member(contract, root, "globals");
+	contract->contracts = member(contract, root, "contracts");
+	if (!is(version, CONTRACT_NUMBER))
 		return unsupported("its", "version", "is not a number");
-	if (json_integer_value(version) != 0)
-		return sym_error_create(
-			SYM_ERROR_UNSUPPORTED,
-			"data contract of the runtime: version %" JSON_INTEGER_FORMAT
-			" is not known, only 0 is",
-			json_integer_value(version));
-	if (!json_is_object(contract->types))
+	if (version->number != 0)
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"data contract of the runtime: version %" PRId64
+					" is not known, only 0 is",
+					version->number);
+	if (!is(contract->types, CONTRACT_OBJECT))
 		return unsupported("its", "types", "are missing");
-	if (!json_is_object(contract->globals))
+	if (!is(contract->globals, CONTRACT_OBJECT))
 		return unsupported("its", "globals", "are missing");
-	if (!json_is_object(contract->contracts))
+	if (!is(contract->contracts, CONTRACT_OBJECT))
 		return unsupported("its", "contracts", "are missing");
 	return NULL;
 }
@@ -67,7 +85,6 @@ struct sym_error *contract_parse(const void *text, size_t text_bytes, const uint
 {
 	GUARDED(contract) struct contract *contract = NULL;
 	struct sym_error *error;
-	json_error_t trouble;
 
 	if (text_bytes > LIMIT_CONTRACT_BYTES || pointer_count > LIMIT_CONTRACT_POINTERS)
 		return sym_error_create(
@@ -85,14 +102,9 @@ struct sym_error *contract_parse(const void *text, size_t text_bytes, const uint
 	if (pointer_count)
 		memcpy(contract->pointers, pointers, pointer_count * sizeof(*pointers));
 	contract->pointer_count = pointer_count;
-	contract->root = json_loadb(text, text_bytes, JSON_REJECT_DUPLICATES, &trouble);
-	if (!contract->root && json_error_code(&trouble) == json_error_out_of_memory)
-		return &sym_error_no_memory;
-	if (!contract->root)
-		return sym_error_create(SYM_ERROR_FORMAT,
-					"data contract of the runtime: byte %d: %s",
-					trouble.position, trouble.text);
-	error = contract_check(contract);
+	error = contract_text_parse(text, text_bytes, &contract->text);
+	if (!error)
+		error = contract_check(contract);
 	if (error)
 		return error;
 	*ret = STEAL(contract);
@@ -102,20 +114,22 @@ struct sym_error *contract_parse(const void *text, size_t text_bytes, const uint
 struct sym_error *contract_require(const struct contract *contract, const char *name,
 				   uint32_t version)
 {
-	const json_t *value = json_object_get(contract->contracts, name);
+	const struct contract_value *value = member(contract, contract->contracts, name);
 
 	if (!value)
 		return unsupported("contract", name, "is missing");
-	if (json_is_string(value))
+	if (is(value, CONTRACT_TEXT))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"data contract of the runtime: contract %s has version "
 					"\"%s\", not %" PRIu32,
-					name, json_string_value(value), version);
-	if (!json_is_integer(value) || json_integer_value(value) != version)
+					name, value->text, version);
+	if (!is(value, CONTRACT_NUMBER))
+		return unsupported("contract", name, "has no version");
+	if (value->number != version)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"data contract of the runtime: contract %s has version "
-					"%" JSON_INTEGER_FORMAT ", not %" PRIu32,
-					name, json_integer_value(value), version);
+					"%" PRId64 ", not %" PRIu32,
+					name, value->number, version);
 	return NULL;
 }
 
@@ -128,19 +142,17 @@ static struct sym_error *field_error(const char *type, const char *field, const 
 struct sym_error *contract_field(const struct contract *contract, const char *type,
 				 const char *field, uint32_t *ret)
 {
-	const json_t *fields = json_object_get(contract->types, type), *value;
+	const struct contract_value *fields = member(contract, contract->types, type), *value;
 
-	if (!json_is_object(fields))
+	if (!is(fields, CONTRACT_OBJECT))
 		return unsupported("type", type, "is missing");
-	value = json_object_get(fields, field);
+	value = member(contract, fields, field);
 	if (!value)
 		return field_error(type, field, "is missing");
-	if (json_is_array(value))
-		value = json_array_get(value, 0);
-	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-	    json_integer_value(value) > max_offset)
+	value = first(contract, value);
+	if (!is(value, CONTRACT_NUMBER) || value->number < 0 || value->number > max_offset)
 		return field_error(type, field, "has no sensible offset");
-	*ret = (uint32_t)json_integer_value(value);
+	*ret = (uint32_t)value->number;
 	return NULL;
 }
 
@@ -173,40 +185,40 @@ static bool parse_number(const char *text, uint64_t *ret)
 
 struct sym_error *contract_number(const struct contract *contract, const char *name, uint64_t *ret)
 {
-	const json_t *value = json_object_get(contract->globals, name);
+	const struct contract_value *value = member(contract, contract->globals, name);
 
 	if (!value)
 		return unsupported("global", name, "is missing");
-	if (json_is_array(value))
-		value = json_array_get(value, 0);
-	if (json_is_integer(value) && json_integer_value(value) >= 0) {
-		*ret = (uint64_t)json_integer_value(value);
+	value = first(contract, value);
+	if (is(value, CONTRACT_NUMBER) && value->number >= 0) {
+		*ret = (uint64_t)value->number;
 		return NULL;
 	}
-	if (!json_is_string(value) || !parse_number(json_string_value(value), ret))
+	if (!is(value, CONTRACT_TEXT) || !parse_number(value->text, ret))
 		return unsupported("global", name, "is no number");
 	return NULL;
 }
 
 struct sym_error *contract_pointer(const struct contract *contract, const char *name, uint64_t *ret)
 {
-	const json_t *value = json_object_get(contract->globals, name);
+	const struct contract_value *value = member(contract, contract->globals, name);
 
 	if (!value)
 		return unsupported("global", name, "is missing");
-	value = json_array_get(json_array_get(value, 0), 0);
-	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-	    (uint64_t)json_integer_value(value) >= contract->pointer_count)
+	/* An array in an array. */
+	value = is(value, CONTRACT_ARRAY) ? first(contract, value) : NULL;
+	value = is(value, CONTRACT_ARRAY) ? first(contract, value) : NULL;
+	if (!is(value, CONTRACT_NUMBER) || value->number < 0 ||
+	    (uint64_t)value->number >= contract->pointer_count)
 		return unsupported("global", name, "is no pointer of its table");
-	*ret = contract->pointers[json_integer_value(value)];
+	*ret = contract->pointers[value->number];
 	return NULL;
 }
 
 const char *contract_string(const struct contract *contract, const char *name)
 {
-	const json_t *value = json_object_get(contract->globals, name);
+	const struct contract_value *value =
+		first(contract, member(contract, contract->globals, name));
 
-	if (json_is_array(value))
-		value = json_array_get(value, 0);
-	return json_string_value(value);
+	return is(value, CONTRACT_TEXT) ? value->text : NULL;
 }

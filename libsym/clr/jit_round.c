@@ -144,13 +144,20 @@ static struct sym_error *round_error(const struct jit_tools *tools, const struct
 	return types_error(tools->types);
 }
 
-/* What is to be done. */
+/* What is to be done next. Not more at a time than caches hold: what a stage leaves is there for
+ * the one behind it. */
 struct tasks {
 	struct task *items;
-	uint32_t *left; /* those that have not ended */
+	size_t capacity;
+	size_t next_block; /* the first that no task was made of yet */
+	uint32_t *left;    /* those that have not ended */
 	size_t left_count;
 	uint32_t *passed; /* room for as many: those that passed the present stage */
 };
+
+static const size_t usual_tasks = 2048;
+/* Each part has system calls of its own: a large process is looked at in so many. */
+static const size_t most_parts = 16;
 
 /*
  * Almost all that is read is read for the first time: the processor is told a little earlier. What
@@ -208,8 +215,10 @@ static size_t try_stage(const struct jit_tools *tools, struct jit_round *round, 
 
 		if (stage->far && i + TASKS_FAR < waiting)
 			stage->far(tools, &items[left[i + TASKS_FAR]]);
-		if (i + TASKS_NEAR < waiting)
+		if (i + TASKS_NEAR < waiting) {
 			stage->near(tools, &items[left[i + TASKS_NEAR]]);
+			prefetch(&round->looks[items[left[i + TASKS_NEAR]].index]);
+		}
 		switch (stage->look(tools, round, &items[at])) {
 		case STAGE_PENDING:
 			left[still++] = at;
@@ -256,38 +265,51 @@ static struct sym_error *run_stage(const struct jit_tools *tools, struct jit_rou
 	return NULL;
 }
 
-static struct sym_error *tasks_begin(const struct jit_tools *tools, struct jit_round *round,
-				     struct tasks *tasks)
+static struct sym_error *tasks_create(const struct jit_round *round, struct tasks *tasks)
 {
-	const size_t usual_name_bytes = 160;
-	size_t count = round->map.block_count;
+	size_t count = round->map.block_count / most_parts + 1;
 
-	if (count > UINT32_MAX)
+	tasks->capacity = count > usual_tasks ? count : usual_tasks;
+	if (tasks->capacity > UINT32_MAX)
 		return sym_error_create(SYM_ERROR_LIMIT, "too many blocks of code");
-	tasks->items = malloc((count + 1) * sizeof(*tasks->items));
-	tasks->left = malloc((count + 1) * sizeof(*tasks->left));
-	tasks->passed = malloc((count + 1) * sizeof(*tasks->passed));
-	if (!tasks->items || !tasks->left || !tasks->passed)
-		return &sym_error_no_memory;
-	for (size_t i = 0; i < round->map.block_count; i++) {
+	tasks->items = malloc(tasks->capacity * sizeof(*tasks->items));
+	tasks->left = malloc(tasks->capacity * sizeof(*tasks->left));
+	tasks->passed = malloc(tasks->capacity * sizeof(*tasks->passed));
+	return tasks->items && tasks->left && tasks->passed ? NULL : &sym_error_no_memory;
+}
+
+static void tasks_free(struct tasks *tasks)
+{
+	free(tasks->items);
+	free(tasks->left);
+	free(tasks->passed);
+}
+
+/* Makes tasks of the next blocks that are marked pending; false when there are none. */
+static bool tasks_next(const struct jit_tools *tools, const struct jit_round *round,
+		       struct tasks *tasks)
+{
+	size_t i, count = 0;
+
+	for (i = tasks->next_block; i < round->map.block_count && count < tasks->capacity; i++) {
 		uint64_t head = round->map.blocks[i].start_address - 8;
 
 		if (round->looks[i].state != LOOK_PENDING)
 			continue;
-		tasks->items[tasks->left_count].index = i;
-		tasks->items[tasks->left_count].soon = head;
-		tasks->left[tasks->left_count] = (uint32_t)tasks->left_count;
-		tasks->left_count++;
+		tasks->items[count].index = i;
+		tasks->items[count].soon = head;
+		tasks->left[count] = (uint32_t)count;
+		count++;
 		remote_want(tools->memory, head, 8);
 	}
-	/* Rather too much room, which costs nothing until it is used, than moving the names. */
-	if (tasks->left_count < LIMIT_INDEX_NAME_BYTES / usual_name_bytes / 4)
-		buf_reserve(&round->names->text, tasks->left_count * usual_name_bytes);
-	return NULL;
+	tasks->next_block = i;
+	tasks->left_count = count;
+	return count;
 }
 
-/* Looks at all blocks of a round that are marked pending, until none is. */
-static struct sym_error *look_at_all(const struct jit_tools *tools, struct jit_round *round)
+/* Lets all tasks that there are pass all stages. */
+static struct sym_error *run_stages(const struct jit_tools *tools, struct jit_round *round,
+				    struct tasks *tasks)
 {
 	static const struct stage stages[] = {
 		{ look_at_head, NULL, ahead_in_memory },
@@ -296,17 +318,25 @@ static struct sym_error *look_at_all(const struct jit_tools *tools, struct jit_r
 		{ look_at_name, ahead_to_row, ahead_in_metadata },
 		{ look_at_tier, ahead_in_memory, ahead_to_versions },
 	};
-	struct tasks tasks = { 0 };
-	struct sym_error *error = tasks_begin(tools, round, &tasks);
+	struct sym_error *error = NULL;
 
 	for (size_t i = 0; !error && i < sizeof(stages) / sizeof(stages[0]); i++) {
-		error = run_stage(tools, round, &tasks, &stages[i]);
+		error = run_stage(tools, round, tasks, &stages[i]);
 		if (!error && stages[i].look == look_at_description)
 			error = types_read_wanted(tools->types);
 	}
-	free(tasks.items);
-	free(tasks.left);
-	free(tasks.passed);
+	return error;
+}
+
+/* Looks at all blocks of a round that are marked pending, until none is. */
+static struct sym_error *look_at_all(const struct jit_tools *tools, struct jit_round *round)
+{
+	struct tasks tasks = { 0 };
+	struct sym_error *error = tasks_create(round, &tasks);
+
+	while (!error && tasks_next(tools, round, &tasks))
+		error = run_stages(tools, round, &tasks);
+	tasks_free(&tasks);
 	return error;
 }
 
@@ -340,6 +370,7 @@ void jit_names_release(struct jit_names *names)
 static struct sym_error *round_begin(const struct jit_tools *tools, const struct code_map *first,
 				     const bool *is_wanted, struct jit_round *round)
 {
+	const size_t usual_name_bytes = 160;
 	struct sym_error *error;
 
 	*round = (struct jit_round){ .names = jit_names_create() };
@@ -351,6 +382,9 @@ static struct sym_error *round_begin(const struct jit_tools *tools, const struct
 	error = code_map_read_again(tools->memory, tools->layout, first, is_wanted, &round->map);
 	if (error)
 		return error;
+	/* Rather too much room, which costs nothing until it is used, than moving the names. */
+	if (!first && round->map.block_count < LIMIT_INDEX_NAME_BYTES / usual_name_bytes / 4)
+		buf_reserve(&round->names->text, round->map.block_count * usual_name_bytes);
 	round->looks = calloc(round->map.block_count + 1, sizeof(*round->looks));
 	return round->looks ? NULL : &sym_error_no_memory;
 }

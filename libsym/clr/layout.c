@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#include "libsym/clr/remote_memory.h"
+
 struct need {
 	const char *type, *field; /* field "!": size of the type */
 	size_t place;             /* of a uint32_t in the struct that is filled */
@@ -41,6 +43,22 @@ static struct sym_error *number_between(const struct contract *contract, const c
 					 "data contract of the runtime: global %s makes no sense",
 					 name);
 	return error;
+}
+
+/* How many bytes from the begin of a structure hold all of these fields, none wider than
+ * `width_bytes`. */
+static struct sym_error *read_bytes(const char *type, const uint32_t *offsets, size_t count,
+				    uint32_t width_bytes, uint32_t *ret)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < count; i++)
+		last = offsets[i] > last ? offsets[i] : last;
+	*ret = last + width_bytes;
+	if (*ret <= REMOTE_STRUCTURE_BYTES)
+		return NULL;
+	return sym_error_create(SYM_ERROR_UNSUPPORTED,
+				"data contract of the runtime: type %s is too large", type);
 }
 
 #define NEEDS_COUNT(needs) (sizeof(needs) / sizeof((needs)[0]))
@@ -136,6 +154,41 @@ static struct sym_error *check_architecture(const struct contract *contract)
 	return NULL;
 }
 
+static struct sym_error *measure(struct layout *layout)
+{
+	const uint32_t header[] = {
+		layout->code_header.method_desc, layout->code_header.unwind_count,
+		layout->code_header.unwind_infos + layout->runtime_function.begin,
+		layout->code_header.unwind_infos + layout->runtime_function.end
+	};
+	const uint32_t method_desc[] = { layout->method_desc.flags3_and_token,
+					 layout->method_desc.chunk_index, layout->method_desc.slot,
+					 layout->method_desc.flags };
+	const uint32_t chunk[] = { layout->chunk.method_table,
+				   layout->chunk.flags_and_token_range };
+	const uint32_t method_table[] = {
+		layout->method_table.flags,
+		layout->method_table.flags2,
+		layout->method_table.module,
+		layout->method_table.class_or_canonical,
+		layout->method_table.per_instance_info,
+		layout->method_table.virtual_count,
+	};
+	struct sym_error *error = read_bytes("RealCodeHeader", header, NEEDS_COUNT(header), 8,
+					     &layout->code_header.read_bytes);
+
+	if (!error)
+		error = read_bytes("MethodDesc", method_desc, NEEDS_COUNT(method_desc), 2,
+				   &layout->method_desc.read_bytes);
+	if (!error)
+		error = read_bytes("MethodDescChunk", chunk, NEEDS_COUNT(chunk), 8,
+				   &layout->chunk.read_bytes);
+	if (!error)
+		error = read_bytes("MethodTable", method_table, NEEDS_COUNT(method_table), 8,
+				   &layout->method_table.read_bytes);
+	return error;
+}
+
 struct sym_error *layout_load(const struct contract *contract, struct layout *ret)
 {
 	static const struct {
@@ -158,6 +211,8 @@ struct sym_error *layout_load(const struct contract *contract, struct layout *re
 	error = check_architecture(contract);
 	if (!error)
 		error = load(contract, needs, NEEDS_COUNT(needs), &layout);
+	if (!error)
+		error = measure(&layout);
 	if (!error)
 		error = contract_pointer(contract, "ExecutionManagerCodeRangeMapAddress",
 					 &layout.range_map_address);
@@ -221,12 +276,21 @@ struct sym_error *layout_load_tiers(const struct contract *contract, struct layo
 		{ "NativeCodeVersionNode", "Next", offsetof(struct layout_tiers, next) },
 	};
 	struct layout_tiers tiers = { 0 };
+	uint32_t code_data_bytes;
 	struct sym_error *error = contract_require(contract, "CodeVersions", 1);
 
 	if (!error)
 		error = load(contract, wanted, NEEDS_COUNT(wanted), &tiers);
 	if (!error)
 		error = tier_offset(contract, &tiers, &tiers.tier);
+	if (!error) {
+		const uint32_t node[] = { tiers.code, tiers.method_desc, tiers.next, tiers.tier };
+
+		error = read_bytes("NativeCodeVersionNode", node, NEEDS_COUNT(node), 8,
+				   &tiers.node_bytes);
+	}
+	if (!error)
+		error = read_bytes("MethodDesc", &tiers.code_data, 1, 8, &code_data_bytes);
 	if (!error)
 		*ret = tiers;
 	return error;

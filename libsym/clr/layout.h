@@ -3,7 +3,8 @@
  * Where the fields are that naming jitted code needs, taken out of a runtime's
  * data contract once so that reading costs no look-up. Knows which fields and
  * contract versions are needed; has no offset of its own. All values are
- * offsets in bytes unless the name says otherwise.
+ * offsets in bytes unless the name says otherwise. Structures that every method has
+ * are read in one piece: their `read_bytes`, at most REMOTE_STRUCTURE_BYTES.
  */
 #ifndef LIBSYM_CLR_LAYOUT_H
 #define LIBSYM_CLR_LAYOUT_H
@@ -33,15 +34,18 @@ struct layout {
 	} code_heap;
 	struct {
 		uint32_t method_desc, unwind_count, unwind_infos;
+		uint32_t read_bytes; /* from its begin, with the first RuntimeFunction */
 	} code_header;
 	struct {
 		uint32_t size_bytes, begin, end;
 	} runtime_function;
 	struct {
 		uint32_t size_bytes, flags3_and_token, chunk_index, slot, flags;
+		uint32_t read_bytes;
 	} method_desc;
 	struct {
 		uint32_t size_bytes, method_table, flags_and_token_range;
+		uint32_t read_bytes;
 	} chunk;
 	struct {
 		uint32_t method_name;
@@ -52,6 +56,7 @@ struct layout {
 	struct {
 		uint32_t flags, flags2, module, class_or_canonical, per_instance_info,
 			virtual_count;
+		uint32_t read_bytes;
 	} method_table;
 	struct {
 		uint32_t method_table, element_type;
@@ -104,6 +109,7 @@ struct layout_tiers {
 	uint32_t versioning_state;              /* in MethodDescCodeData */
 	uint32_t first_node;                    /* in MethodDescVersioningState */
 	uint32_t code, method_desc, next, tier; /* in NativeCodeVersionNode */
+	uint32_t node_bytes;                    /* that hold these four */
 };
 
 struct sym_error *layout_load_tiers(const struct contract *contract, struct layout_tiers *ret);

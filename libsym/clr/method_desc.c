@@ -31,6 +31,7 @@ struct methods {
 	const struct layout *layout;
 	const struct layout_tiers *tiers;
 	struct types *types;
+	uint32_t desc_bytes;   /* of a MethodDesc that hold what is read of it */
 	struct buf signature;  /* of the method in hand */
 	bool last_was_dynamic; /* the method in hand is */
 	bool is_volatile;
@@ -49,6 +50,9 @@ struct sym_error *methods_create(struct remote_memory *memory, const struct layo
 	methods->layout = layout;
 	methods->tiers = tiers;
 	methods->types = types;
+	methods->desc_bytes = layout->method_desc.read_bytes;
+	if (tiers && tiers->code_data + sizeof(uint64_t) > methods->desc_bytes)
+		methods->desc_bytes = tiers->code_data + (uint32_t)sizeof(uint64_t);
 	buf_init(&methods->signature, max_signature_bytes);
 	*ret = methods;
 	return NULL;
@@ -73,24 +77,23 @@ static bool read_description(struct methods *methods, uint64_t address,
 	const struct layout *layout = methods->layout;
 	struct remote_memory *memory = methods->memory;
 	uint64_t low_bits = layout->token_remainder_bits, chunk;
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes = remote_structure(memory, address, room, methods->desc_bytes);
 	uint16_t high;
 
 	ret->address = address;
 	ret->type = NULL;
-	ret->slot = remote_u16(memory, address + layout->method_desc.slot);
 	if (remote_state(memory) != REMOTE_OK)
 		return false;
-	ret->classification = remote_u16(memory, address + layout->method_desc.flags) & 7;
-	ret->flags3 = remote_u16(memory, address + layout->method_desc.flags3_and_token);
-	ret->code_data =
-		methods->tiers ? remote_u64(memory, address + methods->tiers->code_data) : 0;
+	ret->slot = structure_u16(bytes, layout->method_desc.slot);
+	ret->classification = structure_u16(bytes, layout->method_desc.flags) & 7;
+	ret->flags3 = structure_u16(bytes, layout->method_desc.flags3_and_token);
+	ret->code_data = methods->tiers ? structure_u64(bytes, methods->tiers->code_data) : 0;
 	chunk = address - layout->chunk.size_bytes -
-		remote_u8(memory, address + layout->method_desc.chunk_index) *
-			layout->method_desc_alignment_bytes;
-	high = remote_u16(memory, chunk + layout->chunk.flags_and_token_range);
-	if (remote_state(memory) != REMOTE_OK)
-		return false;
-	ret->method_table = remote_u64(memory, chunk + layout->chunk.method_table);
+		bytes[layout->method_desc.chunk_index] * layout->method_desc_alignment_bytes;
+	bytes = remote_structure(memory, chunk, room, layout->chunk.read_bytes);
+	high = structure_u16(bytes, layout->chunk.flags_and_token_range);
+	ret->method_table = structure_u64(bytes, layout->chunk.method_table);
 	ret->rid = (uint32_t)(high & ((1u << (24 - low_bits)) - 1)) << low_bits |
 		   (ret->flags3 & ((1u << low_bits) - 1));
 	return remote_state(memory) == REMOTE_OK;
@@ -292,12 +295,10 @@ void methods_prefetch_versions(const struct methods *methods,
 {
 	const uint8_t *state = remote_peek(
 		methods->memory, description->code_data + methods->tiers->versioning_state, 8);
-	uint64_t address;
 
-	if (!state)
-		return;
-	memcpy(&address, state, sizeof(address));
-	remote_prefetch(methods->memory, le64toh(address) + methods->tiers->first_node);
+	if (state)
+		remote_prefetch(methods->memory,
+				structure_u64(state, 0) + methods->tiers->first_node);
 }
 
 enum method_outcome methods_describe(struct methods *methods, uint64_t method_desc,
@@ -392,6 +393,7 @@ enum method_outcome methods_read_tier(struct methods *methods,
 	const struct layout_tiers *tiers = methods->tiers;
 	const char *name = NULL;
 	uint64_t node = description->code_data;
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
 
 	remote_begin(memory);
 	if (node)
@@ -399,15 +401,16 @@ enum method_outcome methods_read_tier(struct methods *methods,
 	if (node)
 		node = remote_u64(memory, node + tiers->first_node);
 	for (unsigned int i = 0; node && i < max_version_nodes; i++) {
-		uint32_t tier;
+		const uint8_t *bytes = remote_structure(memory, node, room, tiers->node_bytes);
 
-		if (remote_u64(memory, node + tiers->code) == code &&
-		    remote_u64(memory, node + tiers->method_desc) == description->address) {
-			tier = remote_u32(memory, node + tiers->tier);
+		if (structure_u64(bytes, tiers->code) == code &&
+		    structure_u64(bytes, tiers->method_desc) == description->address) {
+			uint32_t tier = structure_u32(bytes, tiers->tier);
+
 			name = tier < sizeof(names) / sizeof(names[0]) ? names[tier] : NULL;
 			break;
 		}
-		node = remote_u64(memory, node + tiers->next);
+		node = structure_u64(bytes, tiers->next);
 	}
 	if (!node && remote_state(memory) == REMOTE_OK)
 		name = description->flags3 & eligible ? names[0] : names[3];

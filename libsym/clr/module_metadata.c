@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/hash.h"
+#include "libsym/base/address_table.h"
 #include "libsym/base/huge_memory.h"
 #include "libsym/limits.h"
 
@@ -28,12 +28,23 @@ enum step {
 
 #define MAX_STREAMS 16
 
+/* Memory of huge pages that the copies of several modules are taken from, one behind the other. */
+struct room {
+	struct room *next;
+	uint8_t *bytes;
+	size_t used_bytes, size_bytes;
+	size_t users; /* copies in it that are needed */
+};
+
+static const size_t usual_room_bytes = (size_t)8 << 20;
+
 struct entry {
 	struct module module;
 	enum step step;
 	uint64_t metadata_address;
 	size_t metadata_bytes;
-	uint8_t *bytes; /* the copy */
+	struct room *room;
+	uint8_t *bytes; /* the copy, in `room` */
 	size_t copy_bytes;
 	struct metadata *metadata;
 	struct part {
@@ -43,15 +54,17 @@ struct entry {
 	} parts[MAX_STREAMS];
 	size_t part_count;
 	uint64_t asked_in; /* round of fetching; before the next one asking again is no use */
-	UT_hash_handle hh;
+	struct entry *next;
 };
 
 struct modules {
 	struct remote_memory *memory;
 	const struct layout *layout;
-	struct entry *entries; /* by address */
+	struct entry *entries;
+	struct address_table table; /* of them, by address */
 	struct entry *last;
-	bool is_wanted; /* an entry may be pending */
+	struct room *rooms; /* the one in use first */
+	bool is_wanted;     /* an entry may be pending */
 	bool no_memory;
 };
 
@@ -70,25 +83,77 @@ struct sym_error *modules_create(struct remote_memory *memory, const struct layo
 	return NULL;
 }
 
-static void entry_destroy(struct entry *entry)
+static struct room *room_create(size_t size_bytes)
+{
+	struct room *room = calloc(1, sizeof(*room));
+
+	if (!room)
+		return NULL;
+	room->size_bytes = size_bytes > usual_room_bytes ? size_bytes : usual_room_bytes;
+	room->bytes = huge_memory_allocate(room->size_bytes);
+	if (room->bytes)
+		return room;
+	free(room);
+	return NULL;
+}
+
+/* Room for the copy of a module; false: no memory. */
+static bool room_take(struct modules *modules, struct entry *entry)
+{
+	size_t size_bytes = (entry->copy_bytes + 63) & ~(size_t)63;
+	struct room *room = modules->rooms;
+
+	if (!room || size_bytes > room->size_bytes - room->used_bytes) {
+		room = room_create(size_bytes);
+		if (!room)
+			return false;
+		room->next = modules->rooms;
+		modules->rooms = room;
+	}
+	entry->room = room;
+	entry->bytes = room->bytes + room->used_bytes;
+	room->used_bytes += size_bytes;
+	room->users++;
+	return true;
+}
+
+static void room_leave(struct modules *modules, struct room *room)
+{
+	struct room **link = &modules->rooms;
+
+	if (!room || --room->users)
+		return;
+	while (*link != room)
+		link = &(*link)->next;
+	*link = room->next;
+	free(room->bytes);
+	free(room);
+}
+
+static void entry_destroy(struct modules *modules, struct entry *entry)
 {
 	signature_names_destroy(entry->module.names);
 	metadata_close(entry->metadata);
-	free(entry->bytes);
+	room_leave(modules, entry->room);
 	free(entry);
 }
 
 static void forget(struct modules *modules, bool all)
 {
-	struct entry *entry, *next;
+	struct entry **link = &modules->entries;
 
-	HASH_ITER(hh, modules->entries, entry, next)
-	{
+	address_table_deinit(&modules->table);
+	while (*link) {
+		struct entry *entry = *link;
+
 		if (!all && entry->step == STEP_DONE && entry->metadata &&
-		    !entry->module.is_volatile)
-			continue;
-		HASH_DEL(modules->entries, entry);
-		entry_destroy(entry);
+		    !entry->module.is_volatile &&
+		    address_table_add(&modules->table, entry->module.address, entry)) {
+			link = &entry->next;
+		} else {
+			*link = entry->next;
+			entry_destroy(modules, entry);
+		}
 	}
 	modules->last = NULL;
 	modules->no_memory = false;
@@ -264,8 +329,7 @@ static bool plan_copy(struct remote_memory *memory, struct entry *entry)
 /* In the copy the root comes first and then one stream after the other. */
 static void begin_copy(struct modules *modules, struct entry *entry)
 {
-	entry->bytes = huge_memory_allocate(entry->copy_bytes);
-	if (!entry->bytes) {
+	if (!room_take(modules, entry)) {
 		modules->no_memory = true;
 		return;
 	}
@@ -309,27 +373,34 @@ static void finish_copy(struct modules *modules, struct entry *entry)
 
 /* ---- the table ---------------------------------------------------------------------- */
 
+static struct entry *add(struct modules *modules, uint64_t address)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry || !address_table_add(&modules->table, address, entry)) {
+		free(entry);
+		return NULL;
+	}
+	entry->module.address = address;
+	entry->asked_in = UINT64_MAX;
+	entry->next = modules->entries;
+	modules->entries = entry;
+	return entry;
+}
+
 static struct entry *find_or_add(struct modules *modules, uint64_t address)
 {
 	struct entry *entry;
 
 	if (modules->last && modules->last->module.address == address)
 		return modules->last;
-	HASH_FIND(hh, modules->entries, &address, sizeof(address), entry);
-	if (!entry) {
-		entry = calloc(1, sizeof(*entry));
-		if (entry) {
-			entry->module.address = address;
-			entry->asked_in = UINT64_MAX;
-			HASH_ADD(hh, modules->entries, module.address, sizeof(address), entry);
-			if (!hash_added(entry)) {
-				free(entry);
-				entry = NULL;
-			}
-		}
-		if (!entry)
-			modules->no_memory = true;
-	}
+	if (!address)
+		return NULL;
+	entry = address_table_find(&modules->table, address);
+	if (!entry)
+		entry = add(modules, address);
+	if (!entry)
+		modules->no_memory = true;
 	modules->last = entry;
 	return entry;
 }
@@ -388,7 +459,6 @@ void modules_want(struct modules *modules, uint64_t address)
 struct sym_error *modules_read_wanted(struct modules *modules)
 {
 	for (unsigned int round = 0; modules->is_wanted; round++) {
-		struct entry *entry, *next;
 		struct sym_error *error;
 		bool again = false;
 
@@ -399,8 +469,7 @@ struct sym_error *modules_read_wanted(struct modules *modules)
 		if (error)
 			return error;
 		modules->is_wanted = false;
-		HASH_ITER(hh, modules->entries, entry, next)
-		{
+		for (struct entry *entry = modules->entries; entry; entry = entry->next) {
 			if (entry->step == STEP_DONE)
 				continue;
 			remote_begin(modules->memory);

@@ -299,21 +299,6 @@ bool remote_read(struct remote_memory *memory, uint64_t address, void *room, siz
 	return false;
 }
 
-const uint8_t *remote_look(struct remote_memory *memory, uint64_t address, size_t size_bytes)
-{
-	const uint8_t *bytes = remote_peek(memory, address, size_bytes);
-	size_t within = (size_t)(address % REMOTE_PAGE_BYTES);
-	struct page *slot;
-
-	if (bytes || memory->front.state != REMOTE_OK || !plausible(address, size_bytes) ||
-	    size_bytes > REMOTE_PAGE_BYTES - within)
-		return bytes;
-	slot = page_slot(memory->pages, memory->page_capacity, address / REMOTE_PAGE_BYTES);
-	if (!slot->number || !slot->bytes || slot->bytes == unreadable)
-		return NULL;
-	return page_bytes(memory, slot->number) + within;
-}
-
 /* ---- fetching ------------------------------------------------------------- */
 
 static struct slab *slab_create(size_t page_count)

@@ -74,7 +74,7 @@ enum remote_state {
  * What a remote_memory begins with, for the inline functions here and nobody
  * else: a field of a page that was read lately costs a few instructions.
  */
-#define REMOTE_WINDOWS 4096
+#define REMOTE_WINDOWS 8192
 
 struct remote_front {
 	enum remote_state state;
@@ -108,12 +108,10 @@ uint64_t remote_memory_round(const struct remote_memory *memory);
 bool remote_read(struct remote_memory *memory, uint64_t address, void *room, size_t size_bytes);
 
 /*
- * The bytes in the cache itself, until remote_memory_forget(); NULL when they are not in it, cross
- * the end of a page, or an earlier read failed. Notes nothing and fails nothing: after NULL,
+ * The bytes in the cache itself, until remote_memory_forget(); NULL when they are not at hand,
+ * cross the end of a page, or an earlier read failed. Notes nothing and fails nothing: after NULL,
  * remote_read() tells.
  */
-const uint8_t *remote_look(struct remote_memory *memory, uint64_t address, size_t size_bytes);
-
 static inline const uint8_t *remote_peek(const struct remote_memory *memory, uint64_t address,
 					 size_t size_bytes)
 {
@@ -170,6 +168,50 @@ static inline uint64_t remote_u64(struct remote_memory *memory, uint64_t address
 	uint64_t value;
 
 	remote_field(memory, address, &value, sizeof(value));
+	return le64toh(value);
+}
+
+/* Room for a structure whose fields are read together. */
+#define REMOTE_STRUCTURE_BYTES 512
+
+/*
+ * A structure, whole or not at all (zeros, with the state set): in the cache itself, or in `room`
+ * where it is not in one piece. At most REMOTE_STRUCTURE_BYTES; until remote_memory_forget().
+ */
+static inline const uint8_t *remote_structure(struct remote_memory *memory, uint64_t address,
+					      uint8_t room[REMOTE_STRUCTURE_BYTES],
+					      size_t size_bytes)
+{
+	const uint8_t *bytes = remote_peek(memory, address, size_bytes);
+
+	if (bytes)
+		return bytes;
+	remote_read(memory, address, room, size_bytes);
+	return room;
+}
+
+/* Fields of such a structure. */
+static inline uint16_t structure_u16(const uint8_t *structure, uint32_t offset)
+{
+	uint16_t value;
+
+	memcpy(&value, structure + offset, sizeof(value));
+	return le16toh(value);
+}
+
+static inline uint32_t structure_u32(const uint8_t *structure, uint32_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, structure + offset, sizeof(value));
+	return le32toh(value);
+}
+
+static inline uint64_t structure_u64(const uint8_t *structure, uint32_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, structure + offset, sizeof(value));
 	return le64toh(value);
 }
 

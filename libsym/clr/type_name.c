@@ -132,15 +132,13 @@ static bool nonsense(struct types *types)
 	return false;
 }
 
-/* The class of a type: it must lead back to the canonical MethodTable it was reached from. 0 on
- * failure. */
-static uint64_t read_class(struct types *types, uint64_t address)
+/* The class of a type that says where it is: it must lead back to the canonical MethodTable it was
+ * reached from. 0 on failure. */
+static uint64_t find_class(struct types *types, uint64_t address, uint64_t class_address)
 {
 	const struct layout *layout = types->layout;
-	uint64_t canonical = address, class_address;
+	uint64_t canonical = address;
 
-	class_address =
-		remote_u64(types->memory, address + layout->method_table.class_or_canonical);
 	if (class_address & 1) {
 		canonical = class_address & ~(uint64_t)1;
 		class_address = remote_u64(types->memory,
@@ -228,26 +226,25 @@ static bool read_type(struct types *types, struct type *type, struct buf *name)
 {
 	const struct layout *layout = types->layout;
 	struct remote_memory *memory = types->memory;
-	uint32_t flags = remote_u32(memory, type->address + layout->method_table.flags);
-	uint32_t flags2 = remote_u32(memory, type->address + layout->method_table.flags2);
-	uint64_t module = remote_u64(memory, type->address + layout->method_table.module);
-	uint64_t class_address;
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes =
+		remote_structure(memory, type->address, room, layout->method_table.read_bytes);
+	uint32_t flags = structure_u32(bytes, layout->method_table.flags);
+	uint32_t flags2 = structure_u32(bytes, layout->method_table.flags2);
+	uint64_t class_address = structure_u64(bytes, layout->method_table.class_or_canonical);
 
 	/* With the class comes what else will be asked for. */
 	if (remote_state(memory) != REMOTE_OK)
 		return false;
 	if (!(flags & FLAG_HAS_COMPONENT_SIZE) && flags & FLAG_GENERICS_MASK)
-		remote_want(
-			memory,
-			remote_u64(memory, type->address + layout->method_table.per_instance_info) -
-				8,
-			16);
-	class_address = read_class(types, type->address);
-	type->virtual_count =
-		remote_u16(memory, type->address + layout->method_table.virtual_count);
+		remote_want(memory,
+			    structure_u64(bytes, layout->method_table.per_instance_info) - 8, 16);
+	class_address = find_class(types, type->address, class_address);
+	type->virtual_count = structure_u16(bytes, layout->method_table.virtual_count);
 	type->is_array = (flags & FLAG_HAS_COMPONENT_SIZE) &&
 			 (flags & FLAG_CATEGORY_MASK) == FLAG_CATEGORY_ARRAY;
-	type->module = modules_get(types->modules, module);
+	type->module =
+		modules_get(types->modules, structure_u64(bytes, layout->method_table.module));
 	if (remote_state(memory) != REMOTE_OK || !type->module)
 		return false;
 	type->is_volatile = type->module->is_volatile;
@@ -366,7 +363,7 @@ const struct type *types_want(struct types *types, uint64_t address)
 	if (!entry)
 		return NULL;
 	if (types->table.count != known) {
-		remote_want(types->memory, address, sizeof(uint64_t) * 8);
+		remote_want(types->memory, address, types->layout->method_table.read_bytes);
 		entry->next_wanted = types->wanted;
 		types->wanted = entry;
 	}

@@ -430,6 +430,12 @@ static struct metadata_blob blob_at(const struct metadata *metadata, uint32_t of
 	uint32_t size_bytes;
 	const uint8_t *bytes;
 
+	/* Most are of less than 128 bytes. */
+	if (offset < metadata->blobs.size_bytes) {
+		bytes = metadata->blobs.data + offset;
+		if (*bytes < 0x80 && *bytes < metadata->blobs.size_bytes - offset)
+			return (struct metadata_blob){ bytes + 1, *bytes };
+	}
 	reader_seek(&reader, offset);
 	size_bytes = reader_u8(&reader);
 	if ((size_bytes & 0xc0) == 0x80)

@@ -140,18 +140,12 @@ static void write_number(struct signature_writer *writer, int64_t value)
 /* TypeString escapes what its own grammar uses. */
 static bool is_escaped(char byte)
 {
-	switch (byte) {
-	case ',':
-	case '[':
-	case ']':
-	case '&':
-	case '*':
-	case '+':
-	case '\\':
-		return true;
-	default:
-		return false;
-	}
+	static const bool escaped[256] = {
+		[','] = true, ['['] = true, [']'] = true,  ['&'] = true,
+		['*'] = true, ['+'] = true, ['\\'] = true,
+	};
+
+	return escaped[(unsigned char)byte];
 }
 
 static void write_identifier(struct signature_writer *writer, const char *name)

@@ -62,6 +62,11 @@ static const char text[] =
 	"\"contracts\":{\"ExecutionManager\":2,\"RuntimeTypeSystem\":1,\"Loader\":1,"
 	"\"EcmaMetadata\":1,\"CodeVersions\":1,\"PrecodeStubs\":3,\"PlatformMetadata\":1}}";
 
+const char *clr_image_contract(void)
+{
+	return text;
+}
+
 static const uint64_t elf_address = 0x7f0000000000;
 static const uint64_t room_address = 0x10000000, room_bytes = 0x100000;
 static const uint64_t code_address = 0x20000000, heap_bytes = 0x10000;

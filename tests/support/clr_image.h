@@ -56,6 +56,9 @@ enum {
 	CLR_ELF_BYTES = 0x4000,
 };
 
+/* The data contract of the made-up runtime, as JSON. */
+const char *clr_image_contract(void);
+
 void clr_image_init(struct clr_image *image);
 void clr_image_deinit(struct clr_image *image);
 

@@ -17,7 +17,10 @@ static const struct layout layout = {
 			   .heap_list = 24,
 			   .r2r_module = 32 },
 	.code_heap = { .start_address = 0, .end_address = 8, .map_base = 16, .header_map = 24 },
-	.code_header = { .method_desc = 8, .unwind_count = 0, .unwind_infos = 16 },
+	.code_header = { .method_desc = 8,
+			 .unwind_count = 0,
+			 .unwind_infos = 16,
+			 .read_bytes = 24 },
 	.runtime_function = { .size_bytes = 12, .begin = 0, .end = 4 },
 };
 
