@@ -4,7 +4,7 @@
  * mostly for memory, so a batch takes each step for many positions in turn:
  * while one waits for its cache line, the others go on.
  */
-#include "libsym/index_keys.h"
+#include "libsym/index_search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +47,8 @@ static const struct index_odd *find_odd(const struct index *index, size_t piece)
 	return bsearch(&number, index->odd, index->odd_count, sizeof(*index->odd), compare_odd);
 }
 
-/* The region of a leaf. */
-static const struct index_region *region_of_leaf(const struct index *index, size_t leaf)
+/* The region of a piece. */
+static const struct index_region *region_of_piece(const struct index *index, size_t piece)
 {
 	const struct index_region *region = index->regions;
 	size_t count = index->region_count;
@@ -56,114 +56,74 @@ static const struct index_region *region_of_leaf(const struct index *index, size
 	while (count > 1) {
 		size_t half = count / 2;
 
-		if (region[half].first_leaf <= leaf)
+		if (region[half].first_piece <= piece)
 			region += half;
 		count -= half;
 	}
 	return region;
 }
 
-/* The leaf of a piece. None holds more than INDEX_LEAF, so it is not before the one where all are
- * full; mostly close behind. */
-static size_t leaf_of_piece(const struct index *index, size_t piece)
+/* Where a piece is. */
+struct place {
+	const struct index_leaf *leaf;
+	size_t slot;
+	size_t piece;
+	uint64_t start;
+};
+
+static inline struct place place_in(const struct index_region *region, size_t piece)
 {
-	size_t low = piece / INDEX_LEAF, step = 1, high;
+	const struct index_leaf *leaf = &region->leaves[piece / INDEX_LEAF];
+	size_t slot = piece % INDEX_LEAF;
 
-	while (low + step < index->leaf_count && index->leaves[low + step].first_piece <= piece) {
-		low += step;
-		step *= 2;
-	}
-	high = low + step < index->leaf_count ? low + step : index->leaf_count;
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->leaves[middle].first_piece <= piece)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return (struct place){ .leaf = leaf,
+			       .slot = slot,
+			       .piece = region->first_piece + piece,
+			       .start = region->base + (uint64_t)leaf->keys[slot] };
 }
 
-static inline void describe(const struct index *index, const struct index_leaf *leaf, size_t slot,
-			    uint64_t start, struct index_entry *ret)
+static inline void describe(const struct index *index, const struct place *place,
+			    struct index_entry *ret)
 {
-	uint32_t number = leaf->numbers[slot];
+	const struct index_leaf *leaf = place->leaf;
+	uint32_t number = leaf->numbers[place->slot];
+	uint16_t size_bytes = leaf->sizes[place->slot];
 	const struct index_odd *odd = NULL;
 
-	if (__builtin_expect(leaf->sizes[slot] == INDEX_ODD, 0))
-		odd = find_odd(index, leaf->first_piece + slot);
+	if (size_bytes == INDEX_ODD)
+		odd = find_odd(index, place->piece);
 	*ret = (struct index_entry){
-		.start = start,
-		.size_bytes = odd ? odd->size_bytes : leaf->sizes[slot],
-		.symbol_start = odd ? odd->symbol_start : start,
-		.symbol_size_bytes = odd ? odd->symbol_size_bytes : leaf->sizes[slot],
+		.start = place->start,
+		.size_bytes = odd ? odd->size_bytes : size_bytes,
+		.symbol_start = odd ? odd->symbol_start : place->start,
+		.symbol_size_bytes = odd ? odd->symbol_size_bytes : size_bytes,
 		.name = index->is_numbered ? "" : index_names_at(index->names, number),
 		.number = number,
-		.value = odd ? odd->value : index->values[leaf->codes[slot]],
+		.value = odd ? odd->value : index->values[leaf->codes[place->slot]],
 	};
 }
 
 void index_at(const struct index *index, size_t i, struct index_entry *ret)
 {
-	size_t leaf_number = leaf_of_piece(index, i);
-	const struct index_leaf *leaf = &index->leaves[leaf_number];
-	const struct index_region *region = region_of_leaf(index, leaf_number);
-	size_t slot = i - leaf->first_piece;
+	const struct index_region *region = region_of_piece(index, i);
+	struct place place = place_in(region, i - region->first_piece);
 
-	describe(index, leaf, slot,
-		 region->base + leaf->distance + index_key_distance(leaf->keys[slot]), ret);
+	describe(index, &place, ret);
 }
 
 /* ---- one step ---------------------------------------------------------------- */
 
-/* The region with the highest base at or below the position; the first one when all are above. */
-static inline const struct index_region *region_of_position(const struct index *index,
-							    uint64_t position)
-{
-	const struct index_region *region = index->regions;
-	size_t count = index->region_count;
-
-	while (count > 1) {
-		size_t half = count / 2;
-
-		region = region[half].base <= position ? region + half : region;
-		count -= half;
-	}
-	return region;
-}
-
-/* A position far behind the last start of its region is told apart by its size. */
-static inline uint32_t distance_in(const struct index_region *region, uint64_t position)
-{
-	uint64_t distance = position - region->base;
-
-	return distance < INDEX_NO_LEAF ? (uint32_t)distance : INDEX_NO_LEAF - 1;
-}
-
-/* Behind the last leaf that begins there may be buckets that are not there; the last one has it. */
-static inline const struct index_bucket *
-bucket_of(const struct index *index, const struct index_region *region, uint32_t distance)
-{
-	size_t bucket = distance >> region->bucket_shift;
-
-	return &index->buckets[region->first_bucket +
-			       (bucket < region->bucket_count ? bucket : region->bucket_count)];
-}
-
 /* Leaves crowd in this bucket: the last one of them that is not above the position. */
-static __attribute__((noinline)) size_t search_crowd(const struct index *index,
-						     const struct index_region *region,
+static __attribute__((noinline)) size_t search_crowd(const struct index_region *region,
 						     const struct index_bucket *bucket,
 						     uint32_t distance)
 {
-	const struct index_leaf *leaves = index->leaves + region->first_leaf;
 	size_t low = bucket[0].leaf & ~INDEX_CROWD, high = bucket[1].leaf & ~INDEX_CROWD;
 
 	while (low < high) {
 		size_t middle = low + (high - low + 1) / 2;
 
-		if (leaves[middle].distance <= distance)
+		if (region->leaves[middle].keys[0] <= (int32_t)distance)
 			low = middle;
 		else
 			high = middle - 1;
@@ -173,147 +133,118 @@ static __attribute__((noinline)) size_t search_crowd(const struct index *index,
 
 /* The number, in its region, of the leaf in which the position is if it is anywhere, or of one
  * behind it that begins in the same unit of the bucket's keys. */
-static inline size_t find_leaf(const struct index *index, const struct index_region *region,
-			       const struct index_bucket *bucket, uint32_t distance)
+static size_t find_leaf(const struct index_region *region, uint64_t distance)
 {
-	uint32_t place = distance & ((1u << region->bucket_shift) - 1);
+	uint64_t place = index_place(region, distance);
+	const struct index_bucket *bucket = index_bucket_of(region, place);
 
 	if (__builtin_expect(bucket->leaf & INDEX_CROWD, 0))
-		return search_crowd(index, region, bucket, distance);
-	return bucket->leaf + index_bucket_keys_at_or_below(
-				      bucket, index_key((uint16_t)(place >> region->key_shift)));
+		return search_crowd(region, bucket, (uint32_t)distance);
+	return bucket->leaf + index_leaves_at_or_below(bucket, place);
 }
 
-/* A piece that a position may lie in. */
-struct place {
-	const struct index_leaf *leaf;
-	size_t slot;
-	uint64_t start;
-};
-
-static inline __attribute__((always_inline)) struct place
-search_leaf(const struct index *index, const struct index_region *region, size_t leaf_number,
-	    uint64_t position)
+/* Step by step, whatever lies on the way. False when the position lies before all. */
+static bool find_place(const struct index *index, uint64_t position, struct place *ret)
 {
-	const struct index_leaf *leaf = &index->leaves[region->first_leaf + leaf_number];
-	uint64_t start = region->base + leaf->distance, distance;
-	size_t slot;
+	const struct index_region *region = index_region_of(index, position);
+	uint64_t distance = position - region->base;
+	size_t leaf_number, pieces, last;
 
-	while (__builtin_expect(position < start, 0)) {
-		leaf--;
-		start = region->base + leaf->distance;
+	if (!region->piece_count || position < region->base)
+		return false;
+	if (distance < region->span_bytes) {
+		leaf_number = find_leaf(region, distance);
+		while (region->leaves[leaf_number].keys[0] > (int32_t)distance)
+			leaf_number--;
+		pieces = index_pieces_at_or_below(&region->leaves[leaf_number], (uint32_t)distance);
+		last = leaf_number * INDEX_LEAF + pieces - 1;
+	} else {
+		last = region->piece_count - 1;
 	}
-	distance = position - start;
-	distance = distance < INDEX_NO_KEY ? distance : INDEX_NO_KEY - 1;
-	/* The leaf begins at or below the position, so at least one key does. */
-	slot = index_leaf_keys_at_or_below(leaf, index_key((uint16_t)distance)) - 1;
-	return (struct place){ leaf, slot, start + index_key_distance(leaf->keys[slot]) };
+	*ret = place_in(region, last);
+	return true;
 }
 
-static inline __attribute__((always_inline)) bool
-covers(const struct index *index, const struct place *place, uint64_t position)
+static bool covers(const struct index *index, const struct place *place, uint64_t position)
 {
 	uint64_t size_bytes = place->leaf->sizes[place->slot];
 
-	if (__builtin_expect(size_bytes == INDEX_ODD, 0))
-		size_bytes = find_odd(index, place->leaf->first_piece + place->slot)->size_bytes;
+	if (size_bytes == INDEX_ODD)
+		size_bytes = find_odd(index, place->piece)->size_bytes;
 	return position - place->start < size_bytes;
 }
 
-/* False when the position lies before all. */
-static inline __attribute__((always_inline)) bool
-find_place(const struct index *index, uint64_t position, bool answer, struct place *ret)
+static __attribute__((noinline)) size_t find_carefully(const struct index *index, uint64_t position)
 {
-	const struct index_region *region;
-	uint32_t distance;
-	size_t leaf;
+	struct place place;
 
-	if (!index->count || position < index->regions[0].base)
-		return false;
-	region = region_of_position(index, position);
-	distance = distance_in(region, position);
-	leaf = find_leaf(index, region, bucket_of(index, region, distance), distance);
-	/* On its way while the first line comes. */
-	if (answer)
-		__builtin_prefetch(index->leaves[region->first_leaf + leaf].numbers);
-	*ret = search_leaf(index, region, leaf, position);
-	return true;
+	if (!find_place(index, position, &place) || !covers(index, &place, position))
+		return INDEX_NONE;
+	return place.piece;
+}
+
+static __attribute__((noinline)) size_t
+look_up_carefully(const struct index *index, uint64_t position, struct index_entry *ret)
+{
+	struct place place;
+
+	if (!find_place(index, position, &place) || !covers(index, &place, position))
+		return INDEX_NONE;
+	describe(index, &place, ret);
+	return place.piece;
 }
 
 size_t index_find(const struct index *index, uint64_t position)
 {
-	struct place place;
+	const struct index_region *region = index_region_of(index, position);
+	struct index_spot spot;
 
-	if (!find_place(index, position, false, &place) || !covers(index, &place, position))
-		return INDEX_NONE;
-	return place.leaf->first_piece + place.slot;
-}
-
-static __attribute__((noinline)) size_t look_up_odd(const struct index *index,
-						    const struct place *place, uint64_t position,
-						    struct index_entry *ret)
-{
-	if (!covers(index, place, position))
-		return INDEX_NONE;
-	describe(index, place->leaf, place->slot, place->start, ret);
-	return place->leaf->first_piece + place->slot;
+	if (!index_find_spot(region, position, &spot))
+		return find_carefully(index, position);
+	return index_piece_of(region, &spot);
 }
 
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret)
 {
-	const struct index_leaf *leaf;
-	struct place place;
-	uint64_t size_bytes;
+	const struct index_region *region = index_region_of(index, position);
+	struct index_spot spot;
 
-	if (!find_place(index, position, true, &place))
-		return INDEX_NONE;
-	leaf = place.leaf;
-	size_bytes = leaf->sizes[place.slot];
-	if (__builtin_expect(size_bytes == INDEX_ODD, 0))
-		return look_up_odd(index, &place, position, ret);
-	if (position - place.start >= size_bytes)
-		return INDEX_NONE;
-	ret->start = ret->symbol_start = place.start;
-	ret->size_bytes = ret->symbol_size_bytes = size_bytes;
-	ret->number = leaf->numbers[place.slot];
+	if (!index_find_spot(region, position, &spot))
+		return look_up_carefully(index, position, ret);
+	ret->start = ret->symbol_start = position - spot.offset_bytes;
+	ret->size_bytes = ret->symbol_size_bytes = spot.size_bytes;
+	ret->number = spot.leaf->numbers[spot.slot];
 	ret->name = index_names_at(index->names, ret->number);
-	ret->value = index->values[leaf->codes[place.slot]];
-	return leaf->first_piece + place.slot;
+	ret->value = index->values[spot.leaf->codes[spot.slot]];
+	return index_piece_of(region, &spot);
 }
 
 /* ---- many ---------------------------------------------------------------------- */
 
 struct lane {
 	const struct index_region *region;
-	const struct index_bucket *bucket;
-	size_t leaf;
-	uint32_t distance;
+	const struct index_leaf *leaf; /* NULL: look with care */
 };
 
 /* Finds the leaves of so many positions as there are lanes, and fetches them. */
 static void find_leaves(const struct index *index, const uint64_t *positions, size_t count,
-			bool answer, struct lane *lanes)
+			struct lane *lanes)
 {
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		const struct index_region *region = region_of_position(index, positions[i]);
-		uint32_t distance = distance_in(region, positions[i]);
+		const struct index_region *region = index_region_of(index, positions[i]);
+		uint64_t distance = positions[i] - region->base;
 
-		lanes[i] = (struct lane){ .region = region,
-					  .distance = distance,
-					  .bucket = bucket_of(index, region, distance) };
-		__builtin_prefetch(lanes[i].bucket);
+		lanes[i].region = region;
+		if (__builtin_expect(distance < region->span_bytes, 1))
+			__builtin_prefetch(index_bucket_of(region, index_place(region, distance)));
 	}
 	for (i = 0; i < count; i++) {
-		const struct index_leaf *leaf;
+		const struct index_region *region = lanes[i].region;
 
-		lanes[i].leaf =
-			find_leaf(index, lanes[i].region, lanes[i].bucket, lanes[i].distance);
-		leaf = &index->leaves[lanes[i].region->first_leaf + lanes[i].leaf];
-		__builtin_prefetch(leaf);
-		if (answer)
-			__builtin_prefetch(leaf->numbers);
+		lanes[i].leaf = index_find_leaf(region, positions[i] - region->base);
+		__builtin_prefetch(lanes[i].leaf);
 	}
 }
 
@@ -322,27 +253,24 @@ static void find_lanes(const struct index *index, const uint64_t *positions, siz
 {
 	struct lane lanes[BATCH_LANES];
 
-	find_leaves(index, positions, count, false, lanes);
+	find_leaves(index, positions, count, lanes);
 	for (size_t i = 0; i < count; i++) {
-		struct place place;
+		const struct index_region *region = lanes[i].region;
+		struct index_spot spot;
 
-		ret[i] = INDEX_NONE;
-		if (positions[i] < index->regions[0].base)
-			continue;
-		place = search_leaf(index, lanes[i].region, lanes[i].leaf, positions[i]);
-		if (covers(index, &place, positions[i]))
-			ret[i] = place.leaf->first_piece + place.slot;
+		if (__builtin_expect(lanes[i].leaf != NULL, 1) &&
+		    index_find_in_leaf(lanes[i].leaf, (uint32_t)(positions[i] - region->base),
+				       &spot))
+			ret[i] = index_piece_of(region, &spot);
+		else
+			ret[i] = find_carefully(index, positions[i]);
 	}
 }
 
 void index_find_batch(const struct index *index, const uint64_t *positions, size_t count,
 		      size_t *ret)
 {
-	size_t i;
-
-	for (i = 0; i < count && !index->count; i++)
-		ret[i] = INDEX_NONE;
-	for (; i < count; i += BATCH_LANES)
+	for (size_t i = 0; i < count; i += BATCH_LANES)
 		find_lanes(index, positions + i, count - i < BATCH_LANES ? count - i : BATCH_LANES,
 			   ret + i);
 }
@@ -352,8 +280,8 @@ void index_warm(const struct index *index, const uint64_t *positions, size_t cou
 	struct lane lanes[BATCH_LANES];
 	size_t some;
 
-	for (; count && index->count; count -= some, positions += some) {
+	for (; count; count -= some, positions += some) {
 		some = count < BATCH_LANES ? count : BATCH_LANES;
-		find_leaves(index, positions, some, true, lanes);
+		find_leaves(index, positions, some, lanes);
 	}
 }

@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "libsym/base/huge_memory.h"
+#include "libsym/index_keys.h"
 
 enum {
 	GAP_REGIONS = 32 /* so many regions may begin behind a gap */
 };
-
-static const uint64_t gap_bytes = 1 << 20;
 
 static bool enlarge_leaves(struct index_writer *writer, size_t capacity)
 {
@@ -37,8 +36,6 @@ bool index_writer_begin(struct index_writer *writer)
 static bool begin_leaf(struct index_writer *writer, uint64_t start)
 {
 	struct index *index = writer->index;
-	struct index_region *region = &index->regions[index->region_count - 1];
-	unsigned int i;
 
 	if (index->leaf_count == writer->leaf_capacity &&
 	    !enlarge_leaves(writer, writer->leaf_capacity + writer->leaf_capacity / 2 + 8))
@@ -46,18 +43,33 @@ static bool begin_leaf(struct index_writer *writer, uint64_t start)
 	writer->leaf = &index->leaves[index->leaf_count++];
 	writer->slot = 0;
 	writer->leaf_start = start;
-	region->leaf_count++;
-	*writer->leaf = (struct index_leaf){ .first_piece = (uint32_t)index->count,
-					     .distance = (uint32_t)(start - region->base) };
-	for (i = 0; i < INDEX_LEAF; i++)
-		writer->leaf->keys[i] = index_key(INDEX_NO_KEY);
+	*writer->leaf = (struct index_leaf){ .end = INDEX_NO_KEY };
+	for (unsigned int i = 0; i < INDEX_LEAF; i++)
+		writer->leaf->keys[i] = INDEX_NO_KEY;
 	return true;
+}
+
+static void end_region(struct index_writer *writer)
+{
+	struct index *index = writer->index;
+	struct index_region *region = &index->regions[index->region_count - 1];
+	uint32_t last;
+
+	region->piece_count = (uint32_t)index->count - region->first_piece;
+	last = (uint32_t)writer->leaf->keys[writer->slot - 1];
+	/* A large one that ends it does not make its buckets wide. */
+	region->span_bytes = last + (writer->last_size_bytes < UINT16_MAX ? writer->last_size_bytes
+									  : UINT16_MAX);
+	if (region->span_bytes > INDEX_NO_KEY)
+		region->span_bytes = INDEX_NO_KEY;
 }
 
 static bool begin_region(struct index_writer *writer, uint64_t base)
 {
 	struct index *index = writer->index;
 
+	if (index->region_count)
+		end_region(writer);
 	if (index->region_count == writer->region_capacity) {
 		size_t capacity = writer->region_capacity ? 2 * writer->region_capacity : 4;
 		struct index_region *regions = realloc(index->regions, capacity * sizeof(*regions));
@@ -70,7 +82,9 @@ static bool begin_region(struct index_writer *writer, uint64_t base)
 	index->regions[index->region_count++] = (struct index_region){
 		.base = base,
 		.first_leaf = index->leaf_count,
+		.first_piece = (uint32_t)index->count,
 	};
+	writer->base = base;
 	return begin_leaf(writer, base);
 }
 
@@ -101,14 +115,16 @@ static bool add_odd(struct index_writer *writer, const struct index_piece *piece
 static bool find_place(struct index_writer *writer, uint64_t start)
 {
 	const struct index *index = writer->index;
+	uint64_t distance = start - writer->base;
 
-	if (!writer->leaf || start - index->regions[index->region_count - 1].base >= INDEX_NO_LEAF)
-		return begin_region(writer, start);
 	/* Another heap: buckets of equal width do for what is dense alike. */
-	if (start - writer->leaf_start >= gap_bytes && index->region_count < GAP_REGIONS)
+	if (!writer->leaf || distance >= INDEX_NO_KEY ||
+	    (start - writer->leaf_start >= INDEX_NEAR_BYTES && index->region_count < GAP_REGIONS))
 		return begin_region(writer, start);
-	if (writer->slot < INDEX_LEAF && start - writer->leaf_start < INDEX_NO_KEY)
+	if (writer->slot < INDEX_LEAF)
 		return true;
+	if (distance >= INDEX_NO_KEY - INDEX_NEAR_BYTES)
+		return begin_region(writer, start);
 	return begin_leaf(writer, start);
 }
 
@@ -137,65 +153,80 @@ bool index_writer_add(struct index_writer *writer, const struct index_piece *pie
 	if (code < INDEX_VALUES)
 		writer->code = code;
 	if (piece->start != piece->symbol_start || piece->size_bytes != piece->symbol_size_bytes ||
-	    piece->size_bytes >= INDEX_ODD || code == INDEX_VALUES) {
+	    !piece->size_bytes || piece->size_bytes > UINT16_MAX || code == INDEX_VALUES) {
 		if (!add_odd(writer, piece))
 			return false;
 		size = INDEX_ODD;
 	}
-	writer->leaf->keys[writer->slot] = index_key((uint16_t)(piece->start - writer->leaf_start));
+	writer->leaf->keys[writer->slot] = (int32_t)(piece->start - writer->base);
 	writer->leaf->sizes[writer->slot] = size;
 	writer->leaf->codes[writer->slot] = (uint8_t)writer->code;
 	writer->leaf->numbers[writer->slot++] = piece->detail.number;
+	writer->last_size_bytes = piece->size_bytes;
 	index->count++;
 	return true;
 }
 
 /* ---- the way to a leaf ----------------------------------------------------------- */
 
-/* And one bucket more, for the end of the last one. */
-static void choose_buckets(const struct index *index, struct index_region *region)
+static void choose_buckets(struct index_region *region)
 {
-	uint32_t last = index->leaves[region->first_leaf + region->leaf_count - 1].distance;
+	size_t count = index_leaf_count(region) / INDEX_BUCKET_LEAVES;
 
-	while ((last >> region->bucket_shift) > region->leaf_count / INDEX_BUCKET_LEAVES + 1)
-		region->bucket_shift++;
-	region->bucket_count = (last >> region->bucket_shift) + 1;
-	if (region->bucket_shift > INDEX_BUCKET_BITS)
-		region->key_shift = region->bucket_shift - INDEX_BUCKET_BITS;
+	region->bucket_count = (uint32_t)(count ? count : 1);
+	/* Rounded down: the last position still lies in the last one. */
+	region->bucket_rate = ((uint64_t)region->bucket_count << 32) / region->span_bytes;
 }
 
-/* The leaves from `leaf` on that begin before `end`; returns the number of the first one that does
- * not. */
-static size_t fill_bucket(const struct index *index, const struct index_region *region,
-			  struct index_bucket *bucket, size_t leaf, uint64_t begin, uint64_t end)
+static uint64_t place_of(const struct index_region *region, size_t leaf)
 {
-	const struct index_leaf *leaves = index->leaves + region->first_leaf;
+	return index_place(region, (uint64_t)region->leaves[leaf].keys[0]);
+}
+
+/* The leaves from `leaf` on that begin in it; returns the number of the first one that does not. */
+static size_t fill_bucket(const struct index_region *region, size_t number,
+			  struct index_bucket *bucket, size_t leaf)
+{
+	size_t leaf_count = index_leaf_count(region);
 	unsigned int count = 0;
 
-	/* In front of the first leaf there is nothing that could be asked for. */
-	bucket->leaf = (uint32_t)(leaf ? leaf - 1 : 0);
 	for (unsigned int i = 0; i < INDEX_BUCKET; i++)
-		bucket->keys[i] = index_key(INDEX_NO_KEY);
-	for (leaf += !leaf; leaf < region->leaf_count && leaves[leaf].distance < end; leaf++) {
-		uint64_t key = (leaves[leaf].distance - begin) >> region->key_shift;
-
+		bucket->keys[i] = INDEX_NO_PLACE;
+	/* Where it begins there may begin some as well; in front of the first leaf there is nothing
+	 * that could be asked for. */
+	while (leaf < leaf_count && place_of(region, leaf) >> 24 <= (uint64_t)number << 8)
+		leaf++;
+	bucket->leaf = (uint32_t)(leaf ? leaf - 1 : 0);
+	for (leaf += !leaf; leaf < leaf_count && place_of(region, leaf) >> 32 == number; leaf++)
 		if (count < INDEX_BUCKET)
-			bucket->keys[count++] = index_key((uint16_t)key);
+			bucket->keys[count++] = index_place_key(place_of(region, leaf));
 		else
 			bucket->leaf |= INDEX_CROWD;
-	}
 	return leaf;
 }
 
-static void fill_buckets(const struct index *index, const struct index_region *region)
+static void fill_buckets(const struct index_region *region, struct index_bucket *buckets)
 {
-	struct index_bucket *buckets = index->buckets + region->first_bucket;
 	size_t leaf = 0;
 
 	for (size_t i = 0; i <= region->bucket_count; i++)
-		leaf = fill_bucket(index, region, &buckets[i], leaf,
-				   (uint64_t)i << region->bucket_shift,
-				   (uint64_t)(i + 1) << region->bucket_shift);
+		leaf = fill_bucket(region, i, &buckets[i], leaf);
+}
+
+/* Where reading them is quick, and the search need not know how many there are. */
+static bool copy_regions(struct index *index)
+{
+	size_t count = index->region_count, room = count + INDEX_REGION_COPIES + !count;
+	struct index_region *regions = huge_memory_allocate(room * sizeof(*regions));
+
+	if (!regions)
+		return false;
+	for (size_t i = 0; i < room; i++)
+		regions[i] = count ? index->regions[i < count ? i : count - 1]
+				   : (struct index_region){ 0 };
+	free(index->regions);
+	index->regions = regions;
+	return true;
 }
 
 bool index_writer_end(struct index_writer *writer)
@@ -203,15 +234,22 @@ bool index_writer_end(struct index_writer *writer)
 	struct index *index = writer->index;
 	size_t buckets = 0, i;
 
+	if (index->region_count)
+		end_region(writer);
 	for (i = 0; i < index->region_count; i++) {
-		choose_buckets(index, &index->regions[i]);
-		index->regions[i].first_bucket = buckets;
+		choose_buckets(&index->regions[i]);
 		buckets += index->regions[i].bucket_count + 1;
 	}
 	index->buckets = huge_memory_allocate(buckets * sizeof(*index->buckets));
 	if (!index->buckets)
 		return false;
-	for (i = 0; i < index->region_count; i++)
-		fill_buckets(index, &index->regions[i]);
-	return true;
+	for (i = buckets = 0; i < index->region_count; i++) {
+		struct index_region *region = &index->regions[i];
+
+		region->leaves = index->leaves + region->first_leaf;
+		region->buckets = index->buckets + buckets;
+		fill_buckets(region, index->buckets + buckets);
+		buckets += region->bucket_count + 1;
+	}
+	return copy_regions(index);
 }

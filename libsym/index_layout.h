@@ -3,24 +3,25 @@
  * The memory of a frozen index; for index.c, which searches it, and
  * index_layout.c, which fills it.
  *
- * Pieces lie in leaves of two cache lines, up to 12 in each. The first line is
- * what is searched: their starts, as distances of 16 bits from the first of them,
- * and their sizes; the second is what is answered: where their names are. A leaf
- * ends early where the next piece lies too far away. A region spans about 4 GiB, so
- * a process has few of them, and within one 32 bits say where a leaf begins. A
- * region is cut into buckets of equal width, of 5 to 10 leaves each. A bucket says
- * which leaf it begins in and where in it others begin, in 15 bits: where it is
- * wide that is a little too low, and the search goes back a leaf. To find a
- * leaf, the beginnings are counted that are not above the position. Where more leaves
- * begin in a bucket than it can list, they are searched in halves.
+ * Pieces lie in leaves of one cache line, 5 in each, with all that is answered of
+ * them: a look-up waits for memory once. A region spans at most 2 GiB, so a process has
+ * few of them, and within one 31 bits say where a piece starts. All its leaves but the
+ * last are full. A region is cut into buckets of equal width, of 8 leaves each on
+ * average. A bucket says which leaf it begins in and where in it others begin, as 8 bits
+ * of its width: that is a little too low, so once in 60 times the search goes back a leaf.
+ * To find a leaf, the beginnings are counted that are not above the position. Where more
+ * leaves begin in a bucket than it can list, they are searched in halves.
  *
- *   leaves       10.7 bytes a piece
- *   buckets      0.4: what is searched first and stays in the caches, so that a
- *                look-up waits for memory once, for both lines of its leaf
+ *   leaves       12.8 bytes a piece
+ *   buckets      0.4: what is searched first and stays in the caches
  *   odd          pieces that are not a whole symbol of less than 64 KiB, or whose
  *                value is not one of the first 255 different ones
  *
- * With the NUL behind a name that makes 12.1 bytes a symbol beside its name.
+ * With the NUL behind a name that makes 14.2 bytes a symbol beside its name.
+ *
+ * Looking up one after another is fast as far as a core can begin the next ones while it
+ * waits for the memory of one. How many it holds at a time is a matter of how few
+ * instructions one has, and of branches that go the same way every time.
  */
 #ifndef LIBSYM_INDEX_LAYOUT_H
 #define LIBSYM_INDEX_LAYOUT_H
@@ -29,66 +30,59 @@
 #include "libsym/index_names.h"
 
 enum {
-	INDEX_LEAF = 12,          /* pieces of a leaf */
-	INDEX_BUCKET = 14,        /* leaves that a bucket lists */
-	INDEX_BUCKET_LEAVES = 5,  /* and has at least, on average */
-	INDEX_BUCKET_BITS = 15,   /* of a place in a bucket */
-	INDEX_VALUES = UINT8_MAX, /* different values that have a code */
+	INDEX_LEAF = 5,          /* pieces of a leaf */
+	INDEX_BUCKET = 12,       /* leaves that a bucket lists */
+	INDEX_BUCKET_LEAVES = 8, /* and has on average */
+	INDEX_REGION_COPIES = 3, /* of the last region, behind it */
+	INDEX_VALUES = UINT8_MAX /* different values that have a code */
 };
 
-#define INDEX_ODD UINT16_MAX
+/* A size that sends the reader to `odd`. */
+#define INDEX_ODD 0
 
-/* Distance from the start of a leaf that no piece reaches, place in a bucket that there is not:
- * marks keys that are not used. */
-#define INDEX_NO_KEY UINT16_MAX
-
-/* Distance from the start of a region that no leaf reaches. */
-#define INDEX_NO_LEAF UINT32_MAX
-
-/* Keys are biased, so that signed comparison, all that SSE2 has, orders them. */
-static inline int16_t index_key(uint16_t distance)
-{
-	return (int16_t)(distance ^ 0x8000u);
-}
-
-static inline uint16_t index_key_distance(int16_t key)
-{
-	return (uint16_t)((uint16_t)key ^ 0x8000u);
-}
+/* No piece starts so far behind the base of its region: marks keys that are not used. */
+#define INDEX_NO_KEY INT32_MAX
 
 struct index_leaf {
-	int16_t keys[INDEX_LEAF];
-	uint16_t sizes[INDEX_LEAF]; /* INDEX_ODD sends the reader to `odd` */
-	uint32_t distance;          /* of its first piece from the base of the region */
-	uint32_t first_piece;
-	uint32_t reserved[2];
-	/* The second line. */
+	int32_t keys[INDEX_LEAF]; /* starts, from the base of the region */
+	int32_t end;              /* INDEX_NO_KEY */
+	uint16_t sizes[INDEX_LEAF];
+	uint8_t codes[INDEX_LEAF]; /* of the values */
+	uint8_t reserved;
 	uint32_t numbers[INDEX_LEAF]; /* where the names are, or what stands for them */
-	uint8_t codes[INDEX_LEAF];    /* of the values */
 	uint32_t reserved_too;
 };
 
-_Static_assert(sizeof(struct index_leaf) == 128, "two cache lines");
+_Static_assert(sizeof(struct index_leaf) == 64, "a cache line");
 
 /* More leaves begin in it than it lists. */
 #define INDEX_CROWD 0x80000000u
 
 struct index_bucket {
-	uint32_t leaf;              /* of the region, in which the bucket begins; INDEX_CROWD */
-	int16_t keys[INDEX_BUCKET]; /* where in it others begin */
+	int8_t keys[INDEX_BUCKET]; /* where others begin in it: see index_place_key() */
+	uint32_t leaf;             /* of the region, in which the bucket begins; INDEX_CROWD */
 };
 
-_Static_assert(sizeof(struct index_bucket) == 32, "half a cache line");
+_Static_assert(sizeof(struct index_bucket) == 16, "a vector");
 
 struct index_region {
-	uint64_t base; /* start of its first piece */
-	size_t first_leaf, leaf_count;
-	/* Bucket b begins b << bucket_shift behind the base; there is one more, for the end of the
-	 * last one. */
-	size_t first_bucket, bucket_count;
-	unsigned int bucket_shift;
-	unsigned int key_shift; /* what a key of a bucket counts */
+	uint64_t base;        /* start of its first piece */
+	uint64_t span_bytes;  /* behind it there is at most the rest of its last piece */
+	uint64_t bucket_rate; /* buckets a byte, in parts of 2^32: all of them in span_bytes */
+	const struct index_leaf *leaves;
+	const struct index_bucket *buckets; /* and one more, for the end of the last one */
+	size_t first_leaf;
+	uint32_t first_piece, piece_count;
+	uint32_t bucket_count;
+	uint32_t reserved;
 };
+
+_Static_assert(sizeof(struct index_region) == 64, "a cache line");
+
+static inline size_t index_leaf_count(const struct index_region *region)
+{
+	return (region->piece_count + INDEX_LEAF - 1) / INDEX_LEAF;
+}
 
 struct index_detail {
 	uint32_t number;
@@ -106,7 +100,7 @@ struct index_odd {
 
 struct index {
 	size_t count;
-	struct index_region *regions; /* ascending */
+	struct index_region *regions; /* ascending, INDEX_REGION_COPIES more of the last one */
 	size_t region_count;
 	struct index_leaf *leaves;
 	size_t leaf_count;
@@ -135,9 +129,14 @@ struct index_writer {
 	size_t leaf_capacity, region_capacity, odd_capacity;
 	struct index_leaf *leaf; /* NULL before the first piece */
 	unsigned int slot;       /* of the next piece in it */
-	uint64_t leaf_start;     /* of its first piece */
 	unsigned int code;       /* of the last value, if there is one */
+	uint64_t leaf_start;     /* of its first piece */
+	uint64_t base;           /* of the region */
+	uint64_t last_size_bytes;
 };
+
+/* Pieces so close behind the first one of their leaf are in its region. */
+#define INDEX_NEAR_BYTES (1u << 20)
 
 /* All of them: false when there is no memory. A piece starts at or behind the end of the one
  * before. */
@@ -152,8 +151,8 @@ static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t 
 	struct index_leaf *leaf = writer->leaf;
 	unsigned int slot = writer->slot;
 
-	if (!leaf || slot == INDEX_LEAF || start - writer->leaf_start >= INDEX_NO_KEY ||
-	    size_bytes >= INDEX_ODD || detail.value != index->values[writer->code])
+	if (!leaf || slot == INDEX_LEAF || start - writer->leaf_start >= INDEX_NEAR_BYTES ||
+	    size_bytes > UINT16_MAX || detail.value != index->values[writer->code])
 		return index_writer_add(writer, &(struct index_piece){
 							.start = start,
 							.size_bytes = size_bytes,
@@ -161,11 +160,12 @@ static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t 
 							.symbol_size_bytes = size_bytes,
 							.detail = detail,
 						});
-	leaf->keys[slot] = index_key((uint16_t)(start - writer->leaf_start));
+	leaf->keys[slot] = (int32_t)(start - writer->base);
 	leaf->sizes[slot] = (uint16_t)size_bytes;
 	leaf->codes[slot] = (uint8_t)writer->code;
 	leaf->numbers[slot] = detail.number;
 	writer->slot = slot + 1;
+	writer->last_size_bytes = size_bytes;
 	index->count++;
 	return true;
 }

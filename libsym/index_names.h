@@ -73,7 +73,8 @@ static inline const char *index_names_at(const struct index_names *names, uint32
 	unsigned int chunk = 0;
 
 	/* Mostly there is one. */
-	if (offset < atomic_load_explicit(&names->first[1], memory_order_relaxed))
+	if (__builtin_expect(offset < atomic_load_explicit(&names->first[1], memory_order_relaxed),
+			     1))
 		return names->chunks[0].data + offset;
 	while (offset >= atomic_load_explicit(&names->first[chunk + 1], memory_order_relaxed))
 		chunk++;

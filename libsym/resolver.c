@@ -9,10 +9,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 
 #include "libsym/kernel.h"
 #include "libsym/limits.h"
 #include "libsym/result.h"
+#include "libsym/source/perfmap_first.h"
 
 struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret)
 {
@@ -87,13 +89,24 @@ struct written *read_written(const struct sym_snapshot *snapshot)
 	return written;
 }
 
-static struct resolving begin_resolving(struct sym_resolver *resolver)
+/* Nobody makes a thread meanwhile, which refreshes, but perhaps the caller's function. */
+static inline bool is_alone(const struct sym_resolver *resolver)
+{
+	return __libc_single_threaded && !resolver->snapshot->ground->context.fetch;
+}
+
+static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 {
 	struct resolving resolving = { .resolver = resolver, .snapshot = resolver->snapshot };
 
-	if (!atomic_load(&resolver->refreshed))
+	resolving.refreshed = atomic_load(&resolver->refreshed);
+	if (!resolving.refreshed)
 		return resolving;
-	resolving.counted = true;
+	resolving.counted = !is_alone(resolver);
+	if (!resolving.counted) {
+		resolving.snapshot = atomic_load(&resolver->now);
+		return resolving;
+	}
 	resolving.epoch = atomic_load(&resolver->epoch) & 1;
 	atomic_fetch_add(&resolver->readers[resolving.epoch], 1);
 	resolving.snapshot = atomic_load(&resolver->now);
@@ -106,11 +119,21 @@ static void end_resolving(const struct resolving *resolving)
 		atomic_fetch_sub(&resolving->resolver->readers[resolving->epoch], 1);
 }
 
+/* With the lock. A refresh may have been meanwhile, or be under way. */
+static void note_first_map(struct sym_resolver *resolver, struct written *first)
+{
+	if (!first || !first->source)
+		return;
+	atomic_store(&resolver->first_map, perfmap_source_first(first->source));
+	if (atomic_load(&resolver->refreshed))
+		atomic_store(&resolver->first_map, NULL);
+}
+
 static const struct written *get_written(const struct resolving *resolving)
 {
 	struct sym_resolver *resolver = resolving->resolver;
 	_Atomic(struct written *) *place =
-		resolving->counted ? &resolver->written : &resolver->first;
+		resolving->refreshed ? &resolver->written : &resolver->first;
 	struct written *written = atomic_load(place);
 
 	if (written)
@@ -121,6 +144,7 @@ static const struct written *get_written(const struct resolving *resolving)
 		written = read_written(resolving->snapshot);
 		atomic_store(&resolver->first, written);
 		atomic_store(&resolver->written, written);
+		note_first_map(resolver, written);
 	}
 	pthread_mutex_unlock(&resolver->lock);
 	return written;
@@ -177,13 +201,13 @@ static enum sym_source_kind look_up_written(const struct resolving *resolving,
 	enum source_outcome outcome = SOURCE_MISS;
 
 	if (written->source)
-		outcome = resolving->counted
+		outcome = resolving->refreshed
 				  ? perfmap_source_find(written->source, address, match)
 				  : perfmap_source_find_first(written->source, address, match);
 	if (outcome == SOURCE_HIT)
 		return SYM_SOURCE_PERF_MAP;
 	if (written->jitdump)
-		outcome = resolving->counted
+		outcome = resolving->refreshed
 				  ? jitdump_source_find(written->jitdump, address, match)
 				  : jitdump_source_find_first(written->jitdump, address, match);
 	return outcome == SOURCE_HIT ? SYM_SOURCE_JITDUMP : SYM_SOURCE_NONE;
@@ -357,10 +381,10 @@ static void warm(const struct resolving *resolving, const uint64_t *addresses, s
 {
 	struct sym_resolver *resolver = resolving->resolver;
 	const struct written *written =
-		atomic_load(resolving->counted ? &resolver->written : &resolver->first);
+		atomic_load(resolving->refreshed ? &resolver->written : &resolver->first);
 
 	if (written && written->source)
-		perfmap_source_warm(written->source, !resolving->counted, addresses, count);
+		perfmap_source_warm(written->source, !resolving->refreshed, addresses, count);
 }
 
 static void resolve_group(const struct resolving *resolving, struct sym_answer *answers,
@@ -467,58 +491,65 @@ static bool enter_mapping(struct sym_resolver *resolver, uint64_t address,
 	return entered;
 }
 
-static __attribute__((noinline)) enum sym_source_kind
-glance_at_written(struct sym_resolver *resolver, uint64_t address, struct source_match *match)
+static void take_glance(struct sym_glance *glance, uint64_t address, enum sym_source_kind source,
+			const struct source_match *match)
 {
-	struct resolving resolving = begin_resolving(resolver);
-	const struct written *written = get_written(&resolving);
-	enum sym_source_kind source = SYM_SOURCE_NONE;
-
-	if (written)
-		source = look_up_written(&resolving, written, address, match);
-	end_resolving(&resolving);
-	return source;
+	glance->name = match->name;
+	glance->tier = match->tier;
+	glance->offset_bytes = address - match->start;
+	glance->size_bytes = match->size_bytes;
+	glance->source = source;
+	glance->kind = match->kind;
 }
 
 /* As resolve_memory(). */
-static inline enum sym_source_kind glance_at(struct sym_resolver *resolver,
-					     const struct sym_glance *glance, uint64_t address,
-					     struct source_match *match)
+static __attribute__((noinline)) int glance_at(struct sym_resolver *resolver, uint64_t address,
+					       struct sym_glance *glance)
 {
-	const struct written *first = atomic_load(&resolver->first);
+	enum sym_source_kind source = SYM_SOURCE_NONE;
+	const struct written *written;
+	struct resolving resolving;
+	struct source_match match;
 
 	if (glance->reserved.live &&
-	    runtime_source_find(glance->reserved.live, address, match) == SOURCE_HIT)
-		return SYM_SOURCE_RUNTIME;
-	/* Mostly there is nothing but the map as it was read first. */
-	if (first && first->source && !atomic_load(&resolver->refreshed) &&
-	    perfmap_source_find_first(first->source, address, match) == SOURCE_HIT)
-		return SYM_SOURCE_PERF_MAP;
-	return glance_at_written(resolver, address, match);
+	    runtime_source_find(glance->reserved.live, address, &match) == SOURCE_HIT) {
+		take_glance(glance, address, SYM_SOURCE_RUNTIME, &match);
+		return 1;
+	}
+	resolving = begin_resolving(resolver);
+	written = get_written(&resolving);
+	if (written)
+		source = look_up_written(&resolving, written, address, &match);
+	end_resolving(&resolving);
+	if (source == SYM_SOURCE_NONE)
+		return 0;
+	take_glance(glance, address, source, &match);
+	return 1;
+}
+
+static __attribute__((noinline)) int glance_anew(struct sym_resolver *resolver, uint64_t address,
+						 struct sym_glance *glance)
+{
+	if (glance->size < sizeof(*glance) || !enter_mapping(resolver, address, glance))
+		return 0;
+	return glance_at(resolver, address, glance);
 }
 
 int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
 {
-	struct source_match match;
-	enum sym_source_kind source;
+	const struct perfmap_first *map =
+		atomic_load_explicit(&resolver->first_map, memory_order_acquire);
 
-	if (glance->size < sizeof(*glance))
-		return 0;
-	if ((glance->reserved.resolver != resolver ||
-	     glance->reserved.generation != atomic_load(&resolver->generation) ||
-	     address - glance->reserved.start >= glance->reserved.size_bytes) &&
-	    !enter_mapping(resolver, address, glance))
-		return 0;
-	source = glance_at(resolver, glance, address, &match);
-	if (source == SYM_SOURCE_NONE)
-		return 0;
-	glance->name = match.name;
-	glance->tier = match.tier;
-	glance->offset_bytes = address - match.start;
-	glance->size_bytes = match.size_bytes;
-	glance->source = source;
-	glance->kind = match.kind;
-	return 1;
+	if (__builtin_expect(
+		    glance->size < sizeof(*glance) || glance->reserved.resolver != resolver ||
+			    glance->reserved.generation != atomic_load(&resolver->generation) ||
+			    address - glance->reserved.start >= glance->reserved.size_bytes,
+		    0))
+		return glance_anew(resolver, address, glance);
+	/* Mostly there is nothing but the map as it was read first. */
+	if (map && !glance->reserved.live && perfmap_first_glance(map, address, glance))
+		return 1;
+	return glance_at(resolver, address, glance);
 }
 
 const char *sym_status_text(enum sym_status status)

@@ -23,7 +23,9 @@ struct written {
 /*
  * A refresh may end what was read before, so it must know that nobody reads it
  * any more: readers count themselves under one of two numbers. As long as there has been no
- * refresh they need not: they see `first`, which stays.
+ * refresh they need not: they see `first`, which stays. Nor need they in a program without
+ * threads, where nobody refreshes meanwhile: each count would make the processor wait for
+ * all that it has begun before.
  */
 struct sym_resolver {
 	struct sym_snapshot *snapshot; /* the user's */
@@ -37,6 +39,8 @@ struct sym_resolver {
 	pthread_mutex_t lock;
 	_Atomic(struct written *) written;
 	_Atomic(struct written *) first;
+	/* The perf map of `first`, as long as there has been no refresh; NULL: look with care. */
+	_Atomic(const struct perfmap_first *) first_map;
 	pthread_mutex_t refresh_lock;
 	struct written *previous; /* its names are still good */
 	_Atomic(bool) refreshed;
@@ -49,9 +53,17 @@ struct sym_resolver {
 struct resolving {
 	struct sym_resolver *resolver;
 	const struct sym_snapshot *snapshot; /* what is mapped */
+	bool refreshed;                      /* since the resolver was made */
 	bool counted;
 	unsigned int epoch;
 };
+
+/* From now on look-ups see what was taken up, and not `first`. */
+static inline void resolver_set_refreshed(struct sym_resolver *resolver)
+{
+	atomic_store(&resolver->refreshed, true);
+	atomic_store(&resolver->first_map, NULL);
+}
 
 /* NULL when there was no memory: the next look-up tries again. */
 struct written *read_written(const struct sym_snapshot *snapshot);

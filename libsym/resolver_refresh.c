@@ -162,7 +162,7 @@ static void exchange_snapshot(struct sym_resolver *resolver, struct sym_snapshot
 {
 	struct sym_snapshot *before = resolver->before;
 
-	atomic_store(&resolver->refreshed, true);
+	resolver_set_refreshed(resolver);
 	atomic_store(&resolver->now, fresh);
 	atomic_fetch_add(&resolver->generation, 1);
 	resolver->before = old != resolver->snapshot ? old : NULL;
@@ -231,7 +231,7 @@ static struct sym_error *refresh(struct sym_resolver *resolver, enum sym_refresh
 	pthread_mutex_unlock(&resolver->lock);
 	/* Nobody has asked yet: whoever asks first reads it as it is then. */
 	if (written && snapshot_uses_perf_map(resolver->snapshot)) {
-		atomic_store(&resolver->refreshed, true);
+		resolver_set_refreshed(resolver);
 		error = refresh_written(resolver, written, ret);
 	}
 	if (files && *ret != SYM_REFRESH_REREAD)

@@ -68,7 +68,7 @@ struct live_engine {
 	struct bcc_settings settings;
 	struct look *now, *before;
 	struct sym_result *result;
-	uint64_t check_ms;           /* when to check the process next */
+	uint64_t check_at;           /* when to check the process next: quick_clock() */
 	uint64_t not_before_ms;      /* when to look anew at the earliest */
 	uint64_t append_ms;          /* when to read what was appended to the map next */
 	uint64_t *answerless;        /* addresses, by their low bits; NULL until there is one */
@@ -84,6 +84,23 @@ static uint64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* The same clock for those who only compare: nanoseconds in the lower 30 bits, seconds above. */
+static inline uint64_t quick_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec << 30 | (uint64_t)now.tv_nsec;
+}
+
+static uint64_t quick_clock_after(uint64_t ms)
+{
+	const uint64_t second = 1000000000, low = ((uint64_t)1 << 30) - 1;
+	uint64_t now = quick_clock(), ns = (now & low) + ms * 1000000;
+
+	return ((now >> 30) + ns / second) << 30 | ns % second;
 }
 
 static void look_destroy(struct look *look)
@@ -173,7 +190,7 @@ static void take_look(struct live_engine *engine, struct look *look)
 	engine->before = engine->now;
 	engine->now = look;
 	engine->looks++;
-	engine->check_ms = now_ms() + CHECK_MS;
+	engine->check_at = quick_clock_after(CHECK_MS);
 }
 
 /* Looks anew; keeps what is known when that does not succeed. */
@@ -203,12 +220,12 @@ static void refresh(void *held)
 }
 
 /* Every CHECK_MS: is it still the process, and is what is known of jitted code not too old? */
-static void check(struct live_engine *engine, uint64_t now)
+static __attribute__((noinline)) void check(struct live_engine *engine)
 {
 	const struct look *look = engine->now;
 	uint64_t most_age = MOST_AGE_MS;
 
-	engine->check_ms = now + CHECK_MS;
+	engine->check_at = quick_clock_after(CHECK_MS);
 	if (!look)
 		return;
 	if (look->cost_ms * COST_SHARE > most_age)
@@ -216,7 +233,7 @@ static void check(struct live_engine *engine, uint64_t now)
 	if (!still_same(look)) {
 		forget_answerless(engine);
 		look_again(engine);
-	} else if (look->knows_jitted && now - look->taken_ms >= most_age) {
+	} else if (look->knows_jitted && now_ms() - look->taken_ms >= most_age) {
 		look_again(engine);
 	}
 }
@@ -430,6 +447,15 @@ static bool give_ended(struct live_engine *engine, uint64_t address, struct bcc_
 	return true;
 }
 
+/* libbcc calls the map the module of what a map names, wherever that lies. */
+static __attribute__((noinline)) const char *module_of_method(struct look *look,
+							      const struct sym_glance *glance)
+{
+	const char *path = glance->source == SYM_SOURCE_PERF_MAP ? map_path(look) : NULL;
+
+	return path || !glance->image_path[0] ? path : glance->image_path;
+}
+
 /* A method whose label is its name: nothing is to be joined or remembered. */
 static inline bool glance(struct live_engine *engine, uint64_t address, struct bcc_symbol *sym)
 {
@@ -441,31 +467,27 @@ static inline bool glance(struct live_engine *engine, uint64_t address, struct b
 		return false;
 	sym->name = look->glance.name;
 	sym->offset = look->glance.offset_bytes;
-	if (look->glance.source == SYM_SOURCE_PERF_MAP)
-		sym->module = look->map_asked ? look->map_path : map_path(look);
-	if (!sym->module && look->glance.image_path[0])
-		sym->module = look->glance.image_path;
+	if (look->glance.source == SYM_SOURCE_PERF_MAP && look->map_path)
+		sym->module = look->map_path;
+	else
+		sym->module = module_of_method(look, &look->glance);
 	look->knows_jitted = true;
 	count_answer(engine, look->glance.source);
 	return true;
 }
 
-static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
+static __attribute__((noinline)) int resolve_carefully(struct live_engine *engine, uint64_t address,
+						       struct bcc_symbol *sym)
 {
-	struct live_engine *engine = held;
 	const struct sym_answer *answer;
-	uint64_t now = now_ms();
 
-	engine->asked++;
-	if (now >= engine->check_ms)
-		check(engine, now);
-	if (glance(engine, address, sym) || remember(engine, address, sym))
+	if (remember(engine, address, sym))
 		return 0;
 	answer = engine->now ? ask(engine, address) : NULL;
 	if (!answer)
 		return -1;
 	if (!has_name(answer) && may_be_new(answer) && !was_answerless(engine, address))
-		answer = ask_anew(engine, answer, now);
+		answer = ask_anew(engine, answer, now_ms());
 	if (!answer)
 		return -1;
 	if (has_name(answer)) {
@@ -477,6 +499,18 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 		return 0;
 	answer = ask(engine, address);
 	return answer ? give_place(engine, answer, sym) : -1;
+}
+
+static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
+{
+	struct live_engine *engine = held;
+
+	engine->asked++;
+	if (__builtin_expect(quick_clock() >= engine->check_at, 0))
+		check(engine);
+	if (__builtin_expect(glance(engine, address, sym), 1))
+		return 0;
+	return resolve_carefully(engine, address, sym);
 }
 
 /* ---- names to addresses ----------------------------------------------------------- */

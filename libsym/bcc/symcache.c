@@ -34,7 +34,6 @@ enum {
 
 struct slot {
 	pthread_mutex_t lock;
-	bool is_locked;      /* by the lock, and not for want of other threads */
 	uint64_t generation; /* odd while the slot is in use */
 	const struct engine_ops *ops;
 	void *engine;
@@ -72,40 +71,39 @@ static void *handle_of(uint32_t index, uint64_t generation)
 	return (void *)(uintptr_t)(generation << GENERATION_SHIFT | (uint64_t)index << SLOT_SHIFT);
 }
 
-/* A program without threads need not lock, which would make each look-up wait for the one before.
- */
-static void lock(struct slot *slot)
-{
-	bool alone = __libc_single_threaded;
-
-	if (!alone)
-		pthread_mutex_lock(&slot->lock);
-	slot->is_locked = !alone;
-}
-
-/* No thread is made between the two. */
-static void unlock(struct slot *slot)
-{
-	if (slot->is_locked)
-		pthread_mutex_unlock(&slot->lock);
-}
-
-/* Locks the slot of a handle; NULL when it is none, or no more. */
-static inline struct slot *lock_slot(void *handle)
+/* The slot of a handle, whether or not it holds its cache; NULL when there is none. */
+static inline struct slot *slot_of(void *handle)
 {
 	uint64_t value = (uintptr_t)handle;
-	uint32_t index = (uint32_t)(value >> SLOT_SHIFT) & ((1u << 20) - 1);
-	struct slot *slot;
 
 	if (!handle || value & ((1u << SLOT_SHIFT) - 1))
 		return NULL;
-	slot = slot_at(index);
+	return slot_at((uint32_t)(value >> SLOT_SHIFT) & ((1u << 20) - 1));
+}
+
+/* The last cache that was asked: in a program without threads there is nothing else to look for.
+ * Both NULL when it was freed. */
+static struct {
+	void *handle;
+	struct slot *slot;
+} last;
+
+static inline bool holds(const struct slot *slot, void *handle)
+{
+	return slot->generation == (uintptr_t)handle >> GENERATION_SHIFT && slot->engine;
+}
+
+/* Locks the slot of a handle; NULL when it is none, or no more. */
+static struct slot *lock_slot(void *handle)
+{
+	struct slot *slot = slot_of(handle);
+
 	if (!slot)
 		return NULL;
-	lock(slot);
-	if (slot->generation == value >> GENERATION_SHIFT && slot->engine)
+	pthread_mutex_lock(&slot->lock);
+	if (holds(slot, handle))
 		return slot;
-	unlock(slot);
+	pthread_mutex_unlock(&slot->lock);
 	return NULL;
 }
 
@@ -237,13 +235,13 @@ void *bcc_symcache_new(int pid, struct bcc_symbol_option *option)
 		return NULL;
 	}
 	slot = slot_at(index);
-	lock(slot);
+	pthread_mutex_lock(&slot->lock);
 	slot->ops = ops;
 	slot->engine = engine;
 	slot->pid = pid;
 	slot->option = used;
 	generation = ++slot->generation;
-	unlock(slot);
+	pthread_mutex_unlock(&slot->lock);
 	return handle_of(index, generation);
 }
 
@@ -262,27 +260,48 @@ void bcc_free_symcache(void *symcache, int pid)
 	else
 		slot->ops->destroy(slot->engine);
 	slot->engine = NULL;
-	unlock(slot);
+	pthread_mutex_unlock(&slot->lock);
 	pthread_mutex_lock(&table_lock);
+	last.handle = NULL;
+	last.slot = NULL;
 	if (free_slot_count < SLOTS_PER_BLOCK)
 		free_slots[free_slot_count++] = index;
 	pthread_mutex_unlock(&table_lock);
 }
 
-static int resolve(void *symcache, uint64_t address, struct bcc_symbol *sym)
+static __attribute__((noinline)) int resolve_locked(void *symcache, uint64_t address,
+						    struct bcc_symbol *sym)
+{
+	struct slot *slot = lock_slot(symcache);
+	int found;
+
+	if (!slot)
+		return -1;
+	found = slot->ops->resolve(slot->engine, address, sym);
+	pthread_mutex_unlock(&slot->lock);
+	return found;
+}
+
+/* A program without threads need not lock, which would make each look-up wait for the one before.
+ */
+static inline int resolve(void *symcache, uint64_t address, struct bcc_symbol *sym)
 {
 	struct slot *slot;
-	int found;
 
 	if (!sym)
 		return -1;
 	*sym = (struct bcc_symbol){ 0 };
-	slot = lock_slot(symcache);
-	if (!slot)
-		return -1;
-	found = slot->ops->resolve(slot->engine, address, sym);
-	unlock(slot);
-	return found;
+	if (__builtin_expect(!__libc_single_threaded, 0))
+		return resolve_locked(symcache, address, sym);
+	slot = last.slot;
+	if (__builtin_expect(!slot || last.handle != symcache, 0)) {
+		slot = slot_of(symcache);
+		if (!slot || !holds(slot, symcache))
+			return -1;
+		last.handle = symcache;
+		last.slot = slot;
+	}
+	return slot->ops->resolve(slot->engine, address, sym);
 }
 
 int bcc_symcache_resolve_no_demangle(void *symcache, uint64_t addr, struct bcc_symbol *sym)
@@ -324,7 +343,7 @@ int bcc_symcache_resolve_name(void *resolver, const char *module, const char *na
 	if (!slot)
 		return -1;
 	found = slot->ops->resolve_name(slot->engine, module, name, addr);
-	unlock(slot);
+	pthread_mutex_unlock(&slot->lock);
 	return found;
 }
 
@@ -335,7 +354,7 @@ void bcc_symcache_refresh(void *resolver)
 	if (!slot)
 		return;
 	slot->ops->refresh(slot->engine);
-	unlock(slot);
+	pthread_mutex_unlock(&slot->lock);
 }
 
 int bcc_free_memory(void)

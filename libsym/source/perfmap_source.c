@@ -14,12 +14,11 @@
 #include "libsym/index_join.h"
 #include "libsym/index_names.h"
 #include "libsym/limits.h"
-#include "libsym/source/tier_table.h"
+#include "libsym/source/perfmap_first.h"
 
 enum {
 	/* Bytes read at a time; a longer line makes the buffer grow as far as a name may. */
-	STEP_BYTES = 1 << 18,
-	STUB_BIT = TIER_TABLE_ROOM
+	STEP_BYTES = 1 << 18
 };
 
 /* Beyond this a line without an end is given up: 2 numbers and a name have less. */
@@ -50,7 +49,7 @@ enum {
 /* Of two indexes that know an address the later one holds. */
 struct perfmap_view {
 	size_t count;
-	struct index *levels[MAX_LEVELS]; /* value: number of the tier, and STUB_BIT */
+	struct index *levels[MAX_LEVELS]; /* values: see perfmap_first.h */
 	/* Once there is a newer view: those that it does without, to be ended with this one. */
 	size_t dropped_count;
 	struct index *dropped[MAX_LEVELS];
@@ -60,6 +59,7 @@ struct perfmap_view {
 struct perfmap_source {
 	_Atomic(struct perfmap_view *) view;
 	struct perfmap_view *first_view;
+	struct perfmap_first first; /* its only level */
 	struct perfmap_view *retired;
 	struct index_names *names;
 	struct tier_table tiers;
@@ -123,7 +123,7 @@ static void add_line(struct perfmap_builder *builder, const struct perfmap_line 
 		name_bytes = perfmap_split_tier(line->name, line->name_bytes, &tier);
 	value = tier_table_number(&builder->source->tiers, tier);
 	if (is_stub(line->name, line->name_bytes))
-		value |= STUB_BIT;
+		value |= PERFMAP_STUB_BIT;
 	index_builder_add(builder->symbols, line->start_address, line->size_bytes, line->name,
 			  name_bytes, value);
 }
@@ -292,6 +292,7 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 		set_mark(&source->files[i]);
 	view->count = 1;
 	source->first_view = view;
+	source->first = (struct perfmap_first){ view->levels[0], &source->tiers };
 	atomic_store(&source->view, STEAL(view));
 	*ret = STEAL(source);
 	return NULL;
@@ -451,16 +452,6 @@ size_t perfmap_source_count(const struct perfmap_source *source)
 	return index_count(source->first_view->levels[0]);
 }
 
-static const char *tier_of(const struct perfmap_source *source, uint32_t value)
-{
-	return source->tiers.tiers[value & TIER_TABLE_MASK];
-}
-
-static enum sym_symbol_kind kind_of(uint32_t value)
-{
-	return value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION;
-}
-
 void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym_symbol *ret)
 {
 	struct index_entry entry;
@@ -470,8 +461,8 @@ void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym
 		.start = entry.start,
 		.size_bytes = entry.size_bytes,
 		.name = entry.name,
-		.tier = tier_of(source, entry.value),
-		.kind = kind_of(entry.value),
+		.tier = perfmap_tier(&source->tiers, entry.value),
+		.kind = perfmap_kind(entry.value),
 		.source = SYM_SOURCE_PERF_MAP,
 		.image_index = UINT32_MAX,
 	};
@@ -484,8 +475,8 @@ static inline void take_entry(const struct perfmap_source *source, const struct 
 	ret->size_bytes = entry->symbol_size_bytes;
 	ret->name = entry->name;
 	ret->linkage_name = NULL;
-	ret->tier = tier_of(source, entry->value);
-	ret->kind = kind_of(entry->value);
+	ret->tier = perfmap_tier(&source->tiers, entry->value);
+	ret->kind = perfmap_kind(entry->value);
 }
 
 /* A symbol without a size holds its address only where no index knows one with a size. */
@@ -516,16 +507,41 @@ enum source_outcome perfmap_source_find(const struct perfmap_source *source, uin
 	return find_in(source, atomic_load(&((struct perfmap_source *)source)->view), address, ret);
 }
 
+static __attribute__((noinline)) enum source_outcome
+find_first_carefully(const struct perfmap_source *source, uint64_t address,
+		     struct source_match *ret)
+{
+	struct index_entry entry;
+
+	if (index_look_up(source->first.index, address, &entry) == INDEX_NONE)
+		return SOURCE_MISS;
+	take_entry(source, &entry, ret);
+	return SOURCE_HIT;
+}
+
 /* The first view has one level. */
 enum source_outcome perfmap_source_find_first(const struct perfmap_source *source, uint64_t address,
 					      struct source_match *ret)
 {
-	struct index_entry entry;
+	const struct index *index = source->first.index;
+	struct index_spot spot;
+	uint32_t value;
 
-	if (index_look_up(source->first_view->levels[0], address, &entry) == INDEX_NONE)
-		return SOURCE_MISS;
-	take_entry(source, &entry, ret);
+	if (!index_find_spot(index_region_of(index, address), address, &spot))
+		return find_first_carefully(source, address, ret);
+	ret->start = address - spot.offset_bytes;
+	ret->size_bytes = spot.size_bytes;
+	ret->name = index_names_at(index->names, spot.leaf->numbers[spot.slot]);
+	ret->linkage_name = NULL;
+	value = index->values[spot.leaf->codes[spot.slot]];
+	ret->tier = perfmap_tier(&source->tiers, value);
+	ret->kind = perfmap_kind(value);
 	return SOURCE_HIT;
+}
+
+const struct perfmap_first *perfmap_source_first(const struct perfmap_source *source)
+{
+	return &source->first;
 }
 
 void perfmap_source_warm(const struct perfmap_source *source, bool first, const uint64_t *addresses,

@@ -42,6 +42,10 @@ enum source_outcome perfmap_source_find(const struct perfmap_source *source, uin
 enum source_outcome perfmap_source_find_first(const struct perfmap_source *source, uint64_t address,
 					      struct source_match *ret);
 
+/* The same, for those who do many (perfmap_first.h). */
+struct perfmap_first;
+const struct perfmap_first *perfmap_source_first(const struct perfmap_source *source);
+
 /* Fetches what looking up these addresses is going to need; `first` as for _find_first(). */
 void perfmap_source_warm(const struct perfmap_source *source, bool first, const uint64_t *addresses,
 			 size_t count);

@@ -191,7 +191,7 @@ int main(void)
 	if (ours[0].named != LOOKUPS || ours[1].named != LOOKUPS)
 		printf("bcc: only %lu and %lu of %d look-ups named\n", ours[0].named, ours[1].named,
 		       LOOKUPS);
-	print_floor("bcc_lookup_floor", (size_t)LINES / 12 * 2 * BENCH_LINE_BYTES);
+	print_floor("bcc_lookup_floor", (size_t)LINES / 5 * BENCH_LINE_BYTES);
 	judge("bcc_lookup_1M", ours[0].lookup_ns, peer[0].lookup_ns, 20, "ns");
 	judge("bcc_lookup_1M_tiers", ours[1].lookup_ns, peer[1].lookup_ns, 20, "ns");
 	judge("bcc_lookup_1M_spread", ours[0].spread_ns, peer[0].spread_ns, 20, "ns");

@@ -305,9 +305,9 @@ struct finds {
 /* A look-up waits for the line of its leaf; the rest of the way mostly stays in the caches. */
 static void find_figures(const struct map *map, const struct finds *finds, double peer)
 {
-	/* index_layout.h: a leaf of 12 has two lines, of which one is searched. */
+	/* index_layout.h: 5 in a line. */
 	struct bench_floor floor =
-		print_floor("index_find_floor", map->lines / 12 * BENCH_LINE_BYTES);
+		print_floor("index_find_floor", map->lines / 5 * BENCH_LINE_BYTES);
 
 	figure("index_find_single", finds->single, peer,
 	       (struct bench_goal){ .most = 40, .floor = floor.beside_ns }, "ns");
@@ -455,8 +455,8 @@ static void growth_figures(void)
 		       finds[i]);
 	}
 	/* As in find_figures(). */
-	print_floor("index_growth_floor", sizes[0] / 12 * BENCH_LINE_BYTES);
-	print_floor("index_growth_floor", sizes[3] / 12 * BENCH_LINE_BYTES);
+	print_floor("index_growth_floor", sizes[0] / 5 * BENCH_LINE_BYTES);
+	print_floor("index_growth_floor", sizes[3] / 5 * BENCH_LINE_BYTES);
 	figure("perfmap_growth_load", loads[3], loads[0], (struct bench_goal){ .most_ratio = 2 },
 	       "ns");
 	figure("index_growth_find", finds[3], finds[0], (struct bench_goal){ .most_ratio = 3 },

@@ -226,6 +226,91 @@ Test(index, finds_symbols_that_crowd_together)
 	cr_expect_eq(index_find(frozen, 0x1000 + 0xfffffff0ull - 1), COUNT + 1);
 }
 
+/* Each at its first byte, at its last, and behind it. */
+static void expect_each(const uint64_t *starts, size_t count, uint64_t size_bytes)
+{
+	uint64_t positions[3];
+	size_t found[3];
+
+	cr_assert_eq(index_count(frozen), count);
+	for (size_t i = 0; i < count; i++) {
+		positions[0] = starts[i];
+		positions[1] = starts[i] + size_bytes - 1;
+		positions[2] = starts[i] + size_bytes;
+		index_find_batch(frozen, positions, 3, found);
+		cr_assert_eq(found[0], i);
+		cr_assert_eq(found[1], i);
+		cr_assert_eq(found[2], INDEX_NONE);
+		for (size_t j = 0; j < 3; j++)
+			cr_assert_eq(index_find(frozen, positions[j]), found[j]);
+	}
+}
+
+/* So many heaps that no more get a region of their own, then few symbols that are far apart, and
+ * among them many close together: where buckets are wide, or do not list all. */
+static void check_dense_among_sparse(size_t dense, uint64_t step)
+{
+	enum {
+		HEAPS = 40,
+		SPARSE = 100
+	};
+	uint64_t *starts = malloc((HEAPS + 2 * SPARSE + dense) * sizeof(*starts));
+	uint64_t at = 0x10000;
+	size_t count = 0;
+
+	for (size_t i = 0; i < HEAPS + SPARSE; i++, at += 8 << 20)
+		starts[count++] = at;
+	for (size_t i = 0; i < dense; i++, at += step)
+		starts[count++] = at;
+	for (size_t i = 0; i < SPARSE; i++, at += 8 << 20)
+		starts[count++] = at;
+	for (size_t i = 0; i < count; i++)
+		add(starts[i], 8, "symbol");
+	freeze();
+	expect_each(starts, count, 8);
+	free(starts);
+}
+
+Test(index, finds_symbols_that_share_one_unit_of_a_wide_bucket)
+{
+	check_dense_among_sparse(30, 12);
+}
+
+Test(index, finds_symbols_of_which_one_bucket_has_thousands)
+{
+	check_dense_among_sparse(5000, 9);
+}
+
+Test(index, finds_symbols_on_both_sides_of_two_gigabytes)
+{
+	uint64_t starts[4096];
+	size_t count = 0;
+
+	/* Steps below a gap, as far as 31 bits reach and a little further. */
+	for (uint64_t at = 0x1000; count < 2200; at += (1 << 20) - 16)
+		starts[count++] = at;
+	for (uint64_t at = ((uint64_t)1 << 31) + ((uint64_t)1 << 30); count < 4096; at += 9)
+		starts[count++] = at;
+	for (size_t i = 0; i < count; i++)
+		add(starts[i], 8, "symbol");
+	freeze();
+	expect_each(starts, count, 8);
+}
+
+Test(index, finds_the_rest_of_a_large_symbol_behind_all_others)
+{
+	add(0x1000, 16, "small");
+	add(0x2000, 3ull << 30, "large");
+	add(1ull << 40, 16, "far");
+	freeze();
+	cr_expect_eq(index_find(frozen, 0x2000 + 0xfffe), 1);
+	cr_expect_eq(index_find(frozen, 0x2000 + 0xffff), 1);
+	cr_expect_eq(index_find(frozen, 0x2000 + (3ull << 30) - 1), 1);
+	cr_expect_eq(index_find(frozen, 0x2000 + (3ull << 30)), INDEX_NONE);
+	cr_expect_eq(index_find(frozen, 1ull << 40), 2);
+	cr_expect_eq(index_find(frozen, UINT64_MAX), INDEX_NONE);
+}
+
 Test(index, is_the_same_whatever_was_reserved)
 {
 	static const size_t reserved[] = { 0, 1, 1000, (size_t)1 << 20, SIZE_MAX };
@@ -256,7 +341,7 @@ Test(index, keeps_sizes_of_four_gigabytes_and_more)
 	cr_expect_eq(entry.size_bytes, 0x80000000u);
 }
 
-/* Leaves hold distances and sizes of 16 bits: what is just too far or too large, and just not. */
+/* Leaves hold sizes of 16 bits: what is just too far or too large, and just not. */
 Test(index, keeps_distances_and_sizes_around_64_kilobytes)
 {
 	static const uint64_t steps[] = { 0xfffd, 0xfffe, 0xffff, 0x10000, 0x10001 };

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a perf map had when it was read first, for look-ups by the million: the search
+ * itself, without a call. Stays as long as its source, whatever is refreshed.
+ */
+#ifndef LIBSYM_SOURCE_PERFMAP_FIRST_H
+#define LIBSYM_SOURCE_PERFMAP_FIRST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libsym/index_names.h"
+#include "libsym/index_search.h"
+#include "libsym/libsym.h"
+#include "libsym/source/tier_table.h"
+
+/* Values of its index: the number of the tier, and this. */
+#define PERFMAP_STUB_BIT ((uint32_t)TIER_TABLE_ROOM)
+
+struct perfmap_first {
+	const struct index *index;
+	const struct tier_table *tiers;
+};
+
+static inline const char *perfmap_tier(const struct tier_table *tiers, uint32_t value)
+{
+	return tiers->tiers[value & TIER_TABLE_MASK];
+}
+
+static inline enum sym_symbol_kind perfmap_kind(uint32_t value)
+{
+	return value & PERFMAP_STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION;
+}
+
+/* For sym_resolver_glance(). False where nothing is found, or not on the ordinary way: then nothing
+ * was written. */
+static inline __attribute__((always_inline)) bool
+perfmap_first_glance(const struct perfmap_first *first, uint64_t address, struct sym_glance *ret)
+{
+	const struct index *index = first->index;
+	struct index_spot spot;
+	uint32_t value;
+
+	if (__builtin_expect(!index_find_spot(index_region_of(index, address), address, &spot), 0))
+		return false;
+	value = index->values[spot.leaf->codes[spot.slot]];
+	ret->name = index_names_at(index->names, spot.leaf->numbers[spot.slot]);
+	ret->tier = perfmap_tier(first->tiers, value);
+	ret->offset_bytes = spot.offset_bytes;
+	ret->size_bytes = spot.size_bytes;
+	ret->source = SYM_SOURCE_PERF_MAP;
+	ret->kind = perfmap_kind(value);
+	return true;
+}
+
+#endif
