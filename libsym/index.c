@@ -150,7 +150,7 @@ static bool find_place(const struct index *index, uint64_t position, struct plac
 	uint64_t distance = position - region->base;
 	size_t leaf_number, pieces, last;
 
-	if (!region->piece_count || position < region->base)
+	if (distance >= region->reach_bytes)
 		return false;
 	if (distance < region->span_bytes) {
 		leaf_number = find_leaf(region, distance);
@@ -199,9 +199,14 @@ size_t index_find(const struct index *index, uint64_t position)
 	const struct index_region *region = index_region_of(index, position);
 	struct index_spot spot;
 
-	if (!index_find_spot(region, position, &spot))
+	switch (index_find_spot(region, position, &spot)) {
+	case INDEX_HIT:
+		return index_piece_of(region, &spot);
+	case INDEX_MISS:
+		return INDEX_NONE;
+	default:
 		return find_carefully(index, position);
-	return index_piece_of(region, &spot);
+	}
 }
 
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret)
@@ -209,8 +214,14 @@ size_t index_look_up(const struct index *index, uint64_t position, struct index_
 	const struct index_region *region = index_region_of(index, position);
 	struct index_spot spot;
 
-	if (!index_find_spot(region, position, &spot))
+	switch (index_find_spot(region, position, &spot)) {
+	case INDEX_HIT:
+		break;
+	case INDEX_MISS:
+		return INDEX_NONE;
+	default:
 		return look_up_carefully(index, position, ret);
+	}
 	ret->start = ret->symbol_start = position - spot.offset_bytes;
 	ret->size_bytes = ret->symbol_size_bytes = spot.size_bytes;
 	ret->number = spot.leaf->numbers[spot.slot];
@@ -258,12 +269,16 @@ static void find_lanes(const struct index *index, const uint64_t *positions, siz
 		const struct index_region *region = lanes[i].region;
 		struct index_spot spot;
 
-		if (__builtin_expect(lanes[i].leaf != NULL, 1) &&
-		    index_find_in_leaf(lanes[i].leaf, (uint32_t)(positions[i] - region->base),
-				       &spot))
-			ret[i] = index_piece_of(region, &spot);
-		else
+		if (__builtin_expect(!lanes[i].leaf, 0)) {
+			ret[i] = index_find(index, positions[i]);
+			continue;
+		}
+		index_find_in_leaf(lanes[i].leaf, (uint32_t)(positions[i] - region->base), &spot);
+		if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0))
 			ret[i] = find_carefully(index, positions[i]);
+		else
+			ret[i] = spot.offset_bytes < spot.size_bytes ? index_piece_of(region, &spot)
+								     : INDEX_NONE;
 	}
 }
 

@@ -62,6 +62,7 @@ static void end_region(struct index_writer *writer)
 									  : UINT16_MAX);
 	if (region->span_bytes > INDEX_NO_KEY)
 		region->span_bytes = INDEX_NO_KEY;
+	region->reach_bytes = last + writer->last_size_bytes;
 }
 
 static bool begin_region(struct index_writer *writer, uint64_t base)
@@ -81,7 +82,7 @@ static bool begin_region(struct index_writer *writer, uint64_t base)
 	}
 	index->regions[index->region_count++] = (struct index_region){
 		.base = base,
-		.first_leaf = index->leaf_count,
+		.first_leaf = (uint32_t)index->leaf_count,
 		.first_piece = (uint32_t)index->count,
 	};
 	writer->base = base;

@@ -68,13 +68,12 @@ _Static_assert(sizeof(struct index_bucket) == 16, "a vector");
 struct index_region {
 	uint64_t base;        /* start of its first piece */
 	uint64_t span_bytes;  /* behind it there is at most the rest of its last piece */
+	uint64_t reach_bytes; /* where that ends; a position below `base` lies behind it too */
 	uint64_t bucket_rate; /* buckets a byte, in parts of 2^32: all of them in span_bytes */
 	const struct index_leaf *leaves;
 	const struct index_bucket *buckets; /* and one more, for the end of the last one */
-	size_t first_leaf;
+	uint32_t first_leaf, bucket_count;
 	uint32_t first_piece, piece_count;
-	uint32_t bucket_count;
-	uint32_t reserved;
 };
 
 _Static_assert(sizeof(struct index_region) == 64, "a cache line");

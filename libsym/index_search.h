@@ -54,8 +54,9 @@ struct index_spot {
 	uint32_t offset_bytes, size_bytes;
 };
 
-/* False when there is no ordinary piece. */
-static inline __attribute__((always_inline)) bool
+/* Finds the piece that starts last at or below the distance. It covers the position if
+ * `offset_bytes` is less than `size_bytes`, unless that is INDEX_ODD. */
+static inline __attribute__((always_inline)) void
 index_find_in_leaf(const struct index_leaf *leaf, uint32_t distance, struct index_spot *ret)
 {
 	size_t pieces = index_pieces_at_or_below(leaf, distance);
@@ -66,8 +67,6 @@ index_find_in_leaf(const struct index_leaf *leaf, uint32_t distance, struct inde
 	ret->slot = pieces - 1;
 	ret->offset_bytes = distance - (uint32_t)leaf->keys[pieces - 1];
 	ret->size_bytes = leaf->sizes[pieces - 1];
-	/* The size of an odd one is 0. */
-	return __builtin_expect(ret->offset_bytes < ret->size_bytes, 1);
 }
 
 static inline size_t index_piece_of(const struct index_region *region,
@@ -77,15 +76,24 @@ static inline size_t index_piece_of(const struct index_region *region,
 	       spot->slot;
 }
 
-/* False when it is to be looked for with care. */
-static inline __attribute__((always_inline)) bool
+enum index_outcome {
+	INDEX_MISS,
+	INDEX_HIT,
+	INDEX_CAREFUL /* it is to be looked for with care */
+};
+
+static inline __attribute__((always_inline)) enum index_outcome
 index_find_spot(const struct index_region *region, uint64_t position, struct index_spot *ret)
 {
 	uint64_t distance = position - region->base;
 	const struct index_leaf *leaf = index_find_leaf(region, distance);
 
-	return __builtin_expect(leaf != NULL, 1) &&
-	       index_find_in_leaf(leaf, (uint32_t)distance, ret);
+	if (__builtin_expect(!leaf, 0))
+		return distance >= region->reach_bytes ? INDEX_MISS : INDEX_CAREFUL;
+	index_find_in_leaf(leaf, (uint32_t)distance, ret);
+	if (__builtin_expect(ret->offset_bytes < ret->size_bytes, 1))
+		return INDEX_HIT;
+	return __builtin_expect(ret->size_bytes == INDEX_ODD, 0) ? INDEX_CAREFUL : INDEX_MISS;
 }
 
 #endif

@@ -100,8 +100,12 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 	struct resolving resolving = { .resolver = resolver, .snapshot = resolver->snapshot };
 
 	resolving.refreshed = atomic_load(&resolver->refreshed);
-	if (!resolving.refreshed)
+	if (!resolving.refreshed) {
+		if (!snapshot_uses_runtime(resolver->snapshot))
+			resolving.first_map =
+				atomic_load_explicit(&resolver->first_map, memory_order_acquire);
 		return resolving;
+	}
 	resolving.counted = !is_alone(resolver);
 	if (!resolving.counted) {
 		resolving.snapshot = atomic_load(&resolver->now);
@@ -372,6 +376,26 @@ static void resolve_one(const struct resolving *resolving, size_t found, struct 
 	}
 }
 
+/* resolve_memory() on its ordinary way: false when that is to look. */
+static inline bool resolve_first(const struct resolving *resolving,
+				 const struct sym_mapping *mapping, struct sym_answer *answer)
+{
+	struct perfmap_found found;
+
+	if (!(mapping->protection & SYM_EXECUTE) ||
+	    perfmap_first_find(resolving->first_map, answer->address, &found) != INDEX_HIT)
+		return false;
+	answer->status = SYM_RESOLVED;
+	answer->source = SYM_SOURCE_PERF_MAP;
+	answer->name = found.name;
+	answer->tier = found.tier;
+	answer->offset_bytes = found.offset_bytes;
+	answer->size_bytes = found.size_bytes;
+	answer->image_path = mapping->path;
+	answer->kind = found.kind;
+	return true;
+}
+
 enum {
 	GROUP = 32 /* addresses that are looked up side by side */
 };
@@ -393,22 +417,22 @@ static void resolve_group(const struct resolving *resolving, struct sym_answer *
 	const struct sym_snapshot *snapshot = resolving->snapshot;
 	const struct address_space *space = snapshot->space;
 	uint64_t in_memory[GROUP];
-	size_t found[GROUP], memory_count = 0, last = ADDRESS_SPACE_NONE;
+	size_t found[GROUP], memory_count = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t address = answers[i].address;
-
-		if (last == ADDRESS_SPACE_NONE || address < space->mappings[last].start_address ||
-		    address >= space->mappings[last].end_address)
-			last = address_space_find(space, address);
-		found[i] = last;
-		if (last != ADDRESS_SPACE_NONE && snapshot_is_memory(snapshot, last))
-			in_memory[memory_count++] = address;
+		found[i] = address_space_find(space, answers[i].address);
+		in_memory[memory_count] = answers[i].address;
+		if (found[i] == ADDRESS_SPACE_NONE || !snapshot_is_memory(snapshot, found[i]))
+			continue;
+		memory_count++;
 	}
 	if (memory_count > 1)
 		warm(resolving, in_memory, memory_count);
 	for (size_t i = 0; i < count; i++)
-		resolve_one(resolving, found[i], &answers[i]);
+		if (!resolving->first_map || found[i] == ADDRESS_SPACE_NONE ||
+		    !snapshot_is_memory(snapshot, found[i]) ||
+		    !resolve_first(resolving, &space->mappings[found[i]], &answers[i]))
+			resolve_one(resolving, found[i], &answers[i]);
 }
 
 /* Lines and inlined functions, where the result wants them. */
@@ -527,12 +551,46 @@ static __attribute__((noinline)) int glance_at(struct sym_resolver *resolver, ui
 	return 1;
 }
 
+/* Where there is only the map as it was read first, another mapping is found without counting. */
+static bool enter_again(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
+{
+	const struct sym_snapshot *snapshot = resolver->snapshot;
+	size_t found = address_space_find(snapshot->space, address);
+	const struct sym_mapping *mapping;
+
+	if (found == ADDRESS_SPACE_NONE || !snapshot_is_memory(snapshot, found))
+		return false;
+	mapping = &snapshot->space->mappings[found];
+	if (!(mapping->protection & SYM_EXECUTE))
+		return false;
+	glance->reserved.start = mapping->start_address;
+	glance->reserved.size_bytes = mapping->end_address - mapping->start_address;
+	glance->image_path = mapping->path;
+	return true;
+}
+
 static __attribute__((noinline)) int glance_anew(struct sym_resolver *resolver, uint64_t address,
 						 struct sym_glance *glance)
 {
 	if (glance->size < sizeof(*glance) || !enter_mapping(resolver, address, glance))
 		return 0;
 	return glance_at(resolver, address, glance);
+}
+
+static inline __attribute__((always_inline)) int
+glance_at_first(const struct perfmap_first *map, uint64_t address, struct sym_glance *glance)
+{
+	struct perfmap_found found;
+
+	if (__builtin_expect(perfmap_first_find(map, address, &found) != INDEX_HIT, 0))
+		return 0;
+	glance->name = found.name;
+	glance->tier = found.tier;
+	glance->offset_bytes = found.offset_bytes;
+	glance->size_bytes = found.size_bytes;
+	glance->source = SYM_SOURCE_PERF_MAP;
+	glance->kind = found.kind;
+	return 1;
 }
 
 int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
@@ -542,12 +600,15 @@ int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct 
 
 	if (__builtin_expect(
 		    glance->size < sizeof(*glance) || glance->reserved.resolver != resolver ||
-			    glance->reserved.generation != atomic_load(&resolver->generation) ||
-			    address - glance->reserved.start >= glance->reserved.size_bytes,
+			    glance->reserved.generation != atomic_load(&resolver->generation),
 		    0))
 		return glance_anew(resolver, address, glance);
+	if (address - glance->reserved.start >= glance->reserved.size_bytes &&
+	    !(map && !snapshot_uses_runtime(resolver->snapshot) &&
+	      enter_again(resolver, address, glance)))
+		return glance_anew(resolver, address, glance);
 	/* Mostly there is nothing but the map as it was read first. */
-	if (map && !glance->reserved.live && perfmap_first_glance(map, address, glance))
+	if (map && !glance->reserved.live && glance_at_first(map, address, glance))
 		return 1;
 	return glance_at(resolver, address, glance);
 }

@@ -53,7 +53,9 @@ struct sym_resolver {
 struct resolving {
 	struct sym_resolver *resolver;
 	const struct sym_snapshot *snapshot; /* what is mapped */
-	bool refreshed;                      /* since the resolver was made */
+	/* The whole truth of jitted code that it has; NULL: there may be more. */
+	const struct perfmap_first *first_map;
+	bool refreshed; /* since the resolver was made */
 	bool counted;
 	unsigned int epoch;
 };

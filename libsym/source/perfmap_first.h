@@ -6,7 +6,6 @@
 #ifndef LIBSYM_SOURCE_PERFMAP_FIRST_H
 #define LIBSYM_SOURCE_PERFMAP_FIRST_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "libsym/index_names.h"
@@ -32,25 +31,31 @@ static inline enum sym_symbol_kind perfmap_kind(uint32_t value)
 	return value & PERFMAP_STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION;
 }
 
-/* For sym_resolver_glance(). False where nothing is found, or not on the ordinary way: then nothing
- * was written. */
-static inline __attribute__((always_inline)) bool
-perfmap_first_glance(const struct perfmap_first *first, uint64_t address, struct sym_glance *ret)
+struct perfmap_found {
+	const char *name, *tier;
+	uint64_t offset_bytes, size_bytes;
+	enum sym_symbol_kind kind;
+};
+
+/* Only a hit is written; INDEX_CAREFUL: not on the ordinary way. */
+static inline __attribute__((always_inline)) enum index_outcome
+perfmap_first_find(const struct perfmap_first *first, uint64_t address, struct perfmap_found *ret)
 {
 	const struct index *index = first->index;
 	struct index_spot spot;
+	enum index_outcome outcome =
+		index_find_spot(index_region_of(index, address), address, &spot);
 	uint32_t value;
 
-	if (__builtin_expect(!index_find_spot(index_region_of(index, address), address, &spot), 0))
-		return false;
+	if (__builtin_expect(outcome != INDEX_HIT, 0))
+		return outcome;
 	value = index->values[spot.leaf->codes[spot.slot]];
 	ret->name = index_names_at(index->names, spot.leaf->numbers[spot.slot]);
 	ret->tier = perfmap_tier(first->tiers, value);
 	ret->offset_bytes = spot.offset_bytes;
 	ret->size_bytes = spot.size_bytes;
-	ret->source = SYM_SOURCE_PERF_MAP;
 	ret->kind = perfmap_kind(value);
-	return true;
+	return INDEX_HIT;
 }
 
 #endif

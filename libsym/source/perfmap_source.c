@@ -523,19 +523,22 @@ find_first_carefully(const struct perfmap_source *source, uint64_t address,
 enum source_outcome perfmap_source_find_first(const struct perfmap_source *source, uint64_t address,
 					      struct source_match *ret)
 {
-	const struct index *index = source->first.index;
-	struct index_spot spot;
-	uint32_t value;
+	struct perfmap_found found;
 
-	if (!index_find_spot(index_region_of(index, address), address, &spot))
+	switch (perfmap_first_find(&source->first, address, &found)) {
+	case INDEX_HIT:
+		break;
+	case INDEX_MISS:
+		return SOURCE_MISS;
+	default:
 		return find_first_carefully(source, address, ret);
-	ret->start = address - spot.offset_bytes;
-	ret->size_bytes = spot.size_bytes;
-	ret->name = index_names_at(index->names, spot.leaf->numbers[spot.slot]);
+	}
+	ret->start = address - found.offset_bytes;
+	ret->size_bytes = found.size_bytes;
+	ret->name = found.name;
 	ret->linkage_name = NULL;
-	value = index->values[spot.leaf->codes[spot.slot]];
-	ret->tier = perfmap_tier(&source->tiers, value);
-	ret->kind = perfmap_kind(value);
+	ret->tier = found.tier;
+	ret->kind = found.kind;
 	return SOURCE_HIT;
 }
 
