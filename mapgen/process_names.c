@@ -104,6 +104,7 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 	const struct sym_jit_info *jit;
 	struct sym_error *error;
 	double begin_s = now_s();
+	bool first = !process->snapshot;
 
 	error = sym_snapshot_open(process->pid, &opts, &snapshot);
 	if (!error)
@@ -120,6 +121,8 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 	process->snapshot = STEAL(snapshot);
 	process->resolver = STEAL(resolver);
 	process->places = places;
+	if (first && sym_snapshot_process(process->snapshot)->runtime_version)
+		target_say_asked(process->snapshot);
 	process->wait_s = (now_s() - begin_s) * patience;
 	if (process->wait_s < shortest_wait_s)
 		process->wait_s = shortest_wait_s;

@@ -46,6 +46,7 @@ struct resolution {
 	size_t good, bad;
 	size_t stripped; /* answers of functions that only lack the name */
 	size_t printed;  /* objects of the JSON array */
+	bool told;       /* names came from the runtime, and how was said where it must be */
 	bool broken;     /* said already; stop */
 };
 
@@ -424,6 +425,16 @@ static bool refresh(struct resolution *resolution)
 	return true;
 }
 
+static void say_asked(struct resolution *resolution)
+{
+	for (size_t i = 0; !resolution->told && i < sym_result_count(resolution->result); i++) {
+		if (sym_result_at(resolution->result, i)->source != SYM_SOURCE_RUNTIME)
+			continue;
+		resolution->told = true;
+		target_say_asked(resolution->snapshot);
+	}
+}
+
 static struct sym_error *resolve_batch(struct resolution *resolution, const uint64_t *addresses,
 				       size_t count)
 {
@@ -433,6 +444,8 @@ static struct sym_error *resolve_batch(struct resolution *resolution, const uint
 	if (!error && has_unknown_code(resolution->result) && refresh(resolution))
 		error = sym_resolver_resolve(resolution->resolver, addresses, count,
 					     resolution->result);
+	if (!error)
+		say_asked(resolution);
 	return error;
 }
 

@@ -6,6 +6,19 @@
 
 #include "mapgen/message.h"
 
+void target_say_asked(struct sym_snapshot *snapshot)
+{
+	const struct sym_process_info *process = sym_snapshot_process(snapshot);
+	const struct sym_jit_info *jit;
+	struct sym_error *error = sym_snapshot_jit(snapshot, &jit);
+
+	if (!error && jit->way == SYM_JIT_RUNDOWN)
+		message("process %d (%s) was asked over its diagnostics socket to list its "
+			"methods; --jit=none does without",
+			process->pid, process->comm);
+	sym_error_destroy(error);
+}
+
 void target_say(struct sym_error *error)
 {
 	message("%s", sym_error_message(error));

@@ -36,6 +36,12 @@ bool target_is_assembly(const struct sym_image *image);
 /* True for images with native code of methods in them. */
 bool target_is_precompiled(const struct sym_image *image);
 
+/*
+ * Says that the runtime was asked to list its methods, where it was: DESIGN.md, "the target is not
+ * touched". Only of a snapshot whose jitted code has been read: else this reads it.
+ */
+void target_say_asked(struct sym_snapshot *snapshot);
+
 /* Says an error and ends it. */
 void target_say(struct sym_error *error);
 
