@@ -122,6 +122,60 @@ static bool code_is_hit(const struct deciding *deciding)
 	return false;
 }
 
+/* Whether other memory was recorded between two addresses than what continues a mapping. */
+static bool is_recorded_otherwise(const struct deciding *deciding,
+				  const struct recorded_mapping *mapping, uint64_t start,
+				  uint64_t end)
+{
+	for (size_t i = 0; i < deciding->count; i++) {
+		const struct recorded_mapping *other = &deciding->mappings[i];
+
+		if (other->start_address < end && other->end_address > start &&
+		    (other->inode != mapping->inode || strcmp(other->name, mapping->name) != 0 ||
+		     other->offset - other->start_address !=
+			     mapping->offset - mapping->start_address))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * perf reads what is mapped and listens from then on: the page by which a code heap grew between
+ * the two is in no record until the heap grows again (perf 6.1; seen where a compiler was started
+ * on a busy machine). So the first record of memory that goes on today reaches as far as it does.
+ */
+static void take_in_what_grew(const struct deciding *deciding, const struct sym_snapshot *snapshot,
+			      struct recorded_mapping *mapping)
+{
+	uint64_t end = mapping->end_address;
+	size_t i = first_mapping_behind(snapshot, end - 1);
+	const struct sym_mapping *now = i < sym_snapshot_mapping_count(snapshot)
+						? sym_snapshot_mapping_at(snapshot, i)
+						: NULL;
+
+	if (now && now->start_address < end && now->end_address > end &&
+	    (now->protection & SYM_EXECUTE) && shows_the_same(mapping, now) &&
+	    !is_recorded_otherwise(deciding, mapping, end, now->end_address))
+		mapping->end_address = now->end_address;
+}
+
+/* By start, then as recorded: the first of each start. */
+static void take_in_all_that_grew(const struct deciding *deciding,
+				  const struct sym_snapshot *snapshot,
+				  struct recorded_mapping **own, size_t count)
+{
+	for (size_t i = 0, next; i < count; i = next) {
+		struct recorded_mapping *first = own[i];
+
+		for (next = i + 1; next < count && own[next]->start_address == first->start_address;
+		     next++)
+			if (own[next] < first)
+				first = own[next];
+		if (mapping_class_of(first->name) == MAPPING_CODE)
+			take_in_what_grew(deciding, snapshot, first);
+	}
+}
+
 /* Mappings with code that are the process's own, ascending; heap. */
 static size_t own_code(const struct deciding *deciding, const struct sym_snapshot *snapshot,
 		       struct recorded_mapping ***ret)
@@ -142,6 +196,7 @@ static size_t own_code(const struct deciding *deciding, const struct sym_snapsho
 			own[count++] = mapping;
 	}
 	sort_mappings(own, count);
+	take_in_all_that_grew(deciding, snapshot, own, count);
 	return count;
 }
 

@@ -15,6 +15,7 @@ enum {
 	MISC_DATA = 1 << 13, /* MMAP: not executable */
 	MISC_BUILD_ID = 1 << 14,
 	MISC_AT = 4,
+	LENGTH_AT = 24,
 	FILE_OFFSET_AT = 32,
 	BUILD_ID_AT = 40,
 	MMAP_NAME_AT = 40,
@@ -197,6 +198,7 @@ bool recorded_mapping_change(const struct recorded_mapping *mapping,
 	    mapping->record_bytes < name_at + length + 1 ||
 	    memcmp(bytes + name_at, mapping->name, length + 1))
 		return false;
+	put_u64(bytes + LENGTH_AT, mapping->end_address - mapping->start_address);
 	if (mapping->fix == RECORDED_ANONYMOUS) {
 		put_name(bytes + name_at, length, anonymous_name);
 		return true;

@@ -43,9 +43,9 @@ struct recorded_mapping {
 	uint32_t device_major, device_minor;
 	uint64_t inode;
 	uint64_t start_address;
-	uint64_t end_address;
-	uint64_t offset;  /* into the mapped file */
-	const char *name; /* lives as long as the table */
+	uint64_t end_address; /* may be moved: a record that is changed gets it */
+	uint64_t offset;      /* into the mapped file */
+	const char *name;     /* lives as long as the table */
 	enum recorded_fix fix;
 	uint32_t standin; /* of the fixes with a build-id; as the caller counts */
 };

@@ -167,6 +167,27 @@ def test_perf_report_shows_every_managed_name_after_perf_fix(context):
     expect(changed > 10, "hardly a record was changed")
 
 
+def forget_growth(path):
+    """Cuts the largest record of a code heap in two and keeps the front, as perf does with what is mapped while it starts."""
+    found = [(struct.unpack_from("<Q", data, 24)[0], at) for at, kind, data in records(path)
+             if kind == MMAP2 and data[72:].startswith(b"/memfd:doublemapper")]
+    size, at = max(found)
+    expect(size >= 0x4000, f"the largest code heap has {size} bytes")
+    with open(path, "r+b") as file:
+        file.seek(at + 24)
+        file.write(struct.pack("<Q", size // 2 & ~0xFFF))
+
+
+def test_perf_fix_names_code_that_was_mapped_before_perf_listened(context):
+    path = os.path.join(context.directory("fix-grown"), "perf.data")
+    with Sample(context.sdk(), {}) as sample:
+        record(sample.pid, path)
+        memory = Memory(sample.pid)
+        forget_growth(path)
+        fixed, _ = fix(context, path)
+        check_fixed(context, path, fixed, sample, memory, Methods(context.rundown(sample.pid)))
+
+
 def test_perf_report_of_the_compiler_after_perf_fix(context):
     directory = context.directory("fix-csc")
     path = os.path.join(directory, "perf.data")
