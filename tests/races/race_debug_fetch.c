@@ -35,11 +35,11 @@ static struct {
 } world;
 
 /* What is looked for; not exported, so that no other table has it. */
-__attribute__((noinline, used)) static int only_the_debug_file_names_me(volatile int *x)
+__attribute__((noinline, used)) static int only_the_debug_file_names_me(volatile unsigned int *x)
 {
-	for (int i = 0; i < 100; i++)
+	for (unsigned int i = 0; i < 100; i++)
 		*x += *x * i;
-	return *x;
+	return (int)*x;
 }
 
 static int bring(void *context, const struct sym_fetch_request *request, char **path_ret)
@@ -105,7 +105,7 @@ static void write_stripped(const char *path)
 
 int main(void)
 {
-	volatile int value = 1;
+	volatile unsigned int value = 1;
 	char path[64];
 	uint64_t base = 0;
 	bool good;
