@@ -290,6 +290,7 @@ Test(remote_memory, gives_a_structure_whole_also_where_it_crosses_pages)
 	bytes = remote_structure(memory, base + 4096, room, 24);
 	cr_assert_neq(bytes, room, "it lies in the cache in one piece");
 	cr_assert_eq(structure_u64(bytes, 16), base + 4096 + 16);
+	fake_memory_deinit(&fake);
 }
 
 Test(remote_memory, gives_no_part_of_a_structure_that_ends_where_nothing_is)
@@ -310,4 +311,5 @@ Test(remote_memory, gives_no_part_of_a_structure_that_ends_where_nothing_is)
 	cr_assert_eq(remote_state(memory), REMOTE_UNREADABLE);
 	cr_assert_eq(structure_u64(bytes, 0), 0);
 	cr_assert_eq(structure_u64(bytes, 8), 0);
+	fake_memory_deinit(&fake);
 }
