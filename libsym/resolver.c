@@ -421,10 +421,8 @@ static void resolve_group(const struct resolving *resolving, struct sym_answer *
 
 	for (size_t i = 0; i < count; i++) {
 		found[i] = address_space_find(space, answers[i].address);
-		in_memory[memory_count] = answers[i].address;
-		if (found[i] == ADDRESS_SPACE_NONE || !snapshot_is_memory(snapshot, found[i]))
-			continue;
-		memory_count++;
+		if (found[i] != ADDRESS_SPACE_NONE && snapshot_is_memory(snapshot, found[i]))
+			in_memory[memory_count++] = answers[i].address;
 	}
 	if (memory_count > 1)
 		warm(resolving, in_memory, memory_count);

@@ -252,7 +252,7 @@ struct sym_error *contract_text_parse(const void *bytes, size_t size_bytes,
 	parser.text.bytes[size_bytes] = '\0';
 	for (skip_blanks(&parser); good && parser.at < size_bytes; skip_blanks(&parser))
 		good = step(&parser);
-	if (good && (parser.expected || !parser.text.count))
+	if (good && parser.expected)
 		good = fail(&parser, "the end is missing");
 	if (!good) {
 		contract_text_deinit(&parser.text);

@@ -270,8 +270,6 @@ static struct sym_error *tasks_create(const struct jit_round *round, struct task
 	size_t count = round->map.block_count / most_parts + 1;
 
 	tasks->capacity = count > usual_tasks ? count : usual_tasks;
-	if (tasks->capacity > UINT32_MAX)
-		return sym_error_create(SYM_ERROR_LIMIT, "too many blocks of code");
 	tasks->items = malloc(tasks->capacity * sizeof(*tasks->items));
 	tasks->left = malloc(tasks->capacity * sizeof(*tasks->left));
 	tasks->passed = malloc(tasks->capacity * sizeof(*tasks->passed));
@@ -600,8 +598,8 @@ static struct sym_error *read_beside(const struct jit_tools *tools, const struct
 		confirm(known, partners, round);
 	if (!error && any_wants_second_look(round))
 		error = look_again(tools, round);
-	if (!error && round->names->text.failure != BUF_OK)
-		error = sym_error_from_buf(&round->names->text, "names of jitted methods");
+	if (!error)
+		error = round_error(tools, round);
 	*changed_ret = !error && (!known || is_changed(known, partners, round));
 	return error;
 }

@@ -276,7 +276,6 @@ struct sym_error *layout_load_tiers(const struct contract *contract, struct layo
 		{ "NativeCodeVersionNode", "Next", offsetof(struct layout_tiers, next) },
 	};
 	struct layout_tiers tiers = { 0 };
-	uint32_t code_data_bytes;
 	struct sym_error *error = contract_require(contract, "CodeVersions", 1);
 
 	if (!error)
@@ -290,7 +289,7 @@ struct sym_error *layout_load_tiers(const struct contract *contract, struct layo
 				   &tiers.node_bytes);
 	}
 	if (!error)
-		error = read_bytes("MethodDesc", &tiers.code_data, 1, 8, &code_data_bytes);
+		error = read_bytes("MethodDesc", &tiers.code_data, 1, 8, &tiers.desc_bytes);
 	if (!error)
 		*ret = tiers;
 	return error;

@@ -110,6 +110,7 @@ struct layout_tiers {
 	uint32_t first_node;                    /* in MethodDescVersioningState */
 	uint32_t code, method_desc, next, tier; /* in NativeCodeVersionNode */
 	uint32_t node_bytes;                    /* that hold these four */
+	uint32_t desc_bytes;                    /* of a MethodDesc, that hold `code_data` */
 };
 
 struct sym_error *layout_load_tiers(const struct contract *contract, struct layout_tiers *ret);

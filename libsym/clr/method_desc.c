@@ -51,8 +51,8 @@ struct sym_error *methods_create(struct remote_memory *memory, const struct layo
 	methods->tiers = tiers;
 	methods->types = types;
 	methods->desc_bytes = layout->method_desc.read_bytes;
-	if (tiers && tiers->code_data + sizeof(uint64_t) > methods->desc_bytes)
-		methods->desc_bytes = tiers->code_data + (uint32_t)sizeof(uint64_t);
+	if (tiers && tiers->desc_bytes > methods->desc_bytes)
+		methods->desc_bytes = tiers->desc_bytes;
 	buf_init(&methods->signature, max_signature_bytes);
 	*ret = methods;
 	return NULL;

@@ -395,12 +395,9 @@ static void prefetch_class(const struct types *types, const struct entry *entry)
 	const uint8_t *bytes = remote_peek(
 		types->memory, entry->type.address + types->layout->method_table.class_or_canonical,
 		sizeof(uint64_t));
-	uint64_t address;
 
-	if (!bytes)
-		return;
-	memcpy(&address, bytes, sizeof(address));
-	remote_prefetch(types->memory, le64toh(address));
+	if (bytes)
+		remote_prefetch(types->memory, structure_u64(bytes, 0));
 }
 
 /* Fetches the modules of all that are wanted, and with them what comes next of each type. */

@@ -5,7 +5,6 @@
  * works in children of its own, in turns, on the same map; the best of the rounds
  * counts, in processor time, and what memory the child has gained.
  */
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libsym/bcc/libsym-bcc.h"
+#include "tests/bench/bcc_calls.h"
 #include "tests/bench/bench.h"
 
 enum {
@@ -41,11 +40,6 @@ struct times {
 	uint64_t named;
 };
 
-struct library {
-	void *(*symcache_new)(int, struct bcc_symbol_option *);
-	int (*resolve)(void *, uint64_t, struct bcc_symbol *);
-};
-
 static double resident_megabytes(void)
 {
 	unsigned long pages = 0, unused;
@@ -56,17 +50,6 @@ static double resident_megabytes(void)
 	if (file)
 		fclose(file);
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e6;
-}
-
-static bool open_library(struct library *library, const char *path)
-{
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-
-	if (!handle)
-		return false;
-	*(void **)&library->symcache_new = dlsym(handle, "bcc_symcache_new");
-	*(void **)&library->resolve = dlsym(handle, "bcc_symcache_resolve_no_demangle");
-	return library->symcache_new && library->resolve;
 }
 
 /* A map like a runtime's, of this process, and memory for it to be about. */
@@ -95,7 +78,7 @@ static bool write_map(const char *path, bool with_tiers, double *name_megabytes_
 }
 
 /* Addresses of `distinct` lines, in no order. */
-static double time_lookups(const struct library *library, void *cache, uint64_t distinct,
+static double time_lookups(const struct bcc_calls *library, void *cache, uint64_t distinct,
 			   uint64_t *named)
 {
 	const uint64_t stride = LINES / distinct;
@@ -116,19 +99,20 @@ static double time_lookups(const struct library *library, void *cache, uint64_t 
 static void measure(const char *path, bool with_tiers, struct times *ret)
 {
 	struct bcc_symbol symbol;
-	struct library library;
+	struct bcc_calls library;
 	char map_path[64];
 	double begin, before;
 	void *cache;
 
 	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
-	if (!open_library(&library, path) || !write_map(map_path, with_tiers, &ret->name_megabytes)) {
+	if (!bcc_calls_open(&library, path) ||
+	    !write_map(map_path, with_tiers, &ret->name_megabytes)) {
 		unlink(map_path);
 		return;
 	}
 	before = resident_megabytes();
 	begin = seconds();
-	cache = library.symcache_new(getpid(), NULL);
+	cache = library.cache_new(getpid(), NULL);
 	library.resolve(cache, first_address, &symbol);
 	ret->load_seconds = seconds() - begin;
 	ret->megabytes = resident_megabytes() - before;
@@ -194,7 +178,7 @@ int main(void)
 	for (int round = 0; round < ROUNDS; round++)
 		for (int tiers = 0; tiers < 2; tiers++) {
 			measure_in_child(path, tiers, &ours[tiers]);
-			measure_in_child("libbcc.so.0", tiers, &peer[tiers]);
+			measure_in_child(bcc_library, tiers, &peer[tiers]);
 		}
 	if (ours[0].named != LOOKUPS || ours[1].named != LOOKUPS)
 		printf("bcc: only %lu and %lu of %d look-ups named\n", ours[0].named, ours[1].named,

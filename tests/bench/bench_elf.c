@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "libsym/libsym.h"
+#include "tests/bench/bcc_calls.h"
 #include "tests/bench/bench.h"
 
 enum {
@@ -195,31 +196,9 @@ static double ours_first(pid_t pid, uint64_t address)
 
 /* ---- peers ---------------------------------------------------------------------------- */
 
-struct bcc_symbol {
-	const char *name, *demangled_name, *module;
-	uint64_t offset;
-};
-
-struct bcc {
-	void *(*cache_new)(int pid, void *options);
-	int (*resolve)(void *cache, uint64_t address, struct bcc_symbol *ret);
-	void (*cache_free)(void *cache, int pid);
-};
-
-static bool find_bcc(struct bcc *bcc)
-{
-	void *library = dlopen("libbcc.so.0", RTLD_NOW);
-
-	if (!library)
-		return false;
-	*(void **)&bcc->cache_new = dlsym(library, "bcc_symcache_new");
-	*(void **)&bcc->resolve = dlsym(library, "bcc_symcache_resolve_no_demangle");
-	*(void **)&bcc->cache_free = dlsym(library, "bcc_free_symcache");
-	return bcc->cache_new && bcc->resolve && bcc->cache_free;
-}
-
 /* The first name, and in *all_ret the time for all look-ups from that of some. */
-static double bcc_ask(const struct bcc *bcc, pid_t pid, const uint64_t *addresses, double *all_ret)
+static double bcc_ask(const struct bcc_calls *bcc, pid_t pid, const uint64_t *addresses,
+		      double *all_ret)
 {
 	double begin = seconds(), first, touched, taken;
 	struct bcc_symbol symbol;
@@ -263,7 +242,7 @@ static void compare_one(const struct sym_answer *answer, const struct bcc_symbol
 	}
 }
 
-static void compare_with_bcc(const struct bcc *bcc, pid_t pid, const uint64_t *addresses)
+static void compare_with_bcc(const struct bcc_calls *bcc, pid_t pid, const uint64_t *addresses)
 {
 	void *cache = bcc->cache_new(pid, NULL);
 	struct comparison comparison = { 0 };
@@ -338,8 +317,8 @@ static double run(char *const words[])
 static void against_libraries(pid_t pid, const uint64_t *addresses)
 {
 	double ours = 0, first = 0, bcc_all = 0, bcc_first = 0, dwfl = 0;
-	struct bcc bcc = { 0 };
-	bool has_bcc = find_bcc(&bcc);
+	struct bcc_calls bcc = { 0 };
+	bool has_bcc = bcc_calls_open(&bcc, bcc_library);
 
 	for (int round = 0; round < ROUNDS; round++) {
 		least(&ours, ours_all(pid, addresses));

@@ -5,7 +5,6 @@
  * figure is the best of several rounds in which ours and the peer take turns;
  * time is processor time, so that other load on the machine counts little.
  */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "libsym/format/perfmap.h"
 #include "libsym/index.h"
 #include "libsym/source/perfmap_source.h"
+#include "tests/bench/bcc_calls.h"
 #include "tests/bench/bench.h"
 
 enum {
@@ -264,32 +264,6 @@ static double time_batches(const struct index *index, const uint64_t *positions)
 
 /* ---- libbcc --------------------------------------------------------------------------------- */
 
-struct bcc_symbol {
-	const char *name, *demangled_name, *module;
-	uint64_t offset;
-};
-
-struct bcc {
-	int (*each)(const char *path, int (*call)(const char *, uint64_t, uint64_t, void *),
-		    void *context);
-	void *(*cache_new)(int pid, void *options);
-	int (*resolve)(void *cache, uint64_t address, struct bcc_symbol *ret);
-	void (*cache_free)(void *cache, int pid);
-};
-
-static bool find_bcc(struct bcc *bcc)
-{
-	void *library = dlopen("libbcc.so.0", RTLD_NOW);
-
-	if (!library)
-		return false;
-	*(void **)&bcc->each = dlsym(library, "bcc_perf_map_foreach_sym");
-	*(void **)&bcc->cache_new = dlsym(library, "bcc_symcache_new");
-	*(void **)&bcc->resolve = dlsym(library, "bcc_symcache_resolve_no_demangle");
-	*(void **)&bcc->cache_free = dlsym(library, "bcc_free_symcache");
-	return bcc->each && bcc->cache_new && bcc->resolve && bcc->cache_free;
-}
-
 static int count_symbol(const char *name, uint64_t start, uint64_t length, void *context)
 {
 	(void)name, (void)start, (void)length;
@@ -321,10 +295,10 @@ static void against_bcc(const struct map *map, const char *path, const struct ti
 	uint64_t *positions = random_positions(map);
 	double each = 0, loaded = 0, hot = 0, begin;
 	struct bcc_symbol symbol;
-	struct bcc bcc;
+	struct bcc_calls bcc;
 	size_t count = 0;
 
-	if (!find_bcc(&bcc)) {
+	if (!bcc_calls_open(&bcc, bcc_library)) {
 		puts("perfmap_bcc: libbcc.so.0 is not installed");
 		find_figures(map, finds, 0);
 		free(positions);

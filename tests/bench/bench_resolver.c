@@ -4,7 +4,6 @@
  * sym_resolver_refresh() over this very process, whose perf map has 1 M lines,
  * against libbcc on the same addresses in turns. The answers are compared one by one.
  */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "libsym/base/path.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/libsym.h"
+#include "tests/bench/bcc_calls.h"
 #include "tests/bench/bench.h"
 
 enum {
@@ -86,36 +86,23 @@ static void make_world(struct world *world)
 
 /* ---- libbcc ---------------------------------------------------------------------------------- */
 
-struct bcc_symbol {
-	const char *name, *demangled_name, *module;
-	uint64_t offset;
-};
-
 struct bcc {
-	void *(*cache_new)(int pid, void *options);
-	int (*resolve)(void *cache, uint64_t address, struct bcc_symbol *ret);
-	void (*cache_free)(void *cache, int pid);
+	struct bcc_calls calls;
 	void *cache;
 	double load_seconds;
 };
 
 static bool open_bcc(struct bcc *bcc, uint64_t address)
 {
-	void *library = dlopen("libbcc.so.0", RTLD_NOW);
 	struct bcc_symbol symbol;
 	double begin;
 
 	*bcc = (struct bcc){ 0 };
-	if (!library)
-		return false;
-	*(void **)&bcc->cache_new = dlsym(library, "bcc_symcache_new");
-	*(void **)&bcc->resolve = dlsym(library, "bcc_symcache_resolve_no_demangle");
-	*(void **)&bcc->cache_free = dlsym(library, "bcc_free_symcache");
-	if (!bcc->cache_new || !bcc->resolve || !bcc->cache_free)
+	if (!bcc_calls_open(&bcc->calls, bcc_library))
 		return false;
 	begin = seconds();
-	bcc->cache = bcc->cache_new(getpid(), NULL);
-	bcc->resolve(bcc->cache, address, &symbol);
+	bcc->cache = bcc->calls.cache_new(getpid(), NULL);
+	bcc->calls.resolve(bcc->cache, address, &symbol);
 	bcc->load_seconds = seconds() - begin;
 	return true;
 }
@@ -164,7 +151,7 @@ static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint
 		least(&batch, seconds() - begin);
 		begin = seconds();
 		for (size_t i = 0; bcc->cache && i < LOOKUPS / 10; i++)
-			bcc->resolve(bcc->cache, addresses[i], &symbol);
+			bcc->calls.resolve(bcc->cache, addresses[i], &symbol);
 		least(&peer, bcc->cache ? seconds() - begin : 0);
 	}
 	peer = peer / (LOOKUPS / 10) * 1e9;
@@ -191,7 +178,7 @@ static void compare(const struct ours *ours, struct bcc *bcc, const uint64_t *ad
 
 	for (size_t i = 0; bcc->cache && i < LOOKUPS / 10; i++) {
 		struct bcc_symbol symbol = { 0 };
-		bool named = !bcc->resolve(bcc->cache, addresses[i], &symbol);
+		bool named = !bcc->calls.resolve(bcc->cache, addresses[i], &symbol);
 		const struct sym_answer *answer;
 
 		resolve(ours, &addresses[i], 1);
@@ -263,7 +250,7 @@ int main(void)
 	refresh_figure(&ours, &world, &bcc);
 	look_up_figures(&ours, &bcc, addresses);
 	if (bcc.cache)
-		bcc.cache_free(bcc.cache, getpid());
+		bcc.calls.cache_free(bcc.cache, getpid());
 	unlink(world.path);
 	sym_result_destroy(ours.result);
 	sym_resolver_destroy(ours.resolver);
