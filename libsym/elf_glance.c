@@ -44,14 +44,17 @@ static size_t entry_bytes(const struct elf_glance *glance)
 }
 
 /*
- * Takes entries of the table from `first` on to hand; how many, 0 behind the last. Most images are
- * asked once: new pages for a table of a megabyte cost more than to read it twice into old ones.
+ * Takes entries of the table from `first` on to hand; how many, 0 behind the last and after a
+ * failure. Most images are asked once: new pages for a table of a megabyte cost more than to read
+ * it twice into old ones.
  */
 static size_t window_at(struct elf_glance *glance, size_t first, bool *failed_ret)
 {
 	const struct sparse_file *file = &glance->sections.view;
 	size_t bytes = entry_bytes(glance), count = glance->count - first;
 
+	if (*failed_ret)
+		return 0;
 	if (glance->whole) {
 		glance->entries = glance->whole + first * bytes;
 		return count;

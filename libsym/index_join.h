@@ -17,6 +17,7 @@ enum {
  * so on: 1 to INDEX_JOIN_MOST of them. They stay as they are; their names stay whose they were and
  * must outlive *ret.
  */
-struct sym_error *index_join(const struct index *const *indexes, size_t count, struct index **ret);
+struct sym_error *index_join(const struct index *const *indexes, size_t count, struct index **ret)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inner steps of a look-up: how many of some ascending keys are at or below one,
- * by comparing them all at once.
+ * The inner steps of a look-up: where a position is in the buckets, and how many of some
+ * ascending keys are at or below one, by comparing them all at once.
  */
 #ifndef LIBSYM_INDEX_KEYS_H
 #define LIBSYM_INDEX_KEYS_H

@@ -28,6 +28,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "libsym/base/buf.h"
 
@@ -37,6 +38,12 @@ struct perfmap_line {
 	const char *name; /* into the text; not NUL terminated; cut at a NUL byte */
 	size_t name_bytes;
 };
+
+/* Runtimes from 8 on write "stub ", earlier ones "stub<N> ". */
+static inline bool perfmap_is_stub(const char *name, size_t name_bytes)
+{
+	return name_bytes > 5 && !memcmp(name, "stub", 4) && (name[4] == ' ' || name[4] == '<');
+}
 
 struct perfmap_parser {
 	const char *next; /* first byte not consumed */

@@ -52,7 +52,6 @@ struct jitdump_source {
 	struct index_names *names;
 	struct buf text; /* what is being added to them */
 	struct tier_table tiers;
-	uint64_t records;
 	bool opened_cut;
 	uint32_t gone; /* code of a place that code has left */
 	/* In the order of the file; those of moves are found when an index is made. */
@@ -93,11 +92,6 @@ void jitdump_source_close(struct jitdump_source *source)
 	free(source);
 }
 
-static bool is_stub(const char *name, size_t name_bytes)
-{
-	return name_bytes > 5 && !memcmp(name, "stub", 4) && (name[4] == ' ' || name[4] == '<');
-}
-
 static struct sym_error *make_room(struct jitdump_source *source)
 {
 	size_t capacity = source->capacity ? 2 * source->capacity : 256;
@@ -107,7 +101,7 @@ static struct sym_error *make_room(struct jitdump_source *source)
 		return NULL;
 	if (capacity > LIMIT_INDEX_SYMBOLS)
 		return sym_error_create_path(SYM_ERROR_LIMIT, source->path, SYM_OFFSET_UNKNOWN,
-					     "more than %zu records", LIMIT_INDEX_SYMBOLS / 2);
+					     "more than %zu records", LIMIT_INDEX_SYMBOLS);
 	events = reallocarray(source->events, capacity, sizeof(*events));
 	if (!events)
 		return &sym_error_no_memory;
@@ -152,7 +146,7 @@ static struct sym_error *name_event(struct jitdump_source *source,
 	event->code = source->gone;
 	if (!name_bytes)
 		return NULL;
-	if (is_stub(record->name, record->name_bytes))
+	if (perfmap_is_stub(record->name, record->name_bytes))
 		value |= STUB_BIT;
 	return add_code(source, value, record->name, name_bytes, &event->code);
 }
@@ -176,7 +170,6 @@ static struct sym_error *add_event(struct jitdump_reader *reader,
 	if (error)
 		return error;
 	source->events[source->count++] = event;
-	source->records++;
 	return NULL;
 }
 
@@ -379,7 +372,6 @@ static struct sym_error *take_up(struct jitdump_reader *reader, const struct sta
 	if (!error && (source->count > before || !source->first_index))
 		error = make_index(source, before, &index);
 	if (error) {
-		source->records -= source->count - before;
 		source->count = before;
 		return error;
 	}
@@ -503,7 +495,7 @@ bool jitdump_source_is_cut(const struct jitdump_source *source)
 
 uint64_t jitdump_source_records(const struct jitdump_source *source)
 {
-	return source->records;
+	return source->count;
 }
 
 static enum source_outcome find_in(const struct jitdump_source *source, const struct index *index,

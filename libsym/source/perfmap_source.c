@@ -46,6 +46,8 @@ enum {
 	MAX_LEVELS = (28 / FAN_BITS + 1) * (FAN - 1) + 1
 };
 
+_Static_assert((int)MAX_LEVELS <= (int)INDEX_JOIN_MOST, "all levels can be joined at once");
+
 /* Of two indexes that know an address the later one holds. */
 struct perfmap_view {
 	size_t count;
@@ -107,12 +109,6 @@ void perfmap_source_close(struct perfmap_source *source)
 	free(source);
 }
 
-/* Runtimes from 8 on write "stub ", earlier ones "stub<N> ". */
-static bool is_stub(const char *name, size_t name_bytes)
-{
-	return name_bytes > 5 && !memcmp(name, "stub", 4) && (name[4] == ' ' || name[4] == '<');
-}
-
 static void add_line(struct perfmap_builder *builder, const struct perfmap_line *line)
 {
 	size_t name_bytes = line->name_bytes;
@@ -122,7 +118,7 @@ static void add_line(struct perfmap_builder *builder, const struct perfmap_line 
 	if (!builder->source->tier_in_name)
 		name_bytes = perfmap_split_tier(line->name, line->name_bytes, &tier);
 	value = tier_table_number(&builder->source->tiers, tier);
-	if (is_stub(line->name, line->name_bytes))
+	if (perfmap_is_stub(line->name, line->name_bytes))
 		value |= PERFMAP_STUB_BIT;
 	index_builder_add(builder->symbols, line->start_address, line->size_bytes, line->name,
 			  name_bytes, value);
@@ -507,38 +503,15 @@ enum source_outcome perfmap_source_find(const struct perfmap_source *source, uin
 	return find_in(source, atomic_load(&((struct perfmap_source *)source)->view), address, ret);
 }
 
-static __attribute__((noinline)) enum source_outcome
-find_first_carefully(const struct perfmap_source *source, uint64_t address,
-		     struct source_match *ret)
+/* The first view has one level. */
+enum source_outcome perfmap_source_find_first(const struct perfmap_source *source, uint64_t address,
+					      struct source_match *ret)
 {
 	struct index_entry entry;
 
 	if (index_look_up(source->first.index, address, &entry) == INDEX_NONE)
 		return SOURCE_MISS;
 	take_entry(source, &entry, ret);
-	return SOURCE_HIT;
-}
-
-/* The first view has one level. */
-enum source_outcome perfmap_source_find_first(const struct perfmap_source *source, uint64_t address,
-					      struct source_match *ret)
-{
-	struct perfmap_found found;
-
-	switch (perfmap_first_find(&source->first, address, &found)) {
-	case INDEX_HIT:
-		break;
-	case INDEX_MISS:
-		return SOURCE_MISS;
-	default:
-		return find_first_carefully(source, address, ret);
-	}
-	ret->start = address - found.offset_bytes;
-	ret->size_bytes = found.size_bytes;
-	ret->name = found.name;
-	ret->linkage_name = NULL;
-	ret->tier = found.tier;
-	ret->kind = found.kind;
 	return SOURCE_HIT;
 }
 
