@@ -111,9 +111,9 @@ struct places {
 
 /* Takes the path in `text`, which is empty afterwards. */
 static struct sym_error *tell_place(struct places *places, struct buf *text, int root_fd,
-				    bool by_link)
+				    const struct debugfile_link *link)
 {
-	struct debugfile_place place = { .root_fd = root_fd, .by_link = by_link };
+	struct debugfile_place place = { .root_fd = root_fd, .link = link };
 	struct sym_error *error = NULL;
 
 	place.path = buf_string(text);
@@ -136,7 +136,7 @@ static struct sym_error *tell_by_id(struct places *places, const struct elf_buil
 	buf_init(&path, PATH_MAX);
 	hex_write_bytes(digits, id->bytes, id->size_bytes);
 	buf_printf(&path, DEBUGFILE_TREE "/%.2s/%s.debug", digits, digits + 2);
-	error = tell_place(places, &path, root_fd, false);
+	error = tell_place(places, &path, root_fd, NULL);
 	buf_deinit(&path);
 	return error;
 }
@@ -158,8 +158,8 @@ static char *directory_of(const struct image *image, int root_fd)
 	return path;
 }
 
-static struct sym_error *tell_by_link(struct places *places, const char *own, const char *name,
-				      int root_fd)
+static struct sym_error *tell_by_link(struct places *places, const char *own,
+				      const struct debugfile_link *link, int root_fd)
 {
 	static const char *const around[][2] = { { "", "/" },
 						 { "", "/.debug/" },
@@ -169,8 +169,8 @@ static struct sym_error *tell_by_link(struct places *places, const char *own, co
 
 	buf_init(&path, PATH_MAX);
 	for (size_t i = 0; !error && i < sizeof(around) / sizeof(around[0]); i++) {
-		buf_printf(&path, "%s%s%s%s", around[i][0], own, around[i][1], name);
-		error = tell_place(places, &path, root_fd, true);
+		buf_printf(&path, "%s%s%s%s", around[i][0], own, around[i][1], link->name);
+		error = tell_place(places, &path, root_fd, link);
 	}
 	buf_deinit(&path);
 	return error;
@@ -194,27 +194,19 @@ struct sym_error *debugfile_each_place(struct elf_sections *sections, int root_f
 	own = directory_of(sections->image, root_fd);
 	if (!own)
 		return &sym_error_no_memory;
-	error = tell_by_link(&places, own, link.name, root_fd);
+	error = tell_by_link(&places, own, &link, root_fd);
 	/* A process that has only changed its root is shown with the paths of this machine. */
 	if (!error && root_fd >= 0)
-		error = tell_by_link(&places, own, link.name, -1);
+		error = tell_by_link(&places, own, &link, -1);
 	return error;
 }
 
 /* ---- what is there --------------------------------------------------------------- */
 
 struct search {
-	struct elf_sections *sections;
 	struct elf_build_id id;
 	struct image *found;
 };
-
-static bool has_sum_of_link(struct elf_sections *sections, int fd)
-{
-	struct debugfile_link link;
-
-	return debugfile_read_link(sections, &link) && has_sum(fd, link.sum);
-}
 
 static bool is_believed(const struct search *search, const struct debugfile_place *place,
 			const struct image *image)
@@ -224,7 +216,7 @@ static bool is_believed(const struct search *search, const struct debugfile_plac
 
 	if (has_id && search->id.size_bytes)
 		return is_same_id(&id, &search->id);
-	return place->by_link && image->kind == SYM_IMAGE_ELF;
+	return place->link && image->kind == SYM_IMAGE_ELF;
 }
 
 static struct sym_error *try_place(void *context, const struct debugfile_place *place,
@@ -235,7 +227,7 @@ static struct sym_error *try_place(void *context, const struct debugfile_place *
 	int fd = path_open_in_root(place->root_fd, place->path, PATH_REGULAR);
 	struct sym_error *error;
 
-	if (fd >= 0 && place->by_link && !has_sum_of_link(search->sections, fd)) {
+	if (fd >= 0 && place->link && !has_sum(fd, place->link->sum)) {
 		close(fd);
 		fd = -1;
 	}
@@ -249,7 +241,7 @@ static struct sym_error *try_place(void *context, const struct debugfile_place *
 
 struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret)
 {
-	struct search search = { .sections = sections, .id = elf_sections_build_id(sections) };
+	struct search search = { .id = elf_sections_build_id(sections) };
 	struct sym_error *error = debugfile_each_place(sections, root_fd, try_place, &search);
 
 	*ret = search.found;

@@ -20,12 +20,18 @@
 /* AB/CDEF....debug is looked for here. */
 #define DEBUGFILE_TREE DEBUGFILE_DIRECTORY "/.build-id"
 
+/* What .gnu_debuglink says. */
+struct debugfile_link {
+	const char *name; /* without a directory; lives as long as the sections */
+	uint32_t sum;     /* CRC-32 of the whole file */
+};
+
 /* Where a debug file may lie. */
 struct debugfile_place {
 	const char *path;
-	int root_fd;  /* see path_open_in_root() */
-	bool by_link; /* its sum has to be that of the link; otherwise it has to have the build-id
-		       */
+	int root_fd; /* see path_open_in_root() */
+	/* Its sum has to be that of the link; NULL: it has to have the build-id. */
+	const struct debugfile_link *link;
 };
 
 /* Told one place after another; what it returns, or *is_over, ends that. */
@@ -41,12 +47,6 @@ typedef struct sym_error *debugfile_visit_fn(void *context, const struct debugfi
 struct sym_error *debugfile_each_place(struct elf_sections *sections, int root_fd,
 				       debugfile_visit_fn *visit, void *context)
 	__attribute__((warn_unused_result));
-
-/* What .gnu_debuglink says. */
-struct debugfile_link {
-	const char *name; /* without a directory; lives as long as the sections */
-	uint32_t sum;     /* CRC-32 of the whole file */
-};
 
 /* False when there is none, or what it says is no file name. */
 bool debugfile_read_link(struct elf_sections *sections, struct debugfile_link *ret);

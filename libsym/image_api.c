@@ -153,7 +153,7 @@ static struct sym_error *pass_on(void *context, const struct debugfile_place *pl
 	const struct sym_debug_place told = {
 		.path = place->path,
 		.flags = (place->root_fd >= 0 ? SYM_DEBUG_PLACE_IN_PROCESS_ROOT : 0) |
-			 (place->by_link ? SYM_DEBUG_PLACE_BY_LINK : 0),
+			 (place->link ? SYM_DEBUG_PLACE_BY_LINK : 0),
 	};
 
 	*is_over = listener->tell(listener->context, &told) != 0;
