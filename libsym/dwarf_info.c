@@ -29,7 +29,8 @@ struct unit_range {
 
 struct dwarf_info {
 	const struct image *image;
-	pthread_mutex_t lock; /* of everything below, and of libdw */
+	struct sparse_file part; /* all bytes of an image inside another file; else none */
+	pthread_mutex_t lock;    /* of everything below, and of libdw */
 	Elf *elf;
 	struct dwarf_unpacked unpacked; /* of it */
 	Dwarf *dwarf;
@@ -59,6 +60,7 @@ void dwarf_info_close(struct dwarf_info *info)
 	if (info->elf)
 		elf_end(info->elf);
 	dwarf_unpacked_deinit(&info->unpacked);
+	sparse_file_deinit(&info->part);
 	pthread_mutex_destroy(&info->lock);
 	free(info);
 }
@@ -185,6 +187,15 @@ static bool is_honest(Elf_Scn *section, const GElf_Shdr *header, bool is_old_pac
 	return promised <= LIMIT_DEBUG_SECTION_BYTES && promised / most_per_byte <= header->sh_size;
 }
 
+/* For libdw it is not there then; what the others tell without it stays. */
+static bool hide_section(Elf_Scn *section, GElf_Shdr *header)
+{
+	header->sh_type = SHT_NOBITS;
+	header->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+	return gelf_update_shdr(section, header);
+}
+
+/* False also when a section that lies cannot be hidden. */
 static bool has_debug_info(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -200,9 +211,11 @@ static bool has_debug_info(Elf *elf)
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
-		if (!is_honest(section, &header, name && !strncmp(name, ".zdebug_", 8)))
+		if (is_honest(section, &header, name && !strncmp(name, ".zdebug_", 8)))
+			found |= name &&
+				 (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"));
+		else if (!hide_section(section, &header))
 			return false;
-		found |= name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"));
 	}
 	return found;
 }
@@ -223,24 +236,43 @@ static bool is_alternate_right(Dwarf *dwarf)
 			      !memcmp(found, wanted, (size_t)bytes));
 }
 
+/*
+ * libelf reads a file itself, as a part is needed, but only from its first byte on and to its end:
+ * of an image inside another file it gets the bytes.
+ */
+static struct sym_error *open_elf(struct dwarf_info *info)
+{
+	const struct image *image = info->image;
+	struct sym_error *error;
+
+	elf_version(EV_CURRENT);
+	if (!image->file.offset && image->file.size_bytes == image->file.file_size_bytes) {
+		info->elf = elf_begin(image->fd, ELF_C_READ, NULL);
+		return NULL;
+	}
+	info->part = image_view(image);
+	error = sparse_file_need(&info->part, image->path, 0, info->part.size_bytes);
+	if (!error)
+		info->elf = elf_memory((char *)info->part.data, info->part.size_bytes);
+	return error;
+}
+
 struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)
 {
 	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
 	struct sym_error *error;
 
 	*ret = NULL;
-	/* libelf reads the file itself, from its first byte on, as a part is needed. */
-	if (image->kind != SYM_IMAGE_ELF || image->file.offset)
+	if (image->kind != SYM_IMAGE_ELF)
 		return NULL;
 	info = calloc(1, sizeof(*info));
 	if (!info)
 		return &sym_error_no_memory;
 	pthread_mutex_init(&info->lock, NULL);
 	info->image = image;
-	elf_version(EV_CURRENT);
-	info->elf = elf_begin(image->fd, ELF_C_READ, NULL);
-	if (!info->elf)
-		return NULL;
+	error = open_elf(info);
+	if (error || !info->elf)
+		return error;
 	error = dwarf_unpack(info->elf, &info->unpacked);
 	if (error || !has_debug_info(info->elf))
 		return error;

@@ -27,7 +27,7 @@ struct dwarf_unpacked {
 /*
  * To be called before anything has been read of the sections. One that is damaged, or promises more
  * than LIMIT_DEBUG_SECTION_BYTES with those before it, is left as it is: libdw passes it over, or
- * dwarf_info_open() finds nothing in the file.
+ * dwarf_info_open() hides it from libdw.
  * Errors: NO_MEMORY.
  */
 struct sym_error *dwarf_unpack(Elf *elf, struct dwarf_unpacked *ret)

@@ -18,8 +18,8 @@ static const uint64_t LIMIT_IMAGE_BYTES = (uint64_t)1 << 30;
  * have 10 MB. */
 static const uint64_t LIMIT_MINIDEBUG_BYTES = (uint64_t)256 << 20;
 
-/* Bytes of an unpacked section of DWARF: a small file may promise any size. Beyond, the file's
- * DWARF is not used. .debug_info of a browser has 1.5 GB. */
+/* Bytes of an unpacked section of DWARF: a small file may promise any size. Beyond, the section
+ * is not used. .debug_info of a browser has 1.5 GB. */
 static const uint64_t LIMIT_DEBUG_SECTION_BYTES = (uint64_t)2 << 30;
 
 /* Bytes of a perf map. 4 GiB maps exist (users' reports); names are pooled by 32-bit offsets, so
@@ -35,6 +35,10 @@ static const uint64_t LIMIT_PERFINFO_BYTES = (uint64_t)4 << 20;
 /* Bytes of a single-file application's manifest. A row has some 60 bytes; an application has a few
  * thousand files. */
 static const uint64_t LIMIT_BUNDLE_MANIFEST_BYTES = (uint64_t)16 << 20;
+
+/* Bytes of the directory of a zip archive; beyond, nothing in it has names. A row has 46 bytes and
+ * a name; the largest applications have some 100,000 members. */
+static const uint64_t LIMIT_ZIP_DIRECTORY_BYTES = (uint64_t)64 << 20;
 
 /* Bytes of one assembly in a bundle, packed or not; beyond, its metadata is not used. The largest
  * of .NET 10, CoreLib with its code, has 14 MB. */

@@ -6,7 +6,6 @@ import re
 import shutil
 import struct
 import subprocess
-import zipfile
 
 from native_files import Process, place
 from native_lines import INLINES, compare_chains, every_address
@@ -158,6 +157,36 @@ def test_elf_dwarf_packed_with_zstandard_and_damaged(tools):
                 if answer["name"] != before["name"] or (place < at + 28 and answer["line"] not in (0, before["line"])):
                     raise Fail(f"{name} with {value} at {place - at}: {answer}")
     tools.figure(f"{len(sections)} sections packed with zstd, each damaged in 8 ways")
+
+
+def test_elf_dwarf_of_which_one_packed_section_lies(tools):
+    """One that promises more bytes than zlib can make of it costs what is in it: of the others lines and functions stay."""
+    tools.need("gcc", "nm", "readelf")
+    # Small sections are not packed.
+    path = compiled_from(tools, "lying-section", "struct large { int " + ", ".join(f"a_member_of_many_{i}" for i in range(200)) + "; } large;" +
+                         SOURCE.replace("\nlong", " long", 1), "-gdwarf-5", "-gz=zlib")
+    start, size = extent(tools, path, "factorial")
+    vaddrs = list(range(start, start + size))
+    good = tools.resolve(path, vaddrs, "--inlines")
+    found = {name: int(offset, 16) for name, offset in
+             re.findall(r"\] (\.debug_\w+) +PROGBITS +[0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ \d+ +\w*C", tools.run("readelf", "-SW", path))}
+    with open(path, "rb") as file:
+        content = file.read()
+    if not {".debug_info", ".debug_line", ".debug_str"} <= set(found) or not all(answer["line"] for answer in good):
+        raise Fail(f"{sorted(found)}, {good[:2]}")
+    for name, at in found.items():
+        lying = bytearray(content)
+        struct.pack_into("<Q", lying, at + 8, 1 << 40)
+        with open(path, "wb") as file:
+            file.write(lying)
+        answers = tools.resolve(path, vaddrs, "--inlines")
+        for before, answer in zip(good, answers):
+            if answer["name"] != before["name"] or (answer["file"], answer["line"]) not in ((before["file"], before["line"]), (None, 0)):
+                raise Fail(f"{name}: {answer}, not {before}")
+        with_lines = sum(bool(answer["line"]) for answer in answers)
+        if name in (".debug_str", ".debug_aranges") and with_lines != len(good):
+            raise Fail(f"without {name} {with_lines} of {len(good)} addresses have a line")
+        tools.figure(f"without {name} {with_lines} of {len(good)} addresses have a line")
 
 
 def test_elf_32_bit(tools):
@@ -542,47 +571,6 @@ int main(int c, char **v) { void *p = dlopen(v[1], RTLD_NOW); printf("%p\\n", p 
         os.remove(program)
     if " exported+0x0 " not in done.stdout:
         raise Fail(f"{address}: {done.stdout}{done.stderr}")
-
-
-def test_process_zip(tools):
-    """A library that is executed out of an archive, as Android does: no name of anything else."""
-    tools.need("gcc")
-    library = build_library(tools, "zipped.so")
-    archive = tools.path("cases/archive.apk")
-    with open(library, "rb") as file:
-        content = file.read()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as packed:
-        info = zipfile.ZipInfo("lib/zipped.so")
-        info.extra = struct.pack("<HH", 0xD935, 4096 - (30 + len(info.filename) + 4)) + bytes(4096 - (30 + len(info.filename) + 4))
-        packed.writestr(info, content)
-    offset = open(archive, "rb").read().find(b"\x7fELF")
-    if offset % 4096:
-        raise Fail(f"the member begins at 0x{offset:x}")
-    vaddr = place(tools, library, "exported")
-    text = next(at for at, _, _, runs in Elf(library).loads if runs)
-    host = compiled_from(tools, "zip-host", """
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-int main(int c, char **v)
-{
-	long offset = strtol(v[2], NULL, 0);
-	void *p = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(v[1], O_RDONLY), offset);
-	printf("%p\\n", p);
-	return c < 3 || fflush(stdout) || pause();
-}
-""")
-    with subprocess.Popen([host, archive, hex(offset + text)], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            address = int(process.stdout.readline(), 16) + vaddr - text
-            answer = resolve_text(tools, str(process.pid), f"{address:x}", code=0)
-        finally:
-            process.kill()
-    if "[" not in answer and " exported+0x0 " not in answer:
-        raise Fail(answer)
-    tools.figure(f"a library inside an archive: {answer.strip().split(' ', 1)[1]}")
 
 
 # ---- what libc and the loader make of it ---------------------------------------------------------
