@@ -8,7 +8,8 @@
 #include "libsym/relocation_witness.h"
 
 enum {
-	COMPARED_BYTES = 4096
+	COMPARED_BYTES = 4096,
+	PAGE_BYTES = 4096
 };
 
 /*
@@ -100,18 +101,21 @@ static struct sym_error *ask_pointers(const struct process *process, const struc
  * of code alone (node moves its built-in functions near to what it compiles), wherever else.
  * UINT64_MAX: nowhere.
  */
-static uint64_t beginning_of_file(const struct image_group *group, uint64_t expected_address)
+static uint64_t beginning_of_file(const struct image *image, const struct image_group *group,
+				  uint64_t expected_address)
 {
+	/* Of an image inside an archive too; there it need not begin a page. */
+	uint64_t inside = image->file.offset & (PAGE_BYTES - 1);
 	uint64_t elsewhere = UINT64_MAX;
 
 	for (size_t i = 0; i < group->mapping_count; i++) {
 		const struct sym_mapping *line = &group->mappings[i];
 
-		if (line->offset)
+		if (line->offset != image->file.offset - inside)
 			continue;
-		if (line->start_address == expected_address)
+		if (line->start_address + inside == expected_address)
 			return expected_address;
-		elsewhere = line->start_address;
+		elsewhere = line->start_address + inside;
 	}
 	return elsewhere;
 }
@@ -129,7 +133,7 @@ static struct sym_error *ask_memory(const struct process *process, const struct 
 		return ask_pointers(process, image, load_base);
 	if (!header)
 		return NULL;
-	address = beginning_of_file(group, load_base + header->position);
+	address = beginning_of_file(image, group, load_base + header->position);
 	if (address == UINT64_MAX)
 		return NULL;
 	size_bytes = header->size_bytes < COMPARED_BYTES ? header->size_bytes : COMPARED_BYTES;

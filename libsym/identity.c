@@ -4,36 +4,13 @@
  * reader of that kind for its identity. Knows files only as descriptors, reads
  * headers and never the whole, and trusts no name.
  */
-#include <errno.h>
-#include <sys/stat.h>
+#include "libsym/identity.h"
 
-#include "libsym/base/path.h"
 #include "libsym/error.h"
+#include "libsym/file_source.h"
 #include "libsym/format/elf_outline.h"
 #include "libsym/format/header_id.h"
 #include "libsym/format/pdb_id.h"
-
-static bool read_descriptor(const struct byte_source *source, void *room, size_t count,
-			    uint64_t offset)
-{
-	return path_read_at(source->fd, room, count, offset) == 0;
-}
-
-static struct sym_error *source_over_fd(int fd, uint64_t size_bytes, struct byte_source *ret)
-{
-	struct stat status;
-
-	if (fstat(fd, &status))
-		return sym_error_from_errno(errno, NULL, "cannot look at the file");
-	if (!S_ISREG(status.st_mode))
-		return sym_error_create(SYM_ERROR_ARGUMENT, "not a regular file");
-	if (size_bytes == UINT64_MAX)
-		size_bytes = (uint64_t)status.st_size;
-	if (size_bytes > (uint64_t)status.st_size)
-		return sym_error_create(SYM_ERROR_ARGUMENT, "the file is shorter than said");
-	*ret = (struct byte_source){ .read = read_descriptor, .fd = fd, .size_bytes = size_bytes };
-	return NULL;
-}
 
 static void set_id(struct sym_identity *identity, const void *bytes, size_t count)
 {
@@ -102,7 +79,8 @@ static void identify_by_header(const struct byte_source *source, struct sym_iden
 	}
 }
 
-struct sym_error *sym_identity_read(int fd, uint64_t size_bytes, struct sym_identity *identity)
+struct sym_error *identity_read_part(int fd, uint64_t offset, uint64_t size_bytes,
+				     struct sym_identity *identity)
 {
 	struct sym_identity found = { .size = sizeof(found) };
 	struct byte_source source;
@@ -113,7 +91,7 @@ struct sym_error *sym_identity_read(int fd, uint64_t size_bytes, struct sym_iden
 
 	if (identity->size < sizeof(found))
 		return sym_error_create(SYM_ERROR_ARGUMENT, "sym_identity.size is not set");
-	error = source_over_fd(fd, size_bytes, &source);
+	error = file_source_over(fd, offset, size_bytes, &source);
 	if (error)
 		return error;
 	found.size = identity->size;
@@ -137,6 +115,11 @@ struct sym_error *sym_identity_read(int fd, uint64_t size_bytes, struct sym_iden
 	return NULL;
 }
 
+struct sym_error *sym_identity_read(int fd, uint64_t size_bytes, struct sym_identity *identity)
+{
+	return identity_read_part(fd, 0, size_bytes, identity);
+}
+
 struct sym_error *sym_elf_section_find(int fd, uint64_t size_bytes, const char *name,
 				       uint64_t *offset_ret, uint64_t *size_bytes_ret)
 {
@@ -145,7 +128,7 @@ struct sym_error *sym_elf_section_find(int fd, uint64_t size_bytes, const char *
 	const char *failure;
 	struct sym_error *error;
 
-	error = source_over_fd(fd, size_bytes, &source);
+	error = file_source_over(fd, 0, size_bytes, &source);
 	if (error)
 		return error;
 	if (!elf_section_find(&source, name, &place, &failure))

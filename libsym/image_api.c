@@ -9,6 +9,7 @@
 
 #include "libsym/base/path.h"
 #include "libsym/debugfile.h"
+#include "libsym/inner_image.h"
 #include "libsym/module.h"
 #include "libsym/result.h"
 
@@ -26,26 +27,39 @@ struct sym_error *sym_image_open(const char *path, struct sym_image **ret)
 	return sym_image_open_among(path, NULL, ret);
 }
 
-struct sym_error *sym_image_open_among(const char *path, const char *const *assembly_dirs,
-				       struct sym_image **ret)
+/* A file, or a member of an archive where "ARCHIVE!/NAME" is no file. */
+static struct sym_error *open_file(const char *path, struct image **ret)
 {
-	struct image *image AUTO_IMAGE = NULL;
-	struct sym_image *module AUTO_MODULE = NULL;
+	struct sym_error *error = NULL;
 	int fd AUTO_CLOSE = -1;
-	struct sym_error *error;
 
+	*ret = NULL;
 	/* As it is: /proc/PID/root/... is another file than what its links spell out to. */
 	fd = path_open_in_root(-1, path, PATH_REGULAR);
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		error = inner_image_open_path(path, ret);
+	if (error || *ret)
+		return error;
 	if (fd == -EINVAL)
 		return sym_error_create_path(SYM_ERROR_ARGUMENT, path, SYM_OFFSET_UNKNOWN,
 					     "no regular file");
 	if (fd < 0)
 		return sym_error_from_errno(-fd, path, "cannot open");
-	error = image_open(fd, path, 0, SPARSE_FILE_TO_END, &image);
-	if (error)
-		return error;
-	steal_fd(&fd);
-	error = module_create(path, image, &module);
+	error = image_open(fd, path, 0, SPARSE_FILE_TO_END, ret);
+	if (!error)
+		steal_fd(&fd);
+	return error;
+}
+
+struct sym_error *sym_image_open_among(const char *path, const char *const *assembly_dirs,
+				       struct sym_image **ret)
+{
+	struct image *image AUTO_IMAGE = NULL;
+	struct sym_image *module AUTO_MODULE = NULL;
+	struct sym_error *error = open_file(path, &image);
+
+	if (!error)
+		error = module_create(path, image, &module);
 	if (error)
 		return error;
 	module->neighbour_directory = directory_of(path);

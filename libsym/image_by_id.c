@@ -10,6 +10,7 @@
 
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
+#include "libsym/identity.h"
 #include "libsym/snapshot.h"
 
 static struct sym_error *normalize(const struct sym_snapshot *snapshot,
@@ -17,20 +18,20 @@ static struct sym_error *normalize(const struct sym_snapshot *snapshot,
 {
 	const struct address_space *space = snapshot->space;
 	size_t found = address_space_find(space, position->address);
-	const struct sym_mapping *mapping;
 	struct sym_error *error;
 
 	position->status = SYM_UNMAPPED;
 	if (found == ADDRESS_SPACE_NONE)
 		return NULL;
-	mapping = &space->mappings[found];
 	position->mapping_index = (uint32_t)found;
 	position->status = SYM_NO_SYMBOLS;
 	error = snapshot_image_of(snapshot, found, &position->image);
 	if (error || !position->image)
 		return error;
 	position->status = SYM_RESOLVED;
-	position->offset = position->address - mapping->start_address + mapping->offset;
+	/* Where it is in no part, it still is in the archive. */
+	snapshot_choose_part(snapshot, found, position->address, &position->image);
+	position->offset = snapshot_offset(snapshot, found, position->image, position->address);
 	position->image_position =
 		snapshot_position(snapshot, found, position->image, position->address);
 	return NULL;
@@ -60,10 +61,9 @@ struct sym_error *sym_image_identity(struct sym_image *image, struct sym_identit
 	if (!file || file->fd < 0)
 		return sym_error_create_path(SYM_ERROR_NOT_FOUND, image->path, SYM_OFFSET_UNKNOWN,
 					     "the file is not open");
-	if (file->file.offset || file->file.size_bytes != file->file.file_size_bytes)
-		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
-					     "an image inside another file");
-	return sym_identity_read(file->fd, UINT64_MAX, identity);
+	return sym_error_with_path(
+		identity_read_part(file->fd, file->file.offset, file->file.size_bytes, identity),
+		image->path);
 }
 
 /* ---- the file of an identity ------------------------------------------------------- */

@@ -10,6 +10,8 @@ void image_group_forget(struct image_group *group)
 		module_destroy(group->modules[i]);
 	group->module_count = 0;
 	image_close(STEAL(group->host));
+	free(STEAL(group->parts));
+	group->part_count = 0;
 	memset(group->places, 0, group->mapping_count * sizeof(*group->places));
 }
 
@@ -191,7 +193,22 @@ struct sym_error *image_group_add(const struct group_opening *opening, const cha
 void image_group_give(const struct group_opening *opening, size_t line, struct sym_image *module,
 		      bool placed)
 {
-	opening->group->places[line] = (struct image_place){ module, placed };
+	opening->group->places[line] = (struct image_place){ .module = module, .placed = placed };
+}
+
+const struct image_part *image_group_part_at(const struct image_group *group, uint64_t offset)
+{
+	size_t low = 0, high = group->part_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (group->parts[middle].start_offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && offset < group->parts[low - 1].end_offset ? &group->parts[low - 1] : NULL;
 }
 
 struct sym_error *image_group_place(const struct group_opening *opening, const char *path,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The images that one mapped file makes: the file itself at each place where it is
- * mapped, and the assemblies inside it if it is a bundle. Also the vDSO, and what is in
+ * mapped, and the images inside it if it is a bundle or an archive. Also the vDSO, and what is in
  * memory without a file. Nothing is opened before somebody asks; then all of the group is, once,
  * and it does not change any more. Several looks at a process share the groups of what is
  * mapped as it was. Knows nothing of how images are found (snapshot_images.h, snapshot_bundle.h).
@@ -31,6 +31,14 @@ struct image_place {
 	struct sym_image *module; /* NULL: nobody's */
 	/* A line by which the image is loaded; the others of a file only show it. */
 	bool placed;
+	/* It shows several images: image_group_part_at() says which. `module` is the file's. */
+	bool shared;
+};
+
+/* Bytes of the file that are an image of their own. */
+struct image_part {
+	uint64_t start_offset, end_offset;
+	struct sym_image *module; /* one of the group's */
 };
 
 struct image_group {
@@ -47,7 +55,9 @@ struct image_group {
 	struct image_place *places; /* one a mapping */
 	struct sym_image **modules; /* in the order in which they were found */
 	size_t module_count;
-	struct image *host; /* the file; NULL: it could not be opened */
+	struct image *host;       /* the file; NULL: it could not be opened */
+	struct image_part *parts; /* by offset, disjoint; of an archive, else none */
+	size_t part_count;
 	/* private */
 	size_t module_capacity;
 	char *owned_path;
@@ -96,6 +106,9 @@ struct sym_error *image_group_open(struct image_group *group,
 				   const struct image_group_context *context,
 				   struct sym_error *(*open)(const struct group_opening *))
 	__attribute__((warn_unused_result));
+
+/* The part that a byte of the file lies in, or NULL. */
+const struct image_part *image_group_part_at(const struct image_group *group, uint64_t offset);
 
 /* ---- for those who find images ---- */
 

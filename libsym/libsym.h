@@ -537,7 +537,9 @@ struct sym_position {
 	enum sym_status status;
 	uint32_t mapping_index;  /**< UINT32_MAX when not mapped */
 	struct sym_image *image; /**< belongs to the snapshot; NULL when it lies in none */
-	uint64_t offset;         /**< into the file; UINT64_MAX when it lies in none */
+	/** into the image's file, of an image inside another file into its own bytes; UINT64_MAX
+	 * when it lies in none */
+	uint64_t offset;
 	/** rva or vaddr in the image; UINT64_MAX when it is not loaded from there, or there is no
 	 * image */
 	uint64_t image_position;

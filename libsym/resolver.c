@@ -369,6 +369,11 @@ static void resolve_one(const struct resolving *resolving, size_t found, struct 
 		sym_error_destroy(error);
 		answer->status = SYM_UNREADABLE;
 		answer->reason = "out of memory";
+	} else if (module && !snapshot_choose_part(snapshot, found, answer->address, &module)) {
+		answer->image = module;
+		answer->image_path = module->path;
+		answer->status = SYM_NO_SYMBOLS;
+		answer->reason = "a part of an archive that is no code as it is stored";
 	} else if (module) {
 		resolve_image(resolving, found, module, answer);
 	} else {

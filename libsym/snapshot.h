@@ -43,6 +43,7 @@ struct snapshot_line {
 	uint32_t group;                     /* SNAPSHOT_NO_GROUP: none */
 	uint32_t number;                    /* of the line in its group */
 	bool placed;                        /* as image_place.placed */
+	bool shared;                        /* as image_place.shared */
 };
 
 #define SNAPSHOT_NO_GROUP UINT32_MAX
@@ -109,6 +110,17 @@ static inline bool snapshot_is_memory(const struct sym_snapshot *snapshot, size_
 	return atomic_load_explicit(&snapshot->lines[line].module, memory_order_relaxed) ==
 	       &snapshot_no_image;
 }
+
+/*
+ * Of a mapping that shows several images, the one that an address lies in; *image is that of
+ * snapshot_image_of(), and stays when it shows one. False: the address lies in none of several.
+ */
+bool snapshot_choose_part(const struct sym_snapshot *snapshot, size_t line, uint64_t address,
+			  struct sym_image **image);
+
+/* Offset of an address into the image's bytes; UINT64_MAX for what lies before them. */
+uint64_t snapshot_offset(const struct sym_snapshot *snapshot, size_t line,
+			 const struct sym_image *module, uint64_t address);
 
 /* rva or vaddr of an address in a mapping of this image; UINT64_MAX when it is loaded from nowhere.
  */

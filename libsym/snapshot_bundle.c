@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/snapshot_bundle.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/path.h"
 #include "libsym/format/bundle.h"
+#include "libsym/inner_image.h"
 #include "libsym/limits.h"
 #include "libsym/memory_image.h"
 
@@ -70,19 +70,6 @@ struct sym_error *snapshot_read_manifest(struct image *host, struct sparse_file 
 	return sym_error_with_path(error, host->path);
 }
 
-/* "HOST!/NAME": the way tools write a file inside a file. */
-static char *inner_path(const char *host, const char *name, size_t name_bytes)
-{
-	struct buf path;
-	char *text;
-
-	buf_init(&path, LIMIT_NAME_BYTES);
-	buf_printf(&path, "%s!/%.*s", host, (int)name_bytes, name);
-	text = buf_steal(&path, NULL);
-	buf_deinit(&path);
-	return text;
-}
-
 /* Lines of the host's file that show a part of [offset, offset + size_bytes), whole pages of it. */
 static size_t lines_of_part(const struct image_group *group, const struct bundle_file *part,
 			    uint32_t *lines, bool *has_code_ret)
@@ -137,39 +124,6 @@ static struct sym_error *place_part(const struct group_opening *opening, const c
 	return error;
 }
 
-/* As it was opened for the lines that there were before; `host` was open then too. */
-static struct image *reopen_part(const struct group_opening *opening, const struct image *host,
-				 const char *path)
-{
-	const struct image_group *before = opening->group->before;
-
-	if (!before || before->host != host)
-		return NULL;
-	for (size_t i = 0; i < before->module_count; i++)
-		if (before->modules[i]->image && !strcmp(before->modules[i]->path, path))
-			return image_share(before->modules[i]->image);
-	return NULL;
-}
-
-static struct sym_error *open_part(const struct group_opening *opening, const struct image *host,
-				   const struct bundle_file *part, const char *path,
-				   struct image **ret)
-{
-	struct sym_error *error;
-	int fd AUTO_CLOSE = -1;
-
-	*ret = reopen_part(opening, host, path);
-	if (*ret)
-		return NULL;
-	fd = fcntl(host->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-		return &sym_error_no_memory;
-	error = image_open(fd, path, part->offset, part->size_bytes, ret);
-	if (!error)
-		steal_fd(&fd);
-	return error;
-}
-
 /* A part that is no image, as a module that says why. Takes `error` over. */
 static struct sym_error *add_unreadable(const struct group_opening *opening, const char *path,
 					struct sym_error *error)
@@ -202,10 +156,10 @@ static struct sym_error *add_part(const struct group_opening *opening, const str
 	line_count = lines_of_part(opening->group, part, lines, &has_code);
 	if (!has_code)
 		return NULL;
-	path = inner_path(opening->group->path, part->path, part->path_bytes);
+	path = inner_image_path(opening->group->path, part->path, part->path_bytes);
 	if (!path)
 		return &sym_error_no_memory;
-	error = open_part(opening, host, part, path, &image);
+	error = inner_image_open(opening, host, path, part->offset, part->size_bytes, &image);
 	if (is_no_memory(error))
 		return error;
 	if (error && exactly)
@@ -342,7 +296,7 @@ static struct sym_error *add_memory_assembly(const struct group_opening *opening
 	name = image_assembly_name(image);
 	if (!name || !has_code_below(group, header + 1, end))
 		return NULL;
-	path = inner_path(executable, name, strlen(name));
+	path = inner_image_path(executable, name, strlen(name));
 	if (!path)
 		return &sym_error_no_memory;
 	error = image_group_add(opening, path, image, base, &module);

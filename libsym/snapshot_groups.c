@@ -295,23 +295,52 @@ struct sym_error *snapshot_ask_line(const struct sym_snapshot *snapshot, size_t 
 	/* Whoever writes it writes the same. */
 	if (place.placed)
 		__atomic_store_n(&line->placed, true, __ATOMIC_RELAXED);
+	if (place.shared)
+		__atomic_store_n(&line->shared, true, __ATOMIC_RELAXED);
 	atomic_store_explicit(&line->module, place.module ? place.module : &snapshot_no_image,
 			      memory_order_release);
 	*ret = place.module;
 	return NULL;
 }
 
+bool snapshot_choose_part(const struct sym_snapshot *snapshot, size_t line, uint64_t address,
+			  struct sym_image **image)
+{
+	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
+	const struct image_group *group;
+	const struct image_part *part;
+
+	if (!__atomic_load_n(&snapshot->lines[line].shared, __ATOMIC_RELAXED))
+		return true;
+	/* It is open: it has said that it shares the mapping. */
+	group = atomic_load_explicit(&snapshot->groups[snapshot->lines[line].group],
+				     memory_order_acquire);
+	part = image_group_part_at(group, address - mapping->start_address + mapping->offset);
+	if (part)
+		*image = part->module;
+	return part;
+}
+
+uint64_t snapshot_offset(const struct sym_snapshot *snapshot, size_t line,
+			 const struct sym_image *module, uint64_t address)
+{
+	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
+	uint64_t offset = address - mapping->start_address + mapping->offset;
+	uint64_t first = module->image ? module->image->file.offset : 0;
+
+	return offset < first ? UINT64_MAX : offset - first;
+}
+
 uint64_t snapshot_position(const struct sym_snapshot *snapshot, size_t line,
 			   const struct sym_image *module, uint64_t address)
 {
-	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
-	uint64_t position;
+	uint64_t position, offset;
 
 	if (__atomic_load_n(&snapshot->lines[line].placed, __ATOMIC_RELAXED))
 		return address - module->load_base;
-	if (!module->image ||
-	    !image_offset_to_position(
-		    module->image, address - mapping->start_address + mapping->offset, &position))
+	offset = snapshot_offset(snapshot, line, module, address);
+	if (!module->image || offset == UINT64_MAX ||
+	    !image_offset_to_position(module->image, offset, &position))
 		return UINT64_MAX;
 	return position;
 }

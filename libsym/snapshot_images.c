@@ -5,6 +5,7 @@
 
 #include "libsym/ident.h"
 #include "libsym/memory_image.h"
+#include "libsym/snapshot_archive.h"
 #include "libsym/snapshot_bundle.h"
 
 enum {
@@ -175,8 +176,10 @@ static struct sym_error *add_image(const struct group_opening *opening, struct i
 	struct placements placements;
 	struct sym_error *error, *trouble = NULL;
 
-	if (image->kind == SYM_IMAGE_UNKNOWN)
-		return add_unplaced(opening, image, NULL);
+	if (image->kind == SYM_IMAGE_UNKNOWN) {
+		error = add_unplaced(opening, image, NULL);
+		return error ? error : snapshot_add_archive(opening, image);
+	}
 	error = placement_find(image, 0, group->mappings, group->lines, group->mapping_count,
 			       &placements);
 	if (error)
@@ -230,6 +233,36 @@ static void check_time(const struct image_group *group)
 							 "was looked at"));
 }
 
+/*
+ * A file that is too large to be an image may be an archive: of that no more is read than its
+ * directory, and the members. Takes `limit`, which says that it is too large, over.
+ */
+static struct sym_error *add_large(const struct group_opening *opening, struct sym_error *limit)
+{
+	struct image_group *group = opening->group;
+	struct stat status;
+	int fd AUTO_CLOSE = -1;
+	struct sym_error *error;
+
+	error = process_open_mapped(opening->context->process, &group->mappings[0], &fd, &status);
+	if (!error)
+		error = image_open(fd, group->path, 0, 0, &group->host);
+	if (!error) {
+		steal_fd(&fd);
+		group->host->keyed = true; /* "not to be had" */
+		error = add_image(opening, group->host);
+	}
+	if (error && !is_no_memory(error)) {
+		sym_error_destroy(error);
+		return add_unplaced(opening, NULL, limit);
+	}
+	if (!error && !group->part_count)
+		module_set_trouble(group->modules[0], limit);
+	else
+		sym_error_destroy(limit);
+	return error;
+}
+
 static struct sym_error *open_mapped_file(const struct group_opening *opening)
 {
 	struct image_group *group = opening->group;
@@ -245,7 +278,11 @@ static struct sym_error *open_mapped_file(const struct group_opening *opening)
 	}
 	if (is_no_memory(error))
 		return error;
-	error = error ? add_unplaced(opening, NULL, error) : add_image(opening, group->host);
+	if (error && sym_error_code(error) == SYM_ERROR_LIMIT)
+		error = add_large(opening, error);
+	else
+		error = error ? add_unplaced(opening, NULL, error)
+			      : add_image(opening, group->host);
 	if (!error)
 		check_time(group);
 	return error;

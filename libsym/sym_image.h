@@ -44,7 +44,8 @@ SYM_API const char *sym_image_kind_text(enum sym_image_kind kind);
 struct sym_image;
 
 /**
- * Opens a file without a process.
+ * Opens a file without a process; where there is no such file, "ARCHIVE!/NAME" is the member NAME
+ * of a zip archive (apk, jar), if it is stored as it is. What is packed is SYM_ERROR_UNSUPPORTED.
  *
  * Its neighbours in the same directory are consulted for the names of other
  * assemblies when the image refers to them (composite images, larger version
@@ -62,7 +63,8 @@ SYM_API SYM_MUST_CHECK struct sym_error *
 sym_image_open_among(const char *path, const char *const *assembly_dirs, struct sym_image **ret);
 SYM_API void sym_image_close(struct sym_image *image);
 
-/** Path as opened, or as /proc/PID/maps has it (without " (deleted)"). */
+/** Path as opened, or as /proc/PID/maps has it (without " (deleted)"); of an image inside another
+ * file (an archive, a single-file application) "FILE!/NAME". */
 SYM_API const char *sym_image_path(const struct sym_image *image);
 SYM_API enum sym_image_kind sym_image_kind(const struct sym_image *image);
 
@@ -207,7 +209,8 @@ enum sym_image_symbols_flags {
 	SYM_IMAGE_SYMBOLS_UNNAMED = 1 << 1,
 	/** names of native functions as symbol tables have them: C++, Rust and D stay mangled */
 	SYM_IMAGE_SYMBOLS_LINKAGE_NAMES = 1 << 2,
-	/** by offset into the file (of a bundle: the bundle), as perf counts; disjoint */
+	/** by offset into the file (of a bundle or an archive: into that), as perf counts; disjoint
+	 */
 	SYM_IMAGE_SYMBOLS_BY_OFFSET = 1 << 3,
 };
 
@@ -298,10 +301,10 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_identity_read(int fd, uint64_t size
 
 /**
  * The same for an image: what identifies the file that is mapped, also when its
- * path leads to another one by now.
+ * path leads to another one by now; of an image inside another file its own bytes.
  *
  * Fails with SYM_ERROR_NOT_FOUND when the image's file is not open (see
- * sym_image_trouble()), SYM_ERROR_UNSUPPORTED for an image inside another file.
+ * sym_image_trouble()).
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_identity(struct sym_image *image,
 							    struct sym_identity *identity);

@@ -17,6 +17,7 @@ struct byte_source {
 	bool (*read)(const struct byte_source *source, void *room, size_t count, uint64_t offset);
 	const void *data; /* for byte_source_over_memory() */
 	int fd;           /* for the one who brings his own `read` */
+	uint64_t offset;  /* likewise: of byte 0 in the file */
 	uint64_t size_bytes;
 };
 

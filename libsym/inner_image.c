@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/inner_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/path.h"
+#include "libsym/file_source.h"
+#include "libsym/limits.h"
+
+static const char separator[] = "!/";
+
+char *inner_image_path(const char *host, const char *name, size_t name_bytes)
+{
+	struct buf path;
+	char *text;
+
+	buf_init(&path, LIMIT_NAME_BYTES * 2);
+	buf_printf(&path, "%s%s%.*s", host, separator, (int)name_bytes, name);
+	text = buf_steal(&path, NULL);
+	buf_deinit(&path);
+	return text;
+}
+
+/* As it was opened for the lines that there were before; `host` was open then too. */
+static struct image *reopen(const struct group_opening *opening, const struct image *host,
+			    const char *path, uint64_t offset)
+{
+	const struct image_group *before = opening->group->before;
+
+	if (!before || before->host != host)
+		return NULL;
+	for (size_t i = 0; i < before->module_count; i++) {
+		struct image *image = before->modules[i]->image;
+
+		if (image && image->file.offset == offset &&
+		    !strcmp(before->modules[i]->path, path))
+			return image_share(image);
+	}
+	return NULL;
+}
+
+/* `fd` stays the caller's. */
+static struct sym_error *open_again(int fd, const char *path, uint64_t offset, uint64_t size_bytes,
+				    struct image **ret)
+{
+	int own AUTO_CLOSE = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	struct sym_error *error;
+
+	if (own < 0)
+		return &sym_error_no_memory;
+	error = image_open(own, path, offset, size_bytes, ret);
+	if (!error)
+		steal_fd(&own);
+	return error;
+}
+
+struct sym_error *inner_image_open(const struct group_opening *opening, const struct image *host,
+				   const char *path, uint64_t offset, uint64_t size_bytes,
+				   struct image **ret)
+{
+	*ret = reopen(opening, host, path, offset);
+	return *ret ? NULL : open_again(host->fd, path, offset, size_bytes, ret);
+}
+
+struct sym_error *inner_image_read_archive(int fd, const char *path, struct byte_source *source_ret,
+					   struct zip *ret, bool *is_zip_ret)
+{
+	struct sym_error *error = file_source_over(fd, 0, UINT64_MAX, source_ret);
+
+	*is_zip_ret = false;
+	if (!error)
+		error = zip_read(source_ret, ret, is_zip_ret);
+	return sym_error_with_path(error, path);
+}
+
+static struct sym_error *open_member(int fd, const char *path, const char *archive,
+				     const char *name, struct image **ret)
+{
+	struct zip zip AUTO_ZIP = { 0 };
+	const struct zip_member *member;
+	struct byte_source source;
+	struct sym_error *error;
+	uint64_t offset;
+	bool is_zip;
+
+	error = inner_image_read_archive(fd, archive, &source, &zip, &is_zip);
+	if (error || !is_zip)
+		return error;
+	error = zip_find(&zip, name, strlen(name), &member);
+	if (!error)
+		error = zip_locate(&source, &zip, member, &offset);
+	if (error)
+		return sym_error_with_path(error, path);
+	return open_again(fd, path, offset, member->size_bytes, ret);
+}
+
+/* An archive may lie in a directory whose name ends with a "!". */
+struct sym_error *inner_image_open_path(const char *path, struct image **ret)
+{
+	struct sym_error *error = NULL;
+	const char *at = path;
+
+	*ret = NULL;
+	while (!error && !*ret && (at = strstr(at, separator))) {
+		char *archive AUTO_FREE = strndup(path, (size_t)(at - path));
+		int fd AUTO_CLOSE = -1;
+
+		if (!archive)
+			return &sym_error_no_memory;
+		at += strlen(separator);
+		fd = *archive ? path_open_in_root(-1, archive, PATH_REGULAR) : -ENOENT;
+		if (fd >= 0)
+			error = open_member(fd, path, archive, at, ret);
+	}
+	return error;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A zip archive of any bytes: what can be located lies in it, before the directory, and nobody's
+ * bytes are another's. */
+#include <stdlib.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/format/zip.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct byte_source source = byte_source_over_memory(data, size);
+	const struct zip_member *found;
+	uint64_t offset, last_end = 0;
+	struct sym_error *error;
+	struct zip zip;
+	bool is_zip;
+
+	error = zip_read(&source, &zip, &is_zip);
+	if (error) {
+		sym_error_destroy(error);
+		return 0;
+	}
+	for (size_t i = 0; i < zip.count; i++) {
+		const struct zip_member *member = &zip.members[i];
+
+		error = zip_locate(&source, &zip, member, &offset);
+		if (!error && (offset < last_end || offset > zip.directory_offset ||
+			       member->size_bytes > zip.directory_offset - offset))
+			abort();
+		if (!error)
+			last_end = offset + member->size_bytes;
+		sym_error_destroy(error);
+		error = i < 64 ? zip_find(&zip, member->name, member->name_bytes, &found) : NULL;
+		if (!error && i < 64 && found != member)
+			abort();
+		sym_error_destroy(error);
+	}
+	zip_deinit(&zip);
+	return 0;
+}
