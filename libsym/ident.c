@@ -8,8 +8,7 @@
 #include "libsym/relocation_witness.h"
 
 enum {
-	COMPARED_BYTES = 4096,
-	PAGE_BYTES = 4096
+	COMPARED_BYTES = 4096
 };
 
 /*
@@ -104,18 +103,18 @@ static struct sym_error *ask_pointers(const struct process *process, const struc
 static uint64_t beginning_of_file(const struct image *image, const struct image_group *group,
 				  uint64_t expected_address)
 {
-	/* Of an image inside an archive too; there it need not begin a page. */
-	uint64_t inside = image->file.offset & (PAGE_BYTES - 1);
+	uint64_t first = image->file.offset; /* of an image inside another file */
 	uint64_t elsewhere = UINT64_MAX;
 
 	for (size_t i = 0; i < group->mapping_count; i++) {
 		const struct sym_mapping *line = &group->mappings[i];
 
-		if (line->offset != image->file.offset - inside)
+		if (line->offset > first ||
+		    first - line->offset >= line->end_address - line->start_address)
 			continue;
-		if (line->start_address + inside == expected_address)
+		elsewhere = line->start_address + (first - line->offset);
+		if (elsewhere == expected_address)
 			return expected_address;
-		elsewhere = line->start_address + inside;
 	}
 	return elsewhere;
 }
@@ -167,7 +166,7 @@ struct sym_error *ident_check(const struct process *process, const struct image 
 
 	if (process->core && !image->is_copy)
 		return core_check_image(process, image, load_base);
-	if (image->is_copy || load_base == UINT64_MAX ||
+	if (image->is_copy || (load_base == UINT64_MAX && image->kind != SYM_IMAGE_ELF) ||
 	    !(ident_may_have_changed(process, image) || inode_may_have_changed(process, image)))
 		return NULL;
 	error = ask_memory(process, image, load_base, group);

@@ -26,6 +26,7 @@ bool ident_may_have_changed(const struct process *process, const struct image *i
  * NULL: nothing speaks against it. STALE: another content, or a process that has ended and cannot
  * bear witness any more. Other errors: the file could not be read.
  *
+ * `load_base`: UINT64_MAX for an image that is only shown as it lies in its file.
  * `group`: the mappings of the file, and when they were.
  */
 struct sym_error *ident_check(const struct process *process, const struct image *image,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/archive_members.h"
 #include "libsym/base/path.h"
 #include "libsym/debugfile.h"
 #include "libsym/inner_image.h"
@@ -248,7 +249,10 @@ static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
 			struct sym_answer *answer)
 {
 	uint64_t position = answer->address;
+	struct sym_image *member =
+		kind == SYM_POSITION_OFFSET ? archive_member_at(image, position, &position) : NULL;
 
+	image = member ? member : image;
 	answer->image = image;
 	answer->image_path = image->path;
 	answer->image_position = UINT64_MAX;
@@ -282,7 +286,8 @@ struct sym_error *sym_image_resolve(struct sym_image *image, enum sym_position_k
 
 		resolve_one(image, kind, answer);
 		if (result->want && answer->image_position != UINT64_MAX)
-			error = module_describe(image, answer->image_position, result, i);
+			error = module_describe((struct sym_image *)answer->image,
+						answer->image_position, result, i);
 	}
 	result_finish(result);
 	return error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/inner_image.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +10,10 @@
 #include "libsym/base/path.h"
 #include "libsym/file_source.h"
 #include "libsym/limits.h"
+
+enum {
+	SMALLEST_IMAGE_BYTES = 52 /* the header of a 32-bit ELF file */
+};
 
 static const char separator[] = "!/";
 
@@ -42,9 +47,8 @@ static struct image *reopen(const struct group_opening *opening, const struct im
 	return NULL;
 }
 
-/* `fd` stays the caller's. */
-static struct sym_error *open_again(int fd, const char *path, uint64_t offset, uint64_t size_bytes,
-				    struct image **ret)
+struct sym_error *inner_image_open_part(int fd, const char *path, uint64_t offset,
+					uint64_t size_bytes, struct image **ret)
 {
 	int own AUTO_CLOSE = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	struct sym_error *error;
@@ -57,12 +61,21 @@ static struct sym_error *open_again(int fd, const char *path, uint64_t offset, u
 	return error;
 }
 
+bool inner_image_begins_at(const struct byte_source *source, uint64_t offset, uint64_t size_bytes)
+{
+	char start[SELFMAG];
+
+	return size_bytes >= SMALLEST_IMAGE_BYTES &&
+	       byte_source_read(source, start, sizeof(start), offset) &&
+	       (!memcmp(start, ELFMAG, SELFMAG) || !memcmp(start, "MZ", 2));
+}
+
 struct sym_error *inner_image_open(const struct group_opening *opening, const struct image *host,
 				   const char *path, uint64_t offset, uint64_t size_bytes,
 				   struct image **ret)
 {
 	*ret = reopen(opening, host, path, offset);
-	return *ret ? NULL : open_again(host->fd, path, offset, size_bytes, ret);
+	return *ret ? NULL : inner_image_open_part(host->fd, path, offset, size_bytes, ret);
 }
 
 struct sym_error *inner_image_read_archive(int fd, const char *path, struct byte_source *source_ret,
@@ -94,7 +107,7 @@ static struct sym_error *open_member(int fd, const char *path, const char *archi
 		error = zip_locate(&source, &zip, member, &offset);
 	if (error)
 		return sym_error_with_path(error, path);
-	return open_again(fd, path, offset, member->size_bytes, ret);
+	return inner_image_open_part(fd, path, offset, member->size_bytes, ret);
 }
 
 /* An archive may lie in a directory whose name ends with a "!". */

@@ -13,6 +13,15 @@
 /* Heap; NULL for want of memory. */
 char *inner_image_path(const char *host, const char *name, size_t name_bytes);
 
+/* [offset, offset + size_bytes) of `fd`, which stays the caller's. Errors: those of image_open().
+ */
+struct sym_error *inner_image_open_part(int fd, const char *path, uint64_t offset,
+					uint64_t size_bytes, struct image **ret)
+	__attribute__((warn_unused_result));
+
+/* Do these bytes of an archive begin like an image? */
+bool inner_image_begins_at(const struct byte_source *source, uint64_t offset, uint64_t size_bytes);
+
 /*
  * [offset, offset + size_bytes) of the file of `host`; that which was open for the lines
  * that there were before, if the host is. Errors: those of image_open().

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/archive_members.h"
 #include "libsym/base/path.h"
 #include "libsym/limits.h"
 #include "libsym/source/dwarf_source.h"
@@ -73,6 +74,7 @@ struct sym_error *module_create(const char *path, struct image *image, struct sy
 		return &sym_error_no_memory;
 	pthread_mutex_init(&module->lock, NULL);
 	debug_fetch_init(&module->debug_fetch);
+	lazy_init(&module->members);
 	atomic_init(&module->index, UINT32_MAX);
 	module->root_fd = -1;
 	module->load_base = UINT64_MAX;
@@ -108,6 +110,7 @@ void module_destroy(struct sym_image *module)
 {
 	if (!module || atomic_fetch_sub_explicit(&module->users, 1, memory_order_acq_rel))
 		return;
+	archive_members_destroy(lazy_deinit(&module->members));
 	sources_close(atomic_load(&module->sources));
 	debug_fetch_deinit(&module->debug_fetch);
 	image_close(module->image);

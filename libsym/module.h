@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "libsym/base/lazy.h"
 #include "libsym/debug_fetch.h"
 #include "libsym/error.h"
 #include "libsym/image.h"
@@ -46,6 +47,7 @@ struct sym_image {
 	char **assembly_dirs; /* NULL terminated; NULL: none */
 	struct debug_fetch debug_fetch;
 	/* private */
+	struct lazy members;         /* struct archive_members; archive_member_at() */
 	_Atomic(unsigned int) users; /* beyond the first one */
 	_Atomic(uint32_t) index;     /* see module_index() */
 	_Atomic(struct module_trouble *) trouble;

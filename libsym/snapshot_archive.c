@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/snapshot_archive.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +11,7 @@ enum {
 	PAGE_BYTES = 4096,
 	/* Of one archive. An application has some dozens of libraries; what is beyond has no names.
 	 */
-	MAX_PARTS = 1024,
-	SMALLEST_IMAGE_BYTES = 52 /* the header of a 32-bit ELF file */
+	MAX_PARTS = 1024
 };
 
 /* A mapping of code: the first byte of the file that it shows, and the end of what it or one that
@@ -183,15 +181,6 @@ static struct sym_error *add_trouble(const struct archive *archive, const char *
 	return note_part(archive->opening->group, start, end, module);
 }
 
-static bool begins_image(const struct archive *archive, uint64_t offset, uint64_t size_bytes)
-{
-	char start[SELFMAG];
-
-	return size_bytes >= SMALLEST_IMAGE_BYTES &&
-	       byte_source_read(&archive->source, start, sizeof(start), offset) &&
-	       (!memcmp(start, ELFMAG, SELFMAG) || !memcmp(start, "MZ", 2));
-}
-
 /* A member that cannot be located lies, at the most, from its header to the next one. */
 static struct sym_error *add_unlocated(const struct archive *archive,
 				       const struct zip_member *member, struct sym_error *why)
@@ -229,7 +218,8 @@ static struct sym_error *add_member(const struct archive *archive, const struct 
 	if (error)
 		return add_unlocated(archive, member, error);
 	end = offset + member->size_bytes;
-	if (!is_shown(archive, offset, end) || !begins_image(archive, offset, member->size_bytes))
+	if (!is_shown(archive, offset, end) ||
+	    !inner_image_begins_at(&archive->source, offset, member->size_bytes))
 		return NULL;
 	path = inner_image_path(group->path, member->name, member->name_bytes);
 	if (!path)

@@ -170,6 +170,30 @@ static struct sym_error *add_placed(const struct group_opening *opening, struct 
 	return error;
 }
 
+/*
+ * Is all code of the file in a mapping that shows it as it lies there, from its first byte on? So
+ * map those who look into it themselves; the headers that say where it is are there to be compared.
+ */
+static bool is_flat(const struct image_group *group, const struct image *image)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (segment->executable && segment->offset + segment->size_bytes > end)
+			end = segment->offset + segment->size_bytes;
+	}
+	for (size_t i = 0; i < group->mapping_count; i++) {
+		const struct sym_mapping *line = &group->mappings[i];
+
+		if (line->protection & SYM_EXECUTE &&
+		    (line->offset || line->end_address - line->start_address < end))
+			return false;
+	}
+	return image->kind == SYM_IMAGE_ELF && end;
+}
+
 static struct sym_error *add_image(const struct group_opening *opening, struct image *image)
 {
 	struct image_group *group = opening->group;
@@ -185,7 +209,9 @@ static struct sym_error *add_image(const struct group_opening *opening, struct i
 	if (error)
 		return error;
 	if (!placements.count && placements.unexplained_code_lines)
-		trouble = layout_trouble(group);
+		trouble = is_flat(group, image)
+				  ? ident_check(opening->context->process, image, UINT64_MAX, group)
+				  : layout_trouble(group);
 	error = placements.count ? add_placed(opening, image, &placements)
 				 : add_unplaced(opening, image, trouble);
 	placements_deinit(&placements);

@@ -46,6 +46,7 @@ struct sym_image;
 /**
  * Opens a file without a process; where there is no such file, "ARCHIVE!/NAME" is the member NAME
  * of a zip archive (apk, jar), if it is stored as it is. What is packed is SYM_ERROR_UNSUPPORTED.
+ * Of ARCHIVE itself sym_image_resolve() by SYM_POSITION_OFFSET finds the member that lies there.
  *
  * Its neighbours in the same directory are consulted for the names of other
  * assemblies when the image refers to them (composite images, larger version

@@ -371,3 +371,54 @@ def test_archive_of_more_than_4_gib(tools):
         answer = loaded.answers([loaded.bases[0]])[0]
         if answer["name"] or "larger than" not in answer["reason"]:
             raise Fail(str(answer))
+
+
+def test_archive_offsets_are_those_of_the_members_there(tools):
+    """An offset into the archive, as perf prints it beside its path: without a process and with one."""
+    tools.need("gcc", "nm")
+    paths = [library(tools, name) for name in ("one", "two")]
+    archive, offsets = pack(tools, "offsets.apk", [
+        ("a.txt", b"text " * 2000, zipfile.ZIP_STORED), ("lib/libone.so", read(paths[0]), zipfile.ZIP_STORED),
+        ("packed.so", read(paths[0]), zipfile.ZIP_DEFLATED), ("lib/libtwo.so", read(paths[1]), zipfile.ZIP_STORED)])
+    questions = [f"{archive}+0x{offsets[at] + Elf(path).offset(place(tools, path, f'hidden_{name}')) + 3:x}"
+                 for at, path, name in ((1, paths[0], "one"), (3, paths[1], "two"))]
+    wanted = [f"hidden_{name}+0x3 ({archive}!/lib/lib{name}.so)" for name in ("one", "two")]
+    text = resolve_text(tools, *questions, code=0)
+    if [line.split(" ", 1)[1] for line in text.splitlines()] != wanted:
+        raise Fail(text)
+    answer = json.loads(tools.run(tools.program, "resolve", "--json", "--inlines", questions[0]))[0]
+    if answer["line"] != 2:
+        raise Fail(str(answer))
+    nothing = resolve_text(tools, f"{archive}+0x{offsets[0] + 9:x}", f"{archive}+0x{offsets[2] + 99:x}")
+    if nothing.count("[") != 2:
+        raise Fail(nothing)
+    with Loaded(tools, archive, ("load", offsets[1], place(tools, paths[0], "exported_one"))) as loaded:
+        text = resolve_text(tools, str(loaded.process.pid), questions[0], code=0)
+    if wanted[0] not in text:
+        raise Fail(text)
+
+
+def test_file_mapped_flat(tools):
+    """blazesym's normalize_custom_so: one executable mapping of all of a library; also deleted, and also overwritten."""
+    tools.need("gcc", "nm")
+    for flags in ((), ("-Wl,-z,noseparate-code",)):
+        path = library(tools, "one", *flags)
+        vaddr, size = extent(tools, path, "hidden_one")
+        at = Elf(path).offset(vaddr)
+        with Loaded(tools, path, ("map", 0, os.path.getsize(path))) as loaded:
+            for deleted in (False, True):
+                if deleted:
+                    os.unlink(path)
+                for i, answer in enumerate(loaded.answers([loaded.bases[0] + at + i for i in range(size)])):
+                    if (answer["name"], answer["offset"], answer["image"]) != ("hidden_one", i, path) and not (deleted and os.geteuid()):
+                        raise Fail(f"{flags} {deleted}: {answer}")
+    path = library(tools, "one")
+    at = Elf(path).offset(place(tools, path, "hidden_one"))
+    with Loaded(tools, path, ("map", 0, os.path.getsize(path))) as loaded:
+        os.rename(path, path + ".moved")
+        library(tools, "one", "-Wl,-z,noseparate-code", "-Wl,--hash-style=sysv")
+        with open(path, "rb") as file, open(path + ".moved", "r+b") as moved:
+            moved.write(file.read())
+        answer = loaded.answers([loaded.bases[0] + at])[0]
+        if answer["name"] == "hidden_one" and Elf(path).offset(place(tools, path, "hidden_one")) != at:
+            raise Fail(str(answer))

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/archive_members.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/inner_image.h"
+
+struct archive_members {
+	struct image_part *parts; /* by offset, disjoint */
+	size_t count;
+};
+
+enum {
+	MAX_PARTS = 1024 /* as of an archive that is mapped */
+};
+
+void archive_members_destroy(struct archive_members *members)
+{
+	if (!members)
+		return;
+	for (size_t i = 0; i < members->count; i++)
+		module_destroy(members->parts[i].module);
+	free(members->parts);
+	free(members);
+}
+
+/* What cannot be used is left out; only want of memory is an error. */
+static struct sym_error *add_member(const struct sym_image *archive,
+				    const struct byte_source *source, const struct zip *zip,
+				    const struct zip_member *member,
+				    struct archive_members *members)
+{
+	struct image *image AUTO_IMAGE = NULL;
+	char *path AUTO_FREE = NULL;
+	struct sym_image *module = NULL;
+	uint64_t offset;
+	struct sym_error *error = zip_locate(source, zip, member, &offset);
+
+	if (!error && !inner_image_begins_at(source, offset, member->size_bytes))
+		return NULL;
+	path = inner_image_path(archive->path, member->name, member->name_bytes);
+	if (!error && !path)
+		error = &sym_error_no_memory;
+	if (!error)
+		error = inner_image_open_part(source->fd, path, offset, member->size_bytes, &image);
+	if (!error)
+		error = module_create(path, image, &module);
+	if (!error) {
+		module->root_fd = archive->root_fd;
+		module->debug_fetch.fetch = archive->debug_fetch.fetch;
+		module->debug_fetch.context = archive->debug_fetch.context;
+		members->parts[members->count++] =
+			(struct image_part){ offset, offset + member->size_bytes, module };
+	}
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	sym_error_destroy(error);
+	return NULL;
+}
+
+static struct sym_error *find_members(const struct sym_image *archive,
+				      struct archive_members *members)
+{
+	struct zip zip AUTO_ZIP = { 0 };
+	struct byte_source source;
+	bool is_zip;
+	struct sym_error *error =
+		inner_image_read_archive(archive->image->fd, archive->path, &source, &zip, &is_zip);
+
+	members->parts = calloc(MAX_PARTS, sizeof(*members->parts));
+	if (!error && !members->parts)
+		error = &sym_error_no_memory;
+	for (size_t i = 0; !error && i < zip.count && members->count < MAX_PARTS; i++)
+		error = add_member(archive, &source, &zip, &zip.members[i], members);
+	return error;
+}
+
+static void *make_members(const void *context)
+{
+	struct archive_members *members = calloc(1, sizeof(*members));
+	struct sym_error *error = members ? find_members(context, members) : NULL;
+
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY) {
+		archive_members_destroy(members);
+		members = NULL;
+	}
+	sym_error_destroy(error);
+	return members;
+}
+
+struct sym_image *archive_member_at(struct sym_image *archive, uint64_t offset,
+				    uint64_t *inside_ret)
+{
+	const struct archive_members *members;
+
+	if (!archive->image || archive->image->kind != SYM_IMAGE_UNKNOWN ||
+	    archive->image->fd < 0 || module_trouble(archive))
+		return NULL;
+	members = lazy_get(&archive->members, make_members, archive);
+	for (size_t i = 0; members && i < members->count; i++)
+		if (offset >= members->parts[i].start_offset &&
+		    offset < members->parts[i].end_offset) {
+			*inside_ret = offset - members->parts[i].start_offset;
+			return members->parts[i].module;
+		}
+	return NULL;
+}
