@@ -282,7 +282,7 @@ struct sym_error *sym_image_resolve(struct sym_image *image, enum sym_position_k
 						    : "a PE file has rvas, no vaddrs");
 	error = result_prepare(result, positions, count);
 	for (size_t i = 0; !error && i < count; i++) {
-		struct sym_answer *answer = &result->answers[i];
+		struct sym_answer *answer = &result->slots[i].answer;
 
 		resolve_one(image, kind, answer);
 		if (result->want && answer->image_position != UINT64_MAX)

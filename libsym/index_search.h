@@ -29,22 +29,27 @@ static inline const struct index_region *index_region_of(const struct index *ind
 	       (region[3].base <= position);
 }
 
-/* The leaf in which a position so far behind the base of the region is if it is in any, or one
- * behind it that begins in the same unit of the bucket's keys. NULL when it is to be looked for
- * with care. */
+/* The leaf in which a position less than span_bytes behind the base of the region is if it is in
+ * any, or one behind it that begins in the same unit of the bucket's keys. NULL when it is to be
+ * looked for with care. */
 static inline __attribute__((always_inline)) const struct index_leaf *
-index_find_leaf(const struct index_region *region, uint64_t distance)
+index_leaf_within(const struct index_region *region, uint64_t distance)
 {
-	const struct index_bucket *bucket;
-	uint64_t place;
+	uint64_t place = index_place(region, distance);
+	const struct index_bucket *bucket = index_bucket_of(region, place);
 
-	if (__builtin_expect(distance >= region->span_bytes, 0))
-		return NULL;
-	place = index_place(region, distance);
-	bucket = index_bucket_of(region, place);
 	if (__builtin_expect(bucket->leaf & INDEX_CROWD, 0))
 		return NULL;
 	return &region->leaves[bucket->leaf + index_leaves_at_or_below(bucket, place)];
+}
+
+/* The same for any distance. */
+static inline __attribute__((always_inline)) const struct index_leaf *
+index_find_leaf(const struct index_region *region, uint64_t distance)
+{
+	if (__builtin_expect(distance >= region->span_bytes, 0))
+		return NULL;
+	return index_leaf_within(region, distance);
 }
 
 /* Where a position is in an ordinary piece. */

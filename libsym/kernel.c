@@ -78,7 +78,7 @@ struct sym_error *sym_kernel_resolve(const struct sym_kernel *kernel, const uint
 	struct sym_error *error = result_prepare(result, addresses, count);
 
 	for (size_t i = 0; !error && i < count; i++)
-		kernel_answer(kernel, &result->answers[i]);
+		kernel_answer(kernel, &result->slots[i].answer);
 	return error;
 }
 

@@ -402,7 +402,7 @@ struct sym_error *module_describe(struct sym_image *module, uint64_t position,
 				  struct sym_result *result, size_t number)
 {
 	struct sym_inlined inlined[DWARF_SOURCE_INLINED];
-	struct sym_answer *answer = &result->answers[number];
+	struct sym_answer *answer = &result->slots[number].answer;
 	/* Who wants something else does not pay for DWARF. */
 	void *source = result->want & (SYM_WANT_LINES | SYM_WANT_INLINED) ? dwarf_of(module) : NULL;
 	struct dwarf_place place;

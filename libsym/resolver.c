@@ -14,7 +14,6 @@
 #include "libsym/kernel.h"
 #include "libsym/limits.h"
 #include "libsym/result.h"
-#include "libsym/source/perfmap_first.h"
 
 struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret)
 {
@@ -52,6 +51,12 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 	if (atomic_load(&resolver->now) != resolver->snapshot)
 		sym_snapshot_close(atomic_load(&resolver->now));
 	sym_snapshot_close(resolver->before);
+	while (resolver->quicks) {
+		struct quick_look_up *before = resolver->quicks->before;
+
+		free(resolver->quicks);
+		resolver->quicks = before;
+	}
 	buf_deinit(&resolver->maps);
 	name_pool_deinit(&resolver->paths);
 	pthread_mutex_destroy(&resolver->refresh_lock);
@@ -101,9 +106,7 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 
 	resolving.refreshed = atomic_load(&resolver->refreshed);
 	if (!resolving.refreshed) {
-		if (!snapshot_uses_runtime(resolver->snapshot))
-			resolving.first_map =
-				atomic_load_explicit(&resolver->first_map, memory_order_acquire);
+		resolving.quick = atomic_load_explicit(&resolver->quick, memory_order_acquire);
 		return resolving;
 	}
 	resolving.counted = !is_alone(resolver);
@@ -123,16 +126,6 @@ static void end_resolving(const struct resolving *resolving)
 		atomic_fetch_sub(&resolving->resolver->readers[resolving->epoch], 1);
 }
 
-/* With the lock. A refresh may have been meanwhile, or be under way. */
-static void note_first_map(struct sym_resolver *resolver, struct written *first)
-{
-	if (!first || !first->source)
-		return;
-	atomic_store(&resolver->first_map, perfmap_source_first(first->source));
-	if (atomic_load(&resolver->refreshed))
-		atomic_store(&resolver->first_map, NULL);
-}
-
 static const struct written *get_written(const struct resolving *resolving)
 {
 	struct sym_resolver *resolver = resolving->resolver;
@@ -148,7 +141,6 @@ static const struct written *get_written(const struct resolving *resolving)
 		written = read_written(resolving->snapshot);
 		atomic_store(&resolver->first, written);
 		atomic_store(&resolver->written, written);
-		note_first_map(resolver, written);
 	}
 	pthread_mutex_unlock(&resolver->lock);
 	return written;
@@ -259,6 +251,38 @@ static void explain_jitted(const struct live_code *live, const struct written *w
 	}
 }
 
+/*
+ * A look-up in executable memory took the long way; those to come may need not. What the runtime
+ * told comes first, so that is for those to whom it told nothing.
+ */
+static void learn(const struct resolving *resolving, const struct live_code *live,
+		  const struct written *written, size_t line)
+{
+	struct sym_resolver *resolver = resolving->resolver;
+	uint32_t group = resolving->snapshot->lines[line].group;
+	struct quick_look_up *quick;
+
+	if (resolving->refreshed || quick_look_up_knows(resolving->quick, group) || !written ||
+	    !written->source || (live && live->source) ||
+	    (!live && snapshot_uses_runtime(resolving->snapshot)))
+		return;
+	pthread_mutex_lock(&resolver->lock);
+	if (!quick_look_up_knows(resolver->quicks, group)) {
+		quick = quick_look_up_create(resolver->snapshot, group,
+					     perfmap_source_first(written->source),
+					     written->jitdump != NULL);
+		if (quick) {
+			quick->before = resolver->quicks;
+			resolver->quicks = quick;
+			atomic_store(&resolver->quick, quick);
+		}
+		/* It may have been meanwhile. */
+		if (atomic_load(&resolver->refreshed))
+			atomic_store(&resolver->quick, NULL);
+	}
+	pthread_mutex_unlock(&resolver->lock);
+}
+
 static bool is_kernel_code(const struct sym_mapping *mapping)
 {
 	return mapping->path[0] == '[' && strncmp(mapping->path, "[anon:", 6) &&
@@ -269,9 +293,10 @@ static bool is_kernel_code(const struct sym_mapping *mapping)
  * Memory of no image: jitted code, heaps, stacks, what the kernel maps. What the
  * runtime itself tells wins over what it once wrote.
  */
-static void resolve_memory(const struct resolving *resolving, const struct sym_mapping *mapping,
+static void resolve_memory(const struct resolving *resolving, size_t line,
 			   struct sym_answer *answer)
 {
+	const struct sym_mapping *mapping = &resolving->snapshot->space->mappings[line];
 	bool executable = mapping->protection & SYM_EXECUTE;
 	const struct live_code *live = executable ? get_live(resolving) : NULL;
 	const struct written *written;
@@ -279,6 +304,8 @@ static void resolve_memory(const struct resolving *resolving, const struct sym_m
 	if (find_live(live, answer))
 		return;
 	written = get_written(resolving);
+	if (executable && !is_kernel_code(mapping))
+		learn(resolving, live, written, line);
 	if (find_written(resolving, written, answer))
 		return;
 	answer->status = SYM_NO_SYMBOLS;
@@ -377,28 +404,8 @@ static void resolve_one(const struct resolving *resolving, size_t found, struct 
 	} else if (module) {
 		resolve_image(resolving, found, module, answer);
 	} else {
-		resolve_memory(resolving, &snapshot->space->mappings[found], answer);
+		resolve_memory(resolving, found, answer);
 	}
-}
-
-/* resolve_memory() on its ordinary way: false when that is to look. */
-static inline bool resolve_first(const struct resolving *resolving,
-				 const struct sym_mapping *mapping, struct sym_answer *answer)
-{
-	struct perfmap_found found;
-
-	if (!(mapping->protection & SYM_EXECUTE) ||
-	    perfmap_first_find(resolving->first_map, answer->address, &found) != INDEX_HIT)
-		return false;
-	answer->status = SYM_RESOLVED;
-	answer->source = SYM_SOURCE_PERF_MAP;
-	answer->name = found.name;
-	answer->tier = found.tier;
-	answer->offset_bytes = found.offset_bytes;
-	answer->size_bytes = found.size_bytes;
-	answer->image_path = mapping->path;
-	answer->kind = found.kind;
-	return true;
 }
 
 enum {
@@ -416,26 +423,43 @@ static void warm(const struct resolving *resolving, const uint64_t *addresses, s
 		perfmap_source_warm(written->source, !resolving->refreshed, addresses, count);
 }
 
-static void resolve_group(const struct resolving *resolving, struct sym_answer *answers,
-			  size_t count)
+static void resolve_carefully(const struct resolving *resolving, const uint64_t *addresses,
+			      size_t first, size_t count, struct sym_result *result)
 {
 	const struct sym_snapshot *snapshot = resolving->snapshot;
-	const struct address_space *space = snapshot->space;
 	uint64_t in_memory[GROUP];
 	size_t found[GROUP], memory_count = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		found[i] = address_space_find(space, answers[i].address);
+		found[i] = address_space_find(snapshot->space, addresses[first + i]);
 		if (found[i] != ADDRESS_SPACE_NONE && snapshot_is_memory(snapshot, found[i]))
-			in_memory[memory_count++] = answers[i].address;
+			in_memory[memory_count++] = addresses[first + i];
 	}
 	if (memory_count > 1)
 		warm(resolving, in_memory, memory_count);
 	for (size_t i = 0; i < count; i++)
-		if (!resolving->first_map || found[i] == ADDRESS_SPACE_NONE ||
-		    !snapshot_is_memory(snapshot, found[i]) ||
-		    !resolve_first(resolving, &space->mappings[found[i]], &answers[i]))
-			resolve_one(resolving, found[i], &answers[i]);
+		resolve_one(resolving, found[i],
+			    result_blank(result, first + i, addresses[first + i]));
+}
+
+static void resolve_quickly(const struct resolving *resolving, const uint64_t *addresses,
+			    size_t count, struct sym_result *result)
+{
+	const struct address_space *space = resolving->snapshot->space;
+	struct quick_batch batch = { resolving->quick, addresses, count, result };
+	size_t rest[QUICK_LANES];
+
+	quick_batch_begin(&batch);
+	while (batch.done < count) {
+		size_t rest_count = quick_batch_turn(&batch, rest);
+
+		for (size_t i = 0; i < rest_count; i++) {
+			uint64_t address = addresses[rest[i]];
+
+			resolve_one(resolving, address_space_find(space, address),
+				    result_blank(result, rest[i], address));
+		}
+	}
 }
 
 /* Lines and inlined functions, where the result wants them. */
@@ -444,7 +468,7 @@ static struct sym_error *describe(struct sym_result *result)
 	struct sym_error *error = NULL;
 
 	for (size_t i = 0; !error && i < result->count; i++) {
-		const struct sym_answer *answer = &result->answers[i];
+		const struct sym_answer *answer = &result->slots[i].answer;
 
 		/* It is ours, and not const for us. */
 		if (answer->image && answer->image_position != UINT64_MAX)
@@ -455,23 +479,42 @@ static struct sym_error *describe(struct sym_result *result)
 	return error;
 }
 
-struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
-				       size_t count, struct sym_result *result)
+static __attribute__((noinline)) struct sym_error *resolve_many(struct sym_resolver *resolver,
+								const uint64_t *addresses,
+								size_t count,
+								struct sym_result *result)
 {
-	struct sym_error *error = result_prepare(result, addresses, count);
-	struct resolving resolving;
+	struct resolving resolving = begin_resolving(resolver);
+	struct sym_error *error = NULL;
 
-	if (error)
-		return error;
-	resolving = begin_resolving(resolver);
-	for (size_t i = 0; i < count; i += GROUP)
-		resolve_group(&resolving, &result->answers[i],
-			      count - i < GROUP ? count - i : GROUP);
+	if (resolving.quick)
+		resolve_quickly(&resolving, addresses, count, result);
+	for (size_t i = 0; !resolving.quick && i < count; i += GROUP)
+		resolve_carefully(&resolving, addresses, i, count - i < GROUP ? count - i : GROUP,
+				  result);
 	/* Images that were unmapped may end with the next refresh after this. */
 	if (result->want)
 		error = describe(result);
 	end_resolving(&resolving);
 	return error;
+}
+
+struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
+				       size_t count, struct sym_result *result)
+{
+	const struct quick_look_up *quick =
+		atomic_load_explicit(&resolver->quick, memory_order_acquire);
+	struct sym_error *error = result_begin(result, count);
+	struct quick_place place;
+	struct quick_found found;
+	struct index_spot spot;
+
+	if (__builtin_expect(error != NULL, 0))
+		return error;
+	if (count != 1 || !quick || !quick_find(quick, addresses[0], &place, &spot, &found))
+		return resolve_many(resolver, addresses, count, result);
+	quick_answer(quick, addresses[0], place.path, &found, result, 0);
+	return NULL;
 }
 
 /* ---- at a glance ---------------------------------------------------------------------- */
@@ -554,24 +597,6 @@ static __attribute__((noinline)) int glance_at(struct sym_resolver *resolver, ui
 	return 1;
 }
 
-/* Where there is only the map as it was read first, another mapping is found without counting. */
-static bool enter_again(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
-{
-	const struct sym_snapshot *snapshot = resolver->snapshot;
-	size_t found = address_space_find(snapshot->space, address);
-	const struct sym_mapping *mapping;
-
-	if (found == ADDRESS_SPACE_NONE || !snapshot_is_memory(snapshot, found))
-		return false;
-	mapping = &snapshot->space->mappings[found];
-	if (!(mapping->protection & SYM_EXECUTE))
-		return false;
-	glance->reserved.start = mapping->start_address;
-	glance->reserved.size_bytes = mapping->end_address - mapping->start_address;
-	glance->image_path = mapping->path;
-	return true;
-}
-
 static __attribute__((noinline)) int glance_anew(struct sym_resolver *resolver, uint64_t address,
 						 struct sym_glance *glance)
 {
@@ -580,40 +605,42 @@ static __attribute__((noinline)) int glance_anew(struct sym_resolver *resolver, 
 	return glance_at(resolver, address, glance);
 }
 
-static inline __attribute__((always_inline)) int
-glance_at_first(const struct perfmap_first *map, uint64_t address, struct sym_glance *glance)
+static __attribute__((noinline)) int glance_carefully(struct sym_resolver *resolver,
+						      uint64_t address, struct sym_glance *glance)
 {
-	struct perfmap_found found;
-
-	if (__builtin_expect(perfmap_first_find(map, address, &found) != INDEX_HIT, 0))
-		return 0;
-	glance->name = found.name;
-	glance->tier = found.tier;
-	glance->offset_bytes = found.offset_bytes;
-	glance->size_bytes = found.size_bytes;
-	glance->source = SYM_SOURCE_PERF_MAP;
-	glance->kind = found.kind;
-	return 1;
+	if (glance->size < sizeof(*glance) || glance->reserved.resolver != resolver ||
+	    glance->reserved.generation != atomic_load(&resolver->generation) ||
+	    address - glance->reserved.start >= glance->reserved.size_bytes)
+		return glance_anew(resolver, address, glance);
+	return glance_at(resolver, address, glance);
 }
 
 int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
 {
-	const struct perfmap_first *map =
-		atomic_load_explicit(&resolver->first_map, memory_order_acquire);
+	const struct quick_look_up *quick =
+		atomic_load_explicit(&resolver->quick, memory_order_acquire);
+	struct quick_place place;
+	struct quick_found found;
+	struct index_spot spot;
 
-	if (__builtin_expect(
-		    glance->size < sizeof(*glance) || glance->reserved.resolver != resolver ||
-			    glance->reserved.generation != atomic_load(&resolver->generation),
-		    0))
-		return glance_anew(resolver, address, glance);
-	if (address - glance->reserved.start >= glance->reserved.size_bytes &&
-	    !(map && !snapshot_uses_runtime(resolver->snapshot) &&
-	      enter_again(resolver, address, glance)))
-		return glance_anew(resolver, address, glance);
-	/* Mostly there is nothing but the map as it was read first. */
-	if (map && !glance->reserved.live && glance_at_first(map, address, glance))
-		return 1;
-	return glance_at(resolver, address, glance);
+	if (__builtin_expect(glance->size < sizeof(*glance) || !quick, 0))
+		return glance_carefully(resolver, address, glance);
+	if (!quick_find(quick, address, &place, &spot, &found))
+		return quick_is_miss(quick, &spot) ? 0
+						   : glance_carefully(resolver, address, glance);
+	glance->name = found.name;
+	QUICK_APART();
+	glance->tier = quick->tiers[found.code];
+	QUICK_APART();
+	glance->image_path = place.path;
+	QUICK_APART();
+	glance->offset_bytes = found.offset_bytes;
+	QUICK_APART();
+	glance->size_bytes = found.size_bytes;
+	glance->source = SYM_SOURCE_PERF_MAP;
+	QUICK_APART();
+	glance->kind = (enum sym_symbol_kind)quick->kinds[found.code];
+	return 1;
 }
 
 const char *sym_status_text(enum sym_status status)

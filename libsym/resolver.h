@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "libsym/quick_look_up.h"
 #include "libsym/snapshot.h"
 
 /* What the process wrote of its code, as it was when the first address asked for it. */
@@ -39,8 +40,10 @@ struct sym_resolver {
 	pthread_mutex_t lock;
 	_Atomic(struct written *) written;
 	_Atomic(struct written *) first;
-	/* The perf map of `first`, as long as there has been no refresh; NULL: look with care. */
-	_Atomic(const struct perfmap_first *) first_map;
+	/* What nearly every look-up needs, as long as there has been no refresh; NULL: look with
+	 * care. Those before it stay as long as the resolver. */
+	_Atomic(struct quick_look_up *) quick;
+	struct quick_look_up *quicks; /* the last one that was made */
 	pthread_mutex_t refresh_lock;
 	struct written *previous; /* its names are still good */
 	_Atomic(bool) refreshed;
@@ -53,9 +56,8 @@ struct sym_resolver {
 struct resolving {
 	struct sym_resolver *resolver;
 	const struct sym_snapshot *snapshot; /* what is mapped */
-	/* The whole truth of jitted code that it has; NULL: there may be more. */
-	const struct perfmap_first *first_map;
-	bool refreshed; /* since the resolver was made */
+	const struct quick_look_up *quick;   /* NULL: look with care */
+	bool refreshed;                      /* since the resolver was made */
 	bool counted;
 	unsigned int epoch;
 };
@@ -64,7 +66,7 @@ struct resolving {
 static inline void resolver_set_refreshed(struct sym_resolver *resolver)
 {
 	atomic_store(&resolver->refreshed, true);
-	atomic_store(&resolver->first_map, NULL);
+	atomic_store(&resolver->quick, NULL);
 }
 
 /* NULL when there was no memory: the next look-up tries again. */

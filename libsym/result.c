@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/huge_memory.h"
+
 struct sym_error *sym_result_create(struct sym_result **ret)
 {
 	struct sym_result *result = calloc(1, sizeof(*result));
@@ -18,7 +20,8 @@ void sym_result_destroy(struct sym_result *result)
 {
 	if (!result)
 		return;
-	free(result->answers);
+	free(result->slots);
+	free(result->plain);
 	free(result->inlined);
 	free(result);
 }
@@ -30,26 +33,35 @@ size_t sym_result_count(const struct sym_result *result)
 
 const struct sym_answer *sym_result_at(const struct sym_result *result, size_t index)
 {
-	return index < result->count ? &result->answers[index] : NULL;
+	return index < result->count ? &result->slots[index].answer : NULL;
+}
+
+struct sym_error *result_grow(struct sym_result *result, size_t count)
+{
+	struct result_slot *slots = NULL;
+	uint8_t *plain = calloc(count, sizeof(*plain));
+
+	if (plain && count <= SIZE_MAX / sizeof(*slots))
+		slots = huge_memory_allocate(count * sizeof(*slots));
+	if (!slots) {
+		free(plain);
+		return &sym_error_no_memory;
+	}
+	free(result->slots);
+	free(result->plain);
+	result->slots = slots;
+	result->plain = plain;
+	result->capacity = count;
+	return NULL;
 }
 
 struct sym_error *result_prepare(struct sym_result *result, const uint64_t *positions, size_t count)
 {
-	if (count > result->capacity) {
-		struct sym_answer *answers = reallocarray(result->answers, count, sizeof(*answers));
+	struct sym_error *error = result_begin(result, count);
 
-		if (!answers)
-			return &sym_error_no_memory;
-		result->answers = answers;
-		result->capacity = count;
-	}
-	result->count = count;
-	result->inlined_count = 0;
-	for (size_t i = 0; i < count; i++)
-		result->answers[i] = (struct sym_answer){ .address = positions[i],
-							  .image_path = "",
-							  .image_position = UINT64_MAX };
-	return NULL;
+	for (size_t i = 0; !error && i < count; i++)
+		result_blank(result, i, positions[i]);
+	return error;
 }
 
 struct sym_error *sym_result_want(struct sym_result *result, uint32_t want)
@@ -78,7 +90,7 @@ struct sym_error *result_add_inlined(struct sym_result *result, size_t number,
 	if (count)
 		memcpy(result->inlined + result->inlined_count, inlined, count * sizeof(*inlined));
 	result->inlined_count = needed;
-	result->answers[number].inlined_count = count;
+	result->slots[number].answer.inlined_count = count;
 	return NULL;
 }
 
@@ -88,7 +100,7 @@ void result_finish(struct sym_result *result)
 	size_t first = 0;
 
 	for (size_t i = 0; result->inlined_count && i < result->count; i++) {
-		struct sym_answer *answer = &result->answers[i];
+		struct sym_answer *answer = &result->slots[i].answer;
 
 		answer->inlined = answer->inlined_count ? result->inlined + first : NULL;
 		first += answer->inlined_count;

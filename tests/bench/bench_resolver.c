@@ -23,6 +23,7 @@ enum {
 	ROUNDS = 5,
 	HEAPS = 4,
 	LINES = 1000000,
+	METHOD_BYTES = 48,
 	LOOKUPS = 200000,
 	BATCH = 1000,
 	APPENDED = 1000,
@@ -56,7 +57,8 @@ static void add_lines(struct world *world, size_t count)
 				     number / 12, number, tiers[number % 3]);
 
 		world->starts[world->lines++] = world->ends[heap];
-		perfmap_write_line(&text, world->ends[heap], 48, name, (size_t)bytes, NULL);
+		perfmap_write_line(&text, world->ends[heap], METHOD_BYTES, name, (size_t)bytes,
+				   NULL);
 		world->ends[heap] += 64 + noise() % 8 * 16;
 		if (world->ends[heap] + 256 > world->heaps[heap] + heap_bytes)
 			abort();
@@ -129,9 +131,12 @@ static void resolve(const struct ours *ours, const uint64_t *addresses, size_t c
 	must(sym_resolver_resolve(ours->resolver, addresses, count, ours->result));
 }
 
-static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint64_t *addresses)
+/* `state`: what the figures are of, in their names. */
+static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint64_t *addresses,
+			    const char *state)
 {
 	struct sym_glance room = { .size = sizeof(room) };
+	char name[64];
 	double single = 0, batch = 0, glance = 0, peer = 0;
 
 	for (int round = 0; round < ROUNDS; round++) {
@@ -155,12 +160,12 @@ static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint
 		least(&peer, bcc->cache ? seconds() - begin : 0);
 	}
 	peer = peer / (LOOKUPS / 10) * 1e9;
-	figure("resolver_find_single", single / LOOKUPS * 1e9, peer,
-	       (struct bench_goal){ .most = 40 }, "ns");
-	figure("resolver_glance", glance / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 40 },
-	       "ns");
-	figure("resolver_find_batch", batch / LOOKUPS * 1e9, peer,
-	       (struct bench_goal){ .most = 20 }, "ns");
+	snprintf(name, sizeof(name), "resolver_find_single%s", state);
+	figure(name, single / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 40 }, "ns");
+	snprintf(name, sizeof(name), "resolver_glance%s", state);
+	figure(name, glance / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 40 }, "ns");
+	snprintf(name, sizeof(name), "resolver_find_batch%s", state);
+	figure(name, batch / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 20 }, "ns");
 }
 
 static bool is_same(const struct sym_answer *answer, const struct bcc_symbol *symbol)
@@ -232,23 +237,28 @@ int main(void)
 {
 	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
 	uint64_t *addresses = malloc(LOOKUPS * sizeof(*addresses));
+	uint64_t *mixed = malloc(LOOKUPS * sizeof(*mixed));
 	struct world world = { 0 };
 	struct ours ours;
 	struct bcc bcc;
 
 	make_world(&world);
-	for (size_t i = 0; i < LOOKUPS; i++)
-		addresses[i] = world.starts[noise() % LINES] + noise() % 64;
+	/* In methods; and the same with a quarter of them behind the ends of methods. */
+	for (size_t i = 0; i < LOOKUPS; i++) {
+		addresses[i] = world.starts[noise() % LINES] + noise() % METHOD_BYTES;
+		mixed[i] = world.starts[noise() % LINES] + noise() % (METHOD_BYTES * 4 / 3);
+	}
 	must(sym_snapshot_open(getpid(), &opts, &ours.snapshot));
 	must(sym_resolver_create(ours.snapshot, &ours.resolver));
 	must(sym_result_create(&ours.result));
 	resolve(&ours, addresses, BATCH);
 	if (!open_bcc(&bcc, addresses[0]))
 		puts("resolver_bcc: libbcc.so.0 is not installed");
-	look_up_figures(&ours, &bcc, addresses);
-	compare(&ours, &bcc, addresses);
+	look_up_figures(&ours, &bcc, addresses, "");
+	look_up_figures(&ours, &bcc, mixed, "_quarter_unnamed");
+	compare(&ours, &bcc, mixed);
 	refresh_figure(&ours, &world, &bcc);
-	look_up_figures(&ours, &bcc, addresses);
+	look_up_figures(&ours, &bcc, addresses, "_refreshed");
 	if (bcc.cache)
 		bcc.calls.cache_free(bcc.cache, getpid());
 	unlink(world.path);
@@ -257,5 +267,6 @@ int main(void)
 	sym_snapshot_close(ours.snapshot);
 	free(world.starts);
 	free(addresses);
+	free(mixed);
 	return 0;
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ordinary look-up: an address in memory of jitted code, whose perf map has an ordinary line
+ * for it or none. It has few instructions, takes no lock and counts nobody: while one waits
+ * for memory the processor goes on with the next. What is not ordinary is left to the resolver.
+ */
+#ifndef LIBSYM_QUICK_LOOK_UP_H
+#define LIBSYM_QUICK_LOOK_UP_H
+
+#include <stdatomic.h>
+
+#include "libsym/result.h"
+#include "libsym/snapshot.h"
+#include "libsym/source/perfmap_first.h"
+
+/* Where the index has lines and executable memory of no image is mapped. */
+struct quick_range {
+	uint64_t start, size_bytes;
+	const char *path;
+	/* Of the region in which all of it lies. */
+	uint64_t base, bucket_rate;
+	const struct index_leaf *leaves;
+	const struct index_bucket *buckets;
+	uint64_t reserved;
+};
+
+_Static_assert(sizeof(struct quick_range) == 64, "a cache line");
+
+/* No code of the index: there is no name. */
+#define QUICK_MISS INDEX_VALUES
+
+/* Does not change. */
+struct quick_look_up {
+	const struct index_names *names;
+	bool asks_others;             /* about an address of which the map has no line */
+	struct quick_look_up *before; /* for its owner */
+	/* Of the codes of the index. */
+	const char *tiers[INDEX_VALUES + 1];
+	uint8_t kinds[INDEX_VALUES + 1]; /* enum sym_symbol_kind */
+	uint32_t group;                  /* as of quick_look_up_create() */
+	size_t range_count;              /* at least 1 */
+	struct quick_range ranges[];     /* ascending; INDEX_REGION_COPIES more of the last one */
+};
+
+/*
+ * Over the executable memory of the snapshot that is of no image: what has no group of images, and
+ * of this group, of which somebody has asked already. The map, the snapshot and what it handed
+ * out must outlive it; ended with free(). NULL for want of memory.
+ */
+struct quick_look_up *quick_look_up_create(const struct sym_snapshot *snapshot, uint32_t group,
+					   const struct perfmap_first *map, bool asks_others);
+
+/* Is there one that knows memory of this group? */
+static inline bool quick_look_up_knows(const struct quick_look_up *quick, uint32_t group)
+{
+	return quick && (group == SNAPSHOT_NO_GROUP || group == quick->group);
+}
+
+/* As index_region_of(). */
+static inline const struct quick_range *quick_range_of(const struct quick_look_up *quick,
+						       uint64_t address)
+{
+	const struct quick_range *range = quick->ranges;
+	size_t count = quick->range_count;
+
+	while (__builtin_expect(count > 1 + INDEX_REGION_COPIES, 0)) {
+		size_t half = count / 2;
+
+		range = range[half].start <= address ? range + half : range;
+		count -= half;
+	}
+	/* Added up first, so that it takes no branch. */
+	count = (size_t)(range[1].start <= address) + (size_t)(range[2].start <= address) +
+		(size_t)(range[3].start <= address);
+	return range + count;
+}
+
+/* Where the line of an address is if there is one. */
+struct quick_place {
+	const struct index_leaf *leaf;
+	const char *path; /* of the memory */
+	uint32_t distance;
+};
+
+struct quick_found {
+	bool hit; /* nothing else counts otherwise */
+	uint8_t code;
+	const char *name;
+	uint32_t offset_bytes, size_bytes;
+};
+
+/* False: it takes more than this. */
+static inline __attribute__((always_inline)) bool
+quick_place_of(const struct quick_look_up *quick, uint64_t address, struct quick_place *ret)
+{
+	const struct quick_range *range = quick_range_of(quick, address);
+	uint64_t distance = address - range->base;
+
+	if (__builtin_expect(address - range->start >= range->size_bytes, 0))
+		return false;
+	ret->leaf = index_leaf_within(&(struct index_region){ .bucket_rate = range->bucket_rate,
+							      .leaves = range->leaves,
+							      .buckets = range->buckets },
+				      distance);
+	ret->path = range->path;
+	ret->distance = (uint32_t)distance;
+	return __builtin_expect(ret->leaf != NULL, 1);
+}
+
+/* Is it sure of an address that is not in an ordinary piece that there is no name? */
+static inline bool quick_is_miss(const struct quick_look_up *quick, const struct index_spot *spot)
+{
+	return spot->size_bytes != INDEX_ODD && !quick->asks_others;
+}
+
+static inline __attribute__((always_inline)) void quick_describe(const struct quick_look_up *quick,
+								 const struct index_spot *spot,
+								 struct quick_found *ret)
+{
+	ret->code = spot->leaf->codes[spot->slot];
+	ret->name = index_names_at(quick->names, spot->leaf->numbers[spot->slot]);
+	ret->offset_bytes = spot->offset_bytes;
+	ret->size_bytes = spot->size_bytes;
+}
+
+/* The compiler shall not join two stores to one: to bring the parts together takes longer. */
+#define QUICK_APART() atomic_signal_fence(memory_order_seq_cst)
+
+/* Writes an answer: its first line, and its kind. */
+static inline __attribute__((always_inline)) void
+quick_answer(const struct quick_look_up *quick, uint64_t address, const char *path,
+	     const struct quick_found *found, struct sym_result *result, size_t number)
+{
+	uint64_t hit = -(uint64_t)found->hit;
+	uint8_t code = found->code | (uint8_t)~hit;
+	struct sym_answer *answer =
+		result_plain(result, number, (enum sym_symbol_kind)quick->kinds[code]);
+
+	answer->address = address;
+	answer->status = (enum sym_status)(SYM_NO_MATCH & ~hit);
+	answer->source = (enum sym_source_kind)(SYM_SOURCE_PERF_MAP & hit);
+	QUICK_APART();
+	answer->name = (const char *)((uintptr_t)found->name & hit);
+	QUICK_APART();
+	answer->tier = quick->tiers[code];
+	QUICK_APART();
+	answer->offset_bytes = found->offset_bytes & hit;
+	QUICK_APART();
+	answer->size_bytes = found->size_bytes & hit;
+	QUICK_APART();
+	answer->image = NULL;
+	QUICK_APART();
+	answer->image_path = path;
+}
+
+/*
+ * One address by itself. What is done with a line once it is there waits for it in the processor,
+ * and there is little room to wait. So here a hit is foretold: most addresses of jitted code have a
+ * name. False: none, or it takes more than this.
+ */
+static inline __attribute__((always_inline)) bool
+quick_find(const struct quick_look_up *quick, uint64_t address, struct quick_place *place,
+	   struct index_spot *spot, struct quick_found *ret)
+{
+	if (!quick_place_of(quick, address, place)) {
+		spot->size_bytes = INDEX_ODD;
+		return false;
+	}
+	index_find_in_leaf(place->leaf, place->distance, spot);
+	if (__builtin_expect(spot->offset_bytes >= spot->size_bytes, 0))
+		return false;
+	quick_describe(quick, spot, ret);
+	ret->hit = true;
+	return true;
+}
+
+enum {
+	QUICK_LANES = 16 /* addresses that are looked up side by side */
+};
+
+/* Many addresses: those of one group wait for their memory while the group before is answered. */
+struct quick_batch {
+	const struct quick_look_up *quick;
+	const uint64_t *addresses;
+	size_t count; /* all of them */
+	struct sym_result *result;
+	size_t entered, done;                     /* how many have been begun, and answered */
+	struct quick_place lanes[2][QUICK_LANES]; /* without a leaf: it takes more than this */
+};
+
+void quick_batch_begin(struct quick_batch *batch);
+
+/* Answers the next group; returns how many of it take more than this: their numbers are in `rest`.
+ */
+size_t quick_batch_turn(struct quick_batch *batch, size_t rest[QUICK_LANES]);
+
+#endif
