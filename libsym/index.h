@@ -54,6 +54,10 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 			      uint32_t number);
 
+/* The same with a name that is among those of index_builder_create_over() already. */
+void index_builder_add_placed(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
+			      uint32_t name_offset, uint32_t value);
+
 /* Number of index_builder_add() calls that were accepted. */
 size_t index_builder_count(const struct index_builder *builder);
 

@@ -130,14 +130,20 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 		fail(builder, start, size_bytes);
 }
 
+void index_builder_add_placed(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
+			      uint32_t name_offset, uint32_t value)
+{
+	if (builder->failure || start + size_bytes < start ||
+	    builder->runs.count >= LIMIT_INDEX_SYMBOLS ||
+	    !index_runs_add(&builder->runs, start, size_bytes, name_offset, value))
+		fail(builder, start, size_bytes);
+}
+
 void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 			      uint32_t number)
 {
 	builder->is_numbered = true;
-	if (builder->failure || start + size_bytes < start ||
-	    builder->runs.count >= LIMIT_INDEX_SYMBOLS ||
-	    !index_runs_add(&builder->runs, start, size_bytes, number, 0))
-		fail(builder, start, size_bytes);
+	index_builder_add_placed(builder, start, size_bytes, number, 0);
 }
 
 /* ---- what overlaps ---- */

@@ -15,8 +15,14 @@
 #include "libsym/snapshot.h"
 
 struct live_reader {
-	enum sym_jit_way way;   /* that served; SYM_JIT_NONE: none did */
-	struct jit_reader *jit; /* by contract */
+	const struct process *process; /* the snapshot's */
+	bool has_read;                 /* and nothing has failed since */
+	bool is_given_up;              /* it did not answer in time */
+	enum sym_jit_way way;          /* that served; SYM_JIT_NONE: none did */
+	struct index_name_set *names;  /* of all that is read with it; NULL: each has its own */
+	struct jit_reader *jit;        /* by contract */
+	struct jit_range *own_memory;  /* as of the last reading */
+	size_t own_memory_count;
 	/* By rundown. */
 	bool follows; /* it will be asked again */
 	struct rundown_follow *follow;
@@ -31,7 +37,7 @@ void live_code_slot_init(struct live_code_slot *slot)
 	atomic_init(&slot->code, NULL);
 }
 
-static void live_code_destroy(struct live_code *code)
+void live_code_destroy(struct live_code *code)
 {
 	while (code) {
 		struct live_code *before = code->before;
@@ -181,22 +187,31 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 {
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
 	struct jit_range *own_memory AUTO_FREE = NULL;
-	size_t own_memory_count;
+	struct runtime_contract contract;
 	struct sym_error *error = NULL;
 
 	if (!reader->jit)
 		error = live_open_contract(snapshot, &reader->jit);
 	if (error)
 		return error;
-	own_memory = list_own_memory(snapshot->space, &own_memory_count);
+	contract.reader = reader->jit;
+	contract.own_memory = own_memory =
+		list_own_memory(snapshot->space, &contract.own_memory_count);
 	if (!own_memory)
 		return &sym_error_no_memory;
-	error = runtime_source_open_contract(reader->jit, own_memory, own_memory_count, &source);
+	contract.is_other = contract.own_memory_count != reader->own_memory_count ||
+			    (contract.own_memory_count &&
+			     memcmp(own_memory, reader->own_memory,
+				    contract.own_memory_count * sizeof(*own_memory)) != 0);
+	error = runtime_source_open_contract(&contract, reader->names, &source);
 	/* What was read is of this process only if it still is this process. */
 	if (!error)
 		error = process_check(snapshot->process);
 	if (error)
 		return error;
+	free(reader->own_memory);
+	reader->own_memory = STEAL(own_memory);
+	reader->own_memory_count = contract.own_memory_count;
 	code->source = STEAL(source);
 	code->info.way = SYM_JIT_CONTRACT;
 	return NULL;
@@ -337,6 +352,19 @@ static struct sym_error *with_assemblies(
 	return error;
 }
 
+/* A session is one of the program that it was begun with: after exec() there is another one. */
+static void end_session(struct live_reader *reader)
+{
+	struct sym_error *gone = reader->follow ? process_check(reader->process) : NULL;
+
+	if (gone)
+		rundown_follow_abandon(reader->follow);
+	else
+		rundown_follow_close(reader->follow);
+	reader->follow = NULL;
+	sym_error_destroy(gone);
+}
+
 static struct sym_error *tell_all(struct live_reader *reader,
 				  const struct runtime_assemblies *assemblies, void *context)
 {
@@ -364,7 +392,7 @@ static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
 		error = with_assemblies(snapshot, reader, &rundown, tell_all);
 	rundown_deinit(&rundown);
 	if (!error)
-		error = runtime_source_open_told(&reader->told, &code->source);
+		error = runtime_source_open_told(&reader->told, reader->names, &code->source);
 	if (!error)
 		error = process_check(snapshot->process);
 	if (!error) {
@@ -373,7 +401,7 @@ static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
 	}
 	runtime_source_close(STEAL(code->source));
 	/* Nobody will take what the runtime goes on telling. */
-	rundown_follow_close(STEAL(reader->follow));
+	end_session(reader);
 	return error;
 }
 
@@ -401,32 +429,44 @@ static struct sym_error *read_events(const struct sym_snapshot *snapshot,
 		error = with_assemblies(snapshot, reader, &telling, tell_changes);
 	rundown_deinit(&telling.changes);
 	if (!error && telling.changed)
-		error = runtime_source_open_told(&reader->told, &code->source);
+		error = runtime_source_open_told(&reader->told, reader->names, &code->source);
 	code->info.way = SYM_JIT_RUNDOWN;
 	return error;
 }
 
 /* ---- the choice -------------------------------------------------------------- */
 
+/* What was taken in and not handed out is lost: the next reading begins anew. */
+static void reset(struct live_reader *reader)
+{
+	jit_reader_close(STEAL(reader->jit));
+	end_session(reader);
+	told_methods_deinit(&reader->told);
+	told_methods_init(&reader->told);
+	reader->has_read = false;
+}
+
 void live_reader_close(struct live_reader *reader)
 {
 	if (!reader)
 		return;
-	jit_reader_close(reader->jit);
-	rundown_follow_close(reader->follow);
+	reset(reader);
 	told_methods_deinit(&reader->told);
+	index_name_set_release(reader->names);
+	free(reader->own_memory);
 	free(reader->socket_directory);
 	if (reader->root_fd >= 0)
 		close(reader->root_fd);
 	free(reader);
 }
 
-static struct live_reader *live_reader_create(bool follows)
+static struct live_reader *live_reader_create(const struct sym_snapshot *snapshot, bool follows)
 {
 	struct live_reader *reader = calloc(1, sizeof(*reader));
 
 	if (!reader)
 		return NULL;
+	reader->process = snapshot->process;
 	reader->follows = follows;
 	reader->root_fd = -1;
 	told_methods_init(&reader->told);
@@ -454,10 +494,9 @@ static void fill_in_info(struct live_code *code)
 
 /* By the first way that serves. */
 static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct live_reader *reader,
-				   struct live_code **ret)
+				   enum sym_jit_way jit, struct live_code **ret)
 {
 	struct live_code *code AUTO_LIVE_CODE = calloc(1, sizeof(*code));
-	enum sym_jit_way jit = snapshot->jit;
 	struct sym_error *error = NULL;
 
 	if (!code)
@@ -475,6 +514,7 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 	if (error)
 		return error;
 	reader->way = code->info.way;
+	reader->has_read = true;
 	code->had_runtime = has_runtime(snapshot);
 	fill_in_info(code);
 	*ret = STEAL(code);
@@ -508,30 +548,36 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 
 static struct sym_error *read_once(const struct sym_snapshot *snapshot, struct live_code **ret)
 {
-	struct live_reader *reader AUTO_LIVE_READER = live_reader_create(false);
+	struct live_reader *reader AUTO_LIVE_READER = live_reader_create(snapshot, false);
 
-	return reader ? read_code(snapshot, reader, ret) : &sym_error_no_memory;
+	return reader ? read_code(snapshot, reader, snapshot->jit, ret) : &sym_error_no_memory;
+}
+
+/* The same for a reader that may have read before: *ret is NULL when nothing is otherwise. */
+static struct sym_error *read_on(const struct sym_snapshot *snapshot, struct live_reader *reader,
+				 enum sym_jit_way jit, struct live_code **ret)
+{
+	struct sym_error *error = reader->has_read ? read_code_again(snapshot, reader, ret)
+						   : read_code(snapshot, reader, jit, ret);
+
+	if (error)
+		reset(reader);
+	return error;
 }
 
 struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_reader **reader,
 				    bool *changed_ret)
 {
-	struct live_reader *fresh AUTO_LIVE_READER = NULL;
 	struct live_code *code = NULL;
 	struct sym_error *error;
 
-	if (*reader) {
-		error = read_code_again(snapshot, *reader, &code);
-	} else {
-		fresh = live_reader_create(true);
-		if (!fresh)
-			return &sym_error_no_memory;
-		error = read_code(snapshot, fresh, &code);
-	}
+	if (!*reader)
+		*reader = live_reader_create(snapshot, true);
+	if (!*reader)
+		return &sym_error_no_memory;
+	error = read_on(snapshot, *reader, snapshot->jit, &code);
 	if (error)
 		return error;
-	if (fresh)
-		*reader = STEAL(fresh);
 	*changed_ret = code != NULL;
 	if (code)
 		code->before = atomic_exchange(&snapshot->ground->live_code.code, code);
@@ -546,6 +592,67 @@ void live_code_forget(struct live_code_slot *slot)
 		return;
 	live_code_destroy(code->before);
 	code->before = NULL;
+}
+
+const struct index_name_set *live_code_names(const struct live_code *code)
+{
+	return code->source ? runtime_source_names(code->source) : NULL;
+}
+
+/* Names of what is gone stay, because they may be in use; until they are most of all. */
+static struct sym_error *choose_names(const struct live_code *known, struct live_reader *reader)
+{
+	static const size_t spare_bytes = (size_t)16 << 20;
+	struct index_name_set *names;
+	struct sym_error *error;
+
+	if (reader->names && (live_code_names(known) != reader->names ||
+			      index_name_set_bytes(reader->names) / 2 <
+				      runtime_source_name_bytes(known->source) + spare_bytes))
+		return NULL;
+	error = index_name_set_create(&names);
+	if (error)
+		return error;
+	index_name_set_release(reader->names);
+	reader->names = names;
+	return NULL;
+}
+
+/* Of a look that found no way. Whoever let us wait once would do so with each look. */
+static void note_refusal(struct live_reader *reader, int64_t begin_ms)
+{
+	static const int64_t patience_ms = 1000;
+
+	reset(reader);
+	reader->is_given_up = diagnostics_now_ms() - begin_ms >= patience_ms;
+}
+
+struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
+				       const struct live_code *known, struct live_reader **reader,
+				       struct live_code **ret)
+{
+	struct live_code *code AUTO_LIVE_CODE = NULL;
+	int64_t begin_ms = diagnostics_now_ms();
+	struct sym_error *error;
+
+	*ret = NULL;
+	if (!*reader)
+		*reader = live_reader_create(snapshot, true);
+	if (!*reader)
+		return &sym_error_no_memory;
+	if ((*reader)->is_given_up)
+		return NULL;
+	error = choose_names(known, *reader);
+	if (!error)
+		error = read_on(snapshot, *reader, known->source ? known->info.way : snapshot->jit,
+				&code);
+	if (error || !code)
+		return error;
+	if (!code->source)
+		note_refusal(*reader, begin_ms);
+	else if (!known->source || !runtime_source_is_equal(known->source, code->source))
+		*ret = STEAL(code);
+	return NULL;
 }
 
 /* A process that had no runtime when it was asked may have one now. */

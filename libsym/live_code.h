@@ -28,7 +28,7 @@ struct live_code_slot {
 	_Atomic(struct live_code *) code;
 };
 
-/* What is kept of one look at a process for the next one. */
+/* What is kept of one look at a process for the next one. Must end before the process does. */
 struct live_reader;
 
 void live_reader_close(struct live_reader *reader);
@@ -51,6 +51,24 @@ struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_r
 				    bool *changed_ret) __attribute__((warn_unused_result));
 
 void live_code_forget(struct live_code_slot *slot);
+
+/*
+ * The same for one of several who hold what a process told: by the way by which `known` was told,
+ * if any. *ret is NULL when nothing is otherwise than in `known`; else it is the caller's. Its
+ * names stay as long as the last one that has the same live_code_names(), which change only when
+ * most of them are of no more use.
+ *
+ * Asks nobody who did not answer in time before. Errors: whatever made this look fail; the next
+ * one then reads everything. For one thread at a time.
+ */
+struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
+				       const struct live_code *known, struct live_reader **reader,
+				       struct live_code **ret) __attribute__((warn_unused_result));
+/* And what it took the place of. NULL is accepted. */
+void live_code_destroy(struct live_code *code);
+
+/* NULL: none that others have too. */
+const struct index_name_set *live_code_names(const struct live_code *code);
 
 /* A reader of the runtime's memory by its data contract; NOT_FOUND, UNSUPPORTED where there is
  * none. */

@@ -48,6 +48,9 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 		written_destroy(atomic_load(&resolver->first));
 	written_destroy(atomic_load(&resolver->written));
 	written_destroy(resolver->previous);
+	live_code_destroy(atomic_load(&resolver->live));
+	live_code_destroy(resolver->live_before);
+	live_reader_close(resolver->live_reader);
 	if (atomic_load(&resolver->now) != resolver->snapshot)
 		sym_snapshot_close(atomic_load(&resolver->now));
 	sym_snapshot_close(resolver->before);
@@ -146,7 +149,8 @@ static const struct written *get_written(const struct resolving *resolving)
 	return written;
 }
 
-/* What the runtime told is read once; one that was not there at first is asked when it is. */
+/* What the runtime told at first is the snapshot's; one that was not there then is asked when it
+ * is. */
 static const struct sym_snapshot *of_runtime(const struct resolving *resolving)
 {
 	const struct sym_snapshot *first = resolving->resolver->snapshot;
@@ -160,7 +164,9 @@ static const struct live_code *get_live(const struct resolving *resolving)
 {
 	const struct live_code *live = NULL;
 
-	if (snapshot_uses_runtime(resolving->snapshot))
+	if (resolving->refreshed)
+		live = atomic_load(&resolving->resolver->live);
+	if (!live && snapshot_uses_runtime(resolving->snapshot))
 		sym_error_destroy(live_code_get(of_runtime(resolving), &live));
 	return live;
 }
@@ -572,22 +578,29 @@ static void take_glance(struct sym_glance *glance, uint64_t address, enum sym_so
 	glance->kind = match->kind;
 }
 
+/* The one that was noted may have ended with a refresh, unless it is the snapshot's. */
+static const struct runtime_source *source_at_glance(const struct resolving *resolving,
+						     const struct sym_glance *glance)
+{
+	const struct live_code *live =
+		resolving->refreshed ? atomic_load(&resolving->resolver->live) : NULL;
+
+	return live ? live->source : glance->reserved.live;
+}
+
 /* As resolve_memory(). */
 static __attribute__((noinline)) int glance_at(struct sym_resolver *resolver, uint64_t address,
 					       struct sym_glance *glance)
 {
+	struct resolving resolving = begin_resolving(resolver);
 	enum sym_source_kind source = SYM_SOURCE_NONE;
 	const struct written *written;
-	struct resolving resolving;
 	struct source_match match;
 
-	if (glance->reserved.live &&
-	    runtime_source_find(glance->reserved.live, address, &match) == SOURCE_HIT) {
-		take_glance(glance, address, SYM_SOURCE_RUNTIME, &match);
-		return 1;
-	}
-	resolving = begin_resolving(resolver);
-	written = get_written(&resolving);
+	if (glance->reserved.live && runtime_source_find(source_at_glance(&resolving, glance),
+							 address, &match) == SOURCE_HIT)
+		source = SYM_SOURCE_RUNTIME;
+	written = source == SYM_SOURCE_NONE ? get_written(&resolving) : NULL;
 	if (written)
 		source = look_up_written(&resolving, written, address, &match);
 	end_resolving(&resolving);

@@ -46,6 +46,10 @@ struct sym_resolver {
 	struct quick_look_up *quicks; /* the last one that was made */
 	pthread_mutex_t refresh_lock;
 	struct written *previous; /* its names are still good */
+	/* What the runtime has told by the last refresh; NULL: as the snapshot has it. */
+	_Atomic(struct live_code *) live;
+	struct live_code *live_before; /* its names are still good, and not among those of `live` */
+	struct live_reader *live_reader;
 	_Atomic(bool) refreshed;
 	_Atomic(unsigned int) epoch;
 	_Atomic(uint32_t) readers[2];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a resolver takes up while its process goes on: mappings that came and went, and what
- * its perf map and its jitdump got. Knows when nobody reads what was there before any more.
+ * What a resolver takes up while its process goes on: mappings that came and went, what the runtime
+ * in it has compiled, and what its perf map and its jitdump got. Knows when nobody reads what was
+ * there before any more.
  */
 #include <sched.h>
 #include <string.h>
@@ -120,6 +121,62 @@ static struct sym_error *refresh_written(struct sym_resolver *resolver, struct w
 	return !error && again ? read_again(resolver, written, ret) : error;
 }
 
+/* ---- what the runtime tells ------------------------------------------------------------ */
+
+/* Readers of what was there before may go on until they end; its names stay for one more change of
+ * the set that they are in. */
+static void exchange_live(struct sym_resolver *resolver, struct live_code *fresh)
+{
+	struct live_code *old;
+
+	resolver_set_refreshed(resolver);
+	old = atomic_exchange(&resolver->live, fresh);
+	/* Whoever glances has noted the old one. */
+	atomic_fetch_add(&resolver->generation, 1);
+	if (!old)
+		return;
+	wait_for_readers(resolver);
+	if (live_code_names(old) != live_code_names(fresh)) {
+		struct live_code *before = resolver->live_before;
+
+		resolver->live_before = old;
+		old = before;
+	}
+	live_code_destroy(old);
+}
+
+/* Nobody has asked yet: whoever asks first reads it as it is then; so it is with a runtime that was
+ * not there when somebody asked. */
+static const struct live_code *told_before(struct sym_resolver *resolver)
+{
+	const struct live_code *code = atomic_load(&resolver->live);
+
+	if (!code)
+		code = atomic_load(&resolver->snapshot->ground->live_code.code);
+	return code && code->had_runtime ? code : NULL;
+}
+
+/* A runtime that does not tell this time may do so the next time: what it told before serves on. */
+static struct sym_error *refresh_live(struct sym_resolver *resolver, enum sym_refresh *ret)
+{
+	const struct live_code *known = told_before(resolver);
+	struct live_code *fresh = NULL;
+	struct sym_error *error;
+
+	if (!known || resolver->snapshot->process->recorded)
+		return NULL;
+	error = live_code_read_again(atomic_load(&resolver->now), known, &resolver->live_reader,
+				     &fresh);
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	sym_error_destroy(error);
+	if (!fresh)
+		return NULL;
+	exchange_live(resolver, fresh);
+	*ret = SYM_REFRESH_APPENDED;
+	return NULL;
+}
+
 /* ---- what is mapped ------------------------------------------------------------------ */
 
 /* A path that was handed out before, or is kept from now on. NULL for want of memory. */
@@ -226,11 +283,12 @@ static struct sym_error *refresh(struct sym_resolver *resolver, enum sym_refresh
 	}
 	if (error)
 		return error;
+	error = refresh_live(resolver, ret);
 	pthread_mutex_lock(&resolver->lock);
 	written = atomic_load(&resolver->written);
 	pthread_mutex_unlock(&resolver->lock);
 	/* Nobody has asked yet: whoever asks first reads it as it is then. */
-	if (written && snapshot_uses_perf_map(resolver->snapshot)) {
+	if (!error && written && snapshot_uses_perf_map(resolver->snapshot)) {
 		resolver_set_refreshed(resolver);
 		error = refresh_written(resolver, written, ret);
 	}

@@ -340,7 +340,7 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 		return error;
 	if (changed && flags & JIT_READ_PRECODES && reader->has_precodes)
 		error = read_thunks(reader, &tools, &round);
-	if (!error && changed)
+	if (!error && (changed || flags & JIT_READ_UNCHANGED))
 		error = make_result(&round, &reader->thunks, flags, result_ret);
 	if (!error)
 		error = keep(reader, &round);

@@ -47,6 +47,7 @@ enum jit_read_flags {
 	JIT_READ_STUBS = 1 << 0, /* also blocks of stubs */
 	JIT_READ_PRECODES =
 		1 << 1, /* also precodes, under the name of their method: as many as methods */
+	JIT_READ_UNCHANGED = 1 << 2, /* a result also when nothing is otherwise */
 };
 
 struct jit_reading {
@@ -64,7 +65,7 @@ struct jit_reading {
 /*
  * Reads everything the first time, later only what is new or may have been
  * exchanged; *ret is NULL when nothing is otherwise than at the reading before.
- * The flags must be the same each time.
+ * STUBS and PRECODES must be the same each time.
  */
 struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
 				  struct jit_reading **ret);

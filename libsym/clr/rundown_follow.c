@@ -27,12 +27,17 @@ static bool take_event(void *context, const struct nettrace_event *event)
 
 void rundown_follow_close(struct rundown_follow *follow)
 {
+	if (follow && follow->fd >= 0)
+		rundown_session_stop(&follow->place, follow->session);
+	rundown_follow_abandon(follow);
+}
+
+void rundown_follow_abandon(struct rundown_follow *follow)
+{
 	if (!follow)
 		return;
-	if (follow->fd >= 0) {
-		rundown_session_stop(&follow->place, follow->session);
+	if (follow->fd >= 0)
 		close(follow->fd);
-	}
 	nettrace_stream_destroy(follow->stream);
 	buf_deinit(&follow->pending);
 	free(follow);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tracing session that goes on, and what it has told since it was last asked. The runtime writes
- * an event for each method that it compiles; nothing waits for anything here.
+ * an event for each method that it compiles.
  */
 #ifndef LIBSYM_CLR_RUNDOWN_FOLLOW_H
 #define LIBSYM_CLR_RUNDOWN_FOLLOW_H
@@ -17,6 +17,8 @@ struct sym_error *rundown_follow_open(const struct diagnostics_place *place,
 	__attribute__((warn_unused_result));
 /* Ends the session. */
 void rundown_follow_close(struct rundown_follow *follow);
+/* The same where the process that it is with is not there any more: asks nobody for anything. */
+void rundown_follow_abandon(struct rundown_follow *follow);
 
 /*
  * What has arrived since the last call, methods in the order of their events; to be ended with

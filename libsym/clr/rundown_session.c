@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CollectTracing4 (.NET 9 on): u32 buffer MB, u32 format 1, u64 keywords of the rundown, u8 stacks,
- * providers. CollectTracing2 (Core 3.0 on): u32 buffer MB, u32 format 1, u8 rundown, providers.
+ * providers. CollectTracing3 (.NET 8 on): u32 buffer MB, u32 format 1, u8 rundown, u8 stacks,
+ * providers. CollectTracing2 (Core 3.0 on): the same without stacks, which it always has.
  * Providers: u32 count, each u64 keywords, u32 level, string name, string arguments.
  * Reply: u64 session, then the stream. StopTracing {u64 session} goes over another connection.
  */
@@ -9,6 +10,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -28,6 +30,7 @@ enum {
 	SET_EVENT_PIPE = 2,
 	COMMAND_STOP = 1,
 	COMMAND_COLLECT2 = 3,
+	COMMAND_COLLECT3 = 4,
 	COMMAND_COLLECT4 = 5,
 	BUFFER_MB = 256, /* the runtime's; too small a one loses events */
 	FOLLOW_BUFFER_MB = 16,
@@ -71,11 +74,12 @@ static void append_request(struct buf *buf, const struct request *request)
 	append_u32(buf, request->buffer_mb);
 	append_u32(buf, 1); /* nettrace */
 	if (request->command == COMMAND_COLLECT4) {
-		append_u64(buf, rundown_keywords);
-		buf_append_char(buf, 0); /* no stacks */
+		append_u64(buf, request->rundown ? rundown_keywords : 0);
 	} else {
 		buf_append_char(buf, request->rundown);
 	}
+	if (request->command != COMMAND_COLLECT2)
+		buf_append_char(buf, 0); /* no stacks */
 	append_u32(buf, 1);
 	append_u64(buf, request->keywords);
 	append_u32(buf, request->level);
@@ -164,17 +168,21 @@ struct sym_error *rundown_session_record(const struct diagnostics_place *place, 
 struct sym_error *rundown_session_follow(const struct diagnostics_place *place, int *fd_ret,
 					 uint64_t *session_ret)
 {
+	/* The later, the less it costs the runtime. */
+	static const uint8_t commands[] = { COMMAND_COLLECT4, COMMAND_COLLECT3, COMMAND_COLLECT2 };
 	/* Loader and JIT; below level 5 newer runtimes leave the names out (10.0.12). */
-	const struct request request = { COMMAND_COLLECT2,
-					 FOLLOW_BUFFER_MB,
-					 false,
-					 0x18,
-					 5,
-					 "Microsoft-Windows-DotNETRuntime" };
+	struct request request = { .buffer_mb = FOLLOW_BUFFER_MB,
+				   .keywords = 0x18,
+				   .level = 5,
+				   .provider = "Microsoft-Windows-DotNETRuntime" };
 	int fd AUTO_CLOSE = -1;
-	struct sym_error *error =
-		begin_session(place, &request, diagnostics_now_ms() + idle_ms, &fd, session_ret);
+	struct sym_error *error = NULL;
 
+	for (size_t i = 0; !error && fd < 0 && i < sizeof(commands); i++) {
+		request.command = commands[i];
+		error = begin_session(place, &request, diagnostics_now_ms() + idle_ms, &fd,
+				      session_ret);
+	}
 	if (!error && fd < 0)
 		error = sym_error_create(SYM_ERROR_UNSUPPORTED,
 					 "the runtime knows no tracing session");
@@ -190,11 +198,13 @@ void rundown_session_stop(const struct diagnostics_place *place, uint64_t sessio
 	sym_error_destroy(stop_session(place, session, diagnostics_now_ms() + stop_ms, &fd));
 }
 
-struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
+/* *ended_ret: the other side has closed; *bytes_ret: what has been appended. */
+static struct sym_error *receive_waiting(int fd, struct buf *stream, bool *ended_ret,
+					 size_t *bytes_ret)
 {
 	static const size_t step_bytes = 1 << 16;
+	size_t before = stream->size_bytes;
 
-	*ended_ret = false;
 	for (;;) {
 		char *room = buf_reserve(stream, step_bytes);
 		ssize_t count;
@@ -205,6 +215,7 @@ struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ende
 		if (count > 0)
 			stream->size_bytes += (size_t)count;
 		*ended_ret = !count || (count < 0 && errno == ECONNRESET);
+		*bytes_ret = stream->size_bytes - before;
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0 && errno != EAGAIN && errno != ECONNRESET)
@@ -212,4 +223,29 @@ struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ende
 		if (count <= 0)
 			return NULL;
 	}
+}
+
+struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
+{
+	/*
+	 * The runtime writes small pieces, for each of which the kernel counts most of a kilobyte:
+	 * so little may be what fills the socket. Then it has waited for room, and has more: the
+	 * rest of what it began at once, what came meanwhile after a sleep of 100 ms (10.0.12).
+	 */
+	static const size_t full_bytes = 4096;
+	static const int64_t behind_ms = 250;
+	int64_t deadline_ms = diagnostics_now_ms() + behind_ms, left_ms = behind_ms;
+	size_t bytes = 0;
+	struct sym_error *error = receive_waiting(fd, stream, ended_ret, &bytes);
+
+	if (bytes < full_bytes)
+		return error;
+	while (!error && !*ended_ret && left_ms > 0) {
+		struct pollfd wanted = { .fd = fd, .events = POLLIN };
+
+		poll(&wanted, 1, (int)left_ms);
+		error = receive_waiting(fd, stream, ended_ret, &bytes);
+		left_ms = deadline_ms - diagnostics_now_ms();
+	}
+	return error;
 }

@@ -25,7 +25,11 @@ struct sym_error *rundown_session_follow(const struct diagnostics_place *place, 
 					 uint64_t *session_ret) __attribute__((warn_unused_result));
 void rundown_session_stop(const struct diagnostics_place *place, uint64_t session);
 
-/* Appends what has arrived; never waits. *ended_ret: the other side has closed. */
+/*
+ * Appends what has arrived. Waits only where that was so much that the runtime must have been
+ * waiting for room: a quarter of a second. *ended_ret: the other
+ * side has closed.
+ */
 struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
 	__attribute__((warn_unused_result));
 

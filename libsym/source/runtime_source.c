@@ -15,9 +15,18 @@ enum {
 
 struct runtime_source {
 	struct index *index;          /* value: number of the tier, and STUB_BIT */
+	struct index_name_set *names; /* NULL: the index has its own */
 	const char *tiers[MAX_TIERS]; /* the first one is "none" */
 	unsigned int tier_count;
+	size_t name_bytes;
 	struct runtime_counts counts;
+};
+
+/* A source while its index is made. */
+struct making {
+	struct runtime_source *source;
+	struct index_builder *builder;
+	struct sym_error *error; /* of adding names */
 };
 
 void runtime_source_close(struct runtime_source *source)
@@ -25,7 +34,58 @@ void runtime_source_close(struct runtime_source *source)
 	if (!source)
 		return;
 	index_destroy(source->index);
+	index_name_set_release(source->names);
 	free(source);
+}
+
+static struct sym_error *begin(struct index_name_set *names, struct making *ret)
+{
+	struct runtime_source *source = calloc(1, sizeof(*source));
+	struct sym_error *error;
+
+	if (!source)
+		return &sym_error_no_memory;
+	source->tier_count = 1;
+	if (names)
+		source->names = index_name_set_share(names);
+	*ret = (struct making){ .source = source };
+	error = names ? index_builder_create_over(index_name_set_names(names), &ret->builder)
+		      : index_builder_create(&ret->builder);
+	if (error)
+		runtime_source_close(source);
+	return error;
+}
+
+/* Ends what begin() began. */
+static struct sym_error *end(struct making *making, struct runtime_source **ret)
+{
+	struct sym_error *error = making->error;
+
+	if (!error)
+		error = index_freeze(making->builder, &making->source->index);
+	index_builder_destroy(making->builder);
+	if (error)
+		runtime_source_close(making->source);
+	else
+		*ret = making->source;
+	return error;
+}
+
+static void add(struct making *making, uint64_t start, uint64_t size_bytes, const char *name,
+		size_t name_bytes, uint32_t value)
+{
+	struct index_name_set *names = making->source->names;
+	uint32_t offset;
+
+	making->source->name_bytes += name_bytes + 1;
+	if (!names) {
+		index_builder_add(making->builder, start, size_bytes, name, name_bytes, value);
+		return;
+	}
+	if (!making->error)
+		making->error = index_name_set_add(names, name, name_bytes, &offset);
+	if (!making->error)
+		index_builder_add_placed(making->builder, start, size_bytes, offset, value);
 }
 
 /* Tiers are a few static strings: a number of 5 bits stands for one; 0 for none, or one too many.
@@ -43,111 +103,109 @@ static uint32_t number_of_tier(struct runtime_source *source, const char *tier)
 	return source->tier_count++;
 }
 
-static void add_stub_range(struct index_builder *builder, uint64_t begin, uint64_t end)
+static void add_stub_range(struct making *making, uint64_t begin, uint64_t end)
 {
 	if (begin < end)
-		index_builder_add(builder, begin, end - begin, jit_stub_name, strlen(jit_stub_name),
-				  STUB_BIT);
+		add(making, begin, end - begin, jit_stub_name, strlen(jit_stub_name), STUB_BIT);
 }
 
 /* Memory of the runtime without its code heaps: code there that has no name is a method, no stub.
  */
-static void add_own_memory(struct index_builder *builder, const struct jit_reading *reading,
-			   const struct jit_range *memory, size_t count)
+static void add_own_memory(struct making *making, const struct jit_reading *reading,
+			   const struct runtime_contract *contract)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint64_t begin = memory[i].begin_address, end = memory[i].end_address;
+	for (size_t i = 0; i < contract->own_memory_count; i++) {
+		uint64_t begin = contract->own_memory[i].begin_address,
+			 end = contract->own_memory[i].end_address;
 
 		for (size_t j = 0; j < reading->heap_count && begin < end; j++) {
 			const struct jit_range *heap = &reading->heaps[j];
 
 			if (heap->end_address <= begin || heap->begin_address >= end)
 				continue;
-			add_stub_range(builder, begin, heap->begin_address);
+			add_stub_range(making, begin, heap->begin_address);
 			begin = heap->end_address;
 		}
-		add_stub_range(builder, begin, end);
+		add_stub_range(making, begin, end);
 	}
 }
 
-static struct sym_error *make_index(struct runtime_source *source,
-				    const struct jit_reading *reading,
-				    const struct jit_range *own_memory, size_t own_memory_count)
+static struct sym_error *make_source(const struct jit_reading *reading,
+				     const struct runtime_contract *contract,
+				     struct index_name_set *names, struct runtime_source **ret)
 {
-	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error = index_builder_create(&builder);
+	struct making making;
+	struct sym_error *error = begin(names, &making);
 
 	if (error)
 		return error;
-	source->tier_count = 1;
-	add_own_memory(builder, reading, own_memory, own_memory_count);
+	add_own_memory(&making, reading, contract);
 	for (size_t i = 0; i < reading->symbol_count; i++) {
 		const struct jit_symbol *symbol = &reading->symbols[i];
-		uint32_t value = number_of_tier(source, symbol->tier);
+		uint32_t value = number_of_tier(making.source, symbol->tier);
 
 		if (symbol->kind == SYM_SYMBOL_STUB)
 			value |= STUB_BIT;
-		index_builder_add(builder, symbol->start_address, symbol->size_bytes, symbol->name,
-				  symbol->name_bytes, value);
+		add(&making, symbol->start_address, symbol->size_bytes, symbol->name,
+		    symbol->name_bytes, value);
 	}
-	return index_freeze(builder, &source->index);
-}
-
-struct sym_error *runtime_source_open_contract(struct jit_reader *reader,
-					       const struct jit_range *own_memory,
-					       size_t own_memory_count, struct runtime_source **ret)
-{
-	struct runtime_source *source AUTO_RUNTIME_SOURCE = calloc(1, sizeof(*source));
-	struct jit_reading *reading AUTO_JIT_READING = NULL;
-	struct sym_error *error;
-
-	if (!source)
-		return &sym_error_no_memory;
-	error = jit_reader_read(reader, JIT_READ_STUBS | JIT_READ_PRECODES, &reading);
-	if (!error && reading)
-		error = make_index(source, reading, own_memory, own_memory_count);
-	if (error)
-		return error;
-	*ret = NULL;
-	if (!reading)
-		return NULL;
-	source->counts = (struct runtime_counts){
+	making.source->counts = (struct runtime_counts){
 		.method_count = reading->method_count,
 		.unnamed_count = reading->unnamed_count,
 		.unnamed_dynamic_count = reading->unnamed_dynamic_count,
 		.read_calls = reading->cost.calls,
 		.read_bytes = reading->cost.bytes,
 	};
-	*ret = STEAL(source);
+	return end(&making, ret);
+}
+
+struct sym_error *runtime_source_open_contract(const struct runtime_contract *contract,
+					       struct index_name_set *names,
+					       struct runtime_source **ret)
+{
+	struct jit_reading *reading AUTO_JIT_READING = NULL;
+	struct sym_error *error = jit_reader_read(
+		contract->reader,
+		JIT_READ_STUBS | JIT_READ_PRECODES | (contract->is_other ? JIT_READ_UNCHANGED : 0),
+		&reading);
+
+	if (error)
+		return error;
+	if (reading)
+		return make_source(reading, contract, names, ret);
+	*ret = NULL;
 	return NULL;
 }
 
 struct sym_error *runtime_source_open_told(const struct told_methods *told,
+					   struct index_name_set *names,
 					   struct runtime_source **ret)
 {
-	struct runtime_source *source AUTO_RUNTIME_SOURCE = calloc(1, sizeof(*source));
-	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error;
+	struct making making;
+	struct sym_error *error = begin(names, &making);
 
-	if (!source)
-		return &sym_error_no_memory;
-	source->tier_count = 1;
-	error = index_builder_create(&builder);
 	if (error)
 		return error;
 	for (size_t i = 0; i < told->count; i++) {
 		const struct told_method *method = &told->items[i];
 
-		index_builder_add(builder, method->start_address, method->size_bytes,
-				  told->names.data + method->name_offset, method->name_bytes,
-				  number_of_tier(source, method->tier));
+		add(&making, method->start_address, method->size_bytes,
+		    told->names.data + method->name_offset, method->name_bytes,
+		    number_of_tier(making.source, method->tier));
 	}
-	source->counts.method_count = told->count;
-	source->counts.unnamed_count = told->unnamed_count;
-	error = index_freeze(builder, &source->index);
-	if (!error)
-		*ret = STEAL(source);
-	return error;
+	making.source->counts.method_count = told->count;
+	making.source->counts.unnamed_count = told->unnamed_count;
+	return end(&making, ret);
+}
+
+const struct index_name_set *runtime_source_names(const struct runtime_source *source)
+{
+	return source->names;
+}
+
+size_t runtime_source_name_bytes(const struct runtime_source *source)
+{
+	return source->name_bytes;
 }
 
 const struct runtime_counts *runtime_source_counts(const struct runtime_source *source)
@@ -179,6 +237,29 @@ void runtime_source_at(const struct runtime_source *source, size_t i, struct sym
 		.source = SYM_SOURCE_RUNTIME,
 		.image_index = UINT32_MAX,
 	};
+}
+
+static bool is_equal(const struct sym_symbol *a, const struct sym_symbol *b)
+{
+	return a->start == b->start && a->size_bytes == b->size_bytes && a->kind == b->kind &&
+	       a->tier == b->tier && (a->name == b->name || !strcmp(a->name, b->name));
+}
+
+bool runtime_source_is_equal(const struct runtime_source *a, const struct runtime_source *b)
+{
+	size_t count = runtime_source_count(a);
+
+	if (count != runtime_source_count(b))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		struct sym_symbol left, right;
+
+		runtime_source_at(a, i, &left);
+		runtime_source_at(b, i, &right);
+		if (!is_equal(&left, &right))
+			return false;
+	}
+	return true;
 }
 
 enum source_outcome runtime_source_find(const struct runtime_source *source, uint64_t address,

@@ -12,6 +12,7 @@
 
 #include "libsym/clr/jit_reader.h"
 #include "libsym/error.h"
+#include "libsym/index_name_set.h"
 #include "libsym/source/source.h"
 #include "libsym/source/told_methods.h"
 
@@ -26,22 +27,43 @@ struct runtime_counts {
 	uint64_t read_bytes;
 };
 
+/* What a source by data contract is made with; all of it borrowed. */
+struct runtime_contract {
+	struct jit_reader *reader;
+	/* Executable memory that is nobody's but the runtime's; what lies outside its code heaps
+	 * there is named as a stub. */
+	const struct jit_range *own_memory;
+	size_t own_memory_count;
+	bool is_other; /* own_memory is not what it was at the last reading */
+};
+
 /*
- * By data contract. `own_memory`: executable memory that is nobody's but the runtime's; what lies
- * outside its code heaps there is named as a stub. *ret is NULL when the reader has read before and
- * nothing is otherwise. Errors: as jit_reader_read().
+ * By data contract. *ret is NULL when the reader has read before and nothing is otherwise.
+ * Errors: as jit_reader_read().
+ *
+ * @param names where names go, and stay when the source is closed: as long as the set has a user,
+ * of whom the source is one. NULL: its own.
  */
-struct sym_error *runtime_source_open_contract(struct jit_reader *reader,
-					       const struct jit_range *own_memory,
-					       size_t own_memory_count, struct runtime_source **ret)
+struct sym_error *runtime_source_open_contract(const struct runtime_contract *contract,
+					       struct index_name_set *names,
+					       struct runtime_source **ret)
 	__attribute__((warn_unused_result));
 
-/* By what the runtime told. Errors: LIMIT, NO_MEMORY. */
+/* By what the runtime told; `names` as above. Errors: LIMIT, NO_MEMORY. */
 struct sym_error *runtime_source_open_told(const struct told_methods *told,
+					   struct index_name_set *names,
 					   struct runtime_source **ret)
 	__attribute__((warn_unused_result));
 
 void runtime_source_close(struct runtime_source *source);
+
+/* The names that it was opened with; NULL: its own. */
+const struct index_name_set *runtime_source_names(const struct runtime_source *source);
+/* Bytes of names that are in use, counted once a piece. */
+size_t runtime_source_name_bytes(const struct runtime_source *source);
+
+/* Do both say the same of every address? */
+bool runtime_source_is_equal(const struct runtime_source *a, const struct runtime_source *b);
 
 const struct runtime_counts *runtime_source_counts(const struct runtime_source *source);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A resolver that is held while a runtime starts: a refresh takes up the assemblies that come.
+"""A resolver that is held while a process goes on: a refresh takes up the assemblies that come, and what is compiled.
 
-Through libsym.so itself, as a tool in another language would. The oracle is the
-runtime's rundown of its precompiled methods.
+Through libsym.so itself, as a tool in another language would. The oracles are the
+runtime's rundown of its precompiled methods, and the perf map that it writes of its jitted ones.
 """
 import ctypes
 import os
@@ -10,22 +10,34 @@ import signal
 import subprocess
 import time
 
-from harness import ROOT, Memory, Sample, expect, remove_leftovers
+import shapes
+from harness import ROOT, Memory, Sample, Skip, expect, remove_leftovers
+from live_contract import read_methods, torture_runtime
 from live_rundown import has_name
 
-RESOLVED, MAPPED = 0, 4
+RESOLVED = 0
+NOTHING, APPENDED, ENDED, MAPPED = 0, 1, 3, 4
+CONTRACT, RUNDOWN = 1, 2
+IN_RUNTIME = 5
+
+
+class Options(ctypes.Structure):
+    """The beginning of struct sym_snapshot_opts."""
+    _fields_ = [("size", ctypes.c_size_t), ("root", ctypes.c_char_p), ("relative_map_dirs", ctypes.c_void_p),
+                ("flags", ctypes.c_uint32), ("jit", ctypes.c_uint32)]
 
 
 class Answer(ctypes.Structure):
     """The beginning of struct sym_answer."""
     _fields_ = [("address", ctypes.c_uint64), ("status", ctypes.c_int), ("source", ctypes.c_int),
-                ("name", ctypes.c_char_p)]
+                ("name", ctypes.c_void_p), ("tier", ctypes.c_char_p), ("offset_bytes", ctypes.c_uint64),
+                ("size_bytes", ctypes.c_uint64)]
 
 
 class Held:
-    """A snapshot with a resolver over it."""
+    """A snapshot with a resolver over it; `way` is where the names of jitted code come from."""
 
-    def __init__(self, context, pid):
+    def __init__(self, context, pid, way=0):
         self.library = ctypes.CDLL(os.path.join(ROOT, context.build, "libsym.so"))
         self.library.sym_result_at.restype = ctypes.POINTER(Answer)
         for name in ("sym_snapshot_open", "sym_resolver_create", "sym_result_create", "sym_resolver_resolve",
@@ -33,7 +45,8 @@ class Held:
             getattr(self.library, name).restype = ctypes.c_void_p
         self.library.sym_error_message.restype = ctypes.c_char_p
         self.snapshot, self.resolver, self.result = (ctypes.c_void_p() for _ in range(3))
-        self.must(self.library.sym_snapshot_open(pid, None, ctypes.byref(self.snapshot)))
+        options = Options(ctypes.sizeof(Options), None, None, 0, way)
+        self.must(self.library.sym_snapshot_open(pid, ctypes.byref(options), ctypes.byref(self.snapshot)))
         self.must(self.library.sym_resolver_create(self.snapshot, ctypes.byref(self.resolver)))
         self.must(self.library.sym_result_create(ctypes.byref(self.result)))
 
@@ -50,13 +63,30 @@ class Held:
         self.must(self.library.sym_resolver_refresh(self.resolver, ctypes.byref(found)))
         return found.value
 
-    def ask(self, addresses):
-        """[(status, name)]"""
+    def answers(self, addresses):
+        """They live until the next question."""
         count = len(addresses)
         self.must(self.library.sym_resolver_resolve(self.resolver, (ctypes.c_uint64 * count)(*addresses),
                                                     ctypes.c_size_t(count), self.result))
-        answers = [self.library.sym_result_at(self.result, ctypes.c_size_t(i)).contents for i in range(count)]
-        return [(answer.status, (answer.name or b"").decode(errors="surrogateescape")) for answer in answers]
+        return [self.library.sym_result_at(self.result, ctypes.c_size_t(i)).contents for i in range(count)]
+
+    def ask(self, addresses):
+        """[(status, name)]"""
+        return [(answer.status, text_at(answer.name).decode(errors="surrogateescape"))
+                for answer in self.answers(addresses)]
+
+    def methods(self, starts):
+        """{start: (size, name)} of those that the runtime itself named at these starts."""
+        return {start: (answer.size_bytes, text_at(answer.name)) for start, answer in zip(starts, self.answers(starts))
+                if answer.status == RESOLVED and answer.source == IN_RUNTIME and not answer.offset_bytes}
+
+    def texts(self, starts):
+        """[(where a name is, what is there)], to be looked at again."""
+        return [(answer.name, text_at(answer.name)) for answer in self.answers(starts) if answer.name]
+
+
+def text_at(address):
+    return ctypes.string_at(address) if address else b""
 
 
 def start_and_stop(runtime):
@@ -113,3 +143,143 @@ def test_a_held_resolver_takes_up_assemblies_that_are_loaded(context):
         process.wait()
         process.stdout.close()
         remove_leftovers(process.pid)
+
+
+# ---- jitted code ----------------------------------------------------------------------------
+
+
+def differing(theirs, ours):
+    """What of the runtime's map is otherwise in ours; freed dynamic methods aside, of which a rundown tells no signature."""
+    wrong = []
+    for start, (size, name) in theirs.items():
+        mine = ours.get(start)
+        if b" dynamicClass::" in name:
+            short = name[name.index(b"dynamicClass"):name.index(b"(", name.index(b"dynamicClass"))]
+            if mine is None or mine == (size, short):
+                continue
+        if mine != (size, name):
+            wrong.append((hex(start), name, mine))
+    return wrong
+
+
+def follow(context, title, sample, way, steps):
+    """Each of `steps` lets the process go on and returns the runtime's map as of then; a refresh follows."""
+    held = Held(context, sample.pid, way)
+    first, _ = read_methods(sample.map_path)
+    texts = held.texts(list(first))
+    held.refresh()
+    for step in steps:
+        theirs = step()
+        come = [start for start in theirs if start not in first]
+        before = held.methods(come)
+        found = held.refresh()
+        wrong = differing(theirs, held.methods(list(theirs)))
+        stale = [name for address, name in texts if text_at(address) != name]
+        context.figure(f"{title}: {len(come)} of {len(theirs)} methods are new, {len(before)} of these named before the "
+                       f"refresh, {len(theirs) - len(wrong)} of all named after it; {len(texts)} names handed out before, "
+                       f"{len(stale)} changed")
+        expect(len(come) > 20 and len(before) < len(come), "nothing was compiled meanwhile")
+        expect(found in (APPENDED, MAPPED), f"the refresh says {found}")
+        expect(not wrong, f"{len(wrong)} methods differ, first: {wrong[:1]}")
+        expect(not stale, f"names changed under those who have them: {stale[:1]}")
+        first = theirs
+        texts += held.texts(list(theirs))
+    return held
+
+
+def test_a_refresh_names_what_was_compiled_meanwhile_by_contract(context):
+    def go_on(seconds):
+        def run():
+            sample.process.send_signal(signal.SIGCONT)
+            time.sleep(seconds)
+            sample.stand_still()
+            return read_methods(sample.map_path)[0]
+        return run
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+        held = follow(context, "contract", sample, CONTRACT, [go_on(2), go_on(2), go_on(2)])
+        found = held.refresh()
+        expect(found in (NOTHING, MAPPED), f"the refresh of a process that stands still says {found}")
+        held.close()
+
+
+def wait_and_read(sample, seconds=4):
+    """The runtime sends its events in portions: what is in its map now is told somewhat later."""
+    def run():
+        time.sleep(seconds)
+        theirs, _ = read_methods(sample.map_path)
+        time.sleep(4)
+        return theirs
+    return run
+
+
+def follow_rundown(context, title, runtime, environment):
+    with Sample(runtime, environment) as sample:
+        held = follow(context, title, sample, RUNDOWN, [wait_and_read(sample), wait_and_read(sample)])
+        held.close()
+        time.sleep(0.5)
+        expect(sample.alive(), "the process did not survive the end of its session")
+
+
+def test_a_refresh_names_what_was_compiled_meanwhile_by_rundown(context):
+    follow_rundown(context, "rundown, net10.0", context.sdk(), {"DOTNET_PerfMapEnabled": "3"})
+
+
+def test_a_refresh_names_what_core_3_1_compiled_meanwhile(context):
+    follow_rundown(context, "rundown, 3.1", context.npm(), {"COMPlus_PerfMapEnabled": "1"})
+
+
+def test_a_refresh_names_what_net_8_and_9_compiled_meanwhile(context):
+    for title in ("8.0 self-contained", "9.0 self-contained"):
+        published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == title))
+        if published is None:
+            raise Skip(why)
+        follow_rundown(context, "rundown, " + title, published, {"DOTNET_PerfMapEnabled": "3"})
+
+
+def test_a_refresh_asks_no_process_that_is_stopped_or_gone(context):
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+        held = Held(context, sample.pid, RUNDOWN)
+        first, _ = read_methods(sample.map_path)
+        before = held.methods(list(first))
+        sample.stand_still()
+        begin = time.monotonic()
+        for _ in range(3):
+            expect(held.refresh() in (NOTHING, MAPPED), "something was found in a process that stands still")
+        stopped_seconds = time.monotonic() - begin
+        expect(held.methods(list(first)) == before, "names went while it stood still")
+        sample.process.send_signal(signal.SIGCONT)
+        held.refresh()
+        theirs = wait_and_read(sample)()
+        held.refresh()
+        wrong = differing(theirs, held.methods(list(theirs)))
+        expect(not wrong, f"{len(wrong)} methods differ, first: {wrong[:1]}")
+        sample.process.kill()
+        sample.process.wait()
+        begin = time.monotonic()
+        expect(held.refresh() == ENDED, "it is not told that the process has ended")
+        expect(not differing(theirs, held.methods(list(theirs))), "names went with the process")
+        held.close()
+        gone_seconds = time.monotonic() - begin
+    context.figure(f"three refreshes of a stopped process {stopped_seconds:.2f} s, one of an ended one {gone_seconds:.2f} s")
+    expect(stopped_seconds < 2 and gone_seconds < 2, "something was waited for")
+
+
+def test_a_refresh_never_misnames_methods_that_come_and_go(context):
+    """A thousand dynamic methods a second: what is named is what the runtime says was there at some time."""
+    with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="churn:1000") as sample:
+        held = Held(context, sample.pid, CONTRACT)
+        wrong, asked = [], 0
+        for _ in range(10):
+            time.sleep(0.3)
+            theirs, _ = read_methods(sample.map_path)
+            held.refresh()
+            ours = held.methods(list(theirs))
+            later, _ = read_methods(sample.map_path)
+            for start, method in ours.items():
+                # The later line of two about one place may have come while we looked.
+                asked += 1
+                if method not in (theirs.get(start), later.get(start)):
+                    wrong.append((hex(start), method, theirs.get(start), later.get(start)))
+        held.close()
+    context.figure(f"{asked} answers in ten refreshes while methods come and go, {len(wrong)} wrong")
+    expect(asked > 5000 and not wrong, f"{len(wrong)} of {asked} wrong, first: {wrong[:1]}")

@@ -43,7 +43,7 @@ static const char *name_at(const struct told_methods *told, uint64_t address)
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
 	struct source_match match;
 
-	cr_assert_null(runtime_source_open_told(told, &source));
+	cr_assert_null(runtime_source_open_told(told, NULL, &source));
 	if (runtime_source_find(source, address, &match) != SOURCE_HIT)
 		return "";
 	snprintf(name, sizeof(name), "%s[%s]", match.name, match.tier);
