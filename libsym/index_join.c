@@ -6,25 +6,59 @@
 #include "libsym/index_layout.h"
 #include "libsym/limits.h"
 
-/* The pieces of one index from the first to the last. */
+/* The pieces of one index from the first to the last, leaf by leaf. */
 struct walk {
 	const struct index *index;
+	const struct index_region *region; /* of the piece that comes next */
+	const struct index_leaf *leaf;
+	unsigned int slot;
 	size_t next; /* number of the piece behind `piece` */
+	size_t end;  /* of the first one behind the region */
 	bool is_over;
-	struct index_entry piece;
+	struct index_entry piece; /* its name is of no interest */
 };
+
+static void enter_region(struct walk *walk, const struct index_region *region)
+{
+	walk->region = region;
+	walk->leaf = region->leaves;
+	walk->slot = 0;
+	walk->end = region->first_piece + (size_t)region->piece_count;
+}
 
 static inline void advance(struct walk *walk)
 {
-	if (walk->next < walk->index->count)
-		index_at(walk->index, walk->next++, &walk->piece);
-	else
+	struct index_entry *piece = &walk->piece;
+	const struct index_leaf *leaf;
+	unsigned int slot;
+
+	if (walk->next == walk->index->count) {
 		walk->is_over = true;
+		return;
+	}
+	if (walk->next == walk->end)
+		enter_region(walk, walk->region + 1);
+	if (walk->slot == INDEX_LEAF) {
+		walk->leaf++;
+		walk->slot = 0;
+	}
+	leaf = walk->leaf;
+	slot = walk->slot++;
+	if (leaf->sizes[slot] == INDEX_ODD) {
+		index_at(walk->index, walk->next++, piece);
+		return;
+	}
+	walk->next++;
+	piece->start = piece->symbol_start = walk->region->base + (uint64_t)leaf->keys[slot];
+	piece->size_bytes = piece->symbol_size_bytes = leaf->sizes[slot];
+	piece->number = leaf->numbers[slot];
+	piece->value = walk->index->values[leaf->codes[slot]];
 }
 
 static void begin(struct walk *walk, const struct index *index)
 {
 	*walk = (struct walk){ .index = index };
+	enter_region(walk, index->regions);
 	advance(walk);
 }
 

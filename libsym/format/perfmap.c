@@ -16,7 +16,13 @@ static const char *const tiers[] = {
 	"PreJIT",         "PreJit-cold",       "ReadyToRun",
 };
 
-static const size_t longest_tier_bytes = 32;
+/* Which of them have so many bytes, counted from 1: at most two. */
+static const uint8_t tiers_of_length[][2] = {
+	[6] = { 9 },  [7] = { 1 },  [9] = { 3 },  [10] = { 11 }, [11] = { 4, 10 },
+	[12] = { 2 }, [14] = { 5 }, [16] = { 7 }, [17] = { 6 },  [25] = { 8 },
+};
+
+static const size_t longest_tier_bytes = sizeof(tiers_of_length) / sizeof(*tiers_of_length) - 1;
 
 enum {
 	FEWEST_DIGITS = 6, /* of an address behind 0x */
@@ -370,29 +376,34 @@ bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret
 	return false;
 }
 
+/* NULL when it is none. */
+static inline const char *find_tier(const char *text, size_t bytes)
+{
+	for (size_t i = 0; i < 2 && tiers_of_length[bytes][i]; i++) {
+		const char *tier = tiers[tiers_of_length[bytes][i] - 1];
+
+		if (tier[0] == text[0] && !memcmp(tier, text, bytes))
+			return tier;
+	}
+	return NULL;
+}
+
 size_t perfmap_split_tier(const char *name, size_t name_bytes, const char **tier_ret)
 {
+	size_t reach = longest_tier_bytes + 2, tier_bytes;
 	const char *open;
-	size_t i, tier_bytes;
 
 	*tier_ret = NULL;
 	if (name_bytes < 3 || name[name_bytes - 1] != ']')
 		return name_bytes;
-	open = memrchr(name, '[', name_bytes);
+	if (reach > name_bytes)
+		reach = name_bytes;
+	open = memrchr(name + name_bytes - reach, '[', reach);
 	if (!open || open == name)
 		return name_bytes;
 	tier_bytes = name_bytes - (size_t)(open - name) - 2;
-	if (tier_bytes > longest_tier_bytes)
-		return name_bytes;
-	for (i = 0; i < sizeof(tiers) / sizeof(*tiers); i++) {
-		/* Mostly the first letter decides. */
-		if (tiers[i][0] == open[1] && !strncmp(tiers[i], open + 1, tier_bytes) &&
-		    !tiers[i][tier_bytes]) {
-			*tier_ret = tiers[i];
-			return (size_t)(open - name);
-		}
-	}
-	return name_bytes;
+	*tier_ret = find_tier(open + 1, tier_bytes);
+	return *tier_ret ? (size_t)(open - name) : name_bytes;
 }
 
 /* Is one of the eight bytes a control character? */
