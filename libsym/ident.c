@@ -124,18 +124,21 @@ static struct sym_error *ask_memory(const struct process *process, const struct 
 				    uint64_t load_base, const struct image_group *group)
 {
 	const struct image_segment *header = header_segment(image);
+	bool is_flat = load_base == UINT64_MAX; /* as it lies in its file, loaded or not */
 	uint64_t size_bytes, address;
 
 	/* A change in place shows through wherever the process has no copy of a page: in headers
 	 * too. */
 	if (image->kind != SYM_IMAGE_ELF)
 		return ask_pointers(process, image, load_base);
-	if (!header)
+	if (!header && !is_flat)
 		return NULL;
-	address = beginning_of_file(image, group, load_base + header->position);
+	address = beginning_of_file(image, group,
+				    is_flat ? UINT64_MAX : load_base + header->position);
 	if (address == UINT64_MAX)
 		return NULL;
-	size_bytes = header->size_bytes < COMPARED_BYTES ? header->size_bytes : COMPARED_BYTES;
+	size_bytes = is_flat ? image->file.size_bytes : header->size_bytes;
+	size_bytes = size_bytes < COMPARED_BYTES ? size_bytes : COMPARED_BYTES;
 	return compare_header(process, image, address, (size_t)size_bytes);
 }
 
