@@ -73,6 +73,13 @@ static inline void resolver_set_refreshed(struct sym_resolver *resolver)
 	atomic_store(&resolver->quick, NULL);
 }
 
+/*
+ * Look-ups that begin from now on see `fresh`, which is the resolver's then. Returns when nobody
+ * looks up what was there before; its names stay for one more change of the set that they are in.
+ * For one thread at a time.
+ */
+void resolver_exchange_live(struct sym_resolver *resolver, struct live_code *fresh);
+
 /* NULL when there was no memory: the next look-up tries again. */
 struct written *read_written(const struct sym_snapshot *snapshot);
 void written_destroy(struct written *written);

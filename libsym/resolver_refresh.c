@@ -123,9 +123,7 @@ static struct sym_error *refresh_written(struct sym_resolver *resolver, struct w
 
 /* ---- what the runtime tells ------------------------------------------------------------ */
 
-/* Readers of what was there before may go on until they end; its names stay for one more change of
- * the set that they are in. */
-static void exchange_live(struct sym_resolver *resolver, struct live_code *fresh)
+void resolver_exchange_live(struct sym_resolver *resolver, struct live_code *fresh)
 {
 	struct live_code *old;
 
@@ -172,7 +170,7 @@ static struct sym_error *refresh_live(struct sym_resolver *resolver, enum sym_re
 	sym_error_destroy(error);
 	if (!fresh)
 		return NULL;
-	exchange_live(resolver, fresh);
+	resolver_exchange_live(resolver, fresh);
 	*ret = SYM_REFRESH_APPENDED;
 	return NULL;
 }
