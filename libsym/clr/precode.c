@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/grow.h"
 #include "libsym/limits.h"
 
 enum {
@@ -73,18 +74,10 @@ static struct sym_error *read_machine(struct walk *walk)
 
 static void add(struct walk *walk, uint64_t address, uint32_t size_bytes, uint64_t method_desc)
 {
-	if (walk->precodes.count == walk->capacity) {
-		size_t capacity = walk->capacity ? walk->capacity * 2 : 1024;
-		struct precode *items =
-			reallocarray(walk->precodes.items, capacity, sizeof(*items));
-
-		if (!items) {
-			walk->no_memory = true;
-			return;
-		}
-		walk->precodes.items = items;
-		walk->capacity = capacity;
-	}
+	walk->no_memory |= !grow_items((void **)&walk->precodes.items, &walk->capacity,
+				       walk->precodes.count, sizeof(*walk->precodes.items));
+	if (walk->no_memory)
+		return;
 	walk->precodes.items[walk->precodes.count++] =
 		(struct precode){ address, size_bytes, method_desc };
 }

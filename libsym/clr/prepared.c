@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "libsym/base/grow.h"
 #include "libsym/limits.h"
 
 static const uint32_t max_buckets = 1 << 20;
@@ -21,20 +22,10 @@ struct walk {
 
 static void add(struct walk *walk, uint64_t entry, uint64_t method_desc)
 {
-	if (walk->prepared.count == walk->capacity) {
-		size_t capacity = walk->capacity ? walk->capacity * 2 : 1024;
-		struct prepared_entry *items =
-			reallocarray(walk->prepared.items, capacity, sizeof(*items));
-
-		if (!items) {
-			walk->no_memory = true;
-			return;
-		}
-		walk->prepared.items = items;
-		walk->capacity = capacity;
-	}
 	walk->too_many |= walk->prepared.count >= max_entries;
-	if (!walk->too_many)
+	walk->no_memory |= !grow_items((void **)&walk->prepared.items, &walk->capacity,
+				       walk->prepared.count, sizeof(*walk->prepared.items));
+	if (!walk->too_many && !walk->no_memory)
 		walk->prepared.items[walk->prepared.count++] =
 			(struct prepared_entry){ entry, method_desc };
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/grow.h"
 #include "libsym/limits.h"
 
 void rundown_gathering_init(struct rundown_gathering *gathering, struct rundown *rundown)
@@ -36,21 +37,6 @@ static const char *take_text(struct rundown_gathering *gathering, struct reader 
 	return (const char *)(uintptr_t)offset;
 }
 
-static bool grow(void **items, size_t *capacity, size_t count, size_t item_bytes)
-{
-	size_t wanted = *capacity ? *capacity * 2 : 1024;
-	void *moved;
-
-	if (count < *capacity)
-		return true;
-	moved = reallocarray(*items, wanted, item_bytes);
-	if (!moved)
-		return false;
-	*items = moved;
-	*capacity = wanted;
-	return true;
-}
-
 static void take_method(struct rundown_gathering *gathering, struct reader payload, bool is_gone)
 {
 	struct rundown *rundown = gathering->rundown;
@@ -71,8 +57,8 @@ static void take_method(struct rundown_gathering *gathering, struct reader paylo
 		buf_truncate(&gathering->names, names_before);
 		return;
 	}
-	if (!grow((void **)&rundown->methods, &gathering->method_capacity, rundown->method_count,
-		  sizeof(method))) {
+	if (!grow_items((void **)&rundown->methods, &gathering->method_capacity,
+			rundown->method_count, sizeof(method))) {
 		gathering->no_memory = true;
 		return;
 	}
@@ -92,8 +78,8 @@ static void take_module(struct rundown_gathering *gathering, struct reader paylo
 		buf_truncate(&gathering->names, names_before);
 		return;
 	}
-	if (!grow((void **)&rundown->modules, &gathering->module_capacity, rundown->module_count,
-		  sizeof(module))) {
+	if (!grow_items((void **)&rundown->modules, &gathering->module_capacity,
+			rundown->module_count, sizeof(module))) {
 		gathering->no_memory = true;
 		return;
 	}

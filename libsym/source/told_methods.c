@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/grow.h"
 #include "libsym/clr/rundown_name.h"
 #include "libsym/limits.h"
 
@@ -25,29 +26,14 @@ void told_methods_deinit(struct told_methods *told)
 	*told = (struct told_methods){ 0 };
 }
 
-static bool grow(void **items, size_t *capacity, size_t count, size_t item_bytes)
-{
-	size_t wanted = *capacity ? *capacity * 2 : 256;
-	void *moved;
-
-	if (count < *capacity)
-		return true;
-	moved = reallocarray(*items, wanted, item_bytes);
-	if (!moved)
-		return false;
-	*items = moved;
-	*capacity = wanted;
-	return true;
-}
-
 /* The later of two modules of one number holds: collectible ones come and go. */
 static struct sym_error *add_modules(struct told_methods *told, const struct rundown *rundown)
 {
 	for (size_t i = 0; i < rundown->module_count; i++) {
 		char *path = strdup(rundown->modules[i].path);
 
-		if (!path || !grow((void **)&told->modules, &told->module_capacity,
-				   told->module_count, sizeof(*told->modules))) {
+		if (!path || !grow_items((void **)&told->modules, &told->module_capacity,
+					 told->module_count, sizeof(*told->modules))) {
 			free(path);
 			return &sym_error_no_memory;
 		}
@@ -94,7 +80,7 @@ static struct sym_error *add_method(struct told_methods *told, const struct rund
 {
 	size_t offset = told->names.size_bytes;
 
-	if (!grow((void **)&told->items, &told->capacity, told->count, sizeof(*told->items)))
+	if (!grow_items((void **)&told->items, &told->capacity, told->count, sizeof(*told->items)))
 		return &sym_error_no_memory;
 	if (!rundown_write_name(method, metadata, &told->names)) {
 		if (told->names.failure != BUF_OK)
