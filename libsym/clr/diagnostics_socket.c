@@ -140,10 +140,10 @@ static struct sym_error *check_that_it_runs(const struct diagnostics_place *plac
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_bytes = fd < 0 ? -1 : read(fd, text, sizeof(text));
 	if (size_bytes <= 0 || !proc_stat_parse(text, (size_t)size_bytes, &stat) ||
-	    stat.state != 'T')
+	    (stat.state != 'T' && stat.state != 't'))
 		return NULL;
-	return sym_error_create(SYM_ERROR_IO, "process %d is stopped (SIGSTOP) and cannot answer",
-				(int)place->pid);
+	return sym_error_create(SYM_ERROR_IO, "process %d is stopped (%s) and cannot answer",
+				(int)place->pid, stat.state == 'T' ? "SIGSTOP" : "by a debugger");
 }
 
 /* A name of 108 bytes at most: the directory is reached through its descriptor. */

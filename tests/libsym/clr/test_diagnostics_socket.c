@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -206,7 +207,7 @@ Test(diagnostics_socket, refuses_a_socket_on_which_another_process_listens)
 	end(&server);
 }
 
-Test(diagnostics_socket, asks_nothing_of_a_process_that_is_stopped)
+static void ask_a_stopped_process(bool traced, const char *why)
 {
 	struct server server;
 	int fd = -1, status;
@@ -216,17 +217,29 @@ Test(diagnostics_socket, asks_nothing_of_a_process_that_is_stopped)
 	cr_assert_eq(fcntl(server.fd, F_SETFL, O_NONBLOCK), 0);
 	child = fork();
 	if (!child) {
+		if (traced && ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			_exit(1);
 		raise(SIGSTOP);
 		_exit(0);
 	}
 	cr_assert_eq(waitpid(child, &status, WUNTRACED), child);
 	server.place.pid = child;
 	assert_error(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd),
-		     SYM_ERROR_IO, "is stopped");
+		     SYM_ERROR_IO, why);
 	cr_expect_eq(accept(server.fd, NULL, NULL), -1, "it was asked");
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 	end(&server);
+}
+
+Test(diagnostics_socket, asks_nothing_of_a_process_that_is_stopped)
+{
+	ask_a_stopped_process(false, "is stopped (SIGSTOP)");
+}
+
+Test(diagnostics_socket, asks_nothing_of_a_process_that_a_debugger_has_stopped)
+{
+	ask_a_stopped_process(true, "is stopped (by a debugger)");
 }
 
 Test(diagnostics_socket, gives_up_on_one_that_accepts_and_never_answers)
