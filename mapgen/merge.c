@@ -171,6 +171,8 @@ static void print_summary(const struct merge *merge)
 		merge->counts.images, merge->counts.precompiled, merge->counts.runtime);
 	if (!strcmp(what, "unchanged"))
 		fprintf(stream, "0 appended: %s was complete\n", merge->path ? merge->path : "");
+	else if (!strcmp(what, "kept"))
+		fprintf(stream, "%s stays as it is\n", merge->path ? merge->path : "");
 	else if (!strcmp(what, "appended"))
 		fprintf(stream, "%zu appended to %s\n", merge->written_lines,
 			merge->path ? merge->path : "");

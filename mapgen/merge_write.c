@@ -79,6 +79,18 @@ static void say_aot(struct merge *merge, struct sym_image *program)
 	}
 }
 
+static void add_jit_failure(struct merge *merge, const char *map)
+{
+	const struct sym_jit_info *jit = merge->jit;
+
+	failures_add(&merge->failures, "jitted code",
+		     message_format("no names: %s%s; %s", map,
+				    jit->contract_reason ? jit->contract_reason
+							 : "its memory was not read",
+				    jit->rundown_reason ? jit->rundown_reason
+							: "it was not asked for a rundown"));
+}
+
 /* Which way served for jitted code, and whether there is any name for it. */
 bool merge_add_jit_trouble(struct merge *merge)
 {
@@ -102,12 +114,7 @@ bool merge_add_jit_trouble(struct merge *merge)
 	if (jit->way != SYM_JIT_NONE || merge->counts.runtime || merge->info->writer_fd >= 0 ||
 	    unwanted)
 		return true;
-	failures_add(&merge->failures, "jitted code",
-		     message_format("no names: there is no perf map; %s; %s",
-				    jit->contract_reason ? jit->contract_reason
-							 : "its memory was not read",
-				    jit->rundown_reason ? jit->rundown_reason
-							: "it was not asked for a rundown"));
+	add_jit_failure(merge, "there is no perf map; ");
 	return true;
 }
 
@@ -300,6 +307,16 @@ void merge_say_what_hides(struct merge *merge)
 	map_location_close(&inside);
 }
 
+/* Where the way that was asked for told nothing, the map that is there may know more than we do. */
+static bool knows_less(const struct merge *merge, const struct map_location *location)
+{
+	uint32_t jit = merge->options->jit;
+
+	return (jit == SYM_JIT_CONTRACT || jit == SYM_JIT_RUNDOWN) && merge->jit &&
+	       merge->jit->way == SYM_JIT_NONE && merge->info->path &&
+	       !strcmp(merge->info->path, location->path);
+}
+
 bool merge_write_at(struct merge *merge, const struct map_location *location)
 {
 	const struct sym_perf_map_info *info = merge->info;
@@ -310,7 +327,16 @@ bool merge_write_at(struct merge *merge, const struct map_location *location)
 		return merge_fail(why_not_append(merge, location));
 	if (can_append && merge->options->mode != MERGE_MODE_REPLACE)
 		return append(merge, location);
-	return replace(merge, location);
+	if (!knows_less(merge, location))
+		return replace(merge, location);
+	merge_note(merge,
+		   "%s stays as it is: it may have names of jitted code, and there are none now",
+		   location->path);
+	/* Otherwise it has been said. */
+	if (info->writer_fd >= 0)
+		add_jit_failure(merge, "");
+	merge_done(merge, "kept", location->path, 0);
+	return true;
 }
 
 void merge_say_who_must_refresh(struct merge *merge)
@@ -318,7 +344,8 @@ void merge_say_who_must_refresh(struct merge *merge)
 	struct running_tool tools[16];
 	size_t count;
 
-	if (!strcmp(merge->action, "unchanged") || merge->options->root)
+	if (!strcmp(merge->action, "unchanged") || !strcmp(merge->action, "kept") ||
+	    merge->options->root)
 		return;
 	count = running_tools_find(tools, sizeof(tools) / sizeof(tools[0]));
 	for (size_t i = 0; i < count; i++)

@@ -427,6 +427,27 @@ Test(merge, says_each_time_that_jitted_code_has_no_names)
 	expect_code(RUN("merge", runtime->pid_text, "--jit=none"), 0);
 }
 
+/* Nobody listens on a diagnostics socket there. */
+Test(merge, keeps_a_map_with_names_of_jitted_code_when_nobody_tells_them_any_more)
+{
+	char *before, *after;
+
+	runtime = fake_runtime_start(scratch, true);
+	fake_runtime_write(runtime, jitted);
+	expect_code(RUN("merge", runtime->pid_text, "--mode=replace"), 0);
+	before = map_text();
+	cr_expect(strstr(before, "Some.Type::Jitted"));
+	for (size_t i = 0; i < 2; i++) {
+		expect_said(RUN("merge", runtime->pid_text, i ? "--jit=contract" : "--jit=rundown",
+				"--mode=replace"),
+			    3, "stays as it is");
+		after = map_text();
+		cr_expect_str_eq(after, before);
+		free(after);
+	}
+	free(before);
+}
+
 Test(merge, sees_what_has_changed_since_it_wrote_nothing)
 {
 	char *text;
