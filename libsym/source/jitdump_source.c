@@ -31,7 +31,8 @@ struct jitdump_event {
 	uint64_t timestamp;
 	uint64_t start, size_bytes;
 	uint64_t old_start; /* of a move */
-	uint32_t code;      /* where it is among the names; see add_code() */
+	uint32_t name;      /* where it is among the names */
+	uint32_t value;     /* number of the tier, STUB_BIT and GONE_BIT */
 	bool is_move;
 	bool has_name;
 };
@@ -46,14 +47,13 @@ struct jitdump_place {
 };
 
 struct jitdump_source {
-	_Atomic(struct index *) index; /* of the latest events; number: `code` of an event */
+	_Atomic(struct index *) index; /* of the latest events; value: that of an event */
 	struct index *first_index;     /* stays: see jitdump_source_find_first() */
 	struct index *retired;         /* before the current one; NULL: none but the first */
 	struct index_names *names;
-	struct buf text; /* what is being added to them */
 	struct tier_table tiers;
 	bool opened_cut;
-	uint32_t gone; /* code of a place that code has left */
+	uint32_t no_name; /* what a place that code has left is called */
 	/* In the order of the file; those of moves are found when an index is made. */
 	struct jitdump_event *events;
 	size_t count, capacity;
@@ -84,7 +84,6 @@ void jitdump_source_close(struct jitdump_source *source)
 	index_destroy(source->first_index);
 	index_destroy(source->retired);
 	index_names_destroy(source->names);
-	buf_deinit(&source->text);
 	free(source->events);
 	free(source->path);
 	if (source->fd >= 0)
@@ -110,18 +109,10 @@ static struct sym_error *make_room(struct jitdump_source *source)
 	return NULL;
 }
 
-/* Among the names: 4 bytes with the number of the tier, STUB_BIT and GONE_BIT, then the name. */
-static struct sym_error *add_code(struct jitdump_source *source, uint32_t value, const char *name,
+static struct sym_error *add_name(struct jitdump_source *source, const char *name,
 				  size_t name_bytes, uint32_t *ret)
 {
-	struct buf *text = &source->text;
-	enum index_names_outcome outcome = INDEX_NAMES_NO_MEMORY;
-
-	buf_clear(text);
-	buf_append(text, &value, sizeof(value));
-	if (buf_append(text, name, name_bytes))
-		outcome = index_names_add(source->names, text->data, text->size_bytes, ret);
-	switch (outcome) {
+	switch (index_names_add(source->names, name, name_bytes, ret)) {
 	case INDEX_NAMES_ADDED:
 		return NULL;
 	case INDEX_NAMES_FULL:
@@ -143,12 +134,14 @@ static struct sym_error *name_event(struct jitdump_source *source,
 
 	/* Without a name it still tells that what was there is not there any more. */
 	event->has_name = name_bytes > 0;
-	event->code = source->gone;
+	event->name = source->no_name;
+	event->value = GONE_BIT;
 	if (!name_bytes)
 		return NULL;
+	event->value = value;
 	if (perfmap_is_stub(record->name, record->name_bytes))
-		value |= STUB_BIT;
-	return add_code(source, value, record->name, name_bytes, &event->code);
+		event->value |= STUB_BIT;
+	return add_name(source, record->name, name_bytes, &event->name);
 }
 
 static struct sym_error *add_event(struct jitdump_reader *reader,
@@ -289,9 +282,11 @@ static void add_move(struct jitdump_source *source, struct index_builder *builde
 
 	/* Where nobody knows what was moved, what was there before is gone in any case. */
 	move->has_name = from != NULL;
-	move->code = from ? from->code : source->gone;
-	index_builder_add_number(builder, move->old_start, move->size_bytes, source->gone);
-	index_builder_add_number(builder, move->start, move->size_bytes, move->code);
+	move->name = from ? from->name : source->no_name;
+	move->value = from ? from->value : GONE_BIT;
+	index_builder_add_placed(builder, move->old_start, move->size_bytes, source->no_name,
+				 GONE_BIT);
+	index_builder_add_placed(builder, move->start, move->size_bytes, move->name, move->value);
 }
 
 /* A dump of nothing but moves must not take quadratic time. */
@@ -311,8 +306,8 @@ static struct sym_error *add_all(struct jitdump_source *source, struct index_bui
 		const struct jitdump_event *event = &source->events[order[i]];
 
 		if (!event->is_move) {
-			index_builder_add_number(builder, event->start, event->size_bytes,
-						 event->code);
+			index_builder_add_placed(builder, event->start, event->size_bytes,
+						 event->name, event->value);
 			continue;
 		}
 		steps += i;
@@ -346,8 +341,9 @@ static struct sym_error *make_index(struct jitdump_source *source, size_t first,
 	if (!error && !is_tail)
 		error = add_all(source, builder);
 	for (size_t i = first; !error && is_tail && i < source->count; i++)
-		index_builder_add_number(builder, source->events[i].start,
-					 source->events[i].size_bytes, source->events[i].code);
+		index_builder_add_placed(builder, source->events[i].start,
+					 source->events[i].size_bytes, source->events[i].name,
+					 source->events[i].value);
 	if (!error)
 		error = index_freeze(builder, &tail);
 	if (error)
@@ -405,7 +401,7 @@ static struct sym_error *read_all(struct jitdump_source *source)
 		return &sym_error_no_memory;
 	error = read_header(&reader);
 	if (!error)
-		error = add_code(source, GONE_BIT, "", 0, &source->gone);
+		error = add_name(source, "", 0, &source->no_name);
 	if (!error)
 		error = take_up(&reader, &status);
 	source->opened_cut = source->place.cut;
@@ -422,7 +418,6 @@ struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
 	if (!source)
 		return &sym_error_no_memory;
 	source->fd = -1;
-	buf_init(&source->text, SIZE_MAX);
 	source->pid = pid;
 	source->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (source->fd < 0)
@@ -501,24 +496,16 @@ uint64_t jitdump_source_records(const struct jitdump_source *source)
 static enum source_outcome find_in(const struct jitdump_source *source, const struct index *index,
 				   uint64_t address, struct source_match *ret)
 {
-	size_t found = index_find(index, address);
 	struct index_entry entry;
-	const char *code;
-	uint32_t value;
 
-	if (found == INDEX_NONE)
-		return SOURCE_MISS;
-	index_at(index, found, &entry);
-	code = index_names_at(source->names, entry.number);
-	memcpy(&value, code, sizeof(value));
-	if (value & GONE_BIT)
+	if (index_look_up(index, address, &entry) == INDEX_NONE || entry.value & GONE_BIT)
 		return SOURCE_MISS;
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		.size_bytes = entry.symbol_size_bytes,
-		.name = code + sizeof(value),
-		.tier = source->tiers.tiers[value & TIER_TABLE_MASK],
-		.kind = value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION,
+		.name = entry.name,
+		.tier = source->tiers.tiers[entry.value & TIER_TABLE_MASK],
+		.kind = entry.value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION,
 	};
 	return SOURCE_HIT;
 }
