@@ -21,11 +21,16 @@ def bcc_tool(name):
     return program
 
 
+def has_kprobes():
+    return os.path.exists("/sys/kernel/tracing/kprobe_events") or os.path.exists("/sys/kernel/debug/kprobes")
+
+
 def run_tool(context, arguments, ours=True, options=(), variables=None, addresses=False, seconds=240):
     """Runs a tool, under `dotnet-mapgen bcc` or as it is; with "@ADDRESS" behind user names if asked."""
     command = [bcc_tool(arguments[0]), *map(str, arguments[1:])]
     if addresses:
-        command = [SYSTEM_PYTHON, os.path.join(ROOT, "tests", "dotnet", "bcc_with_addresses.py"), *command]
+        runner = "bcc_without_kprobes.py" if arguments[0] == "offcputime-bpfcc" and not has_kprobes() else "bcc_with_addresses.py"
+        command = [SYSTEM_PYTHON, os.path.join(ROOT, "tests", "dotnet", runner), *command]
     if ours:
         command = [context.mapgen.program, "bcc", "--report", *options, "--", *command]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",

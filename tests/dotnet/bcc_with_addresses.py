@@ -17,6 +17,11 @@ def sym(addr, pid, *arguments, **options):
     return name + b"@%x" % addr if pid >= 0 else name
 
 
-BPF.sym = staticmethod(sym)
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
+def run(arguments):
+    BPF.sym = staticmethod(sym)
+    sys.argv = arguments
+    runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-from bcc_tools import (NO_VARIABLE, folded, libcoreclr_of, report_of, run_tool, shares_of, workload)
+from bcc_tools import (NO_VARIABLE, folded, has_kprobes, libcoreclr_of, report_of, run_tool, shares_of, workload)
 from harness import Sample, Skip, expect
 
 GOAL = 0.995
@@ -41,12 +41,33 @@ def check_tool(context, title, pid, arguments, method, ours=True):
         expect(shares.share("native") >= 0.99, f"native frames: {100 * shares.share('native'):.2f} %")
 
 
+def off_cpu(context):
+    """What offcputime-bpfcc attaches to here, for the figures."""
+    if has_kprobes():
+        return "offcputime-bpfcc"
+    # Debian's file is run, its BPF function cut in two and attached to tracepoints: see bcc_without_kprobes.py.
+    for event in ("sched/sched_switch", "rseq/rseq_update"):
+        if not os.path.exists(f"/sys/kernel/tracing/events/{event}"):
+            raise Skip(f"this kernel has neither kprobes, which offcputime-bpfcc needs, nor the tracepoint {event}")
+    return "offcputime-bpfcc (no kprobes here: on sched_switch and rseq_update)"
+
+
 def test_offcputime_names_who_waits(context):
-    if not os.path.exists("/sys/kernel/tracing/kprobe_events") and not os.path.exists("/sys/kernel/debug/kprobes"):
-        raise Skip("this kernel has no kprobes, which offcputime-bpfcc needs; the next test asks the scheduler's tracepoint")
+    title = off_cpu(context)
     with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
-        check_tool(context, "offcputime-bpfcc with libsym", sample.pid,
+        done = run_tool(context, ["offcputime-bpfcc", "-p", sample.pid, "-U", "-f", 4], addresses=True, ours=False)
+        expect(not managed_names(folded(done)), "libbcc alone knew managed names: this measures nothing")
+        check_tool(context, f"{title} with libsym", sample.pid,
                    ["offcputime-bpfcc", "-p", sample.pid, "-U", "-f", 4], "Callers::WaitForTurn")
+        text = run_tool(context, ["offcputime-bpfcc", "-p", sample.pid, 3], addresses=True).stdout
+    # As people read it: the kernel's frames first, then the user's, then who and for how long.
+    blocks = [block.splitlines() for block in text.split("\n\n") if "Callers::WaitForTurn" in block]
+    expect(blocks, "the long form has no stack of who waits")
+    for lines in blocks:
+        expect("@" not in lines[0], f"the first is no frame of the kernel: {lines[0]}")
+        expect(not [line for line in lines if "[unknown]" in line], f"unnamed in the long form: {lines}")
+        microseconds = int(lines[-1])
+        expect(0 < microseconds < 10_000_000, f"{microseconds} us of one stack in 3 s")
 
 
 def test_stackcount_of_the_scheduler_names_who_waits(context):
@@ -76,6 +97,7 @@ def test_a_merged_map_alone_names_managed_frames_in_every_tool(context):
         for title, arguments, method in (
                 ("stackcount-bpfcc", ["-f", "-D", 4, "t:sched:sched_switch"], "Callers::WaitForTurn"),
                 ("profile-bpfcc", ["-f", "-F", 499, 4], "Callers::"),
+                ("offcputime-bpfcc", ["-f", 4], "Callers::WaitForTurn"),
                 ("stackcount-bpfcc", ["-f", "-D", 4, "c:read"], "Callers::Read")):
             context.mapgen.must("merge", sample.pid)
             check_tool(context, f"{title} with a merged map", sample.pid,
