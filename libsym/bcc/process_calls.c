@@ -5,10 +5,12 @@
  * kernel's; names in it are chosen by the process that is looked at.
  */
 #include <ctype.h>
+#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -53,19 +55,53 @@ static bool read_module(char *line, mod_info *ret)
 	return permissions[2] == 'x' && bcc_mapping_is_file_backed(ret->name);
 }
 
+/* The first descriptor of a process that is of a file with this inode, as a path; "" for none. */
+static void find_descriptor(int pid, uint64_t inode, char *room, size_t room_bytes)
+{
+	const struct dirent *entry;
+	char directory[32];
+	DIR *list;
+
+	room[0] = '\0';
+	snprintf(directory, sizeof(directory), "/proc/%d/fd", pid);
+	list = opendir(directory);
+	while (list && !room[0] && (entry = readdir(list))) {
+		struct stat status;
+
+		if (fstatat(dirfd(list), entry->d_name, &status, 0) == 0 && status.st_ino == inode)
+			snprintf(room, room_bytes, "%s/%s", directory, entry->d_name);
+	}
+	if (list)
+		closedir(list);
+}
+
+/* A file of memory has no path; libbcc tells a descriptor that the process has of it. */
+static int hand_out(mod_info *module, int pid, bcc_procutils_modulecb callback, void *payload)
+{
+	char path[64 + NAME_MAX];
+
+	if (strstr(module->name, "/memfd:")) {
+		find_descriptor(pid, module->inode, path, sizeof(path));
+		if (path[0]) {
+			module->name = path;
+			return callback(module, 0, payload);
+		}
+	}
+	return callback(module, 1, payload);
+}
+
 int _procfs_maps_each_module(FILE *procmaps, int pid, bcc_procutils_modulecb callback,
 			     void *payload)
 {
 	AUTO_FREE char *line = NULL;
 	size_t room = 0;
 
-	(void)pid;
 	if (!procmaps || !callback)
 		return -1;
 	while (getline(&line, &room, procmaps) > 0) {
 		mod_info module;
 
-		if (read_module(line, &module) && callback(&module, 1, payload) < 0)
+		if (read_module(line, &module) && hand_out(&module, pid, callback, payload) < 0)
 			return 0;
 	}
 	return -1;

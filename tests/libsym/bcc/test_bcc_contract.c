@@ -226,6 +226,45 @@ CASE(searches_maps_by_inode_alone_when_told)
 	cr_expect_eq(search.start, 0x7f1515bad000);
 }
 
+struct descriptor_search {
+	uint64_t start;
+	char name[64];
+	int below_root;
+};
+
+static int note_module(mod_info *module, int below_root, void *payload)
+{
+	struct descriptor_search *search = payload;
+
+	if (module->start_addr != search->start)
+		return 0;
+	snprintf(search->name, sizeof(search->name), "%s", module->name);
+	search->below_root = below_root;
+	return -1;
+}
+
+CASE(tells_a_file_of_memory_by_a_descriptor_of_it)
+{
+	int fd = memfd_create("code", MFD_CLOEXEC);
+	struct descriptor_search search = { 0 };
+	char expected[64];
+	void *memory;
+
+	cr_assert_eq(ftruncate(fd, 4096), 0);
+	memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	cr_assert_neq(memory, MAP_FAILED);
+	search.start = (uint64_t)memory;
+	cr_expect_eq(library.procutils_each_module(getpid(), note_module, &search), 0);
+	snprintf(expected, sizeof(expected), "/proc/%d/fd/%d", (int)getpid(), fd);
+	cr_expect_str_eq(search.name, expected);
+	cr_expect_not(search.below_root);
+	close(fd);
+	cr_expect_eq(library.procutils_each_module(getpid(), note_module, &search), 0);
+	cr_expect_str_eq(search.name, "/memfd:code (deleted)");
+	cr_expect(search.below_root);
+	munmap(memory, 4096);
+}
+
 /* ---- addresses to names ---------------------------------------------------------------------- */
 
 int bcc_contract_function(const char *text);
