@@ -53,12 +53,12 @@ def make_debug_file(library, directory):
     return result, notes.split("Build ID:")[1].split()[0]
 
 
-def sample_process():
+def sample_process(prefix=()):
     import harness
     runtime, why = harness.sdk_runtime()
     if not runtime:
         raise Skipped(why)
-    return harness.Sample(runtime)
+    return harness.Sample(runtime, prefix=prefix)
 
 
 def mapped(pid, name):
@@ -68,11 +68,23 @@ def mapped(pid, name):
     raise Skipped("the process has no " + name)
 
 
-def mapgen(*arguments):
+def mapgen(*arguments, prefix=()):
     program = os.path.join(os.path.dirname(RUN.program), "..", "dotnet-mapgen")
     if not os.path.exists(program):
         raise Skipped("dotnet-mapgen was not built")
-    return subprocess.run([program, *arguments], capture_output=True, text=True)
+    return subprocess.run([*prefix, program, *arguments], capture_output=True, text=True)
+
+
+def private_tree():
+    """What starts a process that alone sees and fills a tree of debug files. In the machine's own tree the made-up names would be
+    those of every process that others watch meanwhile: their maps leave out what has a name, and lose it with the file."""
+    need("unshare", "nsenter")
+    if os.geteuid() != 0:
+        return ()
+    os.makedirs(TREE, exist_ok=True)
+    own = tempfile.mkdtemp(dir=RUN.scratch)
+    prefix = ["unshare", "--mount", "sh", "-c", f'mount --bind "$0" {TREE} && exec "$@"', own]
+    return () if subprocess.run([*prefix, "true"], capture_output=True).returncode else prefix
 
 
 def an_address_of(pid, library, vaddr):
@@ -94,7 +106,8 @@ def an_address_of(pid, library, vaddr):
 def the_frames_of_libcoreclr_get_their_names_through_symsrv():
     need("dotnet", "objcopy", "readelf")
     directory = tempfile.mkdtemp(dir=RUN.scratch)
-    with sample_process() as sample:
+    private = private_tree()
+    with sample_process(private) as sample:
         library = mapped(sample.pid, "libcoreclr.so")
         debug, identity = make_debug_file(library, directory)
         place = os.path.join(TREE, identity[:2], identity[2:] + ".debug")
@@ -112,35 +125,33 @@ def the_frames_of_libcoreclr_get_their_names_through_symsrv():
                     equal(rows[library]["symbols"], "fetched", told.stdout[:300])
                     equal(open(rows[library]["debug_file"], "rb").read(), open(debug, "rb").read(), "the file")
                     shutil.rmtree(own)
-                if os.geteuid() != 0:
-                    raise Skipped("not root: nothing was installed for perf, gdb and resolve")
-                try:
-                    told = mapgen("symbols", str(sample.pid), "--server", front.url)
-                    check("fetched  " + library in told.stdout, told.stdout + told.stderr)
-                    again = mapgen("symbols", str(sample.pid), "--offline")
-                    check("here     " + library in again.stdout, again.stdout)
-                    name_the_frames(sample.pid, library, debug)
-                finally:
-                    if os.path.exists(place):
-                        os.unlink(place)
+                if not private:
+                    raise Skipped("no mount namespace, or not root: nothing was installed for perf, gdb and resolve")
+                prefix = ("nsenter", "--mount", "--target", str(sample.pid))
+                told = mapgen("symbols", str(sample.pid), "--server", front.url, prefix=prefix)
+                check("fetched  " + library in told.stdout, told.stdout + told.stderr)
+                again = mapgen("symbols", str(sample.pid), "--offline", prefix=prefix)
+                check("here     " + library in again.stdout, again.stdout)
+                name_the_frames(sample.pid, library, debug, prefix)
+                check(not os.path.exists(place), "the machine's tree was written to")
 
 
-def name_the_frames(pid, library, debug):
+def name_the_frames(pid, library, debug, prefix):
     symbols = subprocess.run(["nm", debug], capture_output=True, text=True, check=True).stdout.split("\n")
     rows = [line.split() for line in symbols if " coreclr_at_" in line]
     some = rows[:: max(1, len(rows) // 50)]
     addresses = [an_address_of(pid, library, int(row[0], 16)) for row in some]
-    answers = mapgen("resolve", str(pid), *("%x" % address for address in addresses)).stdout.splitlines()
+    answers = mapgen("resolve", str(pid), *("%x" % address for address in addresses), prefix=prefix).stdout.splitlines()
     named = sum(row[2] in answer for row, answer in zip(some, answers))
     equal(named, len(some), "resolve names %d of %d: %s" % (named, len(some), answers[:2]))
     if h.find_tool("gdb"):
-        shown = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), "-ex", "info symbol 0x%x" % addresses[7]],
+        shown = subprocess.run([*prefix, "gdb", "-nx", "-batch", "-p", str(pid), "-ex", "info symbol 0x%x" % addresses[7]],
                                capture_output=True, text=True)
         check(some[7][2] in shown.stdout, "gdb: " + shown.stdout[-300:] + shown.stderr[-300:])
     if h.find_tool("perf"):
         data = os.path.join(RUN.scratch, "perf.data")
         # A cache of its own: the names that this test makes up must not stay in the user's.
-        perf = ["perf", "--buildid-dir", os.path.join(RUN.scratch, "buildid")]
+        perf = [*prefix, "perf", "--buildid-dir", os.path.join(RUN.scratch, "buildid")]
         done = subprocess.run([*perf, "record", "-q", "-o", data, "-F", "499", "-p", str(pid), "--", "sleep", "4"],
                               capture_output=True, text=True)
         if done.returncode:
