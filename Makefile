@@ -169,6 +169,9 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(LIB_STATIC)
 	$(link)
 $(BUILD)/examples/%: $(BUILD)/libsym/examples/%.o $(LIB_STATIC)
 	$(link)
+$(BUILD)/races/race_bcc_calls: LINK_LIBS = -lstdc++ -lpthread
+$(BUILD)/races/race_bcc_calls: LINK_ARCHIVES = $(LIB_STATIC)
+$(BUILD)/races/race_bcc_calls: $(filter-out %/preload.o,$(BCC_OBJECTS))
 $(BUILD)/races/%: $(BUILD)/tests/races/%.o $(LIB_STATIC)
 	$(link)
 
