@@ -269,7 +269,28 @@ void bcc_free_symcache(void *symcache, int pid)
 	pthread_mutex_unlock(&table_lock);
 }
 
-static __attribute__((noinline)) int resolve_locked(void *symcache, uint64_t address,
+/* The readable form of a name that the engine gave, or that name. */
+static void make_readable(struct bcc_symbol *sym)
+{
+	if (sym->demangle_name)
+		sym->demangle_name = strdup(sym->demangle_name);
+	else if (!strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "___Z", 4))
+		sym->demangle_name = __cxa_demangle(sym->name, NULL, NULL, NULL);
+	if (!sym->demangle_name)
+		sym->demangle_name = sym->name;
+}
+
+/* What becomes of the readable form is decided while no other thread can end the name. */
+static inline int finish(int found, bool readable, struct bcc_symbol *sym)
+{
+	if (!readable)
+		sym->demangle_name = NULL;
+	else if (found == 0)
+		make_readable(sym);
+	return found;
+}
+
+static __attribute__((noinline)) int resolve_locked(void *symcache, uint64_t address, bool readable,
 						    struct bcc_symbol *sym)
 {
 	struct slot *slot = lock_slot(symcache);
@@ -277,14 +298,14 @@ static __attribute__((noinline)) int resolve_locked(void *symcache, uint64_t add
 
 	if (!slot)
 		return -1;
-	found = slot->ops->resolve(slot->engine, address, sym);
+	found = finish(slot->ops->resolve(slot->engine, address, sym), readable, sym);
 	pthread_mutex_unlock(&slot->lock);
 	return found;
 }
 
 /* A program without threads need not lock, which would make each look-up wait for the one before.
  */
-static inline int resolve(void *symcache, uint64_t address, struct bcc_symbol *sym)
+static inline int resolve(void *symcache, uint64_t address, bool readable, struct bcc_symbol *sym)
 {
 	struct slot *slot;
 
@@ -292,7 +313,7 @@ static inline int resolve(void *symcache, uint64_t address, struct bcc_symbol *s
 		return -1;
 	*sym = (struct bcc_symbol){ 0 };
 	if (__builtin_expect(!__libc_single_threaded, 0))
-		return resolve_locked(symcache, address, sym);
+		return resolve_locked(symcache, address, readable, sym);
 	slot = last.slot;
 	if (__builtin_expect(!slot || last.handle != symcache, 0)) {
 		slot = slot_of(symcache);
@@ -301,29 +322,17 @@ static inline int resolve(void *symcache, uint64_t address, struct bcc_symbol *s
 		last.handle = symcache;
 		last.slot = slot;
 	}
-	return slot->ops->resolve(slot->engine, address, sym);
+	return finish(slot->ops->resolve(slot->engine, address, sym), readable, sym);
 }
 
 int bcc_symcache_resolve_no_demangle(void *symcache, uint64_t addr, struct bcc_symbol *sym)
 {
-	int found = resolve(symcache, addr, sym);
-
-	if (sym)
-		sym->demangle_name = NULL;
-	return found;
+	return resolve(symcache, addr, false, sym);
 }
 
 int bcc_symcache_resolve(void *symcache, uint64_t addr, struct bcc_symbol *sym)
 {
-	if (resolve(symcache, addr, sym) < 0)
-		return -1;
-	if (sym->demangle_name)
-		sym->demangle_name = strdup(sym->demangle_name);
-	else if (!strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "___Z", 4))
-		sym->demangle_name = __cxa_demangle(sym->name, NULL, NULL, NULL);
-	if (!sym->demangle_name)
-		sym->demangle_name = sym->name;
-	return 0;
+	return resolve(symcache, addr, true, sym);
 }
 
 void bcc_symbol_free_demangle_name(struct bcc_symbol *sym)
