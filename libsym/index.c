@@ -21,8 +21,7 @@ void index_destroy(struct index *index)
 	free(index->regions);
 	free(index->leaves);
 	free(index->buckets);
-	if (index->owns_names)
-		index_names_destroy(index->names);
+	index_names_destroy(index->names);
 	free(index->odd);
 	free(index);
 }
@@ -82,6 +81,11 @@ static inline struct place place_in(const struct index_region *region, size_t pi
 			       .start = region->base + (uint64_t)leaf->keys[slot] };
 }
 
+static inline const char *name_of(const struct index *index, uint32_t number)
+{
+	return index->names ? index_names_at(index->names, number) : "";
+}
+
 static inline void describe(const struct index *index, const struct place *place,
 			    struct index_entry *ret)
 {
@@ -97,7 +101,7 @@ static inline void describe(const struct index *index, const struct place *place
 		.size_bytes = odd ? odd->size_bytes : size_bytes,
 		.symbol_start = odd ? odd->symbol_start : place->start,
 		.symbol_size_bytes = odd ? odd->symbol_size_bytes : size_bytes,
-		.name = index->is_numbered ? "" : index_names_at(index->names, number),
+		.name = name_of(index, number),
 		.number = number,
 		.value = odd ? odd->value : index->values[leaf->codes[place->slot]],
 	};
@@ -225,7 +229,7 @@ size_t index_look_up(const struct index *index, uint64_t position, struct index_
 	ret->start = ret->symbol_start = position - spot.offset_bytes;
 	ret->size_bytes = ret->symbol_size_bytes = spot.size_bytes;
 	ret->number = spot.leaf->numbers[spot.slot];
-	ret->name = index_names_at(index->names, ret->number);
+	ret->name = name_of(index, ret->number);
 	ret->value = index->values[spot.leaf->codes[spot.slot]];
 	return index_piece_of(region, &spot);
 }

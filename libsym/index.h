@@ -25,12 +25,8 @@ struct index_builder;
 
 struct sym_error *index_builder_create(struct index_builder **ret);
 
-/*
- * The same with the names among others (index_names.h), which stay the caller's
- * and must outlive the index: so that an index can be replaced while its names stay.
- */
-struct index_names;
-struct sym_error *index_builder_create_over(struct index_names *names, struct index_builder **ret);
+/* The same of symbols without names: what the caller knows each by is a number. */
+struct sym_error *index_builder_create_numbered(struct index_builder **ret);
 void index_builder_destroy(struct index_builder *builder);
 
 /*
@@ -47,16 +43,9 @@ void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t
 void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 		       const char *name, size_t name_bytes, uint32_t value);
 
-/*
- * The same without a name: what the caller knows it by is a number, any 32 bits.
- * An index has either names or numbers.
- */
+/* The same for a builder of numbers, any 32 bits. */
 void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
-			      uint32_t number);
-
-/* The same with a name that is among those of index_builder_create_over() already. */
-void index_builder_add_placed(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
-			      uint32_t name_offset, uint32_t value);
+			      uint32_t number, uint32_t value);
 
 /* Number of index_builder_add() calls that were accepted. */
 size_t index_builder_count(const struct index_builder *builder);
@@ -86,9 +75,7 @@ void index_at(const struct index *index, size_t i, struct index_entry *ret);
 /* Number of the piece that covers `position`, or INDEX_NONE. */
 size_t index_find(const struct index *index, uint64_t position);
 
-/* The same, and what is known of that piece; nothing is written when there is none. Not for
- * numbers.
- */
+/* The same, and what is known of that piece; nothing is written when there is none. */
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret);
 
 /* Numbers of pieces for many positions; look-ups are interleaved to hide memory latency. */

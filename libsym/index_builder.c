@@ -17,40 +17,29 @@
 
 struct index_builder {
 	struct index_runs runs;
-	struct index_names *names;
-	bool owns_names;
-	bool is_numbered;
-	const char *last_name; /* NULL at first */
+	struct index_names *names; /* NULL for numbers */
+	const char *last_name;     /* NULL at first */
 	uint32_t last_name_offset;
 	size_t last_name_bytes;
 	struct sym_error *failure;
 };
 
-struct sym_error *index_builder_create_over(struct index_names *names, struct index_builder **ret)
+struct sym_error *index_builder_create_numbered(struct index_builder **ret)
 {
-	struct index_builder *builder = calloc(1, sizeof(*builder));
-
-	if (!builder)
-		return &sym_error_no_memory;
-	builder->names = names;
-	*ret = builder;
-	return NULL;
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? NULL : &sym_error_no_memory;
 }
 
 struct sym_error *index_builder_create(struct index_builder **ret)
 {
 	struct index_names *names = index_names_create();
-	struct sym_error *error;
+	struct sym_error *error = names ? index_builder_create_numbered(ret) : &sym_error_no_memory;
 
-	if (!names)
-		return &sym_error_no_memory;
-	error = index_builder_create_over(names, ret);
-	if (error) {
+	if (error)
 		index_names_destroy(names);
-		return error;
-	}
-	(*ret)->owns_names = true;
-	return NULL;
+	else
+		(*ret)->names = names;
+	return error;
 }
 
 void index_builder_destroy(struct index_builder *builder)
@@ -58,8 +47,7 @@ void index_builder_destroy(struct index_builder *builder)
 	if (!builder)
 		return;
 	index_runs_deinit(&builder->runs);
-	if (builder->owns_names)
-		index_names_destroy(builder->names);
+	index_names_destroy(builder->names);
 	sym_error_destroy(builder->failure);
 	free(builder);
 }
@@ -77,7 +65,8 @@ void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t
 		symbols = LIMIT_INDEX_SYMBOLS;
 	/* Without this memory things grow step by step, from nothing. */
 	index_runs_reserve(&builder->runs, symbols);
-	index_names_reserve(builder->names, name_bytes);
+	if (builder->names)
+		index_names_reserve(builder->names, name_bytes);
 }
 
 /* Symbols that follow one another often share their name (parts of one function). */
@@ -130,20 +119,13 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 		fail(builder, start, size_bytes);
 }
 
-void index_builder_add_placed(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
-			      uint32_t name_offset, uint32_t value)
+void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
+			      uint32_t number, uint32_t value)
 {
 	if (builder->failure || start + size_bytes < start ||
 	    builder->runs.count >= LIMIT_INDEX_SYMBOLS ||
-	    !index_runs_add(&builder->runs, start, size_bytes, name_offset, value))
+	    !index_runs_add(&builder->runs, start, size_bytes, number, value))
 		fail(builder, start, size_bytes);
-}
-
-void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
-			      uint32_t number)
-{
-	builder->is_numbered = true;
-	index_builder_add_placed(builder, start, size_bytes, number, 0);
 }
 
 /* ---- what overlaps ---- */
@@ -441,12 +423,9 @@ struct sym_error *index_freeze(struct index_builder *builder, struct index **ret
 		return STEAL(builder->failure);
 	if (!index || !lay_out(&builder->runs, index))
 		return &sym_error_no_memory;
-	if (builder->owns_names)
+	if (builder->names)
 		index_names_trim(builder->names);
-	index->names = builder->names;
-	index->is_numbered = builder->is_numbered;
-	index->owns_names = builder->owns_names;
-	builder->owns_names = false;
+	index->names = STEAL(builder->names);
 	index_runs_deinit(&builder->runs);
 	*ret = STEAL(index);
 	return NULL;

@@ -228,8 +228,6 @@ struct sym_error *index_join(const struct index *const *indexes, size_t count, s
 					LIMIT_INDEX_SYMBOLS);
 	if (!index || !lay_out(indexes, count, index))
 		return &sym_error_no_memory;
-	index->names = indexes[0]->names;
-	index->is_numbered = indexes[0]->is_numbered;
 	*ret = STEAL(index);
 	return NULL;
 }

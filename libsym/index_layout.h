@@ -106,10 +106,8 @@ struct index {
 	struct index_bucket *buckets; /* region by region */
 	uint32_t values[INDEX_VALUES];
 	unsigned int value_count;
-	struct index_names *names;
-	bool owns_names;
-	bool is_numbered;      /* without names */
-	struct index_odd *odd; /* ascending by piece */
+	struct index_names *names; /* NULL for numbers */
+	struct index_odd *odd;     /* ascending by piece */
 	size_t odd_count;
 };
 

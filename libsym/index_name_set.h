@@ -25,7 +25,7 @@ struct index_name_set *index_name_set_share(struct index_name_set *set);
 void index_name_set_release(struct index_name_set *set);
 
 /*
- * Where the name is among index_name_set_names(), for index_builder_add_placed(); adds it if it is
+ * Where the name is among index_name_set_names(), for index_builder_add_number(); adds it if it is
  * new. By one thread at a time, while others read. Errors: LIMIT, NO_MEMORY.
  */
 struct sym_error *index_name_set_add(struct index_name_set *set, const char *name,

@@ -123,7 +123,7 @@ struct quick_look_up *quick_look_up_create(const struct sym_snapshot *snapshot, 
 	}
 	if (quick) {
 		*quick = (struct quick_look_up){
-			.names = map->index->names,
+			.names = map->names,
 			.asks_others = asks_others,
 			.group = group,
 		};
@@ -177,7 +177,8 @@ static inline bool answer_one(const struct quick_batch *batch, size_t number,
 	if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0) ||
 	    (__builtin_expect(batch->quick->asks_others, 0) && !found.hit))
 		return false;
-	quick_describe(batch->quick, &spot, &found);
+	if (!quick_describe(batch->quick, &spot, &found))
+		return false;
 	quick_answer(batch->quick, batch->addresses[number], place->path, &found, batch->result,
 		     number);
 	return true;

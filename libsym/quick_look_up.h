@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct quick_range) == 64, "a cache line");
 
 /* Does not change. */
 struct quick_look_up {
-	const struct index_names *names;
+	const struct perfmap_names *names;
 	bool asks_others;             /* about an address of which the map has no line */
 	struct quick_look_up *before; /* for its owner */
 	/* Of the codes of the index. */
@@ -113,14 +113,16 @@ static inline bool quick_is_miss(const struct quick_look_up *quick, const struct
 	return spot->size_bytes != INDEX_ODD && !quick->asks_others;
 }
 
-static inline __attribute__((always_inline)) void quick_describe(const struct quick_look_up *quick,
+/* False: its name is to be brought. */
+static inline __attribute__((always_inline)) bool quick_describe(const struct quick_look_up *quick,
 								 const struct index_spot *spot,
 								 struct quick_found *ret)
 {
 	ret->code = spot->leaf->codes[spot->slot];
-	ret->name = index_names_at(quick->names, spot->leaf->numbers[spot->slot]);
+	ret->name = perfmap_names_here(quick->names, spot->leaf->numbers[spot->slot]);
 	ret->offset_bytes = spot->offset_bytes;
 	ret->size_bytes = spot->size_bytes;
+	return __builtin_expect(ret->name != NULL, 1);
 }
 
 /* The compiler shall not join two stores to one: to bring the parts together takes longer. */
@@ -169,9 +171,10 @@ quick_find(const struct quick_look_up *quick, uint64_t address, struct quick_pla
 	index_find_in_leaf(place->leaf, place->distance, spot);
 	if (__builtin_expect(spot->offset_bytes >= spot->size_bytes, 0))
 		return false;
-	quick_describe(quick, spot, ret);
-	ret->hit = true;
-	return true;
+	ret->hit = quick_describe(quick, spot, ret);
+	if (__builtin_expect(!ret->hit, 0))
+		spot->size_bytes = INDEX_ODD;
+	return ret->hit;
 }
 
 enum {

@@ -79,7 +79,7 @@ struct written *read_written(const struct sym_snapshot *snapshot)
 	buf_init(&why, LIMIT_NAME_BYTES);
 	written->status = SYM_NO_SYMBOLS;
 	if (snapshot_uses_perf_map(snapshot))
-		error = snapshot_read_perf_map(snapshot, snapshot->ground->tier_in_name, &why,
+		error = snapshot_read_perf_map(snapshot, snapshot->ground->perf_map_flags, &why,
 					       &written->source);
 	if (!error && snapshot_uses_perf_map(snapshot))
 		error = snapshot_read_jitdump(snapshot, &why, &written->jitdump);
@@ -202,6 +202,7 @@ static enum sym_source_kind look_up_written(const struct resolving *resolving,
 {
 	enum source_outcome outcome = SOURCE_MISS;
 
+	match->reason = NULL;
 	if (written->source)
 		outcome = resolving->refreshed
 				  ? perfmap_source_find(written->source, address, match)
@@ -223,8 +224,12 @@ static bool find_written(const struct resolving *resolving, const struct written
 
 	if (written)
 		source = look_up_written(resolving, written, answer->address, &match);
-	if (source == SYM_SOURCE_NONE)
+	if (source == SYM_SOURCE_NONE) {
+		/* The map had a name and has lost it. */
+		if (written && match.reason)
+			answer->reason = match.reason;
 		return false;
+	}
 	/* What `merge` wrote for want of a name is no name for having been written. */
 	if (answer->status == SYM_UNNAMED &&
 	    eh_frame_source_is_text(match.name, answer->image_path))
@@ -243,8 +248,9 @@ static void explain_jitted(const struct live_code *live, const struct written *w
 		answer->reason = "out of memory";
 	} else if (written->source || written->jitdump || (live && live->source)) {
 		answer->status = SYM_NO_MATCH;
-		/* That it is cut. */
-		answer->reason = written->jitdump ? written->reason : NULL;
+		/* That the dump is cut. */
+		if (!answer->reason && written->jitdump)
+			answer->reason = written->reason;
 	} else if (written->reason) {
 		answer->status = written->status;
 		answer->reason = written->reason;

@@ -58,7 +58,7 @@ static struct sym_error *look_for_map(struct sym_resolver *resolver, bool *ret)
 	struct buf why;
 
 	buf_init(&why, LIMIT_NAME_BYTES);
-	error = snapshot_read_perf_map(snapshot, snapshot->ground->tier_in_name, &why, &source);
+	error = snapshot_read_perf_map(snapshot, snapshot->ground->perf_map_flags, &why, &source);
 	buf_deinit(&why);
 	*ret = source != NULL;
 	perfmap_source_close(source);

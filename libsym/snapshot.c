@@ -31,7 +31,7 @@ static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
 						"sym_snapshot_opts asks for something that this "
 						"version does not know");
 	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
-	if (ret->flags & ~(uint32_t)SYM_SNAPSHOT_TIER_IN_NAME)
+	if (ret->flags & ~(uint32_t)(SYM_SNAPSHOT_TIER_IN_NAME | SYM_SNAPSHOT_KEEP_NAMES))
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", ret->flags);
 	if (ret->jit > SYM_JIT_NONE)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown way %u to jitted code",
@@ -82,6 +82,12 @@ static bool fill_runtime(struct sym_snapshot *snapshot)
 	return true;
 }
 
+static unsigned int perf_map_flags(uint32_t flags)
+{
+	return (flags & SYM_SNAPSHOT_TIER_IN_NAME ? PERFMAP_TIER_IN_NAME : 0) |
+	       (flags & SYM_SNAPSHOT_KEEP_NAMES ? PERFMAP_KEEP_NAMES : 0);
+}
+
 static struct sym_error *begin(const struct sym_snapshot_opts *opts,
 			       struct sym_snapshot_opts *checked, struct snapshot_ground **ret)
 {
@@ -95,7 +101,7 @@ static struct sym_error *begin(const struct sym_snapshot_opts *opts,
 	error = check_opts(opts, checked);
 	if (!error) {
 		ground->jit = (enum sym_jit_way)checked->jit;
-		ground->tier_in_name = checked->flags & SYM_SNAPSHOT_TIER_IN_NAME;
+		ground->perf_map_flags = perf_map_flags(checked->flags);
 		ground->context.fetch = checked->fetch;
 		ground->context.fetch_context = checked->fetch_context;
 	}
@@ -297,7 +303,7 @@ struct sym_error *sym_snapshot_perf_map(struct sym_snapshot *snapshot,
 }
 
 static struct sym_error *read_place(const struct sym_snapshot *snapshot,
-				    const struct perf_map_place *place, bool tier_in_name,
+				    const struct perf_map_place *place, unsigned int flags,
 				    struct buf *why, struct perfmap_source **ret)
 {
 	const char *paths[PERF_MAP_PLACE_FILES];
@@ -315,7 +321,7 @@ static struct sym_error *read_place(const struct sym_snapshot *snapshot,
 		fds[i] = place->files[i].fd;
 		paths[i] = place->files[i].path;
 	}
-	error = perfmap_source_open(fds, paths, place->file_count, tier_in_name, &source);
+	error = perfmap_source_open(fds, paths, place->file_count, flags, &source);
 	/* A map found by the number of a process is its own only while the process is. */
 	if (!error)
 		error = process_check(snapshot->process);
@@ -324,7 +330,7 @@ static struct sym_error *read_place(const struct sym_snapshot *snapshot,
 	return error;
 }
 
-struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, bool tier_in_name,
+struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, unsigned int flags,
 					 struct buf *why, struct perfmap_source **ret)
 {
 	struct perf_map_place place;
@@ -334,7 +340,7 @@ struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, bo
 	error = perf_map_place_find(snapshot->process, &place);
 	if (error)
 		return error;
-	error = read_place(snapshot, &place, tier_in_name, why, ret);
+	error = read_place(snapshot, &place, flags, why, ret);
 	perf_map_place_deinit(&place);
 	return error;
 }

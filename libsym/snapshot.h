@@ -27,9 +27,9 @@
 struct snapshot_ground {
 	_Atomic(unsigned int) users; /* beyond the first one */
 	struct process *process;
-	char **relative_map_dirs; /* NULL terminated; NULL for none */
-	enum sym_jit_way jit;     /* as asked for */
-	bool tier_in_name;        /* of a perf map */
+	char **relative_map_dirs;    /* NULL terminated; NULL for none */
+	enum sym_jit_way jit;        /* as asked for */
+	unsigned int perf_map_flags; /* of perfmap_source_open() */
 	struct image_group_context context;
 	struct live_code_slot live_code;
 	pthread_mutex_t lock; /* of all below; held while all images are opened */
@@ -167,10 +167,10 @@ void snapshot_ground_release(struct snapshot_ground *ground);
 const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *snapshot);
 
 /*
- * Finds and reads the perf maps that may be believed. *ret is NULL when there is
- * none; then `why` may say what is wrong with one that is there.
+ * Finds and reads the perf maps that may be believed; `flags` of perfmap_source_open(). *ret is
+ * NULL when there is none; then `why` may say what is wrong with one that is there.
  */
-struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, bool tier_in_name,
+struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, unsigned int flags,
 					 struct buf *why, struct perfmap_source **ret)
 	__attribute__((warn_unused_result));
 

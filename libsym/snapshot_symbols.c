@@ -382,7 +382,8 @@ static struct sym_error *add_perf_map(struct joining *joining)
 
 	if (!cache || !cache->has_perf_map) {
 		buf_init(&why, LIMIT_NAME_BYTES);
-		error = snapshot_read_perf_map(joining->snapshot, false, &why, &source);
+		error = snapshot_read_perf_map(joining->snapshot, PERFMAP_KEEP_NAMES, &why,
+					       &source);
 		buf_deinit(&why);
 	}
 	if (error)
@@ -524,7 +525,7 @@ struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *
 	struct joining alone = { .stubs = none };
 	struct perfmap_source *source;
 	const char *path = "perf map";
-	struct sym_error *error = perfmap_source_open(&fd, &path, 1, false, &source);
+	struct sym_error *error = perfmap_source_open(&fd, &path, 1, PERFMAP_KEEP_NAMES, &source);
 	uint64_t bad_lines;
 
 	if (error)

@@ -208,13 +208,13 @@ struct sym_error *symbols_freeze(struct symbols_builder *builder, struct sym_sym
 static struct sym_error *cut(const struct sym_symbols *list, struct index **ret)
 {
 	struct index_builder *pieces AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error = index_builder_create(&pieces);
+	struct sym_error *error = index_builder_create_numbered(&pieces);
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < list->count; i++)
 		index_builder_add_number(pieces, list->items[i].start, list->items[i].size_bytes,
-					 (uint32_t)i);
+					 (uint32_t)i, 0);
 	return index_freeze(pieces, ret);
 }
 

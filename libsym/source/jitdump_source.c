@@ -284,9 +284,9 @@ static void add_move(struct jitdump_source *source, struct index_builder *builde
 	move->has_name = from != NULL;
 	move->name = from ? from->name : source->no_name;
 	move->value = from ? from->value : GONE_BIT;
-	index_builder_add_placed(builder, move->old_start, move->size_bytes, source->no_name,
+	index_builder_add_number(builder, move->old_start, move->size_bytes, source->no_name,
 				 GONE_BIT);
-	index_builder_add_placed(builder, move->start, move->size_bytes, move->name, move->value);
+	index_builder_add_number(builder, move->start, move->size_bytes, move->name, move->value);
 }
 
 /* A dump of nothing but moves must not take quadratic time. */
@@ -306,7 +306,7 @@ static struct sym_error *add_all(struct jitdump_source *source, struct index_bui
 		const struct jitdump_event *event = &source->events[order[i]];
 
 		if (!event->is_move) {
-			index_builder_add_placed(builder, event->start, event->size_bytes,
+			index_builder_add_number(builder, event->start, event->size_bytes,
 						 event->name, event->value);
 			continue;
 		}
@@ -334,14 +334,14 @@ static bool is_plain_tail(const struct jitdump_source *source, size_t first)
 static struct sym_error *make_index(struct jitdump_source *source, size_t first, struct index **ret)
 {
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error = index_builder_create_over(source->names, &builder);
+	struct sym_error *error = index_builder_create_numbered(&builder);
 	struct index *tail AUTO_INDEX = NULL;
 	bool is_tail = is_plain_tail(source, first);
 
 	if (!error && !is_tail)
 		error = add_all(source, builder);
 	for (size_t i = first; !error && is_tail && i < source->count; i++)
-		index_builder_add_placed(builder, source->events[i].start,
+		index_builder_add_number(builder, source->events[i].start,
 					 source->events[i].size_bytes, source->events[i].name,
 					 source->events[i].value);
 	if (!error)
@@ -503,7 +503,7 @@ static enum source_outcome find_in(const struct jitdump_source *source, const st
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		.size_bytes = entry.symbol_size_bytes,
-		.name = entry.name,
+		.name = index_names_at(source->names, entry.number),
 		.tier = source->tiers.tiers[entry.value & TIER_TABLE_MASK],
 		.kind = entry.value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION,
 	};

@@ -8,9 +8,9 @@
 
 #include <stdint.h>
 
-#include "libsym/index_names.h"
 #include "libsym/index_search.h"
 #include "libsym/libsym.h"
+#include "libsym/source/perfmap_names.h"
 #include "libsym/source/tier_table.h"
 
 /* Values of its index: the number of the tier, and this. */
@@ -18,6 +18,7 @@
 
 struct perfmap_first {
 	const struct index *index;
+	const struct perfmap_names *names;
 	const struct tier_table *tiers;
 };
 
@@ -37,7 +38,7 @@ struct perfmap_found {
 	enum sym_symbol_kind kind;
 };
 
-/* Only a hit is written; INDEX_CAREFUL: not on the ordinary way. */
+/* `ret` is of use for a hit only; INDEX_CAREFUL: not on the ordinary way. */
 static inline __attribute__((always_inline)) enum index_outcome
 perfmap_first_find(const struct perfmap_first *first, uint64_t address, struct perfmap_found *ret)
 {
@@ -50,7 +51,9 @@ perfmap_first_find(const struct perfmap_first *first, uint64_t address, struct p
 	if (__builtin_expect(outcome != INDEX_HIT, 0))
 		return outcome;
 	value = index->values[spot.leaf->codes[spot.slot]];
-	ret->name = index_names_at(index->names, spot.leaf->numbers[spot.slot]);
+	ret->name = perfmap_names_at(first->names, spot.leaf->numbers[spot.slot]);
+	if (__builtin_expect(!ret->name, 0))
+		return INDEX_CAREFUL;
 	ret->tier = perfmap_tier(first->tiers, value);
 	ret->offset_bytes = spot.offset_bytes;
 	ret->size_bytes = spot.size_bytes;

@@ -12,9 +12,9 @@
 #include "libsym/format/perfmap.h"
 #include "libsym/index.h"
 #include "libsym/index_join.h"
-#include "libsym/index_names.h"
 #include "libsym/limits.h"
 #include "libsym/source/perfmap_first.h"
+#include "libsym/source/perfmap_names.h"
 
 enum {
 	/* Bytes read at a time; a longer line makes the buffer grow as far as a name may. */
@@ -63,9 +63,8 @@ struct perfmap_source {
 	struct perfmap_view *first_view;
 	struct perfmap_first first; /* its only level */
 	struct perfmap_view *retired;
-	struct index_names *names;
+	struct perfmap_names *names;
 	struct tier_table tiers;
-	bool tier_in_name;
 	uint64_t bad_lines;
 	struct perfmap_file *files;
 	size_t file_count;
@@ -78,6 +77,7 @@ struct perfmap_builder {
 	size_t kept_bytes; /* of a line whose end has not been read yet */
 	bool skipping;     /* until the end of a line that is too long */
 	uint64_t bad_lines;
+	enum perfmap_names_outcome outcome; /* of the names, the first that was not added */
 };
 
 static void free_view(struct perfmap_view *view)
@@ -105,32 +105,50 @@ void perfmap_source_close(struct perfmap_source *source)
 		free(source->files[i].path);
 	}
 	free(source->files);
-	index_names_destroy(source->names);
+	perfmap_names_destroy(source->names);
 	free(source);
 }
 
-static void add_line(struct perfmap_builder *builder, const struct perfmap_line *line)
+static bool add_line(struct perfmap_builder *builder, const struct perfmap_line *line)
 {
 	size_t name_bytes = line->name_bytes;
+	enum perfmap_names_outcome outcome;
 	const char *tier = NULL;
-	uint32_t value;
+	uint32_t number, value;
 
-	if (!builder->source->tier_in_name)
+	if (!builder->source->names->tier_in_name)
 		name_bytes = perfmap_split_tier(line->name, line->name_bytes, &tier);
+	outcome = perfmap_names_add(builder->source->names, line->name, name_bytes,
+				    line->name_bytes, &number);
+	if (outcome != PERFMAP_NAMES_ADDED) {
+		builder->outcome = outcome;
+		return false;
+	}
 	value = tier_table_number(&builder->source->tiers, tier);
 	if (perfmap_is_stub(line->name, line->name_bytes))
 		value |= PERFMAP_STUB_BIT;
-	index_builder_add(builder->symbols, line->start_address, line->size_bytes, line->name,
-			  name_bytes, value);
+	index_builder_add_number(builder->symbols, line->start_address, line->size_bytes, number,
+				 value);
+	return true;
 }
 
-/* Takes the whole lines out of the first `size_bytes` of the room; the rest of a line moves to its
- * front. */
-static void parse_room(struct perfmap_builder *builder, size_t size_bytes)
+static void parse_lines(struct perfmap_builder *builder, struct perfmap_parser *parser)
+{
+	struct perfmap_line line;
+
+	while (perfmap_parser_next(parser, &line) && add_line(builder, &line))
+		;
+	if (!perfmap_names_end(builder->source->names))
+		builder->outcome = PERFMAP_NAMES_NO_MEMORY;
+	builder->bad_lines += parser->bad_lines;
+}
+
+/* Takes the whole lines out of the first `size_bytes` of the room, which are at `offset` of the
+ * file; the rest of a line moves to its front. */
+static void parse_room(struct perfmap_builder *builder, int fd, uint64_t offset, size_t size_bytes)
 {
 	const char *text = builder->room;
 	struct perfmap_parser parser;
-	struct perfmap_line line;
 
 	if (builder->skipping) {
 		const char *end = memchr(text, '\n', size_bytes);
@@ -143,9 +161,8 @@ static void parse_room(struct perfmap_builder *builder, size_t size_bytes)
 		text = end + 1;
 	}
 	perfmap_parser_init(&parser, text, size_bytes);
-	while (perfmap_parser_next(&parser, &line))
-		add_line(builder, &line);
-	builder->bad_lines += parser.bad_lines;
+	perfmap_names_begin(builder->source->names, fd, offset, builder->room);
+	parse_lines(builder, &parser);
 	builder->kept_bytes = (size_t)(parser.end - parser.next);
 	memmove(builder->room, parser.next, builder->kept_bytes);
 	if (builder->kept_bytes > longest_line_bytes) {
@@ -153,6 +170,20 @@ static void parse_room(struct perfmap_builder *builder, size_t size_bytes)
 		builder->skipping = true;
 		builder->kept_bytes = 0;
 	}
+}
+
+static struct sym_error *names_error(enum perfmap_names_outcome outcome, const char *path)
+{
+	switch (outcome) {
+	case PERFMAP_NAMES_ADDED:
+		return NULL;
+	case PERFMAP_NAMES_FULL:
+		return sym_error_create_path(SYM_ERROR_LIMIT, path, SYM_OFFSET_UNKNOWN,
+					     "more than 4 GiB of names");
+	case PERFMAP_NAMES_NO_MEMORY:
+		break;
+	}
+	return &sym_error_no_memory;
 }
 
 /* From where the file was left to its end. */
@@ -178,7 +209,10 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 						     SYM_OFFSET_UNKNOWN,
 						     "more than %llu bytes (LIMIT_PERF_MAP_BYTES)",
 						     (unsigned long long)LIMIT_PERF_MAP_BYTES);
-		parse_room(builder, builder->kept_bytes + (size_t)got);
+		parse_room(builder, file->fd, offset - (uint64_t)got - builder->kept_bytes,
+			   builder->kept_bytes + (size_t)got);
+		if (builder->outcome != PERFMAP_NAMES_ADDED)
+			return names_error(builder->outcome, file->path);
 	}
 	file->next_offset = offset - builder->kept_bytes;
 	file->skipping = builder->skipping;
@@ -199,8 +233,8 @@ static void set_mark(struct perfmap_file *file)
 }
 
 /*
- * The names of a file are most of it. Lines of runtimes have 80 bytes and more;
- * where they are shorter, the index grows. Memory that is not used costs nothing.
+ * Lines of runtimes have 80 bytes and more; where they are shorter, the index grows.
+ * Memory that is not used costs nothing.
  */
 static void reserve(struct perfmap_builder *builder)
 {
@@ -212,8 +246,7 @@ static void reserve(struct perfmap_builder *builder)
 			total_bytes += (uint64_t)source->files[i].status.st_size -
 				       source->files[i].next_offset;
 	if (total_bytes >= STEP_BYTES && total_bytes < LIMIT_PERF_MAP_BYTES)
-		index_builder_reserve(builder->symbols, total_bytes / line_bytes_guess,
-				      total_bytes);
+		index_builder_reserve(builder->symbols, total_bytes / line_bytes_guess, 0);
 }
 
 /* What is new in `files`, which are left at their new ends; *ret is NULL when there is nothing. */
@@ -221,7 +254,7 @@ static struct sym_error *read_files(struct perfmap_source *source, struct perfma
 				    struct index **ret)
 {
 	struct perfmap_builder builder = { .source = source };
-	struct sym_error *error = index_builder_create_over(source->names, &builder.symbols);
+	struct sym_error *error = index_builder_create_numbered(&builder.symbols);
 
 	*ret = NULL;
 	if (error)
@@ -267,7 +300,7 @@ static struct sym_error *keep_files(struct perfmap_source *source, const int *fd
 }
 
 struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, size_t count,
-				      bool tier_in_name, struct perfmap_source **ret)
+				      unsigned int flags, struct perfmap_source **ret)
 {
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = calloc(1, sizeof(*source));
 	struct perfmap_view *view AUTO_FREE = calloc(1, sizeof(*view));
@@ -275,8 +308,9 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 
 	if (!source || !view)
 		return &sym_error_no_memory;
-	source->tier_in_name = tier_in_name;
-	source->names = index_names_create();
+	source->names = perfmap_names_create(flags & PERFMAP_TIER_IN_NAME,
+					     flags & PERFMAP_KEEP_NAMES ? SIZE_MAX
+									: PERFMAP_NAMES_KEPT_BYTES);
 	if (!source->names)
 		return &sym_error_no_memory;
 	error = keep_files(source, fds, paths, count);
@@ -288,7 +322,7 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 		set_mark(&source->files[i]);
 	view->count = 1;
 	source->first_view = view;
-	source->first = (struct perfmap_first){ view->levels[0], &source->tiers };
+	source->first = (struct perfmap_first){ view->levels[0], source->names, &source->tiers };
 	atomic_store(&source->view, STEAL(view));
 	*ret = STEAL(source);
 	return NULL;
@@ -388,6 +422,12 @@ static struct sym_error *take_up(struct perfmap_source *source, struct perfmap_f
 
 	if (!error && added)
 		error = add_level(source, added);
+	if (error && perfmap_names_are_full(source->names)) {
+		/* What was read in thousands of pieces has room when it is read in one. */
+		sym_error_destroy(error);
+		*ret = PERFMAP_REPLACED;
+		return NULL;
+	}
 	if (error)
 		return error;
 	*ret = added ? PERFMAP_APPENDED : PERFMAP_UNCHANGED;
@@ -456,7 +496,7 @@ void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym
 	*ret = (struct sym_symbol){
 		.start = entry.start,
 		.size_bytes = entry.size_bytes,
-		.name = entry.name,
+		.name = perfmap_names_at(source->names, entry.number),
 		.tier = perfmap_tier(&source->tiers, entry.value),
 		.kind = perfmap_kind(entry.value),
 		.source = SYM_SOURCE_PERF_MAP,
@@ -464,15 +504,18 @@ void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym
 	};
 }
 
-static inline void take_entry(const struct perfmap_source *source, const struct index_entry *entry,
-			      struct source_match *ret)
+static inline enum source_outcome take_entry(const struct perfmap_source *source,
+					     const struct index_entry *entry,
+					     struct source_match *ret)
 {
 	ret->start = entry->symbol_start;
 	ret->size_bytes = entry->symbol_size_bytes;
-	ret->name = entry->name;
+	ret->name = perfmap_names_at(source->names, entry->number);
 	ret->linkage_name = NULL;
 	ret->tier = perfmap_tier(&source->tiers, entry->value);
 	ret->kind = perfmap_kind(entry->value);
+	ret->reason = ret->name ? NULL : perfmap_names_lost;
+	return ret->name ? SOURCE_HIT : SOURCE_NAMELESS;
 }
 
 /* A symbol without a size holds its address only where no index knows one with a size. */
@@ -487,10 +530,9 @@ static enum source_outcome find_in(const struct perfmap_source *source,
 
 		if (index_look_up(view->levels[i], address, &entry) == INDEX_NONE)
 			continue;
-		if (outcome == SOURCE_HIT && !entry.symbol_size_bytes)
+		if (outcome != SOURCE_MISS && !entry.symbol_size_bytes)
 			continue;
-		take_entry(source, &entry, ret);
-		outcome = SOURCE_HIT;
+		outcome = take_entry(source, &entry, ret);
 		if (entry.symbol_size_bytes)
 			break;
 	}
@@ -511,8 +553,7 @@ enum source_outcome perfmap_source_find_first(const struct perfmap_source *sourc
 
 	if (index_look_up(source->first.index, address, &entry) == INDEX_NONE)
 		return SOURCE_MISS;
-	take_entry(source, &entry, ret);
-	return SOURCE_HIT;
+	return take_entry(source, &entry, ret);
 }
 
 const struct perfmap_first *perfmap_source_first(const struct perfmap_source *source)

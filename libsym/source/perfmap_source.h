@@ -2,7 +2,8 @@
 /*
  * Symbols of a process from its perf maps: addresses in, names out. Knows the
  * order (of two lines that share bytes the one read later holds), tiers, and
- * what is a stub. Which files may be believed is perf_map_place's to say.
+ * what is a stub; where the names are is perfmap_names' to know. Which files may be believed is
+ * perf_map_place's to say.
  *
  * A map grows while it is read. What is new becomes a small index over the
  * large one; small ones are joined as they get many. Readers see a list of
@@ -21,19 +22,25 @@
 
 struct perfmap_source;
 
+enum {
+	PERFMAP_TIER_IN_NAME = 1, /* names stay as they are written, and nothing has a tier */
+	PERFMAP_KEEP_NAMES = 2    /* for those who are going to want all of them: none is lost */
+};
+
 /* Reads whole lines of each file from its start with pread(), in the order given; keeps duplicates
- * of the descriptors. `tier_in_name`: names stay as they are written, and nothing has a tier. */
+ * of the descriptors, through which names are read that are asked for later (perfmap_names.h). */
 struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, size_t count,
-				      bool tier_in_name, struct perfmap_source **ret)
+				      unsigned int flags, struct perfmap_source **ret)
 	__attribute__((warn_unused_result));
 void perfmap_source_close(struct perfmap_source *source);
 
 uint64_t perfmap_source_bad_lines(const struct perfmap_source *source);
 size_t perfmap_source_count(const struct perfmap_source *source);
 
-/* The i-th disjoint piece. Its name lives as long as the source. */
+/* The i-th disjoint piece. Its name lives as long as the source; NULL when it is lost. */
 void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym_symbol *ret);
 
+/* SOURCE_NAMELESS where the file has lost the name since it was read. */
 enum source_outcome perfmap_source_find(const struct perfmap_source *source, uint64_t address,
 					struct source_match *ret);
 

@@ -49,7 +49,7 @@ static struct sym_error *begin(struct index_name_set *names, struct making *ret)
 	if (names)
 		source->names = index_name_set_share(names);
 	*ret = (struct making){ .source = source };
-	error = names ? index_builder_create_over(index_name_set_names(names), &ret->builder)
+	error = names ? index_builder_create_numbered(&ret->builder)
 		      : index_builder_create(&ret->builder);
 	if (error)
 		runtime_source_close(source);
@@ -85,7 +85,7 @@ static void add(struct making *making, uint64_t start, uint64_t size_bytes, cons
 	if (!making->error)
 		making->error = index_name_set_add(names, name, name_bytes, &offset);
 	if (!making->error)
-		index_builder_add_placed(making->builder, start, size_bytes, offset, value);
+		index_builder_add_number(making->builder, start, size_bytes, offset, value);
 }
 
 /* Tiers are a few static strings: a number of 5 bits stands for one; 0 for none, or one too many.
@@ -223,6 +223,13 @@ static enum sym_symbol_kind kind_of(uint32_t value)
 	return value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION;
 }
 
+static const char *name_of(const struct runtime_source *source, const struct index_entry *entry)
+{
+	if (!source->names)
+		return entry->name;
+	return index_names_at(index_name_set_names(source->names), entry->number);
+}
+
 void runtime_source_at(const struct runtime_source *source, size_t i, struct sym_symbol *ret)
 {
 	struct index_entry entry;
@@ -231,7 +238,7 @@ void runtime_source_at(const struct runtime_source *source, size_t i, struct sym
 	*ret = (struct sym_symbol){
 		.start = entry.start,
 		.size_bytes = entry.size_bytes,
-		.name = entry.name,
+		.name = name_of(source, &entry),
 		.tier = source->tiers[entry.value & TIER_MASK],
 		.kind = kind_of(entry.value),
 		.source = SYM_SOURCE_RUNTIME,
@@ -272,7 +279,7 @@ enum source_outcome runtime_source_find(const struct runtime_source *source, uin
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		.size_bytes = entry.symbol_size_bytes,
-		.name = entry.name,
+		.name = name_of(source, &entry),
 		.tier = source->tiers[entry.value & TIER_MASK],
 		.kind = kind_of(entry.value),
 	};

@@ -34,9 +34,10 @@ static const uint64_t first_address = 0x200000000000;
 struct times {
 	double load_seconds;
 	double lookup_ns; /* of a profile: the same few thousand addresses again and again */
-	double spread_ns; /* of every line alike, which memory decides */
+	double spread_ns; /* of every line alike, which memory decides; the first million */
+	double again_ns;  /* the second */
 	double megabytes;
-	double name_megabytes; /* of the bytes of the names in the map */
+	double asked_megabytes; /* after these look-ups */
 	uint64_t named;
 };
 
@@ -53,10 +54,9 @@ static double resident_megabytes(void)
 }
 
 /* A map like a runtime's, of this process, and memory for it to be about. */
-static bool write_map(const char *path, bool with_tiers, double *name_megabytes_ret)
+static bool write_map(const char *path, bool with_tiers)
 {
 	static const char *const returns[] = { "void", "instance void", "int32", "instance bool" };
-	uint64_t bytes = 0;
 	FILE *file;
 
 	if (mmap((void *)first_address, (size_t)LINES * STEP_BYTES, PROT_READ | PROT_EXEC,
@@ -66,14 +66,11 @@ static bool write_map(const char *path, bool with_tiers, double *name_megabytes_
 	file = fopen(path, "we");
 	for (uint64_t i = 0; file && i < LINES; i++) {
 		fprintf(file, "%lx %x ", first_address + i * STEP_BYTES, SIZE_BYTES);
-		bytes += (uint64_t)fprintf(file,
-					   "%s [Shop.Orders] Shop.Orders.Type%lu::Method%lu(%s)%s",
-					   returns[i % 4], i / 12, i,
-					   i % 3 ? "int32" : "class [System.Runtime]System.Object",
-					   with_tiers ? "[OptimizedTier1]" : "");
-		fputc('\n', file);
+		fprintf(file, "%s [Shop.Orders] Shop.Orders.Type%lu::Method%lu(%s)%s\n",
+			returns[i % 4], i / 12, i,
+			i % 3 ? "int32" : "class [System.Runtime]System.Object",
+			with_tiers ? "[OptimizedTier1]" : "");
 	}
-	*name_megabytes_ret = (double)bytes / 1e6;
 	return file && fclose(file) == 0;
 }
 
@@ -105,8 +102,7 @@ static void measure(const char *path, bool with_tiers, struct times *ret)
 	void *cache;
 
 	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
-	if (!bcc_calls_open(&library, path) ||
-	    !write_map(map_path, with_tiers, &ret->name_megabytes)) {
+	if (!bcc_calls_open(&library, path) || !write_map(map_path, with_tiers)) {
 		unlink(map_path);
 		return;
 	}
@@ -118,6 +114,8 @@ static void measure(const char *path, bool with_tiers, struct times *ret)
 	ret->megabytes = resident_megabytes() - before;
 	ret->lookup_ns = time_lookups(&library, cache, PROFILE_ADDRESSES, &ret->named);
 	ret->spread_ns = time_lookups(&library, cache, LINES, &ret->named);
+	ret->again_ns = time_lookups(&library, cache, LINES, &ret->named);
+	ret->asked_megabytes = resident_megabytes() - before;
 	unlink(map_path);
 }
 
@@ -141,9 +139,12 @@ static void measure_in_child(const char *path, bool with_tiers, struct times *be
 		best->lookup_ns = shared->lookup_ns;
 	if (best->named == 0 || shared->spread_ns < best->spread_ns)
 		best->spread_ns = shared->spread_ns;
+	if (best->named == 0 || shared->again_ns < best->again_ns)
+		best->again_ns = shared->again_ns;
 	if (best->named == 0 || shared->megabytes < best->megabytes)
 		best->megabytes = shared->megabytes;
-	best->name_megabytes = shared->name_megabytes;
+	if (best->named == 0 || shared->asked_megabytes < best->asked_megabytes)
+		best->asked_megabytes = shared->asked_megabytes;
 	best->named = shared->named;
 	munmap(shared, sizeof(*shared));
 }
@@ -188,14 +189,13 @@ int main(void)
 	judge("bcc_lookup_1M_tiers", ours[1].lookup_ns, peer[1].lookup_ns, 20, "ns");
 	judge("bcc_lookup_1M_spread", ours[0].spread_ns, peer[0].spread_ns, 20, "ns");
 	judge("bcc_lookup_1M_spread_tiers", ours[1].spread_ns, peer[1].spread_ns, 20, "ns");
+	judge("bcc_lookup_1M_spread_again", ours[0].again_ns, peer[0].again_ns, 20, "ns");
+	judge("bcc_lookup_1M_spread_again_tiers", ours[1].again_ns, peer[1].again_ns, 20, "ns");
 	judge("bcc_load_1M", ours[0].load_seconds, peer[0].load_seconds, 10, "s");
 	judge("bcc_load_1M_tiers", ours[1].load_seconds, peer[1].load_seconds, 10, "s");
 	judge("bcc_memory_1M", ours[0].megabytes, peer[0].megabytes, 5, "MB");
 	judge("bcc_memory_1M_tiers", ours[1].megabytes, peer[1].megabytes, 5, "MB");
-	/* Both hold the names: in a fifth of the peer's memory there is no room for their bytes. */
-	judge("bcc_memory_1M_beyond_names", ours[0].megabytes - ours[0].name_megabytes,
-	      peer[0].megabytes - peer[0].name_megabytes, 5, "MB");
-	judge("bcc_memory_1M_tiers_beyond_names", ours[1].megabytes - ours[1].name_megabytes,
-	      peer[1].megabytes - peer[1].name_megabytes, 5, "MB");
+	/* Ours has read all names by then, which a profile does not. */
+	judge("bcc_memory_1M_all_asked", ours[0].asked_megabytes, peer[0].asked_megabytes, 1, "MB");
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "libsym/base/path.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/index.h"
+#include "libsym/source/perfmap_first.h"
 #include "libsym/source/perfmap_source.h"
 #include "tests/bench/bcc_calls.h"
 #include "tests/bench/bench.h"
@@ -36,7 +37,8 @@ enum order {
 
 struct map {
 	struct buf text;
-	size_t lines, name_bytes;
+	char path[64]; /* by which libbcc looks for a map of this process */
+	size_t lines;
 	uint64_t *starts; /* ascending by line */
 };
 
@@ -83,6 +85,16 @@ static int compare_starts(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
+static void write_file(struct map *map)
+{
+	int fd AUTO_CLOSE = -1;
+
+	snprintf(map->path, sizeof(map->path), "/tmp/perf-%d.map", (int)getpid());
+	fd = open(map->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0 || path_write_all(fd, map->text.data, map->text.size_bytes))
+		abort();
+}
+
 static void make_map(struct map *map, size_t lines, enum order order)
 {
 	char name[512];
@@ -94,14 +106,15 @@ static void make_map(struct map *map, size_t lines, enum order order)
 	for (size_t i = 0; i < lines; i++) {
 		size_t bytes = write_name(name, sizeof(name), i);
 
-		map->name_bytes += bytes;
 		perfmap_write_line(&map->text, map->starts[i], 48, name, bytes, NULL);
 	}
 	qsort(map->starts, lines, sizeof(*map->starts), compare_starts);
+	write_file(map);
 }
 
 static void free_map(struct map *map)
 {
+	unlink(map->path);
 	buf_deinit(&map->text);
 	free(map->starts);
 }
@@ -132,29 +145,20 @@ static uint64_t parse(const struct map *map)
 	return sum;
 }
 
-static struct index *load(const struct map *map)
+/* The file is in the page cache and is read anew. */
+static struct perfmap_source *load(const struct map *map)
 {
-	AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
-	struct index *index = NULL;
-	struct perfmap_parser parser;
-	struct perfmap_line line;
-	struct sym_error *error = index_builder_create(&builder);
+	const char *path = map->path;
+	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
+	struct perfmap_source *source = NULL;
 
-	if (error)
+	if (perfmap_source_open(&fd, &path, 1, 0, &source))
 		abort();
-	index_builder_reserve(builder, map->lines, map->text.size_bytes);
-	perfmap_parser_init(&parser, map->text.data, map->text.size_bytes);
-	while (perfmap_parser_next(&parser, &line))
-		index_builder_add(builder, line.start_address, line.size_bytes, line.name,
-				  line.name_bytes, 0);
-	error = index_freeze(builder, &index);
-	if (error)
-		abort();
-	return index;
+	return source;
 }
 
 struct times {
-	double newlines, parse, load, file, wc;
+	double newlines, parse, load, wc;
 };
 
 /* Processor time of a program without output, or 0 when it cannot be run. */
@@ -177,22 +181,12 @@ static double run_program(const char *const *arguments)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-static void load_from_file(const char *path)
+static void time_round(const struct map *map, struct times *times)
 {
-	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
-	struct perfmap_source *source = NULL;
-
-	if (perfmap_source_open(&fd, &path, 1, false, &source))
-		abort();
-	perfmap_source_close(source);
-}
-
-static void time_round(const struct map *map, const char *path, struct times *times)
-{
-	const char *const wc[] = { "wc", "-l", path, NULL };
+	const char *const wc[] = { "wc", "-l", map->path, NULL };
 	double begin = seconds(), end;
+	struct perfmap_source *source;
 	volatile uint64_t kept;
-	struct index *index;
 
 	kept = count_newlines(map);
 	end = seconds();
@@ -202,17 +196,11 @@ static void time_round(const struct map *map, const char *path, struct times *ti
 	end = seconds();
 	least(&times->parse, end - begin);
 	begin = seconds();
-	index = load(map);
+	source = load(map);
 	end = seconds();
 	least(&times->load, end - begin);
-	index_destroy(index);
+	perfmap_source_close(source);
 	(void)kept;
-	if (!path)
-		return;
-	begin = seconds();
-	load_from_file(path);
-	end = seconds();
-	least(&times->file, end - begin);
 	least(&times->wc, run_program(wc));
 }
 
@@ -289,8 +277,7 @@ static void find_figures(const struct map *map, const struct finds *finds, doubl
 	       (struct bench_goal){ .most = 20, .floor = floor.beside_ns }, "ns");
 }
 
-static void against_bcc(const struct map *map, const char *path, const struct times *times,
-			const struct finds *finds)
+static void against_bcc(const struct map *map, const struct times *times, const struct finds *finds)
 {
 	uint64_t *positions = random_positions(map);
 	double each = 0, loaded = 0, hot = 0, begin;
@@ -308,7 +295,7 @@ static void against_bcc(const struct map *map, const char *path, const struct ti
 		void *cache;
 
 		begin = seconds();
-		bcc.each(path, count_symbol, &count);
+		bcc.each(map->path, count_symbol, &count);
 		least(&each, seconds() - begin);
 		begin = seconds();
 		cache = bcc.cache_new(getpid(), NULL);
@@ -322,7 +309,7 @@ static void against_bcc(const struct map *map, const char *path, const struct ti
 	}
 	figure("perfmap_parse_vs_bcc", times->parse / (double)map->lines * 1e9,
 	       each / (double)map->lines * 1e9, (struct bench_goal){ .most_ratio = 0.1 }, "ns");
-	figure("perfmap_load_file_vs_bcc", times->file / (double)map->lines * 1e9,
+	figure("perfmap_load_vs_bcc", times->load / (double)map->lines * 1e9,
 	       loaded / (double)map->lines * 1e9, (struct bench_goal){ .most_ratio = 0.1 }, "ns");
 	find_figures(map, finds, hot / (LOOKUPS / 10) * 1e9);
 	free(positions);
@@ -331,19 +318,19 @@ static void against_bcc(const struct map *map, const char *path, const struct ti
 /* ---- figures ----------------------------------------------------------------------------------
  */
 
-/* Bytes that the index holds beside its names, a symbol. */
+/* Bytes that are held beside names, a symbol. */
 static void memory_figure(const struct map *map)
 {
 	struct mallinfo2 before = mallinfo2(), after;
-	struct index *index = load(map);
+	struct perfmap_source *source = load(map);
 
 	after = mallinfo2();
 	figure("perfmap_memory_a_symbol",
 	       (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd -
-			map->name_bytes) /
+			perfmap_source_first(source)->names->kept_bytes) /
 		       (double)map->lines,
 	       0, (struct bench_goal){ .most = 24 }, "B");
-	index_destroy(index);
+	perfmap_source_close(source);
 }
 
 static void order_figures(const char *name, enum order order)
@@ -356,7 +343,7 @@ static void order_figures(const char *name, enum order order)
 	make_map(&map, 1000000, order);
 	each = 1e9 / (double)map.lines;
 	for (int round = 0; round < ROUNDS; round++)
-		time_round(&map, NULL, &times);
+		time_round(&map, &times);
 	snprintf(title, sizeof(title), "perfmap_load_%s", name);
 	figure(title, times.load * each, times.newlines * each,
 	       (struct bench_goal){ .most = 25, .most_ratio = 3 }, "ns");
@@ -366,23 +353,16 @@ static void order_figures(const char *name, enum order order)
 static void main_figures(void)
 {
 	struct times times = { 0 };
-	struct index *index;
+	struct perfmap_source *source;
 	uint64_t *positions;
 	struct map map;
 	struct finds finds;
 	double each;
-	char path[64];
-	int fd AUTO_CLOSE = -1;
 
 	make_map(&map, 1000000, ORDER_RUNTIME);
 	each = 1e9 / (double)map.lines;
-	/* The name by which libbcc looks for a map of this process. */
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0 || path_write_all(fd, map.text.data, map.text.size_bytes))
-		abort();
 	for (int round = 0; round < ROUNDS; round++)
-		time_round(&map, path, &times);
+		time_round(&map, &times);
 	figure("perfmap_parse_vs_newlines", times.parse * each, times.newlines * each,
 	       (struct bench_goal){ .most_ratio = 3 }, "ns");
 	figure("perfmap_parse_vs_wc", times.parse * each, times.wc * each,
@@ -390,17 +370,16 @@ static void main_figures(void)
 	figure("perfmap_load", times.load * each, times.newlines * each,
 	       (struct bench_goal){ .most = 25, .most_ratio = 3, .floor = times.newlines * each },
 	       "ns");
-	figure("perfmap_load_file_vs_wc", times.file * each, times.wc * each,
+	figure("perfmap_load_vs_wc", times.load * each, times.wc * each,
 	       (struct bench_goal){ .most_ratio = 3 }, "ns");
 	memory_figure(&map);
-	index = load(&map);
+	source = load(&map);
 	positions = random_positions(&map);
-	finds.single = time_single(index, positions);
-	finds.batch = time_batches(index, positions);
-	against_bcc(&map, path, &times, &finds);
-	unlink(path);
+	finds.single = time_single(perfmap_source_first(source)->index, positions);
+	finds.batch = time_batches(perfmap_source_first(source)->index, positions);
+	against_bcc(&map, &times, &finds);
 	free(positions);
-	index_destroy(index);
+	perfmap_source_close(source);
 	free_map(&map);
 }
 
@@ -411,18 +390,18 @@ static void growth_figures(void)
 
 	for (size_t i = 0; i < 4; i++) {
 		struct times times = { 0 };
+		struct perfmap_source *source;
 		uint64_t *positions;
-		struct index *index;
 		struct map map;
 
 		make_map(&map, sizes[i], ORDER_RUNTIME);
 		for (int round = 0; round < (i < 3 ? ROUNDS : 2); round++)
-			time_round(&map, NULL, &times);
+			time_round(&map, &times);
 		loads[i] = times.load / (double)sizes[i] * 1e9;
-		index = load(&map);
+		source = load(&map);
 		positions = random_positions(&map);
-		finds[i] = time_single(index, positions);
-		index_destroy(index);
+		finds[i] = time_single(perfmap_source_first(source)->index, positions);
+		perfmap_source_close(source);
 		free(positions);
 		free_map(&map);
 		printf("perfmap_growth lines=%zu load=%.2fns find=%.2fns\n", sizes[i], loads[i],

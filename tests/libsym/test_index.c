@@ -387,13 +387,16 @@ Test(index, keeps_numbers_in_place_of_names)
 {
 	struct index_entry entry;
 
+	index_builder_destroy(builder);
+	cr_assert_null(index_builder_create_numbered(&builder));
 	for (uint32_t i = 0; i < 100; i++)
-		index_builder_add_number(builder, i * 16, 24, UINT32_MAX - i);
+		index_builder_add_number(builder, i * 16, 24, UINT32_MAX - i, i);
 	cr_assert_null(index_freeze(builder, &frozen));
 	cr_assert_eq(index_count(frozen), 100);
 	for (uint32_t i = 0; i < 100; i++) {
 		index_at(frozen, i, &entry);
 		cr_expect_eq(entry.number, UINT32_MAX - i);
+		cr_expect_eq(entry.value, i);
 		cr_expect_eq(entry.start, i * 16);
 		cr_expect_eq(entry.size_bytes, i < 99 ? 16 : 24);
 		cr_expect_str_eq(entry.name, "");

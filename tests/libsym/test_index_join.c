@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/index_names.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/perfmap_check.h"
 
@@ -23,7 +22,6 @@ struct painted {
 	} at[POSITIONS];
 };
 
-static struct index_names *names;
 static struct painted painted;
 static struct index_builder *builder;
 static struct index *joined;
@@ -31,12 +29,11 @@ static int added;
 
 static void begin_builder(void)
 {
-	cr_assert_null(index_builder_create_over(names, &builder));
+	cr_assert_null(index_builder_create_numbered(&builder));
 }
 
 static void start(void)
 {
-	names = index_names_create();
 	memset(&painted, 0, sizeof(painted));
 	added = 0;
 	joined = NULL;
@@ -47,7 +44,6 @@ static void finish(void)
 {
 	index_destroy(joined);
 	index_builder_destroy(builder);
-	index_names_destroy(names);
 }
 
 TestSuite(index_join, .init = start, .fini = finish);
@@ -64,11 +60,9 @@ static void paint(uint64_t at, uint64_t size_bytes)
 
 static void add(uint64_t at, uint64_t size_bytes)
 {
-	char name[32];
-	int name_bytes = snprintf(name, sizeof(name), "symbol %d", ++added);
-
-	index_builder_add(builder, first_position + at, size_bytes, name, (size_t)name_bytes,
-			  (uint32_t)added % 300);
+	added++;
+	index_builder_add_number(builder, first_position + at, size_bytes, (uint32_t)added,
+				 (uint32_t)added % 300);
 	paint(at, size_bytes);
 }
 
@@ -106,7 +100,6 @@ static void expect_painted(void)
 	for (uint64_t i = 0; i < POSITIONS; i++) {
 		const struct owner *owner = &painted.at[i];
 		struct index_entry entry;
-		char name[32];
 
 		if (!owner->symbol) {
 			cr_assert_eq(index_look_up(joined, first_position + i, &entry), INDEX_NONE,
@@ -115,8 +108,7 @@ static void expect_painted(void)
 		}
 		cr_assert_neq(index_look_up(joined, first_position + i, &entry), INDEX_NONE,
 			      "position %zu", (size_t)i);
-		snprintf(name, sizeof(name), "symbol %d", owner->symbol);
-		cr_assert_str_eq(entry.name, name, "position %zu", (size_t)i);
+		cr_assert_eq(entry.number, (uint32_t)owner->symbol, "position %zu", (size_t)i);
 		cr_assert_eq(entry.value, (uint32_t)owner->symbol % 300);
 		cr_assert_eq(entry.symbol_start, first_position + owner->start);
 		cr_assert_eq(entry.symbol_size_bytes, owner->size_bytes);
@@ -190,11 +182,11 @@ Test(index_join, keeps_apart_what_lies_gigabytes_apart)
 	for (int round = 0; round < 2; round++) {
 		for (size_t heap = 0; heap < 4; heap++)
 			for (uint64_t i = 0; i < 100; i++)
-				index_builder_add(builder,
-						  heaps[heap] + i * 64 + (uint64_t)round * 32, 32,
-						  round ? "new" : "old", 3, (uint32_t)i);
-		index_builder_add(builder, round ? 0x20000000000 : 0x30000000000, large_bytes,
-				  "large", 5, 0);
+				index_builder_add_number(
+					builder, heaps[heap] + i * 64 + (uint64_t)round * 32, 32,
+					(uint32_t)round, (uint32_t)i);
+		index_builder_add_number(builder, round ? 0x20000000000 : 0x30000000000,
+					 large_bytes, 2, 0);
 		join_freshly_added();
 	}
 	cr_assert_eq(index_count(joined), 802);
@@ -205,7 +197,7 @@ Test(index_join, keeps_apart_what_lies_gigabytes_apart)
 			cr_assert_neq(index_look_up(joined, heaps[heap] + i * 32 + 31, &entry),
 				      INDEX_NONE);
 			cr_assert_eq(entry.start, heaps[heap] + i * 32);
-			cr_assert_str_eq(entry.name, i % 2 ? "new" : "old");
+			cr_assert_eq(entry.number, i % 2);
 			cr_assert_eq(entry.value, i / 2);
 		}
 	cr_expect_neq(index_find(joined, 0x20000000000 + large_bytes - 1), INDEX_NONE);

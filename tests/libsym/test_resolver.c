@@ -570,7 +570,7 @@ Test(resolver, leaves_the_tier_in_the_name_when_asked_to)
 	cr_expect_str_eq(ask(&opened, 0x7f1000000000)->name, "M()[OptimizedTier1]");
 	cr_expect_null(ask(&opened, 0x7f1000000000)->tier);
 	end(&opened);
-	opts.flags = 2;
+	opts.flags = 4;
 	error = sym_snapshot_open(7, &opts, &refused);
 	cr_assert_not_null(error, "a flag that there is not");
 	cr_expect_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);

@@ -19,7 +19,7 @@ static struct perfmap_source *open_texts(const char *const *texts, const size_t 
 
 	for (size_t i = 0; i < count; i++)
 		fds[i] = elf_builder_file(texts[i], sizes ? sizes[i] : strlen(texts[i]));
-	cr_assert_null(perfmap_source_open(fds, paths, count, false, &source));
+	cr_assert_null(perfmap_source_open(fds, paths, count, 0, &source));
 	for (size_t i = 0; i < count; i++)
 		close(fds[i]);
 	return source;
@@ -164,7 +164,7 @@ static bool load(void *context)
 	const char *path = "map";
 	struct sym_error *error;
 
-	error = perfmap_source_open(context, &path, 1, false, &source);
+	error = perfmap_source_open(context, &path, 1, 0, &source);
 	if (!error) {
 		cr_expect_eq(perfmap_source_count(source), 2);
 		return true;
@@ -204,7 +204,7 @@ static struct perfmap_source *open_path(int fd, const char *path)
 {
 	struct perfmap_source *source = NULL;
 
-	cr_assert_null(perfmap_source_open(&fd, &path, 1, false, &source));
+	cr_assert_null(perfmap_source_open(&fd, &path, 1, 0, &source));
 	return source;
 }
 
@@ -348,7 +348,7 @@ static bool open_and_refresh(void *context)
 	cr_assert_eq(ftruncate(growing->fd, 0), 0);
 	cr_assert_eq(lseek(growing->fd, 0, SEEK_SET), 0);
 	append(growing->fd, "1000 10 first\n");
-	error = perfmap_source_open(&growing->fd, &path, 1, false, &source);
+	error = perfmap_source_open(&growing->fd, &path, 1, 0, &source);
 	if (!error) {
 		append(growing->fd, "1004 10 second\n");
 		error = perfmap_source_refresh(source, &refreshed);
