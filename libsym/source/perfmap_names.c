@@ -61,8 +61,11 @@ static bool add_room(struct perfmap_names *names, size_t size_bytes)
 
 	if (capacity_bytes > LARGEST_ROOM)
 		capacity_bytes = LARGEST_ROOM;
+	if (capacity_bytes < names->expected_bytes)
+		capacity_bytes = names->expected_bytes;
 	if (capacity_bytes < size_bytes)
 		capacity_bytes = size_bytes;
+	names->expected_bytes = 0;
 	room = huge_memory_allocate(sizeof(*room) + capacity_bytes);
 	if (!room)
 		return false;
@@ -186,6 +189,17 @@ static bool close_block(struct perfmap_names *names)
 	atomic_store_explicit(text_of(names, names->block), copy, memory_order_release);
 	names->begin = names->end = NULL;
 	return true;
+}
+
+void perfmap_names_expect(struct perfmap_names *names, uint64_t size_bytes)
+{
+	size_t left_bytes = names->most_kept_bytes > names->kept_bytes
+				    ? names->most_kept_bytes - names->kept_bytes
+				    : 0;
+
+	/* And the tables of its blocks. */
+	size_bytes += size_bytes / PERFMAP_NAMES_BLOCK_BYTES * 4 * sizeof(perfmap_names_text);
+	names->expected_bytes = size_bytes < left_bytes ? (size_t)size_bytes : left_bytes;
 }
 
 void perfmap_names_begin(struct perfmap_names *names, int fd, uint64_t offset, const char *text)

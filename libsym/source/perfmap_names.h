@@ -57,7 +57,7 @@ struct perfmap_names {
 	struct perfmap_names_room *rooms;
 	uint32_t brought_count;
 	bool tier_in_name;
-	size_t kept_bytes, most_kept_bytes;
+	size_t kept_bytes, most_kept_bytes, expected_bytes;
 	/* The text that is being added, and the open block of it. */
 	const char *text;
 	uint64_t text_offset;
@@ -73,6 +73,9 @@ struct perfmap_names {
 /* `tier_in_name`: names are as they are written; else they end where perfmap_split_tier() says. */
 struct perfmap_names *perfmap_names_create(bool tier_in_name, size_t most_kept_bytes);
 void perfmap_names_destroy(struct perfmap_names *names);
+
+/* So much text is going to be added, about: what is kept of it gets its memory at once. */
+void perfmap_names_expect(struct perfmap_names *names, uint64_t size_bytes);
 
 static inline bool perfmap_names_are_full(const struct perfmap_names *names)
 {

@@ -245,8 +245,10 @@ static void reserve(struct perfmap_builder *builder)
 		if (source->files[i].status.st_size > (off_t)source->files[i].next_offset)
 			total_bytes += (uint64_t)source->files[i].status.st_size -
 				       source->files[i].next_offset;
-	if (total_bytes >= STEP_BYTES && total_bytes < LIMIT_PERF_MAP_BYTES)
-		index_builder_reserve(builder->symbols, total_bytes / line_bytes_guess, 0);
+	if (total_bytes < STEP_BYTES || total_bytes >= LIMIT_PERF_MAP_BYTES)
+		return;
+	index_builder_reserve(builder->symbols, total_bytes / line_bytes_guess, 0);
+	perfmap_names_expect(source->names, total_bytes);
 }
 
 /* What is new in `files`, which are left at their new ends; *ret is NULL when there is nothing. */
