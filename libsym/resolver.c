@@ -552,6 +552,8 @@ static bool enter_counted(const struct resolving *resolving, uint64_t address,
 	if (error || module || !(mapping->protection & SYM_EXECUTE))
 		return false;
 	live = get_live(resolving);
+	if (!(live && live->source) && !is_kernel_code(mapping))
+		learn(resolving, live, get_written(resolving), found);
 	glance->reserved.resolver = resolver;
 	glance->reserved.live = live ? live->source : NULL;
 	glance->reserved.start = mapping->start_address;
