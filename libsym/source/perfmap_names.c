@@ -80,7 +80,6 @@ static char *take_room(struct perfmap_names *names, size_t size_bytes)
 	struct perfmap_names_room *room = names->rooms;
 
 	size_bytes = room_of(size_bytes);
-
 	if (!room || room->capacity_bytes - room->used_bytes < size_bytes) {
 		if (!add_room(names, size_bytes))
 			return NULL;
@@ -138,6 +137,8 @@ static enum perfmap_names_outcome add_block(struct perfmap_names *names, uint32_
 	if (!has_room)
 		return PERFMAP_NAMES_NO_MEMORY;
 	*ret = names->block_count++;
+	/* Nowhere, until it is closed, which a failure may prevent. */
+	names->places[*ret] = (struct perfmap_names_place){ .fd = -1 };
 	return PERFMAP_NAMES_ADDED;
 }
 
@@ -204,6 +205,7 @@ void perfmap_names_expect(struct perfmap_names *names, uint64_t size_bytes)
 
 void perfmap_names_begin(struct perfmap_names *names, int fd, uint64_t offset, const char *text)
 {
+	names->begin = names->end = NULL;
 	names->fd = fd;
 	names->text = text;
 	names->text_offset = offset;
@@ -232,7 +234,6 @@ static enum perfmap_names_outcome make_own(struct perfmap_names *names, size_t b
 	own = take_room_locked(names, capacity);
 	if (!own)
 		return PERFMAP_NAMES_NO_MEMORY;
-	place_of(names, block)->fd = -1;
 	atomic_store_explicit(text_of(names, block), own, memory_order_release);
 	names->own = own;
 	names->own_bytes = 0;
@@ -339,10 +340,11 @@ static uint32_t take_stretch(struct perfmap_names *names, const struct stretch *
 
 	for (uint32_t block = stretch->first; block <= stretch->last; block++) {
 		const struct perfmap_names_place *place = place_of(names, block);
-		size_t at = (size_t)(place->offset - stretch->offset);
+		/* What was read again after a failure lies before what had been read. */
+		uint64_t at = place->offset - stretch->offset;
 
 		if (atomic_load_explicit(text_of(names, block), memory_order_relaxed) ||
-		    at + place->size_bytes > size_bytes ||
+		    at > size_bytes || place->size_bytes > size_bytes - at ||
 		    XXH3_64bits(text + at, place->size_bytes) != place->digest)
 			continue;
 		end_names(text + at, place->size_bytes, names->tier_in_name);

@@ -308,6 +308,37 @@ Test(perfmap_names, says_when_there_are_no_more_numbers)
 	forget(&told);
 }
 
+/* Of what was added before the failure nothing is in the way of what is added again. */
+Test(perfmap_names, go_on_after_a_failure)
+{
+	static char letters[3000];
+	struct told told;
+	struct buf text;
+	bool added = false;
+
+	memset(letters, 'x', sizeof(letters) - 1);
+	buf_init(&text, SIZE_MAX);
+	for (uint64_t i = 0; i < 1200; i++)
+		buf_printf(&text, "%lx 10 method number %lu %s%s", i * 16, i, letters,
+			   i % 100 ? "[QuickJitted]\n" : "\r\n");
+	for (size_t allocations = 0; !added; allocations++) {
+		tell_text(&told, "", 0, false, 8192);
+		close(told.fd);
+		told.fd = elf_builder_file(text.data, text.size_bytes);
+		alloc_fail_after(allocations);
+		added = add_text(&told, text.data, text.size_bytes, 0);
+		alloc_fail_stop();
+		told.count = 0;
+		buf_clear(&told.texts);
+		cr_assert(add_text(&told, text.data, text.size_bytes, 0));
+		cr_assert_eq(told.count, 1200);
+		expect_all(&told);
+		forget(&told);
+		cr_assert_lt(allocations, 100);
+	}
+	buf_deinit(&text);
+}
+
 static bool tell_and_ask(void *context)
 {
 	struct told told = { .fd = *(const int *)context };
