@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "libsym/index_search.h"
 #include "libsym/result.h"
 #include "libsym/snapshot.h"
 #include "libsym/source/perfmap_first.h"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/grow.h"
 #include "libsym/base/huge_memory.h"
 #include "libsym/limits.h"
 
@@ -177,29 +178,14 @@ static bool page_table_grow(struct remote_memory *memory)
 	return true;
 }
 
-static bool grow(void **items, size_t *capacity, size_t count, size_t item_bytes)
-{
-	size_t wanted = *capacity ? *capacity * 2 : 256;
-	void *moved;
-
-	if (count < *capacity)
-		return true;
-	moved = reallocarray(*items, wanted, item_bytes);
-	if (!moved)
-		return false;
-	*items = moved;
-	*capacity = wanted;
-	return true;
-}
-
 static void page_note(struct remote_memory *memory, struct page *slot, uint64_t number)
 {
 	if (memory->page_count >= LIMIT_REMOTE_PAGES) {
 		memory->too_big = true;
 		return;
 	}
-	if (!grow((void **)&memory->wanted, &memory->wanted_capacity, memory->wanted_count,
-		  sizeof(*memory->wanted))) {
+	if (!grow_items((void **)&memory->wanted, &memory->wanted_capacity, memory->wanted_count,
+			sizeof(*memory->wanted))) {
 		memory->no_memory = true;
 		return;
 	}
@@ -241,8 +227,8 @@ void remote_want_copy(struct remote_memory *memory, uint64_t address, void *room
 	*done_ret = 0;
 	if (!size_bytes || !plausible(address, size_bytes))
 		return;
-	if (!grow((void **)&memory->copies, &memory->copy_capacity, memory->copy_count,
-		  sizeof(*memory->copies))) {
+	if (!grow_items((void **)&memory->copies, &memory->copy_capacity, memory->copy_count,
+			sizeof(*memory->copies))) {
 		memory->no_memory = true;
 		return;
 	}

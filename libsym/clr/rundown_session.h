@@ -27,8 +27,7 @@ void rundown_session_stop(const struct diagnostics_place *place, uint64_t sessio
 
 /*
  * Appends what has arrived. Waits only where that was so much that the runtime must have been
- * waiting for room: a quarter of a second. *ended_ret: the other
- * side has closed.
+ * waiting for room: a quarter of a second. *ended_ret: the other side has closed.
  */
 struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
 	__attribute__((warn_unused_result));
