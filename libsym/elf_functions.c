@@ -235,10 +235,14 @@ size_t elf_functions_find(const struct elf_functions *functions, uint64_t vaddr)
 									     : ELF_FUNCTIONS_NONE;
 }
 
-uint64_t elf_functions_next_start(const struct elf_functions *functions, uint64_t vaddr)
+uint64_t elf_functions_end_of(const struct elf_functions *functions, uint64_t vaddr)
 {
 	size_t count = count_up_to(functions, vaddr);
+	size_t covering = elf_functions_find(functions, vaddr);
 
+	if (covering != ELF_FUNCTIONS_NONE)
+		return functions->base + functions->items[covering].distance +
+		       functions->items[covering].size_bytes;
 	return count < functions->count ? functions->base + functions->items[count].distance
 					: UINT64_MAX;
 }

@@ -41,7 +41,8 @@ void elf_functions_destroy(struct elf_functions *functions);
 /* Number of the function that covers `vaddr`, or ELF_FUNCTIONS_NONE. */
 size_t elf_functions_find(const struct elf_functions *functions, uint64_t vaddr);
 
-/* Start of the first function that begins behind `vaddr`; UINT64_MAX when there is none. */
-uint64_t elf_functions_next_start(const struct elf_functions *functions, uint64_t vaddr);
+/* Where code that begins at `vaddr` ends at the latest: with the function that covers it, else
+ * where the next one begins; UINT64_MAX when there is neither. */
+uint64_t elf_functions_end_of(const struct elf_functions *functions, uint64_t vaddr);
 
 #endif

@@ -270,8 +270,10 @@ struct sym_error *elf_glance_open(struct image *image, int root_fd, struct elf_g
 	error = elf_sections_read(image, &glance->sections);
 	if (error)
 		return only_no_memory(error);
-	table = elf_sections_find(&glance->sections, SHT_SYMTAB);
-	if (!table && elf_sections_find_named(&glance->sections, ".gnu_debugdata"))
+	table = elf_symbols_full_table(&glance->sections);
+	/* Two tables are for those who read all of both. */
+	if (!table && (elf_sections_find(&glance->sections, SHT_SYMTAB) ||
+		       elf_sections_find_named(&glance->sections, ".gnu_debugdata")))
 		return NULL;
 	if (!use_table(glance, table ? table : elf_sections_find(&glance->sections, SHT_DYNSYM)))
 		return NULL;

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	MANY_SECTIONS = 256 /* more than a linked file has */
+};
+
 void elf_symbols_deinit(struct elf_symbols *symbols)
 {
 	free(symbols->items);
@@ -31,6 +35,32 @@ static GElf_Sym read_symbol(struct reader *table, bool wide)
 	return symbol;
 }
 
+static bool holds_code_at(const GElf_Shdr *section, uint64_t vaddr)
+{
+	return section->sh_flags & SHF_EXECINSTR && vaddr >= section->sh_addr &&
+	       vaddr - section->sh_addr < section->sh_size;
+}
+
+/*
+ * patchelf moves section headers, and old ones left the numbers in .dynsym as they were (its
+ * issue 10): of a function in a linked file the place counts where the number contradicts it.
+ */
+static const GElf_Shdr *section_at(const struct elf_sections *sections, const GElf_Sym *symbol,
+				   const GElf_Shdr *named)
+{
+	unsigned int type = GELF_ST_TYPE(symbol->st_info);
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !sections->image->segment_count ||
+	    sections->count > MANY_SECTIONS ||
+	    (symbol->st_value >= named->sh_addr &&
+	     symbol->st_value - named->sh_addr < named->sh_size))
+		return NULL;
+	for (size_t i = 1; i < sections->count; i++)
+		if (holds_code_at(&sections->items[i], symbol->st_value))
+			return &sections->items[i];
+	return NULL;
+}
+
 /* The section that holds the symbol's code, or NULL when it is none of ours. */
 static const GElf_Shdr *code_section(const struct elf_sections *sections, const GElf_Sym *symbol)
 {
@@ -41,11 +71,9 @@ static const GElf_Shdr *code_section(const struct elf_sections *sections, const 
 	if (symbol->st_shndx != SHN_UNDEF && symbol->st_shndx < SHN_LORESERVE &&
 	    symbol->st_shndx < sections->count)
 		section = &sections->items[symbol->st_shndx];
-	if (!section || !(section->sh_flags & SHF_EXECINSTR) ||
-	    symbol->st_value < section->sh_addr ||
-	    symbol->st_value - section->sh_addr >= section->sh_size)
-		return NULL;
-	return section;
+	if (!section || holds_code_at(section, symbol->st_value))
+		return section;
+	return section_at(sections, symbol, section);
 }
 
 static bool is_function(const GElf_Sym *symbol, const char *name)
@@ -164,11 +192,13 @@ static void take_symbol(const struct elf_sections *sections, struct reader *tabl
 		ret->count++;
 }
 
+/* Adds the functions of a table to what there is. */
 static struct sym_error *read_table(struct elf_sections *sections, const GElf_Shdr *table,
 				    struct elf_symbols *ret)
 {
 	size_t entry_bytes = sections->image->is_64bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	struct reader entries, strings;
+	struct elf_symbol *items;
 	struct sym_error *error;
 	size_t count;
 
@@ -182,12 +212,64 @@ static struct sym_error *read_table(struct elf_sections *sections, const GElf_Sh
 	if (error)
 		return error;
 	count = entries.size_bytes / entry_bytes;
-	ret->items = calloc(count + 1, sizeof(*ret->items));
-	if (!ret->items)
+	items = reallocarray(ret->items, ret->count + count + 1, sizeof(*ret->items));
+	if (!items)
 		return &sym_error_no_memory;
+	ret->items = items;
 	for (size_t i = 0; i < count; i++)
 		take_symbol(sections, &entries, &strings, ret);
+	return NULL;
+}
+
+/* What both tables have counts once. */
+static void leave_out_repeated(struct elf_symbols *symbols)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct elf_symbol *last = kept ? &symbols->items[kept - 1] : NULL;
+		const struct elf_symbol *item = &symbols->items[i];
+
+		if (!last || last->vaddr != item->vaddr || last->size_bytes != item->size_bytes ||
+		    last->name_bytes != item->name_bytes ||
+		    memcmp(last->name, item->name, item->name_bytes))
+			symbols->items[kept++] = *item;
+	}
+	symbols->count = kept;
+}
+
+const GElf_Shdr *elf_symbols_full_table(const struct elf_sections *sections)
+{
+	const GElf_Shdr *table = elf_sections_find(sections, SHT_SYMTAB);
+	const GElf_Shdr *exports = elf_sections_find(sections, SHT_DYNSYM);
+
+	return table && exports && table->sh_size < exports->sh_size ? NULL : table;
+}
+
+/* Exports beside a .symtab: a table that cannot be read costs only itself. */
+static struct sym_error *read_exports(struct elf_sections *sections, struct elf_symbols *ret)
+{
+	const GElf_Shdr *exports = elf_sections_find(sections, SHT_DYNSYM);
+	struct sym_error *error = exports ? read_table(sections, exports, ret) : NULL;
+
+	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY || !ret->items)
+		return error;
+	sym_error_destroy(error);
+	return NULL;
+}
+
+static struct sym_error *read_tables(struct elf_symbols *ret)
+{
+	const GElf_Shdr *table = elf_sections_find(&ret->sections, SHT_SYMTAB);
+	struct sym_error *error = table ? read_table(&ret->sections, table, ret) : NULL;
+
+	if (!error && !ret->has_full_table)
+		error = read_exports(&ret->sections, ret);
+	if (error || !ret->count)
+		return error;
 	qsort(ret->items, ret->count, sizeof(*ret->items), elf_symbol_compare);
+	if (table && !ret->has_full_table)
+		leave_out_repeated(ret);
 	settle_reach(ret);
 	return NULL;
 }
@@ -196,17 +278,12 @@ struct sym_error *elf_symbols_read(const struct image *image, struct elf_symbols
 {
 	struct elf_symbols symbols = { 0 };
 	struct sym_error *error = elf_sections_read(image, &symbols.sections);
-	const GElf_Shdr *table;
 
 	if (error)
 		return error;
-	table = elf_sections_find(&symbols.sections, SHT_SYMTAB);
-	symbols.has_full_table = table;
-	if (!table)
-		table = elf_sections_find(&symbols.sections, SHT_DYNSYM);
-	if (table)
-		error = read_table(&symbols.sections, table, &symbols);
+	symbols.has_full_table = elf_symbols_full_table(&symbols.sections);
 	symbols.build_id = elf_sections_build_id(&symbols.sections);
+	error = read_tables(&symbols);
 	if (error)
 		elf_symbols_deinit(&symbols);
 	else

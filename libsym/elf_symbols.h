@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The function symbols of an ELF file, read from its sections:
- * .symtab if there is one, .dynsym otherwise. Knows which symbols are functions
- * and which of several names for one place is the better one. Knows nothing of
- * where the file is mapped.
+ * .symtab if it is a full one, else .dynsym with what else there is. Knows which symbols are
+ * functions and which of several names for one place is the better one. Knows nothing of where the
+ * file is mapped.
  */
 #ifndef LIBSYM_ELF_SYMBOLS_H
 #define LIBSYM_ELF_SYMBOLS_H
@@ -30,7 +30,7 @@ struct elf_symbols {
 	/* By vaddr, then with a size before without, then by rank, then name. */
 	struct elf_symbol *items;
 	size_t count;
-	bool has_full_table; /* .symtab, not only .dynsym */
+	bool has_full_table; /* a .symtab with all functions, not only .dynsym */
 	struct elf_build_id build_id;
 	/* private */
 	struct elf_sections sections; /* the names are in it */
@@ -40,6 +40,10 @@ struct elf_symbols {
 struct sym_error *elf_symbols_read(const struct image *image, struct elf_symbols *ret)
 	__attribute__((warn_unused_result));
 void elf_symbols_deinit(struct elf_symbols *symbols);
+
+/* .symtab if the linker wrote it, NULL if there is none or strip has left next to nothing of it: a
+ * full one repeats what .dynsym has. */
+const GElf_Shdr *elf_symbols_full_table(const struct elf_sections *sections);
 
 /* ---- one entry of a table, for those who read it themselves ---- */
 

@@ -123,7 +123,7 @@ struct sym_fetch_request {
  * It is called when an address (or a list of its symbols, or lines) is asked for in an ELF image
  * and neither the image nor a debug file on this machine (below /usr/lib/debug by build-id, or by
  * .gnu_debuglink) has its name; never when a process or file is opened, never for an image with a
- * .symtab, and once for an image, whatever the outcome. It is called by the thread that
+ * full .symtab, and once for an image, whatever the outcome. It is called by the thread that
  * asks, which it may keep waiting as long as it likes; others that ask about the same image wait
  * too, those that ask about another one call it at the same time. It must not use the snapshot,
  * image or resolver that it is called for.
@@ -270,7 +270,7 @@ enum sym_identity_kind {
 /** What is in a file beside its identity. */
 enum sym_content {
 	SYM_CONTENT_CODE = 1 << 0,         /**< loadable bytes */
-	SYM_CONTENT_SYMBOL_TABLE = 1 << 1, /**< names of functions */
+	SYM_CONTENT_SYMBOL_TABLE = 1 << 1, /**< names of all functions: a full .symtab, a PDB */
 	SYM_CONTENT_DEBUG_INFO = 1 << 2,   /**< DWARF .debug_info, or a PDB */
 };
 

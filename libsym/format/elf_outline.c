@@ -220,8 +220,8 @@ static void need(struct elf_outline *outline, uint64_t offset, uint64_t size_byt
 
 static bool read_sections(struct elf_reader *elf, struct elf_outline *ret)
 {
+	uint64_t symbols_bytes = 0, exports_bytes = 0, i;
 	struct elf_section section;
-	uint64_t i;
 
 	for (i = 1; i < elf->section_count; i++) {
 		if (!read_section(elf, i, &section))
@@ -232,13 +232,17 @@ static bool read_sections(struct elf_reader *elf, struct elf_outline *ret)
 		if (section.type == SHT_NOTE)
 			read_notes(elf, section.offset, section.size_bytes, ret);
 		else if (section.type == SHT_SYMTAB)
-			ret->has_symbol_table = true;
+			symbols_bytes = section.size_bytes;
+		else if (section.type == SHT_DYNSYM)
+			exports_bytes = section.size_bytes;
 		else if (section.type == SHT_PROGBITS && section.flags & SHF_ALLOC)
 			ret->has_code = true;
 		else if (!ret->has_debug_info && section.type == SHT_PROGBITS)
 			ret->has_debug_info = name_is(elf, &section, ".debug_info") ||
 					      name_is(elf, &section, ".zdebug_info");
 	}
+	/* A full one repeats the exports; strip may leave a few symbols of one. */
+	ret->has_symbol_table = symbols_bytes && symbols_bytes >= exports_bytes;
 	need(ret, elf->sections_offset, elf->section_count * elf->section_bytes);
 	return true;
 }

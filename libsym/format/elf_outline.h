@@ -23,7 +23,7 @@ struct elf_outline {
 	size_t build_id_bytes; /* 0: none */
 	uint64_t needed_bytes; /* length a whole file has at least */
 	bool has_code;         /* allocated bytes that are in the file */
-	bool has_symbol_table; /* .symtab that is in the file */
+	bool has_symbol_table; /* a full .symtab is in the file */
 	bool has_debug_info;   /* .debug_info or .zdebug_info that is in the file */
 };
 

@@ -4,7 +4,8 @@
  * size as far as that, one without to the next symbol of its section, and what
  * has a size wins over what has not. An image that has only .dynsym is asked
  * for its separate debug file, then for .gnu_debugdata; where there is neither, other functions
- * lie between its symbols, and one without a size ends where the next function begins.
+ * lie between its symbols, and one without a size ends with the function of .eh_frame that it is
+ * in, or where the next one begins.
  *
  * The first questions are answered by passes over the table (elf_glance.h); only when there are
  * more of them are all symbols sorted into an index.
@@ -218,7 +219,7 @@ static bool may_reach_too_far(const struct elf_symbols *symbols)
 	return false;
 }
 
-/* Bounds of functions that have no symbol stop those that have one but no size. */
+/* Bounds of functions stop symbols that have no size. */
 static struct sym_error *bound_reach(struct image *image, struct elf_symbols *symbols)
 {
 	const struct elf_functions *functions;
@@ -230,10 +231,10 @@ static struct sym_error *bound_reach(struct image *image, struct elf_symbols *sy
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < symbols->count; i++) {
 		struct elf_symbol *symbol = &symbols->items[i];
-		uint64_t next = elf_functions_next_start(functions, symbol->vaddr);
+		uint64_t end = elf_functions_end_of(functions, symbol->vaddr);
 
-		if (!symbol->size_bytes && next - symbol->vaddr < symbol->reach_bytes)
-			symbol->reach_bytes = next - symbol->vaddr;
+		if (!symbol->size_bytes && end - symbol->vaddr < symbol->reach_bytes)
+			symbol->reach_bytes = end - symbol->vaddr;
 	}
 	return NULL;
 }
@@ -375,7 +376,8 @@ static const char *shown_name(const struct elf_whole *elf, size_t number, const 
 	return made == not_mangled ? NULL : made;
 }
 
-/* Does another function begin between the start of a symbol without a size and the position? */
+/* Does a function end, or another one begin, between the start of a symbol without a size and the
+ * position? */
 static bool is_beyond(struct elf_source *own, uint64_t start, uint64_t position)
 {
 	const struct elf_functions *functions;
@@ -383,7 +385,7 @@ static bool is_beyond(struct elf_source *own, uint64_t start, uint64_t position)
 	if (own->is_complete || position == start)
 		return false;
 	functions = elf_functions_of(own->image);
-	return functions && elf_functions_next_start(functions, start) <= position;
+	return functions && elf_functions_end_of(functions, start) <= position;
 }
 
 static enum source_outcome find_in_whole(struct elf_source *own, const struct elf_whole *elf,

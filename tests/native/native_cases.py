@@ -278,6 +278,63 @@ def test_elf_stripped(tools):
         raise Fail(str(answer))
 
 
+def test_elf_symbol_table_of_which_strip_left_next_to_nothing(tools):
+    """What is exported keeps its name, and the debug file is asked: a .symtab without functions, and one with a chosen one."""
+    tools.need("gcc", "nm", "strip", "objcopy")
+    source = """static __attribute__((noinline)) int hidden(int x) { volatile int v = x; return v * 3; }
+        __attribute__((noinline)) int exported(int x) { volatile int v = hidden(x); return v + 1; }
+        int other(int x) { return exported(x) * 5; }"""
+    whole = compiled_from(tools, "partial-whole.so", source, "-shared", "-fPIC", "-Wl,--build-id=none")
+    places = {name: extent(tools, whole, name) for name in ("hidden", "exported", "other")}
+    for title, kept in (("chosen", ["-K", "hidden"]), ("empty", ["-K", "__dso_handle"])):
+        path = tools.path(f"cases/partial-{title}.so")
+        tools.run("strip", *kept, "-o", path, whole)
+        if ".symtab" not in sections(tools, path):
+            raise Fail(f"{path} has no .symtab")
+        for name, (start, size) in places.items():
+            known = name != "hidden" or title == "chosen"
+            expect_everywhere(tools, path, name if known else f"partial-{title}.so!0x{start:x}", start, size)
+        debug = tools.path("cases/.debug/partial.debug")
+        os.makedirs(os.path.dirname(debug), exist_ok=True)
+        tools.run("objcopy", "--only-keep-debug", whole, debug)
+        tools.run("objcopy", f"--add-gnu-debuglink={debug}", path)
+        expect_everywhere(tools, path, "hidden", *places["hidden"])
+
+
+def test_elf_start_of_a_program_that_was_stripped(tools):
+    """Old crt1.o give _start no size: it ends with its record in .eh_frame, and what follows it before the next one is not _start."""
+    tools.need("gcc", "nm", "strip")
+    whole = compiled_from(tools, "sizeless-start.so", """__asm__(".text\\n.globl begin\\n.type begin, @function\\nbegin: .cfi_startproc\\n"
+        ".skip 40, 0x90\\nret\\n.cfi_endproc\\nuntold: .skip 40, 0x90\\nret\\n");
+        __attribute__((noinline)) int next(int x) { return x * 3; }""", "-shared", "-fPIC", "-fno-toplevel-reorder")
+    path = tools.path("cases/stripped-start.so")
+    tools.run("strip", "-o", path, whole)
+    begin, untold = extent(tools, whole, "begin")[0], extent(tools, whole, "untold")[0]
+    if not begin < untold < extent(tools, whole, "next")[0]:
+        raise Fail("they lie otherwise")
+    expect_everywhere(tools, path, "begin", begin, untold - begin)
+    for answer in tools.resolve(path, [untold, untold + 40]):
+        if answer["resolved"]:
+            raise Fail(f"untold is {answer['name']}+{answer['offset']}")
+
+
+def test_elf_whose_symbols_tell_other_sections(tools):
+    """As patchelf left .dynsym when it had moved section headers: the place of a function counts."""
+    tools.need("gcc", "nm", "strip")
+    path = build_library(tools, "moved.so")
+    start, size = extent(tools, path, "exported")
+    tools.run("strip", path)
+    offset, length = sections(tools, path)[".dynsym"][1:]
+    with open(path, "r+b") as file:
+        for at in range(offset + 24, offset + length, 24):
+            file.seek(at + 6)
+            number = struct.unpack("<H", file.read(2))[0]
+            if number:
+                file.seek(at + 6)
+                file.write(struct.pack("<H", number - 1))
+    expect_everywhere(tools, path, "exported", start, size)
+
+
 def test_elf_cached(tools):
     """A file that is removed between two questions goes on answering."""
     tools.need("gcc")
