@@ -15,7 +15,8 @@ struct walk {
 	size_t next; /* number of the piece behind `piece` */
 	size_t end;  /* of the first one behind the region */
 	bool is_over;
-	struct index_entry piece; /* its name is of no interest */
+	struct index_entry piece;    /* its name is of no interest */
+	uint8_t codes[INDEX_VALUES]; /* those of the joined index; INDEX_VALUES: it has none left */
 };
 
 static void enter_region(struct walk *walk, const struct index_region *region)
@@ -55,9 +56,11 @@ static inline void advance(struct walk *walk)
 	piece->value = walk->index->values[leaf->codes[slot]];
 }
 
-static void begin(struct walk *walk, const struct index *index)
+static void begin(struct walk *walk, const struct index *index, struct index *joined)
 {
 	*walk = (struct walk){ .index = index };
+	for (unsigned int i = 0; i < index->value_count; i++)
+		walk->codes[i] = (uint8_t)index_code_of(joined, index->values[i]);
 	enter_region(walk, index->regions);
 	advance(walk);
 }
@@ -154,6 +157,92 @@ static void choose(const struct join *join, struct walk **first_ret, struct walk
 	*second_ret = second;
 }
 
+/* Is it as it lies in its leaf? */
+static inline bool is_untouched(const struct walk *walk)
+{
+	const struct index_leaf *leaf = walk->leaf;
+	unsigned int slot = walk->slot - 1;
+
+	return leaf->sizes[slot] != INDEX_ODD && walk->piece.size_bytes == leaf->sizes[slot] &&
+	       walk->piece.start == walk->region->base + (uint64_t)leaf->keys[slot];
+}
+
+#define NO_PIECES SIZE_MAX
+
+/* Where the next piece is copied to. */
+struct target {
+	struct index_leaf *leaf;
+	unsigned int slot;
+	uint64_t leaf_start, base;
+};
+
+static inline struct target target_of(const struct index_writer *writer)
+{
+	return (struct target){ writer->leaf, writer->slot, writer->leaf_start, writer->base };
+}
+
+/*
+ * Copies the piece of `walk` and those that follow in its region, as long as they are whole symbols
+ * that end before `limit`. How many; if there is one, the walk is behind the last one then, and on
+ * none. NO_PIECES when there is no memory.
+ */
+static size_t copy_pieces(struct index_writer *writer, struct walk *walk, uint64_t limit)
+{
+	const struct index_leaf *from = walk->leaf;
+	uint64_t base = walk->region->base;
+	unsigned int slot = walk->slot - 1;
+	size_t left = walk->end - walk->next + 1, count = 0;
+	struct target to = target_of(writer);
+
+	for (; count < left; count++, slot++) {
+		uint64_t start;
+		uint16_t size_bytes;
+		uint8_t code;
+
+		if (slot == INDEX_LEAF) {
+			from++;
+			slot = 0;
+		}
+		start = base + (uint64_t)from->keys[slot];
+		size_bytes = from->sizes[slot];
+		code = walk->codes[from->codes[slot]];
+		if (size_bytes == INDEX_ODD || code == INDEX_VALUES || start >= limit ||
+		    limit - start < size_bytes)
+			break;
+		if (!to.leaf || to.slot == INDEX_LEAF ||
+		    start - to.leaf_start >= INDEX_NEAR_BYTES) {
+			writer->slot = to.slot;
+			if (!index_writer_place(writer, start))
+				return NO_PIECES;
+			to = target_of(writer);
+		}
+		to.leaf->keys[to.slot] = (int32_t)(start - to.base);
+		to.leaf->sizes[to.slot] = size_bytes;
+		to.leaf->codes[to.slot] = code;
+		to.leaf->numbers[to.slot++] = from->numbers[slot];
+		writer->last_size_bytes = size_bytes;
+		writer->index->count++;
+	}
+	writer->slot = to.slot;
+	if (count) {
+		walk->leaf = from;
+		walk->slot = slot;
+		walk->next += count - 1;
+	}
+	return count;
+}
+
+/* Writes at least the piece that comes next, and moves on. */
+static bool write_some(struct index_writer *writer, struct walk *walk, uint64_t limit)
+{
+	size_t copied = is_untouched(walk) ? copy_pieces(writer, walk, limit) : 0;
+
+	if (copied == NO_PIECES || (!copied && !write_next(writer, &walk->piece)))
+		return false;
+	advance(walk);
+	return true;
+}
+
 /* Writes the pieces of `walk` that end before another's begins: runs are long, because each heap
  * grows upwards. */
 static bool write_run(struct join *join, struct walk *walk, const struct walk *second)
@@ -161,9 +250,8 @@ static bool write_run(struct join *join, struct walk *walk, const struct walk *s
 	uint64_t limit = second ? second->piece.start : UINT64_MAX;
 
 	do {
-		if (!write_next(&join->writer, &walk->piece))
+		if (!write_some(&join->writer, walk, limit))
 			return false;
-		advance(walk);
 	} while (!walk->is_over && walk->piece.start < limit &&
 		 limit - walk->piece.start >= walk->piece.size_bytes);
 	return true;
@@ -207,8 +295,9 @@ static bool lay_out(const struct index *const *indexes, size_t count, struct ind
 
 	if (!walks)
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		begin(&walks[i], indexes[i]);
+	/* The codes of the newest stay. */
+	for (size_t i = count; i-- > 0;) {
+		begin(&walks[i], indexes[i], index);
 		join.walks[i] = &walks[i];
 		join.writer.capacity += indexes[i]->count;
 	}

@@ -112,8 +112,7 @@ static bool add_odd(struct index_writer *writer, const struct index_piece *piece
 	return true;
 }
 
-/* Makes `leaf` and `slot` the place of a piece that starts at `start`. */
-static bool find_place(struct index_writer *writer, uint64_t start)
+static inline bool find_place(struct index_writer *writer, uint64_t start)
 {
 	const struct index *index = writer->index;
 	uint64_t distance = start - writer->base;
@@ -129,8 +128,7 @@ static bool find_place(struct index_writer *writer, uint64_t start)
 	return begin_leaf(writer, start);
 }
 
-/* The code of a value, which is given one if there are any left; else INDEX_VALUES. */
-static unsigned int code_of(struct index *index, uint32_t value)
+static inline unsigned int code_of(struct index *index, uint32_t value)
 {
 	for (unsigned int i = 0; i < index->value_count; i++)
 		if (index->values[i] == value)
@@ -140,6 +138,16 @@ static unsigned int code_of(struct index *index, uint32_t value)
 	else
 		return INDEX_VALUES;
 	return index->value_count - 1;
+}
+
+bool index_writer_place(struct index_writer *writer, uint64_t start)
+{
+	return find_place(writer, start);
+}
+
+unsigned int index_code_of(struct index *index, uint32_t value)
+{
+	return code_of(index, value);
 }
 
 bool index_writer_add(struct index_writer *writer, const struct index_piece *piece)

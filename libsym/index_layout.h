@@ -140,7 +140,14 @@ struct index_writer {
 bool index_writer_begin(struct index_writer *writer);
 bool index_writer_add(struct index_writer *writer, const struct index_piece *piece);
 
-/* The same for a whole symbol, nearly always without a call. */
+/* Makes `leaf` and `slot` the place of a piece that starts at `start`, for those who write it
+ * there by themselves. */
+bool index_writer_place(struct index_writer *writer, uint64_t start);
+
+/* The code of a value, which is given one if there are any left; else INDEX_VALUES. */
+unsigned int index_code_of(struct index *index, uint32_t value);
+
+/* The same as index_writer_add() for a whole symbol, nearly always without a call. */
 static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t start,
 					  uint64_t size_bytes, struct index_detail detail)
 {
