@@ -18,6 +18,7 @@ void index_destroy(struct index *index)
 {
 	if (!index)
 		return;
+	free(index->slots);
 	free(index->regions);
 	free(index->leaves);
 	free(index->buckets);
@@ -122,7 +123,8 @@ static __attribute__((noinline)) size_t search_crowd(const struct index_region *
 						     const struct index_bucket *bucket,
 						     uint32_t distance)
 {
-	size_t low = bucket[0].leaf & ~INDEX_CROWD, high = bucket[1].leaf & ~INDEX_CROWD;
+	size_t low = bucket[0].before == UINT32_MAX ? 0 : bucket[0].before;
+	size_t high = bucket[1].before;
 
 	while (low < high) {
 		size_t middle = low + (high - low + 1) / 2;
@@ -136,23 +138,38 @@ static __attribute__((noinline)) size_t search_crowd(const struct index_region *
 }
 
 /* The number, in its region, of the leaf in which the position is if it is anywhere, or of one
- * behind it that begins in the same unit of the bucket's keys. */
+ * behind it that begins in the same cell. */
 static size_t find_leaf(const struct index_region *region, uint64_t distance)
 {
 	uint64_t place = index_place(region, distance);
 	const struct index_bucket *bucket = index_bucket_of(region, place);
 
-	if (__builtin_expect(bucket->leaf & INDEX_CROWD, 0))
+	if (bucket->is_crowd)
 		return search_crowd(region, bucket, (uint32_t)distance);
-	return bucket->leaf + index_leaves_at_or_below(bucket, place);
+	return bucket->before + (uint32_t)__builtin_popcountll(index_cells_to(bucket, place));
+}
+
+/* The region with the highest base at or below the position; the first one when all are above. */
+static const struct index_region *search_region(const struct index *index, uint64_t position)
+{
+	const struct index_region *region = index->regions;
+	size_t count = index->region_count;
+
+	while (count > 1) {
+		size_t half = count / 2;
+
+		region = region[half].base <= position ? region + half : region;
+		count -= half;
+	}
+	return region;
 }
 
 /* Step by step, whatever lies on the way. False when the position lies before all. */
 static bool find_place(const struct index *index, uint64_t position, struct place *ret)
 {
-	const struct index_region *region = index_region_of(index, position);
+	const struct index_region *region = search_region(index, position);
 	uint64_t distance = position - region->base;
-	size_t leaf_number, pieces, last;
+	size_t leaf_number, last;
 
 	if (distance >= region->reach_bytes)
 		return false;
@@ -160,8 +177,8 @@ static bool find_place(const struct index *index, uint64_t position, struct plac
 		leaf_number = find_leaf(region, distance);
 		while (region->leaves[leaf_number].keys[0] > (int32_t)distance)
 			leaf_number--;
-		pieces = index_pieces_at_or_below(&region->leaves[leaf_number], (uint32_t)distance);
-		last = leaf_number * INDEX_LEAF + pieces - 1;
+		last = leaf_number * INDEX_LEAF +
+		       index_slot_of(&region->leaves[leaf_number], (uint32_t)distance);
 	} else {
 		last = region->piece_count - 1;
 	}
@@ -202,36 +219,27 @@ size_t index_find(const struct index *index, uint64_t position)
 {
 	const struct index_region *region = index_region_of(index, position);
 	struct index_spot spot;
+	size_t piece;
 
-	switch (index_find_spot(region, position, &spot)) {
-	case INDEX_HIT:
-		return index_piece_of(region, &spot);
-	case INDEX_MISS:
-		return INDEX_NONE;
-	default:
+	if (!index_find_spot(region, position, &spot, &piece))
 		return find_carefully(index, position);
-	}
+	return piece;
 }
 
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret)
 {
 	const struct index_region *region = index_region_of(index, position);
 	struct index_spot spot;
+	size_t piece;
 
-	switch (index_find_spot(region, position, &spot)) {
-	case INDEX_HIT:
-		break;
-	case INDEX_MISS:
-		return INDEX_NONE;
-	default:
+	if (!index_find_spot(region, position, &spot, &piece))
 		return look_up_carefully(index, position, ret);
-	}
 	ret->start = ret->symbol_start = position - spot.offset_bytes;
 	ret->size_bytes = ret->symbol_size_bytes = spot.size_bytes;
 	ret->number = spot.leaf->numbers[spot.slot];
 	ret->name = name_of(index, ret->number);
 	ret->value = index->values[spot.leaf->codes[spot.slot]];
-	return index_piece_of(region, &spot);
+	return piece;
 }
 
 /* ---- many ---------------------------------------------------------------------- */
@@ -257,10 +265,19 @@ static void find_leaves(const struct index *index, const uint64_t *positions, si
 	}
 	for (i = 0; i < count; i++) {
 		const struct index_region *region = lanes[i].region;
+		uint64_t distance = positions[i] - region->base;
 
-		lanes[i].leaf = index_find_leaf(region, positions[i] - region->base);
+		lanes[i].leaf = NULL;
+		if (__builtin_expect(distance < region->span_bytes, 1))
+			lanes[i].leaf = index_leaf_within(region, distance);
 		__builtin_prefetch(lanes[i].leaf);
 	}
+}
+
+static inline size_t piece_of(const struct index_region *region, const struct index_spot *spot)
+{
+	return region->first_piece + (size_t)(spot->leaf - region->leaves) * INDEX_LEAF +
+	       spot->slot;
 }
 
 static void find_lanes(const struct index *index, const uint64_t *positions, size_t count,
@@ -281,7 +298,7 @@ static void find_lanes(const struct index *index, const uint64_t *positions, siz
 		if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0))
 			ret[i] = find_carefully(index, positions[i]);
 		else
-			ret[i] = spot.offset_bytes < spot.size_bytes ? index_piece_of(region, &spot)
+			ret[i] = spot.offset_bytes < spot.size_bytes ? piece_of(region, &spot)
 								     : INDEX_NONE;
 	}
 }

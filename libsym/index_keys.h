@@ -6,6 +6,7 @@
 #ifndef LIBSYM_INDEX_KEYS_H
 #define LIBSYM_INDEX_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #ifdef __SSE2__
@@ -14,20 +15,13 @@
 
 #include "libsym/index_layout.h"
 
-/* Where something is in a bucket, a part of its width, are the bits 24 to 31 of this. */
+/* The bucket of something is above 32 bits of this, its cell above so many: */
+#define INDEX_CELL_SHIFT 26
+
 static inline uint64_t index_place(const struct index_region *region, uint64_t distance)
 {
 	return distance * region->bucket_rate;
 }
-
-/* What is said of a leaf that begins at such a place, not the first one: so that what is below a
- * key of a position, with signed comparison, all that SSE2 has, begins at or below it. */
-static inline int8_t index_place_key(uint64_t place)
-{
-	return (int8_t)((place >> 24 & UINT8_MAX) - 1 - 0x80);
-}
-
-#define INDEX_NO_PLACE INT8_MAX
 
 static inline const struct index_bucket *index_bucket_of(const struct index_region *region,
 							 uint64_t place)
@@ -35,49 +29,64 @@ static inline const struct index_bucket *index_bucket_of(const struct index_regi
 	return &region->buckets[place >> 32];
 }
 
-#ifdef __SSE2__
-/* How many leaves begin in the bucket at or below the place. */
-static inline uint32_t index_leaves_at_or_below(const struct index_bucket *bucket, uint64_t place)
+/* Of the 64 of its bucket. */
+static inline unsigned int index_cell(uint64_t place)
 {
-	__m128i key = _mm_cvtsi64_si128((int64_t)(place ^ 0x80000000u)), below;
-
-	/* The fourth byte, everywhere. */
-	key = _mm_shufflelo_epi16(_mm_unpacklo_epi8(key, key), 0xff);
-	below = _mm_cmpgt_epi8(_mm_unpacklo_epi64(key, key),
-			       _mm_load_si128((const __m128i *)bucket));
-	/* They stand in front; what is compared behind the keys does not count. */
-	return (uint32_t)__builtin_ctz(~(uint32_t)_mm_movemask_epi8(below) | 1u << INDEX_BUCKET);
+	return place >> INDEX_CELL_SHIFT & 63;
 }
 
-/* How many pieces of the leaf start at or below the distance. */
-static inline size_t index_pieces_at_or_below(const struct index_leaf *leaf, uint32_t distance)
+/* Is index_count_bits() to be had? */
+static inline bool index_can_count_bits(void)
 {
-	const __m128i *keys = (const __m128i *)leaf;
-	__m128i all = _mm_set1_epi32((int32_t)(distance + 1));
-	__m128i low = _mm_cmpgt_epi32(all, _mm_load_si128(keys));
-	__m128i high = _mm_cmpgt_epi32(all, _mm_load_si128(keys + 1));
-	unsigned int below = (unsigned int)_mm_movemask_epi8(_mm_packs_epi32(low, high));
+#if defined(__x86_64__) && !defined(__POPCNT__)
+	return __builtin_cpu_supports("popcnt");
+#else
+	return true;
+#endif
+}
 
-	return (unsigned int)__builtin_ctz(below + 1) / 2;
+/* How many bits are set: one instruction on all machines of the last years, which a compiler may
+ * not take for granted. */
+static inline unsigned int index_count_bits(uint64_t bits)
+{
+#if defined(__x86_64__) && !defined(__POPCNT__)
+	__asm__("popcnt %0, %0" : "+r"(bits) : : "cc");
+	return (unsigned int)bits;
+#else
+	return (unsigned int)__builtin_popcountll(bits);
+#endif
+}
+
+/* The bits for the cells that are not behind the place. */
+static inline uint64_t index_cells_to(const struct index_bucket *bucket, uint64_t place)
+{
+	return bucket->begins << (63 - index_cell(place));
+}
+
+/* The last leaf that begins in a cell that is not behind the place. */
+static inline uint32_t index_leaf_at(const struct index_bucket *bucket, uint64_t place)
+{
+	return bucket->before + index_count_bits(index_cells_to(bucket, place));
+}
+
+#ifdef __SSE2__
+/* How many pieces of the leaf, without its first one, start at or below the distance. */
+static inline size_t index_slot_of(const struct index_leaf *leaf, uint32_t distance)
+{
+	__m128i keys = _mm_loadu_si128((const __m128i *)(leaf->keys + 1));
+	__m128i below = _mm_cmpgt_epi32(_mm_set1_epi32((int32_t)(distance + 1)), keys);
+	int mask = _mm_movemask_ps(_mm_castsi128_ps(below));
+
+	return (unsigned int)__builtin_ctz((unsigned int)mask + 1);
 }
 #else
-static inline uint32_t index_leaves_at_or_below(const struct index_bucket *bucket, uint64_t place)
+static inline size_t index_slot_of(const struct index_leaf *leaf, uint32_t distance)
 {
-	int32_t key = (int32_t)(place >> 24 & UINT8_MAX) - 0x80;
-	uint32_t at_or_below = 0;
+	size_t slot = 0;
 
-	for (size_t i = 0; i < INDEX_BUCKET; i++)
-		at_or_below += bucket->keys[i] < key;
-	return at_or_below;
-}
-
-static inline size_t index_pieces_at_or_below(const struct index_leaf *leaf, uint32_t distance)
-{
-	size_t at_or_below = 0;
-
-	for (size_t i = 0; i < INDEX_LEAF; i++)
-		at_or_below += leaf->keys[i] <= (int32_t)distance;
-	return at_or_below;
+	for (size_t i = 1; i < INDEX_LEAF; i++)
+		slot += leaf->keys[i] <= (int32_t)distance;
+	return slot;
 }
 #endif
 

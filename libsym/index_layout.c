@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/cleanup.h"
 #include "libsym/base/huge_memory.h"
 #include "libsym/index_keys.h"
 
 enum {
-	GAP_REGIONS = 32 /* so many regions may begin behind a gap */
+	GAP_REGIONS = 32, /* so many regions may begin behind a gap */
+	CROWDED_PART = 64 /* one leaf of so many may begin in a cell of another */
 };
 
 static bool enlarge_leaves(struct index_writer *writer, size_t capacity)
@@ -178,18 +180,38 @@ bool index_writer_add(struct index_writer *writer, const struct index_piece *pie
 
 /* ---- the way to a leaf ----------------------------------------------------------- */
 
-static void choose_buckets(struct index_region *region)
-{
-	size_t count = index_leaf_count(region) / INDEX_BUCKET_LEAVES;
-
-	region->bucket_count = (uint32_t)(count ? count : 1);
-	/* Rounded down: the last position still lies in the last one. */
-	region->bucket_rate = ((uint64_t)region->bucket_count << 32) / region->span_bytes;
-}
-
 static uint64_t place_of(const struct index_region *region, size_t leaf)
 {
 	return index_place(region, (uint64_t)region->leaves[leaf].keys[0]);
+}
+
+/* How many leaves begin in a cell in which another does. */
+static size_t count_crowded(const struct index_region *region)
+{
+	size_t leaf_count = index_leaf_count(region), crowded = 0;
+	uint64_t last = place_of(region, 0) >> INDEX_CELL_SHIFT;
+
+	for (size_t i = 1; i < leaf_count; i++) {
+		uint64_t cell = place_of(region, i) >> INDEX_CELL_SHIFT;
+
+		crowded += cell == last;
+		last = cell;
+	}
+	return crowded;
+}
+
+static void choose_buckets(struct index_region *region)
+{
+	size_t leaf_count = index_leaf_count(region), leaves = INDEX_BUCKET_LEAVES;
+
+	do {
+		size_t count = leaf_count / leaves;
+
+		region->bucket_count = (uint32_t)(count ? count : 1);
+		/* Rounded down: the last position still lies in the last one. */
+		region->bucket_rate = ((uint64_t)region->bucket_count << 32) / region->span_bytes;
+		leaves /= 2;
+	} while (leaves && count_crowded(region) > leaf_count / CROWDED_PART);
 }
 
 /* The leaves from `leaf` on that begin in it; returns the number of the first one that does not. */
@@ -197,20 +219,14 @@ static size_t fill_bucket(const struct index_region *region, size_t number,
 			  struct index_bucket *bucket, size_t leaf)
 {
 	size_t leaf_count = index_leaf_count(region);
-	unsigned int count = 0;
 
-	for (unsigned int i = 0; i < INDEX_BUCKET; i++)
-		bucket->keys[i] = INDEX_NO_PLACE;
-	/* Where it begins there may begin some as well; in front of the first leaf there is nothing
-	 * that could be asked for. */
-	while (leaf < leaf_count && place_of(region, leaf) >> 24 <= (uint64_t)number << 8)
-		leaf++;
-	bucket->leaf = (uint32_t)(leaf ? leaf - 1 : 0);
-	for (leaf += !leaf; leaf < leaf_count && place_of(region, leaf) >> 32 == number; leaf++)
-		if (count < INDEX_BUCKET)
-			bucket->keys[count++] = index_place_key(place_of(region, leaf));
-		else
-			bucket->leaf |= INDEX_CROWD;
+	*bucket = (struct index_bucket){ .before = (uint32_t)leaf - 1 };
+	for (; leaf < leaf_count && place_of(region, leaf) >> 32 == number; leaf++) {
+		uint64_t bit = (uint64_t)1 << index_cell(place_of(region, leaf));
+
+		bucket->is_crowd |= (bucket->begins & bit) != 0;
+		bucket->begins |= bit;
+	}
 	return leaf;
 }
 
@@ -222,19 +238,44 @@ static void fill_buckets(const struct index_region *region, struct index_bucket 
 		leaf = fill_bucket(region, i, &buckets[i], leaf);
 }
 
-/* Where reading them is quick, and the search need not know how many there are. */
-static bool copy_regions(struct index *index)
+/* An index of nothing has an empty region too. */
+static bool end_regions(struct index *index)
 {
-	size_t count = index->region_count, room = count + INDEX_REGION_COPIES + !count;
-	struct index_region *regions = huge_memory_allocate(room * sizeof(*regions));
+	size_t count = index->region_count ? index->region_count : 1;
+	struct index_region *regions = realloc(index->regions, count * sizeof(*regions));
 
 	if (!regions)
 		return false;
-	for (size_t i = 0; i < room; i++)
-		regions[i] = count ? index->regions[i < count ? i : count - 1]
-				   : (struct index_region){ 0 };
-	free(index->regions);
+	if (!index->region_count)
+		regions[0] = (struct index_region){ 0 };
 	index->regions = regions;
+	return true;
+}
+
+static bool make_slots(struct index *index)
+{
+	size_t count = index_can_count_bits() ? index->region_count : 0;
+	struct address_span *spans AUTO_FREE = calloc(count + 1, sizeof(*spans));
+	struct address_slots slots;
+
+	if (!spans)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		spans[i] = (struct address_span){
+			.start = index->regions[i].base,
+			.size_bytes = index->regions[i].span_bytes,
+			.weight = index->regions[i].piece_count,
+		};
+	address_slots_choose(spans, count, &slots);
+	index->slots = huge_memory_allocate(slots.count * sizeof(*index->slots));
+	if (!index->slots)
+		return false;
+	for (uint32_t i = 0; i < slots.count; i++)
+		index->slots[i] = slots.spans[i] == ADDRESS_SLOT_NONE
+					  ? (struct index_region){ 0 }
+					  : index->regions[slots.spans[i]];
+	index->slot_shift = slots.shift;
+	index->slot_mask = slots.mask;
 	return true;
 }
 
@@ -246,8 +287,11 @@ bool index_writer_end(struct index_writer *writer)
 	if (index->region_count)
 		end_region(writer);
 	for (i = 0; i < index->region_count; i++) {
-		choose_buckets(&index->regions[i]);
-		buckets += index->regions[i].bucket_count + 1;
+		struct index_region *region = &index->regions[i];
+
+		region->leaves = index->leaves + region->first_leaf;
+		choose_buckets(region);
+		buckets += region->bucket_count + 1;
 	}
 	index->buckets = huge_memory_allocate(buckets * sizeof(*index->buckets));
 	if (!index->buckets)
@@ -255,10 +299,9 @@ bool index_writer_end(struct index_writer *writer)
 	for (i = buckets = 0; i < index->region_count; i++) {
 		struct index_region *region = &index->regions[i];
 
-		region->leaves = index->leaves + region->first_leaf;
 		region->buckets = index->buckets + buckets;
 		fill_buckets(region, index->buckets + buckets);
 		buckets += region->bucket_count + 1;
 	}
-	return copy_regions(index);
+	return end_regions(index) && make_slots(index);
 }

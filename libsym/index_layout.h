@@ -6,14 +6,15 @@
  * Pieces lie in leaves of one cache line, 5 in each, with all that is answered of
  * them: a look-up waits for memory once. A region spans at most 2 GiB, so a process has
  * few of them, and within one 31 bits say where a piece starts. All its leaves but the
- * last are full. A region is cut into buckets of equal width, of 8 leaves each on
- * average. A bucket says which leaf it begins in and where in it others begin, as 8 bits
- * of its width: that is a little too low, so once in 60 times the search goes back a leaf.
- * To find a leaf, the beginnings are counted that are not above the position. Where more
- * leaves begin in a bucket than it can list, they are searched in halves.
+ * last are full. A region is cut into buckets of equal width, and each of them into 64
+ * cells. A bucket has a bit for each cell in which a leaf begins and knows how many began
+ * before, so counting bits tells the leaf. That is one too many where the leaf begins
+ * behind the position in its own cell, once in 40 times: then the search goes back.
+ * Where more leaves than one begin in a cell, those of the bucket are searched in halves;
+ * buckets of a region in which that is frequent are narrower.
  *
  *   leaves       12.8 bytes a piece
- *   buckets      0.4: what is searched first and stays in the caches
+ *   buckets      0.4, up to 3.2: what is searched first and stays in the caches
  *   odd          pieces that are not a whole symbol of less than 64 KiB, or whose
  *                value is not one of the first 255 different ones
  *
@@ -26,14 +27,14 @@
 #ifndef LIBSYM_INDEX_LAYOUT_H
 #define LIBSYM_INDEX_LAYOUT_H
 
+#include "libsym/address_slots.h"
 #include "libsym/index.h"
 #include "libsym/index_names.h"
 
 enum {
 	INDEX_LEAF = 5,          /* pieces of a leaf */
-	INDEX_BUCKET = 12,       /* leaves that a bucket lists */
-	INDEX_BUCKET_LEAVES = 8, /* and has on average */
-	INDEX_REGION_COPIES = 3, /* of the last region, behind it */
+	INDEX_BUCKET_LEAVES = 8, /* of a bucket, on average, where they begin about evenly */
+	INDEX_REGION_COPIES = 3, /* of the last range of a quick_look_up */
 	INDEX_VALUES = UINT8_MAX /* different values that have a code */
 };
 
@@ -55,15 +56,13 @@ struct index_leaf {
 
 _Static_assert(sizeof(struct index_leaf) == 64, "a cache line");
 
-/* More leaves begin in it than it lists. */
-#define INDEX_CROWD 0x80000000u
-
 struct index_bucket {
-	int8_t keys[INDEX_BUCKET]; /* where others begin in it: see index_place_key() */
-	uint32_t leaf;             /* of the region, in which the bucket begins; INDEX_CROWD */
+	uint64_t begins;   /* a bit for each cell in which a leaf begins */
+	uint32_t before;   /* the last leaf that begins before the bucket; -1 if there is none */
+	uint32_t is_crowd; /* several leaves begin in one cell */
 };
 
-_Static_assert(sizeof(struct index_bucket) == 16, "a vector");
+_Static_assert(sizeof(struct index_bucket) == 16, "four of them in a cache line");
 
 struct index_region {
 	uint64_t base;        /* start of its first piece */
@@ -76,7 +75,7 @@ struct index_region {
 	uint32_t first_piece, piece_count;
 };
 
-_Static_assert(sizeof(struct index_region) == 64, "a cache line");
+_Static_assert(sizeof(struct index_region) == 1 << ADDRESS_SLOT_BITS, "a cache line");
 
 static inline size_t index_leaf_count(const struct index_region *region)
 {
@@ -98,8 +97,13 @@ struct index_odd {
 };
 
 struct index {
+	/* Copies of regions, one of which an address is in if it is in any but for a few: see
+	 * address_slots.h. There is nothing in them where bits cannot be counted quickly. */
+	struct index_region *slots;
+	uint64_t slot_mask;
+	unsigned int slot_shift;
 	size_t count;
-	struct index_region *regions; /* ascending, INDEX_REGION_COPIES more of the last one */
+	struct index_region *regions; /* ascending */
 	size_t region_count;
 	struct index_leaf *leaves;
 	size_t leaf_count;

@@ -116,7 +116,7 @@ struct quick_look_up *quick_look_up_create(const struct sym_snapshot *snapshot, 
 	size_t count;
 
 	buf_init(&ranges, SIZE_MAX);
-	if (list_ranges(snapshot, group, map->index, &ranges)) {
+	if (index_can_count_bits() && list_ranges(snapshot, group, map->index, &ranges)) {
 		count = ranges.size_bytes / sizeof(struct quick_range);
 		quick = huge_memory_allocate(sizeof(*quick) + (count + 1 + INDEX_REGION_COPIES) *
 								      sizeof(struct quick_range));

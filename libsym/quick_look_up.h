@@ -169,9 +169,12 @@ quick_find(const struct quick_look_up *quick, uint64_t address, struct quick_pla
 		spot->size_bytes = INDEX_ODD;
 		return false;
 	}
-	index_find_in_leaf(place->leaf, place->distance, spot);
-	if (__builtin_expect(spot->offset_bytes >= spot->size_bytes, 0))
-		return false;
+	index_look_in_leaf(place->leaf, place->distance, spot);
+	if (__builtin_expect(spot->offset_bytes >= spot->size_bytes, 0)) {
+		index_find_in_leaf(place->leaf, place->distance, spot);
+		if (spot->offset_bytes >= spot->size_bytes)
+			return false;
+	}
 	ret->hit = quick_describe(quick, spot, ret);
 	if (__builtin_expect(!ret->hit, 0))
 		spot->size_bytes = INDEX_ODD;

@@ -32,7 +32,9 @@ enum {
 enum order {
 	ORDER_ASCENDING,
 	ORDER_RUNTIME, /* each of a few code heaps grows upwards, in turns, as a jit compiles */
-	ORDER_RANDOM
+	ORDER_RANDOM,
+	ORDER_UNEVEN /* as ORDER_RUNTIME, but in stretches code is dense or far apart, as where it
+			is native and jitted, or consists of thunks and of methods */
 };
 
 struct map {
@@ -57,6 +59,14 @@ static size_t write_name(char *room, size_t room_bytes, size_t number)
 		number % 3 ? "int32" : "class [System.Runtime]System.Object", tiers[number % 3]);
 }
 
+/* From one line of a heap to the next. */
+static uint64_t step_bytes(size_t line, enum order order)
+{
+	if (order != ORDER_UNEVEN)
+		return 64 + noise() % 8 * 32;
+	return (uint64_t)48 << (line / 700 * 2654435761u >> 9) % 7;
+}
+
 static void set_starts(struct map *map, enum order order)
 {
 	uint64_t heaps[HEAPS];
@@ -64,10 +74,10 @@ static void set_starts(struct map *map, enum order order)
 	for (size_t i = 0; i < HEAPS; i++)
 		heaps[i] = 0x1000000000 + i * 0x400000000;
 	for (size_t i = 0; i < map->lines; i++) {
-		size_t heap = order == ORDER_RUNTIME ? noise() % HEAPS : 0;
+		size_t heap = order == ORDER_RUNTIME || order == ORDER_UNEVEN ? noise() % HEAPS : 0;
 
 		map->starts[i] = heaps[heap];
-		heaps[heap] += 64 + noise() % 8 * 32;
+		heaps[heap] += step_bytes(i, order);
 	}
 	for (size_t i = map->lines; order == ORDER_RANDOM && i > 1; i--) {
 		size_t other = noise() % i;
@@ -383,6 +393,26 @@ static void main_figures(void)
 	free_map(&map);
 }
 
+static void uneven_figures(void)
+{
+	struct perfmap_source *source;
+	uint64_t *positions;
+	struct map map;
+
+	make_map(&map, 1000000, ORDER_UNEVEN);
+	source = load(&map);
+	positions = random_positions(&map);
+	figure("index_find_uneven_single",
+	       time_single(perfmap_source_first(source)->index, positions), 0,
+	       (struct bench_goal){ .most = 40 }, "ns");
+	figure("index_find_uneven_batch",
+	       time_batches(perfmap_source_first(source)->index, positions), 0,
+	       (struct bench_goal){ .most = 20 }, "ns");
+	free(positions);
+	perfmap_source_close(source);
+	free_map(&map);
+}
+
 static void growth_figures(void)
 {
 	static const size_t sizes[] = { 10000, 100000, 1000000, 10000000 };
@@ -423,6 +453,7 @@ int main(void)
 	main_figures();
 	order_figures("ascending", ORDER_ASCENDING);
 	order_figures("random", ORDER_RANDOM);
+	uneven_figures();
 	growth_figures();
 	return 0;
 }

@@ -247,7 +247,7 @@ static void expect_each(const uint64_t *starts, size_t count, uint64_t size_byte
 }
 
 /* So many heaps that no more get a region of their own, then few symbols that are far apart, and
- * among them many close together: where buckets are wide, or do not list all. */
+ * among them many close together: where cells are wide, and many begin in one. */
 static void check_dense_among_sparse(size_t dense, uint64_t step)
 {
 	enum {
@@ -271,7 +271,7 @@ static void check_dense_among_sparse(size_t dense, uint64_t step)
 	free(starts);
 }
 
-Test(index, finds_symbols_that_share_one_unit_of_a_wide_bucket)
+Test(index, finds_symbols_that_share_one_cell_of_a_wide_bucket)
 {
 	check_dense_among_sparse(30, 12);
 }
@@ -279,6 +279,26 @@ Test(index, finds_symbols_that_share_one_unit_of_a_wide_bucket)
 Test(index, finds_symbols_of_which_one_bucket_has_thousands)
 {
 	check_dense_among_sparse(5000, 9);
+}
+
+/* As code of a runtime and native code lie side by side: stretches of small functions, without room
+ * between them, and of large ones. */
+Test(index, finds_symbols_of_which_some_parts_are_dense)
+{
+	enum {
+		COUNT = 20000
+	};
+	uint64_t *starts = malloc(COUNT * sizeof(*starts)), at = 0x7f0000000000;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		starts[i] = at;
+		at += (uint64_t)9 << (i / 100 * 2654435761u >> 7) % 9;
+	}
+	for (size_t i = 0; i < COUNT; i++)
+		add(starts[i], 8, "symbol");
+	freeze();
+	expect_each(starts, COUNT, 8);
+	free(starts);
 }
 
 Test(index, finds_symbols_on_both_sides_of_two_gigabytes)
