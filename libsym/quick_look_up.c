@@ -102,7 +102,7 @@ static void take_codes(struct quick_look_up *quick, const struct perfmap_first *
 	for (size_t i = 0; i < map->index->value_count; i++) {
 		uint32_t value = map->index->values[i];
 
-		quick->tiers[i] = perfmap_tier(map->tiers, value);
+		quick->tiers[i] = perfmap_tier(value);
 		quick->kinds[i] = (uint8_t)perfmap_kind(value);
 	}
 }

@@ -7,22 +7,8 @@
 #endif
 
 #include "libsym/base/hex.h"
+#include "libsym/format/perfmap_tier.h"
 #include "libsym/limits.h"
-
-/* Words that a runtime appends in brackets (dotnet-formats: prestub.cpp, perfmap.cpp). */
-static const char *const tiers[] = {
-	"Unknown",        "MinOptJitted",      "Optimized",        "QuickJitted",
-	"OptimizedTier1", "OptimizedTier1OSR", "InstrumentedTier", "InstrumentedTierOptimized",
-	"PreJIT",         "PreJit-cold",       "ReadyToRun",
-};
-
-/* Which of them have so many bytes, counted from 1: at most two. */
-static const uint8_t tiers_of_length[][2] = {
-	[6] = { 9 },  [7] = { 1 },  [9] = { 3 },  [10] = { 11 }, [11] = { 4, 10 },
-	[12] = { 2 }, [14] = { 5 }, [16] = { 7 }, [17] = { 6 },  [25] = { 8 },
-};
-
-static const size_t longest_tier_bytes = sizeof(tiers_of_length) / sizeof(*tiers_of_length) - 1;
 
 enum {
 	FEWEST_DIGITS = 6, /* of an address behind 0x */
@@ -138,8 +124,9 @@ static size_t without_cut_tier(const char *name, size_t name_bytes)
 	if (!open || open == name)
 		return name_bytes;
 	tail_bytes = name_bytes - (size_t)(open - name) - 1;
-	for (i = 0; i < sizeof(tiers) / sizeof(*tiers); i++)
-		if (tail_bytes < strlen(tiers[i]) + 1 && !strncmp(tiers[i], open + 1, tail_bytes))
+	for (i = 1; i < PERFMAP_TIERS; i++)
+		if (tail_bytes < strlen(perfmap_tiers[i]) + 1 &&
+		    !strncmp(perfmap_tiers[i], open + 1, tail_bytes))
 			return (size_t)(open - name);
 	return name_bytes;
 }
@@ -363,47 +350,26 @@ void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t
 	choose_scan(parser);
 }
 
-bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
+/* The next line, after one that is not usual. */
+static __attribute__((noinline)) bool next_of_any(struct perfmap_parser *parser,
+						  struct perfmap_line *ret)
 {
 	const char *newline;
 
 	while (parser->next < parser->end) {
-		if (take_usual_line(parser, ret) || take_line(parser, ret, &newline))
+		if (take_line(parser, ret, &newline))
 			return true;
 		if (!newline)
 			return false;
+		if (take_usual_line(parser, ret))
+			return true;
 	}
 	return false;
 }
 
-/* NULL when it is none. */
-static inline const char *find_tier(const char *text, size_t bytes)
+bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
 {
-	for (size_t i = 0; i < 2 && tiers_of_length[bytes][i]; i++) {
-		const char *tier = tiers[tiers_of_length[bytes][i] - 1];
-
-		if (tier[0] == text[0] && !memcmp(tier, text, bytes))
-			return tier;
-	}
-	return NULL;
-}
-
-size_t perfmap_split_tier(const char *name, size_t name_bytes, const char **tier_ret)
-{
-	size_t reach = longest_tier_bytes + 2, tier_bytes;
-	const char *open;
-
-	*tier_ret = NULL;
-	if (name_bytes < 3 || name[name_bytes - 1] != ']')
-		return name_bytes;
-	if (reach > name_bytes)
-		reach = name_bytes;
-	open = memrchr(name + name_bytes - reach, '[', reach);
-	if (!open || open == name)
-		return name_bytes;
-	tier_bytes = name_bytes - (size_t)(open - name) - 2;
-	*tier_ret = find_tier(open + 1, tier_bytes);
-	return *tier_ret ? (size_t)(open - name) : name_bytes;
+	return take_usual_line(parser, ret) || next_of_any(parser, ret);
 }
 
 /* Is one of the eight bytes a control character? */

@@ -62,15 +62,6 @@ struct perfmap_parser {
 void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t size_bytes);
 bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret);
 
-/*
- * Splits a tier off the end of a name: "M()[OptimizedTier1]" has the tier
- * "OptimizedTier1". Only words that a runtime writes count (Unknown, MinOptJitted,
- * Optimized, QuickJitted, OptimizedTier1, OptimizedTier1OSR, InstrumentedTier,
- * InstrumentedTierOptimized, PreJIT, PreJit-cold, ReadyToRun).
- * Returns the length of the name without it; *tier_ret is a static string or NULL.
- */
-size_t perfmap_split_tier(const char *name, size_t name_bytes, const char **tier_ret);
-
 /* Appends one line; `tier` may be NULL. */
 void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes,
 			const char *name, size_t name_bytes, const char *tier);

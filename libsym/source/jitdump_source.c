@@ -11,6 +11,7 @@
 
 #include "libsym/format/jitdump.h"
 #include "libsym/format/perfmap.h"
+#include "libsym/format/perfmap_tier.h"
 #include "libsym/index.h"
 #include "libsym/index_join.h"
 #include "libsym/index_names.h"

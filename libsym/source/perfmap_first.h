@@ -8,23 +8,24 @@
 
 #include <stdint.h>
 
+#include "libsym/format/perfmap_tier.h"
 #include "libsym/index_layout.h"
 #include "libsym/libsym.h"
 #include "libsym/source/perfmap_names.h"
-#include "libsym/source/tier_table.h"
 
-/* Values of its index: the number of the tier, and this. */
-#define PERFMAP_STUB_BIT ((uint32_t)TIER_TABLE_ROOM)
+/* Values of its index: the number of the tier (perfmap_tier.h), and this. */
+#define PERFMAP_STUB_BIT ((uint32_t)16)
 
 struct perfmap_first {
 	const struct index *index;
 	const struct perfmap_names *names;
-	const struct tier_table *tiers;
 };
 
-static inline const char *perfmap_tier(const struct tier_table *tiers, uint32_t value)
+_Static_assert((uint32_t)PERFMAP_TIERS <= PERFMAP_STUB_BIT, "a tier is no stub");
+
+static inline const char *perfmap_tier(uint32_t value)
 {
-	return tiers->tiers[value & TIER_TABLE_MASK];
+	return perfmap_tiers[value & (PERFMAP_STUB_BIT - 1)];
 }
 
 static inline enum sym_symbol_kind perfmap_kind(uint32_t value)

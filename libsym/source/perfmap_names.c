@@ -9,6 +9,7 @@
 
 #include "libsym/base/huge_memory.h"
 #include "libsym/format/perfmap.h"
+#include "libsym/format/perfmap_tier.h"
 
 const char perfmap_names_lost[] = "the perf map was written anew or cut after it was read";
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libsym/format/perfmap.h"
+#include "libsym/format/perfmap_tier.h"
 #include "libsym/index.h"
 #include "libsym/index_join.h"
 #include "libsym/limits.h"
@@ -64,7 +65,6 @@ struct perfmap_source {
 	struct perfmap_first first; /* its only level */
 	struct perfmap_view *retired;
 	struct perfmap_names *names;
-	struct tier_table tiers;
 	uint64_t bad_lines;
 	struct perfmap_file *files;
 	size_t file_count;
@@ -113,18 +113,17 @@ static bool add_line(struct perfmap_builder *builder, const struct perfmap_line 
 {
 	size_t name_bytes = line->name_bytes;
 	enum perfmap_names_outcome outcome;
-	const char *tier = NULL;
-	uint32_t number, value;
+	uint32_t number, value = 0;
 
+	/* The value of a tier is its number. */
 	if (!builder->source->names->tier_in_name)
-		name_bytes = perfmap_split_tier(line->name, line->name_bytes, &tier);
+		name_bytes = perfmap_find_tier(line->name, line->name_bytes, &value);
 	outcome = perfmap_names_add(builder->source->names, line->name, name_bytes,
 				    line->name_bytes, &number);
 	if (outcome != PERFMAP_NAMES_ADDED) {
 		builder->outcome = outcome;
 		return false;
 	}
-	value = tier_table_number(&builder->source->tiers, tier);
 	if (perfmap_is_stub(line->name, line->name_bytes))
 		value |= PERFMAP_STUB_BIT;
 	index_builder_add_number(builder->symbols, line->start_address, line->size_bytes, number,
@@ -324,7 +323,7 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 		set_mark(&source->files[i]);
 	view->count = 1;
 	source->first_view = view;
-	source->first = (struct perfmap_first){ view->levels[0], source->names, &source->tiers };
+	source->first = (struct perfmap_first){ view->levels[0], source->names };
 	atomic_store(&source->view, STEAL(view));
 	*ret = STEAL(source);
 	return NULL;
@@ -499,7 +498,7 @@ void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym
 		.start = entry.start,
 		.size_bytes = entry.size_bytes,
 		.name = perfmap_names_at(source->names, entry.number),
-		.tier = perfmap_tier(&source->tiers, entry.value),
+		.tier = perfmap_tier(entry.value),
 		.kind = perfmap_kind(entry.value),
 		.source = SYM_SOURCE_PERF_MAP,
 		.image_index = UINT32_MAX,
@@ -514,7 +513,7 @@ static inline enum source_outcome take_entry(const struct perfmap_source *source
 	ret->size_bytes = entry->symbol_size_bytes;
 	ret->name = perfmap_names_at(source->names, entry->number);
 	ret->linkage_name = NULL;
-	ret->tier = perfmap_tier(&source->tiers, entry->value);
+	ret->tier = perfmap_tier(entry->value);
 	ret->kind = perfmap_kind(entry->value);
 	ret->reason = ret->name ? NULL : perfmap_names_lost;
 	return ret->name ? SOURCE_HIT : SOURCE_NAMELESS;

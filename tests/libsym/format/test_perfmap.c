@@ -271,45 +271,6 @@ Test(perfmap, leaves_names_alone_that_only_look_glued)
 	expect_end(3, 0);
 }
 
-Test(perfmap, splits_a_tier_that_a_runtime_writes)
-{
-	static const char *const cases[][3] = {
-		{ "M()[OptimizedTier1]", "M()", "OptimizedTier1" },
-		{ "M()[PreJIT]", "M()", "PreJIT" },
-		{ "M()[OptimizedTier1OSR]", "M()", "OptimizedTier1OSR" },
-		{ "M()[Unknown]", "M()", "Unknown" },
-		{ "M()[MinOptJitted]", "M()", "MinOptJitted" },
-		{ "M()[Optimized]", "M()", "Optimized" },
-		{ "M()[QuickJitted]", "M()", "QuickJitted" },
-		{ "M()[InstrumentedTier]", "M()", "InstrumentedTier" },
-		{ "M()[InstrumentedTierOptimized]", "M()", "InstrumentedTierOptimized" },
-		{ "M()[PreJit-cold]", "M()", "PreJit-cold" },
-		{ "M()[ReadyToRun]", "M()", "ReadyToRun" },
-		{ "M[QuickJitted]()", "M[QuickJitted]()", NULL },
-		{ "M()[PreJit-cole]", "M()[PreJit-cole]", NULL },
-		{ "M()[InstrumentedTierOptimizedX]", "M()[InstrumentedTierOptimizedX]", NULL },
-		{ "M()[InstrumentedTierOptimizedXYZ]", "M()[InstrumentedTierOptimizedXYZ]", NULL },
-		{ "M()[Instrumented]", "M()[Instrumented]", NULL },
-		{ "M(int32[])", "M(int32[])", NULL },
-		{ "T[Optimized", "T[Optimized", NULL },
-		{ "[Optimized]", "[Optimized]", NULL },
-		{ "M[]", "M[]", NULL },
-		{ "]", "]", NULL },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		const char *tier;
-		size_t length = perfmap_split_tier(cases[i][0], strlen(cases[i][0]), &tier);
-
-		cr_expect_eq(length, strlen(cases[i][1]), "%s", cases[i][0]);
-		if (cases[i][2])
-			cr_expect_str_eq(tier, cases[i][2]);
-		else
-			cr_expect_null(tier, "%s", cases[i][0]);
-	}
-}
-
 Test(perfmap, writes_lower_case_hex_one_space_and_no_control_characters)
 {
 	struct buf buf;

@@ -9,6 +9,7 @@
 
 #include "libsym/base/buf.h"
 #include "libsym/format/perfmap.h"
+#include "libsym/format/perfmap_tier.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/elf_builder.h"
 
