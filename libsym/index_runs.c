@@ -19,7 +19,7 @@ enum {
 /* Items of one run that lie together. */
 struct index_chunk {
 	struct index_chunk *next;
-	uint32_t count, capacity;
+	size_t count; /* of items, when there is another chunk of its run or a cursor */
 	struct index_item items[];
 };
 
@@ -70,7 +70,14 @@ void index_runs_reserve(struct index_runs *runs, size_t count)
 				       2 * chunk_bytes(LARGEST_CHUNK));
 }
 
-static struct index_chunk *add_chunk(struct index_runs *runs, unsigned int run)
+/* What has been added to the last chunk is written down in it. */
+static void count_last(struct index_run *run)
+{
+	if (run->last)
+		run->last->count = (size_t)(run->next - run->last->items);
+}
+
+static bool add_chunk(struct index_runs *runs, struct index_run *run)
 {
 	size_t items = runs->count / 4, bytes;
 	struct index_slab *slab = runs->slabs;
@@ -82,16 +89,19 @@ static struct index_chunk *add_chunk(struct index_runs *runs, unsigned int run)
 	if (!slab || slab->capacity_bytes - slab->used_bytes < bytes)
 		slab = add_slab(runs, items < LARGEST_CHUNK ? 2 * bytes : chunk_bytes(SLAB_ITEMS));
 	if (!slab)
-		return NULL;
+		return false;
 	chunk = (struct index_chunk *)((char *)slab->room + slab->used_bytes);
 	slab->used_bytes += bytes;
-	*chunk = (struct index_chunk){ .capacity = (uint32_t)items };
-	if (runs->last[run])
-		runs->last[run]->next = chunk;
+	chunk->next = NULL;
+	count_last(run);
+	if (run->last)
+		run->last->next = chunk;
 	else
-		runs->first[run] = chunk;
-	runs->last[run] = chunk;
-	return chunk;
+		run->first = chunk;
+	run->last = chunk;
+	run->next = chunk->items;
+	run->end = chunk->items + items;
+	return true;
 }
 
 /*
@@ -105,7 +115,8 @@ static unsigned int choose_run(struct index_runs *runs, uint64_t start)
 	unsigned int best = 0, i;
 
 	for (i = 0; i < runs->run_count; i++) {
-		uint64_t below = start >= runs->tails[i] ? start - runs->tails[i] : UINT64_MAX;
+		uint64_t tail = runs->runs[i].tail;
+		uint64_t below = start >= tail ? start - tail : UINT64_MAX;
 
 		best = below < distance ? i : best;
 		distance = below < distance ? below : distance;
@@ -114,31 +125,18 @@ static unsigned int choose_run(struct index_runs *runs, uint64_t start)
 		return best;
 	if (runs->run_count < INDEX_RUNS)
 		return runs->run_count++;
-	return start >= runs->tails[best] ? best : INDEX_RUNS;
+	return start >= runs->runs[best].tail ? best : INDEX_RUNS;
 }
 
-/* What was added to the last run is written down in its chunk. */
-static void leave_run(struct index_runs *runs)
+static struct index_item *add_to_run(struct index_runs *runs, unsigned int number, uint64_t start)
 {
-	if (runs->next)
-		runs->last[runs->last_run]->count =
-			(uint32_t)(runs->next - runs->last[runs->last_run]->items);
-}
+	struct index_run *run = &runs->runs[number];
 
-static struct index_item *add_to_run(struct index_runs *runs, unsigned int run, uint64_t start)
-{
-	struct index_chunk *chunk = runs->last[run];
-
-	if (!chunk || chunk->count == chunk->capacity) {
-		chunk = add_chunk(runs, run);
-		if (!chunk)
-			return NULL;
-	}
-	runs->tails[run] = start;
-	runs->last_run = run;
-	runs->next = chunk->items + chunk->count + 1;
-	runs->end = chunk->items + chunk->capacity;
-	return runs->next - 1;
+	if (run->next == run->end && !add_chunk(runs, run))
+		return NULL;
+	run->tail = start;
+	*index_runs_guess(runs, start) = (uint8_t)number;
+	return run->next++;
 }
 
 static struct index_item *add_to_rest(struct index_runs *runs)
@@ -155,7 +153,7 @@ static struct index_item *add_to_rest(struct index_runs *runs)
 	return &runs->rest[runs->rest_count++];
 }
 
-bool index_runs_add_large(struct index_runs *runs, uint64_t size_bytes)
+static bool add_large(struct index_runs *runs, uint64_t size_bytes)
 {
 	if (runs->large_count == runs->large_capacity) {
 		size_t capacity = runs->large_capacity ? 2 * runs->large_capacity : 16;
@@ -173,13 +171,24 @@ bool index_runs_add_large(struct index_runs *runs, uint64_t size_bytes)
 	return true;
 }
 
-struct index_item *index_runs_place(struct index_runs *runs, uint64_t start)
+bool index_runs_add_apart(struct index_runs *runs, uint64_t start, uint64_t size_bytes,
+			  uint32_t name_offset, uint32_t value)
 {
-	unsigned int run;
+	unsigned int run = choose_run(runs, start);
+	struct index_item *item =
+		run < INDEX_RUNS ? add_to_run(runs, run, start) : add_to_rest(runs);
 
-	leave_run(runs);
-	run = choose_run(runs, start);
-	return run < INDEX_RUNS ? add_to_run(runs, run, start) : add_to_rest(runs);
+	if (!item)
+		return false;
+	*item = (struct index_item){ start, (uint32_t)size_bytes, (uint32_t)runs->count,
+				     name_offset, value };
+	if (size_bytes >= INDEX_ITEM_LARGE) {
+		item->size = INDEX_ITEM_LARGE;
+		if (!add_large(runs, size_bytes))
+			return false;
+	}
+	runs->count++;
+	return true;
 }
 
 static int compare_large(const void *key, const void *element)
@@ -230,11 +239,14 @@ bool index_cursor_begin(struct index_cursor *cursor, struct index_runs *runs)
 {
 	unsigned int i;
 
-	leave_run(runs);
 	*cursor = (struct index_cursor){ 0 };
-	for (i = 0; i < runs->run_count; i++)
-		if (runs->first[i])
-			enter_chunk(&cursor->lanes[cursor->lane_count++], runs->first[i]);
+	for (i = 0; i < runs->run_count; i++) {
+		/* Without memory there is a run that has nothing. */
+		if (!runs->runs[i].first)
+			continue;
+		count_last(&runs->runs[i]);
+		enter_chunk(&cursor->lanes[cursor->lane_count++], runs->runs[i].first);
+	}
 	if (runs->rest_count) {
 		cursor->sorted = sort_rest(runs);
 		if (!cursor->sorted)

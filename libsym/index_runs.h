@@ -26,7 +26,9 @@ struct index_item {
 
 enum {
 	INDEX_RUNS = 16,
-	INDEX_RUN_STEP = 1 << 12 /* so close behind another nothing else is tried */
+	INDEX_RUN_STEP = 1 << 12, /* so close behind another nothing else is tried */
+	INDEX_AREA_BITS = 6,
+	INDEX_AREA_SHIFT = 22 /* log2 of their bytes */
 };
 
 struct index_chunk;
@@ -39,14 +41,19 @@ struct index_large {
 	uint32_t reserved;
 };
 
+struct index_run {
+	uint64_t tail;                 /* last start */
+	struct index_item *next, *end; /* of its last chunk; NULL while it has none */
+	struct index_chunk *first, *last;
+};
+
 struct index_runs {
 	size_t count;
 	/* private */
-	unsigned int run_count, last_run;
-	struct index_item *next, *end; /* of the last chunk of the last run */
-	uint64_t tails[INDEX_RUNS];    /* last start of each run */
-	struct index_chunk *first[INDEX_RUNS], *last[INDEX_RUNS];
-	struct index_item *rest; /* what fitted no run */
+	unsigned int run_count;
+	struct index_run runs[INDEX_RUNS];
+	uint8_t last_runs[1 << INDEX_AREA_BITS]; /* to which something of an area went last */
+	struct index_item *rest;                 /* what fitted no run */
 	size_t rest_count, rest_capacity;
 	struct index_large *large; /* ascending by order */
 	size_t large_count, large_capacity;
@@ -58,35 +65,36 @@ void index_runs_deinit(struct index_runs *runs);
 /* Has memory for that many at once. Advice: without it memory comes in steps. */
 void index_runs_reserve(struct index_runs *runs, size_t count);
 
-/* Room for one item that starts at `start`, wherever it goes; NULL when there is no memory. */
-struct index_item *index_runs_place(struct index_runs *runs, uint64_t start);
+/* For index_runs_add(): wherever it goes, of whatever size. */
+bool index_runs_add_apart(struct index_runs *runs, uint64_t start, uint64_t size_bytes,
+			  uint32_t name_offset, uint32_t value);
 
-/* The size of the item that is added next. */
-bool index_runs_add_large(struct index_runs *runs, uint64_t size_bytes);
+/*
+ * In which run something that starts there is likely to go on. Heaps take turns as they like: a
+ * branch that asks whether it is the run of the one before would often go the wrong way.
+ */
+static inline uint8_t *index_runs_guess(struct index_runs *runs, uint64_t start)
+{
+	uint64_t area = (start >> INDEX_AREA_SHIFT) * 0x9e3779b97f4a7c15;
+
+	return &runs->last_runs[area >> (64 - INDEX_AREA_BITS)];
+}
 
 /* At most 2^32 - 1 of them. False when there is no memory. */
 static inline bool index_runs_add(struct index_runs *runs, uint64_t start, uint64_t size_bytes,
 				  uint32_t name_offset, uint32_t value)
 {
-	struct index_item *item = runs->next;
+	struct index_run *run = &runs->runs[*index_runs_guess(runs, start)];
+	struct index_item *item = run->next;
 
 	/* Mostly close behind the one before. */
-	if (item < runs->end && start - runs->tails[runs->last_run] < INDEX_RUN_STEP &&
-	    start >= runs->tails[runs->last_run]) {
-		runs->tails[runs->last_run] = start;
-		runs->next++;
-	} else {
-		item = index_runs_place(runs, start);
-		if (!item)
-			return false;
-	}
-	if (size_bytes >= INDEX_ITEM_LARGE && !index_runs_add_large(runs, size_bytes))
-		return false;
-	item->start = start;
-	item->size = size_bytes < INDEX_ITEM_LARGE ? (uint32_t)size_bytes : INDEX_ITEM_LARGE;
-	item->order = (uint32_t)runs->count++;
-	item->name_offset = name_offset;
-	item->value = value;
+	if (item >= run->end || start - run->tail >= INDEX_RUN_STEP || start < run->tail ||
+	    size_bytes >= INDEX_ITEM_LARGE)
+		return index_runs_add_apart(runs, start, size_bytes, name_offset, value);
+	run->tail = start;
+	run->next++;
+	*item = (struct index_item){ start, (uint32_t)size_bytes, (uint32_t)runs->count++,
+				     name_offset, value };
 	return true;
 }
 
