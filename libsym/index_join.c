@@ -65,19 +65,6 @@ static void begin(struct walk *walk, const struct index *index, struct index *jo
 	advance(walk);
 }
 
-/* Values take turns; with the code of the next one at hand index_writer_add_whole() is a few
- * stores. */
-static inline void choose_code(struct index_writer *writer, uint32_t value)
-{
-	const struct index *index = writer->index;
-
-	if (index->values[writer->code] == value)
-		return;
-	for (unsigned int i = 0; i < index->value_count; i++)
-		if (index->values[i] == value)
-			writer->code = i;
-}
-
 static bool write_piece(struct index_writer *writer, const struct index_entry *piece)
 {
 	return index_writer_add(
@@ -92,7 +79,6 @@ static bool write_piece(struct index_writer *writer, const struct index_entry *p
 
 static inline bool write_next(struct index_writer *writer, const struct index_entry *piece)
 {
-	choose_code(writer, piece->value);
 	if (piece->start != piece->symbol_start || piece->size_bytes != piece->symbol_size_bytes)
 		return write_piece(writer, piece);
 	return index_writer_add_whole(

@@ -162,7 +162,7 @@ bool index_writer_add(struct index_writer *writer, const struct index_piece *pie
 		return false;
 	code = code_of(index, piece->detail.value);
 	if (code < INDEX_VALUES)
-		writer->code = code;
+		writer->codes[piece->detail.value % INDEX_CODES] = (uint8_t)code;
 	if (piece->start != piece->symbol_start || piece->size_bytes != piece->symbol_size_bytes ||
 	    !piece->size_bytes || piece->size_bytes > UINT16_MAX || code == INDEX_VALUES) {
 		if (!add_odd(writer, piece))
@@ -171,11 +171,23 @@ bool index_writer_add(struct index_writer *writer, const struct index_piece *pie
 	}
 	writer->leaf->keys[writer->slot] = (int32_t)(piece->start - writer->base);
 	writer->leaf->sizes[writer->slot] = size;
-	writer->leaf->codes[writer->slot] = (uint8_t)writer->code;
+	writer->leaf->codes[writer->slot] = (uint8_t)(code < INDEX_VALUES ? code : 0);
 	writer->leaf->numbers[writer->slot++] = piece->detail.number;
 	writer->last_size_bytes = piece->size_bytes;
 	index->count++;
 	return true;
+}
+
+bool index_writer_add_whole_apart(struct index_writer *writer, uint64_t start, uint64_t size_bytes,
+				  struct index_detail detail)
+{
+	return index_writer_add(writer, &(struct index_piece){
+						.start = start,
+						.size_bytes = size_bytes,
+						.symbol_start = start,
+						.symbol_size_bytes = size_bytes,
+						.detail = detail,
+					});
 }
 
 /* ---- the way to a leaf ----------------------------------------------------------- */

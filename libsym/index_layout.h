@@ -35,6 +35,7 @@ enum {
 	INDEX_LEAF = 5,          /* pieces of a leaf */
 	INDEX_BUCKET_LEAVES = 8, /* of a bucket, on average, where they begin about evenly */
 	INDEX_REGION_COPIES = 3, /* of the last range of a quick_look_up */
+	INDEX_CODES = 64,        /* of values whose low bits differ a writer knows the code */
 	INDEX_VALUES = UINT8_MAX /* different values that have a code */
 };
 
@@ -128,11 +129,11 @@ struct index_writer {
 	struct index *index;
 	size_t capacity;
 	size_t leaf_capacity, region_capacity, odd_capacity;
-	struct index_leaf *leaf; /* NULL before the first piece */
-	unsigned int slot;       /* of the next piece in it */
-	unsigned int code;       /* of the last value, if there is one */
-	uint64_t leaf_start;     /* of its first piece */
-	uint64_t base;           /* of the region */
+	struct index_leaf *leaf;    /* NULL before the first piece */
+	unsigned int slot;          /* of the next piece in it */
+	uint8_t codes[INDEX_CODES]; /* of values, where the last one of their low bits has one */
+	uint64_t leaf_start;        /* of its first piece */
+	uint64_t base;              /* of the region */
 	uint64_t last_size_bytes;
 };
 
@@ -151,6 +152,10 @@ bool index_writer_place(struct index_writer *writer, uint64_t start);
 /* The code of a value, which is given one if there are any left; else INDEX_VALUES. */
 unsigned int index_code_of(struct index *index, uint32_t value);
 
+/* For index_writer_add_whole(). */
+bool index_writer_add_whole_apart(struct index_writer *writer, uint64_t start, uint64_t size_bytes,
+				  struct index_detail detail);
+
 /* The same as index_writer_add() for a whole symbol, nearly always without a call. */
 static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t start,
 					  uint64_t size_bytes, struct index_detail detail)
@@ -158,19 +163,14 @@ static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t 
 	struct index *index = writer->index;
 	struct index_leaf *leaf = writer->leaf;
 	unsigned int slot = writer->slot;
+	uint8_t code = writer->codes[detail.value % INDEX_CODES];
 
 	if (!leaf || slot == INDEX_LEAF || start - writer->leaf_start >= INDEX_NEAR_BYTES ||
-	    size_bytes > UINT16_MAX || detail.value != index->values[writer->code])
-		return index_writer_add(writer, &(struct index_piece){
-							.start = start,
-							.size_bytes = size_bytes,
-							.symbol_start = start,
-							.symbol_size_bytes = size_bytes,
-							.detail = detail,
-						});
+	    size_bytes > UINT16_MAX || detail.value != index->values[code])
+		return index_writer_add_whole_apart(writer, start, size_bytes, detail);
 	leaf->keys[slot] = (int32_t)(start - writer->base);
 	leaf->sizes[slot] = (uint16_t)size_bytes;
-	leaf->codes[slot] = (uint8_t)writer->code;
+	leaf->codes[slot] = code;
 	leaf->numbers[slot] = detail.number;
 	writer->slot = slot + 1;
 	writer->last_size_bytes = size_bytes;
