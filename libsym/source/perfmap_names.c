@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
+#include "libsym/base/block_digest.h"
 #include "libsym/base/huge_memory.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/format/perfmap_tier.h"
@@ -183,7 +183,7 @@ static bool close_block(struct perfmap_names *names)
 		names->kept_bytes += size_bytes;
 	}
 	*place_of(names, names->block) = (struct perfmap_names_place){
-		.digest = copy ? 0 : XXH3_64bits(names->begin, size_bytes),
+		.digest = copy ? 0 : block_digest(names->begin, size_bytes),
 		.offset = names->text_offset + (uint64_t)(names->begin - names->text),
 		.size_bytes = (uint32_t)size_bytes,
 		.fd = names->fd,
@@ -346,7 +346,7 @@ static uint32_t take_stretch(struct perfmap_names *names, const struct stretch *
 
 		if (atomic_load_explicit(text_of(names, block), memory_order_relaxed) ||
 		    at > size_bytes || place->size_bytes > size_bytes - at ||
-		    XXH3_64bits(text + at, place->size_bytes) != place->digest)
+		    block_digest(text + at, place->size_bytes) != place->digest)
 			continue;
 		end_names(text + at, place->size_bytes, names->tier_in_name);
 		atomic_store_explicit(text_of(names, block), text + at, memory_order_release);
