@@ -334,6 +334,26 @@ static void name_scope(struct dwarf_info *info, struct dwarf_scope *scope)
 	buf_deinit(&text);
 }
 
+/* A file name as the line table has it: relative to the directory of compilation, where it does not
+ * begin with '/'. What stands for no file ("<built-in>") stays as it is. */
+static const char *keep_path(struct dwarf_info *info, struct unit *unit, const char *path)
+{
+	const char *directory, *between, *kept;
+	struct buf text;
+
+	if (!path || *path == '/' || *path == '<')
+		return path ? keep(info, path) : NULL;
+	directory = text_of(&unit->die, DW_AT_comp_dir);
+	if (!directory || *directory != '/')
+		return keep(info, path);
+	buf_init(&text, 2 * LIMIT_NAME_BYTES);
+	between = directory[strlen(directory) - 1] == '/' ? "" : "/";
+	kept = keep(info, buf_printf(&text, "%s%s%s", directory, between, path) ? buf_string(&text)
+										: path);
+	buf_deinit(&text);
+	return kept;
+}
+
 static void place_call(struct dwarf_info *info, struct unit *unit, struct dwarf_scope *scope)
 {
 	uint32_t number = number_of(&scope->die, DW_AT_call_file);
@@ -344,7 +364,7 @@ static void place_call(struct dwarf_info *info, struct unit *unit, struct dwarf_
 	/* DWARF 5 counts from 0; before, 0 is none. libdw has an entry 0 for both. */
 	if (!dwarf_getsrcfiles(&unit->die, &files, &count) && number < count)
 		path = dwarf_filesrc(files, number, NULL, NULL);
-	scope->call_file = path ? keep(info, path) : NULL;
+	scope->call_file = keep_path(info, unit, path);
 	scope->call_line = number_of(&scope->die, DW_AT_call_line);
 	scope->call_column = number_of(&scope->die, DW_AT_call_column);
 }
@@ -362,14 +382,15 @@ static struct dwarf_scope *named_scope(struct dwarf_info *info, struct unit *uni
 	return scope;
 }
 
-static bool find_line(struct unit *unit, uint64_t vaddr, struct dwarf_line *ret)
+static bool find_line(struct dwarf_info *info, struct unit *unit, uint64_t vaddr,
+		      struct dwarf_line *ret)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, vaddr);
 	int number = 0, column = 0;
 
 	if (!line)
 		return false;
-	ret->file = dwarf_linesrc(line, NULL, NULL);
+	ret->file = keep_path(info, unit, dwarf_linesrc(line, NULL, NULL));
 	if (!dwarf_lineno(line, &number) && number > 0)
 		ret->line = (uint32_t)number;
 	if (!dwarf_linecol(line, &column) && column > 0)
@@ -427,7 +448,7 @@ bool dwarf_info_find(struct dwarf_info *info, uint64_t vaddr, struct dwarf_place
 	pthread_mutex_lock(&info->lock);
 	unit = find_unit(info, vaddr);
 	if (unit) {
-		found = find_line(unit, vaddr, &ret->line);
+		found = find_line(info, unit, vaddr, &ret->line);
 		found |= find_scopes(info, unit, vaddr, ret, inlined, inlined_max,
 				     inlined_count_ret);
 	}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The behaviours that blazesym's symbolize tests and elfutils' addr2line tests are about, one test each, named after the case and
 written anew: the files are compiled here, the expectation comes from nm, eu-addr2line and the source below."""
+import itertools
 import os
 import re
 import shutil
@@ -413,17 +414,24 @@ def test_dwarf_in_a_package(tools):
 
 
 def test_dwarf_compilation_directory(tools):
-    """A relative file name is completed by the directory of compilation, once."""
+    """A relative file name is completed by the directory of compilation, once: that of a line, and that of a call."""
     tools.need("gcc", "nm")
     directory = tools.path("cases/comp/dir")
     os.makedirs(directory)
-    tools.write("cases/comp/dir/relative.c", "int main(void) { return 3; }\n")
-    for version in ("4", "5"):
-        subprocess.run(["gcc", "-O1", f"-gdwarf-{version}", "-o", "relative", "relative.c"], cwd=directory, check=True, timeout=60)
-        path = os.path.join(directory, "relative")
-        answer = tools.resolve(path, [extent(tools, path, "main")[0]], "--lines")[0]
-        if os.path.realpath(answer["file"]) != os.path.realpath(os.path.join(directory, "relative.c")):
-            raise Fail(f"DWARF {version}: {answer['file']}")
+    tools.write("cases/comp/dir/relative.c", "static inline __attribute__((always_inline)) int inner(volatile int *x) { return *x * 3; }\n"
+                "int main(void) { volatile int x = 1; return inner(&x); }\n")
+    for compiler, version, back, flags in itertools.product(("gcc", "clang"), ("4", "5"), (".", "..", "../.."), ([], ["-gsplit-dwarf"])):
+        if not shutil.which(compiler):
+            continue
+        start = os.path.normpath(os.path.join(directory, back))
+        source = os.path.relpath(os.path.join(directory, "relative.c"), start)
+        subprocess.run([compiler, "-O1", f"-gdwarf-{version}", *flags, "-o", "relative", source], cwd=start, check=True, timeout=60)
+        path = os.path.join(start, "relative")
+        vaddr, size = extent(tools, path, "main")
+        answers = tools.resolve(path, list(range(vaddr, vaddr + size)), "--lines", "--inlines")
+        files = [answer["file"] for answer in answers] + [frame["call_file"] for answer in answers for frame in answer["inlined"]]
+        if len(files) == size or any(os.path.realpath(file) != os.path.realpath(os.path.join(directory, "relative.c")) for file in files):
+            raise Fail(f"{compiler}, DWARF {version} {flags}, {source}: {set(files)}")
 
 
 def test_dwarf_origin_in_another_place(tools):

@@ -153,10 +153,10 @@ def test_symbols_of_10000_addresses_are_those_of_gdb(tools):
 
 # ---- lines and inlined functions -----------------------------------------------------
 
-def ends_alike(left, right):
-    """File names: eu-addr2line puts the directory of compilation before relative ones, once more."""
-    left, right = os.path.normpath(left), os.path.normpath(right)
-    return left == right or left.endswith("/" + right) or right.endswith("/" + left)
+def ends_alike(ours, theirs):
+    """File names: eu-addr2line puts the directory of compilation before some that have it; those that are relative to it are whole."""
+    ours, theirs = os.path.normpath(ours), os.path.normpath(theirs)
+    return ours == theirs or ours.endswith("/" + theirs) or (theirs.endswith("/" + ours) and not theirs.startswith("/"))
 
 
 def chains(path, vaddrs):
