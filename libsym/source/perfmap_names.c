@@ -59,6 +59,7 @@ static bool add_room(struct perfmap_names *names, size_t size_bytes)
 {
 	size_t capacity_bytes = names->rooms ? 2 * names->rooms->capacity_bytes : SMALLEST_ROOM;
 	struct perfmap_names_room *room;
+	size_t populated_bytes;
 
 	if (capacity_bytes > LARGEST_ROOM)
 		capacity_bytes = LARGEST_ROOM;
@@ -66,10 +67,14 @@ static bool add_room(struct perfmap_names *names, size_t size_bytes)
 		capacity_bytes = names->expected_bytes;
 	if (capacity_bytes < size_bytes)
 		capacity_bytes = size_bytes;
+	populated_bytes = names->expected_bytes;
 	names->expected_bytes = 0;
 	room = huge_memory_allocate(sizeof(*room) + capacity_bytes);
 	if (!room)
 		return false;
+	/* More may be no more than what a file says it is. */
+	if (populated_bytes <= PERFMAP_NAMES_KEPT_BYTES)
+		huge_memory_populate(room, populated_bytes);
 	*room = (struct perfmap_names_room){ names->rooms, 0, capacity_bytes };
 	names->rooms = room;
 	return true;

@@ -19,7 +19,7 @@
 
 enum {
 	/* Bytes read at a time; a longer line makes the buffer grow as far as a name may. */
-	STEP_BYTES = 1 << 18
+	STEP_BYTES = 1 << 16
 };
 
 /* Beyond this a line without an end is given up: 2 numbers and a name have less. */
