@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libsym/base/huge_memory.h"
+#include "libsym/quick_layers.h"
 
 /* ---- where jitted code is ---------------------------------------------------------------- */
 
@@ -19,10 +20,11 @@ static bool may_have_jitted_code(const struct sym_snapshot *snapshot, uint32_t g
 	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
 	struct sym_image *image = NULL;
 
-	if (!(mapping->protection & SYM_EXECUTE) || is_kernels(mapping) ||
-	    (snapshot->lines[line].group != SNAPSHOT_NO_GROUP &&
-	     snapshot->lines[line].group != group))
+	if (!(mapping->protection & SYM_EXECUTE) || is_kernels(mapping))
 		return false;
+	if (snapshot->lines[line].group != SNAPSHOT_NO_GROUP &&
+	    snapshot->lines[line].group != group)
+		return snapshot_is_memory(snapshot, line);
 	sym_error_destroy(snapshot_image_of(snapshot, line, &image));
 	return snapshot_is_memory(snapshot, line);
 }
@@ -33,12 +35,24 @@ static uint64_t end_of(const struct index_region *region)
 							      : region->base + region->span_bytes;
 }
 
-/* Adds the part of a region that is mapped there; goes on with the last one where it can. */
-static bool add_range(struct buf *ranges, const struct sym_mapping *mapping,
+static struct quick_range *last_of(struct buf *ranges)
+{
+	return ranges->size_bytes ? (struct quick_range *)(ranges->data + ranges->size_bytes) - 1
+				  : NULL;
+}
+
+/* Bytes of executable memory, from `start` to in front of `end`. */
+struct piece {
+	uint64_t start, end;
+	const char *path;
+};
+
+/* Adds the part of a region that lies there; goes on with the last one where it can. */
+static bool add_range(struct buf *ranges, const struct piece *piece,
 		      const struct index_region *region)
 {
-	uint64_t start = mapping->start_address, end = mapping->end_address;
-	struct quick_range *last = NULL;
+	uint64_t start = piece->start, end = piece->end;
+	struct quick_range *last = last_of(ranges);
 
 	if (start < region->base)
 		start = region->base;
@@ -46,10 +60,8 @@ static bool add_range(struct buf *ranges, const struct sym_mapping *mapping,
 		end = end_of(region);
 	if (start >= end)
 		return true;
-	if (ranges->size_bytes)
-		last = (struct quick_range *)(ranges->data + ranges->size_bytes) - 1;
-	if (last && last->base == region->base && last->start + last->size_bytes == start &&
-	    !strcmp(last->path, mapping->path)) {
+	if (last && last->size_bytes && last->base == region->base &&
+	    last->start + last->size_bytes == start && !strcmp(last->path, piece->path)) {
 		last->size_bytes += end - start;
 		return true;
 	}
@@ -57,7 +69,7 @@ static bool add_range(struct buf *ranges, const struct sym_mapping *mapping,
 			  &(struct quick_range){
 				  .start = start,
 				  .size_bytes = end - start,
-				  .path = mapping->path,
+				  .path = piece->path,
 				  .base = region->base,
 				  .bucket_rate = region->bucket_rate,
 				  .leaves = region->leaves,
@@ -66,25 +78,90 @@ static bool add_range(struct buf *ranges, const struct sym_mapping *mapping,
 			  sizeof(struct quick_range));
 }
 
-/* Both go upwards, so of regions only those count that end behind the mapping's start. */
+/* The same where something came later. */
+static bool add_layered(struct buf *ranges, const struct piece *piece)
+{
+	struct quick_range *last = last_of(ranges);
+
+	if (last && !last->size_bytes && last->start + last->base == piece->start &&
+	    !strcmp(last->path, piece->path)) {
+		last->base += piece->end - piece->start;
+		return true;
+	}
+	return buf_append(ranges,
+			  &(struct quick_range){
+				  .start = piece->start,
+				  .path = piece->path,
+				  .base = piece->end - piece->start,
+			  },
+			  sizeof(struct quick_range));
+}
+
+/* What is being listed, upwards. */
+struct listing {
+	struct buf ranges;
+	const struct index *index; /* the lowest level */
+	struct quick_stretches layered;
+	/* The first ones that do not end in front of what comes next. */
+	size_t next_region, next_stretch;
+};
+
+static bool list_plain(struct listing *listing, const struct piece *piece)
+{
+	const struct index *index = listing->index;
+
+	while (listing->next_region < index->region_count &&
+	       end_of(&index->regions[listing->next_region]) <= piece->start)
+		listing->next_region++;
+	for (size_t i = listing->next_region;
+	     i < index->region_count && index->regions[i].base < piece->end; i++)
+		if (!add_range(&listing->ranges, piece, &index->regions[i]))
+			return false;
+	return true;
+}
+
+static bool list_piece(struct listing *listing, struct piece piece)
+{
+	const struct quick_stretches *layered = &listing->layered;
+	uint64_t end = piece.end;
+
+	for (; piece.start < end; piece.start = piece.end) {
+		const struct index_extent *stretch = NULL;
+		bool done;
+
+		while (listing->next_stretch < layered->count &&
+		       layered->items[listing->next_stretch].last < piece.start)
+			listing->next_stretch++;
+		if (listing->next_stretch < layered->count)
+			stretch = &layered->items[listing->next_stretch];
+		piece.end = end;
+		if (stretch && stretch->first <= piece.start) {
+			if (stretch->last < end)
+				piece.end = stretch->last + 1;
+			done = add_layered(&listing->ranges, &piece);
+		} else {
+			if (stretch && stretch->first < end)
+				piece.end = stretch->first;
+			done = list_plain(listing, &piece);
+		}
+		if (!done)
+			return false;
+	}
+	return true;
+}
+
 static bool list_ranges(const struct sym_snapshot *snapshot, uint32_t group,
-			const struct index *index, struct buf *ranges)
+			struct listing *listing)
 {
 	const struct address_space *space = snapshot->space;
-	size_t first = 0;
 
 	for (size_t i = 0; i < space->mapping_count; i++) {
 		const struct sym_mapping *mapping = &space->mappings[i];
+		struct piece piece = { mapping->start_address, mapping->end_address,
+				       mapping->path };
 
-		while (first < index->region_count &&
-		       end_of(&index->regions[first]) <= mapping->start_address)
-			first++;
-		if (first == index->region_count || !may_have_jitted_code(snapshot, group, i))
-			continue;
-		for (size_t j = first;
-		     j < index->region_count && index->regions[j].base < mapping->end_address; j++)
-			if (!add_range(ranges, mapping, &index->regions[j]))
-				return false;
+		if (may_have_jitted_code(snapshot, group, i) && !list_piece(listing, piece))
+			return false;
 	}
 	return true;
 }
@@ -97,44 +174,114 @@ static void take_ranges(struct quick_look_up *quick, const struct quick_range *r
 		quick->ranges[i] = ranges[i < count ? i : count - 1];
 }
 
-static void take_codes(struct quick_look_up *quick, const struct perfmap_first *map)
+/* The last level knows the codes of all. */
+static void take_codes(struct quick_look_up *quick, const struct index *last)
 {
-	for (size_t i = 0; i < map->index->value_count; i++) {
-		uint32_t value = map->index->values[i];
+	for (size_t i = 0; i < last->value_count; i++) {
+		uint32_t value = last->values[i];
 
 		quick->tiers[i] = perfmap_tier(value);
 		quick->kinds[i] = (uint8_t)perfmap_kind(value);
 	}
 }
 
-struct quick_look_up *quick_look_up_create(const struct sym_snapshot *snapshot, uint32_t group,
-					   const struct perfmap_first *map, bool asks_others)
+void quick_look_up_destroy(struct quick_look_up *quick)
+{
+	while (quick) {
+		struct quick_look_up *before = quick->before;
+
+		free(quick->parts);
+		free(quick->cells);
+		free(quick);
+		quick = before;
+	}
+}
+
+static struct quick_look_up *make(const struct perfmap_first *map, const struct index_view *view,
+				  struct quick_range *ranges, size_t count)
 {
 	static const struct quick_range none;
-	struct quick_look_up *quick = NULL;
-	struct buf ranges;
-	size_t count;
+	struct quick_look_up *quick = huge_memory_allocate(
+		sizeof(*quick) + (count + 1 + INDEX_REGION_COPIES) * sizeof(struct quick_range));
 
-	buf_init(&ranges, SIZE_MAX);
-	if (index_can_count_bits() && list_ranges(snapshot, group, map->index, &ranges)) {
-		count = ranges.size_bytes / sizeof(struct quick_range);
-		quick = huge_memory_allocate(sizeof(*quick) + (count + 1 + INDEX_REGION_COPIES) *
-								      sizeof(struct quick_range));
+	if (!quick)
+		return NULL;
+	*quick = (struct quick_look_up){ .names = map->names };
+	if (view->count > 1 && !quick_layers_make(quick, ranges, count, view)) {
+		quick_look_up_destroy(quick);
+		return NULL;
 	}
-	if (quick) {
-		*quick = (struct quick_look_up){
-			.names = map->names,
-			.asks_others = asks_others,
-			.group = group,
-		};
-		take_codes(quick, map);
-		if (count)
-			take_ranges(quick, (const struct quick_range *)ranges.data, count);
-		else
-			take_ranges(quick, &none, 1);
-	}
-	buf_deinit(&ranges);
+	take_codes(quick, view->levels[view->count - 1]->index);
+	take_ranges(quick, count ? ranges : &none, count ? count : 1);
 	return quick;
+}
+
+struct quick_look_up *quick_look_up_create(const struct sym_snapshot *snapshot, uint32_t group,
+					   const struct perfmap_first *map,
+					   const struct index_view *view, bool asks_others)
+{
+	struct listing listing = { .index = view->levels[0]->index };
+	struct quick_look_up *quick = NULL;
+
+	if (!view->shares_codes || !index_can_count_bits())
+		return NULL;
+	buf_init(&listing.ranges, SIZE_MAX);
+	if (quick_stretches_init(&listing.layered, view) && list_ranges(snapshot, group, &listing))
+		quick = make(map, view, (struct quick_range *)listing.ranges.data,
+			     listing.ranges.size_bytes / sizeof(struct quick_range));
+	if (quick) {
+		quick->asks_others = asks_others;
+		quick->group = group;
+	}
+	quick_stretches_deinit(&listing.layered);
+	buf_deinit(&listing.ranges);
+	return quick;
+}
+
+/* ---- where something came later ---------------------------------------------------------- */
+
+/* Has nothing where it is asked. */
+static _Alignas(64) const struct index_leaf nothing = {
+	.keys = { 0, INDEX_NO_KEY, INDEX_NO_KEY, INDEX_NO_KEY, INDEX_NO_KEY },
+	.end = INDEX_NO_KEY,
+	.sizes = { 1 },
+};
+
+bool quick_place_in_layers(const struct quick_look_up *quick, const struct quick_range *range,
+			   uint64_t address, struct quick_place *ret)
+{
+	uint64_t behind = address - range->start;
+	const struct quick_part *part;
+	size_t number;
+
+	if (!range->cells || behind >= range->base)
+		return false;
+	ret->path = range->path;
+	for (number = range->cells[behind >> quick->cell_bits]; number; number = part->next) {
+		struct index_spot spot;
+		uint64_t distance;
+
+		part = &quick->parts[number];
+		distance = address - part->base;
+		if (distance >= part->reach_bytes)
+			continue;
+		if (distance >= part->span_bytes)
+			return false;
+		ret->distance = (uint32_t)distance;
+		ret->leaf =
+			index_leaf_within(&(struct index_region){ .bucket_rate = part->bucket_rate,
+								  .leaves = part->leaves,
+								  .buckets = part->buckets },
+					  distance);
+		if (!ret->leaf || !part->next)
+			return ret->leaf != NULL;
+		index_find_in_leaf(ret->leaf, ret->distance, &spot);
+		if (spot.offset_bytes < spot.size_bytes || spot.size_bytes == INDEX_ODD)
+			return true;
+	}
+	ret->leaf = &nothing;
+	ret->distance = 1;
+	return true;
 }
 
 /* ---- many -------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "libsym/index_levels.h"
 #include "libsym/index_search.h"
 #include "libsym/result.h"
 #include "libsym/snapshot.h"
@@ -22,10 +23,26 @@ struct quick_range {
 	uint64_t base, bucket_rate;
 	const struct index_leaf *leaves;
 	const struct index_bucket *buckets;
-	uint64_t reserved;
+	/*
+	 * NULL, or it has what came later: one a cell, numbers of parts. Then `size_bytes` is 0, so
+	 * that the ordinary way leaves it alone, and `base` says how many bytes there are.
+	 */
+	const uint16_t *cells;
 };
 
 _Static_assert(sizeof(struct quick_range) == 64, "a cache line");
+
+/* A region of one level, and the number of the part that is to be asked where it has nothing: of
+ * the same level or an older one. 0: there is no more. */
+struct quick_part {
+	uint64_t base, span_bytes, reach_bytes, bucket_rate; /* as of the region */
+	const struct index_leaf *leaves;
+	const struct index_bucket *buckets;
+	uint64_t next;
+	uint64_t reserved;
+};
+
+_Static_assert(sizeof(struct quick_part) == 64, "a cache line");
 
 /* No code of the index: there is no name. */
 #define QUICK_MISS INDEX_VALUES
@@ -35,6 +52,10 @@ struct quick_look_up {
 	const struct perfmap_names *names;
 	bool asks_others;             /* about an address of which the map has no line */
 	struct quick_look_up *before; /* for its owner */
+	/* Of what came later: quick_layers.h. NULL: there is nothing. */
+	struct quick_part *parts;
+	uint16_t *cells;
+	unsigned int cell_bits; /* a cell has 1 << cell_bits bytes */
 	/* Of the codes of the index. */
 	const char *tiers[INDEX_VALUES + 1];
 	uint8_t kinds[INDEX_VALUES + 1]; /* enum sym_symbol_kind */
@@ -44,12 +65,16 @@ struct quick_look_up {
 };
 
 /*
- * Over the executable memory of the snapshot that is of no image: what has no group of images, and
- * of this group, of which somebody has asked already. The map, the snapshot and what it handed
- * out must outlive it; ended with free(). NULL for want of memory.
+ * Over the executable memory of the snapshot that is of no image: what has no group of images, of
+ * this group, and what somebody has asked for already. `view` is one of the map, which may have
+ * grown. The map, the view, the snapshot and what it handed out must outlive it. NULL for want of
+ * memory, or when it would be too large.
  */
 struct quick_look_up *quick_look_up_create(const struct sym_snapshot *snapshot, uint32_t group,
-					   const struct perfmap_first *map, bool asks_others);
+					   const struct perfmap_first *map,
+					   const struct index_view *view, bool asks_others);
+/* And those before it. */
+void quick_look_up_destroy(struct quick_look_up *quick);
 
 /* Is there one that knows memory of this group? */
 static inline bool quick_look_up_knows(const struct quick_look_up *quick, uint32_t group)
@@ -90,6 +115,11 @@ struct quick_found {
 	uint32_t offset_bytes, size_bytes;
 };
 
+/* For quick_place_of(): where something came later. A level that has nothing there leads to the one
+ * below it, so that only the last one is left to be looked at. */
+bool quick_place_in_layers(const struct quick_look_up *quick, const struct quick_range *range,
+			   uint64_t address, struct quick_place *ret);
+
 /* False: it takes more than this. */
 static inline __attribute__((always_inline)) bool
 quick_place_of(const struct quick_look_up *quick, uint64_t address, struct quick_place *ret)
@@ -98,7 +128,7 @@ quick_place_of(const struct quick_look_up *quick, uint64_t address, struct quick
 	uint64_t distance = address - range->base;
 
 	if (__builtin_expect(address - range->start >= range->size_bytes, 0))
-		return false;
+		return quick_place_in_layers(quick, range, address, ret);
 	ret->leaf = index_leaf_within(&(struct index_region){ .bucket_rate = range->bucket_rate,
 							      .leaves = range->leaves,
 							      .buckets = range->buckets },

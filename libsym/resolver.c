@@ -54,12 +54,10 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 	if (atomic_load(&resolver->now) != resolver->snapshot)
 		sym_snapshot_close(atomic_load(&resolver->now));
 	sym_snapshot_close(resolver->before);
-	while (resolver->quicks) {
-		struct quick_look_up *before = resolver->quicks->before;
-
-		free(resolver->quicks);
-		resolver->quicks = before;
-	}
+	quick_look_up_destroy(resolver->quicks);
+	quick_look_up_destroy(atomic_load(&resolver->quick_now));
+	quick_look_up_destroy(resolver->quicks_replaced);
+	quick_look_up_destroy(resolver->quicks_dropped);
 	buf_deinit(&resolver->maps);
 	name_pool_deinit(&resolver->paths);
 	pthread_mutex_destroy(&resolver->refresh_lock);
@@ -113,13 +111,13 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 		return resolving;
 	}
 	resolving.counted = !is_alone(resolver);
-	if (!resolving.counted) {
-		resolving.snapshot = atomic_load(&resolver->now);
-		return resolving;
+	if (resolving.counted) {
+		resolving.epoch = atomic_load(&resolver->epoch) & 1;
+		atomic_fetch_add(&resolver->readers[resolving.epoch], 1);
 	}
-	resolving.epoch = atomic_load(&resolver->epoch) & 1;
-	atomic_fetch_add(&resolver->readers[resolving.epoch], 1);
+	resolving.changes = atomic_load(&resolver->changes);
 	resolving.snapshot = atomic_load(&resolver->now);
+	resolving.quick = atomic_load(&resolver->quick_now);
 	return resolving;
 }
 
@@ -263,38 +261,6 @@ static void explain_jitted(const struct live_code *live, const struct written *w
 	}
 }
 
-/*
- * A look-up in executable memory took the long way; those to come may need not. What the runtime
- * told comes first, so that is for those to whom it told nothing.
- */
-static void learn(const struct resolving *resolving, const struct live_code *live,
-		  const struct written *written, size_t line)
-{
-	struct sym_resolver *resolver = resolving->resolver;
-	uint32_t group = resolving->snapshot->lines[line].group;
-	struct quick_look_up *quick;
-
-	if (resolving->refreshed || quick_look_up_knows(resolving->quick, group) || !written ||
-	    !written->source || (live && live->source) ||
-	    (!live && snapshot_uses_runtime(resolving->snapshot)))
-		return;
-	pthread_mutex_lock(&resolver->lock);
-	if (!quick_look_up_knows(resolver->quicks, group)) {
-		quick = quick_look_up_create(resolver->snapshot, group,
-					     perfmap_source_first(written->source),
-					     written->jitdump != NULL);
-		if (quick) {
-			quick->before = resolver->quicks;
-			resolver->quicks = quick;
-			atomic_store(&resolver->quick, quick);
-		}
-		/* It may have been meanwhile. */
-		if (atomic_load(&resolver->refreshed))
-			atomic_store(&resolver->quick, NULL);
-	}
-	pthread_mutex_unlock(&resolver->lock);
-}
-
 static bool is_kernel_code(const struct sym_mapping *mapping)
 {
 	return mapping->path[0] == '[' && strncmp(mapping->path, "[anon:", 6) &&
@@ -317,7 +283,7 @@ static void resolve_memory(const struct resolving *resolving, size_t line,
 		return;
 	written = get_written(resolving);
 	if (executable && !is_kernel_code(mapping))
-		learn(resolving, live, written, line);
+		resolver_learn(resolving, live, written, line);
 	if (find_written(resolving, written, answer))
 		return;
 	answer->status = SYM_NO_SYMBOLS;
@@ -474,6 +440,21 @@ static void resolve_quickly(const struct resolving *resolving, const uint64_t *a
 	}
 }
 
+static void resolve_one_quickly(const struct resolving *resolving, uint64_t address,
+				struct sym_result *result)
+{
+	const struct quick_look_up *quick = resolving->quick;
+	struct quick_place place;
+	struct quick_found found;
+	struct index_spot spot;
+
+	if (quick_find(quick, address, &place, &spot, &found))
+		quick_answer(quick, address, place.path, &found, result, 0);
+	else
+		resolve_one(resolving, address_space_find(resolving->snapshot->space, address),
+			    result_blank(result, 0, address));
+}
+
 /* Lines and inlined functions, where the result wants them. */
 static struct sym_error *describe(struct sym_result *result)
 {
@@ -499,7 +480,9 @@ static __attribute__((noinline)) struct sym_error *resolve_many(struct sym_resol
 	struct resolving resolving = begin_resolving(resolver);
 	struct sym_error *error = NULL;
 
-	if (resolving.quick)
+	if (resolving.quick && count == 1)
+		resolve_one_quickly(&resolving, addresses[0], result);
+	else if (resolving.quick)
 		resolve_quickly(&resolving, addresses, count, result);
 	for (size_t i = 0; !resolving.quick && i < count; i += GROUP)
 		resolve_carefully(&resolving, addresses, i, count - i < GROUP ? count - i : GROUP,
@@ -511,11 +494,21 @@ static __attribute__((noinline)) struct sym_error *resolve_many(struct sym_resol
 	return error;
 }
 
-struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
-				       size_t count, struct sym_result *result)
+/* What can be used without being counted; NULL: nothing. */
+static inline const struct quick_look_up *quick_at_once(struct sym_resolver *resolver)
 {
 	const struct quick_look_up *quick =
 		atomic_load_explicit(&resolver->quick, memory_order_acquire);
+
+	if (__builtin_expect(!quick, 0) && is_alone(resolver))
+		quick = atomic_load_explicit(&resolver->quick_now, memory_order_acquire);
+	return quick;
+}
+
+struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
+				       size_t count, struct sym_result *result)
+{
+	const struct quick_look_up *quick = quick_at_once(resolver);
 	struct sym_error *error = result_begin(result, count);
 	struct quick_place place;
 	struct quick_found found;
@@ -553,7 +546,7 @@ static bool enter_counted(const struct resolving *resolving, uint64_t address,
 		return false;
 	live = get_live(resolving);
 	if (!(live && live->source) && !is_kernel_code(mapping))
-		learn(resolving, live, get_written(resolving), found);
+		resolver_learn(resolving, live, get_written(resolving), found);
 	glance->reserved.resolver = resolver;
 	glance->reserved.live = live ? live->source : NULL;
 	glance->reserved.start = mapping->start_address;
@@ -636,19 +629,16 @@ static __attribute__((noinline)) int glance_carefully(struct sym_resolver *resol
 	return glance_at(resolver, address, glance);
 }
 
-int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
+/* As sym_resolver_glance(); below 0: it takes more than this. */
+static inline __attribute__((always_inline)) int
+glance_quickly(const struct quick_look_up *quick, uint64_t address, struct sym_glance *glance)
 {
-	const struct quick_look_up *quick =
-		atomic_load_explicit(&resolver->quick, memory_order_acquire);
 	struct quick_place place;
 	struct quick_found found;
 	struct index_spot spot;
 
-	if (__builtin_expect(glance->size < sizeof(*glance) || !quick, 0))
-		return glance_carefully(resolver, address, glance);
 	if (!quick_find(quick, address, &place, &spot, &found))
-		return quick_is_miss(quick, &spot) ? 0
-						   : glance_carefully(resolver, address, glance);
+		return quick_is_miss(quick, &spot) ? 0 : -1;
 	glance->name = found.name;
 	QUICK_APART();
 	glance->tier = quick->tiers[found.code];
@@ -662,6 +652,32 @@ int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct 
 	QUICK_APART();
 	glance->kind = (enum sym_symbol_kind)quick->kinds[found.code];
 	return 1;
+}
+
+static __attribute__((noinline)) int
+glance_without_quick(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
+{
+	int found = -1;
+
+	if (glance->size >= sizeof(*glance) && atomic_load(&resolver->refreshed)) {
+		struct resolving resolving = begin_resolving(resolver);
+
+		if (resolving.quick)
+			found = glance_quickly(resolving.quick, address, glance);
+		end_resolving(&resolving);
+	}
+	return found < 0 ? glance_carefully(resolver, address, glance) : found;
+}
+
+int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
+{
+	const struct quick_look_up *quick = quick_at_once(resolver);
+	int found;
+
+	if (__builtin_expect(glance->size < sizeof(*glance) || !quick, 0))
+		return glance_without_quick(resolver, address, glance);
+	found = glance_quickly(quick, address, glance);
+	return __builtin_expect(found < 0, 0) ? glance_carefully(resolver, address, glance) : found;
 }
 
 const char *sym_status_text(enum sym_status status)

@@ -44,6 +44,16 @@ struct sym_resolver {
 	 * care. Those before it stay as long as the resolver. */
 	_Atomic(struct quick_look_up *) quick;
 	struct quick_look_up *quicks; /* the last one that was made */
+	/*
+	 * The same once there was one, for those who are counted or alone: of what is there now.
+	 * Whoever exchanges something of it ends it by resolver_drop_quick(). Whoever makes one
+	 * must have seen since he began to look that `changes` is what it was; with the lock.
+	 */
+	_Atomic(struct quick_look_up *) quick_now;
+	struct quick_look_up *quicks_replaced; /* by one that knows more; still in use */
+	struct quick_look_up *quicks_dropped; /* until nobody reads them: the refreshing thread's */
+	_Atomic(uint64_t) changes;
+	unsigned int quick_tries; /* since the last change */
 	pthread_mutex_t refresh_lock;
 	struct written *previous; /* its names are still good */
 	/* What the runtime has told by the last refresh; NULL: as the snapshot has it. */
@@ -64,6 +74,7 @@ struct resolving {
 	bool refreshed;                      /* since the resolver was made */
 	bool counted;
 	unsigned int epoch;
+	uint64_t changes; /* of the resolver, if it is refreshed */
 };
 
 /* From now on look-ups see what was taken up, and not `first`. */
@@ -72,6 +83,17 @@ static inline void resolver_set_refreshed(struct sym_resolver *resolver)
 	atomic_store(&resolver->refreshed, true);
 	atomic_store(&resolver->quick, NULL);
 }
+
+/*
+ * A look-up in executable memory took the long way; those to come may need not. What the runtime
+ * told comes first, so that is for those to whom it told nothing.
+ */
+void resolver_learn(const struct resolving *resolving, const struct live_code *live,
+		    const struct written *written, size_t line);
+
+/* What is there was exchanged: what was made of it is for those only who have it already, and ends
+ * with the next wait for them. */
+void resolver_drop_quick(struct sym_resolver *resolver);
 
 /*
  * Look-ups that begin from now on see `fresh`, which is the resolver's then. Returns when nobody

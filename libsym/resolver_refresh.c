@@ -17,12 +17,15 @@
  */
 static void wait_for_readers(struct sym_resolver *resolver)
 {
+	struct quick_look_up *dropped = STEAL(resolver->quicks_dropped);
+
 	for (int i = 0; i < 2; i++) {
 		unsigned int epoch = atomic_fetch_add(&resolver->epoch, 1) & 1;
 
 		while (atomic_load(&resolver->readers[epoch]))
 			sched_yield();
 	}
+	quick_look_up_destroy(dropped);
 }
 
 /* ---- refreshing ---------------------------------------------------------------------- */
@@ -40,6 +43,7 @@ static struct sym_error *read_again(struct sym_resolver *resolver, struct writte
 		return NULL;
 	}
 	atomic_store(&resolver->written, fresh);
+	resolver_drop_quick(resolver);
 	*ret = SYM_REFRESH_REREAD;
 	if (old == atomic_load(&resolver->first))
 		return NULL;
@@ -85,6 +89,7 @@ static struct sym_error *refresh_map(struct sym_resolver *resolver, struct writt
 	if (found != PERFMAP_APPENDED)
 		return NULL;
 	*ret = SYM_REFRESH_APPENDED;
+	resolver_drop_quick(resolver);
 	if (perfmap_source_has_garbage(written->source)) {
 		wait_for_readers(resolver);
 		perfmap_source_collect(written->source);
@@ -129,6 +134,7 @@ void resolver_exchange_live(struct sym_resolver *resolver, struct live_code *fre
 
 	resolver_set_refreshed(resolver);
 	old = atomic_exchange(&resolver->live, fresh);
+	resolver_drop_quick(resolver);
 	/* Whoever glances has noted the old one. */
 	atomic_fetch_add(&resolver->generation, 1);
 	if (!old)
@@ -220,6 +226,7 @@ static void exchange_snapshot(struct sym_resolver *resolver, struct sym_snapshot
 	resolver_set_refreshed(resolver);
 	atomic_store(&resolver->now, fresh);
 	atomic_fetch_add(&resolver->generation, 1);
+	resolver_drop_quick(resolver);
 	resolver->before = old != resolver->snapshot ? old : NULL;
 	if (!before)
 		return;

@@ -12,7 +12,7 @@
 #include "libsym/format/perfmap.h"
 #include "libsym/format/perfmap_tier.h"
 #include "libsym/index.h"
-#include "libsym/index_join.h"
+#include "libsym/index_levels.h"
 #include "libsym/limits.h"
 #include "libsym/source/perfmap_first.h"
 #include "libsym/source/perfmap_names.h"
@@ -40,30 +40,9 @@ struct perfmap_file {
 	size_t mark_bytes;
 };
 
-enum {
-	FAN_BITS = 3,
-	FAN = 1 << FAN_BITS,
-	/* Less than FAN of each class up to that of LIMIT_INDEX_SYMBOLS, and the one that comes. */
-	MAX_LEVELS = (28 / FAN_BITS + 1) * (FAN - 1) + 1
-};
-
-_Static_assert((int)MAX_LEVELS <= (int)INDEX_JOIN_MOST, "all levels can be joined at once");
-
-/* Of two indexes that know an address the later one holds. */
-struct perfmap_view {
-	size_t count;
-	struct index *levels[MAX_LEVELS]; /* values: see perfmap_first.h */
-	/* Once there is a newer view: those that it does without, to be ended with this one. */
-	size_t dropped_count;
-	struct index *dropped[MAX_LEVELS];
-	struct perfmap_view *next_retired;
-};
-
 struct perfmap_source {
-	_Atomic(struct perfmap_view *) view;
-	struct perfmap_view *first_view;
-	struct perfmap_first first; /* its only level */
-	struct perfmap_view *retired;
+	struct index_levels levels; /* values: see perfmap_first.h */
+	struct perfmap_first first; /* the only level of the first view */
 	struct perfmap_names *names;
 	uint64_t bad_lines;
 	struct perfmap_file *files;
@@ -80,26 +59,11 @@ struct perfmap_builder {
 	enum perfmap_names_outcome outcome; /* of the names, the first that was not added */
 };
 
-static void free_view(struct perfmap_view *view)
-{
-	for (size_t i = 0; i < view->dropped_count; i++)
-		index_destroy(view->dropped[i]);
-	free(view);
-}
-
 void perfmap_source_close(struct perfmap_source *source)
 {
-	struct perfmap_view *view;
-
 	if (!source)
 		return;
-	perfmap_source_collect(source);
-	view = atomic_load(&source->view);
-	if (source->first_view && source->first_view != view)
-		free_view(source->first_view);
-	for (size_t i = 0; view && i < view->count; i++)
-		index_destroy(view->levels[i]);
-	free(view);
+	index_levels_deinit(&source->levels);
 	for (size_t i = 0; i < source->file_count; i++) {
 		close(source->files[i].fd);
 		free(source->files[i].path);
@@ -269,7 +233,7 @@ static struct sym_error *read_files(struct perfmap_source *source, struct perfma
 		error = read_file(&builder, &files[i]);
 	if (!error)
 		error = index_freeze(builder.symbols, ret);
-	if (!error && !index_count(*ret) && source->first_view) {
+	if (!error && !index_count(*ret) && source->levels.first) {
 		index_destroy(*ret);
 		*ret = NULL;
 	}
@@ -304,10 +268,10 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 				      unsigned int flags, struct perfmap_source **ret)
 {
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = calloc(1, sizeof(*source));
-	struct perfmap_view *view AUTO_FREE = calloc(1, sizeof(*view));
+	struct index *index AUTO_INDEX = NULL;
 	struct sym_error *error;
 
-	if (!source || !view)
+	if (!source)
 		return &sym_error_no_memory;
 	source->names = perfmap_names_create(flags & PERFMAP_TIER_IN_NAME,
 					     flags & PERFMAP_KEEP_NAMES ? SIZE_MAX
@@ -316,15 +280,14 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 		return &sym_error_no_memory;
 	error = keep_files(source, fds, paths, count);
 	if (!error)
-		error = read_files(source, source->files, &view->levels[0]);
+		error = read_files(source, source->files, &index);
+	if (!error)
+		error = index_levels_begin(&source->levels, index);
 	if (error)
 		return error;
 	for (size_t i = 0; i < count; i++)
 		set_mark(&source->files[i]);
-	view->count = 1;
-	source->first_view = view;
-	source->first = (struct perfmap_first){ view->levels[0], source->names };
-	atomic_store(&source->view, STEAL(view));
+	source->first = (struct perfmap_first){ STEAL(index), source->names };
 	*ret = STEAL(source);
 	return NULL;
 }
@@ -351,70 +314,6 @@ static enum perfmap_refresh look_at_file(const struct perfmap_file *file, struct
 	return PERFMAP_APPENDED;
 }
 
-/* Indexes of one class have about as many pieces: within a factor of FAN. */
-static unsigned int class_of(size_t count)
-{
-	return (63 - (unsigned int)__builtin_clzll(count | 1)) / FAN_BITS;
-}
-
-/*
- * How many levels of `view` stay as they are when one of `count` pieces comes on top; it is
- * joined with the others. So there are less than FAN of one class, smaller ones on top of larger
- * ones, and a piece is moved once for each class that it comes through.
- */
-static size_t levels_to_keep(const struct perfmap_view *view, size_t count)
-{
-	size_t kept = view->count;
-
-	for (;;) {
-		size_t same = 0;
-
-		while (kept && class_of(index_count(view->levels[kept - 1])) < class_of(count))
-			count += index_count(view->levels[--kept]);
-		while (same < kept &&
-		       class_of(index_count(view->levels[kept - 1 - same])) == class_of(count))
-			same++;
-		if (same < FAN - 1)
-			return kept;
-		for (size_t i = 0; i < same; i++)
-			count += index_count(view->levels[--kept]);
-	}
-}
-
-/* Takes `added` over, on success only. What the old view had and the new one has not is dropped. */
-static struct sym_error *add_level(struct perfmap_source *source, struct index *added)
-{
-	struct perfmap_view *old = atomic_load(&source->view);
-	struct perfmap_view *view AUTO_FREE = calloc(1, sizeof(*view));
-	size_t kept = levels_to_keep(old, index_count(added));
-	struct index *joined = added;
-
-	if (!view)
-		return &sym_error_no_memory;
-	memcpy(view->levels, old->levels, old->count * sizeof(*view->levels));
-	if (kept < old->count) {
-		struct sym_error *error;
-
-		view->levels[old->count] = added;
-		error = index_join((const struct index *const *)view->levels + kept,
-				   old->count + 1 - kept, &joined);
-		if (error)
-			return error;
-		index_destroy(added);
-	}
-	view->levels[kept] = joined;
-	view->count = kept + 1;
-	for (size_t i = kept; i < old->count; i++)
-		old->dropped[old->dropped_count++] = old->levels[i];
-	/* The first view stays: see perfmap_source_find_first(). */
-	if (old != source->first_view) {
-		old->next_retired = source->retired;
-		source->retired = old;
-	}
-	atomic_store(&source->view, STEAL(view));
-	return NULL;
-}
-
 static struct sym_error *take_up(struct perfmap_source *source, struct perfmap_file *files,
 				 enum perfmap_refresh *ret)
 {
@@ -422,7 +321,7 @@ static struct sym_error *take_up(struct perfmap_source *source, struct perfmap_f
 	struct sym_error *error = read_files(source, files, &added);
 
 	if (!error && added)
-		error = add_level(source, added);
+		error = index_levels_add(&source->levels, added);
 	if (error && perfmap_names_are_full(source->names)) {
 		/* What was read in thousands of pieces has room when it is read in one. */
 		sym_error_destroy(error);
@@ -466,17 +365,12 @@ struct sym_error *perfmap_source_refresh(struct perfmap_source *source, enum per
 
 bool perfmap_source_has_garbage(const struct perfmap_source *source)
 {
-	return source->retired != NULL;
+	return index_levels_has_garbage(&source->levels);
 }
 
 void perfmap_source_collect(struct perfmap_source *source)
 {
-	while (source->retired) {
-		struct perfmap_view *next = source->retired->next_retired;
-
-		free_view(source->retired);
-		source->retired = next;
-	}
+	index_levels_collect(&source->levels);
 }
 
 uint64_t perfmap_source_bad_lines(const struct perfmap_source *source)
@@ -486,14 +380,14 @@ uint64_t perfmap_source_bad_lines(const struct perfmap_source *source)
 
 size_t perfmap_source_count(const struct perfmap_source *source)
 {
-	return index_count(source->first_view->levels[0]);
+	return index_count(source->first.index);
 }
 
 void perfmap_source_at(const struct perfmap_source *source, size_t i, struct sym_symbol *ret)
 {
 	struct index_entry entry;
 
-	index_at(source->first_view->levels[0], i, &entry);
+	index_at(source->first.index, i, &entry);
 	*ret = (struct sym_symbol){
 		.start = entry.start,
 		.size_bytes = entry.size_bytes,
@@ -519,31 +413,14 @@ static inline enum source_outcome take_entry(const struct perfmap_source *source
 	return ret->name ? SOURCE_HIT : SOURCE_NAMELESS;
 }
 
-/* A symbol without a size holds its address only where no index knows one with a size. */
-static enum source_outcome find_in(const struct perfmap_source *source,
-				   const struct perfmap_view *view, uint64_t address,
-				   struct source_match *ret)
-{
-	enum source_outcome outcome = SOURCE_MISS;
-
-	for (size_t i = view->count; i-- > 0;) {
-		struct index_entry entry;
-
-		if (index_look_up(view->levels[i], address, &entry) == INDEX_NONE)
-			continue;
-		if (outcome != SOURCE_MISS && !entry.symbol_size_bytes)
-			continue;
-		outcome = take_entry(source, &entry, ret);
-		if (entry.symbol_size_bytes)
-			break;
-	}
-	return outcome;
-}
-
 enum source_outcome perfmap_source_find(const struct perfmap_source *source, uint64_t address,
 					struct source_match *ret)
 {
-	return find_in(source, atomic_load(&((struct perfmap_source *)source)->view), address, ret);
+	struct index_entry entry;
+
+	if (!index_view_look_up(index_levels_view(&source->levels), address, &entry))
+		return SOURCE_MISS;
+	return take_entry(source, &entry, ret);
 }
 
 /* The first view has one level. */
@@ -562,12 +439,22 @@ const struct perfmap_first *perfmap_source_first(const struct perfmap_source *so
 	return &source->first;
 }
 
+const struct index_view *perfmap_source_first_view(const struct perfmap_source *source)
+{
+	return source->levels.first;
+}
+
+const struct index_view *perfmap_source_view(const struct perfmap_source *source)
+{
+	return index_levels_view(&source->levels);
+}
+
 void perfmap_source_warm(const struct perfmap_source *source, bool first, const uint64_t *addresses,
 			 size_t count)
 {
-	const struct perfmap_view *view =
-		first ? source->first_view : atomic_load(&((struct perfmap_source *)source)->view);
+	const struct index_view *view =
+		first ? source->levels.first : index_levels_view(&source->levels);
 
 	/* The large one; what came later is small. */
-	index_warm(view->levels[0], addresses, count);
+	index_warm(view->levels[0]->index, addresses, count);
 }

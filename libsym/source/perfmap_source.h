@@ -52,6 +52,10 @@ enum source_outcome perfmap_source_find_first(const struct perfmap_source *sourc
 /* The same, for those who do many (perfmap_first.h). */
 struct perfmap_first;
 const struct perfmap_first *perfmap_source_first(const struct perfmap_source *source);
+struct index_view;
+const struct index_view *perfmap_source_first_view(const struct perfmap_source *source);
+/* And what there is now: until the next perfmap_source_collect(). */
+const struct index_view *perfmap_source_view(const struct perfmap_source *source);
 
 /* Fetches what looking up these addresses is going to need; `first` as for _find_first(). */
 void perfmap_source_warm(const struct perfmap_source *source, bool first, const uint64_t *addresses,
