@@ -67,67 +67,150 @@ struct sym_error *index_levels_begin(struct index_levels *levels, struct index *
 
 /* ---- where pieces lie -------------------------------------------------------------------- */
 
-/* Extents that are no further apart than `gap_bytes`, as they are found. */
+/* Extents that are no further apart than `gap_bytes`, in ascending order. */
 struct extents {
 	struct index_extent *items;
 	size_t count, capacity; /* more than the capacity: there was no room */
 	uint64_t gap_bytes;
 };
 
-static void add_extent(struct extents *extents, uint64_t start, uint64_t size_bytes)
+static void add_extent(struct extents *extents, const struct index_extent *extent)
 {
-	const uint64_t mask = INDEX_EXTENT_BYTES - 1;
-	uint64_t first = start & ~mask, last = (start + (size_bytes - 1)) | mask;
-	struct index_extent *before;
+	struct index_extent *last;
 
 	if (extents->count > extents->capacity)
 		return;
-	before = extents->count ? &extents->items[extents->count - 1] : NULL;
-	if (before && (first <= before->last || first - before->last <= extents->gap_bytes)) {
-		before->last = last > before->last ? last : before->last;
+	last = extents->count ? &extents->items[extents->count - 1] : NULL;
+	if (last &&
+	    (extent->first <= last->last || extent->first - last->last <= extents->gap_bytes)) {
+		last->last = extent->last > last->last ? extent->last : last->last;
 		return;
 	}
 	if (extents->count < extents->capacity)
-		extents->items[extents->count] = (struct index_extent){ first, last };
+		extents->items[extents->count] = *extent;
 	extents->count++;
+}
+
+static void add_region(struct extents *extents, const struct index_region *region,
+		       const struct index_odd **odd, const struct index_odd *odd_end)
+{
+	const uint64_t mask = INDEX_EXTENT_BYTES - 1;
+	struct index_extent extent = { region->base & ~mask, region->base };
+
+	for (uint32_t piece = 0; piece < region->piece_count; piece++) {
+		const struct index_leaf *leaf = &region->leaves[piece / INDEX_LEAF];
+		unsigned int slot = piece % INDEX_LEAF;
+		uint64_t start = region->base + (uint64_t)leaf->keys[slot];
+		uint64_t size_bytes = leaf->sizes[slot];
+
+		if (size_bytes == INDEX_ODD && *odd < odd_end)
+			size_bytes = (*odd)++->size_bytes;
+		if ((start & ~mask) > extent.last && (start & ~mask) - extent.last > 1) {
+			add_extent(extents, &extent);
+			extent.first = start & ~mask;
+		}
+		extent.last = (start + (size_bytes - 1)) | mask;
+	}
+	add_extent(extents, &extent);
 }
 
 static void list_extents(const struct index *index, struct extents *extents)
 {
 	const struct index_odd *odd = index->odd, *odd_end = odd + index->odd_count;
 
-	for (size_t i = 0; i < index->region_count; i++) {
-		const struct index_region *region = &index->regions[i];
-
-		for (uint32_t piece = 0; piece < region->piece_count; piece++) {
-			const struct index_leaf *leaf = &region->leaves[piece / INDEX_LEAF];
-			unsigned int slot = piece % INDEX_LEAF;
-			uint64_t size_bytes = leaf->sizes[slot];
-
-			if (odd < odd_end && odd->piece == region->first_piece + piece)
-				size_bytes = odd++->size_bytes;
-			add_extent(extents, region->base + (uint64_t)leaf->keys[slot], size_bytes);
-		}
-	}
+	for (size_t i = 0; i < index->region_count; i++)
+		add_region(extents, &index->regions[i], &odd, odd_end);
 }
 
-/* Where pieces are scattered, many are taken together: what is known of a level stays small. */
-static struct index_level *make_level(struct index *index)
+/* What is known of a level stays small beside it. */
+static struct index_level *allocate_level(struct index *index, struct extents *extents)
 {
 	size_t capacity = 32 + index->count / 16;
-	struct index_level *level = malloc(sizeof(*level) + capacity * sizeof(level->extents[0]));
-	struct extents extents = { .capacity = capacity, .gap_bytes = 1 };
+	struct index_level *level =
+		calloc(1, sizeof(*level) + capacity * sizeof(level->extents[0]));
 
 	if (!level)
 		return NULL;
 	level->index = index;
-	extents.items = level->extents;
+	*extents =
+		(struct extents){ .items = level->extents, .capacity = capacity, .gap_bytes = 1 };
+	return level;
+}
+
+/* Where pieces are scattered, many are taken together. */
+static bool has_room(struct extents *extents)
+{
+	if (extents->count <= extents->capacity)
+		return true;
+	extents->count = 0;
+	extents->gap_bytes = extents->gap_bytes == 1 ? INDEX_EXTENT_BYTES : 4 * extents->gap_bytes;
+	return false;
+}
+
+static struct index_level *make_level(struct index *index)
+{
+	struct extents extents;
+	struct index_level *level = allocate_level(index, &extents);
+
+	if (!level)
+		return NULL;
 	do {
-		extents.count = 0;
 		list_extents(index, &extents);
-		extents.gap_bytes =
-			extents.gap_bytes == 1 ? INDEX_EXTENT_BYTES : 4 * extents.gap_bytes;
-	} while (extents.count > capacity);
+	} while (!has_room(&extents));
+	level->extent_count = extents.count;
+	return level;
+}
+
+static int compare_extents(const void *left, const void *right)
+{
+	const struct index_extent *a = left, *b = right;
+
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* The extents of some levels, ascending; ended with free(). NULL for want of memory. */
+static struct index_extent *sort_extents(struct index_level *const *levels, size_t level_count,
+					 size_t *count_ret)
+{
+	size_t count = 0;
+	struct index_extent *sorted;
+
+	for (size_t i = 0; i < level_count; i++)
+		count += levels[i]->extent_count;
+	sorted = reallocarray(NULL, count + 1, sizeof(*sorted));
+	if (!sorted)
+		return NULL;
+	*count_ret = count;
+	count = 0;
+	for (size_t i = 0; i < level_count; i++) {
+		memcpy(sorted + count, levels[i]->extents,
+		       levels[i]->extent_count * sizeof(*sorted));
+		count += levels[i]->extent_count;
+	}
+	qsort(sorted, count, sizeof(*sorted), compare_extents);
+	return sorted;
+}
+
+/* Of an index that was joined of those of the levels. The lowest one has no extents. */
+static struct index_level *make_joined(struct index *joined, struct index_level *const *levels,
+				       size_t level_count, bool is_lowest)
+{
+	struct extents extents;
+	struct index_level *level = allocate_level(joined, &extents);
+	struct index_extent *sorted AUTO_FREE = NULL;
+	size_t count = 0;
+
+	if (!level || is_lowest)
+		return level;
+	sorted = sort_extents(levels, level_count, &count);
+	if (!sorted) {
+		free(level);
+		return NULL;
+	}
+	do {
+		for (size_t i = 0; i < count; i++)
+			add_extent(&extents, &sorted[i]);
+	} while (!has_room(&extents));
 	level->extent_count = extents.count;
 	return level;
 }
@@ -190,17 +273,29 @@ static size_t levels_to_keep(const struct index_view *view, size_t count)
 	}
 }
 
-/* Of the levels of `view` from `kept` on and what is added. *joined_ret is a new one. */
-static struct sym_error *join(const struct index_view *view, size_t kept, struct index *added,
-			      struct index **joined_ret)
+/* Of the levels of `view` from `kept` on and what is added. *ret is a new one. */
+static struct sym_error *join(const struct index_view *view, size_t kept, struct index_level *added,
+			      struct index_level **ret)
 {
+	struct index_level *levels[INDEX_LEVELS_MOST];
 	const struct index *indexes[INDEX_LEVELS_MOST];
+	struct index *joined AUTO_INDEX = NULL;
 	size_t count = 0;
+	struct sym_error *error;
 
 	for (size_t i = kept; i < view->count; i++)
-		indexes[count++] = view->levels[i]->index;
-	indexes[count++] = added;
-	return index_join(indexes, count, joined_ret);
+		levels[count++] = view->levels[i];
+	levels[count++] = added;
+	for (size_t i = 0; i < count; i++)
+		indexes[i] = levels[i]->index;
+	error = index_join(indexes, count, &joined);
+	if (error)
+		return error;
+	*ret = make_joined(joined, levels, count, !kept);
+	if (!*ret)
+		return &sym_error_no_memory;
+	joined = NULL; /* the level's now */
+	return NULL;
 }
 
 /* The view that follows `old`, with `level` over the first `kept` of it; what it does without is
@@ -226,26 +321,23 @@ struct sym_error *index_levels_add(struct index_levels *levels, struct index *ad
 {
 	struct index_view *old = atomic_load(&levels->view);
 	struct index_view *view AUTO_FREE = calloc(1, sizeof(*view));
-	struct index *joined AUTO_INDEX = NULL;
+	struct index_level *level = make_level(added), *joined = NULL;
 	size_t kept = levels_to_keep(old, index_count(added));
-	struct index_level *level;
+	struct sym_error *error = view && level ? NULL : &sym_error_no_memory;
 
-	if (!view)
-		return &sym_error_no_memory;
-	view->shares_codes =
-		share_codes(added, old->levels[old->count - 1]->index) && old->shares_codes;
-	if (kept < old->count) {
-		struct sym_error *error = join(old, kept, added, &joined);
-
-		if (error)
-			return error;
+	if (!error) {
+		view->shares_codes =
+			share_codes(added, old->levels[old->count - 1]->index) && old->shares_codes;
+		if (kept < old->count)
+			error = join(old, kept, level, &joined);
 	}
-	level = make_level(joined ? joined : added);
-	if (!level)
-		return &sym_error_no_memory;
-	if (STEAL(joined))
-		index_destroy(added);
-	exchange_view(levels, STEAL(view), kept, level);
+	if (error) {
+		free(level);
+		return error;
+	}
+	if (joined)
+		free_level(level);
+	exchange_view(levels, STEAL(view), kept, joined ? joined : level);
 	return NULL;
 }
 
