@@ -29,10 +29,11 @@ static inline unsigned int hex_read_usual(const char *text, uint64_t *ret)
 	const __m128i low_bytes = _mm_set1_epi16(0x00ff);
 	__m128i bytes = _mm_loadu_si128((const __m128i *)text);
 	__m128i lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
-	__m128i number = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('0' - 1)),
-				       _mm_cmplt_epi8(bytes, _mm_set1_epi8('9' + 1)));
-	__m128i letter = _mm_and_si128(_mm_cmpgt_epi8(lower, _mm_set1_epi8('a' - 1)),
-				       _mm_cmplt_epi8(lower, _mm_set1_epi8('f' + 1)));
+	/* Behind '0' and 'a'; what is below them wraps to the top. */
+	__m128i from_0 = _mm_sub_epi8(bytes, _mm_set1_epi8('0'));
+	__m128i from_a = _mm_sub_epi8(lower, _mm_set1_epi8('a'));
+	__m128i number = _mm_cmpeq_epi8(_mm_min_epu8(from_0, _mm_set1_epi8(9)), from_0);
+	__m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(5)), from_a);
 	unsigned int mask = (unsigned int)_mm_movemask_epi8(_mm_or_si128(number, letter));
 	/* Bit 16 of the complement is set: an end is always found. */
 	unsigned int count = (unsigned int)__builtin_ctz(~mask);

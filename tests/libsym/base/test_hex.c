@@ -30,6 +30,24 @@ Test(hex, reads_up_to_the_first_byte_that_is_no_digit)
 	cr_expect_eq(value, 0x12);
 }
 
+Test(hex, stops_at_every_byte_that_is_no_digit_wherever_it_stands)
+{
+	for (size_t place = 0; place < 16; place++)
+		for (int byte = 0; byte < 256; byte++) {
+			char text[] = "0aF965cD3bE71f08 ";
+			uint64_t value = 0, expected = 0;
+			size_t count = 0;
+
+			text[place] = (char)byte;
+			for (; count < 16 && hex_values[(unsigned char)text[count]] >= 0; count++)
+				expected = expected << 4 |
+					   (uint64_t)hex_values[(unsigned char)text[count]];
+			cr_assert_eq(hex_read_u64(text, sizeof(text) - 1, &value), count,
+				     "byte %d at %zu", byte, place);
+			cr_assert_eq(value, expected, "byte %d at %zu", byte, place);
+		}
+}
+
 Test(hex, reads_the_largest_value_behind_any_number_of_zeros)
 {
 	const char text[] = "000000000000000000000000ffffffffffffffff";
