@@ -165,9 +165,15 @@ static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t 
 	unsigned int slot = writer->slot;
 	uint8_t code = writer->codes[detail.value % INDEX_CODES];
 
-	if (!leaf || slot == INDEX_LEAF || start - writer->leaf_start >= INDEX_NEAR_BYTES ||
-	    size_bytes > UINT16_MAX || detail.value != index->values[code])
+	if (!leaf || start - writer->leaf_start >= INDEX_NEAR_BYTES || size_bytes > UINT16_MAX ||
+	    detail.value != index->values[code])
 		return index_writer_add_whole_apart(writer, start, size_bytes, detail);
+	if (slot == INDEX_LEAF) {
+		if (!index_writer_place(writer, start))
+			return false;
+		leaf = writer->leaf;
+		slot = writer->slot;
+	}
 	leaf->keys[slot] = (int32_t)(start - writer->base);
 	leaf->sizes[slot] = (uint16_t)size_bytes;
 	leaf->codes[slot] = code;
