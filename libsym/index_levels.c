@@ -46,7 +46,9 @@ void index_levels_deinit(struct index_levels *levels)
 	free(view);
 }
 
-struct sym_error *index_levels_begin(struct index_levels *levels, struct index *index)
+/* A view without a level yet, and a level for it. */
+static struct sym_error *make_lowest(struct index *index, struct index_view **view_ret,
+				     struct index_level **level_ret)
 {
 	struct index_view *view = calloc(1, sizeof(*view));
 	struct index_level *level = calloc(1, sizeof(*level));
@@ -57,9 +59,21 @@ struct sym_error *index_levels_begin(struct index_levels *levels, struct index *
 		return &sym_error_no_memory;
 	}
 	level->index = index;
-	view->levels[0] = level;
-	view->count = 1;
 	view->shares_codes = true;
+	*view_ret = view;
+	*level_ret = level;
+	return NULL;
+}
+
+struct sym_error *index_levels_begin(struct index_levels *levels, struct index *index)
+{
+	struct index_view *view;
+	struct index_level *level;
+	struct sym_error *error = make_lowest(index, &view, &level);
+
+	if (error)
+		return error;
+	view->levels[view->count++] = level;
 	levels->first = view;
 	atomic_store(&levels->view, view);
 	return NULL;
@@ -308,8 +322,14 @@ static void exchange_view(struct index_levels *levels, struct index_view *view, 
 	memcpy(view->levels, old->levels, kept * sizeof(*view->levels));
 	view->levels[kept] = level;
 	view->count = kept + 1;
-	for (size_t i = kept; i < old->count; i++)
-		old->dropped[old->dropped_count++] = old->levels[i];
+	for (size_t i = kept; i < old->count; i++) {
+		struct index_level *dropped = old->levels[i];
+		/* The only level of the first view stays as long as that does. */
+		struct index_view *owner =
+			dropped == levels->first->levels[0] ? levels->first : old;
+
+		owner->dropped[owner->dropped_count++] = dropped;
+	}
 	if (old != levels->first) {
 		old->next_retired = levels->retired;
 		levels->retired = old;
@@ -339,6 +359,17 @@ struct sym_error *index_levels_add(struct index_levels *levels, struct index *ad
 		free_level(level);
 	exchange_view(levels, STEAL(view), kept, joined ? joined : level);
 	return NULL;
+}
+
+struct sym_error *index_levels_replace(struct index_levels *levels, struct index *index)
+{
+	struct index_view *view;
+	struct index_level *level;
+	struct sym_error *error = make_lowest(index, &view, &level);
+
+	if (!error)
+		exchange_view(levels, view, 0, level);
+	return error;
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */

@@ -63,8 +63,12 @@ void index_levels_deinit(struct index_levels *levels);
 struct sym_error *index_levels_add(struct index_levels *levels, struct index *added)
 	__attribute__((warn_unused_result));
 
+/* The same, in the place of all that there are. */
+struct sym_error *index_levels_replace(struct index_levels *levels, struct index *index)
+	__attribute__((warn_unused_result));
+
 /* Is there something that only those may still look at who began before the last
- * index_levels_add()? */
+ * index_levels_add() or _replace()? */
 static inline bool index_levels_has_garbage(const struct index_levels *levels)
 {
 	return levels->retired != NULL;
@@ -76,6 +80,12 @@ void index_levels_collect(struct index_levels *levels);
 static inline const struct index_view *index_levels_view(const struct index_levels *levels)
 {
 	return atomic_load(&((struct index_levels *)levels)->view);
+}
+
+/* The only index of the first view. */
+static inline const struct index *index_levels_first(const struct index_levels *levels)
+{
+	return levels->first->levels[0]->index;
 }
 
 /* False when no level knows the position; nothing is written then. */

@@ -332,6 +332,33 @@ Test(perfmap_source, agrees_with_a_painted_model_while_it_grows)
 	close(fd);
 }
 
+/* However often what was read first has been joined with what came later. */
+Test(perfmap_source, keeps_what_it_had_at_first_for_those_who_ask_for_that)
+{
+	char path[64], line[64];
+	int fd = make_file(path);
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	struct source_match match;
+	struct sym_symbol symbol;
+
+	append(fd, "1000 10 first\n");
+	source = open_path(fd, path);
+	for (int i = 0; i < 100; i++) {
+		snprintf(line, sizeof(line), "%x 10 line %d\n", 0x2000 + i * 16, i);
+		append(fd, line);
+		expect_refresh(source, PERFMAP_APPENDED);
+		perfmap_source_collect(source);
+		cr_assert_eq(perfmap_source_find_first(source, 0x1008, &match), SOURCE_HIT);
+		cr_assert_str_eq(match.name, "first");
+		cr_assert_eq(perfmap_source_find_first(source, 0x2000, &match), SOURCE_MISS);
+		cr_assert_eq(perfmap_source_count(source), 1);
+		perfmap_source_at(source, 0, &symbol);
+		cr_assert_str_eq(symbol.name, "first");
+	}
+	unlink(path);
+	close(fd);
+}
+
 struct growing {
 	int fd;
 	char path[64];
