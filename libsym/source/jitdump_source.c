@@ -13,7 +13,7 @@
 #include "libsym/format/perfmap.h"
 #include "libsym/format/perfmap_tier.h"
 #include "libsym/index.h"
-#include "libsym/index_join.h"
+#include "libsym/index_levels.h"
 #include "libsym/index_names.h"
 #include "libsym/index_sort.h"
 #include "libsym/limits.h"
@@ -48,9 +48,7 @@ struct jitdump_place {
 };
 
 struct jitdump_source {
-	_Atomic(struct index *) index; /* of the latest events; value: that of an event */
-	struct index *first_index;     /* stays: see jitdump_source_find_first() */
-	struct index *retired;         /* before the current one; NULL: none but the first */
+	struct index_levels levels; /* of the events; value: that of an event */
 	struct index_names *names;
 	struct tier_table tiers;
 	bool opened_cut;
@@ -75,15 +73,9 @@ struct jitdump_reader {
 
 void jitdump_source_close(struct jitdump_source *source)
 {
-	struct index *index;
-
 	if (!source)
 		return;
-	index = atomic_load(&source->index);
-	if (index != source->first_index)
-		index_destroy(index);
-	index_destroy(source->first_index);
-	index_destroy(source->retired);
+	index_levels_deinit(&source->levels);
 	index_names_destroy(source->names);
 	free(source->events);
 	free(source->path);
@@ -331,12 +323,12 @@ static bool is_plain_tail(const struct jitdump_source *source, size_t first)
 	return first > 0;
 }
 
-/* Of all events, of which those before `first` are in the index that there is. */
-static struct sym_error *make_index(struct jitdump_source *source, size_t first, struct index **ret)
+/* Takes the events from `first` on up; those before are in the levels that there are. */
+static struct sym_error *index_events(struct jitdump_source *source, size_t first)
 {
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
 	struct sym_error *error = index_builder_create_numbered(&builder);
-	struct index *tail AUTO_INDEX = NULL;
+	struct index *index AUTO_INDEX = NULL;
 	bool is_tail = is_plain_tail(source, first);
 
 	if (!error && !is_tail)
@@ -346,14 +338,16 @@ static struct sym_error *make_index(struct jitdump_source *source, size_t first,
 					 source->events[i].size_bytes, source->events[i].name,
 					 source->events[i].value);
 	if (!error)
-		error = index_freeze(builder, &tail);
-	if (error)
-		return error;
-	if (is_tail)
-		return index_join((const struct index *[]){ atomic_load(&source->index), tail }, 2,
-				  ret);
-	*ret = STEAL(tail);
-	return NULL;
+		error = index_freeze(builder, &index);
+	if (!error && is_tail)
+		error = index_levels_add(&source->levels, index);
+	else if (!error && source->levels.first)
+		error = index_levels_replace(&source->levels, index);
+	else if (!error)
+		error = index_levels_begin(&source->levels, index);
+	if (!error)
+		index = NULL; /* that of the levels now */
+	return error;
 }
 
 /* ---- the file ----------------------------------------------------------------------------- */
@@ -363,11 +357,10 @@ static struct sym_error *take_up(struct jitdump_reader *reader, const struct sta
 {
 	struct jitdump_source *source = reader->source;
 	size_t before = source->count;
-	struct index *index = NULL;
 	struct sym_error *error = read_records(reader);
 
-	if (!error && (source->count > before || !source->first_index))
-		error = make_index(source, before, &index);
+	if (!error && (source->count > before || !source->levels.first))
+		error = index_events(source, before);
 	if (error) {
 		source->count = before;
 		return error;
@@ -378,13 +371,6 @@ static struct sym_error *take_up(struct jitdump_reader *reader, const struct sta
 	for (size_t i = before; i < source->count; i++)
 		if (source->events[i].timestamp > source->last_timestamp)
 			source->last_timestamp = source->events[i].timestamp;
-	if (!index)
-		return NULL;
-	if (!source->first_index)
-		source->first_index = index;
-	else if (atomic_load(&source->index) != source->first_index)
-		source->retired = atomic_load(&source->index);
-	atomic_store(&source->index, index);
 	return NULL;
 }
 
@@ -476,12 +462,12 @@ struct sym_error *jitdump_source_refresh(struct jitdump_source *source, enum jit
 
 bool jitdump_source_has_garbage(const struct jitdump_source *source)
 {
-	return source->retired != NULL;
+	return index_levels_has_garbage(&source->levels);
 }
 
 void jitdump_source_collect(struct jitdump_source *source)
 {
-	index_destroy(STEAL(source->retired));
+	index_levels_collect(&source->levels);
 }
 
 bool jitdump_source_is_cut(const struct jitdump_source *source)
@@ -494,19 +480,17 @@ uint64_t jitdump_source_records(const struct jitdump_source *source)
 	return source->count;
 }
 
-static enum source_outcome find_in(const struct jitdump_source *source, const struct index *index,
-				   uint64_t address, struct source_match *ret)
+static enum source_outcome take_entry(const struct jitdump_source *source,
+				      const struct index_entry *entry, struct source_match *ret)
 {
-	struct index_entry entry;
-
-	if (index_look_up(index, address, &entry) == INDEX_NONE || entry.value & GONE_BIT)
+	if (entry->value & GONE_BIT)
 		return SOURCE_MISS;
 	*ret = (struct source_match){
-		.start = entry.symbol_start,
-		.size_bytes = entry.symbol_size_bytes,
-		.name = index_names_at(source->names, entry.number),
-		.tier = source->tiers.tiers[entry.value & TIER_TABLE_MASK],
-		.kind = entry.value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION,
+		.start = entry->symbol_start,
+		.size_bytes = entry->symbol_size_bytes,
+		.name = index_names_at(source->names, entry->number),
+		.tier = source->tiers.tiers[entry->value & TIER_TABLE_MASK],
+		.kind = entry->value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION,
 	};
 	return SOURCE_HIT;
 }
@@ -514,12 +498,19 @@ static enum source_outcome find_in(const struct jitdump_source *source, const st
 enum source_outcome jitdump_source_find(const struct jitdump_source *source, uint64_t address,
 					struct source_match *ret)
 {
-	return find_in(source, atomic_load(&((struct jitdump_source *)source)->index), address,
-		       ret);
+	struct index_entry entry;
+
+	if (!index_view_look_up(index_levels_view(&source->levels), address, &entry))
+		return SOURCE_MISS;
+	return take_entry(source, &entry, ret);
 }
 
 enum source_outcome jitdump_source_find_first(const struct jitdump_source *source, uint64_t address,
 					      struct source_match *ret)
 {
-	return find_in(source, source->first_index, address, ret);
+	struct index_entry entry;
+
+	if (index_look_up(index_levels_first(&source->levels), address, &entry) == INDEX_NONE)
+		return SOURCE_MISS;
+	return take_entry(source, &entry, ret);
 }
