@@ -161,6 +161,19 @@ static bool has_room(struct extents *extents)
 	return false;
 }
 
+/* Gives back what was not needed. NULL for want of memory; then all of it is given back. */
+static struct index_level *end_level(struct index_level *level, const struct extents *extents)
+{
+	size_t size_bytes = sizeof(*level) + extents->count * sizeof(level->extents[0]);
+	struct index_level *smaller;
+
+	level->extent_count = extents->count;
+	smaller = realloc(level, size_bytes);
+	if (!smaller)
+		free(level);
+	return smaller;
+}
+
 static struct index_level *make_level(struct index *index)
 {
 	struct extents extents;
@@ -171,8 +184,7 @@ static struct index_level *make_level(struct index *index)
 	do {
 		list_extents(index, &extents);
 	} while (!has_room(&extents));
-	level->extent_count = extents.count;
-	return level;
+	return end_level(level, &extents);
 }
 
 static int compare_extents(const void *left, const void *right)
@@ -215,7 +227,7 @@ static struct index_level *make_joined(struct index *joined, struct index_level 
 	size_t count = 0;
 
 	if (!level || is_lowest)
-		return level;
+		return level ? end_level(level, &extents) : NULL;
 	sorted = sort_extents(levels, level_count, &count);
 	if (!sorted) {
 		free(level);
@@ -225,8 +237,7 @@ static struct index_level *make_joined(struct index *joined, struct index_level 
 		for (size_t i = 0; i < count; i++)
 			add_extent(&extents, &sorted[i]);
 	} while (!has_room(&extents));
-	level->extent_count = extents.count;
-	return level;
+	return end_level(level, &extents);
 }
 
 /* ---- adding ------------------------------------------------------------------------------- */

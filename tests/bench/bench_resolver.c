@@ -229,6 +229,30 @@ static void compare(const struct ours *ours, struct bcc *bcc, const uint64_t *ad
 	       ours_only + theirs_only + different ? "short" : "ok");
 }
 
+/* What the system takes to tell what is mapped, which each refresh has to ask: caches are as cold
+ * as after a thousand lines were written. */
+static double maps_floor(void)
+{
+	static char text[1 << 20], others[4 << 20];
+	double total = 0;
+
+	for (int i = 0; i < REFRESHES; i++) {
+		double begin;
+		ssize_t got;
+		off_t offset = 0;
+		int fd;
+
+		memset(others, i, sizeof(others));
+		begin = seconds();
+		fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+		while ((got = pread(fd, text, sizeof(text), offset)) > 0)
+			offset += got;
+		close(fd);
+		total += seconds() - begin;
+	}
+	return total / REFRESHES;
+}
+
 static void refresh_figure(const struct ours *ours, struct world *world, const struct bcc *bcc)
 {
 	double best = 0, total = 0, ask = 0;
@@ -256,7 +280,7 @@ static void refresh_figure(const struct ours *ours, struct world *world, const s
 	figure("resolver_refresh_1000_lines", best * 1e3, bcc->load_seconds * 1e3,
 	       (struct bench_goal){ .most = 0.2 }, "ms");
 	figure("resolver_refresh_1000_lines_mean", total / REFRESHES * 1e3, bcc->load_seconds * 1e3,
-	       (struct bench_goal){ .most = 0.2 }, "ms");
+	       (struct bench_goal){ .most = 0.2, .floor = maps_floor() * 1e3 }, "ms");
 	figure("resolver_first_find_after_refresh", ask / REFRESHES * 1e3, bcc->load_seconds * 1e3,
 	       (struct bench_goal){ 0 }, "ms");
 }
