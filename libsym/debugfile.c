@@ -292,7 +292,7 @@ struct sym_error *debugfile_open_given(struct elf_sections *sections, const char
 	*ret = NULL;
 	if (fd < 0) {
 		buf_printf(why, "%s was brought as its debug file and cannot be opened: %s", path,
-			   strerror(-fd));
+			   fd == -EINVAL ? "no regular file" : strerror(-fd));
 		return NULL;
 	}
 	error = open_image(fd, path, &image);

@@ -65,6 +65,55 @@ void dwarf_info_close(struct dwarf_info *info)
 	free(info);
 }
 
+/* ---- text ------------------------------------------------------------------ */
+
+static bool has_end(const Elf_Data *data)
+{
+	return !data || !data->d_buf || !data->d_size ||
+	       !((const char *)data->d_buf)[data->d_size - 1];
+}
+
+/* What has no end becomes empty, and so no name. */
+static void end_text(Elf_Data *data)
+{
+	while (!has_end(data))
+		for (size_t i = data->d_size; i && ((char *)data->d_buf)[i - 1]; i--)
+			((char *)data->d_buf)[i - 1] = '\0';
+}
+
+/*
+ * libdw hands out what begins in a section of text, and reads it itself, without looking whether
+ * it ends there (0.188). Of a file that we opened it reads from copies, which can be ended; files
+ * that it opens itself it maps. False when there is a text without an end.
+ */
+static bool end_texts(Elf *elf, bool is_ours)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (!name || strstr(name, "offsets") ||
+		    (!strstr(name, "debug_str") && !strstr(name, "debug_line_str")))
+			continue;
+		if (is_ours) {
+			end_text(elf_getdata(section, NULL));
+			end_text(elf_rawdata(section, NULL));
+		} else if (!has_end(elf_getdata(section, NULL)) ||
+			   !has_end(elf_rawdata(section, NULL))) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* ---- units ------------------------------------------------------------------- */
 
 static bool add_range(struct dwarf_info *info, uint64_t start, uint64_t end)
@@ -126,7 +175,8 @@ static bool read_units(struct dwarf_info *info)
 	uint8_t type;
 
 	while (!dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, &split)) {
-		bool is_split = type == DW_UT_skeleton && split.addr;
+		bool is_split = type == DW_UT_skeleton && split.addr &&
+				end_texts(dwarf_getelf(dwarf_cu_getdwarf(split.cu)), false);
 
 		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
 		    !add_unit(info, &die, is_split ? &split : &die))
@@ -232,8 +282,9 @@ static bool is_alternate_right(Dwarf *dwarf)
 	ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &wanted);
 	Dwarf *alternate = bytes > 0 ? dwarf_getalt(dwarf) : NULL;
 
-	return !alternate || (dwelf_elf_gnu_build_id(dwarf_getelf(alternate), &found) == bytes &&
-			      !memcmp(found, wanted, (size_t)bytes));
+	return !alternate ||
+	       (dwelf_elf_gnu_build_id(dwarf_getelf(alternate), &found) == bytes &&
+		!memcmp(found, wanted, (size_t)bytes) && end_texts(dwarf_getelf(alternate), false));
 }
 
 /*
@@ -279,6 +330,7 @@ struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info *
 	info->dwarf = dwarf_begin_elf(info->elf, DWARF_C_READ, NULL);
 	if (!info->dwarf || !is_alternate_right(info->dwarf))
 		return NULL;
+	end_texts(info->elf, true);
 	if (!read_units(info))
 		return &sym_error_no_memory;
 	error = sparse_file_check(&image->file, image->path);
@@ -299,7 +351,10 @@ static const char *text_of(Dwarf_Die *die, unsigned int attribute)
 {
 	Dwarf_Attribute found;
 
-	return dwarf_attr_integrate(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
+	const char *text =
+		dwarf_attr_integrate(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
+
+	return text && *text ? text : NULL;
 }
 
 static uint32_t number_of(Dwarf_Die *die, unsigned int attribute)

@@ -31,8 +31,8 @@ struct sym_error *kernel_open_at(int directory, const char *name, struct sym_ker
 	if (!kernel)
 		return &sym_error_no_memory;
 	if (fd < 0)
-		return sym_error_from_errno(errno, "kallsyms", "cannot open");
-	error = kernel_source_open(fd, "kallsyms", &kernel->source);
+		return sym_error_from_errno(errno, name, "cannot open");
+	error = kernel_source_open(fd, name, &kernel->source);
 	if (error)
 		return error;
 	*ret = STEAL(kernel);
@@ -45,7 +45,8 @@ struct sym_error *sym_kernel_open(const char *root, struct sym_kernel **ret)
 
 	if (directory < 0)
 		return sym_error_from_errno(errno, root, "cannot open");
-	return kernel_open_at(directory, "proc/kallsyms", ret);
+	/* Without a root the path that a message has is the one that a person types. */
+	return kernel_open_at(directory, root ? "proc/kallsyms" : "/proc/kallsyms", ret);
 }
 
 const char *sym_kernel_trouble(const struct sym_kernel *kernel)

@@ -434,6 +434,31 @@ def test_dwarf_compilation_directory(tools):
             raise Fail(f"{compiler}, DWARF {version} {flags}, {source}: {set(files)}")
 
 
+def test_dwarf_text_without_an_end(tools):
+    """.debug_str that is cut in the middle of a name: that one is none, and nothing behind it is read (SAN=1 sees to that)."""
+    tools.need("gcc", "strip", "nm", "readelf")
+    for packing in ([], ["-gz"], ["-gz=zlib-gnu"]):
+        whole = compiled(tools, "unended", "-g", "-no-pie", *packing)
+        start, size = extent(tools, whole, "factorial")
+        name, number = next((name, i) for i, name in enumerate(re.findall(r"^ +\[ *\d+\] (\S*)", tools.run("readelf", "-SW", whole), re.M))
+                            if name in (".debug_str", ".zdebug_str"))
+        with open(whole, "r+b") as file:
+            content = bytearray(file.read())
+            header = int.from_bytes(content[40:48], "little") + 64 * number
+            offset, length = struct.unpack_from("<QQ", content, header + 24)
+            cut = content.index(b"factorial\0", offset) + 5 - offset if not packing else length - 9
+            struct.pack_into("<Q", content, header + 32, cut)
+            for i in range(int.from_bytes(content[60:62], "little")):  # without .symtab DWARF tells names
+                place_of_type = int.from_bytes(content[40:48], "little") + 64 * i + 4
+                if content[place_of_type] == 2:
+                    content[place_of_type] = 1
+            file.seek(0)
+            file.write(content)
+        for answer in tools.resolve(whole, list(range(start, start + size)), "--inlines"):
+            if answer["resolved"] and answer["name"] != "factorial":
+                raise Fail(f"{packing}: {answer}")
+
+
 def test_dwarf_origin_in_another_place(tools):
     """A function whose entry has the range and refers to another entry for the name, as inlined copies do."""
     tools.need("gcc", "nm", "eu-addr2line")
