@@ -7,13 +7,14 @@ enum {
 	SLOTS_A_SPAN = 4,
 	MOST_SPANS = ADDRESS_SLOT_NONE,
 	SHIFTS = 64,
+	ENOUGH = 4,
 	PARTS = 1 << 16 /* of the unit of a weight */
 };
 
 struct choice {
-	unsigned int shift; /* from an address to the number of its slot */
-	uint64_t lost;      /* of the weight of all */
-	uint16_t spans[ADDRESS_SLOTS_MOST];
+	uint64_t lost; /* of the weight of all */
+	uint64_t used; /* slots that all spans would have if there were enough */
+	struct address_slots slots;
 };
 
 /* What of a span one slot would hold. */
@@ -24,21 +25,22 @@ static uint64_t share_of(const struct address_span *span, unsigned int shift)
 	return (uint64_t)span->weight * PARTS / (slots + 1);
 }
 
-static void enter(struct choice *choice, const struct address_span *spans, size_t number,
-		  uint32_t slot_count)
+static void enter(struct choice *choice, const struct address_span *spans, size_t number)
 {
 	const struct address_span *span = &spans[number];
-	uint64_t slot = span->start >> choice->shift, share = share_of(span, choice->shift);
-	uint64_t last = (span->start + (span->size_bytes - 1)) >> choice->shift;
+	struct address_slots *slots = &choice->slots;
+	uint64_t slot = span->start >> slots->shift, share = share_of(span, slots->shift);
+	uint64_t last = (span->start + (span->size_bytes - 1)) >> slots->shift;
 
-	if (last - slot >= slot_count) {
-		choice->lost += (uint64_t)span->weight * PARTS - share * slot_count;
-		last = slot + slot_count - 1;
+	choice->used += last - slot + 1;
+	if (last - slot > slots->mask) {
+		choice->lost += (uint64_t)span->weight * PARTS - share * (slots->mask + 1);
+		last = slot + slots->mask;
 	}
 	for (; slot <= last; slot++) {
-		uint16_t *owner = &choice->spans[slot % slot_count];
+		uint16_t *owner = &slots->spans[slot & slots->mask];
 		uint64_t other =
-			*owner == ADDRESS_SLOT_NONE ? 0 : share_of(&spans[*owner], choice->shift);
+			*owner == ADDRESS_SLOT_NONE ? 0 : share_of(&spans[*owner], slots->shift);
 
 		choice->lost += share < other ? share : other;
 		if (share > other || *owner == ADDRESS_SLOT_NONE)
@@ -46,33 +48,32 @@ static void enter(struct choice *choice, const struct address_span *spans, size_
 	}
 }
 
-static void try_shift(struct choice *choice, const struct address_span *spans, size_t count,
-		      uint32_t slot_count)
+static void try_shift(struct choice *choice, const struct address_span *spans, size_t count)
 {
-	choice->lost = 0;
-	memset(choice->spans, 0xff, sizeof(choice->spans));
+	choice->lost = choice->used = 0;
+	memset(choice->slots.spans, 0xff, (choice->slots.mask + 1) * sizeof(*choice->slots.spans));
 	for (size_t i = 0; i < count; i++)
-		enter(choice, spans, i, slot_count);
+		enter(choice, spans, i);
 }
 
-void address_slots_choose(const struct address_span *spans, size_t count, struct address_slots *ret)
+void address_slots_choose(const struct address_span *spans, size_t count, uint32_t most,
+			  struct address_slots *ret)
 {
-	struct choice best = { .lost = UINT64_MAX }, choice;
+	struct choice choice = { .slots.shift = SHIFTS };
+	uint64_t best = UINT64_MAX;
 	uint32_t slot_count = 1;
 
 	if (count > MOST_SPANS)
 		count = MOST_SPANS;
-	while (count > 1 && slot_count < ADDRESS_SLOTS_MOST && slot_count < SLOTS_A_SPAN * count)
+	while (count > 1 && slot_count < most && slot_count < SLOTS_A_SPAN * count)
 		slot_count *= 2;
-	/* Where it does not matter the fewest slots are used. */
-	for (choice.shift = SHIFTS - 1; choice.shift >= ADDRESS_SLOT_BITS && best.lost;
-	     choice.shift--) {
-		try_shift(&choice, spans, count, slot_count);
-		if (choice.lost < best.lost)
-			best = choice;
+	choice.slots.mask = slot_count - 1;
+	/* The fewest slots that do; with far more than there are it becomes no better. */
+	while (best && choice.slots.shift-- && choice.used <= (uint64_t)ENOUGH * slot_count) {
+		try_shift(&choice, spans, count);
+		if (choice.lost < best) {
+			best = choice.lost;
+			*ret = choice.slots;
+		}
 	}
-	ret->shift = best.shift - ADDRESS_SLOT_BITS;
-	ret->mask = (slot_count - 1) << ADDRESS_SLOT_BITS;
-	ret->count = slot_count;
-	memcpy(ret->spans, best.spans, sizeof(ret->spans));
 }

@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 enum {
-	ADDRESS_SLOTS_MOST = 64,
-	ADDRESS_SLOT_BITS = 6, /* log2 of the bytes of what stands in a slot: a cache line */
+	ADDRESS_SLOTS_MOST = 512,
 	ADDRESS_SLOT_NONE = UINT16_MAX
 };
 
@@ -22,15 +21,15 @@ struct address_span {
 };
 
 struct address_slots {
-	/* Where in the table the slot of an address is, in bytes: address >> shift & mask. */
+	/* The slot of an address is: address >> shift & mask. */
 	unsigned int shift;
-	uint32_t mask;
-	uint32_t count;                     /* of slots, at least 1 */
+	uint32_t mask;                      /* one less than there are slots */
 	uint16_t spans[ADDRESS_SLOTS_MOST]; /* numbers of spans, or ADDRESS_SLOT_NONE */
 };
 
-/* Of the first 2^16 - 1 spans. */
-void address_slots_choose(const struct address_span *spans, size_t count,
+/* Of the first 2^16 - 1 spans, in `most` slots, a power of two up to ADDRESS_SLOTS_MOST, or less.
+ */
+void address_slots_choose(const struct address_span *spans, size_t count, uint32_t most,
 			  struct address_slots *ret);
 
 #endif

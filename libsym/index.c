@@ -219,27 +219,25 @@ size_t index_find(const struct index *index, uint64_t position)
 {
 	const struct index_region *region = index_region_of(index, position);
 	struct index_spot spot;
-	size_t piece;
 
-	if (!index_find_spot(region, position, &spot, &piece))
+	if (!index_find_spot(region, position, &spot))
 		return find_carefully(index, position);
-	return piece;
+	return index_piece_of(region, &spot);
 }
 
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret)
 {
 	const struct index_region *region = index_region_of(index, position);
 	struct index_spot spot;
-	size_t piece;
 
-	if (!index_find_spot(region, position, &spot, &piece))
+	if (!index_find_spot(region, position, &spot))
 		return look_up_carefully(index, position, ret);
 	ret->start = ret->symbol_start = position - spot.offset_bytes;
 	ret->size_bytes = ret->symbol_size_bytes = spot.size_bytes;
 	ret->number = spot.leaf->numbers[spot.slot];
 	ret->name = name_of(index, ret->number);
 	ret->value = index->values[spot.leaf->codes[spot.slot]];
-	return piece;
+	return index_piece_of(region, &spot);
 }
 
 /* ---- many ---------------------------------------------------------------------- */
@@ -274,12 +272,6 @@ static void find_leaves(const struct index *index, const uint64_t *positions, si
 	}
 }
 
-static inline size_t piece_of(const struct index_region *region, const struct index_spot *spot)
-{
-	return region->first_piece + (size_t)(spot->leaf - region->leaves) * INDEX_LEAF +
-	       spot->slot;
-}
-
 static void find_lanes(const struct index *index, const uint64_t *positions, size_t count,
 		       size_t *ret)
 {
@@ -295,10 +287,11 @@ static void find_lanes(const struct index *index, const uint64_t *positions, siz
 			continue;
 		}
 		index_find_in_leaf(lanes[i].leaf, (uint32_t)(positions[i] - region->base), &spot);
+		spot.leaf_number = (size_t)(spot.leaf - region->leaves);
 		if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0))
 			ret[i] = find_carefully(index, positions[i]);
 		else
-			ret[i] = spot.offset_bytes < spot.size_bytes ? piece_of(region, &spot)
+			ret[i] = spot.offset_bytes < spot.size_bytes ? index_piece_of(region, &spot)
 								     : INDEX_NONE;
 	}
 }

@@ -278,11 +278,11 @@ static bool make_slots(struct index *index)
 			.size_bytes = index->regions[i].span_bytes,
 			.weight = index->regions[i].piece_count,
 		};
-	address_slots_choose(spans, count, &slots);
-	index->slots = huge_memory_allocate(slots.count * sizeof(*index->slots));
+	address_slots_choose(spans, count, INDEX_SLOTS, &slots);
+	index->slots = huge_memory_allocate((slots.mask + 1) * sizeof(*index->slots));
 	if (!index->slots)
 		return false;
-	for (uint32_t i = 0; i < slots.count; i++)
+	for (uint32_t i = 0; i <= slots.mask; i++)
 		index->slots[i] = slots.spans[i] == ADDRESS_SLOT_NONE
 					  ? (struct index_region){ 0 }
 					  : index->regions[slots.spans[i]];

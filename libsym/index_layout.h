@@ -34,7 +34,7 @@
 enum {
 	INDEX_LEAF = 5,          /* pieces of a leaf */
 	INDEX_BUCKET_LEAVES = 8, /* of a bucket, on average, where they begin about evenly */
-	INDEX_REGION_COPIES = 3, /* of the last range of a quick_look_up */
+	INDEX_SLOTS = 64,        /* at most, for regions */
 	INDEX_CODES = 64,        /* of values whose low bits differ a writer knows the code */
 	INDEX_VALUES = UINT8_MAX /* different values that have a code */
 };
@@ -76,7 +76,7 @@ struct index_region {
 	uint32_t first_piece, piece_count;
 };
 
-_Static_assert(sizeof(struct index_region) == 1 << ADDRESS_SLOT_BITS, "a cache line");
+_Static_assert(sizeof(struct index_region) == 64, "a cache line");
 
 static inline size_t index_leaf_count(const struct index_region *region)
 {
@@ -101,7 +101,7 @@ struct index {
 	/* Copies of regions, one of which an address is in if it is in any but for a few: see
 	 * address_slots.h. There is nothing in them where bits cannot be counted quickly. */
 	struct index_region *slots;
-	uint64_t slot_mask;
+	uint32_t slot_mask;
 	unsigned int slot_shift;
 	size_t count;
 	struct index_region *regions; /* ascending */

@@ -15,9 +15,7 @@
 static inline const struct index_region *index_region_of(const struct index *index,
 							 uint64_t position)
 {
-	uint64_t slot = position >> index->slot_shift & index->slot_mask;
-
-	return (const struct index_region *)((const char *)index->slots + slot);
+	return &index->slots[position >> index->slot_shift & index->slot_mask];
 }
 
 /* The leaf in which a position less than span_bytes behind the base of the region is if it is in
@@ -37,6 +35,7 @@ index_leaf_within(const struct index_region *region, uint64_t distance)
 /* Where a position is in an ordinary piece. */
 struct index_spot {
 	const struct index_leaf *leaf;
+	size_t leaf_number; /* of the region; only as index_hits_within() leaves it */
 	size_t slot;
 	uint32_t offset_bytes, size_bytes;
 };
@@ -64,30 +63,42 @@ index_find_in_leaf(const struct index_leaf *leaf, uint32_t distance, struct inde
 		index_look_in_leaf(--leaf, distance, ret);
 }
 
-/* Finds the ordinary piece that covers the position, and its number. False: it is to be looked for
- * with care. That there is one is foretold: what is done with a leaf once it is there waits for it
- * in the processor, and there is little room to wait. */
-static inline __attribute__((always_inline)) bool index_find_spot(const struct index_region *region,
-								  uint64_t position,
-								  struct index_spot *ret,
-								  size_t *piece_ret)
+/* Finds the ordinary piece that covers a position less than span_bytes behind the base. False: it
+ * is to be looked for with more care. That there is one is foretold: what is done with a leaf once
+ * it is there waits for it in the processor, and there is little room to wait. */
+static inline __attribute__((always_inline)) bool
+index_hits_within(const struct index_region *region, uint64_t distance, struct index_spot *ret)
 {
-	uint64_t distance = position - region->base, place = index_place(region, distance);
-	size_t leaf;
+	uint64_t place = index_place(region, distance);
+	const struct index_bucket *bucket = index_bucket_of(region, place);
+
+	/* What covers the position is found in no wrong leaf, so a crowd does not matter. */
+	ret->leaf_number = index_leaf_at(bucket, place);
+	index_look_in_leaf(&region->leaves[ret->leaf_number], (uint32_t)distance, ret);
+	return __builtin_expect(ret->offset_bytes < ret->size_bytes, 1);
+}
+
+/* The same for any position, and where the leaf before has it. */
+static inline __attribute__((always_inline)) bool
+index_find_spot(const struct index_region *region, uint64_t position, struct index_spot *ret)
+{
+	uint64_t distance = position - region->base;
 
 	if (__builtin_expect(distance >= region->span_bytes, 0))
 		return false;
-	/* What covers the position is found in no wrong leaf, so a crowd does not matter. */
-	leaf = index_leaf_at(index_bucket_of(region, place), place);
-	index_look_in_leaf(&region->leaves[leaf], (uint32_t)distance, ret);
-	*piece_ret = region->first_piece + leaf * INDEX_LEAF + ret->slot;
-	if (__builtin_expect(ret->offset_bytes < ret->size_bytes, 1))
+	if (index_hits_within(region, distance, ret))
 		return true;
 	if ((int32_t)ret->offset_bytes >= 0)
 		return false;
-	index_look_in_leaf(&region->leaves[--leaf], (uint32_t)distance, ret);
-	*piece_ret = region->first_piece + leaf * INDEX_LEAF + ret->slot;
+	index_look_in_leaf(&region->leaves[--ret->leaf_number], (uint32_t)distance, ret);
 	return ret->offset_bytes < ret->size_bytes;
+}
+
+/* Of what these have found. */
+static inline size_t index_piece_of(const struct index_region *region,
+				    const struct index_spot *spot)
+{
+	return region->first_piece + spot->leaf_number * INDEX_LEAF + spot->slot;
 }
 
 #endif

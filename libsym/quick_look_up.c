@@ -166,12 +166,42 @@ static bool list_ranges(const struct sym_snapshot *snapshot, uint32_t group,
 	return true;
 }
 
-/* The last one stands there several times: see quick_range_of(). */
-static void take_ranges(struct quick_look_up *quick, const struct quick_range *ranges, size_t count)
+static uint64_t bytes_of(const struct quick_range *range)
 {
+	return range->size_bytes ? range->size_bytes : range->base;
+}
+
+/* By pages: what is there counts as much as what is large. */
+static uint32_t weight_of(const struct quick_range *range)
+{
+	uint64_t pages = (bytes_of(range) >> 12) + 1;
+
+	return pages < UINT32_MAX ? (uint32_t)pages : UINT32_MAX;
+}
+
+/* False when there is no memory. */
+static bool take_ranges(struct quick_look_up *quick, const struct quick_range *ranges, size_t count)
+{
+	struct address_span *spans AUTO_FREE = calloc(count + 1, sizeof(*spans));
+	struct address_slots slots;
+
+	if (!spans)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		spans[i] = (struct address_span){ .start = ranges[i].start,
+						  .size_bytes = bytes_of(&ranges[i]),
+						  .weight = weight_of(&ranges[i]) };
+		quick->ranges[i] = ranges[i];
+	}
 	quick->range_count = count;
-	for (size_t i = 0; i < count + INDEX_REGION_COPIES; i++)
-		quick->ranges[i] = ranges[i < count ? i : count - 1];
+	quick->ranges[count] = (struct quick_range){ 0 };
+	address_slots_choose(spans, count, ADDRESS_SLOTS_MOST, &slots);
+	quick->slot_shift = slots.shift;
+	quick->slot_mask = slots.mask;
+	for (uint32_t i = 0; i <= slots.mask; i++)
+		quick->slots[i] =
+			slots.spans[i] == ADDRESS_SLOT_NONE ? (uint16_t)count : slots.spans[i];
+	return true;
 }
 
 /* The last level knows the codes of all. */
@@ -200,19 +230,21 @@ void quick_look_up_destroy(struct quick_look_up *quick)
 static struct quick_look_up *make(const struct perfmap_first *map, const struct index_view *view,
 				  struct quick_range *ranges, size_t count)
 {
-	static const struct quick_range none;
-	struct quick_look_up *quick = huge_memory_allocate(
-		sizeof(*quick) + (count + 1 + INDEX_REGION_COPIES) * sizeof(struct quick_range));
+	struct quick_look_up *quick;
 
+	/* The numbers of ranges have so many bits. */
+	if (count >= ADDRESS_SLOT_NONE)
+		return NULL;
+	quick = huge_memory_allocate(sizeof(*quick) + (count + 1) * sizeof(struct quick_range));
 	if (!quick)
 		return NULL;
 	*quick = (struct quick_look_up){ .names = map->names };
-	if (view->count > 1 && !quick_layers_make(quick, ranges, count, view)) {
+	if ((view->count > 1 && !quick_layers_make(quick, ranges, count, view)) ||
+	    !take_ranges(quick, ranges, count)) {
 		quick_look_up_destroy(quick);
 		return NULL;
 	}
 	take_codes(quick, view->levels[view->count - 1]->index);
-	take_ranges(quick, count ? ranges : &none, count ? count : 1);
 	return quick;
 }
 
@@ -247,15 +279,15 @@ static _Alignas(64) const struct index_leaf nothing = {
 	.sizes = { 1 },
 };
 
-bool quick_place_in_layers(const struct quick_look_up *quick, const struct quick_range *range,
-			   uint64_t address, struct quick_place *ret)
+/* A level that has nothing there leads to the one below it, so that only the last one is left to be
+ * looked at. */
+static bool place_in_layers(const struct quick_look_up *quick, const struct quick_range *range,
+			    uint64_t address, struct quick_place *ret)
 {
 	uint64_t behind = address - range->start;
 	const struct quick_part *part;
 	size_t number;
 
-	if (!range->cells || behind >= range->base)
-		return false;
 	ret->path = range->path;
 	for (number = range->cells[behind >> quick->cell_bits]; number; number = part->next) {
 		struct index_spot spot;
@@ -282,6 +314,32 @@ bool quick_place_in_layers(const struct quick_look_up *quick, const struct quick
 	ret->leaf = &nothing;
 	ret->distance = 1;
 	return true;
+}
+
+static const struct quick_range *search_range(const struct quick_look_up *quick, uint64_t address)
+{
+	const struct quick_range *range = quick->ranges;
+	size_t count = quick->range_count;
+
+	while (count > 1) {
+		size_t half = count / 2;
+
+		range = range[half].start <= address ? range + half : range;
+		count -= half;
+	}
+	return range;
+}
+
+bool quick_place_apart(const struct quick_look_up *quick, const struct quick_range *range,
+		       uint64_t address, struct quick_place *ret)
+{
+	if (address - range->start >= bytes_of(range)) {
+		range = search_range(quick, address);
+		if (address - range->start >= bytes_of(range))
+			return false;
+	}
+	return range->cells ? place_in_layers(quick, range, address, ret)
+			    : quick_place_within(range, address, ret);
 }
 
 /* ---- many -------------------------------------------------------------------------------- */

@@ -50,6 +50,9 @@ _Static_assert(sizeof(struct quick_part) == 64, "a cache line");
 /* Does not change. */
 struct quick_look_up {
 	const struct perfmap_names *names;
+	/* In which range an address is if it is in any, but for a few: see address_slots.h. */
+	unsigned int slot_shift;
+	uint32_t slot_mask;
 	bool asks_others;             /* about an address of which the map has no line */
 	struct quick_look_up *before; /* for its owner */
 	/* Of what came later: quick_layers.h. NULL: there is nothing. */
@@ -58,10 +61,11 @@ struct quick_look_up {
 	unsigned int cell_bits; /* a cell has 1 << cell_bits bytes */
 	/* Of the codes of the index. */
 	const char *tiers[INDEX_VALUES + 1];
-	uint8_t kinds[INDEX_VALUES + 1]; /* enum sym_symbol_kind */
-	uint32_t group;                  /* as of quick_look_up_create() */
-	size_t range_count;              /* at least 1 */
-	struct quick_range ranges[];     /* ascending; INDEX_REGION_COPIES more of the last one */
+	uint8_t kinds[INDEX_VALUES + 1];    /* enum sym_symbol_kind */
+	uint16_t slots[ADDRESS_SLOTS_MOST]; /* numbers of ranges */
+	uint32_t group;                     /* as of quick_look_up_create() */
+	size_t range_count;
+	struct quick_range ranges[]; /* ascending; behind them one of nothing */
 };
 
 /*
@@ -82,25 +86,6 @@ static inline bool quick_look_up_knows(const struct quick_look_up *quick, uint32
 	return quick && (group == SNAPSHOT_NO_GROUP || group == quick->group);
 }
 
-/* As index_region_of(). */
-static inline const struct quick_range *quick_range_of(const struct quick_look_up *quick,
-						       uint64_t address)
-{
-	const struct quick_range *range = quick->ranges;
-	size_t count = quick->range_count;
-
-	while (__builtin_expect(count > 1 + INDEX_REGION_COPIES, 0)) {
-		size_t half = count / 2;
-
-		range = range[half].start <= address ? range + half : range;
-		count -= half;
-	}
-	/* Added up first, so that it takes no branch. */
-	count = (size_t)(range[1].start <= address) + (size_t)(range[2].start <= address) +
-		(size_t)(range[3].start <= address);
-	return range + count;
-}
-
 /* Where the line of an address is if there is one. */
 struct quick_place {
 	const struct index_leaf *leaf;
@@ -115,20 +100,12 @@ struct quick_found {
 	uint32_t offset_bytes, size_bytes;
 };
 
-/* For quick_place_of(): where something came later. A level that has nothing there leads to the one
- * below it, so that only the last one is left to be looked at. */
-bool quick_place_in_layers(const struct quick_look_up *quick, const struct quick_range *range,
-			   uint64_t address, struct quick_place *ret);
-
-/* False: it takes more than this. */
+/* Where an address of an ordinary range is. False: it takes more than this. */
 static inline __attribute__((always_inline)) bool
-quick_place_of(const struct quick_look_up *quick, uint64_t address, struct quick_place *ret)
+quick_place_within(const struct quick_range *range, uint64_t address, struct quick_place *ret)
 {
-	const struct quick_range *range = quick_range_of(quick, address);
 	uint64_t distance = address - range->base;
 
-	if (__builtin_expect(address - range->start >= range->size_bytes, 0))
-		return quick_place_in_layers(quick, range, address, ret);
 	ret->leaf = index_leaf_within(&(struct index_region){ .bucket_rate = range->bucket_rate,
 							      .leaves = range->leaves,
 							      .buckets = range->buckets },
@@ -136,6 +113,31 @@ quick_place_of(const struct quick_look_up *quick, uint64_t address, struct quick
 	ret->path = range->path;
 	ret->distance = (uint32_t)distance;
 	return __builtin_expect(ret->leaf != NULL, 1);
+}
+
+/* For quick_place_of(), which found `range`: in one that has no slot there, or where something came
+ * later. */
+bool quick_place_apart(const struct quick_look_up *quick, const struct quick_range *range,
+		       uint64_t address, struct quick_place *ret);
+
+/* The one that has the slot. */
+static inline const struct quick_range *quick_range_of(const struct quick_look_up *quick,
+						       uint64_t address)
+{
+	size_t slot = address >> quick->slot_shift & quick->slot_mask;
+
+	return &quick->ranges[quick->slots[slot]];
+}
+
+/* False: it takes more than this. */
+static inline __attribute__((always_inline)) bool
+quick_place_of(const struct quick_look_up *quick, uint64_t address, struct quick_place *ret)
+{
+	const struct quick_range *range = quick_range_of(quick, address);
+
+	if (__builtin_expect(address - range->start >= range->size_bytes, 0))
+		return quick_place_apart(quick, range, address, ret);
+	return quick_place_within(range, address, ret);
 }
 
 /* Is it sure of an address that is not in an ordinary piece that there is no name? */
@@ -159,15 +161,24 @@ static inline __attribute__((always_inline)) bool quick_describe(const struct qu
 /* The compiler shall not join two stores to one: to bring the parts together takes longer. */
 #define QUICK_APART() atomic_signal_fence(memory_order_seq_cst)
 
-/* Writes an answer: its first line, and its kind. */
-static inline __attribute__((always_inline)) void
-quick_answer(const struct quick_look_up *quick, uint64_t address, const char *path,
-	     const struct quick_found *found, struct sym_result *result, size_t number)
+static inline uint8_t quick_code(const struct quick_found *found)
+{
+	return found->code | (uint8_t)((uint64_t)found->hit - 1);
+}
+
+static inline enum sym_symbol_kind quick_kind(const struct quick_look_up *quick,
+					      const struct quick_found *found)
+{
+	return (enum sym_symbol_kind)quick->kinds[quick_code(found)];
+}
+
+/* The first line of an answer. */
+static inline __attribute__((always_inline)) void quick_write(const struct quick_look_up *quick,
+							      uint64_t address, const char *path,
+							      const struct quick_found *found,
+							      struct sym_answer *answer)
 {
 	uint64_t hit = -(uint64_t)found->hit;
-	uint8_t code = found->code | (uint8_t)~hit;
-	struct sym_answer *answer =
-		result_plain(result, number, (enum sym_symbol_kind)quick->kinds[code]);
 
 	answer->address = address;
 	answer->status = (enum sym_status)(SYM_NO_MATCH & ~hit);
@@ -175,7 +186,7 @@ quick_answer(const struct quick_look_up *quick, uint64_t address, const char *pa
 	QUICK_APART();
 	answer->name = (const char *)((uintptr_t)found->name & hit);
 	QUICK_APART();
-	answer->tier = quick->tiers[code];
+	answer->tier = quick->tiers[quick_code(found)];
 	QUICK_APART();
 	answer->offset_bytes = found->offset_bytes & hit;
 	QUICK_APART();
@@ -186,11 +197,16 @@ quick_answer(const struct quick_look_up *quick, uint64_t address, const char *pa
 	answer->image_path = path;
 }
 
-/*
- * One address by itself. What is done with a line once it is there waits for it in the processor,
- * and there is little room to wait. So here a hit is foretold: most addresses of jitted code have a
- * name. False: none, or it takes more than this.
- */
+/* Writes an answer: its first line, and its kind. */
+static inline __attribute__((always_inline)) void
+quick_answer(const struct quick_look_up *quick, uint64_t address, const char *path,
+	     const struct quick_found *found, struct sym_result *result, size_t number)
+{
+	quick_write(quick, address, path, found,
+		    result_plain(result, number, quick_kind(quick, found)));
+}
+
+/* One address by itself. False: it has no name, or it takes more than this. */
 static inline __attribute__((always_inline)) bool
 quick_find(const struct quick_look_up *quick, uint64_t address, struct quick_place *place,
 	   struct index_spot *spot, struct quick_found *ret)
@@ -199,16 +215,36 @@ quick_find(const struct quick_look_up *quick, uint64_t address, struct quick_pla
 		spot->size_bytes = INDEX_ODD;
 		return false;
 	}
-	index_look_in_leaf(place->leaf, place->distance, spot);
-	if (__builtin_expect(spot->offset_bytes >= spot->size_bytes, 0)) {
-		index_find_in_leaf(place->leaf, place->distance, spot);
-		if (spot->offset_bytes >= spot->size_bytes)
-			return false;
-	}
+	index_find_in_leaf(place->leaf, place->distance, spot);
+	if (spot->offset_bytes >= spot->size_bytes)
+		return false;
 	ret->hit = quick_describe(quick, spot, ret);
 	if (__builtin_expect(!ret->hit, 0))
 		spot->size_bytes = INDEX_ODD;
 	return ret->hit;
+}
+
+/*
+ * The same where nothing is in the way: all that is foretold comes true then, and nothing is
+ * called, so that nothing has to be kept in memory. What is done with a line once it is there waits
+ * for it in the processor, and there is little room to wait. False: ask quick_find().
+ */
+static inline __attribute__((always_inline)) bool
+quick_find_usual(const struct quick_look_up *quick, uint64_t address, const char **path_ret,
+		 struct quick_found *ret)
+{
+	const struct quick_range *range = quick_range_of(quick, address);
+	const struct index_region region = { .bucket_rate = range->bucket_rate,
+					     .leaves = range->leaves,
+					     .buckets = range->buckets };
+	struct index_spot spot;
+
+	if (__builtin_expect(address - range->start >= range->size_bytes, 0) ||
+	    !index_hits_within(&region, address - range->base, &spot))
+		return false;
+	*path_ret = range->path;
+	ret->hit = true;
+	return quick_describe(quick, &spot, ret);
 }
 
 enum {

@@ -505,20 +505,36 @@ static inline const struct quick_look_up *quick_at_once(struct sym_resolver *res
 	return quick;
 }
 
-struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
-				       size_t count, struct sym_result *result)
+static __attribute__((noinline)) struct sym_error *
+resolve_unusual(struct sym_resolver *resolver, const struct quick_look_up *quick,
+		const uint64_t *addresses, size_t count, struct sym_result *result)
 {
-	const struct quick_look_up *quick = quick_at_once(resolver);
 	struct sym_error *error = result_begin(result, count);
 	struct quick_place place;
 	struct quick_found found;
 	struct index_spot spot;
 
-	if (__builtin_expect(error != NULL, 0))
+	if (error)
 		return error;
 	if (count != 1 || !quick || !quick_find(quick, addresses[0], &place, &spot, &found))
 		return resolve_many(resolver, addresses, count, result);
 	quick_answer(quick, addresses[0], place.path, &found, result, 0);
+	return NULL;
+}
+
+struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
+				       size_t count, struct sym_result *result)
+{
+	const struct quick_look_up *quick = quick_at_once(resolver);
+	struct quick_found found;
+	const char *path;
+
+	if (count != 1 || !quick || __builtin_expect(!result->capacity, 0) ||
+	    !quick_find_usual(quick, addresses[0], &path, &found) ||
+	    !result_is_plain(result, 0, quick_kind(quick, &found)))
+		return resolve_unusual(resolver, quick, addresses, count, result);
+	result_empty(result, 1);
+	quick_write(quick, addresses[0], path, &found, &result->slots[0].answer);
 	return NULL;
 }
 
@@ -629,9 +645,29 @@ static __attribute__((noinline)) int glance_carefully(struct sym_resolver *resol
 	return glance_at(resolver, address, glance);
 }
 
+static inline __attribute__((always_inline)) int fill_glance(const struct quick_look_up *quick,
+							     const struct quick_found *found,
+							     const char *path,
+							     struct sym_glance *glance)
+{
+	glance->name = found->name;
+	QUICK_APART();
+	glance->tier = quick->tiers[found->code];
+	QUICK_APART();
+	glance->image_path = path;
+	QUICK_APART();
+	glance->offset_bytes = found->offset_bytes;
+	QUICK_APART();
+	glance->size_bytes = found->size_bytes;
+	glance->source = SYM_SOURCE_PERF_MAP;
+	QUICK_APART();
+	glance->kind = (enum sym_symbol_kind)quick->kinds[found->code];
+	return 1;
+}
+
 /* As sym_resolver_glance(); below 0: it takes more than this. */
-static inline __attribute__((always_inline)) int
-glance_quickly(const struct quick_look_up *quick, uint64_t address, struct sym_glance *glance)
+static int glance_quickly(const struct quick_look_up *quick, uint64_t address,
+			  struct sym_glance *glance)
 {
 	struct quick_place place;
 	struct quick_found found;
@@ -639,27 +675,18 @@ glance_quickly(const struct quick_look_up *quick, uint64_t address, struct sym_g
 
 	if (!quick_find(quick, address, &place, &spot, &found))
 		return quick_is_miss(quick, &spot) ? 0 : -1;
-	glance->name = found.name;
-	QUICK_APART();
-	glance->tier = quick->tiers[found.code];
-	QUICK_APART();
-	glance->image_path = place.path;
-	QUICK_APART();
-	glance->offset_bytes = found.offset_bytes;
-	QUICK_APART();
-	glance->size_bytes = found.size_bytes;
-	glance->source = SYM_SOURCE_PERF_MAP;
-	QUICK_APART();
-	glance->kind = (enum sym_symbol_kind)quick->kinds[found.code];
-	return 1;
+	return fill_glance(quick, &found, place.path, glance);
 }
 
-static __attribute__((noinline)) int
-glance_without_quick(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
+static __attribute__((noinline)) int glance_unusual(struct sym_resolver *resolver,
+						    const struct quick_look_up *quick,
+						    uint64_t address, struct sym_glance *glance)
 {
 	int found = -1;
 
-	if (glance->size >= sizeof(*glance) && atomic_load(&resolver->refreshed)) {
+	if (glance->size >= sizeof(*glance) && quick) {
+		found = glance_quickly(quick, address, glance);
+	} else if (glance->size >= sizeof(*glance) && atomic_load(&resolver->refreshed)) {
 		struct resolving resolving = begin_resolving(resolver);
 
 		if (resolving.quick)
@@ -672,12 +699,13 @@ glance_without_quick(struct sym_resolver *resolver, uint64_t address, struct sym
 int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct sym_glance *glance)
 {
 	const struct quick_look_up *quick = quick_at_once(resolver);
-	int found;
+	struct quick_found found;
+	const char *path;
 
-	if (__builtin_expect(glance->size < sizeof(*glance) || !quick, 0))
-		return glance_without_quick(resolver, address, glance);
-	found = glance_quickly(quick, address, glance);
-	return __builtin_expect(found < 0, 0) ? glance_carefully(resolver, address, glance) : found;
+	if (__builtin_expect(glance->size < sizeof(*glance), 0) || !quick ||
+	    !quick_find_usual(quick, address, &path, &found))
+		return glance_unusual(resolver, quick, address, glance);
+	return fill_glance(quick, &found, path, glance);
 }
 
 const char *sym_status_text(enum sym_status status)

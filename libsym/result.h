@@ -9,6 +9,7 @@
 #ifndef LIBSYM_RESULT_H
 #define LIBSYM_RESULT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,13 @@ struct sym_result {
 struct sym_error *result_grow(struct sym_result *result, size_t count)
 	__attribute__((warn_unused_result));
 
+/* Has `count` answers, for which there is room, and none of which is blank. */
+static inline void result_empty(struct sym_result *result, size_t count)
+{
+	result->count = count;
+	result->inlined_count = 0;
+}
+
 /* Makes room for `count` answers, none of which is blank. Errors: NO_MEMORY; the old answers stay
  * then. */
 static inline __attribute__((warn_unused_result)) struct sym_error *
@@ -59,8 +67,7 @@ result_begin(struct sym_result *result, size_t count)
 		if (error)
 			return error;
 	}
-	result->count = count;
-	result->inlined_count = 0;
+	result_empty(result, count);
 	return NULL;
 }
 
@@ -77,13 +84,20 @@ static inline struct sym_answer *result_blank(struct sym_result *result, size_t 
 	return answer;
 }
 
+/* Is it one of which only the first line is to be written? */
+static inline bool result_is_plain(const struct sym_result *result, size_t number,
+				   enum sym_symbol_kind kind)
+{
+	return __builtin_expect(result->plain[number] == RESULT_PLAIN + kind, 1);
+}
+
 /* Makes one of them an answer of which only the first line is to be written yet, all of it. */
 static inline struct sym_answer *result_plain(struct sym_result *result, size_t number,
 					      enum sym_symbol_kind kind)
 {
 	struct sym_answer *answer = &result->slots[number].answer;
 
-	if (__builtin_expect(result->plain[number] != RESULT_PLAIN + kind, 0)) {
+	if (!result_is_plain(result, number, kind)) {
 		if (!result->plain[number])
 			result_blank(result, number, 0);
 		answer->kind = kind;
