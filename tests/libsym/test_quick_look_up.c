@@ -15,7 +15,7 @@
 #include "tests/support/proc_tree.h"
 
 enum {
-	HEAPS = 40,       /* more than are compared at once */
+	HEAPS = 700,      /* more than have a slot each */
 	METHODS = 30,     /* of a heap */
 	BATCH = 1000 + 7, /* several groups, the last one not full */
 	STEP_BYTES = 0x100
