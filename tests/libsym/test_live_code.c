@@ -109,6 +109,7 @@ Test(live_code, is_asked_of_a_runtime_that_a_refresh_finds)
 	char *root = scratch_create();
 	const char *before, *now;
 
+	forget_perf_map();
 	cr_assert_neq(code, MAP_FAILED);
 	cr_assert_null(sym_snapshot_open(getpid(), NULL, &snapshot));
 	cr_assert_null(sym_resolver_create(snapshot, &resolver));

@@ -222,3 +222,11 @@ size_t count_lines(const char *text)
 		count++;
 	return count;
 }
+
+void forget_perf_map(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	unlink(path);
+}

@@ -46,4 +46,8 @@ char *scratch_only_file(const char *directory, const char *suffix);
 /* Number of lines of a text. */
 size_t count_lines(const char *text);
 
+/* Removes the perf map that a process which had this one's id left in /tmp: its torn last line
+ * would take the first that a test appends. */
+void forget_perf_map(void);
+
 #endif

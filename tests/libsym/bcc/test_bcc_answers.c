@@ -39,7 +39,7 @@ static void set_up(void)
 	cr_assert_neq(memory, MAP_FAILED);
 	code = (uint64_t)memory;
 	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
-	unlink(map_path); /* of a process that had this id; its torn last line takes ours */
+	forget_perf_map();
 	setenv("LIBSYM_BCC_REFRESH_MS", "0", 1);
 }
 

@@ -339,9 +339,11 @@ CASE(names_a_function_of_libc)
 
 CASE(says_the_module_of_what_has_no_name)
 {
-	void *cache = library.symcache_new(getpid(), NULL);
 	struct bcc_symbol symbol = { "stale", "stale", "stale", 1 };
+	void *cache;
 
+	forget_perf_map();
+	cache = library.symcache_new(getpid(), NULL);
 	cr_assert_eq(library.symcache_resolve(cache, 0x10, &symbol), -1);
 	cr_expect_null(symbol.name);
 	cr_expect_null(symbol.demangle_name);
