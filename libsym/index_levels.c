@@ -79,6 +79,11 @@ struct sym_error *index_levels_begin(struct index_levels *levels, struct index *
 	return NULL;
 }
 
+enum {
+	/* Up to so many pieces each may have an extent of its own. */
+	FULL_LEVEL = 8192
+};
+
 /* ---- where pieces lie -------------------------------------------------------------------- */
 
 /* Extents that are no further apart than `gap_bytes`, in ascending order. */
@@ -139,7 +144,8 @@ static void list_extents(const struct index *index, struct extents *extents)
 /* What is known of a level stays small beside it. */
 static struct index_level *allocate_level(struct index *index, struct extents *extents)
 {
-	size_t capacity = 32 + index->count / 16;
+	size_t few = index->count < FULL_LEVEL ? index->count : FULL_LEVEL;
+	size_t capacity = few + index->count / 16;
 	struct index_level *level =
 		calloc(1, sizeof(*level) + capacity * sizeof(level->extents[0]));
 

@@ -17,49 +17,44 @@ _Static_assert(INDEX_EXTENT_BYTES == 1 << FEWEST_CELL_BITS, "an extent begins wi
 
 /* ---- where something came later ------------------------------------------------------------- */
 
-static int compare_extents(const void *left, const void *right)
+/* At or behind the beginning of the last one. */
+static void append(struct quick_stretches *stretches, const struct index_extent *extent)
 {
-	const struct index_extent *a = left, *b = right;
+	struct index_extent *last =
+		stretches->count ? &stretches->items[stretches->count - 1] : NULL;
 
-	return a->first < b->first ? -1 : a->first > b->first;
+	if (!last || (extent->first > last->last && extent->first - last->last > NEAR_BYTES))
+		stretches->items[stretches->count++] = *extent;
+	else if (extent->last > last->last)
+		last->last = extent->last;
 }
 
-static void join_near(struct quick_stretches *stretches)
+static bool add_level(struct quick_stretches *stretches, const struct index_level *level)
 {
-	struct index_extent *items = stretches->items;
-	size_t kept = 0;
+	struct quick_stretches joined = { .count = 0 };
+	size_t i = 0, j = 0;
 
-	for (size_t i = 0; i < stretches->count; i++) {
-		if (kept && (items[i].first <= items[kept - 1].last ||
-			     items[i].first - items[kept - 1].last <= NEAR_BYTES)) {
-			if (items[i].last > items[kept - 1].last)
-				items[kept - 1].last = items[i].last;
-			continue;
-		}
-		items[kept++] = items[i];
-	}
-	stretches->count = kept;
+	joined.items = reallocarray(NULL, stretches->count + level->extent_count + 1,
+				    sizeof(*joined.items));
+	if (!joined.items)
+		return false;
+	while (i < stretches->count || j < level->extent_count)
+		if (j == level->extent_count ||
+		    (i < stretches->count && stretches->items[i].first <= level->extents[j].first))
+			append(&joined, &stretches->items[i++]);
+		else
+			append(&joined, &level->extents[j++]);
+	free(stretches->items);
+	*stretches = joined;
+	return true;
 }
 
 bool quick_stretches_init(struct quick_stretches *stretches, const struct index_view *view)
 {
-	size_t count = 0;
-
 	*stretches = (struct quick_stretches){ 0 };
 	for (size_t i = 1; i < view->count; i++)
-		count += view->levels[i]->extent_count;
-	stretches->items = reallocarray(NULL, count + 1, sizeof(*stretches->items));
-	if (!stretches->items)
-		return false;
-	for (size_t i = 1; i < view->count; i++) {
-		const struct index_level *level = view->levels[i];
-
-		memcpy(stretches->items + stretches->count, level->extents,
-		       level->extent_count * sizeof(*level->extents));
-		stretches->count += level->extent_count;
-	}
-	qsort(stretches->items, count, sizeof(*stretches->items), compare_extents);
-	join_near(stretches);
+		if (!add_level(stretches, view->levels[i]))
+			return false;
 	return true;
 }
 
