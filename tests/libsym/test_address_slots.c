@@ -41,6 +41,18 @@ Test(address_slots, has_one_slot_for_one_span)
 	cr_expect_eq(owner_of(&slots, UINT64_MAX), 0);
 }
 
+Test(address_slots, has_one_slot_for_one_span_up_to_the_last_address)
+{
+	static const struct address_span spans[] = { { 0, UINT64_MAX, 1 },
+						     { UINT64_MAX - 0xf, 0x10, 1 } };
+	struct address_slots slots;
+
+	for (size_t i = 0; i < 2; i++) {
+		address_slots_choose(&spans[i], 1, 64, &slots);
+		cr_expect_eq(owner_of(&slots, UINT64_MAX), 0);
+	}
+}
+
 Test(address_slots, owns_nothing_where_there_is_nothing)
 {
 	struct address_slots slots;
