@@ -73,7 +73,7 @@ static inline uint32_t index_leaf_at(const struct index_bucket *bucket, uint64_t
 /* How many pieces of the leaf, without its first one, start at or below the distance. */
 static inline size_t index_slot_of(const struct index_leaf *leaf, uint32_t distance)
 {
-	__m128i keys = _mm_loadu_si128((const __m128i *)(leaf->keys + 1));
+	__m128i keys = _mm_load_si128((const __m128i *)(leaf->keys + 1));
 	__m128i below = _mm_cmpgt_epi32(_mm_set1_epi32((int32_t)(distance + 1)), keys);
 	int mask = _mm_movemask_ps(_mm_castsi128_ps(below));
 

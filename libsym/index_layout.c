@@ -45,7 +45,7 @@ static bool begin_leaf(struct index_writer *writer, uint64_t start)
 	writer->leaf = &index->leaves[index->leaf_count++];
 	writer->slot = 0;
 	writer->leaf_start = start;
-	*writer->leaf = (struct index_leaf){ .end = INDEX_NO_KEY };
+	*writer->leaf = (struct index_leaf){ 0 };
 	for (unsigned int i = 0; i < INDEX_LEAF; i++)
 		writer->leaf->keys[i] = INDEX_NO_KEY;
 	return true;

@@ -46,16 +46,17 @@ enum {
 #define INDEX_NO_KEY INT32_MAX
 
 struct index_leaf {
-	int32_t keys[INDEX_LEAF]; /* starts, from the base of the region */
-	int32_t end;              /* INDEX_NO_KEY */
 	uint16_t sizes[INDEX_LEAF];
-	uint8_t codes[INDEX_LEAF]; /* of the values */
-	uint8_t reserved;
+	uint16_t reserved;
+	int32_t keys[INDEX_LEAF];     /* starts, from the base of the region; INDEX_NO_KEY */
 	uint32_t numbers[INDEX_LEAF]; /* where the names are, or what stands for them */
-	uint32_t reserved_too;
+	uint8_t codes[INDEX_LEAF];    /* of the values */
+	uint8_t reserved_too[7];
 };
 
 _Static_assert(sizeof(struct index_leaf) == 64, "a cache line");
+_Static_assert(offsetof(struct index_leaf, keys[1]) == 16 && INDEX_LEAF == 5,
+	       "all keys but the first one are a vector");
 
 struct index_bucket {
 	uint64_t begins;   /* a bit for each cell in which a leaf begins */

@@ -275,7 +275,6 @@ struct quick_look_up *quick_look_up_create(const struct sym_snapshot *snapshot, 
 /* Has nothing where it is asked. */
 static _Alignas(64) const struct index_leaf nothing = {
 	.keys = { 0, INDEX_NO_KEY, INDEX_NO_KEY, INDEX_NO_KEY, INDEX_NO_KEY },
-	.end = INDEX_NO_KEY,
 	.sizes = { 1 },
 };
 
