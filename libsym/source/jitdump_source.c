@@ -17,14 +17,13 @@
 #include "libsym/index_names.h"
 #include "libsym/index_sort.h"
 #include "libsym/limits.h"
-#include "libsym/source/tier_table.h"
+#include "libsym/source/perfmap_first.h"
 
 enum {
 	/* What of a record is looked at first; names mostly fit. */
 	STEP_BYTES = 4096,
-	STUB_BIT = TIER_TABLE_ROOM,
 	/* Code has left this place: nothing has a name there. */
-	GONE_BIT = 2 * TIER_TABLE_ROOM
+	GONE_BIT = 2 * PERFMAP_STUB_BIT
 };
 
 /* What is said of a place. */
@@ -33,7 +32,7 @@ struct jitdump_event {
 	uint64_t start, size_bytes;
 	uint64_t old_start; /* of a move */
 	uint32_t name;      /* where it is among the names */
-	uint32_t value;     /* number of the tier, STUB_BIT and GONE_BIT */
+	uint32_t value;     /* as in a perf map (perfmap_first.h), and GONE_BIT */
 	bool is_move;
 	bool has_name;
 };
@@ -50,7 +49,6 @@ struct jitdump_place {
 struct jitdump_source {
 	struct index_levels levels; /* of the events; value: that of an event */
 	struct index_names *names;
-	struct tier_table tiers;
 	bool opened_cut;
 	uint32_t no_name; /* what a place that code has left is called */
 	/* In the order of the file; those of moves are found when an index is made. */
@@ -121,9 +119,8 @@ static struct sym_error *name_event(struct jitdump_source *source,
 				    const struct jitdump_record *record,
 				    struct jitdump_event *event)
 {
-	const char *tier;
-	size_t name_bytes = perfmap_split_tier(record->name, record->name_bytes, &tier);
-	uint32_t value = tier_table_number(&source->tiers, tier);
+	uint32_t value;
+	size_t name_bytes = perfmap_find_tier(record->name, record->name_bytes, &value);
 
 	/* Without a name it still tells that what was there is not there any more. */
 	event->has_name = name_bytes > 0;
@@ -133,7 +130,7 @@ static struct sym_error *name_event(struct jitdump_source *source,
 		return NULL;
 	event->value = value;
 	if (perfmap_is_stub(record->name, record->name_bytes))
-		event->value |= STUB_BIT;
+		event->value |= PERFMAP_STUB_BIT;
 	return add_name(source, record->name, name_bytes, &event->name);
 }
 
@@ -489,8 +486,8 @@ static enum source_outcome take_entry(const struct jitdump_source *source,
 		.start = entry->symbol_start,
 		.size_bytes = entry->symbol_size_bytes,
 		.name = index_names_at(source->names, entry->number),
-		.tier = source->tiers.tiers[entry->value & TIER_TABLE_MASK],
-		.kind = entry->value & STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION,
+		.tier = perfmap_tier(entry->value),
+		.kind = perfmap_kind(entry->value),
 	};
 	return SOURCE_HIT;
 }
