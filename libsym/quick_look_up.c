@@ -368,24 +368,29 @@ void quick_batch_begin(struct quick_batch *batch)
 
 /* Whether there is a name is no branch here, so it does not matter how often there is one. False:
  * it takes more than this. */
-static inline bool answer_one(const struct quick_batch *batch, size_t number,
-			      const struct quick_place *place)
+static inline bool answer_place(const struct quick_look_up *quick, uint64_t address,
+				const struct quick_place *place, struct sym_result *result,
+				size_t number)
 {
 	struct quick_found found;
 	struct index_spot spot;
 
-	if (__builtin_expect(!place->leaf, 0))
-		return false;
 	index_find_in_leaf(place->leaf, place->distance, &spot);
 	found.hit = spot.offset_bytes < spot.size_bytes;
 	if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0) ||
-	    (__builtin_expect(batch->quick->asks_others, 0) && !found.hit))
+	    (__builtin_expect(quick->asks_others, 0) && !found.hit) ||
+	    !quick_describe(quick, &spot, &found))
 		return false;
-	if (!quick_describe(batch->quick, &spot, &found))
-		return false;
-	quick_answer(batch->quick, batch->addresses[number], place->path, &found, batch->result,
-		     number);
+	quick_answer(quick, address, place->path, &found, result, number);
 	return true;
+}
+
+bool quick_resolve(const struct quick_look_up *quick, uint64_t address, struct sym_result *result)
+{
+	struct quick_place place;
+
+	return quick_place_of(quick, address, &place) &&
+	       answer_place(quick, address, &place, result, 0);
 }
 
 size_t quick_batch_turn(struct quick_batch *batch, size_t rest[QUICK_LANES])
@@ -396,7 +401,8 @@ size_t quick_batch_turn(struct quick_batch *batch, size_t rest[QUICK_LANES])
 	if (end < batch->count)
 		enter(batch);
 	for (size_t i = first; i < end; i++, places++)
-		if (!answer_one(batch, i, places))
+		if (!places->leaf ||
+		    !answer_place(batch->quick, batch->addresses[i], places, batch->result, i))
 			rest[rest_count++] = i;
 	batch->done = end;
 	return rest_count;

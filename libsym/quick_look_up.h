@@ -227,7 +227,8 @@ quick_find(const struct quick_look_up *quick, uint64_t address, struct quick_pla
 /*
  * The same where nothing is in the way: all that is foretold comes true then, and nothing is
  * called, so that nothing has to be kept in memory. What is done with a line once it is there waits
- * for it in the processor, and there is little room to wait. False: ask quick_find().
+ * for it in the processor, and there is little room to wait. False: ask quick_resolve() or
+ * quick_find().
  */
 static inline __attribute__((always_inline)) bool
 quick_find_usual(const struct quick_look_up *quick, uint64_t address, const char **path_ret,
@@ -246,6 +247,9 @@ quick_find_usual(const struct quick_look_up *quick, uint64_t address, const char
 	ret->hit = true;
 	return quick_describe(quick, &spot, ret);
 }
+
+/* Answers one address, whether it has a name or surely none. False: it takes more than this. */
+bool quick_resolve(const struct quick_look_up *quick, uint64_t address, struct sym_result *result);
 
 enum {
 	QUICK_LANES = 16 /* addresses that are looked up side by side */

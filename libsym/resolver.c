@@ -443,14 +443,7 @@ static void resolve_quickly(const struct resolving *resolving, const uint64_t *a
 static void resolve_one_quickly(const struct resolving *resolving, uint64_t address,
 				struct sym_result *result)
 {
-	const struct quick_look_up *quick = resolving->quick;
-	struct quick_place place;
-	struct quick_found found;
-	struct index_spot spot;
-
-	if (quick_find(quick, address, &place, &spot, &found))
-		quick_answer(quick, address, place.path, &found, result, 0);
-	else
+	if (!quick_resolve(resolving->quick, address, result))
 		resolve_one(resolving, address_space_find(resolving->snapshot->space, address),
 			    result_blank(result, 0, address));
 }
@@ -510,16 +503,10 @@ resolve_unusual(struct sym_resolver *resolver, const struct quick_look_up *quick
 		const uint64_t *addresses, size_t count, struct sym_result *result)
 {
 	struct sym_error *error = result_begin(result, count);
-	struct quick_place place;
-	struct quick_found found;
-	struct index_spot spot;
 
-	if (error)
+	if (error || (count == 1 && quick && quick_resolve(quick, addresses[0], result)))
 		return error;
-	if (count != 1 || !quick || !quick_find(quick, addresses[0], &place, &spot, &found))
-		return resolve_many(resolver, addresses, count, result);
-	quick_answer(quick, addresses[0], place.path, &found, result, 0);
-	return NULL;
+	return resolve_many(resolver, addresses, count, result);
 }
 
 struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
