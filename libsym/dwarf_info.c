@@ -67,6 +67,18 @@ void dwarf_info_close(struct dwarf_info *info)
 
 /* ---- text ------------------------------------------------------------------ */
 
+/* The next section that has bytes; its name may be NULL. False behind the last one. */
+static bool next_section(Elf *elf, size_t names, Elf_Scn **section, GElf_Shdr *header_ret,
+			 const char **name_ret)
+{
+	while ((*section = elf_nextscn(elf, *section)))
+		if (gelf_getshdr(*section, header_ret) && header_ret->sh_type != SHT_NOBITS) {
+			*name_ret = elf_strptr(elf, names, header_ret->sh_name);
+			return true;
+		}
+	return false;
+}
+
 static bool has_end(const Elf_Data *data)
 {
 	return !data || !data->d_buf || !data->d_size ||
@@ -76,9 +88,10 @@ static bool has_end(const Elf_Data *data)
 /* What has no end becomes empty, and so no name. */
 static void end_text(Elf_Data *data)
 {
-	while (!has_end(data))
-		for (size_t i = data->d_size; i && ((char *)data->d_buf)[i - 1]; i--)
-			((char *)data->d_buf)[i - 1] = '\0';
+	char *text = data ? data->d_buf : NULL;
+
+	for (size_t i = text ? data->d_size : 0; i && text[i - 1]; i--)
+		text[i - 1] = '\0';
 }
 
 /*
@@ -89,17 +102,13 @@ static void end_text(Elf_Data *data)
 static bool end_texts(Elf *elf, bool is_ours)
 {
 	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	const char *name;
 	size_t names;
 
 	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
 		return false;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
+	while (next_section(elf, names, &section, &header, &name)) {
 		if (!name || strstr(name, "offsets") ||
 		    (!strstr(name, "debug_str") && !strstr(name, "debug_line_str")))
 			continue;
@@ -249,18 +258,14 @@ static bool hide_section(Elf_Scn *section, GElf_Shdr *header)
 static bool has_debug_info(Elf *elf)
 {
 	Elf_Scn *section = NULL;
+	GElf_Shdr header;
 	bool found = false;
+	const char *name;
 	size_t names;
 
 	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
 		return false;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
+	while (next_section(elf, names, &section, &header, &name)) {
 		if (is_honest(section, &header, name && !strncmp(name, ".zdebug_", 8)))
 			found |= name &&
 				 (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"));
@@ -350,7 +355,6 @@ static const char *keep(struct dwarf_info *info, const char *text)
 static const char *text_of(Dwarf_Die *die, unsigned int attribute)
 {
 	Dwarf_Attribute found;
-
 	const char *text =
 		dwarf_attr_integrate(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
 
