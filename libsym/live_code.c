@@ -618,13 +618,26 @@ static struct sym_error *choose_names(const struct live_code *known, struct live
 	return NULL;
 }
 
-/* Of a look that found no way. Whoever let us wait once would do so with each look. */
-static void note_refusal(struct live_reader *reader, int64_t begin_ms)
+/*
+ * Of a look that found no way. Whoever let us wait once would do so with each look; but one that
+ * was stopped in the middle answers when it goes on.
+ */
+static struct sym_error *note_refusal(const struct sym_snapshot *snapshot,
+				      struct live_reader *reader, int64_t begin_ms)
 {
 	static const int64_t patience_ms = 1000;
+	bool was_long = diagnostics_now_ms() - begin_ms >= patience_ms;
+	struct diagnostics_place place;
+	struct sym_error *error = NULL, *stopped = NULL;
 
 	reset(reader);
-	reader->is_given_up = diagnostics_now_ms() - begin_ms >= patience_ms;
+	if (was_long)
+		error = find_place(snapshot, reader, &place);
+	if (was_long && !error)
+		stopped = diagnostics_check_running(&place);
+	reader->is_given_up = was_long && !stopped;
+	sym_error_destroy(stopped);
+	return error;
 }
 
 struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
@@ -649,8 +662,8 @@ struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
 	if (error || !code)
 		return error;
 	if (!code->source)
-		note_refusal(*reader, begin_ms);
-	else if (!known->source || !runtime_source_is_equal(known->source, code->source))
+		return note_refusal(snapshot, *reader, begin_ms);
+	if (!known->source || !runtime_source_is_equal(known->source, code->source))
 		*ret = STEAL(code);
 	return NULL;
 }

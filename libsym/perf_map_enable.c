@@ -128,7 +128,7 @@ static struct sym_error *ask(const struct diagnostics_place *place)
 	if (error)
 		return error;
 	buf_init(&answer, 65536);
-	error = diagnostics_receive(fd, &answer, &result, deadline_ms);
+	error = diagnostics_receive(place, fd, &answer, &result, deadline_ms);
 	buf_deinit(&answer);
 	if (error)
 		return asked_in_vain(error);

@@ -128,8 +128,7 @@ static struct sym_error *check_peer(const struct diagnostics_place *place, int f
 				(int)peer.pid, (int)place->pid);
 }
 
-/* What is asked of a process that is stopped it does when it goes on, and nobody waits any more. */
-static struct sym_error *check_that_it_runs(const struct diagnostics_place *place)
+struct sym_error *diagnostics_check_running(const struct diagnostics_place *place)
 {
 	char path[32], text[1024];
 	struct proc_stat stat;
@@ -188,7 +187,7 @@ struct sym_error *diagnostics_connect(const struct diagnostics_place *place, int
 					    "cannot look for the diagnostics socket");
 	error = find_socket(place, directory_fd, name, sizeof(name));
 	if (!error)
-		error = check_that_it_runs(place);
+		error = diagnostics_check_running(place);
 	if (!error)
 		error = connect_in(directory_fd, name, deadline_ms, &fd);
 	if (!error)
@@ -228,31 +227,63 @@ struct sym_error *diagnostics_send(int fd, uint8_t set, uint8_t command, const v
 	return NULL;
 }
 
+/* A process that stands still for half a second is not waited for; a debugger's halt is shorter. */
+static struct sym_error *wait_for_answer(const struct diagnostics_place *place, int fd,
+					 int64_t deadline_ms)
+{
+	enum {
+		LOOK_MS = 100,
+		MAX_LOOKS = 5
+	};
+	unsigned int looks = 0;
+
+	for (;;) {
+		int64_t now_ms = diagnostics_now_ms();
+		struct sym_error *stopped;
+
+		if (now_ms >= deadline_ms)
+			return broken("no answer in time");
+		if (wait_for(fd, POLLIN,
+			     deadline_ms - now_ms > LOOK_MS ? now_ms + LOOK_MS : deadline_ms))
+			return NULL;
+		stopped = diagnostics_check_running(place);
+		looks = stopped ? looks + 1 : 0;
+		if (looks == MAX_LOOKS)
+			return stopped;
+		sym_error_destroy(stopped);
+	}
+}
+
 /* *count_ret is 0 at the end of the stream. */
-static struct sym_error *read_some(int fd, void *room, size_t size_bytes, int64_t deadline_ms,
-				   size_t *count_ret)
+static struct sym_error *read_some(const struct diagnostics_place *place, int fd, void *room,
+				   size_t size_bytes, int64_t deadline_ms, size_t *count_ret)
 {
 	for (;;) {
 		ssize_t count = recv(fd, room, size_bytes, 0);
+		struct sym_error *error = NULL;
 
 		if (count >= 0) {
 			*count_ret = (size_t)count;
 			return NULL;
 		}
-		if (errno == EAGAIN && !wait_for(fd, POLLIN, deadline_ms))
-			return broken("no answer in time");
-		if (errno != EAGAIN && errno != EINTR)
-			return sym_error_from_errno(errno, NULL, "diagnostics socket: cannot read");
+		if (errno == EAGAIN)
+			error = wait_for_answer(place, fd, deadline_ms);
+		else if (errno != EINTR)
+			error = sym_error_from_errno(errno, NULL,
+						     "diagnostics socket: cannot read");
+		if (error)
+			return error;
 	}
 }
 
-static struct sym_error *read_exactly(int fd, uint8_t *room, size_t size_bytes, int64_t deadline_ms)
+static struct sym_error *read_exactly(const struct diagnostics_place *place, int fd, uint8_t *room,
+				      size_t size_bytes, int64_t deadline_ms)
 {
 	size_t count;
 
 	for (size_t done = 0; done < size_bytes; done += count) {
 		struct sym_error *error =
-			read_some(fd, room + done, size_bytes - done, deadline_ms, &count);
+			read_some(place, fd, room + done, size_bytes - done, deadline_ms, &count);
 
 		if (!error && !count)
 			error = broken("it was closed in the middle of an answer");
@@ -262,14 +293,15 @@ static struct sym_error *read_exactly(int fd, uint8_t *room, size_t size_bytes, 
 	return NULL;
 }
 
-struct sym_error *diagnostics_receive(int fd, struct buf *payload, uint32_t *result_ret,
+struct sym_error *diagnostics_receive(const struct diagnostics_place *place, int fd,
+				      struct buf *payload, uint32_t *result_ret,
 				      int64_t deadline_ms)
 {
 	uint8_t header[HEADER_BYTES];
 	struct reader reader;
 	size_t total;
 	char *room;
-	struct sym_error *error = read_exactly(fd, header, sizeof(header), deadline_ms);
+	struct sym_error *error = read_exactly(place, fd, header, sizeof(header), deadline_ms);
 
 	if (error)
 		return error;
@@ -280,9 +312,9 @@ struct sym_error *diagnostics_receive(int fd, struct buf *payload, uint32_t *res
 	room = buf_reserve(payload, total - HEADER_BYTES);
 	if (total > HEADER_BYTES && !room)
 		return sym_error_from_buf(payload, "answer of the diagnostics socket");
-	error = total > HEADER_BYTES
-			? read_exactly(fd, (uint8_t *)room, total - HEADER_BYTES, deadline_ms)
-			: NULL;
+	error = total > HEADER_BYTES ? read_exactly(place, fd, (uint8_t *)room,
+						    total - HEADER_BYTES, deadline_ms)
+				     : NULL;
 	if (error)
 		return error;
 	payload->size_bytes += total - HEADER_BYTES;
@@ -297,7 +329,8 @@ struct sym_error *diagnostics_receive(int fd, struct buf *payload, uint32_t *res
 	return NULL;
 }
 
-struct sym_error *diagnostics_drain(int fd, struct buf *buf, int64_t idle_ms, int64_t deadline_ms)
+struct sym_error *diagnostics_drain(const struct diagnostics_place *place, int fd, struct buf *buf,
+				    int64_t idle_ms, int64_t deadline_ms)
 {
 	static const size_t step_bytes = 1 << 16;
 
@@ -309,7 +342,7 @@ struct sym_error *diagnostics_drain(int fd, struct buf *buf, int64_t idle_ms, in
 
 		if (!room)
 			return sym_error_from_buf(buf, "answer of the diagnostics socket");
-		error = read_some(fd, room, step_bytes,
+		error = read_some(place, fd, room, step_bytes,
 				  idle_deadline_ms < deadline_ms ? idle_deadline_ms : deadline_ms,
 				  &count);
 		if (error || !count)

@@ -31,6 +31,13 @@ struct diagnostics_place {
 int64_t diagnostics_now_ms(void);
 
 /*
+ * IO when the process is stopped: what is asked of it then it does when it goes on, and nobody
+ * waits any more. Nothing when that cannot be told.
+ */
+struct sym_error *diagnostics_check_running(const struct diagnostics_place *place)
+	__attribute__((warn_unused_result));
+
+/*
  * Connects. `deadline_ms` as diagnostics_now_ms() counts. NOT_FOUND: there is no socket (none was
  * made, DOTNET_EnableDiagnostics=0, or another TMPDIR); PERMISSION: it is somebody else's, or
  * connecting is refused; IO: no answer in time, or the process is stopped.
@@ -46,12 +53,17 @@ struct sym_error *diagnostics_send(int fd, uint8_t set, uint8_t command, const v
 #define DIAGNOSTICS_OK              0
 #define DIAGNOSTICS_UNKNOWN_COMMAND 0x80131385u
 
-/* Reads the reply. *result_ret is DIAGNOSTICS_OK, or the HRESULT of a refusal. */
-struct sym_error *diagnostics_receive(int fd, struct buf *payload, uint32_t *result_ret,
+/*
+ * Reads the reply. *result_ret is DIAGNOSTICS_OK, or the HRESULT of a refusal. Here and below a
+ * process that is stopped meanwhile is not waited for (IO).
+ */
+struct sym_error *diagnostics_receive(const struct diagnostics_place *place, int fd,
+				      struct buf *payload, uint32_t *result_ret,
 				      int64_t deadline_ms) __attribute__((warn_unused_result));
 
 /* Appends what follows until the other side closes. Errors: IO, LIMIT (the maximum of `buf`). */
-struct sym_error *diagnostics_drain(int fd, struct buf *buf, int64_t idle_ms, int64_t deadline_ms)
+struct sym_error *diagnostics_drain(const struct diagnostics_place *place, int fd, struct buf *buf,
+				    int64_t idle_ms, int64_t deadline_ms)
 	__attribute__((warn_unused_result));
 
 #endif

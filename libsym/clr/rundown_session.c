@@ -106,7 +106,7 @@ static struct sym_error *begin_session(const struct diagnostics_place *place,
 				 message.size_bytes, deadline_ms);
 	buf_clear(&message);
 	if (!error)
-		error = diagnostics_receive(fd, &message, &result, deadline_ms);
+		error = diagnostics_receive(place, fd, &message, &result, deadline_ms);
 	reader = reader_over(message.data, message.size_bytes);
 	*session_ret = reader_u64(&reader);
 	buf_deinit(&message);
@@ -160,7 +160,7 @@ struct sym_error *rundown_session_record(const struct diagnostics_place *place, 
 	if (!error)
 		error = stop_session(place, session, diagnostics_now_ms() + idle_ms, &stop_fd);
 	/* If this ends early, closing the connection ends the session too. */
-	return error ? error : diagnostics_drain(fd, stream, work_ms, deadline_ms);
+	return error ? error : diagnostics_drain(place, fd, stream, work_ms, deadline_ms);
 }
 
 /* ---- going on ------------------------------------------------------------------ */

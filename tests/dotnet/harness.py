@@ -146,8 +146,9 @@ class Sample:
         return self.process.poll() is None
 
     def stand_still(self):
-        """From here on nothing in it changes."""
+        """From here on nothing in it changes: a signal is sent before it is obeyed."""
         self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def end(self):
         if self.alive():

@@ -81,7 +81,8 @@ static struct sym_error *exchange(struct server *server, const void *bytes, size
 	cr_assert_null(error);
 	cr_assert_null(diagnostics_send(fd, 2, 5, "abc", 3, diagnostics_now_ms() + 5000));
 	answer(server, bytes, size_bytes);
-	error = diagnostics_receive(fd, payload, result, diagnostics_now_ms() + 5000);
+	error = diagnostics_receive(&server->place, fd, payload, result,
+				    diagnostics_now_ms() + 5000);
 	close(fd);
 	return error;
 }
@@ -253,16 +254,53 @@ Test(diagnostics_socket, gives_up_on_one_that_accepts_and_never_answers)
 	buf_init(&payload, 100);
 	cr_assert_null(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd));
 	cr_assert_null(diagnostics_send(fd, 2, 5, "abc", 3, diagnostics_now_ms() + 5000));
-	assert_error(diagnostics_receive(fd, &payload, &result, diagnostics_now_ms() + 30),
+	assert_error(diagnostics_receive(&server.place, fd, &payload, &result,
+					 diagnostics_now_ms() + 30),
 		     SYM_ERROR_IO, "no answer in time");
-	assert_error(diagnostics_drain(fd, &payload, 30, diagnostics_now_ms() + 5000),
-		     SYM_ERROR_LIMIT, "");
+	assert_error(
+		diagnostics_drain(&server.place, fd, &payload, 30, diagnostics_now_ms() + 5000),
+		SYM_ERROR_LIMIT, "");
 	buf_deinit(&payload);
 	buf_init(&payload, 1 << 20);
-	assert_error(diagnostics_drain(fd, &payload, 30, diagnostics_now_ms() + 5000), SYM_ERROR_IO,
-		     "no answer in time");
-	assert_error(diagnostics_drain(fd, &payload, 5000, diagnostics_now_ms() + 30), SYM_ERROR_IO,
-		     "no answer in time");
+	assert_error(
+		diagnostics_drain(&server.place, fd, &payload, 30, diagnostics_now_ms() + 5000),
+		SYM_ERROR_IO, "no answer in time");
+	assert_error(
+		diagnostics_drain(&server.place, fd, &payload, 5000, diagnostics_now_ms() + 30),
+		SYM_ERROR_IO, "no answer in time");
+	buf_deinit(&payload);
+	close(fd);
+	end(&server);
+}
+
+Test(diagnostics_socket, waits_no_longer_for_one_that_has_been_stopped)
+{
+	struct server server;
+	struct buf payload;
+	uint32_t result;
+	int status, fd = -1;
+	int64_t begin_ms;
+	pid_t child;
+
+	serve(&server, 4711);
+	buf_init(&payload, 1 << 20);
+	cr_assert_null(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd));
+	child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	server.place.pid = child;
+	cr_assert_null(diagnostics_check_running(&server.place));
+	kill(child, SIGSTOP);
+	cr_assert_eq(waitpid(child, &status, WUNTRACED), child);
+	begin_ms = diagnostics_now_ms();
+	assert_error(diagnostics_receive(&server.place, fd, &payload, &result, begin_ms + 600000),
+		     SYM_ERROR_IO, "is stopped (SIGSTOP)");
+	assert_error(diagnostics_drain(&server.place, fd, &payload, 600000, begin_ms + 600000),
+		     SYM_ERROR_IO, "is stopped (SIGSTOP)");
+	cr_expect_lt(diagnostics_now_ms() - begin_ms, 300000, "it was waited for");
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
 	buf_deinit(&payload);
 	close(fd);
 	end(&server);
