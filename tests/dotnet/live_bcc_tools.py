@@ -138,6 +138,7 @@ def test_bpftrace_reads_a_merged_map_when_it_keeps_a_symbol_cache(context):
         done = run_tool(context, ["bpftrace", "-e", bpftrace_program(sample.pid)], ours=False,
                         variables={"BPFTRACE_CACHE_USER_SYMBOLS": "1"})
     lines, unnamed = bpftrace_names(done)
+    expect(lines, f"bpftrace gives no stack, ends with {done.returncode}: {(done.stdout + done.stderr).strip()[-300:]}")
     context.figure(f"bpftrace with a merged map: {len(lines) - len(unnamed)} of {len(lines)} frames named")
     expect(any("[PreJIT]" in line for line in lines), "no precompiled method")
     expect(any("::Run(" in line for line in lines), "no jitted method")
