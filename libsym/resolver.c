@@ -622,10 +622,13 @@ static __attribute__((noinline)) int glance_anew(struct sym_resolver *resolver, 
 	return glance_at(resolver, address, glance);
 }
 
+/* The quick way writes the path of another mapping over that of the one that was noted; and where
+ * there was one, another may be made. */
 static __attribute__((noinline)) int glance_carefully(struct sym_resolver *resolver,
 						      uint64_t address, struct sym_glance *glance)
 {
 	if (glance->size < sizeof(*glance) || glance->reserved.resolver != resolver ||
+	    atomic_load_explicit(&resolver->had_quick, memory_order_relaxed) ||
 	    glance->reserved.generation != atomic_load(&resolver->generation) ||
 	    address - glance->reserved.start >= glance->reserved.size_bytes)
 		return glance_anew(resolver, address, glance);

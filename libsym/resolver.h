@@ -44,6 +44,8 @@ struct sym_resolver {
 	 * care. Those before it stay as long as the resolver. */
 	_Atomic(struct quick_look_up *) quick;
 	struct quick_look_up *quicks; /* the last one that was made */
+	/* There was one, now or before: what a glance has noted of a mapping may lack its path. */
+	_Atomic(bool) had_quick;
 	/*
 	 * The same once there was one, for those who are counted or alone: of what is there now.
 	 * Whoever exchanges something of it ends it by resolver_drop_quick(). Whoever makes one

@@ -27,6 +27,8 @@ static struct quick_look_up *make_quick(struct sym_resolver *resolver,
 	if (quick_look_up_knows(known, group) || resolver->quick_tries == most_quick_tries)
 		return NULL;
 	resolver->quick_tries++;
+	/* Before anybody can have seen it. */
+	atomic_store(&resolver->had_quick, true);
 	return quick_look_up_create(ingredients->snapshot, group,
 				    perfmap_source_first(written->source), ingredients->view,
 				    written->jitdump != NULL);

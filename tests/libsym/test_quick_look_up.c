@@ -268,6 +268,29 @@ Test(quick_look_up, says_at_a_glance_what_it_says_in_full)
 	end_world(&world);
 }
 
+/* One room, for addresses of two kinds of memory, of which one way knows one and one the other. */
+Test(quick_look_up, says_at_a_glance_where_it_is_whatever_way_the_one_before_took)
+{
+	static const uint64_t cut = 0x7f1000004000, point = 0x7f1000005000;
+	struct sym_glance room = { .size = sizeof(room) };
+	struct world world;
+
+	open_world(&world, "7f1000004000 100 cut\n7f1000004040 40 cutter\n7f1000005000 0 point\n");
+	for (size_t round = 0; round < 3; round++) {
+		uint64_t ordinary = start_of(1, 5);
+
+		cr_assert(sym_resolver_glance(world.resolver, cut, &room));
+		cr_assert_str_eq(room.image_path, "");
+		cr_assert(sym_resolver_glance(world.resolver, ordinary, &room));
+		cr_assert_str_eq(room.image_path, "/memfd:doublemapper");
+		cr_assert(sym_resolver_glance(world.resolver, point, &room));
+		cr_assert_str_eq(room.name, "point");
+		cr_assert_str_eq(room.image_path, "");
+		warm_up(&world);
+	}
+	end_world(&world);
+}
+
 /* Pieces that are not a whole symbol, or not of an ordinary size: the long way knows them. */
 Test(quick_look_up, leaves_to_the_long_way_what_is_not_ordinary)
 {
