@@ -246,20 +246,29 @@ static struct sym_error *read_records(struct jitdump_reader *reader)
 
 /* ---- in order of time ------------------------------------------------------------------ */
 
+static bool lies_in(uint64_t position, uint64_t start, uint64_t size_bytes)
+{
+	return position - start < size_bytes;
+}
+
 /*
- * Names go where they were last, so a move needs to know what lay there: the
- * latest load or move to its old place, of all that came before it.
+ * Names go where they were last, so a move needs to know what lay there: what the latest load or
+ * move to its old place, of all that came before it, left there. NULL where other code has come
+ * over it since, or it has left: that would be a wrong name.
  */
 static const struct jitdump_event *moved_event(const struct jitdump_source *source,
 					       const uint32_t *order, size_t before)
 {
-	const struct jitdump_event *move = &source->events[order[before]];
+	uint64_t place = source->events[order[before]].old_start;
 
 	while (before-- > 0) {
 		const struct jitdump_event *event = &source->events[order[before]];
 
-		if (event->start == move->old_start && event->has_name)
-			return event;
+		if (event->start == place)
+			return event->has_name ? event : NULL;
+		if (lies_in(place, event->start, event->size_bytes) ||
+		    (event->is_move && lies_in(place, event->old_start, event->size_bytes)))
+			return NULL;
 	}
 	return NULL;
 }

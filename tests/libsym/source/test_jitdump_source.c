@@ -147,6 +147,33 @@ Test(jitdump_source, follows_code_that_moves)
 	expect_name(source, 0x1020, "-");
 }
 
+/* What the dump says was there before is a wrong name once something else has come or it has gone.
+ */
+Test(jitdump_source, gives_no_name_to_what_moves_from_where_another_was_last)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(1, 0x1000, 0x40, "gone");
+	move(2, 0x1000, 0x2000, 0x40);
+	move(3, 0x1000, 0x3000, 0x40); /* what? */
+	load(4, 0x4000, 0x40, "below");
+	load(5, 0x3ff0, 0x40, "over it");
+	move(6, 0x4000, 0x5000, 0x40);
+	load(7, 0x6000, 0x40, "named");
+	load(8, 0x6000, 0x40, "");
+	move(9, 0x6000, 0x7000, 0x40);
+	move(10, 0x2000, 0x2000, 0x40); /* stays */
+	move(11, 0x2000, 0x8000, 0x40);
+	source = open_dump();
+	expect_name(source, 0x3000, "-");
+	expect_name(source, 0x5000, "-");
+	expect_name(source, 0x3ff8, "over it");
+	expect_name(source, 0x7000, "-");
+	expect_name(source, 0x2000, "-");
+	expect_name(source, 0x8010, "gone");
+}
+
 /* As .NET 10.0.12 leaves it: in the middle of the code of the second record. */
 Test(jitdump_source, reads_a_record_whose_code_is_cut)
 {
