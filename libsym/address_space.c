@@ -335,21 +335,36 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/*
+ * The text of maps, of a process that is the same after it was read: the maps of one that has ended
+ * are empty, those of one in exec() are of two programs. Once more where they may be empty, or
+ * could not be read, because they belong to a thread that has ended before others.
+ */
+static struct sym_error *read_maps(const struct process *process, struct buf *text)
+{
+	struct sym_error *error = process_read_file(process, "maps", text);
+	struct sym_error *changed = process_check(process);
+
+	if (!changed && (error || !text->size_bytes)) {
+		sym_error_destroy(error);
+		buf_clear(text);
+		error = process_read_file(process, "maps", text);
+		changed = process_check(process);
+	}
+	if (!changed)
+		return error;
+	sym_error_destroy(error);
+	return changed;
+}
+
 struct sym_error *address_space_read_changed(const struct process *process,
 					     const struct buf *before, struct buf *text,
 					     struct address_space **ret)
 {
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	int64_t read_ns = now_ns();
-	struct sym_error *error = process_read_file(process, "maps", text);
-	/* After the reading: the maps of a process that has ended are empty, those of one in exec()
-	 * are of two programs. */
-	struct sym_error *changed = process_check(process);
+	struct sym_error *error = read_maps(process, text);
 
-	if (changed) {
-		sym_error_destroy(error);
-		return changed;
-	}
 	if (!error && before && text->size_bytes && text->size_bytes == before->size_bytes &&
 	    !memcmp(text->data, before->data, text->size_bytes)) {
 		*ret = NULL;

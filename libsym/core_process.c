@@ -88,7 +88,7 @@ struct sym_error *core_process_open(const char *path, const char *root, struct p
 
 	if (!process)
 		return &sym_error_no_memory;
-	process->root_fd = process->proc_fd = -1;
+	process->root_fd = process->id_fd = process->proc_fd = -1;
 	process->recorded = true;
 	process->mount_namespace_fd = -1;
 	process->start_time_ns = PROCESS_TIME_UNKNOWN;

@@ -156,8 +156,8 @@ static bool may_be_function(const GElf_Sym *symbol)
 {
 	unsigned int type = GELF_ST_TYPE(symbol->st_info);
 
-	return symbol->st_shndx != SHN_UNDEF &&
-	       (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC);
+	return symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE ||
+						 type == STT_GNU_IFUNC || type == STT_OBJECT);
 }
 
 static bool is_function(struct elf_glance *glance, const GElf_Sym *symbol, struct elf_symbol *ret,

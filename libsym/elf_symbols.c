@@ -85,6 +85,9 @@ static bool is_function(const GElf_Sym *symbol, const char *name)
 	case STT_NOTYPE:
 		/* Hand-written assembly. "$x" and the like mark kinds of bytes on ARM. */
 		return name[0] != '$';
+	case STT_OBJECT:
+		/* In a section of code: GHC calls its code an object (its data comes before it). */
+		return symbol->st_size > 0;
 	default:
 		return false;
 	}
@@ -99,11 +102,12 @@ static bool is_of_old_version(const char *name)
 	return version && version[1] != '@';
 }
 
-/* Among names for one place: typed before untyped, today's before old versions' (free before
+/* Among names for one place: functions before others, today's before old versions' (free before
  * cfree), global, weak, local, fewer leading underscores. */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
-	uint32_t type = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE;
+	uint32_t type = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ||
+			GELF_ST_TYPE(symbol->st_info) == STT_OBJECT;
 	uint32_t underscores = (uint32_t)strspn(name, "_");
 	uint32_t binding = 2;
 

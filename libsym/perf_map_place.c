@@ -18,6 +18,8 @@ static const char deleted_mark[] = " (deleted)";
 /* Times of files are taken from a clock that runs up to one tick of the kernel behind (10 ms with
  * HZ=100). */
 static const int64_t file_clock_slack_ns = 20000000;
+/* A process began at most this long after start_time_ns. */
+static const int64_t start_tick_ns = 10000000;
 
 enum {
 	DESCRIPTOR_NAME_BYTES = 32
@@ -118,16 +120,37 @@ static bool is_writers(const struct search *search, const struct stat *status)
 	return search->writer_directory && same_file(status, &search->writer_status);
 }
 
-static bool is_older(const struct process *process, const struct stat *status)
+/* False when it is not known when the process began, or the time is no time. */
+static bool is_before(const struct process *process, int64_t seconds, int64_t ns, int64_t after_ns)
 {
-	int64_t written_ns;
+	int64_t time_ns;
 
 	if (process->start_time_ns == PROCESS_TIME_UNKNOWN)
 		return false;
-	if (__builtin_mul_overflow((int64_t)status->st_mtim.tv_sec, (int64_t)1000000000,
-				   &written_ns))
-		return status->st_mtim.tv_sec < 0;
-	return written_ns < process->start_time_ns - file_clock_slack_ns - status->st_mtim.tv_nsec;
+	if (__builtin_mul_overflow(seconds, (int64_t)1000000000, &time_ns))
+		return seconds < 0;
+	return time_ns < process->start_time_ns + after_ns - ns;
+}
+
+/* Written before the process began. */
+static bool is_older(const struct process *process, const struct stat *status)
+{
+	return is_before(process, status->st_mtim.tv_sec, status->st_mtim.tv_nsec,
+			 -file_clock_slack_ns);
+}
+
+/*
+ * Created before the process began, and last written in the very moment of that: by the process or
+ * by the one before it that had its number. Only where a number is used again at once.
+ */
+static bool may_be_of_another(const struct process *process, int fd, const struct stat *status)
+{
+	struct statx born;
+
+	return is_before(process, status->st_mtim.tv_sec, status->st_mtim.tv_nsec, start_tick_ns) &&
+	       !statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &born) && born.stx_mask & STATX_BTIME &&
+	       is_before(process, born.stx_btime.tv_sec, born.stx_btime.tv_nsec,
+			 -file_clock_slack_ns);
 }
 
 /* May the file be believed to be this process's map? */
@@ -207,8 +230,15 @@ static void try_name(struct search *search, int directory_fd, const char *name,
 		refuse(search, path, "cannot be opened: %s", strerror(errno));
 		return;
 	}
-	if (accept(search, path, &status))
-		take(search, steal_fd(&fd), STEAL(path), &status, in_place);
+	if (!accept(search, path, &status))
+		return;
+	if (!is_writers(search, &status) && may_be_of_another(search->process, fd, &status)) {
+		refuse(search, path,
+		       "was there before the process, and may be of the one before "
+		       "it that had the same id");
+		return;
+	}
+	take(search, steal_fd(&fd), STEAL(path), &status, in_place);
 }
 
 /* Tries NAME and NAME.runtime in a directory below `root_fd`; links on the way to the directory are

@@ -76,12 +76,16 @@ static struct sym_error *open_proc_directory(struct process *process, const char
 	free(process->proc_path);
 	if (process->proc_fd >= 0)
 		close(process->proc_fd);
-	process->proc_fd = -1;
+	if (process->id_fd >= 0)
+		close(process->id_fd);
+	process->proc_fd = process->id_fd = -1;
 	if (asprintf(&process->proc_path, "%s/proc/%d", root ? root : "", pid) < 0) {
 		process->proc_path = NULL;
 		return &sym_error_no_memory;
 	}
-	process->proc_fd = open(process->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	process->id_fd = open(process->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process->id_fd >= 0)
+		process->proc_fd = fcntl(process->id_fd, F_DUPFD_CLOEXEC, 0);
 	if (process->proc_fd >= 0)
 		return NULL;
 	if (errno == ENOENT || errno == ESRCH)
@@ -130,8 +134,8 @@ static bool followed(int directory_fd, const char *name, struct stat *ret)
 	return !fstatat(directory_fd, name, ret, 0);
 }
 
-static void read_marks(const struct process *process, const struct proc_stat *stat,
-		       struct process_image_marks *ret)
+static void read_marks(const struct process *process, int directory_fd,
+		       const struct proc_stat *stat, struct process_image_marks *ret)
 {
 	struct stat executable;
 
@@ -140,26 +144,27 @@ static void read_marks(const struct process *process, const struct proc_stat *st
 		ret->code_start = stat->code_start;
 		ret->stack_start = stat->stack_start;
 	}
-	if (!process->recorded && followed(process->proc_fd, "exe", &executable)) {
+	if (!process->recorded && followed(directory_fd, "exe", &executable)) {
 		ret->executable_inode = executable.st_ino;
 		ret->executable_device = executable.st_dev;
 	}
 }
 
-/* `comm_ret` NULL: not wanted. */
-static struct sym_error *read_stat(const struct process *process, struct proc_stat *ret,
-				   struct process_image_marks *marks_ret, char **comm_ret)
+/* Of a process or a thread, by its directory. `comm_ret` NULL: not wanted. */
+static struct sym_error *read_stat(const struct process *process, int directory_fd,
+				   struct proc_stat *ret, struct process_image_marks *marks_ret,
+				   char **comm_ret)
 {
 	struct sym_error *error;
 	struct buf text;
 
 	buf_init(&text, LIMIT_PROC_FILE_BYTES);
-	error = process_read_file(process, "stat", &text);
+	error = read_file_at(directory_fd, process->proc_path, "stat", &text);
 	if (!error && !proc_stat_parse(text.data, text.size_bytes, ret))
 		error = sym_error_create_path(SYM_ERROR_FORMAT, process->proc_path,
 					      SYM_OFFSET_UNKNOWN, "stat: malformed");
 	if (!error) {
-		read_marks(process, ret, marks_ret);
+		read_marks(process, directory_fd, ret, marks_ret);
 		if (comm_ret)
 			*comm_ret = strndup(ret->comm, ret->comm_bytes);
 		if (comm_ret && !*comm_ret)
@@ -168,6 +173,86 @@ static struct sym_error *read_stat(const struct process *process, struct proc_st
 	buf_deinit(&text);
 	ret->comm = NULL;
 	return error;
+}
+
+/* ---- a first thread that has ended ------------------------------------------------- */
+
+static bool has_ended(const struct proc_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X';
+}
+
+/* Whether a thread goes on, by its directory in /proc, and is one of this process: the number of a
+ * process is nobody else's while its first thread waits for the others. */
+static bool is_live_thread(const struct process *process, int thread_fd)
+{
+	struct process_image_marks marks;
+	struct proc_status status = { 0 };
+	struct proc_stat stat;
+	struct sym_error *error;
+	struct buf text;
+
+	buf_init(&text, LIMIT_PROC_FILE_BYTES);
+	error = read_file_at(thread_fd, process->proc_path, "status", &text);
+	if (!error)
+		proc_status_parse(text.data, text.size_bytes, &status);
+	buf_deinit(&text);
+	if (!error && status.process_id == process->pid)
+		error = read_stat(process, thread_fd, &stat, &marks, NULL);
+	else
+		stat.state = 'X';
+	if (error)
+		stat.state = 'X';
+	sym_error_destroy(error);
+	return !has_ended(&stat);
+}
+
+/*
+ * Of a process whose first thread has ended /proc/PID shows neither mappings nor files, that of
+ * another thread does: pthread_exit() in main(). False when there is none: the process has ended.
+ */
+static bool look_through_thread(const struct process *process)
+{
+	int directory_fd = openat(process->id_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory GUARDED(dir) = directory_fd < 0 ? NULL : fdopendir(directory_fd);
+	struct dirent *entry;
+	char path[64];
+	int32_t id;
+
+	if (!directory) {
+		if (directory_fd >= 0)
+			close(directory_fd);
+		return false;
+	}
+	if (is_live_thread(process, process->proc_fd))
+		return true;
+	while ((entry = readdir(directory))) {
+		int thread_fd AUTO_CLOSE = -1;
+
+		if (!proc_parse_id(entry->d_name, &id) || id == process->pid)
+			continue;
+		/* The directory of a task has no map_files. */
+		snprintf(path, sizeof(path), "/proc/%d", id);
+		thread_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (thread_fd >= 0 && is_live_thread(process, thread_fd))
+			return dup3(thread_fd, process->proc_fd, O_CLOEXEC) >= 0;
+	}
+	return false;
+}
+
+/* As read_stat(); what exec() changes is told by a thread that goes on. SYM_ERROR_NOT_FOUND for a
+ * process that has ended, reaped or not. */
+static struct sym_error *read_own_stat(const struct process *process, struct proc_stat *ret,
+				       struct process_image_marks *marks_ret, char **comm_ret)
+{
+	struct sym_error *error = read_stat(process, process->id_fd, ret, marks_ret, comm_ret);
+	struct proc_stat stat;
+
+	if (error || !has_ended(ret))
+		return error;
+	if (process->recorded || !look_through_thread(process))
+		return no_process(process->pid, "has ended");
+	return read_stat(process, process->proc_fd, &stat, marks_ret, NULL);
 }
 
 static int64_t clock_ns(clockid_t clock)
@@ -303,11 +388,9 @@ static struct sym_error *fill(struct process *process, const char *root)
 	if (!error)
 		error = read_identity(process, root);
 	if (!error)
-		error = read_stat(process, &stat, &process->marks, &process->comm);
+		error = read_own_stat(process, &stat, &process->marks, &process->comm);
 	if (error)
 		return error;
-	if (stat.state == 'Z' || stat.state == 'X')
-		return no_process(process->pid, "has ended");
 	process->start_time_ticks = stat.start_time_ticks;
 	process->start_time_ns = start_time(process, root);
 	error = read_executable(process);
@@ -331,6 +414,7 @@ struct sym_error *process_open(int32_t pid, const char *root, struct process **r
 	process->recorded = root != NULL;
 	process->root_fd = -1;
 	process->mount_namespace_fd = -1;
+	process->id_fd = -1;
 	process->proc_fd = -1;
 	error = fill(process, root);
 	if (error && sym_error_code(error) == SYM_ERROR_NOT_FOUND && sym_error_path(error)) {
@@ -351,6 +435,8 @@ void process_close(struct process *process)
 		close(process->root_fd);
 	if (process->mount_namespace_fd >= 0)
 		close(process->mount_namespace_fd);
+	if (process->id_fd >= 0)
+		close(process->id_fd);
 	if (process->proc_fd >= 0)
 		close(process->proc_fd);
 	core_close(process->core);
@@ -380,15 +466,13 @@ struct sym_error *process_check(const struct process *process)
 
 	if (process->recorded)
 		return NULL;
-	error = read_stat(process, &stat, &marks, NULL);
+	error = read_own_stat(process, &stat, &marks, NULL);
 	if (error && sym_error_code(error) == SYM_ERROR_NOT_FOUND) {
 		sym_error_destroy(error);
 		return stale(process, "has ended");
 	}
 	if (error)
 		return error;
-	if (stat.state == 'Z' || stat.state == 'X')
-		return stale(process, "has ended");
 	if (stat.start_time_ticks != process->start_time_ticks)
 		return stale(process, "is another one that has the same id");
 	/* exec() keeps id and start time. Its new stack begins elsewhere, its code too. */

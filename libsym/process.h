@@ -58,6 +58,9 @@ struct process {
 	int mount_namespace_fd;
 	/* O_PATH descriptor of ROOT/proc/PID: stays with this process when the PID is used again.
 	 */
+	int id_fd;
+	/* The same directory, until the first thread of a live process ends, which may end before
+	 * others: then /proc/TID of one that goes on. The number stays (dup3()). */
 	int proc_fd;
 	char *proc_path; /* "/proc/PID" or "ROOT/proc/PID", for messages */
 	struct core
@@ -83,7 +86,8 @@ struct sym_error *process_open(int32_t pid, const char *root, struct process **r
 void process_close(struct process *process);
 
 /* STALE when the process has ended, its PID is another's, or it called exec(); NULL while it is the
- * same. */
+ * same, with proc_fd through which it can be seen: what was read before may be empty because it
+ * could not. */
 struct sym_error *process_check(const struct process *process) __attribute__((warn_unused_result));
 
 /*

@@ -75,6 +75,28 @@ Test(elf_symbols, leaves_out_what_is_no_code_of_this_file)
 	elf_symbols_deinit(&table);
 }
 
+/* GHC's run time system and its programs. */
+Test(elf_symbols, takes_an_object_for_code_if_it_lies_in_code_and_has_a_size)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "stg_ap_v_info", TEXT, 0x20, STB_GLOBAL, STT_OBJECT },
+		{ "alias", TEXT, 0x20, STB_LOCAL, STT_FUNC },
+		{ "mark", TEXT + 0x40, 0, STB_GLOBAL, STT_OBJECT },
+		{ "stg_ap_v_closure", ELF_BUILDER_DATA_VADDR, 8, STB_GLOBAL, STT_OBJECT,
+		  .in_data = true },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 4, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 2);
+	cr_expect_str_eq(table.items[0].name, "alias", "a function is the better name");
+	cr_expect_str_eq(table.items[1].name, "stg_ap_v_info");
+	cr_expect_eq(table.items[1].reach_bytes, 0x20);
+	elf_symbols_deinit(&table);
+}
+
 Test(elf_symbols, falls_back_to_dynsym)
 {
 	static const struct elf_builder_symbol symbols[] = {

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The id of a process that has ended, given to another one that has other code at the same
+ * addresses: who held on to the old one never says a name of the new one, and who opens the new one
+ * never one of the old.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsym/libsym.h"
+#include "tests/support/chosen_id.h"
+#include "tests/support/program.h"
+
+static const uint64_t places[] = { LOOK_ALIKE_NATIVE + 8, LOOK_ALIKE_MAPPED + 8,
+				   LOOK_ALIKE_DUMPED + 8 };
+
+enum {
+	PLACES = sizeof(places) / sizeof(places[0])
+};
+
+static char *directory;
+static struct look_alike old, new;
+static pid_t id;
+
+static void start(void)
+{
+	directory = scratch_create();
+	old = (struct look_alike){ directory, "old", LOOK_ALIKE_MAP | LOOK_ALIKE_DUMP };
+	new = (struct look_alike){ directory, "new", LOOK_ALIKE_MAP | LOOK_ALIKE_DUMP };
+	id = look_alike_start(0, &old);
+}
+
+static void finish(void)
+{
+	look_alike_end(id);
+	look_alike_forget(id);
+	scratch_remove(directory);
+}
+
+TestSuite(reused_id, .init = start, .fini = finish);
+
+struct asked {
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	struct sym_result *result;
+};
+
+static struct sym_error *open_process(struct asked *asked)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_AUTO };
+	struct sym_error *error;
+
+	*asked = (struct asked){ 0 };
+	error = sym_snapshot_open(id, &opts, &asked->snapshot);
+	if (!error)
+		error = sym_resolver_create(asked->snapshot, &asked->resolver);
+	return error ? error : sym_result_create(&asked->result);
+}
+
+static void close_process(struct asked *asked)
+{
+	sym_result_destroy(asked->result);
+	sym_resolver_destroy(asked->resolver);
+	sym_snapshot_close(asked->snapshot);
+}
+
+/* Of the three places: which have names of this process. Names of another one fail the test. */
+static unsigned int names_of(struct asked *asked, const char *name)
+{
+	unsigned int named = 0;
+
+	cr_assert_null(sym_resolver_resolve(asked->resolver, places, PLACES, asked->result));
+	for (size_t i = 0; i < PLACES; i++) {
+		const struct sym_answer *answer = sym_result_at(asked->result, i);
+
+		if (answer->status != SYM_RESOLVED)
+			continue;
+		cr_assert(!strncmp(answer->name, name, strlen(name)), "%s at place %zu, not of %s",
+			  answer->name, i, name);
+		named |= 1U << i;
+	}
+	return named;
+}
+
+static void reuse(void)
+{
+	look_alike_end(id);
+	cr_assert_eq(look_alike_start(id, &new), id);
+}
+
+static enum sym_error_code code_and_end(struct sym_error *error)
+{
+	enum sym_error_code code;
+
+	cr_assert_not_null(error, "nothing failed");
+	code = sym_error_code(error);
+	sym_error_destroy(error);
+	return code;
+}
+
+Test(reused_id, leaves_what_was_read_of_the_old_one_as_it_was)
+{
+	enum sym_refresh found = SYM_REFRESH_NOTHING;
+	struct asked before, after;
+
+	cr_assert_null(open_process(&before));
+	cr_assert_eq(names_of(&before, "old"), 7);
+	reuse();
+	cr_expect_eq(code_and_end(sym_snapshot_check(before.snapshot)), SYM_ERROR_STALE);
+	cr_expect_eq(names_of(&before, "old"), 7);
+	cr_assert_null(sym_resolver_refresh(before.resolver, &found));
+	cr_expect_eq(found, SYM_REFRESH_ENDED);
+	cr_expect_eq(names_of(&before, "old"), 7);
+	cr_assert_null(open_process(&after));
+	cr_expect_eq(names_of(&after, "new") & 5, 5);
+	close_process(&after);
+	close_process(&before);
+}
+
+Test(reused_id, has_nothing_of_the_new_one_read_for_the_old_one)
+{
+	enum sym_refresh found = SYM_REFRESH_NOTHING;
+	struct sym_symbols *symbols = NULL;
+	struct sym_error *error;
+	struct asked asked;
+
+	cr_assert_null(open_process(&asked));
+	reuse();
+	cr_expect_eq(names_of(&asked, "old") & ~1U, 0, "its map and dump were not read in time");
+	cr_assert_null(sym_resolver_refresh(asked.resolver, &found));
+	cr_expect_eq(found, SYM_REFRESH_ENDED);
+	names_of(&asked, "old");
+	error = sym_snapshot_symbols(asked.snapshot, SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_ELF,
+				     &symbols);
+	sym_error_destroy(error);
+	for (size_t i = 0; symbols && i < sym_symbols_count(symbols); i++)
+		cr_assert_neq(strncmp(sym_symbols_at(symbols, i)->name, "new_", 4), 0, "%s",
+			      sym_symbols_at(symbols, i)->name);
+	sym_symbols_destroy(symbols);
+	close_process(&asked);
+}
+
+static void wait_ms(long milliseconds)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = milliseconds * 1000000 }, NULL);
+}
+
+static void append_line(const char *line)
+{
+	char path[64];
+	FILE *map;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)id);
+	map = fopen(path, "a");
+	cr_assert_not_null(map);
+	fputs(line, map);
+	fclose(map);
+}
+
+/* The map that the old one has left lies where that of the new one would. */
+Test(reused_id, does_not_make_the_map_that_was_left_the_map_of_the_new_one)
+{
+	struct asked asked;
+
+	new.flags = 0;
+	/* When a process began is known to a hundredth of a second. */
+	wait_ms(60);
+	reuse();
+	cr_assert_null(open_process(&asked));
+	cr_expect_eq(names_of(&asked, "new"), 1, "of the file that it has mapped");
+	close_process(&asked);
+}
+
+Test(reused_id, does_not_believe_a_map_that_was_written_to_the_end)
+{
+	const struct sym_perf_map_info *info;
+	struct asked asked;
+
+	new.flags = 0;
+	wait_ms(60);
+	append_line("100 10 old_too\n");
+	reuse();
+	cr_assert_null(open_process(&asked));
+	cr_expect_eq(names_of(&asked, "new"), 1, "of the file that it has mapped");
+	cr_assert_null(sym_snapshot_perf_map(asked.snapshot, &info));
+	cr_expect_null(info->path);
+	cr_expect_not_null(info->refused_reason);
+	/* What is written later can only be its own. */
+	wait_ms(20);
+	append_line("200 10 new_too\n");
+	cr_assert_null(sym_snapshot_perf_map(asked.snapshot, &info));
+	cr_expect_not_null(info->path);
+	close_process(&asked);
+}
+
+Test(reused_id, ends_a_watch)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
+	struct sym_watch *watch = NULL;
+	size_t count;
+
+	cr_assert_null(sym_watch_open(id, &opts, SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_ELF, &watch));
+	cr_assert_null(sym_watch_refresh(watch, NULL));
+	count = sym_symbols_count(sym_watch_symbols(watch));
+	reuse();
+	for (int i = 0; i < 3; i++) {
+		cr_expect_eq(code_and_end(sym_watch_refresh(watch, NULL)), SYM_ERROR_STALE);
+		cr_expect_eq(sym_symbols_count(sym_watch_symbols(watch)), count);
+	}
+	sym_watch_close(watch);
+}
+
+/* ---- in the middle of opening --------------------------------------------------------- */
+
+static atomic_bool enough;
+static atomic_uint reused;
+
+static void *reuse_again_and_again(void *unused)
+{
+	const struct look_alike *next = &new;
+
+	while (!atomic_load(&enough)) {
+		look_alike_end(id);
+		look_alike_forget(id);
+		cr_assert_eq(look_alike_start(id, next), id);
+		next = next == &new ? &old : &new;
+		atomic_fetch_add(&reused, 1);
+	}
+	return unused;
+}
+
+/* Whose names one opening has: all of one process. */
+static void expect_one_process(struct asked *asked)
+{
+	char owner[4] = "";
+
+	cr_assert_null(sym_resolver_resolve(asked->resolver, places, PLACES, asked->result));
+	for (size_t i = 0; i < PLACES; i++) {
+		const struct sym_answer *answer = sym_result_at(asked->result, i);
+
+		if (answer->status != SYM_RESOLVED)
+			continue;
+		if (!*owner)
+			memcpy(owner, answer->name, 3);
+		cr_assert_eq(memcmp(owner, answer->name, 3), 0, "%s beside names of %s",
+			     answer->name, owner);
+	}
+}
+
+Test(reused_id, never_mixes_two_processes_whenever_one_takes_the_place_of_the_other)
+{
+	unsigned int openings = 0;
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, reuse_again_and_again, NULL), 0);
+	while (atomic_load(&reused) < 150) {
+		struct asked asked;
+		struct sym_error *error = open_process(&asked);
+
+		if (!error) {
+			expect_one_process(&asked);
+			openings++;
+		}
+		sym_error_destroy(error);
+		close_process(&asked);
+	}
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	cr_assert_gt(openings, 10);
+}
