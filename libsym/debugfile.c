@@ -34,6 +34,16 @@ static bool read_build_id(const struct image *image, struct elf_build_id *ret)
 	return ret->size_bytes > 0;
 }
 
+/* Is its code where that of the image is, or all of it as far away? */
+static bool lies_alike(struct elf_sections *sections, const struct image *image, uint64_t *distance)
+{
+	struct elf_sections separate AUTO_ELF_SECTIONS = { 0 };
+	struct sym_error *error = elf_sections_read(image, &separate);
+
+	sym_error_destroy(error);
+	return !error && elf_sections_distance(sections, &separate, distance);
+}
+
 static bool is_same_id(const struct elf_build_id *a, const struct elf_build_id *b)
 {
 	return a->size_bytes == b->size_bytes && !memcmp(a->bytes, b->bytes, a->size_bytes);
@@ -204,8 +214,10 @@ struct sym_error *debugfile_each_place(struct elf_sections *sections, int root_f
 /* ---- what is there --------------------------------------------------------------- */
 
 struct search {
+	struct elf_sections *sections;
 	struct elf_build_id id;
 	struct image *found;
+	uint64_t distance;
 };
 
 static bool is_believed(const struct search *search, const struct debugfile_place *place,
@@ -232,19 +244,22 @@ static struct sym_error *try_place(void *context, const struct debugfile_place *
 		fd = -1;
 	}
 	error = open_image(fd, place->path, &image);
-	if (error || !image || !is_believed(search, place, image))
+	if (error || !image || !is_believed(search, place, image) ||
+	    !lies_alike(search->sections, image, &search->distance))
 		return error;
 	search->found = STEAL(image);
 	*is_over = true;
 	return NULL;
 }
 
-struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret)
+struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret,
+				 uint64_t *distance_ret)
 {
-	struct search search = { .id = elf_sections_build_id(sections) };
+	struct search search = { .sections = sections, .id = elf_sections_build_id(sections) };
 	struct sym_error *error = debugfile_each_place(sections, root_fd, try_place, &search);
 
 	*ret = search.found;
+	*distance_ret = search.distance;
 	return error;
 }
 
@@ -264,17 +279,22 @@ static bool is_debug_file_of(struct elf_sections *sections, const struct image *
 {
 	struct elf_build_id wanted = elf_sections_build_id(sections), found = { .size_bytes = 0 };
 	struct debugfile_link link;
+	uint64_t distance;
 
 	if (image->kind != SYM_IMAGE_ELF) {
 		buf_printf(why, "%s was brought as its debug file and is no ELF file", image->path);
 		return false;
 	}
 	read_build_id(image, &found);
-	if (wanted.size_bytes && is_same_id(&found, &wanted))
-		return true;
-	if (!(wanted.size_bytes && found.size_bytes) && debugfile_read_link(sections, &link) &&
-	    has_sum(fd, link.sum))
-		return true;
+	if ((wanted.size_bytes && is_same_id(&found, &wanted)) ||
+	    (!(wanted.size_bytes && found.size_bytes) && debugfile_read_link(sections, &link) &&
+	     has_sum(fd, link.sum))) {
+		if (lies_alike(sections, image, &distance) && !distance)
+			return true;
+		buf_printf(why, "%s was brought as its debug file, and the image's code was moved",
+			   image->path);
+		return false;
+	}
 	buf_printf(why, "%s was brought as its debug file and has build-id ", image->path);
 	append_id(why, &found);
 	buf_append_string(why, ", the image has ");

@@ -53,7 +53,8 @@ bool debugfile_read_link(struct elf_sections *sections, struct debugfile_link *r
 
 /*
  * A file that somebody says is the debug file of the image of `sections`: taken if it has
- * the build-id of the image, or, where one of the two has none, the sum of the link. Otherwise
+ * the build-id of the image, or, where one of the two has none, the sum of the link, and its code
+ * is where the image's is. Otherwise
  * *ret is NULL and `why` says what it is instead. Errors: NO_MEMORY.
  */
 struct sym_error *debugfile_open_given(struct elf_sections *sections, const char *path,
@@ -63,8 +64,10 @@ struct sym_error *debugfile_open_given(struct elf_sections *sections, const char
 /*
  * The first in these places that fits; *ret is NULL when there is none. A file that lies there and
  * cannot be used is none. Errors: NO_MEMORY.
+ *
+ * distance_ret: as elf_sections_distance() has it; one that does not lie alike is none.
  */
-struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret)
-	__attribute__((warn_unused_result));
+struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret,
+				 uint64_t *distance_ret) __attribute__((warn_unused_result));
 
 #endif

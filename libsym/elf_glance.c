@@ -235,14 +235,15 @@ static struct sym_error *open_debug_file(int root_fd, struct elf_glance *exports
 {
 	struct elf_glance *glance AUTO_ELF_GLANCE = calloc(1, sizeof(*glance));
 	struct sym_error *error;
+	uint64_t distance;
 
 	if (!glance)
 		return &sym_error_no_memory;
-	error = debugfile_find(&exports->sections, root_fd, &glance->debug_image);
+	error = debugfile_find(&exports->sections, root_fd, &glance->debug_image, &distance);
 	if (error || !glance->debug_image)
 		return error;
 	*found_ret = true;
-	if (open_table(glance, glance->debug_image, SHT_SYMTAB) &&
+	if (!distance && open_table(glance, glance->debug_image, SHT_SYMTAB) &&
 	    has_more_functions(glance, exports->count))
 		*ret = STEAL(glance);
 	return NULL;

@@ -141,6 +141,64 @@ const GElf_Shdr *elf_sections_find_named(struct elf_sections *sections, const ch
 	return NULL;
 }
 
+static bool read_names(struct elf_sections *sections, struct reader *ret)
+{
+	struct sym_error *error = NULL;
+
+	if (!sections->names_index)
+		return false;
+	error = elf_sections_bytes(sections, &sections->items[sections->names_index], ret);
+	sym_error_destroy(error);
+	return !error;
+}
+
+static const char *name_of(const struct reader *names, const GElf_Shdr *section)
+{
+	struct reader text = *names;
+
+	reader_seek(&text, section->sh_name);
+	return reader_string(&text);
+}
+
+/* A section of code by its name, with or without bytes in the file. */
+static const GElf_Shdr *find_code(const struct elf_sections *sections, const struct reader *names,
+				  const char *wanted)
+{
+	for (size_t i = 1; i < sections->count; i++) {
+		const char *name = sections->items[i].sh_flags & SHF_EXECINSTR
+					   ? name_of(names, &sections->items[i])
+					   : NULL;
+
+		if (name && !strcmp(name, wanted))
+			return &sections->items[i];
+	}
+	return NULL;
+}
+
+bool elf_sections_distance(struct elf_sections *image, struct elf_sections *separate, uint64_t *ret)
+{
+	const size_t most_compared = 16;
+	struct reader names, separate_names;
+	size_t compared = 0;
+
+	*ret = 0;
+	if (!read_names(image, &names) || !read_names(separate, &separate_names))
+		return true;
+	for (size_t i = 1; i < image->count && compared < most_compared; i++) {
+		const char *name = image->items[i].sh_flags & SHF_EXECINSTR
+					   ? name_of(&names, &image->items[i])
+					   : NULL;
+		const GElf_Shdr *other = name ? find_code(separate, &separate_names, name) : NULL;
+
+		if (!other)
+			continue;
+		if (compared++ && image->items[i].sh_addr - other->sh_addr != *ret)
+			return false;
+		*ret = image->items[i].sh_addr - other->sh_addr;
+	}
+	return true;
+}
+
 const char *elf_sections_string(const struct reader *strings, uint32_t offset)
 {
 	size_t left = offset < strings->size_bytes ? strings->size_bytes - offset : 0;

@@ -43,6 +43,14 @@ struct sym_error *elf_sections_bytes(struct elf_sections *sections, const GElf_S
  * without an end. */
 const char *elf_sections_string(const struct reader *strings, uint32_t offset);
 
+/*
+ * What is to be added to vaddrs of a file that was split off the image, because prelink has moved
+ * the image since; mostly 0. False when their sections of code do not lie alike: the image was
+ * rewritten (BOLT keeps the build-id).
+ */
+bool elf_sections_distance(struct elf_sections *image, struct elf_sections *separate,
+			   uint64_t *ret);
+
 /* A FORMAT error about the file. */
 struct sym_error *elf_sections_error(const struct elf_sections *sections, const char *what)
 	__attribute__((warn_unused_result));

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -400,6 +401,20 @@ static struct sym_error *fill(struct process *process, const char *root)
 	return error;
 }
 
+/* Its directory is there, its files are not. */
+static struct sym_error *missing_files(int32_t pid, const char *root)
+{
+	if (root)
+		return no_process(pid, "is not complete in this tree");
+	if (!kill(pid, 0) || errno == EPERM)
+		return sym_error_create(SYM_ERROR_PERMISSION,
+					"process %d is hidden: /proc is mounted with hidepid; this "
+					"needs CAP_SYS_PTRACE or the group that hidepid spares",
+					pid);
+	/* It ended between two of our looks. */
+	return no_process(pid, "has ended");
+}
+
 struct sym_error *process_open(int32_t pid, const char *root, struct process **ret)
 {
 	struct process *process AUTO_PROCESS = NULL;
@@ -418,9 +433,8 @@ struct sym_error *process_open(int32_t pid, const char *root, struct process **r
 	process->proc_fd = -1;
 	error = fill(process, root);
 	if (error && sym_error_code(error) == SYM_ERROR_NOT_FOUND && sym_error_path(error)) {
-		/* It ended between two of our looks. */
 		sym_error_destroy(error);
-		return no_process(pid, root ? "is not complete in this tree" : "has ended");
+		return missing_files(pid, root);
 	}
 	if (!error)
 		*ret = STEAL(process);

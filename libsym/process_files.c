@@ -138,6 +138,18 @@ static int open_map_file(const struct process *process, const struct sym_mapping
 	return openat(process->proc_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
+/* Where the path does not lead to the file that is mapped. */
+static int open_otherwise(const struct process *process, const struct sym_mapping *mapping)
+{
+	int fd = open_map_file(process, mapping);
+
+	/* maps has paths as this process sees them: those of one that has called chroot() or
+	 * pivot_root() lead to what it had mapped before from here only. */
+	if (fd < 0 && *process->root_prefix)
+		fd = path_open_in_root(-1, mapping->path, PATH_REGULAR);
+	return fd;
+}
+
 static struct sym_error *replaced(const struct process *process, const struct sym_mapping *mapping,
 				  int result)
 {
@@ -164,7 +176,7 @@ struct sym_error *process_open_mapped(const struct process *process,
 	if (process->recorded && fd < 0)
 		return path_error(process, mapping->path, result);
 	if (!process->recorded && (fd < 0 || !is_mapped_file(fd, &status, mapping))) {
-		int other_fd AUTO_CLOSE = open_map_file(process, mapping);
+		int other_fd AUTO_CLOSE = open_otherwise(process, mapping);
 
 		if (other_fd < 0 || fstat(other_fd, &status) || !S_ISREG(status.st_mode) ||
 		    !is_mapped_file(other_fd, &status, mapping)) {

@@ -19,6 +19,7 @@ struct opened {
 	struct image *debug_image; /* NULL: none was needed, or there is none */
 	struct dwarf_info *info;   /* NULL: no DWARF */
 	bool has_table;            /* there is a .symtab */
+	uint64_t distance;         /* from vaddrs of the DWARF to those of the image */
 };
 
 struct dwarf_source {
@@ -91,7 +92,8 @@ static struct sym_error *open_parts(const struct dwarf_source *own, struct opene
 		return error;
 	error = elf_sections_read(own->image, &sections);
 	if (!error)
-		error = debugfile_find(&sections, own->root_fd, &opened->debug_image);
+		error = debugfile_find(&sections, own->root_fd, &opened->debug_image,
+				       &opened->distance);
 	if (error || !opened->debug_image)
 		return error;
 	opened->has_table |= has_table(opened->debug_image);
@@ -137,23 +139,33 @@ static const struct opened *get_opened(struct dwarf_source *own)
 }
 
 /* For lines, which symbols alone do not have, the caller is asked where nothing here has them. */
-static struct dwarf_info *get_info(struct dwarf_source *own)
+static const struct opened *get_with_info(struct dwarf_source *own)
 {
 	const struct opened *opened = get_opened(own);
 
 	if (opened && !opened->info && own->debug_fetch)
 		opened = lazy_get(&own->fetched, open_fetched_now, own);
-	return opened ? opened->info : NULL;
+	return opened && opened->info ? opened : NULL;
+}
+
+static bool find_at(const struct opened *opened, uint64_t vaddr, struct dwarf_place *ret,
+		    struct sym_inlined *inlined, size_t inlined_max, size_t *inlined_count_ret)
+{
+	bool found = dwarf_info_find(opened->info, vaddr - opened->distance, ret, inlined,
+				     inlined_max, inlined_count_ret);
+
+	ret->start += opened->distance;
+	return found;
 }
 
 bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret,
 			   struct sym_inlined inlined[DWARF_SOURCE_INLINED],
 			   size_t *inlined_count_ret)
 {
-	struct dwarf_info *info = get_info(source);
+	const struct opened *opened = get_with_info(source);
 
-	return info &&
-	       dwarf_info_find(info, vaddr, ret, inlined, DWARF_SOURCE_INLINED, inlined_count_ret);
+	return opened &&
+	       find_at(opened, vaddr, ret, inlined, DWARF_SOURCE_INLINED, inlined_count_ret);
 }
 
 static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
@@ -163,7 +175,7 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	size_t count;
 
 	if (!opened || !opened->info || opened->has_table ||
-	    !dwarf_info_find(opened->info, position, &place, NULL, 0, &count) || !place.name)
+	    !find_at(opened, position, &place, NULL, 0, &count) || !place.name)
 		return SOURCE_MISS;
 	*ret = (struct source_match){
 		.start = place.start,

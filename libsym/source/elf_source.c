@@ -146,14 +146,21 @@ static void add_symbols(struct index_builder *builder, const struct elf_symbols 
 		}
 }
 
+static void move(struct elf_symbols *symbols, uint64_t distance)
+{
+	for (size_t i = 0; i < symbols->count; i++)
+		symbols->items[i].vaddr += distance;
+}
+
 /* The better of what the image and its debug file have; the image's own when that one has less. */
 static struct sym_error *prefer_debug_file(struct elf_whole *elf, int root_fd,
 					   struct elf_symbols *symbols)
 {
 	struct elf_symbols separate;
 	struct sym_error *error;
+	uint64_t distance;
 
-	error = debugfile_find(&symbols->sections, root_fd, &elf->debug_image);
+	error = debugfile_find(&symbols->sections, root_fd, &elf->debug_image, &distance);
 	if (error || !elf->debug_image)
 		return error;
 	error = elf_symbols_read(elf->debug_image, &separate);
@@ -165,6 +172,7 @@ static struct sym_error *prefer_debug_file(struct elf_whole *elf, int root_fd,
 	if (error)
 		return error;
 	if (separate.count > symbols->count) {
+		move(&separate, distance);
 		elf_symbols_deinit(symbols);
 		*symbols = separate;
 		elf->images[0] = elf->debug_image;
@@ -181,6 +189,7 @@ static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct im
 {
 	struct elf_symbols mini;
 	struct sym_error *error;
+	uint64_t distance;
 
 	if (symbols->has_full_table)
 		return NULL;
@@ -194,6 +203,10 @@ static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct im
 	}
 	if (error)
 		return error;
+	if (elf_sections_distance(&symbols->sections, &mini.sections, &distance))
+		move(&mini, distance);
+	else
+		mini.count = 0;
 	add_symbols(builder, &mini);
 	if (mini.count) {
 		elf->images[elf->image_count++] = elf->mini_image;

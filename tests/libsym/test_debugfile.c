@@ -50,6 +50,7 @@ static struct image *find_below(const char *root, uint8_t build_id)
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
 	struct image *image AUTO_IMAGE = NULL, *found = NULL;
 	int root_fd AUTO_CLOSE = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t distance = 1;
 	size_t size_bytes;
 	uint8_t *bytes = elf_builder_make(symbols, 1, options, &size_bytes);
 
@@ -57,7 +58,8 @@ static struct image *find_below(const char *root, uint8_t build_id)
 	cr_assert_null(image_open(elf_builder_file(bytes, size_bytes), "/lib/image.so", 0,
 				  SPARSE_FILE_TO_END, &image));
 	cr_assert_null(elf_sections_read(image, &sections));
-	cr_assert_null(debugfile_find(&sections, root_fd, &found));
+	cr_assert_null(debugfile_find(&sections, root_fd, &found, &distance));
+	cr_expect_eq(distance, 0);
 	free(bytes);
 	return found;
 }

@@ -189,6 +189,71 @@ int main(int c, char **v)
         raise Fail(answer)
 
 
+def move(path, distance, only=None):
+    """Adds to every vaddr of a file, or to those of one section and its symbols, as prelink and BOLT do."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+
+    def add(at):
+        struct.pack_into("<Q", data, at, struct.unpack_from("<Q", data, at)[0] + distance)
+
+    segments, headers = struct.unpack_from("<QQ", data, 32)
+    segment_count, = struct.unpack_from("<H", data, 56)
+    count, names = struct.unpack_from("<HH", data, 60)
+    names, = struct.unpack_from("<Q", data, headers + 64 * names + 24)
+    for at in range(segments, segments + 56 * segment_count, 56):
+        if not only and struct.unpack_from("<I", data, at)[0] != 0x6474e551:  # PT_GNU_STACK
+            add(at + 16)
+            add(at + 24)
+    moved = set()
+    for i in range(count):
+        name, _, flags = struct.unpack_from("<IIQ", data, headers + 64 * i)
+        name = data[names + name:data.index(0, names + name)].decode()
+        if flags & 2 and only in (None, name):  # SHF_ALLOC
+            add(headers + 64 * i + 16)
+            moved.add(i)
+    for i in range(count):
+        _, kind, _, _, at, size = struct.unpack_from("<IIQQQQ", data, headers + 64 * i)
+        for symbol in range(at, at + size, 24) if kind in (2, 11) else ():
+            if struct.unpack_from("<H", data, symbol + 6)[0] in moved:
+                add(symbol + 8)
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def test_debuglink_of_a_file_that_prelink_has_moved_since(tools):
+    """elfutils' run-prelink-addr-test: the debug file has the addresses of before, by constant distance."""
+    tools.need("objcopy", "strip", "gcc", "nm")
+    for distance in (0x3aab400000, 0x1000):
+        path, _, vaddr = split(tools, f"prelink{distance}")
+        public = place_dynamic(tools, path, "exported")
+        move(path, distance)
+        expect(one(tools, path, vaddr + distance), "hidden")
+        expect(one(tools, path, public + distance), "exported")
+        answer = one(tools, path, vaddr + distance, "--lines")
+        if os.path.basename(answer["file"] or "") != "files.c" or not answer["line"]:
+            raise Fail(f"{answer}")
+    path, vaddr = mini(tools, "prelink-mini", lambda content: lzma.compress(content, check=lzma.CHECK_CRC32))
+    move(path, 0x3aab400000)
+    expect(one(tools, path, vaddr + 0x3aab400000), "hidden")
+
+
+def test_debuglink_of_a_file_whose_code_was_moved_about(tools):
+    """BOLT keeps the build-id: a debug file of before has its functions elsewhere, some of them where others are now."""
+    tools.need("objcopy", "strip", "gcc", "nm")
+    path = build(tools, "moved/libmoved.so", "-Wl,--build-id")
+    vaddr, debug = place(tools, path, "hidden"), path + ".debug"
+    public = place_dynamic(tools, path, "exported")
+    tools.run("objcopy", "--only-keep-debug", path, debug)
+    move(debug, 0x10, ".text")
+    tools.run("strip", path)
+    tools.run("objcopy", f"--add-gnu-debuglink={debug}", path)
+    expect(one(tools, path, vaddr), f"libmoved.so!0x{vaddr:x}")
+    expect(one(tools, path, public), "exported")
+    if one(tools, path, public, "--lines")["file"]:
+        raise Fail("lines of other code")
+
+
 def test_debuglink_with_another_sum_is_not_believed(tools):
     tools.need("objcopy", "strip")
     path, debug, vaddr = split(tools, "sum")

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "tests/support/bcc_library.h"
+#include "tests/support/chosen_id.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
 
@@ -547,6 +548,49 @@ OURS(a_process_that_became_another_program_is_looked_at_anew)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	library.free_symcache(cache, child);
+}
+
+/* Of code that both have at the same address, by a file, a perf map and a jitdump. */
+static void expect_owner(void *cache, const char *owner)
+{
+	static const uint64_t places[] = { LOOK_ALIKE_NATIVE, LOOK_ALIKE_MAPPED,
+					   LOOK_ALIKE_DUMPED };
+	struct bcc_symbol symbol;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		cr_assert_eq(library.symcache_resolve_no_demangle(cache, places[i] + 4, &symbol), 0,
+			     "place %zu of %s", i, owner);
+		cr_expect_eq(strncmp(symbol.name, owner, strlen(owner)), 0, "%s is not of %s",
+			     symbol.name, owner);
+	}
+}
+
+OURS(an_id_that_is_used_again_is_another_process)
+{
+	char *directory = scratch_create();
+	const unsigned int flags = LOOK_ALIKE_MAP | LOOK_ALIKE_DUMP;
+	const struct look_alike first = { directory, "first", flags };
+	const struct look_alike second = { directory, "second", flags };
+	pid_t id = look_alike_start(0, &first);
+	void *held = library.symcache_new(id, NULL), *freed = library.symcache_new(id, NULL);
+
+	expect_owner(held, "first");
+	expect_owner(freed, "first");
+	library.free_symcache(freed, id);
+	look_alike_end(id);
+	look_alike_forget(id);
+	expect_owner(held, "first");
+	cr_assert_eq(look_alike_start(id, &second), id);
+	/* What is kept of a cache that was freed is checked at once, one that is held in time. */
+	freed = library.symcache_new(id, NULL);
+	expect_owner(freed, "second");
+	library.free_symcache(freed, id);
+	wait_ms(150);
+	expect_owner(held, "second");
+	library.free_symcache(held, id);
+	look_alike_end(id);
+	look_alike_forget(id);
+	scratch_remove(directory);
 }
 
 /* So many mappings that looking anew takes a while, which is not done often then. */

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""Processes that are not where they began: with another root, another view of files, another program. The names are those of the
+source, the addresses those that the process itself tells."""
+import os
+import shutil
+import subprocess
+
+from native_tools import Fail, Skip
+
+LIBRARY = """
+__attribute__((noinline)) int first(int x) { volatile int v = x; return v * 5; }
+int exported(int x) { return first(x) + 1; }
+"""
+
+HOST = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) int here(int x) { volatile int v = x; return v + 1; }
+static int go_elsewhere(const char *how, const char *library, const char *directory)
+{
+	char old[4096];
+
+	if (!strcmp(how, "chroot"))
+		return chroot(directory) || chdir("/");
+	if (!strcmp(how, "dumpable"))
+		return prctl(PR_SET_DUMPABLE, 0);
+	if (!strcmp(how, "deleted"))
+		return unlink(library);
+	if (strcmp(how, "mounted over") && strcmp(how, "pivot_root"))
+		return strcmp(how, "plain");
+	if (unshare(CLONE_NEWNS) || mount(0, "/", 0, MS_REC | MS_PRIVATE, 0) || mount("tmpfs", directory, "tmpfs", 0, 0))
+		return 1;
+	snprintf(old, sizeof(old), "%s/old", directory);
+	return !strcmp(how, "pivot_root") && (mkdir(old, 0755) || syscall(SYS_pivot_root, directory, old) || chdir("/") ||
+					      umount2("/old", MNT_DETACH));
+}
+static void *become_another(void *unused)
+{
+	getchar();
+	execl("/bin/sleep", "sleep", "100", (char *)NULL);
+	return unused;
+}
+int main(int count, char **words)
+{
+	void *library = count > 3 ? dlopen(words[2], RTLD_NOW) : NULL;
+	void *exported = library ? dlsym(library, "exported") : NULL;
+	pthread_t thread;
+
+	if (count > 3 && (!exported || go_elsewhere(words[1], words[2], words[3])))
+		return 1;
+	if (!strcmp(words[1], "vfork") && vfork() > 0)
+		return 0;
+	printf("%d %lx %lx %lx\n", getpid(), (long)here, (long)exported, (long)dlsym(RTLD_DEFAULT, "qsort"));
+	fflush(stdout);
+	if (!strcmp(words[1], "vfork"))
+		become_another(NULL);
+	if (count < 4)
+		pthread_create(&thread, NULL, become_another, NULL);
+	if (!strcmp(words[1], "exec without a first thread"))
+		pthread_exit(NULL);
+	pause();
+}
+"""
+
+# Root without what lets one follow /proc/PID/map_files.
+FEWER_RIGHTS = ["setpriv", "--bounding-set", "-sys_admin,-checkpoint_restore", "--inh-caps", "-sys_admin,-checkpoint_restore"]
+
+
+class Host:
+    def __init__(self, tools, *words):
+        program = tools.path("host")
+        tools.run("gcc", "-o", program, tools.write("host.c", HOST), "-ldl", "-lpthread")
+        self.process = subprocess.Popen([program, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline().split()
+        if not line:
+            self.process.wait()
+            raise Fail(f"{words[0]}: the process did not start")
+        self.pid, self.addresses = line[0], line[1:]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        subprocess.run(["kill", "-9", self.pid], check=False, capture_output=True)
+        self.process.kill()
+        self.process.communicate()
+
+
+def names(tools, pid, addresses, *before):
+    text = subprocess.run([*before, tools.program, "resolve", pid, *addresses], capture_output=True, text=True, timeout=60)
+    return [line.split()[1].split("+")[0] for line in text.stdout.splitlines()], text.stderr
+
+
+def test_process_that_went_elsewhere_after_it_had_loaded(tools):
+    """chroot(), pivot_root() with the old root detached, a mount over its files, a deleted one, one that forbids to be dumped."""
+    tools.need("gcc", "setpriv")
+    if os.geteuid():
+        raise Skip("chroot and mounts need root")
+    for how in ("plain", "chroot", "mounted over", "pivot_root", "deleted", "dumpable"):
+        directory = tools.path("elsewhere")
+        shutil.rmtree(directory, ignore_errors=True)
+        os.mkdir(directory)
+        library = os.path.join(directory, "libelsewhere.so")
+        tools.run("gcc", "-shared", "-fPIC", "-o", library, tools.write("elsewhere.c", LIBRARY))
+        with Host(tools, how, library, directory) as host:
+            for rights in ([], FEWER_RIGHTS):
+                found, why = names(tools, host.pid, host.addresses, *rights)
+                if found != ["here", "exported", "qsort"]:
+                    raise Fail(f"{how}{' with fewer rights' if rights else ''}: {found} {why}")
+
+
+def test_process_that_hidepid_hides(tools):
+    """Neither taken for one that has ended, nor opened; who may see it names it as ever."""
+    tools.need("gcc", "setpriv", "unshare")
+    if os.geteuid():
+        raise Skip("mounting needs root")
+    with Host(tools, "exec") as host:
+        question = f"{tools.program} resolve {host.pid} {host.addresses[0]}"
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f"mount -t proc -o hidepid=2 proc /proc && {question} && "
+                               f"setpriv --reuid=65534 --regid=65534 --clear-groups {question}"],
+                              capture_output=True, text=True, timeout=60)
+    if " here+0x0 " not in done.stdout or "hidepid" not in done.stderr or done.returncode != 1:
+        raise Fail(f"{done.returncode} {done.stdout} {done.stderr}")
+
+
+def test_process_that_becomes_another_program_between_two_questions(tools):
+    """exec() by a child of vfork(), by a second thread, and by one that outlived the first: no name of the first program."""
+    tools.need("gcc")
+    for how in ("vfork", "exec", "exec without a first thread"):
+        with Host(tools, how) as host:
+            ours = subprocess.Popen([tools.program, "resolve", host.pid], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True)
+            ours.stdin.write(host.addresses[0] + "\n")
+            ours.stdin.flush()
+            first = ours.stdout.readline()
+            with open(f"/proc/{host.pid}/task/{host.pid}/comm", encoding="utf-8") as file:
+                before = file.read()
+            host.process.stdin.write("\n")
+            host.process.stdin.flush()
+            while before != "sleep\n":
+                with open(f"/proc/{host.pid}/comm", encoding="utf-8") as file:
+                    before = file.read()
+            ours.communicate(timeout=60)
+            again, _ = names(tools, host.pid, host.addresses[:1])
+        if " here+0x0 " not in first:
+            raise Fail(f"{how}: {first}")
+        if "here" in again:
+            raise Fail(f"{how}: the name of a program that is gone")
