@@ -129,8 +129,9 @@ struct sym_fetch_request {
  * image or resolver that it is called for.
  *
  * What it brings is used only if it has the build-id of the image or, where one of them
- * has none, the sum that .gnu_debuglink says, and has its code where the image has. Else sym_image_refused_debug_file() says both
- * build-ids, and so does sym_answer.reason of addresses without a name.
+ * has none, the sum that .gnu_debuglink says, and has its code where the image has. Else
+ * sym_image_refused_debug_file() says both build-ids, and so does sym_answer.reason of addresses
+ * without a name.
  *
  * @param context as given with the function
  * @param path_ret path of the file: heap, libsym ends it with free() and keeps the file open, so
