@@ -175,6 +175,26 @@ static const GElf_Shdr *find_code(const struct elf_sections *sections, const str
 	return NULL;
 }
 
+/* Where there are no section headers, or none with a name. */
+static bool segment_distance(const struct image *image, const struct image *separate, uint64_t *ret)
+{
+	size_t compared = 0, other = 0;
+
+	for (size_t i = 0; i < image->segment_count; i++) {
+		if (!image->segments[i].executable)
+			continue;
+		while (other < separate->segment_count && !separate->segments[other].executable)
+			other++;
+		if (other == separate->segment_count)
+			return !compared;
+		if (compared++ &&
+		    image->segments[i].position - separate->segments[other].position != *ret)
+			return false;
+		*ret = image->segments[i].position - separate->segments[other++].position;
+	}
+	return true;
+}
+
 bool elf_sections_distance(struct elf_sections *image, struct elf_sections *separate, uint64_t *ret)
 {
 	const size_t most_compared = 16;
@@ -183,7 +203,7 @@ bool elf_sections_distance(struct elf_sections *image, struct elf_sections *sepa
 
 	*ret = 0;
 	if (!read_names(image, &names) || !read_names(separate, &separate_names))
-		return true;
+		return segment_distance(image->image, separate->image, ret);
 	for (size_t i = 1; i < image->count && compared < most_compared; i++) {
 		const char *name = image->items[i].sh_flags & SHF_EXECINSTR
 					   ? name_of(&names, &image->items[i])
@@ -249,9 +269,60 @@ static bool find_build_id(struct reader notes, struct elf_build_id *ret)
 	return false;
 }
 
+/* Segments of notes, where section headers were cut off; their own header is read from `header`. */
+static bool find_in_segment(struct elf_sections *sections, struct reader header,
+			    struct elf_build_id *ret)
+{
+	bool wide = sections->image->is_64bit;
+	uint64_t offset, size_bytes;
+	struct sym_error *error;
+
+	if (reader_u32(&header) != PT_NOTE)
+		return false;
+	if (wide)
+		reader_skip(&header, 4);
+	offset = wide ? reader_u64(&header) : reader_u32(&header);
+	reader_skip(&header, wide ? 16 : 8);
+	size_bytes = wide ? reader_u64(&header) : reader_u32(&header);
+	if (!reader_ok(&header) || size_bytes > MAX_NOTE_BYTES ||
+	    offset > sections->view.size_bytes || size_bytes > sections->view.size_bytes - offset)
+		return false;
+	error = sparse_file_need(&sections->view, sections->image->path, offset, size_bytes);
+	sym_error_destroy(error);
+	return !error && find_build_id(reader_over(sections->view.data + offset, size_bytes), ret);
+}
+
+static void find_in_segments(struct elf_sections *sections, struct elf_build_id *ret)
+{
+	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
+	bool wide = sections->image->is_64bit;
+	uint64_t offset, entry_bytes, count;
+	struct sym_error *error;
+
+	reader_seek(&header, wide ? 32 : 28);
+	offset = wide ? reader_u64(&header) : reader_u32(&header);
+	reader_seek(&header, wide ? 54 : 42);
+	entry_bytes = reader_u16(&header);
+	count = reader_u16(&header);
+	if (!reader_ok(&header) || offset > sections->view.size_bytes ||
+	    entry_bytes * count > sections->view.size_bytes - offset)
+		return;
+	error = sparse_file_need(&sections->view, sections->image->path, offset,
+				 entry_bytes * count);
+	for (uint64_t i = 0; !error && i < count; i++) {
+		reader_seek(&header, offset + i * entry_bytes);
+		if (find_in_segment(sections, header, ret))
+			break;
+	}
+	sym_error_destroy(error);
+}
+
 struct elf_build_id elf_sections_build_id(struct elf_sections *sections)
 {
 	struct elf_build_id id = { .size_bytes = 0 };
+
+	if (!sections->count)
+		find_in_segments(sections, &id);
 
 	for (size_t i = 1, searched = 0; i < sections->count && searched < MAX_NOTES; i++) {
 		struct sym_error *error;

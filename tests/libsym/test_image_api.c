@@ -55,6 +55,33 @@ Test(image_api, has_no_symbol_file_for_an_assembly)
 	sym_image_close(image);
 }
 
+/* The bytes of the file say whose they are. */
+Test(image_api, lists_functions_by_the_place_of_their_bytes)
+{
+	char *directory = scratch_create(), *path = scratch_path(directory, "program");
+	const struct sym_symbol *found;
+	struct sym_symbols *list;
+	struct sym_image *image;
+	size_t size_bytes;
+	uint8_t *bytes =
+		elf_builder_make(symbols, 2, (struct elf_builder_options){ 0 }, &size_bytes);
+
+	memcpy(bytes + ELF_BUILDER_TEXT_OFFSET + 0x20, "\xde\xad\xbe\xef", 4);
+	scratch_write(path, bytes, size_bytes);
+	cr_assert_null(sym_image_open(path, &image));
+	cr_assert_null(sym_image_symbols(image, SYM_IMAGE_SYMBOLS_BY_OFFSET, &list));
+	cr_assert_eq(sym_symbols_count(list), 2);
+	found = sym_symbols_at(list, 1);
+	cr_expect_str_eq(found->name, "exported");
+	cr_assert_leq(found->start, size_bytes - 4);
+	cr_expect_eq(memcmp(bytes + found->start, "\xde\xad\xbe\xef", 4), 0);
+	sym_symbols_destroy(list);
+	sym_image_close(image);
+	free(bytes);
+	free(path);
+	scratch_remove(directory);
+}
+
 /* ---- places of debug files ---- */
 
 struct heard {

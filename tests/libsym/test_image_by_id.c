@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -160,4 +162,66 @@ Test(image_by_id, tells_memory_of_no_file_and_no_memory_apart)
 	cr_expect_eq(positions[1].status, SYM_NO_SYMBOLS);
 	cr_expect_null(positions[1].image);
 	cr_expect_neq(positions[1].mapping_index, UINT32_MAX);
+}
+
+static struct sym_identity identity_of(const struct sym_position *position)
+{
+	struct sym_identity identity = { .size = sizeof(identity) };
+
+	cr_assert_not_null(position->image);
+	cr_assert_null(sym_image_identity(position->image, &identity));
+	return identity;
+}
+
+Test(image_by_id, normalises_addresses_of_any_kind_in_any_order)
+{
+	const uint64_t vdso = getauxval(AT_SYSINFO_EHDR), own = (uintptr_t)identity_of;
+	const uint64_t addresses[] = { vdso + 0x40, 1, own, vdso + 0x20 };
+	struct sym_position positions[4];
+	char magic[4];
+
+	memcpy(magic, (const void *)(uintptr_t)vdso, sizeof(magic));
+	cr_assert_eq(memcmp(magic, "\177ELF", 4), 0);
+	cr_assert_null(sym_snapshot_normalize(snapshot, addresses, 4, positions));
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_eq(positions[i].address, addresses[i]);
+	cr_expect_str_eq(sym_image_path(positions[0].image), "[vdso]");
+	cr_expect_eq(positions[0].offset, 0x40);
+	cr_expect_eq(positions[3].image, positions[0].image);
+	cr_expect_eq(positions[3].offset, 0x20);
+	cr_expect_gt(identity_of(&positions[0]).id_size_bytes, 1);
+	cr_expect_eq(positions[1].status, SYM_UNMAPPED);
+	cr_expect_neq(positions[2].image, positions[0].image);
+}
+
+Test(image_by_id, tells_the_id_of_a_file_that_was_deleted_after_it_was_mapped)
+{
+	struct sym_identity whole = { .size = sizeof(whole) }, mapped;
+	char *copy = scratch_path(tree.root, "libcopy.so"), *bytes;
+	struct sym_image *original;
+	struct sym_position position;
+	size_t size_bytes;
+	uint64_t address;
+	Dl_info where;
+	void *handle;
+
+	cr_assert(dladdr(dlsym(RTLD_DEFAULT, "deflate"), &where));
+	bytes = scratch_read(where.dli_fname, &size_bytes);
+	scratch_write(copy, bytes, size_bytes);
+	handle = dlopen(copy, RTLD_NOW | RTLD_LOCAL);
+	cr_assert_not_null(handle);
+	address = (uintptr_t)dlsym(handle, "deflate");
+	cr_assert_eq(unlink(copy), 0);
+	sym_snapshot_close(snapshot);
+	cr_assert_null(sym_snapshot_open(getpid(), NULL, &snapshot));
+	cr_assert_null(sym_snapshot_normalize(snapshot, &address, 1, &position));
+	mapped = identity_of(&position);
+	cr_assert_null(sym_image_open(where.dli_fname, &original));
+	cr_assert_null(sym_image_identity(original, &whole));
+	cr_expect_eq(mapped.id_size_bytes, whole.id_size_bytes);
+	cr_expect_eq(memcmp(mapped.id, whole.id, sizeof(whole.id)), 0);
+	sym_image_close(original);
+	dlclose(handle);
+	free(bytes);
+	free(copy);
 }

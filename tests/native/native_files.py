@@ -254,6 +254,35 @@ def test_debuglink_of_a_file_whose_code_was_moved_about(tools):
         raise Fail("lines of other code")
 
 
+def test_debug_file_of_an_image_without_section_headers(tools):
+    """elfutils' testfile52-64.noshdrs: the build-id is in a segment too; where prelink has moved it since, at the distance."""
+    tools.need("objcopy", "strip", "eu-strip", "readelf")
+    if os.geteuid():
+        raise Skip("writing below /usr/lib/debug needs root")
+    path = build(tools, "headless/libheadless.so", "-Wl,--build-id")
+    vaddr = place(tools, path, "hidden")
+    number = re.search(r"Build ID: ([0-9a-f]+)", tools.run("readelf", "-nW", path))[1]
+    debug = f"/usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug"
+    os.makedirs(os.path.dirname(debug), exist_ok=True)
+    try:
+        tools.run("objcopy", "--only-keep-debug", path, debug)
+        moved = path + ".moved"
+        shutil.copy(path, moved)
+        move(moved, 0x3aab400000)
+        for file, distance in ((path, 0), (moved, 0x3aab400000)):
+            tools.run("eu-strip", "--strip-sections", file)
+            answer = one(tools, file, vaddr + distance, "--lines")
+            expect(answer, "hidden")
+            if os.path.basename(answer["file"] or "") != "files.c":
+                raise Fail(f"{answer}")
+    finally:
+        os.remove(debug)
+        try:
+            os.rmdir(os.path.dirname(debug))
+        except OSError:
+            pass
+
+
 def test_debuglink_with_another_sum_is_not_believed(tools):
     tools.need("objcopy", "strip")
     path, debug, vaddr = split(tools, "sum")

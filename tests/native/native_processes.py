@@ -155,3 +155,47 @@ def test_process_that_becomes_another_program_between_two_questions(tools):
             raise Fail(f"{how}: {first}")
         if "here" in again:
             raise Fail(f"{how}: the name of a program that is gone")
+
+
+def test_core_file_of_a_process(tools):
+    """addr2line --core: what the process says of its addresses, once it has ended; a file that was replaced since names nothing."""
+    tools.need("gcc", "gcore")
+    directory = tools.path("core")
+    os.mkdir(directory)
+    library, source = os.path.join(directory, "libcore.so"), tools.write("elsewhere.c", LIBRARY)
+    tools.run("gcc", "-shared", "-fPIC", "-o", library, source)
+    with Host(tools, "plain", library, directory) as host:
+        tools.run("gcore", "-o", os.path.join(directory, "core"), host.pid)
+        addresses, core = host.addresses, os.path.join(directory, f"core.{host.pid}")
+    for wanted in (["here", "exported", "qsort"], ["here", None, "qsort"]):
+        done = tools.run(tools.program, "resolve", f"--core={core}", *addresses)
+        found = [line.split()[1].split("+")[0] for line in done.splitlines()]
+        if [name for name, want in zip(found, wanted) if want] != [want for want in wanted if want] or \
+                (not wanted[1] and found[1] == "exported"):
+            raise Fail(f"{found}, not {wanted}")
+        os.remove(library)
+        tools.run("gcc", "-shared", "-fPIC", "-O2", "-DMORE", "-o", library, source, "-Wl,-soname,other")
+
+
+def test_maps_of_a_process_elsewhere(tools):
+    """addr2line -M: a file with the lines of /proc/PID/maps, and the files that they name, below another root."""
+    tools.need("gcc", "nm")
+    tree = tools.path("tree")
+    for directory in ("proc/77", "opt"):
+        os.makedirs(os.path.join(tree, directory))
+    source, lines, expected = tools.write("elsewhere.c", LIBRARY), [], {}
+    for i, flags in enumerate((["-Wl,-z,noseparate-code"], ["-Wl,-z,noseparate-code", "-Wl,-Ttext-segment=0x41000000"])):
+        path = f"/opt/lib{i}.so"
+        tools.run("gcc", "-shared", "-fPIC", "-o", tree + path, source, *flags)
+        base = (0x400000, 0x41000000)[i]
+        lines.append(f"{base:08x}-{base + 0x1000:08x} r-xp 00000000 fd:01 {i + 1}    {path}\n")
+        for line in tools.run("nm", tree + path).splitlines():
+            words = line.split()
+            if words[-1] in ("first", "exported"):
+                expected[f"{base + int(words[0], 16) % 0x1000 + 2:x}"] = words[-1]
+    tools.write("tree/proc/77/maps", "".join(lines) + "ffffffffff600000-ffffffffff601000 r-xp 00000000 00:00 0  [vsyscall]\n")
+    tools.write("tree/proc/77/stat", "77 (x) S 1 77 77 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n")
+    tools.write("tree/proc/77/status", "Name:\tx\nTgid:\t77\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n")
+    found, why = names(tools, "77", [f"--root={tree}", *expected])
+    if found != list(expected.values()):
+        raise Fail(f"{found}, not {expected} {why}")
