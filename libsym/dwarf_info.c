@@ -3,12 +3,12 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/demangle.h"
+#include "libsym/dwarf_files.h"
 #include "libsym/dwarf_scopes.h"
 #include "libsym/dwarf_unpack.h"
 #include "libsym/limits.h"
@@ -34,6 +34,8 @@ struct dwarf_info {
 	Elf *elf;
 	struct dwarf_unpacked unpacked; /* of it */
 	Dwarf *dwarf;
+	struct dwarf_alternate alternate;
+	uint64_t promised_bytes; /* by packed sections */
 	struct unit *units;
 	uint32_t unit_count, unit_capacity;
 	struct unit_range *ranges; /* by start */
@@ -57,70 +59,13 @@ void dwarf_info_close(struct dwarf_info *info)
 	name_pool_deinit(&info->names);
 	if (info->dwarf)
 		dwarf_end(info->dwarf);
+	dwarf_alternate_close(&info->alternate);
 	if (info->elf)
 		elf_end(info->elf);
 	dwarf_unpacked_deinit(&info->unpacked);
 	sparse_file_deinit(&info->part);
 	pthread_mutex_destroy(&info->lock);
 	free(info);
-}
-
-/* ---- text ------------------------------------------------------------------ */
-
-/* The next section that has bytes; its name may be NULL. False behind the last one. */
-static bool next_section(Elf *elf, size_t names, Elf_Scn **section, GElf_Shdr *header_ret,
-			 const char **name_ret)
-{
-	while ((*section = elf_nextscn(elf, *section)))
-		if (gelf_getshdr(*section, header_ret) && header_ret->sh_type != SHT_NOBITS) {
-			*name_ret = elf_strptr(elf, names, header_ret->sh_name);
-			return true;
-		}
-	return false;
-}
-
-static bool has_end(const Elf_Data *data)
-{
-	return !data || !data->d_buf || !data->d_size ||
-	       !((const char *)data->d_buf)[data->d_size - 1];
-}
-
-/* What has no end becomes empty, and so no name. */
-static void end_text(Elf_Data *data)
-{
-	char *text = data ? data->d_buf : NULL;
-
-	for (size_t i = text ? data->d_size : 0; i && text[i - 1]; i--)
-		text[i - 1] = '\0';
-}
-
-/*
- * libdw hands out what begins in a section of text, and reads it itself, without looking whether
- * it ends there (0.188). Of a file that we opened it reads from copies, which can be ended; files
- * that it opens itself it maps. False when there is a text without an end.
- */
-static bool end_texts(Elf *elf, bool is_ours)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	const char *name;
-	size_t names;
-
-	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
-		return false;
-	while (next_section(elf, names, &section, &header, &name)) {
-		if (!name || strstr(name, "offsets") ||
-		    (!strstr(name, "debug_str") && !strstr(name, "debug_line_str")))
-			continue;
-		if (is_ours) {
-			end_text(elf_getdata(section, NULL));
-			end_text(elf_rawdata(section, NULL));
-		} else if (!has_end(elf_getdata(section, NULL)) ||
-			   !has_end(elf_rawdata(section, NULL))) {
-			return false;
-		}
-	}
-	return true;
 }
 
 /* ---- units ------------------------------------------------------------------- */
@@ -177,15 +122,22 @@ static int by_start(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
+/* The part of a unit that lies in a file of its own; false when there is none. */
+static bool get_split(struct dwarf_info *info, Dwarf_CU *unit, Dwarf_Die *die, Dwarf_Die *ret)
+{
+	return dwarf_files_may_split(die, info->image->fd, &info->promised_bytes) &&
+	       !dwarf_cu_info(unit, NULL, NULL, NULL, ret, NULL, NULL, NULL) && ret->addr &&
+	       dwarf_files_end_texts(dwarf_getelf(dwarf_cu_getdwarf(ret->cu)), false);
+}
+
 static bool read_units(struct dwarf_info *info)
 {
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die, split;
 	uint8_t type;
 
-	while (!dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, &split)) {
-		bool is_split = type == DW_UT_skeleton && split.addr &&
-				end_texts(dwarf_getelf(dwarf_cu_getdwarf(split.cu)), false);
+	while (!dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL)) {
+		bool is_split = type == DW_UT_skeleton && get_split(info, unit, &die, &split);
 
 		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
 		    !add_unit(info, &die, is_split ? &split : &die))
@@ -219,79 +171,6 @@ static struct unit *find_unit(struct dwarf_info *info, uint64_t vaddr)
 
 /* ---- opening ----------------------------------------------------------------- */
 
-/* .zdebug_*, before the gABI had compression: "ZLIB", the size in big-endian, the stream. */
-static uint64_t old_packed_bytes(Elf_Scn *section)
-{
-	const Elf_Data *data = elf_rawdata(section, NULL);
-	uint64_t size_bytes = 0;
-
-	if (!data || data->d_size < 12 || memcmp(data->d_buf, "ZLIB", 4) != 0)
-		return UINT64_MAX;
-	for (int i = 4; i < 12; i++)
-		size_bytes = size_bytes << 8 | ((const uint8_t *)data->d_buf)[i];
-	return size_bytes;
-}
-
-/* zlib makes 1,032 bytes of one at the most; what promises more lies. */
-static bool is_honest(Elf_Scn *section, const GElf_Shdr *header, bool is_old_packed)
-{
-	const uint64_t most_per_byte = 1032;
-	uint64_t promised = 0;
-	GElf_Chdr packed;
-
-	if (header->sh_flags & SHF_COMPRESSED)
-		promised = gelf_getchdr(section, &packed) ? packed.ch_size : UINT64_MAX;
-	else if (is_old_packed)
-		promised = old_packed_bytes(section);
-	return promised <= LIMIT_DEBUG_SECTION_BYTES && promised / most_per_byte <= header->sh_size;
-}
-
-/* For libdw it is not there then; what the others tell without it stays. */
-static bool hide_section(Elf_Scn *section, GElf_Shdr *header)
-{
-	header->sh_type = SHT_NOBITS;
-	header->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
-	return gelf_update_shdr(section, header);
-}
-
-/* False also when a section that lies cannot be hidden. */
-static bool has_debug_info(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	bool found = false;
-	const char *name;
-	size_t names;
-
-	if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
-		return false;
-	while (next_section(elf, names, &section, &header, &name)) {
-		if (is_honest(section, &header, name && !strncmp(name, ".zdebug_", 8)))
-			found |= name &&
-				 (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"));
-		else if (!hide_section(section, &header))
-			return false;
-	}
-	return found;
-}
-
-/*
- * Strings and entries that several files share lie in another one (dwz's, .gnu_debugaltlink). libdw
- * finds it by name too and believes the name (0.188); without it names are missing, with
- * another one they are wrong.
- */
-static bool is_alternate_right(Dwarf *dwarf)
-{
-	const char *name;
-	const void *wanted, *found;
-	ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &wanted);
-	Dwarf *alternate = bytes > 0 ? dwarf_getalt(dwarf) : NULL;
-
-	return !alternate ||
-	       (dwelf_elf_gnu_build_id(dwarf_getelf(alternate), &found) == bytes &&
-		!memcmp(found, wanted, (size_t)bytes) && end_texts(dwarf_getelf(alternate), false));
-}
-
 /*
  * libelf reads a file itself, as a part is needed, but only from its first byte on and to its end:
  * of an image inside another file it gets the bytes.
@@ -313,6 +192,25 @@ static struct sym_error *open_elf(struct dwarf_info *info)
 	return error;
 }
 
+/* False: there is no DWARF that can be read. */
+static bool begin(struct dwarf_info *info)
+{
+	bool has_debug_info;
+
+	info->promised_bytes = info->unpacked.size_bytes;
+	if (!dwarf_files_guard(info->elf, &info->promised_bytes, &has_debug_info) ||
+	    !has_debug_info ||
+	    !dwarf_alternate_open(info->elf, info->image->fd, &info->promised_bytes,
+				  &info->alternate))
+		return false;
+	info->dwarf = dwarf_begin_elf(info->elf, DWARF_C_READ, NULL);
+	if (!info->dwarf)
+		return false;
+	if (info->alternate.dwarf)
+		dwarf_setalt(info->dwarf, info->alternate.dwarf);
+	return dwarf_files_end_texts(info->elf, true);
+}
+
 struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)
 {
 	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
@@ -330,12 +228,8 @@ struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info *
 	if (error || !info->elf)
 		return error;
 	error = dwarf_unpack(info->elf, &info->unpacked);
-	if (error || !has_debug_info(info->elf))
+	if (error || !begin(info))
 		return error;
-	info->dwarf = dwarf_begin_elf(info->elf, DWARF_C_READ, NULL);
-	if (!info->dwarf || !is_alternate_right(info->dwarf))
-		return NULL;
-	end_texts(info->elf, true);
 	if (!read_units(info))
 		return &sym_error_no_memory;
 	error = sparse_file_check(&image->file, image->path);

@@ -22,6 +22,10 @@ static const uint64_t LIMIT_MINIDEBUG_BYTES = (uint64_t)256 << 20;
  * is not used. .debug_info of a browser has 1.5 GB. */
 static const uint64_t LIMIT_DEBUG_SECTION_BYTES = (uint64_t)2 << 30;
 
+/* Bytes of all of them, of one image and of the files that its DWARF refers to: some sections of a
+ * few MB may promise 2 GiB each. Beyond, a section is not used. A browser's have 3 GB. */
+static const uint64_t LIMIT_DEBUG_FILES_BYTES = (uint64_t)4 << 30;
+
 /* Bytes of a perf map. 4 GiB maps exist (users' reports); names are pooled by 32-bit offsets, so
  * beyond that nothing could be indexed. */
 static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;

@@ -4,10 +4,14 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
+#include "tests/support/program.h"
 
 /* What is looked for: in a function of this file, a function of this file that is inlined. */
 __attribute__((always_inline)) static inline int dwarf_test_inner(volatile int *x)
@@ -123,16 +127,21 @@ Test(dwarf_info, refuses_wants_that_are_not_known)
 /* ---- files of fixtures/make-dwarf-corpus.py ------------------------------------------ */
 
 /* NULL in *info_ret where the file's DWARF is not used. */
-static void open_seed(const char *name, struct image **image_ret, struct dwarf_info **info_ret)
+static void open_file(const char *path, struct image **image_ret, struct dwarf_info **info_ret)
 {
-	char path[128];
-	int fd;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof(path), "fixtures/corpus/dwarf/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	cr_assert_geq(fd, 0, "%s", path);
 	cr_assert_null(image_open(fd, path, 0, SPARSE_FILE_TO_END, image_ret));
 	cr_assert_null(dwarf_info_open(*image_ret, info_ret));
+}
+
+static void open_seed(const char *name, struct image **image_ret, struct dwarf_info **info_ret)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "fixtures/corpus/dwarf/%s", name);
+	open_file(path, image_ret, info_ret);
 }
 
 static bool find_in(const char *name, uint64_t vaddr, char *function, size_t room,
@@ -203,4 +212,39 @@ Test(dwarf_info, does_not_unpack_what_promises_too_much)
 	cr_expect_not(find_in("packed-lie", 0x425, function, sizeof(function), inlined, &count));
 	cr_expect_not(find_in("packed-with-zstandard-lie", 0x425, function, sizeof(function),
 			      inlined, &count));
+}
+
+/* Beside a copy of the seed there is a FIFO that nobody writes to, by the name that it refers to.
+ */
+static void find_beside_a_fifo(const char *seed, const char *name, uint64_t vaddr,
+			       struct dwarf_place *ret)
+{
+	char *directory = scratch_create(), *copy = scratch_path(directory, "copy"), *bytes;
+	char *fifo = scratch_path(directory, name), path[128];
+	struct sym_inlined inlined[4];
+	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
+	struct image *image AUTO_IMAGE = NULL;
+	size_t size_bytes, count;
+
+	snprintf(path, sizeof(path), "fixtures/corpus/dwarf/%s", seed);
+	bytes = scratch_read(path, &size_bytes);
+	cr_assert_not_null(bytes);
+	scratch_write(copy, bytes, size_bytes);
+	cr_assert_eq(mkfifo(fifo, 0600), 0);
+	open_file(copy, &image, &info);
+	cr_assert_not_null(info);
+	cr_expect(dwarf_info_find(info, vaddr, ret, inlined, 4, &count));
+	cr_expect_not_null(ret->line.file);
+	free(bytes);
+	free(fifo);
+	free(copy);
+	scratch_remove(directory);
+}
+
+Test(dwarf_info, does_not_wait_for_a_fifo_that_a_file_refers_to, .timeout = 20)
+{
+	struct dwarf_place place = { .start = 0 };
+
+	find_beside_a_fifo("alternate", "nowhere.debug", 0x404, &place);
+	find_beside_a_fifo("split", "nowhere.dwo", 0x404, &place);
 }

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/dwarf_files.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/buf.h"
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hex.h"
+#include "libsym/base/path.h"
+#include "libsym/base/reader.h"
+#include "libsym/debugfile.h"
+#include "libsym/limits.h"
+
+enum {
+	MOST_ID_BYTES = 64
+};
+
+/* The next section that has bytes; its name may be NULL. False behind the last one. */
+static bool next_section(Elf *elf, size_t names, Elf_Scn **section, GElf_Shdr *header_ret,
+			 const char **name_ret)
+{
+	while ((*section = elf_nextscn(elf, *section)))
+		if (gelf_getshdr(*section, header_ret) && header_ret->sh_type != SHT_NOBITS) {
+			*name_ret = elf_strptr(elf, names, header_ret->sh_name);
+			return true;
+		}
+	return false;
+}
+
+static bool has_sections(Elf *elf, size_t *names_ret)
+{
+	return elf && elf_kind(elf) == ELF_K_ELF && !elf_getshdrstrndx(elf, names_ret);
+}
+
+/* ---- text ------------------------------------------------------------------ */
+
+static bool has_end(const Elf_Data *data)
+{
+	return !data || !data->d_buf || !data->d_size ||
+	       !((const char *)data->d_buf)[data->d_size - 1];
+}
+
+/* What has no end becomes empty, and so no name. */
+static void end_text(Elf_Data *data)
+{
+	char *text = data ? data->d_buf : NULL;
+
+	for (size_t i = text ? data->d_size : 0; i && text[i - 1]; i--)
+		text[i - 1] = '\0';
+}
+
+bool dwarf_files_end_texts(Elf *elf, bool is_ours)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	const char *name;
+	size_t names;
+
+	if (!has_sections(elf, &names))
+		return false;
+	while (next_section(elf, names, &section, &header, &name)) {
+		if (!name || strstr(name, "offsets") ||
+		    (!strstr(name, "debug_str") && !strstr(name, "debug_line_str")))
+			continue;
+		if (is_ours) {
+			end_text(elf_getdata(section, NULL));
+			end_text(elf_rawdata(section, NULL));
+		} else if (!has_end(elf_getdata(section, NULL)) ||
+			   !has_end(elf_rawdata(section, NULL))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- what is packed ---------------------------------------------------------- */
+
+/* .zdebug_*, before the gABI had compression: "ZLIB", the size in big-endian, the stream. */
+static uint64_t old_packed_bytes(Elf_Scn *section)
+{
+	const Elf_Data *data = elf_rawdata(section, NULL);
+	uint64_t size_bytes = 0;
+
+	if (!data || data->d_size < 12 || memcmp(data->d_buf, "ZLIB", 4) != 0)
+		return UINT64_MAX;
+	for (int i = 4; i < 12; i++)
+		size_bytes = size_bytes << 8 | ((const uint8_t *)data->d_buf)[i];
+	return size_bytes;
+}
+
+/* zlib makes 1,032 bytes of one at the most; what promises more lies. */
+static bool is_honest(Elf_Scn *section, const GElf_Shdr *header, const char *name,
+		      uint64_t *promised_bytes)
+{
+	const uint64_t most_per_byte = 1032;
+	uint64_t promised = 0;
+	GElf_Chdr packed;
+
+	if (header->sh_flags & SHF_COMPRESSED)
+		promised = gelf_getchdr(section, &packed) ? packed.ch_size : UINT64_MAX;
+	else if (name && !strncmp(name, ".zdebug_", 8))
+		promised = old_packed_bytes(section);
+	if (promised > LIMIT_DEBUG_SECTION_BYTES || promised / most_per_byte > header->sh_size ||
+	    promised > LIMIT_DEBUG_FILES_BYTES - *promised_bytes)
+		return false;
+	*promised_bytes += promised;
+	return true;
+}
+
+/* For libdw it is not there then; what the others tell without it stays. */
+static bool hide_section(Elf_Scn *section, GElf_Shdr *header)
+{
+	header->sh_type = SHT_NOBITS;
+	header->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+	return gelf_update_shdr(section, header);
+}
+
+bool dwarf_files_guard(Elf *elf, uint64_t *promised_bytes, bool *has_debug_info_ret)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	const char *name;
+	size_t names;
+
+	*has_debug_info_ret = false;
+	if (!has_sections(elf, &names))
+		return false;
+	while (next_section(elf, names, &section, &header, &name)) {
+		if (is_honest(section, &header, name, promised_bytes))
+			*has_debug_info_ret |= name && (!strcmp(name, ".debug_info") ||
+							!strcmp(name, ".zdebug_info"));
+		else if (!hide_section(section, &header))
+			return false;
+	}
+	return true;
+}
+
+/* ---- paths that a file has chosen ---------------------------------------------- */
+
+/* `name` as libdw takes it: beside the file where it is relative. In `ret`, which is empty. */
+static const char *path_beside(int fd, const char *name, struct buf *ret)
+{
+	char self[64], own[PATH_MAX];
+	const char *slash;
+	ssize_t bytes;
+
+	if (*name == '/')
+		return buf_append_string(ret, name) ? buf_string(ret) : NULL;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	bytes = readlink(self, own, sizeof(own) - 1);
+	if (bytes <= 0 || own[0] != '/')
+		return NULL;
+	own[bytes] = '\0';
+	slash = strrchr(own, '/');
+	return buf_printf(ret, "%.*s/%s", (int)(slash - own), own, name) ? buf_string(ret) : NULL;
+}
+
+/* ---- what several files share --------------------------------------------------- */
+
+/* A name and the build-id of the file. */
+struct wanted {
+	const char *name;
+	const uint8_t *id;
+	size_t id_bytes;
+};
+
+static bool read_wanted(Elf_Scn *section, const GElf_Shdr *header, struct wanted *ret)
+{
+	const Elf_Data *data =
+		header->sh_flags & SHF_COMPRESSED ? NULL : elf_rawdata(section, NULL);
+	struct reader reader =
+		reader_over(data ? data->d_buf : NULL, data && data->d_buf ? data->d_size : 0);
+
+	ret->name = reader_string(&reader);
+	ret->id_bytes = reader_left(&reader);
+	ret->id = ret->id_bytes ? (const uint8_t *)data->d_buf + reader.position : NULL;
+	return reader_ok(&reader) && *ret->name && ret->id_bytes >= 2 &&
+	       ret->id_bytes <= MOST_ID_BYTES;
+}
+
+void dwarf_alternate_close(struct dwarf_alternate *alternate)
+{
+	if (!alternate->elf)
+		return;
+	if (alternate->dwarf)
+		dwarf_end(alternate->dwarf);
+	elf_end(alternate->elf);
+	close(alternate->fd);
+	*alternate = (struct dwarf_alternate){ 0 };
+}
+
+static bool hide_links(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	const char *name;
+	size_t names;
+
+	if (!has_sections(elf, &names))
+		return false;
+	while (next_section(elf, names, &section, &header, &name))
+		if (name && !strcmp(name, ".gnu_debugaltlink") && !hide_section(section, &header))
+			return false;
+	return true;
+}
+
+/* With another file names would be wrong; one that refers to a third is not followed. */
+static bool try_alternate(const char *path, const struct wanted *wanted, uint64_t *promised_bytes,
+			  struct dwarf_alternate *ret)
+{
+	struct dwarf_alternate tried = { .fd = path_open_in_root(-1, path, PATH_REGULAR) };
+	bool has_debug_info;
+	const void *id;
+
+	if (tried.fd < 0)
+		return false;
+	tried.elf = elf_begin(tried.fd, ELF_C_READ, NULL);
+	if (!tried.elf) {
+		close(tried.fd);
+		return false;
+	}
+	if (elf_kind(tried.elf) == ELF_K_ELF &&
+	    dwelf_elf_gnu_build_id(tried.elf, &id) == (ssize_t)wanted->id_bytes &&
+	    !memcmp(id, wanted->id, wanted->id_bytes) && hide_links(tried.elf) &&
+	    dwarf_files_guard(tried.elf, promised_bytes, &has_debug_info))
+		tried.dwarf = dwarf_begin_elf(tried.elf, DWARF_C_READ, NULL);
+	if (!tried.dwarf) {
+		dwarf_alternate_close(&tried);
+		return false;
+	}
+	dwarf_files_end_texts(tried.elf, true);
+	*ret = tried;
+	return true;
+}
+
+static bool find_alternate(const struct wanted *wanted, int fd, uint64_t *promised_bytes,
+			   struct dwarf_alternate *ret)
+{
+	char digits[2 * MOST_ID_BYTES + 1];
+	const char *path;
+	struct buf text;
+	bool found;
+
+	hex_write_bytes(digits, wanted->id, wanted->id_bytes);
+	buf_init(&text, PATH_MAX);
+	buf_printf(&text, DEBUGFILE_TREE "/%.2s/%s.debug", digits, digits + 2);
+	path = buf_string(&text);
+	found = path && try_alternate(path, wanted, promised_bytes, ret);
+	buf_clear(&text);
+	path = found ? NULL : path_beside(fd, wanted->name, &text);
+	found = found || (path && try_alternate(path, wanted, promised_bytes, ret));
+	buf_deinit(&text);
+	return found;
+}
+
+bool dwarf_alternate_open(Elf *elf, int fd, uint64_t *promised_bytes, struct dwarf_alternate *ret)
+{
+	Elf_Scn *section = NULL;
+	struct wanted wanted;
+	GElf_Shdr header;
+	const char *name;
+	size_t names;
+
+	*ret = (struct dwarf_alternate){ 0 };
+	if (!has_sections(elf, &names))
+		return false;
+	while (next_section(elf, names, &section, &header, &name)) {
+		if (!name || strcmp(name, ".gnu_debugaltlink") != 0)
+			continue;
+		return (read_wanted(section, &header, &wanted) &&
+			find_alternate(&wanted, fd, promised_bytes, ret)) ||
+		       hide_links(elf);
+	}
+	return true;
+}
+
+/* ---- what is split off ------------------------------------------------------------ */
+
+/* One that is not there does no harm either. */
+static bool may_open(const char *path, uint64_t *promised_bytes)
+{
+	int fd AUTO_CLOSE = path ? path_open_in_root(-1, path, PATH_REGULAR) : -ENOENT;
+	uint64_t more = *promised_bytes;
+	Elf_Scn *section = NULL;
+	bool is_good = true;
+	GElf_Shdr header;
+	const char *name;
+	size_t names;
+	Elf *elf;
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR;
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (has_sections(elf, &names))
+		while (is_good && next_section(elf, names, &section, &header, &name))
+			is_good = is_honest(section, &header, name, &more);
+	elf_end(elf);
+	if (is_good)
+		*promised_bytes = more;
+	return is_good;
+}
+
+static const char *text_of(Dwarf_Die *die, unsigned int first, unsigned int second)
+{
+	Dwarf_Attribute found;
+	const char *text = NULL;
+
+	if (dwarf_attr(die, first, &found) || (second && dwarf_attr(die, second, &found)))
+		text = dwarf_formstring(&found);
+	return text;
+}
+
+bool dwarf_files_may_split(Dwarf_Die *unit, int fd, uint64_t *promised_bytes)
+{
+	const char *name = text_of(unit, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
+	const char *directory = text_of(unit, DW_AT_comp_dir, 0), *path;
+	bool may = name && *name;
+	struct buf text, beside;
+
+	buf_init(&text, PATH_MAX);
+	buf_init(&beside, PATH_MAX);
+	if (may)
+		may = may_open(path_beside(fd, name, &text), promised_bytes);
+	buf_clear(&text);
+	if (may && directory && *name != '/') {
+		buf_printf(&text, "%s/%s", directory, name);
+		path = buf_string(&text);
+		may = may_open(path ? path_beside(fd, path, &beside) : NULL, promised_bytes);
+	}
+	buf_deinit(&text);
+	buf_deinit(&beside);
+	return may;
+}

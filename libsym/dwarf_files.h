@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files that hold DWARF, before libdw sees them. What promises more than it can have, or more
+ * than is bearable, is hidden from it; other files that one refers to by a path of its own choice
+ * are opened only where they are regular files: libdw (0.188) would wait for a FIFO for ever, and
+ * to open a device has consequences.
+ */
+#ifndef LIBSYM_DWARF_FILES_H
+#define LIBSYM_DWARF_FILES_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Hides packed sections that lie, and those that bring what all promise above
+ * LIMIT_DEBUG_FILES_BYTES; `promised_bytes` counts on from file to file. False when something
+ * cannot be hidden.
+ */
+bool dwarf_files_guard(Elf *elf, uint64_t *promised_bytes, bool *has_debug_info_ret);
+
+/*
+ * libdw hands out what begins in a section of text, and reads it itself, without looking whether
+ * it ends there (0.188). Of a file that we opened it reads from copies, which can be ended; files
+ * that it opens itself it maps. False when there is a text without an end.
+ */
+bool dwarf_files_end_texts(Elf *elf, bool is_ours);
+
+/* The file with strings and entries that several files share (dwz's, .gnu_debugaltlink). */
+struct dwarf_alternate {
+	int fd;
+	Elf *elf;     /* NULL: there is none */
+	Dwarf *dwarf; /* for dwarf_setalt() */
+};
+
+/*
+ * The one with the build-id that `elf` asks for. Where there is none the section is hidden, so that
+ * libdw does not look for it: names are missing then. `fd` is that of the file, beside
+ * which it may be. False when the section cannot be hidden.
+ */
+bool dwarf_alternate_open(Elf *elf, int fd, uint64_t *promised_bytes, struct dwarf_alternate *ret);
+
+/* After dwarf_end() of what uses it; accepts zero. */
+void dwarf_alternate_close(struct dwarf_alternate *alternate);
+
+/* May libdw open the file with the rest of this skeleton unit? It would map it. */
+bool dwarf_files_may_split(Dwarf_Die *unit, int fd, uint64_t *promised_bytes);
+
+#endif
