@@ -16,9 +16,9 @@
  * NAME_mapped and NAME_dumped. It waits to be killed.
  */
 enum {
-	LOOK_ALIKE_NATIVE = 0x510000000,
-	LOOK_ALIKE_MAPPED = 0x520000000,
-	LOOK_ALIKE_DUMPED = 0x530000000,
+	LOOK_ALIKE_NATIVE = 0x210000000000, /* above what AddressSanitizer uses */
+	LOOK_ALIKE_MAPPED = 0x220000000000,
+	LOOK_ALIKE_DUMPED = 0x230000000000,
 	LOOK_ALIKE_SIZE_BYTES = 0x80, /* of each of the three */
 };
 
