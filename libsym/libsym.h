@@ -521,7 +521,8 @@ struct sym_resolver;
 
 /**
  * A resolver over a snapshot (borrowed: it must outlive the resolver). Nothing
- * is loaded before an address asks for it; what was loaded is kept.
+ * is loaded before an address asks for it; what was loaded is kept, and answers
+ * in up to 2 MB, for whoever asks for the same addresses again.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot,
 							     struct sym_resolver **ret);

@@ -581,6 +581,8 @@ struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_r
 	*changed_ret = code != NULL;
 	if (code)
 		code->before = atomic_exchange(&snapshot->ground->live_code.code, code);
+	if (code)
+		atomic_fetch_add(&snapshot->ground->live_code.changes, 1);
 	return NULL;
 }
 
@@ -691,6 +693,7 @@ struct sym_error *live_code_get(const struct sym_snapshot *snapshot, const struc
 			/* Its reasons are in use. */
 			code->before = before;
 			atomic_store_explicit(&slot->code, code, memory_order_release);
+			atomic_fetch_add(&slot->changes, 1);
 		}
 		pthread_mutex_unlock(&slot->lock);
 	}

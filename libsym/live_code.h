@@ -26,6 +26,7 @@ struct live_code {
 struct live_code_slot {
 	pthread_mutex_t lock;
 	_Atomic(struct live_code *) code;
+	_Atomic(uint64_t) changes; /* of it, counted */
 };
 
 /* What is kept of one look at a process for the next one. Must end before the process does. */

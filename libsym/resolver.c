@@ -58,6 +58,7 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 	quick_look_up_destroy(atomic_load(&resolver->quick_now));
 	quick_look_up_destroy(resolver->quicks_replaced);
 	quick_look_up_destroy(resolver->quicks_dropped);
+	answer_cache_destroy(atomic_load(&resolver->answers));
 	buf_deinit(&resolver->maps);
 	name_pool_deinit(&resolver->paths);
 	pthread_mutex_destroy(&resolver->refresh_lock);
@@ -106,6 +107,7 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 	struct resolving resolving = { .resolver = resolver, .snapshot = resolver->snapshot };
 
 	resolving.refreshed = atomic_load(&resolver->refreshed);
+	resolving.state.live_changes = atomic_load(&resolver->snapshot->ground->live_code.changes);
 	if (!resolving.refreshed) {
 		resolving.quick = atomic_load_explicit(&resolver->quick, memory_order_acquire);
 		return resolving;
@@ -115,7 +117,8 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 		resolving.epoch = atomic_load(&resolver->epoch) & 1;
 		atomic_fetch_add(&resolver->readers[resolving.epoch], 1);
 	}
-	resolving.changes = atomic_load(&resolver->changes);
+	/* Not before it is counted: what answers of this state point to stays from here on. */
+	resolving.state.changes = atomic_load(&resolver->changes);
 	resolving.snapshot = atomic_load(&resolver->now);
 	resolving.quick = atomic_load(&resolver->quick_now);
 	return resolving;
@@ -386,6 +389,53 @@ static void resolve_one(const struct resolving *resolving, size_t found, struct 
 	}
 }
 
+/* ---- what was answered before ---------------------------------------------------------- */
+
+static bool recall(const struct resolving *resolving, uint64_t address, struct sym_result *result,
+		   size_t number)
+{
+	const struct answer_cache *answers =
+		atomic_load_explicit(&resolving->resolver->answers, memory_order_acquire);
+
+	return answers &&
+	       answer_cache_find(answers, &resolving->state, address, result_any(result, number));
+}
+
+static struct answer_cache *get_answers(struct sym_resolver *resolver)
+{
+	struct answer_cache *answers =
+		atomic_load_explicit(&resolver->answers, memory_order_acquire);
+
+	if (answers)
+		return answers;
+	pthread_mutex_lock(&resolver->lock);
+	answers = atomic_load(&resolver->answers);
+	if (!answers) {
+		answers = answer_cache_create();
+		atomic_store(&resolver->answers, answers);
+	}
+	pthread_mutex_unlock(&resolver->lock);
+	return answers;
+}
+
+/*
+ * Names only: why there is none may be otherwise the next time (memory, the kernel's list). A perf
+ * map has a way of its own, which needs less memory.
+ */
+static void remember(const struct resolving *resolving, const struct sym_answer *answer)
+{
+	struct answer_cache *answers;
+
+	if ((answer->status != SYM_RESOLVED && answer->status != SYM_UNNAMED) ||
+	    answer->source == SYM_SOURCE_PERF_MAP)
+		return;
+	answers = get_answers(resolving->resolver);
+	if (answers)
+		answer_cache_put(answers, &resolving->state, answer);
+}
+
+/* ---- batches --------------------------------------------------------------------------- */
+
 enum {
 	GROUP = 32 /* addresses that are looked up side by side */
 };
@@ -401,29 +451,45 @@ static void warm(const struct resolving *resolving, const uint64_t *addresses, s
 		perfmap_source_warm(written->source, !resolving->refreshed, addresses, count);
 }
 
-static void resolve_carefully(const struct resolving *resolving, const uint64_t *addresses,
-			      size_t first, size_t count, struct sym_result *result)
+/* At most a group, which were not answered before. */
+static void resolve_anew(const struct resolving *resolving, const uint64_t *addresses,
+			 const size_t *numbers, size_t count, struct sym_result *result)
 {
 	const struct sym_snapshot *snapshot = resolving->snapshot;
 	uint64_t in_memory[GROUP];
 	size_t found[GROUP], memory_count = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		found[i] = address_space_find(snapshot->space, addresses[first + i]);
+		uint64_t address = addresses[numbers[i]];
+
+		found[i] = address_space_find(snapshot->space, address);
 		if (found[i] != ADDRESS_SPACE_NONE && snapshot_is_memory(snapshot, found[i]))
-			in_memory[memory_count++] = addresses[first + i];
+			in_memory[memory_count++] = address;
 	}
 	if (memory_count > 1)
 		warm(resolving, in_memory, memory_count);
-	for (size_t i = 0; i < count; i++)
-		resolve_one(resolving, found[i],
-			    result_blank(result, first + i, addresses[first + i]));
+	for (size_t i = 0; i < count; i++) {
+		struct sym_answer *answer = result_blank(result, numbers[i], addresses[numbers[i]]);
+
+		resolve_one(resolving, found[i], answer);
+		remember(resolving, answer);
+	}
+}
+
+static void resolve_carefully(const struct resolving *resolving, const uint64_t *addresses,
+			      size_t first, size_t count, struct sym_result *result)
+{
+	size_t rest[GROUP], rest_count = 0;
+
+	for (size_t i = first; i < first + count; i++)
+		if (!recall(resolving, addresses[i], result, i))
+			rest[rest_count++] = i;
+	resolve_anew(resolving, addresses, rest, rest_count, result);
 }
 
 static void resolve_quickly(const struct resolving *resolving, const uint64_t *addresses,
 			    size_t count, struct sym_result *result)
 {
-	const struct address_space *space = resolving->snapshot->space;
 	struct quick_batch batch = { resolving->quick, addresses, count, result };
 	size_t rest[QUICK_LANES];
 
@@ -431,12 +497,8 @@ static void resolve_quickly(const struct resolving *resolving, const uint64_t *a
 	while (batch.done < count) {
 		size_t rest_count = quick_batch_turn(&batch, rest);
 
-		for (size_t i = 0; i < rest_count; i++) {
-			uint64_t address = addresses[rest[i]];
-
-			resolve_one(resolving, address_space_find(space, address),
-				    result_blank(result, rest[i], address));
-		}
+		for (size_t i = 0; i < rest_count; i++)
+			resolve_carefully(resolving, addresses, rest[i], 1, result);
 	}
 }
 
@@ -444,8 +506,7 @@ static void resolve_one_quickly(const struct resolving *resolving, uint64_t addr
 				struct sym_result *result)
 {
 	if (!quick_resolve(resolving->quick, address, result))
-		resolve_one(resolving, address_space_find(resolving->snapshot->space, address),
-			    result_blank(result, 0, address));
+		resolve_carefully(resolving, &address, 0, 1, result);
 }
 
 /* Lines and inlined functions, where the result wants them. */

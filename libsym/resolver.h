@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "libsym/answer_cache.h"
 #include "libsym/quick_look_up.h"
 #include "libsym/snapshot.h"
 
@@ -48,13 +49,16 @@ struct sym_resolver {
 	_Atomic(bool) had_quick;
 	/*
 	 * The same once there was one, for those who are counted or alone: of what is there now.
-	 * Whoever exchanges something of it ends it by resolver_drop_quick(). Whoever makes one
+	 * Whoever exchanges something of it ends it by resolver_changed(). Whoever makes one
 	 * must have seen since he began to look that `changes` is what it was; with the lock.
 	 */
 	_Atomic(struct quick_look_up *) quick_now;
 	struct quick_look_up *quicks_replaced; /* by one that knows more; still in use */
 	struct quick_look_up *quicks_dropped; /* until nobody reads them: the refreshing thread's */
+	/* Counts what resolver_changed() was told. */
 	_Atomic(uint64_t) changes;
+	/* Of what has no quick way; NULL: nothing was answered yet, or there is no memory. */
+	_Atomic(struct answer_cache *) answers;
 	unsigned int quick_tries; /* since the last change */
 	pthread_mutex_t refresh_lock;
 	struct written *previous; /* its names are still good */
@@ -76,7 +80,7 @@ struct resolving {
 	bool refreshed;                      /* since the resolver was made */
 	bool counted;
 	unsigned int epoch;
-	uint64_t changes; /* of the resolver, if it is refreshed */
+	struct answer_state state;
 };
 
 /* From now on look-ups see what was taken up, and not `first`. */
@@ -95,7 +99,7 @@ void resolver_learn(const struct resolving *resolving, const struct live_code *l
 
 /* What is there was exchanged: what was made of it is for those only who have it already, and ends
  * with the next wait for them. */
-void resolver_drop_quick(struct sym_resolver *resolver);
+void resolver_changed(struct sym_resolver *resolver);
 
 /*
  * Look-ups that begin from now on see `fresh`, which is the resolver's then. Returns when nobody

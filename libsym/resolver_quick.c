@@ -60,7 +60,8 @@ static void learn_now(const struct resolving *resolving, uint32_t group)
 					   .written = atomic_load(&resolver->written) };
 
 	/* What is exchanged from now on is dropped after that. */
-	if (resolving->changes != atomic_load(&resolver->changes) || !ingredients.written->source)
+	if (resolving->state.changes != atomic_load(&resolver->changes) ||
+	    !ingredients.written->source)
 		return;
 	ingredients.view = perfmap_source_view(ingredients.written->source);
 	quick = make_quick(resolver, &ingredients, group, known);
@@ -103,7 +104,7 @@ static struct quick_look_up *chain(struct quick_look_up *first, struct quick_loo
 	return first;
 }
 
-void resolver_drop_quick(struct sym_resolver *resolver)
+void resolver_changed(struct sym_resolver *resolver)
 {
 	struct quick_look_up *dropped;
 

@@ -43,7 +43,7 @@ static struct sym_error *read_again(struct sym_resolver *resolver, struct writte
 		return NULL;
 	}
 	atomic_store(&resolver->written, fresh);
-	resolver_drop_quick(resolver);
+	resolver_changed(resolver);
 	*ret = SYM_REFRESH_REREAD;
 	if (old == atomic_load(&resolver->first))
 		return NULL;
@@ -89,7 +89,7 @@ static struct sym_error *refresh_map(struct sym_resolver *resolver, struct writt
 	if (found != PERFMAP_APPENDED)
 		return NULL;
 	*ret = SYM_REFRESH_APPENDED;
-	resolver_drop_quick(resolver);
+	resolver_changed(resolver);
 	if (perfmap_source_has_garbage(written->source)) {
 		wait_for_readers(resolver);
 		perfmap_source_collect(written->source);
@@ -106,8 +106,10 @@ static struct sym_error *refresh_jitdump(struct sym_resolver *resolver, struct w
 	if (error)
 		return error;
 	*again_ret = found == JITDUMP_REPLACED;
-	if (found == JITDUMP_APPENDED)
+	if (found == JITDUMP_APPENDED) {
 		*ret = SYM_REFRESH_APPENDED;
+		resolver_changed(resolver);
+	}
 	if (jitdump_source_has_garbage(written->jitdump)) {
 		wait_for_readers(resolver);
 		jitdump_source_collect(written->jitdump);
@@ -134,7 +136,7 @@ void resolver_exchange_live(struct sym_resolver *resolver, struct live_code *fre
 
 	resolver_set_refreshed(resolver);
 	old = atomic_exchange(&resolver->live, fresh);
-	resolver_drop_quick(resolver);
+	resolver_changed(resolver);
 	/* Whoever glances has noted the old one. */
 	atomic_fetch_add(&resolver->generation, 1);
 	if (!old)
@@ -226,7 +228,7 @@ static void exchange_snapshot(struct sym_resolver *resolver, struct sym_snapshot
 	resolver_set_refreshed(resolver);
 	atomic_store(&resolver->now, fresh);
 	atomic_fetch_add(&resolver->generation, 1);
-	resolver_drop_quick(resolver);
+	resolver_changed(resolver);
 	resolver->before = old != resolver->snapshot ? old : NULL;
 	if (!before)
 		return;

@@ -84,6 +84,13 @@ static inline struct sym_answer *result_blank(struct sym_result *result, size_t 
 	return answer;
 }
 
+/* One of them, all of which is going to be written, or nothing. */
+static inline struct sym_answer *result_any(struct sym_result *result, size_t number)
+{
+	result->plain[number] = 0;
+	return &result->slots[number].answer;
+}
+
 /* Is it one of which only the first line is to be written? */
 static inline bool result_is_plain(const struct sym_result *result, size_t number,
 				   enum sym_symbol_kind kind)

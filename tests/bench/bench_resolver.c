@@ -28,7 +28,8 @@ enum {
 	LOOKUPS = 200000,
 	BATCH = 1000,
 	APPENDED = 1000,
-	REFRESHES = 40
+	REFRESHES = 40,
+	PROFILE = 2000
 };
 
 static const uint64_t heap_bytes = (uint64_t)1 << 26;
@@ -167,6 +168,49 @@ static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint
 	figure(name, glance / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 40 }, "ns");
 	snprintf(name, sizeof(name), "resolver_find_batch%s", state);
 	figure(name, batch / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 20 }, "ns");
+}
+
+/* Native code of all libraries as a profile has it: the same addresses again and again. */
+static void native_figures(const struct ours *ours, struct bcc *bcc)
+{
+	uint64_t *addresses = malloc(LOOKUPS * sizeof(*addresses)), profile[PROFILE];
+	double single = 0, batch = 0, peer = 0;
+	struct sym_symbols *symbols;
+	struct bcc_symbol symbol;
+
+	must(sym_snapshot_symbols(ours->snapshot, SYM_SYMBOLS_ELF, &symbols));
+	for (size_t i = 0; i < PROFILE; i++) {
+		const struct sym_symbol *drawn =
+			sym_symbols_at(symbols, noise() % sym_symbols_count(symbols));
+
+		profile[i] = drawn->start + noise() % (drawn->size_bytes + !drawn->size_bytes);
+		if (bcc->cache)
+			bcc->calls.resolve(bcc->cache, profile[i], &symbol);
+	}
+	for (size_t i = 0; i < LOOKUPS; i++)
+		addresses[i] = profile[noise() % PROFILE];
+	for (int round = 0; round < ROUNDS; round++) {
+		double begin = seconds();
+
+		for (size_t i = 0; i < LOOKUPS; i++)
+			resolve(ours, &addresses[i], 1);
+		least(&single, seconds() - begin);
+		begin = seconds();
+		for (size_t i = 0; i < LOOKUPS; i += BATCH)
+			resolve(ours, addresses + i, BATCH);
+		least(&batch, seconds() - begin);
+		begin = seconds();
+		for (size_t i = 0; bcc->cache && i < LOOKUPS / 10; i++)
+			bcc->calls.resolve(bcc->cache, addresses[i], &symbol);
+		least(&peer, bcc->cache ? seconds() - begin : 0);
+	}
+	peer = peer / (LOOKUPS / 10) * 1e9;
+	figure("resolver_find_single_native_profile", single / LOOKUPS * 1e9, peer,
+	       (struct bench_goal){ .most = 40 }, "ns");
+	figure("resolver_find_batch_native_profile", batch / LOOKUPS * 1e9, peer,
+	       (struct bench_goal){ .most = 20 }, "ns");
+	sym_symbols_destroy(symbols);
+	free(addresses);
 }
 
 /* Nobody else is there, but who resolves cannot know. */
@@ -310,6 +354,7 @@ int main(void)
 	look_up_figures(&ours, &bcc, addresses, "");
 	look_up_figures(&ours, &bcc, mixed, "_quarter_unnamed");
 	compare(&ours, &bcc, mixed);
+	native_figures(&ours, &bcc);
 	refresh_figure(&ours, &world, &bcc);
 	look_up_figures(&ours, &bcc, addresses, "_refreshed");
 	look_up_figures(&ours, &bcc, mixed, "_refreshed_quarter_unnamed");

@@ -149,6 +149,24 @@ Test(refresh_jitdump, names_what_was_jitted_since_and_keeps_names_where_they_are
 	cr_expect_str_eq(name_at(0x40), "method 1");
 }
 
+Test(refresh_jitdump, names_what_took_the_place_of_other_code_however_often_that_was_asked_for)
+{
+	put_load(0, "generation 0");
+	map_dump();
+	look();
+	for (int i = 1; i < 20; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "generation %d", i - 1);
+		for (int j = 0; j < 3; j++)
+			cr_expect_str_eq(name_at(8), name);
+		snprintf(name, sizeof(name), "generation %d", i);
+		put_load(0, name);
+		cr_assert_null(sym_resolver_refresh(resolver, NULL));
+		cr_expect_str_eq(name_at(8), name);
+	}
+}
+
 Test(refresh_jitdump, takes_a_perf_map_that_comes_later)
 {
 	char *text;

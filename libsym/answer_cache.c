@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/answer_cache.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	ENTRY_BITS = 14,
+	ENTRIES = 1 << ENTRY_BITS,
+	WAYS = 4, /* entries side by side in which an address may be */
+	WORDS = offsetof(struct sym_answer, file) / sizeof(uint64_t)
+};
+
+_Static_assert(offsetof(struct sym_answer, address) == 0, "the first word");
+
+/*
+ * `turn` is odd while somebody writes, 0 before the first time. What was read between two looks at
+ * the same even turn belongs together. An answer is kept up to its `linkage_name`.
+ */
+struct entry {
+	_Alignas(128) _Atomic(uint64_t) turn;
+	_Atomic(uint64_t) changes, live_changes;
+	_Atomic(uint64_t) words[WORDS];
+};
+
+_Static_assert(sizeof(struct entry) == 128, "two cache lines");
+
+struct answer_cache {
+	struct entry entries[ENTRIES];
+};
+
+struct answer_cache *answer_cache_create(void)
+{
+	/* Zeros, of pages that are there once they are written. */
+	void *cache = mmap(NULL, sizeof(struct answer_cache), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (cache == MAP_FAILED)
+		return NULL;
+	(void)madvise(cache, sizeof(struct answer_cache), MADV_NOHUGEPAGE);
+	return cache;
+}
+
+void answer_cache_destroy(struct answer_cache *cache)
+{
+	if (cache)
+		munmap(cache, sizeof(*cache));
+}
+
+/* The first of the entries that an address may have. */
+static size_t entry_of(uint64_t address)
+{
+	return (size_t)(address * 0x9e3779b97f4a7c15u >> (64 - ENTRY_BITS));
+}
+
+/* Each before whatever is read after it. */
+static uint64_t get(const _Atomic(uint64_t) *word)
+{
+	return atomic_load_explicit(word, memory_order_acquire);
+}
+
+static bool is_of_state(const struct entry *entry, const struct answer_state *state)
+{
+	return get(&entry->changes) == state->changes &&
+	       get(&entry->live_changes) == state->live_changes;
+}
+
+static inline bool read_entry(const struct entry *entry, const struct answer_state *state,
+			      uint64_t address, struct sym_answer *answer)
+{
+	uint64_t turn = get(&entry->turn);
+
+	if (!turn || turn & 1 || get(&entry->words[0]) != address || !is_of_state(entry, state))
+		return false;
+	for (size_t i = 0; i < WORDS; i++) {
+		uint64_t word = get(&entry->words[i]);
+
+		memcpy((char *)answer + i * sizeof(word), &word, sizeof(word));
+	}
+	memset((char *)answer + WORDS * sizeof(uint64_t), 0,
+	       sizeof(*answer) - WORDS * sizeof(uint64_t));
+	return atomic_load_explicit(&entry->turn, memory_order_relaxed) == turn;
+}
+
+bool answer_cache_find(const struct answer_cache *cache, const struct answer_state *state,
+		       uint64_t address, struct sym_answer *answer)
+{
+	size_t first = entry_of(address);
+
+	for (size_t way = 0; way < WAYS; way++)
+		if (read_entry(&cache->entries[first ^ way], state, address, answer))
+			return true;
+	return false;
+}
+
+/* One that is free, or of no more use; else one of them, by the address. */
+static struct entry *choose_entry(struct answer_cache *cache, const struct answer_state *state,
+				  uint64_t address)
+{
+	size_t first = entry_of(address);
+
+	for (size_t i = 0; i < WAYS; i++) {
+		struct entry *entry = &cache->entries[first ^ i];
+
+		if (!is_of_state(entry, state) || get(&entry->words[0]) == address ||
+		    !get(&entry->turn))
+			return entry;
+	}
+	return &cache->entries[first ^ (address >> 4 & (WAYS - 1))];
+}
+
+void answer_cache_put(struct answer_cache *cache, const struct answer_state *state,
+		      const struct sym_answer *answer)
+{
+	struct entry *entry = choose_entry(cache, state, answer->address);
+	uint64_t turn = get(&entry->turn);
+
+	if (turn & 1 || !atomic_compare_exchange_strong(&entry->turn, &turn, turn + 1))
+		return;
+	atomic_store_explicit(&entry->changes, state->changes, memory_order_release);
+	atomic_store_explicit(&entry->live_changes, state->live_changes, memory_order_release);
+	for (size_t i = 0; i < WORDS; i++) {
+		uint64_t word;
+
+		memcpy(&word, (const char *)answer + i * sizeof(word), sizeof(word));
+		atomic_store_explicit(&entry->words[i], word, memory_order_release);
+	}
+	atomic_store_explicit(&entry->turn, turn + 2, memory_order_release);
+}
