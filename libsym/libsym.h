@@ -662,6 +662,20 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_resolve(struct sym_resolve
 							      size_t count,
 							      struct sym_result *result);
 
+/**
+ * The same for addresses that were seen at known times, as samples of a profile were: a jit uses
+ * memory again, and a jitdump tells when what was put where. So an address gets the name of what
+ * lay there then, also when that has been freed and is mapped no more. All else, and where a
+ * jitdump says nothing, is answered as of now; perf maps have no times.
+ *
+ * @param times_ns CLOCK_MONOTONIC (perf record -k mono) in ns, one for each address; 0: not known.
+ *        One that is before the first record of the jitdump is of another clock and passed over,
+ *        as are all where the jitdump counts cycles
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_resolver_resolve_at(struct sym_resolver *resolver, const uint64_t *addresses,
+			const uint64_t *times_ns, size_t count, struct sym_result *result);
+
 /** What is said of one address at a glance; the caller's memory. */
 struct sym_glance {
 	size_t size;      /**< of this struct, set by the caller */

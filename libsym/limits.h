@@ -79,6 +79,11 @@ static const unsigned int LIMIT_NESTING_DEPTH = 64;
  */
 static const size_t LIMIT_MEMBER_SEARCH_STEPS = (size_t)1 << 25;
 
+/* Places in the lists by which a jitdump tells what lay where at a time (1 GiB). Two or three for
+ * each record where code lies side by side, at most twice the binary logarithm of the number of
+ * records. Beyond, times of questions are not looked at. */
+static const size_t LIMIT_HISTORY_ENTRIES = (size_t)1 << 28;
+
 /* Small files below /proc (stat, status, environ, cmdline). */
 static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
 

@@ -130,7 +130,7 @@ static void end_resolving(const struct resolving *resolving)
 		atomic_fetch_sub(&resolving->resolver->readers[resolving->epoch], 1);
 }
 
-static const struct written *get_written(const struct resolving *resolving)
+const struct written *resolver_get_written(const struct resolving *resolving)
 {
 	struct sym_resolver *resolver = resolving->resolver;
 	_Atomic(struct written *) *place =
@@ -172,19 +172,6 @@ static const struct live_code *get_live(const struct resolving *resolving)
 	return live;
 }
 
-static void take_match(struct sym_answer *answer, enum sym_source_kind source,
-		       const struct source_match *match)
-{
-	answer->status = SYM_RESOLVED;
-	answer->source = source;
-	answer->name = match->name;
-	answer->tier = match->tier;
-	answer->kind = match->kind;
-	answer->offset_bytes = answer->address - match->start;
-	answer->size_bytes = match->size_bytes;
-	answer->reason = NULL;
-}
-
 static bool find_live(const struct live_code *live, struct sym_answer *answer)
 {
 	struct source_match match;
@@ -192,7 +179,7 @@ static bool find_live(const struct live_code *live, struct sym_answer *answer)
 	if (!live || !live->source ||
 	    runtime_source_find(live->source, answer->address, &match) != SOURCE_HIT)
 		return false;
-	take_match(answer, SYM_SOURCE_RUNTIME, &match);
+	resolver_take_match(answer, SYM_SOURCE_RUNTIME, &match);
 	return true;
 }
 
@@ -235,7 +222,7 @@ static bool find_written(const struct resolving *resolving, const struct written
 	if (answer->status == SYM_UNNAMED &&
 	    eh_frame_source_is_text(match.name, answer->image_path))
 		return false;
-	take_match(answer, source, &match);
+	resolver_take_match(answer, source, &match);
 	return true;
 }
 
@@ -257,10 +244,11 @@ static void explain_jitted(const struct live_code *live, const struct written *w
 		answer->reason = written->reason;
 	} else if (live && live->info.rundown_reason) {
 		answer->reason = live->info.rundown_reason;
-	} else if (live && live->info.contract_reason) {
+	} else if (live && live->had_runtime && live->info.contract_reason) {
 		answer->reason = live->info.contract_reason;
 	} else {
-		answer->reason = "jitted code; the process writes no perf map";
+		answer->reason = "code in memory of no file; the process has written neither a "
+				 "perf map nor a jitdump";
 	}
 }
 
@@ -284,7 +272,7 @@ static void resolve_memory(const struct resolving *resolving, size_t line,
 
 	if (find_live(live, answer))
 		return;
-	written = get_written(resolving);
+	written = resolver_get_written(resolving);
 	if (executable && !is_kernel_code(mapping))
 		resolver_learn(resolving, live, written, line);
 	if (find_written(resolving, written, answer))
@@ -323,7 +311,7 @@ static void resolve_image(const struct resolving *resolving, size_t line, struct
 	/* Tables of methods are complete; symbol tables are often stripped. */
 	if (answer->status == SYM_NO_SYMBOLS || answer->status == SYM_UNNAMED ||
 	    (answer->status == SYM_NO_MATCH && module->image->kind == SYM_IMAGE_ELF))
-		find_written(resolving, get_written(resolving), answer);
+		find_written(resolving, resolver_get_written(resolving), answer);
 }
 
 /* What does not open is tried again by the next address: it costs little. */
@@ -526,10 +514,9 @@ static struct sym_error *describe(struct sym_result *result)
 	return error;
 }
 
-static __attribute__((noinline)) struct sym_error *resolve_many(struct sym_resolver *resolver,
-								const uint64_t *addresses,
-								size_t count,
-								struct sym_result *result)
+static __attribute__((noinline)) struct sym_error *
+resolve_many(struct sym_resolver *resolver, const uint64_t *addresses, const uint64_t *times_ns,
+	     size_t count, struct sym_result *result)
 {
 	struct resolving resolving = begin_resolving(resolver);
 	struct sym_error *error = NULL;
@@ -541,6 +528,8 @@ static __attribute__((noinline)) struct sym_error *resolve_many(struct sym_resol
 	for (size_t i = 0; !resolving.quick && i < count; i += GROUP)
 		resolve_carefully(&resolving, addresses, i, count - i < GROUP ? count - i : GROUP,
 				  result);
+	if (times_ns)
+		resolver_answer_then(&resolving, times_ns, result);
 	/* Images that were unmapped may end with the next refresh after this. */
 	if (result->want)
 		error = describe(result);
@@ -567,7 +556,16 @@ resolve_unusual(struct sym_resolver *resolver, const struct quick_look_up *quick
 
 	if (error || (count == 1 && quick && quick_resolve(quick, addresses[0], result)))
 		return error;
-	return resolve_many(resolver, addresses, count, result);
+	return resolve_many(resolver, addresses, NULL, count, result);
+}
+
+struct sym_error *sym_resolver_resolve_at(struct sym_resolver *resolver, const uint64_t *addresses,
+					  const uint64_t *times_ns, size_t count,
+					  struct sym_result *result)
+{
+	struct sym_error *error = result_begin(result, count);
+
+	return error ? error : resolve_many(resolver, addresses, times_ns, count, result);
 }
 
 struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
@@ -610,7 +608,7 @@ static bool enter_counted(const struct resolving *resolving, uint64_t address,
 		return false;
 	live = get_live(resolving);
 	if (!(live && live->source) && !is_kernel_code(mapping))
-		resolver_learn(resolving, live, get_written(resolving), found);
+		resolver_learn(resolving, live, resolver_get_written(resolving), found);
 	glance->reserved.resolver = resolver;
 	glance->reserved.live = live ? live->source : NULL;
 	glance->reserved.start = mapping->start_address;
@@ -665,7 +663,7 @@ static __attribute__((noinline)) int glance_at(struct sym_resolver *resolver, ui
 	if (glance->reserved.live && runtime_source_find(source_at_glance(&resolving, glance),
 							 address, &match) == SOURCE_HIT)
 		source = SYM_SOURCE_RUNTIME;
-	written = source == SYM_SOURCE_NONE ? get_written(&resolving) : NULL;
+	written = source == SYM_SOURCE_NONE ? resolver_get_written(&resolving) : NULL;
 	if (written)
 		source = look_up_written(&resolving, written, address, &match);
 	end_resolving(&resolving);

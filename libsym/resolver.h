@@ -108,6 +108,26 @@ void resolver_changed(struct sym_resolver *resolver);
  */
 void resolver_exchange_live(struct sym_resolver *resolver, struct live_code *fresh);
 
+/* What the process wrote, reading it if that has not been done; NULL when there was no memory. */
+const struct written *resolver_get_written(const struct resolving *resolving);
+
+static inline void resolver_take_match(struct sym_answer *answer, enum sym_source_kind source,
+				       const struct source_match *match)
+{
+	answer->status = SYM_RESOLVED;
+	answer->source = source;
+	answer->name = match->name;
+	answer->tier = match->tier;
+	answer->kind = match->kind;
+	answer->offset_bytes = answer->address - match->start;
+	answer->size_bytes = match->size_bytes;
+	answer->reason = NULL;
+}
+
+/* Of addresses that were answered as of now: what lay there at their times (resolver_times.c). */
+void resolver_answer_then(const struct resolving *resolving, const uint64_t *times_ns,
+			  struct sym_result *result);
+
 /* NULL when there was no memory: the next look-up tries again. */
 struct written *read_written(const struct sym_snapshot *snapshot);
 void written_destroy(struct written *written);

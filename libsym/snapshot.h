@@ -174,6 +174,9 @@ struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, un
 					 struct buf *why, struct perfmap_source **ret)
 	__attribute__((warn_unused_result));
 
+/* The mapping of the jitdump that the process writes; ADDRESS_SPACE_NONE when there is none. */
+size_t snapshot_find_jitdump(const struct sym_snapshot *snapshot);
+
 /*
  * Opens the jitdump that the process writes: the one whose first page it has mapped, as jits
  * do to tell perf. *ret is NULL when there is none; then `why` may say what is wrong with one

@@ -46,14 +46,23 @@ static struct sym_error *read_dump(const struct sym_snapshot *snapshot,
 	return NULL;
 }
 
-struct sym_error *snapshot_read_jitdump(const struct sym_snapshot *snapshot, struct buf *why,
-					struct jitdump_source **ret)
+size_t snapshot_find_jitdump(const struct sym_snapshot *snapshot)
 {
 	const struct address_space *space = snapshot->space;
 
-	*ret = NULL;
 	for (size_t i = 0; i < space->mapping_count; i++)
 		if (is_jitdump(snapshot, &space->mappings[i]))
-			return read_dump(snapshot, &space->mappings[i], why, ret);
-	return NULL;
+			return i;
+	return ADDRESS_SPACE_NONE;
+}
+
+struct sym_error *snapshot_read_jitdump(const struct sym_snapshot *snapshot, struct buf *why,
+					struct jitdump_source **ret)
+{
+	size_t line = snapshot_find_jitdump(snapshot);
+
+	*ret = NULL;
+	if (line == ADDRESS_SPACE_NONE)
+		return NULL;
+	return read_dump(snapshot, &snapshot->space->mappings[line], why, ret);
 }

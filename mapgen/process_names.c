@@ -61,6 +61,7 @@ struct process_names {
 	uint64_t uses;
 	struct process_names_counts counts;
 	uint64_t addresses[BATCH];
+	uint64_t times_ns[BATCH];
 	uint32_t places[BATCH]; /* which query an address is of */
 };
 
@@ -358,9 +359,11 @@ static bool name_living(struct process_names *names, struct known_process *proce
 			continue;
 		}
 		names->addresses[asked] = address - (queries[i].is_return && address ? 1 : 0);
+		names->times_ns[asked] = queries[i].time_ns;
 		names->places[asked++] = (uint32_t)i;
 	}
-	error = sym_resolver_resolve(process->resolver, names->addresses, asked, names->result);
+	error = sym_resolver_resolve_at(process->resolver, names->addresses, names->times_ns, asked,
+					names->result);
 	if (error) {
 		target_say(error);
 		return false;

@@ -8,23 +8,43 @@
 static const uint32_t magic = 0x4a695444;
 static const uint32_t swapped_magic = 0x4454694a;
 
+/* Fields of either byte order. */
+struct cursor {
+	struct reader reader;
+	bool swapped;
+};
+
+static uint32_t read_u32(struct cursor *cursor)
+{
+	uint32_t value = reader_u32(&cursor->reader);
+
+	return cursor->swapped ? __builtin_bswap32(value) : value;
+}
+
+static uint64_t read_u64(struct cursor *cursor)
+{
+	uint64_t value = reader_u64(&cursor->reader);
+
+	return cursor->swapped ? __builtin_bswap64(value) : value;
+}
+
 const char *jitdump_header_read(const void *bytes, size_t size_bytes, struct jitdump_header *ret)
 {
-	struct reader reader = reader_over(bytes, size_bytes);
-	uint32_t found = reader_u32(&reader);
-	uint32_t version = reader_u32(&reader);
+	struct cursor cursor = { .reader = reader_over(bytes, size_bytes) };
+	uint32_t found = reader_u32(&cursor.reader), version;
 
-	*ret = (struct jitdump_header){ .size_bytes = reader_u32(&reader),
-					.machine = reader_u32(&reader) };
-	reader_skip(&reader, 4);
-	ret->pid = reader_u32(&reader);
-	ret->timestamp = reader_u64(&reader);
-	ret->flags = reader_u64(&reader);
-	if (!reader_ok(&reader))
+	cursor.swapped = found == swapped_magic;
+	version = read_u32(&cursor);
+	*ret = (struct jitdump_header){ .size_bytes = read_u32(&cursor),
+					.machine = read_u32(&cursor),
+					.swapped = cursor.swapped };
+	reader_skip(&cursor.reader, 4);
+	ret->pid = read_u32(&cursor);
+	ret->timestamp = read_u64(&cursor);
+	ret->flags = read_u64(&cursor);
+	if (!reader_ok(&cursor.reader))
 		return "the header is cut";
-	if (found == swapped_magic)
-		return "of a machine with the other byte order";
-	if (found != magic)
+	if (found != magic && found != swapped_magic)
 		return "no jitdump";
 	if (version != 1)
 		return "a version of jitdump that is not read";
@@ -36,40 +56,40 @@ static bool ends_beyond(uint64_t start, uint64_t size_bytes)
 	return start + size_bytes < start;
 }
 
-static enum jitdump_outcome read_load(struct reader *reader, struct jitdump_record *ret)
+static enum jitdump_outcome read_load(struct cursor *cursor, struct jitdump_record *ret)
 {
-	size_t left, most;
+	size_t left, room;
 	const char *end;
 
-	reader_skip(reader, 4 + 8);
-	ret->code_address = reader_u64(reader);
-	ret->code_size_bytes = reader_u64(reader);
-	reader_skip(reader, 8);
-	if (!reader_ok(reader))
+	reader_skip(&cursor->reader, 4 + 8);
+	ret->code_address = read_u64(cursor);
+	ret->code_size_bytes = read_u64(cursor);
+	reader_skip(&cursor->reader, 8);
+	if (!reader_ok(&cursor->reader))
 		return JITDUMP_SHORT;
 	if (ends_beyond(ret->code_address, ret->code_size_bytes) ||
-	    ret->size_bytes <= JITDUMP_LOAD_BYTES ||
-	    ret->code_size_bytes > ret->size_bytes - JITDUMP_LOAD_BYTES - 1)
+	    ret->size_bytes <= JITDUMP_LOAD_BYTES)
 		return JITDUMP_BAD;
-	/* What is left for the name and its NUL beside the code. */
-	most = ret->size_bytes - JITDUMP_LOAD_BYTES - (size_t)ret->code_size_bytes;
-	left = reader_left(reader);
-	ret->name = (const char *)reader->data + reader->position;
-	end = memchr(ret->name, '\0', left < most ? left : most);
+	/* The name and its NUL, then the code or nothing. */
+	room = ret->size_bytes - JITDUMP_LOAD_BYTES;
+	left = reader_left(&cursor->reader);
+	ret->name = (const char *)cursor->reader.data + cursor->reader.position;
+	end = memchr(ret->name, '\0', left < room ? left : room);
 	if (!end)
-		return left < most ? JITDUMP_SHORT : JITDUMP_BAD;
+		return left < room ? JITDUMP_SHORT : JITDUMP_BAD;
 	ret->name_bytes = (size_t)(end - ret->name);
-	return JITDUMP_GOOD;
+	room -= ret->name_bytes + 1;
+	return room && ret->code_size_bytes > room ? JITDUMP_BAD : JITDUMP_GOOD;
 }
 
-static enum jitdump_outcome read_move(struct reader *reader, struct jitdump_record *ret)
+static enum jitdump_outcome read_move(struct cursor *cursor, struct jitdump_record *ret)
 {
-	reader_skip(reader, 4 + 8);
-	ret->old_address = reader_u64(reader);
-	ret->code_address = reader_u64(reader);
-	ret->code_size_bytes = reader_u64(reader);
-	reader_skip(reader, 8);
-	if (!reader_ok(reader))
+	reader_skip(&cursor->reader, 4 + 8);
+	ret->old_address = read_u64(cursor);
+	ret->code_address = read_u64(cursor);
+	ret->code_size_bytes = read_u64(cursor);
+	reader_skip(&cursor->reader, 8);
+	if (!reader_ok(&cursor->reader))
 		return JITDUMP_SHORT;
 	return ends_beyond(ret->code_address, ret->code_size_bytes) ||
 			       ends_beyond(ret->old_address, ret->code_size_bytes)
@@ -77,22 +97,22 @@ static enum jitdump_outcome read_move(struct reader *reader, struct jitdump_reco
 		       : JITDUMP_GOOD;
 }
 
-enum jitdump_outcome jitdump_record_read(const void *bytes, size_t size_bytes,
+enum jitdump_outcome jitdump_record_read(const void *bytes, size_t size_bytes, bool swapped,
 					 struct jitdump_record *ret)
 {
-	struct reader reader = reader_over(bytes, size_bytes);
+	struct cursor cursor = { .reader = reader_over(bytes, size_bytes), .swapped = swapped };
 
-	*ret = (struct jitdump_record){ .id = reader_u32(&reader),
-					.size_bytes = reader_u32(&reader),
-					.timestamp = reader_u64(&reader) };
-	if (!reader_ok(&reader))
+	*ret = (struct jitdump_record){ .id = read_u32(&cursor),
+					.size_bytes = read_u32(&cursor),
+					.timestamp = read_u64(&cursor) };
+	if (!reader_ok(&cursor.reader))
 		return JITDUMP_SHORT;
 	if (ret->size_bytes < JITDUMP_RECORD_BYTES)
 		return JITDUMP_BAD;
 	if (ret->id != JITDUMP_LOAD && ret->id != JITDUMP_MOVE)
 		return JITDUMP_GOOD;
-	ret->pid = reader_u32(&reader);
-	if (!reader_ok(&reader))
+	ret->pid = read_u32(&cursor);
+	if (!reader_ok(&cursor.reader))
 		return JITDUMP_SHORT;
-	return ret->id == JITDUMP_LOAD ? read_load(&reader, ret) : read_move(&reader, ret);
+	return ret->id == JITDUMP_LOAD ? read_load(&cursor, ret) : read_move(&cursor, ret);
 }

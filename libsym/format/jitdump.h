@@ -2,15 +2,17 @@
 /*
  * jitdump (jit-PID.dump): what a jit writes for `perf inject --jit`, from
  * tools/perf/Documentation/jitdump-specification.txt (version 1) and, for .NET 5
- * to 10, pal/src/misc/perfjitdump.cpp. All little-endian here:
+ * to 10, pal/src/misc/perfjitdump.cpp. In the byte order of the machine that wrote it:
  *
  *   header  u32 magic 0x4a695444 ("DTiJ" in the file), version 1, size, machine, pad, pid;
- *           u64 timestamp, flags
+ *           u64 timestamp, flags (bit 0: time stamps count the processor's cycles, not ns of
+ *           CLOCK_MONOTONIC)
  *   record  u32 id, total_size; u64 timestamp
  *     0 load   u32 pid, tid; u64 vma, code_address, code_size, code_index; name NUL; code
  *     1 move   u32 pid, tid; u64 vma, old_address, new_address, code_size, code_index
  *     2 debug information, 3 close, 4 unwinding: stepped over
  *
+ * Some write loads without the code, which then is not counted in total_size either.
  * A record may be cut: .NET 10.0.12 gives up in the middle of the code of its
  * second one, and a jit may just be writing. What stands before the code is whole then.
  */
@@ -27,7 +29,8 @@ enum {
 	JITDUMP_LOAD_BYTES = 56,   /* up to the name */
 	JITDUMP_LOAD = 0,
 	JITDUMP_MOVE = 1,
-	JITDUMP_CLOSE = 3
+	JITDUMP_CLOSE = 3,
+	JITDUMP_CYCLES = 1 /* flag: time stamps are no ns */
 };
 
 struct jitdump_header {
@@ -36,6 +39,7 @@ struct jitdump_header {
 	uint32_t pid;        /* as the process counts itself */
 	uint64_t timestamp;
 	uint64_t flags;
+	bool swapped; /* big-endian, for jitdump_record_read() */
 };
 
 /* NULL, or why it is no jitdump that can be read; static. */
@@ -63,7 +67,7 @@ enum jitdump_outcome {
  * Reads the record at `bytes`; the code behind the name need not be there.
  * Records of other kinds than load and move have only id, size and timestamp.
  */
-enum jitdump_outcome jitdump_record_read(const void *bytes, size_t size_bytes,
+enum jitdump_outcome jitdump_record_read(const void *bytes, size_t size_bytes, bool swapped,
 					 struct jitdump_record *ret);
 
 #endif

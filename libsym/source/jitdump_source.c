@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "libsym/index_names.h"
 #include "libsym/index_sort.h"
 #include "libsym/limits.h"
+#include "libsym/source/jitdump_history.h"
 #include "libsym/source/perfmap_first.h"
 
 enum {
@@ -57,6 +59,11 @@ struct jitdump_source {
 	uint64_t last_timestamp; /* the highest */
 	struct jitdump_place place;
 	uint8_t header[JITDUMP_HEADER_BYTES];
+	bool swapped;         /* in the other byte order */
+	bool cycles;          /* time stamps are no ns */
+	pthread_mutex_t lock; /* of the events, while there are look-ups, and of these two: */
+	bool has_history;     /* it is of the events that there are */
+	struct jitdump_history *history; /* NULL: not made yet, or it cannot be */
 	uint32_t pid;
 	int fd;
 	char *path;
@@ -75,6 +82,8 @@ void jitdump_source_close(struct jitdump_source *source)
 		return;
 	index_levels_deinit(&source->levels);
 	index_names_destroy(source->names);
+	jitdump_history_destroy(source->history);
+	pthread_mutex_destroy(&source->lock);
 	free(source->events);
 	free(source->path);
 	if (source->fd >= 0)
@@ -187,7 +196,8 @@ static struct sym_error *read_record(struct jitdump_reader *reader, uint64_t off
 
 		if (got < 0)
 			return sym_error_from_errno(errno, reader->source->path, "cannot read");
-		*outcome_ret = jitdump_record_read(reader->room, (size_t)got, ret);
+		*outcome_ret = jitdump_record_read(reader->room, (size_t)got,
+						   reader->source->swapped, ret);
 		/* A longer name, or the end of the file. */
 		if (*outcome_ret != JITDUMP_SHORT || (size_t)got < wanted ||
 		    wanted == reader->room_bytes)
@@ -210,6 +220,8 @@ static struct sym_error *read_header(struct jitdump_reader *reader)
 		failure = "the jitdump of another process";
 	if (failure)
 		return sym_error_create_path(SYM_ERROR_FORMAT, source->path, 0, "%s", failure);
+	source->swapped = header.swapped;
+	source->cycles = header.flags & JITDUMP_CYCLES;
 	memcpy(source->header, reader->room, JITDUMP_HEADER_BYTES);
 	reader->place.next_offset = header.size_bytes;
 	return NULL;
@@ -358,7 +370,8 @@ static struct sym_error *index_events(struct jitdump_source *source, size_t firs
 
 /* ---- the file ----------------------------------------------------------------------------- */
 
-/* What the file has beyond the place of the reader, which is the source's on success. */
+/* What the file has beyond the place of the reader, which is the source's on success. With the
+ * lock. */
 static struct sym_error *take_up(struct jitdump_reader *reader, const struct stat *status)
 {
 	struct jitdump_source *source = reader->source;
@@ -371,6 +384,7 @@ static struct sym_error *take_up(struct jitdump_reader *reader, const struct sta
 		source->count = before;
 		return error;
 	}
+	source->has_history &= source->count == before;
 	reader->place.size_bytes = (uint64_t)status->st_size;
 	reader->place.modified = status->st_mtim;
 	source->place = reader->place;
@@ -412,6 +426,7 @@ struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
 		return &sym_error_no_memory;
 	source->fd = -1;
 	source->pid = pid;
+	pthread_mutex_init(&source->lock, NULL);
 	source->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (source->fd < 0)
 		return sym_error_from_errno(errno, path, "cannot read");
@@ -454,10 +469,12 @@ struct sym_error *jitdump_source_refresh(struct jitdump_source *source, enum jit
 	reader.room = malloc(reader.room_bytes);
 	if (!reader.room)
 		return &sym_error_no_memory;
+	pthread_mutex_lock(&source->lock);
 	if (is_same_dump(&reader, &status))
 		error = take_up(&reader, &status);
 	else
 		*ret = JITDUMP_REPLACED;
+	pthread_mutex_unlock(&source->lock);
 	free(reader.room);
 	if (!error && source->opened_cut && !source->place.cut)
 		*ret = JITDUMP_REPLACED;
@@ -519,4 +536,77 @@ enum source_outcome jitdump_source_find_first(const struct jitdump_source *sourc
 	if (index_look_up(index_levels_first(&source->levels), address, &entry) == INDEX_NONE)
 		return SOURCE_MISS;
 	return take_entry(source, &entry, ret);
+}
+
+/* ---- at a time ----------------------------------------------------------------------------- */
+
+/* What each event put where; a move also says that its old place is left. NULL without memory. */
+static struct jitdump_stay *list_stays(const struct jitdump_source *source, size_t *count_ret)
+{
+	struct jitdump_stay *stays = calloc(2 * source->count + 1, sizeof(*stays));
+	uint32_t *order AUTO_FREE =
+		index_sort(&source->events->timestamp, sizeof(*source->events), source->count);
+	size_t count = 0;
+
+	for (size_t i = 0; stays && order && i < source->count; i++) {
+		const struct jitdump_event *event = &source->events[order[i]];
+		struct jitdump_stay stay = { event->timestamp, event->start, event->size_bytes,
+					     event->name, event->value };
+
+		if (event->is_move)
+			stays[count++] = (struct jitdump_stay){ event->timestamp, event->old_start,
+								event->size_bytes, source->no_name,
+								GONE_BIT };
+		stays[count++] = stay;
+	}
+	if (stays && order) {
+		*count_ret = count;
+		return stays;
+	}
+	free(stays);
+	return NULL;
+}
+
+/* With the lock. NULL: there is none. */
+static const struct jitdump_history *get_history(struct jitdump_source *source)
+{
+	struct jitdump_stay *stays;
+	size_t count;
+
+	if (source->has_history || !source->count)
+		return source->history;
+	jitdump_history_destroy(source->history);
+	stays = list_stays(source, &count);
+	source->history = stays ? jitdump_history_create(stays, count) : NULL;
+	source->has_history = true;
+	return source->history;
+}
+
+enum jitdump_then jitdump_source_find_at(struct jitdump_source *source, uint64_t address,
+					 uint64_t time_ns, struct source_match *ret)
+{
+	enum jitdump_then then = JITDUMP_THEN_UNKNOWN;
+	const struct jitdump_history *history;
+	const struct jitdump_stay *stay = NULL;
+
+	if (source->cycles)
+		return JITDUMP_THEN_UNKNOWN;
+	pthread_mutex_lock(&source->lock);
+	history = get_history(source);
+	if (history)
+		stay = jitdump_history_find(history, address, time_ns);
+	if (stay && stay->value & GONE_BIT) {
+		then = JITDUMP_THEN_GONE;
+	} else if (stay) {
+		then = stay->timestamp > time_ns ? JITDUMP_THEN_LATER : JITDUMP_THEN_NAMED;
+		*ret = (struct source_match){
+			.start = stay->start,
+			.size_bytes = stay->size_bytes,
+			.name = index_names_at(source->names, stay->name),
+			.tier = perfmap_tier(stay->value),
+			.kind = perfmap_kind(stay->value),
+		};
+	}
+	pthread_mutex_unlock(&source->lock);
+	return then;
 }

@@ -2,7 +2,8 @@
 /*
  * Symbols of a process from its jitdump: addresses in, names out. Knows that
  * code moves, and that memory is used again: what holds is what was written
- * down last, by time stamp. Which file it is somebody else found out.
+ * down last, by time stamp; or what held at a time, for whoever knows when he saw
+ * an address. Which file it is somebody else found out.
  */
 #ifndef LIBSYM_SOURCE_JITDUMP_SOURCE_H
 #define LIBSYM_SOURCE_JITDUMP_SOURCE_H
@@ -55,6 +56,21 @@ enum source_outcome jitdump_source_find(const struct jitdump_source *source, uin
 /* As it was when it was opened: safe without knowing of refreshes. */
 enum source_outcome jitdump_source_find_first(const struct jitdump_source *source, uint64_t address,
 					      struct source_match *ret);
+
+/* What was known of an address at a time. */
+enum jitdump_then {
+	JITDUMP_THEN_UNKNOWN, /* nothing, or the times of the dump are of another clock */
+	JITDUMP_THEN_NAMED,
+	/* Only what came there later; it was there before it was written down, or something else
+	 * was. */
+	JITDUMP_THEN_LATER,
+	JITDUMP_THEN_GONE, /* what lay there had left or had no name */
+};
+
+/* What lay there at a time of CLOCK_MONOTONIC. Waits for a refresh that is under way; the first
+ * call after one puts all records in order. `*ret` is written for NAMED and LATER only. */
+enum jitdump_then jitdump_source_find_at(struct jitdump_source *source, uint64_t address,
+					 uint64_t time_ns, struct source_match *ret);
 
 DEFINE_GUARD(jitdump_source, struct jitdump_source *, jitdump_source_close)
 #define AUTO_JITDUMP_SOURCE GUARDED(jitdump_source)

@@ -25,6 +25,7 @@ struct pending {
 	struct stack_frame frame; /* its offsets count from the start of the line */
 	size_t line;              /* offset of that in the buffer */
 	struct stack_owner owner;
+	uint64_t time_ns;
 };
 
 struct stack_filter {
@@ -65,7 +66,9 @@ static void take_frame(void *context, const struct stack_frame *frame)
 		filter->frames = frames;
 		filter->capacity = capacity;
 	}
-	filter->frames[filter->count++] = (struct pending){ .frame = *frame, .line = filter->line };
+	filter->frames[filter->count++] = (struct pending){ .frame = *frame,
+							    .line = filter->line,
+							    .time_ns = filter->text.time_ns };
 }
 
 struct stack_filter *stack_filter_create(const struct stack_filter_client *client)
@@ -205,7 +208,9 @@ static size_t write_frame(struct stack_filter *filter, size_t from, const struct
 static struct stack_query query_of(const struct stack_filter *filter, const struct pending *pending)
 {
 	const struct stack_frame *frame = &pending->frame;
-	struct stack_query query = { .value = frame->value, .is_return = frame->is_return };
+	struct stack_query query = { .value = frame->value,
+				     .is_return = frame->is_return,
+				     .time_ns = pending->time_ns };
 
 	if (frame->module_end > frame->module_start && !frame->fill_module) {
 		query.module = filter->data + pending->line + frame->module_start;

@@ -15,7 +15,8 @@ struct stack_query {
 	uint64_t value;
 	const char *module; /* see stack_frame.module_start; not terminated; NULL: an address */
 	size_t module_bytes;
-	bool is_return; /* the name of the instruction before it is meant */
+	bool is_return;   /* the name of the instruction before it is meant */
+	uint64_t time_ns; /* see stack_text.time_ns */
 };
 
 /* A name, borrowed until the next batch. */

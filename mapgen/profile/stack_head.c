@@ -65,6 +65,32 @@ static const char *find_time(struct stack_span rest, const char **end_ret)
 	return NULL;
 }
 
+/*
+ * "568.578983:" in ns: the last one that is written so, because the digits that are
+ * not there were cut off. 0 when it has no room.
+ */
+static uint64_t read_time(const char *at)
+{
+	uint64_t ns = 0;
+	int decimals = -1;
+
+	for (; decimals < 9 && *at != ':'; at++) {
+		if (*at == '.') {
+			decimals = 0;
+			continue;
+		}
+		if (__builtin_mul_overflow(ns, (uint64_t)10, &ns) ||
+		    __builtin_add_overflow(ns, (uint64_t)(*at - '0'), &ns))
+			return 0;
+		decimals += decimals >= 0;
+	}
+	for (; decimals < 9; decimals++)
+		if (__builtin_mul_overflow(ns, (uint64_t)10, &ns) ||
+		    __builtin_add_overflow(ns, (uint64_t)9, &ns))
+			return 0;
+	return ns;
+}
+
 /* Without a time only "27737/27756" at the end is certain. */
 static bool timeless_head(struct stack_span rest, struct stack_owner *ret)
 {
@@ -86,6 +112,7 @@ bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct sta
 		if (!timeless_head(rest, &owner))
 			return false;
 		text->owner = owner;
+		text->time_ns = 0;
 		behind_ret->at = rest.end;
 		return true;
 	}
@@ -95,6 +122,7 @@ bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct sta
 		if (!read_ids(word, &owner))
 			continue;
 		text->owner = owner;
+		text->time_ns = read_time(time);
 		return true;
 	}
 	return false;

@@ -66,6 +66,7 @@ typedef void stack_frame_handler(void *context, const struct stack_frame *frame)
 struct stack_text {
 	struct stack_owner owner;  /* of the frames of this line, and of the next */
 	struct stack_owner behind; /* of the stack before a STACK_LINE_OWNER */
+	uint64_t time_ns;          /* when they were seen, by the clock of the text; 0: not said */
 	uint64_t nameless;         /* frames "[unknown]" without an address so far */
 	stack_frame_handler *handler;
 	void *context;

@@ -9,11 +9,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_record(const uint8_t *data, size_t size)
+static void check_record(const uint8_t *data, size_t size, bool swapped)
 {
 	struct jitdump_record record;
 
-	if (jitdump_record_read(data, size, &record) != JITDUMP_GOOD)
+	if (jitdump_record_read(data, size, swapped, &record) != JITDUMP_GOOD)
 		return;
 	if (record.id == JITDUMP_LOAD &&
 	    ((const uint8_t *)record.name < data ||
@@ -29,13 +29,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct source_match match;
 	int fd = memfd_create("jitdump", MFD_CLOEXEC);
 
-	if (size > JITDUMP_HEADER_BYTES)
-		check_record(data + JITDUMP_HEADER_BYTES, size - JITDUMP_HEADER_BYTES);
+	for (int swapped = 0; swapped < 2 && size > JITDUMP_HEADER_BYTES; swapped++)
+		check_record(data + JITDUMP_HEADER_BYTES, size - JITDUMP_HEADER_BYTES, swapped);
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	sym_error_destroy(jitdump_source_open(fd, "jitdump", 0, &source));
 	if (source && jitdump_source_find(source, 0x1000, &match) == SOURCE_HIT && !match.name)
 		abort();
+	for (uint64_t time_ns = 1; source && time_ns; time_ns <<= 7)
+		for (uint64_t address = 0; address < 0x6000; address += 0x800) {
+			match.name = NULL;
+			if (jitdump_source_find_at(source, address, time_ns, &match) ==
+				    JITDUMP_THEN_NAMED &&
+			    !match.name)
+				abort();
+		}
 	close(fd);
 	return 0;
 }

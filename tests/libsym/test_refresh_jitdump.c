@@ -196,3 +196,53 @@ Test(refresh_jitdump, finds_a_dump_that_was_not_there_at_first)
 	expect_refresh(SYM_REFRESH_REREAD);
 	cr_expect_str_eq(name_at(0), "late");
 }
+
+/* ---- at times ---- */
+
+static const struct sym_answer *ask_at(uint64_t address, uint64_t time_ns)
+{
+	cr_assert_null(sym_resolver_resolve_at(resolver, &address, &time_ns, 1, result));
+	return sym_result_at(result, 0);
+}
+
+Test(refresh_jitdump, names_what_lay_there_at_a_time)
+{
+	timestamp = 1000;
+	put_load(0, "first");
+	put_load(0x40, "beside");
+	put_load(0, "second");
+	map_dump();
+	look();
+	cr_expect_str_eq(ask_at(code + 4, 1001)->name, "first");
+	cr_expect_eq(sym_result_at(result, 0)->offset_bytes, 4);
+	cr_expect_eq(sym_result_at(result, 0)->source, SYM_SOURCE_JITDUMP);
+	cr_expect_str_eq(ask_at(code, 1003)->name, "second");
+	cr_expect_str_eq(ask_at(code, 0)->name, "second", "no time");
+	cr_expect_str_eq(ask_at(code, 999)->name, "second", "the time of another clock");
+	cr_expect_str_eq(ask_at(code + 0x40, 1001)->name, "beside", "written down later");
+	cr_expect_eq(ask_at(code + 0x80, 1001)->status, SYM_NO_MATCH);
+	/* What came since counts from the refresh on, and only from its time on. */
+	put_load(0, "third");
+	cr_assert_null(sym_resolver_refresh(resolver, NULL));
+	cr_expect_str_eq(ask_at(code, 1003)->name, "second");
+	cr_expect_str_eq(ask_at(code, 1004)->name, "third");
+}
+
+Test(refresh_jitdump, names_code_that_was_freed_since)
+{
+	const uint64_t addresses[] = { code + 8, code + 8, code + 0x48, (uintptr_t)&ask_at };
+	const uint64_t times_ns[] = { 1001, 0, 1001, 1001 };
+
+	timestamp = 1000;
+	put_load(0, "freed");
+	put_load(0x40, "not there yet");
+	map_dump();
+	cr_assert_eq(munmap((void *)code, CODE_BYTES), 0);
+	look();
+	cr_assert_null(sym_resolver_resolve_at(resolver, addresses, times_ns, 4, result));
+	cr_expect_eq(sym_result_at(result, 0)->status, SYM_RESOLVED);
+	cr_expect_str_eq(sym_result_at(result, 0)->name, "freed");
+	cr_expect_eq(sym_result_at(result, 1)->status, SYM_UNMAPPED);
+	cr_expect_eq(sym_result_at(result, 2)->status, SYM_UNMAPPED);
+	cr_expect_not_null(strstr(sym_result_at(result, 3)->name, "ask_at"));
+}

@@ -234,7 +234,9 @@ Test(resolver, says_why_there_is_no_name)
 	cr_expect_str_eq(answer->image_path, "");
 	answer = ask(&opened, 0x7f1000000110);
 	cr_expect_eq(answer->status, SYM_NO_SYMBOLS);
-	cr_expect_str_eq(answer->reason, "jitted code; the process writes no perf map");
+	cr_expect_str_eq(answer->reason,
+			 "code in memory of no file; the process has written neither a "
+			 "perf map nor a jitdump");
 	answer = ask(&opened, 0x7f1000020010);
 	cr_expect_eq(answer->status, SYM_NO_SYMBOLS);
 	cr_expect_str_eq(answer->reason, "memory that is not executable");

@@ -18,10 +18,12 @@ enum {
 static uint8_t dump[1 << 16];
 static size_t dump_bytes;
 
+static bool big_endian;
+
 static void put(uint64_t value, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
-		dump[dump_bytes++] = (uint8_t)(value >> 8 * i);
+		dump[dump_bytes++] = (uint8_t)(value >> 8 * (big_endian ? bytes - 1 - i : i));
 }
 
 static void begin(uint32_t pid)
@@ -66,6 +68,18 @@ static void move(uint64_t timestamp, uint64_t from, uint64_t to, uint64_t size_b
 	put(to, 8);
 	put(size_bytes, 8);
 	put(timestamp, 8);
+}
+
+/* As some write that are asked for names only. */
+static void load_without_code(uint64_t timestamp, uint64_t address, uint64_t size_bytes,
+			      const char *name)
+{
+	size_t begin_bytes = dump_bytes;
+
+	load(timestamp, address, size_bytes, name);
+	dump_bytes -= size_bytes;
+	dump[begin_bytes + 4] = (uint8_t)(dump_bytes - begin_bytes);
+	dump[begin_bytes + 5] = (uint8_t)((dump_bytes - begin_bytes) >> 8);
 }
 
 static struct sym_error *open_cut(size_t bytes, struct jitdump_source **ret)
@@ -240,6 +254,131 @@ Test(jitdump_source, passes_over_records_of_other_processes)
 	expect_name(source, 0x1000, "-");
 }
 
+Test(jitdump_source, reads_the_other_byte_order)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	struct source_match match;
+
+	big_endian = true;
+	begin(PID);
+	load(2, 0x7f0000001000, 0x20, "T::M()[PreJIT]");
+	move(3, 0x7f0000001000, 0x7f0000002000, 0x20);
+	big_endian = false;
+	source = open_dump();
+	cr_assert_eq(jitdump_source_find(source, 0x7f0000002010, &match), SOURCE_HIT);
+	cr_expect_str_eq(match.name, "T::M()");
+	cr_expect_str_eq(match.tier, "PreJIT");
+	cr_expect_eq(match.start, 0x7f0000002000);
+	expect_name(source, 0x7f0000001000, "-");
+	cr_expect_not(jitdump_source_is_cut(source));
+}
+
+Test(jitdump_source, reads_records_without_code)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load_without_code(1, 0x1000, 0x20, "small");
+	load_without_code(2, 0x2000, 0x4000, "larger than its record");
+	load(3, 0x8000, 0x20, "with code");
+	source = open_dump();
+	expect_name(source, 0x101f, "small");
+	expect_name(source, 0x5fff, "larger than its record");
+	expect_name(source, 0x8000, "with code");
+	cr_expect_not(jitdump_source_is_cut(source));
+}
+
+Test(jitdump_source, passes_names_on_as_they_are)
+{
+	static const char *const names[] = {
+		"Lcom/example/Outer$Inner;lambda$0([Ljava/lang/String;J)V",
+		"LambdaForm(0x7f) with  two blanks ",
+		"_ZN4llvm3orcL1fEv",
+		"JS:*\xd1\x80\xd0\xb0\xd0\xb1\xd0\xbe\xd1\x82\xd0\xb0 file:///a b.js:3:5",
+		"$'Elixir.Enum':'-map/2-fun-0-'/2",
+		"\xff\xfe not UTF-8",
+		"zdfShowInteger_zdcshow_info",
+	};
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		load(i, 0x1000 * (i + 1), 0x20, names[i]);
+	source = open_dump();
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		expect_name(source, 0x1000 * (i + 1) + 7, names[i]);
+}
+
+/* ---- at a time ---- */
+
+static void expect_then(struct jitdump_source *source, uint64_t address, uint64_t time_ns,
+			enum jitdump_then then, const char *name)
+{
+	struct source_match match = { .name = "-" };
+	enum jitdump_then found = jitdump_source_find_at(source, address, time_ns, &match);
+
+	cr_expect_eq(found, then, "%d at %llx, %llu", found, (unsigned long long)address,
+		     (unsigned long long)time_ns);
+	cr_expect_str_eq(match.name, name, "%s at %llx, %llu", match.name,
+			 (unsigned long long)address, (unsigned long long)time_ns);
+}
+
+Test(jitdump_source, tells_what_lay_there_at_a_time)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(10, 0x9000, 0x10, "first of all");
+	load(20, 0x1000, 0x40, "first");
+	load(40, 0x1020, 0x40, "third");
+	load(30, 0x1000, 0x80, "second");
+	source = open_dump();
+	expect_then(source, 0x1000, 20, JITDUMP_THEN_NAMED, "first");
+	expect_then(source, 0x1000, 29, JITDUMP_THEN_NAMED, "first");
+	expect_then(source, 0x1000, 30, JITDUMP_THEN_NAMED, "second");
+	expect_then(source, 0x1020, 39, JITDUMP_THEN_NAMED, "second");
+	expect_then(source, 0x1020, 40, JITDUMP_THEN_NAMED, "third");
+	expect_then(source, 0x105f, UINT64_MAX, JITDUMP_THEN_NAMED, "third");
+	expect_then(source, 0x1060, UINT64_MAX, JITDUMP_THEN_NAMED, "second");
+	expect_then(source, 0x1080, UINT64_MAX, JITDUMP_THEN_UNKNOWN, "-");
+	expect_then(source, 0xfff, UINT64_MAX, JITDUMP_THEN_UNKNOWN, "-");
+	/* Before the dump began is the time of another clock, before a record was written is not.
+	 */
+	expect_then(source, 0x1000, 9, JITDUMP_THEN_UNKNOWN, "-");
+	expect_then(source, 0x1000, 19, JITDUMP_THEN_LATER, "first");
+	expect_then(source, 0x1050, 19, JITDUMP_THEN_LATER, "second");
+}
+
+Test(jitdump_source, tells_where_code_was_before_it_moved)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(10, 0x1000, 0x40, "wanderer");
+	move(20, 0x1000, 0x3000, 0x40);
+	load(30, 0x1000, 0x10, "heir");
+	move(40, 0x9000, 0x1008, 0x4);
+	source = open_dump();
+	expect_then(source, 0x1000, 19, JITDUMP_THEN_NAMED, "wanderer");
+	expect_then(source, 0x1000, 20, JITDUMP_THEN_GONE, "-");
+	expect_then(source, 0x3000, 20, JITDUMP_THEN_NAMED, "wanderer");
+	expect_then(source, 0x3000, 19, JITDUMP_THEN_LATER, "wanderer");
+	expect_then(source, 0x1008, 39, JITDUMP_THEN_NAMED, "heir");
+	expect_then(source, 0x1008, 40, JITDUMP_THEN_GONE, "-");
+}
+
+Test(jitdump_source, compares_no_time_with_cycles)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	dump[32] = JITDUMP_CYCLES;
+	load(10, 0x1000, 0x40, "counted");
+	source = open_dump();
+	expect_then(source, 0x1000, 20, JITDUMP_THEN_UNKNOWN, "-");
+	expect_name(source, 0x1000, "counted");
+}
+
 static void expect_refused(const char *why)
 {
 	struct jitdump_source *source = NULL;
@@ -360,6 +499,22 @@ Test(jitdump_source, lets_a_record_that_is_cut_wait_for_its_rest)
 	expect_name(source, 0x2000, "third");
 	expect_name(source, 0x2010, "second");
 	cr_expect_eq(jitdump_source_records(source), 3);
+	close(growing_fd);
+}
+
+Test(jitdump_source, tells_of_times_in_the_tail_too)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	begin(PID);
+	load(10, 0x1000, 0x20, "before");
+	source = open_growing();
+	expect_then(source, 0x1000, 50, JITDUMP_THEN_NAMED, "before");
+	load(40, 0x1000, 0x20, "after");
+	write_up_to(dump_bytes);
+	expect_refresh(source, JITDUMP_APPENDED);
+	expect_then(source, 0x1000, 39, JITDUMP_THEN_NAMED, "before");
+	expect_then(source, 0x1000, 50, JITDUMP_THEN_NAMED, "after");
 	close(growing_fd);
 }
 

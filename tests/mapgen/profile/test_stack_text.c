@@ -165,6 +165,34 @@ Test(stack_text, reads_owners_from_heads_of_perf_script)
 
 /* ---- bpftrace ----------------------------------------------------------------- */
 
+static void pass_over(void *context, const struct stack_frame *frame)
+{
+	(void)context;
+	(void)frame;
+}
+
+static uint64_t time_behind(const char *line)
+{
+	struct stack_text text;
+
+	stack_text_init(&text, pass_over, NULL);
+	stack_text_line(&text, line, strlen(line));
+	/* Frames of the stack have it too. */
+	stack_text_line(&text, "\t  7f0000001000 [unknown] ([unknown])", 38);
+	return text.time_ns;
+}
+
+/* The digits that are not printed were cut off: what was loaded in that microsecond was there. */
+Test(stack_text, reads_the_time_of_perf_script)
+{
+	cr_expect_eq(time_behind("java 1 568.578983: cpu-clock:"), 568578983999);
+	cr_expect_eq(time_behind("a b: 1/2 [001] 568.578983123: cpu-clock:"), 568578983123);
+	cr_expect_eq(time_behind("java 1 62885.000: 1 cpu-clock:"), 62885000999999);
+	cr_expect_eq(time_behind("java 1 99999999999999999999.000001: cpu-clock:"), 0);
+	cr_expect_eq(time_behind("java 1/1"), 0);
+	cr_expect_eq(time_behind("PID 12 - process"), 0);
+}
+
 Test(stack_text, names_stacks_of_bpftrace)
 {
 	expect_text(
