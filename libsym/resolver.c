@@ -242,7 +242,7 @@ static void explain_jitted(const struct live_code *live, const struct written *w
 	} else if (written->reason) {
 		answer->status = written->status;
 		answer->reason = written->reason;
-	} else if (live && live->info.rundown_reason) {
+	} else if (live && live->had_runtime && live->info.rundown_reason) {
 		answer->reason = live->info.rundown_reason;
 	} else if (live && live->had_runtime && live->info.contract_reason) {
 		answer->reason = live->info.contract_reason;
