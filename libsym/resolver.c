@@ -109,6 +109,8 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 	resolving.refreshed = atomic_load(&resolver->refreshed);
 	resolving.state.live_changes = atomic_load(&resolver->snapshot->ground->live_code.changes);
 	if (!resolving.refreshed) {
+		/* No state of those who are counted: what their answers point to may end. */
+		resolving.state.changes = UINT64_MAX;
 		resolving.quick = atomic_load_explicit(&resolver->quick, memory_order_acquire);
 		return resolving;
 	}
