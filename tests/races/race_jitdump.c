@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A jit puts code where other code was, and writes it into its dump, torn records too, while
+ * one thread refreshes and three ask what lay somewhere at a time, and what lies there now. A
+ * plain program, so that ThreadSanitizer can watch it. The oracle is the code's name, which says
+ * where and when it came.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libsym/base/path.h"
+#include "libsym/libsym.h"
+#include "tests/races/race.h"
+
+enum {
+	STEPS = 8000,
+	PLACES = 61, /* so the code of a step is there for as many steps */
+	CODE_BYTES = 0x40,
+	THREADS = 3,
+	FIRST_NS = 1000000,
+	STEP_NS = 10
+};
+
+static struct {
+	struct sym_resolver *resolver;
+	uint64_t code;
+	int fd;
+	_Atomic(size_t) written, taken_up; /* steps */
+	_Atomic(bool) done;
+	_Atomic(uint64_t) then, now, wrong, refreshes;
+} world;
+
+static void put(const void *bytes, size_t count)
+{
+	if (path_write_all(world.fd, bytes, count))
+		abort();
+}
+
+/* jitdump-specification.txt of perf: magic, version, size, machine, pad, pid, time, flags. */
+static void put_header(void)
+{
+	const uint32_t words[] = { 0x4a695444, 1, 40, 62, 0, (uint32_t)getpid(), 1, 0, 0, 0 };
+
+	put(words, sizeof(words));
+}
+
+static uint64_t place_of(size_t step)
+{
+	return world.code + step % PLACES * CODE_BYTES;
+}
+
+static uint64_t time_of(size_t step)
+{
+	return FIRST_NS + (uint64_t)step * STEP_NS;
+}
+
+static void put_step(size_t step)
+{
+	char record[256], name[64];
+	size_t name_bytes = (size_t)snprintf(name, sizeof(name), "at %" PRIx64 " step %zu",
+					     place_of(step), step) +
+			    1;
+	const uint32_t head[] = { 0, (uint32_t)(56 + name_bytes + CODE_BYTES) };
+	const uint32_t ids[] = { (uint32_t)getpid(), (uint32_t)getpid() };
+	const uint64_t when = time_of(step);
+	const uint64_t rest[] = { place_of(step), place_of(step), CODE_BYTES, step };
+	size_t torn = step % 7 * 9;
+
+	memset(record, 0, sizeof(record));
+	memcpy(record, head, sizeof(head));
+	memcpy(record + 8, &when, sizeof(when));
+	memcpy(record + 16, ids, sizeof(ids));
+	memcpy(record + 24, rest, sizeof(rest));
+	memcpy(record + 56, name, name_bytes);
+	put(record, torn);
+	put(record + torn, head[1] - torn);
+}
+
+static void *write_dump(void *context)
+{
+	(void)context;
+	for (size_t step = 1; step < STEPS; step++) {
+		put_step(step);
+		atomic_store(&world.written, step + 1);
+		if (!(step % 16))
+			usleep(1500);
+	}
+	return NULL;
+}
+
+static void *refresh(void *context)
+{
+	(void)context;
+	while (!atomic_load(&world.done)) {
+		size_t written = atomic_load(&world.written);
+
+		must(sym_resolver_refresh(world.resolver, NULL));
+		atomic_store(&world.taken_up, written);
+		atomic_fetch_add(&world.refreshes, 1);
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static void wrong(const char *what, const struct sym_answer *answer, size_t step)
+{
+	fprintf(stderr, "%s: %" PRIx64 " of step %zu is %s\n", what, answer->address, step,
+		answer->name ? answer->name : "-");
+	atomic_fetch_add(&world.wrong, 1);
+}
+
+/* What lay there when it came, and up to the last moment before the next one. */
+static void ask_then(struct sym_result *result, size_t step, size_t known, uint32_t *state)
+{
+	size_t later = noise(state) % PLACES;
+	uint64_t address = place_of(step) + noise(state) % CODE_BYTES;
+	uint64_t time_ns = time_of(step + (step + later < known ? later : 0));
+	char expected[64];
+
+	snprintf(expected, sizeof(expected), "at %" PRIx64 " step %zu", place_of(step), step);
+	must(sym_resolver_resolve_at(world.resolver, &address, &time_ns, 1, result));
+	if (!sym_result_at(result, 0)->name || strcmp(sym_result_at(result, 0)->name, expected))
+		wrong("then", sym_result_at(result, 0), step);
+	atomic_fetch_add(&world.then, 1);
+}
+
+/* Of that place, and not of a step before the last refresh. */
+static void ask_now(struct sym_result *result, size_t step, size_t known)
+{
+	uint64_t address = place_of(step), at = 0;
+	size_t found = 0;
+
+	must(sym_resolver_resolve(world.resolver, &address, 1, result));
+	if (!sym_result_at(result, 0)->name ||
+	    sscanf(sym_result_at(result, 0)->name, "at %" SCNx64 " step %zu", &at, &found) != 2 ||
+	    at != address || found + PLACES < known)
+		wrong("now", sym_result_at(result, 0), step);
+	atomic_fetch_add(&world.now, 1);
+}
+
+static void *ask(void *context)
+{
+	uint32_t state = (uint32_t)(uintptr_t)context;
+	struct sym_result *result;
+
+	must(sym_result_create(&result));
+	while (!atomic_load(&world.done)) {
+		size_t known = atomic_load(&world.taken_up);
+		size_t step = noise(&state) % known;
+
+		ask_then(result, step, known, &state);
+		ask_now(result, step, known);
+	}
+	sym_result_destroy(result);
+	return NULL;
+}
+
+static void begin(struct sym_snapshot **snapshot, const char *path)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
+	void *code = mmap(NULL, PLACES * CODE_BYTES, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sym_result *result;
+
+	world.code = (uintptr_t)code;
+	world.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (code == MAP_FAILED || world.fd < 0)
+		abort();
+	put_header();
+	put_step(0);
+	/* So that perf, and we, see where it is. */
+	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, world.fd, 0) == MAP_FAILED)
+		abort();
+	must(sym_snapshot_open(getpid(), &opts, snapshot));
+	must(sym_resolver_create(*snapshot, &world.resolver));
+	must(sym_result_create(&result));
+	must(sym_resolver_resolve(world.resolver, &world.code, 1, result));
+	sym_result_destroy(result);
+	atomic_store(&world.written, 1);
+	atomic_store(&world.taken_up, 1);
+}
+
+int main(void)
+{
+	char directory[] = "/tmp/race-jitdump-XXXXXX", path[64], map[64];
+	pthread_t writer, refresher, threads[THREADS];
+	struct sym_snapshot *snapshot;
+
+	snprintf(map, sizeof(map), "/tmp/perf-%d.map", (int)getpid());
+	unlink(map); /* another's, who had this number */
+	if (!mkdtemp(directory))
+		abort();
+	snprintf(path, sizeof(path), "%s/jit-%d.dump", directory, (int)getpid());
+	begin(&snapshot, path);
+	pthread_create(&refresher, NULL, refresh, NULL);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, ask, (void *)(i + 1));
+	pthread_create(&writer, NULL, write_dump, NULL);
+	pthread_join(writer, NULL);
+	while (atomic_load(&world.taken_up) < STEPS)
+		usleep(1000);
+	atomic_store(&world.done, true);
+	pthread_join(refresher, NULL);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	printf("ok race_jitdump: %" PRIu64 " names as of a time, %" PRIu64 " as of now, %" PRIu64
+	       " wrong, %" PRIu64 " refreshes\n",
+	       world.then, world.now, world.wrong, world.refreshes);
+	sym_resolver_destroy(world.resolver);
+	sym_snapshot_close(snapshot);
+	close(world.fd);
+	unlink(path);
+	rmdir(directory);
+	return world.wrong || world.then < 100;
+}
