@@ -644,6 +644,9 @@ enum sym_want {
  * read unit by unit as addresses ask for it, and under a lock: this is for some
  * thousand addresses, not for a hot path. SYM_ERROR_ARGUMENT for unknown flags.
  *
+ * libdw maps what is split from an image (-gsplit-dwarf, files .dwo): who cuts such a file in place
+ * while it is read ends this process (SIGBUS). All other files may change under it.
+ *
  * @param want enum sym_want; 0 asks for names only, as a new result does
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_result_want(struct sym_result *result, uint32_t want);
