@@ -10,7 +10,14 @@ enum {
 	ENTRY_BITS = 14,
 	ENTRIES = 1 << ENTRY_BITS,
 	WAYS = 4, /* entries side by side in which an address may be */
-	WORDS = offsetof(struct sym_answer, file) / sizeof(uint64_t)
+	WORDS = offsetof(struct sym_answer, file) / sizeof(uint64_t),
+	/* Addresses that do not come again are not worth their keeping: when so many more were put
+	 * than found, of which one counts as several, only one address of some is kept. */
+	MOST_UNUSED = ENTRIES / 2,
+	PUTS_A_FIND = 8,
+	ONE_OF = 16,
+	/* So many finds end that. */
+	UNUSED_LIMIT = MOST_UNUSED + 64 * PUTS_A_FIND
 };
 
 _Static_assert(offsetof(struct sym_answer, address) == 0, "the first word");
@@ -29,6 +36,7 @@ _Static_assert(sizeof(struct entry) == 128, "two cache lines");
 
 struct answer_cache {
 	struct entry entries[ENTRIES];
+	_Alignas(64) _Atomic(uint32_t) unused; /* a guess: threads may overwrite each other's */
 };
 
 struct answer_cache *answer_cache_create(void)
@@ -49,10 +57,20 @@ void answer_cache_destroy(struct answer_cache *cache)
 		munmap(cache, sizeof(*cache));
 }
 
-/* The first of the entries that an address may have. */
-static size_t entry_of(uint64_t address)
+/* The first of the entries that an address may have is by its upper bits. */
+static uint64_t hash_of(uint64_t address)
 {
-	return (size_t)(address * 0x9e3779b97f4a7c15u >> (64 - ENTRY_BITS));
+	return address * 0x9e3779b97f4a7c15u;
+}
+
+static size_t entry_of(uint64_t hash)
+{
+	return (size_t)(hash >> (64 - ENTRY_BITS));
+}
+
+static bool is_left_out(uint32_t unused, uint64_t hash)
+{
+	return __builtin_expect(unused >= MOST_UNUSED, 0) && (hash >> (60 - ENTRY_BITS)) % ONE_OF;
 }
 
 /* Each before whatever is read after it. */
@@ -84,22 +102,29 @@ static inline bool read_entry(const struct entry *entry, const struct answer_sta
 	return atomic_load_explicit(&entry->turn, memory_order_relaxed) == turn;
 }
 
-bool answer_cache_find(const struct answer_cache *cache, const struct answer_state *state,
+bool answer_cache_find(struct answer_cache *cache, const struct answer_state *state,
 		       uint64_t address, struct sym_answer *answer)
 {
-	size_t first = entry_of(address);
+	uint32_t unused = atomic_load_explicit(&cache->unused, memory_order_relaxed);
+	size_t first = entry_of(hash_of(address)), way = 0;
 
-	for (size_t way = 0; way < WAYS; way++)
-		if (read_entry(&cache->entries[first ^ way], state, address, answer))
-			return true;
-	return false;
+	if (is_left_out(unused, hash_of(address)))
+		return false;
+	while (!read_entry(&cache->entries[first ^ way], state, address, answer))
+		if (++way == WAYS)
+			return false;
+	if (unused)
+		atomic_store_explicit(&cache->unused,
+				      unused > PUTS_A_FIND ? unused - PUTS_A_FIND : 0,
+				      memory_order_relaxed);
+	return true;
 }
 
 /* One that is free, or of no more use; else one of them, by the address. */
 static struct entry *choose_entry(struct answer_cache *cache, const struct answer_state *state,
 				  uint64_t address)
 {
-	size_t first = entry_of(address);
+	size_t first = entry_of(hash_of(address));
 
 	for (size_t i = 0; i < WAYS; i++) {
 		struct entry *entry = &cache->entries[first ^ i];
@@ -114,9 +139,16 @@ static struct entry *choose_entry(struct answer_cache *cache, const struct answe
 void answer_cache_put(struct answer_cache *cache, const struct answer_state *state,
 		      const struct sym_answer *answer)
 {
-	struct entry *entry = choose_entry(cache, state, answer->address);
-	uint64_t turn = get(&entry->turn);
+	uint32_t unused = atomic_load_explicit(&cache->unused, memory_order_relaxed);
+	struct entry *entry;
+	uint64_t turn;
 
+	if (is_left_out(unused, hash_of(answer->address)))
+		return;
+	if (unused < UNUSED_LIMIT)
+		atomic_store_explicit(&cache->unused, unused + 1, memory_order_relaxed);
+	entry = choose_entry(cache, state, answer->address);
+	turn = get(&entry->turn);
 	if (turn & 1 || !atomic_compare_exchange_strong(&entry->turn, &turn, turn + 1))
 		return;
 	atomic_store_explicit(&entry->changes, state->changes, memory_order_release);

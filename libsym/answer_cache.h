@@ -30,9 +30,10 @@ void answer_cache_destroy(struct answer_cache *cache);
  * (`file` and what is behind it), which is blank. False when there is none of this address and
  * state; what is in `answer` then says nothing.
  */
-bool answer_cache_find(const struct answer_cache *cache, const struct answer_state *state,
+bool answer_cache_find(struct answer_cache *cache, const struct answer_state *state,
 		       uint64_t address, struct sym_answer *answer);
 
+/* Addresses that never come again are mostly not put, once there have been many of them. */
 void answer_cache_put(struct answer_cache *cache, const struct answer_state *state,
 		      const struct sym_answer *answer);
 

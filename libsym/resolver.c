@@ -384,7 +384,7 @@ static void resolve_one(const struct resolving *resolving, size_t found, struct 
 static bool recall(const struct resolving *resolving, uint64_t address, struct sym_result *result,
 		   size_t number)
 {
-	const struct answer_cache *answers =
+	struct answer_cache *answers =
 		atomic_load_explicit(&resolving->resolver->answers, memory_order_acquire);
 
 	return answers &&

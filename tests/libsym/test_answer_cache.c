@@ -31,8 +31,8 @@ static struct sym_answer answer_of(uint64_t address, const struct answer_state *
 	};
 }
 
-static bool is_right(const struct answer_cache *cache, const struct answer_state *state,
-		     uint64_t address, bool *found)
+static bool is_right(struct answer_cache *cache, const struct answer_state *state, uint64_t address,
+		     bool *found)
 {
 	struct sym_answer answer, expected = answer_of(address, state);
 
@@ -41,7 +41,7 @@ static bool is_right(const struct answer_cache *cache, const struct answer_state
 	return !*found || !memcmp(&answer, &expected, sizeof(answer));
 }
 
-static void expect(const struct answer_cache *cache, uint64_t changes, uint64_t live_changes,
+static void expect(struct answer_cache *cache, uint64_t changes, uint64_t live_changes,
 		   uint64_t address, bool expected)
 {
 	const struct answer_state state = { changes, live_changes };
@@ -109,6 +109,48 @@ Test(answer_cache, forgets_when_there_are_too_many_and_never_mixes_them_up)
 		put(cache, 4, 4, 0x100 + i * 5);
 	for (uint64_t i = 0; i < 1000; i++)
 		expect(cache, 4, 4, 0x100 + i * 5, true);
+	answer_cache_destroy(cache);
+}
+
+/* Puts so many that nobody asks for again, and counts those of another hundred that are there. */
+static size_t kept_of_a_hundred(struct answer_cache *cache, uint64_t *next)
+{
+	const struct answer_state state = { 0, 0 };
+	size_t count = 0;
+	bool found;
+
+	for (size_t i = 0; i < 100000; i++)
+		put(cache, 0, 0, ++*next << 4);
+	for (size_t i = 0; i < 100; i++)
+		put(cache, 0, 0, (*next + i) << 4);
+	for (size_t i = 0; i < 100; i++) {
+		cr_assert(is_right(cache, &state, (*next + i) << 4, &found));
+		count += found;
+	}
+	*next += 100;
+	return count;
+}
+
+Test(answer_cache, keeps_little_of_what_never_comes_again_and_all_of_what_does)
+{
+	struct answer_cache *cache = answer_cache_create();
+	uint64_t next = 0;
+
+	cr_assert_not_null(cache);
+	cr_expect_leq(kept_of_a_hundred(cache, &next), 20);
+	cr_expect_leq(kept_of_a_hundred(cache, &next), 20);
+	/* Now a few that come again and again. */
+	for (size_t i = 0; i < 100000; i++) {
+		const struct answer_state state = { 0, 0 };
+		uint64_t address = (next + i % 1000) << 4;
+		bool found;
+
+		cr_assert(is_right(cache, &state, address, &found));
+		if (!found)
+			put(cache, 0, 0, address);
+	}
+	for (size_t i = 0; i < 1000; i++)
+		expect(cache, 0, 0, (next + i) << 4, true);
 	answer_cache_destroy(cache);
 }
 
