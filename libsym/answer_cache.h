@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The last answers of a resolver, by address: profiles ask for the same few thousand addresses
- * again and again. A direct-mapped table of fixed size; an answer serves as long as what the
+ * again and again. A set-associative table of fixed size; an answer serves as long as what the
  * resolver answers from is in the same state. Several threads may look and put at once, without a
  * lock: who meets another at an entry does without it.
  */
