@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/file_source.h"
+#include "libsym/format/elf_outline.h"
 #include "libsym/limits.h"
 
 DEFINE_GUARD(elf, Elf *, elf_end)
@@ -116,31 +118,6 @@ const GElf_Shdr *elf_sections_find(const struct elf_sections *sections, GElf_Wor
 	return NULL;
 }
 
-const GElf_Shdr *elf_sections_find_named(struct elf_sections *sections, const char *name)
-{
-	struct reader names;
-	struct sym_error *error;
-
-	if (!sections->names_index)
-		return NULL;
-	error = elf_sections_bytes(sections, &sections->items[sections->names_index], &names);
-	sym_error_destroy(error);
-	if (error)
-		return NULL;
-	for (size_t i = 1; i < sections->count; i++) {
-		struct reader text = names;
-		const uint8_t *found;
-
-		if (sections->items[i].sh_type == SHT_NOBITS)
-			continue;
-		reader_seek(&text, sections->items[i].sh_name);
-		found = reader_bytes(&text, strlen(name) + 1);
-		if (found && !memcmp(found, name, strlen(name) + 1))
-			return &sections->items[i];
-	}
-	return NULL;
-}
-
 static bool read_names(struct elf_sections *sections, struct reader *ret)
 {
 	struct sym_error *error = NULL;
@@ -160,14 +137,34 @@ static const char *name_of(const struct reader *names, const GElf_Shdr *section)
 	return reader_string(&text);
 }
 
-/* A section of code by its name, with or without bytes in the file. */
+const GElf_Shdr *elf_sections_find_named(struct elf_sections *sections, const char *wanted)
+{
+	struct reader names;
+
+	if (!read_names(sections, &names))
+		return NULL;
+	for (size_t i = 1; i < sections->count; i++) {
+		const GElf_Shdr *section = &sections->items[i];
+		const char *name = section->sh_type != SHT_NOBITS ? name_of(&names, section) : NULL;
+
+		if (name && !strcmp(name, wanted))
+			return section;
+	}
+	return NULL;
+}
+
+/* NULL for a section that is no code. */
+static const char *code_name(const struct reader *names, const GElf_Shdr *section)
+{
+	return section->sh_flags & SHF_EXECINSTR ? name_of(names, section) : NULL;
+}
+
+/* With or without bytes in the file. */
 static const GElf_Shdr *find_code(const struct elf_sections *sections, const struct reader *names,
 				  const char *wanted)
 {
 	for (size_t i = 1; i < sections->count; i++) {
-		const char *name = sections->items[i].sh_flags & SHF_EXECINSTR
-					   ? name_of(names, &sections->items[i])
-					   : NULL;
+		const char *name = code_name(names, &sections->items[i]);
 
 		if (name && !strcmp(name, wanted))
 			return &sections->items[i];
@@ -205,9 +202,7 @@ bool elf_sections_distance(struct elf_sections *image, struct elf_sections *sepa
 	if (!read_names(image, &names) || !read_names(separate, &separate_names))
 		return segment_distance(image->image, separate->image, ret);
 	for (size_t i = 1; i < image->count && compared < most_compared; i++) {
-		const char *name = image->items[i].sh_flags & SHF_EXECINSTR
-					   ? name_of(&names, &image->items[i])
-					   : NULL;
+		const char *name = code_name(&names, &image->items[i]);
 		const GElf_Shdr *other = name ? find_code(separate, &separate_names, name) : NULL;
 
 		if (!other)
@@ -269,50 +264,18 @@ static bool find_build_id(struct reader notes, struct elf_build_id *ret)
 	return false;
 }
 
-/* Segments of notes, where section headers were cut off; their own header is read from `header`. */
-static bool find_in_segment(struct elf_sections *sections, struct reader header,
-			    struct elf_build_id *ret)
+/* By the segments of notes, where section headers were cut off. */
+static void find_in_segments(const struct image *image, struct elf_build_id *ret)
 {
-	bool wide = sections->image->is_64bit;
-	uint64_t offset, size_bytes;
-	struct sym_error *error;
+	struct elf_outline outline;
+	struct byte_source source;
+	const char *failure;
+	struct sym_error *error =
+		file_source_over(image->fd, image->file.offset, image->file.size_bytes, &source);
 
-	if (reader_u32(&header) != PT_NOTE)
-		return false;
-	if (wide)
-		reader_skip(&header, 4);
-	offset = wide ? reader_u64(&header) : reader_u32(&header);
-	reader_skip(&header, wide ? 16 : 8);
-	size_bytes = wide ? reader_u64(&header) : reader_u32(&header);
-	if (!reader_ok(&header) || size_bytes > MAX_NOTE_BYTES ||
-	    offset > sections->view.size_bytes || size_bytes > sections->view.size_bytes - offset)
-		return false;
-	error = sparse_file_need(&sections->view, sections->image->path, offset, size_bytes);
-	sym_error_destroy(error);
-	return !error && find_build_id(reader_over(sections->view.data + offset, size_bytes), ret);
-}
-
-static void find_in_segments(struct elf_sections *sections, struct elf_build_id *ret)
-{
-	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
-	bool wide = sections->image->is_64bit;
-	uint64_t offset, entry_bytes, count;
-	struct sym_error *error;
-
-	reader_seek(&header, wide ? 32 : 28);
-	offset = wide ? reader_u64(&header) : reader_u32(&header);
-	reader_seek(&header, wide ? 54 : 42);
-	entry_bytes = reader_u16(&header);
-	count = reader_u16(&header);
-	if (!reader_ok(&header) || offset > sections->view.size_bytes ||
-	    entry_bytes * count > sections->view.size_bytes - offset)
-		return;
-	error = sparse_file_need(&sections->view, sections->image->path, offset,
-				 entry_bytes * count);
-	for (uint64_t i = 0; !error && i < count; i++) {
-		reader_seek(&header, offset + i * entry_bytes);
-		if (find_in_segment(sections, header, ret))
-			break;
+	if (!error && elf_outline_read(&source, &outline, &failure)) {
+		ret->size_bytes = outline.build_id_bytes;
+		memcpy(ret->bytes, outline.build_id, outline.build_id_bytes);
 	}
 	sym_error_destroy(error);
 }
@@ -322,8 +285,7 @@ struct elf_build_id elf_sections_build_id(struct elf_sections *sections)
 	struct elf_build_id id = { .size_bytes = 0 };
 
 	if (!sections->count)
-		find_in_segments(sections, &id);
-
+		find_in_segments(sections->image, &id);
 	for (size_t i = 1, searched = 0; i < sections->count && searched < MAX_NOTES; i++) {
 		struct sym_error *error;
 		struct reader notes;
