@@ -22,21 +22,31 @@ enum {
 	MOST_ID_BYTES = 64
 };
 
-/* The next section that has bytes; its name may be NULL. False behind the last one. */
-static bool next_section(Elf *elf, size_t names, Elf_Scn **section, GElf_Shdr *header_ret,
-			 const char **name_ret)
+/* A walk over the sections that have bytes. */
+struct walk {
+	Elf *elf;
+	size_t names;
+	Elf_Scn *section;
+	GElf_Shdr header;
+	const char *name; /* "" for none */
+};
+
+/* False where there are no sections. */
+static bool walk_begin(struct walk *walk, Elf *elf)
 {
-	while ((*section = elf_nextscn(elf, *section)))
-		if (gelf_getshdr(*section, header_ret) && header_ret->sh_type != SHT_NOBITS) {
-			*name_ret = elf_strptr(elf, names, header_ret->sh_name);
+	*walk = (struct walk){ .elf = elf };
+	return elf && elf_kind(elf) == ELF_K_ELF && !elf_getshdrstrndx(elf, &walk->names);
+}
+
+static bool walk_next(struct walk *walk)
+{
+	while ((walk->section = elf_nextscn(walk->elf, walk->section)))
+		if (gelf_getshdr(walk->section, &walk->header) &&
+		    walk->header.sh_type != SHT_NOBITS) {
+			walk->name = elf_strptr(walk->elf, walk->names, walk->header.sh_name) ?: "";
 			return true;
 		}
 	return false;
-}
-
-static bool has_sections(Elf *elf, size_t *names_ret)
-{
-	return elf && elf_kind(elf) == ELF_K_ELF && !elf_getshdrstrndx(elf, names_ret);
 }
 
 /* ---- text ------------------------------------------------------------------ */
@@ -58,22 +68,19 @@ static void end_text(Elf_Data *data)
 
 bool dwarf_files_end_texts(Elf *elf, bool is_ours)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	const char *name;
-	size_t names;
+	struct walk walk;
 
-	if (!has_sections(elf, &names))
+	if (!walk_begin(&walk, elf))
 		return false;
-	while (next_section(elf, names, &section, &header, &name)) {
-		if (!name || strstr(name, "offsets") ||
-		    (!strstr(name, "debug_str") && !strstr(name, "debug_line_str")))
+	while (walk_next(&walk)) {
+		if (strstr(walk.name, "offsets") ||
+		    (!strstr(walk.name, "debug_str") && !strstr(walk.name, "debug_line_str")))
 			continue;
 		if (is_ours) {
-			end_text(elf_getdata(section, NULL));
-			end_text(elf_rawdata(section, NULL));
-		} else if (!has_end(elf_getdata(section, NULL)) ||
-			   !has_end(elf_rawdata(section, NULL))) {
+			end_text(elf_getdata(walk.section, NULL));
+			end_text(elf_rawdata(walk.section, NULL));
+		} else if (!has_end(elf_getdata(walk.section, NULL)) ||
+			   !has_end(elf_rawdata(walk.section, NULL))) {
 			return false;
 		}
 	}
@@ -96,18 +103,18 @@ static uint64_t old_packed_bytes(Elf_Scn *section)
 }
 
 /* zlib makes 1,032 bytes of one at the most; what promises more lies. */
-static bool is_honest(Elf_Scn *section, const GElf_Shdr *header, const char *name,
-		      uint64_t *promised_bytes)
+static bool is_honest(const struct walk *walk, uint64_t *promised_bytes)
 {
 	const uint64_t most_per_byte = 1032;
 	uint64_t promised = 0;
 	GElf_Chdr packed;
 
-	if (header->sh_flags & SHF_COMPRESSED)
-		promised = gelf_getchdr(section, &packed) ? packed.ch_size : UINT64_MAX;
-	else if (name && !strncmp(name, ".zdebug_", 8))
-		promised = old_packed_bytes(section);
-	if (promised > LIMIT_DEBUG_SECTION_BYTES || promised / most_per_byte > header->sh_size ||
+	if (walk->header.sh_flags & SHF_COMPRESSED)
+		promised = gelf_getchdr(walk->section, &packed) ? packed.ch_size : UINT64_MAX;
+	else if (!strncmp(walk->name, ".zdebug_", 8))
+		promised = old_packed_bytes(walk->section);
+	if (promised > LIMIT_DEBUG_SECTION_BYTES ||
+	    promised / most_per_byte > walk->header.sh_size ||
 	    promised > LIMIT_DEBUG_FILES_BYTES - *promised_bytes)
 		return false;
 	*promised_bytes += promised;
@@ -115,28 +122,25 @@ static bool is_honest(Elf_Scn *section, const GElf_Shdr *header, const char *nam
 }
 
 /* For libdw it is not there then; what the others tell without it stays. */
-static bool hide_section(Elf_Scn *section, GElf_Shdr *header)
+static bool hide_section(struct walk *walk)
 {
-	header->sh_type = SHT_NOBITS;
-	header->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
-	return gelf_update_shdr(section, header);
+	walk->header.sh_type = SHT_NOBITS;
+	walk->header.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+	return gelf_update_shdr(walk->section, &walk->header);
 }
 
 bool dwarf_files_guard(Elf *elf, uint64_t *promised_bytes, bool *has_debug_info_ret)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	const char *name;
-	size_t names;
+	struct walk walk;
 
 	*has_debug_info_ret = false;
-	if (!has_sections(elf, &names))
+	if (!walk_begin(&walk, elf))
 		return false;
-	while (next_section(elf, names, &section, &header, &name)) {
-		if (is_honest(section, &header, name, promised_bytes))
-			*has_debug_info_ret |= name && (!strcmp(name, ".debug_info") ||
-							!strcmp(name, ".zdebug_info"));
-		else if (!hide_section(section, &header))
+	while (walk_next(&walk)) {
+		if (is_honest(&walk, promised_bytes))
+			*has_debug_info_ret |= !strcmp(walk.name, ".debug_info") ||
+					       !strcmp(walk.name, ".zdebug_info");
+		else if (!hide_section(&walk))
 			return false;
 	}
 	return true;
@@ -171,10 +175,10 @@ struct wanted {
 	size_t id_bytes;
 };
 
-static bool read_wanted(Elf_Scn *section, const GElf_Shdr *header, struct wanted *ret)
+static bool read_wanted(const struct walk *walk, struct wanted *ret)
 {
 	const Elf_Data *data =
-		header->sh_flags & SHF_COMPRESSED ? NULL : elf_rawdata(section, NULL);
+		walk->header.sh_flags & SHF_COMPRESSED ? NULL : elf_rawdata(walk->section, NULL);
 	struct reader reader =
 		reader_over(data ? data->d_buf : NULL, data && data->d_buf ? data->d_size : 0);
 
@@ -198,15 +202,12 @@ void dwarf_alternate_close(struct dwarf_alternate *alternate)
 
 static bool hide_links(Elf *elf)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	const char *name;
-	size_t names;
+	struct walk walk;
 
-	if (!has_sections(elf, &names))
+	if (!walk_begin(&walk, elf))
 		return false;
-	while (next_section(elf, names, &section, &header, &name))
-		if (name && !strcmp(name, ".gnu_debugaltlink") && !hide_section(section, &header))
+	while (walk_next(&walk))
+		if (!strcmp(walk.name, ".gnu_debugaltlink") && !hide_section(&walk))
 			return false;
 	return true;
 }
@@ -262,19 +263,16 @@ static bool find_alternate(const struct wanted *wanted, int fd, uint64_t *promis
 
 bool dwarf_alternate_open(Elf *elf, int fd, uint64_t *promised_bytes, struct dwarf_alternate *ret)
 {
-	Elf_Scn *section = NULL;
 	struct wanted wanted;
-	GElf_Shdr header;
-	const char *name;
-	size_t names;
+	struct walk walk;
 
 	*ret = (struct dwarf_alternate){ 0 };
-	if (!has_sections(elf, &names))
+	if (!walk_begin(&walk, elf))
 		return false;
-	while (next_section(elf, names, &section, &header, &name)) {
-		if (!name || strcmp(name, ".gnu_debugaltlink") != 0)
+	while (walk_next(&walk)) {
+		if (strcmp(walk.name, ".gnu_debugaltlink") != 0)
 			continue;
-		return (read_wanted(section, &header, &wanted) &&
+		return (read_wanted(&walk, &wanted) &&
 			find_alternate(&wanted, fd, promised_bytes, ret)) ||
 		       hide_links(elf);
 	}
@@ -288,19 +286,16 @@ static bool may_open(const char *path, uint64_t *promised_bytes)
 {
 	int fd AUTO_CLOSE = path ? path_open_in_root(-1, path, PATH_REGULAR) : -ENOENT;
 	uint64_t more = *promised_bytes;
-	Elf_Scn *section = NULL;
 	bool is_good = true;
-	GElf_Shdr header;
-	const char *name;
-	size_t names;
+	struct walk walk;
 	Elf *elf;
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ENOTDIR;
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (has_sections(elf, &names))
-		while (is_good && next_section(elf, names, &section, &header, &name))
-			is_good = is_honest(section, &header, name, &more);
+	if (walk_begin(&walk, elf))
+		while (is_good && walk_next(&walk))
+			is_good = is_honest(&walk, &more);
 	elf_end(elf);
 	if (is_good)
 		*promised_bytes = more;
