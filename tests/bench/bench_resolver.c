@@ -133,13 +133,16 @@ static void resolve(const struct ours *ours, const uint64_t *addresses, size_t c
 	must(sym_resolver_resolve(ours->resolver, addresses, count, ours->result));
 }
 
-/* `state`: what the figures are of, in their names. */
-static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint64_t *addresses,
-			    const char *state)
+/* The best round of each, in seconds. */
+struct look_up_times {
+	double single, batch, glance, peer;
+};
+
+static struct look_up_times measure(const struct ours *ours, struct bcc *bcc,
+				    const uint64_t *addresses)
 {
 	struct sym_glance room = { .size = sizeof(room) };
-	char name[64];
-	double single = 0, batch = 0, glance = 0, peer = 0;
+	struct look_up_times times = { 0 };
 
 	for (int round = 0; round < ROUNDS; round++) {
 		double begin = seconds();
@@ -147,34 +150,51 @@ static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint
 
 		for (size_t i = 0; i < LOOKUPS; i++)
 			resolve(ours, &addresses[i], 1);
-		least(&single, seconds() - begin);
+		least(&times.single, seconds() - begin);
 		begin = seconds();
 		for (size_t i = 0; i < LOOKUPS; i++)
 			sym_resolver_glance(ours->resolver, addresses[i], &room);
-		least(&glance, seconds() - begin);
+		least(&times.glance, seconds() - begin);
 		begin = seconds();
 		for (size_t i = 0; i < LOOKUPS; i += BATCH)
 			resolve(ours, addresses + i, BATCH);
-		least(&batch, seconds() - begin);
+		least(&times.batch, seconds() - begin);
 		begin = seconds();
 		for (size_t i = 0; bcc->cache && i < LOOKUPS / 10; i++)
 			bcc->calls.resolve(bcc->cache, addresses[i], &symbol);
-		least(&peer, bcc->cache ? seconds() - begin : 0);
+		least(&times.peer, bcc->cache ? seconds() - begin : 0);
 	}
-	peer = peer / (LOOKUPS / 10) * 1e9;
-	snprintf(name, sizeof(name), "resolver_find_single%s", state);
-	figure(name, single / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 40 }, "ns");
-	snprintf(name, sizeof(name), "resolver_glance%s", state);
-	figure(name, glance / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 40 }, "ns");
-	snprintf(name, sizeof(name), "resolver_find_batch%s", state);
-	figure(name, batch / LOOKUPS * 1e9, peer, (struct bench_goal){ .most = 20 }, "ns");
+	return times;
 }
 
-/* Native code of all libraries as a profile has it: the same addresses again and again. */
+/* `what` and `state` are the name of a figure. */
+static void look_up_figure(const char *what, const char *state, double our_seconds,
+			   double their_seconds, double goal_ns)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "resolver_%s%s", what, state);
+	figure(name, our_seconds / LOOKUPS * 1e9, their_seconds / (LOOKUPS / 10) * 1e9,
+	       (struct bench_goal){ .most = goal_ns }, "ns");
+}
+
+/* `state`: what the figures are of, in their names. */
+static void look_up_figures(const struct ours *ours, struct bcc *bcc, const uint64_t *addresses,
+			    const char *state)
+{
+	struct look_up_times times = measure(ours, bcc, addresses);
+
+	look_up_figure("find_single", state, times.single, times.peer, 40);
+	look_up_figure("glance", state, times.glance, times.peer, 40);
+	look_up_figure("find_batch", state, times.batch, times.peer, 20);
+}
+
+/* Native code of all libraries as a profile has it: the same addresses again and again. A
+ * glance is for jitted code. */
 static void native_figures(const struct ours *ours, struct bcc *bcc)
 {
 	uint64_t *addresses = malloc(LOOKUPS * sizeof(*addresses)), profile[PROFILE];
-	double single = 0, batch = 0, peer = 0;
+	struct look_up_times times;
 	struct sym_symbols *symbols;
 	struct bcc_symbol symbol;
 
@@ -189,26 +209,9 @@ static void native_figures(const struct ours *ours, struct bcc *bcc)
 	}
 	for (size_t i = 0; i < LOOKUPS; i++)
 		addresses[i] = profile[noise() % PROFILE];
-	for (int round = 0; round < ROUNDS; round++) {
-		double begin = seconds();
-
-		for (size_t i = 0; i < LOOKUPS; i++)
-			resolve(ours, &addresses[i], 1);
-		least(&single, seconds() - begin);
-		begin = seconds();
-		for (size_t i = 0; i < LOOKUPS; i += BATCH)
-			resolve(ours, addresses + i, BATCH);
-		least(&batch, seconds() - begin);
-		begin = seconds();
-		for (size_t i = 0; bcc->cache && i < LOOKUPS / 10; i++)
-			bcc->calls.resolve(bcc->cache, addresses[i], &symbol);
-		least(&peer, bcc->cache ? seconds() - begin : 0);
-	}
-	peer = peer / (LOOKUPS / 10) * 1e9;
-	figure("resolver_find_single_native_profile", single / LOOKUPS * 1e9, peer,
-	       (struct bench_goal){ .most = 40 }, "ns");
-	figure("resolver_find_batch_native_profile", batch / LOOKUPS * 1e9, peer,
-	       (struct bench_goal){ .most = 20 }, "ns");
+	times = measure(ours, bcc, addresses);
+	look_up_figure("find_single", "_native_profile", times.single, times.peer, 40);
+	look_up_figure("find_batch", "_native_profile", times.batch, times.peer, 20);
 	sym_symbols_destroy(symbols);
 	free(addresses);
 }
