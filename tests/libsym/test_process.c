@@ -14,17 +14,8 @@
 #include "libsym/address_space.h"
 #include "libsym/base/path.h"
 #include "tests/support/alloc_fail.h"
+#include "tests/support/error_code.h"
 #include "tests/support/proc_tree.h"
-
-static enum sym_error_code code_and_end(struct sym_error *error)
-{
-	enum sym_error_code code;
-
-	cr_assert_not_null(error, "nothing failed");
-	code = sym_error_code(error);
-	sym_error_destroy(error);
-	return code;
-}
 
 /* ---- recorded ---------------------------------------------------------------- */
 

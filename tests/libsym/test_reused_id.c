@@ -14,6 +14,7 @@
 
 #include "libsym/libsym.h"
 #include "tests/support/chosen_id.h"
+#include "tests/support/error_code.h"
 #include "tests/support/program.h"
 
 static const uint64_t places[] = { LOOK_ALIKE_NATIVE + 8, LOOK_ALIKE_MAPPED + 8,
@@ -91,16 +92,6 @@ static void reuse(void)
 {
 	look_alike_end(id);
 	cr_assert_eq(look_alike_start(id, &new), id);
-}
-
-static enum sym_error_code code_and_end(struct sym_error *error)
-{
-	enum sym_error_code code;
-
-	cr_assert_not_null(error, "nothing failed");
-	code = sym_error_code(error);
-	sym_error_destroy(error);
-	return code;
 }
 
 Test(reused_id, leaves_what_was_read_of_the_old_one_as_it_was)
