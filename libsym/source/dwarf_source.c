@@ -151,11 +151,11 @@ static const struct opened *get_with_info(struct dwarf_source *own)
 static bool find_at(const struct opened *opened, uint64_t vaddr, struct dwarf_place *ret,
 		    struct sym_inlined *inlined, size_t inlined_max, size_t *inlined_count_ret)
 {
-	bool found = dwarf_info_find(opened->info, vaddr - opened->distance, ret, inlined,
-				     inlined_max, inlined_count_ret);
-
+	if (!dwarf_info_find(opened->info, vaddr - opened->distance, ret, inlined, inlined_max,
+			     inlined_count_ret))
+		return false;
 	ret->start += opened->distance;
-	return found;
+	return true;
 }
 
 bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret,
