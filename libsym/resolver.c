@@ -135,8 +135,7 @@ static void end_resolving(const struct resolving *resolving)
 const struct written *resolver_get_written(const struct resolving *resolving)
 {
 	struct sym_resolver *resolver = resolving->resolver;
-	_Atomic(struct written *) *place =
-		resolving->refreshed ? &resolver->written : &resolver->first;
+	_Atomic(struct written *) *place = resolver_written_place(resolving);
 	struct written *written = atomic_load(place);
 
 	if (written)
@@ -433,9 +432,7 @@ enum {
 /* Side by side, so that one waits for its memory while the others go on. */
 static void warm(const struct resolving *resolving, const uint64_t *addresses, size_t count)
 {
-	struct sym_resolver *resolver = resolving->resolver;
-	const struct written *written =
-		atomic_load(resolving->refreshed ? &resolver->written : &resolver->first);
+	const struct written *written = atomic_load(resolver_written_place(resolving));
 
 	if (written && written->source)
 		perfmap_source_warm(written->source, !resolving->refreshed, addresses, count);

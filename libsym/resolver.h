@@ -108,6 +108,14 @@ void resolver_changed(struct sym_resolver *resolver);
  */
 void resolver_exchange_live(struct sym_resolver *resolver, struct live_code *fresh);
 
+/* Where the look-up finds what the process wrote; NULL in it: nobody has read it yet. */
+static inline _Atomic(struct written *) *resolver_written_place(const struct resolving *resolving)
+{
+	struct sym_resolver *resolver = resolving->resolver;
+
+	return resolving->refreshed ? &resolver->written : &resolver->first;
+}
+
 /* What the process wrote, reading it if that has not been done; NULL when there was no memory. */
 const struct written *resolver_get_written(const struct resolving *resolving);
 

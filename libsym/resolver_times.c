@@ -7,10 +7,15 @@
 #include "libsym/resolver.h"
 #include "libsym/result.h"
 
-static bool has_jitdump(const struct resolving *resolving)
+/* NULL: there is none. A perf map is not read for want of it. */
+static struct jitdump_source *find_jitdump(const struct resolving *resolving)
 {
-	return snapshot_uses_perf_map(resolving->snapshot) &&
-	       snapshot_find_jitdump(resolving->snapshot) != ADDRESS_SPACE_NONE;
+	const struct written *written = atomic_load(resolver_written_place(resolving));
+
+	if (!written && snapshot_uses_perf_map(resolving->snapshot) &&
+	    snapshot_find_jitdump(resolving->snapshot) != ADDRESS_SPACE_NONE)
+		written = resolver_get_written(resolving);
+	return written ? written->jitdump : NULL;
 }
 
 /* Jitted code, or code that has been freed since; what the runtime itself tells is not older, and
@@ -49,19 +54,18 @@ static void answer_then(struct jitdump_source *jitdump, uint64_t time_ns, size_t
 	}
 }
 
-/* A jit uses memory again: only a jitdump knows when what was there. */
 void resolver_answer_then(const struct resolving *resolving, const uint64_t *times_ns,
 			  struct sym_result *result)
 {
-	const struct written *written = NULL;
+	struct jitdump_source *jitdump = NULL;
 
 	for (size_t i = 0; i < result->count; i++) {
 		if (!times_ns[i] || !may_have_been_other(&result->slots[i].answer))
 			continue;
-		if (!written && has_jitdump(resolving))
-			written = resolver_get_written(resolving);
-		if (!written || !written->jitdump)
+		if (!jitdump)
+			jitdump = find_jitdump(resolving);
+		if (!jitdump)
 			return;
-		answer_then(written->jitdump, times_ns[i], i, result);
+		answer_then(jitdump, times_ns[i], i, result);
 	}
 }
