@@ -343,67 +343,130 @@ bool quick_place_apart(const struct quick_look_up *quick, const struct quick_ran
 
 /* ---- many -------------------------------------------------------------------------------- */
 
-/* Finds the leaves of the next group, and fetches them. */
-static void enter(struct quick_batch *batch)
+/* How many addresses of the batch are in the group that begins with the number `first`. */
+static size_t group_count(const struct quick_batch *batch, size_t first)
 {
-	const struct quick_look_up *quick = batch->quick;
-	const uint64_t *addresses = batch->addresses + batch->entered;
-	struct quick_place *places = batch->lanes[batch->entered / QUICK_LANES % 2];
-	size_t left = batch->count - batch->entered;
-	size_t count = left < QUICK_LANES ? left : QUICK_LANES;
+	size_t left = first < batch->count ? batch->count - first : 0;
 
-	for (size_t i = 0; i < count; i++) {
-		if (!quick_place_of(quick, addresses[i], &places[i]))
+	return left < QUICK_LANES ? left : QUICK_LANES;
+}
+
+static struct quick_place *places_of(struct quick_batch *batch, size_t first)
+{
+	return batch->places[first / QUICK_LANES % 2];
+}
+
+static struct quick_seen *seen_of(struct quick_batch *batch, size_t first)
+{
+	return batch->seen[first / QUICK_LANES % 2];
+}
+
+/* Fetches their buckets. */
+static void approach(const struct quick_batch *batch, size_t first)
+{
+	for (size_t i = 0, count = group_count(batch, first); i < count; i++) {
+		uint64_t address = batch->addresses[first + i];
+
+		quick_approach(quick_range_of(batch->quick, address), address);
+	}
+}
+
+/* Finds their leaves, and fetches them. */
+static void enter(struct quick_batch *batch, size_t first)
+{
+	struct quick_place *places = places_of(batch, first);
+
+	for (size_t i = 0, count = group_count(batch, first); i < count; i++) {
+		if (!quick_place_of(batch->quick, batch->addresses[first + i], &places[i]))
 			places[i].leaf = NULL;
 		__builtin_prefetch(places[i].leaf);
 	}
-	batch->entered += count;
+}
+
+static inline __attribute__((always_inline)) void see(const struct quick_place *place,
+						      struct quick_seen *ret)
+{
+	struct index_spot spot;
+
+	index_find_in_leaf(place->leaf, place->distance, &spot);
+	ret->path = place->path;
+	ret->number = spot.leaf->numbers[spot.slot];
+	ret->offset_bytes = spot.offset_bytes;
+	ret->size_bytes = (uint16_t)spot.size_bytes;
+	ret->code = spot.leaf->codes[spot.slot];
+}
+
+/* Looks into their leaves, and fetches where the blocks of their names are. */
+static void look(struct quick_batch *batch, size_t first)
+{
+	const struct quick_place *places = places_of(batch, first);
+	struct quick_seen *seen = seen_of(batch, first);
+
+	for (size_t i = 0, count = group_count(batch, first); i < count; i++) {
+		seen[i].size_bytes = INDEX_ODD;
+		if (!places[i].leaf)
+			continue;
+		see(&places[i], &seen[i]);
+		perfmap_names_approach(batch->quick->names, seen[i].number);
+	}
 }
 
 void quick_batch_begin(struct quick_batch *batch)
 {
-	batch->entered = batch->done = 0;
-	enter(batch);
+	batch->done = 0;
+	for (size_t group = 0; group < 3; group++)
+		approach(batch, group * QUICK_LANES);
+	enter(batch, 0);
+	enter(batch, QUICK_LANES);
+	look(batch, 0);
 }
 
 /* Whether there is a name is no branch here, so it does not matter how often there is one. False:
  * it takes more than this. */
-static inline bool answer_place(const struct quick_look_up *quick, uint64_t address,
-				const struct quick_place *place, struct sym_result *result,
-				size_t number)
+static inline __attribute__((always_inline)) bool
+answer_seen(const struct quick_look_up *quick, uint64_t address, const struct quick_seen *seen,
+	    struct sym_result *result, size_t number)
 {
-	struct quick_found found;
-	struct index_spot spot;
+	struct quick_found found = {
+		.hit = seen->offset_bytes < seen->size_bytes,
+		.code = seen->code,
+		.offset_bytes = seen->offset_bytes,
+		.size_bytes = seen->size_bytes,
+	};
 
-	index_find_in_leaf(place->leaf, place->distance, &spot);
-	found.hit = spot.offset_bytes < spot.size_bytes;
-	if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0) ||
-	    (__builtin_expect(quick->asks_others, 0) && !found.hit) ||
-	    !quick_describe(quick, &spot, &found))
+	if (__builtin_expect(seen->size_bytes == INDEX_ODD, 0) ||
+	    (__builtin_expect(quick->asks_others, 0) && !found.hit))
 		return false;
-	quick_answer(quick, address, place->path, &found, result, number);
+	found.name = perfmap_names_here(quick->names, seen->number);
+	if (__builtin_expect(!found.name, 0))
+		return false;
+	quick_answer(quick, address, seen->path, &found, result, number);
 	return true;
 }
 
 bool quick_resolve(const struct quick_look_up *quick, uint64_t address, struct sym_result *result)
 {
 	struct quick_place place;
+	struct quick_seen seen;
 
-	return quick_place_of(quick, address, &place) &&
-	       answer_place(quick, address, &place, result, 0);
+	if (!quick_place_of(quick, address, &place))
+		return false;
+	see(&place, &seen);
+	return answer_seen(quick, address, &seen, result, 0);
 }
 
 size_t quick_batch_turn(struct quick_batch *batch, size_t rest[QUICK_LANES])
 {
-	const struct quick_place *places = batch->lanes[batch->done / QUICK_LANES % 2];
-	size_t first = batch->done, end = batch->entered, rest_count = 0;
+	size_t first = batch->done, count = group_count(batch, first), rest_count = 0;
+	const struct quick_seen *seen = seen_of(batch, first);
 
-	if (end < batch->count)
-		enter(batch);
-	for (size_t i = first; i < end; i++, places++)
-		if (!places->leaf ||
-		    !answer_place(batch->quick, batch->addresses[i], places, batch->result, i))
-			rest[rest_count++] = i;
-	batch->done = end;
+	approach(batch, first + 3 * QUICK_LANES);
+	enter(batch, first + 2 * QUICK_LANES);
+	look(batch, first + QUICK_LANES);
+	for (size_t i = 0; i < count; i++)
+		if (!answer_seen(batch->quick, batch->addresses[first + i], &seen[i], batch->result,
+				 first + i))
+			rest[rest_count++] = first + i;
+	batch->done += count;
 	return rest_count;
 }

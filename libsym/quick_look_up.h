@@ -120,6 +120,17 @@ quick_place_within(const struct quick_range *range, uint64_t address, struct qui
 bool quick_place_apart(const struct quick_look_up *quick, const struct quick_range *range,
 		       uint64_t address, struct quick_place *ret);
 
+/* The same, for later: begins to bring what it reads first. */
+static inline void quick_approach(const struct quick_range *range, uint64_t address)
+{
+	const struct index_region region = { .bucket_rate = range->bucket_rate,
+					     .buckets = range->buckets };
+
+	if (address - range->start < range->size_bytes)
+		__builtin_prefetch(
+			index_bucket_of(&region, index_place(&region, address - range->base)));
+}
+
 /* The one that has the slot. */
 static inline const struct quick_range *quick_range_of(const struct quick_look_up *quick,
 						       uint64_t address)
@@ -255,14 +266,27 @@ enum {
 	QUICK_LANES = 16 /* addresses that are looked up side by side */
 };
 
-/* Many addresses: those of one group wait for their memory while the group before is answered. */
+/* What a leaf has for one that is looked up. */
+struct quick_seen {
+	const char *path; /* of the memory */
+	uint32_t number;  /* of the name */
+	uint32_t offset_bytes;
+	uint16_t size_bytes; /* INDEX_ODD: it takes more than this */
+	uint8_t code;
+};
+
+/*
+ * Many addresses, in groups. A look-up waits for memory three times: for the bucket, for the leaf
+ * and for where the block of the name is. Each group is one wait ahead of the group before it.
+ */
 struct quick_batch {
 	const struct quick_look_up *quick;
 	const uint64_t *addresses;
 	size_t count; /* all of them */
 	struct sym_result *result;
-	size_t entered, done;                     /* how many have been begun, and answered */
-	struct quick_place lanes[2][QUICK_LANES]; /* without a leaf: it takes more than this */
+	size_t done;                               /* how many have been answered */
+	struct quick_place places[2][QUICK_LANES]; /* without a leaf: it takes more than this */
+	struct quick_seen seen[2][QUICK_LANES];
 };
 
 void quick_batch_begin(struct quick_batch *batch);

@@ -126,6 +126,14 @@ static inline enum perfmap_names_outcome perfmap_names_add(struct perfmap_names 
 /* Brings the block; for perfmap_names_at(). */
 const char *perfmap_names_bring(const struct perfmap_names *names, uint32_t number);
 
+/* Begins to bring what perfmap_names_here() reads. */
+static inline void perfmap_names_approach(const struct perfmap_names *names, uint32_t number)
+{
+	perfmap_names_text *texts = atomic_load_explicit(&names->texts, memory_order_acquire);
+
+	__builtin_prefetch((const void *)&texts[number >> PERFMAP_NAMES_OFFSET_BITS]);
+}
+
 /* NUL terminated; NULL when it is in the file. */
 static inline __attribute__((always_inline)) const char *
 perfmap_names_here(const struct perfmap_names *names, uint32_t number)
