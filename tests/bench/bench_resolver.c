@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,12 +33,10 @@ enum {
 	PROFILE = 2000
 };
 
-static const uint64_t heap_bytes = (uint64_t)1 << 26;
-
 /* ---- the process and its map --------------------------------------------------------------- */
 
 struct world {
-	uint64_t heaps[HEAPS], ends[HEAPS];
+	uint64_t heaps[HEAPS], ends[HEAPS], heap_bytes;
 	uint64_t *starts;
 	size_t lines;
 	char path[64];
@@ -62,7 +61,7 @@ static void add_lines(struct world *world, size_t count)
 		perfmap_write_line(&text, world->ends[heap], METHOD_BYTES, name, (size_t)bytes,
 				   NULL);
 		world->ends[heap] += 64 + noise() % 8 * 16;
-		if (world->ends[heap] + 256 > world->heaps[heap] + heap_bytes)
+		if (world->ends[heap] + 256 > world->heaps[heap] + world->heap_bytes)
 			abort();
 	}
 	if (path_write_all(world->fd, text.data, text.size_bytes))
@@ -70,11 +69,15 @@ static void add_lines(struct world *world, size_t count)
 	buf_deinit(&text);
 }
 
-static void make_world(struct world *world)
+static void make_world(struct world *world, size_t lines)
 {
-	world->starts = malloc((LINES + APPENDED * REFRESHES) * sizeof(*world->starts));
+	size_t most_lines = lines + APPENDED * REFRESHES;
+
+	world->starts = malloc(most_lines * sizeof(*world->starts));
+	/* A method takes 120 bytes of one of them. */
+	world->heap_bytes = most_lines / HEAPS * 160;
 	for (size_t i = 0; i < HEAPS; i++) {
-		void *heap = mmap(NULL, heap_bytes, PROT_READ | PROT_EXEC,
+		void *heap = mmap(NULL, world->heap_bytes, PROT_READ | PROT_EXEC,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (heap == MAP_FAILED)
@@ -85,7 +88,17 @@ static void make_world(struct world *world)
 	world->fd = open(world->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (world->fd < 0)
 		abort();
-	add_lines(world, LINES);
+	add_lines(world, lines);
+}
+
+/* Each in the first bytes of a method. */
+static uint64_t *random_addresses(const struct world *world, size_t lines, uint64_t method_bytes)
+{
+	uint64_t *addresses = malloc(LOOKUPS * sizeof(*addresses));
+
+	for (size_t i = 0; i < LOOKUPS; i++)
+		addresses[i] = world->starts[noise() % lines] + noise() % method_bytes;
+	return addresses;
 }
 
 /* ---- libbcc ---------------------------------------------------------------------------------- */
@@ -332,25 +345,90 @@ static void refresh_figure(const struct ours *ours, struct world *world, const s
 	       (struct bench_goal){ 0 }, "ms");
 }
 
-int main(void)
+static struct ours open_ours(void)
 {
 	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
-	uint64_t *addresses = malloc(LOOKUPS * sizeof(*addresses));
-	uint64_t *mixed = malloc(LOOKUPS * sizeof(*mixed));
+	struct ours ours;
+
+	must(sym_snapshot_open(getpid(), &opts, &ours.snapshot));
+	must(sym_resolver_create(ours.snapshot, &ours.resolver));
+	must(sym_result_create(&ours.result));
+	return ours;
+}
+
+static void close_ours(struct ours *ours)
+{
+	sym_result_destroy(ours->result);
+	sym_resolver_destroy(ours->resolver);
+	sym_snapshot_close(ours->snapshot);
+}
+
+static struct look_up_times measure_size(size_t lines)
+{
+	struct bcc none = { 0 };
+	struct look_up_times times;
+	struct world world = { 0 };
+	uint64_t *addresses;
+	struct ours ours;
+
+	make_world(&world, lines);
+	addresses = random_addresses(&world, lines, METHOD_BYTES);
+	ours = open_ours();
+	resolve(&ours, addresses, BATCH);
+	times = measure(&ours, &none, addresses);
+	unlink(world.path);
+	close_ours(&ours);
+	free(addresses);
+	free(world.starts);
+	return times;
+}
+
+/* In a process of its own, as a process has one map. */
+static struct look_up_times measure_apart(size_t lines)
+{
+	struct look_up_times times;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		abort();
+	if (!fork()) {
+		times = measure_size(lines);
+		_exit(write(ends[1], &times, sizeof(times)) != sizeof(times));
+	}
+	close(ends[1]);
+	if (read(ends[0], &times, sizeof(times)) != sizeof(times))
+		abort();
+	close(ends[0]);
+	wait(NULL);
+	return times;
+}
+
+/* 10 M symbols against 10 K. */
+static void growth_figures(void)
+{
+	struct look_up_times few = measure_apart(10000), many = measure_apart(10000000);
+	struct bench_goal goal = { .most_ratio = 3 };
+	double ns = 1e9 / LOOKUPS;
+
+	figure("resolver_growth_find_single", many.single * ns, few.single * ns, goal, "ns");
+	figure("resolver_growth_glance", many.glance * ns, few.glance * ns, goal, "ns");
+	figure("resolver_growth_find_batch", many.batch * ns, few.batch * ns, goal, "ns");
+}
+
+int main(void)
+{
+	uint64_t *addresses, *mixed;
 	struct bcc none = { 0 };
 	struct world world = { 0 };
 	struct ours ours;
 	struct bcc bcc;
 
-	make_world(&world);
+	growth_figures();
+	make_world(&world, LINES);
 	/* In methods; and the same with a quarter of them behind the ends of methods. */
-	for (size_t i = 0; i < LOOKUPS; i++) {
-		addresses[i] = world.starts[noise() % LINES] + noise() % METHOD_BYTES;
-		mixed[i] = world.starts[noise() % LINES] + noise() % (METHOD_BYTES * 4 / 3);
-	}
-	must(sym_snapshot_open(getpid(), &opts, &ours.snapshot));
-	must(sym_resolver_create(ours.snapshot, &ours.resolver));
-	must(sym_result_create(&ours.result));
+	addresses = random_addresses(&world, LINES, METHOD_BYTES);
+	mixed = random_addresses(&world, LINES, METHOD_BYTES * 4 / 3);
+	ours = open_ours();
 	resolve(&ours, addresses, BATCH);
 	if (!open_bcc(&bcc, addresses[0]))
 		puts("resolver_bcc: libbcc.so.0 is not installed");
@@ -370,9 +448,7 @@ int main(void)
 	if (bcc.cache)
 		bcc.calls.cache_free(bcc.cache, getpid());
 	unlink(world.path);
-	sym_result_destroy(ours.result);
-	sym_resolver_destroy(ours.resolver);
-	sym_snapshot_close(ours.snapshot);
+	close_ours(&ours);
 	free(world.starts);
 	free(addresses);
 	free(mixed);
