@@ -54,7 +54,8 @@ static void map_at(uint64_t address, int fd, size_t size_bytes)
 		_exit(1);
 }
 
-static void map_native(const struct look_alike *what)
+/* A library with one function; its descriptor. */
+static int write_native(const struct look_alike *what)
 {
 	char path[512], symbol[64];
 	struct elf_builder_symbol symbols[] = {
@@ -70,27 +71,34 @@ static void map_native(const struct look_alike *what)
 				 (struct elf_builder_options){ .position_independent = true },
 				 &size_bytes);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
-	if (write(fd, bytes, size_bytes) != (ssize_t)size_bytes)
-		_exit(1);
+	cr_assert_eq(write(fd, bytes, size_bytes), (ssize_t)size_bytes);
 	free(bytes);
+	return fd;
+}
+
+/* ---- in the new process -------------------------------------------------------------------
+ * Whoever starts it may have threads, one of which may hold malloc()'s lock: none of these
+ * functions may call what allocates. */
+
+static void map_native(int fd)
+{
 	/* Flat: the text lies where it lies in the file. */
 	map_at(LOOK_ALIKE_NATIVE - ELF_BUILDER_TEXT_OFFSET, fd,
 	       ELF_BUILDER_TEXT_OFFSET + ELF_BUILDER_TEXT_BYTES);
-	close(fd);
 }
 
 static void write_perf_map(const struct look_alike *what)
 {
-	char path[64];
-	FILE *map;
+	char path[64], line[128];
+	int fd, length;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	map = fopen(path, "w");
-	if (!map)
+	length = snprintf(line, sizeof(line), "%llx %x %s_mapped\n",
+			  (unsigned long long)LOOK_ALIKE_MAPPED, LOOK_ALIKE_SIZE_BYTES, what->name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (write(fd, line, (size_t)length) != length)
 		_exit(1);
-	fprintf(map, "%llx %x %s_mapped\n", (unsigned long long)LOOK_ALIKE_MAPPED,
-		LOOK_ALIKE_SIZE_BYTES, what->name);
-	fclose(map);
+	close(fd);
 }
 
 /* jitdump-specification.txt of perf: a header, one JIT_CODE_LOAD. */
@@ -119,10 +127,10 @@ static void map_dump(const struct look_alike *what)
 	close(fd);
 }
 
-static void live(const struct look_alike *what, int ready)
+static void live(const struct look_alike *what, int native, int ready)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	map_native(what);
+	map_native(native);
 	map_at(LOOK_ALIKE_MAPPED, -1, PAGE_BYTES);
 	map_at(LOOK_ALIKE_DUMPED, -1, PAGE_BYTES);
 	if (what->flags & LOOK_ALIKE_MAP)
@@ -135,16 +143,19 @@ static void live(const struct look_alike *what, int ready)
 		pause();
 }
 
+/* ---- in the one that starts it ------------------------------------------------------------ */
+
 pid_t look_alike_start(pid_t id, const struct look_alike *what)
 {
-	int ready[2];
+	int ready[2], native = write_native(what);
 	pid_t child;
 	char byte;
 
 	cr_assert_eq(pipe2(ready, O_CLOEXEC), 0);
 	child = fork_with_id(id);
 	if (child == 0)
-		live(what, ready[1]);
+		live(what, native, ready[1]);
+	close(native);
 	close(ready[1]);
 	cr_assert_eq(read(ready[0], &byte, 1), 1);
 	close(ready[0]);

@@ -33,7 +33,10 @@ struct look_alike {
 	unsigned int flags;
 };
 
-/* As fork(); `id` 0: any. Skips the test where the kernel does not allow to choose. */
+/*
+ * As fork(); `id` 0: any. Skips the test where the kernel does not allow to choose. C's library
+ * does not know of it: where the caller has other threads, the child must not allocate.
+ */
 pid_t fork_with_id(pid_t id);
 
 /* Starts one with this id, or any (0); returns when it is whole. */
