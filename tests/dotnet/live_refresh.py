@@ -162,25 +162,36 @@ def differing(theirs, ours):
     return wrong
 
 
-def follow(context, title, sample, way, steps):
-    """Each of `steps` lets the process go on and returns the runtime's map as of then; a refresh follows."""
+def refresh_until_told(held, theirs, seconds):
+    """The runtime sends its events in portions: what is in its map now may be told somewhat later. (what refreshes said, what differs)"""
+    deadline = time.monotonic() + seconds
+    said = set()
+    while True:
+        said.add(held.refresh())
+        wrong = differing(theirs, held.methods(list(theirs)))
+        if not wrong or time.monotonic() > deadline:
+            return said, wrong
+        time.sleep(0.2)
+
+
+def follow(context, title, sample, way, go_on, told_within=0):
+    """Three times the process goes on, and `go_on` returns the runtime's map as of then, given what was known; a refresh follows."""
     held = Held(context, sample.pid, way)
     first, _ = read_methods(sample.map_path)
     texts = held.texts(list(first))
     held.refresh()
-    for step in steps:
-        theirs = step()
+    for step in range(3):
+        theirs = go_on(first)
         come = [start for start in theirs if start not in first]
         before = held.methods(come)
-        found = held.refresh()
-        wrong = differing(theirs, held.methods(list(theirs)))
+        said, wrong = refresh_until_told(held, theirs, told_within)
         stale = [name for address, name in texts if text_at(address) != name]
         context.figure(f"{title}: {len(come)} of {len(theirs)} methods are new, {len(before)} of these named before the "
                        f"refresh, {len(theirs) - len(wrong)} of all named after it; {len(texts)} names handed out before, "
                        f"{len(stale)} changed")
-        # The refresh before may have come after all of it: what the runtime wrote is read some seconds earlier.
-        expect(len(come) > 20 and (steps.index(step) > 0 or len(before) < len(come)), "nothing was compiled meanwhile")
-        expect(found in (APPENDED, MAPPED) or len(before) == len(come), f"the refresh says {found}")
+        # Later ones may have been told already: what the runtime wrote is read first.
+        expect(len(come) > 20 and (step > 0 or len(before) < len(come)), "nothing was compiled meanwhile")
+        expect(said & {APPENDED, MAPPED} or len(before) == len(come), f"the refresh says {said}")
         expect(not wrong, f"{len(wrong)} methods differ, first: {wrong[:1]}")
         expect(not stale, f"names changed under those who have them: {stale[:1]}")
         first = theirs
@@ -189,33 +200,34 @@ def follow(context, title, sample, way, steps):
 
 
 def test_a_refresh_names_what_was_compiled_meanwhile_by_contract(context):
-    def go_on(seconds):
-        def run():
-            sample.process.send_signal(signal.SIGCONT)
-            time.sleep(seconds)
-            sample.stand_still()
-            return read_methods(sample.map_path)[0]
-        return run
+    def go_on(known):
+        sample.process.send_signal(signal.SIGCONT)
+        wait_for_more(sample, known)
+        sample.stand_still()
+        return read_methods(sample.map_path)[0]
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
-        held = follow(context, "contract", sample, CONTRACT, [go_on(2), go_on(2), go_on(2)])
+        held = follow(context, "contract", sample, CONTRACT, go_on)
         found = held.refresh()
         expect(found in (NOTHING, MAPPED), f"the refresh of a process that stands still says {found}")
         held.close()
 
 
-def wait_and_read(sample, seconds=4):
-    """The runtime sends its events in portions: what is in its map now is told somewhat later."""
-    def run():
-        time.sleep(seconds)
+def wait_for_more(sample, known, seconds=30):
+    """The runtime's map when it has a hundred methods that were not known, or as it is in the end."""
+    deadline = time.monotonic() + seconds
+    while True:
         theirs, _ = read_methods(sample.map_path)
-        time.sleep(4)
-        return theirs
-    return run
+        if len(theirs.keys() - known.keys()) >= 100 or time.monotonic() > deadline:
+            return theirs
+        time.sleep(0.1)
+
+
+TOLD_SECONDS = 30
 
 
 def follow_rundown(context, title, runtime, environment):
     with Sample(runtime, environment) as sample:
-        held = follow(context, title, sample, RUNDOWN, [wait_and_read(sample), wait_and_read(sample)])
+        held = follow(context, title, sample, RUNDOWN, lambda known: wait_for_more(sample, known), TOLD_SECONDS)
         held.close()
         time.sleep(0.5)
         expect(sample.alive(), "the process did not survive the end of its session")
@@ -254,9 +266,8 @@ def test_a_refresh_asks_no_process_that_is_stopped_or_gone(context):
         expect(held.methods(list(first)) == before, "names went while it stood still")
         sample.process.send_signal(signal.SIGCONT)
         held.refresh()
-        theirs = wait_and_read(sample)()
-        held.refresh()
-        wrong = differing(theirs, held.methods(list(theirs)))
+        theirs = wait_for_more(sample, first)
+        _, wrong = refresh_until_told(held, theirs, TOLD_SECONDS)
         expect(not wrong, f"{len(wrong)} methods differ, first: {wrong[:1]}")
         sample.process.kill()
         sample.process.wait()
