@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What nobody asked for but somebody will do: odd HTTP, scarce descriptors, stores that cannot be written, stubborn clients."""
+import concurrent.futures
 import contextlib
 import http.client
 import os
@@ -221,6 +222,12 @@ def wait_until(condition, text):
         time.sleep(0.1)
 
 
+def status_or_none(program, identity):
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return program.debuginfo(identity, timeout=1)[0]
+    return None
+
+
 @test
 def scarce_descriptors_are_no_miss():
     identities = [h.build_id(1570 + i) for i in range(60)]
@@ -235,10 +242,8 @@ def scarce_descriptors_are_no_miss():
                 client = socket.create_connection(("127.0.0.1", program.port), timeout=2)
                 client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                 crowd.append(client)
-            statuses = set()
-            for identity in identities:
-                with contextlib.suppress(OSError, http.client.HTTPException):
-                    statuses.add(program.debuginfo(identity, timeout=1)[0])
+            with concurrent.futures.ThreadPoolExecutor(10) as pool:
+                statuses = set(pool.map(lambda identity: status_or_none(program, identity), identities))
             check(404 not in statuses, "statuses %s" % statuses)
         finally:
             for client in crowd:
