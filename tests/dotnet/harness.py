@@ -6,6 +6,8 @@ a .NET process leaves in /tmp go with it. Knows how to get a runtime and a
 built sample; knows nothing of what is tested.
 """
 import bisect
+import contextlib
+import fcntl
 import glob
 import json
 import os
@@ -58,12 +60,22 @@ def build_environment():
     return environment
 
 
+@contextlib.contextmanager
+def one_at_a_time(directory):
+    """While another check makes the same directory, waits for it."""
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, ".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def build_project(project, artifacts, *properties):
     """Builds a C# project into build/; None, or why not."""
-    done = subprocess.run(
-        ["dotnet", "build", os.path.join(ROOT, project), "-c", "Release", "-v", "q", "-nodeReuse:false",
-         "--artifacts-path", artifacts, *properties],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=build_environment())
+    with one_at_a_time(artifacts):
+        done = subprocess.run(
+            ["dotnet", "build", os.path.join(ROOT, project), "-c", "Release", "-v", "q", "-nodeReuse:false",
+             "--artifacts-path", artifacts, *properties],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, env=build_environment())
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if "error" in line.lower()]
         return first_line("\n".join(errors) or done.stdout + done.stderr)

@@ -1,14 +1,73 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs make targets one after another, shows their output and ends with the
-# counts, on a line alone. A failing target does not keep the next from
-# running. Counts lines `ok`, `FAILED`, `skipped`, and Criterion's synthesis.
-# A target that fails without saying what, or says nothing at all, is a failure.
+# all-checks.sh TARGET... [-- TARGET...]...: runs make targets, shows their
+# output and ends with the counts, on a line alone. Targets up to the first
+# `--` run one after another. What follows are lanes, which run side by side:
+# the first shows what it says as it comes, the others afterwards, and each has
+# a lower priority than the one before it. A failing target does not keep the next from running.
+# Counts lines `ok`, `FAILED`, `skipped`, and Criterion's synthesis. A target
+# that fails without saying what, or says nothing at all, is a failure.
 set -u
 
 make=${MAKE:-make}
 logs=build/checks
+
+run_lane() {
+	for target; do
+		printf '\n== %s\n' "$target"
+		# shellcheck disable=SC2086 # $make may carry options
+		{ $make --no-print-directory "$target" 2>&1; echo $? > "$logs/$target.status"; } | tee "$logs/$target.log"
+	done
+}
+
+if [ "${1-}" = --lane ]; then
+	shift
+	run_lane "$@"
+	exit
+fi
+
+rm -rf "$logs"
 mkdir -p "$logs"
+lanes=0
+targets=
+: > "$logs/lane.0"
+for word; do
+	if [ "$word" = -- ]; then
+		lanes=$((lanes + 1))
+		: > "$logs/lane.$lanes"
+	else
+		targets="$targets $word"
+		printf '%s\n' "$word" >> "$logs/lane.$lanes"
+	fi
+done
+
+others=
+end_others() {
+	for pid in $others; do
+		kill -- "-$pid" 2> /dev/null
+	done
+	exit 1
+}
+trap end_others HUP INT TERM
+
+# shellcheck disable=SC2046 # lists of targets
+{
+	run_lane $(cat "$logs/lane.0")
+	for lane in $(seq 2 "$lanes"); do
+		# A session of its own, so that all of it can be ended.
+		setsid nice -n $((5 * (lane - 1))) "$0" --lane $(cat "$logs/lane.$lane") > "$logs/lane.$lane.out" 2>&1 < /dev/null &
+		others="$others $!"
+	done
+	[ "$lanes" -eq 0 ] || run_lane $(cat "$logs/lane.1")
+}
+lane=2
+for pid in $others; do
+	wait "$pid"
+	cat "$logs/lane.$lane.out"
+	lane=$((lane + 1))
+done
+others=
+
 passed=0
 failed=0
 skipped=0
@@ -17,12 +76,9 @@ count() {
 	grep -c "$1" "$2"
 }
 
-for target; do
+for target in $targets; do
 	log=$logs/$target.log
-	printf '\n== %s\n' "$target"
-	# shellcheck disable=SC2086 # $make may carry options
-	{ $make --no-print-directory "$target" 2>&1; echo $? > "$logs/status"; } | tee "$log"
-	status=$(cat "$logs/status")
+	status=$(cat "$logs/$target.status" || echo 1)
 	good=$(count '^ok ' "$log")
 	bad=$(count '^FAILED ' "$log")
 	not_run=$(count '^skipped ' "$log")
@@ -32,7 +88,7 @@ for target; do
 	good=$((good + ${for_each% *}))
 	bad=$((bad + ${for_each#* }))
 	if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ $((good + not_run)) -eq 0 ]; }; then
-		printf 'FAILED %s: ended with status %s and %s results\n' "$target" "$status" "$good"
+		printf 'FAILED %s: ended with status %s and %s results\n' "$target" "$status" "$good" | tee -a "$log"
 		bad=1
 	fi
 	passed=$((passed + good))
