@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static size_t line_count(const struct image_group *group)
+{
+	return group->mapping_count + group->remapped_count;
+}
+
 void image_group_forget(struct image_group *group)
 {
 	for (size_t i = 0; i < group->module_count; i++)
@@ -12,7 +17,7 @@ void image_group_forget(struct image_group *group)
 	image_close(STEAL(group->host));
 	free(STEAL(group->parts));
 	group->part_count = 0;
-	memset(group->places, 0, group->mapping_count * sizeof(*group->places));
+	memset(group->places, 0, line_count(group) * sizeof(*group->places));
 }
 
 void image_group_release(struct image_group *group)
@@ -56,12 +61,14 @@ struct sym_error *image_group_create(enum image_group_kind kind, const struct sy
 		return &sym_error_no_memory;
 	group->path = group->owned_path;
 	for (size_t i = 0; i < count; i++) {
+		if (kind == IMAGE_GROUP_FILE && !*mappings[indexes[i]].path)
+			group->remapped_count++;
 		group->lines[i] = (uint32_t)i;
 		group->mappings[i] = mappings[indexes[i]];
 		group->mappings[i].path = group->path;
 		group->mappings[i].image_index = UINT32_MAX;
 	}
-	group->mapping_count = count;
+	group->mapping_count = count - group->remapped_count;
 	*ret = STEAL(group);
 	return NULL;
 }
@@ -88,7 +95,7 @@ static bool is_same_line(const struct sym_mapping *a, const struct sym_mapping *
 bool image_group_has_lines(const struct image_group *group, const struct sym_mapping *mappings,
 			   const uint32_t *indexes, size_t count)
 {
-	if (group->mapping_count != count ||
+	if (line_count(group) != count ||
 	    (count && strcmp(group->path, mappings[indexes[0]].path) != 0))
 		return false;
 	for (size_t i = 0; i < count; i++)

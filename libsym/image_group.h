@@ -47,12 +47,15 @@ struct image_group {
 	struct sym_mapping *mappings; /* copies, by address; image_index means nothing */
 	uint32_t *lines;              /* their numbers: 0, 1, 2, ... */
 	size_t mapping_count;
+	/* Behind them, and as many places: anonymous memory in the middle of the file's, which may
+	 * show it (remapped_code.h). */
+	size_t remapped_count;
 	int64_t seen_ns; /* when the mappings were, in ns since 1970 */
 	/* What the same file made before other lines of it were mapped; NULL: nothing, or opened.
 	 */
 	struct image_group *before;
 	/* Once opened: */
-	struct image_place *places; /* one a mapping */
+	struct image_place *places; /* one a mapping, remapped or not */
 	struct sym_image **modules; /* in the order in which they were found */
 	size_t module_count;
 	struct image *host;       /* the file; NULL: it could not be opened */
@@ -81,7 +84,8 @@ struct group_opening {
 	const struct image_group_context *context;
 };
 
-/* `indexes` into `mappings`, ascending; all have one path. Errors: NO_MEMORY. */
+/* `indexes` into `mappings`, ascending; all have one path, but for what lies in the middle of a
+ * file, which comes last. Errors: NO_MEMORY. */
 struct sym_error *image_group_create(enum image_group_kind kind, const struct sym_mapping *mappings,
 				     const uint32_t *indexes, size_t count, int64_t seen_ns,
 				     struct image_group **ret) __attribute__((warn_unused_result));

@@ -267,10 +267,12 @@ struct sym_mapping {
 	uint64_t inode;  /**< 0 for anonymous memory */
 	uint32_t device_major;
 	uint32_t device_minor;
-	uint32_t protection;  /**< enum sym_protection */
-	uint32_t image_index; /**< UINT32_MAX when it belongs to no image */
-	const char *path;     /**< "" for anonymous memory; without " (deleted)" */
-	uint32_t deleted;     /**< 1 when the kernel says so */
+	uint32_t protection; /**< enum sym_protection */
+	/** UINT32_MAX when it belongs to no image. Anonymous memory may: code that was moved there.
+	 */
+	uint32_t image_index;
+	const char *path; /**< "" for anonymous memory; without " (deleted)" */
+	uint32_t deleted; /**< 1 when the kernel says so */
 	uint32_t reserved;
 };
 

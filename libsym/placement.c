@@ -25,10 +25,10 @@ struct search {
 	size_t candidate_count;
 };
 
-static bool base_of_line(const struct search *search, const struct sym_mapping *line,
-			 const struct image_segment *segment, uint64_t *ret)
+bool placement_base(const struct sym_mapping *line, uint64_t image_offset,
+		    const struct image_segment *segment, uint64_t *ret)
 {
-	uint64_t offset = search->image_offset + segment->offset;
+	uint64_t offset = image_offset + segment->offset;
 	uint64_t page = offset & ~(uint64_t)(PAGE_BYTES - 1);
 
 	if (!segment->size_bytes || line->offset < page ||
@@ -43,7 +43,8 @@ static bool explains(const struct search *search, uint64_t base, const struct sy
 	uint64_t found;
 
 	for (size_t i = 0; i < search->image->segment_count; i++)
-		if (base_of_line(search, line, &search->image->segments[i], &found) &&
+		if (placement_base(line, search->image_offset, &search->image->segments[i],
+				   &found) &&
 		    found == base)
 			return true;
 	return false;
@@ -93,7 +94,8 @@ static void collect_candidates(struct search *search)
 			const struct image_segment *segment = &search->image->segments[j];
 			uint64_t base;
 
-			if (segment->executable && base_of_line(search, line, segment, &base))
+			if (segment->executable &&
+			    placement_base(line, search->image_offset, segment, &base))
 				add_candidate(search, base);
 		}
 	}

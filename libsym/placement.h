@@ -19,6 +19,7 @@
 #ifndef LIBSYM_PLACEMENT_H
 #define LIBSYM_PLACEMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,10 @@ struct placements {
 };
 
 #define PLACEMENT_NONE UINT32_MAX
+
+/* The base of an image that begins at `image_offset`, if the line shows this segment of it. */
+bool placement_base(const struct sym_mapping *line, uint64_t image_offset,
+		    const struct image_segment *segment, uint64_t *ret);
 
 /*
  * `lines` are all lines of one file. `image_offset` is B. No placement at all is no error.

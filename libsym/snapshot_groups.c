@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libsym/base/path.h"
+#include "libsym/remapped_code.h"
 #include "libsym/snapshot.h"
 #include "libsym/snapshot_images.h"
 
@@ -85,26 +86,10 @@ static size_t vdso_group(const struct sym_snapshot *snapshot)
 	return snapshot->space->file_count + 1;
 }
 
-static void group_lines(struct sym_snapshot *snapshot)
+static void group_files(struct sym_snapshot *snapshot)
 {
 	const struct address_space *space = snapshot->space;
-	uint32_t anonymous = 0;
 
-	snapshot->vdso_line = UINT32_MAX;
-	for (size_t i = 0; i < space->mapping_count; i++) {
-		struct snapshot_line *line = &snapshot->lines[i];
-		const char *path = space->mappings[i].path;
-
-		line->group = SNAPSHOT_NO_GROUP;
-		if (!*path) {
-			line->group = (uint32_t)anonymous_group(snapshot);
-			line->number = anonymous++;
-		} else if (*path == '[' && snapshot->vdso_line == UINT32_MAX &&
-			   !strcmp(path, "[vdso]")) {
-			line->group = (uint32_t)vdso_group(snapshot);
-			snapshot->vdso_line = (uint32_t)i;
-		}
-	}
 	for (size_t i = 0; i < space->file_count; i++)
 		for (size_t j = 0; !space->files[i].memory && j < space->files[i].mapping_count;
 		     j++) {
@@ -114,6 +99,61 @@ static void group_lines(struct sym_snapshot *snapshot)
 			line->group = (uint32_t)i;
 			line->number = (uint32_t)j;
 		}
+}
+
+/* Those that are in the group of a file so far. */
+static size_t count_remapped(const struct sym_snapshot *snapshot, size_t file)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; snapshot->remapped_count && i < snapshot->space->mapping_count; i++)
+		count += snapshot->lines[i].group == file && !*snapshot->space->mappings[i].path;
+	return count;
+}
+
+static void group_remapped(struct sym_snapshot *snapshot)
+{
+	const struct address_space *space = snapshot->space;
+	struct remapped_run run = { 0 };
+
+	while (remapped_run_next(space, &run)) {
+		uint32_t file = snapshot->lines[run.first - 1].group;
+		size_t number;
+
+		if (file == SNAPSHOT_NO_GROUP || snapshot->lines[run.end].group != file)
+			continue;
+		number = space->files[file].mapping_count + count_remapped(snapshot, file);
+		for (size_t i = run.first; i < run.end; i++) {
+			snapshot->lines[i].group = file;
+			snapshot->lines[i].number = (uint32_t)number++;
+			snapshot->remapped_count++;
+		}
+	}
+}
+
+static void group_lines(struct sym_snapshot *snapshot)
+{
+	const struct address_space *space = snapshot->space;
+	uint32_t anonymous = 0;
+
+	snapshot->vdso_line = UINT32_MAX;
+	for (size_t i = 0; i < space->mapping_count; i++)
+		snapshot->lines[i].group = SNAPSHOT_NO_GROUP;
+	group_files(snapshot);
+	group_remapped(snapshot);
+	for (size_t i = 0; i < space->mapping_count; i++) {
+		struct snapshot_line *line = &snapshot->lines[i];
+		const char *path = space->mappings[i].path;
+
+		if (!*path && line->group == SNAPSHOT_NO_GROUP) {
+			line->group = (uint32_t)anonymous_group(snapshot);
+			line->number = anonymous++;
+		} else if (*path == '[' && snapshot->vdso_line == UINT32_MAX &&
+			   !strcmp(path, "[vdso]")) {
+			line->group = (uint32_t)vdso_group(snapshot);
+			snapshot->vdso_line = (uint32_t)i;
+		}
+	}
 }
 
 /* What does not take a look at any file. */
@@ -167,17 +207,37 @@ struct sym_error *snapshot_create(struct snapshot_ground *ground, struct address
 	return NULL;
 }
 
-/* All anonymous mappings; NULL for want of memory. */
-static uint32_t *list_anonymous(const struct sym_snapshot *snapshot, size_t *count_ret)
+/* All anonymous mappings of a group; NULL for want of memory. There is room for `more` in front. */
+static uint32_t *list_anonymous(const struct sym_snapshot *snapshot, size_t group, size_t more,
+				size_t *count_ret)
 {
-	size_t count = snapshot->space->mapping_count, found = 0;
-	uint32_t *indexes = calloc(count + 1, sizeof(*indexes));
+	size_t count = snapshot->space->mapping_count, found = more;
+	uint32_t *indexes = calloc(more + count + 1, sizeof(*indexes));
 
 	for (size_t i = 0; indexes && i < count; i++)
-		if (snapshot->lines[i].group == anonymous_group(snapshot))
+		if (snapshot->lines[i].group == group && !*snapshot->space->mappings[i].path)
 			indexes[found++] = (uint32_t)i;
 	*count_ret = found;
 	return indexes;
+}
+
+static struct sym_error *make_file_group(const struct sym_snapshot *snapshot, size_t number,
+					 struct image_group **ret)
+{
+	const struct address_space *space = snapshot->space;
+	const struct mapped_file *file = &space->files[number];
+	uint32_t *all AUTO_FREE = NULL;
+	size_t count;
+
+	if (!count_remapped(snapshot, number))
+		return image_group_create(IMAGE_GROUP_FILE, space->mappings, file->mapping_indexes,
+					  file->mapping_count, snapshot->taken_ns, ret);
+	all = list_anonymous(snapshot, number, file->mapping_count, &count);
+	if (!all)
+		return &sym_error_no_memory;
+	memcpy(all, file->mapping_indexes, file->mapping_count * sizeof(*all));
+	return image_group_create(IMAGE_GROUP_FILE, space->mappings, all, count, snapshot->taken_ns,
+				  ret);
 }
 
 static struct sym_error *make_group(const struct sym_snapshot *snapshot, size_t number,
@@ -188,14 +248,12 @@ static struct sym_error *make_group(const struct sym_snapshot *snapshot, size_t 
 	size_t count;
 
 	if (number < space->file_count)
-		return image_group_create(
-			IMAGE_GROUP_FILE, space->mappings, space->files[number].mapping_indexes,
-			space->files[number].mapping_count, snapshot->taken_ns, ret);
+		return make_file_group(snapshot, number, ret);
 	if (number == vdso_group(snapshot))
 		return image_group_create(IMAGE_GROUP_VDSO, space->mappings, &snapshot->vdso_line,
 					  snapshot->vdso_line != UINT32_MAX, snapshot->taken_ns,
 					  ret);
-	anonymous = list_anonymous(snapshot, &count);
+	anonymous = list_anonymous(snapshot, number, 0, &count);
 	if (!anonymous)
 		return &sym_error_no_memory;
 	return image_group_create(IMAGE_GROUP_MEMORY, space->mappings, anonymous, count,
@@ -544,7 +602,8 @@ static struct sym_error *carry(const struct sym_snapshot *before, size_t old_num
 		error = make_group(fresh, number, &made);
 	if (error)
 		return error;
-	if (image_group_has_lines(old, made->mappings, made->lines, made->mapping_count) &&
+	if (image_group_has_lines(old, made->mappings, made->lines,
+				  made->mapping_count + made->remapped_count) &&
 	    is_as_opened(old)) {
 		image_group_release(made);
 		made = image_group_share(old);

@@ -5,6 +5,7 @@
 
 #include "libsym/ident.h"
 #include "libsym/memory_image.h"
+#include "libsym/remapped_code.h"
 #include "libsym/snapshot_archive.h"
 #include "libsym/snapshot_bundle.h"
 
@@ -153,8 +154,9 @@ static struct sym_error *add_placed(const struct group_opening *opening, struct 
 {
 	struct image_group *group = opening->group;
 	bool has_bundle = false;
-	struct sym_error *error = image_group_place(opening, group->path, image, placements,
-						    group->lines, group->mapping_count);
+	struct sym_error *error =
+		image_group_place(opening, group->path, image, placements, group->lines,
+				  group->mapping_count + group->remapped_count);
 
 	if (error)
 		return error;
@@ -197,6 +199,8 @@ static bool is_flat(const struct image_group *group, const struct image *image)
 static struct sym_error *add_image(const struct group_opening *opening, struct image *image)
 {
 	struct image_group *group = opening->group;
+	const struct sym_mapping *mappings = group->mappings;
+	struct sym_mapping *shown AUTO_FREE = NULL;
 	struct placements placements;
 	struct sym_error *error, *trouble = NULL;
 
@@ -204,8 +208,14 @@ static struct sym_error *add_image(const struct group_opening *opening, struct i
 		error = add_unplaced(opening, image, NULL);
 		return error ? error : snapshot_add_archive(opening, image);
 	}
-	error = placement_find(image, 0, group->mappings, group->lines, group->mapping_count,
-			       &placements);
+	if (group->remapped_count) {
+		shown = remapped_code_show(opening->context->process, group, image);
+		if (!shown)
+			return &sym_error_no_memory;
+		mappings = shown;
+	}
+	error = placement_find(image, 0, mappings, group->lines,
+			       group->mapping_count + group->remapped_count, &placements);
 	if (error)
 		return error;
 	if (!placements.count && placements.unexplained_code_lines)

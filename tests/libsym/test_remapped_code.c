@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes that put a copy of a library's code in anonymous memory, in its place. What is there
+ * is what this process, which they are forks of, still has mapped from the file.
+ */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libsym/libsym.h"
+
+enum {
+	PAGE_BYTES = 4096,
+	STEP_BYTES = 64 /* from one address that is asked for to the next */
+};
+
+struct range {
+	uint64_t start, end;
+};
+
+/* The executable mapping of libelf, of which a child uses nothing. */
+static struct range find_code(void)
+{
+	uint64_t address = (uintptr_t)dlsym(RTLD_DEFAULT, "elf_version");
+	FILE *maps = fopen("/proc/self/maps", "re");
+	struct range code = { 0 };
+	char line[4096];
+
+	while (fgets(line, sizeof(line), maps)) {
+		unsigned long long start, end;
+
+		if (sscanf(line, "%llx-%llx r-xp", &start, &end) == 2 && start <= address &&
+		    address < end)
+			code = (struct range){ start, end };
+	}
+	fclose(maps);
+	cr_assert_gt(code.end - code.start, 8 * PAGE_BYTES);
+	return code;
+}
+
+/* Without its first and its last two pages. */
+static struct range middle_of(struct range code)
+{
+	return (struct range){ code.start + 2 * PAGE_BYTES, code.end - 2 * PAGE_BYTES };
+}
+
+static void remap(struct range code, uint8_t flip)
+{
+	size_t size_bytes = code.end - code.start;
+	uint8_t *place = (uint8_t *)(uintptr_t)code.start;
+	uint8_t *copy =
+		mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (copy == MAP_FAILED)
+		_exit(1);
+	memcpy(copy, place, size_bytes);
+	for (size_t i = 100; i < size_bytes; i += PAGE_BYTES)
+		copy[i] ^= flip;
+	if (mmap(place, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		 -1, 0) == MAP_FAILED)
+		_exit(1);
+	memcpy(place, copy, size_bytes);
+	if (mprotect(place, size_bytes, PROT_READ | PROT_EXEC))
+		_exit(1);
+}
+
+struct child {
+	pid_t id;
+	int orders, answers;
+};
+
+/* It remaps the code when it is told to. */
+static struct child start_child(struct range code, uint8_t flip)
+{
+	int orders[2], answers[2];
+	struct child child;
+	char byte;
+
+	cr_assert_eq(pipe(orders) + pipe(answers), 0);
+	child = (struct child){ fork(), orders[1], answers[0] };
+	if (child.id)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (read(orders[0], &byte, 1) != 1)
+		_exit(1);
+	remap(code, flip);
+	if (write(answers[1], &byte, 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void tell(const struct child *child)
+{
+	char byte = 0;
+
+	cr_assert_eq(write(child->orders, &byte, 1), 1);
+	cr_assert_eq(read(child->answers, &byte, 1), 1);
+}
+
+static void end_child(const struct child *child)
+{
+	kill(child->id, SIGKILL);
+	waitpid(child->id, NULL, 0);
+	close(child->orders);
+	close(child->answers);
+}
+
+struct asked {
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	struct sym_result *result;
+};
+
+static struct asked ask_process(pid_t id)
+{
+	struct asked asked;
+
+	cr_assert_null(sym_snapshot_open(id, NULL, &asked.snapshot));
+	cr_assert_null(sym_resolver_create(asked.snapshot, &asked.resolver));
+	cr_assert_null(sym_result_create(&asked.result));
+	return asked;
+}
+
+static void end_asked(struct asked *asked)
+{
+	sym_result_destroy(asked->result);
+	sym_resolver_destroy(asked->resolver);
+	sym_snapshot_close(asked->snapshot);
+}
+
+static const struct sym_answer *answer_at(const struct asked *asked, uint64_t address)
+{
+	cr_assert_null(sym_resolver_resolve(asked->resolver, &address, 1, asked->result));
+	return sym_result_at(asked->result, 0);
+}
+
+/* How many addresses of the range have a name, the same in both. */
+static size_t count_same_names(const struct asked *one, const struct asked *other,
+			       struct range range)
+{
+	size_t named = 0;
+
+	for (uint64_t address = range.start; address < range.end; address += STEP_BYTES) {
+		const struct sym_answer *expected = answer_at(one, address);
+		const struct sym_answer *found = answer_at(other, address);
+
+		cr_assert_eq(found->status, expected->status, "%s at %#llx instead of %s",
+			     sym_status_text(found->status), (unsigned long long)address,
+			     sym_status_text(expected->status));
+		cr_assert_str_eq(found->image_path, expected->image_path);
+		cr_assert_eq(found->image_position, expected->image_position);
+		if (!expected->name)
+			continue;
+		cr_assert_str_eq(found->name, expected->name);
+		cr_assert_eq(found->offset_bytes, expected->offset_bytes);
+		named++;
+	}
+	return named;
+}
+
+static void expect_names_of_file(struct range remapped, struct range code)
+{
+	struct child child = start_child(remapped, 0);
+	struct asked own = ask_process(getpid()), other;
+
+	tell(&child);
+	other = ask_process(child.id);
+	cr_assert_gt(count_same_names(&own, &other, code), 200);
+	end_asked(&other);
+	end_asked(&own);
+	end_child(&child);
+}
+
+Test(remapped_code, has_the_names_of_the_file_in_the_middle_of_which_it_lies)
+{
+	struct range code = find_code();
+
+	expect_names_of_file(middle_of(code), code);
+}
+
+Test(remapped_code, has_the_names_of_the_file_when_nothing_of_its_code_is_left)
+{
+	struct range code = find_code();
+
+	expect_names_of_file(code, code);
+}
+
+Test(remapped_code, is_taken_up_by_a_refresh)
+{
+	struct range code = find_code();
+	struct child child = start_child(middle_of(code), 0);
+	struct asked own = ask_process(getpid()), other = ask_process(child.id);
+	enum sym_refresh found;
+
+	cr_assert_gt(count_same_names(&own, &other, code), 200);
+	tell(&child);
+	cr_assert_null(sym_resolver_refresh(other.resolver, &found));
+	cr_assert_eq(found, SYM_REFRESH_MAPPED);
+	cr_assert_gt(count_same_names(&own, &other, code), 200);
+	cr_assert_null(sym_resolver_refresh(other.resolver, &found));
+	cr_assert_eq(found, SYM_REFRESH_NOTHING);
+	end_asked(&other);
+	end_asked(&own);
+	end_child(&child);
+}
+
+Test(remapped_code, has_no_name_where_it_is_not_that_of_the_file)
+{
+	struct range code = find_code(), middle = middle_of(code);
+	struct child child = start_child(middle, 0xff);
+	struct asked own = ask_process(getpid()), other;
+
+	tell(&child);
+	other = ask_process(child.id);
+	for (uint64_t address = middle.start; address < middle.end; address += STEP_BYTES) {
+		const struct sym_answer *answer = answer_at(&other, address);
+
+		cr_assert_eq(answer->status, SYM_NO_SYMBOLS);
+		cr_assert_null(answer->image);
+	}
+	cr_assert_geq(count_same_names(&own, &other, (struct range){ code.start, middle.start }),
+		      1);
+	end_asked(&other);
+	end_asked(&own);
+	end_child(&child);
+}
