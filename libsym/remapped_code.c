@@ -15,7 +15,7 @@ enum {
 
 static const uint64_t page_mask = ~(uint64_t)(PAGE_BYTES - 1);
 
-/* What a program has made is not written to any more, and what a jit uses mostly is. */
+/* Whoever has moved code there does not write to it any more; most jits do. */
 static bool is_anonymous_code(const struct sym_mapping *line)
 {
 	return !*line->path &&
