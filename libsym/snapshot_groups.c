@@ -101,13 +101,20 @@ static void group_files(struct sym_snapshot *snapshot)
 		}
 }
 
+/* Is it anonymous and in the group of a file? */
+static bool is_remapped(const struct sym_snapshot *snapshot, size_t line)
+{
+	return !*snapshot->space->mappings[line].path &&
+	       snapshot->lines[line].group < snapshot->space->file_count;
+}
+
 /* Those that are in the group of a file so far. */
 static size_t count_remapped(const struct sym_snapshot *snapshot, size_t file)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; snapshot->remapped_count && i < snapshot->space->mapping_count; i++)
-		count += snapshot->lines[i].group == file && !*snapshot->space->mappings[i].path;
+		count += snapshot->lines[i].group == file && is_remapped(snapshot, i);
 	return count;
 }
 
@@ -384,8 +391,13 @@ uint64_t snapshot_offset(const struct sym_snapshot *snapshot, size_t line,
 {
 	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
 	uint64_t offset = address - mapping->start_address + mapping->offset;
-	uint64_t first = module->image ? module->image->file.offset : 0;
+	uint64_t first = module->image ? module->image->file.offset : 0, left;
 
+	if (is_remapped(snapshot, line))
+		return image_position_to_offset(module->image, address - module->load_base, &offset,
+						&left)
+			       ? offset
+			       : UINT64_MAX;
 	return offset < first ? UINT64_MAX : offset - first;
 }
 

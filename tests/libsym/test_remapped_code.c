@@ -141,6 +141,18 @@ static const struct sym_answer *answer_at(const struct asked *asked, uint64_t ad
 	return sym_result_at(asked->result, 0);
 }
 
+/* As somebody elsewhere would be told of it. */
+static void expect_same_offset(const struct asked *one, const struct asked *other, uint64_t address)
+{
+	struct sym_position expected, found;
+
+	cr_assert_null(sym_snapshot_normalize(one->snapshot, &address, 1, &expected));
+	cr_assert_null(sym_snapshot_normalize(other->snapshot, &address, 1, &found));
+	cr_assert_eq(found.status, expected.status);
+	cr_assert_eq(found.offset, expected.offset);
+	cr_assert_eq(found.image_position, expected.image_position);
+}
+
 /* How many addresses of the range have a name, the same in both. */
 static size_t count_same_names(const struct asked *one, const struct asked *other,
 			       struct range range)
@@ -158,6 +170,7 @@ static size_t count_same_names(const struct asked *one, const struct asked *othe
 		cr_assert_eq(found->image_position, expected->image_position);
 		if (!expected->name)
 			continue;
+		expect_same_offset(one, other, address);
 		cr_assert_str_eq(found->name, expected->name);
 		cr_assert_eq(found->offset_bytes, expected->offset_bytes);
 		named++;
