@@ -41,32 +41,38 @@ for word; do
 	fi
 done
 
-others=
-end_others() {
-	for pid in $others; do
+pids=
+end_lanes() {
+	for pid in $pids; do
 		kill -- "-$pid" 2> /dev/null
 	done
 	exit 1
 }
-trap end_others HUP INT TERM
+trap end_lanes HUP INT TERM
+
+# Each in a session of its own, so that all of it can be ended, and waited for, which a signal interrupts.
+start_lane() {
+	number=$1
+	shift
+	setsid nice -n $((5 * (number - 1))) "$0" --lane "$@" < /dev/null &
+	pids="$pids $!"
+}
 
 # shellcheck disable=SC2046 # lists of targets
 {
 	run_lane $(cat "$logs/lane.0")
 	for lane in $(seq 2 "$lanes"); do
-		# A session of its own, so that all of it can be ended.
-		setsid nice -n $((5 * (lane - 1))) "$0" --lane $(cat "$logs/lane.$lane") > "$logs/lane.$lane.out" 2>&1 < /dev/null &
-		others="$others $!"
+		start_lane "$lane" $(cat "$logs/lane.$lane") > "$logs/lane.$lane.out" 2>&1
 	done
-	[ "$lanes" -eq 0 ] || run_lane $(cat "$logs/lane.1")
+	[ "$lanes" -eq 0 ] || start_lane 1 $(cat "$logs/lane.1")
 }
+[ "$lanes" -eq 0 ] || wait $! # lane 1, which was started last
 lane=2
-for pid in $others; do
+for pid in ${pids% *}; do
 	wait "$pid"
 	cat "$logs/lane.$lane.out"
 	lane=$((lane + 1))
 done
-others=
 
 passed=0
 failed=0
