@@ -124,7 +124,7 @@ def test_a_watch_follows_what_the_runtime_tells(context):
         compare_followed(context, "net10.0", sample, "rundown")
 
 
-def test_watching_a_settled_process_costs_less_than_one_percent_of_a_core(context):
+def test_watching_a_settled_process_costs_next_to_nothing(context):
     with Sample(torture_runtime(context), argument="settle") as sample:
         report = Watch(context, sample.pid, "--for=20").report()
         rows = read_map(sample.map_path)
