@@ -124,15 +124,14 @@ def test_a_watch_follows_what_the_runtime_tells(context):
         compare_followed(context, "net10.0", sample, "rundown")
 
 
-def test_watching_a_settled_process_costs_next_to_nothing(context):
+def test_watching_a_settled_process_costs_less_than_one_percent_of_a_core(context):
     with Sample(torture_runtime(context), argument="settle") as sample:
         report = Watch(context, sample.pid, "--for=20").report()
         rows = read_map(sample.map_path)
     context.figure(f"{len(rows)} lines, {report['refreshes']} refreshes, {report['changes']} with changes: "
                    f"{report['cpu_percent']:.2f} % of one core (goal: under 1 %)")
     expect(report["end"] == "time" and report["refreshes"] >= 15, f"{report['refreshes']} refreshes")
-    # Ten times as much would be a look at everything each time; how busy the machine is changes it by less.
-    expect(report["cpu_percent"] < 5, f"{report['cpu_percent']:.2f} % of one core")
+    expect(report["cpu_percent"] < 1, f"{report['cpu_percent']:.2f} % of one core")
 
 
 def test_a_watch_ends_with_its_process_and_leaves_a_whole_map(context):
