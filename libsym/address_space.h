@@ -35,6 +35,9 @@ struct mapped_file {
 	bool memory;
 	const uint32_t *mapping_indexes; /* ascending, so also by address */
 	size_t mapping_count;
+	/* Anonymous lines in the middle of them that may show the file (remapped_code.h); 0 until
+	 * somebody sets it. */
+	size_t remapped_count;
 };
 
 struct address_space {

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t line_count(const struct image_group *group)
-{
-	return group->mapping_count + group->remapped_count;
-}
-
 void image_group_forget(struct image_group *group)
 {
 	for (size_t i = 0; i < group->module_count; i++)
@@ -17,7 +12,7 @@ void image_group_forget(struct image_group *group)
 	image_close(STEAL(group->host));
 	free(STEAL(group->parts));
 	group->part_count = 0;
-	memset(group->places, 0, line_count(group) * sizeof(*group->places));
+	memset(group->places, 0, image_group_line_count(group) * sizeof(*group->places));
 }
 
 void image_group_release(struct image_group *group)
@@ -95,7 +90,7 @@ static bool is_same_line(const struct sym_mapping *a, const struct sym_mapping *
 bool image_group_has_lines(const struct image_group *group, const struct sym_mapping *mappings,
 			   const uint32_t *indexes, size_t count)
 {
-	if (line_count(group) != count ||
+	if (image_group_line_count(group) != count ||
 	    (count && strcmp(group->path, mappings[indexes[0]].path) != 0))
 		return false;
 	for (size_t i = 0; i < count; i++)

@@ -69,6 +69,12 @@ struct image_group {
 	pthread_mutex_t lock; /* of opening */
 };
 
+/* Of `mappings`, `lines` and `places`. */
+static inline size_t image_group_line_count(const struct image_group *group)
+{
+	return group->mapping_count + group->remapped_count;
+}
+
 /* What every module of a process has. */
 struct image_group_context {
 	const struct process *process;

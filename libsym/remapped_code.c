@@ -10,7 +10,7 @@
 enum {
 	PAGE_BYTES = 4096,
 	COMPARED_PAGES = 16, /* of a mapping, the first and the last one among them */
-	MOST_COMPARED = 8    /* offsets of one mapping; only hostile segments fit more */
+	MOST_COMPARED = 2    /* offsets beside one line; only hostile segments fit more */
 };
 
 static const uint64_t page_mask = ~(uint64_t)(PAGE_BYTES - 1);
@@ -93,31 +93,55 @@ static bool offset_in_code(const struct image *image, uint64_t base, const struc
 	return false;
 }
 
-/* By where the other lines of the file are. */
+/* Where this line of the file has the image: does `line` show code of that? */
+static bool find_beside(const struct process *process, const struct image *image,
+			const struct sym_mapping *neighbour, const struct sym_mapping *line,
+			uint64_t *ret)
+{
+	int compared = 0;
+	uint64_t base;
+
+	for (size_t i = 0; i < image->segment_count && compared < MOST_COMPARED; i++) {
+		if (!placement_base(neighbour, 0, &image->segments[i], &base) ||
+		    !offset_in_code(image, base, line, ret))
+			continue;
+		if (shows(process, image, line, *ret))
+			return true;
+		compared++;
+	}
+	return false;
+}
+
+/* The number of the group's first mapping that is not below the line; there is one below it. */
+static size_t find_above(const struct image_group *group, const struct sym_mapping *line)
+{
+	size_t low = 1, high = group->mapping_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (group->mappings[middle].start_address < line->start_address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* By the mappings of the file between which it lies. */
 static bool find_offset(const struct process *process, const struct image_group *group,
 			const struct image *image, const struct sym_mapping *line, uint64_t *ret)
 {
-	uint64_t base, last = UINT64_MAX;
-	int compared = 0;
+	const struct sym_mapping *above = &group->mappings[find_above(group, line)];
 
-	for (size_t i = 0; i < group->mapping_count; i++)
-		for (size_t j = 0; j < image->segment_count; j++) {
-			if (!placement_base(&group->mappings[i], 0, &image->segments[j], &base) ||
-			    !offset_in_code(image, base, line, ret) || *ret == last)
-				continue;
-			last = *ret;
-			if (shows(process, image, line, last))
-				return true;
-			if (++compared == MOST_COMPARED)
-				return false;
-		}
-	return false;
+	return find_beside(process, image, above - 1, line, ret) ||
+	       find_beside(process, image, above, line, ret);
 }
 
 struct sym_mapping *remapped_code_show(const struct process *process,
 				       const struct image_group *group, const struct image *image)
 {
-	size_t count = group->mapping_count + group->remapped_count;
+	size_t count = image_group_line_count(group);
 	struct sym_mapping *shown = calloc(count, sizeof(*shown));
 
 	if (!shown)

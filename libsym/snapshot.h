@@ -56,9 +56,8 @@ struct sym_snapshot {
 	int64_t taken_ns;                      /* when its maps were read, in ns since 1970 */
 	struct snapshot_line *lines;           /* one a mapping */
 	_Atomic(struct image_group *) *groups; /* NULL: nobody has asked */
-	size_t group_count;    /* those of space->files, then anonymous memory, then the vDSO */
-	uint32_t vdso_line;    /* UINT32_MAX: none */
-	size_t remapped_count; /* anonymous lines that are in the group of a file */
+	size_t group_count; /* those of space->files, then anonymous memory, then the vDSO */
+	uint32_t vdso_line; /* UINT32_MAX: none */
 	pthread_mutex_t group_lock; /* of making groups */
 	struct lazy runtime;        /* struct runtime_info */
 	struct sym_snapshot *older; /* of the same ground, in no special order */

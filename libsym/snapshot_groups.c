@@ -108,32 +108,25 @@ static bool is_remapped(const struct sym_snapshot *snapshot, size_t line)
 	       snapshot->lines[line].group < snapshot->space->file_count;
 }
 
-/* Those that are in the group of a file so far. */
-static size_t count_remapped(const struct sym_snapshot *snapshot, size_t file)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; snapshot->remapped_count && i < snapshot->space->mapping_count; i++)
-		count += snapshot->lines[i].group == file && is_remapped(snapshot, i);
-	return count;
-}
-
 static void group_remapped(struct sym_snapshot *snapshot)
 {
 	const struct address_space *space = snapshot->space;
 	struct remapped_run run = { 0 };
 
+	/* The same lines may be grouped again, when there was no memory the first time. */
+	for (size_t i = 0; i < space->file_count; i++)
+		space->files[i].remapped_count = 0;
 	while (remapped_run_next(space, &run)) {
-		uint32_t file = snapshot->lines[run.first - 1].group;
-		size_t number;
+		uint32_t number = snapshot->lines[run.first - 1].group;
+		struct mapped_file *file;
 
-		if (file == SNAPSHOT_NO_GROUP || snapshot->lines[run.end].group != file)
+		if (number == SNAPSHOT_NO_GROUP || snapshot->lines[run.end].group != number)
 			continue;
-		number = space->files[file].mapping_count + count_remapped(snapshot, file);
+		file = &space->files[number];
 		for (size_t i = run.first; i < run.end; i++) {
-			snapshot->lines[i].group = file;
-			snapshot->lines[i].number = (uint32_t)number++;
-			snapshot->remapped_count++;
+			snapshot->lines[i].group = number;
+			snapshot->lines[i].number =
+				(uint32_t)(file->mapping_count + file->remapped_count++);
 		}
 	}
 }
@@ -236,7 +229,7 @@ static struct sym_error *make_file_group(const struct sym_snapshot *snapshot, si
 	uint32_t *all AUTO_FREE = NULL;
 	size_t count;
 
-	if (!count_remapped(snapshot, number))
+	if (!file->remapped_count)
 		return image_group_create(IMAGE_GROUP_FILE, space->mappings, file->mapping_indexes,
 					  file->mapping_count, snapshot->taken_ns, ret);
 	all = list_anonymous(snapshot, number, file->mapping_count, &count);
@@ -614,8 +607,7 @@ static struct sym_error *carry(const struct sym_snapshot *before, size_t old_num
 		error = make_group(fresh, number, &made);
 	if (error)
 		return error;
-	if (image_group_has_lines(old, made->mappings, made->lines,
-				  made->mapping_count + made->remapped_count) &&
+	if (image_group_has_lines(old, made->mappings, made->lines, image_group_line_count(made)) &&
 	    is_as_opened(old)) {
 		image_group_release(made);
 		made = image_group_share(old);

@@ -154,9 +154,8 @@ static struct sym_error *add_placed(const struct group_opening *opening, struct 
 {
 	struct image_group *group = opening->group;
 	bool has_bundle = false;
-	struct sym_error *error =
-		image_group_place(opening, group->path, image, placements, group->lines,
-				  group->mapping_count + group->remapped_count);
+	struct sym_error *error = image_group_place(opening, group->path, image, placements,
+						    group->lines, image_group_line_count(group));
 
 	if (error)
 		return error;
@@ -214,8 +213,8 @@ static struct sym_error *add_image(const struct group_opening *opening, struct i
 			return &sym_error_no_memory;
 		mappings = shown;
 	}
-	error = placement_find(image, 0, mappings, group->lines,
-			       group->mapping_count + group->remapped_count, &placements);
+	error = placement_find(image, 0, mappings, group->lines, image_group_line_count(group),
+			       &placements);
 	if (error)
 		return error;
 	if (!placements.count && placements.unexplained_code_lines)
