@@ -22,6 +22,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
+#include "tests/support/asked.h"
 
 enum {
 	WITH_LIBRARY = 1 << 0,    /* in a tmpfs of its own mount namespace */
@@ -162,34 +163,6 @@ static void finish(struct child *child)
 	unlink(path);
 }
 
-struct asked {
-	struct sym_snapshot *snapshot;
-	struct sym_resolver *resolver;
-	struct sym_result *result;
-};
-
-static void open_process(struct asked *asked, pid_t pid)
-{
-	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
-
-	cr_assert_null(sym_snapshot_open(pid, &opts, &asked->snapshot));
-	cr_assert_null(sym_resolver_create(asked->snapshot, &asked->resolver));
-	cr_assert_null(sym_result_create(&asked->result));
-}
-
-static void close_process(struct asked *asked)
-{
-	sym_result_destroy(asked->result);
-	sym_resolver_destroy(asked->resolver);
-	sym_snapshot_close(asked->snapshot);
-}
-
-static const struct sym_answer *ask(struct asked *asked, uint64_t address)
-{
-	cr_assert_null(sym_resolver_resolve(asked->resolver, &address, 1, asked->result));
-	return sym_result_at(asked->result, 0);
-}
-
 /* libc's own; a sanitizer puts functions of the same name in front. */
 static void *libc_function(const char *name)
 {
@@ -201,7 +174,7 @@ static void *libc_function(const char *name)
 /* An alias will do, if the linker knows it for the same address. */
 static void expect_function(struct asked *asked, uint64_t address, const char *file)
 {
-	const struct sym_answer *answer = ask(asked, address);
+	const struct sym_answer *answer = asked_answer(asked, address);
 	Dl_info info;
 
 	cr_assert_eq(answer->status, SYM_RESOLVED, "%s", sym_status_text(answer->status));
@@ -216,29 +189,29 @@ static void expect_function(struct asked *asked, uint64_t address, const char *f
 
 static void expect_map(struct asked *asked, const struct child *child)
 {
-	const struct sym_answer *answer = ask(asked, child->told.code);
+	const struct sym_answer *answer = asked_answer(asked, child->told.code);
 
 	cr_assert_eq(answer->status, SYM_RESOLVED, "%s", sym_status_text(answer->status));
 	cr_expect_str_eq(answer->name, "dummy_fn");
 	cr_expect_eq(answer->source, SYM_SOURCE_PERF_MAP);
-	answer = ask(asked, child->told.code + 0xf);
+	answer = asked_answer(asked, child->told.code + 0xf);
 	cr_expect_str_eq(answer->name, "dummy_fn");
 	cr_expect_eq(answer->offset_bytes, 0xf);
-	answer = ask(asked, child->told.code + 0x10);
+	answer = asked_answer(asked, child->told.code + 0x10);
 	cr_expect_str_eq(answer->name, "right_next_door_fn");
 	cr_expect_eq(answer->offset_bytes, 0);
-	cr_expect_neq(ask(asked, child->told.code + 0x20)->status, SYM_RESOLVED);
+	cr_expect_neq(asked_answer(asked, child->told.code + 0x20)->status, SYM_RESOLVED);
 }
 
 Test(bcc_cases, resolves_the_own_process)
 {
 	struct asked asked;
 
-	open_process(&asked, getpid());
+	asked = asked_open(getpid(), SYM_JIT_PERF_MAP);
 	expect_function(&asked, (uintptr_t)expect_function, "unit");
 	expect_function(&asked, (uintptr_t)libc_function("strtol"), "libc");
 	expect_function(&asked, (uintptr_t)dlsym(RTLD_DEFAULT, "XXH64"), "libxxhash");
-	close_process(&asked);
+	asked_close(&asked);
 }
 
 Test(bcc_cases, resolves_a_process_that_has_exited)
@@ -247,12 +220,12 @@ Test(bcc_cases, resolves_a_process_that_has_exited)
 	struct asked asked;
 
 	start(&child, 0);
-	open_process(&asked, child.pid);
+	asked = asked_open(child.pid, SYM_JIT_PERF_MAP);
 	finish(&child);
 	cr_assert_neq(kill(child.pid, 0), 0);
 	expect_function(&asked, (uintptr_t)expect_function, "unit");
 	expect_function(&asked, (uintptr_t)libc_function("strtol"), "libc");
-	close_process(&asked);
+	asked_close(&asked);
 }
 
 static void expect_library(unsigned int with, bool exited)
@@ -263,14 +236,14 @@ static void expect_library(unsigned int with, bool exited)
 
 	start(&child, with | WITH_LIBRARY);
 	cr_assert_neq(access("/tmp/libprivate.so", F_OK), 0, "it is private");
-	open_process(&asked, child.pid);
+	asked = asked_open(child.pid, SYM_JIT_PERF_MAP);
 	if (exited)
 		finish(&child);
-	answer = ask(&asked, child.told.function);
+	answer = asked_answer(&asked, child.told.function);
 	cr_assert_eq(answer->status, SYM_RESOLVED, "%s", sym_status_text(answer->status));
 	cr_expect_not_null(strstr(answer->name, "XXH64"), "%s", answer->name);
 	cr_expect_str_eq(answer->image_path, "/tmp/libprivate.so");
-	close_process(&asked);
+	asked_close(&asked);
 	if (!exited)
 		finish(&child);
 }
@@ -296,9 +269,9 @@ static void expect_perf_map(unsigned int with)
 	struct asked asked;
 
 	start(&child, with);
-	open_process(&asked, child.pid);
+	asked = asked_open(child.pid, SYM_JIT_PERF_MAP);
 	expect_map(&asked, &child);
-	close_process(&asked);
+	asked_close(&asked);
 	finish(&child);
 }
 

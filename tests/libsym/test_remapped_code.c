@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "libsym/libsym.h"
+#include "tests/support/asked.h"
 
 enum {
 	PAGE_BYTES = 4096,
@@ -112,35 +113,6 @@ static void end_child(const struct child *child)
 	close(child->answers);
 }
 
-struct asked {
-	struct sym_snapshot *snapshot;
-	struct sym_resolver *resolver;
-	struct sym_result *result;
-};
-
-static struct asked ask_process(pid_t id)
-{
-	struct asked asked;
-
-	cr_assert_null(sym_snapshot_open(id, NULL, &asked.snapshot));
-	cr_assert_null(sym_resolver_create(asked.snapshot, &asked.resolver));
-	cr_assert_null(sym_result_create(&asked.result));
-	return asked;
-}
-
-static void end_asked(struct asked *asked)
-{
-	sym_result_destroy(asked->result);
-	sym_resolver_destroy(asked->resolver);
-	sym_snapshot_close(asked->snapshot);
-}
-
-static const struct sym_answer *answer_at(const struct asked *asked, uint64_t address)
-{
-	cr_assert_null(sym_resolver_resolve(asked->resolver, &address, 1, asked->result));
-	return sym_result_at(asked->result, 0);
-}
-
 /* As somebody elsewhere would be told of it. */
 static void expect_same_offset(const struct asked *one, const struct asked *other, uint64_t address)
 {
@@ -160,8 +132,8 @@ static size_t count_same_names(const struct asked *one, const struct asked *othe
 	size_t named = 0;
 
 	for (uint64_t address = range.start; address < range.end; address += STEP_BYTES) {
-		const struct sym_answer *expected = answer_at(one, address);
-		const struct sym_answer *found = answer_at(other, address);
+		const struct sym_answer *expected = asked_answer(one, address);
+		const struct sym_answer *found = asked_answer(other, address);
 
 		cr_assert_eq(found->status, expected->status, "%s at %#llx instead of %s",
 			     sym_status_text(found->status), (unsigned long long)address,
@@ -181,13 +153,13 @@ static size_t count_same_names(const struct asked *one, const struct asked *othe
 static void expect_names_of_file(struct range remapped, struct range code)
 {
 	struct child child = start_child(remapped, 0);
-	struct asked own = ask_process(getpid()), other;
+	struct asked own = asked_open(getpid(), SYM_JIT_AUTO), other;
 
 	tell(&child);
-	other = ask_process(child.id);
+	other = asked_open(child.id, SYM_JIT_AUTO);
 	cr_assert_gt(count_same_names(&own, &other, code), 200);
-	end_asked(&other);
-	end_asked(&own);
+	asked_close(&other);
+	asked_close(&own);
 	end_child(&child);
 }
 
@@ -209,7 +181,8 @@ Test(remapped_code, is_taken_up_by_a_refresh)
 {
 	struct range code = find_code();
 	struct child child = start_child(middle_of(code), 0);
-	struct asked own = ask_process(getpid()), other = ask_process(child.id);
+	struct asked own = asked_open(getpid(), SYM_JIT_AUTO),
+		     other = asked_open(child.id, SYM_JIT_AUTO);
 	enum sym_refresh found;
 
 	cr_assert_gt(count_same_names(&own, &other, code), 200);
@@ -219,8 +192,8 @@ Test(remapped_code, is_taken_up_by_a_refresh)
 	cr_assert_gt(count_same_names(&own, &other, code), 200);
 	cr_assert_null(sym_resolver_refresh(other.resolver, &found));
 	cr_assert_eq(found, SYM_REFRESH_NOTHING);
-	end_asked(&other);
-	end_asked(&own);
+	asked_close(&other);
+	asked_close(&own);
 	end_child(&child);
 }
 
@@ -228,19 +201,19 @@ Test(remapped_code, has_no_name_where_it_is_not_that_of_the_file)
 {
 	struct range code = find_code(), middle = middle_of(code);
 	struct child child = start_child(middle, 0xff);
-	struct asked own = ask_process(getpid()), other;
+	struct asked own = asked_open(getpid(), SYM_JIT_AUTO), other;
 
 	tell(&child);
-	other = ask_process(child.id);
+	other = asked_open(child.id, SYM_JIT_AUTO);
 	for (uint64_t address = middle.start; address < middle.end; address += STEP_BYTES) {
-		const struct sym_answer *answer = answer_at(&other, address);
+		const struct sym_answer *answer = asked_answer(&other, address);
 
 		cr_assert_eq(answer->status, SYM_NO_SYMBOLS);
 		cr_assert_null(answer->image);
 	}
 	cr_assert_geq(count_same_names(&own, &other, (struct range){ code.start, middle.start }),
 		      1);
-	end_asked(&other);
-	end_asked(&own);
+	asked_close(&other);
+	asked_close(&own);
 	end_child(&child);
 }

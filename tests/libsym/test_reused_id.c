@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libsym/libsym.h"
+#include "tests/support/asked.h"
 #include "tests/support/chosen_id.h"
 #include "tests/support/error_code.h"
 #include "tests/support/program.h"
@@ -45,31 +46,6 @@ static void finish(void)
 
 TestSuite(reused_id, .init = start, .fini = finish);
 
-struct asked {
-	struct sym_snapshot *snapshot;
-	struct sym_resolver *resolver;
-	struct sym_result *result;
-};
-
-static struct sym_error *open_process(struct asked *asked)
-{
-	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_AUTO };
-	struct sym_error *error;
-
-	*asked = (struct asked){ 0 };
-	error = sym_snapshot_open(id, &opts, &asked->snapshot);
-	if (!error)
-		error = sym_resolver_create(asked->snapshot, &asked->resolver);
-	return error ? error : sym_result_create(&asked->result);
-}
-
-static void close_process(struct asked *asked)
-{
-	sym_result_destroy(asked->result);
-	sym_resolver_destroy(asked->resolver);
-	sym_snapshot_close(asked->snapshot);
-}
-
 /* Of the three places: which have names of this process. Names of another one fail the test. */
 static unsigned int names_of(struct asked *asked, const char *name)
 {
@@ -99,7 +75,7 @@ Test(reused_id, leaves_what_was_read_of_the_old_one_as_it_was)
 	enum sym_refresh found = SYM_REFRESH_NOTHING;
 	struct asked before, after;
 
-	cr_assert_null(open_process(&before));
+	cr_assert_null(asked_try(&before, id, SYM_JIT_AUTO));
 	cr_assert_eq(names_of(&before, "old"), 7);
 	reuse();
 	cr_expect_eq(code_and_end(sym_snapshot_check(before.snapshot)), SYM_ERROR_STALE);
@@ -107,10 +83,10 @@ Test(reused_id, leaves_what_was_read_of_the_old_one_as_it_was)
 	cr_assert_null(sym_resolver_refresh(before.resolver, &found));
 	cr_expect_eq(found, SYM_REFRESH_ENDED);
 	cr_expect_eq(names_of(&before, "old"), 7);
-	cr_assert_null(open_process(&after));
+	cr_assert_null(asked_try(&after, id, SYM_JIT_AUTO));
 	cr_expect_eq(names_of(&after, "new") & 5, 5);
-	close_process(&after);
-	close_process(&before);
+	asked_close(&after);
+	asked_close(&before);
 }
 
 Test(reused_id, has_nothing_of_the_new_one_read_for_the_old_one)
@@ -120,7 +96,7 @@ Test(reused_id, has_nothing_of_the_new_one_read_for_the_old_one)
 	struct sym_error *error;
 	struct asked asked;
 
-	cr_assert_null(open_process(&asked));
+	cr_assert_null(asked_try(&asked, id, SYM_JIT_AUTO));
 	reuse();
 	cr_expect_eq(names_of(&asked, "old") & ~1U, 0, "its map and dump were not read in time");
 	cr_assert_null(sym_resolver_refresh(asked.resolver, &found));
@@ -133,7 +109,7 @@ Test(reused_id, has_nothing_of_the_new_one_read_for_the_old_one)
 		cr_assert_neq(strncmp(sym_symbols_at(symbols, i)->name, "new_", 4), 0, "%s",
 			      sym_symbols_at(symbols, i)->name);
 	sym_symbols_destroy(symbols);
-	close_process(&asked);
+	asked_close(&asked);
 }
 
 static void wait_ms(long milliseconds)
@@ -162,9 +138,9 @@ Test(reused_id, does_not_make_the_map_that_was_left_the_map_of_the_new_one)
 	/* When a process began is known to a hundredth of a second. */
 	wait_ms(60);
 	reuse();
-	cr_assert_null(open_process(&asked));
+	cr_assert_null(asked_try(&asked, id, SYM_JIT_AUTO));
 	cr_expect_eq(names_of(&asked, "new"), 1, "of the file that it has mapped");
-	close_process(&asked);
+	asked_close(&asked);
 }
 
 Test(reused_id, does_not_believe_a_map_that_was_written_to_the_end)
@@ -176,7 +152,7 @@ Test(reused_id, does_not_believe_a_map_that_was_written_to_the_end)
 	wait_ms(60);
 	append_line("100 10 old_too\n");
 	reuse();
-	cr_assert_null(open_process(&asked));
+	cr_assert_null(asked_try(&asked, id, SYM_JIT_AUTO));
 	cr_expect_eq(names_of(&asked, "new"), 1, "of the file that it has mapped");
 	cr_assert_null(sym_snapshot_perf_map(asked.snapshot, &info));
 	cr_expect_null(info->path);
@@ -186,7 +162,7 @@ Test(reused_id, does_not_believe_a_map_that_was_written_to_the_end)
 	append_line("200 10 new_too\n");
 	cr_assert_null(sym_snapshot_perf_map(asked.snapshot, &info));
 	cr_expect_not_null(info->path);
-	close_process(&asked);
+	asked_close(&asked);
 }
 
 Test(reused_id, ends_a_watch)
@@ -253,14 +229,14 @@ Test(reused_id, never_mixes_two_processes_whenever_one_takes_the_place_of_the_ot
 	cr_assert_eq(pthread_create(&thread, NULL, reuse_again_and_again, NULL), 0);
 	while (atomic_load(&reused) < 150 && time(NULL) < end) {
 		struct asked asked;
-		struct sym_error *error = open_process(&asked);
+		struct sym_error *error = asked_try(&asked, id, SYM_JIT_AUTO);
 
 		if (!error) {
 			expect_one_process(&asked);
 			openings++;
 		}
 		sym_error_destroy(error);
-		close_process(&asked);
+		asked_close(&asked);
 	}
 	atomic_store(&enough, true);
 	pthread_join(thread, NULL);

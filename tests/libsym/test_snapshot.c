@@ -16,6 +16,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
+#include "tests/support/asked.h"
 #include "tests/support/proc_tree.h"
 #include "tests/support/program.h"
 
@@ -571,40 +572,16 @@ Test(snapshot, says_that_there_is_no_such_process)
 
 /* ---- a resolver that is held while the process goes on ----------------------------------- */
 
-struct held {
-	struct sym_snapshot *snapshot;
-	struct sym_resolver *resolver;
-	struct sym_result *result;
-};
-
-static struct held hold(void)
+static enum sym_status ask(struct asked *held, uint64_t address, const char *name)
 {
-	struct held held = { .snapshot = open_pid(getpid(), NULL, NULL) };
+	const struct sym_answer *answer = asked_answer(held, address);
 
-	cr_assert_null(sym_resolver_create(held.snapshot, &held.resolver));
-	cr_assert_null(sym_result_create(&held.result));
-	return held;
-}
-
-static void let_go(struct held *held)
-{
-	sym_result_destroy(held->result);
-	sym_resolver_destroy(held->resolver);
-	sym_snapshot_close(held->snapshot);
-}
-
-static enum sym_status ask(struct held *held, uint64_t address, const char *name)
-{
-	const struct sym_answer *answer;
-
-	cr_assert_null(sym_resolver_resolve(held->resolver, &address, 1, held->result));
-	answer = sym_result_at(held->result, 0);
 	if (answer->status == SYM_RESOLVED)
 		cr_expect_str_eq(answer->name, name);
 	return answer->status;
 }
 
-static enum sym_refresh refresh(struct held *held)
+static enum sym_refresh refresh(struct asked *held)
 {
 	enum sym_refresh found;
 
@@ -616,7 +593,7 @@ Test(snapshot, a_refresh_takes_up_libraries_that_were_loaded_and_unloaded)
 {
 	uint64_t known = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "crc32");
 	struct loaded_copy copy, again;
-	struct held held = hold();
+	struct asked held = asked_open(getpid(), SYM_JIT_AUTO);
 	const struct sym_image *image;
 	const char *name;
 	size_t opened;
@@ -644,13 +621,13 @@ Test(snapshot, a_refresh_takes_up_libraries_that_were_loaded_and_unloaded)
 	cr_expect_eq(refresh(&held), SYM_REFRESH_MAPPED);
 	cr_expect_eq(ask(&held, again.address, "deflate"), SYM_RESOLVED);
 	unload_copy(&again);
-	let_go(&held);
+	asked_close(&held);
 }
 
 /* Plugins that come and go must not use descriptors up. */
 Test(snapshot, a_refresh_closes_what_has_been_unmapped)
 {
-	struct held held = hold();
+	struct asked held = asked_open(getpid(), SYM_JIT_AUTO);
 	size_t opened = 0;
 
 	for (int i = 0; i < 8; i++) {
@@ -664,13 +641,13 @@ Test(snapshot, a_refresh_closes_what_has_been_unmapped)
 			opened = open_descriptors();
 	}
 	cr_expect_leq(open_descriptors(), opened + 1);
-	let_go(&held);
+	asked_close(&held);
 }
 
 /* Where there was no mapping at all. */
 Test(snapshot, a_refresh_knows_memory_that_is_new)
 {
-	struct held held = hold();
+	struct asked held = asked_open(getpid(), SYM_JIT_AUTO);
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	cr_assert_neq(memory, MAP_FAILED);
@@ -679,7 +656,7 @@ Test(snapshot, a_refresh_knows_memory_that_is_new)
 	cr_expect_eq(ask(&held, (uint64_t)(uintptr_t)memory, ""), SYM_NO_SYMBOLS);
 	cr_expect_str_eq(sym_result_at(held.result, 0)->image_path, "");
 	munmap(memory, 4096);
-	let_go(&held);
+	asked_close(&held);
 }
 
 /* mprotect() splits lines: the image is asked again when an address asks, and what it said before
@@ -687,7 +664,7 @@ Test(snapshot, a_refresh_knows_memory_that_is_new)
 Test(snapshot, a_refresh_keeps_names_of_a_file_whose_lines_changed)
 {
 	struct loaded_copy copy;
-	struct held held = hold();
+	struct asked held = asked_open(getpid(), SYM_JIT_AUTO);
 	const long page = sysconf(_SC_PAGESIZE);
 	char *code, *name;
 
@@ -707,11 +684,11 @@ Test(snapshot, a_refresh_keeps_names_of_a_file_whose_lines_changed)
 	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
 	cr_expect_eq(sym_result_at(held.result, 0)->name, name, "it was not read again");
 	unload_copy(&copy);
-	let_go(&held);
+	asked_close(&held);
 }
 
 struct asking {
-	struct held *held;
+	struct asked *held;
 	uint64_t address;
 	_Atomic(bool) stop;
 };
@@ -737,7 +714,7 @@ static void *ask_on(void *context)
 
 Test(snapshot, a_refresh_may_run_while_others_resolve)
 {
-	struct held held = hold();
+	struct asked held = asked_open(getpid(), SYM_JIT_AUTO);
 	struct asking asking = {
 		.held = &held,
 		.address = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "crc32"),
@@ -757,5 +734,5 @@ Test(snapshot, a_refresh_may_run_while_others_resolve)
 	atomic_store(&asking.stop, true);
 	for (size_t i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	let_go(&held);
+	asked_close(&held);
 }
