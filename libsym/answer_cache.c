@@ -4,7 +4,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "libsym/base/sparse_memory.h"
 
 enum {
 	ENTRY_BITS = 14,
@@ -41,20 +42,12 @@ struct answer_cache {
 
 struct answer_cache *answer_cache_create(void)
 {
-	/* Zeros, of pages that are there once they are written. */
-	void *cache = mmap(NULL, sizeof(struct answer_cache), PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (cache == MAP_FAILED)
-		return NULL;
-	(void)madvise(cache, sizeof(struct answer_cache), MADV_NOHUGEPAGE);
-	return cache;
+	return sparse_memory_create(sizeof(struct answer_cache));
 }
 
 void answer_cache_destroy(struct answer_cache *cache)
 {
-	if (cache)
-		munmap(cache, sizeof(*cache));
+	sparse_memory_destroy(cache, sizeof(*cache));
 }
 
 /* The first of the entries that an address may have is by its upper bits. */

@@ -356,11 +356,6 @@ static struct quick_place *places_of(struct quick_batch *batch, size_t first)
 	return batch->places[first / QUICK_LANES % 2];
 }
 
-static struct quick_seen *seen_of(struct quick_batch *batch, size_t first)
-{
-	return batch->seen[first / QUICK_LANES % 2];
-}
-
 /* Fetches their buckets. */
 static void approach(const struct quick_batch *batch, size_t first)
 {
@@ -383,89 +378,54 @@ static void enter(struct quick_batch *batch, size_t first)
 	}
 }
 
-static inline __attribute__((always_inline)) void see(const struct quick_place *place,
-						      struct quick_seen *ret)
-{
-	struct index_spot spot;
-
-	index_find_in_leaf(place->leaf, place->distance, &spot);
-	ret->path = place->path;
-	ret->number = spot.leaf->numbers[spot.slot];
-	ret->offset_bytes = spot.offset_bytes;
-	ret->size_bytes = (uint16_t)spot.size_bytes;
-	ret->code = spot.leaf->codes[spot.slot];
-}
-
-/* Looks into their leaves, and fetches where the blocks of their names are. */
-static void look(struct quick_batch *batch, size_t first)
-{
-	const struct quick_place *places = places_of(batch, first);
-	struct quick_seen *seen = seen_of(batch, first);
-
-	for (size_t i = 0, count = group_count(batch, first); i < count; i++) {
-		seen[i].size_bytes = INDEX_ODD;
-		if (!places[i].leaf)
-			continue;
-		see(&places[i], &seen[i]);
-		perfmap_names_approach(batch->quick->names, seen[i].number);
-	}
-}
-
 void quick_batch_begin(struct quick_batch *batch)
 {
 	batch->done = 0;
-	for (size_t group = 0; group < 3; group++)
-		approach(batch, group * QUICK_LANES);
+	approach(batch, 0);
+	approach(batch, QUICK_LANES);
 	enter(batch, 0);
-	enter(batch, QUICK_LANES);
-	look(batch, 0);
 }
 
 /* Whether there is a name is no branch here, so it does not matter how often there is one. False:
  * it takes more than this. */
 static inline __attribute__((always_inline)) bool
-answer_seen(const struct quick_look_up *quick, uint64_t address, const struct quick_seen *seen,
-	    struct sym_result *result, size_t number)
+answer_at(const struct quick_look_up *quick, uint64_t address, const struct quick_place *place,
+	  struct sym_result *result, size_t number)
 {
-	struct quick_found found = {
-		.hit = seen->offset_bytes < seen->size_bytes,
-		.code = seen->code,
-		.offset_bytes = seen->offset_bytes,
-		.size_bytes = seen->size_bytes,
-	};
+	struct quick_found found;
+	struct index_spot spot;
+	bool is_here;
 
-	if (__builtin_expect(seen->size_bytes == INDEX_ODD, 0) ||
+	index_find_in_leaf(place->leaf, place->distance, &spot);
+	found.hit = spot.offset_bytes < spot.size_bytes;
+	if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0) ||
 	    (__builtin_expect(quick->asks_others, 0) && !found.hit))
 		return false;
-	found.name = perfmap_names_here(quick->names, seen->number);
-	if (__builtin_expect(!found.name, 0))
+	is_here = quick_describe(quick, &spot, &found);
+	if (__builtin_expect(!is_here, 0))
 		return false;
-	quick_answer(quick, address, seen->path, &found, result, number);
+	quick_answer(quick, address, place->path, &found, result, number);
 	return true;
 }
 
 bool quick_resolve(const struct quick_look_up *quick, uint64_t address, struct sym_result *result)
 {
 	struct quick_place place;
-	struct quick_seen seen;
 
-	if (!quick_place_of(quick, address, &place))
-		return false;
-	see(&place, &seen);
-	return answer_seen(quick, address, &seen, result, 0);
+	return quick_place_of(quick, address, &place) &&
+	       answer_at(quick, address, &place, result, 0);
 }
 
 size_t quick_batch_turn(struct quick_batch *batch, size_t rest[QUICK_LANES])
 {
 	size_t first = batch->done, count = group_count(batch, first), rest_count = 0;
-	const struct quick_seen *seen = seen_of(batch, first);
+	const struct quick_place *places = places_of(batch, first);
 
-	approach(batch, first + 3 * QUICK_LANES);
-	enter(batch, first + 2 * QUICK_LANES);
-	look(batch, first + QUICK_LANES);
+	approach(batch, first + 2 * QUICK_LANES);
+	enter(batch, first + QUICK_LANES);
 	for (size_t i = 0; i < count; i++)
-		if (!answer_seen(batch->quick, batch->addresses[first + i], &seen[i], batch->result,
-				 first + i))
+		if (!places[i].leaf || !answer_at(batch->quick, batch->addresses[first + i],
+						  &places[i], batch->result, first + i))
 			rest[rest_count++] = first + i;
 	batch->done += count;
 	return rest_count;

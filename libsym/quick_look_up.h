@@ -266,18 +266,9 @@ enum {
 	QUICK_LANES = 16 /* addresses that are looked up side by side */
 };
 
-/* What a leaf has for one that is looked up. */
-struct quick_seen {
-	const char *path; /* of the memory */
-	uint32_t number;  /* of the name */
-	uint32_t offset_bytes;
-	uint16_t size_bytes; /* INDEX_ODD: it takes more than this */
-	uint8_t code;
-};
-
 /*
- * Many addresses, in groups. A look-up waits for memory three times: for the bucket, for the leaf
- * and for where the block of the name is. Each group is one wait ahead of the group before it.
+ * Many addresses, in groups. A look-up waits for memory twice: for the bucket and for the leaf.
+ * Each group is one wait ahead of the group before it.
  */
 struct quick_batch {
 	const struct quick_look_up *quick;
@@ -286,7 +277,6 @@ struct quick_batch {
 	struct sym_result *result;
 	size_t done;                               /* how many have been answered */
 	struct quick_place places[2][QUICK_LANES]; /* without a leaf: it takes more than this */
-	struct quick_seen seen[2][QUICK_LANES];
 };
 
 void quick_batch_begin(struct quick_batch *batch);

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "libsym/base/path.h"
+#include "libsym/base/sparse_memory.h"
 #include "libsym/limits.h"
 
 enum {
@@ -51,8 +51,7 @@ struct sym_error *sparse_file_init(struct sparse_file *file, int fd, const char 
 
 void sparse_file_deinit(struct sparse_file *file)
 {
-	if (file->data)
-		munmap(file->data, file->size_bytes);
+	sparse_memory_destroy(file->data, file->size_bytes);
 	free(file->present);
 	file->data = NULL;
 	file->present = NULL;
@@ -89,9 +88,8 @@ static struct sym_error *make_room(struct sparse_file *file)
 	file->present = calloc(pages / WORD_BITS + 1, sizeof(*file->present));
 	if (!file->present)
 		return &sym_error_no_memory;
-	data = mmap(NULL, file->size_bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (data == MAP_FAILED) {
+	data = sparse_memory_create(file->size_bytes);
+	if (!data) {
 		free(file->present);
 		file->present = NULL;
 		return &sym_error_no_memory;

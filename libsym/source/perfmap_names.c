@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "libsym/base/block_digest.h"
+#include "libsym/base/cleanup.h"
 #include "libsym/base/huge_memory.h"
+#include "libsym/base/sparse_memory.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/format/perfmap_tier.h"
 
@@ -17,10 +19,23 @@ enum {
 	FEWEST = 64,  /* come alone */
 	STRETCH = 64, /* blocks that come together, of as much text at most as this: */
 	STRETCH_BYTES = 1 << 20,
-	FEWEST_BLOCKS = 16,
-	SMALLEST_ROOM = 1 << 15,
-	LARGEST_ROOM = 2 << 20
+	FEWEST_RESERVED = 1 << 20,
+	FEWEST_OPEN = 1 << 18,
+	OWN_BYTES = 1 << 16,
+	FEWEST_PLACES = 16
 };
+
+static const uint64_t most_reserved = (uint64_t)PERFMAP_NAMES_BLOCKS * PERFMAP_NAMES_BLOCK_BYTES;
+
+/* Where there are not as many addresses, fewer do for most maps. */
+static bool reserve(struct perfmap_names *names)
+{
+	for (uint64_t size = most_reserved; !names->text && size >= FEWEST_RESERVED; size /= 2) {
+		names->text = sparse_memory_reserve(size);
+		names->reserved_bytes = size;
+	}
+	return names->text != NULL;
+}
 
 struct perfmap_names *perfmap_names_create(bool tier_in_name, size_t most_kept_bytes)
 {
@@ -28,9 +43,14 @@ struct perfmap_names *perfmap_names_create(bool tier_in_name, size_t most_kept_b
 
 	if (!names)
 		return NULL;
+	pthread_mutex_init(&names->lock, NULL);
 	names->tier_in_name = tier_in_name;
 	names->most_kept_bytes = most_kept_bytes;
-	pthread_mutex_init(&names->lock, NULL);
+	names->here = sparse_memory_create(PERFMAP_NAMES_BLOCKS);
+	if (!names->here || !reserve(names)) {
+		perfmap_names_destroy(names);
+		return NULL;
+	}
 	return names;
 }
 
@@ -38,124 +58,115 @@ void perfmap_names_destroy(struct perfmap_names *names)
 {
 	if (!names)
 		return;
-	while (names->rooms) {
-		struct perfmap_names_room *next = names->rooms->next;
-
-		free(names->rooms);
-		names->rooms = next;
-	}
+	sparse_memory_destroy(names->text, names->reserved_bytes);
+	sparse_memory_destroy(names->here, PERFMAP_NAMES_BLOCKS);
 	free(names->places);
 	pthread_mutex_destroy(&names->lock);
 	free(names);
 }
 
-static size_t room_of(size_t size_bytes)
+static uint32_t block_of(uint64_t number)
 {
-	return (size_bytes + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
+	return (uint32_t)(number >> PERFMAP_NAMES_BLOCK_BITS);
 }
 
-/* Each room is twice the one before. With the lock, as what follows. */
-static bool add_room(struct perfmap_names *names, size_t size_bytes)
+/* In whole blocks. */
+static uint64_t blocks_of(uint64_t size_bytes)
 {
-	size_t capacity_bytes = names->rooms ? 2 * names->rooms->capacity_bytes : SMALLEST_ROOM;
-	struct perfmap_names_room *room;
-	size_t populated_bytes;
+	return (size_bytes + PERFMAP_NAMES_BLOCK_BYTES - 1) &
+	       ~((uint64_t)PERFMAP_NAMES_BLOCK_BYTES - 1);
+}
 
-	if (capacity_bytes > LARGEST_ROOM)
-		capacity_bytes = LARGEST_ROOM;
-	if (capacity_bytes < names->expected_bytes)
-		capacity_bytes = names->expected_bytes;
-	if (capacity_bytes < size_bytes)
-		capacity_bytes = size_bytes;
-	populated_bytes = names->expected_bytes;
-	names->expected_bytes = 0;
-	room = huge_memory_allocate(sizeof(*room) + capacity_bytes);
-	if (!room)
-		return false;
+static bool is_here(const struct perfmap_names *names, uint32_t block)
+{
+	return atomic_load_explicit(&names->here[block], memory_order_relaxed);
+}
+
+/* Its names have been written. */
+static void publish(struct perfmap_names *names, uint32_t block)
+{
+	atomic_store_explicit(&names->here[block], 1, memory_order_release);
+}
+
+/* ---- numbers ----------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+/* What is going to be kept is written at once. */
+static void populate(const struct perfmap_names *names)
+{
+	uint64_t size_bytes = least(names->expected_bytes, names->most_kept_bytes);
+
 	/* More may be no more than what a file says it is. */
-	if (populated_bytes <= PERFMAP_NAMES_KEPT_BYTES)
-		huge_memory_populate(room, populated_bytes);
-	*room = (struct perfmap_names_room){ names->rooms, 0, capacity_bytes };
-	names->rooms = room;
+	if (!names->used_bytes)
+		huge_memory_populate(names->text, least(size_bytes, PERFMAP_NAMES_KEPT_BYTES));
+}
+
+/* Makes the memory of so many more numbers one that may be written. */
+static bool open_more(struct perfmap_names *names, uint64_t size_bytes)
+{
+	/* Text comes in pieces, each of which begins with a block. */
+	uint64_t expected_bytes = names->expected_bytes + names->expected_bytes / 8;
+	uint64_t wanted_bytes = 2 * names->open_bytes,
+		 needed_bytes = names->used_bytes + size_bytes;
+
+	if (needed_bytes <= names->open_bytes)
+		return true;
+	if (wanted_bytes < FEWEST_OPEN)
+		wanted_bytes = FEWEST_OPEN;
+	if (wanted_bytes < names->used_bytes + expected_bytes)
+		wanted_bytes = blocks_of(names->used_bytes + expected_bytes);
+	if (wanted_bytes < needed_bytes)
+		wanted_bytes = needed_bytes;
+	wanted_bytes = least(wanted_bytes, names->reserved_bytes);
+	if (!sparse_memory_open(names->text, wanted_bytes))
+		return false;
+	names->open_bytes = wanted_bytes;
+	populate(names);
+	names->expected_bytes = 0;
 	return true;
 }
 
-/* Memory that stays as long as the names, for pointers too; NULL when there is none. */
-static char *take_room(struct perfmap_names *names, size_t size_bytes)
+static bool grow_places(struct perfmap_names *names, uint32_t count)
 {
-	struct perfmap_names_room *room = names->rooms;
-
-	size_bytes = room_of(size_bytes);
-	if (!room || room->capacity_bytes - room->used_bytes < size_bytes) {
-		if (!add_room(names, size_bytes))
-			return NULL;
-		room = names->rooms;
-	}
-	room->used_bytes += size_bytes;
-	return room->bytes + room->used_bytes - size_bytes;
-}
-
-static void give_back_last(struct perfmap_names *names, size_t size_bytes)
-{
-	names->rooms->used_bytes -= room_of(size_bytes);
-}
-
-static char *take_room_locked(struct perfmap_names *names, size_t size_bytes)
-{
-	char *text;
-
-	pthread_mutex_lock(&names->lock);
-	text = take_room(names, size_bytes);
-	pthread_mutex_unlock(&names->lock);
-	return text;
-}
-
-/* What is there stays where readers have it; new tables are twice as large. */
-static bool grow(struct perfmap_names *names)
-{
-	uint32_t capacity = names->capacity ? 2 * names->capacity : FEWEST_BLOCKS;
-	perfmap_names_text *old = atomic_load(&names->texts), *texts;
+	uint32_t capacity = names->place_capacity ? 2 * names->place_capacity : FEWEST_PLACES;
 	struct perfmap_names_place *places;
 
-	texts = (perfmap_names_text *)take_room(names, capacity * sizeof(*texts));
-	if (!texts)
-		return false;
-	places = reallocarray(names->places, capacity, sizeof(*places));
-	if (!places)
-		return false;
-	names->places = places;
-	for (uint32_t i = 0; i < capacity; i++)
-		atomic_init(&texts[i], i < names->capacity ? atomic_load(&old[i]) : NULL);
-	names->capacity = capacity;
-	atomic_store_explicit(&names->texts, texts, memory_order_release);
-	return true;
-}
-
-static enum perfmap_names_outcome add_block(struct perfmap_names *names, uint32_t *ret)
-{
-	bool has_room;
-
-	if (perfmap_names_are_full(names))
-		return PERFMAP_NAMES_FULL;
+	if (count <= names->place_capacity)
+		return true;
+	if (capacity < count)
+		capacity = count;
 	pthread_mutex_lock(&names->lock);
-	has_room = names->block_count < names->capacity || grow(names);
+	places = reallocarray(names->places, capacity, sizeof(*places));
+	if (places) {
+		names->places = places;
+		names->place_capacity = capacity;
+	}
 	pthread_mutex_unlock(&names->lock);
-	if (!has_room)
+	return places != NULL;
+}
+
+/* Numbers of so many bytes, from *ret on, which is one of a block; their places are nowhere. */
+static enum perfmap_names_outcome take_numbers(struct perfmap_names *names, uint64_t size_bytes,
+					       uint32_t *ret)
+{
+	uint32_t first = block_of(names->used_bytes), end;
+
+	size_bytes = blocks_of(size_bytes);
+	if (names->reserved_bytes - names->used_bytes < size_bytes) {
+		names->is_full = true;
+		return PERFMAP_NAMES_FULL;
+	}
+	end = first + block_of(size_bytes);
+	if (!open_more(names, size_bytes) || !grow_places(names, end))
 		return PERFMAP_NAMES_NO_MEMORY;
-	*ret = names->block_count++;
-	/* Nowhere, until it is closed, which a failure may prevent. */
-	names->places[*ret] = (struct perfmap_names_place){ .fd = -1 };
+	memset(&names->places[first], 0, (end - first) * sizeof(*names->places));
+	*ret = (uint32_t)names->used_bytes;
+	names->used_bytes += size_bytes;
 	return PERFMAP_NAMES_ADDED;
-}
-
-static perfmap_names_text *text_of(const struct perfmap_names *names, uint32_t block)
-{
-	return atomic_load_explicit(&names->texts, memory_order_relaxed) + block;
-}
-
-static struct perfmap_names_place *place_of(const struct perfmap_names *names, uint32_t block)
-{
-	return &names->places[block];
 }
 
 /* ---- a block ------------------------------------------------------------------------- */
@@ -174,94 +185,75 @@ static void end_names(char *text, size_t size_bytes, bool tier_in_name)
 }
 
 /* The block has got all its names; the text of one that is kept is copied. */
-static bool close_block(struct perfmap_names *names)
+static void close_block(struct perfmap_names *names)
 {
 	size_t size_bytes = (size_t)(names->end - names->begin);
-	char *copy = NULL;
+	size_t begin_bytes = (size_t)(names->begin - names->block);
+	bool keeps = names->kept_bytes < names->most_kept_bytes;
 
-	if (names->kept_bytes < names->most_kept_bytes) {
-		copy = take_room_locked(names, size_bytes);
-		if (!copy)
-			return false;
+	names->places[block_of(names->block_number)] = (struct perfmap_names_place){
+		.digest = keeps ? 0 : block_digest(names->begin, size_bytes),
+		.offset = names->added_offset + (uint64_t)(names->begin - names->added),
+		.fd = names->fd,
+		.begin_bytes = begin_bytes % PERFMAP_NAMES_BLOCK_BYTES,
+		.size_bytes = (uint32_t)size_bytes,
+	};
+	if (keeps) {
+		char *copy = names->text + names->block_number + begin_bytes;
+
 		memcpy(copy, names->begin, size_bytes);
 		end_names(copy, size_bytes, names->tier_in_name);
 		names->kept_bytes += size_bytes;
+		publish(names, block_of(names->block_number));
 	}
-	*place_of(names, names->block) = (struct perfmap_names_place){
-		.digest = copy ? 0 : block_digest(names->begin, size_bytes),
-		.offset = names->text_offset + (uint64_t)(names->begin - names->text),
-		.size_bytes = (uint32_t)size_bytes,
-		.fd = names->fd,
-	};
-	atomic_store_explicit(text_of(names, names->block), copy, memory_order_release);
-	names->begin = names->end = NULL;
-	return true;
+	names->block = names->begin = names->end = NULL;
 }
 
 void perfmap_names_expect(struct perfmap_names *names, uint64_t size_bytes)
 {
-	size_t left_bytes = names->most_kept_bytes > names->kept_bytes
-				    ? names->most_kept_bytes - names->kept_bytes
-				    : 0;
-
-	/* And the tables of its blocks. */
-	size_bytes += size_bytes / PERFMAP_NAMES_BLOCK_BYTES * 4 * sizeof(perfmap_names_text);
-	names->expected_bytes = size_bytes < left_bytes ? (size_t)size_bytes : left_bytes;
+	names->expected_bytes = size_bytes;
 }
 
-void perfmap_names_begin(struct perfmap_names *names, int fd, uint64_t offset, const char *text)
+void perfmap_names_begin(struct perfmap_names *names, int fd, uint64_t offset, const char *text,
+			 size_t size_bytes)
 {
-	names->begin = names->end = NULL;
+	names->block = names->begin = names->end = NULL;
+	names->has_numbers = false;
 	names->fd = fd;
-	names->text = text;
-	names->text_offset = offset;
+	names->added = text;
+	names->added_bytes = size_bytes;
+	names->added_offset = offset;
 }
 
-bool perfmap_names_end(struct perfmap_names *names)
+void perfmap_names_end(struct perfmap_names *names)
 {
-	if (names->begin && !close_block(names))
-		return false;
-	atomic_store_explicit(&names->ended_count, names->block_count, memory_order_release);
-	return true;
+	if (names->block)
+		close_block(names);
+	atomic_store_explicit(&names->ended_blocks, block_of(names->used_bytes),
+			      memory_order_release);
 }
 
 /* ---- adding ------------------------------------------------------------------------------ */
 
-/* A block with room for a name; others go on in it. */
-static enum perfmap_names_outcome make_own(struct perfmap_names *names, size_t bytes)
-{
-	size_t capacity = bytes < PERFMAP_NAMES_BLOCK_BYTES ? PERFMAP_NAMES_BLOCK_BYTES : bytes;
-	uint32_t block;
-	enum perfmap_names_outcome outcome = add_block(names, &block);
-	char *own;
-
-	if (outcome != PERFMAP_NAMES_ADDED)
-		return outcome;
-	own = take_room_locked(names, capacity);
-	if (!own)
-		return PERFMAP_NAMES_NO_MEMORY;
-	atomic_store_explicit(text_of(names, block), own, memory_order_release);
-	names->own = own;
-	names->own_bytes = 0;
-	names->own_capacity = capacity;
-	names->own_block = block;
-	return PERFMAP_NAMES_ADDED;
-}
-
 static enum perfmap_names_outcome add_own(struct perfmap_names *names, const char *name,
 					  size_t name_bytes, uint32_t *number_ret)
 {
-	if (!names->own || names->own_bytes >= PERFMAP_NAMES_BLOCK_BYTES ||
-	    names->own_capacity - names->own_bytes <= name_bytes) {
-		enum perfmap_names_outcome outcome = make_own(names, name_bytes + 1);
+	uint32_t number = names->own_number;
+
+	if (names->own_left_bytes <= name_bytes) {
+		size_t size_bytes = name_bytes < OWN_BYTES ? OWN_BYTES : name_bytes + 1;
+		enum perfmap_names_outcome outcome = take_numbers(names, size_bytes, &number);
 
 		if (outcome != PERFMAP_NAMES_ADDED)
 			return outcome;
+		names->own_left_bytes = (uint32_t)blocks_of(size_bytes);
 	}
-	memcpy(names->own + names->own_bytes, name, name_bytes);
-	names->own[names->own_bytes + name_bytes] = '\0';
-	*number_ret = names->own_block << PERFMAP_NAMES_OFFSET_BITS | (uint32_t)names->own_bytes;
-	names->own_bytes += name_bytes + 1;
+	memcpy(names->text + number, name, name_bytes);
+	names->text[number + name_bytes] = '\0';
+	publish(names, block_of(number));
+	*number_ret = number;
+	names->own_number = number + (uint32_t)name_bytes + 1;
+	names->own_left_bytes -= (uint32_t)name_bytes + 1;
 	return PERFMAP_NAMES_ADDED;
 }
 
@@ -269,15 +261,23 @@ enum perfmap_names_outcome perfmap_names_add_apart(struct perfmap_names *names, 
 						   size_t name_bytes, size_t whole_bytes,
 						   uint32_t *number_ret)
 {
-	enum perfmap_names_outcome outcome;
+	size_t block_bytes;
 
 	if (!perfmap_names_ends_plainly(name, name_bytes, whole_bytes))
 		return add_own(names, name, name_bytes, number_ret);
-	if (!perfmap_names_end(names))
-		return PERFMAP_NAMES_NO_MEMORY;
-	outcome = add_block(names, &names->block);
-	if (outcome != PERFMAP_NAMES_ADDED)
-		return outcome;
+	if (names->block)
+		close_block(names);
+	if (!names->has_numbers) {
+		enum perfmap_names_outcome outcome =
+			take_numbers(names, names->added_bytes, &names->added_number);
+
+		if (outcome != PERFMAP_NAMES_ADDED)
+			return outcome;
+		names->has_numbers = true;
+	}
+	block_bytes = (size_t)(name - names->added) & ~((size_t)PERFMAP_NAMES_BLOCK_BYTES - 1);
+	names->block = names->added + block_bytes;
+	names->block_number = names->added_number + (uint32_t)block_bytes;
 	names->begin = name;
 	return perfmap_names_add(names, name, name_bytes, whole_bytes, number_ret);
 }
@@ -303,8 +303,8 @@ static size_t read_at(int fd, uint64_t offset, char *room, size_t size_bytes)
 
 static bool is_neighbour(const struct perfmap_names *names, uint32_t block, uint32_t other)
 {
-	return other / STRETCH == block / STRETCH &&
-	       place_of(names, other)->fd == place_of(names, block)->fd;
+	return other / STRETCH == block / STRETCH && names->places[other].size_bytes &&
+	       names->places[other].fd == names->places[block].fd;
 }
 
 /* Blocks first to last, and the text from the beginning of the first to the end of the last. */
@@ -316,16 +316,16 @@ struct stretch {
 
 static void set_bounds(const struct perfmap_names *names, struct stretch *stretch)
 {
-	const struct perfmap_names_place *last = place_of(names, stretch->last);
+	const struct perfmap_names_place *last = &names->places[stretch->last];
 
-	stretch->offset = place_of(names, stretch->first)->offset;
+	stretch->offset = names->places[stretch->first].offset;
 	stretch->size_bytes = (size_t)(last->offset - stretch->offset) + last->size_bytes;
 }
 
 static struct stretch choose_stretch(const struct perfmap_names *names, uint32_t block)
 {
 	struct stretch alone = { .first = block, .last = block }, stretch = alone;
-	uint32_t end = atomic_load_explicit(&names->ended_count, memory_order_acquire);
+	uint32_t end = atomic_load_explicit(&names->ended_blocks, memory_order_acquire);
 
 	set_bounds(names, &alone);
 	if (names->brought_count < FEWEST || names->brought_count < end / PERFMAP_NAMES_FEW)
@@ -338,23 +338,26 @@ static struct stretch choose_stretch(const struct perfmap_names *names, uint32_t
 	return stretch.size_bytes <= STRETCH_BYTES ? stretch : alone;
 }
 
-/* Publishes those blocks whose bytes are what they were; how many. */
-static uint32_t take_stretch(struct perfmap_names *names, const struct stretch *stretch, char *text,
-			     size_t size_bytes)
+/* Copies and publishes those blocks whose bytes are what they were; how many. */
+static uint32_t take_stretch(struct perfmap_names *names, const struct stretch *stretch,
+			     const char *text, size_t size_bytes)
 {
 	uint32_t taken = 0;
 
 	for (uint32_t block = stretch->first; block <= stretch->last; block++) {
-		const struct perfmap_names_place *place = place_of(names, block);
+		const struct perfmap_names_place *place = &names->places[block];
 		/* What was read again after a failure lies before what had been read. */
 		uint64_t at = place->offset - stretch->offset;
+		char *copy = names->text + (size_t)block * PERFMAP_NAMES_BLOCK_BYTES +
+			     place->begin_bytes;
 
-		if (atomic_load_explicit(text_of(names, block), memory_order_relaxed) ||
-		    at > size_bytes || place->size_bytes > size_bytes - at ||
+		if (is_here(names, block) || at > size_bytes ||
+		    place->size_bytes > size_bytes - at ||
 		    block_digest(text + at, place->size_bytes) != place->digest)
 			continue;
-		end_names(text + at, place->size_bytes, names->tier_in_name);
-		atomic_store_explicit(text_of(names, block), text + at, memory_order_release);
+		memcpy(copy, text + at, place->size_bytes);
+		end_names(copy, place->size_bytes, names->tier_in_name);
+		publish(names, block);
 		taken++;
 	}
 	return taken;
@@ -363,29 +366,22 @@ static uint32_t take_stretch(struct perfmap_names *names, const struct stretch *
 static void bring(struct perfmap_names *names, uint32_t block)
 {
 	struct stretch stretch = choose_stretch(names, block);
-	char *text = take_room(names, stretch.size_bytes);
-	uint32_t taken = 0;
+	char *text AUTO_FREE = malloc(stretch.size_bytes);
 
 	if (text)
-		taken = take_stretch(names, &stretch, text,
-				     read_at(place_of(names, block)->fd, stretch.offset, text,
-					     stretch.size_bytes));
-	if (text && !taken)
-		give_back_last(names, stretch.size_bytes);
-	names->brought_count += taken;
+		names->brought_count += take_stretch(
+			names, &stretch, text,
+			read_at(names->places[block].fd, stretch.offset, text, stretch.size_bytes));
 }
 
 __attribute__((noinline)) const char *perfmap_names_bring(const struct perfmap_names *names,
 							  uint32_t number)
 {
 	struct perfmap_names *mine = (struct perfmap_names *)names;
-	uint32_t block = number >> PERFMAP_NAMES_OFFSET_BITS;
-	const char *text;
 
 	pthread_mutex_lock(&mine->lock);
-	if (!atomic_load(text_of(names, block)))
-		bring(mine, block);
-	text = atomic_load(text_of(names, block));
+	if (!is_here(names, block_of(number)))
+		bring(mine, block_of(number));
 	pthread_mutex_unlock(&mine->lock);
-	return text ? text + number % PERFMAP_NAMES_BLOCK_BYTES : NULL;
+	return perfmap_names_here(names, number);
 }

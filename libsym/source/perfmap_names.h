@@ -7,6 +7,10 @@
  * there by now (it was cut, or written anew in its place) has lost those names: they are never
  * others.
  *
+ * A number is a place: text is brought to where its number says, in memory that is only addresses
+ * before. So nothing has to be read to know where a name is, but a byte that tells whether its
+ * block has been brought.
+ *
  * Kept from the start are the names that are read first, as far as a number of bytes of text
  * goes, so that of most processes everything is; and those which do not end with their line.
  *
@@ -23,51 +27,49 @@
 #include <stdint.h>
 
 enum {
-	PERFMAP_NAMES_OFFSET_BITS = 12, /* of a number: where in its block; the others: which */
-	PERFMAP_NAMES_BLOCK_BYTES = 1 << PERFMAP_NAMES_OFFSET_BITS, /* in which names begin */
-	PERFMAP_NAMES_BLOCKS = 1 << (32 - PERFMAP_NAMES_OFFSET_BITS),
+	PERFMAP_NAMES_BLOCK_BITS = 12,
+	PERFMAP_NAMES_BLOCK_BYTES = 1 << PERFMAP_NAMES_BLOCK_BITS, /* in which names begin */
+	PERFMAP_NAMES_BLOCKS = 1 << (32 - PERFMAP_NAMES_BLOCK_BITS),
 	PERFMAP_NAMES_KEPT_BYTES = 4 << 20, /* for most uses */
 	PERFMAP_NAMES_FEW = 8
 };
 
-/* Where the text of a block is; nowhere (`fd` is -1) for what is only kept. */
+/* Where the text of a block is, from its first name to the end of its last one. */
 struct perfmap_names_place {
 	uint64_t digest;
-	uint64_t offset;
-	uint32_t size_bytes;
+	uint64_t offset; /* in the file */
 	int fd;
-};
-
-typedef _Atomic(char *) perfmap_names_text;
-
-/* Memory of blocks; the first one has room. */
-struct perfmap_names_room {
-	struct perfmap_names_room *next;
-	size_t used_bytes, capacity_bytes;
-	char bytes[];
+	uint32_t begin_bytes : PERFMAP_NAMES_BLOCK_BITS;     /* in the block */
+	uint32_t size_bytes : 32 - PERFMAP_NAMES_BLOCK_BITS; /* 0: it has none in a file */
 };
 
 struct perfmap_names {
-	/* Of each block; NULL: in the file. Who has an old table asks for what is in a new one. */
-	_Atomic(perfmap_names_text *) texts;
+	char *text;             /* of number 0 */
+	_Atomic(uint8_t) *here; /* of each block: can its names be read? */
 	struct perfmap_names_place *places;
-	uint32_t block_count, capacity;
-	_Atomic(uint32_t) ended_count; /* as far as others may look */
-	pthread_mutex_t lock;          /* of the tables, and of what follows */
-	struct perfmap_names_room *rooms;
+	uint32_t place_capacity;
+	_Atomic(uint32_t) ended_blocks; /* as far as others may look at places */
+	pthread_mutex_t lock;           /* of the places, and of who brings */
 	uint32_t brought_count;
 	bool tier_in_name;
-	size_t kept_bytes, most_kept_bytes, expected_bytes;
-	/* The text that is being added, and the open block of it. */
-	const char *text;
-	uint64_t text_offset;
+	bool is_full;
+	/* Of the text: that may be at all, may be written by now, has numbers. */
+	uint64_t reserved_bytes, open_bytes, used_bytes;
+	size_t kept_bytes, most_kept_bytes;
+	uint64_t expected_bytes;
+	/* The text that is being added. */
+	const char *added;
+	size_t added_bytes;
+	uint64_t added_offset;
 	int fd;
-	const char *begin, *end; /* of the block; both NULL while there is none */
-	uint32_t block;
-	/* A block of names that have no other place. */
-	char *own;
-	size_t own_bytes, own_capacity;
-	uint32_t own_block;
+	bool has_numbers; /* from `added_number` on */
+	uint32_t added_number;
+	/* The open block of it, and what has been added of that; NULL while there is none. */
+	const char *block;
+	uint32_t block_number;
+	const char *begin, *end;
+	/* Where names go that have no other place. */
+	uint32_t own_number, own_left_bytes;
 };
 
 /* `tier_in_name`: names are as they are written; else they end where perfmap_split_tier() says. */
@@ -79,14 +81,14 @@ void perfmap_names_expect(struct perfmap_names *names, uint64_t size_bytes);
 
 static inline bool perfmap_names_are_full(const struct perfmap_names *names)
 {
-	return names->block_count == PERFMAP_NAMES_BLOCKS;
+	return names->is_full;
 }
 
 /* What is added next lies in `text`, which is at `offset` of the file. The descriptor stays the
  * caller's and must stay open, the text until _end(). */
-void perfmap_names_begin(struct perfmap_names *names, int fd, uint64_t offset, const char *text);
-/* False when there is no memory. */
-bool perfmap_names_end(struct perfmap_names *names);
+void perfmap_names_begin(struct perfmap_names *names, int fd, uint64_t offset, const char *text,
+			 size_t size_bytes);
+void perfmap_names_end(struct perfmap_names *names);
 
 enum perfmap_names_outcome {
 	PERFMAP_NAMES_ADDED,
@@ -112,37 +114,28 @@ static inline enum perfmap_names_outcome perfmap_names_add(struct perfmap_names 
 							   const char *name, size_t name_bytes,
 							   size_t whole_bytes, uint32_t *number_ret)
 {
-	uintptr_t offset = (uintptr_t)name - (uintptr_t)names->begin;
+	uintptr_t offset = (uintptr_t)name - (uintptr_t)names->block;
 
 	if (__builtin_expect(offset >= PERFMAP_NAMES_BLOCK_BYTES ||
 				     !perfmap_names_ends_plainly(name, name_bytes, whole_bytes),
 			     0))
 		return perfmap_names_add_apart(names, name, name_bytes, whole_bytes, number_ret);
 	names->end = name + whole_bytes + 1;
-	*number_ret = names->block << PERFMAP_NAMES_OFFSET_BITS | (uint32_t)offset;
+	*number_ret = names->block_number + (uint32_t)offset;
 	return PERFMAP_NAMES_ADDED;
 }
 
 /* Brings the block; for perfmap_names_at(). */
 const char *perfmap_names_bring(const struct perfmap_names *names, uint32_t number);
 
-/* Begins to bring what perfmap_names_here() reads. */
-static inline void perfmap_names_approach(const struct perfmap_names *names, uint32_t number)
-{
-	perfmap_names_text *texts = atomic_load_explicit(&names->texts, memory_order_acquire);
-
-	__builtin_prefetch((const void *)&texts[number >> PERFMAP_NAMES_OFFSET_BITS]);
-}
-
 /* NUL terminated; NULL when it is in the file. */
 static inline __attribute__((always_inline)) const char *
 perfmap_names_here(const struct perfmap_names *names, uint32_t number)
 {
-	perfmap_names_text *texts = atomic_load_explicit(&names->texts, memory_order_acquire);
-	const char *text = atomic_load_explicit(&texts[number >> PERFMAP_NAMES_OFFSET_BITS],
-						memory_order_acquire);
+	uint8_t here = atomic_load_explicit(&names->here[number >> PERFMAP_NAMES_BLOCK_BITS],
+					    memory_order_acquire);
 
-	return text ? text + number % PERFMAP_NAMES_BLOCK_BYTES : NULL;
+	return here ? names->text + number : NULL;
 }
 
 /* The same; NULL when it cannot be had any more. */

@@ -101,8 +101,7 @@ static void parse_lines(struct perfmap_builder *builder, struct perfmap_parser *
 
 	while (perfmap_parser_next(parser, &line) && add_line(builder, &line))
 		;
-	if (!perfmap_names_end(builder->source->names))
-		builder->outcome = PERFMAP_NAMES_NO_MEMORY;
+	perfmap_names_end(builder->source->names);
 	builder->bad_lines += parser->bad_lines;
 }
 
@@ -124,7 +123,8 @@ static void parse_room(struct perfmap_builder *builder, int fd, uint64_t offset,
 		text = end + 1;
 	}
 	perfmap_parser_init(&parser, text, size_bytes);
-	perfmap_names_begin(builder->source->names, fd, offset, builder->room);
+	perfmap_names_begin(builder->source->names, fd, offset, builder->room,
+			    size_bytes + (size_t)(text - builder->room));
 	parse_lines(builder, &parser);
 	builder->kept_bytes = (size_t)(parser.end - parser.next);
 	memmove(builder->room, parser.next, builder->kept_bytes);
@@ -135,14 +135,16 @@ static void parse_room(struct perfmap_builder *builder, int fd, uint64_t offset,
 	}
 }
 
-static struct sym_error *names_error(enum perfmap_names_outcome outcome, const char *path)
+static struct sym_error *names_error(const struct perfmap_names *names,
+				     enum perfmap_names_outcome outcome, const char *path)
 {
 	switch (outcome) {
 	case PERFMAP_NAMES_ADDED:
 		return NULL;
 	case PERFMAP_NAMES_FULL:
 		return sym_error_create_path(SYM_ERROR_LIMIT, path, SYM_OFFSET_UNKNOWN,
-					     "more than 4 GiB of names");
+					     "more than %llu bytes of names",
+					     (unsigned long long)names->reserved_bytes);
 	case PERFMAP_NAMES_NO_MEMORY:
 		break;
 	}
@@ -175,7 +177,7 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 		parse_room(builder, file->fd, offset - (uint64_t)got - builder->kept_bytes,
 			   builder->kept_bytes + (size_t)got);
 		if (builder->outcome != PERFMAP_NAMES_ADDED)
-			return names_error(builder->outcome, file->path);
+			return names_error(builder->source->names, builder->outcome, file->path);
 	}
 	file->next_offset = offset - builder->kept_bytes;
 	file->skipping = builder->skipping;

@@ -352,18 +352,35 @@ static void against_bcc(const struct map *map, const struct times *times, const 
 /* ---- figures ----------------------------------------------------------------------------------
  */
 
+/* Of memory that comes page by page. */
+static size_t resident_bytes(const void *memory, size_t size_bytes)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t pages = (size_bytes + page_bytes - 1) / page_bytes, resident = 0;
+	unsigned char *is_resident = malloc(pages);
+
+	if (!is_resident || mincore((void *)memory, size_bytes, is_resident))
+		abort();
+	for (size_t i = 0; i < pages; i++)
+		resident += is_resident[i] & 1;
+	free(is_resident);
+	return resident * page_bytes;
+}
+
 /* Bytes that are held beside names, a symbol. */
 static void memory_figure(const struct map *map)
 {
 	struct mallinfo2 before = mallinfo2(), after;
 	struct perfmap_source *source = load(map);
+	const struct perfmap_names *names = perfmap_source_first(source)->names;
+	size_t bytes;
 
 	after = mallinfo2();
-	figure("perfmap_memory_a_symbol",
-	       (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd -
-			perfmap_source_first(source)->names->kept_bytes) /
-		       (double)map->lines,
-	       0, (struct bench_goal){ .most = 24 }, "B");
+	bytes = after.uordblks + after.hblkhd - before.uordblks - before.hblkhd +
+		resident_bytes((const void *)names->here, PERFMAP_NAMES_BLOCKS) +
+		resident_bytes(names->text, names->used_bytes) - names->kept_bytes;
+	figure("perfmap_memory_a_symbol", (double)bytes / (double)map->lines, 0,
+	       (struct bench_goal){ .most = 24 }, "B");
 	perfmap_source_close(source);
 }
 

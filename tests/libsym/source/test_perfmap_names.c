@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "libsym/base/buf.h"
@@ -33,7 +35,7 @@ static bool add_text(struct told *told, const char *text, size_t size_bytes, uin
 	struct perfmap_line line;
 
 	perfmap_parser_init(&parser, text, size_bytes);
-	perfmap_names_begin(told->names, told->fd, offset, text);
+	perfmap_names_begin(told->names, told->fd, offset, text, size_bytes);
 	while (perfmap_parser_next(&parser, &line)) {
 		size_t name_bytes = line.name_bytes;
 		const char *tier;
@@ -48,7 +50,8 @@ static bool add_text(struct told *told, const char *text, size_t size_bytes, uin
 		buf_append(&told->texts, line.name, name_bytes);
 		buf_append_char(&told->texts, '\0');
 	}
-	return perfmap_names_end(told->names);
+	perfmap_names_end(told->names);
+	return true;
 }
 
 static void tell_text(struct told *told, const char *text, size_t size_bytes, bool tier_in_name,
@@ -64,6 +67,17 @@ static void tell_text(struct told *told, const char *text, size_t size_bytes, bo
 static void tell(struct told *told, const char *text)
 {
 	tell_text(told, text, strlen(text), false, 0);
+}
+
+static void tell_lines(struct told *told, uint64_t count)
+{
+	struct buf text;
+
+	buf_init(&text, SIZE_MAX);
+	for (uint64_t i = 0; i < count; i++)
+		buf_printf(&text, "%lx 10 method number %lu[QuickJitted]\n", i * 16, i);
+	tell_text(told, text.data, text.size_bytes, false, 0);
+	buf_deinit(&text);
 }
 
 static void forget(struct told *told)
@@ -220,24 +234,12 @@ Test(perfmap_names, tells_what_came_in_pieces)
 
 /* ---- a file that changes ------------------------------------------------------------------ */
 
-/* Some blocks. */
-static void tell_many(struct told *told)
-{
-	struct buf text;
-
-	buf_init(&text, SIZE_MAX);
-	for (uint64_t i = 0; i < 400; i++)
-		buf_printf(&text, "%lx 10 method number %lu[QuickJitted]\n", i * 16, i);
-	tell_text(told, text.data, text.size_bytes, false, 0);
-	buf_deinit(&text);
-}
-
 Test(perfmap_names, loses_what_is_cut_off_and_keeps_what_was_asked_for)
 {
 	struct told told;
 	const char *last;
 
-	tell_many(&told);
+	tell_lines(&told, 400);
 	last = perfmap_names_at(told.names, told.numbers[told.count - 1]);
 	cr_assert_str_eq(last, "method number 399");
 	cr_assert_eq(ftruncate(told.fd, 5000), 0);
@@ -253,7 +255,7 @@ Test(perfmap_names, never_tells_another_name)
 	struct told told;
 	char byte = 'N';
 
-	tell_many(&told);
+	tell_lines(&told, 400);
 	/* One byte of one name is another one. */
 	cr_assert_eq(pwrite(told.fd, &byte, 1, 7000), 1);
 	cr_expect_gt(count_lost(&told), 0);
@@ -274,7 +276,7 @@ Test(perfmap_names, loses_nothing_by_what_is_appended)
 	struct told told;
 	off_t end;
 
-	tell_many(&told);
+	tell_lines(&told, 400);
 	end = lseek(told.fd, 0, SEEK_END);
 	cr_assert_eq(pwrite(told.fd, "garbage", 7, end), 7);
 	cr_expect_eq(count_lost(&told), 0);
@@ -301,11 +303,55 @@ Test(perfmap_names, says_when_there_are_no_more_numbers)
 	struct told told;
 
 	tell(&told, "");
-	/* As if all blocks were in use. */
-	told.names->block_count = PERFMAP_NAMES_BLOCKS;
-	cr_expect(perfmap_names_are_full(told.names));
+	/* As if all were in use. */
+	told.names->used_bytes = told.names->reserved_bytes;
+	cr_expect(!perfmap_names_are_full(told.names));
 	cr_expect(!add_text(&told, "2000 10 more\n", 13, 13));
 	cr_expect(!add_text(&told, "2000 10 more\r\n", 14, 13));
+	cr_expect(perfmap_names_are_full(told.names));
+	forget(&told);
+}
+
+static size_t count_pages(const struct perfmap_names *names)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), count = 0;
+	unsigned char is_resident[256];
+
+	cr_assert_leq(names->used_bytes, sizeof(is_resident) * page_bytes);
+	cr_assert_eq(mincore(names->text, names->used_bytes, is_resident), 0);
+	for (size_t i = 0; i < (names->used_bytes + page_bytes - 1) / page_bytes; i++)
+		count += is_resident[i] & 1;
+	return count;
+}
+
+Test(perfmap_names, takes_memory_for_what_is_asked_for)
+{
+	struct told told;
+
+	tell_lines(&told, MOST_NAMES);
+	cr_assert_gt(told.names->used_bytes, 128 << 10);
+	cr_expect_eq(count_pages(told.names), 0);
+	cr_expect_not_null(perfmap_names_at(told.names, told.numbers[MOST_NAMES / 2]));
+	/* The last name of a block may end in the next page. */
+	cr_expect_leq(count_pages(told.names), 2);
+	forget(&told);
+}
+
+Test(perfmap_names, makes_do_with_few_addresses)
+{
+	struct rlimit limit = { 0 };
+	unsigned long pages;
+	struct told told;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	cr_assert_eq(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	limit.rlim_cur = limit.rlim_max =
+		pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)100 << 20);
+	cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	tell_lines(&told, MOST_NAMES);
+	cr_expect_lt(told.names->reserved_bytes, (uint64_t)100 << 20);
+	expect_all(&told);
 	forget(&told);
 }
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/base/sparse_memory.h"
+
+#include <sys/mman.h>
+
+static void *create(size_t size_bytes, int protection)
+{
+	void *memory = mmap(NULL, size_bytes, protection,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	/* Of a huge page most would lie idle. */
+	(void)madvise(memory, size_bytes, MADV_NOHUGEPAGE);
+	return memory;
+}
+
+void *sparse_memory_create(size_t size_bytes)
+{
+	return create(size_bytes, PROT_READ | PROT_WRITE);
+}
+
+void *sparse_memory_reserve(size_t size_bytes)
+{
+	return create(size_bytes, PROT_NONE);
+}
+
+bool sparse_memory_open(void *memory, size_t size_bytes)
+{
+	return !mprotect(memory, size_bytes, PROT_READ | PROT_WRITE);
+}
+
+void sparse_memory_destroy(void *memory, size_t size_bytes)
+{
+	if (memory)
+		munmap(memory, size_bytes);
+}
