@@ -97,7 +97,8 @@ class Becoming:
             pass
 
     def wait(self):
-        wait_for(lambda: program_of(self.sample.pid) == "sleep", "it did not become another program")
+        wait_for(lambda: program_of(self.sample.pid) == "sleep",
+                 lambda: f"it did not become another program, it {state_of(self.sample.pid)}")
 
 
 def program_of(pid):
@@ -105,6 +106,11 @@ def program_of(pid):
         return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
     except OSError:
         return ""
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        return f"is {program_of(pid) or 'nothing'} in state {stat.read().rpartition(')')[2].split()[0]}"
 
 
 def test_a_watch_ends_when_its_process_becomes_another_program(context):

@@ -46,7 +46,7 @@ def named_methods(path):
 def wait_for(condition, why, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
-        expect(time.monotonic() < end, why)
+        expect(time.monotonic() < end, why() if callable(why) else why)
         time.sleep(0.1)
 
 
