@@ -110,7 +110,8 @@ def program_of(pid):
 
 def state_of(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
-        return f"is {program_of(pid) or 'nothing'} in state {stat.read().rpartition(')')[2].split()[0]}"
+        fields = stat.read().rpartition(")")[2].split()
+    return f"is {program_of(pid) or 'nothing'} in state {fields[0]}, wait status {fields[-1]}"
 
 
 def test_a_watch_ends_when_its_process_becomes_another_program(context):
