@@ -46,7 +46,7 @@ static size_t entry_bytes(const struct elf_glance *glance)
 /*
  * Takes entries of the table from `first` on to hand; how many, 0 behind the last and after a
  * failure. Most images are asked once: new pages for a table of a megabyte cost more than to read
- * it twice into old ones.
+ * it into old ones, even twice.
  */
 static size_t window_at(struct elf_glance *glance, size_t first, bool *failed_ret)
 {
@@ -303,7 +303,8 @@ struct surroundings {
 	uint64_t covering[MAX_COVERING]; /* starts of symbols whose size reaches it */
 	size_t covering_count;
 	bool any_below;
-	uint64_t below, above; /* the nearest starts, that of the position itself is `below` */
+	uint64_t below, above;  /* the nearest starts, that of the position itself is `below` */
+	struct elf_symbol last; /* of those that begin at `below` the best one */
 	bool failed;
 };
 
@@ -329,32 +330,41 @@ static inline bool may_matter(const struct elf_glance *glance, size_t number,
 	uint64_t behind = around->position - start;
 	uint64_t nearest = around->any_below ? around->position - around->below : UINT64_MAX;
 
-	return (behind < size_at(glance, number)) | (behind < nearest) |
+	return (behind < size_at(glance, number)) | (behind <= nearest) |
 	       (start - around->position - 1 < around->above - around->position - 1);
+}
+
+/* Begins at or below the position, and not below another that does. */
+static void take_last(struct surroundings *around, uint64_t start,
+		      const struct elf_symbol *function)
+{
+	if (!around->any_below || start != around->below ||
+	    elf_symbol_compare(function, &around->last) < 0)
+		around->last = *function;
+	around->any_below = true;
+	around->below = start;
 }
 
 static void look_at(struct elf_glance *glance, size_t number, struct surroundings *around)
 {
 	uint64_t start = start_at(glance, number), position = around->position;
 	bool covers = start <= position && position - start < size_at(glance, number);
-	bool is_nearer = start <= position ? !around->any_below || start > around->below
-					   : start < around->above;
+	bool is_near = start <= position ? !around->any_below || start >= around->below
+					 : start < around->above;
 	struct elf_symbol function;
 	GElf_Sym symbol;
 
-	if (!covers && !is_nearer)
+	if (!covers && !is_near)
 		return;
 	symbol = entry_at(glance, number);
 	if (!is_function(glance, &symbol, &function, &around->failed))
 		return;
 	if (covers && !add_covering(around, symbol.st_value))
 		around->failed = true;
-	if (symbol.st_value > position) {
+	if (symbol.st_value > position)
 		around->above = symbol.st_value;
-	} else if (is_nearer) {
-		around->any_below = true;
-		around->below = symbol.st_value;
-	}
+	else if (is_near)
+		take_last(around, symbol.st_value, &function);
 }
 
 static void look_around(struct elf_glance *glance, struct surroundings *around)
@@ -382,17 +392,23 @@ static bool take_better(struct elf_glance *glance, size_t number, bool any, stru
 	return true;
 }
 
-/* Of the names for one place the best one; there is one, or the file changes. */
-static bool best_at(struct elf_glance *glance, uint64_t vaddr, struct elf_symbol *ret, bool *failed)
+/* Of the names for one place the best one; there is one, or the file changes. Nearly always that
+ * place is the last start, and nothing has to be read again. */
+static bool best_at(struct elf_glance *glance, uint64_t vaddr, struct surroundings *around,
+		    struct elf_symbol *ret)
 {
 	bool any = false;
 	size_t count;
 
-	for (size_t first = 0; (count = window_at(glance, first, failed)); first += count)
-		for (size_t i = 0; !*failed && i < count; i++)
+	if (around->any_below && vaddr == around->below) {
+		*ret = around->last;
+		return true;
+	}
+	for (size_t first = 0; (count = window_at(glance, first, &around->failed)); first += count)
+		for (size_t i = 0; !around->failed && i < count; i++)
 			if (start_at(glance, i) == vaddr)
-				any = take_better(glance, i, any, ret, failed);
-	return any && !*failed;
+				any = take_better(glance, i, any, ret, &around->failed);
+	return any && !around->failed;
 }
 
 static int descending(const void *left, const void *right)
@@ -412,18 +428,16 @@ static enum elf_glance_outcome find(struct elf_glance *glance, uint64_t vaddr,
 	qsort(around.covering, around.covering_count, sizeof(*around.covering), descending);
 	/* Of those with a size the one that begins last holds. */
 	for (size_t i = 0; !around.failed && i < around.covering_count; i++) {
-		if (!best_at(glance, around.covering[i], &best, &around.failed))
+		if (!best_at(glance, around.covering[i], &around, &best))
 			return ELF_GLANCE_UNABLE;
 		if (best.size_bytes && vaddr - best.vaddr < best.reach_bytes) {
 			*ret = best;
 			return ELF_GLANCE_HIT;
 		}
 	}
-	if (!around.failed && around.any_below &&
-	    !best_at(glance, around.below, &best, &around.failed))
-		return ELF_GLANCE_UNABLE;
 	if (around.failed)
 		return ELF_GLANCE_UNABLE;
+	best = around.last;
 	/* One without a size reaches to the next of any kind. */
 	if (!around.any_below || best.size_bytes)
 		return ELF_GLANCE_MISS;
