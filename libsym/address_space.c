@@ -7,6 +7,10 @@
 #include "libsym/format/maps.h"
 #include "libsym/limits.h"
 
+enum {
+	SHORT_LINE_BYTES = 64 /* most have more */
+};
+
 /* A line on its way to its group; the path is still that of the text. */
 struct line {
 	const char *path;
@@ -129,6 +133,10 @@ static void parse_lines(struct parse *parse, const char *text, size_t size_bytes
 	struct maps_line line;
 	size_t count = 0;
 
+	/* About as many as there are, so that nothing is moved; what is not written costs nothing.
+	 */
+	buf_reserve(&parse->mappings, size_bytes / SHORT_LINE_BYTES * sizeof(struct sym_mapping));
+	buf_reserve(&parse->lines, size_bytes / SHORT_LINE_BYTES * sizeof(struct line));
 	maps_parser_init(&parser, text, size_bytes);
 	while (maps_parser_next(&parser, &line)) {
 		struct sym_mapping mapping = {

@@ -13,6 +13,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "libsym/base/processor.h"
 #include "libsym/index_layout.h"
 
 /* The bucket of something is above 32 bits of this, its cell above so many: */
@@ -39,7 +40,7 @@ static inline unsigned int index_cell(uint64_t place)
 static inline bool index_can_count_bits(void)
 {
 #if defined(__x86_64__) && !defined(__POPCNT__)
-	return __builtin_cpu_supports("popcnt");
+	return processor_counts_bits();
 #else
 	return true;
 #endif

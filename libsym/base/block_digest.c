@@ -3,6 +3,8 @@
 
 #include <xxhash.h>
 
+#include "libsym/base/processor.h"
+
 static uint64_t digest_of_library(const void *bytes, size_t size_bytes)
 {
 	return XXH3_64bits(bytes, size_bytes);
@@ -23,8 +25,8 @@ static uint64_t digest_by_32(const void *bytes, size_t size_bytes)
 
 uint64_t block_digest(const void *bytes, size_t size_bytes)
 {
-	return __builtin_cpu_supports("avx2") ? digest_by_32(bytes, size_bytes)
-					      : digest_of_library(bytes, size_bytes);
+	return processor_has_avx2() ? digest_by_32(bytes, size_bytes)
+				    : digest_of_library(bytes, size_bytes);
 }
 #else
 uint64_t block_digest(const void *bytes, size_t size_bytes)

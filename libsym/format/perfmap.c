@@ -7,6 +7,7 @@
 #endif
 
 #include "libsym/base/hex.h"
+#include "libsym/base/processor.h"
 #include "libsym/format/perfmap_tier.h"
 #include "libsym/limits.h"
 
@@ -285,9 +286,9 @@ __attribute__((target("avx2,bmi"))) static const char *scan_by_32(const char *te
 
 static void choose_scan(struct perfmap_parser *parser)
 {
-	bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
+	bool is_wide = processor_has_avx2() && processor_has_bmi1();
 
-	parser->scan = has_avx2 ? scan_by_32 : scan_by_16;
+	parser->scan = is_wide ? scan_by_32 : scan_by_16;
 }
 
 /* "[0x]HEX " */
