@@ -47,7 +47,7 @@ static struct sym_error *add_member(const struct sym_image *archive,
 	if (!error)
 		error = module_create(path, image, &module);
 	if (!error) {
-		module->root_fd = archive->root_fd;
+		module->roots = archive->roots;
 		module->debug_fetch.fetch = archive->debug_fetch.fetch;
 		module->debug_fetch.context = archive->debug_fetch.context;
 		members->parts[members->count++] =

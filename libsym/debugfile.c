@@ -137,7 +137,7 @@ static struct sym_error *tell_place(struct places *places, struct buf *text, int
 }
 
 static struct sym_error *tell_by_id(struct places *places, const struct elf_build_id *id,
-				    int root_fd)
+				    const char *directory, int root_fd)
 {
 	char digits[2 * sizeof(id->bytes) + 1];
 	struct sym_error *error;
@@ -145,9 +145,23 @@ static struct sym_error *tell_by_id(struct places *places, const struct elf_buil
 
 	buf_init(&path, PATH_MAX);
 	hex_write_bytes(digits, id->bytes, id->size_bytes);
-	buf_printf(&path, DEBUGFILE_TREE "/%.2s/%s.debug", digits, digits + 2);
+	buf_printf(&path, "%s/.build-id/%.2s/%s.debug", directory, digits, digits + 2);
 	error = tell_place(places, &path, root_fd, NULL);
 	buf_deinit(&path);
+	return error;
+}
+
+static struct sym_error *tell_all_by_id(struct places *places, const struct elf_build_id *id,
+					const struct debugfile_roots *roots)
+{
+	struct sym_error *error = NULL;
+
+	for (const char *const *dir = roots->dirs; !error && dir && *dir; dir++)
+		error = tell_by_id(places, id, *dir, -1);
+	if (!error)
+		error = tell_by_id(places, id, DEBUGFILE_DIRECTORY, -1);
+	if (!error && roots->fd >= 0)
+		error = tell_by_id(places, id, DEBUGFILE_DIRECTORY, roots->fd);
 	return error;
 }
 
@@ -168,25 +182,55 @@ static char *directory_of(const struct image *image, int root_fd)
 	return path;
 }
 
-static struct sym_error *tell_by_link(struct places *places, const char *own,
-				      const struct debugfile_link *link, int root_fd)
+/* Where the image itself is, `own`, in one of these: before it, and behind it. */
+static struct sym_error *tell_by_link(struct places *places, const char *const around[2],
+				      const char *own, const struct debugfile_link *link,
+				      int root_fd)
+{
+	struct sym_error *error;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	buf_printf(&path, "%s%s%s%s", around[0], own, around[1], link->name);
+	error = tell_place(places, &path, root_fd, link);
+	buf_deinit(&path);
+	return error;
+}
+
+static struct sym_error *tell_usual_by_link(struct places *places, const char *own,
+					    const struct debugfile_link *link, int root_fd)
 {
 	static const char *const around[][2] = { { "", "/" },
 						 { "", "/.debug/" },
 						 { DEBUGFILE_DIRECTORY, "/" } };
 	struct sym_error *error = NULL;
-	struct buf path;
 
-	buf_init(&path, PATH_MAX);
-	for (size_t i = 0; !error && i < sizeof(around) / sizeof(around[0]); i++) {
-		buf_printf(&path, "%s%s%s%s", around[i][0], own, around[i][1], link->name);
-		error = tell_place(places, &path, root_fd, link);
-	}
-	buf_deinit(&path);
+	for (size_t i = 0; !error && i < sizeof(around) / sizeof(around[0]); i++)
+		error = tell_by_link(places, around[i], own, link, root_fd);
 	return error;
 }
 
-struct sym_error *debugfile_each_place(struct elf_sections *sections, int root_fd,
+static struct sym_error *tell_all_by_link(struct places *places, const char *own,
+					  const struct debugfile_link *link,
+					  const struct debugfile_roots *roots)
+{
+	struct sym_error *error = NULL;
+
+	for (const char *const *dir = roots->dirs; !error && dir && *dir; dir++) {
+		const char *const around[2] = { *dir, "/" };
+
+		error = tell_by_link(places, around, own, link, -1);
+	}
+	if (!error)
+		error = tell_usual_by_link(places, own, link, roots->fd);
+	/* A process that has only changed its root is shown with the paths of this machine. */
+	if (!error && roots->fd >= 0)
+		error = tell_usual_by_link(places, own, link, -1);
+	return error;
+}
+
+struct sym_error *debugfile_each_place(struct elf_sections *sections,
+				       const struct debugfile_roots *roots,
 				       debugfile_visit_fn *visit, void *context)
 {
 	struct places places = { .visit = visit, .context = context };
@@ -196,19 +240,13 @@ struct sym_error *debugfile_each_place(struct elf_sections *sections, int root_f
 	char *own AUTO_FREE = NULL;
 
 	if (id.size_bytes >= 2)
-		error = tell_by_id(&places, &id, -1);
-	if (!error && id.size_bytes >= 2 && root_fd >= 0)
-		error = tell_by_id(&places, &id, root_fd);
+		error = tell_all_by_id(&places, &id, roots);
 	if (error || places.is_over || !debugfile_read_link(sections, &link))
 		return error;
-	own = directory_of(sections->image, root_fd);
+	own = directory_of(sections->image, roots->fd);
 	if (!own)
 		return &sym_error_no_memory;
-	error = tell_by_link(&places, own, &link, root_fd);
-	/* A process that has only changed its root is shown with the paths of this machine. */
-	if (!error && root_fd >= 0)
-		error = tell_by_link(&places, own, &link, -1);
-	return error;
+	return tell_all_by_link(&places, own, &link, roots);
 }
 
 /* ---- what is there --------------------------------------------------------------- */
@@ -252,11 +290,11 @@ static struct sym_error *try_place(void *context, const struct debugfile_place *
 	return NULL;
 }
 
-struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret,
-				 uint64_t *distance_ret)
+struct sym_error *debugfile_find(struct elf_sections *sections, const struct debugfile_roots *roots,
+				 struct image **ret, uint64_t *distance_ret)
 {
 	struct search search = { .sections = sections, .id = elf_sections_build_id(sections) };
-	struct sym_error *error = debugfile_each_place(sections, root_fd, try_place, &search);
+	struct sym_error *error = debugfile_each_place(sections, roots, try_place, &search);
 
 	*ret = search.found;
 	*distance_ret = search.distance;

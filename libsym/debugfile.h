@@ -17,8 +17,11 @@
 /* gdb, elfutils and perf look here: .build-id/AB/CDEF....debug, and by the path of the image. */
 #define DEBUGFILE_DIRECTORY "/usr/lib/debug"
 
-/* AB/CDEF....debug is looked for here. */
-#define DEBUGFILE_TREE DEBUGFILE_DIRECTORY "/.build-id"
+/* Below what debug files are looked for; borrowed. */
+struct debugfile_roots {
+	int fd;                  /* a process's root, below which the image has its path, or -1 */
+	const char *const *dirs; /* as DEBUGFILE_DIRECTORY, before it; NULL terminated, or NULL */
+};
 
 /* What .gnu_debuglink says. */
 struct debugfile_link {
@@ -40,11 +43,12 @@ typedef struct sym_error *debugfile_visit_fn(void *context, const struct debugfi
 
 /*
  * The places where the debug file of the image of `sections` is looked for, in this order: by
- * build-id on this machine, then below `root_fd` (a process's root, or -1), below which the image
- * has its path; by the link beside the image, in .debug beside it, and below DEBUGFILE_DIRECTORY
- * by the path of the image; the same on this machine. Errors: NO_MEMORY.
+ * build-id on this machine, then below the process's root; by the link beside the image, in .debug
+ * beside it, and below DEBUGFILE_DIRECTORY by the path of the image; the same on this machine.
+ * Both begin with the directories of `roots`, which are of this machine. Errors: NO_MEMORY.
  */
-struct sym_error *debugfile_each_place(struct elf_sections *sections, int root_fd,
+struct sym_error *debugfile_each_place(struct elf_sections *sections,
+				       const struct debugfile_roots *roots,
 				       debugfile_visit_fn *visit, void *context)
 	__attribute__((warn_unused_result));
 
@@ -67,7 +71,8 @@ struct sym_error *debugfile_open_given(struct elf_sections *sections, const char
  *
  * distance_ret: as elf_sections_distance() has it; one that does not lie alike is none.
  */
-struct sym_error *debugfile_find(struct elf_sections *sections, int root_fd, struct image **ret,
-				 uint64_t *distance_ret) __attribute__((warn_unused_result));
+struct sym_error *debugfile_find(struct elf_sections *sections, const struct debugfile_roots *roots,
+				 struct image **ret, uint64_t *distance_ret)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -245,18 +245,24 @@ static bool find_alternate(const struct wanted *wanted, int fd, uint64_t *promis
 			   struct dwarf_alternate *ret)
 {
 	char digits[2 * MOST_ID_BYTES + 1];
+	struct buf text, near;
 	const char *path;
-	struct buf text;
 	bool found;
 
 	hex_write_bytes(digits, wanted->id, wanted->id_bytes);
 	buf_init(&text, PATH_MAX);
-	buf_printf(&text, DEBUGFILE_TREE "/%.2s/%s.debug", digits, digits + 2);
+	buf_init(&near, PATH_MAX);
+	buf_printf(&near, "../%.2s/%s.debug", digits, digits + 2);
+	buf_printf(&text, DEBUGFILE_DIRECTORY "/.build-id/%.2s/%s.debug", digits, digits + 2);
 	path = buf_string(&text);
 	found = path && try_alternate(path, wanted, promised_bytes, ret);
-	buf_clear(&text);
-	path = found ? NULL : path_beside(fd, wanted->name, &text);
-	found = found || (path && try_alternate(path, wanted, promised_bytes, ret));
+	for (size_t i = 0; !found && i < 2; i++) {
+		buf_clear(&text);
+		/* Where it says, or in the tree of build-ids in which the file itself is. */
+		path = path_beside(fd, i ? buf_string(&near) : wanted->name, &text);
+		found = path && try_alternate(path, wanted, promised_bytes, ret);
+	}
+	buf_deinit(&near);
 	buf_deinit(&text);
 	return found;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "libsym/base/path.h"
-#include "libsym/debugfile.h"
 #include "libsym/limits.h"
 
 enum {
@@ -230,7 +229,8 @@ static bool open_table(struct elf_glance *glance, const struct image *image, GEl
  * The debug file's table, if it certainly is the larger one. Anything else is for those who read
  * all of both: *found_ret and no table.
  */
-static struct sym_error *open_debug_file(int root_fd, struct elf_glance *exports, bool *found_ret,
+static struct sym_error *open_debug_file(const struct debugfile_roots *roots,
+					 struct elf_glance *exports, bool *found_ret,
 					 struct elf_glance **ret)
 {
 	struct elf_glance *glance AUTO_ELF_GLANCE = calloc(1, sizeof(*glance));
@@ -239,7 +239,7 @@ static struct sym_error *open_debug_file(int root_fd, struct elf_glance *exports
 
 	if (!glance)
 		return &sym_error_no_memory;
-	error = debugfile_find(&exports->sections, root_fd, &glance->debug_image, &distance);
+	error = debugfile_find(&exports->sections, roots, &glance->debug_image, &distance);
 	if (error || !glance->debug_image)
 		return error;
 	*found_ret = true;
@@ -258,7 +258,8 @@ static struct sym_error *only_no_memory(struct sym_error *error)
 	return NULL;
 }
 
-struct sym_error *elf_glance_open(struct image *image, int root_fd, struct elf_glance **ret)
+struct sym_error *elf_glance_open(struct image *image, const struct debugfile_roots *roots,
+				  struct elf_glance **ret)
 {
 	struct elf_glance *glance AUTO_ELF_GLANCE = calloc(1, sizeof(*glance));
 	const GElf_Shdr *table;
@@ -279,7 +280,7 @@ struct sym_error *elf_glance_open(struct image *image, int root_fd, struct elf_g
 	if (!use_table(glance, table ? table : elf_sections_find(&glance->sections, SHT_DYNSYM)))
 		return NULL;
 	if (!table)
-		error = open_debug_file(root_fd, glance, &has_debug_file, ret);
+		error = open_debug_file(roots, glance, &has_debug_file, ret);
 	if (!error && !has_debug_file && has_more_functions(glance, 0))
 		*ret = STEAL(glance);
 	return only_no_memory(error);

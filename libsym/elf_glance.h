@@ -8,6 +8,7 @@
 #ifndef LIBSYM_ELF_GLANCE_H
 #define LIBSYM_ELF_GLANCE_H
 
+#include "libsym/debugfile.h"
 #include "libsym/elf_symbols.h"
 #include "libsym/error.h"
 
@@ -19,8 +20,8 @@ struct elf_glance;
  * one table to answer, and where anything is wrong with it: then the index has to be asked, and
  * says what. Errors: NO_MEMORY.
  */
-struct sym_error *elf_glance_open(struct image *image, int root_fd, struct elf_glance **ret)
-	__attribute__((warn_unused_result));
+struct sym_error *elf_glance_open(struct image *image, const struct debugfile_roots *roots,
+				  struct elf_glance **ret) __attribute__((warn_unused_result));
 void elf_glance_close(struct elf_glance *glance);
 
 /* Is it a .symtab, which has every function? */

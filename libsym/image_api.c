@@ -133,16 +133,40 @@ const char *sym_image_refused_map(const struct sym_image *image)
 	return module_refused_map(image);
 }
 
-struct sym_error *sym_image_fetch_with(struct sym_image *image, sym_fetch_fn *fetch, void *context)
+/* May it be told yet where its debug file is? */
+static struct sym_error *check_untouched(const struct sym_image *image)
 {
 	if (image->index != UINT32_MAX)
-		return sym_error_create(
-			SYM_ERROR_ARGUMENT,
-			"an image of a process: sym_snapshot_opts has its function");
+		return sym_error_create(SYM_ERROR_ARGUMENT,
+					"an image of a process: that is for sym_snapshot_opts");
 	if (module_was_asked(image))
 		return sym_error_create(SYM_ERROR_ARGUMENT, "the image has been asked already");
+	return NULL;
+}
+
+struct sym_error *sym_image_fetch_with(struct sym_image *image, sym_fetch_fn *fetch, void *context)
+{
+	struct sym_error *error = check_untouched(image);
+
+	if (error)
+		return error;
 	image->debug_fetch.fetch = fetch;
 	image->debug_fetch.context = context;
+	return NULL;
+}
+
+struct sym_error *sym_image_look_in(struct sym_image *image, const char *const *dirs)
+{
+	struct sym_error *error = check_untouched(image);
+	char **copy = NULL;
+
+	if (!error && !path_list_copy(dirs, &copy))
+		error = &sym_error_no_memory;
+	if (error)
+		return error;
+	path_list_free(image->own_debug_dirs);
+	image->own_debug_dirs = copy;
+	image->roots.dirs = (const char *const *)copy;
 	return NULL;
 }
 
@@ -189,7 +213,7 @@ struct sym_error *sym_image_debug_places(struct sym_image *image, sym_debug_plac
 		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
 					     "no ELF file: it has no separate debug file");
 	error = elf_sections_read(image->image, &sections);
-	return error ? error : debugfile_each_place(&sections, image->root_fd, pass_on, &listener);
+	return error ? error : debugfile_each_place(&sections, &image->roots, pass_on, &listener);
 }
 
 uint64_t sym_image_load_base(const struct sym_image *image)

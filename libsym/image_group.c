@@ -179,7 +179,8 @@ struct sym_error *image_group_add(const struct group_opening *opening, const cha
 		if (!error) {
 			module->load_base = load_base;
 			module->company = context->company;
-			module->root_fd = context->process->root_fd;
+			module->roots.fd = context->process->root_fd;
+			module->roots.dirs = context->debug_dirs;
 			module->relative_map_dirs = context->relative_map_dirs;
 			module->debug_fetch.fetch = context->fetch;
 			module->debug_fetch.context = context->fetch_context;

@@ -80,6 +80,7 @@ struct image_group_context {
 	const struct process *process;
 	struct module_company company;
 	const char *const *relative_map_dirs;
+	const char *const *debug_dirs;
 	sym_fetch_fn *fetch; /* NULL: the caller brings no debug files */
 	void *fetch_context;
 };

@@ -172,6 +172,11 @@ struct sym_snapshot_opts {
 	/** Who brings debug files that are not on this machine; see sym_fetch_fn. NULL: nobody. */
 	sym_fetch_fn *fetch;
 	void *fetch_context; /**< handed to `fetch` */
+	/**
+	 * Directories of this machine with separate debug files, NULL terminated; NULL for none.
+	 * They are looked at as /usr/lib/debug is, and before it: sym_image_debug_places().
+	 */
+	const char *const *debug_dirs;
 };
 
 /**

@@ -76,7 +76,7 @@ struct sym_error *module_create(const char *path, struct image *image, struct sy
 	debug_fetch_init(&module->debug_fetch);
 	lazy_init(&module->members);
 	atomic_init(&module->index, UINT32_MAX);
-	module->root_fd = -1;
+	module->roots.fd = -1;
 	module->load_base = UINT64_MAX;
 	module->path = strdup(path);
 	if (!module->path)
@@ -113,6 +113,7 @@ void module_destroy(struct sym_image *module)
 	archive_members_destroy(lazy_deinit(&module->members));
 	sources_close(atomic_load(&module->sources));
 	debug_fetch_deinit(&module->debug_fetch);
+	path_list_free(module->own_debug_dirs);
 	image_close(module->image);
 	free(atomic_load(&module->trouble));
 	free(atomic_load(&module->refused_map));
@@ -235,7 +236,7 @@ static struct sym_error *open_table(struct sym_image *module, struct module_sour
 	struct source_input input = { .image = module->image,
 				      .path = module->path,
 				      .relative_map_dirs = module->relative_map_dirs,
-				      .root_fd = module->root_fd,
+				      .roots = module->roots,
 				      .debug_fetch = &module->debug_fetch };
 	struct sym_error *error = NULL;
 

@@ -40,7 +40,8 @@ struct sym_image {
 	struct image *image;                  /* NULL when the file could not be opened */
 	uint64_t load_base;                   /* UINT64_MAX when unknown */
 	const char *const *relative_map_dirs; /* borrowed; may be NULL */
-	int root_fd; /* borrowed; below which `path` is; -1: this machine's root */
+	struct debugfile_roots roots;         /* borrowed; `path` is below their `fd` */
+	char **own_debug_dirs;                /* of a file by itself; NULL: none */
 	/* Where to look for other assemblies; see neighbours.h. */
 	struct module_company company;
 	char *neighbour_directory;

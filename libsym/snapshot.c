@@ -105,7 +105,8 @@ static struct sym_error *begin(const struct sym_snapshot_opts *opts,
 		ground->context.fetch = checked->fetch;
 		ground->context.fetch_context = checked->fetch_context;
 	}
-	if (!error && !path_list_copy(checked->relative_map_dirs, &ground->relative_map_dirs))
+	if (!error && (!path_list_copy(checked->relative_map_dirs, &ground->relative_map_dirs) ||
+		       !path_list_copy(checked->debug_dirs, &ground->debug_dirs)))
 		error = &sym_error_no_memory;
 	if (!error)
 		*ret = STEAL(ground);
@@ -157,6 +158,7 @@ static struct sym_error *finish(struct snapshot_ground *ground, struct address_s
 		.number = number_images,
 	};
 	ground->context.relative_map_dirs = (const char *const *)ground->relative_map_dirs;
+	ground->context.debug_dirs = (const char *const *)ground->debug_dirs;
 	error = snapshot_create(ground, space, &snapshot);
 	if (error)
 		return error;

@@ -28,6 +28,7 @@ struct snapshot_ground {
 	_Atomic(unsigned int) users; /* beyond the first one */
 	struct process *process;
 	char **relative_map_dirs;    /* NULL terminated; NULL for none */
+	char **debug_dirs;           /* the same */
 	enum sym_jit_way jit;        /* as asked for */
 	unsigned int perf_map_flags; /* of perfmap_source_open() */
 	struct image_group_context context;

@@ -23,6 +23,7 @@ void snapshot_ground_release(struct snapshot_ground *ground)
 	live_code_slot_deinit(&ground->live_code);
 	process_close(ground->process);
 	path_list_free(ground->relative_map_dirs);
+	path_list_free(ground->debug_dirs);
 	pthread_mutex_destroy(&ground->lock);
 	free(ground);
 }

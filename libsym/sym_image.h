@@ -148,6 +148,14 @@ typedef int sym_fetch_fn(void *context, const struct sym_fetch_request *request,
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_fetch_with(struct sym_image *image,
 							      sym_fetch_fn *fetch, void *context);
 
+/**
+ * Says where debug files of a file that was opened by itself are looked for, too: `dirs` as
+ * sym_snapshot_opts.debug_dirs, copied. When, and what fails: as sym_image_fetch_with(); and
+ * SYM_ERROR_NO_MEMORY.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_look_in(struct sym_image *image,
+							   const char *const *dirs);
+
 /** Why the debug file that a sym_fetch_fn brought for the image is not used, or could not be
  * brought; NULL while there is nothing of that kind to tell. Lives as long as the image. */
 SYM_API const char *sym_image_refused_debug_file(const struct sym_image *image);
@@ -181,10 +189,11 @@ typedef int sym_debug_place_fn(void *context, const struct sym_debug_place *plac
 /**
  * Tells where libsym looks for the separate debug file of an ELF image on this machine, in the
  * order in which it looks, whether a file is there or not: so that one who keeps what was made of
- * an image learns that its debug file has been installed. By build-id below
- * /usr/lib/debug/.build-id; by .gnu_debuglink beside the image, in .debug beside it, and below
- * /usr/lib/debug with the path of the image. Each on this machine and, for an image of a process,
- * in the root directory of the process. For its names an image with a .symtab needs none
+ * an image learns that its debug file has been installed. By build-id: DIR/.build-id/ab/cdef.debug
+ * for each DIR of sym_snapshot_opts.debug_dirs, then for /usr/lib/debug; by .gnu_debuglink:
+ * below each DIR with the path of the image, then beside the image, in .debug beside it, and below
+ * /usr/lib/debug with its path. All but those of each DIR on this machine and, for an image of a
+ * process, in the root directory of the process. For its names an image with a .symtab needs none
  * (sym_identity.contents), for lines it does. What a sym_fetch_fn brings has no place.
  *
  * @param tell is called before this function returns, by the same thread; must not close the image

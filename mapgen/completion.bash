@@ -18,10 +18,10 @@ _dotnet_mapgen() {
 	case ${COMP_WORDS[1]} in
 	list | info) options='--pid --root --json --help --version' ;;
 	generate) options='--pid --output --format --crossgen --platform --root --json --help --version' ;;
-	merge) options='--pid --output --mode --names --tiers --jit --enable-perfmap --in-target --undo --maps --root --json --help --version' ;;
-	watch) options='--pid --output --mode --names --tiers --jit --enable-perfmap --in-target --maps --for --interval --root --json --help --version' ;;
-	resolve) options='--pid --names --tiers --jit --core --lines --inlines --fetch --rva --server --store --root --json --help --version' ;;
-	symbolize) options='--pid --names --tiers --jit --verbose --root --json --help --version' ;;
+	merge) options='--pid --output --mode --names --tiers --jit --debug-dir --enable-perfmap --in-target --undo --maps --root --json --help --version' ;;
+	watch) options='--pid --output --mode --names --tiers --jit --debug-dir --enable-perfmap --in-target --maps --for --interval --root --json --help --version' ;;
+	resolve) options='--pid --names --tiers --jit --debug-dir --core --lines --inlines --fetch --rva --server --store --root --json --help --version' ;;
+	symbolize) options='--pid --names --tiers --jit --debug-dir --verbose --root --json --help --version' ;;
 	standin) options='--pid --debug-dir --names --tiers --root --json --help --version' ;;
 	perf-fix) options='--pid --output --in-place --mode --buildid-dir --maps --undo --names --tiers --jit --root --json --help --version' ;;
 	symbols) options='--pid --server --store --offline --root --json --help --version' ;;

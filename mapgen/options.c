@@ -59,6 +59,8 @@ static const struct option_row option_rows[] = {
 	  "perf's build-id cache, instead of the one that perf is configured for" },
 	{ "debug-dir", 0, OPTION_TEXT, COMMAND_STANDIN, FIELD(debug_dir), "DIR", 0,
 	  "instead of /usr/lib/debug, where perf looks" },
+	{ "debug-dir", 0, OPTION_LIST, COMMAND_NATIVE, FIELD(debug_dirs), "DIR", 0,
+	  "look for debug files in DIR, too, before /usr/lib/debug; may be repeated" },
 	{ "maps", 0, OPTION_LIST, COMMAND_PERF_FIX, FIELD(map_dirs), "DIR", 0,
 	  "where perf-PID.map of processes that are gone lie, not /tmp; may be repeated" },
 	{ "undo", 0, OPTION_FLAG, COMMAND_PERF_FIX, FIELD(undo), NULL, 0,
@@ -342,5 +344,6 @@ void options_deinit(struct options *options)
 {
 	free(options->platform_dirs.items);
 	free(options->map_dirs.items);
+	free(options->debug_dirs.items);
 	free(options->servers.items);
 }

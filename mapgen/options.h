@@ -29,6 +29,8 @@ enum command_id {
 		COMMAND_PROCESS & ~COMMAND_PERF_FIX, /* those whose operand may be a PID */
 	COMMAND_NAMES = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC |
 			COMMAND_SYMBOLIZE | COMMAND_PERF_FIX, /* those that give names */
+	/* those that give names to native code */
+	COMMAND_NATIVE = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_SYMBOLIZE,
 };
 
 enum merge_mode {
@@ -76,7 +78,7 @@ struct options {
 	bool verbose;
 	bool in_place;
 	const char *buildid_dir;
-	const char *debug_dir;
+	const char *debug_dir; /* of standin */
 	const char *store;
 	struct text_list servers;
 	const char *root;
@@ -85,6 +87,7 @@ struct options {
 	const char *crossgen;
 	struct text_list platform_dirs;
 	struct text_list map_dirs;
+	struct text_list debug_dirs; /* but of standin */
 	int format;              /* enum sym_map_format; 0: not given */
 	int mode;                /* enum merge_mode or enum perf_fix_mode */
 	int names;               /* enum name_form */

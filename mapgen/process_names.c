@@ -98,6 +98,7 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 		.size = sizeof(opts),
 		.root = names->options->root,
 		.jit = (uint32_t)names->options->jit,
+		.debug_dirs = names->options->debug_dirs.items,
 	};
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
 	struct sym_resolver *resolver GUARDED(resolver) = NULL;

@@ -315,6 +315,8 @@ static struct sym_image *opened_file(struct resolution *resolution, const struct
 	if (!file->path)
 		return NULL;
 	error = sym_image_open(file->path, &file->image);
+	if (!error)
+		error = sym_image_look_in(file->image, resolution->options->debug_dirs.items);
 	if (!error && resolution->fetch)
 		error = sym_image_fetch_with(file->image, resolve_fetch_file, resolution->fetch);
 	if (error) {
@@ -388,6 +390,7 @@ static struct sym_error *open_snapshot(const struct resolution *resolution,
 		.jit = (uint32_t)options->jit,
 		.fetch = resolution->fetch ? resolve_fetch_file : NULL,
 		.fetch_context = resolution->fetch,
+		.debug_dirs = options->debug_dirs.items,
 	};
 
 	return options->core ? sym_snapshot_open_core(options->core, &opts, ret)

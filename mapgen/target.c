@@ -32,6 +32,7 @@ struct sym_snapshot *target_open(const struct options *options, const char *cons
 		.root = options->root,
 		.relative_map_dirs = map_dirs,
 		.jit = (uint32_t)options->jit,
+		.debug_dirs = options->debug_dirs.items,
 	};
 	struct sym_snapshot *snapshot;
 	struct sym_error *error = options->core

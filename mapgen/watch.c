@@ -235,6 +235,7 @@ static bool begin(struct watching *watching)
 		.size = sizeof(opts),
 		.relative_map_dirs = options->map_dirs.items,
 		.jit = (uint32_t)options->jit,
+		.debug_dirs = options->debug_dirs.items,
 	};
 	struct sym_error *error =
 		sym_watch_open(options->pid, &opts, merge_symbols_flags, &watching->watch);

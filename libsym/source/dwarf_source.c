@@ -25,7 +25,7 @@ struct opened {
 struct dwarf_source {
 	struct image *image;
 	const char *path;
-	int root_fd;
+	struct debugfile_roots roots;
 	struct debug_fetch *debug_fetch; /* may be NULL */
 	struct lazy opened;
 	struct lazy fetched; /* struct opened of what the caller brings */
@@ -65,7 +65,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 		return &sym_error_no_memory;
 	own->image = input->image;
 	own->path = input->path;
-	own->root_fd = input->root_fd;
+	own->roots = input->roots;
 	own->debug_fetch = input->debug_fetch;
 	lazy_init(&own->opened);
 	lazy_init(&own->fetched);
@@ -92,7 +92,7 @@ static struct sym_error *open_parts(const struct dwarf_source *own, struct opene
 		return error;
 	error = elf_sections_read(own->image, &sections);
 	if (!error)
-		error = debugfile_find(&sections, own->root_fd, &opened->debug_image,
+		error = debugfile_find(&sections, &own->roots, &opened->debug_image,
 				       &opened->distance);
 	if (error || !opened->debug_image)
 		return error;

@@ -59,7 +59,7 @@ struct glanced {
 
 struct elf_source {
 	struct image *image;
-	int root_fd;
+	struct debugfile_roots roots;
 	struct lazy whole; /* struct elf_whole */
 	pthread_mutex_t glance_lock;
 	struct elf_glance *glance;         /* NULL: the index has to be asked; under the lock */
@@ -153,14 +153,15 @@ static void move(struct elf_symbols *symbols, uint64_t distance)
 }
 
 /* The better of what the image and its debug file have; the image's own when that one has less. */
-static struct sym_error *prefer_debug_file(struct elf_whole *elf, int root_fd,
+static struct sym_error *prefer_debug_file(struct elf_whole *elf,
+					   const struct debugfile_roots *roots,
 					   struct elf_symbols *symbols)
 {
 	struct elf_symbols separate;
 	struct sym_error *error;
 	uint64_t distance;
 
-	error = debugfile_find(&symbols->sections, root_fd, &elf->debug_image, &distance);
+	error = debugfile_find(&symbols->sections, roots, &elf->debug_image, &distance);
 	if (error || !elf->debug_image)
 		return error;
 	error = elf_symbols_read(elf->debug_image, &separate);
@@ -275,7 +276,8 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct image 
 	return elf->shown ? NULL : &sym_error_no_memory;
 }
 
-static struct sym_error *read_whole(struct image *image, int root_fd, struct elf_whole **ret)
+static struct sym_error *read_whole(struct image *image, const struct debugfile_roots *roots,
+				    struct elf_whole **ret)
 {
 	struct elf_whole *elf AUTO_ELF_WHOLE = calloc(1, sizeof(*elf));
 	struct elf_symbols symbols;
@@ -288,7 +290,7 @@ static struct sym_error *read_whole(struct image *image, int root_fd, struct elf
 	if (error)
 		return error;
 	if (!symbols.has_full_table)
-		error = prefer_debug_file(elf, root_fd, &symbols);
+		error = prefer_debug_file(elf, roots, &symbols);
 	if (!error)
 		error = index_tables(elf, image, &symbols);
 	elf_symbols_deinit(&symbols);
@@ -302,7 +304,7 @@ static void *make_whole(const void *context)
 {
 	const struct elf_source *own = context;
 	struct elf_whole *whole = NULL;
-	struct sym_error *error = read_whole(own->image, own->root_fd, &whole);
+	struct sym_error *error = read_whole(own->image, &own->roots, &whole);
 
 	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY)
 		whole = calloc(1, sizeof(*whole));
@@ -327,7 +329,7 @@ static struct sym_error *note_table(struct elf_source *own, bool is_complete,
 static struct sym_error *open_whole(struct elf_source *own, struct buf *why, bool *any_ret)
 {
 	struct elf_whole *whole;
-	struct sym_error *error = read_whole(own->image, own->root_fd, &whole);
+	struct sym_error *error = read_whole(own->image, &own->roots, &whole);
 
 	if (error)
 		return error;
@@ -351,10 +353,10 @@ static struct sym_error *open_elf(const struct source_input *input, struct buf *
 	if (!own)
 		return &sym_error_no_memory;
 	own->image = input->image;
-	own->root_fd = input->root_fd;
+	own->roots = input->roots;
 	lazy_init(&own->whole);
 	pthread_mutex_init(&own->glance_lock, NULL);
-	error = elf_glance_open(own->image, own->root_fd, &own->glance);
+	error = elf_glance_open(own->image, &own->roots, &own->glance);
 	if (!error && !own->glance)
 		error = open_whole(own, why, &any);
 	else if (!error)
@@ -538,7 +540,7 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 	const struct elf_whole *elf = lazy_peek(&own->whole);
 
 	if (!elf || !elf->image_count) {
-		struct sym_error *error = read_whole(own->image, own->root_fd, &read);
+		struct sym_error *error = read_whole(own->image, &own->roots, &read);
 
 		if (error)
 			return error;

@@ -57,7 +57,7 @@ static void *open_now(const void *context)
 {
 	const struct fetched_source *own = context;
 	struct opened *opened = calloc(1, sizeof(*opened));
-	struct source_input input = { .root_fd = -1 };
+	struct source_input input = { .roots.fd = -1 };
 	struct sym_error *error = NULL;
 	struct buf why;
 	bool again;

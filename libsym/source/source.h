@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "libsym/base/buf.h"
+#include "libsym/debugfile.h"
 #include "libsym/error.h"
 #include "libsym/image.h"
 #include "libsym/precompiled.h"
@@ -27,9 +28,9 @@ struct source_input {
 	const char *path;                /* what the image is called; lives as long as the source */
 	struct precompiled *precompiled; /* NULL when the image has no readable method tables */
 	const char *const *relative_map_dirs; /* NULL terminated; may be NULL */
-	int root_fd; /* below which the image has its path; -1: this machine's root */
-	struct debug_fetch *debug_fetch; /* who brings its debug file; may be NULL */
-	bool has_all_symbols;            /* a source that was opened before this one has them */
+	struct debugfile_roots roots;         /* the image has its path below their `fd` */
+	struct debug_fetch *debug_fetch;      /* who brings its debug file; may be NULL */
+	bool has_all_symbols; /* a source that was opened before this one has them */
 };
 
 struct source_match {

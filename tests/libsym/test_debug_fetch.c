@@ -315,6 +315,47 @@ Test(debug_fetch, serves_the_images_of_a_process)
 	free(path);
 }
 
+/* What lies in a directory that was told is found before anybody is asked. */
+Test(debug_fetch, is_not_asked_for_what_a_directory_has)
+{
+	char *path = file_of("lib.so", 1,
+			     (struct elf_builder_options){ .dynamic_only = true,
+							   .build_id = 0x11,
+							   .position_independent = true });
+	char *ids = scratch_path(scratch, ".build-id"), *below = scratch_path(ids, "11");
+	char *debug;
+	const char *dirs[] = { "/nowhere", scratch, NULL };
+	struct bringer bringer = { 0 };
+	struct sym_snapshot_opts opts = { .size = sizeof(opts),
+					  .jit = SYM_JIT_NONE,
+					  .fetch = bring,
+					  .fetch_context = &bringer,
+					  .debug_dirs = dirs };
+	uint64_t address = map_library(path) + HIDDEN - EXPORTED + 4;
+	struct sym_snapshot *snapshot = NULL;
+	struct sym_resolver *resolver = NULL;
+	struct sym_result *result = NULL;
+
+	cr_assert_eq(mkdir(ids, 0755) | mkdir(below, 0755), 0);
+	debug = debug_file(".build-id/11/11111111111111111111111111111111111111.debug", 0x11);
+	cr_assert_null(sym_snapshot_open(getpid(), &opts, &snapshot));
+	/* They were copied. */
+	dirs[1] = NULL;
+	cr_assert_null(sym_resolver_create(snapshot, &resolver));
+	cr_assert_null(sym_result_create(&result));
+	cr_assert_null(sym_resolver_resolve(resolver, &address, 1, result));
+	cr_expect_eq(sym_result_at(result, 0)->status, SYM_RESOLVED);
+	cr_expect_str_eq(sym_result_at(result, 0)->name, "hidden");
+	cr_expect_eq(bringer.calls, 0);
+	sym_result_destroy(result);
+	sym_resolver_destroy(resolver);
+	sym_snapshot_close(snapshot);
+	free(debug);
+	free(below);
+	free(ids);
+	free(path);
+}
+
 Test(debug_fetch, tells_the_name_and_sum_of_a_link_and_believes_the_sum)
 {
 	char *debug = debug_file("lib.debug", 0), *other = debug_file("other.debug", 0x22), *path;

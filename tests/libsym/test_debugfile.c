@@ -58,7 +58,8 @@ static struct image *find_below(const char *root, uint8_t build_id)
 	cr_assert_null(image_open(elf_builder_file(bytes, size_bytes), "/lib/image.so", 0,
 				  SPARSE_FILE_TO_END, &image));
 	cr_assert_null(elf_sections_read(image, &sections));
-	cr_assert_null(debugfile_find(&sections, root_fd, &found, &distance));
+	cr_assert_null(debugfile_find(&sections, &(struct debugfile_roots){ .fd = root_fd }, &found,
+				      &distance));
 	cr_expect_eq(distance, 0);
 	free(bytes);
 	return found;

@@ -152,6 +152,67 @@ Test(image_api, tells_where_debuggers_look_for_debug_files_in_their_order)
 	scratch_remove(directory);
 }
 
+/* Said for one file by itself: before the others, for build-ids and for links. */
+Test(image_api, tells_directories_that_it_was_told_first)
+{
+	static const char *const dirs[] = { "/one", "two", NULL };
+	struct elf_builder_options options = { .dynamic_only = true,
+					       .build_id = 0x5a,
+					       .debug_link = "program.debug" };
+	struct heard heard = { .most = 99 };
+	char *directory, *expected[4];
+	struct sym_image *image = open_made(options, &directory);
+	char *real = realpath(directory, NULL);
+
+	cr_assert_null(sym_image_look_in(image, dirs));
+	cr_assert_null(sym_image_debug_places(image, hear, &heard));
+	cr_assert_eq(heard.count, 8);
+	expected[0] = strdup("/one/.build-id/5a/5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.debug");
+	expected[1] = strdup("two/.build-id/5a/5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.debug");
+	cr_assert_geq(asprintf(&expected[2], "/one%s/program.debug", real), 0);
+	cr_assert_geq(asprintf(&expected[3], "two%s/program.debug", real), 0);
+	for (size_t i = 0; i < 4; i++) {
+		/* Between them is that of /usr/lib/debug. */
+		cr_expect_str_eq(heard.places[i < 2 ? i : i + 1], expected[i]);
+		free(expected[i]);
+	}
+	forget(&heard);
+	free(real);
+	sym_image_close(image);
+	scratch_remove(directory);
+}
+
+Test(image_api, uses_a_debug_file_of_a_directory_that_it_was_told)
+{
+	struct elf_builder_options options = { .build_id = 0x5a };
+	size_t size_bytes;
+	uint8_t *bytes = elf_builder_make(symbols, 2, options, &size_bytes);
+	char *tree = scratch_create(), *ids = scratch_path(tree, ".build-id");
+	char *below = scratch_path(ids, "5a"), *directory;
+	char *file = scratch_path(below, "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a.debug");
+	const char *const dirs[] = { tree, NULL };
+	struct sym_image *image;
+	struct sym_error *error;
+
+	cr_assert_eq(mkdir(ids, 0755) | mkdir(below, 0755), 0);
+	scratch_write(file, bytes, size_bytes);
+	options.dynamic_only = true;
+	image = open_made(options, &directory);
+	cr_assert_null(sym_image_look_in(image, dirs));
+	cr_assert_not_null(sym_image_symbol_file(image));
+	cr_expect_str_eq(sym_image_symbol_file(image), file);
+	error = sym_image_look_in(image, NULL);
+	cr_expect_not_null(error, "what it was told is in use");
+	sym_error_destroy(error);
+	sym_image_close(image);
+	free(file);
+	free(below);
+	free(ids);
+	free(bytes);
+	scratch_remove(directory);
+	scratch_remove(tree);
+}
+
 Test(image_api, tells_no_more_places_to_one_who_has_heard_enough)
 {
 	struct elf_builder_options options = { .build_id = 0x5a, .debug_link = "program.debug" };
