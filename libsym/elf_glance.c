@@ -18,9 +18,10 @@ enum {
 struct elf_glance {
 	struct elf_sections sections; /* of the image whose table it is */
 	const GElf_Shdr *table, *strings;
-	const uint8_t *whole;   /* the table, once it was asked twice; NULL: by windows */
-	const uint8_t *entries; /* those at hand */
-	size_t count;           /* of the table */
+	const GElf_Shdr *versions; /* NULL: none, or none that can be read */
+	const uint8_t *whole;      /* the table, once it was asked twice; NULL: by windows */
+	const uint8_t *entries;    /* those at hand */
+	size_t count;              /* of the table */
 	bool wide;
 	bool was_asked;
 	bool is_complete;
@@ -167,6 +168,27 @@ static bool is_function(struct elf_glance *glance, const GElf_Sym *symbol, struc
 			       name_at(glance, symbol->st_name, failed_ret), ret);
 }
 
+/* As elf_symbols_read() does: what is not there is no version. */
+static void take_version(struct elf_glance *glance, size_t index, struct elf_symbol *ret,
+			 bool *failed_ret)
+{
+	uint64_t offset = (uint64_t)index * sizeof(uint16_t);
+	struct reader version;
+	struct sym_error *error;
+
+	if (!glance->versions || glance->versions->sh_size < offset + sizeof(uint16_t))
+		return;
+	offset += glance->versions->sh_offset;
+	error = sparse_file_need(&glance->sections.view, glance->sections.image->path, offset,
+				 sizeof(uint16_t));
+	sym_error_destroy(error);
+	*failed_ret |= error != NULL;
+	if (error)
+		return;
+	version = reader_over(glance->sections.view.data + offset, sizeof(uint16_t));
+	elf_symbol_take_version(ret, reader_u16(&version));
+}
+
 /* ---- opening -------------------------------------------------------------------------- */
 
 static bool is_whole(const struct elf_sections *sections, const GElf_Shdr *section)
@@ -190,6 +212,9 @@ static bool use_table(struct elf_glance *glance, const GElf_Shdr *table)
 	if (!is_whole(sections, table) || !is_whole(sections, glance->strings))
 		return false;
 	glance->table = table;
+	glance->versions = elf_symbols_versions(sections, table);
+	if (glance->versions && !is_whole(sections, glance->versions))
+		glance->versions = NULL;
 	glance->count = table->sh_size / entry_bytes(glance);
 	glance->is_complete = table->sh_type == SHT_SYMTAB;
 	return true;
@@ -306,6 +331,8 @@ struct surroundings {
 	bool any_below;
 	uint64_t below, above;  /* the nearest starts, that of the position itself is `below` */
 	struct elf_symbol last; /* of those that begin at `below` the best one */
+	size_t last_index;      /* of it in the table */
+	bool last_has_version;  /* it has been looked up, as only one of several needs it */
 	bool failed;
 };
 
@@ -335,18 +362,30 @@ static inline bool may_matter(const struct elf_glance *glance, size_t number,
 	       (start - around->position - 1 < around->above - around->position - 1);
 }
 
-/* Begins at or below the position, and not below another that does. */
-static void take_last(struct surroundings *around, uint64_t start,
-		      const struct elf_symbol *function)
+/* A function that begins at or below the position, and not below another that does. */
+static void take_last(struct elf_glance *glance, size_t index, struct elf_symbol *function,
+		      struct surroundings *around)
 {
-	if (!around->any_below || start != around->below ||
-	    elf_symbol_compare(function, &around->last) < 0)
-		around->last = *function;
+	bool is_nearer = !around->any_below || function->vaddr != around->below;
+
+	if (!is_nearer) {
+		if (!around->last_has_version)
+			take_version(glance, around->last_index, &around->last, &around->failed);
+		around->last_has_version = true;
+		take_version(glance, index, function, &around->failed);
+		if (elf_symbol_compare(function, &around->last) >= 0)
+			return;
+	}
+	around->last = *function;
+	around->last_index = index;
+	around->last_has_version = !is_nearer;
 	around->any_below = true;
-	around->below = start;
+	around->below = function->vaddr;
 }
 
-static void look_at(struct elf_glance *glance, size_t number, struct surroundings *around)
+/* `index` in the table, `number` among those at hand. */
+static void look_at(struct elf_glance *glance, size_t index, size_t number,
+		    struct surroundings *around)
 {
 	uint64_t start = start_at(glance, number), position = around->position;
 	bool covers = start <= position && position - start < size_at(glance, number);
@@ -365,7 +404,7 @@ static void look_at(struct elf_glance *glance, size_t number, struct surrounding
 	if (symbol.st_value > position)
 		around->above = symbol.st_value;
 	else if (is_near)
-		take_last(around, symbol.st_value, &function);
+		take_last(glance, index, &function, around);
 }
 
 static void look_around(struct elf_glance *glance, struct surroundings *around)
@@ -376,18 +415,19 @@ static void look_around(struct elf_glance *glance, struct surroundings *around)
 	for (size_t first = 0; (count = window_at(glance, first, &around->failed)); first += count)
 		for (size_t i = 0; !around->failed && i < count; i++)
 			if (may_matter(glance, i, around))
-				look_at(glance, i, around);
+				look_at(glance, first + i, i, around);
 }
 
-/* Takes the entry if it begins there and has a better name. */
-static bool take_better(struct elf_glance *glance, size_t number, bool any, struct elf_symbol *ret,
-			bool *failed)
+/* Takes the entry if it has a better name. */
+static bool take_better(struct elf_glance *glance, size_t index, size_t number, bool any,
+			struct elf_symbol *ret, bool *failed)
 {
 	GElf_Sym symbol = entry_at(glance, number);
 	struct elf_symbol function;
 
 	if (!is_function(glance, &symbol, &function, failed))
 		return any;
+	take_version(glance, index, &function, failed);
 	if (!any || elf_symbol_compare(&function, ret) < 0)
 		*ret = function;
 	return true;
@@ -408,7 +448,7 @@ static bool best_at(struct elf_glance *glance, uint64_t vaddr, struct surroundin
 	for (size_t first = 0; (count = window_at(glance, first, &around->failed)); first += count)
 		for (size_t i = 0; !around->failed && i < count; i++)
 			if (start_at(glance, i) == vaddr)
-				any = take_better(glance, i, any, ret, &around->failed);
+				any = take_better(glance, first + i, i, any, ret, &around->failed);
 	return any && !around->failed;
 }
 

@@ -102,6 +102,11 @@ static bool is_of_old_version(const char *name)
 	return version && version[1] != '@';
 }
 
+enum {
+	RANK_OLD_VERSION = 1 << 20,
+	HIDDEN_VERSION = 0x8000 /* a linker does not take it for a name without a version */
+};
+
 /* Among names for one place: functions before others, today's before old versions' (free before
  * cfree), global, weak, local, fewer leading underscores. */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
@@ -116,7 +121,7 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 		binding = 0;
 	else if (GELF_ST_BIND(symbol->st_info) == STB_WEAK)
 		binding = 1;
-	return type << 24 | (uint32_t)is_of_old_version(name) << 20 | binding << 16 |
+	return type << 24 | (is_of_old_version(name) ? RANK_OLD_VERSION : 0u) | binding << 16 |
 	       (underscores > 0xffff ? 0xffff : underscores);
 }
 
@@ -184,44 +189,98 @@ bool elf_symbol_make(const struct elf_sections *sections, const GElf_Sym *symbol
 	return true;
 }
 
-static void take_symbol(const struct elf_sections *sections, struct reader *table,
-			const struct reader *strings, struct elf_symbols *ret)
+const GElf_Shdr *elf_symbols_versions(const struct elf_sections *sections, const GElf_Shdr *table)
 {
-	GElf_Sym symbol = read_symbol(table, sections->image->is_64bit);
+	for (size_t i = 1; i < sections->count; i++) {
+		const GElf_Shdr *section = &sections->items[i];
+
+		if (section->sh_type == SHT_GNU_versym && section->sh_link < sections->count &&
+		    &sections->items[section->sh_link] == table)
+			return section;
+	}
+	return NULL;
+}
+
+void elf_symbol_take_version(struct elf_symbol *symbol, uint16_t version)
+{
+	if (version & HIDDEN_VERSION)
+		symbol->rank |= RANK_OLD_VERSION;
+}
+
+/* One table and what belongs to it, while it is read. */
+struct table {
+	struct reader entries, strings;
+	struct reader versions; /* empty: there are none, or none that can be read */
+};
+
+static void take_symbol(const struct elf_sections *sections, struct table *table,
+			struct elf_symbols *ret)
+{
+	GElf_Sym symbol = read_symbol(&table->entries, sections->image->is_64bit);
+	uint16_t version = reader_left(&table->versions) ? reader_u16(&table->versions) : 0;
+	struct elf_symbol *item = &ret->items[ret->count];
 
 	/* Most of a table of exports is imports: their names need not be looked at. */
-	if (code_section(sections, &symbol) &&
-	    elf_symbol_make(sections, &symbol, elf_sections_string(strings, symbol.st_name),
-			    &ret->items[ret->count]))
-		ret->count++;
+	if (!code_section(sections, &symbol) ||
+	    !elf_symbol_make(sections, &symbol,
+			     elf_sections_string(&table->strings, symbol.st_name), item))
+		return;
+	elf_symbol_take_version(item, version);
+	ret->count++;
+}
+
+/* Versions that cannot be read cost only the better of several names. */
+static struct sym_error *open_versions(struct elf_sections *sections, const GElf_Shdr *section,
+				       struct reader *ret)
+{
+	const GElf_Shdr *versions = elf_symbols_versions(sections, section);
+	struct sym_error *error = NULL;
+
+	*ret = reader_over(NULL, 0);
+	if (versions)
+		error = elf_sections_bytes(sections, versions, ret);
+	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	sym_error_destroy(error);
+	*ret = reader_over(NULL, 0);
+	return NULL;
+}
+
+static struct sym_error *open_table(struct elf_sections *sections, const GElf_Shdr *section,
+				    struct table *ret)
+{
+	struct sym_error *error = elf_sections_bytes(sections, section, &ret->entries);
+
+	if (!error)
+		error = elf_sections_bytes(sections, &sections->items[section->sh_link],
+					   &ret->strings);
+	return error ? error : open_versions(sections, section, &ret->versions);
 }
 
 /* Adds the functions of a table to what there is. */
-static struct sym_error *read_table(struct elf_sections *sections, const GElf_Shdr *table,
+static struct sym_error *read_table(struct elf_sections *sections, const GElf_Shdr *section,
 				    struct elf_symbols *ret)
 {
 	size_t entry_bytes = sections->image->is_64bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	struct reader entries, strings;
 	struct elf_symbol *items;
 	struct sym_error *error;
+	struct table table;
 	size_t count;
 
-	if (table->sh_link >= sections->count)
+	if (section->sh_link >= sections->count)
 		return elf_sections_error(sections, "a symbol table without a string table");
-	if (table->sh_entsize != entry_bytes)
+	if (section->sh_entsize != entry_bytes)
 		return elf_sections_error(sections, "symbols of an unknown size");
-	error = elf_sections_bytes(sections, table, &entries);
-	if (!error)
-		error = elf_sections_bytes(sections, &sections->items[table->sh_link], &strings);
+	error = open_table(sections, section, &table);
 	if (error)
 		return error;
-	count = entries.size_bytes / entry_bytes;
+	count = table.entries.size_bytes / entry_bytes;
 	items = reallocarray(ret->items, ret->count + count + 1, sizeof(*ret->items));
 	if (!items)
 		return &sym_error_no_memory;
 	ret->items = items;
 	for (size_t i = 0; i < count; i++)
-		take_symbol(sections, &entries, &strings, ret);
+		take_symbol(sections, &table, ret);
 	return NULL;
 }
 

@@ -47,6 +47,15 @@ const GElf_Shdr *elf_symbols_full_table(const struct elf_sections *sections);
 
 /* ---- one entry of a table, for those who read it themselves ---- */
 
+/*
+ * The versions of a table's names (.gnu.version: two bytes for each entry), NULL if it has none
+ * that can be read. Only .dynsym has them there; .symtab has them in the names.
+ */
+const GElf_Shdr *elf_symbols_versions(const struct elf_sections *sections, const GElf_Shdr *table);
+
+/* What its version says of a symbol that was made: today's name or one for old programs. */
+void elf_symbol_take_version(struct elf_symbol *symbol, uint16_t version);
+
 /* What is left of `symbol` when it is no function of ours: false. Its reach is that up to the end
  * of its section, at most its size. */
 bool elf_symbol_make(const struct elf_sections *sections, const GElf_Sym *symbol, const char *name,

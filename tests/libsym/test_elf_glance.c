@@ -163,6 +163,42 @@ Test(elf_glance, is_no_other_answer_than_that_of_the_index)
 	sym_result_destroy(later);
 }
 
+/* As many entries as are not left to the index, each place with two names. */
+Test(elf_glance, knows_names_of_old_versions_by_the_table_of_versions)
+{
+	enum {
+		PLACES = 300
+	};
+	struct elf_builder_symbol symbols[2 * PLACES];
+	uint16_t versions[2 * PLACES];
+	struct elf_glance *glance AUTO_ELF_GLANCE = NULL;
+	struct image *image AUTO_IMAGE = NULL;
+	struct elf_symbol found = { 0 };
+	size_t size_bytes;
+	uint8_t *bytes;
+
+	for (size_t i = 0; i < 2 * PLACES; i++) {
+		symbols[i] = (struct elf_builder_symbol){ i % 2 ? "free" : "cfree",
+							  ELF_BUILDER_TEXT_VADDR + i / 2 * 8, 8,
+							  STB_GLOBAL, STT_FUNC };
+		versions[i] = i % 2 ? 2 : 0x8002;
+	}
+	bytes = elf_builder_make(
+		symbols, 2 * PLACES,
+		(struct elf_builder_options){ .dynamic_only = true, .versions = versions },
+		&size_bytes);
+	cr_assert_null(image_open(elf_builder_file(bytes, size_bytes), "old.so", 0,
+				  SPARSE_FILE_TO_END, &image));
+	cr_assert_null(elf_glance_open(image, &here, &glance));
+	cr_assert_not_null(glance);
+	for (size_t i = 0; i < PLACES; i += 13) {
+		cr_assert_eq(elf_glance_find(glance, ELF_BUILDER_TEXT_VADDR + i * 8 + 3, &found),
+			     ELF_GLANCE_HIT);
+		cr_expect_str_eq(found.name, "free");
+	}
+	free(bytes);
+}
+
 Test(elf_glance, leaves_small_and_damaged_tables_to_the_index)
 {
 	struct elf_glance *glance = (struct elf_glance *)1;

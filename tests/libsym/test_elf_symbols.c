@@ -201,6 +201,28 @@ Test(elf_symbols, puts_the_name_of_an_old_version_last)
 	elf_symbols_deinit(&table);
 }
 
+/* A stripped C library has its versions in .gnu.version only. */
+Test(elf_symbols, puts_an_old_version_last_that_the_table_of_versions_tells)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "cfree", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "free", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "only_old", TEXT + 0x20, 0x10, STB_GLOBAL, STT_FUNC },
+	};
+	static const uint16_t versions[] = { 0x8002, 2, 0x8003 };
+	struct image *image AUTO_IMAGE = open_symbols(
+		symbols, 3,
+		(struct elf_builder_options){ .dynamic_only = true, .versions = versions });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 3);
+	cr_expect_str_eq(table.items[0].name, "free");
+	cr_expect_str_eq(table.items[1].name, "cfree");
+	cr_expect_str_eq(table.items[2].name, "only_old");
+	elf_symbols_deinit(&table);
+}
+
 Test(elf_symbols, leaves_versions_out_of_names)
 {
 	static const struct elf_builder_symbol symbols[] = {

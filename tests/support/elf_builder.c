@@ -17,12 +17,14 @@ enum {
 	SECTION_NOTE,
 	SECTION_LINK,
 	SECTION_NAMES,
+	SECTION_VERSIONS,
 	SECTION_COUNT,
 	NOTE_OFFSET = 0x200,
 	NOTE_BYTES = 12 + 4 + 20,
 	LINK_OFFSET = 0x300,
 	LINK_BYTES = 0x100,
 	NAMES_OFFSET = 0x400,
+	VERSIONS_OFFSET = 0x500,
 	DATA_OFFSET = ELF_BUILDER_TEXT_OFFSET + ELF_BUILDER_TEXT_BYTES,
 	SYMBOLS_OFFSET = DATA_OFFSET + ELF_BUILDER_DATA_BYTES
 };
@@ -123,6 +125,23 @@ static void write_link(uint8_t *file, struct elf_builder_options options, Elf64_
 	};
 }
 
+/* Number 0 is that of the symbol which every table begins with. */
+static void write_versions(uint8_t *file, const uint16_t *versions, size_t count,
+			   Elf64_Shdr *section)
+{
+	size_t size_bytes = (count + 1) * sizeof(*versions);
+
+	cr_assert_leq(size_bytes, ELF_BUILDER_TEXT_OFFSET - VERSIONS_OFFSET);
+	memcpy(file + VERSIONS_OFFSET + sizeof(*versions), versions, count * sizeof(*versions));
+	*section = (Elf64_Shdr){
+		.sh_type = SHT_GNU_versym,
+		.sh_offset = VERSIONS_OFFSET,
+		.sh_size = size_bytes,
+		.sh_link = SECTION_SYMBOLS,
+		.sh_entsize = sizeof(*versions),
+	};
+}
+
 static void write_sections(uint8_t *file, struct elf_builder_options options, size_t count,
 			   size_t strings_offset, size_t sections_offset)
 {
@@ -163,6 +182,8 @@ static void write_sections(uint8_t *file, struct elf_builder_options options, si
 	}
 	if (options.debug_link)
 		write_link(file, options, sections);
+	if (options.versions)
+		write_versions(file, options.versions, count, &sections[SECTION_VERSIONS]);
 	sections[SECTION_STRINGS] = (Elf64_Shdr){
 		.sh_type = SHT_STRTAB,
 		.sh_offset = strings_offset,
