@@ -211,6 +211,7 @@ static bool use_table(struct elf_glance *glance, const GElf_Shdr *table)
 	glance->strings = &sections->items[table->sh_link];
 	if (!is_whole(sections, table) || !is_whole(sections, glance->strings))
 		return false;
+	elf_symbols_find_stubs(sections);
 	glance->table = table;
 	glance->versions = elf_symbols_versions(sections, table);
 	if (glance->versions && !is_whole(sections, glance->versions))

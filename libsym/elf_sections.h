@@ -19,8 +19,9 @@ struct elf_sections {
 	const struct image *image; /* borrowed */
 	struct sparse_file view;
 	GElf_Shdr *items;
-	size_t count;       /* 0 for a file without section headers */
-	size_t names_index; /* of the section that has the names; 0: none */
+	size_t count;           /* 0 for a file without section headers */
+	size_t names_index;     /* of the section that has the names; 0: none */
+	const GElf_Shdr *stubs; /* .iplt; see elf_symbols_find_stubs() */
 };
 
 /* Errors: IO, STALE, FORMAT, NO_MEMORY. */

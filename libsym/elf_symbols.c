@@ -104,6 +104,7 @@ static bool is_of_old_version(const char *name)
 
 enum {
 	RANK_OLD_VERSION = 1 << 20,
+	STUB_BYTES = 16,        /* of an entry, on x86 and AArch64 */
 	HIDDEN_VERSION = 0x8000 /* a linker does not take it for a name without a version */
 };
 
@@ -168,6 +169,11 @@ static size_t unversioned_bytes(const char *name)
 	return name[0] == '@' ? strlen(name) : strcspn(name, "@");
 }
 
+void elf_symbols_find_stubs(struct elf_sections *sections)
+{
+	sections->stubs = elf_sections_find_named(sections, ".iplt");
+}
+
 bool elf_symbol_make(const struct elf_sections *sections, const GElf_Sym *symbol, const char *name,
 		     struct elf_symbol *ret)
 {
@@ -177,6 +183,8 @@ bool elf_symbol_make(const struct elf_sections *sections, const GElf_Sym *symbol
 	if (!section || !name || !is_function(symbol, name))
 		return false;
 	left_bytes = section->sh_size - (symbol->st_value - section->sh_addr);
+	if (section == sections->stubs && left_bytes > STUB_BYTES)
+		left_bytes = STUB_BYTES;
 	*ret = (struct elf_symbol){
 		.vaddr = symbol->st_value,
 		.size_bytes = symbol->st_size,
@@ -220,6 +228,8 @@ static void take_symbol(const struct elf_sections *sections, struct table *table
 	uint16_t version = reader_left(&table->versions) ? reader_u16(&table->versions) : 0;
 	struct elf_symbol *item = &ret->items[ret->count];
 
+	if (ret->indirect_only && GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
+		return;
 	/* Most of a table of exports is imports: their names need not be looked at. */
 	if (!code_section(sections, &symbol) ||
 	    !elf_symbol_make(sections, &symbol,
@@ -337,19 +347,31 @@ static struct sym_error *read_tables(struct elf_symbols *ret)
 	return NULL;
 }
 
-struct sym_error *elf_symbols_read(const struct image *image, struct elf_symbols *ret)
+static struct sym_error *read_symbols(const struct image *image, bool indirect_only,
+				      struct elf_symbols *ret)
 {
-	struct elf_symbols symbols = { 0 };
+	struct elf_symbols symbols = { .indirect_only = indirect_only };
 	struct sym_error *error = elf_sections_read(image, &symbols.sections);
 
 	if (error)
 		return error;
 	symbols.has_full_table = elf_symbols_full_table(&symbols.sections);
 	symbols.build_id = elf_sections_build_id(&symbols.sections);
+	elf_symbols_find_stubs(&symbols.sections);
 	error = read_tables(&symbols);
 	if (error)
 		elf_symbols_deinit(&symbols);
 	else
 		*ret = symbols;
 	return error;
+}
+
+struct sym_error *elf_symbols_read(const struct image *image, struct elf_symbols *ret)
+{
+	return read_symbols(image, false, ret);
+}
+
+struct sym_error *elf_symbols_read_indirect(const struct image *image, struct elf_symbols *ret)
+{
+	return read_symbols(image, true, ret);
 }

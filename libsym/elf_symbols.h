@@ -34,12 +34,18 @@ struct elf_symbols {
 	struct elf_build_id build_id;
 	/* private */
 	struct elf_sections sections; /* the names are in it */
+	bool indirect_only;
 };
 
 /* An image without symbols yields none; that is no error. Errors: IO, STALE, FORMAT, NO_MEMORY. */
 struct sym_error *elf_symbols_read(const struct image *image, struct elf_symbols *ret)
 	__attribute__((warn_unused_result));
 void elf_symbols_deinit(struct elf_symbols *symbols);
+
+/* The same of those functions only that another one chooses when the program starts
+ * (STT_GNU_IFUNC); at their vaddr is the one that chooses. */
+struct sym_error *elf_symbols_read_indirect(const struct image *image, struct elf_symbols *ret)
+	__attribute__((warn_unused_result));
 
 /* .symtab if the linker wrote it, NULL if there is none or strip has left next to nothing of it: a
  * full one repeats what .dynsym has. */
@@ -55,6 +61,13 @@ const GElf_Shdr *elf_symbols_versions(const struct elf_sections *sections, const
 
 /* What its version says of a symbol that was made: today's name or one for old programs. */
 void elf_symbol_take_version(struct elf_symbol *symbol, uint16_t version);
+
+/*
+ * lld gives a function that is chosen at start, and whose address is taken, the place of its entry
+ * in .iplt, and no size: it reaches to the next entry then, not over those of all others. To be
+ * called before entries are made.
+ */
+void elf_symbols_find_stubs(struct elf_sections *sections);
 
 /* What is left of `symbol` when it is no function of ours: false. Its reach is that up to the end
  * of its section, at most its size. */

@@ -7,7 +7,12 @@
 /* What a relocation puts into a slot. */
 struct slot {
 	uint64_t vaddr;
-	uint32_t symbol; /* index in .dynsym */
+	uint64_t chooser; /* vaddr of the function that chooses; counts where `symbol` is 0 */
+	uint32_t symbol;  /* index in .dynsym */
+};
+
+enum {
+	NO_SECTION = 0 /* the number of none */
 };
 
 struct reading {
@@ -18,6 +23,7 @@ struct reading {
 	size_t slot_count, slot_capacity;
 	size_t entry_capacity;
 	size_t symbols_index; /* section number of .dynsym */
+	bool any_chooser;
 	struct reader symbols, strings;
 };
 
@@ -25,6 +31,7 @@ void plt_deinit(struct plt *plt)
 {
 	free(plt->items);
 	elf_sections_deinit(&plt->sections);
+	elf_symbols_deinit(&plt->indirect);
 	plt->items = NULL;
 	plt->count = 0;
 }
@@ -39,7 +46,14 @@ static bool fills_slot(unsigned int machine, uint32_t type)
 	return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT; /* i386 has the same */
 }
 
-static bool add_slot(struct reading *reading, uint64_t vaddr, uint32_t symbol)
+static bool is_chosen(unsigned int machine, uint32_t type)
+{
+	if (machine == EM_AARCH64)
+		return type == R_AARCH64_IRELATIVE;
+	return type == (machine == EM_386 ? R_386_IRELATIVE : R_X86_64_IRELATIVE);
+}
+
+static bool add_slot(struct reading *reading, const struct slot *slot)
 {
 	if (reading->slot_count == reading->slot_capacity) {
 		size_t capacity = reading->slot_capacity ? reading->slot_capacity * 2 : 256;
@@ -50,8 +64,34 @@ static bool add_slot(struct reading *reading, uint64_t vaddr, uint32_t symbol)
 		reading->slots = slots;
 		reading->slot_capacity = capacity;
 	}
-	reading->slots[reading->slot_count++] = (struct slot){ .vaddr = vaddr, .symbol = symbol };
+	reading->slots[reading->slot_count++] = *slot;
 	return true;
+}
+
+/* A relocation without an addend has it in the slot. */
+static uint64_t word_in_slot(struct reading *reading, uint64_t vaddr)
+{
+	struct elf_sections *sections = &reading->plt->sections;
+	bool wide = sections->image->is_64bit;
+
+	for (size_t i = 1; i < sections->count; i++) {
+		const GElf_Shdr *section = &sections->items[i];
+		struct sym_error *error;
+		struct reader bytes;
+		uint64_t word;
+
+		if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) ||
+		    vaddr < section->sh_addr || vaddr - section->sh_addr >= section->sh_size)
+			continue;
+		error = elf_sections_bytes(sections, section, &bytes);
+		sym_error_destroy(error);
+		if (error)
+			return 0;
+		reader_seek(&bytes, (size_t)(vaddr - section->sh_addr));
+		word = wide ? reader_u64(&bytes) : reader_u32(&bytes);
+		return reader_ok(&bytes) ? word : 0;
+	}
+	return 0;
 }
 
 static struct sym_error *read_relocations(struct reading *reading, const GElf_Shdr *section)
@@ -64,15 +104,22 @@ static struct sym_error *read_relocations(struct reading *reading, const GElf_Sh
 	if (error)
 		return error;
 	while (reader_left(&table)) {
-		uint64_t offset = wide ? reader_u64(&table) : reader_u32(&table);
+		struct slot slot = { .vaddr = wide ? reader_u64(&table) : reader_u32(&table) };
 		uint64_t info = wide ? reader_u64(&table) : reader_u32(&table);
 		uint32_t type = wide ? (uint32_t)info : (uint32_t)info & 0xff;
-		uint32_t symbol = wide ? (uint32_t)(info >> 32) : (uint32_t)info >> 8;
+		bool chosen = is_chosen(reading->machine, type);
 
+		slot.symbol = wide ? (uint32_t)(info >> 32) : (uint32_t)info >> 8;
 		if (addends)
-			reader_skip(&table, wide ? 8 : 4);
-		if (reader_ok(&table) && symbol && fills_slot(reading->machine, type) &&
-		    !add_slot(reading, offset, symbol))
+			slot.chooser = wide ? reader_u64(&table) : reader_u32(&table);
+		else if (chosen)
+			slot.chooser = word_in_slot(reading, slot.vaddr);
+		if (!reader_ok(&table))
+			break;
+		chosen &= !slot.symbol;
+		reading->any_chooser |= chosen;
+		if ((chosen || (slot.symbol && fills_slot(reading->machine, type))) &&
+		    !add_slot(reading, &slot))
 			return &sym_error_no_memory;
 	}
 	return NULL;
@@ -85,11 +132,21 @@ static int by_slot(const void *left, const void *right)
 	return a->vaddr < b->vaddr ? -1 : a->vaddr > b->vaddr;
 }
 
+/* A static program has no .dynsym, and no other relocations than these. */
+static bool may_fill_slots(const struct reading *reading, const GElf_Shdr *section)
+{
+	if (section->sh_type != SHT_RELA && section->sh_type != SHT_REL)
+		return false;
+	return reading->symbols_index == NO_SECTION ? section->sh_flags & SHF_ALLOC
+						    : section->sh_link == reading->symbols_index;
+}
+
 /* Relocations of data are many, and needed only where there is a .plt.got. */
 static struct sym_error *read_slots(struct reading *reading)
 {
 	struct elf_sections *sections = &reading->plt->sections;
-	bool all = elf_sections_find_named(sections, ".plt.got");
+	bool all = elf_sections_find_named(sections, ".plt.got") ||
+		   elf_sections_find_named(sections, ".iplt");
 	const GElf_Shdr *got = elf_sections_find_named(sections, ".got.plt");
 	struct sym_error *error = NULL;
 
@@ -99,13 +156,13 @@ static struct sym_error *read_slots(struct reading *reading)
 	for (size_t i = 1; !error && i < sections->count; i++) {
 		const GElf_Shdr *section = &sections->items[i];
 
-		if ((section->sh_type != SHT_RELA && section->sh_type != SHT_REL) ||
-		    section->sh_link != reading->symbols_index)
-			continue;
 		/* Those of a linkage table name the section that has its slots. */
-		if (all || section->sh_info)
+		if (may_fill_slots(reading, section) &&
+		    (all || section->sh_info || reading->symbols_index == NO_SECTION))
 			error = read_relocations(reading, section);
 	}
+	if (!error && reading->any_chooser)
+		error = elf_symbols_read_indirect(sections->image, &reading->plt->indirect);
 	if (reading->slot_count)
 		qsort(reading->slots, reading->slot_count, sizeof(*reading->slots), by_slot);
 	return error;
@@ -122,23 +179,51 @@ static const struct slot *find_slot(const struct reading *reading, uint64_t vadd
 
 /* ---- entries ----------------------------------------------------------------- */
 
-static const char *target_of(const struct reading *reading, uint32_t symbol)
+/* The best of the names of what is chosen by the function at `vaddr`; the first one there. */
+static const struct elf_symbol *chosen_by(const struct elf_symbols *indirect, uint64_t vaddr)
+{
+	size_t low = 0, high = indirect->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (indirect->items[middle].vaddr < vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < indirect->count && indirect->items[low].vaddr == vaddr ? &indirect->items[low]
+									    : NULL;
+}
+
+static bool find_target(const struct reading *reading, const struct slot *slot,
+			struct plt_entry *ret)
 {
 	bool wide = reading->plt->sections.image->is_64bit;
 	struct reader symbols = reading->symbols;
 
-	reader_seek(&symbols, (size_t)symbol * (wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)));
-	return elf_sections_string(&reading->strings, reader_u32(&symbols));
+	if (!slot->symbol) {
+		const struct elf_symbol *chosen = chosen_by(&reading->plt->indirect, slot->chooser);
+
+		ret->target = chosen ? chosen->name : NULL;
+		ret->target_bytes = chosen ? chosen->name_bytes : 0;
+		return chosen;
+	}
+	reader_seek(&symbols,
+		    (size_t)slot->symbol * (wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)));
+	ret->target = elf_sections_string(&reading->strings, reader_u32(&symbols));
+	ret->target_bytes = ret->target ? (uint32_t)strlen(ret->target) : 0;
+	return ret->target;
 }
 
 static struct sym_error *add_entry(struct reading *reading, uint64_t vaddr, uint32_t size_bytes,
 				   uint64_t slot_vaddr)
 {
 	const struct slot *slot = find_slot(reading, slot_vaddr);
-	const char *target = slot ? target_of(reading, slot->symbol) : NULL;
+	struct plt_entry entry = { .vaddr = vaddr, .size_bytes = size_bytes };
 	struct plt *plt = reading->plt;
 
-	if (!target)
+	if (!slot || !find_target(reading, slot, &entry))
 		return NULL;
 	if (plt->count == reading->entry_capacity) {
 		size_t capacity = reading->entry_capacity ? reading->entry_capacity * 2 : 64;
@@ -149,8 +234,7 @@ static struct sym_error *add_entry(struct reading *reading, uint64_t vaddr, uint
 		plt->items = items;
 		reading->entry_capacity = capacity;
 	}
-	plt->items[plt->count++] =
-		(struct plt_entry){ .vaddr = vaddr, .size_bytes = size_bytes, .target = target };
+	plt->items[plt->count++] = entry;
 	return NULL;
 }
 
@@ -185,10 +269,25 @@ static bool find_x86_slot(const struct reading *reading, const uint8_t *entry, s
 	return false;
 }
 
+/* ld does not say it of a static program: two jumps one behind the other, each 6 bytes and 2 of
+ * padding. */
+static size_t x86_entry_bytes(const GElf_Shdr *section, const struct reader *code)
+{
+	static const uint8_t jump[] = { 0xff, 0x25 };
+
+	if (section->sh_entsize)
+		return section->sh_entsize == 8 ? 8 : 16;
+	return code->size_bytes >= 8 && !memcmp(code->data, jump, sizeof(jump)) &&
+			       (code->size_bytes < 16 ||
+				!memcmp(code->data + 8, jump, sizeof(jump)))
+		       ? 8
+		       : 16;
+}
+
 static struct sym_error *read_x86(struct reading *reading, const GElf_Shdr *section,
 				  const struct reader *code)
 {
-	size_t entry_bytes = section->sh_entsize == 8 ? 8 : 16;
+	size_t entry_bytes = x86_entry_bytes(section, code);
 	struct sym_error *error = NULL;
 
 	for (size_t at = 0; !error && at + entry_bytes <= code->size_bytes; at += entry_bytes) {
@@ -259,26 +358,38 @@ static void make_disjoint(struct plt *plt)
 	plt->count = kept;
 }
 
-static struct sym_error *read_tables(struct reading *reading)
+/* Names of imports; a static program has none. */
+static struct sym_error *read_symbols(struct reading *reading)
 {
-	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got" };
 	struct elf_sections *sections = &reading->plt->sections;
 	const GElf_Shdr *symbols = elf_sections_find(sections, SHT_DYNSYM);
-	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
 	struct sym_error *error;
 
-	reader_seek(&header, 18);
-	reading->machine = reader_u16(&header);
-	if (!symbols || (reading->machine != EM_X86_64 && reading->machine != EM_386 &&
-			 reading->machine != EM_AARCH64))
+	reading->symbols = reading->strings = reader_over(NULL, 0);
+	if (!symbols)
 		return NULL;
 	reading->symbols_index = (size_t)(symbols - sections->items);
 	if (symbols->sh_link >= sections->count)
 		return elf_sections_error(sections, "a symbol table without a string table");
 	error = elf_sections_bytes(sections, symbols, &reading->symbols);
-	if (!error)
-		error = elf_sections_bytes(sections, &sections->items[symbols->sh_link],
-					   &reading->strings);
+	return error ? error
+		     : elf_sections_bytes(sections, &sections->items[symbols->sh_link],
+					  &reading->strings);
+}
+
+static struct sym_error *read_tables(struct reading *reading)
+{
+	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+	struct elf_sections *sections = &reading->plt->sections;
+	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
+	struct sym_error *error;
+
+	reader_seek(&header, 18);
+	reading->machine = reader_u16(&header);
+	if (reading->machine != EM_X86_64 && reading->machine != EM_386 &&
+	    reading->machine != EM_AARCH64)
+		return NULL;
+	error = read_symbols(reading);
 	if (!error)
 		error = read_slots(reading);
 	for (size_t i = 0; !error && i < sizeof(names) / sizeof(names[0]); i++)

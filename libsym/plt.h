@@ -2,7 +2,9 @@
 /*
  * Entries of the procedure linkage tables of an ELF file (.plt, .plt.sec,
  * .plt.got): each jumps through a slot that the dynamic linker fills with one
- * function, and a relocation says which. An entry is believed by its
+ * function, and a relocation says which: by its name, or, for those that the file
+ * chooses itself by the processor (STT_GNU_IFUNC; most entries of the C library, all
+ * of a static program), by the vaddr of the function that chooses. An entry is believed by its
  * instructions, not by its number: the tables have many layouts. x86-64, i386,
  * AArch64.
  */
@@ -13,13 +15,16 @@
 #include <stdint.h>
 
 #include "libsym/elf_sections.h"
+#include "libsym/elf_symbols.h"
 #include "libsym/error.h"
 #include "libsym/image.h"
 
 struct plt_entry {
 	uint64_t vaddr;
 	uint32_t size_bytes;
-	const char *target; /* name of the function as .dynsym has it; lives as long as the table */
+	uint32_t target_bytes;
+	const char *target; /* name of the function as the symbol table has it, not always ended
+			     * there; lives as long as the table */
 };
 
 struct plt {
@@ -27,6 +32,7 @@ struct plt {
 	size_t count;
 	/* private */
 	struct elf_sections sections; /* the names are in it */
+	struct elf_symbols indirect;  /* and in this */
 };
 
 /* An image without such tables yields none; that is no error. Errors: IO, STALE, FORMAT, NO_MEMORY.

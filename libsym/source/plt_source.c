@@ -4,7 +4,9 @@
  * address asks that no symbol covers.
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "libsym/base/cleanup.h"
 #include "libsym/base/lazy.h"
 #include "libsym/demangle.h"
 #include "libsym/limits.h"
@@ -72,23 +74,29 @@ static const char *add_name(struct entries *entries, struct buf *text)
 				       : NULL;
 }
 
+static bool make_name(struct entries *entries, const struct plt_entry *entry, struct buf *text,
+		      struct entry_names *ret)
+{
+	char *target AUTO_FREE = strndup(entry->target, entry->target_bytes);
+
+	if (!target)
+		return false;
+	buf_clear(text);
+	buf_append_string(text, target);
+	ret->linkage = add_name(entries, text);
+	buf_clear(text);
+	ret->shown = demangle(target, text) ? add_name(entries, text) : ret->linkage;
+	return ret->shown && ret->linkage;
+}
+
 static bool make_names(struct entries *entries)
 {
 	struct buf text;
 	bool made = true;
 
 	buf_init(&text, 2 * LIMIT_NAME_BYTES);
-	for (size_t i = 0; made && i < entries->plt.count; i++) {
-		const char *target = entries->plt.items[i].target;
-		struct entry_names *names = &entries->names[i];
-
-		buf_clear(&text);
-		buf_append_string(&text, target);
-		names->linkage = add_name(entries, &text);
-		buf_clear(&text);
-		names->shown = demangle(target, &text) ? add_name(entries, &text) : names->linkage;
-		made = names->shown && names->linkage;
-	}
+	for (size_t i = 0; made && i < entries->plt.count; i++)
+		made = make_name(entries, &entries->plt.items[i], &text, &entries->names[i]);
 	buf_deinit(&text);
 	return made;
 }
@@ -112,6 +120,7 @@ static void *read_entries(const void *image)
 		return NULL;
 	/* What the entries point to is copied. */
 	elf_sections_deinit(&entries->plt.sections);
+	elf_symbols_deinit(&entries->plt.indirect);
 	return STEAL(entries);
 }
 

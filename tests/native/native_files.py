@@ -97,6 +97,59 @@ def test_linkage_stubs_of_32_bit_files(tools):
             raise Fail(f"{flags}: {wrong[:1] or 'no entries'}")
 
 
+CHOSEN = """
+static int chosen(const void *a, const void *b) { return a == b; }
+static void *pick_local(void) { return chosen; }
+static void *pick(void) { return chosen; }
+static int local(const void *, const void *) __attribute__((ifunc("pick_local")));
+int global(const void *, const void *) __attribute__((ifunc("pick")));
+int (*volatile taken)(const void *, const void *) = global;
+int exported(const void *a) { return global(a, &taken) + local(a, &taken) + taken(a, a); }
+int _start(int n) { return exported(&n); }
+"""
+
+
+def chosen_stubs(tools, path):
+    """(vaddr of a stub, the names of what its slot is filled with): relocations and symbols as readelf has them, code as objdump."""
+    # lld does not say that the file has symbols of GNU's kind: readelf then shows the number.
+    table = tools.run("readelf", "-sW", path).replace("<OS specific>: 10", "IFUNC")
+    names = {}
+    for vaddr, name in re.findall(r"^ *\d+: ([0-9a-f]+) +\d+ IFUNC +\S+ +\S+ +\d+ (\S+)$", table, re.M):
+        names.setdefault(int(vaddr, 16), set()).add(name.split("@")[0])
+    slots = {int(slot, 16): names.get(int(chooser, 16), set())
+             for slot, chooser in re.findall(r"^([0-9a-f]+) .* R_X86_64_IRELATIVE? +([0-9a-f]+)$", tools.run("readelf", "-rW", path), re.M)}
+    code = tools.run("objdump", "-d", path)
+    return [(int(vaddr, 16), slots[int(slot, 16)])
+            for vaddr, slot in re.findall(r"^ *([0-9a-f]+):\t[0-9a-f ]+\t(?:bnd )?jmp +\*0x[0-9a-f]+\(%rip\) +# ([0-9a-f]+)", code, re.M)
+            if int(slot, 16) in slots]
+
+
+def test_linkage_stubs_of_functions_that_the_file_chooses_itself(tools):
+    """Most stubs of the C library and all of a static program: relocations without a name, as other tools show them."""
+    tools.need("gcc", "objdump", "readelf")
+    source = tools.write("chosen.c", CHOSEN)
+    paths, total = [os.path.realpath(f"/lib/x86_64-linux-gnu/{name}") for name in ("libc.so.6", "libm.so.6")], 0
+    for compiler, kinds in (("gcc", ("-static", "-static-pie", "-pie", "-static -fcf-protection", "-static -fuse-ld=gold")),
+                            ("clang", ("-static -fuse-ld=lld", "-static -fno-pie -no-pie -fuse-ld=lld", "-pie -fuse-ld=lld"))):
+        for kind in kinds:
+            path = tools.path(f"chosen-{len(paths)}")
+            try:
+                tools.run(compiler, "-O1", "-fPIE", "-nostdlib", *kind.split(), "-o", path, source)
+                paths.append(path)
+            except (Fail, OSError) as why:
+                tools.figure(f"{compiler} {kind} cannot be done here: {why}")
+    for path in paths:
+        stubs = [(vaddr, names) for vaddr, names in chosen_stubs(tools, path) if names]
+        if not stubs:
+            raise Fail(f"{path} has no such stubs")
+        total += len(stubs)
+        for (vaddr, names), answer in zip(stubs, tools.resolve(path, [vaddr + 1 for vaddr, _ in stubs])):
+            # The place of one whose address is taken may be that function's symbol.
+            if re.sub("@plt$", "", answer["name"] or "") not in names:
+                raise Fail(f"{path}: 0x{vaddr:x} is {answer['name']}, not one of {names}")
+    tools.figure(f"{total} such stubs of {len(paths)} files, 0 differ from readelf")
+
+
 def test_mangled_names_are_shown_as_by_cxxfilt(tools):
     tools.need("c++filt", "nm")
     path = os.path.realpath(glob.glob("/usr/lib/x86_64-linux-gnu/libstdc++.so.6")[0])

@@ -89,6 +89,9 @@ def classify(symbols, vaddr, ours, theirs):
         return "equal"
     if ours and theirs and ours[1] == theirs[1] and symbols.are_aliases(ours[1], ours[0], theirs[0]):
         return "another name for the same start"
+    chooser = re.fullmatch(r"\*ABS\*\+0x([0-9a-f]+)@plt", theirs[0]) if theirs else None
+    if chooser and ours and ours[1] == theirs[1] and ours[0].removesuffix("@plt") in symbols.starts.get(int(chooser[1], 16), ()):
+        return "a stub that theirs tells by the vaddr of what chooses, ours by what is chosen"
     if theirs and not symbols.covers(theirs[1], theirs[0], vaddr) and (not ours or symbols.covers(ours[1], ours[0], vaddr)):
         # A symbol without a size, or one that ended before: we end it where another function begins.
         return "theirs does not reach the address by its size"

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/plt.h"
+
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct library {
+	void *handle;
+	struct link_map *map;
+	struct image *image;
+};
+
+static bool open_library(const char *name, struct library *ret)
+{
+	int fd;
+
+	ret->handle = dlopen(name, RTLD_NOW);
+	if (!ret->handle || dlinfo(ret->handle, RTLD_DI_LINKMAP, &ret->map))
+		return false;
+	fd = open(ret->map->l_name, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0, "%s", ret->map->l_name);
+	cr_assert_null(image_open(fd, ret->map->l_name, 0, SPARSE_FILE_TO_END, &ret->image));
+	return true;
+}
+
+/* Where an entry of this process, with everything linked, leads to; NULL when it is not the plain
+ * jmp *disp32(%rip). */
+static void *destination(const struct library *library, const struct plt_entry *entry)
+{
+	const uint8_t *code = (const uint8_t *)library->map->l_addr + entry->vaddr;
+	int32_t displacement;
+	void *pointer;
+
+	if (code[0] != 0xff || code[1] != 0x25)
+		return NULL;
+	memcpy(&displacement, code + 2, sizeof(displacement));
+	memcpy(&pointer, code + 6 + displacement, sizeof(pointer));
+	return pointer;
+}
+
+/* In libc.so.6 nearly all entries are of functions that it chooses itself. The oracle is the
+ * dynamic linker, which has filled the slots of this process and looks the names up again. */
+Test(plt, tells_functions_that_the_file_chooses_itself_as_the_dynamic_linker_does)
+{
+	struct library library;
+	struct plt plt;
+	size_t chosen = 0;
+
+	if (!open_library("libc.so.6", &library))
+		cr_skip_test("no libc.so.6");
+	cr_assert_null(plt_read(library.image, &plt));
+	for (size_t i = 0; i < plt.count; i++) {
+		const struct plt_entry *entry = &plt.items[i];
+		void *there = destination(&library, entry);
+		char *name = strndup(entry->target, entry->target_bytes);
+		void *wanted = dlsym(library.handle, name);
+
+		/* The dynamic linker's own functions are other libraries' business. */
+		if (there && wanted &&
+		    entry->target >= (const char *)plt.indirect.sections.view.data &&
+		    entry->target < (const char *)plt.indirect.sections.view.data +
+					    plt.indirect.sections.view.size_bytes) {
+			cr_expect_eq(there, wanted, "%s at 0x%lx", name, (long)entry->vaddr);
+			chosen++;
+		}
+		free(name);
+	}
+	if (!plt.indirect.count)
+		cr_skip_test("this C library chooses nothing");
+	cr_expect_gt(chosen, 10);
+	plt_deinit(&plt);
+	image_close(library.image);
+	dlclose(library.handle);
+}
