@@ -281,6 +281,7 @@ static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
 	answer->image_path = image->path;
 	answer->image_position = UINT64_MAX;
 	if (kind == SYM_POSITION_OFFSET && !module_trouble(image) &&
+	    sym_image_kind(image) != SYM_IMAGE_UNKNOWN &&
 	    !(image->image && image_offset_to_position(image->image, position, &position))) {
 		answer->status = SYM_NO_MATCH;
 		answer->reason = "this part of the file is loaded nowhere";

@@ -175,7 +175,7 @@ static void explain_kind(const struct image *image, struct module_sources *sourc
 		buf_append_string(why, "PE file without a CLI header");
 		break;
 	case SYM_IMAGE_UNKNOWN:
-		buf_append_string(why, "no file of a known kind");
+		buf_append_string(why, "code in a file that is neither ELF nor PE");
 		break;
 	default:
 		break;

@@ -303,7 +303,8 @@ static void resolve_image(const struct resolving *resolving, size_t line, struct
 		answer->reason = "a part of the file that is not executable";
 		return;
 	}
-	if (answer->image_position == UINT64_MAX && !module_trouble(module)) {
+	if (answer->image_position == UINT64_MAX && !module_trouble(module) &&
+	    module->image->kind != SYM_IMAGE_UNKNOWN) {
 		answer->status = SYM_NO_SYMBOLS;
 		answer->reason = "this part of the file is loaded nowhere";
 	} else {

@@ -250,6 +250,27 @@ Test(resolver, says_why_there_is_no_name)
 	end(&opened);
 }
 
+/* The saved heap of SBCL, of which most of its code is run where it is mapped. */
+Test(resolver, says_that_code_lies_in_a_file_of_no_kind_that_it_knows)
+{
+	struct opened opened = { .recorded = true };
+	const struct sym_answer *answer;
+
+	proc_tree_create(&opened.tree);
+	proc_tree_write(&opened.tree, "/opt/sbcl.core", "LCBS and so on", 14);
+	proc_tree_add_process(
+		&opened.tree,
+		&(struct proc_tree_process){ .pid = 7,
+					     .uid = geteuid(),
+					     .maps = "50000000-50001000 r-xp 00000000 00:29 4 "
+						     "/opt/sbcl.core\n" });
+	open_resolver(&opened, 7);
+	answer = ask(&opened, 0x50000010);
+	cr_expect_eq(answer->status, SYM_NO_SYMBOLS);
+	cr_expect_str_eq(answer->reason, "code in a file that is neither ELF nor PE");
+	end(&opened);
+}
+
 Test(resolver, says_that_a_perf_map_has_no_line)
 {
 	struct opened opened;
