@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "libsym/base/cleanup.h"
+#include "libsym/base/hex.h"
 #include "libsym/limits.h"
 
 /* As c++filt, perf and gdb show names. */
@@ -55,6 +56,34 @@ static bool print_d(const char *name, struct buf *ret)
 	return text && *text && strlen(text) < LIMIT_NAME_BYTES && buf_append_string(ret, text);
 }
 
+/*
+ * ocamlopt (tried with 4.13): "caml", then path and name with "__" between them, and "$xx" for a
+ * character that assemblers do not take. The number that tells functions of one name apart stays.
+ * All as perf shows it.
+ */
+static bool print_ocaml(const char *name, struct buf *ret)
+{
+	const char *at = name + 4;
+
+	if (!strstr(at, "__") || strnlen(at, LIMIT_NAME_BYTES) == LIMIT_NAME_BYTES)
+		return false;
+	while (*at) {
+		uint64_t code;
+
+		if (at[0] == '_' && at[1] == '_' && at[2]) {
+			buf_append(ret, ".", 1);
+			at += 2;
+		} else if (at[0] == '$' && hex_read_u64(at + 1, 2, &code) == 2 && code > ' ' &&
+			   code < 0x7f) {
+			buf_append(ret, &(char){ (char)code }, 1);
+			at += 3;
+		} else {
+			buf_append(ret, at++, 1);
+		}
+	}
+	return ret->failure == BUF_OK;
+}
+
 bool demangle(const char *name, struct buf *ret)
 {
 	struct output output = { .buf = ret, .end_bytes = ret->size_bytes + LIMIT_NAME_BYTES };
@@ -62,6 +91,12 @@ bool demangle(const char *name, struct buf *ret)
 
 	if (!demangle_is_candidate(name) || ret->failure != BUF_OK)
 		return false;
+	if (name[0] == 'c') {
+		if (print_ocaml(name, ret))
+			return true;
+		buf_truncate(ret, start_bytes);
+		return false;
+	}
 	if (print(name, &output) && ret->size_bytes > start_bytes)
 		return true;
 	buf_truncate(ret, start_bytes);

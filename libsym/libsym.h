@@ -418,7 +418,7 @@ enum sym_snapshot_symbols_flags {
 	/** native functions that no symbol names: SYM_SYMBOL_UNNAMED, for tools that fold by name
 	 */
 	SYM_SYMBOLS_UNNAMED = 1 << 4,
-	/** names of native functions as symbol tables have them: C++, Rust and D stay mangled */
+	/** names of native functions as symbol tables have them: of C++, Rust, D, OCaml mangled */
 	SYM_SYMBOLS_LINKAGE_NAMES = 1 << 5,
 };
 
@@ -609,7 +609,7 @@ struct sym_answer {
 	uint32_t reserved;
 	/**
 	 * The name as the symbol table has it, where `name` is what a person would write for it
-	 * (C++, Rust, D); NULL where `name` is that already. Lives as long as `name`.
+	 * (C++, Rust, D, OCaml); NULL where `name` is that already. Lives as long as `name`.
 	 */
 	const char *linkage_name;
 	/** With SYM_WANT_LINES: source file, line and column of the address itself; NULL and 0

@@ -218,7 +218,7 @@ enum sym_image_symbols_flags {
 	SYM_IMAGE_SYMBOLS_STUBS = 1 << 0, /**< also the stub ranges of the image */
 	/** also functions of an ELF file that no symbol begins in: SYM_SYMBOL_UNNAMED */
 	SYM_IMAGE_SYMBOLS_UNNAMED = 1 << 1,
-	/** names of native functions as symbol tables have them: C++, Rust and D stay mangled */
+	/** names of native functions as symbol tables have them: of C++, Rust, D, OCaml mangled */
 	SYM_IMAGE_SYMBOLS_LINKAGE_NAMES = 1 << 2,
 	/** by offset into the file (of a bundle or an archive: into that), as perf counts; disjoint
 	 */

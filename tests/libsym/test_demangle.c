@@ -63,6 +63,17 @@ Test(demangle, writes_d_names)
 	expect_shown("_D8demangle4test6__ctorMFZv", "demangle.test.this()");
 }
 
+/* From OCaml 4.13, which has such symbols in its standard library, and perf. */
+Test(demangle, writes_ocaml_names_with_dots)
+{
+	expect_shown("camlStdlib__Map__add_200", "Stdlib.Map.add_200");
+	expect_shown("camlTml__entry", "Tml.entry");
+	expect_shown("camlStdlib__$40_180", "Stdlib.@_180");
+	expect_shown("camlStdlib__$5e_136", "Stdlib.^_136");
+	expect_shown("camlA__b_$zz_1__", "A.b_$zz_1__");
+	expect_shown("camlA__b$", "A.b$");
+}
+
 Test(demangle, leaves_alone_what_is_not_mangled)
 {
 	static const char *const names[] = {
@@ -79,6 +90,10 @@ Test(demangle, leaves_alone_what_is_not_mangled)
 		"_GLOBAL_OFFSET_TABLE_",
 		"__ZN1AC1Ev_",
 		"_ZN5outer5inner",
+		"caml_alloc_shr",
+		"caml__frametable",
+		"camlX",
+		"caml",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -113,5 +128,7 @@ Test(demangle, says_no_when_its_buffer_is_full)
 
 	buf_init(&text, 8);
 	cr_expect_not(demangle("_ZN5outer5innerEi", &text));
+	cr_expect_not(demangle("camlStdlib__Map__add_200", &text));
+	cr_expect_eq(text.size_bytes, 0);
 	buf_deinit(&text);
 }
