@@ -11,6 +11,7 @@
 #include "libsym/base/path.h"
 #include "libsym/elf_functions.h"
 #include "libsym/format/r2r.h"
+#include "libsym/go_functions.h"
 #include "libsym/limits.h"
 
 enum {
@@ -242,6 +243,7 @@ struct sym_error *image_open(int fd, const char *path, uint64_t offset, uint64_t
 		return &sym_error_no_memory;
 	pthread_mutex_init(&image->lock, NULL);
 	lazy_init(&image->functions);
+	lazy_init(&image->go_functions);
 	image->fd = -1;
 	image->path = strdup(path);
 	if (!image->path)
@@ -280,6 +282,7 @@ void image_close(struct image *image)
 		close(image->fd);
 	pthread_mutex_destroy(&image->lock);
 	elf_functions_destroy(lazy_deinit(&image->functions));
+	go_functions_destroy(lazy_deinit(&image->go_functions));
 	free(image->segments);
 	free(image->assembly_name);
 	free(image->composite_name);

@@ -71,8 +71,9 @@ struct image {
 	bool r2rmap_read;
 	char *r2rmap_name;
 	bool keyed;
-	char content_key[33];  /* "" when it could not be read */
-	struct lazy functions; /* struct elf_functions; elf_functions_of() */
+	char content_key[33];     /* "" when it could not be read */
+	struct lazy functions;    /* struct elf_functions; elf_functions_of() */
+	struct lazy go_functions; /* struct go_functions; go_functions_of() */
 };
 
 /*

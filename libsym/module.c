@@ -8,6 +8,7 @@
 #include "libsym/base/path.h"
 #include "libsym/limits.h"
 #include "libsym/source/dwarf_source.h"
+#include "libsym/source/gopclntab_source.h"
 
 /* What is open for one image. Made as a whole, then never changed. */
 struct module_sources {
@@ -365,13 +366,13 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 		answer->reason = debug_fetch_trouble(&module->debug_fetch) ?: answer->reason;
 }
 
-static void *dwarf_of(struct sym_image *module)
+static void *source_of(struct sym_image *module, enum sym_source_kind kind)
 {
 	const struct module_sources *sources =
 		module->image && !module_trouble(module) ? opened_sources(module) : NULL;
 
 	for (size_t i = 0; sources && i < SOURCE_COUNT; i++)
-		if (source_table[i]->kind == SYM_SOURCE_DWARF)
+		if (source_table[i]->kind == kind)
 			return sources->sources[i];
 	return NULL;
 }
@@ -399,25 +400,45 @@ static void describe_component(struct sym_image *module, uint64_t position,
 		answer->component = r2r_entry_assembly(r2r, range->entry);
 }
 
+/* By DWARF, else by the function table of a Go program. */
+static bool describe_code(struct sym_image *module, uint64_t position, struct dwarf_line *line_ret,
+			  struct sym_inlined inlined[DWARF_SOURCE_INLINED], size_t *count_ret)
+{
+	void *dwarf = source_of(module, SYM_SOURCE_DWARF);
+	void *gopclntab = source_of(module, SYM_SOURCE_GOPCLNTAB);
+	struct gopclntab_line line;
+	struct dwarf_place place;
+
+	if (dwarf && dwarf_source_describe(dwarf, position, &place, inlined, count_ret)) {
+		*line_ret = place.line;
+		return true;
+	}
+	if (!gopclntab || !gopclntab_source_describe(gopclntab, position, &line, inlined,
+						     DWARF_SOURCE_INLINED, count_ret))
+		return false;
+	*line_ret = (struct dwarf_line){ .file = line.file, .line = line.line };
+	return true;
+}
+
 struct sym_error *module_describe(struct sym_image *module, uint64_t position,
 				  struct sym_result *result, size_t number)
 {
 	struct sym_inlined inlined[DWARF_SOURCE_INLINED];
 	struct sym_answer *answer = &result->slots[number].answer;
-	/* Who wants something else does not pay for DWARF. */
-	void *source = result->want & (SYM_WANT_LINES | SYM_WANT_INLINED) ? dwarf_of(module) : NULL;
-	struct dwarf_place place;
+	struct dwarf_line line;
 	size_t count;
 
 	if (result->want & SYM_WANT_COMPONENT && answer->status == SYM_RESOLVED &&
 	    sym_image_kind(module) == SYM_IMAGE_COMPOSITE)
 		describe_component(module, position, answer);
-	if (!source || !dwarf_source_describe(source, position, &place, inlined, &count))
+	/* Who wants something else does not pay for DWARF. */
+	if (!(result->want & (SYM_WANT_LINES | SYM_WANT_INLINED)) ||
+	    !describe_code(module, position, &line, inlined, &count))
 		return NULL;
 	if (result->want & SYM_WANT_LINES) {
-		answer->file = place.line.file;
-		answer->line = place.line.line;
-		answer->column = place.line.column;
+		answer->file = line.file;
+		answer->line = line.line;
+		answer->column = line.column;
 	}
 	return result->want & SYM_WANT_INLINED ? result_add_inlined(result, number, inlined, count)
 					       : NULL;

@@ -777,11 +777,12 @@ const char *sym_status_text(enum sym_status status)
 const char *sym_source_text(enum sym_source_kind source)
 {
 	static const char *const texts[] = {
-		[SYM_SOURCE_NONE] = "none",         [SYM_SOURCE_ELF] = "elf",
-		[SYM_SOURCE_PERF_MAP] = "perfmap",  [SYM_SOURCE_RELATIVE_MAP] = "relmap",
-		[SYM_SOURCE_READYTORUN] = "r2r",    [SYM_SOURCE_RUNTIME] = "runtime",
-		[SYM_SOURCE_EH_FRAME] = "eh_frame", [SYM_SOURCE_DWARF] = "dwarf",
-		[SYM_SOURCE_KERNEL] = "kernel",     [SYM_SOURCE_JITDUMP] = "jitdump",
+		[SYM_SOURCE_NONE] = "none",           [SYM_SOURCE_ELF] = "elf",
+		[SYM_SOURCE_PERF_MAP] = "perfmap",    [SYM_SOURCE_RELATIVE_MAP] = "relmap",
+		[SYM_SOURCE_READYTORUN] = "r2r",      [SYM_SOURCE_RUNTIME] = "runtime",
+		[SYM_SOURCE_EH_FRAME] = "eh_frame",   [SYM_SOURCE_DWARF] = "dwarf",
+		[SYM_SOURCE_KERNEL] = "kernel",       [SYM_SOURCE_JITDUMP] = "jitdump",
+		[SYM_SOURCE_GOPCLNTAB] = "gopclntab",
 	};
 
 	return (size_t)source < sizeof(texts) / sizeof(texts[0]) ? texts[source] : "unknown";

@@ -30,10 +30,13 @@ enum sym_source_kind {
 	SYM_SOURCE_DWARF = 7,   /**< DWARF of the mapped ELF file or its debug file */
 	SYM_SOURCE_KERNEL = 8,  /**< what the kernel says of itself: /proc/kallsyms */
 	SYM_SOURCE_JITDUMP = 9, /**< the jitdump that the process writes */
+	/** .gopclntab of the mapped ELF file: the function table of a Go program, stripped or not
+	 */
+	SYM_SOURCE_GOPCLNTAB = 10,
 };
 
 /** Short word for a source: "elf", "perfmap", "relmap", "r2r", "runtime", "eh_frame", "dwarf",
- * "kernel", "jitdump"; static. */
+ * "kernel", "jitdump", "gopclntab"; static. */
 SYM_API const char *sym_source_text(enum sym_source_kind source);
 
 /** What a symbol covers. */

@@ -21,6 +21,7 @@
 #include "libsym/elf_functions.h"
 #include "libsym/elf_glance.h"
 #include "libsym/elf_symbols.h"
+#include "libsym/go_functions.h"
 #include "libsym/index.h"
 #include "libsym/limits.h"
 #include "libsym/minidebug.h"
@@ -237,19 +238,30 @@ static bool may_reach_too_far(const struct elf_symbols *symbols)
 static struct sym_error *bound_reach(struct image *image, struct elf_symbols *symbols)
 {
 	const struct elf_functions *functions;
+	struct go_functions *go;
+	size_t kept = 0;
 
 	if (!may_reach_too_far(symbols))
 		return NULL;
 	functions = elf_functions_of(image);
-	if (!functions)
+	go = go_functions_of(image);
+	if (!functions || !go)
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < symbols->count; i++) {
-		struct elf_symbol *symbol = &symbols->items[i];
-		uint64_t end = elf_functions_end_of(functions, symbol->vaddr);
+		struct elf_symbol *symbol = &symbols->items[kept];
+		uint64_t end, go_end;
 
+		*symbol = symbols->items[i];
+		end = elf_functions_end_of(functions, symbol->vaddr);
+		go_end = go_functions_bound(go, symbol->vaddr);
+		if (go_end < end)
+			end = go_end;
 		if (!symbol->size_bytes && end - symbol->vaddr < symbol->reach_bytes)
 			symbol->reach_bytes = end - symbol->vaddr;
+		/* A mark inside Go's code is no function. */
+		kept += symbol->size_bytes || go_end > symbol->vaddr;
 	}
+	symbols->count = kept;
 	return NULL;
 }
 
@@ -396,10 +408,15 @@ static const char *shown_name(const struct elf_whole *elf, size_t number, const 
 static bool is_beyond(struct elf_source *own, uint64_t start, uint64_t position)
 {
 	const struct elf_functions *functions;
+	struct go_functions *go;
 
-	if (own->is_complete || position == start)
+	if (own->is_complete)
 		return false;
-	functions = elf_functions_of(own->image);
+	/* The code of a Go program has no records in .eh_frame. */
+	go = go_functions_of(own->image);
+	if (go && go_functions_bound(go, start) <= position)
+		return true;
+	functions = position == start ? NULL : elf_functions_of(own->image);
 	return functions && elf_functions_end_of(functions, start) <= position;
 }
 

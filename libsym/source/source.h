@@ -87,12 +87,13 @@ extern const struct source_ops source_r2r;
 extern const struct source_ops source_ngen;
 extern const struct source_ops source_elf;
 extern const struct source_ops source_dwarf;
+extern const struct source_ops source_gopclntab;
 extern const struct source_ops source_plt;
 extern const struct source_ops source_fetched;
 extern const struct source_ops source_eh_frame;
 
 enum {
-	SOURCE_COUNT = 8
+	SOURCE_COUNT = 9
 };
 
 /* Sources of images, in the order in which they are asked. */

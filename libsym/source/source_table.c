@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The order of sources. A relative map comes before the tables that it was
- * checked against: who names a directory of maps wants these names. Nothing is fetched
- * before all that is here was asked. Bounds without a name come last.
+ * checked against: who names a directory of maps wants these names. A symbol of an ELF
+ * file comes before the function table of a Go program, which has the same functions. Nothing
+ * is fetched before all that is here was asked. Bounds without a name come last.
  */
 #include "libsym/source/source.h"
 
 const struct source_ops *const source_table[SOURCE_COUNT] = {
-	&source_relmap, &source_r2r, &source_ngen,    &source_elf,
-	&source_dwarf,  &source_plt, &source_fetched, &source_eh_frame,
+	&source_relmap,    &source_r2r, &source_ngen,    &source_elf,      &source_dwarf,
+	&source_gopclntab, &source_plt, &source_fetched, &source_eh_frame,
 };
