@@ -16,6 +16,7 @@ struct go_functions {
 	struct sparse_file view; /* names point into it */
 	struct go_table_place place;
 	struct gopclntab table; /* function_count 0: none */
+	uint32_t *sizes;        /* of functions that were asked for, and 1; NULL while none was */
 	bool has_function_data;
 	uint64_t function_data; /* vaddr; 0: unknown */
 };
@@ -25,6 +26,7 @@ void go_functions_destroy(struct go_functions *functions)
 	if (!functions)
 		return;
 	sparse_file_deinit(&functions->view);
+	free(functions->sizes);
 	pthread_mutex_destroy(&functions->lock);
 	free(functions);
 }
@@ -129,14 +131,34 @@ bool go_functions_at(struct go_functions *functions, uint64_t number,
 	return found;
 }
 
+/* With the lock held. Measuring is most of a look-up; want of memory costs only time. */
+static uint64_t size_of(struct go_functions *functions, uint64_t number,
+			const struct gopclntab_function *function)
+{
+	uint64_t size_bytes;
+
+	if (!functions->sizes)
+		functions->sizes =
+			calloc(functions->table.function_count, sizeof(*functions->sizes));
+	if (functions->sizes && functions->sizes[number])
+		return functions->sizes[number] - 1;
+	size_bytes = gopclntab_measure(&functions->table, function);
+	/* One of 0 may be for a page that could not be read just then. */
+	if (functions->sizes && size_bytes && size_bytes < UINT32_MAX)
+		functions->sizes[number] = (uint32_t)size_bytes + 1;
+	return size_bytes;
+}
+
 /* With the lock held. */
 static bool find(struct go_functions *functions, uint64_t vaddr, struct gopclntab_function *ret)
 {
 	uint64_t number = functions->table.function_count ? gopclntab_find(&functions->table, vaddr)
 							  : GOPCLNTAB_NONE;
 
-	return number != GOPCLNTAB_NONE && gopclntab_function(&functions->table, number, ret) &&
-	       vaddr >= ret->vaddr && vaddr - ret->vaddr < ret->size_bytes;
+	if (number == GOPCLNTAB_NONE || !gopclntab_record(&functions->table, number, ret))
+		return false;
+	ret->size_bytes = size_of(functions, number, ret);
+	return vaddr >= ret->vaddr && vaddr - ret->vaddr < ret->size_bytes;
 }
 
 bool go_functions_find(struct go_functions *functions, uint64_t vaddr,

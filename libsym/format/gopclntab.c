@@ -359,12 +359,12 @@ static uint64_t end_by(const struct gopclntab *table, const struct gopclntab_fun
 	return walk.vaddr < function->end ? walk.vaddr : function->end;
 }
 
-bool gopclntab_function(const struct gopclntab *table, uint64_t number,
-			struct gopclntab_function *ret)
+bool gopclntab_record(const struct gopclntab *table, uint64_t number,
+		      struct gopclntab_function *ret)
 {
 	struct gopclntab_function function = { 0 };
 	struct reader row;
-	uint64_t offset, end;
+	uint64_t offset;
 	uint32_t name;
 
 	if (number >= table->function_count)
@@ -383,12 +383,26 @@ bool gopclntab_function(const struct gopclntab *table, uint64_t number,
 	function.record = offset + start_bytes(table);
 	read_word(table, &function, WORD_NAME, &name);
 	function.name = text_at(table, table->names + name);
-	end = end_by(table, &function, WORD_LINE_TABLE);
-	if (end == function.vaddr)
-		end = end_by(table, &function, WORD_SP_TABLE);
-	function.size_bytes = end - function.vaddr;
 	*ret = function;
 	return function.name && *function.name;
+}
+
+uint64_t gopclntab_measure(const struct gopclntab *table, const struct gopclntab_function *function)
+{
+	uint64_t end = end_by(table, function, WORD_LINE_TABLE);
+
+	if (end == function->vaddr)
+		end = end_by(table, function, WORD_SP_TABLE);
+	return end - function->vaddr;
+}
+
+bool gopclntab_function(const struct gopclntab *table, uint64_t number,
+			struct gopclntab_function *ret)
+{
+	if (!gopclntab_record(table, number, ret))
+		return false;
+	ret->size_bytes = gopclntab_measure(table, ret);
+	return true;
 }
 
 /* ---- lines ------------------------------------------------------------------------------ */
