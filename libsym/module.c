@@ -400,24 +400,34 @@ static void describe_component(struct sym_image *module, uint64_t position,
 		answer->component = r2r_entry_assembly(r2r, range->entry);
 }
 
-/* By DWARF, else by the function table of a Go program. */
+static bool describe_by_dwarf(void *source, uint64_t position, struct dwarf_line *line_ret,
+			      struct sym_inlined inlined[DWARF_SOURCE_INLINED], size_t *count_ret)
+{
+	struct dwarf_place place;
+
+	if (!source || !dwarf_source_describe(source, position, &place, inlined, count_ret))
+		return false;
+	*line_ret = place.line;
+	return true;
+}
+
+/* By DWARF, else by the function table of a Go program; only then is somebody asked for DWARF. */
 static bool describe_code(struct sym_image *module, uint64_t position, struct dwarf_line *line_ret,
 			  struct sym_inlined inlined[DWARF_SOURCE_INLINED], size_t *count_ret)
 {
 	void *dwarf = source_of(module, SYM_SOURCE_DWARF);
 	void *gopclntab = source_of(module, SYM_SOURCE_GOPCLNTAB);
+	bool is_here = dwarf && dwarf_source_is_here(dwarf);
 	struct gopclntab_line line;
-	struct dwarf_place place;
 
-	if (dwarf && dwarf_source_describe(dwarf, position, &place, inlined, count_ret)) {
-		*line_ret = place.line;
+	if (is_here && describe_by_dwarf(dwarf, position, line_ret, inlined, count_ret))
+		return true;
+	if (gopclntab && gopclntab_source_describe(gopclntab, position, &line, inlined,
+						   DWARF_SOURCE_INLINED, count_ret)) {
+		*line_ret = (struct dwarf_line){ .file = line.file, .line = line.line };
 		return true;
 	}
-	if (!gopclntab || !gopclntab_source_describe(gopclntab, position, &line, inlined,
-						     DWARF_SOURCE_INLINED, count_ret))
-		return false;
-	*line_ret = (struct dwarf_line){ .file = line.file, .line = line.line };
-	return true;
+	return !is_here && describe_by_dwarf(dwarf, position, line_ret, inlined, count_ret);
 }
 
 struct sym_error *module_describe(struct sym_image *module, uint64_t position,

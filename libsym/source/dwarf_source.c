@@ -158,6 +158,13 @@ static bool find_at(const struct opened *opened, uint64_t vaddr, struct dwarf_pl
 	return true;
 }
 
+bool dwarf_source_is_here(void *source)
+{
+	const struct opened *opened = get_opened(source);
+
+	return opened && opened->info;
+}
+
 bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret,
 			   struct sym_inlined inlined[DWARF_SOURCE_INLINED],
 			   size_t *inlined_count_ret)

@@ -12,6 +12,9 @@ enum {
 	DWARF_SOURCE_INLINED = 64
 };
 
+/* Is there DWARF on this machine, so that nobody is asked to bring it? */
+bool dwarf_source_is_here(void *source);
+
 /* `source` is what source_dwarf opened. As dwarf_info_find(). */
 bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret,
 			   struct sym_inlined inlined[DWARF_SOURCE_INLINED],
