@@ -134,7 +134,8 @@ static struct sym_error *add_run(struct comparison *comparison, const struct sym
 static bool may_be_added(const struct sym_symbol *symbol)
 {
 	return is_precompiled(symbol) || symbol->source == SYM_SOURCE_RUNTIME ||
-	       symbol->source == SYM_SOURCE_EH_FRAME || symbol->source == SYM_SOURCE_ELF;
+	       symbol->source == SYM_SOURCE_EH_FRAME || symbol->source == SYM_SOURCE_ELF ||
+	       symbol->source == SYM_SOURCE_GOPCLNTAB;
 }
 
 static struct sym_error *add_runs(struct comparison *comparison, const struct sym_symbols *wanted,

@@ -65,7 +65,8 @@ static const char *shown_name(struct resolution *resolution, const struct sym_an
 		return answer->linkage_name;
 	/* Of native code there is nothing to be left out: its names are no .NET signatures. */
 	if (resolution->options->names != NAME_FORM_SHORT || answer->source == SYM_SOURCE_ELF ||
-	    answer->source == SYM_SOURCE_EH_FRAME || answer->source == SYM_SOURCE_DWARF)
+	    answer->source == SYM_SOURCE_EH_FRAME || answer->source == SYM_SOURCE_DWARF ||
+	    answer->source == SYM_SOURCE_GOPCLNTAB)
 		return name;
 	needed = sym_name_shorten(name, resolution->short_name, resolution->short_name_bytes) + 1;
 	if (needed > resolution->short_name_bytes) {
