@@ -277,9 +277,9 @@ bench: all $(BENCHES)
 	@tests/bench/bench.sh $(BUILD)
 
 ## seeds: makes the built seeds of fixtures/corpus again
-SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c identity_samples.c)
+SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c identity_samples.c go_table.c)
 seeds: $(BUILD)/fuzz/write_seeds
-	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name identity)
+	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name identity gopclntab)
 	$(BUILD)/fuzz/write_seeds fixtures/corpus
 $(BUILD)/fuzz/write_seeds: $(call objects,$(SEED_SOURCES)) $(LIB_STATIC)
 	$(link)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files all the way: every table that names or bounds code, with a debuglink and what is packed
- * inside. */
+/* ELF files all the way: every table that names or bounds code, with a debuglink, what is packed
+ * inside, and what a Go program says of itself. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -46,8 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sym_error_destroy(sym_image_symbols(
 		module, SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_UNNAMED, &symbols));
 	sym_symbols_destroy(symbols);
-	if (result)
+	if (result) {
+		sym_error_destroy(sym_result_want(result, SYM_WANT_LINES | SYM_WANT_INLINED));
 		resolve_all(module, result);
+	}
 	sym_result_destroy(result);
 	return 0;
 }

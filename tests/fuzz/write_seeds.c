@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libsym/base/buf.h"
+#include "tests/support/go_table.h"
 #include "tests/support/identity_samples.h"
 #include "tests/support/r2r_sample.h"
 
@@ -128,6 +129,41 @@ static void write_identities(void)
 	write_seed("identity/r2rmap", SAMPLE_MAP, strlen(SAMPLE_MAP));
 }
 
+/* A table of each version and width, whole and cut. */
+static void write_go_tables(void)
+{
+	static const struct go_table_function functions[] = {
+		{ "runtime.text", 0x20, 0x30, "/go/runtime/asm.s", 7 },
+		{ "main.(*T).Method", 0x60, 0x1000, "/src/main.go", 4000 },
+	};
+
+	for (int version = 0; version < GO_TABLE_VERSIONS; version++)
+		for (unsigned int width = 4; width <= 8; width += 4) {
+			const struct go_table table = {
+				.version = (enum go_table_version)version,
+				.pointer_bytes = width,
+				.text_start = 0x401000,
+				.stated_text_start = 0x401000,
+				.functions = functions,
+				.count = 2,
+				.end_distance = 0x1060,
+			};
+			struct go_table_layout layout;
+			char name[64];
+			struct buf bytes;
+
+			buf_init(&bytes, 1 << 20);
+			go_table_write(&table, &bytes, &layout);
+			snprintf(name, sizeof(name), "gopclntab/version-%d-%u-bit", version,
+				 width * 8);
+			write_seed(name, bytes.data, bytes.size_bytes);
+			snprintf(name, sizeof(name), "gopclntab/version-%d-%u-bit-cut", version,
+				 width * 8);
+			write_seed(name, bytes.data, bytes.size_bytes - 30);
+			buf_deinit(&bytes);
+		}
+}
+
 int main(int argc, char **argv)
 {
 	struct buf app, lib, manifest, members;
@@ -148,6 +184,7 @@ int main(int argc, char **argv)
 	write_images(&app, &lib, &manifest, &members);
 	write_names();
 	write_identities();
+	write_go_tables();
 	buf_deinit(&app);
 	buf_deinit(&lib);
 	buf_deinit(&manifest);

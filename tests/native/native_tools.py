@@ -20,6 +20,10 @@ class Skip(Exception):
     pass
 
 
+class Absent(Skip):
+    """Of a tool that bootstrap does not bring: no failure in CI either."""
+
+
 class Elf:
     """Segments of a file, as far as a vaddr is to be turned into an offset."""
 
