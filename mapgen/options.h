@@ -88,14 +88,14 @@ struct options {
 	struct text_list platform_dirs;
 	struct text_list map_dirs;
 	struct text_list debug_dirs; /* but of standin */
-	int format;              /* enum sym_map_format; 0: not given */
-	int mode;                /* enum merge_mode or enum perf_fix_mode */
-	int names;               /* enum name_form */
-	int tiers;               /* enum tier_form */
-	int jit;                 /* enum sym_jit_way */
-	double for_seconds;      /* 0: not given */
-	double interval_seconds; /* 0: not given */
-	char **operands;         /* without the PID */
+	int format;                  /* enum sym_map_format; 0: not given */
+	int mode;                    /* enum merge_mode or enum perf_fix_mode */
+	int names;                   /* enum name_form */
+	int tiers;                   /* enum tier_form */
+	int jit;                     /* enum sym_jit_way */
+	double for_seconds;          /* 0: not given */
+	double interval_seconds;     /* 0: not given */
+	char **operands;             /* without the PID */
 	size_t operand_count;
 };
 
