@@ -14,7 +14,8 @@ enum {
 	FORM_S64 = 0x0c,
 	FORM_MASK = 0x0f,
 	BASE_NONE = 0x00,
-	BASE_HERE = 0x10, /* the place of the number itself */
+	BASE_HERE = 0x10,   /* the place of the number itself */
+	BASE_HEADER = 0x30, /* that of .eh_frame_hdr */
 	BASE_MASK = 0x70,
 	INDIRECT = 0x80,
 	OMITTED = 0xff,
@@ -212,15 +213,71 @@ bool eh_frame_next(struct eh_frame *frame, struct eh_frame_function *ret)
 	return false;
 }
 
-bool eh_frame_header_read(struct reader header, uint64_t vaddr, bool is_64bit, uint64_t *ret)
+bool eh_frame_cie_at(const struct eh_frame *frame, size_t offset, size_t *ret)
 {
-	unsigned int version = reader_u8(&header);
-	int encoding = reader_u8(&header);
+	struct reader fde = frame->records;
+	size_t id_offset;
+	uint64_t id;
 
-	reader_skip(&header, 2);
-	if (!reader_ok(&header) || version != 1 || encoding == OMITTED || encoding & INDIRECT ||
+	reader_seek(&fde, offset);
+	if (!reader_ok(&fde) || !read_record(&fde, &id_offset, &id) || !id || id > id_offset)
+		return false;
+	*ret = id_offset - (size_t)id;
+	return true;
+}
+
+bool eh_frame_at(struct eh_frame *frame, size_t offset, struct eh_frame_function *ret)
+{
+	struct eh_frame from = *frame;
+	size_t id_offset, end;
+	uint64_t id;
+
+	reader_seek(&from.records, offset);
+	end = reader_ok(&from.records) ? read_record(&from.records, &id_offset, &id) : 0;
+	return end && id && read_function(&from, id_offset, id, end, ret);
+}
+
+/* Version and encodings; then the pointer. */
+static bool read_header(struct reader *header, uint64_t vaddr, bool is_64bit, uint64_t *ret)
+{
+	unsigned int version = reader_u8(header);
+	int encoding = reader_u8(header);
+
+	reader_skip(header, 2);
+	if (!reader_ok(header) || version != 1 || encoding == OMITTED || encoding & INDIRECT ||
 	    !is_readable(encoding))
 		return false;
-	*ret = read_address(&header, encoding, vaddr, is_64bit);
-	return reader_ok(&header);
+	*ret = read_address(header, encoding, vaddr, is_64bit);
+	return reader_ok(header);
+}
+
+bool eh_frame_header_read(struct reader header, uint64_t vaddr, bool is_64bit, uint64_t *ret)
+{
+	return read_header(&header, vaddr, is_64bit, ret);
+}
+
+bool eh_frame_rows_read(struct reader header, uint64_t vaddr, bool is_64bit,
+			struct eh_frame_rows *ret)
+{
+	struct eh_frame_rows rows = { .header_vaddr = vaddr };
+	struct reader encodings = header;
+
+	if (!read_header(&header, vaddr, is_64bit, &rows.frame_vaddr))
+		return false;
+	rows.count = reader_u32(&header);
+	rows.offset = header.position;
+	reader_skip(&encodings, 2);
+	if (reader_u8(&encodings) != FORM_U32 ||
+	    reader_u8(&encodings) != (BASE_HEADER | FORM_S32) || !reader_ok(&header))
+		return false;
+	*ret = rows;
+	return true;
+}
+
+struct eh_frame_row eh_frame_row_read(const struct eh_frame_rows *rows, struct reader row)
+{
+	uint64_t start = rows->header_vaddr + read_number(&row, FORM_S32, true);
+
+	return (struct eh_frame_row){ start,
+				      rows->header_vaddr + read_number(&row, FORM_S32, true) };
 }

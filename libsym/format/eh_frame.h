@@ -12,7 +12,7 @@
  *   FDE     start, size: encoded as the letter 'R' of its CIE says
  *
  *   header  .eh_frame_hdr: u8 version 1, u8 encodings of pointer, count and table;
- *           pointer to .eh_frame
+ *           pointer to .eh_frame, count, rows { start, FDE } in ascending order
  *
  * Linux Standard Base, Core 5.0, chapter 10.6; DWARF 5, section 6.4.
  */
@@ -48,6 +48,35 @@ struct eh_frame eh_frame_over(struct reader records, uint64_t vaddr, bool is_64b
  * against anything, in no order, perhaps overlapping; start + size does not overflow.
  */
 bool eh_frame_next(struct eh_frame *frame, struct eh_frame_function *ret);
+
+/* Where the CIE of the FDE at `offset` of the records is, which has to be there too for
+ * eh_frame_at(); false when that is none. */
+bool eh_frame_cie_at(const struct eh_frame *frame, size_t offset, size_t *ret);
+
+/* The function of the FDE at `offset`; false for one that is none, or cannot be read. */
+bool eh_frame_at(struct eh_frame *frame, size_t offset, struct eh_frame_function *ret);
+
+enum {
+	EH_FRAME_HEADER_BYTES = 24, /* up to the rows, at most */
+	EH_FRAME_ROW_BYTES = 8
+};
+
+/* The rows of a header, as all linkers write them: signed 32 bits from the header itself. */
+struct eh_frame_rows {
+	uint64_t frame_vaddr;  /* of .eh_frame */
+	uint64_t header_vaddr; /* from which rows count */
+	size_t offset;         /* of the first one in the header */
+	size_t count;          /* as the header says */
+};
+
+struct eh_frame_row {
+	uint64_t start, fde; /* vaddrs */
+};
+
+/* False where there are none, or in another form. */
+bool eh_frame_rows_read(struct reader header, uint64_t vaddr, bool is_64bit,
+			struct eh_frame_rows *ret);
+struct eh_frame_row eh_frame_row_read(const struct eh_frame_rows *rows, struct reader row);
 
 /* The vaddr of .eh_frame by an .eh_frame_hdr at `vaddr`; false when it does not say. */
 bool eh_frame_header_read(struct reader header, uint64_t vaddr, bool is_64bit, uint64_t *ret);

@@ -2,16 +2,18 @@
 /*
  * Functions of an ELF image that have no name: their bounds, and IMAGE!0xVADDR
  * in place of a name, so that samples fold by function. Asked last. The bounds are
- * read when the first address asks that no other source knew, and a text is made
- * when its function is first hit: most images need neither.
+ * read when an address asks that no other source knew, those of a few functions one by one, then
+ * all of the image; and a text is made when its function is first hit.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "libsym/base/lazy.h"
 #include "libsym/base/path.h"
+#include "libsym/elf_function_glance.h"
 #include "libsym/elf_functions.h"
 #include "libsym/elf_sections.h"
 #include "libsym/source/source.h"
@@ -22,8 +24,23 @@ struct bounds {
 	_Atomic(char *) *texts;                /* zeroes that cost no memory until one is set */
 };
 
+enum {
+	MOST_GLANCES = 32 /* functions that are looked up one by one */
+};
+
+/* One of the first functions that were asked for. */
+struct glanced {
+	struct eh_frame_function function;
+	char *text;
+};
+
 struct eh_frame_source {
 	struct image *image;
+	pthread_mutex_t lock; /* of what follows, while there are no bounds */
+	struct elf_function_glance *glance;
+	bool was_opened;
+	struct glanced glanced[MOST_GLANCES];
+	size_t glanced_count;
 	struct lazy bounds;
 };
 
@@ -45,6 +62,10 @@ static void close_source(void *source)
 	struct eh_frame_source *own = source;
 
 	bounds_destroy(lazy_deinit(&own->bounds));
+	elf_function_glance_close(own->glance);
+	for (size_t i = 0; i < own->glanced_count; i++)
+		free(own->glanced[i].text);
+	pthread_mutex_destroy(&own->lock);
 	free(own);
 }
 
@@ -73,6 +94,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	if (!own)
 		return &sym_error_no_memory;
 	own->image = input->image;
+	pthread_mutex_init(&own->lock, NULL);
 	lazy_init(&own->bounds);
 	*ret = own;
 	return NULL;
@@ -133,9 +155,9 @@ static const char *text_of(const struct eh_frame_source *own, struct bounds *bou
 	return none;
 }
 
-static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+static enum source_outcome find_in_bounds(struct eh_frame_source *own, uint64_t position,
+					  struct source_match *ret)
 {
-	struct eh_frame_source *own = source;
 	struct bounds *bounds = get_bounds(own);
 	size_t number =
 		bounds ? elf_functions_find(bounds->functions, position) : ELF_FUNCTIONS_NONE;
@@ -156,6 +178,63 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	};
 	return SOURCE_BOUNDS;
 }
+
+/* ---- the first few ----------------------------------------------------------------------- */
+
+/* With the lock; NULL when it takes all of them. */
+static const struct glanced *glance_anew(struct eh_frame_source *own, uint64_t vaddr)
+{
+	struct glanced *next = &own->glanced[own->glanced_count];
+
+	if (own->glanced_count == MOST_GLANCES)
+		return NULL;
+	if (!own->was_opened) {
+		struct sym_error *error = elf_function_glance_open(own->image, &own->glance);
+
+		own->was_opened = !error;
+		sym_error_destroy(error);
+	}
+	if (!own->glance || !elf_function_glance_find(own->glance, vaddr, &next->function))
+		return NULL;
+	next->text = eh_frame_source_text(own->image->path, next->function.vaddr);
+	if (!next->text)
+		return NULL;
+	own->glanced_count++;
+	return next;
+}
+
+static bool glance(struct eh_frame_source *own, uint64_t vaddr, struct source_match *ret)
+{
+	const struct glanced *found = NULL;
+
+	pthread_mutex_lock(&own->lock);
+	for (size_t i = 0; !found && i < own->glanced_count; i++)
+		if (vaddr - own->glanced[i].function.vaddr < own->glanced[i].function.size_bytes)
+			found = &own->glanced[i];
+	if (!found)
+		found = glance_anew(own, vaddr);
+	if (found)
+		*ret = (struct source_match){
+			.start = found->function.vaddr,
+			.size_bytes = found->function.size_bytes,
+			.name = found->text,
+			.kind = SYM_SYMBOL_UNNAMED,
+		};
+	pthread_mutex_unlock(&own->lock);
+	return found;
+}
+
+static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+{
+	struct eh_frame_source *own = source;
+	struct bounds *bounds = lazy_peek(&own->bounds);
+
+	if (!bounds && glance(own, position, ret))
+		return SOURCE_BOUNDS;
+	return find_in_bounds(own, position, ret);
+}
+
+/* ---- all --------------------------------------------------------------------------------- */
 
 static struct sym_error *list(void *source, const struct source_sink *sink)
 {

@@ -283,6 +283,57 @@ Test(eh_frame, does_not_take_a_function_for_a_cie)
 	buf_deinit(&section);
 }
 
+Test(eh_frame, reads_the_rows_of_a_header)
+{
+	/* As ld writes them: pointer, two rows, of which the second begins below the header. */
+	static const uint8_t header[] = { 1, 0x1b, 3, 0x3b, 0x1c, 0, 0, 0, 2, 0,    0,    0,
+					  0, 1,    0, 0,    0x20, 0, 0, 0, 0, 0xff, 0xff, 0xff };
+	static const uint8_t sorted_otherwise[] = { 1, 0x1b, 3, 0x1b, 0, 0, 0, 0, 2, 0, 0, 0 };
+	static const uint8_t without[] = { 1, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 2, 0, 0, 0 };
+	struct eh_frame_rows rows = { 0 };
+	struct eh_frame_row row;
+
+	cr_assert(eh_frame_rows_read(reader_over(header, sizeof(header)), 0x5000, true, &rows));
+	cr_expect_eq(rows.frame_vaddr, 0x5020);
+	cr_expect_eq(rows.count, 2);
+	cr_expect_eq(rows.offset, 12);
+	row = eh_frame_row_read(&rows, reader_over(header + 12, 8));
+	cr_expect_eq(row.start, 0x5100);
+	cr_expect_eq(row.fde, 0x5020);
+	row = eh_frame_row_read(&rows, reader_over(header + 20, 4));
+	cr_expect_eq(row.start, 0x4f00);
+	cr_expect_not(eh_frame_rows_read(reader_over(header, 11), 0x5000, true, &rows));
+	cr_expect_not(eh_frame_rows_read(reader_over(sorted_otherwise, 12), 0x5000, true, &rows));
+	cr_expect_not(eh_frame_rows_read(reader_over(without, 12), 0x5000, true, &rows));
+}
+
+Test(eh_frame, reads_one_function_where_it_is)
+{
+	struct buf section;
+	struct eh_frame frame;
+	struct eh_frame_function function;
+	size_t cie, fde, found;
+
+	buf_init(&section, SIZE_MAX);
+	put_cie(&section, "zR", "\x1b", 1);
+	cie = put_cie(&section, "zR", "\x1b", 1);
+	put_fde(&section, cie, 0x4000, 0x20);
+	fde = section.size_bytes;
+	put_fde(&section, cie, 0x4100, 0x30);
+	frame = over(&section);
+	cr_assert(eh_frame_cie_at(&frame, fde, &found));
+	cr_expect_eq(found, cie);
+	cr_assert(eh_frame_at(&frame, fde, &function));
+	cr_expect_eq(function.vaddr, 0x4100);
+	cr_expect_eq(function.size_bytes, 0x30);
+	cr_expect_not(eh_frame_at(&frame, cie, &function), "that is no function");
+	cr_expect_not(eh_frame_cie_at(&frame, cie, &found));
+	cr_expect_not(eh_frame_at(&frame, section.size_bytes, &function));
+	cr_expect_not(eh_frame_at(&frame, SIZE_MAX, &function));
+	cr_expect_not(eh_frame_cie_at(&frame, SIZE_MAX, &found));
+	buf_deinit(&section);
+}
+
 Test(eh_frame, finds_the_records_by_the_header)
 {
 	/* version 1; pointer: signed 32 bits from here; count and table as ld writes them */
