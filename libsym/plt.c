@@ -15,6 +15,8 @@ enum {
 	NO_SECTION = 0 /* the number of none */
 };
 
+static const char *const section_names[PLT_SECTIONS] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+
 struct reading {
 	struct plt *plt;
 	unsigned int machine;
@@ -379,7 +381,6 @@ static struct sym_error *read_symbols(struct reading *reading)
 
 static struct sym_error *read_tables(struct reading *reading)
 {
-	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
 	struct elf_sections *sections = &reading->plt->sections;
 	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
 	struct sym_error *error;
@@ -392,8 +393,8 @@ static struct sym_error *read_tables(struct reading *reading)
 	error = read_symbols(reading);
 	if (!error)
 		error = read_slots(reading);
-	for (size_t i = 0; !error && i < sizeof(names) / sizeof(names[0]); i++)
-		error = read_entries(reading, names[i]);
+	for (size_t i = 0; !error && i < PLT_SECTIONS; i++)
+		error = read_entries(reading, section_names[i]);
 	return error;
 }
 
@@ -412,6 +413,32 @@ struct sym_error *plt_read(const struct image *image, struct plt *ret)
 	else
 		*ret = plt;
 	return error;
+}
+
+struct sym_error *plt_extents_read(const struct image *image, struct plt_extents *ret)
+{
+	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
+	struct sym_error *error = elf_sections_read(image, &sections);
+
+	if (error)
+		return error;
+	ret->count = 0;
+	for (size_t i = 0; i < PLT_SECTIONS; i++) {
+		const GElf_Shdr *section = elf_sections_find_named(&sections, section_names[i]);
+
+		if (section)
+			ret->items[ret->count++] =
+				(struct plt_extent){ section->sh_addr, section->sh_size };
+	}
+	return NULL;
+}
+
+bool plt_extents_have(const struct plt_extents *extents, uint64_t vaddr)
+{
+	for (size_t i = 0; i < extents->count; i++)
+		if (vaddr - extents->items[i].vaddr < extents->items[i].size_bytes)
+			return true;
+	return false;
 }
 
 size_t plt_find(const struct plt *plt, uint64_t vaddr)

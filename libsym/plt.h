@@ -11,6 +11,7 @@
 #ifndef LIBSYM_PLT_H
 #define LIBSYM_PLT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,23 @@
 #include "libsym/elf_symbols.h"
 #include "libsym/error.h"
 #include "libsym/image.h"
+
+enum {
+	PLT_SECTIONS = 4
+};
+
+/* Where the tables are: no entry is anywhere else. */
+struct plt_extents {
+	struct plt_extent {
+		uint64_t vaddr, size_bytes;
+	} items[PLT_SECTIONS];
+	size_t count;
+};
+
+/* From the section headers alone. Errors: as plt_read(). */
+struct sym_error *plt_extents_read(const struct image *image, struct plt_extents *ret)
+	__attribute__((warn_unused_result));
+bool plt_extents_have(const struct plt_extents *extents, uint64_t vaddr);
 
 struct plt_entry {
 	uint64_t vaddr;

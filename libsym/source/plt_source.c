@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Linkage table entries of an ELF image, as "function@plt". Read when the first
- * address asks that no symbol covers.
+ * address asks that no symbol covers and that is in one of the tables.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,7 @@ struct entries {
 
 struct plt_source {
 	const struct image *image;
+	struct lazy extents; /* struct plt_extents */
 	struct lazy entries;
 };
 
@@ -44,6 +45,7 @@ static void close_source(void *source)
 {
 	struct plt_source *own = source;
 
+	free(lazy_deinit(&own->extents));
 	entries_destroy(lazy_deinit(&own->entries));
 	free(own);
 }
@@ -60,6 +62,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	if (!own)
 		return &sym_error_no_memory;
 	own->image = input->image;
+	lazy_init(&own->extents);
 	lazy_init(&own->entries);
 	*ret = own;
 	return NULL;
@@ -129,9 +132,26 @@ static const struct entries *get_entries(struct plt_source *own)
 	return lazy_get(&own->entries, read_entries, own->image);
 }
 
+/* A file that cannot be read has none, as above. */
+static void *read_extents(const void *image)
+{
+	struct plt_extents *extents = calloc(1, sizeof(*extents));
+	struct sym_error *error = extents ? plt_extents_read(image, extents) : NULL;
+	bool again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+
+	sym_error_destroy(error);
+	if (!again)
+		return extents;
+	free(extents);
+	return NULL;
+}
+
 static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
 {
-	const struct entries *entries = get_entries(source);
+	struct plt_source *own = source;
+	const struct plt_extents *extents = lazy_get(&own->extents, read_extents, own->image);
+	const struct entries *entries =
+		extents && plt_extents_have(extents, position) ? get_entries(own) : NULL;
 	size_t number = entries ? plt_find(&entries->plt, position) : PLT_NONE;
 	const struct entry_names *names;
 
