@@ -122,8 +122,12 @@ static bool open_more(struct perfmap_names *names, uint64_t size_bytes)
 	if (wanted_bytes < needed_bytes)
 		wanted_bytes = needed_bytes;
 	wanted_bytes = least(wanted_bytes, names->reserved_bytes);
-	if (!sparse_memory_open(names->text, wanted_bytes))
-		return false;
+	/* Where that is too much (vm.overcommit_memory is 2), there may be what is needed. */
+	if (!sparse_memory_open(names->text, wanted_bytes)) {
+		wanted_bytes = needed_bytes;
+		if (!sparse_memory_open(names->text, wanted_bytes))
+			return false;
+	}
 	names->open_bytes = wanted_bytes;
 	populate(names);
 	names->expected_bytes = 0;

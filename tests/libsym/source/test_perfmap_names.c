@@ -337,20 +337,46 @@ Test(perfmap_names, takes_memory_for_what_is_asked_for)
 	forget(&told);
 }
 
-Test(perfmap_names, makes_do_with_few_addresses)
+/* Lets this process have so many bytes more of what `resource` limits. `field`: of it in
+ * /proc/self/statm, from 0 on. */
+static void limit_more(int resource, int field, rlim_t more_bytes)
 {
-	struct rlimit limit = { 0 };
-	unsigned long pages;
-	struct told told;
+	struct rlimit limit;
+	unsigned long pages = 0;
 	FILE *file = fopen("/proc/self/statm", "r");
 
-	cr_assert_eq(fscanf(file, "%lu", &pages), 1);
+	cr_assert_not_null(file);
+	for (int i = 0; i <= field; i++)
+		cr_assert_eq(fscanf(file, "%lu", &pages), 1);
 	fclose(file);
-	limit.rlim_cur = limit.rlim_max =
-		pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)100 << 20);
-	cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	limit.rlim_cur = limit.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + more_bytes;
+	cr_assert_eq(setrlimit(resource, &limit), 0);
+}
+
+Test(perfmap_names, makes_do_with_few_addresses)
+{
+	struct told told;
+
+	limit_more(RLIMIT_AS, 0, (rlim_t)100 << 20);
 	tell_lines(&told, MOST_NAMES);
 	cr_expect_lt(told.names->reserved_bytes, (uint64_t)100 << 20);
+	expect_all(&told);
+	forget(&told);
+}
+
+/* As where the system counts all memory that may be written. */
+Test(perfmap_names, makes_do_with_little_memory_that_may_be_written)
+{
+	static const char text[] = "1000 10 one\n2000 10 another\n";
+	struct told told;
+
+	tell(&told, "");
+	close(told.fd);
+	told.fd = elf_builder_file(text, strlen(text));
+	limit_more(RLIMIT_DATA, 5, (rlim_t)64 << 20);
+	perfmap_names_expect(told.names, 1 << 30);
+	cr_assert(add_text(&told, text, strlen(text), 0));
+	cr_expect_lt(told.names->open_bytes, (uint64_t)64 << 20);
 	expect_all(&told);
 	forget(&told);
 }
