@@ -26,29 +26,6 @@ void elf_function_glance_close(struct elf_function_glance *glance)
 	free(glance);
 }
 
-/* Offset of a vaddr, and how many bytes of its segment follow in the file. False: none. */
-static bool locate(const struct elf_function_glance *glance, uint64_t vaddr, uint64_t *offset_ret,
-		   uint64_t *left_ret)
-{
-	const struct image *image = glance->image;
-
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *segment = &image->segments[i];
-		uint64_t distance = vaddr - segment->position;
-
-		if (vaddr < segment->position || distance >= segment->size_bytes)
-			continue;
-		*offset_ret = segment->offset + distance;
-		if (*offset_ret >= glance->view.size_bytes)
-			return false;
-		*left_ret = segment->size_bytes - distance;
-		if (*left_ret > glance->view.size_bytes - *offset_ret)
-			*left_ret = glance->view.size_bytes - *offset_ret;
-		return true;
-	}
-	return false;
-}
-
 /* Sees to it that they are there, as far as the file goes. */
 static bool need(struct elf_function_glance *glance, uint64_t offset, uint64_t size_bytes)
 {
@@ -70,7 +47,8 @@ static bool open_rows(struct elf_function_glance *glance)
 	uint64_t bytes = image->unwind_bytes, left, rows_bytes;
 	struct reader whole;
 
-	if (!bytes || !locate(glance, image->unwind_vaddr, &glance->header_offset, &left))
+	if (!bytes ||
+	    !image_position_in_view(image, image->unwind_vaddr, &glance->header_offset, &left))
 		return false;
 	if (bytes > left)
 		bytes = left;
@@ -82,7 +60,7 @@ static bool open_rows(struct elf_function_glance *glance)
 		return false;
 	rows_bytes = (uint64_t)glance->rows.count * EH_FRAME_ROW_BYTES;
 	if (!rows_bytes || rows_bytes > bytes - glance->rows.offset ||
-	    !locate(glance, glance->rows.frame_vaddr, &glance->frame_offset, &left))
+	    !image_position_in_view(image, glance->rows.frame_vaddr, &glance->frame_offset, &left))
 		return false;
 	glance->frame =
 		eh_frame_over(reader_part(&whole, (size_t)glance->frame_offset, (size_t)left),

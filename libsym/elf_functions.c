@@ -18,37 +18,19 @@ void elf_functions_destroy(struct elf_functions *functions)
 
 DEFINE_GUARD(elf_functions, struct elf_functions *, elf_functions_destroy)
 
-/* The segment that has the byte at `vaddr` in the file. */
-static const struct image_segment *segment_of(const struct image *image, uint64_t vaddr)
-{
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *segment = &image->segments[i];
-
-		if (vaddr >= segment->position && vaddr - segment->position < segment->size_bytes)
-			return segment;
-	}
-	return NULL;
-}
-
 /* Bytes of the file at a vaddr: at most `size_bytes`, fewer where the segment ends. */
 static struct sym_error *bytes_at(const struct image *image, struct sparse_file *view,
 				  uint64_t vaddr, uint64_t size_bytes, struct reader *ret)
 {
-	const struct image_segment *segment = segment_of(image, vaddr);
 	struct sym_error *error;
 	struct reader whole;
-	uint64_t offset;
+	uint64_t offset, left;
 
 	*ret = reader_over(NULL, 0);
-	if (!segment)
+	if (!image_position_in_view(image, vaddr, &offset, &left))
 		return NULL;
-	if (size_bytes > segment->size_bytes - (vaddr - segment->position))
-		size_bytes = segment->size_bytes - (vaddr - segment->position);
-	offset = segment->offset + (vaddr - segment->position);
-	if (offset >= view->size_bytes)
-		return NULL;
-	if (size_bytes > view->size_bytes - offset)
-		size_bytes = view->size_bytes - offset;
+	if (size_bytes > left)
+		size_bytes = left;
 	error = sparse_file_need(view, image->path, offset, size_bytes);
 	if (error)
 		return error;

@@ -211,21 +211,15 @@ static uint64_t function_data_of(struct go_functions *functions)
 
 static struct reader bytes_at(struct go_functions *functions, uint64_t vaddr, size_t size_bytes)
 {
-	const struct image *image = functions->image;
 	struct reader whole = reader_over(functions->view.data, functions->view.size_bytes);
+	uint64_t offset, left;
+	struct sym_error *error;
 
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *segment = &image->segments[i];
-		uint64_t distance = vaddr - segment->position, offset;
-		struct sym_error *error;
-
-		if (vaddr < segment->position || distance >= segment->size_bytes ||
-		    size_bytes > segment->size_bytes - distance)
-			continue;
-		offset = segment->offset + distance;
-		error = sparse_file_need(&functions->view, image->path, offset, size_bytes);
+	if (image_position_in_view(functions->image, vaddr, &offset, &left) && size_bytes <= left) {
+		error = sparse_file_need(&functions->view, functions->image->path, offset,
+					 size_bytes);
 		sym_error_destroy(error);
-		if (!error && offset <= functions->view.size_bytes)
+		if (!error)
 			return reader_part(&whole, (size_t)offset, size_bytes);
 	}
 	reader_fail(&whole, "not in the file");

@@ -539,6 +539,19 @@ bool image_position_to_offset(const struct image *image, uint64_t position, uint
 	return false;
 }
 
+bool image_position_in_view(const struct image *image, uint64_t position, uint64_t *ret,
+			    uint64_t *left_ret)
+{
+	if (!image_position_to_offset(image, position, ret, left_ret))
+		return false;
+	*ret -= image->file.offset;
+	if (*ret >= image->file.size_bytes)
+		return false;
+	if (*left_ret > image->file.size_bytes - *ret)
+		*left_ret = image->file.size_bytes - *ret;
+	return true;
+}
+
 const struct image_segment *image_find_segment(const struct image *image, uint64_t position)
 {
 	for (size_t i = 0; i < image->segment_count; i++) {

@@ -118,6 +118,10 @@ struct sym_error *image_use_managed(struct image *image, const struct image_mana
 	__attribute__((warn_unused_result));
 void image_unuse_managed(struct image *image);
 
+/* The same, counted as image_view() counts; false also for what lies beyond the end of the file. */
+bool image_position_in_view(const struct image *image, uint64_t position, uint64_t *ret,
+			    uint64_t *left_ret);
+
 /* The bytes of the image, nothing read yet; to be ended with sparse_file_deinit() before the image
  * is closed. */
 struct sparse_file image_view(const struct image *image);

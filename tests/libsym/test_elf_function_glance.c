@@ -13,6 +13,7 @@
 
 #include "libsym/elf_functions.h"
 #include "tests/support/elf_builder.h"
+#include "tests/support/image_file.h"
 
 enum {
 	QUESTIONS = 4000
@@ -27,16 +28,6 @@ static const char *path_of(const char *library)
 	struct link_map *map;
 
 	return loaded && !dlinfo(loaded, RTLD_DI_LINKMAP, &map) ? map->l_name : NULL;
-}
-
-static struct image *open_file(const char *path)
-{
-	struct image *image = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	cr_assert_geq(fd, 0, "%s", path);
-	cr_assert_null(image_open(fd, path, 0, SPARSE_FILE_TO_END, &image));
-	return image;
 }
 
 static uint64_t any_vaddr(const struct elf_functions *functions)
@@ -64,7 +55,7 @@ Test(elf_function_glance, says_what_all_functions_say)
 
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		const char *path = path_of(libraries[i]);
-		struct image *image AUTO_IMAGE = path ? open_file(path) : NULL;
+		struct image *image AUTO_IMAGE = path ? image_file_open(path) : NULL;
 		struct elf_function_glance *glance AUTO_ELF_FUNCTION_GLANCE = NULL;
 		const struct elf_functions *functions;
 
@@ -93,7 +84,7 @@ Test(elf_function_glance, says_what_all_functions_say)
 Test(elf_function_glance, believes_no_row_without_its_record)
 {
 	const char *path = path_of("libc.so.6");
-	struct image *image AUTO_IMAGE = open_file(path);
+	struct image *image AUTO_IMAGE = image_file_open(path);
 	const struct elf_functions *functions = elf_functions_of(image);
 	struct stat status;
 	char *bytes;
@@ -138,7 +129,7 @@ Test(elf_function_glance, believes_no_row_without_its_record)
 Test(elf_function_glance, tells_nothing_of_a_file_that_has_changed)
 {
 	const char *path = path_of("libcrypto.so.3");
-	struct image *image AUTO_IMAGE = path ? open_file(path) : NULL;
+	struct image *image AUTO_IMAGE = path ? image_file_open(path) : NULL;
 	struct elf_function_glance *glance AUTO_ELF_FUNCTION_GLANCE = NULL;
 	struct eh_frame_function found;
 	const struct elf_functions *functions;

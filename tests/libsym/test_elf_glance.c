@@ -10,6 +10,7 @@
 
 #include "libsym/libsym.h"
 #include "tests/support/elf_builder.h"
+#include "tests/support/image_file.h"
 
 enum {
 	AT_A_TIME = 16, /* as few questions as never build an index */
@@ -17,16 +18,6 @@ enum {
 };
 
 static const struct debugfile_roots here = { .fd = -1 };
-
-static struct image *open_file(const char *path)
-{
-	struct image *image = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	cr_assert_geq(fd, 0, "%s", path);
-	cr_assert_null(image_open(fd, path, 0, SPARSE_FILE_TO_END, &image));
-	return image;
-}
 
 /* What the table itself says of a position: the entry with the highest start that covers it. */
 static bool covers(const struct elf_symbol *symbol, uint64_t position)
@@ -72,7 +63,7 @@ static size_t compare(struct elf_glance *glance, const struct elf_symbols *symbo
 /* Around every so many symbols of a library that is there. */
 static size_t compare_all(const char *path)
 {
-	struct image *image AUTO_IMAGE = open_file(path);
+	struct image *image AUTO_IMAGE = image_file_open(path);
 	struct elf_glance *glance AUTO_ELF_GLANCE = NULL;
 	struct elf_symbols symbols;
 	size_t checked = 0, step;
@@ -83,7 +74,7 @@ static size_t compare_all(const char *path)
 	/* With a debug file the table is that of another image. */
 	if (strcmp(elf_glance_path(glance), path) != 0) {
 		image_close(image);
-		image = open_file(elf_glance_path(glance));
+		image = image_file_open(elf_glance_path(glance));
 	}
 	cr_assert_null(elf_symbols_read(image, &symbols));
 	cr_expect_eq(elf_glance_is_complete(glance), symbols.has_full_table);

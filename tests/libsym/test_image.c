@@ -10,22 +10,13 @@
 
 #include "tests/support/alloc_fail.h"
 #include "tests/support/elf_builder.h"
+#include "tests/support/image_file.h"
 #include "tests/support/program.h"
 
 /* Precompiled by crossgen2; fixtures/MANIFEST.md. */
 static const char precompiled[] = "fixtures/recorded/opt/sample/sample.dll";
 /* The same source as IL. */
 static const char il[] = "fixtures/prebuilt/sample.dll";
-
-static struct image *open_file(const char *path)
-{
-	struct image *image = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	cr_assert_geq(fd, 0, "%s", path);
-	cr_assert_null(image_open(fd, path, 0, SPARSE_FILE_TO_END, &image));
-	return image;
-}
 
 static struct image *open_bytes(const void *bytes, size_t size_bytes)
 {
@@ -38,7 +29,7 @@ static struct image *open_bytes(const void *bytes, size_t size_bytes)
 
 Test(image, recognises_a_precompiled_assembly)
 {
-	struct image *image AUTO_IMAGE = open_file(precompiled);
+	struct image *image AUTO_IMAGE = image_file_open(precompiled);
 
 	cr_expect_eq(image->kind, SYM_IMAGE_READYTORUN);
 	cr_expect_str_eq(image_assembly_name(image), "sample");
@@ -49,7 +40,7 @@ Test(image, recognises_a_precompiled_assembly)
 
 Test(image, recognises_an_assembly_without_precompiled_code)
 {
-	struct image *image AUTO_IMAGE = open_file(il);
+	struct image *image AUTO_IMAGE = image_file_open(il);
 
 	cr_expect_eq(image->kind, SYM_IMAGE_IL);
 	cr_expect_str_eq(image_assembly_name(image), "sample");
@@ -79,7 +70,7 @@ Test(image, recognises_an_elf_file_and_its_segments)
 /* rva and offset of the executable section differ in this image, as in all that crossgen2 makes. */
 Test(image, converts_offsets_of_a_pe_file)
 {
-	struct image *image AUTO_IMAGE = open_file(precompiled);
+	struct image *image AUTO_IMAGE = image_file_open(precompiled);
 	uint64_t rva;
 
 	for (size_t i = 0; i < image->segment_count; i++) {
@@ -122,7 +113,7 @@ Test(image, opens_a_part_of_a_file_as_an_image)
 	char *content = scratch_read(precompiled, &size_bytes);
 	char *bundle = malloc(size_bytes + 777);
 	struct image *image AUTO_IMAGE = NULL;
-	struct image *whole AUTO_IMAGE = open_file(precompiled);
+	struct image *whole AUTO_IMAGE = image_file_open(precompiled);
 	int fd;
 
 	cr_assert_not_null(bundle);
@@ -139,7 +130,7 @@ Test(image, opens_a_part_of_a_file_as_an_image)
 
 Test(image, keeps_managed_code_open_as_long_as_somebody_uses_it)
 {
-	struct image *image AUTO_IMAGE = open_file(precompiled);
+	struct image *image AUTO_IMAGE = image_file_open(precompiled);
 	const struct image_managed *first, *second;
 
 	cr_assert_null(image_use_managed(image, &first));

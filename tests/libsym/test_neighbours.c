@@ -7,21 +7,12 @@
 #include <string.h>
 
 #include "tests/support/elf_builder.h"
+#include "tests/support/image_file.h"
 #include "tests/support/program.h"
 
 /* Two compilations of one source: the same simple name, other MVIDs. */
 static const char precompiled[] = "fixtures/recorded/opt/sample/sample.dll";
 static const char il[] = "fixtures/prebuilt/sample.dll";
-
-static struct image *open_file(const char *path)
-{
-	struct image *image = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	cr_assert_geq(fd, 0, "%s", path);
-	cr_assert_null(image_open(fd, path, 0, SPARSE_FILE_TO_END, &image));
-	return image;
-}
 
 struct among {
 	struct image **images;
@@ -50,7 +41,7 @@ static const struct metadata *find(struct neighbours *neighbours, const char *na
 
 Test(neighbours, are_found_by_name_in_any_case)
 {
-	struct image *images[] = { open_file(il), open_file(precompiled) };
+	struct image *images[] = { image_file_open(il), image_file_open(precompiled) };
 	struct among among = { images + 1, 1 };
 	struct neighbours neighbours;
 	const struct metadata *found;
@@ -69,7 +60,7 @@ Test(neighbours, are_found_by_name_in_any_case)
 
 Test(neighbours, must_have_the_mvid_that_is_asked_for)
 {
-	struct image *images[] = { open_file(il), open_file(precompiled) };
+	struct image *images[] = { image_file_open(il), image_file_open(precompiled) };
 	struct among among = { images, 2 };
 	static const uint8_t nobody[16] = { 1 };
 	struct neighbours neighbours;
@@ -90,7 +81,7 @@ Test(neighbours, must_have_the_mvid_that_is_asked_for)
 /* Which of the two was meant nobody can tell. */
 Test(neighbours, are_not_guessed_between_two_that_differ)
 {
-	struct image *images[] = { open_file(il), open_file(precompiled) };
+	struct image *images[] = { image_file_open(il), image_file_open(precompiled) };
 	struct among among = { images, 2 };
 	struct neighbours neighbours;
 
