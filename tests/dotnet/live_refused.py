@@ -108,9 +108,19 @@ def program_of(pid):
         return ""
 
 
-def state_of(pid):
+def stat_fields(pid):
+    """Those behind the program's name: the first is number 3 of proc(5)."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
-        fields = stat.read().rpartition(")")[2].split()
+        return stat.read().rpartition(")")[2].split()
+
+
+def start_time(pid):
+    """In clock ticks since boot."""
+    return int(stat_fields(pid)[22 - 3])
+
+
+def state_of(pid):
+    fields = stat_fields(pid)
     return f"is {program_of(pid) or 'nothing'} in state {fields[0]}, wait status {fields[-1]}"
 
 
@@ -177,9 +187,9 @@ def test_a_socket_of_somebody_else_is_not_asked(context):
     """Who may reach the socket is not who owns it: the runtime's own user only."""
     as_root()
     with Sample(context.sdk(), MAP_OFF) as sample:
-        sockets = [name for name in os.listdir("/tmp") if name.startswith(f"dotnet-diagnostic-{sample.pid}-")]
-        expect(len(sockets) == 1, f"sockets of the sample: {sockets}")
-        path = os.path.join("/tmp", sockets[0])
+        # A killed process that had the number before may have left one, with the time of its own start.
+        path = f"/tmp/dotnet-diagnostic-{sample.pid}-{start_time(sample.pid)}-socket"
+        expect(os.path.exists(path), f"the sample has no {path}")
         os.chown(path, 65534, 65534)
         done = context.mapgen.run("merge", sample.pid, "--jit=rundown", "-o", os.path.join(context.scratch, "owned.map"))
         os.chown(path, 0, 0)
