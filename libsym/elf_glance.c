@@ -38,9 +38,14 @@ void elf_glance_close(struct elf_glance *glance)
 	free(glance);
 }
 
+static inline size_t entry_bytes_of(bool wide)
+{
+	return wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+}
+
 static size_t entry_bytes(const struct elf_glance *glance)
 {
-	return glance->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	return entry_bytes_of(glance->wide);
 }
 
 /*
@@ -99,30 +104,31 @@ static GElf_Sym entry_at(const struct elf_glance *glance, size_t number)
 
 /* The two fields by which nearly all entries are passed over. */
 static inline __attribute__((always_inline)) uint64_t
-field_at(const struct elf_glance *glance, size_t number, size_t wide_offset, size_t narrow_offset)
+field_of(const uint8_t *entry, bool wide, size_t wide_offset, size_t narrow_offset)
 {
-	uint64_t wide;
-	uint32_t narrow;
+	uint64_t wide_field;
+	uint32_t narrow_field;
 
-	if (glance->wide) {
-		memcpy(&wide, glance->entries + number * sizeof(Elf64_Sym) + wide_offset,
-		       sizeof(wide));
-		return le64toh(wide);
+	if (wide) {
+		memcpy(&wide_field, entry + wide_offset, sizeof(wide_field));
+		return le64toh(wide_field);
 	}
-	memcpy(&narrow, glance->entries + number * sizeof(Elf32_Sym) + narrow_offset,
-	       sizeof(narrow));
-	return le32toh(narrow);
+	memcpy(&narrow_field, entry + narrow_offset, sizeof(narrow_field));
+	return le32toh(narrow_field);
 }
 
-static inline uint64_t start_at(const struct elf_glance *glance, size_t number)
+static inline __attribute__((always_inline)) uint64_t start_of(const uint8_t *entries, bool wide,
+							       size_t number)
 {
-	return field_at(glance, number, offsetof(Elf64_Sym, st_value),
-			offsetof(Elf32_Sym, st_value));
+	return field_of(entries + number * entry_bytes_of(wide), wide,
+			offsetof(Elf64_Sym, st_value), offsetof(Elf32_Sym, st_value));
 }
 
-static inline uint64_t size_at(const struct elf_glance *glance, size_t number)
+static inline __attribute__((always_inline)) uint64_t size_of(const uint8_t *entries, bool wide,
+							      size_t number)
 {
-	return field_at(glance, number, offsetof(Elf64_Sym, st_size), offsetof(Elf32_Sym, st_size));
+	return field_of(entries + number * entry_bytes_of(wide), wide, offsetof(Elf64_Sym, st_size),
+			offsetof(Elf32_Sym, st_size));
 }
 
 /* As elf_sections_string(), reading no more of the table than it takes. *failed_ret is set when
@@ -166,6 +172,15 @@ static bool is_function(struct elf_glance *glance, const GElf_Sym *symbol, struc
 	return may_be_function(symbol) &&
 	       elf_symbol_make(&glance->sections, symbol,
 			       name_at(glance, symbol->st_name, failed_ret), ret);
+}
+
+/* The same for one that has a name, which is looked at only where it decides. */
+static bool is_function_if_named(struct elf_glance *glance, const GElf_Sym *symbol,
+				 struct elf_symbol *ret, bool *failed_ret)
+{
+	if (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE)
+		return is_function(glance, symbol, ret, failed_ret);
+	return may_be_function(symbol) && elf_symbol_make(&glance->sections, symbol, "any", ret);
 }
 
 /* As elf_symbols_read() does: what is not there is no version. */
@@ -232,12 +247,11 @@ static bool has_more_functions(struct elf_glance *glance, size_t few)
 		count = window_at(glance, first, &failed);
 		if (!count)
 			return false;
-		for (size_t i = 0; i < count; i++) {
+		for (size_t i = 0; i < count && found <= few; i++) {
 			GElf_Sym symbol = entry_at(glance, i);
 
-			found += may_be_function(&symbol) &&
-				 GELF_ST_TYPE(symbol.st_info) != STT_NOTYPE &&
-				 elf_symbol_make(&glance->sections, &symbol, "any", &function);
+			found += GELF_ST_TYPE(symbol.st_info) != STT_NOTYPE &&
+				 is_function_if_named(glance, &symbol, &function, &failed);
 		}
 	}
 	return true;
@@ -331,9 +345,12 @@ struct surroundings {
 	size_t covering_count;
 	bool any_below;
 	uint64_t below, above;  /* the nearest starts, that of the position itself is `below` */
+	uint32_t above_name;    /* of the one that begins there */
 	struct elf_symbol last; /* of those that begin at `below` the best one */
-	size_t last_index;      /* of it in the table */
-	bool last_has_version;  /* it has been looked up, as only one of several needs it */
+	GElf_Sym last_entry;
+	size_t last_index;     /* of it in the table */
+	bool last_is_named;    /* `last` has its name: names lie all over the file */
+	bool last_has_version; /* it has been looked up, as only one of several needs it */
 	bool failed;
 };
 
@@ -349,27 +366,59 @@ static bool add_covering(struct surroundings *around, uint64_t vaddr)
 }
 
 /*
- * Entries begin above and below a position in no order, so nearly all are passed over without a
- * branch that would be guessed wrong every other time. True for a few that do not matter.
+ * The first entry from `number` on that covers the position, or begins no farther from it than what
+ * was found; `count` if there is none. How far behind an entry's start the position is counts
+ * modulo 2^64, so that what begins above it is very far: one comparison for both sides.
  */
-static inline bool may_matter(const struct elf_glance *glance, size_t number,
-			      const struct surroundings *around)
+static inline __attribute__((always_inline)) size_t pass_over_of(const uint8_t *entries, bool wide,
+								 size_t number, size_t count,
+								 const struct surroundings *around)
 {
-	uint64_t start = start_at(glance, number);
-	uint64_t behind = around->position - start;
-	uint64_t nearest = around->any_below ? around->position - around->below : UINT64_MAX;
+	uint64_t position = around->position, gap = around->above - position - 1;
+	uint64_t near = position - (around->any_below ? around->below : 0) + gap;
 
-	return (behind < size_at(glance, number)) | (behind <= nearest) |
-	       (start - around->position - 1 < around->above - around->position - 1);
+	for (; number < count; number++) {
+		uint64_t behind = position - start_of(entries, wide, number);
+
+		if (behind < size_of(entries, wide, number) || behind + gap <= near)
+			break;
+	}
+	return number;
+}
+
+static size_t pass_over(const struct elf_glance *glance, size_t number, size_t count,
+			const struct surroundings *around)
+{
+	return glance->wide ? pass_over_of(glance->entries, true, number, count, around)
+			    : pass_over_of(glance->entries, false, number, count, around);
+}
+
+/* With its name; an entry without one is for the index. */
+static void name_function(struct elf_glance *glance, const GElf_Sym *entry,
+			  struct elf_symbol *function, struct surroundings *around)
+{
+	if (!is_function(glance, entry, function, &around->failed))
+		around->failed = true;
+}
+
+static void name_last(struct elf_glance *glance, struct surroundings *around)
+{
+	if (around->any_below && !around->last_is_named)
+		name_function(glance, &around->last_entry, &around->last, around);
+	around->last_is_named = true;
 }
 
 /* A function that begins at or below the position, and not below another that does. */
-static void take_last(struct elf_glance *glance, size_t index, struct elf_symbol *function,
-		      struct surroundings *around)
+static void take_last(struct elf_glance *glance, size_t index, const GElf_Sym *entry,
+		      struct elf_symbol *function, struct surroundings *around)
 {
 	bool is_nearer = !around->any_below || function->vaddr != around->below;
 
 	if (!is_nearer) {
+		name_last(glance, around);
+		name_function(glance, entry, function, around);
+		if (around->failed)
+			return;
 		if (!around->last_has_version)
 			take_version(glance, around->last_index, &around->last, &around->failed);
 		around->last_has_version = true;
@@ -378,7 +427,9 @@ static void take_last(struct elf_glance *glance, size_t index, struct elf_symbol
 			return;
 	}
 	around->last = *function;
+	around->last_entry = *entry;
 	around->last_index = index;
+	around->last_is_named = !is_nearer;
 	around->last_has_version = !is_nearer;
 	around->any_below = true;
 	around->below = function->vaddr;
@@ -388,24 +439,23 @@ static void take_last(struct elf_glance *glance, size_t index, struct elf_symbol
 static void look_at(struct elf_glance *glance, size_t index, size_t number,
 		    struct surroundings *around)
 {
-	uint64_t start = start_at(glance, number), position = around->position;
-	bool covers = start <= position && position - start < size_at(glance, number);
+	GElf_Sym symbol = entry_at(glance, number);
+	uint64_t start = symbol.st_value, position = around->position;
+	bool covers = start <= position && position - start < symbol.st_size;
 	bool is_near = start <= position ? !around->any_below || start >= around->below
 					 : start < around->above;
 	struct elf_symbol function;
-	GElf_Sym symbol;
 
-	if (!covers && !is_near)
-		return;
-	symbol = entry_at(glance, number);
-	if (!is_function(glance, &symbol, &function, &around->failed))
+	if (!is_function_if_named(glance, &symbol, &function, &around->failed))
 		return;
 	if (covers && !add_covering(around, symbol.st_value))
 		around->failed = true;
-	if (symbol.st_value > position)
-		around->above = symbol.st_value;
-	else if (is_near)
-		take_last(glance, index, &function, around);
+	if (start > position) {
+		around->above = start;
+		around->above_name = symbol.st_name;
+	} else if (is_near) {
+		take_last(glance, index, &symbol, &function, around);
+	}
 }
 
 static void look_around(struct elf_glance *glance, struct surroundings *around)
@@ -414,9 +464,10 @@ static void look_around(struct elf_glance *glance, struct surroundings *around)
 
 	around->above = UINT64_MAX;
 	for (size_t first = 0; (count = window_at(glance, first, &around->failed)); first += count)
-		for (size_t i = 0; !around->failed && i < count; i++)
-			if (may_matter(glance, i, around))
-				look_at(glance, first + i, i, around);
+		for (size_t i = 0;
+		     !around->failed && (i = pass_over(glance, i, count, around)) < count; i++)
+			look_at(glance, first + i, i, around);
+	name_last(glance, around);
 }
 
 /* Takes the entry if it has a better name. */
@@ -448,7 +499,7 @@ static bool best_at(struct elf_glance *glance, uint64_t vaddr, struct surroundin
 	}
 	for (size_t first = 0; (count = window_at(glance, first, &around->failed)); first += count)
 		for (size_t i = 0; !around->failed && i < count; i++)
-			if (start_at(glance, i) == vaddr)
+			if (start_of(glance->entries, glance->wide, i) == vaddr)
 				any = take_better(glance, first + i, i, any, ret, &around->failed);
 	return any && !around->failed;
 }
@@ -483,6 +534,8 @@ static enum elf_glance_outcome find(struct elf_glance *glance, uint64_t vaddr,
 	/* One without a size reaches to the next of any kind. */
 	if (!around.any_below || best.size_bytes)
 		return ELF_GLANCE_MISS;
+	if (around.above != UINT64_MAX && !name_at(glance, around.above_name, &around.failed))
+		return ELF_GLANCE_UNABLE;
 	if (around.above - best.vaddr < best.reach_bytes)
 		best.reach_bytes = around.above - best.vaddr;
 	if (vaddr - best.vaddr >= best.reach_bytes)
