@@ -8,33 +8,28 @@
 #include "libsym/limits.h"
 
 enum {
-	SHORT_LINE_BYTES = 64 /* most have more */
+	SHORT_LINE_BYTES = 64, /* most have more */
+	FEW_LINES = 4          /* of a library */
 };
 
-/* A line on its way to its group; the path is still that of the text. */
-struct line {
-	const char *path;
+/* Lines of one file side by side, as most of a file's are; lines without a path may lie between. */
+struct run {
+	const char *path; /* of the text */
 	size_t path_bytes;
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
-	uint32_t index; /* of its mapping */
 	uint32_t deleted;
-};
-
-/* Lines of one file side by side, as most of a file's are. */
-struct run {
-	const struct line *lines;
-	size_t count;
+	uint32_t first, last; /* mappings */
 };
 
 /* What is growing while a text is parsed. */
 struct parse {
-	struct buf mappings; /* struct sym_mapping */
-	struct buf lines;    /* struct line, only those with a path */
+	struct buf mappings; /* struct sym_mapping; the path is NULL until its group gives one */
 	struct buf runs;     /* struct run */
 	struct buf files;    /* struct mapped_file */
-	struct buf text;     /* paths, NUL terminated */
+	size_t named_count;  /* mappings with a path */
+	size_t paths_bytes;  /* of those of all runs, with their NULs */
 };
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -43,7 +38,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 }
 
 /* The path last: the cheap keys tell nearly all files apart. */
-static int compare_groups(const struct line *a, const struct line *b)
+static int compare_groups(const struct run *a, const struct run *b)
 {
 	int order = compare_u64(a->inode, b->inode);
 
@@ -63,9 +58,9 @@ static int compare_groups(const struct line *a, const struct line *b)
 static int compare_runs(const void *left, const void *right)
 {
 	const struct run *a = left, *b = right;
-	int order = compare_groups(a->lines, b->lines);
+	int order = compare_groups(a, b);
 
-	return order ? order : compare_u64(a->lines->index, b->lines->index);
+	return order ? order : compare_u64(a->first, b->first);
 }
 
 static int compare_files(const void *left, const void *right)
@@ -125,18 +120,43 @@ static bool is_loaded_memfd(const char *path, const struct sym_mapping *mappings
 	return any & SYM_EXECUTE;
 }
 
+/* `index`: of the line's mapping, which is the last one so far. */
+static void add_to_run(struct parse *parse, const struct maps_line *line, uint32_t index)
+{
+	struct run own = {
+		.path = line->path,
+		.path_bytes = line->path_bytes,
+		.inode = line->inode,
+		.device_major = line->device_major,
+		.device_minor = line->device_minor,
+		.deleted = line->deleted,
+		.first = index,
+		.last = index,
+	};
+	size_t count = parse->runs.size_bytes / sizeof(own);
+	struct run *last = count ? (struct run *)parse->runs.data + count - 1 : NULL;
+
+	parse->named_count++;
+	if (last && !compare_groups(last, &own)) {
+		last->last = index;
+		return;
+	}
+	parse->paths_bytes += line->path_bytes + 1;
+	buf_append(&parse->runs, &own, sizeof(own));
+}
+
 static void parse_lines(struct parse *parse, const char *text, size_t size_bytes,
 			uint64_t *bad_lines_ret)
 {
 	uint64_t previous_end = 0;
 	struct maps_parser parser;
 	struct maps_line line;
-	size_t count = 0;
+	uint32_t count = 0;
 
 	/* About as many as there are, so that nothing is moved; what is not written costs nothing.
 	 */
 	buf_reserve(&parse->mappings, size_bytes / SHORT_LINE_BYTES * sizeof(struct sym_mapping));
-	buf_reserve(&parse->lines, size_bytes / SHORT_LINE_BYTES * sizeof(struct line));
+	buf_reserve(&parse->runs, size_bytes / SHORT_LINE_BYTES / FEW_LINES * sizeof(struct run));
 	maps_parser_init(&parser, text, size_bytes);
 	while (maps_parser_next(&parser, &line)) {
 		struct sym_mapping mapping = {
@@ -148,70 +168,54 @@ static void parse_lines(struct parse *parse, const char *text, size_t size_bytes
 			.device_minor = line.device_minor,
 			.protection = line.protection,
 			.image_index = UINT32_MAX,
-			.path = "",
-			.deleted = line.deleted,
-		};
-		struct line named = {
-			.path = line.path,
-			.path_bytes = line.path_bytes,
-			.inode = line.inode,
-			.device_major = line.device_major,
-			.device_minor = line.device_minor,
-			.index = (uint32_t)count,
+			.path = line.path_bytes ? NULL : "",
 			.deleted = line.deleted,
 		};
 
-		if (line.start_address < previous_end || line.end_address <= line.start_address) {
+		if (line.start_address < previous_end) {
 			parser.bad_lines++;
 			continue;
 		}
 		previous_end = line.end_address;
-		count++;
 		buf_append(&parse->mappings, &mapping, sizeof(mapping));
 		if (line.path_bytes)
-			buf_append(&parse->lines, &named, sizeof(named));
+			add_to_run(parse, &line, count);
+		count++;
 	}
 	*bad_lines_ret = parser.bad_lines;
 }
 
-/* The mappings of some lines to `indexes`. */
-static void add_lines(const struct run *run, const char *path, struct sym_mapping *mappings,
-		      uint32_t *indexes, struct mapped_file *file)
+/* The mappings of a run to the end of the file's. */
+static void add_run(const struct run *run, struct sym_mapping *mappings, uint32_t *indexes,
+		    struct mapped_file *file)
 {
-	for (size_t i = 0; i < run->count; i++) {
-		struct sym_mapping *mapping = &mappings[run->lines[i].index];
+	for (uint32_t i = run->first; i <= run->last; i++) {
+		struct sym_mapping *mapping = &mappings[i];
 
-		indexes[i] = run->lines[i].index;
-		mapping->path = path;
+		if (mapping->path)
+			continue;
+		mapping->path = file->path;
+		indexes[file->mapping_count++] = i;
 		file->executable |= (mapping->protection & SYM_EXECUTE) != 0;
 	}
 }
 
-/* One group: its path to the text, its mappings to `indexes`, how many. Paths are offsets until the
- * text has stopped growing. */
-static size_t add_group(struct parse *parse, const struct run *runs, size_t count,
-			struct sym_mapping *mappings, uint32_t *indexes)
+/* One group, its mappings to `indexes`; how many. */
+static size_t add_group(struct parse *parse, const struct run *runs, size_t count, const char *path,
+			uint32_t *indexes)
 {
-	const struct line *line = runs->lines;
-	size_t path_offset = parse->text.size_bytes, i;
+	struct sym_mapping *mappings = (struct sym_mapping *)parse->mappings.data;
 	struct mapped_file file = {
-		.inode = line->inode,
-		.device_major = line->device_major,
-		.device_minor = line->device_minor,
-		.deleted = line->deleted,
+		.path = path,
+		.inode = runs->inode,
+		.device_major = runs->device_major,
+		.device_minor = runs->device_minor,
+		.deleted = runs->deleted,
 		.mapping_indexes = indexes,
 	};
-	char *path = buf_reserve(&parse->text, line->path_bytes + 1);
 
-	if (!path)
-		return 0;
-	parse->text.size_bytes += maps_unescape_path(line->path, line->path_bytes, path) + 1;
-	parse->text.data[parse->text.size_bytes - 1] = '\0';
-	for (i = 0; i < count; i++) {
-		add_lines(&runs[i], (const char *)path_offset, mappings,
-			  indexes + file.mapping_count, &file);
-		file.mapping_count += runs[i].count;
-	}
+	for (size_t i = 0; i < count; i++)
+		add_run(&runs[i], mappings, indexes, &file);
 	if (*path == '/') {
 		file.memory = is_memory(path, file.deleted) &&
 			      !is_loaded_memfd(path, mappings, indexes, file.mapping_count);
@@ -220,65 +224,41 @@ static size_t add_group(struct parse *parse, const struct run *runs, size_t coun
 	return file.mapping_count;
 }
 
-static void find_runs(struct parse *parse)
+static struct sym_error *group_runs(struct parse *parse, struct address_space *space)
 {
-	const struct line *lines = (const struct line *)parse->lines.data;
-	size_t count = parse->lines.size_bytes / sizeof(*lines);
-	size_t first, end;
+	struct run *runs = (struct run *)parse->runs.data;
+	size_t count = parse->runs.size_bytes / sizeof(*runs), first, end;
+	char *path = malloc(parse->paths_bytes + 1);
+	uint32_t *indexes = malloc(parse->named_count * sizeof(*indexes) + 1);
 
+	space->text = path;
+	space->mapping_indexes = indexes;
+	if (!path || !indexes)
+		return &sym_error_no_memory;
+	if (count)
+		qsort(runs, count, sizeof(*runs), compare_runs);
 	for (first = 0; first < count; first = end) {
-		struct run run = { .lines = &lines[first] };
+		size_t path_bytes =
+			maps_unescape_path(runs[first].path, runs[first].path_bytes, path);
 
 		for (end = first + 1; end < count; end++)
-			if (compare_groups(&lines[first], &lines[end]))
+			if (compare_groups(&runs[first], &runs[end]))
 				break;
-		run.count = end - first;
-		buf_append(&parse->runs, &run, sizeof(run));
+		indexes += add_group(parse, &runs[first], end - first, path, indexes);
+		path += path_bytes + 1;
 	}
+	return NULL;
 }
 
-static void group_lines(struct parse *parse, struct address_space *space)
-{
-	uint32_t *indexes = space->mapping_indexes;
-	size_t first, end, count;
-	struct run *runs;
-
-	find_runs(parse);
-	runs = (struct run *)parse->runs.data;
-	count = parse->runs.size_bytes / sizeof(*runs);
-	if (!count || parse->runs.failure != BUF_OK)
-		return;
-	qsort(runs, count, sizeof(*runs), compare_runs);
-	for (first = 0; first < count; first = end) {
-		for (end = first + 1; end < count; end++)
-			if (compare_groups(runs[first].lines, runs[end].lines))
-				break;
-		indexes += add_group(parse, &runs[first], end - first,
-				     (struct sym_mapping *)parse->mappings.data, indexes);
-	}
-}
-
-/* Offsets become pointers; what has grown becomes the address space's. */
+/* What has grown becomes the address space's. */
 static struct sym_error *take(struct parse *parse, struct address_space *space)
 {
-	const struct line *lines = (const struct line *)parse->lines.data;
-	size_t line_count = parse->lines.size_bytes / sizeof(*lines);
-	size_t i;
-
 	space->mapping_count = parse->mappings.size_bytes / sizeof(*space->mappings);
 	space->file_count = parse->files.size_bytes / sizeof(*space->files);
 	space->mappings = (struct sym_mapping *)buf_steal(&parse->mappings, NULL);
 	space->files = (struct mapped_file *)buf_steal(&parse->files, NULL);
-	space->text = buf_steal(&parse->text, NULL);
-	if (!space->mappings || !space->files || !space->text)
+	if (!space->mappings || !space->files)
 		return &sym_error_no_memory;
-	for (i = 0; i < line_count; i++) {
-		struct sym_mapping *mapping = &space->mappings[lines[i].index];
-
-		mapping->path = space->text + (size_t)mapping->path;
-	}
-	for (i = 0; i < space->file_count; i++)
-		space->files[i].path = space->mappings[space->files[i].mapping_indexes[0]].path;
 	qsort(space->files, space->file_count, sizeof(*space->files), compare_files);
 	return NULL;
 }
@@ -286,22 +266,16 @@ static struct sym_error *take(struct parse *parse, struct address_space *space)
 static struct sym_error *build(struct parse *parse, const char *text, size_t size_bytes,
 			       struct address_space *space)
 {
-	const struct buf *grown[] = { &parse->mappings, &parse->lines, &parse->runs, &parse->text,
-				      &parse->files };
-	size_t i;
+	const struct buf *grown[] = { &parse->mappings, &parse->runs, &parse->files };
+	struct sym_error *error = NULL;
 
 	parse_lines(parse, text, size_bytes, &space->bad_lines);
-	space->mapping_indexes = malloc(parse->lines.size_bytes / sizeof(struct line) *
-						sizeof(*space->mapping_indexes) +
-					1);
-	if (!space->mapping_indexes)
-		return &sym_error_no_memory;
-	if (parse->mappings.failure == BUF_OK && parse->lines.failure == BUF_OK)
-		group_lines(parse, space);
-	for (i = 0; i < sizeof(grown) / sizeof(*grown); i++)
+	if (parse->mappings.failure == BUF_OK && parse->runs.failure == BUF_OK)
+		error = group_runs(parse, space);
+	for (size_t i = 0; !error && i < sizeof(grown) / sizeof(*grown); i++)
 		if (grown[i]->failure != BUF_OK)
-			return sym_error_from_buf(grown[i], "maps");
-	return take(parse, space);
+			error = sym_error_from_buf(grown[i], "maps");
+	return error ? error : take(parse, space);
 }
 
 struct sym_error *address_space_parse(const char *text, size_t size_bytes,
@@ -311,7 +285,7 @@ struct sym_error *address_space_parse(const char *text, size_t size_bytes,
 	/* The shortest line has 20 bytes; a struct is at most 8 times that. */
 	size_t most_bytes = size_bytes * 8 + 64;
 	struct sym_error *error;
-	struct parse parse;
+	struct parse parse = { 0 };
 
 	if (!space)
 		return &sym_error_no_memory;
@@ -320,16 +294,12 @@ struct sym_error *address_space_parse(const char *text, size_t size_bytes,
 		return sym_error_create(SYM_ERROR_LIMIT, "maps: more than %zu bytes",
 					LIMIT_MAPS_BYTES);
 	buf_init(&parse.mappings, most_bytes);
-	buf_init(&parse.lines, most_bytes);
 	buf_init(&parse.runs, most_bytes);
 	buf_init(&parse.files, most_bytes);
-	buf_init(&parse.text, most_bytes);
 	error = build(&parse, text, size_bytes, space);
 	buf_deinit(&parse.mappings);
-	buf_deinit(&parse.lines);
 	buf_deinit(&parse.runs);
 	buf_deinit(&parse.files);
-	buf_deinit(&parse.text);
 	if (!error)
 		*ret = STEAL(space);
 	return error;

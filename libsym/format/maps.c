@@ -85,6 +85,16 @@ static uint32_t take_protection(struct field *field)
 	return protection;
 }
 
+/* The kernel pads to a column. */
+static const char *behind_spaces(const char *text, const char *end)
+{
+	while (end - text >= 8 && !memcmp(text, "        ", 8))
+		text += 8;
+	while (text < end && *text == ' ')
+		text++;
+	return text;
+}
+
 static bool parse_line(const char *text, const char *end, struct maps_line *ret)
 {
 	struct field field = { text, end };
@@ -99,10 +109,8 @@ static bool parse_line(const char *text, const char *end, struct maps_line *ret)
 	ret->inode = take_decimal(&field);
 	if (!field.text || ret->start_address >= ret->end_address)
 		return false;
-	while (field.text < end && *field.text == ' ')
-		field.text++;
-	ret->path = field.text;
-	ret->path_bytes = (size_t)(end - field.text);
+	ret->path = behind_spaces(field.text, end);
+	ret->path_bytes = (size_t)(end - ret->path);
 	ret->deleted =
 		ret->path_bytes > mark_bytes && !memcmp(end - mark_bytes, deleted_mark, mark_bytes);
 	if (ret->deleted)
@@ -115,15 +123,12 @@ bool maps_parser_next(struct maps_parser *parser, struct maps_line *ret)
 	while (parser->next < parser->end) {
 		const char *line = parser->next;
 		const char *end = memchr(line, '\n', (size_t)(parser->end - line));
-		struct maps_line parsed;
 
 		if (!end)
 			end = parser->end;
 		parser->next = end < parser->end ? end + 1 : end;
-		if (parse_line(line, end, &parsed)) {
-			*ret = parsed;
+		if (parse_line(line, end, ret))
 			return true;
-		}
 		if (line < end)
 			parser->bad_lines++;
 	}
@@ -133,16 +138,21 @@ bool maps_parser_next(struct maps_parser *parser, struct maps_line *ret)
 /* The kernel escapes a newline only, as \012; a backslash stays as it is. */
 size_t maps_unescape_path(const char *path, size_t path_bytes, char *room)
 {
-	size_t from, to = 0;
+	static const char newline[] = "\\012";
+	const size_t newline_bytes = sizeof(newline) - 1;
+	const char *end = path + path_bytes, *next;
+	char *to = room;
 
-	for (from = 0; from < path_bytes; to++) {
-		if (path_bytes - from >= 4 && !memcmp(path + from, "\\012", 4)) {
-			room[to] = '\n';
-			from += 4;
-		} else {
-			room[to] = path[from++];
+	for (; path < end; path = next) {
+		next = memmem(path, (size_t)(end - path), newline, newline_bytes);
+		if (!next)
+			next = end;
+		to = mempcpy(to, path, (size_t)(next - path));
+		if (next < end) {
+			*to++ = '\n';
+			next += newline_bytes;
 		}
 	}
-	room[to] = '\0';
-	return to;
+	*to = '\0';
+	return (size_t)(to - room);
 }
