@@ -226,6 +226,7 @@ static struct sym_error *open_source(struct sym_image *module, struct module_sou
 		buf_append(why, note.data, note.size_bytes);
 	buf_deinit(&note);
 	sources->any |= sources->sources[number] != NULL && !ops->is_extra;
+	input->has_symbols = sources->any;
 	if (sources->sources[number] && ops->is_complete)
 		input->has_all_symbols |= ops->is_complete(sources->sources[number]);
 	return error;

@@ -2,7 +2,8 @@
 /*
  * Functions of a Go program by its function table, which strip(1) leaves. Asked where no
  * symbol table knows: that one has the same functions, with longer names of generic ones.
- * Where there is a full one, the table is not looked for before an address, or a line, asks.
+ * Where there is any, the table is not looked for before an address that it does not have, or a
+ * line, asks.
  */
 #include "libsym/source/gopclntab_source.h"
 
@@ -22,7 +23,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	*ret = NULL;
 	if (input->image->kind != SYM_IMAGE_ELF)
 		return NULL;
-	if (!input->has_all_symbols) {
+	if (!input->has_symbols) {
 		const struct go_functions *functions = go_functions_of(input->image);
 
 		if (!functions)

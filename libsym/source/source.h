@@ -30,7 +30,8 @@ struct source_input {
 	const char *const *relative_map_dirs; /* NULL terminated; may be NULL */
 	struct debugfile_roots roots;         /* the image has its path below their `fd` */
 	struct debug_fetch *debug_fetch;      /* who brings its debug file; may be NULL */
-	bool has_all_symbols; /* a source that was opened before this one has them */
+	/* A source that was opened before this one has some, all of them. */
+	bool has_symbols, has_all_symbols;
 };
 
 struct source_match {
