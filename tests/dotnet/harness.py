@@ -196,10 +196,15 @@ class Memory:
                 self.starts.append(start)
                 self.rows.append((start, end, fields[1], fields[5] if len(fields) > 5 else ""))
 
+    def row_of(self, address):
+        """(start, end, protection, path) of what is mapped there; None for nothing."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        return None if at < 0 or address >= self.rows[at][1] else self.rows[at]
+
     def path_of(self, address):
         """What is mapped there: '' for anonymous memory, None for nothing."""
-        at = bisect.bisect_right(self.starts, address) - 1
-        return None if at < 0 or address >= self.rows[at][1] else self.rows[at][3]
+        row = self.row_of(address)
+        return row and row[3]
 
     def kind_of(self, address):
         """'r2r', 'jit', 'native' or 'unmapped'."""
@@ -211,6 +216,15 @@ class Memory:
         if not path or path.startswith(("/memfd:doublemapper", "[anon", "/dev/zero")):
             return "jit"
         return "native"
+
+
+class CodeMemory(Memory):
+    """Tells frames apart that lie in no code: BPF and perf follow frame pointers, which native code built without them
+    uses for data."""
+
+    def kind_of(self, address):
+        row = self.row_of(address)
+        return super().kind_of(address) if not row or "x" in row[2] else "no code"
 
 
 # ---- dotnet-mapgen ----------------------------------------------------------

@@ -1,28 +1,18 @@
 # SPDX-License-Identifier: MIT
 """profile-bpfcc of a web application with default settings, side by side: as it is, with a map that was merged some time before or just before,
 with one that `watch` keeps complete, with libsym inside. What a map lacks that was merged before is named: what was compiled since."""
-import bisect
 import os
 import signal
 import subprocess
 import time
 
 from bcc_tools import Shares, folded, report_of, run_tool
-from harness import Memory, Sample, expect, read_map
+from harness import CodeMemory, Sample, expect, read_map
 from live_nothing_set import Load, clean_environment, free_port, web_runtime
 
 LATER_SECONDS = 12
 SECONDS = 6
 MANAGED_GOAL, NATIVE_GOAL = 0.995, 0.99
-
-
-class CodeMemory(Memory):
-    """Tells frames apart that lie in no code: BPF follows frame pointers, which native code built without them uses for data."""
-
-    def kind_of(self, address):
-        at = bisect.bisect_right(self.starts, address) - 1
-        kind = super().kind_of(address)
-        return kind if kind == "unmapped" or "x" in self.rows[at][2] else "no code"
 
 
 class Watch:
