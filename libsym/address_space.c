@@ -397,3 +397,37 @@ size_t address_space_find(const struct address_space *space, uint64_t address)
 		return ADDRESS_SPACE_NONE;
 	return (size_t)(mapping - space->mappings);
 }
+
+/* The next executable range from mapping *at on, over mappings side by side; false: there is none.
+ */
+static bool next_code(const struct address_space *space, size_t *at, uint64_t *start_ret,
+		      uint64_t *end_ret)
+{
+	const struct sym_mapping *end = space->mappings + space->mapping_count;
+	const struct sym_mapping *mapping = space->mappings + *at;
+
+	while (mapping < end && !(mapping->protection & SYM_EXECUTE))
+		mapping++;
+	if (mapping == end)
+		return false;
+	*start_ret = mapping->start_address;
+	do
+		*end_ret = mapping++->end_address;
+	while (mapping < end && mapping->protection & SYM_EXECUTE &&
+	       mapping->start_address == *end_ret);
+	*at = (size_t)(mapping - space->mappings);
+	return true;
+}
+
+bool address_space_has_same_code(const struct address_space *a, const struct address_space *b)
+{
+	uint64_t starts[2] = { 0 }, ends[2] = { 0 };
+	size_t places[2] = { 0 };
+	bool any, other;
+
+	do {
+		any = next_code(a, &places[0], &starts[0], &ends[0]);
+		other = next_code(b, &places[1], &starts[1], &ends[1]);
+	} while (any && other && starts[0] == starts[1] && ends[0] == ends[1]);
+	return !any && !other;
+}

@@ -83,6 +83,9 @@ void address_space_destroy(struct address_space *space);
 /* Index of the mapping that covers `address`, or ADDRESS_SPACE_NONE. */
 size_t address_space_find(const struct address_space *space, uint64_t address);
 
+/* Are the same addresses executable? */
+bool address_space_has_same_code(const struct address_space *a, const struct address_space *b);
+
 DEFINE_GUARD(address_space, struct address_space *, address_space_destroy)
 #define AUTO_ADDRESS_SPACE GUARDED(address_space)
 

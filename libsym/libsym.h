@@ -537,9 +537,9 @@ SYM_API void sym_resolver_destroy(struct sym_resolver *resolver);
 
 /** What a refresh found. */
 enum sym_refresh {
-	SYM_REFRESH_NOTHING = 0, /**< nothing is new */
+	SYM_REFRESH_NOTHING = 0, /**< nothing is new: there is no use in asking again */
 	/** Lines were appended to the perf map, or records to the jitdump, and only they were read;
-	 * or the runtime told of other jitted code than before. */
+	 * or the runtime told of other jitted code than before; or other memory is executable. */
 	SYM_REFRESH_APPENDED = 1,
 	SYM_REFRESH_REREAD = 2, /**< one of them is another, or was cut: they were read anew */
 	/** The process has ended, called exec(), or its PID is another's. What was read stays and

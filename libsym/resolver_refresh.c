@@ -236,9 +236,15 @@ static void exchange_snapshot(struct sym_resolver *resolver, struct sym_snapshot
 	sym_snapshot_close(before);
 }
 
+/* What is mapped otherwise than before. */
+struct mapped {
+	bool files;
+	bool code; /* which addresses are executable */
+};
+
 /* Takes `space` over on success. */
 static struct sym_error *look_again(struct sym_resolver *resolver, struct address_space *space,
-				    bool *files_ret)
+				    struct mapped *mapped)
 {
 	struct sym_snapshot *old = atomic_load(&resolver->now), *fresh;
 	struct sym_error *error;
@@ -248,13 +254,14 @@ static struct sym_error *look_again(struct sym_resolver *resolver, struct addres
 	error = snapshot_look_again(old, space, &fresh);
 	if (error)
 		return error;
-	*files_ret = !snapshot_has_same_files(old, fresh);
+	mapped->files |= !snapshot_has_same_files(old, fresh);
+	mapped->code |= !address_space_has_same_code(old->space, fresh->space);
 	exchange_snapshot(resolver, old, fresh);
 	return NULL;
 }
 
 /* Errors: those of reading maps; STALE for a process that has ended. */
-static struct sym_error *refresh_maps(struct sym_resolver *resolver, bool *files_ret)
+static struct sym_error *refresh_maps(struct sym_resolver *resolver, struct mapped *mapped)
 {
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct sym_error *error;
@@ -264,7 +271,7 @@ static struct sym_error *refresh_maps(struct sym_resolver *resolver, bool *files
 	error = address_space_read_changed(resolver->snapshot->process, &resolver->maps, &text,
 					   &space);
 	if (!error && space) {
-		error = look_again(resolver, space, files_ret);
+		error = look_again(resolver, space, mapped);
 		if (!error) {
 			space = NULL; /* the snapshot's now */
 			buf_swap(&resolver->maps, &text);
@@ -274,32 +281,72 @@ static struct sym_error *refresh_maps(struct sym_resolver *resolver, bool *files
 	return error;
 }
 
+/* ---- all of it ------------------------------------------------------------------------- */
+
+static struct written *get_written(struct sym_resolver *resolver)
+{
+	struct written *written;
+
+	pthread_mutex_lock(&resolver->lock);
+	written = atomic_load(&resolver->written);
+	pthread_mutex_unlock(&resolver->lock);
+	return written;
+}
+
+/* The names of code. */
+static struct sym_error *refresh_names(struct sym_resolver *resolver, enum sym_refresh *ret)
+{
+	struct written *written = get_written(resolver);
+	struct sym_error *error = refresh_live(resolver, ret);
+
+	/* Nobody has asked yet: whoever asks first reads it as it is then. */
+	if (error || !written || !snapshot_uses_perf_map(resolver->snapshot))
+		return error;
+	resolver_set_refreshed(resolver);
+	return refresh_written(resolver, written, ret);
+}
+
+/* What the runtime tells is read with the assemblies that are mapped, and where nothing was written
+ * before, a jitdump is found by its mapping. */
+static bool needs_maps(struct sym_resolver *resolver)
+{
+	const struct written *written = get_written(resolver);
+
+	return told_before(resolver) || (written && !written->source && !written->jitdump);
+}
+
+/* Code has a name when it lies in memory that was mapped before: names are read first, and mappings
+ * a second time where names came that were read with them. */
+static struct sym_error *refresh_process(struct sym_resolver *resolver, struct mapped *mapped,
+					 enum sym_refresh *ret)
+{
+	bool is_first = needs_maps(resolver);
+	struct sym_error *error = is_first ? refresh_maps(resolver, mapped)
+					   : process_check(resolver->snapshot->process);
+
+	if (!error)
+		error = refresh_names(resolver, ret);
+	if (!error && (!is_first || *ret != SYM_REFRESH_NOTHING))
+		error = refresh_maps(resolver, mapped);
+	return error;
+}
+
 static struct sym_error *refresh(struct sym_resolver *resolver, enum sym_refresh *ret)
 {
-	const struct process *process = resolver->snapshot->process;
-	struct sym_error *error = NULL;
-	struct written *written;
-	bool files = false;
+	struct mapped mapped = { 0 };
+	struct sym_error *error;
 
-	if (!process->recorded)
-		error = refresh_maps(resolver, &files);
+	if (resolver->snapshot->process->recorded)
+		return refresh_names(resolver, ret);
+	error = refresh_process(resolver, &mapped, ret);
 	if (error && sym_error_code(error) == SYM_ERROR_STALE) {
 		sym_error_destroy(error);
 		*ret = SYM_REFRESH_ENDED;
 		return NULL;
 	}
-	if (error)
-		return error;
-	error = refresh_live(resolver, ret);
-	pthread_mutex_lock(&resolver->lock);
-	written = atomic_load(&resolver->written);
-	pthread_mutex_unlock(&resolver->lock);
-	/* Nobody has asked yet: whoever asks first reads it as it is then. */
-	if (!error && written && snapshot_uses_perf_map(resolver->snapshot)) {
-		resolver_set_refreshed(resolver);
-		error = refresh_written(resolver, written, ret);
-	}
-	if (files && *ret != SYM_REFRESH_REREAD)
+	if (mapped.code && *ret == SYM_REFRESH_NOTHING)
+		*ret = SYM_REFRESH_APPENDED;
+	if (mapped.files && *ret != SYM_REFRESH_REREAD)
 		*ret = SYM_REFRESH_MAPPED;
 	return error;
 }

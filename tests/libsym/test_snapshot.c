@@ -644,17 +644,52 @@ Test(snapshot, a_refresh_closes_what_has_been_unmapped)
 	asked_close(&held);
 }
 
-/* Where there was no mapping at all. */
+/* Where there was no mapping at all. What is no code changes no answer. */
 Test(snapshot, a_refresh_knows_memory_that_is_new)
 {
 	struct asked held = asked_open(getpid(), SYM_JIT_AUTO);
-	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	cr_assert_neq(memory, MAP_FAILED);
 	cr_expect_eq(ask(&held, (uint64_t)(uintptr_t)memory, ""), SYM_UNMAPPED);
-	cr_expect_eq(refresh(&held), SYM_REFRESH_NOTHING);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_APPENDED);
 	cr_expect_eq(ask(&held, (uint64_t)(uintptr_t)memory, ""), SYM_NO_SYMBOLS);
 	cr_expect_str_eq(sym_result_at(held.result, 0)->image_path, "");
+	cr_assert_eq(mprotect(memory, 4096, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_NOTHING);
+	cr_assert_eq(mprotect(memory, 4096, PROT_READ), 0);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_APPENDED);
+	munmap(memory, 8192);
+	asked_close(&held);
+}
+
+/* A jit tells of code in memory that was mapped after the last look. */
+Test(snapshot, a_refresh_says_when_known_code_can_be_asked_for)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *memory = mmap(NULL, 4096, PROT_NONE, flags, -1, 0);
+	uint64_t address = (uint64_t)(uintptr_t)memory;
+	struct asked held;
+	char path[64];
+	FILE *map;
+
+	cr_assert_neq(memory, MAP_FAILED);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "w");
+	cr_assert_not_null(map);
+	fprintf(map, "%llx 100 early\n", (unsigned long long)address);
+	fclose(map);
+	munmap(memory, 4096);
+	held = asked_open(getpid(), SYM_JIT_AUTO);
+	cr_expect_eq(ask(&held, address, "early"), SYM_UNMAPPED);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_NOTHING);
+	cr_assert_eq(mmap(memory, 4096, PROT_READ | PROT_EXEC, flags | MAP_FIXED_NOREPLACE, -1, 0),
+		     memory);
+	cr_expect_eq(ask(&held, address, "early"), SYM_UNMAPPED);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_APPENDED);
+	cr_expect_eq(ask(&held, address, "early"), SYM_RESOLVED);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_NOTHING);
+	unlink(path);
 	munmap(memory, 4096);
 	asked_close(&held);
 }
