@@ -131,9 +131,12 @@ static enum stage_outcome look_at_tier(const struct jit_tools *tools, struct jit
 {
 	struct look *look = &round->looks[task->index];
 
-	if (methods_read_tier(tools->methods, &task->description, look->method.start_address,
-			      &look->tier) == METHOD_PENDING)
+	enum method_outcome outcome = methods_read_tier(tools->methods, &task->description,
+							look->method.start_address, &look->tier);
+
+	if (outcome == METHOD_PENDING)
 		return STAGE_PENDING;
+	look->has_bad_tier = outcome == METHOD_BAD;
 	return end_look(look, LOOK_NAMED);
 }
 
@@ -466,7 +469,7 @@ static void confirm(const struct jit_round *known, const size_t *partners, struc
 				 same(round, look, known, &known->looks[partners[i]]);
 
 		look->is_confirmed = confirmed;
-		look->is_settled = confirmed && !look->is_volatile;
+		look->is_settled = confirmed && !look->is_volatile && !look->has_bad_tier;
 	}
 }
 
@@ -493,8 +496,9 @@ static bool is_changed(const struct jit_round *known, const size_t *partners,
 
 static bool wants_second_look(const struct look *look)
 {
-	return look->state == LOOK_UNNAMED ||
-	       (look->state == LOOK_NAMED && look->is_volatile && !look->is_confirmed);
+	if (look->state != LOOK_NAMED)
+		return look->state == LOOK_UNNAMED;
+	return look->has_bad_tier || (look->is_volatile && !look->is_confirmed);
 }
 
 static bool any_wants_second_look(const struct jit_round *round)
@@ -526,6 +530,16 @@ static void mark_second(const struct jit_round *first, const size_t *partners,
 			second->looks[partners[i]].state = LOOK_PENDING;
 }
 
+static void settle_named(struct look *look, const struct look *again, bool is_same)
+{
+	if (!is_same && look->is_volatile && !look->is_confirmed)
+		look->state = LOOK_UNNAMED;
+	if (!is_same || !look->has_bad_tier)
+		return;
+	look->tier = again->tier;
+	look->has_bad_tier = again->has_bad_tier;
+}
+
 static void settle(struct jit_round *first, const struct jit_round *second, const size_t *partners)
 {
 	for (size_t i = 0; i < first->map.block_count; i++) {
@@ -538,7 +552,7 @@ static void settle(struct jit_round *first, const struct jit_round *second, cons
 		if (!again)
 			look->state = LOOK_GONE;
 		else if (look->state == LOOK_NAMED)
-			look->state = same(first, look, second, again) ? LOOK_NAMED : LOOK_UNNAMED;
+			settle_named(look, again, same(first, look, second, again));
 		else if (again->state == LOOK_NAMED && !again->is_volatile)
 			/* A page of the first look may have been older than a pointer to it. */
 			copy_look(first, look, second, again);

@@ -416,6 +416,10 @@ enum method_outcome methods_read_tier(struct methods *methods,
 		name = description->flags3 & eligible ? names[0] : names[3];
 	if (remote_state(memory) == REMOTE_PENDING)
 		return METHOD_PENDING;
-	*tier_ret = remote_state(memory) == REMOTE_OK ? name : NULL;
+	if (remote_state(memory) != REMOTE_OK) {
+		*tier_ret = NULL;
+		return METHOD_BAD;
+	}
+	*tier_ret = name;
 	return METHOD_READ;
 }

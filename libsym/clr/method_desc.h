@@ -84,8 +84,8 @@ enum method_outcome methods_write_name(struct methods *methods, uint64_t method_
  * was READ. */
 bool methods_last_was_dynamic(const struct methods *methods);
 
-/* "OptimizedTier1" and its like, a hint; NULL when not known. PENDING leaves *tier_ret alone. Only
- * where methods_create() was told of tiers. */
+/* "OptimizedTier1" and its like, a hint; NULL when not known, of which BAD says that the next look
+ * may know it. PENDING leaves *tier_ret alone. Only where methods_create() was told of tiers. */
 enum method_outcome methods_read_tier(struct methods *methods,
 				      const struct method_description *description, uint64_t code,
 				      const char **tier_ret);

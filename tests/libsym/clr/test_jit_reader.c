@@ -152,6 +152,53 @@ Test(jit_reader, does_not_read_settled_code_again)
 
 /* ---- while it changes ------------------------------------------------------------- */
 
+enum {
+	NEW_VERSIONS = 0x60000000 /* memory that is not there yet */
+};
+
+static void map_versions(struct fake_memory *fake, void *context)
+{
+	const struct fixture *fixture = context;
+
+	if (fake->calls == fixture->at_call)
+		fake_memory_add(fake, NEW_VERSIONS, 4096);
+}
+
+/* A method that is being compiled again: its versions are in memory that the runtime gets just now.
+ * Its name needs no other look, so it would stay without a tier for ever. */
+Test(jit_reader, knows_the_tier_once_it_can_be_read)
+{
+	size_t seen[4] = { 0 };
+
+	for (size_t at_call = 1; at_call < 80; at_call++) {
+		struct fixture fixture;
+		struct jit_reader *reader;
+		struct jit_reading *reading;
+		size_t readings = 0;
+		bool known = false;
+
+		build(&fixture);
+		fixture.at_call = at_call;
+		fixture.image.fake.before_read = map_versions;
+		fixture.image.fake.context = &fixture;
+		fake_memory_put_u64(&fixture.image.fake, fixture.run + 8, NEW_VERSIONS);
+		reader = open_reader(&fixture);
+		while (!known) {
+			bool was_there = fixture.image.fake.calls >= at_call;
+
+			cr_assert(!readings || !was_there, "mapped at read %zu", at_call);
+			reading = read_once(reader, JIT_READ_UNCHANGED);
+			assert_named(reading, fixture.run_code, 64, run_name);
+			known = find(reading, fixture.run_code)->tier;
+			jit_reading_destroy(reading);
+			seen[readings++ < 3 ? readings : 3]++;
+		}
+		jit_reader_close(reader);
+		clr_image_deinit(&fixture.image);
+	}
+	cr_assert(seen[1] && seen[2] && seen[3], "%zu, %zu, %zu", seen[1], seen[2], seen[3]);
+}
+
 /* The text of the name is another one at each look. */
 static void rename_always(struct fake_memory *fake, void *context)
 {
