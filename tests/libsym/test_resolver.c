@@ -15,6 +15,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
 #include "tests/support/alloc_fail.h"
+#include "tests/support/own_perf_map.h"
 #include "tests/support/proc_tree.h"
 #include "tests/support/program.h"
 
@@ -541,15 +542,11 @@ Test(resolver, says_at_a_glance_what_a_refresh_found)
 	char *code = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t start = (uint64_t)(uintptr_t)code;
 	struct opened opened = { 0 };
-	char path[64];
-	FILE *file;
+	struct own_perf_map map = own_perf_map_create();
 
 	cr_assert_neq(code, MAP_FAILED);
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	file = fopen(path, "w");
-	cr_assert_not_null(file);
-	fprintf(file, "%lx 4000 first\n", start);
-	fflush(file);
+	fprintf(map.file, "%lx 4000 first\n", start);
+	fflush(map.file);
 	open_resolver(&opened, getpid());
 	cr_expect(glance(&opened, start + 0x3000, &room));
 	cr_expect_eq(room.offset_bytes, 0x3000);
@@ -560,8 +557,8 @@ Test(resolver, says_at_a_glance_what_a_refresh_found)
 	cr_expect_not(glance(&opened, start + 0x3000, &room), "not executable");
 	cr_expect(glance(&opened, start + 0x1000, &room));
 	cr_assert_eq(munmap(code, 0x1000), 0);
-	fprintf(file, "%lx 1000 second\n", start + 0x1000);
-	fclose(file);
+	fprintf(map.file, "%lx 1000 second\n", start + 0x1000);
+	fclose(map.file);
 	cr_assert_null(sym_resolver_refresh(opened.resolver, NULL));
 	cr_expect_not(glance(&opened, start, &room), "not mapped");
 	cr_expect(glance(&opened, start + 0x1fff, &room));
@@ -571,7 +568,7 @@ Test(resolver, says_at_a_glance_what_a_refresh_found)
 	sym_resolver_destroy(opened.resolver);
 	cr_assert_null(sym_resolver_create(opened.snapshot, &opened.resolver));
 	cr_expect(glance(&opened, start + 0x1000, &room));
-	unlink(path);
+	unlink(map.path);
 	end(&opened);
 }
 

@@ -17,6 +17,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
 #include "tests/support/asked.h"
+#include "tests/support/own_perf_map.h"
 #include "tests/support/proc_tree.h"
 #include "tests/support/program.h"
 
@@ -669,16 +670,12 @@ Test(snapshot, a_refresh_says_when_known_code_can_be_asked_for)
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
 	char *memory = mmap(NULL, 4096, PROT_NONE, flags, -1, 0);
 	uint64_t address = (uint64_t)(uintptr_t)memory;
+	struct own_perf_map map = own_perf_map_create();
 	struct asked held;
-	char path[64];
-	FILE *map;
 
 	cr_assert_neq(memory, MAP_FAILED);
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
-	map = fopen(path, "w");
-	cr_assert_not_null(map);
-	fprintf(map, "%llx 100 early\n", (unsigned long long)address);
-	fclose(map);
+	fprintf(map.file, "%" PRIx64 " 100 early\n", address);
+	fclose(map.file);
 	munmap(memory, 4096);
 	held = asked_open(getpid(), SYM_JIT_AUTO);
 	cr_expect_eq(ask(&held, address, "early"), SYM_UNMAPPED);
@@ -689,7 +686,7 @@ Test(snapshot, a_refresh_says_when_known_code_can_be_asked_for)
 	cr_expect_eq(refresh(&held), SYM_REFRESH_APPENDED);
 	cr_expect_eq(ask(&held, address, "early"), SYM_RESOLVED);
 	cr_expect_eq(refresh(&held), SYM_REFRESH_NOTHING);
-	unlink(path);
+	unlink(map.path);
 	munmap(memory, 4096);
 	asked_close(&held);
 }
