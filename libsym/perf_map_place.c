@@ -40,15 +40,17 @@ struct search {
 /* Names of the two files, in front of the process id. */
 static const char perf_map_start[] = "perf-";
 static const char perfinfo_start[] = "perfinfo-";
+/* And behind it. */
+static const char map_end[] = ".map";
 
 size_t sym_perf_map_file_name(int32_t pid, char *room, size_t room_bytes)
 {
-	return (size_t)snprintf(room, room_bytes, "%s%" PRId32 ".map", perf_map_start, pid);
+	return (size_t)snprintf(room, room_bytes, "%s%" PRId32 "%s", perf_map_start, pid, map_end);
 }
 
 static void map_name(char room[DESCRIPTOR_NAME_BYTES], const char *start, int32_t pid)
 {
-	snprintf(room, DESCRIPTOR_NAME_BYTES, "%s%" PRId32 ".map", start, pid);
+	snprintf(room, DESCRIPTOR_NAME_BYTES, "%s%" PRId32 "%s", start, pid, map_end);
 }
 
 static char *join(struct search *search, const char *first, const char *second, const char *third)
@@ -258,25 +260,20 @@ static void try_directory(struct search *search, int root_fd, const char *prefix
 
 /* ---- the process's own descriptor ------------------------------------------- */
 
-/* The directory of a link of PID/fd that leads to the map, cut off in place; NULL when it leads
- * elsewhere. */
-static char *map_directory(const struct search *search, char *link)
+/* What comes behind the path in a link of PID/fd, and behind the name when the file was put aside.
+ */
+static void strip_marks(char *link)
 {
 	const size_t mark_bytes = sizeof(deleted_mark) - 1;
 	const size_t ending_bytes = sizeof(aside_ending) - 1;
-	size_t length = strlen(link), name_bytes = strlen(search->target_name);
+	size_t length = strlen(link);
 
 	if (length > mark_bytes && !strcmp(link + length - mark_bytes, deleted_mark))
 		length -= mark_bytes;
 	if (length > ending_bytes &&
 	    !memcmp(link + length - ending_bytes, aside_ending, ending_bytes))
 		length -= ending_bytes;
-	if (*link != '/' || length <= name_bytes || link[length - name_bytes - 1] != '/' ||
-	    memcmp(link + length - name_bytes, search->target_name, name_bytes))
-		return NULL;
-	length -= name_bytes + 1;
-	link[length ? length : 1] = '\0';
-	return link;
+	link[length] = '\0';
 }
 
 static bool is_open_for_writing(struct search *search, int32_t descriptor)
@@ -297,35 +294,55 @@ static bool is_open_for_writing(struct search *search, int32_t descriptor)
 	return writing;
 }
 
-/* Is this descriptor of the process the one through which it writes its map? */
-static void look_at_descriptor(struct search *search, int descriptors_fd, const char *name)
+/* The process writes its map through this descriptor. Of two, the one that still has a name; else
+ * the first. */
+static void take_writer(struct search *search, const char *directory, int32_t descriptor,
+			const struct stat *status)
 {
 	struct sym_perf_map_info *info = &search->place->info;
-	char link[4097], *directory;
+
+	if (search->writer_directory &&
+	    (search->writer_status.st_nlink > 0 || status->st_nlink == 0))
+		return;
+	free(search->writer_directory);
+	search->writer_directory = join(search, directory, "", "");
+	search->writer_status = *status;
+	info->writer_fd = descriptor;
+	info->writer_inode = status->st_ino;
+	info->writer_device = status->st_dev;
+}
+
+/* Is this descriptor of the process one through which it writes a map? */
+static void look_at_descriptor(struct search *search, int descriptors_fd, const char *name)
+{
+	struct perf_map_of_other *other = &search->place->others_map;
+	char link[4097], *file_name;
 	struct stat status;
-	int32_t descriptor = 0;
+	int32_t descriptor = 0, owner = 0;
 	ssize_t length;
+	bool own;
 
 	if (strcmp(name, "0") && !proc_parse_id(name, &descriptor))
 		return;
 	length = readlinkat(descriptors_fd, name, link, sizeof(link) - 1);
-	if (length <= 0)
+	if (length <= 0 || *link != '/')
 		return;
 	link[length] = '\0';
-	directory = map_directory(search, link);
-	if (!directory || !is_open_for_writing(search, descriptor) ||
-	    fstatat(descriptors_fd, name, &status, 0) || !S_ISREG(status.st_mode))
+	strip_marks(link);
+	file_name = strrchr(link, '/') + 1;
+	own = !strcmp(file_name, search->target_name);
+	if (!own && (other->namespace_pid ||
+		     !proc_parse_file_name(file_name, perf_map_start, map_end, &owner)))
 		return;
-	/* Of two, the one that still has a name; else the first. */
-	if (search->writer_directory &&
-	    (search->writer_status.st_nlink > 0 || status.st_nlink == 0))
+	if (!is_open_for_writing(search, descriptor) || fstatat(descriptors_fd, name, &status, 0) ||
+	    !S_ISREG(status.st_mode))
 		return;
-	free(search->writer_directory);
-	search->writer_directory = join(search, directory, "", "");
-	search->writer_status = status;
-	info->writer_fd = descriptor;
-	info->writer_inode = status.st_ino;
-	info->writer_device = status.st_dev;
+	/* What is left is the directory. */
+	file_name[file_name == link + 1 ? 0 : -1] = '\0';
+	if (own)
+		take_writer(search, link, descriptor, &status);
+	else if (owner != search->process->namespace_pid)
+		*other = (struct perf_map_of_other){ owner, status };
 }
 
 static void find_writer(struct search *search)

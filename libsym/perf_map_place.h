@@ -56,6 +56,12 @@ struct perf_map_place {
 	 * lies where one looks for it, else of the last of all.
 	 */
 	struct sym_perf_map_info info;
+	/* A map that has another one's number and that the process holds open for writing: what it
+	 * goes on with after a fork() (forked.h). namespace_pid is 0 when there is none. */
+	struct perf_map_of_other {
+		int32_t namespace_pid;
+		struct stat status;
+	} others_map;
 };
 
 /* Looks for them. Finding none is no error: file_count is 0. `ret` is to be ended with _deinit(),

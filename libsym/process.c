@@ -123,6 +123,7 @@ static struct sym_error *read_identity(struct process *process, const char *root
 		return error;
 	process->pid = status.process_id;
 	process->namespace_pid = status.namespace_process_id;
+	process->parent_pid = status.parent_process_id;
 	process->uid = status.uid;
 	process->gid = status.gid;
 	process->other_pid_namespace = status.namespace_depth > 1;

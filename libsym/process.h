@@ -32,6 +32,7 @@ struct core;
 struct process {
 	int32_t pid;               /* of the process, also when a thread was asked for */
 	int32_t namespace_pid;     /* as it counts itself: innermost NStgid; pid when unknown */
+	int32_t parent_pid;        /* as of process_open(); 0: none that the caller can see */
 	uint32_t uid;              /* effective */
 	uint32_t gid;              /* effective */
 	uint64_t start_time_ticks; /* field 22 of stat */

@@ -8,6 +8,7 @@
 
 #include "libsym/base/path.h"
 #include "libsym/core_process.h"
+#include "libsym/forked.h"
 
 DEFINE_GUARD(ground, struct snapshot_ground *, snapshot_ground_release)
 #define AUTO_GROUND GUARDED(ground)
@@ -304,26 +305,26 @@ struct sym_error *sym_snapshot_perf_map(struct sym_snapshot *snapshot,
 	return NULL;
 }
 
-static struct sym_error *read_place(const struct sym_snapshot *snapshot,
-				    const struct perf_map_place *place, unsigned int flags,
-				    struct buf *why, struct perfmap_source **ret)
+static struct sym_error *read_maps(const struct sym_snapshot *snapshot,
+				   const struct perf_map_place *place,
+				   const struct forked_map *forked, unsigned int flags,
+				   struct perfmap_source **ret)
 {
-	const char *paths[PERF_MAP_PLACE_FILES];
-	int fds[PERF_MAP_PLACE_FILES];
+	struct perfmap_input inputs[PERF_MAP_PLACE_FILES + 1];
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
 	struct sym_error *error;
+	size_t count = 0;
 
-	if (!place->file_count) {
-		if (place->info.refused_path)
-			buf_printf(why, "%s is not used: %s", place->info.refused_path,
-				   place->info.refused_reason ? place->info.refused_reason : "");
+	/* Its own comes last: of two lines that overlap, the one read later holds. */
+	if (forked->file.fd >= 0)
+		inputs[count++] = (struct perfmap_input){ forked->file.fd, forked->file.path,
+							  &forked->shared };
+	for (size_t i = 0; i < place->file_count; i++)
+		inputs[count++] = (struct perfmap_input){ .fd = place->files[i].fd,
+							  .path = place->files[i].path };
+	if (!count)
 		return NULL;
-	}
-	for (size_t i = 0; i < place->file_count; i++) {
-		fds[i] = place->files[i].fd;
-		paths[i] = place->files[i].path;
-	}
-	error = perfmap_source_open(fds, paths, place->file_count, flags, &source);
+	error = perfmap_source_open(inputs, count, flags, &source);
 	/* A map found by the number of a process is its own only while the process is. */
 	if (!error)
 		error = process_check(snapshot->process);
@@ -336,13 +337,20 @@ struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, un
 					 struct buf *why, struct perfmap_source **ret)
 {
 	struct perf_map_place place;
+	struct forked_map forked;
 	struct sym_error *error;
 
 	*ret = NULL;
 	error = perf_map_place_find(snapshot->process, &place);
 	if (error)
 		return error;
-	error = read_place(snapshot, &place, flags, why, ret);
+	error = forked_find_map(snapshot->process, snapshot->space, &place, why, &forked);
+	if (!place.file_count && forked.file.fd < 0 && !why->size_bytes && place.info.refused_path)
+		buf_printf(why, "%s is not used: %s", place.info.refused_path,
+			   place.info.refused_reason ? place.info.refused_reason : "");
+	if (!error)
+		error = read_maps(snapshot, &place, &forked, flags, ret);
+	forked_map_deinit(&forked);
 	perf_map_place_deinit(&place);
 	return error;
 }

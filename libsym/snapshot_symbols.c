@@ -524,8 +524,8 @@ struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *
 	static const struct sym_symbol *none[1];
 	struct joining alone = { .stubs = none };
 	struct perfmap_source *source;
-	const char *path = "perf map";
-	struct sym_error *error = perfmap_source_open(&fd, &path, 1, PERFMAP_KEEP_NAMES, &source);
+	const struct perfmap_input input = { .fd = fd, .path = "perf map" };
+	struct sym_error *error = perfmap_source_open(&input, 1, PERFMAP_KEEP_NAMES, &source);
 	uint64_t bad_lines;
 
 	if (error)

@@ -18,8 +18,10 @@ extern "C" {
 /** Where a name came from. */
 enum sym_source_kind {
 	SYM_SOURCE_NONE = 0,
-	SYM_SOURCE_ELF = 1,      /**< .symtab or .dynsym of the mapped ELF file or its debug file */
-	SYM_SOURCE_PERF_MAP = 2, /**< the perf map of the process */
+	SYM_SOURCE_ELF = 1, /**< .symtab or .dynsym of the mapped ELF file or its debug file */
+	/** The perf map of the process; or of the live one that it was forked from, in memory that
+	 * is the same in both, when the process holds that map open for writing. */
+	SYM_SOURCE_PERF_MAP = 2,
 	SYM_SOURCE_RELATIVE_MAP =
 		3,                 /**< a relative map whose rows are method starts of the image */
 	SYM_SOURCE_READYTORUN = 4, /**< the tables of the precompiled image itself */
@@ -29,7 +31,7 @@ enum sym_source_kind {
 	SYM_SOURCE_EH_FRAME = 6,
 	SYM_SOURCE_DWARF = 7,   /**< DWARF of the mapped ELF file or its debug file */
 	SYM_SOURCE_KERNEL = 8,  /**< what the kernel says of itself: /proc/kallsyms */
-	SYM_SOURCE_JITDUMP = 9, /**< the jitdump that the process writes */
+	SYM_SOURCE_JITDUMP = 9, /**< the jitdump that the process writes; forked: as a perf map */
 	/** .gopclntab of the mapped ELF file: the function table of a Go program, stripped or not
 	 */
 	SYM_SOURCE_GOPCLNTAB = 10,

@@ -134,6 +134,9 @@ bool proc_status_parse(const char *text, size_t size_bytes, struct proc_status *
 	if (!read_effective(text, size_bytes, "Uid:", &status.uid) ||
 	    !read_effective(text, size_bytes, "Gid:", &status.gid))
 		return false;
+	if (!find_line(text, size_bytes, "PPid:", &line) ||
+	    !read_id(&line, &status.parent_process_id))
+		status.parent_process_id = 0;
 	status.namespace_process_id = status.process_id;
 	if (find_line(text, size_bytes, "NStgid:", &line))
 		while (read_id(&line, &status.namespace_process_id))
@@ -188,4 +191,21 @@ bool proc_parse_id(const char *name, int32_t *ret)
 	if (*name < '1' || *name > '9')
 		return false;
 	return read_id(&words, ret) && words.next == words.end;
+}
+
+bool proc_parse_file_name(const char *name, const char *start, const char *end, int32_t *ret)
+{
+	size_t start_bytes = strlen(start), end_bytes = strlen(end), id_bytes;
+	size_t name_bytes = strlen(name);
+	char id[sizeof("2147483647")];
+
+	if (name_bytes <= start_bytes + end_bytes || memcmp(name, start, start_bytes) ||
+	    memcmp(name + name_bytes - end_bytes, end, end_bytes))
+		return false;
+	id_bytes = name_bytes - start_bytes - end_bytes;
+	if (id_bytes >= sizeof(id))
+		return false;
+	memcpy(id, name + start_bytes, id_bytes);
+	id[id_bytes] = '\0';
+	return proc_parse_id(id, ret);
 }

@@ -33,6 +33,7 @@ bool proc_stat_parse(const char *text, size_t size_bytes, struct proc_stat *ret)
 
 struct proc_status {
 	int32_t process_id;           /* Tgid */
+	int32_t parent_process_id;    /* PPid; 0: none, or none of this /proc */
 	int32_t namespace_process_id; /* innermost NStgid; Tgid where there is no such line (before
 					 Linux 4.1) */
 	uint32_t namespace_depth; /* numbers on the NStgid line: 1 is the namespace of this /proc; 0
@@ -56,5 +57,8 @@ bool proc_boot_time(const char *text, size_t size_bytes, int64_t *ret);
 
 /* A name in /proc as a process id: decimal, no sign, no leading zero, 1 to INT32_MAX. */
 bool proc_parse_id(const char *name, int32_t *ret);
+
+/* The process id in the name of a file that is nothing but `start`, id and `end`. */
+bool proc_parse_file_name(const char *name, const char *start, const char *end, int32_t *ret);
 
 #endif

@@ -65,6 +65,8 @@ struct jitdump_source {
 	bool has_history;     /* it is of the events that there are */
 	struct jitdump_history *history; /* NULL: not made yet, or it cannot be */
 	uint32_t pid;
+	bool has_only;
+	struct address_ranges only; /* as of jitdump_source_open() */
 	int fd;
 	char *path;
 };
@@ -84,6 +86,7 @@ void jitdump_source_close(struct jitdump_source *source)
 	index_names_destroy(source->names);
 	jitdump_history_destroy(source->history);
 	pthread_mutex_destroy(&source->lock);
+	address_ranges_deinit(&source->only);
 	free(source->events);
 	free(source->path);
 	if (source->fd >= 0)
@@ -143,10 +146,22 @@ static struct sym_error *name_event(struct jitdump_source *source,
 	return add_name(source, record->name, name_bytes, &event->name);
 }
 
-static struct sym_error *add_event(struct jitdump_reader *reader,
+static bool is_taken(const struct jitdump_source *source, const struct jitdump_record *record)
+{
+	uint64_t size_bytes = record->code_size_bytes;
+
+	if (!size_bytes)
+		return false;
+	if (!source->has_only)
+		return !source->pid || record->pid == source->pid;
+	return address_ranges_have(&source->only, record->code_address, size_bytes) ||
+	       (record->id == JITDUMP_MOVE &&
+		address_ranges_have(&source->only, record->old_address, size_bytes));
+}
+
+static struct sym_error *add_event(struct jitdump_source *source,
 				   const struct jitdump_record *record)
 {
-	struct jitdump_source *source = reader->source;
 	struct jitdump_event event = { .timestamp = record->timestamp,
 				       .start = record->code_address,
 				       .size_bytes = record->code_size_bytes,
@@ -154,7 +169,7 @@ static struct sym_error *add_event(struct jitdump_reader *reader,
 				       .old_start = record->old_address };
 	struct sym_error *error;
 
-	if ((source->pid && record->pid != source->pid) || !record->code_size_bytes)
+	if (!is_taken(source, record))
 		return NULL;
 	error = make_room(source);
 	if (!error && !event.is_move)
@@ -249,7 +264,7 @@ static struct sym_error *read_records(struct jitdump_reader *reader)
 		if (error || place->cut)
 			break;
 		if (record.id == JITDUMP_LOAD || record.id == JITDUMP_MOVE)
-			error = add_event(reader, &record);
+			error = add_event(reader->source, &record);
 		place->closed = record.id == JITDUMP_CLOSE;
 		place->next_offset += record.size_bytes;
 	}
@@ -289,7 +304,7 @@ static void add_move(struct jitdump_source *source, struct index_builder *builde
 		     const uint32_t *order, size_t i)
 {
 	struct jitdump_event *move = &source->events[order[i]];
-	const struct jitdump_event *from = moved_event(source, order, i);
+	const struct jitdump_event *from = source->has_only ? NULL : moved_event(source, order, i);
 
 	/* Where nobody knows what was moved, what was there before is gone in any case. */
 	move->has_name = from != NULL;
@@ -417,6 +432,7 @@ static struct sym_error *read_all(struct jitdump_source *source)
 }
 
 struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
+				      const struct address_ranges *only,
 				      struct jitdump_source **ret)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = calloc(1, sizeof(*source));
@@ -432,7 +448,8 @@ struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
 		return sym_error_from_errno(errno, path, "cannot read");
 	source->path = strdup(path);
 	source->names = index_names_create();
-	if (!source->path || !source->names)
+	source->has_only = only != NULL;
+	if (!source->path || !source->names || (only && !address_ranges_copy(only, &source->only)))
 		return &sym_error_no_memory;
 	error = read_all(source);
 	if (!error)

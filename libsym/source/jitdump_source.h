@@ -8,6 +8,7 @@
 #ifndef LIBSYM_SOURCE_JITDUMP_SOURCE_H
 #define LIBSYM_SOURCE_JITDUMP_SOURCE_H
 
+#include "libsym/base/address_ranges.h"
 #include "libsym/source/source.h"
 
 struct jitdump_source;
@@ -15,10 +16,16 @@ struct jitdump_source;
 /*
  * Reads the file with pread(); the descriptor stays the caller's, the source keeps a copy. Records
  * of other processes than `pid` (as the process counts itself; 0: any) are passed over. A file that
- * is cut is read as far as it goes. Errors: IO, FORMAT (no jitdump of this process), LIMIT,
- * NO_MEMORY.
+ * is cut is read as far as it goes.
+ *
+ * `only`, copied: `pid` began the dump and whoever was forked from it goes on with it. Records of
+ * all of them hold, but only for that memory, and nothing keeps its name when it is moved. NULL:
+ * not so.
+ *
+ * Errors: IO, FORMAT (no jitdump of this process), LIMIT, NO_MEMORY.
  */
 struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
+				      const struct address_ranges *only,
 				      struct jitdump_source **ret)
 	__attribute__((warn_unused_result));
 void jitdump_source_close(struct jitdump_source *source);

@@ -38,6 +38,8 @@ struct perfmap_file {
 	/* The bytes before it: when they are others, the file was written anew. */
 	char mark[64];
 	size_t mark_bytes;
+	bool has_only;
+	struct address_ranges only; /* as of perfmap_input */
 };
 
 struct perfmap_source {
@@ -52,9 +54,10 @@ struct perfmap_source {
 struct perfmap_builder {
 	struct perfmap_source *source;
 	struct index_builder *symbols;
-	char *room;        /* STEP_BYTES + longest_line_bytes */
-	size_t kept_bytes; /* of a line whose end has not been read yet */
-	bool skipping;     /* until the end of a line that is too long */
+	const struct address_ranges *only; /* of the file that is read; NULL: all lines hold */
+	char *room;                        /* STEP_BYTES + longest_line_bytes */
+	size_t kept_bytes;                 /* of a line whose end has not been read yet */
+	bool skipping;                     /* until the end of a line that is too long */
 	uint64_t bad_lines;
 	enum perfmap_names_outcome outcome; /* of the names, the first that was not added */
 };
@@ -67,6 +70,7 @@ void perfmap_source_close(struct perfmap_source *source)
 	for (size_t i = 0; i < source->file_count; i++) {
 		close(source->files[i].fd);
 		free(source->files[i].path);
+		address_ranges_deinit(&source->files[i].only);
 	}
 	free(source->files);
 	perfmap_names_destroy(source->names);
@@ -79,6 +83,9 @@ static bool add_line(struct perfmap_builder *builder, const struct perfmap_line 
 	enum perfmap_names_outcome outcome;
 	uint32_t number, value = 0;
 
+	if (builder->only &&
+	    !address_ranges_have(builder->only, line->start_address, line->size_bytes))
+		return true;
 	/* The value of a tier is its number. */
 	if (!builder->source->names->tier_in_name)
 		name_bytes = perfmap_find_tier(line->name, line->name_bytes, &value);
@@ -158,6 +165,7 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 
 	builder->kept_bytes = 0;
 	builder->skipping = file->skipping;
+	builder->only = file->has_only ? &file->only : NULL;
 	for (;;) {
 		ssize_t got = pread(file->fd, builder->room + builder->kept_bytes, STEP_BYTES,
 				    (off_t)offset);
@@ -246,8 +254,8 @@ static struct sym_error *read_files(struct perfmap_source *source, struct perfma
 	return error;
 }
 
-static struct sym_error *keep_files(struct perfmap_source *source, const int *fds,
-				    const char *const *paths, size_t count)
+static struct sym_error *keep_files(struct perfmap_source *source,
+				    const struct perfmap_input *inputs, size_t count)
 {
 	source->files = calloc(count + 1, sizeof(*source->files));
 	if (!source->files)
@@ -255,18 +263,20 @@ static struct sym_error *keep_files(struct perfmap_source *source, const int *fd
 	for (size_t i = 0; i < count; i++) {
 		struct perfmap_file *file = &source->files[i];
 
-		file->fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+		file->fd = fcntl(inputs[i].fd, F_DUPFD_CLOEXEC, 0);
 		if (file->fd < 0 || fstat(file->fd, &file->status))
-			return sym_error_from_errno(errno, paths[i], "cannot read");
+			return sym_error_from_errno(errno, inputs[i].path, "cannot read");
 		source->file_count++;
-		file->path = strdup(paths[i]);
-		if (!file->path)
+		file->path = strdup(inputs[i].path);
+		file->has_only = inputs[i].only != NULL;
+		if (!file->path ||
+		    (file->has_only && !address_ranges_copy(inputs[i].only, &file->only)))
 			return &sym_error_no_memory;
 	}
 	return NULL;
 }
 
-struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, size_t count,
+struct sym_error *perfmap_source_open(const struct perfmap_input *inputs, size_t count,
 				      unsigned int flags, struct perfmap_source **ret)
 {
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = calloc(1, sizeof(*source));
@@ -280,7 +290,7 @@ struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, 
 									: PERFMAP_NAMES_KEPT_BYTES);
 	if (!source->names)
 		return &sym_error_no_memory;
-	error = keep_files(source, fds, paths, count);
+	error = keep_files(source, inputs, count);
 	if (!error)
 		error = read_files(source, source->files, &index);
 	if (!error)

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/address_ranges.h"
 #include "libsym/error.h"
 #include "libsym/source/source.h"
 
@@ -27,9 +28,18 @@ enum {
 	PERFMAP_KEEP_NAMES = 2    /* for those who are going to want all of them: none is lost */
 };
 
+/* The caller's; what is kept of it is copied. */
+struct perfmap_input {
+	int fd;
+	const char *path;
+	/* Lines that tell of other memory are passed over, also of what is appended; NULL: all
+	 * hold. */
+	const struct address_ranges *only;
+};
+
 /* Reads whole lines of each file from its start with pread(), in the order given; keeps duplicates
  * of the descriptors, through which names are read that are asked for later (perfmap_names.h). */
-struct sym_error *perfmap_source_open(const int *fds, const char *const *paths, size_t count,
+struct sym_error *perfmap_source_open(const struct perfmap_input *inputs, size_t count,
 				      unsigned int flags, struct perfmap_source **ret)
 	__attribute__((warn_unused_result));
 void perfmap_source_close(struct perfmap_source *source);

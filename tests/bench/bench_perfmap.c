@@ -178,11 +178,11 @@ static uint64_t parse(const struct map *map)
 /* The file is in the page cache and is read anew. */
 static struct perfmap_source *load(const struct map *map)
 {
-	const char *path = map->path;
-	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
+	int fd AUTO_CLOSE = open(map->path, O_RDONLY | O_CLOEXEC);
+	const struct perfmap_input input = { .fd = fd, .path = map->path };
 	struct perfmap_source *source = NULL;
 
-	if (perfmap_source_open(&fd, &path, 1, 0, &source))
+	if (perfmap_source_open(&input, 1, 0, &source))
 		abort();
 	return source;
 }

@@ -91,10 +91,11 @@ Test(proc_text, takes_the_process_the_effective_ids_and_the_innermost_number)
 {
 	struct proc_status status;
 
-	cr_assert(parse_status("Name:\tx\nTgid:\t500\nPid:\t502\nUid:\t1\t2\t3\t4\n"
+	cr_assert(parse_status("Name:\tx\nTgid:\t500\nPid:\t502\nPPid:\t499\nUid:\t1\t2\t3\t4\n"
 			       "Gid:\t5\t6\t7\t8\nNStgid:\t500\t41\t1\nNSpid:\t502\t43\t3\n",
 			       &status));
 	cr_expect_eq(status.process_id, 500);
+	cr_expect_eq(status.parent_process_id, 499);
 	cr_expect_eq(status.namespace_process_id, 1);
 	cr_expect_eq(status.namespace_depth, 3);
 	cr_expect_eq(status.uid, 2);
@@ -108,6 +109,7 @@ Test(proc_text, takes_the_process_id_where_the_kernel_knows_no_namespaces)
 	cr_assert(parse_status("Tgid:\t500\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0", &status));
 	cr_expect_eq(status.namespace_process_id, 500);
 	cr_expect_eq(status.namespace_depth, 0);
+	cr_expect_eq(status.parent_process_id, 0);
 }
 
 Test(proc_text, is_not_misled_by_a_name_that_imitates_a_line)
@@ -177,4 +179,27 @@ Test(proc_text, takes_only_plain_decimals_for_process_ids)
 	cr_expect(proc_parse_id("2147483647", &id) && id == 2147483647);
 	for (i = 0; i < sizeof(none) / sizeof(*none); i++)
 		cr_expect_not(proc_parse_id(none[i], &id), "\"%s\"", none[i]);
+}
+
+Test(proc_text, takes_the_process_id_in_the_name_of_a_file)
+{
+	static const char *const none[] = { "",
+					    "jit-.dump",
+					    "jit-5",
+					    "jit-5.dump2",
+					    "xjit-5.dump",
+					    "jit-05.dump",
+					    "jit--5.dump",
+					    "jit-5 .dump",
+					    "jit-99999999999999.dump",
+					    "jit.dump",
+					    "jit-2147483648.dump" };
+	int32_t id = 0;
+
+	cr_expect(proc_parse_file_name("jit-5.dump", "jit-", ".dump", &id) && id == 5);
+	cr_expect(proc_parse_file_name("jit-2147483647.dump", "jit-", ".dump", &id) &&
+		  id == 2147483647);
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+		cr_expect_not(proc_parse_file_name(none[i], "jit-", ".dump", &id), "\"%s\"",
+			      none[i]);
 }

@@ -85,7 +85,7 @@ static void load_without_code(uint64_t timestamp, uint64_t address, uint64_t siz
 static struct sym_error *open_cut(size_t bytes, struct jitdump_source **ret)
 {
 	int fd = elf_builder_file((const char *)dump, bytes);
-	struct sym_error *error = jitdump_source_open(fd, "jit-4321.dump", PID, ret);
+	struct sym_error *error = jitdump_source_open(fd, "jit-4321.dump", PID, NULL, ret);
 
 	close(fd);
 	return error;
@@ -163,6 +163,37 @@ Test(jitdump_source, follows_code_that_moves)
 
 /* What the dump says was there before is a wrong name once something else has come or it has gone.
  */
+/* Of a dump that another process began: 0x1000 to 0x3000 is memory of both. */
+Test(jitdump_source, of_several_processes_holds_where_they_share_memory)
+{
+	struct address_range shared = { 0x1000, 0x3000 };
+	struct address_ranges only = { &shared, 1 };
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	struct sym_error *error;
+	int fd;
+
+	begin(PID - 1);
+	load(1, 0x1000, 0x40, "of a child");
+	load(2, 0x1800, 0x40, "that moves out");
+	load(3, 0x5000, 0x40, "elsewhere");
+	load(4, 0x2ff0, 0x40, "half");
+	load(5, 0x2000, 0x40, "what comes over it");
+	move(6, 0x1800, 0x6000, 0x40);
+	move(7, 0x5000, 0x2000, 0x40);
+	fd = elf_builder_file((const char *)dump, dump_bytes);
+	error = jitdump_source_open(fd, "jit-4320.dump", PID, &only, &source);
+	cr_assert_eq(sym_error_code(error), SYM_ERROR_FORMAT, "another process began it");
+	sym_error_destroy(error);
+	cr_assert_null(jitdump_source_open(fd, "jit-4320.dump", PID - 1, &only, &source));
+	close(fd);
+	expect_name(source, 0x1000, "of a child");
+	expect_name(source, 0x1800, "-");
+	expect_name(source, 0x6000, "-");
+	expect_name(source, 0x5000, "-");
+	expect_name(source, 0x2ff0, "-");
+	expect_name(source, 0x2000, "-");
+}
+
 Test(jitdump_source, gives_no_name_to_what_moves_from_where_another_was_last)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
@@ -429,7 +460,7 @@ static struct jitdump_source *open_growing(void)
 	growing_fd = elf_builder_file("", 0);
 	written_bytes = 0;
 	write_up_to(dump_bytes);
-	cr_assert_null(jitdump_source_open(growing_fd, "jit-4321.dump", PID, &source));
+	cr_assert_null(jitdump_source_open(growing_fd, "jit-4321.dump", PID, NULL, &source));
 	return source;
 }
 

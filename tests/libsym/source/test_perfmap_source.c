@@ -15,13 +15,16 @@ static struct perfmap_source *open_texts(const char *const *texts, const size_t 
 {
 	static const char *const paths[] = { "first.map", "second.map" };
 	struct perfmap_source *source = NULL;
-	int fds[2];
+	struct perfmap_input inputs[2] = { { 0 } };
 
 	for (size_t i = 0; i < count; i++)
-		fds[i] = elf_builder_file(texts[i], sizes ? sizes[i] : strlen(texts[i]));
-	cr_assert_null(perfmap_source_open(fds, paths, count, 0, &source));
+		inputs[i] = (struct perfmap_input){
+			.fd = elf_builder_file(texts[i], sizes ? sizes[i] : strlen(texts[i])),
+			.path = paths[i],
+		};
+	cr_assert_null(perfmap_source_open(inputs, count, 0, &source));
 	for (size_t i = 0; i < count; i++)
-		close(fds[i]);
+		close(inputs[i].fd);
 	return source;
 }
 
@@ -161,10 +164,9 @@ Test(perfmap_source, gives_up_a_line_without_end_and_goes_on_behind_it)
 static bool load(void *context)
 {
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
-	const char *path = "map";
-	struct sym_error *error;
+	const struct perfmap_input input = { .fd = *(int *)context, .path = "map" };
+	struct sym_error *error = perfmap_source_open(&input, 1, 0, &source);
 
-	error = perfmap_source_open(context, &path, 1, 0, &source);
 	if (!error) {
 		cr_expect_eq(perfmap_source_count(source), 2);
 		return true;
@@ -202,9 +204,10 @@ static void append(int fd, const char *text)
 
 static struct perfmap_source *open_path(int fd, const char *path)
 {
+	const struct perfmap_input input = { .fd = fd, .path = path };
 	struct perfmap_source *source = NULL;
 
-	cr_assert_null(perfmap_source_open(&fd, &path, 1, 0, &source));
+	cr_assert_null(perfmap_source_open(&input, 1, 0, &source));
 	return source;
 }
 
@@ -242,6 +245,37 @@ Test(perfmap_source, takes_up_what_was_appended)
 	expect_refresh(source, PERFMAP_APPENDED);
 	expect_name(source, 0x4000, "deleted", NULL, SYM_SYMBOL_FUNCTION);
 	close(fd);
+}
+
+Test(perfmap_source, believes_only_what_it_was_told_to)
+{
+	char path[64];
+	int fd = make_file(path);
+	struct address_range range = { 0x1000, 0x2000 };
+	struct perfmap_input inputs[2];
+	struct address_ranges only = { &range, 1 };
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+
+	append(fd, "1000 100 first\n2000 100 outside\n1ff0 20 half\n");
+	inputs[0] = (struct perfmap_input){ fd, path, &only };
+	inputs[1].fd = elf_builder_file("2000 100 own\n1080 10 inner\n", 27);
+	inputs[1].path = "own";
+	inputs[1].only = NULL;
+	cr_assert_null(perfmap_source_open(inputs, 2, 0, &source));
+	range.end = 0;
+	expect_name(source, 0x1000, "first", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x1080, "inner", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x2000, "own", NULL, SYM_SYMBOL_FUNCTION);
+	cr_expect_eq(perfmap_source_find(source, 0x1ff0, &(struct source_match){ 0 }), SOURCE_MISS);
+	append(fd, "1800 10 appended\n2800 10 appended outside\n");
+	expect_refresh(source, PERFMAP_APPENDED);
+	expect_name(source, 0x1800, "appended", NULL, SYM_SYMBOL_FUNCTION);
+	cr_expect_eq(perfmap_source_find(source, 0x2800, &(struct source_match){ 0 }), SOURCE_MISS);
+	append(fd, "2900 10 more outside\n");
+	expect_refresh(source, PERFMAP_UNCHANGED);
+	unlink(path);
+	close(fd);
+	close(inputs[1].fd);
 }
 
 Test(perfmap_source, tells_a_map_that_was_cut_or_written_anew_or_replaced)
@@ -367,7 +401,7 @@ struct growing {
 static bool open_and_refresh(void *context)
 {
 	struct growing *growing = context;
-	const char *path = growing->path;
+	const struct perfmap_input input = { .fd = growing->fd, .path = growing->path };
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
 	enum perfmap_refresh refreshed = PERFMAP_UNCHANGED;
 	struct sym_error *error;
@@ -375,7 +409,7 @@ static bool open_and_refresh(void *context)
 	cr_assert_eq(ftruncate(growing->fd, 0), 0);
 	cr_assert_eq(lseek(growing->fd, 0, SEEK_SET), 0);
 	append(growing->fd, "1000 10 first\n");
-	error = perfmap_source_open(&growing->fd, &path, 1, 0, &source);
+	error = perfmap_source_open(&input, 1, 0, &source);
 	if (!error) {
 		append(growing->fd, "1004 10 second\n");
 		error = perfmap_source_refresh(source, &refreshed);

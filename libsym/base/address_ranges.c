@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/base/address_ranges.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64_t end)
+{
+	struct address_range *items;
+
+	if (ranges->count && ranges->items[ranges->count - 1].end == start) {
+		ranges->items[ranges->count - 1].end = end;
+		return true;
+	}
+	items = reallocarray(ranges->items, ranges->count + 1, sizeof(*items));
+	if (!items)
+		return false;
+	items[ranges->count++] = (struct address_range){ start, end };
+	ranges->items = items;
+	return true;
+}
+
+bool address_ranges_copy(const struct address_ranges *ranges, struct address_ranges *ret)
+{
+	struct address_range *items = calloc(ranges->count + 1, sizeof(*items));
+
+	if (!items)
+		return false;
+	if (ranges->count)
+		memcpy(items, ranges->items, ranges->count * sizeof(*items));
+	*ret = (struct address_ranges){ items, ranges->count };
+	return true;
+}
+
+void address_ranges_deinit(struct address_ranges *ranges)
+{
+	free(ranges->items);
+	*ranges = (struct address_ranges){ 0 };
+}
+
+bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, uint64_t size_bytes)
+{
+	size_t low = 0, high = ranges->count;
+
+	/* The first that ends behind `start`. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges->items[middle].end <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < ranges->count && ranges->items[low].start <= start &&
+	       ranges->items[low].end - start >= size_bytes;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+
+#include "libsym/base/address_ranges.h"
+#include "tests/support/alloc_fail.h"
+
+/* 0x1000 to 0x3000 in two parts that touch, and the last bytes of all. */
+static bool make(struct address_ranges *ret)
+{
+	*ret = (struct address_ranges){ 0 };
+	return address_ranges_append(ret, 0x1000, 0x2000) &&
+	       address_ranges_append(ret, 0x2000, 0x3000) &&
+	       address_ranges_append(ret, 0xffffffffffff0000, 0xffffffffffffffff);
+}
+
+Test(address_ranges, have_what_lies_in_one_of_them)
+{
+	struct address_ranges ranges, none = { 0 };
+
+	cr_assert(make(&ranges));
+	cr_expect_eq(ranges.count, 2, "what touches is one");
+	cr_expect(address_ranges_have(&ranges, 0x1000, 0x2000));
+	cr_expect(address_ranges_have(&ranges, 0x2fff, 1));
+	cr_expect(address_ranges_have(&ranges, 0x2fff, 0));
+	cr_expect(address_ranges_have(&ranges, 0xffffffffffff0000, 0xffff));
+	cr_expect_not(address_ranges_have(&ranges, 0xfff, 2));
+	cr_expect_not(address_ranges_have(&ranges, 0x2fff, 2));
+	cr_expect_not(address_ranges_have(&ranges, 0x3000, 0));
+	cr_expect_not(address_ranges_have(&ranges, 0xffffffffffff0000, UINT64_MAX), "it wraps");
+	cr_expect_not(address_ranges_have(&ranges, UINT64_MAX, 1));
+	cr_expect_not(address_ranges_have(&none, 0, 0));
+	address_ranges_deinit(&ranges);
+}
+
+static bool make_and_copy(void *unused)
+{
+	struct address_ranges ranges, copy = { 0 };
+	bool made = make(&ranges) && address_ranges_copy(&ranges, &copy);
+
+	(void)unused;
+	cr_expect(!made || address_ranges_have(&copy, 0x1000, 0x2000));
+	address_ranges_deinit(&ranges);
+	address_ranges_deinit(&copy);
+	return made;
+}
+
+Test(address_ranges, survive_the_lack_of_memory_anywhere)
+{
+	cr_expect_eq(alloc_fail_each(make_and_copy, NULL), 4);
+}
