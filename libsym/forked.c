@@ -72,8 +72,13 @@ struct sym_error *forked_find_shared(const struct process *process,
 	struct address_space *others AUTO_ADDRESS_SPACE = NULL;
 	struct process *origin AUTO_PROCESS = NULL;
 	struct address_ranges shared = { 0 };
-	struct sym_error *error = find_origin(process, namespace_pid, &origin);
+	struct sym_error *error;
 
+	if (process->recorded)
+		return sym_error_create(SYM_ERROR_NOT_FOUND,
+					"process %d began it, and this one is recorded",
+					(int)namespace_pid);
+	error = find_origin(process, namespace_pid, &origin);
 	if (!error && !origin)
 		error = sym_error_create(SYM_ERROR_NOT_FOUND,
 					 "process %d, which began it, has ended",

@@ -1,36 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which jitdump is the process's own. A jit maps the first page of its dump so
- * that perf sees where it is; so the mapping is the proof, not the path. It stays
- * mapped over a fork(): then the child goes on with its parent's (forked.h).
+ * that perf sees where it is; so the mapping is the proof, and the header says
+ * whose it is: the name may have other numbers than jit-PID.dump
+ * (JavaScriptCore: jit-TID-PID.dump). It stays mapped over a fork(): then the
+ * child goes on with its parent's (forked.h).
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "libsym/base/path.h"
 #include "libsym/forked.h"
-#include "libsym/format/proc_text.h"
+#include "libsym/format/jitdump.h"
 #include "libsym/snapshot.h"
 
-/* PID of jit-PID.dump, as the process counts itself; 0: it is no dump. */
-static int32_t owner_of(const struct sym_mapping *mapping)
+static bool is_jitdump(const struct sym_mapping *mapping)
 {
-	int32_t owner;
+	static const char start[] = "jit-", end[] = ".dump";
+	const char *file_name;
+	size_t bytes;
 
-	if (mapping->offset || !(mapping->protection & SYM_EXECUTE) ||
-	    !proc_parse_file_name(path_file_name(mapping->path), "jit-", ".dump", &owner))
-		return 0;
-	return owner;
+	if (mapping->offset || !(mapping->protection & SYM_EXECUTE))
+		return false;
+	file_name = path_file_name(mapping->path);
+	bytes = strlen(file_name);
+	return bytes > sizeof(start) + sizeof(end) - 2 &&
+	       !strncmp(file_name, start, sizeof(start) - 1) &&
+	       !strcmp(file_name + bytes - (sizeof(end) - 1), end);
+}
+
+size_t snapshot_find_jitdump(const struct sym_snapshot *snapshot)
+{
+	const struct address_space *space = snapshot->space;
+	size_t first = ADDRESS_SPACE_NONE;
+	char own[32];
+
+	snprintf(own, sizeof(own), "jit-%d.dump", (int)snapshot->process->namespace_pid);
+	for (size_t i = 0; i < space->mapping_count; i++) {
+		if (!is_jitdump(&space->mappings[i]))
+			continue;
+		if (!strcmp(path_file_name(space->mappings[i].path), own))
+			return i;
+		if (first == ADDRESS_SPACE_NONE)
+			first = i;
+	}
+	return first;
+}
+
+/* Who began it, as he counts himself; `otherwise` where that cannot be read. */
+static uint32_t read_owner(int fd, uint32_t otherwise)
+{
+	uint8_t bytes[JITDUMP_HEADER_BYTES];
+	struct jitdump_header header;
+
+	if (path_read_at(fd, bytes, sizeof(bytes), 0) ||
+	    jitdump_header_read(bytes, sizeof(bytes), &header))
+		return otherwise;
+	return header.pid;
 }
 
 /* The dump of a process that this one was forked from. */
-static struct sym_error *open_forked(const struct sym_snapshot *snapshot, int32_t owner, int fd,
+static struct sym_error *open_forked(const struct sym_snapshot *snapshot, uint32_t owner, int fd,
 				     const char *path, struct jitdump_source **ret)
 {
 	struct process *origin AUTO_PROCESS = NULL;
 	struct address_ranges shared = { 0 };
-	struct sym_error *error =
-		forked_find_shared(snapshot->process, snapshot->space, owner, &origin, &shared);
+	struct sym_error *error = forked_find_shared(snapshot->process, snapshot->space,
+						     (int32_t)owner, &origin, &shared);
 
 	if (!error)
-		error = jitdump_source_open(fd, path, (uint32_t)owner, &shared, ret);
+		error = jitdump_source_open(fd, path, owner, &shared, ret);
 	address_ranges_deinit(&shared);
 	return error;
 }
@@ -38,16 +77,17 @@ static struct sym_error *open_forked(const struct sym_snapshot *snapshot, int32_
 static struct sym_error *open_dump(const struct sym_snapshot *snapshot,
 				   const struct sym_mapping *mapping, struct jitdump_source **ret)
 {
-	int32_t owner = owner_of(mapping), pid = snapshot->process->namespace_pid;
+	uint32_t pid = (uint32_t)snapshot->process->namespace_pid, owner;
 	int fd AUTO_CLOSE = -1;
 	struct stat status;
 	struct sym_error *error = process_open_mapped(snapshot->process, mapping, &fd, &status);
 
-	if (!error && owner == pid)
-		error = jitdump_source_open(fd, mapping->path, (uint32_t)pid, NULL, ret);
-	else if (!error)
-		error = open_forked(snapshot, owner, fd, mapping->path, ret);
-	return error;
+	if (error)
+		return error;
+	owner = read_owner(fd, pid);
+	if (owner != pid)
+		return open_forked(snapshot, owner, fd, mapping->path, ret);
+	return jitdump_source_open(fd, mapping->path, pid, NULL, ret);
 }
 
 static struct sym_error *read_dump(const struct sym_snapshot *snapshot,
@@ -69,22 +109,6 @@ static struct sym_error *read_dump(const struct sym_snapshot *snapshot,
 		*ret = STEAL(source);
 	sym_error_destroy(error);
 	return NULL;
-}
-
-size_t snapshot_find_jitdump(const struct sym_snapshot *snapshot)
-{
-	const struct address_space *space = snapshot->space;
-	size_t others = ADDRESS_SPACE_NONE;
-
-	for (size_t i = 0; i < space->mapping_count; i++) {
-		int32_t owner = owner_of(&space->mappings[i]);
-
-		if (owner == snapshot->process->namespace_pid)
-			return i;
-		if (owner && others == ADDRESS_SPACE_NONE)
-			others = i;
-	}
-	return snapshot->process->recorded ? ADDRESS_SPACE_NONE : others;
 }
 
 struct sym_error *snapshot_read_jitdump(const struct sym_snapshot *snapshot, struct buf *why,

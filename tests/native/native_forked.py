@@ -22,7 +22,7 @@ FORKING = r"""
 #include <unistd.h>
 enum { REGION = 0x4000, SIZE = 0x40 };
 static char *shared, *own, *late;
-static int is_dump, fd;
+static int is_dump, is_odd, fd;
 static void put(const void *bytes, size_t count) { if (write(fd, bytes, count) != (ssize_t)count) exit(2); }
 static void open_file(void)
 {
@@ -30,7 +30,7 @@ static void open_file(void)
 		{ 0x4a695444, 1, sizeof(header), 62, 0, getpid(), 0, 0 };
 	char path[64];
 
-	snprintf(path, sizeof(path), is_dump ? "/tmp/jit-%d.dump" : "/tmp/perf-%d.map", getpid());
+	snprintf(path, sizeof(path), !is_dump ? "/tmp/perf-%d.map" : is_odd ? "/tmp/jit-4-%d.dump" : "/tmp/jit-%d.dump", getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0644);
 	if (fd < 0)
 		exit(2);
@@ -79,7 +79,8 @@ static void compile(const char *who, int number)
 }
 int main(int count, char **words)
 {
-	is_dump = !strcmp(words[1], "jitdump");
+	is_odd = !strcmp(words[1], "oddly named jitdump");
+	is_dump = is_odd || !strcmp(words[1], "jitdump");
 	shared = map(NULL, MAP_SHARED);
 	own = map(NULL, MAP_PRIVATE);
 	late = map(NULL, MAP_PRIVATE);
@@ -119,7 +120,8 @@ class Forking:
         self.hear()
         if before:
             self.pids = {who: self.outer_pid(pid) for who, pid in self.inner.items()}
-        self.files = [f"/tmp/perf-{self.inner['master']}.map", f"/tmp/jit-{self.inner['master']}.dump"]
+        self.files = [f"/tmp/perf-{self.inner['master']}.map", f"/tmp/jit-{self.inner['master']}.dump",
+                      f"/tmp/jit-4-{self.inner['master']}.dump"]
 
     def hear(self):
         words = self.process.stdout.readline().split()
@@ -183,6 +185,15 @@ def test_forked_process_goes_on_with_the_perf_map_of_its_parent(tools):
 def test_forked_process_goes_on_with_the_jitdump_of_its_parent(tools):
     tools.need("gcc")
     with Forking(tools, "jitdump") as forking:
+        check_all(tools, forking)
+
+
+def test_forked_process_whose_jitdump_has_another_name(tools):
+    """JavaScriptCore puts a thread's number before that of the process. It is the mapping that proves whose it is."""
+    tools.need("gcc")
+    with Forking(tools, "oddly named jitdump") as forking:
+        expect(tools, forking, "master", forking.shared, "shared_of_master")
+        expect(tools, forking, "master", forking.private, "private_of_master")
         check_all(tools, forking)
 
 
