@@ -296,7 +296,7 @@ class Lttng:
         if not running:
             self.daemon = subprocess.Popen([need("lttng-sessiond", "lttng-tools")], stdin=subprocess.DEVNULL,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
-            time.sleep(1)
+            self.wait_for_daemon()
         try:
             self.run("create", "libsym", "--output", os.path.join(self.directory, "trace"))
             self.run("enable-event", "--userspace", "lttng_ust_libc:*", "--session", "libsym")
@@ -306,6 +306,14 @@ class Lttng:
             self.__exit__()
             raise
         return self
+
+    def wait_for_daemon(self):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and self.daemon.poll() is None:
+            if subprocess.run(["lttng", "list"], stdin=subprocess.DEVNULL, capture_output=True, env=self.environment,
+                              check=False, timeout=60).returncode == 0:
+                return
+            time.sleep(0.1)
 
     def __exit__(self, *_):
         subprocess.run(["lttng", "destroy", "libsym"], stdin=subprocess.DEVNULL, capture_output=True,

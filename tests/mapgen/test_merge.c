@@ -515,7 +515,7 @@ static void expect_whole_lines(void)
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	char *text = map_text();
 
-	for (int i = 0; i < 1000 && text[strlen(text) - 1] != '\n'; i++) {
+	for (int i = 0; i < 20000 && text[strlen(text) - 1] != '\n'; i++) {
 		nanosleep(&pause, NULL);
 		free(text);
 		text = map_text();

@@ -157,20 +157,20 @@ def reload_and_stop_lose_no_request():
             equal(program.debuginfo(slow)[0], 404, "no upstream yet")
             with open(config, "w") as file:
                 file.write("upstream debuginfod=%s\n" % server.url)
-            for _ in range(10):
+            for i in range(10):
                 program.process.send_signal(signal.SIGHUP)
-                time.sleep(0.1)
+                h.wait_until(lambda: program.metric("symsrv_reloads_total") > i, "it is read again")
             with open(config, "w") as file:
                 file.write("nonsense\n")
             program.process.send_signal(signal.SIGHUP)
+            h.wait_until(lambda: program.metric("symsrv_failed_reloads_total") == 1, "a bad configuration is refused")
             late = []
             waiter = threading.Thread(target=lambda: late.append(program.debuginfo(slow)[0]))
             waiter.start()
-            time.sleep(0.5)
+            h.wait_until(lambda: server.requests, "the upstream is asked")
             stop.set()
             for thread in threads:
                 thread.join()
-            equal(program.metric("symsrv_failed_reloads_total"), 1, "a bad configuration changes nothing")
             program.process.send_signal(signal.SIGTERM)
             waiter.join()
             equal(late, [200], "a request under way when it was told to stop")
