@@ -48,8 +48,9 @@ struct flight {
 	char *strings; /* what key.name and key.spelling point into */
 	char *forwarded_for;
 	struct key key;
-	int64_t asked_ms; /* when the last lane was started */
-	size_t next_lane; /* not started yet */
+	int64_t asked_ms;   /* when the last lane was started */
+	unsigned int state; /* of the waiter that it was made for */
+	size_t next_lane;   /* not started yet */
 	size_t running;
 	bool was_transient;
 	bool is_settled;
@@ -121,6 +122,7 @@ static struct flight *flight_create(struct fetcher *fetcher, const struct fetch_
 		return NULL;
 	flight->fetcher = fetcher;
 	flight->set = upstream_set_take(fetcher->set);
+	flight->state = waiter->state;
 	flight->text = strdup(waiter->text);
 	if (waiter->forwarded_for)
 		flight->forwarded_for = strdup(waiter->forwarded_for);
@@ -156,7 +158,7 @@ static void land(struct flight *flight, enum fetch_outcome outcome)
 
 	if (outcome == FETCH_MISSING)
 		negative_add(fetcher->negative, flight->text, flight->key.name != NULL,
-			     clock_now_ms() + flight->set->negative_ms);
+			     clock_now_ms() + flight->set->negative_ms, flight->state);
 	else if (outcome == FETCH_STORED)
 		negative_remove(fetcher->negative, flight->text);
 	for (waiter = flight->waiters; waiter; waiter = next) {
@@ -442,7 +444,8 @@ void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter)
 
 	pthread_mutex_lock(&fetcher->lock);
 	HASH_FIND_STR(fetcher->flights, waiter->text, flight);
-	waiter->asks_again = flight && waiter->key->name && !flight->key.name;
+	waiter->asks_again = flight && ((waiter->key->name && !flight->key.name) ||
+					flight->state != waiter->state);
 	if (flight) {
 		fetcher->joined++;
 	} else if (!fetcher->is_stopping && HASH_COUNT(fetcher->flights) < most_flights) {

@@ -27,13 +27,16 @@ struct fetch_waiter {
 	const char *text;          /* of the key */
 	const char *forwarded_for; /* or NULL */
 	int64_t deadline_ms;
+	unsigned int state; /* in which one began to look: see negative.h */
 	/* Called once, on a thread that may block. */
 	void (*done)(struct fetch_waiter *waiter, enum fetch_outcome outcome);
 	/* the fetcher's own */
 	struct fetch_waiter *next;
 	struct job job;
 	enum fetch_outcome outcome;
-	bool asks_again; /* it knows a name that the flight it joined does not */
+	/* It knows a name that the flight it joined does not, or the flight began before something
+	 * changed. */
+	bool asks_again;
 };
 
 struct fetcher;

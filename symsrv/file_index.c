@@ -221,8 +221,10 @@ void file_index_scan(struct file_index *index, const struct text_list *directori
 	old = index->entries;
 	index->entries = scan.entries;
 	index->files_seen = scan.files_seen;
-	index->is_scanned = true;
+	/* Before: whoever sees that it is scanned sees another number than there was without that.
+	 */
 	index->scan_count++;
+	index->is_scanned = true;
 	pthread_mutex_unlock(&index->lock);
 	clear(&old);
 }

@@ -24,11 +24,18 @@ size_t inquiry_text(const struct key *key, const char *section, char room[INQUIR
 	return length;
 }
 
+/* What is here and who is asked: another number when there may be something new. */
+static unsigned int state_of(const struct holdings *holdings)
+{
+	return file_index_scan_count(holdings->index) + negative_clears(holdings->negative);
+}
+
 bool inquiry_is_known_missing(const struct holdings *holdings, const char *text, size_t text_bytes,
 			      const struct key *key, int64_t now_ms)
 {
 	return file_index_is_scanned(holdings->index) &&
-	       negative_contains(holdings->negative, text, text_bytes, key->name != NULL, now_ms);
+	       negative_contains(holdings->negative, text, text_bytes, key->name != NULL, now_ms,
+				 state_of(holdings));
 }
 
 /* ---- what lies here ---- */
@@ -151,20 +158,20 @@ static void finish(struct inquiry *inquiry, enum inquiry_outcome outcome, struct
 	inquiry->done(inquiry);
 }
 
-/* The indexed directories were looked through while this inquiry was under way. */
-static bool has_new_scan(const struct inquiry *inquiry)
+/* There may be something that was not there when this inquiry began to look. */
+static bool is_outdated(const struct inquiry *inquiry)
 {
-	return file_index_scan_count(inquiry->holdings->index) != inquiry->scan_count;
+	return state_of(inquiry->holdings) != inquiry->state;
 }
 
 /* No phase is left. */
 static void finish_without(struct inquiry *inquiry)
 {
 	inquiry->was_transient |=
-		!file_index_is_scanned(inquiry->holdings->index) || has_new_scan(inquiry);
+		!file_index_is_scanned(inquiry->holdings->index) || is_outdated(inquiry);
 	if (inquiry->section && !inquiry->was_transient && !inquiry->is_local)
 		negative_add(inquiry->holdings->negative, inquiry->text, false,
-			     clock_now_ms() + section_negative_ms);
+			     clock_now_ms() + section_negative_ms, inquiry->state);
 	finish(inquiry, inquiry->was_transient ? INQUIRY_TRANSIENT : INQUIRY_MISSING, NULL);
 }
 
@@ -191,7 +198,8 @@ static bool answer_from_here(struct inquiry *inquiry)
 	struct object *file GUARDED(object) = NULL;
 	struct object *object = NULL;
 
-	inquiry->scan_count = file_index_scan_count(inquiry->holdings->index);
+	if (!inquiry->phase)
+		inquiry->state = state_of(inquiry->holdings);
 	file = find_here(inquiry->holdings, inquiry->part_text, &trouble);
 	if (!file && trouble)
 		finish(inquiry, INQUIRY_TRANSIENT, NULL);
@@ -235,6 +243,7 @@ static void run(struct job *job)
 		inquiry->waiter = (struct fetch_waiter){ .key = &inquiry->key,
 							 .text = inquiry->part_text,
 							 .forwarded_for = inquiry->forwarded_for,
+							 .state = inquiry->state,
 							 .deadline_ms = inquiry->deadline_ms,
 							 .done = on_fetched };
 		fetcher_join(holdings->fetcher, &inquiry->waiter);
@@ -255,12 +264,8 @@ static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome)
 		/* Without a section it must be there; it was evicted at once. */
 		inquiry->was_transient |= !inquiry->section;
 	}
-	/* The scan forgot what is missing; the fetch, which ended later, has noted it again. */
-	if (outcome == FETCH_MISSING && has_new_scan(inquiry)) {
-		negative_remove(inquiry->holdings->negative, inquiry->part_text);
-		if (answer_from_here(inquiry))
-			return;
-	}
+	if (outcome == FETCH_MISSING && is_outdated(inquiry) && answer_from_here(inquiry))
+		return;
 	inquiry->was_transient |= outcome == FETCH_TRANSIENT;
 	inquiry->phase++;
 	run(&inquiry->job);

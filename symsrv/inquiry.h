@@ -47,7 +47,7 @@ struct inquiry {
 	char *part_text; /* of the file that a section lies in */
 	unsigned int phase;
 	bool was_transient;
-	unsigned int scan_count; /* of the indexed directories, before they were asked */
+	unsigned int state; /* of what is here and who is asked, before that was looked at */
 };
 
 #define INQUIRY_TEXT_BYTES (KEY_TEXT_BYTES + 300)

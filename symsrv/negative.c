@@ -2,6 +2,7 @@
 #include "symsrv/negative.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ static const unsigned int most_per_shard = 2048;
 struct entry {
 	UT_hash_handle hh;
 	int64_t until_ms;
+	unsigned int state;
 	bool named;
 	char text[];
 };
@@ -25,6 +27,7 @@ struct shard {
 
 struct negative {
 	struct shard shards[SHARDS];
+	atomic_uint clears;
 };
 
 struct negative *negative_create(void)
@@ -47,6 +50,8 @@ void negative_clear(struct negative *negative)
 {
 	unsigned int i;
 
+	/* First: what is entered from here on is of the state before. */
+	negative->clears++;
 	for (i = 0; i < SHARDS; i++) {
 		struct shard *shard = &negative->shards[i];
 
@@ -74,7 +79,8 @@ static struct shard *shard_of(struct negative *negative, unsigned int hash)
 	return &negative->shards[(hash >> 20) % SHARDS];
 }
 
-void negative_add(struct negative *negative, const char *text, bool named, int64_t until_ms)
+void negative_add(struct negative *negative, const char *text, bool named, int64_t until_ms,
+		  unsigned int state)
 {
 	size_t length = strlen(text);
 	struct entry *entry = malloc(sizeof(*entry) + length + 1), *old;
@@ -85,6 +91,7 @@ void negative_add(struct negative *negative, const char *text, bool named, int64
 		return;
 	memcpy(entry->text, text, length + 1);
 	entry->until_ms = until_ms;
+	entry->state = state;
 	entry->named = named;
 	HASH_VALUE(text, length, hash);
 	shard = shard_of(negative, hash);
@@ -101,7 +108,7 @@ void negative_add(struct negative *negative, const char *text, bool named, int64
 }
 
 bool negative_contains(struct negative *negative, const char *text, size_t text_bytes, bool named,
-		       int64_t now_ms)
+		       int64_t now_ms, unsigned int state)
 {
 	struct shard *shard;
 	struct entry *entry;
@@ -112,7 +119,7 @@ bool negative_contains(struct negative *negative, const char *text, size_t text_
 	shard = shard_of(negative, hash);
 	pthread_mutex_lock(&shard->lock);
 	HASH_FIND_BYHASHVALUE(hh, shard->entries, text, text_bytes, hash, entry);
-	if (entry && now_ms >= entry->until_ms) {
+	if (entry && (now_ms >= entry->until_ms || entry->state != state)) {
 		drop(shard, entry);
 		entry = NULL;
 	}
@@ -135,6 +142,11 @@ void negative_remove(struct negative *negative, const char *text)
 	if (entry)
 		drop(shard, entry);
 	pthread_mutex_unlock(&shard->lock);
+}
+
+unsigned int negative_clears(const struct negative *negative)
+{
+	return negative->clears;
 }
 
 size_t negative_count(struct negative *negative)

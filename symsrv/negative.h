@@ -3,6 +3,9 @@
  * What nobody has, for a while. Only definite answers are entered, never a
  * failure that may pass. Bounded: beyond its size old entries make room.
  * May be used by several threads.
+ *
+ * Each entry is of the state in which one began to look, a number of the caller's that
+ * changes when there may be something new: in another state it says nothing.
  */
 #ifndef SYMSRV_NEGATIVE_H
 #define SYMSRV_NEGATIVE_H
@@ -17,11 +20,14 @@ struct negative *negative_create(void); /* NULL: no memory */
 void negative_destroy(struct negative *negative);
 
 /* `named`: upstreams that need a file name were asked too. */
-void negative_add(struct negative *negative, const char *text, bool named, int64_t until_ms);
+void negative_add(struct negative *negative, const char *text, bool named, int64_t until_ms,
+		  unsigned int state);
 bool negative_contains(struct negative *negative, const char *text, size_t text_bytes, bool named,
-		       int64_t now_ms);
+		       int64_t now_ms, unsigned int state);
 void negative_remove(struct negative *negative, const char *text);
 void negative_clear(struct negative *negative);
+/* How often it was cleared. */
+unsigned int negative_clears(const struct negative *negative);
 size_t negative_count(struct negative *negative);
 
 #endif
