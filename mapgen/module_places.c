@@ -97,18 +97,13 @@ static void find_module(struct module_places *places, const char *module, size_t
 		places->last++;
 }
 
-bool module_places_find(struct module_places *places, const char *module, size_t module_bytes,
-			uint64_t value, uint64_t *address_ret)
+enum module_meaning module_places_find(struct module_places *places, const char *module,
+				       size_t module_bytes, uint64_t value, uint64_t *address_ret)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t deleted_bytes = sizeof(deleted) - 1;
-	bool as_address = false, as_offset = false;
-	uint64_t address = 0;
+	enum module_meaning meaning = MODULE_NOTHING;
 
-	if (module_is_memory(module, module_bytes)) {
-		*address_ret = value;
-		return true;
-	}
 	if (module_bytes > deleted_bytes &&
 	    !memcmp(module + module_bytes - deleted_bytes, deleted, deleted_bytes))
 		module_bytes -= deleted_bytes;
@@ -117,15 +112,13 @@ bool module_places_find(struct module_places *places, const char *module, size_t
 		const struct sym_mapping *mapping = places->mappings[i];
 		uint64_t size_bytes = mapping->end_address - mapping->start_address;
 
-		as_address |= value - mapping->start_address < size_bytes;
+		if (value - mapping->start_address < size_bytes)
+			meaning |= MODULE_ADDRESS;
 		/* A file that is mapped twice: its methods are the same in both places. */
-		if (!as_offset && value - mapping->offset < size_bytes) {
-			as_offset = true;
-			address = mapping->start_address + (value - mapping->offset);
+		if (!(meaning & MODULE_OFFSET) && value - mapping->offset < size_bytes) {
+			meaning |= MODULE_OFFSET;
+			*address_ret = mapping->start_address + (value - mapping->offset);
 		}
 	}
-	if (as_address == as_offset && !(as_address && address == value))
-		return false;
-	*address_ret = as_address ? value : address;
-	return true;
+	return meaning;
 }

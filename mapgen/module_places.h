@@ -25,12 +25,18 @@ struct module_places {
 bool module_places_init(struct module_places *places, const struct sym_snapshot *snapshot);
 void module_places_deinit(struct module_places *places);
 
-/*
- * The address that is meant by `value` beside a module. False when the module
- * is not mapped, `value` is nowhere in it, or may mean two things.
- */
-bool module_places_find(struct module_places *places, const char *module, size_t module_bytes,
-			uint64_t value, uint64_t *address_ret);
+/* What a number beside a module may be. */
+enum module_meaning {
+	MODULE_NOTHING = 0, /* the module is not mapped, or it is nowhere in it */
+	MODULE_ADDRESS = 1,
+	MODULE_OFFSET = 2,
+	/* Of a large program at a low address nearly all numbers (Go: 0x400000). */
+	MODULE_EITHER = MODULE_ADDRESS | MODULE_OFFSET,
+};
+
+/* `*address_ret`: the address that it is as an offset, when it may be one. */
+enum module_meaning module_places_find(struct module_places *places, const char *module,
+				       size_t module_bytes, uint64_t value, uint64_t *address_ret);
 
 /* True for what perf prints of memory that is no file, beside which it prints addresses. */
 bool module_is_memory(const char *module, size_t module_bytes);

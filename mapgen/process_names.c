@@ -63,6 +63,14 @@ struct process_names {
 	uint64_t addresses[BATCH];
 	uint64_t times_ns[BATCH];
 	uint32_t places[BATCH]; /* which query an address is of */
+	/*
+	 * Of the queries: what the number may be, and the address that it is as an offset. A perf
+	 * prints either offsets or addresses in all chains, and so behind all heads: those numbers
+	 * that can be one thing only have shown which (module_meaning, by stack_query.behind_head).
+	 */
+	enum module_meaning meanings[BATCH];
+	uint64_t as_offsets[BATCH];
+	unsigned int shown[2];
 };
 
 static double now_s(void)
@@ -340,6 +348,39 @@ struct tally {
 	bool stale; /* another snapshot may name more */
 };
 
+static void read_meanings(struct process_names *names, struct known_process *process,
+			  const struct stack_query *queries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct stack_query *query = &queries[i];
+		enum module_meaning meaning = MODULE_ADDRESS;
+
+		/* Beside memory there are addresses, whatever there is beside files. */
+		if (query->module && !module_is_memory(query->module, query->module_bytes)) {
+			meaning = module_places_find(&process->places, query->module,
+						     query->module_bytes, query->value,
+						     &names->as_offsets[i]);
+			if (meaning != MODULE_EITHER)
+				names->shown[query->behind_head] |= meaning;
+		}
+		names->meanings[i] = meaning;
+	}
+}
+
+/* False: it is nowhere, or may mean two things. */
+static bool find_address(const struct process_names *names, const struct stack_query *query,
+			 size_t i, uint64_t *ret)
+{
+	unsigned int meaning = names->meanings[i];
+
+	if (meaning == MODULE_EITHER && names->as_offsets[i] == query->value)
+		meaning = MODULE_ADDRESS;
+	else if (meaning == MODULE_EITHER)
+		meaning = names->shown[query->behind_head];
+	*ret = meaning == MODULE_OFFSET ? names->as_offsets[i] : query->value;
+	return meaning == MODULE_OFFSET || meaning == MODULE_ADDRESS;
+}
+
 static bool name_living(struct process_names *names, struct known_process *process,
 			const struct stack_query *queries, size_t count, struct stack_name *answers,
 			struct tally *tally)
@@ -348,13 +389,12 @@ static bool name_living(struct process_names *names, struct known_process *proce
 	size_t asked = 0;
 
 	*tally = (struct tally){ 0 };
+	read_meanings(names, process, queries, count);
 	for (size_t i = 0; i < count; i++) {
-		uint64_t address = queries[i].value;
+		uint64_t address;
 
 		answers[i] = (struct stack_name){ 0 };
-		if (queries[i].module &&
-		    !module_places_find(&process->places, queries[i].module,
-					queries[i].module_bytes, queries[i].value, &address)) {
+		if (!find_address(names, &queries[i], i, &address)) {
 			tally->unmapped++;
 			tally->stale = true;
 			continue;

@@ -210,6 +210,7 @@ static struct stack_query query_of(const struct stack_filter *filter, const stru
 	const struct stack_frame *frame = &pending->frame;
 	struct stack_query query = { .value = frame->value,
 				     .is_return = frame->is_return,
+				     .behind_head = frame->behind_head,
 				     .time_ns = pending->time_ns };
 
 	if (frame->module_end > frame->module_start && !frame->fill_module) {

@@ -16,6 +16,7 @@ struct stack_query {
 	const char *module; /* see stack_frame.module_start; not terminated; NULL: an address */
 	size_t module_bytes;
 	bool is_return;   /* the name of the instruction before it is meant */
+	bool behind_head; /* see stack_frame.behind_head */
 	uint64_t time_ns; /* see stack_text.time_ns */
 };
 

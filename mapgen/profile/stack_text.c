@@ -58,7 +58,8 @@ static bool at_end_of_word(const struct stack_span *span)
 
 /* "NUMBER [unknown]", with "(file)" behind it or not. `rest` is behind "[unknown]". */
 static enum stack_line unknown_frame(struct stack_text *text, const char *line,
-				     const struct stack_number *number, struct stack_span rest)
+				     const struct stack_number *number, struct stack_span rest,
+				     bool behind_head)
 {
 	struct stack_frame frame = {
 		.value = number->value,
@@ -66,6 +67,7 @@ static enum stack_line unknown_frame(struct stack_text *text, const char *line,
 		.end = (size_t)(rest.at - line),
 		.form = STACK_FORM_BARE,
 		.is_return = text->in_stack,
+		.behind_head = behind_head,
 	};
 
 	stack_skip_blanks(&rest);
@@ -184,7 +186,7 @@ static bool number_line(struct stack_text *text, const char *line, struct stack_
 		rest.at += UNKNOWN_BYTES;
 		if (!at_end_of_word(&rest))
 			return false;
-		*ret = unknown_frame(text, line, &number, rest);
+		*ret = unknown_frame(text, line, &number, rest, false);
 		return true;
 	}
 	if (!bpftrace_perf_frame(text, line, &number, rest) &&
@@ -239,7 +241,7 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 	} else if (STACK_BEGINS(&rest, "[unknown]")) {
 		/* libbpf-tools count through the kernel's frames and the user's. */
 		rest.at += UNKNOWN_BYTES;
-		*ret = unknown_frame(text, line, &number, rest);
+		*ret = unknown_frame(text, line, &number, rest, false);
 	} else {
 		frame_seen(text, number.value);
 	}
@@ -264,7 +266,7 @@ static void frame_behind_head(struct stack_text *text, const char *line, struct 
 		return;
 	rest.at = found + 1 + UNKNOWN_BYTES;
 	if (at_end_of_word(&rest))
-		unknown_frame(text, line, &number, rest);
+		unknown_frame(text, line, &number, rest, true);
 }
 
 /* "[unknown]", "[unknown] [file]": BCC without addresses. */

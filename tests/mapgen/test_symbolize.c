@@ -233,3 +233,68 @@ Test(symbolize, shortens_names_and_leaves_tiers_out)
 		  "%s of %s", done.out, name);
 	program_run_deinit(&done);
 }
+
+/* ---- numbers that may be an address or an offset --------------------------------------- */
+
+#define LARGE "[unknown] (/memfd:doublemapper (deleted))"
+
+/* A large program at a low address: 0x500000 is in it, and so is the offset 0x500000, at 0x900000.
+ */
+static void expect_large(const char *in, const char *out)
+{
+	static const struct proc_tree_process process = {
+		.pid = 5,
+		.maps = "00400000-00c00000 r-xp 00000000 00:01 77 /memfd:doublemapper (deleted)\n",
+	};
+	struct proc_tree tree;
+
+	proc_tree_create(&tree);
+	proc_tree_add_process(&tree, &process);
+	proc_tree_write_text(&tree, "/tmp/perf-5.map",
+			     "500000 10 at_5\n900000 10 at_9\na00000 10 at_a\n");
+	expect_out(RUN(in, "--root", tree.root), 0, out);
+	proc_tree_destroy(&tree);
+}
+
+Test(symbolize, takes_a_number_for_an_offset_where_others_are_offsets)
+{
+	/* 0x100004 is no address, and no other form of the same perf's callers is. */
+	expect_large("a 5/5 1.000001: x: \n\t500000 " LARGE "\n\t100004 " LARGE "\n",
+		     "a 5/5 1.000001: x: \n\t500000 at_9+0x0 (/memfd:doublemapper (deleted))\n"
+		     "\t100004 at_5+0x4 (/memfd:doublemapper (deleted))\n");
+}
+
+Test(symbolize, takes_a_number_for_an_address_where_others_are_addresses)
+{
+	expect_large("a 5/5 1.000001: x: \n\ta00000 " LARGE "\n\n"
+		     "a 5/5 1.000002: x: \n\t500000 " LARGE "\n",
+		     "a 5/5 1.000001: x: \n\ta00000 at_a+0x0 (/memfd:doublemapper (deleted))\n\n"
+		     "a 5/5 1.000002: x: \n\t500000 at_5+0x0 (/memfd:doublemapper (deleted))\n");
+}
+
+Test(symbolize, leaves_a_number_alone_that_nothing_explains)
+{
+	static const char alone[] = "a 5/5 1.000001: x: \n\t500000 " LARGE "\n";
+
+	expect_large(alone, alone);
+	expect_large("a 5/5 1.000001: x: \n\ta00000 " LARGE "\n\t100004 " LARGE "\n\t500004 " LARGE
+		     "\n",
+		     "a 5/5 1.000001: x: \n\ta00000 at_a+0x0 (/memfd:doublemapper (deleted))\n"
+		     "\t100004 at_5+0x4 (/memfd:doublemapper (deleted))\n\t500004 " LARGE "\n");
+}
+
+/* perf 6.1 prints an address there, and offsets in chains. */
+Test(symbolize, learns_of_samples_without_callers_by_themselves)
+{
+	static const char chain[] = "a 5/5 1.000001: x: \n\t100004 " LARGE "\n\n";
+	static const char named_chain[] =
+		"a 5/5 1.000001: x: \n\t100004 at_5+0x4 (/memfd:doublemapper (deleted))\n\n";
+	static const char head[] = "a 5/5 1.000002: x:  500000 ";
+
+	expect_large(format("%s%s" LARGE "\n", chain, head),
+		     format("%s%s" LARGE "\n", named_chain, head));
+	expect_large(format("%s%s" LARGE "\na 5/5 1.000003: x:  a00000 " LARGE "\n", chain, head),
+		     format("%s%sat_5+0x0 (/memfd:doublemapper (deleted))\n"
+			    "a 5/5 1.000003: x:  a00000 at_a+0x0 (/memfd:doublemapper (deleted))\n",
+			    named_chain, head));
+}
