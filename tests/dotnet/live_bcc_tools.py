@@ -118,7 +118,9 @@ def bpftrace_names(done):
 
 
 def bpftrace_program(pid):
-    return f"profile:hz:49 /pid == {pid}/ {{ @[ustack] = count(); }} interval:s:3 {{ exit(); }}"
+    """Until there are enough samples: on a busy machine 3 seconds have had none."""
+    return (f"profile:hz:49 /pid == {pid}/ {{ @[ustack] = count(); @seen++; if (@seen >= 150) {{ exit(); }} }} "
+            "interval:s:60 { exit(); }")
 
 
 def test_bpftrace_with_libbcc_names_frames_by_libsym(context):
