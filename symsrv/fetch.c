@@ -445,7 +445,7 @@ void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter)
 	pthread_mutex_lock(&fetcher->lock);
 	HASH_FIND_STR(fetcher->flights, waiter->text, flight);
 	waiter->asks_again = flight && ((waiter->key->name && !flight->key.name) ||
-					flight->state != waiter->state);
+					(int)(waiter->state - flight->state) > 0);
 	if (flight) {
 		fetcher->joined++;
 	} else if (!fetcher->is_stopping && HASH_COUNT(fetcher->flights) < most_flights) {

@@ -180,6 +180,38 @@ def reload_and_stop_lose_no_request():
 
 
 @test
+def what_an_old_configuration_misses_is_asked_for_again():
+    """A fetch is under way when the configuration gets another upstream: whoever asks from then on is not told what the old one says."""
+    identity = h.build_id(905)
+    config = os.path.join(RUN.scratch, "config-of-one")
+    release = threading.Event()
+
+    def miss(handler):
+        release.wait(h.WAIT_S)
+        h.send(handler, b"no", 404)
+
+    with upstream(miss) as old, upstream(h.serve_files({h.debug_paths(identity)[0]: h.make_elf(identity)})) as new:
+        with open(config, "w") as file:
+            file.write("upstream debuginfod=%s\n" % old.url)
+        with symsrv("--config", config) as program:
+            asked = [[], []]
+            askers = [threading.Thread(target=lambda said: said.append(program.debuginfo(identity)[0]), args=(said,)) for said in asked]
+            askers[0].start()
+            h.wait_until(lambda: old.requests, "the old upstream is asked")
+            with open(config, "w") as file:
+                file.write("upstream debuginfod=%s\n" % new.url)
+            program.process.send_signal(signal.SIGHUP)
+            h.wait_until(lambda: program.metric("symsrv_reloads_total") == 1, "it is read again")
+            askers[1].start()
+            h.wait_until(lambda: program.metric("symsrv_waiters") == 2, "both wait")
+            release.set()
+            for asker in askers:
+                asker.join()
+            equal(asked[1], [200], "who asked after the change")
+            equal(program.debuginfo(identity)[0], 200, "later")
+
+
+@test
 def sockets_can_be_handed_over():
     identity = h.build_id(902)
     directory = tempfile.mkdtemp(dir=RUN.scratch)
