@@ -224,7 +224,9 @@ static bool speaks_of_dotnet(const struct deciding *deciding)
 	for (size_t i = 0; i < deciding->count; i++) {
 		const char *name = deciding->mappings[i].name;
 
-		if (is_assembly_name(name) || !strncmp(name, "/memfd:doublemapper", 19) ||
+		/* Any program may be called NAME.exe. */
+		if ((is_assembly_name(name) && strcasecmp(name + strlen(name) - 4, ".exe") != 0) ||
+		    !strncmp(name, "/memfd:doublemapper", 19) ||
 		    !strcmp(path_file_name(name), "libcoreclr.so"))
 			return true;
 	}
@@ -261,7 +263,7 @@ static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, si
 	deciding.process = &processes[plan->process_count];
 	*deciding.process = (struct planned_process){ .pid = mappings[0].pid };
 	is_dotnet = speaks_of_dotnet(&deciding);
-	if (!decide_by_process(&deciding) && !is_dotnet) {
+	if (!decide_by_process(&deciding) && (deciding.no_runtime || !is_dotnet)) {
 		failures_deinit(&deciding.process->failures);
 		return true;
 	}

@@ -56,6 +56,9 @@ static char *open_and_make(struct deciding *deciding, const char *path, const ch
 	struct sym_error *error = sym_image_open(path, &image);
 	char *failure;
 
+	/* perf reads native ones itself. */
+	if (!error && !target_is_precompiled(image))
+		return NULL;
 	if (!error)
 		return plan_file_standin(deciding->plan, key, image, standin_ret);
 	failure = message_format("%s", sym_error_message(error));

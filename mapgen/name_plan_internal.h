@@ -17,6 +17,7 @@ struct deciding {
 	struct planned_process *process;
 	struct recorded_mapping *mappings;
 	size_t count;
+	bool no_runtime; /* the process can be seen, and it is no .NET process */
 };
 
 enum mapping_class {

@@ -387,12 +387,15 @@ bool decide_by_process(struct deciding *deciding)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = open_process(deciding);
 
-	if (!snapshot || !sym_snapshot_process(snapshot)->runtime_version)
+	if (!snapshot)
 		return false;
 	if (!is_the_recorded_process(deciding, snapshot)) {
 		deciding->process->other_now = true;
 		return false;
 	}
+	deciding->no_runtime = !sym_snapshot_process(snapshot)->runtime_version;
+	if (deciding->no_runtime)
+		return false;
 	name_all(deciding, snapshot);
 	if (!still_the_same(deciding, snapshot)) {
 		forget(deciding);

@@ -168,6 +168,24 @@ def test_several_processes_in_one_file(context):
         check_named(fixed)
 
 
+def test_a_native_program_that_is_called_exe_is_left_to_perf(context):
+    """As bun.exe is: alive or gone, no .NET process, and its file no assembly."""
+    directory = context.directory("native-exe")
+    program, path = os.path.join(directory, "loop.exe"), os.path.join(directory, "perf.data")
+    subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input="int main(void) { for (volatile long i = 0;; i++); }",
+                   text=True, check=True)
+    process = subprocess.Popen([program], stdin=subprocess.DEVNULL)
+    try:
+        record(process.pid, path, 1)
+        _, alive = fix(context, path)
+    finally:
+        process.kill()
+        process.wait()
+    _, gone = fix(context, path)
+    for done in (alive, gone):
+        expect("there is no .NET process" in done.stderr and "0 mappings of 0 processes" in done.stdout, done.stdout + done.stderr)
+
+
 def test_a_process_that_is_gone_has_precompiled_names_only(context):
     sample, path = recorded(context, "gone")
     sample.end()
