@@ -9,9 +9,9 @@
  * never given back to the system.
  *
  * bpftrace 0.17 makes and frees a cache for every single address (its
- * BPFTRACE_CACHE_USER_SYMBOLS is off where addresses are randomised). The engines
- * freed last are therefore kept for a moment, and given to the next cache of the
- * same process if they still hold.
+ * BPFTRACE_CACHE_USER_SYMBOLS is off where addresses are randomised), of the thread
+ * that was sampled. The engines freed last are therefore kept for a moment, and given
+ * to the next cache of the same process if they still hold.
  */
 #include "libsym/bcc/symcache.h"
 
@@ -23,6 +23,7 @@
 #include <sys/single_threaded.h>
 
 #include "libsym/bcc/bcc_settings.h"
+#include "libsym/bcc/thread_owner.h"
 
 enum {
 	SLOTS_PER_BLOCK = 256,
@@ -195,24 +196,26 @@ __attribute__((destructor)) static void end_kept(void)
 	}
 }
 
-static void *create_engine(int pid, const struct bcc_symbol_option *option,
+/* The live engine is one of the process, whichever thread is asked for. */
+static void *create_engine(int *pid, const struct bcc_symbol_option *option,
 			   const struct engine_ops **ops_ret)
 {
 	struct bcc_settings settings;
 	void *engine;
 
 	bcc_settings_read(&settings);
-	if (pid < 0) {
+	if (*pid < 0) {
 		*ops_ret = &kernel_engine_ops;
 		return kernel_engine_create(settings.strict);
 	}
 	if (settings.strict) {
 		*ops_ret = &strict_engine_ops;
-		return strict_engine_create(pid, option);
+		return strict_engine_create(*pid, option);
 	}
 	*ops_ret = &live_engine_ops;
-	engine = take_kept(pid, option);
-	return engine ? engine : live_engine_create(pid, option, &settings);
+	*pid = thread_owner(*pid);
+	engine = take_kept(*pid, option);
+	return engine ? engine : live_engine_create(*pid, option, &settings);
 }
 
 void *bcc_symcache_new(int pid, struct bcc_symbol_option *option)
@@ -220,7 +223,7 @@ void *bcc_symcache_new(int pid, struct bcc_symbol_option *option)
 	static const struct bcc_symbol_option usual = { 1, 1, 1, 1u << 2 | 1u << STT_GNU_IFUNC };
 	const struct bcc_symbol_option used = option ? *option : usual;
 	const struct engine_ops *ops;
-	void *engine = create_engine(pid, &used, &ops);
+	void *engine = create_engine(&pid, &used, &ops);
 	uint64_t generation;
 	struct slot *slot;
 	uint32_t index;

@@ -593,6 +593,77 @@ OURS(an_id_that_is_used_again_is_another_process)
 	scratch_remove(directory);
 }
 
+/* ---- threads ---- */
+
+enum {
+	THREADS = 8
+};
+
+struct parked {
+	pthread_t thread;
+	pid_t id;
+	int wake[2], awake[2];
+};
+
+static void *park(void *context)
+{
+	struct parked *parked = context;
+	char byte = 0;
+
+	parked->id = gettid();
+	cr_assert_eq(write(parked->awake[1], &byte, 1), 1);
+	cr_assert_eq(read(parked->wake[0], &byte, 1), 1);
+	return NULL;
+}
+
+static void start_parked(struct parked *parked)
+{
+	char byte;
+
+	cr_assert(!pipe(parked->wake) && !pipe(parked->awake));
+	cr_assert_eq(pthread_create(&parked->thread, NULL, park, parked), 0);
+	cr_assert_eq(read(parked->awake[0], &byte, 1), 1);
+}
+
+static void end_parked(struct parked *parked)
+{
+	char path[64];
+
+	cr_assert_eq(write(parked->wake[1], "", 1), 1);
+	pthread_join(parked->thread, NULL);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)parked->id);
+	while (!access(path, F_OK))
+		wait_ms(1);
+	for (int i = 0; i < 2; i++) {
+		close(parked->wake[i]);
+		close(parked->awake[i]);
+	}
+}
+
+/* As bpftrace asks: a cache for every address, of the thread that was sampled. Some have ended. */
+OURS(a_thread_that_has_ended_is_of_its_process)
+{
+	static struct parked parked[THREADS], other;
+
+	append_line(0x000, 0x20, "method");
+	for (int i = 0; i < THREADS; i++)
+		start_parked(&parked[i]);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < THREADS; i++) {
+			void *cache = library.symcache_new(parked[i].id, NULL);
+
+			expect_name(cache, 0x01, "method", 1);
+			library.free_symcache(cache, parked[i].id);
+		}
+		for (int i = 0; !round && i < THREADS; i++)
+			end_parked(&parked[i]);
+	}
+	/* Of one that nobody has asked for while it was there nothing is known. */
+	start_parked(&other);
+	end_parked(&other);
+	expect_none(library.symcache_new(other.id, NULL), 0x01);
+}
+
 /* So many mappings that looking anew takes a while, which is not done often then. */
 static void be_slow_to_look_at(void)
 {
