@@ -81,7 +81,7 @@ struct sym_error *forked_find_shared(const struct process *process,
 	error = find_origin(process, namespace_pid, &origin);
 	if (!error && !origin)
 		error = sym_error_create(SYM_ERROR_NOT_FOUND,
-					 "process %d, which began it, has ended",
+					 "process %d, which began it, is no ancestor of it now",
 					 (int)namespace_pid);
 	if (!error)
 		error = address_space_read(origin, &others);

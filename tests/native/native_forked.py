@@ -235,7 +235,7 @@ def test_forked_process_has_no_names_of_a_parent_that_is_gone(tools):
                 time.sleep(0.02)
             for asker in ("child", "grandchild"):
                 found, text = named(tools, forking.pids[asker], forking.shared)
-                if found or f"process {forking.inner['master']}, which began it, has ended" not in text:
+                if found or f"process {forking.inner['master']}, which began it, is no ancestor of it now" not in text:
                     raise Fail(f"{what}: {asker}: {text}")
 
 
