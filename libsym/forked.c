@@ -1,38 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/forked.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
+#include "libsym/limits.h"
 
 enum {
 	/* From child to parent; masters have children that have children. */
 	MOST_GENERATIONS = 16
 };
 
-/* *ret is NULL when there is none. */
-static struct sym_error *find_origin(const struct process *process, int32_t namespace_pid,
-				     struct process **ret)
+/* Of one that may not be looked at nothing is known; a program of another name has nothing of it.
+ */
+static struct sym_error *ask(const struct process *process, const struct process *ancestor,
+			     forked_has *has, const void *context, bool *ret)
 {
+	struct sym_error *error = has(ancestor, context, ret);
+
+	if (!error || sym_error_code(error) != SYM_ERROR_PERMISSION ||
+	    !strcmp(process->comm, ancestor->comm))
+		return error;
+	sym_error_destroy(error);
+	return NULL;
+}
+
+/* The first is the last that is come to. *ret is NULL when there is none. */
+static struct sym_error *find_first(const struct process *process, forked_has *has,
+				    const void *context, struct process **ret)
+{
+	struct process *first AUTO_PROCESS = NULL;
 	int32_t pid = process->parent_pid;
 
-	*ret = NULL;
 	for (int i = 0; i < MOST_GENERATIONS && pid > 0; i++) {
-		struct process *parent AUTO_PROCESS = NULL;
-		struct sym_error *error = process_open(pid, NULL, &parent);
+		struct process *ancestor AUTO_PROCESS = NULL;
+		struct sym_error *error = process_open(pid, NULL, &ancestor);
+		bool has_it = false;
 
+		if (!error)
+			error = ask(process, ancestor, has, context, &has_it);
 		if (error)
 			return error;
-		pid = parent->parent_pid;
-		if (parent->namespace_pid == namespace_pid) {
-			*ret = STEAL(parent);
-			return NULL;
-		}
+		pid = ancestor->parent_pid;
+		if (!has_it)
+			continue;
+		process_close(first);
+		first = STEAL(ancestor);
 	}
+	*ret = STEAL(first);
 	return NULL;
 }
 
@@ -66,99 +88,103 @@ static struct sym_error *intersect(const struct address_space *a, const struct a
 }
 
 struct sym_error *forked_find_shared(const struct process *process,
-				     const struct address_space *space, int32_t namespace_pid,
-				     struct process **origin_ret, struct address_ranges *ret)
+				     const struct address_space *space, forked_has *has,
+				     const void *context, struct address_ranges *ret)
 {
 	struct address_space *others AUTO_ADDRESS_SPACE = NULL;
-	struct process *origin AUTO_PROCESS = NULL;
+	struct process *first AUTO_PROCESS = NULL;
 	struct address_ranges shared = { 0 };
-	struct sym_error *error;
+	struct sym_error *error = NULL;
 
-	if (process->recorded)
+	if (!process->recorded)
+		error = find_first(process, has, context, &first);
+	if (!error && !first)
 		return sym_error_create(SYM_ERROR_NOT_FOUND,
-					"process %d began it, and this one is recorded",
-					(int)namespace_pid);
-	error = find_origin(process, namespace_pid, &origin);
-	if (!error && !origin)
-		error = sym_error_create(SYM_ERROR_NOT_FOUND,
-					 "process %d, which began it, is no ancestor of it now",
-					 (int)namespace_pid);
+					"another process began it, and no ancestor that can be "
+					"looked at has it");
 	if (!error)
-		error = address_space_read(origin, &others);
+		error = address_space_read(first, &others);
 	if (!error)
 		error = intersect(space, others, &shared);
 	if (!error && !shared.count)
 		error = sym_error_create(SYM_ERROR_NOT_FOUND,
-					 "no memory is shared with process %d, which began it",
-					 (int)namespace_pid);
-	if (error) {
+					 "no memory is shared with process %d, which has it too",
+					 (int)first->pid);
+	if (error)
 		address_ranges_deinit(&shared);
-		return error;
-	}
-	*origin_ret = STEAL(origin);
-	*ret = shared;
-	return NULL;
+	else
+		*ret = shared;
+	return error;
 }
 
 /* ---- perf maps --------------------------------------------------------------------- */
 
-/* The file that both write, out of those of the one that began it. */
-static struct sym_error *take_file(const struct process *origin, const struct perf_map_place *place,
-				   struct perf_map_file *ret)
+/* Does an ancestor write to this file? */
+static struct sym_error *writes(const struct process *ancestor, const void *context, bool *ret)
 {
-	const struct stat *status = &place->others_map.status;
-	struct perf_map_place origins;
-	struct sym_error *error = perf_map_place_find(origin, &origins);
+	const struct stat *status = context;
+	int fd AUTO_CLOSE = openat(ancestor->proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct perf_map_place place;
+	struct sym_error *error;
 
+	if (fd < 0)
+		return sym_error_from_errno(errno, ancestor->proc_path, "cannot look at its files");
+	error = perf_map_place_find(ancestor, &place);
 	if (error)
 		return error;
-	for (size_t i = 0; i < origins.file_count && ret->fd < 0; i++) {
-		struct perf_map_file *file = &origins.files[i];
-
-		if (file->status.st_ino != status->st_ino || file->status.st_dev != status->st_dev)
-			continue;
-		*ret = *file;
-		ret->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
-		ret->path = strdup(file->path);
-	}
-	perf_map_place_deinit(&origins);
-	return ret->fd >= 0 && !ret->path ? &sym_error_no_memory : NULL;
+	*ret = (place.info.writer_fd >= 0 && place.info.writer_inode == status->st_ino &&
+		place.info.writer_device == status->st_dev) ||
+	       (place.others_map.namespace_pid &&
+		place.others_map.status.st_ino == status->st_ino &&
+		place.others_map.status.st_dev == status->st_dev);
+	perf_map_place_deinit(&place);
+	return NULL;
 }
 
-static struct sym_error *find_map(const struct process *process, const struct address_space *space,
-				  const struct perf_map_place *place, struct forked_map *ret)
+/* The file behind the descriptor of the process. */
+static struct sym_error *take_file(const struct process *process,
+				   const struct perf_map_of_other *other, struct perf_map_file *ret)
 {
-	struct process *origin AUTO_PROCESS = NULL;
-	struct sym_error *error = forked_find_shared(
-		process, space, place->others_map.namespace_pid, &origin, &ret->shared);
+	char name[64];
 
-	if (!error)
-		error = take_file(origin, place, &ret->file);
-	if (!error && ret->file.fd < 0)
-		error = sym_error_create(SYM_ERROR_NOT_FOUND,
-					 "process %d, which began it, does not write it any more",
-					 (int)origin->namespace_pid);
-	return error;
+	snprintf(name, sizeof(name), "fd/%" PRId32, other->descriptor);
+	if (asprintf(&ret->path, "%s/%s", process->proc_path, name) < 0) {
+		ret->path = NULL;
+		return &sym_error_no_memory;
+	}
+	ret->fd = openat(process->proc_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (ret->fd < 0 || fstat(ret->fd, &ret->status))
+		return sym_error_create(SYM_ERROR_IO, "cannot open: %s", strerror(errno));
+	/* The number may have been given to another file meanwhile. */
+	if (ret->status.st_ino != other->status.st_ino ||
+	    ret->status.st_dev != other->status.st_dev)
+		return sym_error_create(SYM_ERROR_STALE, "it was closed");
+	if ((uint64_t)ret->status.st_size > LIMIT_PERF_MAP_BYTES)
+		return sym_error_create(SYM_ERROR_LIMIT, "has more than %" PRIu64 " bytes",
+					LIMIT_PERF_MAP_BYTES);
+	return NULL;
 }
 
 struct sym_error *forked_find_map(const struct process *process, const struct address_space *space,
 				  const struct perf_map_place *place, struct buf *why,
 				  struct forked_map *ret)
 {
+	const struct perf_map_of_other *other = &place->others_map;
 	struct sym_error *error;
-
 	char name[64];
 
 	*ret = (struct forked_map){ .file.fd = -1 };
-	if (!place->others_map.namespace_pid)
+	if (!other->namespace_pid)
 		return NULL;
-	error = find_map(process, space, place, ret);
+	error = forked_find_shared(process, space, writes, &other->status, &ret->shared);
+	if (!error)
+		error = take_file(process, other, &ret->file);
 	if (!error)
 		return NULL;
 	forked_map_deinit(ret);
 	if (sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 		return error;
-	sym_perf_map_file_name(place->others_map.namespace_pid, name, sizeof(name));
+	sym_perf_map_file_name(other->namespace_pid, name, sizeof(name));
 	buf_printf(why, "%s is not used: %s", name, sym_error_message(error));
 	sym_error_destroy(error);
 	return NULL;

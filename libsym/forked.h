@@ -3,8 +3,9 @@
  * What a process goes on with that it did not begin: a jit that compiles into
  * shared memory opens its perf map or jitdump, and forks (php-fpm). All of its
  * children write to the one file, which has the number of the first. Their
- * addresses mean the same in all of them only where it is the same memory, so
- * nothing else in the file is believed.
+ * addresses mean the same in all of them only where it is the same memory: that
+ * which the process shares with the first of its ancestors that has the file. Nothing
+ * else in the file is believed.
  *
  * Of live processes only.
  */
@@ -18,13 +19,15 @@
 #include "libsym/process.h"
 
 /*
- * The memory that the process has at the same addresses as the one that it, or the one before it,
- * was forked from: the nearest that counts itself `namespace_pid`. NOT_FOUND: that one has ended,
- * or there is no such memory. Other errors: as of address_space_read().
+ * The memory of the process that is the same at the same addresses in the first of those ancestors
+ * that have, by `has`, what it goes on with. NOT_FOUND: none has it, or there is no such memory.
+ * Other errors: as of address_space_read() and `has`.
  */
+typedef struct sym_error *forked_has(const struct process *ancestor, const void *context,
+				     bool *ret);
 struct sym_error *forked_find_shared(const struct process *process,
-				     const struct address_space *space, int32_t namespace_pid,
-				     struct process **origin_ret, struct address_ranges *ret)
+				     const struct address_space *space, forked_has *has,
+				     const void *context, struct address_ranges *ret)
 	__attribute__((warn_unused_result));
 
 /* A perf map that was begun by another, and what of it holds. */

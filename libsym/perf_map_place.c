@@ -342,7 +342,7 @@ static void look_at_descriptor(struct search *search, int descriptors_fd, const 
 	if (own)
 		take_writer(search, link, descriptor, &status);
 	else if (owner != search->process->namespace_pid)
-		*other = (struct perf_map_of_other){ owner, status };
+		*other = (struct perf_map_of_other){ owner, descriptor, status };
 }
 
 static void find_writer(struct search *search)

@@ -60,6 +60,7 @@ struct perf_map_place {
 	 * goes on with after a fork() (forked.h). namespace_pid is 0 when there is none. */
 	struct perf_map_of_other {
 		int32_t namespace_pid;
+		int32_t descriptor;
 		struct stat status;
 	} others_map;
 };

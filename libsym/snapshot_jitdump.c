@@ -59,17 +59,30 @@ static uint32_t read_owner(int fd, uint32_t otherwise)
 	return header.pid;
 }
 
-/* The dump of a process that this one was forked from. */
-static struct sym_error *open_forked(const struct sym_snapshot *snapshot, uint32_t owner, int fd,
-				     const char *path, struct jitdump_source **ret)
+/* Does an ancestor have the same dump mapped? */
+static struct sym_error *has_mapped(const struct process *ancestor, const void *context, bool *ret)
 {
-	struct process *origin AUTO_PROCESS = NULL;
+	const struct sym_mapping *dump = context;
+	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
+	struct sym_error *error = address_space_read(ancestor, &space);
+
+	for (size_t i = 0; !error && !*ret && i < space->mapping_count; i++)
+		*ret = is_jitdump(&space->mappings[i]) && space->mappings[i].inode == dump->inode &&
+		       space->mappings[i].device_major == dump->device_major &&
+		       space->mappings[i].device_minor == dump->device_minor;
+	return error;
+}
+
+/* A dump that another process began. */
+static struct sym_error *open_forked(const struct sym_snapshot *snapshot, uint32_t owner, int fd,
+				     const struct sym_mapping *dump, struct jitdump_source **ret)
+{
 	struct address_ranges shared = { 0 };
-	struct sym_error *error = forked_find_shared(snapshot->process, snapshot->space,
-						     (int32_t)owner, &origin, &shared);
+	struct sym_error *error =
+		forked_find_shared(snapshot->process, snapshot->space, has_mapped, dump, &shared);
 
 	if (!error)
-		error = jitdump_source_open(fd, path, owner, &shared, ret);
+		error = jitdump_source_open(fd, dump->path, owner, &shared, ret);
 	address_ranges_deinit(&shared);
 	return error;
 }
@@ -86,7 +99,7 @@ static struct sym_error *open_dump(const struct sym_snapshot *snapshot,
 		return error;
 	owner = read_owner(fd, pid);
 	if (owner != pid)
-		return open_forked(snapshot, owner, fd, mapping->path, ret);
+		return open_forked(snapshot, owner, fd, mapping, ret);
 	return jitdump_source_open(fd, mapping->path, pid, NULL, ret);
 }
 

@@ -19,8 +19,8 @@ extern "C" {
 enum sym_source_kind {
 	SYM_SOURCE_NONE = 0,
 	SYM_SOURCE_ELF = 1, /**< .symtab or .dynsym of the mapped ELF file or its debug file */
-	/** The perf map of the process; or of the live one that it was forked from, in memory that
-	 * is the same in both, when the process holds that map open for writing. */
+	/** The perf map of the process; or one that another began, which the process and a live
+	 * ancestor hold open for writing: in memory that is the same in both. */
 	SYM_SOURCE_PERF_MAP = 2,
 	SYM_SOURCE_RELATIVE_MAP =
 		3,                 /**< a relative map whose rows are method starts of the image */

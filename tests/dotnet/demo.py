@@ -192,7 +192,8 @@ def main():
         if not counts:
             counts = show_recorded(mapgen, why)
     total, before, after = counts.get("r2r", (0, 0, 0))
-    return 0 if after > before else 1
+    # Whoever has put stand-ins where perf looks has all names before.
+    return 0 if after > before or after == total > 0 else 1
 
 
 if __name__ == "__main__":
