@@ -207,24 +207,19 @@ class Memory:
         return row and row[3]
 
     def kind_of(self, address):
-        """'r2r', 'jit', 'native' or 'unmapped'."""
-        path = self.path_of(address)
-        if path is None:
+        """'r2r', 'jit', 'native', 'unmapped'; 'no code' for what may not be executed: perf and BPF follow frame pointers, which
+        native code that was built without them uses for data."""
+        row = self.row_of(address)
+        if row is None:
             return "unmapped"
+        if "x" not in row[2]:
+            return "no code"
+        path = row[3]
         if path.lower().endswith((".dll", ".exe")):
             return "r2r"
         if not path or path.startswith(("/memfd:doublemapper", "[anon", "/dev/zero")):
             return "jit"
         return "native"
-
-
-class CodeMemory(Memory):
-    """Tells frames apart that lie in no code: BPF and perf follow frame pointers, which native code built without them
-    uses for data."""
-
-    def kind_of(self, address):
-        row = self.row_of(address)
-        return super().kind_of(address) if not row or "x" in row[2] else "no code"
 
 
 # ---- dotnet-mapgen ----------------------------------------------------------

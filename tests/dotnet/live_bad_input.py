@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Bad input on real processes and files: one clear line, the right exit code, the rest still works."""
-import json
 import contextlib
+import json
 import os
 import random
 import shutil

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from bcc_tools import Shares, folded, report_of, run_tool
-from harness import CodeMemory, Sample, expect, read_map
+from harness import Memory, Sample, expect, read_map
 from live_nothing_set import Load, clean_environment, free_port, web_runtime
 
 LATER_SECONDS = 12
@@ -41,8 +41,8 @@ def started(context):
 def profile(context, pid, ours=False):
     done = run_tool(context, ["profile-bpfcc", "-p", pid, "-U", "-f", "-F", 99, SECONDS], ours=ours, addresses=True)
     expect(ours == (report_of(done, pid) is not None), "the wrong library answered")
-    shares = Shares(folded(done), CodeMemory(pid))
-    shares.memory = CodeMemory(pid)
+    shares = Shares(folded(done), Memory(pid))
+    shares.memory = Memory(pid)
     return shares
 
 

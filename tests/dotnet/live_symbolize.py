@@ -13,7 +13,7 @@ import time
 
 import callstack_trace
 import perf_samples
-from harness import CI, CodeMemory, Fail, Sample, Skip, expect
+from harness import CI, Fail, Memory, Sample, Skip, expect
 from live_frames import Methods, looked_up, percent
 
 SECONDS = 3
@@ -121,7 +121,7 @@ def test_symbolize_names_every_managed_frame_of_perf_script(context):
     with Sample(context.sdk()) as sample:
         text, data = record(context, sample, "-F", "+pid")
         pairs = symbolize(context, text)
-        tally = Tally(CodeMemory(sample.pid), Methods(context.rundown(sample.pid)))
+        tally = Tally(Memory(sample.pid), Methods(context.rundown(sample.pid)))
     raw, unpaired = perf_samples._raw_chains(data), 0
     chains = chains_of(pairs)
     for key, chain in chains.items():
@@ -163,7 +163,7 @@ def test_symbolize_names_samples_of_perf_without_callers(context):
         output_of(*perf, "record", "-q", "-e", "cpu-clock", "-F", "499", "-p", sample.pid, "-o", data, "--", "sleep", SECONDS)
         text = output_of(*perf, "script", "-i", data)
         pairs = symbolize(context, text, "-p", sample.pid)
-        tally = Tally(CodeMemory(sample.pid))
+        tally = Tally(Memory(sample.pid))
     for before, after in pairs:
         found = re.search(r" ([0-9a-f]{9,16}) \[unknown\] ", before)
         if found:
@@ -192,7 +192,7 @@ def bpftrace(pid, key, *options):
 
 def count_bare(context, pairs, pid, what, at_least):
     """Lines that were a bare address; a stack's frames are indented and but the first are callers."""
-    tally, depth = Tally(CodeMemory(pid)), 0
+    tally, depth = Tally(Memory(pid)), 0
     for before, after in pairs:
         bare = re.match(r"^(\s*)(?:[0-9a-f]+ )?0x([0-9a-f]+)(?: \(\[unknown\]\))?$", before)
         if bare:
@@ -211,11 +211,11 @@ def test_symbolize_names_every_managed_frame_of_bpftrace(context):
             count_bare(context, symbolize(context, text, "-p", sample.pid), sample.pid, what, 100)
         keys = bpftrace(sample.pid, "usym(reg(\"ip\")), comm")
         left = [after for before, after in symbolize(context, keys, "-p", sample.pid)
-                for address in re.findall(r"0x([0-9a-f]+)", after) if is_managed(CodeMemory(sample.pid), int(address, 16))]
+                for address in re.findall(r"0x([0-9a-f]+)", after) if is_managed(Memory(sample.pid), int(address, 16))]
         expect(not left, f"keys without a name: {left[:3]}")
         text = bpftrace(sample.pid, "ustack", "-f", "json")
         out = context.mapgen.must("symbolize", "-p", sample.pid, stdin=text).stdout
-        memory = CodeMemory(sample.pid)
+        memory = Memory(sample.pid)
         left = [address for address in re.findall(r"0x([0-9a-f]+)", out) if is_managed(memory, int(address, 16) - 1)]
         expect(not left, f"JSON has addresses without a name: {[(text, memory.row_of(int(text, 16) - 1)) for text in left[:3]]}")
 
@@ -227,7 +227,7 @@ def test_symbolize_names_frames_of_bcc_that_have_an_address(context):
         if "[unknown]" not in text:
             raise Skip("stackcount-bpfcc printed no stacks")
         pairs = symbolize(context, text, "-p", sample.pid)
-        tally = Tally(CodeMemory(sample.pid))
+        tally = Tally(Memory(sample.pid))
         folded = output_of(need("profile-bpfcc", "bpfcc-tools"), "-p", sample.pid, "-U", "-f", "1")
         same = context.mapgen.must("symbolize", "-p", sample.pid, stdin=folded, codes=(3,))
     for before, after in pairs:
@@ -247,7 +247,7 @@ def test_symbolize_names_every_managed_frame_of_eu_stack(context):
     with Sample(context.sdk()) as sample:
         text = output_of(need("eu-stack", "elfutils"), "-p", sample.pid, codes=(0, 1))
         pairs = symbolize(context, text)
-        tally = Tally(CodeMemory(sample.pid))
+        tally = Tally(Memory(sample.pid))
     for before, after in pairs:
         frame = re.match(r"^#(\d+) +0x([0-9a-f]+)$", before)
         if frame:
@@ -268,7 +268,7 @@ def test_symbolize_names_call_stacks_of_lttng(context):
         expect(text.count("callstack_user = [ [0] = 0x") == len(chains), f"babeltrace2 printed {text[:200]}")
         pairs = symbolize(context, text)
         # Stacks of native code without frame pointers hold pointers into stubs that look like callers.
-        tally = Tally(CodeMemory(sample.pid), Methods(context.rundown(sample.pid)))
+        tally = Tally(Memory(sample.pid), Methods(context.rundown(sample.pid)))
     for before, after in pairs:
         for index, address, name in re.findall(r'\[(\d+)\] = 0x([0-9A-F]+)(?: "((?:[^"\\]|\\.)*)")?', after):
             tally.add(int(address, 16) - (index != "0"), name or None, address)
@@ -336,7 +336,7 @@ def test_symbolize_names_the_instruction_pointers_of_lttng(context):
                 raise Skip(f"LTTng-UST traced nothing (is {wrapper} of liblttng-ust-dev there?)")
             text = "\n".join(lines[-20000:]) + "\n"
             pairs = symbolize(context, text)
-            memory = CodeMemory(sample.pid)
+            memory = Memory(sample.pid)
     frames, named = 0, 0
     for before, after in pairs[:-1]:
         address = int(re.search(r"\bip = (\w+)", before).group(1), 0)
