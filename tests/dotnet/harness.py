@@ -149,6 +149,23 @@ class Sample:
         if line.strip() != "ready":
             self.end()
             raise Fail(f"the sample did not start: {line.strip() or 'no output'}")
+        # Runtimes before .NET 6 tell the system no names of threads; behind a prefix the process may be another.
+        if not prefix and isinstance(runtime, Runtime) and runtime.framework.startswith("net1") and \
+                os.path.basename(runtime.sample) == "sample.dll":
+            self.wait_for_worker()
+
+    def wait_for_worker(self):
+        """perf record follows the threads that it finds, and what they start later, but none that begins in between."""
+        deadline = time.monotonic() + 5
+        while "worker" not in self.thread_names() and self.alive() and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+    def thread_names(self):
+        names = set()
+        for path in glob.glob(f"/proc/{self.pid}/task/*/comm"):
+            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+                names.add(file.read().strip())
+        return names
 
     @property
     def map_path(self):
