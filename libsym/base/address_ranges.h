@@ -19,6 +19,7 @@ struct address_ranges {
 /* Behind all that there are: `start` is not below the last end. What touches the last one becomes
  * part of it. False: no memory. */
 bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64_t end);
+/* `ret` has items, also where there are none: unlike one that was never made. False: no memory. */
 bool address_ranges_copy(const struct address_ranges *ranges, struct address_ranges *ret);
 void address_ranges_deinit(struct address_ranges *ranges);
 

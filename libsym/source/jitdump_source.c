@@ -65,8 +65,7 @@ struct jitdump_source {
 	bool has_history;     /* it is of the events that there are */
 	struct jitdump_history *history; /* NULL: not made yet, or it cannot be */
 	uint32_t pid;
-	bool has_only;
-	struct address_ranges only; /* as of jitdump_source_open() */
+	struct address_ranges only; /* as of jitdump_source_open(); no items: NULL */
 	int fd;
 	char *path;
 };
@@ -152,7 +151,7 @@ static bool is_taken(const struct jitdump_source *source, const struct jitdump_r
 
 	if (!size_bytes)
 		return false;
-	if (!source->has_only)
+	if (!source->only.items)
 		return !source->pid || record->pid == source->pid;
 	return address_ranges_have(&source->only, record->code_address, size_bytes) ||
 	       (record->id == JITDUMP_MOVE &&
@@ -304,7 +303,8 @@ static void add_move(struct jitdump_source *source, struct index_builder *builde
 		     const uint32_t *order, size_t i)
 {
 	struct jitdump_event *move = &source->events[order[i]];
-	const struct jitdump_event *from = source->has_only ? NULL : moved_event(source, order, i);
+	const struct jitdump_event *from =
+		source->only.items ? NULL : moved_event(source, order, i);
 
 	/* Where nobody knows what was moved, what was there before is gone in any case. */
 	move->has_name = from != NULL;
@@ -448,7 +448,6 @@ struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
 		return sym_error_from_errno(errno, path, "cannot read");
 	source->path = strdup(path);
 	source->names = index_names_create();
-	source->has_only = only != NULL;
 	if (!source->path || !source->names || (only && !address_ranges_copy(only, &source->only)))
 		return &sym_error_no_memory;
 	error = read_all(source);

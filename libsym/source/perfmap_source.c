@@ -38,8 +38,7 @@ struct perfmap_file {
 	/* The bytes before it: when they are others, the file was written anew. */
 	char mark[64];
 	size_t mark_bytes;
-	bool has_only;
-	struct address_ranges only; /* as of perfmap_input */
+	struct address_ranges only; /* as of perfmap_input; no items: NULL */
 };
 
 struct perfmap_source {
@@ -165,7 +164,7 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 
 	builder->kept_bytes = 0;
 	builder->skipping = file->skipping;
-	builder->only = file->has_only ? &file->only : NULL;
+	builder->only = file->only.items ? &file->only : NULL;
 	for (;;) {
 		ssize_t got = pread(file->fd, builder->room + builder->kept_bytes, STEP_BYTES,
 				    (off_t)offset);
@@ -268,9 +267,8 @@ static struct sym_error *keep_files(struct perfmap_source *source,
 			return sym_error_from_errno(errno, inputs[i].path, "cannot read");
 		source->file_count++;
 		file->path = strdup(inputs[i].path);
-		file->has_only = inputs[i].only != NULL;
 		if (!file->path ||
-		    (file->has_only && !address_ranges_copy(inputs[i].only, &file->only)))
+		    (inputs[i].only && !address_ranges_copy(inputs[i].only, &file->only)))
 			return &sym_error_no_memory;
 	}
 	return NULL;
