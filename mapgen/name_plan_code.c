@@ -52,60 +52,83 @@ static void fill(struct filling *filling, uint64_t end)
 	filling->position = end;
 }
 
-/* At most one filler before each symbol and one at the end of each mapping. */
-static void merge(const struct code_names *names, struct filling *filling)
+/* All memory with code; false where there is no memory for it. */
+static bool all_ranges(const struct code_names *names, struct address_ranges *ret)
+{
+	size_t more = names->unrecorded ? names->unrecorded->count : 0, count = 0;
+	struct address_range *items AUTO_FREE =
+		calloc(names->mapping_count + more + 1, sizeof(*items));
+
+	if (!items)
+		return false;
+	for (size_t i = 0; i < names->mapping_count; i++)
+		items[count++] = (struct address_range){ names->mappings[i]->start_address,
+							 names->mappings[i]->end_address };
+	for (size_t i = 0; i < more; i++)
+		items[count++] = names->unrecorded->items[i];
+	return address_ranges_unite(items, count, ret);
+}
+
+static void keep(struct filling *filling, const struct sym_symbol *symbol)
+{
+	filling->all[filling->count++] = symbol;
+	if (symbol->start + symbol->size_bytes > filling->position)
+		filling->position = symbol->start + symbol->size_bytes;
+}
+
+/* At most one filler before each symbol and one at the end of each range. */
+static void merge(const struct code_names *names, const struct address_ranges *ranges,
+		  struct filling *filling)
 {
 	size_t at = 0;
 
-	for (size_t i = 0; i < names->mapping_count; i++) {
-		const struct recorded_mapping *mapping = names->mappings[i];
+	for (size_t i = 0; i < ranges->count; i++) {
+		const struct address_range *range = &ranges->items[i];
 
-		/* Symbols outside of all mappings stay what they are. */
-		for (;
-		     at < names->symbol_count && names->symbols[at]->start < mapping->start_address;
-		     at++) {
-			const struct sym_symbol *symbol = names->symbols[at];
-
-			filling->all[filling->count++] = symbol;
-			if (symbol->start + symbol->size_bytes > filling->position)
-				filling->position = symbol->start + symbol->size_bytes;
+		/* Symbols outside of all ranges stay what they are. */
+		while (at < names->symbol_count && names->symbols[at]->start < range->start)
+			keep(filling, names->symbols[at++]);
+		if (filling->position < range->start)
+			filling->position = range->start;
+		while (at < names->symbol_count && names->symbols[at]->start < range->end) {
+			fill(filling, names->symbols[at]->start);
+			keep(filling, names->symbols[at++]);
 		}
-		if (filling->position < mapping->start_address)
-			filling->position = mapping->start_address;
-		for (; at < names->symbol_count && names->symbols[at]->start < mapping->end_address;
-		     at++) {
-			const struct sym_symbol *symbol = names->symbols[at];
-
-			fill(filling, symbol->start);
-			filling->all[filling->count++] = symbol;
-			if (symbol->start + symbol->size_bytes > filling->position)
-				filling->position = symbol->start + symbol->size_bytes;
-		}
-		fill(filling, mapping->end_address);
+		fill(filling, range->end);
 	}
 	while (at < names->symbol_count)
-		filling->all[filling->count++] = names->symbols[at++];
+		keep(filling, names->symbols[at++]);
+}
+
+static char *make_code_standin(struct name_plan *plan, const struct code_names *names,
+			       uint32_t *index_ret)
+{
+	struct sym_symbol *fillers AUTO_FREE = NULL;
+	const struct sym_symbol **all AUTO_FREE = NULL;
+	struct address_ranges ranges = { 0 };
+	struct filling filling;
+	struct symbol_run run;
+	bool united = all_ranges(names, &ranges);
+	size_t most = names->symbol_count + ranges.count + 1;
+
+	fillers = calloc(most, sizeof(*fillers));
+	all = calloc(2 * most, sizeof(const struct sym_symbol *));
+	filling = (struct filling){ .fillers = fillers, .all = all };
+	if (united && fillers && all)
+		merge(names, &ranges, &filling);
+	address_ranges_deinit(&ranges);
+	if (!united || !fillers || !all)
+		return message_format("out of memory");
+	run = (struct symbol_run){ all, filling.count, names->origin, "[jit]" };
+	return plan_make_standin(plan, &run, index_ret);
 }
 
 char *deciding_name_code(struct deciding *deciding, const struct code_names *names)
 {
 	bool anonymous = deciding->plan->anonymous;
-	size_t most = names->symbol_count + names->mapping_count + 1;
-	struct sym_symbol *fillers AUTO_FREE = calloc(most, sizeof(*fillers));
-	const struct sym_symbol **all AUTO_FREE =
-		calloc(2 * most, sizeof(const struct sym_symbol *));
-	struct filling filling = { .fillers = fillers, .all = all };
 	uint32_t standin = NO_STANDIN;
-	char *failure = NULL;
+	char *failure = anonymous ? NULL : make_code_standin(deciding->plan, names, &standin);
 
-	if (!fillers || !all)
-		return message_format("out of memory");
-	merge(names, &filling);
-	if (!anonymous) {
-		struct symbol_run run = { all, filling.count, names->origin, "[jit]" };
-
-		failure = plan_make_standin(deciding->plan, &run, &standin);
-	}
 	for (size_t i = 0; !failure && i < names->mapping_count; i++)
 		deciding_fix(deciding, names->mappings[i],
 			     anonymous ? RECORDED_ANONYMOUS : RECORDED_ADDRESSES, standin);

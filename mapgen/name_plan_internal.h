@@ -6,6 +6,7 @@
 #ifndef MAPGEN_NAME_PLAN_INTERNAL_H
 #define MAPGEN_NAME_PLAN_INTERNAL_H
 
+#include "libsym/base/address_ranges.h"
 #include "libsym/libsym.h"
 #include "mapgen/name_plan.h"
 
@@ -63,18 +64,33 @@ void deciding_complain(struct deciding *deciding, const char *subject, char *rea
 
 /*
  * Names for memory with code: one stand-in by address of `symbols` (ascending), and of
- * "[unnamed code]" where `mappings` (ascending by start) have none. Fixes all of
- * these. NULL on success, else heap text: why not.
+ * "[unnamed code]" where `mappings` and `unrecorded` have none. Fixes all mappings.
+ * NULL on success, else heap text: why not.
  */
 struct code_names {
 	const struct sym_symbol *const *symbols;
 	size_t symbol_count;
 	struct recorded_mapping *const *mappings;
 	size_t mapping_count;
-	const char *origin; /* goes into the file */
+	const struct address_ranges *unrecorded; /* taken in by one of these; NULL for none */
+	const char *origin;                      /* goes into the file */
 };
 
 char *deciding_name_code(struct deciding *deciding, const struct code_names *names);
+
+/*
+ * What the process has mapped today that may have managed code, as far as no record has it.
+ * `ret` is zeroed at first, and again where there is no memory (false).
+ */
+bool deciding_find_unrecorded(const struct deciding *deciding, const struct sym_snapshot *snapshot,
+			      struct address_ranges *ret);
+
+/*
+ * Makes the record of one of `mappings` reach as far as all of `ranges`; of these are kept those
+ * that it reaches without hiding what was recorded.
+ */
+void deciding_take_in(const struct deciding *deciding, struct recorded_mapping *const *mappings,
+		      size_t count, struct address_ranges *ranges);
 
 /* Sorts by start address. */
 void sort_mappings(struct recorded_mapping **mappings, size_t count);

@@ -122,60 +122,6 @@ static bool code_is_hit(const struct deciding *deciding)
 	return false;
 }
 
-/* Whether other memory was recorded between two addresses than what continues a mapping. */
-static bool is_recorded_otherwise(const struct deciding *deciding,
-				  const struct recorded_mapping *mapping, uint64_t start,
-				  uint64_t end)
-{
-	for (size_t i = 0; i < deciding->count; i++) {
-		const struct recorded_mapping *other = &deciding->mappings[i];
-
-		if (other->start_address < end && other->end_address > start &&
-		    (other->inode != mapping->inode || strcmp(other->name, mapping->name) != 0 ||
-		     other->offset - other->start_address !=
-			     mapping->offset - mapping->start_address))
-			return true;
-	}
-	return false;
-}
-
-/*
- * perf reads what is mapped and listens from then on: the page by which a code heap grew between
- * the two is in no record until the heap grows again (perf 6.1; seen where a compiler was started
- * on a busy machine). So the first record of memory that goes on today reaches as far as it does.
- */
-static void take_in_what_grew(const struct deciding *deciding, const struct sym_snapshot *snapshot,
-			      struct recorded_mapping *mapping)
-{
-	uint64_t end = mapping->end_address;
-	size_t i = first_mapping_behind(snapshot, end - 1);
-	const struct sym_mapping *now = i < sym_snapshot_mapping_count(snapshot)
-						? sym_snapshot_mapping_at(snapshot, i)
-						: NULL;
-
-	if (now && now->start_address < end && now->end_address > end &&
-	    (now->protection & SYM_EXECUTE) && shows_the_same(mapping, now) &&
-	    !is_recorded_otherwise(deciding, mapping, end, now->end_address))
-		mapping->end_address = now->end_address;
-}
-
-/* By start, then as recorded: the first of each start. */
-static void take_in_all_that_grew(const struct deciding *deciding,
-				  const struct sym_snapshot *snapshot,
-				  struct recorded_mapping **own, size_t count)
-{
-	for (size_t i = 0, next; i < count; i = next) {
-		struct recorded_mapping *first = own[i];
-
-		for (next = i + 1; next < count && own[next]->start_address == first->start_address;
-		     next++)
-			if (own[next] < first)
-				first = own[next];
-		if (mapping_class_of(first->name) == MAPPING_CODE)
-			take_in_what_grew(deciding, snapshot, first);
-	}
-}
-
 /* Mappings with code that are the process's own, ascending; heap. */
 static size_t own_code(const struct deciding *deciding, const struct sym_snapshot *snapshot,
 		       struct recorded_mapping ***ret)
@@ -196,7 +142,6 @@ static size_t own_code(const struct deciding *deciding, const struct sym_snapsho
 			own[count++] = mapping;
 	}
 	sort_mappings(own, count);
-	take_in_all_that_grew(deciding, snapshot, own, count);
 	return count;
 }
 
@@ -208,17 +153,16 @@ static bool is_among(struct recorded_mapping *const *mappings, size_t count, uin
 	return false;
 }
 
-/* Those that lie in memory of no file, or in files that join it; in *ret, heap. */
+/* Those that lie in memory of no file, in files that join it, or in no record; in *ret, heap. */
 static size_t code_symbols(const struct sym_snapshot *snapshot, const struct sym_symbols *symbols,
-			   struct recorded_mapping *const *own, size_t own_count,
-			   const struct sym_symbol ***ret)
+			   const struct code_names *names, const struct sym_symbol ***ret)
 {
 	size_t count = sym_symbols_count(symbols), kept = 0;
 	const struct sym_symbol **items = calloc(count + 1, sizeof(const struct sym_symbol *));
 	size_t mapping = 0, mappings = sym_snapshot_mapping_count(snapshot);
 
 	*ret = items;
-	for (size_t i = 0; items && own && i < count; i++) {
+	for (size_t i = 0; items && i < count; i++) {
 		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
 
 		while (mapping < mappings &&
@@ -228,10 +172,20 @@ static size_t code_symbols(const struct sym_snapshot *snapshot, const struct sym
 			break;
 		if (sym_snapshot_mapping_at(snapshot, mapping)->start_address <= symbol->start &&
 		    (is_code_memory(sym_snapshot_mapping_at(snapshot, mapping)) ||
-		     is_among(own, own_count, symbol->start)))
+		     is_among(names->mappings, names->mapping_count, symbol->start) ||
+		     address_ranges_have(names->unrecorded, symbol->start, 0)))
 			items[kept++] = symbol;
 	}
 	return kept;
+}
+
+static char *name_found_code(struct deciding *deciding, const struct code_names *names)
+{
+	char *failure = names->symbol_count ? deciding_name_code(deciding, names) : NULL;
+
+	if (!failure && names->symbol_count)
+		deciding->process->code = CODE_LIVE;
+	return failure;
 }
 
 static char *name_code(struct deciding *deciding, struct sym_snapshot *snapshot,
@@ -240,23 +194,23 @@ static char *name_code(struct deciding *deciding, struct sym_snapshot *snapshot,
 	const struct sym_process_info *info = sym_snapshot_process(snapshot);
 	const struct sym_symbol **items AUTO_FREE = NULL;
 	struct recorded_mapping **mappings AUTO_FREE = NULL;
+	struct address_ranges unrecorded = { 0 };
 	struct code_names names = { .mapping_count = own_code(deciding, snapshot, &mappings) };
 	char *origin AUTO_FREE =
 		message_format("code of process %d (%s), started at tick %" PRIu64 ", by address",
 			       info->pid, info->comm, info->start_time_ticks);
 	char *failure;
 
-	names.symbol_count = code_symbols(snapshot, symbols, mappings, names.mapping_count, &items);
-	if (!items || !mappings || !origin)
+	if (!mappings || !origin || !deciding_find_unrecorded(deciding, snapshot, &unrecorded))
 		return message_format("out of memory");
-	if (!names.symbol_count)
-		return NULL;
-	names.symbols = items;
+	deciding_take_in(deciding, mappings, names.mapping_count, &unrecorded);
 	names.mappings = mappings;
+	names.unrecorded = &unrecorded;
 	names.origin = origin;
-	failure = deciding_name_code(deciding, &names);
-	if (!failure)
-		deciding->process->code = CODE_LIVE;
+	names.symbol_count = code_symbols(snapshot, symbols, &names, &items);
+	names.symbols = items;
+	failure = items ? name_found_code(deciding, &names) : message_format("out of memory");
+	address_ranges_deinit(&unrecorded);
 	return failure;
 }
 

@@ -20,6 +20,31 @@ bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64
 	return true;
 }
 
+static int by_start(const void *left, const void *right)
+{
+	const struct address_range *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+bool address_ranges_unite(struct address_range *items, size_t count, struct address_ranges *ret)
+{
+	uint64_t done = 0;
+
+	if (count)
+		qsort(items, count, sizeof(*items), by_start);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = items[i].start > done ? items[i].start : done;
+
+		if (items[i].end <= start)
+			continue;
+		if (!address_ranges_append(ret, start, items[i].end))
+			return false;
+		done = items[i].end;
+	}
+	return true;
+}
+
 bool address_ranges_copy(const struct address_ranges *ranges, struct address_ranges *ret)
 {
 	struct address_range *items = calloc(ranges->count + 1, sizeof(*items));

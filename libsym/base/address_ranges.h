@@ -19,6 +19,9 @@ struct address_ranges {
 /* Behind all that there are: `start` is not below the last end. What touches the last one becomes
  * part of it. False: no memory. */
 bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64_t end);
+/* Of any ranges, which it sorts: what lies in at least one of them. `ret` is zeroed at first.
+ * False: no memory. */
+bool address_ranges_unite(struct address_range *items, size_t count, struct address_ranges *ret);
 /* `ret` has items, also where there are none: unlike one that was never made. False: no memory. */
 bool address_ranges_copy(const struct address_ranges *ranges, struct address_ranges *ret);
 void address_ranges_deinit(struct address_ranges *ranges);

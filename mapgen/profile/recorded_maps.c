@@ -15,6 +15,7 @@ enum {
 	MISC_DATA = 1 << 13, /* MMAP: not executable */
 	MISC_BUILD_ID = 1 << 14,
 	MISC_AT = 4,
+	START_AT = 16,
 	LENGTH_AT = 24,
 	FILE_OFFSET_AT = 32,
 	BUILD_ID_AT = 40,
@@ -101,6 +102,8 @@ static bool decode(const struct perf_record *record, struct reader *reader,
 	ret->start_address = reader_u64(reader);
 	size_bytes = reader_u64(reader);
 	ret->end_address = ret->start_address + size_bytes;
+	ret->shown_start_address = ret->start_address;
+	ret->shown_end_address = ret->end_address;
 	ret->offset = reader_u64(reader);
 	if (ret->end_address <= ret->start_address || ret->pid <= 0)
 		return false;
@@ -166,6 +169,41 @@ void recorded_maps_sort(struct recorded_maps *maps)
 		qsort(maps->items, maps->count, sizeof(*maps->items), by_process);
 }
 
+/* The room about a record in which nothing was recorded before it. */
+static struct address_range room_about(const struct recorded_mapping *items,
+				       const struct recorded_mapping *record)
+{
+	struct address_range room = { 0, UINT64_MAX };
+
+	for (const struct recorded_mapping *other = items; other < record; other++) {
+		if (other->start_address < record->start_address && other->end_address > room.start)
+			room.start = other->end_address;
+		if (other->end_address > record->end_address && other->start_address < room.end)
+			room.end = other->start_address;
+	}
+	return room;
+}
+
+void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
+			    struct address_ranges *ranges)
+{
+	struct address_range room = room_about(items, record);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ranges->count; i++) {
+		struct address_range range = ranges->items[i];
+
+		if (range.start < room.start || range.end > room.end)
+			continue;
+		if (range.start < record->shown_start_address)
+			record->shown_start_address = range.start;
+		if (range.end > record->shown_end_address)
+			record->shown_end_address = range.end;
+		ranges->items[kept++] = range;
+	}
+	ranges->count = kept;
+}
+
 static void put_u64(uint8_t *room, uint64_t value)
 {
 	for (unsigned int i = 0; i < 8; i++)
@@ -193,12 +231,13 @@ bool recorded_mapping_change(const struct recorded_mapping *mapping,
 	size_t length = strlen(mapping->name);
 	struct reader reader = reader_over(bytes, mapping->record_bytes);
 
-	reader_skip(&reader, 16);
+	reader_skip(&reader, START_AT);
 	if (reader_u64(&reader) != mapping->start_address ||
 	    mapping->record_bytes < name_at + length + 1 ||
 	    memcmp(bytes + name_at, mapping->name, length + 1))
 		return false;
-	put_u64(bytes + LENGTH_AT, mapping->end_address - mapping->start_address);
+	put_u64(bytes + START_AT, mapping->shown_start_address);
+	put_u64(bytes + LENGTH_AT, mapping->shown_end_address - mapping->shown_start_address);
 	if (mapping->fix == RECORDED_ANONYMOUS) {
 		put_name(bytes + name_at, length, anonymous_name);
 		return true;
@@ -210,7 +249,7 @@ bool recorded_mapping_change(const struct recorded_mapping *mapping,
 	bytes[BUILD_ID_AT] = BUILD_ID_BYTES;
 	memcpy(bytes + BUILD_ID_AT + 4, build_id, BUILD_ID_BYTES);
 	if (mapping->fix == RECORDED_ADDRESSES) {
-		put_u64(bytes + FILE_OFFSET_AT, mapping->start_address);
+		put_u64(bytes + FILE_OFFSET_AT, mapping->shown_start_address);
 		/* Of memory without a file perf would ask the perf map all the same. */
 		if (is_anonymous_to_perf(mapping->name))
 			put_name(bytes + name_at, length, jitted_name);

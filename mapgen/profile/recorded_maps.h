@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/address_ranges.h"
 #include "mapgen/profile/perf_data.h"
 
 enum {
@@ -43,9 +44,10 @@ struct recorded_mapping {
 	uint32_t device_major, device_minor;
 	uint64_t inode;
 	uint64_t start_address;
-	uint64_t end_address; /* may be moved: a record that is changed gets it */
-	uint64_t offset;      /* into the mapped file */
-	const char *name;     /* lives as long as the table */
+	uint64_t end_address;
+	uint64_t shown_start_address, shown_end_address; /* what a record that is changed gets */
+	uint64_t offset;                                 /* into the mapped file */
+	const char *name;                                /* lives as long as the table */
 	enum recorded_fix fix;
 	uint32_t standin; /* of the fixes with a build-id; as the caller counts */
 };
@@ -69,6 +71,14 @@ char *recorded_maps_take(void *context, const struct perf_record *record);
 
 /* By process, within it in the order of the file. */
 void recorded_maps_sort(struct recorded_maps *maps);
+
+/*
+ * Shows a mapping of a process with as much of `ranges` as it reaches: each record takes its place
+ * from those before it, so nothing may lie between that `items`, the mappings of that process in
+ * the order of the file, have before it. Keeps the ranges that it reaches.
+ */
+void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
+			    struct address_ranges *ranges);
 
 /*
  * Changes the record at `bytes` (as long as mapping->record_bytes) as mapping->fix says. False

@@ -32,19 +32,40 @@ Test(address_ranges, have_what_lies_in_one_of_them)
 	address_ranges_deinit(&ranges);
 }
 
+Test(address_ranges, unite_what_overlaps_touches_or_is_there_twice)
+{
+	struct address_range items[] = {
+		{ 0x5000, 0x6000 }, { 0x1000, 0x3000 }, { 0x2000, 0x2800 }, { 0x2000, 0x4000 },
+		{ 0x1000, 0x1800 }, { 0x6000, 0x7000 }, { 0x8000, 0x8000 },
+	};
+	struct address_ranges ranges = { 0 };
+
+	cr_assert(address_ranges_unite(items, sizeof(items) / sizeof(*items), &ranges));
+	cr_assert_eq(ranges.count, 2);
+	cr_expect_eq(ranges.items[0].start, 0x1000);
+	cr_expect_eq(ranges.items[0].end, 0x4000);
+	cr_expect_eq(ranges.items[1].start, 0x5000);
+	cr_expect_eq(ranges.items[1].end, 0x7000);
+	address_ranges_deinit(&ranges);
+}
+
 static bool make_and_copy(void *unused)
 {
-	struct address_ranges ranges, copy = { 0 };
-	bool made = make(&ranges) && address_ranges_copy(&ranges, &copy);
+	struct address_range items[] = { { 0x3000, 0x4000 }, { 0x1000, 0x2000 } };
+	struct address_ranges ranges = { 0 }, copy = { 0 }, united = { 0 };
+	bool made = make(&ranges) && address_ranges_copy(&ranges, &copy) &&
+		    address_ranges_unite(items, 2, &united);
 
 	(void)unused;
 	cr_expect(!made || address_ranges_have(&copy, 0x1000, 0x2000));
+	cr_expect(!made || united.count == 2);
 	address_ranges_deinit(&ranges);
 	address_ranges_deinit(&copy);
+	address_ranges_deinit(&united);
 	return made;
 }
 
 Test(address_ranges, survive_the_lack_of_memory_anywhere)
 {
-	cr_expect_eq(alloc_fail_each(make_and_copy, NULL), 4);
+	cr_expect_eq(alloc_fail_each(make_and_copy, NULL), 6);
 }

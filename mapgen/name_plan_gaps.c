@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of name_plan.c for code that no record tells of. perf reads what is mapped and listens
+ * from then on: what is mapped between the two is in no record (perf 6.1; seen where a process
+ * was young or the machine busy). Records can be changed, not added, as none may change in size,
+ * but one can be made to reach further: perf lets each record take its place from the records
+ * before it, so the first one of code may cover everything behind it in the file.
+ */
+#include <stdlib.h>
+
+#include "libsym/base/cleanup.h"
+#include "mapgen/name_plan_internal.h"
+#include "mapgen/target.h"
+
+static bool find_recorded(const struct deciding *deciding, struct address_ranges *ret)
+{
+	struct address_range *items AUTO_FREE = calloc(deciding->count + 1, sizeof(*items));
+
+	if (!items)
+		return false;
+	for (size_t i = 0; i < deciding->count; i++)
+		items[i] = (struct address_range){ deciding->mappings[i].start_address,
+						   deciding->mappings[i].end_address };
+	return address_ranges_unite(items, deciding->count, ret);
+}
+
+static bool may_have_managed_code(const struct sym_snapshot *snapshot,
+				  const struct sym_mapping *mapping)
+{
+	if (!(mapping->protection & SYM_EXECUTE))
+		return false;
+	if (mapping_class_of(mapping->path) == MAPPING_CODE)
+		return true;
+	return mapping->image_index != UINT32_MAX &&
+	       target_is_precompiled(sym_snapshot_image_at(snapshot, mapping->image_index));
+}
+
+/* `ranges` from *at on end behind the start of the mapping. */
+static bool add_the_rest(const struct sym_mapping *mapping, const struct address_ranges *ranges,
+			 size_t *at, struct address_ranges *ret)
+{
+	uint64_t position = mapping->start_address;
+
+	while (position < mapping->end_address) {
+		const struct address_range *next;
+
+		while (*at < ranges->count && ranges->items[*at].end <= position)
+			++*at;
+		next = *at < ranges->count ? &ranges->items[*at] : NULL;
+		if (!next || next->start >= mapping->end_address)
+			return address_ranges_append(ret, position, mapping->end_address);
+		if (next->start > position && !address_ranges_append(ret, position, next->start))
+			return false;
+		position = next->end;
+	}
+	return true;
+}
+
+bool deciding_find_unrecorded(const struct deciding *deciding, const struct sym_snapshot *snapshot,
+			      struct address_ranges *ret)
+{
+	struct address_ranges recorded = { 0 };
+	bool done = find_recorded(deciding, &recorded);
+	size_t at = 0;
+
+	for (size_t i = 0; done && i < sym_snapshot_mapping_count(snapshot); i++) {
+		const struct sym_mapping *mapping = sym_snapshot_mapping_at(snapshot, i);
+
+		if (may_have_managed_code(snapshot, mapping))
+			done = add_the_rest(mapping, &recorded, &at, ret);
+	}
+	address_ranges_deinit(&recorded);
+	if (!done)
+		address_ranges_deinit(ret);
+	return done;
+}
+
+/* The first in the file; NULL where there is none that can be given names. */
+static struct recorded_mapping *first_code(const struct deciding *deciding,
+					   struct recorded_mapping *const *mappings, size_t count)
+{
+	struct recorded_mapping *first = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (mapping_class_of(mappings[i]->name) == MAPPING_CODE &&
+		    (mappings[i]->has_room || deciding->plan->anonymous) &&
+		    (!first || mappings[i] < first))
+			first = mappings[i];
+	return first;
+}
+
+void deciding_take_in(const struct deciding *deciding, struct recorded_mapping *const *mappings,
+		      size_t count, struct address_ranges *ranges)
+{
+	struct recorded_mapping *first = first_code(deciding, mappings, count);
+
+	if (first)
+		recorded_mapping_reach(deciding->mappings, first, ranges);
+	else
+		ranges->count = 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+
+#include "mapgen/profile/recorded_maps.h"
+
+enum {
+	MOST = 8
+};
+
+static struct recorded_mapping items[MOST];
+static struct address_range unrecorded[MOST];
+static struct address_ranges ranges = { .items = unrecorded };
+static size_t count;
+
+/* In the order of the file. */
+static struct recorded_mapping *record(uint64_t start, uint64_t end)
+{
+	items[count] = (struct recorded_mapping){
+		.start_address = start,
+		.end_address = end,
+		.shown_start_address = start,
+		.shown_end_address = end,
+	};
+	return &items[count++];
+}
+
+static void leave_out(uint64_t start, uint64_t end)
+{
+	unrecorded[ranges.count++] = (struct address_range){ start, end };
+}
+
+static void expect_shown(const struct recorded_mapping *mapping, uint64_t start, uint64_t end)
+{
+	cr_expect_eq(mapping->shown_start_address, start, "%#lx", mapping->shown_start_address);
+	cr_expect_eq(mapping->shown_end_address, end, "%#lx", mapping->shown_end_address);
+}
+
+Test(recorded_maps, a_record_reaches_over_what_is_recorded_behind_it)
+{
+	struct recorded_mapping *first, *second, *third;
+
+	record(0x1000, 0x2000);
+	first = record(0x5000, 0x6000);
+	second = record(0x7000, 0x8000);
+	third = record(0x9000, 0xa000);
+	leave_out(0x2000, 0x4000);
+	leave_out(0x8000, 0x9000);
+	leave_out(0xb000, 0xc000);
+	recorded_mapping_reach(items, first, &ranges);
+	cr_expect_eq(ranges.count, 3);
+	expect_shown(first, 0x2000, 0xc000);
+	expect_shown(second, 0x7000, 0x8000);
+	expect_shown(third, 0x9000, 0xa000);
+}
+
+Test(recorded_maps, a_record_hides_nothing_that_was_recorded_before_it)
+{
+	struct recorded_mapping *third;
+
+	record(0x3000, 0x4000);
+	record(0x9000, 0xa000);
+	third = record(0x5000, 0x6000);
+	leave_out(0x2000, 0x3000);
+	leave_out(0x4000, 0x5000);
+	leave_out(0x7000, 0x8000);
+	leave_out(0xa000, 0xb000);
+	recorded_mapping_reach(items, third, &ranges);
+	cr_assert_eq(ranges.count, 2);
+	cr_expect_eq(ranges.items[0].start, 0x4000);
+	cr_expect_eq(ranges.items[1].start, 0x7000);
+	expect_shown(third, 0x4000, 0x8000);
+}
+
+Test(recorded_maps, a_record_that_lies_across_one_before_it_does_not_reach_over_the_rest_of_that)
+{
+	struct recorded_mapping *second;
+
+	record(0x3000, 0x9000);
+	second = record(0x5000, 0x6000);
+	leave_out(0x2000, 0x3000);
+	leave_out(0x9000, 0xa000);
+	recorded_mapping_reach(items, second, &ranges);
+	cr_expect_eq(ranges.count, 0);
+	expect_shown(second, 0x5000, 0x6000);
+}
+
+Test(recorded_maps, a_record_stays_as_it_is_where_nothing_is_left_out)
+{
+	struct recorded_mapping *first = record(0x5000, 0x6000);
+
+	record(0x9000, 0xa000);
+	recorded_mapping_reach(items, first, &ranges);
+	expect_shown(first, 0x5000, 0x6000);
+}
