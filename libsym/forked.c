@@ -122,43 +122,27 @@ struct sym_error *forked_find_shared(const struct process *process,
 /* Does an ancestor write to this file? */
 static struct sym_error *writes(const struct process *ancestor, const void *context, bool *ret)
 {
-	const struct stat *status = context;
-	int fd AUTO_CLOSE = openat(ancestor->proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct perf_map_place place;
-	struct sym_error *error;
+	struct perf_map_writers writers;
+	struct sym_error *error = perf_map_writers_find(ancestor, &perf_map_naming, &writers);
 
-	if (fd < 0)
-		return sym_error_from_errno(errno, ancestor->proc_path, "cannot look at its files");
-	error = perf_map_place_find(ancestor, &place);
 	if (error)
 		return error;
-	*ret = (place.info.writer_fd >= 0 && place.info.writer_inode == status->st_ino &&
-		place.info.writer_device == status->st_dev) ||
-	       (place.others_map.namespace_pid &&
-		place.others_map.status.st_ino == status->st_ino &&
-		place.others_map.status.st_dev == status->st_dev);
-	perf_map_place_deinit(&place);
+	*ret = perf_map_writer_has(&writers.own, context) ||
+	       perf_map_writer_has(&writers.other, context);
+	perf_map_writers_deinit(&writers);
 	return NULL;
 }
 
 /* The file behind the descriptor of the process. */
 static struct sym_error *take_file(const struct process *process,
-				   const struct perf_map_of_other *other, struct perf_map_file *ret)
+				   const struct perf_map_writer *other, struct perf_map_file *ret)
 {
-	char name[64];
+	struct sym_error *error = perf_map_writer_open(process, other, &ret->fd, &ret->path);
 
-	snprintf(name, sizeof(name), "fd/%" PRId32, other->descriptor);
-	if (asprintf(&ret->path, "%s/%s", process->proc_path, name) < 0) {
-		ret->path = NULL;
-		return &sym_error_no_memory;
-	}
-	ret->fd = openat(process->proc_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (ret->fd < 0 || fstat(ret->fd, &ret->status))
-		return sym_error_create(SYM_ERROR_IO, "cannot open: %s", strerror(errno));
-	/* The number may have been given to another file meanwhile. */
-	if (ret->status.st_ino != other->status.st_ino ||
-	    ret->status.st_dev != other->status.st_dev)
-		return sym_error_create(SYM_ERROR_STALE, "it was closed");
+	if (error)
+		return error;
+	if (fstat(ret->fd, &ret->status))
+		return sym_error_from_errno(errno, ret->path, "cannot look at it");
 	if ((uint64_t)ret->status.st_size > LIMIT_PERF_MAP_BYTES)
 		return sym_error_create(SYM_ERROR_LIMIT, "has more than %" PRIu64 " bytes",
 					LIMIT_PERF_MAP_BYTES);
@@ -169,7 +153,7 @@ struct sym_error *forked_find_map(const struct process *process, const struct ad
 				  const struct perf_map_place *place, struct buf *why,
 				  struct forked_map *ret)
 {
-	const struct perf_map_of_other *other = &place->others_map;
+	const struct perf_map_writer *other = &place->others_map;
 	struct sym_error *error;
 	char name[64];
 

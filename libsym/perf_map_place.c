@@ -11,9 +11,6 @@
 #include "libsym/limits.h"
 
 static const char usual_directory[] = "/tmp";
-/* Behind the name of the runtime's own file when another one was put in its place. */
-static const char aside_ending[] = ".runtime";
-static const char deleted_mark[] = " (deleted)";
 
 /* Times of files are taken from a clock that runs up to one tick of the kernel behind (10 ms with
  * HZ=100). */
@@ -22,35 +19,34 @@ static const int64_t file_clock_slack_ns = 20000000;
 static const int64_t start_tick_ns = 10000000;
 
 enum {
-	DESCRIPTOR_NAME_BYTES = 32
+	NAME_BYTES = 32
 };
 
 /* A search under way. */
 struct search {
 	const struct process *process;
+	const struct perf_map_naming *naming;
 	struct perf_map_place *place;
-	char target_name[DESCRIPTOR_NAME_BYTES]; /* as the process calls it: perf-NSPID.map */
-	char host_name[DESCRIPTOR_NAME_BYTES];   /* as this machine calls it: perf-PID.map */
-	char *writer_directory;                  /* inside its root; NULL when it writes none */
-	struct stat writer_status;
+	char target_name[NAME_BYTES]; /* as the process calls it: perf-NSPID.map */
+	char host_name[NAME_BYTES];   /* as this machine calls it: perf-PID.map */
+	struct perf_map_writers writers;
 	bool in_place[PERF_MAP_PLACE_FILES]; /* of files[i]: it lies where one looks */
 	bool no_memory;
 };
 
-/* Names of the two files, in front of the process id. */
-static const char perf_map_start[] = "perf-";
-static const char perfinfo_start[] = "perfinfo-";
-/* And behind it. */
-static const char map_end[] = ".map";
+const struct perf_map_naming perf_map_naming = { "perf-", ".map", ".runtime" };
+const struct perf_map_naming perfinfo_naming = { "perfinfo-", ".map", ".runtime" };
+
+static size_t map_name(char *room, size_t room_bytes, const struct perf_map_naming *naming,
+		       int32_t pid)
+{
+	return (size_t)snprintf(room, room_bytes, "%s%" PRId32 "%s", naming->start, pid,
+				naming->end);
+}
 
 size_t sym_perf_map_file_name(int32_t pid, char *room, size_t room_bytes)
 {
-	return (size_t)snprintf(room, room_bytes, "%s%" PRId32 "%s", perf_map_start, pid, map_end);
-}
-
-static void map_name(char room[DESCRIPTOR_NAME_BYTES], const char *start, int32_t pid)
-{
-	snprintf(room, DESCRIPTOR_NAME_BYTES, "%s%" PRId32 "%s", start, pid, map_end);
+	return map_name(room, room_bytes, &perf_map_naming, pid);
 }
 
 static char *join(struct search *search, const char *first, const char *second, const char *third)
@@ -68,11 +64,6 @@ static void forgive(struct search *search, struct sym_error *error)
 {
 	search->no_memory |= error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
 	sym_error_destroy(error);
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
 /* ---- refusing -------------------------------------------------------------- */
@@ -119,7 +110,7 @@ static const char *type_text(mode_t mode)
 
 static bool is_writers(const struct search *search, const struct stat *status)
 {
-	return search->writer_directory && same_file(status, &search->writer_status);
+	return perf_map_writer_has(&search->writers.own, status);
 }
 
 /* False when it is not known when the process began, or the time is no time. */
@@ -194,7 +185,7 @@ static void take(struct search *search, int fd, char *path, const struct stat *s
 	size_t i;
 
 	for (i = 0; i < place->file_count; i++)
-		if (same_file(&place->files[i].status, status))
+		if (path_is_same_file(&place->files[i].status, status))
 			break;
 	if (i < place->file_count || i == PERF_MAP_PLACE_FILES || !path) {
 		free(path);
@@ -250,7 +241,7 @@ static void try_directory(struct search *search, int root_fd, const char *prefix
 {
 	int directory_fd AUTO_CLOSE = path_open_in_root(root_fd, directory, PATH_DIRECTORY);
 	char *shown AUTO_FREE = join(search, prefix, directory, "");
-	char *aside AUTO_FREE = join(search, name, aside_ending, "");
+	char *aside AUTO_FREE = join(search, name, search->naming->aside, "");
 
 	if (directory_fd < 0 || !shown || !aside)
 		return;
@@ -260,125 +251,31 @@ static void try_directory(struct search *search, int root_fd, const char *prefix
 
 /* ---- the process's own descriptor ------------------------------------------- */
 
-/* What comes behind the path in a link of PID/fd, and behind the name when the file was put aside.
- */
-static void strip_marks(char *link)
-{
-	const size_t mark_bytes = sizeof(deleted_mark) - 1;
-	const size_t ending_bytes = sizeof(aside_ending) - 1;
-	size_t length = strlen(link);
-
-	if (length > mark_bytes && !strcmp(link + length - mark_bytes, deleted_mark))
-		length -= mark_bytes;
-	if (length > ending_bytes &&
-	    !memcmp(link + length - ending_bytes, aside_ending, ending_bytes))
-		length -= ending_bytes;
-	link[length] = '\0';
-}
-
-static bool is_open_for_writing(struct search *search, int32_t descriptor)
-{
-	char name[DESCRIPTOR_NAME_BYTES];
-	struct sym_error *error;
-	struct buf text;
-	uint64_t flags;
-	bool writing;
-
-	snprintf(name, sizeof(name), "fdinfo/%" PRId32, descriptor);
-	buf_init(&text, LIMIT_PROC_FILE_BYTES);
-	error = process_read_file(search->process, name, &text);
-	writing = !error && proc_fdinfo_flags(text.data, text.size_bytes, &flags) &&
-		  (flags & O_ACCMODE) != O_RDONLY;
-	forgive(search, error);
-	buf_deinit(&text);
-	return writing;
-}
-
-/* The process writes its map through this descriptor. Of two, the one that still has a name; else
- * the first. */
-static void take_writer(struct search *search, const char *directory, int32_t descriptor,
-			const struct stat *status)
+static void find_writers(struct search *search)
 {
 	struct sym_perf_map_info *info = &search->place->info;
+	struct sym_error *error =
+		perf_map_writers_find(search->process, search->naming, &search->writers);
 
-	if (search->writer_directory &&
-	    (search->writer_status.st_nlink > 0 || status->st_nlink == 0))
-		return;
-	free(search->writer_directory);
-	search->writer_directory = join(search, directory, "", "");
-	search->writer_status = *status;
-	info->writer_fd = descriptor;
-	info->writer_inode = status->st_ino;
-	info->writer_device = status->st_dev;
-}
-
-/* Is this descriptor of the process one through which it writes a map? */
-static void look_at_descriptor(struct search *search, int descriptors_fd, const char *name)
-{
-	struct perf_map_of_other *other = &search->place->others_map;
-	char link[4097], *file_name;
-	struct stat status;
-	int32_t descriptor = 0, owner = 0;
-	ssize_t length;
-	bool own;
-
-	if (strcmp(name, "0") && !proc_parse_id(name, &descriptor))
-		return;
-	length = readlinkat(descriptors_fd, name, link, sizeof(link) - 1);
-	if (length <= 0 || *link != '/')
-		return;
-	link[length] = '\0';
-	strip_marks(link);
-	file_name = strrchr(link, '/') + 1;
-	own = !strcmp(file_name, search->target_name);
-	if (!own && (other->namespace_pid ||
-		     !proc_parse_file_name(file_name, perf_map_start, map_end, &owner)))
-		return;
-	if (!is_open_for_writing(search, descriptor) || fstatat(descriptors_fd, name, &status, 0) ||
-	    !S_ISREG(status.st_mode))
-		return;
-	/* What is left is the directory. */
-	file_name[file_name == link + 1 ? 0 : -1] = '\0';
-	if (own)
-		take_writer(search, link, descriptor, &status);
-	else if (owner != search->process->namespace_pid)
-		*other = (struct perf_map_of_other){ owner, descriptor, status };
-}
-
-static void find_writer(struct search *search)
-{
-	DIR *directory GUARDED(dir) = NULL;
-	struct dirent *entry;
-	int fd;
-
-	fd = openat(search->process->proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	directory = fd < 0 ? NULL : fdopendir(fd);
-	if (!directory) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((entry = readdir(directory)))
-		look_at_descriptor(search, dirfd(directory), entry->d_name);
+	info->writer_fd = search->writers.own.descriptor;
+	info->writer_inode = search->writers.own.status.st_ino;
+	info->writer_device = search->writers.own.status.st_dev;
+	search->place->others_map = search->writers.other;
+	forgive(search, error);
 }
 
 /* What the process writes, when no name leads to it: through its descriptor. */
 static void try_writer(struct search *search)
 {
-	char name[DESCRIPTOR_NAME_BYTES];
 	char *path AUTO_FREE = NULL;
 	struct stat status;
 	int fd AUTO_CLOSE = -1;
+	struct sym_error *error =
+		perf_map_writer_open(search->process, &search->writers.own, &fd, &path);
 
-	snprintf(name, sizeof(name), "fd/%" PRId32, search->place->info.writer_fd);
-	path = join(search, search->process->proc_path, "/", name);
-	if (!path)
-		return;
-	fd = openat(search->process->proc_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	/* The number may have been given to another file meanwhile. */
-	if (fd < 0 || fstat(fd, &status) || !is_writers(search, &status))
-		return;
-	if (accept(search, path, &status))
+	if (error)
+		forgive(search, error);
+	else if (!fstat(fd, &status) && accept(search, path, &status))
 		take(search, steal_fd(&fd), STEAL(path), &status, false);
 }
 
@@ -421,20 +318,19 @@ static void try_places(struct search *search)
 {
 	const struct process *process = search->process;
 
-	if (!process->recorded)
-		find_writer(search);
+	find_writers(search);
 	if (process->root_fd >= 0) {
 		try_directory(search, process->root_fd, process->root_prefix, usual_directory,
 			      search->target_name);
-		if (search->writer_directory)
+		if (search->writers.own_directory)
 			try_directory(search, process->root_fd, process->root_prefix,
-				      search->writer_directory, search->target_name);
+				      search->writers.own_directory, search->target_name);
 		try_environment(search);
 	}
 	try_directory(search, process->recorded ? process->root_fd : -1,
 		      process->recorded ? process->root_prefix : "", usual_directory,
 		      search->host_name);
-	if (search->writer_directory)
+	if (search->writers.own_directory)
 		try_writer(search);
 }
 
@@ -478,21 +374,26 @@ static const char *path_in_use(const struct search *search)
 	return place->file_count ? place->files[place->file_count - 1].path : NULL;
 }
 
-static struct sym_error *find(const struct process *process, const char *name_start,
+static struct sym_error *find(const struct process *process, const struct perf_map_naming *naming,
 			      struct perf_map_place *ret)
 {
 	struct perf_map_place place = { .info.writer_fd = -1 };
-	struct search search = { .process = process, .place = &place };
+	struct search search = {
+		.process = process,
+		.naming = naming,
+		.place = &place,
+		.writers.own.descriptor = -1,
+	};
 
-	map_name(search.target_name, name_start, process->namespace_pid);
-	map_name(search.host_name, name_start, process->pid);
+	map_name(search.target_name, NAME_BYTES, naming, process->namespace_pid);
+	map_name(search.host_name, NAME_BYTES, naming, process->pid);
 	place.info.host_path = join(&search, process->recorded ? process->root_prefix : "", "/tmp/",
 				    search.host_name);
 	place.info.target_path = join(&search, process->root_prefix, "/tmp/", search.target_name);
 	try_places(&search);
 	sort_files(&search);
 	place.info.path = path_in_use(&search);
-	free(search.writer_directory);
+	perf_map_writers_deinit(&search.writers);
 	if (search.no_memory) {
 		perf_map_place_deinit(&place);
 		return &sym_error_no_memory;
@@ -503,13 +404,13 @@ static struct sym_error *find(const struct process *process, const char *name_st
 
 struct sym_error *perf_map_place_find(const struct process *process, struct perf_map_place *ret)
 {
-	return find(process, perf_map_start, ret);
+	return find(process, &perf_map_naming, ret);
 }
 
 struct sym_error *perf_map_place_find_perfinfo(const struct process *process,
 					       struct perf_map_place *ret)
 {
-	return find(process, perfinfo_start, ret);
+	return find(process, &perfinfo_naming, ret);
 }
 
 void perf_map_place_deinit(struct perf_map_place *place)
@@ -530,9 +431,9 @@ void perf_map_place_deinit(struct perf_map_place *place)
 struct sym_error *sym_perf_map_open(int32_t pid, const char *root, int *fd_ret)
 {
 	int root_fd AUTO_CLOSE = -1, directory_fd AUTO_CLOSE = -1, fd = -1;
-	char name[DESCRIPTOR_NAME_BYTES], *path AUTO_FREE = NULL;
+	char name[NAME_BYTES], *path AUTO_FREE = NULL;
 
-	map_name(name, perf_map_start, pid);
+	map_name(name, sizeof(name), &perf_map_naming, pid);
 	if (asprintf(&path, "%s%s/%s", root ? root : "", usual_directory, name) < 0)
 		return &sym_error_no_memory;
 	if (root) {

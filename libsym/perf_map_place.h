@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 
 #include "libsym/error.h"
+#include "libsym/perf_map_writer.h"
 #include "libsym/process.h"
 
 /* One map, opened for reading; every check was made on this very descriptor. */
@@ -58,12 +59,11 @@ struct perf_map_place {
 	struct sym_perf_map_info info;
 	/* A map that has another one's number and that the process holds open for writing: what it
 	 * goes on with after a fork() (forked.h). namespace_pid is 0 when there is none. */
-	struct perf_map_of_other {
-		int32_t namespace_pid;
-		int32_t descriptor;
-		struct stat status;
-	} others_map;
+	struct perf_map_writer others_map;
 };
+
+/* perf-PID.map, and what runtimes up to .NET 8 write beside it: perfinfo-PID.map. */
+extern const struct perf_map_naming perf_map_naming, perfinfo_naming;
 
 /* Looks for them. Finding none is no error: file_count is 0. `ret` is to be ended with _deinit(),
  * on success only. */

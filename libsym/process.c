@@ -344,7 +344,7 @@ static bool other_namespace(const struct process *process, const char *name, boo
 	}
 	if (!followed(process->proc_fd, name, &theirs) || stat(path, &ours))
 		return unknown;
-	return theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev;
+	return !path_is_same_file(&theirs, &ours);
 }
 
 static struct sym_error *open_live_root(struct process *process)
@@ -361,10 +361,9 @@ static struct sym_error *open_live_root(struct process *process)
 		process->mount_namespace_fd =
 			openat(process->proc_fd, "ns/mnt", O_RDONLY | O_CLOEXEC);
 	/* The root may differ without a mount namespace: chroot(). */
-	other_root =
-		process->other_mount_namespace ||
-		(process->root_fd >= 0 && !fstat(process->root_fd, &theirs) && !stat("/", &ours) &&
-		 (theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev));
+	other_root = process->other_mount_namespace ||
+		     (process->root_fd >= 0 && !fstat(process->root_fd, &theirs) &&
+		      !stat("/", &ours) && !path_is_same_file(&theirs, &ours));
 	length = asprintf(&process->root_prefix, "%s%s", other_root ? process->proc_path : "",
 			  other_root ? "/root" : "");
 	if (length >= 0)

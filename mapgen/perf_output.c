@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
 #include "mapgen/message.h"
 
 enum {
@@ -260,8 +261,7 @@ static char *rename_directory(struct perf_place *place)
 			free(STEAL(place->directory));
 			return NULL;
 		}
-	} else if (status.st_ino != place->input_status.st_ino ||
-		   status.st_dev != place->input_status.st_dev) {
+	} else if (!path_is_same_file(&status, &place->input_status)) {
 		/* A directory may hold anything: only the one that was read is replaced. */
 		return message_format("%s is there already", place->output_path);
 	} else if (!renameat2(AT_FDCWD, place->directory, AT_FDCWD, place->output_path,

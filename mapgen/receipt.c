@@ -157,8 +157,7 @@ static void add_source_map(XXH3_state_t *state, const char *path,
 {
 	struct stat source, target;
 	bool is_another = path && !stat(path, &source) &&
-			  (!status_of(location, &target) || source.st_dev != target.st_dev ||
-			   source.st_ino != target.st_ino);
+			  (!status_of(location, &target) || !path_is_same_file(&source, &target));
 
 	add_text(state, is_another ? path : NULL);
 	if (is_another)

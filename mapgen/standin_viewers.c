@@ -79,7 +79,7 @@ static bool shares_mounts(int32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
 	return stat("/proc/self/ns/mnt", &own) || stat(path, &other) ||
-	       (own.st_ino == other.st_ino && own.st_dev == other.st_dev);
+	       path_is_same_file(&own, &other);
 }
 
 /* False when it maps none of them. Another file of the same path tells more than the same one. */

@@ -24,6 +24,11 @@ const char *path_file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+bool path_is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
 /*
  * Finds the file without opening it: the opening of a device, or of a FIFO that
  * somebody has put there, already has consequences.

@@ -9,12 +9,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "libsym/base/buf.h"
 
 /* Last component of a path; the whole path when it has no slash. Borrowed from `path`. */
 const char *path_file_name(const char *path);
+
+bool path_is_same_file(const struct stat *a, const struct stat *b);
 
 enum path_flags {
 	PATH_NO_SYMLINKS = 1 << 0, /* refuse every symbolic link, also in the middle */

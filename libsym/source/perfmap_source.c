@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libsym/base/path.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/format/perfmap_tier.h"
 #include "libsym/index.h"
@@ -313,8 +314,7 @@ static enum perfmap_refresh look_at_file(const struct perfmap_file *file, struct
 	if (fstat(file->fd, status) || (uint64_t)status->st_size < file->next_offset)
 		return PERFMAP_REPLACED;
 	/* Deleted, or out of reach with the process: its bytes are still there. */
-	if (!stat(file->path, &named) &&
-	    (named.st_ino != status->st_ino || named.st_dev != status->st_dev))
+	if (!stat(file->path, &named) && !path_is_same_file(&named, status))
 		return PERFMAP_REPLACED;
 	if (status->st_size == file->status.st_size &&
 	    !memcmp(&status->st_mtim, &file->status.st_mtim, sizeof(status->st_mtim)))
