@@ -27,8 +27,6 @@ static bool find_recorded(const struct deciding *deciding, struct address_ranges
 static bool may_have_managed_code(const struct sym_snapshot *snapshot,
 				  const struct sym_mapping *mapping)
 {
-	if (!(mapping->protection & SYM_EXECUTE))
-		return false;
 	if (mapping_class_of(mapping->path) == MAPPING_CODE)
 		return true;
 	return mapping->image_index != UINT32_MAX &&
@@ -56,8 +54,8 @@ static bool add_the_rest(const struct sym_mapping *mapping, const struct address
 	return true;
 }
 
-bool deciding_find_unrecorded(const struct deciding *deciding, const struct sym_snapshot *snapshot,
-			      struct address_ranges *ret)
+bool unrecorded_find(const struct deciding *deciding, const struct sym_snapshot *snapshot,
+		     struct unrecorded *ret)
 {
 	struct address_ranges recorded = { 0 };
 	bool done = find_recorded(deciding, &recorded);
@@ -66,13 +64,19 @@ bool deciding_find_unrecorded(const struct deciding *deciding, const struct sym_
 	for (size_t i = 0; done && i < sym_snapshot_mapping_count(snapshot); i++) {
 		const struct sym_mapping *mapping = sym_snapshot_mapping_at(snapshot, i);
 
-		if (may_have_managed_code(snapshot, mapping))
-			done = add_the_rest(mapping, &recorded, &at, ret);
+		if (mapping->protection & SYM_EXECUTE)
+			done = add_the_rest(mapping, &recorded, &at,
+					    may_have_managed_code(snapshot, mapping) ? &ret->code
+										     : &ret->other);
 	}
 	address_ranges_deinit(&recorded);
-	if (!done)
-		address_ranges_deinit(ret);
 	return done;
+}
+
+void unrecorded_deinit(struct unrecorded *unrecorded)
+{
+	address_ranges_deinit(&unrecorded->code);
+	address_ranges_deinit(&unrecorded->other);
 }
 
 /* The first in the file; NULL where there is none that can be given names. */
@@ -89,13 +93,14 @@ static struct recorded_mapping *first_code(const struct deciding *deciding,
 	return first;
 }
 
-void deciding_take_in(const struct deciding *deciding, struct recorded_mapping *const *mappings,
-		      size_t count, struct address_ranges *ranges)
+void unrecorded_take_in(struct unrecorded *unrecorded, const struct deciding *deciding,
+			struct recorded_mapping *const *mappings, size_t count)
 {
 	struct recorded_mapping *first = first_code(deciding, mappings, count);
 
 	if (first)
-		recorded_mapping_reach(deciding->mappings, first, ranges);
+		recorded_mapping_reach(deciding->mappings, first, &unrecorded->other,
+				       &unrecorded->code);
 	else
-		ranges->count = 0;
+		unrecorded->code.count = 0;
 }

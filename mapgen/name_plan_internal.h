@@ -78,19 +78,23 @@ struct code_names {
 
 char *deciding_name_code(struct deciding *deciding, const struct code_names *names);
 
-/*
- * What the process has mapped today that may have managed code, as far as no record has it.
- * `ret` is zeroed at first, and again where there is no memory (false).
- */
-bool deciding_find_unrecorded(const struct deciding *deciding, const struct sym_snapshot *snapshot,
-			      struct address_ranges *ret);
+/* Executable memory that the process has today, as far as no record has it. */
+struct unrecorded {
+	struct address_ranges code; /* may be managed */
+	struct address_ranges other;
+};
+
+/* `ret` is zeroed at first. False: no memory. */
+bool unrecorded_find(const struct deciding *deciding, const struct sym_snapshot *snapshot,
+		     struct unrecorded *ret);
+void unrecorded_deinit(struct unrecorded *unrecorded);
 
 /*
- * Makes the record of one of `mappings` reach as far as all of `ranges`; of these are kept those
- * that it reaches without hiding what was recorded.
+ * Makes the record of one of `mappings` reach as far as all code; of that is kept what it reaches
+ * without hiding anything else.
  */
-void deciding_take_in(const struct deciding *deciding, struct recorded_mapping *const *mappings,
-		      size_t count, struct address_ranges *ranges);
+void unrecorded_take_in(struct unrecorded *unrecorded, const struct deciding *deciding,
+			struct recorded_mapping *const *mappings, size_t count);
 
 /* Sorts by start address. */
 void sort_mappings(struct recorded_mapping **mappings, size_t count);

@@ -194,23 +194,23 @@ static char *name_code(struct deciding *deciding, struct sym_snapshot *snapshot,
 	const struct sym_process_info *info = sym_snapshot_process(snapshot);
 	const struct sym_symbol **items AUTO_FREE = NULL;
 	struct recorded_mapping **mappings AUTO_FREE = NULL;
-	struct address_ranges unrecorded = { 0 };
+	struct unrecorded unrecorded = { 0 };
 	struct code_names names = { .mapping_count = own_code(deciding, snapshot, &mappings) };
 	char *origin AUTO_FREE =
 		message_format("code of process %d (%s), started at tick %" PRIu64 ", by address",
 			       info->pid, info->comm, info->start_time_ticks);
 	char *failure;
 
-	if (!mappings || !origin || !deciding_find_unrecorded(deciding, snapshot, &unrecorded))
-		return message_format("out of memory");
-	deciding_take_in(deciding, mappings, names.mapping_count, &unrecorded);
-	names.mappings = mappings;
-	names.unrecorded = &unrecorded;
-	names.origin = origin;
-	names.symbol_count = code_symbols(snapshot, symbols, &names, &items);
-	names.symbols = items;
+	if (mappings && origin && unrecorded_find(deciding, snapshot, &unrecorded)) {
+		unrecorded_take_in(&unrecorded, deciding, mappings, names.mapping_count);
+		names.mappings = mappings;
+		names.unrecorded = &unrecorded.code;
+		names.origin = origin;
+		names.symbol_count = code_symbols(snapshot, symbols, &names, &items);
+		names.symbols = items;
+	}
 	failure = items ? name_found_code(deciding, &names) : message_format("out of memory");
-	address_ranges_deinit(&unrecorded);
+	unrecorded_deinit(&unrecorded);
 	return failure;
 }
 

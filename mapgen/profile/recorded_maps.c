@@ -169,27 +169,25 @@ void recorded_maps_sort(struct recorded_maps *maps)
 		qsort(maps->items, maps->count, sizeof(*maps->items), by_process);
 }
 
-/* The room about a record in which nothing was recorded before it. */
-static struct address_range room_about(const struct recorded_mapping *items,
-				       const struct recorded_mapping *record)
+static void keep_away(const struct recorded_mapping *record, uint64_t start, uint64_t end,
+		      struct address_range *room)
 {
-	struct address_range room = { 0, UINT64_MAX };
-
-	for (const struct recorded_mapping *other = items; other < record; other++) {
-		if (other->start_address < record->start_address && other->end_address > room.start)
-			room.start = other->end_address;
-		if (other->end_address > record->end_address && other->start_address < room.end)
-			room.end = other->start_address;
-	}
-	return room;
+	if (start < record->start_address && end > room->start)
+		room->start = end;
+	if (end > record->end_address && start < room->end)
+		room->end = start;
 }
 
 void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
-			    struct address_ranges *ranges)
+			    const struct address_ranges *others, struct address_ranges *ranges)
 {
-	struct address_range room = room_about(items, record);
+	struct address_range room = { 0, UINT64_MAX };
 	size_t kept = 0;
 
+	for (const struct recorded_mapping *before = items; before < record; before++)
+		keep_away(record, before->start_address, before->end_address, &room);
+	for (size_t i = 0; i < others->count; i++)
+		keep_away(record, others->items[i].start, others->items[i].end, &room);
 	for (size_t i = 0; i < ranges->count; i++) {
 		struct address_range range = ranges->items[i];
 

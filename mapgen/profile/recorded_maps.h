@@ -75,10 +75,11 @@ void recorded_maps_sort(struct recorded_maps *maps);
 /*
  * Shows a mapping of a process with as much of `ranges` as it reaches: each record takes its place
  * from those before it, so nothing may lie between that `items`, the mappings of that process in
- * the order of the file, have before it. Keeps the ranges that it reaches.
+ * the order of the file, have before it; and nothing of `others`, of which no record tells either.
+ * Keeps the ranges that it reaches.
  */
 void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
-			    struct address_ranges *ranges);
+			    const struct address_ranges *others, struct address_ranges *ranges);
 
 /*
  * Changes the record at `bytes` (as long as mapping->record_bytes) as mapping->fix says. False

@@ -10,6 +10,7 @@ enum {
 static struct recorded_mapping items[MOST];
 static struct address_range unrecorded[MOST];
 static struct address_ranges ranges = { .items = unrecorded };
+static struct address_ranges others;
 static size_t count;
 
 /* In the order of the file. */
@@ -46,7 +47,7 @@ Test(recorded_maps, a_record_reaches_over_what_is_recorded_behind_it)
 	leave_out(0x2000, 0x4000);
 	leave_out(0x8000, 0x9000);
 	leave_out(0xb000, 0xc000);
-	recorded_mapping_reach(items, first, &ranges);
+	recorded_mapping_reach(items, first, &others, &ranges);
 	cr_expect_eq(ranges.count, 3);
 	expect_shown(first, 0x2000, 0xc000);
 	expect_shown(second, 0x7000, 0x8000);
@@ -64,7 +65,7 @@ Test(recorded_maps, a_record_hides_nothing_that_was_recorded_before_it)
 	leave_out(0x4000, 0x5000);
 	leave_out(0x7000, 0x8000);
 	leave_out(0xa000, 0xb000);
-	recorded_mapping_reach(items, third, &ranges);
+	recorded_mapping_reach(items, third, &others, &ranges);
 	cr_assert_eq(ranges.count, 2);
 	cr_expect_eq(ranges.items[0].start, 0x4000);
 	cr_expect_eq(ranges.items[1].start, 0x7000);
@@ -79,7 +80,7 @@ Test(recorded_maps, a_record_that_lies_across_one_before_it_does_not_reach_over_
 	second = record(0x5000, 0x6000);
 	leave_out(0x2000, 0x3000);
 	leave_out(0x9000, 0xa000);
-	recorded_mapping_reach(items, second, &ranges);
+	recorded_mapping_reach(items, second, &others, &ranges);
 	cr_expect_eq(ranges.count, 0);
 	expect_shown(second, 0x5000, 0x6000);
 }
@@ -89,6 +90,21 @@ Test(recorded_maps, a_record_stays_as_it_is_where_nothing_is_left_out)
 	struct recorded_mapping *first = record(0x5000, 0x6000);
 
 	record(0x9000, 0xa000);
-	recorded_mapping_reach(items, first, &ranges);
+	recorded_mapping_reach(items, first, &others, &ranges);
 	expect_shown(first, 0x5000, 0x6000);
+}
+
+Test(recorded_maps, a_record_reaches_over_nothing_that_no_record_tells_of)
+{
+	struct address_range native[] = { { 0x3000, 0x4000 }, { 0x7000, 0x8000 } };
+	struct recorded_mapping *first = record(0x5000, 0x6000);
+
+	others = (struct address_ranges){ native, 2 };
+	leave_out(0x2000, 0x3000);
+	leave_out(0x4000, 0x5000);
+	leave_out(0x6000, 0x7000);
+	leave_out(0x8000, 0x9000);
+	recorded_mapping_reach(items, first, &others, &ranges);
+	cr_expect_eq(ranges.count, 2);
+	expect_shown(first, 0x4000, 0x7000);
 }
