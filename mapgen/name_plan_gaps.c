@@ -4,7 +4,7 @@
  * from then on: what is mapped between the two is in no record (perf 6.1; seen where a process
  * was young or the machine busy). Records can be changed, not added, as none may change in size,
  * but one can be made to reach further: perf lets each record take its place from the records
- * before it, so the first one of code may cover everything behind it in the file.
+ * before it, so one of the first of all may cover what all others are cut out of.
  */
 #include <stdlib.h>
 
@@ -79,28 +79,30 @@ void unrecorded_deinit(struct unrecorded *unrecorded)
 	address_ranges_deinit(&unrecorded->other);
 }
 
-/* The first in the file; NULL where there is none that can be given names. */
-static struct recorded_mapping *first_code(const struct deciding *deciding,
-					   struct recorded_mapping *const *mappings, size_t count)
+/* Keeps those that are marked. */
+static void keep_marked(struct address_ranges *ranges, const bool *marked)
 {
-	struct recorded_mapping *first = NULL;
+	size_t kept = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (mapping_class_of(mappings[i]->name) == MAPPING_CODE &&
-		    (mappings[i]->has_room || deciding->plan->anonymous) &&
-		    (!first || mappings[i] < first))
-			first = mappings[i];
-	return first;
+	for (size_t i = 0; i < ranges->count; i++)
+		if (marked[i])
+			ranges->items[kept++] = ranges->items[i];
+	ranges->count = kept;
 }
 
-void unrecorded_take_in(struct unrecorded *unrecorded, const struct deciding *deciding,
+bool unrecorded_take_in(struct unrecorded *unrecorded, const struct deciding *deciding,
 			struct recorded_mapping *const *mappings, size_t count)
 {
-	struct recorded_mapping *first = first_code(deciding, mappings, count);
+	size_t range_count = unrecorded->code.count;
+	bool *reached AUTO_FREE = calloc(range_count + 1, sizeof(*reached));
 
-	if (first)
-		recorded_mapping_reach(deciding->mappings, first, &unrecorded->other,
-				       &unrecorded->code);
-	else
-		unrecorded->code.count = 0;
+	if (!reached)
+		return false;
+	for (size_t i = 0; range_count && i < count; i++)
+		if (mapping_class_of(mappings[i]->name) == MAPPING_CODE &&
+		    (mappings[i]->has_room || deciding->plan->anonymous))
+			recorded_mapping_reach(deciding->mappings, mappings[i], &unrecorded->other,
+					       &unrecorded->code, reached);
+	keep_marked(&unrecorded->code, reached);
+	return true;
 }

@@ -90,10 +90,10 @@ bool unrecorded_find(const struct deciding *deciding, const struct sym_snapshot 
 void unrecorded_deinit(struct unrecorded *unrecorded);
 
 /*
- * Makes the record of one of `mappings` reach as far as all code; of that is kept what it reaches
- * without hiding anything else.
+ * Makes the records of `mappings` reach as far as all code; of that is kept what they reach
+ * without hiding anything else. False: no memory.
  */
-void unrecorded_take_in(struct unrecorded *unrecorded, const struct deciding *deciding,
+bool unrecorded_take_in(struct unrecorded *unrecorded, const struct deciding *deciding,
 			struct recorded_mapping *const *mappings, size_t count);
 
 /* Sorts by start address. */

@@ -201,8 +201,8 @@ static char *name_code(struct deciding *deciding, struct sym_snapshot *snapshot,
 			       info->pid, info->comm, info->start_time_ticks);
 	char *failure;
 
-	if (mappings && origin && unrecorded_find(deciding, snapshot, &unrecorded)) {
-		unrecorded_take_in(&unrecorded, deciding, mappings, names.mapping_count);
+	if (mappings && origin && unrecorded_find(deciding, snapshot, &unrecorded) &&
+	    unrecorded_take_in(&unrecorded, deciding, mappings, names.mapping_count)) {
 		names.mappings = mappings;
 		names.unrecorded = &unrecorded.code;
 		names.origin = origin;

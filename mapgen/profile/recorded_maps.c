@@ -121,6 +121,16 @@ static bool decode(const struct perf_record *record, struct reader *reader,
 	return (reader_u32(reader) & PROT_EXEC) && reader_ok(reader);
 }
 
+/* Is there something from `at` on, and nothing but zeros? */
+static bool is_zeros(const struct perf_record *record, size_t at)
+{
+	size_t i = at;
+
+	while (i < record->size_bytes && !record->bytes[i])
+		i++;
+	return at < record->size_bytes && i == record->size_bytes;
+}
+
 char *recorded_maps_take(void *context, const struct perf_record *record)
 {
 	struct recorded_maps *maps = context;
@@ -144,6 +154,7 @@ char *recorded_maps_take(void *context, const struct perf_record *record)
 	length = strlen(name);
 	if (name_room(length) > record->size_bytes - name_at)
 		return NULL;
+	mapping.is_first_sight = is_zeros(record, name_at + name_room(length));
 	mapping.name = intern(maps, name, length);
 	kept = mapping.name ? add(maps) : NULL;
 	if (!kept)
@@ -178,28 +189,40 @@ static void keep_away(const struct recorded_mapping *record, uint64_t start, uin
 		room->end = start;
 }
 
-void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
-			    const struct address_ranges *others, struct address_ranges *ranges)
+static struct address_range room_about(const struct recorded_mapping *items,
+				       const struct recorded_mapping *record,
+				       const struct address_ranges *others)
 {
 	struct address_range room = { 0, UINT64_MAX };
-	size_t kept = 0;
 
 	for (const struct recorded_mapping *before = items; before < record; before++)
-		keep_away(record, before->start_address, before->end_address, &room);
+		if (before->is_first_sight)
+			keep_away(record, before->start_address, before->end_address, &room);
 	for (size_t i = 0; i < others->count; i++)
 		keep_away(record, others->items[i].start, others->items[i].end, &room);
-	for (size_t i = 0; i < ranges->count; i++) {
-		struct address_range range = ranges->items[i];
+	return room;
+}
 
-		if (range.start < room.start || range.end > room.end)
+void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
+			    const struct address_ranges *others,
+			    const struct address_ranges *ranges, bool *reached)
+{
+	struct address_range room = { 0 };
+
+	if (record->is_first_sight)
+		room = room_about(items, record, others);
+	for (size_t i = 0; i < ranges->count; i++) {
+		const struct address_range *range = &ranges->items[i];
+
+		if (reached[i] || (range->start != record->end_address &&
+				   (range->start < room.start || range->end > room.end)))
 			continue;
-		if (range.start < record->shown_start_address)
-			record->shown_start_address = range.start;
-		if (range.end > record->shown_end_address)
-			record->shown_end_address = range.end;
-		ranges->items[kept++] = range;
+		if (range->start < record->shown_start_address)
+			record->shown_start_address = range->start;
+		if (range->end > record->shown_end_address)
+			record->shown_end_address = range->end;
+		reached[i] = true;
 	}
-	ranges->count = kept;
 }
 
 static void put_u64(uint8_t *room, uint64_t value)

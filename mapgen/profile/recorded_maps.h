@@ -37,6 +37,9 @@ struct recorded_mapping {
 	uint64_t record_offset; /* in the output of its part */
 	uint32_t part;          /* index of the file in a directory; 0 for one file */
 	uint16_t record_bytes;
+	/* Of what was mapped when perf began: written by perf, not the kernel, and without a time,
+	 * so it counts from before all that has one. The kernel's have a thread behind the name. */
+	bool is_first_sight;
 	bool has_room;     /* for a build-id: MMAP2 */
 	bool has_build_id; /* device and inode are unknown then */
 	uint8_t build_id_start[4];
@@ -73,13 +76,15 @@ char *recorded_maps_take(void *context, const struct perf_record *record);
 void recorded_maps_sort(struct recorded_maps *maps);
 
 /*
- * Shows a mapping of a process with as much of `ranges` as it reaches: each record takes its place
- * from those before it, so nothing may lie between that `items`, the mappings of that process in
- * the order of the file, have before it; and nothing of `others`, of which no record tells either.
- * Keeps the ranges that it reaches.
+ * Shows a mapping of a process with as much of `ranges` as it reaches, without those that are
+ * marked in `reached`, and marks these there. What lies between goes to the record: each takes its
+ * place from those before it, so it may be nothing that `items`, the mappings of that process in
+ * the order of the file, have before it, and nothing of `others`. A record that is not of first
+ * sight reaches what begins at its end.
  */
 void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
-			    const struct address_ranges *others, struct address_ranges *ranges);
+			    const struct address_ranges *others,
+			    const struct address_ranges *ranges, bool *reached);
 
 /*
  * Changes the record at `bytes` (as long as mapping->record_bytes) as mapping->fix says. False

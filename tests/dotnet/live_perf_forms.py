@@ -11,7 +11,7 @@ import subprocess
 import tarfile
 
 from harness import Fail, Sample, expect, first_line
-from live_perf_fix import buildid_dir, fix, hex_rows, record, run_perf
+from live_perf_fix import buildid_dir, fix, forget_largest, hex_rows, record, run_perf
 from perf_samples import perf
 
 
@@ -83,6 +83,15 @@ def test_a_directory_of_parts(context):
         fixed, _ = fix(context, path)
         check_named(fixed)
         expect(os.path.exists(os.path.join(fixed, "undo")), "no undo record")
+        named = managed_symbols(fixed)
+        shutil.rmtree(fixed)
+        # What perf found mapped when it began is in one part, what was mapped later in the others.
+        forget_largest(os.path.join(path, "data"), b"/System.Private.CoreLib.dll")
+        forget_largest(os.path.join(path, "data"), b"/memfd:doublemapper")
+        fixed, _ = fix(context, path)
+        check_named(fixed)
+        missing = named - managed_symbols(fixed)
+        expect(not missing, f"without the record of their code {len(missing)} names are missing: {sorted(missing)[:2]}")
 
 
 def test_perf_archive_carries_the_stand_ins(context):

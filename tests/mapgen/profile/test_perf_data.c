@@ -284,6 +284,18 @@ Test(perf_data, expands_the_second_form_of_compressed_records)
 	expect_expanded(PERF_RECORD_COMPRESSED2, 1000);
 }
 
+Test(perf_data, knows_by_what_stands_behind_the_name_what_was_mapped_when_perf_began)
+{
+	begin_pipe();
+	put_mmap2(7, 0x1000, "/a", 2, 5);
+	put_mmap2(7, 0x5000, "/b", 2, 5);
+	memset(input.data + input.size_bytes - TRAILER_BYTES, 0, TRAILER_BYTES);
+	copy_whole();
+	cr_assert_eq(maps.count, 2);
+	cr_expect_not(maps.items[0].is_first_sight);
+	cr_expect(maps.items[1].is_first_sight);
+}
+
 /* ---- changing ------------------------------------------------------------------------- */
 
 static const uint8_t *changed(enum recorded_fix fix, uint8_t *room)

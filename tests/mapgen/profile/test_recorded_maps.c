@@ -11,12 +11,14 @@ static struct recorded_mapping items[MOST];
 static struct address_range unrecorded[MOST];
 static struct address_ranges ranges = { .items = unrecorded };
 static struct address_ranges others;
+static bool reached[MOST];
 static size_t count;
 
-/* In the order of the file. */
+/* In the order of the file, and of what was mapped when perf began. */
 static struct recorded_mapping *record(uint64_t start, uint64_t end)
 {
 	items[count] = (struct recorded_mapping){
+		.is_first_sight = true,
 		.start_address = start,
 		.end_address = end,
 		.shown_start_address = start,
@@ -25,9 +27,22 @@ static struct recorded_mapping *record(uint64_t start, uint64_t end)
 	return &items[count++];
 }
 
+static struct recorded_mapping *record_later(uint64_t start, uint64_t end)
+{
+	struct recorded_mapping *mapping = record(start, end);
+
+	mapping->is_first_sight = false;
+	return mapping;
+}
+
 static void leave_out(uint64_t start, uint64_t end)
 {
 	unrecorded[ranges.count++] = (struct address_range){ start, end };
+}
+
+static void expect_reached(size_t index, bool is_reached)
+{
+	cr_expect_eq(reached[index], is_reached, "range %zu", index);
 }
 
 static void expect_shown(const struct recorded_mapping *mapping, uint64_t start, uint64_t end)
@@ -47,8 +62,9 @@ Test(recorded_maps, a_record_reaches_over_what_is_recorded_behind_it)
 	leave_out(0x2000, 0x4000);
 	leave_out(0x8000, 0x9000);
 	leave_out(0xb000, 0xc000);
-	recorded_mapping_reach(items, first, &others, &ranges);
-	cr_expect_eq(ranges.count, 3);
+	recorded_mapping_reach(items, first, &others, &ranges, reached);
+	for (size_t i = 0; i < 3; i++)
+		expect_reached(i, true);
 	expect_shown(first, 0x2000, 0xc000);
 	expect_shown(second, 0x7000, 0x8000);
 	expect_shown(third, 0x9000, 0xa000);
@@ -65,10 +81,9 @@ Test(recorded_maps, a_record_hides_nothing_that_was_recorded_before_it)
 	leave_out(0x4000, 0x5000);
 	leave_out(0x7000, 0x8000);
 	leave_out(0xa000, 0xb000);
-	recorded_mapping_reach(items, third, &others, &ranges);
-	cr_assert_eq(ranges.count, 2);
-	cr_expect_eq(ranges.items[0].start, 0x4000);
-	cr_expect_eq(ranges.items[1].start, 0x7000);
+	recorded_mapping_reach(items, third, &others, &ranges, reached);
+	for (size_t i = 0; i < 4; i++)
+		expect_reached(i, i == 1 || i == 2);
 	expect_shown(third, 0x4000, 0x8000);
 }
 
@@ -80,8 +95,9 @@ Test(recorded_maps, a_record_that_lies_across_one_before_it_does_not_reach_over_
 	second = record(0x5000, 0x6000);
 	leave_out(0x2000, 0x3000);
 	leave_out(0x9000, 0xa000);
-	recorded_mapping_reach(items, second, &others, &ranges);
-	cr_expect_eq(ranges.count, 0);
+	recorded_mapping_reach(items, second, &others, &ranges, reached);
+	expect_reached(0, false);
+	expect_reached(1, false);
 	expect_shown(second, 0x5000, 0x6000);
 }
 
@@ -90,7 +106,7 @@ Test(recorded_maps, a_record_stays_as_it_is_where_nothing_is_left_out)
 	struct recorded_mapping *first = record(0x5000, 0x6000);
 
 	record(0x9000, 0xa000);
-	recorded_mapping_reach(items, first, &others, &ranges);
+	recorded_mapping_reach(items, first, &others, &ranges, reached);
 	expect_shown(first, 0x5000, 0x6000);
 }
 
@@ -104,7 +120,46 @@ Test(recorded_maps, a_record_reaches_over_nothing_that_no_record_tells_of)
 	leave_out(0x4000, 0x5000);
 	leave_out(0x6000, 0x7000);
 	leave_out(0x8000, 0x9000);
-	recorded_mapping_reach(items, first, &others, &ranges);
-	cr_expect_eq(ranges.count, 2);
+	recorded_mapping_reach(items, first, &others, &ranges, reached);
+	for (size_t i = 0; i < 4; i++)
+		expect_reached(i, i == 1 || i == 2);
 	expect_shown(first, 0x4000, 0x7000);
+}
+
+Test(recorded_maps, what_is_mapped_later_stands_in_no_way_wherever_it_is_in_the_file)
+{
+	struct recorded_mapping *second;
+
+	record_later(0x7000, 0x8000);
+	second = record(0x5000, 0x6000);
+	leave_out(0x8000, 0x9000);
+	recorded_mapping_reach(items, second, &others, &ranges, reached);
+	expect_reached(0, true);
+	expect_shown(second, 0x5000, 0x9000);
+}
+
+Test(recorded_maps, what_is_mapped_later_reaches_what_continues_it)
+{
+	struct recorded_mapping *second;
+
+	record(0x3000, 0x4000);
+	second = record_later(0x5000, 0x6000);
+	leave_out(0x4000, 0x5000);
+	leave_out(0x6000, 0x7000);
+	leave_out(0x8000, 0x9000);
+	recorded_mapping_reach(items, second, &others, &ranges, reached);
+	for (size_t i = 0; i < 3; i++)
+		expect_reached(i, i == 1);
+	expect_shown(second, 0x5000, 0x7000);
+}
+
+Test(recorded_maps, what_one_record_has_reached_no_other_does)
+{
+	struct recorded_mapping *first = record(0x3000, 0x4000), *second = record(0x5000, 0x6000);
+
+	leave_out(0x8000, 0x9000);
+	recorded_mapping_reach(items, first, &others, &ranges, reached);
+	recorded_mapping_reach(items, second, &others, &ranges, reached);
+	expect_shown(first, 0x3000, 0x9000);
+	expect_shown(second, 0x5000, 0x6000);
 }
