@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/forked.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
@@ -137,16 +132,12 @@ static struct sym_error *writes(const struct process *ancestor, const void *cont
 static struct sym_error *take_file(const struct process *process,
 				   const struct perf_map_writer *other, struct perf_map_file *ret)
 {
-	struct sym_error *error = perf_map_writer_open(process, other, &ret->fd, &ret->path);
+	struct sym_error *error = perf_map_writer_open(process, other, ret);
 
-	if (error)
-		return error;
-	if (fstat(ret->fd, &ret->status))
-		return sym_error_from_errno(errno, ret->path, "cannot look at it");
-	if ((uint64_t)ret->status.st_size > LIMIT_PERF_MAP_BYTES)
-		return sym_error_create(SYM_ERROR_LIMIT, "has more than %" PRIu64 " bytes",
-					LIMIT_PERF_MAP_BYTES);
-	return NULL;
+	if (!error && (uint64_t)ret->status.st_size > LIMIT_PERF_MAP_BYTES)
+		error = sym_error_create(SYM_ERROR_LIMIT, "has more than %" PRIu64 " bytes",
+					 LIMIT_PERF_MAP_BYTES);
+	return error;
 }
 
 struct sym_error *forked_find_map(const struct process *process, const struct address_space *space,
@@ -176,9 +167,6 @@ struct sym_error *forked_find_map(const struct process *process, const struct ad
 
 void forked_map_deinit(struct forked_map *map)
 {
-	if (map->file.fd >= 0)
-		close(map->file.fd);
-	free(map->file.path);
+	perf_map_file_close(&map->file);
 	address_ranges_deinit(&map->shared);
-	*map = (struct forked_map){ .file.fd = -1 };
 }

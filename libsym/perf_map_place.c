@@ -176,23 +176,20 @@ static bool accept(struct search *search, const char *path, const struct stat *s
 
 /* ---- taking ------------------------------------------------------------------ */
 
-/* Takes an opened and accepted file unless it is there under another name; `fd` and `path` change
- * hands. */
-static void take(struct search *search, int fd, char *path, const struct stat *status,
-		 bool in_place)
+/* Takes an accepted file, which changes hands, unless it is there under another name. */
+static void take(struct search *search, struct perf_map_file file, bool in_place)
 {
 	struct perf_map_place *place = search->place;
 	size_t i;
 
 	for (i = 0; i < place->file_count; i++)
-		if (path_is_same_file(&place->files[i].status, status))
+		if (path_is_same_file(&place->files[i].status, &file.status))
 			break;
-	if (i < place->file_count || i == PERF_MAP_PLACE_FILES || !path) {
-		free(path);
-		close(fd);
+	if (i < place->file_count || i == PERF_MAP_PLACE_FILES) {
+		perf_map_file_close(&file);
 		return;
 	}
-	place->files[i] = (struct perf_map_file){ .fd = fd, .path = path, .status = *status };
+	place->files[i] = file;
 	search->in_place[i] = in_place;
 	place->file_count++;
 }
@@ -231,7 +228,7 @@ static void try_name(struct search *search, int directory_fd, const char *name,
 		       "it that had the same id");
 		return;
 	}
-	take(search, steal_fd(&fd), STEAL(path), &status, in_place);
+	take(search, (struct perf_map_file){ steal_fd(&fd), STEAL(path), status }, in_place);
 }
 
 /* Tries NAME and NAME.runtime in a directory below `root_fd`; links on the way to the directory are
@@ -267,16 +264,16 @@ static void find_writers(struct search *search)
 /* What the process writes, when no name leads to it: through its descriptor. */
 static void try_writer(struct search *search)
 {
-	char *path AUTO_FREE = NULL;
-	struct stat status;
-	int fd AUTO_CLOSE = -1;
+	struct perf_map_file file;
 	struct sym_error *error =
-		perf_map_writer_open(search->process, &search->writers.own, &fd, &path);
+		perf_map_writer_open(search->process, &search->writers.own, &file);
 
 	if (error)
 		forgive(search, error);
-	else if (!fstat(fd, &status) && accept(search, path, &status))
-		take(search, steal_fd(&fd), STEAL(path), &status, false);
+	else if (accept(search, file.path, &file.status))
+		take(search, file, false);
+	else
+		perf_map_file_close(&file);
 }
 
 /* ---- all places ---------------------------------------------------------------- */
@@ -417,10 +414,8 @@ void perf_map_place_deinit(struct perf_map_place *place)
 {
 	size_t i;
 
-	for (i = 0; i < place->file_count; i++) {
-		close(place->files[i].fd);
-		free(place->files[i].path);
-	}
+	for (i = 0; i < place->file_count; i++)
+		perf_map_file_close(&place->files[i]);
 	free((char *)place->info.host_path);
 	free((char *)place->info.target_path);
 	free((char *)place->info.refused_path);

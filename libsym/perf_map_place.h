@@ -31,20 +31,14 @@
 #include "libsym/perf_map_writer.h"
 #include "libsym/process.h"
 
-/* One map, opened for reading; every check was made on this very descriptor. */
-struct perf_map_file {
-	int fd;
-	char *path; /* for the caller to open or to show */
-	struct stat status;
-};
-
 enum {
 	PERF_MAP_PLACE_FILES = 8
 };
 
 struct perf_map_place {
 	/*
-	 * The maps that may be believed, no inode twice, in the order in which to
+	 * The maps that may be believed, every check made on these very descriptors, no inode
+	 * twice, in the order in which to
 	 * read them: of two lines that overlap, the one read later holds. So they
 	 * come by the time of their last change, and what the process is writing
 	 * itself comes last, because it alone knows what became of memory that was

@@ -159,8 +159,8 @@ void perf_map_writers_deinit(struct perf_map_writers *writers)
 }
 
 struct sym_error *perf_map_writer_open(const struct process *process,
-				       const struct perf_map_writer *writer, int *fd_ret,
-				       char **path_ret)
+				       const struct perf_map_writer *writer,
+				       struct perf_map_file *ret)
 {
 	char name[NAME_BYTES], *path AUTO_FREE = NULL;
 	struct stat status;
@@ -177,7 +177,14 @@ struct sym_error *perf_map_writer_open(const struct process *process,
 	/* The number may have been given to another file meanwhile. */
 	if (!path_is_same_file(&status, &writer->status))
 		return sym_error_create(SYM_ERROR_STALE, "it was closed");
-	*fd_ret = steal_fd(&fd);
-	*path_ret = STEAL(path);
+	*ret = (struct perf_map_file){ steal_fd(&fd), STEAL(path), status };
 	return NULL;
+}
+
+void perf_map_file_close(struct perf_map_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	*file = (struct perf_map_file){ .fd = -1 };
 }

@@ -20,6 +20,15 @@ struct perf_map_naming {
 	const char *start, *end, *aside;
 };
 
+/* One map, opened for reading. */
+struct perf_map_file {
+	int fd;     /* -1 when there is none */
+	char *path; /* for the caller to open or to show; heap */
+	struct stat status;
+};
+
+void perf_map_file_close(struct perf_map_file *file);
+
 struct perf_map_writer {
 	int32_t namespace_pid; /* in the name of the file; 0 when there is none */
 	int32_t descriptor;    /* -1 when there is none */
@@ -46,10 +55,11 @@ struct sym_error *perf_map_writers_find(const struct process *process,
 	__attribute__((warn_unused_result));
 void perf_map_writers_deinit(struct perf_map_writers *writers);
 
-/* The file for reading, through the descriptor of the process; *path_ret (heap) leads there too.
- * STALE: the descriptor is another file's now. */
+/* The file behind the descriptor of the process; its path leads there too. STALE: the descriptor is
+ * another file's now. _close() on success only. */
 struct sym_error *perf_map_writer_open(const struct process *process,
-				       const struct perf_map_writer *writer, int *fd_ret,
-				       char **path_ret) __attribute__((warn_unused_result));
+				       const struct perf_map_writer *writer,
+				       struct perf_map_file *ret)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -64,10 +64,13 @@ bool unrecorded_find(const struct deciding *deciding, const struct sym_snapshot 
 	for (size_t i = 0; done && i < sym_snapshot_mapping_count(snapshot); i++) {
 		const struct sym_mapping *mapping = sym_snapshot_mapping_at(snapshot, i);
 
-		if (mapping->protection & SYM_EXECUTE)
-			done = add_the_rest(mapping, &recorded, &at,
-					    may_have_managed_code(snapshot, mapping) ? &ret->code
-										     : &ret->other);
+		if (!(mapping->protection & SYM_EXECUTE) ||
+		    address_ranges_have(&recorded, mapping->start_address,
+					mapping->end_address - mapping->start_address))
+			continue;
+		done = add_the_rest(mapping, &recorded, &at,
+				    may_have_managed_code(snapshot, mapping) ? &ret->code
+									     : &ret->other);
 	}
 	address_ranges_deinit(&recorded);
 	return done;
