@@ -23,7 +23,7 @@ _dotnet_mapgen() {
 	resolve) options='--pid --names --tiers --jit --debug-dir --core --lines --inlines --fetch --rva --server --store --root --json --help --version' ;;
 	symbolize) options='--pid --names --tiers --jit --debug-dir --verbose --root --json --help --version' ;;
 	standin) options='--pid --debug-dir --names --tiers --root --json --help --version' ;;
-	perf-fix) options='--pid --output --in-place --mode --buildid-dir --maps --undo --names --tiers --jit --root --json --help --version' ;;
+	perf-fix) options='--pid --output --in-place --mode --buildid-dir --debug-dir --native --maps --undo --names --tiers --jit --root --json --help --version' ;;
 	symbols) options='--pid --server --store --offline --root --json --help --version' ;;
 	bcc) options='--names --tiers --jit --strict --report --help --version' ;;
 	*) return ;;
@@ -46,6 +46,7 @@ _dotnet_mapgen() {
 		;;
 	--names) mapfile -t COMPREPLY < <(compgen -W 'full short raw' -- "$value") ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
+	--native) mapfile -t COMPREPLY < <(compgen -W 'all none' -- "$value") ;;
 	--jit) mapfile -t COMPREPLY < <(compgen -W 'auto contract rundown perfmap none' -- "$value") ;;
 	--platform | --maps | --root | --store | --buildid-dir | --debug-dir) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
 	-o | --output | --crossgen | --core) mapfile -t COMPREPLY < <(compgen -f -- "$value") ;;

@@ -65,6 +65,15 @@ static char *add_standin(struct name_plan *plan, const struct planned_standin *s
 	return NULL;
 }
 
+char *plan_keep_standin(struct name_plan *plan, struct planned_standin *standin,
+			const struct buf *file, uint32_t *index_ret)
+{
+	char *failure = buildid_dir_put(plan->cache, standin->id, standin->label, file->data,
+					file->size_bytes, &standin->is_new);
+
+	return failure ? failure : add_standin(plan, standin, index_ret);
+}
+
 char *plan_make_standin(struct name_plan *plan, const struct symbol_run *run, uint32_t *index_ret)
 {
 	struct planned_standin standin = { .label = (char *)run->label, .symbols = run->count };
@@ -79,11 +88,10 @@ char *plan_make_standin(struct name_plan *plan, const struct symbol_run *run, ui
 	if (!standin_elf_finish(&elf, run->origin, &file, standin.id))
 		failure = message_format("its names do not fit into memory");
 	if (!failure)
-		failure = buildid_dir_put(plan->cache, standin.id, run->label, file.data,
-					  file.size_bytes, &standin.is_new);
+		failure = plan_keep_standin(plan, &standin, &file, index_ret);
 	standin_elf_deinit(&elf);
 	buf_deinit(&file);
-	return failure ? failure : add_standin(plan, &standin, index_ret);
+	return failure;
 }
 
 bool plan_known_file(const struct name_plan *plan, const char *key, uint32_t *index_ret)
@@ -96,7 +104,7 @@ bool plan_known_file(const struct name_plan *plan, const char *key, uint32_t *in
 	return file != NULL;
 }
 
-static void remember_file(struct name_plan *plan, const char *key, uint32_t standin)
+void plan_remember_file(struct name_plan *plan, const char *key, uint32_t standin)
 {
 	size_t bytes = strlen(key) + 1;
 	struct planned_file *file = malloc(sizeof(*file) + bytes);
@@ -149,7 +157,7 @@ char *plan_file_standin(struct name_plan *plan, const char *key, struct sym_imag
 		failure = make_file_standin(plan, image, symbols, &index);
 	}
 	sym_symbols_destroy(symbols);
-	remember_file(plan, key, index);
+	plan_remember_file(plan, key, index);
 	*index_ret = index;
 	return failure;
 }
@@ -197,6 +205,11 @@ static void count_file(struct deciding *deciding, uint32_t standin)
 		if (deciding->mappings[i].fix == RECORDED_BUILD_ID &&
 		    deciding->mappings[i].standin == standin)
 			return;
+	if (deciding->plan->standins[standin].native_bytes) {
+		deciding->process->native_images++;
+		deciding->process->native_functions += deciding->plan->standins[standin].unnamed;
+		return;
+	}
 	deciding->process->images++;
 	deciding->process->methods += deciding->plan->standins[standin].symbols;
 }
@@ -248,11 +261,17 @@ static void count_left(struct deciding *deciding)
 	}
 }
 
-static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, size_t count)
+static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, size_t count,
+		   size_t data_count)
 {
 	struct planned_process *processes =
 		reallocarray(plan->processes, plan->process_count + 1, sizeof(*processes));
-	struct deciding deciding = { .plan = plan, .mappings = mappings, .count = count };
+	struct deciding deciding = {
+		.plan = plan,
+		.mappings = mappings,
+		.count = count,
+		.data_count = data_count,
+	};
 	bool is_dotnet;
 
 	if (!processes) {
@@ -277,20 +296,18 @@ static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, si
 
 bool name_plan_make(struct name_plan *plan, struct recorded_maps *maps)
 {
-	size_t first = 0;
+	const int32_t only = plan->options->pid;
+	size_t end;
 
-	while (first < maps->count) {
-		size_t end = first + 1;
+	for (size_t first = 0; first < maps->count; first = end) {
+		struct recorded_mapping *mappings = &maps->items[first];
+		size_t count = 0;
 
-		while (end < maps->count && maps->items[end].pid == maps->items[first].pid)
-			end++;
-		if (plan->options->pid && maps->items[first].pid != plan->options->pid) {
-			first = end;
-			continue;
-		}
-		if (!decide(plan, maps->items + first, end - first))
+		for (end = first; end < maps->count && maps->items[end].pid == mappings->pid; end++)
+			count += !maps->items[end].is_data;
+		if (count && (!only || mappings->pid == only) &&
+		    !decide(plan, mappings, count, end - first - count))
 			return false;
-		first = end;
 	}
 	return true;
 }

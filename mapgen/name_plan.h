@@ -27,11 +27,13 @@ enum code_origin {
 
 struct planned_process {
 	int32_t pid;
-	bool lives;     /* names come from it */
-	bool other_now; /* its id is another process's now */
-	char *comm;     /* NULL when it is gone */
-	size_t images;  /* files with precompiled code that were named */
-	size_t methods; /* names in them */
+	bool lives;              /* names come from it */
+	bool other_now;          /* its id is another process's now */
+	char *comm;              /* NULL when it is gone */
+	size_t images;           /* files with precompiled code that were named */
+	size_t methods;          /* names in them */
+	size_t native_images;    /* stripped files that got a symbol table */
+	size_t native_functions; /* in them that are told by their bounds */
 	enum code_origin code;
 	char *code_place; /* CODE_LIVE: the way; CODE_SAVED: the path of the map; else why not */
 	size_t code_names;
@@ -45,7 +47,10 @@ struct planned_standin {
 	uint8_t id[BUILD_ID_BYTES];
 	char *label;
 	bool is_new; /* was not in the cache */
+	/* Of a native image, by vaddr: where that ends in its file. 0 for any other stand-in. */
+	uint64_t native_bytes;
 	size_t symbols;
+	size_t unnamed; /* of these told by their bounds */
 };
 
 struct planned_file;

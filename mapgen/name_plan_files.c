@@ -49,27 +49,35 @@ static char *why_not_this_file(const struct deciding *deciding,
 	return NULL;
 }
 
-static char *open_and_make(struct deciding *deciding, const char *path, const char *key,
-			   uint32_t *standin_ret)
+static char *name_by_image(struct deciding *deciding, const char *path, const char *key,
+			   struct recorded_mapping *mapping)
 {
 	struct sym_image *image GUARDED(image) = NULL;
+	const char *const *debug_dirs = deciding->plan->options->debug_dirs.items;
 	struct sym_error *error = sym_image_open(path, &image);
+	uint32_t standin = NO_STANDIN;
 	char *failure;
 
-	/* perf reads native ones itself. */
-	if (!error && !target_is_precompiled(image))
-		return NULL;
 	if (!error)
-		return plan_file_standin(deciding->plan, key, image, standin_ret);
-	failure = message_format("%s", sym_error_message(error));
-	sym_error_destroy(error);
+		error = sym_image_look_in(image, debug_dirs);
+	if (error) {
+		failure = message_format("%s", sym_error_message(error));
+		sym_error_destroy(error);
+		return failure;
+	}
+	if (!target_is_precompiled(image)) {
+		name_native(deciding, image, key, mapping);
+		return NULL;
+	}
+	failure = plan_file_standin(deciding->plan, key, image, &standin);
+	if (standin != NO_STANDIN)
+		deciding_fix(deciding, mapping, RECORDED_BUILD_ID, standin);
 	return failure;
 }
 
 static void name_file(struct deciding *deciding, struct recorded_mapping *mapping)
 {
 	const char *root = deciding->plan->options->root;
-	uint32_t standin = NO_STANDIN;
 	char *path AUTO_FREE = message_format("%s%s", root ? root : "", mapping->name);
 	char *key AUTO_FREE =
 		message_format("%s %x:%x %" PRIu64, mapping->name, mapping->device_major,
@@ -80,23 +88,27 @@ static void name_file(struct deciding *deciding, struct recorded_mapping *mappin
 		return;
 	failure = why_not_this_file(deciding, mapping, path);
 	if (!failure)
-		failure = open_and_make(deciding, path, key, &standin);
-	if (failure)
+		failure = name_by_image(deciding, path, key, mapping);
+	/* Native files have names of their own, most of them. */
+	if (failure && is_assembly_name(mapping->name))
 		deciding_complain(deciding, mapping->name, failure);
-	else if (standin != NO_STANDIN)
-		deciding_fix(deciding, mapping, RECORDED_BUILD_ID, standin);
+	else
+		free(failure);
+}
+
+/* A live process has told of its native images. */
+static bool may_be_named(const struct deciding *deciding, const struct recorded_mapping *mapping)
+{
+	return mapping->fix == RECORDED_AS_IT_IS &&
+	       mapping_class_of(mapping->name) == MAPPING_FILE && !is_fixed_already(mapping) &&
+	       (is_assembly_name(mapping->name) || !deciding->process->lives);
 }
 
 void decide_by_files(struct deciding *deciding)
 {
-	for (size_t i = 0; i < deciding->count; i++) {
-		struct recorded_mapping *mapping = &deciding->mappings[i];
-
-		if (mapping->fix == RECORDED_AS_IT_IS && !is_fixed_already(mapping) &&
-		    is_assembly_name(mapping->name) &&
-		    mapping_class_of(mapping->name) == MAPPING_FILE)
-			name_file(deciding, mapping);
-	}
+	for (size_t i = 0; i < deciding->count; i++)
+		if (may_be_named(deciding, &deciding->mappings[i]))
+			name_file(deciding, &deciding->mappings[i]);
 }
 
 /* ---- saved maps ------------------------------------------------------------------------------ */

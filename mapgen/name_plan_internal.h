@@ -9,6 +9,7 @@
 #include "libsym/base/address_ranges.h"
 #include "libsym/libsym.h"
 #include "mapgen/name_plan.h"
+#include "mapgen/standin_elf.h"
 
 #define NO_STANDIN UINT32_MAX
 
@@ -16,8 +17,8 @@
 struct deciding {
 	struct name_plan *plan;
 	struct planned_process *process;
-	struct recorded_mapping *mappings;
-	size_t count;
+	struct recorded_mapping *mappings; /* executable; `data_count` others lie behind them */
+	size_t count, data_count;
 	bool no_runtime; /* the process can be seen, and it is no .NET process */
 };
 
@@ -43,6 +44,10 @@ struct symbol_run {
 	const char *label;  /* for people */
 };
 
+/* Puts the file of a stand-in into the cache and counts it. Its label is copied. */
+char *plan_keep_standin(struct name_plan *plan, struct planned_standin *standin,
+			const struct buf *file, uint32_t *index_ret);
+
 char *plan_make_standin(struct name_plan *plan, const struct symbol_run *run, uint32_t *index_ret);
 
 /*
@@ -55,9 +60,16 @@ char *plan_file_standin(struct name_plan *plan, const char *key, struct sym_imag
 /* True when `key` was asked for before; then what came of it. */
 bool plan_known_file(const struct name_plan *plan, const char *key, uint32_t *index_ret);
 
+/* Next time it is known; NO_STANDIN is remembered too. */
+void plan_remember_file(struct name_plan *plan, const char *key, uint32_t standin);
+
 /* Counts a mapping that gets a build-id as fixed, or says that its record has no room for one. */
 void deciding_fix(struct deciding *deciding, struct recorded_mapping *mapping,
 		  enum recorded_fix fix, uint32_t standin);
+
+/* Names for a mapping of a native image that has few; `key` as for plan_file_standin(). */
+void name_native(struct deciding *deciding, struct sym_image *image, const char *key,
+		 struct recorded_mapping *mapping);
 
 /* Lists a reason once. Takes it over. */
 void deciding_complain(struct deciding *deciding, const char *subject, char *reason);

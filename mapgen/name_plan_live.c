@@ -110,7 +110,9 @@ static bool is_hit(const struct deciding *deciding, const struct recorded_mappin
  */
 static bool joins_code(const struct deciding *deciding, const struct recorded_mapping *mapping)
 {
-	return mapping->fix == RECORDED_BUILD_ID && !is_hit(deciding, mapping);
+	return mapping->fix == RECORDED_BUILD_ID &&
+	       !deciding->plan->standins[mapping->standin].native_bytes &&
+	       !is_hit(deciding, mapping);
 }
 
 static bool code_is_hit(const struct deciding *deciding)
@@ -251,16 +253,18 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 	if (compare(snapshot, mapping, &now) != AGREEMENT_SAME || now->image_index == UINT32_MAX)
 		return;
 	image = sym_snapshot_image_at(snapshot, now->image_index);
-	if (!target_is_precompiled(image))
-		return;
-	if (plan->anonymous) {
-		deciding_fix(deciding, mapping, RECORDED_ANONYMOUS, NO_STANDIN);
-		return;
-	}
 	key = message_format("%s %x:%x %" PRIu64, sym_image_path(image), now->device_major,
 			     now->device_minor, now->inode);
 	if (!key)
 		return;
+	if (!target_is_precompiled(image)) {
+		name_native(deciding, image, key, mapping);
+		return;
+	}
+	if (plan->anonymous) {
+		deciding_fix(deciding, mapping, RECORDED_ANONYMOUS, NO_STANDIN);
+		return;
+	}
 	failure = plan_file_standin(plan, key, image, &standin);
 	if (failure)
 		deciding_complain(deciding, sym_image_path(image), failure);
@@ -278,6 +282,7 @@ static struct sym_snapshot *open_process(struct deciding *deciding)
 		.size = sizeof(opts),
 		.root = options->root,
 		.jit = (uint32_t)options->jit,
+		.debug_dirs = options->debug_dirs.items,
 	};
 	struct sym_snapshot *snapshot;
 	struct sym_error *error = sym_snapshot_open(deciding->process->pid, &opts, &snapshot);
@@ -293,13 +298,16 @@ static struct sym_snapshot *open_process(struct deciding *deciding)
 
 static void forget(struct deciding *deciding)
 {
-	for (size_t i = 0; i < deciding->count; i++)
+	for (size_t i = 0; i < deciding->count + deciding->data_count; i++)
 		deciding->mappings[i].fix = RECORDED_AS_IT_IS;
 	deciding->process->fixed = 0;
 	deciding->process->images = 0;
 	deciding->process->methods = 0;
+	deciding->process->native_images = 0;
+	deciding->process->native_functions = 0;
 	deciding->process->code = CODE_NOWHERE;
 	deciding->process->code_names = 0;
+	deciding->process->lives = false;
 	free(STEAL(deciding->process->code_place));
 }
 
@@ -350,12 +358,12 @@ bool decide_by_process(struct deciding *deciding)
 	deciding->no_runtime = !sym_snapshot_process(snapshot)->runtime_version;
 	if (deciding->no_runtime)
 		return false;
+	deciding->process->lives = true;
 	name_all(deciding, snapshot);
 	if (!still_the_same(deciding, snapshot)) {
 		forget(deciding);
 		return false;
 	}
-	deciding->process->lives = true;
 	deciding->process->comm = strdup(sym_snapshot_process(snapshot)->comm);
 	return true;
 }

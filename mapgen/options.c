@@ -61,6 +61,8 @@ static const struct option_row option_rows[] = {
 	  "instead of /usr/lib/debug, where perf looks" },
 	{ "debug-dir", 0, OPTION_LIST, COMMAND_NATIVE, FIELD(debug_dirs), "DIR", 0,
 	  "look for debug files in DIR, too, before /usr/lib/debug; may be repeated" },
+	{ "native", 0, OPTION_CHOICE, COMMAND_PERF_FIX, FIELD(native), "all|none", NATIVE_ALL,
+	  "also bounds and names of stripped native images, or leave those to perf" },
 	{ "maps", 0, OPTION_LIST, COMMAND_PERF_FIX, FIELD(map_dirs), "DIR", 0,
 	  "where perf-PID.map of processes that are gone lie, not /tmp; may be repeated" },
 	{ "undo", 0, OPTION_FLAG, COMMAND_PERF_FIX, FIELD(undo), NULL, 0,

@@ -30,7 +30,8 @@ enum command_id {
 	COMMAND_NAMES = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_BCC |
 			COMMAND_SYMBOLIZE | COMMAND_PERF_FIX, /* those that give names */
 	/* those that give names to native code */
-	COMMAND_NATIVE = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_SYMBOLIZE,
+	COMMAND_NATIVE = COMMAND_MERGE | COMMAND_RESOLVE | COMMAND_WATCH | COMMAND_SYMBOLIZE |
+			 COMMAND_PERF_FIX,
 };
 
 enum merge_mode {
@@ -42,6 +43,12 @@ enum merge_mode {
 enum perf_fix_mode {
 	PERF_FIX_ELF = 0,
 	PERF_FIX_ANON,
+};
+
+/* Native images that are stripped. */
+enum native_mode {
+	NATIVE_ALL = 0, /* get a symbol table */
+	NATIVE_NONE,    /* stay what they are */
 };
 
 enum name_form {
@@ -90,6 +97,7 @@ struct options {
 	struct text_list debug_dirs; /* but of standin */
 	int format;                  /* enum sym_map_format; 0: not given */
 	int mode;                    /* enum merge_mode or enum perf_fix_mode */
+	int native;                  /* enum native_mode */
 	int names;                   /* enum name_form */
 	int tiers;                   /* enum tier_form */
 	int jit;                     /* enum sym_jit_way */

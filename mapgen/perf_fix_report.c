@@ -61,7 +61,15 @@ static void print_process(const struct planned_process *process, FILE *to)
 	fprintf(to, ", %s: precompiled code: %zu names of %zu files", state_text(process),
 		process->methods, process->images);
 	print_code(process, to);
+	if (process->native_images)
+		fprintf(to, "; native code: %zu stripped files, %zu functions by their bounds",
+			process->native_images, process->native_functions);
 	fputc('\n', to);
+	if (process->native_functions && process->lives)
+		fprintf(to,
+			"  dotnet-mapgen symbols %d brings the names of native images; perf-fix "
+			"again then\n",
+			process->pid);
 	if (process->fixed_before)
 		fprintf(to, "  %zu mappings had been given names before\n", process->fixed_before);
 	for (size_t i = 0; i < process->failures.count; i++)
@@ -114,6 +122,10 @@ static json_t *process_json(const struct planned_process *process)
 	json_object_set_new(object, "images", json_integer((json_int_t)process->images));
 	json_object_set_new(object, "precompiled_names",
 			    json_integer((json_int_t)process->methods));
+	json_object_set_new(object, "native_images",
+			    json_integer((json_int_t)process->native_images));
+	json_object_set_new(object, "native_functions",
+			    json_integer((json_int_t)process->native_functions));
 	json_object_set_new(object, "code_origin", json_output_text(origin_text(process)));
 	json_object_set_new(object, "code_place", json_output_text(process->code_place));
 	json_object_set_new(object, "code_names", json_integer((json_int_t)process->code_names));

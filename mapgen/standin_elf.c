@@ -239,7 +239,7 @@ static void put_at(struct buf *ret, const Elf64_Shdr *section, const void *bytes
 	buf_append(ret, bytes, section->sh_size);
 }
 
-static void make_id(const struct buf *file, uint8_t id[STANDIN_ID_BYTES])
+void standin_elf_make_id(const struct buf *file, uint8_t id[STANDIN_ID_BYTES])
 {
 	XXH128_canonical_t digest;
 
@@ -276,7 +276,7 @@ bool standin_elf_finish(struct standin_elf *elf, const char *origin, struct buf 
 		return false;
 	if (!id_ret)
 		return true;
-	make_id(ret, id_ret);
+	standin_elf_make_id(ret, id_ret);
 	id_at = layout.sections[SECTION_ID].sh_offset + sizeof(Elf64_Nhdr) + 4;
 	memcpy(ret->data + id_at, id_ret, STANDIN_ID_BYTES);
 	return true;

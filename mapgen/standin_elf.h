@@ -47,6 +47,9 @@ void standin_elf_add(struct standin_elf *elf, uint64_t value, uint64_t size_byte
 bool standin_elf_finish(struct standin_elf *elf, const char *origin, struct buf *ret,
 			uint8_t id_ret[STANDIN_ID_BYTES]);
 
+/* A build-id made from the bytes of a file that is to have it. */
+void standin_elf_make_id(const struct buf *file, uint8_t id[STANDIN_ID_BYTES]);
+
 /* First bytes of every build-id made here: "dnmg". No linker makes such ids, so servers of symbols
  * need not be asked for them. */
 extern const uint8_t standin_id_mark[4];

@@ -88,7 +88,7 @@ static size_t name_room(size_t length)
 	return (length + 8) & ~(size_t)7;
 }
 
-/* Fills in everything but the name; false for what is no executable memory of a user process. */
+/* Fills in everything but the name; false for what is of no user process. */
 static bool decode(const struct perf_record *record, struct reader *reader,
 		   struct recorded_mapping *ret)
 {
@@ -118,7 +118,8 @@ static bool decode(const struct perf_record *record, struct reader *reader,
 	ret->device_minor = reader_u32(reader);
 	ret->inode = reader_u64(reader);
 	reader_seek(reader, MMAP2_NAME_AT - 8);
-	return (reader_u32(reader) & PROT_EXEC) && reader_ok(reader);
+	ret->is_data = !(reader_u32(reader) & PROT_EXEC);
+	return reader_ok(reader);
 }
 
 /* Is there something from `at` on, and nothing but zeros? */
@@ -151,6 +152,8 @@ char *recorded_maps_take(void *context, const struct perf_record *record)
 	name = reader_string(&reader);
 	if (!name)
 		return NULL; /* it contradicts itself: perf's matter */
+	if (mapping.is_data && *name != '/')
+		return NULL;
 	length = strlen(name);
 	if (name_room(length) > record->size_bytes - name_at)
 		return NULL;
@@ -169,6 +172,8 @@ static int by_process(const void *left, const void *right)
 
 	if (a->pid != b->pid)
 		return a->pid < b->pid ? -1 : 1;
+	if (a->is_data != b->is_data)
+		return a->is_data - b->is_data;
 	if (a->part != b->part)
 		return a->part < b->part ? -1 : 1;
 	return a->record_offset < b->record_offset ? -1 : a->record_offset > b->record_offset;

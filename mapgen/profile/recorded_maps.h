@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executable mappings of user processes that a perf.data tells of, and how
- * such a record is changed in place so that perf looks elsewhere for names. Knows
- * MMAP and MMAP2 records; not what is mapped, nor where names come from.
+ * The mappings of user processes that a perf.data tells of, those that are executable and those of
+ * files with room for a build-id, and how such a record is changed in place so that perf looks
+ * elsewhere for names. Knows MMAP and MMAP2 records; not what is mapped, nor where names come from.
  *
  *   MMAP (1)   0 header, 8 u32 pid, 12 tid, 16 u64 start, 24 length, 32 offset in the file, 40 name
  *   MMAP2 (10) as above to 40, then u32 major, minor, u64 inode, generation, or, if bit 14 of misc
@@ -40,7 +40,8 @@ struct recorded_mapping {
 	/* Of what was mapped when perf began: written by perf, not the kernel, and without a time,
 	 * so it counts from before all that has one. The kernel's have a thread behind the name. */
 	bool is_first_sight;
-	bool has_room;     /* for a build-id: MMAP2 */
+	bool is_data;  /* not executable; recorded for call chains by DWARF, or when asked for */
+	bool has_room; /* for a build-id: MMAP2 */
 	bool has_build_id; /* device and inode are unknown then */
 	uint8_t build_id_start[4];
 	int32_t pid;
@@ -72,7 +73,7 @@ void recorded_maps_deinit(struct recorded_maps *maps);
 #define RECORDED_MAPS_TYPES (1ull << PERF_RECORD_MMAP | 1ull << PERF_RECORD_MMAP2)
 char *recorded_maps_take(void *context, const struct perf_record *record);
 
-/* By process, within it in the order of the file. */
+/* By process, within it code before data and both in the order of the file. */
 void recorded_maps_sort(struct recorded_maps *maps);
 
 /*

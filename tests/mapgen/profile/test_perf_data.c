@@ -137,28 +137,32 @@ static void put_sample(uint64_t address, size_t payload_bytes)
 
 /* ---- normal ------------------------------------------------------------------------- */
 
-Test(perf_data, copies_a_file_byte_for_byte_and_tells_its_executable_mappings)
+Test(perf_data, copies_a_file_byte_for_byte_and_tells_its_mappings)
 {
 	begin_file();
 	put_mmap2(7, 0x7f0000001000, "/usr/lib/a.dll", 2, 5);
 	put_sample(0x1234, 64);
+	put_mmap2(6, 0x7f000000b000, "/usr/lib/data", 2, 3);
+	put_mmap2(6, 0x7f000000d000, "[heap]", 2, 3);
 	put_mmap2(6, 0x7f0000009000, "/memfd:doublemapper (deleted)", 2, 5);
-	put_mmap2(6, 0x7f000000b000, "/usr/lib/data", 2, 3); /* not executable */
 	put_mmap2(0, 0xffffffff81000000, "[kernel.kallsyms]_text", 1, 5);
 	end_data();
 	buf_append_string(&input, "what is behind the data");
 	copy_whole();
 	expect_same_bytes();
 	cr_expect_eq(result.shape, PERF_DATA_FILE);
-	cr_expect_eq(result.record_count, 5);
+	cr_expect_eq(result.record_count, 6);
 	recorded_maps_sort(&maps);
-	cr_assert_eq(maps.count, 2);
+	cr_assert_eq(maps.count, 3);
 	cr_expect_str_eq(maps.items[0].name, "/memfd:doublemapper (deleted)");
-	cr_expect_eq(maps.items[1].start_address, 0x7f0000001000);
-	cr_expect_eq(maps.items[1].end_address, 0x7f0000003000);
-	cr_expect_eq(maps.items[1].offset, 0x3000);
-	cr_expect_eq(maps.items[1].inode, 4711);
-	cr_expect_eq(maps.items[1].record_offset, DATA_AT);
+	cr_expect_not(maps.items[0].is_data);
+	cr_expect_str_eq(maps.items[1].name, "/usr/lib/data");
+	cr_expect(maps.items[1].is_data);
+	cr_expect_eq(maps.items[2].start_address, 0x7f0000001000);
+	cr_expect_eq(maps.items[2].end_address, 0x7f0000003000);
+	cr_expect_eq(maps.items[2].offset, 0x3000);
+	cr_expect_eq(maps.items[2].inode, 4711);
+	cr_expect_eq(maps.items[2].record_offset, DATA_AT);
 }
 
 Test(perf_data, passes_what_follows_records_in_a_pipe)

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of name_plan.c for native images that are stripped, such as libcoreclr.so. perf reads
+ * native symbols itself; where there are few it shows a number for each address, so that no two
+ * samples of one function come together. Such an image gets a stand-in that is the image itself
+ * with the bounds of its functions as symbols.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
+#include "mapgen/name_plan_internal.h"
+#include "mapgen/standin_native.h"
+#include "mapgen/target.h"
+
+enum {
+	MOST_NATIVE_BYTES = 256 << 20
+};
+
+/* The root directory of what the image's path is told in: heap, NULL without memory. */
+static char *root_of(const struct deciding *deciding)
+{
+	if (!deciding->process->lives)
+		return strdup("/");
+	if (deciding->plan->options->root)
+		return strdup(deciding->plan->options->root);
+	return message_format("/proc/%d/root", deciding->process->pid);
+}
+
+/* The file of the image, if it is still the one that its path leads to; negative if not. */
+static int open_native(const struct deciding *deciding, struct sym_image *image)
+{
+	char *directory AUTO_FREE = root_of(deciding);
+	int root_fd AUTO_CLOSE = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	int fd = root_fd < 0 ? -1 : path_open_in_root(root_fd, sym_image_path(image), PATH_REGULAR);
+	struct sym_identity wanted = { .size = sizeof(wanted) }, there = { .size = sizeof(there) };
+	struct sym_error *error;
+
+	if (fd < 0)
+		return fd;
+	error = sym_image_identity(image, &wanted);
+	if (!error)
+		error = sym_identity_read(fd, UINT64_MAX, &there);
+	if (!error && wanted.id_size_bytes && wanted.id_size_bytes == there.id_size_bytes &&
+	    !memcmp(wanted.id, there.id, wanted.id_size_bytes))
+		return fd;
+	sym_error_destroy(error);
+	close(fd);
+	return -1;
+}
+
+/* One that has no size ends where the next begins, as perf takes it. How many have no name. */
+static size_t add_symbols(struct standin_elf *elf, const struct sym_symbols *symbols)
+{
+	size_t count = sym_symbols_count(symbols), unnamed = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+		const struct sym_symbol *next = sym_symbols_at(symbols, i + 1);
+		uint64_t size_bytes = symbol->size_bytes;
+
+		if (!size_bytes && next)
+			size_bytes = next->start - symbol->start;
+		standin_elf_add(elf, symbol->start, size_bytes, symbol->name, NULL);
+		unnamed += symbol->kind == SYM_SYMBOL_UNNAMED;
+	}
+	return unnamed;
+}
+
+static char *make_standin(struct deciding *deciding, struct sym_image *image, int fd,
+			  const struct sym_symbols *symbols, uint32_t *index_ret)
+{
+	const char *label = path_file_name(sym_image_path(image));
+	struct planned_standin standin = { .label = (char *)label };
+	struct standin_elf elf;
+	struct buf file;
+	char *failure = NULL;
+
+	buf_init(&file, MOST_NATIVE_BYTES);
+	standin_elf_init(&elf);
+	standin.unnamed = add_symbols(&elf, symbols);
+	standin.symbols = elf.count;
+	/* A file that cannot serve stays what it is, and perf shows what it knows of it. */
+	if (elf.count && !standin_native_finish(&elf, fd, &file, standin.id, &standin.native_bytes))
+		failure = plan_keep_standin(deciding->plan, &standin, &file, index_ret);
+	standin_elf_deinit(&elf);
+	buf_deinit(&file);
+	return failure;
+}
+
+static char *make_from_image(struct deciding *deciding, struct sym_image *image,
+			     uint32_t *index_ret)
+{
+	struct sym_symbols *symbols GUARDED(symbols) = NULL;
+	int fd AUTO_CLOSE = open_native(deciding, image);
+	struct sym_error *error;
+
+	if (fd < 0)
+		return NULL;
+	error = sym_image_symbols(image,
+				  SYM_IMAGE_SYMBOLS_UNNAMED | SYM_IMAGE_SYMBOLS_STUBS |
+					  SYM_IMAGE_SYMBOLS_LINKAGE_NAMES,
+				  &symbols);
+	if (!error)
+		return make_standin(deciding, image, fd, symbols, index_ret);
+	sym_error_destroy(error);
+	return NULL;
+}
+
+/* The kernel's own page has no file. */
+static bool is_native_file(const struct sym_image *image)
+{
+	return sym_image_kind(image) == SYM_IMAGE_ELF && sym_image_path(image)[0] == '/';
+}
+
+static bool is_same_file(const struct recorded_mapping *one, const struct recorded_mapping *other)
+{
+	return !strcmp(one->name, other->name) && other->has_room &&
+	       one->has_build_id == other->has_build_id && one->inode == other->inode &&
+	       one->device_major == other->device_major && one->device_minor == other->device_minor;
+}
+
+/*
+ * Also where it shows no code: perf takes what has another build-id for another file, and looks
+ * for unwind tables from the lowest mapping of a file on.
+ */
+static void fix_with_data(struct deciding *deciding, struct recorded_mapping *mapping,
+			  uint32_t standin)
+{
+	struct recorded_mapping *data = deciding->mappings + deciding->count;
+	uint64_t end = deciding->plan->standins[standin].native_bytes;
+
+	/* The assemblies of a single-file application lie behind its code. */
+	if (mapping->offset >= end)
+		return;
+	deciding_fix(deciding, mapping, RECORDED_BUILD_ID, standin);
+	for (size_t i = 0; i < deciding->data_count; i++)
+		if (data[i].offset < end && is_same_file(mapping, &data[i]))
+			deciding_fix(deciding, &data[i], RECORDED_BUILD_ID, standin);
+}
+
+/* In /usr/lib/debug or beside the image, but not in directories that we were told of. */
+static bool perf_has_symbols(const struct name_plan *plan, struct sym_image *image)
+{
+	const char *path = sym_image_symbol_file(image);
+	const struct text_list *told = &plan->options->debug_dirs;
+
+	for (size_t i = 0; path && i < told->count; i++) {
+		size_t length = strlen(told->items[i]);
+
+		while (length && told->items[i][length - 1] == '/')
+			length--;
+		if (!strncmp(path, told->items[i], length) && path[length] == '/')
+			return false;
+	}
+	return path != NULL;
+}
+
+void name_native(struct deciding *deciding, struct sym_image *image, const char *key,
+		 struct recorded_mapping *mapping)
+{
+	struct name_plan *plan = deciding->plan;
+	uint32_t standin = NO_STANDIN;
+	char *failure = NULL;
+
+	if (plan->anonymous || plan->options->native == NATIVE_NONE || !is_native_file(image) ||
+	    !mapping->has_room)
+		return;
+	if (!plan_known_file(plan, key, &standin)) {
+		/* What had no symbols when it was fixed may have them now. */
+		if (is_fixed_already(mapping) || !perf_has_symbols(plan, image))
+			failure = make_from_image(deciding, image, &standin);
+		plan_remember_file(plan, key, standin);
+	}
+	if (failure)
+		deciding_complain(deciding, mapping->name, failure);
+	if (standin != NO_STANDIN)
+		fix_with_data(deciding, mapping, standin);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/standin_native.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
+
+/* Sections that come behind those of the file. */
+enum added_section {
+	ADDED_SYMBOLS,
+	ADDED_NAMES,
+	ADDED_SECTIONS
+};
+
+static const char *const added_names[ADDED_SECTIONS] = { ".symtab", ".strtab" };
+
+static const char out_of_memory[] = "out of memory";
+static const char no_elf[] = "its headers are not those of a 64-bit ELF file";
+
+struct native_file {
+	int fd;
+	Elf64_Ehdr header;
+	Elf64_Shdr *sections; /* of the file, and room for those that are added */
+	uint64_t end;         /* of all that the headers speak of */
+	uint64_t id_offset;
+};
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static bool is_readable(const Elf64_Ehdr *header)
+{
+	static const uint8_t ident[] = { ELFMAG0,    ELFMAG1,     ELFMAG2,   ELFMAG3,
+					 ELFCLASS64, ELFDATA2LSB, EV_CURRENT };
+	static const uint16_t one = 1;
+
+	return *(const uint8_t *)&one && !memcmp(header->e_ident, ident, sizeof(ident)) &&
+	       header->e_phentsize == sizeof(Elf64_Phdr) &&
+	       header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum &&
+	       header->e_shstrndx < header->e_shnum &&
+	       header->e_shnum + ADDED_SECTIONS < SHN_LORESERVE;
+}
+
+static bool take_end(struct native_file *file, uint64_t offset, uint64_t size_bytes)
+{
+	uint64_t end;
+
+	if (__builtin_add_overflow(offset, size_bytes, &end))
+		return false;
+	file->end = end > file->end ? end : file->end;
+	return true;
+}
+
+static const char *read_segments(struct native_file *file)
+{
+	const Elf64_Ehdr *header = &file->header;
+	uint64_t size_bytes = header->e_phnum * sizeof(Elf64_Phdr);
+	Elf64_Phdr *segments AUTO_FREE = malloc(size_bytes + 1);
+
+	if (!segments)
+		return out_of_memory;
+	if (!take_end(file, header->e_phoff, size_bytes) ||
+	    path_read_at(file->fd, segments, size_bytes, header->e_phoff))
+		return no_elf;
+	for (size_t i = 0; i < header->e_phnum; i++)
+		if (!take_end(file, segments[i].p_offset, segments[i].p_filesz))
+			return no_elf;
+	return NULL;
+}
+
+static const char *read_sections(struct native_file *file)
+{
+	const Elf64_Ehdr *header = &file->header;
+	uint64_t size_bytes = header->e_shnum * sizeof(Elf64_Shdr);
+
+	file->sections = calloc(header->e_shnum + ADDED_SECTIONS, sizeof(*file->sections));
+	if (!file->sections)
+		return out_of_memory;
+	if (!take_end(file, header->e_shoff, size_bytes) ||
+	    path_read_at(file->fd, file->sections, size_bytes, header->e_shoff))
+		return no_elf;
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		const Elf64_Shdr *section = &file->sections[i];
+
+		if (section->sh_type == SHT_SYMTAB)
+			return "it has a symbol table";
+		if (section->sh_type != SHT_NOBITS &&
+		    !take_end(file, section->sh_offset, section->sh_size))
+			return no_elf;
+	}
+	return NULL;
+}
+
+/* The id is the description of a note "GNU"; linkers give it a section of its own. */
+static const char *find_id(struct native_file *file)
+{
+	static const Elf64_Nhdr wanted = { .n_namesz = 4,
+					   .n_descsz = STANDIN_ID_BYTES,
+					   .n_type = NT_GNU_BUILD_ID };
+	struct {
+		Elf64_Nhdr header;
+		char name[4];
+	} note;
+
+	for (size_t i = 0; i < file->header.e_shnum; i++) {
+		const Elf64_Shdr *section = &file->sections[i];
+
+		if (section->sh_type != SHT_NOTE ||
+		    section->sh_size < sizeof(note) + STANDIN_ID_BYTES ||
+		    path_read_at(file->fd, &note, sizeof(note), section->sh_offset) ||
+		    memcmp(&note.header, &wanted, sizeof(wanted)) || memcmp(note.name, "GNU", 4))
+			continue;
+		file->id_offset = section->sh_offset + sizeof(note);
+		return NULL;
+	}
+	return "it has no build-id of 20 bytes";
+}
+
+static const char *read_file(struct native_file *file)
+{
+	const char *failure;
+
+	if (path_read_at(file->fd, &file->header, sizeof(file->header), 0) ||
+	    !is_readable(&file->header))
+		return no_elf;
+	failure = read_segments(file);
+	if (!failure)
+		failure = read_sections(file);
+	return failure ? failure : find_id(file);
+}
+
+/* ---- rendering ---------------------------------------------------------------------------- */
+
+/* Whoever reads a symbol table passes over symbols of no section. */
+static uint16_t section_of(const struct native_file *file, uint64_t vaddr)
+{
+	for (uint16_t i = 1; i < file->header.e_shnum; i++)
+		if (file->sections[i].sh_flags & SHF_EXECINSTR &&
+		    vaddr - file->sections[i].sh_addr < file->sections[i].sh_size)
+			return i;
+	return SHN_UNDEF;
+}
+
+static void place(Elf64_Shdr *section, uint32_t type, const struct buf *ret, uint64_t offset)
+{
+	section->sh_type = type;
+	section->sh_offset = offset;
+	section->sh_size = ret->size_bytes - offset;
+}
+
+static void append_symbols(struct native_file *file, const struct standin_elf *elf, struct buf *ret)
+{
+	Elf64_Shdr *added = &file->sections[file->header.e_shnum];
+	const char *symbols = elf->symbols.data;
+	uint64_t offset = ret->size_bytes;
+
+	for (size_t at = 0; at < elf->symbols.size_bytes; at += sizeof(Elf64_Sym)) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, symbols + at, sizeof(symbol));
+		symbol.st_shndx = at ? section_of(file, symbol.st_value) : SHN_UNDEF;
+		buf_append(ret, &symbol, sizeof(symbol));
+	}
+	place(&added[ADDED_SYMBOLS], SHT_SYMTAB, ret, offset);
+	added[ADDED_SYMBOLS].sh_link = file->header.e_shnum + ADDED_NAMES;
+	added[ADDED_SYMBOLS].sh_info = 1; /* the first that is not local */
+	added[ADDED_SYMBOLS].sh_entsize = sizeof(Elf64_Sym);
+	added[ADDED_SYMBOLS].sh_addralign = 8;
+	offset = ret->size_bytes;
+	buf_append(ret, elf->names.data, elf->names.size_bytes);
+	place(&added[ADDED_NAMES], SHT_STRTAB, ret, offset);
+	added[ADDED_NAMES].sh_addralign = 1;
+}
+
+/* The names of sections once more, and those of ours behind them. */
+static const char *append_section_names(struct native_file *file, struct buf *ret)
+{
+	Elf64_Shdr *names = &file->sections[file->header.e_shstrndx];
+	Elf64_Shdr *added = &file->sections[file->header.e_shnum];
+	uint64_t offset = ret->size_bytes;
+	char *room = buf_reserve(ret, names->sh_size + 1);
+
+	if (!room)
+		return out_of_memory;
+	if (names->sh_type != SHT_STRTAB ||
+	    path_read_at(file->fd, room, names->sh_size, names->sh_offset))
+		return no_elf;
+	room[names->sh_size] = '\0';
+	ret->size_bytes += names->sh_size + 1;
+	for (size_t i = 0; i < ADDED_SECTIONS; i++) {
+		added[i].sh_name = (Elf64_Word)(ret->size_bytes - offset);
+		buf_append(ret, added_names[i], strlen(added_names[i]) + 1);
+	}
+	place(names, SHT_STRTAB, ret, offset);
+	return NULL;
+}
+
+static void align(struct buf *ret)
+{
+	static const char zeroes[8];
+
+	buf_append(ret, zeroes, -ret->size_bytes % sizeof(zeroes));
+}
+
+static const char *render(struct native_file *file, const struct standin_elf *elf, struct buf *ret)
+{
+	char *room = buf_reserve(ret, file->end);
+	const char *failure;
+
+	if (!room)
+		return ret->failure == BUF_TOO_BIG ? "it is too large" : out_of_memory;
+	if (path_read_at(file->fd, room, file->end, 0))
+		return no_elf;
+	ret->size_bytes = file->end;
+	align(ret);
+	append_symbols(file, elf, ret);
+	failure = append_section_names(file, ret);
+	if (failure)
+		return failure;
+	align(ret);
+	file->header.e_shoff = ret->size_bytes;
+	buf_append(ret, file->sections,
+		   (file->header.e_shnum + ADDED_SECTIONS) * sizeof(*file->sections));
+	file->header.e_shnum += ADDED_SECTIONS;
+	if (ret->failure)
+		return out_of_memory;
+	memcpy(ret->data, &file->header, sizeof(file->header));
+	return NULL;
+}
+
+const char *standin_native_finish(const struct standin_elf *elf, int fd, struct buf *ret,
+				  uint8_t id_ret[STANDIN_ID_BYTES], uint64_t *end_ret)
+{
+	struct native_file file = { .fd = fd };
+	const char *failure;
+
+	if (elf->symbols.failure || elf->names.failure)
+		return out_of_memory;
+	failure = read_file(&file);
+	if (!failure)
+		failure = render(&file, elf, ret);
+	free(file.sections);
+	if (failure)
+		return failure;
+	standin_elf_make_id(ret, id_ret);
+	memcpy(ret->data + file.id_offset, id_ret, STANDIN_ID_BYTES);
+	*end_ret = file.end;
+	return NULL;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* What comes out is read by libelf. */
+#include <criterion/criterion.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "mapgen/standin_native.h"
+#include "tests/support/elf_builder.h"
+
+enum {
+	VADDR = ELF_BUILDER_TEXT_VADDR,
+	MOST_BYTES = 1 << 20
+};
+
+static uint8_t *image; /* a stripped file: .dynsym and a build-id */
+static size_t image_bytes;
+
+static struct outcome {
+	const char *failure;
+	struct buf file;
+	uint8_t id[STANDIN_ID_BYTES];
+	uint64_t end;
+} outcome;
+
+static void render_bytes(const void *bytes, size_t size_bytes)
+{
+	int fd AUTO_CLOSE = elf_builder_file(bytes, size_bytes);
+	struct standin_elf elf;
+
+	buf_deinit(&outcome.file);
+	outcome = (struct outcome){ 0 };
+	buf_init(&outcome.file, MOST_BYTES);
+	standin_elf_init(&elf);
+	standin_elf_add(&elf, VADDR, 0x10, "a.so!0x401000", NULL);
+	standin_elf_add(&elf, VADDR + 0x40, 0x20, "exported", NULL);
+	standin_elf_add(&elf, VADDR + 0x100000, 0x20, "behind all sections", NULL);
+	outcome.failure = standin_native_finish(&elf, fd, &outcome.file, outcome.id, &outcome.end);
+	standin_elf_deinit(&elf);
+}
+
+static void render(void)
+{
+	render_bytes(image, image_bytes);
+}
+
+static void make_image(bool dynamic_only, uint8_t build_id)
+{
+	static const struct elf_builder_symbol exported = { "exported", VADDR + 0x40, 0x20,
+							    STB_GLOBAL, STT_FUNC,     false,
+							    false };
+	struct elf_builder_options options = {
+		.dynamic_only = dynamic_only,
+		.build_id = build_id,
+		.debug_link = "a.debug",
+	};
+
+	free(image);
+	image = elf_builder_make(&exported, 1, options, &image_bytes);
+}
+
+static void make_and_render(void)
+{
+	make_image(true, 0x11);
+	render();
+	cr_assert_null(outcome.failure, "%s", outcome.failure);
+}
+
+static void end(void)
+{
+	buf_deinit(&outcome.file);
+	free(image);
+}
+
+TestSuite(standin_native, .init = make_and_render, .fini = end);
+
+static Elf64_Ehdr *header(void)
+{
+	return (Elf64_Ehdr *)(void *)image;
+}
+
+static Elf64_Shdr *section_of_type(uint32_t type)
+{
+	Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(image + header()->e_shoff);
+
+	for (size_t i = 0; i < header()->e_shnum; i++)
+		if (sections[i].sh_type == type)
+			return &sections[i];
+	cr_assert_fail("no section of type %u", type);
+	return NULL;
+}
+
+/* The number of the first section of the outcome that has the type. */
+static size_t find_section(Elf *elf, uint32_t type, GElf_Shdr *ret)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(elf, section))) {
+		cr_assert_not_null(gelf_getshdr(section, ret));
+		if (ret->sh_type == type)
+			return elf_ndxscn(section);
+	}
+	cr_assert_fail("there is no section of type %u", type);
+	return 0;
+}
+
+static bool has_section(Elf *elf, const char *name)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	cr_assert_eq(elf_getshdrstrndx(elf, &names), 0);
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    !strcmp(elf_strptr(elf, names, header.sh_name), name))
+			return true;
+	return false;
+}
+
+static Elf *open_outcome(void)
+{
+	elf_version(EV_CURRENT);
+	return elf_memory(outcome.file.data, outcome.file.size_bytes);
+}
+
+static void expect_symbol(Elf *elf, int number, const char *name, uint64_t value, size_t section)
+{
+	GElf_Shdr table;
+	size_t index = find_section(elf, SHT_SYMTAB, &table);
+	GElf_Sym symbol;
+
+	cr_assert_not_null(gelf_getsym(elf_getdata(elf_getscn(elf, index), NULL), number, &symbol));
+	cr_expect_str_eq(elf_strptr(elf, table.sh_link, symbol.st_name), name);
+	cr_expect_eq(symbol.st_value, value);
+	cr_expect_eq(symbol.st_shndx, section, "%s is in %u", name, symbol.st_shndx);
+	cr_expect_eq(GELF_ST_TYPE(symbol.st_info), STT_FUNC);
+}
+
+Test(standin_native, has_a_symbol_table)
+{
+	Elf *elf = open_outcome();
+	GElf_Shdr table, text;
+	size_t text_index = find_section(elf, SHT_PROGBITS, &text);
+
+	find_section(elf, SHT_SYMTAB, &table);
+	cr_expect_eq(table.sh_size, 4 * sizeof(Elf64_Sym));
+	expect_symbol(elf, 1, "a.so!0x401000", VADDR, text_index);
+	expect_symbol(elf, 2, "exported", VADDR + 0x40, text_index);
+	expect_symbol(elf, 3, "behind all sections", VADDR + 0x100000, SHN_UNDEF);
+	elf_end(elf);
+}
+
+/* All but the build-id and where the section headers are. */
+Test(standin_native, keeps_the_bytes_of_the_file_where_they_are)
+{
+	Elf64_Ehdr made;
+
+	memcpy(&made, outcome.file.data, sizeof(made));
+	cr_expect_eq(made.e_shnum, header()->e_shnum + 2);
+	header()->e_shoff = made.e_shoff;
+	header()->e_shnum = made.e_shnum;
+	for (size_t at = 0; at + STANDIN_ID_BYTES <= image_bytes; at++)
+		if (!memcmp(outcome.file.data + at, outcome.id, STANDIN_ID_BYTES))
+			memset(outcome.file.data + at, 0x11, STANDIN_ID_BYTES);
+	cr_expect_arr_eq(outcome.file.data, image, image_bytes);
+	cr_expect_eq(outcome.end, image_bytes);
+}
+
+Test(standin_native, has_the_sections_that_were_there_and_two_more)
+{
+	Elf *elf = open_outcome();
+	GElf_Shdr section;
+
+	cr_expect(has_section(elf, ".gnu_debuglink"));
+	cr_expect(has_section(elf, ".symtab"));
+	cr_expect(has_section(elf, ".strtab"));
+	find_section(elf, SHT_DYNSYM, &section);
+	find_section(elf, SHT_NOTE, &section);
+	cr_expect_arr_eq(outcome.file.data + section.sh_offset + section.sh_size - STANDIN_ID_BYTES,
+			 outcome.id, STANDIN_ID_BYTES);
+	elf_end(elf);
+}
+
+Test(standin_native, has_a_build_id_of_ours_that_tells_its_bytes)
+{
+	struct outcome first = outcome;
+
+	cr_expect_arr_eq(first.id, standin_id_mark, sizeof(standin_id_mark));
+	render();
+	cr_expect_arr_eq(outcome.id, first.id, sizeof(first.id));
+	image[ELF_BUILDER_TEXT_OFFSET] ^= 1;
+	render();
+	cr_expect(memcmp(outcome.id, first.id, sizeof(first.id)));
+}
+
+Test(standin_native, leaves_out_what_lies_behind_the_elf_file)
+{
+	struct outcome first = outcome;
+
+	image = realloc(image, image_bytes + 1000);
+	memset(image + image_bytes, 'b', 1000);
+	render_bytes(image, image_bytes + 1000);
+	cr_assert_null(outcome.failure);
+	cr_expect_eq(outcome.end, image_bytes);
+	cr_expect_arr_eq(outcome.id, first.id, sizeof(first.id));
+}
+
+/* ---- what cannot serve, and what lies ---------------------------------------------------- */
+
+static void expect_refused(const char *why)
+{
+	render();
+	cr_assert_not_null(outcome.failure);
+	cr_expect_not_null(strstr(outcome.failure, why), "%s", outcome.failure);
+}
+
+Test(standin_native, refuses_a_file_with_a_symbol_table)
+{
+	make_image(false, 0x11);
+	expect_refused("symbol table");
+}
+
+Test(standin_native, refuses_a_file_without_a_build_id)
+{
+	make_image(true, 0);
+	expect_refused("build-id");
+}
+
+Test(standin_native, refuses_a_build_id_that_has_no_room_for_ours)
+{
+	Elf64_Nhdr *note = (Elf64_Nhdr *)(void *)(image + section_of_type(SHT_NOTE)->sh_offset);
+
+	note->n_descsz = 16;
+	expect_refused("build-id");
+}
+
+Test(standin_native, refuses_32_bits_and_the_other_byte_order)
+{
+	image[EI_CLASS] = ELFCLASS32;
+	expect_refused("headers");
+	image[EI_CLASS] = ELFCLASS64;
+	image[EI_DATA] = ELFDATA2MSB;
+	expect_refused("headers");
+}
+
+Test(standin_native, refuses_a_file_that_is_larger_than_it_may_be)
+{
+	section_of_type(SHT_PROGBITS)->sh_size = MOST_BYTES;
+	expect_refused("too large");
+}
+
+Test(standin_native, refuses_a_file_that_is_cut_anywhere)
+{
+	for (size_t size_bytes = 0; size_bytes < image_bytes; size_bytes += 13) {
+		render_bytes(image, size_bytes);
+		cr_assert_not_null(outcome.failure, "%zu bytes", size_bytes);
+	}
+}
+
+/* Whatever a header says, there is an answer, and never more than there may be. */
+static void lie(size_t begin, size_t bytes)
+{
+	static const uint8_t lies[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+
+	for (size_t at = begin; at < begin + bytes; at++)
+		for (size_t i = 0; i < sizeof(lies); i++) {
+			uint8_t honest = image[at];
+
+			image[at] = lies[i];
+			render();
+			cr_assert(outcome.failure || outcome.file.size_bytes <= MOST_BYTES);
+			image[at] = honest;
+		}
+}
+
+Test(standin_native, survives_headers_that_lie)
+{
+	lie(0, sizeof(Elf64_Ehdr));
+	lie(header()->e_phoff, header()->e_phnum * sizeof(Elf64_Phdr));
+	lie(header()->e_shoff, header()->e_shnum * sizeof(Elf64_Shdr));
+}
