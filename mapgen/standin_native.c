@@ -143,6 +143,32 @@ static uint16_t section_of(const struct native_file *file, uint64_t vaddr)
 	return SHN_UNDEF;
 }
 
+/* Forms of `call` of x86-64 by their lengths: with a distance, to a pointer there, to a register,
+ * to a pointer that a register leads to. */
+static bool ends_in_call(const uint8_t *end, uint64_t size_bytes)
+{
+	return (size_bytes >= 5 && end[-5] == 0xe8) ||
+	       (size_bytes >= 6 && end[-6] == 0xff &&
+		(end[-5] == 0x15 || (end[-5] & 0xf8) == 0x90)) ||
+	       (size_bytes >= 2 && end[-2] == 0xff && (end[-1] & 0xf8) == 0xd0) ||
+	       (size_bytes >= 3 && end[-3] == 0xff && (end[-2] & 0xf8) == 0x50);
+}
+
+/*
+ * Where the last of a function is a call, to what does not come back, the address that call
+ * chains have of it is the one behind the function. perf looks up just that.
+ */
+static bool is_called_from_its_end(const struct native_file *file, const Elf64_Sym *symbol,
+				   const struct buf *ret)
+{
+	const Elf64_Shdr *section = &file->sections[symbol->st_shndx];
+	uint64_t end = symbol->st_value - section->sh_addr + symbol->st_size;
+
+	return file->header.e_machine == EM_X86_64 && symbol->st_shndx &&
+	       section->sh_type == SHT_PROGBITS && end <= section->sh_size &&
+	       ends_in_call((const uint8_t *)ret->data + section->sh_offset + end, symbol->st_size);
+}
+
 static void place(Elf64_Shdr *section, uint32_t type, const struct buf *ret, uint64_t offset)
 {
 	section->sh_type = type;
@@ -156,11 +182,16 @@ static void append_symbols(struct native_file *file, const struct standin_elf *e
 	const char *symbols = elf->symbols.data;
 	uint64_t offset = ret->size_bytes;
 
-	for (size_t at = 0; at < elf->symbols.size_bytes; at += sizeof(Elf64_Sym)) {
-		Elf64_Sym symbol;
+	for (size_t i = 0; i <= elf->count; i++) {
+		Elf64_Sym symbol, next = { .st_value = UINT64_MAX };
 
-		memcpy(&symbol, symbols + at, sizeof(symbol));
-		symbol.st_shndx = at ? section_of(file, symbol.st_value) : SHN_UNDEF;
+		memcpy(&symbol, symbols + i * sizeof(symbol), sizeof(symbol));
+		if (i < elf->count)
+			memcpy(&next, symbols + (i + 1) * sizeof(next), sizeof(next));
+		symbol.st_shndx = i ? section_of(file, symbol.st_value) : SHN_UNDEF;
+		if (next.st_value > symbol.st_value + symbol.st_size &&
+		    is_called_from_its_end(file, &symbol, ret))
+			symbol.st_size++;
 		buf_append(ret, &symbol, sizeof(symbol));
 	}
 	place(&added[ADDED_SYMBOLS], SHT_SYMTAB, ret, offset);

@@ -15,7 +15,8 @@
 /*
  * Renders the ELF file behind `fd` (read with pread()) to `ret` (empty, with a maximum); what lies
  * behind all that its headers speak of, as a bundle does, is left out: *end_ret is where it begins.
- * Values of the symbols in `elf` are vaddrs. The same symbols and file give the same bytes.
+ * Values of the symbols in `elf` are vaddrs; one that ends in a call gets the byte behind it too.
+ * The same symbols and file give the same bytes.
  *
  * NULL on success, else why not, a static text: only little-endian ELF64 with section headers, a
  * build-id of STANDIN_ID_BYTES and no symbol table of its own can serve.

@@ -207,6 +207,39 @@ Test(standin_native, leaves_out_what_lies_behind_the_elf_file)
 	cr_expect_arr_eq(outcome.id, first.id, sizeof(first.id));
 }
 
+static uint64_t size_of_symbol(int number)
+{
+	Elf *elf = open_outcome();
+	GElf_Shdr table;
+	size_t index = find_section(elf, SHT_SYMTAB, &table);
+	GElf_Sym symbol;
+
+	gelf_getsym(elf_getdata(elf_getscn(elf, index), NULL), number, &symbol);
+	elf_end(elf);
+	return symbol.st_size;
+}
+
+/* Bytes that the first function, of 16, ends with. */
+static uint64_t size_with_end(const char *bytes, size_t count)
+{
+	memset(image + ELF_BUILDER_TEXT_OFFSET, 0x90, 0x10);
+	memcpy(image + ELF_BUILDER_TEXT_OFFSET + 0x10 - count, bytes, count);
+	render();
+	return size_of_symbol(1);
+}
+
+Test(standin_native, a_function_that_ends_in_a_call_has_the_address_behind_it)
+{
+	cr_expect_eq(size_with_end("\xe8\x0a\x00\x00\x00", 5), 0x11);
+	cr_expect_eq(size_with_end("\xff\x15\x0a\x00\x00\x00", 6), 0x11);
+	cr_expect_eq(size_with_end("\xff\x93\x0a\x00\x00\x00", 6), 0x11);
+	cr_expect_eq(size_with_end("\xff\xd0", 2), 0x11);
+	cr_expect_eq(size_with_end("\xff\x50\x18", 3), 0x11);
+	cr_expect_eq(size_with_end("\xc3", 1), 0x10);
+	cr_expect_eq(size_with_end("\xe9\x0a\x00\x00\x00", 5), 0x10); /* jmp */
+	cr_expect_eq(size_of_symbol(2), 0x20);
+}
+
 /* ---- what cannot serve, and what lies ---------------------------------------------------- */
 
 static void expect_refused(const char *why)
