@@ -46,7 +46,7 @@ _dotnet_mapgen() {
 		;;
 	--names) mapfile -t COMPREPLY < <(compgen -W 'full short raw' -- "$value") ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
-	--native) mapfile -t COMPREPLY < <(compgen -W 'all none' -- "$value") ;;
+	--native) mapfile -t COMPREPLY < <(compgen -W 'dotnet all none' -- "$value") ;;
 	--jit) mapfile -t COMPREPLY < <(compgen -W 'auto contract rundown perfmap none' -- "$value") ;;
 	--platform | --maps | --root | --store | --buildid-dir | --debug-dir) mapfile -t COMPREPLY < <(compgen -d -- "$value") ;;
 	-o | --output | --crossgen | --core) mapfile -t COMPREPLY < <(compgen -f -- "$value") ;;

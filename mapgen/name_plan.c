@@ -207,7 +207,8 @@ static void count_file(struct deciding *deciding, uint32_t standin)
 			return;
 	if (deciding->plan->standins[standin].native_bytes) {
 		deciding->process->native_images++;
-		deciding->process->native_functions += deciding->plan->standins[standin].unnamed;
+		deciding->process->native_functions += deciding->plan->standins[standin].symbols;
+		deciding->process->native_unnamed += deciding->plan->standins[standin].unnamed;
 		return;
 	}
 	deciding->process->images++;
@@ -261,6 +262,26 @@ static void count_left(struct deciding *deciding)
 	}
 }
 
+static void decide_the_rest(struct deciding *deciding)
+{
+	decide_by_files(deciding);
+	if (deciding->process->code == CODE_NOWHERE)
+		decide_by_saved_map(deciding);
+	count_left(deciding);
+}
+
+/* Of a process that has nothing to do with .NET. False when there is nothing to name. */
+static bool decide_native(struct deciding *deciding)
+{
+	if (deciding->plan->options->native == NATIVE_ALL)
+		decide_by_files(deciding);
+	if (deciding->process->native_images)
+		return true;
+	failures_deinit(&deciding->process->failures);
+	free(deciding->process->comm);
+	return false;
+}
+
 static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, size_t count,
 		   size_t data_count)
 {
@@ -272,7 +293,7 @@ static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, si
 		.count = count,
 		.data_count = data_count,
 	};
-	bool is_dotnet;
+	bool has_decided;
 
 	if (!processes) {
 		message("out of memory");
@@ -281,16 +302,14 @@ static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, si
 	plan->processes = processes;
 	deciding.process = &processes[plan->process_count];
 	*deciding.process = (struct planned_process){ .pid = mappings[0].pid };
-	is_dotnet = speaks_of_dotnet(&deciding);
-	if (!decide_by_process(&deciding) && (deciding.no_runtime || !is_dotnet)) {
-		failures_deinit(&deciding.process->failures);
+	has_decided = decide_by_process(&deciding);
+	deciding.process->is_dotnet =
+		!deciding.no_runtime && (has_decided || speaks_of_dotnet(&deciding));
+	if (deciding.process->is_dotnet)
+		decide_the_rest(&deciding);
+	else if (!decide_native(&deciding))
 		return true;
-	}
 	plan->process_count++;
-	decide_by_files(&deciding);
-	if (deciding.process->code == CODE_NOWHERE)
-		decide_by_saved_map(&deciding);
-	count_left(&deciding);
 	return true;
 }
 

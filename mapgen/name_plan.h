@@ -29,11 +29,13 @@ struct planned_process {
 	int32_t pid;
 	bool lives;              /* names come from it */
 	bool other_now;          /* its id is another process's now */
+	bool is_dotnet;          /* else it has nothing but native images */
 	char *comm;              /* NULL when it is gone */
 	size_t images;           /* files with precompiled code that were named */
 	size_t methods;          /* names in them */
 	size_t native_images;    /* stripped files that got a symbol table */
-	size_t native_functions; /* in them that are told by their bounds */
+	size_t native_functions; /* in them */
+	size_t native_unnamed;   /* of these told by their bounds */
 	enum code_origin code;
 	char *code_place; /* CODE_LIVE: the way; CODE_SAVED: the path of the map; else why not */
 	size_t code_names;

@@ -111,7 +111,8 @@ bool unrecorded_take_in(struct unrecorded *unrecorded, const struct deciding *de
 /* Sorts by start address. */
 void sort_mappings(struct recorded_mapping **mappings, size_t count);
 
-/* From the live process. False when it cannot serve: nothing has been decided then. */
+/* From the live process; of one without a runtime, its native images. False when it cannot serve:
+ * nothing has been decided then. */
 bool decide_by_process(struct deciding *deciding);
 
 /* From files and saved maps; for what is undecided. */

@@ -305,6 +305,7 @@ static void forget(struct deciding *deciding)
 	deciding->process->methods = 0;
 	deciding->process->native_images = 0;
 	deciding->process->native_functions = 0;
+	deciding->process->native_unnamed = 0;
 	deciding->process->code = CODE_NOWHERE;
 	deciding->process->code_names = 0;
 	deciding->process->lives = false;
@@ -323,16 +324,19 @@ static bool still_the_same(const struct deciding *deciding, const struct sym_sna
 	return !error;
 }
 
-static void name_all(struct deciding *deciding, struct sym_snapshot *snapshot)
+static void name_files(struct deciding *deciding, struct sym_snapshot *snapshot)
 {
-	struct sym_symbols *symbols GUARDED(symbols) = NULL;
-	struct sym_error *error;
-	char *failure;
-
 	for (size_t i = 0; i < deciding->count; i++)
 		if (mapping_class_of(deciding->mappings[i].name) == MAPPING_FILE)
 			name_file(deciding, snapshot, &deciding->mappings[i]);
-	error = sym_snapshot_symbols(snapshot, 0, &symbols);
+}
+
+static void name_all_code(struct deciding *deciding, struct sym_snapshot *snapshot)
+{
+	struct sym_symbols *symbols GUARDED(symbols) = NULL;
+	struct sym_error *error = sym_snapshot_symbols(snapshot, 0, &symbols);
+	char *failure;
+
 	if (error) {
 		deciding_complain(deciding, "jitted code",
 				  message_format("%s", sym_error_message(error)));
@@ -356,10 +360,12 @@ bool decide_by_process(struct deciding *deciding)
 		return false;
 	}
 	deciding->no_runtime = !sym_snapshot_process(snapshot)->runtime_version;
-	if (deciding->no_runtime)
+	if (deciding->no_runtime && deciding->plan->options->native != NATIVE_ALL)
 		return false;
 	deciding->process->lives = true;
-	name_all(deciding, snapshot);
+	name_files(deciding, snapshot);
+	if (!deciding->no_runtime)
+		name_all_code(deciding, snapshot);
 	if (!still_the_same(deciding, snapshot)) {
 		forget(deciding);
 		return false;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -30,24 +31,37 @@ static char *root_of(const struct deciding *deciding)
 	return message_format("/proc/%d/root", deciding->process->pid);
 }
 
+static bool has_identity(int fd, const struct sym_identity *wanted,
+			 const struct recorded_mapping *mapping)
+{
+	struct sym_identity there = { .size = sizeof(there) };
+	struct sym_error *error = sym_identity_read(fd, UINT64_MAX, &there);
+	struct stat status;
+
+	sym_error_destroy(error);
+	if (error || fstat(fd, &status) || wanted->id_size_bytes != there.id_size_bytes ||
+	    wanted->file_size_bytes != there.file_size_bytes ||
+	    memcmp(wanted->id, there.id, there.id_size_bytes) != 0)
+		return false;
+	return there.id_size_bytes || (!mapping->has_build_id && status.st_ino == mapping->inode);
+}
+
 /* The file of the image, if it is still the one that its path leads to; negative if not. */
-static int open_native(const struct deciding *deciding, struct sym_image *image)
+static int open_native(const struct deciding *deciding, struct sym_image *image,
+		       const struct recorded_mapping *mapping)
 {
 	char *directory AUTO_FREE = root_of(deciding);
 	int root_fd AUTO_CLOSE = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	int fd = root_fd < 0 ? -1 : path_open_in_root(root_fd, sym_image_path(image), PATH_REGULAR);
-	struct sym_identity wanted = { .size = sizeof(wanted) }, there = { .size = sizeof(there) };
+	struct sym_identity wanted = { .size = sizeof(wanted) };
 	struct sym_error *error;
 
 	if (fd < 0)
 		return fd;
 	error = sym_image_identity(image, &wanted);
-	if (!error)
-		error = sym_identity_read(fd, UINT64_MAX, &there);
-	if (!error && wanted.id_size_bytes && wanted.id_size_bytes == there.id_size_bytes &&
-	    !memcmp(wanted.id, there.id, wanted.id_size_bytes))
-		return fd;
 	sym_error_destroy(error);
+	if (!error && has_identity(fd, &wanted, mapping))
+		return fd;
 	close(fd);
 	return -1;
 }
@@ -92,10 +106,10 @@ static char *make_standin(struct deciding *deciding, struct sym_image *image, in
 }
 
 static char *make_from_image(struct deciding *deciding, struct sym_image *image,
-			     uint32_t *index_ret)
+			     const struct recorded_mapping *mapping, uint32_t *index_ret)
 {
 	struct sym_symbols *symbols GUARDED(symbols) = NULL;
-	int fd AUTO_CLOSE = open_native(deciding, image);
+	int fd AUTO_CLOSE = open_native(deciding, image, mapping);
 	struct sym_error *error;
 
 	if (fd < 0)
@@ -172,7 +186,7 @@ void name_native(struct deciding *deciding, struct sym_image *image, const char 
 	if (!plan_known_file(plan, key, &standin)) {
 		/* What had no symbols when it was fixed may have them now. */
 		if (is_fixed_already(mapping) || !perf_has_symbols(plan, image))
-			failure = make_from_image(deciding, image, &standin);
+			failure = make_from_image(deciding, image, mapping, &standin);
 		plan_remember_file(plan, key, standin);
 	}
 	if (failure)

@@ -45,10 +45,11 @@ enum perf_fix_mode {
 	PERF_FIX_ANON,
 };
 
-/* Native images that are stripped. */
+/* Whose native images get a symbol table where they are stripped. */
 enum native_mode {
-	NATIVE_ALL = 0, /* get a symbol table */
-	NATIVE_NONE,    /* stay what they are */
+	NATIVE_DOTNET = 0, /* those of .NET processes */
+	NATIVE_ALL,
+	NATIVE_NONE,
 };
 
 enum name_form {

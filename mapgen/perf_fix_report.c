@@ -51,6 +51,26 @@ static void print_code(const struct planned_process *process, FILE *to)
 	}
 }
 
+static void print_native(const struct planned_process *process, FILE *to)
+{
+	fprintf(to, "native code: %zu functions of %zu stripped files, %zu by their bounds",
+		process->native_functions, process->native_images, process->native_unnamed);
+}
+
+/* Where the names come from. */
+static void print_origins(const struct planned_process *process, FILE *to)
+{
+	if (process->is_dotnet) {
+		fprintf(to, "precompiled code: %zu names of %zu files", process->methods,
+			process->images);
+		print_code(process, to);
+	}
+	if (process->is_dotnet && process->native_images)
+		fputs("; ", to);
+	if (process->native_images)
+		print_native(process, to);
+}
+
 static void print_process(const struct planned_process *process, FILE *to)
 {
 	char *comm AUTO_FREE = message_printable(process->comm ? process->comm : "");
@@ -58,18 +78,9 @@ static void print_process(const struct planned_process *process, FILE *to)
 	fprintf(to, "process %d", process->pid);
 	if (comm && *comm)
 		fprintf(to, " (%s)", comm);
-	fprintf(to, ", %s: precompiled code: %zu names of %zu files", state_text(process),
-		process->methods, process->images);
-	print_code(process, to);
-	if (process->native_images)
-		fprintf(to, "; native code: %zu stripped files, %zu functions by their bounds",
-			process->native_images, process->native_functions);
+	fprintf(to, ", %s: ", state_text(process));
+	print_origins(process, to);
 	fputc('\n', to);
-	if (process->native_functions && process->lives)
-		fprintf(to,
-			"  dotnet-mapgen symbols %d brings the names of native images; perf-fix "
-			"again then\n",
-			process->pid);
 	if (process->fixed_before)
 		fprintf(to, "  %zu mappings had been given names before\n", process->fixed_before);
 	for (size_t i = 0; i < process->failures.count; i++)
@@ -79,7 +90,21 @@ static void print_process(const struct planned_process *process, FILE *to)
 							  : "out of memory");
 }
 
-static void print_text(const struct perf_fix_report *report, FILE *to)
+/* Of whom there are several, any. */
+static void print_way_to_names(const struct name_plan *plan, FILE *to)
+{
+	for (size_t i = 0; i < plan->process_count; i++)
+		if (plan->processes[i].lives && plan->processes[i].native_unnamed) {
+			fprintf(to,
+				"dotnet-mapgen symbols %d brings the names of its native images; "
+				"perf-fix again then\n",
+				plan->processes[i].pid);
+			return;
+		}
+}
+
+static void print_text(const struct perf_fix_report *report, const struct options *options,
+		       FILE *to)
 {
 	const struct name_plan *plan = report->plan;
 	size_t left = 0, made = 0;
@@ -90,8 +115,11 @@ static void print_text(const struct perf_fix_report *report, FILE *to)
 	}
 	for (size_t i = 0; i < plan->standin_count; i++)
 		made += plan->standins[i].is_new;
-	if (!plan->process_count)
-		message("there is no .NET process in the data");
+	print_way_to_names(plan, to);
+	if (!plan->process_count && options->native == NATIVE_ALL)
+		message("there is no .NET process and no stripped native code in the data");
+	else if (!plan->process_count)
+		message("there is no .NET process in the data; --native=all serves others");
 	if (report->was_compressed)
 		fprintf(to, "the data was compressed and is plain now\n");
 	fprintf(to, "perf-fix: %zu mappings of %zu processes fixed, %zu left", report->changed,
@@ -119,6 +147,7 @@ static json_t *process_json(const struct planned_process *process)
 	json_object_set_new(object, "pid", json_integer(process->pid));
 	json_object_set_new(object, "comm", json_output_text(process->comm));
 	json_object_set_new(object, "live", json_boolean(process->lives));
+	json_object_set_new(object, "dotnet", json_boolean(process->is_dotnet));
 	json_object_set_new(object, "images", json_integer((json_int_t)process->images));
 	json_object_set_new(object, "precompiled_names",
 			    json_integer((json_int_t)process->methods));
@@ -126,6 +155,8 @@ static json_t *process_json(const struct planned_process *process)
 			    json_integer((json_int_t)process->native_images));
 	json_object_set_new(object, "native_functions",
 			    json_integer((json_int_t)process->native_functions));
+	json_object_set_new(object, "native_unnamed",
+			    json_integer((json_int_t)process->native_unnamed));
 	json_object_set_new(object, "code_origin", json_output_text(origin_text(process)));
 	json_object_set_new(object, "code_place", json_output_text(process->code_place));
 	json_object_set_new(object, "code_names", json_integer((json_int_t)process->code_names));
@@ -178,7 +209,7 @@ int perf_fix_report_print(const struct perf_fix_report *report, const struct opt
 		if (!json_output_print(report_json(report)))
 			return EXIT_FAILED;
 	} else {
-		print_text(report, to);
+		print_text(report, options, to);
 	}
 	failures_print(&report->failures);
 	return is_whole(report) ? EXIT_DONE : EXIT_PARTLY;

@@ -12,10 +12,18 @@
 enum added_section {
 	ADDED_SYMBOLS,
 	ADDED_NAMES,
+	ADDED_ID, /* where the file has none */
 	ADDED_SECTIONS
 };
 
-static const char *const added_names[ADDED_SECTIONS] = { ".symtab", ".strtab" };
+static const char *const added_names[ADDED_SECTIONS] = { ".symtab", ".strtab",
+							 ".note.gnu.build-id" };
+
+struct id_note {
+	Elf64_Nhdr header;
+	char name[4];
+	uint8_t id[STANDIN_ID_BYTES];
+};
 
 static const char out_of_memory[] = "out of memory";
 static const char no_elf[] = "its headers are not those of a 64-bit ELF file";
@@ -25,7 +33,8 @@ struct native_file {
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections; /* of the file, and room for those that are added */
 	uint64_t end;         /* of all that the headers speak of */
-	uint64_t id_offset;
+	uint16_t id_section;  /* 0: it has no build-id */
+	uint64_t id_offset;   /* of one that has room for ours; 0: there is none */
 };
 
 /* ---- reading ------------------------------------------------------------------------------ */
@@ -93,29 +102,26 @@ static const char *read_sections(struct native_file *file)
 	return NULL;
 }
 
-/* The id is the description of a note "GNU"; linkers give it a section of its own. */
-static const char *find_id(struct native_file *file)
+/* Linkers give the build-id a section of its own. */
+static void find_id(struct native_file *file)
 {
-	static const Elf64_Nhdr wanted = { .n_namesz = 4,
-					   .n_descsz = STANDIN_ID_BYTES,
-					   .n_type = NT_GNU_BUILD_ID };
-	struct {
-		Elf64_Nhdr header;
-		char name[4];
-	} note;
+	struct id_note note;
 
-	for (size_t i = 0; i < file->header.e_shnum; i++) {
+	for (uint16_t i = 1; i < file->header.e_shnum && !file->id_section; i++) {
 		const Elf64_Shdr *section = &file->sections[i];
 
 		if (section->sh_type != SHT_NOTE ||
-		    section->sh_size < sizeof(note) + STANDIN_ID_BYTES ||
-		    path_read_at(file->fd, &note, sizeof(note), section->sh_offset) ||
-		    memcmp(&note.header, &wanted, sizeof(wanted)) || memcmp(note.name, "GNU", 4))
+		    section->sh_size < offsetof(struct id_note, id) ||
+		    path_read_at(file->fd, &note, offsetof(struct id_note, id),
+				 section->sh_offset) ||
+		    note.header.n_type != NT_GNU_BUILD_ID ||
+		    note.header.n_namesz != sizeof(note.name) ||
+		    memcmp(note.name, "GNU", sizeof(note.name)))
 			continue;
-		file->id_offset = section->sh_offset + sizeof(note);
-		return NULL;
+		file->id_section = i;
+		if (note.header.n_descsz == STANDIN_ID_BYTES && section->sh_size >= sizeof(note))
+			file->id_offset = section->sh_offset + offsetof(struct id_note, id);
 	}
-	return "it has no build-id of 20 bytes";
 }
 
 static const char *read_file(struct native_file *file)
@@ -128,7 +134,9 @@ static const char *read_file(struct native_file *file)
 	failure = read_segments(file);
 	if (!failure)
 		failure = read_sections(file);
-	return failure ? failure : find_id(file);
+	if (!failure)
+		find_id(file);
+	return failure;
 }
 
 /* ---- rendering ---------------------------------------------------------------------------- */
@@ -205,6 +213,29 @@ static void append_symbols(struct native_file *file, const struct standin_elf *e
 	added[ADDED_NAMES].sh_addralign = 1;
 }
 
+static size_t added_count(const struct native_file *file)
+{
+	return file->id_section ? ADDED_ID : ADDED_SECTIONS;
+}
+
+/* A note with room for our build-id, in the place of one that has none. */
+static void append_id(struct native_file *file, struct buf *ret)
+{
+	static const struct id_note note = { { 4, STANDIN_ID_BYTES, NT_GNU_BUILD_ID },
+					     "GNU",
+					     { 0 } };
+	Elf64_Shdr *section = &file->sections[file->id_section ? file->id_section
+							       : file->header.e_shnum + ADDED_ID];
+	uint64_t offset = ret->size_bytes;
+
+	buf_append(ret, &note, sizeof(note));
+	place(section, SHT_NOTE, ret, offset);
+	section->sh_flags = 0; /* it is no part of what is mapped */
+	section->sh_addr = 0;
+	section->sh_addralign = 4;
+	file->id_offset = offset + offsetof(struct id_note, id);
+}
+
 /* The names of sections once more, and those of ours behind them. */
 static const char *append_section_names(struct native_file *file, struct buf *ret)
 {
@@ -220,7 +251,7 @@ static const char *append_section_names(struct native_file *file, struct buf *re
 		return no_elf;
 	room[names->sh_size] = '\0';
 	ret->size_bytes += names->sh_size + 1;
-	for (size_t i = 0; i < ADDED_SECTIONS; i++) {
+	for (size_t i = 0; i < added_count(file); i++) {
 		added[i].sh_name = (Elf64_Word)(ret->size_bytes - offset);
 		buf_append(ret, added_names[i], strlen(added_names[i]) + 1);
 	}
@@ -247,14 +278,16 @@ static const char *render(struct native_file *file, const struct standin_elf *el
 	ret->size_bytes = file->end;
 	align(ret);
 	append_symbols(file, elf, ret);
+	align(ret);
+	if (!file->id_offset)
+		append_id(file, ret);
 	failure = append_section_names(file, ret);
 	if (failure)
 		return failure;
 	align(ret);
 	file->header.e_shoff = ret->size_bytes;
-	buf_append(ret, file->sections,
-		   (file->header.e_shnum + ADDED_SECTIONS) * sizeof(*file->sections));
-	file->header.e_shnum += ADDED_SECTIONS;
+	file->header.e_shnum += added_count(file);
+	buf_append(ret, file->sections, file->header.e_shnum * sizeof(*file->sections));
 	if (ret->failure)
 		return out_of_memory;
 	memcpy(ret->data, &file->header, sizeof(file->header));

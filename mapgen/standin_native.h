@@ -18,8 +18,8 @@
  * Values of the symbols in `elf` are vaddrs; one that ends in a call gets the byte behind it too.
  * The same symbols and file give the same bytes.
  *
- * NULL on success, else why not, a static text: only little-endian ELF64 with section headers, a
- * build-id of STANDIN_ID_BYTES and no symbol table of its own can serve.
+ * NULL on success, else why not, a static text: only little-endian ELF64 with section headers and
+ * no symbol table of its own can serve. A build-id of another length, or none, is no hindrance.
  */
 const char *standin_native_finish(const struct standin_elf *elf, int fd, struct buf *ret,
 				  uint8_t id_ret[STANDIN_ID_BYTES], uint64_t *end_ret);

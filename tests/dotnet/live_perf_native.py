@@ -138,7 +138,7 @@ def test_functions_of_stripped_native_code_are_told_by_their_bounds(context):
         record(sample.pid, path)
         natives = Natives(sample.pid)
         fixed, done = fix(context, path)
-        expect(re.search(r"native code: \d+ stripped files, \d+ functions by their bounds", done.stdout), done.stdout)
+        expect(re.search(r"native code: \d+ functions of \d+ stripped files, \d+ by their bounds", done.stdout), done.stdout)
         check_native(context, path, fixed, natives)
         only_mmap2_changed(path, fixed)
     gone, done = fix(context, path, codes=(3,))
@@ -200,42 +200,142 @@ __attribute__((constructor)) static void begin(void) { pthread_t thread; pthread
 """
 
 
-def stripped_library(directory):
-    """A library with work of its own, and where its debug file belongs; that is in a tree of its own first."""
-    source, library, tree = (os.path.join(directory, name) for name in ("work.c", "libwork.so", "tree"))
+def stripped_library(directory, build_id="sha1"):
+    """A library with work of its own, which also has a link to a debug file; and the unstripped one."""
+    if not shutil.which("gcc") or not shutil.which("objcopy"):
+        raise Skip("no gcc or objcopy")
+    source, library = (os.path.join(directory, name) for name in ("work.c", "libwork.so"))
     debug = library + ".debug"
     with open(source, "w", encoding="ascii") as file:
         file.write(WORK)
-    output_of("gcc", "-O1", "-shared", "-fPIC", "-Wl,--build-id=sha1", "-o", library, source)
+    output_of("gcc", "-O1", "-shared", "-fPIC", f"-Wl,--build-id={build_id}", "-o", library, source)
     output_of("objcopy", "--only-keep-debug", library, debug)
     output_of("objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", library)
+    return library, debug
+
+
+def keep_below(directory, library, debug):
+    """Moves the debug file to where its build-id tells, below a directory."""
     build_id = re.search(r"Build ID: (\w+)", output_of("readelf", "-n", library))[1]
-    kept = os.path.join(tree, ".build-id", build_id[:2], build_id[2:] + ".debug")
+    kept = os.path.join(directory, ".build-id", build_id[:2], build_id[2:] + ".debug")
     os.makedirs(os.path.dirname(kept))
     os.rename(debug, kept)
-    return library, debug, tree, kept
+    return kept
+
+
+def in_library(path):
+    """How many frames in the library have a name, and how many are told by their bounds."""
+    frames = [line.strip() for line in run_perf(path, "script", "-i", path, "-F", "ip,sym,dso").splitlines() if "libwork.so)" in line]
+    expect(len(frames) > 50, f"only {len(frames)} frames in the library")
+    return sum(" inner (" in line for line in frames), sum(" libwork.so!0x" in line for line in frames)
+
+
+def check_alone(context, build_id):
+    """A process that has nothing to do with .NET, and a library with a build-id of that kind."""
+    library, debug = stripped_library(context.directory(f"native-alone-{build_id}"), build_id)
+    os.unlink(debug)
+    path = library + ".data"
+    process = subprocess.Popen(["sleep", "600"], env=dict(os.environ, LD_PRELOAD=library))
+    try:
+        record(process.pid, path, 2)
+        fixed, done = fix(context, path)
+        expect("--native=all" in done.stderr and in_library(fixed) == (0, 0), f"it was not asked for: {done.stderr}")
+        alive, done = fix(context, path, "--native=all")
+        expect(f"process {process.pid} (sleep), live: native code: " in done.stdout, done.stdout)
+        alive = in_library(alive)
+    finally:
+        process.kill()
+        process.wait()
+    gone, done = fix(context, path, "--native=all")
+    expect(f"process {process.pid}, gone: native code: " in done.stdout, done.stdout)
+    expect(alive == in_library(gone) and not alive[0] and alive[1] > 50, f"live {alive}, gone {in_library(gone)}")
+
+
+def test_processes_without_dotnet_are_served_when_asked_for(context):
+    check_alone(context, "sha1")
+
+
+def test_native_images_without_a_build_id_or_with_a_short_one_are_served(context):
+    check_alone(context, "none")
+    check_alone(context, "uuid")
+
+
+GO_WORK = """package main
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+func fill(n int) []string {
+	all := make([]string, 0, n)
+	for i := 0; i < n; i++ {
+		all = append(all, strings.Repeat(fmt.Sprint(i*7919%n), 3))
+	}
+	return all
+}
+
+func main() {
+	for {
+		sort.Strings(fill(20000))
+	}
+}
+"""
+
+
+def stripped_go_program(directory):
+    """A program of Go without symbols, and (start, end, name) of its functions as Go's own nm has them."""
+    if not shutil.which("go"):
+        raise Skip("go is not installed")
+    source, whole, stripped = (os.path.join(directory, name) for name in ("work.go", "whole", "stripped"))
+    with open(source, "w", encoding="ascii") as file:
+        file.write(GO_WORK)
+    environment = dict(os.environ, CGO_ENABLED="0", GO111MODULE="off", GOTOOLCHAIN="local", GOCACHE=os.path.join(directory, "cache"))
+    done = subprocess.run(["go", "build", "-o", whole, source], env=environment, capture_output=True, text=True)
+    expect(done.returncode == 0, f"go build: {first_line(done.stderr)}")
+    output_of("strip", "-s", "-o", stripped, whole)
+    rows = (line.split(None, 3) for line in output_of("go", "tool", "nm", "-size", whole).splitlines())
+    return stripped, sorted((int(row[0], 16), int(row[0], 16) + int(row[1]), row[3]) for row in rows if row[2] in "tT")
+
+
+def test_a_stripped_program_of_go_has_its_names(context):
+    program, functions = stripped_go_program(context.directory("native-go"))
+    path = program + ".data"
+    process = subprocess.Popen([program], stdout=subprocess.DEVNULL)
+    try:
+        record(process.pid, path, 3)
+        fixed, _ = fix(context, path, "--native=all")
+    finally:
+        process.kill()
+        process.wait()
+    starts = [row[0] for row in functions]
+    named = wrong = 0
+    for chain in perf_samples.samples(fixed)[0]:
+        for frame in chain:
+            row = functions[bisect.bisect_right(starts, frame.address) - 1]
+            if row[0] <= frame.address < row[1]:
+                named += frame.perf_name is not None
+                wrong += frame.perf_name not in (row[2], re.sub(r"\.abi(0|internal)$", "", row[2]))
+    context.figure(f"frames in functions of a stripped program of Go: {named} named by perf, {wrong} not as go tool nm does")
+    expect(named > 200 and not wrong, f"{named} frames have names, {wrong} wrong or none")
 
 
 def test_debug_files_that_perf_does_not_find_or_that_come_later_name_the_functions(context):
-    if not shutil.which("gcc") or not shutil.which("objcopy"):
-        raise Skip("no gcc or objcopy")
-    library, debug, tree, kept = stripped_library(context.directory("native-debug"))
+    library, debug = stripped_library(context.directory("native-debug"))
+    tree = context.directory("native-debug-tree")
+    kept = keep_below(tree, library, debug)
     path = library + ".data"
-
-    def shown(fixed):
-        frames = [line.strip() for line in run_perf(fixed, "script", "-i", fixed, "-F", "ip,sym,dso").splitlines() if "libwork.so)" in line]
-        expect(len(frames) > 50, f"only {len(frames)} frames in the library")
-        return sum(" inner (" in line for line in frames), sum(" libwork.so!0x" in line for line in frames)
 
     with Sample(context.sdk(), {"LD_PRELOAD": library}) as sample:
         record(sample.pid, path)
-        expect(shown(fix(context, path, "--native=none")[0]) == (0, 0), "it was not left to perf")
-        named, bounds = shown(fix(context, path)[0])
+        expect(in_library(fix(context, path, "--native=none")[0]) == (0, 0), "it was not left to perf")
+        named, bounds = in_library(fix(context, path)[0])
         expect(not named and bounds > 50, f"without its debug file: {named} names, {bounds} bounds")
-        named, bounds = shown(fix(context, path, "--debug-dir", tree)[0])
+        named, bounds = in_library(fix(context, path, "--debug-dir", tree)[0])
         expect(named > 50 and not bounds, f"with a debug file in DIR: {named} names, {bounds} bounds")
         context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
         os.rename(kept, debug)
         context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
-        named, bounds = shown(path)
+        named, bounds = in_library(path)
         expect(named > 50 and not bounds, f"fixed again, with the debug file beside it: {named} names, {bounds} bounds")
