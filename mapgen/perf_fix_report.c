@@ -51,10 +51,10 @@ static void print_code(const struct planned_process *process, FILE *to)
 	}
 }
 
-static void print_native(const struct planned_process *process, FILE *to)
+static void print_native(size_t files, size_t functions, size_t unnamed, FILE *to)
 {
-	fprintf(to, "native code: %zu functions of %zu stripped files, %zu by their bounds",
-		process->native_functions, process->native_images, process->native_unnamed);
+	fprintf(to, "%zu functions of %zu stripped files, %zu by their bounds", functions, files,
+		unnamed);
 }
 
 /* Where the names come from. */
@@ -65,10 +65,20 @@ static void print_origins(const struct planned_process *process, FILE *to)
 			process->images);
 		print_code(process, to);
 	}
-	if (process->is_dotnet && process->native_images)
-		fputs("; ", to);
-	if (process->native_images)
-		print_native(process, to);
+	if (!process->native_images)
+		return;
+	fprintf(to, "%snative code: ", process->is_dotnet ? "; " : "");
+	print_native(process->native_images, process->native_functions, process->native_unnamed,
+		     to);
+}
+
+static void print_failures(const struct planned_process *process)
+{
+	for (size_t i = 0; i < process->failures.count; i++)
+		message("process %d: %s%s%s", process->pid, process->failures.items[i].subject,
+			*process->failures.items[i].subject ? ": " : "",
+			process->failures.items[i].reason ? process->failures.items[i].reason
+							  : "out of memory");
 }
 
 static void print_process(const struct planned_process *process, FILE *to)
@@ -83,11 +93,43 @@ static void print_process(const struct planned_process *process, FILE *to)
 	fputc('\n', to);
 	if (process->fixed_before)
 		fprintf(to, "  %zu mappings had been given names before\n", process->fixed_before);
-	for (size_t i = 0; i < process->failures.count; i++)
-		message("process %d: %s%s%s", process->pid, process->failures.items[i].subject,
-			*process->failures.items[i].subject ? ": " : "",
-			process->failures.items[i].reason ? process->failures.items[i].reason
-							  : "out of memory");
+}
+
+static size_t count_others(const struct name_plan *plan)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->process_count; i++)
+		count += !plan->processes[i].is_dotnet;
+	return count;
+}
+
+/* Those without .NET may be hundreds. */
+static void print_others(const struct name_plan *plan, size_t count, FILE *to)
+{
+	size_t files = 0, functions = 0, unnamed = 0;
+
+	for (size_t i = 0; i < plan->standin_count; i++) {
+		files += plan->standins[i].native_bytes != 0;
+		functions += plan->standins[i].native_bytes ? plan->standins[i].symbols : 0;
+		unnamed += plan->standins[i].unnamed;
+	}
+	fprintf(to, "%zu processes without .NET; native code of all: ", count);
+	print_native(files, functions, unnamed, to);
+	fputc('\n', to);
+}
+
+static void print_processes(const struct name_plan *plan, FILE *to)
+{
+	size_t others = count_others(plan);
+
+	for (size_t i = 0; i < plan->process_count; i++) {
+		if (plan->processes[i].is_dotnet || others == 1)
+			print_process(&plan->processes[i], to);
+		print_failures(&plan->processes[i]);
+	}
+	if (others > 1)
+		print_others(plan, others, to);
 }
 
 /* Of whom there are several, any. */
@@ -109,10 +151,9 @@ static void print_text(const struct perf_fix_report *report, const struct option
 	const struct name_plan *plan = report->plan;
 	size_t left = 0, made = 0;
 
-	for (size_t i = 0; i < plan->process_count; i++) {
-		print_process(&plan->processes[i], to);
+	print_processes(plan, to);
+	for (size_t i = 0; i < plan->process_count; i++)
 		left += plan->processes[i].left;
-	}
 	for (size_t i = 0; i < plan->standin_count; i++)
 		made += plan->standins[i].is_new;
 	print_way_to_names(plan, to);

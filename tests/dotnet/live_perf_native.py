@@ -230,12 +230,16 @@ def in_library(path):
     return sum(" inner (" in line for line in frames), sum(" libwork.so!0x" in line for line in frames)
 
 
+def working(library):
+    return subprocess.Popen(["sleep", "600"], env=dict(os.environ, LD_PRELOAD=library))
+
+
 def check_alone(context, build_id):
     """A process that has nothing to do with .NET, and a library with a build-id of that kind."""
     library, debug = stripped_library(context.directory(f"native-alone-{build_id}"), build_id)
     os.unlink(debug)
     path = library + ".data"
-    process = subprocess.Popen(["sleep", "600"], env=dict(os.environ, LD_PRELOAD=library))
+    process = working(library)
     try:
         record(process.pid, path, 2)
         fixed, done = fix(context, path)
@@ -253,6 +257,23 @@ def check_alone(context, build_id):
 
 def test_processes_without_dotnet_are_served_when_asked_for(context):
     check_alone(context, "sha1")
+
+
+def test_several_processes_without_dotnet_have_one_line(context):
+    library, debug = stripped_library(context.directory("native-several"))
+    os.unlink(debug)
+    path = library + ".data"
+    processes = [working(library) for _ in range(3)]
+    try:
+        record(",".join(str(process.pid) for process in processes), path, 2)
+        fixed, done = fix(context, path, "--native=all")
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    expect(re.search(r"^3 processes without .NET; native code of all: \d+ functions", done.stdout), done.stdout)
+    named, bounds = in_library(fixed)
+    expect(not named and bounds > 50, f"{named} names, {bounds} bounds")
 
 
 def test_native_images_without_a_build_id_or_with_a_short_one_are_served(context):
