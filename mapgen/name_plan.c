@@ -85,6 +85,9 @@ char *plan_make_standin(struct name_plan *plan, const struct symbol_run *run, ui
 	standin_elf_init(&elf);
 	for (size_t i = 0; i < run->count; i++)
 		standin_image_add(&elf, plan->options, run->symbols[i]);
+	for (size_t i = 0; run->code && i < run->code->count; i++)
+		standin_elf_add_code(&elf, &run->code_source, run->code->items[i].start,
+				     run->code->items[i].end);
 	if (!standin_elf_finish(&elf, run->origin, &file, standin.id))
 		failure = message_format("its names do not fit into memory");
 	if (!failure)
@@ -118,9 +121,24 @@ void plan_remember_file(struct name_plan *plan, const char *key, uint32_t standi
 		free(file);
 }
 
-static char *make_file_standin(struct name_plan *plan, struct sym_image *image,
-			       const struct sym_symbols *symbols, uint32_t *index_ret)
+/* From the first symbol to the end of the last, as far as there is any. */
+static struct address_range code_range(const struct sym_symbols *symbols,
+				       const struct file_code *code)
 {
+	const struct sym_symbol *first = sym_symbols_at(symbols, 0);
+	const struct sym_symbol *last = sym_symbols_at(symbols, sym_symbols_count(symbols) - 1);
+	uint64_t end = last->start + last->size_bytes;
+
+	return (struct address_range){ first->start > code->start ? first->start : code->start,
+				       end < code->end ? end : code->end };
+}
+
+static char *make_file_standin(struct name_plan *plan, struct sym_image *image,
+			       const struct sym_symbols *symbols, const struct file_code *code,
+			       uint32_t *index_ret)
+{
+	struct address_range range;
+	const struct address_ranges ranges = { &range, 1 };
 	size_t count = sym_symbols_count(symbols);
 	const struct sym_symbol **items AUTO_FREE =
 		calloc(count, sizeof(const struct sym_symbol *));
@@ -134,12 +152,19 @@ static char *make_file_standin(struct name_plan *plan, struct sym_image *image,
 		return message_format("out of memory");
 	for (size_t i = 0; i < count; i++)
 		items[i] = sym_symbols_at(symbols, i);
-	run = (struct symbol_run){ items, count, origin, label };
+	run = (struct symbol_run){
+		.symbols = items, .count = count, .origin = origin, .label = label
+	};
+	if (code) {
+		range = code_range(symbols, code);
+		run.code = &ranges;
+		run.code_source = code->source;
+	}
 	return plan_make_standin(plan, &run, index_ret);
 }
 
 char *plan_file_standin(struct name_plan *plan, const char *key, struct sym_image *image,
-			uint32_t *index_ret)
+			const struct file_code *code, uint32_t *index_ret)
 {
 	struct sym_symbols *symbols = NULL;
 	struct sym_error *error;
@@ -154,7 +179,7 @@ char *plan_file_standin(struct name_plan *plan, const char *key, struct sym_imag
 		failure = message_format("%s", sym_error_message(error));
 		sym_error_destroy(error);
 	} else if (sym_symbols_count(symbols)) {
-		failure = make_file_standin(plan, image, symbols, &index);
+		failure = make_file_standin(plan, image, symbols, code, &index);
 	}
 	sym_symbols_destroy(symbols);
 	plan_remember_file(plan, key, index);
@@ -196,6 +221,11 @@ void deciding_complain(struct deciding *deciding, const char *subject, char *rea
 			return;
 		}
 	failures_add(failures, subject, reason);
+}
+
+bool deciding_is_hit(const struct deciding *deciding, const struct recorded_mapping *mapping)
+{
+	return recorded_hits_in(deciding->plan->hits, mapping->start_address, mapping->end_address);
 }
 
 /* Several mappings may show one file. */
@@ -292,6 +322,7 @@ static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, si
 		.mappings = mappings,
 		.count = count,
 		.data_count = data_count,
+		.memory_fd = -1,
 	};
 	bool has_decided;
 

@@ -100,34 +100,62 @@ static void merge(const struct code_names *names, const struct address_ranges *r
 		keep(filling, names->symbols[at++]);
 }
 
+/* perf annotates what has samples of its own. */
+static bool hit_ranges(const struct name_plan *plan, const struct code_names *names,
+		       struct address_ranges *ret)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < names->symbol_count; i++) {
+		uint64_t start = names->symbols[i]->start;
+		uint64_t end = start + names->symbols[i]->size_bytes;
+
+		if (recorded_hits_in(plan->hits, start, end))
+			done = address_ranges_append(ret, start, end);
+	}
+	return done;
+}
+
 static char *make_code_standin(struct name_plan *plan, const struct code_names *names,
-			       uint32_t *index_ret)
+			       int memory_fd, uint32_t *index_ret)
 {
 	struct sym_symbol *fillers AUTO_FREE = NULL;
 	const struct sym_symbol **all AUTO_FREE = NULL;
-	struct address_ranges ranges = { 0 };
+	struct address_ranges ranges = { 0 }, code = { 0 };
 	struct filling filling;
 	struct symbol_run run;
-	bool united = all_ranges(names, &ranges);
+	char *failure;
+	bool united =
+		all_ranges(names, &ranges) && (memory_fd < 0 || hit_ranges(plan, names, &code));
 	size_t most = names->symbol_count + ranges.count + 1;
 
 	fillers = calloc(most, sizeof(*fillers));
 	all = calloc(2 * most, sizeof(const struct sym_symbol *));
 	filling = (struct filling){ .fillers = fillers, .all = all };
-	if (united && fillers && all)
+	if (united && fillers && all) {
 		merge(names, &ranges, &filling);
+		run = (struct symbol_run){ .symbols = all,
+					   .count = filling.count,
+					   .origin = names->origin,
+					   .label = "[jit]",
+					   .code = memory_fd < 0 ? NULL : &code,
+					   .code_source = { memory_fd, 0 } };
+		failure = plan_make_standin(plan, &run, index_ret);
+	} else {
+		failure = message_format("out of memory");
+	}
 	address_ranges_deinit(&ranges);
-	if (!united || !fillers || !all)
-		return message_format("out of memory");
-	run = (struct symbol_run){ all, filling.count, names->origin, "[jit]" };
-	return plan_make_standin(plan, &run, index_ret);
+	address_ranges_deinit(&code);
+	return failure;
 }
 
 char *deciding_name_code(struct deciding *deciding, const struct code_names *names)
 {
 	bool anonymous = deciding->plan->anonymous;
 	uint32_t standin = NO_STANDIN;
-	char *failure = anonymous ? NULL : make_code_standin(deciding->plan, names, &standin);
+	char *failure =
+		anonymous ? NULL
+			  : make_code_standin(deciding->plan, names, deciding->memory_fd, &standin);
 
 	for (size_t i = 0; !failure && i < names->mapping_count; i++)
 		deciding_fix(deciding, names->mappings[i],

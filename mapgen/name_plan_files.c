@@ -49,13 +49,27 @@ static char *why_not_this_file(const struct deciding *deciding,
 	return NULL;
 }
 
+static char *name_precompiled(struct deciding *deciding, const char *path, const char *key,
+			      struct sym_image *image, struct recorded_mapping *mapping)
+{
+	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
+	const struct file_code code = { { fd, 0 }, 0, UINT64_MAX };
+	bool with_code = fd >= 0 && deciding_is_hit(deciding, mapping);
+	uint32_t standin = NO_STANDIN;
+	char *failure =
+		plan_file_standin(deciding->plan, key, image, with_code ? &code : NULL, &standin);
+
+	if (standin != NO_STANDIN)
+		deciding_fix(deciding, mapping, RECORDED_BUILD_ID, standin);
+	return failure;
+}
+
 static char *name_by_image(struct deciding *deciding, const char *path, const char *key,
 			   struct recorded_mapping *mapping)
 {
 	struct sym_image *image GUARDED(image) = NULL;
 	const char *const *debug_dirs = deciding->plan->options->debug_dirs.items;
 	struct sym_error *error = sym_image_open(path, &image);
-	uint32_t standin = NO_STANDIN;
 	char *failure;
 
 	if (!error)
@@ -69,9 +83,7 @@ static char *name_by_image(struct deciding *deciding, const char *path, const ch
 		name_native(deciding, image, key, mapping);
 		return NULL;
 	}
-	failure = plan_file_standin(deciding->plan, key, image, &standin);
-	if (standin != NO_STANDIN)
-		deciding_fix(deciding, mapping, RECORDED_BUILD_ID, standin);
+	failure = name_precompiled(deciding, path, key, image, mapping);
 	return failure;
 }
 
@@ -79,9 +91,9 @@ static void name_file(struct deciding *deciding, struct recorded_mapping *mappin
 {
 	const char *root = deciding->plan->options->root;
 	char *path AUTO_FREE = message_format("%s%s", root ? root : "", mapping->name);
-	char *key AUTO_FREE =
-		message_format("%s %x:%x %" PRIu64, mapping->name, mapping->device_major,
-			       mapping->device_minor, mapping->inode);
+	char *key AUTO_FREE = message_format("%s %x:%x %" PRIu64 " %d", mapping->name,
+					     mapping->device_major, mapping->device_minor,
+					     mapping->inode, deciding_is_hit(deciding, mapping));
 	char *failure;
 
 	if (!path || !key)

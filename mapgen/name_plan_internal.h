@@ -19,6 +19,7 @@ struct deciding {
 	struct planned_process *process;
 	struct recorded_mapping *mappings; /* executable; `data_count` others lie behind them */
 	size_t count, data_count;
+	int memory_fd;   /* of the live process, where addresses are offsets; negative for none */
 	bool no_runtime; /* the process can be seen, and it is no .NET process */
 };
 
@@ -40,8 +41,10 @@ bool is_assembly_name(const char *name);
 struct symbol_run {
 	const struct sym_symbol *const *symbols; /* ascending */
 	size_t count;
-	const char *origin; /* goes into the file */
-	const char *label;  /* for people */
+	const char *origin;                /* goes into the file */
+	const char *label;                 /* for people */
+	const struct address_ranges *code; /* of which there is machine code; NULL for none */
+	struct standin_code_source code_source;
 };
 
 /* Puts the file of a stand-in into the cache and counts it. Its label is copied. */
@@ -52,10 +55,19 @@ char *plan_make_standin(struct name_plan *plan, const struct symbol_run *run, ui
 
 /*
  * The stand-in of a file with precompiled code, made once for all mappings. `key` says
- * which file. *index_ret: NO_STANDIN when it has no precompiled code. NULL, or why not.
+ * which file, and whether with machine code, which is in the part of the file that `code` tells
+ * of (NULL: without). *index_ret: NO_STANDIN when it has no precompiled code. NULL, or why not.
  */
+struct file_code {
+	struct standin_code_source source;
+	uint64_t start, end; /* in the file */
+};
+
 char *plan_file_standin(struct name_plan *plan, const char *key, struct sym_image *image,
-			uint32_t *index_ret);
+			const struct file_code *code, uint32_t *index_ret);
+
+/* Was any of its code run by a sample itself? The code of others is not annotated. */
+bool deciding_is_hit(const struct deciding *deciding, const struct recorded_mapping *mapping);
 
 /* True when `key` was asked for before; then what came of it. */
 bool plan_known_file(const struct name_plan *plan, const char *key, uint32_t *index_ret);

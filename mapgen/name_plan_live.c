@@ -4,7 +4,9 @@
  * process's own when it is mapped there now, from the same file at the same offset; with
  * addresses chosen at random that holds for no other process.
  */
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,11 +101,6 @@ static bool is_code_memory(const struct sym_mapping *mapping)
 	       !strncmp(mapping->path, "/dev/zero", 9);
 }
 
-static bool is_hit(const struct deciding *deciding, const struct recorded_mapping *mapping)
-{
-	return recorded_hits_in(deciding->plan->hits, mapping->start_address, mapping->end_address);
-}
-
 /*
  * perf archive packs no file that is seen in call chains only. The code memory of a
  * process is nearly always hit itself: its stand-in takes in the names of such files.
@@ -112,14 +109,14 @@ static bool joins_code(const struct deciding *deciding, const struct recorded_ma
 {
 	return mapping->fix == RECORDED_BUILD_ID &&
 	       !deciding->plan->standins[mapping->standin].native_bytes &&
-	       !is_hit(deciding, mapping);
+	       !deciding_is_hit(deciding, mapping);
 }
 
 static bool code_is_hit(const struct deciding *deciding)
 {
 	for (size_t i = 0; i < deciding->count; i++)
 		if (mapping_class_of(deciding->mappings[i].name) == MAPPING_CODE &&
-		    is_hit(deciding, &deciding->mappings[i]))
+		    deciding_is_hit(deciding, &deciding->mappings[i]))
 			return true;
 	return false;
 }
@@ -244,6 +241,12 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 		      struct recorded_mapping *mapping)
 {
 	struct name_plan *plan = deciding->plan;
+	bool with_code = deciding->memory_fd >= 0 && deciding_is_hit(deciding, mapping);
+	struct file_code code = {
+		.source = { deciding->memory_fd, mapping->start_address - mapping->offset },
+		.start = mapping->offset,
+		.end = mapping->offset + (mapping->end_address - mapping->start_address),
+	};
 	uint32_t standin = NO_STANDIN;
 	const struct sym_mapping *now;
 	struct sym_image *image;
@@ -253,8 +256,8 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 	if (compare(snapshot, mapping, &now) != AGREEMENT_SAME || now->image_index == UINT32_MAX)
 		return;
 	image = sym_snapshot_image_at(snapshot, now->image_index);
-	key = message_format("%s %x:%x %" PRIu64, sym_image_path(image), now->device_major,
-			     now->device_minor, now->inode);
+	key = message_format("%s %x:%x %" PRIu64 " %d", sym_image_path(image), now->device_major,
+			     now->device_minor, now->inode, with_code);
 	if (!key)
 		return;
 	if (!target_is_precompiled(image)) {
@@ -265,7 +268,7 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 		deciding_fix(deciding, mapping, RECORDED_ANONYMOUS, NO_STANDIN);
 		return;
 	}
-	failure = plan_file_standin(plan, key, image, &standin);
+	failure = plan_file_standin(plan, key, image, with_code ? &code : NULL, &standin);
 	if (failure)
 		deciding_complain(deciding, sym_image_path(image), failure);
 	if (standin == NO_STANDIN)
@@ -274,6 +277,15 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 }
 
 /* ---- the process ------------------------------------------------------------------------ */
+
+/* Negative where there is no such process, or it may not be read. */
+static int open_memory(const struct deciding *deciding)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", deciding->process->pid);
+	return deciding->plan->options->root ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+}
 
 static struct sym_snapshot *open_process(struct deciding *deciding)
 {
@@ -352,6 +364,7 @@ static void name_all_code(struct deciding *deciding, struct sym_snapshot *snapsh
 bool decide_by_process(struct deciding *deciding)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = open_process(deciding);
+	int memory_fd AUTO_CLOSE = open_memory(deciding);
 
 	if (!snapshot)
 		return false;
@@ -363,9 +376,11 @@ bool decide_by_process(struct deciding *deciding)
 	if (deciding->no_runtime && deciding->plan->options->native != NATIVE_ALL)
 		return false;
 	deciding->process->lives = true;
+	deciding->memory_fd = memory_fd;
 	name_files(deciding, snapshot);
 	if (!deciding->no_runtime)
 		name_all_code(deciding, snapshot);
+	deciding->memory_fd = -1;
 	if (!still_the_same(deciding, snapshot)) {
 		forget(deciding);
 		return false;

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "libsym/base/path.h"
@@ -28,12 +29,14 @@ enum section {
 	SECTION_SYMBOLS,
 	SECTION_NAMES,
 	SECTION_SECTION_NAMES,
-	SECTIONS
+	SECTIONS /* those of code lie behind */
 };
 
 static const char *const section_names[SECTIONS] = {
 	"", maker_section, ".note.gnu.build-id", ".text", ".symtab", ".strtab", ".shstrtab",
 };
+
+static const char code_section[] = ".code";
 
 void standin_elf_init(struct standin_elf *elf)
 {
@@ -42,6 +45,8 @@ void standin_elf_init(struct standin_elf *elf)
 	*elf = (struct standin_elf){ .low = UINT64_MAX };
 	buf_init(&elf->symbols, MOST_SYMBOL_BYTES);
 	buf_init(&elf->names, MOST_NAME_BYTES);
+	buf_init(&elf->code, STANDIN_MOST_CODE_BYTES);
+	buf_init(&elf->blocks, STANDIN_MOST_CODE_BLOCKS * sizeof(struct standin_code));
 	buf_append(&elf->symbols, &none, sizeof(none));
 	buf_append_char(&elf->names, '\0');
 }
@@ -50,6 +55,8 @@ void standin_elf_deinit(struct standin_elf *elf)
 {
 	buf_deinit(&elf->symbols);
 	buf_deinit(&elf->names);
+	buf_deinit(&elf->code);
+	buf_deinit(&elf->blocks);
 }
 
 static void append_printable(struct buf *buf, const char *text)
@@ -86,12 +93,42 @@ void standin_elf_add(struct standin_elf *elf, uint64_t value, uint64_t size_byte
 	elf->count++;
 }
 
+/* A buffer that is full stays as it is. */
+static bool has_room(const struct buf *buf, uint64_t bytes)
+{
+	return !buf->failure && bytes <= buf->max_bytes - buf->size_bytes;
+}
+
+void standin_elf_add_code(struct standin_elf *elf, const struct standin_code_source *source,
+			  uint64_t start, uint64_t end)
+{
+	struct standin_code block = { .start = start };
+	char *room;
+	ssize_t got = 0;
+
+	if (start >= end || !has_room(&elf->blocks, sizeof(block)) ||
+	    !has_room(&elf->code, end - start))
+		return;
+	room = buf_reserve(&elf->code, end - start);
+	while (room && block.size_bytes < end - start &&
+	       (got = pread(source->fd, room + block.size_bytes, end - start - block.size_bytes,
+			    (off_t)(start + block.size_bytes + source->shift))) > 0)
+		block.size_bytes += (uint64_t)got;
+	if (!room || !block.size_bytes)
+		return;
+	elf->code.size_bytes += block.size_bytes;
+	buf_append(&elf->blocks, &block, sizeof(block));
+}
+
 /* ---- rendering -------------------------------------------------------------------- */
 
 struct layout {
 	Elf64_Shdr sections[SECTIONS];
 	char section_text[128];
 	size_t section_text_bytes;
+	size_t code_name; /* in it */
+	size_t code_blocks;
+	uint64_t code_offset;
 	uint8_t maker_note[sizeof(Elf64_Nhdr) + 16 + LONGEST_ORIGIN_BYTES];
 	size_t maker_note_bytes;
 	uint8_t id_note[sizeof(Elf64_Nhdr) + 4 + STANDIN_ID_BYTES];
@@ -130,6 +167,9 @@ static void name_sections(struct layout *layout)
 		memcpy(layout->section_text + layout->section_text_bytes, section_names[i], bytes);
 		layout->section_text_bytes += bytes;
 	}
+	layout->code_name = layout->section_text_bytes;
+	memcpy(layout->section_text + layout->code_name, code_section, sizeof(code_section));
+	layout->section_text_bytes += sizeof(code_section);
 }
 
 static void place(Elf64_Shdr *section, uint64_t *offset, uint32_t type, uint64_t size_bytes)
@@ -150,7 +190,7 @@ enum {
 static void lay_out(const struct standin_elf *elf, struct layout *layout)
 {
 	Elf64_Shdr *sections = layout->sections;
-	uint64_t offset = HEADERS_BYTES;
+	uint64_t offset = HEADERS_BYTES + layout->code_blocks * sizeof(*sections);
 
 	name_sections(layout);
 	place(&sections[SECTION_MAKER], &offset, SHT_NOTE, layout->maker_note_bytes);
@@ -177,6 +217,32 @@ static void lay_out(const struct standin_elf *elf, struct layout *layout)
 	place(&sections[SECTION_SECTION_NAMES], &offset, SHT_STRTAB, layout->section_text_bytes);
 	sections[SECTION_NAMES].sh_addralign = 1;
 	sections[SECTION_SECTION_NAMES].sh_addralign = 1;
+	layout->code_offset = offset;
+}
+
+/* Beside .text, which all symbols are in and which has no bytes. */
+static void put_code_headers(const struct standin_elf *elf, const struct layout *layout,
+			     struct buf *ret)
+{
+	uint64_t offset = layout->code_offset;
+
+	for (size_t i = 0; i < layout->code_blocks; i++) {
+		struct standin_code block;
+		Elf64_Shdr section;
+
+		memcpy(&block, elf->blocks.data + i * sizeof(block), sizeof(block));
+		section = (Elf64_Shdr){
+			.sh_name = (Elf64_Word)layout->code_name,
+			.sh_type = SHT_PROGBITS,
+			.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			.sh_addr = block.start,
+			.sh_offset = offset,
+			.sh_size = block.size_bytes,
+			.sh_addralign = 1,
+		};
+		buf_append(ret, &section, sizeof(section));
+		offset += block.size_bytes;
+	}
 }
 
 static void put_headers(const struct layout *layout, struct buf *ret)
@@ -201,7 +267,7 @@ static void put_headers(const struct layout *layout, struct buf *ret)
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = SEGMENTS,
 		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = SECTIONS,
+		.e_shnum = (Elf64_Half)(SECTIONS + layout->code_blocks),
 		.e_shstrndx = SECTION_SECTION_NAMES,
 	};
 	Elf64_Phdr load = {
@@ -265,13 +331,20 @@ bool standin_elf_finish(struct standin_elf *elf, const char *origin, struct buf 
 	if (id_ret)
 		layout.id_note_bytes =
 			make_note(layout.id_note, "GNU", NT_GNU_BUILD_ID, no_id, sizeof(no_id));
+	layout.code_blocks = elf->blocks.size_bytes / sizeof(struct standin_code);
 	lay_out(elf, &layout);
 	put_headers(&layout, ret);
+	put_code_headers(elf, &layout, ret);
 	put_at(ret, &layout.sections[SECTION_MAKER], layout.maker_note);
 	put_at(ret, &layout.sections[SECTION_ID], layout.id_note);
 	put_at(ret, &layout.sections[SECTION_SYMBOLS], elf->symbols.data);
 	put_at(ret, &layout.sections[SECTION_NAMES], elf->names.data);
 	put_at(ret, &layout.sections[SECTION_SECTION_NAMES], layout.section_text);
+	if (layout.code_blocks)
+		put_at(ret,
+		       &(Elf64_Shdr){ .sh_offset = layout.code_offset,
+				      .sh_size = elf->code.size_bytes },
+		       elf->code.data);
 	if (ret->failure)
 		return false;
 	if (!id_ret)

@@ -177,20 +177,6 @@ def test_call_chains_by_dwarf_are_unwound_as_before(context):
     expect(before == after, f"{sum(one != other for one, other in zip(before, after))} chains differ")
 
 
-def test_stripped_native_code_is_annotated(context):
-    path = os.path.join(context.directory("native-annotate"), "perf.data")
-    with Sample(context.sdk()) as sample:
-        record(sample.pid, path)
-        fixed, _ = fix(context, path)
-    rows = run_perf(fixed, "report", "-i", fixed, "--stdio", "--no-children", "-g", "none", "--sort", "sym", "--dsos", "libcoreclr.so")
-    hottest = re.search(r"\[\.\] (libcoreclr\.so!0x([0-9a-f]+))", rows)
-    expect(hottest, f"no function of libcoreclr.so is told by its bounds: {rows[-200:]}")
-    text = run_perf(fixed, "annotate", "-i", fixed, "--stdio", "-s", hottest[1])
-    lines = re.findall(r"^\s+[0-9.]+ :\s+([0-9a-f]+):\s+\w+", text, re.MULTILINE)
-    context.figure(f"perf annotate {hottest[1]}: {len(lines)} instructions")
-    expect(lines and int(lines[0], 16) == int(hottest[2], 16), f"no instructions from {hottest[2]} on: {text[:300]}")
-
-
 WORK = """
 #include <pthread.h>
 static volatile long sum;
