@@ -83,8 +83,7 @@ static char *name_by_image(struct deciding *deciding, const char *path, const ch
 		name_native(deciding, image, key, mapping);
 		return NULL;
 	}
-	failure = name_precompiled(deciding, path, key, image, mapping);
-	return failure;
+	return name_precompiled(deciding, path, key, image, mapping);
 }
 
 static void name_file(struct deciding *deciding, struct recorded_mapping *mapping)
