@@ -42,6 +42,7 @@ static struct {
 	char path[64], other[64];
 	_Atomic(bool) done;
 	_Atomic(uint64_t) named, wrong, lost, refreshed, reread;
+	_Atomic(uint64_t) checking_since[RESOLVERS]; /* how often it had been read anew */
 } world;
 
 /* ---- the writer ---------------------------------------------------------------------------- */
@@ -177,12 +178,22 @@ static void *write_map(void *context)
 
 /* ---- the readers ----------------------------------------------------------------------------- */
 
+/* Names of a map end with the second one that takes its place: whoever still looks at an answer
+ * from before the last one is waited for. */
+static void wait_for_checks(uint64_t rereads)
+{
+	for (size_t i = 0; i < RESOLVERS; i++)
+		while (atomic_load(&world.checking_since[i]) < rereads)
+			sched_yield();
+}
+
 static void *refresh(void *context)
 {
 	(void)context;
 	while (!atomic_load(&world.done)) {
 		enum sym_refresh found;
 
+		wait_for_checks(atomic_load(&world.reread));
 		must(sym_resolver_refresh(world.resolver, &found));
 		atomic_fetch_add(&world.refreshed, found == SYM_REFRESH_APPENDED);
 		atomic_fetch_add(&world.reread, found == SYM_REFRESH_REREAD);
@@ -226,7 +237,8 @@ static void check_glance(uint64_t address, struct sym_glance *room)
 static void *resolve(void *context)
 {
 	struct sym_glance room = { .size = sizeof(room) };
-	uint32_t state = (uint32_t)(uintptr_t)context;
+	size_t number = (uintptr_t)context;
+	uint32_t state = (uint32_t)number + 1;
 	struct sym_result *result;
 	uint64_t addresses[64];
 
@@ -234,6 +246,7 @@ static void *resolve(void *context)
 	while (!atomic_load(&world.done)) {
 		size_t count = 1 + noise(&state) % 64;
 
+		atomic_store(&world.checking_since[number], atomic_load(&world.reread));
 		for (size_t i = 0; i < count; i++)
 			addresses[i] = world.base + noise(&state) % (SLOTS * SLOT_BYTES);
 		must(sym_resolver_resolve(world.resolver, addresses, count, result));
@@ -241,6 +254,7 @@ static void *resolve(void *context)
 			check(sym_result_at(result, i));
 		check_glance(addresses[0], &room);
 	}
+	atomic_store(&world.checking_since[number], UINT64_MAX);
 	sym_result_destroy(result);
 	return NULL;
 }
@@ -295,7 +309,7 @@ int main(void)
 	pthread_create(&writer, NULL, write_map, NULL);
 	pthread_create(&refresher, NULL, refresh, NULL);
 	for (uintptr_t i = 0; i < RESOLVERS; i++)
-		pthread_create(&resolvers[i], NULL, resolve, (void *)(i + 1));
+		pthread_create(&resolvers[i], NULL, resolve, (void *)i);
 	pthread_join(writer, NULL);
 	pthread_join(refresher, NULL);
 	for (size_t i = 0; i < RESOLVERS; i++)
