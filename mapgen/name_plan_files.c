@@ -49,15 +49,21 @@ static char *why_not_this_file(const struct deciding *deciding,
 	return NULL;
 }
 
+/* One that gets machine code. */
+static bool is_hit_assembly(const struct deciding *deciding, const struct recorded_mapping *mapping)
+{
+	return is_assembly_name(mapping->name) && deciding_is_hit(deciding, mapping);
+}
+
 static char *name_precompiled(struct deciding *deciding, const char *path, const char *key,
 			      struct sym_image *image, struct recorded_mapping *mapping)
 {
-	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
+	int fd AUTO_CLOSE =
+		is_hit_assembly(deciding, mapping) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	const struct file_code code = { { fd, 0 }, 0, UINT64_MAX };
-	bool with_code = fd >= 0 && deciding_is_hit(deciding, mapping);
 	uint32_t standin = NO_STANDIN;
 	char *failure =
-		plan_file_standin(deciding->plan, key, image, with_code ? &code : NULL, &standin);
+		plan_file_standin(deciding->plan, key, image, fd < 0 ? NULL : &code, &standin);
 
 	if (standin != NO_STANDIN)
 		deciding_fix(deciding, mapping, RECORDED_BUILD_ID, standin);
@@ -92,7 +98,7 @@ static void name_file(struct deciding *deciding, struct recorded_mapping *mappin
 	char *path AUTO_FREE = message_format("%s%s", root ? root : "", mapping->name);
 	char *key AUTO_FREE = message_format("%s %x:%x %" PRIu64 " %d", mapping->name,
 					     mapping->device_major, mapping->device_minor,
-					     mapping->inode, deciding_is_hit(deciding, mapping));
+					     mapping->inode, is_hit_assembly(deciding, mapping));
 	char *failure;
 
 	if (!path || !key)

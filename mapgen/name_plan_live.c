@@ -241,7 +241,7 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 		      struct recorded_mapping *mapping)
 {
 	struct name_plan *plan = deciding->plan;
-	bool with_code = deciding->memory_fd >= 0 && deciding_is_hit(deciding, mapping);
+	bool with_code;
 	struct file_code code = {
 		.source = { deciding->memory_fd, mapping->start_address - mapping->offset },
 		.start = mapping->offset,
@@ -256,6 +256,8 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 	if (compare(snapshot, mapping, &now) != AGREEMENT_SAME || now->image_index == UINT32_MAX)
 		return;
 	image = sym_snapshot_image_at(snapshot, now->image_index);
+	with_code = target_is_precompiled(image) && deciding->memory_fd >= 0 &&
+		    deciding_is_hit(deciding, mapping);
 	key = message_format("%s %x:%x %" PRIu64 " %d", sym_image_path(image), now->device_major,
 			     now->device_minor, now->inode, with_code);
 	if (!key)

@@ -84,7 +84,7 @@ class Natives:
         for start, end, offset, image in self.rows:
             if start <= address < end:
                 vaddr = image.vaddr(address - start + offset)
-                return vaddr is not None and (image, vaddr) or None
+                return None if vaddr is None else (image, vaddr)
         return None
 
 
@@ -187,7 +187,7 @@ __attribute__((constructor)) static void begin(void) { pthread_t thread; pthread
 
 
 def stripped_library(directory, build_id="sha1"):
-    """A library with work of its own, which also has a link to a debug file; and the unstripped one."""
+    """A library with work of its own, and its debug file, to which it has a link."""
     if not shutil.which("gcc") or not shutil.which("objcopy"):
         raise Skip("no gcc or objcopy")
     source, library = (os.path.join(directory, name) for name in ("work.c", "libwork.so"))
