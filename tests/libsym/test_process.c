@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -317,6 +318,9 @@ Test(process, is_not_found_by_the_id_of_a_thread_that_has_ended)
 
 	cr_assert_eq(pthread_create(&thread, NULL, report_thread_id, &thread_id), 0);
 	pthread_join(thread, NULL);
+	/* Joined is not gone yet. */
+	while (!tgkill(getpid(), thread_id, 0))
+		sched_yield();
 	cr_expect_eq(code_and_end(process_open(thread_id, NULL, &process)), SYM_ERROR_NOT_FOUND);
 }
 
