@@ -102,14 +102,22 @@ static bool is_of_old_version(const char *name)
 	return version && version[1] != '@';
 }
 
+/* A name that glibc gives a function for calls from within itself. */
+static bool is_internal_alias(const char *name)
+{
+	return !strncmp(name, "__GI_", 5) || !strncmp(name, "__EI_", 5);
+}
+
 enum {
+	RANK_INTERNAL = 1 << 21,
 	RANK_OLD_VERSION = 1 << 20,
 	STUB_BYTES = 16,        /* of an entry, on x86 and AArch64 */
 	HIDDEN_VERSION = 0x8000 /* a linker does not take it for a name without a version */
 };
 
-/* Among names for one place: functions before others, today's before old versions' (free before
- * cfree), global, weak, local, fewer leading underscores. */
+/* Among names for one place: functions before others, what people write before internal aliases,
+ * today's before old versions' (free before cfree), global, weak, local, fewer leading
+ * underscores. */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
 	uint32_t type = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ||
@@ -122,7 +130,8 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 		binding = 0;
 	else if (GELF_ST_BIND(symbol->st_info) == STB_WEAK)
 		binding = 1;
-	return type << 24 | (is_of_old_version(name) ? RANK_OLD_VERSION : 0u) | binding << 16 |
+	return type << 24 | (is_internal_alias(name) ? RANK_INTERNAL : 0u) |
+	       (is_of_old_version(name) ? RANK_OLD_VERSION : 0u) | binding << 16 |
 	       (underscores > 0xffff ? 0xffff : underscores);
 }
 

@@ -201,6 +201,27 @@ Test(elf_symbols, puts_the_name_of_an_old_version_last)
 	elf_symbols_deinit(&table);
 }
 
+/* As in libnsl, whose functions are all of an old version, and in the C library. */
+Test(elf_symbols, puts_names_for_calls_from_within_last)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "__EI_nis_getnames", TEXT, 0x10, STB_LOCAL, STT_FUNC },
+		{ "__GI_nis_getnames", TEXT, 0x10, STB_LOCAL, STT_FUNC },
+		{ "nis_getnames@GLIBC_2.2.5", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "__GI_____strtof_l_internal", TEXT + 0x20, 0x10, STB_LOCAL, STT_FUNC },
+		{ "____strtof_l_internal", TEXT + 0x20, 0x10, STB_LOCAL, STT_FUNC },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 5, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 5);
+	cr_expect_str_eq(table.items[0].name, "nis_getnames@GLIBC_2.2.5");
+	cr_expect_str_eq(table.items[3].name, "____strtof_l_internal");
+	elf_symbols_deinit(&table);
+}
+
 /* A stripped C library has its versions in .gnu.version only. */
 Test(elf_symbols, puts_an_old_version_last_that_the_table_of_versions_tells)
 {
