@@ -287,8 +287,17 @@ static void name_scope(struct dwarf_info *info, struct dwarf_scope *scope)
 	buf_deinit(&text);
 }
 
+/* Of a file in the directory of compilation itself libdw has put that directory in front. */
+static bool is_below(const char *path, const char *directory)
+{
+	size_t bytes = strlen(directory);
+
+	return !strncmp(path, directory, bytes) && path[bytes] == '/';
+}
+
 /* A file name as the line table has it: relative to the directory of compilation, where it does not
- * begin with '/'. What stands for no file ("<built-in>") stays as it is. */
+ * begin with '/'; that may be relative itself ("./iconvdata", built with -ffile-prefix-map). What
+ * stands for no file ("<built-in>") stays as it is. */
 static const char *keep_path(struct dwarf_info *info, struct unit *unit, const char *path)
 {
 	const char *directory, *between, *kept;
@@ -297,7 +306,7 @@ static const char *keep_path(struct dwarf_info *info, struct unit *unit, const c
 	if (!path || *path == '/' || *path == '<')
 		return path ? keep(info, path) : NULL;
 	directory = text_of(&unit->die, DW_AT_comp_dir);
-	if (!directory || *directory != '/')
+	if (!directory || !*directory || is_below(path, directory))
 		return keep(info, path);
 	buf_init(&text, 2 * LIMIT_NAME_BYTES);
 	between = directory[strlen(directory) - 1] == '/' ? "" : "/";

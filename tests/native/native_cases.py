@@ -416,22 +416,26 @@ def test_dwarf_in_a_package(tools):
 def test_dwarf_compilation_directory(tools):
     """A relative file name is completed by the directory of compilation, once: that of a line, and that of a call."""
     tools.need("gcc", "nm")
-    directory = tools.path("cases/comp/dir")
+    directory = os.path.realpath(tools.path("cases/comp/dir"))
     os.makedirs(directory)
     tools.write("cases/comp/dir/relative.c", "static inline __attribute__((always_inline)) int inner(volatile int *x) { return *x * 3; }\n"
                 "int main(void) { volatile int x = 1; return inner(&x); }\n")
-    for compiler, version, back, flags in itertools.product(("gcc", "clang"), ("4", "5"), (".", "..", "../.."), ([], ["-gsplit-dwarf"])):
-        if not shutil.which(compiler):
+    for compiler, version, back, flags, there in itertools.product(("gcc", "clang"), ("4", "5"), (".", "..", "../.."), ([], ["-gsplit-dwarf"]),
+                                                                   (None, "./there", "there/and/here", ".")):
+        if not shutil.which(compiler) or (there and flags):
             continue
         start = os.path.normpath(os.path.join(directory, back))
         source = os.path.relpath(os.path.join(directory, "relative.c"), start)
-        subprocess.run([compiler, "-O1", f"-gdwarf-{version}", *flags, "-o", "relative", source], cwd=start, check=True, timeout=60)
+        # A directory that is relative itself, as in packages of distributions.
+        mapped = [f"-fdebug-prefix-map={start}={there}"] if there else []
+        subprocess.run([compiler, "-O1", f"-gdwarf-{version}", *flags, *mapped, "-o", "relative", source], cwd=start, check=True, timeout=60)
         path = os.path.join(start, "relative")
         vaddr, size = extent(tools, path, "main")
         answers = tools.resolve(path, list(range(vaddr, vaddr + size)), "--lines", "--inlines")
         files = [answer["file"] for answer in answers] + [frame["call_file"] for answer in answers for frame in answer["inlined"]]
-        if len(files) == size or any(os.path.realpath(file) != os.path.realpath(os.path.join(directory, "relative.c")) for file in files):
-            raise Fail(f"{compiler}, DWARF {version} {flags}, {source}: {set(files)}")
+        expected = os.path.normpath(os.path.join(there, source)) if there else os.path.join(directory, "relative.c")
+        if len(files) == size or any(os.path.normpath(file) != os.path.normpath(expected) for file in files):
+            raise Fail(f"{compiler}, DWARF {version} {flags} {mapped}, {source}: {set(files)} instead of {expected}")
 
 
 def test_dwarf_text_without_an_end(tools):

@@ -159,7 +159,8 @@ def test_symbols_of_10000_addresses_are_those_of_gdb(tools):
 def ends_alike(ours, theirs):
     """File names: eu-addr2line puts the directory of compilation before some that have it; those that are relative to it are whole."""
     ours, theirs = os.path.normpath(ours), os.path.normpath(theirs)
-    return ours == theirs or ours.endswith("/" + theirs) or (theirs.endswith("/" + ours) and not theirs.startswith("/"))
+    twice = theirs[:-len(ours)] if theirs.endswith("/" + ours) and not theirs.startswith("/") else None
+    return ours == theirs or ours.endswith("/" + theirs) or (twice is not None and ours.startswith(twice))
 
 
 def chains(path, vaddrs):
