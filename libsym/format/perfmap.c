@@ -103,7 +103,7 @@ static const char *find_glued_line(const char *text, const char *end)
 {
 	const char *space = text;
 
-	while (space<end && * space> 0)
+	while (space < end && (signed char)*space > 0)
 		space++;
 	text = space;
 	while (space < end && (space = memchr(space, ' ', (size_t)(end - space)))) {

@@ -64,7 +64,7 @@ static const char *find_glued_row(const char *name, const char *end)
 {
 	const char *space = name;
 
-	while (space<end && * space> 0)
+	while (space < end && (signed char)*space > 0)
 		space++;
 	name = space;
 	while (space < end && (space = memchr(space, ' ', (size_t)(end - space)))) {
