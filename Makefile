@@ -49,6 +49,8 @@ SAN_fuzz := fuzzing fuzzer-no-link,address,undefined
 ifdef SAN
 BUILD := build/$(word 1,$(SAN_$(SAN)))
 CC := $(if $(filter fuzz,$(SAN)),$(CLANG),$(CC))
+# As on ARM, where char has no sign, so that both kinds are tried.
+EXTRA_CFLAGS += -funsigned-char
 EXTRA_CFLAGS += -fsanitize=$(word 2,$(SAN_$(SAN))) -fno-sanitize-recover=all -fno-omit-frame-pointer
 EXTRA_LDFLAGS += -fsanitize=$(word 2,$(SAN_$(SAN)))
 endif
@@ -191,7 +193,7 @@ $(PROFILER): LINK_LIBS = -lbpf
 $(PROFILER): $(BUILD)/$(BPF_DIRECTORY)/stack_profiler.o $(LIB_STATIC)
 	$(link)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
 
 # ---- tests --------------------------------------------------------------------
 # Every check prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: why`, a line each.
@@ -246,6 +248,10 @@ check-matrix: all
 ## check-maps: our r2rmaps against those of crossgen2 10 and 9 in every way of compiling (ONLY='arm64' for some)
 check-maps: all
 	@python3 tests/dotnet/crossgen2_maps.py --build $(BUILD) $(if $(ONLY),'$(ONLY)')
+
+## check-arm: .NET 10 and libsym on ARM64, cross-compiled, on an emulated machine; takes long
+check-arm:
+	@python3 tests/arm64/check_arm64.py
 
 ## check-headers: each header compiles alone; libsym.h as C11 and C++17, without padding
 ## check-layers: includes point to lower layers only
@@ -332,5 +338,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all profiler check list-checks check-build check-unit check-fuzz check-races check-native check-symsrv check-live check-matrix check-maps check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all profiler check list-checks check-build check-unit check-fuzz check-races check-native check-symsrv check-live check-matrix check-maps check-arm check-san check-tsan check-valgrind $(META_CHECKS) \
 	fuzz libfuzzers seeds bench demo format install uninstall dist help clean

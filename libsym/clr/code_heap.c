@@ -400,17 +400,35 @@ void code_map_deinit(struct code_map *map)
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
+/* Where a piece that begins at `begin` ends, by the field that tells it; 0 while that is not known.
+ * All relative to the section. */
+static uint64_t piece_end(struct remote_memory *memory, const struct layout *layout,
+			  const struct code_section *section, uint64_t begin, uint32_t last)
+{
+	uint32_t words;
+
+	if (!layout->runtime_function.is_unwind_data)
+		return last;
+	/* Instructions are words. Without a record of its own the size is among the flags. */
+	words = last & 3 ? last >> 2 & 0x7ff
+			 : remote_u32(memory, section->begin_address + last) & 0x3ffff;
+	return remote_state(memory) == REMOTE_OK ? begin + 4 * (uint64_t)words : 0;
+}
+
 /* Do the pieces behind the first, which ends at `last_end`, ascend without leaving the section?
  * Returns where the last ends, 0 when not. */
 static uint64_t read_more_pieces(struct remote_memory *memory, const struct layout *layout,
-				 uint64_t infos, uint32_t count, uint64_t last_end,
-				 uint64_t section_bytes)
+				 const struct code_section *section, uint64_t infos, uint32_t count,
+				 uint64_t last_end)
 {
+	uint64_t section_bytes = section->end_address - section->begin_address;
+
 	remote_want(memory, infos, count * (size_t)layout->runtime_function.size_bytes);
 	for (uint32_t i = 1; i < count; i++) {
 		uint64_t at = infos + (uint64_t)i * layout->runtime_function.size_bytes;
 		uint64_t begin = remote_u32(memory, at + layout->runtime_function.begin);
-		uint64_t end = remote_u32(memory, at + layout->runtime_function.end);
+		uint32_t last = remote_u32(memory, at + layout->runtime_function.last);
+		uint64_t end = piece_end(memory, layout, section, begin, last);
 
 		if (remote_state(memory) != REMOTE_OK || end <= begin || end > section_bytes ||
 		    begin < last_end)
@@ -444,6 +462,7 @@ enum code_block_kind code_block_read_method(struct remote_memory *memory,
 	uint8_t room[REMOTE_STRUCTURE_BYTES];
 	const uint8_t *bytes;
 	uint64_t begin, end;
+	uint32_t last;
 
 	remote_begin(memory);
 	bytes = remote_structure(memory, header, room, layout->code_header.read_bytes);
@@ -451,7 +470,10 @@ enum code_block_kind code_block_read_method(struct remote_memory *memory,
 	ret->method_desc = structure_u64(bytes, layout->code_header.method_desc);
 	ret->piece_count = count = structure_u32(bytes, layout->code_header.unwind_count);
 	begin = structure_u32(bytes, infos + layout->runtime_function.begin);
-	end = structure_u32(bytes, infos + layout->runtime_function.end);
+	last = structure_u32(bytes, infos + layout->runtime_function.last);
+	if (remote_state(memory) == REMOTE_PENDING)
+		return CODE_BLOCK_PENDING;
+	end = piece_end(memory, layout, section, begin, last);
 	if (remote_state(memory) == REMOTE_PENDING)
 		return CODE_BLOCK_PENDING;
 	/* Of what could not be read all is 0. */
@@ -460,7 +482,7 @@ enum code_block_kind code_block_read_method(struct remote_memory *memory,
 	    end > section_bytes)
 		return CODE_BLOCK_BAD;
 	if (count > 1)
-		end = read_more_pieces(memory, layout, header + infos, count, end, section_bytes);
+		end = read_more_pieces(memory, layout, section, header + infos, count, end);
 	if (remote_state(memory) == REMOTE_PENDING)
 		return CODE_BLOCK_PENDING;
 	ret->size_bytes = section->begin_address + end - block->start_address;

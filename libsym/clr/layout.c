@@ -8,6 +8,7 @@
 #include "libsym/clr/layout.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "libsym/clr/remote_memory.h"
 
@@ -85,7 +86,6 @@ static const struct need needs[] = {
 	{ "RealCodeHeader", "UnwindInfos", offsetof(struct layout, code_header.unwind_infos) },
 	{ "RuntimeFunction", "!", offsetof(struct layout, runtime_function.size_bytes) },
 	{ "RuntimeFunction", "BeginAddress", offsetof(struct layout, runtime_function.begin) },
-	{ "RuntimeFunction", "EndAddress", offsetof(struct layout, runtime_function.end) },
 	{ "MethodDesc", "!", offsetof(struct layout, method_desc.size_bytes) },
 	{ "MethodDesc", "Flags3AndTokenRemainder",
 	  offsetof(struct layout, method_desc.flags3_and_token) },
@@ -135,23 +135,31 @@ static const struct need needs[] = {
 	{ "DynamicMetadata", "Data", offsetof(struct layout, dynamic_metadata.data) },
 };
 
-/* Structures whose meaning depends on the processor: only x64 was ever compared with a runtime's
- * own map. */
-static struct sym_error *check_architecture(const struct contract *contract)
+/* Structures whose meaning depends on the processor: those of which methods were compared with a
+ * runtime's own map. */
+static struct sym_error *load_processor(const struct contract *contract, struct layout *layout)
 {
+	static const struct need x64[] = {
+		{ "RuntimeFunction", "EndAddress", offsetof(struct layout, runtime_function.last) },
+	};
+	static const struct need arm64[] = {
+		{ "RuntimeFunction", "UnwindData", offsetof(struct layout, runtime_function.last) },
+	};
 	const char *architecture = contract_string(contract, "Architecture");
 
 	if (!architecture)
 		return sym_error_create(
 			SYM_ERROR_UNSUPPORTED,
 			"data contract of the runtime: global Architecture is missing");
-	if (architecture[0] != 'x' || architecture[1] != '6' || architecture[2] != '4' ||
-	    architecture[3])
-		return sym_error_create(
-			SYM_ERROR_UNSUPPORTED,
-			"data contract of the runtime: architecture %s is not read, only x64 is",
-			architecture);
-	return NULL;
+	layout->runtime_function.is_unwind_data = !strcmp(architecture, "arm64");
+	if (layout->runtime_function.is_unwind_data)
+		return load(contract, arm64, NEEDS_COUNT(arm64), layout);
+	if (!strcmp(architecture, "x64"))
+		return load(contract, x64, NEEDS_COUNT(x64), layout);
+	return sym_error_create(SYM_ERROR_UNSUPPORTED,
+				"data contract of the runtime: architecture %s is not read, only "
+				"x64 and arm64 are",
+				architecture);
 }
 
 static struct sym_error *measure(struct layout *layout)
@@ -159,7 +167,7 @@ static struct sym_error *measure(struct layout *layout)
 	const uint32_t header[] = {
 		layout->code_header.method_desc, layout->code_header.unwind_count,
 		layout->code_header.unwind_infos + layout->runtime_function.begin,
-		layout->code_header.unwind_infos + layout->runtime_function.end
+		layout->code_header.unwind_infos + layout->runtime_function.last
 	};
 	const uint32_t method_desc[] = { layout->method_desc.flags3_and_token,
 					 layout->method_desc.chunk_index, layout->method_desc.slot,
@@ -208,7 +216,7 @@ struct sym_error *layout_load(const struct contract *contract, struct layout *re
 		if (error)
 			return error;
 	}
-	error = check_architecture(contract);
+	error = load_processor(contract, &layout);
 	if (!error)
 		error = load(contract, needs, NEEDS_COUNT(needs), &layout);
 	if (!error)

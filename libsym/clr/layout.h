@@ -37,7 +37,9 @@ struct layout {
 		uint32_t read_bytes; /* from its begin, with the first RuntimeFunction */
 	} code_header;
 	struct {
-		uint32_t size_bytes, begin, end;
+		uint32_t size_bytes, begin;
+		uint32_t last;       /* its end; with `is_unwind_data` what tells its size */
+		bool is_unwind_data; /* on ARM64: packed, or where the unwind record is */
 	} runtime_function;
 	struct {
 		uint32_t size_bytes, flags3_and_token, chunk_index, slot, flags;

@@ -85,12 +85,12 @@ def compare(context, title, before, ours, after, freed_allowed):
     expect(not wrong and not unknown, f"{len(wrong)} methods differ, {len(unknown)} are unknown to the runtime")
 
 
-def compare_settled(context, title, runtime, argument, environment):
+def compare_settled(context, title, runtime, argument, environment, freed_allowed=False):
     with Sample(runtime, dict(environment, DOTNET_PerfMapEnabled="3"), argument=argument) as sample:
         before, damaged = read_methods(sample.map_path)
         ours, report = read_ours(context, sample.pid)
         after, _ = read_methods(sample.map_path)
-    compare(context, title, before, ours, after, False)
+    compare(context, title, before, ours, after, freed_allowed)
     expect(report["unnamed"] == 0, f"{report['unnamed']} pieces of code have no name")
     return damaged, ours, report
 

@@ -48,6 +48,10 @@ class Context:
             raise Fail(why) if CI else Skip(why)
         return value
 
+    def have(self, key, value):
+        """What once() need not make."""
+        self._made[key] = value, None
+
     def sdk(self):
         """The SDK's runtime with the sample built from source."""
         return self.once("sdk", sdk_runtime)

@@ -21,7 +21,7 @@ static const struct layout layout = {
 			 .unwind_count = 0,
 			 .unwind_infos = 16,
 			 .read_bytes = 24 },
-	.runtime_function = { .size_bytes = 12, .begin = 0, .end = 4 },
+	.runtime_function = { .size_bytes = 12, .begin = 0, .last = 4 },
 };
 
 enum {
@@ -75,24 +75,31 @@ static struct sym_error *read_map(struct remote_memory *memory, struct code_map 
 	return code_map_read(memory, &layout, map);
 }
 
-static enum code_block_kind read_block(struct remote_memory *memory, const struct code_map *map,
-				       size_t index, struct code_method *method, uint32_t *stub)
+static enum code_block_kind read_block_by(const struct layout *by, struct remote_memory *memory,
+					  const struct code_map *map, size_t index,
+					  struct code_method *method, uint32_t *stub)
 {
 	const struct code_block *block = &map->blocks[index];
 	bool again = true;
 
 	for (;;) {
 		uint64_t header;
-		enum code_block_kind kind = code_block_read_head(memory, &layout, block, &header);
+		enum code_block_kind kind = code_block_read_head(memory, by, block, &header);
 
 		*stub = (uint32_t)header;
 		if (kind == CODE_BLOCK_METHOD)
-			kind = code_block_read_method(memory, &layout, map, block, header, method);
+			kind = code_block_read_method(memory, by, map, block, header, method);
 		if (kind != CODE_BLOCK_PENDING)
 			return kind;
 		cr_assert_null(remote_memory_fetch(memory, &again));
 		cr_assert(again);
 	}
+}
+
+static enum code_block_kind read_block(struct remote_memory *memory, const struct code_map *map,
+				       size_t index, struct code_method *method, uint32_t *stub)
+{
+	return read_block_by(&layout, memory, map, index, method, stub);
 }
 
 Test(code_heap, finds_methods_and_stubs_through_the_layout_alone)
@@ -121,6 +128,48 @@ Test(code_heap, finds_methods_and_stubs_through_the_layout_alone)
 	cr_assert_eq(code_map_find_section(&map, CODE_END), SIZE_MAX);
 	code_map_deinit(&map);
 	fake_memory_deinit(&fake);
+}
+
+/* As above with the unwind data of ARM64 in the place of ends: of the first piece a record at
+ * CODE + 0x3000, of the second packed. */
+static enum code_block_kind read_arm64(uint32_t record, uint32_t packed, uint64_t *size_bytes_ret)
+{
+	struct layout arm64 = layout;
+	struct fake_memory fake = { 0 };
+	struct remote_memory *memory AUTO_REMOTE_MEMORY = fake_memory_open(&fake);
+	struct code_method method = { 0 };
+	enum code_block_kind kind;
+	struct code_map map;
+	uint32_t stub = 0;
+
+	arm64.runtime_function.size_bytes = 8;
+	arm64.runtime_function.is_unwind_data = true;
+	build(&fake);
+	fake_memory_put_u32(&fake, HEADER + 20, 0x3000);
+	fake_memory_put_u32(&fake, CODE + 0x3000, record);
+	fake_memory_put_u32(&fake, HEADER + 24, 0x60);
+	fake_memory_put_u32(&fake, HEADER + 28, packed);
+	cr_assert_null(read_map(memory, &map));
+	kind = read_block_by(&arm64, memory, &map, 0, &method, &stub);
+	*size_bytes_ret = method.size_bytes;
+	code_map_deinit(&map);
+	fake_memory_deinit(&fake);
+	return kind;
+}
+
+Test(code_heap, tells_sizes_by_the_unwind_data_of_arm64)
+{
+	static const uint32_t flags = 0xffc00000;
+	uint64_t size_bytes;
+
+	/* 8 words, then 3 words. */
+	cr_expect_eq(read_arm64(flags | 8, 3 << 2 | 1 | 0xffffe000, &size_bytes),
+		     CODE_BLOCK_METHOD);
+	cr_expect_eq(size_bytes, 0x20 + 12);
+	cr_expect_eq(read_arm64(flags | 9, 3 << 2 | 1, &size_bytes), CODE_BLOCK_BAD);
+	cr_expect_eq(read_arm64(flags, 3 << 2 | 1, &size_bytes), CODE_BLOCK_BAD);
+	cr_expect_eq(read_arm64(flags | 8, 1, &size_bytes), CODE_BLOCK_BAD);
+	cr_expect_eq(read_arm64(flags | 8, 0x7f000000, &size_bytes), CODE_BLOCK_BAD);
 }
 
 Test(code_heap, believes_no_header_that_contradicts_its_block)

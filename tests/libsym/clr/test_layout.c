@@ -43,6 +43,59 @@ Test(layout, tells_how_much_of_a_structure_holds_what_is_read_of_it)
 	cr_assert_geq(tiers.node_bytes, 40);
 }
 
+/* The contract of the made-up runtime as another processor has it. */
+static struct contract *parse_for(const char *architecture, const char *function_fields)
+{
+	static const char processor[] = "\"Architecture\":[\"x64\"";
+	static const char fields[] = "\"BeginAddress\":0,\"EndAddress\":4";
+	static const uint64_t pointers[2];
+	const char *text = clr_image_contract();
+	const char *first = strstr(text, fields), *second = strstr(text, processor);
+	struct contract *contract = NULL;
+	struct buf changed;
+
+	cr_assert(first && second && first < second);
+	buf_init(&changed, 1 << 20);
+	buf_printf(&changed, "%.*s\"BeginAddress\":0%s%.*s\"Architecture\":[\"%s\"%s",
+		   (int)(first - text), text, function_fields,
+		   (int)(second - first - (ptrdiff_t)strlen(fields)), first + strlen(fields),
+		   architecture, second + strlen(processor));
+	cr_assert_null(contract_parse(changed.data, changed.size_bytes, pointers, 2, &contract));
+	buf_deinit(&changed);
+	return contract;
+}
+
+Test(layout, knows_two_processors)
+{
+	static const struct {
+		const char *architecture, *fields, *missing;
+	} cases[] = {
+		{ "x64", ",\"EndAddress\":4", NULL },
+		{ "arm64", ",\"UnwindData\":4", NULL },
+		{ "x64", ",\"UnwindData\":4", "EndAddress" },
+		{ "arm64", ",\"EndAddress\":4", "UnwindData" },
+		{ "riscv64", ",\"UnwindData\":4", "riscv64" },
+		{ "arm", ",\"UnwindData\":4", "architecture arm " },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO_CONTRACT struct contract *contract =
+			parse_for(cases[i].architecture, cases[i].fields);
+		struct layout layout;
+		AUTO_ERROR struct sym_error *error = layout_load(contract, &layout);
+
+		if (cases[i].missing) {
+			cr_assert_eq(sym_error_code(error), SYM_ERROR_UNSUPPORTED);
+			cr_expect_not_null(strstr(sym_error_message(error), cases[i].missing), "%s",
+					   sym_error_message(error));
+			continue;
+		}
+		cr_assert_null(error);
+		cr_expect_eq(layout.runtime_function.last, 4);
+		cr_expect_eq(layout.runtime_function.is_unwind_data, i == 1);
+	}
+}
+
 Test(layout, refuses_structures_larger_than_any_can_be)
 {
 	static const struct {
