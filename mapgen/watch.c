@@ -63,20 +63,26 @@ static double cpu_s(void)
 
 /* ---- writing -------------------------------------------------------------- */
 
-static bool write_map(struct watching *watching)
+/* What a look has found lives until the next one, whether that changes a line, or fails, or not. */
+static bool take_up(struct watching *watching)
 {
 	struct merge *merge = &watching->merge;
 	struct sym_error *error;
 
 	merge->snapshot = sym_watch_snapshot(watching->watch);
 	merge->symbols = sym_watch_symbols(watching->watch);
+	error = sym_snapshot_jit(merge->snapshot, &merge->jit);
+	if (error)
+		target_say(error);
+	return !error;
+}
+
+static bool write_map(struct watching *watching)
+{
+	struct merge *merge = &watching->merge;
+
 	merge->counts =
 		merge_lines_count(merge->symbols, sym_snapshot_image_count(merge->snapshot));
-	error = sym_snapshot_jit(merge->snapshot, &merge->jit);
-	if (error) {
-		target_say(error);
-		return false;
-	}
 	if (!merge_find_perf_map(merge))
 		return false;
 	free(merge->path);
@@ -133,6 +139,10 @@ static bool look(struct watching *watching)
 	struct sym_error *error = sym_watch_refresh(watching->watch, &change);
 
 	watching->looks++;
+	if (!take_up(watching)) {
+		sym_error_destroy(error);
+		return false;
+	}
 	if (error && (sym_error_code(error) == SYM_ERROR_STALE ||
 		      sym_error_code(error) == SYM_ERROR_NOT_FOUND)) {
 		message("%s", sym_error_message(error));
@@ -255,8 +265,9 @@ static bool begin(struct watching *watching)
 		target_say(error);
 		return false;
 	}
+	if (!take_up(watching))
+		return false;
 	if (!options->output) {
-		merge->snapshot = sym_watch_snapshot(watching->watch);
 		if (!merge_find_perf_map(merge))
 			return false;
 		merge_say_what_hides(merge);
