@@ -560,8 +560,12 @@ enum sym_refresh {
  * contract the first refresh reads all (8,700 methods: 50 ms of CPU), others what is new (3 ms). By
  * rundown the first asks for another rundown and begins a tracing session, until the resolver
  * ends, in which the runtime tells what it compiles, in portions; others take what has come,
- * and where that is much wait 0.25 s for more. What cannot tell just now (it is stopped) is asked
- * by the next refresh, what did not answer in time never again.
+ * and where that is much wait 0.25 s for more. A method whose compilation had begun before the
+ * session is in neither: the first refresh that comes 5 s later asks for one more list, others 50
+ * s after that, 500 s, and so on. Where the runtime had no room for its events (16 MB, some ten
+ * thousand methods between two refreshes), or may have had none (after 2 MB at once), it is asked
+ * for all anew. What cannot tell just now (it is stopped) is asked by the next refresh, what did
+ * not answer in time never again.
  *
  * Names that were handed out stay; only those, and images, of files that were unmapped, or of a
  * perf map that was replaced, end with the second such change after that; those of a runtime's

@@ -1,34 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/live_code.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "libsym/base/path.h"
-#include "libsym/bundled_assembly.h"
-#include "libsym/clr/rundown_follow.h"
 #include "libsym/core_process.h"
 #include "libsym/limits.h"
-#include "libsym/perf_map_enable.h"
+#include "libsym/live_rundown.h"
 #include "libsym/snapshot.h"
 
 struct live_reader {
-	const struct process *process; /* the snapshot's */
-	bool has_read;                 /* and nothing has failed since */
-	bool is_given_up;              /* it did not answer in time */
-	enum sym_jit_way way;          /* that served; SYM_JIT_NONE: none did */
-	struct index_name_set *names;  /* of all that is read with it; NULL: each has its own */
-	struct jit_reader *jit;        /* by contract */
-	struct jit_range *own_memory;  /* as of the last reading */
+	bool has_read;                /* and nothing has failed since */
+	bool is_given_up;             /* it did not answer in time */
+	enum sym_jit_way way;         /* that served; SYM_JIT_NONE: none did */
+	struct index_name_set *names; /* of all that is read with it; NULL: each has its own */
+	struct jit_reader *jit;       /* by contract */
+	struct jit_range *own_memory; /* as of the last reading */
 	size_t own_memory_count;
-	/* By rundown. */
-	bool follows; /* it will be asked again */
-	struct rundown_follow *follow;
-	struct told_methods told;
-	char *socket_directory;
-	int root_fd;
+	struct live_rundown rundown;
 };
 
 void live_code_slot_init(struct live_code_slot *slot)
@@ -219,180 +208,16 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 
 /* ---- rundown ---------------------------------------------------------------- */
 
-/* Images whose metadata is in use for one rundown. */
-struct assemblies {
-	const struct sym_snapshot *snapshot;
-	const struct image_managed **managed; /* one a module of the snapshot; NULL: not in use */
-	/* Those of a single-file application that have no code and are no modules. */
-	struct bundled_assembly **bundled;
-	size_t bundled_count;
-};
-
-/* A bundle's assemblies have paths that do not exist: then the name decides, if only one has it. */
-static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
-{
-	const char *name = path_file_name(path);
-	size_t stem_bytes = strlen(name), count = 0, found = SIZE_MAX;
-
-	for (size_t i = 0; i < snapshot->module_count; i++)
-		if (snapshot->modules[i]->image && !strcmp(snapshot->modules[i]->path, path))
-			return i;
-	if (stem_bytes > 4)
-		stem_bytes -= 4; /* .dll */
-	for (size_t i = 0; i < snapshot->module_count; i++) {
-		struct image *image = snapshot->modules[i]->image;
-		const char *assembly =
-			image && image->kind != SYM_IMAGE_ELF ? image_assembly_name(image) : NULL;
-
-		if (!assembly || strncmp(assembly, name, stem_bytes) != 0 || assembly[stem_bytes])
-			continue;
-		found = i;
-		count++;
-	}
-	return count == 1 ? found : SIZE_MAX;
-}
-
-static struct image *find_host(const struct sym_snapshot *snapshot)
-{
-	const char *executable = snapshot->process->executable;
-
-	for (size_t i = 0; executable && i < snapshot->module_count; i++) {
-		struct sym_image *module = snapshot->modules[i];
-
-		if (module->image && module->image->kind == SYM_IMAGE_ELF &&
-		    !strcmp(module->path, executable))
-			return module_trouble(module) ? NULL : module->image;
-	}
-	return NULL;
-}
-
-/* Without one, or without memory, names are shorter, and that is all. */
-static const struct metadata *find_bundled(struct assemblies *assemblies, const char *path)
-{
-	struct image *host = find_host(assemblies->snapshot);
-	struct bundled_assembly *opened = NULL, **moved;
-	struct sym_error *error =
-		host ? bundled_assembly_open(host, path_file_name(path), &opened) : NULL;
-
-	sym_error_destroy(error);
-	if (!opened)
-		return NULL;
-	moved = reallocarray(assemblies->bundled, assemblies->bundled_count + 1, sizeof(*moved));
-	if (!moved) {
-		bundled_assembly_close(opened);
-		return NULL;
-	}
-	assemblies->bundled = moved;
-	moved[assemblies->bundled_count++] = opened;
-	return bundled_assembly_metadata(opened);
-}
-
-static const struct metadata *find_metadata(void *context, const char *path)
-{
-	struct assemblies *assemblies = context;
-	size_t found = find_module(assemblies->snapshot, path);
-	const struct image_managed **managed;
-	struct sym_image *module;
-	struct sym_error *error = NULL;
-
-	if (found == SIZE_MAX)
-		return find_bundled(assemblies, path);
-	if (module_trouble(assemblies->snapshot->modules[found]))
-		return NULL;
-	module = assemblies->snapshot->modules[found];
-	managed = &assemblies->managed[found];
-	if (!*managed)
-		error = image_use_managed(module->image, managed);
-	if (error) {
-		*managed = NULL;
-		sym_error_destroy(error);
-		return NULL;
-	}
-	return (*managed)->metadata;
-}
-
-/* Descriptor and directory of `ret` are the reader's. */
-static struct sym_error *find_place(const struct sym_snapshot *snapshot, struct live_reader *reader,
-				    struct diagnostics_place *ret)
-{
-	const struct process *process = snapshot->process;
-	struct sym_error *error = NULL;
-
-	if (!reader->socket_directory)
-		error = process_socket_directory(process, &reader->socket_directory);
-	if (!error && reader->root_fd < 0 && process->root_fd >= 0)
-		reader->root_fd = fcntl(process->root_fd, F_DUPFD_CLOEXEC, 0);
-	*ret = process_diagnostics_place(process, reader->socket_directory);
-	ret->root_fd = reader->root_fd;
-	return error;
-}
-
-/* Runs `use` with the assemblies of the snapshot at hand. */
-static struct sym_error *with_assemblies(
-	const struct sym_snapshot *snapshot, struct live_reader *reader, void *context,
-	struct sym_error *(*use)(struct live_reader *, const struct runtime_assemblies *, void *))
-{
-	struct assemblies assemblies = { .snapshot = snapshot };
-	const struct runtime_assemblies access = { .context = &assemblies, .find = find_metadata };
-	struct sym_error *error = snapshot_open_all(snapshot);
-
-	if (error)
-		return error;
-	assemblies.managed = calloc(snapshot->module_count + 1, sizeof(*assemblies.managed));
-	if (!assemblies.managed)
-		return &sym_error_no_memory;
-	error = use(reader, &access, context);
-	for (size_t i = 0; i < snapshot->module_count; i++)
-		if (assemblies.managed[i])
-			image_unuse_managed(snapshot->modules[i]->image);
-	free(assemblies.managed);
-	for (size_t i = 0; i < assemblies.bundled_count; i++)
-		bundled_assembly_close(assemblies.bundled[i]);
-	free(assemblies.bundled);
-	return error;
-}
-
-/* A session is one of the program that it was begun with: after exec() there is another one. */
-static void end_session(struct live_reader *reader)
-{
-	struct sym_error *gone = reader->follow ? process_check(reader->process) : NULL;
-
-	if (gone)
-		rundown_follow_abandon(reader->follow);
-	else
-		rundown_follow_close(reader->follow);
-	reader->follow = NULL;
-	sym_error_destroy(gone);
-}
-
-static struct sym_error *tell_all(struct live_reader *reader,
-				  const struct runtime_assemblies *assemblies, void *context)
-{
-	return told_methods_begin(&reader->told, context, assemblies);
-}
-
 static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
 				      struct live_reader *reader, struct live_code *code)
 {
-	struct diagnostics_place place;
-	struct rundown rundown = { 0 };
 	struct sym_error *error = check_runtime(snapshot);
 
 	if (!error && snapshot->process->core)
 		error = sym_error_create(SYM_ERROR_UNSUPPORTED, "a core file cannot be asked");
-
 	if (!error)
-		error = find_place(snapshot, reader, &place);
-	/* Before the list, so that nothing is lost between the two. */
-	if (!error && reader->follows)
-		error = rundown_follow_open(&place, &reader->follow);
-	if (!error)
-		error = rundown_ask(&place, &rundown);
-	if (!error)
-		error = with_assemblies(snapshot, reader, &rundown, tell_all);
-	rundown_deinit(&rundown);
-	if (!error)
-		error = runtime_source_open_told(&reader->told, reader->names, &code->source);
+		error = live_rundown_begin(&reader->rundown, snapshot, reader->names,
+					   &code->source);
 	if (!error)
 		error = process_check(snapshot->process);
 	if (!error) {
@@ -400,38 +225,16 @@ static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
 		return NULL;
 	}
 	runtime_source_close(STEAL(code->source));
-	/* Nobody will take what the runtime goes on telling. */
-	end_session(reader);
+	live_rundown_reset(&reader->rundown);
 	return error;
-}
-
-struct telling {
-	struct rundown changes;
-	bool changed;
-};
-
-static struct sym_error *tell_changes(struct live_reader *reader,
-				      const struct runtime_assemblies *assemblies, void *context)
-{
-	struct telling *telling = context;
-
-	return told_methods_apply(&reader->told, &telling->changes, assemblies, &telling->changed);
 }
 
 /* code->source stays NULL when nothing is otherwise. */
 static struct sym_error *read_events(const struct sym_snapshot *snapshot,
 				     struct live_reader *reader, struct live_code *code)
 {
-	struct telling telling = { 0 };
-	struct sym_error *error = rundown_follow_take(reader->follow, &telling.changes);
-
-	if (!error && (telling.changes.method_count || telling.changes.module_count))
-		error = with_assemblies(snapshot, reader, &telling, tell_changes);
-	rundown_deinit(&telling.changes);
-	if (!error && telling.changed)
-		error = runtime_source_open_told(&reader->told, reader->names, &code->source);
 	code->info.way = SYM_JIT_RUNDOWN;
-	return error;
+	return live_rundown_go_on(&reader->rundown, snapshot, reader->names, &code->source);
 }
 
 /* ---- the choice -------------------------------------------------------------- */
@@ -440,9 +243,7 @@ static struct sym_error *read_events(const struct sym_snapshot *snapshot,
 static void reset(struct live_reader *reader)
 {
 	jit_reader_close(STEAL(reader->jit));
-	end_session(reader);
-	told_methods_deinit(&reader->told);
-	told_methods_init(&reader->told);
+	live_rundown_reset(&reader->rundown);
 	reader->has_read = false;
 }
 
@@ -450,13 +251,10 @@ void live_reader_close(struct live_reader *reader)
 {
 	if (!reader)
 		return;
-	reset(reader);
-	told_methods_deinit(&reader->told);
+	jit_reader_close(reader->jit);
+	live_rundown_deinit(&reader->rundown);
 	index_name_set_release(reader->names);
 	free(reader->own_memory);
-	free(reader->socket_directory);
-	if (reader->root_fd >= 0)
-		close(reader->root_fd);
 	free(reader);
 }
 
@@ -466,10 +264,7 @@ static struct live_reader *live_reader_create(const struct sym_snapshot *snapsho
 
 	if (!reader)
 		return NULL;
-	reader->process = snapshot->process;
-	reader->follows = follows;
-	reader->root_fd = -1;
-	told_methods_init(&reader->told);
+	live_rundown_init(&reader->rundown, snapshot->process, follows);
 	return reader;
 }
 
@@ -624,21 +419,16 @@ static struct sym_error *choose_names(const struct live_code *known, struct live
  * Of a look that found no way. Whoever let us wait once would do so with each look; but one that
  * was stopped in the middle answers when it goes on.
  */
-static struct sym_error *note_refusal(const struct sym_snapshot *snapshot,
-				      struct live_reader *reader, int64_t begin_ms)
+static struct sym_error *note_refusal(struct live_reader *reader, int64_t begin_ms)
 {
 	static const int64_t patience_ms = 1000;
-	bool was_long = diagnostics_now_ms() - begin_ms >= patience_ms;
-	struct diagnostics_place place;
-	struct sym_error *error = NULL, *stopped = NULL;
+	bool was_long = diagnostics_now_ms() - begin_ms >= patience_ms, is_running = false;
+	struct sym_error *error = NULL;
 
 	reset(reader);
 	if (was_long)
-		error = find_place(snapshot, reader, &place);
-	if (was_long && !error)
-		stopped = diagnostics_check_running(&place);
-	reader->is_given_up = was_long && !stopped;
-	sym_error_destroy(stopped);
+		error = live_rundown_is_running(&reader->rundown, &is_running);
+	reader->is_given_up = is_running;
 	return error;
 }
 
@@ -664,7 +454,7 @@ struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
 	if (error || !code)
 		return error;
 	if (!code->source)
-		return note_refusal(snapshot, *reader, begin_ms);
+		return note_refusal(*reader, begin_ms);
 	if (!known->source || !runtime_source_is_equal(known->source, code->source))
 		*ret = STEAL(code);
 	return NULL;

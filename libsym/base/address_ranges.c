@@ -63,11 +63,11 @@ void address_ranges_deinit(struct address_ranges *ranges)
 	*ranges = (struct address_ranges){ 0 };
 }
 
-bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, uint64_t size_bytes)
+/* The first that ends behind `start`; their count when none does. */
+static size_t first_behind(const struct address_ranges *ranges, uint64_t start)
 {
 	size_t low = 0, high = ranges->count;
 
-	/* The first that ends behind `start`. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -76,6 +76,20 @@ bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, ui
 		else
 			high = middle;
 	}
-	return low < ranges->count && ranges->items[low].start <= start &&
-	       ranges->items[low].end - start >= size_bytes;
+	return low;
+}
+
+bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, uint64_t size_bytes)
+{
+	size_t at = first_behind(ranges, start);
+
+	return at < ranges->count && ranges->items[at].start <= start &&
+	       ranges->items[at].end - start >= size_bytes;
+}
+
+bool address_ranges_meet(const struct address_ranges *ranges, uint64_t start, uint64_t end)
+{
+	size_t at = first_behind(ranges, start);
+
+	return at < ranges->count && ranges->items[at].start < end;
 }

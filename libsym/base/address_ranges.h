@@ -28,5 +28,7 @@ void address_ranges_deinit(struct address_ranges *ranges);
 
 /* Does one of them have all these bytes, and the first address if there are none? */
 bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, uint64_t size_bytes);
+/* Has one of them any of the bytes up to `end`? */
+bool address_ranges_meet(const struct address_ranges *ranges, uint64_t start, uint64_t end);
 
 #endif

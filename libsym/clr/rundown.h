@@ -46,6 +46,8 @@ struct rundown {
 	struct rundown_method *methods; /* by start address, each start once */
 	size_t method_count;
 	bool is_complete; /* the runtime said so at the end */
+	bool has_gap;     /* of a session that goes on: the runtime had no room for some events, or
+			     may have had none */
 	/* private */
 	char *names;
 };

@@ -9,11 +9,22 @@
 #include "libsym/clr/rundown_events.h"
 #include "libsym/limits.h"
 
+/*
+ * A full buffer is seen by an event that comes when there is room again, which may be never: so
+ * much at once may be all that there was room for. Events take more of the buffer than of the
+ * stream, and one thread may have none while another has much (of 16 MB).
+ */
+static const size_t much_bytes = (size_t)2 << 20;
+/* What is waiting when nothing was waiting before. */
+static const size_t little_bytes = 4096;
+
 struct rundown_follow {
 	struct diagnostics_place place;
 	int fd;
 	uint64_t session;
 	struct nettrace_stream *stream;
+	uint64_t gaps;      /* in the stream, as of the last call */
+	bool is_behind;     /* as of the last call: more of the same may come */
 	struct buf pending; /* a block that is not whole yet */
 	struct rundown_gathering gathering;
 };
@@ -71,15 +82,28 @@ static void drop(struct buf *buf, size_t used)
 	buf_truncate(buf, buf->size_bytes - used);
 }
 
+/* Is something missing, as far as can be told now? */
+static bool has_gap(struct rundown_follow *follow, size_t received_bytes)
+{
+	uint64_t gaps = nettrace_stream_gaps(follow->stream);
+	bool was_behind = follow->is_behind, has_more = gaps != follow->gaps;
+
+	follow->gaps = gaps;
+	follow->is_behind =
+		received_bytes >= much_bytes || (was_behind && received_bytes >= little_bytes);
+	return has_more || follow->is_behind || (was_behind && received_bytes);
+}
+
 struct sym_error *rundown_follow_take(struct rundown_follow *follow, struct rundown *ret)
 {
 	struct rundown rundown = { 0 };
 	bool ended = false;
-	size_t used = 0;
+	size_t used = 0, before_bytes = follow->pending.size_bytes, received_bytes;
 	struct sym_error *error = rundown_session_receive(follow->fd, &follow->pending, &ended);
 
 	if (error)
 		return error;
+	received_bytes = follow->pending.size_bytes - before_bytes;
 	rundown_gathering_init(&follow->gathering, &rundown);
 	follow->gathering.changes = true;
 	error = nettrace_stream_feed(follow->stream, follow->pending.data,
@@ -91,9 +115,11 @@ struct sym_error *rundown_follow_take(struct rundown_follow *follow, struct rund
 	if (!error)
 		error = rundown_place_texts(&follow->gathering);
 	rundown_gathering_deinit(&follow->gathering);
-	if (error)
+	if (error) {
 		rundown_deinit(&rundown);
-	else
-		*ret = rundown;
-	return error;
+		return error;
+	}
+	rundown.has_gap = has_gap(follow, received_bytes);
+	*ret = rundown;
+	return NULL;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/format/nettrace_threads.h"
 #include "libsym/limits.h"
 
 enum tag {
@@ -32,6 +33,7 @@ struct nettrace_stream {
 	struct nettrace_sink sink;
 	struct kind *kinds;
 	size_t kind_count;
+	struct nettrace_threads threads;
 	bool has_head;
 	bool ended; /* the end mark was there */
 	bool stopped;
@@ -163,23 +165,26 @@ static void take_event(struct nettrace_stream *stream, uint32_t number, const ui
 
 /* ---- blocks ------------------------------------------------------------------ */
 
-/* Fields that a compressed header repeats from the one before in its block. */
-struct compressed {
-	uint32_t number;
+/* A compressed header repeats fields of the one before in its block. */
+struct header {
+	uint32_t number; /* of the kind */
+	uint32_t event_number;
+	uint64_t thread; /* that wrote the event */
 	uint32_t payload_bytes;
 };
 
-static const uint8_t *read_compressed(struct reader *block, struct compressed *header)
+static const uint8_t *read_compressed(struct reader *block, struct header *header)
 {
 	uint8_t flags = reader_u8(block);
 
 	if (flags & 0x01)
 		header->number = (uint32_t)read_varint(block);
 	if (flags & 0x02) {
-		read_varint(block); /* sequence */
-		read_varint(block); /* capturing thread */
+		header->event_number += (uint32_t)read_varint(block);
+		header->thread = read_varint(block);
 		read_varint(block); /* processor */
 	}
+	header->event_number++;
 	if (flags & 0x04)
 		read_varint(block); /* thread */
 	if (flags & 0x08)
@@ -194,14 +199,17 @@ static const uint8_t *read_compressed(struct reader *block, struct compressed *h
 	return reader_bytes(block, header->payload_bytes);
 }
 
-static const uint8_t *read_plain(struct reader *block, struct compressed *header)
+static const uint8_t *read_plain(struct reader *block, struct header *header)
 {
 	size_t start = block->position;
 	uint32_t size_bytes = reader_u32(block);
 	const uint8_t *payload;
 
 	header->number = reader_u32(block);
-	reader_skip(block, 68); /* sequence, threads, processor, stack, time, two activities */
+	header->event_number = reader_u32(block);
+	reader_skip(block, 8); /* thread */
+	header->thread = reader_u64(block);
+	reader_skip(block, 48); /* processor, stack, time, two activities */
 	header->payload_bytes = reader_u32(block);
 	payload = reader_bytes(block, header->payload_bytes);
 	if (reader_ok(block))
@@ -217,7 +225,7 @@ static void parse_block(struct nettrace_stream *stream, struct reader block, boo
 {
 	uint16_t header_bytes = reader_u16(&block);
 	bool is_compressed = reader_u16(&block) & 1;
-	struct compressed header = { 0 };
+	struct header header = { 0 };
 
 	reader_seek(&block, header_bytes);
 	while (reader_left(&block) && !stream->stopped && !stream->no_memory) {
@@ -226,11 +234,21 @@ static void parse_block(struct nettrace_stream *stream, struct reader block, boo
 
 		if (!payload || !reader_ok(&block))
 			break;
-		if (is_metadata)
+		if (is_metadata) {
 			take_kind(stream, reader_over(payload, header.payload_bytes));
-		else
-			take_event(stream, header.number, payload, header.payload_bytes);
+			continue;
+		}
+		stream->no_memory |= !nettrace_threads_event(&stream->threads, header.thread,
+							     header.event_number);
+		take_event(stream, header.number, payload, header.payload_bytes);
 	}
+	if (!reader_ok(&block))
+		reader_fail(&stream->reader, "malformed block");
+}
+
+static void parse_point(struct nettrace_stream *stream, struct reader block)
+{
+	stream->no_memory |= !nettrace_threads_point(&stream->threads, &block);
 	if (!reader_ok(&block))
 		reader_fail(&stream->reader, "malformed block");
 }
@@ -279,6 +297,8 @@ static void parse_object(struct nettrace_stream *stream)
 			return;
 		if (!strcmp(name, "EventBlock") || !strcmp(name, "MetadataBlock"))
 			parse_block(stream, block, name[0] == 'M');
+		else if (!strcmp(name, "SPBlock"))
+			parse_point(stream, block);
 	}
 	if (reader_u8(reader) != TAG_END)
 		reader_fail(reader, "object without an end");
@@ -345,11 +365,12 @@ static bool goes_on(const struct nettrace_stream *stream)
 	       reader_ok(&stream->reader);
 }
 
-static void free_kinds(struct nettrace_stream *stream)
+static void deinit(struct nettrace_stream *stream)
 {
 	for (size_t i = 0; i < stream->kind_count; i++)
 		free(stream->kinds[i].provider);
 	free(stream->kinds);
+	nettrace_threads_deinit(&stream->threads);
 }
 
 struct sym_error *nettrace_parse(const void *data, size_t size_bytes,
@@ -364,7 +385,7 @@ struct sym_error *nettrace_parse(const void *data, size_t size_bytes,
 		error = &sym_error_no_memory;
 	if (!error && !reader_ok(&stream.reader))
 		error = sym_error_from_reader(&stream.reader, NULL, 0, "nettrace stream");
-	free_kinds(&stream);
+	deinit(&stream);
 	return error;
 }
 
@@ -384,7 +405,7 @@ void nettrace_stream_destroy(struct nettrace_stream *stream)
 {
 	if (!stream)
 		return;
-	free_kinds(stream);
+	deinit(stream);
 	free(stream);
 }
 
@@ -421,6 +442,11 @@ struct sym_error *nettrace_stream_feed(struct nettrace_stream *stream, const voi
 	stream->base += used;
 	*used_ret = used;
 	return NULL;
+}
+
+uint64_t nettrace_stream_gaps(const struct nettrace_stream *stream)
+{
+	return stream->threads.gaps;
 }
 
 bool nettrace_stream_ended(const struct nettrace_stream *stream)

@@ -61,6 +61,9 @@ void nettrace_stream_destroy(struct nettrace_stream *stream);
 struct sym_error *nettrace_stream_feed(struct nettrace_stream *stream, const void *data,
 				       size_t size_bytes, size_t *used_ret);
 
+/* Places so far where the runtime had no room for one or more events, so that they are missing. */
+uint64_t nettrace_stream_gaps(const struct nettrace_stream *stream);
+
 /* Its end mark was there. */
 bool nettrace_stream_ended(const struct nettrace_stream *stream);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/address_ranges.h"
 #include "libsym/base/grow.h"
 #include "libsym/clr/rundown_name.h"
 #include "libsym/limits.h"
@@ -99,24 +100,44 @@ static struct sym_error *add_method(struct told_methods *told, const struct rund
 	return NULL;
 }
 
-/* True when anything was there. */
-static bool remove_methods(struct told_methods *told, uint64_t start, uint64_t end)
-{
-	size_t kept = 0, count = told->count;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct told_method *item = &told->items[i];
-
-		if (item->start_address >= end || item->start_address + item->size_bytes <= start)
-			told->items[kept++] = *item;
-	}
-	told->count = kept;
-	return kept != count;
-}
-
 static bool is_wanted(const struct rundown_method *method)
 {
 	return method->flags & (RUNDOWN_JITTED | RUNDOWN_DYNAMIC);
+}
+
+static bool unite_wanted(const struct rundown *rundown, struct address_ranges *ret)
+{
+	struct address_range *items = calloc(rundown->method_count + 1, sizeof(*items));
+	size_t count = 0;
+	bool done;
+
+	for (size_t i = 0; items && i < rundown->method_count; i++) {
+		const struct rundown_method *method = &rundown->methods[i];
+
+		if (is_wanted(method))
+			items[count++] = (struct address_range){
+				method->start_address, method->start_address + method->size_bytes
+			};
+	}
+	done = items && address_ranges_unite(items, count, ret);
+	free(items);
+	return done;
+}
+
+/* Of all methods but the first ones, those that share bytes with these ranges. */
+static void remove_methods(struct told_methods *told, size_t first,
+			   const struct address_ranges *ranges)
+{
+	size_t kept = first;
+
+	for (size_t i = first; i < told->count; i++) {
+		const struct told_method *item = &told->items[i];
+
+		if (!address_ranges_meet(ranges, item->start_address,
+					 item->start_address + item->size_bytes))
+			told->items[kept++] = *item;
+	}
+	told->count = kept;
 }
 
 /* Names of methods that are gone are let go when they are most of all. */
@@ -162,26 +183,46 @@ struct sym_error *told_methods_begin(struct told_methods *told, const struct run
 	return error;
 }
 
-struct sym_error *told_methods_apply(struct told_methods *told, const struct rundown *changes,
-				     const struct runtime_assemblies *assemblies, bool *changed_ret)
+/* One after the other, among themselves; what was there before them is none of theirs any more. */
+static struct sym_error *add_changes(struct told_methods *told, const struct rundown *changes,
+				     const struct runtime_assemblies *assemblies)
 {
 	struct found found = { 0 };
-	struct sym_error *error = add_modules(told, changes);
+	size_t before = told->count;
+	struct sym_error *error = NULL;
 
-	*changed_ret = false;
 	for (size_t i = 0; !error && i < changes->method_count; i++) {
 		const struct rundown_method *method = &changes->methods[i];
-		uint64_t start = method->start_address;
+		struct address_range range = { method->start_address,
+					       method->start_address + method->size_bytes };
 
 		if (!is_wanted(method))
 			continue;
-		*changed_ret |= remove_methods(told, start, start + method->size_bytes);
-		if (method->is_gone)
-			continue;
-		*changed_ret = true;
-		error = add_method(told, method,
-				   find_metadata(told, &found, assemblies, method->module_id));
+		remove_methods(told, before, &(struct address_ranges){ &range, 1 });
+		if (!method->is_gone)
+			error = add_method(
+				told, method,
+				find_metadata(told, &found, assemblies, method->module_id));
 	}
+	return error;
+}
+
+struct sym_error *told_methods_apply(struct told_methods *told, const struct rundown *changes,
+				     const struct runtime_assemblies *assemblies, bool *changed_ret)
+{
+	struct address_ranges ranges = { 0 };
+	struct sym_error *error = add_modules(told, changes);
+	size_t before = told->count, kept;
+
+	if (!error && !unite_wanted(changes, &ranges))
+		error = &sym_error_no_memory;
+	if (!error)
+		remove_methods(told, 0, &ranges);
+	address_ranges_deinit(&ranges);
+	kept = told->count;
+	if (!error)
+		error = add_changes(told, changes, assemblies);
+	*changed_ret = kept != before || told->count != kept;
 	drop_old_names(told);
 	return error;
 }

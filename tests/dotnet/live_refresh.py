@@ -12,7 +12,7 @@ import time
 
 import shapes
 from harness import ROOT, Memory, Sample, Skip, expect, remove_leftovers
-from live_contract import read_methods, torture_runtime
+from live_contract import check_numbers, read_methods, torture_runtime
 from live_rundown import has_name
 
 RESOLVED = 0
@@ -251,6 +251,53 @@ def test_a_refresh_names_what_net_8_and_9_compiled_meanwhile(context):
         if published is None:
             raise Skip(why)
         follow_rundown(context, "rundown, " + title, published, {"DOTNET_PerfMapEnabled": "3"})
+
+
+def test_a_refresh_names_what_was_under_way_when_it_began_to_listen(context):
+    """Of a method whose compilation began before a session the runtime tells nothing in it, and lists it only afterwards."""
+    gate = os.path.join(context.scratch, "compiled-now")
+    with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="compiling:" + gate) as sample:
+        held = Held(context, sample.pid, RUNDOWN)
+        first, _ = read_methods(sample.map_path)
+        held.methods(list(first))
+        held.refresh()
+        with open(gate, "w", encoding="utf-8"):
+            pass
+        expect(sample.process.stdout.readline().strip() == "done", "the method was not compiled")
+        theirs, _ = read_methods(sample.map_path)
+        late = [start for start, (_, name) in theirs.items() if b"::RefersToOthers(" in name]
+        expect(len(late) == 1 and late[0] not in first, f"it was compiled at {late}")
+        _, wrong = refresh_until_told(held, theirs, TOLD_SECONDS)
+        held.close()
+    context.figure(f"compiled while a session began: {len(theirs) - len(wrong)} of {len(theirs)} methods named")
+    expect(not wrong, f"{len(wrong)} methods differ, first: {wrong[:1]}")
+
+
+def count_numbers(held, sample):
+    """(right by the machine code, wrong) of the dynamic methods that are named number123."""
+    theirs, _ = read_methods(sample.map_path)
+    return check_numbers(sample.pid, {start: (size, name + b"()") for start, (size, name) in
+                                      held.methods(list(theirs)).items() if b"::number" in name})
+
+
+def test_a_refresh_names_nothing_by_events_that_the_runtime_had_no_room_for(context):
+    """120,000 dynamic methods come and go while nobody takes the events, of which 16 MB fit into the runtime's buffer."""
+    with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="churn:8000:120000") as sample:
+        held = Held(context, sample.pid, RUNDOWN)
+        held.methods(list(read_methods(sample.map_path)[0]))
+        held.refresh()
+        expect(sample.process.stdout.readline().strip() == "done", "the program ended")
+        # Where it was slow to tell, more than one refresh may be needed to learn of all that is missing.
+        deadline = time.monotonic() + TOLD_SECONDS
+        held.refresh()
+        right, wrong = count_numbers(held, sample)
+        while (wrong or right < 400) and time.monotonic() < deadline:
+            time.sleep(0.2)
+            held.refresh()
+            right, wrong = count_numbers(held, sample)
+        held.close()
+    context.figure(f"events that were lost: {right} dynamic methods named as their machine code says, {len(wrong)} otherwise")
+    expect(not wrong and right >= 400, f"{right} right, {len(wrong)} wrong, first {list(wrong.items())[:1]}")
 
 
 def test_a_refresh_asks_no_process_that_is_stopped_or_gone(context):

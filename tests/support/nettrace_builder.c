@@ -41,6 +41,8 @@ void nettrace_builder_init(struct nettrace_builder *builder)
 {
 	buf_init(&builder->stream, 1 << 20);
 	buf_init(&builder->block, 1 << 20);
+	builder->thread = (uint64_t)1 << 63;
+	builder->event_number = 0;
 	buf_append_string(&builder->stream, "Nettrace");
 	put_u32(&builder->stream, 20);
 	buf_append_string(&builder->stream, "!FastSerialization.1");
@@ -60,6 +62,7 @@ void begin_block(struct nettrace_builder *builder, bool compressed)
 {
 	buf_clear(&builder->block);
 	builder->compressed = compressed;
+	builder->header_number = 0;
 	put_u16(&builder->block, 20);
 	put_u16(&builder->block, compressed);
 	put_u64(&builder->block, 1); /* times */
@@ -88,13 +91,18 @@ static void put_varint(struct buf *buf, uint64_t value)
 	buf_append_char(buf, (char)value);
 }
 
-static void put_plain(struct buf *block, uint32_t number, const void *payload, size_t size_bytes)
+static void put_plain(struct nettrace_builder *builder, uint32_t number, const void *payload,
+		      size_t size_bytes)
 {
+	struct buf *block = &builder->block;
 	size_t start = block->size_bytes;
 
 	put_u32(block, (uint32_t)(76 + size_bytes));
 	put_u32(block, number | 0x80000000u); /* sorted */
-	for (int i = 0; i < 68; i++)
+	put_u32(block, builder->event_number);
+	put_u64(block, 70000);
+	put_u64(block, builder->thread);
+	for (int i = 0; i < 48; i++)
 		buf_append_char(block, 0x55);
 	put_u32(block, (uint32_t)size_bytes);
 	buf_append(block, payload, size_bytes);
@@ -103,13 +111,15 @@ static void put_plain(struct buf *block, uint32_t number, const void *payload, s
 }
 
 /* All fields there are, with values that need several bytes. */
-static void put_compressed(struct buf *block, uint32_t number, const void *payload,
+static void put_compressed(struct nettrace_builder *builder, uint32_t number, const void *payload,
 			   size_t size_bytes)
 {
+	struct buf *block = &builder->block;
+
 	buf_append_char(block, (char)0xff);
 	put_varint(block, number);
-	put_varint(block, 300);
-	put_varint(block, (uint64_t)1 << 63);
+	put_varint(block, (uint32_t)(builder->event_number - builder->header_number - 1));
+	put_varint(block, builder->thread);
 	put_varint(block, 3);
 	put_varint(block, 70000);
 	put_varint(block, 5);
@@ -118,15 +128,35 @@ static void put_compressed(struct buf *block, uint32_t number, const void *paylo
 		buf_append_char(block, 0x77);
 	put_varint(block, size_bytes);
 	buf_append(block, payload, size_bytes);
+	builder->header_number = builder->event_number;
+}
+
+static void put_blob(struct nettrace_builder *builder, uint32_t number, const void *payload,
+		     size_t size_bytes)
+{
+	if (builder->compressed)
+		put_compressed(builder, number, payload, size_bytes);
+	else
+		put_plain(builder, number, payload, size_bytes);
 }
 
 void put_event(struct nettrace_builder *builder, uint32_t number, const void *payload,
 	       size_t size_bytes)
 {
-	if (builder->compressed)
-		put_compressed(&builder->block, number, payload, size_bytes);
-	else
-		put_plain(&builder->block, number, payload, size_bytes);
+	builder->event_number++;
+	put_blob(builder, number, payload, size_bytes);
+}
+
+void put_point(struct nettrace_builder *builder, const uint64_t (*threads)[2], uint32_t count)
+{
+	buf_clear(&builder->block);
+	put_u64(&builder->block, 1); /* time */
+	put_u32(&builder->block, count);
+	for (uint32_t i = 0; i < count; i++) {
+		put_u64(&builder->block, threads[i][0]);
+		put_u32(&builder->block, (uint32_t)threads[i][1]);
+	}
+	end_block(builder, "SPBlock");
 }
 
 void put_kind(struct nettrace_builder *builder, uint32_t number, const char *provider,
@@ -143,6 +173,6 @@ void put_kind(struct nettrace_builder *builder, uint32_t number, const char *pro
 	put_u32(&payload, version);
 	put_u32(&payload, 5);
 	put_u32(&payload, 0);
-	put_event(builder, 0, payload.data, payload.size_bytes);
+	put_blob(builder, 0, payload.data, payload.size_bytes);
 	buf_deinit(&payload);
 }

@@ -49,6 +49,21 @@ Test(address_ranges, unite_what_overlaps_touches_or_is_there_twice)
 	address_ranges_deinit(&ranges);
 }
 
+Test(address_ranges, meet_what_has_any_of_their_bytes)
+{
+	struct address_range items[] = { { 0x1000, 0x2000 }, { 0x3000, 0x4000 } };
+	const struct address_ranges ranges = { items, 2 }, none = { 0 };
+
+	cr_expect(address_ranges_meet(&ranges, 0x1fff, 0x2000));
+	cr_expect(address_ranges_meet(&ranges, 0x500, 0x1001));
+	cr_expect(address_ranges_meet(&ranges, 0x2800, 0x3001));
+	cr_expect(address_ranges_meet(&ranges, 0, UINT64_MAX));
+	cr_expect_not(address_ranges_meet(&ranges, 0x2000, 0x3000));
+	cr_expect_not(address_ranges_meet(&ranges, 0x500, 0x1000));
+	cr_expect_not(address_ranges_meet(&ranges, 0x4000, 0x5000));
+	cr_expect_not(address_ranges_meet(&none, 0, UINT64_MAX));
+}
+
 static bool make_and_copy(void *unused)
 {
 	struct address_range items[] = { { 0x3000, 0x4000 }, { 0x1000, 0x2000 } };

@@ -79,7 +79,7 @@ Test(nettrace, repeats_what_a_compressed_header_leaves_out)
 	end_block(&builder, "MetadataBlock");
 	begin_block(&builder, true);
 	put_event(&builder, 1, "abc", 3);
-	buf_append(&builder.block, "\0\1xyz", 5); /* no flags; time; the same kind and size */
+	buf_append(&builder.block, "\0\1xyz", 5); /* no flags; time; the same thread, kind, size */
 	end_block(&builder, "EventBlock");
 	end_stream(&builder);
 	cr_assert_null(parse(&builder, builder.stream.size_bytes, &seen));
@@ -151,6 +151,70 @@ Test(nettrace, survives_any_byte_that_is_wrong)
 			cr_assert_leq(seen.count, 4);
 			builder.stream.data[i] ^= (char)(1 << bit);
 		}
+	nettrace_builder_deinit(&builder);
+}
+
+/* Gaps that a stream tells of, which has `events` events. */
+static uint64_t count_gaps(const struct nettrace_builder *builder, size_t events)
+{
+	struct seen seen = { 0 };
+	struct nettrace_sink sink = { .context = &seen, .event = note_event };
+	struct nettrace_stream *stream;
+	uint64_t gaps;
+	size_t used;
+
+	cr_assert_null(nettrace_stream_create(&sink, &stream));
+	cr_assert_null(nettrace_stream_feed(stream, builder->stream.data,
+					    builder->stream.size_bytes, &used));
+	cr_assert_eq(seen.count, events);
+	gaps = nettrace_stream_gaps(stream);
+	nettrace_stream_destroy(stream);
+	return gaps;
+}
+
+Test(nettrace, tells_that_events_are_missing_in_both_forms_of_headers)
+{
+	for (int compressed = 0; compressed < 2; compressed++)
+		for (int missing = 0; missing < 2; missing++) {
+			static const uint64_t point[][2] = { { 1, 3 }, { 2, 1 } };
+			struct nettrace_builder builder;
+
+			nettrace_builder_init(&builder);
+			begin_block(&builder, compressed);
+			put_kind(&builder, 1, "One", 144, 2);
+			end_block(&builder, "MetadataBlock");
+			begin_block(&builder, compressed);
+			builder.thread = 1;
+			put_event(&builder, 1, "a", 1);
+			put_event(&builder, 1, "b", 1);
+			builder.thread = 2;
+			builder.event_number = 0;
+			put_event(&builder, 1, "c", 1);
+			builder.thread = 1;
+			builder.event_number = missing ? 3 : 2;
+			put_event(&builder, 1, "d", 1);
+			end_block(&builder, "EventBlock");
+			put_point(&builder, point, 2);
+			cr_assert_eq(count_gaps(&builder, 4), (uint64_t)missing);
+			nettrace_builder_deinit(&builder);
+		}
+}
+
+Test(nettrace, takes_up_the_count_where_a_compressed_header_leaves_it_out)
+{
+	struct nettrace_builder builder;
+
+	nettrace_builder_init(&builder);
+	begin_block(&builder, true);
+	put_kind(&builder, 1, "One", 144, 2);
+	end_block(&builder, "MetadataBlock");
+	begin_block(&builder, true);
+	put_event(&builder, 1, "abc", 3);
+	buf_append(&builder.block, "\0\1xyz", 5);
+	builder.header_number = ++builder.event_number;
+	put_event(&builder, 1, "def", 3);
+	end_block(&builder, "EventBlock");
+	cr_assert_eq(count_gaps(&builder, 3), 0);
 	nettrace_builder_deinit(&builder);
 }
 

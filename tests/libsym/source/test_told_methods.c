@@ -103,3 +103,44 @@ Test(told_methods, lets_go_of_names_that_are_gone)
 	cr_assert_eq(strlen(name_at(&told, 0x1000)), sizeof(name) > 256 ? 255 : sizeof(name));
 	told_methods_deinit(&told);
 }
+
+/* What a batch of changes leads to is what they lead to one by one. */
+Test(told_methods, changes_come_to_the_same_together_and_one_by_one)
+{
+	enum {
+		BATCHES = 40,
+		CHANGES = 60,
+		PLACES = 64
+	};
+	static char names[CHANGES][8];
+	struct told_methods together, single;
+	uint32_t random = 1;
+
+	told_methods_init(&together);
+	told_methods_init(&single);
+	for (int batch = 0; batch < BATCHES; batch++) {
+		struct rundown_method changes[CHANGES];
+		bool changed = false;
+
+		for (int i = 0; i < CHANGES; i++) {
+			random = random * 1103515245 + 12345;
+			snprintf(names[i], sizeof(names[i]), "%d.%d", batch, i);
+			changes[i] = method(0x1000 + 8 * (random >> 16) % (8 * PLACES),
+					    8 + 8 * (random >> 8 & 3), names[i], random >> 30 == 0);
+			changed |= apply(&single, &changes[i], 1);
+		}
+		cr_assert(apply(&together, changes, CHANGES) <= changed);
+		cr_assert_eq(together.count, single.count);
+		for (size_t i = 0; i < single.count; i++) {
+			const struct told_method *a = &together.items[i], *b = &single.items[i];
+
+			cr_assert_eq(a->start_address, b->start_address);
+			cr_assert_eq(a->size_bytes, b->size_bytes);
+			cr_assert_eq(a->name_bytes, b->name_bytes);
+			cr_assert_arr_eq(together.names.data + a->name_offset,
+					 single.names.data + b->name_offset, a->name_bytes);
+		}
+	}
+	told_methods_deinit(&together);
+	told_methods_deinit(&single);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/live_rundown.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libsym/base/path.h"
+#include "libsym/bundled_assembly.h"
+#include "libsym/clr/rundown_follow.h"
+#include "libsym/perf_map_enable.h"
+#include "libsym/snapshot.h"
+
+/*
+ * A runtime tells of no method whose compilation had begun before the session did, and lists none
+ * whose compilation has not ended: what was under way all that time is in a later list only.
+ */
+static const int64_t first_list_ms = 5000;
+
+/* ---- assemblies ---------------------------------------------------------------- */
+
+/* Images whose metadata is in use for one rundown. */
+struct assemblies {
+	const struct sym_snapshot *snapshot;
+	const struct image_managed **managed; /* one a module of the snapshot; NULL: not in use */
+	/* Those of a single-file application that have no code and are no modules. */
+	struct bundled_assembly **bundled;
+	size_t bundled_count;
+};
+
+/* A bundle's assemblies have paths that do not exist: then the name decides, if only one has it. */
+static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
+{
+	const char *name = path_file_name(path);
+	size_t stem_bytes = strlen(name), count = 0, found = SIZE_MAX;
+
+	for (size_t i = 0; i < snapshot->module_count; i++)
+		if (snapshot->modules[i]->image && !strcmp(snapshot->modules[i]->path, path))
+			return i;
+	if (stem_bytes > 4)
+		stem_bytes -= 4; /* .dll */
+	for (size_t i = 0; i < snapshot->module_count; i++) {
+		struct image *image = snapshot->modules[i]->image;
+		const char *assembly =
+			image && image->kind != SYM_IMAGE_ELF ? image_assembly_name(image) : NULL;
+
+		if (!assembly || strncmp(assembly, name, stem_bytes) != 0 || assembly[stem_bytes])
+			continue;
+		found = i;
+		count++;
+	}
+	return count == 1 ? found : SIZE_MAX;
+}
+
+static struct image *find_host(const struct sym_snapshot *snapshot)
+{
+	const char *executable = snapshot->process->executable;
+
+	for (size_t i = 0; executable && i < snapshot->module_count; i++) {
+		struct sym_image *module = snapshot->modules[i];
+
+		if (module->image && module->image->kind == SYM_IMAGE_ELF &&
+		    !strcmp(module->path, executable))
+			return module_trouble(module) ? NULL : module->image;
+	}
+	return NULL;
+}
+
+/* Without one, or without memory, names are shorter, and that is all. */
+static const struct metadata *find_bundled(struct assemblies *assemblies, const char *path)
+{
+	struct image *host = find_host(assemblies->snapshot);
+	struct bundled_assembly *opened = NULL, **moved;
+	struct sym_error *error =
+		host ? bundled_assembly_open(host, path_file_name(path), &opened) : NULL;
+
+	sym_error_destroy(error);
+	if (!opened)
+		return NULL;
+	moved = reallocarray(assemblies->bundled, assemblies->bundled_count + 1, sizeof(*moved));
+	if (!moved) {
+		bundled_assembly_close(opened);
+		return NULL;
+	}
+	assemblies->bundled = moved;
+	moved[assemblies->bundled_count++] = opened;
+	return bundled_assembly_metadata(opened);
+}
+
+static const struct metadata *find_metadata(void *context, const char *path)
+{
+	struct assemblies *assemblies = context;
+	size_t found = find_module(assemblies->snapshot, path);
+	const struct image_managed **managed;
+	struct sym_image *module;
+	struct sym_error *error = NULL;
+
+	if (found == SIZE_MAX)
+		return find_bundled(assemblies, path);
+	if (module_trouble(assemblies->snapshot->modules[found]))
+		return NULL;
+	module = assemblies->snapshot->modules[found];
+	managed = &assemblies->managed[found];
+	if (!*managed)
+		error = image_use_managed(module->image, managed);
+	if (error) {
+		*managed = NULL;
+		sym_error_destroy(error);
+		return NULL;
+	}
+	return (*managed)->metadata;
+}
+
+/* Runs `use` with the assemblies of the snapshot at hand. */
+static struct sym_error *with_assemblies(
+	struct live_rundown *reader, const struct sym_snapshot *snapshot, void *context,
+	struct sym_error *(*use)(struct live_rundown *, const struct runtime_assemblies *, void *))
+{
+	struct assemblies assemblies = { .snapshot = snapshot };
+	const struct runtime_assemblies access = { .context = &assemblies, .find = find_metadata };
+	struct sym_error *error = snapshot_open_all(snapshot);
+
+	if (error)
+		return error;
+	assemblies.managed = calloc(snapshot->module_count + 1, sizeof(*assemblies.managed));
+	if (!assemblies.managed)
+		return &sym_error_no_memory;
+	error = use(reader, &access, context);
+	for (size_t i = 0; i < snapshot->module_count; i++)
+		if (assemblies.managed[i])
+			image_unuse_managed(snapshot->modules[i]->image);
+	free(assemblies.managed);
+	for (size_t i = 0; i < assemblies.bundled_count; i++)
+		bundled_assembly_close(assemblies.bundled[i]);
+	free(assemblies.bundled);
+	return error;
+}
+
+/* ---- its life ------------------------------------------------------------------- */
+
+void live_rundown_init(struct live_rundown *reader, const struct process *process, bool follows)
+{
+	*reader = (struct live_rundown){ .process = process, .follows = follows, .root_fd = -1 };
+	told_methods_init(&reader->told);
+}
+
+/* A session is one of the program that it was begun with: after exec() there is another one. */
+static void end_session(struct live_rundown *reader)
+{
+	struct sym_error *gone = reader->follow ? process_check(reader->process) : NULL;
+
+	if (gone)
+		rundown_follow_abandon(reader->follow);
+	else
+		rundown_follow_close(reader->follow);
+	reader->follow = NULL;
+	sym_error_destroy(gone);
+}
+
+void live_rundown_reset(struct live_rundown *reader)
+{
+	end_session(reader);
+	told_methods_deinit(&reader->told);
+	told_methods_init(&reader->told);
+}
+
+void live_rundown_deinit(struct live_rundown *reader)
+{
+	end_session(reader);
+	told_methods_deinit(&reader->told);
+	free(reader->socket_directory);
+	if (reader->root_fd >= 0)
+		close(reader->root_fd);
+}
+
+/* ---- asking ---------------------------------------------------------------------- */
+
+/* Descriptor and directory of `ret` are the reader's. */
+static struct sym_error *find_place(struct live_rundown *reader, struct diagnostics_place *ret)
+{
+	const struct process *process = reader->process;
+	struct sym_error *error = NULL;
+
+	if (!reader->socket_directory)
+		error = process_socket_directory(process, &reader->socket_directory);
+	if (!error && reader->root_fd < 0 && process->root_fd >= 0)
+		reader->root_fd = fcntl(process->root_fd, F_DUPFD_CLOEXEC, 0);
+	*ret = process_diagnostics_place(process, reader->socket_directory);
+	ret->root_fd = reader->root_fd;
+	return error;
+}
+
+struct sym_error *live_rundown_is_running(struct live_rundown *reader, bool *ret)
+{
+	struct diagnostics_place place;
+	struct sym_error *error = find_place(reader, &place), *stopped;
+
+	if (error)
+		return error;
+	stopped = diagnostics_check_running(&place);
+	*ret = !stopped;
+	sym_error_destroy(stopped);
+	return NULL;
+}
+
+static void plan_list(struct live_rundown *reader, int64_t after_ms)
+{
+	reader->list_after_ms = after_ms;
+	reader->list_due_ms = diagnostics_now_ms() + after_ms;
+}
+
+static struct sym_error *tell_all(struct live_rundown *reader,
+				  const struct runtime_assemblies *assemblies, void *context)
+{
+	struct told_methods told;
+	struct sym_error *error;
+
+	told_methods_init(&told);
+	error = told_methods_begin(&told, context, assemblies);
+	if (error) {
+		told_methods_deinit(&told);
+		return error;
+	}
+	told_methods_deinit(&reader->told);
+	reader->told = told;
+	return NULL;
+}
+
+/* In the place of what was told before, unless there is an error. */
+static struct sym_error *list_all(struct live_rundown *reader, const struct sym_snapshot *snapshot)
+{
+	struct rundown rundown = { 0 };
+	struct diagnostics_place place;
+	struct sym_error *error = find_place(reader, &place);
+
+	if (!error)
+		error = rundown_ask(&place, &rundown);
+	if (!error)
+		error = with_assemblies(reader, snapshot, &rundown, tell_all);
+	rundown_deinit(&rundown);
+	return error;
+}
+
+struct sym_error *live_rundown_begin(struct live_rundown *reader,
+				     const struct sym_snapshot *snapshot,
+				     struct index_name_set *names, struct runtime_source **ret)
+{
+	struct diagnostics_place place;
+	struct sym_error *error = find_place(reader, &place);
+
+	/* Before the list, so that nothing is lost between the two. */
+	if (!error && reader->follows)
+		error = rundown_follow_open(&place, &reader->follow);
+	if (!error)
+		error = list_all(reader, snapshot);
+	if (!error)
+		error = runtime_source_open_told(&reader->told, names, ret);
+	plan_list(reader, first_list_ms);
+	return error;
+}
+
+struct telling {
+	struct rundown changes;
+	bool changed;
+};
+
+static struct sym_error *tell_changes(struct live_rundown *reader,
+				      const struct runtime_assemblies *assemblies, void *context)
+{
+	struct telling *telling = context;
+
+	return told_methods_apply(&reader->told, &telling->changes, assemblies, &telling->changed);
+}
+
+/* When the runtime does not tell now, there is another time. */
+static struct sym_error *list_later(struct live_rundown *reader,
+				    const struct sym_snapshot *snapshot, bool *changed)
+{
+	struct sym_error *error = list_all(reader, snapshot);
+
+	plan_list(reader, 10 * reader->list_after_ms);
+	*changed |= !error;
+	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
+		sym_error_destroy(error);
+		return NULL;
+	}
+	return error;
+}
+
+struct sym_error *live_rundown_go_on(struct live_rundown *reader,
+				     const struct sym_snapshot *snapshot,
+				     struct index_name_set *names, struct runtime_source **ret)
+{
+	struct telling telling = { 0 };
+	struct sym_error *error = rundown_follow_take(reader->follow, &telling.changes);
+	bool has_gap = telling.changes.has_gap;
+
+	if (!error && has_gap) {
+		error = list_all(reader, snapshot);
+		telling.changed = true;
+	} else if (!error && (telling.changes.method_count || telling.changes.module_count)) {
+		error = with_assemblies(reader, snapshot, &telling, tell_changes);
+	}
+	rundown_deinit(&telling.changes);
+	if (!error && !has_gap && diagnostics_now_ms() >= reader->list_due_ms)
+		error = list_later(reader, snapshot, &telling.changed);
+	if (!error && telling.changed)
+		error = runtime_source_open_told(&reader->told, names, ret);
+	return error;
+}
