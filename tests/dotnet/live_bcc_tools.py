@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-from bcc_tools import (NO_VARIABLE, folded, has_kprobes, libcoreclr_of, report_of, run_tool, shares_of, workload)
+from bcc_tools import (NO_VARIABLE, folded, has_its_stacks, has_kprobes, libcoreclr_of, report_of, run_tool, shares_of, workload)
 from harness import Sample, Skip, expect
 
 GOAL = 0.995
@@ -138,7 +138,7 @@ def test_bpftrace_reads_a_merged_map_when_it_keeps_a_symbol_cache(context):
     with Sample(context.sdk(), NO_VARIABLE) as sample:
         context.mapgen.must("merge", sample.pid)
         done = run_tool(context, ["bpftrace", "-e", bpftrace_program(sample.pid)], ours=False,
-                        variables={"BPFTRACE_CACHE_USER_SYMBOLS": "1"})
+                        variables={"BPFTRACE_CACHE_USER_SYMBOLS": "1"}, is_whole=has_its_stacks)
     lines, unnamed = bpftrace_names(done)
     expect(lines, f"bpftrace gives no stack, ends with {done.returncode}: {(done.stdout + done.stderr).strip()[-300:]}")
     context.figure(f"bpftrace with a merged map: {len(lines) - len(unnamed)} of {len(lines)} frames named")

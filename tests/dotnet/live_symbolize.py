@@ -13,6 +13,7 @@ import time
 
 import callstack_trace
 import perf_samples
+from bcc_tools import has_its_stacks, run_tool
 from harness import CI, Fail, Memory, Sample, Skip, expect
 from live_frames import Methods, looked_up, percent
 
@@ -178,16 +179,16 @@ def need_bpf():
         raise Skip("BPF needs root")
 
 
-def bpftrace(pid, key, *options):
+def bpftrace(context, pid, key, *options):
     need_bpf()
     program = f"profile:hz:99 /pid == {pid}/ {{ @[{key}] = count(); }} interval:s:{SECONDS} {{ exit(); }}"
+    need("bpftrace", "bpftrace")
     # Without a cache of its own 0.17 loses stacks of processes with many mappings.
-    for _ in range(3):
-        text = output_of(need("bpftrace", "bpftrace"), *options, "-e", program,
-                         env=dict(os.environ, BPFTRACE_CACHE_USER_SYMBOLS="1"))
-        if "0x" in text:
-            return text
-    raise Skip(f"bpftrace printed no stacks of {key}")
+    done = run_tool(context, ["bpftrace", *options, "-e", program], ours=False,
+                    variables={"BPFTRACE_CACHE_USER_SYMBOLS": "1"}, is_whole=has_its_stacks)
+    if "0x" not in done.stdout:
+        raise Skip(f"bpftrace printed no stacks of {key}: {done.stderr.strip()[-200:]}")
+    return done.stdout
 
 
 def count_bare(context, pairs, pid, what, at_least):
@@ -207,13 +208,13 @@ def count_bare(context, pairs, pid, what, at_least):
 def test_symbolize_names_every_managed_frame_of_bpftrace(context):
     with Sample(context.sdk()) as sample:
         for key, what in (("ustack", "bpftrace ustack"), ("ustack(perf), pid, comm", "bpftrace ustack(perf)")):
-            text = bpftrace(sample.pid, key)
+            text = bpftrace(context, sample.pid, key)
             count_bare(context, symbolize(context, text, "-p", sample.pid), sample.pid, what, 100)
-        keys = bpftrace(sample.pid, "usym(reg(\"ip\")), comm")
+        keys = bpftrace(context, sample.pid, "usym(reg(\"ip\")), comm")
         left = [after for before, after in symbolize(context, keys, "-p", sample.pid)
                 for address in re.findall(r"0x([0-9a-f]+)", after) if is_managed(Memory(sample.pid), int(address, 16))]
         expect(not left, f"keys without a name: {left[:3]}")
-        text = bpftrace(sample.pid, "ustack", "-f", "json")
+        text = bpftrace(context, sample.pid, "ustack", "-f", "json")
         out = context.mapgen.must("symbolize", "-p", sample.pid, stdin=text).stdout
         memory = Memory(sample.pid)
         left = [address for address in re.findall(r"0x([0-9a-f]+)", out) if is_managed(memory, int(address, 16) - 1)]
