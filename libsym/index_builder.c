@@ -119,13 +119,24 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 		fail(builder, start, size_bytes);
 }
 
+void index_builder_add_numbers(struct index_builder *builder, const struct index_numbered *symbols,
+			       size_t count)
+{
+	const struct index_numbered *symbol = symbols, *end = symbols + count;
+
+	for (; symbol < end && !builder->failure; symbol++)
+		if (symbol->start + symbol->size_bytes < symbol->start ||
+		    builder->runs.count >= LIMIT_INDEX_SYMBOLS ||
+		    !index_runs_add(&builder->runs, symbol->start, symbol->size_bytes,
+				    symbol->number, symbol->value))
+			fail(builder, symbol->start, symbol->size_bytes);
+}
+
 void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 			      uint32_t number, uint32_t value)
 {
-	if (builder->failure || start + size_bytes < start ||
-	    builder->runs.count >= LIMIT_INDEX_SYMBOLS ||
-	    !index_runs_add(&builder->runs, start, size_bytes, number, value))
-		fail(builder, start, size_bytes);
+	index_builder_add_numbers(builder,
+				  &(struct index_numbered){ start, size_bytes, number, value }, 1);
 }
 
 /* ---- what overlaps ---- */
@@ -383,6 +394,51 @@ static const struct index_item *gather(struct freezing *freezing, struct index_c
 	return item;
 }
 
+/* As write_alone() does it, for those that simply go on in a leaf; how many were written of items
+ * up to `end`, which begin below `limit` and below which the next one begins. */
+static size_t write_leaf(struct index_writer *writer, const struct index_item *item,
+			 const struct index_item *end, uint64_t limit)
+{
+	const struct index *index = writer->index;
+	const struct index_item *first = item;
+	struct index_leaf *leaf = writer->leaf;
+	unsigned int slot = writer->slot;
+
+	for (; leaf && slot < INDEX_LEAF && item + 1 < end; slot++, item++) {
+		uint8_t code = writer->codes[item->value % INDEX_CODES];
+		uint64_t next = item[1].start;
+
+		if (next >= limit || next - item->start < item->size ||
+		    item->size - 1 >= UINT16_MAX || index->values[code] != item->value ||
+		    item->start - writer->leaf_start >= INDEX_NEAR_BYTES)
+			break;
+		leaf->keys[slot] = (int32_t)(item->start - writer->base);
+		leaf->sizes[slot] = (uint16_t)item->size;
+		leaf->codes[slot] = code;
+		leaf->numbers[slot] = item->name_offset;
+	}
+	if (item > first) {
+		writer->slot = slot;
+		writer->last_size_bytes = item[-1].size;
+		writer->index->count += (size_t)(item - first);
+	}
+	return (size_t)(item - first);
+}
+
+/* Writes of those that follow in the same lane, `item` the first, what needs no more than that;
+ * returns the one with which to go on. */
+static const struct index_item *write_lane(struct freezing *freezing, struct index_cursor *cursor,
+					   const struct index_item *item)
+{
+	struct index_lane *lane = &cursor->lanes[cursor->lane];
+
+	if (lane->next == item + 1) {
+		item += write_leaf(&freezing->writer, item, lane->end, cursor->limit);
+		lane->next = item + 1;
+	}
+	return item;
+}
+
 static bool lay_out_all(struct freezing *freezing, struct index_cursor *cursor)
 {
 	const struct index_item *item = index_cursor_next(cursor), *next;
@@ -390,6 +446,7 @@ static bool lay_out_all(struct freezing *freezing, struct index_cursor *cursor)
 	if (!index_writer_begin(&freezing->writer))
 		return false;
 	for (; item; item = next) {
+		item = write_lane(freezing, cursor, item);
 		next = index_cursor_next(cursor);
 		if (!next || next->start > last_of(freezing->runs, item)) {
 			if (!write_alone(freezing, item))

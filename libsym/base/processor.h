@@ -33,6 +33,11 @@ static inline _Bool processor_has_bmi1(void)
 {
 	return PROCESSOR_HAS(BMI1, "bmi");
 }
+
+static inline _Bool processor_has_bmi2(void)
+{
+	return PROCESSOR_HAS(BMI2, "bmi2");
+}
 #endif
 
 #endif

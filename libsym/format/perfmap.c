@@ -3,12 +3,12 @@
 
 #include <string.h>
 #ifdef __SSE2__
-#include <immintrin.h>
+#include <emmintrin.h>
 #endif
 
 #include "libsym/base/hex.h"
-#include "libsym/base/processor.h"
 #include "libsym/format/perfmap_tier.h"
+#include "libsym/format/perfmap_usual.h"
 #include "libsym/limits.h"
 
 enum {
@@ -231,146 +231,47 @@ static bool take_line(struct perfmap_parser *parser, struct perfmap_line *ret,
 	return good;
 }
 
-#ifdef __SSE2__
-enum {
-	/* Below: newline, NUL, tab and most of what is not printed; signed, so what is not ASCII
-	 * too. */
-	ODD_BELOW = 11,
-	SCAN_STEP = 64,
-	/* So far ahead the text is fetched: what the processor fetches by itself ends at each page.
-	 */
-	FETCH_AHEAD_BYTES = 4096
-};
-
-/*
- * 64 bytes a step: lines of runtimes mostly end in the second, so that their end
- * comes where it is expected.
- */
-static const char *scan_by_16(const char *text, const char *end)
-{
-	const __m128i least = _mm_set1_epi8(ODD_BELOW);
-
-	for (; end - text >= SCAN_STEP; text += SCAN_STEP) {
-		uint64_t odd = 0;
-
-		__builtin_prefetch(text + FETCH_AHEAD_BYTES);
-		for (int i = 0; i < SCAN_STEP; i += 16) {
-			__m128i some = _mm_loadu_si128((const __m128i *)(text + i));
-			int mask = _mm_movemask_epi8(_mm_cmplt_epi8(some, least));
-
-			odd |= (uint64_t)(unsigned int)mask << i;
-		}
-		if (odd)
-			return text + __builtin_ctzll(odd);
-	}
-	return NULL;
-}
-
-__attribute__((target("avx2,bmi"))) static const char *scan_by_32(const char *text, const char *end)
-{
-	const __m256i least = _mm256_set1_epi8(ODD_BELOW);
-
-	for (; end - text >= SCAN_STEP; text += SCAN_STEP) {
-		__m256i low = _mm256_loadu_si256((const __m256i *)text);
-		__m256i high = _mm256_loadu_si256((const __m256i *)(text + 32));
-		uint64_t odd = (unsigned int)_mm256_movemask_epi8(_mm256_cmpgt_epi8(least, low));
-
-		__builtin_prefetch(text + FETCH_AHEAD_BYTES);
-		odd |= (uint64_t)(unsigned int)_mm256_movemask_epi8(_mm256_cmpgt_epi8(least, high))
-		       << 32;
-		if (odd)
-			return text + __builtin_ctzll(odd);
-	}
-	return NULL;
-}
-
-static void choose_scan(struct perfmap_parser *parser)
-{
-	bool is_wide = processor_has_avx2() && processor_has_bmi1();
-
-	parser->scan = is_wide ? scan_by_32 : scan_by_16;
-}
-
-/* "[0x]HEX " */
-static inline const char *take_usual_number(const char *text, uint64_t *ret)
-{
-	unsigned int digits;
-
-	if (text[0] == '0' && text[1] == 'x')
-		text += 2;
-	digits = hex_read_usual(text, ret);
-	return digits && text[digits] == ' ' ? text + digits + 1 : NULL;
-}
-
-/*
- * A line as nearly all are: false, and nothing done, for any other. Its end is
- * looked for from its beginning and not from the name on: so the next line can
- * be begun while the numbers of this one are still being made out.
- */
-static inline bool take_usual_line(struct perfmap_parser *parser, struct perfmap_line *ret)
-{
-	const char *line = parser->next, *name, *end;
-
-	/* At the end of the text there are fewer bytes than are looked at together. */
-	if (parser->newline || parser->end - line < 2 * SCAN_STEP)
-		return false;
-	end = parser->scan(line, parser->end);
-	if (!end || *end != '\n' || end == line || end[-1] == '\r')
-		return false;
-	name = take_usual_number(line, &ret->start_address);
-	if (name)
-		name = take_usual_number(name, &ret->size_bytes);
-	if (!name || name >= end || end - name > (ptrdiff_t)LIMIT_NAME_BYTES ||
-	    ret->start_address + ret->size_bytes < ret->start_address)
-		return false;
-	ret->name = name;
-	ret->name_bytes = (size_t)(end - name);
-	parser->next = end + 1;
-	parser->good_lines++;
-	return true;
-}
-#else
-static void choose_scan(struct perfmap_parser *parser)
-{
-	(void)parser;
-}
-
-static inline bool take_usual_line(struct perfmap_parser *parser, struct perfmap_line *ret)
-{
-	(void)parser, (void)ret;
-	return false;
-}
-#endif
-
 void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t size_bytes)
 {
 	/* An empty text may come as NULL, to which not even 0 may be added. */
 	if (!size_bytes)
 		text = "";
 	*parser = (struct perfmap_parser){ .next = text, .end = text + size_bytes };
-	choose_scan(parser);
+	parser->is_quick = perfmap_usual_works();
 }
 
-/* The next line, after one that is not usual. */
-static __attribute__((noinline)) bool next_of_any(struct perfmap_parser *parser,
-						  struct perfmap_line *ret)
+/* The next line, whether it is usual or not. */
+static bool next_of_any(struct perfmap_parser *parser, struct perfmap_line *ret)
 {
 	const char *newline;
 
 	while (parser->next < parser->end) {
-		if (take_line(parser, ret, &newline))
+		if (take_line(parser, ret, &newline)) {
+			ret->bare_bytes = perfmap_find_tier(ret->name, ret->name_bytes, &ret->tier);
 			return true;
+		}
 		if (!newline)
 			return false;
-		if (take_usual_line(parser, ret))
-			return true;
 	}
 	return false;
 }
 
-bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
+size_t perfmap_parser_take(struct perfmap_parser *parser, struct perfmap_line *lines, size_t count)
 {
-	return take_usual_line(parser, ret) || next_of_any(parser, ret);
+	size_t taken = 0, usual;
+
+	while (taken < count) {
+		if (parser->is_quick && !parser->newline) {
+			usual = perfmap_usual_take(&parser->next, parser->end, lines + taken,
+						   count - taken);
+			parser->good_lines += usual;
+			taken += usual;
+		}
+		if (taken == count || !next_of_any(parser, &lines[taken]))
+			break;
+		taken++;
+	}
+	return taken;
 }
 
 /* Is one of the eight bytes a control character? */

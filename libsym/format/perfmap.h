@@ -16,7 +16,7 @@
  * lower-case digits, or with 16 digits of which the first are 0000, where a size
  * as the runtime writes it and a name follow. Names of ASCII are never cut.
  *
- * A last line without its newline is not a line yet: perfmap_parser_next()
+ * A last line without its newline is not a line yet: perfmap_parser_take()
  * stops before it, and `next` tells where to go on when the file has grown.
  *
  * Written: lower-case hex, no prefix, one space each, control characters of
@@ -37,6 +37,8 @@ struct perfmap_line {
 	uint64_t size_bytes;
 	const char *name; /* into the text; not NUL terminated; cut at a NUL byte */
 	size_t name_bytes;
+	size_t bare_bytes; /* of the name without its tier, as perfmap_find_tier() has it */
+	unsigned int tier; /* its number */
 };
 
 /* Runtimes from 8 on write "stub ", earlier ones "stub<N> ". */
@@ -49,18 +51,22 @@ struct perfmap_parser {
 	const char *next; /* first byte not consumed */
 	const char *end;
 	const char *newline; /* behind `next`, where it is known; else NULL */
-	/*
-	 * Private: the first byte from `text` on that is below 11 or not ASCII; NULL when
-	 * that may be among the last few before `end`.
-	 */
-	const char *(*scan)(const char *text, const char *end);
+	bool is_quick;       /* usual lines are taken many at a time */
 	uint64_t good_lines;
 	uint64_t bad_lines;
 	uint64_t glued_lines; /* lines that had to be cut in two */
 };
 
 void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t size_bytes);
-bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret);
+
+/* The next lines, at most `count`, which is not 0; returns how many there are, 0 behind the last.
+ */
+size_t perfmap_parser_take(struct perfmap_parser *parser, struct perfmap_line *lines, size_t count);
+
+static inline bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
+{
+	return perfmap_parser_take(parser, ret, 1);
+}
 
 /* Appends one line; `tier` may be NULL. */
 void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes,

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/format/perfmap_tier.h"
 
-#include <endian.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+
+#include "libsym/format/perfmap_endings.h"
 
 const char *const perfmap_tiers[PERFMAP_TIERS] = {
 	NULL,
@@ -24,18 +20,8 @@ const char *const perfmap_tiers[PERFMAP_TIERS] = {
 	"ReadyToRun",
 };
 
-enum {
-	ENDING_BYTES = 32, /* those of the longest word, its brackets, and some more */
-	KEY_BYTES = 8,     /* those of the shortest word and its brackets */
-	KEY_BITS = 4
-};
-
-/* How names end that have a tier, and how many bytes of that belong to the name. */
-static const struct ending {
-	char text[ENDING_BYTES];
-	size_t name_bytes;
-} endings[PERFMAP_TIERS] = {
-	{ "", ENDING_BYTES }, /* any */
+const struct perfmap_ending perfmap_endings[PERFMAP_TIERS] = {
+	{ "", PERFMAP_ENDING_BYTES },
 	{ "                       [Unknown]", 23 },
 	{ "                  [MinOptJitted]", 18 },
 	{ "                     [Optimized]", 21 },
@@ -49,57 +35,29 @@ static const struct ending {
 	{ "                    [ReadyToRun]", 20 },
 };
 
-/*
- * Which of them a name can end with, and at last none: the last bytes tell, as key_of() has them.
- * Its factor was found by trying; test_perfmap.c has every word.
- */
-static const uint8_t tiers_of_key[1 << KEY_BITS][3] = {
+const uint8_t perfmap_endings_of_key[1 << PERFMAP_ENDING_KEY_BITS][4] = {
 	[0] = { 3, 8 }, [1] = { 2 },  [4] = { 10 }, [5] = { 4 },  [7] = { 9 },
 	[8] = { 6 },    [9] = { 11 }, [11] = { 1 }, [13] = { 5 }, [15] = { 7 },
 };
 
-static inline unsigned int key_of(const char *text)
+/* Of the end of a name, how many bytes belong to the name. */
+static size_t split_ending(const char *text, unsigned int *number_ret)
 {
-	uint64_t last;
+	const uint8_t *tier = perfmap_endings_to_try(text);
+	const struct perfmap_ending *ending = &perfmap_endings[*tier];
 
-	memcpy(&last, text + ENDING_BYTES - KEY_BYTES, KEY_BYTES);
-	return (unsigned int)(le64toh(last) * 0xf9270f4eb8b333a9 >> (64 - KEY_BITS));
-}
-
-/* Are the bytes behind the name's the same? */
-static inline bool ends_so(const char *text, const struct ending *ending)
-{
-#ifdef __SSE2__
-	const __m128i *left = (const __m128i *)text, *right = (const __m128i *)ending->text;
-	__m128i low = _mm_cmpeq_epi8(_mm_loadu_si128(left), _mm_loadu_si128(right));
-	__m128i high = _mm_cmpeq_epi8(_mm_loadu_si128(left + 1), _mm_loadu_si128(right + 1));
-	uint64_t same = (uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16;
-
-	return same >> ending->name_bytes == (uint64_t)UINT32_MAX >> ending->name_bytes;
-#else
-	return !memcmp(text + ending->name_bytes, ending->text + ending->name_bytes,
-		       ENDING_BYTES - ending->name_bytes);
-#endif
-}
-
-/* Of the end of a name, how many bytes belong to the name. No branch asks which tier it is, but for
- * a rare one. */
-static inline size_t split_ending(const char *text, unsigned int *number_ret)
-{
-	const uint8_t *tier = tiers_of_key[key_of(text)];
-
-	while (__builtin_expect(!ends_so(text, &endings[*tier]), 0))
-		tier++;
+	while (memcmp(text + ending->name_bytes, ending->text + ending->name_bytes,
+		      PERFMAP_ENDING_BYTES - ending->name_bytes) != 0)
+		ending = &perfmap_endings[*++tier];
 	*number_ret = *tier;
-	return endings[*tier].name_bytes;
+	return ending->name_bytes;
 }
 
 /* The same of a name that has fewer bytes. What is all in brackets is a name. */
-static __attribute__((noinline)) size_t split_short(const char *name, size_t name_bytes,
-						    unsigned int *number_ret)
+static size_t split_short(const char *name, size_t name_bytes, unsigned int *number_ret)
 {
-	char text[ENDING_BYTES] = { 0 };
-	size_t missing_bytes = ENDING_BYTES - name_bytes;
+	char text[PERFMAP_ENDING_BYTES] = { 0 };
+	size_t missing_bytes = PERFMAP_ENDING_BYTES - name_bytes;
 
 	memcpy(text + missing_bytes + 1, name + 1, name_bytes - 1);
 	return split_ending(text, number_ret) - missing_bytes;
@@ -111,8 +69,8 @@ size_t perfmap_find_tier(const char *name, size_t name_bytes, unsigned int *numb
 		*number_ret = 0;
 		return name_bytes;
 	}
-	if (name_bytes < ENDING_BYTES)
+	if (name_bytes < PERFMAP_ENDING_BYTES)
 		return split_short(name, name_bytes, number_ret);
-	name_bytes -= ENDING_BYTES;
+	name_bytes -= PERFMAP_ENDING_BYTES;
 	return name_bytes + split_ending(name + name_bytes, number_ret);
 }

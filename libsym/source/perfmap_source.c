@@ -20,7 +20,8 @@
 
 enum {
 	/* Bytes read at a time; a longer line makes the buffer grow as far as a name may. */
-	STEP_BYTES = 1 << 16
+	STEP_BYTES = 1 << 16,
+	LINES_AT_ONCE = 32
 };
 
 /* Beyond this a line without an end is given up: 2 numbers and a name have less. */
@@ -77,36 +78,43 @@ void perfmap_source_close(struct perfmap_source *source)
 	free(source);
 }
 
-static bool add_line(struct perfmap_builder *builder, const struct perfmap_line *line)
+/* What becomes of the lines; false, with the outcome set, when no more names are to be had. */
+static bool add_lines(struct perfmap_builder *builder, const struct perfmap_line *lines,
+		      size_t count)
 {
-	size_t name_bytes = line->name_bytes;
-	enum perfmap_names_outcome outcome;
-	uint32_t number, value = 0;
+	struct perfmap_names *names = builder->source->names;
+	struct index_numbered symbols[LINES_AT_ONCE];
+	size_t added = 0;
 
-	if (builder->only &&
-	    !address_ranges_have(builder->only, line->start_address, line->size_bytes))
-		return true;
-	/* The value of a tier is its number. */
-	if (!builder->source->names->tier_in_name)
-		name_bytes = perfmap_find_tier(line->name, line->name_bytes, &value);
-	outcome = perfmap_names_add(builder->source->names, line->name, name_bytes,
-				    line->name_bytes, &number);
-	if (outcome != PERFMAP_NAMES_ADDED) {
-		builder->outcome = outcome;
-		return false;
+	for (size_t i = 0; i < count && builder->outcome == PERFMAP_NAMES_ADDED; i++) {
+		const struct perfmap_line *line = &lines[i];
+		size_t name_bytes = names->tier_in_name ? line->name_bytes : line->bare_bytes;
+		struct index_numbered *symbol = &symbols[added];
+
+		if (builder->only &&
+		    !address_ranges_have(builder->only, line->start_address, line->size_bytes))
+			continue;
+		builder->outcome = perfmap_names_add(names, line->name, name_bytes,
+						     line->name_bytes, &symbol->number);
+		symbol->start = line->start_address;
+		symbol->size_bytes = line->size_bytes;
+		/* The value of a tier is its number. */
+		symbol->value = names->tier_in_name ? 0 : line->tier;
+		if (perfmap_is_stub(line->name, line->name_bytes))
+			symbol->value |= PERFMAP_STUB_BIT;
+		added += builder->outcome == PERFMAP_NAMES_ADDED;
 	}
-	if (perfmap_is_stub(line->name, line->name_bytes))
-		value |= PERFMAP_STUB_BIT;
-	index_builder_add_number(builder->symbols, line->start_address, line->size_bytes, number,
-				 value);
-	return true;
+	index_builder_add_numbers(builder->symbols, symbols, added);
+	return builder->outcome == PERFMAP_NAMES_ADDED;
 }
 
 static void parse_lines(struct perfmap_builder *builder, struct perfmap_parser *parser)
 {
-	struct perfmap_line line;
+	struct perfmap_line lines[LINES_AT_ONCE];
+	size_t count;
 
-	while (perfmap_parser_next(parser, &line) && add_line(builder, &line))
+	while ((count = perfmap_parser_take(parser, lines, LINES_AT_ONCE)) &&
+	       add_lines(builder, lines, count))
 		;
 	perfmap_names_end(builder->source->names);
 	builder->bad_lines += parser->bad_lines;

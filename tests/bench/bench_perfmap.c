@@ -165,13 +165,15 @@ static size_t count_newlines_of_file(const struct map *map)
 
 static uint64_t parse(const struct map *map)
 {
+	static struct perfmap_line lines[32];
 	struct perfmap_parser parser;
-	struct perfmap_line line;
 	uint64_t sum = 0;
+	size_t count;
 
 	perfmap_parser_init(&parser, map->text.data, map->text.size_bytes);
-	while (perfmap_parser_next(&parser, &line))
-		sum += line.start_address + line.name_bytes;
+	while ((count = perfmap_parser_take(&parser, lines, 32)))
+		for (size_t i = 0; i < count; i++)
+			sum += lines[i].start_address + lines[i].name_bytes;
 	return sum;
 }
 

@@ -5,25 +5,41 @@
 #include <string.h>
 
 #include "libsym/format/perfmap.h"
+#include "libsym/format/perfmap_tier.h"
+
+enum {
+	LINES_AT_ONCE = 7
+};
+
+static void check_line(const struct perfmap_line *line, const char *text, size_t size_bytes)
+{
+	unsigned int tier;
+
+	if (line->name < text || line->name + line->name_bytes > text + size_bytes ||
+	    line->start_address + line->size_bytes < line->start_address || !line->name_bytes ||
+	    perfmap_find_tier(line->name, line->name_bytes, &tier) != line->bare_bytes ||
+	    tier != line->tier)
+		abort();
+}
 
 struct index *perfmap_check_load(const char *text, size_t size_bytes)
 {
 	AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
 	struct index *index = NULL;
+	struct perfmap_line lines[LINES_AT_ONCE];
 	struct perfmap_parser parser;
-	struct perfmap_line line;
+	size_t count;
 
 	sym_error_destroy(index_builder_create(&builder));
 	if (!builder)
 		return NULL;
 	perfmap_parser_init(&parser, text, size_bytes);
-	while (perfmap_parser_next(&parser, &line)) {
-		if (line.name < text || line.name + line.name_bytes > text + size_bytes ||
-		    line.start_address + line.size_bytes < line.start_address || !line.name_bytes)
-			abort();
-		index_builder_add(builder, line.start_address, line.size_bytes, line.name,
-				  line.name_bytes, 0);
-	}
+	while ((count = perfmap_parser_take(&parser, lines, LINES_AT_ONCE)))
+		for (size_t i = 0; i < count; i++) {
+			check_line(&lines[i], text, size_bytes);
+			index_builder_add(builder, lines[i].start_address, lines[i].size_bytes,
+					  lines[i].name, lines[i].name_bytes, 0);
+		}
 	sym_error_destroy(index_freeze(builder, &index));
 	return index;
 }

@@ -37,11 +37,8 @@ static bool add_text(struct told *told, const char *text, size_t size_bytes, uin
 	perfmap_parser_init(&parser, text, size_bytes);
 	perfmap_names_begin(told->names, told->fd, offset, text, size_bytes);
 	while (perfmap_parser_next(&parser, &line)) {
-		size_t name_bytes = line.name_bytes;
-		const char *tier;
+		size_t name_bytes = told->names->tier_in_name ? line.name_bytes : line.bare_bytes;
 
-		if (!told->names->tier_in_name)
-			name_bytes = perfmap_split_tier(line.name, line.name_bytes, &tier);
 		cr_assert_lt(told->count, MOST_NAMES);
 		if (perfmap_names_add(told->names, line.name, name_bytes, line.name_bytes,
 				      &told->numbers[told->count]) != PERFMAP_NAMES_ADDED)
