@@ -24,16 +24,25 @@ void *huge_memory_allocate(size_t size_bytes)
 	return memory;
 }
 
+static uintptr_t round_down(uintptr_t address, uintptr_t bytes)
+{
+	return address & ~(bytes - 1);
+}
+
 void huge_memory_populate(void *memory, size_t size_bytes)
 {
 #ifdef MADV_POPULATE_WRITE
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)memory;
-	uintptr_t end = (begin + size_bytes) & ~(page - 1);
+	uintptr_t small_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t end = (uintptr_t)memory + size_bytes;
+	uintptr_t first = round_down((uintptr_t)memory + page_bytes - 1, page_bytes);
+	uintptr_t begin = round_down((uintptr_t)memory + small_bytes - 1, small_bytes);
 
 	/* Pages that are all of it. */
-	begin = (begin + page - 1) & ~(page - 1);
-	if (begin < end)
-		(void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+	if (first + page_bytes <= end)
+		(void)madvise((void *)first, round_down(end, page_bytes) - first, MADV_HUGEPAGE);
+	if (begin < round_down(end, small_bytes))
+		(void)madvise((void *)begin, round_down(end, small_bytes) - begin,
+			      MADV_POPULATE_WRITE);
 #else
 	(void)memory, (void)size_bytes;
 #endif

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/base/sparse_memory.h"
 
+#include <stdint.h>
 #include <sys/mman.h>
+
+/* Of a huge page. */
+static const size_t alignment_bytes = (size_t)2 << 20;
 
 static void *create(size_t size_bytes, int protection)
 {
@@ -20,9 +24,18 @@ void *sparse_memory_create(size_t size_bytes)
 	return create(size_bytes, PROT_READ | PROT_WRITE);
 }
 
+/* What lies before and behind the aligned part is given back. */
 void *sparse_memory_reserve(size_t size_bytes)
 {
-	return create(size_bytes, PROT_NONE);
+	char *memory = create(size_bytes + alignment_bytes, PROT_NONE), *aligned;
+
+	if (!memory)
+		return NULL;
+	aligned = memory + (-(uintptr_t)memory & (alignment_bytes - 1));
+	if (aligned > memory)
+		munmap(memory, (size_t)(aligned - memory));
+	munmap(aligned + size_bytes, (size_t)(memory + alignment_bytes - aligned));
+	return aligned;
 }
 
 bool sparse_memory_open(void *memory, size_t size_bytes)

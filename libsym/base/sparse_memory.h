@@ -14,8 +14,8 @@ void *sparse_memory_create(size_t size_bytes);
 /* The same size. */
 void sparse_memory_destroy(void *memory, size_t size_bytes);
 
-/* The same, but none of it may be touched yet: so it does not count as memory that may be written,
- * which a system may limit too. */
+/* The same, aligned to huge pages, but none of it may be touched yet: so it does not count as
+ * memory that may be written, which a system may limit too. */
 void *sparse_memory_reserve(size_t size_bytes);
 /* From now on the first `size_bytes`, which are whole pages, may be. False: no memory. */
 bool sparse_memory_open(void *memory, size_t size_bytes);

@@ -188,28 +188,33 @@ static void end_names(char *text, size_t size_bytes, bool tier_in_name)
 	}
 }
 
-/* The block has got all its names; the text of one that is kept is copied. */
+/* The text of the open block, whose names end where they were added to. */
+static void keep_block(struct perfmap_names *names, size_t size_bytes)
+{
+	char *block = names->text + names->block_number;
+
+	memcpy(block + (names->begin - names->block), names->begin, size_bytes);
+	for (uint32_t i = 0; i < names->name_count; i++)
+		block[names->name_ends[i]] = '\0';
+	names->kept_bytes += size_bytes;
+	publish(names, block_of(names->block_number));
+}
+
+/* The block has got all its names. */
 static void close_block(struct perfmap_names *names)
 {
 	size_t size_bytes = (size_t)(names->end - names->begin);
 	size_t begin_bytes = (size_t)(names->begin - names->block);
-	bool keeps = names->kept_bytes < names->most_kept_bytes;
 
 	names->places[block_of(names->block_number)] = (struct perfmap_names_place){
-		.digest = keeps ? 0 : block_digest(names->begin, size_bytes),
+		.digest = names->keeps ? 0 : block_digest(names->begin, size_bytes),
 		.offset = names->added_offset + (uint64_t)(names->begin - names->added),
 		.fd = names->fd,
 		.begin_bytes = begin_bytes % PERFMAP_NAMES_BLOCK_BYTES,
 		.size_bytes = (uint32_t)size_bytes,
 	};
-	if (keeps) {
-		char *copy = names->text + names->block_number + begin_bytes;
-
-		memcpy(copy, names->begin, size_bytes);
-		end_names(copy, size_bytes, names->tier_in_name);
-		names->kept_bytes += size_bytes;
-		publish(names, block_of(names->block_number));
-	}
+	if (names->keeps)
+		keep_block(names, size_bytes);
 	names->block = names->begin = names->end = NULL;
 }
 
@@ -283,6 +288,8 @@ enum perfmap_names_outcome perfmap_names_add_apart(struct perfmap_names *names, 
 	names->block = names->added + block_bytes;
 	names->block_number = names->added_number + (uint32_t)block_bytes;
 	names->begin = name;
+	names->keeps = names->kept_bytes < names->most_kept_bytes;
+	names->name_count = 0;
 	return perfmap_names_add(names, name, name_bytes, whole_bytes, number_ret);
 }
 

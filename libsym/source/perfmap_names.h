@@ -31,7 +31,9 @@ enum {
 	PERFMAP_NAMES_BLOCK_BYTES = 1 << PERFMAP_NAMES_BLOCK_BITS, /* in which names begin */
 	PERFMAP_NAMES_BLOCKS = 1 << (32 - PERFMAP_NAMES_BLOCK_BITS),
 	PERFMAP_NAMES_KEPT_BYTES = 4 << 20, /* for most uses */
-	PERFMAP_NAMES_FEW = 8
+	PERFMAP_NAMES_FEW = 8,
+	/* Of a block; a line has two numbers, and a space behind each. */
+	PERFMAP_NAMES_MOST = PERFMAP_NAMES_BLOCK_BYTES / 4
 };
 
 /* Where the text of a block is, from its first name to the end of its last one. */
@@ -68,6 +70,10 @@ struct perfmap_names {
 	const char *block;
 	uint32_t block_number;
 	const char *begin, *end;
+	/* Of one that is going to be kept: behind which bytes its names end, from its beginning. */
+	bool keeps;
+	uint32_t name_count;
+	uint32_t name_ends[PERFMAP_NAMES_MOST];
 	/* Where names go that have no other place. */
 	uint32_t own_number, own_left_bytes;
 };
@@ -121,6 +127,8 @@ static inline enum perfmap_names_outcome perfmap_names_add(struct perfmap_names 
 			     0))
 		return perfmap_names_add_apart(names, name, name_bytes, whole_bytes, number_ret);
 	names->end = name + whole_bytes + 1;
+	if (names->keeps)
+		names->name_ends[names->name_count++] = (uint32_t)(offset + name_bytes);
 	*number_ret = names->block_number + (uint32_t)offset;
 	return PERFMAP_NAMES_ADDED;
 }
