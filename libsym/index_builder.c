@@ -394,8 +394,8 @@ static const struct index_item *gather(struct freezing *freezing, struct index_c
 	return item;
 }
 
-/* As write_alone() does it, for those that simply go on in a leaf; how many were written of items
- * up to `end`, which begin below `limit` and below which the next one begins. */
+/* What write_alone() does, for items that simply go on in the leaf: from `item` on, as long as the
+ * one behind it is in front of `end`, begins below `limit` and not within it. Returns how many. */
 static size_t write_leaf(struct index_writer *writer, const struct index_item *item,
 			 const struct index_item *end, uint64_t limit)
 {
