@@ -18,9 +18,6 @@ enum {
 	 * too. */
 	ODD_BELOW = 11,
 	SCAN_STEP = 64,
-	/* So far ahead the text is fetched: what the processor fetches by itself ends at each page.
-	 */
-	FETCH_AHEAD_BYTES = 4096,
 	MOST_DIGITS = 16,
 	/* What is looked at of a line without a look at the end of the text. */
 	LEAST_BYTES = 2 * SCAN_STEP
@@ -75,7 +72,6 @@ WIDE_INLINE const char *scan(const struct constants *constants, const char *text
 	for (; end - text >= SCAN_STEP; text += SCAN_STEP) {
 		uint64_t odd = find_odd(constants, text);
 
-		__builtin_prefetch(text + FETCH_AHEAD_BYTES);
 		if (odd)
 			return text + __builtin_ctzll(odd);
 	}
