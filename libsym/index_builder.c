@@ -412,10 +412,8 @@ static size_t write_leaf(struct index_writer *writer, const struct index_item *i
 		    item->size - 1 >= UINT16_MAX || index->values[code] != item->value ||
 		    item->start - writer->leaf_start >= INDEX_NEAR_BYTES)
 			break;
-		leaf->keys[slot] = (int32_t)(item->start - writer->base);
-		leaf->sizes[slot] = (uint16_t)item->size;
-		leaf->codes[slot] = code;
-		leaf->numbers[slot] = item->name_offset;
+		index_leaf_put(leaf, slot, item->start - writer->base, (uint16_t)item->size, code,
+			       item->name_offset);
 	}
 	if (item > first) {
 		writer->slot = slot;

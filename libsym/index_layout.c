@@ -169,10 +169,8 @@ bool index_writer_add(struct index_writer *writer, const struct index_piece *pie
 			return false;
 		size = INDEX_ODD;
 	}
-	writer->leaf->keys[writer->slot] = (int32_t)(piece->start - writer->base);
-	writer->leaf->sizes[writer->slot] = size;
-	writer->leaf->codes[writer->slot] = (uint8_t)(code < INDEX_VALUES ? code : 0);
-	writer->leaf->numbers[writer->slot++] = piece->detail.number;
+	index_leaf_put(writer->leaf, writer->slot++, piece->start - writer->base, size,
+		       (uint8_t)(code < INDEX_VALUES ? code : 0), piece->detail.number);
 	writer->last_size_bytes = piece->size_bytes;
 	index->count++;
 	return true;

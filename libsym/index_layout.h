@@ -58,6 +58,16 @@ _Static_assert(sizeof(struct index_leaf) == 64, "a cache line");
 _Static_assert(offsetof(struct index_leaf, keys[1]) == 16 && INDEX_LEAF == 5,
 	       "all keys but the first one are a vector");
 
+/* `key`: the start, from the base of the region. */
+static inline void index_leaf_put(struct index_leaf *leaf, unsigned int slot, uint64_t key,
+				  uint16_t size, uint8_t code, uint32_t number)
+{
+	leaf->keys[slot] = (int32_t)key;
+	leaf->sizes[slot] = size;
+	leaf->codes[slot] = code;
+	leaf->numbers[slot] = number;
+}
+
 struct index_bucket {
 	uint64_t begins;   /* a bit for each cell in which a leaf begins */
 	uint32_t before;   /* the last leaf that begins before the bucket; -1 if there is none */
@@ -175,10 +185,7 @@ static inline bool index_writer_add_whole(struct index_writer *writer, uint64_t 
 		leaf = writer->leaf;
 		slot = writer->slot;
 	}
-	leaf->keys[slot] = (int32_t)(start - writer->base);
-	leaf->sizes[slot] = (uint16_t)size_bytes;
-	leaf->codes[slot] = code;
-	leaf->numbers[slot] = detail.number;
+	index_leaf_put(leaf, slot, start - writer->base, (uint16_t)size_bytes, code, detail.number);
 	writer->slot = slot + 1;
 	writer->last_size_bytes = size_bytes;
 	index->count++;

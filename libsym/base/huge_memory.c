@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 static const size_t line_bytes = 64;
-static const size_t page_bytes = (size_t)2 << 20;
+static const size_t page_bytes = HUGE_MEMORY_PAGE_BYTES;
 /* Below this half of a huge page or more could lie idle. */
 static const size_t smallest_bytes = (size_t)2 << 20;
 

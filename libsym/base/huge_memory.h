@@ -9,12 +9,15 @@
 
 #include <stddef.h>
 
+/* Of a huge page, where there are any. */
+#define HUGE_MEMORY_PAGE_BYTES ((size_t)2 << 20)
+
 /* Room for `size_bytes`, aligned to 64 at least; NULL when there is no memory. */
 void *huge_memory_allocate(size_t size_bytes);
 
 /* Has the pages at once of memory that is going to be written as a whole, huge ones as far as it
- * goes: that takes half the time of a fault for each, or a fifth. Advice, which Linux follows from
- * 5.14 on. */
+ * goes: those take a fifth of the time of a fault for each page in them. Advice, which Linux
+ * follows from 5.14 on. */
 void huge_memory_populate(void *memory, size_t size_bytes);
 
 #endif

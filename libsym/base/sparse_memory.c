@@ -4,8 +4,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* Of a huge page. */
-static const size_t alignment_bytes = (size_t)2 << 20;
+#include "libsym/base/huge_memory.h"
 
 static void *create(size_t size_bytes, int protection)
 {
@@ -27,6 +26,7 @@ void *sparse_memory_create(size_t size_bytes)
 /* What lies before and behind the aligned part is given back. */
 void *sparse_memory_reserve(size_t size_bytes)
 {
+	const size_t alignment_bytes = HUGE_MEMORY_PAGE_BYTES;
 	char *memory = create(size_bytes + alignment_bytes, PROT_NONE), *aligned;
 
 	if (!memory)

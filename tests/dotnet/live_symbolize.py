@@ -180,9 +180,7 @@ def need_bpf():
 
 
 def bpftrace(context, pid, key, *options):
-    need_bpf()
     program = f"profile:hz:99 /pid == {pid}/ {{ @[{key}] = count(); }} interval:s:{SECONDS} {{ exit(); }}"
-    need("bpftrace", "bpftrace")
     # Without a cache of its own 0.17 loses stacks of processes with many mappings.
     done = run_tool(context, ["bpftrace", *options, "-e", program], ours=False,
                     variables={"BPFTRACE_CACHE_USER_SYMBOLS": "1"}, is_whole=has_its_stacks)

@@ -126,6 +126,24 @@ Test(perfmap_names, tells_from_the_file_what_the_reader_told)
 	forget(&told);
 }
 
+/* As many as there can be in a block. */
+Test(perfmap_names, tells_names_that_lie_side_by_side)
+{
+	for (size_t most_kept_bytes = 0; most_kept_bytes < 3; most_kept_bytes += 2) {
+		struct told told;
+		struct buf text;
+
+		buf_init(&text, SIZE_MAX);
+		for (int i = 0; i < MOST_NAMES; i++)
+			buf_printf(&text, "0 0 %c\n", 'a' + i % 26);
+		tell_text(&told, text.data, text.size_bytes, false, most_kept_bytes << 20);
+		cr_expect_eq(told.count, MOST_NAMES);
+		expect_all(&told);
+		forget(&told);
+		buf_deinit(&text);
+	}
+}
+
 Test(perfmap_names, leaves_the_tier_to_who_wants_it)
 {
 	static const char text[] = "1000 10 M()[OptimizedTier1]\n2000 10 [Unknown]\n";
