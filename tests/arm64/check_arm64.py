@@ -100,7 +100,7 @@ def main():
         kernel, disk = make_disk(unpack("system", SYSTEM), os.path.join(scratch, "root"))
     machine = subprocess.Popen(
         ["qemu-system-aarch64", "-M", "virt", "-cpu", "max,pauth-impdef=on", "-accel", "tcg,thread=multi", "-smp", "2", "-m", "6G",
-         "-kernel", kernel, "-initrd", disk, "-append", "console=ttyAMA0 rdinit=/init quiet", "-display", "none", "-monitor", "none",
+         "-nic", "none", "-kernel", kernel, "-initrd", disk, "-append", "console=ttyAMA0 rdinit=/init quiet", "-display", "none", "-monitor", "none",
          "-serial", "stdio", "-no-reboot", "-virtfs", f"local,path={ROOT},mount_tag=checkout,security_model=none,readonly=on"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
     status = None
