@@ -5,8 +5,11 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "libsym/libsym.h"
@@ -103,15 +106,35 @@ static void raise_file_limit(void)
 	}
 }
 
+/*
+ * Memory that was given back is needed again at once: a third of a merge was page faults. What
+ * every command needs is asked for in one go: page by page it took 2 % of naming one address.
+ */
+static void set_up_heap(void)
+{
+	enum {
+		FIRST_BYTES = 320 << 10,
+		PAGE_BYTES = 4096
+	};
+	void *first;
+
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	mallopt(M_TOP_PAD, 16 << 20);
+	first = malloc(1);
+#ifdef MADV_POPULATE_WRITE
+	/* Refused before Linux 5.14, and where pages are larger; then they come one by one. */
+	madvise((void *)((uintptr_t)first & -(uintptr_t)PAGE_BYTES), FIRST_BYTES,
+		MADV_POPULATE_WRITE);
+#endif
+	free(first);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	const char *name = argc > 1 ? argv[1] : "";
 
-	/* Memory that was given back is needed again at once: a third of a merge was page faults.
-	 */
-	mallopt(M_TRIM_THRESHOLD, 1 << 30);
-	mallopt(M_TOP_PAD, 16 << 20);
+	set_up_heap();
 	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
 		print_overview();
 		return finish(EXIT_DONE);
