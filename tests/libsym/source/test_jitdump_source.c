@@ -10,81 +10,15 @@
 #include "libsym/format/jitdump.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/elf_builder.h"
+#include "tests/support/jitdump_builder.h"
 
 enum {
-	PID = 4321
+	PID = JITDUMP_BUILDER_PID
 };
-
-static uint8_t dump[1 << 16];
-static size_t dump_bytes;
-
-static bool big_endian;
-
-static void put(uint64_t value, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		dump[dump_bytes++] = (uint8_t)(value >> 8 * (big_endian ? bytes - 1 - i : i));
-}
-
-static void begin(uint32_t pid)
-{
-	dump_bytes = 0;
-	put(0x4a695444, 4);
-	put(1, 4);
-	put(40, 4);
-	put(62, 4);
-	put(0, 4);
-	put(pid, 4);
-	put(1000, 8);
-	put(0, 8);
-}
-
-static void load(uint64_t timestamp, uint64_t address, uint64_t size_bytes, const char *name)
-{
-	put(JITDUMP_LOAD, 4);
-	put(56 + strlen(name) + 1 + size_bytes, 4);
-	put(timestamp, 8);
-	put(PID, 4);
-	put(PID + 1, 4);
-	put(address, 8);
-	put(address, 8);
-	put(size_bytes, 8);
-	put(timestamp, 8);
-	memcpy(dump + dump_bytes, name, strlen(name) + 1);
-	dump_bytes += strlen(name) + 1;
-	for (uint64_t i = 0; i < size_bytes; i++)
-		put(0x90, 1);
-}
-
-static void move(uint64_t timestamp, uint64_t from, uint64_t to, uint64_t size_bytes)
-{
-	put(JITDUMP_MOVE, 4);
-	put(64, 4);
-	put(timestamp, 8);
-	put(PID, 4);
-	put(PID, 4);
-	put(to, 8);
-	put(from, 8);
-	put(to, 8);
-	put(size_bytes, 8);
-	put(timestamp, 8);
-}
-
-/* As some write that are asked for names only. */
-static void load_without_code(uint64_t timestamp, uint64_t address, uint64_t size_bytes,
-			      const char *name)
-{
-	size_t begin_bytes = dump_bytes;
-
-	load(timestamp, address, size_bytes, name);
-	dump_bytes -= size_bytes;
-	dump[begin_bytes + 4] = (uint8_t)(dump_bytes - begin_bytes);
-	dump[begin_bytes + 5] = (uint8_t)((dump_bytes - begin_bytes) >> 8);
-}
 
 static struct sym_error *open_cut(size_t bytes, struct jitdump_source **ret)
 {
-	int fd = elf_builder_file((const char *)dump, bytes);
+	int fd = elf_builder_file((const char *)jitdump_dump, bytes);
 	struct sym_error *error = jitdump_source_open(fd, "jit-4321.dump", PID, NULL, ret);
 
 	close(fd);
@@ -95,7 +29,7 @@ static struct jitdump_source *open_dump(void)
 {
 	struct jitdump_source *source = NULL;
 
-	cr_assert_null(open_cut(dump_bytes, &source));
+	cr_assert_null(open_cut(jitdump_bytes, &source));
 	return source;
 }
 
@@ -112,9 +46,9 @@ Test(jitdump_source, names_what_was_loaded_with_its_tier)
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 	struct source_match match;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "void [A] N.T::M()[PreJIT]");
-	load(2, 0x2000, 0x20, "stub GenerateLookupStub");
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "void [A] N.T::M()[PreJIT]");
+	jitdump_load(2, 0x2000, 0x20, "stub GenerateLookupStub");
 	source = open_dump();
 	cr_assert_eq(jitdump_source_find(source, 0x1008, &match), SOURCE_HIT);
 	cr_expect_str_eq(match.name, "void [A] N.T::M()");
@@ -131,10 +65,10 @@ Test(jitdump_source, lets_the_later_time_stamp_win_whatever_stands_last)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(9, 0x1000, 0x40, "newest");
-	load(3, 0x1000, 0x80, "older");
-	load(1, 0x1060, 0x80, "oldest");
+	jitdump_begin(PID);
+	jitdump_load(9, 0x1000, 0x40, "newest");
+	jitdump_load(3, 0x1000, 0x80, "older");
+	jitdump_load(1, 0x1060, 0x80, "oldest");
 	source = open_dump();
 	expect_name(source, 0x103f, "newest");
 	expect_name(source, 0x1040, "older");
@@ -146,12 +80,12 @@ Test(jitdump_source, follows_code_that_moves)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(1, 0x1000, 0x40, "wanderer");
-	move(2, 0x1000, 0x3000, 0x40);
-	load(3, 0x1000, 0x10, "heir");
-	move(4, 0x3000, 0x5000, 0x40);
-	move(5, 0x9000, 0x1008, 0x4);
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x40, "wanderer");
+	jitdump_move(2, 0x1000, 0x3000, 0x40);
+	jitdump_load(3, 0x1000, 0x10, "heir");
+	jitdump_move(4, 0x3000, 0x5000, 0x40);
+	jitdump_move(5, 0x9000, 0x1008, 0x4);
 	source = open_dump();
 	expect_name(source, 0x5020, "wanderer");
 	expect_name(source, 0x3000, "-");
@@ -172,15 +106,15 @@ Test(jitdump_source, of_several_processes_holds_where_they_share_memory)
 	struct sym_error *error;
 	int fd;
 
-	begin(PID - 1);
-	load(1, 0x1000, 0x40, "of a child");
-	load(2, 0x1800, 0x40, "that moves out");
-	load(3, 0x5000, 0x40, "elsewhere");
-	load(4, 0x2ff0, 0x40, "half");
-	load(5, 0x2000, 0x40, "what comes over it");
-	move(6, 0x1800, 0x6000, 0x40);
-	move(7, 0x5000, 0x2000, 0x40);
-	fd = elf_builder_file((const char *)dump, dump_bytes);
+	jitdump_begin(PID - 1);
+	jitdump_load(1, 0x1000, 0x40, "of a child");
+	jitdump_load(2, 0x1800, 0x40, "that moves out");
+	jitdump_load(3, 0x5000, 0x40, "elsewhere");
+	jitdump_load(4, 0x2ff0, 0x40, "half");
+	jitdump_load(5, 0x2000, 0x40, "what comes over it");
+	jitdump_move(6, 0x1800, 0x6000, 0x40);
+	jitdump_move(7, 0x5000, 0x2000, 0x40);
+	fd = elf_builder_file((const char *)jitdump_dump, jitdump_bytes);
 	error = jitdump_source_open(fd, "jit-4320.dump", PID, &only, &source);
 	cr_assert_eq(sym_error_code(error), SYM_ERROR_FORMAT, "another process began it");
 	sym_error_destroy(error);
@@ -198,18 +132,18 @@ Test(jitdump_source, gives_no_name_to_what_moves_from_where_another_was_last)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(1, 0x1000, 0x40, "gone");
-	move(2, 0x1000, 0x2000, 0x40);
-	move(3, 0x1000, 0x3000, 0x40); /* what? */
-	load(4, 0x4000, 0x40, "below");
-	load(5, 0x3ff0, 0x40, "over it");
-	move(6, 0x4000, 0x5000, 0x40);
-	load(7, 0x6000, 0x40, "named");
-	load(8, 0x6000, 0x40, "");
-	move(9, 0x6000, 0x7000, 0x40);
-	move(10, 0x2000, 0x2000, 0x40); /* stays */
-	move(11, 0x2000, 0x8000, 0x40);
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x40, "gone");
+	jitdump_move(2, 0x1000, 0x2000, 0x40);
+	jitdump_move(3, 0x1000, 0x3000, 0x40); /* what? */
+	jitdump_load(4, 0x4000, 0x40, "below");
+	jitdump_load(5, 0x3ff0, 0x40, "over it");
+	jitdump_move(6, 0x4000, 0x5000, 0x40);
+	jitdump_load(7, 0x6000, 0x40, "named");
+	jitdump_load(8, 0x6000, 0x40, "");
+	jitdump_move(9, 0x6000, 0x7000, 0x40);
+	jitdump_move(10, 0x2000, 0x2000, 0x40); /* stays */
+	jitdump_move(11, 0x2000, 0x8000, 0x40);
 	source = open_dump();
 	expect_name(source, 0x3000, "-");
 	expect_name(source, 0x5000, "-");
@@ -224,10 +158,10 @@ Test(jitdump_source, reads_a_record_whose_code_is_cut)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "first");
-	load(2, 0x10000, 0x4000, "stub ReportStubBlock<Unknown>");
-	cr_assert_null(open_cut(dump_bytes - 0x2000, &source));
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "first");
+	jitdump_load(2, 0x10000, 0x4000, "stub ReportStubBlock<Unknown>");
+	cr_assert_null(open_cut(jitdump_bytes - 0x2000, &source));
 	expect_name(source, 0x1000, "first");
 	expect_name(source, 0x13fff, "stub ReportStubBlock<Unknown>");
 	cr_expect(jitdump_source_is_cut(source));
@@ -237,18 +171,18 @@ Test(jitdump_source, reads_as_far_as_it_goes_wherever_it_is_cut)
 {
 	size_t second, name_end;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "first");
-	second = dump_bytes;
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "first");
+	second = jitdump_bytes;
 	name_end = second + 56 + sizeof("second");
-	load(2, 0x2000, 0x20, "second");
-	for (size_t bytes = JITDUMP_HEADER_BYTES; bytes <= dump_bytes; bytes++) {
+	jitdump_load(2, 0x2000, 0x20, "second");
+	for (size_t bytes = JITDUMP_HEADER_BYTES; bytes <= jitdump_bytes; bytes++) {
 		struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
 		cr_assert_null(open_cut(bytes, &source));
 		expect_name(source, 0x2000, bytes >= name_end ? "second" : "-");
 		cr_expect_eq(jitdump_source_is_cut(source),
-			     bytes != dump_bytes && bytes != second &&
+			     bytes != jitdump_bytes && bytes != second &&
 				     bytes != JITDUMP_HEADER_BYTES,
 			     "%zu bytes", bytes);
 	}
@@ -258,16 +192,16 @@ Test(jitdump_source, steps_over_records_that_it_does_not_know_and_stops_at_nonse
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	put(2, 4);
-	put(48, 4);
-	put(1, 8);
-	dump_bytes += 32;
-	load(2, 0x1000, 0x20, "good");
-	put(JITDUMP_LOAD, 4);
-	put(3, 4);
-	put(3, 8);
-	load(4, 0x2000, 0x20, "behind nonsense");
+	jitdump_begin(PID);
+	jitdump_put(2, 4);
+	jitdump_put(48, 4);
+	jitdump_put(1, 8);
+	jitdump_bytes += 32;
+	jitdump_load(2, 0x1000, 0x20, "good");
+	jitdump_put(JITDUMP_LOAD, 4);
+	jitdump_put(3, 4);
+	jitdump_put(3, 8);
+	jitdump_load(4, 0x2000, 0x20, "behind nonsense");
 	source = open_dump();
 	expect_name(source, 0x1000, "good");
 	expect_name(source, 0x2000, "-");
@@ -278,9 +212,9 @@ Test(jitdump_source, passes_over_records_of_other_processes)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "foreign");
-	dump[JITDUMP_HEADER_BYTES + 16] ^= 1;
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "foreign");
+	jitdump_dump[JITDUMP_HEADER_BYTES + 16] ^= 1;
 	source = open_dump();
 	expect_name(source, 0x1000, "-");
 }
@@ -290,11 +224,11 @@ Test(jitdump_source, reads_the_other_byte_order)
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 	struct source_match match;
 
-	big_endian = true;
-	begin(PID);
-	load(2, 0x7f0000001000, 0x20, "T::M()[PreJIT]");
-	move(3, 0x7f0000001000, 0x7f0000002000, 0x20);
-	big_endian = false;
+	jitdump_big_endian = true;
+	jitdump_begin(PID);
+	jitdump_load(2, 0x7f0000001000, 0x20, "T::M()[PreJIT]");
+	jitdump_move(3, 0x7f0000001000, 0x7f0000002000, 0x20);
+	jitdump_big_endian = false;
 	source = open_dump();
 	cr_assert_eq(jitdump_source_find(source, 0x7f0000002010, &match), SOURCE_HIT);
 	cr_expect_str_eq(match.name, "T::M()");
@@ -308,10 +242,10 @@ Test(jitdump_source, reads_records_without_code)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load_without_code(1, 0x1000, 0x20, "small");
-	load_without_code(2, 0x2000, 0x4000, "larger than its record");
-	load(3, 0x8000, 0x20, "with code");
+	jitdump_begin(PID);
+	jitdump_load_without_code(1, 0x1000, 0x20, "small");
+	jitdump_load_without_code(2, 0x2000, 0x4000, "larger than its record");
+	jitdump_load(3, 0x8000, 0x20, "with code");
 	source = open_dump();
 	expect_name(source, 0x101f, "small");
 	expect_name(source, 0x5fff, "larger than its record");
@@ -332,9 +266,9 @@ Test(jitdump_source, passes_names_on_as_they_are)
 	};
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
+	jitdump_begin(PID);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		load(i, 0x1000 * (i + 1), 0x20, names[i]);
+		jitdump_load(i, 0x1000 * (i + 1), 0x20, names[i]);
 	source = open_dump();
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		expect_name(source, 0x1000 * (i + 1) + 7, names[i]);
@@ -358,11 +292,11 @@ Test(jitdump_source, tells_what_lay_there_at_a_time)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(10, 0x9000, 0x10, "first of all");
-	load(20, 0x1000, 0x40, "first");
-	load(40, 0x1020, 0x40, "third");
-	load(30, 0x1000, 0x80, "second");
+	jitdump_begin(PID);
+	jitdump_load(10, 0x9000, 0x10, "first of all");
+	jitdump_load(20, 0x1000, 0x40, "first");
+	jitdump_load(40, 0x1020, 0x40, "third");
+	jitdump_load(30, 0x1000, 0x80, "second");
 	source = open_dump();
 	expect_then(source, 0x1000, 20, JITDUMP_THEN_NAMED, "first");
 	expect_then(source, 0x1000, 29, JITDUMP_THEN_NAMED, "first");
@@ -384,11 +318,11 @@ Test(jitdump_source, tells_where_code_was_before_it_moved)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(10, 0x1000, 0x40, "wanderer");
-	move(20, 0x1000, 0x3000, 0x40);
-	load(30, 0x1000, 0x10, "heir");
-	move(40, 0x9000, 0x1008, 0x4);
+	jitdump_begin(PID);
+	jitdump_load(10, 0x1000, 0x40, "wanderer");
+	jitdump_move(20, 0x1000, 0x3000, 0x40);
+	jitdump_load(30, 0x1000, 0x10, "heir");
+	jitdump_move(40, 0x9000, 0x1008, 0x4);
 	source = open_dump();
 	expect_then(source, 0x1000, 19, JITDUMP_THEN_NAMED, "wanderer");
 	expect_then(source, 0x1000, 20, JITDUMP_THEN_GONE, "-");
@@ -402,9 +336,9 @@ Test(jitdump_source, compares_no_time_with_cycles)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	dump[32] = JITDUMP_CYCLES;
-	load(10, 0x1000, 0x40, "counted");
+	jitdump_begin(PID);
+	jitdump_dump[32] = JITDUMP_CYCLES;
+	jitdump_load(10, 0x1000, 0x40, "counted");
 	source = open_dump();
 	expect_then(source, 0x1000, 20, JITDUMP_THEN_UNKNOWN, "-");
 	expect_name(source, 0x1000, "counted");
@@ -413,7 +347,7 @@ Test(jitdump_source, compares_no_time_with_cycles)
 static void expect_refused(const char *why)
 {
 	struct jitdump_source *source = NULL;
-	struct sym_error *error = open_cut(dump_bytes, &source);
+	struct sym_error *error = open_cut(jitdump_bytes, &source);
 
 	cr_assert_not_null(error);
 	cr_expect_eq(sym_error_code(error), SYM_ERROR_FORMAT);
@@ -423,19 +357,19 @@ static void expect_refused(const char *why)
 
 Test(jitdump_source, refuses_what_is_no_jitdump_of_the_process)
 {
-	begin(PID + 1);
+	jitdump_begin(PID + 1);
 	expect_refused("another process");
-	begin(PID);
-	dump[4] = 2;
+	jitdump_begin(PID);
+	jitdump_dump[4] = 2;
 	expect_refused("version");
-	begin(PID);
-	dump[0] = 'x';
+	jitdump_begin(PID);
+	jitdump_dump[0] = 'x';
 	expect_refused("no jitdump");
-	begin(PID);
-	dump[8] = 39;
+	jitdump_begin(PID);
+	jitdump_dump[8] = 39;
 	expect_refused("contradicts");
-	begin(PID);
-	dump_bytes = 39;
+	jitdump_begin(PID);
+	jitdump_bytes = 39;
 	expect_refused("cut");
 }
 
@@ -447,7 +381,7 @@ static size_t written_bytes;
 /* As a jit does: the rest of what there is, up to `bytes` in all. */
 static void write_up_to(size_t bytes)
 {
-	cr_assert_eq(pwrite(growing_fd, dump + written_bytes, bytes - written_bytes,
+	cr_assert_eq(pwrite(growing_fd, jitdump_dump + written_bytes, bytes - written_bytes,
 			    (off_t)written_bytes),
 		     (ssize_t)(bytes - written_bytes));
 	written_bytes = bytes;
@@ -459,7 +393,7 @@ static struct jitdump_source *open_growing(void)
 
 	growing_fd = elf_builder_file("", 0);
 	written_bytes = 0;
-	write_up_to(dump_bytes);
+	write_up_to(jitdump_bytes);
 	cr_assert_null(jitdump_source_open(growing_fd, "jit-4321.dump", PID, NULL, &source));
 	return source;
 }
@@ -478,8 +412,8 @@ Test(jitdump_source, takes_up_the_records_that_were_appended)
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 	struct source_match first, later;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "first[PreJIT]");
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "first[PreJIT]");
 	source = open_growing();
 	expect_refresh(source, JITDUMP_UNCHANGED);
 	cr_assert_eq(jitdump_source_find(source, 0x1000, &first), SOURCE_HIT);
@@ -487,8 +421,8 @@ Test(jitdump_source, takes_up_the_records_that_were_appended)
 		char name[32];
 
 		snprintf(name, sizeof(name), "method %d[OptimizedTier1]", (int)i);
-		load(i, i * 0x1000, 0x20, name);
-		write_up_to(dump_bytes);
+		jitdump_load(i, i * 0x1000, 0x20, name);
+		write_up_to(jitdump_bytes);
 		expect_refresh(source, JITDUMP_APPENDED);
 	}
 	expect_refresh(source, JITDUMP_UNCHANGED);
@@ -510,22 +444,22 @@ Test(jitdump_source, lets_a_record_that_is_cut_wait_for_its_rest)
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 	size_t second, name_end;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "first");
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "first");
 	source = open_growing();
-	second = dump_bytes;
+	second = jitdump_bytes;
 	name_end = second + 56 + sizeof("second");
-	load(2, 0x2000, 0x20, "second");
-	while (written_bytes < dump_bytes) {
+	jitdump_load(2, 0x2000, 0x20, "second");
+	while (written_bytes < jitdump_bytes) {
 		write_up_to(written_bytes + 1);
 		expect_refresh(source,
 			       written_bytes == name_end ? JITDUMP_APPENDED : JITDUMP_UNCHANGED);
 		expect_name(source, 0x2000, written_bytes >= name_end ? "second" : "-");
 		expect_name(source, 0x1000, "first");
-		cr_expect_eq(jitdump_source_is_cut(source), written_bytes != dump_bytes);
+		cr_expect_eq(jitdump_source_is_cut(source), written_bytes != jitdump_bytes);
 	}
-	load(3, 0x2000, 0x10, "third");
-	write_up_to(dump_bytes);
+	jitdump_load(3, 0x2000, 0x10, "third");
+	write_up_to(jitdump_bytes);
 	expect_refresh(source, JITDUMP_APPENDED);
 	expect_name(source, 0x2000, "third");
 	expect_name(source, 0x2010, "second");
@@ -537,12 +471,12 @@ Test(jitdump_source, tells_of_times_in_the_tail_too)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(10, 0x1000, 0x20, "before");
+	jitdump_begin(PID);
+	jitdump_load(10, 0x1000, 0x20, "before");
 	source = open_growing();
 	expect_then(source, 0x1000, 50, JITDUMP_THEN_NAMED, "before");
-	load(40, 0x1000, 0x20, "after");
-	write_up_to(dump_bytes);
+	jitdump_load(40, 0x1000, 0x20, "after");
+	write_up_to(jitdump_bytes);
 	expect_refresh(source, JITDUMP_APPENDED);
 	expect_then(source, 0x1000, 39, JITDUMP_THEN_NAMED, "before");
 	expect_then(source, 0x1000, 50, JITDUMP_THEN_NAMED, "after");
@@ -553,25 +487,25 @@ Test(jitdump_source, follows_moves_and_late_records_of_the_tail)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(1, 0x1000, 0x40, "wanderer");
-	load(10, 0x8000, 0x40, "newest");
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x40, "wanderer");
+	jitdump_load(10, 0x8000, 0x40, "newest");
 	source = open_growing();
-	move(11, 0x1000, 0x3000, 0x40);
-	write_up_to(dump_bytes);
+	jitdump_move(11, 0x1000, 0x3000, 0x40);
+	write_up_to(jitdump_bytes);
 	expect_refresh(source, JITDUMP_APPENDED);
 	expect_name(source, 0x3000, "wanderer");
 	expect_name(source, 0x1000, "-");
-	load(12, 0x1000, 0x10, "heir");
-	load(5, 0x8000, 0x80, "late record of older code");
-	write_up_to(dump_bytes);
+	jitdump_load(12, 0x1000, 0x10, "heir");
+	jitdump_load(5, 0x8000, 0x80, "late record of older code");
+	write_up_to(jitdump_bytes);
 	expect_refresh(source, JITDUMP_APPENDED);
 	expect_name(source, 0x1000, "heir");
 	expect_name(source, 0x3000, "wanderer");
 	expect_name(source, 0x8000, "newest");
 	expect_name(source, 0x8040, "late record of older code");
-	move(13, 0x3000, 0x5000, 0x40);
-	write_up_to(dump_bytes);
+	jitdump_move(13, 0x3000, 0x5000, 0x40);
+	write_up_to(jitdump_bytes);
 	expect_refresh(source, JITDUMP_APPENDED);
 	expect_name(source, 0x5000, "wanderer");
 	expect_name(source, 0x3000, "-");
@@ -582,17 +516,17 @@ Test(jitdump_source, gives_up_a_dump_that_was_written_anew)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "first");
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "first");
 	source = open_growing();
 	cr_assert_eq(ftruncate(growing_fd, 0), 0);
 	expect_refresh(source, JITDUMP_REPLACED);
 	expect_name(source, 0x1000, "first");
-	begin(PID);
-	dump[24] ^= 1; /* another time of its beginning */
-	load(1, 0x1000, 0x2000, "another");
+	jitdump_begin(PID);
+	jitdump_dump[24] ^= 1; /* another time of its beginning */
+	jitdump_load(1, 0x1000, 0x2000, "another");
 	written_bytes = 0;
-	write_up_to(dump_bytes);
+	write_up_to(jitdump_bytes);
 	expect_refresh(source, JITDUMP_REPLACED);
 	expect_name(source, 0x1000, "first");
 	close(growing_fd);
@@ -604,10 +538,10 @@ Test(jitdump_source, is_to_be_opened_again_once_it_is_no_longer_cut)
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 	size_t whole;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "first");
-	whole = dump_bytes;
-	dump_bytes -= 8;
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "first");
+	whole = jitdump_bytes;
+	jitdump_bytes -= 8;
 	source = open_growing();
 	cr_expect(jitdump_source_is_cut(source));
 	write_up_to(whole);
@@ -635,11 +569,11 @@ Test(jitdump_source, keeps_what_it_knew_when_there_is_no_memory_for_more)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
 
-	begin(PID);
-	load(1, 0x1000, 0x20, "first");
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "first");
 	source = open_growing();
-	load(2, 0x2000, 0x20, "second");
-	write_up_to(dump_bytes);
+	jitdump_load(2, 0x2000, 0x20, "second");
+	write_up_to(jitdump_bytes);
 	cr_expect_gt(alloc_fail_each(refresh_once, source), 4);
 	cr_expect_eq(jitdump_source_records(source), 2);
 	close(growing_fd);
@@ -648,7 +582,7 @@ Test(jitdump_source, keeps_what_it_knew_when_there_is_no_memory_for_more)
 static bool open_once(void *context)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
-	struct sym_error *error = open_cut(dump_bytes, &source);
+	struct sym_error *error = open_cut(jitdump_bytes, &source);
 
 	(void)context;
 	if (error)
@@ -659,8 +593,8 @@ static bool open_once(void *context)
 
 Test(jitdump_source, survives_the_lack_of_memory_anywhere)
 {
-	begin(PID);
-	load(1, 0x1000, 0x20, "first");
-	move(2, 0x1000, 0x3000, 0x20);
+	jitdump_begin(PID);
+	jitdump_load(1, 0x1000, 0x20, "first");
+	jitdump_move(2, 0x1000, 0x3000, 0x20);
 	cr_expect_gt(alloc_fail_each(open_once, NULL), 6);
 }
