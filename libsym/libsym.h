@@ -642,7 +642,8 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_result_create(struct sym_result **r
 SYM_API void sym_result_destroy(struct sym_result *result);
 
 /** What answers are to have beyond a name: from the DWARF of native images and their debug files,
- * from the function tables of Go programs, and from composite images. */
+ * from the function tables of Go programs, from composite images, and lines of jitted code from the
+ * jitdump that named it (Node.js --perf-prof, LLVM, perf's agent for Java; .NET writes none). */
 enum sym_want {
 	SYM_WANT_LINES = 1 << 0,   /**< source file, line and column */
 	SYM_WANT_INLINED = 1 << 1, /**< functions that were inlined */

@@ -84,6 +84,10 @@ static const size_t LIMIT_MEMBER_SEARCH_STEPS = (size_t)1 << 25;
  * records. Beyond, times of questions are not looked at. */
 static const size_t LIMIT_HISTORY_ENTRIES = (size_t)1 << 28;
 
+/* A record of source lines in a jitdump. A method of 64 KiB with a line for each of its bytes and a
+ * path of 200 has 14 MB. One that is larger has no lines. */
+static const size_t LIMIT_JITDUMP_LINES_BYTES = (size_t)16 << 20;
+
 /* Small files below /proc (stat, status, environ, cmdline). */
 static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
 

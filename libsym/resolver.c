@@ -497,23 +497,6 @@ static void resolve_one_quickly(const struct resolving *resolving, uint64_t addr
 		resolve_carefully(resolving, &address, 0, 1, result);
 }
 
-/* Lines and inlined functions, where the result wants them. */
-static struct sym_error *describe(struct sym_result *result)
-{
-	struct sym_error *error = NULL;
-
-	for (size_t i = 0; !error && i < result->count; i++) {
-		const struct sym_answer *answer = &result->slots[i].answer;
-
-		/* It is ours, and not const for us. */
-		if (answer->image && answer->image_position != UINT64_MAX)
-			error = module_describe((struct sym_image *)answer->image,
-						answer->image_position, result, i);
-	}
-	result_finish(result);
-	return error;
-}
-
 static __attribute__((noinline)) struct sym_error *
 resolve_many(struct sym_resolver *resolver, const uint64_t *addresses, const uint64_t *times_ns,
 	     size_t count, struct sym_result *result)
@@ -532,7 +515,7 @@ resolve_many(struct sym_resolver *resolver, const uint64_t *addresses, const uin
 		resolver_answer_then(&resolving, times_ns, result);
 	/* Images that were unmapped may end with the next refresh after this. */
 	if (result->want)
-		error = describe(result);
+		error = resolver_describe(&resolving, times_ns, result);
 	end_resolving(&resolving);
 	return error;
 }

@@ -136,6 +136,11 @@ static inline void resolver_take_match(struct sym_answer *answer, enum sym_sourc
 void resolver_answer_then(const struct resolving *resolving, const uint64_t *times_ns,
 			  struct sym_result *result);
 
+/* Lines and inlined functions of all answers, as the result wants them (resolver_describe.c);
+ * `times_ns` may be NULL. Errors: NO_MEMORY. */
+struct sym_error *resolver_describe(const struct resolving *resolving, const uint64_t *times_ns,
+				    struct sym_result *result) __attribute__((warn_unused_result));
+
 /* NULL when there was no memory: the next look-up tries again. */
 struct written *read_written(const struct sym_snapshot *snapshot);
 void written_destroy(struct written *written);

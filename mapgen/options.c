@@ -89,7 +89,7 @@ static const struct option_row option_rows[] = {
 	{ "core", 0, OPTION_TEXT, COMMAND_RESOLVE, FIELD(core), "FILE", 0,
 	  "name the addresses of this core file; --root is where the mapped files are" },
 	{ "lines", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(lines), NULL, 0,
-	  "also source file and line of native code, from DWARF" },
+	  "also source file and line: of native code, from DWARF, of jitted code, from a jitdump" },
 	{ "inlines", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(inlines), NULL, 0,
 	  "also native functions that were inlined, and their lines" },
 	{ "fetch", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(fetch), NULL, 0,

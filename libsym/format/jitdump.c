@@ -97,6 +97,15 @@ static enum jitdump_outcome read_move(struct cursor *cursor, struct jitdump_reco
 		       : JITDUMP_GOOD;
 }
 
+static enum jitdump_outcome read_lines(struct cursor *cursor, struct jitdump_record *ret)
+{
+	ret->code_address = read_u64(cursor);
+	ret->line_count = read_u64(cursor);
+	if (ret->line_count)
+		ret->first_line_address = read_u64(cursor);
+	return reader_ok(&cursor->reader) ? JITDUMP_GOOD : JITDUMP_SHORT;
+}
+
 enum jitdump_outcome jitdump_record_read(const void *bytes, size_t size_bytes, bool swapped,
 					 struct jitdump_record *ret)
 {
@@ -109,10 +118,76 @@ enum jitdump_outcome jitdump_record_read(const void *bytes, size_t size_bytes, b
 		return JITDUMP_SHORT;
 	if (ret->size_bytes < JITDUMP_RECORD_BYTES)
 		return JITDUMP_BAD;
+	if (ret->id == JITDUMP_LINES && ret->size_bytes >= JITDUMP_LINES_BYTES)
+		return read_lines(&cursor, ret);
 	if (ret->id != JITDUMP_LOAD && ret->id != JITDUMP_MOVE)
 		return JITDUMP_GOOD;
 	ret->pid = read_u32(&cursor);
 	if (!reader_ok(&cursor.reader))
 		return JITDUMP_SHORT;
 	return ret->id == JITDUMP_LOAD ? read_load(&cursor, ret) : read_move(&cursor, ret);
+}
+
+/* ---- lines ----------------------------------------------------------------------------- */
+
+/* A name that somebody wrote, and no bytes of other memory. */
+static bool is_file_name(const char *name, size_t name_bytes)
+{
+	for (size_t i = 0; i < name_bytes; i++)
+		if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/* The file is that of the entry before where the entry says so. False: it makes no sense. */
+static bool read_line(struct cursor *cursor, uint64_t *address_ret, struct jitdump_line *line)
+{
+	const char *name, *end;
+	size_t left;
+
+	*address_ret = read_u64(cursor);
+	line->line = read_u32(cursor);
+	reader_skip(&cursor->reader, 4);
+	left = reader_left(&cursor->reader);
+	name = (const char *)cursor->reader.data + cursor->reader.position;
+	end = left ? memchr(name, '\0', left) : NULL;
+	if (!end)
+		return false;
+	reader_skip(&cursor->reader, (size_t)(end - name) + 1);
+	if (end - name == 1 && *name == '\xff')
+		return line->file;
+	line->file = name;
+	line->file_bytes = (size_t)(end - name);
+	return is_file_name(name, line->file_bytes);
+}
+
+bool jitdump_line_find(const void *bytes, size_t size_bytes, bool swapped, uint64_t code_size_bytes,
+		       uint64_t shift_bytes, uint64_t offset_bytes, struct jitdump_line *ret)
+{
+	struct cursor cursor = { .reader = reader_over(bytes, size_bytes), .swapped = swapped };
+	struct jitdump_line line = { 0 };
+	uint64_t address, best = 0;
+	struct jitdump_record record;
+	bool found = false;
+
+	if (jitdump_record_read(bytes, size_bytes, swapped, &record) != JITDUMP_GOOD ||
+	    record.id != JITDUMP_LINES || record.size_bytes > size_bytes)
+		return false;
+	cursor.reader = reader_over(bytes, record.size_bytes);
+	reader_skip(&cursor.reader, JITDUMP_LINES_BYTES);
+	for (uint64_t i = 0; i < record.line_count; i++) {
+		if (!read_line(&cursor, &address, &line))
+			return false;
+		address -= record.code_address + shift_bytes;
+		/* What follows the last instruction may begin at its end. */
+		if (address > code_size_bytes)
+			return false;
+		/* Of several that begin together the last one holds. */
+		if (address > offset_bytes || (found && address < best))
+			continue;
+		best = address;
+		*ret = line;
+		found = true;
+	}
+	return found && ret->line && ret->line <= INT32_MAX && ret->file_bytes;
 }

@@ -14,8 +14,7 @@
 struct jitdump_stay {
 	uint64_t timestamp;
 	uint64_t start, size_bytes;
-	uint32_t name; /* these two are the caller's */
-	uint32_t value;
+	uint32_t number; /* the caller's */
 };
 
 struct jitdump_history;

@@ -19,6 +19,7 @@
 #include "libsym/index_sort.h"
 #include "libsym/limits.h"
 #include "libsym/source/jitdump_history.h"
+#include "libsym/source/jitdump_lines.h"
 #include "libsym/source/perfmap_first.h"
 
 enum {
@@ -28,13 +29,17 @@ enum {
 	GONE_BIT = 2 * PERFMAP_STUB_BIT
 };
 
+/* Of a stay: that a move has left a place, and not what an event has put there. */
+static const uint32_t left_behind = UINT32_MAX;
+
 /* What is said of a place. */
 struct jitdump_event {
 	uint64_t timestamp;
 	uint64_t start, size_bytes;
-	uint64_t old_start; /* of a move */
-	uint32_t name;      /* where it is among the names */
-	uint32_t value;     /* as in a perf map (perfmap_first.h), and GONE_BIT */
+	uint64_t old_start;    /* of a move */
+	uint64_t lines_offset; /* where the file has the lines of the code; 0: nowhere */
+	uint32_t name;         /* where it is among the names */
+	uint32_t value;        /* as in a perf map (perfmap_first.h), and GONE_BIT */
 	bool is_move;
 	bool has_name;
 };
@@ -42,6 +47,8 @@ struct jitdump_event {
 /* How far a file has been read. */
 struct jitdump_place {
 	uint64_t next_offset; /* of the first record that has not been taken */
+	/* The last lines that were read, while their code has not been, and the code's address. */
+	uint64_t lines_offset, lines_address;
 	uint64_t size_bytes;
 	struct timespec modified;
 	bool cut;
@@ -61,9 +68,10 @@ struct jitdump_source {
 	uint8_t header[JITDUMP_HEADER_BYTES];
 	bool swapped;         /* in the other byte order */
 	bool cycles;          /* time stamps are no ns */
-	pthread_mutex_t lock; /* of the events, while there are look-ups, and of these two: */
+	pthread_mutex_t lock; /* of the events, while there are look-ups, and of these three: */
 	bool has_history;     /* it is of the events that there are */
 	struct jitdump_history *history; /* NULL: not made yet, or it cannot be */
+	struct jitdump_lines lines;
 	uint32_t pid;
 	struct address_ranges only; /* as of jitdump_source_open(); no items: NULL */
 	int fd;
@@ -84,6 +92,7 @@ void jitdump_source_close(struct jitdump_source *source)
 	index_levels_deinit(&source->levels);
 	index_names_destroy(source->names);
 	jitdump_history_destroy(source->history);
+	jitdump_lines_deinit(&source->lines);
 	pthread_mutex_destroy(&source->lock);
 	address_ranges_deinit(&source->only);
 	free(source->events);
@@ -158,9 +167,11 @@ static bool is_taken(const struct jitdump_source *source, const struct jitdump_r
 		address_ranges_have(&source->only, record->old_address, size_bytes));
 }
 
-static struct sym_error *add_event(struct jitdump_source *source,
+static struct sym_error *add_event(struct jitdump_reader *reader,
 				   const struct jitdump_record *record)
 {
+	struct jitdump_source *source = reader->source;
+	struct jitdump_place *place = &reader->place;
 	struct jitdump_event event = { .timestamp = record->timestamp,
 				       .start = record->code_address,
 				       .size_bytes = record->code_size_bytes,
@@ -168,6 +179,10 @@ static struct sym_error *add_event(struct jitdump_source *source,
 				       .old_start = record->old_address };
 	struct sym_error *error;
 
+	if (record->id == JITDUMP_LOAD && record->code_address == place->lines_address) {
+		event.lines_offset = place->lines_offset;
+		place->lines_offset = 0;
+	}
 	if (!is_taken(source, record))
 		return NULL;
 	error = make_room(source);
@@ -177,6 +192,14 @@ static struct sym_error *add_event(struct jitdump_source *source,
 		return error;
 	source->events[source->count++] = event;
 	return NULL;
+}
+
+/* The code follows. */
+static void note_lines(struct jitdump_reader *reader, const struct jitdump_record *record)
+{
+	jitdump_lines_note(&reader->source->lines, record);
+	reader->place.lines_offset = reader->place.next_offset;
+	reader->place.lines_address = record->code_address;
 }
 
 /* At most `bytes`; the number that there are, or -1. */
@@ -263,7 +286,9 @@ static struct sym_error *read_records(struct jitdump_reader *reader)
 		if (error || place->cut)
 			break;
 		if (record.id == JITDUMP_LOAD || record.id == JITDUMP_MOVE)
-			error = add_event(reader->source, &record);
+			error = add_event(reader, &record);
+		else if (record.id == JITDUMP_LINES)
+			note_lines(reader, &record);
 		place->closed = record.id == JITDUMP_CLOSE;
 		place->next_offset += record.size_bytes;
 	}
@@ -310,6 +335,7 @@ static void add_move(struct jitdump_source *source, struct index_builder *builde
 	move->has_name = from != NULL;
 	move->name = from ? from->name : source->no_name;
 	move->value = from ? from->value : GONE_BIT;
+	move->lines_offset = from ? from->lines_offset : 0;
 	index_builder_add_number(builder, move->old_start, move->size_bytes, source->no_name,
 				 GONE_BIT);
 	index_builder_add_number(builder, move->start, move->size_bytes, move->name, move->value);
@@ -567,12 +593,11 @@ static struct jitdump_stay *list_stays(const struct jitdump_source *source, size
 	for (size_t i = 0; stays && order && i < source->count; i++) {
 		const struct jitdump_event *event = &source->events[order[i]];
 		struct jitdump_stay stay = { event->timestamp, event->start, event->size_bytes,
-					     event->name, event->value };
+					     order[i] };
 
 		if (event->is_move)
 			stays[count++] = (struct jitdump_stay){ event->timestamp, event->old_start,
-								event->size_bytes, source->no_name,
-								GONE_BIT };
+								event->size_bytes, left_behind };
 		stays[count++] = stay;
 	}
 	if (stays && order) {
@@ -598,10 +623,21 @@ static const struct jitdump_history *get_history(struct jitdump_source *source)
 	return source->history;
 }
 
+/* With the lock. What a stay put there; NULL: nothing that has a name. */
+static const struct jitdump_event *event_of(const struct jitdump_source *source,
+					    const struct jitdump_stay *stay)
+{
+	const struct jitdump_event *event =
+		stay->number == left_behind ? NULL : &source->events[stay->number];
+
+	return event && !(event->value & GONE_BIT) ? event : NULL;
+}
+
 enum jitdump_then jitdump_source_find_at(struct jitdump_source *source, uint64_t address,
 					 uint64_t time_ns, struct source_match *ret)
 {
 	enum jitdump_then then = JITDUMP_THEN_UNKNOWN;
+	const struct jitdump_event *event = NULL;
 	const struct jitdump_history *history;
 	const struct jitdump_stay *stay = NULL;
 
@@ -611,18 +647,58 @@ enum jitdump_then jitdump_source_find_at(struct jitdump_source *source, uint64_t
 	history = get_history(source);
 	if (history)
 		stay = jitdump_history_find(history, address, time_ns);
-	if (stay && stay->value & GONE_BIT) {
+	if (stay) {
 		then = JITDUMP_THEN_GONE;
-	} else if (stay) {
+		event = event_of(source, stay);
+	}
+	if (event) {
 		then = stay->timestamp > time_ns ? JITDUMP_THEN_LATER : JITDUMP_THEN_NAMED;
 		*ret = (struct source_match){
-			.start = stay->start,
-			.size_bytes = stay->size_bytes,
-			.name = index_names_at(source->names, stay->name),
-			.tier = perfmap_tier(stay->value),
-			.kind = perfmap_kind(stay->value),
+			.start = event->start,
+			.size_bytes = event->size_bytes,
+			.name = index_names_at(source->names, event->name),
+			.tier = perfmap_tier(event->value),
+			.kind = perfmap_kind(event->value),
 		};
 	}
 	pthread_mutex_unlock(&source->lock);
 	return then;
+}
+
+/* ---- lines ----------------------------------------------------------------------------- */
+
+/* With the lock. What gave the name for an address, at the time or last of all. */
+static const struct jitdump_event *event_with_name(struct jitdump_source *source, uint64_t address,
+						   uint64_t time_ns, const char *name)
+{
+	const struct jitdump_history *history = get_history(source);
+	const uint64_t times[] = { time_ns, UINT64_MAX };
+
+	for (size_t i = 0; history && i < sizeof(times) / sizeof(*times); i++) {
+		const struct jitdump_stay *stay = jitdump_history_find(history, address, times[i]);
+		const struct jitdump_event *event = stay ? event_of(source, stay) : NULL;
+
+		/* Each record has a name of its own, moved or not. */
+		if (event && index_names_at(source->names, event->name) == name)
+			return event;
+	}
+	return NULL;
+}
+
+bool jitdump_source_find_line(struct jitdump_source *source, uint64_t address, uint64_t time_ns,
+			      const char *name, struct source_line *ret)
+{
+	struct jitdump_lines_of of = { .fd = source->fd, .swapped = source->swapped };
+	const struct jitdump_event *event;
+	bool found = false;
+
+	pthread_mutex_lock(&source->lock);
+	event = event_with_name(source, address, time_ns, name);
+	if (event && event->lines_offset) {
+		of.record_offset = event->lines_offset;
+		of.code_size_bytes = event->size_bytes;
+		found = jitdump_lines_find(&source->lines, &of, address - event->start, ret);
+	}
+	pthread_mutex_unlock(&source->lock);
+	return found;
 }

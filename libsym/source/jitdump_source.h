@@ -9,6 +9,7 @@
 #define LIBSYM_SOURCE_JITDUMP_SOURCE_H
 
 #include "libsym/base/address_ranges.h"
+#include "libsym/source/jitdump_lines.h"
 #include "libsym/source/source.h"
 
 struct jitdump_source;
@@ -78,6 +79,14 @@ enum jitdump_then {
  * call after one puts all records in order. `*ret` is written for NAMED and LATER only. */
 enum jitdump_then jitdump_source_find_at(struct jitdump_source *source, uint64_t address,
 					 uint64_t time_ns, struct source_match *ret);
+
+/*
+ * The source line of an address to which this source gave `name`: the very text, at `time_ns`
+ * (CLOCK_MONOTONIC) or as of now, for which 0 does. False where the dump says nothing of it. The
+ * file's name lives as long as the source. Waits as jitdump_source_find_at().
+ */
+bool jitdump_source_find_line(struct jitdump_source *source, uint64_t address, uint64_t time_ns,
+			      const char *name, struct source_line *ret);
 
 DEFINE_GUARD(jitdump_source, struct jitdump_source *, jitdump_source_close)
 #define AUTO_JITDUMP_SOURCE GUARDED(jitdump_source)

@@ -52,6 +52,24 @@ static void put_load(uint64_t offset, const char *name)
 	put(bytes, sizeof(bytes));
 }
 
+/* Lines of what is going to be loaded there: two. */
+static void put_lines(uint64_t offset, uint32_t line)
+{
+	const uint32_t head[] = { 2, 32 + 16 + sizeof("a.js") + 16 + 2 };
+	const uint64_t begin[] = { timestamp, code + offset, 2 };
+	const uint64_t places[] = { code + offset, code + offset + 8 };
+	const uint32_t first[] = { line, 0 }, second[] = { line + 1, 0 };
+
+	put(head, sizeof(head));
+	put(begin, sizeof(begin));
+	put(&places[0], sizeof(places[0]));
+	put(first, sizeof(first));
+	put("a.js", sizeof("a.js"));
+	put(&places[1], sizeof(places[1]));
+	put(second, sizeof(second));
+	put("\xff", 2);
+}
+
 static void start(void)
 {
 	char name[64];
@@ -197,6 +215,30 @@ Test(refresh_jitdump, finds_a_dump_that_was_not_there_at_first)
 	cr_expect_str_eq(name_at(0), "late");
 }
 
+Test(refresh_jitdump, says_lines_of_jitted_code_to_who_wants_them)
+{
+	put_lines(0, 10);
+	put_load(0, "first");
+	put_load(0x40, "without lines");
+	map_dump();
+	look();
+	cr_expect_null(ask(9)->file);
+	cr_assert_null(sym_result_want(result, SYM_WANT_LINES | SYM_WANT_INLINED));
+	cr_assert_str_eq(ask(9)->file, "a.js");
+	cr_expect_eq(ask(9)->line, 11);
+	cr_expect_eq(ask(9)->column, 0);
+	cr_expect_eq(ask(9)->inlined_count, 0);
+	cr_expect_eq(ask(7)->line, 10);
+	cr_expect_null(ask(0x40)->file);
+	put_lines(0, 20);
+	put_load(0, "second");
+	cr_expect_eq(ask(7)->line, 10);
+	cr_assert_null(sym_resolver_refresh(resolver, NULL));
+	cr_expect_eq(ask(7)->line, 20);
+	cr_assert_null(sym_result_want(result, SYM_WANT_INLINED));
+	cr_expect_null(ask(7)->file);
+}
+
 /* ---- at times ---- */
 
 static const struct sym_answer *ask_at(uint64_t address, uint64_t time_ns)
@@ -226,6 +268,22 @@ Test(refresh_jitdump, names_what_lay_there_at_a_time)
 	cr_assert_null(sym_resolver_refresh(resolver, NULL));
 	cr_expect_str_eq(ask_at(code, 1003)->name, "second");
 	cr_expect_str_eq(ask_at(code, 1004)->name, "third");
+}
+
+Test(refresh_jitdump, says_the_line_of_what_lay_there_at_a_time)
+{
+	timestamp = 1000;
+	put_lines(0, 10);
+	put_load(0, "first");
+	put_lines(0, 20);
+	put_load(0, "second");
+	map_dump();
+	look();
+	cr_assert_null(sym_result_want(result, SYM_WANT_LINES));
+	cr_expect_eq(ask_at(code + 8, 1001)->line, 11);
+	cr_expect_eq(ask_at(code + 8, 1002)->line, 21);
+	cr_expect_eq(ask_at(code + 8, 0)->line, 21);
+	cr_expect_eq(ask_at(code + 8, 999)->line, 21, "the time of another clock");
 }
 
 Test(refresh_jitdump, names_code_that_was_freed_since)

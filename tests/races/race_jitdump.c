@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A jit puts code where other code was, and writes it into its dump, torn records too, while
- * one thread refreshes and three ask what lay somewhere at a time, and what lies there now. A
- * plain program, so that ThreadSanitizer can watch it. The oracle is the code's name, which says
- * where and when it came.
+ * one thread refreshes and three ask what lay somewhere at a time, and what lies there now, with
+ * its line. A plain program, so that ThreadSanitizer can watch it. The oracle is the code's name,
+ * which says where and when it came.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -62,6 +62,23 @@ static uint64_t time_of(size_t step)
 	return FIRST_NS + (uint64_t)step * STEP_NS;
 }
 
+/* Lines of the code to come: one, which says the step, counted from 1. */
+static void put_line(size_t step)
+{
+	char record[56] = { 0 };
+	const uint32_t head[] = { 2, sizeof(record) };
+	const uint64_t when = time_of(step);
+	const uint64_t rest[] = { place_of(step), 1, place_of(step) };
+	const uint32_t line[] = { (uint32_t)step + 1, 0 };
+
+	memcpy(record, head, sizeof(head));
+	memcpy(record + 8, &when, sizeof(when));
+	memcpy(record + 16, rest, sizeof(rest));
+	memcpy(record + 40, line, sizeof(line));
+	memcpy(record + 48, "race.c", sizeof("race.c"));
+	put(record, sizeof(record));
+}
+
 static void put_step(size_t step)
 {
 	char record[256], name[64];
@@ -74,6 +91,7 @@ static void put_step(size_t step)
 	const uint64_t rest[] = { place_of(step), place_of(step), CODE_BYTES, step };
 	size_t torn = step % 7 * 9;
 
+	put_line(step);
 	memset(record, 0, sizeof(record));
 	memcpy(record, head, sizeof(head));
 	memcpy(record + 8, &when, sizeof(when));
@@ -127,7 +145,8 @@ static void ask_then(struct sym_result *result, size_t step, size_t known, uint3
 
 	snprintf(expected, sizeof(expected), "at %" PRIx64 " step %zu", place_of(step), step);
 	must(sym_resolver_resolve_at(world.resolver, &address, &time_ns, 1, result));
-	if (!sym_result_at(result, 0)->name || strcmp(sym_result_at(result, 0)->name, expected))
+	if (!sym_result_at(result, 0)->name || strcmp(sym_result_at(result, 0)->name, expected) ||
+	    sym_result_at(result, 0)->line != step + 1)
 		wrong("then", sym_result_at(result, 0), step);
 	atomic_fetch_add(&world.then, 1);
 }
@@ -141,7 +160,9 @@ static void ask_now(struct sym_result *result, size_t step, size_t known)
 	must(sym_resolver_resolve(world.resolver, &address, 1, result));
 	if (!sym_result_at(result, 0)->name ||
 	    sscanf(sym_result_at(result, 0)->name, "at %" SCNx64 " step %zu", &at, &found) != 2 ||
-	    at != address || found + PLACES < known)
+	    at != address || found + PLACES < known ||
+	    /* None where the next one came between the look-up and the look for its line. */
+	    (sym_result_at(result, 0)->line && sym_result_at(result, 0)->line != found + 1))
 		wrong("now", sym_result_at(result, 0), step);
 	atomic_fetch_add(&world.now, 1);
 }
@@ -152,6 +173,7 @@ static void *ask(void *context)
 	struct sym_result *result;
 
 	must(sym_result_create(&result));
+	must(sym_result_want(result, SYM_WANT_LINES));
 	while (!atomic_load(&world.done)) {
 		size_t known = atomic_load(&world.taken_up);
 		size_t step = noise(&state) % known;

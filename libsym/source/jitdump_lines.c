@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/source/jitdump_lines.h"
+
+#include <stdlib.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
+#include "libsym/limits.h"
+
+void jitdump_lines_deinit(struct jitdump_lines *lines)
+{
+	index_name_set_release(lines->files);
+}
+
+void jitdump_lines_note(struct jitdump_lines *lines, const struct jitdump_record *record)
+{
+	uint64_t distance = record->first_line_address - record->code_address;
+
+	if (!record->line_count)
+		return;
+	lines->from_code |= distance < JITDUMP_ELF_BYTES;
+	lines->from_header |= distance == JITDUMP_ELF_BYTES;
+}
+
+/* The whole record; heap, NULL when it cannot be had. */
+static void *read_record(const struct jitdump_lines_of *of, size_t *size_bytes_ret)
+{
+	uint8_t head[JITDUMP_RECORD_BYTES];
+	struct jitdump_record record;
+	void *bytes;
+
+	if (path_read_at(of->fd, head, sizeof(head), of->record_offset))
+		return NULL;
+	/* That it is cut here says nothing of its size. */
+	jitdump_record_read(head, sizeof(head), of->swapped, &record);
+	if (record.size_bytes > LIMIT_JITDUMP_LINES_BYTES)
+		return NULL;
+	bytes = malloc((size_t)record.size_bytes + 1);
+	if (bytes && path_read_at(of->fd, bytes, record.size_bytes, of->record_offset)) {
+		free(bytes);
+		return NULL;
+	}
+	*size_bytes_ret = record.size_bytes;
+	return bytes;
+}
+
+/* The same text is kept once. */
+static const char *keep(struct jitdump_lines *lines, const struct jitdump_line *line)
+{
+	struct sym_error *error = lines->files ? NULL : index_name_set_create(&lines->files);
+	uint32_t offset = 0;
+
+	if (!error)
+		error = index_name_set_add(lines->files, line->file, line->file_bytes, &offset);
+	if (!error)
+		return index_names_at(index_name_set_names(lines->files), offset);
+	sym_error_destroy(error);
+	return NULL;
+}
+
+bool jitdump_lines_find(struct jitdump_lines *lines, const struct jitdump_lines_of *of,
+			uint64_t offset_bytes, struct source_line *ret)
+{
+	uint64_t shift_bytes = lines->from_code ? 0 : JITDUMP_ELF_BYTES;
+	struct jitdump_line line;
+	void *bytes AUTO_FREE = NULL;
+	size_t size_bytes;
+
+	if (!lines->from_code && !lines->from_header)
+		return false;
+	bytes = read_record(of, &size_bytes);
+	if (!bytes || !jitdump_line_find(bytes, size_bytes, of->swapped, of->code_size_bytes,
+					 shift_bytes, offset_bytes, &line))
+		return false;
+	ret->file = keep(lines, &line);
+	ret->line = line.line;
+	return ret->file;
+}

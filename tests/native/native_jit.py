@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Source lines of jitted code, of real jits that write them into their jitdump: V8 and LLVM.
+
+The oracle is the source: each function stands on lines of its own, and its first byte is of one of them.
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import time
+
+from native_tools import Absent, Fail
+
+# V8 writes its dump in pieces of 2 MiB, so there must be more than that of it.
+SCRIPT = """const all = [];
+for (let i = 0; i < 1500; i++)
+  all.push(new Function("n", `let s = ${i}; for (let i = 0; i < n; i++) s = (s * 31 + i) % 65537; return s;`));
+for (const f of all)
+  for (let i = 0; i < 300; i++)
+    f(i);
+console.log("ready");
+setInterval(() => {}, 1000);
+"""
+# KIND FUNCTION FILE:LINE:COLUMN, the place where the function begins
+SCRIPT_NAME = re.compile(r"JS:.\S* (.+):(\d+):\d+")
+
+LLVM_CODE = """__attribute__((noinline)) double first(int n)
+{
+	double s = 0;
+	for (int i = 0; i < n; i++)
+		s = s * 3.5 + i;
+	return s;
+}
+__attribute__((noinline)) int second(int n)
+{
+	return first(n) > 7
+		? n * n
+		: 3;
+}
+"""
+LLVM_LINES = {"first": range(1, 8), "second": range(8, 14)}
+LLVM_JIT = r"""
+#include <llvm-c/BitReader.h>
+#include <llvm-c/ExecutionEngine.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/OrcEE.h>
+#include <llvm-c/Target.h>
+#include <stdio.h>
+#include <unistd.h>
+static LLVMOrcObjectLayerRef layer(void *context, LLVMOrcExecutionSessionRef session, const char *triple)
+{
+	LLVMOrcObjectLayerRef made = LLVMOrcCreateRTDyldObjectLinkingLayerWithSectionMemoryManager(session);
+
+	(void)context, (void)triple;
+	LLVMOrcRTDyldObjectLinkingLayerRegisterJITEventListener(made, LLVMCreatePerfJITEventListener());
+	return made;
+}
+int main(int count, char **words)
+{
+	LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
+	LLVMOrcThreadSafeContextRef context = LLVMOrcCreateNewThreadSafeContext();
+	LLVMOrcJITTargetAddress address;
+	LLVMMemoryBufferRef bytes;
+	LLVMOrcLLJITRef jit;
+	LLVMModuleRef module;
+	char *text;
+
+	LLVMInitializeNativeTarget();
+	LLVMInitializeNativeAsmPrinter();
+	LLVMOrcLLJITBuilderSetObjectLinkingLayerCreator(builder, layer, NULL);
+	if (LLVMOrcCreateLLJIT(&jit, builder) || LLVMCreateMemoryBufferWithContentsOfFile(words[count - 1], &bytes, &text) ||
+	    LLVMParseBitcodeInContext2(LLVMOrcThreadSafeContextGetContext(context), bytes, &module) ||
+	    LLVMOrcLLJITAddLLVMIRModule(jit, LLVMOrcLLJITGetMainJITDylib(jit), LLVMOrcCreateNewThreadSafeModule(module, context)) ||
+	    LLVMOrcLLJITLookup(jit, &address, "second"))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+"""
+
+
+@contextlib.contextmanager
+def running(command, directory):
+    """The process, once it has said that it is ready, and its dump, which lies somewhere below the directory."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=directory, env={**os.environ, "JITDUMPDIR": directory})
+    try:
+        if process.stdout.readline() != "ready\n":
+            raise Fail(f"{command[0]} did not start")
+        time.sleep(0.2)
+        dumps = [os.path.join(place, name) for place, _, names in os.walk(directory) for name in names
+                 if name == f"jit-{process.pid}.dump"]
+        if not dumps:
+            raise Fail(f"{command[0]} wrote no jitdump")
+        yield process, dumps[0]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def loads(path):
+    """The last code of each name that the file has whole: {name: (address, size)}."""
+    with open(path, "rb") as file:
+        data = file.read()
+    found, at = {}, struct.unpack_from("<I", data, 8)[0]
+    while at + 56 <= len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        if at + size > len(data):
+            break
+        if kind == 0:
+            address, code_bytes = struct.unpack_from("<QQ", data, at + 32)
+            found[data[at + 56:data.index(b"\0", at + 56)].decode("utf-8", "replace")] = (address, code_bytes)
+        at += size
+    return found
+
+
+def resolve(tools, pid, addresses):
+    """Answers in the order asked; that some have no name is no failure here."""
+    done = subprocess.run([tools.program, "resolve", "--json", "--lines", str(pid)], input="".join(f"{address:#x}\n" for address in addresses),
+                          capture_output=True, text=True, timeout=600)
+    return json.loads(done.stdout)
+
+
+def answers(tools, process, dump, step_bytes):
+    """(name, offset, answer) of bytes of all code that still lies where the dump says."""
+    places = {address + offset: (name, offset) for name, (address, size) in loads(dump).items() for offset in range(0, size, step_bytes)}
+    for answer in resolve(tools, process.pid, places):
+        name, offset = places[int(answer["input"], 16)]
+        if answer["source"] == "jitdump" and answer["name"] == name:
+            yield name, offset, answer
+
+
+def test_lines_of_code_that_v8_jitted(tools):
+    """Node.js 20 writes bytes of freed memory for the file of most scripts; these have no line."""
+    if not shutil.which("node"):
+        raise Absent("there is no node")
+    script = tools.write("v8/lines.js", SCRIPT)
+    first, wrong, other = 0, [], 0
+    with running(["node", "--perf-prof", script], os.path.dirname(script)) as (process, dump):
+        for name, offset, answer in answers(tools, process, dump, 5):
+            said = SCRIPT_NAME.fullmatch(name)
+            if not said or not answer["line"]:
+                continue
+            path, line = said[1], int(said[2])
+            # What was inlined may stand anywhere.
+            if offset == 0 or "*" not in name[:4]:
+                first += offset == 0
+                if answer["file"] != path or answer["line"] < line:
+                    wrong.append((name, offset, answer["file"], answer["line"]))
+                other += answer["line"] > line
+    tools.figure(f"{first} functions have a line at their first byte, {other} addresses one that is not the function's first; {len(wrong)} wrong")
+    if wrong:
+        raise Fail(f"{len(wrong)} lines are not of their function: {wrong[:3]}")
+    if first < 10 or other < 100:
+        raise Fail("hardly any lines")
+
+
+def test_lines_of_code_that_llvm_jitted(tools):
+    headers = "/usr/lib/llvm-14/include"
+    if not shutil.which("clang") or not os.path.isdir(headers + "/llvm-c"):
+        raise Absent("there is no clang, or not LLVM 14's headers")
+    source, program = tools.write("llvm/lines.c", LLVM_CODE), tools.path("llvm-jit")
+    tools.run("clang", "-O1", "-g", "-emit-llvm", "-c", source, "-o", source + ".bc")
+    tools.run("gcc", "-o", program, tools.write("llvm-jit.c", LLVM_JIT), "-I" + headers, "-L/usr/lib/llvm-14/lib", "-lLLVM-14")
+    said = {name: set() for name in LLVM_LINES}
+    with running([program, source + ".bc"], os.path.dirname(source)) as (process, dump):
+        for name, offset, answer in answers(tools, process, dump, 1):
+            if not answer["line"] and offset:
+                continue
+            said[name].add(answer["line"])
+            if answer["line"] not in LLVM_LINES[name] or answer["file"] != source:
+                raise Fail(f"{name}+{offset} is of {answer['file']}:{answer['line']}")
+    tools.figure(f"lines of LLVM: {said}")
+    if not {4, 5} <= said["first"] or 10 not in said["second"]:
+        raise Fail("lines of the source are missing")
