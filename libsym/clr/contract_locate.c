@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ELF as the dynamic linker sees it: program headers, PT_DYNAMIC, the hash
- * table, one symbol. The dynamic section's pointers are addresses after glibc
- * relocated them and link-time addresses where the linker leaves them alone
- * (musl): a value below the base is taken as the latter.
- *
  * The descriptor (64-bit):
  *	 0 u64 magic "DNCCDAC\0"	 8 u32 flags (bit 0: set, bit 1: 32-bit)
  *	12 u32 text size		16 u64 address of the JSON text
@@ -12,172 +7,14 @@
  */
 #include "libsym/clr/contract_locate.h"
 
-#include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "libsym/clr/remote_symbol.h"
 #include "libsym/limits.h"
 
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
 static const uint64_t descriptor_magic = 0x0043414443434E44;
-
-struct dynamic {
-	uint64_t bias; /* address of vaddr 0 */
-	uint64_t symbols, strings, gnu_hash, hash;
-};
-
-static struct sym_error *read_dynamic(struct remote_memory *memory, uint64_t base,
-				      struct dynamic *ret)
-{
-	Elf64_Ehdr header;
-	Elf64_Phdr segments[64];
-	uint64_t dynamic_address = 0, dynamic_bytes = 0;
-	bool has_load = false;
-	struct sym_error *error =
-		remote_read_now(memory, base, &header, sizeof(header), "the ELF header");
-
-	if (error)
-		return error;
-	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_phentsize != sizeof(segments[0]) ||
-	    !header.e_phnum || header.e_phnum > 64)
-		return sym_error_create(
-			SYM_ERROR_UNSUPPORTED,
-			"the runtime's module at 0x%" PRIx64 " is no 64-bit ELF file", base);
-	error = remote_read_now(memory, base + header.e_phoff, segments,
-				header.e_phnum * sizeof(segments[0]), "the program headers");
-	if (error)
-		return error;
-	*ret = (struct dynamic){ 0 };
-	for (size_t i = 0; i < header.e_phnum; i++) {
-		if (segments[i].p_type == PT_LOAD && !has_load) {
-			ret->bias =
-				base - (segments[i].p_vaddr & ~(uint64_t)(REMOTE_PAGE_BYTES - 1));
-			has_load = true;
-		}
-		if (segments[i].p_type == PT_DYNAMIC) {
-			dynamic_address = segments[i].p_vaddr;
-			dynamic_bytes = segments[i].p_memsz;
-		}
-	}
-	if (!has_load || !dynamic_bytes)
-		return sym_error_create(SYM_ERROR_NOT_FOUND,
-					"the module at 0x%" PRIx64 " has no dynamic section", base);
-	for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic_bytes && at < 4096;
-	     at += sizeof(Elf64_Dyn)) {
-		Elf64_Dyn entry;
-		uint64_t value;
-
-		error = remote_read_now(memory, ret->bias + dynamic_address + at, &entry,
-					sizeof(entry), "the dynamic section");
-		if (error)
-			return error;
-		value = entry.d_un.d_ptr < base ? entry.d_un.d_ptr + ret->bias : entry.d_un.d_ptr;
-		if (entry.d_tag == DT_NULL)
-			break;
-		if (entry.d_tag == DT_SYMTAB)
-			ret->symbols = value;
-		else if (entry.d_tag == DT_STRTAB)
-			ret->strings = value;
-		else if (entry.d_tag == DT_GNU_HASH)
-			ret->gnu_hash = value;
-		else if (entry.d_tag == DT_HASH)
-			ret->hash = value;
-	}
-	return NULL;
-}
-
-/* Is symbol `index` the one? *address_ret stays 0 when it is not. */
-static struct sym_error *check_symbol(struct remote_memory *memory, const struct dynamic *dynamic,
-				      uint32_t index, uint64_t *address_ret)
-{
-	Elf64_Sym symbol;
-	char name[sizeof(symbol_name)];
-	struct sym_error *error = remote_read_now(memory, dynamic->symbols + index * sizeof(symbol),
-						  &symbol, sizeof(symbol), "the symbol table");
-
-	if (error || symbol.st_shndx == SHN_UNDEF || !symbol.st_value)
-		return error;
-	error = remote_read_now(memory, dynamic->strings + symbol.st_name, name, sizeof(name),
-				"the string table");
-	if (!error && !memcmp(name, symbol_name, sizeof(symbol_name)))
-		*address_ret = dynamic->bias + symbol.st_value;
-	return error;
-}
-
-static uint32_t gnu_hash(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (; *name; name++)
-		hash = hash * 33 + (uint8_t)*name;
-	return hash;
-}
-
-/* Chains end with an odd value; a table that lies is left after 2^16 steps. */
-static struct sym_error *find_by_gnu_hash(struct remote_memory *memory,
-					  const struct dynamic *dynamic, uint64_t *address_ret)
-{
-	uint32_t header[4], index, value,
-		hash = gnu_hash(symbol_name); /* buckets, first symbol, bloom words, shift */
-	uint64_t buckets, chains;
-	struct sym_error *error = remote_read_now(memory, dynamic->gnu_hash, header, sizeof(header),
-						  "the hash table");
-
-	if (error || !header[0])
-		return error;
-	buckets = dynamic->gnu_hash + sizeof(header) + (uint64_t)header[2] * 8;
-	chains = buckets + (uint64_t)header[0] * 4;
-	error = remote_read_now(memory, buckets + (uint64_t)(hash % header[0]) * 4, &index, 4,
-				"the hash table");
-	if (error || index < header[1])
-		return error;
-	for (uint32_t steps = 0; steps < 65536; steps++, index++) {
-		error = remote_read_now(memory, chains + (uint64_t)(index - header[1]) * 4, &value,
-					4, "the hash table");
-		if (!error && (value | 1) == (hash | 1))
-			error = check_symbol(memory, dynamic, index, address_ret);
-		if (error || *address_ret || (value & 1))
-			return error;
-	}
-	return NULL;
-}
-
-static uint32_t sysv_hash(const char *name)
-{
-	uint32_t hash = 0;
-
-	for (; *name; name++) {
-		hash = (hash << 4) + (uint8_t)*name;
-		hash ^= (hash >> 24) & 0xf0;
-		hash &= 0x0fffffff;
-	}
-	return hash;
-}
-
-static struct sym_error *find_by_sysv_hash(struct remote_memory *memory,
-					   const struct dynamic *dynamic, uint64_t *address_ret)
-{
-	uint32_t header[2], index; /* buckets, chains */
-	struct sym_error *error =
-		remote_read_now(memory, dynamic->hash, header, sizeof(header), "the hash table");
-
-	if (error || !header[0])
-		return error;
-	error = remote_read_now(
-		memory, dynamic->hash + 8 + (uint64_t)(sysv_hash(symbol_name) % header[0]) * 4,
-		&index, 4, "the hash table");
-	for (uint32_t steps = 0; !error && index && index < header[1] && steps < 65536; steps++) {
-		error = check_symbol(memory, dynamic, index, address_ret);
-		if (error || *address_ret)
-			break;
-		error = remote_read_now(memory,
-					dynamic->hash + 8 + ((uint64_t)header[0] + index) * 4,
-					&index, 4, "the hash table");
-	}
-	return error;
-}
 
 static struct sym_error *read_contract(struct remote_memory *memory, uint64_t address,
 				       struct contract **ret)
@@ -229,16 +66,9 @@ static struct sym_error *read_contract(struct remote_memory *memory, uint64_t ad
 struct sym_error *contract_locate(struct remote_memory *memory, uint64_t base_address,
 				  struct contract **ret)
 {
-	struct dynamic dynamic;
-	uint64_t address = 0;
-	struct sym_error *error = read_dynamic(memory, base_address, &dynamic);
+	uint64_t address;
+	struct sym_error *error = remote_symbol_find(memory, base_address, symbol_name, &address);
 
-	if (error)
-		return error;
-	if (dynamic.symbols && dynamic.strings && dynamic.gnu_hash)
-		error = find_by_gnu_hash(memory, &dynamic, &address);
-	else if (dynamic.symbols && dynamic.strings && dynamic.hash)
-		error = find_by_sysv_hash(memory, &dynamic, &address);
 	if (error)
 		return error;
 	if (!address)
