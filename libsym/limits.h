@@ -88,6 +88,10 @@ static const size_t LIMIT_HISTORY_ENTRIES = (size_t)1 << 28;
  * path of 200 has 14 MB. One that is larger has no lines. */
 static const size_t LIMIT_JITDUMP_LINES_BYTES = (size_t)16 << 20;
 
+/* What a process has written with stdio and holds back of one file. A buffer has 4 KiB where nobody
+ * chose another size. Of more nothing is read. */
+static const size_t LIMIT_STDIO_BYTES = (size_t)64 << 20;
+
 /* Small files below /proc (stat, status, environ, cmdline). */
 static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
 

@@ -13,6 +13,7 @@
 #include "libsym/forked.h"
 #include "libsym/format/jitdump.h"
 #include "libsym/snapshot.h"
+#include "libsym/stdio_buffer.h"
 
 static bool is_jitdump(const struct sym_mapping *mapping)
 {
@@ -82,7 +83,8 @@ static struct sym_error *open_forked(const struct sym_snapshot *snapshot, uint32
 		forked_find_shared(snapshot->process, snapshot->space, has_mapped, dump, &shared);
 
 	if (!error)
-		error = jitdump_source_open(fd, dump->path, owner, &shared, ret);
+		error = jitdump_source_open(fd, dump->path, owner, &shared, (struct held_back){ 0 },
+					    ret);
 	address_ranges_deinit(&shared);
 	return error;
 }
@@ -91,6 +93,7 @@ static struct sym_error *open_dump(const struct sym_snapshot *snapshot,
 				   const struct sym_mapping *mapping, struct jitdump_source **ret)
 {
 	uint32_t pid = (uint32_t)snapshot->process->namespace_pid, owner;
+	struct held_back writer;
 	int fd AUTO_CLOSE = -1;
 	struct stat status;
 	struct sym_error *error = process_open_mapped(snapshot->process, mapping, &fd, &status);
@@ -100,7 +103,8 @@ static struct sym_error *open_dump(const struct sym_snapshot *snapshot,
 	owner = read_owner(fd, pid);
 	if (owner != pid)
 		return open_forked(snapshot, owner, fd, mapping, ret);
-	return jitdump_source_open(fd, mapping->path, pid, NULL, ret);
+	error = stdio_buffer_find(snapshot->process, snapshot->space, fd, &writer);
+	return error ? error : jitdump_source_open(fd, mapping->path, pid, NULL, writer, ret);
 }
 
 static struct sym_error *read_dump(const struct sym_snapshot *snapshot,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "libsym/base/cleanup.h"
-#include "libsym/base/path.h"
 #include "libsym/limits.h"
 
 void jitdump_lines_deinit(struct jitdump_lines *lines)
@@ -22,6 +21,11 @@ void jitdump_lines_note(struct jitdump_lines *lines, const struct jitdump_record
 	lines->from_header |= distance == JITDUMP_ELF_BYTES;
 }
 
+static bool read_whole(const struct jitdump_lines_of *of, void *room, size_t bytes)
+{
+	return written_file_read(of->file, room, bytes, of->record_offset) == (ssize_t)bytes;
+}
+
 /* The whole record; heap, NULL when it cannot be had. */
 static void *read_record(const struct jitdump_lines_of *of, size_t *size_bytes_ret)
 {
@@ -29,14 +33,14 @@ static void *read_record(const struct jitdump_lines_of *of, size_t *size_bytes_r
 	struct jitdump_record record;
 	void *bytes;
 
-	if (path_read_at(of->fd, head, sizeof(head), of->record_offset))
+	if (!read_whole(of, head, sizeof(head)))
 		return NULL;
 	/* That it is cut here says nothing of its size. */
 	jitdump_record_read(head, sizeof(head), of->swapped, &record);
 	if (record.size_bytes > LIMIT_JITDUMP_LINES_BYTES)
 		return NULL;
 	bytes = malloc((size_t)record.size_bytes + 1);
-	if (bytes && path_read_at(of->fd, bytes, record.size_bytes, of->record_offset)) {
+	if (bytes && !read_whole(of, bytes, record.size_bytes)) {
 		free(bytes);
 		return NULL;
 	}

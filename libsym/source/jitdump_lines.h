@@ -12,6 +12,7 @@
 
 #include "libsym/format/jitdump.h"
 #include "libsym/index_name_set.h"
+#include "libsym/source/written_file.h"
 
 /* Zero before its first use. */
 struct jitdump_lines {
@@ -29,7 +30,7 @@ void jitdump_lines_note(struct jitdump_lines *lines, const struct jitdump_record
 /* Where lines are looked for: those that lie at `record_offset` of a file, of code that has a size.
  */
 struct jitdump_lines_of {
-	int fd;
+	const struct written_file *file;
 	bool swapped;
 	uint64_t record_offset;
 	uint64_t code_size_bytes;

@@ -21,6 +21,7 @@
 #include "libsym/source/jitdump_history.h"
 #include "libsym/source/jitdump_lines.h"
 #include "libsym/source/perfmap_first.h"
+#include "libsym/source/written_file.h"
 
 enum {
 	/* What of a record is looked at first; names mostly fit. */
@@ -49,7 +50,8 @@ struct jitdump_place {
 	uint64_t next_offset; /* of the first record that has not been taken */
 	/* The last lines that were read, while their code has not been, and the code's address. */
 	uint64_t lines_offset, lines_address;
-	uint64_t size_bytes;
+	uint64_t file_bytes;
+	uint64_t size_bytes; /* with what its writer held back */
 	struct timespec modified;
 	bool cut;
 	bool closed; /* the process says that nothing follows */
@@ -74,7 +76,7 @@ struct jitdump_source {
 	struct jitdump_lines lines;
 	uint32_t pid;
 	struct address_ranges only; /* as of jitdump_source_open(); no items: NULL */
-	int fd;
+	struct written_file file;
 	char *path;
 };
 
@@ -97,8 +99,7 @@ void jitdump_source_close(struct jitdump_source *source)
 	address_ranges_deinit(&source->only);
 	free(source->events);
 	free(source->path);
-	if (source->fd >= 0)
-		close(source->fd);
+	written_file_deinit(&source->file);
 	free(source);
 }
 
@@ -202,24 +203,10 @@ static void note_lines(struct jitdump_reader *reader, const struct jitdump_recor
 	reader->place.lines_address = record->code_address;
 }
 
-/* At most `bytes`; the number that there are, or -1. */
+/* At most `bytes`; the number that there are, or a negative errno. */
 static ssize_t read_at(const struct jitdump_reader *reader, uint64_t offset, size_t bytes)
 {
-	size_t got = 0;
-
-	while (got < bytes) {
-		ssize_t more = pread(reader->source->fd, reader->room + got, bytes - got,
-				     (off_t)(offset + got));
-
-		if (more < 0 && errno == EINTR)
-			continue;
-		if (more < 0)
-			return -1;
-		if (!more)
-			break;
-		got += (size_t)more;
-	}
-	return (ssize_t)got;
+	return written_file_read(&reader->source->file, reader->room, bytes, offset);
 }
 
 /* The record at `offset`; its code is not read. */
@@ -232,7 +219,7 @@ static struct sym_error *read_record(struct jitdump_reader *reader, uint64_t off
 		ssize_t got = read_at(reader, offset, wanted);
 
 		if (got < 0)
-			return sym_error_from_errno(errno, reader->source->path, "cannot read");
+			return sym_error_from_errno((int)-got, reader->source->path, "cannot read");
 		*outcome_ret = jitdump_record_read(reader->room, (size_t)got,
 						   reader->source->swapped, ret);
 		/* A longer name, or the end of the file. */
@@ -251,7 +238,7 @@ static struct sym_error *read_header(struct jitdump_reader *reader)
 	const char *failure;
 
 	if (got < 0)
-		return sym_error_from_errno(errno, source->path, "cannot read");
+		return sym_error_from_errno((int)-got, source->path, "cannot read");
 	failure = jitdump_header_read(reader->room, (size_t)got, &header);
 	if (!failure && source->pid && header.pid != source->pid)
 		failure = "the jitdump of another process";
@@ -276,7 +263,7 @@ static struct sym_error *read_records(struct jitdump_reader *reader)
 		ssize_t any = read_at(reader, place->next_offset - 1, 2);
 
 		if (any < 0)
-			return sym_error_from_errno(errno, reader->source->path, "cannot read");
+			return sym_error_from_errno((int)-any, reader->source->path, "cannot read");
 		/* The last byte of the record before, then the first one of the next. */
 		place->cut = any == 0;
 		if (any < 2)
@@ -413,7 +400,7 @@ static struct sym_error *index_events(struct jitdump_source *source, size_t firs
 
 /* What the file has beyond the place of the reader, which is the source's on success. With the
  * lock. */
-static struct sym_error *take_up(struct jitdump_reader *reader, const struct stat *status)
+static struct sym_error *take_up(struct jitdump_reader *reader)
 {
 	struct jitdump_source *source = reader->source;
 	size_t before = source->count;
@@ -426,8 +413,9 @@ static struct sym_error *take_up(struct jitdump_reader *reader, const struct sta
 		return error;
 	}
 	source->has_history &= source->count == before;
-	reader->place.size_bytes = (uint64_t)status->st_size;
-	reader->place.modified = status->st_mtim;
+	reader->place.file_bytes = (uint64_t)source->file.status.st_size;
+	reader->place.size_bytes = written_file_bytes(&source->file);
+	reader->place.modified = source->file.status.st_mtim;
 	source->place = reader->place;
 	for (size_t i = before; i < source->count; i++)
 		if (source->events[i].timestamp > source->last_timestamp)
@@ -439,11 +427,11 @@ static struct sym_error *read_all(struct jitdump_source *source)
 {
 	struct jitdump_reader reader = { .source = source,
 					 .room_bytes = STEP_BYTES + LIMIT_NAME_BYTES };
+	int result = written_file_look(&source->file);
 	struct sym_error *error = NULL;
-	struct stat status;
 
-	if (fstat(source->fd, &status))
-		return sym_error_from_errno(errno, source->path, "cannot read");
+	if (result)
+		return sym_error_from_errno(-result, source->path, "cannot read");
 	reader.room = malloc(reader.room_bytes);
 	if (!reader.room)
 		return &sym_error_no_memory;
@@ -451,26 +439,27 @@ static struct sym_error *read_all(struct jitdump_source *source)
 	if (!error)
 		error = add_name(source, "", 0, &source->no_name);
 	if (!error)
-		error = take_up(&reader, &status);
+		error = take_up(&reader);
 	source->opened_cut = source->place.cut;
 	free(reader.room);
 	return error;
 }
 
 struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
-				      const struct address_ranges *only,
+				      const struct address_ranges *only, struct held_back writer,
 				      struct jitdump_source **ret)
 {
 	struct jitdump_source *source AUTO_JITDUMP_SOURCE = calloc(1, sizeof(*source));
 	struct sym_error *error;
 
-	if (!source)
+	if (!source) {
+		held_back_close(&writer);
 		return &sym_error_no_memory;
-	source->fd = -1;
+	}
 	source->pid = pid;
 	pthread_mutex_init(&source->lock, NULL);
-	source->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (source->fd < 0)
+	written_file_init(&source->file, fcntl(fd, F_DUPFD_CLOEXEC, 0), writer);
+	if (source->file.fd < 0)
 		return sym_error_from_errno(errno, path, "cannot read");
 	source->path = strdup(path);
 	source->names = index_names_create();
@@ -482,46 +471,67 @@ struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
 	return error;
 }
 
+/* Whether nothing was written since, also to what its writer holds back. */
+static bool is_unchanged(const struct jitdump_source *source)
+{
+	const struct jitdump_place *place = &source->place;
+	const struct stat *status = &source->file.status;
+
+	return (uint64_t)status->st_size == place->file_bytes &&
+	       written_file_bytes(&source->file) == place->size_bytes &&
+	       !memcmp(&status->st_mtim, &place->modified, sizeof(status->st_mtim));
+}
+
 /* Whether it is still what was read. */
-static bool is_same_dump(struct jitdump_reader *reader, const struct stat *status)
+static bool is_same_dump(struct jitdump_reader *reader)
 {
 	const struct jitdump_source *source = reader->source;
 
 	/* The end of a last record whose code is missing lies beyond that of the file. */
-	return (uint64_t)status->st_size >= source->place.size_bytes &&
+	return (uint64_t)source->file.status.st_size >= source->place.file_bytes &&
 	       read_at(reader, 0, JITDUMP_HEADER_BYTES) == JITDUMP_HEADER_BYTES &&
 	       !memcmp(reader->room, source->header, JITDUMP_HEADER_BYTES);
+}
+
+/* With the lock. */
+static struct sym_error *refresh(struct jitdump_reader *reader, enum jitdump_refresh *ret)
+{
+	struct jitdump_source *source = reader->source;
+	size_t before = source->count;
+	int result = written_file_look(&source->file);
+	struct sym_error *error;
+
+	if (result)
+		return sym_error_from_errno(-result, source->path, "cannot read");
+	if (is_unchanged(source))
+		return NULL;
+	reader->place = source->place;
+	reader->room = malloc(reader->room_bytes);
+	if (!reader->room)
+		return &sym_error_no_memory;
+	if (!is_same_dump(reader)) {
+		*ret = JITDUMP_REPLACED;
+		return NULL;
+	}
+	error = take_up(reader);
+	if (!error && source->opened_cut && !source->place.cut)
+		*ret = JITDUMP_REPLACED;
+	else if (!error && source->count > before)
+		*ret = JITDUMP_APPENDED;
+	return error;
 }
 
 struct sym_error *jitdump_source_refresh(struct jitdump_source *source, enum jitdump_refresh *ret)
 {
 	struct jitdump_reader reader = { .source = source,
-					 .place = source->place,
 					 .room_bytes = STEP_BYTES + LIMIT_NAME_BYTES };
-	size_t before = source->count;
-	struct sym_error *error = NULL;
-	struct stat status;
+	struct sym_error *error;
 
 	*ret = JITDUMP_UNCHANGED;
-	if (fstat(source->fd, &status))
-		return sym_error_from_errno(errno, source->path, "cannot read");
-	if ((uint64_t)status.st_size == source->place.size_bytes &&
-	    !memcmp(&status.st_mtim, &source->place.modified, sizeof(status.st_mtim)))
-		return NULL;
-	reader.room = malloc(reader.room_bytes);
-	if (!reader.room)
-		return &sym_error_no_memory;
 	pthread_mutex_lock(&source->lock);
-	if (is_same_dump(&reader, &status))
-		error = take_up(&reader, &status);
-	else
-		*ret = JITDUMP_REPLACED;
+	error = refresh(&reader, ret);
 	pthread_mutex_unlock(&source->lock);
 	free(reader.room);
-	if (!error && source->opened_cut && !source->place.cut)
-		*ret = JITDUMP_REPLACED;
-	else if (!error && source->count > before)
-		*ret = JITDUMP_APPENDED;
 	return error;
 }
 
@@ -688,7 +698,7 @@ static const struct jitdump_event *event_with_name(struct jitdump_source *source
 bool jitdump_source_find_line(struct jitdump_source *source, uint64_t address, uint64_t time_ns,
 			      const char *name, struct source_line *ret)
 {
-	struct jitdump_lines_of of = { .fd = source->fd, .swapped = source->swapped };
+	struct jitdump_lines_of of = { .file = &source->file, .swapped = source->swapped };
 	const struct jitdump_event *event;
 	bool found = false;
 

@@ -11,6 +11,7 @@
 #include "libsym/base/address_ranges.h"
 #include "libsym/source/jitdump_lines.h"
 #include "libsym/source/source.h"
+#include "libsym/source/written_file.h"
 
 struct jitdump_source;
 
@@ -23,10 +24,13 @@ struct jitdump_source;
  * all of them hold, but only for that memory, and nothing keeps its name when it is moved. NULL:
  * not so.
  *
+ * `stream`, taken over in any case: with what the process writes it; what it still holds back
+ * counts as if it were written. NULL: nothing is known of that.
+ *
  * Errors: IO, FORMAT (no jitdump of this process), LIMIT, NO_MEMORY.
  */
 struct sym_error *jitdump_source_open(int fd, const char *path, uint32_t pid,
-				      const struct address_ranges *only,
+				      const struct address_ranges *only, struct held_back writer,
 				      struct jitdump_source **ret)
 	__attribute__((warn_unused_result));
 void jitdump_source_close(struct jitdump_source *source);

@@ -39,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_record(data + JITDUMP_HEADER_BYTES, size - JITDUMP_HEADER_BYTES, swapped);
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	sym_error_destroy(jitdump_source_open(fd, "jitdump", 0, NULL, &source));
+	sym_error_destroy(
+		jitdump_source_open(fd, "jitdump", 0, NULL, (struct held_back){ 0 }, &source));
 	if (source && jitdump_source_find(source, 0x1000, &match) == SOURCE_HIT && !match.name)
 		abort();
 	if (source && jitdump_source_find(source, 0x1000, &match) == SOURCE_HIT &&

@@ -23,9 +23,14 @@ static struct sym_snapshot *snapshot;
 static struct sym_resolver *resolver;
 static struct sym_result *result;
 
+static FILE *stream; /* NULL: the dump is written without stdio */
+
 static void put(const void *bytes, size_t count)
 {
-	cr_assert_eq(write(dump_fd, bytes, count), (ssize_t)count);
+	if (stream)
+		cr_assert_eq(fwrite(bytes, 1, count, stream), count);
+	else
+		cr_assert_eq(write(dump_fd, bytes, count), (ssize_t)count);
 }
 
 /* jitdump-specification.txt of perf: magic, version, size, machine, pad, pid, time, flags. */
@@ -203,6 +208,42 @@ Test(refresh_jitdump, takes_a_perf_map_that_comes_later)
 	expect_refresh(SYM_REFRESH_APPENDED);
 	cr_expect_str_eq(name_at(0x40), "of the dump, later");
 	cr_expect_str_eq(name_at(0), "of the map");
+}
+
+/* Nobody else knows of it. */
+Test(refresh_jitdump, names_what_the_process_has_not_flushed)
+{
+	stream = fdopen(dup(dump_fd), "w");
+	cr_assert_not_null(stream);
+	setvbuf(stream, NULL, _IOFBF, 2 << 20);
+	put_lines(0, 10);
+	put_load(0, "held back");
+	map_dump();
+	look();
+	cr_expect_str_eq(name_at(0), "held back");
+	cr_assert_null(sym_result_want(result, SYM_WANT_LINES));
+	cr_expect_eq(ask(9)->line, 11);
+	cr_assert_null(sym_resolver_refresh(resolver, NULL));
+	expect_refresh(SYM_REFRESH_NOTHING);
+	for (uint64_t i = 1; i < 50; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "method %d", (int)i);
+		put_lines(i * 0x40, (uint32_t)i * 10);
+		put_load(i * 0x40, name);
+		expect_refresh(SYM_REFRESH_APPENDED);
+		if (i % 7 == 0) {
+			fflush(stream);
+			expect_refresh(SYM_REFRESH_NOTHING);
+		}
+		cr_expect_str_eq(name_at(i * 0x40 + 0x1f), name);
+		cr_expect_eq(ask(i * 0x40)->line, i * 10);
+	}
+	cr_expect_str_eq(name_at(0x40), "method 1");
+	fclose(stream);
+	cr_assert_null(sym_resolver_refresh(resolver, NULL));
+	cr_expect_str_eq(name_at(49 * 0x40), "method 49");
+	cr_expect_eq(ask(9)->line, 11);
 }
 
 Test(refresh_jitdump, finds_a_dump_that_was_not_there_at_first)

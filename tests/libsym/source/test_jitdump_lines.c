@@ -21,7 +21,8 @@ static struct jitdump_source *open_dump(void)
 	struct jitdump_source *source = NULL;
 	int fd = elf_builder_file((const char *)jitdump_dump, jitdump_bytes);
 
-	cr_assert_null(jitdump_source_open(fd, "jit-4321.dump", PID, NULL, &source));
+	cr_assert_null(jitdump_source_open(fd, "jit-4321.dump", PID, NULL, (struct held_back){ 0 },
+					   &source));
 	close(fd);
 	return source;
 }
@@ -240,7 +241,8 @@ Test(jitdump_lines, that_are_appended_are_taken_up_with_their_code)
 	jitdump_begin(PID);
 	put_plain(1, 0x1000, 100, "a.c");
 	fd = elf_builder_file((const char *)jitdump_dump, jitdump_bytes);
-	cr_assert_null(jitdump_source_open(fd, "jit-4321.dump", PID, NULL, &source));
+	cr_assert_null(jitdump_source_open(fd, "jit-4321.dump", PID, NULL, (struct held_back){ 0 },
+					   &source));
 	begin_bytes = jitdump_bytes;
 	put_plain(2, 0x1000, 200, "b.c");
 	/* Their lines first, which say nothing before the code is there. */
@@ -259,7 +261,8 @@ static bool open_and_ask(void *context)
 {
 	struct jitdump_source *source = NULL;
 	int fd = elf_builder_file((const char *)jitdump_dump, jitdump_bytes);
-	struct sym_error *error = jitdump_source_open(fd, "jit-4321.dump", PID, NULL, &source);
+	struct sym_error *error = jitdump_source_open(fd, "jit-4321.dump", PID, NULL,
+						      (struct held_back){ 0 }, &source);
 	struct source_match match;
 	struct source_line line;
 	bool done = false;

@@ -19,7 +19,8 @@ enum {
 static struct sym_error *open_cut(size_t bytes, struct jitdump_source **ret)
 {
 	int fd = elf_builder_file((const char *)jitdump_dump, bytes);
-	struct sym_error *error = jitdump_source_open(fd, "jit-4321.dump", PID, NULL, ret);
+	struct sym_error *error =
+		jitdump_source_open(fd, "jit-4321.dump", PID, NULL, (struct held_back){ 0 }, ret);
 
 	close(fd);
 	return error;
@@ -115,10 +116,12 @@ Test(jitdump_source, of_several_processes_holds_where_they_share_memory)
 	jitdump_move(6, 0x1800, 0x6000, 0x40);
 	jitdump_move(7, 0x5000, 0x2000, 0x40);
 	fd = elf_builder_file((const char *)jitdump_dump, jitdump_bytes);
-	error = jitdump_source_open(fd, "jit-4320.dump", PID, &only, &source);
+	error = jitdump_source_open(fd, "jit-4320.dump", PID, &only, (struct held_back){ 0 },
+				    &source);
 	cr_assert_eq(sym_error_code(error), SYM_ERROR_FORMAT, "another process began it");
 	sym_error_destroy(error);
-	cr_assert_null(jitdump_source_open(fd, "jit-4320.dump", PID - 1, &only, &source));
+	cr_assert_null(jitdump_source_open(fd, "jit-4320.dump", PID - 1, &only,
+					   (struct held_back){ 0 }, &source));
 	close(fd);
 	expect_name(source, 0x1000, "of a child");
 	expect_name(source, 0x1800, "-");
@@ -394,7 +397,8 @@ static struct jitdump_source *open_growing(void)
 	growing_fd = elf_builder_file("", 0);
 	written_bytes = 0;
 	write_up_to(jitdump_bytes);
-	cr_assert_null(jitdump_source_open(growing_fd, "jit-4321.dump", PID, NULL, &source));
+	cr_assert_null(jitdump_source_open(growing_fd, "jit-4321.dump", PID, NULL,
+					   (struct held_back){ 0 }, &source));
 	return source;
 }
 
