@@ -119,7 +119,7 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 	look->name_bytes = (uint32_t)(round->names->text.size_bytes - offset);
 	buf_append_char(&round->names->text, '\0');
 	if (methods_last_was_dynamic(tools->methods)) {
-		look->tier = "Optimized"; /* compiled once, fully */
+		look->tier = methods_only_tier(&task->description);
 		return end_look(look, LOOK_NAMED);
 	}
 	task->soon = task->description.code_data;

@@ -122,6 +122,7 @@ static const struct need needs[] = {
 	  offsetof(struct layout, function_pointer.calling_convention) },
 	{ "FnPtrTypeDesc", "RetAndArgTypes", offsetof(struct layout, function_pointer.types) },
 	{ "Module", "Assembly", offsetof(struct layout, module.assembly) },
+	{ "Module", "Flags", offsetof(struct layout, module.flags) },
 	{ "Module", "PEAssembly", offsetof(struct layout, module.pe_assembly) },
 	{ "Module", "DynamicMetadata", offsetof(struct layout, module.dynamic_metadata) },
 	{ "Module", "ReadyToRunInfo", offsetof(struct layout, module.ready_to_run_info) },

@@ -82,7 +82,7 @@ struct layout {
 		uint32_t argument_count, calling_convention, types;
 	} function_pointer;
 	struct {
-		uint32_t assembly, pe_assembly, dynamic_metadata, ready_to_run_info;
+		uint32_t assembly, flags, pe_assembly, dynamic_metadata, ready_to_run_info;
 	} module;
 	struct {
 		uint32_t is_collectible;

@@ -380,6 +380,18 @@ enum method_outcome methods_write_name(struct methods *methods, uint64_t method_
 
 /* ---- tiers --------------------------------------------------------------------------- */
 
+const char *methods_only_tier(const struct method_description *description)
+{
+	const uint16_t no_optimization = 0x0040; /* ECMA-335 II.23.1.11 */
+	const struct module *module = description->type ? description->type->module : NULL;
+
+	return module && (module->is_unoptimized ||
+			  metadata_method_impl_flags(module->metadata, description->rid) &
+				  no_optimization)
+		       ? "MinOptJitted"
+		       : "Optimized";
+}
+
 enum method_outcome methods_read_tier(struct methods *methods,
 				      const struct method_description *description, uint64_t code,
 				      const char **tier_ret)
@@ -413,7 +425,7 @@ enum method_outcome methods_read_tier(struct methods *methods,
 		node = structure_u64(bytes, tiers->next);
 	}
 	if (!node && remote_state(memory) == REMOTE_OK)
-		name = description->flags3 & eligible ? names[0] : names[3];
+		name = description->flags3 & eligible ? names[0] : methods_only_tier(description);
 	if (remote_state(memory) == REMOTE_PENDING)
 		return METHOD_PENDING;
 	if (remote_state(memory) != REMOTE_OK) {

@@ -84,6 +84,10 @@ enum method_outcome methods_write_name(struct methods *methods, uint64_t method_
  * was READ. */
 bool methods_last_was_dynamic(const struct methods *methods);
 
+/* The tier of a method that is compiled once: as it stands ("MinOptJitted") where its module was
+ * built for debugging, or it says so itself. Of one whose row was found. */
+const char *methods_only_tier(const struct method_description *description);
+
 /* "OptimizedTier1" and its like, a hint; NULL when not known, of which BAD says that the next look
  * may know it. PENDING leaves *tier_ret alone. Only where methods_create() was told of tiers. */
 enum method_outcome methods_read_tier(struct methods *methods,

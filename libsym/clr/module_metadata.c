@@ -240,6 +240,9 @@ static bool locate_in_pe(struct remote_memory *memory, struct pe_place *pe, stru
 	return remote_state(memory) == REMOTE_OK && entry->metadata_address;
 }
 
+/* In Module.Flags: DEBUGGER_ALLOW_JIT_OPTS_PRIV (Loader.md of the data contracts). */
+static const uint32_t may_be_optimized = 0x800;
+
 static bool locate(struct modules *modules, struct entry *entry)
 {
 	const struct layout *layout = modules->layout;
@@ -250,6 +253,8 @@ static bool locate(struct modules *modules, struct entry *entry)
 	assembly = remote_u64(memory, module + layout->module.assembly);
 	entry->module.is_volatile =
 		remote_u8(memory, assembly + layout->assembly.is_collectible) != 0;
+	entry->module.is_unoptimized =
+		!(remote_u32(memory, module + layout->module.flags) & may_be_optimized);
 	place = remote_u64(memory, module + layout->module.pe_assembly);
 	if (place)
 		place = remote_u64(memory, place + layout->pe_assembly.image);

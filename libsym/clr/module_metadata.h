@@ -23,6 +23,7 @@ struct module {
 	struct signature_names *names; /* of its types in signatures; NULL: not kept */
 	/* It can be unloaded or changed: what is read through it must be read twice. */
 	bool is_volatile;
+	bool is_unoptimized; /* built for debugging: its code is compiled as it stands */
 };
 
 struct sym_error *modules_create(struct remote_memory *memory, const struct layout *layout,

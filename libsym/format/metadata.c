@@ -571,6 +571,11 @@ struct metadata_blob metadata_method_signature(const struct metadata *metadata, 
 	return blob_cell(metadata, METADATA_METHOD_DEF, rid, 4);
 }
 
+uint16_t metadata_method_impl_flags(const struct metadata *metadata, uint32_t rid)
+{
+	return (uint16_t)cell(metadata, METADATA_METHOD_DEF, rid, 1);
+}
+
 static void prefetch_row(const struct table *table, uint32_t rid)
 {
 	if (rid - 1 < table->row_count)

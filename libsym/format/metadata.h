@@ -72,6 +72,8 @@ struct metadata_blob metadata_type_spec_signature(const struct metadata *metadat
 
 const char *metadata_method_name(const struct metadata *metadata, uint32_t rid);
 struct metadata_blob metadata_method_signature(const struct metadata *metadata, uint32_t rid);
+/* MethodImplAttributes (ECMA-335 II.23.1.11). */
+uint16_t metadata_method_impl_flags(const struct metadata *metadata, uint32_t rid);
 /* Tells the processor which rows the functions here will read of a method and its type. */
 void metadata_prefetch_method(const struct metadata *metadata, uint32_t type_rid, uint32_t rid);
 /* TypeDef rid that owns a MethodDef rid; 0 when none does. */

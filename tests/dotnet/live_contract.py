@@ -2,10 +2,13 @@
 """Jitted code named from outside, by the runtime's data contract.
 
 The oracle is the perf map that the same process writes about itself: start,
-size and whole name, tier aside, of every method still alive. Lines with names
+size and whole name of every method still alive, and the tier, which the contract has
+no field for and may be a hint here and there. Lines with names
 that are not ASCII are damaged by the runtime (10.0) and are counted, not
 compared. csc is stopped while it is read, so that the map stands still too.
 """
+import collections
+import dataclasses
 import glob
 import json
 import os
@@ -17,12 +20,28 @@ import time
 
 from harness import ROOT, Fail, Runtime, Sample, Skip, build_project, expect, remove_leftovers, sdk_runtime
 
-TIER = re.compile(rb"\[(?:Unknown|MinOptJitted|Optimized|QuickJitted|OptimizedTier1|OptimizedTier1OSR|"
+TIER = re.compile(rb"\[(Unknown|MinOptJitted|Optimized|QuickJitted|OptimizedTier1|OptimizedTier1OSR|"
                   rb"InstrumentedTier|InstrumentedTierOptimized)\]$")
 LINE = re.compile(rb"(?:0x)?([0-9a-fA-F]+) ([0-9a-f]+) (.+)$")
 
 
-def torture_runtime(context):
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """Alike are those of one size and name."""
+    size: int
+    name: bytes
+    tier: str = dataclasses.field(compare=False)
+
+    @staticmethod
+    def of(match):
+        tier = TIER.search(match[3])
+        return Method(int(match[2], 16), TIER.sub(b"", match[3]), tier[1].decode() if tier else "")
+
+    def __iter__(self):
+        return iter((self.size, self.name))
+
+
+def torture_runtime(context, name="torture", *properties):
     """The SDK's runtime with the torture program."""
     def make():
         runtime, why = sdk_runtime()
@@ -30,17 +49,17 @@ def torture_runtime(context):
             return None, why
         if runtime.framework != "net10.0":
             return None, f"the SDK makes {runtime.framework}, the data contract is .NET 10's"
-        artifacts = os.path.join(ROOT, "build", "dotnet", "torture")
-        why = build_project("fixtures/src/torture", artifacts, f"-p:TortureFramework={runtime.framework}")
+        artifacts = os.path.join(ROOT, "build", "dotnet", name)
+        why = build_project("fixtures/src/torture", artifacts, f"-p:TortureFramework={runtime.framework}", *properties)
         if why:
             return None, f"the torture program does not build: {why}"
         program = os.path.join(artifacts, "bin", "torture", "release", "torture.dll")
         return Runtime(runtime.dotnet, program, runtime.framework, "torture"), None
-    return context.once("torture", make)
+    return context.once(name, make)
 
 
 def read_methods(path):
-    """{start: (size, name without tier)} of methods, and how many lines the runtime damaged."""
+    """{start: Method} of methods, and how many lines the runtime damaged."""
     methods, damaged = {}, 0
     with open(path, "rb") as file:
         for line in file.read().split(b"\n"):
@@ -50,7 +69,7 @@ def read_methods(path):
             if not match or not line.isascii() or (not match[3].startswith(b"stub ") and not TIER.search(match[3])):
                 damaged += 1
             elif not match[3].startswith(b"stub "):
-                methods[int(match[1], 16)] = (int(match[2], 16), TIER.sub(b"", match[3]))
+                methods[int(match[1], 16)] = Method.of(match)
     return methods, damaged
 
 
@@ -65,7 +84,7 @@ def read_ours(context, pid, *options):
         for line in file:
             match = LINE.match(line.rstrip(b"\n"))
             if match and TIER.search(match[3]):
-                methods[int(match[1], 16)] = (int(match[2], 16), TIER.sub(b"", match[3]))
+                methods[int(match[1], 16)] = Method.of(match)
     return methods, report["jit"]
 
 
@@ -81,6 +100,9 @@ def compare(context, title, before, ours, after, freed_allowed):
                    f"({100 * len(same) / max(total, 1):.2f} %, goal 100 %); {len(freed)} freed dynamic methods aside")
     for start in wrong[:5]:
         context.figure(f"differs: {start:x} {before[start]}, ours {ours.get(start)}")
+    tiers = collections.Counter((before[start].tier, ours[start].tier) for start in same if before[start].tier != ours[start].tier)
+    context.figure(f"{title}: the tier of {len(same) - tiers.total()} of {len(same)} is the runtime's; {dict(tiers) or 'no other'}")
+    expect(tiers.total() <= 0.01 * total, f"{tiers.total()} tiers differ")
     expect(total > 100, f"only {total} methods to compare")
     expect(not wrong and not unknown, f"{len(wrong)} methods differ, {len(unknown)} are unknown to the runtime")
 
@@ -110,6 +132,14 @@ def test_names_the_torture_program_as_its_own_map_does(context):
                        f"{report['read_calls']} calls, {report['read_bytes']} bytes")
         expect(len(words) > 5, "no names that are not ASCII")
         expect(report["read_calls"] < 500, f"{report['read_calls']} system calls")
+
+
+def test_tells_code_that_was_built_for_debugging(context):
+    """As `dotnet run` builds it: the JIT compiles it as it stands, and never again."""
+    runtime = torture_runtime(context, "torture-debug", "-p:Optimize=false", "-p:DebugType=portable")
+    _, ours, _ = compare_settled(context, "torture, built for debugging", runtime, "settle", {})
+    tiers = collections.Counter(method.tier for method in ours.values() if b"[torture]" in method.name)
+    expect(tiers["MinOptJitted"] > 100 and tiers["Optimized"] <= 0.05 * tiers.total(), f"tiers of its methods: {dict(tiers)}")
 
 
 def test_names_the_torture_program_without_precompiled_code(context):

@@ -32,7 +32,7 @@ static const char text[] =
 	"\"TypeDesc\":{\"TypeAndFlags\":4},\"ParamTypeDesc\":{\"TypeArg\":8},"
 	"\"TypeVarTypeDesc\":{\"Module\":8,\"Token\":16},"
 	"\"FnPtrTypeDesc\":{\"NumArgs\":8,\"CallConv\":12,\"RetAndArgTypes\":16},"
-	"\"Module\":{\"Assembly\":8,\"PEAssembly\":16,\"DynamicMetadata\":24,"
+	"\"Module\":{\"Assembly\":8,\"Flags\":4,\"PEAssembly\":16,\"DynamicMetadata\":24,"
 	"\"ReadyToRunInfo\":32},"
 	"\"Assembly\":{\"IsCollectible\":3},\"PEAssembly\":{\"PEImage\":8},"
 	"\"PEImage\":{\"LoadedImageLayout\":16},"
@@ -320,6 +320,7 @@ uint64_t clr_image_add_module(struct clr_image *image, const struct metadata_bui
 	buf_init(&metadata, 1 << 20);
 	build_metadata(builder, &metadata);
 	fake_memory_put_u64(&image->fake, module + 8, assembly);
+	fake_memory_put_u32(&image->fake, module + CLR_MODULE_FLAGS, CLR_MODULE_OPTIMIZED);
 	if (kind == CLR_MODULE_COLLECTIBLE)
 		fake_memory_put_u32(&image->fake, assembly, 0x01000000);
 	if (kind == CLR_MODULE_EMITTED) {

@@ -18,6 +18,12 @@ enum {
 	CLR_CLASS_DYNAMIC = 7,
 };
 
+/* Module.Flags, and what it has of a module that was not built for debugging. */
+enum {
+	CLR_MODULE_FLAGS = 4,
+	CLR_MODULE_OPTIMIZED = 0x800,
+};
+
 enum clr_module_kind {
 	CLR_MODULE_MAPPED,
 	CLR_MODULE_COLLECTIBLE, /* mapped, of an assembly that can be unloaded */

@@ -158,6 +158,16 @@ uint32_t add_method(struct metadata_builder *builder, const char *name, const vo
 	return builder->counts[0x06];
 }
 
+/* RVA, ImplFlags, Flags, Name, Signature, ParamList: the last three take 6 or 10 bytes. */
+void set_impl_flags(struct metadata_builder *builder, uint16_t flags)
+{
+	struct buf *rows = &builder->rows[0x06];
+	size_t behind_bytes = builder->wide_heaps ? 14 : 10;
+	uint8_t bytes[2] = { (uint8_t)flags, (uint8_t)(flags >> 8) };
+
+	memcpy(rows->data + rows->size_bytes - behind_bytes, bytes, sizeof(bytes));
+}
+
 uint32_t add_member_ref(struct metadata_builder *builder, unsigned int parent_kind,
 			uint32_t parent_rid, const char *name, const void *signature,
 			size_t size_bytes)

@@ -51,6 +51,8 @@ uint32_t add_type_def(struct metadata_builder *builder, const char *name_space, 
 uint32_t add_type_spec(struct metadata_builder *builder, const void *signature, size_t size_bytes);
 uint32_t add_method(struct metadata_builder *builder, const char *name, const void *signature,
 		    size_t size_bytes);
+/* Of the method that was added last. */
+void set_impl_flags(struct metadata_builder *builder, uint16_t flags);
 uint32_t add_member_ref(struct metadata_builder *builder, unsigned int parent_kind,
 			uint32_t parent_rid, const char *name, const void *signature,
 			size_t size_bytes);

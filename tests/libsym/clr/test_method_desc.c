@@ -37,6 +37,7 @@ static void build_rows(struct metadata_builder *builder)
 	add_type_def(builder, "Ns", "Plain");
 	add_method(builder, "Run", run_signature, sizeof(run_signature));
 	add_method(builder, "Ask", ask_signature, sizeof(ask_signature));
+	set_impl_flags(builder, 0x0048); /* NoInlining, NoOptimization */
 	add_type_def(builder, "Ns", "Other");
 	for (unsigned int rid = METHOD_ASK + 1; rid <= METHOD_FAR; rid++) {
 		char name[16];
@@ -230,6 +231,9 @@ static const char *tier_of(struct fixture *fixture, uint64_t method, uint64_t co
 	remote_memory_forget(fixture->memory);
 	while (methods_describe(fixture->methods, method, &description) == METHOD_PENDING)
 		cr_assert_null(remote_memory_fetch(fixture->memory, &again));
+	cr_assert_null(types_read_wanted(fixture->types));
+	while (methods_find_row(fixture->methods, &description) == METHOD_PENDING)
+		cr_assert_null(remote_memory_fetch(fixture->memory, &again));
 	while (outcome == METHOD_PENDING) {
 		outcome = methods_read_tier(fixture->methods, &description, code, &tier);
 		cr_assert_null(remote_memory_fetch(fixture->memory, &again));
@@ -286,6 +290,27 @@ Test(method_desc, tells_the_tier_of_the_default_version_by_what_may_be_compiled_
 	cr_assert_str_eq(tier_of(&fixture, method, 0x5000), "Optimized");
 	fake_memory_put_u16(&fixture.image.fake, method + 2, 0x8000 | METHOD_RUN);
 	cr_assert_str_eq(tier_of(&fixture, method, 0x5000), "QuickJitted");
+	end(&fixture);
+}
+
+Test(method_desc, tells_what_is_compiled_as_it_stands)
+{
+	struct fixture fixture;
+	uint64_t type, run, ask;
+
+	begin(&fixture);
+	type = add_type(&fixture, ROW_PLAIN);
+	run = add(&fixture, type, METHOD_RUN);
+	ask = add(&fixture, type, METHOD_ASK);
+	cr_assert_str_eq(tier_of(&fixture, run, 0x5000), "Optimized");
+	cr_assert_str_eq(tier_of(&fixture, ask, 0x5000), "MinOptJitted", "it says so itself");
+	end(&fixture);
+	begin(&fixture);
+	fake_memory_put_u32(&fixture.image.fake, fixture.module + CLR_MODULE_FLAGS, 0);
+	run = add(&fixture, add_type(&fixture, ROW_PLAIN), METHOD_RUN);
+	cr_assert_str_eq(tier_of(&fixture, run, 0x5000), "MinOptJitted", "as its module was built");
+	fake_memory_put_u16(&fixture.image.fake, run + 2, 0x8000 | METHOD_RUN);
+	cr_assert_str_eq(tier_of(&fixture, run, 0x5000), "QuickJitted");
 	end(&fixture);
 }
 
