@@ -287,6 +287,30 @@ static void fill_in_info(struct live_code *code)
 	code->info.read_bytes = counts->read_bytes;
 }
 
+/* Methods that hot reload has added are in no metadata that can be read: the runtime has to be
+ * asked. */
+static bool has_added_methods(const struct live_code *code)
+{
+	const struct runtime_counts *counts =
+		code->source ? runtime_source_counts(code->source) : NULL;
+
+	return counts && counts->is_editable &&
+	       counts->unnamed_count > counts->unnamed_dynamic_count;
+}
+
+/* A rundown in place of what was read, which stays where there is none. */
+static struct sym_error *ask_instead(const struct sym_snapshot *snapshot,
+				     struct live_reader *reader, struct live_code *code)
+{
+	struct runtime_source *read AUTO_RUNTIME_SOURCE = STEAL(code->source);
+	struct sym_error *error = read_rundown(snapshot, reader, code);
+
+	if (!error)
+		return NULL;
+	code->source = STEAL(read);
+	return keep_reason(error, &code->rundown_reason);
+}
+
 /* By the first way that serves. */
 static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct live_reader *reader,
 				   enum sym_jit_way jit, struct live_code **ret)
@@ -306,6 +330,8 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 		if (error)
 			error = keep_reason(error, &code->rundown_reason);
 	}
+	if (!error && jit == SYM_JIT_AUTO && has_added_methods(code))
+		error = ask_instead(snapshot, reader, code);
 	if (error)
 		return error;
 	reader->way = code->info.way;

@@ -244,8 +244,9 @@ static char *copy_names(const struct buf *names)
 	return copy;
 }
 
-static struct sym_error *make_result(const struct jit_round *round, const struct jit_thunks *thunks,
-				     uint32_t flags, struct result **ret)
+static struct sym_error *make_result(const struct jit_tools *tools, const struct jit_round *round,
+				     const struct jit_thunks *thunks, uint32_t flags,
+				     struct result **ret)
 {
 	struct result *result = calloc(1, sizeof(*result));
 	size_t ordinary, bad;
@@ -262,6 +263,7 @@ static struct sym_error *make_result(const struct jit_round *round, const struct
 		jit_reading_destroy(&result->reading);
 		return &sym_error_no_memory;
 	}
+	result->reading.is_editable = modules_any_editable(tools->modules);
 	add_heaps(&result->reading, &round->map);
 	add_pages(&result->reading, thunks);
 	if (!add_blocks(result, round, flags, &ordinary, &bad)) {
@@ -341,7 +343,7 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 	if (changed && flags & JIT_READ_PRECODES && reader->has_precodes)
 		error = read_thunks(reader, &tools, &round);
 	if (!error && (changed || flags & JIT_READ_UNCHANGED))
-		error = make_result(&round, &reader->thunks, flags, result_ret);
+		error = make_result(&tools, &round, &reader->thunks, flags, result_ret);
 	if (!error)
 		error = keep(reader, &round);
 	jit_round_deinit(&round);

@@ -65,6 +65,7 @@ struct modules {
 	struct entry *last;
 	struct room *rooms; /* the one in use first */
 	bool is_wanted;     /* an entry may be pending */
+	bool any_editable;
 	bool no_memory;
 };
 
@@ -172,6 +173,11 @@ void modules_forget_volatile(struct modules *modules)
 	forget(modules, false);
 }
 
+bool modules_any_editable(const struct modules *modules)
+{
+	return modules->any_editable;
+}
+
 struct sym_error *modules_error(const struct modules *modules)
 {
 	return modules->no_memory ? &sym_error_no_memory : NULL;
@@ -240,7 +246,9 @@ static bool locate_in_pe(struct remote_memory *memory, struct pe_place *pe, stru
 	return remote_state(memory) == REMOTE_OK && entry->metadata_address;
 }
 
-/* In Module.Flags: DEBUGGER_ALLOW_JIT_OPTS_PRIV (Loader.md of the data contracts). */
+/* In Module.Flags (Loader.md of the data contracts): EditAndContinue, DEBUGGER_ALLOW_JIT_OPTS_PRIV.
+ */
+static const uint32_t is_editable = 0x8;
 static const uint32_t may_be_optimized = 0x800;
 
 static bool locate(struct modules *modules, struct entry *entry)
@@ -248,13 +256,14 @@ static bool locate(struct modules *modules, struct entry *entry)
 	const struct layout *layout = modules->layout;
 	struct remote_memory *memory = modules->memory;
 	uint64_t module = entry->module.address, dynamic, place, assembly;
+	uint32_t flags = remote_u32(memory, module + layout->module.flags);
 	struct pe_place pe = { 0 };
 
 	assembly = remote_u64(memory, module + layout->module.assembly);
 	entry->module.is_volatile =
 		remote_u8(memory, assembly + layout->assembly.is_collectible) != 0;
-	entry->module.is_unoptimized =
-		!(remote_u32(memory, module + layout->module.flags) & may_be_optimized);
+	entry->module.is_unoptimized = !(flags & may_be_optimized);
+	modules->any_editable |= (flags & is_editable) != 0;
 	place = remote_u64(memory, module + layout->module.pe_assembly);
 	if (place)
 		place = remote_u64(memory, place + layout->pe_assembly.image);

@@ -43,6 +43,9 @@ const struct module *modules_get(struct modules *modules, uint64_t address);
 void modules_want(struct modules *modules, uint64_t address);
 struct sym_error *modules_read_wanted(struct modules *modules);
 
+/* Has a module been read that hot reload may add methods to? Their metadata is in none of it. */
+bool modules_any_editable(const struct modules *modules);
+
 /* Out of memory is remembered here, because modules_get() has no error. */
 struct sym_error *modules_error(const struct modules *modules);
 

@@ -153,6 +153,7 @@ static struct sym_error *make_source(const struct jit_reading *reading,
 		.method_count = reading->method_count,
 		.unnamed_count = reading->unnamed_count,
 		.unnamed_dynamic_count = reading->unnamed_dynamic_count,
+		.is_editable = reading->is_editable,
 		.read_calls = reading->cost.calls,
 		.read_bytes = reading->cost.bytes,
 	};

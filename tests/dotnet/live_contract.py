@@ -142,6 +142,29 @@ def test_tells_code_that_was_built_for_debugging(context):
     expect(tiers["MinOptJitted"] > 100 and tiers["Optimized"] <= 0.05 * tiers.total(), f"tiers of its methods: {dict(tiers)}")
 
 
+def test_names_methods_that_hot_reload_has_added(context):
+    """They are in no metadata that can be read: unasked, the runtime is. The oracle is its map, which is emptied before we look."""
+    runtime, artifacts = context.sdk(), os.path.join(ROOT, "build", "dotnet", "reload")
+    why = build_project("fixtures/src/reload", artifacts)
+    if why:
+        raise Skip(f"the program that reloads does not build: {why}")
+    runtime = Runtime(runtime.dotnet, os.path.join(artifacts, "bin", "reload", "release", "reload.dll"), runtime.framework, "reload")
+    environment = {"DOTNET_MODIFIABLE_ASSEMBLIES": "debug", "DOTNET_PerfMapEnabled": "3"}
+    with Sample(runtime, environment, argument=context.scratch) as sample:
+        sample.stand_still()
+        # Of a method that was changed the last version is called.
+        methods = {method.name.split(b"::")[-1].split(b"(")[0].split(b"[")[0].decode(): start
+                   for start, method in read_methods(sample.map_path)[0].items() if b"Hot." in method.name}
+        os.truncate(sample.map_path, 0)
+        os.kill(sample.pid, signal.SIGCONT)
+        answers = {way: context.mapgen.resolve(sample.pid, list(methods.values()), f"--jit={way}") for way in ("auto", "contract")}
+    named = {way: {name for name, start in methods.items() if f"::{name}" in (answers[way][start]["name"] or "")} for way in answers}
+    context.figure(f"of {sorted(methods)}: {sorted(named['auto'])} are named, by contract alone {sorted(named['contract'])}")
+    expect({"Same", "Changed", "Added", "Other", "Generic"} <= set(methods), "the runtime did not compile them")
+    expect(named["auto"] == set(methods), "methods that were added have no name")
+    expect({"Same", "Changed"} <= named["contract"], "methods that were there before have no name")
+
+
 def test_names_the_torture_program_without_precompiled_code(context):
     # Everything is jitted, also while we look: what is added meanwhile is in neither count.
     compare_settled(context, "torture, R2R off", torture_runtime(context), "settle", {"DOTNET_ReadyToRun": "0"})
