@@ -8,7 +8,6 @@ that are not ASCII are damaged by the runtime (10.0) and are counted, not
 compared. csc is stopped while it is read, so that the map stands still too.
 """
 import collections
-import dataclasses
 import glob
 import json
 import os
@@ -25,20 +24,16 @@ TIER = re.compile(rb"\[(Unknown|MinOptJitted|Optimized|QuickJitted|OptimizedTier
 LINE = re.compile(rb"(?:0x)?([0-9a-fA-F]+) ([0-9a-f]+) (.+)$")
 
 
-@dataclasses.dataclass(frozen=True)
-class Method:
-    """Alike are those of one size and name."""
-    size: int
-    name: bytes
-    tier: str = dataclasses.field(compare=False)
+class Method(tuple):
+    """(size, name), and the tier, which makes no difference between two."""
+    tier = ""
 
     @staticmethod
     def of(match):
+        method = Method((int(match[2], 16), TIER.sub(b"", match[3])))
         tier = TIER.search(match[3])
-        return Method(int(match[2], 16), TIER.sub(b"", match[3]), tier[1].decode() if tier else "")
-
-    def __iter__(self):
-        return iter((self.size, self.name))
+        method.tier = tier[1].decode() if tier else ""
+        return method
 
 
 def torture_runtime(context, name="torture", *properties):
@@ -138,7 +133,7 @@ def test_tells_code_that_was_built_for_debugging(context):
     """As `dotnet run` builds it: the JIT compiles it as it stands, and never again."""
     runtime = torture_runtime(context, "torture-debug", "-p:Optimize=false", "-p:DebugType=portable")
     _, ours, _ = compare_settled(context, "torture, built for debugging", runtime, "settle", {})
-    tiers = collections.Counter(method.tier for method in ours.values() if b"[torture]" in method.name)
+    tiers = collections.Counter(method.tier for method in ours.values() if b"[torture]" in method[1])
     expect(tiers["MinOptJitted"] > 100 and tiers["Optimized"] <= 0.05 * tiers.total(), f"tiers of its methods: {dict(tiers)}")
 
 
@@ -153,8 +148,8 @@ def test_names_methods_that_hot_reload_has_added(context):
     with Sample(runtime, environment, argument=context.scratch) as sample:
         sample.stand_still()
         # Of a method that was changed the last version is called.
-        methods = {method.name.split(b"::")[-1].split(b"(")[0].split(b"[")[0].decode(): start
-                   for start, method in read_methods(sample.map_path)[0].items() if b"Hot." in method.name}
+        methods = {name.split(b"::")[-1].split(b"(")[0].split(b"[")[0].decode(): start
+                   for start, (_, name) in read_methods(sample.map_path)[0].items() if b"Hot." in name}
         os.truncate(sample.map_path, 0)
         os.kill(sample.pid, signal.SIGCONT)
         answers = {way: context.mapgen.resolve(sample.pid, list(methods.values()), f"--jit={way}") for way in ("auto", "contract")}
