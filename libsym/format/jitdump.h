@@ -14,10 +14,10 @@
  *              file NUL, where the one byte 0xff is the file of the entry before
  *     3 close, 4 unwinding: stepped over
  *
- * Lines come before the load of their code. V8 (src/diagnostics/perf-jit.cc, Node.js 20) counts
- * their addresses from the ELF file that perf is going to make of the code, JITDUMP_ELF_BYTES
- * further on than perf's own agent does (tools/perf/jvmti). It may also write bytes of other memory
- * for the name of the file.
+ * Lines come before the load of their code. V8 (src/diagnostics/perf-jit.cc, Node.js 20) and LLVM
+ * (PerfJITEventListener.cpp) count their addresses from the ELF file that perf is going to make of
+ * the code, JITDUMP_ELF_BYTES further on than perf's own agent does (tools/perf/jvmti). V8 may also
+ * write bytes of other memory for the name of the file.
  *
  * Some write loads without the code, which then is not counted in total_size either.
  * A record may be cut: .NET 10.0.12 gives up in the middle of the code of its

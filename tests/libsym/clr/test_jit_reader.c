@@ -110,6 +110,34 @@ Test(jit_reader, names_methods_with_their_extent_and_stubs_by_kind)
 	clr_image_deinit(&fixture.image);
 }
 
+/* A MethodDef that its module's metadata does not have. */
+Test(jit_reader, says_where_hot_reload_may_have_added_methods)
+{
+	for (uint32_t flags = 0; flags <= 8; flags += 8) {
+		struct fixture fixture;
+		AUTO_JIT_READER struct jit_reader *reader = NULL;
+		AUTO_JIT_READING struct jit_reading *reading = NULL;
+		uint64_t added, code;
+
+		build(&fixture);
+		fake_memory_put_u32(&fixture.image.fake, fixture.module + CLR_MODULE_FLAGS,
+				    CLR_MODULE_OPTIMIZED | flags);
+		added = clr_image_add_method(&fixture.image, fixture.plain, 2, CLR_CLASS_ORDINARY,
+					     0);
+		code = clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, added, 1);
+		/* One of many: more would mean that nothing is as the contract says. */
+		for (int i = 0; i < 30; i++)
+			clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, fixture.run, 1);
+		reader = open_reader(&fixture);
+		reading = read_once(reader, 0);
+		cr_expect_null(find(reading, code));
+		cr_expect_eq(reading->unnamed_count, 1);
+		cr_expect_eq(reading->unnamed_dynamic_count, 0);
+		cr_expect_eq(reading->is_editable, flags != 0);
+		clr_image_deinit(&fixture.image);
+	}
+}
+
 Test(jit_reader, yields_nothing_where_nothing_has_changed_and_then_what_is_new)
 {
 	struct fixture fixture;
