@@ -108,7 +108,7 @@ static void raise_file_limit(void)
 
 /*
  * Memory that was given back is needed again at once: a third of a merge was page faults. What
- * every command needs is asked for in one go: page by page it took 2 % of naming one address.
+ * every command needs is asked for in one go: page by page it took 6 % of naming one address.
  */
 static void set_up_heap(void)
 {

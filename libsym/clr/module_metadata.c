@@ -263,7 +263,6 @@ static bool locate(struct modules *modules, struct entry *entry)
 	entry->module.is_volatile =
 		remote_u8(memory, assembly + layout->assembly.is_collectible) != 0;
 	entry->module.is_unoptimized = !(flags & may_be_optimized);
-	modules->any_editable |= (flags & is_editable) != 0;
 	place = remote_u64(memory, module + layout->module.pe_assembly);
 	if (place)
 		place = remote_u64(memory, place + layout->pe_assembly.image);
@@ -272,6 +271,7 @@ static bool locate(struct modules *modules, struct entry *entry)
 	dynamic = remote_u64(memory, module + layout->module.dynamic_metadata);
 	if (remote_state(memory) != REMOTE_OK)
 		return false;
+	modules->any_editable |= (flags & is_editable) != 0;
 	if (place) {
 		pe.base = remote_u64(memory, place + layout->pe_image_layout.base);
 		pe.size_bytes = remote_u32(memory, place + layout->pe_image_layout.size_bytes);

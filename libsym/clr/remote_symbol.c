@@ -18,6 +18,7 @@ struct dynamic {
 	size_t wanted_bytes; /* with its NUL */
 };
 
+/* `ret` has what is wanted, and nothing else. */
 static struct sym_error *read_dynamic(struct remote_memory *memory, uint64_t base,
 				      struct dynamic *ret)
 {
@@ -39,7 +40,6 @@ static struct sym_error *read_dynamic(struct remote_memory *memory, uint64_t bas
 				header.e_phnum * sizeof(segments[0]), "the program headers");
 	if (error)
 		return error;
-	*ret = (struct dynamic){ .wanted = ret->wanted, .wanted_bytes = ret->wanted_bytes };
 	for (size_t i = 0; i < header.e_phnum; i++) {
 		if (segments[i].p_type == PT_LOAD && !has_load) {
 			ret->bias =
@@ -173,9 +173,13 @@ struct sym_error *remote_symbol_find(struct remote_memory *memory, uint64_t base
 				     const char *name, uint64_t *address_ret)
 {
 	struct dynamic dynamic = { .wanted = name, .wanted_bytes = strlen(name) + 1 };
-	struct sym_error *error = read_dynamic(memory, base_address, &dynamic);
+	struct sym_error *error;
 
 	*address_ret = 0;
+	if (dynamic.wanted_bytes > REMOTE_SYMBOL_BYTES)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "a name of more than %d bytes",
+					REMOTE_SYMBOL_BYTES - 1);
+	error = read_dynamic(memory, base_address, &dynamic);
 	if (error)
 		return error;
 	if (dynamic.symbols && dynamic.strings && dynamic.gnu_hash)

@@ -15,7 +15,7 @@ enum {
 /*
  * `base_address` is where the ELF header of the image is mapped. *address_ret is 0 when it exports
  * nothing of that name. Errors: those of reading, UNSUPPORTED (32-bit), NOT_FOUND (nothing is
- * exported at all).
+ * exported at all), ARGUMENT (a longer name).
  */
 struct sym_error *remote_symbol_find(struct remote_memory *memory, uint64_t base_address,
 				     const char *name, uint64_t *address_ret)

@@ -24,8 +24,7 @@ struct jitdump_source;
  * all of them hold, but only for that memory, and nothing keeps its name when it is moved. NULL:
  * not so.
  *
- * `stream`, taken over in any case: with what the process writes it; what it still holds back
- * counts as if it were written. NULL: nothing is known of that.
+ * `writer`, taken over in any case: what the process still holds back counts as if it were written.
  *
  * Errors: IO, FORMAT (no jitdump of this process), LIMIT, NO_MEMORY.
  */

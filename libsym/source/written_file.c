@@ -34,35 +34,14 @@ uint64_t written_file_bytes(const struct written_file *file)
 	return (uint64_t)file->status.st_size + file->held.size_bytes;
 }
 
-/* What is held back follows what the file had when it was looked at, whatever it has now. */
-static size_t read_held(const struct written_file *file, void *room, size_t bytes, uint64_t offset)
+/* At most that; a negative errno. */
+static ssize_t read_file(int fd, char *room, size_t bytes, uint64_t offset)
 {
-	uint64_t place = offset - (uint64_t)file->status.st_size;
-
-	if (place >= file->held.size_bytes)
-		return 0;
-	if (bytes > file->held.size_bytes - place)
-		bytes = file->held.size_bytes - (size_t)place;
-	memcpy(room, file->held.data + place, bytes);
-	return bytes;
-}
-
-ssize_t written_file_read(const struct written_file *file, void *room, size_t bytes,
-			  uint64_t offset)
-{
-	uint64_t end = (uint64_t)file->status.st_size;
 	size_t got = 0;
 
 	while (got < bytes) {
-		uint64_t place = offset + got;
-		size_t wanted = bytes - got;
-		ssize_t more;
+		ssize_t more = pread(fd, room + got, bytes - got, (off_t)(offset + got));
 
-		if (file->held.size_bytes && place >= end)
-			return (ssize_t)(got + read_held(file, (char *)room + got, wanted, place));
-		if (file->held.size_bytes && wanted > end - place)
-			wanted = (size_t)(end - place);
-		more = pread(file->fd, (char *)room + got, wanted, (off_t)place);
 		if (more < 0 && errno == EINTR)
 			continue;
 		if (more < 0)
@@ -72,4 +51,31 @@ ssize_t written_file_read(const struct written_file *file, void *room, size_t by
 		got += (size_t)more;
 	}
 	return (ssize_t)got;
+}
+
+ssize_t written_file_read(const struct written_file *file, void *room, size_t bytes,
+			  uint64_t offset)
+{
+	const struct buf *held = &file->held;
+	/* What is held back follows what the file had when it was looked at, whatever it has now.
+	 */
+	uint64_t end = held->size_bytes ? (uint64_t)file->status.st_size : UINT64_MAX, place;
+	size_t written_bytes = bytes;
+	ssize_t got;
+
+	if (offset >= end)
+		written_bytes = 0;
+	else if (bytes > end - offset)
+		written_bytes = (size_t)(end - offset);
+	got = read_file(file->fd, room, written_bytes, offset);
+	if (got < 0 || (size_t)got < written_bytes || written_bytes == bytes)
+		return got;
+	place = offset + written_bytes - end;
+	bytes -= written_bytes;
+	if (place >= held->size_bytes)
+		return got;
+	if (bytes > held->size_bytes - place)
+		bytes = held->size_bytes - (size_t)place;
+	memcpy((char *)room + written_bytes, held->data + place, bytes);
+	return got + (ssize_t)bytes;
 }
