@@ -51,14 +51,7 @@ static bool walk_next(struct walk *walk)
 
 /* ---- text ------------------------------------------------------------------ */
 
-static bool has_end(const Elf_Data *data)
-{
-	return !data || !data->d_buf || !data->d_size ||
-	       !((const char *)data->d_buf)[data->d_size - 1];
-}
-
-/* What has no end becomes empty, and so no name. */
-static void end_text(Elf_Data *data)
+void dwarf_files_end_text(Elf_Data *data)
 {
 	char *text = data ? data->d_buf : NULL;
 
@@ -66,7 +59,7 @@ static void end_text(Elf_Data *data)
 		text[i - 1] = '\0';
 }
 
-bool dwarf_files_end_texts(Elf *elf, bool is_ours)
+bool dwarf_files_end_texts(Elf *elf)
 {
 	struct walk walk;
 
@@ -76,13 +69,8 @@ bool dwarf_files_end_texts(Elf *elf, bool is_ours)
 		if (strstr(walk.name, "offsets") ||
 		    (!strstr(walk.name, "debug_str") && !strstr(walk.name, "debug_line_str")))
 			continue;
-		if (is_ours) {
-			end_text(elf_getdata(walk.section, NULL));
-			end_text(elf_rawdata(walk.section, NULL));
-		} else if (!has_end(elf_getdata(walk.section, NULL)) ||
-			   !has_end(elf_rawdata(walk.section, NULL))) {
-			return false;
-		}
+		dwarf_files_end_text(elf_getdata(walk.section, NULL));
+		dwarf_files_end_text(elf_rawdata(walk.section, NULL));
 	}
 	return true;
 }
@@ -146,24 +134,83 @@ bool dwarf_files_guard(Elf *elf, uint64_t *promised_bytes, bool *has_debug_info_
 	return true;
 }
 
+/* ---- one section --------------------------------------------------------------- */
+
+/* The section of debug_NAME, of either way to be packed; in `walk`. */
+static bool find_section(struct walk *walk, Elf *elf, const char *name)
+{
+	if (!walk_begin(walk, elf))
+		return false;
+	while (walk_next(walk)) {
+		const char *own = walk->name;
+
+		if (!strncmp(own, ".zdebug_", 8))
+			own += 8;
+		else if (!strncmp(own, ".debug_", 7))
+			own += 7;
+		else
+			continue;
+		if (!strcmp(own, name))
+			return true;
+	}
+	return false;
+}
+
+/* As libdw does with those that it looks for. */
+static bool unpack(const struct walk *walk)
+{
+	if (walk->header.sh_flags & SHF_COMPRESSED)
+		return elf_compress(walk->section, 0, 0) >= 0;
+	if (!strncmp(walk->name, ".zdebug_", 8))
+		elf_compress_gnu(walk->section, 0, 0); /* fails where it has been done */
+	return true;
+}
+
+Elf_Data *dwarf_files_section(Elf *elf, const char *name)
+{
+	struct walk walk;
+
+	return find_section(&walk, elf, name) && unpack(&walk) ? elf_getdata(walk.section, NULL)
+							       : NULL;
+}
+
+Elf_Data *dwarf_files_extent(Elf *elf, const char *name, uint64_t offset, uint64_t size_bytes)
+{
+	struct walk walk;
+
+	/* A package is not packed: its extents would be of no use. */
+	if (!find_section(&walk, elf, name) || walk.header.sh_flags & SHF_COMPRESSED ||
+	    offset > walk.header.sh_size || size_bytes > walk.header.sh_size - offset)
+		return NULL;
+	return elf_getdata_rawchunk(elf, (int64_t)(walk.header.sh_offset + offset), size_bytes,
+				    ELF_T_BYTE);
+}
+
 /* ---- paths that a file has chosen ---------------------------------------------- */
 
-/* `name` as libdw takes it: beside the file where it is relative. In `ret`, which is empty. */
-static const char *path_beside(int fd, const char *name, struct buf *ret)
+const char *dwarf_files_own_path(int fd, struct buf *ret)
 {
 	char self[64], own[PATH_MAX];
-	const char *slash;
 	ssize_t bytes;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	bytes = readlink(self, own, sizeof(own));
+	if (bytes <= 0 || (size_t)bytes == sizeof(own) || own[0] != '/')
+		return NULL;
+	return buf_append(ret, own, (size_t)bytes) ? buf_string(ret) : NULL;
+}
+
+const char *dwarf_files_path_beside(int fd, const char *name, struct buf *ret)
+{
+	const char *own;
 
 	if (*name == '/')
 		return buf_append_string(ret, name) ? buf_string(ret) : NULL;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	bytes = readlink(self, own, sizeof(own) - 1);
-	if (bytes <= 0 || own[0] != '/')
+	own = dwarf_files_own_path(fd, ret);
+	if (!own)
 		return NULL;
-	own[bytes] = '\0';
-	slash = strrchr(own, '/');
-	return buf_printf(ret, "%.*s/%s", (int)(slash - own), own, name) ? buf_string(ret) : NULL;
+	ret->size_bytes = (size_t)(strrchr(own, '/') - own);
+	return buf_printf(ret, "/%s", name) ? buf_string(ret) : NULL;
 }
 
 /* ---- what several files share --------------------------------------------------- */
@@ -236,7 +283,7 @@ static bool try_alternate(const char *path, const struct wanted *wanted, uint64_
 		dwarf_alternate_close(&tried);
 		return false;
 	}
-	dwarf_files_end_texts(tried.elf, true);
+	dwarf_files_end_texts(tried.elf);
 	*ret = tried;
 	return true;
 }
@@ -259,7 +306,7 @@ static bool find_alternate(const struct wanted *wanted, int fd, uint64_t *promis
 	for (size_t i = 0; !found && i < 2; i++) {
 		buf_clear(&text);
 		/* Where it says, or in the tree of build-ids in which the file itself is. */
-		path = path_beside(fd, i ? buf_string(&near) : wanted->name, &text);
+		path = dwarf_files_path_beside(fd, i ? buf_string(&near) : wanted->name, &text);
 		found = path && try_alternate(path, wanted, promised_bytes, ret);
 	}
 	buf_deinit(&near);
@@ -283,59 +330,4 @@ bool dwarf_alternate_open(Elf *elf, int fd, uint64_t *promised_bytes, struct dwa
 		       hide_links(elf);
 	}
 	return true;
-}
-
-/* ---- what is split off ------------------------------------------------------------ */
-
-/* One that is not there does no harm either. */
-static bool may_open(const char *path, uint64_t *promised_bytes)
-{
-	int fd AUTO_CLOSE = path ? path_open_in_root(-1, path, PATH_REGULAR) : -ENOENT;
-	uint64_t more = *promised_bytes;
-	bool is_good = true;
-	struct walk walk;
-	Elf *elf;
-
-	if (fd < 0)
-		return fd == -ENOENT || fd == -ENOTDIR;
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (walk_begin(&walk, elf))
-		while (is_good && walk_next(&walk))
-			is_good = is_honest(&walk, &more);
-	elf_end(elf);
-	if (is_good)
-		*promised_bytes = more;
-	return is_good;
-}
-
-static const char *text_of(Dwarf_Die *die, unsigned int first, unsigned int second)
-{
-	Dwarf_Attribute found;
-	const char *text = NULL;
-
-	if (dwarf_attr(die, first, &found) || (second && dwarf_attr(die, second, &found)))
-		text = dwarf_formstring(&found);
-	return text;
-}
-
-bool dwarf_files_may_split(Dwarf_Die *unit, int fd, uint64_t *promised_bytes)
-{
-	const char *name = text_of(unit, DW_AT_dwo_name, DW_AT_GNU_dwo_name);
-	const char *directory = text_of(unit, DW_AT_comp_dir, 0), *path;
-	bool may = name && *name;
-	struct buf text, beside;
-
-	buf_init(&text, PATH_MAX);
-	buf_init(&beside, PATH_MAX);
-	if (may)
-		may = may_open(path_beside(fd, name, &text), promised_bytes);
-	buf_clear(&text);
-	if (may && directory && *name != '/') {
-		buf_printf(&text, "%s/%s", directory, name);
-		path = buf_string(&text);
-		may = may_open(path ? path_beside(fd, path, &beside) : NULL, promised_bytes);
-	}
-	buf_deinit(&text);
-	buf_deinit(&beside);
-	return may;
 }

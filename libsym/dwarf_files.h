@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libsym/base/buf.h"
+
 /*
  * Hides packed sections that lie, and those that bring what all promise above
  * LIMIT_DEBUG_FILES_BYTES; `promised_bytes` counts on from file to file. False when something
@@ -21,10 +23,27 @@ bool dwarf_files_guard(Elf *elf, uint64_t *promised_bytes, bool *has_debug_info_
 
 /*
  * libdw hands out what begins in a section of text, and reads it itself, without looking whether
- * it ends there (0.188). Of a file that we opened it reads from copies, which can be ended; files
- * that it opens itself it maps. False when there is a text without an end.
+ * it ends there (0.188). What has no end becomes empty, and so no name: libelf reads files that we
+ * opened to memory of its own. False where there are no sections.
  */
-bool dwarf_files_end_texts(Elf *elf, bool is_ours);
+bool dwarf_files_end_texts(Elf *elf);
+
+/* The same of one section; NULL is accepted. */
+void dwarf_files_end_text(Elf_Data *data);
+
+/*
+ * The bytes of .debug_NAME or .zdebug_NAME, unpacked; libelf's, as long as `elf` lives. NULL
+ * where there is none, or it cannot be unpacked. To be called after dwarf_files_guard().
+ */
+Elf_Data *dwarf_files_section(Elf *elf, const char *name);
+
+/* The same of a part of one that is not packed. */
+Elf_Data *dwarf_files_extent(Elf *elf, const char *name, uint64_t offset, uint64_t size_bytes);
+
+/* The path of an open file, and of one that it names, which is beside it where it is relative; in
+ * `ret`, which is empty. NULL where it has none. */
+const char *dwarf_files_own_path(int fd, struct buf *ret);
+const char *dwarf_files_path_beside(int fd, const char *name, struct buf *ret);
 
 /* The file with strings and entries that several files share (dwz's, .gnu_debugaltlink). */
 struct dwarf_alternate {
@@ -42,8 +61,5 @@ bool dwarf_alternate_open(Elf *elf, int fd, uint64_t *promised_bytes, struct dwa
 
 /* After dwarf_end() of what uses it; accepts zero. */
 void dwarf_alternate_close(struct dwarf_alternate *alternate);
-
-/* May libdw open the file with the rest of this skeleton unit? It would map it. */
-bool dwarf_files_may_split(Dwarf_Die *unit, int fd, uint64_t *promised_bytes);
 
 #endif

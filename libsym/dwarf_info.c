@@ -10,13 +10,15 @@
 #include "libsym/demangle.h"
 #include "libsym/dwarf_files.h"
 #include "libsym/dwarf_scopes.h"
+#include "libsym/dwarf_split.h"
 #include "libsym/dwarf_unpack.h"
 #include "libsym/limits.h"
 #include "libsym/symbols.h"
 
 struct unit {
-	Dwarf_Die die;   /* has the lines */
-	Dwarf_Die scope; /* has the functions: another one for split DWARF */
+	Dwarf_Die die;             /* has the lines */
+	bool is_skeleton;          /* the functions are in `split` */
+	struct dwarf_split *split; /* NULL: there is none, or the unit was not read */
 	bool is_read;
 	struct dwarf_scopes scopes;
 };
@@ -36,6 +38,7 @@ struct dwarf_info {
 	Dwarf *dwarf;
 	struct dwarf_alternate alternate;
 	uint64_t promised_bytes; /* by packed sections */
+	struct dwarf_splits splits;
 	struct unit *units;
 	uint32_t unit_count, unit_capacity;
 	struct unit_range *ranges; /* by start */
@@ -52,8 +55,11 @@ void dwarf_info_close(struct dwarf_info *info)
 {
 	if (!info)
 		return;
-	for (uint32_t i = 0; i < info->unit_count; i++)
+	for (uint32_t i = 0; i < info->unit_count; i++) {
 		dwarf_scopes_deinit(&info->units[i].scopes);
+		dwarf_split_close(info->units[i].split);
+	}
+	dwarf_splits_deinit(&info->splits);
 	free(info->units);
 	free(info->ranges);
 	name_pool_deinit(&info->names);
@@ -88,7 +94,7 @@ static bool add_range(struct dwarf_info *info, uint64_t start, uint64_t end)
 	return true;
 }
 
-static bool add_unit(struct dwarf_info *info, Dwarf_Die *die, const Dwarf_Die *scope)
+static bool add_unit(struct dwarf_info *info, Dwarf_Die *die, bool is_skeleton)
 {
 	Dwarf_Addr base, start, end;
 	size_t first = info->range_count;
@@ -111,7 +117,7 @@ static bool add_unit(struct dwarf_info *info, Dwarf_Die *die, const Dwarf_Die *s
 			return false;
 	if (info->range_count == first)
 		return true;
-	info->units[info->unit_count++] = (struct unit){ .die = *die, .scope = *scope };
+	info->units[info->unit_count++] = (struct unit){ .die = *die, .is_skeleton = is_skeleton };
 	return true;
 }
 
@@ -122,30 +128,34 @@ static int by_start(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* The part of a unit that lies in a file of its own; false when there is none. */
-static bool get_split(struct dwarf_info *info, Dwarf_CU *unit, Dwarf_Die *die, Dwarf_Die *ret)
-{
-	return dwarf_files_may_split(die, info->image->fd, &info->promised_bytes) &&
-	       !dwarf_cu_info(unit, NULL, NULL, NULL, ret, NULL, NULL, NULL) && ret->addr &&
-	       dwarf_files_end_texts(dwarf_getelf(dwarf_cu_getdwarf(ret->cu)), false);
-}
-
 static bool read_units(struct dwarf_info *info)
 {
 	Dwarf_CU *unit = NULL;
-	Dwarf_Die die, split;
+	Dwarf_Die die;
 	uint8_t type;
 
 	while (!dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL)) {
-		bool is_split = type == DW_UT_skeleton && get_split(info, unit, &die, &split);
+		/* Before DWARF 5 libdw calls a skeleton split when it has entries of its own. */
+		bool is_skeleton = (type == DW_UT_skeleton || type == DW_UT_split_compile) &&
+				   dwarf_split_is_skeleton(&die);
 
-		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
-		    !add_unit(info, &die, is_split ? &split : &die))
+		if (is_skeleton)
+			dwarf_split_keep_from_libdw(&die);
+		if ((type == DW_UT_compile || is_skeleton) && !add_unit(info, &die, is_skeleton))
 			return false;
 	}
 	if (info->range_count)
 		qsort(info->ranges, info->range_count, sizeof(*info->ranges), by_start);
 	return true;
+}
+
+/* What a skeleton has itself serves where the rest of it is not there. */
+static bool read_unit(struct dwarf_info *info, struct unit *unit)
+{
+	if (unit->is_skeleton && !unit->split)
+		unit->split = dwarf_split_open(&info->splits, &unit->die);
+	return dwarf_scopes_read(unit->split ? dwarf_split_unit(unit->split) : &unit->die,
+				 unit->split, &unit->scopes);
 }
 
 static struct unit *find_unit(struct dwarf_info *info, uint64_t vaddr)
@@ -165,7 +175,7 @@ static struct unit *find_unit(struct dwarf_info *info, uint64_t vaddr)
 		return NULL;
 	unit = &info->units[info->ranges[low - 1].unit];
 	if (!unit->is_read)
-		unit->is_read = dwarf_scopes_read(&unit->scope, &unit->scopes);
+		unit->is_read = read_unit(info, unit);
 	return unit;
 }
 
@@ -208,7 +218,10 @@ static bool begin(struct dwarf_info *info)
 		return false;
 	if (info->alternate.dwarf)
 		dwarf_setalt(info->dwarf, info->alternate.dwarf);
-	return dwarf_files_end_texts(info->elf, true);
+	info->splits = (struct dwarf_splits){ .elf = info->elf,
+					      .fd = info->image->fd,
+					      .promised_bytes = &info->promised_bytes };
+	return dwarf_files_end_texts(info->elf);
 }
 
 struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)

@@ -16,6 +16,7 @@ enum {
 
 struct walk {
 	struct dwarf_scopes *scopes;
+	const struct dwarf_split *split;
 	uint32_t budget; /* entries that may still be visited */
 	uint32_t max_ranges;
 	bool no_memory;
@@ -76,13 +77,13 @@ static bool make_room(struct walk *walk)
 static uint32_t add_scope(struct walk *walk, Dwarf_Die *die, uint32_t parent, bool is_inlined)
 {
 	struct dwarf_scopes *scopes = walk->scopes;
+	struct dwarf_range_walk ranges = dwarf_range_walk_over(walk->split, die);
 	uint32_t number = scopes->count, first = scopes->range_count;
-	Dwarf_Addr base, start, end;
-	ptrdiff_t next = 0;
+	uint64_t start, end;
 
 	if (!make_room(walk))
 		return parent;
-	while ((next = dwarf_ranges(die, next, &base, &start, &end)) > 0)
+	while (dwarf_range_walk_next(&ranges, &start, &end))
 		if (start < end && start && !add_range(walk, number, start, end))
 			break;
 	if (scopes->range_count == first)
@@ -178,12 +179,13 @@ static uint64_t unit_bytes(Dwarf_Die *unit)
 	return end - start;
 }
 
-bool dwarf_scopes_read(Dwarf_Die *unit, struct dwarf_scopes *ret)
+bool dwarf_scopes_read(Dwarf_Die *unit, const struct dwarf_split *split, struct dwarf_scopes *ret)
 {
 	struct dwarf_scopes scopes = { 0 };
 	uint64_t bytes = unit_bytes(unit);
 	struct walk walk = {
 		.scopes = &scopes,
+		.split = split,
 		.budget = bytes < MAX_ENTRIES ? (uint32_t)bytes : MAX_ENTRIES,
 		.max_ranges = bytes < MAX_RANGES / RANGES_PER_BYTE
 				      ? FREE_RANGES + (uint32_t)bytes * RANGES_PER_BYTE

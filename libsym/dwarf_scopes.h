@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/dwarf_split.h"
+
 #define DWARF_SCOPE_NONE UINT32_MAX
 
 /* A function with code, or one that was inlined. */
@@ -39,8 +41,11 @@ struct dwarf_scopes {
 	uint32_t range_count, range_capacity;
 };
 
-/* False for want of memory. A unit that contradicts itself yields what could be read of it. */
-bool dwarf_scopes_read(Dwarf_Die *unit, struct dwarf_scopes *ret);
+/*
+ * `split`: whose the unit is, NULL for an ordinary one. False for want of memory. A unit that
+ * contradicts itself yields what could be read of it.
+ */
+bool dwarf_scopes_read(Dwarf_Die *unit, const struct dwarf_split *split, struct dwarf_scopes *ret);
 void dwarf_scopes_deinit(struct dwarf_scopes *scopes);
 
 /* The innermost scope that has code at `vaddr`, or DWARF_SCOPE_NONE. */

@@ -31,8 +31,12 @@ static bool is_wanted(const char *name)
 		".debug_str",    ".debug_str_offsets", ".debug_types"
 	};
 
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
+	size_t bytes = name ? strlen(name) : 0;
+
+	if (bytes > 4 && !strcmp(name + bytes - 4, ".dwo"))
+		bytes -= 4;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (bytes == strlen(names[i]) && !strncmp(name, names[i], bytes))
 			return true;
 	return false;
 }

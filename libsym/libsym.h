@@ -658,8 +658,9 @@ enum sym_want {
  * read unit by unit as addresses ask for it, and under a lock: this is for some
  * thousand addresses, not for a hot path. SYM_ERROR_ARGUMENT for unknown flags.
  *
- * libdw maps what is split from an image (-gsplit-dwarf, files .dwo): who cuts such a file in place
- * while it is read ends this process (SIGBUS). All other files may change under it.
+ * What -gsplit-dwarf left to other files is read from those that the image names (.dwo), or from
+ * FILE.dwp beside it, when an address asks for it. All files may change under it: what was changed
+ * is not used.
  *
  * @param want enum sym_want; 0 asks for names only, as a new result does
  */

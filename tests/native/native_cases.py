@@ -365,54 +365,6 @@ def compiled_from(tools, name, source, *flags):
 
 # ---- DWARF --------------------------------------------------------------------------------
 
-def test_dwarf_inlined_in_split_dwarf(tools):
-    """With the .dwo files the inlined chain, without them the lines that the file itself has, and nothing made up."""
-    tools.need("gcc", "eu-addr2line", "nm")
-    directory = tools.path("cases/split")
-    os.makedirs(directory)
-    source = tools.write("cases/split/split.c", INLINES["c"])
-    for version in ("4", "5"):
-        path = os.path.join(directory, f"split-{version}")
-        subprocess.run(["gcc", "-O1", f"-gdwarf-{version}", "-gsplit-dwarf", "-o", path, source], cwd=directory, check=True, timeout=60)
-        wrong = compare_chains(tools, path, every_address(tools, path))
-        if wrong:
-            raise Fail(f"DWARF {version}: {len(wrong)} differ, {wrong[:2]}")
-        with_files = tools.resolve(path, every_address(tools, path), "--inlines")
-        if not any(answer["inlined"] for answer in with_files):
-            raise Fail(f"DWARF {version}: nothing is inlined")
-        for name in os.listdir(directory):
-            if name.endswith(".dwo"):
-                os.remove(os.path.join(directory, name))
-        for before, answer in zip(with_files, tools.resolve(path, every_address(tools, path), "--inlines")):
-            if answer["name"] != before["name"] or answer["inlined"] or (answer["file"], answer["line"]) != (before["file"], before["line"]):
-                raise Fail(f"DWARF {version} without .dwo: {answer}")
-
-
-def test_dwarf_in_a_package(tools):
-    """Split DWARF in a .dwp, which libdw 0.188 does not read: the lines that the file itself has, and nothing made up."""
-    tools.need("gcc", "nm", "dwp")
-    directory = tools.path("cases/package")
-    os.makedirs(directory)
-    source = tools.write("cases/package/package.c", INLINES["c"])
-    path = os.path.join(directory, "package")
-    # dwp of binutils 2.40 does not know DWARF 5.
-    subprocess.run(["gcc", "-O1", "-gdwarf-4", "-gsplit-dwarf", "-o", path, source], cwd=directory, check=True, timeout=60)
-    loose = tools.resolve(path, every_address(tools, path), "--inlines")
-    subprocess.run(["dwp", "-e", path, "-o", path + ".dwp"], cwd=directory, check=True, timeout=60)
-    for name in os.listdir(directory):
-        if name.endswith(".dwo"):
-            os.remove(os.path.join(directory, name))
-    known = 0
-    for before, answer in zip(loose, tools.resolve(path, every_address(tools, path), "--inlines")):
-        if answer["name"] != before["name"] or (answer["file"], answer["line"]) != (before["file"], before["line"]):
-            raise Fail(f"{answer} instead of {before}")
-        if answer["inlined"] not in ([], before["inlined"]):
-            raise Fail(f"{answer} instead of {before}")
-        known += bool(answer["inlined"])
-    tools.figure(f"{len(loose)} addresses have name and line, {known} of {sum(bool(answer['inlined']) for answer in loose)} inlined frames are read "
-                 "from the package")
-
-
 def test_dwarf_compilation_directory(tools):
     """A relative file name is completed by the directory of compilation, once: that of a line, and that of a call."""
     tools.need("gcc", "nm")
