@@ -66,11 +66,17 @@ bool dwarf_files_end_texts(Elf *elf)
 	if (!walk_begin(&walk, elf))
 		return false;
 	while (walk_next(&walk)) {
+		Elf_Data *data;
+
 		if (strstr(walk.name, "offsets") ||
 		    (!strstr(walk.name, "debug_str") && !strstr(walk.name, "debug_line_str")))
 			continue;
-		dwarf_files_end_text(elf_getdata(walk.section, NULL));
+		data = elf_getdata(walk.section, NULL);
+		dwarf_files_end_text(data);
 		dwarf_files_end_text(elf_rawdata(walk.section, NULL));
+		/* It takes an index that leads just behind the end for good, too. */
+		if (data && data->d_size)
+			data->d_size--;
 	}
 	return true;
 }

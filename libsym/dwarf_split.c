@@ -124,12 +124,15 @@ static const char *const split_sections[SPLIT_PARTS] = {
 	[PART_RNGLISTS] = "rnglists.dwo",
 };
 
+/* Without the last NUL: libdw (0.188) takes an index that leads just behind the end for good. */
 static struct bytes read_names(Elf *elf)
 {
 	Elf_Data *data = dwarf_files_section(elf, split_sections[PART_STR]);
+	struct bytes names = bytes_of(data);
 
 	dwarf_files_end_text(data);
-	return bytes_of(data);
+	names.size_bytes -= names.size_bytes > 0;
+	return names;
 }
 
 static void read_all(Elf *elf, struct bytes parts[SPLIT_PARTS])
