@@ -179,6 +179,21 @@ Test(dwarf_info, tells_the_chain_of_inlined_functions_from_the_innermost_out)
 	}
 }
 
+Test(dwarf_info, has_no_name_where_an_index_leads_behind_the_texts)
+{
+	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
+	struct image *image AUTO_IMAGE = NULL;
+	struct sym_inlined inlined[4];
+	struct dwarf_place place;
+	size_t count;
+
+	open_seed("name-behind-the-texts", &image, &info);
+	cr_assert_not_null(info);
+	cr_assert(dwarf_info_find(info, 0x404, &place, inlined, 4, &count));
+	cr_expect_eq(place.start, 0x400);
+	cr_expect_null(place.name);
+}
+
 Test(dwarf_info, does_not_follow_circles)
 {
 	struct sym_inlined inlined[4];
