@@ -139,8 +139,8 @@ static bool read_units(struct dwarf_info *info)
 		bool is_skeleton = (type == DW_UT_skeleton || type == DW_UT_split_compile) &&
 				   dwarf_split_is_skeleton(&die);
 
-		if (is_skeleton)
-			dwarf_split_keep_from_libdw(&die);
+		if (is_skeleton && !dwarf_split_keep_from_libdw(info->elf, &die))
+			continue;
 		if ((type == DW_UT_compile || is_skeleton) && !add_unit(info, &die, is_skeleton))
 			return false;
 	}

@@ -309,21 +309,39 @@ bool dwarf_split_is_skeleton(Dwarf_Die *unit)
 	return dwarf_hasattr(unit, DW_AT_dwo_name) || dwarf_hasattr(unit, DW_AT_GNU_dwo_name);
 }
 
+/* Does this text begin in a section of the file? libdw does not look (0.188). */
+static bool is_inside(Elf *elf, const char *text)
+{
+	static const char *const sections[] = { "info", "str", "line_str" };
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		struct bytes bytes = bytes_of(dwarf_files_section(elf, sections[i]));
+		uintptr_t begin = (uintptr_t)bytes.data;
+
+		if (bytes.data && (uintptr_t)text - begin < bytes.size_bytes)
+			return true;
+	}
+	return false;
+}
+
 /*
  * libdw looks once, under this name, and remembers what came of it. Its texts are copies of our
  * own, and without a name it opens no more than the directory.
  */
-void dwarf_split_keep_from_libdw(Dwarf_Die *skeleton)
+bool dwarf_split_keep_from_libdw(Elf *elf, Dwarf_Die *skeleton)
 {
 	char *name = (char *)text_of(skeleton, DW_AT_dwo_name, DW_AT_GNU_dwo_name), first;
 	Dwarf_Die none;
 
 	if (!name)
-		return;
+		return true;
+	if (!is_inside(elf, name))
+		return false;
 	first = *name;
 	*name = '\0';
 	dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, &none, NULL, NULL, NULL);
 	*name = first;
+	return true;
 }
 
 /* What a unit takes from the file with its skeleton. */

@@ -35,8 +35,9 @@ void dwarf_splits_deinit(struct dwarf_splits *splits);
 /* Has this unit left something to another file? */
 bool dwarf_split_is_skeleton(Dwarf_Die *unit);
 
-/* Sees to it that libdw never opens a file for this skeleton: it is told that there is none. */
-void dwarf_split_keep_from_libdw(Dwarf_Die *skeleton);
+/* Sees to it that libdw never opens a file for this skeleton of `elf`: it is told that there is
+ * none. False when that cannot be done: then it must not be asked for anything of the unit. */
+bool dwarf_split_keep_from_libdw(Elf *elf, Dwarf_Die *skeleton);
 
 struct dwarf_split;
 
