@@ -15,6 +15,7 @@
 #include "libsym/dwarf_files.h"
 #include "libsym/dwarf_unpack.h"
 #include "libsym/format/dwarf_package.h"
+#include "libsym/limits.h"
 #include "libsym/sparse_file.h"
 
 /* ---- a file with what is split off ------------------------------------------------------ */
@@ -68,6 +69,8 @@ static struct dwarf_split_file *open_file(const char *path, uint64_t *promised_b
 		return NULL;
 	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
 	if (!file->elf || !is_ok(dwarf_unpack(file->elf, &file->unpacked)))
+		return NULL;
+	if (file->unpacked.size_bytes > LIMIT_DEBUG_FILES_BYTES - more)
 		return NULL;
 	more += file->unpacked.size_bytes;
 	if (!dwarf_files_guard(file->elf, &more, &has_debug_info))
@@ -182,8 +185,7 @@ static void write_headers(struct memory_file *file)
 	const char *name = section_names + 1;
 
 	file->header = (Elf64_Ehdr){
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB,
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			     EV_CURRENT },
 		.e_type = ET_DYN,
 		.e_version = EV_CURRENT,
@@ -312,7 +314,7 @@ bool dwarf_split_is_skeleton(Dwarf_Die *unit)
 /* Does this text begin in a section of the file? libdw does not look (0.188). */
 static bool is_inside(Elf *elf, const char *text)
 {
-	static const char *const sections[] = { "info", "str", "line_str" };
+	static const char *const sections[] = { "str", "info", "line_str" };
 
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		struct bytes bytes = bytes_of(dwarf_files_section(elf, sections[i]));
@@ -455,13 +457,12 @@ static bool try_files(struct dwarf_splits *splits, struct dwarf_split *split,
 	return found;
 }
 
-/* Bytes of another order than this machine's are not looked for. */
-static bool has_own_order(Elf *elf)
+/* As all that is read here; that of other machines is not looked for. */
+static bool is_little_endian(Elf *elf)
 {
 	const char *ident = elf_getident(elf, NULL);
 
-	return ident && ident[EI_DATA] == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
-										     : ELFDATA2MSB);
+	return ident && ident[EI_DATA] == ELFDATA2LSB;
 }
 
 struct dwarf_split *dwarf_split_open(struct dwarf_splits *splits, Dwarf_Die *skeleton)
@@ -470,7 +471,7 @@ struct dwarf_split *dwarf_split_open(struct dwarf_splits *splits, Dwarf_Die *ske
 	struct bytes parts[PARTS] = { 0 };
 	uint64_t unit_id;
 
-	if (!split || !has_own_order(splits->elf) ||
+	if (!split || !is_little_endian(splits->elf) ||
 	    dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, NULL, &unit_id, NULL, NULL))
 		return NULL;
 	take_from_skeleton(splits, skeleton, split, parts);

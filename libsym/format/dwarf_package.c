@@ -18,10 +18,8 @@ struct index {
 
 static bool read_header(struct index *index)
 {
-	uint32_t version = reader_u32(&index->reader);
-
 	/* What is padding today is not looked at. */
-	index->version = version == 2 ? 2 : version & UINT16_MAX;
+	index->version = reader_u32(&index->reader) & UINT16_MAX;
 	index->column_count = reader_u32(&index->reader);
 	index->unit_count = reader_u32(&index->reader);
 	index->slot_count = reader_u32(&index->reader);

@@ -102,7 +102,7 @@ def without_inlines(answer):
 
 
 def test_split_dwarf_in_files_of_its_own(tools):
-    """With the .dwo files what eu-addr2line says, without them the lines that the file itself has, and nothing made up."""
+    """With the .dwo files what eu-addr2line and llvm-symbolizer say, without them the lines that the file itself has, and nothing made up."""
     tools.need("gcc", "g++", "eu-addr2line", "readelf")
     for name, *kind in variants():
         path = compile_split(tools, name, *kind)
