@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "libsym/format/maps.h"
 #include "libsym/limits.h"
+#include "libsym/maps_near.h"
 
 enum {
 	SHORT_LINE_BYTES = 64, /* most have more */
@@ -30,6 +30,9 @@ struct parse {
 	struct buf files;    /* struct mapped_file */
 	size_t named_count;  /* mappings with a path */
 	size_t paths_bytes;  /* of those of all runs, with their NULs */
+	uint64_t previous_end;
+	uint64_t bad_lines;
+	uint32_t line_count; /* of good ones */
 };
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -145,44 +148,45 @@ static void add_to_run(struct parse *parse, const struct maps_line *line, uint32
 	buf_append(&parse->runs, &own, sizeof(own));
 }
 
-static void parse_lines(struct parse *parse, const char *text, size_t size_bytes,
-			uint64_t *bad_lines_ret)
+static void add_line(struct parse *parse, const struct maps_line *line)
 {
-	uint64_t previous_end = 0;
+	struct sym_mapping mapping = {
+		.start_address = line->start_address,
+		.end_address = line->end_address,
+		.offset = line->offset,
+		.inode = line->inode,
+		.device_major = line->device_major,
+		.device_minor = line->device_minor,
+		.protection = line->protection,
+		.image_index = UINT32_MAX,
+		.path = line->path_bytes ? NULL : "",
+		.deleted = line->deleted,
+	};
+
+	if (line->start_address < parse->previous_end) {
+		parse->bad_lines++;
+		return;
+	}
+	parse->previous_end = line->end_address;
+	buf_append(&parse->mappings, &mapping, sizeof(mapping));
+	if (line->path_bytes)
+		add_to_run(parse, line, parse->line_count);
+	parse->line_count++;
+}
+
+static void parse_lines(struct parse *parse, const char *text, size_t size_bytes)
+{
 	struct maps_parser parser;
 	struct maps_line line;
-	uint32_t count = 0;
 
 	/* About as many as there are, so that nothing is moved; what is not written costs nothing.
 	 */
 	buf_reserve(&parse->mappings, size_bytes / SHORT_LINE_BYTES * sizeof(struct sym_mapping));
 	buf_reserve(&parse->runs, size_bytes / SHORT_LINE_BYTES / FEW_LINES * sizeof(struct run));
 	maps_parser_init(&parser, text, size_bytes);
-	while (maps_parser_next(&parser, &line)) {
-		struct sym_mapping mapping = {
-			.start_address = line.start_address,
-			.end_address = line.end_address,
-			.offset = line.offset,
-			.inode = line.inode,
-			.device_major = line.device_major,
-			.device_minor = line.device_minor,
-			.protection = line.protection,
-			.image_index = UINT32_MAX,
-			.path = line.path_bytes ? NULL : "",
-			.deleted = line.deleted,
-		};
-
-		if (line.start_address < previous_end) {
-			parser.bad_lines++;
-			continue;
-		}
-		previous_end = line.end_address;
-		buf_append(&parse->mappings, &mapping, sizeof(mapping));
-		if (line.path_bytes)
-			add_to_run(parse, &line, count);
-		count++;
-	}
-	*bad_lines_ret = parser.bad_lines;
+	while (maps_parser_next(&parser, &line))
+		add_line(parse, &line);
+	parse->bad_lines += parser.bad_lines;
 }
 
 /* The mappings of a run to the end of the file's. */
@@ -263,13 +267,13 @@ static struct sym_error *take(struct parse *parse, struct address_space *space)
 	return NULL;
 }
 
-static struct sym_error *build(struct parse *parse, const char *text, size_t size_bytes,
-			       struct address_space *space)
+static struct sym_error *build(struct parse *parse, struct address_space *space)
 {
 	const struct buf *grown[] = { &parse->mappings, &parse->runs, &parse->files };
 	struct sym_error *error = NULL;
 
-	parse_lines(parse, text, size_bytes, &space->bad_lines);
+	space->read_ns = INT64_MAX;
+	space->bad_lines = parse->bad_lines;
 	if (parse->mappings.failure == BUF_OK && parse->runs.failure == BUF_OK)
 		error = group_runs(parse, space);
 	for (size_t i = 0; !error && i < sizeof(grown) / sizeof(*grown); i++)
@@ -278,31 +282,50 @@ static struct sym_error *build(struct parse *parse, const char *text, size_t siz
 	return error ? error : take(parse, space);
 }
 
-struct sym_error *address_space_parse(const char *text, size_t size_bytes,
-				      struct address_space **ret)
+static void parse_begin(struct parse *parse, size_t most_bytes)
+{
+	*parse = (struct parse){ 0 };
+	buf_init(&parse->mappings, most_bytes);
+	buf_init(&parse->runs, most_bytes);
+	buf_init(&parse->files, most_bytes);
+}
+
+static struct sym_error *parse_end(struct parse *parse, struct address_space **ret)
 {
 	struct address_space *space AUTO_ADDRESS_SPACE = calloc(1, sizeof(*space));
-	/* The shortest line has 20 bytes; a struct is at most 8 times that. */
-	size_t most_bytes = size_bytes * 8 + 64;
-	struct sym_error *error;
-	struct parse parse = { 0 };
+	struct sym_error *error = space ? build(parse, space) : &sym_error_no_memory;
 
-	if (!space)
-		return &sym_error_no_memory;
-	space->read_ns = INT64_MAX;
-	if (size_bytes > LIMIT_MAPS_BYTES)
-		return sym_error_create(SYM_ERROR_LIMIT, "maps: more than %zu bytes",
-					LIMIT_MAPS_BYTES);
-	buf_init(&parse.mappings, most_bytes);
-	buf_init(&parse.runs, most_bytes);
-	buf_init(&parse.files, most_bytes);
-	error = build(&parse, text, size_bytes, space);
-	buf_deinit(&parse.mappings);
-	buf_deinit(&parse.runs);
-	buf_deinit(&parse.files);
+	buf_deinit(&parse->mappings);
+	buf_deinit(&parse->runs);
+	buf_deinit(&parse->files);
 	if (!error)
 		*ret = STEAL(space);
 	return error;
+}
+
+struct sym_error *address_space_parse(const char *text, size_t size_bytes,
+				      struct address_space **ret)
+{
+	struct parse parse;
+
+	if (size_bytes > LIMIT_MAPS_BYTES)
+		return sym_error_create(SYM_ERROR_LIMIT, "maps: more than %zu bytes",
+					LIMIT_MAPS_BYTES);
+	/* The shortest line has 20 bytes; a struct is at most 8 times that. */
+	parse_begin(&parse, size_bytes * 8 + 64);
+	parse_lines(&parse, text, size_bytes);
+	return parse_end(&parse, ret);
+}
+
+struct sym_error *address_space_of_lines(const struct maps_line *lines, size_t count,
+					 struct address_space **ret)
+{
+	struct parse parse;
+
+	parse_begin(&parse, count * sizeof(struct sym_mapping) + 64);
+	for (size_t i = 0; i < count; i++)
+		add_line(&parse, &lines[i]);
+	return parse_end(&parse, ret);
 }
 
 static int64_t now_ns(void)
@@ -367,6 +390,30 @@ struct sym_error *address_space_read(const struct process *process, struct addre
 	error = address_space_read_changed(process, NULL, &text, ret);
 	buf_deinit(&text);
 	return error;
+}
+
+struct sym_error *address_space_read_near(const struct process *process, const uint64_t *addresses,
+					  size_t count, struct address_space **ret)
+{
+	int64_t read_ns = now_ns();
+	struct sym_error *error, *changed;
+	struct maps_near near;
+
+	*ret = NULL;
+	if (!maps_near_read(process, addresses, count, &near))
+		return NULL;
+	error = address_space_of_lines(near.lines, near.count, ret);
+	maps_near_deinit(&near);
+	if (error)
+		return error;
+	(*ret)->read_ns = read_ns;
+	changed = process_check(process);
+	if (changed) {
+		sym_error_destroy(changed);
+		address_space_destroy(*ret);
+		*ret = NULL;
+	}
+	return NULL;
 }
 
 void address_space_destroy(struct address_space *space)

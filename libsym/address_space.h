@@ -17,6 +17,7 @@
 
 #include "libsym/base/buf.h"
 #include "libsym/error.h"
+#include "libsym/format/maps.h"
 #include "libsym/process.h"
 
 /* All lines of one (device, inode, path), deleted or not. */
@@ -74,6 +75,19 @@ struct sym_error *address_space_read_changed(const struct process *process,
 /* The same from the text of a maps file. */
 struct sym_error *address_space_parse(const char *text, size_t size_bytes,
 				      struct address_space **ret)
+	__attribute__((warn_unused_result));
+
+/* The same of lines that somebody else has found; they are copied. */
+struct sym_error *address_space_of_lines(const struct maps_line *lines, size_t count,
+					 struct address_space **ret)
+	__attribute__((warn_unused_result));
+
+/*
+ * Of a live process only what is mapped around some addresses, as maps_near.h says. *ret is
+ * NULL when that cannot be had, and for whatever reason: address_space_read() tells.
+ */
+struct sym_error *address_space_read_near(const struct process *process, const uint64_t *addresses,
+					  size_t count, struct address_space **ret)
 	__attribute__((warn_unused_result));
 
 void address_space_destroy(struct address_space *space);

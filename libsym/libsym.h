@@ -203,6 +203,17 @@ sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts, struct sym_
 SYM_API void sym_snapshot_close(struct sym_snapshot *snapshot);
 
 /**
+ * For a few questions: a snapshot of no more than the images that `addresses` are code of. *ret
+ * is NULL, and that is no error, where they are not all code of files that are still there, or the
+ * kernel cannot be asked for single mappings (before Linux 6.11). Answers that the image itself
+ * gives (SYM_SOURCE_ELF, _DWARF, _GOPCLNTAB, _EH_FRAME) are those of a whole snapshot; what else
+ * it says, it says without the rest of the process. Errors: those of sym_snapshot_open().
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_snapshot_open_near(int32_t pid, const struct sym_snapshot_opts *opts, const uint64_t *addresses,
+		       size_t count, struct sym_snapshot **ret);
+
+/**
  * Opens every mapped file that is not open yet, so that names can be had when the process
  * is gone. Functions that tell of all images or of mappings with their images (count, at, symbols,
  * process) do so by themselves, and act as if there were none where there was no memory for it;

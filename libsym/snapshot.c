@@ -169,8 +169,10 @@ static struct sym_error *finish(struct snapshot_ground *ground, struct address_s
 	return NULL;
 }
 
-struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts,
-				    struct sym_snapshot **ret)
+/* `addresses` NULL: all that is mapped. */
+static struct sym_error *open_live(int32_t pid, const struct sym_snapshot_opts *opts,
+				   const uint64_t *addresses, size_t count,
+				   struct sym_snapshot **ret)
 {
 	struct snapshot_ground *ground AUTO_GROUND = NULL;
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
@@ -180,12 +182,30 @@ struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts 
 	if (!error)
 		error = process_open(pid, checked.root, &ground->process);
 	if (!error)
-		error = address_space_read(ground->process, &space);
-	if (!error)
+		error = addresses
+				? address_space_read_near(ground->process, addresses, count, &space)
+				: address_space_read(ground->process, &space);
+	if (!error && space)
 		error = finish(ground, space, ret);
 	if (!error)
 		space = NULL; /* the snapshot's now */
 	return error;
+}
+
+struct sym_error *sym_snapshot_open(int32_t pid, const struct sym_snapshot_opts *opts,
+				    struct sym_snapshot **ret)
+{
+	return open_live(pid, opts, NULL, 0, ret);
+}
+
+struct sym_error *sym_snapshot_open_near(int32_t pid, const struct sym_snapshot_opts *opts,
+					 const uint64_t *addresses, size_t count,
+					 struct sym_snapshot **ret)
+{
+	*ret = NULL;
+	if (!addresses)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "near no addresses");
+	return open_live(pid, opts, addresses, count, ret);
 }
 
 struct sym_error *sym_snapshot_open_core(const char *path, const struct sym_snapshot_opts *opts,

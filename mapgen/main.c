@@ -108,12 +108,12 @@ static void raise_file_limit(void)
 
 /*
  * Memory that was given back is needed again at once: a third of a merge was page faults. What
- * every command needs is asked for in one go: page by page it took 6 % of naming one address.
+ * every command needs is asked for in one go: page by page it takes 6 % of naming one address.
  */
 static void set_up_heap(void)
 {
 	enum {
-		FIRST_BYTES = 320 << 10,
+		FIRST_BYTES = 192 << 10,
 		PAGE_BYTES = 4096
 	};
 	void *first;

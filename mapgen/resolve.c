@@ -35,6 +35,7 @@ struct open_file {
 struct resolution {
 	const struct options *options;
 	struct sym_snapshot *snapshot; /* NULL: files only */
+	struct question *questions;    /* the operands */
 	struct sym_resolver *resolver;
 	struct resolve_fetch *fetch; /* NULL: nothing is fetched */
 	time_t taken;                /* when the snapshot was */
@@ -381,18 +382,25 @@ static bool has_unknown_code(const struct sym_result *result)
 	return false;
 }
 
-static struct sym_error *open_snapshot(const struct resolution *resolution,
-				       struct sym_snapshot **ret)
+static struct sym_snapshot_opts snapshot_opts(const struct resolution *resolution)
 {
 	const struct options *options = resolution->options;
-	struct sym_snapshot_opts opts = {
-		.size = sizeof(opts),
+
+	return (struct sym_snapshot_opts){
+		.size = sizeof(struct sym_snapshot_opts),
 		.root = options->root,
 		.jit = (uint32_t)options->jit,
 		.fetch = resolution->fetch ? resolve_fetch_file : NULL,
 		.fetch_context = resolution->fetch,
 		.debug_dirs = options->debug_dirs.items,
 	};
+}
+
+static struct sym_error *open_snapshot(const struct resolution *resolution,
+				       struct sym_snapshot **ret)
+{
+	const struct options *options = resolution->options;
+	struct sym_snapshot_opts opts = snapshot_opts(resolution);
 
 	return options->core ? sym_snapshot_open_core(options->core, &opts, ret)
 			     : sym_snapshot_open(options->pid, &opts, ret);
@@ -537,6 +545,65 @@ static bool answer(void *context, const struct question *questions, size_t count
 
 /* ---- the command -------------------------------------------------------- */
 
+static bool all_native(const struct sym_result *result)
+{
+	for (size_t i = 0; i < sym_result_count(result); i++) {
+		enum sym_source_kind source = sym_result_at(result, i)->source;
+
+		if (source != SYM_SOURCE_ELF && source != SYM_SOURCE_DWARF &&
+		    source != SYM_SOURCE_GOPCLNTAB && source != SYM_SOURCE_EH_FRAME)
+			return false;
+	}
+	return true;
+}
+
+/* Where native symbols answer all operands nothing else of the process is looked at: in one with
+ * 200 images that takes half of the time. Else it is as if nobody had tried. */
+static struct sym_error *open_near(struct resolution *resolution)
+{
+	struct sym_snapshot_opts opts = snapshot_opts(resolution);
+	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
+	struct sym_resolver *resolver GUARDED(resolver) = NULL;
+	size_t count = resolution->options->operand_count;
+	uint64_t *addresses AUTO_FREE = calloc(count + 1, sizeof(*addresses));
+	struct sym_error *error = NULL;
+
+	for (size_t i = 0; addresses && i < count; i++) {
+		if (!is_address(&resolution->questions[i]))
+			return NULL;
+		addresses[i] = resolution->questions[i].value;
+	}
+	if (addresses && count)
+		error = sym_snapshot_open_near(resolution->options->pid, &opts, addresses, count,
+					       &snapshot);
+	if (error || !snapshot)
+		return error;
+	error = sym_resolver_create(snapshot, &resolver);
+	if (!error)
+		error = sym_resolver_resolve(resolver, addresses, count, resolution->result);
+	if (!error && all_native(resolution->result)) {
+		resolution->snapshot = STEAL(snapshot);
+		resolution->resolver = STEAL(resolver);
+	}
+	return error;
+}
+
+static struct sym_error *open_process(struct resolution *resolution)
+{
+	const struct options *options = resolution->options;
+	struct sym_error *error = NULL;
+
+	if (!options->core && !options->root)
+		error = open_near(resolution);
+	if (error || resolution->snapshot)
+		return error;
+	error = open_snapshot(resolution, &resolution->snapshot);
+	resolution->taken = now_s();
+	if (!error)
+		error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
+	return error;
+}
+
 static bool begin(struct resolution *resolution)
 {
 	const struct options *options = resolution->options;
@@ -554,30 +621,25 @@ static bool begin(struct resolution *resolution)
 			return false;
 		}
 	}
-	if (!error && (options->pid || options->core)) {
-		error = open_snapshot(resolution, &resolution->snapshot);
-		resolution->taken = now_s();
-		if (!error)
-			error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
-	}
+	if (!error && (options->pid || options->core))
+		error = open_process(resolution);
 	if (error)
 		target_say(error);
 	return !error;
 }
 
-static void answer_operands(struct resolution *resolution)
+static bool parse_operands(struct resolution *resolution)
 {
 	const struct options *options = resolution->options;
-	struct question *questions AUTO_FREE = calloc(options->operand_count, sizeof(*questions));
 
-	if (!questions) {
+	resolution->questions = calloc(options->operand_count + 1, sizeof(*resolution->questions));
+	if (!resolution->questions) {
 		message("out of memory");
-		resolution->broken = true;
-		return;
+		return false;
 	}
 	for (size_t i = 0; i < options->operand_count; i++)
-		questions[i] = question_parse(options->operands[i]);
-	answer(resolution, questions, options->operand_count);
+		resolution->questions[i] = question_parse(options->operands[i]);
+	return true;
 }
 
 /* Once, at the end: the names are missing on this machine only. */
@@ -604,10 +666,10 @@ static int resolve(struct resolution *resolution)
 {
 	int failure = 0;
 
-	if (!begin(resolution))
+	if (!parse_operands(resolution) || !begin(resolution))
 		return EXIT_FAILED;
 	if (resolution->options->operand_count)
-		answer_operands(resolution);
+		answer(resolution, resolution->questions, resolution->options->operand_count);
 	else
 		failure = questions_read(STDIN_FILENO, answer, resolution);
 	if (resolution->options->json)
@@ -647,5 +709,6 @@ int resolve_run(const struct options *options)
 	sym_result_destroy(resolution.result);
 	resolve_fetch_destroy(resolution.fetch);
 	free(resolution.short_name);
+	free(resolution.questions);
 	return exit_code;
 }

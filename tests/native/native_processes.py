@@ -4,6 +4,8 @@ source, the addresses those that the process itself tells."""
 import os
 import shutil
 import subprocess
+import sys
+import time
 
 from native_tools import Fail, Skip
 
@@ -116,6 +118,58 @@ def test_process_that_went_elsewhere_after_it_had_loaded(tools):
                 found, why = names(tools, host.pid, host.addresses, *rights)
                 if found != ["here", "exported", "qsort"]:
                     raise Fail(f"{how}{' with fewer rights' if rights else ''}: {found} {why}")
+
+
+def code_addresses(pid):
+    """Twelve of each mapping that may be executed, and the ends of the others."""
+    addresses = []
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        for line in maps:
+            (start, end), rights = (int(word, 16) for word in line.split()[0].split("-")), line.split()[1]
+            addresses += [f"0x{at:x}" for at in (range(start, end, (end - start + 11) // 12) if "x" in rights else (start, end - 1))]
+    return addresses
+
+
+def expect_few_as_many(tools, pid, options=()):
+    """Operands are asked near their addresses, where the kernel can be asked; what comes on standard input of a whole snapshot."""
+    addresses = code_addresses(pid)
+    command = [tools.program, "resolve", *options, str(pid)]
+    whole = tools.run(*command, input="\n".join(addresses) + "\n").splitlines()
+    for count in (1, 7, 16, 17):
+        for first in range(0, len(addresses), count * (5 if count > 1 else 1)):
+            part = slice(first, first + count)
+            few = tools.run(*command, *addresses[part]).splitlines()
+            if few != whole[part]:
+                raise Fail(f"{pid}: {addresses[part]}: {few}, and of a whole snapshot {whole[part]}")
+    return len(addresses)
+
+
+def test_few_questions_about_a_process_are_answered_as_many(tools):
+    """Programs that linkers lay out in other ways, with many libraries, with names in a perf map where they have none of their own."""
+    tools.need("gcc")
+    source = tools.write("layout.c", "#include <stdlib.h>\n#include <unistd.h>\nint function(int x) { return x * 3; }\n"
+                                     "int main(int count, char **words) { (void)words; for (;;) { pause(); exit(function(count)); } }\n")
+    programs = [[sys.executable, "-c", "import ctypes, decimal, hashlib, json, sqlite3, ssl, time; time.sleep(1000)"]]
+    for number, flags in enumerate((["-no-pie", "-Wl,-z,max-page-size=0x200000"], ["-Wl,-z,noseparate-code"], ["-static-pie"], ["-s"],
+                                    ["-no-pie", "-static"], ["-fuse-ld=gold"], ["-no-pie", "-Wl,-Ttext-segment=0x10000000", "-s"])):
+        program = tools.path(f"layout{number}")
+        tools.run("gcc", "-O1", *flags, "-o", program, source)
+        programs.append([program])
+    asked = 0
+    for program in programs:
+        with subprocess.Popen(program, stdin=subprocess.DEVNULL) as process:
+            perf_map = f"/tmp/perf-{process.pid}.map"
+            try:
+                time.sleep(0.5)
+                asked += expect_few_as_many(tools, process.pid) + expect_few_as_many(tools, process.pid, ["--lines"])
+                with open(perf_map, "w", encoding="utf-8") as names_of_all:
+                    names_of_all.writelines(f"{address[2:]} 4 named_{address}\n" for address in code_addresses(process.pid))
+                asked += expect_few_as_many(tools, process.pid)
+            finally:
+                process.kill()
+                if os.path.exists(perf_map):
+                    os.unlink(perf_map)
+    tools.figure(f"{asked} addresses of {len(programs)} programs")
 
 
 def test_process_that_hidepid_hides(tools):
