@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""The runtime as it is built for musl, Alpine's C library: its jitted and precompiled code, named from outside as ever.
+
+The runtime is the real one. What starts it is a program of our own (tests/dotnet/musl), because .NET's hosts need a C++ library for
+musl, which Debian does not have; of that its compiler's support library is enough for the runtime itself.
+"""
+import json
+import os
+import shutil
+import subprocess
+
+import shapes
+from harness import ROOT, Sample, expect
+from live_contract import compare_rundown, compare_settled
+
+SOURCES = os.path.join(ROOT, "tests", "dotnet", "musl")
+SHAPE = shapes.Shape("10.0", "musl", ("-r", "linux-musl-x64", "--self-contained", "-p:UseAppHost=true"))
+
+
+class MuslRuntime:
+    """What Sample starts."""
+
+    def __init__(self, directory, application):
+        self.command = [os.path.join(directory, "host"), application]
+        self.environment = {"LD_LIBRARY_PATH": directory, "LD_PRELOAD": os.path.join(directory, "compat.so")}
+
+
+def _compiler_file(name):
+    return subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _make(context):
+    if not shutil.which("musl-gcc"):
+        return None, "musl-gcc is not installed (Debian: musl-tools)"
+    published, why = shapes.publish(SHAPE)
+    if not published:
+        return None, why
+    directory = context.directory("musl")
+    archive = _compiler_file("libsupc++.a")
+    for command in (["-o", "host", os.path.join(SOURCES, "host.c")],
+                    ["-shared", "-fPIC", "-o", "compat.so", os.path.join(SOURCES, "compat.c")],
+                    ["-shared", "-Wl,-soname,libstdc++.so.6", "-o", "libstdc++.so.6", "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive",
+                     "-Wl,-u,_ZSt20__throw_length_errorPKc", "-Wl,-u,_ZSt28__throw_bad_array_new_lengthv", _compiler_file("libstdc++.a")]):
+        done = subprocess.run(["musl-gcc", "-O1", *command], cwd=directory, capture_output=True, text=True)
+        if done.returncode:
+            return None, f"musl-gcc: {done.stderr.strip().splitlines()[:1]}"
+    shutil.copy(_compiler_file("libgcc_s.so.1"), directory)
+    return MuslRuntime(directory, os.path.join(published.directory, "sample.dll")), None
+
+
+def musl(context):
+    return context.once("musl", lambda: _make(context))
+
+
+def test_musl_runtime_is_named_as_its_own_map_has_it(context):
+    runtime = musl(context)
+    compare_settled(context, "musl", runtime, Sample.LONGEST_SECONDS, runtime.environment)
+
+
+def test_musl_runtime_is_named_by_a_rundown(context):
+    runtime = musl(context)
+    with Sample(runtime, dict(runtime.environment, DOTNET_PerfMapEnabled="3")) as sample:
+        compare_rundown(context, "musl", sample, "rundown")
+
+
+def test_musl_runtime_has_its_precompiled_code_named(context):
+    runtime = musl(context)
+    with Sample(runtime, runtime.environment) as sample:
+        report = json.loads(context.mapgen.must("info", sample.pid, "--json").stdout)
+        with open(f"/proc/{sample.pid}/maps", encoding="utf-8") as maps:
+            files = {line.split()[-1] for line in maps}
+    expect(any("musl" in path for path in files) and not any(path.endswith("/libc.so.6") for path in files), "that is not musl")
+    prepared = report["prepared"]
+    context.figure(f"{prepared['equal']} of {prepared['methods']} methods that the runtime has prepared are as the images have them")
+    expect(prepared["methods"] > 500 and not prepared["different"], f"{prepared['different']} differ: {prepared['difference']}")
