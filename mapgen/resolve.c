@@ -557,8 +557,10 @@ static bool all_native(const struct sym_result *result)
 	return true;
 }
 
-/* Where native symbols answer all operands nothing else of the process is looked at: in one with
- * 200 images that takes half of the time. Else it is as if nobody had tried. */
+/*
+ * Where native symbols answer all operands nothing else of the process is looked at: in one with
+ * 200 images that takes half of the time. Else it is as if nobody had tried; so no server is asked.
+ */
 static struct sym_error *open_near(struct resolution *resolution)
 {
 	struct sym_snapshot_opts opts = snapshot_opts(resolution);
@@ -593,7 +595,7 @@ static struct sym_error *open_process(struct resolution *resolution)
 	const struct options *options = resolution->options;
 	struct sym_error *error = NULL;
 
-	if (!options->core && !options->root)
+	if (!options->core && !options->root && !resolution->fetch)
 		error = open_near(resolution);
 	if (error || resolution->snapshot)
 		return error;
