@@ -226,15 +226,24 @@ def test_forked_process_whose_map_has_its_own_lines_too(tools):
             os.unlink(path)
 
 
+def wait_for_another_parent(pid, parent):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            if f"PPid:\t{parent}\n" not in status.read():
+                return
+        time.sleep(0.02)
+    raise Fail(f"{pid} is still a child of {parent}, which was killed")
+
+
 def test_forked_process_whose_parent_is_gone(tools):
     """Nobody can tell any more what was shared but with those that are left; and the reason says so."""
     tools.need("gcc")
     for what in ("perfmap", "jitdump"):
         with Forking(tools, what) as forking:
             os.kill(forking.pids["master"], signal.SIGKILL)
-            deadline = time.monotonic() + 20
-            while os.path.exists(f"/proc/{forking.pids['master']}/exe") and time.monotonic() < deadline:
-                time.sleep(0.02)
+            # It has given up its memory before its child is another's.
+            wait_for_another_parent(forking.pids["child"], forking.pids["master"])
             for asker in ("child", "grandchild"):
                 found, text = named(tools, forking.pids[asker], forking.shared)
                 if asker == "child" and (found or "another process began it, and no ancestor that can be looked at has it" not in text):

@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libsym/base/cleanup.h"
 #include "tests/support/bcc_library.h"
 #include "tests/support/program.h"
 
@@ -453,8 +455,11 @@ CASE(reads_the_perf_map_of_a_process)
 
 CASE(reads_the_perf_map_of_a_process_in_another_pid_namespace)
 {
+	/* Its map is where that of the same test of the other library would be. */
+	int shared AUTO_CLOSE = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct bcc_child child;
 
+	cr_assert_eq(flock(shared, LOCK_EX), 0);
 	if (geteuid() != 0 || access("/tmp/perf-1.map", F_OK) == 0)
 		cr_skip_test("needs root, and no map of process 1");
 	if (!start_with_code(&child, BCC_CHILD_PID_NAMESPACE, write_own_map))
