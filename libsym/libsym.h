@@ -205,9 +205,9 @@ SYM_API void sym_snapshot_close(struct sym_snapshot *snapshot);
 /**
  * For a few questions: a snapshot of no more than the images that `addresses` are code of. *ret
  * is NULL, and that is no error, where they are not all code of files that are still there, or the
- * kernel cannot be asked for single mappings (before Linux 6.11). Answers that the image itself
- * gives (SYM_SOURCE_ELF, _DWARF, _GOPCLNTAB, _EH_FRAME) are those of a whole snapshot; what else
- * it says, it says without the rest of the process. Errors: those of sym_snapshot_open().
+ * kernel cannot be asked for single mappings (before Linux 6.11). Of these addresses it says what
+ * a whole snapshot says, where their image is an ELF file; anything else it says without the
+ * rest of the process. Errors: those of sym_snapshot_open().
  */
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_open_near(int32_t pid, const struct sym_snapshot_opts *opts, const uint64_t *addresses,

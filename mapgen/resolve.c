@@ -545,21 +545,22 @@ static bool answer(void *context, const struct question *questions, size_t count
 
 /* ---- the command -------------------------------------------------------- */
 
-static bool all_native(const struct sym_result *result)
+/* Answers that a whole snapshot would not have otherwise: sym_snapshot_open_near(). */
+static bool all_in_elf_images(const struct sym_result *result)
 {
 	for (size_t i = 0; i < sym_result_count(result); i++) {
-		enum sym_source_kind source = sym_result_at(result, i)->source;
+		const struct sym_image *image = sym_result_at(result, i)->image;
 
-		if (source != SYM_SOURCE_ELF && source != SYM_SOURCE_DWARF &&
-		    source != SYM_SOURCE_GOPCLNTAB && source != SYM_SOURCE_EH_FRAME)
+		if (!image || sym_image_kind(image) != SYM_IMAGE_ELF)
 			return false;
 	}
 	return true;
 }
 
 /*
- * Where native symbols answer all operands nothing else of the process is looked at: in one with
- * 200 images that takes half of the time. Else it is as if nobody had tried; so no server is asked.
+ * Native code needs nothing else of the process: where it is all that is asked for, the rest is not
+ * looked at, which in a process of 200 images takes longer. Else it is as if nobody had tried; so
+ * no server is asked.
  */
 static struct sym_error *open_near(struct resolution *resolution)
 {
@@ -583,7 +584,7 @@ static struct sym_error *open_near(struct resolution *resolution)
 	error = sym_resolver_create(snapshot, &resolver);
 	if (!error)
 		error = sym_resolver_resolve(resolver, addresses, count, resolution->result);
-	if (!error && all_native(resolution->result)) {
+	if (!error && all_in_elf_images(resolution->result)) {
 		resolution->snapshot = STEAL(snapshot);
 		resolution->resolver = STEAL(resolver);
 	}
@@ -595,12 +596,12 @@ static struct sym_error *open_process(struct resolution *resolution)
 	const struct options *options = resolution->options;
 	struct sym_error *error = NULL;
 
+	resolution->taken = now_s();
 	if (!options->core && !options->root && !resolution->fetch)
 		error = open_near(resolution);
 	if (error || resolution->snapshot)
 		return error;
 	error = open_snapshot(resolution, &resolution->snapshot);
-	resolution->taken = now_s();
 	if (!error)
 		error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
 	return error;
