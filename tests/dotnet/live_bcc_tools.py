@@ -135,7 +135,8 @@ def test_bpftrace_with_libbcc_names_frames_by_libsym(context):
 
 
 def test_bpftrace_reads_a_merged_map_when_it_keeps_a_symbol_cache(context):
-    with Sample(context.sdk(), NO_VARIABLE) as sample:
+    # Without tiering, as above.
+    with Sample(context.sdk(), {**NO_VARIABLE, "DOTNET_TieredCompilation": "0"}) as sample:
         context.mapgen.must("merge", sample.pid)
         done = run_tool(context, ["bpftrace", "-e", bpftrace_program(sample.pid)], ours=False,
                         variables={"BPFTRACE_CACHE_USER_SYMBOLS": "1"}, is_whole=has_its_stacks)
