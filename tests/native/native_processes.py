@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Processes that are not where they began: with another root, another view of files, another program. The names are those of the
 source, the addresses those that the process itself tells."""
+import ctypes
 import os
 import shutil
 import subprocess
@@ -170,6 +171,29 @@ def test_few_questions_about_a_process_are_answered_as_many(tools):
                 if os.path.exists(perf_map):
                     os.unlink(perf_map)
     tools.figure(f"{asked} addresses of {len(programs)} programs")
+
+
+def traced(tools, *options):
+    """What the command says of a function of this process, and whether it read the text of the process's mappings."""
+    address = ctypes.cast(ctypes.CDLL(None).getenv, ctypes.c_void_p).value
+    trace = tools.path("few.strace")
+    text = tools.run("strace", "-qq", "-s", "4096", "-e", "trace=ioctl,pread64", *options, "-o", trace,
+                     tools.program, "resolve", os.getpid(), f"0x{address:x}")
+    with open(trace, encoding="utf-8", errors="replace") as calls:
+        return text, " r-xp " in calls.read()
+
+
+def test_few_questions_take_all_mappings_only_where_the_kernel_tells_no_single_ones(tools):
+    tools.need("strace")
+    text, all_read = traced(tools)
+    refused, all_read_then = traced(tools, "-e", "inject=ioctl:error=ENOTTY")
+    if text != refused or " getenv+0x0 " not in text:
+        raise Fail(f"{text} and, where the kernel refuses, {refused}")
+    if not all_read_then:
+        raise Fail("strace shows no text of mappings: it cannot tell")
+    release = tuple(int(word) for word in os.uname().release.split("-")[0].split(".")[:2])
+    if all_read and release >= (6, 11):
+        raise Fail("the text of all mappings was read")
 
 
 def test_process_that_hidepid_hides(tools):
