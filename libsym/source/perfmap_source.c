@@ -21,6 +21,10 @@
 enum {
 	/* Bytes read at a time; a longer line makes the buffer grow as far as a name may. */
 	STEP_BYTES = 1 << 16,
+	/* The same of so much text that it pays to touch the memory: the kernel copies faster to
+	 * where it last wrote long ago. */
+	LARGE_STEP_BYTES = 1 << 20,
+	LARGE_TEXT_BYTES = 1 << 25,
 	LINES_AT_ONCE = 32
 };
 
@@ -56,7 +60,8 @@ struct perfmap_builder {
 	struct perfmap_source *source;
 	struct index_builder *symbols;
 	const struct address_ranges *only; /* of the file that is read; NULL: all lines hold */
-	char *room;                        /* STEP_BYTES + longest_line_bytes */
+	char *room;                        /* step_bytes + longest_line_bytes */
+	size_t step_bytes;                 /* read at a time */
 	size_t kept_bytes;                 /* of a line whose end has not been read yet */
 	bool skipping;                     /* until the end of a line that is too long */
 	uint64_t bad_lines;
@@ -175,8 +180,8 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 	builder->skipping = file->skipping;
 	builder->only = file->only.items ? &file->only : NULL;
 	for (;;) {
-		ssize_t got = pread(file->fd, builder->room + builder->kept_bytes, STEP_BYTES,
-				    (off_t)offset);
+		ssize_t got = pread(file->fd, builder->room + builder->kept_bytes,
+				    builder->step_bytes, (off_t)offset);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -213,23 +218,27 @@ static void set_mark(struct perfmap_file *file)
 		file->mark_bytes = 0;
 }
 
-/*
- * Lines of runtimes have 80 bytes and more; where they are shorter, the index grows.
- * Memory that is not used costs nothing.
- */
-static void reserve(struct perfmap_builder *builder)
+static uint64_t bytes_to_read(const struct perfmap_source *source)
 {
-	const struct perfmap_source *source = builder->source;
 	uint64_t total_bytes = 0;
 
 	for (size_t i = 0; i < source->file_count; i++)
 		if (source->files[i].status.st_size > (off_t)source->files[i].next_offset)
 			total_bytes += (uint64_t)source->files[i].status.st_size -
 				       source->files[i].next_offset;
+	return total_bytes;
+}
+
+/*
+ * Lines of runtimes have 80 bytes and more; where they are shorter, the index grows.
+ * Memory that is not used costs nothing.
+ */
+static void reserve(struct perfmap_builder *builder, uint64_t total_bytes)
+{
 	if (total_bytes < STEP_BYTES || total_bytes >= LIMIT_PERF_MAP_BYTES)
 		return;
 	index_builder_reserve(builder->symbols, total_bytes / line_bytes_guess, 0);
-	perfmap_names_expect(source->names, total_bytes);
+	perfmap_names_expect(builder->source->names, total_bytes);
 }
 
 /* What is new in `files`, which are left at their new ends; *ret is NULL when there is nothing. */
@@ -238,15 +247,17 @@ static struct sym_error *read_files(struct perfmap_source *source, struct perfma
 {
 	struct perfmap_builder builder = { .source = source };
 	struct sym_error *error = index_builder_create_numbered(&builder.symbols);
+	uint64_t total_bytes = bytes_to_read(source);
 
 	*ret = NULL;
 	if (error)
 		return error;
-	builder.room = malloc(STEP_BYTES + longest_line_bytes);
+	builder.step_bytes = total_bytes < LARGE_TEXT_BYTES ? STEP_BYTES : LARGE_STEP_BYTES;
+	builder.room = malloc(builder.step_bytes + longest_line_bytes);
 	if (!builder.room)
 		error = &sym_error_no_memory;
 	else
-		reserve(&builder);
+		reserve(&builder, total_bytes);
 	for (size_t i = 0; !error && i < source->file_count; i++)
 		error = read_file(&builder, &files[i]);
 	if (!error)

@@ -147,7 +147,7 @@ static size_t count_newlines(const struct map *map)
 /* The same from the file, as a program must that has it nowhere else; also in the page cache. */
 static size_t count_newlines_of_file(const struct map *map)
 {
-	static char room[1 << 18];
+	static char room[1 << 20];
 	int fd AUTO_CLOSE = open(map->path, O_RDONLY | O_CLOEXEC);
 	size_t count = 0;
 	ssize_t got;

@@ -115,9 +115,9 @@ Test(perfmap_source, counts_bad_lines_and_goes_on)
 }
 
 /* Lines of every length around the size of one read: none may be lost or torn at a boundary. */
-Test(perfmap_source, reads_on_across_the_boundaries_of_its_steps)
+static void expect_every_line(size_t lines, size_t least_bytes)
 {
-	size_t lines = 60000, capacity = lines * 64, size_bytes = 0;
+	size_t capacity = lines * 64, size_bytes = 0;
 	char *text = malloc(capacity);
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
 
@@ -126,6 +126,7 @@ Test(perfmap_source, reads_on_across_the_boundaries_of_its_steps)
 		size_bytes += (size_t)snprintf(text + size_bytes, capacity - size_bytes,
 					       "%zx 10 name %.*s%zu\n", 0x1000 + i * 16,
 					       (int)(i % 29), "xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", i);
+	cr_assert_geq(size_bytes, least_bytes);
 	source = open_texts((const char *const *)&text, &size_bytes, 1);
 	cr_expect_eq(perfmap_source_count(source), lines);
 	cr_expect_eq(perfmap_source_bad_lines(source), 0);
@@ -139,6 +140,17 @@ Test(perfmap_source, reads_on_across_the_boundaries_of_its_steps)
 		cr_assert_str_eq(match.name, expected);
 	}
 	free(text);
+}
+
+Test(perfmap_source, reads_on_across_the_boundaries_of_its_steps)
+{
+	expect_every_line(60000, (size_t)1 << 20);
+}
+
+/* Which is read in larger ones. */
+Test(perfmap_source, reads_on_across_the_boundaries_of_a_large_text)
+{
+	expect_every_line(1000000, (size_t)33 << 20);
 }
 
 /* 4 MB without a newline must cost one bad line and no memory to speak of. */
