@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into a process: it becomes `sleep` when the file named by BECOME_WHEN appears. */
+/*
+ * Preloaded into a process: it becomes `sleep` when the file named by BECOME_WHEN appears.
+ * Linux refuses new threads while another is in execve() (EAGAIN), of which .NET aborts: they wait.
+ */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+static pthread_mutex_t creating = PTHREAD_MUTEX_INITIALIZER;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		   void *argument)
+{
+	int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		dlsym(RTLD_NEXT, "pthread_create");
+	int failure;
+
+	pthread_mutex_lock(&creating);
+	failure = next(thread, attributes, start, argument);
+	pthread_mutex_unlock(&creating);
+	return failure;
+}
 
 static void *wait_for_file(void *path)
 {
@@ -10,9 +29,11 @@ static void *wait_for_file(void *path)
 
 	while (access(path, F_OK))
 		usleep(1000);
+	pthread_mutex_lock(&creating);
 	/* The environment of this process is read by others meanwhile: what is not changed is not
 	 * in their way. */
 	execle("/bin/sleep", "sleep", "600", (char *)NULL, nothing);
+	pthread_mutex_unlock(&creating);
 	return NULL;
 }
 
