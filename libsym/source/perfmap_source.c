@@ -19,7 +19,7 @@
 #include "libsym/source/perfmap_names.h"
 
 enum {
-	/* Bytes read at a time; a longer line makes the buffer grow as far as a name may. */
+	/* Bytes read at a time, behind a line whose end has not been read yet. */
 	STEP_BYTES = 1 << 16,
 	/* The same of so much text that it pays to touch the memory: the kernel copies faster to
 	 * where it last wrote long ago. */
