@@ -203,9 +203,10 @@ Test(image_by_id, tells_the_id_of_a_file_that_was_deleted_after_it_was_mapped)
 	size_t size_bytes;
 	uint64_t address;
 	Dl_info where;
-	void *handle;
+	void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL), *handle;
 
-	cr_assert(dladdr(dlsym(RTLD_DEFAULT, "deflate"), &where));
+	cr_assert_not_null(library);
+	cr_assert(dladdr(dlsym(library, "deflate"), &where));
 	bytes = scratch_read(where.dli_fname, &size_bytes);
 	scratch_write(copy, bytes, size_bytes);
 	handle = dlopen(copy, RTLD_NOW | RTLD_LOCAL);
@@ -222,6 +223,7 @@ Test(image_by_id, tells_the_id_of_a_file_that_was_deleted_after_it_was_mapped)
 	cr_expect_eq(memcmp(mapped.id, whole.id, sizeof(whole.id)), 0);
 	sym_image_close(original);
 	dlclose(handle);
+	dlclose(library);
 	free(bytes);
 	free(copy);
 }

@@ -25,8 +25,8 @@ struct range {
 	uint64_t start, end;
 };
 
-/* The executable mapping of libelf, of which a child uses nothing. */
-static struct range find_code(void)
+/* The executable mapping of libelf, of which a child uses nothing; the file's offset of it too. */
+static struct range find_code_at(uint64_t *offset_ret)
 {
 	uint64_t address = (uintptr_t)dlsym(RTLD_DEFAULT, "elf_version");
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -34,21 +34,33 @@ static struct range find_code(void)
 	char line[4096];
 
 	while (fgets(line, sizeof(line), maps)) {
-		unsigned long long start, end;
+		unsigned long long start, end, offset;
 
-		if (sscanf(line, "%llx-%llx r-xp", &start, &end) == 2 && start <= address &&
-		    address < end)
+		if (sscanf(line, "%llx-%llx r-xp %llx", &start, &end, &offset) == 3 &&
+		    start <= address && address < end) {
 			code = (struct range){ start, end };
+			*offset_ret = offset;
+		}
 	}
 	fclose(maps);
 	cr_assert_gt(code.end - code.start, 8 * PAGE_BYTES);
 	return code;
 }
 
-/* Without its first and its last two pages. */
+static struct range find_code(void)
+{
+	uint64_t offset;
+
+	return find_code_at(&offset);
+}
+
+/* There are functions on either side, also where the code begins with the tables of the file. */
 static struct range middle_of(struct range code)
 {
-	return (struct range){ code.start + 2 * PAGE_BYTES, code.end - 2 * PAGE_BYTES };
+	uint64_t pages = (code.end - code.start) / PAGE_BYTES;
+
+	return (struct range){ code.start + pages / 4 * PAGE_BYTES,
+			       code.start + pages / 2 * PAGE_BYTES };
 }
 
 static void remap(struct range code, uint8_t flip)
@@ -172,8 +184,11 @@ Test(remapped_code, has_the_names_of_the_file_in_the_middle_of_which_it_lies)
 
 Test(remapped_code, has_the_names_of_the_file_when_nothing_of_its_code_is_left)
 {
-	struct range code = find_code();
+	uint64_t offset = 0;
+	struct range code = find_code_at(&offset);
 
+	if (!offset)
+		cr_skip_test("this linker puts nothing in front of the code");
 	expect_names_of_file(code, code);
 }
 

@@ -152,6 +152,11 @@ Test(resolver, names_exported_functions_of_libc)
  * perf. */
 Test(resolver, names_functions_of_the_vdso)
 {
+#ifdef __aarch64__
+	static const char name[] = "__kernel_clock_gettime";
+#else
+	static const char name[] = "__vdso_clock_gettime";
+#endif
 	uint64_t base = getauxval(AT_SYSINFO_EHDR);
 	struct opened opened = { 0 };
 	bool found = false;
@@ -162,8 +167,7 @@ Test(resolver, names_functions_of_the_vdso)
 	for (uint64_t offset = 0; offset < 0x2000 && !found; offset++) {
 		const struct sym_answer *answer = ask(&opened, base + offset);
 
-		found = answer->status == SYM_RESOLVED &&
-			!strcmp(answer->name, "__vdso_clock_gettime");
+		found = answer->status == SYM_RESOLVED && !strcmp(answer->name, name);
 	}
 	cr_expect(found);
 	end(&opened);
