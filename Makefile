@@ -249,7 +249,7 @@ check-matrix: all
 check-maps: all
 	@python3 tests/dotnet/crossgen2_maps.py --build $(BUILD) $(if $(ONLY),'$(ONLY)')
 
-## check-arm: .NET 10 and libsym on ARM64, cross-compiled, on an emulated machine; takes long
+## check-arm: unit tests and .NET 10 on ARM64, cross-compiled, on an emulated machine; takes long
 check-arm:
 	@python3 tests/arm64/check_arm64.py
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""libsym on ARM64: builds it with Debian's cross compiler, publishes .NET programs for ARM64, and runs tests of tests/dotnet on an
-emulated machine with Debian's kernel. Takes some ten minutes; what was downloaded is kept in the user's cache.
+"""libsym on ARM64: builds it with Debian's cross compiler, publishes .NET programs for ARM64, and runs the unit tests and
+tests of tests/dotnet on an emulated machine with Debian's kernel. Takes some ten minutes; what was downloaded is kept in the user's cache.
 
 Usage: check_arm64.py; from `make check-arm`."""
 import glob
@@ -14,16 +14,17 @@ import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, "build", "arm64")
+UNITS = "build/arm64/tests/unit", "build/arm64/tests/unit-symsrv"
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests", "arm64")
 SOURCES = "/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"
 
 NEEDED = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu", "mmdebstrap": "mmdebstrap", "qemu-system-aarch64": "qemu-system-arm",
           "cpio": "cpio", "depmod": "kmod", "dotnet": "the .NET 10 SDK"}
 # What libsym is built with, and what the machine runs.
-LIBRARIES = ("libc6-dev libgcc-12-dev libstdc++-12-dev libelf-dev libdw-dev libiberty-dev liblzma-dev zlib1g-dev libbz2-dev libxxhash-dev "
+LIBRARIES = ("libcriterion-dev libc6-dev libgcc-12-dev libstdc++-12-dev libelf-dev libdw-dev libiberty-dev liblzma-dev zlib1g-dev libbz2-dev libxxhash-dev "
              "libmd-dev libzstd-dev libjansson-dev uthash-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev").split()
 SYSTEM = ("bash coreutils grep sed gawk procps util-linux mount findutils libc-bin libelf1 libdw1 libbz2-1.0 libxxhash0 libmd0 libjansson4 libcurl4 "
-          "busybox-static linux-image-arm64 python3 linux-perf libstdc++6 kmod binutils").split()
+          "busybox-static linux-image-arm64 python3 linux-perf libstdc++6 kmod binutils libcriterion3 libmicrohttpd12").split()
 MODULES = "fs/9p fs/netfs fs/fscache net/9p drivers/virtio".split()
 PROGRAMS = {"sample": "fixtures/src/sample", "torture": "fixtures/src/torture", "oracle": "tests/dotnet/oracle"}
 # 10 minutes here; a machine that hangs must end too.
@@ -60,7 +61,7 @@ def build(libraries):
     directory = os.path.join(libraries, "usr/lib/aarch64-linux-gnu/pkgconfig")
     environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=libraries, PKG_CONFIG_LIBDIR=directory)
     run("make", "-C", ROOT, "BUILD=build/arm64", "STATIC=", f"CC=aarch64-linux-gnu-gcc --sysroot={libraries}", "AR=aarch64-linux-gnu-ar",
-        f"LDFLAGS=-L{libraries}/usr/lib/gcc/aarch64-linux-gnu/12", "all", env=environment)
+        f"LDFLAGS=-L{libraries}/usr/lib/gcc/aarch64-linux-gnu/12", "all", *UNITS, env=environment)
 
 
 def publish():
