@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/format/il.h"
 #include "libsym/format/signature.h"
 #include "libsym/limits.h"
 
@@ -23,6 +24,9 @@ enum classification {
 };
 
 static const uint32_t max_signature_bytes = 65536;
+enum {
+	MAX_IL_BYTES = 65536 /* longer code is not looked through */
+};
 static const uint32_t max_dynamic_name_bytes = 4096;
 static const unsigned int max_version_nodes = 4096;
 
@@ -35,7 +39,8 @@ struct methods {
 	struct buf signature;  /* of the method in hand */
 	bool last_was_dynamic; /* the method in hand is */
 	bool is_volatile;
-	bool has_handles; /* its signature names types by address */
+	bool has_handles;         /* its signature names types by address */
+	uint8_t il[MAX_IL_BYTES]; /* of the method in hand */
 };
 
 struct sym_error *methods_create(struct remote_memory *memory, const struct layout *layout,
@@ -392,6 +397,49 @@ const char *methods_only_tier(const struct method_description *description)
 		       : "Optimized";
 }
 
+/*
+ * Is a call of the method marked "tail."? Of such a method the JIT makes optimized code at once and
+ * does not tell where it could be read. What cannot be read has none.
+ */
+static bool has_tail_call(struct methods *methods, const struct method_description *description)
+{
+	struct remote_memory *memory = methods->memory;
+	const struct module *module = description->type->module;
+	uint32_t rva = metadata_method_rva(module->metadata, description->rid), code_bytes = 0;
+	uint8_t header[IL_HEADER_BYTES] = { 0 };
+	uint32_t header_bytes = IL_TINY_HEADER_BYTES;
+	uint64_t address = rva ? module_rva_address(memory, module, rva, header_bytes) : 0;
+
+	if (!address)
+		return false;
+	header[0] = remote_u8(memory, address);
+	if (!il_is_tiny(header[0])) {
+		header_bytes = IL_HEADER_BYTES;
+		remote_read(memory, address, header, header_bytes);
+	}
+	return il_code_bytes(header, &code_bytes) && code_bytes <= sizeof(methods->il) &&
+	       remote_read(memory, address + header_bytes, methods->il, code_bytes) &&
+	       il_has_tail_call(methods->il, code_bytes);
+}
+
+/* Of code that is no version of its own. `has_others`: the method has versions that are. */
+static const char *first_tier(struct methods *methods, const struct method_description *description,
+			      bool has_others)
+{
+	const uint16_t eligible = 0x8000; /* in Flags3: may be compiled again */
+	const char *tier = "QuickJitted";
+
+	if (!(description->flags3 & eligible))
+		return methods_only_tier(description);
+	if (has_others || !description->type || !description->type->module->may_tail_call)
+		return tier;
+	if (has_tail_call(methods, description))
+		tier = "Optimized";
+	if (remote_state(methods->memory) == REMOTE_UNREADABLE)
+		remote_begin(methods->memory);
+	return tier;
+}
+
 enum method_outcome methods_read_tier(struct methods *methods,
 				      const struct method_description *description, uint64_t code,
 				      const char **tier_ret)
@@ -400,11 +448,10 @@ enum method_outcome methods_read_tier(struct methods *methods,
 		"QuickJitted", "OptimizedTier1",   "OptimizedTier1OSR",
 		"Optimized",   "InstrumentedTier", "InstrumentedTierOptimized",
 	};
-	const uint16_t eligible = 0x8000; /* in Flags3: may be compiled again */
 	struct remote_memory *memory = methods->memory;
 	const struct layout_tiers *tiers = methods->tiers;
 	const char *name = NULL;
-	uint64_t node = description->code_data;
+	uint64_t node = description->code_data, first_node;
 	uint8_t room[REMOTE_STRUCTURE_BYTES];
 
 	remote_begin(memory);
@@ -412,6 +459,7 @@ enum method_outcome methods_read_tier(struct methods *methods,
 		node = remote_u64(memory, node + tiers->versioning_state);
 	if (node)
 		node = remote_u64(memory, node + tiers->first_node);
+	first_node = node;
 	for (unsigned int i = 0; node && i < max_version_nodes; i++) {
 		const uint8_t *bytes = remote_structure(memory, node, room, tiers->node_bytes);
 
@@ -425,7 +473,7 @@ enum method_outcome methods_read_tier(struct methods *methods,
 		node = structure_u64(bytes, tiers->next);
 	}
 	if (!node && remote_state(memory) == REMOTE_OK)
-		name = description->flags3 & eligible ? names[0] : methods_only_tier(description);
+		name = first_tier(methods, description, first_node != 0);
 	if (remote_state(memory) == REMOTE_PENDING)
 		return METHOD_PENDING;
 	if (remote_state(memory) != REMOTE_OK) {

@@ -38,8 +38,18 @@ struct room {
 
 static const size_t usual_room_bytes = (size_t)8 << 20;
 
+/* Where a PE image lies in memory. */
+struct pe_place {
+	uint64_t base;
+	uint32_t size_bytes;
+	bool is_mapped;    /* by rva; else flat, by file offset */
+	uint64_t sections; /* address of the section table */
+	uint32_t section_count;
+};
+
 struct entry {
-	struct module module;
+	struct module module;  /* first, by which an entry is found */
+	struct pe_place image; /* of no bytes where the module has none */
 	enum step step;
 	uint64_t metadata_address;
 	size_t metadata_bytes;
@@ -185,15 +195,6 @@ struct sym_error *modules_error(const struct modules *modules)
 
 /* ---- where the metadata is ------------------------------------------------------ */
 
-/* Where a PE image lies in memory. */
-struct pe_place {
-	uint64_t base;
-	uint32_t size_bytes;
-	bool is_mapped;    /* by rva; else flat, by file offset */
-	uint64_t sections; /* address of the section table */
-	uint32_t section_count;
-};
-
 /* Address of an rva, 0 when no section holds it. */
 static uint64_t rva_address(struct remote_memory *memory, const struct pe_place *pe, uint32_t rva,
 			    uint32_t size_bytes)
@@ -220,6 +221,14 @@ static uint64_t rva_address(struct remote_memory *memory, const struct pe_place 
 	if (rva > pe->size_bytes || size_bytes > pe->size_bytes - rva)
 		return 0;
 	return pe->base + rva;
+}
+
+uint64_t module_rva_address(struct remote_memory *memory, const struct module *module, uint32_t rva,
+			    uint32_t size_bytes)
+{
+	const struct entry *entry = (const struct entry *)module;
+
+	return rva_address(memory, &entry->image, rva, size_bytes);
 }
 
 /* The metadata of a PE image in memory; false with the state set. */
@@ -257,7 +266,7 @@ static bool locate(struct modules *modules, struct entry *entry)
 	struct remote_memory *memory = modules->memory;
 	uint64_t module = entry->module.address, dynamic, place, assembly;
 	uint32_t flags = remote_u32(memory, module + layout->module.flags);
-	struct pe_place pe = { 0 };
+	struct pe_place *image = &entry->image;
 
 	assembly = remote_u64(memory, module + layout->module.assembly);
 	entry->module.is_volatile =
@@ -273,10 +282,10 @@ static bool locate(struct modules *modules, struct entry *entry)
 		return false;
 	modules->any_editable |= (flags & is_editable) != 0;
 	if (place) {
-		pe.base = remote_u64(memory, place + layout->pe_image_layout.base);
-		pe.size_bytes = remote_u32(memory, place + layout->pe_image_layout.size_bytes);
-		pe.is_mapped = remote_u32(memory, place + layout->pe_image_layout.flags) & 1;
-		return remote_state(memory) == REMOTE_OK && locate_in_pe(memory, &pe, entry);
+		image->base = remote_u64(memory, place + layout->pe_image_layout.base);
+		image->size_bytes = remote_u32(memory, place + layout->pe_image_layout.size_bytes);
+		image->is_mapped = remote_u32(memory, place + layout->pe_image_layout.flags) & 1;
+		return remote_state(memory) == REMOTE_OK && locate_in_pe(memory, image, entry);
 	}
 	if (!dynamic)
 		return false;
@@ -367,6 +376,14 @@ static void move_streams(struct entry *entry)
 	}
 }
 
+static bool is_of_fsharp(const struct metadata *metadata)
+{
+	static const char core[] = "FSharp.Core";
+
+	return metadata_find_assembly_ref(metadata, core) ||
+	       !strcmp(metadata_assembly_name(metadata), core);
+}
+
 static void finish_copy(struct modules *modules, struct entry *entry)
 {
 	struct sym_error *error;
@@ -381,8 +398,10 @@ static void finish_copy(struct modules *modules, struct entry *entry)
 		modules->no_memory = true;
 	sym_error_destroy(error);
 	entry->module.metadata = entry->metadata;
-	if (entry->metadata)
-		entry->module.names = signature_names_create(entry->metadata);
+	if (!entry->metadata)
+		return;
+	entry->module.names = signature_names_create(entry->metadata);
+	entry->module.may_tail_call = is_of_fsharp(entry->metadata);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */

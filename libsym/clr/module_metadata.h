@@ -24,6 +24,7 @@ struct module {
 	/* It can be unloaded or changed: what is read through it must be read twice. */
 	bool is_volatile;
 	bool is_unoptimized; /* built for debugging: its code is compiled as it stands */
+	bool may_tail_call;  /* it is of F#, the one compiler that writes "tail." */
 };
 
 struct sym_error *modules_create(struct remote_memory *memory, const struct layout *layout,
@@ -35,6 +36,13 @@ void modules_destroy(struct modules *modules);
  * start over) or UNREADABLE (what is there is no module with metadata).
  */
 const struct module *modules_get(struct modules *modules, uint64_t address);
+
+/*
+ * The address of so many bytes that the image of a module has at `rva`; 0 where it has not, or
+ * remote_state() tells more.
+ */
+uint64_t module_rva_address(struct remote_memory *memory, const struct module *module, uint32_t rva,
+			    uint32_t size_bytes);
 
 /*
  * Notes a module that will be asked for; modules_read_wanted() then reads all that were noted,

@@ -571,6 +571,11 @@ struct metadata_blob metadata_method_signature(const struct metadata *metadata, 
 	return blob_cell(metadata, METADATA_METHOD_DEF, rid, 4);
 }
 
+uint32_t metadata_method_rva(const struct metadata *metadata, uint32_t rid)
+{
+	return cell(metadata, METADATA_METHOD_DEF, rid, 0);
+}
+
 uint16_t metadata_method_impl_flags(const struct metadata *metadata, uint32_t rid)
 {
 	return (uint16_t)cell(metadata, METADATA_METHOD_DEF, rid, 1);

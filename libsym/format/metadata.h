@@ -72,6 +72,8 @@ struct metadata_blob metadata_type_spec_signature(const struct metadata *metadat
 
 const char *metadata_method_name(const struct metadata *metadata, uint32_t rid);
 struct metadata_blob metadata_method_signature(const struct metadata *metadata, uint32_t rid);
+/* Of the body; 0: it has none in the image. */
+uint32_t metadata_method_rva(const struct metadata *metadata, uint32_t rid);
 /* MethodImplAttributes (ECMA-335 II.23.1.11). */
 uint16_t metadata_method_impl_flags(const struct metadata *metadata, uint32_t rid);
 /* Tells the processor which rows the functions here will read of a method and its type. */

@@ -137,6 +137,28 @@ def test_tells_code_that_was_built_for_debugging(context):
     expect(tiers["MinOptJitted"] > 100 and tiers["Optimized"] <= 0.05 * tiers.total(), f"tiers of its methods: {dict(tiers)}")
 
 
+def test_tells_code_that_is_optimized_because_of_its_tail_calls(context):
+    """F# marks calls so, and its compiler is itself a program of F#: of such methods the JIT makes optimized code at once."""
+    runtime = context.sdk()
+    programs = glob.glob(os.path.join(os.path.dirname(os.path.realpath(runtime.dotnet)), "sdk", "*", "FSharp", "fsi.dll"))
+    if not programs:
+        raise Skip("no F# beside the SDK")
+    script = os.path.join(context.scratch, "settle.fsx")
+    with open(script, "w", encoding="ascii") as file:
+        file.write('let rec even n = n = 0 || odd (n - 1)\nand odd n = n <> 0 && even (n - 1)\n'
+                   'if even 1000 then printfn "ready"\nSystem.Threading.Thread.Sleep(System.Threading.Timeout.Infinite)\n')
+    runtime = Runtime(runtime.dotnet, programs[0], runtime.framework, "fsi")
+    with Sample(runtime, {"DOTNET_PerfMapEnabled": "3"}, argument=script) as sample:
+        sample.stand_still()
+        theirs, _ = read_methods(sample.map_path)
+        ours, _ = read_ours(context, sample.pid)
+    optimized = [start for start, method in theirs.items() if method.tier == "Optimized" and b" [FSharp." in method[1] and start in ours]
+    told = sum(ours[start].tier == "Optimized" for start in optimized)
+    context.figure(f"{told} of {len(optimized)} methods of F# that were optimized at once are told to be")
+    compare(context, "fsi", theirs, ours, theirs, True)
+    expect(len(optimized) > 100 and told >= 0.95 * len(optimized), "their tier is another")
+
+
 def test_names_methods_that_hot_reload_has_added(context):
     """They are in no metadata that can be read: unasked, the runtime is. The oracle is its map, which is emptied before we look."""
     runtime, artifacts = context.sdk(), os.path.join(ROOT, "build", "dotnet", "reload")

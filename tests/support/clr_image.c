@@ -280,10 +280,10 @@ void clr_image_free_code(struct clr_image *image, unsigned int index, uint64_t s
 
 /* ---- modules, types, methods ------------------------------------------------------ */
 
-/* A mapped image: headers in front, CLI header at 0x200, metadata from 0x300 on. */
+/* A mapped image: headers in front, CLI header, metadata at the end. */
 static uint64_t put_pe(struct clr_image *image, const struct buf *metadata)
 {
-	uint64_t base = clr_image_room(image, 0x300 + metadata->size_bytes);
+	uint64_t base = clr_image_room(image, CLR_PE_METADATA + metadata->size_bytes);
 	uint64_t directories = base + 0x80 + 24 + 112;
 
 	fake_memory_put_u16(&image->fake, base, 0x5a4d);
@@ -291,10 +291,10 @@ static uint64_t put_pe(struct clr_image *image, const struct buf *metadata)
 	fake_memory_put_u32(&image->fake, base + 0x80, 0x4550);
 	fake_memory_put_u16(&image->fake, base + 0x80 + 20, 240);
 	fake_memory_put_u16(&image->fake, base + 0x80 + 24, 0x20b);
-	fake_memory_put_u32(&image->fake, directories + 14 * 8, 0x200);
-	fake_memory_put_u32(&image->fake, base + 0x200 + 8, 0x300);
-	fake_memory_put_u32(&image->fake, base + 0x200 + 12, (uint32_t)metadata->size_bytes);
-	fake_memory_put(&image->fake, base + 0x300, metadata->data, metadata->size_bytes);
+	fake_memory_put_u32(&image->fake, directories + 14 * 8, CLR_PE_CLI);
+	fake_memory_put_u32(&image->fake, base + CLR_PE_CLI + 8, CLR_PE_METADATA);
+	fake_memory_put_u32(&image->fake, base + CLR_PE_CLI + 12, (uint32_t)metadata->size_bytes);
+	fake_memory_put(&image->fake, base + CLR_PE_METADATA, metadata->data, metadata->size_bytes);
 	return base;
 }
 
@@ -307,8 +307,20 @@ static void set_layout(struct clr_image *image, uint64_t module, const struct bu
 	fake_memory_put_u64(&image->fake, assembly + 8, pe_image);
 	fake_memory_put_u64(&image->fake, pe_image + 16, layout);
 	fake_memory_put_u64(&image->fake, layout + 8, put_pe(image, metadata));
-	fake_memory_put_u32(&image->fake, layout + 16, 0x300 + (uint32_t)metadata->size_bytes);
+	fake_memory_put_u32(&image->fake, layout + 16,
+			    CLR_PE_METADATA + (uint32_t)metadata->size_bytes);
 	fake_memory_put_u32(&image->fake, layout + 20, 1);
+}
+
+void clr_image_put_at_rva(struct clr_image *image, uint64_t module, uint32_t rva, const void *bytes,
+			  size_t size_bytes)
+{
+	static const uint64_t way[] = { 16, 8, 16, 8 }; /* as set_layout() goes */
+	uint64_t at = module;
+
+	for (size_t i = 0; i < sizeof(way) / sizeof(way[0]); i++)
+		memcpy(&at, fake_memory_at(&image->fake, at + way[i], 8), 8);
+	fake_memory_put(&image->fake, at + rva, bytes, size_bytes);
 }
 
 uint64_t clr_image_add_module(struct clr_image *image, const struct metadata_builder *builder,

@@ -30,6 +30,13 @@ enum clr_module_kind {
 	CLR_MODULE_EMITTED,
 };
 
+/* Where things are in a module's image. */
+enum {
+	CLR_PE_CLI = 0x200,
+	CLR_PE_FREE = 0x280,
+	CLR_PE_METADATA = 0x300,
+};
+
 enum {
 	CLR_HEAP_ORDINARY,
 	CLR_HEAP_COLLECTIBLE,
@@ -73,6 +80,10 @@ uint64_t clr_image_room(struct clr_image *image, size_t size_bytes);
 
 uint64_t clr_image_add_module(struct clr_image *image, const struct metadata_builder *builder,
 			      enum clr_module_kind kind);
+
+/* Puts bytes at an rva, from CLR_PE_FREE to CLR_PE_METADATA, into the image of a module. */
+void clr_image_put_at_rva(struct clr_image *image, uint64_t module, uint32_t rva, const void *bytes,
+			  size_t size_bytes);
 
 /* MethodTable of a TypeDef row, with its class. */
 uint64_t clr_image_add_type(struct clr_image *image, uint64_t module, uint32_t rid);

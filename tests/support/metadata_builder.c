@@ -158,14 +158,29 @@ uint32_t add_method(struct metadata_builder *builder, const char *name, const vo
 	return builder->counts[0x06];
 }
 
-/* RVA, ImplFlags, Flags, Name, Signature, ParamList: the last three take 6 or 10 bytes. */
-void set_impl_flags(struct metadata_builder *builder, uint16_t flags)
+/* RVA, ImplFlags, Flags, Name, Signature, ParamList. The last three take 6 or 10 bytes. */
+static void set_in_last_method(struct metadata_builder *builder, size_t at, const uint8_t *bytes,
+			       size_t count)
 {
 	struct buf *rows = &builder->rows[0x06];
-	size_t behind_bytes = builder->wide_heaps ? 14 : 10;
+	size_t row_bytes = builder->wide_heaps ? 18 : 14;
+
+	memcpy(rows->data + rows->size_bytes - row_bytes + at, bytes, count);
+}
+
+void set_method_rva(struct metadata_builder *builder, uint32_t rva)
+{
+	uint8_t bytes[4] = { (uint8_t)rva, (uint8_t)(rva >> 8), (uint8_t)(rva >> 16),
+			     (uint8_t)(rva >> 24) };
+
+	set_in_last_method(builder, 0, bytes, sizeof(bytes));
+}
+
+void set_impl_flags(struct metadata_builder *builder, uint16_t flags)
+{
 	uint8_t bytes[2] = { (uint8_t)flags, (uint8_t)(flags >> 8) };
 
-	memcpy(rows->data + rows->size_bytes - behind_bytes, bytes, sizeof(bytes));
+	set_in_last_method(builder, 4, bytes, sizeof(bytes));
 }
 
 uint32_t add_member_ref(struct metadata_builder *builder, unsigned int parent_kind,

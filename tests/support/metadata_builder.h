@@ -52,6 +52,7 @@ uint32_t add_type_spec(struct metadata_builder *builder, const void *signature, 
 uint32_t add_method(struct metadata_builder *builder, const char *name, const void *signature,
 		    size_t size_bytes);
 /* Of the method that was added last. */
+void set_method_rva(struct metadata_builder *builder, uint32_t rva);
 void set_impl_flags(struct metadata_builder *builder, uint16_t flags);
 uint32_t add_member_ref(struct metadata_builder *builder, unsigned int parent_kind,
 			uint32_t parent_rid, const char *name, const void *signature,

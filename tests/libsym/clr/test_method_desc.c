@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libsym/clr/method_desc.h"
+#include "libsym/format/il.h"
 #include "tests/support/clr_image.h"
 
 struct fixture {
@@ -312,6 +313,83 @@ Test(method_desc, tells_what_is_compiled_as_it_stands)
 	fake_memory_put_u16(&fixture.image.fake, run + 2, 0x8000 | METHOD_RUN);
 	cr_assert_str_eq(tier_of(&fixture, run, 0x5000), "QuickJitted");
 	end(&fixture);
+}
+
+/* A module of two methods: Run, whose call is marked "tail.", and Ask, whose is not. */
+static void begin_with_calls(struct fixture *fixture, const char *reference)
+{
+	static const uint8_t tail[] = { 8 << 2 | 2, 0xfe, 0x14, 0x28, 1, 0, 0, 6, 0x2a };
+	static const uint8_t fat[] = { 0x13, 0x30, 8, 0,    6, 0, 0, 0, 0,
+				       0,    0,    0, 0x28, 1, 0, 0, 6, 0x2a };
+	struct metadata_builder builder;
+
+	begin(fixture);
+	metadata_builder_init(&builder);
+	add_assembly(&builder, "App");
+	add_assembly_ref(&builder, reference);
+	add_type_def(&builder, "", "<Module>");
+	add_type_def(&builder, "Ns", "Plain");
+	add_method(&builder, "Run", run_signature, sizeof(run_signature));
+	set_method_rva(&builder, CLR_PE_FREE);
+	add_method(&builder, "Ask", ask_signature, sizeof(ask_signature));
+	set_method_rva(&builder, CLR_PE_FREE + 16);
+	fixture->module = clr_image_add_module(&fixture->image, &builder, CLR_MODULE_MAPPED);
+	metadata_builder_deinit(&builder);
+	clr_image_put_at_rva(&fixture->image, fixture->module, CLR_PE_FREE, tail, sizeof(tail));
+	clr_image_put_at_rva(&fixture->image, fixture->module, CLR_PE_FREE + 16, fat, sizeof(fat));
+}
+
+/* Of a method that may be compiled again. */
+static uint64_t add_eligible(struct fixture *fixture, uint64_t type, uint32_t rid)
+{
+	uint64_t method = add(fixture, type, rid);
+
+	fake_memory_put_u16(&fixture->image.fake, method + 2, (uint16_t)(0x8000 | rid));
+	return method;
+}
+
+Test(method_desc, tells_code_that_is_optimized_at_once_because_of_its_tail_calls)
+{
+	struct fixture fixture;
+	uint64_t type, run;
+
+	begin_with_calls(&fixture, "FSharp.Core");
+	type = add_type(&fixture, ROW_PLAIN);
+	run = add_eligible(&fixture, type, METHOD_RUN);
+	cr_assert_str_eq(tier_of(&fixture, run, 0x5000), "Optimized");
+	cr_assert_str_eq(tier_of(&fixture, add_eligible(&fixture, type, METHOD_ASK), 0x5000),
+			 "QuickJitted");
+	add_version(&fixture, run, 0x6000, 1);
+	cr_assert_str_eq(tier_of(&fixture, run, 0x5000), "QuickJitted",
+			 "it was compiled again, so it was not optimized at first");
+	end(&fixture);
+	begin_with_calls(&fixture, "System.Runtime");
+	run = add_eligible(&fixture, add_type(&fixture, ROW_PLAIN), METHOD_RUN);
+	cr_assert_str_eq(tier_of(&fixture, run, 0x5000), "QuickJitted",
+			 "no compiler of such calls");
+	end(&fixture);
+}
+
+Test(method_desc, does_without_il_that_cannot_be_read)
+{
+	static const uint8_t bodies[][IL_HEADER_BYTES] = {
+		{ 0x13, 0x30, 8, 0, 0xff, 0xff, 0xff, 0xff }, /* larger than anything */
+		{ 0x13, 0x30, 8, 0, 0, 0, 1, 0 }, /* as large as is read, and not there */
+		{ 0x11, 0x30, 8, 0, 4, 0, 0, 0 }, /* of no known format */
+	};
+
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct fixture fixture;
+		uint64_t run;
+
+		begin_with_calls(&fixture, "FSharp.Core");
+		clr_image_put_at_rva(&fixture.image, fixture.module, CLR_PE_FREE, bodies[i],
+				     sizeof(bodies[i]));
+		run = add_eligible(&fixture, add_type(&fixture, ROW_PLAIN), METHOD_RUN);
+		cr_assert_str_eq(tier_of(&fixture, run, 0x5000), "QuickJitted");
+		assert_named(&fixture, run, "instance void [App] Ns.Plain::Run(int32)");
+		end(&fixture);
+	}
 }
 
 Test(method_desc, ends_on_a_list_of_versions_that_goes_round_in_a_circle)
