@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collecting symbols and freezing them: they come in ascending order out of
- * their runs; where some overlap, the shared bytes go to the one that was added
+ * their areas; where some overlap, the shared bytes go to the one that was added
  * last; the pieces are handed on to be laid out.
  *
  * Symbols of a runtime hardly ever overlap, so mostly a symbol is a piece. Those
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/index_areas.h"
 #include "libsym/index_layout.h"
-#include "libsym/index_runs.h"
 #include "libsym/limits.h"
 
 struct index_builder {
-	struct index_runs runs;
+	struct index_areas areas;
 	struct index_names *names; /* NULL for numbers */
 	const char *last_name;     /* NULL at first */
 	uint32_t last_name_offset;
@@ -26,8 +26,14 @@ struct index_builder {
 
 struct sym_error *index_builder_create_numbered(struct index_builder **ret)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? NULL : &sym_error_no_memory;
+	struct index_builder *builder = calloc(1, sizeof(*builder));
+
+	if (builder && index_areas_init(&builder->areas)) {
+		*ret = builder;
+		return NULL;
+	}
+	index_builder_destroy(builder);
+	return &sym_error_no_memory;
 }
 
 struct sym_error *index_builder_create(struct index_builder **ret)
@@ -46,7 +52,7 @@ void index_builder_destroy(struct index_builder *builder)
 {
 	if (!builder)
 		return;
-	index_runs_deinit(&builder->runs);
+	index_areas_deinit(&builder->areas);
 	index_names_destroy(builder->names);
 	sym_error_destroy(builder->failure);
 	free(builder);
@@ -54,17 +60,17 @@ void index_builder_destroy(struct index_builder *builder)
 
 size_t index_builder_count(const struct index_builder *builder)
 {
-	return builder->runs.count;
+	return builder->areas.count;
 }
 
 void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t name_bytes)
 {
-	if (builder->runs.count || builder->failure)
+	if (builder->areas.count || builder->failure)
 		return;
 	if (symbols > LIMIT_INDEX_SYMBOLS)
 		symbols = LIMIT_INDEX_SYMBOLS;
 	/* Without this memory things grow step by step, from nothing. */
-	index_runs_reserve(&builder->runs, symbols);
+	index_areas_reserve(&builder->areas, symbols);
 	if (builder->names)
 		index_names_reserve(builder->names, name_bytes);
 }
@@ -103,9 +109,13 @@ static __attribute__((noinline, cold)) void fail(struct index_builder *builder, 
 		return;
 	if (start + size_bytes < start)
 		builder->failure = sym_error_create(SYM_ERROR_ARGUMENT, "symbol end overflows");
-	else if (builder->runs.count >= LIMIT_INDEX_SYMBOLS)
+	else if (builder->areas.count >= LIMIT_INDEX_SYMBOLS)
 		builder->failure = sym_error_create(SYM_ERROR_LIMIT, "more than %zu symbols",
 						    LIMIT_INDEX_SYMBOLS);
+	else if (index_areas_are_full(&builder->areas))
+		builder->failure =
+			sym_error_create(SYM_ERROR_LIMIT, "symbols in more than %zu times 64 KiB",
+					 LIMIT_INDEX_AREAS);
 	else
 		builder->failure = &sym_error_no_memory;
 }
@@ -114,8 +124,8 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 		       const char *name, size_t name_bytes, uint32_t value)
 {
 	if (builder->failure || start + size_bytes < start ||
-	    builder->runs.count >= LIMIT_INDEX_SYMBOLS || !add_name(builder, name, name_bytes) ||
-	    !index_runs_add(&builder->runs, start, size_bytes, builder->last_name_offset, value))
+	    builder->areas.count >= LIMIT_INDEX_SYMBOLS || !add_name(builder, name, name_bytes) ||
+	    !index_areas_add(&builder->areas, start, size_bytes, builder->last_name_offset, value))
 		fail(builder, start, size_bytes);
 }
 
@@ -124,12 +134,16 @@ void index_builder_add_numbers(struct index_builder *builder, const struct index
 {
 	const struct index_numbered *symbol = symbols, *end = symbols + count;
 
-	for (; symbol < end && !builder->failure; symbol++)
+	if (builder->failure)
+		return;
+	for (; symbol < end; symbol++)
 		if (symbol->start + symbol->size_bytes < symbol->start ||
-		    builder->runs.count >= LIMIT_INDEX_SYMBOLS ||
-		    !index_runs_add(&builder->runs, symbol->start, symbol->size_bytes,
-				    symbol->number, symbol->value))
+		    builder->areas.count >= LIMIT_INDEX_SYMBOLS ||
+		    !index_areas_add(&builder->areas, symbol->start, symbol->size_bytes,
+				     symbol->number, symbol->value)) {
 			fail(builder, symbol->start, symbol->size_bytes);
+			return;
+		}
 }
 
 void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
@@ -143,7 +157,7 @@ void index_builder_add_number(struct index_builder *builder, uint64_t start, uin
 
 /* Symbols that hang together by overlaps, ascending; equal starts in the order of addition. */
 struct cluster {
-	struct index_item *items;
+	struct index_symbol *items;
 	size_t count, capacity;
 	uint64_t last; /* the last position that one of them covers */
 	/* For the sweep, as large as `capacity` asks for. */
@@ -165,7 +179,6 @@ struct pieces {
 };
 
 struct freezing {
-	const struct index_runs *runs;
 	struct cluster cluster;
 	struct index_writer writer;
 	bool failed; /* for want of memory */
@@ -173,7 +186,7 @@ struct freezing {
 
 /* The symbols that cover the position of the sweep, as a heap with the latest on top. */
 struct active {
-	const struct index_item *items;
+	const struct index_symbol *items;
 	uint32_t *owners;
 	size_t count;
 };
@@ -222,25 +235,24 @@ static void emit(struct pieces *pieces, size_t owner, uint64_t start, uint64_t e
 			(struct piece){ .start = start, .size_bytes = end - start, .owner = owner };
 }
 
-static uint64_t end_of(const struct index_runs *runs, const struct index_item *item)
+static uint64_t end_of(const struct index_symbol *symbol)
 {
-	return item->start + index_runs_size(runs, item);
+	return symbol->start + symbol->size_bytes;
 }
 
 /* The last position that a symbol covers; its own start if it has no size. */
-static inline uint64_t last_of(const struct index_runs *runs, const struct index_item *item)
+static inline uint64_t last_of(const struct index_symbol *symbol)
 {
-	return item->start + (item->size ? index_runs_size(runs, item) - 1 : 0);
+	return symbol->start + (symbol->size_bytes ? symbol->size_bytes - 1 : 0);
 }
 
 /*
  * Sized symbols to disjoint pieces. There are at most 2n - 1 of them, because a
  * piece begins only where a symbol begins or ends.
  */
-static void sweep(const struct index_runs *runs, const struct cluster *cluster,
-		  struct pieces *pieces)
+static void sweep(const struct cluster *cluster, struct pieces *pieces)
 {
-	const struct index_item *items = cluster->items;
+	const struct index_symbol *items = cluster->items;
 	struct active active = { .items = items, .owners = cluster->heap };
 	size_t count = cluster->count, next = 0;
 	uint64_t position = 0;
@@ -251,13 +263,13 @@ static void sweep(const struct index_runs *runs, const struct cluster *cluster,
 		if (!active.count && items[next].start > position)
 			position = items[next].start;
 		for (; next < count && items[next].start <= position; next++)
-			if (items[next].size)
+			if (items[next].size_bytes)
 				active_push(&active, (uint32_t)next);
-		while (active.count && end_of(runs, &items[active.owners[0]]) <= position)
+		while (active.count && end_of(&items[active.owners[0]]) <= position)
 			active_pop(&active);
 		if (!active.count)
 			continue;
-		end = end_of(runs, &items[active.owners[0]]);
+		end = end_of(&items[active.owners[0]]);
 		if (next < count && items[next].start < end)
 			end = items[next].start;
 		emit(pieces, active.owners[0], position, end);
@@ -273,10 +285,10 @@ static void add_sizeless(const struct cluster *cluster, const struct pieces *siz
 	size_t next = 0, i;
 
 	for (i = 0; i < cluster->count; i++) {
-		const struct index_item *item = &cluster->items[i];
+		const struct index_symbol *item = &cluster->items[i];
 		struct piece *last;
 
-		if (item->size)
+		if (item->size_bytes)
 			continue;
 		while (next < sized->count && sized->items[next].start <= item->start)
 			ret->items[ret->count++] = sized->items[next++];
@@ -285,7 +297,7 @@ static void add_sizeless(const struct cluster *cluster, const struct pieces *siz
 		if (!last || item->start - last->start >= last->size_bytes)
 			ret->items[ret->count++] =
 				(struct piece){ .start = item->start, .size_bytes = 1, .owner = i };
-		else if (!cluster->items[last->owner].size)
+		else if (!cluster->items[last->owner].size_bytes)
 			last->owner = i;
 	}
 	while (next < sized->count)
@@ -314,28 +326,26 @@ static void cluster_deinit(struct cluster *cluster)
 	free(cluster->merged);
 }
 
-static bool write_piece(struct freezing *freezing, const struct index_item *item, uint64_t start,
-			uint64_t size_bytes)
+static bool write_piece(struct freezing *freezing, const struct index_symbol *symbol,
+			uint64_t start, uint64_t size_bytes)
 {
-	return index_writer_add(
-		&freezing->writer,
-		&(struct index_piece){
-			.start = start,
-			.size_bytes = size_bytes,
-			.symbol_start = item->start,
-			.symbol_size_bytes = index_runs_size(freezing->runs, item),
-			.detail = { .number = item->name_offset, .value = item->value },
-		});
+	return index_writer_add(&freezing->writer, &(struct index_piece){
+							   .start = start,
+							   .size_bytes = size_bytes,
+							   .symbol_start = symbol->start,
+							   .symbol_size_bytes = symbol->size_bytes,
+							   .detail = { .number = symbol->number,
+								       .value = symbol->value },
+						   });
 }
 
-static inline bool write_alone(struct freezing *freezing, const struct index_item *item)
+static inline bool write_alone(struct freezing *freezing, const struct index_symbol *symbol)
 {
-	if (!item->size || item->size == INDEX_ITEM_LARGE)
-		return write_piece(freezing, item, item->start,
-				   item->size ? index_runs_size(freezing->runs, item) : 1);
+	if (!symbol->size_bytes)
+		return write_piece(freezing, symbol, symbol->start, 1);
 	return index_writer_add_whole(
-		&freezing->writer, item->start, item->size,
-		(struct index_detail){ .number = item->name_offset, .value = item->value });
+		&freezing->writer, symbol->start, symbol->size_bytes,
+		(struct index_detail){ .number = symbol->number, .value = symbol->value });
 }
 
 static bool write_cluster(struct freezing *freezing)
@@ -348,7 +358,7 @@ static bool write_cluster(struct freezing *freezing)
 		return false;
 	pieces = (struct pieces){ .items = cluster->pieces };
 	all.items = cluster->merged;
-	sweep(freezing->runs, cluster, &pieces);
+	sweep(cluster, &pieces);
 	add_sizeless(cluster, &pieces, &all);
 	for (i = 0; i < all.count; i++)
 		if (!write_piece(freezing, &cluster->items[all.items[i].owner], all.items[i].start,
@@ -357,63 +367,72 @@ static bool write_cluster(struct freezing *freezing)
 	return true;
 }
 
-static bool add_to_cluster(struct cluster *cluster, const struct index_item *item)
+/* Of two that start at one place, the later one in `symbol`: is nothing left of the one before? */
+static bool hides(const struct index_symbol *symbol, const struct index_symbol *before)
 {
+	return symbol->start == before->start && symbol->size_bytes >= before->size_bytes;
+}
+
+static bool add_to_cluster(struct cluster *cluster, const struct index_symbol *symbol)
+{
+	if (cluster->count && hides(symbol, &cluster->items[cluster->count - 1]))
+		cluster->count--;
 	if (cluster->count == cluster->capacity) {
 		size_t capacity = cluster->capacity ? 2 * cluster->capacity : 16;
-		struct index_item *items = reallocarray(cluster->items, capacity, sizeof(*items));
+		struct index_symbol *items = reallocarray(cluster->items, capacity, sizeof(*items));
 
 		if (!items)
 			return false;
 		cluster->items = items;
 		cluster->capacity = capacity;
 	}
-	cluster->items[cluster->count++] = *item;
+	cluster->items[cluster->count++] = *symbol;
 	return true;
 }
 
-/* The item that follows; it and those that hang together with it are in the cluster then. */
-static const struct index_item *gather(struct freezing *freezing, struct index_cursor *cursor,
-				       const struct index_item *first,
-				       const struct index_item *second)
+/* `first` and those from `next` on that hang together with it are in the cluster then, and `next`
+ * is the one behind; false: there is none. */
+static bool gather(struct freezing *freezing, struct index_cursor *cursor,
+		   const struct index_symbol *first, struct index_symbol *next)
 {
 	struct cluster *cluster = &freezing->cluster;
-	const struct index_item *item = second;
+	bool more = true;
 
 	cluster->count = 0;
-	cluster->last = last_of(freezing->runs, first);
+	cluster->last = last_of(first);
 	freezing->failed |= !add_to_cluster(cluster, first);
-	for (; item && item->start <= cluster->last && !freezing->failed;
-	     item = index_cursor_next(cursor)) {
-		uint64_t last = last_of(freezing->runs, item);
+	for (; more && next->start <= cluster->last && !freezing->failed;
+	     more = index_cursor_next(cursor, next)) {
+		uint64_t last = last_of(next);
 
 		if (last > cluster->last)
 			cluster->last = last;
-		freezing->failed |= !add_to_cluster(cluster, item);
+		freezing->failed |= !add_to_cluster(cluster, next);
 	}
-	return item;
+	return more;
 }
 
-/* What write_alone() does, for items that simply go on in the leaf: from `item` on, as long as the
- * one behind it is in front of `end`, begins below `limit` and not within it. Returns how many. */
-static size_t write_leaf(struct index_writer *writer, const struct index_item *item,
-			 const struct index_item *end, uint64_t limit)
+/* What write_alone() does, for items of an area that simply go on in the leaf: from `item` on, as
+ * long as there is one behind it that does not begin within it. Returns how many. */
+static size_t write_leaf(struct index_writer *writer, uint64_t base, const struct index_item *item,
+			 const struct index_item *end)
 {
 	const struct index *index = writer->index;
 	const struct index_item *first = item;
 	struct index_leaf *leaf = writer->leaf;
+	/* None of the area lies farther behind. */
+	uint64_t area = base - writer->base;
 	unsigned int slot = writer->slot;
 
-	for (; leaf && slot < INDEX_LEAF && item + 1 < end; slot++, item++) {
+	if (!leaf || base + ((1u << INDEX_AREA_SHIFT) - 1) - writer->leaf_start >= INDEX_NEAR_BYTES)
+		return 0;
+	for (; slot < INDEX_LEAF && item + 1 < end; slot++, item++) {
 		uint8_t code = writer->codes[item->value % INDEX_CODES];
-		uint64_t next = item[1].start;
 
-		if (next >= limit || next - item->start < item->size ||
-		    item->size - 1 >= UINT16_MAX || index->values[code] != item->value ||
-		    item->start - writer->leaf_start >= INDEX_NEAR_BYTES)
+		if ((unsigned int)(item[1].low - item->low) < item->size || !item->size ||
+		    index->values[code] != item->value)
 			break;
-		index_leaf_put(leaf, slot, item->start - writer->base, (uint16_t)item->size, code,
-			       item->name_offset);
+		index_leaf_put(leaf, slot, area + item->low, item->size, code, item->number);
 	}
 	if (item > first) {
 		writer->slot = slot;
@@ -423,47 +442,48 @@ static size_t write_leaf(struct index_writer *writer, const struct index_item *i
 	return (size_t)(item - first);
 }
 
-/* Writes of those that follow in the same lane, `item` the first, what needs no more than that;
- * returns the one with which to go on. */
-static const struct index_item *write_lane(struct freezing *freezing, struct index_cursor *cursor,
-					   const struct index_item *item)
+/* Writes of those that follow in the same area, `symbol` the first, what needs no more than that;
+ * `symbol` is the one with which to go on. */
+static void write_area(struct freezing *freezing, struct index_cursor *cursor,
+		       struct index_symbol *symbol)
 {
-	struct index_lane *lane = &cursor->lanes[cursor->lane];
+	size_t count = write_leaf(&freezing->writer, cursor->base, cursor->next - 1, cursor->end);
 
-	if (lane->next == item + 1) {
-		item += write_leaf(&freezing->writer, item, lane->end, cursor->limit);
-		lane->next = item + 1;
+	if (count) {
+		cursor->next += count;
+		index_cursor_read(cursor, cursor->next - 1, symbol);
 	}
-	return item;
 }
 
 static bool lay_out_all(struct freezing *freezing, struct index_cursor *cursor)
 {
-	const struct index_item *item = index_cursor_next(cursor), *next;
+	struct index_symbol symbol, next;
+	bool more = index_cursor_next(cursor, &symbol);
 
 	if (!index_writer_begin(&freezing->writer))
 		return false;
-	for (; item; item = next) {
-		item = write_lane(freezing, cursor, item);
-		next = index_cursor_next(cursor);
-		if (!next || next->start > last_of(freezing->runs, item)) {
-			if (!write_alone(freezing, item))
+	for (; more; symbol = next) {
+		write_area(freezing, cursor, &symbol);
+		more = index_cursor_next(cursor, &next);
+		if (more && hides(&next, &symbol))
+			continue;
+		if (!more || next.start > last_of(&symbol)) {
+			if (!write_alone(freezing, &symbol))
 				return false;
 			continue;
 		}
-		next = gather(freezing, cursor, item, next);
+		more = gather(freezing, cursor, &symbol, &next);
 		if (!write_cluster(freezing))
 			return false;
 	}
 	return index_writer_end(&freezing->writer);
 }
 
-static bool lay_out(struct index_runs *runs, struct index *index)
+static bool lay_out(struct index_areas *areas, struct index *index)
 {
-	struct freezing freezing = { .runs = runs,
-				     .writer = { .index = index, .capacity = runs->count } };
+	struct freezing freezing = { .writer = { .index = index, .capacity = areas->count } };
 	struct index_cursor cursor;
-	bool done = index_cursor_begin(&cursor, runs) && lay_out_all(&freezing, &cursor);
+	bool done = index_cursor_begin(&cursor, areas) && lay_out_all(&freezing, &cursor);
 
 	index_cursor_end(&cursor);
 	cluster_deinit(&freezing.cluster);
@@ -476,12 +496,12 @@ struct sym_error *index_freeze(struct index_builder *builder, struct index **ret
 
 	if (builder->failure)
 		return STEAL(builder->failure);
-	if (!index || !lay_out(&builder->runs, index))
+	if (!index || !lay_out(&builder->areas, index))
 		return &sym_error_no_memory;
 	if (builder->names)
 		index_names_trim(builder->names);
 	index->names = STEAL(builder->names);
-	index_runs_deinit(&builder->runs);
+	index_areas_deinit(&builder->areas);
 	*ret = STEAL(index);
 	return NULL;
 }

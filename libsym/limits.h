@@ -59,6 +59,10 @@ static const size_t LIMIT_MAPS_BYTES = (size_t)256 << 20;
 /* Symbols in one index. */
 static const size_t LIMIT_INDEX_SYMBOLS = (size_t)1 << 28;
 
+/* Times 64 KiB of the address space in which symbols of one index start (1 TiB): each costs memory
+ * while the index is built, and a file may name an address in every one. */
+static const size_t LIMIT_INDEX_AREAS = (size_t)1 << 24;
+
 /* Bytes of names in one index: offsets into the pool have 32 bits. */
 static const size_t LIMIT_INDEX_NAME_BYTES = UINT32_MAX;
 

@@ -106,6 +106,30 @@ Test(index, hides_an_earlier_symbol_under_a_later_one_that_contains_it)
 	expect_piece(0, 0x100, 0x100, "outer");
 }
 
+Test(index, keeps_the_last_of_those_that_start_at_one_place_and_what_it_leaves_of_the_others)
+{
+	add(0x100, 0x40, "block");
+	add(0x108, 0x8, "first");
+	add(0x108, 0x8, "again");
+	add(0x110, 0x10, "longer");
+	add(0x110, 0x8, "shorter");
+	add(0x130, 0, "sizeless");
+	add(0x130, 0x4, "sized");
+	add(0x138, 0x4, "sized too");
+	add(0x138, 0, "sizeless too");
+	freeze();
+	cr_assert_eq(index_count(frozen), 9);
+	expect_piece(0, 0x100, 0x8, "block");
+	expect_piece(1, 0x108, 0x8, "again");
+	expect_piece(2, 0x110, 0x8, "shorter");
+	expect_piece(3, 0x118, 0x8, "longer");
+	expect_piece(4, 0x120, 0x10, "block");
+	expect_piece(5, 0x130, 0x4, "sized");
+	expect_piece(6, 0x134, 0x4, "block");
+	expect_piece(7, 0x138, 0x4, "sized too");
+	expect_piece(8, 0x13c, 0x4, "block");
+}
+
 Test(index, clips_an_earlier_symbol_that_a_later_one_overlaps_in_part)
 {
 	add(0x100, 0x20, "old");
@@ -508,8 +532,8 @@ Test(index, agrees_with_arithmetic_on_many_symbols_in_scattered_order)
 	}
 }
 
-/* More heaps than runs are kept for, in turns; what comes later in another heap's place wins. */
-Test(index, lets_the_later_symbol_win_whatever_run_it_fell_into)
+/* Heaps in turns; what comes later in another heap's place wins. */
+Test(index, lets_the_later_symbol_win_in_whatever_order_heaps_come)
 {
 	enum {
 		HEAPS = 40,
