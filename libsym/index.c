@@ -32,19 +32,15 @@ size_t index_count(const struct index *index)
 	return index->count;
 }
 
-static int compare_odd(const void *key, const void *element)
+/* Of a piece whose size is INDEX_ODD. */
+static const struct index_odd *find_odd(const struct index *index, const struct index_leaf *leaf,
+					size_t slot)
 {
-	uint32_t piece = *(const uint32_t *)key;
-	const struct index_odd *odd = element;
+	const struct index_odd *odd = index->odd + leaf->odd_before;
 
-	return piece < odd->piece ? -1 : piece > odd->piece;
-}
-
-static const struct index_odd *find_odd(const struct index *index, size_t piece)
-{
-	uint32_t number = (uint32_t)piece;
-
-	return bsearch(&number, index->odd, index->odd_count, sizeof(*index->odd), compare_odd);
+	for (size_t i = 0; i < slot; i++)
+		odd += leaf->sizes[i] == INDEX_ODD;
+	return odd;
 }
 
 /* The region of a piece. */
@@ -96,7 +92,7 @@ static inline void describe(const struct index *index, const struct place *place
 	const struct index_odd *odd = NULL;
 
 	if (size_bytes == INDEX_ODD)
-		odd = find_odd(index, place->piece);
+		odd = find_odd(index, leaf, place->slot);
 	*ret = (struct index_entry){
 		.start = place->start,
 		.size_bytes = odd ? odd->size_bytes : size_bytes,
@@ -118,10 +114,9 @@ void index_at(const struct index *index, size_t i, struct index_entry *ret)
 
 /* ---- one step ---------------------------------------------------------------- */
 
-/* Leaves crowd in this bucket: the last one of them that is not above the position. */
-static __attribute__((noinline)) size_t search_crowd(const struct index_region *region,
-						     const struct index_bucket *bucket,
-						     uint32_t distance)
+/* The last leaf of a bucket that is not above the position, or the one before them. */
+static size_t search_crowd(const struct index_region *region, const struct index_bucket *bucket,
+			   uint32_t distance)
 {
 	size_t low = bucket[0].before == UINT32_MAX ? 0 : bucket[0].before;
 	size_t high = bucket[1].before;
@@ -137,16 +132,14 @@ static __attribute__((noinline)) size_t search_crowd(const struct index_region *
 	return low;
 }
 
-/* The number, in its region, of the leaf in which the position is if it is anywhere, or of one
- * behind it that begins in the same cell. */
-static size_t find_leaf(const struct index_region *region, uint64_t distance)
+__attribute__((noinline)) size_t index_leaf_in_crowd(const struct index_region *region,
+						     const struct index_bucket *bucket,
+						     uint64_t place, uint64_t distance)
 {
-	uint64_t place = index_place(region, distance);
-	const struct index_bucket *bucket = index_bucket_of(region, place);
-
-	if (bucket->is_crowd)
-		return search_crowd(region, bucket, (uint32_t)distance);
-	return bucket->before + (uint32_t)__builtin_popcountll(index_cells_to(bucket, place));
+	if (bucket->crowd != INDEX_CROWD)
+		bucket = index_finer_of(region, bucket, &place);
+	return bucket->crowd ? search_crowd(region, bucket, (uint32_t)distance)
+			     : index_leaf_at(bucket, place);
 }
 
 /* The region with the highest base at or below the position; the first one when all are above. */
@@ -174,7 +167,7 @@ static bool find_place(const struct index *index, uint64_t position, struct plac
 	if (distance >= region->reach_bytes)
 		return false;
 	if (distance < region->span_bytes) {
-		leaf_number = find_leaf(region, distance);
+		leaf_number = index_leaf_number(region, distance);
 		while (region->leaves[leaf_number].keys[0] > (int32_t)distance)
 			leaf_number--;
 		last = leaf_number * INDEX_LEAF +
@@ -191,47 +184,61 @@ static bool covers(const struct index *index, const struct place *place, uint64_
 	uint64_t size_bytes = place->leaf->sizes[place->slot];
 
 	if (size_bytes == INDEX_ODD)
-		size_bytes = find_odd(index, place->piece)->size_bytes;
+		size_bytes = find_odd(index, place->leaf, place->slot)->size_bytes;
 	return position - place->start < size_bytes;
 }
 
-static __attribute__((noinline)) size_t find_carefully(const struct index *index, uint64_t position)
+static __attribute__((noinline)) bool find_carefully(const struct index *index, uint64_t position,
+						     struct place *ret)
 {
-	struct place place;
-
-	if (!find_place(index, position, &place) || !covers(index, &place, position))
-		return INDEX_NONE;
-	return place.piece;
+	return find_place(index, position, ret) && covers(index, ret, position);
 }
 
-static __attribute__((noinline)) size_t
-look_up_carefully(const struct index *index, uint64_t position, struct index_entry *ret)
+/* Goes on from a leaf in which no ordinary piece has the position. */
+static __attribute__((noinline)) bool find_on(const struct index *index,
+					      const struct index_region *region, uint64_t distance,
+					      const struct index_leaf *leaf, struct place *ret)
 {
-	struct place place;
+	while (leaf->keys[0] > (int32_t)distance)
+		leaf--;
+	*ret = place_in(region, (size_t)(leaf - region->leaves) * INDEX_LEAF +
+					index_slot_of(leaf, (uint32_t)distance));
+	return covers(index, ret, region->base + distance);
+}
 
-	if (!find_place(index, position, &place) || !covers(index, &place, position))
-		return INDEX_NONE;
-	describe(index, &place, ret);
-	return place.piece;
+/* Where index_find_spot() has found nothing. */
+static bool find_other(const struct index *index, const struct index_region *region,
+		       uint64_t position, const struct index_spot *spot, struct place *ret)
+{
+	uint64_t distance = position - region->base;
+
+	return distance < region->span_bytes ? find_on(index, region, distance, spot->leaf, ret)
+					     : find_carefully(index, position, ret);
 }
 
 size_t index_find(const struct index *index, uint64_t position)
 {
 	const struct index_region *region = index_region_of(index, position);
 	struct index_spot spot;
+	struct place place;
 
-	if (!index_find_spot(region, position, &spot))
-		return find_carefully(index, position);
-	return index_piece_of(region, &spot);
+	if (index_find_spot(region, position, &spot))
+		return index_piece_of(region, &spot);
+	return find_other(index, region, position, &spot, &place) ? place.piece : INDEX_NONE;
 }
 
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret)
 {
 	const struct index_region *region = index_region_of(index, position);
 	struct index_spot spot;
+	struct place place;
 
-	if (!index_find_spot(region, position, &spot))
-		return look_up_carefully(index, position, ret);
+	if (!index_find_spot(region, position, &spot)) {
+		if (!find_other(index, region, position, &spot, &place))
+			return INDEX_NONE;
+		describe(index, &place, ret);
+		return place.piece;
+	}
 	ret->start = ret->symbol_start = position - spot.offset_bytes;
 	ret->size_bytes = ret->symbol_size_bytes = spot.size_bytes;
 	ret->number = spot.leaf->numbers[spot.slot];
@@ -244,7 +251,7 @@ size_t index_look_up(const struct index *index, uint64_t position, struct index_
 
 struct lane {
 	const struct index_region *region;
-	const struct index_leaf *leaf; /* NULL: look with care */
+	const struct index_leaf *leaf; /* NULL: outside the region */
 };
 
 /* Finds the leaves of so many positions as there are lanes, and fetches them. */
@@ -272,6 +279,12 @@ static void find_leaves(const struct index *index, const uint64_t *positions, si
 	}
 }
 
+static size_t piece_at(const struct index_region *region, const struct index_spot *spot)
+{
+	return region->first_piece + (size_t)(spot->leaf - region->leaves) * INDEX_LEAF +
+	       spot->slot;
+}
+
 static void find_lanes(const struct index *index, const uint64_t *positions, size_t count,
 		       size_t *ret)
 {
@@ -281,17 +294,20 @@ static void find_lanes(const struct index *index, const uint64_t *positions, siz
 	for (size_t i = 0; i < count; i++) {
 		const struct index_region *region = lanes[i].region;
 		struct index_spot spot;
+		struct place place;
 
 		if (__builtin_expect(!lanes[i].leaf, 0)) {
 			ret[i] = index_find(index, positions[i]);
 			continue;
 		}
 		index_find_in_leaf(lanes[i].leaf, (uint32_t)(positions[i] - region->base), &spot);
-		spot.leaf_number = (size_t)(spot.leaf - region->leaves);
 		if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0))
-			ret[i] = find_carefully(index, positions[i]);
+			ret[i] = find_on(index, region, positions[i] - region->base, spot.leaf,
+					 &place)
+					 ? place.piece
+					 : INDEX_NONE;
 		else
-			ret[i] = spot.offset_bytes < spot.size_bytes ? index_piece_of(region, &spot)
+			ret[i] = spot.offset_bytes < spot.size_bytes ? piece_at(region, &spot)
 								     : INDEX_NONE;
 	}
 }

@@ -36,6 +36,15 @@ static inline unsigned int index_cell(uint64_t place)
 	return place >> INDEX_CELL_SHIFT & 63;
 }
 
+/* Of a bucket that is cut into finer ones, the one for the place, which becomes a place in that. */
+static inline const struct index_bucket *index_finer_of(const struct index_region *region,
+							const struct index_bucket *bucket,
+							uint64_t *place)
+{
+	*place = (uint64_t)(uint32_t)*place << (bucket->crowd & INDEX_CROWD);
+	return region->buckets + (bucket->crowd >> INDEX_FINER_BITS) + (*place >> 32);
+}
+
 /* Is index_count_bits() to be had? */
 static inline bool index_can_count_bits(void)
 {

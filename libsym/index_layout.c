@@ -9,8 +9,11 @@
 #include "libsym/index_keys.h"
 
 enum {
-	GAP_REGIONS = 32, /* so many regions may begin behind a gap */
-	CROWDED_PART = 64 /* one leaf of so many may begin in a cell of another */
+	GAP_REGIONS = 32,  /* so many regions may begin behind a gap */
+	CROWDED_PART = 64, /* one leaf of so many may begin in a cell of another */
+	/* Finer buckets are at most four times as many as their leaves. */
+	FINER_PART_BITS = 1,
+	MOST_FINER = 20
 };
 
 static bool enlarge_leaves(struct index_writer *writer, size_t capacity)
@@ -45,7 +48,7 @@ static bool begin_leaf(struct index_writer *writer, uint64_t start)
 	writer->leaf = &index->leaves[index->leaf_count++];
 	writer->slot = 0;
 	writer->leaf_start = start;
-	*writer->leaf = (struct index_leaf){ 0 };
+	*writer->leaf = (struct index_leaf){ .odd_before = (uint32_t)index->odd_count };
 	for (unsigned int i = 0; i < INDEX_LEAF; i++)
 		writer->leaf->keys[i] = INDEX_NO_KEY;
 	return true;
@@ -224,28 +227,116 @@ static void choose_buckets(struct index_region *region)
 	} while (leaves && count_crowded(region) > leaf_count / CROWDED_PART);
 }
 
-/* The leaves from `leaf` on that begin in it; returns the number of the first one that does not. */
-static size_t fill_bucket(const struct index_region *region, size_t number,
-			  struct index_bucket *bucket, size_t leaf)
+/* The leaves from `leaf` up to `end` that begin in a bucket, a bit for each cell; returns the
+ * number of the first one that does not. `finer`: the buckets are 2 to the power of it for one of
+ * the region. */
+static size_t fill_bucket(const struct index_region *region, uint64_t number, unsigned int finer,
+			  struct index_bucket *bucket, size_t leaf, size_t end)
 {
-	size_t leaf_count = index_leaf_count(region);
-
 	*bucket = (struct index_bucket){ .before = (uint32_t)leaf - 1 };
-	for (; leaf < leaf_count && place_of(region, leaf) >> 32 == number; leaf++) {
-		uint64_t bit = (uint64_t)1 << index_cell(place_of(region, leaf));
+	for (; leaf < end; leaf++) {
+		uint64_t place = place_of(region, leaf), bit;
 
-		bucket->is_crowd |= (bucket->begins & bit) != 0;
+		if (place >> (32 - finer) != number)
+			break;
+		bit = (uint64_t)1 << index_cell(place << finer);
+		if (bucket->begins & bit)
+			bucket->crowd = INDEX_CROWD;
 		bucket->begins |= bit;
 	}
 	return leaf;
 }
 
-static void fill_buckets(const struct index_region *region, struct index_bucket *buckets)
+/* Into how many, as a power of two, a bucket is cut so that no two of its leaves begin in one cell,
+ * or hardly any do. */
+static unsigned int choose_finer(const struct index_region *region, size_t leaf, size_t end)
 {
-	size_t leaf = 0;
+	unsigned int most = FINER_PART_BITS, finer = 1;
 
-	for (size_t i = 0; i <= region->bucket_count; i++)
-		leaf = fill_bucket(region, i, &buckets[i], leaf);
+	while (most < MOST_FINER && (end - leaf) >> (most - FINER_PART_BITS))
+		most++;
+	for (; finer < most; finer++) {
+		size_t shared = 0;
+
+		for (size_t i = leaf + 1; i < end; i++)
+			shared += place_of(region, i - 1) >> (INDEX_CELL_SHIFT - finer) ==
+				  place_of(region, i) >> (INDEX_CELL_SHIFT - finer);
+		if (!shared)
+			break;
+	}
+	return finer;
+}
+
+struct filling {
+	const struct index_region *region;
+	struct index_bucket *buckets; /* of the region */
+	struct index_bucket *next;    /* of the finer ones; NULL: they are only counted */
+	size_t finer_count;           /* of all regions */
+};
+
+/* Leaves up to `end` begin in a bucket in which several begin in one cell. */
+static void cut_bucket(struct filling *filling, size_t number, size_t leaf, size_t end)
+{
+	unsigned int finer = choose_finer(filling->region, leaf, end);
+	size_t count = (size_t)1 << finer, offset;
+
+	/* And one more, for the end. */
+	filling->finer_count += count + 1;
+	if (!filling->next)
+		return;
+	offset = (size_t)(filling->next - filling->buckets);
+	if (offset < (size_t)1 << (32 - INDEX_FINER_BITS))
+		filling->buckets[number].crowd = (uint32_t)(offset << INDEX_FINER_BITS) | finer;
+	for (size_t i = 0; i <= count; i++)
+		leaf = fill_bucket(filling->region, ((uint64_t)number << finer) + i, finer,
+				   filling->next++, leaf, end);
+}
+
+static void fill_buckets(struct filling *filling)
+{
+	const struct index_region *region = filling->region;
+	size_t leaf_count = index_leaf_count(region), leaf = 0;
+
+	for (size_t i = 0; i <= region->bucket_count; i++) {
+		struct index_bucket bucket;
+		size_t end = fill_bucket(region, i, 0, &bucket, leaf, leaf_count);
+
+		if (filling->next)
+			filling->buckets[i] = bucket;
+		if (bucket.crowd)
+			cut_bucket(filling, i, leaf, end);
+		leaf = end;
+	}
+}
+
+static bool make_buckets(struct index *index)
+{
+	struct filling counted = { 0 }, filling = { 0 };
+	size_t count = 0, i;
+
+	for (i = 0; i < index->region_count; i++) {
+		struct index_region *region = &index->regions[i];
+
+		region->leaves = index->leaves + region->first_leaf;
+		choose_buckets(region);
+		count += region->bucket_count + 1;
+		counted.region = region;
+		fill_buckets(&counted);
+	}
+	index->buckets =
+		huge_memory_allocate((count + counted.finer_count) * sizeof(*index->buckets));
+	if (!index->buckets)
+		return false;
+	filling.next = index->buckets + count;
+	for (i = count = 0; i < index->region_count; i++) {
+		struct index_region *region = &index->regions[i];
+
+		region->buckets = filling.buckets = index->buckets + count;
+		filling.region = region;
+		fill_buckets(&filling);
+		count += region->bucket_count + 1;
+	}
+	return true;
 }
 
 /* An index of nothing has an empty region too. */
@@ -292,26 +383,8 @@ static bool make_slots(struct index *index)
 bool index_writer_end(struct index_writer *writer)
 {
 	struct index *index = writer->index;
-	size_t buckets = 0, i;
 
 	if (index->region_count)
 		end_region(writer);
-	for (i = 0; i < index->region_count; i++) {
-		struct index_region *region = &index->regions[i];
-
-		region->leaves = index->leaves + region->first_leaf;
-		choose_buckets(region);
-		buckets += region->bucket_count + 1;
-	}
-	index->buckets = huge_memory_allocate(buckets * sizeof(*index->buckets));
-	if (!index->buckets)
-		return false;
-	for (i = buckets = 0; i < index->region_count; i++) {
-		struct index_region *region = &index->regions[i];
-
-		region->buckets = index->buckets + buckets;
-		fill_buckets(region, index->buckets + buckets);
-		buckets += region->bucket_count + 1;
-	}
-	return end_regions(index) && make_slots(index);
+	return make_buckets(index) && end_regions(index) && make_slots(index);
 }

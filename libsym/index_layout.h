@@ -9,14 +9,17 @@
  * last are full. A region is cut into buckets of equal width, and each of them into 64
  * cells. A bucket has a bit for each cell in which a leaf begins and knows how many began
  * before, so counting bits tells the leaf. That is one too many where the leaf begins
- * behind the position in its own cell, once in 40 times: then the search goes back.
- * Where more leaves than one begin in a cell, those of the bucket are searched in halves;
- * buckets of a region in which that is frequent are narrower.
+ * behind the position in its own cell, once in 40 times where symbols have one size, in 6 in
+ * real maps: then the search goes back.
+ * Where more leaves than one begin in a cell (stubs of 12 bytes beside methods of some
+ * hundred), the bucket is cut into finer ones. Where those are too many, its leaves are
+ * searched in halves; buckets of a region in which cells are often shared are narrower.
  *
  *   leaves       12.8 bytes a piece
  *   buckets      0.4, up to 3.2: what is searched first and stays in the caches
  *   odd          pieces that are not a whole symbol of less than 64 KiB, or whose
- *                value is not one of the first 255 different ones
+ *                value is not one of the first 255 different ones; a leaf knows how many
+ *                there are before it
  *
  * With the NUL behind a name that makes 14.2 bytes a symbol beside its name.
  *
@@ -34,7 +37,7 @@
 enum {
 	INDEX_LEAF = 5,          /* pieces of a leaf */
 	INDEX_BUCKET_LEAVES = 8, /* of a bucket, on average, where they begin about evenly */
-	INDEX_SLOTS = 64,        /* at most, for regions */
+	INDEX_SLOTS = 256,       /* at most, for regions */
 	INDEX_CODES = 64,        /* of values whose low bits differ a writer knows the code */
 	INDEX_VALUES = UINT8_MAX /* different values that have a code */
 };
@@ -51,7 +54,8 @@ struct index_leaf {
 	int32_t keys[INDEX_LEAF];     /* starts, from the base of the region; INDEX_NO_KEY */
 	uint32_t numbers[INDEX_LEAF]; /* where the names are, or what stands for them */
 	uint8_t codes[INDEX_LEAF];    /* of the values */
-	uint8_t reserved_too[7];
+	uint8_t reserved_too[3];
+	uint32_t odd_before; /* odd pieces in the leaves before */
 };
 
 _Static_assert(sizeof(struct index_leaf) == 64, "a cache line");
@@ -69,10 +73,19 @@ static inline void index_leaf_put(struct index_leaf *leaf, unsigned int slot, ui
 }
 
 struct index_bucket {
-	uint64_t begins;   /* a bit for each cell in which a leaf begins */
-	uint32_t before;   /* the last leaf that begins before the bucket; -1 if there is none */
-	uint32_t is_crowd; /* several leaves begin in one cell */
+	uint64_t begins; /* a bit for each cell in which a leaf begins */
+	uint32_t before; /* the last leaf that begins before the bucket; -1 if there is none */
+	/* 0, or several leaves begin in one cell: INDEX_CROWD, or the bucket is cut into 2 to the
+	 * power of the lowest INDEX_FINER_BITS bits, the first of which is the bits above behind
+	 * the first bucket of the region. */
+	uint32_t crowd;
 };
+
+enum {
+	INDEX_FINER_BITS = 5
+};
+
+#define INDEX_CROWD (((uint32_t)1 << INDEX_FINER_BITS) - 1)
 
 _Static_assert(sizeof(struct index_bucket) == 16, "four of them in a cache line");
 
@@ -82,7 +95,9 @@ struct index_region {
 	uint64_t reach_bytes; /* where that ends; a position below `base` lies behind it too */
 	uint64_t bucket_rate; /* buckets a byte, in parts of 2^32: all of them in span_bytes */
 	const struct index_leaf *leaves;
-	const struct index_bucket *buckets; /* and one more, for the end of the last one */
+	/* And one more, for the end of the last one; those that others are cut into lie behind the
+	 * buckets of all regions. */
+	const struct index_bucket *buckets;
 	uint32_t first_leaf, bucket_count;
 	uint32_t first_piece, piece_count;
 };
@@ -119,7 +134,7 @@ struct index {
 	size_t region_count;
 	struct index_leaf *leaves;
 	size_t leaf_count;
-	struct index_bucket *buckets; /* region by region */
+	struct index_bucket *buckets; /* region by region, then the finer ones */
 	uint32_t values[INDEX_VALUES];
 	unsigned int value_count;
 	struct index_names *names; /* NULL for numbers */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ordinary way of a look-up, for those who do many: an ordinary piece, in a bucket
- * of which no cell has several leaves. It has few instructions and no branch that goes one way or
- * the other by what is asked; everything else is left to who looks with care (index.c).
+ * The ordinary way of a look-up, for those who do many: an ordinary piece. It has few instructions
+ * and no branch that goes one way or the other by what is asked; everything else is left to who
+ * looks with care (index.c).
  */
 #ifndef LIBSYM_INDEX_SEARCH_H
 #define LIBSYM_INDEX_SEARCH_H
@@ -18,18 +18,28 @@ static inline const struct index_region *index_region_of(const struct index *ind
 	return &index->slots[position >> index->slot_shift & index->slot_mask];
 }
 
-/* The leaf in which a position less than span_bytes behind the base of the region is if it is in
- * any, or one behind it that begins in the same cell. NULL when it is to be looked for with care.
- */
-static inline __attribute__((always_inline)) const struct index_leaf *
-index_leaf_within(const struct index_region *region, uint64_t distance)
+/* For index_leaf_number(), in a bucket of which a cell has several leaves. It needs the buckets and
+ * the leaves of the region. */
+size_t index_leaf_in_crowd(const struct index_region *region, const struct index_bucket *bucket,
+			   uint64_t place, uint64_t distance);
+
+/* The number, in its region, of the leaf in which a position less than span_bytes behind the base
+ * is if it is in any, or of one behind it that begins in the same cell. */
+static inline __attribute__((always_inline)) size_t
+index_leaf_number(const struct index_region *region, uint64_t distance)
 {
 	uint64_t place = index_place(region, distance);
 	const struct index_bucket *bucket = index_bucket_of(region, place);
 
-	if (__builtin_expect(bucket->is_crowd, 0))
-		return NULL;
-	return &region->leaves[index_leaf_at(bucket, place)];
+	if (__builtin_expect(bucket->crowd, 0))
+		return index_leaf_in_crowd(region, bucket, place, distance);
+	return index_leaf_at(bucket, place);
+}
+
+static inline __attribute__((always_inline)) const struct index_leaf *
+index_leaf_within(const struct index_region *region, uint64_t distance)
+{
+	return &region->leaves[index_leaf_number(region, distance)];
 }
 
 /* Where a position is in an ordinary piece. */
@@ -69,16 +79,13 @@ index_find_in_leaf(const struct index_leaf *leaf, uint32_t distance, struct inde
 static inline __attribute__((always_inline)) bool
 index_hits_within(const struct index_region *region, uint64_t distance, struct index_spot *ret)
 {
-	uint64_t place = index_place(region, distance);
-	const struct index_bucket *bucket = index_bucket_of(region, place);
-
-	/* What covers the position is found in no wrong leaf, so a crowd does not matter. */
-	ret->leaf_number = index_leaf_at(bucket, place);
+	ret->leaf_number = index_leaf_number(region, distance);
 	index_look_in_leaf(&region->leaves[ret->leaf_number], (uint32_t)distance, ret);
 	return __builtin_expect(ret->offset_bytes < ret->size_bytes, 1);
 }
 
-/* The same for any position, and where the leaf before has it. */
+/* The same for any position, and where the leaf before has it. What is nowhere in the region may be
+ * in another. */
 static inline __attribute__((always_inline)) bool
 index_find_spot(const struct index_region *region, uint64_t position, struct index_spot *ret)
 {

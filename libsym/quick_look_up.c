@@ -304,8 +304,8 @@ static bool place_in_layers(const struct quick_look_up *quick, const struct quic
 								  .leaves = part->leaves,
 								  .buckets = part->buckets },
 					  distance);
-		if (!ret->leaf || !part->next)
-			return ret->leaf != NULL;
+		if (!part->next)
+			return true;
 		index_find_in_leaf(ret->leaf, ret->distance, &spot);
 		if (spot.offset_bytes < spot.size_bytes || spot.size_bytes == INDEX_ODD)
 			return true;
@@ -337,8 +337,10 @@ bool quick_place_apart(const struct quick_look_up *quick, const struct quick_ran
 		if (address - range->start >= bytes_of(range))
 			return false;
 	}
-	return range->cells ? place_in_layers(quick, range, address, ret)
-			    : quick_place_within(range, address, ret);
+	if (range->cells)
+		return place_in_layers(quick, range, address, ret);
+	quick_place_within(range, address, ret);
+	return true;
 }
 
 /* ---- many -------------------------------------------------------------------------------- */

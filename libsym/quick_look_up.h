@@ -100,8 +100,8 @@ struct quick_found {
 	uint32_t offset_bytes, size_bytes;
 };
 
-/* Where an address of an ordinary range is. False: it takes more than this. */
-static inline __attribute__((always_inline)) bool
+/* Where an address of an ordinary range is. */
+static inline __attribute__((always_inline)) void
 quick_place_within(const struct quick_range *range, uint64_t address, struct quick_place *ret)
 {
 	uint64_t distance = address - range->base;
@@ -112,7 +112,6 @@ quick_place_within(const struct quick_range *range, uint64_t address, struct qui
 				      distance);
 	ret->path = range->path;
 	ret->distance = (uint32_t)distance;
-	return __builtin_expect(ret->leaf != NULL, 1);
 }
 
 /* For quick_place_of(), which found `range`: in one that has no slot there, or where something came
@@ -148,7 +147,8 @@ quick_place_of(const struct quick_look_up *quick, uint64_t address, struct quick
 
 	if (__builtin_expect(address - range->start >= range->size_bytes, 0))
 		return quick_place_apart(quick, range, address, ret);
-	return quick_place_within(range, address, ret);
+	quick_place_within(range, address, ret);
+	return true;
 }
 
 /* Is it sure of an address that is not in an ordinary piece that there is no name? */

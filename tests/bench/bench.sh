@@ -17,6 +17,7 @@ for program in "$build"/bench/bench_*; do
 done > "$results"
 if command -v python3 > /dev/null; then
 	python3 tests/bench/command_figures.py --build "$build" >> "$results"
+	python3 tests/bench/real_map_figures.py --build "$build" >> "$results"
 	python3 tests/bench/contract_figures.py --build "$build" >> "$results"
 	python3 tests/bench/perf_fix_figures.py --build "$build" >> "$results"
 	python3 tests/bench/symbolize_figures.py --build "$build" >> "$results"

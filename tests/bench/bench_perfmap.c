@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -417,6 +418,61 @@ static void order_figures(const char *name, enum order order)
 	free_map(&map);
 }
 
+/* A map that is there, for example of a real process. */
+static void read_map(struct map *map, const char *path)
+{
+	struct perfmap_parser parser;
+	struct perfmap_line line;
+	struct stat status;
+	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
+	int length = snprintf(map->path, sizeof(map->path), "%s", path);
+
+	if (fd < 0 || fstat(fd, &status) || length >= (int)sizeof(map->path))
+		abort();
+	buf_init(&map->text, SIZE_MAX);
+	if (pread(fd, buf_reserve(&map->text, (size_t)status.st_size), (size_t)status.st_size, 0) !=
+	    status.st_size)
+		abort();
+	map->text.size_bytes = (size_t)status.st_size;
+	map->starts = malloc(count_newlines(map) * sizeof(*map->starts));
+	perfmap_parser_init(&parser, map->text.data, map->text.size_bytes);
+	while (perfmap_parser_take(&parser, &line, 1))
+		map->starts[map->lines++] = line.start_address;
+}
+
+static void find_file_figures(const char *name, const struct map *map)
+{
+	struct perfmap_source *source = load(map);
+	const struct index *index = perfmap_source_first(source)->index;
+	uint64_t *positions = malloc(LOOKUPS * sizeof(*positions));
+	char title[64];
+
+	for (size_t i = 0; i < LOOKUPS; i++)
+		positions[i] = map->starts[noise() % map->lines];
+	snprintf(title, sizeof(title), "index_find_%s_single", name);
+	figure(title, time_single(index, positions), 0, (struct bench_goal){ .most = 40 }, "ns");
+	snprintf(title, sizeof(title), "index_find_%s_batch", name);
+	figure(title, time_batches(index, positions), 0, (struct bench_goal){ .most = 20 }, "ns");
+	free(positions);
+	perfmap_source_close(source);
+}
+
+static void file_figures(const char *name, const char *path)
+{
+	struct times times = { 0 };
+	struct map map = { 0 };
+	char title[64];
+
+	read_map(&map, path);
+	for (int round = 0; round < ROUNDS; round++)
+		time_round(&map, &times);
+	snprintf(title, sizeof(title), "_%s", name);
+	load_figures(title, &times, 1e9 / (double)map.lines);
+	find_file_figures(name, &map);
+	buf_deinit(&map.text);
+	free(map.starts);
+}
+
 static void main_figures(void)
 {
 	struct times times = { 0 };
@@ -501,8 +557,13 @@ static void growth_figures(void)
 	       "ns");
 }
 
-int main(void)
+/* bench_perfmap [NAME MAP]: figures of that map only. */
+int main(int argc, char **argv)
 {
+	if (argc == 3) {
+		file_figures(argv[1], argv[2]);
+		return 0;
+	}
 	/* Memory as it comes from the system, in every round: otherwise the first one pays for all.
 	 */
 	main_figures();
