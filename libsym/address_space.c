@@ -261,8 +261,11 @@ static struct sym_error *take(struct parse *parse, struct address_space *space)
 	space->file_count = parse->files.size_bytes / sizeof(*space->files);
 	space->mappings = (struct sym_mapping *)buf_steal(&parse->mappings, NULL);
 	space->files = (struct mapped_file *)buf_steal(&parse->files, NULL);
-	if (!space->mappings || !space->files)
+	space->starts = malloc((space->mapping_count + 1) * sizeof(*space->starts));
+	if (!space->mappings || !space->files || !space->starts)
 		return &sym_error_no_memory;
+	for (size_t i = 0; i < space->mapping_count; i++)
+		space->starts[i] = space->mappings[i].start_address;
 	qsort(space->files, space->file_count, sizeof(*space->files), compare_files);
 	return NULL;
 }
@@ -421,6 +424,7 @@ void address_space_destroy(struct address_space *space)
 	if (!space)
 		return;
 	free(space->mappings);
+	free(space->starts);
 	free(space->files);
 	free(space->mapping_indexes);
 	free(space->text);
@@ -429,20 +433,21 @@ void address_space_destroy(struct address_space *space)
 
 size_t address_space_find(const struct address_space *space, uint64_t address)
 {
-	const struct sym_mapping *mapping = space->mappings;
-	size_t count = space->mapping_count;
+	const uint64_t *start = space->starts;
+	size_t count = space->mapping_count, found;
 
 	/* The last mapping that starts at or below the address; without a branch that would be
 	 * guessed wrong every other time. */
 	while (count > 1) {
 		size_t half = count / 2;
 
-		mapping = mapping[half].start_address <= address ? mapping + half : mapping;
+		start = start[half] <= address ? start + half : start;
 		count -= half;
 	}
-	if (!count || mapping->start_address > address || mapping->end_address <= address)
+	found = (size_t)(start - space->starts);
+	if (!count || *start > address || space->mappings[found].end_address <= address)
 		return ADDRESS_SPACE_NONE;
-	return (size_t)(mapping - space->mappings);
+	return found;
 }
 
 /* The next executable range from mapping *at on, over mappings side by side; false: there is none.

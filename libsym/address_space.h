@@ -50,6 +50,7 @@ struct address_space {
 	uint64_t bad_lines; /* malformed, or not behind the line before */
 	int64_t read_ns; /* when they were read, in ns since 1970; INT64_MAX for a recorded one */
 	/* private */
+	uint64_t *starts; /* of mappings, side by side for those who look them up */
 	uint32_t *mapping_indexes;
 	char *text;
 };

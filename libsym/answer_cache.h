@@ -33,6 +33,9 @@ void answer_cache_destroy(struct answer_cache *cache);
 bool answer_cache_find(struct answer_cache *cache, const struct answer_state *state,
 		       uint64_t address, struct sym_answer *answer);
 
+/* Tells the processor that this address will be looked for soon. */
+void answer_cache_fetch(const struct answer_cache *cache, uint64_t address);
+
 /* Addresses that never come again are mostly not put, once there have been many of them. */
 void answer_cache_put(struct answer_cache *cache, const struct answer_state *state,
 		      const struct sym_answer *answer);

@@ -408,16 +408,21 @@ static struct answer_cache *get_answers(struct sym_resolver *resolver)
 	return answers;
 }
 
-/*
- * Names only: why there is none may be otherwise the next time (memory, the kernel's list). A perf
- * map has a way of its own, which needs less memory.
+/* Was made since the look-up began: what is named by the perf map mostly needs no more than that.
  */
+static bool has_new_quick_way(const struct resolving *resolving)
+{
+	return !resolving->quick &&
+	       atomic_load_explicit(&resolving->resolver->had_quick, memory_order_relaxed);
+}
+
+/* Names only: why there is none may be otherwise the next time (memory, the kernel's list). */
 static void remember(const struct resolving *resolving, const struct sym_answer *answer)
 {
 	struct answer_cache *answers;
 
 	if ((answer->status != SYM_RESOLVED && answer->status != SYM_UNNAMED) ||
-	    answer->source == SYM_SOURCE_PERF_MAP)
+	    (answer->source == SYM_SOURCE_PERF_MAP && has_new_quick_way(resolving)))
 		return;
 	answers = get_answers(resolving->resolver);
 	if (answers)
@@ -430,12 +435,16 @@ enum {
 	GROUP = 32 /* addresses that are looked up side by side */
 };
 
-/* Side by side, so that one waits for its memory while the others go on. */
+/* Side by side, so that one waits for its memory while the others go on. The addresses are in
+ * executable memory. */
 static void warm(const struct resolving *resolving, const uint64_t *addresses, size_t count)
 {
+	const struct live_code *live = get_live(resolving);
 	const struct written *written = atomic_load(resolver_written_place(resolving));
 
-	if (written && written->source)
+	if (live && live->source)
+		runtime_source_warm(live->source, addresses, count);
+	else if (written && written->source)
 		perfmap_source_warm(written->source, !resolving->refreshed, addresses, count);
 }
 
@@ -451,7 +460,8 @@ static void resolve_anew(const struct resolving *resolving, const uint64_t *addr
 		uint64_t address = addresses[numbers[i]];
 
 		found[i] = address_space_find(snapshot->space, address);
-		if (found[i] != ADDRESS_SPACE_NONE && snapshot_is_memory(snapshot, found[i]))
+		if (found[i] != ADDRESS_SPACE_NONE && snapshot_is_memory(snapshot, found[i]) &&
+		    snapshot->space->mappings[found[i]].protection & SYM_EXECUTE)
 			in_memory[memory_count++] = address;
 	}
 	if (memory_count > 1)
@@ -467,8 +477,12 @@ static void resolve_anew(const struct resolving *resolving, const uint64_t *addr
 static void resolve_carefully(const struct resolving *resolving, const uint64_t *addresses,
 			      size_t first, size_t count, struct sym_result *result)
 {
+	const struct answer_cache *answers =
+		atomic_load_explicit(&resolving->resolver->answers, memory_order_acquire);
 	size_t rest[GROUP], rest_count = 0;
 
+	for (size_t i = first; answers && count > 1 && i < first + count; i++)
+		answer_cache_fetch(answers, addresses[i]);
 	for (size_t i = first; i < first + count; i++)
 		if (!recall(resolving, addresses[i], result, i))
 			rest[rest_count++] = i;

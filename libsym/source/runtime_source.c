@@ -270,6 +270,12 @@ bool runtime_source_is_equal(const struct runtime_source *a, const struct runtim
 	return true;
 }
 
+void runtime_source_warm(const struct runtime_source *source, const uint64_t *addresses,
+			 size_t count)
+{
+	index_warm(source->index, addresses, count);
+}
+
 enum source_outcome runtime_source_find(const struct runtime_source *source, uint64_t address,
 					struct source_match *ret)
 {

@@ -72,6 +72,10 @@ size_t runtime_source_count(const struct runtime_source *source);
 /* The i-th disjoint piece. Its name lives as long as the source. */
 void runtime_source_at(const struct runtime_source *source, size_t i, struct sym_symbol *ret);
 
+/* Tells the processor that these will be looked for soon. */
+void runtime_source_warm(const struct runtime_source *source, const uint64_t *addresses,
+			 size_t count);
+
 enum source_outcome runtime_source_find(const struct runtime_source *source, uint64_t address,
 					struct source_match *ret);
 

@@ -6,6 +6,7 @@
  *
  * "cpu" is again and again in one process, where both get memory that was used before; "first" is
  * each in a process of its own, as a command has it: both begin with memory that was never touched.
+ * Then looking up what was told, as a user of the library does.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 #include "libsym/clr/jit_reader.h"
 #include "libsym/libsym.h"
+#include "tests/bench/bench.h"
 
 enum {
 	DEFAULT_ROUNDS = 31,
@@ -202,6 +204,82 @@ static uint64_t runtime_base(void)
 	return base;
 }
 
+/* ---- looking up ---------------------------------------------------------------------- */
+
+enum {
+	LOOK_UPS = 200000,
+	BATCH = 1000,
+	LOOK_UP_ROUNDS = 5
+};
+
+static struct sym_error *time_look_ups(struct sym_resolver *resolver, const uint64_t *addresses,
+				       size_t batch, double *ret)
+{
+	struct sym_result *result = NULL;
+	struct sym_error *error = sym_result_create(&result);
+	double best = 0;
+
+	for (int round = 0; round < LOOK_UP_ROUNDS; round++) {
+		double begin = seconds();
+
+		for (size_t i = 0; !error && i < LOOK_UPS; i += batch)
+			error = sym_resolver_resolve(resolver, addresses + i, batch, result);
+		least(&best, seconds() - begin);
+	}
+	*ret = best / LOOK_UPS * 1e9;
+	sym_result_destroy(result);
+	return error;
+}
+
+/* Of addresses in methods that the runtime tells, at random. */
+static struct sym_error *time_resolver(struct sym_snapshot *snapshot, struct sym_symbols *symbols)
+{
+	uint64_t *starts = malloc(sym_symbols_count(symbols) * sizeof(*starts));
+	uint64_t *addresses = malloc(LOOK_UPS * sizeof(*addresses));
+	struct sym_resolver *resolver = NULL;
+	struct sym_error *error = sym_resolver_create(snapshot, &resolver);
+	double single = 0, batch = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < sym_symbols_count(symbols); i++) {
+		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+
+		if (symbol->source == SYM_SOURCE_RUNTIME && symbol->kind == SYM_SYMBOL_FUNCTION)
+			starts[count++] = symbol->start;
+	}
+	for (size_t i = 0; count && i < LOOK_UPS; i++)
+		addresses[i] = starts[noise() % count];
+	if (!error && count)
+		error = time_look_ups(resolver, addresses, 1, &single);
+	if (!error && count)
+		error = time_look_ups(resolver, addresses, BATCH, &batch);
+	if (!error && count) {
+		printf("contract/%zu-methods/", count);
+		figure("look_up_single", single, 0, (struct bench_goal){ .most = 40 }, "ns");
+		printf("contract/%zu-methods/", count);
+		figure("look_up_batch", batch, 0, (struct bench_goal){ .most = 20 }, "ns");
+	}
+	sym_resolver_destroy(resolver);
+	free(starts);
+	free(addresses);
+	return error;
+}
+
+static struct sym_error *look_up(void)
+{
+	struct sym_snapshot *snapshot = NULL;
+	struct sym_symbols *symbols = NULL;
+	struct sym_error *error = sym_snapshot_open(pid, NULL, &snapshot);
+
+	if (!error)
+		error = sym_snapshot_symbols(snapshot, 0, &symbols);
+	if (!error)
+		error = time_resolver(snapshot, symbols);
+	sym_symbols_destroy(symbols);
+	sym_snapshot_close(snapshot);
+	return error;
+}
+
 int main(int argc, char **argv)
 {
 	static double ours[MAX_ROUNDS], peer[MAX_ROUNDS];
@@ -243,5 +321,9 @@ int main(int argc, char **argv)
 	       ours[0], peer[0], ours[0] / peer[0]);
 	printf("contract/%zu-methods/calls ours=%zu peer=- ratio=- goal=499 %s\n", methods,
 	       call_count, call_count < 500 ? "ok" : "short");
+	error = look_up();
+	if (error)
+		fprintf(stderr, "bench_contract: %s\n", sym_error_message(error));
+	sym_error_destroy(error);
 	return 0;
 }

@@ -112,6 +112,23 @@ Test(answer_cache, forgets_when_there_are_too_many_and_never_mixes_them_up)
 	answer_cache_destroy(cache);
 }
 
+/* What is compared first is both halves of an address, joined; here that is always the same. */
+Test(answer_cache, tells_apart_addresses_that_look_alike)
+{
+	const struct answer_state state = { 0, 0 };
+	struct answer_cache *cache = answer_cache_create();
+	bool found;
+
+	cr_assert_not_null(cache);
+	for (uint64_t i = 0; i < 50000; i++) {
+		put(cache, 0, 0, (0x1000 + i) << 32 | (0x55550000 ^ (0x1000 + i)));
+		cr_assert(is_right(cache, &state,
+				   (0x1000 + i / 2) << 32 | (0x55550000 ^ (0x1000 + i / 2)),
+				   &found));
+	}
+	answer_cache_destroy(cache);
+}
+
 /* Puts so many that nobody asks for again, and counts those of another hundred that are there. */
 static size_t kept_of_a_hundred(struct answer_cache *cache, uint64_t *next)
 {
