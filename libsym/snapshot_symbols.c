@@ -350,6 +350,22 @@ static bool is_text_of_ours(const struct joining *joining, const struct sym_symb
 	       eh_frame_source_is_text(symbol->name, space->mappings[line].path);
 }
 
+/* A stub of .NET that was written at an address where a file is mapped since; see find_written() of
+ * resolver.c. */
+static bool is_stub_in_file(const struct joining *joining, const struct sym_symbol *symbol)
+{
+	struct sym_image *image = NULL;
+	size_t line;
+
+	if (symbol->kind != SYM_SYMBOL_STUB)
+		return false;
+	line = address_space_find(joining->snapshot->space, symbol->start);
+	if (line == ADDRESS_SPACE_NONE)
+		return false;
+	sym_error_destroy(snapshot_image_of(joining->snapshot, line, &image));
+	return image != NULL;
+}
+
 static void close_perf_map(void *source)
 {
 	perfmap_source_close(source);
@@ -361,7 +377,8 @@ static void add_lines(struct joining *joining, const struct perfmap_source *sour
 		struct sym_symbol symbol;
 
 		perfmap_source_at(source, i, &symbol);
-		if (!is_in_listed_code(joining, symbol.start) && !is_text_of_ours(joining, &symbol))
+		if (!is_in_listed_code(joining, symbol.start) &&
+		    !is_text_of_ours(joining, &symbol) && !is_stub_in_file(joining, &symbol))
 			symbols_builder_add_borrowed(&joining->joined, &symbol);
 	}
 }

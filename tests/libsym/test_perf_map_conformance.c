@@ -109,35 +109,54 @@ static const char maps[] = "10000000-10001000 r-xp 00000000 00:00 0 \n"
 			   "10070000-10071000 r-xs 00000000 00:0f 11 /anon_hugepage (deleted)\n"
 			   "10080000-10081000 r-xs 00000000 00:01 12 /SYSV00000000 (deleted)\n";
 
+/* The process that has these, and its perf map. */
+struct world {
+	struct proc_tree tree;
+	struct sym_snapshot *snapshot;
+	struct sym_resolver *resolver;
+	struct sym_result *result;
+};
+
+static void open_world(struct world *world, const char *map)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
+
+	proc_tree_create(&world->tree);
+	proc_tree_write_text(&world->tree, "/opt/stripped/image", "a file of no known kind");
+	proc_tree_add_process(&world->tree, &(struct proc_tree_process){
+						    .pid = 7, .uid = geteuid(), .maps = maps });
+	proc_tree_write_text(&world->tree, "/tmp/perf-7.map", map);
+	opts.root = world->tree.root;
+	cr_assert_null(sym_snapshot_open(7, &opts, &world->snapshot));
+	cr_assert_null(sym_resolver_create(world->snapshot, &world->resolver));
+	cr_assert_null(sym_result_create(&world->result));
+}
+
+static void close_world(struct world *world)
+{
+	sym_result_destroy(world->result);
+	sym_resolver_destroy(world->resolver);
+	sym_snapshot_close(world->snapshot);
+	proc_tree_destroy(&world->tree);
+}
+
 Test(perf_map_conformance, is_asked_for_every_kind_of_memory_with_code)
 {
 	static const uint64_t starts[] = { 0x10000000, 0x10010000, 0x10020000,
 					   0x10030000, 0x10040000, 0x10050000,
 					   0x10060000, 0x10070000, 0x10080000 };
-	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
-	struct sym_snapshot *snapshot;
-	struct sym_resolver *resolver;
-	struct sym_result *result;
-	struct proc_tree tree;
+	struct world world;
 	char text[2048] = "";
 	size_t used = 0;
 
-	proc_tree_create(&tree);
-	proc_tree_write_text(&tree, "/opt/stripped/image", "a file of no known kind");
-	proc_tree_add_process(
-		&tree, &(struct proc_tree_process){ .pid = 7, .uid = geteuid(), .maps = maps });
 	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%llx 100 kind %zu\n",
 					 (unsigned long long)starts[i], i);
-	proc_tree_write_text(&tree, "/tmp/perf-7.map", text);
-	opts.root = tree.root;
-	cr_assert_null(sym_snapshot_open(7, &opts, &snapshot));
-	cr_assert_null(sym_resolver_create(snapshot, &resolver));
-	cr_assert_null(sym_result_create(&result));
-	cr_assert_null(
-		sym_resolver_resolve(resolver, starts, sizeof(starts) / sizeof(*starts), result));
+	open_world(&world, text);
+	cr_assert_null(sym_resolver_resolve(world.resolver, starts,
+					    sizeof(starts) / sizeof(*starts), world.result));
 	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
-		const struct sym_answer *answer = sym_result_at(result, i);
+		const struct sym_answer *answer = sym_result_at(world.result, i);
 		char name[16];
 
 		snprintf(name, sizeof(name), "kind %zu", i);
@@ -146,8 +165,29 @@ Test(perf_map_conformance, is_asked_for_every_kind_of_memory_with_code)
 		cr_expect_str_eq(answer->name, name);
 		cr_expect_eq(answer->source, SYM_SOURCE_PERF_MAP);
 	}
-	sym_result_destroy(result);
-	sym_resolver_destroy(resolver);
-	sym_snapshot_close(snapshot);
-	proc_tree_destroy(&tree);
+	close_world(&world);
+}
+
+/* With W^X .NET writes them at addresses of a view that it unmaps; a file may be there since. */
+Test(perf_map_conformance, believes_no_stub_where_a_file_is_mapped)
+{
+	static const uint64_t starts[] = { 0x10010000, 0x10060000 };
+	static const char map[] = "10010000 20 stub CreateHelper<DynamicHelper>\n"
+				  "10060000 20 stub CreateHelper<DynamicHelper>\n"
+				  "10060040 20 method\n";
+	struct sym_symbols *symbols = NULL;
+	struct world world;
+
+	open_world(&world, map);
+	cr_assert_null(sym_resolver_resolve(world.resolver, starts, 2, world.result));
+	cr_expect_eq(sym_result_at(world.result, 0)->status, SYM_RESOLVED);
+	cr_expect_eq(sym_result_at(world.result, 0)->kind, SYM_SYMBOL_STUB);
+	cr_expect_neq(sym_result_at(world.result, 1)->status, SYM_RESOLVED);
+	cr_expect_null(sym_result_at(world.result, 1)->name);
+	cr_assert_null(sym_snapshot_symbols(world.snapshot, SYM_SYMBOLS_PERF_MAP, &symbols));
+	cr_assert_eq(sym_symbols_count(symbols), 2);
+	cr_expect_eq(sym_symbols_at(symbols, 0)->start, starts[0]);
+	cr_expect_eq(sym_symbols_at(symbols, 1)->start, 0x10060040);
+	sym_symbols_destroy(symbols);
+	close_world(&world);
 }
