@@ -357,7 +357,8 @@ static bool is_stub_in_file(const struct joining *joining, const struct sym_symb
 	struct sym_image *image = NULL;
 	size_t line;
 
-	if (symbol->kind != SYM_SYMBOL_STUB)
+	/* A map may be read by itself, of no process. */
+	if (symbol->kind != SYM_SYMBOL_STUB || !joining->snapshot)
 		return false;
 	line = address_space_find(joining->snapshot->space, symbol->start);
 	if (line == ADDRESS_SPACE_NONE)

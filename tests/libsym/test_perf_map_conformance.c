@@ -191,3 +191,16 @@ Test(perf_map_conformance, believes_no_stub_where_a_file_is_mapped)
 	sym_symbols_destroy(symbols);
 	close_world(&world);
 }
+
+Test(perf_map_conformance, lists_stubs_of_a_map_that_is_of_no_process)
+{
+	static const char map[] = "10060000 20 stub CreateHelper<DynamicHelper>\n";
+	int fd = elf_builder_file(map, sizeof(map) - 1);
+	struct sym_symbols *symbols = NULL;
+
+	cr_assert_null(sym_perf_map_read(fd, &symbols, NULL));
+	cr_assert_eq(sym_symbols_count(symbols), 1);
+	cr_expect_eq(sym_symbols_at(symbols, 0)->kind, SYM_SYMBOL_STUB);
+	sym_symbols_destroy(symbols);
+	close(fd);
+}
