@@ -37,9 +37,6 @@ struct entry {
 _Static_assert(sizeof(struct entry) == 128, "two cache lines");
 
 struct answer_cache {
-	/* Of each entry, so that what is in none is known without a look at them; a guess, as
-	 * another thread may be writing it. Its addresses' upper and lower half, joined. */
-	_Alignas(64) _Atomic(uint32_t) tags[ENTRIES];
 	struct entry entries[ENTRIES];
 	_Alignas(64) _Atomic(uint32_t) unused; /* a guess: threads may overwrite each other's */
 };
@@ -63,24 +60,6 @@ static uint64_t hash_of(uint64_t address)
 static size_t entry_of(uint64_t hash)
 {
 	return (size_t)(hash >> (64 - ENTRY_BITS));
-}
-
-/* Never 0, which is of an entry that nobody has written. */
-static uint32_t tag_of(uint64_t address)
-{
-	return (uint32_t)(address ^ address >> 32) << 1 | 1;
-}
-
-/* The entry that has the address, if any has; NULL: none. */
-static const struct entry *find_entry(const struct answer_cache *cache, uint64_t address)
-{
-	size_t first = entry_of(hash_of(address));
-	uint32_t tag = tag_of(address);
-
-	for (size_t i = 0; i < WAYS; i++)
-		if (atomic_load_explicit(&cache->tags[first ^ i], memory_order_relaxed) == tag)
-			return &cache->entries[first ^ i];
-	return NULL;
 }
 
 static bool is_left_out(uint32_t unused, uint64_t hash)
@@ -121,11 +100,13 @@ bool answer_cache_find(struct answer_cache *cache, const struct answer_state *st
 		       uint64_t address, struct sym_answer *answer)
 {
 	uint32_t unused = atomic_load_explicit(&cache->unused, memory_order_relaxed);
-	const struct entry *entry = find_entry(cache, address);
+	size_t first = entry_of(hash_of(address)), way = 0;
 
-	if (!entry || is_left_out(unused, hash_of(address)) ||
-	    !read_entry(entry, state, address, answer))
+	if (is_left_out(unused, hash_of(address)))
 		return false;
+	while (!read_entry(&cache->entries[first ^ way], state, address, answer))
+		if (++way == WAYS)
+			return false;
 	if (unused)
 		atomic_store_explicit(&cache->unused,
 				      unused > PUTS_A_FIND ? unused - PUTS_A_FIND : 0,
@@ -135,10 +116,8 @@ bool answer_cache_find(struct answer_cache *cache, const struct answer_state *st
 
 void answer_cache_fetch(const struct answer_cache *cache, uint64_t address)
 {
-	const struct entry *entry = find_entry(cache, address);
+	const struct entry *entry = &cache->entries[entry_of(hash_of(address))];
 
-	if (!entry)
-		return;
 	prefetch(&entry->turn);
 	prefetch(&entry->words[WORDS - 1]);
 }
@@ -183,6 +162,4 @@ void answer_cache_put(struct answer_cache *cache, const struct answer_state *sta
 		atomic_store_explicit(&entry->words[i], word, memory_order_release);
 	}
 	atomic_store_explicit(&entry->turn, turn + 2, memory_order_release);
-	atomic_store_explicit(&cache->tags[entry - cache->entries], tag_of(answer->address),
-			      memory_order_relaxed);
 }

@@ -132,14 +132,25 @@ static size_t search_crowd(const struct index_region *region, const struct index
 	return low;
 }
 
-__attribute__((noinline)) size_t index_leaf_in_crowd(const struct index_region *region,
-						     const struct index_bucket *bucket,
-						     uint64_t place, uint64_t distance)
+__attribute__((noinline)) size_t index_leaf_number(const struct index_region *region,
+						   uint64_t distance)
 {
-	if (bucket->crowd != INDEX_CROWD)
+	uint64_t place = index_place(region, distance);
+	const struct index_bucket *bucket = index_bucket_of(region, place);
+
+	if (bucket->crowd && bucket->crowd != INDEX_CROWD)
 		bucket = index_finer_of(region, bucket, &place);
 	return bucket->crowd ? search_crowd(region, bucket, (uint32_t)distance)
 			     : index_leaf_at(bucket, place);
+}
+
+static inline const struct index_leaf *leaf_of(const struct index_region *region, uint64_t distance)
+{
+	const struct index_leaf *leaf = index_leaf_within(region, distance);
+
+	return __builtin_expect(leaf != NULL, 1)
+		       ? leaf
+		       : &region->leaves[index_leaf_number(region, distance)];
 }
 
 /* The region with the highest base at or below the position; the first one when all are above. */
@@ -188,16 +199,9 @@ static bool covers(const struct index *index, const struct place *place, uint64_
 	return position - place->start < size_bytes;
 }
 
-static __attribute__((noinline)) bool find_carefully(const struct index *index, uint64_t position,
-						     struct place *ret)
-{
-	return find_place(index, position, ret) && covers(index, ret, position);
-}
-
 /* Goes on from a leaf in which no ordinary piece has the position. */
-static __attribute__((noinline)) bool find_on(const struct index *index,
-					      const struct index_region *region, uint64_t distance,
-					      const struct index_leaf *leaf, struct place *ret)
+static inline bool find_on(const struct index *index, const struct index_region *region,
+			   uint64_t distance, const struct index_leaf *leaf, struct place *ret)
 {
 	while (leaf->keys[0] > (int32_t)distance)
 		leaf--;
@@ -206,14 +210,39 @@ static __attribute__((noinline)) bool find_on(const struct index *index,
 	return covers(index, ret, region->base + distance);
 }
 
-/* Where index_find_spot() has found nothing. */
-static bool find_other(const struct index *index, const struct index_region *region,
-		       uint64_t position, const struct index_spot *spot, struct place *ret)
+/* Finds the ordinary piece that covers a position, as far as that is nearly always enough. False:
+ * find_other() goes on, from `leaf`; NULL: it is in no leaf of the region. */
+static inline __attribute__((always_inline)) bool
+find_spot(const struct index_region *region, uint64_t position, struct index_spot *ret)
 {
 	uint64_t distance = position - region->base;
 
-	return distance < region->span_bytes ? find_on(index, region, distance, spot->leaf, ret)
-					     : find_carefully(index, position, ret);
+	ret->leaf = NULL;
+	if (__builtin_expect(distance >= region->span_bytes, 0))
+		return false;
+	index_look_in_leaf(leaf_of(region, distance), (uint32_t)distance, ret);
+	if (__builtin_expect(ret->offset_bytes < ret->size_bytes, 1))
+		return true;
+	if ((int32_t)ret->offset_bytes >= 0)
+		return false;
+	index_look_in_leaf(ret->leaf - 1, (uint32_t)distance, ret);
+	return ret->offset_bytes < ret->size_bytes;
+}
+
+static __attribute__((noinline)) bool find_other(const struct index *index,
+						 const struct index_region *region,
+						 uint64_t position, const struct index_leaf *leaf,
+						 struct place *ret)
+{
+	if (leaf)
+		return find_on(index, region, position - region->base, leaf, ret);
+	return find_place(index, position, ret) && covers(index, ret, position);
+}
+
+static size_t piece_of(const struct index_region *region, const struct index_spot *spot)
+{
+	return region->first_piece + (size_t)(spot->leaf - region->leaves) * INDEX_LEAF +
+	       spot->slot;
 }
 
 size_t index_find(const struct index *index, uint64_t position)
@@ -222,9 +251,9 @@ size_t index_find(const struct index *index, uint64_t position)
 	struct index_spot spot;
 	struct place place;
 
-	if (index_find_spot(region, position, &spot))
-		return index_piece_of(region, &spot);
-	return find_other(index, region, position, &spot, &place) ? place.piece : INDEX_NONE;
+	if (find_spot(region, position, &spot))
+		return piece_of(region, &spot);
+	return find_other(index, region, position, spot.leaf, &place) ? place.piece : INDEX_NONE;
 }
 
 size_t index_look_up(const struct index *index, uint64_t position, struct index_entry *ret)
@@ -233,8 +262,8 @@ size_t index_look_up(const struct index *index, uint64_t position, struct index_
 	struct index_spot spot;
 	struct place place;
 
-	if (!index_find_spot(region, position, &spot)) {
-		if (!find_other(index, region, position, &spot, &place))
+	if (!find_spot(region, position, &spot)) {
+		if (!find_other(index, region, position, spot.leaf, &place))
 			return INDEX_NONE;
 		describe(index, &place, ret);
 		return place.piece;
@@ -244,7 +273,7 @@ size_t index_look_up(const struct index *index, uint64_t position, struct index_
 	ret->number = spot.leaf->numbers[spot.slot];
 	ret->name = name_of(index, ret->number);
 	ret->value = index->values[spot.leaf->codes[spot.slot]];
-	return index_piece_of(region, &spot);
+	return piece_of(region, &spot);
 }
 
 /* ---- many ---------------------------------------------------------------------- */
@@ -274,15 +303,9 @@ static void find_leaves(const struct index *index, const uint64_t *positions, si
 
 		lanes[i].leaf = NULL;
 		if (__builtin_expect(distance < region->span_bytes, 1))
-			lanes[i].leaf = index_leaf_within(region, distance);
+			lanes[i].leaf = leaf_of(region, distance);
 		__builtin_prefetch(lanes[i].leaf);
 	}
-}
-
-static size_t piece_at(const struct index_region *region, const struct index_spot *spot)
-{
-	return region->first_piece + (size_t)(spot->leaf - region->leaves) * INDEX_LEAF +
-	       spot->slot;
 }
 
 static void find_lanes(const struct index *index, const uint64_t *positions, size_t count,
@@ -302,12 +325,11 @@ static void find_lanes(const struct index *index, const uint64_t *positions, siz
 		}
 		index_find_in_leaf(lanes[i].leaf, (uint32_t)(positions[i] - region->base), &spot);
 		if (__builtin_expect(spot.size_bytes == INDEX_ODD, 0))
-			ret[i] = find_on(index, region, positions[i] - region->base, spot.leaf,
-					 &place)
+			ret[i] = find_other(index, region, positions[i], spot.leaf, &place)
 					 ? place.piece
 					 : INDEX_NONE;
 		else
-			ret[i] = spot.offset_bytes < spot.size_bytes ? piece_at(region, &spot)
+			ret[i] = spot.offset_bytes < spot.size_bytes ? piece_of(region, &spot)
 								     : INDEX_NONE;
 	}
 }

@@ -304,8 +304,8 @@ static bool place_in_layers(const struct quick_look_up *quick, const struct quic
 								  .leaves = part->leaves,
 								  .buckets = part->buckets },
 					  distance);
-		if (!part->next)
-			return true;
+		if (!ret->leaf || !part->next)
+			return ret->leaf != NULL;
 		index_find_in_leaf(ret->leaf, ret->distance, &spot);
 		if (spot.offset_bytes < spot.size_bytes || spot.size_bytes == INDEX_ODD)
 			return true;
@@ -329,6 +329,18 @@ static const struct quick_range *search_range(const struct quick_look_up *quick,
 	return range;
 }
 
+static __attribute__((noinline)) bool place_in_crowd(const struct quick_range *range,
+						     uint64_t address, struct quick_place *ret)
+{
+	const struct index_region region = quick_region(range);
+	uint64_t distance = address - range->base;
+
+	ret->leaf = &range->leaves[index_leaf_number(&region, distance)];
+	ret->path = range->path;
+	ret->distance = (uint32_t)distance;
+	return true;
+}
+
 bool quick_place_apart(const struct quick_look_up *quick, const struct quick_range *range,
 		       uint64_t address, struct quick_place *ret)
 {
@@ -337,10 +349,8 @@ bool quick_place_apart(const struct quick_look_up *quick, const struct quick_ran
 		if (address - range->start >= bytes_of(range))
 			return false;
 	}
-	if (range->cells)
-		return place_in_layers(quick, range, address, ret);
-	quick_place_within(range, address, ret);
-	return true;
+	return range->cells ? place_in_layers(quick, range, address, ret)
+			    : place_in_crowd(range, address, ret);
 }
 
 /* ---- many -------------------------------------------------------------------------------- */

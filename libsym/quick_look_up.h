@@ -100,30 +100,22 @@ struct quick_found {
 	uint32_t offset_bytes, size_bytes;
 };
 
-/* Where an address of an ordinary range is. */
-static inline __attribute__((always_inline)) void
-quick_place_within(const struct quick_range *range, uint64_t address, struct quick_place *ret)
+static inline struct index_region quick_region(const struct quick_range *range)
 {
-	uint64_t distance = address - range->base;
-
-	ret->leaf = index_leaf_within(&(struct index_region){ .bucket_rate = range->bucket_rate,
-							      .leaves = range->leaves,
-							      .buckets = range->buckets },
-				      distance);
-	ret->path = range->path;
-	ret->distance = (uint32_t)distance;
+	return (struct index_region){ .bucket_rate = range->bucket_rate,
+				      .leaves = range->leaves,
+				      .buckets = range->buckets };
 }
 
-/* For quick_place_of(), which found `range`: in one that has no slot there, or where something came
- * later. */
+/* For quick_place_of(), which found `range`: in one that has no slot there, where something came
+ * later, or where leaves crowd. */
 bool quick_place_apart(const struct quick_look_up *quick, const struct quick_range *range,
 		       uint64_t address, struct quick_place *ret);
 
 /* The same, for later: begins to bring what it reads first. */
 static inline void quick_approach(const struct quick_range *range, uint64_t address)
 {
-	const struct index_region region = { .bucket_rate = range->bucket_rate,
-					     .buckets = range->buckets };
+	const struct index_region region = quick_region(range);
 
 	if (address - range->start < range->size_bytes)
 		__builtin_prefetch(
@@ -144,10 +136,16 @@ static inline __attribute__((always_inline)) bool
 quick_place_of(const struct quick_look_up *quick, uint64_t address, struct quick_place *ret)
 {
 	const struct quick_range *range = quick_range_of(quick, address);
+	const struct index_region region = quick_region(range);
+	uint64_t distance = address - range->base;
 
-	if (__builtin_expect(address - range->start >= range->size_bytes, 0))
+	ret->leaf = NULL;
+	if (__builtin_expect(address - range->start < range->size_bytes, 1))
+		ret->leaf = index_leaf_within(&region, distance);
+	if (__builtin_expect(!ret->leaf, 0))
 		return quick_place_apart(quick, range, address, ret);
-	quick_place_within(range, address, ret);
+	ret->path = range->path;
+	ret->distance = (uint32_t)distance;
 	return true;
 }
 
@@ -246,9 +244,7 @@ quick_find_usual(const struct quick_look_up *quick, uint64_t address, const char
 		 struct quick_found *ret)
 {
 	const struct quick_range *range = quick_range_of(quick, address);
-	const struct index_region region = { .bucket_rate = range->bucket_rate,
-					     .leaves = range->leaves,
-					     .buckets = range->buckets };
+	const struct index_region region = quick_region(range);
 	struct index_spot spot;
 
 	if (__builtin_expect(address - range->start >= range->size_bytes, 0) ||

@@ -412,21 +412,17 @@ static struct answer_cache *get_answers(struct sym_resolver *resolver)
 	return answers;
 }
 
-/* Was made since the look-up began: what is named by the perf map mostly needs no more than that.
+/*
+ * Names only: why there is none may be otherwise the next time (memory, the kernel's list). Where a
+ * perf map has a way of its own, that needs less memory.
  */
-static bool has_new_quick_way(const struct resolving *resolving)
-{
-	return !resolving->quick &&
-	       atomic_load_explicit(&resolving->resolver->had_quick, memory_order_relaxed);
-}
-
-/* Names only: why there is none may be otherwise the next time (memory, the kernel's list). */
 static void remember(const struct resolving *resolving, const struct sym_answer *answer)
 {
 	struct answer_cache *answers;
 
 	if ((answer->status != SYM_RESOLVED && answer->status != SYM_UNNAMED) ||
-	    (answer->source == SYM_SOURCE_PERF_MAP && has_new_quick_way(resolving)))
+	    (answer->source == SYM_SOURCE_PERF_MAP &&
+	     atomic_load_explicit(&resolving->resolver->had_quick, memory_order_relaxed)))
 		return;
 	answers = get_answers(resolving->resolver);
 	if (answers)
