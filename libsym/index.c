@@ -132,16 +132,25 @@ static size_t search_crowd(const struct index_region *region, const struct index
 	return low;
 }
 
-__attribute__((noinline)) size_t index_leaf_number(const struct index_region *region,
-						   uint64_t distance)
+static inline size_t leaf_number(const struct index_region *region, uint64_t distance,
+				 bool can_count_bits)
 {
 	uint64_t place = index_place(region, distance);
 	const struct index_bucket *bucket = index_bucket_of(region, place);
 
 	if (bucket->crowd && bucket->crowd != INDEX_CROWD)
 		bucket = index_finer_of(region, bucket, &place);
-	return bucket->crowd ? search_crowd(region, bucket, (uint32_t)distance)
-			     : index_leaf_at(bucket, place);
+	if (bucket->crowd)
+		return search_crowd(region, bucket, (uint32_t)distance);
+	if (can_count_bits)
+		return index_leaf_at(bucket, place);
+	return bucket->before + (uint32_t)__builtin_popcountll(index_cells_to(bucket, place));
+}
+
+__attribute__((noinline)) size_t index_leaf_number(const struct index_region *region,
+						   uint64_t distance)
+{
+	return leaf_number(region, distance, true);
 }
 
 static inline const struct index_leaf *leaf_of(const struct index_region *region, uint64_t distance)
@@ -173,16 +182,15 @@ static bool find_place(const struct index *index, uint64_t position, struct plac
 {
 	const struct index_region *region = search_region(index, position);
 	uint64_t distance = position - region->base;
-	size_t leaf_number, last;
+	size_t leaf, last;
 
 	if (distance >= region->reach_bytes)
 		return false;
 	if (distance < region->span_bytes) {
-		leaf_number = index_leaf_number(region, distance);
-		while (region->leaves[leaf_number].keys[0] > (int32_t)distance)
-			leaf_number--;
-		last = leaf_number * INDEX_LEAF +
-		       index_slot_of(&region->leaves[leaf_number], (uint32_t)distance);
+		leaf = leaf_number(region, distance, index_can_count_bits());
+		while (region->leaves[leaf].keys[0] > (int32_t)distance)
+			leaf--;
+		last = leaf * INDEX_LEAF + index_slot_of(&region->leaves[leaf], (uint32_t)distance);
 	} else {
 		last = region->piece_count - 1;
 	}

@@ -32,7 +32,8 @@ index_leaf_within(const struct index_region *region, uint64_t distance)
 	return &region->leaves[index_leaf_at(bucket, place)];
 }
 
-/* The number of such a leaf, wherever it is. It needs the buckets and the leaves of the region. */
+/* The number of such a leaf, wherever it is. It needs the buckets and the leaves of the region; as
+ * all here, where index_can_count_bits(). */
 size_t index_leaf_number(const struct index_region *region, uint64_t distance);
 
 /* Where a position is in an ordinary piece. */
