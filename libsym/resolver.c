@@ -223,9 +223,7 @@ static bool find_written(const struct resolving *resolving, const struct written
 	if (answer->status == SYM_UNNAMED &&
 	    eh_frame_source_is_text(match.name, answer->image_path))
 		return false;
-	/* .NET (10.0 with W^X, seen) writes stubs at addresses of a view of their memory that does
-	 * not last; a library may lie there since. */
-	if (answer->image && match.kind == SYM_SYMBOL_STUB)
+	if (resolver_is_stub_in_file(answer, &match))
 		return false;
 	resolver_take_match(answer, source, &match);
 	return true;

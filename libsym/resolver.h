@@ -132,6 +132,16 @@ static inline void resolver_take_match(struct sym_answer *answer, enum sym_sourc
 	answer->reason = NULL;
 }
 
+/*
+ * .NET (10.0 with W^X, seen) writes stubs at addresses of a view of their memory that does not
+ * last; a file may be mapped there since. Elsewhere stubs lie in no file.
+ */
+static inline bool resolver_is_stub_in_file(const struct sym_answer *answer,
+					    const struct source_match *match)
+{
+	return answer->image && match->kind == SYM_SYMBOL_STUB;
+}
+
 /* Of addresses that were answered as of now: what lay there at their times (resolver_times.c). */
 void resolver_answer_then(const struct resolving *resolving, const uint64_t *times_ns,
 			  struct sym_result *result);

@@ -44,6 +44,8 @@ static void answer_then(struct jitdump_source *jitdump, uint64_t time_ns, size_t
 		return;
 	if (then == JITDUMP_THEN_GONE && now.status != SYM_RESOLVED)
 		return;
+	if (then == JITDUMP_THEN_NAMED && resolver_is_stub_in_file(&now, &match))
+		return;
 	answer = result_blank(result, number, now.address);
 	answer->image_path = now.image_path;
 	if (then == JITDUMP_THEN_GONE) {

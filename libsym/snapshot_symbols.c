@@ -350,8 +350,7 @@ static bool is_text_of_ours(const struct joining *joining, const struct sym_symb
 	       eh_frame_source_is_text(symbol->name, space->mappings[line].path);
 }
 
-/* A stub of .NET that was written at an address where a file is mapped since; see find_written() of
- * resolver.c. */
+/* As resolver_is_stub_in_file(). */
 static bool is_stub_in_file(const struct joining *joining, const struct sym_symbol *symbol)
 {
 	struct sym_image *image = NULL;

@@ -345,3 +345,34 @@ Test(refresh_jitdump, names_code_that_was_freed_since)
 	cr_expect_eq(sym_result_at(result, 2)->status, SYM_UNMAPPED);
 	cr_expect_not_null(strstr(sym_result_at(result, 3)->name, "ask_at"));
 }
+
+/* A file of no symbols, over the last part of the code. */
+static void map_file_at(uint64_t offset)
+{
+	static const char text[] = "a file of no known kind";
+	char *file = scratch_path(directory, "plugin");
+	int fd;
+
+	scratch_write(file, text, sizeof(text));
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	cr_assert_neq(mmap((void *)(code + offset), 4096, PROT_READ | PROT_EXEC,
+			   MAP_PRIVATE | MAP_FIXED, fd, 0),
+		      MAP_FAILED);
+	close(fd);
+	free(file);
+}
+
+Test(refresh_jitdump, believes_no_stub_where_a_file_is_mapped_at_whatever_time)
+{
+	timestamp = 1000;
+	put_load(0, "stub in memory");
+	put_load(0x8000, "stub CreateHelper<DynamicHelper>");
+	put_load(0x8040, "a method");
+	map_dump();
+	map_file_at(0x8000);
+	look();
+	cr_expect_str_eq(ask_at(code, 1005)->name, "stub in memory");
+	cr_expect_null(ask_at(code + 0x8000, 1005)->name);
+	cr_expect_null(ask_at(code + 0x8000, 0)->name);
+	cr_expect_str_eq(ask_at(code + 0x8040, 1005)->name, "a method");
+}
