@@ -207,17 +207,6 @@ static bool covers(const struct index *index, const struct place *place, uint64_
 	return position - place->start < size_bytes;
 }
 
-/* Goes on from a leaf in which no ordinary piece has the position. */
-static inline bool find_on(const struct index *index, const struct index_region *region,
-			   uint64_t distance, const struct index_leaf *leaf, struct place *ret)
-{
-	while (leaf->keys[0] > (int32_t)distance)
-		leaf--;
-	*ret = place_in(region, (size_t)(leaf - region->leaves) * INDEX_LEAF +
-					index_slot_of(leaf, (uint32_t)distance));
-	return covers(index, ret, region->base + distance);
-}
-
 /* Finds the ordinary piece that covers a position, as far as that is nearly always enough. False:
  * find_other() goes on, from `leaf`; NULL: it is in no leaf of the region. */
 static inline __attribute__((always_inline)) bool
@@ -242,9 +231,15 @@ static __attribute__((noinline)) bool find_other(const struct index *index,
 						 uint64_t position, const struct index_leaf *leaf,
 						 struct place *ret)
 {
-	if (leaf)
-		return find_on(index, region, position - region->base, leaf, ret);
-	return find_place(index, position, ret) && covers(index, ret, position);
+	uint64_t distance = position - region->base;
+
+	if (!leaf)
+		return find_place(index, position, ret) && covers(index, ret, position);
+	while (leaf->keys[0] > (int32_t)distance)
+		leaf--;
+	*ret = place_in(region, (size_t)(leaf - region->leaves) * INDEX_LEAF +
+					index_slot_of(leaf, (uint32_t)distance));
+	return covers(index, ret, position);
 }
 
 static size_t piece_of(const struct index_region *region, const struct index_spot *spot)

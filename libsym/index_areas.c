@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/grow.h"
 #include "libsym/base/huge_memory.h"
 #include "libsym/base/prefetch.h"
 #include "libsym/index_sort.h"
@@ -18,8 +19,7 @@ enum {
 	LARGEST_SLAB = 1 << 14,
 	FEWEST_SLOT_BITS = 6,
 	SPARSE_SLOTS = 4, /* for each area, so that most are where they are looked for */
-	FEWEST_AREAS = 16,
-	SMALL_COUNT = 32 /* below, clearing and adding up the tables of a sort costs more */
+	SMALL_COUNT = 32  /* below, clearing and adding up the tables of a sort costs more */
 };
 
 /* Items of one area that lie together. */
@@ -35,6 +35,22 @@ struct index_slab {
 	size_t used_bytes, capacity_bytes;
 	uint64_t room[]; /* aligned as a chunk is */
 };
+
+bool index_areas_are_full(const struct index_areas *areas)
+{
+	return areas->area_count > LIMIT_INDEX_AREAS;
+}
+
+/* False when there is no other. */
+static bool add_area(struct index_areas *areas, uint64_t number)
+{
+	if (index_areas_are_full(areas) ||
+	    !grow_items((void **)&areas->areas, &areas->area_capacity, areas->area_count,
+			sizeof(*areas->areas)))
+		return false;
+	areas->areas[areas->area_count++] = (struct index_area){ .number = number };
+	return true;
+}
 
 static bool enlarge_slots(struct index_areas *areas, unsigned int bits)
 {
@@ -58,12 +74,8 @@ static bool enlarge_slots(struct index_areas *areas, unsigned int bits)
 
 bool index_areas_init(struct index_areas *areas)
 {
-	*areas = (struct index_areas){ .area_count = 1, .area_capacity = FEWEST_AREAS };
-	areas->areas = calloc(FEWEST_AREAS, sizeof(*areas->areas));
-	if (!areas->areas)
-		return false;
-	areas->areas[0].number = UINT64_MAX;
-	return enlarge_slots(areas, FEWEST_SLOT_BITS);
+	*areas = (struct index_areas){ 0 };
+	return add_area(areas, UINT64_MAX) && enlarge_slots(areas, FEWEST_SLOT_BITS);
 }
 
 void index_areas_deinit(struct index_areas *areas)
@@ -164,29 +176,6 @@ static void move_to_front(uint32_t *front, uint32_t *slot)
 	*slot = held;
 }
 
-bool index_areas_are_full(const struct index_areas *areas)
-{
-	return areas->area_count > LIMIT_INDEX_AREAS;
-}
-
-/* The number of a new one, 0 when there is none. */
-static uint32_t add_area(struct index_areas *areas, uint64_t number)
-{
-	if (index_areas_are_full(areas))
-		return 0;
-	if (areas->area_count == areas->area_capacity) {
-		uint32_t capacity = 2 * areas->area_capacity;
-		struct index_area *items = reallocarray(areas->areas, capacity, sizeof(*items));
-
-		if (!items)
-			return 0;
-		areas->areas = items;
-		areas->area_capacity = capacity;
-	}
-	areas->areas[areas->area_count] = (struct index_area){ .number = number };
-	return areas->area_count++;
-}
-
 /* NULL when there is none. */
 static struct index_area *find_area(struct index_areas *areas, uint64_t number)
 {
@@ -199,9 +188,9 @@ static struct index_area *find_area(struct index_areas *areas, uint64_t number)
 		if (areas->area_count >= ((size_t)1 << areas->slot_bits) / SPARSE_SLOTS)
 			return enlarge_slots(areas, areas->slot_bits + 1) ? find_area(areas, number)
 									  : NULL;
-		*slot = add_area(areas, number);
-		if (!*slot)
+		if (!add_area(areas, number))
 			return NULL;
+		*slot = areas->area_count - 1;
 	}
 	move_to_front(front, slot);
 	return &areas->areas[*front];
@@ -209,15 +198,9 @@ static struct index_area *find_area(struct index_areas *areas, uint64_t number)
 
 static bool add_large(struct index_areas *areas, uint64_t size_bytes)
 {
-	if (areas->large_count == areas->large_capacity) {
-		size_t capacity = areas->large_capacity ? 2 * areas->large_capacity : 16;
-		struct index_large *items = reallocarray(areas->large, capacity, sizeof(*items));
-
-		if (!items)
-			return false;
-		areas->large = items;
-		areas->large_capacity = capacity;
-	}
+	if (!grow_items((void **)&areas->large, &areas->large_capacity, areas->large_count,
+			sizeof(*areas->large)))
+		return false;
 	areas->large[areas->large_count++] = (struct index_large){
 		.size_bytes = size_bytes,
 		.order = (uint32_t)areas->count,

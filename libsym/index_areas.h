@@ -55,7 +55,8 @@ struct index_areas {
 	uint32_t *slots; /* a hash table of areas by number, 0: none; those are at its front */
 	unsigned int slot_bits;
 	struct index_area *areas; /* the first one is none */
-	uint32_t area_count, area_capacity;
+	uint32_t area_count;
+	size_t area_capacity;
 	struct index_large *large; /* ascending by order */
 	size_t large_count, large_capacity;
 	struct index_slab *slabs;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/grow.h"
 #include "libsym/index_areas.h"
 #include "libsym/index_layout.h"
 #include "libsym/limits.h"
@@ -377,15 +378,9 @@ static bool add_to_cluster(struct cluster *cluster, const struct index_symbol *s
 {
 	if (cluster->count && hides(symbol, &cluster->items[cluster->count - 1]))
 		cluster->count--;
-	if (cluster->count == cluster->capacity) {
-		size_t capacity = cluster->capacity ? 2 * cluster->capacity : 16;
-		struct index_symbol *items = reallocarray(cluster->items, capacity, sizeof(*items));
-
-		if (!items)
-			return false;
-		cluster->items = items;
-		cluster->capacity = capacity;
-	}
+	if (!grow_items((void **)&cluster->items, &cluster->capacity, cluster->count,
+			sizeof(*cluster->items)))
+		return false;
 	cluster->items[cluster->count++] = *symbol;
 	return true;
 }

@@ -108,7 +108,6 @@ static bool add_odd(struct index_writer *writer, const struct index_piece *piece
 		writer->odd_capacity = capacity;
 	}
 	index->odd[index->odd_count++] = (struct index_odd){
-		.piece = (uint32_t)index->count,
 		.value = piece->detail.value,
 		.size_bytes = piece->size_bytes,
 		.symbol_start = piece->symbol_start,
@@ -213,9 +212,10 @@ static size_t count_crowded(const struct index_region *region)
 	return crowded;
 }
 
-static void choose_buckets(struct index_region *region)
+/* False: in none of them several leaves begin in one cell. */
+static bool choose_buckets(struct index_region *region)
 {
-	size_t leaf_count = index_leaf_count(region), leaves = INDEX_BUCKET_LEAVES;
+	size_t leaf_count = index_leaf_count(region), leaves = INDEX_BUCKET_LEAVES, crowded;
 
 	do {
 		size_t count = leaf_count / leaves;
@@ -224,7 +224,9 @@ static void choose_buckets(struct index_region *region)
 		/* Rounded down: the last position still lies in the last one. */
 		region->bucket_rate = ((uint64_t)region->bucket_count << 32) / region->span_bytes;
 		leaves /= 2;
-	} while (leaves && count_crowded(region) > leaf_count / CROWDED_PART);
+		crowded = count_crowded(region);
+	} while (leaves && crowded > leaf_count / CROWDED_PART);
+	return crowded;
 }
 
 /* The leaves from `leaf` up to `end` that begin in a bucket, a bit for each cell; returns the
@@ -318,10 +320,10 @@ static bool make_buckets(struct index *index)
 		struct index_region *region = &index->regions[i];
 
 		region->leaves = index->leaves + region->first_leaf;
-		choose_buckets(region);
-		count += region->bucket_count + 1;
 		counted.region = region;
-		fill_buckets(&counted);
+		if (choose_buckets(region))
+			fill_buckets(&counted);
+		count += region->bucket_count + 1;
 	}
 	index->buckets =
 		huge_memory_allocate((count + counted.finer_count) * sizeof(*index->buckets));

@@ -116,11 +116,11 @@ struct index_detail {
 
 /* A piece whose symbol is larger than what remained of it, or whose size or value does not fit. */
 struct index_odd {
-	uint32_t piece;
-	uint32_t value;
 	uint64_t size_bytes;
 	uint64_t symbol_start;
 	uint64_t symbol_size_bytes;
+	uint32_t value;
+	uint32_t reserved;
 };
 
 struct index {

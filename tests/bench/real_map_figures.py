@@ -16,22 +16,13 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "dotnet"))
 
+from contract_figures import Context  # noqa: E402
 from harness import remove_leftovers, sdk_runtime  # noqa: E402
 from live_contract import csc_command  # noqa: E402
 
 LINES = 1000000
 GAP_BYTES = 1 << 20  # between two heaps
 HEAP_BYTES = 1 << 30
-
-
-class Context:
-    """The little of a test's context that csc_command() needs."""
-
-    def __init__(self, runtime):
-        self.runtime = runtime
-
-    def sdk(self):
-        return self.runtime
 
 
 def fsi_command(runtime, scratch):
