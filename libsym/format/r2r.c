@@ -7,6 +7,7 @@
  *   u32 flags, u32 n, n x { u32 section type, u32 rva, u32 size }
  *   102 runtime functions: begin rva [, end rva], unwind rva, sorted by begin
  *   103 method entry points by MethodDef rid; 109 those of instantiations
+ *   101 what code refers to; stubs that resume methods (r2r_resumption.c)
  *   120 pairs of (first runtime function of a cold part, of its method)
  *
  * A method owns the runtime functions from its own up to the next method's:
@@ -23,7 +24,7 @@ static const uint32_t r2r_signature = 0x00525452;  /* "RTR\0" */
 static const uint32_t ngen_signature = 0x0045474e; /* "NGE\0" */
 static const uint32_t flag_component = 0x20;
 static const uint32_t max_sections = 256; /* some 25 exist */
-static const uint16_t newest_major_version = 16;
+static const uint16_t newest_major_version = 26;
 static const uint16_t oldest_major_version = 2;
 
 static struct sym_error *format_error(const char *what)
@@ -197,13 +198,19 @@ struct sym_error *r2r_table_error(const struct r2r *r2r, const char *table)
 	return sym_error_create(SYM_ERROR_FORMAT, "malformed table of %s", table);
 }
 
-uint32_t r2r_read_entry_point(struct reader *reader)
+struct r2r_entry_point r2r_read_entry_point(struct reader *reader)
 {
 	uint32_t id = native_format_unsigned(reader);
+	struct r2r_entry_point point = {
+		.function = id & 1 ? id >> 2 : id >> 1,
+		.has_fixups = id & 1,
+		.fixups = reader->position,
+	};
 
-	/* Bit 0: fixups follow; bit 1: they are elsewhere. They only matter to who runs the code.
-	 */
-	return id & 1 ? id >> 2 : id >> 1;
+	/* Not behind the entry point, but so many bytes before. */
+	if ((id & 3) == 3)
+		point.fixups -= native_format_unsigned(reader);
+	return point;
 }
 
 struct method_def_walk {
@@ -214,7 +221,7 @@ struct method_def_walk {
 static bool visit_method_def(void *context, uint32_t index, struct reader element)
 {
 	struct method_def_walk *walk = context;
-	uint32_t function = r2r_read_entry_point(&element);
+	uint32_t function = r2r_read_entry_point(&element).function;
 
 	if (!reader_ok(&element) || function >= walk->r2r->function_count) {
 		walk->r2r->undecodable_count++;
@@ -255,7 +262,8 @@ static struct sym_error *read_entries(struct r2r *r2r)
 	if (error)
 		return error;
 	r2r->method_def_count = r2r->entry_count;
-	return r2r_read_instances(r2r);
+	error = r2r_read_instances(r2r);
+	return error ? error : r2r_read_resumption_stubs(r2r);
 }
 
 /* ---- opening -------------------------------------------------------------- */

@@ -3,9 +3,9 @@
  * ReadyToRun images: which methods are precompiled, where their code is, and
  * what they are called. Bytes in (struct pe), records out.
  * Format: dotnet/runtime docs/design/coreclr/botr/readytorun-format.md and
- * src/coreclr/inc/readytorun.h, header versions 2.x to 16.x.
+ * src/coreclr/inc/readytorun.h, header versions 2.x to 26.x (.NET 11).
  *
- * Opening reads the tables (sections 102, 103, 109, 115, 120) and finds the
+ * Opening reads the tables (sections 101, 102, 103, 109, 115, 120) and finds the
  * extent of every method; names are formatted one by one when asked.
  */
 #ifndef LIBSYM_FORMAT_R2R_H
@@ -74,7 +74,8 @@ void r2r_close(struct r2r *r2r);
 uint16_t r2r_major_version(const struct r2r *r2r);
 uint16_t r2r_minor_version(const struct r2r *r2r);
 
-/* Number of method entries of sections 103 and 109 (aliases included, cold parts not). */
+/* Number of method entries of sections 103 and 109, and of stubs that resume methods (aliases
+ * included, cold parts not). */
 size_t r2r_method_count(const struct r2r *r2r);
 
 /* Instance entries whose signature could not be decoded, and runtime functions that belong to no

@@ -158,6 +158,25 @@ struct sym_error *r2r_read_functions(struct r2r *r2r)
 	return error ? error : check_hot_cold_map(r2r);
 }
 
+uint32_t r2r_function_at(const struct r2r *r2r, uint32_t rva)
+{
+	uint32_t first = 0, end = r2r->function_count;
+
+	if (r2r->pe->machine == PE_MACHINE_ARM)
+		rva &= ~1u;
+	while (first < end) {
+		uint32_t middle = first + (end - first) / 2;
+
+		if (function_begin(r2r, middle) < rva)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first < r2r->function_count && function_begin(r2r, first) == rva
+		       ? first
+		       : r2r->function_count;
+}
+
 /* ---- ranges --------------------------------------------------------------- */
 
 static int compare_ranges(const void *left_item, const void *right_item)

@@ -71,7 +71,7 @@ static bool visit_instance(void *context, uint32_t index, struct reader element)
 	budget.use_module = r2r_use_module;
 	budget.context = walk->r2r;
 	instance = r2r_read_instance(&element, &budget);
-	function = r2r_read_entry_point(&element);
+	function = r2r_read_entry_point(&element).function;
 	/*
 	 * Every signature has bytes of its own. Without this, many table entries could point
 	 * at one long signature and make us read it again and again.

@@ -2,8 +2,8 @@
 /*
  * What the parts of the ReadyToRun reader share: r2r.c (header, extents,
  * look-up), r2r_functions.c (extents), r2r_instance.c (section 109),
- * r2r_composite.c (modules, component assemblies), r2r_member.c (methods of
- * other assemblies), r2r_name.c (names). For these files only.
+ * r2r_resumption.c (stubs that resume methods), r2r_composite.c (modules, component assemblies),
+ * r2r_member.c (methods of other assemblies), r2r_name.c (names). For these files only.
  */
 #ifndef LIBSYM_FORMAT_R2R_INTERNAL_H
 #define LIBSYM_FORMAT_R2R_INTERNAL_H
@@ -13,6 +13,7 @@
 
 enum r2r_section {
 	R2R_SECTION_FIRST = 100,
+	R2R_SECTION_IMPORT_SECTIONS = 101,
 	R2R_SECTION_RUNTIME_FUNCTIONS = 102,
 	R2R_SECTION_METHOD_DEF_ENTRY_POINTS = 103,
 	R2R_SECTION_DELAY_LOAD_THUNKS = 106,
@@ -49,11 +50,17 @@ struct r2r_module {
 	bool is_used;
 };
 
-/* A method entry: of section 103 (rid and module) or of section 109 (position of its signature). */
+#define R2R_NO_ENTRY UINT32_MAX
+
+/*
+ * A method entry: of section 103 (rid and module), of section 109 (position of its signature), or
+ * the stub that resumes the method of another one.
+ */
 struct r2r_entry {
 	uint32_t function; /* number of its first runtime function */
-	uint32_t locator;  /* rid, or position in r2r->instances */
-	uint32_t module;   /* number of the module of the rid; unused for instances */
+	uint32_t locator;  /* rid, or position in r2r->instances, or the other entry: R2R_NO_ENTRY
+			    * when no method says that the stub is its own */
+	uint32_t module;   /* number of the module of the rid; unused for the others */
 };
 
 /* What a MemberRef or a TypeRef of the manifest means. */
@@ -79,8 +86,9 @@ struct r2r {
 	uint32_t first_cold; /* number of the first cold runtime function, or function_count */
 
 	struct reader instances;   /* section 109 */
-	struct r2r_entry *entries; /* 103 first, then 109 */
+	struct r2r_entry *entries; /* 103 first, then 109, then stubs */
 	size_t entry_count, method_def_count, entry_capacity;
+	size_t stub_entry;  /* the first one that is a stub */
 	bool has_no_memory; /* why adding an entry failed */
 
 	uint32_t own_reference_count; /* AssemblyRef rows that module numbers begin with */
@@ -110,8 +118,13 @@ const uint8_t *r2r_table(struct r2r *r2r, struct pe_directory directory);
 /* Adds an entry; false when out of memory or past the bound that the image's size sets. */
 bool r2r_add_entry(struct r2r *r2r, uint32_t function, uint32_t locator, uint32_t module);
 
-/* id of a method entry point: number of its first runtime function. */
-uint32_t r2r_read_entry_point(struct reader *reader);
+struct r2r_entry_point {
+	uint32_t function; /* number of its first runtime function */
+	bool has_fixups;
+	size_t fixups; /* their position in what was read */
+};
+
+struct r2r_entry_point r2r_read_entry_point(struct reader *reader);
 
 /* ---- r2r_composite.c */
 extern const char r2r_core_library[];
@@ -140,6 +153,7 @@ enum r2r_instance_flag {
 	R2R_INSTANCE_CONSTRAINED = 0x20,
 	R2R_INSTANCE_OWNER_TYPE = 0x40,
 	R2R_INSTANCE_UPDATE_CONTEXT = 0x80,
+	R2R_INSTANCE_ASYNC_VARIANT = 0x100, /* awaits, and returns what its task would hold */
 };
 
 struct r2r_instance {
@@ -154,6 +168,9 @@ struct r2r_instance {
 /* Reads one method signature; leaves `reader` at the method entry behind it. */
 struct r2r_instance r2r_read_instance(struct reader *reader, struct signature_budget *budget);
 struct sym_error *r2r_read_instances(struct r2r *r2r);
+
+/* ---- r2r_resumption.c */
+struct sym_error *r2r_read_resumption_stubs(struct r2r *r2r);
 
 /* What a walk over a table of entries failed for. */
 struct sym_error *r2r_table_error(const struct r2r *r2r, const char *table)

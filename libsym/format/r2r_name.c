@@ -17,6 +17,7 @@ struct method {
 	struct metadata_blob signature;
 	uint32_t owner;               /* TypeDef rid; 0 when `instance` has the owner */
 	struct r2r_instance instance; /* flags 0 for an entry of section 103 */
+	bool is_stub;                 /* what resumes the method */
 };
 
 static const struct metadata *find_module(void *context, uint32_t index, const char **why_ret)
@@ -83,7 +84,15 @@ static bool describe(const struct r2r *r2r, uint32_t number, struct method *meth
 	const struct r2r_entry *entry = &r2r->entries[number];
 	struct reader reader = r2r->instances;
 
-	*method = (struct method){ 0 };
+	*method = (struct method){ .is_stub = number >= r2r->stub_entry };
+	if (method->is_stub) {
+		number = entry->locator;
+		if (number == R2R_NO_ENTRY) {
+			*why_ret = "stub that resumes a method which is not told";
+			return false;
+		}
+		entry = &r2r->entries[number];
+	}
 	if (number >= r2r->method_def_count) {
 		reader_seek(&reader, entry->locator);
 		return describe_instance(r2r, reader, method, dialect, why_ret);
@@ -139,12 +148,30 @@ static void write_owner(struct signature_writer *writer, const struct r2r *r2r,
 	signature_write_type(writer, &owner, scope);
 }
 
+/* What resumes a method, as crossgen2 calls it: `static object Name(object, ref byte)`. */
+static const uint8_t stub_signature[] = { 0x00,          2,         ELEMENT_OBJECT, ELEMENT_OBJECT,
+					  ELEMENT_BYREF, ELEMENT_U1 };
+
+static struct reader signature_of(const struct method *method)
+{
+	return method->is_stub ? reader_over(stub_signature, sizeof(stub_signature))
+			       : reader_over(method->signature.data, method->signature.size_bytes);
+}
+
+static struct signature_method read_head(const struct method *method, struct reader *signature)
+{
+	struct signature_method head = signature_read_method(signature);
+
+	head.is_awaiting = !method->is_stub && method->instance.flags & R2R_INSTANCE_ASYNC_VARIANT;
+	return head;
+}
+
 static void write_runtime(struct signature_writer *writer, const struct r2r *r2r,
 			  const struct method *method)
 {
-	struct reader reader = reader_over(method->signature.data, method->signature.size_bytes);
+	struct reader reader = signature_of(method);
 	struct signature_scope scope = { method->metadata, method->metadata };
-	struct signature_method head = signature_read_method(&reader);
+	struct signature_method head = read_head(method, &reader);
 
 	signature_write_return(writer, &reader, scope, &head);
 	signature_write(writer, "[", 1);
@@ -187,7 +214,7 @@ static bool locate_all_arguments(const struct r2r *r2r, const struct method *met
 static void write_crossgen2(struct signature_writer *writer, const struct r2r *r2r,
 			    const struct method *method)
 {
-	struct reader reader = reader_over(method->signature.data, method->signature.size_bytes);
+	struct reader reader = signature_of(method);
 	struct signature_scope scope = { method->metadata, method->metadata };
 	struct signature_arguments type_arguments, method_arguments;
 	struct signature_method head;
@@ -198,7 +225,7 @@ static void write_crossgen2(struct signature_writer *writer, const struct r2r *r
 	}
 	writer->type_arguments = &type_arguments;
 	writer->method_arguments = &method_arguments;
-	head = signature_read_method(&reader);
+	head = read_head(method, &reader);
 	signature_write_return(writer, &reader, scope, &head);
 	write_owner(writer, r2r, method);
 	signature_write(writer, "::", 2);

@@ -50,9 +50,8 @@ struct signature_budget signature_budget_full(void)
 
 struct signature_method signature_read_method(struct reader *reader)
 {
-	struct signature_method method;
+	struct signature_method method = { .calling_convention = reader_u8(reader) };
 
-	method.calling_convention = reader_u8(reader);
 	if (method.calling_convention & 0x10)
 		signature_unsigned(reader);
 	method.parameter_count = signature_unsigned(reader);

@@ -23,6 +23,7 @@
 enum signature_element {
 	ELEMENT_END = 0x00,
 	ELEMENT_VOID = 0x01,
+	ELEMENT_U1 = 0x05,
 	ELEMENT_PTR = 0x0f,
 	ELEMENT_BYREF = 0x10,
 	ELEMENT_VALUETYPE = 0x11,
@@ -31,6 +32,7 @@ enum signature_element {
 	ELEMENT_ARRAY = 0x14,
 	ELEMENT_GENERICINST = 0x15,
 	ELEMENT_FNPTR = 0x1b,
+	ELEMENT_OBJECT = 0x1c,
 	ELEMENT_SZARRAY = 0x1d,
 	ELEMENT_MVAR = 0x1e,
 	ELEMENT_CMOD_REQD = 0x1f,
@@ -136,6 +138,9 @@ void signature_write_type_ref(struct signature_writer *writer, const struct meta
 struct signature_method {
 	uint8_t calling_convention;
 	uint32_t parameter_count;
+	/* Of the variant of a method that awaits (.NET 11): it returns what is in the task that the
+	 * signature says, or nothing. To be set by who knows it. */
+	bool is_awaiting;
 };
 
 struct signature_method signature_read_method(struct reader *reader);

@@ -602,22 +602,39 @@ static bool returns_void(struct reader reader)
 	}
 }
 
+/* To the type that is in a task; false: there is none, and `reader` is behind the task. */
+static bool enter_task(struct signature_writer *writer, struct reader *reader)
+{
+	if (!reader_left(reader) || reader->data[reader->position] != ELEMENT_GENERICINST) {
+		signature_skip_type(reader, &writer->budget);
+		return false;
+	}
+	reader_skip(reader, 1);
+	signature_skip_type(reader, &writer->budget);
+	if (signature_unsigned(reader) != 1)
+		reader_fail(reader, "a method that awaits returns no task");
+	return true;
+}
+
 void signature_write_return(struct signature_writer *writer, struct reader *reader,
 			    struct signature_scope scope, const struct signature_method *method)
 {
 	const char *words = convention_words(method->calling_convention);
+	bool is_void = method->is_awaiting && !enter_task(writer, reader);
 
 	if (!words) {
 		fail(writer, "unknown calling convention");
 		return;
 	}
 	if (writer->style == SIGNATURE_CROSSGEN2) {
-		if (returns_void(*reader)) {
+		if (!is_void && returns_void(*reader)) {
 			signature_skip_type(reader, &writer->budget);
-			if (!reader_ok(reader))
-				fail(writer, reader->failure);
-			return;
+			is_void = true;
 		}
+		if (!reader_ok(reader))
+			fail(writer, reader->failure);
+		if (is_void)
+			return;
 	} else {
 		if (method->calling_convention & 0x40)
 			write_word(writer, "explicit ");
@@ -625,7 +642,10 @@ void signature_write_return(struct signature_writer *writer, struct reader *read
 			write_word(writer, "instance ");
 		write_word(writer, words);
 	}
-	signature_write_type(writer, reader, scope);
+	if (is_void)
+		write_word(writer, "void");
+	else
+		signature_write_type(writer, reader, scope);
 	write_char(writer, ' ');
 }
 

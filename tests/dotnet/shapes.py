@@ -75,7 +75,19 @@ def _modern(version, crossgen=()):
     ]
 
 
+# The SDK of .NET 10 does not build for 11; what is built for 10 runs on it, and it compiles and bundles with it.
+PACK_11 = ("-p:RuntimeFrameworkVersion=11.0.0", "-p:SampleHostVersion=11.0.0")
+CROSSGEN_11 = ("-p:SampleCrossgenVersion=11.0.0",)
+
+
+def _newest():
+    """What _modern() has, but for ahead-of-time compilation."""
+    return [Shape("11.0", shape.name, (*shape.options, *PACK_11), "net10.0")
+            for shape in _modern("11.0", CROSSGEN_11) if "nativeaot" not in shape.name]
+
+
 SHAPES = [
+    *_newest(),
     Shape("10.0", "framework-dependent", ()),
     *_modern("10.0"),
     Shape("9.0", "framework-dependent", FRAMEWORK, laid_out=True),
@@ -167,7 +179,7 @@ def _publish_once(shape, directory):
             "nice", "dotnet", "publish", os.path.join(SAMPLE, "sample.csproj"), "-c", "Release", "-v", "q",
             "-nodeReuse:false", "-maxCpuCount:1", "--artifacts-path", os.path.join(scratch, "artifacts"), "-o", out,
             f"-p:SampleFramework={shape.framework}", *shape.options]
-        if any(option.startswith("-p:SampleCrossgenVersion") for option in shape.options):
+        if any(option.startswith(("-p:SampleCrossgenVersion", "-p:SampleHostVersion")) for option in shape.options):
             command.append(f"-p:CustomAfterMicrosoftCommonTargets={PACKS}")
         # Into a file: a helper that MSBuild leaves behind would hold a pipe open for as long as it lives.
         with open(os.path.join(scratch, "log"), "w+", encoding="utf-8", errors="replace") as log:

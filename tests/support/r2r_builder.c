@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encodes the tables of section 102, 103, 109, 112, 115, 116, 118 and 120 and
+ * Encodes the tables of section 101, 102, 103, 109, 112, 115, 116, 118 and 120 and
  * wraps them in a PE file. Positions inside the tables section are rvas minus
  * 0x1000.
  */
@@ -145,8 +145,51 @@ static void put_instances(struct buf *buf, const struct r2r_recipe *recipe)
 		patch_u32(buf, entry + 2, (uint32_t)(buf->size_bytes - (entry + 1)));
 		buf_append(buf, recipe->instances[i].signature,
 			   recipe->instances[i].signature_bytes);
-		put_entry_point(buf, recipe->instances[i].function, FIXUPS_NONE);
+		if (!recipe->instances[i].fixups) {
+			put_entry_point(buf, recipe->instances[i].function, FIXUPS_NONE);
+			continue;
+		}
+		put_native_unsigned(buf, recipe->instances[i].function << 2 | 1);
+		buf_append(buf, recipe->instances[i].fixups, recipe->instances[i].fixup_bytes);
 	}
+}
+
+/* ---- section 101 ---------------------------------------------------------- */
+
+/* The signatures of a row, then where they are; returns the rva of the latter. */
+static uint32_t put_import_signatures(struct buf *tables, const struct r2r_recipe_imports *imports)
+{
+	uint32_t first = here(tables), rva;
+
+	for (size_t i = 0; i < imports->count; i++) {
+		put_u8(tables, imports->items[i].kind);
+		put_u32(tables, imports->items[i].rva);
+	}
+	rva = here(tables);
+	for (size_t i = 0; i < imports->count; i++)
+		put_u32(tables, first + (uint32_t)i * 5);
+	return rva;
+}
+
+static void put_imports(struct buf *tables, const struct r2r_recipe *recipe,
+			struct section_list *list)
+{
+	uint32_t signatures[2], start;
+
+	for (size_t i = 0; i < recipe->import_count; i++)
+		signatures[i] = put_import_signatures(tables, &recipe->imports[i]);
+	start = here(tables);
+	for (size_t i = 0; i < recipe->import_count; i++) {
+		put_u32(tables, R2R_BUILDER_CODE_RVA);
+		put_u32(tables, (uint32_t)recipe->imports[i].count * 8);
+		put_u16(tables, 4);
+		put_u8(tables, 0);
+		put_u8(tables, 8);
+		put_u32(tables, signatures[i]);
+		put_u32(tables, 0);
+	}
+	if (recipe->import_count)
+		note(list, 101, start, here(tables) - start);
 }
 
 /* ---- section 102 ---------------------------------------------------------- */
@@ -264,6 +307,7 @@ static void put_tables(struct buf *tables, const struct r2r_recipe *recipe,
 {
 	uint32_t start;
 
+	put_imports(tables, recipe, list);
 	put_runtime_functions(tables, recipe, list);
 	start = here(tables);
 	if (recipe->method_count) {

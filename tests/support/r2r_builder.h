@@ -36,6 +36,17 @@ struct r2r_recipe_instance {
 	const char *signature;
 	size_t signature_bytes;
 	uint32_t function;
+	const char *fixups; /* NULL: none */
+	size_t fixup_bytes;
+};
+
+/* A row of section 101, whose cells have 8 bytes each. */
+struct r2r_recipe_imports {
+	size_t count;
+	struct r2r_recipe_import {
+		uint8_t kind;
+		uint32_t rva; /* what a signature of its kind has */
+	} items[12];
 };
 
 struct r2r_recipe_component {
@@ -57,6 +68,8 @@ struct r2r_recipe {
 	struct r2r_recipe_method methods[40];
 	size_t instance_count;
 	struct r2r_recipe_instance instances[8];
+	size_t import_count;
+	struct r2r_recipe_imports imports[2];
 	size_t cold_count;
 	uint32_t cold_pairs[4][2]; /* first cold function, hot function */
 	uint32_t thunks_rva, thunks_bytes;
@@ -70,7 +83,12 @@ struct r2r_recipe {
 
 #define INSTANCE(bytes, number)                                                                    \
 	{                                                                                          \
-		bytes, sizeof(bytes) - 1, number                                                   \
+		bytes, sizeof(bytes) - 1, number, NULL, 0                                          \
+	}
+
+#define INSTANCE_WITH_FIXUPS(bytes, number, nibbles)                                               \
+	{                                                                                          \
+		bytes, sizeof(bytes) - 1, number, nibbles, sizeof(nibbles) - 1                     \
 	}
 
 /* Appends the PE file to `out`. */

@@ -344,7 +344,7 @@ Test(r2r, refuses_versions_it_does_not_know)
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
-	recipe.major_version = 17;
+	recipe.major_version = 27;
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_UNSUPPORTED));
 	recipe.major_version = 1;
 	cr_expect(eq(int, open_recipe(&image, &recipe), SYM_ERROR_UNSUPPORTED));
@@ -362,12 +362,12 @@ Test(r2r, names_the_version_from_the_future_that_it_refuses)
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
-	recipe.major_version = 17;
+	recipe.major_version = 27;
 	recipe.minor_version = 3;
 	cr_assert(eq(int, open_recipe(&image, &recipe), SYM_ERROR_UNSUPPORTED));
 	error = r2r_open(&image.pe, image.app_metadata, NULL, &r2r);
 	cr_assert(error != NULL);
-	cr_expect(strstr(sym_error_message(error), "ReadyToRun format 17.3 is not known") != NULL);
+	cr_expect(strstr(sym_error_message(error), "ReadyToRun format 27.3 is not known") != NULL);
 	sym_error_destroy(error);
 	dismiss_image(&image);
 }
