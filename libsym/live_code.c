@@ -59,19 +59,19 @@ static struct sym_error *keep_reason(struct sym_error *error, char **reason_ret)
 }
 
 /*
- * Versions of contracts were reused during the development of .NET 11, so the
- * numbers alone do not tell which structures they mean: the release must be one
- * that was tried.
+ * Versions of contracts were reused between releases and during their development, so they
+ * alone do not tell which structures they mean: the release must be one that was tried.
  */
 static struct sym_error *check_release(const struct sym_snapshot *snapshot)
 {
 	const struct runtime_info *runtime = snapshot_runtime(snapshot);
 	const char *version = runtime ? runtime->version : "";
 
-	if (version[0] && strncmp(version, "10.", 3))
+	if (version[0] && strncmp(version, "10.", 3) && strncmp(version, "11.", 3))
 		return sym_error_create(
 			SYM_ERROR_UNSUPPORTED,
-			"the memory of .NET %s is not read, only that of .NET 10 is", version);
+			"the memory of .NET %s is not read, only that of .NET 10 and 11 is",
+			version);
 	return NULL;
 }
 

@@ -17,6 +17,7 @@ struct contract {
 	const struct contract_value *types, *globals, *contracts; /* in it */
 	uint64_t *pointers;
 	size_t pointer_count;
+	bool has_text_versions;
 };
 
 static const uint32_t max_offset = UINT16_MAX;
@@ -66,10 +67,11 @@ static struct sym_error *contract_check(struct contract *contract)
 	contract->contracts = member(contract, root, "contracts");
 	if (!is(version, CONTRACT_NUMBER))
 		return unsupported("its", "version", "is not a number");
-	if (version->number != 0)
+	contract->has_text_versions = version->number == 2;
+	if (version->number != 0 && version->number != 2)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"data contract of the runtime: version %" PRId64
-					" is not known, only 0 is",
+					" is not known, only 0 and 2 are",
 					version->number);
 	if (!is(contract->types, CONTRACT_OBJECT))
 		return unsupported("its", "types", "are missing");
@@ -111,13 +113,9 @@ struct sym_error *contract_parse(const void *text, size_t text_bytes, const uint
 	return NULL;
 }
 
-struct sym_error *contract_require(const struct contract *contract, const char *name,
-				   uint32_t version)
+static struct sym_error *require_number(const char *name, const struct contract_value *value,
+					uint32_t version)
 {
-	const struct contract_value *value = member(contract, contract->contracts, name);
-
-	if (!value)
-		return unsupported("contract", name, "is missing");
 	if (is(value, CONTRACT_TEXT))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"data contract of the runtime: contract %s has version "
@@ -125,12 +123,43 @@ struct sym_error *contract_require(const struct contract *contract, const char *
 					name, value->text, version);
 	if (!is(value, CONTRACT_NUMBER))
 		return unsupported("contract", name, "has no version");
-	if (value->number != version)
-		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"data contract of the runtime: contract %s has version "
-					"%" PRId64 ", not %" PRIu32,
-					name, value->number, version);
-	return NULL;
+	if (value->number == version)
+		return NULL;
+	return sym_error_create(SYM_ERROR_UNSUPPORTED,
+				"data contract of the runtime: contract %s has version "
+				"%" PRId64 ", not %" PRIu32,
+				name, value->number, version);
+}
+
+static struct sym_error *require_text(const char *name, const struct contract_value *value,
+				      const char *version)
+{
+	if (!is(value, CONTRACT_TEXT))
+		return unsupported("contract", name, "has no version that is a text");
+	if (!strcmp(value->text, version))
+		return NULL;
+	return sym_error_create(SYM_ERROR_UNSUPPORTED,
+				"data contract of the runtime: contract %s has version "
+				"\"%s\", not \"%s\"",
+				name, value->text, version);
+}
+
+struct sym_error *contract_require(const struct contract *contract, const char *name,
+				   struct contract_version version)
+{
+	const struct contract_value *value = member(contract, contract->contracts, name);
+
+	if (!value)
+		return unsupported("contract", name, "is missing");
+	return contract->has_text_versions ? require_text(name, value, version.text)
+					   : require_number(name, value, version.number);
+}
+
+bool contract_has_field(const struct contract *contract, const char *type, const char *field)
+{
+	const struct contract_value *fields = member(contract, contract->types, type);
+
+	return is(fields, CONTRACT_OBJECT) && member(contract, fields, field);
 }
 
 static struct sym_error *field_error(const char *type, const char *field, const char *how)

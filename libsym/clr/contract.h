@@ -8,12 +8,11 @@
  *	{"version": 0, "baseline": "empty",
  *	 "types":     {TYPE: {"!": size, FIELD: offset | [offset, "type"]}},
  *	 "globals":   {NAME: "0x.." | ["0x..", "type"] | [[index], "pointer"]},
- *	 "contracts": {NAME: integer}}
+ *	 "contracts": {NAME: integer | "text"}}
  *
  * [index] stands for an entry of the pointer table beside the text. Format:
- * dotnet/runtime docs/design/datacontracts/contract-descriptor.md. Only version 0
- * with contracts numbered by integers (.NET 9 and 10) is read: releases from 11 on
- * count anew, so the same number does not mean the same structure there.
+ * dotnet/runtime docs/design/datacontracts/contract-descriptor.md. Read are version 0, which
+ * numbers contracts (.NET 9 and 10), and version 2, which counts them anew in texts (.NET 11).
  */
 #ifndef LIBSYM_CLR_CONTRACT_H
 #define LIBSYM_CLR_CONTRACT_H
@@ -32,9 +31,18 @@ struct sym_error *contract_parse(const void *text, size_t text_bytes, const uint
 				 size_t pointer_count, struct contract **ret);
 void contract_close(struct contract *contract);
 
+/* A version of a contract: its number in version 0, its text in version 2. */
+struct contract_version {
+	uint32_t number;
+	const char *text;
+};
+
 /* The contract must be there with exactly this version. */
 struct sym_error *contract_require(const struct contract *contract, const char *name,
-				   uint32_t version);
+				   struct contract_version version);
+
+/* Whether the description has this field; of a type that it has not, it has none. */
+bool contract_has_field(const struct contract *contract, const char *type, const char *field);
 
 /* Offset of a field; offsets beyond 64 KiB are refused as nonsense. */
 struct sym_error *contract_field(const struct contract *contract, const char *type,

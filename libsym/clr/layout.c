@@ -2,8 +2,8 @@
 /*
  * The list of fields that are needed, by the runtime's names for them.
  *
- * The four contract versions are those of .NET 10; together with the version
- * of the description they say which structures these names mean.
+ * The contract versions are those of .NET 10, by number, and of .NET 11, by text; together with
+ * the version of the description they say which structures these names mean.
  */
 #include "libsym/clr/layout.h"
 
@@ -109,7 +109,6 @@ static const struct need needs[] = {
 	{ "MethodTable", "NumVirtuals", offsetof(struct layout, method_table.virtual_count) },
 	{ "EEClass", "MethodTable", offsetof(struct layout, ee_class.method_table) },
 	{ "EEClass", "InternalCorElementType", offsetof(struct layout, ee_class.element_type) },
-	{ "ArrayClass", "Rank", offsetof(struct layout, array_class.rank) },
 	{ "GenericsDictInfo", "NumDicts", offsetof(struct layout, generics_info.dictionary_count) },
 	{ "GenericsDictInfo", "NumTypeArgs",
 	  offsetof(struct layout, generics_info.argument_count) },
@@ -163,6 +162,45 @@ static struct sym_error *load_processor(const struct contract *contract, struct 
 				architecture);
 }
 
+/* How many dimensions an array type has: in its class, or from .NET 11 on by the size of an array
+ * without elements, which has two numbers of 4 bytes for each of them. */
+static struct sym_error *load_array(const struct contract *contract, struct layout *layout)
+{
+	struct sym_error *error;
+
+	layout->array.has_rank = contract_has_field(contract, "ArrayClass", "Rank");
+	if (layout->array.has_rank)
+		return contract_field(contract, "ArrayClass", "Rank", &layout->array.rank);
+	error = contract_field(contract, "MethodTable", "BaseSize", &layout->array.base_size);
+	if (!error)
+		error = number_between(contract, "ArrayBaseSize", 1, UINT16_MAX,
+				       &layout->array.least_bytes);
+	return error;
+}
+
+static struct sym_error *load_awaiting(const struct contract *contract, struct layout *layout)
+{
+	static const struct need wanted[] = {
+		{ "AsyncMethodData", "Signature", offsetof(struct layout, awaiting.signature) },
+		{ "Signature", "SignaturePointer", offsetof(struct layout, awaiting.pointer) },
+		{ "Signature", "SignatureLength", offsetof(struct layout, awaiting.length) },
+		{ "MethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[0]) },
+		{ "FCallMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[1]) },
+		{ "PInvokeMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[2]) },
+		{ "EEImplMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[3]) },
+		{ "ArrayMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[4]) },
+		{ "InstantiatedMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[5]) },
+		{ "DynamicMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[7]) },
+		{ "NonVtableSlot", "!", offsetof(struct layout, awaiting.slot_bytes[0]) },
+		{ "MethodImpl", "!", offsetof(struct layout, awaiting.slot_bytes[1]) },
+		{ "NativeCodeSlot", "!", offsetof(struct layout, awaiting.slot_bytes[2]) },
+	};
+
+	layout->awaiting.is_known = contract_has_field(contract, "AsyncMethodData", "Signature");
+	return layout->awaiting.is_known ? load(contract, wanted, NEEDS_COUNT(wanted), layout)
+					 : NULL;
+}
+
 static struct sym_error *measure(struct layout *layout)
 {
 	const uint32_t header[] = {
@@ -182,6 +220,7 @@ static struct sym_error *measure(struct layout *layout)
 		layout->method_table.class_or_canonical,
 		layout->method_table.per_instance_info,
 		layout->method_table.virtual_count,
+		layout->array.base_size,
 	};
 	struct sym_error *error = read_bytes("RealCodeHeader", header, NEEDS_COUNT(header), 8,
 					     &layout->code_header.read_bytes);
@@ -202,12 +241,12 @@ struct sym_error *layout_load(const struct contract *contract, struct layout *re
 {
 	static const struct {
 		const char *name;
-		uint32_t version;
+		struct contract_version version;
 	} versions[] = {
-		{ "ExecutionManager", 2 },
-		{ "RuntimeTypeSystem", 1 },
-		{ "Loader", 1 },
-		{ "EcmaMetadata", 1 },
+		{ "ExecutionManager", { 2, "c1" } },
+		{ "RuntimeTypeSystem", { 1, "c1" } },
+		{ "Loader", { 1, "c1" } },
+		{ "EcmaMetadata", { 1, "c1" } },
 	};
 	struct layout layout = { 0 };
 	struct sym_error *error;
@@ -220,6 +259,10 @@ struct sym_error *layout_load(const struct contract *contract, struct layout *re
 	error = load_processor(contract, &layout);
 	if (!error)
 		error = load(contract, needs, NEEDS_COUNT(needs), &layout);
+	if (!error)
+		error = load_array(contract, &layout);
+	if (!error)
+		error = load_awaiting(contract, &layout);
 	if (!error)
 		error = measure(&layout);
 	if (!error)
@@ -285,7 +328,8 @@ struct sym_error *layout_load_tiers(const struct contract *contract, struct layo
 		{ "NativeCodeVersionNode", "Next", offsetof(struct layout_tiers, next) },
 	};
 	struct layout_tiers tiers = { 0 };
-	struct sym_error *error = contract_require(contract, "CodeVersions", 1);
+	struct sym_error *error =
+		contract_require(contract, "CodeVersions", (struct contract_version){ 1, "c1" });
 
 	if (!error)
 		error = load(contract, wanted, NEEDS_COUNT(wanted), &tiers);
@@ -329,10 +373,12 @@ struct sym_error *layout_load_precodes(const struct contract *contract, struct l
 		  offsetof(struct layout_precodes, return_buffer_method_desc) },
 	};
 	struct layout_precodes precodes = { 0 };
-	struct sym_error *error = contract_require(contract, "PrecodeStubs", 3);
+	struct sym_error *error =
+		contract_require(contract, "PrecodeStubs", (struct contract_version){ 3, "c1" });
 
 	if (!error)
-		error = contract_require(contract, "PlatformMetadata", 1);
+		error = contract_require(contract, "PlatformMetadata",
+					 (struct contract_version){ 1, "c1" });
 	if (!error)
 		error = load(contract, wanted, NEEDS_COUNT(wanted), &precodes);
 	if (!error)

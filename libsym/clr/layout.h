@@ -45,6 +45,14 @@ struct layout {
 		uint32_t size_bytes, flags3_and_token, chunk_index, slot, flags;
 		uint32_t read_bytes;
 	} method_desc;
+	/* What lies behind a MethodDesc, one behind another, where its flags say so. */
+	struct {
+		bool is_known;            /* .NET 11: some may await */
+		uint32_t desc_bytes[8];   /* of a MethodDesc by classification; 0: of none */
+		uint32_t slot_bytes[3];   /* what may lie between, by flags from 0x08 on */
+		uint32_t signature;       /* in AsyncMethodData */
+		uint32_t pointer, length; /* in that */
+	} awaiting;
 	struct {
 		uint32_t size_bytes, method_table, flags_and_token_range;
 		uint32_t read_bytes;
@@ -64,8 +72,11 @@ struct layout {
 		uint32_t method_table, element_type;
 	} ee_class;
 	struct {
-		uint32_t rank;
-	} array_class;
+		bool has_rank;
+		uint32_t rank;        /* in ArrayClass, which follows EEClass; with `has_rank` */
+		uint32_t base_size;   /* in MethodTable; without it */
+		uint64_t least_bytes; /* of an array of no dimensions and elements */
+	} array;
 	struct {
 		uint32_t dictionary_count, argument_count;
 	} generics_info;

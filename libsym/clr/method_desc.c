@@ -76,6 +76,22 @@ bool methods_last_was_dynamic(const struct methods *methods)
 	return methods->last_was_dynamic;
 }
 
+/* Of a MethodDesc with these flags: where it tells the signature with which it awaits; 0: nowhere.
+ */
+static uint64_t awaiting_address(const struct layout *layout, uint64_t address, uint16_t flags)
+{
+	const uint16_t has_data = 0x40, has_slots = 0x08;
+	uint32_t desc_bytes = layout->awaiting.desc_bytes[flags & 7];
+
+	if (!layout->awaiting.is_known || !(flags & has_data) || !desc_bytes)
+		return 0;
+	address += desc_bytes + layout->awaiting.signature;
+	for (unsigned int i = 0; i < 3; i++)
+		if (flags & has_slots << i)
+			address += layout->awaiting.slot_bytes[i];
+	return address;
+}
+
 static bool read_description(struct methods *methods, uint64_t address,
 			     struct method_description *ret)
 {
@@ -84,14 +100,17 @@ static bool read_description(struct methods *methods, uint64_t address,
 	uint64_t low_bits = layout->token_remainder_bits, chunk;
 	uint8_t room[REMOTE_STRUCTURE_BYTES];
 	const uint8_t *bytes = remote_structure(memory, address, room, methods->desc_bytes);
-	uint16_t high;
+	uint64_t awaiting;
+	uint16_t high, flags;
 
 	ret->address = address;
 	ret->type = NULL;
 	if (remote_state(memory) != REMOTE_OK)
 		return false;
 	ret->slot = structure_u16(bytes, layout->method_desc.slot);
-	ret->classification = structure_u16(bytes, layout->method_desc.flags) & 7;
+	flags = structure_u16(bytes, layout->method_desc.flags);
+	ret->classification = flags & 7;
+	awaiting = awaiting_address(layout, address, flags);
 	ret->flags3 = structure_u16(bytes, layout->method_desc.flags3_and_token);
 	ret->code_data = methods->tiers ? structure_u64(bytes, methods->tiers->code_data) : 0;
 	chunk = address - layout->chunk.size_bytes -
@@ -101,6 +120,12 @@ static bool read_description(struct methods *methods, uint64_t address,
 	ret->method_table = structure_u64(bytes, layout->chunk.method_table);
 	ret->rid = (uint32_t)(high & ((1u << (24 - low_bits)) - 1)) << low_bits |
 		   (ret->flags3 & ((1u << low_bits) - 1));
+	ret->variant_address = 0;
+	ret->variant_bytes = 0;
+	if (awaiting) {
+		ret->variant_address = remote_u64(memory, awaiting + layout->awaiting.pointer);
+		ret->variant_bytes = remote_u32(memory, awaiting + layout->awaiting.length);
+	}
 	return remote_state(memory) == REMOTE_OK;
 }
 
@@ -196,14 +221,9 @@ static bool write_kept(const struct type *type, const struct signature_text *kep
 	return true;
 }
 
-/* The signature that the MethodDesc itself keeps; not in its metadata. */
-static bool read_stored_signature(struct methods *methods, uint64_t address,
-				  struct metadata_blob *ret)
+static bool read_signature(struct methods *methods, uint64_t at, uint32_t size_bytes,
+			   struct metadata_blob *ret)
 {
-	const struct layout *layout = methods->layout;
-	uint64_t at = remote_u64(methods->memory, address + layout->stored_signature.signature);
-	uint32_t size_bytes =
-		remote_u32(methods->memory, address + layout->stored_signature.signature_bytes);
 	char *room;
 
 	if (remote_state(methods->memory) != REMOTE_OK || !size_bytes ||
@@ -217,15 +237,32 @@ static bool read_stored_signature(struct methods *methods, uint64_t address,
 	return true;
 }
 
+/* The signature that the MethodDesc itself keeps; not in its metadata. */
+static bool read_stored_signature(struct methods *methods, uint64_t address,
+				  struct metadata_blob *ret)
+{
+	const struct layout *layout = methods->layout;
+	uint64_t at = remote_u64(methods->memory, address + layout->stored_signature.signature);
+	uint32_t size_bytes =
+		remote_u32(methods->memory, address + layout->stored_signature.signature_bytes);
+
+	return read_signature(methods, at, size_bytes, ret);
+}
+
 /* ---- the three kinds --------------------------------------------------------------- */
 
 static bool write_ordinary(struct methods *methods, const struct method_description *description,
 			   const struct type *type, struct buf *out)
 {
+	struct metadata_blob variant;
 	struct signature_text kept;
 
 	if (!description->name)
 		return false;
+	if (description->variant_bytes)
+		return read_signature(methods, description->variant_address,
+				      description->variant_bytes, &variant) &&
+		       write_name(methods, type, variant, description->name, false, out);
 	if (type->module->names &&
 	    signature_names_find_method(type->module->names, description->signature.data, &kept))
 		return write_kept(type, &kept, description->name, out);

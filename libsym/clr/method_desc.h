@@ -29,6 +29,9 @@ enum method_outcome {
 struct method_description {
 	/* What the MethodDesc itself says. */
 	uint64_t address, method_table, code_data;
+	/* The signature of a variant that awaits, which is not that of its row; else no bytes. */
+	uint64_t variant_address;
+	uint32_t variant_bytes;
 	uint32_t rid;
 	uint16_t slot, flags3;
 	uint8_t classification;

@@ -186,13 +186,26 @@ static void append_rank(struct buf *out, uint32_t rank)
 	buf_append_char(out, ']');
 }
 
+static uint32_t read_rank(struct types *types, const struct type *type, uint64_t class_address)
+{
+	const struct layout *layout = types->layout;
+	uint64_t base_size;
+
+	if (layout->array.has_rank)
+		return remote_u8(types->memory, class_address + layout->array.rank);
+	base_size = remote_u32(types->memory, type->address + layout->array.base_size);
+	return base_size > layout->array.least_bytes
+		       ? (uint32_t)(base_size - layout->array.least_bytes) / 8
+		       : 0;
+}
+
 static bool write_array(struct types *types, const struct type *type, uint32_t flags,
 			uint64_t class_address, struct buf *out, bool *is_volatile)
 {
 	const struct layout *layout = types->layout;
 	uint64_t element =
 		remote_u64(types->memory, type->address + layout->method_table.per_instance_info);
-	uint32_t rank = 1;
+	uint32_t rank;
 
 	if (!types_write_handle(types, element, out, is_volatile))
 		return false;
@@ -200,7 +213,7 @@ static bool write_array(struct types *types, const struct type *type, uint32_t f
 		buf_append_string(out, "[]");
 		return true;
 	}
-	rank = remote_u8(types->memory, class_address + layout->array_class.rank);
+	rank = read_rank(types, type, class_address);
 	if (!rank || rank > max_rank)
 		return nonsense(types);
 	append_rank(out, rank);

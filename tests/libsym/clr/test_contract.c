@@ -16,6 +16,8 @@ static const char small[] =
 	"\"P\":[[1],\"pointer\"],\"Q\":[[2],\"pointer\"],\"Architecture\":[\"x64\",\"string\"]},"
 	"\"contracts\":{\"One\":1,\"Text\":\"c1\"}}";
 
+static const struct contract_version first_version = { 1, "c1" }, second_version = { 2, "c2" };
+
 static struct contract *parse_small(void)
 {
 	static const uint64_t pointers[] = { 0x1000, 0x2000 };
@@ -56,7 +58,7 @@ Test(contract, tells_offsets_sizes_numbers_pointers_and_texts)
 	cr_assert_eq(number, 0x2000);
 	cr_assert_str_eq(contract_string(contract, "Architecture"), "x64");
 	cr_assert_null(contract_string(contract, "Nothing"));
-	cr_assert_null(contract_require(contract, "One", 1));
+	cr_assert_null(contract_require(contract, "One", first_version));
 }
 
 Test(contract, accepts_nul_bytes_behind_the_text)
@@ -91,9 +93,31 @@ Test(contract, refuses_other_versions_and_versions_that_are_texts)
 {
 	AUTO_CONTRACT struct contract *contract = parse_small();
 
-	assert_refused(contract_require(contract, "One", 2), "One has version 1");
-	assert_refused(contract_require(contract, "Text", 1), "Text has version \"c1\"");
-	assert_refused(contract_require(contract, "Two", 1), "Two is missing");
+	assert_refused(contract_require(contract, "One", second_version), "One has version 1");
+	assert_refused(contract_require(contract, "Text", first_version),
+		       "Text has version \"c1\"");
+	assert_refused(contract_require(contract, "Two", first_version), "Two is missing");
+}
+
+/* As .NET 11 writes them: a number says nothing there. */
+Test(contract, reads_versions_that_are_texts_where_all_are)
+{
+	static const char later[] =
+		"{\"version\":2,\"baseline\":\"empty\",\"types\":{\"T\":{\"A\":8}},"
+		"\"globals\":{},\"subDescriptors\":{\"GC\":[[0],\"pointer\"]},"
+		"\"contracts\":{\"One\":1,\"Text\":\"c1\"}}";
+	struct contract *contract = NULL;
+
+	cr_assert_null(contract_parse(later, sizeof(later), NULL, 0, &contract));
+	cr_assert_null(contract_require(contract, "Text", first_version));
+	assert_refused(contract_require(contract, "Text", second_version),
+		       "Text has version \"c1\", not \"c2\"");
+	assert_refused(contract_require(contract, "One", first_version), "One has no version");
+	assert_refused(contract_require(contract, "Two", first_version), "Two is missing");
+	cr_assert(contract_has_field(contract, "T", "A"));
+	cr_assert_not(contract_has_field(contract, "T", "B"));
+	cr_assert_not(contract_has_field(contract, "U", "A"));
+	contract_close(contract);
 }
 
 Test(contract, refuses_descriptions_of_another_version_or_without_their_parts)
@@ -101,7 +125,7 @@ Test(contract, refuses_descriptions_of_another_version_or_without_their_parts)
 	static const struct {
 		const char *text, *word;
 	} cases[] = {
-		{ "{\"version\":2,\"types\":{},\"globals\":{},\"contracts\":{}}", "version 2" },
+		{ "{\"version\":1,\"types\":{},\"globals\":{},\"contracts\":{}}", "version 1" },
 		{ "{\"version\":\"0\",\"types\":{},\"globals\":{},\"contracts\":{}}", "version" },
 		{ "{\"types\":{},\"globals\":{},\"contracts\":{}}", "version" },
 		{ "{\"version\":0,\"globals\":{},\"contracts\":{}}", "types" },

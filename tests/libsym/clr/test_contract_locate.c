@@ -32,7 +32,8 @@ static void assert_found(struct clr_image *image)
 	uint64_t address;
 
 	cr_assert_null(error, "%s", error ? sym_error_message(error) : "");
-	cr_assert_null(contract_require(contract, "ExecutionManager", 2));
+	cr_assert_null(contract_require(contract, "ExecutionManager",
+					(struct contract_version){ 2, "c1" }));
 	cr_assert_null(contract_pointer(contract, "ExecutionManagerCodeRangeMapAddress", &address));
 	cr_assert_eq(address, image->layout.range_map_address);
 	clr_image_deinit(image);

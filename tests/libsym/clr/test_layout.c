@@ -96,6 +96,95 @@ Test(layout, knows_two_processors)
 	}
 }
 
+/* What .NET 11 says otherwise: versions, dimensions of arrays, and methods that await. */
+static struct contract *parse_later(const char *missing)
+{
+	static const char *const changes[][2] = {
+		{ "\"version\":0", "\"version\":2" },
+		{ "\"ArrayClass\":{\"Rank\":16},",
+		  "\"AsyncMethodData\":{\"!\":24,\"Flags\":0,\"Signature\":8},"
+		  "\"Signature\":{\"!\":16,\"SignaturePointer\":4,\"SignatureLength\":0},"
+		  "\"NonVtableSlot\":{\"!\":8},\"MethodImpl\":{\"!\":16},"
+		  "\"NativeCodeSlot\":{\"!\":32},\"InstantiatedMethodDesc\":{\"!\":40},"
+		  "\"FCallMethodDesc\":{\"!\":24},\"PInvokeMethodDesc\":{\"!\":56},"
+		  "\"EEImplMethodDesc\":{\"!\":32},\"ArrayMethodDesc\":{\"!\":33}," },
+		{ "\"DynamicMethodDesc\":{", "\"DynamicMethodDesc\":{\"!\":48," },
+		{ "\"MTFlags2\":8,", "\"MTFlags2\":8,\"BaseSize\":12," },
+		{ "\"StubCodeBlockLast\"", "\"ArrayBaseSize\":\"0x18\",\"StubCodeBlockLast\"" },
+		{ "\"ExecutionManager\":2", "\"ExecutionManager\":\"c1\"" },
+		{ "\"RuntimeTypeSystem\":1", "\"RuntimeTypeSystem\":\"c1\"" },
+		{ "\"Loader\":1", "\"Loader\":\"c1\"" },
+		{ "\"EcmaMetadata\":1", "\"EcmaMetadata\":\"c1\"" },
+		{ "\"CodeVersions\":1", "\"CodeVersions\":\"c1\"" },
+		{ "\"PrecodeStubs\":3", "\"PrecodeStubs\":\"c1\"" },
+		{ "\"PlatformMetadata\":1}", "\"PlatformMetadata\":\"c1\"}" },
+	};
+	static const uint64_t pointers[2];
+	struct contract *contract = NULL;
+	struct buf text, changed;
+
+	buf_init(&text, 1 << 20);
+	buf_append_string(&text, clr_image_contract());
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		const char *found = strstr(buf_string(&text), changes[i][0]);
+
+		cr_assert_not_null(found, "%s", changes[i][0]);
+		buf_init(&changed, 1 << 20);
+		buf_append(&changed, text.data, (size_t)(found - text.data));
+		buf_append_string(&changed, changes[i][1]);
+		buf_append_string(&changed, found + strlen(changes[i][0]));
+		buf_deinit(&text);
+		text = changed;
+	}
+	if (missing)
+		memset(strstr(text.data, missing), 'X', 3);
+	cr_assert_null(contract_parse(text.data, text.size_bytes, pointers, 2, &contract));
+	buf_deinit(&text);
+	return contract;
+}
+
+Test(layout, reads_what_later_releases_say_otherwise)
+{
+	AUTO_CONTRACT struct contract *contract = parse_later(NULL);
+	struct layout_prepared prepared;
+	struct layout_precodes precodes;
+	struct layout_tiers tiers;
+	struct layout layout;
+
+	cr_assert_null(layout_load(contract, &layout));
+	cr_assert_null(layout_load_tiers(contract, &tiers));
+	cr_assert_null(layout_load_precodes(contract, &precodes));
+	cr_assert_null(layout_load_prepared(contract, &prepared));
+	cr_assert_not(layout.array.has_rank);
+	cr_assert_eq(layout.array.base_size, 12);
+	cr_assert_eq(layout.array.least_bytes, 24);
+	cr_assert(layout.awaiting.is_known);
+	cr_assert_eq(layout.awaiting.signature, 8);
+	cr_assert_eq(layout.awaiting.pointer, 4);
+	cr_assert_eq(layout.awaiting.length, 0);
+	cr_assert_eq(layout.awaiting.desc_bytes[0], 24);
+	cr_assert_eq(layout.awaiting.desc_bytes[4], 33);
+	cr_assert_eq(layout.awaiting.desc_bytes[6], 0);
+	cr_assert_eq(layout.awaiting.desc_bytes[7], 48);
+	cr_assert_eq(layout.awaiting.slot_bytes[2], 32);
+}
+
+Test(layout, names_what_later_releases_leave_out)
+{
+	static const char *const missing[] = { "ArrayBaseSize", "BaseSize", "SignatureLength",
+					       "NativeCodeSlot", "FCallMethodDesc" };
+
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		AUTO_CONTRACT struct contract *contract = parse_later(missing[i]);
+		struct layout layout;
+		AUTO_ERROR struct sym_error *error = layout_load(contract, &layout);
+
+		cr_assert_eq(sym_error_code(error), SYM_ERROR_UNSUPPORTED);
+		cr_expect_not_null(strstr(sym_error_message(error), missing[i]), "%s",
+				   sym_error_message(error));
+	}
+}
+
 Test(layout, refuses_structures_larger_than_any_can_be)
 {
 	static const struct {

@@ -176,6 +176,55 @@ Test(method_desc, names_dynamic_methods_by_what_they_keep_themselves)
 	end(&fixture);
 }
 
+/* Behind the MethodDesc and what else lies there, where its flags say so. */
+Test(method_desc, names_what_awaits_by_the_signature_that_it_keeps)
+{
+	static const uint8_t signature[] = { 0x20, 1, 0x0a, 0x0e };
+	static const struct {
+		uint16_t flags;
+		uint32_t offset;
+	} cases[] = {
+		{ 0x40, 24 }, { 0x48, 32 }, { 0x50, 40 }, { 0x60, 26 }, { 0x78, 50 }, { 0x45, 30 },
+	};
+	struct fixture fixture;
+	uint64_t plain, copy;
+
+	begin(&fixture);
+	fixture.image.layout.awaiting.is_known = true;
+	fixture.image.layout.awaiting.desc_bytes[0] = 24;
+	fixture.image.layout.awaiting.desc_bytes[5] = 30;
+	fixture.image.layout.awaiting.slot_bytes[0] = 8;
+	fixture.image.layout.awaiting.slot_bytes[1] = 16;
+	fixture.image.layout.awaiting.slot_bytes[2] = 2;
+	fixture.image.layout.awaiting.signature = 4;
+	fixture.image.layout.awaiting.pointer = 4;
+	fixture.image.layout.awaiting.length = 0;
+	plain = add_type(&fixture, ROW_PLAIN);
+	copy = clr_image_room(&fixture.image, sizeof(signature));
+	fake_memory_put(&fixture.image.fake, copy, signature, sizeof(signature));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t method = add(&fixture, plain, METHOD_RUN);
+
+		clr_image_room(&fixture.image, 64);
+		fake_memory_put_u16(&fixture.image.fake, method, cases[i].flags);
+		/* It awaits, but is no variant of another method. */
+		fake_memory_put_u32(&fixture.image.fake, method + cases[i].offset + 4, 0);
+		assert_named(&fixture, method, "instance void [App] Ns.Plain::Run(int32)");
+		fake_memory_put_u32(&fixture.image.fake, method + cases[i].offset + 4,
+				    sizeof(signature));
+		fake_memory_put_u64(&fixture.image.fake, method + cases[i].offset + 8, copy);
+		assert_named(&fixture, method, "instance int64 [App] Ns.Plain::Run(string)");
+		/* The other one is still called as its row says. */
+		assert_named(&fixture, add(&fixture, plain, METHOD_RUN),
+			     "instance void [App] Ns.Plain::Run(int32)");
+		fake_memory_put_u64(&fixture.image.fake, method + cases[i].offset + 8, 8);
+		assert_refused(&fixture, method);
+		fake_memory_put_u32(&fixture.image.fake, method + cases[i].offset + 4, UINT32_MAX);
+		assert_refused(&fixture, method);
+	}
+	end(&fixture);
+}
+
 Test(method_desc, names_the_methods_of_arrays_by_their_slot)
 {
 	static const uint8_t signature[] = { 0x20, 1, 0x08, 0x08 };

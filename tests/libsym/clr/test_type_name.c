@@ -135,6 +135,39 @@ Test(type_name, writes_names_as_the_runtime_writes_owners)
 	end(&fixture);
 }
 
+Test(type_name, counts_dimensions_by_the_size_of_an_array_without_elements)
+{
+	static const struct {
+		uint32_t base_size;
+		const char *name;
+	} cases[] = {
+		{ 32, "Ns.Plain[*]" },  { 40, "Ns.Plain[,]" }, { 24 + 32 * 8, NULL },
+		{ 24 + 33 * 8, "bad" }, { 24, "bad" },         { 0, "bad" },
+	};
+	struct fixture fixture;
+	uint64_t plain;
+
+	begin(&fixture);
+	fixture.image.layout.array.has_rank = false;
+	fixture.image.layout.array.base_size = 12;
+	fixture.image.layout.array.least_bytes = 24;
+	plain = add(&fixture, ROW_PLAIN);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t array = clr_image_add_array(&fixture.image, fixture.module, plain, 3);
+		const struct type *type;
+
+		fake_memory_put_u32(&fixture.image.fake, array + 12, cases[i].base_size);
+		type = get(&fixture, array);
+		if (cases[i].name && !strcmp(cases[i].name, "bad"))
+			cr_expect_null(type, "%u", cases[i].base_size);
+		else
+			cr_expect_not_null(type, "%u", cases[i].base_size);
+		if (type && cases[i].name)
+			assert_named(&fixture, array, cases[i].name);
+	}
+	end(&fixture);
+}
+
 Test(type_name, gives_the_owner_of_a_method_with_its_assembly)
 {
 	static const char owner[] = "[App] Ns.Plain::";
