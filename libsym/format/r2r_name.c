@@ -9,6 +9,8 @@
  */
 #include "libsym/format/r2r_internal.h"
 
+static const uint16_t last_major_version_of_foreign_arguments = 16;
+
 struct method {
 	const struct metadata *metadata; /* of name and signature */
 	const struct metadata *context;  /* of the owner's token */
@@ -188,8 +190,8 @@ static void write_runtime(struct signature_writer *writer, const struct r2r *r2r
 }
 
 /*
- * Tokens in the arguments of a method are those of the module that the entry names; in the
- * arguments of a type they are the image's own.
+ * Tokens in the arguments of a method are those of the module that the entry names, up to .NET 10;
+ * in the arguments of a type, and from .NET 11 on in both, they are the image's own.
  */
 static bool locate_all_arguments(const struct r2r *r2r, const struct method *method,
 				 struct signature_arguments *type_arguments,
@@ -202,7 +204,8 @@ static bool locate_all_arguments(const struct r2r *r2r, const struct method *met
 	type_arguments->count = 0;
 	method_arguments->scope = type_arguments->scope;
 	method_arguments->count = 0;
-	if (instance->flags & R2R_INSTANCE_UPDATE_CONTEXT)
+	if (instance->flags & R2R_INSTANCE_UPDATE_CONTEXT &&
+	    r2r->major_version <= last_major_version_of_foreign_arguments)
 		method_arguments->scope.metadata = method->context;
 	if (instance->flags & R2R_INSTANCE_OWNER_TYPE &&
 	    !locate_owner_arguments(type_arguments, instance->owner))

@@ -36,6 +36,10 @@ class Method(tuple):
         return method
 
 
+def torture_program(context):
+    return torture_runtime(context).sample
+
+
 def torture_runtime(context, name="torture", *properties):
     """The SDK's runtime with the torture program."""
     def make():
@@ -83,7 +87,7 @@ def read_ours(context, pid, *options):
     return methods, report["jit"]
 
 
-def compare(context, title, before, ours, after, freed_allowed):
+def compare(context, title, before, ours, after, freed_allowed, least=100):
     """Every method that was in the runtime's map before is in ours, nothing is in ours that is not in it after."""
     same = [start for start, method in before.items() if ours.get(start) == method]
     freed = [start for start, (_, name) in before.items()
@@ -98,16 +102,16 @@ def compare(context, title, before, ours, after, freed_allowed):
     tiers = collections.Counter((before[start].tier, ours[start].tier) for start in same if before[start].tier != ours[start].tier)
     context.figure(f"{title}: the tier of {len(same) - tiers.total()} of {len(same)} is the runtime's; {dict(tiers) or 'no other'}")
     expect(tiers.total() <= 0.01 * total, f"{tiers.total()} tiers differ")
-    expect(total > 100, f"only {total} methods to compare")
+    expect(total > least, f"only {total} methods to compare")
     expect(not wrong and not unknown, f"{len(wrong)} methods differ, {len(unknown)} are unknown to the runtime")
 
 
-def compare_settled(context, title, runtime, argument, environment, freed_allowed=False):
+def compare_settled(context, title, runtime, argument, environment, freed_allowed=False, least=100):
     with Sample(runtime, dict(environment, DOTNET_PerfMapEnabled="3"), argument=argument) as sample:
         before, damaged = read_methods(sample.map_path)
         ours, report = read_ours(context, sample.pid)
         after, _ = read_methods(sample.map_path)
-    compare(context, title, before, ours, after, freed_allowed)
+    compare(context, title, before, ours, after, freed_allowed, least)
     expect(report["unnamed"] == 0, f"{report['unnamed']} pieces of code have no name")
     return damaged, ours, report
 
@@ -215,9 +219,12 @@ def csc_command(context, scratch):
 
 
 def test_names_the_compiler_as_its_own_map_does(context):
-    scratch = context.directory("csc")
-    process = subprocess.Popen(csc_command(context, scratch), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, env=dict(os.environ, DOTNET_PerfMapEnabled="3"))
+    compare_compiler(context, "csc", csc_command(context, context.directory("csc")), {})
+
+
+def compare_compiler(context, title, command, environment):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env=dict(os.environ, DOTNET_PerfMapEnabled="3", **environment))
     map_path = f"/tmp/perf-{process.pid}.map"
     try:
         while process.poll() is None and (not os.path.exists(map_path) or len(read_methods(map_path)[0]) < 3000):
@@ -226,7 +233,7 @@ def test_names_the_compiler_as_its_own_map_does(context):
         process.send_signal(signal.SIGSTOP)
         before, _ = read_methods(map_path)
         ours, report = read_ours(context, process.pid)
-        compare(context, "csc", before, ours, before, True)
+        compare(context, title, before, ours, before, True)
         context.figure(f"{report['read_calls']} calls, {report['read_bytes']} bytes")
         expect(report["read_calls"] < 500, f"{report['read_calls']} system calls")
     finally:

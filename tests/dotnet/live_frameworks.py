@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every image of the frameworks of .NET 2.1 to 10, of ASP.NET and of the SDK: no method that is not understood.
+"""Every image of the frameworks of .NET 2.1 to 11, of ASP.NET and of the SDK: no method that is not understood.
 
 Read as files, by the program that `make bench` measures with: what the
 library counts of a signature that it cannot decode, and of a runtime function
@@ -15,7 +15,7 @@ import shapes
 from harness import ROOT, Skip, expect
 
 RUNTIME_PACK = "Microsoft.NETCore.App.Runtime.linux-x64"
-PACKS = [("3.1", "3.1.3"), ("8.0", "8.0.31"), ("9.0", "9.0.22")]
+PACKS = [("3.1", "3.1.3"), ("8.0", "8.0.31"), ("9.0", "9.0.22"), ("11.0", "11.0.0")]
 
 
 def sdk_root():

@@ -20,7 +20,7 @@ from harness import CI, ROOT, Fail, Mapgen, Skip, build_project, npm_runtime, sd
 # Two parts of like length, which may run side by side: what is known of a runtime, and what tools make of it.
 PARTS = {
     "runtime": ("live_rundown", "live_merge", "live_containers", "live_bad_input", "live_crossgen", "live_contract", "live_refused",
-                "live_watch", "live_refresh", "live_core", "live_shapes", "live_perfinfo", "live_deleted", "live_frameworks", "live_musl"),
+                "live_watch", "live_refresh", "live_core", "live_shapes", "live_perfinfo", "live_deleted", "live_frameworks", "live_musl", "live_newest"),
     "tools": ("live_frames", "live_nothing_set", "live_demo", "live_bcc", "live_bcc_tools", "live_bcc_table", "live_symbolize",
               "live_profiler", "live_perf_fix", "live_perf_forms", "live_perf_native", "live_perf_annotate",
               "live_standin", "live_jitdump"),

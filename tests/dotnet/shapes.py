@@ -13,7 +13,8 @@ import signal
 import subprocess
 import tempfile
 
-from harness import ROOT, build_environment, sdk_version
+import crossgen2_maps
+from harness import ROOT, Runtime, build_environment, sdk_version
 
 SAMPLE = os.path.join(ROOT, "fixtures", "src", "sample")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests", "shapes")
@@ -75,15 +76,17 @@ def _modern(version, crossgen=()):
     ]
 
 
-# The SDK of .NET 10 does not build for 11; what is built for 10 runs on it, and it compiles and bundles with it.
-PACK_11 = ("-p:RuntimeFrameworkVersion=11.0.0", "-p:SampleHostVersion=11.0.0")
-CROSSGEN_11 = ("-p:SampleCrossgenVersion=11.0.0",)
+# The SDK of .NET 10 does not build for 11; what is built for 10 runs on it, and is compiled and bundled with it.
+NEWEST = "11.0.0"
+PACK_11 = (f"-p:RuntimeFrameworkVersion={NEWEST}", f"-p:SampleHostVersion={NEWEST}")
+CROSSGEN_11 = (f"-p:SampleCrossgenVersion={NEWEST}",)
 
 
 def _newest():
     """What _modern() has, but for ahead-of-time compilation."""
-    return [Shape("11.0", shape.name, (*shape.options, *PACK_11), "net10.0")
-            for shape in _modern("11.0", CROSSGEN_11) if "nativeaot" not in shape.name]
+    own = [Shape("11.0", shape.name, (*shape.options, *PACK_11), "net10.0")
+           for shape in _modern("11.0", CROSSGEN_11) if "nativeaot" not in shape.name]
+    return [Shape("11.0", "framework-dependent", FRAMEWORK, "net10.0", laid_out=True), *own]
 
 
 SHAPES = [
@@ -210,6 +213,8 @@ def _packages():
 
 def _lay_out(version):
     """A directory with the shared framework of a version, as an installation has it; (path, None) or (None, why)."""
+    if version == "11.0":
+        return newest_framework()
     own, why = publish(next(shape for shape in SHAPES if shape.title == f"{version} self-contained"))
     if own is None:
         return None, why
@@ -218,10 +223,35 @@ def _lay_out(version):
     root = os.path.join(os.path.dirname(CACHE), "frameworks", exact)
     if os.path.isdir(root):
         return root, None
-    pack = os.path.join(_packages(), "microsoft.netcore.app.runtime.linux-x64", exact, "runtimes", "linux-x64")
-    sources = [os.path.join(pack, "lib", f"net{version}"), os.path.join(pack, "native")]
-    if not all(map(os.path.isdir, sources)):
+    pack = os.path.join(_packages(), "microsoft.netcore.app.runtime.linux-x64", exact)
+    if not os.path.isdir(pack):
         return None, f"the runtime pack {exact} is not below {_packages()}"
+    return _lay_out_pack(pack, root, version, exact), None
+
+
+def newest_framework():
+    """The same of the newest version, which no SDK here knows; with a `dotnet`."""
+    root = os.path.join(os.path.dirname(CACHE), "frameworks", NEWEST)
+    if os.path.isdir(root):
+        return root, None
+    name = "Microsoft.NETCore.App.Runtime.linux-x64"
+    why = crossgen2_maps.fetch([(name, NEWEST)])
+    return (None, why) if why else (_lay_out_pack(crossgen2_maps.pack(name, NEWEST), root, "11.0", NEWEST), None)
+
+
+def newest_runtime(program):
+    """.NET 11 for a program that is built for 10; (Runtime, None) or (None, why)."""
+    root, why = newest_framework()
+    if why:
+        return None, why
+    runtime = Runtime(os.path.join(root, "dotnet"), program, "net11.0", f".NET {NEWEST}")
+    runtime.command = ["env", f"DOTNET_ROOT={root}", "DOTNET_ROLL_FORWARD=LatestMajor", runtime.dotnet, program]
+    return runtime, None
+
+
+def _lay_out_pack(pack, root, version, exact):
+    pack = os.path.join(pack, "runtimes", "linux-x64")
+    sources = [os.path.join(pack, "lib", f"net{version}"), os.path.join(pack, "native")]
     shutil.rmtree(root + ".new", ignore_errors=True)
     framework = os.path.join(root + ".new", "shared", "Microsoft.NETCore.App", exact)
     for source in sources:
@@ -229,8 +259,9 @@ def _lay_out(version):
     resolver = os.path.join(root + ".new", "host", "fxr", exact)
     os.makedirs(resolver)
     shutil.move(os.path.join(framework, "libhostfxr.so"), resolver)
+    shutil.copy(os.path.realpath(shutil.which("dotnet")), root + ".new")
     os.rename(root + ".new", root)
-    return root, None
+    return root
 
 
 def publish(shape):
@@ -247,7 +278,8 @@ def publish(shape):
     program = os.path.join(directory, "sample")
     if shape.laid_out:
         root, why = _lay_out(shape.version)
-        return (None, why) if why else (Published(shape, directory, ["env", f"DOTNET_ROOT={root}", program]), None)
+        return (None, why) if why else (
+            Published(shape, directory, ["env", f"DOTNET_ROOT={root}", "DOTNET_ROLL_FORWARD=LatestMajor", program]), None)
     if os.path.exists(program):
         return Published(shape, directory, [program]), None
     return Published(shape, directory, ["dotnet", os.path.join(directory, "sample.dll")]), None

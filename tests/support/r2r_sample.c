@@ -43,6 +43,7 @@ void build_lib_metadata(struct buf *out)
 	add_method(&builder, "One", "\x00\x00\x08", 3);
 	add_type_def(&builder, "Lib", "H`1");
 	add_method(&builder, "Put", "\x20\x01\x01\x13\x00", 5);
+	add_method(&builder, "Turn", "\x30\x01\x01\x1e\x00\x1e\x00", 7);
 	build_metadata(&builder, out);
 	metadata_builder_deinit(&builder);
 }

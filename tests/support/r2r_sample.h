@@ -5,7 +5,7 @@
  *
  *   App: Ns.Outer { Main(), Get(int32,string[]) }, nested Inner { .ctor() },
  *        Ns.G`1 { Add(!0), Conv<!!0>(!!0) }, rids 1 to 5; refers to System.Runtime, Lib
- *   Lib: Lib.L { One() }, Lib.H`1 { Put(!0) }, rids 1 and 2
+ *   Lib: Lib.L { One() }, Lib.H`1 { Put(!0), Turn(!!0) }, rids 1 to 3
  */
 #ifndef TESTS_SUPPORT_R2R_SAMPLE_H
 #define TESTS_SUPPORT_R2R_SAMPLE_H

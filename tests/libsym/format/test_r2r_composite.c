@@ -56,6 +56,26 @@ Test(r2r_composite, gives_no_name_when_the_other_assembly_is_absent)
 	dismiss_image(&image);
 }
 
+/* TypeDef 3 is H`1 in Lib, Inner in App. */
+Test(r2r_composite, reads_arguments_of_a_method_where_the_version_has_them)
+{
+	struct r2r_recipe recipe;
+	struct image image;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	/* Turn<TypeDef 3> of Lib. */
+	recipe.instances[0] =
+		(struct r2r_recipe_instance)INSTANCE("\x80\x84\x02\x03\x01\x12\x0c", 4);
+	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
+	expect_name(&image, 3, R2R_NAME_CROSSGEN2, "Lib.H`1 Lib.H`1::Turn(Lib.H`1)");
+	recipe.major_version = 26;
+	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
+	expect_name(&image, 3, R2R_NAME_CROSSGEN2, "Ns.Outer+Inner Lib.H`1::Turn(Ns.Outer+Inner)");
+	expect_name(&image, 3, R2R_NAME_RUNTIME, "instance !!0 [Lib] Lib.H`1::Turn(!!0)");
+	dismiss_image(&image);
+}
+
 /* Module numbers behind the image's own references (2 here): manifest rows, from 6.3 on one later.
  */
 static void check_manifest_numbering(uint16_t major, uint16_t minor, char lib_number)

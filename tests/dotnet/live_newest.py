@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Programs on .NET 11, for which no SDK here builds: what is built for 10 runs on it.
+
+What is compared is what live_contract, live_rundown and matrix compare on the SDK's own runtime.
+Methods that await are new: the framework of 11 is made of them.
+"""
+import os
+import shutil
+
+import crossgen2_maps
+import matrix
+import shapes
+from harness import ROOT, Sample, build_project, expect
+from live_contract import compare_compiler, compare_rundown, compare_settled, csc_command, torture_program
+from live_rundown import missing_methods
+
+
+def runtime(context, program):
+    return context.once(f"newest {program}", lambda: shapes.newest_runtime(program))
+
+
+def awaiting(context):
+    """The program whose methods await."""
+    def make():
+        artifacts = os.path.join(ROOT, "build", "dotnet", "awaiting")
+        why = build_project("fixtures/src/awaiting", artifacts)
+        return (None, why) if why else (os.path.join(artifacts, "bin", "awaiting", "release", "awaiting.dll"), None)
+    return context.once("awaiting", make)
+
+
+def test_names_programs_on_net_11_as_their_own_maps_do(context):
+    compare_settled(context, "11, linq app", runtime(context, context.sdk().sample), Sample.LONGEST_SECONDS, {})
+    torture = runtime(context, torture_program(context))
+    for title, environment in (("default", {}), ("W^X off", {"DOTNET_EnableWriteXorExecute": "0"}),
+                               ("R2R off", {"DOTNET_ReadyToRun": "0"})):
+        compare_settled(context, f"11, torture, {title}", torture, "settle", environment)
+
+
+def test_names_methods_that_await_as_their_own_map_does(context):
+    for title, environment in (("default", {}), ("tiering off", {"DOTNET_TieredCompilation": "0"}), ("R2R off", {"DOTNET_ReadyToRun": "0"})):
+        _, ours, _ = compare_settled(context, f"awaiting, {title}", runtime(context, awaiting(context)), "", environment, least=50)
+        names = {name for _, name in ours.values()}
+        for wanted in (b"int64 [awaiting] Awaiting.Program::Inner(int32)", b"void [awaiting] Awaiting.Program::Nothing()",
+                       b"int64 [awaiting] Awaiting.Program::Value(int32)", b"instance int64 [awaiting] Awaiting.Derived::Virtual(int32)",
+                       b"instance int64 [awaiting] Awaiting.Box`1[System.__Canon]::Work(!0,int32)"):
+            expect(wanted in names, f"{title}: {wanted.decode()} is not in the map")
+
+
+def test_names_the_compiler_on_net_11_as_its_own_map_does(context):
+    scratch = context.directory("csc-11")
+    dotnet, *rest = csc_command(context, scratch)
+    newest = runtime(context, context.sdk().sample)
+    compare_compiler(context, "11, csc", [newest.dotnet, *rest], {"DOTNET_ROLL_FORWARD": "LatestMajor"})
+
+
+def test_a_rundown_of_net_11_names_what_the_runtime_wrote(context):
+    with Sample(runtime(context, context.sdk().sample), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+        compare_rundown(context, "11", sample, "rundown")
+
+
+def precompiled(context):
+    """The same program, compiled by crossgen2 11."""
+    def make():
+        out = os.path.join(ROOT, "build", "dotnet", "awaiting", "precompiled")
+        program = awaiting(context)
+        os.makedirs(out, exist_ok=True)
+        shutil.copy(program.removesuffix(".dll") + ".runtimeconfig.json", out)
+        compiler = crossgen2_maps.Compiler("11")
+        compiler.run(crossgen2_maps.Build("plain"), [program], os.path.join(out, "awaiting.dll"), [])
+        return os.path.join(out, "awaiting.dll"), None
+    return context.once("awaiting precompiled", make)
+
+
+def test_finds_precompiled_methods_of_net_11_as_the_rundown_has_them(context):
+    """Sizes too: a stub that resumes a method is not the method."""
+    context.oracle()
+    for title, program in (("linq app", context.sdk().sample), ("awaiting", precompiled(context))):
+        with Sample(runtime(context, program), {"DOTNET_TieredCompilation": "0"}) as sample:
+            counts, missing = missing_methods(context, sample.pid, ("jit", "r2r", "dynamic"))
+        for kind, (good, total) in sorted(counts.items()):
+            context.figure(f"11, {title}, {kind}: {good} of {total} methods of the rundown are in the map")
+        expect(not missing, f"{title}: {len(missing)} methods differ, first: {missing[:1]}")
+        expect(counts["r2r"][1] > 400, f"{title}: hardly any method is precompiled: {counts}")
+
+
+def test_every_frame_of_net_11_has_a_name(context):
+    """perf, nothing set, the shared framework of 11."""
+    shape = next(shape for shape in shapes.SHAPES if shape.title == "11.0 framework-dependent")
+    matrix.run_shape(context, shape)
+
+
+def test_every_frame_of_methods_that_await_has_a_name(context):
+    """As frames of an application that is precompiled, with the stubs that resume them."""
+    shape = next(shape for shape in shapes.SHAPES if shape.title == "11.0 framework-dependent")
+    program = precompiled(context)
+    with Sample(runtime(context, program), {"DOTNET_PerfMapEnabled": "0", "DOTNET_TieredCompilation": "0"}) as sample:
+        count, _ = matrix.count_frames(context, shape, None, sample, 5)
+    context.figure(f"R2R {count.text('r2r')}, JIT {count.text('jit')}, native {count.text('native')}, stubs {count.text('stub')}")
+    matrix.judge(shape, count, [])
