@@ -38,7 +38,7 @@ def test_names_programs_on_net_11_as_their_own_maps_do(context):
 
 def test_names_methods_that_await_as_their_own_map_does(context):
     for title, environment in (("default", {}), ("tiering off", {"DOTNET_TieredCompilation": "0"}), ("R2R off", {"DOTNET_ReadyToRun": "0"})):
-        _, ours, _ = compare_settled(context, f"awaiting, {title}", runtime(context, awaiting(context)), "", environment, least=50)
+        _, ours, _ = compare_settled(context, f"awaiting, {title}", runtime(context, awaiting(context)), "", environment, least=30)
         names = {name for _, name in ours.values()}
         for wanted in (b"int64 [awaiting] Awaiting.Program::Inner(int32)", b"void [awaiting] Awaiting.Program::Nothing()",
                        b"int64 [awaiting] Awaiting.Program::Value(int32)", b"instance int64 [awaiting] Awaiting.Derived::Virtual(int32)",
