@@ -107,14 +107,14 @@ static const size_t LIMIT_REMOTE_PAGES = (size_t)1 << 18;
  * that never ends must. */
 static const unsigned int LIMIT_REMOTE_ROUNDS = 4096;
 
-/* Bytes of a runtime's contract description. .NET 10's has 10,563. */
+/* Bytes of a runtime's contract description. .NET 10's has 10,563, .NET 11's 17,396. */
 static const size_t LIMIT_CONTRACT_BYTES = (size_t)1 << 20;
 
-/* Names in one object of it, which are compared with each other. .NET 10 has 101. Beyond: FORMAT.
+/* Names in one object of it, which are compared with each other. .NET 11 has 166. Beyond: FORMAT.
  */
 static const size_t LIMIT_CONTRACT_NAMES = 512;
 
-/* Pointers beside it. .NET 10 has 24. */
+/* Pointers beside it. .NET 11 has 46. */
 static const size_t LIMIT_CONTRACT_POINTERS = 4096;
 
 /* Bytes of one rundown. The C# compiler's has 5 MB. */
