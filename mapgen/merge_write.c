@@ -251,23 +251,34 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 	return true;
 }
 
+/* The map cannot be added to, for a reason that is heap text. */
+static bool replace_instead(struct merge *merge, const struct map_location *location, char *reason)
+{
+	if (merge->options->mode == MERGE_MODE_APPEND)
+		return merge_fail(reason);
+	merge_note(merge, "%s: the map is replaced instead", reason ? reason : "out of memory");
+	free(reason);
+	return replace(merge, location);
+}
+
 static bool append(struct merge *merge, const struct map_location *location)
 {
-	int32_t pid = sym_snapshot_process(merge->snapshot)->pid;
+	const struct sym_process_info *process = sym_snapshot_process(merge->snapshot);
 	struct runtime_map map = { -1, -1, false };
 	char *reason = NULL;
 	bool appended;
 
-	switch (runtime_map_open(pid, merge->info, &map, &reason)) {
+	if (runtime_map_comes_in_blocks(process->runtime_version))
+		return replace_instead(
+			merge, location,
+			message_format(".NET %s writes its map in blocks that end within lines, "
+				       "which what is appended would cut",
+				       process->runtime_version));
+	switch (runtime_map_open(process->pid, merge->info, &map, &reason)) {
 	case RUNTIME_MAP_OPEN:
 		break;
 	case RUNTIME_MAP_NOT_PERMITTED:
-		if (merge->options->mode == MERGE_MODE_APPEND)
-			return merge_fail(reason);
-		merge_note(merge, "%s: the map is replaced instead",
-			   reason ? reason : "out of memory");
-		free(reason);
-		return replace(merge, location);
+		return replace_instead(merge, location, reason);
 	case RUNTIME_MAP_FAILED:
 		return merge_fail(reason);
 	}

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,6 +28,13 @@ enum {
 	TORN_TRIES = 25,
 	TORN_PAUSE_MS = 20
 };
+
+bool runtime_map_comes_in_blocks(const char *version)
+{
+	const long first_major = 11;
+
+	return version && strtol(version, NULL, 10) >= first_major;
+}
 
 static int take_descriptor(int32_t pid, int32_t number)
 {

@@ -32,6 +32,13 @@ enum runtime_map_failure {
 };
 
 /*
+ * .NET 11 keeps what it has to write until there are 4096 bytes of it, which end anywhere in a
+ * line (strace, 11.0.0); releases before write each line at once. `version` as in
+ * sym_process_info; may be NULL.
+ */
+bool runtime_map_comes_in_blocks(const char *version);
+
+/*
  * Takes the descriptor (pidfd_getfd) and sets O_APPEND on it, so that the runtime
  * writes behind what others have added from here on.
  */

@@ -10,8 +10,9 @@ import shutil
 import crossgen2_maps
 import matrix
 import shapes
-from harness import ROOT, Sample, build_project, expect
+from harness import ROOT, Sample, build_project, expect, read_map
 from live_contract import compare_compiler, compare_rundown, compare_settled, csc_command, torture_program
+from live_merge import MAP_ON, content, precompiled, whole_lines
 from live_rundown import missing_methods
 
 
@@ -58,7 +59,7 @@ def test_a_rundown_of_net_11_names_what_the_runtime_wrote(context):
         compare_rundown(context, "11", sample, "rundown")
 
 
-def precompiled(context):
+def precompiled_program(context):
     """The same program, compiled by crossgen2 11."""
     def make():
         out = os.path.join(ROOT, "build", "dotnet", "awaiting", "precompiled")
@@ -74,7 +75,7 @@ def precompiled(context):
 def test_finds_precompiled_methods_of_net_11_as_the_rundown_has_them(context):
     """Sizes too: a stub that resumes a method is not the method."""
     context.oracle()
-    for title, program in (("linq app", context.sdk().sample), ("awaiting", precompiled(context))):
+    for title, program in (("linq app", context.sdk().sample), ("awaiting", precompiled_program(context))):
         with Sample(runtime(context, program), {"DOTNET_TieredCompilation": "0"}) as sample:
             counts, missing = missing_methods(context, sample.pid, ("jit", "r2r", "dynamic"))
         for kind, (good, total) in sorted(counts.items()):
@@ -92,8 +93,31 @@ def test_every_frame_of_net_11_has_a_name(context):
 def test_every_frame_of_methods_that_await_has_a_name(context):
     """As frames of an application that is precompiled, with the stubs that resume them."""
     shape = next(shape for shape in shapes.SHAPES if shape.title == "11.0 framework-dependent")
-    program = precompiled(context)
+    program = precompiled_program(context)
     with Sample(runtime(context, program), {"DOTNET_PerfMapEnabled": "0", "DOTNET_TieredCompilation": "0"}) as sample:
         count, _ = matrix.count_frames(context, shape, None, sample, 5)
     context.figure(f"R2R {count.text('r2r')}, JIT {count.text('jit')}, native {count.text('native')}, stubs {count.text('stub')}")
     matrix.judge(shape, count, [])
+
+
+def test_a_map_that_net_11_writes_is_replaced(context):
+    """It comes in blocks that end within a line: what is appended would cut that."""
+    with Sample(runtime(context, context.sdk().sample), MAP_ON) as sample:
+        inode = os.stat(sample.map_path).st_ino
+        refused = context.mapgen.run("merge", sample.pid, "--mode=append")
+        expect(refused.returncode == 1 and "blocks that end within lines" in refused.stderr, f"append is not refused: {refused.stderr}")
+        expect(os.stat(sample.map_path).st_ino == inode, "the refused merge has put another file there")
+        own = [line.split(b" ", 2) for line in content(sample.map_path).split(b"\n")[:-1]]
+        done = context.mapgen.must("merge", sample.pid)
+        expect("written to" in done.stdout and "blocks that end within lines" in done.stderr, f"merge says: {done.stdout} {done.stderr}")
+        whole_lines(content(sample.map_path), "after merge")
+        expect(os.stat(sample.map_path + ".runtime").st_ino == inode, "the runtime's file is not kept as .runtime")
+        rows = read_map(sample.map_path)
+        expect(len(precompiled(rows)) > 1000, f"only {len(precompiled(rows))} precompiled methods")
+        starts = {start for start, *_ in rows}
+        missing = [name for start, _, name in own if not name.startswith(b"stub ") and b" dynamicClass::" not in name
+                   and int(start, 16) not in starts]
+        context.figure(f"{len(rows)} lines, {len(own)} of the runtime's, {len(missing)} of these methods missing")
+        expect(len(own) > 300 and not missing, f"missing: {missing[:2]}")
+        context.mapgen.must("merge", "--undo", sample.pid)
+        expect(os.stat(sample.map_path).st_ino == inode, "undo did not put the runtime's file back")
