@@ -683,7 +683,9 @@ SYM_API size_t sym_result_count(const struct sym_result *result);
 SYM_API const struct sym_answer *sym_result_at(const struct sym_result *result, size_t index);
 
 /**
- * Resolves `count` addresses; answers come in the same order.
+ * Resolves `count` addresses; answers come in the same order. Of a stack ask for the byte before a
+ * return address; where nothing is, for the address itself, if a symbol begins there: some frames
+ * that no call made say so (signals; OSR of .NET 11).
  * Fails only when it could not work at all (no memory).
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver,

@@ -381,12 +381,47 @@ static bool find_address(const struct process_names *names, const struct stack_q
 	return meaning == MODULE_OFFSET || meaning == MODULE_ADDRESS;
 }
 
+static bool is_named(const struct sym_answer *found)
+{
+	/* Of a stripped function its bounds are better than an address. */
+	return found->status == SYM_RESOLVED || found->status == SYM_UNNAMED;
+}
+
+/*
+ * Nothing returns to the first instruction of a function, but some frames say so that no call
+ * made: of code that .NET 11 puts in place of a running method (OSR), and of signals. In front of
+ * it there is often nothing. `count` places; counted as nameless until now.
+ */
+static struct sym_error *name_beginnings(struct process_names *names, struct known_process *process,
+					 const struct stack_query *queries, size_t count,
+					 struct stack_name *answers, struct tally *tally)
+{
+	struct sym_error *error = sym_resolver_resolve_at(process->resolver, names->addresses,
+							  names->times_ns, count, names->result);
+
+	for (size_t i = 0; !error && i < count; i++) {
+		const struct sym_answer *found = sym_result_at(names->result, i);
+		uint32_t place = names->places[i];
+
+		if (!is_named(found) || found->offset_bytes) {
+			tally->stale |= may_be_new(found);
+			continue;
+		}
+		take_answer(&answers[place], &queries[place], found);
+		answers[place].offset_bytes = 0;
+		tally->named += found->status == SYM_RESOLVED;
+		tally->bounded += found->status == SYM_UNNAMED;
+		tally->nameless--;
+	}
+	return error;
+}
+
 static bool name_living(struct process_names *names, struct known_process *process,
 			const struct stack_query *queries, size_t count, struct stack_name *answers,
 			struct tally *tally)
 {
 	struct sym_error *error;
-	size_t asked = 0;
+	size_t asked = 0, again = 0;
 
 	*tally = (struct tally){ 0 };
 	read_meanings(names, process, queries, count);
@@ -413,8 +448,7 @@ static bool name_living(struct process_names *names, struct known_process *proce
 		const struct sym_answer *found = sym_result_at(names->result, i);
 		uint32_t place = names->places[i];
 
-		/* Of a stripped function its bounds are better than an address. */
-		if (found->status == SYM_RESOLVED || found->status == SYM_UNNAMED) {
+		if (is_named(found)) {
 			take_answer(&answers[place], &queries[place], found);
 			tally->named += found->status == SYM_RESOLVED;
 			tally->bounded += found->status == SYM_UNNAMED;
@@ -422,9 +456,18 @@ static bool name_living(struct process_names *names, struct known_process *proce
 		}
 		tally->unmapped += found->status == SYM_UNMAPPED;
 		tally->nameless += found->status != SYM_UNMAPPED;
-		tally->stale |= may_be_new(found);
+		if (queries[place].is_return && found->status != SYM_UNMAPPED) {
+			names->addresses[again] = names->addresses[i] + 1;
+			names->times_ns[again] = names->times_ns[i];
+			names->places[again++] = place;
+		} else {
+			tally->stale |= may_be_new(found);
+		}
 	}
-	return true;
+	error = again ? name_beginnings(names, process, queries, again, answers, tally) : NULL;
+	if (error)
+		target_say(error);
+	return !error;
 }
 
 /* True when there is a new snapshot of a process that went on meanwhile. */
@@ -476,6 +519,9 @@ static void name_gone(const struct known_process *process, const struct stack_qu
 			continue;
 		symbol = symbol_at(process->left, address);
 		if (!symbol)
+			symbol = symbol_at(process->left, queries[i].value);
+		/* As name_beginnings() does. */
+		if (!symbol || (address < symbol->start && queries[i].value != symbol->start))
 			continue;
 		answers[i] = (struct stack_name){ symbol->name, symbol->tier, "",
 						  queries[i].value - symbol->start };

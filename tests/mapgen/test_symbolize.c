@@ -110,6 +110,22 @@ Test(symbolize, names_jitted_code_as_perf_prints_it)
 	expect_out(RUN(in, "--root", root), 0, out);
 }
 
+/* As a frame of code does that .NET 11 puts in place of a running method. */
+Test(symbolize, names_a_caller_that_is_the_beginning_of_a_function)
+{
+	char *name, *file, *in, *out;
+	uint64_t address = jitted_method(&name);
+	uint64_t offset = file_offset(address, &file);
+
+	in = format("a %s/%s 1.000001: x: \n\t%" PRIx64 " [unknown] (%s)\n\t%" PRIx64
+		    " [unknown] (%s)\n\t%" PRIx64 " [unknown] (%s)\n",
+		    pid, pid, offset + 4, file, address, file, address - 1, file);
+	out = format("a %s/%s 1.000001: x: \n\t%" PRIx64 " %s+0x4 (%s)\n\t%" PRIx64
+		     " %s+0x0 (%s)\n\t%" PRIx64 " [unknown] (%s)\n",
+		     pid, pid, offset + 4, name, file, address, name, file, address - 1, file);
+	expect_out(RUN(in, "--root", root), 0, out);
+}
+
 Test(symbolize, leaves_frames_of_other_processes)
 {
 	char *name, *in;

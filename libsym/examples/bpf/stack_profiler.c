@@ -48,6 +48,7 @@ struct profiler {
 	struct sym_snapshot *snapshot;
 	struct sym_resolver *resolver;
 	struct sym_result *result;
+	struct sym_result *one; /* of a single address */
 	uint32_t named_pid;
 };
 
@@ -205,6 +206,17 @@ static void print_name(const char *name)
 		putchar(*at == ';' ? ':' : (unsigned char)*at < ' ' ? '?' : *at);
 }
 
+/* Some frames that no call made say that they return to the beginning of a function. */
+static const char *name_of_beginning(struct profiler *profiler, uint64_t address)
+{
+	struct sym_error *error =
+		sym_resolver_resolve(profiler->resolver, &address, 1, profiler->one);
+	const struct sym_answer *answer = error ? NULL : sym_result_at(profiler->one, 0);
+
+	sym_error_destroy(error);
+	return answer && !answer->offset_bytes ? answer->name : NULL;
+}
+
 /* Outermost first. Behind the innermost user frame stand return addresses: one byte back is the
  * call. */
 static void print_stack(struct profiler *profiler, int32_t stack, bool kernel)
@@ -225,10 +237,13 @@ static void print_stack(struct profiler *profiler, int32_t stack, bool kernel)
 	for (size_t i = count; i-- > 0;) {
 		const struct sym_answer *answer =
 			profiler->resolver && !error ? sym_result_at(profiler->result, i) : NULL;
+		const char *name = answer ? answer->name : NULL;
 
+		if (answer && !name && i)
+			name = name_of_beginning(profiler, addresses[i] + 1);
 		putchar(';');
-		if (answer && answer->name)
-			print_name(answer->name);
+		if (name)
+			print_name(name);
 		else
 			printf("0x%" PRIx64, addresses[i]);
 		if (kernel)
@@ -266,6 +281,8 @@ static int print_lines(struct profiler *profiler)
 	struct line *lines = read_counts(profiler, &count);
 	struct sym_error *error = sym_result_create(&profiler->result);
 
+	if (!error)
+		error = sym_result_create(&profiler->one);
 	if (!lines || error)
 		return fail("memory");
 	for (size_t i = 0; i < count; i++) {
@@ -280,6 +297,7 @@ static int print_lines(struct profiler *profiler)
 	}
 	forget_process(profiler);
 	sym_result_destroy(profiler->result);
+	sym_result_destroy(profiler->one);
 	free(lines);
 	return fflush(stdout) ? fail("standard output") : 0;
 }
