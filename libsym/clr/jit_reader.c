@@ -26,14 +26,17 @@ struct jit_reader {
 	bool has_precodes;
 	struct layout_prepared prepared_layout;
 	bool has_prepared;
+	struct layout_auxiliary auxiliary_layout;
+	bool has_auxiliary;
 	struct modules *modules;
 	struct types *types;
 	struct methods *methods;
 	/* As of the last reading. */
 	struct jit_round *known; /* NULL before the first */
 	struct jit_thunks thunks;
-	size_t stub_sections; /* when the thunks were read */
-	unsigned int changes; /* since then */
+	struct auxiliary_symbols functions; /* read once */
+	size_t stub_sections;               /* when the thunks were read */
+	unsigned int changes;               /* since then */
 };
 
 /* ---- opening ---------------------------------------------------------------- */
@@ -56,6 +59,9 @@ static struct sym_error *load_layouts(struct jit_reader *reader, uint64_t runtim
 	sym_error_destroy(optional_error);
 	optional_error = layout_load_prepared(contract, &reader->prepared_layout);
 	reader->has_prepared = !optional_error;
+	sym_error_destroy(optional_error);
+	optional_error = layout_load_auxiliary(contract, &reader->auxiliary_layout);
+	reader->has_auxiliary = !optional_error;
 	sym_error_destroy(optional_error);
 	return NULL;
 }
@@ -100,6 +106,7 @@ void jit_reader_close(struct jit_reader *reader)
 		return;
 	forget_known(reader);
 	jit_thunks_deinit(&reader->thunks);
+	auxiliary_symbols_deinit(&reader->functions);
 	methods_destroy(reader->methods);
 	types_destroy(reader->types);
 	modules_destroy(reader->modules);
@@ -123,6 +130,7 @@ void jit_reading_destroy(struct jit_reading *reading)
 		return;
 	free(result->reading.symbols);
 	free(result->reading.heaps);
+	auxiliary_symbols_deinit(&result->reading.functions);
 	jit_names_release(result->names);
 	free(result->thunk_names);
 	free(result);
@@ -244,8 +252,18 @@ static char *copy_names(const struct buf *names)
 	return copy;
 }
 
+static bool copy_functions(const struct auxiliary_symbols *functions, struct auxiliary_symbols *ret)
+{
+	ret->items = calloc(functions->count + 1, sizeof(*ret->items));
+	ret->count = ret->items ? functions->count : 0;
+	if (ret->count)
+		memcpy(ret->items, functions->items, ret->count * sizeof(*ret->items));
+	return ret->items != NULL;
+}
+
 static struct sym_error *make_result(const struct jit_tools *tools, const struct jit_round *round,
-				     const struct jit_thunks *thunks, uint32_t flags,
+				     const struct jit_thunks *thunks,
+				     const struct auxiliary_symbols *functions, uint32_t flags,
 				     struct result **ret)
 {
 	struct result *result = calloc(1, sizeof(*result));
@@ -259,7 +277,8 @@ static struct sym_error *make_result(const struct jit_tools *tools, const struct
 		calloc(round->map.section_count + 1, sizeof(*result->reading.heaps));
 	result->names = jit_names_share(round->names);
 	result->thunk_names = copy_names(&thunks->names);
-	if (!result->reading.symbols || !result->reading.heaps || !result->thunk_names) {
+	if (!result->reading.symbols || !result->reading.heaps || !result->thunk_names ||
+	    !copy_functions(functions, &result->reading.functions)) {
 		jit_reading_destroy(&result->reading);
 		return &sym_error_no_memory;
 	}
@@ -342,8 +361,12 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 		return error;
 	if (changed && flags & JIT_READ_PRECODES && reader->has_precodes)
 		error = read_thunks(reader, &tools, &round);
+	if (!error && reader->has_auxiliary && !reader->functions.items)
+		error = auxiliary_symbols_read(reader->memory, &reader->auxiliary_layout,
+					       &reader->functions);
 	if (!error && (changed || flags & JIT_READ_UNCHANGED))
-		error = make_result(&tools, &round, &reader->thunks, flags, result_ret);
+		error = make_result(&tools, &round, &reader->thunks, &reader->functions, flags,
+				    result_ret);
 	if (!error)
 		error = keep(reader, &round);
 	jit_round_deinit(&round);

@@ -12,6 +12,7 @@
 #ifndef LIBSYM_CLR_JIT_READER_H
 #define LIBSYM_CLR_JIT_READER_H
 
+#include "libsym/clr/auxiliary_symbols.h"
 #include "libsym/clr/remote_memory.h"
 #include "libsym/error.h"
 
@@ -56,7 +57,8 @@ struct jit_reading {
 	size_t symbol_count;
 	struct jit_range *heaps; /* code heaps; by address, disjoint */
 	size_t heap_count;
-	size_t method_count;          /* named */
+	struct auxiliary_symbols functions; /* that the runtime names, wherever they are */
+	size_t method_count;                /* named */
 	size_t unnamed_count;         /* changed between the two looks, or contradict themselves */
 	size_t unnamed_dynamic_count; /* of these: dynamic methods and what can be unloaded */
 	bool is_editable;             /* hot reload may have added methods */

@@ -411,3 +411,28 @@ struct sym_error *layout_load_prepared(const struct contract *contract, struct l
 		*ret = prepared;
 	return error;
 }
+
+struct sym_error *layout_load_auxiliary(const struct contract *contract,
+					struct layout_auxiliary *ret)
+{
+	static const char type[] = "AuxiliarySymbolInfo";
+	static const struct need wanted[] = {
+		{ type, "!", offsetof(struct layout_auxiliary, size_bytes) },
+		{ type, "Address", offsetof(struct layout_auxiliary, address) },
+		{ type, "Name", offsetof(struct layout_auxiliary, name) },
+	};
+	struct layout_auxiliary auxiliary = { 0 };
+	struct sym_error *error = contract_require(contract, "AuxiliarySymbols",
+						   (struct contract_version){ 1, "c1" });
+
+	if (!error)
+		error = load(contract, wanted, NEEDS_COUNT(wanted), &auxiliary);
+	if (!error)
+		error = contract_pointer(contract, "AuxiliarySymbols", &auxiliary.symbols_address);
+	if (!error)
+		error = contract_pointer(contract, "AuxiliarySymbolCount",
+					 &auxiliary.count_address);
+	if (!error)
+		*ret = auxiliary;
+	return error;
+}

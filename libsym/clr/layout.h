@@ -154,4 +154,13 @@ struct layout_prepared {
 struct sym_error *layout_load_prepared(const struct contract *contract,
 				       struct layout_prepared *ret);
 
+/* Optional: what functions need that the runtime names (.NET 11). */
+struct layout_auxiliary {
+	uint64_t symbols_address, count_address;
+	uint32_t size_bytes, address, name; /* of AuxiliarySymbolInfo; in it */
+};
+
+struct sym_error *layout_load_auxiliary(const struct contract *contract,
+					struct layout_auxiliary *ret);
+
 #endif

@@ -103,10 +103,27 @@ static uint32_t number_of_tier(struct runtime_source *source, const char *tier)
 	return source->tier_count++;
 }
 
-static void add_stub_range(struct making *making, uint64_t begin, uint64_t end)
+/* Up to a function that the runtime names; that one goes on to the next one, or to the end. */
+static void add_stub_range(struct making *making, const struct jit_reading *reading, uint64_t begin,
+			   uint64_t end)
 {
+	const struct auxiliary_symbols *functions = &reading->functions;
+	const char *name = jit_stub_name;
+	uint32_t value = STUB_BIT;
+
+	for (size_t i = 0; i < functions->count && begin < end; i++) {
+		uint64_t next = functions->items[i].address;
+
+		if (next < begin || next >= end)
+			continue;
+		if (next > begin)
+			add(making, begin, next - begin, name, strlen(name), value);
+		begin = next;
+		name = functions->items[i].name;
+		value = 0;
+	}
 	if (begin < end)
-		add(making, begin, end - begin, jit_stub_name, strlen(jit_stub_name), STUB_BIT);
+		add(making, begin, end - begin, name, strlen(name), value);
 }
 
 /* Memory of the runtime without its code heaps: code there that has no name is a method, no stub.
@@ -123,10 +140,10 @@ static void add_own_memory(struct making *making, const struct jit_reading *read
 
 			if (heap->end_address <= begin || heap->begin_address >= end)
 				continue;
-			add_stub_range(making, begin, heap->begin_address);
+			add_stub_range(making, reading, begin, heap->begin_address);
 			begin = heap->end_address;
 		}
-		add_stub_range(making, begin, end);
+		add_stub_range(making, reading, begin, end);
 	}
 }
 

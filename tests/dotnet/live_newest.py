@@ -8,6 +8,7 @@ import os
 import shutil
 
 import crossgen2_maps
+import live_symbolize
 import matrix
 import shapes
 from harness import ROOT, Sample, build_project, expect, read_map
@@ -98,6 +99,27 @@ def test_every_frame_of_methods_that_await_has_a_name(context):
         count, _ = matrix.count_frames(context, shape, None, sample, 5)
     context.figure(f"R2R {count.text('r2r')}, JIT {count.text('jit')}, native {count.text('native')}, stubs {count.text('stub')}")
     matrix.judge(shape, count, [])
+
+
+def test_the_write_barrier_of_net_11_has_its_name(context):
+    """The runtime copies it out of its library, and names it for debuggers."""
+    with Sample(runtime(context, context.sdk().sample), MAP_ON) as sample:
+        block = [row for row in read_map(sample.map_path) if "<JIT_CopiedWriteBarriers>" in row[2]]
+        expect(len(block) == 1, f"the runtime tells of {len(block)} copies")
+        start, size, _ = block[0]
+        answers = context.mapgen.resolve(sample.pid, range(start, start + size))
+    names = [answers[address]["name"] for address in range(start, start + size)]
+    first = names.index("JIT_WriteBarrier") if "JIT_WriteBarrier" in names else size
+    context.figure(f"{size - first} of {size} bytes are JIT_WriteBarrier's")
+    expect(size - first > size / 2 and set(names[first:]) == {"JIT_WriteBarrier"} and "JIT_WriteBarrier" not in names[:first],
+           f"names: {sorted(set(map(str, names)))}")
+
+
+def test_callers_that_no_call_made_have_names_on_net_11(context):
+    """Code that takes the place of a running method (OSR) seems to be called by its own beginning."""
+    with Sample(runtime(context, context.sdk().sample)) as sample:
+        text = live_symbolize.bpftrace(context, sample.pid, "ustack")
+        live_symbolize.count_bare(context, live_symbolize.symbolize(context, text, "-p", sample.pid), sample.pid, "bpftrace ustack", 100)
 
 
 def test_a_map_that_net_11_writes_is_replaced(context):
