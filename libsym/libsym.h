@@ -122,8 +122,9 @@ enum sym_jit_way {
 	SYM_JIT_AUTO = 0,
 	/**
 	 * The runtime's memory is read from outside by the description of itself that it
-	 * publishes (.NET 10 and 11). It is not stopped, asked or written to. Needs the right to read
-	 * its memory: equal ids and no fewer capabilities, or CAP_SYS_PTRACE. Alone: no perf map.
+	 * publishes (.NET 10 and 11). It is not stopped, asked or written to. Needs the right to
+	 * read its memory: equal ids and no fewer capabilities, or CAP_SYS_PTRACE. Alone: no perf
+	 * map.
 	 */
 	SYM_JIT_CONTRACT = 1,
 	/** The runtime is asked over its diagnostics socket to list its methods. Alone: no perf
@@ -409,8 +410,8 @@ struct sym_prepared_check {
 };
 
 /**
- * Compares two readings of the same methods: by the runtime's memory (data contract, .NET 10 and 11),
- * and by the tables of the images. Reads each time it is called.
+ * Compares two readings of the same methods: by the runtime's memory (data contract, .NET 10 and
+ * 11), and by the tables of the images. Reads each time it is called.
  *
  * @param difference_ret where there is a difference one line about the first, heap, to be
  * ended with free(); else NULL. May be NULL.
