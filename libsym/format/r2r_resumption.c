@@ -87,6 +87,19 @@ static int compare_functions(const void *left_item, const void *right_item)
 	return left->function < right->function ? -1 : left->function > right->function;
 }
 
+/* By function; one that several cells stand for is there once. */
+static void sort_stubs(struct r2r *r2r)
+{
+	struct r2r_entry *stubs = r2r->entries + r2r->stub_entry;
+	size_t count = r2r->entry_count - r2r->stub_entry, kept = 1;
+
+	qsort(stubs, count, sizeof(*stubs), compare_functions);
+	for (size_t i = 1; i < count; i++)
+		if (stubs[i].function != stubs[kept - 1].function)
+			stubs[kept++] = stubs[i];
+	r2r->entry_count = r2r->stub_entry + kept;
+}
+
 /* ---- whose they are ------------------------------------------------------------------ */
 
 struct nibbles {
@@ -201,8 +214,7 @@ struct sym_error *r2r_read_resumption_stubs(struct r2r *r2r)
 	}
 	if (r2r->entry_count == r2r->stub_entry)
 		return NULL;
-	qsort(r2r->entries + r2r->stub_entry, r2r->entry_count - r2r->stub_entry,
-	      sizeof(*r2r->entries), compare_functions);
+	sort_stubs(r2r);
 	own_stubs(r2r);
 	return NULL;
 }

@@ -4,6 +4,7 @@
  * method_name and identity from the builders of the tests, one file for each flavour.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/buf.h"
@@ -80,6 +81,18 @@ static void write_images(const struct buf *app, const struct buf *lib, const str
 		(struct r2r_recipe_instance)INSTANCE("\x40\x3f\x03\x15\x12\x0c\x01\x3e\x02", 4);
 	write_image("r2r/composite", &recipe);
 	write_image("pe/export", &recipe);
+}
+
+static void write_awaiting(void)
+{
+	struct r2r_recipe recipe;
+	struct buf metadata;
+
+	buf_init(&metadata, 1 << 16);
+	build_awaiting_metadata(&metadata);
+	recipe = awaiting_recipe(&metadata);
+	write_image("r2r/awaiting", &recipe);
+	buf_deinit(&metadata);
 }
 
 static void write_names(void)
@@ -182,6 +195,7 @@ int main(int argc, char **argv)
 	write_seed("metadata/manifest", manifest.data, manifest.size_bytes);
 	build_member_manifest(&members, "#:2");
 	write_images(&app, &lib, &manifest, &members);
+	write_awaiting();
 	write_names();
 	write_identities();
 	write_go_tables();

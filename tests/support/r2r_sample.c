@@ -123,3 +123,66 @@ struct r2r_recipe plain_recipe(const struct buf *app_metadata)
 		},
 	};
 }
+
+/* ---- methods that await ---------------------------------------------------- */
+
+enum {
+	STUB = 0x38,
+	OTHER = 0x10
+};
+
+void build_awaiting_metadata(struct buf *out)
+{
+	struct metadata_builder builder;
+
+	metadata_builder_init(&builder);
+	add_module(&builder, "App.dll", sample_app_mvid);
+	add_assembly(&builder, "App");
+	add_assembly_ref(&builder, "System.Runtime");
+	add_type_ref(&builder, SCOPE_ASSEMBLY_REF, 1, "Tasks", "Task");
+	add_type_ref(&builder, SCOPE_ASSEMBLY_REF, 1, "Tasks", "Task`1");
+	add_type_def(&builder, "", "<Module>");
+	add_type_def(&builder, "Ns", "Outer");
+	add_method(&builder, "Main", "\x00\x00\x01", 3);
+	/* Task<long> Count(int), static; Task Plain(); Task<string[]> Lines() */
+	add_method(&builder, "Count", "\x00\x01\x15\x12\x09\x01\x0a\x08", 8);
+	add_method(&builder, "Plain", "\x20\x00\x12\x05", 4);
+	add_method(&builder, "Lines", "\x20\x00\x15\x12\x09\x01\x1d\x0e", 8);
+	build_metadata(&builder, out);
+	metadata_builder_deinit(&builder);
+}
+
+struct r2r_recipe awaiting_recipe(const struct buf *metadata)
+{
+	return (struct r2r_recipe){
+		.machine = 0xfd1d,
+		.major_version = 26,
+		.metadata = metadata,
+		.function_count = 7,
+		.functions = {
+			{ 0x10000, 0x10 },
+			{ 0x10010, 0x30 },
+			{ 0x10040, 0x08 },
+			{ 0x10050, 0x08 },
+			{ 0x10060, 0x20 },
+			{ 0x10080, 0x01 },
+			{ 0x10090, 0x10 },
+		},
+		.method_count = 1,
+		.methods = { { 1, 0, FIXUPS_BEHIND } },
+		.instance_count = 3,
+		.instances = {
+			/* Row 0, cell 0; row 1, cell 9. */
+			INSTANCE_WITH_FIXUPS("\x81\x00\x02", 1, "\x00\x10\x19\x00"),
+			/* Row 0, cells 1 and 2. */
+			INSTANCE_WITH_FIXUPS("\x81\x00\x03", 4, "\x10\x01\x00"),
+			INSTANCE("\x81\x00\x04", 6),
+		},
+		.import_count = 2,
+		.imports = {
+			{ 3, { { OTHER, 0x10080 }, { OTHER, 5 }, { STUB, 0x10040 } } },
+			{ 11, { [7] = { STUB, 0x10050 }, [8] = { STUB, 0x10080 },
+				[9] = { STUB, 0x10080 }, [10] = { STUB, 0x10081 } } },
+		},
+	};
+}

@@ -31,4 +31,13 @@ void build_member_manifest(struct buf *out, const char *scope);
  * funclet. */
 struct r2r_recipe plain_recipe(const struct buf *app_metadata);
 
+/* App with methods that await: Count, Plain and Lines of Ns.Outer, rids 2 to 4. */
+void build_awaiting_metadata(struct buf *out);
+
+/*
+ * Entries 1 to 3 are their variants that await. Functions 2 and 5 are stubs of Plain (4) and Count
+ * (1); 3 is the stub of nobody, 6 awaits and is never resumed.
+ */
+struct r2r_recipe awaiting_recipe(const struct buf *metadata);
+
 #endif
