@@ -85,6 +85,8 @@ struct r2r {
 	const uint8_t *functions;
 	uint32_t first_cold; /* number of the first cold runtime function, or function_count */
 
+	const uint8_t *imports; /* rows of section 101, if they were read */
+	uint32_t import_count;
 	struct reader instances;   /* section 109 */
 	struct r2r_entry *entries; /* 103 first, then 109, then stubs */
 	size_t entry_count, method_def_count, entry_capacity;

@@ -24,11 +24,6 @@ enum {
 
 static const uint16_t first_major_version_of_stubs = 17;
 
-static uint32_t row_count(const struct r2r *r2r)
-{
-	return r2r_section(&r2r->header, R2R_SECTION_IMPORT_SECTIONS).size_bytes / IMPORT_ROW_BYTES;
-}
-
 /* Cells of one row of section 101, and their signatures. */
 struct imports {
 	uint32_t cell_count;
@@ -37,9 +32,8 @@ struct imports {
 
 static struct imports read_row(const struct r2r *r2r, uint32_t row)
 {
-	uint32_t rva = r2r_section(&r2r->header, R2R_SECTION_IMPORT_SECTIONS).rva;
-	const uint8_t *bytes = pe_bytes(r2r->pe, rva + row * IMPORT_ROW_BYTES, IMPORT_ROW_BYTES);
-	struct reader reader = reader_over(bytes, bytes ? IMPORT_ROW_BYTES : 0);
+	struct reader reader =
+		reader_over(r2r->imports + (size_t)row * IMPORT_ROW_BYTES, IMPORT_ROW_BYTES);
 	struct imports imports;
 	uint32_t size_bytes;
 	uint8_t cell_bytes;
@@ -163,7 +157,7 @@ static void own_stubs_of_fixups(struct r2r *r2r, struct nibbles *nibbles, uint32
 {
 	uint32_t row = read_number(nibbles), step = 1;
 
-	for (; step && row < row_count(r2r) && reader_ok(&nibbles->bytes); row += step) {
+	for (; step && row < r2r->import_count && reader_ok(&nibbles->bytes); row += step) {
 		uint32_t cell = read_number(nibbles);
 
 		do {
@@ -201,12 +195,17 @@ static void own_stubs(struct r2r *r2r)
 
 struct sym_error *r2r_read_resumption_stubs(struct r2r *r2r)
 {
-	uint32_t count = row_count(r2r);
+	struct pe_directory section = r2r_section(&r2r->header, R2R_SECTION_IMPORT_SECTIONS);
 
 	r2r->stub_entry = r2r->entry_count;
-	if (r2r->major_version < first_major_version_of_stubs)
+	if (r2r->major_version < first_major_version_of_stubs || !section.rva ||
+	    !section.size_bytes)
 		return NULL;
-	for (uint32_t row = 0; row < count; row++) {
+	r2r->imports = r2r_table(r2r, section);
+	if (!r2r->imports)
+		return sym_error_create(SYM_ERROR_FORMAT, "import sections lie outside the image");
+	r2r->import_count = section.size_bytes / IMPORT_ROW_BYTES;
+	for (uint32_t row = 0; row < r2r->import_count; row++) {
 		struct imports imports = read_row(r2r, row);
 
 		if (!add_stubs_of_row(r2r, &imports))

@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "tests/support/byte_writer.h"
 #include "tests/support/metadata_builder.h"
 #include "tests/support/r2r_image.h"
 
@@ -138,5 +139,29 @@ Test(r2r_resumption, looks_for_no_stubs_in_older_images)
 	recipe.major_version = 16;
 	open_awaiting(&image, &recipe);
 	cr_expect(eq(sz, r2r_method_count(image.r2r), 4));
+	dismiss_image(&image);
+}
+
+/* A size like this once made rows of all of the address space be looked at. */
+Test(r2r_resumption, refuses_import_sections_beyond_the_image)
+{
+	static const uint32_t sizes[] = { 0xffffffff, 0x7fffffff, 0x00100000 };
+	struct r2r_recipe recipe;
+	struct sym_error *error;
+	struct image image;
+	uint32_t row;
+
+	prepare_awaiting(&image);
+	recipe = awaiting_recipe(&image.app);
+	open_awaiting(&image, &recipe);
+	row = image.pe.managed_native_header.rva - R2R_BUILDER_TABLES_RVA + 0x200 + 16;
+	cr_assert(eq(u32, (uint8_t)image.file.data[row], 101));
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		patch_u32(&image.file, row + 8, sizes[i]);
+		error = open_image(&image);
+		cr_assert(error != NULL);
+		cr_expect(eq(int, (int)sym_error_code(error), SYM_ERROR_FORMAT));
+		sym_error_destroy(error);
+	}
 	dismiss_image(&image);
 }
