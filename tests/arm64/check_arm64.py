@@ -2,7 +2,8 @@
 """libsym on ARM64: builds it with Debian's cross compiler, publishes .NET programs for ARM64, and runs the unit tests and
 tests of tests/dotnet on an emulated machine with Debian's kernel. Takes some ten minutes; what was downloaded is kept in the user's cache.
 
-Usage: check_arm64.py; from `make check-arm`."""
+Usage: check_arm64.py [--runtime VERSION]; from `make check-arm`."""
+import argparse
 import glob
 import hashlib
 import os
@@ -64,10 +65,15 @@ def build(libraries):
         f"LDFLAGS=-L{libraries}/usr/lib/gcc/aarch64-linux-gnu/12", "all", *UNITS, env=environment)
 
 
-def publish():
+def publish(runtime):
+    # ASP.NET's pack is not asked for: a registry may not have that of the same version.
+    version = [f"-p:RuntimeFrameworkVersion={runtime}", "-p:DisableTransitiveFrameworkReferenceDownloads=true"] if runtime else []
     for name, project in PROGRAMS.items():
+        out = os.path.join(BUILD, "programs", name)
+        # What another version left there would stay.
+        shutil.rmtree(out, ignore_errors=True)
         run("dotnet", "publish", os.path.join(ROOT, project), "-c", "Release", "-r", "linux-arm64", "--self-contained", "-p:UseAppHost=true",
-            "-o", os.path.join(BUILD, "programs", name), "--artifacts-path", os.path.join(BUILD, "artifacts", name))
+            *version, "-o", out, "--artifacts-path", os.path.join(BUILD, "artifacts", name + (runtime or "")))
 
 
 def make_disk(system, root):
@@ -91,11 +97,14 @@ def make_disk(system, root):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runtime", help="version of the runtime pack that the programs bring; that of the SDK unless given")
+    arguments = parser.parse_args()
     lacking = missing()
     if lacking:
         sys.exit(f"FAILED arm64: not installed: {', '.join(lacking)}; ./bootstrap check-arm installs the Debian packages")
     build(unpack("libraries", LIBRARIES))
-    publish()
+    publish(arguments.runtime)
     # Not below build, where make looks for *.d.
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         kernel, disk = make_disk(unpack("system", SYSTEM), os.path.join(scratch, "root"))
