@@ -65,14 +65,13 @@ static struct sym_error *keep_reason(struct sym_error *error, char **reason_ret)
 static struct sym_error *check_release(const struct sym_snapshot *snapshot)
 {
 	const struct runtime_info *runtime = snapshot_runtime(snapshot);
-	const char *version = runtime ? runtime->version : "";
+	int major = runtime ? runtime_info_major(runtime) : 0;
 
-	if (version[0] && strncmp(version, "10.", 3) && strncmp(version, "11.", 3))
-		return sym_error_create(
-			SYM_ERROR_UNSUPPORTED,
-			"the memory of .NET %s is not read, only that of .NET 10 and 11 is",
-			version);
-	return NULL;
+	if (!major || major == 10 || major == 11)
+		return NULL;
+	return sym_error_create(SYM_ERROR_UNSUPPORTED,
+				"the memory of .NET %s is not read, only that of .NET 10 and 11 is",
+				runtime->version);
 }
 
 static bool has_runtime(const struct sym_snapshot *snapshot)

@@ -59,7 +59,7 @@ static int major_version(const struct sym_snapshot *snapshot)
 {
 	const struct runtime_info *runtime = snapshot_runtime(snapshot);
 
-	return runtime && runtime->shape ? (int)strtol(runtime->version, NULL, 10) : 0;
+	return runtime ? runtime_info_major(runtime) : 0;
 }
 
 const char *sym_snapshot_perf_map_hazard(const struct sym_snapshot *snapshot)

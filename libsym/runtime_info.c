@@ -13,6 +13,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -363,4 +364,9 @@ struct sym_error *runtime_info_read(const struct process *process,
 		return &sym_error_no_memory;
 	*ret = info;
 	return NULL;
+}
+
+int runtime_info_major(const struct runtime_info *info)
+{
+	return info->shape ? (int)strtol(info->version, NULL, 10) : 0;
 }

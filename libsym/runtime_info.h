@@ -30,4 +30,7 @@ struct sym_error *runtime_info_read(const struct process *process,
 				    const struct address_space *space, struct runtime_info *ret)
 	__attribute__((warn_unused_result));
 
+/* 10 of "10.0.12"; 0 where there is no runtime or its version is not known. */
+int runtime_info_major(const struct runtime_info *info);
+
 #endif

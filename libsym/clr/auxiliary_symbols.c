@@ -5,17 +5,11 @@
 
 static const uint32_t most_symbols = 1024; /* .NET 11 has 11 */
 
-static bool read_name(struct remote_memory *memory, uint64_t address, char *room, size_t room_bytes)
+static bool is_printable(const char *name)
 {
-	for (size_t i = 0; i < room_bytes; i++) {
-		room[i] = (char)remote_u8(memory, address + i);
-		if (remote_state(memory) != REMOTE_OK ||
-		    (room[i] && (room[i] <= ' ' || room[i] > '~')))
-			return false;
-		if (!room[i])
-			return i > 0;
-	}
-	return false;
+	while (*name > ' ' && *name <= '~')
+		name++;
+	return !*name;
 }
 
 static int compare_symbols(const void *left_item, const void *right_item)
@@ -55,7 +49,8 @@ static void read_all(struct remote_memory *memory, const struct layout_auxiliary
 		symbol->address = remote_u64(memory, at + layout->address);
 		name = remote_u64(memory, at + layout->name);
 		if (remote_state(memory) == REMOTE_OK && symbol->address && name &&
-		    read_name(memory, name, symbol->name, sizeof(symbol->name)))
+		    remote_string(memory, name, symbol->name, sizeof(symbol->name)) &&
+		    is_printable(symbol->name))
 			symbols->count++;
 	}
 }

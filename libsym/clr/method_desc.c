@@ -283,20 +283,6 @@ static bool write_array_method(struct methods *methods,
 	return write_name(methods, type, signature, index < 3 ? names[index] : ".ctor", false, out);
 }
 
-/* A C string in the process; false when it has no end in sight. */
-static bool read_string(struct remote_memory *memory, uint64_t address, char *room,
-			size_t room_bytes)
-{
-	for (size_t i = 0; i < room_bytes; i++) {
-		room[i] = (char)remote_u8(memory, address + i);
-		if (remote_state(memory) != REMOTE_OK)
-			return false;
-		if (!room[i])
-			return i > 0;
-	}
-	return false;
-}
-
 static bool write_dynamic(struct methods *methods, const struct method_description *description,
 			  const struct type *type, struct buf *out)
 {
@@ -307,7 +293,7 @@ static bool write_dynamic(struct methods *methods, const struct method_descripti
 	char name[4096];
 
 	_Static_assert(sizeof(name) == 4096, "as max_dynamic_name_bytes");
-	if (!read_string(methods->memory, name_address, name, max_dynamic_name_bytes) ||
+	if (!remote_string(methods->memory, name_address, name, max_dynamic_name_bytes) ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
 	return write_name(methods, type, signature, name, false, out);

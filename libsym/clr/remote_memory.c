@@ -520,3 +520,15 @@ struct sym_error *remote_read_now(struct remote_memory *memory, uint64_t address
 	}
 	return NULL;
 }
+
+bool remote_string(struct remote_memory *memory, uint64_t address, char *room, size_t room_bytes)
+{
+	for (size_t i = 0; i < room_bytes; i++) {
+		room[i] = (char)remote_u8(memory, address + i);
+		if (remote_state(memory) != REMOTE_OK)
+			return false;
+		if (!room[i])
+			return i > 0;
+	}
+	return false;
+}

@@ -19,15 +19,21 @@ static void open_awaiting(struct image *image, const struct r2r_recipe *recipe)
 	cr_expect(eq(sz, r2r_ownerless_count(image->r2r), 0));
 }
 
+/* What is in image->app. */
+static void use_metadata(struct image *image)
+{
+	metadata_close(image->app_metadata);
+	cr_assert(eq(ptr,
+		     metadata_open(image->app.data, image->app.size_bytes, &image->app_metadata),
+		     NULL));
+}
+
 static void prepare_awaiting(struct image *image)
 {
 	prepare_image(image);
 	buf_clear(&image->app);
 	build_awaiting_metadata(&image->app);
-	metadata_close(image->app_metadata);
-	cr_assert(eq(ptr,
-		     metadata_open(image->app.data, image->app.size_bytes, &image->app_metadata),
-		     NULL));
+	use_metadata(image);
 }
 
 Test(r2r_resumption, names_methods_that_await_by_what_they_return_then)
@@ -93,9 +99,7 @@ Test(r2r_resumption, takes_a_task_of_several_types_for_no_task)
 	add_method(&builder, "Count", "\x00\x00\x15\x12\x08\x02\x0a\x08", 8);
 	build_metadata(&builder, &image.app);
 	metadata_builder_deinit(&builder);
-	metadata_close(image.app_metadata);
-	cr_assert(eq(ptr, metadata_open(image.app.data, image.app.size_bytes, &image.app_metadata),
-		     NULL));
+	use_metadata(&image);
 	recipe = awaiting_recipe(&image.app);
 	recipe.instance_count = 1;
 	open_awaiting(&image, &recipe);
