@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/numbered_range.h"
 #include "libsym/error.h"
 
 struct index_builder;
@@ -47,13 +48,8 @@ void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t s
 void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 			      uint32_t number, uint32_t value);
 
-struct index_numbered {
-	uint64_t start, size_bytes;
-	uint32_t number, value;
-};
-
 /* The same of several, in their order. */
-void index_builder_add_numbers(struct index_builder *builder, const struct index_numbered *symbols,
+void index_builder_add_numbers(struct index_builder *builder, const struct numbered_range *symbols,
 			       size_t count);
 
 /* Number of index_builder_add() calls that were accepted. */

@@ -208,24 +208,23 @@ static bool add_large(struct index_areas *areas, uint64_t size_bytes)
 	return true;
 }
 
-bool index_areas_add_apart(struct index_areas *areas, uint64_t start, uint64_t size_bytes,
-			   uint32_t number, uint32_t value)
+bool index_areas_add_apart(struct index_areas *areas, const struct numbered_range *range)
 {
-	struct index_area *area = find_area(areas, start >> INDEX_AREA_SHIFT);
-	bool is_large = size_bytes >= INDEX_ITEM_LARGE;
-	uint16_t low = (uint16_t)start;
+	struct index_area *area = find_area(areas, range->start >> INDEX_AREA_SHIFT);
+	bool is_large = range->size_bytes >= INDEX_ITEM_LARGE;
+	uint16_t low = (uint16_t)range->start;
 
 	if (!area || (area->next == area->end && !add_chunk(areas, area)) ||
-	    (is_large && !add_large(areas, size_bytes)))
+	    (is_large && !add_large(areas, range->size_bytes)))
 		return false;
 	area->is_unsorted |= low < area->last_low;
 	area->last_low = low;
 	*area->next++ = (struct index_item){
-		.number = number,
-		.value = value,
+		.number = range->number,
+		.value = range->value,
 		.order = (uint32_t)areas->count++,
 		.low = low,
-		.size = is_large ? INDEX_ITEM_LARGE : (uint16_t)size_bytes,
+		.size = is_large ? INDEX_ITEM_LARGE : (uint16_t)range->size_bytes,
 	};
 	return true;
 }

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/numbered_range.h"
+
 enum {
 	INDEX_AREA_SHIFT = 16 /* log2 of the bytes of an area */
 };
@@ -72,33 +74,54 @@ void index_areas_reserve(struct index_areas *areas, size_t count);
 /* Is a symbol refused because it lies in none of LIMIT_INDEX_AREAS areas? */
 bool index_areas_are_full(const struct index_areas *areas);
 
-/* For index_areas_add(): wherever it goes, of whatever size. */
-bool index_areas_add_apart(struct index_areas *areas, uint64_t start, uint64_t size_bytes,
-			   uint32_t number, uint32_t value);
+/* For index_areas_add(). */
+bool index_areas_add_apart(struct index_areas *areas, const struct numbered_range *range);
+
+#define INDEX_AREA_FACTOR ((uint64_t)0x9e3779b97f4a7c15)
 
 static inline uint32_t *index_areas_slot(const struct index_areas *areas, uint64_t area_number)
 {
-	return &areas->slots[area_number * 0x9e3779b97f4a7c15 >> (64 - areas->slot_bits)];
+	return &areas->slots[area_number * INDEX_AREA_FACTOR >> (64 - areas->slot_bits)];
 }
 
-/* At most 2^32 - 1 of them. False when there is no memory, or areas are full. Heaps take turns as
- * they like: no branch here asks which it is. */
-static inline bool index_areas_add(struct index_areas *areas, uint64_t start, uint64_t size_bytes,
-				   uint32_t number, uint32_t value)
+/*
+ * Adds of those ranges the first ones that simply go on in their areas; how many. Heaps take turns
+ * as they like: no branch here asks which it is. At most 2^32 - 1 in all.
+ */
+static inline size_t index_areas_add_some(struct index_areas *areas,
+					  const struct numbered_range *ranges, size_t count)
 {
-	uint64_t area_number = start >> INDEX_AREA_SHIFT;
-	struct index_area *area = &areas->areas[*index_areas_slot(areas, area_number)];
-	struct index_item *item = area->next;
-	uint16_t low = (uint16_t)start;
+	struct index_area *const first_area = areas->areas;
+	const uint32_t *const slots = areas->slots;
+	const unsigned int shift = 64 - areas->slot_bits;
+	const uint64_t before = areas->count;
+	size_t i;
 
-	if (area->number != area_number || item == area->end || size_bytes >= INDEX_ITEM_LARGE)
-		return index_areas_add_apart(areas, start, size_bytes, number, value);
-	area->is_unsorted |= low < area->last_low;
-	area->last_low = low;
-	area->next++;
-	*item = (struct index_item){ number, value, (uint32_t)areas->count++, low,
-				     (uint16_t)size_bytes };
-	return true;
+	for (i = 0; i < count; i++) {
+		const struct numbered_range *range = &ranges[i];
+		uint64_t number = range->start >> INDEX_AREA_SHIFT;
+		struct index_area *area = &first_area[slots[number * INDEX_AREA_FACTOR >> shift]];
+		struct index_item *item = area->next;
+		uint16_t low = (uint16_t)range->start;
+
+		if (area->number != number || item == area->end ||
+		    range->size_bytes >= INDEX_ITEM_LARGE ||
+		    range->start + range->size_bytes < range->start)
+			break;
+		area->is_unsorted |= low < area->last_low;
+		area->last_low = low;
+		area->next = item + 1;
+		*item = (struct index_item){ range->number, range->value, (uint32_t)(before + i),
+					     low, (uint16_t)range->size_bytes };
+	}
+	areas->count = before + i;
+	return i;
+}
+
+/* One, wherever it goes; false when there is no memory, or areas are full. */
+static inline bool index_areas_add(struct index_areas *areas, const struct numbered_range *range)
+{
+	return index_areas_add_some(areas, range, 1) || index_areas_add_apart(areas, range);
 }
 
 struct index_symbol {

@@ -121,37 +121,45 @@ static __attribute__((noinline, cold)) void fail(struct index_builder *builder, 
 		builder->failure = &sym_error_no_memory;
 }
 
+static bool add_one(struct index_builder *builder, const struct numbered_range *range)
+{
+	if (range->start + range->size_bytes >= range->start &&
+	    builder->areas.count < LIMIT_INDEX_SYMBOLS && index_areas_add(&builder->areas, range))
+		return true;
+	fail(builder, range->start, range->size_bytes);
+	return false;
+}
+
 void index_builder_add(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 		       const char *name, size_t name_bytes, uint32_t value)
 {
 	if (builder->failure || start + size_bytes < start ||
-	    builder->areas.count >= LIMIT_INDEX_SYMBOLS || !add_name(builder, name, name_bytes) ||
-	    !index_areas_add(&builder->areas, start, size_bytes, builder->last_name_offset, value))
+	    builder->areas.count >= LIMIT_INDEX_SYMBOLS || !add_name(builder, name, name_bytes))
 		fail(builder, start, size_bytes);
+	else
+		add_one(builder, &(struct numbered_range){ start, size_bytes,
+							   builder->last_name_offset, value });
 }
 
-void index_builder_add_numbers(struct index_builder *builder, const struct index_numbered *symbols,
+void index_builder_add_numbers(struct index_builder *builder, const struct numbered_range *ranges,
 			       size_t count)
 {
-	const struct index_numbered *symbol = symbols, *end = symbols + count;
+	while (!builder->failure && count) {
+		size_t left = LIMIT_INDEX_SYMBOLS - builder->areas.count, added;
 
-	if (builder->failure)
-		return;
-	for (; symbol < end; symbol++)
-		if (symbol->start + symbol->size_bytes < symbol->start ||
-		    builder->areas.count >= LIMIT_INDEX_SYMBOLS ||
-		    !index_areas_add(&builder->areas, symbol->start, symbol->size_bytes,
-				     symbol->number, symbol->value)) {
-			fail(builder, symbol->start, symbol->size_bytes);
-			return;
-		}
+		added = index_areas_add_some(&builder->areas, ranges, count < left ? count : left);
+		if (added < count && add_one(builder, &ranges[added]))
+			added++;
+		ranges += added;
+		count -= added;
+	}
 }
 
 void index_builder_add_number(struct index_builder *builder, uint64_t start, uint64_t size_bytes,
 			      uint32_t number, uint32_t value)
 {
 	index_builder_add_numbers(builder,
-				  &(struct index_numbered){ start, size_bytes, number, value }, 1);
+				  &(struct numbered_range){ start, size_bytes, number, value }, 1);
 }
 
 /* ---- what overlaps ---- */
@@ -407,27 +415,33 @@ static bool gather(struct freezing *freezing, struct index_cursor *cursor,
 	return more;
 }
 
-/* What write_alone() does, for items of an area that simply go on in the leaf: from `item` on, as
- * long as there is one behind it that does not begin within it. Returns how many. */
-static size_t write_leaf(struct index_writer *writer, uint64_t base, const struct index_item *item,
-			 const struct index_item *end)
+/* What write_alone() does, for items of an area that simply go on in their leaves: from `item` on,
+ * as long as there is one behind it that does not begin within it. Returns how many. */
+static size_t write_leaves(struct index_writer *writer, uint64_t base,
+			   const struct index_item *item, const struct index_item *end)
 {
-	const struct index *index = writer->index;
 	const struct index_item *first = item;
 	struct index_leaf *leaf = writer->leaf;
 	/* None of the area lies farther behind. */
-	uint64_t area = base - writer->base;
+	const uint32_t area = (uint32_t)(base - writer->base);
 	unsigned int slot = writer->slot;
 
 	if (!leaf || base + ((1u << INDEX_AREA_SHIFT) - 1) - writer->leaf_start >= INDEX_NEAR_BYTES)
 		return 0;
-	for (; slot < INDEX_LEAF && item + 1 < end; slot++, item++) {
+	for (; item + 1 < end; item++) {
 		uint8_t code = writer->codes[item->value % INDEX_CODES];
+		uint16_t gap = (uint16_t)(item[1].low - item->low);
 
-		if ((unsigned int)(item[1].low - item->low) < item->size || !item->size ||
-		    index->values[code] != item->value)
+		/* A size of 0 becomes the largest one. */
+		if ((uint16_t)(item->size - 1) >= gap || writer->index->values[code] != item->value)
 			break;
-		index_leaf_put(leaf, slot, area + item->low, item->size, code, item->number);
+		if (slot == INDEX_LEAF) {
+			leaf = index_writer_next_leaf(writer, area + item->low);
+			if (!leaf)
+				break;
+			slot = 0;
+		}
+		index_leaf_put(leaf, slot++, area + item->low, item->size, code, item->number);
 	}
 	if (item > first) {
 		writer->slot = slot;
@@ -442,7 +456,7 @@ static size_t write_leaf(struct index_writer *writer, uint64_t base, const struc
 static void write_area(struct freezing *freezing, struct index_cursor *cursor,
 		       struct index_symbol *symbol)
 {
-	size_t count = write_leaf(&freezing->writer, cursor->base, cursor->next - 1, cursor->end);
+	size_t count = write_leaves(&freezing->writer, cursor->base, cursor->next - 1, cursor->end);
 
 	if (count) {
 		cursor->next += count;

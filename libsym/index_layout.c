@@ -45,12 +45,7 @@ static bool begin_leaf(struct index_writer *writer, uint64_t start)
 	if (index->leaf_count == writer->leaf_capacity &&
 	    !enlarge_leaves(writer, writer->leaf_capacity + writer->leaf_capacity / 2 + 8))
 		return false;
-	writer->leaf = &index->leaves[index->leaf_count++];
-	writer->slot = 0;
-	writer->leaf_start = start;
-	*writer->leaf = (struct index_leaf){ .odd_before = (uint32_t)index->odd_count };
-	for (unsigned int i = 0; i < INDEX_LEAF; i++)
-		writer->leaf->keys[i] = INDEX_NO_KEY;
+	index_writer_open_leaf(writer, start);
 	return true;
 }
 

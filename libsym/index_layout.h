@@ -166,6 +166,29 @@ struct index_writer {
 /* Pieces so close behind the first one of their leaf are in its region. */
 #define INDEX_NEAR_BYTES (1u << 20)
 
+static inline struct index_leaf *index_writer_open_leaf(struct index_writer *writer, uint64_t start)
+{
+	struct index_leaf *leaf = &writer->index->leaves[writer->index->leaf_count++];
+
+	*leaf = (struct index_leaf){ .odd_before = (uint32_t)writer->index->odd_count };
+	for (unsigned int i = 0; i < INDEX_LEAF; i++)
+		leaf->keys[i] = INDEX_NO_KEY;
+	writer->leaf = leaf;
+	writer->slot = 0;
+	writer->leaf_start = start;
+	return leaf;
+}
+
+/* The leaf behind a full one, for a piece that starts at `key` of the region; NULL where it takes
+ * more than that. */
+static inline struct index_leaf *index_writer_next_leaf(struct index_writer *writer, uint64_t key)
+{
+	if (writer->index->leaf_count == writer->leaf_capacity ||
+	    key >= INDEX_NO_KEY - INDEX_NEAR_BYTES)
+		return NULL;
+	return index_writer_open_leaf(writer, writer->base + key);
+}
+
 /* All of them: false when there is no memory. A piece starts at or behind the end of the one
  * before. */
 bool index_writer_begin(struct index_writer *writer);

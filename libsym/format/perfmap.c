@@ -8,7 +8,6 @@
 
 #include "libsym/base/hex.h"
 #include "libsym/format/perfmap_tier.h"
-#include "libsym/format/perfmap_usual.h"
 #include "libsym/limits.h"
 
 enum {
@@ -237,11 +236,9 @@ void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t
 	if (!size_bytes)
 		text = "";
 	*parser = (struct perfmap_parser){ .next = text, .end = text + size_bytes };
-	parser->is_quick = perfmap_usual_works();
 }
 
-/* The next line, whether it is usual or not. */
-static bool next_of_any(struct perfmap_parser *parser, struct perfmap_line *ret)
+bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
 {
 	const char *newline;
 
@@ -254,24 +251,6 @@ static bool next_of_any(struct perfmap_parser *parser, struct perfmap_line *ret)
 			return false;
 	}
 	return false;
-}
-
-size_t perfmap_parser_take(struct perfmap_parser *parser, struct perfmap_line *lines, size_t count)
-{
-	size_t taken = 0, usual;
-
-	while (taken < count) {
-		if (parser->is_quick && !parser->newline) {
-			usual = perfmap_usual_take(&parser->next, parser->end, lines + taken,
-						   count - taken);
-			parser->good_lines += usual;
-			taken += usual;
-		}
-		if (taken == count || !next_of_any(parser, &lines[taken]))
-			break;
-		taken++;
-	}
-	return taken;
 }
 
 /* Is one of the eight bytes a control character? */

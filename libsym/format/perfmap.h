@@ -16,7 +16,7 @@
  * lower-case digits, or with 16 digits of which the first are 0000, where a size
  * as the runtime writes it and a name follow. Names of ASCII are never cut.
  *
- * A last line without its newline is not a line yet: perfmap_parser_take()
+ * A last line without its newline is not a line yet: perfmap_parser_next()
  * stops before it, and `next` tells where to go on when the file has grown.
  *
  * Written: lower-case hex, no prefix, one space each, control characters of
@@ -51,7 +51,6 @@ struct perfmap_parser {
 	const char *next; /* first byte not consumed */
 	const char *end;
 	const char *newline; /* behind `next`, where it is known; else NULL */
-	bool is_quick;       /* usual lines are taken many at a time */
 	uint64_t good_lines;
 	uint64_t bad_lines;
 	uint64_t glued_lines; /* lines that had to be cut in two */
@@ -59,14 +58,10 @@ struct perfmap_parser {
 
 void perfmap_parser_init(struct perfmap_parser *parser, const char *text, size_t size_bytes);
 
-/* The next lines, at most `count`, which is not 0; returns how many there are, 0 behind the last.
+/* The next line; false behind the last. Where many are to be read, perfmap_usual.h takes most of
+ * them faster, up to each that is not usual and with which this goes on, while `newline` is NULL.
  */
-size_t perfmap_parser_take(struct perfmap_parser *parser, struct perfmap_line *lines, size_t count);
-
-static inline bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret)
-{
-	return perfmap_parser_take(parser, ret, 1);
-}
+bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret);
 
 /* Appends one line; `tier` may be NULL. */
 void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes,

@@ -19,25 +19,25 @@ enum {
 };
 
 struct perfmap_ending {
-	char text[PERFMAP_ENDING_BYTES];
-	uint64_t name_bytes; /* so many of them belong to the name */
+	_Alignas(64) char text[PERFMAP_ENDING_BYTES];
+	const struct perfmap_ending *other; /* that may have the key too; at last that of none */
+	uint64_t tier_bytes;
+	uint32_t tier_mask; /* a bit for each byte of the text that belongs to the tier */
+	uint32_t number;    /* of the tier; 0: none, which any text ends with */
 };
 
-/* By the number of the tier; that of none is any. */
-extern const struct perfmap_ending perfmap_endings[PERFMAP_TIERS];
+/* By key. */
+extern const struct perfmap_ending perfmap_endings[1 << PERFMAP_ENDING_KEY_BITS];
 
-/* Which of them a name can have by its key, and at last none. */
-extern const uint8_t perfmap_endings_of_key[1 << PERFMAP_ENDING_KEY_BITS][4];
-
-/* Of the last bytes of a name. The factor was found by trying; test_perfmap_tier.c has every word.
- */
-static inline const uint8_t *perfmap_endings_to_try(const char *text)
+/* The likeliest for the last bytes of a name. The factor was found by trying; test_perfmap_tier.c
+ * has every word. */
+static inline const struct perfmap_ending *perfmap_ending_to_try(const char *end)
 {
 	uint64_t last;
 
-	memcpy(&last, text + PERFMAP_ENDING_BYTES - PERFMAP_ENDING_KEY_BYTES, sizeof(last));
-	return perfmap_endings_of_key[le64toh(last) * 0xf9270f4eb8b333a9 >>
-				      (64 - PERFMAP_ENDING_KEY_BITS)];
+	memcpy(&last, end - PERFMAP_ENDING_KEY_BYTES, sizeof(last));
+	return &perfmap_endings[le64toh(last) * 0xf9270f4eb8b333a9 >>
+				(64 - PERFMAP_ENDING_KEY_BITS)];
 }
 
 #endif

@@ -20,57 +20,66 @@ const char *const perfmap_tiers[PERFMAP_TIERS] = {
 	"ReadyToRun",
 };
 
-const struct perfmap_ending perfmap_endings[PERFMAP_TIERS] = {
-	{ "", PERFMAP_ENDING_BYTES },
-	{ "                       [Unknown]", 23 },
-	{ "                  [MinOptJitted]", 18 },
-	{ "                     [Optimized]", 21 },
-	{ "                   [QuickJitted]", 19 },
-	{ "                [OptimizedTier1]", 16 },
-	{ "             [OptimizedTier1OSR]", 13 },
-	{ "              [InstrumentedTier]", 14 },
-	{ "     [InstrumentedTierOptimized]", 5 },
-	{ "                        [PreJIT]", 24 },
-	{ "                   [PreJit-cold]", 19 },
-	{ "                    [ReadyToRun]", 20 },
+const uint8_t perfmap_tier_bytes[PERFMAP_TIERS] = { 0, 9, 14, 11, 13, 16, 19, 18, 27, 8, 13, 12 };
+
+#define ENDING(ending_text, bytes, tier, next)                                                     \
+	{                                                                                          \
+		.text = ending_text, .other = next, .tier_bytes = bytes,                           \
+		.tier_mask = (uint32_t)(UINT64_MAX << (PERFMAP_ENDING_BYTES - (bytes))),           \
+		.number = tier                                                                     \
+	}
+
+static const struct perfmap_ending none = ENDING("", 0, 0, NULL);
+static const struct perfmap_ending instrumented_optimized =
+	ENDING("     [InstrumentedTierOptimized]", 27, 8, &none);
+
+const struct perfmap_ending perfmap_endings[1 << PERFMAP_ENDING_KEY_BITS] = {
+	ENDING("                     [Optimized]", 11, 3, &instrumented_optimized),
+	ENDING("                  [MinOptJitted]", 14, 2, &none),
+	ENDING("", 0, 0, NULL),
+	ENDING("", 0, 0, NULL),
+	ENDING("                   [PreJit-cold]", 13, 10, &none),
+	ENDING("                   [QuickJitted]", 13, 4, &none),
+	ENDING("", 0, 0, NULL),
+	ENDING("                        [PreJIT]", 8, 9, &none),
+	ENDING("             [OptimizedTier1OSR]", 19, 6, &none),
+	ENDING("                    [ReadyToRun]", 12, 11, &none),
+	ENDING("", 0, 0, NULL),
+	ENDING("                       [Unknown]", 9, 1, &none),
+	ENDING("", 0, 0, NULL),
+	ENDING("                [OptimizedTier1]", 16, 5, &none),
+	ENDING("", 0, 0, NULL),
+	ENDING("              [InstrumentedTier]", 18, 7, &none),
 };
 
-const uint8_t perfmap_endings_of_key[1 << PERFMAP_ENDING_KEY_BITS][4] = {
-	[0] = { 3, 8 }, [1] = { 2 },  [4] = { 10 }, [5] = { 4 },  [7] = { 9 },
-	[8] = { 6 },    [9] = { 11 }, [11] = { 1 }, [13] = { 5 }, [15] = { 7 },
-};
-
-/* Of the end of a name, how many bytes belong to the name. */
-static size_t split_ending(const char *text, unsigned int *number_ret)
+/* Of the end of a name. */
+static const struct perfmap_ending *find_ending(const char *end)
 {
-	const uint8_t *tier = perfmap_endings_to_try(text);
-	const struct perfmap_ending *ending = &perfmap_endings[*tier];
+	const struct perfmap_ending *ending = perfmap_ending_to_try(end);
 
-	while (memcmp(text + ending->name_bytes, ending->text + ending->name_bytes,
-		      PERFMAP_ENDING_BYTES - ending->name_bytes) != 0)
-		ending = &perfmap_endings[*++tier];
-	*number_ret = *tier;
-	return ending->name_bytes;
+	while (memcmp(end - ending->tier_bytes,
+		      ending->text + PERFMAP_ENDING_BYTES - ending->tier_bytes,
+		      ending->tier_bytes) != 0)
+		ending = ending->other;
+	return ending;
 }
 
 /* The same of a name that has fewer bytes. What is all in brackets is a name. */
-static size_t split_short(const char *name, size_t name_bytes, unsigned int *number_ret)
+static const struct perfmap_ending *find_short(const char *name, size_t name_bytes)
 {
 	char text[PERFMAP_ENDING_BYTES] = { 0 };
-	size_t missing_bytes = PERFMAP_ENDING_BYTES - name_bytes;
 
-	memcpy(text + missing_bytes + 1, name + 1, name_bytes - 1);
-	return split_ending(text, number_ret) - missing_bytes;
+	memcpy(text + PERFMAP_ENDING_BYTES - name_bytes + 1, name + 1, name_bytes - 1);
+	return find_ending(text + PERFMAP_ENDING_BYTES);
 }
 
 size_t perfmap_find_tier(const char *name, size_t name_bytes, unsigned int *number_ret)
 {
-	if (!name_bytes || name[name_bytes - 1] != ']') {
-		*number_ret = 0;
-		return name_bytes;
-	}
-	if (name_bytes < PERFMAP_ENDING_BYTES)
-		return split_short(name, name_bytes, number_ret);
-	name_bytes -= PERFMAP_ENDING_BYTES;
-	return name_bytes + split_ending(name + name_bytes, number_ret);
+	const struct perfmap_ending *ending = &none;
+
+	if (name_bytes && name[name_bytes - 1] == ']')
+		ending = name_bytes < PERFMAP_ENDING_BYTES ? find_short(name, name_bytes)
+							   : find_ending(name + name_bytes);
+	*number_ret = ending->number;
+	return name_bytes - ending->tier_bytes;
 }

@@ -9,6 +9,7 @@
 #define LIBSYM_FORMAT_PERFMAP_TIER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	PERFMAP_TIERS = 12
@@ -16,6 +17,19 @@ enum {
 
 /* By number; 0 is none, and NULL. */
 extern const char *const perfmap_tiers[PERFMAP_TIERS];
+
+/* So many bytes of a name they and their brackets are. */
+extern const uint8_t perfmap_tier_bytes[PERFMAP_TIERS];
+
+/* What is known of a line, in a word: the number of its tier, and that it tells of a stub. */
+#define PERFMAP_STUB_BIT ((uint32_t)16)
+
+_Static_assert((uint32_t)PERFMAP_TIERS <= PERFMAP_STUB_BIT, "a tier is no stub");
+
+static inline unsigned int perfmap_tier_of(uint32_t value)
+{
+	return value & (PERFMAP_STUB_BIT - 1);
+}
 
 /* The length of the name without it, and its number. */
 size_t perfmap_find_tier(const char *name, size_t name_bytes, unsigned int *number_ret);

@@ -13,19 +13,14 @@
 #include "libsym/libsym.h"
 #include "libsym/source/perfmap_names.h"
 
-/* Values of its index: the number of the tier (perfmap_tier.h), and this. */
-#define PERFMAP_STUB_BIT ((uint32_t)16)
-
 struct perfmap_first {
-	const struct index *index;
+	const struct index *index; /* values: of lines, as perfmap_tier.h has them */
 	const struct perfmap_names *names;
 };
 
-_Static_assert((uint32_t)PERFMAP_TIERS <= PERFMAP_STUB_BIT, "a tier is no stub");
-
 static inline const char *perfmap_tier(uint32_t value)
 {
-	return perfmap_tiers[value & (PERFMAP_STUB_BIT - 1)];
+	return perfmap_tiers[perfmap_tier_of(value)];
 }
 
 static inline enum sym_symbol_kind perfmap_kind(uint32_t value)

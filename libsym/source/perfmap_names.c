@@ -266,31 +266,80 @@ static enum perfmap_names_outcome add_own(struct perfmap_names *names, const cha
 	return PERFMAP_NAMES_ADDED;
 }
 
+enum perfmap_names_outcome perfmap_names_number(struct perfmap_names *names, uint32_t *number_ret)
+{
+	enum perfmap_names_outcome outcome = PERFMAP_NAMES_ADDED;
+
+	if (!names->has_numbers)
+		outcome = take_numbers(names, names->added_bytes, &names->added_number);
+	names->has_numbers = outcome == PERFMAP_NAMES_ADDED;
+	*number_ret = names->added_number;
+	return outcome;
+}
+
+/* The block in which a name begins, at `offset` of the text. */
+static void open_block(struct perfmap_names *names, size_t offset)
+{
+	size_t block_bytes = offset & ~((size_t)PERFMAP_NAMES_BLOCK_BYTES - 1);
+
+	if (names->block)
+		close_block(names);
+	names->block = names->added + block_bytes;
+	names->block_number = names->added_number + (uint32_t)block_bytes;
+	names->begin = names->added + offset;
+	names->keeps = names->kept_bytes < names->most_kept_bytes;
+	names->name_count = 0;
+}
+
 enum perfmap_names_outcome perfmap_names_add_apart(struct perfmap_names *names, const char *name,
 						   size_t name_bytes, size_t whole_bytes,
 						   uint32_t *number_ret)
 {
-	size_t block_bytes;
+	enum perfmap_names_outcome outcome;
 
 	if (!perfmap_names_ends_plainly(name, name_bytes, whole_bytes))
 		return add_own(names, name, name_bytes, number_ret);
-	if (names->block)
-		close_block(names);
-	if (!names->has_numbers) {
-		enum perfmap_names_outcome outcome =
-			take_numbers(names, names->added_bytes, &names->added_number);
-
-		if (outcome != PERFMAP_NAMES_ADDED)
-			return outcome;
-		names->has_numbers = true;
-	}
-	block_bytes = (size_t)(name - names->added) & ~((size_t)PERFMAP_NAMES_BLOCK_BYTES - 1);
-	names->block = names->added + block_bytes;
-	names->block_number = names->added_number + (uint32_t)block_bytes;
-	names->begin = name;
-	names->keeps = names->kept_bytes < names->most_kept_bytes;
-	names->name_count = 0;
+	outcome = perfmap_names_number(names, number_ret);
+	if (outcome != PERFMAP_NAMES_ADDED)
+		return outcome;
+	open_block(names, (size_t)(name - names->added));
 	return perfmap_names_add(names, name, name_bytes, whole_bytes, number_ret);
+}
+
+/* How many of them begin in the block of the first one. */
+static size_t count_of_block(const struct numbered_range *ranges, size_t count)
+{
+	while (block_of(ranges[count - 1].number) != block_of(ranges[0].number))
+		count--;
+	return count;
+}
+
+/* Lines of the open block. */
+static void add_to_block(struct perfmap_names *names, const struct numbered_range *ranges,
+			 const uint32_t *ends, size_t count)
+{
+	names->end = names->added + (ends[count - 1] - names->added_number) + 1;
+	for (size_t i = 0; names->keeps && i < count; i++) {
+		unsigned int tier = names->tier_in_name ? 0 : perfmap_tier_of(ranges[i].value);
+
+		names->name_ends[names->name_count++] =
+			ends[i] - perfmap_tier_bytes[tier] - names->block_number;
+	}
+}
+
+void perfmap_names_add_lines(struct perfmap_names *names, const struct numbered_range *ranges,
+			     const uint32_t *ends, size_t count)
+{
+	while (count) {
+		size_t here = count_of_block(ranges, count);
+
+		if (!names->block || block_of(ranges->number) != block_of(names->block_number))
+			open_block(names, ranges->number - names->added_number);
+		add_to_block(names, ranges, ends, here);
+		ranges += here;
+		ends += here;
+		count -= here;
+	}
 }
 
 /* ---- asking ------------------------------------------------------------------------------ */

@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/numbered_range.h"
+
 enum {
 	PERFMAP_NAMES_BLOCK_BITS = 12,
 	PERFMAP_NAMES_BLOCK_BYTES = 1 << PERFMAP_NAMES_BLOCK_BITS, /* in which names begin */
@@ -101,6 +103,14 @@ enum perfmap_names_outcome {
 	PERFMAP_NAMES_FULL, /* no more numbers */
 	PERFMAP_NAMES_NO_MEMORY
 };
+
+/* The number of the first byte of the text that is being added, which has any: what a name with
+ * which it begins has. */
+enum perfmap_names_outcome perfmap_names_number(struct perfmap_names *names, uint32_t *number_ret);
+
+/* Usual lines of that text (perfmap_usual.h), in their order. */
+void perfmap_names_add_lines(struct perfmap_names *names, const struct numbered_range *ranges,
+			     const uint32_t *ends, size_t count);
 
 /* For perfmap_names_add(): where a name does not simply go on in its block. */
 enum perfmap_names_outcome perfmap_names_add_apart(struct perfmap_names *names, const char *name,

@@ -12,6 +12,7 @@
 #include "libsym/base/path.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/format/perfmap_tier.h"
+#include "libsym/format/perfmap_usual.h"
 #include "libsym/index.h"
 #include "libsym/index_levels.h"
 #include "libsym/limits.h"
@@ -25,7 +26,7 @@ enum {
 	 * where it last wrote long ago. */
 	LARGE_STEP_BYTES = 1 << 20,
 	LARGE_TEXT_BYTES = 1 << 25,
-	LINES_AT_ONCE = 32
+	LINES_AT_ONCE = 64
 };
 
 /* Beyond this a line without an end is given up: 2 numbers and a name have less. */
@@ -83,44 +84,80 @@ void perfmap_source_close(struct perfmap_source *source)
 	free(source);
 }
 
-/* What becomes of the lines; false, with the outcome set, when no more names are to be had. */
-static bool add_lines(struct perfmap_builder *builder, const struct perfmap_line *lines,
-		      size_t count)
+static bool is_wanted(const struct perfmap_builder *builder, uint64_t start, uint64_t size_bytes)
 {
-	struct perfmap_names *names = builder->source->names;
-	struct index_numbered symbols[LINES_AT_ONCE];
-	size_t added = 0;
-
-	for (size_t i = 0; i < count && builder->outcome == PERFMAP_NAMES_ADDED; i++) {
-		const struct perfmap_line *line = &lines[i];
-		size_t name_bytes = names->tier_in_name ? line->name_bytes : line->bare_bytes;
-		struct index_numbered *symbol = &symbols[added];
-
-		if (builder->only &&
-		    !address_ranges_have(builder->only, line->start_address, line->size_bytes))
-			continue;
-		builder->outcome = perfmap_names_add(names, line->name, name_bytes,
-						     line->name_bytes, &symbol->number);
-		symbol->start = line->start_address;
-		symbol->size_bytes = line->size_bytes;
-		/* The value of a tier is its number. */
-		symbol->value = names->tier_in_name ? 0 : line->tier;
-		if (perfmap_is_stub(line->name, line->name_bytes))
-			symbol->value |= PERFMAP_STUB_BIT;
-		added += builder->outcome == PERFMAP_NAMES_ADDED;
-	}
-	index_builder_add_numbers(builder->symbols, symbols, added);
-	return builder->outcome == PERFMAP_NAMES_ADDED;
+	return !builder->only || address_ranges_have(builder->only, start, size_bytes);
 }
 
-static void parse_lines(struct perfmap_builder *builder, struct perfmap_parser *parser)
+/* A line that is not usual; false, with the outcome set, when no more names are to be had. */
+static bool add_line(struct perfmap_builder *builder, const struct perfmap_line *line)
 {
-	struct perfmap_line lines[LINES_AT_ONCE];
+	struct perfmap_names *names = builder->source->names;
+	struct numbered_range range = { line->start_address, line->size_bytes, 0, 0 };
+
+	if (!is_wanted(builder, range.start, range.size_bytes))
+		return true;
+	builder->outcome = perfmap_names_add(
+		names, line->name, names->tier_in_name ? line->name_bytes : line->bare_bytes,
+		line->name_bytes, &range.number);
+	if (builder->outcome != PERFMAP_NAMES_ADDED)
+		return false;
+	range.value = names->tier_in_name ? 0 : line->tier;
+	if (perfmap_is_stub(line->name, line->name_bytes))
+		range.value |= PERFMAP_STUB_BIT;
+	index_builder_add_numbers(builder->symbols, &range, 1);
+	return true;
+}
+
+/* How many there are of those that are wanted, which follow one another then. */
+static size_t keep_wanted(const struct perfmap_builder *builder, struct numbered_range *ranges,
+			  uint32_t *ends, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_wanted(builder, ranges[i].start, ranges[i].size_bytes)) {
+			ranges[kept] = ranges[i];
+			ends[kept++] = ends[i];
+		}
+	return kept;
+}
+
+/* Usual lines from *next on. */
+static void add_usual(struct perfmap_builder *builder, struct perfmap_usual *usual,
+		      const char **next)
+{
+	struct perfmap_names *names = builder->source->names;
+	struct numbered_range ranges[LINES_AT_ONCE];
+	uint32_t ends[LINES_AT_ONCE];
 	size_t count;
 
-	while ((count = perfmap_parser_take(parser, lines, LINES_AT_ONCE)) &&
-	       add_lines(builder, lines, count))
-		;
+	while ((count = perfmap_usual_take(usual, next, ranges, ends, LINES_AT_ONCE))) {
+		if (builder->only)
+			count = keep_wanted(builder, ranges, ends, count);
+		perfmap_names_add_lines(names, ranges, ends, count);
+		for (size_t i = 0; names->tier_in_name && i < count; i++)
+			ranges[i].value &= PERFMAP_STUB_BIT;
+		index_builder_add_numbers(builder->symbols, ranges, count);
+	}
+}
+
+/* The text has a line. */
+static void parse_lines(struct perfmap_builder *builder, struct perfmap_parser *parser)
+{
+	const bool quickly = perfmap_usual_works();
+	struct perfmap_usual usual;
+	struct perfmap_line line;
+	uint32_t number;
+
+	builder->outcome = perfmap_names_number(builder->source->names, &number);
+	if (builder->outcome != PERFMAP_NAMES_ADDED)
+		return;
+	perfmap_usual_init(&usual, parser->next, (size_t)(parser->end - parser->next), number);
+	do {
+		if (quickly && !parser->newline)
+			add_usual(builder, &usual, &parser->next);
+	} while (perfmap_parser_next(parser, &line) && add_line(builder, &line));
 	perfmap_names_end(builder->source->names);
 	builder->bad_lines += parser->bad_lines;
 }
@@ -143,9 +180,10 @@ static void parse_room(struct perfmap_builder *builder, int fd, uint64_t offset,
 		text = end + 1;
 	}
 	perfmap_parser_init(&parser, text, size_bytes);
-	perfmap_names_begin(builder->source->names, fd, offset, builder->room,
-			    size_bytes + (size_t)(text - builder->room));
-	parse_lines(builder, &parser);
+	perfmap_names_begin(builder->source->names, fd, offset + (uint64_t)(text - builder->room),
+			    text, size_bytes);
+	if (memrchr(text, '\n', size_bytes))
+		parse_lines(builder, &parser);
 	builder->kept_bytes = (size_t)(parser.end - parser.next);
 	memmove(builder->room, parser.next, builder->kept_bytes);
 	if (builder->kept_bytes > longest_line_bytes) {

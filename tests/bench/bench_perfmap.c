@@ -17,6 +17,7 @@
 
 #include "libsym/base/path.h"
 #include "libsym/format/perfmap.h"
+#include "libsym/format/perfmap_usual.h"
 #include "libsym/index.h"
 #include "libsym/source/perfmap_first.h"
 #include "libsym/source/perfmap_source.h"
@@ -166,16 +167,25 @@ static size_t count_newlines_of_file(const struct map *map)
 
 static uint64_t parse(const struct map *map)
 {
-	static struct perfmap_line lines[32];
+	struct numbered_range ranges[64];
 	struct perfmap_parser parser;
+	struct perfmap_usual usual;
+	struct perfmap_line line;
+	uint32_t ends[64];
 	uint64_t sum = 0;
 	size_t count;
 
 	perfmap_parser_init(&parser, map->text.data, map->text.size_bytes);
-	while ((count = perfmap_parser_take(&parser, lines, 32)))
-		for (size_t i = 0; i < count; i++)
-			sum += lines[i].start_address + lines[i].name_bytes;
-	return sum;
+	perfmap_usual_init(&usual, map->text.data, map->text.size_bytes, 0);
+	do {
+		while (perfmap_usual_works() && !parser.newline &&
+		       (count = perfmap_usual_take(&usual, &parser.next, ranges, ends, 64)))
+			for (size_t i = 0; i < count; i++)
+				sum += ranges[i].start + ends[i] - ranges[i].number;
+		if (!perfmap_parser_next(&parser, &line))
+			return sum;
+		sum += line.start_address + line.name_bytes;
+	} while (true);
 }
 
 /* The file is in the page cache and is read anew. */
@@ -436,7 +446,7 @@ static void read_map(struct map *map, const char *path)
 	map->text.size_bytes = (size_t)status.st_size;
 	map->starts = malloc(count_newlines(map) * sizeof(*map->starts));
 	perfmap_parser_init(&parser, map->text.data, map->text.size_bytes);
-	while (perfmap_parser_take(&parser, &line, 1))
+	while (perfmap_parser_next(&parser, &line))
 		map->starts[map->lines++] = line.start_address;
 }
 

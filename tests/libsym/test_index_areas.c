@@ -59,8 +59,10 @@ static void expect_in_order(struct list *list)
 
 	cr_assert(index_areas_init(&areas));
 	for (size_t i = 0; i < list->count; i++)
-		cr_assert(index_areas_add(&areas, list->items[i].start, list->items[i].size_bytes,
-					  list->items[i].number, list->items[i].value));
+		cr_assert(index_areas_add(
+			&areas,
+			&(struct numbered_range){ list->items[i].start, list->items[i].size_bytes,
+						  list->items[i].number, list->items[i].value }));
 	cr_assert_eq(areas.count, list->count);
 	qsort(list->items, list->count, sizeof(*list->items), compare);
 	cr_assert(index_cursor_begin(&cursor, &areas));
@@ -162,7 +164,9 @@ static bool add_some(void *context)
 
 	(void)context;
 	for (uint64_t i = 0; done && i < 200; i++)
-		done = index_areas_add(&areas, (i * 7 % 200) * (area_bytes / 4), i << 14, 0, 0);
+		done = index_areas_add(&areas,
+				       &(struct numbered_range){ (i * 7 % 200) * (area_bytes / 4),
+								 i << 14, 0, 0 });
 	if (done) {
 		done = index_cursor_begin(&cursor, &areas);
 		while (done && index_cursor_next(&cursor, &symbol))

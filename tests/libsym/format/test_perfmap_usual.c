@@ -2,17 +2,19 @@
 /* Usual lines are taken many at a time: they are what reading one after another makes of them. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "libsym/base/buf.h"
-#include "libsym/format/perfmap.h"
+#include "libsym/format/perfmap_tier.h"
 #include "libsym/format/perfmap_usual.h"
 #include "libsym/limits.h"
+#include "tests/support/perfmap_check.h"
 
 enum {
-	MOST_LINES = 4000
+	MOST_LINES = 1000
 };
 
 static uint64_t next_random(void)
@@ -28,17 +30,21 @@ static bool happens_once_in(unsigned int times)
 	return next_random() % times == 0;
 }
 
-/* A number of up to 16 digits, now and then with more, with a prefix, or none at all. */
-static void put_number(struct buf *text)
+/* A number of up to so many bits and mostly fewer, now and then with more digits than that takes,
+ * with a prefix, or none at all. */
+static void put_number(struct buf *text, unsigned int bits)
 {
-	uint64_t number = (next_random() << 33 | next_random() << 2) >> next_random() % 64;
+	uint64_t number = (next_random() << 33 | next_random() << 2) >> next_random() % bits;
+
+	if (!happens_once_in(20))
+		number >>= 64 - bits;
 
 	if (happens_once_in(4))
 		buf_append(text, happens_once_in(8) ? "0X" : "0x", 2);
 	if (happens_once_in(40))
 		return;
 	if (happens_once_in(4))
-		buf_printf(text, "%0*" PRIx64, happens_once_in(8) ? 17 : 16, number);
+		buf_printf(text, "%0*" PRIx64, (int)bits / 4 + happens_once_in(8), number);
 	else
 		buf_printf(text, happens_once_in(4) ? "%" PRIX64 : "%" PRIx64, number);
 }
@@ -76,9 +82,9 @@ static void put_lines(struct buf *text, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		size_t begin = text->size_bytes;
 
-		put_number(text);
+		put_number(text, 64);
 		buf_append_char(text, ' ');
-		put_number(text);
+		put_number(text, 32);
 		buf_append_char(text, ' ');
 		put_name(text);
 		if (happens_once_in(6))
@@ -90,143 +96,131 @@ static void put_lines(struct buf *text, size_t count)
 	}
 }
 
-static size_t take_all(struct perfmap_parser *parser, struct perfmap_line *lines, size_t at_once)
-{
-	size_t count = 0, taken;
-
-	while ((taken = perfmap_parser_take(parser, lines + count, at_once)))
-		count += taken;
-	return count;
-}
-
-static void expect_same(const struct perfmap_line *line, const struct perfmap_line *other)
-{
-	cr_assert_eq(line->name, other->name);
-	cr_assert_eq(line->name_bytes, other->name_bytes);
-	cr_assert_eq(line->start_address, other->start_address, "%.*s", (int)line->name_bytes,
-		     line->name);
-	cr_assert_eq(line->size_bytes, other->size_bytes, "%.*s", (int)line->name_bytes,
-		     line->name);
-	cr_assert_eq(line->bare_bytes, other->bare_bytes, "%.*s", (int)line->name_bytes,
-		     line->name);
-	cr_assert_eq(line->tier, other->tier, "%.*s", (int)line->name_bytes, line->name);
-}
-
 Test(perfmap_usual, gives_what_one_after_another_gives)
 {
-	static struct perfmap_line slow[MOST_LINES + 64], quick[MOST_LINES + 64];
 	uint64_t usual_lines = 0;
 
+	if (!perfmap_usual_works())
+		cr_skip_test("the processor does not have what it needs");
 	for (size_t round = 0; round < 100; round++) {
-		struct perfmap_parser parser, other;
 		struct buf text;
-		size_t count;
 
 		buf_init(&text, SIZE_MAX);
-		put_lines(&text, 1 + next_random() % (MOST_LINES / 4));
-		perfmap_parser_init(&parser, text.data, text.size_bytes);
-		parser.is_quick = false;
-		count = take_all(&parser, slow, 1);
-		perfmap_parser_init(&other, text.data, text.size_bytes);
-		cr_assert_eq(take_all(&other, quick, 1 + round % 40), count);
-		for (size_t i = 0; i < count; i++)
-			expect_same(&quick[i], &slow[i]);
-		cr_expect_eq(other.next, parser.next);
-		cr_expect_eq(other.good_lines, parser.good_lines);
-		cr_expect_eq(other.bad_lines, parser.bad_lines);
-		cr_expect_eq(other.glued_lines, parser.glued_lines);
-		usual_lines += count;
+		put_lines(&text, 1 + next_random() % MOST_LINES);
+		usual_lines += perfmap_check_usual(text.data, text.size_bytes,
+						   1 + round % PERFMAP_CHECK_LINES);
 		buf_deinit(&text);
 	}
 	cr_expect_gt(usual_lines, 20000);
 }
 
+/* Lines of `text`, a string, with what is looked at behind a line added to it. */
+static size_t take(const char *text, struct numbered_range *ranges, size_t count)
+{
+	static const char behind[256];
+	uint32_t ends[64];
+	struct perfmap_usual usual;
+	const char *next;
+	struct buf all;
+	size_t taken;
+
+	cr_assert_leq(count, 64);
+	buf_init(&all, SIZE_MAX);
+	buf_append(&all, text, strlen(text));
+	buf_append(&all, behind, sizeof(behind));
+	next = all.data;
+	perfmap_usual_init(&usual, all.data, all.size_bytes, 0);
+	taken = perfmap_usual_take(&usual, &next, ranges, ends, count);
+	buf_deinit(&all);
+	return taken;
+}
+
 Test(perfmap_usual, takes_what_runtimes_write)
 {
-	static struct perfmap_line lines[100];
+	struct numbered_range lines[40];
 	struct buf text;
-	const char *next;
 
 	if (!perfmap_usual_works())
 		cr_skip_test("the processor does not have what it needs");
 	buf_init(&text, SIZE_MAX);
 	for (int i = 0; i < 40; i++)
-		buf_printf(&text, "%s%016X %x void [App] App.Type%d::Run()[OptimizedTier1]\n",
-			   i % 2 ? "0x" : "", 0x7f000000 + i * 64, i, i);
-	for (int i = 0; i < 8; i++)
-		buf_append(&text, "1 1 a line of which nothing is asked\n", 37);
-	next = text.data;
-	cr_assert_geq(perfmap_usual_take(&next, text.data + text.size_bytes, lines, 100), 40);
-	for (int i = 0; i < 40; i++) {
-		cr_expect_eq(lines[i].start_address, (uint64_t)(0x7f000000 + i * 64));
-		cr_expect_eq(lines[i].size_bytes, (uint64_t)i);
-		cr_expect_eq(lines[i].name_bytes - lines[i].bare_bytes, 16);
+		buf_printf(&text, "%s%016X %x %s [App] App.Type%d::Run()[OptimizedTier1]\n",
+			   i % 2 ? "0x" : "", 0x7f000000 + i * 64, i, i % 3 ? "void" : "stub<1>",
+			   i);
+	buf_append_char(&text, '\0');
+	cr_assert_eq(take(text.data, lines, 40), 40);
+	for (unsigned int i = 0; i < 40; i++) {
+		cr_expect_eq(lines[i].start, 0x7f000000 + i * 64);
+		cr_expect_eq(lines[i].size_bytes, i);
+		cr_expect_str_eq(perfmap_tiers[perfmap_tier_of(lines[i].value)], "OptimizedTier1");
+		cr_expect_eq(lines[i].value & PERFMAP_STUB_BIT, i % 3 ? 0 : PERFMAP_STUB_BIT);
+		cr_expect_eq(text.data[lines[i].number - 1], ' ');
+		cr_expect_eq(text.data[lines[i].number], i % 3 ? 'v' : 's');
 	}
 	buf_deinit(&text);
 }
 
-Test(perfmap_usual, leaves_a_symbol_that_ends_behind_the_last_address)
+/* The second line is one that begins where an ending can be looked at. */
+Test(perfmap_usual, leaves_what_is_not_usual)
 {
-	static const char text[256] = "fffffffffffffff0 f name\n"
-				      "fffffffffffffff0 10 a name of more bytes\n";
-	struct perfmap_line lines[3];
-	const char *next = text;
+	static const char *const second[] = {
+		"fffffffffffffff0 10 a symbol that ends behind the last address\n",
+		"1000 123456789 a symbol of 4 GiB\n",
+		"10000000000000000 10 an address of 17 digits\n",
+		"1000  10 two spaces\n",
+		"1000 10 \n",
+		"1000 10 a\tb\n",
+		"1000 10 carriage return\r\n",
+		"1000 10 \xc3\x9c\n",
+		"1000 10 [Optimized]\n",
+		"1000 10 [a name in brackets]\n",
+		"1000 10\n",
+		"\n",
+	};
+	struct numbered_range lines[2];
 
 	if (!perfmap_usual_works())
 		cr_skip_test("the processor does not have what it needs");
-	/* So that the line is not too near the beginning. */
-	next = strchr(text, '\n') + 1;
-	cr_expect_eq(perfmap_usual_take(&next, text + sizeof(text), lines, 3), 0);
+	for (size_t i = 0; i < sizeof(second) / sizeof(*second); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "1000 10 a method with a name of some length\n%s",
+			 second[i]);
+		cr_expect_eq(take(text, lines, 2), 1, "%s", second[i]);
+	}
 }
 
-/* Nothing in front of the text is looked at. */
+/* Nothing in front of the text is looked at, and nothing behind it. */
 Test(perfmap_usual, stays_inside_the_text)
 {
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), text_bytes = page_bytes / 7 * 7;
 	char *pages = mmap(NULL, 3 * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *text = pages + page_bytes;
-	struct perfmap_line lines[64];
-	struct perfmap_parser parser;
-	size_t count = 0, taken;
 
 	cr_assert_neq(pages, MAP_FAILED);
 	cr_assert_eq(mprotect(text, page_bytes, PROT_READ | PROT_WRITE), 0);
-	for (size_t i = 0; i + 7 <= page_bytes; i += 7)
+	for (size_t i = 0; i < text_bytes; i += 7)
 		memcpy(text + i, "1 1 a]\n", 7);
-	perfmap_parser_init(&parser, text, page_bytes / 7 * 7);
-	while ((taken = perfmap_parser_take(&parser, lines, 64)))
-		count += taken;
-	cr_expect_eq(count, page_bytes / 7);
-	/* And nothing behind it. */
-	memmove(text + page_bytes % 7, text, page_bytes / 7 * 7);
-	perfmap_parser_init(&parser, text + page_bytes % 7, page_bytes / 7 * 7);
-	for (count = 0; (taken = perfmap_parser_take(&parser, lines, 64));)
-		count += taken;
-	cr_expect_eq(count, page_bytes / 7);
+	perfmap_check_usual(text, text_bytes, PERFMAP_CHECK_LINES);
+	memmove(text + page_bytes - text_bytes, text, text_bytes);
+	perfmap_check_usual(text + page_bytes - text_bytes, text_bytes, PERFMAP_CHECK_LINES);
 	munmap(pages, 3 * page_bytes);
 }
 
-/* Names as long as may be, and one byte longer. */
-Test(perfmap_usual, leaves_a_name_above_the_limit)
+/* Names as long as may be, and of one byte more; where they begin in what is scanned together. */
+Test(perfmap_usual, agrees_on_names_of_the_longest)
 {
-	struct perfmap_line line;
-
-	if (!perfmap_usual_works())
-		cr_skip_test("the processor does not have what it needs");
-	for (size_t more = 0; more < 2; more++) {
-		const char *next;
+	for (size_t more = 0; more < 20; more++) {
 		struct buf text;
 
 		buf_init(&text, SIZE_MAX);
-		buf_append(&text, "1000 8 ", 7);
-		for (size_t i = 0; i < LIMIT_NAME_BYTES + more; i++)
-			buf_append_char(&text, 'n');
-		buf_append_char(&text, '\n');
-		for (size_t i = 0; i < 200; i++)
-			buf_append_char(&text, '1');
-		next = text.data;
-		cr_expect_eq(perfmap_usual_take(&next, text.data + text.size_bytes, &line, 1),
-			     1 - more);
+		for (size_t lines = 0; lines < 3; lines++) {
+			buf_append(&text, "1000 8 a method\n1000 8 ", 23);
+			for (size_t i = 0; i < LIMIT_NAME_BYTES + more - 10; i++)
+				buf_append_char(&text, 'n');
+			buf_append_char(&text, '\n');
+		}
+		perfmap_check_usual(text.data, text.size_bytes, PERFMAP_CHECK_LINES);
 		buf_deinit(&text);
 	}
 }

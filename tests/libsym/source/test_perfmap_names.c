@@ -12,6 +12,7 @@
 #include "libsym/base/buf.h"
 #include "libsym/format/perfmap.h"
 #include "libsym/format/perfmap_tier.h"
+#include "libsym/format/perfmap_usual.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/elf_builder.h"
 
@@ -28,24 +29,69 @@ struct told {
 	int fd;
 };
 
+static void tell_name(struct told *told, const char *name, size_t name_bytes, uint32_t number)
+{
+	cr_assert_lt(told->count, MOST_NAMES);
+	told->numbers[told->count++] = number;
+	buf_append(&told->texts, name, name_bytes);
+	buf_append_char(&told->texts, '\0');
+}
+
+static void add_usual(struct told *told, struct perfmap_parser *parser, const char *text,
+		      uint32_t number)
+{
+	struct numbered_range ranges[50];
+	struct perfmap_usual usual;
+	uint32_t ends[50];
+	size_t count;
+
+	perfmap_usual_init(&usual, parser->next, (size_t)(parser->end - parser->next),
+			   number + (uint32_t)(parser->next - text));
+	while ((count = perfmap_usual_take(&usual, &parser->next, ranges, ends, 50))) {
+		perfmap_names_add_lines(told->names, ranges, ends, count);
+		for (size_t i = 0; i < count; i++) {
+			size_t name_bytes = ends[i] - ranges[i].number;
+
+			if (!told->names->tier_in_name)
+				name_bytes -= perfmap_tier_bytes[perfmap_tier_of(ranges[i].value)];
+			tell_name(told, text + (ranges[i].number - number), name_bytes,
+				  ranges[i].number);
+		}
+	}
+}
+
+static bool add_line(struct told *told, const struct perfmap_line *line)
+{
+	size_t name_bytes = told->names->tier_in_name ? line->name_bytes : line->bare_bytes;
+	uint32_t number;
+
+	if (perfmap_names_add(told->names, line->name, name_bytes, line->name_bytes, &number) !=
+	    PERFMAP_NAMES_ADDED)
+		return false;
+	tell_name(told, line->name, name_bytes, number);
+	return true;
+}
+
 /* Adds `text`, which is at `offset` of the file, in the way a source does. */
 static bool add_text(struct told *told, const char *text, size_t size_bytes, uint64_t offset)
 {
 	struct perfmap_parser parser;
 	struct perfmap_line line;
+	uint32_t number;
 
 	perfmap_parser_init(&parser, text, size_bytes);
 	perfmap_names_begin(told->names, told->fd, offset, text, size_bytes);
-	while (perfmap_parser_next(&parser, &line)) {
-		size_t name_bytes = told->names->tier_in_name ? line.name_bytes : line.bare_bytes;
-
-		cr_assert_lt(told->count, MOST_NAMES);
-		if (perfmap_names_add(told->names, line.name, name_bytes, line.name_bytes,
-				      &told->numbers[told->count]) != PERFMAP_NAMES_ADDED)
+	if (!memrchr(text, '\n', size_bytes))
+		return true;
+	if (perfmap_names_number(told->names, &number) != PERFMAP_NAMES_ADDED)
+		return false;
+	for (;;) {
+		if (perfmap_usual_works() && !parser.newline)
+			add_usual(told, &parser, text, number);
+		if (!perfmap_parser_next(&parser, &line))
+			break;
+		if (!add_line(told, &line))
 			return false;
-		told->count++;
-		buf_append(&told->texts, line.name, name_bytes);
-		buf_append_char(&told->texts, '\0');
 	}
 	perfmap_names_end(told->names);
 	return true;
