@@ -58,15 +58,20 @@ __attribute__((target("avx2"))) static void sum_up_by_4(const char *bytes, size_
 uint64_t block_digest(const void *bytes, size_t size_bytes)
 {
 	const char *text = bytes;
-	size_t rows = size_bytes / ROW_BYTES, done = rows * ROW_BYTES;
-	struct sums sums;
+	size_t rows = size_bytes / ROW_BYTES, left = size_bytes % ROW_BYTES;
+	/* The sums, and what is no whole row. */
+	struct {
+		struct sums sums;
+		char rest[ROW_BYTES];
+	} all;
 
 #ifdef __x86_64__
 	if (processor_has_avx2())
-		sum_up_by_4(text, rows, &sums);
+		sum_up_by_4(text, rows, &all.sums);
 	else
 #endif
-		sum_up(text, rows, &sums);
-	return XXH3_64bits_withSeed(text + done, size_bytes - done,
-				    XXH3_64bits(&sums, sizeof(sums)) + size_bytes);
+		sum_up(text, rows, &all.sums);
+	if (left)
+		memcpy(all.rest, text + rows * ROW_BYTES, left);
+	return XXH3_64bits(&all, sizeof(all.sums) + left);
 }

@@ -309,9 +309,14 @@ enum perfmap_names_outcome perfmap_names_add_apart(struct perfmap_names *names, 
 /* How many of them begin in the block of the first one. */
 static size_t count_of_block(const struct numbered_range *ranges, size_t count)
 {
-	while (block_of(ranges[count - 1].number) != block_of(ranges[0].number))
-		count--;
-	return count;
+	uint32_t block = block_of(ranges[0].number);
+	size_t here = 1;
+
+	if (block_of(ranges[count - 1].number) == block)
+		return count;
+	while (block_of(ranges[here].number) == block)
+		here++;
+	return here;
 }
 
 /* Lines of the open block. */
