@@ -131,23 +131,26 @@ static bool read_description(struct methods *methods, uint64_t address,
 
 /* ---- signatures ----------------------------------------------------------------- */
 
-/* ELEMENT_TYPE_INTERNAL: a type handle inside a signature that was made at run time. */
+/* ELEMENT_TYPE_INTERNAL: a type handle inside a signature that was made at run time. Stubs that
+ * marshal a structure have one for what it is in native code. */
 static bool write_handle(void *context, struct signature_writer *writer, uint64_t handle)
 {
 	struct methods *methods = context;
+	bool is_native = handle & 2;
 	const struct type *type;
-	char text[40];
+	char text[60];
 	int length;
 
-	if (handle & 2)
-		return false;
-	type = types_get(methods->types, handle);
+	if (is_native)
+		handle = types_native_value(methods->types, handle);
+	type = handle ? types_get(methods->types, handle) : NULL;
 	if (!type || !type->rid)
 		return false;
 	methods->has_handles = true;
 	methods->is_volatile |= type->is_volatile;
 	signature_write_type_def(writer, type->module->metadata, type->rid);
-	length = snprintf(text, sizeof(text), " /* MT: 0x%" PRIx64 " */", handle);
+	length = snprintf(text, sizeof(text), "%s /* MT: 0x%" PRIx64 " */",
+			  is_native ? "_NativeValueType" : "", handle);
 	signature_write(writer, text, (size_t)length);
 	return true;
 }
@@ -293,7 +296,9 @@ static bool write_dynamic(struct methods *methods, const struct method_descripti
 	char name[4096];
 
 	_Static_assert(sizeof(name) == 4096, "as max_dynamic_name_bytes");
-	if (!remote_string(methods->memory, name_address, name, max_dynamic_name_bytes) ||
+	/* It may have been made with an empty one. */
+	if ((!remote_string(methods->memory, name_address, name, max_dynamic_name_bytes) &&
+	     name[0]) ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
 	return write_name(methods, type, signature, name, false, out);

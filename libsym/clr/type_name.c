@@ -539,6 +539,18 @@ static bool write_type_desc(struct types *types, uint64_t address, struct buf *o
 	}
 }
 
+uint64_t types_native_value(struct types *types, uint64_t handle)
+{
+	const struct layout *layout = types->layout;
+	uint64_t address = handle & ~(uint64_t)2;
+	uint32_t element =
+		remote_u32(types->memory, address + layout->type_desc.type_and_flags) & 0xff;
+	uint64_t argument = remote_u64(types->memory, address + layout->param_type.argument);
+
+	return remote_state(types->memory) == REMOTE_OK && element == ELEMENT_VALUETYPE ? argument
+											: 0;
+}
+
 bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, bool *is_volatile)
 {
 	const struct type *type;

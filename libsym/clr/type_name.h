@@ -48,6 +48,10 @@ struct sym_error *types_read_wanted(struct types *types);
 /* Appends the name of a type handle; false with remote_state() set. */
 bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, bool *is_volatile);
 
+/* Of a handle with bit 1 set that stands for a structure in native code the MethodTable of the
+ * structure; 0 for others, or with remote_state() set. */
+uint64_t types_native_value(struct types *types, uint64_t handle);
+
 /* Forgets all types. Before modules are forgotten, because types refer to them. */
 void types_forget(struct types *types);
 

@@ -269,6 +269,49 @@ Test(method_desc, writes_types_that_a_stored_signature_names_by_address)
 	end(&fixture);
 }
 
+Test(method_desc, writes_a_structure_as_it_is_in_native_code)
+{
+	static const uint32_t elements[] = { 0x11, 0x1b, 0x0f };
+	uint8_t signature[] = { 0x00, 1, 0x01, 0x0f, 0x21, 0, 0, 0, 0, 0, 0, 0, 0 };
+	struct fixture fixture;
+	char expected[120];
+
+	begin(&fixture);
+	for (size_t i = 0; i < sizeof(elements) / sizeof(elements[0]); i++) {
+		uint64_t plain = add_type(&fixture, ROW_PLAIN);
+		uint64_t type_desc = clr_image_room(&fixture.image, 16), handle = type_desc | 2;
+		uint64_t method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0,
+						       CLR_CLASS_DYNAMIC, 0);
+
+		fake_memory_put_u32(&fixture.image.fake, type_desc + 4, elements[i] | 0x100);
+		fake_memory_put_u64(&fixture.image.fake, type_desc + 8, plain);
+		memcpy(signature + 5, &handle, sizeof(handle));
+		clr_image_set_stored(&fixture.image, method, "M", signature, sizeof(signature));
+		snprintf(expected, sizeof(expected),
+			 "void [App] dynamicClass::M(Ns.Plain_NativeValueType /* MT: 0x%llx */*)",
+			 (unsigned long long)plain);
+		if (i)
+			assert_refused(&fixture, method);
+		else
+			assert_named(&fixture, method, expected);
+	}
+	end(&fixture);
+}
+
+Test(method_desc, names_a_dynamic_method_that_was_made_with_an_empty_name)
+{
+	static const uint8_t signature[] = { 0x00, 0, 0x08 };
+	struct fixture fixture;
+	uint64_t method;
+
+	begin(&fixture);
+	method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0, CLR_CLASS_DYNAMIC,
+				      0);
+	clr_image_set_stored(&fixture.image, method, "", signature, sizeof(signature));
+	assert_named(&fixture, method, "int32 [App] dynamicClass::()");
+	end(&fixture);
+}
+
 /* ---- tiers -------------------------------------------------------------------- */
 
 static const char *tier_of(struct fixture *fixture, uint64_t method, uint64_t code)
