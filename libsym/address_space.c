@@ -103,6 +103,7 @@ static bool is_memory(const char *path, bool deleted)
 /*
  * A program or library out of a memfd, as fexecve() and dlopen() load it: privately, beginning with
  * its headers, and no page both written and executed. A runtime's code heap is shared with itself.
+ * What is shared and only read is the file as .NET reads the metadata of an assembly.
  */
 static bool is_loaded_memfd(const char *path, const struct sym_mapping *mappings,
 			    const uint32_t *indexes, size_t count)
@@ -116,7 +117,7 @@ static bool is_loaded_memfd(const char *path, const struct sym_mapping *mappings
 	for (size_t i = 0; i < count; i++) {
 		uint32_t protection = mappings[indexes[i]].protection;
 
-		if (protection & SYM_SHARED || (protection & both) == both)
+		if ((protection & SYM_SHARED && protection & both) || (protection & both) == both)
 			return false;
 		any |= protection;
 	}

@@ -150,6 +150,12 @@ Test(address_space, takes_a_memfd_that_is_loaded_as_a_program_for_a_file)
 		  "3000-4000 rw-p 00002000 00:01 5 /memfd:runner (deleted)\n",
 		  false },
 		{ "1000-2000 r-xp 00000000 00:01 5 /memfd:runner (deleted)\n", false },
+		/* An assembly: .NET maps it whole, too, to read it. */
+		{ "1000-5000 r--s 00000000 00:01 5 /memfd:a.dll (deleted)\n"
+		  "7000-8000 r--p 00000000 00:01 5 /memfd:a.dll (deleted)\n"
+		  "8000-9000 r-xp 00000000 00:01 5 /memfd:a.dll (deleted)\n"
+		  "a000-b000 rw-p 00001000 00:01 5 /memfd:a.dll (deleted)\n",
+		  false },
 		{ "1000-2000 r-xs 00000000 00:01 5 /memfd:heap (deleted)\n"
 		  "2000-3000 rw-s 00000000 00:01 5 /memfd:heap (deleted)\n",
 		  true },
