@@ -136,6 +136,7 @@ static bool read_description(struct methods *methods, uint64_t address,
 static bool write_handle(void *context, struct signature_writer *writer, uint64_t handle)
 {
 	struct methods *methods = context;
+	static const char no_row[] = " [ERROR: INVALID TOKEN 0x02000000] ";
 	bool is_native = handle & 2;
 	const struct type *type;
 	char text[60];
@@ -144,11 +145,15 @@ static bool write_handle(void *context, struct signature_writer *writer, uint64_
 	if (is_native)
 		handle = types_native_value(methods->types, handle);
 	type = handle ? types_get(methods->types, handle) : NULL;
-	if (!type || !type->rid)
+	if (!type || (!type->rid && !type->is_array))
 		return false;
 	methods->has_handles = true;
 	methods->is_volatile |= type->is_volatile;
-	signature_write_type_def(writer, type->module->metadata, type->rid);
+	/* An array has no row; this is what the runtime makes of that (prettyprintsig.cpp). */
+	if (type->is_array)
+		signature_write(writer, no_row, sizeof(no_row) - 1);
+	else
+		signature_write_type_def(writer, type->module->metadata, type->rid);
 	length = snprintf(text, sizeof(text), "%s /* MT: 0x%" PRIx64 " */",
 			  is_native ? "_NativeValueType" : "", handle);
 	signature_write(writer, text, (size_t)length);

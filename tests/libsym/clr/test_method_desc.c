@@ -269,6 +269,27 @@ Test(method_desc, writes_types_that_a_stored_signature_names_by_address)
 	end(&fixture);
 }
 
+Test(method_desc, writes_an_array_by_address_as_the_runtime_does)
+{
+	uint8_t signature[] = { 0x00, 0, 0x21, 0, 0, 0, 0, 0, 0, 0, 0 };
+	struct fixture fixture;
+	uint64_t array, method;
+	char expected[120];
+
+	begin(&fixture);
+	array = clr_image_add_array(&fixture.image, fixture.module, add_type(&fixture, ROW_PLAIN),
+				    0);
+	memcpy(signature + 3, &array, sizeof(array));
+	method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0, CLR_CLASS_DYNAMIC,
+				      0);
+	clr_image_set_stored(&fixture.image, method, "M", signature, sizeof(signature));
+	snprintf(expected, sizeof(expected),
+		 " [ERROR: INVALID TOKEN 0x02000000]  /* MT: 0x%llx */ [App] dynamicClass::M()",
+		 (unsigned long long)array);
+	assert_named(&fixture, method, expected);
+	end(&fixture);
+}
+
 Test(method_desc, writes_a_structure_as_it_is_in_native_code)
 {
 	static const uint32_t elements[] = { 0x11, 0x1b, 0x0f };
