@@ -286,8 +286,8 @@ static void fill_in_info(struct live_code *code)
 	code->info.read_bytes = counts->read_bytes;
 }
 
-/* Methods that hot reload has added are in no metadata that can be read: the runtime has to be
- * asked. */
+/* Methods that hot reload or a profiler has added are in no metadata that can be read: the runtime
+ * has to be asked. */
 static bool has_added_methods(const struct live_code *code)
 {
 	const struct runtime_counts *counts =

@@ -61,7 +61,7 @@ struct jit_reading {
 	size_t method_count;                /* named */
 	size_t unnamed_count;         /* changed between the two looks, or contradict themselves */
 	size_t unnamed_dynamic_count; /* of these: dynamic methods and what can be unloaded */
-	bool is_editable;             /* hot reload may have added methods */
+	bool is_editable;             /* methods may have been added */
 	struct remote_memory_cost cost; /* of this reading */
 };
 

@@ -370,8 +370,10 @@ enum method_outcome methods_find_row(struct methods *methods,
 	    description->classification == CLASS_ARRAY)
 		return METHOD_READ;
 	metadata = description->type->module->metadata;
-	if (!metadata_type_owns_method(metadata, description->type->rid, description->rid))
+	if (!metadata_type_owns_method(metadata, description->type->rid, description->rid)) {
+		types_check_method(methods->types, description->type, description->rid);
 		return METHOD_READ; /* without a name */
+	}
 	description->name = metadata_method_name(metadata, description->rid);
 	description->signature = metadata_method_signature(metadata, description->rid);
 	return METHOD_READ;

@@ -51,8 +51,14 @@ uint64_t module_rva_address(struct remote_memory *memory, const struct module *m
 void modules_want(struct modules *modules, uint64_t address);
 struct sym_error *modules_read_wanted(struct modules *modules);
 
-/* Has a module been read that hot reload may add methods to? Their metadata is in none of it. */
+/* Has a module been read that hot reload may add methods to, or one whose image lacks a row that
+ * the runtime uses? A profiler may have added that. The metadata of these methods is in none of it.
+ */
 bool modules_any_editable(const struct modules *modules);
+
+/* A type or method of the module is said to have this row. */
+void modules_check_row(struct modules *modules, const struct module *module,
+		       enum metadata_table table, uint32_t rid);
 
 /* Out of memory is remembered here, because modules_get() has no error. */
 struct sym_error *modules_error(const struct modules *modules);

@@ -52,6 +52,9 @@ bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, b
  * structure; 0 for others, or with remote_state() set. */
 uint64_t types_native_value(struct types *types, uint64_t handle);
 
+/* As modules_check_row(), of a method that the type is said to own. */
+void types_check_method(struct types *types, const struct type *type, uint32_t rid);
+
 /* Forgets all types. Before modules are forgotten, because types refer to them. */
 void types_forget(struct types *types);
 

@@ -23,7 +23,7 @@ struct runtime_counts {
 	size_t method_count;          /* named */
 	size_t unnamed_count;         /* code whose name could not be told for sure */
 	size_t unnamed_dynamic_count; /* of these: dynamic methods and what can be unloaded */
-	bool is_editable;             /* hot reload may have added methods */
+	bool is_editable;             /* methods may have been added */
 	uint64_t read_calls;          /* system calls that read memory */
 	uint64_t read_bytes;
 };

@@ -110,20 +110,30 @@ Test(jit_reader, names_methods_with_their_extent_and_stubs_by_kind)
 	clr_image_deinit(&fixture.image);
 }
 
-/* A MethodDef that its module's metadata does not have. */
-Test(jit_reader, says_where_hot_reload_may_have_added_methods)
+/* The metadata has two types, of which the second owns the one method. */
+Test(jit_reader, says_where_hot_reload_or_a_profiler_may_have_added_methods)
 {
-	for (uint32_t flags = 0; flags <= 8; flags += 8) {
+	static const struct {
+		uint32_t flags, type, method;
+		bool may_be_added;
+	} cases[] = {
+		{ 0, 1, 1, false }, /* of another type */
+		{ 8, 1, 1, true },  /* EditAndContinue */
+		{ 0, 2, 2, true },  { 0, 3, 1, true }, { 0, 3, 2, true },
+	};
+
+	for (size_t n = 0; n < sizeof(cases) / sizeof(*cases); n++) {
 		struct fixture fixture;
 		AUTO_JIT_READER struct jit_reader *reader = NULL;
 		AUTO_JIT_READING struct jit_reading *reading = NULL;
-		uint64_t added, code;
+		uint64_t type, added, code;
 
 		build(&fixture);
 		fake_memory_put_u32(&fixture.image.fake, fixture.module + CLR_MODULE_FLAGS,
-				    CLR_MODULE_OPTIMIZED | flags);
-		added = clr_image_add_method(&fixture.image, fixture.plain, 2, CLR_CLASS_ORDINARY,
-					     0);
+				    CLR_MODULE_OPTIMIZED | cases[n].flags);
+		type = clr_image_add_type(&fixture.image, fixture.module, cases[n].type);
+		added = clr_image_add_method(&fixture.image, type, cases[n].method,
+					     CLR_CLASS_ORDINARY, 0);
 		code = clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, added, 1);
 		/* One of many: more would mean that nothing is as the contract says. */
 		for (int i = 0; i < 30; i++)
@@ -133,7 +143,7 @@ Test(jit_reader, says_where_hot_reload_may_have_added_methods)
 		cr_expect_null(find(reading, code));
 		cr_expect_eq(reading->unnamed_count, 1);
 		cr_expect_eq(reading->unnamed_dynamic_count, 0);
-		cr_expect_eq(reading->is_editable, flags != 0);
+		cr_expect_eq(reading->is_editable, cases[n].may_be_added, "case %zu", n);
 		clr_image_deinit(&fixture.image);
 	}
 }
