@@ -50,7 +50,7 @@ static void read_all(struct remote_memory *memory, const struct layout_auxiliary
 		name = remote_u64(memory, at + layout->name);
 		if (remote_state(memory) == REMOTE_OK && symbol->address && name &&
 		    remote_string(memory, name, symbol->name, sizeof(symbol->name)) &&
-		    is_printable(symbol->name))
+		    symbol->name[0] && is_printable(symbol->name))
 			symbols->count++;
 	}
 }

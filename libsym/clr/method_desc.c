@@ -302,8 +302,7 @@ static bool write_dynamic(struct methods *methods, const struct method_descripti
 
 	_Static_assert(sizeof(name) == 4096, "as max_dynamic_name_bytes");
 	/* It may have been made with an empty one. */
-	if ((!remote_string(methods->memory, name_address, name, max_dynamic_name_bytes) &&
-	     name[0]) ||
+	if (!remote_string(methods->memory, name_address, name, max_dynamic_name_bytes) ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
 	return write_name(methods, type, signature, name, false, out);

@@ -528,7 +528,7 @@ bool remote_string(struct remote_memory *memory, uint64_t address, char *room, s
 		if (remote_state(memory) != REMOTE_OK)
 			return false;
 		if (!room[i])
-			return i > 0;
+			return true;
 	}
 	return false;
 }

@@ -147,7 +147,7 @@ static inline uint8_t remote_u8(struct remote_memory *memory, uint64_t address)
 	return value;
 }
 
-/* A C string with its NUL; false when it is empty, cannot be read, or has no end in the room. */
+/* A C string with its NUL; false when it cannot be read or has no end in the room. */
 bool remote_string(struct remote_memory *memory, uint64_t address, char *room, size_t room_bytes);
 
 static inline uint16_t remote_u16(struct remote_memory *memory, uint64_t address)
