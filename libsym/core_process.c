@@ -153,6 +153,8 @@ static void append_line(const struct elf_core *core, uint64_t start, uint64_t en
 		   file ? inode_of(core, file->path) : 0);
 	if (file)
 		append_path(text, file->path);
+	else if (core->vdso && start == core->vdso)
+		buf_append_string(text, "[vdso]");
 	buf_append_char(text, '\n');
 }
 

@@ -20,6 +20,7 @@ enum {
 	NOTE_VECTOR = 6,
 	NOTE_FILES = 0x46494c45,
 	VECTOR_PROGRAM_HEADERS = 3,
+	VECTOR_VDSO = 33,
 	COUNT_ELSEWHERE = 0xffff,
 };
 
@@ -244,6 +245,8 @@ static void take_vector(struct elf_core *core, struct reader note)
 
 		if (tag == VECTOR_PROGRAM_HEADERS)
 			core->program_headers = value;
+		else if (tag == VECTOR_VDSO)
+			core->vdso = value;
 	}
 }
 

@@ -46,6 +46,7 @@ struct elf_core {
 	uint32_t uid, gid;
 	char command[17];
 	uint64_t program_headers; /* address of the program's (AT_PHDR); 0 when not told */
+	uint64_t vdso;            /* address of the kernel's (AT_SYSINFO_EHDR); 0 when not told */
 	size_t thread_count;
 	uint64_t missing_bytes; /* that the headers promise and the file does not have */
 	/* private */

@@ -255,6 +255,27 @@ def test_core_file_of_a_process(tools):
         tools.run("gcc", "-shared", "-fPIC", "-O2", "-DMORE", "-o", library, source, "-Wl,-soname,other")
 
 
+def test_core_file_with_the_code_of_the_kernel(tools):
+    """The vDSO is in no file: of a core file the names are those that the process itself has there."""
+    tools.need("gcc", "gcore")
+    directory = tools.path("core-vdso")
+    os.mkdir(directory)
+    library, source = os.path.join(directory, "libcore.so"), tools.write("elsewhere.c", LIBRARY)
+    tools.run("gcc", "-shared", "-fPIC", "-o", library, source)
+    with Host(tools, "plain", library, directory) as host:
+        with open(f"/proc/{host.pid}/maps", encoding="utf-8") as lines:
+            start, end = next(tuple(int(number, 16) for number in line.split()[0].split("-")) for line in lines if "[vdso]" in line)
+        addresses = [f"{address:x}" for address in range(start, end, 64)]
+        told = tools.run(tools.program, "resolve", host.pid, *addresses)
+        tools.run("gcore", "-o", os.path.join(directory, "core"), host.pid)
+        core = os.path.join(directory, f"core.{host.pid}")
+    if "__vdso_" not in told:
+        raise Fail("the process itself has no name there: " + told)
+    found = tools.run(tools.program, "resolve", f"--core={core}", *addresses)
+    if found != told:
+        raise Fail(f"{found}\nnot\n{told}")
+
+
 def test_maps_of_a_process_elsewhere(tools):
     """addr2line -M: a file with the lines of /proc/PID/maps, and the files that they name, below another root."""
     tools.need("gcc", "nm")

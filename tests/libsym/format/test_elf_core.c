@@ -61,6 +61,26 @@ Test(elf_core, tells_memory_files_and_whose_it_is)
 	free(bytes);
 }
 
+Test(elf_core, tells_where_the_vdso_was)
+{
+	const uint64_t told[] = { 3, 0x400040 }; /* AT_PHDR */
+	const uint64_t vdso[] = { 33, 0x600000 };
+	size_t size_bytes;
+	char *bytes = read_seed("whole", &size_bytes);
+	char *entry = memmem(bytes, size_bytes, told, sizeof(told));
+	struct elf_core core;
+
+	cr_assert_not_null(entry);
+	cr_assert_null(read_core(bytes, size_bytes, &core));
+	cr_expect_eq(core.vdso, 0);
+	elf_core_deinit(&core);
+	memcpy(entry, vdso, sizeof(vdso));
+	cr_assert_null(read_core(bytes, size_bytes, &core));
+	cr_expect_eq(core.vdso, 0x600000);
+	elf_core_deinit(&core);
+	free(bytes);
+}
+
 Test(elf_core, takes_a_large_count_from_the_first_section)
 {
 	size_t size_bytes;
