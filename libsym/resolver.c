@@ -230,8 +230,8 @@ static bool find_written(const struct resolving *resolving, const struct written
 }
 
 /* Why jitted code has no name. */
-static void explain_jitted(const struct live_code *live, const struct written *written,
-			   struct sym_answer *answer)
+static void explain_jitted(const struct sym_snapshot *snapshot, const struct live_code *live,
+			   const struct written *written, struct sym_answer *answer)
 {
 	answer->status = SYM_NO_SYMBOLS;
 	if (!written) {
@@ -249,6 +249,9 @@ static void explain_jitted(const struct live_code *live, const struct written *w
 		answer->reason = live->info.rundown_reason;
 	} else if (live && live->had_runtime && live->info.contract_reason) {
 		answer->reason = live->info.contract_reason;
+	} else if (!snapshot_uses_perf_map(snapshot)) {
+		answer->reason = "code in memory of no file; neither a perf map nor a jitdump was "
+				 "looked at";
 	} else {
 		answer->reason = "code in memory of no file; the process has written neither a "
 				 "perf map nor a jitdump";
@@ -286,7 +289,7 @@ static void resolve_memory(const struct resolving *resolving, size_t line,
 	else if (is_kernel_code(mapping))
 		answer->reason = "code of the kernel";
 	else
-		explain_jitted(live, written, answer);
+		explain_jitted(resolving->snapshot, live, written, answer);
 }
 
 /* A perf map may name what an image itself cannot: native code of a runtime that writes about

@@ -255,6 +255,31 @@ Test(resolver, says_why_there_is_no_name)
 	end(&opened);
 }
 
+/* Also of a core file, which is asked so. */
+Test(resolver, says_nothing_of_a_perf_map_that_it_was_not_to_look_at)
+{
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const enum sym_jit_way ways[] = { SYM_JIT_NONE, SYM_JIT_CONTRACT };
+
+	cr_assert_neq(code, MAP_FAILED);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = ways[i] };
+		struct opened opened = { 0 };
+		const struct sym_answer *answer;
+
+		cr_assert_null(sym_snapshot_open(getpid(), &opts, &opened.snapshot));
+		cr_assert_null(sym_resolver_create(opened.snapshot, &opened.resolver));
+		cr_assert_null(sym_result_create(&opened.result));
+		answer = ask(&opened, (uint64_t)(uintptr_t)code);
+		cr_expect_eq(answer->status, SYM_NO_SYMBOLS);
+		cr_expect_str_eq(answer->reason,
+				 "code in memory of no file; neither a perf map nor a jitdump was "
+				 "looked at");
+		end(&opened);
+	}
+	munmap(code, 4096);
+}
+
 /* The saved heap of SBCL, of which most of its code is run where it is mapped. */
 Test(resolver, says_that_code_lies_in_a_file_of_no_kind_that_it_knows)
 {
