@@ -217,6 +217,24 @@ static struct sym_error *stale(const struct image *image, const char *why)
 	return sym_error_create_path(SYM_ERROR_STALE, image->path, SYM_OFFSET_UNKNOWN, "%s", why);
 }
 
+/*
+ * Where the process had the first page of the file. Of a part that it has mapped once more, far
+ * away (V8 does so with its builtins), the whole one tells: there is other memory before the part.
+ */
+static uint64_t first_page(const struct elf_core *core, const struct image *image,
+			   uint64_t load_base)
+{
+	uint64_t expected = load_base + image->segments[0].position;
+	const struct elf_core_file *file = find_file(core, expected);
+
+	if (file && !strcmp(file->path, image->path))
+		return expected;
+	for (size_t i = 0; i < core->file_count; i++)
+		if (!core->files[i].offset && !strcmp(core->files[i].path, image->path))
+			return core->files[i].start_address;
+	return expected;
+}
+
 /* The first page holds the build-id of whatever is linked today. */
 static struct sym_error *check_elf(const struct core *core, const struct image *image,
 				   uint64_t load_base)
@@ -226,7 +244,7 @@ static struct sym_error *check_elf(const struct core *core, const struct image *
 	uint8_t bytes[COMPARED_BYTES];
 	struct sym_error *error = NULL;
 
-	if (core_read(core, load_base + image->segments[0].position, bytes, size_bytes) <
+	if (core_read(core, first_page(&core->elf, image, load_base), bytes, size_bytes) <
 	    size_bytes)
 		error = stale(image,
 			      core->elf.missing_bytes

@@ -255,6 +255,47 @@ def test_core_file_of_a_process(tools):
         tools.run("gcc", "-shared", "-fPIC", "-O2", "-DMORE", "-o", library, source, "-Wl,-soname,other")
 
 
+TWICE = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((noinline)) int here(int x) { volatile int v = x; return v * 3; }
+int main(void)
+{
+	unsigned long start, end, offset, place = (unsigned long)here;
+	FILE *lines = fopen("/proc/self/maps", "r");
+	char line[4096], *again;
+	while (fgets(line, sizeof(line), lines))
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 && place >= start && place < end)
+			break;
+	again = mmap(NULL, end - start, PROT_READ | PROT_EXEC, MAP_PRIVATE, open("/proc/self/exe", O_RDONLY), (long)offset);
+	printf("%lx %lx\n", place, (unsigned long)again + (place - start));
+	fflush(stdout);
+	pause();
+	return here(1);
+}
+"""
+
+
+def test_core_file_of_a_process_that_has_its_code_twice(tools):
+    """As V8 has its builtins: before the second view of a part is other memory, and not the beginning of the file."""
+    tools.need("gcc", "gcore")
+    directory = tools.path("core-twice")
+    os.mkdir(directory)
+    program = os.path.join(directory, "twice")
+    tools.run("gcc", "-O1", "-o", program, tools.write("twice.c", TWICE))
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
+        addresses = process.stdout.readline().split()
+        told = tools.run(tools.program, "resolve", process.pid, *addresses)
+        tools.run("gcore", "-o", os.path.join(directory, "core"), process.pid)
+        core = os.path.join(directory, f"core.{process.pid}")
+        process.kill()
+    found = tools.run(tools.program, "resolve", f"--core={core}", *addresses)
+    if found != told or found.count(" here+0x0 ") != 2:
+        raise Fail(f"{found}\nnot\n{told}")
+
+
 def test_core_file_with_the_code_of_the_kernel(tools):
     """The vDSO is in no file: of a core file the names are those that the process itself has there."""
     tools.need("gcc", "gcore")
