@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/path.h"
+
 enum {
-	MANY_SECTIONS = 256 /* more than a linked file has */
+	MANY_SECTIONS = 256, /* more than a linked file has */
+	ENTRIES_AT_ONCE = 64
 };
 
 void elf_symbols_deinit(struct elf_symbols *symbols)
@@ -320,12 +323,48 @@ static void leave_out_repeated(struct elf_symbols *symbols)
 	symbols->count = kept;
 }
 
+/*
+ * Is there a function that only one file of the source knew, or that was hidden? strip -x leaves
+ * none. True where it cannot be read: that is for those who read all.
+ */
+static bool has_local_function(const struct elf_sections *sections, const GElf_Shdr *table)
+{
+	size_t entry_bytes = sections->image->is_64bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	uint64_t count = table->sh_size / entry_bytes, step;
+	uint8_t room[ENTRIES_AT_ONCE * sizeof(Elf64_Sym)];
+
+	/* Those that are local come first, and number 0 is one of them. */
+	if (!table->sh_info)
+		return true;
+	if (table->sh_info < count)
+		count = table->sh_info;
+	for (uint64_t first = 1; first < count; first += step) {
+		struct reader entries = reader_over(room, sizeof(room));
+
+		step = count - first < ENTRIES_AT_ONCE ? count - first : ENTRIES_AT_ONCE;
+		if (path_read_at(sections->view.fd, room, (size_t)step * entry_bytes,
+				 sections->view.offset + table->sh_offset + first * entry_bytes))
+			return true;
+		for (uint64_t i = 0; i < step; i++) {
+			GElf_Sym symbol = read_symbol(&entries, sections->image->is_64bit);
+
+			if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
+			    GELF_ST_BIND(symbol.st_info) == STB_LOCAL)
+				return true;
+		}
+	}
+	return false;
+}
+
 const GElf_Shdr *elf_symbols_full_table(const struct elf_sections *sections)
 {
 	const GElf_Shdr *table = elf_sections_find(sections, SHT_SYMTAB);
 	const GElf_Shdr *exports = elf_sections_find(sections, SHT_DYNSYM);
 
-	return table && exports && table->sh_size < exports->sh_size ? NULL : table;
+	if (!table || (exports && table->sh_size < exports->sh_size) ||
+	    !has_local_function(sections, table))
+		return NULL;
+	return table;
 }
 
 /* Exports beside a .symtab: a table that cannot be read costs only itself. */

@@ -47,8 +47,8 @@ void elf_symbols_deinit(struct elf_symbols *symbols);
 struct sym_error *elf_symbols_read_indirect(const struct image *image, struct elf_symbols *ret)
 	__attribute__((warn_unused_result));
 
-/* .symtab if the linker wrote it, NULL if there is none or strip has left next to nothing of it: a
- * full one repeats what .dynsym has. */
+/* .symtab if the linker wrote it, NULL if there is none or strip has left next to nothing of it, or
+ * no local functions: a full one repeats what .dynsym has, and has those of crtbegin.o at least. */
 const GElf_Shdr *elf_symbols_full_table(const struct elf_sections *sections);
 
 /* ---- one entry of a table, for those who read it themselves ---- */

@@ -225,13 +225,27 @@ enum {
 
 static bool may_reach_too_far(const struct elf_symbols *symbols)
 {
-	if (symbols->has_full_table)
-		return false;
 	for (size_t i = 0; i < symbols->count; i++)
 		if (!symbols->items[i].size_bytes &&
 		    symbols->items[i].reach_bytes > LARGEST_SECTION_OF_ONE)
 			return true;
 	return false;
+}
+
+/*
+ * ld -x leaves the functions of single files out of a full table, and tells nobody: another one
+ * that begins behind that of the symbol has lost its name. Where the symbol's own ends is not
+ * believed; what is written by hand may go on.
+ */
+static void bound_in_full_table(const struct elf_functions *functions, struct elf_symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->count; i++) {
+		struct elf_symbol *symbol = &symbols->items[i];
+		uint64_t next = elf_functions_next_after(functions, symbol->vaddr);
+
+		if (!symbol->size_bytes && next - symbol->vaddr < symbol->reach_bytes)
+			symbol->reach_bytes = next - symbol->vaddr;
+	}
 }
 
 /* Bounds of functions stop symbols that have no size. */
@@ -244,8 +258,14 @@ static struct sym_error *bound_reach(struct image *image, struct elf_symbols *sy
 	if (!may_reach_too_far(symbols))
 		return NULL;
 	functions = elf_functions_of(image);
+	if (!functions)
+		return &sym_error_no_memory;
+	if (symbols->has_full_table) {
+		bound_in_full_table(functions, symbols);
+		return NULL;
+	}
 	go = go_functions_of(image);
-	if (!functions || !go)
+	if (!go)
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < symbols->count; i++) {
 		struct elf_symbol *symbol = &symbols->items[kept];
@@ -410,8 +430,10 @@ static bool is_beyond(struct elf_source *own, uint64_t start, uint64_t position)
 	const struct elf_functions *functions;
 	struct go_functions *go;
 
-	if (own->is_complete)
-		return false;
+	if (own->is_complete) {
+		functions = position == start ? NULL : elf_functions_of(own->image);
+		return functions && elf_functions_next_after(functions, start) <= position;
+	}
 	/* The code of a Go program has no records in .eh_frame. */
 	go = go_functions_of(own->image);
 	if (go && go_functions_bound(go, start) <= position)

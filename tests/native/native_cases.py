@@ -302,6 +302,28 @@ def test_elf_symbol_table_of_which_strip_left_next_to_nothing(tools):
         expect_everywhere(tools, path, "hidden", *places["hidden"])
 
 
+def test_elf_symbol_table_without_local_functions(tools):
+    """strip -x, ld -x: a global symbol without a size is not what follows it, and the debug file is asked."""
+    tools.need("gcc", "nm", "strip", "objcopy")
+    source = """__asm__(".text\\n.globl begin\\n.type begin, @function\\nbegin: .cfi_startproc\\nnop\\nret\\n.cfi_endproc\\n.p2align 4\\n");
+        static __attribute__((noinline)) int hidden(int x) { volatile int v = x; return v * 3; }
+        int exported(int x) { return hidden(x) * 5; }"""
+    flags = ["-shared", "-fPIC", "-fno-toplevel-reorder", "-Wl,--build-id=none"]
+    whole = compiled_from(tools, "global-whole.so", source, *flags)
+    stripped = tools.path("cases/global-strip.so")
+    tools.run("strip", "-x", "-o", stripped, whole)
+    for path in (stripped, compiled_from(tools, "global-ld.so", source, *flags, "-Wl,-x")):
+        start, size = extent(tools, whole, "hidden")
+        expect_everywhere(tools, path, f"{os.path.basename(path)}!0x{start:x}", start, size)
+        expect_everywhere(tools, path, "exported", *extent(tools, whole, "exported"))
+        expect_everywhere(tools, path, "begin", extent(tools, whole, "begin")[0], 2)
+    debug = tools.path("cases/.debug/global.debug")
+    os.makedirs(os.path.dirname(debug), exist_ok=True)
+    tools.run("objcopy", "--only-keep-debug", whole, debug)
+    tools.run("objcopy", f"--add-gnu-debuglink={debug}", stripped)
+    expect_everywhere(tools, stripped, "hidden", start, size)
+
+
 def test_elf_start_of_a_program_that_was_stripped(tools):
     """Old crt1.o give _start no size: it ends with its record in .eh_frame, and what follows it before the next one is not _start."""
     tools.need("gcc", "nm", "strip")
