@@ -37,6 +37,7 @@ enum {
 struct elf_whole {
 	/* Where tables are: the image itself or its debug file, and what .gnu_debugdata adds. */
 	const struct image *images[MAX_TABLES];
+	uint64_t distances[MAX_TABLES]; /* what their vaddrs lack, as the image was moved since */
 	size_t image_count;
 	struct image *debug_image; /* NULL: none */
 	struct image *mini_image;  /* NULL: none */
@@ -178,6 +179,7 @@ static struct sym_error *prefer_debug_file(struct elf_whole *elf,
 		elf_symbols_deinit(symbols);
 		*symbols = separate;
 		elf->images[0] = elf->debug_image;
+		elf->distances[0] = distance;
 	} else {
 		elf_symbols_deinit(&separate);
 	}
@@ -211,6 +213,7 @@ static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct im
 		mini.count = 0;
 	add_symbols(builder, &mini);
 	if (mini.count) {
+		elf->distances[elf->image_count] = distance;
 		elf->images[elf->image_count++] = elf->mini_image;
 		elf->symbol_file = image->path;
 	}
@@ -591,6 +594,7 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 
 		if (error)
 			return error;
+		move(&symbols, elf->distances[i]);
 		if (!i)
 			error = bound_reach(own->image, &symbols);
 		if (!error)

@@ -274,6 +274,13 @@ def move(path, distance, only=None):
         file.write(data)
 
 
+def expect_listed(tools, path, name, vaddr):
+    program = os.path.join(os.path.dirname(tools.program), "examples", "list_symbols")
+    places = [line.split()[0] for line in tools.run(program, path).splitlines() if line.split()[2] == name]
+    if places != [f"{vaddr:x}"]:
+        raise Fail(f"{path}: {name} is listed at {places}, not at {vaddr:x}")
+
+
 def test_debuglink_of_a_file_that_prelink_has_moved_since(tools):
     """elfutils' run-prelink-addr-test: the debug file has the addresses of before, by constant distance."""
     tools.need("objcopy", "strip", "gcc", "nm")
@@ -283,12 +290,14 @@ def test_debuglink_of_a_file_that_prelink_has_moved_since(tools):
         move(path, distance)
         expect(one(tools, path, vaddr + distance), "hidden")
         expect(one(tools, path, public + distance), "exported")
+        expect_listed(tools, path, "hidden", vaddr + distance)
         answer = one(tools, path, vaddr + distance, "--lines")
         if os.path.basename(answer["file"] or "") != "files.c" or not answer["line"]:
             raise Fail(f"{answer}")
     path, vaddr = mini(tools, "prelink-mini", lambda content: lzma.compress(content, check=lzma.CHECK_CRC32))
     move(path, 0x3aab400000)
     expect(one(tools, path, vaddr + 0x3aab400000), "hidden")
+    expect_listed(tools, path, "hidden", vaddr + 0x3aab400000)
 
 
 def test_debuglink_of_a_file_whose_code_was_moved_about(tools):
