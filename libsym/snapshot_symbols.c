@@ -26,6 +26,9 @@ struct joining {
 	struct code_range
 		*listed; /* executable lines of the images whose methods are listed; ascending */
 	size_t listed_count;
+	struct code_range
+		*mapped;     /* what is executable of the ELF image that is added; ascending */
+	size_t mapped_count; /* 0: it is not known */
 };
 
 /* The methods of a program that was compiled ahead of time are functions of its ELF file. */
@@ -57,6 +60,52 @@ static bool is_wanted(const struct joining *joining, const struct sym_image *mod
 	}
 }
 
+/*
+ * A file may be mapped twice, and the second time in a part only (V8 maps its builtins once more
+ * beside its jitted code): around that is other memory.
+ */
+static void note_mapped(struct joining *joining, const struct sym_image *module)
+{
+	const struct address_space *space = joining->snapshot->space;
+	size_t count = 0;
+
+	for (size_t i = 0; module->image->kind == SYM_IMAGE_ELF && i < space->mapping_count; i++) {
+		const struct sym_mapping *line = &space->mappings[i];
+
+		if (line->image_index != module_index(module) || !(line->protection & SYM_EXECUTE))
+			continue;
+		if (count && joining->mapped[count - 1].end_address == line->start_address)
+			joining->mapped[count - 1].end_address = line->end_address;
+		else
+			joining->mapped[count++] =
+				(struct code_range){ line->start_address, line->end_address };
+	}
+	joining->mapped_count = count;
+}
+
+/* What is mapped of a symbol. */
+static void add_mapped(const struct joining *joining, struct symbols_builder *builder,
+		       const struct sym_symbol *symbol)
+{
+	if (!joining->mapped_count)
+		symbols_builder_add_borrowed(builder, symbol);
+	for (size_t i = 0; i < joining->mapped_count; i++) {
+		const struct code_range *range = &joining->mapped[i];
+		struct sym_symbol piece = *symbol;
+		uint64_t end = symbol->start + symbol->size_bytes;
+
+		if (symbol->start >= range->end_address ||
+		    (end <= range->start_address && symbol->start < range->start_address))
+			continue;
+		if (piece.start < range->start_address)
+			piece.start = range->start_address;
+		if (end > range->end_address)
+			end = range->end_address;
+		piece.size_bytes = end - piece.start;
+		symbols_builder_add_borrowed(builder, &piece);
+	}
+}
+
 /* Of aliases at one start the first in table order stays; the list of one image has them in that
  * order. */
 static void add_first_of_aliases(struct joining *joining, const struct sym_symbols *list,
@@ -68,7 +117,7 @@ static void add_first_of_aliases(struct joining *joining, const struct sym_symbo
 		if (i && list->items[i - 1].start == symbol.start)
 			continue;
 		symbol.image_index = image_index;
-		symbols_builder_add_borrowed(&joining->joined, &symbol);
+		add_mapped(joining, &joining->joined, &symbol);
 	}
 }
 
@@ -114,9 +163,9 @@ static void add_native(struct joining *joining, const struct sym_symbols *list,
 
 		symbol.image_index = image_index;
 		if (symbol.kind != SYM_SYMBOL_FUNCTION)
-			symbols_builder_add_borrowed(&joining->unnamed, &symbol);
+			add_mapped(joining, &joining->unnamed, &symbol);
 		else if (named)
-			symbols_builder_add_borrowed(&joining->joined, &symbol);
+			add_mapped(joining, &joining->joined, &symbol);
 	}
 }
 
@@ -264,6 +313,7 @@ static struct sym_error *add_module(struct joining *joining, struct sym_image *m
 	} else {
 		name_pool_absorb(&joining->joined.list.names, &list->names);
 	}
+	note_mapped(joining, module);
 	if (unnamed && module->image->kind == SYM_IMAGE_ELF)
 		add_native(joining, list, module_index(module));
 	else
@@ -502,8 +552,11 @@ static struct sym_error *join_with(struct joining *joining, struct sym_symbols *
 		return error;
 	is_listed = calloc(snapshot->module_count + 1, sizeof(*is_listed));
 	joining->listed = calloc(snapshot->space->mapping_count + 1, sizeof(*joining->listed));
-	error = joining->listed && is_listed ? join(joining, is_listed, ret) : &sym_error_no_memory;
+	joining->mapped = calloc(snapshot->space->mapping_count + 1, sizeof(*joining->mapped));
+	error = joining->listed && joining->mapped && is_listed ? join(joining, is_listed, ret)
+								: &sym_error_no_memory;
 	free(joining->listed);
+	free(joining->mapped);
 	free(joining->stubs);
 	symbols_builder_deinit(&joining->unnamed);
 	symbols_builder_deinit(&joining->joined);

@@ -548,29 +548,36 @@ static enum source_outcome find_symbol(void *source, uint64_t position, struct s
 	return whole ? find_in_whole(own, whole, position, ret) : SOURCE_MISS;
 }
 
+static void list_symbol(const struct elf_symbol *item, const struct source_sink *sink,
+			struct buf *text)
+{
+	struct sym_symbol symbol = {
+		.start = sink->base + item->vaddr,
+		.size_bytes = item->reach_bytes,
+		.kind = SYM_SYMBOL_FUNCTION,
+		.source = SYM_SOURCE_ELF,
+		.image_index = sink->image_index,
+	};
+
+	buf_clear(text);
+	/* A version ends the name, and mangled names have none in .dynsym. */
+	if (!sink->linkage_names && demangle_is_candidate(item->name) &&
+	    !item->name[item->name_bytes] && demangle(item->name, text))
+		symbols_builder_add(sink->builder, &symbol, text->data, text->size_bytes);
+	else
+		symbols_builder_add(sink->builder, &symbol, item->name, item->name_bytes);
+}
+
+/* In the order of add_symbols(): a label inside a function hides nothing of it. */
 static void list_table(const struct elf_symbols *symbols, const struct source_sink *sink)
 {
 	struct buf text;
 
 	buf_init(&text, 2 * LIMIT_NAME_BYTES);
-	for (size_t i = 0; i < symbols->count; i++) {
-		const struct elf_symbol *item = &symbols->items[i];
-		struct sym_symbol symbol = {
-			.start = sink->base + item->vaddr,
-			.size_bytes = item->reach_bytes,
-			.kind = SYM_SYMBOL_FUNCTION,
-			.source = SYM_SOURCE_ELF,
-			.image_index = sink->image_index,
-		};
-
-		buf_clear(&text);
-		/* A version ends the name, and mangled names have none in .dynsym. */
-		if (!sink->linkage_names && demangle_is_candidate(item->name) &&
-		    !item->name[item->name_bytes] && demangle(item->name, &text))
-			symbols_builder_add(sink->builder, &symbol, text.data, text.size_bytes);
-		else
-			symbols_builder_add(sink->builder, &symbol, item->name, item->name_bytes);
-	}
+	for (int sized = 0; sized < 2; sized++)
+		for (size_t i = 0; i < symbols->count; i++)
+			if (!!symbols->items[i].size_bytes == sized)
+				list_symbol(&symbols->items[i], sink, &text);
 	buf_deinit(&text);
 }
 
