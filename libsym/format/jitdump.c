@@ -179,6 +179,8 @@ bool jitdump_line_find(const void *bytes, size_t size_bytes, bool swapped, uint6
 		if (!read_line(&cursor, &address, &line))
 			return false;
 		address -= record.code_address + shift_bytes;
+		if (!i && !shift_bytes && -address <= JITDUMP_HEAD_BYTES)
+			address = 0;
 		/* What follows the last instruction may begin at its end. */
 		if (address > code_size_bytes)
 			return false;

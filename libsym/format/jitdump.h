@@ -40,6 +40,9 @@ enum {
 	JITDUMP_LINES = 2,
 	JITDUMP_CLOSE = 3,
 	JITDUMP_ELF_BYTES = 64,
+	/* Erlang tells the line of the head of a function where what raises function_clause begins,
+	 * in front of the function (OTP 25: 50 to 55 bytes). */
+	JITDUMP_HEAD_BYTES = 64,
 	JITDUMP_CYCLES = 1 /* flag: time stamps are no ns */
 };
 

@@ -17,7 +17,7 @@ void jitdump_lines_note(struct jitdump_lines *lines, const struct jitdump_record
 
 	if (!record->line_count)
 		return;
-	lines->from_code |= distance < JITDUMP_ELF_BYTES;
+	lines->from_code |= distance < JITDUMP_ELF_BYTES || -distance <= JITDUMP_HEAD_BYTES;
 	lines->from_header |= distance == JITDUMP_ELF_BYTES;
 }
 

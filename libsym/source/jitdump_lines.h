@@ -16,8 +16,8 @@
 
 /* Zero before its first use. */
 struct jitdump_lines {
-	/* Some code has a line in its first bytes; some has its first one just behind a header of
-	 * ELF. All addresses of a dump are of one kind. */
+	/* Some code has a line in its first bytes or its head; some has its first one just behind a
+	 * header of ELF. All addresses of a dump are of one kind. */
 	bool from_code, from_header;
 	struct index_name_set *files; /* NULL before the first line */
 };

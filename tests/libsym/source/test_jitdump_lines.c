@@ -82,6 +82,28 @@ Test(jitdump_lines, says_the_line_of_the_instruction_that_begins_at_or_before)
 	cr_expect_str_eq(line_at(source, 0x2000), "-");
 }
 
+/* As Erlang: the first one in front of the code, and one that says nothing at its end. */
+Test(jitdump_lines, begin_with_the_head_of_a_function)
+{
+	const struct jitdump_builder_line lines[] = {
+		{ 0x1000 - 50, 3, "t.erl" }, { 0x1010, 4, "t.erl" }, { 0x1020, 0, "" }, { 0 }
+	};
+	const struct jitdump_builder_line far[] = { { 0x3000 - 65, 3, "t.erl" }, { 0 } };
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+
+	jitdump_begin(PID);
+	jitdump_lines(1, 0x1000, lines);
+	jitdump_load(1, 0x1000, 0x20, "t:fib/1");
+	jitdump_lines(2, 0x3000, far);
+	jitdump_load(2, 0x3000, 0x20, "t:loop/1");
+	source = open_dump();
+	cr_expect_str_eq(line_at(source, 0x1000), "t.erl:3");
+	cr_expect_str_eq(line_at(source, 0x100f), "t.erl:3");
+	cr_expect_str_eq(line_at(source, 0x1010), "t.erl:4");
+	cr_expect_str_eq(line_at(source, 0x101f), "t.erl:4");
+	cr_expect_str_eq(line_at(source, 0x3000), "-");
+}
+
 Test(jitdump_lines, are_of_the_code_that_was_loaded_next_at_their_address)
 {
 	const struct jitdump_builder_line lines[] = { { 0x1000, 5, "x.c" }, { 0 } };
