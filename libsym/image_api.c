@@ -269,6 +269,15 @@ struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 	return symbols_freeze_disjoint(&builder, ret);
 }
 
+/* As objcopy --only-keep-debug leaves it: without code, and so without offsets of it. */
+static bool has_no_code(const struct image *image)
+{
+	for (size_t i = 0; image && i < image->segment_count; i++)
+		if (image->segments[i].executable && !image->segments[i].size_bytes)
+			return true;
+	return false;
+}
+
 static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
 			struct sym_answer *answer)
 {
@@ -284,7 +293,9 @@ static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
 	    sym_image_kind(image) != SYM_IMAGE_UNKNOWN &&
 	    !(image->image && image_offset_to_position(image->image, position, &position))) {
 		answer->status = SYM_NO_MATCH;
-		answer->reason = "this part of the file is loaded nowhere";
+		answer->reason = has_no_code(image->image)
+					 ? "a debug file, which knows vaddrs and no offsets"
+					 : "this part of the file is loaded nowhere";
 		return;
 	}
 	answer->image_position = position;

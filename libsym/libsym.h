@@ -514,7 +514,8 @@ struct sym_position {
 	 * when it lies in none */
 	uint64_t offset;
 	/** rva or vaddr in the image; UINT64_MAX when it is not loaded from there, or there is no
-	 * image */
+	 * image. Of an ELF file the better one to take elsewhere: its debug file has the same
+	 * vaddrs, and mostly no offsets. */
 	uint64_t image_position;
 };
 

@@ -5,9 +5,10 @@
  *   symbolize_elsewhere normalize PID < addresses > positions
  *   symbolize_elsewhere resolve DIRECTORY... < positions
  *
- * A position is a line "BUILD-ID OFFSET FILE". The second step needs the files
+ * A position is a line "BUILD-ID VADDR FILE". The second step needs the files
  * only: DIRECTORY is a tree of build-ids as /usr/lib/debug, a cache of
- * debuginfod, or where the files lie.
+ * debuginfod, or where the files lie. A vaddr is the same in a file and its debug
+ * file, which has no code and so no offset of it.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -32,7 +33,7 @@ static void print_position(const struct sym_position *position)
 	const char *path = position->image ? sym_image_path(position->image) : "";
 	struct sym_error *error;
 
-	if (!position->image) {
+	if (!position->image || position->image_position == UINT64_MAX) {
 		printf("- %" PRIx64 " %s\n", position->address, sym_status_text(position->status));
 		return;
 	}
@@ -44,7 +45,7 @@ static void print_position(const struct sym_position *position)
 	}
 	for (uint32_t i = 0; i < identity.id_size_bytes; i++)
 		printf("%02x", identity.id[i]);
-	printf(" %" PRIx64 " %s\n", position->offset,
+	printf(" %" PRIx64 " %s\n", position->image_position,
 	       strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
 }
 
@@ -87,7 +88,7 @@ static bool read_id(const char *text, struct sym_identity *identity)
 	return true;
 }
 
-static struct sym_error *print_name(const char *id, uint64_t offset, const char *file,
+static struct sym_error *print_name(const char *id, uint64_t vaddr, const char *file,
 				    const char *const *directories, struct sym_result *result)
 {
 	struct sym_identity identity;
@@ -96,22 +97,22 @@ static struct sym_error *print_name(const char *id, uint64_t offset, const char 
 	struct sym_error *error;
 
 	if (!read_id(id, &identity)) {
-		printf("%s+0x%" PRIx64 " [no build-id]\n", file, offset);
+		printf("%s!0x%" PRIx64 " [no build-id]\n", file, vaddr);
 		return NULL;
 	}
 	error = sym_image_open_by_id(&identity, file, directories, &image);
 	if (error) {
-		printf("%s+0x%" PRIx64 " [%s]\n", file, offset, sym_error_message(error));
+		printf("%s!0x%" PRIx64 " [%s]\n", file, vaddr, sym_error_message(error));
 		sym_error_destroy(error);
 		return NULL;
 	}
-	error = sym_image_resolve(image, SYM_POSITION_OFFSET, &offset, 1, result);
+	error = sym_image_resolve(image, SYM_POSITION_VADDR, &vaddr, 1, result);
 	answer = error ? NULL : sym_result_at(result, 0);
 	if (answer && answer->status == SYM_RESOLVED)
-		printf("%s+0x%" PRIx64 " %s+0x%" PRIx64 "\n", file, offset, answer->name,
+		printf("%s!0x%" PRIx64 " %s+0x%" PRIx64 "\n", file, vaddr, answer->name,
 		       answer->offset_bytes);
 	else if (answer)
-		printf("%s+0x%" PRIx64 " [%s]\n", file, offset, sym_status_text(answer->status));
+		printf("%s!0x%" PRIx64 " [%s]\n", file, vaddr, sym_status_text(answer->status));
 	sym_image_close(image);
 	return error;
 }
@@ -121,10 +122,10 @@ static int resolve(const char *const *directories)
 	struct sym_result *result = NULL;
 	struct sym_error *error = sym_result_create(&result);
 	char id[129], file[256];
-	uint64_t offset;
+	uint64_t vaddr;
 
-	while (!error && scanf("%128s %" SCNx64 " %255[^\n]", id, &offset, file) == 3)
-		error = print_name(id, offset, file, directories, result);
+	while (!error && scanf("%128s %" SCNx64 " %255[^\n]", id, &vaddr, file) == 3)
+		error = print_name(id, vaddr, file, directories, result);
 	sym_result_destroy(result);
 	return error ? fail(error) : 0;
 }

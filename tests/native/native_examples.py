@@ -47,7 +47,7 @@ def test_the_example_names_addresses_of_a_live_process(tools):
 
 
 def test_the_example_names_addresses_without_the_process(tools):
-    tools.need("gcc")
+    tools.need("gcc", "objcopy")
     program = example(tools, "symbolize_elsewhere")
     process, address = started(tools)
     with process:
@@ -58,6 +58,12 @@ def test_the_example_names_addresses_without_the_process(tools):
     names = tools.run(program, "resolve", "/nowhere", tools.scratch, input=positions.splitlines()[0] + "\n")
     if not names.endswith(" waits_here+0x2\n"):
         raise Fail(names)
+    debug = tools.path("example-debug")
+    os.makedirs(debug)
+    tools.run("objcopy", "--only-keep-debug", tools.path("example-host"), os.path.join(debug, "example-host"))
+    names = tools.run(program, "resolve", debug, input=positions.splitlines()[0] + "\n")
+    if not names.endswith(" waits_here+0x2\n"):
+        raise Fail(f"by the debug file: {names}")
     missing = tools.run(program, "resolve", "/nowhere", input=positions.splitlines()[0] + "\n")
     if "no file of this identity" not in missing:
         raise Fail(missing)
