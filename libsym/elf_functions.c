@@ -231,9 +231,8 @@ uint64_t elf_functions_end_of(const struct elf_functions *functions, uint64_t va
 
 uint64_t elf_functions_next_after(const struct elf_functions *functions, uint64_t vaddr)
 {
-	size_t covering = elf_functions_find(functions, vaddr);
+	size_t count = count_up_to(functions, vaddr);
 
-	if (covering == ELF_FUNCTIONS_NONE || covering + 1 == functions->count)
-		return UINT64_MAX;
-	return functions->base + functions->items[covering + 1].distance;
+	return count < functions->count ? functions->base + functions->items[count].distance
+					: UINT64_MAX;
 }

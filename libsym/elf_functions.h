@@ -45,8 +45,7 @@ size_t elf_functions_find(const struct elf_functions *functions, uint64_t vaddr)
  * where the next one begins; UINT64_MAX when there is neither. */
 uint64_t elf_functions_end_of(const struct elf_functions *functions, uint64_t vaddr);
 
-/* Where the function behind the one that covers `vaddr` begins; UINT64_MAX when there is no such.
- */
+/* Where the next function begins behind `vaddr`; UINT64_MAX when there is none. */
 uint64_t elf_functions_next_after(const struct elf_functions *functions, uint64_t vaddr);
 
 #endif

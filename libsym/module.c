@@ -401,19 +401,9 @@ static void describe_component(struct sym_image *module, uint64_t position,
 		answer->component = r2r_entry_assembly(r2r, range->entry);
 }
 
-static bool describe_by_dwarf(void *source, uint64_t position, struct dwarf_line *line_ret,
-			      struct sym_inlined inlined[DWARF_SOURCE_INLINED], size_t *count_ret)
-{
-	struct dwarf_place place;
-
-	if (!source || !dwarf_source_describe(source, position, &place, inlined, count_ret))
-		return false;
-	*line_ret = place.line;
-	return true;
-}
-
-/* By DWARF, else by the function table of a Go program; only then is somebody asked for DWARF. */
-static bool describe_code(struct sym_image *module, uint64_t position, struct dwarf_line *line_ret,
+/* By DWARF, else by the function table of a Go program; only then is somebody asked for DWARF. The
+ * name of *ret is NULL where it comes with no function. */
+static bool describe_code(struct sym_image *module, uint64_t position, struct dwarf_place *ret,
 			  struct sym_inlined inlined[DWARF_SOURCE_INLINED], size_t *count_ret)
 {
 	void *dwarf = source_of(module, SYM_SOURCE_DWARF);
@@ -421,14 +411,32 @@ static bool describe_code(struct sym_image *module, uint64_t position, struct dw
 	bool is_here = dwarf && dwarf_source_is_here(dwarf);
 	struct gopclntab_line line;
 
-	if (is_here && describe_by_dwarf(dwarf, position, line_ret, inlined, count_ret))
+	if (is_here && dwarf_source_describe(dwarf, position, ret, inlined, count_ret))
 		return true;
 	if (gopclntab && gopclntab_source_describe(gopclntab, position, &line, inlined,
 						   DWARF_SOURCE_INLINED, count_ret)) {
-		*line_ret = (struct dwarf_line){ .file = line.file, .line = line.line };
+		*ret = (struct dwarf_place){ .line = { .file = line.file, .line = line.line } };
 		return true;
 	}
-	return !is_here && describe_by_dwarf(dwarf, position, line_ret, inlined, count_ret);
+	return dwarf && !is_here && dwarf_source_describe(dwarf, position, ret, inlined, count_ret);
+}
+
+/* A linker may have left functions of single files out of a symbol table that has all others; who
+ * wants lines has read what else knows them. */
+static void take_place(const struct dwarf_place *place, uint64_t position,
+		       struct sym_answer *answer)
+{
+	if (!place->name || (answer->status != SYM_NO_MATCH && answer->status != SYM_UNNAMED &&
+			     answer->status != SYM_NO_SYMBOLS))
+		return;
+	take_match(answer, &source_dwarf, position,
+		   &(struct source_match){
+			   .start = place->start,
+			   .size_bytes = place->size_bytes,
+			   .name = place->name,
+			   .linkage_name = place->linkage_name,
+			   .kind = SYM_SYMBOL_FUNCTION,
+		   });
 }
 
 struct sym_error *module_describe(struct sym_image *module, uint64_t position,
@@ -436,7 +444,7 @@ struct sym_error *module_describe(struct sym_image *module, uint64_t position,
 {
 	struct sym_inlined inlined[DWARF_SOURCE_INLINED];
 	struct sym_answer *answer = &result->slots[number].answer;
-	struct dwarf_line line;
+	struct dwarf_place place;
 	size_t count;
 
 	if (result->want & SYM_WANT_COMPONENT && answer->status == SYM_RESOLVED &&
@@ -444,12 +452,13 @@ struct sym_error *module_describe(struct sym_image *module, uint64_t position,
 		describe_component(module, position, answer);
 	/* Who wants something else does not pay for DWARF. */
 	if (!(result->want & (SYM_WANT_LINES | SYM_WANT_INLINED)) ||
-	    !describe_code(module, position, &line, inlined, &count))
+	    !describe_code(module, position, &place, inlined, &count))
 		return NULL;
+	take_place(&place, position, answer);
 	if (result->want & SYM_WANT_LINES) {
-		answer->file = line.file;
-		answer->line = line.line;
-		answer->column = line.column;
+		answer->file = place.line.file;
+		answer->line = place.line.line;
+		answer->column = place.line.column;
 	}
 	return result->want & SYM_WANT_INLINED ? result_add_inlined(result, number, inlined, count)
 					       : NULL;

@@ -303,7 +303,7 @@ def test_elf_symbol_table_of_which_strip_left_next_to_nothing(tools):
 
 
 def test_elf_symbol_table_without_local_functions(tools):
-    """strip -x, ld -x: a global symbol without a size is not what follows it, and the debug file is asked."""
+    """strip -x, ld -x: a global symbol without a size is not what follows it, and the debug file is asked, DWARF with lines."""
     tools.need("gcc", "nm", "strip", "objcopy")
     source = """__asm__(".text\\n.globl begin\\n.type begin, @function\\nbegin: .cfi_startproc\\nnop\\nret\\n.cfi_endproc\\n.p2align 4\\n");
         static __attribute__((noinline)) int hidden(int x) { volatile int v = x; return v * 3; }
@@ -311,8 +311,11 @@ def test_elf_symbol_table_without_local_functions(tools):
     flags = ["-shared", "-fPIC", "-fno-toplevel-reorder", "-Wl,--build-id=none"]
     whole = compiled_from(tools, "global-whole.so", source, *flags)
     stripped = tools.path("cases/global-strip.so")
-    tools.run("strip", "-x", "-o", stripped, whole)
-    for path in (stripped, compiled_from(tools, "global-ld.so", source, *flags, "-Wl,-x")):
+    tools.run("strip", "-x", "-g", "-o", stripped, whole)
+    linked = compiled_from(tools, "global-ld.so", source, *flags, "-Wl,-x")
+    expect_everywhere(tools, linked, "hidden", *extent(tools, whole, "hidden"), "--lines")
+    tools.run("objcopy", "--strip-debug", linked)
+    for path in (stripped, linked):
         start, size = extent(tools, whole, "hidden")
         expect_everywhere(tools, path, f"{os.path.basename(path)}!0x{start:x}", start, size)
         expect_everywhere(tools, path, "exported", *extent(tools, whole, "exported"))

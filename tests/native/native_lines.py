@@ -304,6 +304,21 @@ def test_functions_of_dwarf_where_there_is_no_symbol_table(tools):
                 raise Fail(str(answer))
 
 
+def test_functions_that_only_dwarf_knows(tools):
+    """A linker left some out of the table (NativeAOT's runtime): who asks for lines has read what knows them."""
+    tools.need("gcc", "nm", "objcopy")
+    whole, path = tools.path("table-whole"), tools.path("table-cut")
+    tools.run("gcc", "-O1", "-g", "-o", whole, tools.write("inlines.c", INLINES["c"]))
+    tools.run("objcopy", "--strip-symbol=outer", whole, path)
+    outer = [int(line.split()[0], 16) for line in tools.run("nm", whole).splitlines() if line.endswith(" outer")][0]
+    answer, = tools.resolve(path, [outer + 1], "--lines")
+    if (answer["name"], answer["offset"], answer["source"]) != ("outer", 1, "dwarf") or not answer["line"]:
+        raise Fail(str(answer))
+    answer, = tools.resolve(path, [outer + 1])
+    if not answer["name"].endswith(f"!0x{outer:x}"):
+        raise Fail(str(answer))
+
+
 def test_symbols_without_a_size(tools):
     """elfutils' case written anew: labels of assembly, sized and not, nested, at one place, and in a section of their own."""
     tools.need("eu-addr2line", "gcc", "nm")
