@@ -213,11 +213,12 @@ static void add_heaps(struct jit_reading *reading, const struct code_map *map)
 			};
 }
 
-/* Adds methods and stub blocks; false when too much of what cannot change contradicts itself. */
+/* Adds methods and stub blocks; false when too much of what cannot change contradicts itself. What
+ * a profiler has added contradicts nothing while there is more else. */
 static bool add_blocks(struct result *result, const struct jit_round *round, uint32_t flags,
 		       size_t *ordinary_ret, size_t *bad_ret)
 {
-	size_t ordinary = 0, bad = 0;
+	size_t ordinary = 0, bad = 0, added = 0;
 
 	for (size_t i = 0; i < round->map.block_count; i++) {
 		const struct look *look = &round->looks[i];
@@ -233,10 +234,16 @@ static bool add_blocks(struct result *result, const struct jit_round *round, uin
 			result->reading.unnamed_count++;
 		if (look->is_volatile) {
 			result->reading.unnamed_dynamic_count += !named;
+		} else if (!named && look->is_added) {
+			added++;
 		} else {
 			ordinary++;
 			bad += !named;
 		}
+	}
+	if (added > ordinary) {
+		bad += added;
+		ordinary += added;
 	}
 	*ordinary_ret = ordinary;
 	*bad_ret = bad;

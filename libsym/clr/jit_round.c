@@ -100,6 +100,7 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 	if (!task->description.type) {
 		enum method_outcome outcome = methods_find_row(tools->methods, &task->description);
 
+		look->is_added = task->description.is_added;
 		if (outcome != METHOD_READ)
 			return outcome == METHOD_PENDING ? STAGE_PENDING
 							 : end_look(look, LOOK_UNNAMED);
@@ -109,6 +110,7 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 	case METHOD_PENDING:
 		return STAGE_PENDING;
 	case METHOD_BAD:
+		look->is_added = task->description.is_added;
 		look->is_volatile |= is_volatile;
 		return end_look(look, LOOK_UNNAMED);
 	case METHOD_READ:

@@ -45,6 +45,7 @@ struct look {
 	uint32_t name_bytes;
 	uint8_t state; /* enum look_state */
 	bool has_bad_tier;
+	bool is_added; /* LOOK_UNNAMED, but no contradiction */
 	bool is_volatile;
 	bool is_confirmed; /* the round before saw the same */
 	bool is_settled;   /* and it cannot change any more */

@@ -359,18 +359,23 @@ enum method_outcome methods_find_row(struct methods *methods,
 
 	remote_begin(methods->memory);
 	description->name = NULL;
+	description->is_added = false;
 	description->type = description->wanted && description->wanted->owner
 				    ? description->wanted
 				    : types_get(methods->types, description->method_table);
-	if (!description->type)
-		return remote_state(methods->memory) == REMOTE_PENDING ? METHOD_PENDING
-								       : METHOD_BAD;
+	if (!description->type && remote_state(methods->memory) == REMOTE_PENDING)
+		return METHOD_PENDING;
+	if (!description->type) {
+		description->is_added = description->wanted && description->wanted->is_added;
+		return METHOD_BAD;
+	}
 	if (description->classification == CLASS_DYNAMIC ||
 	    description->classification == CLASS_ARRAY)
 		return METHOD_READ;
 	metadata = description->type->module->metadata;
 	if (!metadata_type_owns_method(metadata, description->type->rid, description->rid)) {
-		types_check_method(methods->types, description->type, description->rid);
+		description->is_added =
+			types_lack_method(methods->types, description->type, description->rid);
 		return METHOD_READ; /* without a name */
 	}
 	description->name = metadata_method_name(metadata, description->rid);

@@ -38,6 +38,7 @@ struct method_description {
 	const struct type *wanted; /* as types_want() has it */
 	/* What its module says; of methods that are rows only. */
 	const struct type *type;
+	bool is_added; /* its row is none of the image */
 	const char *name;
 	struct metadata_blob signature;
 };

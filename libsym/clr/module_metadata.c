@@ -188,12 +188,14 @@ bool modules_any_editable(const struct modules *modules)
 	return modules->any_editable;
 }
 
-void modules_check_row(struct modules *modules, const struct module *module,
-		       enum metadata_table table, uint32_t rid)
+bool modules_lack_row(struct modules *modules, const struct module *module,
+		      enum metadata_table table, uint32_t rid)
 {
 	/* That of an emitted assembly grows as it is. */
-	if (!module->is_volatile && rid > metadata_row_count(module->metadata, table))
-		modules->any_editable = true;
+	if (module->is_volatile || rid <= metadata_row_count(module->metadata, table))
+		return false;
+	modules->any_editable = true;
+	return true;
 }
 
 struct sym_error *modules_error(const struct modules *modules)

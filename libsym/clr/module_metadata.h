@@ -56,9 +56,9 @@ struct sym_error *modules_read_wanted(struct modules *modules);
  */
 bool modules_any_editable(const struct modules *modules);
 
-/* A type or method of the module is said to have this row. */
-void modules_check_row(struct modules *modules, const struct module *module,
-		       enum metadata_table table, uint32_t rid);
+/* A type or method of the module is said to have this row: does its image lack it? */
+bool modules_lack_row(struct modules *modules, const struct module *module,
+		      enum metadata_table table, uint32_t rid);
 
 /* Out of memory is remembered here, because modules_get() has no error. */
 struct sym_error *modules_error(const struct modules *modules);

@@ -266,7 +266,8 @@ static bool read_type(struct types *types, struct type *type, struct buf *name)
 	type->rid = flags2 >> 8;
 	if (!type->rid)
 		return true;
-	modules_check_row(types->modules, type->module, METADATA_TYPE_DEF, type->rid);
+	type->is_added =
+		modules_lack_row(types->modules, type->module, METADATA_TYPE_DEF, type->rid);
 	return write_plain(types, type, flags, name, &type->is_volatile);
 }
 
@@ -540,9 +541,9 @@ static bool write_type_desc(struct types *types, uint64_t address, struct buf *o
 	}
 }
 
-void types_check_method(struct types *types, const struct type *type, uint32_t rid)
+bool types_lack_method(struct types *types, const struct type *type, uint32_t rid)
 {
-	modules_check_row(types->modules, type->module, METADATA_METHOD_DEF, rid);
+	return modules_lack_row(types->modules, type->module, METADATA_METHOD_DEF, rid);
 }
 
 uint64_t types_native_value(struct types *types, uint64_t handle)

@@ -24,6 +24,7 @@ struct type {
 	uint32_t rid;
 	uint16_t virtual_count;
 	bool is_array;
+	bool is_added;    /* the image has no such row: it can have no name */
 	bool is_volatile; /* the module of the type or of one of its arguments is */
 	uint32_t name_bytes, owner_bytes;
 	const char *name;  /* "" for a nameless type; not NUL terminated */
@@ -52,8 +53,8 @@ bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, b
  * structure; 0 for others, or with remote_state() set. */
 uint64_t types_native_value(struct types *types, uint64_t handle);
 
-/* As modules_check_row(), of a method that the type is said to own. */
-void types_check_method(struct types *types, const struct type *type, uint32_t rid);
+/* As modules_lack_row(), of a method that the type is said to own. */
+bool types_lack_method(struct types *types, const struct type *type, uint32_t rid);
 
 /* Forgets all types. Before modules are forgotten, because types refer to them. */
 void types_forget(struct types *types);

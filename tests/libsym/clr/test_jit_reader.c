@@ -465,6 +465,36 @@ Test(jit_reader, believes_nothing_when_much_contradicts_the_contract)
 	clr_image_deinit(&fixture.image);
 }
 
+/* A profiler adds what no image has; where that is most of all, something else is wrong. */
+Test(jit_reader, bears_methods_that_were_added_while_there_are_more_others)
+{
+	struct fixture fixture;
+	AUTO_JIT_READER struct jit_reader *reader = NULL;
+	struct jit_reading *reading = NULL;
+	struct sym_error *error;
+	uint64_t added;
+
+	build(&fixture);
+	added = clr_image_add_method(&fixture.image,
+				     clr_image_add_type(&fixture.image, fixture.module, 3), 2,
+				     CLR_CLASS_ORDINARY, 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, fixture.run, 1);
+		clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, added, 1);
+	}
+	reader = open_reader(&fixture);
+	reading = read_once(reader, 0);
+	cr_assert_geq(reading->method_count, 8);
+	cr_assert_eq(reading->unnamed_count, 8);
+	jit_reading_destroy(reading);
+	for (unsigned int i = 0; i < 8; i++)
+		clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, added, 1);
+	error = jit_reader_read(reader, 0, &reading);
+	cr_assert(error && sym_error_code(error) == SYM_ERROR_UNSUPPORTED);
+	sym_error_destroy(error);
+	clr_image_deinit(&fixture.image);
+}
+
 /* Replaces number `index` of the contract's text by one of as many digits; false past the last. */
 static bool replace_number(struct fixture *fixture, size_t index, char digit)
 {
