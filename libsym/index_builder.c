@@ -432,8 +432,9 @@ static size_t write_leaves(struct index_writer *writer, uint64_t base,
 		uint8_t code = writer->codes[item->value % INDEX_CODES];
 		uint16_t gap = (uint16_t)(item[1].low - item->low);
 
-		/* A size of 0 becomes the largest one. */
-		if ((uint16_t)(item->size - 1) >= gap || writer->index->values[code] != item->value)
+		/* A size of 0 becomes the largest one; the largest one may stand for more. */
+		if ((uint16_t)(item->size - 1) >= gap || item->size == INDEX_ITEM_LARGE ||
+		    writer->index->values[code] != item->value)
 			break;
 		if (slot == INDEX_LEAF) {
 			leaf = index_writer_next_leaf(writer, area + item->low);

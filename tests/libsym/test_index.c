@@ -411,6 +411,35 @@ Test(index, keeps_distances_and_sizes_around_64_kilobytes)
 		}
 }
 
+/* An item of an area tells sizes of 16 bits only, of which the last one means that it is larger. */
+Test(index, knows_large_symbols_where_the_last_byte_of_an_area_has_another_one)
+{
+	for (uint64_t size_bytes = 0xfffe; size_bytes <= 0x100000; size_bytes += 1 + size_bytes / 9)
+		for (int large_last = 0; large_last < 2; large_last++) {
+			finish();
+			frozen = NULL;
+			start();
+			add(0x8000, 0x10, "before");
+			if (!large_last)
+				add(0x10000, size_bytes, "large");
+			add(0x1ffff, 1, "small");
+			if (large_last)
+				add(0x10000, size_bytes, "large");
+			freeze();
+			if (large_last && size_bytes > 0xffff) {
+				cr_assert_eq(index_count(frozen), 2);
+				expect_piece(1, 0x10000, size_bytes, "large");
+				continue;
+			}
+			expect_piece(1, 0x10000, size_bytes < 0xffff ? size_bytes : 0xffff,
+				     "large");
+			expect_piece(2, 0x1ffff, 1, "small");
+			cr_assert_eq(index_count(frozen), size_bytes > 0x10000 ? 4 : 3);
+			if (size_bytes > 0x10000)
+				expect_piece(3, 0x20000, size_bytes - 0x10000, "large");
+		}
+}
+
 Test(index, keeps_more_different_values_than_have_a_code)
 {
 	struct index_entry entry;
