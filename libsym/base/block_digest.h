@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A number that tells whether bytes are what they were, for some KiB at a time and within one run
- * of the program; not against who means to deceive. Nearly all of it is two additions a word, at
- * the speed of memory: sums of eight columns and sums of these, as Fletcher's checksum has them, of
- * which XXH3 makes the number.
+ * XXH3 of 64 bits, as XXH3_64bits() of libxxhash has it, with the widest vectors that the
+ * processor has: the library that distributions ship is built for the oldest one.
  */
 #ifndef LIBSYM_BASE_BLOCK_DIGEST_H
 #define LIBSYM_BASE_BLOCK_DIGEST_H
