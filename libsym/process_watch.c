@@ -42,6 +42,9 @@ struct sym_error *sym_watch_open(int32_t pid, const struct sym_snapshot_opts *op
 		return sym_error_create(SYM_ERROR_ARGUMENT,
 					"a recorded process does not change: there is nothing to "
 					"watch");
+	error = snapshot_check_join(flags);
+	if (error)
+		return error;
 	watch = calloc(1, sizeof(*watch));
 	if (!watch)
 		return &sym_error_no_memory;

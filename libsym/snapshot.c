@@ -185,8 +185,13 @@ static struct sym_error *open_live(int32_t pid, const struct sym_snapshot_opts *
 		error = addresses
 				? address_space_read_near(ground->process, addresses, count, &space)
 				: address_space_read(ground->process, &space);
-	if (!error && space)
-		error = finish(ground, space, ret);
+	if (error)
+		return error;
+	if (!space) {
+		*ret = NULL;
+		return NULL;
+	}
+	error = finish(ground, space, ret);
 	if (!error)
 		space = NULL; /* the snapshot's now */
 	return error;
@@ -202,7 +207,6 @@ struct sym_error *sym_snapshot_open_near(int32_t pid, const struct sym_snapshot_
 					 const uint64_t *addresses, size_t count,
 					 struct sym_snapshot **ret)
 {
-	*ret = NULL;
 	if (!addresses)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "near no addresses");
 	return open_live(pid, opts, addresses, count, ret);

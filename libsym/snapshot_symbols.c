@@ -563,21 +563,31 @@ static struct sym_error *join_with(struct joining *joining, struct sym_symbols *
 	return error;
 }
 
+static const uint32_t default_flags =
+	SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME;
+
+struct sym_error *snapshot_check_join(uint32_t flags)
+{
+	const uint32_t known =
+		default_flags | SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED | SYM_SYMBOLS_LINKAGE_NAMES;
+
+	if (flags & ~known)
+		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", flags);
+	return NULL;
+}
+
 struct sym_error *snapshot_join(struct sym_snapshot *snapshot, uint32_t flags,
 				struct join_cache *cache, struct sym_symbols **ret)
 {
-	static const uint32_t default_flags =
-		SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME;
-	static const uint32_t known =
-		default_flags | SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED | SYM_SYMBOLS_LINKAGE_NAMES;
 	struct joining joining = {
 		.snapshot = snapshot,
 		.flags = flags ? flags : default_flags,
 		.cache = cache,
 	};
+	struct sym_error *error = snapshot_check_join(flags);
 
-	if (flags & ~known)
-		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", flags);
+	if (error)
+		return error;
 	for (size_t i = 0; cache && i < cache->count; i++)
 		cache->lists[i]->in_use = false;
 	return join_with(&joining, ret);

@@ -31,6 +31,9 @@ void join_cache_deinit(struct join_cache *cache);
 /* Ends what the last joining did not use. The list of the joining before must be gone. */
 void join_cache_sweep(struct join_cache *cache);
 
+/* ARGUMENT where one of the flags is none of sym_snapshot_symbols(). */
+struct sym_error *snapshot_check_join(uint32_t flags);
+
 /*
  * sym_snapshot_symbols() that reads only images which the cache does
  * not have. The list must end before the cache, and before a sweep of a later joining.

@@ -73,8 +73,10 @@ struct sym_error *sym_symbols_format(const struct sym_symbols *symbols, size_t f
 
 	if (first > symbols->count || count > symbols->count - first)
 		return sym_error_create(SYM_ERROR_ARGUMENT,
-					"symbols %zu to %zu of a list that has %zu", first,
-					first + count, symbols->count);
+					"%zu symbols from number %zu on of a list that has %zu",
+					count, first, symbols->count);
+	if (write_flags & ~(uint32_t)(SYM_WRITE_NO_TIERS | SYM_WRITE_SHORT_NAMES))
+		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", write_flags);
 	if (format != SYM_MAP_PERF && format != SYM_MAP_RELATIVE)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown form of a map: %d",
 					(int)format);

@@ -436,3 +436,21 @@ Test(maps_near, snapshot_near_no_addresses_is_a_wrong_call)
 	cr_expect_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
 	sym_error_destroy(error);
 }
+
+Test(maps_near, writes_nothing_where_it_fails)
+{
+	static char nothing[1];
+	struct sym_snapshot *const before = (struct sym_snapshot *)(void *)nothing;
+	struct sym_snapshot *snapshot = before;
+	uint64_t address = (uint64_t)(uintptr_t)&nothing;
+	struct sym_error *errors[] = {
+		sym_snapshot_open_near(getpid(), NULL, NULL, 0, &snapshot),
+		sym_snapshot_open_near(INT32_MAX, NULL, &address, 1, &snapshot),
+	};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		cr_expect_not_null(errors[i]);
+		sym_error_destroy(errors[i]);
+	}
+	cr_expect_eq(snapshot, before);
+}

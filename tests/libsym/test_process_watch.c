@@ -101,6 +101,17 @@ Test(process_watch, refuses_a_recorded_process)
 	sym_watch_close(NULL);
 }
 
+Test(process_watch, refuses_flags_that_it_does_not_know)
+{
+	struct sym_watch *watch = NULL;
+	struct sym_error *error = sym_watch_open(1, NULL, 0x80000000, &watch);
+
+	cr_assert_not_null(error);
+	cr_assert_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
+	cr_assert_null(watch);
+	sym_error_destroy(error);
+}
+
 Test(process_watch, gives_memory_back_when_there_is_none)
 {
 	char *scratch = scratch_create();

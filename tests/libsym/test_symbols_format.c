@@ -110,5 +110,20 @@ Test(symbols_format, refuses_a_part_that_is_not_there)
 	sym_error_destroy(error);
 	error = sym_symbols_format(list, 1, SIZE_MAX, SYM_MAP_PERF, 0, &text, &size_bytes);
 	cr_assert_not_null(error);
+	cr_expect_str_eq(sym_error_message(error),
+			 "18446744073709551615 symbols from number 1 on of a list that has 4");
+	sym_error_destroy(error);
+}
+
+Test(symbols_format, refuses_flags_that_it_does_not_know)
+{
+	struct sym_symbols *list AUTO_SYMBOLS = make(usual, 4);
+	struct sym_error *error;
+	size_t size_bytes;
+	char *text;
+
+	error = sym_symbols_format(list, 0, 4, SYM_MAP_PERF, 0x80, &text, &size_bytes);
+	cr_assert_not_null(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
 	sym_error_destroy(error);
 }
