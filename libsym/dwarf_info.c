@@ -3,9 +3,11 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "libsym/demangle.h"
 #include "libsym/dwarf_files.h"
@@ -74,6 +76,30 @@ void dwarf_info_close(struct dwarf_info *info)
 	free(info);
 }
 
+/* ---- memory ------------------------------------------------------------------ */
+
+/* libdw ends the process where it gets no memory: by its handler, which must not return, by an
+ * assertion where a table grows, by lines that it puts on the stack. So it is not asked before it
+ * has been seen that there is more than it takes. Neither heap nor pages are touched for that. */
+static const size_t room_for_anything = (size_t)8 << 20;
+
+/* Of a byte of .debug_info: what libdw notes of the lines and abbreviations that go with it. */
+static const size_t room_per_byte = 16;
+
+static bool has_room(uint64_t size_bytes)
+{
+	size_t room_bytes = room_for_anything + (size_t)(size_bytes < LIMIT_DEBUG_SECTION_BYTES
+								 ? size_bytes
+								 : LIMIT_DEBUG_SECTION_BYTES);
+	void *room =
+		mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (room == MAP_FAILED)
+		return false;
+	munmap(room, room_bytes);
+	return true;
+}
+
 /* ---- units ------------------------------------------------------------------- */
 
 static bool add_range(struct dwarf_info *info, uint64_t start, uint64_t end)
@@ -130,10 +156,13 @@ static int by_start(const void *left, const void *right)
 
 static bool read_units(struct dwarf_info *info)
 {
+	Elf_Data *entries = dwarf_files_section(info->elf, "info");
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
 	uint8_t type;
 
+	if (!has_room(entries ? entries->d_size : 0))
+		return false;
 	while (!dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL)) {
 		/* Before DWARF 5 libdw calls a skeleton split when it has entries of its own. */
 		bool is_skeleton = (type == DW_UT_skeleton || type == DW_UT_split_compile) &&
@@ -174,8 +203,11 @@ static struct unit *find_unit(struct dwarf_info *info, uint64_t vaddr)
 	if (!low || vaddr >= info->ranges[low - 1].end)
 		return NULL;
 	unit = &info->units[info->ranges[low - 1].unit];
-	if (!unit->is_read)
+	if (!unit->is_read) {
+		if (!has_room(dwarf_scopes_unit_bytes(&unit->die) * room_per_byte))
+			return NULL;
 		unit->is_read = read_unit(info, unit);
+	}
 	return unit;
 }
 
@@ -202,26 +234,42 @@ static struct sym_error *open_elf(struct dwarf_info *info)
 	return error;
 }
 
-/* False: there is no DWARF that can be read. */
-static bool begin(struct dwarf_info *info)
+static struct sym_error *begin_libdw(struct dwarf_info *info)
 {
-	bool has_debug_info;
-
-	info->promised_bytes = info->unpacked.size_bytes;
-	if (!dwarf_files_guard(info->elf, &info->promised_bytes, &has_debug_info) ||
-	    !has_debug_info ||
-	    !dwarf_alternate_open(info->elf, info->image->fd, &info->promised_bytes,
-				  &info->alternate))
-		return false;
+	if (!has_room(info->promised_bytes))
+		return &sym_error_no_memory;
 	info->dwarf = dwarf_begin_elf(info->elf, DWARF_C_READ, NULL);
 	if (!info->dwarf)
-		return false;
+		return NULL;
 	if (info->alternate.dwarf)
 		dwarf_setalt(info->dwarf, info->alternate.dwarf);
 	info->splits = (struct dwarf_splits){ .elf = info->elf,
 					      .fd = info->image->fd,
 					      .promised_bytes = &info->promised_bytes };
-	return dwarf_files_end_texts(info->elf);
+	return dwarf_files_end_texts(info->elf) && !read_units(info) ? &sym_error_no_memory : NULL;
+}
+
+/* Of no unit, where there is no DWARF that can be read. */
+static struct sym_error *begin(struct dwarf_info *info)
+{
+	struct sym_error *error;
+	bool has_debug_info;
+
+	errno = 0;
+	error = open_elf(info);
+	if (!error && !info->elf && errno == ENOMEM)
+		error = &sym_error_no_memory;
+	if (!error && info->elf)
+		error = dwarf_unpack(info->elf, &info->unpacked);
+	if (error || !info->elf)
+		return error;
+	info->promised_bytes = info->unpacked.size_bytes;
+	if (!dwarf_files_guard(info->elf, &info->promised_bytes, &has_debug_info) ||
+	    !has_debug_info ||
+	    !dwarf_alternate_open(info->elf, info->image->fd, &info->promised_bytes,
+				  &info->alternate))
+		return NULL;
+	return begin_libdw(info);
 }
 
 struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)
@@ -237,16 +285,11 @@ struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info *
 		return &sym_error_no_memory;
 	pthread_mutex_init(&info->lock, NULL);
 	info->image = image;
-	error = open_elf(info);
-	if (error || !info->elf)
+	error = begin(info);
+	if (error || !info->unit_count)
 		return error;
-	error = dwarf_unpack(info->elf, &info->unpacked);
-	if (error || !begin(info))
-		return error;
-	if (!read_units(info))
-		return &sym_error_no_memory;
 	error = sparse_file_check(&image->file, image->path);
-	if (!error && info->unit_count)
+	if (!error)
 		*ret = STEAL(info);
 	return error;
 }
@@ -348,7 +391,7 @@ static struct dwarf_scope *named_scope(struct dwarf_info *info, struct unit *uni
 {
 	struct dwarf_scope *scope = &unit->scopes.items[number];
 
-	if (!scope->is_named) {
+	if (!scope->is_named && has_room(0)) {
 		name_scope(info, scope);
 		if (scope->is_inlined)
 			place_call(info, unit, scope);

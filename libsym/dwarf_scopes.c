@@ -166,8 +166,7 @@ static void nest(struct dwarf_scopes *scopes)
 	}
 }
 
-/* Of the unit's own entries, of which each has at least one byte. */
-static uint64_t unit_bytes(Dwarf_Die *unit)
+uint64_t dwarf_scopes_unit_bytes(Dwarf_Die *unit)
 {
 	Dwarf_Off start = dwarf_dieoffset(unit) - dwarf_cuoffset(unit), end;
 	size_t header_bytes;
@@ -182,7 +181,7 @@ static uint64_t unit_bytes(Dwarf_Die *unit)
 bool dwarf_scopes_read(Dwarf_Die *unit, const struct dwarf_split *split, struct dwarf_scopes *ret)
 {
 	struct dwarf_scopes scopes = { 0 };
-	uint64_t bytes = unit_bytes(unit);
+	uint64_t bytes = dwarf_scopes_unit_bytes(unit);
 	struct walk walk = {
 		.scopes = &scopes,
 		.split = split,

@@ -41,6 +41,9 @@ struct dwarf_scopes {
 	uint32_t range_count, range_capacity;
 };
 
+/* Of the unit's own entries, of which each has at least one byte; 0 where it lies. */
+uint64_t dwarf_scopes_unit_bytes(Dwarf_Die *unit);
+
 /*
  * `split`: whose the unit is, NULL for an ordinary one. False for want of memory. A unit that
  * contradicts itself yields what could be read of it.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/elf_sections.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,14 @@ struct sym_error *elf_sections_error(const struct elf_sections *sections, const 
 {
 	return sym_error_create_path(SYM_ERROR_FORMAT, sections->image->path, SYM_OFFSET_UNKNOWN,
 				     "%s", what);
+}
+
+/* libelf numbers want of memory as it likes; malloc() says it in errno, which the caller has set to
+ * 0 before. */
+static struct sym_error *libelf_error(const struct elf_sections *sections)
+{
+	return errno == ENOMEM ? &sym_error_no_memory
+			       : elf_sections_error(sections, elf_errmsg(-1));
 }
 
 /* libelf reads the section headers from our bytes, so they must be there before it is asked. */
@@ -67,7 +76,7 @@ static struct sym_error *read_sections(struct elf_sections *sections, Elf *elf)
 	size_t count;
 
 	if (elf_getshdrnum(elf, &count))
-		return elf_sections_error(sections, elf_errmsg(-1));
+		return libelf_error(sections);
 	if (count > MAX_SECTIONS)
 		return elf_sections_error(sections, "too many sections");
 	sections->items = calloc(count + 1, sizeof(*sections->items));
@@ -77,7 +86,7 @@ static struct sym_error *read_sections(struct elf_sections *sections, Elf *elf)
 		Elf_Scn *section = elf_getscn(elf, i);
 
 		if (!section || !gelf_getshdr(section, &sections->items[i]))
-			return elf_sections_error(sections, elf_errmsg(-1));
+			return libelf_error(sections);
 	}
 	sections->count = count;
 	if (elf_getshdrstrndx(elf, &sections->names_index) || sections->names_index >= count)
@@ -96,12 +105,12 @@ struct sym_error *elf_sections_read(const struct image *image, struct elf_sectio
 	error = sparse_file_need(&sections.view, image->path, 0, sizeof(Elf64_Ehdr));
 	if (!error)
 		error = need_section_headers(&sections, &any);
+	errno = 0;
 	if (!error && any) {
 		Elf *elf AUTO_ELF =
 			elf_memory((char *)sections.view.data, sections.view.size_bytes);
 
-		error = elf ? read_sections(&sections, elf)
-			    : elf_sections_error(&sections, elf_errmsg(-1));
+		error = elf ? read_sections(&sections, elf) : libelf_error(&sections);
 	}
 	if (error)
 		return error;

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -262,4 +264,66 @@ Test(dwarf_info, does_not_wait_for_a_fifo_that_a_file_refers_to, .timeout = 20)
 
 	find_beside_a_fifo("alternate", "nowhere.debug", 0x404, &place);
 	find_beside_a_fifo("split", "nowhere.dwo", 0x404, &place);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool limits_memory = false; /* a sanitizer takes terabytes of addresses */
+#else
+static const bool limits_memory = true;
+#endif
+
+static uint64_t address_space_bytes(void)
+{
+	char text[64] = "";
+	int fd AUTO_CLOSE = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? strtoull(text, NULL, 10) * 4096
+							       : 0;
+}
+
+/* Asks with so much memory left, then with all. Exits with what went wrong. */
+static void ask_with(size_t left_bytes)
+{
+	struct rlimit limit = { .rlim_max = RLIM_INFINITY };
+	uint64_t address = (uint64_t)(uintptr_t)&dwarf_test_outer;
+	struct opened opened;
+	struct sym_error *error;
+
+	open_self(&opened);
+	cr_assert_null(sym_result_want(opened.result, SYM_WANT_LINES | SYM_WANT_INLINED));
+	limit.rlim_cur = address_space_bytes() + left_bytes;
+	if (setrlimit(RLIMIT_AS, &limit))
+		_exit(1);
+	error = sym_resolver_resolve(opened.resolver, &address, 1, opened.result);
+	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY)
+		_exit(2);
+	sym_error_destroy(error);
+	limit.rlim_cur = RLIM_INFINITY;
+	if (setrlimit(RLIMIT_AS, &limit) ||
+	    sym_resolver_resolve(opened.resolver, &address, 1, opened.result))
+		_exit(3);
+	_exit(is_this_file(sym_result_at(opened.result, 0)->file) ? 0 : 4);
+}
+
+/* libdw ends the process where it gets none. */
+Test(dwarf_info, waits_for_memory_and_lives)
+{
+	enum {
+		STEPS = 96,
+		STEP_BYTES = 256 << 10
+	};
+
+	if (!limits_memory)
+		cr_skip_test("no limit of memory with a sanitizer");
+	for (size_t i = 0; i < STEPS; i++) {
+		pid_t pid = fork();
+		int status;
+
+		cr_assert_geq(pid, 0);
+		if (!pid)
+			ask_with(i * STEP_BYTES);
+		cr_assert_eq(waitpid(pid, &status, 0), pid);
+		cr_assert_eq(status, 0, "%zu KiB left: status 0x%x", i * (STEP_BYTES >> 10),
+			     (unsigned int)status);
+	}
 }
