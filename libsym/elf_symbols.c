@@ -186,19 +186,29 @@ void elf_symbols_find_stubs(struct elf_sections *sections)
 	sections->stubs = elf_sections_find_named(sections, ".iplt");
 }
 
+/* ELF for the Arm architecture, 5.5.3: the addresses of functions in .symtab and .dynsym. */
+static uint64_t vaddr_of(const struct elf_sections *sections, const GElf_Sym *symbol)
+{
+	unsigned int type = GELF_ST_TYPE(symbol->st_info);
+
+	if (sections->image->marks_thumb && (type == STT_FUNC || type == STT_GNU_IFUNC))
+		return symbol->st_value & ~(uint64_t)1;
+	return symbol->st_value;
+}
+
 bool elf_symbol_make(const struct elf_sections *sections, const GElf_Sym *symbol, const char *name,
 		     struct elf_symbol *ret)
 {
 	const GElf_Shdr *section = code_section(sections, symbol);
-	uint64_t left_bytes;
+	uint64_t left_bytes, vaddr = vaddr_of(sections, symbol);
 
-	if (!section || !name || !is_function(symbol, name))
+	if (!section || vaddr < section->sh_addr || !name || !is_function(symbol, name))
 		return false;
-	left_bytes = section->sh_size - (symbol->st_value - section->sh_addr);
+	left_bytes = section->sh_size - (vaddr - section->sh_addr);
 	if (section == sections->stubs && left_bytes > STUB_BYTES)
 		left_bytes = STUB_BYTES;
 	*ret = (struct elf_symbol){
-		.vaddr = symbol->st_value,
+		.vaddr = vaddr,
 		.size_bytes = symbol->st_size,
 		.reach_bytes = symbol->st_size && symbol->st_size < left_bytes ? symbol->st_size
 									       : left_bytes,

@@ -200,6 +200,7 @@ static struct sym_error *classify_elf(struct image *image, struct sparse_file *v
 	reader_seek(&reader, 16);
 	type = reader_u16(&reader);
 	image->position_independent = type != ET_EXEC;
+	image->marks_thumb = reader_u16(&reader) == EM_ARM;
 	reader_seek(&reader, image->is_64bit ? 32 : 28);
 	offset = image->is_64bit ? reader_u64(&reader) : reader_u32(&reader);
 	reader_seek(&reader, image->is_64bit ? 54 : 42);

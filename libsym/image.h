@@ -50,6 +50,8 @@ struct image {
 				      vaddrs */
 	struct image_segment *segments;
 	size_t segment_count;
+	bool marks_thumb; /* of 32-bit ARM: bit 0 of a function's vaddr in a symbol table says
+			     that its code is Thumb, and is none of the vaddr */
 	/* PT_GNU_EH_FRAME of an ELF file, where .eh_frame_hdr is; size 0: it has none. */
 	uint64_t unwind_vaddr;
 	uint64_t unwind_bytes;

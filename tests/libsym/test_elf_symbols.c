@@ -54,6 +54,32 @@ Test(elf_symbols, reads_functions_in_order_of_vaddr)
 	elf_symbols_deinit(&table);
 }
 
+/* Of Thumb code, which begins at even vaddrs, symbols have the one behind. */
+Test(elf_symbols, knows_where_functions_of_thumb_begin)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "arm", TEXT, 0x10, STB_GLOBAL, STT_FUNC },
+		{ "thumb", TEXT + 0x11, 8, STB_GLOBAL, STT_FUNC },
+		{ "chosen", TEXT + 0x19, 8, STB_GLOBAL, STT_GNU_IFUNC },
+		{ "label", TEXT + 0x23, 0, STB_GLOBAL, STT_NOTYPE },
+		{ "last", TEXT + ELF_BUILDER_TEXT_BYTES - 1, 2, STB_GLOBAL, STT_FUNC },
+	};
+	static const uint64_t arm[] = { 0, 0x10, 0x18, 0x23, ELF_BUILDER_TEXT_BYTES - 2 };
+
+	for (int i = 0; i < 2; i++) {
+		struct elf_builder_options options = { .machine = i ? EM_AARCH64 : EM_ARM };
+		struct image *image AUTO_IMAGE = open_symbols(symbols, 5, options);
+		struct elf_symbols table;
+
+		cr_assert_null(elf_symbols_read(image, &table));
+		cr_assert_eq(table.count, 5);
+		for (size_t k = 0; k < 5; k++)
+			cr_expect_eq(table.items[k].vaddr, i ? symbols[k].vaddr : TEXT + arm[k]);
+		cr_expect_eq(table.items[4].reach_bytes, i ? 1 : 2);
+		elf_symbols_deinit(&table);
+	}
+}
+
 Test(elf_symbols, leaves_out_what_is_no_code_of_this_file)
 {
 	static const struct elf_builder_symbol symbols[] = {

@@ -71,7 +71,7 @@ static void write_headers(uint8_t *file, struct elf_builder_options options, siz
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			     EV_CURRENT },
 		.e_type = options.position_independent ? ET_DYN : ET_EXEC,
-		.e_machine = EM_X86_64,
+		.e_machine = options.machine ? options.machine : EM_X86_64,
 		.e_version = EV_CURRENT,
 		.e_phoff = sizeof(*header),
 		.e_shoff = sections_offset,

@@ -35,6 +35,7 @@ struct elf_builder_options {
 	bool position_independent; /* ET_DYN: vaddrs as above all the same */
 	const char *debug_link;    /* file name in .gnu_debuglink; NULL: none */
 	uint32_t debug_link_sum;
+	uint16_t machine;         /* EM_*; 0: EM_X86_64 */
 	const uint16_t *versions; /* .gnu.version, one for each symbol given; NULL: none */
 };
 
