@@ -54,7 +54,7 @@ static bool open_rows(struct elf_function_glance *glance)
 		bytes = left;
 	if (!need(glance, glance->header_offset, EH_FRAME_HEADER_BYTES))
 		return false;
-	whole = reader_over(glance->view.data, glance->view.size_bytes);
+	whole = image_reader(image, glance->view.data, glance->view.size_bytes);
 	if (!eh_frame_rows_read(reader_part(&whole, (size_t)glance->header_offset, (size_t)bytes),
 				image->unwind_vaddr, image->is_64bit, &glance->rows))
 		return false;
@@ -90,8 +90,9 @@ static bool row_at(struct elf_function_glance *glance, size_t number, struct eh_
 
 	if (!need(glance, offset, EH_FRAME_ROW_BYTES))
 		return false;
-	*ret = eh_frame_row_read(&glance->rows,
-				 reader_over(glance->view.data + offset, EH_FRAME_ROW_BYTES));
+	*ret = eh_frame_row_read(
+		&glance->rows,
+		image_reader(glance->image, glance->view.data + offset, EH_FRAME_ROW_BYTES));
 	return true;
 }
 

@@ -34,7 +34,7 @@ static struct sym_error *bytes_at(const struct image *image, struct sparse_file 
 	error = sparse_file_need(view, image->path, offset, size_bytes);
 	if (error)
 		return error;
-	whole = reader_over(view->data, view->size_bytes);
+	whole = image_reader(image, view->data, view->size_bytes);
 	*ret = reader_part(&whole, (size_t)offset, (size_t)size_bytes);
 	return NULL;
 }

@@ -219,8 +219,8 @@ static bool use_table(struct elf_glance *glance, const GElf_Shdr *table)
 	struct elf_sections *sections = &glance->sections;
 
 	glance->wide = sections->image->is_64bit;
-	/* Entries are passed over by the bytes of the table, which are not all vaddrs there. */
-	if (sections->image->marks_thumb)
+	/* Entries are passed over by the bytes of the table, which are no vaddrs there. */
+	if (sections->image->marks_thumb || sections->image->is_big_endian)
 		return false;
 	if (!table || table->sh_link >= sections->count ||
 	    table->sh_entsize != entry_bytes(glance) ||

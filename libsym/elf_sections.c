@@ -37,7 +37,8 @@ static struct sym_error *libelf_error(const struct elf_sections *sections)
 /* libelf reads the section headers from our bytes, so they must be there before it is asked. */
 static struct sym_error *need_section_headers(struct elf_sections *sections, bool *any_ret)
 {
-	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
+	struct reader header =
+		image_reader(sections->image, sections->view.data, sections->view.size_bytes);
 	bool wide = sections->image->is_64bit;
 	uint64_t offset, entry_bytes, count;
 	struct sym_error *error;
@@ -56,7 +57,7 @@ static struct sym_error *need_section_headers(struct elf_sections *sections, boo
 			     : sparse_file_need(&sections->view, sections->image->path, offset,
 						entry_bytes * count);
 	/* More than 65,279 sections: the first one's size is their number. */
-	header = reader_over(sections->view.data, sections->view.size_bytes);
+	header = image_reader(sections->image, sections->view.data, sections->view.size_bytes);
 	reader_seek(&header, (size_t)offset + (wide ? 32 : 20));
 	count = wide ? reader_u64(&header) : reader_u32(&header);
 	if (entry_bytes && count > sections->view.size_bytes / entry_bytes)
@@ -245,7 +246,7 @@ struct sym_error *elf_sections_bytes(struct elf_sections *sections, const GElf_S
 				 section->sh_size);
 	if (error)
 		return error;
-	whole = reader_over(sections->view.data, sections->view.size_bytes);
+	whole = image_reader(sections->image, sections->view.data, sections->view.size_bytes);
 	*ret = reader_part(&whole, section->sh_offset, section->sh_size);
 	return reader_ok(ret) ? NULL : elf_sections_error(sections, "a table ends beyond the file");
 }

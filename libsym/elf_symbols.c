@@ -240,8 +240,24 @@ void elf_symbol_take_version(struct elf_symbol *symbol, uint16_t version)
 /* One table and what belongs to it, while it is read. */
 struct table {
 	struct reader entries, strings;
-	struct reader versions; /* empty: there are none, or none that can be read */
+	struct reader versions;              /* empty: there are none, or none that can be read */
+	const GElf_Shdr *descriptor_section; /* .opd; NULL: there is none that can be read */
+	struct reader descriptors;
 };
+
+/* 64-bit PowerPC ELF ABI 1.9, 3.2.1: entry point, TOC base, environment. */
+static void follow_descriptor(const struct elf_sections *sections, const struct table *table,
+			      GElf_Sym *symbol)
+{
+	const GElf_Shdr *section = table->descriptor_section;
+	struct reader entry = table->descriptors;
+
+	if (!section || symbol->st_shndx >= sections->count ||
+	    &sections->items[symbol->st_shndx] != section || symbol->st_value < section->sh_addr)
+		return;
+	reader_seek(&entry, (size_t)(symbol->st_value - section->sh_addr));
+	symbol->st_value = reader_u64(&entry);
+}
 
 static void take_symbol(const struct elf_sections *sections, struct table *table,
 			struct elf_symbols *ret)
@@ -250,6 +266,7 @@ static void take_symbol(const struct elf_sections *sections, struct table *table
 	uint16_t version = reader_left(&table->versions) ? reader_u16(&table->versions) : 0;
 	struct elf_symbol *item = &ret->items[ret->count];
 
+	follow_descriptor(sections, table, &symbol);
 	if (ret->indirect_only && GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
 		return;
 	/* Most of a table of exports is imports: their names need not be looked at. */
@@ -261,21 +278,28 @@ static void take_symbol(const struct elf_sections *sections, struct table *table
 	ret->count++;
 }
 
-/* Versions that cannot be read cost only the better of several names. */
-static struct sym_error *open_versions(struct elf_sections *sections, const GElf_Shdr *section,
+/* No bytes where there are none that can be read. */
+static struct sym_error *open_if_there(struct elf_sections *sections, const GElf_Shdr *section,
 				       struct reader *ret)
 {
-	const GElf_Shdr *versions = elf_symbols_versions(sections, section);
 	struct sym_error *error = NULL;
 
 	*ret = reader_over(NULL, 0);
-	if (versions)
-		error = elf_sections_bytes(sections, versions, ret);
+	if (section)
+		error = elf_sections_bytes(sections, section, ret);
 	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 		return error;
 	sym_error_destroy(error);
 	*ret = reader_over(NULL, 0);
 	return NULL;
+}
+
+static struct sym_error *open_descriptors(struct elf_sections *sections, struct table *ret)
+{
+	ret->descriptor_section = NULL;
+	if (sections->image->has_descriptors)
+		ret->descriptor_section = elf_sections_find_named(sections, ".opd");
+	return open_if_there(sections, ret->descriptor_section, &ret->descriptors);
 }
 
 static struct sym_error *open_table(struct elf_sections *sections, const GElf_Shdr *section,
@@ -286,7 +310,11 @@ static struct sym_error *open_table(struct elf_sections *sections, const GElf_Sh
 	if (!error)
 		error = elf_sections_bytes(sections, &sections->items[section->sh_link],
 					   &ret->strings);
-	return error ? error : open_versions(sections, section, &ret->versions);
+	/* Versions that cannot be read cost only the better of several names. */
+	if (!error)
+		error = open_if_there(sections, elf_symbols_versions(sections, section),
+				      &ret->versions);
+	return error ? error : open_descriptors(sections, ret);
 }
 
 /* Adds the functions of a table to what there is. */
@@ -349,7 +377,7 @@ static bool has_local_function(const struct elf_sections *sections, const GElf_S
 	if (table->sh_info < count)
 		count = table->sh_info;
 	for (uint64_t first = 1; first < count; first += step) {
-		struct reader entries = reader_over(room, sizeof(room));
+		struct reader entries = image_reader(sections->image, room, sizeof(room));
 
 		step = count - first < ENTRIES_AT_ONCE ? count - first : ENTRIES_AT_ONCE;
 		if (path_read_at(sections->view.fd, room, (size_t)step * entry_bytes,

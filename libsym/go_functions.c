@@ -101,7 +101,7 @@ static void *make_functions(const void *context)
 	functions->view = image_view(image);
 	pthread_mutex_init(&functions->lock, NULL);
 	error = elf_sections_read(image, &sections);
-	if (!error)
+	if (!error && !image->is_big_endian)
 		error = open_table(functions, &sections);
 	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
 	if (error)

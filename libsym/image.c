@@ -144,7 +144,7 @@ static struct sym_error *take_program_headers(struct image *image, struct sparse
 	struct reader reader;
 
 	error = sparse_file_need(view, image->path, offset, (uint64_t)count * entry_bytes);
-	reader = reader_over(view->data, view->size_bytes);
+	reader = image_reader(image, view->data, view->size_bytes);
 	for (unsigned int i = 0; !error && i < count; i++) {
 		struct image_segment segment;
 		uint32_t type, flags;
@@ -186,21 +186,25 @@ static struct sym_error *take_program_headers(struct image *image, struct sparse
 static struct sym_error *classify_elf(struct image *image, struct sparse_file *view)
 {
 	struct reader reader = reader_over(view->data, view->size_bytes);
-	unsigned int type, count, entry_bytes;
+	unsigned int order, type, machine, count, entry_bytes;
 	uint64_t offset;
 
 	reader_seek(&reader, EI_CLASS);
 	image->is_64bit = reader_u8(&reader) == ELFCLASS64;
 	image->kind = SYM_IMAGE_ELF;
-	if (reader_u8(&reader) != ELFDATA2LSB) {
+	order = reader_u8(&reader);
+	if (order != ELFDATA2LSB && order != ELFDATA2MSB) {
 		image->kind = SYM_IMAGE_UNKNOWN;
-		image->unsupported = "a big-endian ELF file";
+		image->unsupported = "an ELF file of an unknown byte order";
 		return NULL;
 	}
+	image->is_big_endian = reader.is_big_endian = order == ELFDATA2MSB;
 	reader_seek(&reader, 16);
 	type = reader_u16(&reader);
 	image->position_independent = type != ET_EXEC;
-	image->marks_thumb = reader_u16(&reader) == EM_ARM;
+	machine = reader_u16(&reader);
+	image->marks_thumb = machine == EM_ARM;
+	image->has_descriptors = machine == EM_PPC64;
 	reader_seek(&reader, image->is_64bit ? 32 : 28);
 	offset = image->is_64bit ? reader_u64(&reader) : reader_u32(&reader);
 	reader_seek(&reader, image->is_64bit ? 54 : 42);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "libsym/base/lazy.h"
+#include "libsym/base/reader.h"
 #include "libsym/error.h"
 #include "libsym/format/metadata.h"
 #include "libsym/format/pe.h"
@@ -45,13 +46,16 @@ struct image {
 	const char *unsupported; /* why a file of kind UNKNOWN is not read although it is known;
 				    static; NULL: it is not known */
 	bool is_64bit;
+	bool is_big_endian;        /* an ELF file; of others never */
 	bool is_copy;              /* of memory: what is mapped, whatever became of the file */
 	bool position_independent; /* false for an ELF file of type EXEC: its addresses are its
 				      vaddrs */
 	struct image_segment *segments;
 	size_t segment_count;
-	bool marks_thumb; /* of 32-bit ARM: bit 0 of a function's vaddr in a symbol table says
-			     that its code is Thumb, and is none of the vaddr */
+	bool marks_thumb;     /* of 32-bit ARM: bit 0 of a function's vaddr in a symbol table says
+				 that its code is Thumb, and is none of the vaddr */
+	bool has_descriptors; /* of 64-bit PowerPC: where there is a section .opd, functions in a
+				 symbol table are places in it, and their code is where it says */
 	/* PT_GNU_EH_FRAME of an ELF file, where .eh_frame_hdr is; size 0: it has none. */
 	uint64_t unwind_vaddr;
 	uint64_t unwind_bytes;
@@ -127,6 +131,16 @@ bool image_position_in_view(const struct image *image, uint64_t position, uint64
 /* The bytes of the image, nothing read yet; to be ended with sparse_file_deinit() before the image
  * is closed. */
 struct sparse_file image_view(const struct image *image);
+
+/* Over bytes of the image, whose numbers are in its byte order. */
+static inline struct reader image_reader(const struct image *image, const void *data,
+					 size_t size_bytes)
+{
+	struct reader reader = reader_over(data, size_bytes);
+
+	reader.is_big_endian = image->is_big_endian;
+	return reader;
+}
 
 DEFINE_GUARD(image, struct image *, image_close)
 #define AUTO_IMAGE GUARDED(image)

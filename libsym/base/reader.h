@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A bounded cursor over bytes that somebody else made. Reads are little-endian
- * and never leave the buffer. The first failure sticks (where, and what was
+ * unless told otherwise, and never leave the buffer. The first failure sticks (where, and what was
  * missing); every later read yields 0, so a record is read straight through
  * and checked once, with reader_ok(). Knows no format and no error type.
  */
@@ -19,6 +19,7 @@ struct reader {
 	size_t position;     /* offset of the next byte; never more than size_bytes */
 	const char *failure; /* NULL, or a static text: what could not be read */
 	size_t failed_at;    /* position of the first failure */
+	bool is_big_endian;  /* of numbers; a part is as the whole */
 };
 
 static inline struct reader reader_over(const void *data, size_t size_bytes)
@@ -99,17 +100,23 @@ static inline uint16_t reader_u16(struct reader *reader)
 {
 	const uint8_t *bytes = reader_bytes(reader, 2);
 
-	return bytes ? (uint16_t)(bytes[0] | bytes[1] << 8) : 0;
+	if (!bytes)
+		return 0;
+	if (reader->is_big_endian)
+		return (uint16_t)(bytes[0] << 8 | bytes[1]);
+	return (uint16_t)(bytes[0] | bytes[1] << 8);
 }
 
 static inline uint32_t reader_u32(struct reader *reader)
 {
 	const uint8_t *bytes = reader_bytes(reader, 4);
+	uint32_t value;
 
 	if (!bytes)
 		return 0;
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
+	value = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+		(uint32_t)bytes[3] << 24;
+	return reader->is_big_endian ? __builtin_bswap32(value) : value;
 }
 
 static inline uint64_t reader_u64(struct reader *reader)
@@ -122,7 +129,7 @@ static inline uint64_t reader_u64(struct reader *reader)
 		return 0;
 	for (i = 0; i < 8; i++)
 		value |= (uint64_t)bytes[i] << 8 * i;
-	return value;
+	return reader->is_big_endian ? __builtin_bswap64(value) : value;
 }
 
 /* A NUL-terminated string inside the buffer, or NULL; the cursor moves behind the NUL. */
@@ -153,6 +160,7 @@ static inline struct reader reader_part(const struct reader *reader, size_t offs
 		reader_fail(&part, "range beyond the end of data");
 	else
 		part = reader_over(reader->data + offset, size_bytes);
+	part.is_big_endian = reader->is_big_endian;
 	return part;
 }
 

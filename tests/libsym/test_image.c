@@ -87,7 +87,7 @@ Test(image, converts_offsets_of_a_pe_file)
 
 Test(image, takes_other_files_for_what_they_are_not_known_to_be)
 {
-	static const char *const texts[] = { "", "x", "MZ", "#!/bin/sh\n", "\177ELF\2\2" };
+	static const char *const texts[] = { "", "x", "MZ", "#!/bin/sh\n", "\177ELF\2\3" };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct image *image AUTO_IMAGE = open_bytes(texts[i], strlen(texts[i]));

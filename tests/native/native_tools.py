@@ -35,18 +35,19 @@ class Elf:
             if not self.is_elf:
                 return
             self.wide = head[4] == 2
-            form = "<QQQ" if self.wide else "<III"
+            order = ">" if head[5] == 2 else "<"
+            form = order + ("QQQ" if self.wide else "III")
             _, phoff, _ = struct.unpack_from(form, head, 24)
-            size, count = struct.unpack_from("<HH", head, 54 if self.wide else 42)
+            size, count = struct.unpack_from(order + "HH", head, 54 if self.wide else 42)
             file.seek(phoff)
             table = file.read(size * count)
         self.loads = []
         for i in range(count):
             at = i * size
             if self.wide:
-                kind, flags, offset, vaddr, _, filesz, _ = struct.unpack_from("<IIQQQQQ", table, at)
+                kind, flags, offset, vaddr, _, filesz, _ = struct.unpack_from(order + "IIQQQQQ", table, at)
             else:
-                kind, offset, vaddr, _, filesz, _, flags = struct.unpack_from("<IIIIIII", table, at)
+                kind, offset, vaddr, _, filesz, _, flags = struct.unpack_from(order + "IIIIIII", table, at)
             if kind == 1:
                 self.loads.append((vaddr, offset, filesz, bool(flags & 1)))
 

@@ -18,6 +18,19 @@ Test(reader, reads_little_endian_numbers_in_turn)
 	cr_expect_eq(reader_left(&reader), 0);
 }
 
+Test(reader, reads_big_endian_numbers_when_told)
+{
+	struct reader reader = reader_over(digits, sizeof(digits)), part;
+
+	reader.is_big_endian = true;
+	cr_expect_eq(reader_u8(&reader), 1);
+	cr_expect_eq(reader_u16(&reader), 0x0203);
+	cr_expect_eq(reader_u32(&reader), 0x04050607);
+	cr_expect_eq(reader_u64(&reader), 0x08090a0b0c0d0e0f);
+	part = reader_part(&reader, 1, 2);
+	cr_expect_eq(reader_u16(&part), 0x0203, "a part is as the whole");
+}
+
 Test(reader, keeps_the_top_bits)
 {
 	const uint8_t ones[14] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
