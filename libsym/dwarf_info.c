@@ -22,6 +22,8 @@ struct unit {
 	bool is_skeleton;          /* the functions are in `split` */
 	struct dwarf_split *split; /* NULL: there is none, or the unit was not read */
 	bool is_read;
+	bool says_little;            /* of where its code is: .debug_aranges has the rest */
+	uint64_t own_start, own_end; /* of such a one, what it says itself */
 	struct dwarf_scopes scopes;
 };
 
@@ -43,6 +45,7 @@ struct dwarf_info {
 	struct dwarf_splits splits;
 	struct unit *units;
 	uint32_t unit_count, unit_capacity;
+	bool says_little;          /* one of them at least */
 	struct unit_range *ranges; /* by start */
 	size_t range_count, range_capacity;
 	struct name_pool names;
@@ -102,7 +105,7 @@ static bool has_room(uint64_t size_bytes)
 
 /* ---- units ------------------------------------------------------------------- */
 
-static bool add_range(struct dwarf_info *info, uint64_t start, uint64_t end)
+static bool add_range(struct dwarf_info *info, uint32_t unit, uint64_t start, uint64_t end)
 {
 	if (info->range_count == info->range_capacity) {
 		size_t capacity = info->range_capacity ? info->range_capacity * 2 : 256;
@@ -116,12 +119,24 @@ static bool add_range(struct dwarf_info *info, uint64_t start, uint64_t end)
 		info->range_capacity = capacity;
 	}
 	info->ranges[info->range_count++] =
-		(struct unit_range){ .start = start, .end = end, .unit = info->unit_count };
+		(struct unit_range){ .start = start, .end = end, .unit = unit };
 	return true;
 }
 
-static bool add_unit(struct dwarf_info *info, Dwarf_Die *die, bool is_skeleton)
+/*
+ * DWARF 2 has no ranges: of a unit with code in several sections it tells one of them (gcc
+ * -gstrict-dwarf, with .text.unlikely) or none.
+ */
+static bool says_little(Dwarf_Die *die, Dwarf_Half version)
 {
+	return !dwarf_hasattr(die, DW_AT_ranges) &&
+	       (version == 2 || !dwarf_hasattr(die, DW_AT_low_pc)) &&
+	       dwarf_hasattr(die, DW_AT_stmt_list);
+}
+
+static bool add_unit(struct dwarf_info *info, Dwarf_Die *die, bool is_skeleton, Dwarf_Half version)
+{
+	struct unit added = { .die = *die, .is_skeleton = is_skeleton };
 	Dwarf_Addr base, start, end;
 	size_t first = info->range_count;
 	ptrdiff_t next = 0;
@@ -139,11 +154,62 @@ static bool add_unit(struct dwarf_info *info, Dwarf_Die *die, bool is_skeleton)
 	}
 	/* What the linker threw away begins at 0. */
 	while ((next = dwarf_ranges(die, next, &base, &start, &end)) > 0)
-		if (start && start < end && !add_range(info, start, end))
+		if (start && start < end && !add_range(info, info->unit_count, start, end))
 			return false;
-	if (info->range_count == first)
+	added.says_little = says_little(die, version);
+	if (info->range_count == first && !added.says_little)
 		return true;
-	info->units[info->unit_count++] = (struct unit){ .die = *die, .is_skeleton = is_skeleton };
+	if (info->range_count > first && added.says_little) {
+		added.own_start = info->ranges[first].start;
+		added.own_end = info->ranges[first].end;
+	}
+	info->says_little |= added.says_little;
+	info->units[info->unit_count++] = added;
+	return true;
+}
+
+/* Units are in the order of their offsets. UINT32_MAX: it is none that says too little. */
+static uint32_t unit_at(struct dwarf_info *info, Dwarf_Off offset)
+{
+	uint32_t low = 0, high = info->unit_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (dwarf_dieoffset(&info->units[middle].die) < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < info->unit_count && info->units[low].says_little &&
+			       dwarf_dieoffset(&info->units[low].die) == offset
+		       ? low
+		       : UINT32_MAX;
+}
+
+static bool add_address_ranges(struct dwarf_info *info)
+{
+	Dwarf_Aranges *table;
+	size_t count;
+
+	if (dwarf_getaranges(info->dwarf, &table, &count))
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Addr start;
+		Dwarf_Word size_bytes;
+		Dwarf_Off offset;
+		uint32_t unit;
+
+		if (dwarf_getarangeinfo(dwarf_onearange(table, i), &start, &size_bytes, &offset) ||
+		    !start || !size_bytes || size_bytes > UINT64_MAX - start)
+			continue;
+		unit = unit_at(info, offset);
+		if (unit == UINT32_MAX || (start < info->units[unit].own_end &&
+					   start + size_bytes > info->units[unit].own_start))
+			continue;
+		if (!add_range(info, unit, start, start + size_bytes))
+			return false;
+	}
 	return true;
 }
 
@@ -158,21 +224,25 @@ static bool read_units(struct dwarf_info *info)
 {
 	Elf_Data *entries = dwarf_files_section(info->elf, "info");
 	Dwarf_CU *unit = NULL;
+	Dwarf_Half version;
 	Dwarf_Die die;
 	uint8_t type;
 
 	if (!has_room(entries ? entries->d_size : 0))
 		return false;
-	while (!dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL)) {
+	while (!dwarf_get_units(info->dwarf, unit, &unit, &version, &type, &die, NULL)) {
 		/* Before DWARF 5 libdw calls a skeleton split when it has entries of its own. */
 		bool is_skeleton = (type == DW_UT_skeleton || type == DW_UT_split_compile) &&
 				   dwarf_split_is_skeleton(&die);
 
 		if (is_skeleton && !dwarf_split_keep_from_libdw(info->elf, &die))
 			continue;
-		if ((type == DW_UT_compile || is_skeleton) && !add_unit(info, &die, is_skeleton))
+		if ((type == DW_UT_compile || is_skeleton) &&
+		    !add_unit(info, &die, is_skeleton, version))
 			return false;
 	}
+	if (info->says_little && !add_address_ranges(info))
+		return false;
 	if (info->range_count)
 		qsort(info->ranges, info->range_count, sizeof(*info->ranges), by_start);
 	return true;

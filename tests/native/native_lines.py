@@ -282,6 +282,29 @@ def test_inlined_functions_in_blocks_templates_and_lambdas(tools):
                     raise Fail(f"{path}: {len(wrong)} differ, {wrong[:3]}")
 
 
+APART = """
+extern void abort(void);
+__attribute__((section(".text.one"), noinline)) int one(int x) { return x * 3 + 1; }
+__attribute__((section(".text.two"), noinline)) int two(int x) { if (__builtin_expect(x < 0, 0)) abort(); return one(x) * 5; }
+int main(int argc, char **argv) { return argc + two(argc) + !argv; }
+"""
+
+
+def test_units_of_dwarf_2_with_code_in_several_places(tools):
+    """They cannot say where: .debug_aranges does."""
+    tools.need("gcc", "eu-addr2line", "nm")
+    path = tools.path("apart")
+    tools.run("gcc", "-O2", "-gdwarf-2", "-gstrict-dwarf", "-o", path, tools.write("apart.c", APART))
+    places = {words[2]: int(words[0], 16) for words in map(str.split, tools.run("nm", path).splitlines()) if len(words) == 3}
+    for name in ("one", "two", "main"):
+        want = re.search(r"apart\.c:(\d+)", tools.run("eu-addr2line", "-e", path, f"0x{places[name] + 1:x}"))
+        if not want:
+            raise Skip(f"eu-addr2line knows no line of {name}")
+        answer = tools.resolve(path, [places[name] + 1], "--lines")[0]
+        if not (answer["file"] or "").endswith("apart.c") or answer["line"] != int(want[1]):
+            raise Fail(f"{name}: {answer}, eu-addr2line has {want[0]}")
+
+
 def test_functions_of_dwarf_where_there_is_no_symbol_table(tools):
     tools.need("gcc", "objcopy", "eu-addr2line")
     whole, path = tools.path("dwarf-whole"), tools.path("dwarf-only")
