@@ -20,6 +20,7 @@
 #include "libsym/limits.h"
 #include "libsym/source/jitdump_history.h"
 #include "libsym/source/jitdump_lines.h"
+#include "libsym/source/last_at.h"
 #include "libsym/source/perfmap_first.h"
 #include "libsym/source/written_file.h"
 
@@ -284,9 +285,37 @@ static struct sym_error *read_records(struct jitdump_reader *reader)
 
 /* ---- in order of time ------------------------------------------------------------------ */
 
-static bool lies_in(uint64_t position, uint64_t start, uint64_t size_bytes)
+/* What an event leaves behind it: nothing where its code was, then its code where that is. */
+static uint64_t mark_of(size_t number, bool is_old_place)
 {
-	return position - start < size_bytes;
+	return 2 * (uint64_t)number + (is_old_place ? 1 : 2);
+}
+
+static void mark_event(struct last_at *last, const struct jitdump_event *event, size_t number)
+{
+	if (event->is_move && event->size_bytes)
+		last_at_put(last, event->old_start, event->size_bytes, mark_of(number, true));
+	last_at_put(last, event->start, event->size_bytes, mark_of(number, false));
+}
+
+/* Of the places that code moves from. */
+static struct sym_error *open_places(const struct jitdump_source *source, struct last_at *ret)
+{
+	uint64_t *places;
+	size_t count = 0;
+
+	for (size_t i = 0; i < source->count; i++)
+		count += source->events[i].is_move;
+	if (!count)
+		return NULL;
+	places = reallocarray(NULL, count, sizeof(*places));
+	if (!places)
+		return &sym_error_no_memory;
+	count = 0;
+	for (size_t i = 0; i < source->count; i++)
+		if (source->events[i].is_move)
+			places[count++] = source->events[i].old_start;
+	return last_at_init(ret, places, count) ? NULL : &sym_error_no_memory;
 }
 
 /*
@@ -295,28 +324,23 @@ static bool lies_in(uint64_t position, uint64_t start, uint64_t size_bytes)
  * over it since, or it has left: that would be a wrong name.
  */
 static const struct jitdump_event *moved_event(const struct jitdump_source *source,
-					       const uint32_t *order, size_t before)
+					       const struct last_at *last, const uint32_t *order,
+					       uint64_t place)
 {
-	uint64_t place = source->events[order[before]].old_start;
+	uint64_t mark = last_at_find(last, place);
+	const struct jitdump_event *event;
 
-	while (before-- > 0) {
-		const struct jitdump_event *event = &source->events[order[before]];
-
-		if (event->start == place)
-			return event->has_name ? event : NULL;
-		if (lies_in(place, event->start, event->size_bytes) ||
-		    (event->is_move && lies_in(place, event->old_start, event->size_bytes)))
-			return NULL;
-	}
-	return NULL;
+	if (!mark || mark % 2)
+		return NULL;
+	event = &source->events[order[(mark - 2) / 2]];
+	return event->start == place && event->has_name ? event : NULL;
 }
 
 static void add_move(struct jitdump_source *source, struct index_builder *builder,
-		     const uint32_t *order, size_t i)
+		     const struct last_at *last, const uint32_t *order, struct jitdump_event *move)
 {
-	struct jitdump_event *move = &source->events[order[i]];
 	const struct jitdump_event *from =
-		source->only.items ? NULL : moved_event(source, order, i);
+		source->only.items ? NULL : moved_event(source, last, order, move->old_start);
 
 	/* Where nobody knows what was moved, what was there before is gone in any case. */
 	move->has_name = from != NULL;
@@ -328,34 +352,30 @@ static void add_move(struct jitdump_source *source, struct index_builder *builde
 	index_builder_add_number(builder, move->start, move->size_bytes, move->name, move->value);
 }
 
-/* A dump of nothing but moves must not take quadratic time. */
-static const size_t most_move_steps = (size_t)1 << 28;
-
 static struct sym_error *add_all(struct jitdump_source *source, struct index_builder *builder)
 {
+	struct last_at last AUTO_LAST_AT = { 0 };
 	uint32_t *order AUTO_FREE = NULL;
-	size_t steps = 0;
+	struct sym_error *error;
 
 	if (!source->count)
 		return NULL;
 	order = index_sort(&source->events->timestamp, sizeof(*source->events), source->count);
 	if (!order)
 		return &sym_error_no_memory;
-	for (size_t i = 0; i < source->count; i++) {
-		const struct jitdump_event *event = &source->events[order[i]];
+	error = open_places(source, &last);
+	for (size_t i = 0; !error && i < source->count; i++) {
+		struct jitdump_event *event = &source->events[order[i]];
 
-		if (!event->is_move) {
+		if (event->is_move)
+			add_move(source, builder, &last, order, event);
+		else
 			index_builder_add_number(builder, event->start, event->size_bytes,
 						 event->name, event->value);
-			continue;
-		}
-		steps += i;
-		if (steps > most_move_steps)
-			return sym_error_create_path(SYM_ERROR_LIMIT, source->path,
-						     SYM_OFFSET_UNKNOWN, "too many moves");
-		add_move(source, builder, order, i);
+		if (last.count)
+			mark_event(&last, event, i);
 	}
-	return NULL;
+	return error;
 }
 
 /* Do the events from `first` on follow the others and one another in time, and move nothing? */

@@ -5,7 +5,7 @@
 
 #include "libsym/format/jitdump.h"
 
-uint8_t jitdump_dump[1 << 16];
+uint8_t jitdump_dump[1 << 22];
 size_t jitdump_bytes;
 bool jitdump_big_endian;
 

@@ -12,7 +12,7 @@ enum {
 	JITDUMP_BUILDER_PID = 4321 /* of all records */
 };
 
-extern uint8_t jitdump_dump[1 << 16];
+extern uint8_t jitdump_dump[1 << 22];
 extern size_t jitdump_bytes; /* that it has */
 extern bool jitdump_big_endian;
 

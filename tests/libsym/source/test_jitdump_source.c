@@ -96,6 +96,23 @@ Test(jitdump_source, follows_code_that_moves)
 	expect_name(source, 0x1020, "-");
 }
 
+/* As many as a process makes whose code is compacted again and again. */
+Test(jitdump_source, follows_code_however_often_it_moves)
+{
+	struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+	const uint64_t count = 30000;
+
+	jitdump_begin(PID);
+	jitdump_load(1, 0x100000, 0x20, "wanderer");
+	jitdump_load(2, 0x100000 + count / 2 * 0x40, 0x20, "in its way");
+	for (uint64_t i = 0; i < count; i++)
+		jitdump_move(3 + i, 0x100000 + i * 0x40, 0x100000 + (i + 1) * 0x40, 0x20);
+	source = open_dump();
+	expect_name(source, 0x100010 + count * 0x40, "wanderer");
+	expect_name(source, 0x100010 + count / 2 * 0x40, "-");
+	expect_name(source, 0x100010, "-");
+}
+
 /* What the dump says was there before is a wrong name once something else has come or it has gone.
  */
 /* Of a dump that another process began: 0x1000 to 0x3000 is memory of both. */
