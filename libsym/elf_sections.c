@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/elf_dynamic.h"
 #include "libsym/file_source.h"
 #include "libsym/format/elf_outline.h"
 #include "libsym/limits.h"
@@ -113,6 +114,8 @@ struct sym_error *elf_sections_read(const struct image *image, struct elf_sectio
 
 		error = elf ? read_sections(&sections, elf) : libelf_error(&sections);
 	}
+	if (!error && !any)
+		error = elf_dynamic_read(&sections);
 	if (error)
 		return error;
 	*ret = sections;
@@ -294,7 +297,7 @@ struct elf_build_id elf_sections_build_id(struct elf_sections *sections)
 {
 	struct elf_build_id id = { .size_bytes = 0 };
 
-	if (!sections->count)
+	if (!sections->count || sections->by_segment)
 		find_in_segments(sections->image, &id);
 	for (size_t i = 1, searched = 0; i < sections->count && searched < MAX_NOTES; i++) {
 		struct sym_error *error;

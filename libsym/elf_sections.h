@@ -20,6 +20,7 @@ struct elf_sections {
 	struct sparse_file view;
 	GElf_Shdr *items;
 	size_t count;           /* 0 for a file without section headers */
+	bool by_segment;        /* there are no headers; see elf_dynamic.h */
 	size_t names_index;     /* of the section that has the names; 0: none */
 	const GElf_Shdr *stubs; /* .iplt; see elf_symbols_find_stubs() */
 };

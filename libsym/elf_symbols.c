@@ -44,6 +44,14 @@ static bool holds_code_at(const GElf_Shdr *section, uint64_t vaddr)
 	       vaddr - section->sh_addr < section->sh_size;
 }
 
+static const GElf_Shdr *find_code(const struct elf_sections *sections, uint64_t vaddr)
+{
+	for (size_t i = 1; i < sections->count; i++)
+		if (holds_code_at(&sections->items[i], vaddr))
+			return &sections->items[i];
+	return NULL;
+}
+
 /*
  * patchelf moves section headers, and old ones left the numbers in .dynsym as they were (its
  * issue 10): of a function in a linked file the place counts where the number contradicts it.
@@ -58,10 +66,7 @@ static const GElf_Shdr *section_at(const struct elf_sections *sections, const GE
 	    (symbol->st_value >= named->sh_addr &&
 	     symbol->st_value - named->sh_addr < named->sh_size))
 		return NULL;
-	for (size_t i = 1; i < sections->count; i++)
-		if (holds_code_at(&sections->items[i], symbol->st_value))
-			return &sections->items[i];
-	return NULL;
+	return find_code(sections, symbol->st_value);
 }
 
 /* The section that holds the symbol's code, or NULL when it is none of ours. */
@@ -69,6 +74,10 @@ static const GElf_Shdr *code_section(const struct elf_sections *sections, const 
 {
 	const GElf_Shdr *section = NULL;
 
+	if (sections->by_segment)
+		return symbol->st_shndx != SHN_UNDEF && symbol->st_shndx < SHN_LORESERVE
+			       ? find_code(sections, symbol->st_value)
+			       : NULL;
 	/* Linked files stay below SHN_LORESERVE sections; above are no places of code (SHN_ABS,
 	 * ...). */
 	if (symbol->st_shndx != SHN_UNDEF && symbol->st_shndx < SHN_LORESERVE &&
@@ -203,6 +212,11 @@ bool elf_symbol_make(const struct elf_sections *sections, const GElf_Sym *symbol
 	uint64_t left_bytes, vaddr = vaddr_of(sections, symbol);
 
 	if (!section || vaddr < section->sh_addr || !name || !is_function(symbol, name))
+		return false;
+	/* Where nobody says what sections there are, nobody knows how far it reaches, or whether an
+	 * object is code. */
+	if (sections->by_segment &&
+	    (!symbol->st_size || GELF_ST_TYPE(symbol->st_info) == STT_OBJECT))
 		return false;
 	left_bytes = section->sh_size - (vaddr - section->sh_addr);
 	if (section == sections->stubs && left_bytes > STUB_BYTES)

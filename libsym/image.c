@@ -174,6 +174,10 @@ static struct sym_error *take_program_headers(struct image *image, struct sparse
 			image->unwind_vaddr = segment.position;
 			image->unwind_bytes = segment.size_bytes;
 		}
+		if (type == PT_DYNAMIC) {
+			image->dynamic_vaddr = segment.position;
+			image->dynamic_bytes = segment.size_bytes;
+		}
 		if (type == PT_LOAD && image->segment_count == MAX_LOADS)
 			return sym_error_create_path(SYM_ERROR_FORMAT, image->path, offset,
 						     "more than %d loaded segments", MAX_LOADS);

@@ -59,6 +59,8 @@ struct image {
 	/* PT_GNU_EH_FRAME of an ELF file, where .eh_frame_hdr is; size 0: it has none. */
 	uint64_t unwind_vaddr;
 	uint64_t unwind_bytes;
+	uint64_t dynamic_vaddr; /* PT_DYNAMIC, likewise */
+	uint64_t dynamic_bytes;
 	/* private */
 	_Atomic(unsigned int) users; /* beyond the first one */
 	pthread_mutex_t lock;

@@ -75,9 +75,15 @@ def test_bounds_of_a_stripped_program_without_section_headers(tools):
         file.write(bytes(8))
         file.seek(60)
         file.write(bytes(4))
-    rows = frames(tools, library(tools, "whole.so"))
+    whole = library(tools, "whole.so")
+    rows = frames(tools, whole)
+    # The dynamic linker needs no headers for what is exported; without a size nobody knows how far it reaches.
+    exports = {int(words[0], 16): words[3] for words in map(str.split, tools.run("nm", "-DS", whole).splitlines())
+               if len(words) == 4 and words[2] == "T"}
+    if not exports:
+        raise Fail("nothing is exported")
     for (start, end), answer in zip(rows, tools.resolve(path, [row[0] for row in rows])):
-        if answer["name"] != f"bounds.so!0x{start:x}" or answer["size"] != end - start:
+        if answer["name"] != exports.get(start, f"bounds.so!0x{start:x}") or answer["size"] != end - start:
             raise Fail(f"0x{start:x}: {answer['name']} {answer['status']}")
 
 
