@@ -507,6 +507,22 @@ static bool best_at(struct elf_glance *glance, uint64_t vaddr, struct surroundin
 	return any && !around->failed;
 }
 
+/* Does the size of an earlier entry reach this place? Then a label there ends with that function,
+ * which is for the index to find. */
+static bool lies_within_another(struct elf_glance *glance, uint64_t vaddr, bool *failed)
+{
+	size_t count;
+
+	for (size_t first = 0; (count = window_at(glance, first, failed)); first += count)
+		for (size_t i = 0; i < count; i++) {
+			uint64_t behind = vaddr - start_of(glance->entries, glance->wide, i);
+
+			if (behind && behind < size_of(glance->entries, glance->wide, i))
+				return true;
+		}
+	return false;
+}
+
 static int descending(const void *left, const void *right)
 {
 	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
@@ -543,6 +559,8 @@ static enum elf_glance_outcome find(struct elf_glance *glance, uint64_t vaddr,
 		best.reach_bytes = around.above - best.vaddr;
 	if (vaddr - best.vaddr >= best.reach_bytes)
 		return ELF_GLANCE_MISS;
+	if (lies_within_another(glance, best.vaddr, &around.failed) || around.failed)
+		return ELF_GLANCE_UNABLE;
 	*ret = best;
 	return ELF_GLANCE_HIT;
 }

@@ -160,10 +160,11 @@ int elf_symbol_compare(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* A size is believed up to the end of the section; without one a symbol reaches to the next. */
+/* A size is believed up to the end of the section; without one a symbol reaches to the next, but a
+ * label within a function not beyond it: padding follows. */
 static void settle_reach(struct elf_symbols *symbols)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next = UINT64_MAX, end = 0;
 
 	for (size_t i = symbols->count; i-- > 0;) {
 		struct elf_symbol *symbol = &symbols->items[i];
@@ -172,6 +173,15 @@ static void settle_reach(struct elf_symbols *symbols)
 			next = symbols->items[i + 1].vaddr;
 		if (!symbol->size_bytes && next - symbol->vaddr < symbol->reach_bytes)
 			symbol->reach_bytes = next - symbol->vaddr;
+	}
+	for (size_t i = 0; i < symbols->count; i++) {
+		struct elf_symbol *symbol = &symbols->items[i];
+
+		if (symbol->size_bytes && symbol->vaddr + symbol->reach_bytes > end)
+			end = symbol->vaddr + symbol->reach_bytes;
+		else if (!symbol->size_bytes && symbol->vaddr < end &&
+			 end - symbol->vaddr < symbol->reach_bytes)
+			symbol->reach_bytes = end - symbol->vaddr;
 	}
 	/* Another name of a function whose size is known ends with it. */
 	for (size_t i = 1; i < symbols->count; i++) {

@@ -215,6 +215,40 @@ Test(elf_glance, leaves_tables_that_mark_thumb_to_the_index)
 	}
 }
 
+/* Padding behind a function does not belong to the last label in it. */
+Test(elf_glance, leaves_labels_within_functions_to_the_index)
+{
+	enum {
+		FUNCTIONS = 300
+	};
+	struct elf_builder_symbol symbols[2 * FUNCTIONS];
+	struct elf_glance *glance AUTO_ELF_GLANCE = NULL;
+	struct image *image AUTO_IMAGE = NULL;
+	struct elf_symbol found = { 0 };
+	size_t size_bytes;
+	uint8_t *bytes;
+
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		uint64_t start = ELF_BUILDER_TEXT_VADDR + i * 8;
+
+		symbols[2 * i] =
+			(struct elf_builder_symbol){ "function", start, 5, STB_GLOBAL, STT_FUNC };
+		symbols[2 * i + 1] =
+			(struct elf_builder_symbol){ "label", start + 4, 0, STB_LOCAL, STT_NOTYPE };
+	}
+	bytes = elf_builder_make(symbols, 2 * FUNCTIONS, (struct elf_builder_options){ 0 },
+				 &size_bytes);
+	cr_assert_null(image_open(elf_builder_file(bytes, size_bytes), "labels", 0,
+				  SPARSE_FILE_TO_END, &image));
+	cr_assert_null(elf_glance_open(image, &here, &glance));
+	cr_assert_not_null(glance);
+	cr_expect_eq(elf_glance_find(glance, ELF_BUILDER_TEXT_VADDR + 4, &found), ELF_GLANCE_HIT);
+	cr_expect_str_eq(found.name, "function");
+	cr_expect_eq(elf_glance_find(glance, ELF_BUILDER_TEXT_VADDR + 6, &found),
+		     ELF_GLANCE_UNABLE);
+	free(bytes);
+}
+
 Test(elf_glance, leaves_small_and_damaged_tables_to_the_index)
 {
 	struct elf_glance *glance = (struct elf_glance *)1;

@@ -204,6 +204,29 @@ Test(elf_symbols, ends_another_name_without_a_size_where_the_function_ends)
 	elf_symbols_deinit(&table);
 }
 
+/* Labels of assembler code; eu-addr2line gives the padding behind the function no name either. */
+Test(elf_symbols, ends_a_label_within_a_function_where_the_function_ends)
+{
+	static const struct elf_builder_symbol symbols[] = {
+		{ "function", TEXT, 0x21, STB_GLOBAL, STT_FUNC },
+		{ "inner", TEXT + 8, 4, STB_LOCAL, STT_FUNC },
+		{ "label", TEXT + 0x10, 0, STB_LOCAL, STT_NOTYPE },
+		{ "last_label", TEXT + 0x20, 0, STB_LOCAL, STT_NOTYPE },
+		{ "label_behind", TEXT + 0x28, 0, STB_LOCAL, STT_NOTYPE },
+		{ "behind_the_padding", TEXT + 0x30, 8, STB_GLOBAL, STT_FUNC },
+	};
+	struct image *image AUTO_IMAGE =
+		open_symbols(symbols, 6, (struct elf_builder_options){ 0 });
+	struct elf_symbols table;
+
+	cr_assert_null(elf_symbols_read(image, &table));
+	cr_assert_eq(table.count, 6);
+	cr_expect_eq(table.items[2].reach_bytes, 0x10);
+	cr_expect_eq(table.items[3].reach_bytes, 1);
+	cr_expect_eq(table.items[4].reach_bytes, 8);
+	elf_symbols_deinit(&table);
+}
+
 /* As in the C library; gdb and eu-addr2line say free, too. */
 Test(elf_symbols, puts_the_name_of_an_old_version_last)
 {
