@@ -62,6 +62,10 @@ static struct sym_error *read_machine(struct walk *walk)
 	machine->stub_type = bytes[layout->stub_type];
 	machine->import_type = bytes[layout->import_type];
 	machine->return_buffer_type = bytes[layout->return_buffer_type];
+	if (!machine->page_bytes && !machine->fixup_bytes && !machine->stub_bytes)
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"data contract of the runtime: it runs no .NET code yet "
+					"(just begun, or suspended until a tool resumes it)");
 	if (machine->page_bytes < 4096 || machine->page_bytes > 1 << 20 ||
 	    machine->page_bytes % 4096 || !machine->fixup_bytes ||
 	    machine->fixup_bytes > MAX_PRECODE_BYTES || !machine->stub_bytes ||

@@ -6,6 +6,7 @@ The oracle of the container is the runtime's own rundown, taken inside.
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 
 from harness import Sample, Skip, expect, read_map
@@ -195,3 +196,19 @@ def test_a_socket_of_somebody_else_is_not_asked(context):
         os.chown(path, 0, 0)
     expect(done.returncode in (1, 3), f"exit code {done.returncode}: it was asked")
     expect("socket" in done.stderr, f"the socket is not named: {done.stderr[:300]!r}")
+
+
+def test_a_runtime_that_waits_to_be_resumed_is_said_to_run_no_code(context):
+    command = [*context.sdk().command, "900"]
+    environment = dict(os.environ, DOTNET_DefaultDiagnosticPortSuspend="1")
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env=environment)
+    target = os.path.join(context.scratch, "suspended.map")
+    try:
+        socket = f"dotnet-diagnostic-{process.pid}-"
+        wait_for(lambda: any(name.startswith(socket) for name in os.listdir(tempfile.gettempdir())), "no socket")
+        wait_for(lambda: "runs no .NET code yet" in
+                 context.mapgen.run("merge", process.pid, "-o", target).stderr, "it is not said")
+    finally:
+        process.kill()
+        process.wait()
