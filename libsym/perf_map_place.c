@@ -240,8 +240,13 @@ static void try_directory(struct search *search, int root_fd, const char *prefix
 	char *shown AUTO_FREE = join(search, prefix, directory, "");
 	char *aside AUTO_FREE = join(search, name, search->naming->aside, "");
 
-	if (directory_fd < 0 || !shown || !aside)
+	if (!shown || !aside)
 		return;
+	if (directory_fd < 0) {
+		if (directory_fd != -ENOENT && directory_fd != -ENOTDIR)
+			refuse(search, shown, "cannot be opened: %s", strerror(-directory_fd));
+		return;
+	}
 	try_name(search, directory_fd, name, shown, true);
 	try_name(search, directory_fd, aside, shown, false);
 }

@@ -30,6 +30,13 @@ static void wait_for_readers(struct sym_resolver *resolver)
 
 /* ---- refreshing ---------------------------------------------------------------------- */
 
+/* Nothing but a reason why there is nothing, which may be another. */
+static bool has_same_reason(const struct written *a, const struct written *b)
+{
+	return a->status == b->status &&
+	       (a->reason && b->reason ? !strcmp(a->reason, b->reason) : a->reason == b->reason);
+}
+
 /* What was read before stays for one more such change, because names of it are in use. */
 static struct sym_error *read_again(struct sym_resolver *resolver, struct written *old,
 				    enum sym_refresh *ret)
@@ -38,13 +45,15 @@ static struct sym_error *read_again(struct sym_resolver *resolver, struct writte
 
 	if (!fresh)
 		return &sym_error_no_memory;
-	if (!fresh->source && (old->source || !fresh->jitdump)) {
+	if (!fresh->source &&
+	    (old->source || (!fresh->jitdump && (old->jitdump || has_same_reason(old, fresh))))) {
 		written_destroy(fresh);
 		return NULL;
 	}
+	if (fresh->source || fresh->jitdump)
+		*ret = SYM_REFRESH_REREAD;
 	atomic_store(&resolver->written, fresh);
 	resolver_changed(resolver);
-	*ret = SYM_REFRESH_REREAD;
 	if (old == atomic_load(&resolver->first))
 		return NULL;
 	wait_for_readers(resolver);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "libsym/base/path.h"
@@ -282,6 +283,28 @@ Test(perf_map_place, refuses_what_is_no_regular_file)
 	proc_tree_remove(&scene.tree, "/tmp/perf-5.map");
 	proc_tree_make_directory(&scene.tree, "/tmp/perf-5.map");
 	expect_refused(&scene, "/tmp/perf-5.map", "is a directory");
+	tear_down(&scene);
+}
+
+Test(perf_map_place, says_so_where_there_are_no_descriptors)
+{
+	struct rlimit limit;
+	struct scene scene;
+	rlim_t before;
+
+	set_up(&scene, 5, 0);
+	proc_tree_write_text(&scene.tree, "/tmp/perf-5.map", "1 1 a\n");
+	find(&scene, 5);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	before = limit.rlim_cur;
+	limit.rlim_cur = 0;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	find(&scene, 5);
+	limit.rlim_cur = before;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_expect_eq(scene.place.file_count, 0);
+	expect_path(&scene, scene.place.info.refused_path, "/tmp");
+	cr_expect_str_eq(scene.place.info.refused_reason, "cannot be opened: Too many open files");
 	tear_down(&scene);
 }
 

@@ -705,6 +705,23 @@ Test(resolver, keeps_what_it_has_when_the_map_becomes_a_fifo)
 	end(&opened);
 }
 
+Test(resolver, says_why_there_is_no_map_as_of_the_last_refresh)
+{
+	struct opened opened;
+	char *path;
+
+	record(&opened, "");
+	path = proc_tree_path(&opened.tree, "/tmp/perf-7.map");
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(mkfifo(path, 0644), 0);
+	cr_expect(strstr(ask(&opened, 0x7f1000000000)->reason, "is a FIFO"));
+	cr_assert_eq(unlink(path), 0);
+	expect_refresh(&opened, SYM_REFRESH_NOTHING);
+	cr_expect(strstr(ask(&opened, 0x7f1000000000)->reason, "neither a perf map"));
+	free(path);
+	end(&opened);
+}
+
 Test(resolver, finds_a_map_that_was_not_there_at_first)
 {
 	struct opened opened;
