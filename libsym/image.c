@@ -206,6 +206,7 @@ static struct sym_error *classify_elf(struct image *image, struct sparse_file *v
 	reader_seek(&reader, 16);
 	type = reader_u16(&reader);
 	image->position_independent = type != ET_EXEC;
+	image->is_relocatable = type == ET_REL;
 	machine = reader_u16(&reader);
 	image->marks_thumb = machine == EM_ARM;
 	image->has_descriptors = machine == EM_PPC64;

@@ -50,6 +50,7 @@ struct image {
 	bool is_copy;              /* of memory: what is mapped, whatever became of the file */
 	bool position_independent; /* false for an ELF file of type EXEC: its addresses are its
 				      vaddrs */
+	bool is_relocatable;       /* an object file: its sections all begin at vaddr 0 */
 	struct image_segment *segments;
 	size_t segment_count;
 	bool marks_thumb;     /* of 32-bit ARM: bit 0 of a function's vaddr in a symbol table says

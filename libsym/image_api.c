@@ -289,6 +289,12 @@ static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
 	answer->image = image;
 	answer->image_path = image->path;
 	answer->image_position = UINT64_MAX;
+	/* Functions of different sections are at the same vaddr. */
+	if (kind == SYM_POSITION_VADDR && image->image && image->image->is_relocatable) {
+		answer->status = SYM_UNSUPPORTED;
+		answer->reason = "an object file, whose code has no vaddr before it is linked";
+		return;
+	}
 	if (kind == SYM_POSITION_OFFSET && !module_trouble(image) &&
 	    sym_image_kind(image) != SYM_IMAGE_UNKNOWN &&
 	    !(image->image && image_offset_to_position(image->image, position, &position))) {

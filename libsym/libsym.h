@@ -781,7 +781,7 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_kernel_symbols(const struct sym_ker
 enum sym_position_kind {
 	SYM_POSITION_OFFSET = 0, /**< offset into the file */
 	SYM_POSITION_RVA = 1,    /**< rva of a PE file */
-	SYM_POSITION_VADDR = 2,  /**< vaddr of an ELF file */
+	SYM_POSITION_VADDR = 2,  /**< vaddr of a linked ELF file */
 };
 
 /**

@@ -55,6 +55,35 @@ Test(image_api, has_no_symbol_file_for_an_assembly)
 	sym_image_close(image);
 }
 
+/* As compiled with -ffunction-sections: what is at 0x10 of one section is no name for another's. */
+Test(image_api, gives_no_name_by_vaddr_in_a_file_that_is_not_linked)
+{
+	char *directory = scratch_create(), *path = scratch_path(directory, "object.o");
+	uint64_t vaddr = ELF_BUILDER_TEXT_VADDR + 0x30;
+	struct sym_result *result;
+	struct sym_image *image;
+	size_t size_bytes;
+	uint8_t *bytes =
+		elf_builder_make(symbols, 2, (struct elf_builder_options){ 0 }, &size_bytes);
+	Elf64_Ehdr header;
+
+	memcpy(&header, bytes, sizeof(header));
+	header.e_type = ET_REL;
+	header.e_phnum = 0;
+	memcpy(bytes, &header, sizeof(header));
+	scratch_write(path, bytes, size_bytes);
+	cr_assert_null(sym_image_open(path, &image));
+	cr_assert_null(sym_result_create(&result));
+	cr_assert_null(sym_image_resolve(image, SYM_POSITION_VADDR, &vaddr, 1, result));
+	cr_expect_eq(sym_result_at(result, 0)->status, SYM_UNSUPPORTED);
+	cr_expect_null(sym_result_at(result, 0)->name);
+	sym_result_destroy(result);
+	sym_image_close(image);
+	free(bytes);
+	free(path);
+	scratch_remove(directory);
+}
+
 /* The bytes of the file say whose they are. */
 Test(image_api, lists_functions_by_the_place_of_their_bytes)
 {
