@@ -333,6 +333,10 @@ struct sym_error *layout_load_tiers(const struct contract *contract, struct layo
 
 	if (!error)
 		error = load(contract, wanted, NEEDS_COUNT(wanted), &tiers);
+	tiers.has_own = contract_has_field(contract, "MethodDescCodeData", "OptimizationTier");
+	if (!error && tiers.has_own)
+		error = contract_field(contract, "MethodDescCodeData", "OptimizationTier",
+				       &tiers.own);
 	if (!error)
 		error = tier_offset(contract, &tiers, &tiers.tier);
 	if (!error) {

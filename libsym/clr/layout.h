@@ -124,6 +124,10 @@ struct layout_tiers {
 	uint32_t code, method_desc, next, tier; /* in NativeCodeVersionNode */
 	uint32_t node_bytes;                    /* that hold these four */
 	uint32_t desc_bytes;                    /* of a MethodDesc, that hold `code_data` */
+	/* Whether MethodDescCodeData tells that of code that is no version of its own, and where;
+	 * from .NET 11 on. */
+	bool has_own;
+	uint32_t own;
 };
 
 struct sym_error *layout_load_tiers(const struct contract *contract, struct layout_tiers *ret);

@@ -479,14 +479,32 @@ static const char *first_tier(struct methods *methods, const struct method_descr
 	return tier;
 }
 
-enum method_outcome methods_read_tier(struct methods *methods,
-				      const struct method_description *description, uint64_t code,
-				      const char **tier_ret)
+/* Numbers that are none stand for a tier that is not noted. */
+static const char *tier_name(uint32_t number)
 {
 	static const char *const names[] = {
 		"QuickJitted", "OptimizedTier1",   "OptimizedTier1OSR",
 		"Optimized",   "InstrumentedTier", "InstrumentedTierOptimized",
 	};
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+/* The runtime notes it only where the method's kind does not tell: of a method that it began to
+ * compile quickly, and that the JIT optimized at once. */
+static const char *noted_tier(struct methods *methods, const struct method_description *description)
+{
+	const struct layout_tiers *tiers = methods->tiers;
+
+	return tiers->has_own && description->code_data
+		       ? tier_name(remote_u32(methods->memory, description->code_data + tiers->own))
+		       : NULL;
+}
+
+enum method_outcome methods_read_tier(struct methods *methods,
+				      const struct method_description *description, uint64_t code,
+				      const char **tier_ret)
+{
 	struct remote_memory *memory = methods->memory;
 	const struct layout_tiers *tiers = methods->tiers;
 	const char *name = NULL;
@@ -504,14 +522,14 @@ enum method_outcome methods_read_tier(struct methods *methods,
 
 		if (structure_u64(bytes, tiers->code) == code &&
 		    structure_u64(bytes, tiers->method_desc) == description->address) {
-			uint32_t tier = structure_u32(bytes, tiers->tier);
-
-			name = tier < sizeof(names) / sizeof(names[0]) ? names[tier] : NULL;
+			name = tier_name(structure_u32(bytes, tiers->tier));
 			break;
 		}
 		node = structure_u64(bytes, tiers->next);
 	}
-	if (!node && remote_state(memory) == REMOTE_OK)
+	if (!node)
+		name = noted_tier(methods, description);
+	if (!node && !name && remote_state(memory) == REMOTE_OK)
 		name = first_tier(methods, description, first_node != 0);
 	if (remote_state(memory) == REMOTE_PENDING)
 		return METHOD_PENDING;

@@ -104,6 +104,7 @@ def compare(context, title, before, ours, after, freed_allowed, least=100):
     expect(tiers.total() <= 0.01 * total, f"{tiers.total()} tiers differ")
     expect(total > least, f"only {total} methods to compare")
     expect(not wrong and not unknown, f"{len(wrong)} methods differ, {len(unknown)} are unknown to the runtime")
+    return tiers.total()
 
 
 def compare_settled(context, title, runtime, argument, environment, freed_allowed=False, least=100):
@@ -111,7 +112,7 @@ def compare_settled(context, title, runtime, argument, environment, freed_allowe
         before, damaged = read_methods(sample.map_path)
         ours, report = read_ours(context, sample.pid)
         after, _ = read_methods(sample.map_path)
-    compare(context, title, before, ours, after, freed_allowed, least)
+    report["other_tiers"] = compare(context, title, before, ours, after, freed_allowed, least)
     expect(report["unnamed"] == 0, f"{report['unnamed']} pieces of code have no name")
     return damaged, ours, report
 

@@ -407,6 +407,26 @@ Test(method_desc, tells_the_tier_of_the_default_version_by_what_may_be_compiled_
 	end(&fixture);
 }
 
+Test(method_desc, tells_the_tier_of_the_default_version_as_it_is_noted)
+{
+	struct fixture fixture;
+	uint64_t method, data;
+
+	begin(&fixture);
+	fixture.image.tiers.has_own = true;
+	method = add(&fixture, add_type(&fixture, ROW_PLAIN), METHOD_RUN);
+	fake_memory_put_u16(&fixture.image.fake, method + 2, 0x8000 | METHOD_RUN);
+	cr_assert_str_eq(tier_of(&fixture, method, 0x6000), "QuickJitted");
+	add_version(&fixture, method, 0x5000, 1);
+	memcpy(&data, fake_memory_at(&fixture.image.fake, method + 8, 8), 8);
+	fake_memory_put_u32(&fixture.image.fake, data, 0xffffffff);
+	cr_assert_str_eq(tier_of(&fixture, method, 0x6000), "QuickJitted");
+	fake_memory_put_u32(&fixture.image.fake, data, 3);
+	cr_assert_str_eq(tier_of(&fixture, method, 0x6000), "Optimized");
+	cr_assert_str_eq(tier_of(&fixture, method, 0x5000), "OptimizedTier1");
+	end(&fixture);
+}
+
 Test(method_desc, tells_what_is_compiled_as_it_stands)
 {
 	struct fixture fixture;
