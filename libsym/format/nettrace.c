@@ -312,8 +312,14 @@ enum {
 
 static struct sym_error *parse_head(struct reader *reader)
 {
-	const uint8_t *bytes = reader_bytes(reader, HEAD_BYTES);
+	const uint8_t *bytes;
 
+	if (!reader_left(reader))
+		return sym_error_create(SYM_ERROR_FORMAT,
+					"the runtime has sent nothing, as one does that runs no "
+					".NET code yet (just begun, or suspended until a tool "
+					"resumes it)");
+	bytes = reader_bytes(reader, HEAD_BYTES);
 	if (!bytes)
 		return sym_error_from_reader(reader, NULL, 0, "nettrace stream");
 	if (memcmp(bytes, head, 8) != 0)

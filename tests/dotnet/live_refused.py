@@ -209,6 +209,8 @@ def test_a_runtime_that_waits_to_be_resumed_is_said_to_run_no_code(context):
         wait_for(lambda: any(name.startswith(socket) for name in os.listdir(tempfile.gettempdir())), "no socket")
         wait_for(lambda: "runs no .NET code yet" in
                  context.mapgen.run("merge", process.pid, "-o", target).stderr, "it is not said")
+        asked = context.mapgen.run("merge", process.pid, "--jit=rundown", "-o", target).stderr
+        expect("runs no .NET code yet" in asked, f"who asks the runtime is told: {asked}")
     finally:
         process.kill()
         process.wait()
