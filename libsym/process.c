@@ -72,6 +72,16 @@ static struct sym_error *no_process(int32_t pid, const char *why)
 	return sym_error_create(SYM_ERROR_NOT_FOUND, "process %d: %s", pid, why);
 }
 
+/* Why the running system's /proc has no directory of that number. */
+static const char *why_missing(int32_t pid)
+{
+	if (kill(pid, 0) && errno == ESRCH)
+		return "there is none";
+	return access("/proc/self", F_OK) ? "it is there, but no /proc is mounted"
+					  : "it is there, but /proc does not show it: it is "
+					    "mounted with hidepid, or for another PID namespace";
+}
+
 static struct sym_error *open_proc_directory(struct process *process, const char *root, int32_t pid)
 {
 	free(process->proc_path);
@@ -90,7 +100,7 @@ static struct sym_error *open_proc_directory(struct process *process, const char
 	if (process->proc_fd >= 0)
 		return NULL;
 	if (errno == ENOENT || errno == ESRCH)
-		return no_process(pid, root ? "is not in this tree" : "there is none");
+		return no_process(pid, root ? "is not in this tree" : why_missing(pid));
 	return sym_error_from_errno(errno, process->proc_path, "cannot open");
 }
 

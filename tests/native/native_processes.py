@@ -210,6 +210,19 @@ def test_process_that_hidepid_hides(tools):
         raise Fail(f"{done.returncode} {done.stdout} {done.stderr}")
 
 
+def test_process_where_no_proc_is_mounted(tools):
+    """As in a chroot: the process is not what is missing."""
+    tools.need("gcc", "unshare")
+    if os.geteuid():
+        raise Skip("mounting needs root")
+    with Host(tools, "exec") as host:
+        question = f"{tools.program} resolve {host.pid} {host.addresses[0]}"
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none /proc && {question}"],
+                              capture_output=True, text=True, timeout=60)
+    if "no /proc is mounted" not in done.stderr or done.returncode == 0:
+        raise Fail(f"{done.returncode} {done.stdout} {done.stderr}")
+
+
 def test_process_that_becomes_another_program_between_two_questions(tools):
     """exec() by a child of vfork(), by a second thread, and by one that outlived the first: no name of the first program."""
     tools.need("gcc")
