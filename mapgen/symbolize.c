@@ -147,8 +147,8 @@ static void tell_counts(const struct symbolizing *symbolizing, bool json)
 	}
 	message("%" PRIu64 " of %" PRIu64 " addresses without a name got one; %" PRIu64
 		" the bounds of a function without symbols; %" PRIu64
-		" lie where nothing has a symbol, %" PRIu64
-		" in nothing that is mapped, %" PRIu64 " in other processes",
+		" lie where nothing has a symbol, %" PRIu64 " in nothing that is mapped, %" PRIu64
+		" in other processes",
 		counts.named, counts.asked, counts.bounded, counts.nameless, counts.unmapped,
 		counts.foreign);
 }
