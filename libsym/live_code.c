@@ -385,9 +385,28 @@ static struct sym_error *read_on(const struct sym_snapshot *snapshot, struct liv
 	return error;
 }
 
+/* Of a look that found no way, and what was known before it: one that is stopped, or asked for the
+ * moment by others, tells again later. Names that were told stay until then. */
+static struct sym_error *try_again(struct live_reader *reader, const struct live_code *known,
+				   struct live_code **code)
+{
+	struct live_code *refused AUTO_LIVE_CODE = NULL;
+	const char *reason;
+
+	reset(reader);
+	if (!known)
+		return NULL;
+	refused = STEAL(*code);
+	if (!known->source)
+		return NULL;
+	reason = refused->rundown_reason ?: refused->contract_reason;
+	return sym_error_create(SYM_ERROR_IO, "%s", reason ?: "jitted code has no names any more");
+}
+
 struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_reader **reader,
 				    bool *changed_ret)
 {
+	const struct live_code *known = atomic_load(&snapshot->ground->live_code.code);
 	struct live_code *code = NULL;
 	struct sym_error *error;
 
@@ -396,6 +415,8 @@ struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_r
 	if (!*reader)
 		return &sym_error_no_memory;
 	error = read_on(snapshot, *reader, snapshot->jit, &code);
+	if (!error && code && !code->source)
+		error = try_again(*reader, known, &code);
 	if (error)
 		return error;
 	*changed_ret = code != NULL;
