@@ -9,6 +9,9 @@
 #include "libsym/live_rundown.h"
 #include "libsym/snapshot.h"
 
+/* Executable pages on their own, when the write barrier is looked for; few are. */
+static const size_t most_pages_asked = 256;
+
 struct live_reader {
 	bool has_read;                /* and nothing has failed since */
 	bool is_given_up;             /* it did not answer in time */
@@ -103,6 +106,11 @@ static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
  * this name, whose views are its and nobody else's. Without W^X it is anonymous memory, which may
  * be anybody's.
  */
+static bool is_of_runtime(const struct sym_mapping *line)
+{
+	return !strcmp(line->path, "/memfd:doublemapper");
+}
+
 static struct jit_range *list_own_memory(const struct address_space *space, size_t *count_ret)
 {
 	struct jit_range *ranges = calloc(space->mapping_count + 1, sizeof(*ranges));
@@ -111,7 +119,7 @@ static struct jit_range *list_own_memory(const struct address_space *space, size
 	for (size_t i = 0; ranges && i < space->mapping_count; i++) {
 		const struct sym_mapping *line = &space->mappings[i];
 
-		if (line->protection & SYM_EXECUTE && !strcmp(line->path, "/memfd:doublemapper"))
+		if (line->protection & SYM_EXECUTE && is_of_runtime(line))
 			ranges[count++] =
 				(struct jit_range){ line->start_address, line->end_address };
 	}
@@ -169,6 +177,33 @@ struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct
 	return error && snapshot->process->core ? explain_core(snapshot, error) : error;
 }
 
+/* It may be there with the next look; it never moves. */
+static void find_barrier(const struct sym_snapshot *snapshot, struct live_reader *reader)
+{
+	const struct address_space *space = snapshot->space;
+	size_t asked = 0;
+
+	for (size_t i = 0; i < space->mapping_count && asked < most_pages_asked; i++) {
+		const struct sym_mapping *line = &space->mappings[i];
+		uint8_t page[WRITE_BARRIER_PAGE_BYTES];
+		struct sym_error *error;
+
+		if (reader->rundown.barrier.size_bytes)
+			return;
+		if (!(line->protection & SYM_EXECUTE) ||
+		    line->end_address - line->start_address != sizeof(page) ||
+		    (*line->path && !is_of_runtime(line)))
+			continue;
+		asked++;
+		error = process_read_memory(snapshot->process, line->start_address, page,
+					    sizeof(page));
+		if (!error)
+			write_barrier_recognise(page, line->start_address,
+						&reader->rundown.barrier);
+		sym_error_destroy(error);
+	}
+}
+
 /* code->source stays NULL when nothing is otherwise than at the last reading. */
 static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 				       struct live_reader *reader, struct live_code *code)
@@ -182,7 +217,9 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 		error = live_open_contract(snapshot, &reader->jit);
 	if (error)
 		return error;
+	find_barrier(snapshot, reader);
 	contract.reader = reader->jit;
+	contract.barrier = reader->rundown.barrier;
 	contract.own_memory = own_memory =
 		list_own_memory(snapshot->space, &contract.own_memory_count);
 	if (!own_memory)
@@ -214,6 +251,8 @@ static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
 
 	if (!error && snapshot->process->core)
 		error = sym_error_create(SYM_ERROR_UNSUPPORTED, "a core file cannot be asked");
+	if (!error)
+		find_barrier(snapshot, reader);
 	if (!error)
 		error = live_rundown_begin(&reader->rundown, snapshot, reader->names,
 					   &code->source);

@@ -224,6 +224,7 @@ static struct sym_error *tell_all(struct live_rundown *reader,
 	}
 	told_methods_deinit(&reader->told);
 	reader->told = told;
+	reader->told.barrier = reader->barrier;
 	return NULL;
 }
 

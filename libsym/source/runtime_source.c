@@ -147,6 +147,13 @@ static void add_own_memory(struct making *making, const struct jit_reading *read
 	}
 }
 
+static void add_barrier(struct making *making, const struct write_barrier *barrier)
+{
+	if (barrier->size_bytes)
+		add(making, barrier->start_address, barrier->size_bytes, write_barrier_name,
+		    strlen(write_barrier_name), 0);
+}
+
 static struct sym_error *make_source(const struct jit_reading *reading,
 				     const struct runtime_contract *contract,
 				     struct index_name_set *names, struct runtime_source **ret)
@@ -157,6 +164,8 @@ static struct sym_error *make_source(const struct jit_reading *reading,
 	if (error)
 		return error;
 	add_own_memory(&making, reading, contract);
+	if (!reading->functions.count)
+		add_barrier(&making, &contract->barrier);
 	for (size_t i = 0; i < reading->symbol_count; i++) {
 		const struct jit_symbol *symbol = &reading->symbols[i];
 		uint32_t value = number_of_tier(making.source, symbol->tier);
@@ -211,6 +220,7 @@ struct sym_error *runtime_source_open_told(const struct told_methods *told,
 		    told->names.data + method->name_offset, method->name_bytes,
 		    number_of_tier(making.source, method->tier));
 	}
+	add_barrier(&making, &told->barrier);
 	making.source->counts.method_count = told->count;
 	making.source->counts.unnamed_count = told->unnamed_count;
 	return end(&making, ret);

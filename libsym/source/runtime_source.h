@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "libsym/clr/jit_reader.h"
+#include "libsym/clr/write_barrier.h"
 #include "libsym/error.h"
 #include "libsym/index_name_set.h"
 #include "libsym/source/source.h"
@@ -35,7 +36,8 @@ struct runtime_contract {
 	 * there is named as a stub. */
 	const struct jit_range *own_memory;
 	size_t own_memory_count;
-	bool is_other; /* own_memory is not what it was at the last reading */
+	bool is_other;                /* own_memory is not what it was at the last reading */
+	struct write_barrier barrier; /* for a runtime that does not tell of it */
 };
 
 /*

@@ -12,6 +12,7 @@
 
 #include "libsym/base/buf.h"
 #include "libsym/clr/rundown.h"
+#include "libsym/clr/write_barrier.h"
 #include "libsym/error.h"
 #include "libsym/format/metadata.h"
 
@@ -42,6 +43,7 @@ struct told_methods {
 	size_t module_count, module_capacity;
 	struct buf names;
 	size_t unnamed_count;
+	struct write_barrier barrier; /* of which the runtime does not tell */
 };
 
 void told_methods_init(struct told_methods *told);

@@ -133,3 +133,21 @@ def test_frames_have_method_names_when_tiering_is_off(context):
     count = count_frames(context, {"DOTNET_PerfMapEnabled": "1", "DOTNET_TieredCompilation": "0"})
     total, named = check(count, ("jit", "r2r"))
     context.figure(f"frames in methods named: {percent(named, total)} of {total} (goal 99.5 %)")
+
+
+def test_the_write_barrier_has_its_name(context):
+    """With W^X and without, by contract and by rundown: every program that allocates spends a percent of its time in it."""
+    for environment in ({}, {"DOTNET_EnableWriteXorExecute": "0"}):
+        with Sample(context.sdk(), environment) as sample:
+            data = os.path.join(context.scratch, "barrier.data")
+            why = perf_samples.record(sample.pid, 3, data, 999)
+            if why:
+                raise Fail(why) if CI else Skip(why)
+            leaves = [looked_up(chain)[0] for chain in perf_samples.samples(data)[0] if chain]
+            memory = Memory(sample.pid)
+            for way in ("contract", "rundown"):
+                answers = context.mapgen.resolve(sample.pid, sorted(set(leaves)), "--jit=" + way)
+                named = sum(answers[leaf]["name"] == "JIT_WriteBarrier" for leaf in leaves)
+                other = sum(memory.kind_of(leaf) not in ("native", "r2r") and answers[leaf]["source"] is None for leaf in leaves)
+                context.figure(f"{environment or 'W^X'}, {way}: {named} of {len(leaves)} samples are in it, {other} nowhere known")
+                expect(named > 2, f"JIT_WriteBarrier is in {named} of {len(leaves)} samples, {other} have no name")

@@ -117,6 +117,16 @@ def test_the_write_barrier_of_net_11_has_its_name(context):
            f"names: {sorted(set(map(str, names)))}")
 
 
+def test_the_write_barrier_is_found_where_net_11_says_that_it_is(context):
+    """Runtimes before it do not say: there it is known by its neighbour."""
+    with Sample(runtime(context, context.sdk().sample), MAP_ON) as sample:
+        start = next(row[0] for row in read_map(sample.map_path) if "<JIT_CopiedWriteBarriers>" in row[2])
+        places = range(start, start + 256, 16)
+        told, found = ([start for start, answer in context.mapgen.resolve(sample.pid, places, "--jit=" + way).items()
+                        if answer["name"] == "JIT_WriteBarrier"] for way in ("contract", "rundown"))
+    expect(told and told == found, f"{[hex(place) for place in told]} and {[hex(place) for place in found]}")
+
+
 def test_callers_that_no_call_made_have_names_on_net_11(context):
     """Code that takes the place of a running method (OSR) seems to be called by its own beginning."""
     with Sample(runtime(context, context.sdk().sample)) as sample:
