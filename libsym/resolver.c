@@ -242,6 +242,9 @@ static void explain_jitted(const struct sym_snapshot *snapshot, const struct liv
 		/* That the dump is cut. */
 		if (!answer->reason && written->jitdump)
 			answer->reason = written->reason;
+		/* The file may be one of ours, from when the runtime could be asked. */
+		if (!answer->reason && live && live->had_runtime && !live->source)
+			answer->reason = live->info.rundown_reason ?: live->info.contract_reason;
 	} else if (written->reason) {
 		answer->status = written->status;
 		answer->reason = written->reason;

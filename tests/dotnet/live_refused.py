@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Sample, Skip, expect, read_map
+from harness import Memory, Sample, Skip, expect, read_map
 from live_bad_input import MAP_OFF
 from live_containers import child_of, copied_sample, in_namespaces
 from live_watch import Watch, wait_for
@@ -196,6 +196,18 @@ def test_a_socket_of_somebody_else_is_not_asked(context):
         os.chown(path, 0, 0)
     expect(done.returncode in (1, 3), f"exit code {done.returncode}: it was asked")
     expect("socket" in done.stderr, f"the socket is not named: {done.stderr[:300]!r}")
+
+
+def test_why_a_runtime_was_not_asked_is_said_where_an_older_map_has_no_name(context):
+    """What merge wrote once does not know what was compiled since; that is no answer of the runtime's."""
+    with Sample(context.npm(), {"COMPlus_PerfMapEnabled": "0"}) as sample:
+        context.mapgen.must("merge", sample.pid)
+        sample.stand_still()
+        starts = [row[0] for row in Memory(sample.pid).rows if "x" in row[2] and not row[3]]
+        answers = [answer for answer in context.mapgen.resolve(sample.pid, starts).values() if not answer["resolved"]]
+    expect(answers, "everything has a name: this tried nothing")
+    wrong = [answer for answer in answers if "is stopped" not in (answer["reason"] or "")]
+    expect(not wrong, f"{len(wrong)} of {len(answers)} do not say why, first: {wrong[:1]}")
 
 
 def test_a_runtime_that_waits_to_be_resumed_is_said_to_run_no_code(context):
