@@ -137,11 +137,9 @@ def test_a_watch_that_was_begun_on_a_stopped_process_names_it_when_it_goes_on(co
     expect(report["jit"]["way"] == "rundown", f"it says {report}")
 
 
-def test_a_watch_goes_on_after_its_process_was_stopped(context):
-    """So much comes and goes that what the runtime tells has gaps, and it cannot be asked while it is stopped."""
-    output = os.path.join(context.scratch, "stopped.map")
-    with Sample(torture_runtime(context), argument="churn:40000") as sample:
-        watch = Watch(context, sample.pid, "-o", output, "--interval=0.2", "--jit=rundown")
+def stop_three_times(context, sample, output):
+    watch = Watch(context, sample.pid, "-o", output, "--interval=0.2", "--jit=rundown")
+    try:
         wait_for(lambda: os.path.exists(output), "no map was written")
         for _ in range(3):
             time.sleep(1)
@@ -151,9 +149,27 @@ def test_a_watch_goes_on_after_its_process_was_stopped(context):
             expect(names, "names went while it stood still")
             sample.process.send_signal(signal.SIGCONT)
             wait_for(lambda before=stopped: os.stat(output).st_ino != before, "nothing was added after it went on", 20)
-        report = watch.report(signal.SIGTERM)
-    context.figure(f"{report['failed_refreshes']} of {report['refreshes']} looks failed, stopped three times")
-    expect(report["jit"]["way"] == "rundown", f"it says {report}")
+        return watch.report(signal.SIGTERM)
+    finally:
+        watch.process.kill()
+        watch.process.wait()
+
+
+def test_a_watch_goes_on_after_its_process_was_stopped(context):
+    """So much comes and goes that what the runtime tells has gaps, and it cannot be asked while it is stopped."""
+    for attempt in range(6):
+        with Sample(torture_runtime(context), argument="churn:40000") as sample:
+            try:
+                report = stop_three_times(context, sample, os.path.join(context.scratch, f"stopped{attempt}.map"))
+            except Exception:
+                # Runtimes that unload while they are asked die of it now and then (README).
+                if sample.alive() or sample.process.returncode not in (-signal.SIGSEGV, -signal.SIGABRT):
+                    raise
+                continue
+        context.figure(f"{report['failed_refreshes']} of {report['refreshes']} looks failed, stopped three times")
+        expect(report["jit"]["way"] == "rundown", f"it says {report}")
+        return
+    raise Skip("the runtime died of being asked, each time")
 
 
 def test_watching_a_settled_process_finds_little_to_do(context):
