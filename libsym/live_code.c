@@ -7,10 +7,8 @@
 #include "libsym/core_process.h"
 #include "libsym/limits.h"
 #include "libsym/live_rundown.h"
+#include "libsym/live_stubs.h"
 #include "libsym/snapshot.h"
-
-/* Executable pages on their own, when the write barrier is looked for; few are. */
-static const size_t most_pages_asked = 256;
 
 struct live_reader {
 	bool has_read;                /* and nothing has failed since */
@@ -101,16 +99,7 @@ static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 	return NULL;
 }
 
-/*
- * With W^X (the default from .NET 7 on) all code of the runtime lies in a memory file of
- * this name, whose views are its and nobody else's. Without W^X it is anonymous memory, which may
- * be anybody's.
- */
-static bool is_of_runtime(const struct sym_mapping *line)
-{
-	return !strcmp(line->path, "/memfd:doublemapper");
-}
-
+/* What is nobody's but the runtime's, as far as can be told. */
 static struct jit_range *list_own_memory(const struct address_space *space, size_t *count_ret)
 {
 	struct jit_range *ranges = calloc(space->mapping_count + 1, sizeof(*ranges));
@@ -119,7 +108,7 @@ static struct jit_range *list_own_memory(const struct address_space *space, size
 	for (size_t i = 0; ranges && i < space->mapping_count; i++) {
 		const struct sym_mapping *line = &space->mappings[i];
 
-		if (line->protection & SYM_EXECUTE && is_of_runtime(line))
+		if (line->protection & SYM_EXECUTE && live_is_of_runtime(line))
 			ranges[count++] =
 				(struct jit_range){ line->start_address, line->end_address };
 	}
@@ -180,28 +169,9 @@ struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct
 /* It may be there with the next look; it never moves. */
 static void find_barrier(const struct sym_snapshot *snapshot, struct live_reader *reader)
 {
-	const struct address_space *space = snapshot->space;
-	size_t asked = 0;
-
-	for (size_t i = 0; i < space->mapping_count && asked < most_pages_asked; i++) {
-		const struct sym_mapping *line = &space->mappings[i];
-		uint8_t page[WRITE_BARRIER_PAGE_BYTES];
-		struct sym_error *error;
-
-		if (reader->rundown.barrier.size_bytes)
-			return;
-		if (!(line->protection & SYM_EXECUTE) ||
-		    line->end_address - line->start_address != sizeof(page) ||
-		    (*line->path && !is_of_runtime(line)))
-			continue;
-		asked++;
-		error = process_read_memory(snapshot->process, line->start_address, page,
-					    sizeof(page));
-		if (!error)
-			write_barrier_recognise(page, line->start_address,
-						&reader->rundown.barrier);
-		sym_error_destroy(error);
-	}
+	if (!reader->rundown.barrier.size_bytes)
+		live_stubs_find_barrier(snapshot->process, snapshot->space,
+					&reader->rundown.barrier);
 }
 
 /* code->source stays NULL when nothing is otherwise than at the last reading. */

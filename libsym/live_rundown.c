@@ -9,7 +9,9 @@
 #include "libsym/base/path.h"
 #include "libsym/bundled_assembly.h"
 #include "libsym/clr/rundown_follow.h"
+#include "libsym/live_stubs.h"
 #include "libsym/perf_map_enable.h"
+#include "libsym/perf_map_place.h"
 #include "libsym/snapshot.h"
 
 /*
@@ -228,6 +230,20 @@ static struct sym_error *tell_all(struct live_rundown *reader,
 	return NULL;
 }
 
+/* A map that the runtime writes says more of each of them. */
+static struct sym_error *find_stubs(const struct sym_snapshot *snapshot, struct address_ranges *ret)
+{
+	struct perf_map_place place;
+	struct sym_error *error = perf_map_place_find(snapshot->process, &place);
+	bool writes;
+
+	if (error)
+		return error;
+	writes = place.info.writer_fd >= 0;
+	perf_map_place_deinit(&place);
+	return writes ? NULL : live_stubs_find(snapshot->process, snapshot->space, ret);
+}
+
 /* In the place of what was told before, unless there is an error. */
 static struct sym_error *list_all(struct live_rundown *reader, const struct sym_snapshot *snapshot)
 {
@@ -239,6 +255,8 @@ static struct sym_error *list_all(struct live_rundown *reader, const struct sym_
 		error = rundown_ask(&place, &rundown);
 	if (!error)
 		error = with_assemblies(reader, snapshot, &rundown, tell_all);
+	if (!error)
+		error = find_stubs(snapshot, &reader->told.stubs);
 	rundown_deinit(&rundown);
 	return error;
 }

@@ -213,6 +213,11 @@ struct sym_error *runtime_source_open_told(const struct told_methods *told,
 
 	if (error)
 		return error;
+	/* Methods hold where both claim a byte. */
+	for (size_t i = 0; i < told->stubs.count; i++)
+		add(&making, told->stubs.items[i].start,
+		    told->stubs.items[i].end - told->stubs.items[i].start, jit_stub_name,
+		    strlen(jit_stub_name), STUB_BIT);
 	for (size_t i = 0; i < told->count; i++) {
 		const struct told_method *method = &told->items[i];
 

@@ -24,6 +24,7 @@ void told_methods_deinit(struct told_methods *told)
 	free(told->modules);
 	free(told->items);
 	buf_deinit(&told->names);
+	address_ranges_deinit(&told->stubs);
 	*told = (struct told_methods){ 0 };
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/address_ranges.h"
 #include "libsym/base/buf.h"
 #include "libsym/clr/rundown.h"
 #include "libsym/clr/write_barrier.h"
@@ -43,7 +44,9 @@ struct told_methods {
 	size_t module_count, module_capacity;
 	struct buf names;
 	size_t unnamed_count;
-	struct write_barrier barrier; /* of which the runtime does not tell */
+	/* Of these the runtime does not tell. */
+	struct write_barrier barrier;
+	struct address_ranges stubs;
 };
 
 void told_methods_init(struct told_methods *told);

@@ -2,9 +2,11 @@
 """How many frames of a real profile get a name, and whether each name is right."""
 import bisect
 import os
+import time
 
 import perf_samples
-from harness import CI, Fail, Memory, Sample, Skip, expect
+import shapes
+from harness import CI, Fail, Memory, Sample, Skip, expect, read_map
 
 GOAL = 0.995
 
@@ -135,19 +137,61 @@ def test_frames_have_method_names_when_tiering_is_off(context):
     context.figure(f"frames in methods named: {percent(named, total)} of {total} (goal 99.5 %)")
 
 
+def running(context, sample, seconds=3):
+    """What runs, sample by sample: of frames the innermost ones only."""
+    data = os.path.join(context.scratch, "running.data")
+    why = perf_samples.record(sample.pid, seconds, data, 999)
+    if why:
+        raise Fail(why) if CI else Skip(why)
+    return [looked_up(chain)[0] for chain in perf_samples.samples(data)[0] if chain]
+
+
 def test_the_write_barrier_has_its_name(context):
     """With W^X and without, by contract and by rundown: every program that allocates spends a percent of its time in it."""
     for environment in ({}, {"DOTNET_EnableWriteXorExecute": "0"}):
         with Sample(context.sdk(), environment) as sample:
-            data = os.path.join(context.scratch, "barrier.data")
-            why = perf_samples.record(sample.pid, 3, data, 999)
-            if why:
-                raise Fail(why) if CI else Skip(why)
-            leaves = [looked_up(chain)[0] for chain in perf_samples.samples(data)[0] if chain]
-            memory = Memory(sample.pid)
+            leaves, memory = [], Memory(sample.pid)
+            while len(leaves) < 2500:
+                leaves += running(context, sample)
             for way in ("contract", "rundown"):
                 answers = context.mapgen.resolve(sample.pid, sorted(set(leaves)), "--jit=" + way)
                 named = sum(answers[leaf]["name"] == "JIT_WriteBarrier" for leaf in leaves)
                 other = sum(memory.kind_of(leaf) not in ("native", "r2r") and answers[leaf]["source"] is None for leaf in leaves)
                 context.figure(f"{environment or 'W^X'}, {way}: {named} of {len(leaves)} samples are in it, {other} nowhere known")
                 expect(named > 2, f"JIT_WriteBarrier is in {named} of {len(leaves)} samples, {other} have no name")
+
+
+def test_code_between_methods_of_runtimes_that_do_not_tell_of_it_is_known(context):
+    """Stubs and the write barrier of .NET 8 and 9 had no name: 2.4 % of all samples."""
+    for title in ("8.0 self-contained", "9.0 self-contained"):
+        published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == title))
+        if published is None:
+            raise Skip(why)
+        with Sample(published, {"DOTNET_PerfMapEnabled": "0"}) as sample:
+            leaves = running(context, sample, 4)
+            memory = Memory(sample.pid)
+            methods = Methods(context.rundown(sample.pid))
+            answers = context.mapgen.resolve(sample.pid, sorted(set(leaves)))
+        between = [answers[leaf] for leaf in leaves if memory.kind_of(leaf) not in ("native", "r2r") and methods.at(leaf) is None]
+        wrong = [answer for leaf in leaves for answer in (answers[leaf],)
+                 if methods.at(leaf) and answer["name"] in ("[runtime stub]", "JIT_WriteBarrier")]
+        named = sum(answer["name"] is not None for answer in between)
+        context.figure(f"{title}: {named} of {len(between)} samples between methods are known, of {len(leaves)} samples")
+        expect(not wrong, f"methods are taken for stubs: {wrong[:2]}")
+        expect(len(between) > 5 and named >= 0.8 * len(between), f"{named} of {len(between)} are known")
+
+
+def test_code_between_methods_has_the_names_of_the_map_that_the_runtime_writes(context):
+    published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "9.0 self-contained"))
+    if published is None:
+        raise Skip(why)
+    with Sample(published, {"DOTNET_PerfMapEnabled": "1"}) as sample:
+        stubs = []
+        for _ in range(100):
+            if len(stubs) >= 100:
+                break
+            time.sleep(0.2)
+            stubs = [start for start, _, name in read_map(sample.map_path) if name.startswith("stub<")]
+        answers = context.mapgen.resolve(sample.pid, stubs)
+    other = [answer for answer in answers.values() if answer["source"] != "perfmap"]
+    expect(stubs and not other, f"{len(other)} of {len(stubs)} stubs have another name, first {other[:1]}")

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/clr/runtime_stub.h"
+
+#include <stdbool.h>
+
+struct stub {
+	uint8_t known_bytes;
+	uint8_t size_bytes; /* with what pads it in a row of its like */
+	uint8_t bytes[RUNTIME_STUB_BYTES];
+	uint64_t any; /* bit i: byte i may be another one, of a displacement or a value */
+};
+
+#define BITS(first, count) (((1ull << (count)) - 1) << (first))
+#define ANY4               0, 0, 0, 0
+#define ANY8               ANY4, ANY4
+#define PAD3               0xcc, 0xcc, 0xcc
+
+/* As found in .NET 8 and 9; no jitted code ends in breakpoints up to the next multiple of 8. */
+static const struct stub stubs[] = {
+	/* Of a method that may have no code yet: jmp [target]; mov r10, [method]; jmp [compile]. */
+	{ 20,
+	  24,
+	  { 0xff, 0x25, ANY4, 0x4c, 0x8b, 0x15, ANY4, 0xff, 0x25, ANY4, 0x90 },
+	  BITS(2, 2) | BITS(9, 2) | BITS(15, 2) },
+	/* The same with the method at once: mov r10, [method]; jmp [target]. */
+	{ 14, 24, { 0x4c, 0x8b, 0x15, ANY4, 0xff, 0x25, ANY4, 0x90 }, BITS(3, 2) | BITS(9, 2) },
+	/* Counts calls: mov rax, [count]; dec word [rax]; je + 6; jmp [method]; jmp [enough]. */
+	{ 24,
+	  24,
+	  { 0x48, 0x8b, 0x05, ANY4, 0x66, 0xff, 0x08, 0x74, 0x06, 0xff, 0x25, ANY4, 0xff, 0x25,
+	    ANY4 },
+	  BITS(3, 2) | BITS(14, 2) | BITS(20, 2) },
+	/* Of an interface's method: mov rax, type; cmp [rdi], rax; nop; mov rax, target; jne to the
+	 * next guess; jmp rax. */
+	{ 32,
+	  32,
+	  { 0x48, 0xb8, ANY8, 0x48, 0x39, 0x07, 0x90, 0x48, 0xb8, ANY8, 0x0f, 0x85, ANY4, 0xff,
+	    0xe0 },
+	  BITS(2, 8) | BITS(16, 8) | BITS(26, 4) },
+	/* The next guess, which looks into a cache: mov rax, [rdi]; push rdx; mov r10, cache; mov
+	 * rdx, rax; shr rax, 12; add rax, rdx; xor rax, ... */
+	{ 26,
+	  112,
+	  { 0x48, 0x8b, 0x07, 0x52, 0x49, 0xba, ANY8, 0x48, 0x8b, 0xd0, 0x48, 0xc1, 0xe8, 0x0c,
+	    0x48, 0x03, 0xc2, 0x48, 0x35 },
+	  BITS(6, 8) },
+	/* Of precompiled code: mov rax, value; ret. */
+	{ 16, 16, { 0x48, 0xb8, ANY8, 0xc3, PAD3, 0xcc, 0xcc }, BITS(2, 8) },
+	/* mov, to an argument, value; jmp. */
+	{ 16, 16, { 0x48, 0xbf, ANY8, 0xe9, ANY4, 0xcc }, BITS(2, 8) | BITS(11, 4) },
+	{ 16, 16, { 0x48, 0xbe, ANY8, 0xe9, ANY4, 0xcc }, BITS(2, 8) | BITS(11, 4) },
+	{ 16, 16, { 0x48, 0xba, ANY8, 0xe9, ANY4, 0xcc }, BITS(2, 8) | BITS(11, 4) },
+	/* mov rsi, rdi; mov rdi, value; jmp. */
+	{ 24,
+	  24,
+	  { 0x48, 0x8b, 0xf7, 0x48, 0xbf, ANY8, 0xe9, ANY4, PAD3, PAD3 },
+	  BITS(5, 8) | BITS(14, 4) },
+	/* mov rdi, value; mov rsi, value; jmp. */
+	{ 32,
+	  32,
+	  { 0x48, 0xbf, ANY8, 0x48, 0xbe, ANY8, 0xe9, ANY4, PAD3, PAD3, 0xcc },
+	  BITS(2, 8) | BITS(12, 8) | BITS(21, 4) },
+	/* Look-ups in the dictionary of generic code, whose misses go elsewhere. */
+	{ 32,
+	  32,
+	  { 0x48, 0x8b, 0x47, 0,    0x48, 0x8b, 0x40, 0,    0x48, 0x85,
+	    0xc0, 0x74, 0x01, 0xc3, 0x48, 0xbe, ANY8, 0xe9, ANY4, PAD3 },
+	  BITS(3, 1) | BITS(7, 1) | BITS(16, 8) | BITS(25, 4) },
+	{ 40,
+	  40,
+	  { 0x48, 0x8b, 0x47, 0,    0x48, 0x8b, 0x40, 0,    0x48, 0x8b, 0x40, 0,    0x48,
+	    0x85, 0xc0, 0x74, 0x01, 0xc3, 0x48, 0xbe, ANY8, 0xe9, ANY4, PAD3, PAD3, 0xcc },
+	  BITS(3, 1) | BITS(7, 1) | BITS(11, 1) | BITS(20, 8) | BITS(29, 4) },
+	/* The same where there is no miss. */
+	{ 16,
+	  16,
+	  { 0x48, 0x8b, 0x47, 0, 0x48, 0x8b, 0x40, 0, 0x48, 0x8b, 0x40, 0, 0xc3, PAD3 },
+	  BITS(3, 1) | BITS(7, 1) | BITS(11, 1) },
+};
+
+static bool begins(const struct stub *stub, const uint8_t *code)
+{
+	for (size_t i = 0; i < stub->known_bytes; i++)
+		if (code[i] != stub->bytes[i] && !(stub->any >> i & 1))
+			return false;
+	return true;
+}
+
+size_t runtime_stub_size(const uint8_t code[RUNTIME_STUB_BYTES])
+{
+	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
+		if (begins(&stubs[i], code))
+			return stubs[i].size_bytes;
+	return 0;
+}

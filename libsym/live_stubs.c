@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "libsym/live_stubs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/clr/runtime_stub.h"
+
+enum {
+	/* Executable pages on their own, when the write barrier is looked for; few are. */
+	MOST_PAGES = 256,
+	CHUNK_BYTES = 1 << 16,
+};
+
+static const uint64_t most_bytes = 256 << 20;
+
+bool live_is_of_runtime(const struct sym_mapping *mapping)
+{
+	return !strcmp(mapping->path, "/memfd:doublemapper");
+}
+
+static bool may_have_stubs(const struct sym_mapping *mapping)
+{
+	return mapping->protection & SYM_EXECUTE &&
+	       (!*mapping->path || live_is_of_runtime(mapping));
+}
+
+static bool read_memory(const struct process *process, uint64_t address, uint8_t *room,
+			size_t bytes)
+{
+	struct sym_error *error = process_read_memory(process, address, room, bytes);
+
+	sym_error_destroy(error);
+	return !error;
+}
+
+void live_stubs_find_barrier(const struct process *process, const struct address_space *space,
+			     struct write_barrier *ret)
+{
+	size_t asked = 0;
+
+	for (size_t i = 0; i < space->mapping_count && asked < MOST_PAGES; i++) {
+		const struct sym_mapping *mapping = &space->mappings[i];
+		uint8_t page[WRITE_BARRIER_PAGE_BYTES];
+
+		if (!may_have_stubs(mapping) ||
+		    mapping->end_address - mapping->start_address != sizeof(page))
+			continue;
+		asked++;
+		if (read_memory(process, mapping->start_address, page, sizeof(page)) &&
+		    write_barrier_recognise(page, mapping->start_address, ret))
+			return;
+	}
+}
+
+/* Those that begin in a chunk, which has the bytes of the last one as well; *at is behind them. */
+static bool scan(const uint8_t *chunk, size_t bytes, uint64_t address, size_t *at,
+		 struct address_ranges *ret)
+{
+	while (*at + RUNTIME_STUB_BYTES <= bytes) {
+		size_t size = runtime_stub_size(chunk + *at);
+
+		if (size && !address_ranges_append(ret, address + *at, address + *at + size))
+			return false;
+		*at += size ? size : RUNTIME_STUB_ALIGNMENT;
+	}
+	return true;
+}
+
+static bool scan_mapping(const struct process *process, const struct sym_mapping *mapping,
+			 uint8_t *chunk, struct address_ranges *ret)
+{
+	uint64_t address = mapping->start_address;
+
+	while (mapping->end_address - address >= RUNTIME_STUB_BYTES) {
+		uint64_t left = mapping->end_address - address;
+		size_t bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES, at = 0;
+
+		if (!read_memory(process, address, chunk, bytes))
+			break;
+		if (!scan(chunk, bytes, address, &at, ret))
+			return false;
+		address += at;
+	}
+	return true;
+}
+
+struct sym_error *live_stubs_find(const struct process *process, const struct address_space *space,
+				  struct address_ranges *ret)
+{
+	uint8_t *chunk AUTO_FREE = malloc(CHUNK_BYTES);
+	uint64_t bytes = 0;
+
+	if (!chunk)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < space->mapping_count; i++) {
+		const struct sym_mapping *mapping = &space->mappings[i];
+
+		if (!may_have_stubs(mapping))
+			continue;
+		bytes += mapping->end_address - mapping->start_address;
+		if (bytes > most_bytes)
+			break;
+		if (!scan_mapping(process, mapping, chunk, ret))
+			return &sym_error_no_memory;
+	}
+	return NULL;
+}
