@@ -57,12 +57,12 @@
  *
  * OWNERSHIP
  *
- * What *_open() and *_create() hand out ends with *_close() and *_destroy() of
- * the same name, which accept NULL. Everything reached through an object
- * (strings, structs behind a const pointer) belongs to it and lives as long as
- * it does, unless its comment says less. An object made from another one must
- * end first. Strings are NUL terminated; names are bytes, mostly UTF-8 but
- * not always.
+ * What *_open() and *_create() hand out ends with *_close() and *_destroy() of the same name, which
+ * accept NULL. Everything reached through an object (strings, structs behind a const pointer)
+ * belongs to it and lives as long as it does, unless its comment says less. An object made from
+ * another one must end first. Strings are NUL terminated; names are bytes, mostly UTF-8. A file
+ * that was asked holds a descriptor; where there are none left it is SYM_UNREADABLE (see
+ * setrlimit(2)).
  *
  * ERRORS
  *
@@ -73,11 +73,10 @@
  *
  * STABILITY
  *
- * Structs that the caller allocates begin with `size`, to be set to sizeof the
- * struct; zero in every other field asks for the default. Structs that the
- * library allocates are reached by pointer and may grow at their end: never
- * copy or measure them. Enum values are pinned and only ever added to. The
- * soname is the major version.
+ * Structs that the caller allocates begin with `size`, to be set to sizeof the struct; zero in
+ * every other field asks for the default. Structs that the library allocates are reached by pointer
+ * and may grow at their end: never copy or measure them. Enum values are pinned and only ever added
+ * to. The soname is the major version.
  *
  * PARTS
  *
@@ -127,8 +126,9 @@ enum sym_jit_way {
 	 * map.
 	 */
 	SYM_JIT_CONTRACT = 1,
-	/** The runtime is asked over its diagnostics socket to list its methods. Alone: no perf
-	 * map. */
+	/** The runtime is asked over its diagnostics socket to list its methods, which can crash it
+	 * while it unloads hundreds of collectible assemblies a second (seen with .NET 9 and 10).
+	 * Before .NET 10 this is what SYM_JIT_AUTO comes to. Alone: no perf map. */
 	SYM_JIT_RUNDOWN = 2,
 	/** Only the perf map that the process writes or has left. */
 	SYM_JIT_PERF_MAP = 3,
