@@ -54,34 +54,37 @@ void live_stubs_find_barrier(const struct process *process, const struct address
 	}
 }
 
-/* Those that begin in a chunk, which has the bytes of the last one as well; *at is behind them. */
-static bool scan(const uint8_t *chunk, size_t bytes, uint64_t address, size_t *at,
-		 struct address_ranges *ret)
+/* Those that begin in a chunk of the mapping; *at_ret is where none of them reaches any more. */
+static bool scan(const struct sym_mapping *mapping, uint64_t address, const uint8_t *chunk,
+		 size_t bytes, uint64_t *at_ret, struct address_ranges *ret)
 {
-	while (*at + RUNTIME_STUB_BYTES <= bytes) {
-		size_t size = runtime_stub_size(chunk + *at);
+	size_t at = 0;
 
-		if (size && !address_ranges_append(ret, address + *at, address + *at + size))
+	while (at + RUNTIME_STUB_BYTES <= bytes) {
+		size_t size = runtime_stub_size(chunk + at);
+		uint64_t start = address + at, left = mapping->end_address - start;
+
+		if (size && !address_ranges_append(ret, start, start + (size < left ? size : left)))
 			return false;
-		*at += size ? size : RUNTIME_STUB_ALIGNMENT;
+		at += size ? (size + RUNTIME_STUB_ALIGNMENT - 1) & -RUNTIME_STUB_ALIGNMENT
+			   : RUNTIME_STUB_ALIGNMENT;
 	}
+	*at_ret = address + at;
 	return true;
 }
 
 static bool scan_mapping(const struct process *process, const struct sym_mapping *mapping,
 			 uint8_t *chunk, struct address_ranges *ret)
 {
-	uint64_t address = mapping->start_address;
+	uint64_t end = mapping->end_address, address = mapping->start_address;
 
-	while (mapping->end_address - address >= RUNTIME_STUB_BYTES) {
-		uint64_t left = mapping->end_address - address;
-		size_t bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES, at = 0;
+	while (address < end && end - address >= RUNTIME_STUB_BYTES) {
+		size_t bytes = end - address < CHUNK_BYTES ? (size_t)(end - address) : CHUNK_BYTES;
 
 		if (!read_memory(process, address, chunk, bytes))
 			break;
-		if (!scan(chunk, bytes, address, &at, ret))
+		if (!scan(mapping, address, chunk, bytes, &address, ret))
 			return false;
-		address += at;
 	}
 	return true;
 }

@@ -14,6 +14,8 @@ struct stub {
 #define ANY4               0, 0, 0, 0
 #define ANY8               ANY4, ANY4
 #define PAD3               0xcc, 0xcc, 0xcc
+#define DELEGATE_BEGIN     0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb
+#define DELEGATE_END       0x4d, 0x8b, 0x53, 0x20, 0x49, 0x83, 0xc3, 0x20, 0, 0xff, 0xe2
 
 /* As found in .NET 8 and 9; no jitted code ends in breakpoints up to the next multiple of 8. */
 static const struct stub stubs[] = {
@@ -44,6 +46,18 @@ static const struct stub stubs[] = {
 	  { 0x48, 0x8b, 0x07, 0x52, 0x49, 0xba, ANY8, 0x48, 0x8b, 0xd0, 0x48, 0xc1, 0xe8, 0x0c,
 	    0x48, 0x03, 0xc2, 0x48, 0x35 },
 	  BITS(6, 8) },
+	/* Of a delegate to a static method, whose arguments move up by one: mov rax, rsp; mov r11,
+	 * rdi; moves; mov r10, [r11 + 32]; add r11, 32; jmp r10. */
+	{ 17, 17, { DELEGATE_BEGIN, DELEGATE_END }, BITS(14, 1) },
+	{ 20, 20, { DELEGATE_BEGIN, 0x48, 0x89, 0xf7, DELEGATE_END }, BITS(17, 1) },
+	{ 23,
+	  23,
+	  { DELEGATE_BEGIN, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, DELEGATE_END },
+	  BITS(20, 1) },
+	{ 26,
+	  26,
+	  { DELEGATE_BEGIN, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, DELEGATE_END },
+	  BITS(23, 1) },
 	/* Of precompiled code: mov rax, value; ret. */
 	{ 16, 16, { 0x48, 0xb8, ANY8, 0xc3, PAD3, 0xcc, 0xcc }, BITS(2, 8) },
 	/* mov, to an argument, value; jmp. */
