@@ -166,10 +166,10 @@ struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct
 	return error && snapshot->process->core ? explain_core(snapshot, error) : error;
 }
 
-/* It may be there with the next look; it never moves. */
+/* It is there before any method is, and never moves. */
 static void find_barrier(const struct sym_snapshot *snapshot, struct live_reader *reader)
 {
-	if (!reader->rundown.barrier.size_bytes)
+	if (!reader->has_read)
 		live_stubs_find_barrier(snapshot->process, snapshot->space,
 					&reader->rundown.barrier);
 }
