@@ -48,7 +48,11 @@ static size_t compare(struct elf_glance *glance, const struct elf_symbols *symbo
 	struct elf_symbol found = { 0 };
 	enum elf_glance_outcome outcome = elf_glance_find(glance, position, &found);
 
-	cr_assert_neq(outcome, ELF_GLANCE_UNABLE);
+	/* Behind a function with a label in it: where the label ends is for the index to find. */
+	if (outcome == ELF_GLANCE_UNABLE) {
+		cr_assert(!expected || !expected->size_bytes, "0x%lx", (long)position);
+		return 0;
+	}
 	cr_assert_eq(outcome == ELF_GLANCE_HIT, expected != NULL, "0x%lx", (long)position);
 	if (!expected)
 		return 0;
