@@ -16,6 +16,7 @@ struct live_reader {
 	enum sym_jit_way way;         /* that served; SYM_JIT_NONE: none did */
 	struct index_name_set *names; /* of all that is read with it; NULL: each has its own */
 	struct jit_reader *jit;       /* by contract */
+	struct write_barrier barrier; /* as of the first reading by contract */
 	struct jit_range *own_memory; /* as of the last reading */
 	size_t own_memory_count;
 	struct live_rundown rundown;
@@ -100,7 +101,8 @@ static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 }
 
 /* What is nobody's but the runtime's, as far as can be told. */
-static struct jit_range *list_own_memory(const struct address_space *space, size_t *count_ret)
+static struct jit_range *list_own_memory(const struct address_space *space,
+					 const struct write_barrier *barrier, size_t *count_ret)
 {
 	struct jit_range *ranges = calloc(space->mapping_count + 1, sizeof(*ranges));
 	size_t count = 0;
@@ -108,7 +110,9 @@ static struct jit_range *list_own_memory(const struct address_space *space, size
 	for (size_t i = 0; ranges && i < space->mapping_count; i++) {
 		const struct sym_mapping *line = &space->mappings[i];
 
-		if (line->protection & SYM_EXECUTE && live_is_of_runtime(line))
+		if (line->protection & SYM_EXECUTE &&
+		    (live_is_of_runtime(line) || (line->start_address < barrier->start_address &&
+						  line->end_address > barrier->start_address)))
 			ranges[count++] =
 				(struct jit_range){ line->start_address, line->end_address };
 	}
@@ -166,14 +170,6 @@ struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct
 	return error && snapshot->process->core ? explain_core(snapshot, error) : error;
 }
 
-/* It is there before any method is, and never moves. */
-static void find_barrier(const struct sym_snapshot *snapshot, struct live_reader *reader)
-{
-	if (!reader->has_read)
-		live_stubs_find_barrier(snapshot->process, snapshot->space,
-					&reader->rundown.barrier);
-}
-
 /* code->source stays NULL when nothing is otherwise than at the last reading. */
 static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 				       struct live_reader *reader, struct live_code *code)
@@ -187,11 +183,13 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 		error = live_open_contract(snapshot, &reader->jit);
 	if (error)
 		return error;
-	find_barrier(snapshot, reader);
+	/* It is there before any method is, and never moves. */
+	if (!reader->has_read)
+		live_stubs_find_barrier(snapshot->process, snapshot->space, &reader->barrier);
 	contract.reader = reader->jit;
-	contract.barrier = reader->rundown.barrier;
+	contract.barrier = reader->barrier;
 	contract.own_memory = own_memory =
-		list_own_memory(snapshot->space, &contract.own_memory_count);
+		list_own_memory(snapshot->space, &reader->barrier, &contract.own_memory_count);
 	if (!own_memory)
 		return &sym_error_no_memory;
 	contract.is_other = contract.own_memory_count != reader->own_memory_count ||
@@ -221,8 +219,6 @@ static struct sym_error *read_rundown(const struct sym_snapshot *snapshot,
 
 	if (!error && snapshot->process->core)
 		error = sym_error_create(SYM_ERROR_UNSUPPORTED, "a core file cannot be asked");
-	if (!error)
-		find_barrier(snapshot, reader);
 	if (!error)
 		error = live_rundown_begin(&reader->rundown, snapshot, reader->names,
 					   &code->source);

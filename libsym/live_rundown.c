@@ -226,12 +226,11 @@ static struct sym_error *tell_all(struct live_rundown *reader,
 	}
 	told_methods_deinit(&reader->told);
 	reader->told = told;
-	reader->told.barrier = reader->barrier;
 	return NULL;
 }
 
-/* A map that the runtime writes says more of each of them. */
-static struct sym_error *find_stubs(const struct sym_snapshot *snapshot, struct address_ranges *ret)
+/* What the runtime does not tell. A map that it writes says more of each stub. */
+static struct sym_error *find_stubs(const struct sym_snapshot *snapshot, struct told_methods *told)
 {
 	struct perf_map_place place;
 	struct sym_error *error = perf_map_place_find(snapshot->process, &place);
@@ -241,7 +240,8 @@ static struct sym_error *find_stubs(const struct sym_snapshot *snapshot, struct 
 		return error;
 	writes = place.info.writer_fd >= 0;
 	perf_map_place_deinit(&place);
-	return writes ? NULL : live_stubs_find(snapshot->process, snapshot->space, ret);
+	live_stubs_find_barrier(snapshot->process, snapshot->space, &told->barrier);
+	return writes ? NULL : live_stubs_find(snapshot->process, snapshot->space, &told->stubs);
 }
 
 /* In the place of what was told before, unless there is an error. */
@@ -256,7 +256,7 @@ static struct sym_error *list_all(struct live_rundown *reader, const struct sym_
 	if (!error)
 		error = with_assemblies(reader, snapshot, &rundown, tell_all);
 	if (!error)
-		error = find_stubs(snapshot, &reader->told.stubs);
+		error = find_stubs(snapshot, &reader->told);
 	rundown_deinit(&rundown);
 	return error;
 }

@@ -20,9 +20,8 @@ struct live_rundown {
 	bool follows; /* it will be asked again */
 	struct rundown_follow *follow;
 	struct told_methods told;
-	struct write_barrier barrier; /* set by who uses it: what the runtime does not tell */
-	int64_t list_due_ms;          /* when another list is due, by diagnostics_now_ms() */
-	int64_t list_after_ms;        /* as long after the one before */
+	int64_t list_due_ms;   /* when another list is due, by diagnostics_now_ms() */
+	int64_t list_after_ms; /* as long after the one before */
 	char *socket_directory;
 	int root_fd;
 };

@@ -93,18 +93,18 @@ struct sym_error *live_stubs_find(const struct process *process, const struct ad
 				  struct address_ranges *ret)
 {
 	uint8_t *chunk AUTO_FREE = malloc(CHUNK_BYTES);
-	uint64_t bytes = 0;
+	uint64_t left = most_bytes;
 
 	if (!chunk)
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < space->mapping_count; i++) {
 		const struct sym_mapping *mapping = &space->mappings[i];
 
-		if (!may_have_stubs(mapping))
+		uint64_t bytes = mapping->end_address - mapping->start_address;
+
+		if (!may_have_stubs(mapping) || bytes > left)
 			continue;
-		bytes += mapping->end_address - mapping->start_address;
-		if (bytes > most_bytes)
-			break;
+		left -= bytes;
 		if (!scan_mapping(process, mapping, chunk, ret))
 			return &sym_error_no_memory;
 	}

@@ -72,14 +72,18 @@ static struct sym_error *no_process(int32_t pid, const char *why)
 	return sym_error_create(SYM_ERROR_NOT_FOUND, "process %d: %s", pid, why);
 }
 
-/* Why the running system's /proc has no directory of that number. */
-static const char *why_missing(int32_t pid)
+/* Of the running system's /proc, which may not show what is there. `why`: it is not. */
+static struct sym_error *not_shown(int32_t pid, const char *why)
 {
-	if (kill(pid, 0) && errno == ESRCH)
-		return "there is none";
-	return access("/proc/self", F_OK) ? "it is there, but no /proc is mounted"
-					  : "it is there, but /proc does not show it: it is "
-					    "mounted with hidepid, or for another PID namespace";
+	if (kill(pid, 0) && errno != EPERM)
+		return no_process(pid, why);
+	if (access("/proc/self", F_OK))
+		return no_process(pid, "it is there, but no /proc is mounted");
+	return sym_error_create(SYM_ERROR_PERMISSION,
+				"process %d is hidden: /proc is mounted with hidepid, or for "
+				"another PID namespace; this needs CAP_SYS_PTRACE or the group "
+				"that hidepid spares",
+				pid);
 }
 
 static struct sym_error *open_proc_directory(struct process *process, const char *root, int32_t pid)
@@ -100,7 +104,8 @@ static struct sym_error *open_proc_directory(struct process *process, const char
 	if (process->proc_fd >= 0)
 		return NULL;
 	if (errno == ENOENT || errno == ESRCH)
-		return no_process(pid, root ? "is not in this tree" : why_missing(pid));
+		return root ? no_process(pid, "is not in this tree")
+			    : not_shown(pid, "there is none");
 	return sym_error_from_errno(errno, process->proc_path, "cannot open");
 }
 
@@ -416,13 +421,8 @@ static struct sym_error *missing_files(int32_t pid, const char *root)
 {
 	if (root)
 		return no_process(pid, "is not complete in this tree");
-	if (!kill(pid, 0) || errno == EPERM)
-		return sym_error_create(SYM_ERROR_PERMISSION,
-					"process %d is hidden: /proc is mounted with hidepid; this "
-					"needs CAP_SYS_PTRACE or the group that hidepid spares",
-					pid);
-	/* It ended between two of our looks. */
-	return no_process(pid, "has ended");
+	/* It may have ended between two of our looks. */
+	return not_shown(pid, "has ended");
 }
 
 struct sym_error *process_open(int32_t pid, const char *root, struct process **ret)

@@ -41,12 +41,13 @@ bool write_barrier_recognise(const uint8_t page[WRITE_BARRIER_PAGE_BYTES], uint6
 			     struct write_barrier *ret)
 {
 	/* A function that only returns marks the beginning. .NET 10 aligns the next one. */
-	size_t begin = is_checked(page + 1) ? 1 : FUNCTION_ALIGNMENT;
+	size_t begin = is_checked(page + 1)                    ? 1
+		       : is_checked(page + FUNCTION_ALIGNMENT) ? FUNCTION_ALIGNMENT
+							       : 0;
 	size_t start = (begin + CHECKED_BYTES + FUNCTION_ALIGNMENT - 1) & -FUNCTION_ALIGNMENT;
 	size_t end = WRITE_BARRIER_PAGE_BYTES;
 
-	if (page[0] != RETURN || !is_checked(page + begin) ||
-	    memcmp(page + start, write, sizeof(write)) != 0)
+	if (page[0] != RETURN || !begin || memcmp(page + start, write, sizeof(write)) != 0)
 		return false;
 	while (!page[end - 1])
 		end--;

@@ -164,8 +164,7 @@ static struct sym_error *make_source(const struct jit_reading *reading,
 	if (error)
 		return error;
 	add_own_memory(&making, reading, contract);
-	/* What the runtime names has been added where memory is its own. */
-	if (!reading->functions.count || !contract->own_memory_count)
+	if (!reading->functions.count)
 		add_barrier(&making, &contract->barrier);
 	for (size_t i = 0; i < reading->symbol_count; i++) {
 		const struct jit_symbol *symbol = &reading->symbols[i];

@@ -14,10 +14,9 @@ INSTRUCTION = re.compile(r"^\s+[0-9.]+ :\s+([0-9a-f]+):\s+([a-z]\w*)", re.MULTIL
 
 
 def hottest(fixed, dso, text=""):
-    """The function of a DSO that has the most samples of its own, and has a text in its name. Of a precode the last bytes are
-    no whole instruction."""
+    """The symbol of a DSO that has the most samples of its own, and has a text in its name."""
     rows = run_perf(fixed, "report", "-i", fixed, "--stdio", "--no-children", "-g", "none", "--sort", "dso,sym")
-    names = [line.split("[.] ", 1)[1].strip() for line in rows.splitlines() if dso in line and "[.] " in line and text in line and "[precode]" not in line]
+    names = [line.split("[.] ", 1)[1].strip() for line in rows.splitlines() if dso in line and "[.] " in line and text in line]
     expect(names, f"no symbol of {dso} has samples")
     return names[0]
 
@@ -44,10 +43,11 @@ def disassembled(context, path, offset, size, address):
     return [(int(at, 16), mnemonic) for at, mnemonic in re.findall(r"^ *([0-9a-f]+):\s+([a-z]\w*)", done.stdout, re.MULTILINE)]
 
 
-def compare(context, shown, path, offset):
-    """`offset`: where in the file of the bytes the first instruction is."""
+def compare(context, shown, path, offset, size=None):
+    """`offset`: where in the file of the bytes the first instruction is. `size`: of the whole symbol, whose last bytes are no
+    whole instruction if it is a precode."""
     start, end = shown[0][0], shown[-1][0]
-    wanted = [row for row in disassembled(context, path, offset, end - start + 16, start) if row[0] <= end]
+    wanted = [row for row in disassembled(context, path, offset, size or end - start + 16, start) if size or row[0] <= end]
     expect(shown == wanted, f"{sum(one != other for one, other in zip(shown, wanted))} of {len(wanted)} instructions differ, {len(shown)} shown")
     return len(shown)
 
@@ -62,7 +62,8 @@ def test_perf_annotate_shows_the_instructions_of_managed_code(context):
         jitted = hottest(fixed, "doublemapper", "Sample.")
         shown = annotated(fixed, jitted)
         expect(memory.kind_of(shown[0][0]) == "jit", f"{jitted} is shown at {shown[0][0]:#x}")
-        count = compare(context, shown, f"/proc/{sample.pid}/mem", shown[0][0])
+        size = context.mapgen.resolve(sample.pid, [shown[0][0]])[shown[0][0]]["size"]
+        count = compare(context, shown, f"/proc/{sample.pid}/mem", shown[0][0], size)
         context.figure(f"perf annotate of a jitted method: {count} instructions, as in the process's memory")
         image = next(row[3] for row in memory.rows if row[3].endswith("/System.Private.CoreLib.dll"))
         shown = annotated(fixed, hottest(fixed, "System.Private.CoreLib.dll"))
