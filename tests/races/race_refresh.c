@@ -206,9 +206,13 @@ static void check_jitted(uint64_t address, const char *name, uint64_t offset_byt
 /* Each path was loaded once. */
 static void check_native(const struct sym_answer *answer, size_t number)
 {
-	uint64_t vaddr = answer->address - answer->offset_bytes - world.step[number].base;
+	uint64_t vaddr;
 	void *symbol = dlsym(world.oracle, answer->name);
 
+	/* Being loaded, where the addresses of another one were: its base is not written yet. */
+	if (number >= atomic_load(&world.steps))
+		return;
+	vaddr = answer->address - answer->offset_bytes - world.step[number].base;
 	/* What another one was mapped over; the linker knows no name of it. */
 	if (strstr(answer->name, "@plt"))
 		return;
