@@ -17,10 +17,12 @@
 
 struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret)
 {
-	struct sym_resolver *resolver = calloc(1, sizeof(*resolver));
+	struct sym_resolver *resolver =
+		aligned_alloc(_Alignof(struct sym_resolver), sizeof(*resolver));
 
 	if (!resolver)
 		return &sym_error_no_memory;
+	memset(resolver, 0, sizeof(*resolver));
 	resolver->snapshot = snapshot;
 	atomic_init(&resolver->now, snapshot);
 	buf_init(&resolver->maps, LIMIT_MAPS_BYTES);
@@ -115,10 +117,8 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 		return resolving;
 	}
 	resolving.counted = !is_alone(resolver);
-	if (resolving.counted) {
-		resolving.epoch = atomic_load(&resolver->epoch) & 1;
-		atomic_fetch_add(&resolver->readers[resolving.epoch], 1);
-	}
+	if (resolving.counted)
+		resolving.reading = reading_begin(&resolver->readers);
 	/* Not before it is counted: what answers of this state point to stays from here on. */
 	resolving.state.changes = atomic_load(&resolver->changes);
 	resolving.snapshot = atomic_load(&resolver->now);
@@ -129,7 +129,7 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 static void end_resolving(const struct resolving *resolving)
 {
 	if (resolving->counted)
-		atomic_fetch_sub(&resolving->resolver->readers[resolving->epoch], 1);
+		reading_end(&resolving->resolver->readers, &resolving->reading);
 }
 
 const struct written *resolver_get_written(const struct resolving *resolving)
@@ -569,20 +569,47 @@ struct sym_error *sym_resolver_resolve_at(struct sym_resolver *resolver, const u
 	return error ? error : resolve_many(resolver, addresses, times_ns, count, result);
 }
 
+/* One address where nothing is in the way. */
+static inline __attribute__((always_inline)) bool
+resolve_usual(const struct quick_look_up *quick, uint64_t address, struct sym_result *result)
+{
+	struct quick_found found;
+	const char *path;
+
+	if (!quick || __builtin_expect(!result->capacity, 0) ||
+	    !quick_find_usual(quick, address, &path, &found) ||
+	    !result_is_plain(result, 0, quick_kind(quick, &found)))
+		return false;
+	result_empty(result, 1);
+	quick_write(quick, address, path, &found, &result->slots[0].answer);
+	return true;
+}
+
+/* The same for those who are counted. */
+static __attribute__((noinline)) struct sym_error *resolve_counted(struct sym_resolver *resolver,
+								   const uint64_t *addresses,
+								   size_t count,
+								   struct sym_result *result)
+{
+	struct reading reading = reading_begin(&resolver->readers);
+	bool done = resolve_usual(atomic_load(&resolver->quick_now), addresses[0], result);
+
+	reading_end(&resolver->readers, &reading);
+	return done ? NULL : resolve_unusual(resolver, NULL, addresses, count, result);
+}
+
 struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint64_t *addresses,
 				       size_t count, struct sym_result *result)
 {
 	const struct quick_look_up *quick = quick_at_once(resolver);
-	struct quick_found found;
-	const char *path;
 
-	if (count != 1 || !quick || __builtin_expect(!result->capacity, 0) ||
-	    !quick_find_usual(quick, addresses[0], &path, &found) ||
-	    !result_is_plain(result, 0, quick_kind(quick, &found)))
-		return resolve_unusual(resolver, quick, addresses, count, result);
-	result_empty(result, 1);
-	quick_write(quick, addresses[0], path, &found, &result->slots[0].answer);
-	return NULL;
+	if (__builtin_expect(count == 1, 1)) {
+		if (resolve_usual(quick, addresses[0], result))
+			return NULL;
+		if (!quick && atomic_load(&resolver->refreshed))
+			return resolve_counted(resolver, addresses, count, result);
+	}
+	return resolve_unusual(resolver, quick, addresses, count, result);
 }
 
 /* ---- at a glance ---------------------------------------------------------------------- */
@@ -737,11 +764,12 @@ static __attribute__((noinline)) int glance_unusual(struct sym_resolver *resolve
 	if (glance->size >= sizeof(*glance) && quick) {
 		found = glance_quickly(quick, address, glance);
 	} else if (glance->size >= sizeof(*glance) && atomic_load(&resolver->refreshed)) {
-		struct resolving resolving = begin_resolving(resolver);
+		struct reading reading = reading_begin(&resolver->readers);
 
-		if (resolving.quick)
-			found = glance_quickly(resolving.quick, address, glance);
-		end_resolving(&resolving);
+		quick = atomic_load(&resolver->quick_now);
+		if (quick)
+			found = glance_quickly(quick, address, glance);
+		reading_end(&resolver->readers, &reading);
 	}
 	return found < 0 ? glance_carefully(resolver, address, glance) : found;
 }
@@ -756,35 +784,4 @@ int sym_resolver_glance(struct sym_resolver *resolver, uint64_t address, struct 
 	    !quick_find_usual(quick, address, &path, &found))
 		return glance_unusual(resolver, quick, address, glance);
 	return fill_glance(quick, &found, path, glance);
-}
-
-const char *sym_status_text(enum sym_status status)
-{
-	static const char *const texts[] = {
-		[SYM_RESOLVED] = "resolved",
-		[SYM_UNMAPPED] = "not mapped",
-		[SYM_NO_SYMBOLS] = "no symbols",
-		[SYM_NO_MATCH] = "no symbol here",
-		[SYM_STALE] = "not the mapped file",
-		[SYM_UNREADABLE] = "not readable",
-		[SYM_BAD_FORMAT] = "malformed file",
-		[SYM_UNSUPPORTED] = "not supported",
-		[SYM_UNNAMED] = "function without a name",
-	};
-
-	return (size_t)status < sizeof(texts) / sizeof(texts[0]) ? texts[status] : "unknown status";
-}
-
-const char *sym_source_text(enum sym_source_kind source)
-{
-	static const char *const texts[] = {
-		[SYM_SOURCE_NONE] = "none",           [SYM_SOURCE_ELF] = "elf",
-		[SYM_SOURCE_PERF_MAP] = "perfmap",    [SYM_SOURCE_RELATIVE_MAP] = "relmap",
-		[SYM_SOURCE_READYTORUN] = "r2r",      [SYM_SOURCE_RUNTIME] = "runtime",
-		[SYM_SOURCE_EH_FRAME] = "eh_frame",   [SYM_SOURCE_DWARF] = "dwarf",
-		[SYM_SOURCE_KERNEL] = "kernel",       [SYM_SOURCE_JITDUMP] = "jitdump",
-		[SYM_SOURCE_GOPCLNTAB] = "gopclntab",
-	};
-
-	return (size_t)source < sizeof(texts) / sizeof(texts[0]) ? texts[source] : "unknown";
 }

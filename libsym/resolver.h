@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "libsym/answer_cache.h"
+#include "libsym/base/readers.h"
 #include "libsym/quick_look_up.h"
 #include "libsym/snapshot.h"
 
@@ -24,10 +25,9 @@ struct written {
 
 /*
  * A refresh may end what was read before, so it must know that nobody reads it
- * any more: readers count themselves under one of two numbers. As long as there has been no
- * refresh they need not: they see `first`, which stays. Nor need they in a program without
- * threads, where nobody refreshes meanwhile: each count would make the processor wait for
- * all that it has begun before.
+ * any more: readers say so (base/readers.h). As long as there has been no refresh they need not:
+ * they see `first`, which stays. Nor need they in a program without threads, where nobody refreshes
+ * meanwhile.
  */
 struct sym_resolver {
 	struct sym_snapshot *snapshot; /* the user's */
@@ -67,8 +67,7 @@ struct sym_resolver {
 	struct live_code *live_before; /* its names are still good, and not among those of `live` */
 	struct live_reader *live_reader;
 	_Atomic(bool) refreshed;
-	_Atomic(unsigned int) epoch;
-	_Atomic(uint32_t) readers[2];
+	struct readers readers;
 	_Atomic(struct sym_kernel *) kernel;
 };
 
@@ -78,14 +77,15 @@ struct resolving {
 	const struct sym_snapshot *snapshot; /* what is mapped */
 	const struct quick_look_up *quick;   /* NULL: look with care */
 	bool refreshed;                      /* since the resolver was made */
-	bool counted;
-	unsigned int epoch;
+	bool counted;                        /* as `reading` says */
+	struct reading reading;
 	struct answer_state state;
 };
 
 /* From now on look-ups see what was taken up, and not `first`. */
 static inline void resolver_set_refreshed(struct sym_resolver *resolver)
 {
+	readers_give_places(&resolver->readers);
 	atomic_store(&resolver->refreshed, true);
 	atomic_store(&resolver->quick, NULL);
 }

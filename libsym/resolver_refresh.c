@@ -4,27 +4,17 @@
  * in it has compiled, and what its perf map and its jitdump got. Knows when nobody reads what was
  * there before any more.
  */
-#include <sched.h>
 #include <string.h>
 
 #include "libsym/limits.h"
 #include "libsym/resolver.h"
 
-/*
- * Returns when whoever could have seen what was there before the call has ended.
- * Those who come in count under the other number, so it ends; twice, because one of them
- * may have chosen its number before it was changed.
- */
+/* Returns when whoever could have seen what was there before the call has ended. */
 static void wait_for_readers(struct sym_resolver *resolver)
 {
 	struct quick_look_up *dropped = STEAL(resolver->quicks_dropped);
 
-	for (int i = 0; i < 2; i++) {
-		unsigned int epoch = atomic_fetch_add(&resolver->epoch, 1) & 1;
-
-		while (atomic_load(&resolver->readers[epoch]))
-			sched_yield();
-	}
+	readers_wait(&resolver->readers);
 	quick_look_up_destroy(dropped);
 }
 

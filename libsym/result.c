@@ -106,3 +106,34 @@ void result_finish(struct sym_result *result)
 		first += answer->inlined_count;
 	}
 }
+
+const char *sym_status_text(enum sym_status status)
+{
+	static const char *const texts[] = {
+		[SYM_RESOLVED] = "resolved",
+		[SYM_UNMAPPED] = "not mapped",
+		[SYM_NO_SYMBOLS] = "no symbols",
+		[SYM_NO_MATCH] = "no symbol here",
+		[SYM_STALE] = "not the mapped file",
+		[SYM_UNREADABLE] = "not readable",
+		[SYM_BAD_FORMAT] = "malformed file",
+		[SYM_UNSUPPORTED] = "not supported",
+		[SYM_UNNAMED] = "function without a name",
+	};
+
+	return (size_t)status < sizeof(texts) / sizeof(texts[0]) ? texts[status] : "unknown status";
+}
+
+const char *sym_source_text(enum sym_source_kind source)
+{
+	static const char *const texts[] = {
+		[SYM_SOURCE_NONE] = "none",           [SYM_SOURCE_ELF] = "elf",
+		[SYM_SOURCE_PERF_MAP] = "perfmap",    [SYM_SOURCE_RELATIVE_MAP] = "relmap",
+		[SYM_SOURCE_READYTORUN] = "r2r",      [SYM_SOURCE_RUNTIME] = "runtime",
+		[SYM_SOURCE_EH_FRAME] = "eh_frame",   [SYM_SOURCE_DWARF] = "dwarf",
+		[SYM_SOURCE_KERNEL] = "kernel",       [SYM_SOURCE_JITDUMP] = "jitdump",
+		[SYM_SOURCE_GOPCLNTAB] = "gopclntab",
+	};
+
+	return (size_t)source < sizeof(texts) / sizeof(texts[0]) ? texts[source] : "unknown";
+}

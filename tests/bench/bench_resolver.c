@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,6 +253,76 @@ static void native_figures(const struct ours *ours, struct bcc *bcc)
 	free(addresses);
 }
 
+static struct ours open_ours(void)
+{
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
+	struct ours ours;
+
+	must(sym_snapshot_open(getpid(), &opts, &ours.snapshot));
+	must(sym_resolver_create(ours.snapshot, &ours.resolver));
+	must(sym_result_create(&ours.result));
+	return ours;
+}
+
+static void close_ours(struct ours *ours)
+{
+	sym_result_destroy(ours->result);
+	sym_resolver_destroy(ours->resolver);
+	sym_snapshot_close(ours->snapshot);
+}
+
+/* One who looks up beside another. */
+struct lookers {
+	const struct ours *ours;
+	const uint64_t *addresses;
+	_Atomic(bool) done;
+};
+
+static void *look_up_beside(void *context)
+{
+	struct lookers *lookers = context;
+	struct ours ours = *lookers->ours;
+
+	must(sym_result_create(&ours.result));
+	while (!atomic_load(&lookers->done))
+		for (size_t i = 0; i < LOOKUPS / 10; i++)
+			resolve(&ours, &lookers->addresses[i], 1);
+	sym_result_destroy(ours.result);
+	return NULL;
+}
+
+static double seconds_beside(const struct ours *ours, const uint64_t *addresses)
+{
+	struct lookers lookers = { ours, addresses, false };
+	struct look_up_times times = { 0 };
+	struct bcc none = { 0 };
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, look_up_beside, &lookers))
+		abort();
+	look_up(SINGLE, ours, &none, addresses, &times);
+	atomic_store(&lookers.done, true);
+	pthread_join(thread, NULL);
+	return times.single;
+}
+
+/* Two threads look up at once, after a refresh and where there was none: neither shall wait for
+ * what the other writes. */
+static void figures_beside(const struct ours *ours, const uint64_t *addresses)
+{
+	struct ours frozen = open_ours();
+	double refreshed_seconds = 0, frozen_seconds = 0;
+
+	resolve(&frozen, addresses, BATCH);
+	for (int round = 0; round < ROUNDS; round++) {
+		least(&frozen_seconds, seconds_beside(&frozen, addresses));
+		least(&refreshed_seconds, seconds_beside(ours, addresses));
+	}
+	figure("resolver_find_single_refreshed_beside_another", refreshed_seconds / LOOKUPS * 1e9,
+	       frozen_seconds / LOOKUPS * 1e9, (struct bench_goal){ .most_ratio = 1.5 }, "ns");
+	close_ours(&frozen);
+}
+
 /* Nobody else is there, but who resolves cannot know. */
 static void *idle(void *lock)
 {
@@ -367,24 +439,6 @@ static void refresh_figure(const struct ours *ours, struct world *world, const s
 	       (struct bench_goal){ 0 }, "ms");
 }
 
-static struct ours open_ours(void)
-{
-	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
-	struct ours ours;
-
-	must(sym_snapshot_open(getpid(), &opts, &ours.snapshot));
-	must(sym_resolver_create(ours.snapshot, &ours.resolver));
-	must(sym_result_create(&ours.result));
-	return ours;
-}
-
-static void close_ours(struct ours *ours)
-{
-	sym_result_destroy(ours->result);
-	sym_resolver_destroy(ours->resolver);
-	sym_snapshot_close(ours->snapshot);
-}
-
 static struct look_up_times measure_size(size_t lines)
 {
 	struct bcc none = { 0 };
@@ -462,6 +516,7 @@ int main(void)
 	look_up_figures(&ours, &bcc, addresses, "_refreshed");
 	look_up_figures(&ours, &bcc, mixed, "_refreshed_quarter_unnamed");
 	figures_with_threads(&ours, &bcc, addresses);
+	figures_beside(&ours, addresses);
 	/* In what was appended; libbcc would have to read it all again. */
 	for (size_t i = 0; i < LOOKUPS; i++)
 		addresses[i] = world.starts[LINES + noise() % (APPENDED * REFRESHES)] +

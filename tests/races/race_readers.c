@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads read something that another exchanges, waits for them, and spoils: nobody may see it
+ * spoilt. More threads than there are places, threads that come and go, and readings within
+ * readings; where the kernel stops all threads, where it was never asked to, and where a filter
+ * forbids it later. A plain program, so that ThreadSanitizer can watch it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libsym/base/readers.h"
+#include "tests/races/race.h"
+
+enum {
+	THREADS = READER_PLACES + 4,
+	READINGS = 300, /* of one thread, until another takes its turn */
+	THINGS = 32,
+	WORDS = 8,
+	FAR = 1 << 24
+};
+
+/* What is read: all of it good, or all of it spoilt. */
+struct thing {
+	uint64_t words[WORDS];
+};
+
+static const uint64_t good = 0x600d, spoilt = 0xbad;
+
+static struct {
+	struct readers *readers;
+	struct thing things[THINGS];
+	_Atomic(struct thing *) now;
+	_Atomic(uint32_t) far[FAR];
+	bool may_sleep;
+	_Atomic(bool) done;
+	_Atomic(uint64_t) seen, wrong;
+} world;
+
+/* Long enough for another to exchange it and to spoil it, if he does not wait: asleep, or before
+ * the processor has written what dawdle() leaves it with. */
+static void look(uint32_t *state)
+{
+	const struct thing *thing = atomic_load_explicit(&world.now, memory_order_acquire);
+
+	if (world.may_sleep && noise(state) % 2)
+		usleep(50);
+	/* The compiler must take it that each turn counts. */
+	for (int i = 0; i < 100; i++)
+		__asm__ volatile("" : "+r"(thing));
+	for (size_t i = 0; i < WORDS; i++)
+		if (thing->words[i] != good)
+			atomic_fetch_add(&world.wrong, 1);
+}
+
+/* The processor takes long to write these, and what is written next only then. */
+static void dawdle(uint32_t *state)
+{
+	for (int i = 0; i < 16; i++)
+		atomic_store_explicit(&world.far[noise(state) % FAR], *state, memory_order_relaxed);
+}
+
+static void *read_some(void *context)
+{
+	uint32_t state = (uint32_t)(uintptr_t)context;
+
+	for (int i = 0; i < READINGS && !atomic_load(&world.done); i++) {
+		struct reading outer;
+
+		dawdle(&state);
+		outer = reading_begin(world.readers);
+		look(&state);
+		if (noise(&state) % 4 == 0) {
+			struct reading inner = reading_begin(world.readers);
+
+			look(&state);
+			reading_end(world.readers, &inner);
+			look(&state);
+		}
+		reading_end(world.readers, &outer);
+		atomic_fetch_add_explicit(&world.seen, 1, memory_order_relaxed);
+	}
+	return NULL;
+}
+
+/* One thread after the other, so that places change hands. */
+static void *read_on(void *context)
+{
+	while (!atomic_load(&world.done)) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, read_some, context))
+			abort();
+		pthread_join(thread, NULL);
+	}
+	return NULL;
+}
+
+static void fill(struct thing *thing, uint64_t word)
+{
+	for (size_t i = 0; i < WORDS; i++)
+		thing->words[i] = word;
+}
+
+static void exchange(size_t times)
+{
+	for (size_t i = 0; i < times; i++) {
+		struct thing *fresh = &world.things[(i + 1) % THINGS], *old;
+
+		fill(fresh, good);
+		old = atomic_exchange(&world.now, fresh);
+		readers_wait(world.readers);
+		fill(old, spoilt);
+	}
+}
+
+/* False: somebody saw what was spoilt, or nobody saw anything. */
+static bool run(const char *what, size_t thread_count, size_t exchanges)
+{
+	pthread_t threads[THREADS];
+
+	fill(&world.things[0], good);
+	atomic_store(&world.now, &world.things[0]);
+	world.may_sleep = thread_count > 1;
+	atomic_store(&world.done, false);
+	atomic_store(&world.seen, 0);
+	for (uintptr_t i = 0; i < thread_count; i++)
+		if (pthread_create(&threads[i], NULL, read_on, (void *)(i + 1)))
+			abort();
+	while (atomic_load(&world.seen) < thread_count)
+		continue;
+	exchange(exchanges);
+	atomic_store(&world.done, true);
+	for (size_t i = 0; i < thread_count; i++)
+		pthread_join(threads[i], NULL);
+	printf("race_readers, %s: %" PRIu64 " readings\n", what, atomic_load(&world.seen));
+	return !atomic_load(&world.wrong);
+}
+
+/* False where filters are forbidden. */
+static bool forbid_membarrier(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static bool run_all(void)
+{
+	bool good_so_far;
+
+	world.readers = aligned_alloc(_Alignof(struct readers), sizeof(*world.readers));
+	if (!world.readers)
+		abort();
+	*world.readers = (struct readers){ 0 };
+	good_so_far = run("counted", THREADS, 300);
+	readers_give_places(world.readers);
+	if (!atomic_load(&world.readers->have_places))
+		return good_so_far;
+	good_so_far &= run("in places", THREADS, 300) & run("one alone", 1, 400000);
+	if (forbid_membarrier())
+		good_so_far &= run("without the kernel", THREADS, 10);
+	return good_so_far;
+}
+
+int main(void)
+{
+	bool all_good = run_all();
+
+	free(world.readers);
+	printf("%s race_readers: %" PRIu64 " spoilt\n", all_good ? "ok" : "not ok",
+	       atomic_load(&world.wrong));
+	return !all_good;
+}
