@@ -214,7 +214,7 @@ static bool is_live_thread(const struct process *process, int thread_fd)
 	if (!error)
 		proc_status_parse(text.data, text.size_bytes, &status);
 	buf_deinit(&text);
-	if (!error && status.process_id == process->pid)
+	if (!error && status.process_id == process->pid && status.has_memory)
 		error = read_stat(process, thread_fd, &stat, &marks, NULL);
 	else
 		stat.state = 'X';

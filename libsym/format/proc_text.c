@@ -141,6 +141,7 @@ bool proc_status_parse(const char *text, size_t size_bytes, struct proc_status *
 	if (find_line(text, size_bytes, "NStgid:", &line))
 		while (read_id(&line, &status.namespace_process_id))
 			status.namespace_depth++;
+	status.has_memory = find_line(text, size_bytes, "VmSize:", &line);
 	*ret = status;
 	return true;
 }

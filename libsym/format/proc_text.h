@@ -40,6 +40,7 @@ struct proc_status {
 				     no such line */
 	uint32_t uid;             /* effective */
 	uint32_t gid;             /* effective */
+	bool has_memory;          /* VmSize: a task that ends has none before its state tells */
 };
 
 /* False when Tgid, Uid or Gid is missing or malformed. */

@@ -123,6 +123,21 @@ Test(proc_text, is_not_misled_by_a_name_that_imitates_a_line)
 	cr_expect_eq(status.process_id, 500);
 }
 
+/* As Linux has it of a task that has given up its memory and is not a zombie yet. */
+Test(proc_text, tells_a_task_that_has_no_memory_any_more)
+{
+	struct proc_status status;
+
+	cr_assert(parse_status("State:\tR (running)\nTgid:\t500\nUid:\t0\t0\t0\t0\n"
+			       "Gid:\t0\t0\t0\t0\nThreads:\t2\n",
+			       &status));
+	cr_expect_not(status.has_memory);
+	cr_assert(parse_status("Tgid:\t500\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n"
+			       "VmPeak:\t    9 kB\nVmSize:\t    9 kB\nThreads:\t2\n",
+			       &status));
+	cr_expect(status.has_memory);
+}
+
 Test(proc_text, refuses_status_without_an_identity)
 {
 	struct proc_status status;
