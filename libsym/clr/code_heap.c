@@ -19,34 +19,40 @@ static const size_t max_fragments = 1
 				    << 20; /* one for each 128 KiB of a section: 128 GiB of code */
 static const size_t max_unwind_infos = 4096;
 static const uint64_t max_heap_bytes = (uint64_t)4 << 30;
+static const uint64_t most_section_bytes = (uint64_t)4 << 30;
 
 /* ---- the range map ---------------------------------------------------------- */
 
-struct pointers {
-	uint64_t *items;
+/* A section as a fragment has it. */
+struct claim {
+	uint64_t section, begin_address, end_address;
+};
+
+struct claims {
+	struct claim *items;
 	size_t count, capacity;
 };
 
 struct range_walk {
 	struct remote_memory *memory;
 	const struct layout *layout;
-	struct pointers sections; /* addresses of RangeSections, with repetitions */
+	struct claims claims; /* with repetitions */
 	size_t nodes, fragments;
 	bool pending, no_memory, too_many;
 };
 
-static bool pointers_add(struct pointers *pointers, uint64_t item)
+static bool claims_add(struct claims *claims, const struct claim *claim)
 {
-	if (pointers->count == pointers->capacity) {
-		size_t capacity = pointers->capacity ? pointers->capacity * 2 : 256;
-		uint64_t *items = reallocarray(pointers->items, capacity, sizeof(*items));
+	if (claims->count == claims->capacity) {
+		size_t capacity = claims->capacity ? claims->capacity * 2 : 256;
+		struct claim *items = reallocarray(claims->items, capacity, sizeof(*items));
 
 		if (!items)
 			return false;
-		pointers->items = items;
-		pointers->capacity = capacity;
+		claims->items = items;
+		claims->capacity = capacity;
 	}
-	pointers->items[pointers->count++] = item;
+	claims->items[claims->count++] = *claim;
 	return true;
 }
 
@@ -56,22 +62,26 @@ static void walk_fragments(struct range_walk *walk, uint64_t address)
 	uint64_t last = 0;
 
 	while (address && !walk->no_memory && !walk->too_many) {
-		uint64_t section;
+		struct claim claim;
 
 		if (++walk->fragments > max_fragments) {
 			walk->too_many = true;
 			return;
 		}
 		remote_begin(walk->memory);
-		section = remote_u64(walk->memory, address + layout->fragment.range_section);
+		claim.section = remote_u64(walk->memory, address + layout->fragment.range_section);
+		claim.begin_address =
+			remote_u64(walk->memory, address + layout->fragment.range_begin);
+		claim.end_address =
+			remote_u64(walk->memory, address + layout->fragment.range_end_open);
 		address = remote_u64(walk->memory, address + layout->fragment.next) & ~(uint64_t)1;
 		if (remote_state(walk->memory) == REMOTE_PENDING)
 			walk->pending = true;
 		if (remote_state(walk->memory) != REMOTE_OK)
 			return;
-		if (section != last && !pointers_add(&walk->sections, section))
+		if (claim.section != last && !claims_add(&walk->claims, &claim))
 			walk->no_memory = true;
-		last = section;
+		last = claim.section;
 	}
 }
 
@@ -97,24 +107,21 @@ static void walk_node(struct range_walk *walk, uint64_t address, unsigned int le
 	}
 }
 
-static int compare_addresses(const void *a, const void *b)
+static int compare_claims(const void *a, const void *b)
 {
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return left < right ? -1 : left > right;
+	return memcmp(a, b, sizeof(struct claim));
 }
 
-static void pointers_unique(struct pointers *pointers)
+static void claims_unique(struct claims *claims)
 {
 	size_t kept = 0;
 
-	if (pointers->count)
-		qsort(pointers->items, pointers->count, sizeof(*pointers->items),
-		      compare_addresses);
-	for (size_t i = 0; i < pointers->count; i++)
-		if (!kept || pointers->items[kept - 1] != pointers->items[i])
-			pointers->items[kept++] = pointers->items[i];
-	pointers->count = kept;
+	if (claims->count)
+		qsort(claims->items, claims->count, sizeof(*claims->items), compare_claims);
+	for (size_t i = 0; i < claims->count; i++)
+		if (!kept || compare_claims(&claims->items[kept - 1], &claims->items[i]))
+			claims->items[kept++] = claims->items[i];
+	claims->count = kept;
 }
 
 /* Follows the whole tree again after each fetch; what was read before costs next to nothing. */
@@ -127,7 +134,7 @@ static struct sym_error *walk_range_map(struct range_walk *walk)
 		struct sym_error *error;
 		bool again;
 
-		walk->sections.count = 0;
+		walk->claims.count = 0;
 		walk->nodes = walk->fragments = 0;
 		walk->pending = false;
 		walk_node(walk, top, MAP_LEVELS);
@@ -136,7 +143,7 @@ static struct sym_error *walk_range_map(struct range_walk *walk)
 		if (walk->too_many)
 			break;
 		if (!walk->pending) {
-			pointers_unique(&walk->sections);
+			claims_unique(&walk->claims);
 			return NULL;
 		}
 		error = remote_memory_fetch(walk->memory, &again);
@@ -147,6 +154,19 @@ static struct sym_error *walk_range_map(struct range_walk *walk)
 }
 
 /* ---- sections ----------------------------------------------------------------- */
+
+/*
+ * Assemblies unload while this is read: a section that was freed meanwhile has a link of the
+ * allocator in the place of its begin, and would reach over terabytes and over all others. It is
+ * no more what the fragment says, which is not freed with it.
+ */
+static bool is_as_claimed(const struct code_section *section, const struct claim *claim)
+{
+	return section->begin_address == claim->begin_address &&
+	       section->end_address == claim->end_address &&
+	       section->begin_address < section->end_address &&
+	       section->end_address - section->begin_address <= most_section_bytes;
+}
 
 static enum remote_state read_section(struct remote_memory *memory, const struct layout *layout,
 				      uint64_t address, struct code_section *ret)
@@ -180,8 +200,7 @@ static void drop_overlapping_sections(struct code_map *map)
 	for (size_t i = 0; i < map->section_count; i++) {
 		const struct code_section *section = &map->sections[i];
 
-		if (section->begin_address >= section->end_address ||
-		    (kept && map->sections[kept - 1].end_address > section->begin_address))
+		if (kept && map->sections[kept - 1].end_address > section->begin_address)
 			map->bad_sections++;
 		else
 			map->sections[kept++] = *section;
@@ -190,22 +209,23 @@ static void drop_overlapping_sections(struct code_map *map)
 }
 
 static struct sym_error *read_sections(struct remote_memory *memory, const struct layout *layout,
-				       const struct pointers *addresses, struct code_map *map)
+				       const struct claims *claims, struct code_map *map)
 {
-	map->sections = calloc(addresses->count + 1, sizeof(*map->sections));
+	map->sections = calloc(claims->count + 1, sizeof(*map->sections));
 	if (!map->sections)
 		return &sym_error_no_memory;
 	for (bool again = true; again;) {
 		struct sym_error *error;
 
 		map->section_count = map->bad_sections = 0;
-		for (size_t i = 0; i < addresses->count; i++) {
-			enum remote_state state = read_section(memory, layout, addresses->items[i],
-							       &map->sections[map->section_count]);
+		for (size_t i = 0; i < claims->count; i++) {
+			struct code_section *section = &map->sections[map->section_count];
+			enum remote_state state =
+				read_section(memory, layout, claims->items[i].section, section);
 
-			if (state == REMOTE_OK)
+			if (state == REMOTE_OK && is_as_claimed(section, &claims->items[i]))
 				map->section_count++;
-			else if (state == REMOTE_UNREADABLE)
+			else if (state != REMOTE_PENDING)
 				map->bad_sections++;
 		}
 		error = remote_memory_fetch(memory, &again);
@@ -374,10 +394,10 @@ struct sym_error *code_map_read_again(struct remote_memory *memory, const struct
 	struct sym_error *error = walk_range_map(&walk);
 
 	if (!error)
-		error = read_sections(memory, layout, &walk.sections, &map);
+		error = read_sections(memory, layout, &walk.claims, &map);
 	if (!error)
 		error = read_heaps(memory, layout, heaps);
-	free(walk.sections.items);
+	free(walk.claims.items);
 	if (error)
 		code_map_deinit(&map);
 	else

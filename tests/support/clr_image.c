@@ -175,6 +175,8 @@ uint64_t clr_image_add_section(struct clr_image *image, uint64_t begin, uint64_t
 	fake_memory_put_u64(&image->fake, section + 16, end);
 	fake_memory_put_u64(&image->fake, section + 24, heap_node);
 	fake_memory_put_u64(&image->fake, section + 32, r2r_module);
+	fake_memory_put_u64(&image->fake, fragment, begin);
+	fake_memory_put_u64(&image->fake, fragment + 8, end);
 	fake_memory_put_u64(&image->fake, fragment + 16, section);
 	fake_memory_put_u64(&image->fake, fragment + 24,
 			    image->fragments ? image->fragments | 1 : 0);

@@ -30,6 +30,8 @@ enum {
 	FRAGMENT = 0x300000,
 	SECTION = 0x300100,
 	HEAP = 0x300200,
+	OTHER_FRAGMENT = 0x300400,
+	FREED_SECTION = 0x300500,
 	NIBBLES = 0x301000,
 	HEADER = 0x302000,
 	CODE = 0x400000,
@@ -47,6 +49,8 @@ static void build(struct fake_memory *fake)
 	for (uint64_t level = 0; level < 3; level++)
 		fake_memory_put_u64(fake, NODES + level * 0x1000, NODES + (level + 1) * 0x1000);
 	fake_memory_put_u64(fake, NODES + 0x3000 + 40, FRAGMENT);
+	fake_memory_put_u64(fake, FRAGMENT, CODE);
+	fake_memory_put_u64(fake, FRAGMENT + 8, CODE_END);
 	fake_memory_put_u64(fake, FRAGMENT + 16, SECTION);
 	fake_memory_put_u32(fake, SECTION, CODE_SECTION_HEAP);
 	fake_memory_put_u64(fake, SECTION + 8, CODE);
@@ -228,6 +232,52 @@ Test(code_heap, leaves_out_heaps_and_sections_that_contradict_themselves)
 		code_map_deinit(&map);
 		fake_memory_deinit(&fake);
 	}
+}
+
+/* The first word of what glibc has freed is a link: here one that makes it reach over the other
+ * section, as it was found in .NET 10. */
+Test(code_heap, leaves_out_a_section_that_was_freed_and_keeps_those_it_would_reach_over)
+{
+	static const uint64_t begins[] = { 0x3f1f0c, 0x3f1000, CODE + 0x80000, CODE_END + 0x10000 };
+	const uint64_t begin = CODE_END + 0x10000, end = CODE_END + 0x20000;
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		bool is_intact = begins[i] == begin;
+		struct fake_memory fake = { 0 };
+		struct remote_memory *memory AUTO_REMOTE_MEMORY = fake_memory_open(&fake);
+		struct code_map map;
+
+		build(&fake);
+		fake_memory_put_u64(&fake, FRAGMENT + 24, OTHER_FRAGMENT);
+		fake_memory_put_u64(&fake, OTHER_FRAGMENT, begin);
+		fake_memory_put_u64(&fake, OTHER_FRAGMENT + 8, end);
+		fake_memory_put_u64(&fake, OTHER_FRAGMENT + 16, FREED_SECTION);
+		fake_memory_put_u32(&fake, FREED_SECTION, CODE_SECTION_RANGE_LIST);
+		fake_memory_put_u64(&fake, FREED_SECTION + 8, begins[i]);
+		fake_memory_put_u64(&fake, FREED_SECTION + 16, end);
+		cr_assert_null(read_map(memory, &map));
+		cr_assert_eq(map.section_count, is_intact ? 2 : 1, "section %zu", i);
+		cr_assert_eq(map.block_count, 2, "section %zu", i);
+		cr_assert_eq(map.bad_sections, !is_intact, "section %zu", i);
+		code_map_deinit(&map);
+		fake_memory_deinit(&fake);
+	}
+}
+
+Test(code_heap, leaves_out_a_section_that_is_larger_than_any)
+{
+	struct fake_memory fake = { 0 };
+	struct remote_memory *memory AUTO_REMOTE_MEMORY = fake_memory_open(&fake);
+	struct code_map map;
+
+	build(&fake);
+	fake_memory_put_u64(&fake, FRAGMENT + 8, 0x7f596b9cd000);
+	fake_memory_put_u64(&fake, SECTION + 16, 0x7f596b9cd000);
+	cr_assert_null(read_map(memory, &map));
+	cr_expect_eq(map.section_count, 0);
+	cr_expect_eq(map.bad_sections, 1);
+	code_map_deinit(&map);
+	fake_memory_deinit(&fake);
 }
 
 Test(code_heap, gives_up_on_lists_and_trees_without_an_end)
