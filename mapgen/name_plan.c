@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/name_plan.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -277,6 +278,14 @@ static bool speaks_of_dotnet(const struct deciding *deciding)
 	return false;
 }
 
+static void leave(struct deciding *deciding, const struct recorded_mapping *mapping)
+{
+	deciding->process->left++;
+	deciding_complain(deciding, mapping->name,
+			  message_format("no names were found for what was mapped at 0x%" PRIx64,
+					 mapping->start_address));
+}
+
 /* Managed memory that stays without names, for the closing line. */
 static void count_left(struct deciding *deciding)
 {
@@ -288,7 +297,7 @@ static void count_left(struct deciding *deciding)
 		else if (mapping->fix == RECORDED_AS_IT_IS &&
 			 (is_assembly_name(mapping->name) ||
 			  !strncmp(mapping->name, "/memfd:doublemapper", 19)))
-			deciding->process->left++;
+			leave(deciding, mapping);
 	}
 }
 

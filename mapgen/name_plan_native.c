@@ -5,7 +5,10 @@
  * samples of one function come together. Such an image gets a stand-in that is the image itself
  * with the bounds of its functions as symbols.
  */
+#include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,24 +49,60 @@ static bool has_identity(int fd, const struct sym_identity *wanted,
 	return there.id_size_bytes || (!mapping->has_build_id && status.st_ino == mapping->inode);
 }
 
-/* The file of the image, if it is still the one that its path leads to; negative if not. */
-static int open_native(const struct deciding *deciding, struct sym_image *image,
-		       const struct recorded_mapping *mapping)
+static int open_by_path(const struct deciding *deciding, const struct sym_image *image)
 {
 	char *directory AUTO_FREE = root_of(deciding);
 	int root_fd AUTO_CLOSE = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	int fd = root_fd < 0 ? -1 : path_open_in_root(root_fd, sym_image_path(image), PATH_REGULAR);
-	struct sym_identity wanted = { .size = sizeof(wanted) };
-	struct sym_error *error;
 
-	if (fd < 0)
-		return fd;
-	error = sym_image_identity(image, &wanted);
-	sym_error_destroy(error);
-	if (!error && has_identity(fd, &wanted, mapping))
-		return fd;
-	close(fd);
+	return root_fd < 0 ? -1 : path_open_in_root(root_fd, sym_image_path(image), PATH_REGULAR);
+}
+
+/* What the process has mapped there, whatever became of its name. The kernel permits it to root. */
+static int open_as_mapped(const struct deciding *deciding, const struct recorded_mapping *mapping)
+{
+	char path[64];
+	DIR *directory GUARDED(dir) = NULL;
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files", deciding->process->pid);
+	if (deciding->process->lives)
+		directory = opendir(path);
+	while (directory && (entry = readdir(directory))) {
+		uint64_t start, end;
+
+		if (sscanf(entry->d_name, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 &&
+		    start <= mapping->start_address && mapping->start_address < end)
+			return openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC);
+	}
 	return -1;
+}
+
+/* The file of an image. */
+struct native_file_found {
+	int fd;       /* negative: it is not there */
+	bool is_lost; /* its path leads to it no more, so perf cannot read it */
+};
+
+static struct native_file_found open_native(const struct deciding *deciding,
+					    struct sym_image *image,
+					    const struct recorded_mapping *mapping)
+{
+	struct sym_identity wanted = { .size = sizeof(wanted) };
+	struct sym_error *error = sym_image_identity(image, &wanted);
+	struct native_file_found found = { .fd = -1 };
+
+	for (int way = 0; !error && way < 2; way++) {
+		found.is_lost = way == 1;
+		found.fd = found.is_lost ? open_as_mapped(deciding, mapping)
+					 : open_by_path(deciding, image);
+		if (found.fd >= 0 && has_identity(found.fd, &wanted, mapping))
+			return found;
+		if (found.fd >= 0)
+			close(found.fd);
+		found.fd = -1;
+	}
+	sym_error_destroy(error);
+	return found;
 }
 
 /* One that has no size ends where the next begins, as perf takes it. How many have no name. */
@@ -84,21 +123,30 @@ static size_t add_symbols(struct standin_elf *elf, const struct sym_symbols *sym
 	return unnamed;
 }
 
-static char *make_standin(struct deciding *deciding, struct sym_image *image, int fd,
-			  const struct sym_symbols *symbols, uint32_t *index_ret)
+static char *make_standin(struct deciding *deciding, struct sym_image *image,
+			  const struct native_file_found *found, const struct sym_symbols *symbols,
+			  uint32_t *index_ret)
 {
 	const char *label = path_file_name(sym_image_path(image));
 	struct planned_standin standin = { .label = (char *)label };
 	struct standin_elf elf;
 	struct buf file;
+	const char *hindrance;
 	char *failure = NULL;
 
 	buf_init(&file, MOST_NATIVE_BYTES);
 	standin_elf_init(&elf);
 	standin.unnamed = add_symbols(&elf, symbols);
 	standin.symbols = elf.count;
-	/* A file that cannot serve stays what it is, and perf shows what it knows of it. */
-	if (elf.count && !standin_native_finish(&elf, fd, &file, standin.id, &standin.native_bytes))
+	hindrance = elf.count ? standin_native_finish(&elf, found->fd, &file, standin.id,
+						      &standin.native_bytes)
+			      : NULL;
+	/* Another file that cannot serve stays what it is, and perf shows what it knows of it. */
+	if (hindrance && found->is_lost)
+		failure = message_format("perf cannot read it any more, and there is no stand-in "
+					 "for it: %s",
+					 hindrance);
+	else if (elf.count && !hindrance)
 		failure = plan_keep_standin(deciding->plan, &standin, &file, index_ret);
 	standin_elf_deinit(&elf);
 	buf_deinit(&file);
@@ -109,17 +157,22 @@ static char *make_from_image(struct deciding *deciding, struct sym_image *image,
 			     const struct recorded_mapping *mapping, uint32_t *index_ret)
 {
 	struct sym_symbols *symbols GUARDED(symbols) = NULL;
-	int fd AUTO_CLOSE = open_native(deciding, image, mapping);
+	struct native_file_found found = open_native(deciding, image, mapping);
+	int fd AUTO_CLOSE = found.fd;
 	struct sym_error *error;
 
 	if (fd < 0)
-		return NULL;
+		return deciding->process->lives
+			       ? message_format("its file is gone or is another one now, and "
+						"/proc/%d/map_files does not lead to it",
+						deciding->process->pid)
+			       : NULL;
 	error = sym_image_symbols(image,
 				  SYM_IMAGE_SYMBOLS_UNNAMED | SYM_IMAGE_SYMBOLS_STUBS |
 					  SYM_IMAGE_SYMBOLS_LINKAGE_NAMES,
 				  &symbols);
 	if (!error)
-		return make_standin(deciding, image, fd, symbols, index_ret);
+		return make_standin(deciding, image, &found, symbols, index_ret);
 	sym_error_destroy(error);
 	return NULL;
 }

@@ -251,3 +251,13 @@ def test_perf_fix_without_write_xor_execute(context):
 def test_perf_fix_without_write_xor_execute_names_a_code_heap_of_which_no_record_tells(context):
     fix_sample(context, "fix-wx-unrecorded", {"DOTNET_EnableWriteXorExecute": "0"},
                      lambda path: forget_largest(path, b"//anon"))
+
+
+def test_perf_fix_of_code_that_nothing_names_says_why_and_ends_with_3(context):
+    """Precompiled code is named all the same."""
+    path = os.path.join(context.directory("fix-no-way"), "perf.data")
+    with Sample(context.sdk(), {"DOTNET_EnableDiagnostics": "0"}) as sample:
+        record(sample.pid, path, 2)
+        _, done = fix(context, path, "--jit=rundown", codes=(3,))
+    expect("jitted code: " in done.stderr and "diagnostics" in done.stderr, f"it does not say why: {done.stderr}")
+    expect(re.search(r"precompiled code: [1-9]\d* names", done.stdout), done.stdout)

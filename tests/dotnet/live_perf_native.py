@@ -146,6 +146,37 @@ def test_functions_of_stripped_native_code_are_told_by_their_bounds(context):
     check_native(context, path, gone, natives)
 
 
+def delete(program):
+    shutil.rmtree(os.path.dirname(program))
+
+
+def update(program):
+    """Another file takes the place of each library, as when a new version is installed."""
+    for path in glob.glob(os.path.join(os.path.dirname(program), "*.so")):
+        with open(path + ".new", "wb") as file:
+            file.write(b"another version")
+        os.replace(path + ".new", path)
+
+
+def test_functions_of_native_files_that_are_gone_or_replaced_are_told_by_their_bounds(context):
+    """perf reads neither, and says so of no frame."""
+    published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "10.0 self-contained"))
+    if published is None:
+        raise Skip(why)
+    for change in (delete, update):
+        directory = context.directory("native-" + change.__name__)
+        program = os.path.join(directory, "program", "sample")
+        shutil.copytree(os.path.dirname(published.command[0]), os.path.dirname(program))
+        path = os.path.join(directory, "perf.data")
+        with Sample(shapes.Published(published.shape, os.path.dirname(program), [program])) as sample:
+            natives = Natives(sample.pid)
+            change(program)
+            record(sample.pid, path)
+            fixed, done = fix(context, path)
+            expect(" 0 left" in done.stdout, done.stdout)
+            check_native(context, path, fixed, natives)
+
+
 def test_functions_of_a_single_file_application_s_runtime_are_told_by_their_bounds(context):
     """Its host holds the runtime, and behind it the assemblies, which have stand-ins of their own."""
     published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "10.0 single-file"))
