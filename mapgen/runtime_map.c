@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,6 +23,9 @@
  * of a dying process between two pages only, so small ones leave it little room.
  */
 static const size_t piece_bytes = 4096;
+
+/* What appending leaves to the runtime. */
+static const size_t room_left_bytes = 1 << 20;
 
 /* How long half a line at the end of the file may take to become a whole one. */
 enum {
@@ -142,9 +146,22 @@ static void take_back(int fd, const char *piece, size_t written_bytes)
 		(void)!ftruncate(fd, end - (off_t)torn_bytes);
 }
 
+/* Would the runtime still have some after so many bytes? What a full disk cut would stay, and the
+ * runtime's own lines be torn. */
+static bool has_room(int fd, size_t size_bytes)
+{
+	struct statvfs disk;
+
+	/* Without a limit there are no blocks. */
+	return fstatvfs(fd, &disk) || !disk.f_blocks ||
+	       (uint64_t)disk.f_bavail * disk.f_frsize >= size_bytes + room_left_bytes;
+}
+
 /* Returns 0 or an errno. */
 static int append_lines(const struct runtime_map *map, const char *text, size_t size_bytes)
 {
+	if (!has_room(map->write_fd, size_bytes))
+		return ENOSPC;
 	if (ends_in_half_a_line(map->read_fd) && write(map->write_fd, "\n", 1) != 1)
 		return errno;
 	while (size_bytes) {

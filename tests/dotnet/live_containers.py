@@ -7,10 +7,10 @@ import subprocess
 from harness import Runtime, Sample, Skip, expect, read_map, remove_leftovers
 
 
-def in_namespaces(context):
+def in_namespaces(tmp_options="mode=1777"):
     """Command prefix that starts a program in its own PID and mount namespaces, /tmp empty; Skip without permission."""
     prefix = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
-              'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh"]
+              f'mount -t tmpfs -o {tmp_options} tmpfs /tmp && exec "$@"', "sh"]
     if not shutil.which("unshare"):
         raise Skip("unshare is not installed (package util-linux)")
     done = subprocess.run([*prefix, "true"], capture_output=True, text=True)
@@ -37,7 +37,7 @@ def has_precompiled(path):
 
 
 def test_map_of_a_container_is_written_for_the_host_pid(context):
-    prefix = in_namespaces(context)
+    prefix = in_namespaces()
     with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
         pid = child_of(sample.pid)
         host_map = f"/tmp/perf-{pid}.map"
@@ -60,7 +60,7 @@ def test_map_of_a_container_is_written_for_the_host_pid(context):
 
 
 def test_addresses_of_a_container_are_named(context):
-    prefix = in_namespaces(context)
+    prefix = in_namespaces()
     with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
         pid = child_of(sample.pid)
         try:
@@ -71,3 +71,16 @@ def test_addresses_of_a_container_are_named(context):
             expect(named == len(rows), f"{named} of {len(rows)} addresses named")
         finally:
             remove_leftovers(pid)
+
+
+def test_a_map_is_not_appended_to_where_there_is_no_room_for_all(context):
+    """What would be cut fills the target's disk, and its own next line is torn."""
+    prefix = in_namespaces("size=4m")
+    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
+        pid = child_of(sample.pid)
+        inside = f"/proc/{pid}/root/tmp/perf-1.map"
+        done = context.mapgen.run("merge", pid, "--in-target")
+        expect(done.returncode == 1 and "No space left" in done.stderr, f"{done.returncode}: {done.stderr}")
+        expect(not has_precompiled(inside), "a part was written")
+        room = os.statvfs(f"/proc/{pid}/root/tmp")
+        expect(room.f_bavail * room.f_frsize > 1 << 20, f"{room.f_bavail} pages are left")

@@ -167,7 +167,7 @@ def test_a_process_that_becomes_another_program_half_way_is_named_by_neither(con
 
 def test_a_container_with_a_directory_of_its_own_for_sockets_is_asked_through_its_root(context):
     """The socket is in the target's TMPDIR inside its mount namespace; nothing of it is to be seen outside."""
-    prefix = in_namespaces(context)
+    prefix = in_namespaces()
     prefix = [*prefix[:-2], 'mount -t tmpfs tmpfs /tmp && mkdir /tmp/sockets && TMPDIR=/tmp/sockets exec "$@"', "sh"]
     with Sample(copied_sample(context), MAP_OFF, prefix) as sample:
         pid = child_of(sample.pid)
