@@ -35,7 +35,8 @@ static struct sym_error *read_file_at(int proc_fd, const char *proc_path, const 
 	if (result == -EACCES || result == -EPERM)
 		return sym_error_create_path(SYM_ERROR_PERMISSION, path, SYM_OFFSET_UNKNOWN,
 					     "%s: this needs the user of the process and every "
-					     "capability that it has, or CAP_SYS_PTRACE",
+					     "capability that it has, and that it did not make "
+					     "itself undumpable, or CAP_SYS_PTRACE",
 					     strerror(-result));
 	if (buf->failure != BUF_OK)
 		return sym_error_with_path(sym_error_from_buf(buf, "cannot read"), path);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mapgen/message.h"
@@ -298,19 +299,29 @@ static char *why_not_append(const struct merge *merge, const struct map_location
 			      info->path ? "; that is " : "", info->path ? info->path : "");
 }
 
+/* One directory may be mounted at both. */
+static bool is_file(const struct stat *file, const char *path)
+{
+	struct stat other;
+
+	return !stat(path, &other) && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
+}
+
 /* perf and BCC look inside the container first. */
 void merge_say_what_hides(struct merge *merge)
 {
 	const struct sym_perf_map_info *info = merge->info;
 	struct map_location inside = { .directory_fd = -1 };
 	char *failure AUTO_FREE = NULL;
+	struct stat there;
 
 	if (merge->options->in_target || !strcmp(info->host_path, info->target_path))
 		return;
 	failure = map_location_open(info->target_path, merge->options->root, &inside);
 	if (failure)
 		return;
-	if (!faccessat(inside.directory_fd, inside.name, F_OK, AT_SYMLINK_NOFOLLOW))
+	if (!fstatat(inside.directory_fd, inside.name, &there, AT_SYMLINK_NOFOLLOW) &&
+	    !is_file(&there, info->host_path))
 		merge_note(merge,
 			   "%s, inside the container, hides %s from perf and BCC; "
 			   "--in-target updates that one",
