@@ -100,6 +100,13 @@ static struct sym_error *check_runtime(const struct sym_snapshot *snapshot)
 	return NULL;
 }
 
+static bool has_barrier(const struct sym_mapping *line, const struct write_barrier *barrier)
+{
+	uint64_t address = barrier->functions[0].start_address;
+
+	return barrier->count && line->start_address < address && line->end_address > address;
+}
+
 /* What is nobody's but the runtime's, as far as can be told. */
 static struct jit_range *list_own_memory(const struct address_space *space,
 					 const struct write_barrier *barrier, size_t *count_ret)
@@ -111,8 +118,7 @@ static struct jit_range *list_own_memory(const struct address_space *space,
 		const struct sym_mapping *line = &space->mappings[i];
 
 		if (line->protection & SYM_EXECUTE &&
-		    (live_is_of_runtime(line) || (line->start_address < barrier->start_address &&
-						  line->end_address > barrier->start_address)))
+		    (live_is_of_runtime(line) || has_barrier(line, barrier)))
 			ranges[count++] =
 				(struct jit_range){ line->start_address, line->end_address };
 	}

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/clr/runtime_stub.h"
@@ -38,6 +39,7 @@ static bool read_memory(const struct process *process, uint64_t address, uint8_t
 void live_stubs_find_barrier(const struct process *process, const struct address_space *space,
 			     struct write_barrier *ret)
 {
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	size_t asked = 0;
 
 	for (size_t i = 0; i < space->mapping_count && asked < MOST_PAGES; i++) {
@@ -45,7 +47,7 @@ void live_stubs_find_barrier(const struct process *process, const struct address
 		uint8_t page[WRITE_BARRIER_PAGE_BYTES];
 
 		if (!may_have_stubs(mapping) ||
-		    mapping->end_address - mapping->start_address != sizeof(page))
+		    mapping->end_address - mapping->start_address != page_bytes)
 			continue;
 		asked++;
 		if (read_memory(process, mapping->start_address, page, sizeof(page)) &&

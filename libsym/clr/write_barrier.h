@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JIT_WriteBarrier on x86-64. The runtime copies it to a page of its own, where it changes it
- * whenever the heap does, so that no symbol table has it where it runs; and only the contract of
- * .NET 11 tells where that is. Knows it by its neighbour in the page, which is copied with it and
- * never changed: JIT_CheckedWriteBarrier, as it was found in .NET 8.0, 9.0, 10.0 and 11.0.
+ * The write barrier, which the runtime copies to a page of its own, where it changes it whenever
+ * the heap does: no symbol table has it where it runs, and only the contract of .NET 11 tells where
+ * that is. Known by its neighbours in the page, which are copied with it and never changed: as they
+ * were found in .NET 8.0 to 11.0 on x86-64, and in 9.0 and 10.0 on ARM64.
  */
 #ifndef LIBSYM_CLR_WRITE_BARRIER_H
 #define LIBSYM_CLR_WRITE_BARRIER_H
@@ -12,14 +12,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WRITE_BARRIER_PAGE_BYTES 4096
-
-struct write_barrier {
-	uint64_t start_address;
-	uint32_t size_bytes; /* 0: it was not found */
+enum {
+	WRITE_BARRIER_PAGE_BYTES = 4096, /* what is looked at, however large pages are */
+	WRITE_BARRIER_FUNCTIONS = 3
 };
 
-extern const char write_barrier_name[];
+/* Of the page, those that jitted code calls there: on ARM64 the neighbours too. */
+struct write_barrier {
+	struct write_barrier_function {
+		const char *name; /* static */
+		uint64_t start_address;
+		uint32_t size_bytes;
+	} functions[WRITE_BARRIER_FUNCTIONS];
+	size_t count; /* 0: it was not found */
+};
 
 /* False when the page is another one. */
 bool write_barrier_recognise(const uint8_t page[WRITE_BARRIER_PAGE_BYTES], uint64_t address,

@@ -149,9 +149,12 @@ static void add_own_memory(struct making *making, const struct jit_reading *read
 
 static void add_barrier(struct making *making, const struct write_barrier *barrier)
 {
-	if (barrier->size_bytes)
-		add(making, barrier->start_address, barrier->size_bytes, write_barrier_name,
-		    strlen(write_barrier_name), 0);
+	for (size_t i = 0; i < barrier->count; i++) {
+		const struct write_barrier_function *function = &barrier->functions[i];
+
+		add(making, function->start_address, function->size_bytes, function->name,
+		    strlen(function->name), 0);
+	}
 }
 
 static struct sym_error *make_source(const struct jit_reading *reading,

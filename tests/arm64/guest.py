@@ -12,13 +12,39 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "dotnet"))
 import live_contract  # noqa: E402
 import live_refresh  # noqa: E402
 import live_rundown  # noqa: E402
-from harness import Runtime  # noqa: E402
+from harness import Runtime, Sample, expect, read_map  # noqa: E402
 from live_tests import Context, run  # noqa: E402
 
 
 def test_names_the_torture_program_as_its_own_map_does(context):
     """So slow a machine collects dynamic methods before the program has settled; the runtime's rundown has them no more either."""
     live_contract.compare_settled(context, "torture", live_contract.torture_runtime(context), "settle", {}, freed_allowed=True)
+
+
+BARRIERS = ["JIT_ByRefWriteBarrier", "JIT_CheckedWriteBarrier", "JIT_WriteBarrier"]
+
+
+def check_write_barrier(context, runtime, way):
+    """There is no time for samples in an emulated machine: what lies in front of the barrier is code of libcoreclr.so."""
+    path = os.path.join(context.scratch, "barrier.map")
+    with Sample(runtime, {"DOTNET_PerfMapEnabled": "0"}) as sample:
+        context.mapgen.must("merge", "--jit=" + way, "-o", path, sample.pid)
+        rows = sorted((start, size, name) for start, size, name in read_map(path) if name in BARRIERS)
+        expect([name for _, _, name in rows] == BARRIERS, f"{runtime.framework}, {way}: {rows}")
+        begin, barrier = rows[0][0], rows[2][0]
+        with open(f"/proc/{sample.pid}/mem", "rb") as memory:
+            memory.seek(begin)
+            code, first = memory.read(barrier - begin), memory.read(4)
+    with open(os.path.join(os.path.dirname(runtime.sample), "libcoreclr.so"), "rb") as file:
+        expect(file.read().count(code) == 1, f"{code.hex()} is no code of libcoreclr.so")
+    expect(first.hex() == "cffd9fc8", f"the barrier begins with {first.hex()}, and not with stlr x15, [x14]")
+    context.figure(f"{runtime.framework}, {way}: {[(hex(start), size, name) for start, size, name in rows]}")
+
+
+def test_the_write_barrier_has_its_name(context):
+    check_write_barrier(context, context.sdk(), "contract")
+    check_write_barrier(context, context.sdk(), "rundown")
+    check_write_barrier(context, context.once("sample 9.0", None), "rundown")
 
 
 TESTS = (
@@ -30,14 +56,15 @@ TESTS = (
     live_contract.test_a_rundown_names_what_the_runtime_wrote,
     live_refresh.test_a_refresh_names_what_was_compiled_meanwhile_by_contract,
     live_refresh.test_a_refresh_names_what_was_compiled_meanwhile_by_rundown,
+    test_the_write_barrier_has_its_name,
 )
 
 
 class Program(Runtime):
     """A self-contained program: there is nothing to start it with."""
 
-    def __init__(self, programs, name):
-        super().__init__(None, os.path.join(programs, name, name), "net10.0", name)
+    def __init__(self, programs, directory, name, framework="net10.0"):
+        super().__init__(None, os.path.join(programs, directory, name), framework, directory)
         self.command = [self.sample]
 
 
@@ -46,8 +73,9 @@ def main():
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         context = Context(build, scratch)
-        context.have("sdk", Program(programs, "sample"))
-        context.have("torture", Program(programs, "torture"))
+        context.have("sdk", Program(programs, "sample", "sample"))
+        context.have("torture", Program(programs, "torture", "torture"))
+        context.have("sample 9.0", Program(programs, "sample-9.0", "sample", "net9.0"))
         context.have("oracle", os.path.join(programs, "oracle", "oracle"))
         for test in TESTS:
             counts[run("arm64 " + test.__name__.removeprefix("test_").replace("_", " "), test, context)] += 1

@@ -83,7 +83,7 @@ Test(live_stubs, in_memory_that_is_gone_are_none)
 		cr_expect(found.items[i].start < (uintptr_t)scene.code ||
 			  found.items[i].start >= (uintptr_t)scene.code + SIZE_BYTES);
 	live_stubs_find_barrier(scene.process, scene.space, &barrier);
-	cr_expect_eq(barrier.size_bytes, 0);
+	cr_expect_eq(barrier.count, 0);
 	address_ranges_deinit(&found);
 	tear_down(&scene);
 }
