@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 
 #include "libsym/base/path.h"
 #include "libsym/core_process.h"
@@ -193,6 +194,25 @@ struct sym_error *process_open_mapped(const struct process *process,
 	return NULL;
 }
 
+/* By its number: /proc/PID/mem also has to be opened, for which CAP_SYS_PTRACE alone does not do.
+ */
+static bool read_by_number(const struct process *process, uint64_t address, uint8_t *room,
+			   size_t size_bytes)
+{
+	while (size_bytes) {
+		struct iovec to = { room, size_bytes };
+		struct iovec from = { (void *)(uintptr_t)address, size_bytes };
+		ssize_t got = process_vm_readv(process->pid, &to, 1, &from, 1, 0);
+
+		if (got <= 0)
+			return false;
+		address += (size_t)got;
+		room += got;
+		size_bytes -= (size_t)got;
+	}
+	return true;
+}
+
 struct sym_error *process_read_memory(const struct process *process, uint64_t address, void *room,
 				      size_t size_bytes)
 {
@@ -210,7 +230,7 @@ struct sym_error *process_read_memory(const struct process *process, uint64_t ad
 					"a recorded process has no memory to read");
 	fd = openat(process->proc_fd, "mem", O_RDONLY | O_CLOEXEC);
 	result = fd < 0 ? -errno : path_read_at(fd, room, size_bytes, address);
-	if (!result)
+	if (!result || (result == -EACCES && read_by_number(process, address, room, size_bytes)))
 		return NULL;
 	if (asprintf(&path, "%s/mem", process->proc_path) < 0) {
 		path = NULL;

@@ -210,6 +210,22 @@ def test_process_that_hidepid_hides(tools):
         raise Fail(f"{done.returncode} {done.stdout} {done.stderr}")
 
 
+def test_process_of_another_user_by_the_right_to_trace_alone(tools):
+    """CAP_SYS_PTRACE does not open /proc/PID/mem, of which the kernel's own page is told; it does read memory."""
+    tools.need("gcc", "setpriv")
+    if os.geteuid():
+        raise Skip("to become another user needs root")
+    tracer = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+sys_ptrace", "--ambient-caps=+sys_ptrace"]
+    with Host(tools, "exec") as host:
+        with open(f"/proc/{host.pid}/maps", encoding="utf-8") as lines:
+            vdso = next(line for line in lines if line.endswith("[vdso]\n")).split("-")
+        addresses = [hex(address) for address in range(int(vdso[0], 16), int(vdso[1].split()[0], 16), 64)]
+        of_root, of_tracer = (subprocess.run([*prefix, tools.program, "resolve", str(host.pid), *addresses],
+                                           capture_output=True, text=True, timeout=60) for prefix in ([], tracer))
+    if "__vdso_" not in of_root.stdout or of_root.stdout != of_tracer.stdout:
+        raise Fail(f"{of_root.stdout[:300]} but {of_tracer.stdout[:300]} {of_tracer.stderr}")
+
+
 def test_process_where_no_proc_is_mounted(tools):
     """As in a chroot: the process is not what is missing."""
     tools.need("gcc", "unshare")
