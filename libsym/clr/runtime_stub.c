@@ -14,8 +14,11 @@ struct stub {
 #define ANY4               0, 0, 0, 0
 #define ANY8               ANY4, ANY4
 #define PAD3               0xcc, 0xcc, 0xcc
-#define DELEGATE_BEGIN     0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb
-#define DELEGATE_END       0x4d, 0x8b, 0x53, 0x20, 0x49, 0x83, 0xc3, 0x20, 0, 0xff, 0xe2
+#define WORD(word)         (word) & 0xff, (word) >> 8 & 0xff, (word) >> 16 & 0xff, (word) >> 24
+/* Of the word with this number, "ldr register, literal", how far it is to that. */
+#define LITERAL(number) BITS(4 * (number) + 1, 2)
+#define DELEGATE_BEGIN  0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb
+#define DELEGATE_END    0x4d, 0x8b, 0x53, 0x20, 0x49, 0x83, 0xc3, 0x20, 0, 0xff, 0xe2
 
 /* As found in .NET 8 and 9; no jitted code ends in breakpoints up to the next multiple of 8. */
 static const struct stub stubs[] = {
@@ -90,6 +93,31 @@ static const struct stub stubs[] = {
 	  16,
 	  { 0x48, 0x8b, 0x47, 0, 0x48, 0x8b, 0x40, 0, 0x48, 0x8b, 0x40, 0, 0xc3, PAD3 },
 	  BITS(3, 1) | BITS(7, 1) | BITS(11, 1) },
+	/* On ARM64, as found in .NET 9. Reaches further than a jump: ldr x16, target; br x16; and
+	 * the target. */
+	{ 8, 16, { WORD(0x58000050), WORD(0xd61f0200) }, 0 },
+	/* Of an interface's method: ldr x13, [x0]; adr x9, values; ldp x10, x12, [x9]; cmp x13,
+	 * x10; b.ne + 8; br x12; ldr x9, next guess; br x9; and the three values. */
+	{ 32,
+	  56,
+	  { WORD(0xf940000d), WORD(0x100000e9), WORD(0xa940312a), WORD(0xeb0a01bf),
+	    WORD(0x54000041), WORD(0xd61f0180), WORD(0x580000c9), WORD(0xd61f0120) },
+	  0 },
+	/* Of a method that may have no code yet: ldr x11, target; br x11; ldr x12, method; ldr x11,
+	 * compile; br x11; nop. */
+	{ 24,
+	  24,
+	  { WORD(0x5802000b), WORD(0xd61f0160), WORD(0x5802000c), WORD(0x5802002b),
+	    WORD(0xd61f0160), WORD(0xd503201f) },
+	  LITERAL(0) | LITERAL(2) | LITERAL(3) },
+	/* Counts calls: ldr x9, count; ldrh w10, [x9]; subs w10, w10, 1; strh w10, [x9]; b.eq + 12;
+	 * ldr x9, method; br x9; ldr x10, enough; br x10; nop. */
+	{ 40,
+	  40,
+	  { WORD(0x58020009), WORD(0x7940012a), WORD(0x7100054a), WORD(0x7900012a),
+	    WORD(0x54000060), WORD(0x5801ffa9), WORD(0xd61f0120), WORD(0x5801ffaa),
+	    WORD(0xd61f0140), WORD(0xd503201f) },
+	  LITERAL(0) | LITERAL(5) | LITERAL(7) },
 };
 
 static bool begins(const struct stub *stub, const uint8_t *code)

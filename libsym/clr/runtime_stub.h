@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code of a few instructions that the runtime puts between methods, on x86-64 from .NET 8 on, known
- * by its bytes: for runtimes that tell of their methods only. What is not known is left alone: it
- * may be a method.
+ * Code of a few instructions that the runtime puts between methods, on x86-64 from .NET 8 on and on
+ * ARM64 from .NET 9 on, known by its bytes: for runtimes that tell of their methods only. What is
+ * not known is left alone: it may be a method.
  */
 #ifndef LIBSYM_CLR_RUNTIME_STUB_H
 #define LIBSYM_CLR_RUNTIME_STUB_H
