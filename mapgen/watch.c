@@ -83,8 +83,6 @@ static bool write_map(struct watching *watching)
 
 	merge->counts =
 		merge_lines_count(merge->symbols, sym_snapshot_image_count(merge->snapshot));
-	if (!merge_find_perf_map(merge))
-		return false;
 	free(merge->path);
 	merge->path = NULL;
 	if (merge->options->output ? !merge_write_elsewhere(merge)
@@ -105,8 +103,12 @@ static bool is_appending(const struct merge *merge)
 static bool write_change(struct watching *watching, const struct sym_watch_change *change)
 {
 	double now = now_s();
-	bool appending = is_appending(&watching->merge);
+	bool appending;
 
+	/* What a look before this one found is gone with its snapshot. */
+	if (!merge_find_perf_map(&watching->merge))
+		return false;
+	appending = is_appending(&watching->merge);
 	if (appending && !change->images && !watching->end &&
 	    now - watching->last_append_s < append_seconds)
 		return true;
@@ -267,11 +269,10 @@ static bool begin(struct watching *watching)
 	}
 	if (!take_up(watching))
 		return false;
-	if (!options->output) {
-		if (!merge_find_perf_map(merge))
-			return false;
+	if (!merge_find_perf_map(merge))
+		return false;
+	if (!options->output)
 		merge_say_what_hides(merge);
-	}
 	if (!write_map(watching) || !merge_add_jit_trouble(merge))
 		return false;
 	if (merge->jit->way == SYM_JIT_RUNDOWN)
