@@ -29,7 +29,9 @@ struct rundown_method {
 	uint32_t flags;
 	const char *owner; /* "Ns.Outer+Inner`1[Ns.A]"; "dynamicClass" */
 	const char *name;
-	bool is_gone; /* of a session that goes on: it was unloaded */
+	/* of a session that goes on */
+	bool is_gone;  /* it was unloaded */
+	uint64_t time; /* of the event */
 };
 
 enum rundown_method_flags {

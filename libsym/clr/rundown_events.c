@@ -37,11 +37,12 @@ static const char *take_text(struct rundown_gathering *gathering, struct reader 
 	return (const char *)(uintptr_t)offset;
 }
 
-static void take_method(struct rundown_gathering *gathering, struct reader payload, bool is_gone)
+static void take_method(struct rundown_gathering *gathering, struct reader payload, bool is_gone,
+			uint64_t time)
 {
 	struct rundown *rundown = gathering->rundown;
 	size_t names_before = gathering->names.size_bytes;
-	struct rundown_method method = { .is_gone = is_gone };
+	struct rundown_method method = { .is_gone = is_gone, .time = time };
 
 	reader_skip(&payload, 8);
 	method.module_id = reader_u64(&payload);
@@ -92,7 +93,7 @@ static void take_listed(struct rundown_gathering *gathering, const struct nettra
 	switch (event->event_id) {
 	case 143:
 	case 144:
-		take_method(gathering, payload, false);
+		take_method(gathering, payload, false, event->time);
 		break;
 	case 146:
 		gathering->rundown->is_complete = true;
@@ -116,7 +117,7 @@ static void take_change(struct rundown_gathering *gathering, const struct nettra
 	switch (event->event_id) {
 	case 143:
 	case 144:
-		take_method(gathering, payload, event->event_id == 144);
+		take_method(gathering, payload, event->event_id == 144, event->time);
 		break;
 	case 151:
 	case 152:

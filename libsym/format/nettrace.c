@@ -148,10 +148,22 @@ static void take_kind(struct nettrace_stream *stream, struct reader payload)
 	buf_deinit(&name);
 }
 
-static void take_event(struct nettrace_stream *stream, uint32_t number, const uint8_t *payload,
-		       size_t size_bytes)
+/* A compressed header repeats fields of the one before in its block. */
+struct header {
+	uint32_t number; /* of the kind */
+	uint32_t event_number;
+	uint64_t thread; /* that wrote the event */
+	uint64_t time;
+	uint32_t payload_bytes;
+};
+
+static void take_event(struct nettrace_stream *stream, const struct header *header,
+		       const uint8_t *payload)
 {
-	struct nettrace_event event = { .payload = payload, .payload_bytes = size_bytes };
+	struct nettrace_event event = { .time = header->time,
+					.payload = payload,
+					.payload_bytes = header->payload_bytes };
+	uint32_t number = header->number;
 
 	number &= 0x7fffffff; /* the top bit says "sorted" */
 	if (number >= stream->kind_count || !stream->kinds[number].provider)
@@ -164,14 +176,6 @@ static void take_event(struct nettrace_stream *stream, uint32_t number, const ui
 }
 
 /* ---- blocks ------------------------------------------------------------------ */
-
-/* A compressed header repeats fields of the one before in its block. */
-struct header {
-	uint32_t number; /* of the kind */
-	uint32_t event_number;
-	uint64_t thread; /* that wrote the event */
-	uint32_t payload_bytes;
-};
 
 static const uint8_t *read_compressed(struct reader *block, struct header *header)
 {
@@ -189,7 +193,7 @@ static const uint8_t *read_compressed(struct reader *block, struct header *heade
 		read_varint(block); /* thread */
 	if (flags & 0x08)
 		read_varint(block); /* stack */
-	read_varint(block);         /* time */
+	header->time += read_varint(block);
 	if (flags & 0x10)
 		reader_skip(block, 16); /* activity */
 	if (flags & 0x20)
@@ -209,7 +213,9 @@ static const uint8_t *read_plain(struct reader *block, struct header *header)
 	header->event_number = reader_u32(block);
 	reader_skip(block, 8); /* thread */
 	header->thread = reader_u64(block);
-	reader_skip(block, 48); /* processor, stack, time, two activities */
+	reader_skip(block, 8); /* processor, stack */
+	header->time = reader_u64(block);
+	reader_skip(block, 32); /* two activities */
 	header->payload_bytes = reader_u32(block);
 	payload = reader_bytes(block, header->payload_bytes);
 	if (reader_ok(block))
@@ -240,7 +246,7 @@ static void parse_block(struct nettrace_stream *stream, struct reader block, boo
 		}
 		stream->no_memory |= !nettrace_threads_event(&stream->threads, header.thread,
 							     header.event_number);
-		take_event(stream, header.number, payload, header.payload_bytes);
+		take_event(stream, &header, payload);
 	}
 	if (!reader_ok(&block))
 		reader_fail(&stream->reader, "malformed block");

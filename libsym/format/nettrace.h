@@ -26,6 +26,7 @@ struct nettrace_event {
 	const char *provider; /* UTF-8 */
 	uint32_t event_id;
 	uint32_t version;
+	uint64_t time; /* ticks of the runtime's clock; a stream is sorted within a thread only */
 	const uint8_t *payload;
 	size_t payload_bytes;
 };

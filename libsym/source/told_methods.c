@@ -23,33 +23,40 @@ void told_methods_deinit(struct told_methods *told)
 		free(told->modules[i].path);
 	free(told->modules);
 	free(told->items);
+	free(told->ends);
 	buf_deinit(&told->names);
 	address_ranges_deinit(&told->stubs);
 	*told = (struct told_methods){ 0 };
+}
+
+static struct told_module *find_module(const struct told_methods *told, uint64_t id)
+{
+	for (size_t i = told->module_count; i > 0; i--)
+		if (told->modules[i - 1].id == id)
+			return &told->modules[i - 1];
+	return NULL;
 }
 
 /* The later of two modules of one number holds: collectible ones come and go. */
 static struct sym_error *add_modules(struct told_methods *told, const struct rundown *rundown)
 {
 	for (size_t i = 0; i < rundown->module_count; i++) {
+		uint64_t id = rundown->modules[i].id;
+		struct told_module *known = find_module(told, id);
 		char *path = strdup(rundown->modules[i].path);
 
-		if (!path || !grow_items((void **)&told->modules, &told->module_capacity,
-					 told->module_count, sizeof(*told->modules))) {
+		if (!path || (!known && !grow_items((void **)&told->modules, &told->module_capacity,
+						    told->module_count, sizeof(*known)))) {
 			free(path);
 			return &sym_error_no_memory;
 		}
-		told->modules[told->module_count++] =
-			(struct told_module){ rundown->modules[i].id, path };
+		if (known) {
+			free(known->path);
+			known->path = path;
+		} else {
+			told->modules[told->module_count++] = (struct told_module){ id, path };
+		}
 	}
-	return NULL;
-}
-
-static const char *module_path(const struct told_methods *told, uint64_t id)
-{
-	for (size_t i = told->module_count; i > 0; i--)
-		if (told->modules[i - 1].id == id)
-			return told->modules[i - 1].path;
 	return NULL;
 }
 
@@ -64,15 +71,17 @@ static const struct metadata *find_metadata(const struct told_methods *told, str
 					    const struct runtime_assemblies *assemblies,
 					    uint64_t module_id)
 {
-	const char *path;
+	const struct told_module *module;
 
 	if (found->any && found->module_id == module_id)
 		return found->metadata;
-	path = module_path(told, module_id);
+	module = find_module(told, module_id);
 	*found = (struct found){
 		.any = true,
 		.module_id = module_id,
-		.metadata = path && path[0] ? assemblies->find(assemblies->context, path) : NULL,
+		.metadata = module && module->path[0]
+				    ? assemblies->find(assemblies->context, module->path)
+				    : NULL,
 	};
 	return found->metadata;
 }
@@ -82,6 +91,8 @@ static struct sym_error *add_method(struct told_methods *told, const struct rund
 {
 	size_t offset = told->names.size_bytes;
 
+	if (method->time > told->newest_time)
+		told->newest_time = method->time;
 	if (!grow_items((void **)&told->items, &told->capacity, told->count, sizeof(*told->items)))
 		return &sym_error_no_memory;
 	if (!rundown_write_name(method, metadata, &told->names)) {
@@ -96,6 +107,7 @@ static struct sym_error *add_method(struct told_methods *told, const struct rund
 		.size_bytes = method->size_bytes,
 		.name_bytes = (uint32_t)(told->names.size_bytes - offset),
 		.name_offset = offset,
+		.time = method->time,
 		.tier = rundown_tier(method->flags),
 	};
 	return NULL;
@@ -106,21 +118,92 @@ static bool is_wanted(const struct rundown_method *method)
 	return method->flags & (RUNDOWN_JITTED | RUNDOWN_DYNAMIC);
 }
 
-static bool unite_wanted(const struct rundown *rundown, struct address_ranges *ret)
+/* The runtime tells what one thread has done and then what another has, so something newer may have
+ * been told of the same place before. */
+static bool is_overtaken(const struct told_methods *told, const struct rundown_method *method)
 {
-	struct address_range *items = calloc(rundown->method_count + 1, sizeof(*items));
-	size_t count = 0;
+	uint64_t start = method->start_address, end = start + method->size_bytes;
+
+	if (method->time >= told->newest_time)
+		return false;
+	for (size_t i = 0; i < told->end_count; i++)
+		if (told->ends[i].time > method->time && told->ends[i].start_address < end &&
+		    start < told->ends[i].end_address)
+			return true;
+	for (size_t i = told->count; i > 0; i--) {
+		const struct told_method *item = &told->items[i - 1];
+
+		if (item->time > method->time && item->start_address < end &&
+		    start < item->start_address + item->size_bytes)
+			return true;
+	}
+	return false;
+}
+
+/* Those of the changes that make a difference, in the order of their times. */
+struct valid_changes {
+	const struct rundown_method **items;
+	size_t count;
+};
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct rundown_method *left = *(const struct rundown_method *const *)a;
+	const struct rundown_method *right = *(const struct rundown_method *const *)b;
+
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+/* False when there is no memory; free the items in any case. */
+static bool choose_valid(const struct told_methods *told, const struct rundown *changes,
+			 struct valid_changes *ret)
+{
+	*ret = (struct valid_changes){ .items = calloc(changes->method_count + 1,
+						       sizeof(*ret->items)) };
+	for (size_t i = 0; ret->items && i < changes->method_count; i++)
+		if (is_wanted(&changes->methods[i]) && !is_overtaken(told, &changes->methods[i]))
+			ret->items[ret->count++] = &changes->methods[i];
+	if (ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), compare_times);
+	return ret->items != NULL;
+}
+
+/* False when there is no memory. */
+static bool take_ends(struct told_methods *told, const struct valid_changes *changes)
+{
+	struct told_end *ends = calloc(changes->count + 1, sizeof(*ends));
+
+	free(told->ends);
+	told->ends = ends;
+	told->end_count = 0;
+	for (size_t i = 0; ends && i < changes->count; i++) {
+		const struct rundown_method *method = changes->items[i];
+
+		if (method->is_gone)
+			ends[told->end_count++] =
+				(struct told_end){ method->start_address,
+						   method->start_address + method->size_bytes,
+						   method->time };
+		if (method->time > told->newest_time)
+			told->newest_time = method->time;
+	}
+	return ends != NULL;
+}
+
+static bool unite(const struct valid_changes *changes, struct address_ranges *ret)
+{
+	struct address_range *items = calloc(changes->count + 1, sizeof(*items));
 	bool done;
 
-	for (size_t i = 0; items && i < rundown->method_count; i++) {
-		const struct rundown_method *method = &rundown->methods[i];
+	for (size_t i = 0; items && i < changes->count; i++) {
+		const struct rundown_method *method = changes->items[i];
 
-		if (is_wanted(method))
-			items[count++] = (struct address_range){
-				method->start_address, method->start_address + method->size_bytes
-			};
+		items[i] = (struct address_range){ method->start_address,
+						   method->start_address + method->size_bytes };
 	}
-	done = items && address_ranges_unite(items, count, ret);
+	done = items && address_ranges_unite(items, changes->count, ret);
 	free(items);
 	return done;
 }
@@ -185,20 +268,18 @@ struct sym_error *told_methods_begin(struct told_methods *told, const struct run
 }
 
 /* One after the other, among themselves; what was there before them is none of theirs any more. */
-static struct sym_error *add_changes(struct told_methods *told, const struct rundown *changes,
+static struct sym_error *add_changes(struct told_methods *told, const struct valid_changes *changes,
 				     const struct runtime_assemblies *assemblies)
 {
 	struct found found = { 0 };
 	size_t before = told->count;
 	struct sym_error *error = NULL;
 
-	for (size_t i = 0; !error && i < changes->method_count; i++) {
-		const struct rundown_method *method = &changes->methods[i];
+	for (size_t i = 0; !error && i < changes->count; i++) {
+		const struct rundown_method *method = changes->items[i];
 		struct address_range range = { method->start_address,
 					       method->start_address + method->size_bytes };
 
-		if (!is_wanted(method))
-			continue;
 		remove_methods(told, before, &(struct address_ranges){ &range, 1 });
 		if (!method->is_gone)
 			error = add_method(
@@ -212,18 +293,23 @@ struct sym_error *told_methods_apply(struct told_methods *told, const struct run
 				     const struct runtime_assemblies *assemblies, bool *changed_ret)
 {
 	struct address_ranges ranges = { 0 };
+	struct valid_changes valid;
 	struct sym_error *error = add_modules(told, changes);
 	size_t before = told->count, kept;
+	bool has_room = choose_valid(told, changes, &valid) && unite(&valid, &ranges);
 
-	if (!error && !unite_wanted(changes, &ranges))
+	if (!error && !has_room)
 		error = &sym_error_no_memory;
 	if (!error)
 		remove_methods(told, 0, &ranges);
 	address_ranges_deinit(&ranges);
 	kept = told->count;
 	if (!error)
-		error = add_changes(told, changes, assemblies);
+		error = add_changes(told, &valid, assemblies);
+	if (!error && !take_ends(told, &valid))
+		error = &sym_error_no_memory;
 	*changed_ret = kept != before || told->count != kept;
+	free(valid.items);
 	drop_old_names(told);
 	return error;
 }

@@ -29,7 +29,13 @@ struct told_method {
 	uint32_t size_bytes;
 	uint32_t name_bytes;
 	size_t name_offset; /* into `names` */
+	uint64_t time;      /* when it was told of, by the runtime's clock */
 	const char *tier;   /* static or NULL */
+};
+
+/* Code that was unloaded. */
+struct told_end {
+	uint64_t start_address, end_address, time;
 };
 
 struct told_module {
@@ -44,6 +50,9 @@ struct told_methods {
 	size_t module_count, module_capacity;
 	struct buf names;
 	size_t unnamed_count;
+	uint64_t newest_time;  /* of all that was told */
+	struct told_end *ends; /* that were told of at last */
+	size_t end_count;
 	/* Of these the runtime does not tell. */
 	struct write_barrier barrier;
 	struct address_ranges stubs;
@@ -57,8 +66,8 @@ struct sym_error *told_methods_begin(struct told_methods *told, const struct run
 				     const struct runtime_assemblies *assemblies)
 	__attribute__((warn_unused_result));
 
-/* What was loaded and unloaded since, in the order in which it was. *changed_ret: that made a
- * difference. */
+/* What was loaded and unloaded since, in the order of its times. What comes later than something
+ * newer of the same place is passed over. *changed_ret: that made a difference. */
 struct sym_error *told_methods_apply(struct told_methods *told, const struct rundown *changes,
 				     const struct runtime_assemblies *assemblies, bool *changed_ret)
 	__attribute__((warn_unused_result));

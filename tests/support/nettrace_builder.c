@@ -43,6 +43,7 @@ void nettrace_builder_init(struct nettrace_builder *builder)
 	buf_init(&builder->block, 1 << 20);
 	builder->thread = (uint64_t)1 << 63;
 	builder->event_number = 0;
+	builder->time = 0;
 	buf_append_string(&builder->stream, "Nettrace");
 	put_u32(&builder->stream, 20);
 	buf_append_string(&builder->stream, "!FastSerialization.1");
@@ -67,6 +68,7 @@ void begin_block(struct nettrace_builder *builder, bool compressed)
 	put_u16(&builder->block, compressed);
 	put_u64(&builder->block, 1); /* times */
 	put_u64(&builder->block, 2);
+	builder->header_time = 0;
 }
 
 void end_block(struct nettrace_builder *builder, const char *type)
@@ -102,7 +104,9 @@ static void put_plain(struct nettrace_builder *builder, uint32_t number, const v
 	put_u32(block, builder->event_number);
 	put_u64(block, 70000);
 	put_u64(block, builder->thread);
-	for (int i = 0; i < 48; i++)
+	put_u64(block, 0x5555555555555555); /* processor, stack */
+	put_u64(block, builder->time);
+	for (int i = 0; i < 32; i++)
 		buf_append_char(block, 0x55);
 	put_u32(block, (uint32_t)size_bytes);
 	buf_append(block, payload, size_bytes);
@@ -123,17 +127,19 @@ static void put_compressed(struct nettrace_builder *builder, uint32_t number, co
 	put_varint(block, 3);
 	put_varint(block, 70000);
 	put_varint(block, 5);
-	put_varint(block, (uint64_t)1 << 40);
+	put_varint(block, builder->time - builder->header_time);
 	for (int i = 0; i < 32; i++)
 		buf_append_char(block, 0x77);
 	put_varint(block, size_bytes);
 	buf_append(block, payload, size_bytes);
 	builder->header_number = builder->event_number;
+	builder->header_time = builder->time;
 }
 
 static void put_blob(struct nettrace_builder *builder, uint32_t number, const void *payload,
 		     size_t size_bytes)
 {
+	builder->time += (uint64_t)1 << 40;
 	if (builder->compressed)
 		put_compressed(builder, number, payload, size_bytes);
 	else

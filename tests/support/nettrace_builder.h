@@ -21,6 +21,8 @@ struct nettrace_builder {
 	uint64_t thread;
 	uint32_t event_number;
 	uint32_t header_number; /* what a compressed header counts from */
+	uint64_t time;          /* of the last event */
+	uint64_t header_time;   /* as header_number */
 };
 
 /* Begins a stream: head and Trace object. */

@@ -9,6 +9,7 @@
 struct seen {
 	size_t count, stop_after;
 	char text[256]; /* "provider/event/version:payload;" of each */
+	uint64_t times[8];
 };
 
 static bool note_event(void *context, const struct nettrace_event *event)
@@ -19,6 +20,8 @@ static bool note_event(void *context, const struct nettrace_event *event)
 	snprintf(seen->text + length, sizeof(seen->text) - length, "%s/%u/%u:%.*s;",
 		 event->provider, event->event_id, event->version, (int)event->payload_bytes,
 		 (const char *)event->payload);
+	if (seen->count < sizeof(seen->times) / sizeof(seen->times[0]))
+		seen->times[seen->count] = event->time;
 	return ++seen->count != seen->stop_after;
 }
 
@@ -64,6 +67,10 @@ Test(nettrace, hands_over_events_of_known_kinds_in_both_forms_of_headers)
 		build(&builder, compressed);
 		cr_assert_null(parse(&builder, builder.stream.size_bytes, &seen));
 		cr_assert_str_eq(seen.text, "One/144/2:abc;Two/7/0:;One/144/2:defgh;");
+		/* Two kinds were put before them, and an event of none between them. */
+		cr_expect_eq(seen.times[0], (uint64_t)3 << 40);
+		cr_expect_eq(seen.times[1], (uint64_t)4 << 40);
+		cr_expect_eq(seen.times[2], (uint64_t)6 << 40);
 		nettrace_builder_deinit(&builder);
 	}
 }
@@ -84,6 +91,7 @@ Test(nettrace, repeats_what_a_compressed_header_leaves_out)
 	end_stream(&builder);
 	cr_assert_null(parse(&builder, builder.stream.size_bytes, &seen));
 	cr_assert_str_eq(seen.text, "One/144/2:abc;One/144/2:xyz;");
+	cr_expect_eq(seen.times[1], seen.times[0] + 1);
 	nettrace_builder_deinit(&builder);
 }
 

@@ -71,6 +71,71 @@ Test(told_methods, what_is_loaded_takes_the_place_of_what_was_there)
 	told_methods_deinit(&told);
 }
 
+static struct rundown_method at_time(uint64_t time, const char *name, bool is_gone)
+{
+	struct rundown_method one = method(0x1000, 0x40, name, is_gone);
+
+	one.time = time;
+	return one;
+}
+
+/* What the finalizer's thread and another have to tell of one place: "Old" is loaded at 10 and
+ * unloaded at 20, "New" is loaded at 30, however these are told. */
+Test(told_methods, of_one_place_the_newest_holds_in_whatever_order_it_is_told)
+{
+	const struct rundown_method events[] = { at_time(10, "Old", false),
+						 at_time(20, "Old", true),
+						 at_time(30, "New", false) };
+	static const uint8_t orders[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+					     { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+		for (size_t first = 0; first <= 3; first++) {
+			struct rundown_method told_so[3];
+			struct told_methods told;
+
+			for (size_t j = 0; j < 3; j++)
+				told_so[j] = events[orders[i][j]];
+			told_methods_init(&told);
+			apply(&told, told_so, first);
+			apply(&told, told_so + first, 3 - first);
+			cr_expect_str_eq(name_at(&told, 0x1000), "N.T::New[QuickJitted]",
+					 "order %zu, %zu at first", i, first);
+			told_methods_deinit(&told);
+		}
+}
+
+Test(told_methods, what_was_unloaded_is_not_loaded_by_what_is_told_later)
+{
+	struct rundown_method unloaded = at_time(20, "Old", true);
+	struct rundown_method loaded = at_time(10, "Old", false), again = at_time(30, "Old", false);
+	struct told_methods told;
+
+	told_methods_init(&told);
+	apply(&told, &unloaded, 1);
+	cr_expect_not(apply(&told, &loaded, 1));
+	cr_expect_str_eq(name_at(&told, 0x1000), "");
+	cr_expect(apply(&told, &again, 1));
+	cr_expect_str_eq(name_at(&told, 0x1000), "N.T::Old[QuickJitted]");
+	told_methods_deinit(&told);
+}
+
+/* The session that goes on began before the list was made. */
+Test(told_methods, what_was_before_the_list_does_not_touch_what_is_in_it)
+{
+	struct rundown_method listed = at_time(50, "Listed", false);
+	struct rundown_method before[] = { at_time(10, "Old", false), at_time(20, "Old", true),
+					   at_time(30, "Listed", false) };
+	struct rundown begin = { .methods = &listed, .method_count = 1 };
+	struct told_methods told;
+
+	told_methods_init(&told);
+	cr_assert_null(told_methods_begin(&told, &begin, &nothing));
+	cr_expect_not(apply(&told, before, 3));
+	cr_expect_str_eq(name_at(&told, 0x1000), "N.T::Listed[QuickJitted]");
+	told_methods_deinit(&told);
+}
+
 Test(told_methods, what_makes_no_difference_is_no_change)
 {
 	struct rundown_method gone = method(0x5000, 0x10, "never was", true), precompiled = gone;
@@ -82,6 +147,24 @@ Test(told_methods, what_makes_no_difference_is_no_change)
 	cr_assert(!apply(&told, NULL, 0));
 	cr_assert(!apply(&told, &gone, 1));
 	cr_assert(!apply(&told, &precompiled, 1));
+	told_methods_deinit(&told);
+}
+
+Test(told_methods, keeps_one_module_of_each_number)
+{
+	struct rundown_module modules[] = { { .id = 7, .path = "/old" },
+					    { .id = 7, .path = "/new" } };
+	struct told_methods told;
+
+	told_methods_init(&told);
+	for (size_t i = 0; i < 1000; i++) {
+		struct rundown changes = { .modules = modules, .module_count = 2 };
+		bool changed;
+
+		cr_assert_null(told_methods_apply(&told, &changes, &nothing, &changed));
+	}
+	cr_assert_eq(told.module_count, 1);
+	cr_expect_str_eq(told.modules[0].path, "/new");
 	told_methods_deinit(&told);
 }
 
