@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "libsym/base/path.h"
+#include "libsym/bundled_assembly.h"
 #include "libsym/limits.h"
 
 enum {
@@ -17,7 +18,8 @@ enum {
 struct neighbour {
 	struct neighbour *next;
 	struct image *image;
-	const struct image_managed *managed; /* in use; NULL: looked for and not found */
+	const struct image_managed *managed; /* in use */
+	struct bundled_assembly *bundled;    /* neither: looked for and not found */
 	bool has_mvid;
 	uint8_t mvid[16]; /* as asked */
 	char name[];      /* as asked */
@@ -37,6 +39,7 @@ void neighbours_deinit(struct neighbours *neighbours)
 		if (neighbours->found->managed)
 			image_unuse_managed(neighbours->found->image);
 		image_close(neighbours->found->image);
+		bundled_assembly_close(neighbours->found->bundled);
 		free(neighbours->found);
 		neighbours->found = next;
 	}
@@ -122,6 +125,49 @@ static struct image *open_beside(const struct neighbours *neighbours, const char
 	return image;
 }
 
+static bool is_executable(const struct image_company *company, const struct image *image)
+{
+	return image->kind == SYM_IMAGE_ELF && company->executable && image->path &&
+	       !strcmp(image->path, company->executable);
+}
+
+static struct image *find_executable(const struct image_company *company)
+{
+	size_t count = 0;
+	struct image **images AUTO_FREE =
+		company->list ? company->list(company->context, &count) : NULL;
+	struct image *found = NULL;
+
+	for (size_t i = 0; images && i < count; i++) {
+		if (!found && is_executable(company, images[i]))
+			found = image_share(images[i]);
+		image_close(images[i]);
+	}
+	return found;
+}
+
+/* NULL when the process is no bundle, or has none of that name, or another one. */
+static struct bundled_assembly *open_in_bundle(const struct neighbours *neighbours,
+					       const char *name, const uint8_t *mvid)
+{
+	AUTO_BUNDLED_ASSEMBLY struct bundled_assembly *assembly = NULL;
+	struct image *host AUTO_IMAGE = find_executable(&neighbours->company);
+	struct sym_error *error = NULL;
+	uint8_t own_mvid[16];
+	struct buf file_name;
+
+	buf_init(&file_name, LIMIT_NAME_BYTES);
+	buf_printf(&file_name, "%s.dll", name);
+	if (host && buf_string(&file_name))
+		error = bundled_assembly_open(host, file_name.data, &assembly);
+	sym_error_destroy(error);
+	buf_deinit(&file_name);
+	if (!assembly || (mvid && (!metadata_mvid(bundled_assembly_metadata(assembly), own_mvid) ||
+				   memcmp(own_mvid, mvid, sizeof(own_mvid)) != 0)))
+		return NULL;
+	return STEAL(assembly);
+}
+
 static struct neighbour *find_known(const struct neighbours *neighbours, const char *name,
 				    const uint8_t *mvid)
 {
@@ -149,6 +195,8 @@ static struct neighbour *look_for(struct neighbours *neighbours, const char *nam
 	neighbour->image = find_among_images(neighbours, name, mvid);
 	if (!neighbour->image)
 		neighbour->image = open_beside(neighbours, name, mvid);
+	if (!neighbour->image)
+		neighbour->bundled = open_in_bundle(neighbours, name, mvid);
 	if (neighbour->image) {
 		error = image_use_managed(neighbour->image, &neighbour->managed);
 		sym_error_destroy(error);
@@ -157,6 +205,13 @@ static struct neighbour *look_for(struct neighbours *neighbours, const char *nam
 	neighbours->found = neighbour;
 	neighbours->found_count++;
 	return neighbour;
+}
+
+static const struct metadata *metadata_of(const struct neighbour *neighbour)
+{
+	if (neighbour->managed)
+		return neighbour->managed->metadata;
+	return neighbour->bundled ? bundled_assembly_metadata(neighbour->bundled) : NULL;
 }
 
 static const struct metadata *find(void *context, const char *simple_name, const uint8_t *mvid)
@@ -169,7 +224,7 @@ static const struct metadata *find(void *context, const char *simple_name, const
 	if (!neighbour && neighbours->found_count < MAX_NEIGHBOURS)
 		neighbour = look_for(neighbours, simple_name, mvid);
 	pthread_mutex_unlock(&neighbours->lock);
-	return neighbour && neighbour->managed ? neighbour->managed->metadata : NULL;
+	return neighbour ? metadata_of(neighbour) : NULL;
 }
 
 struct r2r_assemblies neighbours_as_assemblies(struct neighbours *neighbours)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The metadata of other assemblies that an image's names refer to: found by
- * simple name among the images of the same process, or beside the file. What
+ * simple name among the images of the same process, beside the file, or in the bundle that the
+ * process is, where those that have no code of their own are no images. What
  * was found stays in use until the asker is done. Never returns metadata whose
  * MVID is not the one asked for, and none at all when two candidates differ.
  */
@@ -22,6 +23,7 @@ struct image_company {
 	/* A heap array of images, each with a user more; NULL when there are none, or for want of
 	 * memory. */
 	struct image **(*list)(void *context, size_t *count_ret);
+	const char *executable; /* its path, which may be that of a bundle; NULL: not known */
 };
 
 struct neighbours {

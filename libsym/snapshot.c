@@ -155,7 +155,7 @@ static struct sym_error *finish(struct snapshot_ground *ground, struct address_s
 
 	ground->context.process = ground->process;
 	ground->context.company = (struct module_company){
-		.images = { ground, list_images },
+		.images = { ground, list_images, ground->process->executable },
 		.number = number_images,
 	};
 	ground->context.relative_map_dirs = (const char *const *)ground->relative_map_dirs;

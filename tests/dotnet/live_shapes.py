@@ -24,6 +24,11 @@ def test_compressed_single_file_frames_have_method_names(context):
     _run(context, "10.0 single-file compressed")
 
 
+def test_compressed_composite_single_file_frames_have_method_names(context):
+    """Its assemblies have no code of their own, and are no images of the process."""
+    _run(context, "10.0 composite single-file compressed")
+
+
 def test_self_contained_8_0_frames_and_methods_are_named_by_rundown(context):
     _run(context, "8.0 self-contained")
 

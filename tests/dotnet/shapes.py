@@ -68,6 +68,8 @@ def _modern(version, crossgen=()):
         Shape(version, "single-file extracting", (*SINGLE, "-p:IncludeAllContentForSelfExtract=true")),
         Shape(version, "composite", (*COMPOSITE, *crossgen)),
         Shape(version, "composite single-file", (*COMPOSITE, *crossgen, "-p:PublishSingleFile=true")),
+        Shape(version, "composite single-file compressed",
+              (*COMPOSITE, *crossgen, "-p:PublishSingleFile=true", "-p:EnableCompressionInSingleFile=true")),
         Shape(version, "trimmed", (*SELF, *TRIMMING)),
         Shape(version, "trimmed readytorun", (*READY, *crossgen, *TRIMMING)),
         Shape(version, "nativeaot", (*AOT, "-p:StripSymbols=false")),
