@@ -11,10 +11,11 @@
 
 #include "libsym/error.h"
 
-/* Addresses of the kernel: the upper half, on every machine with 64 bits. */
+/* Addresses of the kernel: from 0xc000000000000000 on with PowerPC, above 0xff00000000000000 with
+ * others of 64 bits. Below are values that are no addresses. */
 static inline bool kernel_has_address(uint64_t address)
 {
-	return address >> 63;
+	return address >= 0xc000000000000000;
 }
 
 /* As sym_kernel_open(), from an open directory `proc` (or one below it, as "../kallsyms" tells). */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libsym/kernel.h"
 #include "libsym/libsym.h"
 #include "tests/support/proc_tree.h"
 
@@ -170,4 +171,13 @@ Test(kernel, is_not_there_without_its_file)
 	cr_expect_eq(sym_error_code(error), SYM_ERROR_NOT_FOUND);
 	sym_error_destroy(error);
 	proc_tree_destroy(&tree);
+}
+
+Test(kernel, has_no_value_that_is_no_address)
+{
+	cr_expect(kernel_has_address(0xffff800000000000));
+	cr_expect(kernel_has_address(0xff11000000000000), "with five levels of page tables");
+	cr_expect(kernel_has_address(0xc000000000000000));
+	cr_expect_not(kernel_has_address(0x90669000003ffb25));
+	cr_expect_not(kernel_has_address(0x00007fffffffffff));
 }
