@@ -55,24 +55,10 @@ static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
 	return count == 1 ? found : SIZE_MAX;
 }
 
-static struct image *find_host(const struct sym_snapshot *snapshot)
-{
-	const char *executable = snapshot->process->executable;
-
-	for (size_t i = 0; executable && i < snapshot->module_count; i++) {
-		struct sym_image *module = snapshot->modules[i];
-
-		if (module->image && module->image->kind == SYM_IMAGE_ELF &&
-		    !strcmp(module->path, executable))
-			return module_trouble(module) ? NULL : module->image;
-	}
-	return NULL;
-}
-
 /* Without one, or without memory, names are shorter, and that is all. */
 static const struct metadata *find_bundled(struct assemblies *assemblies, const char *path)
 {
-	struct image *host = find_host(assemblies->snapshot);
+	struct image *host = snapshot_executable(assemblies->snapshot);
 	struct bundled_assembly *opened = NULL, **moved;
 	struct sym_error *error =
 		host ? bundled_assembly_open(host, path_file_name(path), &opened) : NULL;

@@ -125,33 +125,14 @@ static struct image *open_beside(const struct neighbours *neighbours, const char
 	return image;
 }
 
-static bool is_executable(const struct image_company *company, const struct image *image)
-{
-	return image->kind == SYM_IMAGE_ELF && company->executable && image->path &&
-	       !strcmp(image->path, company->executable);
-}
-
-static struct image *find_executable(const struct image_company *company)
-{
-	size_t count = 0;
-	struct image **images AUTO_FREE =
-		company->list ? company->list(company->context, &count) : NULL;
-	struct image *found = NULL;
-
-	for (size_t i = 0; images && i < count; i++) {
-		if (!found && is_executable(company, images[i]))
-			found = image_share(images[i]);
-		image_close(images[i]);
-	}
-	return found;
-}
-
 /* NULL when the process is no bundle, or has none of that name, or another one. */
 static struct bundled_assembly *open_in_bundle(const struct neighbours *neighbours,
 					       const char *name, const uint8_t *mvid)
 {
 	AUTO_BUNDLED_ASSEMBLY struct bundled_assembly *assembly = NULL;
-	struct image *host AUTO_IMAGE = find_executable(&neighbours->company);
+	const struct image_company *company = &neighbours->company;
+	struct image *host AUTO_IMAGE =
+		company->executable ? company->executable(company->context) : NULL;
 	struct sym_error *error = NULL;
 	uint8_t own_mvid[16];
 	struct buf file_name;

@@ -23,7 +23,9 @@ struct image_company {
 	/* A heap array of images, each with a user more; NULL when there are none, or for want of
 	 * memory. */
 	struct image **(*list)(void *context, size_t *count_ret);
-	const char *executable; /* its path, which may be that of a bundle; NULL: not known */
+	/* The image of its executable, with a user more: it may be a bundle. NULL: there is none.
+	 */
+	struct image *(*executable)(void *context);
 };
 
 struct neighbours {

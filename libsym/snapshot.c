@@ -136,6 +136,38 @@ static struct image **list_images(void *context, size_t *count_ret)
 	return images;
 }
 
+struct image *snapshot_executable(const struct sym_snapshot *snapshot)
+{
+	const char *executable = snapshot->process->executable;
+
+	for (size_t i = 0; executable && i < snapshot->module_count; i++) {
+		struct sym_image *module = snapshot->modules[i];
+
+		if (module->image && module->image->kind == SYM_IMAGE_ELF &&
+		    !strcmp(module->path, executable))
+			return module_trouble(module) ? NULL : module->image;
+	}
+	return NULL;
+}
+
+static struct image *share_executable(void *context)
+{
+	struct snapshot_ground *ground = context;
+	struct image *image = NULL;
+	struct sym_error *error = NULL;
+
+	pthread_mutex_lock(&ground->lock);
+	if (ground->newest)
+		error = snapshot_open_all(ground->newest);
+	if (ground->newest && !error)
+		image = snapshot_executable(ground->newest);
+	if (image)
+		image_share(image);
+	pthread_mutex_unlock(&ground->lock);
+	sym_error_destroy(error);
+	return image;
+}
+
 static void number_images(void *context)
 {
 	struct snapshot_ground *ground = context;
@@ -155,7 +187,7 @@ static struct sym_error *finish(struct snapshot_ground *ground, struct address_s
 
 	ground->context.process = ground->process;
 	ground->context.company = (struct module_company){
-		.images = { ground, list_images, ground->process->executable },
+		.images = { ground, list_images, share_executable },
 		.number = number_images,
 	};
 	ground->context.relative_map_dirs = (const char *const *)ground->relative_map_dirs;

@@ -167,6 +167,10 @@ void snapshot_ground_release(struct snapshot_ground *ground);
  */
 const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *snapshot);
 
+/* Image of the process's executable, the snapshot's; NULL when there is none, or when it is not
+ * what is mapped. After snapshot_open_all(). */
+struct image *snapshot_executable(const struct sym_snapshot *snapshot);
+
 /*
  * Finds and reads the perf maps that may be believed; `flags` of perfmap_source_open(). *ret is
  * NULL when there is none; then `why` may say what is wrong with one that is there.

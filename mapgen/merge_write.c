@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libsym/base/path.h"
 #include "mapgen/message.h"
 #include "mapgen/running_tools.h"
 #include "mapgen/runtime_map.h"
@@ -304,7 +305,7 @@ static bool is_file(const struct stat *file, const char *path)
 {
 	struct stat other;
 
-	return !stat(path, &other) && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
+	return !stat(path, &other) && path_is_same_file(file, &other);
 }
 
 /* perf and BCC look inside the container first. */

@@ -158,7 +158,7 @@ static struct sym_error *walk_range_map(struct range_walk *walk)
 /*
  * Assemblies unload while this is read: a section that was freed meanwhile has a link of the
  * allocator in the place of its begin, and would reach over terabytes and over all others. It is
- * no more what the fragment says, which is not freed with it.
+ * no more what the fragment says then.
  */
 static bool is_as_claimed(const struct code_section *section, const struct claim *claim)
 {

@@ -86,13 +86,18 @@ static const struct metadata *find_metadata(const struct told_methods *told, str
 	return found->metadata;
 }
 
+static void note_time(struct told_methods *told, const struct rundown_method *method)
+{
+	if (method->time > told->newest_time)
+		told->newest_time = method->time;
+}
+
 static struct sym_error *add_method(struct told_methods *told, const struct rundown_method *method,
 				    const struct metadata *metadata)
 {
 	size_t offset = told->names.size_bytes;
 
-	if (method->time > told->newest_time)
-		told->newest_time = method->time;
+	note_time(told, method);
 	if (!grow_items((void **)&told->items, &told->capacity, told->count, sizeof(*told->items)))
 		return &sym_error_no_memory;
 	if (!rundown_write_name(method, metadata, &told->names)) {
@@ -181,13 +186,13 @@ static bool take_ends(struct told_methods *told, const struct valid_changes *cha
 	for (size_t i = 0; ends && i < changes->count; i++) {
 		const struct rundown_method *method = changes->items[i];
 
-		if (method->is_gone)
-			ends[told->end_count++] =
-				(struct told_end){ method->start_address,
-						   method->start_address + method->size_bytes,
-						   method->time };
-		if (method->time > told->newest_time)
-			told->newest_time = method->time;
+		if (!method->is_gone)
+			continue;
+		note_time(told, method);
+		ends[told->end_count++] =
+			(struct told_end){ method->start_address,
+					   method->start_address + method->size_bytes,
+					   method->time };
 	}
 	return ends != NULL;
 }
