@@ -11,7 +11,6 @@
 #include "libsym/clr/rundown_follow.h"
 #include "libsym/live_stubs.h"
 #include "libsym/perf_map_enable.h"
-#include "libsym/perf_map_place.h"
 #include "libsym/snapshot.h"
 
 /*
@@ -215,19 +214,11 @@ static struct sym_error *tell_all(struct live_rundown *reader,
 	return NULL;
 }
 
-/* What the runtime does not tell. A map that it writes says more of each stub. */
+/* What the runtime does not tell. */
 static struct sym_error *find_stubs(const struct sym_snapshot *snapshot, struct told_methods *told)
 {
-	struct perf_map_place place;
-	struct sym_error *error = perf_map_place_find(snapshot->process, &place);
-	bool writes;
-
-	if (error)
-		return error;
-	writes = place.info.writer_fd >= 0;
-	perf_map_place_deinit(&place);
 	live_stubs_find_barrier(snapshot->process, snapshot->space, &told->barrier);
-	return writes ? NULL : live_stubs_find(snapshot->process, snapshot->space, &told->stubs);
+	return live_stubs_find(snapshot->process, snapshot->space, &told->stubs);
 }
 
 /* In the place of what was told before, unless there is an error. */

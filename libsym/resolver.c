@@ -32,16 +32,6 @@ struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_
 	return NULL;
 }
 
-void written_destroy(struct written *written)
-{
-	if (!written)
-		return;
-	perfmap_source_close(written->source);
-	jitdump_source_close(written->jitdump);
-	free(written->reason);
-	free(written);
-}
-
 void sym_resolver_destroy(struct sym_resolver *resolver)
 {
 	if (!resolver)
@@ -67,35 +57,6 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 	sym_kernel_close(atomic_load(&resolver->kernel));
 	pthread_mutex_destroy(&resolver->lock);
 	free(resolver);
-}
-
-struct written *read_written(const struct sym_snapshot *snapshot)
-{
-	struct written *written = calloc(1, sizeof(*written));
-	struct sym_error *error = NULL;
-	struct buf why;
-
-	if (!written)
-		return NULL;
-	buf_init(&why, LIMIT_NAME_BYTES);
-	written->status = SYM_NO_SYMBOLS;
-	if (snapshot_uses_perf_map(snapshot))
-		error = snapshot_read_perf_map(snapshot, snapshot->ground->perf_map_flags, &why,
-					       &written->source);
-	if (!error && snapshot_uses_perf_map(snapshot))
-		error = snapshot_read_jitdump(snapshot, &why, &written->jitdump);
-	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY) {
-		written_destroy(written);
-		written = NULL;
-	} else if (error) {
-		written->status = module_status_of_error(sym_error_code(error));
-		buf_append_string(&why, sym_error_message(error));
-	}
-	if (written && why.size_bytes)
-		written->reason = buf_steal(&why, NULL);
-	sym_error_destroy(error);
-	buf_deinit(&why);
-	return written;
 }
 
 /* Nobody makes a thread meanwhile, which refreshes, but perhaps the caller's function. */
@@ -132,77 +93,17 @@ static void end_resolving(const struct resolving *resolving)
 		reading_end(&resolving->resolver->readers, &resolving->reading);
 }
 
-const struct written *resolver_get_written(const struct resolving *resolving)
-{
-	struct sym_resolver *resolver = resolving->resolver;
-	_Atomic(struct written *) *place = resolver_written_place(resolving);
-	struct written *written = atomic_load(place);
-
-	if (written)
-		return written;
-	pthread_mutex_lock(&resolver->lock);
-	written = atomic_load(place);
-	if (!written) {
-		written = read_written(resolving->snapshot);
-		atomic_store(&resolver->first, written);
-		atomic_store(&resolver->written, written);
-	}
-	pthread_mutex_unlock(&resolver->lock);
-	return written;
-}
-
-/* What the runtime told at first is the snapshot's; one that was not there then is asked when it
- * is. */
-static const struct sym_snapshot *of_runtime(const struct resolving *resolving)
-{
-	const struct sym_snapshot *first = resolving->resolver->snapshot;
-	const struct runtime_info *runtime = snapshot_runtime(first);
-
-	return runtime && runtime->shape ? first : resolving->snapshot;
-}
-
-/* NULL when it is not wanted, or for want of memory. */
-static const struct live_code *get_live(const struct resolving *resolving)
-{
-	const struct live_code *live = NULL;
-
-	if (resolving->refreshed)
-		live = atomic_load(&resolving->resolver->live);
-	if (!live && snapshot_uses_runtime(resolving->snapshot))
-		sym_error_destroy(live_code_get(of_runtime(resolving), &live));
-	return live;
-}
-
-static bool find_live(const struct live_code *live, struct sym_answer *answer)
+static bool find_live(const struct resolving *resolving, const struct live_code *live,
+		      struct sym_answer *answer)
 {
 	struct source_match match;
+	enum sym_source_kind source = resolver_look_up_live(resolving, live ? live->source : NULL,
+							    answer->address, &match);
 
-	if (!live || !live->source ||
-	    runtime_source_find(live->source, answer->address, &match) != SOURCE_HIT)
+	if (source == SYM_SOURCE_NONE)
 		return false;
-	resolver_take_match(answer, SYM_SOURCE_RUNTIME, &match);
+	resolver_take_match(answer, source, &match);
 	return true;
-}
-
-/* The perf map first: a jit that gives up its dump in the middle goes on with its map. */
-static enum sym_source_kind look_up_written(const struct resolving *resolving,
-					    const struct written *written, uint64_t address,
-					    struct source_match *match)
-{
-	enum source_outcome outcome = SOURCE_MISS;
-
-	match->reason = NULL;
-	if (written->source)
-		outcome = resolving->refreshed
-				  ? perfmap_source_find(written->source, address, match)
-				  : perfmap_source_find_first(written->source, address, match);
-	if (outcome == SOURCE_HIT)
-		return SYM_SOURCE_PERF_MAP;
-	if (written->jitdump)
-		outcome = resolving->refreshed
-				  ? jitdump_source_find(written->jitdump, address, match)
-				  : jitdump_source_find_first(written->jitdump, address, match);
-	return outcome == SOURCE_HIT ? SYM_SOURCE_JITDUMP : SYM_SOURCE_NONE;
 }
 
 static bool find_written(const struct resolving *resolving, const struct written *written,
@@ -212,7 +113,7 @@ static bool find_written(const struct resolving *resolving, const struct written
 	enum sym_source_kind source = SYM_SOURCE_NONE;
 
 	if (written)
-		source = look_up_written(resolving, written, answer->address, &match);
+		source = resolver_look_up_written(resolving, written, answer->address, &match);
 	if (source == SYM_SOURCE_NONE) {
 		/* The map had a name and has lost it. */
 		if (written && match.reason)
@@ -276,10 +177,10 @@ static void resolve_memory(const struct resolving *resolving, size_t line,
 {
 	const struct sym_mapping *mapping = &resolving->snapshot->space->mappings[line];
 	bool executable = mapping->protection & SYM_EXECUTE;
-	const struct live_code *live = executable ? get_live(resolving) : NULL;
+	const struct live_code *live = executable ? resolver_get_live(resolving) : NULL;
 	const struct written *written;
 
-	if (find_live(live, answer))
+	if (find_live(resolving, live, answer))
 		return;
 	written = resolver_get_written(resolving);
 	if (executable && !is_kernel_code(mapping))
@@ -443,7 +344,7 @@ enum {
  * executable memory. */
 static void warm(const struct resolving *resolving, const uint64_t *addresses, size_t count)
 {
-	const struct live_code *live = get_live(resolving);
+	const struct live_code *live = resolver_get_live(resolving);
 	const struct written *written = atomic_load(resolver_written_place(resolving));
 
 	if (live && live->source)
@@ -634,7 +535,7 @@ static bool enter_counted(const struct resolving *resolving, uint64_t address,
 	sym_error_destroy(error);
 	if (error || module || !(mapping->protection & SYM_EXECUTE))
 		return false;
-	live = get_live(resolving);
+	live = resolver_get_live(resolving);
 	if (!(live && live->source) && !is_kernel_code(mapping))
 		resolver_learn(resolving, live, resolver_get_written(resolving), found);
 	glance->reserved.resolver = resolver;
@@ -684,16 +585,16 @@ static __attribute__((noinline)) int glance_at(struct sym_resolver *resolver, ui
 					       struct sym_glance *glance)
 {
 	struct resolving resolving = begin_resolving(resolver);
-	enum sym_source_kind source = SYM_SOURCE_NONE;
+	const struct runtime_source *live =
+		glance->reserved.live ? source_at_glance(&resolving, glance) : NULL;
+	enum sym_source_kind source;
 	const struct written *written;
 	struct source_match match;
 
-	if (glance->reserved.live && runtime_source_find(source_at_glance(&resolving, glance),
-							 address, &match) == SOURCE_HIT)
-		source = SYM_SOURCE_RUNTIME;
+	source = resolver_look_up_live(&resolving, live, address, &match);
 	written = source == SYM_SOURCE_NONE ? resolver_get_written(&resolving) : NULL;
 	if (written)
-		source = look_up_written(&resolving, written, address, &match);
+		source = resolver_look_up_written(&resolving, written, address, &match);
 	end_resolving(&resolving);
 	if (source == SYM_SOURCE_NONE)
 		return 0;

@@ -119,6 +119,21 @@ static inline _Atomic(struct written *) *resolver_written_place(const struct res
 /* What the process wrote, reading it if that has not been done; NULL when there was no memory. */
 const struct written *resolver_get_written(const struct resolving *resolving);
 
+/* What the runtime tells; NULL when it is not wanted, or for want of memory. */
+const struct live_code *resolver_get_live(const struct resolving *resolving);
+
+/* The source that has a name for code in memory of no image, or SYM_SOURCE_NONE. A perf map whose
+ * name is lost sets `match->reason`. */
+enum sym_source_kind resolver_look_up_written(const struct resolving *resolving,
+					      const struct written *written, uint64_t address,
+					      struct source_match *match);
+
+/* The same of what the runtime tells; `live` may be NULL. A map names stubs that are only known to
+ * be some. */
+enum sym_source_kind resolver_look_up_live(const struct resolving *resolving,
+					   const struct runtime_source *live, uint64_t address,
+					   struct source_match *match);
+
 static inline void resolver_take_match(struct sym_answer *answer, enum sym_source_kind source,
 				       const struct source_match *match)
 {

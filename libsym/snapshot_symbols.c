@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All symbols of a process as one disjoint list. Knows who wins: the image
- * itself over what the runtime tells, that over a perf map, of two lines of
- * a perf map the later one, and everything over the bounds of functions without a name.
+ * All symbols of a process as one disjoint list. Knows who wins: the image itself over what the
+ * runtime tells, that over a perf map (but for stubs that are only known to be some), of two lines
+ * of a perf map the later one, and everything over the bounds of functions without a name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,8 @@ struct joining {
 	struct sym_snapshot *snapshot;
 	uint32_t flags;
 	struct join_cache *cache; /* NULL: nothing is kept */
+	const struct perfmap_source
+		*perf_map; /* NULL before it was added, or where there is none */
 	struct symbols_builder joined;
 	struct symbols_builder unnamed;  /* their texts are in `joined` */
 	const struct sym_symbol **stubs; /* of `unnamed`, by start; NULL before they are sorted */
@@ -421,13 +423,14 @@ static void close_perf_map(void *source)
 	perfmap_source_close(source);
 }
 
-static void add_lines(struct joining *joining, const struct perfmap_source *source)
+static void add_lines(struct joining *joining, const struct perfmap_source *source, bool all)
 {
 	for (size_t i = 0; i < perfmap_source_count(source); i++) {
 		struct sym_symbol symbol;
 
 		perfmap_source_at(source, i, &symbol);
-		if (!is_in_listed_code(joining, symbol.start) &&
+		if ((all || symbol.kind == SYM_SYMBOL_STUB) &&
+		    !is_in_listed_code(joining, symbol.start) &&
 		    !is_text_of_ours(joining, &symbol) && !is_stub_in_file(joining, &symbol))
 			symbols_builder_add_borrowed(&joining->joined, &symbol);
 	}
@@ -437,7 +440,7 @@ static void add_lines(struct joining *joining, const struct perfmap_source *sour
 static void take_perf_map(struct joining *joining, struct perfmap_source *source)
 {
 	symbols_builder_keep(&joining->joined, source, close_perf_map);
-	add_lines(joining, source);
+	add_lines(joining, source, true);
 }
 
 static struct sym_error *add_perf_map(struct joining *joining)
@@ -460,10 +463,23 @@ static struct sym_error *add_perf_map(struct joining *joining)
 		cache->has_perf_map = true;
 	}
 	if (source && cache)
-		add_lines(joining, source);
+		add_lines(joining, source, true);
 	else if (source)
 		take_perf_map(joining, source);
+	joining->perf_map = source;
 	return NULL;
+}
+
+static void add_pieces(struct joining *joining, const struct runtime_source *source,
+		       enum sym_symbol_kind kind)
+{
+	for (size_t i = 0; i < runtime_source_count(source); i++) {
+		struct sym_symbol symbol;
+
+		runtime_source_at(source, i, &symbol);
+		if (symbol.kind == kind)
+			symbols_builder_add_borrowed(&joining->joined, &symbol);
+	}
 }
 
 /* The snapshot outlives its lists, and with it what the runtime told. */
@@ -474,12 +490,10 @@ static struct sym_error *add_runtime(struct joining *joining)
 
 	if (error || !code->source)
 		return error;
-	for (size_t i = 0; i < runtime_source_count(code->source); i++) {
-		struct sym_symbol symbol;
-
-		runtime_source_at(code->source, i, &symbol);
-		symbols_builder_add_borrowed(&joining->joined, &symbol);
-	}
+	add_pieces(joining, code->source, SYM_SYMBOL_STUB);
+	if (joining->perf_map && runtime_source_stubs_yield(code->source))
+		add_lines(joining, joining->perf_map, false);
+	add_pieces(joining, code->source, SYM_SYMBOL_FUNCTION);
 	return NULL;
 }
 

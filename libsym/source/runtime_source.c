@@ -20,6 +20,7 @@ struct runtime_source {
 	unsigned int tier_count;
 	size_t name_bytes;
 	struct runtime_counts counts;
+	bool stubs_yield;
 };
 
 /* A source while its index is made. */
@@ -229,6 +230,7 @@ struct sym_error *runtime_source_open_told(const struct told_methods *told,
 		    number_of_tier(making.source, method->tier));
 	}
 	add_barrier(&making, &told->barrier);
+	making.source->stubs_yield = true;
 	making.source->counts.method_count = told->count;
 	making.source->counts.unnamed_count = told->unnamed_count;
 	return end(&making, ret);
@@ -247,6 +249,11 @@ size_t runtime_source_name_bytes(const struct runtime_source *source)
 const struct runtime_counts *runtime_source_counts(const struct runtime_source *source)
 {
 	return &source->counts;
+}
+
+bool runtime_source_stubs_yield(const struct runtime_source *source)
+{
+	return source->stubs_yield;
 }
 
 size_t runtime_source_count(const struct runtime_source *source)
