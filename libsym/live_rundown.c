@@ -305,3 +305,14 @@ struct sym_error *live_rundown_go_on(struct live_rundown *reader,
 		error = runtime_source_open_told(&reader->told, names, ret);
 	return error;
 }
+
+int live_rundown_fd(const struct live_rundown *reader)
+{
+	return reader->follow ? rundown_follow_fd(reader->follow) : -1;
+}
+
+void live_rundown_receive(struct live_rundown *reader)
+{
+	if (reader->follow)
+		rundown_follow_receive(reader->follow);
+}

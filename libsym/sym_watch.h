@@ -57,6 +57,20 @@ struct sym_watch_change {
 SYM_API SYM_MUST_CHECK struct sym_error *sym_watch_refresh(struct sym_watch *watch,
 							   struct sym_watch_change *change);
 
+/**
+ * A descriptor to poll for POLLIN between two looks, as the runtime tells what it compiles and
+ * unloads: sym_watch_receive() is to follow. -1 where there is none now, as where the runtime is
+ * read out of its memory. It stays the watch's, and may be another after each call.
+ */
+SYM_API int sym_watch_fd(const struct sym_watch *watch);
+
+/**
+ * Receives what the runtime has told, for the next sym_watch_refresh(), without waiting. Without
+ * this it waits in a buffer of the runtime's; of what that has no room for the runtime has to be
+ * asked anew, for everything. Nothing that was given out ends.
+ */
+SYM_API void sym_watch_receive(struct sym_watch *watch);
+
 /** The process as of the last look, for what is not symbols: its images, its perf map, how its
  * jitted code was read. */
 SYM_API struct sym_snapshot *sym_watch_snapshot(const struct sym_watch *watch);

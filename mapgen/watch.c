@@ -24,6 +24,8 @@
 
 /* Where the runtime writes its methods itself, what it leaves out (stubs) is added that often. */
 static const double append_seconds = 10;
+/* What the runtime tells is received no more often than that. */
+static const double receive_seconds = 0.01;
 
 struct watching {
 	struct merge merge;
@@ -165,16 +167,17 @@ static bool look(struct watching *watching)
 	return !watching->behind || write_change(watching, &change);
 }
 
-/* Until `until_s`, the end of the process or a signal; sets `end`. */
-static void wait_until(struct watching *watching, double until_s)
+/* Until `until_s`, the end of the process, a signal, or something to receive; sets `end`. Has the
+ * runtime told something? */
+static bool wait_once(struct watching *watching, double until_s, bool receives)
 {
 	struct pollfd wanted[] = {
 		{ .fd = watching->pid_fd, .events = POLLIN },
 		{ .fd = watching->signal_fd, .events = POLLIN },
+		{ .fd = receives ? sym_watch_fd(watching->watch) : -1, .events = POLLIN },
 	};
 	int ready;
 
-	/* Once at least: who is behind must hear a signal too. */
 	do {
 		double left_s = until_s - now_s();
 		struct timespec left = { 0 };
@@ -185,8 +188,24 @@ static void wait_until(struct watching *watching, double until_s)
 		}
 		ready = ppoll(wanted, sizeof(wanted) / sizeof(wanted[0]), &left, NULL);
 	} while (ready < 0 && errno == EINTR);
-	if (ready > 0)
+	if (wanted[0].revents || wanted[1].revents)
 		watching->end = wanted[0].revents ? "process" : "signal";
+	return ready > 0 && wanted[2].revents;
+}
+
+static void wait_until(struct watching *watching, double until_s)
+{
+	/* Once at least: who is behind must hear a signal too. */
+	do {
+		double rested_s;
+
+		if (!wait_once(watching, until_s, true) || watching->end)
+			continue;
+		sym_watch_receive(watching->watch);
+		/* It tells in small pieces. */
+		rested_s = now_s() + receive_seconds;
+		wait_once(watching, rested_s < until_s ? rested_s : until_s, false);
+	} while (!watching->end && now_s() < until_s);
 }
 
 static bool go_on(struct watching *watching)

@@ -17,6 +17,8 @@
 static const size_t much_bytes = (size_t)2 << 20;
 /* What is waiting when nothing was waiting before. */
 static const size_t little_bytes = 4096;
+/* So much is received before it is taken, and no more. */
+static const size_t most_pending_bytes = (size_t)64 << 20;
 
 struct rundown_follow {
 	struct diagnostics_place place;
@@ -24,7 +26,10 @@ struct rundown_follow {
 	uint64_t session;
 	struct nettrace_stream *stream;
 	uint64_t gaps;      /* in the stream, as of the last call */
-	bool is_behind;     /* as of the last call: more of the same may come */
+	bool is_behind;     /* as of the last time: more of the same may come */
+	bool was_behind;    /* since the last call: something may be missing */
+	bool receives;      /* since the last call: the runtime has not waited for room */
+	bool rests;         /* until the next call nothing is received */
 	struct buf pending; /* a block that is not whole yet */
 	struct rundown_gathering gathering;
 };
@@ -82,28 +87,55 @@ static void drop(struct buf *buf, size_t used)
 	buf_truncate(buf, buf->size_bytes - used);
 }
 
+/* So much has arrived at once. */
+static void note_received(struct rundown_follow *follow, size_t bytes)
+{
+	follow->was_behind |= (follow->is_behind && bytes) || bytes >= much_bytes;
+	follow->is_behind = bytes >= much_bytes || (follow->is_behind && bytes >= little_bytes);
+}
+
 /* Is something missing, as far as can be told now? */
-static bool has_gap(struct rundown_follow *follow, size_t received_bytes)
+static bool has_gap(struct rundown_follow *follow)
 {
 	uint64_t gaps = nettrace_stream_gaps(follow->stream);
-	bool was_behind = follow->is_behind, has_more = gaps != follow->gaps;
+	bool ret = follow->was_behind || gaps != follow->gaps;
 
 	follow->gaps = gaps;
-	follow->is_behind =
-		received_bytes >= much_bytes || (was_behind && received_bytes >= little_bytes);
-	return has_more || follow->is_behind || (was_behind && received_bytes);
+	follow->was_behind = false;
+	return ret;
+}
+
+int rundown_follow_fd(const struct rundown_follow *follow)
+{
+	return follow->rests ? -1 : follow->fd;
+}
+
+void rundown_follow_receive(struct rundown_follow *follow)
+{
+	size_t before_bytes = follow->pending.size_bytes;
+	bool ended = false;
+	struct sym_error *error = rundown_session_receive_now(follow->fd, &follow->pending, &ended);
+
+	note_received(follow, follow->pending.size_bytes - before_bytes);
+	follow->receives = true;
+	follow->rests = error || ended || follow->pending.size_bytes >= most_pending_bytes;
+	/* It comes again with the next call, if it does. */
+	sym_error_destroy(error);
 }
 
 struct sym_error *rundown_follow_take(struct rundown_follow *follow, struct rundown *ret)
 {
 	struct rundown rundown = { 0 };
 	bool ended = false;
-	size_t used = 0, before_bytes = follow->pending.size_bytes, received_bytes;
-	struct sym_error *error = rundown_session_receive(follow->fd, &follow->pending, &ended);
+	size_t used = 0, before_bytes = follow->pending.size_bytes;
+	struct sym_error *error =
+		follow->receives ? rundown_session_receive_now(follow->fd, &follow->pending, &ended)
+				 : rundown_session_receive(follow->fd, &follow->pending, &ended);
 
 	if (error)
 		return error;
-	received_bytes = follow->pending.size_bytes - before_bytes;
+	note_received(follow, follow->pending.size_bytes - before_bytes);
+	follow->receives = follow->rests = false;
 	rundown_gathering_init(&follow->gathering, &rundown);
 	follow->gathering.changes = true;
 	error = nettrace_stream_feed(follow->stream, follow->pending.data,
@@ -119,7 +151,7 @@ struct sym_error *rundown_follow_take(struct rundown_follow *follow, struct rund
 		rundown_deinit(&rundown);
 		return error;
 	}
-	rundown.has_gap = has_gap(follow, received_bytes);
+	rundown.has_gap = has_gap(follow);
 	*ret = rundown;
 	return NULL;
 }

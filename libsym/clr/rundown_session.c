@@ -199,11 +199,9 @@ void rundown_session_stop(const struct diagnostics_place *place, uint64_t sessio
 }
 
 /* *ended_ret: the other side has closed; *bytes_ret: what has been appended. */
-static struct sym_error *receive_waiting(int fd, struct buf *stream, bool *ended_ret,
-					 size_t *bytes_ret)
+struct sym_error *rundown_session_receive_now(int fd, struct buf *stream, bool *ended_ret)
 {
 	static const size_t step_bytes = 1 << 16;
-	size_t before = stream->size_bytes;
 
 	for (;;) {
 		char *room = buf_reserve(stream, step_bytes);
@@ -215,7 +213,6 @@ static struct sym_error *receive_waiting(int fd, struct buf *stream, bool *ended
 		if (count > 0)
 			stream->size_bytes += (size_t)count;
 		*ended_ret = !count || (count < 0 && errno == ECONNRESET);
-		*bytes_ret = stream->size_bytes - before;
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0 && errno != EAGAIN && errno != ECONNRESET)
@@ -235,16 +232,16 @@ struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ende
 	static const size_t full_bytes = 4096;
 	static const int64_t behind_ms = 250;
 	int64_t deadline_ms = diagnostics_now_ms() + behind_ms, left_ms = behind_ms;
-	size_t bytes = 0;
-	struct sym_error *error = receive_waiting(fd, stream, ended_ret, &bytes);
+	size_t before = stream->size_bytes;
+	struct sym_error *error = rundown_session_receive_now(fd, stream, ended_ret);
 
-	if (bytes < full_bytes)
+	if (stream->size_bytes - before < full_bytes)
 		return error;
 	while (!error && !*ended_ret && left_ms > 0) {
 		struct pollfd wanted = { .fd = fd, .events = POLLIN };
 
 		poll(&wanted, 1, (int)left_ms);
-		error = receive_waiting(fd, stream, ended_ret, &bytes);
+		error = rundown_session_receive_now(fd, stream, ended_ret);
 		left_ms = deadline_ms - diagnostics_now_ms();
 	}
 	return error;

@@ -32,4 +32,8 @@ void rundown_session_stop(const struct diagnostics_place *place, uint64_t sessio
 struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
 	__attribute__((warn_unused_result));
 
+/* The same without waiting. */
+struct sym_error *rundown_session_receive_now(int fd, struct buf *stream, bool *ended_ret)
+	__attribute__((warn_unused_result));
+
 #endif

@@ -7,49 +7,11 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "libsym/clr/rundown.h"
-
-/* A directory with a socket on which this process, or a child, listens as if it were a runtime. */
-struct server {
-	char directory[64];
-	char path[108];
-	int fd;
-	struct diagnostics_place place;
-};
-
-static void serve(struct server *server, uint64_t start_time_ticks)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-	*server = (struct server){ .directory = "/tmp/libsym-socket-XXXXXX" };
-	cr_assert(mkdtemp(server->directory));
-	snprintf(server->path, sizeof(server->path), "%s/dotnet-diagnostic-%d-%llu-socket",
-		 server->directory, (int)getpid(), (unsigned long long)start_time_ticks);
-	memcpy(address.sun_path, server->path, sizeof(address.sun_path));
-	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(bind(server->fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	cr_assert_eq(listen(server->fd, 4), 0);
-	server->place = (struct diagnostics_place){
-		.root_fd = -1,
-		.directory = server->directory,
-		.pid = getpid(),
-		.namespace_pid = getpid(),
-		.uid = geteuid(),
-		.start_time_ticks = 4711,
-	};
-}
-
-static void end(struct server *server)
-{
-	close(server->fd);
-	unlink(server->path);
-	rmdir(server->directory);
-}
+#include "tests/support/diagnostics_server.h"
 
 static void assert_error(struct sym_error *error, enum sym_error_code code, const char *word)
 {
@@ -60,7 +22,7 @@ static void assert_error(struct sym_error *error, enum sym_error_code code, cons
 }
 
 /* Takes a connection, reads one command, and answers with these bytes. */
-static void answer(struct server *server, const void *bytes, size_t size_bytes)
+static void answer(struct diagnostics_server *server, const void *bytes, size_t size_bytes)
 {
 	uint8_t command[4096];
 	int fd = accept(server->fd, NULL, NULL);
@@ -71,8 +33,8 @@ static void answer(struct server *server, const void *bytes, size_t size_bytes)
 	close(fd);
 }
 
-static struct sym_error *exchange(struct server *server, const void *bytes, size_t size_bytes,
-				  struct buf *payload, uint32_t *result)
+static struct sym_error *exchange(struct diagnostics_server *server, const void *bytes,
+				  size_t size_bytes, struct buf *payload, uint32_t *result)
 {
 	struct sym_error *error;
 	int fd = -1;
@@ -90,44 +52,44 @@ static struct sym_error *exchange(struct server *server, const void *bytes, size
 Test(diagnostics_socket, reads_an_answer)
 {
 	static const char reply[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\1\2\3\4\5\6\7\10";
-	struct server server;
+	struct diagnostics_server server;
 	struct buf payload;
 	uint32_t result = 1;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	buf_init(&payload, 100);
 	cr_assert_null(exchange(&server, reply, 28, &payload, &result));
 	cr_assert_eq(result, DIAGNOSTICS_OK);
 	cr_assert_eq(payload.size_bytes, 8);
 	cr_assert_eq(payload.data[7], 8);
 	buf_deinit(&payload);
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 Test(diagnostics_socket, reads_a_refusal)
 {
 	static const char reply[] = "DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
-	struct server server;
+	struct diagnostics_server server;
 	struct buf payload;
 	uint32_t result = 0;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	buf_init(&payload, 100);
 	cr_assert_null(exchange(&server, reply, 24, &payload, &result));
 	cr_assert_eq(result, DIAGNOSTICS_UNKNOWN_COMMAND);
 	buf_deinit(&payload);
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 Test(diagnostics_socket, finds_a_socket_whose_start_time_is_counted_otherwise)
 {
-	struct server server;
+	struct diagnostics_server server;
 	int fd = -1;
 
-	serve(&server, 99);
+	diagnostics_server_begin(&server, 99);
 	cr_assert_null(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd));
 	close(fd);
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 Test(diagnostics_socket, refuses_answers_that_are_none)
@@ -147,26 +109,26 @@ Test(diagnostics_socket, refuses_answers_that_are_none)
 	};
 
 	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
-		struct server server;
+		struct diagnostics_server server;
 		struct buf payload;
 		uint32_t result;
 
-		serve(&server, 4711);
+		diagnostics_server_begin(&server, 4711);
 		buf_init(&payload, 100);
 		assert_error(exchange(&server, replies[i].bytes, replies[i].size_bytes, &payload,
 				      &result),
 			     replies[i].code, "");
 		buf_deinit(&payload);
-		end(&server);
+		diagnostics_server_end(&server);
 	}
 }
 
 Test(diagnostics_socket, says_when_there_is_none)
 {
-	struct server server;
+	struct diagnostics_server server;
 	int fd;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	server.place.namespace_pid = 1;
 	assert_error(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd),
 		     SYM_ERROR_NOT_FOUND, "no diagnostics socket");
@@ -177,44 +139,44 @@ Test(diagnostics_socket, says_when_there_is_none)
 	server.place.directory = "/nonexistent";
 	assert_error(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd),
 		     SYM_ERROR_NOT_FOUND, "/nonexistent");
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 Test(diagnostics_socket, does_not_follow_a_link_to_another_socket)
 {
-	struct server server;
+	struct diagnostics_server server;
 	char elsewhere[128];
 	int fd;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	snprintf(elsewhere, sizeof(elsewhere), "%s/real", server.directory);
 	cr_assert_eq(rename(server.path, elsewhere), 0);
 	cr_assert_eq(symlink("real", server.path), 0);
 	assert_error(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd),
 		     SYM_ERROR_NOT_FOUND, "no diagnostics socket");
 	unlink(elsewhere);
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 Test(diagnostics_socket, refuses_a_socket_on_which_another_process_listens)
 {
-	struct server server;
+	struct diagnostics_server server;
 	int fd;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	server.place.pid = getpid() + 1;
 	assert_error(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd),
 		     SYM_ERROR_PERMISSION, "listens on it");
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 static void ask_a_stopped_process(bool traced, const char *why)
 {
-	struct server server;
+	struct diagnostics_server server;
 	int fd = -1, status;
 	pid_t child;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	cr_assert_eq(fcntl(server.fd, F_SETFL, O_NONBLOCK), 0);
 	child = fork();
 	if (!child) {
@@ -230,7 +192,7 @@ static void ask_a_stopped_process(bool traced, const char *why)
 	cr_expect_eq(accept(server.fd, NULL, NULL), -1, "it was asked");
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 Test(diagnostics_socket, asks_nothing_of_a_process_that_is_stopped)
@@ -245,12 +207,12 @@ Test(diagnostics_socket, asks_nothing_of_a_process_that_a_debugger_has_stopped)
 
 Test(diagnostics_socket, gives_up_on_one_that_accepts_and_never_answers)
 {
-	struct server server;
+	struct diagnostics_server server;
 	struct buf payload;
 	uint32_t result;
 	int fd = -1;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	buf_init(&payload, 100);
 	cr_assert_null(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd));
 	cr_assert_null(diagnostics_send(fd, 2, 5, "abc", 3, diagnostics_now_ms() + 5000));
@@ -270,19 +232,19 @@ Test(diagnostics_socket, gives_up_on_one_that_accepts_and_never_answers)
 		SYM_ERROR_IO, "no answer in time");
 	buf_deinit(&payload);
 	close(fd);
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 Test(diagnostics_socket, waits_no_longer_for_one_that_has_been_stopped)
 {
-	struct server server;
+	struct diagnostics_server server;
 	struct buf payload;
 	uint32_t result;
 	int status, fd = -1;
 	int64_t begin_ms;
 	pid_t child;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	buf_init(&payload, 1 << 20);
 	cr_assert_null(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd));
 	child = fork();
@@ -303,15 +265,13 @@ Test(diagnostics_socket, waits_no_longer_for_one_that_has_been_stopped)
 	waitpid(child, &status, 0);
 	buf_deinit(&payload);
 	close(fd);
-	end(&server);
+	diagnostics_server_end(&server);
 }
 
 /* ---- a whole session ------------------------------------------------------------ */
 
-static const char session_reply[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\7\0\0\0\0\0\0\0";
-
 /* What a .NET 8 does: refuses command 5, takes 3, ends the stream when it is told to stop. */
-static void play_runtime(struct server *server)
+static void play_runtime(struct diagnostics_server *server)
 {
 	static const char refusal[] = "DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
 	static const char stream[] = "Nettrace\x14\0\0\0!FastSerialization.1\1";
@@ -324,24 +284,24 @@ static void play_runtime(struct server *server)
 	close(first);
 	second = accept(server->fd, NULL, NULL);
 	good = good && recv(second, command, sizeof(command), 0) > 20 && command[17] == 3;
-	send(second, session_reply, 28, 0);
+	send(second, diagnostics_session_reply, sizeof(diagnostics_session_reply), 0);
 	third = accept(server->fd, NULL, NULL);
 	good = good && recv(third, command, sizeof(command), 0) == 28 && command[17] == 1 &&
 	       command[20] == 7;
 	if (good)
 		send(second, stream, sizeof(stream) - 1, 0);
 	close(second);
-	send(third, session_reply, 28, 0);
+	send(third, diagnostics_session_reply, sizeof(diagnostics_session_reply), 0);
 	close(third);
 }
 
 Test(rundown, begins_a_session_with_an_older_command_and_stops_it_at_once)
 {
-	struct server server;
+	struct diagnostics_server server;
 	struct rundown rundown;
 	pid_t child;
 
-	serve(&server, 4711);
+	diagnostics_server_begin(&server, 4711);
 	child = fork();
 	if (!child) {
 		play_runtime(&server);
@@ -352,5 +312,5 @@ Test(rundown, begins_a_session_with_an_older_command_and_stops_it_at_once)
 	cr_assert_eq(rundown.method_count, 0);
 	rundown_deinit(&rundown);
 	waitpid(child, NULL, 0);
-	end(&server);
+	diagnostics_server_end(&server);
 }

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "libsym/clr/rundown_follow.h"
+#include "tests/support/diagnostics_server.h"
+#include "tests/support/nettrace_builder.h"
+
+enum {
+	PIECE_EVENTS = 20,
+	NAME_BYTES = 500 /* of a method's owner; each is two in an event */
+};
+
+/* A runtime with which a session has begun, and what it tells. */
+struct telling {
+	struct diagnostics_server server;
+	int fd; /* its end of the session */
+	struct nettrace_builder builder;
+	size_t told_bytes; /* of what the builder holds */
+	size_t methods;
+	struct rundown_follow *follow;
+};
+
+static void *accept_session(void *context)
+{
+	struct telling *telling = context;
+	char command[4096];
+
+	telling->fd = accept(telling->server.fd, NULL, NULL);
+	cr_assert_gt(recv(telling->fd, command, sizeof(command), 0), 20);
+	cr_assert_eq(
+		send(telling->fd, diagnostics_session_reply, sizeof(diagnostics_session_reply), 0),
+		(ssize_t)sizeof(diagnostics_session_reply));
+	return NULL;
+}
+
+static void begin(struct telling *telling)
+{
+	pthread_t thread;
+
+	*telling = (struct telling){ 0 };
+	diagnostics_server_begin(&telling->server, 4711);
+	pthread_create(&thread, NULL, accept_session, telling);
+	cr_assert_null(rundown_follow_open(&telling->server.place, &telling->follow));
+	pthread_join(thread, NULL);
+	nettrace_builder_init(&telling->builder);
+	begin_block(&telling->builder, true);
+	put_kind(&telling->builder, 1, "Microsoft-Windows-DotNETRuntime", 143, 2);
+	end_block(&telling->builder, "MetadataBlock");
+}
+
+static void end(struct telling *telling)
+{
+	rundown_follow_abandon(telling->follow);
+	if (telling->fd >= 0)
+		close(telling->fd);
+	nettrace_builder_deinit(&telling->builder);
+	diagnostics_server_end(&telling->server);
+}
+
+static void put_method(struct telling *telling)
+{
+	char owner[NAME_BYTES + 1];
+	struct buf payload;
+
+	snprintf(owner, sizeof(owner), "%0*zu", NAME_BYTES, telling->methods);
+	buf_init(&payload, 4096);
+	put_u64(&payload, 0x1234);
+	put_u64(&payload, 7);
+	put_u64(&payload, 0x10000 + 16 * telling->methods++);
+	put_u32(&payload, 16);
+	put_u32(&payload, 0x06000001);
+	put_u32(&payload, RUNDOWN_JITTED);
+	put_utf16(&payload, owner);
+	put_utf16(&payload, "M");
+	put_utf16(&payload, "void  ()");
+	put_event(&telling->builder, 1, payload.data, payload.size_bytes);
+	buf_deinit(&payload);
+}
+
+/* So little that it has room in the socket. */
+static void tell(struct telling *telling)
+{
+	struct buf *stream = &telling->builder.stream;
+	size_t bytes;
+
+	begin_block(&telling->builder, true);
+	for (int i = 0; i < PIECE_EVENTS; i++)
+		put_method(telling);
+	end_block(&telling->builder, "EventBlock");
+	bytes = stream->size_bytes - telling->told_bytes;
+	cr_assert_eq(send(telling->fd, stream->data + telling->told_bytes, bytes, 0),
+		     (ssize_t)bytes);
+	/* A block begins at a multiple of 4 of the stream. */
+	telling->told_bytes = stream->size_bytes % 4;
+	buf_truncate(stream, telling->told_bytes);
+}
+
+static bool is_readable(const struct telling *telling)
+{
+	struct pollfd wanted = { .fd = rundown_follow_fd(telling->follow), .events = POLLIN };
+
+	return poll(&wanted, 1, 0) == 1;
+}
+
+static void take_all(struct telling *telling)
+{
+	struct rundown rundown;
+
+	cr_assert_null(rundown_follow_take(telling->follow, &rundown));
+	cr_expect(!rundown.has_gap);
+	cr_assert_eq(rundown.method_count, telling->methods);
+	cr_expect_eq(rundown.methods[telling->methods - 1].start_address,
+		     0x10000 + 16 * (telling->methods - 1));
+	rundown_deinit(&rundown);
+	telling->methods = 0;
+}
+
+Test(rundown_follow, tells_what_was_received_in_between)
+{
+	struct telling telling;
+
+	begin(&telling);
+	/* Together more than a runtime that nobody listens to has room for. */
+	for (int i = 0; i < 150; i++) {
+		cr_assert(!is_readable(&telling));
+		tell(&telling);
+		cr_assert(is_readable(&telling));
+		rundown_follow_receive(telling.follow);
+	}
+	take_all(&telling);
+	tell(&telling);
+	take_all(&telling);
+	end(&telling);
+}
+
+Test(rundown_follow, receives_only_so_much_before_it_is_taken)
+{
+	struct telling telling;
+	int received = 0;
+
+	begin(&telling);
+	for (; rundown_follow_fd(telling.follow) >= 0; received++) {
+		cr_assert_lt(received, 10000);
+		tell(&telling);
+		rundown_follow_receive(telling.follow);
+	}
+	cr_expect_gt(received, 1000);
+	tell(&telling);
+	take_all(&telling);
+	cr_expect_geq(rundown_follow_fd(telling.follow), 0);
+	end(&telling);
+}
+
+Test(rundown_follow, waits_for_nothing_where_the_runtime_has_ended_the_session)
+{
+	struct telling telling;
+	struct rundown rundown;
+	struct sym_error *error;
+
+	begin(&telling);
+	tell(&telling);
+	close(telling.fd);
+	telling.fd = -1;
+	cr_assert(is_readable(&telling));
+	rundown_follow_receive(telling.follow);
+	cr_expect_eq(rundown_follow_fd(telling.follow), -1);
+	take_all(&telling);
+	error = rundown_follow_take(telling.follow, &rundown);
+	cr_assert_not_null(error);
+	cr_expect(strstr(sym_error_message(error), "has ended"), "%s", sym_error_message(error));
+	sym_error_destroy(error);
+	end(&telling);
+}
