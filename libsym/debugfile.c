@@ -277,6 +277,9 @@ static struct sym_error *try_place(void *context, const struct debugfile_place *
 	int fd = path_open_in_root(place->root_fd, place->path, PATH_REGULAR);
 	struct sym_error *error;
 
+	/* It may be there. */
+	if (fd == -EMFILE || fd == -ENFILE)
+		return sym_error_from_errno(-fd, place->path, "cannot open");
 	if (fd >= 0 && place->link && !has_sum(fd, place->link->sum)) {
 		close(fd);
 		fd = -1;

@@ -329,6 +329,11 @@ struct sym_error *elf_glance_open(struct image *image, const struct debugfile_ro
 	return only_no_memory(error);
 }
 
+struct image *elf_glance_debug_image(const struct elf_glance *glance)
+{
+	return glance->debug_image;
+}
+
 bool elf_glance_is_complete(const struct elf_glance *glance)
 {
 	return glance->is_complete;

@@ -26,6 +26,9 @@ void elf_glance_close(struct elf_glance *glance);
 
 /* Is it a .symtab, which has every function? */
 bool elf_glance_is_complete(const struct elf_glance *glance);
+/* The debug file whose table it is, which lies where the image does; NULL: it is the image's own.
+ */
+struct image *elf_glance_debug_image(const struct elf_glance *glance);
 /* Path of the image whose table it is. */
 const char *elf_glance_path(const struct elf_glance *glance);
 

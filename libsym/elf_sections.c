@@ -50,6 +50,9 @@ static struct sym_error *need_section_headers(struct elf_sections *sections, boo
 	entry_bytes = reader_u16(&header);
 	count = reader_u16(&header);
 	*any_ret = offset && offset < sections->view.size_bytes;
+	/* They need not be loaded. */
+	if (sections->image->is_copy && *any_ret)
+		*any_ret = entry_bytes * count <= sections->view.size_bytes - offset;
 	if (!*any_ret)
 		return NULL;
 	error = sparse_file_need(&sections->view, sections->image->path, offset, entry_bytes);
@@ -96,6 +99,15 @@ static struct sym_error *read_sections(struct elf_sections *sections, Elf *elf)
 	return NULL;
 }
 
+/* Where a process has variables from the end of the file on, its section headers are zeros. */
+static bool are_zeros(const struct elf_sections *sections)
+{
+	for (size_t i = 0; i < sections->count; i++)
+		if (sections->items[i].sh_type != SHT_NULL)
+			return false;
+	return true;
+}
+
 struct sym_error *elf_sections_read(const struct image *image, struct elf_sections *ret)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { .image = image,
@@ -113,6 +125,12 @@ struct sym_error *elf_sections_read(const struct image *image, struct elf_sectio
 			elf_memory((char *)sections.view.data, sections.view.size_bytes);
 
 		error = elf ? read_sections(&sections, elf) : libelf_error(&sections);
+	}
+	if (!error && any && image->is_copy && are_zeros(&sections)) {
+		free(sections.items);
+		sections.items = NULL;
+		sections.count = sections.names_index = 0;
+		any = false;
 	}
 	if (!error && !any)
 		error = elf_dynamic_read(&sections);

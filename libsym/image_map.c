@@ -128,6 +128,18 @@ static void write_row(struct map_writing *writing, const struct r2r *r2r,
 					   name->data, name->size_bytes);
 }
 
+static bool is_precompiled(const struct image *image)
+{
+	return image->kind == SYM_IMAGE_READYTORUN || image->kind == SYM_IMAGE_COMPOSITE ||
+	       image->kind == SYM_IMAGE_NGEN;
+}
+
+static struct sym_error *no_precompiled_code(const struct image *image)
+{
+	return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
+				     "it has no precompiled code");
+}
+
 static struct sym_error *write_r2rmap(const struct precompiled *precompiled, void *context)
 {
 	struct map_writing *writing = context;
@@ -138,8 +150,7 @@ static struct sym_error *write_r2rmap(const struct precompiled *precompiled, voi
 	size_t count;
 
 	if (!precompiled)
-		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, writing->image->path,
-					     SYM_OFFSET_UNKNOWN, "it has no precompiled code");
+		return no_precompiled_code(writing->image);
 	error = fill_header(&header, precompiled_pe(precompiled), writing->image);
 	if (error)
 		return error;
@@ -176,8 +187,12 @@ static struct sym_error *make_relative_map(struct sym_image *image, char **text_
 					   size_t *size_bytes_ret)
 {
 	struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
-	struct sym_error *error = sym_image_symbols(image, 0, &symbols);
+	struct sym_error *error = NULL;
 
+	if (!is_precompiled(image->image))
+		error = no_precompiled_code(image->image);
+	if (!error)
+		error = sym_image_symbols(image, 0, &symbols);
 	return error ? error
 		     : sym_symbols_format(symbols, 0, sym_symbols_count(symbols), SYM_MAP_RELATIVE,
 					  0, text_ret, size_bytes_ret);

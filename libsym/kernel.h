@@ -11,11 +11,15 @@
 
 #include "libsym/error.h"
 
-/* Addresses of the kernel: from 0xc000000000000000 on with PowerPC, above 0xff00000000000000 with
- * others of 64 bits. Below are values that are no addresses. */
+/* Addresses of the kernel. Below, and above those of programs, are values that are no addresses. */
 static inline bool kernel_has_address(uint64_t address)
 {
+#ifdef __powerpc64__
 	return address >= 0xc000000000000000;
+#else
+	/* With five levels of page tables; hardly any value that is no address lies here. */
+	return address >= 0xff00000000000000;
+#endif
 }
 
 /* As sym_kernel_open(), from an open directory `proc` (or one below it, as "../kallsyms" tells). */

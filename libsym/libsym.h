@@ -51,9 +51,10 @@
  *
  * THREADS
  *
- * There is no global state. A snapshot, an image and a list of symbols do not
- * change once they are made and may be used by several threads at once. A
- * resolver may be shared too; a result belongs to one thread at a time.
+ * There is no global state. A snapshot, an image and a list of symbols do not change once they are
+ * made and may be used by several threads at once. A resolver may be shared too; a result belongs
+ * to one thread at a time. Of a thread's stack up to 80 KiB are used, 200 KiB for lines and inlined
+ * functions, 600 KiB where a file has names made to use it.
  *
  * OWNERSHIP
  *
@@ -206,9 +207,9 @@ SYM_API void sym_snapshot_close(struct sym_snapshot *snapshot);
 /**
  * For a few questions: a snapshot of no more than the images that `addresses` are code of. *ret
  * is NULL, and that is no error, where they are not all code of files that are still there, or the
- * kernel cannot be asked for single mappings (before Linux 6.11). Of these addresses it says what
- * a whole snapshot says, where their image is an ELF file; anything else it says without the
- * rest of the process. Errors: those of sym_snapshot_open().
+ * kernel does not tell of single mappings (before Linux 6.11, or not this caller). Of these
+ * addresses it says what a whole snapshot says, where their image is an ELF file; anything else it
+ * says without the rest of the process. Errors: those of sym_snapshot_open().
  */
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_open_near(int32_t pid, const struct sym_snapshot_opts *opts, const uint64_t *addresses,
@@ -399,8 +400,7 @@ struct sym_jit_info {
 SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_jit(struct sym_snapshot *snapshot,
 							  const struct sym_jit_info **ret);
 
-/** Precompiled methods that the runtime has prepared for use, beside what the images say of them.
- */
+/** Precompiled methods that the runtime has prepared for use, beside what the images say. */
 struct sym_prepared_check {
 	size_t size;
 	uint64_t count;
@@ -425,7 +425,7 @@ enum sym_snapshot_symbols_flags {
 		1 << 0, /**< methods of ReadyToRun images, their stub ranges included; functions of
 			   a program compiled ahead of time */
 	SYM_SYMBOLS_PERF_MAP =
-		1 << 1, /**< what the perf map of the process says about memory of no image */
+		1 << 1, /**< what its perf map says about memory of no image, mapped now or not */
 	SYM_SYMBOLS_ELF = 1 << 2,     /**< native functions */
 	SYM_SYMBOLS_RUNTIME = 1 << 3, /**< jitted code, told by the runtime in the process */
 	/** native functions that no symbol names: SYM_SYMBOL_UNNAMED, for tools that fold by name
@@ -450,7 +450,7 @@ SYM_API SYM_MUST_CHECK struct sym_error *
 sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t flags, struct sym_symbols **ret);
 
 /**
- * The disjoint symbols of a perf map file, by the same rules as the process's own.
+ * The disjoint symbols of a perf map file, by the process's rules; a torn last line is left out.
  *
  * @param fd open for reading; not closed; read from its start with pread()
  * @param bad_lines_ret lines that were skipped; may be NULL

@@ -6,11 +6,13 @@
 #include <sys/mman.h>
 
 #include "libsym/base/path.h"
+#include "libsym/format/elf_brief.h"
 #include "libsym/limits.h"
 
 enum {
 	HEADER_BYTES = 4096,
-	COPY_STEP_BYTES = 1 << 20
+	COPY_STEP_BYTES = 1 << 20,
+	MOST_DYNAMIC_BYTES = 1 << 16
 };
 
 static struct sym_error *copy(const struct process *process, uint64_t address, uint64_t size_bytes,
@@ -182,6 +184,41 @@ static bool fits_limits(const struct sym_mapping *mappings, const uint32_t *line
 	return true;
 }
 
+/* The dynamic linker's changes to the dynamic segment, of which it can be told what they were. */
+static struct sym_error *restore_dynamic(const struct sym_mapping *mappings, const uint32_t *lines,
+					 size_t line_count, int fd)
+{
+	char head[ELF_BRIEF_HEAD_BYTES];
+	ssize_t head_bytes = pread(fd, head, sizeof(head), 0);
+	uint8_t *dynamic AUTO_FREE = NULL;
+	struct elf_brief brief;
+	uint64_t vaddr;
+	size_t bytes;
+
+	if (head_bytes <= 0 || !elf_brief_parse(head, (size_t)head_bytes, &brief) ||
+	    !brief.dynamic.size_bytes || brief.dynamic.size_bytes > MOST_DYNAMIC_BYTES ||
+	    !elf_brief_vaddr(&brief, brief.dynamic.offset, &vaddr))
+		return NULL;
+	bytes = (size_t)brief.dynamic.size_bytes;
+	dynamic = malloc(bytes);
+	if (!dynamic)
+		return &sym_error_no_memory;
+	if (path_read_at(fd, dynamic, bytes, brief.dynamic.offset))
+		return NULL;
+	for (size_t i = 0; i < line_count; i++) {
+		const struct sym_mapping *line = &mappings[lines[i]];
+		uint64_t inside = brief.dynamic.offset - line->offset;
+
+		if (brief.dynamic.offset >= line->offset &&
+		    inside < line->end_address - line->start_address)
+			elf_brief_unrelocate(&brief, line->start_address + inside - vaddr, dynamic,
+					     bytes);
+	}
+	if (pwrite(fd, dynamic, bytes, (off_t)brief.dynamic.offset) != (ssize_t)bytes)
+		return sym_error_from_errno(errno, NULL, "copy of an image");
+	return NULL;
+}
+
 struct sym_error *memory_image_collect(const struct process *process,
 				       const struct sym_mapping *mappings, const uint32_t *lines,
 				       size_t line_count, const char *path, int *fd_ret)
@@ -198,6 +235,8 @@ struct sym_error *memory_image_collect(const struct process *process,
 		error = copy_lines(process, mappings, lines, line_count, true, fd);
 	if (!error)
 		error = copy_lines(process, mappings, lines, line_count, false, fd);
+	if (!error)
+		error = restore_dynamic(mappings, lines, line_count, fd);
 	if (!error)
 		*fd_ret = steal_fd(&fd);
 	return error;

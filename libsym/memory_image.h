@@ -29,9 +29,10 @@ struct sym_error *memory_image_open_pe(const struct process *process, uint64_t b
 /*
  * A file to which no way is left (deleted or replaced, its container gone, and
  * map_files not permitted), put together from what is mapped of it: every line
- * at its own offset, bytes that nobody may change last. *fd_ret is an anonymous
- * file of that content. Parts that are not mapped are zeros: of an ELF file its
- * section headers, say. UNSUPPORTED for a recorded process.
+ * at its own offset, bytes that nobody may change last; of a 64-bit ELF file the dynamic
+ * segment as it was before the dynamic linker. *fd_ret is an anonymous file of that content. Parts
+ * that are not mapped are zeros: of an ELF file its section headers, say. UNSUPPORTED for a
+ * recorded process.
  */
 struct sym_error *memory_image_collect(const struct process *process,
 				       const struct sym_mapping *mappings, const uint32_t *lines,

@@ -324,6 +324,12 @@ static void take_match(struct sym_answer *answer, const struct source_ops *ops, 
 	answer->reason = NULL;
 }
 
+/* Why the names that there may be cannot be had. */
+static const char *table_trouble(const struct module_sources *sources)
+{
+	return sources->any || sources->status == SYM_NO_SYMBOLS ? NULL : sources->reason;
+}
+
 void module_find(struct sym_image *module, uint64_t position, struct sym_answer *answer)
 {
 	const struct module_trouble *trouble = module_trouble(module);
@@ -353,7 +359,8 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 		case SOURCE_BOUNDS:
 			take_match(answer, source_table[i], position, &match);
 			answer->status = SYM_UNNAMED;
-			answer->reason = debug_fetch_trouble(&module->debug_fetch);
+			answer->reason =
+				debug_fetch_trouble(&module->debug_fetch) ?: table_trouble(sources);
 			return;
 		case SOURCE_NAMELESS:
 			answer->status = SYM_NO_MATCH;

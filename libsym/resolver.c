@@ -225,6 +225,13 @@ static void resolve_image(const struct resolving *resolving, size_t line, struct
 		find_written(resolving, resolver_get_written(resolving), answer);
 }
 
+/* Of a recorded process the recorded one, which lies beside it; another may be gone by now. */
+static struct sym_error *open_kernel(const struct process *process, struct sym_kernel **ret)
+{
+	return process->recorded ? kernel_open_at(process->proc_fd, "../kallsyms", ret)
+				 : sym_kernel_open(NULL, ret);
+}
+
 /* What does not open is tried again by the next address: it costs little. */
 static const struct sym_kernel *get_kernel(struct sym_resolver *resolver)
 {
@@ -235,9 +242,7 @@ static const struct sym_kernel *get_kernel(struct sym_resolver *resolver)
 	pthread_mutex_lock(&resolver->lock);
 	kernel = atomic_load(&resolver->kernel);
 	if (!kernel) {
-		/* Beside the process: of a recorded one that is the recorded kernel. */
-		sym_error_destroy(kernel_open_at(resolver->snapshot->process->proc_fd,
-						 "../kallsyms", &kernel));
+		sym_error_destroy(open_kernel(resolver->snapshot->process, &kernel));
 		atomic_store_explicit(&resolver->kernel, kernel, memory_order_release);
 	}
 	pthread_mutex_unlock(&resolver->lock);

@@ -2,6 +2,8 @@
 #include "libsym/format/elf_brief.h"
 
 #include <elf.h>
+#include <endian.h>
+#include <string.h>
 
 #include "libsym/base/reader.h"
 
@@ -99,4 +101,35 @@ bool elf_brief_strings(const struct elf_brief *brief, const void *dynamic, size_
 	range.size_bytes = strings_bytes;
 	*ret = range;
 	return true;
+}
+
+bool elf_brief_vaddr(const struct elf_brief *brief, uint64_t offset, uint64_t *ret)
+{
+	for (size_t i = 0; i < brief->load_count; i++) {
+		const struct elf_brief_load *load = &brief->loads[i];
+
+		if (offset < load->file.offset ||
+		    offset - load->file.offset >= load->file.size_bytes)
+			continue;
+		*ret = load->vaddr + (offset - load->file.offset);
+		return true;
+	}
+	return false;
+}
+
+void elf_brief_unrelocate(const struct elf_brief *brief, uint64_t bias_bytes, void *dynamic,
+			  size_t size_bytes)
+{
+	struct elf_range range;
+
+	for (size_t at = 8; at + 8 <= size_bytes; at += 16) {
+		uint8_t *word = (uint8_t *)dynamic + at;
+		struct reader reader = reader_over(word, 8);
+		uint64_t value = reader_u64(&reader);
+
+		if (locate(brief, value, &range) || !locate(brief, value - bias_bytes, &range))
+			continue;
+		value = htole64(value - bias_bytes);
+		memcpy(word, &value, sizeof(value));
+	}
 }

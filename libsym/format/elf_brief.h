@@ -47,4 +47,15 @@ bool elf_brief_parse(const void *head, size_t size_bytes, struct elf_brief *ret)
 bool elf_brief_strings(const struct elf_brief *brief, const void *dynamic, size_t size_bytes,
 		       struct elf_range *ret);
 
+/*
+ * The bytes of brief->dynamic as a process has them, that of a file that was loaded `bias_bytes`
+ * above its vaddrs: addresses become vaddrs again. The C library makes some of them addresses,
+ * where the section can be written to.
+ */
+void elf_brief_unrelocate(const struct elf_brief *brief, uint64_t bias_bytes, void *dynamic,
+			  size_t size_bytes);
+
+/* The vaddr of what lies at an offset of the file; false when no segment has it. */
+bool elf_brief_vaddr(const struct elf_brief *brief, uint64_t offset, uint64_t *ret);
+
 #endif

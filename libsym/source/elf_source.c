@@ -62,7 +62,8 @@ struct glanced {
 struct elf_source {
 	struct image *image;
 	struct debugfile_roots roots;
-	struct lazy whole; /* struct elf_whole */
+	struct image *debug_image; /* that was found for the glance; NULL: look for one */
+	struct lazy whole;         /* struct elf_whole */
 	pthread_mutex_t glance_lock;
 	struct elf_glance *glance;         /* NULL: the index has to be asked; under the lock */
 	_Atomic(struct glanced *) glanced; /* the newest */
@@ -121,6 +122,7 @@ static void close_elf(void *source)
 	}
 	elf_glance_close(own->glance);
 	pthread_mutex_destroy(&own->glance_lock);
+	image_close(own->debug_image);
 	free(own->symbol_file);
 	close_whole(lazy_deinit(&own->whole));
 	free(own);
@@ -155,15 +157,18 @@ static void move(struct elf_symbols *symbols, uint64_t distance)
 }
 
 /* The better of what the image and its debug file have; the image's own when that one has less. */
-static struct sym_error *prefer_debug_file(struct elf_whole *elf,
-					   const struct debugfile_roots *roots,
+static struct sym_error *prefer_debug_file(struct elf_whole *elf, const struct elf_source *own,
 					   struct elf_symbols *symbols)
 {
 	struct elf_symbols separate;
-	struct sym_error *error;
-	uint64_t distance;
+	struct sym_error *error = NULL;
+	uint64_t distance = 0;
 
-	error = debugfile_find(&symbols->sections, roots, &elf->debug_image, &distance);
+	if (own->debug_image)
+		elf->debug_image = image_share(own->debug_image);
+	else
+		error = debugfile_find(&symbols->sections, &own->roots, &elf->debug_image,
+				       &distance);
 	if (error || !elf->debug_image)
 		return error;
 	error = elf_symbols_read(elf->debug_image, &separate);
@@ -311,9 +316,9 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct image 
 	return elf->shown ? NULL : &sym_error_no_memory;
 }
 
-static struct sym_error *read_whole(struct image *image, const struct debugfile_roots *roots,
-				    struct elf_whole **ret)
+static struct sym_error *read_whole(const struct elf_source *own, struct elf_whole **ret)
 {
+	struct image *image = own->image;
 	struct elf_whole *elf AUTO_ELF_WHOLE = calloc(1, sizeof(*elf));
 	struct elf_symbols symbols;
 	struct sym_error *error;
@@ -325,7 +330,7 @@ static struct sym_error *read_whole(struct image *image, const struct debugfile_
 	if (error)
 		return error;
 	if (!symbols.has_full_table)
-		error = prefer_debug_file(elf, roots, &symbols);
+		error = prefer_debug_file(elf, own, &symbols);
 	if (!error)
 		error = index_tables(elf, image, &symbols);
 	elf_symbols_deinit(&symbols);
@@ -339,7 +344,7 @@ static void *make_whole(const void *context)
 {
 	const struct elf_source *own = context;
 	struct elf_whole *whole = NULL;
-	struct sym_error *error = read_whole(own->image, &own->roots, &whole);
+	struct sym_error *error = read_whole(own, &whole);
 
 	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY)
 		whole = calloc(1, sizeof(*whole));
@@ -364,7 +369,7 @@ static struct sym_error *note_table(struct elf_source *own, bool is_complete,
 static struct sym_error *open_whole(struct elf_source *own, struct buf *why, bool *any_ret)
 {
 	struct elf_whole *whole;
-	struct sym_error *error = read_whole(own->image, &own->roots, &whole);
+	struct sym_error *error = read_whole(own, &whole);
 
 	if (error)
 		return error;
@@ -373,6 +378,16 @@ static struct sym_error *open_whole(struct elf_source *own, struct buf *why, boo
 	if (!whole->index)
 		buf_append_string(why, "it has no symbol table");
 	return note_table(own, whole->is_complete, whole->symbol_file);
+}
+
+static struct sym_error *note_glance(struct elf_source *own)
+{
+	struct image *debug_image = elf_glance_debug_image(own->glance);
+	bool is_complete = elf_glance_is_complete(own->glance);
+
+	if (debug_image)
+		own->debug_image = image_share(debug_image);
+	return note_table(own, is_complete, is_complete ? elf_glance_path(own->glance) : NULL);
 }
 
 static struct sym_error *open_elf(const struct source_input *input, struct buf *why, void **ret)
@@ -395,9 +410,7 @@ static struct sym_error *open_elf(const struct source_input *input, struct buf *
 	if (!error && !own->glance)
 		error = open_whole(own, why, &any);
 	else if (!error)
-		error = note_table(
-			own, elf_glance_is_complete(own->glance),
-			elf_glance_is_complete(own->glance) ? elf_glance_path(own->glance) : NULL);
+		error = note_glance(own);
 	if (!error && any)
 		*ret = STEAL(own);
 	return error;
@@ -589,7 +602,7 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 	const struct elf_whole *elf = lazy_peek(&own->whole);
 
 	if (!elf || !elf->image_count) {
-		struct sym_error *error = read_whole(own->image, &own->roots, &read);
+		struct sym_error *error = read_whole(own, &read);
 
 		if (error)
 			return error;

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "libsym/elf_symbols.h"
 #include "tests/support/elf_builder.h"
@@ -43,26 +45,70 @@ static char *root_with(uint8_t build_id)
 	return root;
 }
 
-/* The debug file below `root` of an image with this build-id; NULL: there is none. */
-static struct image *find_below(const char *root, uint8_t build_id)
+/* An image with this build-id, and what debugfile_find() asks of it. */
+struct stripped {
+	struct image *image;
+	struct elf_sections sections;
+	struct debugfile_roots roots;
+};
+
+static struct stripped open_stripped(const char *root, uint8_t build_id)
 {
 	struct elf_builder_options options = { .build_id = build_id, .dynamic_only = true };
-	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
-	struct image *image AUTO_IMAGE = NULL, *found = NULL;
-	int root_fd AUTO_CLOSE = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	uint64_t distance = 1;
+	struct stripped ret = { .roots.fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
 	size_t size_bytes;
 	uint8_t *bytes = elf_builder_make(symbols, 1, options, &size_bytes);
 
-	cr_assert_geq(root_fd, 0);
+	cr_assert_geq(ret.roots.fd, 0);
 	cr_assert_null(image_open(elf_builder_file(bytes, size_bytes), "/lib/image.so", 0,
-				  SPARSE_FILE_TO_END, &image));
-	cr_assert_null(elf_sections_read(image, &sections));
-	cr_assert_null(debugfile_find(&sections, &(struct debugfile_roots){ .fd = root_fd }, &found,
-				      &distance));
-	cr_expect_eq(distance, 0);
+				  SPARSE_FILE_TO_END, &ret.image));
+	cr_assert_null(elf_sections_read(ret.image, &ret.sections));
 	free(bytes);
+	return ret;
+}
+
+static void close_stripped(struct stripped *stripped)
+{
+	elf_sections_deinit(&stripped->sections);
+	image_close(stripped->image);
+	close(stripped->roots.fd);
+}
+
+/* The debug file below `root` of an image with this build-id; NULL: there is none. */
+static struct image *find_below(const char *root, uint8_t build_id)
+{
+	struct stripped stripped = open_stripped(root, build_id);
+	struct image *found = NULL;
+	uint64_t distance = 1;
+
+	cr_assert_null(debugfile_find(&stripped.sections, &stripped.roots, &found, &distance));
+	cr_expect_eq(distance, 0);
+	close_stripped(&stripped);
 	return found;
+}
+
+Test(debugfile, is_not_taken_for_missing_where_no_more_files_can_be_open)
+{
+	char *root = root_with(0x11);
+	struct stripped stripped = open_stripped(root, 0x11);
+	struct image *found AUTO_IMAGE = NULL;
+	struct rlimit limit, none;
+	struct sym_error *error;
+	uint64_t distance;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	error = debugfile_find(&stripped.sections, &stripped.roots, &found, &distance);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_assert_not_null(error);
+	cr_expect(strstr(sym_error_message(error), "Too many open files"), "%s",
+		  sym_error_message(error));
+	sym_error_destroy(error);
+	cr_assert_null(debugfile_find(&stripped.sections, &stripped.roots, &found, &distance));
+	cr_expect_not_null(found);
+	close_stripped(&stripped);
 }
 
 Test(debugfile, is_found_by_build_id)

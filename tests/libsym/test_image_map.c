@@ -111,6 +111,8 @@ Test(image_map, is_refused_for_what_has_no_precompiled_code)
 	cr_assert_null(sym_image_open("/proc/self/exe", &image));
 	cr_expect_eq(code_of(sym_image_map(image, SYM_MAP_R2RMAP, &text, &size_bytes)),
 		     SYM_ERROR_UNSUPPORTED);
+	cr_expect_eq(code_of(sym_image_map(image, SYM_MAP_RELATIVE, &text, &size_bytes)),
+		     SYM_ERROR_UNSUPPORTED);
 	cr_expect_null(text);
 }
 

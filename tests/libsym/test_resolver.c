@@ -772,6 +772,8 @@ Test(resolver, goes_on_answering_for_a_process_that_has_ended)
 	fclose(file);
 	expect_refresh(&opened, SYM_REFRESH_ENDED);
 	cr_expect_str_eq(ask(&opened, address)->name, "of the dead");
+	/* The kernel that it ran on is still there. */
+	cr_expect_neq(ask(&opened, 0xffffffff81000100)->status, SYM_UNREADABLE);
 	unlink(path);
 	close(ready[0]);
 	close(ready[1]);
