@@ -126,6 +126,23 @@ static struct jit_range *list_own_memory(const struct address_space *space,
 	return ranges;
 }
 
+static struct sym_error *find_stubs(const void *context, struct address_ranges *ret)
+{
+	const struct sym_snapshot *snapshot = context;
+
+	return live_stubs_find(snapshot->process, snapshot->space, ret);
+}
+
+/* Without W^X none of its memory is known to be the runtime's. */
+static bool has_memory_of_runtime(const struct address_space *space)
+{
+	for (size_t i = 0; i < space->mapping_count; i++)
+		if (space->mappings[i].protection & SYM_EXECUTE &&
+		    live_is_of_runtime(&space->mappings[i]))
+			return true;
+	return false;
+}
+
 /* A core that leaves out what the runtime tells of itself cannot be read, and says no more than
  * that. */
 static struct sym_error *explain_core(const struct sym_snapshot *snapshot, struct sym_error *error)
@@ -182,7 +199,7 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 {
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
 	struct jit_range *own_memory AUTO_FREE = NULL;
-	struct runtime_contract contract;
+	struct runtime_contract contract = { .context = snapshot };
 	struct sym_error *error = NULL;
 
 	if (!reader->jit)
@@ -193,6 +210,8 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 	if (!reader->has_read)
 		live_stubs_find_barrier(snapshot->process, snapshot->space, &reader->barrier);
 	contract.reader = reader->jit;
+	if (!has_memory_of_runtime(snapshot->space))
+		contract.find_stubs = find_stubs;
 	contract.barrier = reader->barrier;
 	contract.own_memory = own_memory =
 		list_own_memory(snapshot->space, &reader->barrier, &contract.own_memory_count);

@@ -39,7 +39,9 @@ struct planned_process {
 	enum code_origin code;
 	char *code_place; /* CODE_LIVE: the way; CODE_SAVED: the path of the map; else why not */
 	size_t code_names;
-	size_t fixed; /* mappings */
+	uint64_t code_samples;    /* in memory with jitted code */
+	uint64_t unnamed_samples; /* of these in code without a name */
+	size_t fixed;             /* mappings */
 	size_t fixed_before;
 	size_t left; /* managed mappings without names */
 	struct failures failures;

@@ -100,6 +100,22 @@ static void merge(const struct code_names *names, const struct address_ranges *r
 		keep(filling, names->symbols[at++]);
 }
 
+/* Samples whose address stands as "[unnamed code]" among the names. */
+static void count_samples(struct deciding *deciding, const struct filling *filling,
+			  const struct address_ranges *ranges)
+{
+	const struct recorded_hits *hits = deciding->plan->hits;
+	struct planned_process *process = deciding->process;
+
+	for (size_t i = 0; i < ranges->count; i++)
+		process->code_samples +=
+			recorded_hits_count(hits, ranges->items[i].start, ranges->items[i].end);
+	for (size_t i = 0; i < filling->filler_count; i++)
+		process->unnamed_samples += recorded_hits_count(
+			hits, filling->fillers[i].start,
+			filling->fillers[i].start + filling->fillers[i].size_bytes);
+}
+
 /* perf annotates what has samples of its own. */
 static bool hit_ranges(const struct name_plan *plan, const struct code_names *names,
 		       struct address_ranges *ret)
@@ -116,9 +132,11 @@ static bool hit_ranges(const struct name_plan *plan, const struct code_names *na
 	return done;
 }
 
-static char *make_code_standin(struct name_plan *plan, const struct code_names *names,
-			       int memory_fd, uint32_t *index_ret)
+static char *make_code_standin(struct deciding *deciding, const struct code_names *names,
+			       uint32_t *index_ret)
 {
+	struct name_plan *plan = deciding->plan;
+	int memory_fd = deciding->memory_fd;
 	struct sym_symbol *fillers AUTO_FREE = NULL;
 	const struct sym_symbol **all AUTO_FREE = NULL;
 	struct address_ranges ranges = { 0 }, code = { 0 };
@@ -141,6 +159,7 @@ static char *make_code_standin(struct name_plan *plan, const struct code_names *
 					   .code = memory_fd < 0 ? NULL : &code,
 					   .code_source = { memory_fd, 0 } };
 		failure = plan_make_standin(plan, &run, index_ret);
+		count_samples(deciding, &filling, &ranges);
 	} else {
 		failure = message_format("out of memory");
 	}
@@ -153,9 +172,7 @@ char *deciding_name_code(struct deciding *deciding, const struct code_names *nam
 {
 	bool anonymous = deciding->plan->anonymous;
 	uint32_t standin = NO_STANDIN;
-	char *failure =
-		anonymous ? NULL
-			  : make_code_standin(deciding->plan, names, deciding->memory_fd, &standin);
+	char *failure = anonymous ? NULL : make_code_standin(deciding, names, &standin);
 
 	for (size_t i = 0; !failure && i < names->mapping_count; i++)
 		deciding_fix(deciding, names->mappings[i],

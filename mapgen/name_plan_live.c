@@ -325,6 +325,7 @@ static void forget(struct deciding *deciding)
 	deciding->process->native_unnamed = 0;
 	deciding->process->code = CODE_NOWHERE;
 	deciding->process->code_names = 0;
+	deciding->process->code_samples = deciding->process->unnamed_samples = 0;
 	deciding->process->lives = false;
 	free(STEAL(deciding->process->code_place));
 }

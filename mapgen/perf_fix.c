@@ -98,6 +98,7 @@ static bool copy_all(struct fixing *fixing)
 		if (!copy_part(fixing, i))
 			return false;
 	recorded_maps_sort(&fixing->maps);
+	recorded_hits_settle(&fixing->hits, &fixing->maps);
 	return true;
 }
 

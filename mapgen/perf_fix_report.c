@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/perf_fix_report.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,10 +13,21 @@
 #include "mapgen/perf_output.h"
 #include "mapgen/undo_record.h"
 
+enum {
+	/* One sample in so many may lie in code without a name: a stub, or code that was freed. */
+	UNNAMED_PART = 100
+};
+
+static bool is_process_whole(const struct planned_process *process)
+{
+	return !process->left && !process->failures.count &&
+	       process->unnamed_samples <= process->code_samples / UNNAMED_PART;
+}
+
 static bool is_whole(const struct perf_fix_report *report)
 {
 	for (size_t i = 0; i < report->plan->process_count; i++)
-		if (report->plan->processes[i].left || report->plan->processes[i].failures.count)
+		if (!is_process_whole(&report->plan->processes[i]))
 			return false;
 	return !report->failures.count;
 }
@@ -91,6 +103,12 @@ static void print_process(const struct planned_process *process, FILE *to)
 	fprintf(to, ", %s: ", state_text(process));
 	print_origins(process, to);
 	fputc('\n', to);
+	if (process->unnamed_samples)
+		fprintf(to,
+			"  %" PRIu64 " of %" PRIu64
+			" samples in memory with jitted code lie in code "
+			"without a name, [unnamed code]\n",
+			process->unnamed_samples, process->code_samples);
 	if (process->fixed_before)
 		fprintf(to, "  %zu mappings had been given names before\n", process->fixed_before);
 }
@@ -201,6 +219,10 @@ static json_t *process_json(const struct planned_process *process)
 	json_object_set_new(object, "code_origin", json_output_text(origin_text(process)));
 	json_object_set_new(object, "code_place", json_output_text(process->code_place));
 	json_object_set_new(object, "code_names", json_integer((json_int_t)process->code_names));
+	json_object_set_new(object, "code_samples",
+			    json_integer((json_int_t)process->code_samples));
+	json_object_set_new(object, "unnamed_samples",
+			    json_integer((json_int_t)process->unnamed_samples));
 	json_object_set_new(object, "fixed", json_integer((json_int_t)process->fixed));
 	json_object_set_new(object, "fixed_before",
 			    json_integer((json_int_t)process->fixed_before));

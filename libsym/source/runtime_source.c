@@ -148,6 +148,25 @@ static void add_own_memory(struct making *making, const struct jit_reading *read
 	}
 }
 
+static void add_stubs(struct making *making, const struct address_ranges *stubs)
+{
+	for (size_t i = 0; i < stubs->count; i++)
+		add(making, stubs->items[i].start, stubs->items[i].end - stubs->items[i].start,
+		    jit_stub_name, strlen(jit_stub_name), STUB_BIT);
+}
+
+static void add_found_stubs(struct making *making, const struct runtime_contract *contract)
+{
+	struct address_ranges stubs = { 0 };
+
+	if (!contract->find_stubs)
+		return;
+	if (!making->error)
+		making->error = contract->find_stubs(contract->context, &stubs);
+	add_stubs(making, &stubs);
+	address_ranges_deinit(&stubs);
+}
+
 static void add_barrier(struct making *making, const struct write_barrier *barrier)
 {
 	for (size_t i = 0; i < barrier->count; i++) {
@@ -167,6 +186,7 @@ static struct sym_error *make_source(const struct jit_reading *reading,
 
 	if (error)
 		return error;
+	add_found_stubs(&making, contract);
 	add_own_memory(&making, reading, contract);
 	if (!reading->functions.count)
 		add_barrier(&making, &contract->barrier);
@@ -218,10 +238,7 @@ struct sym_error *runtime_source_open_told(const struct told_methods *told,
 	if (error)
 		return error;
 	/* Methods hold where both claim a byte. */
-	for (size_t i = 0; i < told->stubs.count; i++)
-		add(&making, told->stubs.items[i].start,
-		    told->stubs.items[i].end - told->stubs.items[i].start, jit_stub_name,
-		    strlen(jit_stub_name), STUB_BIT);
+	add_stubs(&making, &told->stubs);
 	for (size_t i = 0; i < told->count; i++) {
 		const struct told_method *method = &told->items[i];
 

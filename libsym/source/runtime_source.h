@@ -38,6 +38,10 @@ struct runtime_contract {
 	size_t own_memory_count;
 	bool is_other;                /* own_memory is not what it was at the last reading */
 	struct write_barrier barrier; /* for a runtime that does not tell of it */
+	/* Finds stubs in memory that may be anybody's; `ret` is zeroed at first. NULL: there is no
+	 * need to. */
+	struct sym_error *(*find_stubs)(const void *context, struct address_ranges *ret);
+	const void *context;
 };
 
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pages of code in which a sample's own address lies. perf marks a file as used
- * by these alone, not by call chains, and perf archive packs what is marked. Where
- * the address stands in a sample depends on its event; both places that are possible
- * are taken, so a page may be counted that was not hit, never the other way.
+ * The samples' own addresses. perf marks a file as used by the pages of these alone, not by call
+ * chains, and perf archive packs what is marked. Where the address stands in a sample depends on
+ * its event: in one of two places. Of pages both are taken, so one may be counted that was not hit,
+ * never the other way; to count samples the place serves in which more of them lie in what was
+ * mapped.
  */
 #ifndef MAPGEN_PROFILE_RECORDED_HITS_H
 #define MAPGEN_PROFILE_RECORDED_HITS_H
@@ -13,6 +14,13 @@
 #include <stdint.h>
 
 #include "mapgen/profile/perf_data.h"
+#include "mapgen/profile/recorded_maps.h"
+
+/* What stands in one place of samples, as far as it may be an address of a program. */
+struct recorded_words {
+	uint64_t *items; /* ascending after recorded_hits_settle() */
+	size_t count, capacity;
+};
 
 struct recorded_hits {
 	uint64_t *pages; /* open addressing; 0 is free */
@@ -20,10 +28,17 @@ struct recorded_hits {
 	size_t capacity; /* a power of two */
 	uint64_t last;
 	bool all; /* too many to tell, or no memory: everything counts as hit */
+	struct recorded_words places[2];
+	struct recorded_words *addresses; /* one of the places; NULL before it is known which */
 };
 
 void recorded_hits_deinit(struct recorded_hits *hits);
 void recorded_hits_add(struct recorded_hits *hits, const struct perf_record *sample);
+/* After the last one. */
+void recorded_hits_settle(struct recorded_hits *hits, const struct recorded_maps *maps);
+/* How many samples lie there; fewer where there were too many to keep. */
+uint64_t recorded_hits_count(const struct recorded_hits *hits, uint64_t start_address,
+			     uint64_t end_address);
 /* Does any sample lie in [start_address, end_address)? By whole pages. */
 bool recorded_hits_in(const struct recorded_hits *hits, uint64_t start_address,
 		      uint64_t end_address);

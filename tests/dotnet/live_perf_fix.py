@@ -106,9 +106,10 @@ class Seen:
         expect(unpaired * 100 <= len(chains), f"{unpaired} samples of {len(chains)} are not in perf script's output")
         self.frames = {"jit": 0, "r2r": 0}
         self.methods = self.named_methods = 0
-        self.fillers = 0
+        self.fillers = self.filler_samples = 0
         self.unnamed, self.wrong = [], []
         for chain in chains:
+            self.filler_samples += bool(chain) and chain[0].perf_name == "[unnamed code]"
             for frame, address in zip(chain, looked_up(chain)):
                 kind = memory.kind_of(address)
                 if kind in self.frames:
@@ -146,6 +147,7 @@ def check_fixed(context, path, fixed, sample, memory, methods):
     context.figure(f"hex rows in managed mappings in perf report: {len(hex_rows(path))} before, {len(left)} after")
     expect(not left, f"{len(left)} hex rows: {left[:2]}")
     expect(sample is None or sample.alive(), "the process ended")
+    return after
 
 
 def fix_sample(context, name, environment, forget=lambda path: None):
@@ -158,7 +160,9 @@ def fix_sample(context, name, environment, forget=lambda path: None):
         fixed, done = fix(context, path)
         expect("from the live process" in done.stdout, f"it does not say where names come from: {done.stdout}")
         methods = Methods(context.rundown(sample.pid))
-        check_fixed(context, path, fixed, sample, memory, methods)
+        after = check_fixed(context, path, fixed, sample, memory, methods)
+        said = re.search(r"(\d+) of \d+ samples in memory with jitted code lie", done.stdout)
+        expect(int(said[1] if said else 0) == after.filler_samples, f"{after.filler_samples} samples are unnamed code: {done.stdout}")
     return path, fixed
 
 

@@ -399,6 +399,39 @@ Test(perf_data, tells_pages_that_samples_lie_in)
 	recorded_hits_deinit(&hits);
 }
 
+/* `identified`: the number of the event stands before the address. */
+static void count_samples(bool identified)
+{
+	struct recorded_mapping mapping = { .start_address = 0x7f0000000000,
+					    .end_address = 0x7f0000100000 };
+	const struct recorded_maps one = { .items = &mapping, .count = 1 };
+	struct recorded_hits hits = { 0 };
+	/* The number of an event may be as large as an address. */
+	uint64_t words[4] = { 0, 0x7f1234567890, 0, 0x7f00000012345678 };
+	const struct perf_record sample = { .type = PERF_RECORD_SAMPLE,
+					    .size_bytes = sizeof(words),
+					    .bytes = (const uint8_t *)words };
+
+	for (uint64_t i = 0; i < 1000; i++) {
+		words[identified ? 2 : 1] =
+			i % 10 ? mapping.start_address + i % 7 * 0x1000 : 0xffffffff81000000;
+		recorded_hits_add(&hits, &sample);
+	}
+	cr_expect_eq(recorded_hits_count(&hits, 0, UINT64_MAX), 0, "not settled");
+	recorded_hits_settle(&hits, &one);
+	cr_expect_eq(recorded_hits_count(&hits, 0x7f0000000000, 0x7f0000100000), 900);
+	cr_expect_eq(recorded_hits_count(&hits, 0x7f0000001000, 0x7f0000001001), 129);
+	cr_expect_eq(recorded_hits_count(&hits, 0x7f0000001001, 0x7f0000002000), 0);
+	cr_expect_eq(recorded_hits_count(&hits, 0x7f0000002000, 0x7f0000001000), 0);
+	recorded_hits_deinit(&hits);
+}
+
+Test(perf_data, counts_samples_wherever_their_address_stands)
+{
+	count_samples(false);
+	count_samples(true);
+}
+
 /* ---- malformed ------------------------------------------------------------------------- */
 
 Test(perf_data, refuses_what_is_none)
