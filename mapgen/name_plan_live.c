@@ -213,31 +213,6 @@ static char *name_code(struct deciding *deciding, struct sym_snapshot *snapshot,
 	return failure;
 }
 
-/* Where the names of jitted code are from, or why there are none; for people. */
-static char *code_way(struct sym_snapshot *snapshot, bool *is_none_ret)
-{
-	const struct sym_perf_map_info *map;
-	const struct sym_jit_info *jit;
-	struct sym_error *error = sym_snapshot_jit(snapshot, &jit);
-
-	*is_none_ret = false;
-	if (!error && jit->way != SYM_JIT_NONE)
-		return message_format("%s", sym_jit_way_text(jit->way));
-	if (!error)
-		error = sym_snapshot_perf_map(snapshot, &map);
-	if (!error && map->path)
-		return message_format("perf map %s", map->path);
-	*is_none_ret = true;
-	if (!error)
-		return message_format("%s; %s",
-				      jit->contract_reason ? jit->contract_reason
-							   : "its memory was not read",
-				      jit->rundown_reason ? jit->rundown_reason
-							  : "it was not asked for a rundown");
-	sym_error_destroy(error);
-	return NULL;
-}
-
 /* ---- files ---------------------------------------------------------------------------- */
 
 static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
@@ -365,7 +340,7 @@ static void name_all_code(struct deciding *deciding, struct sym_snapshot *snapsh
 	failure = name_code(deciding, snapshot, symbols);
 	if (failure)
 		deciding_complain(deciding, "jitted code", failure);
-	deciding->process->code_place = code_way(snapshot, &is_none);
+	deciding->process->code_place = target_code_way(snapshot, &is_none);
 	if (is_none && deciding->process->code_place)
 		deciding_complain(deciding, "jitted code",
 				  message_format("%s", deciding->process->code_place));

@@ -99,6 +99,36 @@ static void process_destroy(struct known_process *process)
 	free(process);
 }
 
+static void say(struct process_names *names, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(struct process_names *names, const char *format, ...)
+{
+	char *text AUTO_FREE = NULL;
+	va_list arguments;
+
+	if (++names->messages > MESSAGES)
+		return;
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	message("%s%s", text ? text : "out of memory",
+		names->messages == MESSAGES ? " (of further processes nothing is said)" : "");
+}
+
+static void say_nameless_code(struct process_names *names, struct known_process *process)
+{
+	char *why AUTO_FREE = NULL;
+	bool is_none = false;
+
+	if (names->options->jit == SYM_JIT_NONE || target_aot_program(process->snapshot))
+		return;
+	why = target_code_way(process->snapshot, &is_none);
+	if (is_none && why)
+		say(names, "process %" PRId32 ": jitted code has no names: %s", process->pid, why);
+}
+
 /* Takes a snapshot in place of the one that is there, which stays where that fails. */
 static struct sym_error *look(struct process_names *names, struct known_process *process)
 {
@@ -131,31 +161,15 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 	process->snapshot = STEAL(snapshot);
 	process->resolver = STEAL(resolver);
 	process->places = places;
-	if (first && sym_snapshot_process(process->snapshot)->runtime_version)
+	if (first && sym_snapshot_process(process->snapshot)->runtime_version) {
 		target_say_asked(process->snapshot);
+		say_nameless_code(names, process);
+	}
 	process->wait_s = (now_s() - begin_s) * patience;
 	if (process->wait_s < shortest_wait_s)
 		process->wait_s = shortest_wait_s;
 	process->next_s = now_s() + process->wait_s;
 	return NULL;
-}
-
-static void say(struct process_names *names, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void say(struct process_names *names, const char *format, ...)
-{
-	char *text AUTO_FREE = NULL;
-	va_list arguments;
-
-	if (++names->messages > MESSAGES)
-		return;
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
-	message("%s%s", text ? text : "out of memory",
-		names->messages == MESSAGES ? " (of further processes nothing is said)" : "");
 }
 
 /* What a process that is gone has left. */

@@ -132,3 +132,27 @@ char *target_aot_naming(struct sym_image *program)
 		return message_format("named by its own symbol table");
 	return message_format("named by %s", file);
 }
+
+char *target_code_way(struct sym_snapshot *snapshot, bool *is_none_ret)
+{
+	const struct sym_perf_map_info *map;
+	const struct sym_jit_info *jit;
+	struct sym_error *error = sym_snapshot_jit(snapshot, &jit);
+
+	*is_none_ret = false;
+	if (!error && jit->way != SYM_JIT_NONE)
+		return message_format("%s", sym_jit_way_text(jit->way));
+	if (!error)
+		error = sym_snapshot_perf_map(snapshot, &map);
+	if (!error && map->path)
+		return message_format("perf map %s", map->path);
+	*is_none_ret = true;
+	if (!error)
+		return message_format("%s; %s",
+				      jit->contract_reason ? jit->contract_reason
+							   : "its memory was not read",
+				      jit->rundown_reason ? jit->rundown_reason
+							  : "it was not asked for a rundown");
+	sym_error_destroy(error);
+	return NULL;
+}

@@ -42,6 +42,10 @@ bool target_is_precompiled(const struct sym_image *image);
  */
 void target_say_asked(struct sym_snapshot *snapshot);
 
+/* Where the names of jitted code are from, or (*is_none_ret) why there are none; heap, NULL when
+ * out of memory. Reads the code if that has not been done. */
+char *target_code_way(struct sym_snapshot *snapshot, bool *is_none_ret);
+
 /* Says an error and ends it. */
 void target_say(struct sym_error *error);
 

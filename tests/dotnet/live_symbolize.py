@@ -13,6 +13,7 @@ import time
 
 import callstack_trace
 import perf_samples
+import shapes
 from bcc_tools import has_its_stacks, run_tool
 from harness import CI, Fail, Memory, Sample, Skip, expect
 from live_frames import Methods, looked_up, percent
@@ -397,3 +398,16 @@ def test_symbolize_names_code_that_is_jitted_while_it_runs(context):
         finally:
             process.stdin.close()
             process.wait()
+
+
+def test_symbolize_says_why_jitted_code_has_no_names(context):
+    published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "8.0 self-contained"))
+    if published is None:
+        raise Skip(why)
+    with Sample(published, {"DOTNET_PerfMapEnabled": "0", "DOTNET_EnableDiagnostics": "0"}) as sample:
+        with open(f"/proc/{sample.pid}/maps", encoding="utf-8") as maps:
+            code = next(int(line.split("-")[0], 16) for line in maps if " r-x" in line and "doublemapper" in line)
+        done = context.mapgen.must("symbolize", "-p", sample.pid, stdin=f"    {code:x} [unknown] ([unknown])\n")
+        expect("jitted code has no names" in done.stderr and "diagnostics socket" in done.stderr, f"it says {done.stderr}")
+        done = context.mapgen.must("symbolize", "--jit=none", "-p", sample.pid, stdin=f"    {code:x} [unknown] ([unknown])\n")
+        expect("no names" not in done.stderr, f"it was not to look for any, and says {done.stderr}")
