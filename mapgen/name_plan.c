@@ -314,7 +314,9 @@ static bool decide_native(struct deciding *deciding)
 {
 	if (deciding->plan->options->native == NATIVE_ALL)
 		decide_by_files(deciding);
-	if (deciding->process->native_images)
+	/* What cannot be named of a process that is there is said. */
+	if (deciding->process->native_images ||
+	    (deciding->process->lives && deciding->process->failures.count))
 		return true;
 	failures_deinit(&deciding->process->failures);
 	free(deciding->process->comm);

@@ -79,6 +79,13 @@ static enum agreement compare(const struct sym_snapshot *snapshot,
 	return *now_ret ? AGREEMENT_SAME : AGREEMENT_ABSENT;
 }
 
+/* Programs and libraries are loaded out of memory files too. */
+static bool may_be_file(const struct recorded_mapping *mapping)
+{
+	return mapping_class_of(mapping->name) == MAPPING_FILE ||
+	       !strncmp(mapping->name, "/memfd:", 7);
+}
+
 static bool is_the_recorded_process(const struct deciding *deciding,
 				    const struct sym_snapshot *snapshot)
 {
@@ -86,8 +93,7 @@ static bool is_the_recorded_process(const struct deciding *deciding,
 		const struct recorded_mapping *mapping = &deciding->mappings[i];
 		const struct sym_mapping *now;
 
-		if (mapping_class_of(mapping->name) == MAPPING_FILE &&
-		    compare(snapshot, mapping, &now) == AGREEMENT_SAME)
+		if (may_be_file(mapping) && compare(snapshot, mapping, &now) == AGREEMENT_SAME)
 			return true;
 	}
 	return false;
@@ -136,6 +142,7 @@ static size_t own_code(const struct deciding *deciding, const struct sym_snapsho
 		const struct sym_mapping *now;
 
 		if ((mapping_class_of(mapping->name) == MAPPING_CODE &&
+		     mapping->fix == RECORDED_AS_IT_IS &&
 		     compare(snapshot, mapping, &now) == AGREEMENT_SAME) ||
 		    (with_files && joins_code(deciding, mapping)))
 			own[count++] = mapping;
@@ -320,7 +327,7 @@ static bool still_the_same(const struct deciding *deciding, const struct sym_sna
 static void name_files(struct deciding *deciding, struct sym_snapshot *snapshot)
 {
 	for (size_t i = 0; i < deciding->count; i++)
-		if (mapping_class_of(deciding->mappings[i].name) == MAPPING_FILE)
+		if (may_be_file(&deciding->mappings[i]))
 			name_file(deciding, snapshot, &deciding->mappings[i]);
 }
 

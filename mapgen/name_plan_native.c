@@ -138,8 +138,8 @@ static char *make_standin(struct deciding *deciding, struct sym_image *image,
 	standin_elf_init(&elf);
 	standin.unnamed = add_symbols(&elf, symbols);
 	standin.symbols = elf.count;
-	hindrance = elf.count ? standin_native_finish(&elf, found->fd, &file, standin.id,
-						      &standin.native_bytes)
+	hindrance = elf.count ? standin_native_finish(&elf, found->fd, found->is_lost, &file,
+						      standin.id, &standin.native_bytes)
 			      : NULL;
 	/* Another file that cannot serve stays what it is, and perf shows what it knows of it. */
 	if (hindrance && found->is_lost)
@@ -226,6 +226,17 @@ static bool perf_has_symbols(const struct name_plan *plan, struct sym_image *ima
 	return path != NULL;
 }
 
+/* Does the path of the image lead perf to another file, or to none? */
+static bool is_lost(const struct deciding *deciding, struct sym_image *image,
+		    const struct recorded_mapping *mapping)
+{
+	struct native_file_found found = open_native(deciding, image, mapping);
+
+	if (found.fd >= 0)
+		close(found.fd);
+	return deciding->process->lives && (found.fd < 0 || found.is_lost);
+}
+
 void name_native(struct deciding *deciding, struct sym_image *image, const char *key,
 		 struct recorded_mapping *mapping)
 {
@@ -238,7 +249,8 @@ void name_native(struct deciding *deciding, struct sym_image *image, const char 
 		return;
 	if (!plan_known_file(plan, key, &standin)) {
 		/* What had no symbols when it was fixed may have them now. */
-		if (is_fixed_already(mapping) || !perf_has_symbols(plan, image))
+		if (is_fixed_already(mapping) || !perf_has_symbols(plan, image) ||
+		    is_lost(deciding, image, mapping))
 			failure = make_from_image(deciding, image, mapping, &standin);
 		plan_remember_file(plan, key, standin);
 	}

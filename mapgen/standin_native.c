@@ -30,6 +30,7 @@ static const char no_elf[] = "its headers are not those of a 64-bit ELF file";
 
 struct native_file {
 	int fd;
+	bool replaces; /* a symbol table of its own */
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections; /* of the file, and room for those that are added */
 	uint64_t end;         /* of all that the headers speak of */
@@ -91,10 +92,15 @@ static const char *read_sections(struct native_file *file)
 	    path_read_at(file->fd, file->sections, size_bytes, header->e_shoff))
 		return no_elf;
 	for (size_t i = 0; i < header->e_shnum; i++) {
-		const Elf64_Shdr *section = &file->sections[i];
+		Elf64_Shdr *section = &file->sections[i];
 
-		if (section->sh_type == SHT_SYMTAB)
+		if (section->sh_type == SHT_SYMTAB && !file->replaces)
 			return "it has a symbol table";
+		/* Its bytes stay. perf goes by the name of a section. */
+		if (section->sh_type == SHT_SYMTAB) {
+			section->sh_type = SHT_PROGBITS;
+			section->sh_name = section->sh_link = section->sh_info = 0;
+		}
 		if (section->sh_type != SHT_NOBITS &&
 		    !take_end(file, section->sh_offset, section->sh_size))
 			return no_elf;
@@ -294,10 +300,11 @@ static const char *render(struct native_file *file, const struct standin_elf *el
 	return NULL;
 }
 
-const char *standin_native_finish(const struct standin_elf *elf, int fd, struct buf *ret,
-				  uint8_t id_ret[STANDIN_ID_BYTES], uint64_t *end_ret)
+const char *standin_native_finish(const struct standin_elf *elf, int fd, bool replaces,
+				  struct buf *ret, uint8_t id_ret[STANDIN_ID_BYTES],
+				  uint64_t *end_ret)
 {
-	struct native_file file = { .fd = fd };
+	struct native_file file = { .fd = fd, .replaces = replaces };
 	const char *failure;
 
 	if (elf->symbols.failure || elf->names.failure)

@@ -6,10 +6,12 @@ The oracle of what a function is are the records in .eh_frame, as readelf prints
 import bisect
 import collections
 import glob
+import itertools
 import os
 import re
 import shutil
 import subprocess
+import time
 
 import perf_samples
 import shapes
@@ -175,6 +177,48 @@ def test_functions_of_native_files_that_are_gone_or_replaced_are_told_by_their_b
             fixed, done = fix(context, path)
             expect(" 0 left" in done.stdout, done.stdout)
             check_native(context, path, fixed, natives)
+
+
+PROGRAM = """
+__attribute__((noinline)) static unsigned inner(unsigned n) { for (int i = 0; i < 2000; i++) n = n * 33 + i; return n; }
+__attribute__((noinline)) unsigned outer(unsigned n) { return inner(n) + 1; }
+int main(void) { volatile unsigned n = 1; for (;;) n = outer(n); }
+"""
+
+
+def start_gone(program):
+    process = subprocess.Popen([program])
+    time.sleep(0.3)
+    os.unlink(program)
+    return process
+
+
+def start_in_memory(program):
+    """As a program that is unpacked into a memory file."""
+    fd = os.memfd_create("unpacked", 0)
+    with open(program, "rb") as file:
+        os.write(fd, file.read())
+    return subprocess.Popen([f"/proc/self/fd/{fd}"], pass_fds=(fd,))
+
+
+def test_functions_of_programs_of_which_no_file_is_left_have_names(context):
+    """Perf can open none of them, whether they have symbols or not, and 'nothing left' was said of each."""
+    if not shutil.which("gcc"):
+        raise Skip("gcc is not installed")
+    for start, options in itertools.product((start_gone, start_in_memory), ((), ("-s",))):
+        directory = context.directory(f"left-{start.__name__}{''.join(options)}")
+        program, path = os.path.join(directory, "spins"), os.path.join(directory, "perf.data")
+        subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program, *options], input=PROGRAM, text=True, check=True)
+        with start(program) as process:
+            try:
+                record(process.pid, path, 1)
+                fixed, done = fix(context, path, "--native=all")
+            finally:
+                process.kill()
+        names = [chain[0].perf_name for chain in perf_samples.samples(fixed)[0] if chain and chain[0].address < 1 << 63]
+        named = sum(bool(name) and (name in ("inner", "outer", "main") if not options else "!0x" in name) for name in names)
+        context.figure(f"{start.__name__}, {'stripped' if options else 'with symbols'}: {named} of {len(names)} samples have names")
+        expect(len(names) > 50 and named >= 0.99 * len(names), f"{named} of {len(names)}: {done.stdout}")
 
 
 def test_functions_of_a_single_file_application_s_runtime_are_told_by_their_bounds(context):

@@ -24,6 +24,8 @@ static struct outcome {
 	uint64_t end;
 } outcome;
 
+static bool replaces;
+
 static void render_bytes(const void *bytes, size_t size_bytes)
 {
 	int fd AUTO_CLOSE = elf_builder_file(bytes, size_bytes);
@@ -36,7 +38,8 @@ static void render_bytes(const void *bytes, size_t size_bytes)
 	standin_elf_add(&elf, VADDR, 0x10, "a.so!0x401000", NULL);
 	standin_elf_add(&elf, VADDR + 0x40, 0x20, "exported", NULL);
 	standin_elf_add(&elf, VADDR + 0x100000, 0x20, "behind all sections", NULL);
-	outcome.failure = standin_native_finish(&elf, fd, &outcome.file, outcome.id, &outcome.end);
+	outcome.failure =
+		standin_native_finish(&elf, fd, replaces, &outcome.file, outcome.id, &outcome.end);
 	standin_elf_deinit(&elf);
 }
 
@@ -105,7 +108,8 @@ static size_t find_section(Elf *elf, uint32_t type, GElf_Shdr *ret)
 	return 0;
 }
 
-static bool has_section(Elf *elf, const char *name)
+/* The first one of that name, which is what perf takes; 0: there is none. */
+static size_t section_named(Elf *elf, const char *name)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
@@ -115,8 +119,8 @@ static bool has_section(Elf *elf, const char *name)
 	while ((section = elf_nextscn(elf, section)))
 		if (gelf_getshdr(section, &header) &&
 		    !strcmp(elf_strptr(elf, names, header.sh_name), name))
-			return true;
-	return false;
+			return elf_ndxscn(section);
+	return 0;
 }
 
 static Elf *open_outcome(void)
@@ -173,9 +177,9 @@ Test(standin_native, has_the_sections_that_were_there_and_two_more)
 	Elf *elf = open_outcome();
 	GElf_Shdr section;
 
-	cr_expect(has_section(elf, ".gnu_debuglink"));
-	cr_expect(has_section(elf, ".symtab"));
-	cr_expect(has_section(elf, ".strtab"));
+	cr_expect(section_named(elf, ".gnu_debuglink"));
+	cr_expect(section_named(elf, ".symtab"));
+	cr_expect(section_named(elf, ".strtab"));
 	find_section(elf, SHT_DYNSYM, &section);
 	find_section(elf, SHT_NOTE, &section);
 	cr_expect_arr_eq(outcome.file.data + section.sh_offset + section.sh_size - STANDIN_ID_BYTES,
@@ -221,7 +225,7 @@ Test(standin_native, has_a_build_id_where_the_file_has_none)
 	render();
 	expect_id_of_ours();
 	elf = open_outcome();
-	cr_expect(has_section(elf, ".note.gnu.build-id"));
+	cr_expect(section_named(elf, ".note.gnu.build-id"));
 	elf_end(elf);
 }
 
@@ -292,6 +296,23 @@ Test(standin_native, refuses_a_file_with_a_symbol_table)
 {
 	make_image(false, 0x11);
 	expect_refused("symbol table");
+}
+
+Test(standin_native, replaces_a_symbol_table_where_that_is_asked_for)
+{
+	GElf_Shdr table;
+	Elf *elf;
+
+	make_image(false, 0x11);
+	replaces = true;
+	render();
+	replaces = false;
+	cr_assert_null(outcome.failure, "%s", outcome.failure);
+	elf = open_outcome();
+	cr_expect_eq(section_named(elf, ".symtab"), find_section(elf, SHT_SYMTAB, &table));
+	cr_expect_eq(table.sh_size / table.sh_entsize, 4, "ours, and the one of no name");
+	cr_expect_str_eq(elf_strptr(elf, table.sh_link, 1), "a.so!0x401000");
+	elf_end(elf);
 }
 
 Test(standin_native, refuses_32_bits_and_the_other_byte_order)
