@@ -34,19 +34,26 @@ static char *root_of(const struct deciding *deciding)
 	return message_format("/proc/%d/root", deciding->process->pid);
 }
 
-static bool has_identity(int fd, const struct sym_identity *wanted,
-			 const struct recorded_mapping *mapping)
+/* Of the same length and build-id, or none. */
+static bool is_alike(int fd, const struct sym_identity *wanted)
 {
 	struct sym_identity there = { .size = sizeof(there) };
 	struct sym_error *error = sym_identity_read(fd, UINT64_MAX, &there);
-	struct stat status;
 
 	sym_error_destroy(error);
-	if (error || fstat(fd, &status) || wanted->id_size_bytes != there.id_size_bytes ||
-	    wanted->file_size_bytes != there.file_size_bytes ||
-	    memcmp(wanted->id, there.id, there.id_size_bytes) != 0)
+	return !error && wanted->id_size_bytes == there.id_size_bytes &&
+	       wanted->file_size_bytes == there.file_size_bytes &&
+	       !memcmp(wanted->id, there.id, there.id_size_bytes);
+}
+
+static bool has_identity(int fd, const struct sym_identity *wanted,
+			 const struct recorded_mapping *mapping)
+{
+	struct stat status;
+
+	if (!is_alike(fd, wanted) || fstat(fd, &status))
 		return false;
-	return there.id_size_bytes || (!mapping->has_build_id && status.st_ino == mapping->inode);
+	return wanted->id_size_bytes || (!mapping->has_build_id && status.st_ino == mapping->inode);
 }
 
 static int open_by_path(const struct deciding *deciding, const struct sym_image *image)
@@ -227,14 +234,14 @@ static bool perf_has_symbols(const struct name_plan *plan, struct sym_image *ima
 }
 
 /* Does the path of the image lead perf to another file, or to none? */
-static bool is_lost(const struct deciding *deciding, struct sym_image *image,
-		    const struct recorded_mapping *mapping)
+static bool is_lost(const struct deciding *deciding, struct sym_image *image)
 {
-	struct native_file_found found = open_native(deciding, image, mapping);
+	struct sym_identity wanted = { .size = sizeof(wanted) };
+	int fd AUTO_CLOSE = open_by_path(deciding, image);
+	struct sym_error *error = sym_image_identity(image, &wanted);
 
-	if (found.fd >= 0)
-		close(found.fd);
-	return deciding->process->lives && (found.fd < 0 || found.is_lost);
+	sym_error_destroy(error);
+	return deciding->process->lives && !error && (fd < 0 || !is_alike(fd, &wanted));
 }
 
 void name_native(struct deciding *deciding, struct sym_image *image, const char *key,
@@ -250,7 +257,7 @@ void name_native(struct deciding *deciding, struct sym_image *image, const char 
 	if (!plan_known_file(plan, key, &standin)) {
 		/* What had no symbols when it was fixed may have them now. */
 		if (is_fixed_already(mapping) || !perf_has_symbols(plan, image) ||
-		    is_lost(deciding, image, mapping))
+		    is_lost(deciding, image))
 			failure = make_from_image(deciding, image, mapping, &standin);
 		plan_remember_file(plan, key, standin);
 	}

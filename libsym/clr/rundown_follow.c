@@ -17,6 +17,8 @@
 static const size_t much_bytes = (size_t)2 << 20;
 /* What is waiting when nothing was waiting before. */
 static const size_t little_bytes = 4096;
+/* The same where it is received as it comes: the runtime tells in turns, of 100 ms (10.0.12). */
+static const size_t little_of_turn_bytes = (size_t)1 << 20;
 /* So much is received before it is taken, and no more. */
 static const size_t most_pending_bytes = (size_t)64 << 20;
 
@@ -90,8 +92,10 @@ static void drop(struct buf *buf, size_t used)
 /* So much has arrived at once. */
 static void note_received(struct rundown_follow *follow, size_t bytes)
 {
+	size_t little = follow->receives ? little_of_turn_bytes : little_bytes;
+
 	follow->was_behind |= (follow->is_behind && bytes) || bytes >= much_bytes;
-	follow->is_behind = bytes >= much_bytes || (follow->is_behind && bytes >= little_bytes);
+	follow->is_behind = bytes >= much_bytes || (follow->is_behind && bytes >= little);
 }
 
 /* Is something missing, as far as can be told now? */
@@ -116,8 +120,8 @@ void rundown_follow_receive(struct rundown_follow *follow)
 	bool ended = false;
 	struct sym_error *error = rundown_session_receive_now(follow->fd, &follow->pending, &ended);
 
-	note_received(follow, follow->pending.size_bytes - before_bytes);
 	follow->receives = true;
+	note_received(follow, follow->pending.size_bytes - before_bytes);
 	follow->rests = error || ended || follow->pending.size_bytes >= most_pending_bytes;
 	/* It comes again with the next call, if it does. */
 	sym_error_destroy(error);

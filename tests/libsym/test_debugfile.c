@@ -109,6 +109,7 @@ Test(debugfile, is_not_taken_for_missing_where_no_more_files_can_be_open)
 	cr_assert_null(debugfile_find(&stripped.sections, &stripped.roots, &found, &distance));
 	cr_expect_not_null(found);
 	close_stripped(&stripped);
+	scratch_remove(root);
 }
 
 Test(debugfile, is_found_by_build_id)
