@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/path.h"
 #include "libsym/limits.h"
 #include "libsym/relocation_witness.h"
@@ -113,13 +114,6 @@ struct sym_error *core_process_open(const char *path, const char *root, struct p
 
 /* ---- what was mapped ---------------------------------------------------------- */
 
-static int compare_addresses(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 /* Files of one path count as one; what the number is does not matter. */
 static size_t inode_of(const struct elf_core *core, const char *path)
 {
@@ -177,7 +171,7 @@ struct sym_error *core_address_space(const struct core *core, struct address_spa
 		borders[count++] = elf->files[i].end_address;
 	}
 	if (count)
-		qsort(borders, count, sizeof(*borders), compare_addresses);
+		ascending_sort(borders, count);
 	buf_init(&text, LIMIT_MAPS_BYTES);
 	for (size_t i = 0; i + 1 < count; i++)
 		if (borders[i] < borders[i + 1])

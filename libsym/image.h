@@ -97,6 +97,12 @@ void image_close(struct image *image);
 /* One user more, who has to close it too. */
 struct image *image_share(struct image *image);
 
+static inline bool image_is_precompiled(const struct image *image)
+{
+	return image->kind == SYM_IMAGE_READYTORUN || image->kind == SYM_IMAGE_COMPOSITE ||
+	       image->kind == SYM_IMAGE_NGEN;
+}
+
 /* Simple name of the assembly, NULL when it is none. Reads metadata when first asked. */
 const char *image_assembly_name(struct image *image);
 /* 36 characters; NULL when there is none. */

@@ -128,12 +128,6 @@ static void write_row(struct map_writing *writing, const struct r2r *r2r,
 					   name->data, name->size_bytes);
 }
 
-static bool is_precompiled(const struct image *image)
-{
-	return image->kind == SYM_IMAGE_READYTORUN || image->kind == SYM_IMAGE_COMPOSITE ||
-	       image->kind == SYM_IMAGE_NGEN;
-}
-
 static struct sym_error *no_precompiled_code(const struct image *image)
 {
 	return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
@@ -189,7 +183,7 @@ static struct sym_error *make_relative_map(struct sym_image *image, char **text_
 	struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
 	struct sym_error *error = NULL;
 
-	if (!is_precompiled(image->image))
+	if (!image_is_precompiled(image->image))
 		error = no_precompiled_code(image->image);
 	if (!error)
 		error = sym_image_symbols(image, 0, &symbols);

@@ -107,18 +107,24 @@ static bool has_barrier(const struct sym_mapping *line, const struct write_barri
 	return barrier->count && line->start_address < address && line->end_address > address;
 }
 
-/* What is nobody's but the runtime's, as far as can be told. */
+/* What is nobody's but the runtime's, as far as can be told. *known_ret: of its code heaps that can
+ * be, which without W^X it cannot. */
 static struct jit_range *list_own_memory(const struct address_space *space,
-					 const struct write_barrier *barrier, size_t *count_ret)
+					 const struct write_barrier *barrier, size_t *count_ret,
+					 bool *known_ret)
 {
 	struct jit_range *ranges = calloc(space->mapping_count + 1, sizeof(*ranges));
 	size_t count = 0;
 
+	*known_ret = false;
 	for (size_t i = 0; ranges && i < space->mapping_count; i++) {
 		const struct sym_mapping *line = &space->mappings[i];
+		bool known = live_is_of_runtime(line);
 
-		if (line->protection & SYM_EXECUTE &&
-		    (live_is_of_runtime(line) || has_barrier(line, barrier)))
+		if (!(line->protection & SYM_EXECUTE))
+			continue;
+		*known_ret |= known;
+		if (known || has_barrier(line, barrier))
 			ranges[count++] =
 				(struct jit_range){ line->start_address, line->end_address };
 	}
@@ -131,16 +137,6 @@ static struct sym_error *find_stubs(const void *context, struct address_ranges *
 	const struct sym_snapshot *snapshot = context;
 
 	return live_stubs_find(snapshot->process, snapshot->space, ret);
-}
-
-/* Without W^X none of its memory is known to be the runtime's. */
-static bool has_memory_of_runtime(const struct address_space *space)
-{
-	for (size_t i = 0; i < space->mapping_count; i++)
-		if (space->mappings[i].protection & SYM_EXECUTE &&
-		    live_is_of_runtime(&space->mappings[i]))
-			return true;
-	return false;
 }
 
 /* A core that leaves out what the runtime tells of itself cannot be read, and says no more than
@@ -201,6 +197,7 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 	struct jit_range *own_memory AUTO_FREE = NULL;
 	struct runtime_contract contract = { .context = snapshot };
 	struct sym_error *error = NULL;
+	bool known;
 
 	if (!reader->jit)
 		error = live_open_contract(snapshot, &reader->jit);
@@ -210,13 +207,12 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 	if (!reader->has_read)
 		live_stubs_find_barrier(snapshot->process, snapshot->space, &reader->barrier);
 	contract.reader = reader->jit;
-	if (!has_memory_of_runtime(snapshot->space))
-		contract.find_stubs = find_stubs;
 	contract.barrier = reader->barrier;
-	contract.own_memory = own_memory =
-		list_own_memory(snapshot->space, &reader->barrier, &contract.own_memory_count);
+	contract.own_memory = own_memory = list_own_memory(snapshot->space, &reader->barrier,
+							   &contract.own_memory_count, &known);
 	if (!own_memory)
 		return &sym_error_no_memory;
+	contract.find_stubs = known ? NULL : find_stubs;
 	contract.is_other = contract.own_memory_count != reader->own_memory_count ||
 			    (contract.own_memory_count &&
 			     memcmp(own_memory, reader->own_memory,

@@ -118,7 +118,7 @@ enum sym_source_kind resolver_look_up_live(const struct resolving *resolving,
 
 	if (!live || runtime_source_find(live, address, match) != SOURCE_HIT)
 		return SYM_SOURCE_NONE;
-	if (match->kind != SYM_SYMBOL_STUB || !runtime_source_stubs_yield(live))
+	if (!runtime_source_yields(live, match->kind, match->name))
 		return SYM_SOURCE_RUNTIME;
 	written = resolver_get_written(resolving);
 	if (written)

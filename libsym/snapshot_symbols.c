@@ -49,17 +49,10 @@ static bool is_wanted(const struct joining *joining, const struct sym_image *mod
 {
 	if (!module->image || module_trouble(module) || module->load_base == UINT64_MAX)
 		return false;
-	switch (module->image->kind) {
-	case SYM_IMAGE_ELF:
+	if (module->image->kind == SYM_IMAGE_ELF)
 		return joining->flags & SYM_SYMBOLS_UNNAMED ||
 		       lists_functions(joining, module->index);
-	case SYM_IMAGE_READYTORUN:
-	case SYM_IMAGE_COMPOSITE:
-	case SYM_IMAGE_NGEN:
-		return joining->flags & SYM_SYMBOLS_PRECOMPILED;
-	default:
-		return false;
-	}
+	return joining->flags & SYM_SYMBOLS_PRECOMPILED && image_is_precompiled(module->image);
 }
 
 /*
@@ -423,13 +416,14 @@ static void close_perf_map(void *source)
 	perfmap_source_close(source);
 }
 
-static void add_lines(struct joining *joining, const struct perfmap_source *source, bool all)
+/* `stubs_only`: those that hold over what the runtime tells, once more. */
+static void add_lines(struct joining *joining, const struct perfmap_source *source, bool stubs_only)
 {
 	for (size_t i = 0; i < perfmap_source_count(source); i++) {
 		struct sym_symbol symbol;
 
 		perfmap_source_at(source, i, &symbol);
-		if ((all || symbol.kind == SYM_SYMBOL_STUB) &&
+		if ((!stubs_only || symbol.kind == SYM_SYMBOL_STUB) &&
 		    !is_in_listed_code(joining, symbol.start) &&
 		    !is_text_of_ours(joining, &symbol) && !is_stub_in_file(joining, &symbol))
 			symbols_builder_add_borrowed(&joining->joined, &symbol);
@@ -440,7 +434,7 @@ static void add_lines(struct joining *joining, const struct perfmap_source *sour
 static void take_perf_map(struct joining *joining, struct perfmap_source *source)
 {
 	symbols_builder_keep(&joining->joined, source, close_perf_map);
-	add_lines(joining, source, true);
+	add_lines(joining, source, false);
 }
 
 static struct sym_error *add_perf_map(struct joining *joining)
@@ -463,23 +457,28 @@ static struct sym_error *add_perf_map(struct joining *joining)
 		cache->has_perf_map = true;
 	}
 	if (source && cache)
-		add_lines(joining, source, true);
+		add_lines(joining, source, false);
 	else if (source)
 		take_perf_map(joining, source);
 	joining->perf_map = source;
 	return NULL;
 }
 
-static void add_pieces(struct joining *joining, const struct runtime_source *source,
-		       enum sym_symbol_kind kind)
+/* Those that a line of the perf map holds over, or the others; was there any? */
+static bool add_pieces(struct joining *joining, const struct runtime_source *source, bool yielding)
 {
+	bool any = false;
+
 	for (size_t i = 0; i < runtime_source_count(source); i++) {
 		struct sym_symbol symbol;
 
 		runtime_source_at(source, i, &symbol);
-		if (symbol.kind == kind)
-			symbols_builder_add_borrowed(&joining->joined, &symbol);
+		if (runtime_source_yields(source, symbol.kind, symbol.name) != yielding)
+			continue;
+		symbols_builder_add_borrowed(&joining->joined, &symbol);
+		any = true;
 	}
+	return any;
 }
 
 /* The snapshot outlives its lists, and with it what the runtime told. */
@@ -490,10 +489,9 @@ static struct sym_error *add_runtime(struct joining *joining)
 
 	if (error || !code->source)
 		return error;
-	add_pieces(joining, code->source, SYM_SYMBOL_STUB);
-	if (joining->perf_map && runtime_source_stubs_yield(code->source))
-		add_lines(joining, joining->perf_map, false);
-	add_pieces(joining, code->source, SYM_SYMBOL_FUNCTION);
+	if (add_pieces(joining, code->source, true) && joining->perf_map)
+		add_lines(joining, joining->perf_map, true);
+	add_pieces(joining, code->source, false);
 	return NULL;
 }
 

@@ -83,14 +83,10 @@ static void say_aot(struct merge *merge, struct sym_image *program)
 
 static void add_jit_failure(struct merge *merge, const char *map)
 {
-	const struct sym_jit_info *jit = merge->jit;
+	char *reasons AUTO_FREE = target_code_reasons(merge->jit);
 
 	failures_add(&merge->failures, "jitted code",
-		     message_format("no names: %s%s; %s", map,
-				    jit->contract_reason ? jit->contract_reason
-							 : "its memory was not read",
-				    jit->rundown_reason ? jit->rundown_reason
-							: "it was not asked for a rundown"));
+		     reasons ? message_format("no names: %s%s", map, reasons) : NULL);
 }
 
 /* Which way served for jitted code, and whether there is any name for it. */

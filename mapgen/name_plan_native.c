@@ -237,11 +237,16 @@ static bool perf_has_symbols(const struct name_plan *plan, struct sym_image *ima
 static bool is_lost(const struct deciding *deciding, struct sym_image *image)
 {
 	struct sym_identity wanted = { .size = sizeof(wanted) };
-	int fd AUTO_CLOSE = open_by_path(deciding, image);
-	struct sym_error *error = sym_image_identity(image, &wanted);
+	struct sym_error *error;
+	int fd AUTO_CLOSE = -1;
 
+	if (!deciding->process->lives)
+		return false;
+	error = sym_image_identity(image, &wanted);
 	sym_error_destroy(error);
-	return deciding->process->lives && !error && (fd < 0 || !is_alike(fd, &wanted));
+	if (!error)
+		fd = open_by_path(deciding, image);
+	return !error && (fd < 0 || !is_alike(fd, &wanted));
 }
 
 void name_native(struct deciding *deciding, struct sym_image *image, const char *key,

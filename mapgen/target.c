@@ -133,6 +133,13 @@ char *target_aot_naming(struct sym_image *program)
 	return message_format("named by %s", file);
 }
 
+char *target_code_reasons(const struct sym_jit_info *jit)
+{
+	return message_format(
+		"%s; %s", jit->contract_reason ? jit->contract_reason : "its memory was not read",
+		jit->rundown_reason ? jit->rundown_reason : "it was not asked for a rundown");
+}
+
 char *target_code_way(struct sym_snapshot *snapshot, bool *is_none_ret)
 {
 	const struct sym_perf_map_info *map;
@@ -148,11 +155,7 @@ char *target_code_way(struct sym_snapshot *snapshot, bool *is_none_ret)
 		return message_format("perf map %s", map->path);
 	*is_none_ret = true;
 	if (!error)
-		return message_format("%s; %s",
-				      jit->contract_reason ? jit->contract_reason
-							   : "its memory was not read",
-				      jit->rundown_reason ? jit->rundown_reason
-							  : "it was not asked for a rundown");
+		return target_code_reasons(jit);
 	sym_error_destroy(error);
 	return NULL;
 }

@@ -46,6 +46,9 @@ void target_say_asked(struct sym_snapshot *snapshot);
  * out of memory. Reads the code if that has not been done. */
 char *target_code_way(struct sym_snapshot *snapshot, bool *is_none_ret);
 
+/* Why neither way served for jitted code; heap, NULL when out of memory. */
+char *target_code_reasons(const struct sym_jit_info *jit);
+
 /* Says an error and ends it. */
 void target_say(struct sym_error *error);
 

@@ -3,19 +3,14 @@
 
 #include <stdlib.h>
 
-static int compare(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
+#include "libsym/base/ascending.h"
 
 bool last_at_init(struct last_at *last, uint64_t *places, size_t count)
 {
 	*last = (struct last_at){ .places = places };
 	if (!count)
 		return true;
-	qsort(places, count, sizeof(*places), compare);
+	ascending_sort(places, count);
 	for (size_t i = 0; i < count; i++)
 		if (!last->count || places[last->count - 1] != places[i])
 			places[last->count++] = places[i];
@@ -30,28 +25,14 @@ void last_at_deinit(struct last_at *last)
 	*last = (struct last_at){ 0 };
 }
 
-/* Number of places below `position`. */
-static size_t count_below(const struct last_at *last, uint64_t position)
-{
-	size_t low = 0, high = last->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (last->places[middle] < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Every place between them is below exactly one of the nodes that are marked. */
 void last_at_put(struct last_at *last, uint64_t start, uint64_t size_bytes, uint64_t mark)
 {
 	uint64_t end = start + (size_bytes ? size_bytes : 1);
-	size_t first = last->count + count_below(last, start);
-	size_t past = last->count + (end < start ? last->count : count_below(last, end));
+	size_t first = last->count + ascending_count_below(last->places, last->count, start);
+	size_t past =
+		last->count +
+		(end < start ? last->count : ascending_count_below(last->places, last->count, end));
 
 	for (; first < past; first /= 2, past /= 2) {
 		if (first % 2)
@@ -63,7 +44,7 @@ void last_at_put(struct last_at *last, uint64_t start, uint64_t size_bytes, uint
 
 uint64_t last_at_find(const struct last_at *last, uint64_t place)
 {
-	size_t number = count_below(last, place);
+	size_t number = ascending_count_below(last->places, last->count, place);
 	uint64_t mark = 0;
 
 	if (number == last->count || last->places[number] != place)

@@ -20,6 +20,8 @@ struct runtime_source {
 	unsigned int tier_count;
 	size_t name_bytes;
 	struct runtime_counts counts;
+	/* Where the runtime writes of stubs where they are: with W^X those of .NET 10 have
+	 * addresses of views that do not last. */
 	bool stubs_yield;
 };
 
@@ -159,6 +161,7 @@ static void add_found_stubs(struct making *making, const struct runtime_contract
 {
 	struct address_ranges stubs = { 0 };
 
+	making->source->stubs_yield = contract->find_stubs;
 	if (!contract->find_stubs)
 		return;
 	if (!making->error)
@@ -268,9 +271,10 @@ const struct runtime_counts *runtime_source_counts(const struct runtime_source *
 	return &source->counts;
 }
 
-bool runtime_source_stubs_yield(const struct runtime_source *source)
+bool runtime_source_yields(const struct runtime_source *source, enum sym_symbol_kind kind,
+			   const char *name)
 {
-	return source->stubs_yield;
+	return source->stubs_yield && kind == SYM_SYMBOL_STUB && !strcmp(name, jit_stub_name);
 }
 
 size_t runtime_source_count(const struct runtime_source *source)

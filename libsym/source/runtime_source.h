@@ -74,8 +74,9 @@ bool runtime_source_is_equal(const struct runtime_source *a, const struct runtim
 
 const struct runtime_counts *runtime_source_counts(const struct runtime_source *source);
 
-/* Are its stubs only known to be some, so that who names one knows more? */
-bool runtime_source_stubs_yield(const struct runtime_source *source);
+/* Is what has this name in it only known to be a stub, so that a map that names it says more? */
+bool runtime_source_yields(const struct runtime_source *source, enum sym_symbol_kind kind,
+			   const char *name);
 
 size_t runtime_source_count(const struct runtime_source *source);
 /* The i-th disjoint piece. Its name lives as long as the source. */

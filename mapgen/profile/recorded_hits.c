@@ -3,14 +3,12 @@
 
 #include <stdlib.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/grow.h"
 #include "libsym/base/reader.h"
 
 enum {
 	PAGE_BITS = 12,
-	FIRST_CAPACITY = 1024,
-	MOST_PAGES = 1 << 20,   /* 4 GiB of code */
-	MOST_LOOKUPS = 1 << 18, /* larger ranges count as hit */
 	MOST_WORDS = 1 << 23
 };
 
@@ -18,108 +16,36 @@ static const uint64_t user_end = 1ull << 56;
 
 void recorded_hits_deinit(struct recorded_hits *hits)
 {
-	free(hits->pages);
 	free(hits->places[0].items);
 	free(hits->places[1].items);
 	*hits = (struct recorded_hits){ 0 };
 }
 
-static size_t slot_of(const struct recorded_hits *hits, uint64_t page)
+static void keep_word(struct recorded_hits *hits, struct recorded_words *place, uint64_t word)
 {
-	size_t slot = (size_t)(page * 0x9e3779b97f4a7c15u >> 20) & (hits->capacity - 1);
-
-	while (hits->pages[slot] && hits->pages[slot] != page)
-		slot = (slot + 1) & (hits->capacity - 1);
-	return slot;
-}
-
-static bool grow(struct recorded_hits *hits)
-{
-	struct recorded_hits larger = { .capacity = hits->capacity ? 2 * hits->capacity
-								   : FIRST_CAPACITY };
-
-	if (hits->count >= MOST_PAGES)
-		return false;
-	larger.pages = calloc(larger.capacity, sizeof(*larger.pages));
-	if (!larger.pages)
-		return false;
-	for (size_t i = 0; i < hits->capacity; i++)
-		if (hits->pages[i])
-			larger.pages[slot_of(&larger, hits->pages[i])] = hits->pages[i];
-	free(hits->pages);
-	hits->pages = larger.pages;
-	hits->capacity = larger.capacity;
-	return true;
-}
-
-static void add_address(struct recorded_hits *hits, uint64_t address)
-{
-	uint64_t page = address >> PAGE_BITS;
-	size_t slot;
-
-	if (!page || address >= user_end || hits->all)
+	if (!(word >> PAGE_BITS) || word >= user_end || hits->all)
 		return;
-	if (2 * hits->count >= hits->capacity && !grow(hits)) {
-		hits->all = true;
-		return;
-	}
-	slot = slot_of(hits, page);
-	hits->count += !hits->pages[slot];
-	hits->pages[slot] = page;
-}
-
-static void keep_word(struct recorded_words *place, uint64_t word)
-{
-	if (!(word >> PAGE_BITS) || word >= user_end)
-		return;
-	if (place->count < MOST_WORDS && grow_items((void **)&place->items, &place->capacity,
-						    place->count, sizeof(*place->items)))
+	hits->all =
+		place->count == MOST_WORDS || !grow_items((void **)&place->items, &place->capacity,
+							  place->count, sizeof(*place->items));
+	if (!hits->all)
 		place->items[place->count++] = word;
 }
 
 void recorded_hits_add(struct recorded_hits *hits, const struct perf_record *sample)
 {
 	struct reader reader = reader_over(sample->bytes, sample->size_bytes);
-	uint64_t first, second;
 
 	reader_skip(&reader, 8);
-	first = reader_u64(&reader);
-	second = reader_u64(&reader);
-	if (first >> PAGE_BITS != hits->last) {
-		hits->last = first >> PAGE_BITS;
-		add_address(hits, first);
-	}
-	add_address(hits, second);
-	keep_word(&hits->places[0], first);
-	keep_word(&hits->places[1], second);
-}
-
-static int by_value(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
-/* How many are below `end`. */
-static size_t count_below(const struct recorded_words *place, uint64_t end)
-{
-	size_t low = 0, high = place->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (place->items[middle] < end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	for (int i = 0; i < 2; i++)
+		keep_word(hits, &hits->places[i], reader_u64(&reader));
 }
 
 static uint64_t count_in(const struct recorded_words *place, uint64_t start, uint64_t end)
 {
-	return start < end ? count_below(place, end) - count_below(place, start) : 0;
+	return start < end ? ascending_count_below(place->items, place->count, end) -
+				     ascending_count_below(place->items, place->count, start)
+			   : 0;
 }
 
 void recorded_hits_settle(struct recorded_hits *hits, const struct recorded_maps *maps)
@@ -129,8 +55,7 @@ void recorded_hits_settle(struct recorded_hits *hits, const struct recorded_maps
 	for (int i = 0; i < 2; i++) {
 		struct recorded_words *place = &hits->places[i];
 
-		if (place->count)
-			qsort(place->items, place->count, sizeof(*place->items), by_value);
+		ascending_sort(place->items, place->count);
 		for (size_t j = 0; j < maps->count; j++)
 			if (!maps->items[j].is_data)
 				mapped[i] += count_in(place, maps->items[j].start_address,
@@ -148,12 +73,10 @@ uint64_t recorded_hits_count(const struct recorded_hits *hits, uint64_t start_ad
 bool recorded_hits_in(const struct recorded_hits *hits, uint64_t start_address,
 		      uint64_t end_address)
 {
-	uint64_t page = start_address >> PAGE_BITS, end = (end_address - 1) >> PAGE_BITS;
+	const uint64_t page_bytes = (uint64_t)1 << PAGE_BITS;
+	uint64_t start = start_address & ~(page_bytes - 1);
+	uint64_t end = (end_address + page_bytes - 1) & ~(page_bytes - 1);
 
-	if (hits->all || end - page > MOST_LOOKUPS)
-		return true;
-	for (; hits->capacity && page <= end; page++)
-		if (page && hits->pages[slot_of(hits, page)])
-			return true;
-	return false;
+	return hits->all || count_in(&hits->places[0], start, end) ||
+	       count_in(&hits->places[1], start, end);
 }

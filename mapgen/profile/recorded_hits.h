@@ -23,18 +23,14 @@ struct recorded_words {
 };
 
 struct recorded_hits {
-	uint64_t *pages; /* open addressing; 0 is free */
-	size_t count;
-	size_t capacity; /* a power of two */
-	uint64_t last;
-	bool all; /* too many to tell, or no memory: everything counts as hit */
 	struct recorded_words places[2];
+	bool all; /* too many to keep, or no memory: everything counts as hit */
 	struct recorded_words *addresses; /* one of the places; NULL before it is known which */
 };
 
 void recorded_hits_deinit(struct recorded_hits *hits);
 void recorded_hits_add(struct recorded_hits *hits, const struct perf_record *sample);
-/* After the last one. */
+/* After the last one, and before anything is asked. */
 void recorded_hits_settle(struct recorded_hits *hits, const struct recorded_maps *maps);
 /* How many samples lie there; fewer where there were too many to keep. */
 uint64_t recorded_hits_count(const struct recorded_hits *hits, uint64_t start_address,

@@ -392,6 +392,7 @@ Test(perf_data, tells_pages_that_samples_lie_in)
 		memcpy(bytes + 8, &address, 8);
 		recorded_hits_add(&hits, &sample);
 	}
+	recorded_hits_settle(&hits, &(struct recorded_maps){ 0 });
 	cr_expect(recorded_hits_in(&hits, 0x7f0000000000, 0x7f0000001000));
 	cr_expect(!recorded_hits_in(&hits, 0x7f0000001000, 0x7f0000002000));
 	cr_expect(recorded_hits_in(&hits, 0x7f0000001000, 0x7f0000002001));
