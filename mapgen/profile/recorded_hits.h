@@ -16,10 +16,16 @@
 #include "mapgen/profile/perf_data.h"
 #include "mapgen/profile/recorded_maps.h"
 
-/* What stands in one place of samples, as far as it may be an address of a program. */
+struct recorded_word {
+	uint64_t word;  /* 0: free */
+	uint64_t count; /* of samples; after recorded_hits_settle() with those before it */
+};
+
+/* What stands in one place of samples, as far as it may be an address of a program, each once. */
 struct recorded_words {
-	uint64_t *items; /* ascending after recorded_hits_settle() */
-	size_t count, capacity;
+	struct recorded_word *items; /* a hash table; ascending after recorded_hits_settle() */
+	size_t count, capacity;      /* capacity: a power of two, or 0 */
+	struct recorded_word *last;  /* kept; samples often repeat one of their two */
 };
 
 struct recorded_hits {

@@ -427,6 +427,31 @@ static void count_samples(bool identified)
 	recorded_hits_deinit(&hits);
 }
 
+Test(perf_data, keeps_an_address_once_however_many_samples_lie_there)
+{
+	struct recorded_mapping mapping = { .start_address = 0x7f0000000000,
+					    .end_address = 0x7f0001000000 };
+	const struct recorded_maps one = { .items = &mapping, .count = 1 };
+	struct recorded_hits hits = { 0 };
+	uint64_t words[3] = { 0 };
+	const struct perf_record sample = { .type = PERF_RECORD_SAMPLE,
+					    .size_bytes = sizeof(words),
+					    .bytes = (const uint8_t *)words };
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		words[1] = mapping.start_address + i % 3000 * 16;
+		words[2] = (uint64_t)7 << 32 | (7 + i % 2);
+		recorded_hits_add(&hits, &sample);
+	}
+	cr_expect_eq(hits.places[0].count, 3000);
+	cr_expect_eq(hits.places[1].count, 2);
+	recorded_hits_settle(&hits, &one);
+	cr_expect_eq(recorded_hits_count(&hits, 0, UINT64_MAX), 100000);
+	cr_expect_eq(recorded_hits_count(&hits, mapping.start_address, mapping.start_address + 17),
+		     68, "100,000 is 33 times 3,000, and 1,000");
+	recorded_hits_deinit(&hits);
+}
+
 Test(perf_data, counts_samples_wherever_their_address_stands)
 {
 	count_samples(false);
