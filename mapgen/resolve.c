@@ -93,10 +93,14 @@ static void print_text(const char *text)
 		putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
 }
 
+/* Code that no line of its file says, such as what a compiler adds, has line 0. */
 static void print_place(const char *file, uint32_t line)
 {
 	print_text(file);
-	printf(":%" PRIu32, line);
+	if (line)
+		printf(":%" PRIu32, line);
+	else
+		fputs(":?", stdout);
 }
 
 static const char *inlined_name(const struct resolution *resolution,

@@ -342,6 +342,44 @@ def test_functions_that_only_dwarf_knows(tools):
         raise Fail(str(answer))
 
 
+def test_code_of_no_line_is_not_on_line_0(tools):
+    """What a compiler adds has line 0, which no file has."""
+    tools.need("clang", "nm")
+    path = tools.path("line-0")
+    tools.run("clang", "-nostdlib", "-no-pie", "-o", path, tools.write("line-0.s", """
+	.text
+	.globl _start
+	.type _start, @function
+	.file 1 "made.c"
+_start:	.loc 1 7 0
+	nop
+	.loc 1 0 0
+	nop
+	.size _start, . - _start
+	.section .debug_info, "", @progbits
+	.long 2f - 1f
+1:	.value 4
+	.long .Labbrev
+	.byte 8, 1
+	.long .Lline
+	.quad _start, 2
+2:	.section .debug_abbrev, "", @progbits
+.Labbrev:
+	.uleb128 1; .uleb128 0x11; .byte 0
+	.uleb128 0x10; .uleb128 0x17
+	.uleb128 0x11; .uleb128 1
+	.uleb128 0x12; .uleb128 7
+	.byte 0, 0, 0
+	.section .debug_line, "", @progbits
+.Lline:
+"""))
+    start = [int(line.split()[0], 16) for line in tools.run("nm", path).splitlines() if line.endswith(" _start")][0]
+    for at, want in ((start, "made.c:7"), (start + 1, "made.c:?")):
+        said = tools.run(tools.program, "resolve", "--lines", f"{path}+0x{Elf(path).offset(at):x}").strip()
+        if want not in said:
+            raise Fail(f"{said}: not {want}")
+
+
 def test_symbols_without_a_size(tools):
     """elfutils' case written anew: labels of assembly, sized and not, nested, at one place, and in a section of their own."""
     tools.need("eu-addr2line", "gcc", "nm")
