@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "libsym/base/buf.h"
 #include "libsym/error.h"
@@ -40,6 +41,12 @@ struct mapped_file {
 	 * somebody sets it. */
 	size_t remapped_count;
 };
+
+/* Memory of no file, of huge pages too, for which the kernel has a name and an inode. */
+static inline bool address_space_is_anonymous(const struct sym_mapping *mapping)
+{
+	return !*mapping->path || (mapping->deleted && !strcmp(mapping->path, "/anon_hugepage"));
+}
 
 struct address_space {
 	struct sym_mapping *mappings; /* ascending, disjoint; image_index is UINT32_MAX until

@@ -18,7 +18,7 @@ static const uint64_t page_mask = ~(uint64_t)(PAGE_BYTES - 1);
 /* Whoever has moved code there does not write to it any more; most jits do. */
 static bool is_anonymous_code(const struct sym_mapping *line)
 {
-	return !*line->path &&
+	return address_space_is_anonymous(line) &&
 	       (line->protection & (SYM_EXECUTE | SYM_WRITE | SYM_SHARED)) == SYM_EXECUTE;
 }
 

@@ -2,8 +2,9 @@
 /*
  * Code of a file that its process has copied into anonymous memory, which it then put in place of
  * the file's: programs do so to have their code in large pages (node --use-largepages=on, BOLT's
- * -hugify, libhugetlbfs), and their file is not named in the maps any more. Memory in the middle of
- * the mappings of a file is believed to be that where its bytes are those of the file.
+ * -hugify, opcache.huge_code_pages of PHP, libhugetlbfs), and their file is not named in the maps
+ * any more. Memory in the middle of the mappings of a file is believed to be that where its bytes
+ * are those of the file.
  */
 #ifndef LIBSYM_REMAPPED_CODE_H
 #define LIBSYM_REMAPPED_CODE_H

@@ -209,7 +209,7 @@ static void resolve_image(const struct resolving *resolving, size_t line, struct
 	answer->image_position = snapshot_position(snapshot, line, module, answer->address);
 	if (!(mapping->protection & SYM_EXECUTE) && !module_trouble(module)) {
 		answer->status = SYM_NO_SYMBOLS;
-		answer->reason = "a part of the file that is not executable";
+		answer->reason = "a part of the file that is mapped as not executable";
 		return;
 	}
 	if (answer->image_position == UINT64_MAX && !module_trouble(module) &&

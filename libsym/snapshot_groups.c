@@ -105,7 +105,7 @@ static void group_files(struct sym_snapshot *snapshot)
 /* Is it anonymous and in the group of a file? */
 static bool is_remapped(const struct sym_snapshot *snapshot, size_t line)
 {
-	return !*snapshot->space->mappings[line].path &&
+	return address_space_is_anonymous(&snapshot->space->mappings[line]) &&
 	       snapshot->lines[line].group < snapshot->space->file_count;
 }
 
@@ -216,7 +216,8 @@ static uint32_t *list_anonymous(const struct sym_snapshot *snapshot, size_t grou
 	uint32_t *indexes = calloc(more + count + 1, sizeof(*indexes));
 
 	for (size_t i = 0; indexes && i < count; i++)
-		if (snapshot->lines[i].group == group && !*snapshot->space->mappings[i].path)
+		if (snapshot->lines[i].group == group &&
+		    address_space_is_anonymous(&snapshot->space->mappings[i]))
 			indexes[found++] = (uint32_t)i;
 	*count_ret = found;
 	return indexes;

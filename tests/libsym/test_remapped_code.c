@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "libsym/libsym.h"
+#include "libsym/remapped_code.h"
 #include "tests/support/asked.h"
 
 enum {
@@ -231,4 +232,25 @@ Test(remapped_code, has_no_name_where_it_is_not_that_of_the_file)
 	asked_close(&other);
 	asked_close(&own);
 	end_child(&child);
+}
+
+/* The kernel has a name and an inode for it. */
+Test(remapped_code, is_found_in_huge_pages)
+{
+	const uint32_t code = SYM_READ | SYM_EXECUTE;
+	struct sym_mapping lines[] = {
+		{ 0x1000, 0x200000, 0x0, 7, 8, 1, code, UINT32_MAX, "/bin/it", 0, 0 },
+		{ 0x200000, 0x400000, 0, 9, 0, 1, code, UINT32_MAX, "/anon_hugepage", 1, 0 },
+		{ 0x400000, 0x401000, 0x3ff000, 7, 8, 1, code, UINT32_MAX, "/bin/it", 0, 0 },
+	};
+	const struct address_space space = { .mappings = lines, .mapping_count = 3 };
+	struct remapped_run run = { 0 };
+
+	cr_assert(remapped_run_next(&space, &run));
+	cr_expect_eq(run.first, 1);
+	cr_expect_eq(run.end, 2);
+	cr_expect(!remapped_run_next(&space, &run));
+	lines[1].deleted = 0;
+	run = (struct remapped_run){ 0 };
+	cr_expect(!remapped_run_next(&space, &run), "a file in the root directory");
 }
