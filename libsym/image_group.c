@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/address_space.h"
-
 void image_group_forget(struct image_group *group)
 {
 	for (size_t i = 0; i < group->module_count; i++)
@@ -58,8 +56,8 @@ struct sym_error *image_group_create(enum image_group_kind kind, const struct sy
 		return &sym_error_no_memory;
 	group->path = group->owned_path;
 	for (size_t i = 0; i < count; i++) {
-		if (kind == IMAGE_GROUP_FILE && address_space_is_anonymous(&mappings[indexes[i]]) &&
-		    strcmp(mappings[indexes[i]].path, group->path) != 0)
+		/* Memory that took the place of the file's. */
+		if (kind == IMAGE_GROUP_FILE && strcmp(mappings[indexes[i]].path, group->path) != 0)
 			group->remapped_count++;
 		group->lines[i] = (uint32_t)i;
 		group->mappings[i] = mappings[indexes[i]];

@@ -3,34 +3,47 @@
 
 #include <stdlib.h>
 
-static void put(struct address_slot *slots, size_t capacity, uint64_t address, void *value)
+/* Where an address is, or would be. */
+static struct address_slot *slot_of(struct address_slot *slots, size_t capacity, uint64_t address)
 {
 	size_t i = (size_t)((address * 0x9E3779B97F4A7C15u) >> 32) & (capacity - 1);
 
-	while (slots[i].address)
+	while (slots[i].address && slots[i].address != address)
 		i = (i + 1) & (capacity - 1);
-	slots[i] = (struct address_slot){ address, value };
+	return &slots[i];
 }
 
-bool address_table_add(struct address_table *table, uint64_t address, void *value)
+struct address_slot *address_table_take(struct address_table *table, uint64_t address)
 {
+	struct address_slot *slot;
+
 	if (2 * (table->count + 1) > table->capacity) {
 		size_t capacity = table->capacity ? 4 * table->capacity : 64;
 		struct address_slot *slots = calloc(capacity, sizeof(*slots));
 
 		if (!slots)
-			return false;
+			return NULL;
 		for (size_t i = 0; i < table->capacity; i++)
 			if (table->slots[i].address)
-				put(slots, capacity, table->slots[i].address,
-				    table->slots[i].value);
+				*slot_of(slots, capacity, table->slots[i].address) =
+					table->slots[i];
 		free(table->slots);
 		table->slots = slots;
 		table->capacity = capacity;
 	}
-	put(table->slots, table->capacity, address, value);
-	table->count++;
-	return true;
+	slot = slot_of(table->slots, table->capacity, address);
+	table->count += !slot->address;
+	slot->address = address;
+	return slot;
+}
+
+bool address_table_add(struct address_table *table, uint64_t address, void *value)
+{
+	struct address_slot *slot = address_table_take(table, address);
+
+	if (slot)
+		slot->value = value;
+	return slot;
 }
 
 void address_table_deinit(struct address_table *table)

@@ -49,6 +49,10 @@ static inline void address_table_prefetch(const struct address_table *table, uin
  * changed. */
 bool address_table_add(struct address_table *table, uint64_t address, void *value);
 
+/* The slot of an address that is not 0, with the value NULL if it was not in the table; good until
+ * the next call. NULL: no memory, and nothing has changed. */
+struct address_slot *address_table_take(struct address_table *table, uint64_t address);
+
 /* Empty again, and without memory. */
 void address_table_deinit(struct address_table *table);
 

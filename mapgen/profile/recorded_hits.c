@@ -3,68 +3,34 @@
 
 #include <stdlib.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/reader.h"
 
 enum {
 	PAGE_BITS = 12,
-	FIRST_CAPACITY = 1024,
-	MOST_WORDS = 1 << 22
+	MOST_WORDS = 1 << 21
 };
 
 static const uint64_t user_end = 1ull << 56;
 
 void recorded_hits_deinit(struct recorded_hits *hits)
 {
-	free(hits->places[0].items);
-	free(hits->places[1].items);
+	address_table_deinit(&hits->places[0].table);
+	address_table_deinit(&hits->places[1].table);
 	*hits = (struct recorded_hits){ 0 };
-}
-
-/* Where a word is, or would be: there is a free one. */
-static struct recorded_word *slot_of(const struct recorded_words *place, uint64_t word)
-{
-	size_t slot = (size_t)(word * 0x9e3779b97f4a7c15u >> 32) & (place->capacity - 1);
-
-	while (place->items[slot].word && place->items[slot].word != word)
-		slot = (slot + 1) & (place->capacity - 1);
-	return &place->items[slot];
-}
-
-static bool make_room(struct recorded_words *place)
-{
-	struct recorded_words larger = { .count = place->count,
-					 .capacity = place->capacity ? 2 * place->capacity
-								     : FIRST_CAPACITY };
-
-	if (2 * place->count < place->capacity)
-		return true;
-	if (place->count >= MOST_WORDS)
-		return false;
-	larger.items = calloc(larger.capacity, sizeof(*larger.items));
-	if (!larger.items)
-		return false;
-	for (size_t i = 0; i < place->capacity; i++)
-		if (place->items[i].word)
-			*slot_of(&larger, place->items[i].word) = place->items[i];
-	free(place->items);
-	*place = larger;
-	return true;
 }
 
 static void keep_word(struct recorded_hits *hits, struct recorded_words *place, uint64_t word)
 {
 	if (!(word >> PAGE_BITS) || word >= user_end || hits->all)
 		return;
-	if (!place->last || place->last->word != word) {
-		if (!make_room(place)) {
-			hits->all = true;
-			return;
-		}
-		place->last = slot_of(place, word);
-		place->count += !place->last->word;
-		place->last->word = word;
-	}
-	place->last->count++;
+	if (!place->last || place->last->address != word)
+		place->last = place->table.count < MOST_WORDS
+				      ? address_table_take(&place->table, word)
+				      : NULL;
+	hits->all = !place->last;
+	if (place->last)
+		place->last->value = (void *)((uintptr_t)place->last->value + 1);
 }
 
 void recorded_hits_add(struct recorded_hits *hits, const struct perf_record *sample)
@@ -76,41 +42,43 @@ void recorded_hits_add(struct recorded_hits *hits, const struct perf_record *sam
 		keep_word(hits, &hits->places[i], reader_u64(&reader));
 }
 
-static int by_word(const void *left, const void *right)
+static int by_address(const void *left, const void *right)
 {
-	uint64_t a = ((const struct recorded_word *)left)->word;
-	uint64_t b = ((const struct recorded_word *)right)->word;
-
-	return (a > b) - (a < b);
+	return ascending_compare(&((const struct address_slot *)left)->address,
+				 &((const struct address_slot *)right)->address);
 }
 
-static void settle(struct recorded_words *place)
+static void settle(struct address_table *table)
 {
+	uintptr_t sum = 0;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < place->capacity; i++)
-		if (place->items[i].word)
-			place->items[kept++] = place->items[i];
+	for (size_t i = 0; i < table->capacity; i++)
+		if (table->slots[i].address)
+			table->slots[kept++] = table->slots[i];
 	if (kept)
-		qsort(place->items, kept, sizeof(*place->items), by_word);
-	for (size_t i = 1; i < kept; i++)
-		place->items[i].count += place->items[i - 1].count;
+		qsort(table->slots, kept, sizeof(*table->slots), by_address);
+	for (size_t i = 0; i < kept; i++) {
+		sum += (uintptr_t)table->slots[i].value;
+		table->slots[i].value = (void *)sum;
+	}
 }
 
 /* How many samples lie below `end`. */
 static uint64_t count_below(const struct recorded_words *place, uint64_t end)
 {
-	size_t low = 0, high = place->count;
+	const struct address_slot *slots = place->table.slots;
+	size_t low = 0, high = place->table.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (place->items[middle].word < end)
+		if (slots[middle].address < end)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low ? place->items[low - 1].count : 0;
+	return low ? (uintptr_t)slots[low - 1].value : 0;
 }
 
 static uint64_t count_in(const struct recorded_words *place, uint64_t start, uint64_t end)
@@ -125,7 +93,7 @@ void recorded_hits_settle(struct recorded_hits *hits, const struct recorded_maps
 	for (int i = 0; i < 2; i++) {
 		struct recorded_words *place = &hits->places[i];
 
-		settle(place);
+		settle(&place->table);
 		for (size_t j = 0; j < maps->count; j++)
 			if (!maps->items[j].is_data)
 				mapped[i] += count_in(place, maps->items[j].start_address,

@@ -13,19 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/address_table.h"
 #include "mapgen/profile/perf_data.h"
 #include "mapgen/profile/recorded_maps.h"
 
-struct recorded_word {
-	uint64_t word;  /* 0: free */
-	uint64_t count; /* of samples; after recorded_hits_settle() with those before it */
-};
-
-/* What stands in one place of samples, as far as it may be an address of a program, each once. */
+/*
+ * What stands in one place of samples, as far as it may be an address of a program: each once, its
+ * value the number of samples. recorded_hits_settle() puts the slots in ascending order, so it is
+ * no table any more, and adds to each number those before it.
+ */
 struct recorded_words {
-	struct recorded_word *items; /* a hash table; ascending after recorded_hits_settle() */
-	size_t count, capacity;      /* capacity: a power of two, or 0 */
-	struct recorded_word *last;  /* kept; samples often repeat one of their two */
+	struct address_table table;
+	struct address_slot *last; /* taken; samples often repeat one of their two */
 };
 
 struct recorded_hits {

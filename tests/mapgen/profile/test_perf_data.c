@@ -443,8 +443,8 @@ Test(perf_data, keeps_an_address_once_however_many_samples_lie_there)
 		words[2] = (uint64_t)7 << 32 | (7 + i % 2);
 		recorded_hits_add(&hits, &sample);
 	}
-	cr_expect_eq(hits.places[0].count, 3000);
-	cr_expect_eq(hits.places[1].count, 2);
+	cr_expect_eq(hits.places[0].table.count, 3000);
+	cr_expect_eq(hits.places[1].table.count, 2);
 	recorded_hits_settle(&hits, &one);
 	cr_expect_eq(recorded_hits_count(&hits, 0, UINT64_MAX), 100000);
 	cr_expect_eq(recorded_hits_count(&hits, mapping.start_address, mapping.start_address + 17),
