@@ -8,6 +8,7 @@
 #ifndef LIBSYM_BASE_READER_H
 #define LIBSYM_BASE_READER_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -122,13 +123,12 @@ static inline uint32_t reader_u32(struct reader *reader)
 static inline uint64_t reader_u64(struct reader *reader)
 {
 	const uint8_t *bytes = reader_bytes(reader, 8);
-	uint64_t value = 0;
-	unsigned int i;
+	uint64_t value;
 
 	if (!bytes)
 		return 0;
-	for (i = 0; i < 8; i++)
-		value |= (uint64_t)bytes[i] << 8 * i;
+	memcpy(&value, bytes, sizeof(value));
+	value = le64toh(value);
 	return reader->is_big_endian ? __builtin_bswap64(value) : value;
 }
 

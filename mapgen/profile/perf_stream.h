@@ -13,7 +13,7 @@
 
 enum {
 	/* Fits into a second-level cache; a record, of at most 64 KiB, is always whole in it. */
-	PERF_STREAM_BYTES = 256 << 10
+	PERF_STREAM_BYTES = 512 << 10
 };
 
 struct perf_input {

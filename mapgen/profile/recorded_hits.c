@@ -20,17 +20,35 @@ void recorded_hits_deinit(struct recorded_hits *hits)
 	*hits = (struct recorded_hits){ 0 };
 }
 
+static void count_waiting(struct recorded_hits *hits, struct recorded_words *place)
+{
+	for (size_t i = 0; i < place->waiting_count && !hits->all; i++) {
+		struct recorded_word *word = &place->waiting[i];
+		struct address_slot *slot = NULL;
+
+		if (place->table.count < MOST_WORDS)
+			slot = address_table_take(&place->table, word->address);
+		if (slot)
+			slot->value = (void *)((uintptr_t)slot->value + word->samples);
+		hits->all = !slot;
+	}
+	place->waiting_count = 0;
+}
+
 static void keep_word(struct recorded_hits *hits, struct recorded_words *place, uint64_t word)
 {
+	size_t count = place->waiting_count;
+
 	if (!(word >> PAGE_BITS) || word >= user_end || hits->all)
 		return;
-	if (!place->last || place->last->address != word)
-		place->last = place->table.count < MOST_WORDS
-				      ? address_table_take(&place->table, word)
-				      : NULL;
-	hits->all = !place->last;
-	if (place->last)
-		place->last->value = (void *)((uintptr_t)place->last->value + 1);
+	if (count && place->waiting[count - 1].address == word) {
+		place->waiting[count - 1].samples++;
+		return;
+	}
+	if (count == RECORDED_WORDS_WAITING)
+		count_waiting(hits, place);
+	address_table_prefetch(&place->table, word);
+	place->waiting[place->waiting_count++] = (struct recorded_word){ word, 1 };
 }
 
 void recorded_hits_add(struct recorded_hits *hits, const struct perf_record *sample)
@@ -93,6 +111,7 @@ void recorded_hits_settle(struct recorded_hits *hits, const struct recorded_maps
 	for (int i = 0; i < 2; i++) {
 		struct recorded_words *place = &hits->places[i];
 
+		count_waiting(hits, place);
 		settle(&place->table);
 		for (size_t j = 0; j < maps->count; j++)
 			if (!maps->items[j].is_data)

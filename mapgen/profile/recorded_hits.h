@@ -17,6 +17,10 @@
 #include "mapgen/profile/perf_data.h"
 #include "mapgen/profile/recorded_maps.h"
 
+enum {
+	RECORDED_WORDS_WAITING = 32
+};
+
 /*
  * What stands in one place of samples, as far as it may be an address of a program: each once, its
  * value the number of samples. recorded_hits_settle() puts the slots in ascending order, so it is
@@ -24,7 +28,12 @@
  */
 struct recorded_words {
 	struct address_table table;
-	struct address_slot *last; /* taken; samples often repeat one of their two */
+	/* Not in the table yet, so that the processor fetches their slots meanwhile. A sample often
+	 * repeats a word of the one before. */
+	struct recorded_word {
+		uint64_t address, samples;
+	} waiting[RECORDED_WORDS_WAITING];
+	size_t waiting_count;
 };
 
 struct recorded_hits {
