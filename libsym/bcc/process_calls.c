@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -55,8 +56,14 @@ static bool read_module(char *line, mod_info *ret)
 	return permissions[2] == 'x' && bcc_mapping_is_file_backed(ret->name);
 }
 
-/* The first descriptor of a process that is of a file with this inode, as a path; "" for none. */
-static void find_descriptor(int pid, uint64_t inode, char *room, size_t room_bytes)
+static bool is_of_module(const struct stat *status, const mod_info *module)
+{
+	return status->st_ino == module->inode && major(status->st_dev) == module->dev_major &&
+	       minor(status->st_dev) == module->dev_minor;
+}
+
+/* The first descriptor that a process has of this file, as a path; "" for none. */
+static void find_descriptor(int pid, const mod_info *module, char *room, size_t room_bytes)
 {
 	const struct dirent *entry;
 	char directory[32];
@@ -68,7 +75,8 @@ static void find_descriptor(int pid, uint64_t inode, char *room, size_t room_byt
 	while (list && !room[0] && (entry = readdir(list))) {
 		struct stat status;
 
-		if (fstatat(dirfd(list), entry->d_name, &status, 0) == 0 && status.st_ino == inode)
+		if (!fstatat(dirfd(list), entry->d_name, &status, 0) &&
+		    is_of_module(&status, module))
 			snprintf(room, room_bytes, "%s/%s", directory, entry->d_name);
 	}
 	if (list)
@@ -81,7 +89,7 @@ static int hand_out(mod_info *module, int pid, bcc_procutils_modulecb callback, 
 	char path[64 + NAME_MAX];
 
 	if (strstr(module->name, "/memfd:")) {
-		find_descriptor(pid, module->inode, path, sizeof(path));
+		find_descriptor(pid, module, path, sizeof(path));
 		if (path[0]) {
 			module->name = path;
 			return callback(module, 0, payload);
