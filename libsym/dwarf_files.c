@@ -294,8 +294,30 @@ static bool try_alternate(const char *path, const struct wanted *wanted, uint64_
 	return true;
 }
 
-static bool find_alternate(const struct wanted *wanted, int fd, uint64_t *promised_bytes,
-			   struct dwarf_alternate *ret)
+static bool fetch_alternate(const struct wanted *wanted, const struct dwarf_fetch *fetch,
+			    uint64_t *promised_bytes, struct dwarf_alternate *ret)
+{
+	const struct sym_fetch_request request = {
+		.kind = SYM_FETCH_SHARED_FILE,
+		.image_path = fetch->image_path,
+		.build_id = wanted->id,
+		.build_id_size_bytes = (uint32_t)wanted->id_bytes,
+		.debug_link = wanted->name,
+	};
+	char *brought = NULL;
+	char *path AUTO_FREE = NULL;
+	int failure;
+
+	if (!fetch->fetch)
+		return false;
+	failure = fetch->fetch(fetch->context, &request, &brought);
+	path = brought;
+	return !failure && path && try_alternate(path, wanted, promised_bytes, ret);
+}
+
+/* Where it says, in a tree of build-ids, or at the caller's. */
+static bool find_alternate(const struct wanted *wanted, int fd, const struct dwarf_fetch *fetch,
+			   uint64_t *promised_bytes, struct dwarf_alternate *ret)
 {
 	char digits[2 * MOST_ID_BYTES + 1];
 	struct buf text, near;
@@ -317,10 +339,11 @@ static bool find_alternate(const struct wanted *wanted, int fd, uint64_t *promis
 	}
 	buf_deinit(&near);
 	buf_deinit(&text);
-	return found;
+	return found || fetch_alternate(wanted, fetch, promised_bytes, ret);
 }
 
-bool dwarf_alternate_open(Elf *elf, int fd, uint64_t *promised_bytes, struct dwarf_alternate *ret)
+bool dwarf_alternate_open(Elf *elf, int fd, const struct dwarf_fetch *fetch,
+			  uint64_t *promised_bytes, struct dwarf_alternate *ret)
 {
 	struct wanted wanted;
 	struct walk walk;
@@ -332,7 +355,7 @@ bool dwarf_alternate_open(Elf *elf, int fd, uint64_t *promised_bytes, struct dwa
 		if (strcmp(walk.name, ".gnu_debugaltlink") != 0)
 			continue;
 		return (read_wanted(&walk, &wanted) &&
-			find_alternate(&wanted, fd, promised_bytes, ret)) ||
+			find_alternate(&wanted, fd, fetch, promised_bytes, ret)) ||
 		       hide_links(elf);
 	}
 	return true;

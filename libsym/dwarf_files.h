@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "libsym/base/buf.h"
+#include "libsym/libsym.h"
 
 /*
  * Hides packed sections that lie, and those that bring what all promise above
@@ -52,12 +53,20 @@ struct dwarf_alternate {
 	Dwarf *dwarf; /* for dwarf_setalt() */
 };
 
+/* Who is asked for files that are not here. */
+struct dwarf_fetch {
+	sym_fetch_fn *fetch; /* NULL: nobody */
+	void *context;
+	const char *image_path;
+};
+
 /*
  * The one with the build-id that `elf` asks for. Where there is none the section is hidden, so that
  * libdw does not look for it: names are missing then. `fd` is that of the file, beside
  * which it may be. False when the section cannot be hidden.
  */
-bool dwarf_alternate_open(Elf *elf, int fd, uint64_t *promised_bytes, struct dwarf_alternate *ret);
+bool dwarf_alternate_open(Elf *elf, int fd, const struct dwarf_fetch *fetch,
+			  uint64_t *promised_bytes, struct dwarf_alternate *ret);
 
 /* After dwarf_end() of what uses it; accepts zero. */
 void dwarf_alternate_close(struct dwarf_alternate *alternate);

@@ -320,7 +320,7 @@ static struct sym_error *begin_libdw(struct dwarf_info *info)
 }
 
 /* Of no unit, where there is no DWARF that can be read. */
-static struct sym_error *begin(struct dwarf_info *info)
+static struct sym_error *begin(struct dwarf_info *info, const struct dwarf_fetch *fetch)
 {
 	struct sym_error *error;
 	bool has_debug_info;
@@ -336,13 +336,14 @@ static struct sym_error *begin(struct dwarf_info *info)
 	info->promised_bytes = info->unpacked.size_bytes;
 	if (!dwarf_files_guard(info->elf, &info->promised_bytes, &has_debug_info) ||
 	    !has_debug_info ||
-	    !dwarf_alternate_open(info->elf, info->image->fd, &info->promised_bytes,
+	    !dwarf_alternate_open(info->elf, info->image->fd, fetch, &info->promised_bytes,
 				  &info->alternate))
 		return NULL;
 	return begin_libdw(info);
 }
 
-struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)
+struct sym_error *dwarf_info_open(const struct image *image, const struct dwarf_fetch *fetch,
+				  struct dwarf_info **ret)
 {
 	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
 	struct sym_error *error;
@@ -355,7 +356,7 @@ struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info *
 		return &sym_error_no_memory;
 	pthread_mutex_init(&info->lock, NULL);
 	info->image = image;
-	error = begin(info);
+	error = begin(info, fetch);
 	if (error || !info->unit_count)
 		return error;
 	error = sparse_file_check(&image->file, image->path);

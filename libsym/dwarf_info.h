@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libsym/dwarf_files.h"
 #include "libsym/error.h"
 #include "libsym/image.h"
 
@@ -33,11 +34,12 @@ struct dwarf_place {
 };
 
 /*
- * *ret is NULL where the file has no DWARF that can be read. `image` is borrowed.
+ * *ret is NULL where the file has no DWARF that can be read. `image` is borrowed, `fetch` used
+ * during the call only.
  * Errors: STALE, NO_MEMORY.
  */
-struct sym_error *dwarf_info_open(const struct image *image, struct dwarf_info **ret)
-	__attribute__((warn_unused_result));
+struct sym_error *dwarf_info_open(const struct image *image, const struct dwarf_fetch *fetch,
+				  struct dwarf_info **ret) __attribute__((warn_unused_result));
 void dwarf_info_close(struct dwarf_info *info);
 
 /*

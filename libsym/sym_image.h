@@ -104,15 +104,21 @@ SYM_API const char *sym_image_refused_map(const struct sym_image *image);
 /** Which file of an image is asked for. */
 enum sym_fetch_kind {
 	SYM_FETCH_DEBUG_FILE = 1, /**< what was split off when it was stripped: .symtab and DWARF */
+	/** what debug files share (dwz, .gnu_debugaltlink); a server has it as debug file of its id
+	 */
+	SYM_FETCH_SHARED_FILE = 2,
 };
 
 /** What a sym_fetch_fn is asked for; it and all it points to end when the function returns. */
 struct sym_fetch_request {
 	uint32_t kind; /**< enum sym_fetch_kind; of one that you do not know there is no file */
 	uint32_t build_id_size_bytes;
-	const uint8_t *build_id; /**< GNU build-id of the image; 0 bytes: it has none */
-	const char *image_path;  /**< as sym_image_path() */
-	const char *debug_link;  /**< file name in its .gnu_debuglink; NULL when there is none */
+	/** GNU build-id of the image, with SHARED_FILE that of the file; 0 bytes: it has none */
+	const uint8_t *build_id;
+	const char *image_path; /**< as sym_image_path() */
+	/** file name in its .gnu_debuglink, path in the .gnu_debugaltlink; NULL when there is none
+	 */
+	const char *debug_link;
 	uint32_t debug_link_sum; /**< CRC-32 of that file; 0 without a name */
 	uint32_t reserved;
 };
@@ -126,7 +132,8 @@ struct sym_fetch_request {
  * full .symtab, and once for an image, whatever the outcome. It is called by the thread that
  * asks, which it may keep waiting as long as it likes; others that ask about the same image wait
  * too, those that ask about another one call it at the same time. It must not use the snapshot,
- * image or resolver that it is called for.
+ * image or resolver that it is called for. For the shared file it is called when the DWARF
+ * that refers to it is read, and the file is neither where that says nor below /usr/lib/debug.
  *
  * What it brings is used only if it has the build-id of the image or, where one of them
  * has none, the sum that .gnu_debuglink says, and has its code where the image has. Else

@@ -60,8 +60,8 @@ int resolve_fetch_file(void *context, const struct sym_fetch_request *request, c
 	struct symbols_result result;
 	int failure;
 
-	if (request->kind != SYM_FETCH_DEBUG_FILE || request->build_id_size_bytes < 2 ||
-	    request->build_id_size_bytes > sizeof(identity.id))
+	if ((request->kind != SYM_FETCH_DEBUG_FILE && request->kind != SYM_FETCH_SHARED_FILE) ||
+	    request->build_id_size_bytes < 2 || request->build_id_size_bytes > sizeof(identity.id))
 		return 0;
 	identity.id_size_bytes = request->build_id_size_bytes;
 	memcpy(identity.id, request->build_id, request->build_id_size_bytes);

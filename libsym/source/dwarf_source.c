@@ -82,10 +82,23 @@ static bool has_table(const struct image *image)
 	return !error && elf_sections_find(&sections, SHT_SYMTAB);
 }
 
+/* Of the image, or of a debug file of it. */
+static struct sym_error *open_info(const struct dwarf_source *own, const struct image *image,
+				   struct dwarf_info **ret)
+{
+	struct dwarf_fetch fetch = { .image_path = own->path };
+
+	if (own->debug_fetch) {
+		fetch.fetch = own->debug_fetch->fetch;
+		fetch.context = own->debug_fetch->context;
+	}
+	return dwarf_info_open(image, &fetch, ret);
+}
+
 static struct sym_error *open_parts(const struct dwarf_source *own, struct opened *opened)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
-	struct sym_error *error = dwarf_info_open(own->image, &opened->info);
+	struct sym_error *error = open_info(own, own->image, &opened->info);
 
 	opened->has_table = has_table(own->image);
 	if (error || opened->info)
@@ -97,14 +110,14 @@ static struct sym_error *open_parts(const struct dwarf_source *own, struct opene
 	if (error || !opened->debug_image)
 		return error;
 	opened->has_table |= has_table(opened->debug_image);
-	return dwarf_info_open(opened->debug_image, &opened->info);
+	return open_info(own, opened->debug_image, &opened->info);
 }
 
 static struct sym_error *open_fetched_parts(const struct dwarf_source *own, struct opened *opened)
 {
 	const struct image *image = debug_fetch_get(own->debug_fetch, own->image, own->path);
 
-	return image ? dwarf_info_open(image, &opened->info) : NULL;
+	return image ? open_info(own, image, &opened->info) : NULL;
 }
 
 /* A file that cannot be read has none; only want of memory is tried again. */

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!image)
 		return 0;
 	steal_fd(&fd);
-	sym_error_destroy(dwarf_info_open(image, &info));
+	sym_error_destroy(dwarf_info_open(image, &(struct dwarf_fetch){ 0 }, &info));
 	for (uint64_t i = 0; info && i < QUESTIONS; i++)
 		ask(info, FIRST_VADDR + 8 * i);
 	return 0;

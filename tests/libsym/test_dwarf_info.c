@@ -135,7 +135,7 @@ static void open_file(const char *path, struct image **image_ret, struct dwarf_i
 
 	cr_assert_geq(fd, 0, "%s", path);
 	cr_assert_null(image_open(fd, path, 0, SPARSE_FILE_TO_END, image_ret));
-	cr_assert_null(dwarf_info_open(*image_ret, info_ret));
+	cr_assert_null(dwarf_info_open(*image_ret, &(struct dwarf_fetch){ 0 }, info_ret));
 }
 
 static void open_seed(const char *name, struct image **image_ret, struct dwarf_info **info_ret)

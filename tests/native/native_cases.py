@@ -490,13 +490,19 @@ def test_dwarf_non_existent_debug_link(tools):
     expect_everywhere(tools, path, f"link-to-nothing!0x{start:x}", start, size)
 
 
-def test_dwarf_alternate_file(tools):
-    """dwz: strings that several debug files share lie in another one, which must have the id that is asked for."""
-    tools.need("gcc", "nm", "dwz")
+def sharing_parts(tools, prefix):
+    """Two libraries for dwz to find something in that both have."""
     types = "".join(f"struct shared{i} {{ int field{i}; struct shared{i} *next{i}; }};\nstruct shared{i} *value{i};\n" for i in range(200))
     inlined, callers = INLINES["c"].split("int outer(", 1)
     tools.write("cases/shared.h", types + inlined)
-    parts = [compiled_from(tools, f"shared{i}", '#include "shared.h"\n' + ("int outer(" + callers).replace("outer", f"outer_of_{i}")) for i in range(2)]
+    return [compiled_from(tools, f"{prefix}{i}", '#include "shared.h"\n' + ("int outer(" + callers).replace("outer", f"outer_of_{i}"))
+            for i in range(2)]
+
+
+def test_dwarf_alternate_file(tools):
+    """dwz: strings that several debug files share lie in another one, which must have the id that is asked for."""
+    tools.need("gcc", "nm", "dwz")
+    parts = sharing_parts(tools, "shared")
     plain = [tools.resolve(path, every_address(tools, path), "--inlines") for path in parts]
     common = tools.path("cases/common.dwz")
     tools.run("dwz", "-m", common, "-M", common, *parts)
