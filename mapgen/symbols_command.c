@@ -4,12 +4,8 @@
  * brings their debug files into a build-id tree where libsym, perf and gdb look.
  * Only looks at the process; the files of the tree are all that it writes.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
@@ -26,53 +22,30 @@ struct symbols_run {
 	struct sym_snapshot *snapshot;
 	struct symbols_fetcher *fetcher; /* NULL with --offline */
 	const struct symbols_choice *choice;
-	int root_fd; /* of the process */
 	struct progress progress;
 	const char *image_name; /* of the present step */
 	json_t *array;
 	size_t counts[SYMBOLS_OUTCOMES];
 };
 
-static int open_root(const struct options *options)
+/* False when the image is no ELF file: it has no outcome then. */
+static bool identify(struct sym_image *image, struct sym_identity *identity,
+		     struct symbols_result *ret)
 {
-	char path[64];
-
-	if (options->root)
-		return open(options->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/%d/root", options->pid);
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* The file must be the one that is mapped, not another one that has its name by now. */
-static bool is_mapped_file(const struct symbols_run *run, size_t image_index, int fd)
-{
-	size_t count = sym_snapshot_mapping_count(run->snapshot);
-	struct stat status;
-
-	if (fstat(fd, &status))
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		const struct sym_mapping *mapping = sym_snapshot_mapping_at(run->snapshot, i);
-
-		if (mapping->image_index == image_index)
-			return run->options->root || mapping->inode == status.st_ino;
-	}
-	return false;
-}
-
-/* False when the image cannot be looked at; then it has no outcome either. */
-static bool identify(const struct symbols_run *run, size_t image_index, const char *path,
-		     struct sym_identity *identity)
-{
-	int fd AUTO_CLOSE = path_open_in_root(run->root_fd, path, PATH_REGULAR);
 	struct sym_error *error;
 
-	if (fd < 0 || !is_mapped_file(run, image_index, fd))
-		return false;
+	*ret = (struct symbols_result){ 0 };
 	identity->size = sizeof(*identity);
-	error = sym_identity_read(fd, UINT64_MAX, identity);
+	error = sym_image_identity(image, identity);
+	if (!error)
+		return identity->kind == SYM_IDENTITY_ELF;
+	/* The kernel's own page has no file, and lacks none. */
+	if (sym_image_path(image)[0] == '/' && sym_image_kind(image) == SYM_IMAGE_ELF) {
+		ret->outcome = SYMBOLS_FAILED;
+		ret->reason = strdup(sym_image_trouble(image) ?: sym_error_message(error));
+	}
 	sym_error_destroy(error);
-	return !error && identity->kind == SYM_IDENTITY_ELF;
+	return ret->outcome == SYMBOLS_FAILED;
 }
 
 static void add_json(struct symbols_run *run, const char *path, const struct sym_identity *identity,
@@ -112,7 +85,6 @@ static void print(const char *path, const struct sym_identity *identity,
 static void find_symbols(struct symbols_run *run, const struct sym_identity *identity,
 			 struct symbols_result *ret)
 {
-	*ret = (struct symbols_result){ 0 };
 	if (identity->contents & (SYM_CONTENT_SYMBOL_TABLE | SYM_CONTENT_DEBUG_INFO))
 		ret->outcome = SYMBOLS_OWN;
 	else if (identity->id_size_bytes < 2)
@@ -125,16 +97,17 @@ static void find_symbols(struct symbols_run *run, const struct sym_identity *ide
 
 static void visit(struct symbols_run *run, size_t index)
 {
-	const struct sym_image *image = sym_snapshot_image_at(run->snapshot, index);
+	struct sym_image *image = sym_snapshot_image_at(run->snapshot, index);
 	const char *path = sym_image_path(image);
 	struct sym_identity identity = { 0 };
 	struct symbols_result result;
 
 	run->image_name = path_file_name(path);
 	progress_step(&run->progress, run->image_name);
-	if (!identify(run, index, path, &identity))
+	if (!identify(image, &identity, &result))
 		return;
-	find_symbols(run, &identity, &result);
+	if (!result.reason)
+		find_symbols(run, &identity, &result);
 	run->counts[result.outcome]++;
 	if (run->array) {
 		add_json(run, path, &identity, &result);
@@ -201,7 +174,6 @@ int symbols_run(const struct options *options)
 	struct symbols_choice choice GUARDED(symbols_choice) = { 0 };
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
 	struct symbols_run run = { .options = options, .choice = &choice };
-	int root_fd AUTO_CLOSE = -1;
 	int exit_code;
 
 	if (!options->pid || options->operand_count) {
@@ -214,7 +186,6 @@ int symbols_run(const struct options *options)
 	if (!snapshot)
 		return EXIT_FAILED;
 	run.snapshot = snapshot;
-	run.root_fd = root_fd = open_root(options);
 	if (!options->offline) {
 		if (!symbols_choice_can_keep(&choice))
 			return EXIT_FAILED;

@@ -9,6 +9,7 @@
 #include "libsym/base/path.h"
 #include "mapgen/curl_api.h"
 #include "mapgen/message.h"
+#include "mapgen/symbols_choice.h"
 
 /* Nobody has published a larger debug file of a runtime; a browser's has 2 GB. */
 static const curl_off_t longest_file_bytes = (curl_off_t)4 << 30;
@@ -124,19 +125,24 @@ static char *path_in_tree(const char *tree, const struct sym_identity *identity)
 	return message_format("%s/.build-id/%.2s/%s.debug", tree, id, id + 2);
 }
 
+static bool look_in(const char *tree, const struct sym_identity *identity,
+		    struct symbols_result *ret)
+{
+	char *path AUTO_FREE = path_in_tree(tree, identity);
+	int fd AUTO_CLOSE = path ? path_open_in_root(-1, path, PATH_REGULAR) : -1;
+
+	if (fd < 0 || objection(fd, identity, &ret->size_bytes))
+		return false;
+	ret->outcome = SYMBOLS_HERE;
+	ret->path = STEAL(path);
+	return true;
+}
+
 void symbols_look(const char *tree, const struct sym_identity *identity, struct symbols_result *ret)
 {
-	int fd AUTO_CLOSE = -1;
-
 	*ret = (struct symbols_result){ .outcome = SYMBOLS_MISSING };
-	ret->path = path_in_tree(tree, identity);
-	fd = ret->path ? path_open_in_root(-1, ret->path, PATH_REGULAR) : -1;
-	if (fd >= 0 && !objection(fd, identity, &ret->size_bytes)) {
-		ret->outcome = SYMBOLS_HERE;
-		return;
-	}
-	free(ret->path);
-	ret->path = NULL;
+	if (!look_in(tree, identity, ret) && strcmp(tree, SYMBOLS_STANDARD_TREE) != 0)
+		look_in(SYMBOLS_STANDARD_TREE, identity, ret);
 }
 
 /* ---- fetching ---- */

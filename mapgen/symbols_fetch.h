@@ -29,7 +29,7 @@ void symbols_fetcher_destroy(struct symbols_fetcher *fetcher);
 
 enum symbols_outcome {
 	SYMBOLS_OWN,     /* the image has a symbol table itself */
-	SYMBOLS_HERE,    /* a debug file that fits is in the tree */
+	SYMBOLS_HERE,    /* a debug file that fits is in the tree, or in the standard one */
 	SYMBOLS_FETCHED, /* brought just now */
 	SYMBOLS_MISSING, /* every server was asked and none has it */
 	SYMBOLS_FAILED,  /* could not be found out, or not be kept */
@@ -45,7 +45,8 @@ struct symbols_result {
 	char *reason; /* heap: with FAILED */
 };
 
-/* Whether the tree has it already. `identity`: of the image, an ELF file with a build-id. */
+/* Whether the tree, or the one that every tool searches, has it already. `identity`: of the image,
+ * an ELF file with a build-id. */
 void symbols_look(const char *tree, const struct sym_identity *identity,
 		  struct symbols_result *ret);
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Debug files that are brought when an address asks: from a debuginfod that this test is, with files that gcc and strip made."""
+import contextlib
 import http.server
+import json
 import os
 import re
+import subprocess
 import threading
 
+from native_cases import every_address, sharing_parts
 from native_files import build, expect, place
-from native_tools import Fail
+from native_tools import Fail, Skip
 
 
 class Server:
@@ -112,3 +116,87 @@ def test_what_is_brought_is_believed_by_its_build_id_only(tools):
         expect(answer, bounds)
         if answer["reason"]:
             raise Fail(f"a file that nobody has is no trouble: {answer['reason']}")
+
+
+def build_id_of(tools, path):
+    return re.search(r"Build ID: ([0-9a-f]+)", tools.run("readelf", "-n", path))[1]
+
+
+def test_what_debug_files_share_is_brought_too(tools):
+    """dwz lays names of inlined functions into a file of their own, which a debuginfod has by its build-id."""
+    tools.need("gcc", "dwz", "readelf")
+    path, other = sharing_parts(tools, "fetchshared")
+    asked = every_address(tools, path)
+    plain = [[frame["name"] for frame in answer["inlined"]] for answer in tools.resolve(path, asked, "--inlines")]
+    common, away = tools.path("cases/fetched.dwz"), tools.path("cases/away.dwz")
+    tools.run("dwz", "-m", common, "-M", common, path, other)
+    if not os.path.exists(common):
+        raise Skip("dwz found nothing to share")
+    os.rename(common, away)
+    shared_id = build_id_of(tools, away)
+    with Server({shared_id: away}) as server:
+        for _ in range(2):
+            answers = fetch(tools, server, "shared", path, asked, "--inlines")
+            if [[frame["name"] for frame in answer["inlined"]] for answer in answers] != plain:
+                raise Fail(f"other names than before dwz; asked {server.asked}")
+        if server.asked != [f"/buildid/{shared_id}/debuginfo"]:
+            raise Fail(f"asked {server.asked}")
+    if not any(plain):
+        raise Fail("nothing was inlined")
+
+
+@contextlib.contextmanager
+def loaded(tools, path):
+    """A process that has mapped a library."""
+    host = tools.write("loads.c", """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int c, char **v) { return c < 2 || !dlopen(v[1], RTLD_NOW) || puts("ready") < 0 || fflush(stdout) || pause(); }
+""")
+    program = tools.path("loads")
+    tools.run("gcc", "-o", program, host)
+    with subprocess.Popen([program, path], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
+        try:
+            if process.stdout.readline() != "ready\n":
+                raise Fail("the process did not start")
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def symbols_of(tools, pid, path, *options):
+    done = subprocess.run([tools.program, "symbols", str(pid), "--json", *options], capture_output=True, text=True, timeout=60)
+    rows = {row["image"]: row for row in json.loads(done.stdout)}
+    if path not in rows:
+        raise Fail(f"nothing is said of {path}: {done.stdout} {done.stderr}")
+    return rows[path]
+
+
+def test_symbols_are_brought_for_a_library_that_was_upgraded(tools):
+    """Its path leads to another file by then, and the process has the one before."""
+    tools.need("gcc", "objcopy", "strip")
+    if os.geteuid():
+        raise Skip("what a process has mapped is for root")
+    path, debug, build_id, _ = split_by_id(tools, "fetch/libold.so", "7")
+    with loaded(tools, path) as pid, Server({build_id: debug}) as server:
+        new, *_ = split_by_id(tools, "fetch/libnew.so", "8")
+        os.rename(new, path)
+        row = symbols_of(tools, pid, path, f"--server={server.url}", f"--store={tools.path('upgraded')}")
+        if (row["symbols"], row["build_id"]) != ("fetched", build_id):
+            raise Fail(str(row))
+
+
+def test_what_the_standard_tree_has_is_here_with_any_store(tools):
+    tools.need("gcc", "objcopy", "strip", "unshare")
+    if os.geteuid():
+        raise Skip("a mount namespace takes root")
+    path, debug, build_id, _ = split_by_id(tools, "fetch/libhere.so", "9")
+    place_of = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    with loaded(tools, path) as pid:
+        script = (f"mount -t tmpfs none /usr/lib/debug && mkdir -p {os.path.dirname(place_of)} && cp {debug} {place_of} && "
+                  f"exec {tools.program} symbols {pid} --json --offline --store={tools.path('elsewhere')}")
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+    rows = {row["image"]: row for row in json.loads(done.stdout)} if done.stdout else {}
+    if rows.get(path, {}).get("debug_file") != place_of:
+        raise Fail(f"{rows.get(path)} {done.stderr}")
