@@ -7,12 +7,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "libsym/base/hash.h"
+#include "mapgen/code_mark.h"
 #include "mapgen/message.h"
 #include "mapgen/module_places.h"
+#include "mapgen/seconds.h"
 #include "mapgen/target.h"
 
 enum {
@@ -36,6 +37,7 @@ struct known_process {
 	struct sym_resolver *resolver;
 	struct module_places places;
 	struct sym_symbols *left; /* its perf map; NULL: none */
+	struct code_mark mark;    /* of when the snapshot was taken */
 	double wait_s;            /* until the next snapshot, grows while none helps */
 	double next_s;
 	uint64_t used;
@@ -72,14 +74,6 @@ struct process_names {
 	uint64_t as_offsets[BATCH];
 	unsigned int shown[2];
 };
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* ---- a process -------------------------------------------------------------- */
 
@@ -143,10 +137,15 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 	struct module_places places;
 	const struct sym_jit_info *jit;
 	struct sym_error *error;
-	double begin_s = now_s();
+	double begin_s = seconds_now();
 	bool first = !process->snapshot;
 
+	if (!names->options->root)
+		code_mark_set(&process->mark, process->pid);
 	error = sym_snapshot_open(process->pid, &opts, &snapshot);
+	/* When its id is another's by now, what it was serves on. */
+	if (!error && !first && !target_is_same(process->snapshot, snapshot))
+		return NULL;
 	if (!error)
 		error = sym_resolver_create(snapshot, &resolver);
 	if (error)
@@ -165,10 +164,11 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 		target_say_asked(process->snapshot);
 		say_nameless_code(names, process);
 	}
-	process->wait_s = (now_s() - begin_s) * patience;
+	process->wait_s = (seconds_now() - begin_s) * patience;
 	if (process->wait_s < shortest_wait_s)
 		process->wait_s = shortest_wait_s;
-	process->next_s = now_s() + process->wait_s;
+	process->next_s = seconds_now() + process->wait_s;
+	code_mark_wait(&process->mark, process->wait_s);
 	return NULL;
 }
 
@@ -267,11 +267,11 @@ static int32_t process_of_thread(struct process_names *names, int32_t tid)
 	struct known_thread *thread;
 
 	HASH_FIND(hh, names->threads, &tid, sizeof(tid), thread);
-	if (thread && now_s() - thread->read_s < thread_memory_s)
+	if (thread && seconds_now() - thread->read_s < thread_memory_s)
 		return thread->pid;
 	if (thread) {
 		thread->pid = read_thread(names, tid);
-		thread->read_s = now_s();
+		thread->read_s = seconds_now();
 		return thread->pid;
 	}
 	thread = calloc(1, sizeof(*thread));
@@ -279,7 +279,7 @@ static int32_t process_of_thread(struct process_names *names, int32_t tid)
 		return 0;
 	thread->tid = tid;
 	thread->pid = read_thread(names, tid);
-	thread->read_s = now_s();
+	thread->read_s = seconds_now();
 	HASH_ADD(hh, names->threads, tid, sizeof(tid), thread);
 	if (hash_added(thread))
 		return thread->pid;
@@ -490,13 +490,11 @@ static bool look_again(struct process_names *names, struct known_process *proces
 	double wait_s = process->wait_s;
 	struct sym_error *error;
 
-	if (names->options->root || now_s() < process->next_s)
+	if (names->options->root || seconds_now() < process->next_s)
 		return false;
-	error = sym_snapshot_check(process->snapshot);
-	if (!error)
-		error = look(names, process);
+	error = look(names, process);
 	if (error)
-		process->next_s = now_s() + longest_wait_s;
+		process->next_s = seconds_now() + longest_wait_s;
 	/* Until it is seen to have helped. */
 	process->wait_s = 2 * wait_s > longest_wait_s ? longest_wait_s : 2 * wait_s;
 	sym_error_destroy(error);
@@ -560,6 +558,9 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 		names->counts.gone += count;
 		return true;
 	}
+	/* Where other code lies by now, what was there before has a name, which is wrong. */
+	if (process->snapshot && code_mark_changed(&process->mark, process->pid))
+		sym_error_destroy(look(names, process));
 	for (size_t done = 0, step; done < count; done += step) {
 		step = count - done < BATCH ? count - done : BATCH;
 		if (!process->snapshot) {
@@ -576,7 +577,7 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 					return false;
 				if (tally.named > before)
 					process->wait_s = wait_s;
-				process->next_s = now_s() + process->wait_s;
+				process->next_s = seconds_now() + process->wait_s;
 			}
 		}
 		names->counts.named += tally.named;

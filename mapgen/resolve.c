@@ -9,16 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
+#include "mapgen/code_mark.h"
 #include "mapgen/command.h"
 #include "mapgen/json_output.h"
 #include "mapgen/message.h"
 #include "mapgen/resolve_fetch.h"
 #include "mapgen/resolve_input.h"
+#include "mapgen/seconds.h"
 #include "mapgen/target.h"
 
 /* Files that are named without a process and kept open; beyond that the oldest is closed. */
@@ -38,7 +39,8 @@ struct resolution {
 	struct question *questions;    /* the operands */
 	struct sym_resolver *resolver;
 	struct resolve_fetch *fetch; /* NULL: nothing is fetched */
-	time_t taken;                /* when the snapshot was */
+	double taken_s;              /* when the snapshot was */
+	struct code_mark mark;       /* of when it was taken */
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
 	size_t next_file;
@@ -50,6 +52,9 @@ struct resolution {
 	bool told;       /* names came from the runtime, and how was said where it must be */
 	bool broken;     /* said already; stop */
 };
+
+/* A snapshot is worth its price: what it cost times this passes before the next. */
+static const double patience = 5;
 
 static const char not_a_question[] = "not an address and not IMAGE+0xN";
 
@@ -367,14 +372,6 @@ static bool executed_at(const struct resolution *resolution, const struct questi
 
 /* ---- batches ------------------------------------------------------------ */
 
-static time_t now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
 static bool has_unknown_code(const struct sym_result *result)
 {
 	for (size_t i = 0; i < sym_result_count(result); i++) {
@@ -410,35 +407,41 @@ static struct sym_error *open_snapshot(const struct resolution *resolution,
 			     : sym_snapshot_open(options->pid, &opts, ret);
 }
 
-/*
- * A process goes on while questions arrive: it loads images and jits methods. Takes
- * a new snapshot, at most one a second; when that fails (it has ended, say) the
- * old one serves on. True when there is a new one.
- */
-static bool refresh(struct resolution *resolution)
+/* True when there is a new snapshot; when that fails (the process has ended, say) the old one
+ * serves on. */
+static bool look_again(struct resolution *resolution)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
 	struct sym_resolver *resolver = NULL;
 	struct sym_error *error;
-	time_t now = now_s();
 
-	if (resolution->options->root || resolution->options->core || now - resolution->taken < 1)
-		return false;
-	resolution->taken = now;
-	error = sym_snapshot_check(resolution->snapshot);
-	if (!error)
-		error = open_snapshot(resolution, &snapshot);
-	if (!error)
+	resolution->taken_s = seconds_now();
+	code_mark_set(&resolution->mark, resolution->options->pid);
+	error = open_snapshot(resolution, &snapshot);
+	if (!error && target_is_same(snapshot, resolution->snapshot))
 		error = sym_resolver_create(snapshot, &resolver);
-	if (error) {
-		sym_error_destroy(error);
+	sym_error_destroy(error);
+	if (!resolver)
 		return false;
-	}
 	sym_resolver_destroy(resolution->resolver);
 	sym_snapshot_close(resolution->snapshot);
 	resolution->resolver = resolver;
 	resolution->snapshot = STEAL(snapshot);
+	code_mark_wait(&resolution->mark, patience * (seconds_now() - resolution->taken_s));
 	return true;
+}
+
+static bool goes_on(const struct resolution *resolution)
+{
+	return !resolution->options->root && !resolution->options->core;
+}
+
+/* A process goes on while questions arrive: it loads images and jits methods. At most once a
+ * second. */
+static bool refresh(struct resolution *resolution)
+{
+	return goes_on(resolution) && seconds_now() - resolution->taken_s >= 1 &&
+	       look_again(resolution);
 }
 
 static void say_asked(struct resolution *resolution)
@@ -454,9 +457,12 @@ static void say_asked(struct resolution *resolution)
 static struct sym_error *resolve_batch(struct resolution *resolution, const uint64_t *addresses,
 				       size_t count)
 {
-	struct sym_error *error =
-		sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
+	struct sym_error *error;
 
+	/* Where other code lies by now, what was there before has a name, which is wrong. */
+	if (goes_on(resolution) && code_mark_changed(&resolution->mark, resolution->options->pid))
+		look_again(resolution);
+	error = sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
 	if (!error && has_unknown_code(resolution->result) && refresh(resolution))
 		error = sym_resolver_resolve(resolution->resolver, addresses, count,
 					     resolution->result);
@@ -600,7 +606,9 @@ static struct sym_error *open_process(struct resolution *resolution)
 	const struct options *options = resolution->options;
 	struct sym_error *error = NULL;
 
-	resolution->taken = now_s();
+	resolution->taken_s = seconds_now();
+	if (goes_on(resolution) && !options->operand_count)
+		code_mark_set(&resolution->mark, options->pid);
 	if (!options->core && !options->root && !resolution->fetch)
 		error = open_near(resolution);
 	if (error || resolution->snapshot)

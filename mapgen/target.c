@@ -77,6 +77,12 @@ bool target_lives(const struct sym_snapshot *snapshot, const struct options *opt
 	return !error;
 }
 
+bool target_is_same(const struct sym_snapshot *left, const struct sym_snapshot *right)
+{
+	return sym_snapshot_process(left)->start_time_ticks ==
+	       sym_snapshot_process(right)->start_time_ticks;
+}
+
 bool target_is_precompiled(const struct sym_image *image)
 {
 	enum sym_image_kind kind = sym_image_kind(image);

@@ -30,6 +30,9 @@ bool target_is_dotnet(const struct sym_snapshot *snapshot);
 /* False, said, when the process is no longer the one of the snapshot. */
 bool target_lives(const struct sym_snapshot *snapshot, const struct options *options);
 
+/* Are both of one process, whatever program it runs? An id is used again. */
+bool target_is_same(const struct sym_snapshot *left, const struct sym_snapshot *right);
+
 /* True for images that a .NET runtime loads, and for what should be one but cannot be read. */
 bool target_is_assembly(const struct sym_image *image);
 

@@ -20,6 +20,7 @@
 #include "mapgen/command.h"
 #include "mapgen/merge_write.h"
 #include "mapgen/message.h"
+#include "mapgen/seconds.h"
 #include "mapgen/target.h"
 
 /* Where the runtime writes its methods itself, what it leaves out (stubs) is added that often. */
@@ -38,14 +39,6 @@ struct watching {
 	uint64_t looks, changes, failed_looks, added, removed, written_lines;
 	bool behind; /* something is known that was not written yet */
 };
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static double seconds_of(const struct timeval *time)
 {
@@ -104,7 +97,7 @@ static bool is_appending(const struct merge *merge)
 
 static bool write_change(struct watching *watching, const struct sym_watch_change *change)
 {
-	double now = now_s();
+	double now = seconds_now();
 	bool appending;
 
 	/* What a look before this one found is gone with its snapshot. */
@@ -179,7 +172,7 @@ static bool wait_once(struct watching *watching, double until_s, bool receives)
 	int ready;
 
 	do {
-		double left_s = until_s - now_s();
+		double left_s = until_s - seconds_now();
 		struct timespec left = { 0 };
 
 		if (left_s > 0) {
@@ -203,9 +196,9 @@ static void wait_until(struct watching *watching, double until_s)
 			continue;
 		sym_watch_receive(watching->watch);
 		/* It tells in small pieces. */
-		rested_s = now_s() + receive_seconds;
+		rested_s = seconds_now() + receive_seconds;
 		wait_once(watching, rested_s < until_s ? rested_s : until_s, false);
-	} while (!watching->end && now_s() < until_s);
+	} while (!watching->end && seconds_now() < until_s);
 }
 
 static bool go_on(struct watching *watching)
@@ -216,8 +209,9 @@ static bool go_on(struct watching *watching)
 
 	while (!watching->end) {
 		next_s += interval_s;
-		if (next_s < now_s())
-			next_s = now_s(); /* the machine is too busy: no looks are made up for */
+		if (next_s < seconds_now())
+			next_s = seconds_now(); /* the machine is too busy: no looks are made up for
+						 */
 		if (options->for_seconds > 0 && next_s >= end_s)
 			next_s = end_s;
 		wait_until(watching, next_s);
@@ -306,7 +300,7 @@ static void say_the_beginning(struct watching *watching)
 
 	if (!merge->options->output)
 		merge_say_who_must_refresh(&watching->merge);
-	watching->begin_s = watching->last_append_s = now_s();
+	watching->begin_s = watching->last_append_s = seconds_now();
 	watching->begin_cpu_s = cpu_s();
 	if (merge->options->json)
 		return;
@@ -338,7 +332,7 @@ static void print_json(const struct watching *watching, double seconds)
 
 static int report(struct watching *watching)
 {
-	double seconds = now_s() - watching->begin_s;
+	double seconds = seconds_now() - watching->begin_s;
 	const char *ends[] = { "process", "the process ended", "time", "the time is over",
 			       "signal",  "a signal came" };
 	const char *why = "";

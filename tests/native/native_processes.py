@@ -264,6 +264,68 @@ def test_process_that_becomes_another_program_between_two_questions(tools):
             raise Fail(f"{how}: the name of a program that is gone")
 
 
+SWAPPER = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **words)
+{
+	for (int i = 1; i < count; i++) {
+		void *library = dlopen(words[i], RTLD_NOW);
+
+		printf("%lx\n", library ? (long)dlsym(library, "exported") : 0L);
+		fflush(stdout);
+		getchar();
+		dlclose(library);
+	}
+}
+"""
+
+
+def ask_before_and_after(tools, command, questions_of, swap):
+    """What is answered to the same question before and after, in one run of ours."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ours:
+        answers = []
+        for step in range(2):
+            if step:
+                swap()
+                time.sleep(1)  # Of what changes while it is asked nobody can say where it was.
+            ours.stdin.write(questions_of)
+            ours.stdin.flush()
+            answers.append(ours.stdout.readline())
+        ours.stdin.close()
+    return answers
+
+
+def test_a_library_in_the_place_of_another_has_its_own_names_in_one_stream(tools):
+    tools.need("gcc")
+    program = tools.path("swapper")
+    tools.run("gcc", "-o", program, tools.write("swapper.c", SWAPPER), "-ldl")
+    libraries = []
+    for name in ("before", "after"):
+        libraries.append(tools.path(f"lib{name}.so"))
+        source = tools.write(f"{name}.c", f"int exported(int x) {{ return x; }}\nint in_{name}(int x) {{ volatile int v = x; return v + 1; }}\n")
+        tools.run("gcc", "-shared", "-fPIC", "-o", libraries[-1], source)
+    places = {words[-1]: int(words[0], 16) for words in map(str.split, tools.run("nm", libraries[0]).splitlines()) if len(words) == 3}
+    offset = places["in_before"] - places["exported"] + 3
+    for subject in ("resolve", "symbolize"):
+        with subprocess.Popen(["setarch", "-R", program, *libraries], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            place = int(process.stdout.readline(), 16)
+            moved = []
+
+            def swap(process=process, moved=moved):
+                process.stdin.write("\n")
+                process.stdin.flush()
+                moved.append(int(process.stdout.readline(), 16))
+
+            question = f"   0x{place + offset:x}\n"
+            before, after = ask_before_and_after(tools, [tools.program, subject, str(process.pid)], question, swap)
+            process.kill()
+        if moved != [place]:
+            raise Skip("the second library lies elsewhere")
+        if "in_before" not in before or "in_after" not in after:
+            raise Fail(f"{subject}: {before} {after}")
+
+
 def test_core_file_of_a_process(tools):
     """addr2line --core: what the process says of its addresses, once it has ended; a file that was replaced since names nothing."""
     tools.need("gcc", "gcore")

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/code_mark.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "libsym/base/cleanup.h"
+#include "mapgen/seconds.h"
+
+static const double shortest_wait_s = 0.05;
+/* The part of the time that may go into looking is one of so many. */
+static const double patience = 20;
+
+/* START-END rwxp OFFSET DEVICE INODE PATH: code of a file. Runtimes that jit have memory files. */
+static bool counts(const char *line)
+{
+	const char *permissions = strchr(line, ' '), *path = strchr(line, '/');
+
+	return permissions && strlen(permissions) > 3 && permissions[3] == 'x' && path &&
+	       strncmp(path, "/memfd:", 7) != 0;
+}
+
+static uint64_t read_sum(int32_t pid)
+{
+	char path[64];
+	FILE *maps GUARDED(file) = NULL;
+	char *line AUTO_FREE = NULL;
+	size_t room_bytes = 0;
+	ssize_t length;
+	uint64_t sum = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && (length = getline(&line, &room_bytes, maps)) > 0)
+		if (counts(line))
+			sum = XXH3_64bits_withSeed(line, (size_t)length, sum);
+	return sum;
+}
+
+void code_mark_wait(struct code_mark *mark, double seconds)
+{
+	mark->next_s = seconds_now() + (seconds > shortest_wait_s ? seconds : shortest_wait_s);
+}
+
+void code_mark_set(struct code_mark *mark, int32_t pid)
+{
+	double begin_s = seconds_now();
+
+	mark->sum = read_sum(pid);
+	code_mark_wait(mark, patience * (seconds_now() - begin_s));
+}
+
+bool code_mark_changed(struct code_mark *mark, int32_t pid)
+{
+	uint64_t before = mark->sum;
+
+	if (!before || seconds_now() < mark->next_s)
+		return false;
+	code_mark_set(mark, pid);
+	return mark->sum && mark->sum != before;
+}
