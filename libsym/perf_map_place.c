@@ -262,6 +262,7 @@ static void find_writers(struct search *search)
 	info->writer_fd = search->writers.own.descriptor;
 	info->writer_inode = search->writers.own.status.st_ino;
 	info->writer_device = search->writers.own.status.st_dev;
+	info->writer_unknown = error && sym_error_code(error) == SYM_ERROR_PERMISSION;
 	search->place->others_map = search->writers.other;
 	forgive(search, error);
 }

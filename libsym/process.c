@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "libsym/base/path.h"
@@ -152,20 +153,28 @@ static bool followed(int directory_fd, const char *name, struct stat *ret)
 	return !fstatat(directory_fd, name, ret, 0);
 }
 
+/* The same of the program, without a question to a server that serves the file (FUSE, NFS): it may
+ * never answer. */
+static void find_program(int directory_fd, struct process_image_marks *ret)
+{
+	struct statx status;
+
+	if (statx(directory_fd, "exe", AT_STATX_DONT_SYNC, STATX_INO, &status))
+		return;
+	ret->executable_inode = status.stx_ino;
+	ret->executable_device = makedev(status.stx_dev_major, status.stx_dev_minor);
+}
+
 static void read_marks(const struct process *process, int directory_fd,
 		       const struct proc_stat *stat, struct process_image_marks *ret)
 {
-	struct stat executable;
-
 	*ret = (struct process_image_marks){ 0 };
 	if (stat->stack_start) {
 		ret->code_start = stat->code_start;
 		ret->stack_start = stat->stack_start;
 	}
-	if (!process->recorded && followed(directory_fd, "exe", &executable)) {
-		ret->executable_inode = executable.st_ino;
-		ret->executable_device = executable.st_dev;
-	}
+	if (!process->recorded)
+		find_program(directory_fd, ret);
 }
 
 /* Of a process or a thread, by its directory. `comm_ret` NULL: not wanted. */

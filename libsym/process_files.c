@@ -139,11 +139,21 @@ static int open_map_file(const struct process *process, const struct sym_mapping
 	return openat(process->proc_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
+/* The program, through ROOT/proc/PID/exe, for which no capability is needed. */
+static int open_program(const struct process *process, const struct sym_mapping *mapping)
+{
+	if (process->marks.executable_inode != mapping->inode)
+		return -1;
+	return openat(process->proc_fd, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 /* Where the path does not lead to the file that is mapped. */
 static int open_otherwise(const struct process *process, const struct sym_mapping *mapping)
 {
 	int fd = open_map_file(process, mapping);
 
+	if (fd < 0)
+		fd = open_program(process, mapping);
 	/* maps has paths as this process sees them: those of one that has called chroot() or
 	 * pivot_root() lead to what it had mapped before from here only. */
 	if (fd < 0 && *process->root_prefix)

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static void become(char **command)
 	static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/share/bcc/tools" };
 	char path[PATH_MAX];
 
+	signal(SIGXFSZ, SIG_DFL);
 	execvp(command[0], command);
 	if (errno != ENOENT || strchr(command[0], '/'))
 		return;

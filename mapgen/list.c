@@ -28,6 +28,7 @@ static const char *user_text(uint32_t uid, const struct options *options, char *
 
 struct perf_map_facts {
 	bool written;     /* the runtime is writing one */
+	bool unknown;     /* whether it is */
 	const char *path; /* NULL: none that may be used */
 	const char *refused_path;
 	const char *refused_reason;
@@ -42,8 +43,8 @@ static struct perf_map_facts perf_map_facts(struct sym_snapshot *snapshot)
 		target_say(error);
 		return (struct perf_map_facts){ 0 };
 	}
-	return (struct perf_map_facts){ info->writer_fd >= 0, info->path, info->refused_path,
-					info->refused_reason };
+	return (struct perf_map_facts){ info->writer_fd >= 0, info->writer_unknown, info->path,
+					info->refused_path, info->refused_reason };
 }
 
 static void print_process_heading(void)
@@ -65,22 +66,26 @@ static void print_process(struct sym_snapshot *snapshot, const struct options *o
 
 	if (array) {
 		json_array_append_new(
-			array, json_pack("{s:i, s:o, s:I, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
+			array, json_pack("{s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 					 "pid", process->pid, "user", json_output_text(user), "uid",
 					 (json_int_t)process->uid, "runtime_version",
 					 json_output_text(process->runtime_version), "shape",
 					 json_output_text(process->runtime_shape), "command",
 					 json_output_text(process->comm), "writes_perf_map",
-					 map.written, "perf_map", json_output_text(map.path),
-					 "refused_perf_map", json_output_text(map.refused_path),
-					 "refused_reason", json_output_text(map.refused_reason),
-					 "executable", json_output_text(process->executable)));
+					 map.unknown ? json_null() : json_boolean(map.written),
+					 "perf_map", json_output_text(map.path), "refused_perf_map",
+					 json_output_text(map.refused_path), "refused_reason",
+					 json_output_text(map.refused_reason), "executable",
+					 json_output_text(process->executable)));
 		return;
 	}
 	printf("%7d %-12s %-10s %-19s %-8s %s", process->pid, user,
 	       *process->runtime_version ? process->runtime_version : "unknown",
 	       process->runtime_shape ? process->runtime_shape : "unknown",
-	       map.written ? "yes" : "no", comm ? comm : "");
+	       map.unknown   ? "unknown"
+	       : map.written ? "yes"
+			     : "no",
+	       comm ? comm : "");
 	if (map.path)
 		printf("  (%s)", path ? path : "");
 	if (map.refused_path)

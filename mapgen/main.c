@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,5 +152,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	raise_file_limit();
+	/* A limit for files (ulimit -f) is an error of writing like any other. */
+	signal(SIGXFSZ, SIG_IGN);
 	return run_command(command, argc - 1, argv + 1);
 }

@@ -196,11 +196,6 @@ static bool replace(struct merge *merge, const struct map_location *location)
 	struct map_owner owner = { .set = true, .uid = process->uid, .gid = process->gid };
 	const char *oddity = map_location_oddity(location);
 
-	if (oddity)
-		merge_note(merge, "%s is %s: not used, and replaced", location->path, oddity);
-	else if (info->refused_path && !strcmp(info->refused_path, location->path))
-		merge_note(merge, "%s is not used, and replaced: %s", location->path,
-			   info->refused_reason);
 	if (info->writer_fd >= 0 &&
 	    map_location_holds(location, info->writer_device, info->writer_inode)) {
 		char *failure =
@@ -213,7 +208,14 @@ static bool replace(struct merge *merge, const struct map_location *location)
 			   "merge again for what it adds, merge --undo puts it back",
 			   location->path);
 	}
-	return put(merge, location, &owner, "replaced");
+	if (!put(merge, location, &owner, "replaced"))
+		return false;
+	if (oddity)
+		merge_note(merge, "%s was %s: not used, and replaced", location->path, oddity);
+	else if (info->refused_path && !strcmp(info->refused_path, location->path))
+		merge_note(merge, "%s was not used, and replaced: it %s", location->path,
+			   info->refused_reason);
+	return true;
 }
 
 static bool append_to(struct merge *merge, const struct map_location *location,
@@ -336,12 +338,27 @@ static bool knows_less(const struct merge *merge, const struct map_location *loc
 	       !strcmp(merge->info->path, location->path);
 }
 
+/* What the runtime writes on to a file that has been replaced nobody finds. */
+static bool may_be_written(const struct merge *merge, const struct map_location *location)
+{
+	struct stat there;
+
+	return merge->info->writer_unknown && merge->options->mode != MERGE_MODE_REPLACE &&
+	       !fstatat(location->directory_fd, location->name, &there, AT_SYMLINK_NOFOLLOW);
+}
+
 bool merge_write_at(struct merge *merge, const struct map_location *location)
 {
 	const struct sym_perf_map_info *info = merge->info;
 	bool can_append = !merge->options->root && info->writer_fd >= 0 &&
 			  map_location_holds(location, info->writer_device, info->writer_inode);
 
+	if (may_be_written(merge, location))
+		return merge_fail(message_format(
+			"the process may be writing %s: its descriptors may not be looked at, "
+			"which takes CAP_DAC_READ_SEARCH; --mode=replace replaces the file all the "
+			"same, --output=FILE writes elsewhere",
+			location->path));
 	if (merge->options->mode == MERGE_MODE_APPEND && !can_append)
 		return merge_fail(why_not_append(merge, location));
 	if (can_append && merge->options->mode != MERGE_MODE_REPLACE)

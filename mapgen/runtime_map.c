@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -157,11 +158,23 @@ static bool has_room(int fd, size_t size_bytes)
 	       (uint64_t)disk.f_bavail * disk.f_frsize >= size_bytes + room_left_bytes;
 }
 
+/* The same of our own limit for files (ulimit -f). */
+static bool is_within_limit(int fd, size_t size_bytes)
+{
+	struct rlimit limit;
+	struct stat status;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	       fstat(fd, &status) || (uint64_t)status.st_size + size_bytes < limit.rlim_cur;
+}
+
 /* Returns 0 or an errno. */
 static int append_lines(const struct runtime_map *map, const char *text, size_t size_bytes)
 {
 	if (!has_room(map->write_fd, size_bytes))
 		return ENOSPC;
+	if (!is_within_limit(map->write_fd, size_bytes))
+		return EFBIG;
 	if (ends_in_half_a_line(map->read_fd) && write(map->write_fd, "\n", 1) != 1)
 		return errno;
 	while (size_bytes) {

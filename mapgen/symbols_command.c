@@ -28,19 +28,20 @@ struct symbols_run {
 	size_t counts[SYMBOLS_OUTCOMES];
 };
 
-/* False when the image is no ELF file: it has no outcome then. */
+/* False when the image is no ELF file, or the kernel's own page: it has no outcome then. */
 static bool identify(struct sym_image *image, struct sym_identity *identity,
 		     struct symbols_result *ret)
 {
 	struct sym_error *error;
 
 	*ret = (struct symbols_result){ 0 };
+	if (sym_image_path(image)[0] != '/')
+		return false;
 	identity->size = sizeof(*identity);
 	error = sym_image_identity(image, identity);
 	if (!error)
 		return identity->kind == SYM_IDENTITY_ELF;
-	/* The kernel's own page has no file, and lacks none. */
-	if (sym_image_path(image)[0] == '/' && sym_image_kind(image) == SYM_IMAGE_ELF) {
+	if (sym_image_kind(image) == SYM_IMAGE_ELF) {
 		ret->outcome = SYMBOLS_FAILED;
 		ret->reason = strdup(sym_image_trouble(image) ?: sym_error_message(error));
 	}

@@ -3,6 +3,7 @@
 
 The oracle of the container is the runtime's own rundown, taken inside.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import time
 from harness import Memory, Sample, Skip, expect, read_map
 from live_bad_input import MAP_OFF
 from live_containers import child_of, copied_sample, in_namespaces
+from live_deleted import Place
 from live_watch import Watch, wait_for
 
 PRELOAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "preload")
@@ -226,3 +228,21 @@ def test_a_runtime_that_waits_to_be_resumed_is_said_to_run_no_code(context):
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_map_is_not_replaced_where_nobody_can_see_who_writes_it(context):
+    """The right to trace is not the right to list descriptors of others."""
+    as_root()
+    place = Place(context, context.sdk(), "unlisted")
+    with Sample(place.runtime, {"HOME": place.home, "DOTNET_ROOT": place.runtime_directory, "DOTNET_PerfMapEnabled": "1"},
+                prefix=place.prefix) as sample:
+        before = os.stat(sample.map_path)
+        few = ["setpriv", "--bounding-set=-all,+sys_ptrace,+chown,+fowner", "--inh-caps=-all"]
+        done = subprocess.run([*few, context.mapgen.program, "merge", str(sample.pid)], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, env=context.mapgen.environment or os.environ)
+        after = os.stat(sample.map_path)
+        listed = subprocess.run([*few, context.mapgen.program, "list", "--json"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    expect_said(done, "may be writing", "CAP_DAC_READ_SEARCH")
+    expect(before.st_ino == after.st_ino, "the runtime's file was replaced")
+    rows = [row for row in json.loads(listed.stdout) if row["pid"] == sample.pid]
+    expect(len(rows) == 1 and rows[0]["writes_perf_map"] is None, f"list: {rows}")
