@@ -325,9 +325,8 @@ struct sym_perf_map_info {
 	/** Descriptor number, in the process, through which it writes a perf map; -1 when it does
 	 * not. */
 	int32_t writer_fd;
-	uint32_t
-		writer_unknown; /**< 1: its descriptors may not be looked at, so it may write one */
-	uint64_t writer_inode;  /**< inode of the file behind writer_fd; 0 when there is none */
+	uint32_t writer_unknown; /**< 1: its descriptors may not be looked at: it may write one */
+	uint64_t writer_inode;   /**< inode of the file behind writer_fd; 0 when there is none */
 	uint64_t writer_device;
 };
 

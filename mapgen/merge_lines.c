@@ -93,13 +93,16 @@ static bool is_missing(struct comparison *comparison, const struct sym_symbol *s
 {
 	const struct sym_symbol *there = overlapping(comparison, symbol);
 
+	bool same;
+
 	if (!there)
 		return true;
-	if (!is_precompiled(symbol))
-		return false;
-	comparison->covered++;
-	return there->start != symbol->start || there->size_bytes != symbol->size_bytes ||
-	       !says_the_same(comparison->text, line_bytes, there);
+	same = there->start == symbol->start && there->size_bytes == symbol->size_bytes &&
+	       says_the_same(comparison->text, line_bytes, there);
+	/* What is native only we write down; jitted code the runtime may have. */
+	comparison->covered +=
+		is_precompiled(symbol) || (same && symbol->source != SYM_SOURCE_RUNTIME);
+	return is_precompiled(symbol) && !same;
 }
 
 /* Renders symbols that follow each other and takes the lines that are missing. */

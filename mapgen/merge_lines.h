@@ -27,7 +27,9 @@ struct merge_missing {
 	char *text; /* heap; NULL when out of memory */
 	size_t size_bytes;
 	size_t lines;
-	size_t covered; /* precompiled symbols that `present` has, in this form or another */
+	/* Precompiled symbols that `present` has in this form or another, and lines of native code
+	 * that it has: they are not the runtime's. */
+	size_t covered;
 };
 
 /*

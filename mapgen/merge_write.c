@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libsym/base/path.h"
@@ -218,6 +220,16 @@ static bool replace(struct merge *merge, const struct map_location *location)
 	return true;
 }
 
+/* Two that append at once would both write what is missing. Whoever may read the file may hold the
+ * lock, so it is not waited for without end. */
+static void lock_map(const struct runtime_map *map)
+{
+	static const struct timespec step = { .tv_nsec = 50 * 1000 * 1000 };
+
+	for (int i = 0; i < 600 && flock(map->read_fd, LOCK_EX | LOCK_NB); i++)
+		nanosleep(&step, NULL);
+}
+
 static bool append_to(struct merge *merge, const struct map_location *location,
 		      const struct runtime_map *map)
 {
@@ -225,8 +237,10 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 	struct merge_missing missing = { 0 };
 	char *text AUTO_FREE = NULL;
 	char *failure;
-	struct sym_error *error = sym_perf_map_read(map->read_fd, &present, NULL);
+	struct sym_error *error;
 
+	lock_map(map);
+	error = sym_perf_map_read(map->read_fd, &present, NULL);
 	if (!error)
 		error = merge_lines_missing(merge->symbols, present, merge->write_flags, &missing);
 	if (error) {

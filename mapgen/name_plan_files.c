@@ -264,8 +264,10 @@ static char *name_by_map(struct deciding *deciding, const struct saved_map *map)
 
 void decide_by_saved_map(struct deciding *deciding)
 {
-	static const char *const usual[] = { "/tmp" };
 	const struct text_list *chosen = &deciding->plan->options->map_dirs;
+	const char *root = deciding->plan->options->root;
+	char *below_root AUTO_FREE = message_format("%s/tmp", root ? root : "");
+	const char *const usual[] = { below_root ? below_root : "/tmp" };
 	const char *const *directories = chosen->count ? chosen->items : usual;
 	size_t count = chosen->count ? chosen->count : 1;
 	struct saved_map map = { NULL, NULL };

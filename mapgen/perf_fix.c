@@ -166,13 +166,16 @@ static bool keep_earlier_undo(struct fixing *fixing)
 
 static bool write_undo(struct fixing *fixing)
 {
+	const struct stat *status = &fixing->place.input_status;
 	char *failure;
 
 	if (!fixing->undo_path)
 		return true;
 	if (!keep_earlier_undo(fixing))
 		return false;
-	failure = undo_record_write(&fixing->undo, fixing->undo_path, 0644);
+	/* It says where what was mapped, as the data does. */
+	failure = undo_record_write(&fixing->undo, fixing->undo_path,
+				    S_ISREG(status->st_mode) ? status->st_mode & 0666 : 0600);
 	if (failure)
 		return fail(failure);
 	return true;
@@ -233,7 +236,7 @@ static bool open_all(struct fixing *fixing)
 	if (fixing->place.is_directory)
 		fixing->undo_path = message_format("%s/undo", fixing->place.directory);
 	else if (!is_pipe(fixing->output))
-		fixing->undo_path = message_format("%s.undo", fixing->output);
+		fixing->undo_path = message_format("%s.undo", fixing->place.output_path);
 	return fixing->undo_path || is_pipe(fixing->output) ? true : fail(NULL);
 }
 
@@ -305,7 +308,7 @@ static int run(struct fixing *fixing)
 
 int perf_fix_run(const struct options *options)
 {
-	struct fixing fixing = { .options = options };
+	struct fixing fixing = { .options = options, .place = PERF_PLACE_NONE };
 	int exit_code = check_usage(options);
 
 	if (exit_code)
@@ -313,7 +316,6 @@ int perf_fix_run(const struct options *options)
 	fixing.input = options->operands[0];
 	if (options->undo)
 		return perf_undo(fixing.input) ? EXIT_DONE : EXIT_FAILED;
-	fixing.place.file.fd = -1;
 	undo_record_init(&fixing.undo);
 	exit_code = run(&fixing);
 	undo_record_deinit(&fixing.undo);

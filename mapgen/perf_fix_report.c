@@ -339,7 +339,7 @@ static char *undo(struct undoing *undoing, const char *path, char **undo_path_re
 
 bool perf_undo(const char *path)
 {
-	struct undoing undoing = { .place = { .file = { .fd = -1, .directory_fd = -1 } } };
+	struct undoing undoing = { .place = PERF_PLACE_NONE };
 	char *undo_path AUTO_FREE = NULL;
 	char *failure = undo(&undoing, path, &undo_path);
 

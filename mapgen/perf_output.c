@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -178,43 +179,68 @@ static char *open_directory(struct perf_place *place, int input_fd)
 /* ---- both ---------------------------------------------------------------------------------------
  */
 
-/* "x/" and "x" are the same place, and what is written beside it must not be inside. */
-static char *without_slashes(const char *path)
+/* Where a link leads: what is there is replaced, not the link. "x/" and "x" are the same place, and
+ * what is written beside it must not be inside. */
+static char *resolved(const char *path)
 {
+	char *real = strcmp(path, "-") ? realpath(path, NULL) : NULL;
 	size_t length = strlen(path);
+
+	if (real)
+		return real;
 
 	while (length > 1 && path[length - 1] == '/')
 		length--;
 	return strndup(path, length);
 }
 
+/* What is no file, and is there, is not ours to replace: /dev/null, a FIFO. And who changes data in
+ * its place is alone there, or the way back would be lost. */
+static char *take_place(struct perf_place *place, int input_fd)
+{
+	struct stat status;
+
+	if (!strcmp(place->output_path, "-") || stat(place->output_path, &status))
+		return NULL;
+	if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+		return message_format("%s is no regular file: not written", place->output_path);
+	if (!path_is_same_file(&status, &place->input_status))
+		return NULL;
+	place->lock_fd = fcntl(input_fd, F_DUPFD_CLOEXEC, 3);
+	if (place->lock_fd < 0 || flock(place->lock_fd, LOCK_EX | LOCK_NB))
+		return message_format("%s: cannot be locked: %s", place->output_path,
+				      errno == EWOULDBLOCK ? "another perf-fix changes it"
+							   : strerror(errno));
+	/* The other one may just have put its own there. */
+	if (stat(place->output_path, &status) || !path_is_same_file(&status, &place->input_status))
+		return message_format("%s was replaced meanwhile", place->output_path);
+	return NULL;
+}
+
 char *perf_place_open(struct perf_place *place, const char *input_path, const char *output_path)
 {
 	bool from_pipe = !strcmp(input_path, "-");
+	char *failure;
 	int fd;
 
-	*place = (struct perf_place){ .file = { .fd = -1, .directory_fd = -1 } };
+	*place = (struct perf_place)PERF_PLACE_NONE;
 	place->input_path = from_pipe ? "standard input" : input_path;
-	place->output_path = without_slashes(output_path);
+	place->output_path = resolved(output_path);
 	if (!place->output_path)
 		return message_format("out of memory");
 	fd = from_pipe ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 		       : open(input_path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &place->input_status)) {
-		char *failure =
-			message_format("%s: cannot open: %s", place->input_path, strerror(errno));
-
-		if (fd >= 0)
-			close(fd);
-		return failure;
-	}
-	if (S_ISDIR(place->input_status.st_mode)) {
-		char *failure = open_directory(place, fd);
-
+	if (fd < 0 || fstat(fd, &place->input_status))
+		failure = message_format("%s: cannot open: %s", place->input_path, strerror(errno));
+	else
+		failure = take_place(place, fd);
+	if (!failure && !S_ISDIR(place->input_status.st_mode))
+		return open_file(place, fd);
+	if (!failure)
+		failure = open_directory(place, fd);
+	if (fd >= 0)
 		close(fd);
-		return failure;
-	}
-	return open_file(place, fd);
+	return failure;
 }
 
 /* perf refuses data that belongs to somebody else than its user or root. */
@@ -296,10 +322,11 @@ void perf_place_deinit(struct perf_place *place)
 		close(place->parts[i].output_fd);
 	}
 	free(place->parts);
-	if (place->file.temporary_name)
-		path_output_abandon(&place->file);
+	path_output_abandon(&place->file);
 	if (place->directory)
 		remove_tree(AT_FDCWD, place->directory, 1);
+	if (place->lock_fd >= 0)
+		close(place->lock_fd);
 	free(place->directory);
 	free((char *)place->output_path);
 }

@@ -32,9 +32,16 @@ struct perf_place {
 	/* private */
 	struct path_output file;
 	char *directory; /* temporary, beside its place */
+	int lock_fd;     /* of the input, where that is replaced */
 };
 
-/* Opens the input and what is written for it. NULL on success, else heap text: why not. */
+#define PERF_PLACE_NONE                                                                            \
+	{                                                                                          \
+		.file = { .fd = -1, .directory_fd = -1 }, .lock_fd = -1                            \
+	}
+
+/* Opens the input and what is written for it; where the output is a link, in the place of what it
+ * leads to. NULL on success, else heap text: why not. */
 char *perf_place_open(struct perf_place *place, const char *input_path, const char *output_path);
 
 /* The output is whole: it appears under its name with owner and mode of the input. */

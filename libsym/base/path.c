@@ -214,26 +214,28 @@ static void output_release(struct path_output *output)
 }
 
 /*
+ * Makes a name in the directory: returns 0 and sets `temporary_name`, or a negative errno.
  * The name is not derived from the final one, which may be as long as a name can
  * be already, and cannot be guessed by somebody who would like it to be taken.
  */
-static int open_temporary(struct path_output *output)
+static int name_temporary(struct path_output *output,
+			  int (*make)(struct path_output *output, const char *name))
 {
 	unsigned int attempt;
 
 	for (attempt = 0; attempt < temporary_name_tries; attempt++) {
 		char name[40];
 		uint64_t noise;
+		int failure;
 
 		if (getrandom(&noise, sizeof(noise), 0) != (ssize_t)sizeof(noise))
 			return -EIO;
 		snprintf(name, sizeof(name), ".sym-%016llx.tmp", (unsigned long long)noise);
-		output->fd = openat(output->directory_fd, name,
-				    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (output->fd < 0 && errno == EEXIST)
+		failure = make(output, name);
+		if (failure == -EEXIST)
 			continue;
-		if (output->fd < 0)
-			return -errno;
+		if (failure)
+			return failure;
 		output->temporary_name = strdup(name);
 		if (output->temporary_name)
 			return 0;
@@ -241,6 +243,31 @@ static int open_temporary(struct path_output *output)
 		return -ENOMEM;
 	}
 	return -EEXIST;
+}
+
+static int make_file(struct path_output *output, const char *name)
+{
+	output->fd = openat(output->directory_fd, name,
+			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return output->fd < 0 ? -errno : 0;
+}
+
+/* By its link in /proc: to link a descriptor itself takes a capability. */
+static int make_link(struct path_output *output, const char *name)
+{
+	char self[32];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", output->fd);
+	return linkat(AT_FDCWD, self, output->directory_fd, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
+}
+
+static int open_temporary(struct path_output *output)
+{
+	/* Without /proc it could not be given a name. */
+	if (!access("/proc/self/fd", X_OK))
+		output->fd =
+			openat(output->directory_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	return output->fd >= 0 ? 0 : name_temporary(output, make_file);
 }
 
 int path_output_open_at(struct path_output *output, int directory_fd, const char *name)
@@ -283,9 +310,12 @@ int path_output_commit(struct path_output *output, mode_t mode, bool durable)
 {
 	int failure = 0;
 
-	if (fchmod(output->fd, mode) || (durable && fsync(output->fd)) ||
-	    renameat(output->directory_fd, output->temporary_name, output->directory_fd,
-		     output->name))
+	if (fchmod(output->fd, mode) || (durable && fsync(output->fd)))
+		failure = -errno;
+	if (!failure && !output->temporary_name)
+		failure = name_temporary(output, make_link);
+	if (!failure && renameat(output->directory_fd, output->temporary_name, output->directory_fd,
+				 output->name))
 		failure = -errno;
 	/* The new file is in place; a directory that cannot be flushed does not undo that. */
 	if (!failure && durable)

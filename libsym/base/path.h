@@ -55,14 +55,15 @@ int path_make_directories(const char *path, mode_t mode);
 /*
  * A file that is written beside its place and renamed over it when whole.
  *
- * path_output_open() creates a hidden temporary in the directory of `path`
- * (O_EXCL, O_NOFOLLOW, mode 0600). Until path_output_commit() nothing of it is visible under
+ * path_output_open() makes a file without a name in the directory of `path`, of which nothing is
+ * left when the program is killed; where the file system has no such files, a hidden temporary
+ * (O_EXCL, O_NOFOLLOW). Mode 0600. Until path_output_commit() nothing of it is visible under
  * `path`; path_output_abandon() removes it. Either call ends the object.
  */
 struct path_output {
 	int fd; /* -1 when not open */
 	int directory_fd;
-	char *temporary_name; /* heap, name inside the directory */
+	char *temporary_name; /* heap, name inside the directory; NULL while it has none */
 	char *name;           /* heap, final name inside the directory */
 };
 

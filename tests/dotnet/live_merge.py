@@ -133,6 +133,23 @@ def test_second_append_adds_no_line_twice(context):
         expect(len(rows) >= first, "lines have gone")
 
 
+def test_two_appends_at_once_add_no_line_twice(context):
+    with Sample(context.sdk(), MAP_ON) as sample:
+        merges = [subprocess.Popen([context.mapgen.program, "merge", "--mode=append", str(sample.pid)], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=context.mapgen.environment) for _ in range(3)]
+        codes = [merge.wait(timeout=120) for merge in merges]
+        expect(codes == [0, 0, 0], f"exit codes {codes}")
+        rows = precompiled(read_map(sample.map_path))
+        expect(len(rows) > 1000 and len(rows) == len(set(rows)), f"{len(rows) - len(set(rows))} of {len(rows)} lines stand there twice")
+
+
+def test_what_was_appended_is_not_counted_as_the_runtimes(context):
+    with Sample(context.sdk(), MAP_ON) as sample:
+        sample.stand_still()
+        said = [counted(context.mapgen.must("merge", "--mode=append", sample.pid).stdout) for _ in range(2)]
+        expect(said[0] and said[0] == said[1], f"counted {said[0]}, then {said[1]}")
+
+
 def test_replace_and_undo(context):
     with Sample(context.sdk(), MAP_ON) as sample:
         inode = os.stat(sample.map_path).st_ino

@@ -4,11 +4,14 @@
 Pipes, compressed data, directories, several processes, processes that are gone; perf
 archive, inject, annotate. Each is recorded on a real process and read by stock perf.
 """
+import fcntl
 import glob
 import os
 import shutil
+import stat
 import subprocess
 import tarfile
+import time
 
 from harness import Fail, Sample, expect, first_line
 from live_perf_fix import buildid_dir, fix, forget_largest, hex_rows, record, run_perf
@@ -238,6 +241,47 @@ def test_in_place_and_back(context):
         with open(path, "rb") as file:
             expect(file.read() == before, "--undo does not give the same bytes")
         expect(not glob.glob(path + ".undo"), "the undo record is still there")
+
+
+def test_a_link_is_followed_and_what_is_no_file_is_left(context):
+    sample, path = recorded(context, "links")
+    with sample:
+        link, fifo = path + ".link", path + ".fifo"
+        os.symlink(path, link)
+        os.mkfifo(fifo)
+        done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "-o", fifo, path, codes=(1,))
+        expect("no regular file" in done.stderr and stat.S_ISFIFO(os.lstat(fifo).st_mode), f"a FIFO was replaced: {done.stderr}")
+        with open(path, "rb") as file:
+            before = file.read()
+        context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", link)
+        check_named(path)
+        expect(os.path.islink(link), "the link was replaced")
+        expect(os.stat(path + ".undo").st_mode & 0o777 == os.stat(path).st_mode & 0o666, "others may read the undo record than the data")
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path, codes=(1,))
+        expect("another perf-fix" in done.stderr, f"two at once: {done.stderr}")
+        context.mapgen.must("perf-fix", "--undo", path)
+        with open(path, "rb") as file:
+            expect(file.read() == before, "--undo does not give the same bytes")
+
+
+def test_nothing_is_left_of_a_fix_that_was_killed(context):
+    sample, path = recorded(context, "killed")
+    with sample, open(path, "rb") as file:
+        data = file.read()
+        directory = context.directory("killed-output")
+        fixing = subprocess.Popen([context.mapgen.program, "perf-fix", "--buildid-dir", buildid_dir(path), "-o",
+                                   os.path.join(directory, "out"), "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, env=context.mapgen.environment)
+        fixing.stdin.write(data[:len(data) // 2])
+        fixing.stdin.flush()
+        while "(deleted)" not in " ".join(os.readlink(link) for link in glob.glob(f"/proc/{fixing.pid}/fd/*")) and fixing.poll() is None:
+            time.sleep(0.01)
+        expect(fixing.poll() is None, "it ended by itself")
+        fixing.kill()
+        fixing.communicate()
+        expect(not os.listdir(directory), f"left: {os.listdir(directory)}")
 
 
 def test_a_cut_recording_loses_nothing(context):
