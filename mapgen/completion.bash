@@ -44,7 +44,12 @@ _dotnet_mapgen() {
 		[ "${COMP_WORDS[1]}" != perf-fix ] || modes='elf anon'
 		mapfile -t COMPREPLY < <(compgen -W "$modes" -- "$value")
 		;;
-	--names) mapfile -t COMPREPLY < <(compgen -W 'full short raw' -- "$value") ;;
+	--names)
+		local forms='full short'
+		[ "${COMP_WORDS[1]}" != resolve ] || forms='full short raw'
+		mapfile -t COMPREPLY < <(compgen -W "$forms" -- "$value")
+		;;
+	--for | --interval | --server) ;;
 	--tiers) mapfile -t COMPREPLY < <(compgen -W 'keep strip' -- "$value") ;;
 	--native) mapfile -t COMPREPLY < <(compgen -W 'dotnet all none' -- "$value") ;;
 	--jit) mapfile -t COMPREPLY < <(compgen -W 'auto contract rundown perfmap none' -- "$value") ;;

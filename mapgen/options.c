@@ -37,12 +37,16 @@ struct option_row {
 #define FIELD(name) offsetof(struct options, name)
 
 static const struct option_row option_rows[] = {
-	{ "pid", 'p', OPTION_PID, COMMAND_PROCESS, FIELD(pid), "PID", 0,
+	{ "pid", 'p', OPTION_PID, COMMAND_PID_FIRST, FIELD(pid), "PID", 0,
 	  "the process; the same as PID as the first operand" },
+	{ "pid", 'p', OPTION_PID, COMMAND_PERF_FIX, FIELD(pid), "PID", 0,
+	  "this process only, of all that PERF.DATA tells of" },
 	{ "output", 'o', OPTION_TEXT, COMMAND_GENERATE, FIELD(output), "DIR", 0,
 	  "write the maps into DIR instead of the cache" },
-	{ "output", 'o', OPTION_TEXT, COMMAND_MERGE | COMMAND_WATCH, FIELD(output), "FILE", 0,
+	{ "output", 'o', OPTION_TEXT, COMMAND_MERGE, FIELD(output), "FILE", 0,
 	  "write the map to FILE, sorted and disjoint; - is standard output" },
+	{ "output", 'o', OPTION_TEXT, COMMAND_WATCH, FIELD(output), "FILE", 0,
+	  "write the map to FILE, sorted and disjoint" },
 	{ "format", 0, OPTION_CHOICE, COMMAND_GENERATE, FIELD(format), "map|r2rmap",
 	  SYM_MAP_RELATIVE, "as crossgen wrote maps, or as crossgen2 does" },
 	{ "crossgen", 0, OPTION_TEXT, COMMAND_GENERATE, FIELD(crossgen), "PATH", 0,

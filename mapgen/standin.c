@@ -373,6 +373,9 @@ static int remove_some(struct installing *installing, char **operands, size_t co
 	failure = standin_place_save(place);
 	if (failure)
 		return fail(failure) ? EXIT_DONE : EXIT_FAILED;
+	if (count && !removed && !installing->failures.count)
+		failures_add(&installing->failures, operands[0],
+			     message_format("it has no stand-in here"));
 	return tell_removed(installing, removed);
 }
 
@@ -402,6 +405,10 @@ int standin_run(const struct options *given)
 
 	if (strcmp(action, "install") && strcmp(action, "list") && strcmp(action, "remove")) {
 		message("standin install, list or remove; see dotnet-mapgen standin --help");
+		return EXIT_USAGE;
+	}
+	if (strcmp(action, "install") != 0 && options.pid) {
+		message("standin %s takes files, no process", action);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(action, "install") && !options.pid && count &&
