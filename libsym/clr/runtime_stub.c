@@ -2,6 +2,7 @@
 #include "libsym/clr/runtime_stub.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 struct stub {
 	uint8_t known_bytes;
@@ -17,8 +18,6 @@ struct stub {
 #define WORD(word)         (word) & 0xff, (word) >> 8 & 0xff, (word) >> 16 & 0xff, (word) >> 24
 /* Of the word with this number, "ldr register, literal", how far it is to that. */
 #define LITERAL(number) BITS(4 * (number) + 1, 2)
-#define DELEGATE_BEGIN  0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb
-#define DELEGATE_END    0x4d, 0x8b, 0x53, 0x20, 0x49, 0x83, 0xc3, 0x20, 0, 0xff, 0xe2
 
 /* As found in .NET 8 and 9; no jitted code ends in breakpoints up to the next multiple of 8. */
 static const struct stub stubs[] = {
@@ -49,18 +48,6 @@ static const struct stub stubs[] = {
 	  { 0x48, 0x8b, 0x07, 0x52, 0x49, 0xba, ANY8, 0x48, 0x8b, 0xd0, 0x48, 0xc1, 0xe8, 0x0c,
 	    0x48, 0x03, 0xc2, 0x48, 0x35 },
 	  BITS(6, 8) },
-	/* Of a delegate to a static method, whose arguments move up by one: mov rax, rsp; mov r11,
-	 * rdi; moves; mov r10, [r11 + 32]; add r11, 32; jmp r10. */
-	{ 17, 17, { DELEGATE_BEGIN, DELEGATE_END }, BITS(14, 1) },
-	{ 20, 20, { DELEGATE_BEGIN, 0x48, 0x89, 0xf7, DELEGATE_END }, BITS(17, 1) },
-	{ 23,
-	  23,
-	  { DELEGATE_BEGIN, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, DELEGATE_END },
-	  BITS(20, 1) },
-	{ 26,
-	  26,
-	  { DELEGATE_BEGIN, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, DELEGATE_END },
-	  BITS(23, 1) },
 	/* Of precompiled code: mov rax, value; ret. */
 	{ 16, 16, { 0x48, 0xb8, ANY8, 0xc3, PAD3, 0xcc, 0xcc }, BITS(2, 8) },
 	/* mov, to an argument, value; jmp. */
@@ -128,10 +115,89 @@ static bool begins(const struct stub *stub, const uint8_t *code)
 	return true;
 }
 
+/* mov, to a register of an argument, value. */
+static bool is_value(const uint8_t *code)
+{
+	return (code[0] == 0x48 &&
+		(code[1] == 0xbf || code[1] == 0xbe || code[1] == 0xba || code[1] == 0xb9)) ||
+	       (code[0] == 0x49 && (code[1] == 0xb8 || code[1] == 0xb9));
+}
+
+/* mov, from register to register. */
+static bool is_move(const uint8_t *code)
+{
+	return (code[0] & ~5) == 0x48 && code[1] == 0x89 && code[2] >= 0xc0;
+}
+
+/* add rdi, 8: behind the type of a boxed value is the value. */
+static bool is_unboxing(const uint8_t *code)
+{
+	return code[0] == 0x48 && code[1] == 0x83 && code[2] == 0xc7 && code[3] == 8;
+}
+
+/*
+ * What the runtime links together of pieces, for generic methods and methods of boxed values:
+ * arguments that move up, values for them, and then mov rax, target; it may be mov rax, [rax]; jmp
+ * rax. The JIT writes that jump with a prefix.
+ */
+static size_t linked_size(const uint8_t code[RUNTIME_STUB_BYTES])
+{
+	static const uint8_t load[] = { 0x48, 0x8b, 0x00 };
+	enum {
+		JUMP_BYTES = 12
+	};
+	size_t at = 0;
+
+	while (at + JUMP_BYTES + sizeof(load) <= RUNTIME_STUB_BYTES) {
+		const uint8_t *next = code + at;
+
+		if (next[0] == 0x48 && next[1] == 0xb8) {
+			size_t loaded = memcmp(next + 10, load, sizeof(load)) ? 0 : sizeof(load);
+
+			return at && next[10 + loaded] == 0xff && next[11 + loaded] == 0xe0
+				       ? at + JUMP_BYTES + loaded
+				       : 0;
+		}
+		if (is_value(next))
+			at += 10;
+		else if (is_move(next))
+			at += 3;
+		else if (is_unboxing(next))
+			at += 4;
+		else
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * Of a delegate to a static method, whose arguments move up by one: mov rax, rsp; mov r11, rdi;
+ * moves, the last perhaps mov r9, [rax + n]; mov r10, [r11 + 32]; add r11, 32; jmp r10.
+ */
+static size_t delegate_size(const uint8_t code[RUNTIME_STUB_BYTES])
+{
+	static const uint8_t begin[] = { 0x48, 0x8b, 0xc4, 0x49, 0x89, 0xfb };
+	static const uint8_t end[] = { 0x4d, 0x8b, 0x53, 0x20, 0x49, 0x83, 0xc3, 0x20 };
+	static const uint8_t load[] = { 0x4c, 0x8b, 0x48 };
+	size_t at = sizeof(begin);
+
+	if (memcmp(code, begin, sizeof(begin)))
+		return 0;
+	while (at + sizeof(end) + 7 <= RUNTIME_STUB_BYTES && is_move(code + at))
+		at += 3;
+	if (!memcmp(code + at, load, sizeof(load)))
+		at += 4;
+	return at + sizeof(end) + 3 <= RUNTIME_STUB_BYTES && !memcmp(code + at, end, sizeof(end)) &&
+			       (code[at + 8] & ~8) == 0x41 && code[at + 9] == 0xff &&
+			       code[at + 10] == 0xe2
+		       ? at + sizeof(end) + 3
+		       : 0;
+}
+
 size_t runtime_stub_size(const uint8_t code[RUNTIME_STUB_BYTES])
 {
 	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
 		if (begins(&stubs[i], code))
 			return stubs[i].size_bytes;
-	return 0;
+	return linked_size(code) ?: delegate_size(code);
 }
