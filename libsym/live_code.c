@@ -107,12 +107,21 @@ static bool has_barrier(const struct sym_mapping *line, const struct write_barri
 	return barrier->count && line->start_address < address && line->end_address > address;
 }
 
-/* What is nobody's but the runtime's, as far as can be told. *known_ret: of its code heaps that can
- * be, which without W^X it cannot. */
-static struct jit_range *list_own_memory(const struct address_space *space,
+static bool is_code_heap(const struct sym_snapshot *snapshot, const struct sym_mapping *line)
+{
+	const struct sym_mapping *runtime = snapshot_runtime_mapping(snapshot);
+
+	return runtime &&
+	       live_is_code_heap(snapshot->process, snapshot->space, line, runtime->path);
+}
+
+/* What is nobody's but the runtime's, as far as can be told, but for code heaps. *known_ret: of its
+ * memory that can be, which without W^X it cannot. */
+static struct jit_range *list_own_memory(const struct sym_snapshot *snapshot,
 					 const struct write_barrier *barrier, size_t *count_ret,
 					 bool *known_ret)
 {
+	const struct address_space *space = snapshot->space;
 	struct jit_range *ranges = calloc(space->mapping_count + 1, sizeof(*ranges));
 	size_t count = 0;
 
@@ -124,7 +133,7 @@ static struct jit_range *list_own_memory(const struct address_space *space,
 		if (!(line->protection & SYM_EXECUTE))
 			continue;
 		*known_ret |= known;
-		if (known || has_barrier(line, barrier))
+		if (known ? !is_code_heap(snapshot, line) : has_barrier(line, barrier))
 			ranges[count++] =
 				(struct jit_range){ line->start_address, line->end_address };
 	}
@@ -208,8 +217,8 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 		live_stubs_find_barrier(snapshot->process, snapshot->space, &reader->barrier);
 	contract.reader = reader->jit;
 	contract.barrier = reader->barrier;
-	contract.own_memory = own_memory = list_own_memory(snapshot->space, &reader->barrier,
-							   &contract.own_memory_count, &known);
+	contract.own_memory = own_memory =
+		list_own_memory(snapshot, &reader->barrier, &contract.own_memory_count, &known);
 	if (!own_memory)
 		return &sym_error_no_memory;
 	contract.find_stubs = known ? NULL : find_stubs;

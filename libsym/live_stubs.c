@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/live_stubs.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +35,33 @@ static bool read_memory(const struct process *process, uint64_t address, uint8_t
 
 	sym_error_destroy(error);
 	return !error;
+}
+
+/* Where the jump leads: mov rax, target; jmp rax, or ldr x16, target; br x16; 0: there is none. */
+static uint64_t far_jump_target(const uint8_t code[16])
+{
+	static const uint8_t arm64[] = { 0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6 };
+	uint64_t target;
+
+	if (!memcmp(code, arm64, sizeof(arm64)))
+		memcpy(&target, code + sizeof(arm64), sizeof(target));
+	else if (code[0] == 0x48 && code[1] == 0xb8 && code[10] == 0xff && code[11] == 0xe0)
+		memcpy(&target, code + 2, sizeof(target));
+	else
+		return 0;
+	return le64toh(target);
+}
+
+bool live_is_code_heap(const struct process *process, const struct address_space *space,
+		       const struct sym_mapping *mapping, const char *runtime)
+{
+	uint8_t code[16];
+	size_t found;
+
+	if (!read_memory(process, mapping->start_address, code, sizeof(code)))
+		return false;
+	found = address_space_find(space, far_jump_target(code));
+	return found != ADDRESS_SPACE_NONE && !strcmp(space->mappings[found].path, runtime);
 }
 
 void live_stubs_find_barrier(const struct process *process, const struct address_space *space,

@@ -16,6 +16,14 @@
  * are its and nobody else's; without it is anonymous memory, which may be anybody's. */
 bool live_is_of_runtime(const struct sym_mapping *mapping);
 
+/*
+ * Does a code heap begin there? Each has a jump to a function of the runtime in front, of the path
+ * `runtime`, for whoever unwinds. One that the runtime tells of no more (its methods were unloaded)
+ * stays mapped, and what is left in it is no stub.
+ */
+bool live_is_code_heap(const struct process *process, const struct address_space *space,
+		       const struct sym_mapping *mapping, const char *runtime);
+
 /* Adds nothing where it is not found. It never moves. */
 void live_stubs_find_barrier(const struct process *process, const struct address_space *space,
 			     struct write_barrier *ret);

@@ -303,6 +303,19 @@ def test_never_names_wrongly_what_lives_for_moments(context):
     expect(4 * (right + wrong) >= 3 * dynamic, f"{unnamed} of {dynamic} have no name")
 
 
+def test_no_method_is_taken_for_a_stub_when_it_has_been_unloaded(context):
+    """A code heap whose methods were unloaded may stay mapped; the runtime tells of it no more."""
+    with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="churn:2000") as sample:
+        time.sleep(6)
+        sample.stand_still()
+        methods, _ = read_methods(sample.map_path)
+        answers = context.mapgen.resolve(sample.pid, sorted(methods), "--jit=contract")
+    kinds = collections.Counter(answer["name"] if answer["name"] and answer["name"].startswith("[") else answer["status"] for answer in answers.values())
+    context.figure(f"{len(methods)} methods that were compiled: {dict(kinds.most_common(6))}")
+    wrong = [start for start, answer in answers.items() if answer["name"] == "[runtime stub]"]
+    expect(not wrong, f"{len(wrong)} of {len(methods)} methods are stubs: {[(hex(start), methods[start]) for start in wrong[:3]]}")
+
+
 def test_a_rundown_names_what_the_runtime_wrote_of_core_3_1(context):
     with Sample(context.npm(), {"COMPlus_PerfMapEnabled": "1"}) as sample:
         compare_rundown(context, "Core 3.1", sample, "auto")
