@@ -39,7 +39,8 @@ struct resolution {
 	struct question *questions;    /* the operands */
 	struct sym_resolver *resolver;
 	struct resolve_fetch *fetch; /* NULL: nothing is fetched */
-	double taken_s;              /* when the snapshot was */
+	double cost_s;               /* of the snapshot, and of the first questions to it */
+	double next_s;               /* when there may be another; 0: it was asked nothing yet */
 	struct code_mark mark;       /* of when it was taken */
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
@@ -413,9 +414,10 @@ static bool look_again(struct resolution *resolution)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
 	struct sym_resolver *resolver = NULL;
+	double begin_s = seconds_now();
 	struct sym_error *error;
 
-	resolution->taken_s = seconds_now();
+	resolution->next_s = begin_s + 1;
 	code_mark_set(&resolution->mark, resolution->options->pid);
 	error = open_snapshot(resolution, &snapshot);
 	if (!error && target_is_same(snapshot, resolution->snapshot))
@@ -427,8 +429,26 @@ static bool look_again(struct resolution *resolution)
 	sym_snapshot_close(resolution->snapshot);
 	resolution->resolver = resolver;
 	resolution->snapshot = STEAL(snapshot);
-	code_mark_wait(&resolution->mark, patience * (seconds_now() - resolution->taken_s));
+	resolution->cost_s = seconds_now() - begin_s;
+	resolution->next_s = 0;
 	return true;
+}
+
+/* What a snapshot costs is known when it has been asked: a runtime that does not answer keeps one
+ * waiting. */
+static struct sym_error *ask(struct resolution *resolution, const uint64_t *addresses, size_t count)
+{
+	double begin_s = seconds_now(), wait_s;
+	struct sym_error *error =
+		sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
+
+	if (resolution->next_s)
+		return error;
+	resolution->cost_s += seconds_now() - begin_s;
+	wait_s = patience * resolution->cost_s;
+	code_mark_wait(&resolution->mark, wait_s);
+	resolution->next_s = seconds_now() + (wait_s > 1 ? wait_s : 1);
+	return error;
 }
 
 static bool goes_on(const struct resolution *resolution)
@@ -440,8 +460,7 @@ static bool goes_on(const struct resolution *resolution)
  * second. */
 static bool refresh(struct resolution *resolution)
 {
-	return goes_on(resolution) && seconds_now() - resolution->taken_s >= 1 &&
-	       look_again(resolution);
+	return goes_on(resolution) && seconds_now() >= resolution->next_s && look_again(resolution);
 }
 
 static void say_asked(struct resolution *resolution)
@@ -462,10 +481,9 @@ static struct sym_error *resolve_batch(struct resolution *resolution, const uint
 	/* Where other code lies by now, what was there before has a name, which is wrong. */
 	if (goes_on(resolution) && code_mark_changed(&resolution->mark, resolution->options->pid))
 		look_again(resolution);
-	error = sym_resolver_resolve(resolution->resolver, addresses, count, resolution->result);
+	error = ask(resolution, addresses, count);
 	if (!error && has_unknown_code(resolution->result) && refresh(resolution))
-		error = sym_resolver_resolve(resolution->resolver, addresses, count,
-					     resolution->result);
+		error = ask(resolution, addresses, count);
 	if (!error)
 		say_asked(resolution);
 	return error;
@@ -606,7 +624,6 @@ static struct sym_error *open_process(struct resolution *resolution)
 	const struct options *options = resolution->options;
 	struct sym_error *error = NULL;
 
-	resolution->taken_s = seconds_now();
 	if (goes_on(resolution) && !options->operand_count)
 		code_mark_set(&resolution->mark, options->pid);
 	if (!options->core && !options->root && !resolution->fetch)
