@@ -21,6 +21,7 @@ struct symbols_fetcher {
 	const struct curl_api *api;
 	CURL *curl;
 	const char *const *servers;
+	char **shown;    /* heap, each without user and password */
 	char **given_up; /* heap, for each server why it is not asked any more, or NULL */
 	const char *tree;
 	struct symbols_watch watch;
@@ -43,22 +44,49 @@ void symbols_result_deinit(struct symbols_result *result)
 	*result = (struct symbols_result){ 0 };
 }
 
-static struct symbols_fetcher *create(const struct curl_api *api, const char *const *servers,
-				      const char *tree, const struct symbols_watch *watch)
+/* A URL as it may be printed. */
+static char *without_password(const char *url)
 {
-	struct symbols_fetcher *fetcher = calloc(1, sizeof(*fetcher));
+	const char *host = strstr(url, "://");
+	size_t length;
+	const char *at;
+
+	if (!host)
+		return strdup(url);
+	host += 3;
+	length = strcspn(host, "/?#");
+	at = memrchr(host, '@', length);
+	return at ? message_format("%.*s%s", (int)(host - url), url, at + 1) : strdup(url);
+}
+
+static bool make_lists(struct symbols_fetcher *fetcher, const char *const *servers)
+{
 	size_t count = 0;
 
 	while (servers[count])
 		count++;
+	fetcher->servers = servers;
+	fetcher->given_up = calloc(count + 1, sizeof(*fetcher->given_up));
+	fetcher->shown = calloc(count + 1, sizeof(*fetcher->shown));
+	for (size_t i = 0; fetcher->shown && i < count; i++) {
+		fetcher->shown[i] = without_password(servers[i]);
+		if (!fetcher->shown[i])
+			return false;
+	}
+	return fetcher->given_up && fetcher->shown;
+}
+
+static struct symbols_fetcher *create(const struct curl_api *api, const char *const *servers,
+				      const char *tree, const struct symbols_watch *watch)
+{
+	struct symbols_fetcher *fetcher = calloc(1, sizeof(*fetcher));
+
 	if (fetcher && !api->global_init(CURL_GLOBAL_DEFAULT)) {
 		fetcher->api = api;
 		fetcher->curl = api->easy_init();
-		fetcher->given_up = calloc(count + 1, sizeof(*fetcher->given_up));
-		fetcher->servers = servers;
 		fetcher->tree = tree;
 		fetcher->watch = *watch;
-		if (fetcher->curl && fetcher->given_up)
+		if (make_lists(fetcher, servers) && fetcher->curl)
 			return fetcher;
 		symbols_fetcher_destroy(fetcher);
 		return NULL;
@@ -86,9 +114,14 @@ void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
 {
 	if (!fetcher)
 		return;
-	for (size_t i = 0; fetcher->given_up && fetcher->servers[i]; i++)
-		free(fetcher->given_up[i]);
+	for (size_t i = 0; fetcher->servers[i]; i++) {
+		if (fetcher->given_up)
+			free(fetcher->given_up[i]);
+		if (fetcher->shown)
+			free(fetcher->shown[i]);
+	}
 	free(fetcher->given_up);
+	free(fetcher->shown);
 	fetcher->api->easy_cleanup(fetcher->curl);
 	fetcher->api->global_cleanup();
 	free(fetcher);
@@ -275,8 +308,7 @@ static char *url_of(const char *server, const struct sym_identity *identity, uns
 static void give_up(struct symbols_fetcher *fetcher, size_t server, const char *reason)
 {
 	fetcher->watch.before_message(fetcher->watch.context);
-	message("%s cannot be reached: %s; it is not asked again", fetcher->servers[server],
-		reason);
+	message("%s cannot be reached: %s; it is not asked again", fetcher->shown[server], reason);
 	fetcher->given_up[server] = message_format("%s", reason);
 }
 
@@ -307,7 +339,7 @@ static enum answer try_url(struct symbols_fetcher *fetcher, size_t server, const
 	if (answer == ANSWER_UNREACHABLE && reason)
 		give_up(fetcher, server, reason);
 	if (answer != ANSWER_MISSING && reason)
-		set_reason(ret, fetcher->servers[server], reason);
+		set_reason(ret, fetcher->shown[server], reason);
 	return answer;
 }
 
@@ -317,13 +349,13 @@ static bool ask_servers(struct symbols_fetcher *fetcher, int fd,
 {
 	for (size_t i = 0; fetcher->servers[i]; i++) {
 		if (fetcher->given_up[i])
-			set_reason(ret, fetcher->servers[i], fetcher->given_up[i]);
+			set_reason(ret, fetcher->shown[i], fetcher->given_up[i]);
 		for (unsigned int protocol = 0; protocol < 2 && !fetcher->given_up[i]; protocol++) {
 			char *url AUTO_FREE = url_of(fetcher->servers[i], identity, protocol);
 
 			if (!url || try_url(fetcher, i, url, fd, identity, ret) != ANSWER_GOT)
 				continue;
-			ret->server = fetcher->servers[i];
+			ret->server = fetcher->shown[i];
 			return true;
 		}
 	}

@@ -165,6 +165,18 @@ int main(int c, char **v) { return c < 2 || !dlopen(v[1], RTLD_NOW) || puts("rea
             process.kill()
 
 
+def test_a_password_is_not_printed(tools):
+    tools.need("gcc", "objcopy", "strip")
+    path, debug, build_id, _ = split_by_id(tools, "fetch/libsecret.so", "a")
+    with loaded(tools, path) as pid, Server({build_id: debug}) as server:
+        urls = [url.replace("http://", "http://me:geheim@") for url in (server.url, "http://127.0.0.1:1")]
+        words = [tools.program, "symbols", str(pid), f"--store={tools.path('secret')}", *(f"--server={url}" for url in reversed(urls))]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    said = done.stdout + done.stderr
+    if "geheim" in said or f"from {server.url}" not in said or "http://127.0.0.1:1 cannot be reached" not in said:
+        raise Fail(said)
+
+
 def symbols_of(tools, pid, path, *options):
     done = subprocess.run([tools.program, "symbols", str(pid), "--json", *options], capture_output=True, text=True, timeout=60)
     rows = {row["image"]: row for row in json.loads(done.stdout)}
