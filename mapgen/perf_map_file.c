@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -130,19 +131,15 @@ static bool is_unchanged(const struct map_location *location, const struct map_o
 	return path_holds(location->directory_fd, location->name, text, size_bytes);
 }
 
-char *perf_map_file_replace(const struct map_location *location, const struct map_owner *owner,
-			    const char *text, size_t size_bytes, bool *written_ret)
+/* 0 or a negative errno. */
+static int write_map(const struct map_location *location, const struct map_owner *owner,
+		     const char *text, size_t size_bytes)
 {
 	struct path_output output;
-	int result;
+	int result = path_output_open_at(&output, location->directory_fd, location->name);
 
-	*written_ret = false;
-	if (is_unchanged(location, owner, text, size_bytes))
-		return NULL;
-	result = path_output_open_at(&output, location->directory_fd, location->name);
 	if (result)
-		return message_format("cannot write beside %s: %s", location->path,
-				      strerror(-result));
+		return result;
 	result = path_write_all(output.fd, text, size_bytes);
 	/* Readers that check the owner want the target's user or root; only root can give it away.
 	 */
@@ -153,6 +150,35 @@ char *perf_map_file_replace(const struct map_location *location, const struct ma
 		path_output_abandon(&output);
 	else
 		result = path_output_commit(&output, map_mode, false);
+	return result;
+}
+
+/* The same as files of the owner are written. In the file systems of a container whose user ids are
+ * others here, ours may have no number: nothing can be made there that is ours for a moment. */
+static int write_map_as_owner(const struct map_location *location, const struct map_owner *owner,
+			      const char *text, size_t size_bytes)
+{
+	int result;
+
+	setfsgid(owner->gid);
+	setfsuid(owner->uid);
+	result = write_map(location, owner, text, size_bytes);
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	return result;
+}
+
+char *perf_map_file_replace(const struct map_location *location, const struct map_owner *owner,
+			    const char *text, size_t size_bytes, bool *written_ret)
+{
+	int result;
+
+	*written_ret = false;
+	if (is_unchanged(location, owner, text, size_bytes))
+		return NULL;
+	result = write_map(location, owner, text, size_bytes);
+	if (result == -EOVERFLOW && owner->set)
+		result = write_map_as_owner(location, owner, text, size_bytes);
 	if (result)
 		return message_format("cannot write %s: %s", location->path, strerror(-result));
 	*written_ret = true;

@@ -3,8 +3,10 @@
 import os
 import shutil
 import subprocess
+import sys
 
 from harness import Runtime, Sample, Skip, expect, read_map, remove_leftovers
+from live_deleted import Place
 
 
 def in_namespaces(tmp_options="mode=1777"):
@@ -16,6 +18,41 @@ def in_namespaces(tmp_options="mode=1777"):
     done = subprocess.run([*prefix, "true"], capture_output=True, text=True)
     if done.returncode:
         raise Skip(f"namespaces cannot be made: {done.stderr.strip()}")
+    return prefix
+
+
+OTHER_USERS = """
+import ctypes, os, sys
+ready, go = os.pipe(), os.pipe()
+if not os.fork():
+    os.read(ready[0], 1)
+    for name in ("uid_map", "gid_map"):
+        with open(f"/proc/{os.getppid()}/{name}", "w") as file:
+            file.write("0 100000 65536")
+    os.write(go[1], b"x")
+    os._exit(0)
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(0x10000000 | 0x20000):
+    sys.exit("unshare: " + os.strerror(ctypes.get_errno()))
+os.write(ready[1], b"x")
+os.read(go[0], 1)
+os.setgroups([])
+os.setresgid(0, 0, 0)
+os.setresuid(0, 0, 0)
+if libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, b"mode=1777"):
+    sys.exit("mount: " + os.strerror(ctypes.get_errno()))
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def with_other_users():
+    """Command prefix of a container of a plain user: its root is user 100000 here, and root here is nobody there."""
+    if os.geteuid():
+        raise Skip("user ids are mapped by root")
+    prefix = [sys.executable, "-c", OTHER_USERS]
+    done = subprocess.run([*prefix, "true"], capture_output=True, text=True)
+    if done.returncode:
+        raise Skip(f"a user namespace cannot be made: {done.stderr.strip()}")
     return prefix
 
 
@@ -57,6 +94,18 @@ def test_map_of_a_container_is_written_for_the_host_pid(context):
             expect(has_precompiled(inside), "--in-target did not update the container's map")
         finally:
             remove_leftovers(pid)
+
+
+def test_map_inside_a_container_with_user_ids_of_its_own(context):
+    """Nothing can be made in its file systems that is root's for a moment."""
+    place = Place(context, context.sdk(), "other-users")
+    environment = {"HOME": "/tmp", "DOTNET_ROOT": place.runtime_directory, "DOTNET_PerfMapEnabled": "0"}
+    with Sample(place.runtime, environment, with_other_users()) as sample:
+        inside = f"/proc/{sample.pid}/root/tmp/perf-{sample.pid}.map"
+        context.mapgen.must("merge", sample.pid, "--in-target")
+        expect(has_precompiled(inside), "--in-target made no map")
+        expect(os.stat(inside).st_uid == 100000, f"it belongs to {os.stat(inside).st_uid}")
+        expect([name for name in os.listdir(os.path.dirname(inside)) if name.startswith(".sym")] == [], "something was left")
 
 
 def test_addresses_of_a_container_are_named(context):
