@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "libsym/base/cleanup.h"
 #include "symsrv/version.h"
 
 const struct fixed_row fixed_answers[ANSWER_COUNT] = {
@@ -84,28 +83,4 @@ void answer_plan(const struct object *object, const struct request_headers *head
 		ret->status = 304;
 	else if (headers->range)
 		plan_range(object, headers, ret);
-}
-
-bool answer_may_forward(const char *forwarded, const char *via, const char *client,
-			const char *instance, uint64_t limit, char **chain_ret)
-{
-	char *own_name AUTO_FREE = NULL;
-	uint64_t hops = 0;
-	const char *byte;
-
-	*chain_ret = NULL;
-	/* debuginfod relays X-Forwarded-For but not Via: the name goes into both. */
-	if (asprintf(&own_name, "symsrv-%s", instance) < 0) {
-		own_name = NULL;
-		return false;
-	}
-	for (byte = forwarded ? forwarded : ""; *byte; byte++)
-		hops += *byte == ',';
-	if ((via && strstr(via, own_name)) || (forwarded && strstr(forwarded, own_name)) ||
-	    hops >= limit)
-		return false;
-	if (asprintf(chain_ret, "%s%s%s, _%s", forwarded ? forwarded : "", forwarded ? ", " : "",
-		     client, own_name) < 0)
-		*chain_ret = NULL;
-	return true;
 }

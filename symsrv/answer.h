@@ -52,12 +52,4 @@ struct answer_plan {
 void answer_plan(const struct object *object, const struct request_headers *headers,
 		 struct answer_plan *ret);
 
-/*
- * Whether a request may go on to upstreams: it has not passed through us before
- * nor through too many others. `forwarded`, `via`: headers or NULL. *chain_ret:
- * heap, what to send as X-Forwarded-For; NULL without memory.
- */
-bool answer_may_forward(const char *forwarded, const char *via, const char *client,
-			const char *instance, uint64_t limit, char **chain_ret);
-
 #endif

@@ -13,6 +13,7 @@
 
 /* What answers inquiries. All belongs to main. */
 struct holdings {
+	const char *own_name; /* "symsrv-INSTANCE", among other symsrv */
 	struct store *store;
 	struct file_index *index;
 	struct object_table *objects;

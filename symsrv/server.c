@@ -14,6 +14,7 @@
 #include "symsrv/answer.h"
 #include "symsrv/clock.h"
 #include "symsrv/connections.h"
+#include "symsrv/hops.h"
 #include "symsrv/log.h"
 #include "symsrv/percent.h"
 #include "symsrv/report.h"
@@ -266,23 +267,29 @@ static const char *client_address(struct MHD_Connection *connection, char room[I
 	return room;
 }
 
-static bool prepare_forwarding(struct request *request)
+static struct hops read_hops(const struct request *request)
 {
 	struct MHD_Connection *connection = request->connection;
 	const struct server_settings *settings = &request->server->settings;
 	char address[INET6_ADDRSTRLEN];
+	struct hops_request passed = {
+		.forwarded =
+			MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-Forwarded-For"),
+		.via = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Via"),
+		.client = client_address(connection, address),
+	};
+	struct hops hops;
 
-	return answer_may_forward(
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-Forwarded-For"),
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Via"),
-		client_address(connection, address), settings->instance, settings->forwarded_limit,
-		&request->forwarded_for);
+	hops_read(&passed, settings->holdings->own_name, settings->forwarded_limit, &hops);
+	return hops;
 }
 
 static enum MHD_Result inquire(struct request *request, const char *text, size_t text_bytes)
 {
 	struct inquiry *inquiry = &request->inquiry;
+	struct hops hops = read_hops(request);
 
+	request->forwarded_for = hops.chain;
 	request->text = strndup(text, text_bytes);
 	if (!request->text)
 		return answer_transient(request);
@@ -290,7 +297,7 @@ static enum MHD_Result inquire(struct request *request, const char *text, size_t
 	inquiry->key = request->route.key;
 	inquiry->section = request->route.section;
 	inquiry->text = request->text;
-	inquiry->is_local = !prepare_forwarding(request);
+	inquiry->is_local = !hops.may_go_on;
 	inquiry->forwarded_for = request->forwarded_for;
 	inquiry->deadline_ms = clock_now_ms() + request->server->settings.wait_ms;
 	inquiry->done = on_inquired;

@@ -21,8 +21,7 @@ struct server_settings {
 	const struct holdings *holdings;
 	struct metrics *metrics;
 	struct access_log *access_log; /* or NULL */
-	const char *instance;
-	const int *sockets; /* listening; taken over */
+	const int *sockets;            /* listening; taken over */
 	size_t socket_count;
 	unsigned int threads; /* a socket */
 	unsigned int connections, connections_per_client;

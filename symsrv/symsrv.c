@@ -48,7 +48,7 @@ struct program {
 	struct metrics *metrics;
 	struct access_log *access_log;
 	struct server *server;
-	char instance[17];
+	char own_name[32];
 	int sockets[MOST_SOCKETS];
 	size_t socket_count;
 	size_t open_objects;      /* at most */
@@ -218,6 +218,7 @@ static bool start_holdings(struct program *program)
 		log_message(LOG_LEVEL_ERROR, "%s", message);
 		return false;
 	}
+	holdings->own_name = program->own_name;
 	holdings->index = file_index_create(!options->index.count);
 	holdings->objects = object_table_create(program->open_objects);
 	holdings->negative = negative_create();
@@ -226,7 +227,7 @@ static bool start_holdings(struct program *program)
 	if (!failure)
 		failure = workers_create(worker_count, &program->fetch_workers);
 	if (!failure)
-		failure = upstream_client_create(program->instance, &program->client);
+		failure = upstream_client_create(program->own_name, &program->client);
 	if (!failure)
 		failure = fetcher_create(holdings->store, holdings->negative, holdings->workers,
 					 program->fetch_workers, program->client, set,
@@ -253,7 +254,6 @@ static bool start_server(struct program *program)
 		.holdings = &program->holdings,
 		.metrics = program->metrics,
 		.access_log = program->access_log,
-		.instance = program->instance,
 		.sockets = program->sockets,
 		.socket_count = program->socket_count,
 		.threads = (unsigned int)(options->threads ? options->threads
@@ -276,13 +276,15 @@ static bool start_server(struct program *program)
 static bool start(struct program *program)
 {
 	const struct options *options = &program->options;
+	char instance[2 * 8 + 1];
 	uint8_t random[8];
 	int failure = 0;
 
 	share_descriptors(program);
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return failed("getrandom", -errno);
-	hex_write_bytes(program->instance, random, sizeof(random));
+	hex_write_bytes(instance, random, sizeof(random));
+	snprintf(program->own_name, sizeof(program->own_name), "symsrv-%s", instance);
 	if (options->access_log)
 		failure = access_log_open(options->access_log, &program->access_log);
 	if (failure)

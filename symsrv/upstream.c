@@ -22,7 +22,7 @@ struct upstream_client {
 	pthread_mutex_t lock; /* of `arrived` and `is_ending` */
 	struct transfer *arrived, **last_arrived;
 	bool is_ending;
-	const char *instance;
+	const char *own_name;
 	struct attempt *delayed; /* waiting for their next try */
 	struct attempt *running;
 };
@@ -153,7 +153,7 @@ static void set_headers(struct attempt *attempt)
 
 	curl_slist_free_all(attempt->headers);
 	attempt->headers = NULL;
-	add_header(attempt, "Via: 1.1 symsrv-%s", attempt->client->instance);
+	add_header(attempt, "Via: 1.1 %s", attempt->client->own_name);
 	if (transfer->accepts_msfz)
 		add_header(attempt, "Accept: %s", "application/msfz0, */*");
 	if (transfer->forwarded_for)
@@ -568,7 +568,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-int upstream_client_create(const char *instance, struct upstream_client **ret)
+int upstream_client_create(const char *own_name, struct upstream_client **ret)
 {
 	struct upstream_client *client = calloc(1, sizeof(*client));
 	int failure;
@@ -577,7 +577,7 @@ int upstream_client_create(const char *instance, struct upstream_client **ret)
 		free(client);
 		return -ENOMEM;
 	}
-	client->instance = instance;
+	client->own_name = own_name;
 	client->last_arrived = &client->arrived;
 	pthread_mutex_init(&client->lock, NULL);
 	client->multi = curl_multi_init();

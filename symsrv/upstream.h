@@ -46,8 +46,8 @@ struct transfer {
 
 struct upstream_client;
 
-/* `instance`: sent in Via, to recognise requests that come back to us. */
-int upstream_client_create(const char *instance, struct upstream_client **ret);
+/* `own_name`: sent in Via, to recognise requests that come back to us. */
+int upstream_client_create(const char *own_name, struct upstream_client **ret);
 /* Cancels what is under way; every `done` is called before it returns. What is started afterwards
  * is cancelled at once. */
 void upstream_client_stop(struct upstream_client *client);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small parts of symsrv: ranges and tags, answers, networks, breaker, negative cache, table of
- * objects, settings, upstreams. */
+/* Small parts of symsrv: ranges and tags, answers, hops, networks, breaker, negative cache, table
+ * of objects, settings, upstreams. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include "libsym/base/cleanup.h"
 #include "symsrv/answer.h"
 #include "symsrv/breaker.h"
+#include "symsrv/hops.h"
 #include "symsrv/negative.h"
 #include "symsrv/settings.h"
 #include "symsrv/upstreams.h"
@@ -152,19 +153,54 @@ Test(answer, a_part_of_another_version_is_not_sent)
 	cr_expect_eq(status_of(headers, &plan), 200);
 }
 
-Test(answer, a_request_that_was_here_before_goes_no_further)
-{
-	char *chain;
+/* -------- servers that a request has passed -------- */
 
-	cr_expect(answer_may_forward(NULL, NULL, "10.0.0.1", "abc", 8, &chain));
-	cr_expect_str_eq(chain, "10.0.0.1, _symsrv-abc");
-	cr_expect_not(answer_may_forward(chain, NULL, "10.0.0.1", "abc", 8, &(char *){ NULL }));
-	free(chain);
-	cr_expect_not(answer_may_forward(NULL, "1.1 symsrv-abc", "10.0.0.1", "abc", 8, &chain));
-	cr_expect(answer_may_forward("1, 2", "1.1 other", "10.0.0.1", "abc", 3, &chain));
-	cr_expect_str_eq(chain, "1, 2, 10.0.0.1, _symsrv-abc");
-	free(chain);
-	cr_expect_not(answer_may_forward("1, 2, 3, 4", NULL, "10.0.0.1", "abc", 3, &chain));
+/* "" when the request must not go on. The text is static. */
+static const char *chain_after(const char *forwarded, const char *via, uint64_t limit)
+{
+	static char text[4096];
+	struct hops hops;
+
+	hops_read(&(struct hops_request){ forwarded, via, "10.0.0.1" }, "symsrv-abc", limit, &hops);
+	cr_expect_eq(hops.may_go_on, hops.chain != NULL);
+	snprintf(text, sizeof(text), "%s", hops.chain ? hops.chain : "");
+	free(hops.chain);
+	return text;
+}
+
+Test(hops, a_request_that_was_here_before_goes_no_further)
+{
+	cr_expect_str_eq(chain_after(NULL, NULL, 8), "10.0.0.1, _symsrv-abc");
+	cr_expect_str_eq(chain_after("10.0.0.1, _symsrv-abc", NULL, 8), "");
+	cr_expect_str_eq(chain_after(NULL, "1.1 symsrv-abc", 8), "");
+	cr_expect_str_eq(chain_after("1, 2", "1.1 other", 3), "1, 2, 10.0.0.1, _symsrv-abc");
+	cr_expect_str_eq(chain_after("1, 2, 3, 4", NULL, 3), "");
+}
+
+Test(hops, a_server_that_adds_address_and_name_counts_once)
+{
+	static const char three[] = "1, _symsrv-a, 2, _symsrv-b, 3, _symsrv-c";
+	struct hops hops;
+
+	cr_expect_str_neq(chain_after(three, NULL, 3), "");
+	cr_expect_str_eq(chain_after(three, NULL, 2), "");
+	cr_expect_str_neq(chain_after("1", NULL, 1), "");
+	cr_expect_str_eq(chain_after("1", NULL, 0), "");
+	cr_expect_str_eq(chain_after("_symsrv-a, _symsrv-b", NULL, 1), "",
+			 "names without addresses");
+	hops_read(&(struct hops_request){ three, NULL, "4" }, "symsrv-abc", 8, &hops);
+	cr_expect_eq(hops.depth, 3u);
+	free(hops.chain);
+}
+
+Test(hops, what_no_server_writes_is_not_passed_on)
+{
+	static char long_text[10001];
+
+	memset(long_text, 'a', sizeof(long_text) - 1);
+	cr_expect_str_eq(chain_after(long_text, NULL, 8), "");
+	cr_expect_str_eq(chain_after("a\x01", NULL, 8), "");
+	cr_expect_str_eq(chain_after("a\xff", NULL, 8), "");
 }
 
 /* -------- networks -------- */
