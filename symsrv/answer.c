@@ -10,6 +10,7 @@
 
 const struct fixed_row fixed_answers[ANSWER_COUNT] = {
 	[ANSWER_NOT_FOUND] = { 404, RESULT_MISSING, "not found\n", "Cache-Control", "max-age=30" },
+	[ANSWER_UNSURE] = { 404, RESULT_MISSING, "not found\n", "Cache-Control", "no-store" },
 	[ANSWER_BAD_REQUEST] = { 400, RESULT_REFUSED, "malformed request\n" },
 	[ANSWER_BODY] = { 400, RESULT_REFUSED, "a request here has no body\n", "Connection",
 			  "close" },

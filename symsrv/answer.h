@@ -14,6 +14,7 @@
 
 enum fixed_answer {
 	ANSWER_NOT_FOUND,
+	ANSWER_UNSURE, /* not found, but not everybody was asked */
 	ANSWER_BAD_REQUEST,
 	ANSWER_BODY, /* bad request, and the connection cannot be used again */
 	ANSWER_METHOD,

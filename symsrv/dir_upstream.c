@@ -75,6 +75,8 @@ void dir_upstream_copy(struct transfer *transfer)
 		transfer->outcome = TRANSFER_CANCELLED;
 	else if (failure == -EIO || failure == -ENOMEM || failure == -EMFILE || failure == -ENFILE)
 		transfer->outcome = TRANSFER_TRANSIENT;
+	else if (failure == -EACCES || failure == -EPERM)
+		transfer->outcome = TRANSFER_REFUSED;
 	else
 		transfer->outcome = TRANSFER_MISSING;
 }

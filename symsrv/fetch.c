@@ -17,11 +17,7 @@ static const int64_t hesitation_ms = 5000;
 static const unsigned int most_flights = 16384;
 
 struct fetcher {
-	struct store *store;
-	struct negative *negative;
-	struct workers *tellers;
-	struct workers *workers;
-	struct upstream_client *client;
+	struct fetcher_parts parts;
 	pthread_mutex_t lock; /* of everything below, and of all flights */
 	struct upstream_set *set;
 	struct flight *flights;
@@ -53,6 +49,7 @@ struct flight {
 	size_t next_lane;   /* not started yet */
 	size_t running;
 	bool was_transient;
+	char unasked[HOPS_UNASKED_BYTES];
 	bool is_settled;
 	atomic_bool cancel;
 	size_t lane_count;
@@ -147,7 +144,14 @@ static void tell_waiter(struct job *job)
 static void tell(struct fetcher *fetcher, struct fetch_waiter *waiter, enum fetch_outcome outcome)
 {
 	waiter->outcome = outcome;
-	workers_submit(fetcher->tellers, &waiter->job, tell_waiter);
+	workers_submit(fetcher->parts.tellers, &waiter->job, tell_waiter);
+}
+
+static void tell_of(const struct flight *flight, struct fetch_waiter *waiter,
+		    enum fetch_outcome outcome)
+{
+	memcpy(waiter->unasked, flight->unasked, sizeof(waiter->unasked));
+	tell(flight->fetcher, waiter, outcome);
 }
 
 /* The flight is out of the table and nothing of it runs any more. */
@@ -157,16 +161,16 @@ static void land(struct flight *flight, enum fetch_outcome outcome)
 	struct fetch_waiter *waiter, *next;
 
 	if (outcome == FETCH_MISSING)
-		negative_add(fetcher->negative, flight->text, flight->key.name != NULL,
+		negative_add(fetcher->parts.negative, flight->text, flight->key.name != NULL,
 			     clock_now_ms() + flight->set->negative_ms, flight->state);
 	else if (outcome == FETCH_STORED)
-		negative_remove(fetcher->negative, flight->text);
+		negative_remove(fetcher->parts.negative, flight->text);
 	for (waiter = flight->waiters; waiter; waiter = next) {
 		next = waiter->next;
 		if (waiter->asks_again && outcome != FETCH_STORED)
 			fetcher_join(fetcher, waiter);
 		else
-			tell(fetcher, waiter, outcome);
+			tell_of(flight, waiter, outcome);
 	}
 	flight->waiters = NULL;
 }
@@ -199,7 +203,7 @@ static void start_lanes(struct flight *flight)
 
 		flight->running++;
 		flight->asked_ms = clock_now_ms();
-		workers_submit(flight->fetcher->workers, &lane->job, run_lane);
+		workers_submit(flight->fetcher->parts.workers, &lane->job, run_lane);
 		if (!all)
 			break;
 	}
@@ -220,7 +224,9 @@ static void end_lane(struct lane *lane)
 	is_told = !is_over || !take_off(flight);
 	pthread_mutex_unlock(&fetcher->lock);
 	if (!is_told)
-		land(flight, flight->was_transient ? FETCH_TRANSIENT : FETCH_MISSING);
+		land(flight, flight->was_transient ? FETCH_TRANSIENT
+			     : flight->unasked[0]  ? FETCH_UNSURE
+						   : FETCH_MISSING);
 	if (is_over)
 		flight_destroy(flight);
 }
@@ -245,6 +251,14 @@ static void set_transient(struct flight *flight)
 {
 	pthread_mutex_lock(&flight->fetcher->lock);
 	flight->was_transient = true;
+	pthread_mutex_unlock(&flight->fetcher->lock);
+}
+
+/* `names` might have it, for all that is known. */
+static void set_unsure(struct flight *flight, const char *names)
+{
+	pthread_mutex_lock(&flight->fetcher->lock);
+	hops_add_unasked(flight->unasked, names, NULL);
 	pthread_mutex_unlock(&flight->fetcher->lock);
 }
 
@@ -273,6 +287,7 @@ static bool take_in(struct lane *lane, struct store_arrival *arrival)
 		log_message(LOG_LEVEL_WARNING, "upstream %s: %s: rejected: %s", upstream->name,
 			    flight->text, reason);
 		upstream_note_trouble(upstream, reason);
+		set_unsure(flight, flight->fetcher->parts.own_name);
 		store_abandon(arrival);
 		return false;
 	}
@@ -290,43 +305,69 @@ static bool take_in(struct lane *lane, struct store_arrival *arrival)
 	return true;
 }
 
+/* Counts a try that brought nothing; true when the lane goes on with its next path. */
+static bool count_failure(struct lane *lane)
+{
+	struct upstream_counts *counts = &lane->upstream->counts;
+	struct flight *flight = lane->flight;
+
+	switch (lane->transfer.outcome) {
+	case TRANSFER_MISSING:
+		counts->missing++;
+		set_unsure(flight, lane->transfer.unasked);
+		return true;
+	case TRANSFER_REFUSED:
+		counts->refused++;
+		set_unsure(flight, flight->fetcher->parts.own_name);
+		return true;
+	case TRANSFER_TOO_LARGE:
+		/* As good as a miss: to ask again may cost as many bytes again. */
+		counts->rejected++;
+		return false;
+	case TRANSFER_DENIED:
+		counts->denied++;
+		set_unsure(flight, flight->fetcher->parts.own_name);
+		return false;
+	case TRANSFER_TRANSIENT:
+		counts->transient++;
+		set_transient(flight);
+		return false;
+	case TRANSFER_NO_ROOM:
+		set_transient(flight);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void log_failure(const struct lane *lane)
+{
+	const struct transfer *transfer = &lane->transfer;
+
+	if (transfer->outcome == TRANSFER_MISSING || transfer->outcome == TRANSFER_CANCELLED)
+		return;
+	/* That it rests is shown anyway; why is more interesting. */
+	if (transfer->outcome != TRANSFER_NO_ROOM && strncmp(transfer->error, "not asked", 9) != 0)
+		upstream_note_trouble(lane->upstream, transfer->error);
+	if (transfer->outcome == TRANSFER_REFUSED &&
+	    !upstream_refusal_is_news(lane->upstream, transfer->error, clock_now_ms()))
+		return;
+	log_message(LOG_LEVEL_WARNING, "upstream %s: %s: %s", lane->upstream->name,
+		    lane->flight->text, transfer->error);
+}
+
 /* What is to be done after one try; true when the lane goes on with its next path. */
 static bool judge(struct lane *lane)
 {
 	struct transfer *transfer = &lane->transfer;
-	struct upstream_counts *counts = &lane->upstream->counts;
 	struct store_arrival *arrival = transfer->arrival;
 
 	transfer->arrival = NULL;
 	if (transfer->outcome == TRANSFER_GOT)
 		return !take_in(lane, arrival);
 	store_abandon(arrival);
-	switch (transfer->outcome) {
-	case TRANSFER_MISSING:
-		counts->missing++;
-		return true;
-	case TRANSFER_TOO_LARGE:
-		counts->rejected++;
-		break;
-	case TRANSFER_DENIED:
-		counts->denied++;
-		break;
-	case TRANSFER_TRANSIENT:
-		counts->transient++;
-		set_transient(lane->flight);
-		break;
-	case TRANSFER_NO_ROOM:
-		set_transient(lane->flight);
-		break;
-	default:
-		return false;
-	}
-	log_message(LOG_LEVEL_WARNING, "upstream %s: %s: %s", lane->upstream->name,
-		    lane->flight->text, transfer->error);
-	/* That it rests is shown anyway; why is more interesting. */
-	if (transfer->outcome != TRANSFER_NO_ROOM && strncmp(transfer->error, "not asked", 9) != 0)
-		upstream_note_trouble(lane->upstream, transfer->error);
-	return false;
+	log_failure(lane);
+	return count_failure(lane);
 }
 
 static void run_judged(struct job *job)
@@ -345,7 +386,7 @@ static void on_transfer(struct transfer *transfer)
 {
 	struct lane *lane = transfer->context;
 
-	workers_submit(lane->flight->fetcher->workers, &lane->job, run_judged);
+	workers_submit(lane->flight->fetcher->parts.workers, &lane->job, run_judged);
 }
 
 /* Path of the next variant, on the heap; NULL when there is none. */
@@ -367,7 +408,7 @@ static bool is_stored(const struct flight *flight)
 	struct store_record record;
 	int fd;
 
-	if (store_find(flight->fetcher->store, flight->text, &fd, &record))
+	if (store_find(flight->fetcher->parts.store, flight->text, &fd, &record))
 		return false;
 	store_record_deinit(&record);
 	close(fd);
@@ -391,7 +432,7 @@ static void run_lane(struct job *job)
 	*transfer = (struct transfer){
 		.upstream = lane->upstream,
 		.set = flight->set,
-		.store = flight->fetcher->store,
+		.store = flight->fetcher->parts.store,
 		.path = path,
 		.forwarded_for = flight->forwarded_for,
 		.accepts_msfz = flight->key.kind == KEY_MSFZ,
@@ -403,26 +444,20 @@ static void run_lane(struct job *job)
 		dir_upstream_copy(transfer);
 		run_judged(job);
 	} else {
-		upstream_client_start(flight->fetcher->client, transfer);
+		upstream_client_start(flight->fetcher->parts.client, transfer);
 	}
 }
 
 /* ---- from outside ---- */
 
-int fetcher_create(struct store *store, struct negative *negative, struct workers *tellers,
-		   struct workers *workers, struct upstream_client *client,
-		   struct upstream_set *set, struct fetcher **ret)
+int fetcher_create(const struct fetcher_parts *parts, struct upstream_set *set,
+		   struct fetcher **ret)
 {
 	struct fetcher *fetcher = calloc(1, sizeof(*fetcher));
 
 	if (!fetcher)
 		return -ENOMEM;
-	*fetcher = (struct fetcher){ .store = store,
-				     .negative = negative,
-				     .tellers = tellers,
-				     .workers = workers,
-				     .client = client,
-				     .set = set };
+	*fetcher = (struct fetcher){ .parts = *parts, .set = set };
 	pthread_mutex_init(&fetcher->lock, NULL);
 	*ret = fetcher;
 	return 0;

@@ -5,8 +5,9 @@
  * hesitates) or side by side, everything that arrives verified before it is
  * published. A flight does not end when a waiter gives up.
  *
- * Knows neither HTTP nor who waits. Holds back definite misses in the negative
- * cache, never failures that may pass.
+ * Knows neither HTTP nor who waits. Enters definite misses in the negative
+ * cache: every upstream says that it has none. Never failures that may pass,
+ * refusals, or what arrived and was not what was asked for.
  */
 #ifndef SYMSRV_FETCH_H
 #define SYMSRV_FETCH_H
@@ -19,6 +20,7 @@
 enum fetch_outcome {
 	FETCH_STORED,    /* it is in the store now */
 	FETCH_MISSING,   /* nobody has it */
+	FETCH_UNSURE,    /* nobody brought it, but not everybody said that he has none */
 	FETCH_TRANSIENT, /* could not be found out, or not in time */
 };
 
@@ -34,6 +36,7 @@ struct fetch_waiter {
 	struct fetch_waiter *next;
 	struct job job;
 	enum fetch_outcome outcome;
+	char unasked[HOPS_UNASKED_BYTES]; /* FETCH_UNSURE: of whom nothing is known, see hops.h */
 	/* It knows a name that the flight it joined does not, or the flight began before something
 	 * changed. */
 	bool asks_again;
@@ -45,9 +48,17 @@ struct fetcher;
  * Waiters are told on `tellers`, everything that may take long (copying,
  * verifying) is done on `workers`, so that the first does not wait for the second.
  */
-int fetcher_create(struct store *store, struct negative *negative, struct workers *tellers,
-		   struct workers *workers, struct upstream_client *client,
-		   struct upstream_set *set, struct fetcher **ret);
+struct fetcher_parts {
+	const char *own_name; /* among other symsrv */
+	struct store *store;
+	struct negative *negative;
+	struct workers *tellers, *workers;
+	struct upstream_client *client;
+};
+
+/* Takes the reference to the set over. */
+int fetcher_create(const struct fetcher_parts *parts, struct upstream_set *set,
+		   struct fetcher **ret);
 /* From now on nothing is fetched: whoever joins is told TRANSIENT, and so is who waits. */
 void fetcher_stop(struct fetcher *fetcher);
 /* The workers and the client must have ended. */

@@ -56,3 +56,34 @@ void hops_read(const struct hops_request *request, const char *own_name, uint64_
 		     own_name) < 0)
 		ret->chain = NULL;
 }
+
+static bool is_in(const char *list, const char *name, size_t length)
+{
+	while (*(list += strspn(list, " ,"))) {
+		size_t count = strcspn(list, " ,");
+
+		if (count == length && !memcmp(list, name, length))
+			return true;
+		list += count;
+	}
+	return false;
+}
+
+void hops_add_unasked(char list[HOPS_UNASKED_BYTES], const char *names, const char *but)
+{
+	while (*(names += strspn(names, " \t,"))) {
+		size_t length = strcspn(names, " \t,"), end = strlen(list);
+		const char *name = names;
+
+		names += length;
+		if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") < length) {
+			name = "another";
+			length = strlen(name);
+		}
+		if ((but && strlen(but) == length && !memcmp(but, name, length)) ||
+		    is_in(list, name, length) || end + length + 3 > HOPS_UNASKED_BYTES)
+			continue;
+		snprintf(list + end, HOPS_UNASKED_BYTES - end, "%s%.*s", end ? ", " : "",
+			 (int)length, name);
+	}
+}

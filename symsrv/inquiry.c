@@ -169,7 +169,7 @@ static void finish_without(struct inquiry *inquiry)
 {
 	inquiry->was_transient |=
 		!file_index_is_scanned(inquiry->holdings->index) || is_outdated(inquiry);
-	if (inquiry->section && !inquiry->was_transient && !inquiry->is_local)
+	if (inquiry->section && !inquiry->was_transient && !inquiry->unasked[0])
 		negative_add(inquiry->holdings->negative, inquiry->text, false,
 			     clock_now_ms() + section_negative_ms, inquiry->state);
 	finish(inquiry, inquiry->was_transient ? INQUIRY_TRANSIENT : INQUIRY_MISSING, NULL);
@@ -232,10 +232,14 @@ static void run(struct job *job)
 			return;
 		file = object_table_find(holdings->objects, inquiry->part_text,
 					 strlen(inquiry->part_text), now);
-		if (file || inquiry->is_local ||
+		if (file ||
 		    inquiry_is_known_missing(holdings, inquiry->part_text,
 					     strlen(inquiry->part_text), &inquiry->key, now))
 			continue;
+		if (inquiry->is_local) {
+			hops_add_unasked(inquiry->unasked, holdings->own_name, NULL);
+			continue;
+		}
 		if (now >= inquiry->deadline_ms) {
 			inquiry->was_transient = true;
 			break;
@@ -264,9 +268,12 @@ static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome)
 		/* Without a section it must be there; it was evicted at once. */
 		inquiry->was_transient |= !inquiry->section;
 	}
-	if (outcome == FETCH_MISSING && is_outdated(inquiry) && answer_from_here(inquiry))
+	if ((outcome == FETCH_MISSING || outcome == FETCH_UNSURE) && is_outdated(inquiry) &&
+	    answer_from_here(inquiry))
 		return;
 	inquiry->was_transient |= outcome == FETCH_TRANSIENT;
+	if (outcome == FETCH_UNSURE)
+		hops_add_unasked(inquiry->unasked, waiter->unasked, NULL);
 	inquiry->phase++;
 	run(&inquiry->job);
 }

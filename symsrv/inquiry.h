@@ -42,6 +42,8 @@ struct inquiry {
 	enum inquiry_outcome outcome;
 	struct object *object; /* a reference; the asker's from then on */
 	bool was_fetched;
+	/* INQUIRY_MISSING: "" when it is certain, else of whom nothing is known, see hops.h. */
+	char unasked[HOPS_UNASKED_BYTES];
 	/* its own */
 	struct fetch_waiter waiter;
 	struct job job;

@@ -70,6 +70,7 @@ static void format_upstreams(const struct reported *reported, struct buf *buf)
 	} counts[] = {
 		{ "found", offsetof(struct upstream_counts, found) },
 		{ "missing", offsetof(struct upstream_counts, missing) },
+		{ "refused", offsetof(struct upstream_counts, refused) },
 		{ "transient", offsetof(struct upstream_counts, transient) },
 		{ "rejected", offsetof(struct upstream_counts, rejected) },
 		{ "denied", offsetof(struct upstream_counts, denied) },

@@ -192,7 +192,7 @@ static void write_upstreams(const struct reported *reported, struct buf *buf)
 			   "<td class=n>%llu<td class=n%s>%llu<td class=n>",
 			   (unsigned long long)counts->asked, (unsigned long long)counts->found,
 			   (unsigned long long)counts->missing,
-			   (unsigned long long)counts->transient + counts->denied,
+			   (unsigned long long)counts->transient + counts->denied + counts->refused,
 			   counts->rejected ? " style='color:var(--bad)'" : "",
 			   (unsigned long long)counts->rejected);
 		size(buf, counts->bytes);

@@ -153,6 +153,16 @@ static enum MHD_Result send_and_release(struct request *request, unsigned int st
 	return result;
 }
 
+static enum MHD_Result answer_unsure(struct request *request)
+{
+	struct MHD_Response *response = response_fixed(ANSWER_UNSURE, false);
+
+	if (response)
+		MHD_add_response_header(response, HOPS_UNASKED_HEADER, request->inquiry.unasked);
+	request->result = RESULT_MISSING;
+	return send_and_release(request, 404, response, 0);
+}
+
 /* Everything but the whole object. */
 static enum MHD_Result send_other(struct request *request, const struct object *object,
 				  const struct answer_plan *plan)
@@ -335,7 +345,8 @@ static enum MHD_Result end_object(struct request *request)
 		request->result = request->inquiry.was_fetched ? RESULT_FETCHED : RESULT_HIT;
 		return send_object(request, request->inquiry.object, &headers);
 	case INQUIRY_MISSING:
-		return answer_fixed(request, ANSWER_NOT_FOUND);
+		return request->inquiry.unasked[0] ? answer_unsure(request)
+						   : answer_fixed(request, ANSWER_NOT_FOUND);
 	default:
 		return answer_transient(request);
 	}

@@ -200,6 +200,21 @@ static bool open_sockets(struct program *program)
 	return true;
 }
 
+static int start_fetcher(struct program *program, struct upstream_set *set)
+{
+	struct holdings *holdings = &program->holdings;
+	const struct fetcher_parts parts = {
+		.own_name = program->own_name,
+		.store = holdings->store,
+		.negative = holdings->negative,
+		.tellers = holdings->workers,
+		.workers = program->fetch_workers,
+		.client = program->client,
+	};
+
+	return fetcher_create(&parts, set, &holdings->fetcher);
+}
+
 static bool start_holdings(struct program *program)
 {
 	const struct options *options = &program->options;
@@ -229,9 +244,7 @@ static bool start_holdings(struct program *program)
 	if (!failure)
 		failure = upstream_client_create(program->own_name, &program->client);
 	if (!failure)
-		failure = fetcher_create(holdings->store, holdings->negative, holdings->workers,
-					 program->fetch_workers, program->client, set,
-					 &holdings->fetcher);
+		failure = start_fetcher(program, set);
 	if (failure || !holdings->index || !holdings->objects || !holdings->negative ||
 	    !program->metrics)
 		return failed("starting", failure ? failure : -ENOMEM);

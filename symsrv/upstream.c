@@ -435,6 +435,15 @@ static void follow_redirect(struct attempt *attempt)
 		end_attempt(attempt, TRANSFER_TRANSIENT, "cannot start the transfer");
 }
 
+static void take_unasked(struct attempt *attempt)
+{
+	struct curl_header *header;
+
+	if (!curl_easy_header(attempt->easy, HOPS_UNASKED_HEADER, 0, CURLH_HEADER, -1, &header))
+		hops_add_unasked(attempt->transfer->unasked, header->value,
+				 attempt->client->own_name);
+}
+
 static void judge_status(struct attempt *attempt)
 {
 	struct upstream *upstream = attempt->transfer->upstream;
@@ -456,10 +465,14 @@ static void judge_status(struct attempt *attempt)
 		return;
 	}
 	upstream_report(upstream, UPSTREAM_ANSWERED, clock_now_ms());
+	if (status == 404)
+		take_unasked(attempt);
 	if (status == 200)
 		end_attempt(attempt, TRANSFER_GOT, "");
-	else
+	else if (status == 404 || status == 410)
 		end_attempt(attempt, TRANSFER_MISSING, text);
+	else
+		end_attempt(attempt, TRANSFER_REFUSED, text);
 }
 
 static void judge_failure(struct attempt *attempt, CURLcode code)

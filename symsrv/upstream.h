@@ -8,12 +8,14 @@
 #ifndef SYMSRV_UPSTREAM_H
 #define SYMSRV_UPSTREAM_H
 
+#include "symsrv/hops.h"
 #include "symsrv/store.h"
 #include "symsrv/upstreams.h"
 
 enum transfer_outcome {
 	TRANSFER_GOT,     /* arrived whole, as far as HTTP can tell */
 	TRANSFER_MISSING, /* the upstream says that it has none */
+	TRANSFER_REFUSED, /* it does not say whether it has one */
 	TRANSFER_TOO_LARGE,
 	TRANSFER_DENIED,    /* an address or redirect that is not allowed */
 	TRANSFER_TRANSIENT, /* may succeed later */
@@ -39,6 +41,7 @@ struct transfer {
 	/* result */
 	enum transfer_outcome outcome;
 	char error[160];
+	char unasked[HOPS_UNASKED_BYTES]; /* TRANSFER_MISSING: who did not ask all, see hops.h */
 	/* the transfer thread's own */
 	struct transfer *next;
 	void *state;

@@ -20,6 +20,9 @@ static const char *const kind_texts[] = {
 	[UPSTREAM_DIR] = "dir",
 };
 
+/* A refusal meets every object alike: one line says it. */
+static const int64_t refusal_silence_ms = 3600 * 1000;
+
 const char *upstream_kind_text(enum upstream_kind kind)
 {
 	return kind_texts[kind];
@@ -208,6 +211,21 @@ void upstream_note_trouble(struct upstream *upstream, const char *text)
 	snprintf(upstream->trouble, sizeof(upstream->trouble), "%s", text);
 	upstream->trouble_s = time(NULL);
 	pthread_mutex_unlock(&upstream->lock);
+}
+
+bool upstream_refusal_is_news(struct upstream *upstream, const char *text, int64_t now_ms)
+{
+	bool is_news;
+
+	pthread_mutex_lock(&upstream->lock);
+	is_news = strcmp(upstream->told, text) != 0 ||
+		  now_ms - upstream->told_ms >= refusal_silence_ms;
+	if (is_news) {
+		snprintf(upstream->told, sizeof(upstream->told), "%s", text);
+		upstream->told_ms = now_ms;
+	}
+	pthread_mutex_unlock(&upstream->lock);
+	return is_news;
 }
 
 int64_t upstream_last_trouble(struct upstream *upstream, char room[160])

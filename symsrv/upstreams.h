@@ -30,6 +30,7 @@ struct upstream_counts {
 	atomic_ullong asked;
 	atomic_ullong found;
 	atomic_ullong missing;
+	atomic_ullong refused;   /* statuses that do not say whether there is one */
 	atomic_ullong transient; /* failures that may pass */
 	atomic_ullong rejected;  /* arrived, and was not what was asked for */
 	atomic_ullong denied;    /* would have led to an address that must not be reached */
@@ -50,6 +51,8 @@ struct upstream {
 	pthread_mutex_t lock; /* of the breaker and of the last trouble */
 	struct breaker breaker;
 	char trouble[160]; /* "": none yet */
+	char told[32];     /* refusal that was logged last */
+	int64_t told_ms;
 	int64_t trouble_s; /* since 1970 */
 	/* The transfer thread's own: */
 	struct transfer *waiting, **last_waiting;
@@ -92,6 +95,8 @@ enum breaker_state upstream_state(struct upstream *upstream);
 
 /* Notes what went wrong last, for people to read; and reads it ("": nothing yet). */
 void upstream_note_trouble(struct upstream *upstream, const char *text);
+/* Whether a refusal is to be logged: another than the last one, or that was an hour ago. */
+bool upstream_refusal_is_news(struct upstream *upstream, const char *text, int64_t now_ms);
 int64_t upstream_last_trouble(struct upstream *upstream, char room[160]);
 
 /* "ssqp", ...: static. */

@@ -85,6 +85,33 @@ def a_ring_of_two_servers_ends():
 
 
 @test
+def a_ring_remembers_what_nobody_in_it_has():
+    port = h.free_port()
+    with symsrv("--upstream", "symsrv=http://127.0.0.1:%d" % port) as a, symsrv("--upstream", "symsrv=" + a.url, port=port) as b:
+        for _ in range(3):
+            status, headers, _ = a.debuginfo(h.build_id(401))
+            equal((status, headers.get("x-symsrv-unasked")), (404, None), "who asked both is certain")
+        equal(a.metric('symsrv_upstream_requests_total{upstream="127.0.0.1:%d"}' % port), 1, "requests to the other one")
+        equal(b.metric("symsrv_negative_entries"), 0, "what the other one, who did not ask, remembers")
+
+
+@test
+def a_miss_of_who_asked_nobody_is_not_believed():
+    paths = h.debug_paths(TARGET)
+    port = h.free_port()
+    with upstream(h.serve_files({paths[0]: GOOD})) as origin:
+        with symsrv("--upstream", "symsrv=http://127.0.0.1:%d" % port, "--upstream", "debuginfod=" + origin.url) as a:
+            with symsrv("--upstream", "symsrv=" + a.url, port=port) as b:
+                equal(a.debuginfo(TARGET)[0], 200, "through the mesh")
+                equal(b.debuginfo(TARGET)[0], 200, "who was asked meanwhile, and could only ask back")
+        with symsrv("--upstream", "debuginfod=" + origin.url, "--forwarded-limit", "0") as last:
+            with symsrv("--upstream", "symsrv=" + last.url) as first:
+                equal(first.debuginfo(TARGET)[0], 404, "one server too many")
+                equal(last.debuginfo(TARGET)[0], 200, "asked directly")
+                equal(first.debuginfo(TARGET)[2], GOOD, "now that it is there")
+
+
+@test
 def symsrv_chains_bring_every_kind():
     with upstream(h.serve_files({"/system.sample.dll/9757F3A636c00/system.sample.dll": h.make_pe(0x9757F3A6, 0x36C00),
                                  "/_.debug/elf-buildid-sym-%s/_.debug" % TARGET: GOOD})) as server:

@@ -70,6 +70,9 @@ LIES = {
 }
 TRANSIENT = ("a body shorter than its length", "a body in chunks that is cut", "an error", "garbage",
              "broken compression")
+# To ask again would cost as many bytes again.
+TOO_LARGE = ("a length beyond the limit", "a body without end", "a compressed bomb")
+LIES.update({str(status): lambda r, status=status: h.send(r, b"no", status) for status in (400, 401, 407, 413, 414, 431)})
 
 
 def meet_lie(name, lie):
@@ -83,7 +86,7 @@ def meet_lie(name, lie):
             check(len(body) < 100, "%s: body" % name)
             equal(program.stored_files(), [], "%s: nothing is kept" % name)
             equal(status == 503, name in TRANSIENT, "%s: transient" % name)
-            if name in TRANSIENT:
+            if name not in TOO_LARGE:
                 mood["lie"] = lambda r: h.send(r, GOOD)
                 equal(program.debuginfo(TARGET)[0], 200, "%s: forgiven at once" % name)
         mood["lie"] = lie
@@ -170,6 +173,43 @@ def misses_are_remembered_and_failures_are_not():
                 time.sleep(0.05)
             else:
                 raise AssertionError("SIGHUP did not forget the miss")
+
+
+@test
+def a_refusal_is_told_once_and_makes_nothing_missing():
+    identities = [h.build_id(130 + i) for i in range(3)]
+    mood = {"status": 403}
+    with upstream(lambda r: h.send(r, h.make_elf(r.path.split("/")[2]), mood["status"])) as server:
+        with symsrv("--upstream", "strict@debuginfod=" + server.url) as program:
+            for identity in identities:
+                status, headers, _ = program.debuginfo(identity)
+                equal((status, headers["cache-control"]), (404, "no-store"), "refused")
+            equal(program.log_text().count("HTTP status 403"), 1, "lines in the log")
+            mood["status"] = 401
+            program.debuginfo(identities[0])
+            equal(program.log_text().count("HTTP status 401"), 1, "another refusal")
+            check('{upstream="strict",result="refused"} 4' in program.get("/metrics")[2].decode(), "counted")
+            mood["status"] = 410
+            equal(program.debuginfo(identities[2])[0], 404, "gone")
+            mood["status"] = 200
+            equal([program.debuginfo(identity)[0] for identity in identities], [200, 200, 404], "a miss is remembered")
+
+
+@test
+def a_request_that_upstreams_refuse_harms_no_other():
+    """nginx answers 400 to a header of more than 8 KiB."""
+    def answer(handler):
+        forwarded = handler.headers["X-Forwarded-For"]
+        h.send(handler, GOOD, 400 if len(forwarded) > 8192 or not forwarded.isprintable() else 200)
+
+    with upstream(answer) as server, symsrv("--upstream", "debuginfod=" + server.url) as program:
+        for forwarded in ("a" * 10000, "a\x01b", "1, 2, 3, 4, 5, 6, 7, 8, 9", "a" * 2000):
+            program.debuginfo(h.build_id(140), headers={"X-Forwarded-For": forwarded})
+            status = program.debuginfo(TARGET, headers={"X-Forwarded-For": forwarded})[0]
+            check(status in (200, 404), "status %d" % status)
+            if len(forwarded) > 2048:
+                equal(server.requests, [], "it was passed on")
+        equal(program.debuginfo(TARGET)[0], 200, "everybody else")
 
 
 @test

@@ -203,6 +203,25 @@ Test(hops, what_no_server_writes_is_not_passed_on)
 	cr_expect_str_eq(chain_after("a\xff", NULL, 8), "");
 }
 
+Test(hops, those_who_did_not_ask_are_named_once)
+{
+	char list[HOPS_UNASKED_BYTES] = "";
+	char name[32];
+
+	hops_add_unasked(list, "symsrv-ab", "symsrv-ab");
+	cr_expect_str_eq(list, "", "it asks itself");
+	hops_add_unasked(list, "symsrv-ab, symsrv-abc", "symsrv-ab");
+	hops_add_unasked(list, " symsrv-abc,,symsrv-cd", NULL);
+	cr_expect_str_eq(list, "symsrv-abc, symsrv-cd");
+	hops_add_unasked(list, "<b>", NULL);
+	cr_expect_str_eq(list, "symsrv-abc, symsrv-cd, another");
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "symsrv-%d", i);
+		hops_add_unasked(list, name, NULL);
+	}
+	cr_expect_lt(strlen(list), sizeof(list));
+}
+
 /* -------- networks -------- */
 
 static bool contains(const char *rule_text, const char *address)
