@@ -41,6 +41,7 @@ struct flight {
 	struct upstream_set *set;
 	struct fetch_waiter *waiters;
 	char *text;
+	char *place;   /* what it is found by, see place_of() */
 	char *strings; /* what key.name and key.spelling point into */
 	char *forwarded_for;
 	struct key key;
@@ -66,6 +67,7 @@ static void flight_destroy(struct flight *flight)
 		return;
 	upstream_set_release(flight->set);
 	free(flight->text);
+	free(flight->place);
 	free(flight->strings);
 	free(flight->forwarded_for);
 	free(flight);
@@ -109,8 +111,24 @@ static void add_lanes(struct flight *flight)
 	}
 }
 
+/*
+ * What requests have in common that one flight serves: the object, and the name
+ * as it is spelt, because upstreams that go by names tell upper case from lower.
+ * On the heap, or NULL.
+ */
+static char *place_of(const struct fetch_waiter *waiter)
+{
+	char *place;
+
+	if (asprintf(&place, "%s\n%s", waiter->text,
+		     waiter->key->spelling ? waiter->key->spelling : "") < 0)
+		return NULL;
+	return place;
+}
+
 /* Lock held. */
-static struct flight *flight_create(struct fetcher *fetcher, const struct fetch_waiter *waiter)
+static struct flight *flight_create(struct fetcher *fetcher, const struct fetch_waiter *waiter,
+				    const char *place)
 {
 	struct flight *flight GUARDED(flight) =
 		calloc(1, sizeof(*flight) + fetcher->set->count * sizeof(struct lane));
@@ -121,12 +139,13 @@ static struct flight *flight_create(struct fetcher *fetcher, const struct fetch_
 	flight->set = upstream_set_take(fetcher->set);
 	flight->state = waiter->state;
 	flight->text = strdup(waiter->text);
+	flight->place = strdup(place);
 	if (waiter->forwarded_for)
 		flight->forwarded_for = strdup(waiter->forwarded_for);
-	if (!flight->text || !copy_key(flight, waiter->key))
+	if (!flight->text || !flight->place || !copy_key(flight, waiter->key))
 		return NULL;
 	add_lanes(flight);
-	HASH_ADD_KEYPTR(hh, fetcher->flights, flight->text, strlen(flight->text), flight);
+	HASH_ADD_KEYPTR(hh, fetcher->flights, flight->place, strlen(flight->place), flight);
 	if (!hash_added(flight))
 		return NULL;
 	fetcher->started++;
@@ -161,10 +180,10 @@ static void land(struct flight *flight, enum fetch_outcome outcome)
 	struct fetch_waiter *waiter, *next;
 
 	if (outcome == FETCH_MISSING)
-		negative_add(fetcher->parts.negative, flight->text, flight->key.name != NULL,
+		negative_add(fetcher->parts.negative, flight->text, flight->key.spelling,
 			     clock_now_ms() + flight->set->negative_ms, flight->state);
 	else if (outcome == FETCH_STORED)
-		negative_remove(fetcher->parts.negative, flight->text);
+		negative_remove(fetcher->parts.negative, flight->text, flight->key.spelling);
 	for (waiter = flight->waiters; waiter; waiter = next) {
 		next = waiter->next;
 		if (waiter->asks_again && outcome != FETCH_STORED)
@@ -474,17 +493,21 @@ void fetcher_destroy(struct fetcher *fetcher)
 
 void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter)
 {
-	struct flight *flight;
+	char *place AUTO_FREE = place_of(waiter);
+	struct flight *flight = NULL;
 	bool is_lost = false;
 
+	if (!place) {
+		tell(fetcher, waiter, FETCH_TRANSIENT);
+		return;
+	}
 	pthread_mutex_lock(&fetcher->lock);
-	HASH_FIND_STR(fetcher->flights, waiter->text, flight);
-	waiter->asks_again = flight && ((waiter->key->name && !flight->key.name) ||
-					(int)(waiter->state - flight->state) > 0);
+	HASH_FIND_STR(fetcher->flights, place, flight);
+	waiter->asks_again = flight && (int)(waiter->state - flight->state) > 0;
 	if (flight) {
 		fetcher->joined++;
 	} else if (!fetcher->is_stopping && HASH_COUNT(fetcher->flights) < most_flights) {
-		flight = flight_create(fetcher, waiter);
+		flight = flight_create(fetcher, waiter, place);
 		if (flight) {
 			/* Held by one more, so that it cannot end before its waiter is in it. */
 			flight->running++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bringing an object into the store: one flight per object however many wait
- * for it, its upstreams asked in order (the next one also when the present one
+ * Bringing an object into the store: one flight per object and name however many
+ * wait for it, its upstreams asked in order (the next one also when the present one
  * hesitates) or side by side, everything that arrives verified before it is
  * published. A flight does not end when a waiter gives up.
  *
@@ -37,9 +37,7 @@ struct fetch_waiter {
 	struct job job;
 	enum fetch_outcome outcome;
 	char unasked[HOPS_UNASKED_BYTES]; /* FETCH_UNSURE: of whom nothing is known, see hops.h */
-	/* It knows a name that the flight it joined does not, or the flight began before something
-	 * changed. */
-	bool asks_again;
+	bool asks_again;                  /* the flight it joined began before something changed */
 };
 
 struct fetcher;

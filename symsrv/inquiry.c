@@ -34,7 +34,7 @@ bool inquiry_is_known_missing(const struct holdings *holdings, const char *text,
 			      const struct key *key, int64_t now_ms)
 {
 	return file_index_is_scanned(holdings->index) &&
-	       negative_contains(holdings->negative, text, text_bytes, key->name != NULL, now_ms,
+	       negative_contains(holdings->negative, text, text_bytes, key->spelling, now_ms,
 				 state_of(holdings));
 }
 
@@ -170,7 +170,7 @@ static void finish_without(struct inquiry *inquiry)
 	inquiry->was_transient |=
 		!file_index_is_scanned(inquiry->holdings->index) || is_outdated(inquiry);
 	if (inquiry->section && !inquiry->was_transient && !inquiry->unasked[0])
-		negative_add(inquiry->holdings->negative, inquiry->text, false,
+		negative_add(inquiry->holdings->negative, inquiry->text, NULL,
 			     clock_now_ms() + section_negative_ms, inquiry->state);
 	finish(inquiry, inquiry->was_transient ? INQUIRY_TRANSIENT : INQUIRY_MISSING, NULL);
 }

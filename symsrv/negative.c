@@ -3,9 +3,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
 
 #define SHARDS 64u
@@ -16,7 +18,6 @@ struct entry {
 	UT_hash_handle hh;
 	int64_t until_ms;
 	unsigned int state;
-	bool named;
 	char text[];
 };
 
@@ -79,10 +80,19 @@ static struct shard *shard_of(struct negative *negative, unsigned int hash)
 	return &negative->shards[(hash >> 20) % SHARDS];
 }
 
-void negative_add(struct negative *negative, const char *text, bool named, int64_t until_ms,
-		  unsigned int state)
+/* What an entry with a name is found by: on the heap, or NULL. No name has a line feed. */
+static char *join(const char *text, size_t text_bytes, const char *name, size_t *length_ret)
 {
-	size_t length = strlen(text);
+	char *joined;
+	int length = asprintf(&joined, "%.*s\n%s", (int)text_bytes, text, name);
+
+	*length_ret = length < 0 ? 0 : (size_t)length;
+	return length < 0 ? NULL : joined;
+}
+
+static void add(struct negative *negative, const char *text, size_t length, int64_t until_ms,
+		unsigned int state)
+{
 	struct entry *entry = malloc(sizeof(*entry) + length + 1), *old;
 	struct shard *shard;
 	unsigned int hash;
@@ -92,7 +102,6 @@ void negative_add(struct negative *negative, const char *text, bool named, int64
 	memcpy(entry->text, text, length + 1);
 	entry->until_ms = until_ms;
 	entry->state = state;
-	entry->named = named;
 	HASH_VALUE(text, length, hash);
 	shard = shard_of(negative, hash);
 	pthread_mutex_lock(&shard->lock);
@@ -107,13 +116,26 @@ void negative_add(struct negative *negative, const char *text, bool named, int64
 	pthread_mutex_unlock(&shard->lock);
 }
 
-bool negative_contains(struct negative *negative, const char *text, size_t text_bytes, bool named,
-		       int64_t now_ms, unsigned int state)
+void negative_add(struct negative *negative, const char *text, const char *name, int64_t until_ms,
+		  unsigned int state)
+{
+	char *joined AUTO_FREE = NULL;
+	size_t length;
+
+	add(negative, text, strlen(text), until_ms, state);
+	if (!name)
+		return;
+	joined = join(text, strlen(text), name, &length);
+	if (joined)
+		add(negative, joined, length, until_ms, state);
+}
+
+static bool contains(struct negative *negative, const char *text, size_t text_bytes, int64_t now_ms,
+		     unsigned int state)
 {
 	struct shard *shard;
 	struct entry *entry;
 	unsigned int hash;
-	bool found;
 
 	HASH_VALUE(text, text_bytes, hash);
 	shard = shard_of(negative, hash);
@@ -123,14 +145,24 @@ bool negative_contains(struct negative *negative, const char *text, size_t text_
 		drop(shard, entry);
 		entry = NULL;
 	}
-	found = entry && (entry->named || !named);
 	pthread_mutex_unlock(&shard->lock);
-	return found;
+	return entry;
 }
 
-void negative_remove(struct negative *negative, const char *text)
+bool negative_contains(struct negative *negative, const char *text, size_t text_bytes,
+		       const char *name, int64_t now_ms, unsigned int state)
 {
-	size_t length = strlen(text);
+	char *joined AUTO_FREE = NULL;
+	size_t length;
+
+	if (!name)
+		return contains(negative, text, text_bytes, now_ms, state);
+	joined = join(text, text_bytes, name, &length);
+	return joined && contains(negative, joined, length, now_ms, state);
+}
+
+static void remove_entry(struct negative *negative, const char *text, size_t length)
+{
 	struct shard *shard;
 	struct entry *entry;
 	unsigned int hash;
@@ -142,6 +174,19 @@ void negative_remove(struct negative *negative, const char *text)
 	if (entry)
 		drop(shard, entry);
 	pthread_mutex_unlock(&shard->lock);
+}
+
+void negative_remove(struct negative *negative, const char *text, const char *name)
+{
+	char *joined AUTO_FREE = NULL;
+	size_t length;
+
+	remove_entry(negative, text, strlen(text));
+	if (!name)
+		return;
+	joined = join(text, strlen(text), name, &length);
+	if (joined)
+		remove_entry(negative, joined, length);
 }
 
 unsigned int negative_clears(const struct negative *negative)

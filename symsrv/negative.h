@@ -19,12 +19,16 @@ struct negative;
 struct negative *negative_create(void); /* NULL: no memory */
 void negative_destroy(struct negative *negative);
 
-/* `named`: upstreams that need a file name were asked too. */
-void negative_add(struct negative *negative, const char *text, bool named, int64_t until_ms,
+/*
+ * `name`: of the file, as it was spelt to upstreams that go by names and tell
+ * upper case from lower; NULL: only the others were asked. What is missing under a
+ * name is missing without one too.
+ */
+void negative_add(struct negative *negative, const char *text, const char *name, int64_t until_ms,
 		  unsigned int state);
-bool negative_contains(struct negative *negative, const char *text, size_t text_bytes, bool named,
-		       int64_t now_ms, unsigned int state);
-void negative_remove(struct negative *negative, const char *text);
+bool negative_contains(struct negative *negative, const char *text, size_t text_bytes,
+		       const char *name, int64_t now_ms, unsigned int state);
+void negative_remove(struct negative *negative, const char *text, const char *name);
 void negative_clear(struct negative *negative);
 /* How often it was cleared. */
 unsigned int negative_clears(const struct negative *negative);

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 import symsrv_harness as h
@@ -86,6 +87,46 @@ def files_of_other_kinds():
             before = len(server.requests)
             equal(program.get(probe)[0], 404, probe)
             equal(len(server.requests), before, "probes go nowhere")
+
+
+@test
+def a_miss_under_one_name_is_none_under_another():
+    identity, image = h.build_id(11), h.make_pe(0x11111111, 0x200)
+    program_file = h.make_elf(identity, debug=False, code=True)
+    files = {"/apphost/elf-buildid-%s/apphost" % identity: program_file, "/Mixed.dll/11111111200/Mixed.dll": image}
+    with upstream(h.serve_files(files)) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
+        for _ in range(2):
+            equal(program.get("/symbols/renamed/elf-buildid-%s/renamed" % identity)[0], 404, "renamed")
+            equal(program.get("/symbols/mixed.dll/11111111200/mixed.dll")[0], 404, "in lower case")
+        equal(len(server.requests), 2, "both are remembered")
+        equal(program.get("/symbols/apphost/elf-buildid-%s/apphost" % identity)[2], program_file, "its name")
+        equal(program.get("/symbols/Mixed.dll/11111111200/Mixed.dll")[2], image, "its spelling")
+
+
+@test
+def flights_of_one_name_take_no_other_along():
+    image, release = h.make_pe(0x11111111, 0x200), threading.Event()
+
+    def answer(handler):
+        if handler.path.startswith("/mixed"):
+            release.wait(h.WAIT_S)
+        h.serve_files({"/Mixed.dll/11111111200/Mixed.dll": image})(handler)
+
+    with upstream(answer) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
+        statuses = {}
+
+        def ask(name):
+            statuses[name] = program.get("/symbols/%s/11111111200/%s" % (name, name))[0]
+
+        askers = [threading.Thread(target=ask, args=(name,)) for name in ("mixed.dll", "Mixed.dll")]
+        askers[0].start()
+        h.wait_until(lambda: server.requests, "the first asks")
+        askers[1].start()
+        h.wait_until(lambda: program.metric("symsrv_waiters") == 2, "both wait")
+        release.set()
+        for asker in askers:
+            asker.join()
+        equal(statuses["Mixed.dll"], 200, "the second, who spells it right")
 
 
 @test

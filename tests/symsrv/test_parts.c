@@ -349,10 +349,10 @@ Test(negative, remembers_until_the_time_is_over)
 {
 	struct negative *negative = negative_create();
 
-	negative_add(negative, "debuginfo/ab", false, 100, 0);
-	cr_expect(negative_contains(negative, "debuginfo/ab", 12, false, 99, 0));
-	cr_expect_not(negative_contains(negative, "debuginfo/ac", 12, false, 99, 0));
-	cr_expect_not(negative_contains(negative, "debuginfo/ab", 12, false, 100, 0));
+	negative_add(negative, "debuginfo/ab", NULL, 100, 0);
+	cr_expect(negative_contains(negative, "debuginfo/ab", 12, NULL, 99, 0));
+	cr_expect_not(negative_contains(negative, "debuginfo/ac", 12, NULL, 99, 0));
+	cr_expect_not(negative_contains(negative, "debuginfo/ab", 12, NULL, 100, 0));
 	cr_expect_eq(negative_count(negative), 0u);
 	negative_destroy(negative);
 }
@@ -361,13 +361,24 @@ Test(negative, a_miss_without_a_name_says_nothing_about_one_with_a_name)
 {
 	struct negative *negative = negative_create();
 
-	negative_add(negative, "executable/ab", false, 100, 0);
-	cr_expect_not(negative_contains(negative, "executable/ab", 13, true, 0, 0));
-	negative_add(negative, "executable/ab", true, 100, 0);
-	cr_expect(negative_contains(negative, "executable/ab", 13, true, 0, 0));
-	cr_expect(negative_contains(negative, "executable/ab", 13, false, 0, 0));
-	negative_remove(negative, "executable/ab");
-	cr_expect_not(negative_contains(negative, "executable/ab", 13, false, 0, 0));
+	negative_add(negative, "executable/ab", NULL, 100, 0);
+	cr_expect_not(negative_contains(negative, "executable/ab", 13, "a", 0, 0));
+	negative_add(negative, "executable/ab", "a", 100, 0);
+	cr_expect(negative_contains(negative, "executable/ab", 13, "a", 0, 0));
+	cr_expect(negative_contains(negative, "executable/ab", 13, NULL, 0, 0));
+	negative_remove(negative, "executable/ab", "a");
+	cr_expect_not(negative_contains(negative, "executable/ab", 13, "a", 0, 0));
+	cr_expect_not(negative_contains(negative, "executable/ab", 13, NULL, 0, 0));
+	negative_destroy(negative);
+}
+
+Test(negative, a_miss_under_one_name_says_nothing_about_another)
+{
+	struct negative *negative = negative_create();
+
+	negative_add(negative, "pe/1-2/a.dll", "a.dll", 100, 0);
+	cr_expect(negative_contains(negative, "pe/1-2/a.dll", 12, "a.dll", 0, 0));
+	cr_expect_not(negative_contains(negative, "pe/1-2/a.dll", 12, "A.dll", 0, 0));
 	negative_destroy(negative);
 }
 
@@ -376,9 +387,9 @@ Test(negative, says_nothing_in_another_state_than_the_one_it_is_of)
 	struct negative *negative = negative_create();
 	unsigned int clears = negative_clears(negative);
 
-	negative_add(negative, "debuginfo/ab", false, 100, 6);
-	cr_expect(negative_contains(negative, "debuginfo/ab", 12, false, 0, 6));
-	cr_expect_not(negative_contains(negative, "debuginfo/ab", 12, false, 0, 7));
+	negative_add(negative, "debuginfo/ab", NULL, 100, 6);
+	cr_expect(negative_contains(negative, "debuginfo/ab", 12, NULL, 0, 6));
+	cr_expect_not(negative_contains(negative, "debuginfo/ab", 12, NULL, 0, 7));
 	negative_clear(negative);
 	cr_expect_eq(negative_clears(negative), clears + 1);
 	cr_expect_eq(negative_count(negative), 0u);
@@ -392,10 +403,10 @@ Test(negative, is_bounded)
 
 	for (int i = 0; i < 300000; i++) {
 		snprintf(text, sizeof(text), "debuginfo/%06x", i);
-		negative_add(negative, text, false, 100, 0);
+		negative_add(negative, text, NULL, 100, 0);
 	}
 	cr_expect_leq(negative_count(negative), 64u * 2048u);
-	cr_expect(negative_contains(negative, text, strlen(text), false, 0, 0));
+	cr_expect(negative_contains(negative, text, strlen(text), NULL, 0, 0));
 	negative_destroy(negative);
 }
 
