@@ -44,6 +44,7 @@ struct flight {
 	char *place;   /* what it is found by, see place_of() */
 	char *strings; /* what key.name and key.spelling point into */
 	char *forwarded_for;
+	unsigned int depth;
 	struct key key;
 	int64_t asked_ms;   /* when the last lane was started */
 	unsigned int state; /* of the waiter that it was made for */
@@ -112,15 +113,18 @@ static void add_lanes(struct flight *flight)
 }
 
 /*
- * What requests have in common that one flight serves: the object, and the name
- * as it is spelt, because upstreams that go by names tell upper case from lower.
+ * What requests have in common that one flight serves: the object; the name as it
+ * is spelt, because upstreams that go by names tell upper case from lower; and how
+ * many symsrv they have passed. What a flight asks another symsrv for has passed
+ * one more than the flight's own waiters, so that who waits for whom leads to ever
+ * deeper flights, and two servers that ask each other never wait for each other.
  * On the heap, or NULL.
  */
 static char *place_of(const struct fetch_waiter *waiter)
 {
 	char *place;
 
-	if (asprintf(&place, "%s\n%s", waiter->text,
+	if (asprintf(&place, "%u\n%s\n%s", waiter->depth, waiter->text,
 		     waiter->key->spelling ? waiter->key->spelling : "") < 0)
 		return NULL;
 	return place;
@@ -138,6 +142,7 @@ static struct flight *flight_create(struct fetcher *fetcher, const struct fetch_
 	flight->fetcher = fetcher;
 	flight->set = upstream_set_take(fetcher->set);
 	flight->state = waiter->state;
+	flight->depth = waiter->depth;
 	flight->text = strdup(waiter->text);
 	flight->place = strdup(place);
 	if (waiter->forwarded_for)
@@ -173,6 +178,18 @@ static void tell_of(const struct flight *flight, struct fetch_waiter *waiter,
 	tell(flight->fetcher, waiter, outcome);
 }
 
+/* `waiter` began to look when there was something new, or may hear more than the one that the
+ * flight was made for: from a symsrv that this one came from. */
+static bool must_ask_again(const struct flight *flight, const struct fetch_waiter *waiter,
+			   enum fetch_outcome outcome)
+{
+	if (outcome == FETCH_STORED)
+		return false;
+	return waiter->asks_again ||
+	       (outcome == FETCH_UNSURE && flight->forwarded_for && waiter->forwarded_for &&
+		hops_differ(flight->unasked, flight->forwarded_for, waiter->forwarded_for));
+}
+
 /* The flight is out of the table and nothing of it runs any more. */
 static void land(struct flight *flight, enum fetch_outcome outcome)
 {
@@ -186,7 +203,7 @@ static void land(struct flight *flight, enum fetch_outcome outcome)
 		negative_remove(fetcher->parts.negative, flight->text, flight->key.spelling);
 	for (waiter = flight->waiters; waiter; waiter = next) {
 		next = waiter->next;
-		if (waiter->asks_again && outcome != FETCH_STORED)
+		if (must_ask_again(flight, waiter, outcome))
 			fetcher_join(fetcher, waiter);
 		else
 			tell_of(flight, waiter, outcome);
@@ -454,6 +471,7 @@ static void run_lane(struct job *job)
 		.store = flight->fetcher->parts.store,
 		.path = path,
 		.forwarded_for = flight->forwarded_for,
+		.depth = flight->depth,
 		.accepts_msfz = flight->key.kind == KEY_MSFZ,
 		.cancel = &flight->cancel,
 		.done = on_transfer,

@@ -28,6 +28,7 @@ struct fetch_waiter {
 	const struct key *key;
 	const char *text;          /* of the key */
 	const char *forwarded_for; /* or NULL */
+	unsigned int depth;        /* symsrv that it has passed */
 	int64_t deadline_ms;
 	unsigned int state; /* in which one began to look: see negative.h */
 	/* Called once, on a thread that may block. */

@@ -87,3 +87,18 @@ void hops_add_unasked(char list[HOPS_UNASKED_BYTES], const char *names, const ch
 			 (int)length, name);
 	}
 }
+
+bool hops_differ(const char *unasked, const char *chain, const char *other_chain)
+{
+	char name[HOPS_UNASKED_BYTES + 1];
+
+	while (*(unasked += strspn(unasked, " ,"))) {
+		size_t length = strcspn(unasked, " ,");
+
+		snprintf(name, sizeof(name), "_%.*s", (int)length, unasked);
+		if (strstr(chain, name) && !strstr(other_chain, name))
+			return true;
+		unasked += length;
+	}
+	return false;
+}

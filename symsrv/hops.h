@@ -38,6 +38,12 @@ struct hops {
  * one that nobody has. */
 void hops_add_unasked(char list[HOPS_UNASKED_BYTES], const char *names, const char *but);
 
+/*
+ * Whether a symsrv of the list was not asked because it is in the chain of one
+ * request, and is not in that of another: that one's answer may be a better one.
+ */
+bool hops_differ(const char *unasked, const char *chain, const char *other_chain);
+
 /* `own_name`: "symsrv-INSTANCE". `limit`: servers that it may have passed. */
 void hops_read(const struct hops_request *request, const char *own_name, uint64_t limit,
 	       struct hops *ret);

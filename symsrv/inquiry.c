@@ -247,6 +247,7 @@ static void run(struct job *job)
 		inquiry->waiter = (struct fetch_waiter){ .key = &inquiry->key,
 							 .text = inquiry->part_text,
 							 .forwarded_for = inquiry->forwarded_for,
+							 .depth = inquiry->depth,
 							 .state = inquiry->state,
 							 .deadline_ms = inquiry->deadline_ms,
 							 .done = on_fetched };

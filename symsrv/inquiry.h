@@ -35,6 +35,7 @@ struct inquiry {
 	const char *section;       /* or NULL */
 	const char *text;          /* what the table of objects goes by: inquiry_text() */
 	const char *forwarded_for; /* or NULL */
+	unsigned int depth;        /* symsrv that it has passed */
 	bool is_local;             /* ask no upstream */
 	int64_t deadline_ms;
 	void (*done)(struct inquiry *inquiry);

@@ -309,6 +309,7 @@ static enum MHD_Result inquire(struct request *request, const char *text, size_t
 	inquiry->text = request->text;
 	inquiry->is_local = !hops.may_go_on;
 	inquiry->forwarded_for = request->forwarded_for;
+	inquiry->depth = hops.depth;
 	inquiry->deadline_ms = clock_now_ms() + request->server->settings.wait_ms;
 	inquiry->done = on_inquired;
 	if (!suspend(request))

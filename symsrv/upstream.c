@@ -260,7 +260,14 @@ static bool begin_try(struct attempt *attempt)
 
 /* ---- turns ---- */
 
-static void start_waiting(struct upstream_client *client, struct upstream *upstream);
+static struct upstream_queue *queue_of(const struct transfer *transfer)
+{
+	unsigned int last = UPSTREAM_QUEUES - 1;
+
+	return &transfer->upstream->queues[transfer->depth < last ? transfer->depth : last];
+}
+
+static void start_waiting(struct upstream_client *client, struct upstream_queue *queue);
 
 static void finish(struct transfer *transfer, enum transfer_outcome outcome, const char *error)
 {
@@ -272,17 +279,17 @@ static void finish(struct transfer *transfer, enum transfer_outcome outcome, con
 static void end_attempt(struct attempt *attempt, enum transfer_outcome outcome, const char *error)
 {
 	struct transfer *transfer = attempt->transfer;
-	struct upstream *upstream = transfer->upstream;
+	struct upstream_queue *queue = queue_of(transfer);
 
 	/* A trial that nobody reported on must not keep the breaker waiting for ever. */
-	upstream_report(upstream, UPSTREAM_NOT_ASKED, 0);
+	upstream_report(transfer->upstream, UPSTREAM_NOT_ASKED, 0);
 	unlink_attempt(attempt);
 	snprintf(transfer->error, sizeof(transfer->error), "%s", error);
 	curl_easy_cleanup(attempt->easy);
 	curl_slist_free_all(attempt->headers);
 	free(attempt->url);
-	upstream->active--;
-	start_waiting(attempt->client, upstream);
+	queue->active--;
+	start_waiting(attempt->client, queue);
 	free(attempt);
 	transfer->outcome = outcome;
 	transfer->done(transfer);
@@ -331,7 +338,7 @@ static void begin(struct upstream_client *client, struct transfer *transfer)
 		finish(transfer, TRANSFER_TRANSIENT, "out of memory");
 		return;
 	}
-	upstream->active++;
+	queue_of(transfer)->active++;
 	upstream->counts.asked++;
 	link_attempt(&client->running, attempt);
 	if (!begin_try(attempt))
@@ -339,14 +346,14 @@ static void begin(struct upstream_client *client, struct transfer *transfer)
 }
 
 /* As many as may run; each upstream has its own queue, so that a slow one holds up nobody else. */
-static void start_waiting(struct upstream_client *client, struct upstream *upstream)
+static void start_waiting(struct upstream_client *client, struct upstream_queue *queue)
 {
-	while (upstream->waiting && upstream->active < upstream->waiting->set->max_fetches) {
-		struct transfer *transfer = upstream->waiting;
+	while (queue->waiting && queue->active < queue->waiting->set->max_fetches) {
+		struct transfer *transfer = queue->waiting;
 
-		upstream->waiting = transfer->next;
-		if (!upstream->waiting)
-			upstream->last_waiting = &upstream->waiting;
+		queue->waiting = transfer->next;
+		if (!queue->waiting)
+			queue->last_waiting = &queue->waiting;
 		begin(client, transfer);
 	}
 }
@@ -361,13 +368,13 @@ static void take_arrived(struct upstream_client *client)
 	client->last_arrived = &client->arrived;
 	pthread_mutex_unlock(&client->lock);
 	for (; transfer; transfer = next) {
-		struct upstream *upstream = transfer->upstream;
+		struct upstream_queue *queue = queue_of(transfer);
 
 		next = transfer->next;
 		transfer->next = NULL;
-		*upstream->last_waiting = transfer;
-		upstream->last_waiting = &transfer->next;
-		start_waiting(client, upstream);
+		*queue->last_waiting = transfer;
+		queue->last_waiting = &transfer->next;
+		start_waiting(client, queue);
 	}
 }
 

@@ -34,6 +34,7 @@ struct transfer {
 	char *path;                /* heap; below the upstream's URL */
 	const char *forwarded_for; /* chain for X-Forwarded-For, or NULL; lives as long as the
 				      transfer */
+	unsigned int depth;        /* symsrv that the request has passed */
 	bool accepts_msfz;
 	atomic_bool *cancel;
 	void (*done)(struct transfer *transfer); /* on the transfer thread: must not block */

@@ -111,12 +111,14 @@ static struct upstream *parse(const char *text)
 	const char *equals = strchr(text, '=');
 	const char *at = equals ? memchr(text, '@', (size_t)(equals - text)) : NULL;
 	const char *kind = at ? at + 1 : text;
+	unsigned int i;
 
 	if (!upstream)
 		return NULL;
 	upstream->references = 1;
 	pthread_mutex_init(&upstream->lock, NULL);
-	upstream->last_waiting = &upstream->waiting;
+	for (i = 0; i < UPSTREAM_QUEUES; i++)
+		upstream->queues[i].last_waiting = &upstream->queues[i].waiting;
 	if (!equals || !find_kind(kind, (size_t)(equals - kind), &upstream->kind) ||
 	    !set_url(upstream, equals + 1))
 		return NULL;

@@ -39,6 +39,20 @@ struct upstream_counts {
 
 struct transfer;
 
+/* The transfer thread's own. */
+struct upstream_queue {
+	struct transfer *waiting, **last_waiting;
+	unsigned int active;
+};
+
+/*
+ * One for requests of each number of symsrv passed: were all turns of two servers
+ * that ask each other taken by their own clients' requests, those that these wait
+ * for would never have theirs. Beyond the default of --forwarded-limit the last one
+ * serves all.
+ */
+#define UPSTREAM_QUEUES 9
+
 struct upstream {
 	atomic_uint references;
 	enum upstream_kind kind;
@@ -54,9 +68,7 @@ struct upstream {
 	char told[32];     /* refusal that was logged last */
 	int64_t told_ms;
 	int64_t trouble_s; /* since 1970 */
-	/* The transfer thread's own: */
-	struct transfer *waiting, **last_waiting;
-	unsigned int active;
+	struct upstream_queue queues[UPSTREAM_QUEUES];
 };
 
 struct upstream_set {

@@ -96,6 +96,40 @@ def a_ring_remembers_what_nobody_in_it_has():
 
 
 @test
+def two_servers_that_ask_each_other_never_wait_for_each_other():
+    """Each asks the other one only when it is asked itself: what it asks for must not wait for the request that waits for it."""
+    port, gates = h.free_port(), {}
+
+    def hold(handler):
+        gates[handler.path].wait(h.WAIT_S)
+        h.serve_files({h.debug_paths(TARGET)[0]: GOOD})(handler)
+
+    absent = [h.build_id(410 + i) for i in range(8)]
+    for identity in absent + [TARGET]:
+        gates[h.debug_paths(identity)[0]] = threading.Event()
+    with upstream(hold) as origin:
+        first = ("--upstream", "origin@debuginfod=" + origin.url, "--max-fetches", "4")
+        with symsrv(*first, "--upstream", "symsrv=http://127.0.0.1:%d" % port) as a:
+            with symsrv(*first, "--upstream", "symsrv=" + a.url, port=port) as b:
+                statuses = {}
+
+                def ask(server, identity):
+                    statuses[server.port, identity] = server.debuginfo(identity)[0]
+
+                askers = [threading.Thread(target=ask, args=(server, identity))
+                          for identity in absent + [TARGET] for server in (a, b)]
+                for asker in askers:
+                    asker.start()
+                h.wait_until(lambda: a.metric("symsrv_waiters") >= 9 and b.metric("symsrv_waiters") >= 9, "all wait")
+                for gate in gates.values():
+                    gate.set()
+                for asker in askers:
+                    asker.join()
+                equal([statuses.pop((server.port, TARGET)) for server in (a, b)], [200, 200], "what the origin has")
+                equal(set(statuses.values()), {404}, "what nobody has")
+
+
+@test
 def a_miss_of_who_asked_nobody_is_not_believed():
     paths = h.debug_paths(TARGET)
     port = h.free_port()

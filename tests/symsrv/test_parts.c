@@ -222,6 +222,16 @@ Test(hops, those_who_did_not_ask_are_named_once)
 	cr_expect_lt(strlen(list), sizeof(list));
 }
 
+Test(hops, only_who_came_from_elsewhere_may_hear_more)
+{
+	static const char chain[] = "1, _symsrv-a, 2, _symsrv-me";
+
+	cr_expect_not(hops_differ("", chain, "2, _symsrv-me"));
+	cr_expect(hops_differ("symsrv-a", chain, "1, _symsrv-b, 2, _symsrv-me"));
+	cr_expect_not(hops_differ("symsrv-a", chain, "3, _symsrv-a, 4, _symsrv-me"));
+	cr_expect_not(hops_differ("symsrv-me, symsrv-c", chain, "2, _symsrv-me"));
+}
+
 /* -------- networks -------- */
 
 static bool contains(const char *rule_text, const char *address)
