@@ -10,6 +10,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
+#include "symsrv/clock.h"
 #include "symsrv/percent.h"
 
 static const size_t step_bytes = (size_t)256 << 10;
@@ -41,6 +42,7 @@ static int copy(struct transfer *transfer, int fd)
 			return -EIO;
 		if (*transfer->cancel)
 			return -ECANCELED;
+		*transfer->heard_ms = clock_now_ms();
 		if (store_arrival_bytes(transfer->arrival) + (size_t)count >
 		    transfer->set->max_object_bytes)
 			return -EFBIG;

@@ -11,7 +11,7 @@
 #include "symsrv/log.h"
 #include "symsrv/verify.h"
 
-/* In order, the next upstream is asked when the present one has not answered after this. */
+/* In order, the next upstream is asked when nothing has come for so long. */
 static const int64_t hesitation_ms = 5000;
 /* A flight goes on when its waiters have gone; so many at a time bound the memory. */
 static const unsigned int most_flights = 16384;
@@ -46,9 +46,9 @@ struct flight {
 	char *forwarded_for;
 	unsigned int depth;
 	struct key key;
-	int64_t asked_ms;   /* when the last lane was started */
-	unsigned int state; /* of the waiter that it was made for */
-	size_t next_lane;   /* not started yet */
+	_Atomic int64_t heard_ms; /* when the last lane was started, or bytes arrived */
+	unsigned int state;       /* of the waiter that it was made for */
+	size_t next_lane;         /* not started yet */
 	size_t running;
 	bool was_transient;
 	char unasked[HOPS_UNASKED_BYTES];
@@ -238,7 +238,7 @@ static void start_lanes(struct flight *flight)
 		struct lane *lane = &flight->lanes[flight->next_lane++];
 
 		flight->running++;
-		flight->asked_ms = clock_now_ms();
+		flight->heard_ms = clock_now_ms();
 		workers_submit(flight->fetcher->parts.workers, &lane->job, run_lane);
 		if (!all)
 			break;
@@ -474,6 +474,7 @@ static void run_lane(struct job *job)
 		.depth = flight->depth,
 		.accepts_msfz = flight->key.kind == KEY_MSFZ,
 		.cancel = &flight->cancel,
+		.heard_ms = &flight->heard_ms,
 		.done = on_transfer,
 		.context = lane,
 	};
@@ -588,7 +589,7 @@ void fetcher_tick(struct fetcher *fetcher, int64_t now_ms)
 	HASH_ITER(hh, fetcher->flights, flight, next)
 	{
 		collect_expired(flight, now_ms, false, &gone);
-		if (now_ms - flight->asked_ms >= hesitation_ms)
+		if (now_ms - flight->heard_ms >= hesitation_ms)
 			start_lanes(flight);
 	}
 	pthread_mutex_unlock(&fetcher->lock);

@@ -114,6 +114,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 		attempt->ignored_bytes += count;
 		return attempt->ignored_bytes <= most_ignored_bytes ? count : 0;
 	}
+	*transfer->heard_ms = clock_now_ms();
 	/* Counted here as well: a compressed or chunked body announces no length. */
 	if (store_arrival_bytes(transfer->arrival) + count > transfer->set->max_object_bytes)
 		attempt->append_failure = -EFBIG;

@@ -37,6 +37,7 @@ struct transfer {
 	unsigned int depth;        /* symsrv that the request has passed */
 	bool accepts_msfz;
 	atomic_bool *cancel;
+	_Atomic int64_t *heard_ms;               /* when bytes of an object arrived last */
 	void (*done)(struct transfer *transfer); /* on the transfer thread: must not block */
 	void *context;
 	/* result */

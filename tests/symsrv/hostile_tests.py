@@ -176,6 +176,37 @@ def misses_are_remembered_and_failures_are_not():
 
 
 @test
+def an_upstream_whose_object_flows_is_not_given_up():
+    """Longer than the five seconds of silence after which the next one is asked."""
+    pieces = [GOOD[i:i + 4000] for i in range(0, len(GOOD), 4000)]
+    check(len(pieces) * 0.6 > 7, "too fast")
+
+    def drip(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(GOOD)))
+        handler.end_headers()
+        for piece in pieces:
+            handler.wfile.write(piece)
+            handler.wfile.flush()
+            time.sleep(0.6)
+
+    def stall(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(GOOD)))
+        handler.end_headers()
+        handler.wfile.write(GOOD[:-1])
+        handler.wfile.flush()
+
+    with upstream(h.serve_files({h.debug_paths(TARGET)[0]: GOOD})) as other:
+        for slow, source in ((drip, "slow"), (stall, "other")):
+            with upstream(slow) as server:
+                arguments = "--upstream", "slow@debuginfod=" + server.url, "--upstream", "other@debuginfod=" + other.url
+                with symsrv(*arguments) as program:
+                    status, headers, body = program.debuginfo(TARGET)
+                    equal((status, body, headers["x-symsrv-source"]), (200, GOOD, source), source)
+
+
+@test
 def a_refusal_is_told_once_and_makes_nothing_missing():
     identities = [h.build_id(130 + i) for i in range(3)]
     mood = {"status": 403}
