@@ -34,7 +34,7 @@ struct file_index {
 	struct entry *entries;
 	uint64_t files_seen;
 	atomic_bool is_scanned;
-	atomic_uint scan_count;
+	atomic_uint changes;
 };
 
 struct file_index *file_index_create(bool is_empty)
@@ -53,9 +53,9 @@ bool file_index_is_scanned(const struct file_index *index)
 	return index->is_scanned;
 }
 
-unsigned int file_index_scan_count(const struct file_index *index)
+unsigned int file_index_changes(const struct file_index *index)
 {
-	return index->scan_count;
+	return index->changes;
 }
 
 static void entry_destroy(struct entry *entry)
@@ -98,6 +98,14 @@ static bool same_file(const struct entry *entry, const struct stat *status)
 	       entry->device == status->st_dev &&
 	       entry->modified.tv_sec == status->st_mtim.tv_sec &&
 	       entry->modified.tv_nsec == status->st_mtim.tv_nsec;
+}
+
+static bool is_same_entry(const struct entry *left, const struct entry *right)
+{
+	return left->size_bytes == right->size_bytes && left->inode == right->inode &&
+	       left->device == right->device && left->modified.tv_sec == right->modified.tv_sec &&
+	       left->modified.tv_nsec == right->modified.tv_nsec &&
+	       !strcmp(left->path, right->path);
 }
 
 /* A debug file is a better answer to "debuginfo" than a program that merely was not stripped. */
@@ -204,29 +212,46 @@ static void scan_directory(struct scan *scan, char *directory, const bool *stop)
 	fts_close(walk);
 }
 
-void file_index_scan(struct file_index *index, const struct text_list *directories,
+/* Lock held: whether one of `entries` is of a key that is not in the index, or another file. */
+static bool has_news(const struct file_index *index, struct entry *entries)
+{
+	struct entry *entry, *next, *old;
+
+	HASH_ITER(hh, entries, entry, next)
+	{
+		HASH_FIND_STR(index->entries, entry->text, old);
+		if (!old || !is_same_entry(entry, old))
+			return true;
+	}
+	return false;
+}
+
+bool file_index_scan(struct file_index *index, const struct text_list *directories,
 		     const bool *stop)
 {
 	struct scan scan = { .old = index };
 	struct entry *old;
+	bool is_news;
 	size_t i;
 
 	for (i = 0; i < directories->count; i++)
 		scan_directory(&scan, directories->texts[i], stop);
 	if (__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		clear(&scan.entries);
-		return;
+		return false;
 	}
 	pthread_mutex_lock(&index->lock);
+	is_news = has_news(index, scan.entries);
 	old = index->entries;
 	index->entries = scan.entries;
 	index->files_seen = scan.files_seen;
 	/* Before: whoever sees that it is scanned sees another number than there was without that.
 	 */
-	index->scan_count++;
+	index->changes += is_news;
 	index->is_scanned = true;
 	pthread_mutex_unlock(&index->lock);
 	clear(&old);
+	return is_news;
 }
 
 /* ---- use ---- */

@@ -19,9 +19,11 @@ struct file_index;
 struct file_index *file_index_create(bool is_empty);
 void file_index_destroy(struct file_index *index);
 
-/* Scans afresh and then replaces what was known; may take long. `stop` ends it early, changing
- * nothing. */
-void file_index_scan(struct file_index *index, const struct text_list *directories,
+/*
+ * Scans afresh and then replaces what was known; may take long. `stop` ends it early, changing
+ * nothing. True when there is something that was not there before.
+ */
+bool file_index_scan(struct file_index *index, const struct text_list *directories,
 		     const bool *stop);
 
 struct index_file {
@@ -38,8 +40,9 @@ int file_index_open(struct file_index *index, const char *text, struct index_fil
 /* False before the first scan is through: what is not found may be there all the same. */
 bool file_index_is_scanned(const struct file_index *index);
 
-/* How many scans are through. Another number than before a look: what was missing may be there. */
-unsigned int file_index_scan_count(const struct file_index *index);
+/* How many scans have found what was not there, or another file. Another number than before a look:
+ * what was missing may be there. */
+unsigned int file_index_changes(const struct file_index *index);
 
 /* Calls `visit` for every file until it returns false. */
 void file_index_each(struct file_index *index,

@@ -27,7 +27,7 @@ size_t inquiry_text(const struct key *key, const char *section, char room[INQUIR
 /* What is here and who is asked: another number when there may be something new. */
 static unsigned int state_of(const struct holdings *holdings)
 {
-	return file_index_scan_count(holdings->index) + negative_clears(holdings->negative);
+	return file_index_changes(holdings->index) + negative_clears(holdings->negative);
 }
 
 bool inquiry_is_known_missing(const struct holdings *holdings, const char *text, size_t text_bytes,

@@ -120,8 +120,9 @@ static void *scan(void *context)
 	bool is_counted = false;
 
 	while (wait_for_scan(program, &copy.index)) {
-		file_index_scan(program->holdings.index, &copy.index, &program->stop_scanning);
-		negative_clear(program->holdings.negative);
+		/* Of no use any more: they are of the state before. */
+		if (file_index_scan(program->holdings.index, &copy.index, &program->stop_scanning))
+			negative_clear(program->holdings.negative);
 		options_deinit(&copy);
 		/* Objects are found uncounted. */
 		if (!is_counted)

@@ -244,6 +244,35 @@ def a_request_that_upstreams_refuse_harms_no_other():
 
 
 @test
+def misses_are_forgotten_by_a_scan_that_finds_something():
+    directory, absent = tempfile.mkdtemp(dir=RUN.scratch), h.build_id(150)
+    count = 0
+
+    def put(name, identity):
+        nonlocal count
+        count += 1
+        with open(os.path.join(directory, name), "wb") as file:
+            file.write(h.make_elf(identity))
+
+    put("old", h.build_id(151))
+    with upstream(h.serve_files({})) as server:
+        with symsrv("--index", directory, "--upstream", "debuginfod=" + server.url, "--rescan", "0") as program:
+            def scan():
+                program.process.send_signal(signal.SIGUSR1)
+                h.wait_until(lambda: program.metric("symsrv_index_files_seen") == count, "it is scanned")
+
+            for _ in range(3):
+                equal(program.debuginfo(absent)[0], 404, "missing")
+                # No identity: looked at, and nothing that anybody could have missed.
+                put("text-%d" % count, "")
+                scan()
+            equal(len(server.requests), 1, "asked once, over scans that found nothing")
+            put("new", absent)
+            scan()
+            equal(program.debuginfo(absent)[0], 200, "what a scan has found")
+
+
+@test
 def a_file_that_is_indexed_while_an_upstream_denies_it_is_served():
     directory = tempfile.mkdtemp(dir=RUN.scratch)
     indexed = threading.Event()
