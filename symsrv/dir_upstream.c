@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -31,10 +32,17 @@ static int open_file(const struct transfer *transfer)
 static int copy(struct transfer *transfer, int fd)
 {
 	char *room AUTO_FREE = malloc(step_bytes);
+	struct stat status;
 	ssize_t count;
 
 	if (!room)
 		return -ENOMEM;
+	if (fstat(fd, &status))
+		return -EIO;
+	if ((uint64_t)status.st_size > transfer->set->max_object_bytes)
+		return -EFBIG;
+	if (store_expect(transfer->arrival, (uint64_t)status.st_size))
+		return -ENOSPC;
 	while ((count = read(fd, room, step_bytes))) {
 		int failure;
 

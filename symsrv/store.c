@@ -54,6 +54,7 @@ struct store_arrival {
 	int fd;
 	uint64_t bytes;
 	uint64_t counted_bytes; /* of them, in store->arriving_bytes */
+	bool is_expected;       /* its length is known and may be */
 	char name[32];          /* in tmp/ */
 };
 
@@ -379,7 +380,9 @@ static int reserve(struct store *store, uint64_t bytes)
 
 	pthread_mutex_lock(&store->lock);
 	wanted = store->used_bytes + store->arriving_bytes + bytes;
-	if (wanted > store->max_bytes) {
+	if (wanted - store->used_bytes > store->max_bytes) {
+		failure = -ENOSPC;
+	} else if (wanted > store->max_bytes) {
 		uint64_t excess = wanted - store->max_bytes;
 
 		freed = evict(store, excess + store->max_bytes / eviction_share);
@@ -531,7 +534,31 @@ static int write_out(struct store_arrival *arrival, const void *bytes, size_t co
 	return failure == -EDQUOT || failure == -EFBIG ? -ENOSPC : failure;
 }
 
-int store_append(struct store_arrival *arrival, const void *bytes, size_t count)
+/* An arrival that turns out to be too large has evicted others by then: not more than half of them
+ * may go for one of which that could not be told. */
+static uint64_t most_bytes(struct store *store, bool is_expected)
+{
+	uint64_t max_bytes;
+
+	pthread_mutex_lock(&store->lock);
+	max_bytes = store->max_bytes;
+	pthread_mutex_unlock(&store->lock);
+	return is_expected ? max_bytes - max_bytes / eviction_share : max_bytes / 2;
+}
+
+int store_expect(struct store_arrival *arrival, uint64_t bytes)
+{
+	struct store_usage usage;
+
+	store_usage(arrival->store, &usage);
+	if (bytes > most_bytes(arrival->store, true) ||
+	    bytes > usage.used_bytes + usage.arriving_bytes + usage.free_bytes)
+		return -ENOSPC;
+	arrival->is_expected = true;
+	return 0;
+}
+
+static int append(struct store_arrival *arrival, const void *bytes, size_t count)
 {
 	int failure = reserve(arrival->store, count);
 
@@ -544,12 +571,20 @@ int store_append(struct store_arrival *arrival, const void *bytes, size_t count)
 	return failure;
 }
 
+int store_append(struct store_arrival *arrival, const void *bytes, size_t count)
+{
+	if (arrival->bytes + count > most_bytes(arrival->store, arrival->is_expected))
+		return -ENOSPC;
+	return append(arrival, bytes, count);
+}
+
 int store_restart(struct store_arrival *arrival)
 {
 	if (ftruncate(arrival->fd, 0) || lseek(arrival->fd, 0, SEEK_SET) < 0)
 		return -errno;
 	unreserve(arrival->store, arrival->counted_bytes);
 	arrival->bytes = arrival->counted_bytes = 0;
+	arrival->is_expected = false;
 	return 0;
 }
 
@@ -597,9 +632,8 @@ static int publish(struct store_arrival *arrival, struct store_record *record)
 	if (failure)
 		return failure;
 	buf_init(&text, 32 << 10);
-	failure = store_file_format(&text, record)
-			  ? store_append(arrival, text.data, text.size_bytes)
-			  : -ENOMEM;
+	failure = store_file_format(&text, record) ? append(arrival, text.data, text.size_bytes)
+						   : -ENOMEM;
 	buf_deinit(&text);
 	if (failure)
 		return failure;

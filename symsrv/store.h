@@ -84,7 +84,16 @@ int store_remove(struct store *store, const char *key);
 struct store_arrival;
 
 int store_begin(struct store *store, struct store_arrival **ret);
-/* -ENOSPC: the disk or the store is full and nothing more can be evicted. */
+/*
+ * How long it will be, where that is known. -ENOSPC: the store or the disk will
+ * never have room for it, so nothing need be evicted to find that out.
+ */
+int store_expect(struct store_arrival *arrival, uint64_t bytes);
+/*
+ * -ENOSPC: the disk or the store is full and nothing more can be evicted, or this is
+ * more than one object may have: 15/16 of the store, half of it if its length was
+ * not known beforehand.
+ */
 int store_append(struct store_arrival *arrival, const void *bytes, size_t count);
 /* Throws away what has arrived, to begin again. */
 int store_restart(struct store_arrival *arrival);

@@ -101,6 +101,20 @@ static int on_request(void *context, char *remote, char *local, int remote_port,
 	return CURL_PREREQFUNC_ABORT;
 }
 
+/* -ENOSPC: it says that it is longer than the store has room for. A compressed body says how long
+ * it is compressed. */
+static int expect_length(struct attempt *attempt)
+{
+	struct curl_header *encoding;
+	curl_off_t bytes = -1;
+
+	curl_easy_getinfo(attempt->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &bytes);
+	if (bytes < 0 ||
+	    !curl_easy_header(attempt->easy, "Content-Encoding", 0, CURLH_HEADER, -1, &encoding))
+		return 0;
+	return store_expect(attempt->transfer->arrival, (uint64_t)bytes);
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 {
 	struct attempt *attempt = context;
@@ -115,6 +129,10 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 		return attempt->ignored_bytes <= most_ignored_bytes ? count : 0;
 	}
 	*transfer->heard_ms = clock_now_ms();
+	if (!store_arrival_bytes(transfer->arrival))
+		attempt->append_failure = expect_length(attempt);
+	if (attempt->append_failure)
+		return 0;
 	/* Counted here as well: a compressed or chunked body announces no length. */
 	if (store_arrival_bytes(transfer->arrival) + count > transfer->set->max_object_bytes)
 		attempt->append_failure = -EFBIG;
@@ -500,7 +518,10 @@ static void judge_failure(struct attempt *attempt, CURLcode code)
 	else if (attempt->append_failure == -EFBIG || code == CURLE_FILESIZE_EXCEEDED)
 		end_attempt(attempt, TRANSFER_TOO_LARGE, "larger than --max-object-bytes");
 	else if (attempt->append_failure)
-		end_attempt(attempt, TRANSFER_NO_ROOM, strerror(-attempt->append_failure));
+		end_attempt(attempt, TRANSFER_NO_ROOM,
+			    attempt->append_failure == -ENOSPC
+				    ? "no room for it in the store"
+				    : strerror(-attempt->append_failure));
 	else
 		retry_or_end(attempt, code != CURLE_OPERATION_TIMEDOUT, error);
 }

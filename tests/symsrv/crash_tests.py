@@ -128,6 +128,27 @@ def a_full_disk_costs_the_fetch_and_nothing_else():
             subprocess.run(["umount", disk], check=True)
 
 
+@test
+def an_object_larger_than_the_store_pushes_nothing_out():
+    small, large = [h.build_id(810 + i) for i in range(6)], h.build_id(820)
+    files = {h.debug_paths(i)[0]: h.make_elf(i, 50000) for i in small}
+    body = h.make_elf(large, 3 << 20)
+
+    def told(handler):
+        h.send(handler, body)
+
+    def untold(handler):
+        handler.close_connection = True
+        handler.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
+
+    for way in (told, untold):
+        with upstream(lambda r, way=way: way(r) if large in r.path else h.serve_files(files)(r)) as server:
+            with symsrv("--upstream", "debuginfod=" + server.url, "--max-bytes", "1M") as program:
+                equal([program.debuginfo(i)[0] for i in small], [200] * len(small), "small")
+                equal(program.debuginfo(large)[0], 503, "large")
+                equal(program.metric("symsrv_store_evicted_total"), 0, "objects pushed out")
+
+
 # ---- running it ----
 
 @test

@@ -305,6 +305,45 @@ Test(store, an_object_larger_than_the_store_is_refused)
 	cr_expect_eq(files_in_tmp(), 0u);
 }
 
+static int append_many(struct store_arrival *arrival, size_t count)
+{
+	static const char bytes[1000];
+	int failure = 0;
+
+	for (; count && !failure; count--)
+		failure = store_append(arrival, bytes, sizeof(bytes));
+	return failure;
+}
+
+Test(store, what_has_no_room_pushes_nothing_out)
+{
+	struct store_arrival *arrival;
+
+	store_set_max(store, 200000);
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	cr_assert_eq(store_begin(store, &arrival), 0);
+	cr_expect_eq(store_expect(arrival, 200000), -ENOSPC);
+	cr_expect_eq(store_expect(arrival, UINT64_MAX), -ENOSPC);
+	cr_expect_eq(append_many(arrival, 300), -ENOSPC, "a length that nobody has told");
+	cr_expect_leq(store_arrival_bytes(arrival), 100000u);
+	store_abandon(arrival);
+	cr_expect(has("debuginfo/ab", "hello"));
+}
+
+Test(store, an_object_may_have_most_of_it_when_its_length_is_known)
+{
+	struct store_arrival *arrival;
+
+	store_set_max(store, 200000);
+	cr_assert_eq(store_begin(store, &arrival), 0);
+	cr_expect_eq(store_expect(arrival, 180000), 0);
+	cr_expect_eq(append_many(arrival, 180), 0);
+	cr_expect_eq(append_many(arrival, 180), -ENOSPC, "more than it said");
+	cr_expect_eq(store_restart(arrival), 0);
+	cr_expect_eq(append_many(arrival, 180), -ENOSPC, "another try says nothing");
+	store_abandon(arrival);
+}
+
 Test(store, counts_what_was_there_before)
 {
 	struct store_usage before, after;
