@@ -11,9 +11,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
-#include "libsym/base/hex.h"
 #include "libsym/base/path.h"
-#include "symsrv/digest.h"
 #include "symsrv/key.h"
 #include "symsrv/log.h"
 
@@ -25,7 +23,6 @@ struct entry {
 	ino_t inode;
 	dev_t device;
 	uint32_t contents; /* enum sym_content */
-	char sha256[65];   /* "" until asked for */
 	char text[];
 };
 
@@ -88,7 +85,6 @@ void file_index_destroy(struct file_index *index)
 
 struct scan {
 	struct entry *entries;
-	struct file_index *old; /* its checksums are kept for files that are the same */
 	uint64_t files_seen;
 };
 
@@ -116,17 +112,6 @@ static bool is_better(const struct entry *entry, const struct entry *old)
 	return (entry->contents & debug) > (old->contents & debug);
 }
 
-static void keep_checksum(const struct scan *scan, struct entry *entry, const struct stat *status)
-{
-	struct entry *old;
-
-	pthread_mutex_lock(&scan->old->lock);
-	HASH_FIND_STR(scan->old->entries, entry->text, old);
-	if (old && same_file(old, status))
-		memcpy(entry->sha256, old->sha256, sizeof(entry->sha256));
-	pthread_mutex_unlock(&scan->old->lock);
-}
-
 static void add(struct scan *scan, const char *text, const char *path, const struct stat *status,
 		uint32_t contents)
 {
@@ -142,7 +127,6 @@ static void add(struct scan *scan, const char *text, const char *path, const str
 	entry->inode = status->st_ino;
 	entry->device = status->st_dev;
 	entry->contents = contents;
-	keep_checksum(scan, entry, status);
 	HASH_FIND_STR(scan->entries, text, old);
 	if (!entry->path || (old && !is_better(entry, old))) {
 		entry_destroy(entry);
@@ -229,7 +213,7 @@ static bool has_news(const struct file_index *index, struct entry *entries)
 bool file_index_scan(struct file_index *index, const struct text_list *directories,
 		     const bool *stop)
 {
-	struct scan scan = { .old = index };
+	struct scan scan = { 0 };
 	struct entry *old;
 	bool is_news;
 	size_t i;
@@ -273,26 +257,6 @@ static int copy_entry(struct file_index *index, const char *text, struct entry *
 	return failure;
 }
 
-static int find_checksum(struct file_index *index, const char *text, int fd, struct entry *copy)
-{
-	uint8_t digest[DIGEST_SHA256_BYTES];
-	struct entry *entry;
-	int failure;
-
-	if (copy->sha256[0])
-		return 0;
-	failure = digest_file(fd, copy->size_bytes, digest, NULL);
-	if (failure)
-		return failure;
-	hex_write_bytes(copy->sha256, digest, sizeof(digest));
-	pthread_mutex_lock(&index->lock);
-	HASH_FIND_STR(index->entries, text, entry);
-	if (entry && entry->inode == copy->inode && entry->size_bytes == copy->size_bytes)
-		memcpy(entry->sha256, copy->sha256, sizeof(entry->sha256));
-	pthread_mutex_unlock(&index->lock);
-	return 0;
-}
-
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret)
 {
 	struct entry copy = { 0 };
@@ -309,12 +273,13 @@ int file_index_open(struct file_index *index, const char *text, struct index_fil
 		return fd;
 	if (fstat(fd, &status) || !same_file(&copy, &status))
 		return -ESTALE;
-	failure = find_checksum(index, text, fd, &copy);
-	if (failure)
-		return failure;
 	ret->size_bytes = copy.size_bytes;
 	ret->modified_s = copy.modified.tv_sec;
-	memcpy(ret->sha256, copy.sha256, sizeof(ret->sha256));
+	snprintf(ret->version, sizeof(ret->version), "%llx-%llx-%llx-%llx",
+		 (unsigned long long)copy.device, (unsigned long long)copy.inode,
+		 (unsigned long long)copy.size_bytes,
+		 (unsigned long long)copy.modified.tv_sec * 1000000000 +
+			 (unsigned long long)copy.modified.tv_nsec);
 	snprintf(ret->name, sizeof(ret->name), "%s", path_file_name(path));
 	ret->fd = steal_fd(&fd);
 	return 0;

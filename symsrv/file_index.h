@@ -30,11 +30,12 @@ struct index_file {
 	int fd;
 	uint64_t size_bytes;
 	int64_t modified_s;
-	char sha256[65];
+	char version[64]; /* another one when the file is another */
 	char name[256];
 };
 
-/* Opens the file of a key. -ENOENT: there is none; -ESTALE: it is not the file it was. */
+/* Opens the file of a key; reads nothing of it, so that its size does not matter. -ENOENT: there is
+ * none; -ESTALE: it is not the file it was. */
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret);
 
 /* False before the first scan is through: what is not found may be there all the same. */

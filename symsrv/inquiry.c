@@ -13,6 +13,9 @@ static const int64_t index_valid_ms = 5000;
 /* A section that two files lack may appear when a better debug file does. */
 static const int64_t section_negative_ms = 60000;
 
+/* A checksum over so much takes a few hundredths of a second; all requests share few threads. */
+static const uint64_t quick_bytes = 16 << 20;
+
 DEFINE_GUARD(object, struct object *, object_release)
 
 size_t inquiry_text(const struct key *key, const char *section, char room[INQUIRY_TEXT_BYTES])
@@ -40,27 +43,35 @@ bool inquiry_is_known_missing(const struct holdings *holdings, const char *text,
 
 /* ---- what lies here ---- */
 
+/* What could be opened, or why not. */
+struct look {
+	uint64_t most_bytes; /* of a checksum that may be compared on this thread */
+	bool trouble;        /* it cannot be told whether it is here */
+	bool takes_long;     /* not on this thread */
+};
+
 /* Want of descriptors or memory: it may be here all the same. */
 static bool may_pass(int failure)
 {
 	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM;
 }
 
-/* NULL: it is not here, or *trouble_ret, and that cannot be told. */
+/* NULL: it is not here, or what `look` says. */
 static struct object *open_stored(const struct holdings *holdings, const char *text,
-				  bool *trouble_ret)
+				  struct look *look)
 {
 	struct store_record record;
 	struct object *object;
 	int fd;
-	int failure = store_find(holdings->store, text, &fd, &record);
+	int failure = store_find_quickly(holdings->store, text, look->most_bytes, &fd, &record);
 
 	if (failure) {
-		*trouble_ret |= may_pass(failure);
+		look->trouble |= may_pass(failure);
+		look->takes_long |= failure == -EAGAIN;
 		return NULL;
 	}
 	object = object_create(text, fd);
-	*trouble_ret |= !object;
+	look->trouble |= !object;
 	if (object) {
 		object->size_bytes = object->file_bytes = record.size_bytes;
 		object->modified_s = record.fetched_s;
@@ -73,40 +84,40 @@ static struct object *open_stored(const struct holdings *holdings, const char *t
 }
 
 static struct object *open_indexed(const struct holdings *holdings, const char *text,
-				   bool *trouble_ret)
+				   struct look *look)
 {
 	struct index_file file;
 	struct object *object;
 	int failure = file_index_open(holdings->index, text, &file);
 
 	if (failure) {
-		*trouble_ret |= may_pass(failure);
+		look->trouble |= may_pass(failure);
 		return NULL;
 	}
 	object = object_create(text, file.fd);
-	*trouble_ret |= !object;
+	look->trouble |= !object;
 	if (!object)
 		return NULL;
 	object->size_bytes = object->file_bytes = file.size_bytes;
 	object->modified_s = file.modified_s;
 	object->valid_until_ms = clock_now_ms() + index_valid_ms;
-	snprintf(object->etag, sizeof(object->etag), "\"sha256-%s\"", file.sha256);
+	snprintf(object->etag, sizeof(object->etag), "\"file-%s\"", file.version);
 	snprintf(object->name, sizeof(object->name), "%s", file.name);
 	snprintf(object->source, sizeof(object->source), "index");
 	return object;
 }
 
 static struct object *find_here(const struct holdings *holdings, const char *text,
-				bool *trouble_ret)
+				struct look *look)
 {
 	struct object *object =
 		object_table_find(holdings->objects, text, strlen(text), clock_now_ms());
 
 	if (object)
 		return object;
-	object = open_indexed(holdings, text, trouble_ret);
+	object = open_indexed(holdings, text, look);
 	if (!object)
-		object = open_stored(holdings, text, trouble_ret);
+		object = open_stored(holdings, text, look);
 	if (object)
 		object_table_add(holdings->objects, object);
 	return object;
@@ -114,7 +125,7 @@ static struct object *find_here(const struct holdings *holdings, const char *tex
 
 /* A section is a range of the file: same descriptor, own tag. */
 static struct object *cut_section(const struct inquiry *inquiry, const struct object *file,
-				  bool *trouble_ret)
+				  struct look *look)
 {
 	uint64_t offset, size_bytes;
 	struct sym_error *error = sym_elf_section_find(file->fd, file->size_bytes, inquiry->section,
@@ -129,7 +140,7 @@ static struct object *cut_section(const struct inquiry *inquiry, const struct ob
 	fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
 	object = fd >= 0 ? object_create(inquiry->text, fd) : NULL;
 	if (!object) {
-		*trouble_ret = true;
+		look->trouble = true;
 		return NULL;
 	}
 	object->offset = offset;
@@ -191,30 +202,47 @@ static bool enter_phase(struct inquiry *inquiry)
 	return inquiry->part_text != NULL;
 }
 
-/* True when the inquiry has ended. */
+static void run(struct job *job);
+
+static void run_on_checker(struct job *job)
+{
+	struct inquiry *inquiry = (struct inquiry *)((char *)job - offsetof(struct inquiry, job));
+
+	/* Others may have taken long. */
+	if (clock_now_ms() >= inquiry->deadline_ms) {
+		finish(inquiry, INQUIRY_TRANSIENT, NULL);
+		return;
+	}
+	inquiry->may_check = true;
+	run(job);
+}
+
+/* True when the inquiry has ended, or goes on elsewhere. */
 static bool answer_from_here(struct inquiry *inquiry)
 {
-	bool trouble = false;
+	struct look look = { .most_bytes = inquiry->may_check ? UINT64_MAX : quick_bytes };
 	struct object *file GUARDED(object) = NULL;
 	struct object *object = NULL;
 
 	if (!inquiry->phase)
 		inquiry->state = state_of(inquiry->holdings);
-	file = find_here(inquiry->holdings, inquiry->part_text, &trouble);
-	if (!file && trouble)
+	file = find_here(inquiry->holdings, inquiry->part_text, &look);
+	if (!file && look.trouble)
 		finish(inquiry, INQUIRY_TRANSIENT, NULL);
+	else if (!file && look.takes_long)
+		workers_submit(inquiry->holdings->checkers, &inquiry->job, run_on_checker);
 	if (!file)
-		return trouble;
+		return look.trouble || look.takes_long;
 	if (!inquiry->section) {
 		finish(inquiry, INQUIRY_FOUND, STEAL(file));
 		return true;
 	}
-	object = cut_section(inquiry, file, &trouble);
+	object = cut_section(inquiry, file, &look);
 	if (object)
 		finish(inquiry, INQUIRY_FOUND, object);
-	else if (trouble)
+	else if (look.trouble)
 		finish(inquiry, INQUIRY_TRANSIENT, NULL);
-	return object || trouble;
+	return object || look.trouble;
 }
 
 static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome);

@@ -19,6 +19,7 @@ struct holdings {
 	struct object_table *objects;
 	struct negative *negative;
 	struct workers *workers;
+	struct workers *checkers; /* for large objects whose checksum must be compared */
 	struct fetcher *fetcher;
 };
 
@@ -51,6 +52,7 @@ struct inquiry {
 	char *part_text; /* of the file that a section lies in */
 	unsigned int phase;
 	bool was_transient;
+	bool may_check;     /* it runs on one of the checkers */
 	unsigned int state; /* of what is here and who is asked, before that was looked at */
 };
 

@@ -428,6 +428,12 @@ static bool was_checked(struct store *store, const char *key)
 
 int store_find(struct store *store, const char *key, int *fd_ret, struct store_record *record)
 {
+	return store_find_quickly(store, key, UINT64_MAX, fd_ret, record);
+}
+
+int store_find_quickly(struct store *store, const char *key, uint64_t most_bytes, int *fd_ret,
+		       struct store_record *record)
+{
 	char path[STORE_FILE_PATH_BYTES];
 	struct store_record found = { 0 };
 	int fd AUTO_CLOSE = -1;
@@ -443,7 +449,7 @@ int store_find(struct store *store, const char *key, int *fd_ret, struct store_r
 	if (!failure && strcmp(found.key, key) != 0)
 		failure = -EBADMSG;
 	if (!failure && !was_checked(store, key))
-		failure = store_file_verify(fd, &found);
+		failure = found.size_bytes > most_bytes ? -EAGAIN : store_file_verify(fd, &found);
 	if (failure) {
 		store_record_deinit(&found);
 		if (failure != -EBADMSG && failure != -EIO)

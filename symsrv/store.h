@@ -75,6 +75,10 @@ bool store_is_writable(struct store *store);
  * the start; an object that fails is removed and not found. -ENOENT: there is none.
  */
 int store_find(struct store *store, const char *key, int *fd_ret, struct store_record *record);
+/* The same, for threads that others wait for. -EAGAIN: its checksum must be compared, and it has
+ * more bytes than `most_bytes`. */
+int store_find_quickly(struct store *store, const char *key, uint64_t most_bytes, int *fd_ret,
+		       struct store_record *record);
 
 /* Marks as used just now. */
 void store_touch(struct store *store, const char *key);

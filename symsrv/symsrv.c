@@ -37,6 +37,7 @@ static const int64_t often_ms = 5000;
 static const int64_t farewell_ms = 250;
 static const size_t most_open_objects = 1024;
 static const unsigned int worker_count = 4;
+static const unsigned int checker_count = 2;
 
 struct program {
 	int argc;
@@ -240,6 +241,8 @@ static bool start_holdings(struct program *program)
 	holdings->negative = negative_create();
 	program->metrics = metrics_create();
 	failure = workers_create(worker_count, &holdings->workers);
+	if (!failure)
+		failure = workers_create(checker_count, &holdings->checkers);
 	if (!failure)
 		failure = workers_create(worker_count, &program->fetch_workers);
 	if (!failure)
@@ -461,6 +464,7 @@ static void end(struct program *program)
 	if (program->client)
 		upstream_client_stop(program->client);
 	workers_destroy(program->fetch_workers);
+	workers_destroy(holdings->checkers);
 	workers_destroy(holdings->workers);
 	server_stop(program->server);
 	fetcher_destroy(holdings->fetcher);

@@ -360,6 +360,29 @@ def directories_to_index_may_be_links_large_or_absent():
 
 
 @test
+def the_size_of_an_indexed_file_does_not_matter():
+    """Sparse files of a tebibyte: who reads one of them whole does not come back in time."""
+    large, small = [h.build_id(1590 + i) for i in range(5)], h.build_id(1599)
+    directory = indexed(*large, small)
+    try:
+        for identity in large:
+            os.truncate(os.path.join(directory, identity), 1 << 40)
+    except OSError as error:
+        raise Skipped("no files of a tebibyte here: %s" % error)
+    with symsrv("--index", directory) as program:
+        tags = set()
+        for identity in large:
+            status, headers, _ = program.debuginfo(identity, method="HEAD")
+            equal((status, headers["content-length"]), (200, str(1 << 40)), "a large one")
+            tags.add(headers["etag"])
+        equal(len(tags), len(large), "tags")
+        equal(program.debuginfo(large[0], headers={"Range": "bytes=0-3", "If-Range": headers["etag"]}, method="HEAD")[0], 200, "HEAD")
+        status, _, body = program.debuginfo(large[-1], headers={"Range": "bytes=0-3", "If-Range": headers["etag"]})
+        equal((status, body), (206, b"\x7fELF"), "a part")
+        equal(program.debuginfo(small)[2], h.make_elf(small), "a small one")
+
+
+@test
 def a_file_that_changes_under_the_index_is_never_served_wrongly():
     directory = indexed(TARGET, size=300000)
     path = os.path.join(directory, TARGET)
