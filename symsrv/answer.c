@@ -78,7 +78,7 @@ void answer_plan(const struct object *object, const struct request_headers *head
 		 struct answer_plan *ret)
 {
 	ret->status = 200;
-	if (headers->max_size && is_above(headers->max_size, object->file_bytes))
+	if (headers->max_size && is_above(headers->max_size, object->size_bytes))
 		ret->status = 406;
 	else if (headers->if_none_match && http_tags_match(headers->if_none_match, object->etag))
 		ret->status = 304;

@@ -73,7 +73,7 @@ static struct object *open_stored(const struct holdings *holdings, const char *t
 	object = object_create(text, fd);
 	look->trouble |= !object;
 	if (object) {
-		object->size_bytes = object->file_bytes = record.size_bytes;
+		object->size_bytes = record.size_bytes;
 		object->modified_s = record.fetched_s;
 		snprintf(object->etag, sizeof(object->etag), "\"sha256-%s\"", record.sha256);
 		snprintf(object->name, sizeof(object->name), "%s", record.name);
@@ -98,7 +98,7 @@ static struct object *open_indexed(const struct holdings *holdings, const char *
 	look->trouble |= !object;
 	if (!object)
 		return NULL;
-	object->size_bytes = object->file_bytes = file.size_bytes;
+	object->size_bytes = file.size_bytes;
 	object->modified_s = file.modified_s;
 	object->valid_until_ms = clock_now_ms() + index_valid_ms;
 	snprintf(object->etag, sizeof(object->etag), "\"file-%s\"", file.version);
@@ -145,7 +145,6 @@ static struct object *cut_section(const struct inquiry *inquiry, const struct ob
 	}
 	object->offset = offset;
 	object->size_bytes = size_bytes;
-	object->file_bytes = file->size_bytes;
 	object->modified_s = file->modified_s;
 	object->valid_until_ms = file->valid_until_ms;
 	/* The file's tag without its closing quote. */

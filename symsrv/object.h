@@ -20,7 +20,6 @@ struct object {
 	int fd;
 	uint64_t offset; /* of the range in the file */
 	uint64_t size_bytes;
-	uint64_t file_bytes; /* of the whole object; more than size_bytes for a section */
 	int64_t modified_s;
 	int64_t valid_until_ms; /* beyond it the object is looked up again; INT64_MAX: never */
 	_Atomic int64_t used_ms;

@@ -41,7 +41,7 @@ static void add_object_headers(struct MHD_Response *response, const struct objec
 	MHD_add_response_header(response, "Accept-Ranges", "bytes");
 	http_date(object->modified_s, text);
 	MHD_add_response_header(response, "Last-Modified", text);
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)object->file_bytes);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)object->size_bytes);
 	/* In lower case: libdebuginfod 0.188 looks for nothing else. */
 	MHD_add_response_header(response, "x-debuginfod-size", text);
 	if (object->name[0])

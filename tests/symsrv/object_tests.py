@@ -139,6 +139,10 @@ def sections_are_cut_here():
         equal(len(program.get(path + ".symtab")[2]), 4096 // 24 * 24, ".symtab from the debug file")
         equal(program.get(path + ".text")[2], h.make_elf(identity, 5000)[0x200:0x200 + 5000], ".text from the program")
         equal(program.get(path + ".nope")[0], 404, "no such section")
+        # As debuginfod 0.188: of a section its own size counts.
+        status, headers, _ = program.get(path + ".text", headers={"X-DEBUGINFOD-MAXSIZE": "5000"})
+        equal((status, headers["x-debuginfod-size"]), (200, "5000"), "a section that is not above MAXSIZE, its file is")
+        equal(program.get(path + ".text", headers={"X-DEBUGINFOD-MAXSIZE": "4999"})[0], 406, "a section above MAXSIZE")
         tags = [program.get(place)[1]["etag"] for place in (path + ".symtab", path + ".text", "/buildid/%s/debuginfo" % identity)]
         equal(len(set(tags)), 3, "tags")
         for tag in tags:

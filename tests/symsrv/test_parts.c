@@ -106,7 +106,7 @@ static struct object *sample_object(void)
 {
 	struct object *object = object_create("debuginfo/ab", open("/dev/null", O_RDONLY));
 
-	object->size_bytes = object->file_bytes = 1000;
+	object->size_bytes = 1000;
 	object->modified_s = 784111777;
 	snprintf(object->etag, sizeof(object->etag), "\"sha256-1\"");
 	return object;
