@@ -436,7 +436,7 @@ bool upstream_path(const struct upstream *upstream, const struct key *key, unsig
 
 	switch (upstream->kind) {
 	case UPSTREAM_SSQP:
-		return ssqp_path(key, variant, path);
+		return store_path(key, variant, path);
 	case UPSTREAM_DEBUGINFOD:
 		return variant == 0 && debuginfod_format(path, key);
 	case UPSTREAM_SYMSRV:

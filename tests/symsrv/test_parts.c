@@ -625,7 +625,18 @@ Test(upstreams, each_kind_is_asked_for_its_own_paths)
 			  .name = "a.dll",
 			  .spelling = "A.dll" };
 
+	struct key pdb = { .kind = KEY_PDB,
+			   .id = { 0xab, 0xcd },
+			   .id_bytes = 2,
+			   .number = 10,
+			   .name = "a.pdb",
+			   .spelling = "A.pdb" };
+
 	expect_paths("ssqp=http://h", &debug, "");
+	expect_paths("ssqp=http://h", &pdb,
+		     "a.pdb/abcda/a.pdb\nA.pdb/abcda/A.pdb\nA.pdb/ABCDA/A.pdb\n");
+	expect_paths("symsrv=http://h", &pdb,
+		     "symbols/a.pdb/abcda/a.pdb\nsymbols/A.pdb/abcda/A.pdb\n");
 	expect_paths("debuginfod=http://h", &debug, "buildid/abcd/debuginfo\n");
 	expect_paths("symsrv=http://h", &debug, "buildid/abcd/debuginfo\n");
 	expect_paths("dir=/d", &debug,
