@@ -180,8 +180,10 @@ static void set_headers(struct attempt *attempt)
 	if (transfer->upstream->authorization && !attempt->is_foreign)
 		add_header(attempt, "Authorization: %s", transfer->upstream->authorization);
 	curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, attempt->headers);
-	curl_easy_setopt(attempt->easy, CURLOPT_USERPWD,
-			 attempt->is_foreign ? NULL : transfer->upstream->user_password);
+	curl_easy_setopt(attempt->easy, CURLOPT_USERNAME,
+			 attempt->is_foreign ? NULL : transfer->upstream->user);
+	curl_easy_setopt(attempt->easy, CURLOPT_PASSWORD,
+			 attempt->is_foreign ? NULL : transfer->upstream->password);
 }
 
 static void set_limits(struct attempt *attempt)

@@ -11,6 +11,7 @@
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
 #include "symsrv/debuginfod.h"
+#include "symsrv/percent.h"
 #include "symsrv/ssqp.h"
 
 static const char *const kind_texts[] = {
@@ -37,7 +38,8 @@ static void upstream_release(struct upstream *upstream)
 	pthread_mutex_destroy(&upstream->lock);
 	free(upstream->name);
 	free(upstream->url);
-	free(upstream->user_password);
+	free(upstream->user);
+	free(upstream->password);
 	free(upstream->authorization);
 	free(upstream);
 }
@@ -57,6 +59,27 @@ static bool find_kind(const char *text, size_t length, enum upstream_kind *ret)
 	return false;
 }
 
+static char *decode(const char *text, size_t length)
+{
+	char *decoded = strndup(text, length);
+
+	if (decoded && percent_decode(decoded, length, decoded, &length))
+		return decoded;
+	free(decoded);
+	return NULL;
+}
+
+/* "USER:PASSWORD", escaped as in any URL: a password may have colons, slashes and at signs. */
+static bool set_user(struct upstream *upstream, const char *text, size_t length)
+{
+	const char *colon = memchr(text, ':', length);
+	size_t user_bytes = colon ? (size_t)(colon - text) : length;
+
+	upstream->user = decode(text, user_bytes);
+	upstream->password = colon ? decode(colon + 1, length - user_bytes - 1) : strdup("");
+	return upstream->user && upstream->password;
+}
+
 /* Takes user and password out of the URL, so that nothing that shows it shows them. */
 static bool set_url(struct upstream *upstream, const char *url)
 {
@@ -74,7 +97,8 @@ static bool set_url(struct upstream *upstream, const char *url)
 	path = host + strcspn(host, "/");
 	at = memrchr(host, '@', (size_t)(path - host));
 	if (at) {
-		upstream->user_password = strndup(host, (size_t)(at - host));
+		if (!set_user(upstream, host, (size_t)(at - host)))
+			return false;
 		if (asprintf(&upstream->url, "%.*s%s", (int)(host - url), url, at + 1) < 0)
 			upstream->url = NULL;
 		length = upstream->url ? strlen(upstream->url) : 0;
@@ -83,7 +107,7 @@ static bool set_url(struct upstream *upstream, const char *url)
 	}
 	while (upstream->url && length && upstream->url[length - 1] == '/')
 		upstream->url[--length] = 0;
-	return upstream->url && path > host && (!at || upstream->user_password);
+	return upstream->url && path > host;
 }
 
 /* The host and port serve as a name when none is given. */
@@ -171,7 +195,7 @@ static bool same(const struct upstream *left, const struct upstream *right)
 {
 	return left->kind == right->kind && left->is_trusted == right->is_trusted &&
 	       same_text(left->name, right->name) && same_text(left->url, right->url) &&
-	       same_text(left->user_password, right->user_password) &&
+	       same_text(left->user, right->user) && same_text(left->password, right->password) &&
 	       same_text(left->authorization, right->authorization);
 }
 

@@ -57,9 +57,9 @@ struct upstream {
 	atomic_uint references;
 	enum upstream_kind kind;
 	char *name;
-	char *url;           /* without user and password; of a directory: its path */
-	char *user_password; /* from the URL, or NULL */
-	char *authorization; /* value of the header, or NULL */
+	char *url;             /* without user and password; of a directory: its path */
+	char *user, *password; /* from the URL, decoded; or NULL */
+	char *authorization;   /* value of the header, or NULL */
 	bool is_trusted;
 	struct upstream_counts counts;
 	pthread_mutex_t lock; /* of the breaker and of the last trouble */

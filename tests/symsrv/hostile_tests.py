@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Upstreams that lie, fail or lead astray; requests that make no sense."""
+import base64
 import concurrent.futures
 import os
 import random
@@ -145,6 +146,9 @@ def a_redirect_takes_no_credentials_along():
                     check("pass" not in program.get("/")[2].decode() and "pass" not in program.log_text(), "shown")
             check(all("Authorization" in headers for _, headers in front.requests[1:]), "the upstream gets them")
             equal(front.requests[-1][1]["Authorization"], "Bearer s3cret", "from the file")
+            with symsrv("--upstream", "debuginfod=http://us%%40er:p%%3Aw@127.0.0.1:%d" % front.port) as program:
+                program.debuginfo(TARGET)
+            equal(base64.b64decode(front.requests[-1][1]["Authorization"].split()[1]), b"us@er:p:w", "escapes in the URL")
             check(not any("Authorization" in headers for _, headers in blob.requests), "the other one got them")
 
 

@@ -571,11 +571,27 @@ Test(upstreams, passwords_are_taken_out_of_the_url)
 
 	cr_assert_not_null(set);
 	cr_expect_str_eq(set->list[0]->url, "https://host:81/symbols");
-	cr_expect_str_eq(set->list[0]->user_password, "user:secret");
+	cr_expect_str_eq(set->list[0]->user, "user");
+	cr_expect_str_eq(set->list[0]->password, "secret");
 	upstream_set_release(set);
 	set = set_of("ssqp=http://host:81/x");
 	cr_expect_str_eq(set->list[0]->name, "host:81");
 	upstream_set_release(set);
+}
+
+Test(upstreams, user_and_password_are_decoded)
+{
+	struct upstream_set *set = set_of("a@ssqp=https://us%40er:p%3Aw%2Fx:%25@host/s%20s");
+
+	cr_assert_not_null(set);
+	cr_expect_str_eq(set->list[0]->url, "https://host/s%20s");
+	cr_expect_str_eq(set->list[0]->user, "us@er");
+	cr_expect_str_eq(set->list[0]->password, "p:w/x:%");
+	upstream_set_release(set);
+	set = set_of("ssqp=https://user@host");
+	cr_expect_str_eq(set->list[0]->password, "");
+	upstream_set_release(set);
+	cr_expect_null(set_of("ssqp=https://user:100%@host"), "half an escape");
 }
 
 Test(upstreams, what_is_none_is_refused_without_showing_it)
