@@ -21,13 +21,17 @@
  * the maximum. */
 static const uint64_t eviction_share = 16;
 
+/* The order in which objects go after a restart is that of the times of their files: so exact. */
+static const int64_t touch_interval_s = 3600;
+
 struct store_entry {
 	char *key;
 	char *name;
 	uint64_t file_bytes; /* content and record */
 	uint64_t size_bytes;
-	int64_t used;    /* greater is later; see use_now() and use_before() */
-	bool is_checked; /* its checksum was compared since the start */
+	int64_t used;      /* greater is later; see use_now() and use_before() */
+	int64_t touched_s; /* time of the file, since 1970 */
+	bool is_checked;   /* its checksum was compared since the start */
 	UT_hash_handle hh;
 };
 
@@ -177,9 +181,9 @@ static int64_t use_before(int64_t modified_s)
 	return (modified_s > 0 ? modified_s : 0) - INT64_MAX;
 }
 
-/* Adds or replaces; lock held. An entry that finds no memory is only not counted. */
-static void enter(struct store *store, const struct store_record *record, uint64_t file_bytes,
-		  int64_t used, bool is_checked)
+/* Adds or replaces; lock held. NULL: an entry that finds no memory is only not counted. */
+static struct store_entry *enter(struct store *store, const struct store_record *record,
+				 uint64_t file_bytes, int64_t used, bool is_checked)
 {
 	struct store_entry *entry;
 
@@ -187,21 +191,23 @@ static void enter(struct store *store, const struct store_record *record, uint64
 	if (!entry) {
 		entry = calloc(1, sizeof(*entry));
 		if (!entry)
-			return;
+			return NULL;
 		entry->key = strdup(record->key);
 		entry->name = strdup(record->name);
 		if (entry->key && entry->name)
 			HASH_ADD_KEYPTR(hh, store->entries, entry->key, strlen(entry->key), entry);
 		if (!entry->key || !entry->name || !hash_added(entry)) {
 			entry_destroy(entry);
-			return;
+			return NULL;
 		}
 	}
 	store->used_bytes += file_bytes - entry->file_bytes;
 	entry->file_bytes = file_bytes;
 	entry->size_bytes = record->size_bytes;
 	entry->used = used;
+	entry->touched_s = time(NULL);
 	entry->is_checked = is_checked;
+	return entry;
 }
 
 static void forget(struct store *store, const char *key)
@@ -236,8 +242,12 @@ static void scan_file(struct store *store, int shelf_fd, const char *name)
 	pthread_mutex_lock(&store->lock);
 	HASH_FIND_STR(store->entries, record.key, entry);
 	if (!entry)
-		enter(store, &record, (uint64_t)status.st_size, use_before(status.st_mtim.tv_sec),
-		      false);
+		entry = enter(store, &record, (uint64_t)status.st_size,
+			      use_before(status.st_mtim.tv_sec), false);
+	else
+		entry = NULL;
+	if (entry)
+		entry->touched_s = status.st_mtim.tv_sec;
 	pthread_mutex_unlock(&store->lock);
 	store_record_deinit(&record);
 }
@@ -256,27 +266,6 @@ static void scan_shelf(struct store *store, const char *name)
 	while ((file = readdir(shelf)))
 		if (file->d_name[0] != '.')
 			scan_file(store, fd, file->d_name);
-}
-
-void store_scan(struct store *store, const bool *stop)
-{
-	char name[16];
-	unsigned int i;
-
-	for (i = 0; i < 256 && !__atomic_load_n(stop, __ATOMIC_RELAXED); i++) {
-		snprintf(name, sizeof(name), "objects/%02x", i);
-		scan_shelf(store, name);
-	}
-	pthread_mutex_lock(&store->lock);
-	store->is_scanned = true;
-	pthread_mutex_unlock(&store->lock);
-}
-
-void store_set_max(struct store *store, uint64_t max_bytes)
-{
-	pthread_mutex_lock(&store->lock);
-	store->max_bytes = max_bytes;
-	pthread_mutex_unlock(&store->lock);
 }
 
 void store_usage(struct store *store, struct store_usage *ret)
@@ -370,6 +359,44 @@ static void tell_evicted(const struct store *store, uint64_t freed)
 {
 	if (freed && store->evicted)
 		store->evicted(store->evicted_context);
+}
+
+/* Lock held. Of a store that is not counted yet nothing is known. */
+static uint64_t evict_excess(struct store *store)
+{
+	uint64_t bytes = store->used_bytes + store->arriving_bytes;
+
+	return store->is_scanned && bytes > store->max_bytes
+		       ? evict(store, bytes - store->max_bytes)
+		       : 0;
+}
+
+void store_scan(struct store *store, const bool *stop)
+{
+	char name[16];
+	unsigned int i;
+	uint64_t freed;
+
+	for (i = 0; i < 256 && !__atomic_load_n(stop, __ATOMIC_RELAXED); i++) {
+		snprintf(name, sizeof(name), "objects/%02x", i);
+		scan_shelf(store, name);
+	}
+	pthread_mutex_lock(&store->lock);
+	store->is_scanned = true;
+	freed = evict_excess(store);
+	pthread_mutex_unlock(&store->lock);
+	tell_evicted(store, freed);
+}
+
+void store_set_max(struct store *store, uint64_t max_bytes)
+{
+	uint64_t freed;
+
+	pthread_mutex_lock(&store->lock);
+	store->max_bytes = max_bytes;
+	freed = evict_excess(store);
+	pthread_mutex_unlock(&store->lock);
+	tell_evicted(store, freed);
 }
 
 /* Counts `bytes` as arriving, making room for them if need be. */
@@ -468,13 +495,22 @@ int store_find_quickly(struct store *store, const char *key, uint64_t most_bytes
 
 void store_touch(struct store *store, const char *key)
 {
+	char path[STORE_FILE_PATH_BYTES];
 	struct store_entry *entry;
+	int64_t now_s = time(NULL);
+	bool is_due = false;
 
 	pthread_mutex_lock(&store->lock);
 	HASH_FIND_STR(store->entries, key, entry);
-	if (entry)
+	if (entry) {
+		is_due = now_s - entry->touched_s >= touch_interval_s;
 		entry->used = use_now(store);
+		if (is_due)
+			entry->touched_s = now_s;
+	}
 	pthread_mutex_unlock(&store->lock);
+	if (is_due && !store_file_path(key, path))
+		utimensat(store->directory_fd, path, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
 int store_remove(struct store *store, const char *key)

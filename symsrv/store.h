@@ -61,9 +61,11 @@ void store_close(struct store *store);
  */
 void store_on_eviction(struct store *store, void (*evicted)(void *context), void *context);
 
-/* Counts what is there; to be called once, on a thread that may take long. `stop` ends it early. */
+/* Counts what is there, and evicts what is too much; to be called once, on a thread that may take
+ * long. `stop` ends it early. */
 void store_scan(struct store *store, const bool *stop);
 
+/* Evicts what is too much now. */
 void store_set_max(struct store *store, uint64_t max_bytes);
 void store_usage(struct store *store, struct store_usage *ret);
 /* True when a file can be created now. */
@@ -80,7 +82,8 @@ int store_find(struct store *store, const char *key, int *fd_ret, struct store_r
 int store_find_quickly(struct store *store, const char *key, uint64_t most_bytes, int *fd_ret,
 		       struct store_record *record);
 
-/* Marks as used just now. */
+/* Marks as used just now; in the time of its file too, but not within an hour of the last change.
+ */
 void store_touch(struct store *store, const char *key);
 int store_remove(struct store *store, const char *key);
 

@@ -121,14 +121,14 @@ static void *scan(void *context)
 	bool is_counted = false;
 
 	while (wait_for_scan(program, &copy.index)) {
+		/* First, because the size of the store holds only when it is counted. */
+		if (!is_counted)
+			store_scan(program->holdings.store, &program->stop_scanning);
+		is_counted = true;
 		/* Of no use any more: they are of the state before. */
 		if (file_index_scan(program->holdings.index, &copy.index, &program->stop_scanning))
 			negative_clear(program->holdings.negative);
 		options_deinit(&copy);
-		/* Objects are found uncounted. */
-		if (!is_counted)
-			store_scan(program->holdings.store, &program->stop_scanning);
-		is_counted = true;
 	}
 	options_deinit(&copy);
 	return NULL;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Crashes, damage, full disks, reload, stop, what the server tells of itself."""
+import contextlib
 import os
 import random
 import resource
@@ -147,6 +148,27 @@ def an_object_larger_than_the_store_pushes_nothing_out():
                 equal([program.debuginfo(i)[0] for i in small], [200] * len(small), "small")
                 equal(program.debuginfo(large)[0], 503, "large")
                 equal(program.metric("symsrv_store_evicted_total"), 0, "objects pushed out")
+
+
+@test
+def the_store_is_counted_before_directories_are_scanned():
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    for i in range(20000):
+        with open(os.path.join(directory, "f%d" % i), "wb") as file:
+            file.write(b"\x7fELF")
+    with good_upstream(TARGET) as server, symsrv("--upstream", "debuginfod=" + server.url) as program:
+        equal(program.debuginfo(TARGET)[0], 200, "fetch")
+    program = symsrv("--index", directory, store=program.store)
+    program.start(wait=False)
+    try:
+        seen, deadline = set(), time.monotonic() + h.WAIT_S
+        while (1, 20000) not in seen and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                lines = dict(line.rsplit(" ", 1) for line in program.get("/metrics")[2].decode().splitlines() if line[0] != "#")
+                seen.add((int(lines["symsrv_store_objects"]), int(lines["symsrv_index_files_seen"])))
+        check((1, 0) in seen, "objects and files counted: %s" % seen)
+    finally:
+        program.__exit__()
 
 
 # ---- running it ----

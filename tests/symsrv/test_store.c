@@ -361,6 +361,55 @@ Test(store, counts_what_was_there_before)
 	cr_expect(after.is_scanned);
 }
 
+Test(store, shrinks_to_a_smaller_size)
+{
+	static char bytes[10000];
+	struct store_usage usage;
+	bool stop = false;
+	char key[32];
+
+	store_scan(store, &stop);
+	for (int i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "debuginfo/%04x", i);
+		cr_assert_eq(put(key, bytes, sizeof(bytes)), 0);
+	}
+	store_set_max(store, 100000);
+	store_usage(store, &usage);
+	cr_expect_leq(usage.used_bytes, 100000u, "when it is set");
+	store_close(store);
+	open_store(50000);
+	store_scan(store, &stop);
+	store_usage(store, &usage);
+	cr_expect_leq(usage.used_bytes, 50000u, "after a start");
+	cr_expect_gt(usage.used_bytes, 30000u);
+}
+
+Test(store, what_is_used_outlives_a_restart)
+{
+	const struct timespec old[2] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000 } };
+	char bytes[400000] = "", path[256];
+	const bool stop = false;
+	struct stat status;
+
+	for (int i = 0; i < 2; i++) {
+		path_of(i ? "debuginfo/02" : "debuginfo/01", path);
+		cr_assert_eq(put(i ? "debuginfo/02" : "debuginfo/01", bytes, sizeof(bytes)), 0);
+		cr_assert_eq(utimensat(AT_FDCWD, path, old, 0), 0);
+	}
+	store_close(store);
+	open_store(1 << 20);
+	store_scan(store, &stop);
+	store_touch(store, "debuginfo/01");
+	store_touch(store, "debuginfo/nothing");
+	path_of("debuginfo/01", path);
+	cr_assert_eq(stat(path, &status), 0);
+	cr_expect_gt(status.st_mtim.tv_sec, 1700000000);
+	cr_assert_eq(utimensat(AT_FDCWD, path, old, 0), 0);
+	store_touch(store, "debuginfo/01");
+	cr_assert_eq(stat(path, &status), 0);
+	cr_expect_eq(status.st_mtim.tv_sec, 1700000000, "once an hour");
+}
+
 /* -------- scrubbing -------- */
 
 static char reported[256];
