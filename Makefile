@@ -83,7 +83,7 @@ PROFILE_OBJECTS := $(call objects,mapgen/profile/*.c $(patsubst %,mapgen/%.c,mes
 TEST_OBJECTS := $(call objects,tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/mapgen/*/*.c tests/support/*.c)
 SERVER_TEST_OBJECTS := $(call objects,tests/symsrv/*.c)
 FUZZ_SUPPORT := $(call objects,libsym/bcc/ld_cache.c mapgen/profile/*.c mapgen/message.c tests/support/perfmap_check.c tests/support/stack_text_run.c \
-	$(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text answer hops metrics store_file digest settings upstreams net_rules breaker))
+	$(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text answer hops metrics store_file digest settings upstreams log net_rules breaker))
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 LIB_STATIC := $(BUILD)/libsym.a

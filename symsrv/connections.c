@@ -8,7 +8,7 @@
 struct connections {
 	pthread_mutex_t lock;
 	struct connection *first;
-	unsigned int count;
+	atomic_uint count;
 };
 
 struct connections *connections_create(void)
@@ -85,10 +85,5 @@ unsigned int connections_enforce(struct connections *connections, int64_t now_ms
 
 unsigned int connections_count(struct connections *connections)
 {
-	unsigned int count;
-
-	pthread_mutex_lock(&connections->lock);
-	count = connections->count;
-	pthread_mutex_unlock(&connections->lock);
-	return count;
+	return connections->count;
 }

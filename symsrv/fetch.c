@@ -382,8 +382,10 @@ static void log_failure(const struct lane *lane)
 
 	if (transfer->outcome == TRANSFER_MISSING || transfer->outcome == TRANSFER_CANCELLED)
 		return;
-	/* That it rests is shown anyway; why is more interesting. */
-	if (transfer->outcome != TRANSFER_NO_ROOM && strncmp(transfer->error, "not asked", 9) != 0)
+	/* That it rests was logged once and is shown. */
+	if (!strncmp(transfer->error, "not asked", 9))
+		return;
+	if (transfer->outcome != TRANSFER_NO_ROOM)
 		upstream_note_trouble(lane->upstream, transfer->error);
 	if (transfer->outcome == TRANSFER_REFUSED &&
 	    !upstream_refusal_is_news(lane->upstream, transfer->error, clock_now_ms()))

@@ -647,15 +647,31 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
 
 static void on_server_log(void *context, const char *format, va_list arguments)
 {
+	static const char *const counted[] = { "client", "timed out", "Error processing request",
+					       "Application reported internal error" };
 	char text[256];
+	size_t i;
 
 	(void)context;
-	/* What clients do wrong is counted, not told one by one. */
-	if (strstr(format, "client") || strstr(format, "timed out"))
-		return;
 	vsnprintf(text, sizeof(text), format, arguments);
 	text[strcspn(text, "\n")] = 0;
+	/* What clients do wrong is counted, not told one by one, and so are our own resets. */
+	for (i = 0; i < sizeof(counted) / sizeof(*counted); i++)
+		if (strstr(text, counted[i]))
+			return;
 	log_message(LOG_LEVEL_WARNING, "server: %s", text);
+}
+
+/* Each socket has a daemon, whose own limit keeps connections waiting; this is the limit for all of
+ * them together. */
+static enum MHD_Result on_accept(void *context, const struct sockaddr *address, socklen_t size)
+{
+	const struct server *server = context;
+
+	(void)address;
+	(void)size;
+	return connections_count(server->connections) < server->settings.connections ? MHD_YES
+										     : MHD_NO;
 }
 
 static struct MHD_Daemon *start_daemon(struct server *server, int socket)
@@ -666,16 +682,17 @@ static struct MHD_Daemon *start_daemon(struct server *server, int socket)
 			     MHD_USE_ERROR_LOG | MHD_USE_TURBO;
 
 	return MHD_start_daemon(
-		flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_server_log,
-		NULL, MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT,
+		flags, 0, on_accept, server, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
+		on_server_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT,
 		settings->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 		settings->connections_per_client, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		connection_memory_bytes, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
 		MHD_OPTION_URI_LOG_CALLBACK, on_request_line, server, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_THREAD_POOL_SIZE, threads,
-		MHD_OPTION_END);
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+		/* A pool of none is warned of. */
+		threads ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
 }
 
 static void destroy(struct server *server)

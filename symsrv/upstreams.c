@@ -11,6 +11,7 @@
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
 #include "symsrv/debuginfod.h"
+#include "symsrv/log.h"
 #include "symsrv/percent.h"
 #include "symsrv/ssqp.h"
 
@@ -211,14 +212,24 @@ bool upstream_may_ask(struct upstream *upstream, int64_t now_ms)
 
 void upstream_report(struct upstream *upstream, enum upstream_report report, int64_t now_ms)
 {
+	enum breaker_state before, after;
+
 	pthread_mutex_lock(&upstream->lock);
+	before = upstream->breaker.state;
 	if (report == UPSTREAM_ANSWERED)
 		breaker_succeeded(&upstream->breaker);
 	else if (report == UPSTREAM_FAILED)
 		breaker_failed(&upstream->breaker, now_ms);
 	else
 		breaker_withdrawn(&upstream->breaker);
+	after = upstream->breaker.state;
 	pthread_mutex_unlock(&upstream->lock);
+	/* Once for all that is not asked until then. */
+	if (before == BREAKER_CLOSED && after != BREAKER_CLOSED)
+		log_message(LOG_LEVEL_WARNING,
+			    "upstream %s: failed too often, not asked for a while", upstream->name);
+	else if (before != BREAKER_CLOSED && after == BREAKER_CLOSED)
+		log_message(LOG_LEVEL_INFO, "upstream %s: answers again", upstream->name);
 }
 
 enum breaker_state upstream_state(struct upstream *upstream)

@@ -130,6 +130,28 @@ def other_addresses_can_be_listened_at():
 
 
 @test
+def the_limit_of_connections_is_for_all_sockets():
+    ports = [h.free_port() for _ in range(2)]
+    others = [text for port in ports for text in ("--listen", "127.0.0.1:%d" % port)]
+    with symsrv("--connections", "20", "--threads", "2", *others) as program:
+        crowd, served = [], 0
+        try:
+            for port in [program.port] + ports:
+                for _ in range(25):
+                    client = socket.create_connection(("127.0.0.1", port), timeout=2)
+                    client.settimeout(0.2)
+                    crowd.append(client)
+                    with contextlib.suppress(OSError):
+                        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                        served += client.recv(100).startswith(b"HTTP/1.1 200")
+        finally:
+            for client in crowd:
+                client.close()
+        check(10 <= served <= 20, "%d of 75 are served at a time" % served)
+        h.wait_until(lambda: alive(program), "afterwards")
+
+
+@test
 def an_upstream_over_ipv6_is_an_upstream():
     if not os.path.exists("/proc/net/if_inet6"):
         raise Skipped("no IPv6 here")

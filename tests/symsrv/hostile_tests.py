@@ -312,6 +312,23 @@ def an_upstream_that_keeps_failing_is_left_alone():
         check('symsrv_upstream_available{upstream="dead"} 0\n' in text, "still available")
 
 
+@test
+def an_outage_and_bad_requests_fill_no_log():
+    port = h.free_port()
+    with symsrv("--upstream", "dead@debuginfod=http://127.0.0.1:%d" % port, "--retries", "0", "--threads", "1") as program:
+        for i in range(30):
+            try:
+                program.debuginfo(h.build_id(200 + i), headers={"User-Agent": "elfutils/0.188"})
+            except ConnectionResetError:
+                pass
+        program.raw(b"GET / HTTP/9.9\r\nHost: x\r\n\r\n")
+        program.raw(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100000 + b"\r\n\r\n")
+        lines = program.log_text().splitlines()
+        equal([line for line in lines if "server:" in line], [], "what the server says of its clients")
+        equal(sum("not asked" in line for line in lines), 1, "that it rests")
+        check(len(lines) < 10, "%d lines: %s" % (len(lines), lines[-3:]))
+
+
 # ---- malformed requests ----
 
 MALFORMED = {
