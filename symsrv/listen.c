@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,8 +28,13 @@ static int listen_unix(const char *path)
 	if (*path != '/' || strlen(path) >= sizeof(address.sun_path))
 		return -EINVAL;
 	memcpy(address.sun_path, path, strlen(path));
-	if (!lstat(path, &status) && S_ISSOCK(status.st_mode))
+	if (!lstat(path, &status) && S_ISSOCK(status.st_mode)) {
+		/* What a server that has ended left, or a living one's. */
+		if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)) ||
+		    errno == EAGAIN)
+			return -EADDRINUSE;
 		unlink(path);
+	}
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) || listen(fd, backlog))
 		return -errno;
 	return steal_fd(&fd);
@@ -63,7 +69,9 @@ int listen_at(const char *text)
 
 	if (!strncmp(text, "unix:", 5))
 		return listen_unix(text + 5);
-	if (!colon || !colon[1])
+	/* getaddrinfo() takes a larger number modulo 65536. */
+	if (!colon || !colon[1] || strlen(colon + 1) > 5 ||
+	    strtoul(colon + 1, NULL, 10) > UINT16_MAX)
 		return -EINVAL;
 	length = (size_t)(colon - text);
 	if (length >= sizeof(host))

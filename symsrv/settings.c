@@ -95,6 +95,11 @@ static const size_t row_count = sizeof(rows) / sizeof(*rows);
 
 /* ---- values ---- */
 
+/* Counts are kept as unsigned int and times added to the clock: what is beyond these is a mistake.
+ */
+static const uint64_t most_count = INT32_MAX;
+static const uint64_t most_ms = UINT64_C(100) * 366 * 24 * 3600 * 1000;
+
 struct unit {
 	const char *suffix;
 	uint64_t factor;
@@ -127,11 +132,11 @@ static bool parse_value(const struct option_row *row, const char *text, void *fi
 
 	switch (row->kind) {
 	case OPTION_COUNT:
-		return parse_number(text, none, field);
+		return parse_number(text, none, field) && *(uint64_t *)field <= most_count;
 	case OPTION_SIZE:
 		return parse_number(text, sizes, field);
 	case OPTION_TIME:
-		return parse_number(text, times, field);
+		return parse_number(text, times, field) && *(uint64_t *)field <= most_ms;
 	default:
 		return true;
 	}

@@ -192,7 +192,11 @@ static bool open_sockets(struct program *program)
 			return failed("a socket that was handed over", -errno);
 	if (!list->count && !program->socket_count)
 		list = &one;
-	for (i = 0; i < list->count && program->socket_count < MOST_SOCKETS; i++) {
+	if (list->count > MOST_SOCKETS - program->socket_count) {
+		log_message(LOG_LEVEL_ERROR, "--listen: more than %d sockets", MOST_SOCKETS);
+		return false;
+	}
+	for (i = 0; i < list->count; i++) {
 		int fd = listen_at(list->texts[i]);
 
 		if (fd < 0)

@@ -94,6 +94,9 @@ static bool set_url(struct upstream *upstream, const char *url)
 	}
 	if (!host || (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0))
 		return false;
+	/* A comment behind it, in a configuration file. */
+	if (url[strcspn(url, " \t\r\n")])
+		return false;
 	host += 3;
 	path = host + strcspn(host, "/");
 	at = memrchr(host, '@', (size_t)(path - host));
@@ -353,6 +356,29 @@ static bool add_upstream(struct upstream_set *set, const struct options *options
 	return true;
 }
 
+/* NAME or NAME=... of each text; a misspelt one would be a source that is not asked, or asked
+ * without its password. */
+static bool all_known(const struct upstream_set *set, const struct text_list *list,
+		      const char *option, char *message, size_t message_bytes)
+{
+	size_t i, k;
+
+	for (i = 0; i < list->count; i++) {
+		size_t length = strcspn(list->texts[i], "=");
+
+		for (k = 0; k < set->count; k++)
+			if (strlen(set->list[k]->name) == length &&
+			    !memcmp(set->list[k]->name, list->texts[i], length))
+				break;
+		if (k < set->count)
+			continue;
+		snprintf(message, message_bytes, "--%s: no upstream is called %.*s", option,
+			 (int)length, list->texts[i]);
+		return false;
+	}
+	return true;
+}
+
 bool upstream_set_create(const struct options *options, struct upstream_set *previous,
 			 char *message, size_t message_bytes, struct upstream_set **ret)
 {
@@ -388,6 +414,9 @@ bool upstream_set_create(const struct options *options, struct upstream_set *pre
 		snprintf(message, message_bytes, "upstream number %zu: %s", i + 1, why);
 		return false;
 	}
+	if (!all_known(set, &options->trusted, "trust", message, message_bytes) ||
+	    !all_known(set, &options->credentials, "credentials", message, message_bytes))
+		return false;
 	*ret = STEAL(set);
 	return true;
 }

@@ -130,6 +130,28 @@ def other_addresses_can_be_listened_at():
 
 
 @test
+def where_nobody_can_listen_is_said():
+    path = os.path.join(RUN.scratch, "taken")
+
+    def refused(*arguments):
+        command = [RUN.program, "--store", tempfile.mkdtemp(dir=RUN.scratch), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=h.WAIT_S)
+        equal(result.returncode, 1, " ".join(arguments[:2]))
+        return result.stderr
+
+    check("Invalid argument" in refused("--listen", ":99999"), "a port that is none")
+    many = [text for _ in range(17) for text in ("--listen", "127.0.0.1:0")]
+    check("more than 16 sockets" in refused(*many), "more than sixteen")
+    with symsrv("--listen", "unix:" + path) as program:
+        check("in use" in refused("--listen", "127.0.0.1:0", "--listen", "unix:" + path), "a living server's socket")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+        program.kill()
+    with symsrv("--listen", "unix:" + path), socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+
+
+@test
 def the_limit_of_connections_is_for_all_sockets():
     ports = [h.free_port() for _ in range(2)]
     others = [text for port in ports for text in ("--listen", "127.0.0.1:%d" % port)]

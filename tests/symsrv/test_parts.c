@@ -530,6 +530,10 @@ Test(settings, mistakes_are_named)
 	cr_expect_not(PARSE(&options, "--nope"));
 	cr_expect_str_eq(message, "no such option: --nope");
 	cr_expect_not(PARSE(&options, "--store", "/s", "--ask", "nobody"));
+	cr_expect_not(PARSE(&options, "--store", "/s", "--max-fetches", "4294967296"));
+	cr_expect_str_eq(message, "--max-fetches: not a valid value");
+	cr_expect_not(PARSE(&options, "--store", "/s", "--wait-timeout", "9223372036854775807ms"));
+	cr_expect_str_eq(message, "--wait-timeout: not a valid value");
 	cr_expect_not(PARSE(&options, "--store", "/s", "--scrub=yes"));
 }
 
@@ -579,6 +583,26 @@ Test(upstreams, passwords_are_taken_out_of_the_url)
 	upstream_set_release(set);
 }
 
+Test(upstreams, names_that_nobody_has_are_refused)
+{
+	struct upstream_set *set = NULL;
+	struct options options;
+
+	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "a@dir=/a", "--trust", "a"));
+	cr_expect(upstream_set_create(&options, NULL, message, sizeof(message), &set));
+	upstream_set_release(set);
+	options_deinit(&options);
+	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "a@dir=/a", "--trust", "b"));
+	cr_expect_not(upstream_set_create(&options, NULL, message, sizeof(message), &set));
+	cr_expect_str_eq(message, "--trust: no upstream is called b");
+	options_deinit(&options);
+	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "a@dir=/a", "--credentials",
+			"ab=/f"));
+	cr_expect_not(upstream_set_create(&options, NULL, message, sizeof(message), &set));
+	cr_expect_str_eq(message, "--credentials: no upstream is called ab");
+	options_deinit(&options);
+}
+
 Test(upstreams, user_and_password_are_decoded)
 {
 	struct upstream_set *set = set_of("a@ssqp=https://us%40er:p%3Aw%2Fx:%25@host/s%20s");
@@ -604,7 +628,8 @@ Test(upstreams, what_is_none_is_refused_without_showing_it)
 					     "dir=relative",
 					     "=http://host",
 					     "ssqp=http://",
-					     "a b@ssqp=http://h" };
+					     "a b@ssqp=http://h",
+					     "ssqp=http://h # comment" };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		cr_expect_null(set_of(texts[i]), "%s", texts[i]);
