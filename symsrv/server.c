@@ -91,7 +91,7 @@ static enum MHD_Result queue(struct request *request, unsigned int status,
 
 	request->status = status;
 	request->bytes = strcmp(request->method, "HEAD") ? bytes : 0;
-	connection_set_deadline(connection_of(request),
+	connection_begin_answer(connection_of(request),
 				clock_now_ms() + answer_ms +
 					(rate ? (int64_t)(bytes / rate * 1000) : INT32_MAX));
 	return MHD_queue_response(request->connection, status, response);
@@ -604,7 +604,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 	metrics_count(server->settings.metrics, &answer);
 	if (server->settings.access_log)
 		log_request(request, answer.duration_us);
-	connection_set_deadline(connection_of(request), clock_now_ms() + server->settings.idle_ms);
+	connection_end_answer(connection_of(request), clock_now_ms() + server->settings.idle_ms);
 	object_release(request->inquiry.object);
 	buf_deinit(&request->report);
 	free(request->report_key);

@@ -427,6 +427,22 @@ def the_size_of_an_indexed_file_does_not_matter():
 
 
 @test
+def a_file_that_is_cut_while_it_is_sent_ends_the_connection():
+    directory = indexed(TARGET, size=30 << 20)
+    with symsrv("--index", directory) as program, socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", program.port))
+        client.settimeout(60)
+        client.sendall(b"GET /buildid/%s/debuginfo HTTP/1.1\r\nHost: x\r\n\r\n" % TARGET.encode())
+        count = len(client.recv(1000))
+        os.truncate(os.path.join(directory, TARGET), 1 << 20)
+        with contextlib.suppress(ConnectionResetError):
+            while part := client.recv(1 << 20):
+                count += len(part)
+        check(count < 30 << 20, "%d bytes" % count)
+
+
+@test
 def a_file_that_changes_under_the_index_is_never_served_wrongly():
     directory = indexed(TARGET, size=300000)
     path = os.path.join(directory, TARGET)
