@@ -27,7 +27,7 @@ struct object {
 	char name[256];  /* file name, "" when unknown */
 	char source[64]; /* upstream, or "index" */
 	_Atomic(void *) attachment;
-	void (*detach)(void *attachment);
+	void (*_Atomic detach)(void *attachment);
 	char text[]; /* what it is found by */
 };
 

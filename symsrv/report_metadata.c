@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * /metadata: which files are here, by build-id, path or pattern. Only what lies
- * here is told; with upstreams the answer is not complete, and says so.
+ * here is told; with upstreams, or before everything was scanned, the answer is
+ * not complete, and says so.
  */
 #include <fnmatch.h>
 #include <jansson.h>
@@ -94,6 +95,8 @@ static bool set_kind(struct search *search, const char *key, const char *value)
 bool report_metadata(const struct reported *reported, const char *key, const char *value,
 		     struct buf *buf)
 {
+	bool was_scanned = file_index_is_scanned(reported->holdings->index);
+	struct store_usage usage;
 	struct upstream_set *set;
 	struct search search;
 	char *text AUTO_FREE = NULL;
@@ -106,7 +109,9 @@ bool report_metadata(const struct reported *reported, const char *key, const cha
 	file_index_each(reported->holdings->index, visit_indexed, &search);
 	store_each(reported->holdings->store, visit_stored, &search);
 	set = fetcher_upstreams(reported->holdings->fetcher);
-	is_complete = !set->count && json_array_size(search.results) < most_results;
+	store_usage(reported->holdings->store, &usage);
+	is_complete = !set->count && usage.is_scanned && was_scanned &&
+		      json_array_size(search.results) < most_results;
 	upstream_set_release(set);
 	root = json_pack("{s:o, s:b}", "results", search.results, "complete", is_complete);
 	text = root ? json_dumps(root, JSON_COMPACT) : NULL;

@@ -24,9 +24,12 @@ static bool check(int fd, const struct store_record *record, const char **reason
 	return verify_content(fd, record->size_bytes, &key, &contents, reason, sizeof(reason));
 }
 
-static void report(const char *name, const char *reason)
+static void report(const char *name, const char *reason, int failure)
 {
-	printf("removed %s: %s\n", name, reason);
+	if (failure)
+		printf("not removed %s: %s: %s\n", name, reason, strerror(-failure));
+	else
+		printf("removed %s: %s\n", name, reason);
 }
 
 int scrub_run(const char *directory)
@@ -41,5 +44,8 @@ int scrub_run(const char *directory)
 	printf("%llu objects good (%llu bytes), %llu removed\n",
 	       (unsigned long long)result.good_count, (unsigned long long)result.good_bytes,
 	       (unsigned long long)result.removed_count);
-	return result.removed_count ? 3 : 0;
+	if (result.failed_count)
+		printf("%llu could not be read or removed\n",
+		       (unsigned long long)result.failed_count);
+	return result.failed_count ? 1 : result.removed_count ? 3 : 0;
 }

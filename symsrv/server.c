@@ -599,7 +599,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 		.bytes = request->bytes,
 		.duration_us = clock_now_us() - request->started_us,
 		.path = request->path,
-		.was_aborted = code != MHD_REQUEST_TERMINATED_COMPLETED_OK,
+		/* Without a status there was no answer: our own resets, what MHD refuses. */
+		.was_aborted = request->status && code != MHD_REQUEST_TERMINATED_COMPLETED_OK,
 	};
 	metrics_count(server->settings.metrics, &answer);
 	if (server->settings.access_log)

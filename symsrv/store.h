@@ -120,16 +120,18 @@ void store_each(struct store *store,
 
 /*
  * Reads every object again: record, checksum, and `check` (identity) if given.
- * Calls `report` for each that fails, after removing it. Works beside a running server.
+ * Calls `report` for each that fails, after removing it, with 0 or the negative errno of what kept
+ * it from being read or removed. Works beside a running server.
  */
 struct store_scrub_result {
 	uint64_t good_count;
 	uint64_t good_bytes;
 	uint64_t removed_count;
+	uint64_t failed_count; /* could not be read, or not removed */
 };
 int store_scrub(const char *directory,
 		bool (*check)(int fd, const struct store_record *record, const char **reason_ret),
-		void (*report)(const char *name, const char *reason),
+		void (*report)(const char *name, const char *reason, int failure),
 		struct store_scrub_result *ret);
 
 #endif

@@ -11,7 +11,7 @@
 struct scrubber {
 	int directory_fd;
 	bool (*check)(int fd, const struct store_record *record, const char **reason_ret);
-	void (*report)(const char *name, const char *reason);
+	void (*report)(const char *name, const char *reason, int failure);
 	struct store_scrub_result result;
 };
 
@@ -40,13 +40,20 @@ static void scrub_file(struct scrubber *scrubber, const char *path)
 	struct store_record record = { 0 };
 	const char *reason;
 
-	if (fd < 0)
+	if (fd < 0 && errno == ENOENT)
 		return; /* evicted meanwhile */
+	if (fd < 0) {
+		scrubber->report(path, "cannot be opened", -errno);
+		scrubber->result.failed_count++;
+		return;
+	}
 	reason = objection(scrubber, fd, path, &record);
 	if (reason) {
-		unlinkat(scrubber->directory_fd, path, 0);
-		scrubber->report(record.key ? record.key : path, reason);
-		scrubber->result.removed_count++;
+		int failure = unlinkat(scrubber->directory_fd, path, 0) ? -errno : 0;
+
+		scrubber->report(record.key ? record.key : path, reason, failure);
+		scrubber->result.failed_count += failure != 0;
+		scrubber->result.removed_count += !failure;
 	} else {
 		scrubber->result.good_count++;
 		scrubber->result.good_bytes += record.size_bytes;
@@ -73,7 +80,7 @@ static void scrub_shelf(struct scrubber *scrubber, const char *name)
 
 int store_scrub(const char *directory,
 		bool (*check)(int fd, const struct store_record *record, const char **reason_ret),
-		void (*report)(const char *name, const char *reason),
+		void (*report)(const char *name, const char *reason, int failure),
 		struct store_scrub_result *ret)
 {
 	int fd AUTO_CLOSE = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

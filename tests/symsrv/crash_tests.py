@@ -164,8 +164,10 @@ def the_store_is_counted_before_directories_are_scanned():
         seen, deadline = set(), time.monotonic() + h.WAIT_S
         while (1, 20000) not in seen and time.monotonic() < deadline:
             with contextlib.suppress(OSError):
+                known = program.get("/metadata?key=buildid&value=" + TARGET)[2]
                 lines = dict(line.rsplit(" ", 1) for line in program.get("/metrics")[2].decode().splitlines() if line[0] != "#")
                 seen.add((int(lines["symsrv_store_objects"]), int(lines["symsrv_index_files_seen"])))
+                check(b'"complete":false' in known or lines["symsrv_index_files_seen"] != "0", "complete before the scan is through")
         check((1, 0) in seen, "objects and files counted: %s" % seen)
     finally:
         program.__exit__()

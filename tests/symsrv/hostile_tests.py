@@ -323,6 +323,7 @@ def an_outage_and_bad_requests_fill_no_log():
                 pass
         program.raw(b"GET / HTTP/9.9\r\nHost: x\r\n\r\n")
         program.raw(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100000 + b"\r\n\r\n")
+        equal(program.metric("symsrv_aborted_responses_total"), 0, "our own resets are not what clients did not take")
         lines = program.log_text().splitlines()
         equal([line for line in lines if "server:" in line], [], "what the server says of its clients")
         equal(sum("not asked" in line for line in lines), 1, "that it rests")

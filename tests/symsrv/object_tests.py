@@ -210,3 +210,10 @@ def a_directory_can_be_an_upstream():
     with symsrv("--upstream", "dir=" + directory) as program:
         equal(program.debuginfo(identity)[0], 200, "in the tree")
         equal(program.debuginfo(outside)[0], 404, "a link out of the tree")
+        copied = h.build_id(10)
+        path = os.path.join(directory, ".build-id", copied[:2], copied[2:] + ".debug")
+        for count in (1000, None):
+            with open(path, "wb") as file:
+                file.write(h.make_elf(copied)[:count])
+            status = program.debuginfo(copied)[0]
+        equal(status, 200, "a file that was half copied when it was asked for first")

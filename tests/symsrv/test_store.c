@@ -414,8 +414,9 @@ Test(store, what_is_used_outlives_a_restart)
 
 static char reported[256];
 
-static void note(const char *name, const char *reason)
+static void note(const char *name, const char *reason, int failure)
 {
+	cr_expect_eq(failure, 0);
 	snprintf(reported, sizeof(reported), "%s: %s", name, reason);
 }
 
@@ -433,6 +434,26 @@ Test(store, scrubbing_removes_what_is_damaged_and_nothing_else)
 	cr_expect_str_eq(reported, "debuginfo/ac: checksum differs");
 	cr_expect(has("debuginfo/ab", "hello"));
 	cr_expect_not(has("debuginfo/ac", ""));
+}
+
+static void note_failure(const char *name, const char *reason, int failure)
+{
+	(void)reason;
+	cr_expect_eq(failure, -EISDIR);
+	snprintf(reported, sizeof(reported), "%s", name);
+}
+
+Test(store, scrubbing_says_what_it_could_not_remove)
+{
+	struct store_scrub_result result;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/objects/00/directory", directory);
+	cr_assert_eq(mkdir(path, 0755), 0);
+	cr_assert_eq(store_scrub(directory, NULL, note_failure, &result), 0);
+	cr_expect_str_eq(reported, "objects/00/directory");
+	cr_expect_eq(result.failed_count, 1u);
+	cr_expect_eq(result.removed_count, 0u);
 }
 
 Test(store, scrubbing_needs_a_store)
