@@ -274,7 +274,7 @@ int file_index_open(struct file_index *index, const char *text, struct index_fil
 	if (fstat(fd, &status) || !same_file(&copy, &status))
 		return -ESTALE;
 	ret->size_bytes = copy.size_bytes;
-	ret->modified_s = copy.modified.tv_sec;
+	ret->modified = copy.modified;
 	snprintf(ret->version, sizeof(ret->version), "%llx-%llx-%llx-%llx",
 		 (unsigned long long)copy.device, (unsigned long long)copy.inode,
 		 (unsigned long long)copy.size_bytes,

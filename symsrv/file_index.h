@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "symsrv/settings.h"
 
@@ -29,7 +30,7 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 struct index_file {
 	int fd;
 	uint64_t size_bytes;
-	int64_t modified_s;
+	struct timespec modified;
 	char version[64]; /* another one when the file is another */
 	char name[256];
 };

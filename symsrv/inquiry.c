@@ -99,7 +99,8 @@ static struct object *open_indexed(const struct holdings *holdings, const char *
 	if (!object)
 		return NULL;
 	object->size_bytes = file.size_bytes;
-	object->modified_s = file.modified_s;
+	object->modified_s = file.modified.tv_sec;
+	object->unchanged_since = file.modified;
 	object->valid_until_ms = clock_now_ms() + index_valid_ms;
 	snprintf(object->etag, sizeof(object->etag), "\"file-%s\"", file.version);
 	snprintf(object->name, sizeof(object->name), "%s", file.name);
@@ -146,6 +147,7 @@ static struct object *cut_section(const struct inquiry *inquiry, const struct ob
 	object->offset = offset;
 	object->size_bytes = size_bytes;
 	object->modified_s = file->modified_s;
+	object->unchanged_since = file->unchanged_since;
 	object->valid_until_ms = file->valid_until_ms;
 	/* The file's tag without its closing quote. */
 	snprintf(object->etag, sizeof(object->etag), "%.*s-%llx-%llx\"",

@@ -139,6 +139,17 @@ static struct shard *shard_of(struct object_table *table, unsigned int hash)
 	return &table->shards[(hash >> 20) % SHARDS];
 }
 
+/* One call where an indexed file is served: somebody may write into it at any time. */
+static bool is_changed(const struct object *object)
+{
+	const struct timespec *time = &object->unchanged_since;
+	struct stat status;
+
+	return time->tv_sec &&
+	       (fstat(object->fd, &status) || status.st_mtim.tv_sec != time->tv_sec ||
+		status.st_mtim.tv_nsec != time->tv_nsec);
+}
+
 struct object *object_table_find(struct object_table *table, const char *text, size_t text_bytes,
 				 int64_t now_ms)
 {
@@ -157,6 +168,11 @@ struct object *object_table_find(struct object_table *table, const char *text, s
 		found = object_take(slot->object);
 	pthread_mutex_unlock(&shard->lock);
 	object_release(stale);
+	if (found && is_changed(found)) {
+		object_table_remove(table, found->text);
+		object_release(found);
+		return NULL;
+	}
 	if (found)
 		atomic_store_explicit(&found->used_ms, now_ms, memory_order_relaxed);
 	return found;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 struct object {
 	atomic_uint references;
@@ -21,6 +22,9 @@ struct object {
 	uint64_t offset; /* of the range in the file */
 	uint64_t size_bytes;
 	int64_t modified_s;
+	/* Time of a file that belongs to somebody else, 0 of others: with another one it is looked
+	 * up again. */
+	struct timespec unchanged_since;
 	int64_t valid_until_ms; /* beyond it the object is looked up again; INT64_MAX: never */
 	_Atomic int64_t used_ms;
 	char etag[112];  /* with quotes */

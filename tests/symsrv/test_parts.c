@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -478,6 +479,27 @@ Test(object_table, what_may_change_is_looked_up_again)
 	cr_expect_not_null(found);
 	object_release(found);
 	cr_expect_null(object_table_find(table, "pe/1-2/a", 8, 50));
+	object_table_destroy(table);
+}
+
+Test(object_table, a_file_that_was_written_to_is_looked_up_again)
+{
+	struct object_table *table = object_table_create(64);
+	char path[] = "/tmp/symsrv-object-XXXXXX";
+	int fd = mkstemp(path);
+	struct object *object = object_create("pe/1-2/a", fd), *found;
+	const struct timespec times[2] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000 } };
+
+	cr_assert_eq(futimens(fd, times), 0);
+	object->unchanged_since = times[1];
+	object_table_add(table, object);
+	found = object_table_find(table, "pe/1-2/a", 8, 0);
+	cr_expect_eq(found, object);
+	object_release(found);
+	cr_assert_eq(write(fd, "x", 1), 1);
+	cr_expect_null(object_table_find(table, "pe/1-2/a", 8, 0));
+	unlink(path);
+	object_release(object);
 	object_table_destroy(table);
 }
 
