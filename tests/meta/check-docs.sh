@@ -60,7 +60,7 @@ while read -r command; do
 done < "$scratch/commands"
 
 if command -v mandoc > /dev/null; then
-	mandoc -T lint -W warning "$man" libsym/libsym.3 libsym/bcc/libsym-bcc.3 > "$scratch/bad" 2>&1
+	mandoc -T lint -W warning "$man" libsym/libsym.3 libsym/bcc/libsym-bcc.3 symsrv/symsrv.8 > "$scratch/bad" 2>&1
 	verdict 'mandoc has no warning' "$scratch/bad"
 fi
 
