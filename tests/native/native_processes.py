@@ -264,6 +264,32 @@ def test_process_that_becomes_another_program_between_two_questions(tools):
             raise Fail(f"{how}: the name of a program that is gone")
 
 
+def test_program_that_was_deleted_has_its_names_for_its_own_user(tools):
+    """/proc/PID/exe leads to it without any capability; to a library that was deleted nothing does."""
+    tools.need("gcc", "setpriv")
+    if os.geteuid():
+        raise Skip("another user needs root")
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    os.chmod(tools.scratch, 0o755)
+    program, ours = tools.path("gone"), tools.path("ours")
+    source = tools.write("gone.c", """
+#include <stdio.h>
+#include <unistd.h>
+static __attribute__((noinline)) int hidden(int x) { volatile int v = x; return v * 5; }
+int main(void) { return printf("%p\\n", (void *)hidden) < 0 || fflush(stdout) || pause() + hidden(1); }
+""")
+    tools.run("gcc", "-O1", "-o", program, source)
+    shutil.copy(tools.program, ours)
+    os.chmod(ours, 0o755)
+    with subprocess.Popen([*as_nobody, program], stdout=subprocess.PIPE, text=True, cwd="/") as process:
+        address = process.stdout.readline().strip()
+        os.unlink(program)
+        done = subprocess.run([*as_nobody, ours, "resolve", str(process.pid), address], capture_output=True, text=True, timeout=60, cwd="/")
+        process.kill()
+    if " hidden+0x0 " not in done.stdout:
+        raise Fail(done.stdout + done.stderr)
+
+
 SWAPPER = r"""
 #include <dlfcn.h>
 #include <stdio.h>
