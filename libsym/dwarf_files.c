@@ -304,15 +304,10 @@ static bool fetch_alternate(const struct wanted *wanted, const struct dwarf_fetc
 		.build_id_size_bytes = (uint32_t)wanted->id_bytes,
 		.debug_link = wanted->name,
 	};
-	char *brought = NULL;
 	char *path AUTO_FREE = NULL;
-	int failure;
 
-	if (!fetch->fetch)
-		return false;
-	failure = fetch->fetch(fetch->context, &request, &brought);
-	path = brought;
-	return !failure && path && try_alternate(path, wanted, promised_bytes, ret);
+	return fetch->fetch && !fetch->fetch(fetch->context, &request, &path) && path &&
+	       try_alternate(path, wanted, promised_bytes, ret);
 }
 
 /* Where it says, in a tree of build-ids, or at the caller's. */

@@ -42,7 +42,10 @@ static uint64_t read_sum(int32_t pid)
 
 void code_mark_wait(struct code_mark *mark, double seconds)
 {
-	mark->next_s = seconds_now() + (seconds > shortest_wait_s ? seconds : shortest_wait_s);
+	double next_s = seconds_now() + seconds;
+
+	if (next_s > mark->next_s)
+		mark->next_s = next_s;
 }
 
 void code_mark_set(struct code_mark *mark, int32_t pid)
@@ -50,6 +53,7 @@ void code_mark_set(struct code_mark *mark, int32_t pid)
 	double begin_s = seconds_now();
 
 	mark->sum = read_sum(pid);
+	mark->next_s = seconds_now() + shortest_wait_s;
 	code_mark_wait(mark, patience * (seconds_now() - begin_s));
 }
 

@@ -21,7 +21,7 @@ void code_mark_set(struct code_mark *mark, int32_t pid);
 /* Looks if it is time to, and sets the mark. False also when the process is gone. */
 bool code_mark_changed(struct code_mark *mark, int32_t pid);
 
-/* Not before so many seconds from now. */
+/* Not before so many seconds from now, nor before it would be anyway. */
 void code_mark_wait(struct code_mark *mark, double seconds);
 
 #endif

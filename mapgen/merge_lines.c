@@ -92,7 +92,6 @@ static bool is_missing(struct comparison *comparison, const struct sym_symbol *s
 		       size_t line_bytes)
 {
 	const struct sym_symbol *there = overlapping(comparison, symbol);
-
 	bool same;
 
 	if (!there)

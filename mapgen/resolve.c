@@ -623,6 +623,7 @@ static struct sym_error *open_process(struct resolution *resolution)
 {
 	const struct options *options = resolution->options;
 	struct sym_error *error = NULL;
+	double begin_s = seconds_now();
 
 	if (goes_on(resolution) && !options->operand_count)
 		code_mark_set(&resolution->mark, options->pid);
@@ -633,6 +634,7 @@ static struct sym_error *open_process(struct resolution *resolution)
 	error = open_snapshot(resolution, &resolution->snapshot);
 	if (!error)
 		error = sym_resolver_create(resolution->snapshot, &resolution->resolver);
+	resolution->cost_s = seconds_now() - begin_s;
 	return error;
 }
 

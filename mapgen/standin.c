@@ -351,12 +351,28 @@ static int tell_removed(const struct installing *installing, size_t removed)
 	return installing->failures.count ? EXIT_PARTLY : EXIT_DONE;
 }
 
+static void complain_of_strangers(struct installing *installing, char **operands, size_t count)
+{
+	const struct standin_place *place = &installing->place;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = 0;
+
+		while (at < place->file_count && !is_chosen(place->files[at], &operands[i], 1))
+			at++;
+		if (at == place->file_count)
+			failures_add(&installing->failures, operands[i],
+				     message_format("it has no stand-in here"));
+	}
+}
+
 static int remove_some(struct installing *installing, char **operands, size_t count)
 {
 	struct standin_place *place = &installing->place;
 	size_t removed = 0;
 	char *failure;
 
+	complain_of_strangers(installing, operands, count);
 	for (size_t i = 0; i < place->file_count;) {
 		size_t before = place->file_count;
 
@@ -373,9 +389,6 @@ static int remove_some(struct installing *installing, char **operands, size_t co
 	failure = standin_place_save(place);
 	if (failure)
 		return fail(failure) ? EXIT_DONE : EXIT_FAILED;
-	if (count && !removed && !installing->failures.count)
-		failures_add(&installing->failures, operands[0],
-			     message_format("it has no stand-in here"));
 	return tell_removed(installing, removed);
 }
 

@@ -107,7 +107,7 @@ static void visit(struct symbols_run *run, size_t index)
 	progress_step(&run->progress, run->image_name);
 	if (!identify(image, &identity, &result))
 		return;
-	if (!result.reason)
+	if (result.outcome != SYMBOLS_FAILED)
 		find_symbols(run, &identity, &result);
 	run->counts[result.outcome]++;
 	if (run->array) {

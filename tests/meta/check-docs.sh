@@ -62,6 +62,8 @@ done < "$scratch/commands"
 if command -v mandoc > /dev/null; then
 	mandoc -T lint -W warning "$man" libsym/libsym.3 libsym/bcc/libsym-bcc.3 symsrv/symsrv.8 > "$scratch/bad" 2>&1
 	verdict 'mandoc has no warning' "$scratch/bad"
+else
+	skipped 'mandoc has no warning' 'mandoc is not installed'
 fi
 
 # The documents: commands, options, make targets, paths.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Debug files that are brought when an address asks: from a debuginfod that this test is, with files that gcc and strip made."""
-import contextlib
 import http.server
 import json
 import os
@@ -9,7 +8,7 @@ import subprocess
 import threading
 
 from native_cases import every_address, sharing_parts
-from native_files import build, expect, place
+from native_files import Process, build, expect, place
 from native_tools import Fail, Skip
 
 
@@ -145,32 +144,12 @@ def test_what_debug_files_share_is_brought_too(tools):
         raise Fail("nothing was inlined")
 
 
-@contextlib.contextmanager
-def loaded(tools, path):
-    """A process that has mapped a library."""
-    host = tools.write("loads.c", """
-#include <dlfcn.h>
-#include <stdio.h>
-#include <unistd.h>
-int main(int c, char **v) { return c < 2 || !dlopen(v[1], RTLD_NOW) || puts("ready") < 0 || fflush(stdout) || pause(); }
-""")
-    program = tools.path("loads")
-    tools.run("gcc", "-o", program, host)
-    with subprocess.Popen([program, path], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
-        try:
-            if process.stdout.readline() != "ready\n":
-                raise Fail("the process did not start")
-            yield process.pid
-        finally:
-            process.kill()
-
-
 def test_a_password_is_not_printed(tools):
     tools.need("gcc", "objcopy", "strip")
     path, debug, build_id, _ = split_by_id(tools, "fetch/libsecret.so", "a")
-    with loaded(tools, path) as pid, Server({build_id: debug}) as server:
+    with Process(tools, path) as process, Server({build_id: debug}) as server:
         urls = [url.replace("http://", "http://me:geheim@") for url in (server.url, "http://127.0.0.1:1")]
-        words = [tools.program, "symbols", str(pid), f"--store={tools.path('secret')}", *(f"--server={url}" for url in reversed(urls))]
+        words = [tools.program, "symbols", str(process.process.pid), f"--store={tools.path('secret')}", *(f"--server={url}" for url in reversed(urls))]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     said = done.stdout + done.stderr
     if "geheim" in said or f"from {server.url}" not in said or "http://127.0.0.1:1 cannot be reached" not in said:
@@ -191,10 +170,10 @@ def test_symbols_are_brought_for_a_library_that_was_upgraded(tools):
     if os.geteuid():
         raise Skip("what a process has mapped is for root")
     path, debug, build_id, _ = split_by_id(tools, "fetch/libold.so", "7")
-    with loaded(tools, path) as pid, Server({build_id: debug}) as server:
+    with Process(tools, path) as process, Server({build_id: debug}) as server:
         new, *_ = split_by_id(tools, "fetch/libnew.so", "8")
         os.rename(new, path)
-        row = symbols_of(tools, pid, path, f"--server={server.url}", f"--store={tools.path('upgraded')}")
+        row = symbols_of(tools, process.process.pid, path, f"--server={server.url}", f"--store={tools.path('upgraded')}")
         if (row["symbols"], row["build_id"]) != ("fetched", build_id):
             raise Fail(str(row))
 
@@ -205,9 +184,9 @@ def test_what_the_standard_tree_has_is_here_with_any_store(tools):
         raise Skip("a mount namespace takes root")
     path, debug, build_id, _ = split_by_id(tools, "fetch/libhere.so", "9")
     place_of = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
-    with loaded(tools, path) as pid:
+    with Process(tools, path) as process:
         script = (f"mount -t tmpfs none /usr/lib/debug && mkdir -p {os.path.dirname(place_of)} && cp {debug} {place_of} && "
-                  f"exec {tools.program} symbols {pid} --json --offline --store={tools.path('elsewhere')}")
+                  f"exec {tools.program} symbols {process.process.pid} --json --offline --store={tools.path('elsewhere')}")
         done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=60)
     rows = {row["image"]: row for row in json.loads(done.stdout)} if done.stdout else {}
     if rows.get(path, {}).get("debug_file") != place_of:
