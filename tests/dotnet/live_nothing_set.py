@@ -5,8 +5,8 @@ Whether a name is right is the business of live_contract and live_frames; here i
 frames in managed ranges have one.
 """
 import os
-import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -15,6 +15,9 @@ import perf_samples
 from harness import CI, ROOT, Fail, Memory, Runtime, Sample, Skip, build_project, expect, remove_leftovers
 from live_contract import csc_command
 from live_frames import GOAL, looked_up, percent
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+from free_port import free_port  # noqa: E402
 
 
 def clean_environment():
@@ -73,12 +76,6 @@ def web_runtime(context):
         program = os.path.join(artifacts, "bin", "web", "release", "web.dll")
         return Runtime(runtime.dotnet, program, runtime.framework, "web"), None
     return context.once("web", make)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Load:

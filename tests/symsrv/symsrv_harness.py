@@ -13,9 +13,13 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from free_port import free_port  # noqa: E402
 
 WAIT_S = 20
 
@@ -67,12 +71,6 @@ def make_pdb(guid, age):
     superblock = b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0" + struct.pack("<IIIIII", 512, 1, 6, 4 * 6, 0, 2)
     directory = struct.pack("<IIIIII", 4, 0, len(info), 0xFFFFFFFF, 0, 4)
     return block(superblock) + block(b"") + block(struct.pack("<I", 3)) + block(directory) + block(info) + block(b"")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Upstream:
