@@ -307,6 +307,7 @@ static void decide_the_rest(struct deciding *deciding)
 	if (deciding->process->code == CODE_NOWHERE)
 		decide_by_saved_map(deciding);
 	count_left(deciding);
+	deciding_count_lost(deciding);
 }
 
 /* Of a process that has nothing to do with .NET. False when there is nothing to name. */

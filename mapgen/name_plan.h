@@ -41,7 +41,8 @@ struct planned_process {
 	size_t code_names;
 	uint64_t code_samples;    /* in memory with jitted code */
 	uint64_t unnamed_samples; /* of these in code without a name */
-	size_t fixed;             /* mappings */
+	uint64_t lost_samples; /* beside these: in memory with code of which there are no names */
+	size_t fixed;          /* mappings */
 	size_t fixed_before;
 	size_t left; /* managed mappings without names */
 	struct failures failures;

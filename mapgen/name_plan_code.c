@@ -182,3 +182,33 @@ char *deciding_name_code(struct deciding *deciding, const struct code_names *nam
 						 names->symbols[i]->source != SYM_SOURCE_READYTORUN;
 	return failure;
 }
+
+/* Memory with code that was recorded, all of it or what has names; samples in it. */
+static uint64_t samples_in_code(const struct deciding *deciding, bool with_names)
+{
+	struct address_ranges ranges = { 0 };
+	struct address_range *items AUTO_FREE = calloc(deciding->count + 1, sizeof(*items));
+	size_t count = 0;
+	uint64_t samples = 0;
+
+	for (size_t i = 0; items && i < deciding->count; i++) {
+		const struct recorded_mapping *mapping = &deciding->mappings[i];
+
+		if (mapping_class_of(mapping->name) == MAPPING_CODE &&
+		    (!with_names || mapping->fix != RECORDED_AS_IT_IS || is_fixed_already(mapping)))
+			items[count++] = (struct address_range){ mapping->start_address,
+								 mapping->end_address };
+	}
+	if (items && address_ranges_unite(items, count, &ranges))
+		for (size_t i = 0; i < ranges.count; i++)
+			samples += recorded_hits_count(deciding->plan->hits, ranges.items[i].start,
+						       ranges.items[i].end);
+	address_ranges_deinit(&ranges);
+	return samples;
+}
+
+void deciding_count_lost(struct deciding *deciding)
+{
+	deciding->process->lost_samples =
+		samples_in_code(deciding, false) - samples_in_code(deciding, true);
+}

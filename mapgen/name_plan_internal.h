@@ -102,6 +102,10 @@ struct code_names {
 
 char *deciding_name_code(struct deciding *deciding, const struct code_names *names);
 
+/* Counts the samples in memory with code of which no record got names: the process has it no more,
+ * or is gone itself. */
+void deciding_count_lost(struct deciding *deciding);
+
 /* Executable memory that the process has today, as far as no record has it. */
 struct unrecorded {
 	struct address_ranges code; /* may be managed */

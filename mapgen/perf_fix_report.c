@@ -21,7 +21,8 @@ enum {
 static bool is_process_whole(const struct planned_process *process)
 {
 	return !process->left && !process->failures.count &&
-	       process->unnamed_samples <= process->code_samples / UNNAMED_PART;
+	       process->unnamed_samples + process->lost_samples <=
+		       (process->code_samples + process->lost_samples) / UNNAMED_PART;
 }
 
 static bool is_whole(const struct perf_fix_report *report)
@@ -109,6 +110,11 @@ static void print_process(const struct planned_process *process, FILE *to)
 			" samples in memory with jitted code lie in code "
 			"without a name, [unnamed code]\n",
 			process->unnamed_samples, process->code_samples);
+	if (process->lost_samples)
+		fprintf(to,
+			"  %" PRIu64 " samples lie in memory with jitted code of which no names "
+			"are left, [unknown]\n",
+			process->lost_samples);
 	if (process->fixed_before)
 		fprintf(to, "  %zu mappings had been given names before\n", process->fixed_before);
 }
@@ -223,6 +229,8 @@ static json_t *process_json(const struct planned_process *process)
 			    json_integer((json_int_t)process->code_samples));
 	json_object_set_new(object, "unnamed_samples",
 			    json_integer((json_int_t)process->unnamed_samples));
+	json_object_set_new(object, "lost_samples",
+			    json_integer((json_int_t)process->lost_samples));
 	json_object_set_new(object, "fixed", json_integer((json_int_t)process->fixed));
 	json_object_set_new(object, "fixed_before",
 			    json_integer((json_int_t)process->fixed_before));

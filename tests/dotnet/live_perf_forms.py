@@ -203,6 +203,10 @@ def test_a_process_that_is_gone_has_precompiled_names_only(context):
     sample.end()
     fixed, done = fix(context, path, codes=(3,))
     expect("jitted code: no names" in done.stdout and "gone" in done.stdout, f"it does not say so: {done.stdout}")
+    in_code = run_perf(path, "script", "-i", path, "-G", "-F", "ip,dso").count("memfd:doublemapper")
+    expect(in_code > 100, f"only {in_code} samples lie in jitted code")
+    expect(f" {in_code} samples lie in memory with jitted code of which no names" in done.stdout,
+           f"{in_code} samples are without names: {done.stdout}")
     text = run_perf(fixed, "report", "-i", fixed, "--stdio", "-g", "none", "--children", "--sort", "dso,sym")
     bare = [line for line in text.splitlines() if ".dll" in line and " 0x0" in line]
     expect(not bare, f"precompiled code without names: {bare[:2]}")
