@@ -3,10 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libsym/libsym.h"
 #include "mapgen/command.h"
@@ -20,6 +22,7 @@ enum option_kind {
 	OPTION_PID,     /* int32_t */
 	OPTION_CHOICE,  /* int: `first_choice` + index in `choices` */
 	OPTION_LIST,    /* struct text_list */
+	OPTION_DIRS,    /* the same, of directories to look in */
 	OPTION_SECONDS, /* double */
 };
 
@@ -51,7 +54,7 @@ static const struct option_row option_rows[] = {
 	  SYM_MAP_RELATIVE, "as crossgen wrote maps, or as crossgen2 does" },
 	{ "crossgen", 0, OPTION_TEXT, COMMAND_GENERATE, FIELD(crossgen), "PATH", 0,
 	  "have this crossgen (.NET Core 3.1) make the maps" },
-	{ "platform", 0, OPTION_LIST, COMMAND_GENERATE, FIELD(platform_dirs), "DIR", 0,
+	{ "platform", 0, OPTION_DIRS, COMMAND_GENERATE, FIELD(platform_dirs), "DIR", 0,
 	  "where the framework of the files is; may be repeated" },
 	{ "output", 'o', OPTION_TEXT, COMMAND_PERF_FIX, FIELD(output), "OUT", 0,
 	  "write to OUT instead of PERF.DATA.fixed; - is standard output" },
@@ -63,12 +66,12 @@ static const struct option_row option_rows[] = {
 	  "perf's build-id cache, instead of the one that perf is configured for" },
 	{ "debug-dir", 0, OPTION_TEXT, COMMAND_STANDIN, FIELD(debug_dir), "DIR", 0,
 	  "instead of /usr/lib/debug, where perf looks" },
-	{ "debug-dir", 0, OPTION_LIST, COMMAND_NATIVE, FIELD(debug_dirs), "DIR", 0,
+	{ "debug-dir", 0, OPTION_DIRS, COMMAND_NATIVE, FIELD(debug_dirs), "DIR", 0,
 	  "look for debug files in DIR, too, before /usr/lib/debug; may be repeated" },
 	{ "native", 0, OPTION_CHOICE, COMMAND_PERF_FIX, FIELD(native), "dotnet|all|none",
 	  NATIVE_DOTNET,
 	  "stripped native images too: of .NET processes, of all, or leave them to perf" },
-	{ "maps", 0, OPTION_LIST, COMMAND_PERF_FIX, FIELD(map_dirs), "DIR", 0,
+	{ "maps", 0, OPTION_DIRS, COMMAND_PERF_FIX, FIELD(map_dirs), "DIR", 0,
 	  "where perf-PID.map of processes that are gone lie, not /tmp; may be repeated" },
 	{ "undo", 0, OPTION_FLAG, COMMAND_PERF_FIX, FIELD(undo), NULL, 0,
 	  "put back what was changed in PERF.DATA" },
@@ -88,7 +91,7 @@ static const struct option_row option_rows[] = {
 	  "update the map inside the container of the process" },
 	{ "undo", 0, OPTION_FLAG, COMMAND_MERGE, FIELD(undo), NULL, 0,
 	  "put the runtime's own map back after --mode=replace" },
-	{ "maps", 0, OPTION_LIST, COMMAND_MERGE | COMMAND_WATCH, FIELD(map_dirs), "DIR", 0,
+	{ "maps", 0, OPTION_DIRS, COMMAND_MERGE | COMMAND_WATCH, FIELD(map_dirs), "DIR", 0,
 	  "also use fitting relative maps of DIR; may be repeated" },
 	{ "core", 0, OPTION_TEXT, COMMAND_RESOLVE, FIELD(core), "FILE", 0,
 	  "name the addresses of this core file; --root is where the mapped files are" },
@@ -190,6 +193,17 @@ static bool list_add(struct text_list *list, const char *text)
 	return true;
 }
 
+/* It may come later, or be a slip of the pen. */
+static void say_no_directory(const struct option_row *row, const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		message("--%s %s: %s", row->name, path, strerror(errno));
+	else
+		close(fd);
+}
+
 static bool take_option(const struct option_row *row, const char *text, struct options *options)
 {
 	void *field = (char *)options + row->field;
@@ -215,6 +229,9 @@ static bool take_option(const struct option_row *row, const char *text, struct o
 			return true;
 		message("--%s is %s, not '%s'", row->name, row->argument, text);
 		return false;
+	case OPTION_DIRS:
+		say_no_directory(row, text);
+		return list_add(field, text);
 	case OPTION_LIST:
 		return list_add(field, text);
 	case OPTION_SECONDS:

@@ -211,6 +211,10 @@ static int check_usage(const struct options *options)
 		message("--in-place and --output exclude each other");
 		return EXIT_USAGE;
 	}
+	if (options->undo && (options->output || options->pid)) {
+		message("--undo puts back all of PERF.DATA, without --output and --pid");
+		return EXIT_USAGE;
+	}
 	if (is_pipe(input) && (options->in_place || options->undo)) {
 		message("a pipe has no place to %s",
 			options->undo ? "put anything back in" : "be changed in");

@@ -147,6 +147,25 @@ Test(options, options_that_contradict_each_other_are_refused)
 	expect_refused(RUN("merge", "1", "--root", "/x"), "--output");
 	expect_refused(RUN("generate", "-p", "1", "x.dll"), "not both");
 	expect_refused(RUN("generate", "--root", "/", "x.dll"), "--root");
+	expect_refused(RUN("perf-fix", "--in-place", "-o", "x", "y"), "--in-place");
+	expect_refused(RUN("perf-fix", "--undo", "-o", "x", "y"), "--undo");
+	expect_refused(RUN("perf-fix", "--undo", "-p", "1", "y"), "--undo");
+}
+
+Test(options, a_directory_to_look_in_that_is_not_there_is_said)
+{
+	static const char *const options[] = { "--maps", "--debug-dir" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct program_run done =
+			RUN("merge", "2147483647", options[i], "/nonexistent/directory");
+
+		cr_expect(strstr(done.err, options[i]) &&
+				  strstr(done.err, "/nonexistent/directory: No such"),
+			  "%s", done.err);
+		cr_expect_eq(count_lines(done.err), 2, "%s", done.err);
+		program_run_deinit(&done);
+	}
 }
 
 Test(options, a_process_that_does_not_exist_is_one_line_and_exit_code_1)
