@@ -99,9 +99,12 @@ static enum MHD_Result queue(struct request *request, unsigned int status,
 
 static enum MHD_Result answer_fixed(struct request *request, enum fixed_answer answer)
 {
+	/* GCC 12 reads what is an index as if it were not atomic. */
+	bool is_draining = request->server->is_draining;
+
 	request->result = fixed_answers[answer].result;
 	return queue(request, fixed_answers[answer].status,
-		     request->server->fixed[request->server->is_draining][answer], 0);
+		     request->server->fixed[is_draining][answer], 0);
 }
 
 static bool make_fixed_answers(struct server *server)
