@@ -559,8 +559,8 @@ enum sym_refresh {
 	/** The process has ended, called exec(), or its PID is another's. What was read stays and
 	 * goes on answering. */
 	SYM_REFRESH_ENDED = 3,
-	/** Other files are mapped than before: libraries or assemblies were loaded or unloaded.
-	 * What else is new was taken up too. */
+	/** Other files are mapped than before: libraries or assemblies were loaded, unloaded, or
+	 * written in place. What else is new was taken up too. */
 	SYM_REFRESH_MAPPED = 4,
 };
 

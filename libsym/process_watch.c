@@ -114,12 +114,13 @@ static struct sym_error *look_at(struct sym_watch *watch, struct address_space *
 /* *changed_ret: other images are mapped than before. */
 static struct sym_error *look_at_maps(struct sym_watch *watch, bool *changed_ret)
 {
+	const struct buf *before = snapshot_is_as_opened(watch->snapshot) ? &watch->maps : NULL;
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct sym_error *error;
 	struct buf text;
 
 	buf_init(&text, LIMIT_MAPS_BYTES);
-	error = address_space_read_changed(watch->snapshot->process, &watch->maps, &text, &space);
+	error = address_space_read_changed(watch->snapshot->process, before, &text, &space);
 	if (!error && space) {
 		error = look_at(watch, space, changed_ret);
 		if (!error) {

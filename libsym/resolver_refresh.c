@@ -262,13 +262,14 @@ static struct sym_error *look_again(struct sym_resolver *resolver, struct addres
 /* Errors: those of reading maps; STALE for a process that has ended. */
 static struct sym_error *refresh_maps(struct sym_resolver *resolver, struct mapped *mapped)
 {
+	const struct buf *before =
+		snapshot_is_as_opened(atomic_load(&resolver->now)) ? &resolver->maps : NULL;
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	struct sym_error *error;
 	struct buf text;
 
 	buf_init(&text, LIMIT_MAPS_BYTES);
-	error = address_space_read_changed(resolver->snapshot->process, &resolver->maps, &text,
-					   &space);
+	error = address_space_read_changed(resolver->snapshot->process, before, &text, &space);
 	if (!error && space) {
 		error = look_again(resolver, space, mapped);
 		if (!error) {

@@ -144,6 +144,10 @@ struct sym_error *snapshot_look_again(const struct sym_snapshot *before,
 				      struct address_space *space, struct sym_snapshot **ret)
 	__attribute__((warn_unused_result));
 
+/* False when a file was written since an image of it was opened. It may be mapped anew at the same
+ * place: what is mapped reads as before then. */
+bool snapshot_is_as_opened(const struct sym_snapshot *snapshot);
+
 /* Do both have the same files mapped at the same places? `fresh` was made from `before`. */
 bool snapshot_has_same_files(const struct sym_snapshot *before, const struct sym_snapshot *fresh);
 

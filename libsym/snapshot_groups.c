@@ -567,6 +567,17 @@ static bool is_as_opened(const struct image_group *group)
 	return !changed;
 }
 
+bool snapshot_is_as_opened(const struct sym_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->space->file_count; i++) {
+		const struct image_group *group = atomic_load(&snapshot->groups[i]);
+
+		if (group && !is_as_opened(group))
+			return false;
+	}
+	return true;
+}
+
 static size_t group_of(const struct sym_snapshot *snapshot, const struct sym_mapping *mapping)
 {
 	size_t line = address_space_find(snapshot->space, mapping->start_address);

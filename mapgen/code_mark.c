@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/code_mark.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
 #include "mapgen/seconds.h"
 
 static const double shortest_wait_s = 0.05;
@@ -23,20 +26,40 @@ static bool counts(const char *line)
 	       strncmp(path, "/memfd:", 7) != 0;
 }
 
+/* A file that was written since may be mapped anew where it was: its line is the same then. What is
+ * deleted is not written by that path. */
+static uint64_t add_file(uint64_t sum, int root_fd, char *line)
+{
+	char *path = strchr(line, '/');
+	int fd AUTO_CLOSE = -1;
+	struct stat status;
+
+	path[strcspn(path, "\n")] = '\0';
+	fd = path_open_in_root(root_fd, path, PATH_REGULAR);
+	if (fd < 0 || fstat(fd, &status))
+		return sum;
+	sum = XXH3_64bits_withSeed(&status.st_size, sizeof(status.st_size), sum);
+	return XXH3_64bits_withSeed(&status.st_ctim, sizeof(status.st_ctim), sum);
+}
+
 static uint64_t read_sum(int32_t pid)
 {
 	char path[64];
 	FILE *maps GUARDED(file) = NULL;
 	char *line AUTO_FREE = NULL;
+	int root_fd AUTO_CLOSE = -1;
 	size_t room_bytes = 0;
 	ssize_t length;
 	uint64_t sum = 0;
 
 	snprintf(path, sizeof(path), "/proc/%" PRId32 "/maps", pid);
 	maps = fopen(path, "re");
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/root", pid);
+	root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	while (maps && (length = getline(&line, &room_bytes, maps)) > 0)
 		if (counts(line))
-			sum = XXH3_64bits_withSeed(line, (size_t)length, sum);
+			sum = add_file(XXH3_64bits_withSeed(line, (size_t)length, sum), root_fd,
+				       line);
 	return sum;
 }
 

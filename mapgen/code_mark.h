@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tells whether a process has loaded or unloaded code since, or become another program: by a sum
- * over what it has mapped of files as executable. Jitted code, which comes all the time, is not in
- * it. A question costs a reading of /proc/PID/maps, and is asked so seldom that it does not count.
+ * over what it has mapped of files as executable, and when these were written. Jitted code, which
+ * comes all the time, is not in it. A question costs a reading of /proc/PID/maps and a look at each
+ * file, and is asked so seldom that it does not count.
  */
 #ifndef MAPGEN_CODE_MARK_H
 #define MAPGEN_CODE_MARK_H

@@ -719,6 +719,30 @@ Test(snapshot, a_refresh_keeps_names_of_a_file_whose_lines_changed)
 	asked_close(&held);
 }
 
+/* As cp(1) does it, and what is mapped reads as before: the same inode, the same lines. */
+Test(snapshot, a_refresh_sees_that_a_file_was_written_in_place)
+{
+	static const char wanted[] = "\0deflate";
+	struct loaded_copy copy = load_copy();
+	struct asked held = asked_open(getpid(), SYM_JIT_AUTO);
+	size_t size_bytes;
+	char *bytes = scratch_read(copy.path, &size_bytes);
+	const char *place = memmem(bytes, size_bytes, wanted, sizeof(wanted));
+	int fd = open(copy.path, O_WRONLY);
+
+	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
+	cr_expect_neq(refresh(&held), SYM_REFRESH_MAPPED);
+	cr_assert(place && fd >= 0);
+	cr_assert_eq(pwrite(fd, "DEFLATE", 7, place + 1 - bytes), 7);
+	cr_expect_eq(refresh(&held), SYM_REFRESH_MAPPED);
+	cr_expect_eq(ask(&held, copy.address, "DEFLATE"), SYM_RESOLVED);
+	cr_expect_neq(refresh(&held), SYM_REFRESH_MAPPED);
+	close(fd);
+	free(bytes);
+	unload_copy(&copy);
+	asked_close(&held);
+}
+
 struct asking {
 	struct asked *held;
 	uint64_t address;
