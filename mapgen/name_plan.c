@@ -335,6 +335,7 @@ static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, si
 		.count = count,
 		.data_count = data_count,
 		.memory_fd = -1,
+		.root_fd = -1,
 	};
 	bool has_decided;
 

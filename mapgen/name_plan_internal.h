@@ -19,7 +19,8 @@ struct deciding {
 	struct planned_process *process;
 	struct recorded_mapping *mappings; /* executable; `data_count` others lie behind them */
 	size_t count, data_count;
-	int memory_fd;   /* of the live process, where addresses are offsets; negative for none */
+	int memory_fd; /* of the live process, where addresses are offsets; negative for none */
+	int root_fd;   /* of what the paths of a live process lead through; negative for our own */
 	bool no_runtime; /* the process can be seen, and it is no .NET process */
 };
 

@@ -274,6 +274,16 @@ static int open_memory(const struct deciding *deciding)
 	return deciding->plan->options->root ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Serves also when the process has ended meanwhile. */
+static int open_root(const struct deciding *deciding)
+{
+	const char *root = deciding->plan->options->root;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", deciding->process->pid);
+	return open(root ? root : path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 static struct sym_snapshot *open_process(struct deciding *deciding)
 {
 	const struct options *options = deciding->plan->options;
@@ -357,6 +367,7 @@ bool decide_by_process(struct deciding *deciding)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = open_process(deciding);
 	int memory_fd AUTO_CLOSE = open_memory(deciding);
+	int root_fd AUTO_CLOSE = open_root(deciding);
 
 	if (!snapshot)
 		return false;
@@ -369,10 +380,11 @@ bool decide_by_process(struct deciding *deciding)
 		return false;
 	deciding->process->lives = true;
 	deciding->memory_fd = memory_fd;
+	deciding->root_fd = root_fd;
 	name_files(deciding, snapshot);
 	if (!deciding->no_runtime)
 		name_all_code(deciding, snapshot);
-	deciding->memory_fd = -1;
+	deciding->memory_fd = deciding->root_fd = -1;
 	if (!still_the_same(deciding, snapshot)) {
 		forget(deciding);
 		return false;

@@ -24,16 +24,6 @@ enum {
 	MOST_NATIVE_BYTES = 256 << 20
 };
 
-/* The root directory of what the image's path is told in: heap, NULL without memory. */
-static char *root_of(const struct deciding *deciding)
-{
-	if (!deciding->process->lives)
-		return strdup("/");
-	if (deciding->plan->options->root)
-		return strdup(deciding->plan->options->root);
-	return message_format("/proc/%d/root", deciding->process->pid);
-}
-
 /* Of the same length and build-id, or none. */
 static bool is_alike(int fd, const struct sym_identity *wanted)
 {
@@ -58,10 +48,7 @@ static bool has_identity(int fd, const struct sym_identity *wanted,
 
 static int open_by_path(const struct deciding *deciding, const struct sym_image *image)
 {
-	char *directory AUTO_FREE = root_of(deciding);
-	int root_fd AUTO_CLOSE = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	return root_fd < 0 ? -1 : path_open_in_root(root_fd, sym_image_path(image), PATH_REGULAR);
+	return path_open_in_root(deciding->root_fd, sym_image_path(image), PATH_REGULAR);
 }
 
 /* What the process has mapped there, whatever became of its name. The kernel permits it to root. */
@@ -264,7 +251,9 @@ void name_native(struct deciding *deciding, struct sym_image *image, const char 
 		if (is_fixed_already(mapping) || !perf_has_symbols(plan, image) ||
 		    is_lost(deciding, image))
 			failure = make_from_image(deciding, image, mapping, &standin);
-		plan_remember_file(plan, key, standin);
+		/* Another process may lead to what this one does not, or not any more. */
+		if (!failure)
+			plan_remember_file(plan, key, standin);
 	}
 	if (failure)
 		deciding_complain(deciding, mapping->name, failure);

@@ -320,6 +320,17 @@ def test_processes_without_dotnet_are_served_when_asked_for(context):
     check_alone(context, "sha1")
 
 
+def fix_without_files_of(context, pid, path):
+    """As for a process that ends while it is looked at: neither its root nor what it has mapped leads to a file."""
+    if not shutil.which("strace"):
+        raise Skip("no strace")
+    fixed = path + ".without"
+    output_of("strace", "-qq", "-o", "/dev/null", "-P", f"/proc/{pid}/root", "-P", f"/proc/{pid}/map_files",
+              "-e", "inject=openat,open:error=ENOENT", context.mapgen.program, "perf-fix", "--native=all",
+              "--buildid-dir", buildid_dir(fixed), "-o", fixed, path)
+    return fixed
+
+
 def test_several_processes_without_dotnet_have_one_line(context):
     library, debug = stripped_library(context.directory("native-several"))
     os.unlink(debug)
@@ -328,10 +339,13 @@ def test_several_processes_without_dotnet_have_one_line(context):
     try:
         record(",".join(str(process.pid) for process in processes), path, 2)
         fixed, done = fix(context, path, "--native=all")
+        counted = in_library(fixed)
+        without_first = fix_without_files_of(context, processes[0].pid, path)
     finally:
         for process in processes:
             process.kill()
             process.wait()
+    expect(in_library(without_first) == counted, f"{in_library(without_first)} without the first one's files, {counted} with them")
     expect(re.search(r"^3 processes without .NET; native code of all: \d+ functions", done.stdout), done.stdout)
     named, bounds = in_library(fixed)
     expect(not named and bounds > 50, f"{named} names, {bounds} bounds")
