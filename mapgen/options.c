@@ -313,10 +313,12 @@ void options_print_help(const struct command *command)
 			print_option_help(&option_rows[i]);
 }
 
-/* A lone number is a PID; where files are possible too, several operands are files. */
+/* A lone number is a PID; where files are possible too, several operands are files, and those of a
+ * core file are addresses. */
 static void take_pid_operand(const struct command *command, struct options *options)
 {
-	if (options->pid || !options->operand_count || !(command->id & COMMAND_PID_FIRST) ||
+	if (options->pid || options->core || !options->operand_count ||
+	    !(command->id & COMMAND_PID_FIRST) ||
 	    (command->id == COMMAND_GENERATE && options->operand_count > 1))
 		return;
 	if (!options_read_pid(options->operands[0], &options->pid))

@@ -48,7 +48,7 @@ struct resolution {
 	char *short_name; /* room for one */
 	size_t short_name_bytes;
 	size_t good, bad;
-	size_t stripped; /* answers of functions that only lack the name */
+	size_t stripped; /* answers of functions that only lack the name, in images without any */
 	size_t printed;  /* objects of the JSON array */
 	bool told;       /* names came from the runtime, and how was said where it must be */
 	bool broken;     /* said already; stop */
@@ -230,11 +230,37 @@ static void show_json(struct resolution *resolution, json_t *object)
 		resolution->broken = true;
 }
 
+/* An answer lends its image for reading only. NULL when it is of neither. */
+static struct sym_image *own_image(const struct resolution *resolution,
+				   const struct sym_image *image)
+{
+	struct sym_image *own = NULL;
+
+	for (size_t i = 0; i < OPEN_FILES; i++)
+		if (resolution->files[i].image == image)
+			return resolution->files[i].image;
+	for (size_t i = 0; resolution->snapshot && own != image; i++) {
+		own = sym_snapshot_image_at(resolution->snapshot, i);
+		if (!own)
+			break;
+	}
+	return own;
+}
+
+/* Of an image that has a symbol table, or a debug file, no other names are to be had. */
+static bool lacks_symbols(const struct resolution *resolution, const struct sym_image *image)
+{
+	struct sym_image *own = image ? own_image(resolution, image) : NULL;
+
+	return own && !sym_image_symbol_file(own);
+}
+
 static void show_answer(struct resolution *resolution, const struct question *question,
 			const struct sym_answer *answer)
 {
 	resolution->good++;
-	resolution->stripped += answer->status == SYM_UNNAMED;
+	resolution->stripped +=
+		answer->status == SYM_UNNAMED && lacks_symbols(resolution, answer->image);
 	if (resolution->options->json)
 		show_json(resolution, answer_json(resolution, question, answer));
 	else

@@ -183,6 +183,15 @@ Test(options, a_process_that_does_not_exist_is_one_line_and_exit_code_1)
 	}
 }
 
+Test(options, operands_beside_a_core_file_are_addresses)
+{
+	struct program_run done = RUN("resolve", "--core=/nonexistent", "401136");
+
+	cr_expect_eq(done.exit_code, 1, "%s", done.err);
+	cr_expect(strstr(done.err, "/nonexistent"), "%s", done.err);
+	program_run_deinit(&done);
+}
+
 Test(options, a_full_disk_is_a_failure)
 {
 	char *command, *own = scratch_path(scratch, "");
@@ -208,7 +217,7 @@ Test(options, seconds_are_a_number_within_bounds)
 		expect_refused(RUN("watch", "--interval", bad[i], "1"), "--interval");
 	}
 	expect_refused(RUN("merge", "--enable-perfmap", "--undo", "1"), "--undo");
-	expect_refused(RUN("resolve", "--core=x", "1", "0x10"), "--core");
+	expect_refused(RUN("resolve", "--core=x", "-p", "1", "0x10"), "--core");
 	expect_refused(RUN("watch"), "PID");
 	expect_refused(RUN("watch", "--root=/", "1"), "recorded");
 	expect_refused(RUN("watch", "-o", "-", "1"), "--output=-");

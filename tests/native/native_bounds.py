@@ -5,7 +5,7 @@ import random
 import re
 import subprocess
 
-from native_tools import Elf, Fail, Skip, coreclr
+from native_tools import Elf, Fail, Skip, coreclr, sections
 
 
 def frames(tools, path):
@@ -150,3 +150,17 @@ int main(int c, char **v) { return !dlopen(v[1], RTLD_NOW) || puts("ready") < 0 
         unnamed += f" live.so!0x{start:x}+0x0 " in line
     if unnamed < 3:
         raise Fail("\n".join(answers))
+
+
+def test_bounds_without_names_anywhere_are_not_called_stripped(tools):
+    """The first stub of .plt has no symbol: no debug file would bring one, unlike for a stripped copy."""
+    tools.need("gcc", "strip", "readelf")
+    source = tools.write("lazy.c", "#include <stdio.h>\nint main(int c, char **v) { return puts(v[0]) + c; }\n")
+    path, stripped = tools.path("lazy"), tools.path("lazy-stripped")
+    tools.run("gcc", "-Wl,-z,lazy", "-o", path, source)
+    tools.run("strip", "-o", stripped, path)
+    offset = sections(tools, path)[".plt"][1] + 6
+    for file, is_said in ((path, False), (stripped, True)):
+        done = subprocess.run([tools.program, "resolve", f"{file}+0x{offset:x}"], capture_output=True, text=True, timeout=60)
+        if "!0x" not in done.stdout or ("stripped native images" in done.stderr) != is_said:
+            raise Fail(done.stdout + done.stderr)
