@@ -42,7 +42,22 @@ static bool print(const char *name, struct output *output)
 	return cplus_demangle_v3_callback(name, style, take, output);
 }
 
-/* Only in one piece; back references of D lead backwards, and never into themselves. */
+/*
+ * May a name of D be long when all is written that it refers back to? It is written anew at each
+ * reference (Q), and what refers to the same thing n times makes n of it: 3 references, three times
+ * as much, is the worst. Of 37,574 names of Phobos (GDC 12, LDC 1.30) 356 may be longer.
+ */
+static bool may_be_long(const char *name)
+{
+	const uint64_t most_bytes = 4 << 20;
+	uint64_t bytes = strlen(name);
+
+	for (; (name = strchr(name, 'Q')) && bytes <= most_bytes; name++)
+		bytes += bytes * 4 / 9; /* more than the third root of 3 */
+	return bytes > most_bytes;
+}
+
+/* Only in one piece, by code that takes what memory it needs. */
 static bool print_d(const char *name, struct buf *ret)
 {
 	enum {
@@ -50,7 +65,7 @@ static bool print_d(const char *name, struct buf *ret)
 	};
 	char *text AUTO_FREE = NULL;
 
-	if (name[1] != 'D' || strnlen(name, LONGEST_D_NAME) == LONGEST_D_NAME)
+	if (name[1] != 'D' || strnlen(name, LONGEST_D_NAME) == LONGEST_D_NAME || may_be_long(name))
 		return false;
 	text = dlang_demangle(name, style);
 	return text && *text && strlen(text) < LIMIT_NAME_BYTES && buf_append_string(ret, text);

@@ -106,11 +106,12 @@ enum {
 static bool write_path(struct buf *path, unsigned int form, const char *directory,
 		       const struct sym_identity *identity, const char *name)
 {
-	char hex[HEX_BYTES];
+	char hex[HEX_BYTES] = "";
 	bool is_elf = identity->kind == SYM_IDENTITY_ELF;
 
 	buf_clear(path);
-	hex_write_bytes(hex, identity->id, identity->id_size_bytes);
+	if (is_elf)
+		hex_write_bytes(hex, identity->id, identity->id_size_bytes);
 	switch (form) {
 	case 0:
 	case 1:

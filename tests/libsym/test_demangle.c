@@ -64,6 +64,21 @@ Test(demangle, writes_d_names)
 }
 
 /* From OCaml 4.13, which has such symbols in its standard library, and perf. */
+/* Each argument is an array by the one before of the one before: 2^26 times the first in the end.
+ */
+Test(demangle, does_not_follow_the_references_of_a_d_name_without_end)
+{
+	char *made =
+		shown("_D4test1fFHiiHQeQgHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQg"
+		      "QiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiZv");
+
+	expect_shown(
+		"_D4test1fFHiiHQeQgHQgQiZv",
+		"test.f(int[int], int[int][int[int]], int[int][int[int]][int[int][int[int]]])");
+	cr_expect_null(made);
+	free(made);
+}
+
 Test(demangle, writes_ocaml_names_with_dots)
 {
 	expect_shown("camlStdlib__Map__add_200", "Stdlib.Map.add_200");
