@@ -14,8 +14,13 @@
 
 const char jit_stub_name[] = "[runtime stub]";
 
-/* Precodes come with types, not with code: they are read again with every so many changes. */
+/*
+ * Precodes come with types, not with code, and nothing tells of them: they are read again with
+ * every so many changes, and after so many readings without one, twice as many each time that it
+ * was in vain.
+ */
 static const unsigned int changes_per_thunks = 16;
+static const unsigned int shortest_quiet = 2, longest_quiet = 64;
 
 struct jit_reader {
 	struct remote_memory *memory;
@@ -36,7 +41,8 @@ struct jit_reader {
 	struct jit_thunks thunks;
 	struct auxiliary_symbols functions; /* read once */
 	size_t stub_sections;               /* when the thunks were read */
-	unsigned int changes;               /* since then */
+	/* Readings since then, with a change and without, and how many of the latter are enough. */
+	unsigned int changes, quiet, quiet_wanted;
 };
 
 /* ---- opening ---------------------------------------------------------------- */
@@ -75,6 +81,7 @@ struct sym_error *jit_reader_open(struct remote_memory *memory, uint64_t runtime
 	if (!reader)
 		return &sym_error_no_memory;
 	reader->memory = memory;
+	reader->quiet_wanted = shortest_quiet;
 	error = load_layouts(reader, runtime_base);
 	if (!error)
 		error = modules_create(memory, &reader->layout, &reader->modules);
@@ -315,23 +322,51 @@ static size_t count_stub_sections(const struct jit_round *round)
 	return count;
 }
 
-static struct sym_error *read_thunks(struct jit_reader *reader, const struct jit_tools *tools,
-				     const struct jit_round *round)
+/* Counts the readings since they were read. */
+static bool thunks_are_due(struct jit_reader *reader, const struct jit_round *round, bool changed)
 {
-	size_t stub_sections = count_stub_sections(round);
-	struct jit_thunks thunks;
-	struct sym_error *error;
+	if (!reader->known || count_stub_sections(round) != reader->stub_sections)
+		return true;
+	return changed ? ++reader->changes >= changes_per_thunks
+		       : ++reader->quiet >= reader->quiet_wanted;
+}
 
-	if (reader->known && stub_sections == reader->stub_sections &&
-	    ++reader->changes < changes_per_thunks)
-		return NULL;
-	error = jit_thunks_read(tools, &reader->precode_layout, round, &thunks);
+static bool is_same_thunk(const struct jit_thunk *a, const struct jit_thunk *b)
+{
+	return a->precode.address == b->precode.address &&
+	       a->precode.size_bytes == b->precode.size_bytes && a->name_bytes == b->name_bytes;
+}
+
+static bool are_same_thunks(const struct jit_thunks *a, const struct jit_thunks *b)
+{
+	if (a->count != b->count || a->names.size_bytes != b->names.size_bytes ||
+	    (a->names.size_bytes && memcmp(a->names.data, b->names.data, a->names.size_bytes) != 0))
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!is_same_thunk(&a->items[i], &b->items[i]))
+			return false;
+	return true;
+}
+
+/* *changed is left alone where they are the same. */
+static struct sym_error *read_thunks(struct jit_reader *reader, const struct jit_tools *tools,
+				     const struct jit_round *round, bool *changed)
+{
+	struct jit_thunks thunks;
+	struct sym_error *error = jit_thunks_read(tools, &reader->precode_layout, round, &thunks);
+
 	if (error)
 		return error;
+	if (!are_same_thunks(&thunks, &reader->thunks)) {
+		*changed = true;
+		reader->quiet_wanted = shortest_quiet;
+	} else if (reader->quiet_wanted < longest_quiet) {
+		reader->quiet_wanted *= 2;
+	}
 	jit_thunks_deinit(&reader->thunks);
 	reader->thunks = thunks;
-	reader->stub_sections = stub_sections;
-	reader->changes = 0;
+	reader->stub_sections = count_stub_sections(round);
+	reader->changes = reader->quiet = 0;
 	return NULL;
 }
 
@@ -366,8 +401,9 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 
 	if (error)
 		return error;
-	if (changed && flags & JIT_READ_PRECODES && reader->has_precodes)
-		error = read_thunks(reader, &tools, &round);
+	if (flags & JIT_READ_PRECODES && reader->has_precodes &&
+	    thunks_are_due(reader, &round, changed))
+		error = read_thunks(reader, &tools, &round, &changed);
 	if (!error && reader->has_auxiliary && !reader->functions.items)
 		error = auxiliary_symbols_read(reader->memory, &reader->auxiliary_layout,
 					       &reader->functions);

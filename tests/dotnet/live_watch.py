@@ -172,10 +172,25 @@ def test_a_watch_goes_on_after_its_process_was_stopped(context):
     raise Skip("the runtime died of being asked, each time")
 
 
+def lines_of(path):
+    with open(path, "rb") as file:
+        return set(file)
+
+
 def test_watching_a_settled_process_finds_little_to_do(context):
+    """And all of it: precodes too, which come with types and not with code, and are looked for ever more seldom."""
+    watched, early, late = (os.path.join(context.scratch, f"settled.{name}") for name in ("watched", "early", "late"))
     with Sample(torture_runtime(context), argument="settle") as sample:
-        report = Watch(context, sample.pid, "--for=20").report()
+        other = Watch(context, sample.pid, "--for=20", "-o", watched)
+        watch = Watch(context, sample.pid, "--for=20")
+        time.sleep(8)
+        context.mapgen.must("merge", sample.pid, "-o", early)
+        report = watch.report()
+        other.report()
         rows = read_map(sample.map_path)
+        context.mapgen.must("merge", sample.pid, "-o", late)
+    missing = (lines_of(early) & lines_of(late)) - lines_of(watched)
+    expect(not missing, f"{len(missing)} lines are missing in what was watched, first {sorted(missing)[:1]}")
     context.figure(f"{len(rows)} lines, {report['refreshes']} refreshes, {report['changes']} with changes: "
                    f"{report['cpu_percent']:.2f} % of one core (goal: under 1 %)")
     expect(report["end"] == "time" and report["refreshes"] >= 15, f"{report['refreshes']} refreshes")
