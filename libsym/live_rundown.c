@@ -30,7 +30,10 @@ struct assemblies {
 	size_t bundled_count;
 };
 
-/* A bundle's assemblies have paths that do not exist: then the name decides, if only one has it. */
+/*
+ * A bundle's assemblies have paths that do not exist: then the name decides, if only one has it.
+ * What was loaded from an array of bytes has no path, only a name, which other files may have.
+ */
 static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
 {
 	const char *name = path_file_name(path);
@@ -39,8 +42,9 @@ static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
 	for (size_t i = 0; i < snapshot->module_count; i++)
 		if (snapshot->modules[i]->image && !strcmp(snapshot->modules[i]->path, path))
 			return i;
-	if (stem_bytes > 4)
-		stem_bytes -= 4; /* .dll */
+	if (name == path || stem_bytes <= 4)
+		return SIZE_MAX;
+	stem_bytes -= 4; /* .dll */
 	for (size_t i = 0; i < snapshot->module_count; i++) {
 		struct image *image = snapshot->modules[i]->image;
 		const char *assembly =
@@ -84,7 +88,7 @@ static const struct metadata *find_metadata(void *context, const char *path)
 	struct sym_error *error = NULL;
 
 	if (found == SIZE_MAX)
-		return find_bundled(assemblies, path);
+		return path_file_name(path) == path ? NULL : find_bundled(assemblies, path);
 	if (module_trouble(assemblies->snapshot->modules[found]))
 		return NULL;
 	module = assemblies->snapshot->modules[found];

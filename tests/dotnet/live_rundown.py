@@ -2,7 +2,7 @@
 """Every method that the runtime's own rundown lists is in our map: start, size, type and name."""
 import os
 
-from harness import Sample, expect, read_map
+from harness import ROOT, Runtime, Sample, build_project, expect, read_map
 
 
 def has_name(ours, wanted):
@@ -49,3 +49,29 @@ def test_map_has_every_method_of_the_rundown(context):
 
 def test_map_has_every_precompiled_method_when_the_runtime_writes_no_map(context):
     compare(context, {"DOTNET_PerfMapEnabled": "0", "DOTNET_TieredCompilation": "0"}, ("r2r",))
+
+
+def namesake_runtime(context):
+    """The SDK's runtime with a program that loads another assembly of its own name from memory."""
+    def make():
+        artifacts = os.path.join(ROOT, "build", "dotnet", "namesake")
+        why = build_project("fixtures/src/namesake", artifacts)
+        if why:
+            return None, f"the program does not build: {why}"
+        sdk = context.sdk()
+        return Runtime(sdk.dotnet, os.path.join(artifacts, "bin", "namesake", "release", "same.dll"), sdk.framework, "namesake"), None
+    return context.once("namesake", make)
+
+
+def test_an_assembly_from_memory_is_not_taken_for_a_file_of_its_name(context):
+    """The oracle is the runtime's own map. By rundown the one without a file has no signatures, by contract it has its own."""
+    for way in ("rundown", "contract", "auto"):
+        output = os.path.join(context.scratch, f"namesake.{way}")
+        with Sample(namesake_runtime(context), {"DOTNET_PerfMapEnabled": "1"}, argument="") as sample:
+            context.mapgen.must("merge", sample.pid, f"--jit={way}", "-o", output)
+            ours, own = ({start: name for start, _, name in read_map(path) if "Same.Calc::Price" in name and "[precode]" not in name}
+                         for path in (output, sample.map_path))
+        expect(any("Price(int32)" in name for name in own.values()) and any("Price(string)" in name for name in own.values()), f"own map: {own}")
+        expect(ours.keys() == own.keys(), f"{way}: {ours}, the runtime has {own}")
+        wrong = [name for start, name in ours.items() if name != own[start] and "(" in name]
+        expect(not wrong, f"{way}: {wrong}, the runtime has {own}")
