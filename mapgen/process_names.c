@@ -518,7 +518,22 @@ static const struct sym_symbol *symbol_at(const struct sym_symbols *symbols, uin
 	return symbol && address - symbol->start < symbol->size_bytes ? symbol : NULL;
 }
 
-/* Offsets into files say nothing without the mappings, which are gone. */
+/*
+ * Of what lay in files a perf map says nothing, and offsets into them nothing without the mappings,
+ * which are gone. A runtime that maps its code twice (W^X) has it in a memory file, of which perf
+ * prints addresses, others offsets: none is so large.
+ */
+static bool may_be_left(const struct stack_query *query)
+{
+	static const char memory_file[] = "/memfd:";
+	const size_t bytes = sizeof(memory_file) - 1;
+
+	if (!query->module || module_is_memory(query->module, query->module_bytes))
+		return true;
+	return query->value > UINT32_MAX && query->module_bytes > bytes &&
+	       !memcmp(query->module, memory_file, bytes);
+}
+
 static void name_gone(const struct known_process *process, const struct stack_query *queries,
 		      size_t count, struct stack_name *answers, struct tally *tally)
 {
@@ -526,8 +541,7 @@ static void name_gone(const struct known_process *process, const struct stack_qu
 		uint64_t address = queries[i].value - (queries[i].is_return ? 1 : 0);
 		const struct sym_symbol *symbol;
 
-		if (queries[i].module &&
-		    !module_is_memory(queries[i].module, queries[i].module_bytes))
+		if (!may_be_left(&queries[i]))
 			continue;
 		symbol = symbol_at(process->left, address);
 		if (!symbol)

@@ -196,12 +196,16 @@ Test(symbolize, names_addresses_of_a_process_that_is_gone_by_the_map_it_left)
 	proc_tree_write_text(&tree, "/tmp/perf-77.map",
 			     "7f0000001000 100 a b\n7f0000001100 10 c\n");
 	done = RUN("a 77/78 1.000001: x: \n\t7f0000001004 [unknown] ([unknown])\n"
-		   "\t7f0000001100 [unknown] ([unknown])\n\t7f0000001005 [unknown] (/lib/x)\n",
+		   "\t7f0000001100 [unknown] ([unknown])\n\t7f0000001005 [unknown] (/lib/x)\n"
+		   "\t7f0000001005 [unknown] (/memfd:doublemapper (deleted))\n"
+		   "\t1005 [unknown] (/memfd:doublemapper (deleted))\n",
 		   "--root", tree.root);
 	cr_expect(strstr(done.err, "the perf map that lies there"), "%s", done.err);
 	expect_out(done, 0,
 		   "a 77/78 1.000001: x: \n\t7f0000001004 a b+0x4 ([unknown])\n"
-		   "\t7f0000001100 a b+0x100 ([unknown])\n\t7f0000001005 [unknown] (/lib/x)\n");
+		   "\t7f0000001100 a b+0x100 ([unknown])\n\t7f0000001005 [unknown] (/lib/x)\n"
+		   "\t7f0000001005 a b+0x5 (/memfd:doublemapper (deleted))\n"
+		   "\t1005 [unknown] (/memfd:doublemapper (deleted))\n");
 	proc_tree_destroy(&tree);
 }
 
