@@ -327,6 +327,20 @@ static void take_pid_operand(const struct command *command, struct options *opti
 	options->operand_count--;
 }
 
+/* `word`: the last one that was read; of letters in a row it has several. */
+static void say_bad_option(const struct command *command, int code, const char *word)
+{
+	const char *what = "is not an option here";
+	const char letter[] = { '-', (char)optopt, '\0' };
+
+	if (code == ':')
+		what = "needs an argument";
+	else if (optopt >= first_code)
+		what = "takes no argument";
+	message("'%s' %s; see dotnet-mapgen %s --help",
+		optopt > 0 && optopt < first_code ? letter : word, what, command->name);
+}
+
 enum options_outcome options_parse(const struct command *command, int argc, char **argv,
 				   struct options *ret)
 {
@@ -341,11 +355,7 @@ enum options_outcome options_parse(const struct command *command, int argc, char
 		const struct option_row *row;
 
 		if (code == '?' || code == ':') {
-			const char *what =
-				code == ':' ? "needs an argument" : "is not an option here";
-
-			message("'%s' %s; see dotnet-mapgen %s --help",
-				optind > 0 ? argv[optind - 1] : "", what, command->name);
+			say_bad_option(command, code, optind > 0 ? argv[optind - 1] : "");
 			return OPTIONS_BAD;
 		}
 		row = row_of_code(command, code);

@@ -99,7 +99,9 @@ Test(options, unknown_options_and_those_of_other_commands_are_refused)
 	expect_refused(RUN("list", "--no-such-option"), "--no-such-option");
 	expect_refused(RUN("list", "--undo"), "--undo");
 	expect_refused(RUN("resolve", "-o", "x", "1"), "-o");
-	expect_refused(RUN("merge", "--json=yes", "1"), "--json=yes");
+	expect_refused(RUN("merge", "--json=yes", "1"), "'--json=yes' takes no argument");
+	expect_refused(RUN("symbolize", "-xv", "1"), "'-x' is not an option");
+	expect_refused(RUN("symbolize", "-vx"), "'-x' is not an option");
 }
 
 Test(options, an_option_without_its_argument_is_refused)
