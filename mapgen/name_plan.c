@@ -304,8 +304,8 @@ static void count_left(struct deciding *deciding)
 static void decide_the_rest(struct deciding *deciding)
 {
 	decide_by_files(deciding);
-	if (deciding->process->code == CODE_NOWHERE)
-		decide_by_saved_map(deciding);
+	/* Also of what a live process had and has no more, the map that it writes may tell. */
+	decide_by_saved_map(deciding);
 	count_left(deciding);
 	deciding_count_lost(deciding);
 }

@@ -39,6 +39,7 @@ struct planned_process {
 	enum code_origin code;
 	char *code_place; /* CODE_LIVE: the way; CODE_SAVED: the path of the map; else why not */
 	size_t code_names;
+	size_t map_names;         /* CODE_LIVE: of what the process had before, from its perf map */
 	uint64_t code_samples;    /* in memory with jitted code */
 	uint64_t unnamed_samples; /* of these in code without a name */
 	uint64_t lost_samples; /* beside these: in memory with code of which there are no names */

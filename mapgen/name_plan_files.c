@@ -135,7 +135,14 @@ struct saved_map {
 	struct sym_symbols *symbols;
 };
 
-/* Those of one class by address; heap. NULL when there is no memory. */
+/* Memory with code that nothing has named so far. */
+static bool has_no_names(const struct recorded_mapping *mapping)
+{
+	return mapping_class_of(mapping->name) == MAPPING_CODE &&
+	       mapping->fix == RECORDED_AS_IT_IS && !is_fixed_already(mapping);
+}
+
+/* All, or those that it is true of, by address; heap. NULL when there is no memory. */
 static struct recorded_mapping **sorted_mappings(const struct deciding *deciding, bool code_only,
 						 size_t *count_ret)
 {
@@ -146,8 +153,7 @@ static struct recorded_mapping **sorted_mappings(const struct deciding *deciding
 	for (size_t i = 0; sorted && i < deciding->count; i++) {
 		struct recorded_mapping *mapping = &deciding->mappings[i];
 
-		if (!code_only ||
-		    (mapping_class_of(mapping->name) == MAPPING_CODE && !is_fixed_already(mapping)))
+		if (!code_only || has_no_names(mapping))
 			sorted[count++] = mapping;
 	}
 	if (sorted)
@@ -189,8 +195,9 @@ static char *check_map(const struct deciding *deciding, const struct sym_symbols
 	if (!mappings)
 		return message_format("out of memory");
 	found = inside(mappings, count, symbols, NULL);
-	/* Code that came into being after the recording lies outside, but most does not. */
-	if (found && found >= total - total / 4)
+	/* Code that came into being after the recording lies outside. As addresses are chosen at
+	 * random, of another process's map next to nothing lies inside. */
+	if (found && found >= total / 4)
 		return NULL;
 	return message_format(
 		"only %zu of its %zu addresses lie in code of the recorded process: it "
@@ -222,6 +229,15 @@ static char *read_map(const struct deciding *deciding, const char *path, struct 
 	return failure;
 }
 
+/* A live process does without. */
+static void complain_of_map(struct deciding *deciding, const char *path, char *failure)
+{
+	if (deciding->process->code == CODE_LIVE)
+		free(failure);
+	else
+		deciding_complain(deciding, path, failure);
+}
+
 static bool find_map(struct deciding *deciding, const char *directory, struct saved_map *ret)
 {
 	char *path AUTO_FREE = NULL;
@@ -232,7 +248,7 @@ static bool find_map(struct deciding *deciding, const char *directory, struct sa
 	path = message_format("%s/%s", directory, name);
 	failure = path ? read_map(deciding, path, &ret->symbols) : NULL;
 	if (failure)
-		deciding_complain(deciding, path, failure);
+		complain_of_map(deciding, path, failure);
 	if (!ret->symbols)
 		return false;
 	ret->path = STEAL(path);
@@ -257,9 +273,17 @@ static char *name_by_map(struct deciding *deciding, const struct saved_map *map)
 	if (!names.symbol_count)
 		return NULL;
 	failure = deciding_name_code(deciding, &names);
-	if (!failure)
+	if (!failure && deciding->process->code == CODE_NOWHERE)
 		deciding->process->code = CODE_SAVED;
 	return failure;
+}
+
+static bool lacks_names(const struct deciding *deciding)
+{
+	for (size_t i = 0; i < deciding->count; i++)
+		if (has_no_names(&deciding->mappings[i]))
+			return true;
+	return false;
 }
 
 void decide_by_saved_map(struct deciding *deciding)
@@ -270,18 +294,23 @@ void decide_by_saved_map(struct deciding *deciding)
 	const char *const usual[] = { below_root ? below_root : "/tmp" };
 	const char *const *directories = chosen->count ? chosen->items : usual;
 	size_t count = chosen->count ? chosen->count : 1;
+	struct planned_process *process = deciding->process;
+	const size_t live_names = process->code_names;
 	struct saved_map map = { NULL, NULL };
 	char *failure = NULL;
 
-	for (size_t i = 0; i < count && !map.path; i++)
+	for (size_t i = 0; lacks_names(deciding) && i < count && !map.path; i++)
 		find_map(deciding, directories[i], &map);
 	if (map.path)
 		failure = name_by_map(deciding, &map);
 	if (failure)
-		deciding_complain(deciding, map.path, failure);
-	if (deciding->process->code == CODE_SAVED) {
-		free(deciding->process->code_place);
-		deciding->process->code_place = STEAL(map.path);
+		complain_of_map(deciding, map.path, failure);
+	if (process->code == CODE_LIVE) {
+		process->map_names = process->code_names - live_names;
+		process->code_names = live_names;
+	} else if (process->code == CODE_SAVED) {
+		free(process->code_place);
+		process->code_place = STEAL(map.path);
 	}
 	free(map.path);
 	sym_symbols_destroy(map.symbols);

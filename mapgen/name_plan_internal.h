@@ -132,7 +132,7 @@ void sort_mappings(struct recorded_mapping **mappings, size_t count);
  * nothing has been decided then. */
 bool decide_by_process(struct deciding *deciding);
 
-/* From files and saved maps; for what is undecided. */
+/* From files, and from a perf map that is kept or still written; for what is undecided. */
 void decide_by_files(struct deciding *deciding);
 void decide_by_saved_map(struct deciding *deciding);
 

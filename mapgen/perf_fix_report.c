@@ -50,6 +50,9 @@ static void print_code(const struct planned_process *process, FILE *to)
 	case CODE_LIVE:
 		fprintf(to, "; jitted code: %zu names from the live process (%s)",
 			process->code_names, place);
+		if (process->map_names)
+			fprintf(to, ", %zu of code that is gone from its perf map",
+				process->map_names);
 		break;
 	case CODE_SAVED:
 		fprintf(to, "; jitted code: %zu names from the saved map %s", process->code_names,
@@ -181,7 +184,10 @@ static void print_text(const struct perf_fix_report *report, const struct option
 	for (size_t i = 0; i < plan->standin_count; i++)
 		made += plan->standins[i].is_new;
 	print_way_to_names(plan, to);
-	if (!plan->process_count && options->native == NATIVE_ALL)
+	if (!plan->process_count && options->pid)
+		message("process %" PRId32 " has no .NET code%s in the data", options->pid,
+			options->native == NATIVE_ALL ? " and no stripped native code" : "");
+	else if (!plan->process_count && options->native == NATIVE_ALL)
 		message("there is no .NET process and no stripped native code in the data");
 	else if (!plan->process_count)
 		message("there is no .NET process in the data; --native=all serves others");
@@ -225,6 +231,7 @@ static json_t *process_json(const struct planned_process *process)
 	json_object_set_new(object, "code_origin", json_output_text(origin_text(process)));
 	json_object_set_new(object, "code_place", json_output_text(process->code_place));
 	json_object_set_new(object, "code_names", json_integer((json_int_t)process->code_names));
+	json_object_set_new(object, "map_names", json_integer((json_int_t)process->map_names));
 	json_object_set_new(object, "code_samples",
 			    json_integer((json_int_t)process->code_samples));
 	json_object_set_new(object, "unnamed_samples",

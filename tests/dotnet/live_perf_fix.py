@@ -216,6 +216,27 @@ def test_perf_fix_names_a_code_heap_and_an_assembly_of_which_no_record_tells(con
     fix_sample(context, "fix-unrecorded", {}, forget)
 
 
+def move_in_file(path):
+    """The largest code heap was mapped from elsewhere: what the process has there now is another one."""
+    _, _, at = records_of(path, b"/memfd:doublemapper")[0]
+    with open(path, "rb") as file:
+        file.seek(at + 32)
+        offset = struct.unpack("<Q", file.read(8))[0]
+    overwrite(path, at + 32, struct.pack("<Q", offset + (1 << 40)))
+
+
+def test_perf_fix_names_code_that_is_gone_by_the_map_that_the_process_writes(context):
+    for environment, codes, said in (({"DOTNET_PerfMapEnabled": "1"}, (0,), r"\d+ of code that is gone from its perf map"),
+                                     ({"DOTNET_PerfMapEnabled": "0"}, (3,), r" [1-9]\d* left")):
+        path = os.path.join(context.directory("fix-moved-" + environment["DOTNET_PerfMapEnabled"]), "perf.data")
+        with Sample(context.sdk(), environment) as sample:
+            record(sample.pid, path)
+            move_in_file(path)
+            fixed, done = fix(context, path, codes=codes)
+        expect(re.search(said, done.stdout), f"it does not say so: {done.stdout}")
+        expect(codes == (3,) or not hex_rows(fixed), f"hex rows: {hex_rows(fixed)[:2]}")
+
+
 def test_perf_report_of_the_compiler_after_perf_fix(context):
     directory = context.directory("fix-csc")
     path = os.path.join(directory, "perf.data")
