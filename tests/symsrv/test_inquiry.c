@@ -116,6 +116,7 @@ Test(inquiry, what_was_compared_once_is_at_hand)
 	object_release(large.object);
 	object_table_clear(holdings.objects);
 	workers_submit(holdings.checkers, &busy, hold);
+	sem_wait(&entered);
 	large = inquiry_for(&large_key, INT64_MAX);
 	inquiry_start(&large);
 	sem_wait(&ended);
