@@ -142,9 +142,9 @@ static bool has_no_names(const struct recorded_mapping *mapping)
 	       mapping->fix == RECORDED_AS_IT_IS && !is_fixed_already(mapping);
 }
 
-/* All, or those that it is true of, by address; heap. NULL when there is no memory. */
-static struct recorded_mapping **sorted_mappings(const struct deciding *deciding, bool code_only,
-						 size_t *count_ret)
+/* All, or code without names only, by address; heap. NULL when there is no memory. */
+static struct recorded_mapping **sorted_mappings(const struct deciding *deciding,
+						 bool nameless_only, size_t *count_ret)
 {
 	struct recorded_mapping **sorted =
 		calloc(deciding->count + 1, sizeof(struct recorded_mapping *));
@@ -153,7 +153,7 @@ static struct recorded_mapping **sorted_mappings(const struct deciding *deciding
 	for (size_t i = 0; sorted && i < deciding->count; i++) {
 		struct recorded_mapping *mapping = &deciding->mappings[i];
 
-		if (!code_only || has_no_names(mapping))
+		if (!nameless_only || has_no_names(mapping))
 			sorted[count++] = mapping;
 	}
 	if (sorted)
@@ -299,7 +299,9 @@ void decide_by_saved_map(struct deciding *deciding)
 	struct saved_map map = { NULL, NULL };
 	char *failure = NULL;
 
-	for (size_t i = 0; lacks_names(deciding) && i < count && !map.path; i++)
+	if (!lacks_names(deciding))
+		return;
+	for (size_t i = 0; i < count && !map.path; i++)
 		find_map(deciding, directories[i], &map);
 	if (map.path)
 		failure = name_by_map(deciding, &map);

@@ -51,7 +51,7 @@ static void print_code(const struct planned_process *process, FILE *to)
 		fprintf(to, "; jitted code: %zu names from the live process (%s)",
 			process->code_names, place);
 		if (process->map_names)
-			fprintf(to, ", %zu of code that is gone from its perf map",
+			fprintf(to, ", %zu from its perf map, of code that is gone",
 				process->map_names);
 		break;
 	case CODE_SAVED:

@@ -226,7 +226,7 @@ def move_in_file(path):
 
 
 def test_perf_fix_names_code_that_is_gone_by_the_map_that_the_process_writes(context):
-    for environment, codes, said in (({"DOTNET_PerfMapEnabled": "1"}, (0,), r"\d+ of code that is gone from its perf map"),
+    for environment, codes, said in (({"DOTNET_PerfMapEnabled": "1"}, (0,), r"[1-9]\d* from its perf map, of code that is gone"),
                                      ({"DOTNET_PerfMapEnabled": "0"}, (3,), r" [1-9]\d* left")):
         path = os.path.join(context.directory("fix-moved-" + environment["DOTNET_PerfMapEnabled"]), "perf.data")
         with Sample(context.sdk(), environment) as sample:
