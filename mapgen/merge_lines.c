@@ -50,6 +50,7 @@ struct comparison {
 	const char *text; /* rendered lines of what is wanted, from the one asked for on */
 	struct buf missing;
 	size_t count;
+	size_t told;
 	size_t covered;
 };
 
@@ -127,6 +128,7 @@ static struct sym_error *add_run(struct comparison *comparison, const struct sym
 		if (is_missing(comparison, symbol, line_bytes)) {
 			buf_append(&comparison->missing, comparison->text, line_bytes);
 			comparison->count++;
+			comparison->told += symbol->source == SYM_SOURCE_RUNTIME;
 		}
 		comparison->text += line_bytes;
 	}
@@ -171,6 +173,7 @@ struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
 	if (!error) {
 		ret->text = buf_steal(&comparison.missing, &ret->size_bytes);
 		ret->lines = comparison.count;
+		ret->told = comparison.told;
 		ret->covered = comparison.covered;
 	}
 	buf_deinit(&comparison.missing);

@@ -27,6 +27,7 @@ struct merge_missing {
 	char *text; /* heap; NULL when out of memory */
 	size_t size_bytes;
 	size_t lines;
+	size_t told; /* lines of these that the runtime might have written itself: of jitted code */
 	/* Precompiled symbols that `present` has in this form or another, and lines of native code
 	 * that it has: they are not the runtime's. */
 	size_t covered;

@@ -259,8 +259,9 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 	failure = missing.lines ? runtime_map_append(map, text, missing.size_bytes) : NULL;
 	if (failure)
 		return merge_fail(failure);
-	/* Here the runtime's own lines stay, whoever else knows the same methods. */
-	merge->counts.runtime = sym_symbols_count(present) - missing.covered;
+	/* Here the runtime's own lines stay, whoever else knows the same methods; what it told and
+	 * did not write is one of them from now on. */
+	merge->counts.runtime = sym_symbols_count(present) - missing.covered + missing.told;
 	merge_done(merge, missing.lines ? "appended" : "unchanged", location->path, missing.lines);
 	return true;
 }

@@ -143,21 +143,22 @@ def test_two_appends_at_once_add_no_line_twice(context):
         expect(len(rows) > 1000 and len(rows) == len(set(rows)), f"{len(rows) - len(set(rows))} of {len(rows)} lines stand there twice")
 
 
-def stand_between_lines(sample):
-    """Of a runtime that is stopped in the middle of a line, what it has of that becomes a line when others are appended."""
-    while True:
-        sample.stand_still()
-        with open(sample.map_path, "rb") as file:
-            if file.read().endswith(b"\n"):
-                return
-        sample.process.send_signal(signal.SIGCONT)
-        time.sleep(0.1)
+def without_last_lines(path, count):
+    """A map as a runtime has it that has jitted so many methods and is about to write them down."""
+    data = content(path)
+    lines = data[:data.rindex(b"\n") + 1].splitlines(keepends=True)
+    os.truncate(path, sum(map(len, lines[:-count])))
 
 
-def test_what_was_appended_is_not_counted_as_the_runtimes(context):
+def test_what_was_appended_is_counted_alike_by_the_next_merge(context):
+    """Also by one that knows nothing of the first."""
     with Sample(context.sdk(), MAP_ON) as sample:
-        stand_between_lines(sample)
-        said = [counted(context.mapgen.must("merge", "--mode=append", sample.pid).stdout) for _ in range(2)]
+        sample.stand_still()
+        without_last_lines(sample.map_path, 8)
+        said = []
+        for _ in range(2):
+            said.append(counted(context.mapgen.must("merge", "--mode=append", sample.pid).stdout))
+            shutil.rmtree(os.path.join(context.mapgen.environment["XDG_CACHE_HOME"], "dotnet-mapgen", "receipts"))
         expect(said[0] and said[0] == said[1], f"counted {said[0]}, then {said[1]}")
 
 
