@@ -74,14 +74,14 @@ json_t *json_output_failures(const struct failures *failures)
 	return array;
 }
 
-static bool print(json_t *value, size_t flags)
+static bool print(json_t *value, FILE *to, size_t flags)
 {
-	int failed = value ? json_dumpf(value, stdout, flags) : -1;
+	int failed = value ? json_dumpf(value, to, flags) : -1;
 
 	json_decref(value);
 	if (failed) {
 		/* A full disk is said once, by main(). */
-		if (!ferror(stdout))
+		if (!ferror(to))
 			message("out of memory");
 		return false;
 	}
@@ -90,13 +90,18 @@ static bool print(json_t *value, size_t flags)
 
 bool json_output_compact(json_t *value)
 {
-	return print(value, JSON_COMPACT);
+	return print(value, stdout, JSON_COMPACT);
+}
+
+bool json_output_print_to(json_t *value, FILE *to)
+{
+	if (!print(value, to, JSON_INDENT(2)))
+		return false;
+	putc('\n', to);
+	return true;
 }
 
 bool json_output_print(json_t *value)
 {
-	if (!print(value, JSON_INDENT(2)))
-		return false;
-	putchar('\n');
-	return true;
+	return json_output_print_to(value, stdout);
 }

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "mapgen/message.h"
 
@@ -28,5 +29,6 @@ bool json_output_compact(json_t *value);
 
 /* As above, indented, with a newline. */
 bool json_output_print(json_t *value);
+bool json_output_print_to(json_t *value, FILE *to);
 
 #endif

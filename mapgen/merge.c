@@ -157,8 +157,9 @@ static void print_json(const struct merge *merge)
 
 static void print_summary(const struct merge *merge)
 {
-	/* The map itself went to standard output. */
-	FILE *stream = merge->path && !strcmp(merge->path, "-") ? stderr : stdout;
+	/* The map itself went to standard output, or what another command prints does. */
+	bool is_taken = (merge->path && !strcmp(merge->path, "-")) || merge->options->on_behalf;
+	FILE *stream = is_taken ? stderr : stdout;
 	const char *what = merge->action;
 
 	if (merge->jit && merge->jit->way != SYM_JIT_NONE)

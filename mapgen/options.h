@@ -85,6 +85,7 @@ struct options {
 	bool report;
 	bool verbose;
 	bool in_place;
+	bool on_behalf; /* of another command, whose output standard output is */
 	const char *buildid_dir;
 	const char *debug_dir; /* of standin */
 	const char *store;

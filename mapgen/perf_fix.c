@@ -290,6 +290,7 @@ static bool merge_maps(const struct fixing *fixing)
 		options.output = NULL;
 		options.operand_count = 0;
 		options.undo = options.json = false;
+		options.on_behalf = true;
 		options.map_dirs = (struct text_list){ 0 };
 		merged &= merge_run(&options) == EXIT_DONE;
 	}

@@ -282,13 +282,10 @@ static json_t *report_json(const struct perf_fix_report *report)
 int perf_fix_report_print(const struct perf_fix_report *report, const struct options *options,
 			  FILE *to)
 {
-	/* Standard output has the data itself then. */
-	if (options->json && to == stdout) {
-		if (!json_output_print(report_json(report)))
-			return EXIT_FAILED;
-	} else {
+	if (!options->json)
 		print_text(report, options, to);
-	}
+	else if (!json_output_print_to(report_json(report), to))
+		return EXIT_FAILED;
 	failures_print(&report->failures);
 	return is_whole(report) ? EXIT_DONE : EXIT_PARTLY;
 }

@@ -6,6 +6,7 @@ archive, inject, annotate. Each is recorded on a real process and read by stock 
 """
 import fcntl
 import glob
+import json
 import os
 import shutil
 import stat
@@ -63,6 +64,22 @@ def test_a_pipe_from_perf_record_to_perf_report(context):
     bare = [row for row in rows if " 0x0" in row]
     context.figure(f"perf record -o - | perf-fix - | perf report -i -: {len(rows)} managed rows, {len(bare)} of them numbers")
     expect(not bare, f"numbers: {bare[:2]}")
+
+
+def test_standard_output_has_the_data_and_nothing_else(context):
+    path = os.path.join(context.directory("piped-output"), "piped")
+    with Sample(context.sdk()) as sample:
+        with open(path, "wb") as output:
+            subprocess.run([*perf(path), "record", "-q", "-e", "cpu-clock", "-F", "99", "-p", str(sample.pid), "-o", "-", "--", "sleep", "1"],
+                           stdout=output, stderr=subprocess.DEVNULL, check=True)
+        for mode in "elf", "anon":
+            with open(path, "rb") as data:
+                fixer = subprocess.run([context.mapgen.program, "perf-fix", "--buildid-dir", buildid_dir(path), f"--mode={mode}", "--json", "-"],
+                                       stdin=data, capture_output=True)
+            expect(fixer.returncode == 0, f"{mode}: {first_line(fixer.stderr.decode())}")
+            expect(len(fixer.stdout) == os.path.getsize(path), f"{mode}: {len(fixer.stdout)} bytes of {os.path.getsize(path)}")
+            report = json.JSONDecoder().raw_decode(fixer.stderr.decode())[0]
+            expect(report["output"] == "-" and report["processes"], f"{mode}: {report}")
 
 
 def test_compressed_data_becomes_plain_and_named(context):
