@@ -45,7 +45,7 @@ static void render(struct rendering *rendering, const struct sym_symbol *symbol)
 	size_t name_bytes = strlen(symbol->name);
 	const char *name = symbol->name;
 
-	if (rendering->flags & SYM_WRITE_SHORT_NAMES && symbol->kind != SYM_SYMBOL_STUB)
+	if (rendering->flags & SYM_WRITE_SHORT_NAMES)
 		name = shorten(rendering, name, &name_bytes);
 	if (!name)
 		return;

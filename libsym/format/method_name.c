@@ -128,17 +128,32 @@ static bool crossgen2_form(struct span name, struct span *ret)
 	return ret->end && ret->start < colons;
 }
 
+/* What stands before the method of a precode stays there: it is not the method. */
+static size_t mark_bytes(struct span name)
+{
+	static const char mark[] = "[precode] ";
+	size_t size_bytes = sizeof(mark) - 1;
+
+	return (size_t)(name.end - name.start) > size_bytes && !memcmp(name.start, mark, size_bytes)
+		       ? size_bytes
+		       : 0;
+}
+
 size_t method_name_shorten(const char *name, size_t name_bytes, char *room, size_t room_bytes)
 {
-	struct span whole = { name, name + name_bytes }, part = whole;
-	size_t length, copied;
+	struct span whole = { name, name + name_bytes }, part;
+	size_t kept = mark_bytes(whole), length, copied;
 
+	whole.start += kept;
+	part = whole;
 	if (!runtime_form(whole, &part) && !crossgen2_form(whole, &part))
 		part = whole;
-	length = (size_t)(part.end - part.start);
+	length = kept + (size_t)(part.end - part.start);
 	if (room_bytes) {
 		copied = length < room_bytes ? length : room_bytes - 1;
-		memcpy(room, part.start, copied);
+		memcpy(room, name, copied < kept ? copied : kept);
+		if (copied > kept)
+			memcpy(room + kept, part.start, copied - kept);
 		room[copied] = '\0';
 	}
 	return length;

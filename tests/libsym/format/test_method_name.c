@@ -35,6 +35,19 @@ Test(method_name, drops_the_tier_behind_the_parameters)
 		     "N.G`1[System.__Canon]::Get");
 }
 
+Test(method_name, keeps_the_mark_of_a_precode)
+{
+	char room[16];
+
+	expect_short("[precode] instance bool [App] Ns.T::Run(int32)", "[precode] Ns.T::Run");
+	expect_short("[precode] ", "[precode] ");
+	expect_short("[precode] stub of something", "[precode] stub of something");
+	cr_expect(eq(sz, method_name_shorten("[precode] void [A] T::M()", 25, room, 5), 14));
+	cr_expect_str_eq(room, "[pre");
+	cr_expect(eq(sz, method_name_shorten("[precode] void [A] T::M()", 25, room, 13), 14));
+	cr_expect_str_eq(room, "[precode] T:");
+}
+
 Test(method_name, finds_the_owner_behind_function_pointers_and_modifiers)
 {
 	expect_short("method void *(class [A]B,int32) [Asm] O::M(method int32 *(string))", "O::M");
