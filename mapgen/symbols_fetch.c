@@ -228,6 +228,7 @@ static void set_options(struct symbols_fetcher *fetcher, struct download *downlo
 	api->easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
 	api->easy_setopt(curl, CURLOPT_USERAGENT, "dotnet-mapgen");
 	api->easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_s);
+	api->easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* also of name servers */
 	api->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	api->easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stall_s);
 	api->easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, longest_file_bytes);

@@ -192,6 +192,9 @@ static void set_limits(struct attempt *attempt)
 	CURL *easy = attempt->easy;
 
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)set->connect_ms);
+	/* Or a timeout lasts until the thread that asks for the address has its answer, and with it
+	 * all other transfers. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)set->fetch_ms);
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)((set->stall_ms + 999) / 1000));

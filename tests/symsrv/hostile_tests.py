@@ -312,6 +312,43 @@ def an_upstream_that_keeps_failing_is_left_alone():
         check('symsrv_upstream_available{upstream="dead"} 0\n' in text, "still available")
 
 
+# Stands for name servers that do not answer.
+SLOW_NAMES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **ret)
+{
+	__typeof__(getaddrinfo) *real = (__typeof__(getaddrinfo) *)dlsym(RTLD_NEXT, "getaddrinfo");
+
+	if (node && !strcmp(node, "silent.example"))
+		sleep(60);
+	return real(node, service, hints, ret);
+}
+"""
+
+
+@test
+def a_name_server_that_does_not_answer_keeps_nobody_waiting():
+    h.need("gcc")
+    source, library = (os.path.join(RUN.scratch, name) for name in ("slow_names.c", "slow_names.so"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(SLOW_NAMES)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
+    many = [h.build_id(400 + i) for i in range(4)]
+    with good_upstream(*many) as server:
+        options = ("--upstream", "debuginfod=http://silent.example", "--upstream", "debuginfod=" + server.url,
+                   "--connect-timeout", "1s", "--retries", "0")
+        begin = time.monotonic()
+        with symsrv(*options, environment={"LD_PRELOAD": library}) as program:
+            with concurrent.futures.ThreadPoolExecutor(len(many)) as clients:
+                equal([answer[0] for answer in clients.map(program.debuginfo, many)], [200] * len(many), "from the upstream behind it")
+        check(time.monotonic() - begin < 40, "someone waited for the name server")
+
+
 @test
 def an_outage_and_bad_requests_fill_no_log():
     port = h.free_port()
