@@ -147,7 +147,7 @@ struct mod_search {
 	uint64_t inode; /* 0: by name */
 	uint64_t dev_major;
 	uint64_t dev_minor;
-	uint64_t addr; /* offset into the file; only bcc_resolve_global_addr() looks at it */
+	uint64_t addr; /* offset into the file; only bcc_resolve_global_addr() sets it */
 	uint8_t inode_match_only;
 	uint64_t start;
 	uint64_t file_offset;
@@ -192,12 +192,27 @@ static int find_offset(struct mod_info *info, int enter_ns, void *p)
 	return 0;
 }
 
+/* Where in the file, and in its mappings, a vaddr lies: by the segment of code that has it, else as
+ * .text lies. */
+static bool find_in_file(const char *path, uint64_t vaddr, uint64_t *offset_ret)
+{
+	struct wanted_offset place = { .vaddr = vaddr };
+	uint64_t text_vaddr, text_offset;
+
+	if (bcc_elf_foreach_load_section(path, match_segment, &place) >= 0 && place.found) {
+		*offset_ret = place.offset;
+		return true;
+	}
+	if (bcc_elf_get_text_scn_info(path, &text_vaddr, &text_offset) < 0)
+		return false;
+	*offset_ret = vaddr - (text_vaddr - text_offset);
+	return true;
+}
+
 int bcc_resolve_global_addr(int pid, const char *module, const uint64_t address,
 			    uint8_t inode_match_only, uint64_t *global)
 {
-	struct mod_search search = { .name = module,
-				     .addr = address,
-				     .inode_match_only = inode_match_only };
+	struct mod_search search = { .name = module, .inode_match_only = inode_match_only };
 	char path[PATH_MAX];
 	struct stat status;
 
@@ -212,8 +227,9 @@ int bcc_resolve_global_addr(int pid, const char *module, const uint64_t address,
 		search.dev_major = major(status.st_dev);
 		search.dev_minor = minor(status.st_dev);
 	}
-	if (bcc_procutils_each_module(pid, find_offset, &search) < 0 || !search.start)
+	if (!find_in_file(path, address, &search.addr) ||
+	    bcc_procutils_each_module(pid, find_offset, &search) < 0 || !search.start)
 		return -1;
-	*global = search.start - search.file_offset + address;
+	*global = search.start - search.file_offset + search.addr;
 	return 0;
 }

@@ -165,8 +165,9 @@ SYM_BCC_API int bcc_resolve_symname(const char *module, const char *symname, con
 				    struct bcc_symbol *sym);
 
 /**
- * Finds the address of a file offset of a mapped file.
+ * Finds where a vaddr of a mapped file is in a process.
  *
+ * @param address vaddr, as the file's symbols and notes have it
  * @param inode_match_only nonzero: compare only inodes, not devices
  * @return 0 with *global set, or -1
  */

@@ -102,10 +102,10 @@ static void write_headers(uint8_t *file, struct elf_builder_options options, siz
 	};
 }
 
-/* A name, padded to 4 bytes, and a CRC-32. The only section that has a name. */
+/* A name, padded to 4 bytes, and a CRC-32. With it .text has a name too, else no section has. */
 static void write_link(uint8_t *file, struct elf_builder_options options, Elf64_Shdr *sections)
 {
-	static const char names[] = "\0.gnu_debuglink";
+	static const char names[] = "\0.gnu_debuglink\0.text";
 	size_t length = (strlen(options.debug_link) + 4) & ~(size_t)3;
 
 	cr_assert_leq(length + 4, LINK_BYTES);
@@ -118,6 +118,7 @@ static void write_link(uint8_t *file, struct elf_builder_options options, Elf64_
 		.sh_offset = LINK_OFFSET,
 		.sh_size = length + 4,
 	};
+	sections[SECTION_TEXT].sh_name = (uint32_t)sizeof(".gnu_debuglink") + 1;
 	sections[SECTION_NAMES] = (Elf64_Shdr){
 		.sh_type = SHT_STRTAB,
 		.sh_offset = NAMES_OFFSET,

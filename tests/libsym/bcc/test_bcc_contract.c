@@ -17,6 +17,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "tests/support/bcc_library.h"
+#include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
 
 static struct bcc_library library;
@@ -157,6 +158,36 @@ CASE(finds_an_address_of_a_mapped_file)
 	cr_expect_eq(at_fifteen, start + 0x15);
 	cr_expect_eq(library.resolve_global_addr(getpid(), "/no/such/file", 0x15, 0, &start), -1);
 	free(path);
+}
+
+/* Code of this file lies elsewhere than at its offset, as lld and linkers of its kind have it. */
+CASE(finds_a_vaddr_that_is_no_offset)
+{
+	struct elf_builder_options options = { .position_independent = true, .debug_link = "none" };
+	const size_t page = ELF_BUILDER_TEXT_BYTES;
+	uint64_t address = 0;
+	char *scratch = scratch_create(), *path = scratch_path(scratch, "shifted.so");
+	size_t size_bytes;
+	uint8_t *bytes = elf_builder_make(NULL, 0, options, &size_bytes);
+	int fd AUTO_CLOSE = -1;
+	void *code;
+
+	scratch_write(path, bytes, size_bytes);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, ELF_BUILDER_TEXT_OFFSET);
+	cr_assert(code != MAP_FAILED);
+	cr_assert_eq(library.resolve_global_addr(getpid(), path, ELF_BUILDER_TEXT_VADDR + 0x15, 0,
+						 &address),
+		     0);
+	cr_expect_eq(address, (uint64_t)(uintptr_t)code + 0x15);
+	cr_assert_eq(library.resolve_global_addr(getpid(), path, ELF_BUILDER_DATA_VADDR + 8, 0,
+						 &address),
+		     0, "a semaphore of a probe");
+	cr_expect_eq(address, (uint64_t)(uintptr_t)code + page + 8);
+	munmap(code, page);
+	free(bytes);
+	free(path);
+	scratch_remove(scratch);
 }
 
 /* ---- maps --------------------------------------------------------------------------------- */
