@@ -557,14 +557,8 @@ void snapshot_make_users(struct sym_snapshot *snapshot)
 /* Opened images whose files were written to since are opened anew. */
 static bool is_as_opened(const struct image_group *group)
 {
-	struct sym_error *changed;
-
-	if (!image_group_is_open(group) || !group->host || group->host->is_copy ||
-	    group->kind != IMAGE_GROUP_FILE)
-		return true;
-	changed = sparse_file_check(&group->host->file, group->path);
-	sym_error_destroy(changed);
-	return !changed;
+	return !image_group_is_open(group) || !group->host || group->host->is_copy ||
+	       group->kind != IMAGE_GROUP_FILE || sparse_file_is_as_opened(&group->host->file);
 }
 
 bool snapshot_is_as_opened(const struct sym_snapshot *snapshot)

@@ -18,15 +18,11 @@ enum {
 static struct image *reopen(const struct image_group *group)
 {
 	const struct image_group *before = group->before;
-	struct sym_error *changed;
 
-	if (!before || !image_group_is_open(before) || !before->host || before->host->is_copy)
-		return NULL;
-	changed = sparse_file_check(&before->host->file, group->path);
-	if (!changed)
-		return image_share(before->host);
-	sym_error_destroy(changed);
-	return NULL;
+	return before && image_group_is_open(before) && before->host && !before->host->is_copy &&
+			       sparse_file_is_as_opened(&before->host->file)
+		       ? image_share(before->host)
+		       : NULL;
 }
 
 static struct sym_error *open_file(const struct group_opening *opening, struct image **ret)

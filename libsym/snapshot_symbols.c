@@ -235,6 +235,12 @@ static const struct sym_mapping *mapping_of(const struct sym_snapshot *snapshot,
 	return NULL;
 }
 
+/* A file that was written in place is another one. */
+static int64_t touched_ns(const struct sym_image *module)
+{
+	return module->image ? module->image->file.touched_ns : 0;
+}
+
 static struct kept_list *find_kept(const struct join_cache *cache, const struct sym_image *module,
 				   const struct sym_mapping *mapping)
 {
@@ -244,7 +250,7 @@ static struct kept_list *find_kept(const struct join_cache *cache, const struct 
 		if (kept->load_base == module->load_base && kept->inode == mapping->inode &&
 		    kept->device_major == mapping->device_major &&
 		    kept->device_minor == mapping->device_minor &&
-		    !strcmp(kept->path, module->path))
+		    kept->touched_ns == touched_ns(module) && !strcmp(kept->path, module->path))
 			return kept;
 	}
 	return NULL;
@@ -278,6 +284,7 @@ static struct sym_error *keep_list(struct join_cache *cache, const struct sym_im
 	kept->inode = mapping->inode;
 	kept->device_major = mapping->device_major;
 	kept->device_minor = mapping->device_minor;
+	kept->touched_ns = touched_ns(module);
 	kept->list = builder->list;
 	symbols_builder_init(builder);
 	cache->lists[cache->count++] = kept;

@@ -14,6 +14,7 @@ struct kept_list {
 	char *path;
 	uint64_t load_base, inode;
 	uint32_t device_major, device_minor;
+	int64_t touched_ns;      /* of the file that it was listed from */
 	struct sym_symbols list; /* starts are addresses */
 	bool in_use;             /* by the last joining */
 };

@@ -14,9 +14,14 @@ enum {
 	WORD_BITS = 64
 };
 
+static int64_t in_ns(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
 int64_t sparse_file_time_ns(const struct stat *status)
 {
-	return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+	return in_ns(&status->st_mtim);
 }
 
 struct sym_error *sparse_file_init(struct sparse_file *file, int fd, const char *path,
@@ -44,6 +49,8 @@ struct sym_error *sparse_file_init(struct sparse_file *file, int fd, const char 
 		.offset = offset,
 		.size_bytes = (size_t)size_bytes,
 		.changed_ns = sparse_file_time_ns(&status),
+		.touched_ns = in_ns(&status.st_ctim),
+		.links = status.st_nlink,
 		.file_size_bytes = (uint64_t)status.st_size,
 	};
 	return NULL;
@@ -66,14 +73,27 @@ struct sparse_file sparse_file_again(const struct sparse_file *file)
 	return again;
 }
 
+static bool is_same(const struct sparse_file *file, const struct stat *status)
+{
+	return (uint64_t)status->st_size == file->file_size_bytes &&
+	       sparse_file_time_ns(status) == file->changed_ns;
+}
+
+bool sparse_file_is_as_opened(const struct sparse_file *file)
+{
+	struct stat status;
+
+	return !fstat(file->fd, &status) && is_same(file, &status) &&
+	       (in_ns(&status.st_ctim) == file->touched_ns || status.st_nlink != file->links);
+}
+
 struct sym_error *sparse_file_check(const struct sparse_file *file, const char *path)
 {
 	struct stat status;
 
 	if (fstat(file->fd, &status))
 		return sym_error_from_errno(errno, path, "cannot examine");
-	if ((uint64_t)status.st_size != file->file_size_bytes ||
-	    sparse_file_time_ns(&status) != file->changed_ns)
+	if (!is_same(file, &status))
 		return sym_error_create_path(SYM_ERROR_STALE, path, SYM_OFFSET_UNKNOWN,
 					     "the file was changed after it was opened");
 	return NULL;

@@ -26,6 +26,8 @@ struct sparse_file {
 	uint8_t *data;      /* size_bytes of zeroes until read; NULL while nothing was asked for */
 	uint64_t *present;  /* a bit a page */
 	int64_t changed_ns; /* time of the file's last change when it was opened */
+	int64_t touched_ns; /* the same of its inode, which nobody sets back */
+	uint64_t links;
 	uint64_t file_size_bytes;
 };
 
@@ -54,6 +56,13 @@ struct sym_error *sparse_file_need(struct sparse_file *file, const char *path, u
 /* STALE when size or time of the file are not those it had when it was opened. */
 struct sym_error *sparse_file_check(const struct sparse_file *file, const char *path)
 	__attribute__((warn_unused_result));
+
+/*
+ * False too where size and time are as they were and may have been set back, so it is not to be
+ * taken for an error: who opens the file again loses nothing. That somebody took its name away
+ * is no such change.
+ */
+bool sparse_file_is_as_opened(const struct sparse_file *file);
 
 /* Time of last change, in ns since 1970. */
 int64_t sparse_file_time_ns(const struct stat *status);

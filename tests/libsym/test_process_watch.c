@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libsym/libsym.h"
 #include "tests/support/alloc_fail.h"
@@ -67,6 +69,55 @@ Test(process_watch, says_what_was_added_and_nothing_while_nothing_is)
 	cr_assert_eq(change.removed, 1);
 	cr_assert_null(find(watch, "second()"));
 	cr_assert_not_null(find(watch, "first()"));
+	sym_watch_close(watch);
+	fake_runtime_stop(runtime);
+	scratch_remove(scratch);
+}
+
+/* Where the name of a method of `symbol` stands in the file; 0 where it does not stand alone. */
+static off_t place_of_method(const char *bytes, size_t size_bytes, const struct sym_symbol *symbol)
+{
+	const char *name = strstr(symbol->name, "::"), *place;
+	char wanted[64] = "";
+	size_t length = name ? strcspn(name += 2, "(") : 0;
+
+	if (length < 5 || length > sizeof(wanted) - 2)
+		return 0;
+	memcpy(wanted + 1, name, length);
+	place = memmem(bytes, size_bytes, wanted, length + 2);
+	return place ? place + 1 - bytes : 0;
+}
+
+/* As cp(1) does it: the lines of the process stay as they are. */
+Test(process_watch, lists_a_file_anew_that_was_written_in_place)
+{
+	char *scratch = scratch_create();
+	struct fake_runtime *runtime = fake_runtime_start(scratch, false);
+	struct sym_watch *watch = open_watch(runtime);
+	const struct sym_symbols *symbols;
+	size_t size_bytes, count = 0;
+	char *bytes = scratch_read(runtime->image_path, &size_bytes);
+	int fd = open(runtime->image_path, O_WRONLY | O_CLOEXEC);
+	struct sym_watch_change change = look(watch);
+
+	cr_assert(change.symbols && fd >= 0);
+	symbols = sym_watch_symbols(watch);
+	for (size_t i = 0; i < sym_symbols_count(symbols); i++) {
+		off_t place = place_of_method(bytes, size_bytes, sym_symbols_at(symbols, i));
+
+		count += place && pwrite(fd, "Zz", 2, place) == 2;
+	}
+	cr_assert_gt(count, 0);
+	change = look(watch);
+	cr_expect(change.symbols && change.added && change.removed);
+	symbols = sym_watch_symbols(watch);
+	for (size_t i = count = 0; i < sym_symbols_count(symbols); i++)
+		count += strstr(sym_symbols_at(symbols, i)->name, "::Zz") != NULL;
+	cr_expect_gt(count, 0);
+	change = look(watch);
+	cr_expect(!change.images && !change.symbols);
+	close(fd);
+	free(bytes);
 	sym_watch_close(watch);
 	fake_runtime_stop(runtime);
 	scratch_remove(scratch);
