@@ -42,9 +42,10 @@ struct perfmap_file {
 	uint64_t next_offset; /* first byte that has not been taken: a line that is torn, or the end
 			       */
 	bool skipping;        /* it is inside a line that is too long */
-	/* The bytes before it: when they are others, the file was written anew. */
-	char mark[64];
-	size_t mark_bytes;
+	/* The bytes before it, and the first ones: when they are others, the file was written anew.
+	 */
+	char mark[64], head[64];
+	size_t mark_bytes;          /* of both */
 	struct address_ranges only; /* as of perfmap_input; no items: NULL */
 };
 
@@ -243,16 +244,17 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 	return NULL;
 }
 
-static bool read_mark(const struct perfmap_file *file, size_t bytes, char *room)
+static bool read_marks(const struct perfmap_file *file, size_t bytes, char *mark, char *head)
 {
-	return pread(file->fd, room, bytes, (off_t)(file->next_offset - bytes)) == (ssize_t)bytes;
+	return pread(file->fd, mark, bytes, (off_t)(file->next_offset - bytes)) == (ssize_t)bytes &&
+	       pread(file->fd, head, bytes, 0) == (ssize_t)bytes;
 }
 
-static void set_mark(struct perfmap_file *file)
+static void set_marks(struct perfmap_file *file)
 {
 	file->mark_bytes = file->next_offset < sizeof(file->mark) ? (size_t)file->next_offset
 								  : sizeof(file->mark);
-	if (!read_mark(file, file->mark_bytes, file->mark))
+	if (!read_marks(file, file->mark_bytes, file->mark, file->head))
 		file->mark_bytes = 0;
 }
 
@@ -354,7 +356,7 @@ struct sym_error *perfmap_source_open(const struct perfmap_input *inputs, size_t
 	if (error)
 		return error;
 	for (size_t i = 0; i < count; i++)
-		set_mark(&source->files[i]);
+		set_marks(&source->files[i]);
 	source->first = (struct perfmap_first){ STEAL(index), source->names };
 	*ret = STEAL(source);
 	return NULL;
@@ -365,7 +367,7 @@ struct sym_error *perfmap_source_open(const struct perfmap_input *inputs, size_t
 /* Whether there may be something new, and whether what was read is still there. */
 static enum perfmap_refresh look_at_file(const struct perfmap_file *file, struct stat *status)
 {
-	char mark[sizeof(file->mark)];
+	char mark[sizeof(file->mark)], head[sizeof(file->head)];
 	struct stat named;
 
 	if (fstat(file->fd, status) || (uint64_t)status->st_size < file->next_offset)
@@ -373,12 +375,16 @@ static enum perfmap_refresh look_at_file(const struct perfmap_file *file, struct
 	/* Deleted, or out of reach with the process: its bytes are still there. */
 	if (!stat(file->path, &named) && !path_is_same_file(&named, status))
 		return PERFMAP_REPLACED;
-	if (status->st_size == file->status.st_size &&
-	    !memcmp(&status->st_mtim, &file->status.st_mtim, sizeof(status->st_mtim)))
-		return PERFMAP_UNCHANGED;
-	if (!read_mark(file, file->mark_bytes, mark) || memcmp(mark, file->mark, file->mark_bytes))
-		return PERFMAP_REPLACED;
-	return PERFMAP_APPENDED;
+	/* Nothing was appended, so something was written over what was there. */
+	if (status->st_size == file->status.st_size)
+		return memcmp(&status->st_mtim, &file->status.st_mtim, sizeof(status->st_mtim))
+			       ? PERFMAP_REPLACED
+			       : PERFMAP_UNCHANGED;
+	return read_marks(file, file->mark_bytes, mark, head) &&
+			       !memcmp(mark, file->mark, file->mark_bytes) &&
+			       !memcmp(head, file->head, file->mark_bytes)
+		       ? PERFMAP_APPENDED
+		       : PERFMAP_REPLACED;
 }
 
 static struct sym_error *take_up(struct perfmap_source *source, struct perfmap_file *files,
@@ -401,7 +407,7 @@ static struct sym_error *take_up(struct perfmap_source *source, struct perfmap_f
 	added = NULL;
 	for (size_t i = 0; i < source->file_count; i++) {
 		source->files[i] = files[i];
-		set_mark(&source->files[i]);
+		set_marks(&source->files[i]);
 	}
 	return NULL;
 }

@@ -312,6 +312,34 @@ Test(perfmap_source, tells_a_map_that_was_cut_or_written_anew_or_replaced)
 	close(other_fd);
 }
 
+/* Names of one width, as some agents write a whole map again and again. */
+Test(perfmap_source, tells_a_map_that_was_written_over)
+{
+	const struct timespec earlier[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+	enum {
+		LINE_BYTES = 16
+	};
+	char path[64], line[LINE_BYTES + 1];
+	int fd = make_file(path);
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	struct perfmap_source *again AUTO_PERFMAP_SOURCE = NULL;
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(line, sizeof(line), "%d000 10 name_%02d\n", i % 9 + 1, i);
+		append(fd, line);
+	}
+	source = open_path(fd, path);
+	cr_assert_eq(pwrite(fd, "others", 6, 10 * LINE_BYTES + 8), 6);
+	cr_assert_eq(futimens(fd, earlier), 0);
+	expect_refresh(source, PERFMAP_REPLACED);
+	again = open_path(fd, path);
+	cr_assert_eq(pwrite(fd, "others", 6, 8), 6);
+	append(fd, "a000 10 name_99\n");
+	expect_refresh(again, PERFMAP_REPLACED);
+	unlink(path);
+	close(fd);
+}
+
 Test(perfmap_source, prefers_a_symbol_with_a_size_whichever_came_first)
 {
 	char path[64];
