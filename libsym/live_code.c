@@ -13,6 +13,7 @@
 struct live_reader {
 	bool has_read;                /* and nothing has failed since */
 	bool is_given_up;             /* it did not answer in time */
+	bool asked_in_vain;           /* for what was read without asking and lacks names */
 	enum sym_jit_way way;         /* that served; SYM_JIT_NONE: none did */
 	struct index_name_set *names; /* of all that is read with it; NULL: each has its own */
 	struct jit_reader *jit;       /* by contract */
@@ -278,7 +279,7 @@ static void reset(struct live_reader *reader)
 {
 	jit_reader_close(STEAL(reader->jit));
 	live_rundown_reset(&reader->rundown);
-	reader->has_read = false;
+	reader->has_read = reader->asked_in_vain = false;
 }
 
 void live_reader_close(struct live_reader *reader)
@@ -353,6 +354,7 @@ static struct sym_error *ask_instead(const struct sym_snapshot *snapshot,
 	if (!error)
 		return NULL;
 	code->source = STEAL(read);
+	reader->asked_in_vain = true;
 	return keep_reason(error, &code->rundown_reason);
 }
 
@@ -404,8 +406,12 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 		error = read_contract(snapshot, reader, code);
 	else
 		error = read_events(snapshot, reader, code);
+	if (!error && snapshot->jit == SYM_JIT_AUTO && reader->way == SYM_JIT_CONTRACT &&
+	    !reader->asked_in_vain && has_added_methods(code))
+		error = ask_instead(snapshot, reader, code);
 	if (error || !code->source)
 		return error;
+	reader->way = code->info.way;
 	code->had_runtime = true;
 	fill_in_info(code);
 	*ret = STEAL(code);

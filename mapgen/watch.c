@@ -38,6 +38,7 @@ struct watching {
 	double begin_cpu_s;
 	uint64_t looks, changes, failed_looks, added, removed, written_lines;
 	bool behind; /* something is known that was not written yet */
+	enum sym_jit_way way;
 };
 
 static double seconds_of(const struct timeval *time)
@@ -129,6 +130,29 @@ static void say_once(struct watching *watching, struct sym_error *error)
 	sym_error_destroy(error);
 }
 
+static void note_way(struct watching *watching)
+{
+	struct merge *merge = &watching->merge;
+
+	watching->way = merge->jit->way;
+	if (watching->way == SYM_JIT_RUNDOWN)
+		merge_note(merge, "the runtime tells of each method that it compiles until this "
+				  "ends, over the same socket");
+}
+
+/* Methods were added that are in nothing that can be read. */
+static void note_other_way(struct watching *watching)
+{
+	struct merge *merge = &watching->merge;
+
+	if (merge->jit->way == watching->way)
+		return;
+	if (merge->jit->way == SYM_JIT_RUNDOWN)
+		merge_note(merge, "hot reload or a profiler has added methods: the runtime was "
+				  "asked over its diagnostics socket to list its methods");
+	note_way(watching);
+}
+
 /* False only when the map cannot be written. */
 static bool look(struct watching *watching)
 {
@@ -140,6 +164,7 @@ static bool look(struct watching *watching)
 		sym_error_destroy(error);
 		return false;
 	}
+	note_other_way(watching);
 	if (error && (sym_error_code(error) == SYM_ERROR_STALE ||
 		      sym_error_code(error) == SYM_ERROR_NOT_FOUND)) {
 		message("%s", sym_error_message(error));
@@ -288,9 +313,7 @@ static bool begin(struct watching *watching)
 		merge_say_what_hides(merge);
 	if (!write_map(watching) || !merge_add_jit_trouble(merge))
 		return false;
-	if (merge->jit->way == SYM_JIT_RUNDOWN)
-		merge_note(merge, "the runtime tells of each method that it compiles until this "
-				  "ends, over the same socket");
+	note_way(watching);
 	return true;
 }
 

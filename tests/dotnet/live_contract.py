@@ -164,13 +164,17 @@ def test_tells_code_that_is_optimized_because_of_its_tail_calls(context):
     expect(len(optimized) > 100 and told >= 0.95 * len(optimized), "their tier is another")
 
 
-def test_names_methods_that_hot_reload_has_added(context):
-    """They are in no metadata that can be read: unasked, the runtime is. The oracle is its map, which is emptied before we look."""
+def reload_runtime(context):
     runtime, artifacts = context.sdk(), os.path.join(ROOT, "build", "dotnet", "reload")
     why = build_project("fixtures/src/reload", artifacts)
     if why:
         raise Skip(f"the program that reloads does not build: {why}")
-    runtime = Runtime(runtime.dotnet, os.path.join(artifacts, "bin", "reload", "release", "reload.dll"), runtime.framework, "reload")
+    return Runtime(runtime.dotnet, os.path.join(artifacts, "bin", "reload", "release", "reload.dll"), runtime.framework, "reload")
+
+
+def test_names_methods_that_hot_reload_has_added(context):
+    """They are in no metadata that can be read: unasked, the runtime is. The oracle is its map, which is emptied before we look."""
+    runtime = reload_runtime(context)
     environment = {"DOTNET_MODIFIABLE_ASSEMBLIES": "debug", "DOTNET_PerfMapEnabled": "3"}
     with Sample(runtime, environment, argument=context.scratch) as sample:
         sample.stand_still()

@@ -12,7 +12,7 @@ import time
 
 import shapes
 from harness import Sample, Skip, expect, read_map
-from live_contract import LINE, TIER, read_methods, torture_runtime
+from live_contract import LINE, TIER, read_methods, reload_runtime, torture_runtime
 
 
 class Watch:
@@ -211,6 +211,29 @@ def test_a_watch_ends_with_its_process_and_leaves_a_whole_map(context):
     expect(report["end"] == "process", f"it says that it ended by {report['end']}")
     expect(text.endswith(b"\n") and len(rows) > 10000, f"{len(rows)} lines")
     expect(all(a[0] + a[1] <= b[0] for a, b in zip(rows, rows[1:])), "lines overlap or are not sorted")
+
+
+def test_a_watch_names_what_hot_reload_adds_while_it_goes_on(context):
+    """They are in no metadata that can be read: it begins without asking, and goes over to being told."""
+    directory = context.directory("reloaded")
+    output, sign = os.path.join(directory, "watched.map"), os.path.join(directory, "wait")
+    with open(sign, "w", encoding="ascii"):
+        pass
+    with Sample(reload_runtime(context), {"DOTNET_MODIFIABLE_ASSEMBLIES": "debug"}, argument=directory) as sample:
+        watch = Watch(context, sample.pid, "-o", output, "--interval=0.3")
+        wait_for(lambda: os.path.exists(output), "nothing was written")
+        os.unlink(sign)
+        wanted = {b"Hot.Old::Added", b"Hot.New::Other", b"Hot.New::Generic"}
+
+        def missing():
+            with open(output, "rb") as file:
+                text = file.read()
+            return {name for name in wanted if name not in text}
+
+        wait_for(lambda: not missing(), lambda: f"without a name: {missing()}", 30)
+        report = watch.report(signal.SIGINT)
+    expect(report["jit"]["way"] == "rundown" and any("asked over its diagnostics socket" in note for note in report["notes"]),
+           f"it does not say how: {report['jit']} {report['notes']}")
 
 
 def test_a_watch_appends_where_the_runtime_writes(context):
