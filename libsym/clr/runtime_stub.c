@@ -48,6 +48,12 @@ static const struct stub stubs[] = {
 	  { 0x48, 0x8b, 0x07, 0x52, 0x49, 0xba, ANY8, 0x48, 0x8b, 0xd0, 0x48, 0xc1, 0xe8, 0x0c,
 	    0x48, 0x03, 0xc2, 0x48, 0x35 },
 	  BITS(6, 8) },
+	/* By which native code calls a delegate, behind what it is of: mov r10, that; mov rax,
+	 * target; jmp rax. */
+	{ 27,
+	  27,
+	  { 0, 0, 0, 0, 0x49, 0xba, ANY8, 0x48, 0xb8, ANY8, 0x48, 0xff, 0xe0 },
+	  BITS(6, 8) | BITS(16, 8) },
 	/* Of precompiled code: mov rax, value; ret. */
 	{ 16, 16, { 0x48, 0xb8, ANY8, 0xc3, PAD3, 0xcc, 0xcc }, BITS(2, 8) },
 	/* mov, to an argument, value; jmp. */
