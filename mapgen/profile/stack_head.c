@@ -91,14 +91,46 @@ static uint64_t read_time(const char *at)
 	return ns;
 }
 
-/* Without a time only "27737/27756" at the end is certain. */
-static bool timeless_head(struct stack_span rest, struct stack_owner *ret)
+/* "250000 cycles:" at the end of a head, or one of them; behind the ids they can be nothing else.
+ */
+static bool drop_event(struct stack_span *rest)
+{
+	struct stack_span before = *rest, word;
+	struct stack_owner owner;
+	bool has_event = last_word(&before, &word) && word.end[-1] == ':' && stack_left(&word) > 1;
+
+	if (has_event)
+		*rest = before;
+	before = *rest;
+	if (last_word(&before, &word) && !memchr(word.at, '/', stack_left(&word)) &&
+	    read_ids(word, &owner)) {
+		struct stack_span ids = before;
+
+		if (last_word(&ids, &word) && read_ids(word, &owner) &&
+		    (has_event || owner.kind == STACK_OWNER_PROCESS))
+			*rest = before;
+	}
+	return has_event;
+}
+
+/*
+ * Without a time "27737/27756" is certain, and of what perf ends by a blank also "27756" behind a
+ * comm or before an event, where nothing was said before.
+ */
+static bool timeless_head(const struct stack_text *text, struct stack_span rest,
+			  struct stack_owner *ret)
 {
 	struct stack_span word;
+	bool has_event = text->ends_in_blank && drop_event(&rest), has_comm;
 
-	return last_word(&rest, &word) && rest.at < rest.end &&
-	       memchr(word.at, '/', stack_left(&word)) && stack_is_digit(word.end[-1]) &&
-	       read_ids(word, ret);
+	if (!last_word(&rest, &word) || !stack_is_digit(word.end[-1]) || !read_ids(word, ret))
+		return false;
+	trim_end(&rest);
+	has_comm = rest.at < rest.end;
+	if (ret->kind == STACK_OWNER_PROCESS)
+		return has_comm || text->ends_in_blank;
+	return text->ends_in_blank && (has_comm || has_event) &&
+	       text->owner.kind == STACK_OWNER_NONE;
 }
 
 bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct stack_span *behind_ret)
@@ -109,7 +141,7 @@ bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct sta
 
 	behind_ret->end = rest.end;
 	if (!time) {
-		if (!timeless_head(rest, &owner))
+		if (!timeless_head(text, rest, &owner))
 			return false;
 		text->owner = owner;
 		text->time_ns = 0;

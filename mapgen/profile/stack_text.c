@@ -325,6 +325,7 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 	struct stack_span rest = { line, line + size_bytes };
 	enum stack_line kind;
 
+	text->ends_in_blank = size_bytes && line[size_bytes - 1] == ' ';
 	while (rest.end > line && (stack_is_blank(rest.end[-1]) || rest.end[-1] == '\r'))
 		rest.end--;
 	stack_skip_blanks(&rest);

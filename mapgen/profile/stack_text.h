@@ -71,6 +71,7 @@ struct stack_text {
 	uint64_t nameless;         /* frames "[unknown]" without an address so far */
 	stack_frame_handler *handler;
 	void *context;
+	bool ends_in_blank; /* this line, before that was cut off */
 	/* Between lines. */
 	bool in_stack;   /* the line before was a user frame with an address: this one is a caller's
 			  */

@@ -163,6 +163,27 @@ Test(stack_text, reads_owners_from_heads_of_perf_script)
 		"      bed  77  1.000001:  1 x: \n\t743314 [T 77]+0x314 (/a)\n");
 }
 
+/* Without -F +time. What is no head for sure says nothing of whose the frames are. */
+Test(stack_text, reads_owners_from_heads_without_a_time)
+{
+	expect_owners("21037/21038 \n\t743314 [unknown] (/a)\n\n"
+		      "             sp3   21037 \n\t743314 [unknown] (/a)\n\n"
+		      "  21037 cpu-clock: \n\t743314 [unknown] (/a)\n\n"
+		      "a b 21037/21038     250000 cycles:u: \n\t743314 [unknown] (/a)\n\n"
+		      "a b   21037     250000 cycles:u: \n\t743314 [unknown] (/a)\n\n"
+		      "21037/21038     250000 \n\t743314 [unknown] (/a)\n\n"
+		      "21037/21038\n\t743314 [unknown] (/a)\n\n"
+		      "page 3\n\t743314 [unknown] (/a)\n\n",
+		      "21037/21038 \n\t743314 [P 21037]+0x314 (/a)\n\n"
+		      "             sp3   21037 \n\t743314 [T 21037]+0x314 (/a)\n\n"
+		      "  21037 cpu-clock: \n\t743314 [T 21037]+0x314 (/a)\n\n"
+		      "a b 21037/21038     250000 cycles:u: \n\t743314 [P 21037]+0x314 (/a)\n\n"
+		      "a b   21037     250000 cycles:u: \n\t743314 [T 21037]+0x314 (/a)\n\n"
+		      "21037/21038     250000 \n\t743314 [P 21037]+0x314 (/a)\n\n"
+		      "21037/21038\n\t743314 [- 0]+0x314 (/a)\n\n"
+		      "page 3\n\t743314 [- 0]+0x314 (/a)\n\n");
+}
+
 /* ---- bpftrace ----------------------------------------------------------------- */
 
 static void pass_over(void *context, const struct stack_frame *frame)
