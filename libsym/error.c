@@ -10,6 +10,7 @@ struct sym_error {
 	char *message;
 	char *path; /* NULL when no file was at fault */
 	uint64_t offset;
+	bool is_shortage;
 };
 
 static const size_t longest_message_bytes = 16384;
@@ -129,10 +130,20 @@ static enum sym_error_code code_of_errno(int errno_value)
 
 struct sym_error *sym_error_from_errno(int errno_value, const char *path, const char *what)
 {
+	struct sym_error *error;
+
 	if (errno_value == ENOMEM)
 		return &sym_error_no_memory;
-	return sym_error_create_path(code_of_errno(errno_value), path, SYM_OFFSET_UNKNOWN, "%s: %s",
-				     what, strerror(errno_value));
+	error = sym_error_create_path(code_of_errno(errno_value), path, SYM_OFFSET_UNKNOWN,
+				      "%s: %s", what, strerror(errno_value));
+	if (error != &sym_error_no_memory)
+		error->is_shortage = errno_value == EMFILE || errno_value == ENFILE;
+	return error;
+}
+
+bool sym_error_is_shortage(const struct sym_error *error)
+{
+	return error && error->is_shortage;
 }
 
 struct sym_error *sym_error_from_reader(const struct reader *reader, const char *path,

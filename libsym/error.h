@@ -32,6 +32,9 @@ struct sym_error *sym_error_create_path(enum sym_error_code code, const char *pa
 struct sym_error *sym_error_from_errno(int errno_value, const char *path, const char *what)
 	__attribute__((warn_unused_result));
 
+/* There were no descriptors left: what failed may do so no more. NULL is no shortage. */
+bool sym_error_is_shortage(const struct sym_error *error);
+
 /* From a failed reader; its position is relative to `base_offset` of the file. `what` names the
  * structure. */
 struct sym_error *sym_error_from_reader(const struct reader *reader, const char *path,

@@ -59,6 +59,7 @@ struct image_group {
 	struct sym_image **modules; /* in the order in which they were found */
 	size_t module_count;
 	struct image *host;       /* the file; NULL: it could not be opened */
+	bool was_short;           /* of descriptors: it could not be opened then */
 	struct image_part *parts; /* by offset, disjoint; of an archive, else none */
 	size_t part_count;
 	/* private */

@@ -62,8 +62,8 @@
  * accept NULL. Everything reached through an object (strings, structs behind a const pointer)
  * belongs to it and lives as long as it does, unless its comment says less. An object made from
  * another one must end first. Strings are NUL terminated; names are bytes, mostly UTF-8. A file
- * that was asked holds a descriptor; where there are none left it is SYM_UNREADABLE (see
- * setrlimit(2)).
+ * that was asked holds a descriptor; where there are none left (see setrlimit(2)) it is
+ * SYM_UNREADABLE until a refresh.
  *
  * ERRORS
  *

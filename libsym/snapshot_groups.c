@@ -554,11 +554,14 @@ void snapshot_make_users(struct sym_snapshot *snapshot)
 
 /* ---- another look --------------------------------------------------------------------- */
 
-/* Opened images whose files were written to since are opened anew. */
+/* Opened images whose files were written to since are opened anew, and those for which there was no
+ * descriptor. */
 static bool is_as_opened(const struct image_group *group)
 {
-	return !image_group_is_open(group) || !group->host || group->host->is_copy ||
-	       group->kind != IMAGE_GROUP_FILE || sparse_file_is_as_opened(&group->host->file);
+	if (!image_group_is_open(group) || group->kind != IMAGE_GROUP_FILE)
+		return true;
+	return !group->was_short && (!group->host || group->host->is_copy ||
+				     sparse_file_is_as_opened(&group->host->file));
 }
 
 bool snapshot_is_as_opened(const struct sym_snapshot *snapshot)

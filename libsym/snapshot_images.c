@@ -299,6 +299,7 @@ static struct sym_error *open_mapped_file(const struct group_opening *opening)
 	struct image_group *group = opening->group;
 	struct sym_error *error = open_file(opening, &group->host);
 
+	group->was_short = sym_error_is_shortage(error);
 	if (error && is_out_of_reach(error) && is_worth_a_copy(group)) {
 		struct sym_error *other = open_copy(opening, &group->host);
 
