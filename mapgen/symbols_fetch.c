@@ -278,7 +278,7 @@ static enum answer ask(struct symbols_fetcher *fetcher, const char *url, int fd,
 		return ANSWER_MISSING;
 	if (download.failure)
 		*reason_ret = message_format("cannot keep it: %s", strerror(-download.failure));
-	else if (code == CURLE_HTTP_RETURNED_ERROR)
+	else if (code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR)
 		*reason_ret = message_format(
 			"status %ld%s", status,
 			status == 401 || status == 403 || status == 407 ? ": it refuses" : "");

@@ -317,7 +317,8 @@ void store_each(struct store *store,
 struct victim {
 	int64_t used;
 	uint64_t file_bytes;
-	struct store_entry *entry;
+	struct store_entry *entry; /* while the lock is held */
+	char *key;
 };
 
 static int by_use(const void *left, const void *right)
@@ -328,29 +329,69 @@ static int by_use(const void *left, const void *right)
 	return (a->used > b->used) - (a->used < b->used);
 }
 
-/* Removes the least recently used objects until `bytes` are free; lock held. Returns what was
- * freed. */
-static uint64_t evict(struct store *store, uint64_t bytes)
+/* So many files are removed before others get the lock: a disk may take long for each. */
+static const size_t eviction_slice = 16;
+
+/* What may wait for another time is left to that when so many are removed. */
+static const size_t most_victims = 4096;
+
+/* How many of the victims, least recently used first, have to go, with their keys; lock held. */
+static size_t choose_victims(const struct store *store, struct victim *victims, uint64_t bytes,
+			     uint64_t more_bytes)
 {
+	struct store_entry *entry, *next;
+	uint64_t freed = 0;
+	size_t count = 0, chosen;
+
+	HASH_ITER(hh, store->entries, entry, next)
+	victims[count++] = (struct victim){ entry->used, entry->file_bytes, entry, NULL };
+	qsort(victims, count, sizeof(*victims), by_use);
+	for (chosen = 0; chosen < count; chosen++) {
+		if (freed >= bytes && (freed >= bytes + more_bytes || chosen >= most_victims))
+			break;
+		victims[chosen].key = strdup(victims[chosen].entry->key);
+		freed += victims[chosen].file_bytes;
+	}
+	return chosen;
+}
+
+/* False where it is not there or has been used since it was chosen; lock held. */
+static bool remove_victim(struct store *store, const struct victim *victim)
+{
+	char path[STORE_FILE_PATH_BYTES];
+	struct store_entry *entry = NULL;
+
+	if (victim->key)
+		HASH_FIND_STR(store->entries, victim->key, entry);
+	if (!entry || entry->used != victim->used || store_file_path(victim->key, path) ||
+	    (unlinkat(store->directory_fd, path, 0) && errno != ENOENT))
+		return false;
+	store->evicted_count++;
+	forget(store, victim->key);
+	return true;
+}
+
+/*
+ * Removes the least recently used objects until `bytes` are free, and more if that does not take
+ * long. The lock is held, and let go now and then. Returns what was freed.
+ */
+static uint64_t evict(struct store *store, uint64_t bytes, uint64_t more_bytes)
+{
+	static const struct timespec pause = { .tv_nsec = 100000 };
 	size_t count = HASH_COUNT(store->entries);
 	struct victim *victims AUTO_FREE = count ? calloc(count, sizeof(*victims)) : NULL;
-	struct store_entry *entry, *next;
-	char path[STORE_FILE_PATH_BYTES];
 	uint64_t freed = 0;
-	size_t i = 0;
 
-	if (!victims)
-		return 0;
-	HASH_ITER(hh, store->entries, entry, next)
-	victims[i++] = (struct victim){ entry->used, entry->file_bytes, entry };
-	qsort(victims, count, sizeof(*victims), by_use);
-	for (i = 0; i < count && freed < bytes; i++) {
-		if (store_file_path(victims[i].entry->key, path) ||
-		    (unlinkat(store->directory_fd, path, 0) && errno != ENOENT))
-			continue;
-		freed += victims[i].file_bytes;
-		store->evicted_count++;
-		forget(store, victims[i].entry->key);
+	count = victims ? choose_victims(store, victims, bytes, more_bytes) : 0;
+	for (size_t i = 0; i < count; i++) {
+		if (remove_victim(store, &victims[i]))
+			freed += victims[i].file_bytes;
+		free(victims[i].key);
+		if (i % eviction_slice == eviction_slice - 1) {
+			pthread_mutex_unlock(&store->lock);
+			nanosleep(&pause, NULL); /* or who waits would hardly get it */
+			pthread_mutex_lock(&store->lock);
+		}
 	}
 	return freed;
 }
@@ -367,7 +408,7 @@ static uint64_t evict_excess(struct store *store)
 	uint64_t bytes = store->used_bytes + store->arriving_bytes;
 
 	return store->is_scanned && bytes > store->max_bytes
-		       ? evict(store, bytes - store->max_bytes)
+		       ? evict(store, bytes - store->max_bytes, 0)
 		       : 0;
 }
 
@@ -410,10 +451,8 @@ static int reserve(struct store *store, uint64_t bytes)
 	if (wanted - store->used_bytes > store->max_bytes) {
 		failure = -ENOSPC;
 	} else if (wanted > store->max_bytes) {
-		uint64_t excess = wanted - store->max_bytes;
-
-		freed = evict(store, excess + store->max_bytes / eviction_share);
-		if (freed < excess)
+		freed = evict(store, wanted - store->max_bytes, store->max_bytes / eviction_share);
+		if (store->used_bytes + store->arriving_bytes + bytes > store->max_bytes)
 			failure = -ENOSPC;
 	}
 	if (!failure)
@@ -567,7 +606,7 @@ static int write_out(struct store_arrival *arrival, const void *bytes, size_t co
 	if (failure != -ENOSPC && failure != -EDQUOT)
 		return failure;
 	pthread_mutex_lock(&store->lock);
-	freed = evict(store, count + store->used_bytes / eviction_share);
+	freed = evict(store, count, store->used_bytes / eviction_share);
 	pthread_mutex_unlock(&store->lock);
 	tell_evicted(store, freed);
 	if (freed < count || lseek(arrival->fd, (off_t)arrival->bytes, SEEK_SET) < 0)

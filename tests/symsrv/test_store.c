@@ -2,6 +2,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -256,6 +258,41 @@ Test(store, evicts_what_was_not_used_for_longest)
 	cr_expect_geq(usage.used_bytes, 50000u);
 	cr_expect_geq(usage.evicted_count, 190u);
 	cr_expect_eq(files_in_tmp(), 0u);
+}
+
+static void *ask_meanwhile(void *context)
+{
+	_Atomic(int) *state =
+		context; /* 1 while it is to be asked; then how often it was, negated */
+	struct store_usage usage;
+	int looks = 0;
+
+	while (atomic_load(state) == 1) {
+		store_usage(store, &usage);
+		looks += usage.evicted_count > 0 && usage.object_count > 1;
+	}
+	atomic_store(state, -looks);
+	return NULL;
+}
+
+/* A disk may take long for each of them. */
+Test(store, answers_while_it_evicts_many)
+{
+	_Atomic(int) state = 1;
+	const bool stop = false;
+	char key[32];
+	pthread_t thread;
+
+	for (int i = 0; i < 2000; i++) {
+		snprintf(key, sizeof(key), "debuginfo/%04x", i);
+		cr_assert_eq(put(key, "hello", 5), 0);
+	}
+	store_scan(store, &stop);
+	cr_assert_eq(pthread_create(&thread, NULL, ask_meanwhile, &state), 0);
+	store_set_max(store, 1);
+	atomic_store(&state, 0);
+	pthread_join(thread, NULL);
+	cr_expect_lt(atomic_load(&state), -1, "nobody was let in");
 }
 
 static void count(void *context)
