@@ -63,7 +63,23 @@ Test(demangle, writes_d_names)
 	expect_shown("_D8demangle4test6__ctorMFZv", "demangle.test.this()");
 }
 
-/* From OCaml 4.13, which has such symbols in its standard library, and perf. */
+/* From Phobos, and c++filt. */
+Test(demangle, writes_a_d_name_of_many_references)
+{
+	expect_shown("_D3std3uni__T16UnicodeSetParserTSQBf5regex8internal6parser__T6ParserTAyaTSQC"
+		     "uQBpQBmQBg7CodeGenZQBiZQDi8parseSetMFZ__T11unrollWhileSQEz10functional__T8un"
+		     "aryFunVQDma12_61203d3d20612e556e696f6eVQEsa1_61ZQBzZQDjFNfKSQIcQIb__T5StackT"
+		     "SQItQIs__T13InversionListTSQJtQJs8GcPolicyZQBhZQCcKSQKsQKr__TQCqTEQLgQLf__TQ"
+		     "LeTQKpZQLm8OperatorZQDzZb",
+		     "std.uni.UnicodeSetParser!(std.regex.internal.parser.Parser!(immutable(char)["
+		     "], std.regex.internal.parser.CodeGen).Parser).UnicodeSetParser.parseSet().un"
+		     "rollWhile!(std.functional.unaryFun!(\"a == a.Union\", \"a\").unaryFun).unrol"
+		     "lWhile(ref std.uni.Stack!(std.uni.InversionList!(std.uni.GcPolicy).Inversion"
+		     "List).Stack, ref std.uni.Stack!(std.uni.UnicodeSetParser!(std.regex.internal"
+		     ".parser.Parser!(immutable(char)[], std.regex.internal.parser.CodeGen).Parser"
+		     ").UnicodeSetParser.Operator).Stack)");
+}
+
 /* Each argument is an array by the one before of the one before: 2^26 times the first in the end.
  */
 Test(demangle, does_not_follow_the_references_of_a_d_name_without_end)
@@ -79,6 +95,7 @@ Test(demangle, does_not_follow_the_references_of_a_d_name_without_end)
 	free(made);
 }
 
+/* From OCaml 4.13, which has such symbols in its standard library, and perf. */
 Test(demangle, writes_ocaml_names_with_dots)
 {
 	expect_shown("camlStdlib__Map__add_200", "Stdlib.Map.add_200");
