@@ -508,7 +508,7 @@ int store_find_quickly(struct store *store, const char *key, uint64_t most_bytes
 
 	if (failure)
 		return failure;
-	fd = openat(store->directory_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(store->directory_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &status))
 		return -errno;
 	failure = store_file_read(fd, (uint64_t)status.st_size, &found);

@@ -36,7 +36,8 @@ static const char *objection(const struct scrubber *scrubber, int fd, const char
 
 static void scrub_file(struct scrubber *scrubber, const char *path)
 {
-	int fd AUTO_CLOSE = openat(scrubber->directory_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd AUTO_CLOSE = openat(scrubber->directory_fd, path,
+				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct store_record record = { 0 };
 	const char *reason;
 

@@ -602,13 +602,10 @@ static void *run(void *context)
 	int running;
 
 	while (!is_ending(client)) {
-		int64_t wait;
-
 		take_arrived(client);
-		wait = take_delayed(client);
 		curl_multi_perform(client->multi, &running);
-		take_finished(client);
-		curl_multi_poll(client->multi, NULL, 0, (int)wait, NULL);
+		take_finished(client); /* some of them are to be tried again */
+		curl_multi_poll(client->multi, NULL, 0, (int)take_delayed(client), NULL);
 	}
 	take_arrived(client);
 	end_all(client);

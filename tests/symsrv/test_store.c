@@ -473,6 +473,22 @@ Test(store, scrubbing_removes_what_is_damaged_and_nothing_else)
 	cr_expect_not(has("debuginfo/ac", ""));
 }
 
+/* Who opens one waits for a writer. */
+Test(store, a_fifo_in_the_place_of_an_object_holds_nobody_up)
+{
+	struct store_scrub_result result;
+	char path[256];
+
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	path_of("debuginfo/ab", path);
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert_eq(store_scrub(directory, NULL, note, &result), 0);
+	cr_expect_eq(result.removed_count, 1u);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_expect_not(has("debuginfo/ab", ""));
+}
+
 static void note_failure(const char *name, const char *reason, int failure)
 {
 	(void)reason;
