@@ -7,6 +7,7 @@
 
 #include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
+#include "mapgen/hidden_lines.h"
 
 static bool is_precompiled(const struct sym_symbol *symbol)
 {
@@ -46,6 +47,7 @@ struct merge_counts merge_lines_count(const struct sym_symbols *symbols, size_t 
 /* Both lists are disjoint and sorted, so one walk compares them. */
 struct comparison {
 	const struct sym_symbols *present;
+	const struct address_table *hidden;
 	size_t next;      /* first symbol of `present` that ends behind the one asked for */
 	const char *text; /* rendered lines of what is wanted, from the one asked for on */
 	struct buf missing;
@@ -93,15 +95,19 @@ static bool is_missing(struct comparison *comparison, const struct sym_symbol *s
 		       size_t line_bytes)
 {
 	const struct sym_symbol *there = overlapping(comparison, symbol);
-	bool same;
+	bool is_told = symbol->source == SYM_SOURCE_RUNTIME, same;
 
-	if (!there)
+	if (!there) {
+		comparison->told += is_told;
+		return true;
+	}
+	if (is_told && there->start == symbol->start &&
+	    hidden_lines_have(comparison->hidden, symbol->start))
 		return true;
 	same = there->start == symbol->start && there->size_bytes == symbol->size_bytes &&
 	       says_the_same(comparison->text, line_bytes, there);
 	/* What is native only we write down; jitted code the runtime may have. */
-	comparison->covered +=
-		is_precompiled(symbol) || (same && symbol->source != SYM_SOURCE_RUNTIME);
+	comparison->covered += is_precompiled(symbol) || (same && !is_told);
 	return is_precompiled(symbol) && !same;
 }
 
@@ -128,7 +134,6 @@ static struct sym_error *add_run(struct comparison *comparison, const struct sym
 		if (is_missing(comparison, symbol, line_bytes)) {
 			buf_append(&comparison->missing, comparison->text, line_bytes);
 			comparison->count++;
-			comparison->told += symbol->source == SYM_SOURCE_RUNTIME;
 		}
 		comparison->text += line_bytes;
 	}
@@ -161,10 +166,11 @@ static struct sym_error *add_runs(struct comparison *comparison, const struct sy
 }
 
 struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
-				      const struct sym_symbols *present, uint32_t write_flags,
+				      const struct sym_symbols *present,
+				      const struct address_table *hidden, uint32_t write_flags,
 				      struct merge_missing *ret)
 {
-	struct comparison comparison = { .present = present };
+	struct comparison comparison = { .present = present, .hidden = hidden };
 	struct sym_error *error;
 
 	/* What is missing is part of what was rendered, which the library has bounded. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/address_table.h"
 #include "libsym/libsym.h"
 
 struct merge_counts {
@@ -27,7 +28,7 @@ struct merge_missing {
 	char *text; /* heap; NULL when out of memory */
 	size_t size_bytes;
 	size_t lines;
-	size_t told; /* lines of these that the runtime might have written itself: of jitted code */
+	size_t told; /* lines of these of jitted code that `present` does not have */
 	/* Precompiled symbols that `present` has in this form or another, and lines of native code
 	 * that it has: they are not the runtime's. */
 	size_t covered;
@@ -35,13 +36,14 @@ struct merge_missing {
 
 /*
  * What `present` does not say yet, as lines: precompiled symbols of `wanted` that it
- * does not have with the same start, size and text, and where it has nothing at all
- * jitted code told by the runtime, native functions without a name and linkage stubs. Lines of the
- * runtime's own map are never among them: what it has written meanwhile is newer than what is in
- * `wanted`.
+ * does not have with the same start, size and text, and where it has nothing at all, or what
+ * nobody else can read (`hidden`, as of hidden_lines.h), jitted code told by the runtime, native
+ * functions without a name and linkage stubs. Lines of the runtime's own map are never among them:
+ * what it has written meanwhile is newer than what is in `wanted`.
  */
 struct sym_error *merge_lines_missing(const struct sym_symbols *wanted,
-				      const struct sym_symbols *present, uint32_t write_flags,
+				      const struct sym_symbols *present,
+				      const struct address_table *hidden, uint32_t write_flags,
 				      struct merge_missing *ret);
 
 #endif

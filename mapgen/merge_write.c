@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "libsym/base/path.h"
+#include "mapgen/hidden_lines.h"
 #include "mapgen/message.h"
 #include "mapgen/running_tools.h"
 #include "mapgen/runtime_map.h"
@@ -235,14 +236,17 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 {
 	struct sym_symbols *present GUARDED(symbols) = NULL;
 	struct merge_missing missing = { 0 };
+	struct address_table hidden = { 0 };
 	char *text AUTO_FREE = NULL;
 	char *failure;
 	struct sym_error *error;
 
 	lock_map(map);
 	error = sym_perf_map_read(map->read_fd, &present, NULL);
-	if (!error)
-		error = merge_lines_missing(merge->symbols, present, merge->write_flags, &missing);
+	if (!error && hidden_lines_find(map->read_fd, &hidden))
+		error = merge_lines_missing(merge->symbols, present, &hidden, merge->write_flags,
+					    &missing);
+	address_table_deinit(&hidden);
 	if (error) {
 		target_say(error);
 		return false;

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from harness import Sample, Skip, expect, read_map, without_tier
+from live_contract import read_ours, torture_runtime
 
 MAP_ON = {"DOTNET_PerfMapEnabled": "1"}
 
@@ -160,6 +161,27 @@ def test_what_was_appended_is_counted_alike_by_the_next_merge(context):
             said.append(counted(context.mapgen.must("merge", "--mode=append", sample.pid).stdout))
             shutil.rmtree(os.path.join(context.mapgen.environment["XDG_CACHE_HOME"], "dotnet-mapgen", "receipts"))
         expect(said[0] and said[0] == said[1], f"counted {said[0]}, then {said[1]}")
+
+
+def test_what_a_wrecked_line_hides_from_others_is_appended(context):
+    """The runtime loses the newline behind a name that is not ASCII: perf and BCC see no line in what is glued on."""
+    with Sample(torture_runtime(context), MAP_ON, argument="settle") as sample:
+        sample.stand_still()
+
+        def unseen():
+            lines = (re.match(rb"(?:0x)?([0-9A-Fa-f]+) [0-9A-Fa-f]+ .", line) for line in content(sample.map_path).split(b"\n"))
+            return set(methods) - {int(line[1], 16) for line in lines if line}
+
+        methods = read_ours(context, sample.pid)[0]
+        before = unseen()
+        context.mapgen.must("merge", "--mode=append", sample.pid)
+        after, size = unseen(), os.path.getsize(sample.map_path)
+        shutil.rmtree(os.path.join(context.mapgen.environment["XDG_CACHE_HOME"], "dotnet-mapgen", "receipts"))
+        context.mapgen.must("merge", "--mode=append", sample.pid)
+        context.figure(f"of {len(methods)} methods {len(before)} had no line of their own, {len(after)} have none then")
+        expect(before, "the runtime wrecked no line")
+        expect(not after, f"nobody sees {[methods[start] for start in after][:3]}")
+        expect(os.path.getsize(sample.map_path) == size, "they were appended twice")
 
 
 def test_replace_and_undo(context):
