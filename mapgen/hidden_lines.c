@@ -17,19 +17,14 @@ enum {
 /* What an address was seen in last. */
 static char glued_line, whole_line;
 
-static bool is_hex(char byte)
-{
-	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
-	       (byte >= 'A' && byte <= 'F');
-}
-
 /* The number that ends at `space`; 0 where there is none of the length of an address. */
 static uint64_t address_before(const char *line, const char *space)
 {
 	const char *digit = space;
 	uint64_t address;
 
-	while (digit > line && space - digit < MOST_DIGITS && is_hex(digit[-1]))
+	while (digit > line && space - digit < MOST_DIGITS &&
+	       hex_values[(unsigned char)digit[-1]] >= 0)
 		digit--;
 	if (space - digit < FEWEST_DIGITS ||
 	    hex_read_u64(digit, (size_t)(space - digit), &address) != (size_t)(space - digit))
@@ -46,10 +41,19 @@ static bool note(struct address_table *table, uint64_t address, char *where)
 	return slot || !address;
 }
 
-static bool is_wrecked(const char *line, const char *end)
+/* A byte that is not ASCII, or 0. Most maps have none, so they are looked for by eight. */
+static bool has_odd_byte(const char *at, const char *end)
 {
-	for (; line < end; line++)
-		if ((signed char)*line <= 0)
+	const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
+	uint64_t word;
+
+	for (; (size_t)(end - at) >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		if ((word | (word - ones)) & tops)
+			return true;
+	}
+	for (; at < end; at++)
+		if ((signed char)*at <= 0)
 			return true;
 	return false;
 }
@@ -61,7 +65,7 @@ static bool take_line(struct address_table *table, const char *line, const char 
 
 	if (address_table_find(table, address))
 		note(table, address, &whole_line);
-	if (!is_wrecked(line, end))
+	if (!has_odd_byte(line, end))
 		return true;
 	while (space && (space = memchr(space + 1, ' ', (size_t)(end - space - 1))))
 		if (!note(table, address_before(line, space), &glued_line))
@@ -80,7 +84,10 @@ bool hidden_lines_find(int fd, struct address_table *ret)
 		return false;
 	while ((got = pread(fd, room + kept, ROOM_BYTES - kept, offset)) > 0) {
 		const char *line = room, *end = room + kept + got, *newline;
+		const char *last = memrchr(room, '\n', (size_t)(end - room));
 
+		if (last && !ret->count && !has_odd_byte(room, last))
+			line = last + 1;
 		while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
 			if (!take_line(ret, line, newline))
 				return false;
