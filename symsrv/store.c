@@ -355,7 +355,8 @@ static size_t choose_victims(const struct store *store, struct victim *victims, 
 	return chosen;
 }
 
-/* False where it is not there or has been used since it was chosen; lock held. */
+/* False where it is not there or has been used since it was chosen; or cannot be removed, and is
+ * not the next to be chosen then. Lock held. */
 static bool remove_victim(struct store *store, const struct victim *victim)
 {
 	char path[STORE_FILE_PATH_BYTES];
@@ -363,19 +364,20 @@ static bool remove_victim(struct store *store, const struct victim *victim)
 
 	if (victim->key)
 		HASH_FIND_STR(store->entries, victim->key, entry);
-	if (!entry || entry->used != victim->used || store_file_path(victim->key, path) ||
-	    (unlinkat(store->directory_fd, path, 0) && errno != ENOENT))
+	if (!entry || entry->used != victim->used)
 		return false;
+	if (store_file_path(victim->key, path) ||
+	    (unlinkat(store->directory_fd, path, 0) && errno != ENOENT)) {
+		entry->used = use_now(store);
+		return false;
+	}
 	store->evicted_count++;
 	forget(store, victim->key);
 	return true;
 }
 
-/*
- * Removes the least recently used objects until `bytes` are free, and more if that does not take
- * long. The lock is held, and let go now and then. Returns what was freed.
- */
-static uint64_t evict(struct store *store, uint64_t bytes, uint64_t more_bytes)
+/* The lock is held, and let go now and then. Returns what was freed. */
+static uint64_t remove_oldest(struct store *store, uint64_t bytes, uint64_t more_bytes)
 {
 	static const struct timespec pause = { .tv_nsec = 100000 };
 	size_t count = HASH_COUNT(store->entries);
@@ -393,6 +395,19 @@ static uint64_t evict(struct store *store, uint64_t bytes, uint64_t more_bytes)
 			pthread_mutex_lock(&store->lock);
 		}
 	}
+	return freed;
+}
+
+/* Removes the least recently used objects until `bytes` are free, and more if that does not take
+ * long. As above. */
+static uint64_t evict(struct store *store, uint64_t bytes, uint64_t more_bytes)
+{
+	uint64_t freed = 0, got;
+
+	do {
+		got = remove_oldest(store, bytes - freed, more_bytes);
+		freed += got;
+	} while (got && freed < bytes);
 	return freed;
 }
 
