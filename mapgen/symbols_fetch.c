@@ -16,6 +16,8 @@ static const curl_off_t longest_file_bytes = (curl_off_t)4 << 30;
 static const long connect_s = 10;
 /* An upstream of the server may have to unpack an archive first; libdebuginfod waits as long. */
 static const long stall_s = 90;
+/* Over that time: a file that drips in has no end. */
+static const long slowest_bytes_s = 1024;
 
 struct symbols_fetcher {
 	const struct curl_api *api;
@@ -229,7 +231,7 @@ static void set_options(struct symbols_fetcher *fetcher, struct download *downlo
 	api->easy_setopt(curl, CURLOPT_USERAGENT, "dotnet-mapgen");
 	api->easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_s);
 	api->easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* also of name servers */
-	api->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	api->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, slowest_bytes_s);
 	api->easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stall_s);
 	api->easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, longest_file_bytes);
 	api->easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
