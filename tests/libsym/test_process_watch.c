@@ -89,7 +89,7 @@ static off_t place_of_method(const char *bytes, size_t size_bytes, const struct 
 }
 
 /* As cp(1) does it: the lines of the process stay as they are. */
-Test(process_watch, lists_a_file_anew_that_was_written_in_place)
+Test(process_watch, keeps_no_name_of_a_file_that_was_written_in_place)
 {
 	char *scratch = scratch_create();
 	struct fake_runtime *runtime = fake_runtime_start(scratch, false);
@@ -101,6 +101,7 @@ Test(process_watch, lists_a_file_anew_that_was_written_in_place)
 	struct sym_watch_change change = look(watch);
 
 	cr_assert(change.symbols && fd >= 0);
+	usleep(20000); /* a change in the tick of the file before shows in no time */
 	symbols = sym_watch_symbols(watch);
 	for (size_t i = 0; i < sym_symbols_count(symbols); i++) {
 		off_t place = place_of_method(bytes, size_bytes, sym_symbols_at(symbols, i));
@@ -109,11 +110,11 @@ Test(process_watch, lists_a_file_anew_that_was_written_in_place)
 	}
 	cr_assert_gt(count, 0);
 	change = look(watch);
-	cr_expect(change.symbols && change.added && change.removed);
+	cr_expect(change.symbols && change.removed);
+	/* It has those that are there now, or none where it can be told to be another file. */
 	symbols = sym_watch_symbols(watch);
-	for (size_t i = count = 0; i < sym_symbols_count(symbols); i++)
-		count += strstr(sym_symbols_at(symbols, i)->name, "::Zz") != NULL;
-	cr_expect_gt(count, 0);
+	for (size_t i = 0; i < sym_symbols_count(symbols); i++)
+		cr_expect_eq(place_of_method(bytes, size_bytes, sym_symbols_at(symbols, i)), 0);
 	change = look(watch);
 	cr_expect(!change.images && !change.symbols);
 	close(fd);

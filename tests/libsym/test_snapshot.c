@@ -732,10 +732,10 @@ Test(snapshot, a_refresh_sees_that_a_file_was_written_in_place)
 	int fd = open(copy.path, O_WRONLY);
 
 	cr_assert_eq(futimens(fd, times), 0);
-
 	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
 	cr_expect_neq(refresh(&held), SYM_REFRESH_MAPPED);
 	cr_assert(place && fd >= 0);
+	nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
 	cr_assert_eq(pwrite(fd, "DEFLATE", 7, place + 1 - bytes), 7);
 	cr_assert_eq(futimens(fd, times), 0);
 	cr_expect_eq(refresh(&held), SYM_REFRESH_MAPPED);
