@@ -69,7 +69,7 @@ static bool inode_change_ns(const struct image *image, int64_t *ret)
 
 	if (fstat(image->file.fd, &status))
 		return false;
-	*ret = (int64_t)status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec;
+	*ret = sparse_file_inode_time_ns(&status);
 	return true;
 }
 

@@ -344,13 +344,19 @@ static bool has_added_methods(const struct live_code *code)
 	       counts->unnamed_count > counts->unnamed_dynamic_count;
 }
 
-/* A rundown in place of what was read, which stays where there is none. */
-static struct sym_error *ask_instead(const struct sym_snapshot *snapshot,
-				     struct live_reader *reader, struct live_code *code)
+/* A rundown in place of what was read and lacks names, which stays where there is none. */
+static struct sym_error *ask_for_added(const struct sym_snapshot *snapshot,
+				       struct live_reader *reader, enum sym_jit_way jit,
+				       struct live_code *code)
 {
-	struct runtime_source *read AUTO_RUNTIME_SOURCE = STEAL(code->source);
-	struct sym_error *error = read_rundown(snapshot, reader, code);
+	struct runtime_source *read AUTO_RUNTIME_SOURCE = NULL;
+	struct sym_error *error;
 
+	if (jit != SYM_JIT_AUTO || code->info.way != SYM_JIT_CONTRACT || reader->asked_in_vain ||
+	    !has_added_methods(code))
+		return NULL;
+	read = STEAL(code->source);
+	error = read_rundown(snapshot, reader, code);
 	if (!error)
 		return NULL;
 	code->source = STEAL(read);
@@ -377,8 +383,8 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 		if (error)
 			error = keep_reason(error, &code->rundown_reason);
 	}
-	if (!error && jit == SYM_JIT_AUTO && has_added_methods(code))
-		error = ask_instead(snapshot, reader, code);
+	if (!error)
+		error = ask_for_added(snapshot, reader, jit, code);
 	if (error)
 		return error;
 	reader->way = code->info.way;
@@ -406,9 +412,8 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 		error = read_contract(snapshot, reader, code);
 	else
 		error = read_events(snapshot, reader, code);
-	if (!error && snapshot->jit == SYM_JIT_AUTO && reader->way == SYM_JIT_CONTRACT &&
-	    !reader->asked_in_vain && has_added_methods(code))
-		error = ask_instead(snapshot, reader, code);
+	if (!error)
+		error = ask_for_added(snapshot, reader, snapshot->jit, code);
 	if (error || !code->source)
 		return error;
 	reader->way = code->info.way;

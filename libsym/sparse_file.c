@@ -24,6 +24,11 @@ int64_t sparse_file_time_ns(const struct stat *status)
 	return in_ns(&status->st_mtim);
 }
 
+int64_t sparse_file_inode_time_ns(const struct stat *status)
+{
+	return in_ns(&status->st_ctim);
+}
+
 struct sym_error *sparse_file_init(struct sparse_file *file, int fd, const char *path,
 				   uint64_t offset, uint64_t size_bytes)
 {
@@ -49,7 +54,7 @@ struct sym_error *sparse_file_init(struct sparse_file *file, int fd, const char 
 		.offset = offset,
 		.size_bytes = (size_t)size_bytes,
 		.changed_ns = sparse_file_time_ns(&status),
-		.touched_ns = in_ns(&status.st_ctim),
+		.touched_ns = sparse_file_inode_time_ns(&status),
 		.links = status.st_nlink,
 		.file_size_bytes = (uint64_t)status.st_size,
 	};
@@ -84,7 +89,8 @@ bool sparse_file_is_as_opened(const struct sparse_file *file)
 	struct stat status;
 
 	return !fstat(file->fd, &status) && is_same(file, &status) &&
-	       (in_ns(&status.st_ctim) == file->touched_ns || status.st_nlink != file->links);
+	       (sparse_file_inode_time_ns(&status) == file->touched_ns ||
+		status.st_nlink != file->links);
 }
 
 struct sym_error *sparse_file_check(const struct sparse_file *file, const char *path)

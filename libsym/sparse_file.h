@@ -64,7 +64,8 @@ struct sym_error *sparse_file_check(const struct sparse_file *file, const char *
  */
 bool sparse_file_is_as_opened(const struct sparse_file *file);
 
-/* Time of last change, in ns since 1970. */
+/* Time of last change, in ns since 1970; and that of the inode's. */
 int64_t sparse_file_time_ns(const struct stat *status);
+int64_t sparse_file_inode_time_ns(const struct stat *status);
 
 #endif

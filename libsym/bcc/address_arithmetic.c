@@ -83,6 +83,17 @@ static int match_segment(uint64_t vaddr, uint64_t size_bytes, uint64_t offset, v
 	return -1;
 }
 
+/* Where in the file a vaddr of its code lies; false where no segment of code has it. */
+static bool find_code(const char *path, uint64_t vaddr, uint64_t *offset_ret)
+{
+	struct wanted_offset place = { .vaddr = vaddr };
+
+	if (bcc_elf_foreach_load_section(path, match_segment, &place) < 0 || !place.found)
+		return false;
+	*offset_ret = place.offset;
+	return true;
+}
+
 static char *find_module(const char *module, int pid)
 {
 	char *path = strchr(module, '/') ? strdup(module)
@@ -108,7 +119,6 @@ int bcc_resolve_symname(const char *module, const char *symname, const uint64_t 
 			struct bcc_symbol_option *option, struct bcc_symbol *sym)
 {
 	struct wanted_symbol symbol = { symname, 0 };
-	struct wanted_offset place;
 	int type;
 
 	if (!sym)
@@ -132,11 +142,7 @@ int bcc_resolve_symname(const char *module, const char *symname, const uint64_t 
 	type = bcc_elf_get_type(sym->module);
 	if (type != ET_EXEC && type != ET_DYN)
 		return 0;
-	place = (struct wanted_offset){ .vaddr = sym->offset };
-	if (bcc_elf_foreach_load_section(sym->module, match_segment, &place) < 0 || !place.found)
-		return fail_symname(sym);
-	sym->offset = place.offset;
-	return 0;
+	return find_code(sym->module, sym->offset, &sym->offset) ? 0 : fail_symname(sym);
 }
 
 /* ---- an address of a process ---------------------------------------------------- */
@@ -192,17 +198,13 @@ static int find_offset(struct mod_info *info, int enter_ns, void *p)
 	return 0;
 }
 
-/* Where in the file, and in its mappings, a vaddr lies: by the segment of code that has it, else as
- * .text lies. */
+/* Any vaddr: what is no code lies as .text does, as libbcc has it of everything. */
 static bool find_in_file(const char *path, uint64_t vaddr, uint64_t *offset_ret)
 {
-	struct wanted_offset place = { .vaddr = vaddr };
 	uint64_t text_vaddr, text_offset;
 
-	if (bcc_elf_foreach_load_section(path, match_segment, &place) >= 0 && place.found) {
-		*offset_ret = place.offset;
+	if (find_code(path, vaddr, offset_ret))
 		return true;
-	}
 	if (bcc_elf_get_text_scn_info(path, &text_vaddr, &text_offset) < 0)
 		return false;
 	*offset_ret = vaddr - (text_vaddr - text_offset);
