@@ -33,6 +33,8 @@ void request_headers_take(struct request_headers *headers, const char *name, con
 		headers->if_range = value;
 	else if (!strcasecmp(name, "If-None-Match"))
 		headers->if_none_match = value;
+	else if (!strcasecmp(name, "If-Modified-Since"))
+		headers->if_modified_since = value;
 	else if (!strcasecmp(name, "X-DEBUGINFOD-MAXSIZE"))
 		headers->max_size = value;
 	else if (!strcasecmp(name, "Transfer-Encoding") ||
@@ -74,13 +76,26 @@ static void plan_range(const struct object *object, const struct request_headers
 	}
 }
 
+static bool is_known(const struct object *object, const struct request_headers *headers)
+{
+	char date[HTTP_DATE_BYTES];
+
+	if (headers->if_none_match)
+		return http_tags_match(headers->if_none_match, object->etag);
+	if (!headers->if_modified_since)
+		return false;
+	/* Not a later one: a file that replaces another may be older. */
+	http_date(object->modified_s, date);
+	return date[0] && !strcmp(headers->if_modified_since, date);
+}
+
 void answer_plan(const struct object *object, const struct request_headers *headers,
 		 struct answer_plan *ret)
 {
 	ret->status = 200;
 	if (headers->max_size && is_above(headers->max_size, object->size_bytes))
 		ret->status = 406;
-	else if (headers->if_none_match && http_tags_match(headers->if_none_match, object->etag))
+	else if (is_known(object, headers))
 		ret->status = 304;
 	else if (headers->range)
 		plan_range(object, headers, ret);

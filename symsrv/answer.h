@@ -37,7 +37,7 @@ extern const struct fixed_row fixed_answers[ANSWER_COUNT];
 
 /* Headers that decide how an object is sent; NULL where absent. */
 struct request_headers {
-	const char *range, *if_range, *if_none_match, *max_size;
+	const char *range, *if_range, *if_none_match, *if_modified_since, *max_size;
 	bool has_body;
 };
 

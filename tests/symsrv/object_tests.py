@@ -47,6 +47,9 @@ def head_ranges_and_tags():
 
         equal(ask(If_None_Match=tag)[0], 304, "If-None-Match")
         equal(ask(If_None_Match='"other"')[0], 200, "another tag")
+        equal(ask(If_Modified_Since=headers["last-modified"])[0], 304, "If-Modified-Since")
+        equal(ask(If_Modified_Since=headers["last-modified"], If_None_Match='"other"')[0], 200, "the tag decides")
+        equal(ask(If_Modified_Since="Thu, 01 Jan 1970 00:00:00 GMT")[0], 200, "modified since")
         status, headers, body = ask(Range="bytes=100-199")
         equal((status, body, headers["content-range"]), (206, whole[100:200], "bytes 100-199/%d" % len(whole)), "range")
         equal(ask(Range="bytes=-7")[2], whole[-7:], "suffix")

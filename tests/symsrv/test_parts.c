@@ -139,6 +139,18 @@ Test(answer, headers_decide_what_is_sent)
 	cr_expect_eq(status_of((struct request_headers){ .max_size = "-1" }, &plan), 200);
 }
 
+Test(answer, what_has_not_changed_since_is_not_sent)
+{
+	struct request_headers headers = { .if_modified_since = "Sun, 06 Nov 1994 08:49:37 GMT" };
+	struct answer_plan plan;
+
+	cr_expect_eq(status_of(headers, &plan), 304);
+	headers.if_none_match = "\"sha256-2\"";
+	cr_expect_eq(status_of(headers, &plan), 200, "the tag decides");
+	headers = (struct request_headers){ .if_modified_since = "Sun, 06 Nov 1994 08:49:38 GMT" };
+	cr_expect_eq(status_of(headers, &plan), 200, "what was sent may be of a newer file");
+}
+
 Test(answer, a_part_of_another_version_is_not_sent)
 {
 	struct request_headers headers = { .range = "bytes=1-2" };
