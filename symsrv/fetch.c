@@ -308,6 +308,12 @@ static void name_file(struct store_record *record, const struct key *key)
 		snprintf(record->name, sizeof(record->name), "%s", name);
 }
 
+static void give_up(struct flight *flight, int failure)
+{
+	log_message(LOG_LEVEL_ERROR, "store: %s: %s", flight->text, strerror(-failure));
+	set_transient(flight);
+}
+
 /* True when the flight has its object. */
 static bool take_in(struct lane *lane, struct store_arrival *arrival)
 {
@@ -315,10 +321,15 @@ static bool take_in(struct lane *lane, struct store_arrival *arrival)
 	struct upstream *upstream = lane->upstream;
 	struct store_record record = { .key = flight->text };
 	char reason[160];
-	int failure;
+	int failure = verify_content(store_arrival_fd(arrival), store_arrival_bytes(arrival),
+				     &flight->key, &record.contents, reason, sizeof(reason));
 
-	if (!verify_content(store_arrival_fd(arrival), store_arrival_bytes(arrival), &flight->key,
-			    &record.contents, reason, sizeof(reason))) {
+	if (failure && failure != -EBADMSG) {
+		store_abandon(arrival);
+		give_up(flight, failure);
+		return false;
+	}
+	if (failure) {
 		upstream->counts.rejected++;
 		log_message(LOG_LEVEL_WARNING, "upstream %s: %s: rejected: %s", upstream->name,
 			    flight->text, reason);
@@ -333,8 +344,7 @@ static bool take_in(struct lane *lane, struct store_arrival *arrival)
 	snprintf(record.source, sizeof(record.source), "%s", upstream->name);
 	failure = store_publish(arrival, &record);
 	if (failure) {
-		log_message(LOG_LEVEL_ERROR, "store: %s: %s", flight->text, strerror(-failure));
-		set_transient(flight);
+		give_up(flight, failure);
 		return false;
 	}
 	settle(flight);

@@ -96,6 +96,14 @@ static bool same_file(const struct entry *entry, const struct stat *status)
 	       entry->modified.tv_nsec == status->st_mtim.tv_nsec;
 }
 
+static void set_version(struct entry *entry, const struct stat *status)
+{
+	entry->size_bytes = (uint64_t)status->st_size;
+	entry->modified = status->st_mtim;
+	entry->inode = status->st_ino;
+	entry->device = status->st_dev;
+}
+
 static bool is_same_entry(const struct entry *left, const struct entry *right)
 {
 	return left->size_bytes == right->size_bytes && left->inode == right->inode &&
@@ -122,10 +130,7 @@ static void add(struct scan *scan, const char *text, const char *path, const str
 		return;
 	memcpy(entry->text, text, length + 1);
 	entry->path = strdup(path);
-	entry->size_bytes = (uint64_t)status->st_size;
-	entry->modified = status->st_mtim;
-	entry->inode = status->st_ino;
-	entry->device = status->st_dev;
+	set_version(entry, status);
 	entry->contents = contents;
 	HASH_FIND_STR(scan->entries, text, old);
 	if (!entry->path || (old && !is_better(entry, old))) {
@@ -141,36 +146,54 @@ static void add(struct scan *scan, const char *text, const char *path, const str
 		entry_destroy(entry);
 }
 
-static void scan_file(struct scan *scan, const char *path)
-{
-	int fd AUTO_CLOSE = path_open_in_root(-1, path, PATH_REGULAR);
-	struct sym_identity identity = { .size = sizeof(identity) };
-	char text[KEY_TEXT_BYTES], name[256];
-	struct sym_error *error;
+/* What requests call a file. */
+struct file_keys {
 	struct key keys[2];
-	struct stat status;
-	size_t count, i;
+	size_t count;
+	uint32_t contents; /* enum sym_content */
+	char name[256];    /* the keys point at it */
+};
 
-	scan->files_seen++;
-	if (fd < 0 || fstat(fd, &status) || strlen(path_file_name(path)) >= sizeof(name))
+static void read_keys(int fd, const char *file_name, struct file_keys *ret)
+{
+	struct sym_identity identity = { .size = sizeof(identity) };
+	struct sym_error *error;
+	size_t i;
+
+	ret->count = 0;
+	if (strlen(file_name) >= sizeof(ret->name))
 		return;
 	error = sym_identity_read(fd, UINT64_MAX, &identity);
 	if (error) {
 		sym_error_destroy(error);
 		return;
 	}
-	for (i = 0; path_file_name(path)[i]; i++) {
-		char byte = path_file_name(path)[i];
+	for (i = 0; file_name[i]; i++) {
+		char byte = file_name[i];
 
 		if ((unsigned char)byte < 0x20 || byte == 0x7f)
 			return; /* no path of a request can name it */
-		name[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
+		ret->name[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
 	}
-	name[i] = 0;
-	count = keys_of_identity(&identity, name, keys);
-	for (i = 0; i < count; i++) {
-		key_text(&keys[i], text);
-		add(scan, text, path, &status, identity.contents);
+	ret->name[i] = 0;
+	ret->contents = identity.contents;
+	ret->count = keys_of_identity(&identity, ret->name, ret->keys);
+}
+
+static void scan_file(struct scan *scan, const char *path)
+{
+	int fd AUTO_CLOSE = path_open_in_root(-1, path, PATH_REGULAR);
+	char text[KEY_TEXT_BYTES];
+	struct file_keys found;
+	struct stat status;
+
+	scan->files_seen++;
+	if (fd < 0 || fstat(fd, &status))
+		return;
+	read_keys(fd, path_file_name(path), &found);
+	for (size_t i = 0; i < found.count; i++) {
+		key_text(&found.keys[i], text);
+		add(scan, text, path, &status, found.contents);
 	}
 }
 
@@ -257,6 +280,36 @@ static int copy_entry(struct file_index *index, const char *text, struct entry *
 	return failure;
 }
 
+/* Whoever writes a file in place may be at it. */
+static const time_t settled_s = 2;
+
+/* A file that was copied again or touched is most often what it was. */
+static bool is_still(int fd, const char *path, const char *text)
+{
+	char its_text[KEY_TEXT_BYTES];
+	struct file_keys found;
+
+	read_keys(fd, path_file_name(path), &found);
+	for (size_t i = 0; i < found.count; i++) {
+		key_text(&found.keys[i], its_text);
+		if (!strcmp(its_text, text))
+			return true;
+	}
+	return false;
+}
+
+static void note_version(struct file_index *index, const char *text, const char *path,
+			 const struct stat *status)
+{
+	struct entry *entry;
+
+	pthread_mutex_lock(&index->lock);
+	HASH_FIND_STR(index->entries, text, entry);
+	if (entry && !strcmp(entry->path, path))
+		set_version(entry, status);
+	pthread_mutex_unlock(&index->lock);
+}
+
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret)
 {
 	struct entry copy = { 0 };
@@ -271,8 +324,16 @@ int file_index_open(struct file_index *index, const char *text, struct index_fil
 	fd = path_open_in_root(-1, path, PATH_REGULAR);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &status) || !same_file(&copy, &status))
-		return -ESTALE;
+	if (fstat(fd, &status))
+		return -errno;
+	if (!same_file(&copy, &status)) {
+		if (!is_still(fd, path, text))
+			return -ESTALE;
+		if (time(NULL) - status.st_ctim.tv_sec < settled_s)
+			return -EBUSY;
+		set_version(&copy, &status);
+		note_version(index, text, path, &status);
+	}
 	ret->size_bytes = copy.size_bytes;
 	ret->modified = copy.modified;
 	snprintf(ret->version, sizeof(ret->version), "%llx-%llx-%llx-%llx",

@@ -2,7 +2,7 @@
 /*
  * Files below given directories by what they are: ELF, PE, PDB, r2rmap and
  * others are found by the identity in their bytes, whatever their name. Files
- * stay where they are; one that changes is not served until it is scanned again.
+ * stay where they are; one that becomes another is not served until it is scanned again.
  */
 #ifndef SYMSRV_FILE_INDEX_H
 #define SYMSRV_FILE_INDEX_H
@@ -35,8 +35,9 @@ struct index_file {
 	char name[256];
 };
 
-/* Opens the file of a key; reads nothing of it, so that its size does not matter. -ENOENT: there is
- * none; -ESTALE: it is not the file it was. */
+/* Opens the file of a key; of one that has not changed it reads nothing, and of another its
+ * identity. -ENOENT: there is none; -ESTALE: it has another identity now; -EBUSY: it was written
+ * just now. */
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret);
 
 /* False before the first scan is through: what is not found may be there all the same. */

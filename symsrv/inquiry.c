@@ -50,10 +50,10 @@ struct look {
 	bool takes_long;     /* not on this thread */
 };
 
-/* Want of descriptors or memory: it may be here all the same. */
+/* Want of descriptors or memory, or it is being written: it may be here all the same. */
 static bool may_pass(int failure)
 {
-	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM;
+	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM || failure == -EBUSY;
 }
 
 /* NULL: it is not here, or what `look` says. */

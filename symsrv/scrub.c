@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symsrv/scrub.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 /* Not only the checksum, the identity too: what is in the store was verified once, by an older
  * version perhaps. */
-static bool check(int fd, const struct store_record *record, const char **reason_ret)
+static int check(int fd, const struct store_record *record, const char **reason_ret)
 {
 	static _Thread_local char reason[160];
 	uint32_t contents;
@@ -19,7 +20,7 @@ static bool check(int fd, const struct store_record *record, const char **reason
 	*reason_ret = reason;
 	if (!key_from_text(&key, record->key)) {
 		snprintf(reason, sizeof(reason), "a key of no known kind");
-		return false;
+		return -EBADMSG;
 	}
 	return verify_content(fd, record->size_bytes, &key, &contents, reason, sizeof(reason));
 }

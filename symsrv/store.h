@@ -119,7 +119,9 @@ void store_each(struct store *store,
 		void *context);
 
 /*
- * Reads every object again: record, checksum, and `check` (identity) if given.
+ * Reads every object again: record, checksum, and `check` (identity) if given, which
+ * returns 0, -EBADMSG with a reason (static) for what is to be removed, or another negative errno
+ * where it could not look; that object stays.
  * Calls `report` for each that fails, after removing it, with 0 or the negative errno of what kept
  * it from being read or removed. Works beside a running server.
  */
@@ -130,7 +132,7 @@ struct store_scrub_result {
 	uint64_t failed_count; /* could not be read, or not removed */
 };
 int store_scrub(const char *directory,
-		bool (*check)(int fd, const struct store_record *record, const char **reason_ret),
+		int (*check)(int fd, const struct store_record *record, const char **reason_ret),
 		void (*report)(const char *name, const char *reason, int failure),
 		struct store_scrub_result *ret);
 

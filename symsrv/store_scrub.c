@@ -10,28 +10,41 @@
 
 struct scrubber {
 	int directory_fd;
-	bool (*check)(int fd, const struct store_record *record, const char **reason_ret);
+	int (*check)(int fd, const struct store_record *record, const char **reason_ret);
 	void (*report)(const char *name, const char *reason, int failure);
 	struct store_scrub_result result;
 };
 
-/* NULL when the file is a whole object in its place, else why not (static). */
-static const char *objection(const struct scrubber *scrubber, int fd, const char *path,
-			     struct store_record *record)
+/* 0 when the file is a whole object in its place; -EBADMSG when it is not, and *reason_ret says why
+ * (static); another negative errno when that cannot be told. */
+static int judge(const struct scrubber *scrubber, int fd, const char *path,
+		 struct store_record *record, const char **reason_ret)
 {
 	char place[STORE_FILE_PATH_BYTES];
-	const char *reason;
 	struct stat status;
+	int failure;
 
-	if (fstat(fd, &status) || store_file_read(fd, (uint64_t)status.st_size, record))
-		return "no object file, or cut";
-	if (store_file_path(record->key, place) || strcmp(place, path) != 0)
-		return "in the place of another key";
-	if (store_file_verify(fd, record))
-		return "checksum differs";
-	if (scrubber->check && !scrubber->check(fd, record, &reason))
-		return reason;
-	return NULL;
+	*reason_ret = "no object file, or cut";
+	if (fstat(fd, &status))
+		return -errno;
+	failure = store_file_read(fd, (uint64_t)status.st_size, record);
+	if (failure)
+		return failure;
+	*reason_ret = "in the place of another key";
+	failure = store_file_path(record->key, place);
+	if (failure || strcmp(place, path) != 0)
+		return failure ? failure : -EBADMSG;
+	*reason_ret = "checksum differs";
+	failure = store_file_verify(fd, record);
+	if (failure || !scrubber->check)
+		return failure;
+	return scrubber->check(fd, record, reason_ret);
+}
+
+static void report_unread(struct scrubber *scrubber, const char *path, int failure)
+{
+	scrubber->report(path, "cannot be read", failure);
+	scrubber->result.failed_count++;
 }
 
 static void scrub_file(struct scrubber *scrubber, const char *path)
@@ -40,38 +53,41 @@ static void scrub_file(struct scrubber *scrubber, const char *path)
 				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct store_record record = { 0 };
 	const char *reason;
+	int failure;
 
 	if (fd < 0 && errno == ENOENT)
 		return; /* evicted meanwhile */
-	if (fd < 0) {
-		scrubber->report(path, "cannot be opened", -errno);
-		scrubber->result.failed_count++;
-		return;
-	}
-	reason = objection(scrubber, fd, path, &record);
-	if (reason) {
-		int failure = unlinkat(scrubber->directory_fd, path, 0) ? -errno : 0;
-
+	failure = fd < 0 ? -errno : judge(scrubber, fd, path, &record, &reason);
+	if (!failure) {
+		scrubber->result.good_count++;
+		scrubber->result.good_bytes += record.size_bytes;
+	} else if (failure == -EBADMSG) {
+		failure = unlinkat(scrubber->directory_fd, path, 0) ? -errno : 0;
 		scrubber->report(record.key ? record.key : path, reason, failure);
 		scrubber->result.failed_count += failure != 0;
 		scrubber->result.removed_count += !failure;
 	} else {
-		scrubber->result.good_count++;
-		scrubber->result.good_bytes += record.size_bytes;
+		/* Want of memory says nothing about the file. */
+		report_unread(scrubber, record.key ? record.key : path, failure);
 	}
 	store_record_deinit(&record);
 }
 
 static void scrub_shelf(struct scrubber *scrubber, const char *name)
 {
-	int fd = openat(scrubber->directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd AUTO_CLOSE =
+		openat(scrubber->directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *shelf GUARDED(dir) = fd >= 0 ? fdopendir(fd) : NULL;
 	char path[STORE_FILE_PATH_BYTES + 256];
 	struct dirent *file;
 
-	if (fd >= 0 && !shelf)
-		close(fd);
-	while (shelf && (file = readdir(shelf))) {
+	if (!shelf) {
+		if (errno != ENOENT)
+			report_unread(scrubber, name, -errno);
+		return;
+	}
+	steal_fd(&fd);
+	while ((file = readdir(shelf))) {
 		if (file->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", name, file->d_name);
@@ -80,7 +96,7 @@ static void scrub_shelf(struct scrubber *scrubber, const char *name)
 }
 
 int store_scrub(const char *directory,
-		bool (*check)(int fd, const struct store_record *record, const char **reason_ret),
+		int (*check)(int fd, const struct store_record *record, const char **reason_ret),
 		void (*report)(const char *name, const char *reason, int failure),
 		struct store_scrub_result *ret)
 {

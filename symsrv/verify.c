@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symsrv/verify.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -8,22 +9,22 @@
 #include "libsym/base/path.h"
 #include "symsrv/digest.h"
 
-static bool object_to(char *reason, size_t reason_bytes, const char *text)
+static int object_to(char *reason, size_t reason_bytes, const char *text)
 {
 	snprintf(reason, reason_bytes, "%s", text);
-	return false;
+	return -EBADMSG;
 }
 
-static bool verify_digest(int fd, uint64_t size_bytes, const struct key *key, char *reason,
-			  size_t reason_bytes)
+static int verify_digest(int fd, uint64_t size_bytes, const struct key *key, char *reason,
+			 size_t reason_bytes)
 {
 	uint8_t sha256[DIGEST_SHA256_BYTES], sha1[DIGEST_SHA1_BYTES];
 	const void *digest = key->kind == KEY_SHA1 ? sha1 : sha256;
+	int failure = digest_file(fd, size_bytes, sha256, sha1);
 
-	if (digest_file(fd, size_bytes, sha256, sha1))
-		return object_to(reason, reason_bytes, "cannot be read");
-	return !memcmp(digest, key->id, key->id_bytes) ||
-	       object_to(reason, reason_bytes, "another checksum");
+	if (failure || !memcmp(digest, key->id, key->id_bytes))
+		return failure;
+	return object_to(reason, reason_bytes, "another checksum");
 }
 
 /* The commonest lie: a login or error page with status 200. */
@@ -39,8 +40,18 @@ static bool is_web_page(int fd, uint64_t size_bytes)
 	return !strncasecmp(text, "<!doctype html", 14) || !strncasecmp(text, "<html", 5);
 }
 
-bool verify_content(int fd, uint64_t size_bytes, const struct key *key, uint32_t *contents_ret,
-		    char *reason, size_t reason_bytes)
+/* Says `error`, and destroys it. Want of memory says nothing about the file. */
+static int object_with(char *reason, size_t reason_bytes, struct sym_error *error)
+{
+	enum sym_error_code code = sym_error_code(error);
+
+	object_to(reason, reason_bytes, sym_error_message(error));
+	sym_error_destroy(error);
+	return code == SYM_ERROR_NO_MEMORY ? -ENOMEM : code == SYM_ERROR_IO ? -EIO : -EBADMSG;
+}
+
+int verify_content(int fd, uint64_t size_bytes, const struct key *key, uint32_t *contents_ret,
+		   char *reason, size_t reason_bytes)
 {
 	struct sym_identity identity = { .size = sizeof(identity) };
 	struct sym_error *error;
@@ -52,15 +63,12 @@ bool verify_content(int fd, uint64_t size_bytes, const struct key *key, uint32_t
 	if (key->kind == KEY_SHA1 || key->kind == KEY_SHA256)
 		return verify_digest(fd, size_bytes, key, reason, reason_bytes);
 	if (key->kind == KEY_SOURCE)
-		return true;
+		return 0;
 	if (is_web_page(fd, size_bytes))
 		return object_to(reason, reason_bytes, "a web page");
 	error = sym_identity_read(fd, size_bytes, &identity);
-	if (error) {
-		object_to(reason, reason_bytes, sym_error_message(error));
-		sym_error_destroy(error);
-		return false;
-	}
+	if (error)
+		return object_with(reason, reason_bytes, error);
 	*contents_ret = identity.contents;
-	return key_matches(key, &identity, &why) || object_to(reason, reason_bytes, why);
+	return key_matches(key, &identity, &why) ? 0 : object_to(reason, reason_bytes, why);
 }

@@ -458,3 +458,18 @@ def a_file_that_changes_under_the_index_is_never_served_wrongly():
             check(status in (200, 404) and (status == 404 or body == whole), "status %d" % status)
             time.sleep(0.3)
         equal(program.debuginfo(TARGET)[0], 404, "it is another file now")
+
+
+@test
+def an_indexed_file_that_was_touched_is_still_served():
+    directory = indexed(TARGET, size=300000)
+    with symsrv("--index", directory) as program:
+        _, before, whole = program.debuginfo(TARGET)
+        os.utime(os.path.join(directory, TARGET), (1700000000, 1700000000))
+        tag, deadline = before["etag"], time.monotonic() + 20
+        while tag == before["etag"]:
+            status, headers, body = program.debuginfo(TARGET)
+            check(status == 503 or body == whole, "status %d" % status)
+            tag = headers.get("etag", tag)
+            check(time.monotonic() < deadline, "its old tag for ever")
+            time.sleep(0.3)

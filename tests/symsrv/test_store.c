@@ -473,6 +473,44 @@ Test(store, scrubbing_removes_what_is_damaged_and_nothing_else)
 	cr_expect_not(has("debuginfo/ac", ""));
 }
 
+static int check_without_memory(int fd, const struct store_record *record, const char **reason_ret)
+{
+	(void)fd;
+	(void)record;
+	(void)reason_ret;
+	return -ENOMEM;
+}
+
+static void note_unread(const char *name, const char *reason, int failure)
+{
+	snprintf(reported, sizeof(reported), "%s: %s: %s", name, reason, strerrorname_np(-failure));
+}
+
+Test(store, scrubbing_removes_nothing_for_want_of_memory)
+{
+	struct store_scrub_result result;
+
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	cr_assert_eq(store_scrub(directory, check_without_memory, note_unread, &result), 0);
+	cr_expect_eq(result.removed_count, 0u);
+	cr_expect_eq(result.failed_count, 1u);
+	cr_expect_str_eq(reported, "debuginfo/ab: cannot be read: ENOMEM");
+	cr_expect(has("debuginfo/ab", "hello"));
+}
+
+Test(store, scrubbing_says_which_shelf_it_could_not_read)
+{
+	struct store_scrub_result result;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/objects/b7", directory);
+	cr_assert(rmdir(path) == 0 || errno == ENOENT);
+	cr_assert_eq(close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)), 0);
+	cr_assert_eq(store_scrub(directory, NULL, note_unread, &result), 0);
+	cr_expect_eq(result.failed_count, 1u);
+	cr_expect_str_eq(reported, "objects/b7: cannot be read: ENOTDIR");
+}
+
 /* Who opens one waits for a writer. */
 Test(store, a_fifo_in_the_place_of_an_object_holds_nobody_up)
 {
