@@ -225,8 +225,6 @@ static bool answer_from_here(struct inquiry *inquiry)
 	struct object *file GUARDED(object) = NULL;
 	struct object *object = NULL;
 
-	if (!inquiry->phase)
-		inquiry->state = state_of(inquiry->holdings);
 	file = find_here(inquiry->holdings, inquiry->part_text, &look);
 	if (!file && look.trouble)
 		finish(inquiry, INQUIRY_TRANSIENT, NULL);
@@ -257,6 +255,9 @@ static void run(struct job *job)
 		struct object *file GUARDED(object) = NULL;
 		int64_t now = clock_now_ms();
 
+		/* What comes after the first look has to be looked for again. */
+		if (!inquiry->phase)
+			inquiry->state = state_of(holdings);
 		if (answer_from_here(inquiry))
 			return;
 		file = object_table_find(holdings->objects, inquiry->part_text,
