@@ -11,6 +11,7 @@
 
 #include "libsym/base/buf.h"
 #include "libsym/base/path.h"
+#include "symsrv/log.h"
 
 /* What may wait to be written. */
 static const size_t most_bytes = (size_t)1 << 20;
@@ -26,9 +27,11 @@ struct access_log {
 	bool is_ending, must_reopen;
 };
 
+/* A FIFO that nobody reads fails, and one that is full loses lines: nobody waits for it. */
 static int open_file(const char *path)
 {
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		    0640);
 }
 
 static void reopen(struct access_log *log)
@@ -41,9 +44,49 @@ static void reopen(struct access_log *log)
 	log->fd = fd;
 }
 
+/* The writing thread's. */
+struct writing {
+	unsigned long long lost; /* lines, since that was written last */
+	bool is_cut;             /* the last line that was written has no end */
+	bool is_failing;
+};
+
+static void write_batch(const struct access_log *log, const struct buf *lines,
+			struct writing *writing)
+{
+	size_t done_bytes = 0;
+	int failure = 0;
+	char note[64];
+
+	if (writing->lost) {
+		snprintf(note, sizeof(note), "%slost=%llu\n", writing->is_cut ? "\n" : "",
+			 writing->lost);
+		failure = path_write_all(log->fd, note, strlen(note));
+		if (!failure)
+			writing->lost = 0;
+	}
+	while (!failure && done_bytes < lines->size_bytes) {
+		ssize_t written =
+			write(log->fd, lines->data + done_bytes, lines->size_bytes - done_bytes);
+
+		if (written > 0)
+			done_bytes += (size_t)written;
+		else if (!written || errno != EINTR)
+			failure = written ? -errno : -EIO;
+	}
+	if (done_bytes)
+		writing->is_cut = lines->data[done_bytes - 1] != '\n';
+	for (size_t i = done_bytes; i < lines->size_bytes; i++)
+		writing->lost += lines->data[i] == '\n';
+	if (failure && !writing->is_failing)
+		log_message(LOG_LEVEL_ERROR, "access log: %s; lines are lost", strerror(-failure));
+	writing->is_failing = failure != 0;
+}
+
 static void *write_lines(void *context)
 {
 	struct access_log *log = context;
+	struct writing writing = { 0 };
 	struct buf lines;
 	bool ending = false;
 
@@ -61,14 +104,12 @@ static void *write_lines(void *context)
 		ending = log->is_ending;
 		must_reopen = log->must_reopen;
 		log->must_reopen = false;
-		if (log->lost)
-			buf_printf(&log->lines, "lost=%llu\n", log->lost);
+		writing.lost += log->lost;
 		log->lost = 0;
 		pthread_mutex_unlock(&log->lock);
-		if (path_write_all(log->fd, lines.data, lines.size_bytes))
-			must_reopen = true;
+		write_batch(log, &lines, &writing);
 		buf_clear(&lines);
-		if (must_reopen)
+		if (must_reopen || writing.is_failing)
 			reopen(log);
 	}
 	buf_deinit(&lines);

@@ -318,6 +318,37 @@ def what_it_says_of_itself():
 
 
 @test
+def an_access_log_that_takes_nothing_holds_nobody_up():
+    fifo = os.path.join(RUN.scratch, "access-fifo")
+    os.mkfifo(fifo)
+    command = [RUN.program, "--store", os.path.join(RUN.scratch, "unlogged"), "--listen", "127.0.0.1:0", "--access-log", fifo]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=h.WAIT_S)
+    equal(refused.returncode, 1, refused.stderr)
+    check(fifo in refused.stderr, refused.stderr)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    with symsrv("--access-log", fifo) as program:
+        program.get("/first")
+        h.wait_until(lambda: b"/first" in (os.read(reader, 1 << 16) or b""), "the first line")
+        os.close(reader)
+        program.get("/nobody")
+        time.sleep(0.5)
+        program.get("/nobody")
+        time.sleep(0.5)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        program.get("/last")
+        lines = b""
+
+        def has_last():
+            nonlocal lines
+            lines += os.read(reader, 1 << 16)
+            return b"/last" in lines
+
+        h.wait_until(has_last, "the last line")
+        check(b"lost=2" in lines, lines.decode())
+    os.close(reader)
+
+
+@test
 def the_manual_has_every_option_and_no_other():
     text = subprocess.run([RUN.program, "--help"], capture_output=True, text=True, check=True).stdout
     listed = {line.split()[0] for line in text.splitlines() if line.startswith("  --")}
