@@ -24,6 +24,7 @@ struct search {
 	} by;
 	const char *value;
 	json_t *results;
+	bool left_some_out;
 };
 
 static bool matches(const struct search *search, const struct key *key, const char *path)
@@ -55,8 +56,8 @@ static bool add(struct search *search, const char *text, const char *path)
 	result = json_pack("{s:s, s:s, s:s%}", "type", key_kind_text(key.kind), "buildid", id,
 			   "file", path, strlen(path));
 	/* A path that is no UTF-8 cannot be told in JSON. */
-	if (result)
-		json_array_append_new(search->results, result);
+	if (!result || json_array_append_new(search->results, result))
+		search->left_some_out = true;
 	return json_array_size(search->results) < most_results;
 }
 
@@ -98,7 +99,7 @@ bool report_metadata(const struct reported *reported, const char *key, const cha
 	bool was_scanned = file_index_is_scanned(reported->holdings->index);
 	struct store_usage usage;
 	struct upstream_set *set;
-	struct search search;
+	struct search search = { 0 };
 	char *text AUTO_FREE = NULL;
 	bool is_complete;
 	json_t *root;
@@ -110,7 +111,7 @@ bool report_metadata(const struct reported *reported, const char *key, const cha
 	store_each(reported->holdings->store, visit_stored, &search);
 	set = fetcher_upstreams(reported->holdings->fetcher);
 	store_usage(reported->holdings->store, &usage);
-	is_complete = !set->count && usage.is_scanned && was_scanned &&
+	is_complete = !set->count && usage.is_scanned && was_scanned && !search.left_some_out &&
 		      json_array_size(search.results) < most_results;
 	upstream_set_release(set);
 	root = json_pack("{s:o, s:b}", "results", search.results, "complete", is_complete);
