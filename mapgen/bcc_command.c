@@ -70,15 +70,23 @@ static bool preload(const char *path)
 	return done;
 }
 
+/* The command line has the last word. NULL: the form that is usual. */
+static bool set_form(const char *variable, const char *value)
+{
+	return (value ? setenv(variable, value, 1) : unsetenv(variable)) == 0;
+}
+
 static bool set_environment(const struct options *options, const char *path)
 {
 	return preload(path) && setenv("LIBSYM_BCC_NOTICE", "1", 1) == 0 &&
 	       (!options->strict || setenv("LIBSYM_BCC_STRICT", "1", 1) == 0) &&
 	       (!options->report || setenv("LIBSYM_BCC_REPORT", "1", 1) == 0) &&
-	       (options->names != NAME_FORM_SHORT || setenv("LIBSYM_BCC_NAMES", "short", 1) == 0) &&
-	       (options->tiers != TIER_FORM_STRIP || setenv("LIBSYM_BCC_TIERS", "strip", 1) == 0) &&
-	       (options->jit == SYM_JIT_AUTO ||
-		setenv("LIBSYM_BCC_JIT", sym_jit_way_text((enum sym_jit_way)options->jit), 1) == 0);
+	       set_form("LIBSYM_BCC_NAMES", options->names == NAME_FORM_SHORT ? "short" : NULL) &&
+	       set_form("LIBSYM_BCC_TIERS", options->tiers == TIER_FORM_STRIP ? "strip" : NULL) &&
+	       set_form("LIBSYM_BCC_JIT",
+			options->jit == SYM_JIT_AUTO
+				? NULL
+				: sym_jit_way_text((enum sym_jit_way)options->jit));
 }
 
 /* BCC's tools lie where the PATH of a plain user does not reach. */

@@ -80,8 +80,11 @@ char *buildid_dir_path(const char *chosen)
 
 	if (chosen)
 		return strdup(chosen);
-	if (!home || !*home)
-		home = "";
+	/* Without HOME perf reads no ~/.perfconfig, and looks in ./.debug. */
+	if (!home) {
+		found = configured_dir("/etc/perfconfig", "");
+		return found ? found : strdup(".debug");
+	}
 	config_path = message_format("%s/.perfconfig", home);
 	if (!config_path)
 		return NULL;

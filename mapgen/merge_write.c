@@ -46,14 +46,6 @@ bool merge_fail(char *reason)
 	return false;
 }
 
-static bool is_listed(const struct failures *failures, const char *subject)
-{
-	for (size_t i = 0; i < failures->count; i++)
-		if (!strcmp(failures->items[i].subject, subject))
-			return true;
-	return false;
-}
-
 /* What the library met while it read the images for the list. */
 void merge_add_troubles(struct merge *merge)
 {
@@ -64,7 +56,7 @@ void merge_add_troubles(struct merge *merge)
 		const char *trouble = sym_image_trouble(image);
 
 		if (trouble && target_is_of_interest(merge->snapshot, i) &&
-		    !is_listed(&merge->failures, sym_image_path(image)))
+		    !failures_have(&merge->failures, sym_image_path(image)))
 			failures_add(&merge->failures, sym_image_path(image),
 				     message_format("%s", trouble));
 	}

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/hash.h"
+
 static void make_printable(char *text)
 {
 	for (; *text; text++)
@@ -52,6 +54,30 @@ void message(const char *format, ...)
 	fprintf(stderr, "dotnet-mapgen: %s\n", text);
 }
 
+struct failed_subject {
+	UT_hash_handle hh; /* the key is an item's */
+};
+
+bool failures_have(const struct failures *failures, const char *subject)
+{
+	struct failed_subject *found;
+
+	HASH_FIND_STR(failures->subjects, subject, found);
+	return found != NULL;
+}
+
+static void note_subject(struct failures *failures, const char *subject)
+{
+	struct failed_subject *noted =
+		failures_have(failures, subject) ? NULL : calloc(1, sizeof(*noted));
+
+	if (!noted)
+		return;
+	HASH_ADD_KEYPTR(hh, failures->subjects, subject, strlen(subject), noted);
+	if (!hash_added(noted))
+		free(noted);
+}
+
 void failures_add(struct failures *failures, const char *subject, char *reason)
 {
 	struct failure *items = reallocarray(failures->items, failures->count + 1, sizeof(*items));
@@ -66,6 +92,7 @@ void failures_add(struct failures *failures, const char *subject, char *reason)
 		return;
 	}
 	items[failures->count++] = (struct failure){ copy, reason };
+	note_subject(failures, copy);
 }
 
 void failures_print(const struct failures *failures)
@@ -82,6 +109,13 @@ void failures_print(const struct failures *failures)
 
 void failures_deinit(struct failures *failures)
 {
+	struct failed_subject *subject, *next;
+
+	HASH_ITER(hh, failures->subjects, subject, next)
+	{
+		HASH_DEL(failures->subjects, subject);
+		free(subject);
+	}
 	for (size_t i = 0; i < failures->count; i++) {
 		free(failures->items[i].subject);
 		free(failures->items[i].reason);

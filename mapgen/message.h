@@ -7,6 +7,7 @@
 #ifndef MAPGEN_MESSAGE_H
 #define MAPGEN_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "libsym/base/cleanup.h"
@@ -29,13 +30,18 @@ struct failure {
 	char *reason;
 };
 
+struct failed_subject;
+
 struct failures {
 	struct failure *items;
 	size_t count;
+	struct failed_subject *subjects; /* each of the items' once */
 };
 
 /* Takes `reason` over (heap; NULL: out of memory). */
 void failures_add(struct failures *failures, const char *subject, char *reason);
+
+bool failures_have(const struct failures *failures, const char *subject);
 
 /* One message each, the subject left out where the reason names it already. */
 void failures_print(const struct failures *failures);

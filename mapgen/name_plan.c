@@ -216,12 +216,10 @@ void deciding_complain(struct deciding *deciding, const char *subject, char *rea
 {
 	struct failures *failures = &deciding->process->failures;
 
-	for (size_t i = 0; i < failures->count; i++)
-		if (!strcmp(failures->items[i].subject, subject)) {
-			free(reason);
-			return;
-		}
-	failures_add(failures, subject, reason);
+	if (failures_have(failures, subject))
+		free(reason);
+	else
+		failures_add(failures, subject, reason);
 }
 
 bool deciding_is_hit(const struct deciding *deciding, const struct recorded_mapping *mapping)

@@ -29,6 +29,7 @@ struct planned_process {
 	int32_t pid;
 	bool lives;              /* names come from it */
 	bool other_now;          /* its id is another process's now */
+	bool refused;            /* it is there and may not be looked at */
 	bool is_dotnet;          /* else it has nothing but native images */
 	char *comm;              /* NULL when it is gone */
 	size_t images;           /* files with precompiled code that were named */

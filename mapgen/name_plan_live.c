@@ -298,7 +298,8 @@ static struct sym_snapshot *open_process(struct deciding *deciding)
 
 	if (!error)
 		return snapshot;
-	if (sym_error_code(error) == SYM_ERROR_PERMISSION)
+	deciding->process->refused = sym_error_code(error) == SYM_ERROR_PERMISSION;
+	if (deciding->process->refused)
 		deciding_complain(deciding, "live process",
 				  message_format("%s", sym_error_message(error)));
 	sym_error_destroy(error);

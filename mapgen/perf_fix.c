@@ -139,20 +139,45 @@ static bool change_all(struct fixing *fixing)
 	return true;
 }
 
+/* Does the data that was read still have what the line says an earlier perf-fix wrote? */
+static bool still_has(const struct fixing *fixing, const struct undo_line *line)
+{
+	uint8_t bytes[UINT16_MAX];
+
+	for (size_t i = 0; i < fixing->place.part_count; i++) {
+		const struct perf_part *part = &fixing->place.parts[i];
+
+		if (!strcmp(part->name, line->part) && line->count <= sizeof(bytes))
+			return !path_read_at(part->input_fd, bytes, line->count, line->offset) &&
+			       !memcmp(bytes, line->new_bytes, line->count);
+	}
+	return false;
+}
+
+struct earlier_undo {
+	const struct fixing *fixing;
+	struct undo_record kept;
+	bool is_of_this; /* no line fits data that was recorded over it since */
+};
+
 static char *keep_line(void *context, const struct undo_line *line)
 {
-	undo_record_add(context, line->part, line->offset, line->old_bytes, line->new_bytes,
+	struct earlier_undo *earlier = context;
+
+	earlier->is_of_this |= still_has(earlier->fixing, line);
+	undo_record_add(&earlier->kept, line->part, line->offset, line->old_bytes, line->new_bytes,
 			line->count);
 	return NULL;
 }
 
-/* What an earlier perf-fix --in-place changed can still be put back. */
+/* What an earlier perf-fix changed in this place can still be put back. */
 static bool keep_earlier_undo(struct fixing *fixing)
 {
+	struct earlier_undo earlier = { .fixing = fixing };
 	char *path AUTO_FREE = NULL;
-	char *failure;
+	char *failure = NULL;
 
-	if (!fixing->options->in_place)
+	if (!fixing->place.replaces_input)
 		return true;
 	path = fixing->place.is_directory ? message_format("%s/undo", fixing->place.output_path)
 					  : strdup(fixing->undo_path);
@@ -160,7 +185,11 @@ static bool keep_earlier_undo(struct fixing *fixing)
 		return fail(NULL);
 	if (access(path, F_OK))
 		return true;
-	failure = undo_record_read(path, keep_line, &fixing->undo);
+	undo_record_init(&earlier.kept);
+	failure = undo_record_read(path, keep_line, &earlier);
+	if (!failure && earlier.is_of_this)
+		undo_record_append(&fixing->undo, &earlier.kept);
+	undo_record_deinit(&earlier.kept);
 	return failure ? fail(failure) : true;
 }
 
@@ -263,14 +292,14 @@ static bool fix(struct fixing *fixing)
 
 	if (!open_all(fixing) || !copy_all(fixing) || !make_plan(fixing) || !change_all(fixing))
 		return false;
-	if (fixing->options->in_place && !fixing->undo.count && !fixing->report.was_compressed)
+	if (fixing->place.replaces_input && !fixing->undo.count && !fixing->report.was_compressed)
 		return true; /* as it was */
 	if (!write_undo(fixing))
 		return false;
 	failure = perf_place_commit(&fixing->place);
 	if (!failure)
 		return true;
-	if (fixing->undo_path && !fixing->place.is_directory && !fixing->options->in_place)
+	if (fixing->undo_path && !fixing->place.is_directory && !fixing->place.replaces_input)
 		unlink(fixing->undo_path);
 	return fail(failure);
 }

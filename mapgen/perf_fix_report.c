@@ -39,6 +39,8 @@ static const char *state_text(const struct planned_process *process)
 {
 	if (process->lives)
 		return "live";
+	if (process->refused)
+		return "there, but may not be looked at";
 	return process->other_now ? "gone, its id is another's now" : "gone";
 }
 
@@ -61,8 +63,9 @@ static void print_code(const struct planned_process *process, FILE *to)
 	case CODE_NOWHERE:
 		fprintf(to, "; jitted code: no names, %s",
 			process->lives ? place
-				       : "because there is neither the process nor a saved map "
-					 "of it");
+			: process->refused
+				? "because there is no saved map of it"
+				: "because there is neither the process nor a saved map of it");
 		break;
 	}
 }
@@ -218,6 +221,7 @@ static json_t *process_json(const struct planned_process *process)
 	json_object_set_new(object, "pid", json_integer(process->pid));
 	json_object_set_new(object, "comm", json_output_text(process->comm));
 	json_object_set_new(object, "live", json_boolean(process->lives));
+	json_object_set_new(object, "refused", json_boolean(process->refused));
 	json_object_set_new(object, "dotnet", json_boolean(process->is_dotnet));
 	json_object_set_new(object, "images", json_integer((json_int_t)process->images));
 	json_object_set_new(object, "precompiled_names",

@@ -206,6 +206,7 @@ static char *take_place(struct perf_place *place, int input_fd)
 		return message_format("%s is no regular file: not written", place->output_path);
 	if (!path_is_same_file(&status, &place->input_status))
 		return NULL;
+	place->replaces_input = true;
 	place->lock_fd = fcntl(input_fd, F_DUPFD_CLOEXEC, 3);
 	if (place->lock_fd < 0 || flock(place->lock_fd, LOCK_EX | LOCK_NB))
 		return message_format("%s: cannot be locked: %s", place->output_path,

@@ -26,6 +26,7 @@ struct perf_place {
 	const char *input_path;  /* "-": standard input */
 	const char *output_path; /* "-": standard output */
 	bool is_directory;
+	bool replaces_input;
 	struct stat input_status;
 	struct perf_part *parts;
 	size_t part_count;

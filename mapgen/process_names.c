@@ -21,6 +21,8 @@ enum {
 	OPEN_PROCESSES = 64,
 	/* Lines said about processes that cannot be looked at. */
 	MESSAGES = 8,
+	/* Threads whose processes are remembered at once. */
+	MOST_THREADS = 16384,
 	BATCH = 4096
 };
 
@@ -262,6 +264,17 @@ static int32_t read_thread(const struct process_names *names, int32_t tid)
 	return line && sscanf(line + 6, "%" SCNd32, &pid) == 1 && pid > 0 ? pid : 0;
 }
 
+static void forget_threads(struct process_names *names)
+{
+	struct known_thread *thread, *next;
+
+	HASH_ITER(hh, names->threads, thread, next)
+	{
+		HASH_DEL(names->threads, thread);
+		free(thread);
+	}
+}
+
 static int32_t process_of_thread(struct process_names *names, int32_t tid)
 {
 	struct known_thread *thread;
@@ -274,6 +287,8 @@ static int32_t process_of_thread(struct process_names *names, int32_t tid)
 		thread->read_s = seconds_now();
 		return thread->pid;
 	}
+	if (HASH_COUNT(names->threads) >= MOST_THREADS)
+		forget_threads(names);
 	thread = calloc(1, sizeof(*thread));
 	if (!thread)
 		return 0;
@@ -628,7 +643,6 @@ struct process_names *process_names_create(const struct options *options)
 void process_names_destroy(struct process_names *names)
 {
 	struct known_process *process, *next_process;
-	struct known_thread *thread, *next_thread;
 
 	if (!names)
 		return;
@@ -637,11 +651,7 @@ void process_names_destroy(struct process_names *names)
 		HASH_DEL(names->processes, process);
 		process_destroy(process);
 	}
-	HASH_ITER(hh, names->threads, thread, next_thread)
-	{
-		HASH_DEL(names->threads, thread);
-		free(thread);
-	}
+	forget_threads(names);
 	sym_result_destroy(names->result);
 	free(names);
 }

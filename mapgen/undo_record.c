@@ -50,6 +50,18 @@ void undo_record_add(struct undo_record *undo, const char *part, uint64_t offset
 	undo->count++;
 }
 
+void undo_record_append(struct undo_record *undo, const struct undo_record *more)
+{
+	const size_t head_bytes = sizeof(first_line) - 1;
+
+	if (more->text.failure)
+		undo->text.failure = more->text.failure;
+	else
+		buf_append(&undo->text, more->text.data + head_bytes,
+			   more->text.size_bytes - head_bytes);
+	undo->count += more->count;
+}
+
 char *undo_record_write(const struct undo_record *undo, const char *path, unsigned int mode)
 {
 	struct path_output output;

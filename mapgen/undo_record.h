@@ -30,6 +30,9 @@ void undo_record_deinit(struct undo_record *undo);
 void undo_record_add(struct undo_record *undo, const char *part, uint64_t offset,
 		     const uint8_t *old_bytes, const uint8_t *new_bytes, size_t count);
 
+/* The lines of `more` behind those of `undo`. */
+void undo_record_append(struct undo_record *undo, const struct undo_record *more);
+
 /* Writes it to `path`, atomically. NULL on success, else heap text: why not. */
 char *undo_record_write(const struct undo_record *undo, const char *path, unsigned int mode);
 

@@ -515,6 +515,16 @@ static int serve(struct program *program)
 	return is_up ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* What was printed must have arrived. */
+static int finish(struct program *program, int status)
+{
+	options_deinit(&program->options);
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	log_message(LOG_LEVEL_ERROR, "cannot write to standard output: %s", strerror(errno));
+	return EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	static struct program program;
@@ -531,14 +541,9 @@ int main(int argc, char **argv)
 			options_print_help();
 		else
 			printf("symsrv %s\n", SYMSRV_VERSION);
-		options_deinit(&program.options);
-		return EXIT_DONE;
+		return finish(&program, EXIT_DONE);
 	}
-	if (program.options.scrub) {
-		int status = scrub_run(program.options.store);
-
-		options_deinit(&program.options);
-		return status;
-	}
+	if (program.options.scrub)
+		return finish(&program, scrub_run(program.options.store));
 	return serve(&program);
 }

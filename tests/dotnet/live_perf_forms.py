@@ -254,6 +254,7 @@ def test_in_place_and_back(context):
         # A process that has jitted more since then gets a newer stand-in; one that stands still does not.
         context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
         check_named(path)
+        context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "-o", path, path)
         sample.stand_still()
         context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
         done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
@@ -262,6 +263,20 @@ def test_in_place_and_back(context):
         with open(path, "rb") as file:
             expect(file.read() == before, "--undo does not give the same bytes")
         expect(not glob.glob(path + ".undo"), "the undo record is still there")
+
+
+def test_data_recorded_over_what_was_fixed_goes_back_to_itself(context):
+    sample, path = recorded(context, "recorded-over")
+    with sample:
+        context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
+    again, other = recorded(context, "recorded-later")
+    with again:
+        shutil.copyfile(other, path)
+        context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
+        check_named(path)
+        context.mapgen.must("perf-fix", "--undo", path)
+        with open(path, "rb") as file, open(other, "rb") as recording:
+            expect(file.read() == recording.read(), "--undo does not give the same bytes")
 
 
 def test_a_link_is_followed_and_what_is_no_file_is_left(context):

@@ -194,6 +194,20 @@ Test(options, operands_beside_a_core_file_are_addresses)
 	program_run_deinit(&done);
 }
 
+Test(options, what_bcc_is_told_stands_over_the_environment)
+{
+	struct program_run done;
+
+	setenv("LIBSYM_BCC_NAMES", "short", 1);
+	setenv("LIBSYM_BCC_JIT", "none", 1);
+	done = RUN("bcc", "--names=full", "--tiers=strip", "--", "env");
+	cr_expect_eq(done.exit_code, 0, "%s", done.err);
+	cr_expect_not(strstr(done.out, "LIBSYM_BCC_NAMES"), "%s", done.out);
+	cr_expect_not(strstr(done.out, "LIBSYM_BCC_JIT"), "%s", done.out);
+	cr_expect(strstr(done.out, "LIBSYM_BCC_TIERS=strip\n"), "%s", done.out);
+	program_run_deinit(&done);
+}
+
 Test(options, a_full_disk_is_a_failure)
 {
 	char *command, *own = scratch_path(scratch, "");
