@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libsym/base/hash.h"
 #include "libsym/base/path.h"
 #include "libsym/bundled_assembly.h"
 #include "libsym/clr/rundown_follow.h"
@@ -21,13 +22,19 @@ static const int64_t first_list_ms = 5000;
 
 /* ---- assemblies ---------------------------------------------------------------- */
 
+/* One that was asked for. A rundown tells methods by address, and so comes back to each often. */
+struct asked_assembly {
+	UT_hash_handle hh;
+	const struct metadata *metadata;  /* NULL: not to be had */
+	struct bundled_assembly *bundled; /* NULL: it is a module */
+	char path[];
+};
+
 /* Images whose metadata is in use for one rundown. */
 struct assemblies {
 	const struct sym_snapshot *snapshot;
 	const struct image_managed **managed; /* one a module of the snapshot; NULL: not in use */
-	/* Those of a single-file application that have no code and are no modules. */
-	struct bundled_assembly **bundled;
-	size_t bundled_count;
+	struct asked_assembly *asked;
 };
 
 /*
@@ -58,49 +65,74 @@ static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
 	return count == 1 ? found : SIZE_MAX;
 }
 
-/* Without one, or without memory, names are shorter, and that is all. */
-static const struct metadata *find_bundled(struct assemblies *assemblies, const char *path)
+/* One of a single-file application that has no code and is no module. */
+static void find_bundled(const struct assemblies *assemblies, struct asked_assembly *asked)
 {
 	struct image *host = snapshot_executable(assemblies->snapshot);
-	struct bundled_assembly *opened = NULL, **moved;
-	struct sym_error *error =
-		host ? bundled_assembly_open(host, path_file_name(path), &opened) : NULL;
+	const char *name = path_file_name(asked->path);
 
-	sym_error_destroy(error);
-	if (!opened)
-		return NULL;
-	moved = reallocarray(assemblies->bundled, assemblies->bundled_count + 1, sizeof(*moved));
-	if (!moved) {
-		bundled_assembly_close(opened);
-		return NULL;
-	}
-	assemblies->bundled = moved;
-	moved[assemblies->bundled_count++] = opened;
-	return bundled_assembly_metadata(opened);
+	if (!host || name == asked->path)
+		return;
+	sym_error_destroy(bundled_assembly_open(host, name, &asked->bundled));
+	if (asked->bundled)
+		asked->metadata = bundled_assembly_metadata(asked->bundled);
 }
 
+static void find_managed(const struct assemblies *assemblies, size_t module_index,
+			 struct asked_assembly *asked)
+{
+	struct sym_image *module = assemblies->snapshot->modules[module_index];
+	const struct image_managed **managed = &assemblies->managed[module_index];
+	struct sym_error *error = NULL;
+
+	if (module_trouble(module))
+		return;
+	if (!*managed)
+		error = image_use_managed(module->image, managed);
+	if (error)
+		*managed = NULL;
+	else
+		asked->metadata = (*managed)->metadata;
+	sym_error_destroy(error);
+}
+
+/* Without it, or without memory, names are shorter, and that is all. */
 static const struct metadata *find_metadata(void *context, const char *path)
 {
 	struct assemblies *assemblies = context;
-	size_t found = find_module(assemblies->snapshot, path);
-	const struct image_managed **managed;
-	struct sym_image *module;
-	struct sym_error *error = NULL;
+	size_t path_bytes = strlen(path), found;
+	struct asked_assembly *asked;
 
-	if (found == SIZE_MAX)
-		return path_file_name(path) == path ? NULL : find_bundled(assemblies, path);
-	if (module_trouble(assemblies->snapshot->modules[found]))
+	HASH_FIND(hh, assemblies->asked, path, path_bytes, asked);
+	if (asked)
+		return asked->metadata;
+	asked = calloc(1, sizeof(*asked) + path_bytes + 1);
+	if (!asked)
 		return NULL;
-	module = assemblies->snapshot->modules[found];
-	managed = &assemblies->managed[found];
-	if (!*managed)
-		error = image_use_managed(module->image, managed);
-	if (error) {
-		*managed = NULL;
-		sym_error_destroy(error);
+	memcpy(asked->path, path, path_bytes + 1);
+	HASH_ADD_KEYPTR(hh, assemblies->asked, asked->path, path_bytes, asked);
+	if (!hash_added(asked)) {
+		free(asked);
 		return NULL;
 	}
-	return (*managed)->metadata;
+	found = find_module(assemblies->snapshot, path);
+	if (found == SIZE_MAX)
+		find_bundled(assemblies, asked);
+	else
+		find_managed(assemblies, found, asked);
+	return asked->metadata;
+}
+
+static void forget_asked(struct assemblies *assemblies)
+{
+	struct asked_assembly *asked, *next;
+
+	HASH_ITER(hh, assemblies->asked, asked, next)
+	{
+		HASH_DEL(assemblies->asked, asked);
+		bundled_assembly_close(asked->bundled);
+		free(asked);
+	}
 }
 
 /* Runs `use` with the assemblies of the snapshot at hand. */
@@ -122,9 +154,7 @@ static struct sym_error *with_assemblies(
 		if (assemblies.managed[i])
 			image_unuse_managed(snapshot->modules[i]->image);
 	free(assemblies.managed);
-	for (size_t i = 0; i < assemblies.bundled_count; i++)
-		bundled_assembly_close(assemblies.bundled[i]);
-	free(assemblies.bundled);
+	forget_asked(&assemblies);
 	return error;
 }
 
