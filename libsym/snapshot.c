@@ -308,11 +308,6 @@ struct sym_error *sym_snapshot_check(const struct sym_snapshot *snapshot)
 	return process_check(snapshot->process);
 }
 
-size_t sym_snapshot_mapping_count(const struct sym_snapshot *snapshot)
-{
-	return snapshot->space->mapping_count;
-}
-
 /* Whether it could be done; it fails for want of memory only. */
 static bool has_all(const struct sym_snapshot *snapshot)
 {
@@ -320,6 +315,11 @@ static bool has_all(const struct sym_snapshot *snapshot)
 
 	sym_error_destroy(error);
 	return !error;
+}
+
+size_t sym_snapshot_mapping_count(const struct sym_snapshot *snapshot)
+{
+	return has_all(snapshot) ? snapshot->space->mapping_count : 0;
 }
 
 struct sym_error *sym_snapshot_open_images(struct sym_snapshot *snapshot)

@@ -162,7 +162,9 @@ static enum perfmap_names_outcome take_numbers(struct perfmap_names *names, uint
 	size_bytes = blocks_of(size_bytes);
 	if (names->reserved_bytes - names->used_bytes < size_bytes) {
 		names->is_full = true;
-		return PERFMAP_NAMES_FULL;
+		/* Less was reserved where there was no room for more. */
+		return names->reserved_bytes < most_reserved ? PERFMAP_NAMES_NO_MEMORY
+							     : PERFMAP_NAMES_FULL;
 	}
 	end = first + block_of(size_bytes);
 	if (!open_more(names, size_bytes) || !grow_places(names, end))
