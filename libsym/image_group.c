@@ -146,7 +146,8 @@ static struct sym_image *find_before(const struct image_group *group, const char
 		struct sym_image *module = before->modules[i];
 
 		if (module->image == image && module->load_base == load_base &&
-		    !module_trouble(module) && !strcmp(module->path, path))
+		    !module_trouble(module) && !module_was_short(module) &&
+		    !strcmp(module->path, path))
 			return module_share(module);
 	}
 	return NULL;

@@ -17,6 +17,7 @@ struct module_sources {
 	struct precompiled *precompiled;
 	void *sources[SOURCE_COUNT]; /* as source_table; NULL: declined */
 	bool any;
+	bool was_short; /* of descriptors: another look may find more */
 	/* What to say where there is no symbol. */
 	enum sym_status status;
 	char *reason;
@@ -216,6 +217,7 @@ static struct sym_error *open_source(struct sym_image *module, struct module_sou
 
 	buf_init(&note, LIMIT_NAME_BYTES);
 	error = ops->open(input, &note, &sources->sources[number]);
+	sources->was_short |= sym_error_is_shortage(error);
 	if (error && !is_no_memory(error)) {
 		note_error(sources, why, error);
 		error = NULL;
@@ -302,6 +304,14 @@ static const struct module_sources *opened_sources(struct sym_image *module)
 	}
 	pthread_mutex_unlock(&module->lock);
 	return sources;
+}
+
+bool module_was_short(const struct sym_image *module)
+{
+	const struct module_sources *sources =
+		atomic_load_explicit(&((struct sym_image *)module)->sources, memory_order_acquire);
+
+	return sources && sources->was_short;
 }
 
 bool module_was_asked(const struct sym_image *module)

@@ -78,6 +78,9 @@ const struct module_trouble *module_trouble(const struct sym_image *module);
 const char *module_refused_map(const struct sym_image *module);
 enum sym_status module_status_of_error(enum sym_error_code code);
 
+/* Could one of its sources not be opened for want of descriptors? */
+bool module_was_short(const struct sym_image *module);
+
 /* Has anything been asked of its symbols? */
 bool module_was_asked(const struct sym_image *module);
 

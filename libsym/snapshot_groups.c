@@ -560,6 +560,9 @@ static bool is_as_opened(const struct image_group *group)
 {
 	if (!image_group_is_open(group) || group->kind != IMAGE_GROUP_FILE)
 		return true;
+	for (size_t i = 0; i < group->module_count; i++)
+		if (module_was_short(group->modules[i]))
+			return false;
 	return !group->was_short && (!group->host || group->host->is_copy ||
 				     sparse_file_is_as_opened(&group->host->file));
 }
