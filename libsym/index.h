@@ -52,8 +52,8 @@ void index_builder_add_number(struct index_builder *builder, uint64_t start, uin
 void index_builder_add_numbers(struct index_builder *builder, const struct numbered_range *symbols,
 			       size_t count);
 
-/* Number of index_builder_add() calls that were accepted. */
-size_t index_builder_count(const struct index_builder *builder);
+/* Nothing was added, and there was room for all that was to be. */
+bool index_builder_is_empty(const struct index_builder *builder);
 
 /* Consumes the builder's content (the builder is to be destroyed all the same). */
 struct index;

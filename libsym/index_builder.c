@@ -59,9 +59,9 @@ void index_builder_destroy(struct index_builder *builder)
 	free(builder);
 }
 
-size_t index_builder_count(const struct index_builder *builder)
+bool index_builder_is_empty(const struct index_builder *builder)
 {
-	return builder->areas.count;
+	return !builder->areas.count && !builder->failure;
 }
 
 void index_builder_reserve(struct index_builder *builder, size_t symbols, size_t name_bytes)

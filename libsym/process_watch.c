@@ -17,6 +17,8 @@ struct sym_watch {
 	struct join_cache cache;
 	struct sym_symbols *symbols; /* NULL before the first look */
 	struct buf maps;             /* text, as of the last look */
+	/* Of what the list does not have yet: it could not be made then. */
+	bool has_new_images, has_new_code;
 };
 
 void sym_watch_close(struct sym_watch *watch)
@@ -203,17 +205,21 @@ static struct sym_error *join_again(struct sym_watch *watch, struct sym_watch_ch
 
 static struct sym_error *look(struct sym_watch *watch, struct sym_watch_change *change)
 {
-	bool images = false, code = false, first = !watch->symbols;
+	bool images = false, code = false;
 	struct sym_error *error = look_at_maps(watch, &images);
 
+	watch->has_new_images |= !watch->symbols || images;
 	if (!error && snapshot_uses_runtime(watch->snapshot))
 		error = live_code_refresh(watch->snapshot, &watch->reader, &code);
+	watch->has_new_code |= code;
 	if (error)
 		return error;
-	change->images = first || images;
-	if (!first && !images && !code && !depends_on_perf_map(watch->snapshot))
-		return NULL;
-	return join_again(watch, change);
+	change->images = watch->has_new_images;
+	if (watch->has_new_images || watch->has_new_code || depends_on_perf_map(watch->snapshot))
+		error = join_again(watch, change);
+	if (!error)
+		watch->has_new_images = watch->has_new_code = false;
+	return error;
 }
 
 struct sym_error *sym_watch_refresh(struct sym_watch *watch, struct sym_watch_change *change)

@@ -307,7 +307,7 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct image 
 		elf->symbol_file = elf->images[0]->path;
 	add_symbols(builder, symbols);
 	error = add_mini_symbols(elf, image, symbols, builder);
-	if (error || !index_builder_count(builder))
+	if (error || index_builder_is_empty(builder))
 		return error;
 	error = index_freeze(builder, &elf->index);
 	if (error)

@@ -75,24 +75,36 @@ Test(process_watch, says_what_was_added_and_nothing_while_nothing_is)
 	scratch_remove(scratch);
 }
 
-/* As cp(1) does it: the lines of the process stay as they are. */
-Test(process_watch, lists_a_library_anew_that_was_written_in_place)
+/* A copy of its own of a library, which nobody else has loaded. */
+static char *copy_libz(const char *scratch)
 {
-	static const char wanted[] = "\0deflate";
-	char *scratch = scratch_create(), *path = scratch_path(scratch, "libcopy.so"), *bytes;
-	void *original = dlopen("libz.so.1", RTLD_NOW), *handle;
-	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_NONE };
-	struct sym_watch *watch = NULL;
-	const char *place;
+	char *path = scratch_path(scratch, "libcopy.so"), *bytes;
+	void *original = dlopen("libz.so.1", RTLD_NOW);
 	size_t size_bytes;
 	Dl_info where;
-	int fd;
 
 	cr_assert(original && dladdr(dlsym(original, "deflate"), &where), "libz.so.1 is needed");
 	bytes = scratch_read(where.dli_fname, &size_bytes);
 	dlclose(original);
-	place = memmem(bytes, size_bytes, wanted, sizeof(wanted));
 	scratch_write(path, bytes, size_bytes);
+	free(bytes);
+	return path;
+}
+
+/* As cp(1) does it: the lines of the process stay as they are. */
+Test(process_watch, lists_a_library_anew_that_was_written_in_place)
+{
+	static const char wanted[] = "\0deflate";
+	char *scratch = scratch_create(), *path = copy_libz(scratch), *bytes;
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_NONE };
+	struct sym_watch *watch = NULL;
+	const char *place;
+	size_t size_bytes;
+	void *handle;
+	int fd;
+
+	bytes = scratch_read(path, &size_bytes);
+	place = memmem(bytes, size_bytes, wanted, sizeof(wanted));
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	cr_assert(place && fd >= 0 && handle);
@@ -153,6 +165,45 @@ Test(process_watch, refuses_flags_that_it_does_not_know)
 	cr_assert_eq(sym_error_code(error), SYM_ERROR_ARGUMENT);
 	cr_assert_null(watch);
 	sym_error_destroy(error);
+}
+
+static bool lists_address(const struct sym_watch *watch, const void *address)
+{
+	const struct sym_symbols *symbols = sym_watch_symbols(watch);
+
+	for (size_t i = 0; i < sym_symbols_count(symbols); i++)
+		if (sym_symbols_at(symbols, i)->start == (uintptr_t)address)
+			return true;
+	return false;
+}
+
+Test(process_watch, lists_later_what_there_was_no_memory_for)
+{
+	char *scratch = scratch_create(), *path = copy_libz(scratch);
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_NONE };
+	struct sym_watch *watch = NULL;
+	bool has_failed = true;
+
+	cr_assert_null(sym_watch_open(getpid(), &opts, SYM_SYMBOLS_ELF, &watch));
+	for (size_t allocations = 0; has_failed; allocations += 3) {
+		struct sym_error *error;
+		void *handle;
+
+		look(watch);
+		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		cr_assert_not_null(handle);
+		alloc_fail_after(allocations);
+		error = sym_watch_refresh(watch, NULL);
+		has_failed = alloc_fail_stop();
+		if (error)
+			cr_expect(look(watch).images, "after %zu", allocations);
+		sym_error_destroy(error);
+		cr_assert(lists_address(watch, dlsym(handle, "deflate")), "after %zu", allocations);
+		dlclose(handle);
+	}
+	sym_watch_close(watch);
+	free(path);
+	scratch_remove(scratch);
 }
 
 Test(process_watch, gives_memory_back_when_there_is_none)
