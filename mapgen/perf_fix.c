@@ -84,8 +84,16 @@ static bool copy_part(struct fixing *fixing, uint32_t number)
 		return fail(failure);
 	fixing->report.records += result.record_count;
 	fixing->report.was_compressed |= result.was_compressed;
-	if (result.cut)
-		failures_add(&fixing->report.failures, "", result.cut);
+	if (!result.cut)
+		return true;
+	if (result.was_compressed && fixing->place.replaces_input) {
+		/* No way leads back to what cannot be read now. */
+		fail(message_format("%s: nothing was changed; --output takes what can be read",
+				    result.cut));
+		free(result.cut);
+		return false;
+	}
+	failures_add(&fixing->report.failures, "", result.cut);
 	return true;
 }
 

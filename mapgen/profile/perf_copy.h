@@ -41,6 +41,7 @@ struct perf_expansion {
 	bool more; /* the stream may have more to give */
 	uint64_t record_expanded_bytes;
 	uint64_t taken_bytes, expanded_bytes;
+	bool no_memory; /* what perf_expansion_more() says is not so */
 };
 
 /* False when there is no memory. `payload` is borrowed until the next call. */

@@ -143,7 +143,9 @@ static bool expand(struct perf_copy *copy, const uint8_t *payload, size_t count)
 		size_t available;
 		const char *trouble = perf_expansion_more(expansion, &bytes, &available);
 
-		if (trouble)
+		if (expansion->no_memory)
+			copy->failure = message_format("out of memory");
+		else if (trouble)
 			cut(copy, copy->input.offset, trouble);
 		if (trouble || !available)
 			break;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
@@ -58,8 +59,11 @@ const char *perf_expansion_more(struct perf_expansion *expansion, const uint8_t 
 	*available_ret = 0;
 	while (expansion->more && out.pos == expansion->size_bytes) {
 		size_t used = in.pos;
+		size_t result = ZSTD_decompressStream(expansion->stream, &out, &in);
 
-		if (ZSTD_isError(ZSTD_decompressStream(expansion->stream, &out, &in)))
+		/* Want of memory says nothing about the data. */
+		expansion->no_memory = ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation;
+		if (ZSTD_isError(result))
 			return "the compressed data is damaged";
 		/* It stopped for lack of input, not of room. */
 		expansion->more = out.pos == out.size || in.pos < in.size;

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import stat
+import struct
 import subprocess
 import tarfile
 import time
@@ -94,6 +95,16 @@ def test_compressed_data_becomes_plain_and_named(context):
         expect("# compressed" not in header, "the header still speaks of compression")
         expect("# cmdline" in header and "# hostname" in header, "the header has lost its features")
         context.figure(f"{os.path.getsize(path)} bytes compressed, {os.path.getsize(fixed)} plain")
+        with open(path, "r+b") as file:
+            damaged = bytearray(file.read())
+            begin, size = struct.unpack_from("<QQ", damaged, 40)  # perf_file_header.data
+            damaged[begin + size // 2:begin + size // 2 + 64] = bytes(64)
+            file.seek(0)
+            file.write(damaged)
+        done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path, codes=(1,))
+        expect("nothing was changed" in done.stderr, f"damaged data: {done.stderr}")
+        with open(path, "rb") as file:
+            expect(file.read() == bytes(damaged), "damaged data was replaced by what can be read of it")
 
 
 def test_a_directory_of_parts(context):
