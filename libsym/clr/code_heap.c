@@ -517,7 +517,5 @@ const char *code_stub_name(uint32_t stub_kind)
 		[7] = "<VSD_ResolveStub>", [8] = "<VSD_LookupStub>", [9] = "<VSD_VTableStub>",
 	};
 
-	if (stub_kind < sizeof(names) / sizeof(names[0]) && names[stub_kind])
-		return names[stub_kind];
-	return "<Unknown>";
+	return stub_kind < sizeof(names) / sizeof(names[0]) ? names[stub_kind] : NULL;
 }

@@ -96,7 +96,8 @@ enum code_block_kind code_block_read_method(struct remote_memory *memory,
 					    const struct code_block *block, uint64_t header,
 					    struct code_method *ret);
 
-/* Name of a kind of stub block as the runtime's own map has it, "<kind>"; static. */
+/* Name of a kind of stub block as the runtime's own map has it, "<kind>"; static. NULL: of one that
+ * is not known; runtimes get new ones. */
 const char *code_stub_name(uint32_t stub_kind);
 
 #endif

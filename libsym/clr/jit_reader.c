@@ -159,7 +159,7 @@ static void add_method(struct jit_reading *reading, const struct look *look, con
 static void add_stub(struct jit_reading *reading, const struct code_block *block,
 		     const struct look *look)
 {
-	const char *name = code_stub_name(look->stub_kind);
+	const char *name = code_stub_name(look->stub_kind) ?: jit_stub_name;
 
 	reading->symbols[reading->symbol_count++] = (struct jit_symbol){
 		.start_address = block->start_address,

@@ -128,6 +128,7 @@ Test(code_heap, finds_methods_and_stubs_through_the_layout_alone)
 	cr_assert_eq(method.piece_count, 2);
 	cr_assert_eq(read_block(memory, &map, 1, &method, &stub), CODE_BLOCK_STUB);
 	cr_assert_str_eq(code_stub_name(stub), "<VSD_VTableStub>");
+	cr_assert_null(code_stub_name(stub + 1));
 	cr_assert_eq(code_map_find_section(&map, CODE + 5), 0);
 	cr_assert_eq(code_map_find_section(&map, CODE_END), SIZE_MAX);
 	code_map_deinit(&map);
