@@ -31,6 +31,7 @@ struct file_index {
 	struct entry *entries;
 	uint64_t files_seen;
 	atomic_bool is_scanned;
+	unsigned int awaited; /* the number of the scan after which it is */
 	atomic_uint changes;
 };
 
@@ -43,6 +44,17 @@ struct file_index *file_index_create(bool is_empty)
 	pthread_mutex_init(&index->lock, NULL);
 	index->is_scanned = is_empty;
 	return index;
+}
+
+unsigned int file_index_await(struct file_index *index)
+{
+	unsigned int number;
+
+	pthread_mutex_lock(&index->lock);
+	index->is_scanned = false;
+	number = ++index->awaited;
+	pthread_mutex_unlock(&index->lock);
+	return number;
 }
 
 bool file_index_is_scanned(const struct file_index *index)
@@ -234,7 +246,7 @@ static bool has_news(const struct file_index *index, struct entry *entries)
 }
 
 bool file_index_scan(struct file_index *index, const struct text_list *directories,
-		     const bool *stop)
+		     unsigned int number, const bool *stop)
 {
 	struct scan scan = { 0 };
 	struct entry *old;
@@ -255,7 +267,7 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 	/* Before: whoever sees that it is scanned sees another number than there was without that.
 	 */
 	index->changes += is_news;
-	index->is_scanned = true;
+	index->is_scanned |= number == index->awaited;
 	pthread_mutex_unlock(&index->lock);
 	clear(&old);
 	return is_news;

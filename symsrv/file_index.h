@@ -22,10 +22,15 @@ void file_index_destroy(struct file_index *index);
 
 /*
  * Scans afresh and then replaces what was known; may take long. `stop` ends it early, changing
- * nothing. True when there is something that was not there before.
+ * nothing. True when there is something that was not there before. `number`: 0, or what
+ * file_index_await() gave when the directories were chosen.
  */
 bool file_index_scan(struct file_index *index, const struct text_list *directories,
-		     const bool *stop);
+		     unsigned int number, const bool *stop);
+
+/* There are directories that were never scanned: nothing is known to be missing until a scan of
+ * the number that is returned is through. */
+unsigned int file_index_await(struct file_index *index);
 
 struct index_file {
 	int fd;
@@ -40,7 +45,8 @@ struct index_file {
  * just now. */
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret);
 
-/* False before the first scan is through: what is not found may be there all the same. */
+/* False before the first scan of every directory is through: what is not found may be there all the
+ * same. */
 bool file_index_is_scanned(const struct file_index *index);
 
 /* How many scans have found what was not there, or another file. Another number than before a look:

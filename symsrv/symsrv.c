@@ -63,6 +63,7 @@ struct program {
 	pthread_cond_t scan_wake;
 	struct options scan_options; /* its own copy of the directories */
 	bool must_scan;
+	unsigned int scan_number; /* see file_index_await() */
 };
 
 /* ---- what takes long: counting the store, looking through the indexed directories ---- */
@@ -82,7 +83,7 @@ static bool copy_list(const struct text_list *from, struct text_list *to)
 	return to->texts != NULL;
 }
 
-static void request_scan(struct program *program)
+static void request_scan(struct program *program, bool has_more)
 {
 	struct options copy = { 0 };
 
@@ -91,13 +92,16 @@ static void request_scan(struct program *program)
 	pthread_mutex_lock(&program->scan_lock);
 	options_deinit(&program->scan_options);
 	program->scan_options = copy;
+	if (has_more)
+		program->scan_number = file_index_await(program->holdings.index);
 	program->must_scan = true;
 	pthread_cond_signal(&program->scan_wake);
 	pthread_mutex_unlock(&program->scan_lock);
 }
 
 /* Waits until somebody asks for a scan or it is time for one; false at the end. */
-static bool wait_for_scan(struct program *program, struct text_list *directories)
+static bool wait_for_scan(struct program *program, struct text_list *directories,
+			  unsigned int *number_ret)
 {
 	struct timespec until;
 	bool go_on;
@@ -109,6 +113,7 @@ static bool wait_for_scan(struct program *program, struct text_list *directories
 		if (pthread_cond_timedwait(&program->scan_wake, &program->scan_lock, &until))
 			break;
 	program->must_scan = false;
+	*number_ret = program->scan_number;
 	go_on = !program->stop_scanning && copy_list(&program->scan_options.index, directories);
 	pthread_mutex_unlock(&program->scan_lock);
 	return go_on;
@@ -119,14 +124,16 @@ static void *scan(void *context)
 	struct program *program = context;
 	struct options copy = { 0 };
 	bool is_counted = false;
+	unsigned int number;
 
-	while (wait_for_scan(program, &copy.index)) {
+	while (wait_for_scan(program, &copy.index, &number)) {
 		/* First, because the size of the store holds only when it is counted. */
 		if (!is_counted)
 			store_scan(program->holdings.store, &program->stop_scanning);
 		is_counted = true;
 		/* Of no use any more: they are of the state before. */
-		if (file_index_scan(program->holdings.index, &copy.index, &program->stop_scanning))
+		if (file_index_scan(program->holdings.index, &copy.index, number,
+				    &program->stop_scanning))
 			negative_clear(program->holdings.negative);
 		options_deinit(&copy);
 	}
@@ -312,7 +319,7 @@ static bool start(struct program *program)
 		return failed(options->access_log, failure);
 	if (!start_holdings(program) || !open_sockets(program) || !start_server(program))
 		return false;
-	request_scan(program);
+	request_scan(program, false);
 	failure = pthread_create(&program->scanner, NULL, scan, program);
 	program->has_scanner = !failure;
 	return failure ? failed("cannot start a thread", -failure) : true;
@@ -320,13 +327,26 @@ static bool start(struct program *program)
 
 /* ---- running ---- */
 
+static bool has_all(const struct text_list *texts, const struct text_list *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++) {
+		size_t at = 0;
+
+		while (at < texts->count && strcmp(texts->texts[at], wanted->texts[i]) != 0)
+			at++;
+		if (at == texts->count)
+			return false;
+	}
+	return true;
+}
+
 /* Takes over what can change while requests are under way; a bad configuration changes nothing. */
 static void reload(struct program *program)
 {
 	struct upstream_set *old, *set;
 	struct options options;
 	char message[256];
-	bool is_good;
+	bool is_good, has_more;
 
 	systemd_notify("RELOADING=1");
 	access_log_reopen(program->access_log);
@@ -341,12 +361,13 @@ static void reload(struct program *program)
 	if (is_good) {
 		fetcher_set_upstreams(program->holdings.fetcher, set);
 		store_set_max(program->holdings.store, options.max_bytes);
-		negative_clear(program->holdings.negative);
+		has_more = !has_all(&program->options.index, &options.index);
 		pthread_mutex_lock(&program->scan_lock);
 		options_deinit(&program->options);
 		program->options = options;
 		pthread_mutex_unlock(&program->scan_lock);
-		request_scan(program);
+		request_scan(program, has_more);
+		negative_clear(program->holdings.negative);
 		program->metrics->reloads++;
 		log_message(LOG_LEVEL_INFO, "configuration read again");
 	} else {
@@ -406,7 +427,7 @@ static void run(struct program *program, const sigset_t *signals)
 		if (signal == SIGHUP)
 			reload(program);
 		else if (signal == SIGUSR1)
-			request_scan(program);
+			request_scan(program, false);
 		tick(program);
 	}
 }

@@ -258,6 +258,29 @@ def what_an_old_configuration_misses_is_asked_for_again():
 
 
 @test
+def a_directory_that_comes_with_a_reload_is_waited_for():
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    identity = h.build_id(906)
+    for i in range(4000):
+        with open(os.path.join(directory, "%05d" % i), "wb") as file:
+            file.write(h.make_elf(h.build_id(10000 + i), 4096))
+    os.mkdir(os.path.join(directory, "last"))
+    with open(os.path.join(directory, "last", "wanted"), "wb") as file:
+        file.write(h.make_elf(identity))
+    config = os.path.join(RUN.scratch, "config-with-index")
+    open(config, "w").close()
+    with symsrv("--config", config) as program:
+        equal(program.debuginfo(identity)[0], 404, "nothing is here")
+        with open(config, "w") as file:
+            file.write("index %s\n" % directory)
+        program.process.send_signal(signal.SIGHUP)
+        h.wait_until(lambda: program.metric("symsrv_reloads_total") == 1, "it is read again")
+        statuses = []
+        h.wait_until(lambda: statuses.append(program.debuginfo(identity)[0]) or statuses[-1] == 200, "it is scanned")
+        check(set(statuses) <= {200, 503}, "while it is scanned: %s" % set(statuses))
+
+
+@test
 def sockets_can_be_handed_over():
     identity = h.build_id(902)
     directory = tempfile.mkdtemp(dir=RUN.scratch)
