@@ -41,6 +41,7 @@ struct attempt {
 	int append_failure;
 	uint64_t ignored_bytes; /* of bodies of other answers than 200 */
 	int64_t not_before_ms;
+	int64_t deadline_ms;          /* of all tries with all their hops */
 	struct attempt *next, **link; /* in client->delayed or client->running */
 	char curl_error[CURL_ERROR_SIZE];
 };
@@ -195,7 +196,6 @@ static void set_limits(struct attempt *attempt)
 	/* Or a timeout lasts until the thread that asks for the address has its answer, and with it
 	 * all other transfers. */
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)set->fetch_ms);
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)((set->stall_ms + 999) / 1000));
 	curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)set->max_object_bytes);
@@ -259,6 +259,9 @@ static bool same_origin(const char *left, const char *right)
 
 static bool begin_hop(struct attempt *attempt)
 {
+	int64_t left_ms = attempt->deadline_ms - clock_now_ms();
+
+	curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, left_ms > 0 ? (long)left_ms : 1L);
 	curl_easy_setopt(attempt->easy, CURLOPT_URL, attempt->url);
 	/* A password in a redirect is the upstream's idea, not the operator's. */
 	curl_easy_setopt(attempt->easy, CURLOPT_DISALLOW_USERNAME_IN_URL,
@@ -332,6 +335,7 @@ static struct attempt *create_attempt(struct upstream_client *client, struct tra
 	}
 	attempt->client = client;
 	attempt->transfer = transfer;
+	attempt->deadline_ms = clock_now_ms() + transfer->set->fetch_ms;
 	set_behaviour(attempt);
 	set_limits(attempt);
 	return attempt;
@@ -425,12 +429,12 @@ static void retry_or_end(struct attempt *attempt, bool may_retry, const char *er
 {
 	struct transfer *transfer = attempt->transfer;
 
+	attempt->not_before_ms = clock_now_ms() + retry_delay_ms(attempt);
 	if (!may_retry || attempt->tries >= transfer->set->retries || *transfer->cancel ||
-	    store_restart(transfer->arrival)) {
+	    attempt->not_before_ms >= attempt->deadline_ms || store_restart(transfer->arrival)) {
 		end_attempt(attempt, TRANSFER_TRANSIENT, error);
 		return;
 	}
-	attempt->not_before_ms = clock_now_ms() + retry_delay_ms(attempt);
 	attempt->tries++;
 	unlink_attempt(attempt);
 	link_attempt(&attempt->client->delayed, attempt);

@@ -129,6 +129,22 @@ def a_failure_that_may_pass_is_reset_for_clients_that_would_remember_it():
 
 
 @test
+def redirects_and_tries_share_one_fetch_timeout():
+    """No measure of time: an upstream that takes two seconds a hop is not asked for more hops than fit."""
+    def lead_on(handler):
+        time.sleep(2)
+        handler.send_response(302)
+        handler.send_header("Location", handler.path + "x")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    with upstream(lead_on) as server, symsrv("--upstream", "debuginfod=" + server.url, "--fetch-timeout", "3s", "--retries", "5",
+                                             "--wait-timeout", "1m") as program:
+        equal(program.debuginfo(TARGET)[0], 503, "transient")
+        check(len(server.requests) <= 2, "%d hops of 2 s in 3 s" % len(server.requests))
+
+
+@test
 def a_redirect_takes_no_credentials_along():
     paths = h.debug_paths(TARGET)
     secret = os.path.join(RUN.scratch, "secret")
