@@ -132,7 +132,8 @@ static bool undo(struct merge *merge, const struct map_location *location)
 			message_format("nothing to undo: %s is the runtime's own file; lines "
 				       "that were appended to it stay",
 				       location->path));
-	failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid, info);
+	failure = perf_map_file_restore(location, sym_snapshot_process(merge->snapshot)->uid,
+					target_started_s(merge->snapshot, merge->options), info);
 	if (failure)
 		return merge_fail(failure);
 	merge_done(merge, "undone", location->path, 0);

@@ -222,7 +222,7 @@ static bool may_be_the_runtimes(const struct stat *status, uid_t target_uid)
 }
 
 char *perf_map_file_restore(const struct map_location *location, uid_t target_uid,
-			    const struct sym_perf_map_info *writer)
+			    int64_t started_s, const struct sym_perf_map_info *writer)
 {
 	char *kept AUTO_FREE = kept_name(location);
 	struct stat status;
@@ -233,6 +233,9 @@ char *perf_map_file_restore(const struct map_location *location, uid_t target_ui
 		return message_format("nothing to undo: there is no %s.runtime", location->path);
 	if (!may_be_the_runtimes(&status, target_uid))
 		return message_format("%s.runtime is not the runtime's: left alone",
+				      location->path);
+	if (status.st_mtim.tv_sec < started_s)
+		return message_format("%s.runtime is older than the process: left alone",
 				      location->path);
 	if (writer->writer_fd >= 0 &&
 	    !is_file(&status, writer->writer_device, writer->writer_inode))

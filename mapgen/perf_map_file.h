@@ -54,9 +54,9 @@ char *perf_map_file_keep(const struct map_location *location, uint64_t device, u
 
 /*
  * Puts NAME.runtime back. `writer`: what the runtime is writing now; must be
- * that file where there is one.
+ * that file where there is one. What is older than `started_s` is another process's.
  */
 char *perf_map_file_restore(const struct map_location *location, uid_t target_uid,
-			    const struct sym_perf_map_info *writer);
+			    int64_t started_s, const struct sym_perf_map_info *writer);
 
 #endif

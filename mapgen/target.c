@@ -3,6 +3,8 @@
 
 #include <string.h>
 #include <strings.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "mapgen/message.h"
 
@@ -75,6 +77,18 @@ bool target_lives(const struct sym_snapshot *snapshot, const struct options *opt
 	if (error)
 		target_say(error);
 	return !error;
+}
+
+int64_t target_started_s(const struct sym_snapshot *snapshot, const struct options *options)
+{
+	struct timespec now, up;
+
+	if (options->root)
+		return 0; /* by another machine's clock */
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	return now.tv_sec - up.tv_sec - 1 +
+	       (int64_t)sym_snapshot_process(snapshot)->start_time_ticks / sysconf(_SC_CLK_TCK);
 }
 
 bool target_is_same(const struct sym_snapshot *left, const struct sym_snapshot *right)

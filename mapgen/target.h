@@ -30,6 +30,9 @@ bool target_is_dotnet(const struct sym_snapshot *snapshot);
 /* False, said, when the process is no longer the one of the snapshot. */
 bool target_lives(const struct sym_snapshot *snapshot, const struct options *options);
 
+/* When the process began, in seconds since 1970, or a second or two before; 0: not known. */
+int64_t target_started_s(const struct sym_snapshot *snapshot, const struct options *options);
+
 /* Are both of one process, whatever program it runs? An id is used again. */
 bool target_is_same(const struct sym_snapshot *left, const struct sym_snapshot *right);
 

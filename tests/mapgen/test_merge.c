@@ -4,6 +4,7 @@
  * file, what is left alone, and what a kill leaves behind.
  */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -300,6 +301,21 @@ Test(merge, undo_puts_the_runtimes_file_back)
 	expect_said(RUN("merge", "--undo", runtime->pid_text), 1, "nothing to undo");
 	free(both);
 	free(text);
+	free(kept_path);
+}
+
+Test(merge, undo_leaves_what_an_earlier_process_left)
+{
+	const struct timespec old[] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000 } };
+	char *kept_path;
+
+	runtime = fake_runtime_start(scratch, false);
+	cr_assert(asprintf(&kept_path, "%s.runtime", runtime->map_path) > 0);
+	scratch_write(kept_path, jitted, strlen(jitted));
+	cr_assert_eq(utimensat(AT_FDCWD, kept_path, old, 0), 0);
+	expect_said(RUN("merge", "--undo", runtime->pid_text), 1, "older than the process");
+	cr_expect_eq(access(runtime->map_path, F_OK), -1);
+	cr_expect_eq(unlink(kept_path), 0);
 	free(kept_path);
 }
 
