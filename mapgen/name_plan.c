@@ -13,6 +13,7 @@
 #include "mapgen/name_plan_internal.h"
 #include "mapgen/standin_elf.h"
 #include "mapgen/standin_image.h"
+#include "mapgen/target.h"
 
 struct planned_file {
 	UT_hash_handle hh;
@@ -355,9 +356,21 @@ static bool decide(struct name_plan *plan, struct recorded_mapping *mappings, si
 	return true;
 }
 
+/* The process that was chosen; one of its threads stands for it. 0: all. */
+static int32_t chosen_process(const struct options *options, const struct recorded_maps *maps)
+{
+	int32_t pid;
+
+	for (size_t i = 0; i < maps->count; i++)
+		if (maps->items[i].pid == options->pid)
+			return options->pid;
+	pid = options->pid ? target_of_thread(options->pid, options->root) : 0;
+	return pid ? pid : options->pid;
+}
+
 bool name_plan_make(struct name_plan *plan, struct recorded_maps *maps)
 {
-	const int32_t only = plan->options->pid;
+	const int32_t only = chosen_process(plan->options, maps);
 	size_t end;
 
 	for (size_t first = 0; first < maps->count; first = end) {

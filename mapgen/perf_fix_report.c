@@ -25,8 +25,10 @@ static bool is_process_whole(const struct planned_process *process)
 		       (process->code_samples + process->lost_samples) / UNNAMED_PART;
 }
 
-static bool is_whole(const struct perf_fix_report *report)
+static bool is_whole(const struct perf_fix_report *report, const struct options *options)
 {
+	if (options->pid && !report->plan->process_count)
+		return false;
 	for (size_t i = 0; i < report->plan->process_count; i++)
 		if (!is_process_whole(&report->plan->processes[i]))
 			return false;
@@ -291,7 +293,7 @@ int perf_fix_report_print(const struct perf_fix_report *report, const struct opt
 	else if (!json_output_print_to(report_json(report), to))
 		return EXIT_FAILED;
 	failures_print(&report->failures);
-	return is_whole(report) ? EXIT_DONE : EXIT_PARTLY;
+	return is_whole(report, options) ? EXIT_DONE : EXIT_PARTLY;
 }
 
 /* ---- the way back ------------------------------------------------------------------------------

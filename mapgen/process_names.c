@@ -244,26 +244,6 @@ static struct known_process *get_process(struct process_names *names, int32_t pi
 
 /* ---- whose frames ------------------------------------------------------------ */
 
-/* The process that has a thread; 0 when there is none. */
-static int32_t read_thread(const struct process_names *names, int32_t tid)
-{
-	const char *root = names->options->root ? names->options->root : "";
-	char *path AUTO_FREE = NULL, text[4096], *line;
-	int fd AUTO_CLOSE = -1;
-	int32_t pid = 0;
-	ssize_t count;
-
-	if (asprintf(&path, "%s/proc/%" PRId32 "/status", root, tid) < 0)
-		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (count <= 0)
-		return 0;
-	text[count] = '\0';
-	line = strstr(text, "\nTgid:");
-	return line && sscanf(line + 6, "%" SCNd32, &pid) == 1 && pid > 0 ? pid : 0;
-}
-
 static void forget_threads(struct process_names *names)
 {
 	struct known_thread *thread, *next;
@@ -283,7 +263,7 @@ static int32_t process_of_thread(struct process_names *names, int32_t tid)
 	if (thread && seconds_now() - thread->read_s < thread_memory_s)
 		return thread->pid;
 	if (thread) {
-		thread->pid = read_thread(names, tid);
+		thread->pid = target_of_thread(tid, names->options->root);
 		thread->read_s = seconds_now();
 		return thread->pid;
 	}
@@ -293,7 +273,7 @@ static int32_t process_of_thread(struct process_names *names, int32_t tid)
 	if (!thread)
 		return 0;
 	thread->tid = tid;
-	thread->pid = read_thread(names, tid);
+	thread->pid = target_of_thread(tid, names->options->root);
 	thread->read_s = seconds_now();
 	HASH_ADD(hh, names->threads, tid, sizeof(tid), thread);
 	if (hash_added(thread))

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/target.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -77,6 +80,21 @@ bool target_lives(const struct sym_snapshot *snapshot, const struct options *opt
 	if (error)
 		target_say(error);
 	return !error;
+}
+
+int32_t target_of_thread(int32_t tid, const char *root)
+{
+	char *path AUTO_FREE = message_format("%s/proc/%" PRId32 "/status", root ? root : "", tid);
+	char text[4096], *line;
+	int fd AUTO_CLOSE = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	int32_t pid = 0;
+
+	if (count <= 0)
+		return 0;
+	text[count] = '\0';
+	line = strstr(text, "\nTgid:");
+	return line && sscanf(line + 6, "%" SCNd32, &pid) == 1 && pid > 0 ? pid : 0;
 }
 
 int64_t target_started_s(const struct sym_snapshot *snapshot, const struct options *options)

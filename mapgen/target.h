@@ -30,6 +30,9 @@ bool target_is_dotnet(const struct sym_snapshot *snapshot);
 /* False, said, when the process is no longer the one of the snapshot. */
 bool target_lives(const struct sym_snapshot *snapshot, const struct options *options);
 
+/* The process that has a thread, as `root` (NULL: /) shows it; 0 when there is none. */
+int32_t target_of_thread(int32_t tid, const char *root);
+
 /* When the process began, in seconds since 1970, or a second or two before; 0: not known. */
 int64_t target_started_s(const struct sym_snapshot *snapshot, const struct options *options);
 
