@@ -127,6 +127,11 @@ static bool write_text(struct stack_filter *filter, size_t start, size_t end)
 	       filter->client.write(filter->client.context, filter->data + start, size_bytes);
 }
 
+static bool is_json(enum stack_form form)
+{
+	return form == STACK_FORM_JSON || form == STACK_FORM_JSON_BARE;
+}
+
 /* Foreign text in the middle of a line that others read. */
 static void write_escaped(struct buf *output, const char *text, enum stack_form form)
 {
@@ -138,7 +143,7 @@ static void write_escaped(struct buf *output, const char *text, enum stack_form 
 		else if (byte == ';' && form == STACK_FORM_FOLDED)
 			byte = ':';
 		else if ((byte == '"' || byte == '\\') &&
-			 (form == STACK_FORM_QUOTED || form == STACK_FORM_JSON))
+			 (form == STACK_FORM_QUOTED || is_json(form)))
 			buf_append_char(output, '\\');
 		buf_append_char(output, (char)byte);
 	}

@@ -14,17 +14,38 @@
 /* "comm;main;0x7f... 12". */
 bool stack_folded_line(struct stack_text *text, const char *line, struct stack_span rest);
 
-/* "@[0x7f...]: 12", the keys of a bpftrace map, and what opens and closes one that has lines. */
-bool stack_map_key_line(struct stack_text *text, const char *line, struct stack_span rest);
+/* "@[0x7f...]: 12", a key of a bpftrace map, or what opens one that has lines. */
+void stack_map_key_line(struct stack_text *text, const char *line, struct stack_span rest);
+
+/* What of such a key stands beside its stacks: ", 1234, comm]: 1" and "]: 1" end it, ", " parts
+ * two. */
+void stack_map_key_rest(struct stack_text *text, const char *line, struct stack_span rest);
+
+/* The single addresses in a piece of a key. */
+void stack_key_addresses(struct stack_text *text, const char *line, struct stack_span key,
+			 enum stack_form form);
 
 /* "{ ip = 0x7F..., callstack_user = [ [0] = 0x7F..., ... ] }" of babeltrace2. */
 bool stack_trace_event_line(struct stack_text *text, const char *line, struct stack_span rest);
 
-/* A line of bpftrace -f json. */
-bool stack_json_line(struct stack_text *text, const char *line, struct stack_span rest);
-
 /* "0x7f... 0x7f...": nothing but addresses. */
 bool stack_address_list(struct stack_text *text, const char *line, struct stack_span rest);
+
+/* Hands a number out as a frame, unless it is the kernel's: the name takes its place. */
+void stack_report_number(struct stack_text *text, const char *line,
+			 const struct stack_number *number, enum stack_form form, bool is_return);
+
+/* ---- bpftrace -f json: stack_json.c ---- */
+
+bool stack_json_line(struct stack_text *text, const char *line, struct stack_span rest);
+
+/* ---- lines of one frame: stack_text.c ---- */
+
+/* "\t7fa5228db04b 0x7fa5228db04b ([unknown])"; `rest` is behind the first number. False: it is
+ * something else. */
+bool stack_bpftrace_perf_frame(struct stack_text *text, const char *line,
+			       const struct stack_number *number, struct stack_span rest,
+			       enum stack_form form);
 
 /* ---- lines that say whose what follows is: stack_head.c ---- */
 

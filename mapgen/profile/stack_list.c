@@ -2,8 +2,8 @@
 /* Lines that hold several frames. */
 #include "mapgen/profile/stack_forms.h"
 
-static void report(struct stack_text *text, const char *line, const struct stack_number *number,
-		   enum stack_form form, bool is_return)
+void stack_report_number(struct stack_text *text, const char *line,
+			 const struct stack_number *number, enum stack_form form, bool is_return)
 {
 	struct stack_frame frame = {
 		.value = number->value,
@@ -58,8 +58,8 @@ bool stack_folded_line(struct stack_text *text, const char *line, struct stack_s
 			text->nameless++;
 		else if (stack_read_number(&word, &number) && word.at == end &&
 			 stack_is_address(&number))
-			report(text, line, &number, STACK_FORM_FOLDED,
-			       !is_innermost((struct stack_span){ next, stack.end }));
+			stack_report_number(text, line, &number, STACK_FORM_FOLDED,
+					    !is_innermost((struct stack_span){ next, stack.end }));
 		stack.at = next;
 	}
 	return true;
@@ -72,32 +72,45 @@ static bool parts(char byte)
 	       byte == ')';
 }
 
-bool stack_map_key_line(struct stack_text *text, const char *line, struct stack_span rest)
+void stack_key_addresses(struct stack_text *text, const char *line, struct stack_span key,
+			 enum stack_form form)
 {
-	const char *open = memchr(rest.at, '[', stack_left(&rest));
-	const char *colon = memmem(rest.at, stack_left(&rest), "]:", 2);
-	struct stack_span key = { open ? open + 1 : NULL, colon };
+	const char *start = key.at;
 
-	if (!open || (!colon && open + 1 != rest.end && rest.end[-1] != ','))
-		return false;
-	text->in_stack = false;
-	text->in_map_key = !colon;
-	if (!colon || colon < open)
-		return true;
 	while (key.at < key.end) {
 		struct stack_number number;
 		const char *next;
 
-		if (key.end - key.at > 2 && key.at[0] == '0' && parts(key.at[-1]) &&
+		if (*key.at == '0' && (key.at == start || parts(key.at[-1])) &&
 		    stack_read_number(&key, &number)) {
-			if (number.prefixed && parts(*key.at))
-				report(text, line, &number, STACK_FORM_BARE, false);
+			if (number.prefixed && (key.at == key.end || parts(*key.at)))
+				stack_report_number(text, line, &number, form, false);
 			continue;
 		}
 		next = memchr(key.at + 1, '0', (size_t)(key.end - key.at - 1));
 		key.at = next ? next : key.end;
 	}
-	return true;
+}
+
+void stack_map_key_rest(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	const char *colon = STACK_FIND(&rest, "]:");
+
+	text->in_map_key = !colon;
+	if (colon)
+		rest.end = colon;
+	stack_key_addresses(text, line, rest, STACK_FORM_BARE);
+}
+
+void stack_map_key_line(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	const char *open = memchr(rest.at, '[', stack_left(&rest));
+
+	if (!open)
+		return;
+	rest.at = open + 1;
+	if (rest.at == rest.end || rest.end[-1] == ',' || STACK_FIND(&rest, "]:"))
+		stack_map_key_rest(text, line, rest);
 }
 
 /* ---- babeltrace2 ---------------------------------------------------------- */
@@ -217,31 +230,7 @@ bool stack_trace_event_line(struct stack_text *text, const char *line, struct st
 	return true;
 }
 
-/* ---- others ----------------------------------------------------------------- */
-
-bool stack_json_line(struct stack_text *text, const char *line, struct stack_span rest)
-{
-	static const char newline[] = "\\n";
-	bool is_return = false;
-
-	if (!STACK_BEGINS(&rest, "{\"type\":"))
-		return false;
-	/* A stack is a string whose lines end in an escaped newline. */
-	for (const char *at = STACK_FIND(&rest, newline); at; at = STACK_FIND(&rest, newline)) {
-		struct stack_number number;
-
-		rest.at = at + 2;
-		stack_skip_blanks(&rest);
-		if (stack_read_number(&rest, &number)) {
-			if (number.prefixed && STACK_BEGINS(&rest, newline))
-				report(text, line, &number, STACK_FORM_JSON, is_return);
-			is_return = STACK_BEGINS(&rest, newline);
-			continue;
-		}
-		is_return = !STACK_BEGINS(&rest, "\"") && !STACK_BEGINS(&rest, ",");
-	}
-	return true;
-}
+/* ---- addresses ------------------------------------------------------------ */
 
 bool stack_address_list(struct stack_text *text, const char *line, struct stack_span rest)
 {
@@ -261,7 +250,7 @@ bool stack_address_list(struct stack_text *text, const char *line, struct stack_
 		return false;
 	while (rest.at < rest.end) {
 		stack_read_number(&rest, &number);
-		report(text, line, &number, STACK_FORM_HEX, false);
+		stack_report_number(text, line, &number, STACK_FORM_HEX, false);
 		while (rest.at < rest.end && (stack_is_blank(*rest.at) || *rest.at == ','))
 			rest.at++;
 	}

@@ -84,12 +84,12 @@ static enum stack_line unknown_frame(struct stack_text *text, const char *line,
 	return frame_seen(text, number->value);
 }
 
-/* "\t7fa5228db04b 0x7fa5228db04b ([unknown])". False: `rest` is something else. */
-static bool bpftrace_perf_frame(struct stack_text *text, const char *line,
-				const struct stack_number *number, struct stack_span rest)
+bool stack_bpftrace_perf_frame(struct stack_text *text, const char *line,
+			       const struct stack_number *number, struct stack_span rest,
+			       enum stack_form form)
 {
 	struct stack_number again;
-	struct stack_frame frame = { .form = STACK_FORM_DECIMAL, .fill_module = true };
+	struct stack_frame frame = { .form = form, .fill_module = true };
 
 	if (!stack_read_number(&rest, &again) || !again.prefixed || again.value != number->value ||
 	    !STACK_BEGINS(&rest, " ([unknown])") || stack_left(&rest) != UNKNOWN_BYTES + 3)
@@ -189,7 +189,7 @@ static bool number_line(struct stack_text *text, const char *line, struct stack_
 		*ret = unknown_frame(text, line, &number, rest, false);
 		return true;
 	}
-	if (!bpftrace_perf_frame(text, line, &number, rest) &&
+	if (!stack_bpftrace_perf_frame(text, line, &number, rest, STACK_FORM_DECIMAL) &&
 	    !nameless_perf_frame(text, line, &number, rest)) {
 		/* A name, or another kind of line: comm may be a word like "bed". */
 		if (number.start == line ||
@@ -310,13 +310,10 @@ static enum stack_line other_line(struct stack_text *text, const char *line, str
 static enum stack_line map_line(struct stack_text *text, const char *line, struct stack_span rest)
 {
 	text->in_stack = false;
-	if (*rest.at == '@') {
+	if (*rest.at == '@')
 		stack_map_key_line(text, line, rest);
-		return STACK_LINE_OTHER;
-	}
-	/* ", 1234, comm]: 1" and "]: 1" end a key; ", " parts two stacks of one. */
-	if (STACK_FIND(&rest, "]:"))
-		text->in_map_key = false;
+	else if (text->in_map_key)
+		stack_map_key_rest(text, line, rest);
 	return STACK_LINE_OTHER;
 }
 

@@ -28,12 +28,13 @@ struct stack_owner {
 
 /* How a name is written into its place. */
 enum stack_form {
-	STACK_FORM_HEX,     /* NAME+0x1f, as perf does */
-	STACK_FORM_DECIMAL, /* NAME+31, as bpftrace does */
-	STACK_FORM_BARE,    /* NAME, as BCC and eu-stack do */
-	STACK_FORM_FOLDED,  /* NAME, in which ';' becomes ':' */
-	STACK_FORM_QUOTED,  /* "NAME+0x1f" with escapes, as babeltrace2 prints texts */
-	STACK_FORM_JSON,    /* NAME+31 inside of a JSON string */
+	STACK_FORM_HEX,       /* NAME+0x1f, as perf does */
+	STACK_FORM_DECIMAL,   /* NAME+31, as bpftrace does */
+	STACK_FORM_BARE,      /* NAME, as BCC and eu-stack do */
+	STACK_FORM_FOLDED,    /* NAME, in which ';' becomes ':' */
+	STACK_FORM_QUOTED,    /* "NAME+0x1f" with escapes, as babeltrace2 prints texts */
+	STACK_FORM_JSON,      /* NAME+31 inside of a JSON string */
+	STACK_FORM_JSON_BARE, /* NAME there */
 };
 
 /* An address without a name. Offsets are bytes from the start of the line. */

@@ -264,6 +264,60 @@ Test(stack_text, names_stacks_in_json_of_bpftrace)
 	expect_queries("7fa5228d9088\n7fa523cf4042 return\n");
 }
 
+Test(stack_text, names_single_addresses_beside_a_stack_in_a_key_of_bpftrace)
+{
+	expect_text("@[3504, .NET TP Worker, \n    0x7fa523b90322\n, 0x7fa523d18080]: 1\n"
+		    "@k[0x7fa523d18080, \n    0x7fa523b90322\n, 0x7fa523d18080, \n"
+		    "    0x7fa523b90322\n, a 0x, 0x7fa523d18080, 5]: 1\n, 0x7fa523d18080]: 1\n",
+		    "@[3504, .NET TP Worker, \n    A.B::C(int32)+802\n, A.B::C(int32)]: 1\n"
+		    "@k[A.B::C(int32), \n    A.B::C(int32)+802\n, A.B::C(int32), \n"
+		    "    A.B::C(int32)+802\n, a 0x, A.B::C(int32), 5]: 1\n, 0x7fa523d18080]: 1\n");
+}
+
+Test(stack_text, names_single_addresses_in_keys_in_json_of_bpftrace)
+{
+	expect_text("{\"type\": \"map\", \"data\": {\"@k\": {\"0x7fa523d18080\": 1, "
+		    "\"read\": 2}}}\n"
+		    "{\"type\": \"map\", \"data\": {\"@q\": {\"3507,0x7fa523d18080,a\\\"b; "
+		    "c,\": 1, \"x,0x7fa523d18080\":2}}}\n"
+		    "{\"type\": \"hist\", \"data\": {\"@\": {\"0x7fa523d18080,\\n    "
+		    "0x7fa523b90322\\n,0x7fa523d18080,\\n    0x7fa523b90322\\n,0x7fa523d18080\": "
+		    "[{\"min\": 1}]}}}\n",
+		    "{\"type\": \"map\", \"data\": {\"@k\": {\"A.B::C(int32)\": 1, "
+		    "\"read\": 2}}}\n"
+		    "{\"type\": \"map\", \"data\": {\"@q\": {\"3507,A.B::C(int32),a\\\"b; "
+		    "c,\": 1, \"x,A.B::C(int32)\":2}}}\n"
+		    "{\"type\": \"hist\", \"data\": {\"@\": {\"A.B::C(int32),\\n    "
+		    "A.B::C(int32)+802\\n,A.B::C(int32),\\n    A.B::C(int32)+802\\n,"
+		    "A.B::C(int32)\": [{\"min\": 1}]}}}\n");
+}
+
+Test(stack_text, names_stacks_in_perf_and_raw_mode_in_json_of_bpftrace)
+{
+	expect_text("{\"type\": \"value\", \"data\": \"\\n\\t7fa523b90322 0x7fa523b90322 "
+		    "([unknown])\\n\\t7fa5a10a71f5 start_thread+773 (/lib/libc.so.6)\\n\\t"
+		    "7fa523b90401 0x7fa523b90401 ([unknown])\\n\"}\n",
+		    "{\"type\": \"value\", \"data\": \"\\n\\t7fa523b90322 A.B::C(int32)+802 "
+		    "(/lib/a b.dll)\\n\\t7fa5a10a71f5 start_thread+773 (/lib/libc.so.6)\\n\\t"
+		    "7fa523b90401 A.B::C(int32)+1025 (/lib/a b.dll)\\n\"}\n");
+	expect_queries("7fa523b90322\n7fa523b90401 return\n");
+	expect_text("{\"type\": \"map\", \"data\": {\"@\": {\"\\n7fa523b90322\\n401136\\n\": "
+		    "1}}}\n",
+		    "{\"type\": \"map\", \"data\": {\"@\": {\"\\nA.B::C(int32)+802\\n"
+		    "A.B::C(int32)+310\\n\": 1}}}\n");
+	expect_queries("7fa523b90322\n401136 return\n");
+}
+
+Test(stack_text, leaves_what_is_no_key_and_no_stack_in_json_of_bpftrace)
+{
+	expect_untouched("{\"type\": \"map\", \"data\": {\"@w\": {\"3507\": \"0x7fa523d18080\", "
+			 "\"a0x7fa523d18080,0x\": 1, \"a\\\\\": \"\\n401136\\n\"}}}\n"
+			 "{\"type\": \"printf\", \"data\": \"0x7fa523d18080\\\\n    "
+			 "0x7fa523d18080\\\\n\"}\n"
+			 "{\"type\": \"printf\", \"data\": \"0x7fa523d18080\n"
+			 "{\"data\": {\"0x7fa523d18080\": 1}}\n");
+}
+
 /* ---- BCC ---------------------------------------------------------------------- */
 
 Test(stack_text, names_frames_of_bcc_that_have_an_address)
