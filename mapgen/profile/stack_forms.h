@@ -47,9 +47,14 @@ bool stack_bpftrace_perf_frame(struct stack_text *text, const char *line,
 			       const struct stack_number *number, struct stack_span rest,
 			       enum stack_form form);
 
+/* The first "NUMBER [unknown]" of a span; `*behind_ret`: behind it. False: there is none. */
+bool stack_unknown_inside(struct stack_span rest, struct stack_number *ret,
+			  struct stack_span *behind_ret);
+
 /* ---- lines that say whose what follows is: stack_head.c ---- */
 
-/* "comm 1/2 [000] 12.345678: ..." of perf script. `*behind_ret`: behind the time. */
+/* "comm 1/2 [000] 12.345678: ..." of perf script. `*behind_ret`: behind the time, or where there is
+ * none, the sample without callers that may stand there. */
 bool stack_perf_head(struct stack_text *text, struct stack_span rest,
 		     struct stack_span *behind_ret);
 

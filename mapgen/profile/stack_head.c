@@ -113,24 +113,66 @@ static bool drop_event(struct stack_span *rest)
 	return has_event;
 }
 
+/* A sample without callers at the end of a line: cuts it off. */
+static bool cut_sample(struct stack_span *rest, bool *has_file_ret)
+{
+	struct stack_number number;
+	struct stack_span behind;
+
+	if (!stack_unknown_inside(*rest, &number, &behind))
+		return false;
+	stack_skip_blanks(&behind);
+	*has_file_ret = STACK_BEGINS(&behind, "(") && behind.end[-1] == ')';
+	if (!*has_file_ret && (behind.at < behind.end || !stack_is_address(&number)))
+		return false;
+	rest->end = number.start;
+	return true;
+}
+
+static void drop_processor(struct stack_span *rest)
+{
+	struct stack_span before = *rest, word;
+
+	if (last_word(&before, &word) && *word.at == '[' && word.end[-1] == ']')
+		*rest = before;
+}
+
 /*
  * Without a time "27737/27756" is certain, and of what perf ends by a blank also "27756" behind a
- * comm or before an event, where nothing was said before.
+ * comm or before an event, where nothing was said before. A sample makes every one certain.
  */
-static bool timeless_head(const struct stack_text *text, struct stack_span rest,
-			  struct stack_owner *ret)
+static bool timeless_ids(const struct stack_text *text, struct stack_span rest, bool has_sample,
+			 struct stack_owner *ret)
 {
 	struct stack_span word;
-	bool has_event = text->ends_in_blank && drop_event(&rest), has_comm;
+	bool ends_in_blank = has_sample || text->ends_in_blank;
+	bool has_event = ends_in_blank && drop_event(&rest), has_comm;
 
+	drop_processor(&rest);
 	if (!last_word(&rest, &word) || !stack_is_digit(word.end[-1]) || !read_ids(word, ret))
 		return false;
 	trim_end(&rest);
 	has_comm = rest.at < rest.end;
 	if (ret->kind == STACK_OWNER_PROCESS)
-		return has_comm || text->ends_in_blank;
-	return text->ends_in_blank && (has_comm || has_event) &&
-	       text->owner.kind == STACK_OWNER_NONE;
+		return has_comm || ends_in_blank;
+	return has_sample || (text->ends_in_blank && (has_comm || has_event) &&
+			      text->owner.kind == STACK_OWNER_NONE);
+}
+
+static bool timeless_head(struct stack_text *text, struct stack_span rest,
+			  struct stack_span *behind_ret)
+{
+	struct stack_owner owner = { STACK_OWNER_NONE, 0 };
+	struct stack_span head = rest;
+	bool has_file = false, has_sample = cut_sample(&head, &has_file);
+
+	/* perf may have been told to print no ids. */
+	if (!timeless_ids(text, head, has_sample, &owner) && !has_file)
+		return false;
+	text->owner = owner;
+	text->time_ns = 0;
+	*behind_ret = (struct stack_span){ head.end, rest.end };
+	return true;
 }
 
 bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct stack_span *behind_ret)
@@ -139,15 +181,9 @@ bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct sta
 	struct stack_span word, before = rest;
 	const char *time = find_time(rest, &behind_ret->at);
 
+	if (!time)
+		return timeless_head(text, rest, behind_ret);
 	behind_ret->end = rest.end;
-	if (!time) {
-		if (!timeless_head(text, rest, &owner))
-			return false;
-		text->owner = owner;
-		text->time_ns = 0;
-		behind_ret->at = rest.end;
-		return true;
-	}
 	before.end = time;
 	/* Between the ids and the time stand the CPU, flags and the like. */
 	for (int words = 0; words < 4 && last_word(&before, &word); words++) {

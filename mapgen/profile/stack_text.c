@@ -77,8 +77,8 @@ static enum stack_line unknown_frame(struct stack_text *text, const char *line,
 	/* trace(8) and libbpf-tools print offsets too. */
 	else if (STACK_BEGINS(&rest, "[") || number->prefixed)
 		frame.form = STACK_FORM_HEX;
-	/* perf 6.1 without `dso` prints offsets into files that it does not tell. */
-	else if (number->digits < 9 && line + frame.start - number->end == 1)
+	/* perf 6.1 without `dso` prints offsets of callers into files that it does not tell. */
+	else if (!behind_head && number->digits < 9 && line + frame.start - number->end == 1)
 		return frame_seen(text, number->value);
 	report(text, &frame);
 	return frame_seen(text, number->value);
@@ -250,23 +250,28 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 
 /* ---- the rest --------------------------------------------------------------- */
 
+bool stack_unknown_inside(struct stack_span rest, struct stack_number *ret,
+			  struct stack_span *behind_ret)
+{
+	const char *found = STACK_FIND(&rest, " [unknown]");
+	struct stack_span number = { found, found };
+
+	if (!found)
+		return false;
+	while (number.at > rest.at && !stack_is_blank(number.at[-1]))
+		number.at--;
+	*behind_ret = (struct stack_span){ found + 1 + UNKNOWN_BYTES, rest.end };
+	return stack_read_number(&number, ret) && number.at == found && at_end_of_word(behind_ret);
+}
+
 /* A sample without callers: "comm 1 12.345: event:  7fa523b52314 [unknown] (/file)". */
 static void frame_behind_head(struct stack_text *text, const char *line, struct stack_span rest)
 {
-	const char *found = STACK_FIND(&rest, " [unknown]");
-	struct stack_span number_span = rest;
 	struct stack_number number;
+	struct stack_span behind;
 
-	if (!found)
-		return;
-	number_span.at = number_span.end = found;
-	while (number_span.at > rest.at && !stack_is_blank(number_span.at[-1]))
-		number_span.at--;
-	if (!stack_read_number(&number_span, &number) || number_span.at != found)
-		return;
-	rest.at = found + 1 + UNKNOWN_BYTES;
-	if (at_end_of_word(&rest))
-		unknown_frame(text, line, &number, rest, true);
+	if (stack_unknown_inside(rest, &number, &behind))
+		unknown_frame(text, line, &number, behind, true);
 }
 
 /* "[unknown]", "[unknown] [file]": BCC without addresses. */

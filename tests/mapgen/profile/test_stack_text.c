@@ -184,6 +184,32 @@ Test(stack_text, reads_owners_from_heads_without_a_time)
 		      "page 3\n\t743314 [- 0]+0x314 (/a)\n\n");
 }
 
+/* Without callers the sample stands on the line of its head. */
+Test(stack_text, names_samples_without_callers_behind_heads_without_a_time)
+{
+	static const char in[] =
+		"          sorter  3507    5025125 cpu-clock:      7f6a6ac96772 [unknown] "
+		"(/memfd:doublemapper (deleted))\n"
+		"            node  3522    5025125 cpu-clock:      7f5dca7c5b88 f (/tmp/a)\n"
+		"          a b 12 3507/3592       401136 [unknown] (/lib/a)\n"
+		"          sorter  3509 [001]     7f6a6ac96772 [unknown]\n"
+		" 3592      7f6a6ac96772 [unknown] (/lib/a)\n"
+		"          sorter      7f6a6ac96772 [unknown] (/lib/a)\n";
+
+	expect_owners(in,
+		      "          sorter  3507    5025125 cpu-clock:      7f6a6ac96772 [T "
+		      "3507]+0x772 (/memfd:doublemapper (deleted))\n"
+		      "            node  3522    5025125 cpu-clock:      7f5dca7c5b88 f (/tmp/a)\n"
+		      "          a b 12 3507/3592       401136 [P 3507]+0x136 (/lib/a)\n"
+		      "          sorter  3509 [001]     7f6a6ac96772 [T 3509]\n"
+		      " 3592      7f6a6ac96772 [T 3592]+0x772 (/lib/a)\n"
+		      "          sorter      7f6a6ac96772 [- 0]+0x772 (/lib/a)\n");
+	expect_queries("7f6a6ac96772 /memfd:doublemapper (deleted)\n401136 /lib/a\n"
+		       "7f6a6ac96772\n7f6a6ac96772 /lib/a\n7f6a6ac96772 /lib/a\n");
+	expect_untouched("fault at 7f6a6ac96772 [unknown]\nfault 12 at 7f6a6ac96772 [unknown] x\n"
+			 "a 12 7f6a6ac96772 [unknownish] (/lib/a)\n");
+}
+
 /* ---- bpftrace ----------------------------------------------------------------- */
 
 static void pass_over(void *context, const struct stack_frame *frame)
