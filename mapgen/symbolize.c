@@ -106,7 +106,7 @@ static bool pass_file(struct symbolizing *symbolizing, const char *path)
 static bool tell_missing(const struct symbolizing *symbolizing)
 {
 	struct process_names_counts counts = process_names_counts(symbolizing->names);
-	uint64_t nameless = stack_filter_nameless(symbolizing->filter);
+	struct stack_missing missing = stack_filter_missing(symbolizing->filter);
 
 	if (counts.ownerless)
 		message("%" PRIu64 " addresses stand where the text does not say of which process "
@@ -118,23 +118,30 @@ static bool tell_missing(const struct symbolizing *symbolizing)
 			"looked at (perf script -F +pid tells the process of a thread that is "
 			"gone)",
 			counts.gone);
-	if (nameless)
+	if (missing.addresses)
 		message("%" PRIu64 " frames are [unknown] without an address, and stay so: have "
 			"the tool print addresses, or let it read the map of dotnet-mapgen merge",
-			nameless);
-	return counts.ownerless || counts.gone || nameless ||
+			missing.addresses);
+	if (missing.files)
+		message("%" PRIu64 " frames are [unknown] with a short number, which may be an "
+			"offset into a file that the text does not tell (perf script -F +dso "
+			"tells it)",
+			missing.files);
+	return counts.ownerless || counts.gone || missing.addresses || missing.files ||
 	       process_names_failed(symbolizing->names);
 }
 
-static void print_counts_json(const struct process_names_counts *counts, uint64_t nameless)
+static void print_counts_json(const struct process_names_counts *counts,
+			      struct stack_missing missing)
 {
 	fprintf(stderr,
 		"{\"addresses\": %" PRIu64 ", \"named\": %" PRIu64 ", \"bounded\": %" PRIu64
 		", \"no_symbols\": %" PRIu64 ", \"unmapped\": %" PRIu64
 		", \"of_other_processes\": %" PRIu64 ", \"of_processes_gone\": %" PRIu64
-		", \"of_no_process\": %" PRIu64 ", \"frames_without_address\": %" PRIu64 "}\n",
+		", \"of_no_process\": %" PRIu64 ", \"frames_without_address\": %" PRIu64
+		", \"offsets_without_file\": %" PRIu64 "}\n",
 		counts->asked, counts->named, counts->bounded, counts->nameless, counts->unmapped,
-		counts->foreign, counts->gone, counts->ownerless, nameless);
+		counts->foreign, counts->gone, counts->ownerless, missing.addresses, missing.files);
 }
 
 static void tell_counts(const struct symbolizing *symbolizing, bool json)
@@ -142,7 +149,7 @@ static void tell_counts(const struct symbolizing *symbolizing, bool json)
 	struct process_names_counts counts = process_names_counts(symbolizing->names);
 
 	if (json) {
-		print_counts_json(&counts, stack_filter_nameless(symbolizing->filter));
+		print_counts_json(&counts, stack_filter_missing(symbolizing->filter));
 		return;
 	}
 	message("%" PRIu64 " of %" PRIu64 " addresses without a name got one; %" PRIu64

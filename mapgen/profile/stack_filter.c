@@ -382,7 +382,7 @@ bool stack_filter_push(struct stack_filter *filter, size_t size_bytes)
 
 bool stack_filter_finish(struct stack_filter *filter)
 {
-	uint64_t nameless;
+	struct stack_missing missing;
 
 	if (filter->scanned_bytes < filter->size_bytes) {
 		filter->line = filter->scanned_bytes;
@@ -391,13 +391,13 @@ bool stack_filter_finish(struct stack_filter *filter)
 			read_line(filter, filter->size_bytes - filter->line);
 	}
 	filter->in_stack = filter->passing = false;
-	nameless = filter->text.nameless;
+	missing = filter->text.missing;
 	stack_text_init(&filter->text, take_frame, filter);
-	filter->text.nameless = nameless;
+	filter->text.missing = missing;
 	return !filter->broken && hand_on(filter);
 }
 
-uint64_t stack_filter_nameless(const struct stack_filter *filter)
+struct stack_missing stack_filter_missing(const struct stack_filter *filter)
 {
-	return filter->text.nameless;
+	return filter->text.missing;
 }

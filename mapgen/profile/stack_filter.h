@@ -66,7 +66,7 @@ bool stack_filter_push(struct stack_filter *filter, size_t size_bytes);
 /* The stream has ended: writes what is left. Another one may follow. */
 bool stack_filter_finish(struct stack_filter *filter);
 
-/* Frames "[unknown]" without an address that have been seen. */
-uint64_t stack_filter_nameless(const struct stack_filter *filter);
+/* Of all that has been read. */
+struct stack_missing stack_filter_missing(const struct stack_filter *filter);
 
 #endif

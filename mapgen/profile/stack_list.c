@@ -55,7 +55,7 @@ bool stack_folded_line(struct stack_text *text, const char *line, struct stack_s
 		struct stack_number number;
 
 		if (stack_left(&word) == sizeof(unknown) - 1 && STACK_BEGINS(&word, "[unknown]"))
-			text->nameless++;
+			text->missing.addresses++;
 		else if (stack_read_number(&word, &number) && word.at == end &&
 			 stack_is_address(&number))
 			stack_report_number(text, line, &number, STACK_FORM_FOLDED,

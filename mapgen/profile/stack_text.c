@@ -78,8 +78,10 @@ static enum stack_line unknown_frame(struct stack_text *text, const char *line,
 	else if (STACK_BEGINS(&rest, "[") || number->prefixed)
 		frame.form = STACK_FORM_HEX;
 	/* perf 6.1 without `dso` prints offsets of callers into files that it does not tell. */
-	else if (!behind_head && number->digits < 9 && line + frame.start - number->end == 1)
+	else if (!behind_head && number->digits < 9 && line + frame.start - number->end == 1) {
+		text->missing.files++;
 		return frame_seen(text, number->value);
+	}
 	report(text, &frame);
 	return frame_seen(text, number->value);
 }
@@ -282,7 +284,7 @@ static bool nameless_line(struct stack_text *text, struct stack_span rest)
 	rest.at += UNKNOWN_BYTES;
 	if (!at_end_of_word(&rest))
 		return false;
-	text->nameless++;
+	text->missing.addresses++;
 	return true;
 }
 

@@ -63,13 +63,19 @@ enum stack_line {
 	STACK_LINE_OWNER, /* ends such a stack and says whose it is: stack_text.behind */
 };
 
+/* Frames "[unknown]" that nothing can be done for. */
+struct stack_missing {
+	uint64_t addresses; /* they have no address */
+	uint64_t files;     /* their number may be an offset into a file that is not told */
+};
+
 typedef void stack_frame_handler(void *context, const struct stack_frame *frame);
 
 struct stack_text {
 	struct stack_owner owner;  /* of the frames of this line, and of the next */
 	struct stack_owner behind; /* of the stack before a STACK_LINE_OWNER */
 	uint64_t time_ns;          /* when they were seen, by the clock of the text; 0: not said */
-	uint64_t nameless;         /* frames "[unknown]" without an address so far */
+	struct stack_missing missing; /* so far */
 	stack_frame_handler *handler;
 	void *context;
 	bool ends_in_blank; /* this line, before that was cut off */

@@ -168,6 +168,16 @@ Test(symbolize, says_that_frames_have_no_address)
 	expect_out(done, 3, "    [unknown]\n");
 }
 
+/* As perf 6.1 prints callers without the field dso. */
+Test(symbolize, says_that_offsets_are_of_no_file_that_it_is_told)
+{
+	const char *in = "a 1/1 1.000001: \n\t          163967 [unknown]\n";
+	struct program_run done = RUN(in, pid, "--root", root);
+
+	cr_expect(strstr(done.err, "1 frames are [unknown] with a short number"), "%s", done.err);
+	expect_out(done, 3, in);
+}
+
 Test(symbolize, says_how_many_addresses_got_a_name)
 {
 	char *name, *in;
@@ -179,7 +189,8 @@ Test(symbolize, says_how_many_addresses_got_a_name)
 	cr_expect_str_eq(done.err,
 			 "{\"addresses\": 2, \"named\": 1, \"bounded\": 0, \"no_symbols\": 0, "
 			 "\"unmapped\": 1, \"of_other_processes\": 0, \"of_processes_gone\": 0, "
-			 "\"of_no_process\": 0, \"frames_without_address\": 0}\n");
+			 "\"of_no_process\": 0, \"frames_without_address\": 0, "
+			 "\"offsets_without_file\": 0}\n");
 	program_run_deinit(&done);
 	done = RUN(in, "-v", "--root", root, pid);
 	cr_expect(strstr(done.err, "1 of 2 addresses without a name got one"), "%s", done.err);

@@ -77,7 +77,7 @@ void stack_text_run(struct stack_text_run *run, const char *text, size_t size_by
 		run->failed = !stack_filter_push(filter, piece);
 	}
 	run->failed = run->failed || !stack_filter_finish(filter);
-	run->nameless = filter ? stack_filter_nameless(filter) : 0;
+	run->missing = filter ? stack_filter_missing(filter) : (struct stack_missing){ 0 };
 	stack_filter_destroy(filter);
 }
 

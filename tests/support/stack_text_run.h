@@ -22,7 +22,7 @@ struct stack_text_run {
 	/* Of the last run. */
 	struct buf output;
 	struct buf queries; /* "VALUE MODULE return\n" of each frame */
-	uint64_t nameless;
+	struct stack_missing missing;
 	bool failed;
 };
 

@@ -133,6 +133,7 @@ Test(stack_text, puts_names_where_perf_script_prints_none)
 Test(stack_text, leaves_offsets_of_perf_script_whose_file_is_not_told)
 {
 	expect_untouched("\t          743314 [unknown]\n\t          743314\n");
+	cr_expect_eq(run.missing.files, 1);
 }
 
 Test(stack_text, prints_offsets_as_perf_script_was_told_to)
@@ -401,7 +402,7 @@ Test(stack_text, counts_frames_of_bcc_that_have_no_address)
 	expect_untouched("    [unknown]\n    [unknown] [libcoreclr.so]\n    start_thread\n"
 			 "    -                .NET TP Worker (27737)\n        1\n\n"
 			 "worker;start_thread;[unknown];[unknown] 3\n");
-	cr_expect_eq(run.nameless, 4);
+	cr_expect_eq(run.missing.addresses, 4);
 }
 
 Test(stack_text, names_addresses_in_folded_lines)
