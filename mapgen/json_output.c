@@ -5,24 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libsym/base/buf.h"
-
-static const char replacement[] = "\xef\xbf\xbd";
-
-/* Length of the UTF-8 character at `text`, 0 when there is none; jansson is the judge. */
-static size_t character_bytes(const char *text)
-{
-	size_t length = strnlen(text, 4);
-
-	for (size_t bytes = 1; bytes <= length; bytes++) {
-		json_t *value = json_stringn(text, bytes);
-
-		json_decref(value);
-		if (value)
-			return bytes;
-	}
-	return 0;
-}
+#include "libsym/base/utf8.h"
 
 static json_t *repaired_text(const char *text)
 {
@@ -30,15 +13,8 @@ static json_t *repaired_text(const char *text)
 	json_t *value = NULL;
 
 	buf_init(&buf, 4 * strlen(text) + 4);
-	while (*text) {
-		size_t bytes = character_bytes(text);
-
-		if (bytes)
-			buf_append(&buf, text, bytes);
-		else
-			buf_append(&buf, replacement, sizeof(replacement) - 1);
-		text += bytes ? bytes : 1;
-	}
+	while (*text)
+		text += utf8_append(&buf, text);
 	if (buf.failure == BUF_OK)
 		value = json_stringn(buf.data ? buf.data : "", buf.size_bytes);
 	buf_deinit(&buf);

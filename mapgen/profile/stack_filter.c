@@ -7,6 +7,7 @@
 #include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hex.h"
+#include "libsym/base/utf8.h"
 #include "libsym/libsym.h"
 
 enum {
@@ -135,9 +136,13 @@ static bool is_json(enum stack_form form)
 /* Foreign text in the middle of a line that others read. */
 static void write_escaped(struct buf *output, const char *text, enum stack_form form)
 {
-	for (; *text; text++) {
+	while (*text) {
 		unsigned char byte = (unsigned char)*text;
 
+		if (byte >= 0x80 && is_json(form)) {
+			text += utf8_append(output, text);
+			continue;
+		}
 		if (byte < 0x20 || byte == 0x7f)
 			byte = '?';
 		else if (byte == ';' && form == STACK_FORM_FOLDED)
@@ -146,6 +151,7 @@ static void write_escaped(struct buf *output, const char *text, enum stack_form 
 			 (form == STACK_FORM_QUOTED || is_json(form)))
 			buf_append_char(output, '\\');
 		buf_append_char(output, (char)byte);
+		text++;
 	}
 }
 

@@ -319,6 +319,17 @@ Test(stack_text, names_single_addresses_in_keys_in_json_of_bpftrace)
 		    "A.B::C(int32)\": [{\"min\": 1}]}}}\n");
 }
 
+Test(stack_text, puts_nothing_but_utf_8_into_json)
+{
+	run.name = "od\xff\xc3\xa4\xc3";
+	expect_text(
+		"{\"type\": \"map\", \"data\": {\"@\": {\"\\n    0x7fa523b90322\\n\": 1, "
+		"\"0x7fa523b90322\": 1}}}\n0x7fa523b90322\n",
+		"{\"type\": \"map\", \"data\": {\"@\": {\"\\n    od\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd"
+		"+802\\n\": 1, \"od\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd\": "
+		"1}}}\nod\xff\xc3\xa4\xc3+0x322\n");
+}
+
 Test(stack_text, names_stacks_in_perf_and_raw_mode_in_json_of_bpftrace)
 {
 	expect_text("{\"type\": \"value\", \"data\": \"\\n\\t7fa523b90322 0x7fa523b90322 "

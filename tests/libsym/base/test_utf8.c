@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+
+#include "libsym/base/utf8.h"
+
+static void expect_text(const char *in, const char *out)
+{
+	struct buf buf;
+
+	buf_init(&buf, 256);
+	while (*in)
+		in += utf8_append(&buf, in);
+	cr_expect_str_eq(buf_string(&buf), out);
+	buf_deinit(&buf);
+}
+
+#define REPLACED "\xef\xbf\xbd"
+
+Test(utf8, keeps_characters_of_every_length)
+{
+	expect_text("a\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"
+		    "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
+		    "a\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"
+		    "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
+}
+
+Test(utf8, replaces_each_byte_that_does_not_belong)
+{
+	expect_text("a\x80z\xff\xfe", "a" REPLACED "z" REPLACED REPLACED);
+	/* Longer than need be, a surrogate, beyond the last one. */
+	expect_text("\xc1\xbf", REPLACED REPLACED);
+	expect_text("\xe0\x9f\xbf", REPLACED REPLACED REPLACED);
+	expect_text("\xf0\x8f\xbf\xbf", REPLACED REPLACED REPLACED REPLACED);
+	expect_text("\xed\xa0\x80", REPLACED REPLACED REPLACED);
+	expect_text("\xf4\x90\x80\x80", REPLACED REPLACED REPLACED REPLACED);
+}
+
+Test(utf8, replaces_what_is_cut)
+{
+	expect_text("\xc3", REPLACED);
+	expect_text("\xe2\x82", REPLACED REPLACED);
+	expect_text("\xf0\x9f\x98z", REPLACED REPLACED REPLACED "z");
+}
