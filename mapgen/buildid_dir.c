@@ -154,15 +154,19 @@ static char *put(const char *directory, const char *link_directory, const char *
 {
 	char *path AUTO_FREE = message_format("%s/elf", directory);
 	char *link AUTO_FREE = message_format("%s/%s", link_directory, link_name);
+	char *found AUTO_FREE = link ? message_format("%s/elf", link) : NULL;
 	char *failure;
 
-	if (!path || !link)
+	if (!path || !found)
 		return message_format("out of memory");
-	*new_ret = !path_holds(AT_FDCWD, path, bytes, size_bytes);
+	/* perf asks by id alone: what is there under another file's name serves as well. */
+	*new_ret = !path_holds(AT_FDCWD, found, bytes, size_bytes);
+	if (!*new_ret)
+		return NULL;
 	failure = make_directory(directory);
 	if (!failure)
 		failure = make_directory(link_directory);
-	if (!failure && *new_ret)
+	if (!failure)
 		failure = write_file(path, bytes, size_bytes);
 	return failure ? failure : make_link(link, target);
 }
