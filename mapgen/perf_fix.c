@@ -357,7 +357,7 @@ int perf_fix_run(const struct options *options)
 		return exit_code;
 	fixing.input = options->operands[0];
 	if (options->undo)
-		return perf_undo(fixing.input) ? EXIT_DONE : EXIT_FAILED;
+		return perf_undo(fixing.input, options);
 	undo_record_init(&fixing.undo);
 	exit_code = run(&fixing);
 	undo_record_deinit(&fixing.undo);

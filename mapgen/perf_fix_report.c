@@ -355,7 +355,16 @@ static char *undo(struct undoing *undoing, const char *path, char **undo_path_re
 	return failure ? failure : perf_place_commit(&undoing->place);
 }
 
-bool perf_undo(const char *path)
+static json_t *undo_json(const char *path, size_t count)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "output", json_output_text(path));
+	json_object_set_new(object, "records_put_back", json_integer((json_int_t)count));
+	return object;
+}
+
+int perf_undo(const char *path, const struct options *options)
 {
 	struct undoing undoing = { .place = PERF_PLACE_NONE };
 	char *undo_path AUTO_FREE = NULL;
@@ -368,8 +377,10 @@ bool perf_undo(const char *path)
 	if (failure) {
 		message("%s: %s", path, failure);
 		free(failure);
-		return false;
+		return EXIT_FAILED;
 	}
+	if (options->json)
+		return json_output_print(undo_json(path, undoing.count)) ? EXIT_DONE : EXIT_FAILED;
 	printf("perf-fix: %zu records put back in %s\n", undoing.count, path);
-	return true;
+	return EXIT_DONE;
 }

@@ -29,8 +29,8 @@ struct perf_fix_report {
 int perf_fix_report_print(const struct perf_fix_report *report, const struct options *options,
 			  FILE *to);
 
-/* Puts back what perf-fix changed in `path`, which must not have been changed since. False, said,
- * on failure. */
-bool perf_undo(const char *path);
+/* Puts back what perf-fix changed in `path`, which must not have been changed since, and says so.
+ * Returns the exit code. */
+int perf_undo(const char *path, const struct options *options);
 
 #endif
