@@ -2,6 +2,8 @@
 #include "mapgen/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,9 +23,17 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* One that erases a line when told to. */
+static bool is_on_terminal(void)
+{
+	const char *terminal = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
 void progress_begin(struct progress *progress, size_t total)
 {
-	*progress = (struct progress){ .shown = isatty(STDERR_FILENO), .total = total };
+	*progress = (struct progress){ .shown = is_on_terminal(), .total = total };
 }
 
 static void draw(struct progress *progress, size_t filled, const char *name, const char *detail)
