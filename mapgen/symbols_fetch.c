@@ -365,13 +365,25 @@ static bool ask_servers(struct symbols_fetcher *fetcher, int fd,
 	return false;
 }
 
-static int open_output(const char *path, struct path_output *output)
+/* Beside the directories of ids: only what comes gets one of its own. */
+static int open_output(const char *tree, struct path_output *output)
 {
-	const char *name = path_file_name(path);
-	char *directory AUTO_FREE = strndup(path, (size_t)(name - path));
+	char *path AUTO_FREE = message_format("%s/.build-id/new", tree);
+
+	return path ? path_output_open(output, path) : -ENOMEM;
+}
+
+static int commit_output(struct path_output *output, const char *path)
+{
+	char *directory AUTO_FREE = strndup(path, (size_t)(path_file_name(path) - path));
 	int failure = directory ? path_make_directories(directory, 0755) : -ENOMEM;
 
-	return failure ? failure : path_output_open(output, path);
+	if (failure) {
+		path_output_abandon(output);
+		return failure;
+	}
+	failure = path_output_move(output, path);
+	return failure ? failure : path_output_commit(output, 0644, true);
 }
 
 void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *identity,
@@ -386,7 +398,7 @@ void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *i
 		return;
 	ret->outcome = SYMBOLS_FAILED;
 	path = path_in_tree(fetcher->tree, identity);
-	failure = path ? open_output(path, &output) : -ENOMEM;
+	failure = path ? open_output(fetcher->tree, &output) : -ENOMEM;
 	if (failure) {
 		ret->reason =
 			message_format("cannot write %s: %s", path ? path : "", strerror(-failure));
@@ -397,7 +409,7 @@ void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *i
 		ret->outcome = ret->reason ? SYMBOLS_FAILED : SYMBOLS_MISSING;
 		return;
 	}
-	failure = path_output_commit(&output, 0644, true);
+	failure = commit_output(&output, path);
 	free(ret->reason);
 	ret->reason =
 		failure ? message_format("cannot write %s: %s", path, strerror(-failure)) : NULL;

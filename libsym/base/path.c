@@ -270,6 +270,14 @@ static int open_temporary(struct path_output *output)
 	return output->fd >= 0 ? 0 : name_temporary(output, make_file);
 }
 
+/* Opened anew where that is allowed: an O_PATH descriptor cannot be flushed. */
+static int reopen_directory(int directory_fd)
+{
+	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? fcntl(directory_fd, F_DUPFD_CLOEXEC, 3) : fd;
+}
+
 int path_output_open_at(struct path_output *output, int directory_fd, const char *name)
 {
 	int failure;
@@ -280,30 +288,65 @@ int path_output_open_at(struct path_output *output, int directory_fd, const char
 	output->name = strdup(name);
 	if (!output->name)
 		return -ENOMEM;
-	/* Opened anew where that is allowed: an O_PATH descriptor cannot be flushed. */
-	output->directory_fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (output->directory_fd < 0)
-		output->directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3);
+	output->directory_fd = reopen_directory(directory_fd);
 	failure = output->directory_fd < 0 ? -errno : open_temporary(output);
 	if (failure)
 		output_release(output);
 	return failure;
 }
 
-int path_output_open(struct path_output *output, const char *path)
+/* A descriptor of the directory of `path`, or a negative errno. */
+static int open_parent(const char *path)
 {
 	const char *name = path_file_name(path);
 	AUTO_FREE char *directory =
 		name == path ? strdup(".") : strndup(path, (size_t)(name - path));
-	AUTO_CLOSE int directory_fd = -1;
+	int fd = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	*output = (struct path_output){ .fd = -1, .directory_fd = -1 };
 	if (!directory)
 		return -ENOMEM;
-	directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int path_output_open(struct path_output *output, const char *path)
+{
+	AUTO_CLOSE int directory_fd = open_parent(path);
+
+	*output = (struct path_output){ .fd = -1, .directory_fd = -1 };
 	if (directory_fd < 0)
+		return directory_fd;
+	return path_output_open_at(output, directory_fd, path_file_name(path));
+}
+
+/* In the place of its own directory and name, which are released. */
+static int take_place(struct path_output *output, int parent_fd, const char *new_name)
+{
+	AUTO_CLOSE int directory_fd = reopen_directory(parent_fd);
+	AUTO_FREE char *name = strdup(new_name);
+	int former_fd = output->directory_fd;
+	char *former_name = output->name;
+
+	if (directory_fd < 0 || !name)
+		return name ? -errno : -ENOMEM;
+	if (output->temporary_name && renameat(output->directory_fd, output->temporary_name,
+					       directory_fd, output->temporary_name))
 		return -errno;
-	return path_output_open_at(output, directory_fd, name);
+	output->directory_fd = directory_fd;
+	output->name = STEAL(name);
+	directory_fd = former_fd;
+	free(former_name);
+	return 0;
+}
+
+int path_output_move(struct path_output *output, const char *path)
+{
+	AUTO_CLOSE int parent_fd = open_parent(path);
+	int failure =
+		parent_fd < 0 ? parent_fd : take_place(output, parent_fd, path_file_name(path));
+
+	if (failure)
+		path_output_abandon(output);
+	return failure;
 }
 
 int path_output_commit(struct path_output *output, mode_t mode, bool durable)

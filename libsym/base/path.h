@@ -70,6 +70,9 @@ struct path_output {
 int path_output_open(struct path_output *output, const char *path);
 /* As above, in an open directory (borrowed: it is duplicated). */
 int path_output_open_at(struct path_output *output, int directory_fd, const char *name);
+/* It will be at `path` instead, in a directory of the same file system. 0; or a negative errno, and
+ * it is abandoned. */
+int path_output_move(struct path_output *output, const char *path);
 /* Gives the file `mode`, flushes it when `durable`, renames it into place. */
 int path_output_commit(struct path_output *output, mode_t mode, bool durable);
 void path_output_abandon(struct path_output *output);

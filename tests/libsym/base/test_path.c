@@ -359,6 +359,39 @@ Test(path, leaves_nothing_of_an_abandoned_output)
 	cr_expect_eq(open_descriptors(), descriptors);
 }
 
+Test(path, moves_an_output_to_another_directory)
+{
+	struct path_output output;
+	int entries = entries_of(top), descriptors = open_descriptors();
+
+	cr_assert_eq(path_output_open_at(&output, top_fd, "new"), 0);
+	cr_assert_eq(path_write_all(output.fd, "new", 3), 0);
+	cr_assert_eq(path_output_move(&output, below("a/b/moved")), 0);
+	cr_expect_eq(path_output_commit(&output, 0644, true), 0);
+	expect_content("a/b/moved", "new");
+	cr_assert_eq(path_output_open_at(&output, top_fd, "new"), 0);
+	cr_expect_eq(path_output_move(&output, below("none/moved")), -ENOENT);
+	cr_expect_eq(output.fd, -1);
+	cr_expect_eq(entries_of(top), entries);
+	cr_expect_eq(open_descriptors(), descriptors);
+}
+
+/* As on a file system that has no files without a name. */
+Test(path, moves_an_output_that_has_a_hidden_name)
+{
+	struct path_output output;
+	int entries = entries_of(top);
+
+	cr_assert_eq(path_output_open_at(&output, top_fd, "new"), 0);
+	close(output.fd);
+	output.temporary_name = strdup(".hidden");
+	output.fd = openat(top_fd, ".hidden", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	cr_assert_eq(path_output_move(&output, below("a/b/hidden")), 0);
+	cr_expect_eq(entries_of(top), entries);
+	cr_expect_eq(path_output_commit(&output, 0644, false), 0);
+	expect_content("a/b/hidden", "");
+}
+
 Test(path, removes_the_temporary_when_it_cannot_be_renamed)
 {
 	struct path_output output;
