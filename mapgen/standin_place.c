@@ -23,13 +23,20 @@ static const char list_name[] = ".dotnet-mapgen";
 
 /* ---- the list ------------------------------------------------------------------------- */
 
+static bool knows(char *const *items, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(items[i], path))
+			return true;
+	return false;
+}
+
 static bool add(char ***items, size_t *count, const char *path)
 {
 	char **grown;
 
-	for (size_t i = 0; i < *count; i++)
-		if (!strcmp((*items)[i], path))
-			return true;
+	if (knows(*items, *count, path))
+		return true;
 	grown = reallocarray(*items, *count + 1, sizeof(*grown));
 	if (!grown)
 		return false;
@@ -87,18 +94,32 @@ static char *read_list(struct standin_place *place)
 	return NULL;
 }
 
+/* The list has it before it is there: what is interrupted leaves nothing that is not known. */
+static char *announce(const struct standin_place *place, char kind, const char *path)
+{
+	char *line AUTO_FREE = message_format("%c %s\n", kind, path);
+	int fd AUTO_CLOSE =
+		openat(place->lock_fd, list_name,
+		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+	int failure = fd < 0 ? -errno : line ? path_write_all(fd, line, strlen(line)) : -ENOMEM;
+
+	return failure ? message_format("%s/%s: cannot write: %s", place->root, list_name,
+					strerror(-failure))
+		       : NULL;
+}
+
 char *standin_place_open(struct standin_place *place, const char *root, bool create)
 {
 	struct stat status;
-	bool is_new = stat(root, &status) != 0;
+	bool is_new = create && stat(root, &status) != 0;
+	char *failure;
 
 	*place = (struct standin_place){ .root = root, .lock_fd = -1 };
-	if (is_new && create) {
-		int failure = path_make_directories(root, 0755);
+	if (is_new) {
+		int made = path_make_directories(root, 0755);
 
-		if (failure)
-			return message_format("%s: cannot make: %s", root, strerror(-failure));
-		add(&place->directories, &place->directory_count, "");
+		if (made)
+			return message_format("%s: cannot make: %s", root, strerror(-made));
 	}
 	place->lock_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (place->lock_fd < 0)
@@ -107,7 +128,12 @@ char *standin_place_open(struct standin_place *place, const char *root, bool cre
 			       : message_format("%s: cannot open: %s", root, strerror(errno));
 	if (flock(place->lock_fd, LOCK_EX))
 		return message_format("%s: cannot lock: %s", root, strerror(errno));
-	return read_list(place);
+	failure = read_list(place);
+	if (!failure && is_new) {
+		failure = announce(place, 'D', "");
+		add(&place->directories, &place->directory_count, "");
+	}
+	return failure;
 }
 
 void standin_place_close(struct standin_place *place)
@@ -140,25 +166,38 @@ bool standin_place_origin(const struct standin_place *place, const char *path, c
 	       standin_elf_recognise(fd, room, room_bytes);
 }
 
+static char *make_directory(struct standin_place *place, const char *path)
+{
+	char *full AUTO_FREE = full_path(place, path);
+	struct stat status;
+	char *failure;
+
+	if (!full)
+		return message_format("out of memory");
+	if (!stat(full, &status))
+		return NULL;
+	failure = announce(place, 'D', path);
+	if (failure)
+		return failure;
+	if (!mkdir(full, 0755))
+		add(&place->directories, &place->directory_count, path);
+	else if (errno != EEXIST)
+		return message_format("%s: cannot make: %s", full, strerror(errno));
+	return NULL;
+}
+
 /* Makes the directories of `path` that are missing, and remembers them. */
 static char *make_directories(struct standin_place *place, const char *path)
 {
 	char *part AUTO_FREE = strdup(path);
+	char *failure = part ? NULL : message_format("out of memory");
 
-	for (char *slash = part; slash && (slash = strchr(slash + 1, '/'));) {
-		char *full AUTO_FREE = NULL;
-
+	for (char *slash = part; !failure && slash && (slash = strchr(slash + 1, '/'));) {
 		*slash = '\0';
-		full = full_path(place, part);
-		if (!full)
-			return message_format("out of memory");
-		if (!mkdir(full, 0755))
-			add(&place->directories, &place->directory_count, part);
-		else if (errno != EEXIST)
-			return message_format("%s: cannot make: %s", full, strerror(errno));
+		failure = make_directory(place, part);
 		*slash = '/';
 	}
-	return part ? NULL : message_format("out of memory");
+	return failure;
 }
 
 static int write_file(const char *full, const void *bytes, size_t size_bytes)
@@ -175,6 +214,7 @@ enum standin_put standin_place_put(struct standin_place *place, const char *path
 	char *full AUTO_FREE = full_path(place, path);
 	char origin[64];
 	struct stat status;
+	bool is_same = false;
 	int failure;
 
 	/* The list has a line for each. */
@@ -186,21 +226,20 @@ enum standin_put standin_place_put(struct standin_place *place, const char *path
 	if (!lstat(full, &status)) {
 		if (!standin_place_origin(place, path, origin, sizeof(origin)))
 			return STANDIN_FOREIGN;
-		if (path_holds(AT_FDCWD, full, bytes, size_bytes)) {
-			add(&place->files, &place->file_count, path);
-			return STANDIN_SAME;
-		}
+		is_same = path_holds(AT_FDCWD, full, bytes, size_bytes);
 	}
-	*failure_ret = make_directories(place, path);
+	*failure_ret = is_same ? NULL : make_directories(place, path);
+	if (!*failure_ret && !knows(place->files, place->file_count, path))
+		*failure_ret = announce(place, 'F', path);
 	if (*failure_ret)
 		return STANDIN_FAILED;
-	failure = write_file(full, bytes, size_bytes);
+	failure = is_same ? 0 : write_file(full, bytes, size_bytes);
 	if (failure) {
 		*failure_ret = message_format("%s: cannot write: %s", full, strerror(-failure));
 		return STANDIN_FAILED;
 	}
 	add(&place->files, &place->file_count, path);
-	return STANDIN_PUT;
+	return is_same ? STANDIN_SAME : STANDIN_PUT;
 }
 
 char *standin_place_remove(struct standin_place *place, const char *path)

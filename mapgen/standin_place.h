@@ -3,7 +3,8 @@
  * Stand-ins below a directory of debug files (/usr/lib/debug), where perf looks
  * for the names of a file by its path. A list of what was put there, directories
  * that were made for it included, lies beside: `.dotnet-mapgen`, a line each, "F PATH" or
- * "D PATH". What was not put there by us is never touched.
+ * "D PATH"; each line is there before what it tells of. What was not put there by us is never
+ * touched.
  */
 #ifndef MAPGEN_STANDIN_PLACE_H
 #define MAPGEN_STANDIN_PLACE_H

@@ -65,6 +65,26 @@ static bool exists(const char *root, const char *name)
 	return there;
 }
 
+/* Where it was killed: nothing is saved. */
+Test(standin_place, knows_what_an_interrupted_install_has_put)
+{
+	char *scratch = scratch_create(), *root = scratch_path(scratch, "debug");
+	struct standin_place place = open_place(root);
+
+	cr_assert_eq(put(&place, "/usr/share/A.dll", "a"), STANDIN_PUT);
+	cr_assert_eq(put(&place, "/usr/B.dll", "b"), STANDIN_PUT);
+	standin_place_close(&place);
+	place = open_place(root);
+	cr_assert_eq(place.file_count, 2);
+	cr_expect_str_eq(place.files[0], "/usr/share/A.dll");
+	cr_expect_null(standin_place_remove(&place, "/usr/share/A.dll"));
+	cr_expect_null(standin_place_remove(&place, "/usr/B.dll"));
+	close_place(&place);
+	cr_expect_not(exists(scratch, "debug"));
+	free(root);
+	scratch_remove(scratch);
+}
+
 Test(standin_place, takes_away_what_it_put_with_every_directory_that_it_made)
 {
 	char *scratch = scratch_create(), *root = scratch_path(scratch, "debug/here");
