@@ -21,6 +21,7 @@
 #include "libsym/libsym.h"
 #include "mapgen/message.h"
 #include "mapgen/relative_map.h"
+#include "mapgen/work_directory.h"
 
 extern char **environ;
 
@@ -41,18 +42,6 @@ struct run {
 	bool interrupted; /* a signal that ends this program is pending */
 	int status;       /* of waitpid() */
 };
-
-/* Signals that end this program: they wait until crossgen and its directory are gone. */
-static sigset_t ending_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	return set;
-}
 
 static int64_t now_ms(void)
 {
@@ -111,7 +100,7 @@ static bool take_output(struct run *run)
 static void wait_for_end(struct run *run)
 {
 	int64_t deadline_ms = now_ms() + time_limit_ms;
-	sigset_t ending = ending_signals();
+	sigset_t ending = work_directory_signals();
 	struct pollfd watched[3] = {
 		{ .fd = (int)syscall(SYS_pidfd_open, run->pid, 0), .events = POLLIN },
 		{ .fd = run->output_fd, .events = POLLIN },
@@ -272,34 +261,25 @@ static char *take_map(const char *directory, struct sym_image *image, char **tex
 	return reason;
 }
 
-static void remove_directory(const char *path)
-{
-	DIR *entries GUARDED(dir) = opendir(path);
-	const struct dirent *entry;
-
-	while (entries && (entry = readdir(entries)))
-		unlinkat(dirfd(entries), entry->d_name, 0);
-	rmdir(path);
-}
-
 char *crossgen_make(const struct map_maker *maker, const struct map_slot *slot,
 		    struct sym_image *image, char **text_ret, size_t *size_bytes_ret)
 {
 	const char *slot_file = path_file_name(slot->path);
 	char *directory AUTO_FREE =
 		message_format("%.*s.crossgen-XXXXXX", (int)(slot_file - slot->path), slot->path);
-	sigset_t ending = ending_signals(), before;
+	sigset_t ending = work_directory_signals(), before;
 	char *reason;
 
 	if (!directory)
 		return message_format("out of memory");
-	if (!mkdtemp(directory))
+	if (!work_directory_make(directory))
 		return message_format("cannot create %s: %s", directory, strerror(errno));
+	/* They wait until crossgen is gone, too. */
 	sigprocmask(SIG_BLOCK, &ending, &before);
 	reason = run_crossgen(maker, sym_image_path(image), directory);
 	if (!reason)
 		reason = take_map(directory, image, text_ret, size_bytes_ret);
-	remove_directory(directory);
+	work_directory_remove(directory);
 	/* What is pending ends the program here. */
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return reason;

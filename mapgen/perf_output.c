@@ -13,6 +13,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
 #include "mapgen/message.h"
+#include "mapgen/work_directory.h"
 
 enum {
 	MOST_PARTS = 65536,
@@ -164,7 +165,7 @@ static char *open_directory(struct perf_place *place, int input_fd)
 	place->directory = message_format("%s.XXXXXX", place->output_path);
 	if (!place->directory)
 		return message_format("out of memory");
-	if (!mkdtemp(place->directory)) {
+	if (!work_directory_make(place->directory)) {
 		failure = message_format("%s: cannot make a directory beside it: %s",
 					 place->output_path, strerror(errno));
 		free(STEAL(place->directory));
@@ -260,19 +261,6 @@ static char *pour_out(struct perf_place *place)
 	return copy_plain(fd, STDOUT_FILENO, "standard output");
 }
 
-static void remove_tree(int parent_fd, const char *name, unsigned int depth)
-{
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *listing GUARDED(dir) = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-
-	while (listing && (entry = readdir(listing)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
-		    unlinkat(fd, entry->d_name, 0) && errno == EISDIR && depth)
-			remove_tree(fd, entry->d_name, depth - 1);
-	unlinkat(parent_fd, name, AT_REMOVEDIR);
-}
-
 /* What is there is taken out of the way at the same moment. */
 static char *rename_directory(struct perf_place *place)
 {
@@ -285,6 +273,7 @@ static char *rename_directory(struct perf_place *place)
 	}
 	if (lstat(place->output_path, &status)) {
 		if (!rename(place->directory, place->output_path)) {
+			work_directory_keep();
 			free(STEAL(place->directory));
 			return NULL;
 		}
@@ -325,7 +314,7 @@ void perf_place_deinit(struct perf_place *place)
 	free(place->parts);
 	path_output_abandon(&place->file);
 	if (place->directory)
-		remove_tree(AT_FDCWD, place->directory, 1);
+		work_directory_remove(place->directory);
 	if (place->lock_fd >= 0)
 		close(place->lock_fd);
 	free(place->directory);
