@@ -214,6 +214,17 @@ static bool skip_call_mark(struct stack_span *rest)
 	return true;
 }
 
+/* A signal may have come between any two instructions, and where it came at the first one of a
+ * function, the one before is another's. gdb says where, eu-stack -a marks the other callers. */
+static bool is_return(struct stack_text *text, int32_t index, bool has_mark)
+{
+	bool was_interrupted = index && (text->behind_signal || (text->marks_calls && !has_mark));
+
+	text->behind_signal = false;
+	text->marks_calls = has_mark || (index && text->marks_calls);
+	return index && !was_interrupted;
+}
+
 static bool numbered_line(struct stack_text *text, const char *line, struct stack_span rest,
 			  enum stack_line *ret)
 {
@@ -225,12 +236,13 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 	if (!stack_read_id(&rest, &index) || !STACK_BEGINS(&rest, " "))
 		return false;
 	stack_skip_blanks(&rest);
+	if (STACK_BEGINS(&rest, "<signal handler called>"))
+		text->behind_signal = true;
 	if (!stack_read_number(&rest, &number) || !number.prefixed || !at_end_of_word(&rest))
 		return false;
 	*ret = STACK_LINE_FRAME;
 	frame.value = number.value;
-	frame.is_return = index > 0;
-	skip_call_mark(&rest);
+	frame.is_return = is_return(text, index, skip_call_mark(&rest));
 	frame.start = frame.end = (size_t)(rest.at - line);
 	stack_skip_blanks(&rest);
 	if (rest.at == rest.end || STACK_BEGINS(&rest, "- /") || STACK_BEGINS(&rest, "- [")) {

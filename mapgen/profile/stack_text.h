@@ -83,6 +83,8 @@ struct stack_text {
 	bool in_stack;   /* the line before was a user frame with an address: this one is a caller's
 			  */
 	bool in_map_key; /* inside of bpftrace's "@[" */
+	bool behind_signal;   /* gdb: what comes was interrupted */
+	bool marks_calls;     /* eu-stack -a: callers of this stack are told from such */
 	bool plain_names;     /* perf script prints names without offsets */
 	uint8_t trace_column; /* where BCC's trace has the PID in its rows, from 1; 0: no trace */
 };

@@ -470,6 +470,38 @@ Test(stack_text, names_frames_of_gdb)
 		      "#1  0x00007fa5a0e31612 in main (argc=0x7fa5a0e31612)\n");
 }
 
+/* What was interrupted is where it would have gone on, and no call. */
+Test(stack_text, takes_what_a_signal_interrupted_for_no_caller_in_gdb)
+{
+	expect_text("#0  0x00007fa5a0e31612 in ?? ()\n"
+		    "#1  0x00007fa5a0e31100 in ?? ()\n"
+		    "#2  <signal handler called>\n"
+		    "#3  0x00007fa5a0e31000 in ?? ()\n"
+		    "#4  0x00007fa5a0e31200 in ?? ()\n",
+		    "#0  0x00007fa5a0e31612 in A.B::C(int32) ()\n"
+		    "#1  0x00007fa5a0e31100 in A.B::C(int32) ()\n"
+		    "#2  <signal handler called>\n"
+		    "#3  0x00007fa5a0e31000 in A.B::C(int32) ()\n"
+		    "#4  0x00007fa5a0e31200 in A.B::C(int32) ()\n");
+	expect_queries("7fa5a0e31612\n7fa5a0e31100 return\n7fa5a0e31000\n"
+		       "7fa5a0e31200 return\n");
+}
+
+Test(stack_text, takes_what_a_signal_interrupted_for_no_caller_in_eu_stack)
+{
+	expect_text("TID 1:\n#0  0x00007fa5a0e31612\n#1  0x00007fa5a0e31100 - 1\n"
+		    "#2  0x00007fa5a0e31000\n#3  0x00007fa5a0e31200 - 1\n"
+		    "TID 2:\n#0  0x00007fa5a0e31612\n#1  0x00007fa5a0e31100\n",
+		    "TID 1:\n#0  0x00007fa5a0e31612 A.B::C(int32)\n"
+		    "#1  0x00007fa5a0e31100 - 1 A.B::C(int32)\n"
+		    "#2  0x00007fa5a0e31000 A.B::C(int32)\n"
+		    "#3  0x00007fa5a0e31200 - 1 A.B::C(int32)\n"
+		    "TID 2:\n#0  0x00007fa5a0e31612 A.B::C(int32)\n"
+		    "#1  0x00007fa5a0e31100 A.B::C(int32)\n");
+	expect_queries("7fa5a0e31612\n7fa5a0e31100 return\n7fa5a0e31000\n7fa5a0e31200 return\n"
+		       "7fa5a0e31612\n7fa5a0e31100 return\n");
+}
+
 /* ---- LTTng ----------------------------------------------------------------------- */
 
 Test(stack_text, names_call_stacks_of_babeltrace)
