@@ -25,6 +25,7 @@ void core_close(struct core *core)
 {
 	if (!core)
 		return;
+	free(core->by_path);
 	elf_core_deinit(&core->elf);
 	if (core->fd >= 0)
 		close(core->fd);
@@ -35,6 +36,48 @@ void core_close(struct core *core)
 static bool read_at(const struct byte_source *source, void *room, size_t count, uint64_t offset)
 {
 	return !path_read_at(source->fd, room, count, offset);
+}
+
+static int compare_files(const void *left, const void *right)
+{
+	const struct elf_core_file *a = *(const struct elf_core_file *const *)left;
+	const struct elf_core_file *b = *(const struct elf_core_file *const *)right;
+	int order = strcmp(a->path, b->path);
+
+	if (order)
+		return order;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	return a->start_address < b->start_address ? -1 : a->start_address > b->start_address;
+}
+
+static struct sym_error *sort_files(struct core *core)
+{
+	size_t count = core->elf.file_count;
+
+	core->by_path = calloc(count + 1, sizeof(*core->by_path));
+	if (!core->by_path)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		core->by_path[i] = &core->elf.files[i];
+	qsort(core->by_path, count, sizeof(*core->by_path), compare_files);
+	return NULL;
+}
+
+/* The place among them of the first one of a path, or where that would be. */
+static size_t find_path(const struct core *core, const char *path)
+{
+	size_t low = 0, high = core->elf.file_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(core->by_path[middle]->path, path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 static struct sym_error *open_core(const char *path, struct core **ret)
@@ -60,24 +103,18 @@ static struct sym_error *open_core(const char *path, struct core **ret)
 	core->time_ns = sparse_file_time_ns(&status);
 	error = elf_core_read(&source, path, &core->elf);
 	if (!error)
+		error = sort_files(core);
+	if (!error)
 		*ret = STEAL(core);
 	return error;
 }
 
 /* ---- who it was ------------------------------------------------------------- */
 
-static const struct elf_core_file *find_file(const struct elf_core *core, uint64_t address)
-{
-	for (size_t i = 0; i < core->file_count; i++)
-		if (address >= core->files[i].start_address && address < core->files[i].end_address)
-			return &core->files[i];
-	return NULL;
-}
-
 /* The program is the file that the kernel found its program headers in. */
 static const char *executable_path(const struct elf_core *core)
 {
-	const struct elf_core_file *file = find_file(core, core->program_headers);
+	const struct elf_core_file *file = elf_core_find_file(core, core->program_headers);
 
 	return file ? file->path : "";
 }
@@ -114,15 +151,6 @@ struct sym_error *core_process_open(const char *path, const char *root, struct p
 
 /* ---- what was mapped ---------------------------------------------------------- */
 
-/* Files of one path count as one; what the number is does not matter. */
-static size_t inode_of(const struct elf_core *core, const char *path)
-{
-	for (size_t i = 0; i < core->file_count; i++)
-		if (!strcmp(core->files[i].path, path))
-			return i + 1;
-	return 0;
-}
-
 static void append_path(struct buf *text, const char *path)
 {
 	for (; *path; path++)
@@ -132,10 +160,11 @@ static void append_path(struct buf *text, const char *path)
 			buf_append_char(text, *path);
 }
 
-static void append_line(const struct elf_core *core, uint64_t start, uint64_t end, struct buf *text)
+/* Files of one path count as one: the inode is their place by path. */
+static void append_line(const struct core *core, uint64_t start, uint64_t end, struct buf *text)
 {
-	const struct elf_core_segment *segment = elf_core_find(core, start);
-	const struct elf_core_file *file = find_file(core, start);
+	const struct elf_core_segment *segment = elf_core_find(&core->elf, start);
+	const struct elf_core_file *file = elf_core_find_file(&core->elf, start);
 	uint32_t flags = segment ? segment->flags : FLAG_READ | FLAG_EXECUTE;
 
 	if (!segment && !file)
@@ -144,10 +173,10 @@ static void append_line(const struct elf_core *core, uint64_t start, uint64_t en
 		   flags & FLAG_READ ? 'r' : '-', flags & FLAG_WRITE ? 'w' : '-',
 		   flags & FLAG_EXECUTE ? 'x' : '-',
 		   file ? file->offset + (start - file->start_address) : 0,
-		   file ? inode_of(core, file->path) : 0);
+		   file ? find_path(core, file->path) + 1 : 0);
 	if (file)
 		append_path(text, file->path);
-	else if (core->vdso && start == core->vdso)
+	else if (core->elf.vdso && start == core->elf.vdso)
 		buf_append_string(text, "[vdso]");
 	buf_append_char(text, '\n');
 }
@@ -175,7 +204,7 @@ struct sym_error *core_address_space(const struct core *core, struct address_spa
 	buf_init(&text, LIMIT_MAPS_BYTES);
 	for (size_t i = 0; i + 1 < count; i++)
 		if (borders[i] < borders[i + 1])
-			append_line(elf, borders[i], borders[i + 1], &text);
+			append_line(core, borders[i], borders[i + 1], &text);
 	error = text.failure == BUF_OK ? address_space_parse(text.data, text.size_bytes, ret)
 				       : sym_error_from_buf(&text, "mappings of the core file");
 	buf_deinit(&text);
@@ -215,17 +244,18 @@ static struct sym_error *stale(const struct image *image, const char *why)
  * Where the process had the first page of the file. Of a part that it has mapped once more, far
  * away (V8 does so with its builtins), the whole one tells: there is other memory before the part.
  */
-static uint64_t first_page(const struct elf_core *core, const struct image *image,
-			   uint64_t load_base)
+static uint64_t first_page(const struct core *core, const struct image *image, uint64_t load_base)
 {
 	uint64_t expected = load_base + image->segments[0].position;
-	const struct elf_core_file *file = find_file(core, expected);
+	const struct elf_core_file *file = elf_core_find_file(&core->elf, expected);
+	size_t place;
 
 	if (file && !strcmp(file->path, image->path))
 		return expected;
-	for (size_t i = 0; i < core->file_count; i++)
-		if (!core->files[i].offset && !strcmp(core->files[i].path, image->path))
-			return core->files[i].start_address;
+	place = find_path(core, image->path);
+	if (place < core->elf.file_count && !core->by_path[place]->offset &&
+	    !strcmp(core->by_path[place]->path, image->path))
+		return core->by_path[place]->start_address;
 	return expected;
 }
 
@@ -238,8 +268,7 @@ static struct sym_error *check_elf(const struct core *core, const struct image *
 	uint8_t bytes[COMPARED_BYTES];
 	struct sym_error *error = NULL;
 
-	if (core_read(core, first_page(&core->elf, image, load_base), bytes, size_bytes) <
-	    size_bytes)
+	if (core_read(core, first_page(core, image, load_base), bytes, size_bytes) < size_bytes)
 		error = stale(image,
 			      core->elf.missing_bytes
 				      ? "the core file was cut off before its beginning: nothing "

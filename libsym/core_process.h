@@ -18,6 +18,8 @@ struct core {
 	int fd;
 	char *path;
 	struct elf_core elf;
+	/* Its files by path; those of one path by offset, then by address. */
+	const struct elf_core_file **by_path;
 	int64_t time_ns; /* of its last change: what was mapped is not younger */
 };
 

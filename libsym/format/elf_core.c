@@ -327,20 +327,38 @@ struct sym_error *elf_core_read(const struct byte_source *source, const char *pa
 	return error;
 }
 
-const struct elf_core_segment *elf_core_find(const struct elf_core *core, uint64_t address)
+/* How many of `count` ascending records begin at an address or below. The address is their first
+ * field. */
+static size_t count_up_to(const void *records, size_t count, size_t record_bytes, uint64_t address)
 {
-	size_t low = 0, high = core->segment_count;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		const uint64_t *start =
+			(const void *)((const char *)records + middle * record_bytes);
 
-		if (core->segments[middle].address <= address)
+		if (*start <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low ||
-	    address - core->segments[low - 1].address >= core->segments[low - 1].memory_bytes)
-		return NULL;
-	return &core->segments[low - 1];
+	return low;
+}
+
+const struct elf_core_segment *elf_core_find(const struct elf_core *core, uint64_t address)
+{
+	size_t count =
+		count_up_to(core->segments, core->segment_count, sizeof(*core->segments), address);
+	const struct elf_core_segment *last = count ? &core->segments[count - 1] : NULL;
+
+	return last && address - last->address < last->memory_bytes ? last : NULL;
+}
+
+const struct elf_core_file *elf_core_find_file(const struct elf_core *core, uint64_t address)
+{
+	size_t count = count_up_to(core->files, core->file_count, sizeof(*core->files), address);
+	const struct elf_core_file *last = count ? &core->files[count - 1] : NULL;
+
+	return last && address < last->end_address ? last : NULL;
 }

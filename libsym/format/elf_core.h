@@ -61,5 +61,7 @@ void elf_core_deinit(struct elf_core *core);
 
 /* The segment that covers an address; NULL when none does. */
 const struct elf_core_segment *elf_core_find(const struct elf_core *core, uint64_t address);
+/* The same of a file. */
+const struct elf_core_file *elf_core_find_file(const struct elf_core *core, uint64_t address);
 
 #endif

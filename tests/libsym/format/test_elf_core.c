@@ -51,6 +51,9 @@ Test(elf_core, tells_memory_files_and_whose_it_is)
 	cr_assert_eq(core.files[1].start_address, 0x7f0000);
 	cr_assert_eq(core.files[1].offset, 0x2000);
 	cr_assert_str_eq(core.files[1].path, "/memfd:doublemapper (deleted)");
+	cr_assert_eq(elf_core_find_file(&core, 0x401fff), &core.files[0]);
+	cr_assert_null(elf_core_find_file(&core, 0x402000));
+	cr_assert_null(elf_core_find_file(&core, 0x3fffff));
 	cr_assert_eq(core.pid, 7);
 	cr_assert_eq(core.uid, 1000);
 	cr_assert_eq(core.gid, 1001);
