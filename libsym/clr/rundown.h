@@ -19,6 +19,9 @@
 struct rundown_module {
 	uint64_t id;
 	const char *path; /* of the assembly; "" for one without a file */
+	/* of a session that goes on */
+	bool is_gone;  /* it was unloaded */
+	uint64_t time; /* of the event */
 };
 
 struct rundown_method {

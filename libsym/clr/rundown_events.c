@@ -7,7 +7,8 @@
  *		[151, 152: u64 domain,] u32 flags, u32, path
  *	146 DCEndComplete
  * Of the runtime's own, with the same payloads:
- *	143 MethodLoadVerbose, 144 MethodUnloadVerbose, 151 DomainModuleLoad, 152 ModuleLoad
+ *	143 MethodLoadVerbose, 144 MethodUnloadVerbose, 151 DomainModuleLoad, 152 ModuleLoad,
+ *	153 ModuleUnload
  */
 #include "libsym/clr/rundown_events.h"
 
@@ -66,11 +67,12 @@ static void take_method(struct rundown_gathering *gathering, struct reader paylo
 	rundown->methods[rundown->method_count++] = method;
 }
 
-static void take_module(struct rundown_gathering *gathering, struct reader payload, bool has_domain)
+static void take_module(struct rundown_gathering *gathering, struct reader payload, bool has_domain,
+			bool is_gone, uint64_t time)
 {
 	struct rundown *rundown = gathering->rundown;
 	size_t names_before = gathering->names.size_bytes;
-	struct rundown_module module;
+	struct rundown_module module = { .is_gone = is_gone, .time = time };
 
 	module.id = reader_u64(&payload);
 	reader_skip(&payload, has_domain ? 24 : 16);
@@ -100,11 +102,11 @@ static void take_listed(struct rundown_gathering *gathering, const struct nettra
 		break;
 	case 151:
 	case 152:
-		take_module(gathering, payload, true);
+		take_module(gathering, payload, true, false, event->time);
 		break;
 	case 153:
 	case 154:
-		take_module(gathering, payload, false);
+		take_module(gathering, payload, false, false, event->time);
 		break;
 	default:
 		break;
@@ -121,7 +123,9 @@ static void take_change(struct rundown_gathering *gathering, const struct nettra
 		break;
 	case 151:
 	case 152:
-		take_module(gathering, payload, event->event_id == 151);
+	case 153:
+		take_module(gathering, payload, event->event_id == 151, event->event_id == 153,
+			    event->time);
 		break;
 	default:
 		break;

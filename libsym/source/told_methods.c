@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "libsym/base/address_ranges.h"
+#include "libsym/base/ascending.h"
 #include "libsym/base/grow.h"
 #include "libsym/clr/rundown_name.h"
 #include "libsym/limits.h"
+#include "libsym/source/last_at.h"
 
 static const size_t spare_name_bytes = (size_t)1 << 20;
 
@@ -17,11 +19,25 @@ void told_methods_init(struct told_methods *told)
 	buf_init(&told->names, LIMIT_INDEX_NAME_BYTES);
 }
 
+static struct told_module *find_module(const struct told_methods *told, uint64_t id)
+{
+	struct told_module *module;
+
+	HASH_FIND(hh, told->modules, &id, sizeof(id), module);
+	return module;
+}
+
+static void forget_module(struct told_methods *told, struct told_module *module)
+{
+	HASH_DEL(told->modules, module);
+	free(module->path);
+	free(module);
+}
+
 void told_methods_deinit(struct told_methods *told)
 {
-	for (size_t i = 0; i < told->module_count; i++)
-		free(told->modules[i].path);
-	free(told->modules);
+	while (told->modules)
+		forget_module(told, told->modules);
 	free(told->items);
 	free(told->ends);
 	buf_deinit(&told->names);
@@ -29,34 +45,53 @@ void told_methods_deinit(struct told_methods *told)
 	*told = (struct told_methods){ 0 };
 }
 
-static struct told_module *find_module(const struct told_methods *told, uint64_t id)
+/* NULL for want of memory. */
+static struct told_module *add_module(struct told_methods *told, uint64_t id)
 {
-	for (size_t i = told->module_count; i > 0; i--)
-		if (told->modules[i - 1].id == id)
-			return &told->modules[i - 1];
+	struct told_module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	module->id = id;
+	HASH_ADD(hh, told->modules, id, sizeof(module->id), module);
+	if (hash_added(module))
+		return module;
+	free(module);
 	return NULL;
 }
 
-/* The later of two modules of one number holds: collectible ones come and go. */
-static struct sym_error *add_modules(struct told_methods *told, const struct rundown *rundown)
+/* False when there is no memory. */
+static bool take_module(struct told_methods *told, const struct rundown_module *module)
 {
-	for (size_t i = 0; i < rundown->module_count; i++) {
-		uint64_t id = rundown->modules[i].id;
-		struct told_module *known = find_module(told, id);
-		char *path = strdup(rundown->modules[i].path);
+	struct told_module *known = find_module(told, module->id);
+	char *path;
 
-		if (!path || (!known && !grow_items((void **)&told->modules, &told->module_capacity,
-						    told->module_count, sizeof(*known)))) {
-			free(path);
-			return &sym_error_no_memory;
-		}
-		if (known) {
-			free(known->path);
-			known->path = path;
-		} else {
-			told->modules[told->module_count++] = (struct told_module){ id, path };
-		}
+	if (known && known->time > module->time)
+		return true;
+	if (module->is_gone) {
+		if (known)
+			forget_module(told, known);
+		return true;
 	}
+	path = strdup(module->path);
+	if (path && !known)
+		known = add_module(told, module->id);
+	if (!path || !known) {
+		free(path);
+		return false;
+	}
+	free(known->path);
+	known->path = path;
+	known->time = module->time;
+	return true;
+}
+
+/* Collectible modules come and go: the later of two of one number holds. */
+static struct sym_error *take_modules(struct told_methods *told, const struct rundown *rundown)
+{
+	for (size_t i = 0; i < rundown->module_count; i++)
+		if (!take_module(told, &rundown->modules[i]))
+			return &sym_error_no_memory;
 	return NULL;
 }
 
@@ -97,7 +132,6 @@ static struct sym_error *add_method(struct told_methods *told, const struct rund
 {
 	size_t offset = told->names.size_bytes;
 
-	note_time(told, method);
 	if (!grow_items((void **)&told->items, &told->capacity, told->count, sizeof(*told->items)))
 		return &sym_error_no_memory;
 	if (!rundown_write_name(method, metadata, &told->names)) {
@@ -188,7 +222,6 @@ static bool take_ends(struct told_methods *told, const struct valid_changes *cha
 
 		if (!method->is_gone)
 			continue;
-		note_time(told, method);
 		ends[told->end_count++] =
 			(struct told_end){ method->start_address,
 					   method->start_address + method->size_bytes,
@@ -213,13 +246,12 @@ static bool unite(const struct valid_changes *changes, struct address_ranges *re
 	return done;
 }
 
-/* Of all methods but the first ones, those that share bytes with these ranges. */
-static void remove_methods(struct told_methods *told, size_t first,
-			   const struct address_ranges *ranges)
+/* Those that share bytes with these ranges. */
+static void remove_methods(struct told_methods *told, const struct address_ranges *ranges)
 {
-	size_t kept = first;
+	size_t kept = 0;
 
-	for (size_t i = first; i < told->count; i++) {
+	for (size_t i = 0; i < told->count; i++) {
 		const struct told_method *item = &told->items[i];
 
 		if (!address_ranges_meet(ranges, item->start_address,
@@ -259,34 +291,63 @@ struct sym_error *told_methods_begin(struct told_methods *told, const struct run
 				     const struct runtime_assemblies *assemblies)
 {
 	struct found found = { 0 };
-	struct sym_error *error = add_modules(told, rundown);
+	struct sym_error *error = take_modules(told, rundown);
 
 	for (size_t i = 0; !error && i < rundown->method_count; i++) {
 		const struct rundown_method *method = &rundown->methods[i];
 
-		if (is_wanted(method))
-			error = add_method(
-				told, method,
-				find_metadata(told, &found, assemblies, method->module_id));
+		if (!is_wanted(method))
+			continue;
+		note_time(told, method);
+		error = add_method(told, method,
+				   find_metadata(told, &found, assemblies, method->module_id));
 	}
 	return error;
 }
 
-/* One after the other, among themselves; what was there before them is none of theirs any more. */
+/* Which change was the last one of each place; their numbers count from 1. False when there is no
+ * memory. */
+static bool find_last(const struct valid_changes *changes, struct last_at *ret)
+{
+	uint64_t *starts = calloc(changes->count + 1, sizeof(*starts));
+
+	for (size_t i = 0; starts && i < changes->count; i++)
+		starts[i] = changes->items[i]->start_address;
+	if (!starts || !last_at_init(ret, starts, changes->count))
+		return false;
+	for (size_t i = 0; i < changes->count; i++)
+		last_at_put(ret, changes->items[i]->start_address, changes->items[i]->size_bytes,
+			    i + 1);
+	return true;
+}
+
+/* Does nothing that came later share bytes with it? That would begin in it, or have come over its
+ * beginning. */
+static bool is_last(const struct last_at *last, const struct rundown_method *method,
+		    uint64_t number)
+{
+	uint64_t start = method->start_address, end = start + method->size_bytes;
+
+	for (size_t i = ascending_count_below(last->places, last->count, start);
+	     i < last->count && last->places[i] < end; i++)
+		if (last_at_find(last, last->places[i]) != number)
+			return false;
+	return true;
+}
+
+/* What one after the other leaves of them. */
 static struct sym_error *add_changes(struct told_methods *told, const struct valid_changes *changes,
 				     const struct runtime_assemblies *assemblies)
 {
+	struct last_at last AUTO_LAST_AT = { 0 };
 	struct found found = { 0 };
-	size_t before = told->count;
-	struct sym_error *error = NULL;
+	struct sym_error *error = find_last(changes, &last) ? NULL : &sym_error_no_memory;
 
 	for (size_t i = 0; !error && i < changes->count; i++) {
 		const struct rundown_method *method = changes->items[i];
-		struct address_range range = { method->start_address,
-					       method->start_address + method->size_bytes };
 
-		remove_methods(told, before, &(struct address_ranges){ &range, 1 });
-		if (!method->is_gone)
+		note_time(told, method);
+		if (!method->is_gone && is_last(&last, method, i + 1))
 			error = add_method(
 				told, method,
 				find_metadata(told, &found, assemblies, method->module_id));
@@ -299,14 +360,14 @@ struct sym_error *told_methods_apply(struct told_methods *told, const struct run
 {
 	struct address_ranges ranges = { 0 };
 	struct valid_changes valid;
-	struct sym_error *error = add_modules(told, changes);
+	struct sym_error *error = take_modules(told, changes);
 	size_t before = told->count, kept;
 	bool has_room = choose_valid(told, changes, &valid) && unite(&valid, &ranges);
 
 	if (!error && !has_room)
 		error = &sym_error_no_memory;
 	if (!error)
-		remove_methods(told, 0, &ranges);
+		remove_methods(told, &ranges);
 	address_ranges_deinit(&ranges);
 	kept = told->count;
 	if (!error)

@@ -12,6 +12,7 @@
 
 #include "libsym/base/address_ranges.h"
 #include "libsym/base/buf.h"
+#include "libsym/base/hash.h"
 #include "libsym/clr/rundown.h"
 #include "libsym/clr/write_barrier.h"
 #include "libsym/error.h"
@@ -40,14 +41,15 @@ struct told_end {
 
 struct told_module {
 	uint64_t id;
+	uint64_t time;
 	char *path;
+	UT_hash_handle hh;
 };
 
 struct told_methods {
 	struct told_method *items; /* of two that share bytes the later one holds */
 	size_t count, capacity;
-	struct told_module *modules;
-	size_t module_count, module_capacity;
+	struct told_module *modules; /* that are loaded, by id */
 	struct buf names;
 	size_t unnamed_count;
 	uint64_t newest_time;  /* of all that was told */

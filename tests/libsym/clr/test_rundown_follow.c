@@ -51,6 +51,8 @@ static void begin(struct telling *telling)
 	nettrace_builder_init(&telling->builder);
 	begin_block(&telling->builder, true);
 	put_kind(&telling->builder, 1, "Microsoft-Windows-DotNETRuntime", 143, 2);
+	put_kind(&telling->builder, 2, "Microsoft-Windows-DotNETRuntime", 152, 2);
+	put_kind(&telling->builder, 3, "Microsoft-Windows-DotNETRuntime", 153, 2);
 	end_block(&telling->builder, "MetadataBlock");
 }
 
@@ -83,15 +85,25 @@ static void put_method(struct telling *telling)
 	buf_deinit(&payload);
 }
 
-/* So little that it has room in the socket. */
-static void tell(struct telling *telling)
+static void put_module(struct telling *telling, uint32_t kind, uint64_t id, const char *path)
+{
+	struct buf payload;
+
+	buf_init(&payload, 4096);
+	put_u64(&payload, id);
+	put_u64(&payload, 0x5678);
+	put_u64(&payload, 0);
+	put_utf16(&payload, path);
+	put_event(&telling->builder, kind, payload.data, payload.size_bytes);
+	buf_deinit(&payload);
+}
+
+/* The block in hand, which has so little that there is room for it in the socket. */
+static void send_block(struct telling *telling)
 {
 	struct buf *stream = &telling->builder.stream;
 	size_t bytes;
 
-	begin_block(&telling->builder, true);
-	for (int i = 0; i < PIECE_EVENTS; i++)
-		put_method(telling);
 	end_block(&telling->builder, "EventBlock");
 	bytes = stream->size_bytes - telling->told_bytes;
 	cr_assert_eq(send(telling->fd, stream->data + telling->told_bytes, bytes, 0),
@@ -99,6 +111,14 @@ static void tell(struct telling *telling)
 	/* A block begins at a multiple of 4 of the stream. */
 	telling->told_bytes = stream->size_bytes % 4;
 	buf_truncate(stream, telling->told_bytes);
+}
+
+static void tell(struct telling *telling)
+{
+	begin_block(&telling->builder, true);
+	for (int i = 0; i < PIECE_EVENTS; i++)
+		put_method(telling);
+	send_block(telling);
 }
 
 static bool is_readable(const struct telling *telling)
@@ -175,5 +195,29 @@ Test(rundown_follow, waits_for_nothing_where_the_runtime_has_ended_the_session)
 	cr_assert_not_null(error);
 	cr_expect(strstr(sym_error_message(error), "has ended"), "%s", sym_error_message(error));
 	sym_error_destroy(error);
+	end(&telling);
+}
+
+Test(rundown_follow, tells_of_modules_that_come_and_go)
+{
+	struct telling telling;
+	struct rundown rundown;
+
+	begin(&telling);
+	begin_block(&telling.builder, true);
+	telling.builder.time = 100;
+	put_module(&telling, 2, 7, "/app/plugin.dll");
+	telling.builder.time = 200;
+	put_module(&telling, 3, 7, "/app/plugin.dll");
+	send_block(&telling);
+	cr_assert_null(rundown_follow_take(telling.follow, &rundown));
+	cr_assert_eq(rundown.module_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		cr_expect_eq(rundown.modules[i].id, 7);
+		cr_expect_eq(rundown.modules[i].is_gone, i == 1);
+		cr_expect_str_eq(rundown.modules[i].path, "/app/plugin.dll");
+	}
+	cr_expect_lt(rundown.modules[0].time, rundown.modules[1].time);
+	rundown_deinit(&rundown);
 	end(&telling);
 }

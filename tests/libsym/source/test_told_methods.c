@@ -150,6 +150,15 @@ Test(told_methods, what_makes_no_difference_is_no_change)
 	told_methods_deinit(&told);
 }
 
+static bool apply_modules(struct told_methods *told, struct rundown_module *modules, size_t count)
+{
+	struct rundown changes = { .modules = modules, .module_count = count };
+	bool changed;
+
+	cr_assert_null(told_methods_apply(told, &changes, &nothing, &changed));
+	return changed;
+}
+
 Test(told_methods, keeps_one_module_of_each_number)
 {
 	struct rundown_module modules[] = { { .id = 7, .path = "/old" },
@@ -157,14 +166,45 @@ Test(told_methods, keeps_one_module_of_each_number)
 	struct told_methods told;
 
 	told_methods_init(&told);
-	for (size_t i = 0; i < 1000; i++) {
-		struct rundown changes = { .modules = modules, .module_count = 2 };
-		bool changed;
+	for (size_t i = 0; i < 1000; i++)
+		cr_expect_not(apply_modules(&told, modules, 2));
+	cr_assert_eq(HASH_COUNT(told.modules), 1);
+	cr_expect_str_eq(told.modules->path, "/new");
+	told_methods_deinit(&told);
+}
 
-		cr_assert_null(told_methods_apply(&told, &changes, &nothing, &changed));
+Test(told_methods, forgets_modules_that_are_unloaded)
+{
+	struct told_methods told;
+
+	told_methods_init(&told);
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct rundown_module modules[] = {
+			{ .id = i + 1, .path = "/plugin", .time = 2 * i + 1 },
+			{ .id = i, .path = "/plugin", .time = 2 * i + 2, .is_gone = true },
+		};
+
+		apply_modules(&told, modules, 2);
+		cr_assert_eq(HASH_COUNT(told.modules), 1);
 	}
-	cr_assert_eq(told.module_count, 1);
-	cr_expect_str_eq(told.modules[0].path, "/new");
+	told_methods_deinit(&told);
+}
+
+/* Who unloads is another thread than who loads. */
+Test(told_methods, does_not_forget_a_module_that_was_loaded_in_the_place_of_another)
+{
+	struct rundown_module modules[] = {
+		{ .id = 7, .path = "/old", .time = 10 },
+		{ .id = 7, .path = "/new", .time = 30 },
+		{ .id = 7, .path = "/old", .time = 20, .is_gone = true },
+		{ .id = 7, .path = "/old", .time = 10 },
+	};
+	struct told_methods told;
+
+	told_methods_init(&told);
+	apply_modules(&told, modules, sizeof(modules) / sizeof(modules[0]));
+	cr_assert_eq(HASH_COUNT(told.modules), 1);
+	cr_expect_str_eq(told.modules->path, "/new");
 	told_methods_deinit(&told);
 }
 
@@ -184,6 +224,24 @@ Test(told_methods, lets_go_of_names_that_are_gone)
 	cr_assert_eq(told.count, 1);
 	cr_assert_lt(told.names.size_bytes, 4 << 20);
 	cr_assert_eq(strlen(name_at(&told, 0x1000)), sizeof(name) > 256 ? 255 : sizeof(name));
+	told_methods_deinit(&told);
+}
+
+Test(told_methods, names_only_what_stays_of_what_is_told_together)
+{
+	static struct rundown_method changes[1000];
+	enum {
+		COUNT = sizeof(changes) / sizeof(changes[0])
+	};
+	struct told_methods told;
+
+	for (size_t i = 0; i < COUNT; i++)
+		changes[i] = method(0x1000 + i % 2 * 0x20, 0x40, "again", false);
+	told_methods_init(&told);
+	cr_assert(apply(&told, changes, COUNT));
+	cr_expect_eq(told.count, 1);
+	cr_expect_eq(told.names.size_bytes, strlen("N.T::again"));
+	cr_expect_str_eq(name_at(&told, 0x105f), "N.T::again[QuickJitted]");
 	told_methods_deinit(&told);
 }
 
