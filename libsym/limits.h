@@ -49,7 +49,7 @@ static const uint64_t LIMIT_ZIP_DIRECTORY_BYTES = (uint64_t)64 << 20;
 static const uint64_t LIMIT_BUNDLED_BYTES = (uint64_t)256 << 20;
 
 /* Bytes of a name. Longer ones are skipped and counted as bad lines: no compiler emits them, and
- * one 1 GiB line must not cost 1 GiB. */
+ * one 1 GiB line must not cost 1 GiB. Code to which a jitdump gives such a name has none. */
 static const size_t LIMIT_NAME_BYTES = (size_t)1 << 16;
 
 /* Bytes of /proc/PID/maps: vm.max_map_count allows 2^31 mappings in theory; 65,530 of them by

@@ -121,7 +121,10 @@ static struct sym_error *read_dump(const struct sym_snapshot *snapshot,
 	if (error)
 		buf_printf(why, "%s is not used: %s", mapping->path, sym_error_message(error));
 	else if (jitdump_source_is_cut(source))
-		buf_printf(why, "%s ends inside a record: later ones are missing", mapping->path);
+		buf_printf(why,
+			   "%s ends inside a record or has one that makes no sense: later ones are "
+			   "missing",
+			   mapping->path);
 	if (!error)
 		*ret = STEAL(source);
 	sym_error_destroy(error);

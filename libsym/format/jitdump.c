@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libsym/base/reader.h"
+#include "libsym/limits.h"
 
 static const uint32_t magic = 0x4a695444;
 static const uint32_t swapped_magic = 0x4454694a;
@@ -56,9 +57,16 @@ static bool ends_beyond(uint64_t start, uint64_t size_bytes)
 	return start + size_bytes < start;
 }
 
+/* It contradicts itself, but the next one lies where it says. */
+static enum jitdump_outcome read_nothing(struct jitdump_record *ret)
+{
+	ret->code_size_bytes = 0;
+	return JITDUMP_GOOD;
+}
+
 static enum jitdump_outcome read_load(struct cursor *cursor, struct jitdump_record *ret)
 {
-	size_t left, room;
+	size_t left, room, most;
 	const char *end;
 
 	reader_skip(&cursor->reader, 4 + 8);
@@ -69,17 +77,20 @@ static enum jitdump_outcome read_load(struct cursor *cursor, struct jitdump_reco
 		return JITDUMP_SHORT;
 	if (ends_beyond(ret->code_address, ret->code_size_bytes) ||
 	    ret->size_bytes <= JITDUMP_LOAD_BYTES)
-		return JITDUMP_BAD;
+		return read_nothing(ret);
 	/* The name and its NUL, then the code or nothing. */
 	room = ret->size_bytes - JITDUMP_LOAD_BYTES;
 	left = reader_left(&cursor->reader);
+	most = left < room ? left : room;
 	ret->name = (const char *)cursor->reader.data + cursor->reader.position;
-	end = memchr(ret->name, '\0', left < room ? left : room);
+	end = memchr(ret->name, '\0', most);
+	if ((end ? (size_t)(end - ret->name) : most) > LIMIT_NAME_BYTES)
+		return JITDUMP_GOOD;
 	if (!end)
-		return left < room ? JITDUMP_SHORT : JITDUMP_BAD;
+		return left < room ? JITDUMP_SHORT : read_nothing(ret);
 	ret->name_bytes = (size_t)(end - ret->name);
 	room -= ret->name_bytes + 1;
-	return room && ret->code_size_bytes > room ? JITDUMP_BAD : JITDUMP_GOOD;
+	return room && ret->code_size_bytes > room ? read_nothing(ret) : JITDUMP_GOOD;
 }
 
 static enum jitdump_outcome read_move(struct cursor *cursor, struct jitdump_record *ret)
@@ -93,7 +104,7 @@ static enum jitdump_outcome read_move(struct cursor *cursor, struct jitdump_reco
 		return JITDUMP_SHORT;
 	return ends_beyond(ret->code_address, ret->code_size_bytes) ||
 			       ends_beyond(ret->old_address, ret->code_size_bytes)
-		       ? JITDUMP_BAD
+		       ? read_nothing(ret)
 		       : JITDUMP_GOOD;
 }
 

@@ -63,19 +63,19 @@ struct jitdump_record {
 	uint32_t size_bytes; /* of the whole record; the next one lies behind */
 	uint64_t timestamp;
 	uint32_t pid;
-	uint64_t code_address; /* of a move: where it is from then on */
-	uint64_t code_size_bytes;
-	uint64_t old_address; /* move only */
-	uint64_t line_count;  /* lines only, and the address of the first one */
+	uint64_t code_address;    /* of a move: where it is from then on */
+	uint64_t code_size_bytes; /* 0 also for a load or a move that contradicts itself */
+	uint64_t old_address;     /* move only */
+	uint64_t line_count;      /* lines only, and the address of the first one */
 	uint64_t first_line_address;
-	const char *name; /* load only; into the bytes */
-	size_t name_bytes;
+	const char *name;  /* load only; into the bytes */
+	size_t name_bytes; /* 0 also for more than LIMIT_NAME_BYTES */
 };
 
 enum jitdump_outcome {
 	JITDUMP_GOOD,
 	JITDUMP_SHORT, /* not enough bytes: the rest of the name, or of what stands before it */
-	JITDUMP_BAD    /* contradicts itself: where the next one lies cannot be known */
+	JITDUMP_BAD    /* smaller than its head: where the next one lies cannot be known */
 };
 
 /*

@@ -20,7 +20,7 @@ static void check_record(const uint8_t *data, size_t size, bool swapped)
 		abort();
 	if (jitdump_record_read(data, size, swapped, &record) != JITDUMP_GOOD)
 		return;
-	if (record.id == JITDUMP_LOAD &&
+	if (record.id == JITDUMP_LOAD && record.code_size_bytes &&
 	    ((const uint8_t *)record.name < data ||
 	     (const uint8_t *)record.name + record.name_bytes >= data + size))
 		abort();

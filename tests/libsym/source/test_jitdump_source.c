@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "libsym/format/jitdump.h"
+#include "libsym/limits.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/jitdump_builder.h"
@@ -226,6 +227,75 @@ Test(jitdump_source, steps_over_records_that_it_does_not_know_and_stops_at_nonse
 	expect_name(source, 0x1000, "good");
 	expect_name(source, 0x2000, "-");
 	cr_expect(jitdump_source_is_cut(source));
+}
+
+static char *make_name(size_t bytes)
+{
+	char *name = malloc(bytes + 1);
+
+	memset(name, 'n', bytes);
+	name[bytes] = '\0';
+	return name;
+}
+
+Test(jitdump_source, code_with_too_long_a_name_has_none)
+{
+	static const size_t too_long[] = { LIMIT_NAME_BYTES + 1, LIMIT_NAME_BYTES + 4096, 1 << 20 };
+	char *longest = make_name(LIMIT_NAME_BYTES);
+
+	for (size_t i = 0; i < sizeof(too_long) / sizeof(too_long[0]); i++) {
+		struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+		char *name = make_name(too_long[i]);
+
+		jitdump_begin(PID);
+		jitdump_load(1, 0x1000, 0x40, "first");
+		jitdump_load(2, 0x1020, 0x20, name);
+		jitdump_load(3, 0x2000, 0x20, longest);
+		jitdump_load_without_code(4, 0x3000, 0x20, "last");
+		source = open_dump();
+		expect_name(source, 0x1000, "first");
+		expect_name(source, 0x1020, "-");
+		expect_name(source, 0x2000, longest);
+		expect_name(source, 0x3000, "last");
+		cr_expect_not(jitdump_source_is_cut(source), "%zu bytes", too_long[i]);
+		free(name);
+	}
+	free(longest);
+}
+
+Test(jitdump_source, a_record_that_contradicts_itself_costs_no_other)
+{
+	enum {
+		NAME_BYTES = sizeof("liar")
+	};
+	static const struct {
+		uint8_t record_bytes;
+		uint64_t code_bytes;
+	} lies[] = {
+		{ JITDUMP_LOAD_BYTES, 0x20 },                  /* no room for a name */
+		{ JITDUMP_LOAD_BYTES + NAME_BYTES - 1, 0x20 }, /* for its NUL */
+		{ JITDUMP_LOAD_BYTES + NAME_BYTES + 1, 0x20 }, /* for the code */
+		{ JITDUMP_LOAD_BYTES + NAME_BYTES, UINT64_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct jitdump_source *source AUTO_JITDUMP_SOURCE = NULL;
+		size_t begin_bytes;
+
+		jitdump_begin(PID);
+		jitdump_load(1, 0x1000, 0x20, "first");
+		begin_bytes = jitdump_bytes;
+		jitdump_load(2, 0x2000, 0x20, "liar");
+		jitdump_dump[begin_bytes + 4] = lies[i].record_bytes;
+		memcpy(jitdump_dump + begin_bytes + 40, &lies[i].code_bytes, 8);
+		jitdump_bytes = begin_bytes + lies[i].record_bytes;
+		jitdump_load(3, 0x3000, 0x20, "last");
+		source = open_dump();
+		expect_name(source, 0x1000, "first");
+		expect_name(source, 0x2000, "-");
+		expect_name(source, 0x3000, "last");
+		cr_expect_not(jitdump_source_is_cut(source), "lie %zu", i);
+	}
 }
 
 Test(jitdump_source, passes_over_records_of_other_processes)
