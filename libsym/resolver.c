@@ -52,7 +52,7 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 	quick_look_up_destroy(resolver->quicks_dropped);
 	answer_cache_destroy(atomic_load(&resolver->answers));
 	buf_deinit(&resolver->maps);
-	name_pool_deinit(&resolver->paths);
+	index_name_set_release(resolver->paths);
 	pthread_mutex_destroy(&resolver->refresh_lock);
 	sym_kernel_close(atomic_load(&resolver->kernel));
 	pthread_mutex_destroy(&resolver->lock);

@@ -12,6 +12,7 @@
 
 #include "libsym/answer_cache.h"
 #include "libsym/base/readers.h"
+#include "libsym/index_name_set.h"
 #include "libsym/quick_look_up.h"
 #include "libsym/snapshot.h"
 
@@ -34,9 +35,10 @@ struct sym_resolver {
 	/* What is mapped as of the last refresh: the user's snapshot, or one of ours. */
 	_Atomic(struct sym_snapshot *) now;
 	struct sym_snapshot
-		*before;        /* ours too, while what it gave out is still good; may be NULL */
-	struct buf maps;        /* the text of `now`; empty before the first refresh */
-	struct name_pool paths; /* of mappings, kept as long as the resolver */
+		*before; /* ours too, while what it gave out is still good; may be NULL */
+	struct buf maps; /* the text of `now`; empty before the first refresh */
+	/* Of mappings, kept as long as the resolver; NULL before the first refresh. */
+	struct index_name_set *paths;
 	_Atomic(uint64_t) generation; /* counts the changes of `now` */
 	pthread_mutex_t lock;
 	_Atomic(struct written *) written;

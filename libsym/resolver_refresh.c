@@ -184,38 +184,28 @@ static struct sym_error *refresh_live(struct sym_resolver *resolver, enum sym_re
 
 /* ---- what is mapped ------------------------------------------------------------------ */
 
-/* A path that was handed out before, or is kept from now on. NULL for want of memory. */
-static const char *keep_path(struct sym_resolver *resolver, const struct address_space *old,
-			     const struct sym_mapping *mapping)
+/* Paths of mappings are handed out with answers, and so must stay: each is kept once, however often
+ * what it names comes and goes. */
+static struct sym_error *keep_paths(struct sym_resolver *resolver, struct address_space *space)
 {
-	size_t line = address_space_find(old, mapping->start_address);
-
-	if (!*mapping->path)
-		return "";
-	if (line != ADDRESS_SPACE_NONE && !strcmp(old->mappings[line].path, mapping->path))
-		return old->mappings[line].path;
-	for (size_t i = 0; i < old->file_count; i++)
-		if (!strcmp(old->mappings[old->files[i].mapping_indexes[0]].path, mapping->path))
-			return old->mappings[old->files[i].mapping_indexes[0]].path;
-	return name_pool_add(&resolver->paths, mapping->path, strlen(mapping->path));
-}
-
-/* Paths of mappings are handed out with answers, and so must stay; there are few different ones. */
-static bool keep_paths(struct sym_resolver *resolver, const struct address_space *old,
-		       struct address_space *space)
-{
+	struct sym_error *error = resolver->paths ? NULL : index_name_set_create(&resolver->paths);
 	const char *last = NULL, *kept = NULL;
 
+	if (error)
+		return error;
 	for (size_t i = 0; i < space->mapping_count; i++) {
+		uint32_t offset;
+
 		if (space->mappings[i].path != last) {
 			last = space->mappings[i].path;
-			kept = keep_path(resolver, old, &space->mappings[i]);
+			error = index_name_set_add(resolver->paths, last, strlen(last), &offset);
+			if (error)
+				return error;
+			kept = index_names_at(index_name_set_names(resolver->paths), offset);
 		}
-		if (!kept)
-			return false;
 		space->mappings[i].path = kept;
 	}
-	return true;
+	return NULL;
 }
 
 /* Readers of `old` may go on; those of the one before it have ended. */
@@ -246,11 +236,10 @@ static struct sym_error *look_again(struct sym_resolver *resolver, struct addres
 				    struct mapped *mapped)
 {
 	struct sym_snapshot *old = atomic_load(&resolver->now), *fresh;
-	struct sym_error *error;
+	struct sym_error *error = keep_paths(resolver, space);
 
-	if (!keep_paths(resolver, old->space, space))
-		return &sym_error_no_memory;
-	error = snapshot_look_again(old, space, &fresh);
+	if (!error)
+		error = snapshot_look_again(old, space, &fresh);
 	if (error)
 		return error;
 	mapped->files |= !snapshot_has_same_files(old, fresh);
