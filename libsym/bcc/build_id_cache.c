@@ -27,8 +27,7 @@ struct strict_name {
 struct build_id_file {
 	uint8_t build_id[BUILD_ID_BYTES];
 	char *path;
-	struct sym_image *image; /* NULL before it is asked, or when it cannot be opened */
-	bool tried;
+	struct sym_image *image; /* NULL before it is asked, or while it cannot be opened */
 	struct strict_name *strict_names; /* those that were handed out */
 	UT_hash_handle hh;
 };
@@ -219,25 +218,44 @@ static int resolve_strictly(struct build_id_file *file, uint64_t offset, struct 
 
 /* ---- as we answer ---------------------------------------------------------------- */
 
+/* The file may be another one since it was added. NULL when it is, or cannot be opened: of that the
+ * next frame asks again, because it may be for want of descriptors. */
+static struct sym_image *get_image(struct build_id_file *file)
+{
+	struct sym_identity identity = { .size = sizeof(identity) };
+	struct sym_image *image = NULL;
+	struct sym_error *error;
+
+	if (file->image)
+		return file->image;
+	error = sym_image_open(file->path, &image);
+	if (!error)
+		error = sym_image_identity(image, &identity);
+	if (!error && identity.id_size_bytes == BUILD_ID_BYTES &&
+	    !memcmp(identity.id, file->build_id, BUILD_ID_BYTES))
+		file->image = STEAL(image);
+	sym_error_destroy(error);
+	sym_image_close(image);
+	return file->image;
+}
+
 /* A file offset and a vaddr are the same in most libraries; libbcc takes one for the other. */
 static int resolve_offset(struct build_id_cache *cache, struct build_id_file *file, uint64_t offset,
 			  struct bcc_symbol *sym)
 {
 	const struct sym_answer *answer;
 	struct bcc_settings settings;
+	struct sym_image *image;
 	struct sym_error *error;
 
 	*sym = (struct bcc_symbol){ 0 };
 	bcc_settings_read(&settings);
 	if (settings.strict)
 		return resolve_strictly(file, offset, sym);
-	if (!file->tried) {
-		file->tried = true;
-		sym_error_destroy(sym_image_open(file->path, &file->image));
-	}
-	if (!file->image)
+	image = get_image(file);
+	if (!image)
 		return -1;
-	error = sym_image_resolve(file->image, SYM_POSITION_OFFSET, &offset, 1, cache->result);
+	error = sym_image_resolve(image, SYM_POSITION_OFFSET, &offset, 1, cache->result);
 	if (error) {
 		sym_error_destroy(error);
 		return -1;

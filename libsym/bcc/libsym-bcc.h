@@ -123,7 +123,8 @@ SYM_BCC_API void *bcc_buildsymcache_new(void);
 SYM_BCC_API void bcc_free_buildsymcache(void *symcache);
 
 /** Adds an ELF file; 0, or -1 when it has no build-id of 20 bytes. A build-id that is there already
- * keeps its first file. */
+ * keeps its first file. It is opened when a frame asks for it; one that is another file by then
+ * gives no names. */
 SYM_BCC_API int bcc_buildsymcache_add_module(void *resolver, const char *module_name);
 
 /**
