@@ -15,42 +15,103 @@ bool last_at_init(struct last_at *last, uint64_t *places, size_t count)
 		if (!last->count || places[last->count - 1] != places[i])
 			places[last->count++] = places[i];
 	last->marks = calloc(2 * last->count, sizeof(*last->marks));
-	return last->marks;
+	last->highest = calloc(2 * last->count, sizeof(*last->highest));
+	return last->marks && last->highest;
 }
 
 void last_at_deinit(struct last_at *last)
 {
 	free(last->places);
 	free(last->marks);
+	free(last->highest);
 	*last = (struct last_at){ 0 };
+}
+
+/* The leaves of the places in a range: from `first` to before `past`, if there are any. */
+struct leaves {
+	size_t first, past;
+};
+
+static struct leaves leaves_of(const struct last_at *last, uint64_t start, uint64_t size_bytes)
+{
+	uint64_t end = start + (size_bytes ? size_bytes : 1);
+
+	return (struct leaves){
+		last->count + ascending_count_below(last->places, last->count, start),
+		last->count + (end < start ? last->count
+					   : ascending_count_below(last->places, last->count, end)),
+	};
+}
+
+static void raise_to(uint64_t *mark, uint64_t to)
+{
+	if (*mark < to)
+		*mark = to;
+}
+
+/* Of a leaf and of all that it is below. */
+static void raise_up(uint64_t *marks, size_t leaf, uint64_t to)
+{
+	for (size_t node = leaf; node; node /= 2)
+		raise_to(&marks[node], to);
+}
+
+static void put_on(struct last_at *last, size_t node, uint64_t mark)
+{
+	raise_to(&last->marks[node], mark);
+	raise_to(&last->highest[node], mark);
 }
 
 /* Every place between them is below exactly one of the nodes that are marked. */
 void last_at_put(struct last_at *last, uint64_t start, uint64_t size_bytes, uint64_t mark)
 {
-	uint64_t end = start + (size_bytes ? size_bytes : 1);
-	size_t first = last->count + ascending_count_below(last->places, last->count, start);
-	size_t past =
-		last->count +
-		(end < start ? last->count : ascending_count_below(last->places, last->count, end));
+	struct leaves at = leaves_of(last, start, size_bytes);
 
-	for (; first < past; first /= 2, past /= 2) {
-		if (first % 2)
-			last->marks[first++] = mark;
-		if (past % 2)
-			last->marks[--past] = mark;
+	if (at.first >= at.past)
+		return;
+	/* What a node that is marked is below, the first or the last place is below, too. */
+	raise_up(last->highest, at.first, mark);
+	raise_up(last->highest, at.past - 1, mark);
+	for (; at.first < at.past; at.first /= 2, at.past /= 2) {
+		if (at.first % 2)
+			put_on(last, at.first++, mark);
+		if (at.past % 2)
+			put_on(last, --at.past, mark);
 	}
+}
+
+static uint64_t mark_of(const struct last_at *last, size_t leaf)
+{
+	uint64_t mark = 0;
+
+	for (size_t node = leaf; node; node /= 2)
+		raise_to(&mark, last->marks[node]);
+	return mark;
 }
 
 uint64_t last_at_find(const struct last_at *last, uint64_t place)
 {
 	size_t number = ascending_count_below(last->places, last->count, place);
-	uint64_t mark = 0;
 
 	if (number == last->count || last->places[number] != place)
 		return 0;
-	for (size_t node = last->count + number; node; node /= 2)
-		if (last->marks[node] > mark)
-			mark = last->marks[node];
+	return mark_of(last, last->count + number);
+}
+
+uint64_t last_at_highest(const struct last_at *last, uint64_t start, uint64_t size_bytes)
+{
+	struct leaves at = leaves_of(last, start, size_bytes);
+	uint64_t mark = 0;
+
+	if (at.first >= at.past)
+		return 0;
+	raise_to(&mark, mark_of(last, at.first));
+	raise_to(&mark, mark_of(last, at.past - 1));
+	for (; at.first < at.past; at.first /= 2, at.past /= 2) {
+		if (at.first % 2)
+			raise_to(&mark, last->highest[at.first++]);
+		if (at.past % 2)
+			raise_to(&mark, last->highest[--at.past]);
+	}
 	return mark;
 }

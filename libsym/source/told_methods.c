@@ -157,26 +157,48 @@ static bool is_wanted(const struct rundown_method *method)
 	return method->flags & (RUNDOWN_JITTED | RUNDOWN_DYNAMIC);
 }
 
-/* The runtime tells what one thread has done and then what another has, so something newer may have
- * been told of the same place before. */
-static bool is_overtaken(const struct told_methods *told, const struct rundown_method *method)
+/* Over the part of a place that a range begins in, too: it reaches to the next place. */
+static void put_newer(struct last_at *newer, uint64_t start, uint64_t end, uint64_t time)
 {
-	uint64_t start = method->start_address, end = start + method->size_bytes;
+	size_t count = ascending_count_below(newer->places, newer->count, start + 1);
+	uint64_t from = count ? newer->places[count - 1] : start;
 
-	if (method->time >= told->newest_time)
-		return false;
-	for (size_t i = 0; i < told->end_count; i++)
-		if (told->ends[i].time > method->time && told->ends[i].start_address < end &&
-		    start < told->ends[i].end_address)
-			return true;
-	for (size_t i = told->count; i > 0; i--) {
-		const struct told_method *item = &told->items[i - 1];
+	last_at_put(newer, from, end - from, time);
+}
 
-		if (item->time > method->time && item->start_address < end &&
-		    start < item->start_address + item->size_bytes)
-			return true;
+/*
+ * The runtime tells what one thread has done and then what another has, so something newer may have
+ * been told before of the place of a change: at which time at last. False when there is no memory.
+ */
+static bool find_newer(const struct told_methods *told, const struct rundown *changes,
+		       struct last_at *ret)
+{
+	uint64_t *borders = calloc(2 * changes->method_count + 1, sizeof(*borders));
+	size_t count = 0;
+
+	for (size_t i = 0; borders && i < changes->method_count; i++) {
+		const struct rundown_method *method = &changes->methods[i];
+
+		if (!is_wanted(method) || method->time >= told->newest_time)
+			continue;
+		borders[count++] = method->start_address;
+		borders[count++] = method->start_address + method->size_bytes;
 	}
-	return false;
+	if (!borders || !last_at_init(ret, borders, count))
+		return false;
+	for (size_t i = 0; count && i < told->end_count; i++)
+		put_newer(ret, told->ends[i].start_address, told->ends[i].end_address,
+			  told->ends[i].time);
+	for (size_t i = 0; count && i < told->count; i++)
+		put_newer(ret, told->items[i].start_address,
+			  told->items[i].start_address + told->items[i].size_bytes,
+			  told->items[i].time);
+	return true;
+}
+
+static bool is_overtaken(const struct last_at *newer, const struct rundown_method *method)
+{
+	return last_at_highest(newer, method->start_address, method->size_bytes) > method->time;
 }
 
 /* Those of the changes that make a difference, in the order of their times. */
@@ -199,14 +221,18 @@ static int compare_times(const void *a, const void *b)
 static bool choose_valid(const struct told_methods *told, const struct rundown *changes,
 			 struct valid_changes *ret)
 {
+	struct last_at newer AUTO_LAST_AT = { 0 };
+
 	*ret = (struct valid_changes){ .items = calloc(changes->method_count + 1,
 						       sizeof(*ret->items)) };
-	for (size_t i = 0; ret->items && i < changes->method_count; i++)
-		if (is_wanted(&changes->methods[i]) && !is_overtaken(told, &changes->methods[i]))
+	if (!ret->items || !find_newer(told, changes, &newer))
+		return false;
+	for (size_t i = 0; i < changes->method_count; i++)
+		if (is_wanted(&changes->methods[i]) && !is_overtaken(&newer, &changes->methods[i]))
 			ret->items[ret->count++] = &changes->methods[i];
 	if (ret->count)
 		qsort(ret->items, ret->count, sizeof(*ret->items), compare_times);
-	return ret->items != NULL;
+	return true;
 }
 
 /* False when there is no memory. */
@@ -321,20 +347,6 @@ static bool find_last(const struct valid_changes *changes, struct last_at *ret)
 	return true;
 }
 
-/* Does nothing that came later share bytes with it? That would begin in it, or have come over its
- * beginning. */
-static bool is_last(const struct last_at *last, const struct rundown_method *method,
-		    uint64_t number)
-{
-	uint64_t start = method->start_address, end = start + method->size_bytes;
-
-	for (size_t i = ascending_count_below(last->places, last->count, start);
-	     i < last->count && last->places[i] < end; i++)
-		if (last_at_find(last, last->places[i]) != number)
-			return false;
-	return true;
-}
-
 /* What one after the other leaves of them. */
 static struct sym_error *add_changes(struct told_methods *told, const struct valid_changes *changes,
 				     const struct runtime_assemblies *assemblies)
@@ -347,7 +359,9 @@ static struct sym_error *add_changes(struct told_methods *told, const struct val
 		const struct rundown_method *method = changes->items[i];
 
 		note_time(told, method);
-		if (!method->is_gone && is_last(&last, method, i + 1))
+		/* What shares bytes with it begins in it, or has come over its beginning. */
+		if (!method->is_gone &&
+		    last_at_highest(&last, method->start_address, method->size_bytes) == i + 1)
 			error = add_method(
 				told, method,
 				find_metadata(told, &found, assemblies, method->module_id));

@@ -56,6 +56,7 @@ Test(last_at, has_nothing_over_no_places)
 
 	last_at_put(&last, 0, 100, 1);
 	cr_expect_eq(last_at_find(&last, 0), 0);
+	cr_expect_eq(last_at_highest(&last, 0, 100), 0);
 }
 
 /* As one would look for it: over all that was put, from the last one on. */
@@ -80,6 +81,36 @@ Test(last_at, says_what_a_search_from_behind_says)
 					want--;
 				cr_assert_eq(last_at_find(&last, places[i]), want);
 			}
+		}
+		last_at_deinit(&last);
+	}
+}
+
+Test(last_at, says_the_highest_mark_of_all_places_in_a_range)
+{
+	for (size_t count = 1; count < 40; count++) {
+		uint64_t places[40], marks[40] = { 0 };
+		struct last_at last;
+
+		srand((unsigned int)count);
+		for (size_t i = 0; i < count; i++)
+			places[i] = (uint64_t)(rand() % 200);
+		last = over(places, count);
+		for (size_t put = 0; put < 200; put++) {
+			uint64_t start = (uint64_t)(rand() % 200),
+				 size = (uint64_t)(1 + rand() % 60);
+			uint64_t mark = (uint64_t)(rand() % 1000), highest = 0;
+
+			last_at_put(&last, start, size, mark);
+			for (size_t i = 0; i < count; i++)
+				if (places[i] - start < size && marks[i] < mark)
+					marks[i] = mark;
+			start = (uint64_t)(rand() % 200);
+			size = (uint64_t)(1 + rand() % 60);
+			for (size_t i = 0; i < count; i++)
+				if (places[i] - start < size && marks[i] > highest)
+					highest = marks[i];
+			cr_assert_eq(last_at_highest(&last, start, size), highest);
 		}
 		last_at_deinit(&last);
 	}

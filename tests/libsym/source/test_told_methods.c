@@ -120,6 +120,49 @@ Test(told_methods, what_was_unloaded_is_not_loaded_by_what_is_told_later)
 	told_methods_deinit(&told);
 }
 
+/* Two at a time, of any of the places that were told of before. */
+Test(told_methods, what_is_told_late_is_passed_over_where_something_newer_shares_a_byte_with_it)
+{
+	enum {
+		COUNT = 40,
+		LATE = 400,
+		PLACES = 600
+	};
+	struct rundown_method first[COUNT];
+	struct told_methods told;
+	uint32_t random = 7;
+
+	for (uint32_t i = 0; i < COUNT; i++) {
+		first[i] = method(0x1000 + 15 * i, 1 + i % 14, "first", i % 4 == 3);
+		first[i].time = 100 + i * 37 % COUNT;
+	}
+	for (int late = 0; late < LATE; late++) {
+		struct rundown_method changes[2];
+		bool expected = false;
+
+		for (size_t j = 0; j < 2; j++) {
+			bool overtaken = false;
+
+			random = random * 1103515245 + 12345;
+			changes[j] = method(0x1000 + (random >> 16) % PLACES,
+					    1 + (random >> 8) % 40, "late", false);
+			changes[j].time = 80 + (random >> 4) % 60;
+			for (size_t i = 0; i < COUNT; i++)
+				overtaken |=
+					first[i].time > changes[j].time &&
+					first[i].start_address <
+						changes[j].start_address + changes[j].size_bytes &&
+					changes[j].start_address <
+						first[i].start_address + first[i].size_bytes;
+			expected |= !overtaken;
+		}
+		told_methods_init(&told);
+		cr_assert(apply(&told, first, COUNT));
+		cr_assert_eq(apply(&told, changes, 2), expected, "late change %d", late);
+		told_methods_deinit(&told);
+	}
+}
+
 /* The session that goes on began before the list was made. */
 Test(told_methods, what_was_before_the_list_does_not_touch_what_is_in_it)
 {
