@@ -3,9 +3,26 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/utf8.h"
+
+static bool lacked_memory;
+
+/* jansson leaves out what it has no memory for. */
+static void *allocate(size_t size_bytes)
+{
+	void *memory = malloc(size_bytes);
+
+	lacked_memory |= !memory;
+	return memory;
+}
+
+void json_output_begin(void)
+{
+	json_set_alloc_funcs(allocate, free);
+}
 
 static json_t *repaired_text(const char *text)
 {
@@ -52,16 +69,21 @@ json_t *json_output_failures(const struct failures *failures)
 
 static bool print(json_t *value, FILE *to, size_t flags)
 {
-	int failed = value ? json_dumpf(value, to, flags) : -1;
+	/* Not json_dumpf(): half an object is worse than none. */
+	char *text AUTO_FREE = value ? json_dumps(value, flags) : NULL;
 
 	json_decref(value);
-	if (failed) {
-		/* A full disk is said once, by main(). */
-		if (!ferror(to))
-			message("out of memory");
+	if (!text || lacked_memory) {
+		message("out of memory");
 		return false;
 	}
-	return true;
+	/* A full disk is said once, by main(). */
+	return fputs(text, to) >= 0;
+}
+
+bool json_output_has_failed(void)
+{
+	return lacked_memory;
 }
 
 bool json_output_compact(json_t *value)

@@ -3,7 +3,8 @@
  * JSON through jansson. Addresses are strings ("0x7f..."), because numbers of
  * JSON are read as doubles by many. Text that is not UTF-8 gets U+FFFD for each
  * byte that does not belong. Objects are built without looking at each step:
- * a value that could not be made is left out, and json_output_print() says so.
+ * where there is no memory for one, nothing is printed from then on, and json_output_print() says
+ * so.
  */
 #ifndef MAPGEN_JSON_OUTPUT_H
 #define MAPGEN_JSON_OUTPUT_H
@@ -14,6 +15,12 @@
 #include <stdio.h>
 
 #include "mapgen/message.h"
+
+/* Before any other. */
+void json_output_begin(void);
+
+/* Was there no memory for something that was to be printed? */
+bool json_output_has_failed(void);
 
 /* A string, or null where `text` is NULL. */
 json_t *json_output_text(const char *text);

@@ -123,8 +123,13 @@ static int list_processes(const struct options *options)
 	int32_t *pids AUTO_FREE = NULL;
 	size_t count, unreadable = 0, shown = 0;
 	json_t *array = options->json ? json_array() : NULL;
-	struct sym_error *error = sym_process_ids(options->root, &pids, &count);
+	struct sym_error *error;
 
+	if (options->json && !array) {
+		message("out of memory");
+		return EXIT_FAILED;
+	}
+	error = sym_process_ids(options->root, &pids, &count);
 	if (error) {
 		target_say(error);
 		json_decref(array);
@@ -213,6 +218,10 @@ static int list_images(const struct options *options)
 	if (!snapshot)
 		return EXIT_FAILED;
 	array = options->json ? json_array() : NULL;
+	if (options->json && !array) {
+		message("out of memory");
+		return EXIT_FAILED;
+	}
 	count = sym_snapshot_image_count(snapshot);
 	if (!array)
 		printf("%16s %-9s %7s %-36s %s\n", "BASE", "KIND", "METHODS", "MVID", "PATH");

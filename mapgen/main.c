@@ -15,6 +15,7 @@
 
 #include "libsym/libsym.h"
 #include "mapgen/command.h"
+#include "mapgen/json_output.h"
 #include "mapgen/message.h"
 
 static const struct command commands[] = {
@@ -71,7 +72,7 @@ static const struct command *find_command(const char *name)
 static int finish(int exit_code)
 {
 	if (!fflush(stdout) && !ferror(stdout))
-		return exit_code;
+		return json_output_has_failed() ? EXIT_FAILED : exit_code;
 	message("cannot write to standard output: %s", strerror(errno));
 	return EXIT_FAILED;
 }
@@ -136,6 +137,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 
 	set_up_heap();
+	json_output_begin();
 	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
 		print_overview();
 		return finish(EXIT_DONE);

@@ -2,11 +2,13 @@
 #include "mapgen/message.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/hash.h"
+#include "mapgen/command.h"
 
 static void make_printable(char *text)
 {
@@ -24,32 +26,53 @@ char *message_printable(const char *text)
 	return copy;
 }
 
+enum {
+	RESERVE_BYTES = 64 << 10
+};
+
+/* Given up for the text that says that there is no memory. */
+static _Atomic(void *) reserve;
+
+static char *format_text(const char *format, va_list arguments)
+{
+	va_list again;
+	char *text;
+	int length;
+
+	va_copy(again, arguments);
+	length = vasprintf(&text, format, arguments);
+	if (length < 0) {
+		free(atomic_exchange(&reserve, NULL));
+		length = vasprintf(&text, format, again);
+	} else if (!atomic_load(&reserve)) {
+		free(atomic_exchange(&reserve, malloc(RESERVE_BYTES)));
+	}
+	va_end(again);
+	if (length >= 0)
+		return text;
+	fputs("dotnet-mapgen: out of memory\n", stderr);
+	exit(EXIT_FAILED);
+}
+
 char *message_format(const char *format, ...)
 {
 	va_list arguments;
 	char *text;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&text, format, arguments);
+	text = format_text(format, arguments);
 	va_end(arguments);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 void message(const char *format, ...)
 {
 	char *text AUTO_FREE = NULL;
 	va_list arguments;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&text, format, arguments);
+	text = format_text(format, arguments);
 	va_end(arguments);
-	if (length < 0) {
-		text = NULL;
-		fputs("dotnet-mapgen: out of memory\n", stderr);
-		return;
-	}
 	make_printable(text);
 	fprintf(stderr, "dotnet-mapgen: %s\n", text);
 }

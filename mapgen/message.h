@@ -21,8 +21,8 @@ DEFINE_GUARD(error_object, struct sym_error *, sym_error_destroy)
 /* Copies `text` with control characters replaced by '?'; NULL when out of memory. */
 char *message_printable(const char *text);
 
-/* asprintf() that yields NULL when out of memory; NULL is read as "out of memory" by
- * failures_add(). */
+/* asprintf(). Never NULL, so that what says why something failed is not taken for success: some
+ * memory is kept for it, and the program ends where that does not suffice. */
 char *message_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 struct failure {

@@ -187,6 +187,11 @@ int symbols_run(const struct options *options)
 	if (!snapshot)
 		return EXIT_FAILED;
 	run.snapshot = snapshot;
+	run.array = options->json ? json_array() : NULL;
+	if (options->json && !run.array) {
+		message("out of memory");
+		return EXIT_FAILED;
+	}
 	if (!options->offline) {
 		if (!symbols_choice_can_keep(&choice))
 			return EXIT_FAILED;
@@ -196,7 +201,6 @@ int symbols_run(const struct options *options)
 		if (!run.fetcher)
 			return EXIT_FAILED;
 	}
-	run.array = options->json ? json_array() : NULL;
 	exit_code = run_over_images(&run);
 	symbols_fetcher_destroy(run.fetcher);
 	return exit_code;
