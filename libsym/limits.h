@@ -103,6 +103,11 @@ static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
  * needs 20,000. */
 static const size_t LIMIT_REMOTE_PAGES = (size_t)1 << 18;
 
+/* Bytes of metadata copied out of another process's memory; names of further modules are not had.
+ * The assemblies of a web application have 60 MB, and many modules may say that they have the same
+ * bytes. */
+static const uint64_t LIMIT_METADATA_COPIES_BYTES = (uint64_t)1 << 30;
+
 /* Rounds of following pointers through another process's memory. A reading needs about 30; a list
  * that never ends must. */
 static const unsigned int LIMIT_REMOTE_ROUNDS = 4096;

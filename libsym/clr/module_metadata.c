@@ -74,7 +74,8 @@ struct modules {
 	struct address_table table; /* of them, by address */
 	struct entry *last;
 	struct room *rooms; /* the one in use first */
-	bool is_wanted;     /* an entry may be pending */
+	uint64_t rooms_bytes;
+	bool is_wanted; /* an entry may be pending */
 	bool any_editable;
 	bool no_memory;
 };
@@ -120,6 +121,7 @@ static bool room_take(struct modules *modules, struct entry *entry)
 			return false;
 		room->next = modules->rooms;
 		modules->rooms = room;
+		modules->rooms_bytes += room->size_bytes;
 	}
 	entry->room = room;
 	entry->bytes = room->bytes + room->used_bytes;
@@ -137,6 +139,7 @@ static void room_leave(struct modules *modules, struct room *room)
 	while (*link != room)
 		link = &(*link)->next;
 	*link = room->next;
+	modules->rooms_bytes -= room->size_bytes;
 	free(room->bytes);
 	free(room);
 }
@@ -454,7 +457,9 @@ static void advance(struct modules *modules, struct entry *entry)
 
 	if (entry->step == STEP_LOCATE) {
 		bool good = locate(modules, entry) && entry->metadata_bytes >= 20 &&
-			    entry->metadata_bytes <= max_metadata_bytes && plan_copy(memory, entry);
+			    entry->metadata_bytes <= max_metadata_bytes &&
+			    plan_copy(memory, entry) &&
+			    modules->rooms_bytes + entry->copy_bytes <= LIMIT_METADATA_COPIES_BYTES;
 
 		entry->asked_in = remote_memory_round(memory);
 		if (remote_state(memory) == REMOTE_PENDING)

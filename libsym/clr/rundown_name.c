@@ -59,7 +59,8 @@ bool rundown_write_name(const struct rundown_method *method, const struct metada
 {
 	size_t size_before = out->size_bytes;
 
-	if (fits(method, metadata) && write_full(method, metadata, out))
+	if (fits(method, metadata) && write_full(method, metadata, out) &&
+	    out->size_bytes - size_before <= LIMIT_NAME_BYTES)
 		return true;
 	if (out->failure != BUF_OK)
 		return false;
@@ -67,7 +68,5 @@ bool rundown_write_name(const struct rundown_method *method, const struct metada
 	buf_append_string(out, method->owner);
 	buf_append_string(out, "::");
 	buf_append_string(out, method->name);
-	if (out->size_bytes - size_before > LIMIT_NAME_BYTES)
-		buf_truncate(out, size_before + LIMIT_NAME_BYTES);
-	return out->failure == BUF_OK;
+	return out->failure == BUF_OK && out->size_bytes - size_before <= LIMIT_NAME_BYTES;
 }

@@ -16,7 +16,8 @@
 /*
  * Appends the name. `metadata` is that of the method's module, NULL when it is not
  * to be had. Without metadata that fits, and for dynamic methods, the name is
- * owner and method alone. False when memory or room is short.
+ * owner and method alone. False when memory or room is short, or it is
+ * longer than LIMIT_NAME_BYTES.
  */
 bool rundown_write_name(const struct rundown_method *method, const struct metadata *metadata,
 			struct buf *out);

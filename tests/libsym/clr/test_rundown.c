@@ -205,3 +205,20 @@ Test(rundown_name, does_without_metadata_that_is_not_to_be_had)
 	cr_assert_str_eq(buf_string(&name), "Ns.Outer+Inner`1[System.Int32]::M");
 	buf_deinit(&name);
 }
+
+/* Cut, two of them would have one name. */
+Test(rundown_name, refuses_one_that_is_too_long)
+{
+	char *owner = malloc(70001);
+	struct rundown_method method = good;
+	struct buf name;
+
+	memset(owner, 'a', 70000);
+	owner[70000] = '\0';
+	method.owner = owner;
+	buf_init(&name, 1 << 17);
+	cr_expect_not(rundown_write_name(&method, NULL, &name));
+	cr_expect_eq(name.failure, BUF_OK);
+	buf_deinit(&name);
+	free(owner);
+}
