@@ -78,20 +78,36 @@ static void note_mapped(struct joining *joining, const struct sym_image *module)
 	joining->mapped_count = count;
 }
 
+/* The first of what is mapped that ends behind an address. */
+static size_t first_mapped_behind(const struct joining *joining, uint64_t address)
+{
+	size_t low = 0, high = joining->mapped_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (joining->mapped[middle].end_address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* What is mapped of a symbol. */
 static void add_mapped(const struct joining *joining, struct symbols_builder *builder,
 		       const struct sym_symbol *symbol)
 {
 	if (!joining->mapped_count)
 		symbols_builder_add_borrowed(builder, symbol);
-	for (size_t i = 0; i < joining->mapped_count; i++) {
+	for (size_t i = first_mapped_behind(joining, symbol->start); i < joining->mapped_count;
+	     i++) {
 		const struct code_range *range = &joining->mapped[i];
 		struct sym_symbol piece = *symbol;
 		uint64_t end = symbol->start + symbol->size_bytes;
 
-		if (symbol->start >= range->end_address ||
-		    (end <= range->start_address && symbol->start < range->start_address))
-			continue;
+		if (end <= range->start_address && symbol->start < range->start_address)
+			break;
 		if (piece.start < range->start_address)
 			piece.start = range->start_address;
 		if (end > range->end_address)
