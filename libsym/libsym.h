@@ -117,8 +117,8 @@ SYM_API const char *sym_version(void);
 
 /** Ways to the names of jitted code. */
 enum sym_jit_way {
-	/** The first of the others that serves, with the perf map joined in. The runtime is asked
-	 * for methods that hot reload or a profiler added, which its memory does not name. */
+	/** The first that serves, and the perf map, if the runtime writes it or can be asked. It is
+	 * asked for methods that hot reload or a profiler added, which its memory does not name. */
 	SYM_JIT_AUTO = 0,
 	/**
 	 * The runtime's memory is read from outside by the description of itself that it

@@ -416,6 +416,22 @@ struct sym_error *perf_map_place_find_perfinfo(const struct process *process,
 	return find(process, &perfinfo_naming, ret);
 }
 
+bool perf_map_place_refuse(struct perf_map_place *place, const char *why)
+{
+	char *path AUTO_FREE = strdup(place->info.path ?: ""), *reason AUTO_FREE = strdup(why);
+
+	if (!path || !reason)
+		return false;
+	free((char *)place->info.refused_path);
+	free((char *)place->info.refused_reason);
+	place->info.refused_path = STEAL(path);
+	place->info.refused_reason = STEAL(reason);
+	place->info.path = NULL;
+	while (place->file_count)
+		perf_map_file_close(&place->files[--place->file_count]);
+	return true;
+}
+
 void perf_map_place_deinit(struct perf_map_place *place)
 {
 	size_t i;

@@ -67,6 +67,9 @@ struct sym_error *perf_map_place_find(const struct process *process, struct perf
 struct sym_error *perf_map_place_find_perfinfo(const struct process *process,
 					       struct perf_map_place *ret)
 	__attribute__((warn_unused_result));
+/* Believes none of them. False for want of memory. */
+bool perf_map_place_refuse(struct perf_map_place *place, const char *why)
+	__attribute__((warn_unused_result));
 void perf_map_place_deinit(struct perf_map_place *place);
 
 #endif

@@ -345,11 +345,54 @@ struct sym_image *sym_snapshot_image_at(const struct sym_snapshot *snapshot, siz
 								   : NULL;
 }
 
+/*
+ * A map that the runtime itself does not write was left by a merge, or is of a time before the
+ * runtime was told to stop: as long as the runtime can be asked, what it says wins. Where it cannot
+ * (it is stopped), the map tells what lay there once.
+ */
+static bool is_left(const struct sym_snapshot *snapshot, const struct perf_map_place *place,
+		    const struct live_code *code)
+{
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+
+	return snapshot->jit == SYM_JIT_AUTO && !snapshot->process->recorded && place->file_count &&
+	       place->info.writer_fd < 0 && !place->info.writer_unknown && runtime &&
+	       runtime->shape && strcmp(runtime->shape, "nativeaot") != 0 && code && !code->source;
+}
+
+static bool refuse_left(struct perf_map_place *place, const struct live_code *code)
+{
+	const char *reason = code->rundown_reason ?: code->contract_reason;
+	char *why AUTO_FREE = NULL;
+
+	if (asprintf(&why, "the runtime does not write it; %s", reason ?: "it was not asked") < 0)
+		why = NULL;
+	return why && perf_map_place_refuse(place, why);
+}
+
+/* With the files that may be believed. `asks`: the runtime too, if that tells which they are. */
+static struct sym_error *find_perf_map(const struct sym_snapshot *snapshot, bool asks,
+				       struct perf_map_place *ret)
+{
+	const struct live_code *code = atomic_load(&snapshot->ground->live_code.code);
+	struct sym_error *error = perf_map_place_find(snapshot->process, ret);
+
+	if (error)
+		return error;
+	if (asks && !code && ret->file_count && ret->info.writer_fd < 0)
+		error = live_code_get(snapshot, &code);
+	if (!error && is_left(snapshot, ret, code) && !refuse_left(ret, code))
+		error = &sym_error_no_memory;
+	if (error)
+		perf_map_place_deinit(ret);
+	return error;
+}
+
 struct sym_error *sym_snapshot_perf_map(struct sym_snapshot *snapshot,
 					const struct sym_perf_map_info **ret)
 {
 	struct perf_map_place place;
-	struct sym_error *error = perf_map_place_find(snapshot->process, &place);
+	struct sym_error *error = find_perf_map(snapshot, false, &place);
 
 	if (error)
 		return error;
@@ -397,7 +440,7 @@ struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, un
 	struct sym_error *error;
 
 	*ret = NULL;
-	error = perf_map_place_find(snapshot->process, &place);
+	error = find_perf_map(snapshot, snapshot_uses_runtime(snapshot), &place);
 	if (error)
 		return error;
 	error = forked_find_map(snapshot->process, snapshot->space, &place, why, &forked);

@@ -107,7 +107,7 @@ bool merge_add_jit_trouble(struct merge *merge)
 	if (jit->way != SYM_JIT_NONE || merge->counts.runtime || merge->info->writer_fd >= 0 ||
 	    unwanted)
 		return true;
-	add_jit_failure(merge, "there is no perf map; ");
+	add_jit_failure(merge, "the runtime writes no perf map; ");
 	return true;
 }
 
