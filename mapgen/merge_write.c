@@ -76,11 +76,13 @@ static void say_aot(struct merge *merge, struct sym_image *program)
 	}
 }
 
+const char merge_jit_subject[] = "jitted code";
+
 static void add_jit_failure(struct merge *merge, const char *map)
 {
 	char *reasons AUTO_FREE = target_code_reasons(merge->jit);
 
-	failures_add(&merge->failures, "jitted code",
+	failures_add(&merge->failures, merge_jit_subject,
 		     reasons ? message_format("no names: %s%s", map, reasons) : NULL);
 }
 

@@ -37,6 +37,9 @@ struct merge {
 	size_t written_lines;
 };
 
+/* Of the failure that says why jitted code has no names. */
+extern const char merge_jit_subject[];
+
 /* What of a process is merged: enum sym_snapshot_symbols_flags. */
 extern const uint32_t merge_symbols_flags;
 

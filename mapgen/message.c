@@ -118,6 +118,29 @@ void failures_add(struct failures *failures, const char *subject, char *reason)
 	note_subject(failures, copy);
 }
 
+void failures_drop(struct failures *failures, const char *subject)
+{
+	struct failed_subject *noted;
+	size_t kept = 0;
+
+	HASH_FIND_STR(failures->subjects, subject, noted);
+	if (!noted)
+		return;
+	HASH_DEL(failures->subjects, noted);
+	free(noted);
+	for (size_t i = 0; i < failures->count; i++) {
+		struct failure *failure = &failures->items[i];
+
+		if (strcmp(failure->subject, subject) != 0) {
+			failures->items[kept++] = *failure;
+			continue;
+		}
+		free(failure->subject);
+		free(failure->reason);
+	}
+	failures->count = kept;
+}
+
 void failures_print(const struct failures *failures)
 {
 	for (size_t i = 0; i < failures->count; i++) {

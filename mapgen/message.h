@@ -41,6 +41,9 @@ struct failures {
 /* Takes `reason` over (heap; NULL: out of memory). */
 void failures_add(struct failures *failures, const char *subject, char *reason);
 
+/* What was said of a subject does not hold any more. */
+void failures_drop(struct failures *failures, const char *subject);
+
 bool failures_have(const struct failures *failures, const char *subject);
 
 /* One message each, the subject left out where the reason names it already. */

@@ -140,7 +140,7 @@ static void note_way(struct watching *watching)
 				  "ends, over the same socket");
 }
 
-/* Methods were added that are in nothing that can be read. */
+/* Methods were added that are in nothing that can be read, or the process was stopped before. */
 static void note_other_way(struct watching *watching)
 {
 	struct merge *merge = &watching->merge;
@@ -148,8 +148,14 @@ static void note_other_way(struct watching *watching)
 	if (merge->jit->way == watching->way)
 		return;
 	if (merge->jit->way == SYM_JIT_RUNDOWN)
-		merge_note(merge, "hot reload or a profiler has added methods: the runtime was "
-				  "asked over its diagnostics socket to list its methods");
+		merge_note(merge,
+			   "%sthe runtime was asked over its diagnostics socket to list its "
+			   "methods",
+			   watching->way == SYM_JIT_CONTRACT
+				   ? "hot reload or a profiler has added methods: "
+				   : "");
+	if (watching->way == SYM_JIT_NONE)
+		failures_drop(&merge->failures, merge_jit_subject);
 	note_way(watching);
 }
 
