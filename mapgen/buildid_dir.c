@@ -86,8 +86,6 @@ char *buildid_dir_path(const char *chosen)
 		return found ? found : strdup(".debug");
 	}
 	config_path = message_format("%s/.perfconfig", home);
-	if (!config_path)
-		return NULL;
 	found = configured_dir(config_path, home);
 	if (!found)
 		found = configured_dir("/etc/perfconfig", home);
@@ -154,11 +152,9 @@ static char *put(const char *directory, const char *link_directory, const char *
 {
 	char *path AUTO_FREE = message_format("%s/elf", directory);
 	char *link AUTO_FREE = message_format("%s/%s", link_directory, link_name);
-	char *found AUTO_FREE = link ? message_format("%s/elf", link) : NULL;
+	char *found AUTO_FREE = message_format("%s/elf", link);
 	char *failure;
 
-	if (!path || !found)
-		return message_format("out of memory");
 	/* perf asks by id alone: what is there under another file's name serves as well. */
 	*new_ret = !path_holds(AT_FDCWD, found, bytes, size_bytes);
 	if (!*new_ret)
@@ -184,7 +180,5 @@ char *buildid_dir_put(const char *cache, const uint8_t id[STANDIN_ID_BYTES], con
 	directory = message_format("%s/dotnet-mapgen/%s/%s", cache, plain, digits);
 	link_directory = message_format("%s/.build-id/%.2s", cache, digits);
 	target = message_format("../../dotnet-mapgen/%s/%s", plain, digits);
-	if (!directory || !link_directory || !target)
-		return message_format("out of memory");
 	return put(directory, link_directory, digits + 2, target, bytes, size_bytes, new_ret);
 }

@@ -270,8 +270,6 @@ char *crossgen_make(const struct map_maker *maker, const struct map_slot *slot,
 	sigset_t ending = work_directory_signals(), before;
 	char *reason;
 
-	if (!directory)
-		return message_format("out of memory");
 	if (!work_directory_make(directory))
 		return message_format("cannot create %s: %s", directory, strerror(errno));
 	/* They wait until crossgen is gone, too. */

@@ -141,8 +141,6 @@ static char *enter_key(struct map_place *place, const char *key, struct map_slot
 	mode_t mode = place->is_cache ? 0700 : 0777;
 	char *path AUTO_FREE = message_format("%s/%s", place->path, key);
 
-	if (!path)
-		return message_format("out of memory");
 	if (mkdirat(place->directory_fd, key, mode) && errno != EEXIST)
 		return message_format("cannot create %s: %s", path, strerror(errno));
 	slot->directory_fd =
@@ -150,8 +148,6 @@ static char *enter_key(struct map_place *place, const char *key, struct map_slot
 	if (slot->directory_fd < 0)
 		return message_format("cannot open %s: %s", path, strerror(errno));
 	slot->path = message_format("%s/%s", path, slot->name);
-	if (!slot->path)
-		return message_format("out of memory");
 	return place->is_cache ? refusal(slot->directory_fd, path) : NULL;
 }
 
@@ -171,7 +167,7 @@ static char *open_slot(struct map_place *place, const char *key, struct map_slot
 	if (slot->directory_fd < 0)
 		return message_format("%s: %s", place->path, strerror(errno));
 	slot->path = message_format("%s/%s", place->path, slot->name);
-	return slot->path ? NULL : message_format("out of memory");
+	return NULL;
 }
 
 char *map_slot_open(struct map_place *place, struct sym_image *image, enum sym_map_format format,

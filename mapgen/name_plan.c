@@ -150,7 +150,7 @@ static char *make_file_standin(struct name_plan *plan, struct sym_image *image,
 	struct symbol_run run;
 
 	origin = message_format("%s {%s} by offset", label, mvid ? mvid : "");
-	if (!items || !origin)
+	if (!items)
 		return message_format("out of memory");
 	for (size_t i = 0; i < count; i++)
 		items[i] = sym_symbols_at(symbols, i);

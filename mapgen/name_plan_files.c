@@ -101,8 +101,6 @@ static void name_file(struct deciding *deciding, struct recorded_mapping *mappin
 					     mapping->inode, is_hit_assembly(deciding, mapping));
 	char *failure;
 
-	if (!path || !key)
-		return;
 	failure = why_not_this_file(deciding, mapping, path);
 	if (!failure)
 		failure = name_by_image(deciding, path, key, mapping);

@@ -245,8 +245,6 @@ static void name_file(struct deciding *deciding, struct sym_snapshot *snapshot,
 		    deciding_is_hit(deciding, mapping);
 	key = message_format("%s %x:%x %" PRIu64 " %d", sym_image_path(image), now->device_major,
 			     now->device_minor, now->inode, with_code);
-	if (!key)
-		return;
 	if (!target_is_precompiled(image)) {
 		name_native(deciding, image, key, mapping);
 		return;

@@ -349,8 +349,6 @@ static char *undo(struct undoing *undoing, const char *path, char **undo_path_re
 		return failure;
 	*undo_path_ret = message_format(undoing->place.is_directory ? "%s/undo" : "%s.undo",
 					undoing->place.output_path);
-	if (!*undo_path_ret)
-		return message_format("out of memory");
 	failure = undo_record_read(*undo_path_ret, put_back, undoing);
 	return failure ? failure : perf_place_commit(&undoing->place);
 }

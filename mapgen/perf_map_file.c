@@ -195,8 +195,6 @@ char *perf_map_file_keep(const struct map_location *location, uint64_t device, u
 	char *kept AUTO_FREE = kept_name(location);
 	struct stat status;
 
-	if (!kept)
-		return message_format("out of memory");
 	if (status_at(location, kept, &status)) {
 		if (is_file(&status, device, inode))
 			return NULL;
@@ -227,8 +225,6 @@ char *perf_map_file_restore(const struct map_location *location, uid_t target_ui
 	char *kept AUTO_FREE = kept_name(location);
 	struct stat status;
 
-	if (!kept)
-		return message_format("out of memory");
 	if (!status_at(location, kept, &status))
 		return message_format("nothing to undo: there is no %s.runtime", location->path);
 	if (!may_be_the_runtimes(&status, target_uid))

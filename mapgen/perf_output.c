@@ -163,8 +163,6 @@ static char *open_directory(struct perf_place *place, int input_fd)
 				      place->input_path);
 	place->is_directory = true;
 	place->directory = message_format("%s.XXXXXX", place->output_path);
-	if (!place->directory)
-		return message_format("out of memory");
 	if (!work_directory_make(place->directory)) {
 		failure = message_format("%s: cannot make a directory beside it: %s",
 					 place->output_path, strerror(errno));

@@ -101,7 +101,7 @@ static char *announce(const struct standin_place *place, char kind, const char *
 	int fd AUTO_CLOSE =
 		openat(place->lock_fd, list_name,
 		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-	int failure = fd < 0 ? -errno : line ? path_write_all(fd, line, strlen(line)) : -ENOMEM;
+	int failure = fd < 0 ? -errno : path_write_all(fd, line, strlen(line));
 
 	return failure ? message_format("%s/%s: cannot write: %s", place->root, list_name,
 					strerror(-failure))
@@ -159,7 +159,7 @@ bool standin_place_origin(const struct standin_place *place, const char *path, c
 			  size_t room_bytes)
 {
 	char *full AUTO_FREE = full_path(place, path);
-	int fd AUTO_CLOSE = full ? open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	int fd AUTO_CLOSE = open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
 
 	return fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) &&
@@ -172,8 +172,6 @@ static char *make_directory(struct standin_place *place, const char *path)
 	struct stat status;
 	char *failure;
 
-	if (!full)
-		return message_format("out of memory");
 	if (!stat(full, &status))
 		return NULL;
 	failure = announce(place, 'D', path);
@@ -218,9 +216,8 @@ enum standin_put standin_place_put(struct standin_place *place, const char *path
 	int failure;
 
 	/* The list has a line for each. */
-	if (!full || !is_inside(path) || strchr(path, '\n')) {
-		*failure_ret =
-			message_format(full ? "a path that cannot be listed" : "out of memory");
+	if (!is_inside(path) || strchr(path, '\n')) {
+		*failure_ret = message_format("a path that cannot be listed");
 		return STANDIN_FAILED;
 	}
 	if (!lstat(full, &status)) {
@@ -248,8 +245,6 @@ char *standin_place_remove(struct standin_place *place, const char *path)
 	char origin[64];
 	struct stat status;
 
-	if (!full)
-		return message_format("out of memory");
 	if (!lstat(full, &status)) {
 		if (!standin_place_origin(place, path, origin, sizeof(origin)))
 			return message_format("%s: is not ours any more, and stays", full);
@@ -281,7 +276,7 @@ static void remove_directories(struct standin_place *place)
 	for (size_t i = 0; i < place->directory_count;) {
 		char *full AUTO_FREE = full_path(place, place->directories[i]);
 
-		if (!*place->directories[i] || (full && rmdir(full) && errno != ENOENT))
+		if (!*place->directories[i] || (rmdir(full) && errno != ENOENT))
 			i++;
 		else
 			drop(place->directories, &place->directory_count, i);
@@ -294,7 +289,7 @@ char *standin_place_save(struct standin_place *place)
 	struct buf text;
 	int failure;
 
-	if (place->lock_fd < 0 || !path)
+	if (place->lock_fd < 0)
 		return NULL;
 	remove_directories(place);
 	if (!place->file_count) {

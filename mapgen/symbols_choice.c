@@ -62,7 +62,7 @@ void symbols_choice_deinit(struct symbols_choice *choice)
 bool symbols_choice_can_keep(const struct symbols_choice *choice)
 {
 	char *path AUTO_FREE = message_format("%s/.build-id", choice->tree);
-	int failure = path ? path_make_directories(path, 0755) : -ENOMEM;
+	int failure = path_make_directories(path, 0755);
 
 	if (!failure && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS))
 		failure = -errno;
@@ -71,6 +71,6 @@ bool symbols_choice_can_keep(const struct symbols_choice *choice)
 			"symbols --offline only looks",
 			path, strerror(-failure));
 	else if (failure)
-		message("%s cannot be made: %s", path ? path : "", strerror(-failure));
+		message("%s cannot be made: %s", path, strerror(-failure));
 	return !failure;
 }

@@ -164,7 +164,7 @@ static bool look_in(const char *tree, const struct sym_identity *identity,
 		    struct symbols_result *ret)
 {
 	char *path AUTO_FREE = path_in_tree(tree, identity);
-	int fd AUTO_CLOSE = path ? path_open_in_root(-1, path, PATH_REGULAR) : -1;
+	int fd AUTO_CLOSE = path_open_in_root(-1, path, PATH_REGULAR);
 
 	if (fd < 0 || objection(fd, identity, &ret->size_bytes))
 		return false;
@@ -370,7 +370,7 @@ static int open_output(const char *tree, struct path_output *output)
 {
 	char *path AUTO_FREE = message_format("%s/.build-id/new", tree);
 
-	return path ? path_output_open(output, path) : -ENOMEM;
+	return path_output_open(output, path);
 }
 
 static int commit_output(struct path_output *output, const char *path)
@@ -398,10 +398,9 @@ void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *i
 		return;
 	ret->outcome = SYMBOLS_FAILED;
 	path = path_in_tree(fetcher->tree, identity);
-	failure = path ? open_output(fetcher->tree, &output) : -ENOMEM;
+	failure = open_output(fetcher->tree, &output);
 	if (failure) {
-		ret->reason =
-			message_format("cannot write %s: %s", path ? path : "", strerror(-failure));
+		ret->reason = message_format("cannot write %s: %s", path, strerror(-failure));
 		return;
 	}
 	if (!ask_servers(fetcher, output.fd, identity, ret)) {
