@@ -120,13 +120,15 @@ uint64_t go_functions_count(const struct go_functions *functions)
 	return functions->table.function_count;
 }
 
-bool go_functions_at(struct go_functions *functions, uint64_t number,
+bool go_functions_at(struct go_functions *functions, uint64_t number, uint64_t least_vaddr,
 		     struct gopclntab_function *ret)
 {
 	bool found;
 
 	pthread_mutex_lock(&functions->lock);
-	found = gopclntab_function(&functions->table, number, ret);
+	found = gopclntab_record(&functions->table, number, ret) && ret->vaddr >= least_vaddr;
+	if (found)
+		ret->size_bytes = gopclntab_measure(&functions->table, ret);
 	pthread_mutex_unlock(&functions->lock);
 	return found;
 }

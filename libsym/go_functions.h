@@ -28,9 +28,9 @@ void go_functions_destroy(struct go_functions *functions);
 /* 0: the image is no Go program, or its table is not to be used. */
 uint64_t go_functions_count(const struct go_functions *functions);
 
-/* By number, in the order of vaddrs; false for one that makes no sense. Thread safe, as all here.
- * Names live as long as the image. */
-bool go_functions_at(struct go_functions *functions, uint64_t number,
+/* By number, in the order of vaddrs; false for one that makes no sense, or begins below
+ * `least_vaddr`. Thread safe, as all here. Names live as long as the image. */
+bool go_functions_at(struct go_functions *functions, uint64_t number, uint64_t least_vaddr,
 		     struct gopclntab_function *ret);
 
 /* The function that covers a vaddr. */

@@ -364,7 +364,7 @@ bool gopclntab_record(const struct gopclntab *table, uint64_t number,
 {
 	struct gopclntab_function function = { 0 };
 	struct reader row;
-	uint64_t offset;
+	uint64_t offset, last_end;
 	uint32_t name;
 
 	if (number >= table->function_count)
@@ -373,7 +373,8 @@ bool gopclntab_record(const struct gopclntab *table, uint64_t number,
 	function.vaddr = read_start(table, &row);
 	offset = start_bytes(table) == 8 ? reader_u64(&row) : reader_u32(&row);
 	if (!reader_ok(&row) || !gopclntab_start(table, number + 1, &function.end) ||
-	    function.end <= function.vaddr)
+	    function.end <= function.vaddr ||
+	    !gopclntab_start(table, table->function_count, &last_end) || function.end > last_end)
 		return false;
 	if (table->version != GOPCLNTAB_1_2 && __builtin_add_overflow(offset, table->rows, &offset))
 		return false;
@@ -394,15 +395,6 @@ uint64_t gopclntab_measure(const struct gopclntab *table, const struct gopclntab
 	if (end == function->vaddr)
 		end = end_by(table, function, WORD_SP_TABLE);
 	return end - function->vaddr;
-}
-
-bool gopclntab_function(const struct gopclntab *table, uint64_t number,
-			struct gopclntab_function *ret)
-{
-	if (!gopclntab_record(table, number, ret))
-		return false;
-	ret->size_bytes = gopclntab_measure(table, ret);
-	return true;
 }
 
 /* ---- lines ------------------------------------------------------------------------------ */

@@ -98,15 +98,13 @@ struct gopclntab_function {
 	uint64_t end;    /* where the next row begins */
 };
 
-/* All but the size. False for a record that contradicts its row, or itself. */
+/* All but the size. False for a record that contradicts its row, or itself, or ends behind the last
+ * one. */
 bool gopclntab_record(const struct gopclntab *table, uint64_t number,
 		      struct gopclntab_function *ret);
 /* The size of it, which takes a walk through all of the function; 0: it is not told. */
 uint64_t gopclntab_measure(const struct gopclntab *table,
 			   const struct gopclntab_function *function);
-/* Both. */
-bool gopclntab_function(const struct gopclntab *table, uint64_t number,
-			struct gopclntab_function *ret);
 
 struct gopclntab_line {
 	const char *file; /* in the bytes; NULL: unknown */

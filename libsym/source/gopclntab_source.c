@@ -65,9 +65,11 @@ static struct sym_error *list(void *source, const struct source_sink *sink)
 {
 	struct gopclntab_source *own = source;
 	struct go_functions *functions = go_functions_of(own->image);
+	uint64_t end = 0;
 
 	if (!functions)
 		return &sym_error_no_memory;
+	/* Those of a table that lies may overlap, and would take long to be measured all. */
 	for (uint64_t i = 0; i < go_functions_count(functions); i++) {
 		struct gopclntab_function function;
 		struct sym_symbol symbol = {
@@ -76,8 +78,9 @@ static struct sym_error *list(void *source, const struct source_sink *sink)
 			.image_index = sink->image_index,
 		};
 
-		if (!go_functions_at(functions, i, &function) || !function.size_bytes)
+		if (!go_functions_at(functions, i, end, &function) || !function.size_bytes)
 			continue;
+		end = function.vaddr + function.size_bytes;
 		symbol.start = sink->base + function.vaddr;
 		symbol.size_bytes = function.size_bytes;
 		symbols_builder_add(sink->builder, &symbol, function.name, strlen(function.name));

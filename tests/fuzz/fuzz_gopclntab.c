@@ -14,6 +14,15 @@ enum {
 	MOST_ROWS = 16
 };
 
+static bool read_function(const struct gopclntab *table, uint64_t number,
+			  struct gopclntab_function *ret)
+{
+	if (!gopclntab_record(table, number, ret))
+		return false;
+	ret->size_bytes = gopclntab_measure(table, ret);
+	return true;
+}
+
 static void check_text(const char *text)
 {
 	if (text && strlen(text) > LIMIT_NAME_BYTES)
@@ -47,7 +56,7 @@ static void look_at(const struct gopclntab *table, uint64_t number)
 {
 	struct gopclntab_function function;
 
-	if (!gopclntab_function(table, number, &function))
+	if (!read_function(table, number, &function))
 		return;
 	if (!*function.name || function.vaddr > UINT64_MAX - function.size_bytes)
 		abort();

@@ -12,6 +12,15 @@ enum {
 	TEXT = 0x401000
 };
 
+static bool read_function(const struct gopclntab *table, uint64_t number,
+			  struct gopclntab_function *ret)
+{
+	if (!gopclntab_record(table, number, ret))
+		return false;
+	ret->size_bytes = gopclntab_measure(table, ret);
+	return true;
+}
+
 static const struct go_table_function functions[] = {
 	{ "runtime.text", 0x20, 0x30, "/go/runtime/asm.s", 7 },
 	{ "main.(*T).Method", 0x60, 0x1000, "/src/main.go", 4000 },
@@ -75,7 +84,7 @@ static struct gopclntab_function at(const struct gopclntab *table, uint64_t vadd
 	uint64_t number = gopclntab_find(table, vaddr);
 
 	cr_assert_neq(number, GOPCLNTAB_NONE, "0x%lx", (long)vaddr);
-	cr_assert(gopclntab_function(table, number, &function), "0x%lx", (long)vaddr);
+	cr_assert(read_function(table, number, &function), "0x%lx", (long)vaddr);
 	return function;
 }
 
@@ -177,8 +186,8 @@ static void check_edges(const struct go_table *form, const struct gopclntab *tab
 	cr_expect_eq(gopclntab_find(table, TEXT + 0x109f), 2);
 	cr_expect_eq(gopclntab_find(table, TEXT + 0x10a0), GOPCLNTAB_NONE);
 	cr_expect_eq(gopclntab_find(table, UINT64_MAX), GOPCLNTAB_NONE);
-	cr_expect_not(gopclntab_function(table, 3, &function));
-	cr_expect_not(gopclntab_function(table, UINT64_MAX, &function));
+	cr_expect_not(read_function(table, 3, &function));
+	cr_expect_not(read_function(table, UINT64_MAX, &function));
 	/* What fills the place up to the next function is found, and not covered. */
 	function = at(table, TEXT + 0x5f);
 	cr_expect_str_eq(function.name, "runtime.text");
@@ -255,7 +264,7 @@ Test(gopclntab, says_nothing_of_what_cannot_be_read)
 		struct gopclntab_function function;
 
 		left = i;
-		if (!gopclntab_function(&table, 0, &function))
+		if (!read_function(&table, 0, &function))
 			refused++;
 		else
 			cr_expect_leq(function.size_bytes, 0x30);
@@ -310,7 +319,7 @@ static bool read_damaged(size_t word, uint32_t value, struct gopclntab_function 
 	bool found;
 
 	patch_u32(&bytes, layout.first_record + 4 * word, value);
-	found = gopclntab_function(&table, 0, ret);
+	found = read_function(&table, 0, ret);
 	*line_ret = found ? gopclntab_line(&table, ret, ret->vaddr) : (struct gopclntab_line){ 0 };
 	if (line_ret->file)
 		line_ret->file = "some";
@@ -360,11 +369,11 @@ Test(gopclntab, follows_no_table_beyond_its_function)
 	memset(bytes.data + tables, 2, layout.rows - tables);
 	for (size_t i = tables + 1; i < layout.rows; i += 2)
 		bytes.data[i] = 0;
-	cr_assert(gopclntab_function(&table, 1, &function));
+	cr_assert(read_function(&table, 1, &function));
 	cr_expect_leq(function.size_bytes, 0x1000);
 	/* Numbers without an end. */
 	memset(bytes.data + tables, 0xff, layout.rows - tables);
-	cr_assert(gopclntab_function(&table, 1, &function));
+	cr_assert(read_function(&table, 1, &function));
 	cr_expect_eq(function.size_bytes, 0);
 	buf_deinit(&bytes);
 }
@@ -380,14 +389,14 @@ Test(gopclntab, has_no_names_without_end)
 	patch_u32(&bytes, layout.first_record + 8, (uint32_t)bytes.size_bytes - 4);
 	memset(bytes.data + bytes.size_bytes - 4, 'x', 4);
 	table = opened(&bytes);
-	cr_expect_not(gopclntab_function(&table, 0, &function));
+	cr_expect_not(read_function(&table, 0, &function));
 	/* Longer than any compiler writes. */
 	patch_u32(&bytes, layout.first_record + 8, (uint32_t)bytes.size_bytes);
 	for (size_t i = 0; i < LIMIT_NAME_BYTES + 1000; i++)
 		put_u8(&bytes, 'x');
 	put_u8(&bytes, 0);
 	table.bytes = over(&bytes);
-	cr_expect_not(gopclntab_function(&table, 0, &function));
+	cr_expect_not(read_function(&table, 0, &function));
 	buf_deinit(&bytes);
 }
 
@@ -399,7 +408,7 @@ static void ask_everything(const struct gopclntab *table)
 		struct gopclntab_line line;
 		uint32_t rows;
 
-		if (!gopclntab_function(table, i, &function))
+		if (!read_function(table, i, &function))
 			continue;
 		cr_assert_gt(strlen(function.name), 0);
 		line = gopclntab_line(table, &function, function.vaddr + function.size_bytes / 2);
