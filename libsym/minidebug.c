@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/minidebug.h"
 
+#include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,8 +15,8 @@ enum {
 	DECODER_BYTES = 128 << 20
 };
 
-/* True when all of it is in `fd`. */
-static bool unpack_to(lzma_stream *stream, uint8_t *room, int fd)
+/* LZMA_STREAM_END when all of it is in `fd`. */
+static lzma_ret unpack_to(lzma_stream *stream, uint8_t *room, int fd)
 {
 	uint64_t total = 0;
 	lzma_ret state = LZMA_OK;
@@ -28,25 +29,47 @@ static bool unpack_to(lzma_stream *stream, uint8_t *room, int fd)
 		state = lzma_code(stream, LZMA_FINISH);
 		bytes = STEP_BYTES - stream->avail_out;
 		total += bytes;
-		if (total > LIMIT_MINIDEBUG_BYTES || write(fd, room, bytes) != (ssize_t)bytes)
-			return false;
+		if (total > LIMIT_MINIDEBUG_BYTES)
+			return LZMA_MEMLIMIT_ERROR;
+		/* It is memory that it goes to. */
+		if (write(fd, room, bytes) != (ssize_t)bytes)
+			return LZMA_MEM_ERROR;
 	}
-	return state == LZMA_STREAM_END;
+	return state;
 }
 
-static bool unpack(struct reader packed, int fd)
+static lzma_ret unpack(struct reader packed, int fd)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
 	uint8_t *room AUTO_FREE = malloc(STEP_BYTES);
-	bool whole;
+	lzma_ret state = room ? lzma_stream_decoder(&stream, DECODER_BYTES, 0) : LZMA_MEM_ERROR;
 
-	if (!room || lzma_stream_decoder(&stream, DECODER_BYTES, 0) != LZMA_OK)
-		return false;
+	if (state != LZMA_OK)
+		return state;
 	stream.next_in = packed.data;
 	stream.avail_in = packed.size_bytes;
-	whole = unpack_to(&stream, room, fd);
+	state = unpack_to(&stream, room, fd);
 	lzma_end(&stream);
-	return whole;
+	return state;
+}
+
+static struct sym_error *open_packed(struct reader packed, const char *path, struct image **ret)
+{
+	int fd AUTO_CLOSE = memfd_create("libsym", MFD_CLOEXEC);
+	struct sym_error *error;
+	lzma_ret state;
+
+	if (fd < 0)
+		return sym_error_from_errno(errno, path, "cannot unpack .gnu_debugdata");
+	state = unpack(packed, fd);
+	if (state == LZMA_MEM_ERROR)
+		return &sym_error_no_memory;
+	if (state != LZMA_STREAM_END)
+		return NULL;
+	error = image_open(fd, path, 0, SPARSE_FILE_TO_END, ret);
+	if (!error)
+		steal_fd(&fd);
+	return error;
 }
 
 struct sym_error *minidebug_open(struct elf_sections *sections, struct image **ret)
@@ -54,23 +77,16 @@ struct sym_error *minidebug_open(struct elf_sections *sections, struct image **r
 	const GElf_Shdr *section = elf_sections_find_named(sections, ".gnu_debugdata");
 	struct sym_error *error;
 	struct reader packed;
-	int fd AUTO_CLOSE = -1;
 
 	*ret = NULL;
 	if (!section)
 		return NULL;
 	error = elf_sections_bytes(sections, section, &packed);
-	if (!error) {
-		fd = memfd_create("libsym", MFD_CLOEXEC);
-		if (fd < 0 || !unpack(packed, fd))
-			return NULL;
-		error = image_open(fd, sections->image->path, 0, SPARSE_FILE_TO_END, ret);
-	}
-	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+	if (!error)
+		error = open_packed(packed, sections->image->path, ret);
+	if (error && (sym_error_code(error) == SYM_ERROR_NO_MEMORY || sym_error_is_shortage(error)))
 		return error;
 	/* A damaged one costs only itself. */
 	sym_error_destroy(error);
-	if (*ret)
-		steal_fd(&fd);
 	return NULL;
 }

@@ -10,7 +10,8 @@
 #include "libsym/elf_sections.h"
 
 /*
- * *ret is NULL when there is none, or none that can be used. Errors: NO_MEMORY.
+ * *ret is NULL when there is none, or none that can be used. Errors: NO_MEMORY, and want of
+ * descriptors.
  */
 struct sym_error *minidebug_open(struct elf_sections *sections, struct image **ret)
 	__attribute__((warn_unused_result));

@@ -558,18 +558,19 @@ void snapshot_make_users(struct sym_snapshot *snapshot)
  * descriptor. */
 static bool is_as_opened(const struct image_group *group)
 {
-	if (!image_group_is_open(group) || group->kind != IMAGE_GROUP_FILE)
+	if (!image_group_is_open(group) || group->kind == IMAGE_GROUP_MEMORY)
 		return true;
 	for (size_t i = 0; i < group->module_count; i++)
 		if (module_was_short(group->modules[i]))
 			return false;
-	return !group->was_short && (!group->host || group->host->is_copy ||
-				     sparse_file_is_as_opened(&group->host->file));
+	return !group->was_short &&
+	       (!group->host || group->host->is_copy || group->kind == IMAGE_GROUP_VDSO ||
+		sparse_file_is_as_opened(&group->host->file));
 }
 
 bool snapshot_is_as_opened(const struct sym_snapshot *snapshot)
 {
-	for (size_t i = 0; i < snapshot->space->file_count; i++) {
+	for (size_t i = 0; i <= vdso_group(snapshot); i++) {
 		const struct image_group *group = atomic_load(&snapshot->groups[i]);
 
 		if (group && !is_as_opened(group))

@@ -238,6 +238,7 @@ static struct sym_error *open_vdso(const struct group_opening *opening)
 				  &group->host);
 	if (!error)
 		error = process_check(process);
+	group->was_short = sym_error_is_shortage(error);
 	/* What cannot be read stays without an image. */
 	if (error && !is_no_memory(error)) {
 		sym_error_destroy(error);

@@ -339,14 +339,15 @@ static struct sym_error *read_whole(const struct elf_source *own, struct elf_who
 	return error;
 }
 
-/* A file that cannot be read any more has no symbols; only want of memory is tried again. */
+/* A file that cannot be read any more has no symbols; want of memory or descriptors is tried again.
+ */
 static void *make_whole(const void *context)
 {
 	const struct elf_source *own = context;
 	struct elf_whole *whole = NULL;
 	struct sym_error *error = read_whole(own, &whole);
 
-	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY)
+	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY && !sym_error_is_shortage(error))
 		whole = calloc(1, sizeof(*whole));
 	sym_error_destroy(error);
 	return whole;

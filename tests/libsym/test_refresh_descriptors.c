@@ -2,7 +2,9 @@
 /* A file that could not be opened because there were no descriptors left. */
 #include <criterion/criterion.h>
 #include <gnu/libc-version.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -57,5 +59,41 @@ Test(refresh_descriptors, a_refresh_looks_again_for_debug_files_that_could_not_b
 	cr_assert_null(sym_snapshot_open_images(asked.snapshot));
 	cr_expect_neq(ask_without_descriptors(&asked, address).status, SYM_RESOLVED);
 	expect_name_after_refresh(&asked, address);
+	asked_close(&asked);
+}
+
+/* A function of the vDSO; 0: the kernel has none. */
+static uint64_t find_in_vdso(const struct asked *asked, char *name, size_t name_bytes)
+{
+	uint64_t base = getauxval(AT_SYSINFO_EHDR), found = 0;
+	struct sym_symbols *symbols;
+
+	cr_assert_null(sym_snapshot_symbols(asked->snapshot, SYM_SYMBOLS_ELF, &symbols));
+	for (size_t i = 0; base && !found && i < sym_symbols_count(symbols); i++) {
+		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+
+		if (symbol->start < base || symbol->start >= base + 0x4000)
+			continue;
+		found = symbol->start;
+		snprintf(name, name_bytes, "%s", symbol->name);
+	}
+	sym_symbols_destroy(symbols);
+	return found;
+}
+
+Test(refresh_descriptors, a_refresh_reads_the_vdso_that_could_not_be_read_before)
+{
+	struct asked first = asked_open(getpid(), SYM_JIT_NONE), asked;
+	enum sym_refresh refreshed;
+	char name[64];
+	uint64_t address = find_in_vdso(&first, name, sizeof(name));
+
+	asked_close(&first);
+	if (!address)
+		cr_skip_test("there is no vDSO");
+	asked = asked_open(getpid(), SYM_JIT_NONE);
+	cr_expect_neq(ask_without_descriptors(&asked, address).status, SYM_RESOLVED);
+	cr_assert_null(sym_resolver_refresh(asked.resolver, &refreshed));
+	cr_expect_str_eq(ask(&asked, address).name, name);
 	asked_close(&asked);
 }
