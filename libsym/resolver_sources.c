@@ -38,7 +38,7 @@ struct written *read_written(const struct sym_snapshot *snapshot)
 		written = NULL;
 	} else if (error) {
 		written->status = module_status_of_error(sym_error_code(error));
-		buf_append_string(&why, sym_error_message(error));
+		buf_printf(&why, "%s%s", buf_separator(&why), sym_error_message(error));
 	}
 	if (written && why.size_bytes)
 		written->reason = buf_steal(&why, NULL);

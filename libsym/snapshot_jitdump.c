@@ -119,12 +119,13 @@ static struct sym_error *read_dump(const struct sym_snapshot *snapshot,
 	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 		return error;
 	if (error)
-		buf_printf(why, "%s is not used: %s", mapping->path, sym_error_message(error));
+		buf_printf(why, "%s%s is not used: %s", buf_separator(why), mapping->path,
+			   sym_error_message(error));
 	else if (jitdump_source_is_cut(source))
 		buf_printf(why,
-			   "%s ends inside a record or has one that makes no sense: later ones are "
-			   "missing",
-			   mapping->path);
+			   "%s%s ends inside a record or has one that makes no sense: later ones "
+			   "are missing",
+			   buf_separator(why), mapping->path);
 	if (!error)
 		*ret = STEAL(source);
 	sym_error_destroy(error);

@@ -73,6 +73,12 @@ static inline bool buf_append_string(struct buf *buf, const char *string)
 	return buf_append(buf, string, strlen(string));
 }
 
+/* Before one more of several reasons. */
+static inline const char *buf_separator(const struct buf *reasons)
+{
+	return reasons->size_bytes ? "; " : "";
+}
+
 static inline bool buf_append_char(struct buf *buf, char byte)
 {
 	return buf_append(buf, &byte, 1);
