@@ -366,7 +366,8 @@ void image_unuse_managed(struct image *image)
 	pthread_mutex_unlock(&image->lock);
 }
 
-static void take_identity(struct image *image, const struct metadata *metadata)
+/* False for want of memory. */
+static bool take_identity(struct image *image, const struct metadata *metadata)
 {
 	static const uint8_t zero[16];
 	const char *name = metadata_assembly_name(metadata);
@@ -378,6 +379,7 @@ static void take_identity(struct image *image, const struct metadata *metadata)
 	}
 	if (name && *name)
 		image->assembly_name = strdup(name);
+	return !name || !*name || image->assembly_name;
 }
 
 /* Reads no more than the metadata, and keeps none of it. */
@@ -385,20 +387,18 @@ static void identify(struct image *image)
 {
 	struct sparse_file view AUTO_VIEW = image_view(image);
 	struct image_managed managed = { 0 };
+	const struct metadata *metadata;
+	struct sym_error *error = NULL;
 
 	if (image->identified)
 		return;
-	image->identified = true;
-	if (!is_managed(image))
-		return;
-	if (image->managed) {
-		if (image->managed->metadata)
-			take_identity(image, image->managed->metadata);
-		return;
-	}
-	sym_error_destroy(open_managed(image, &view, false, &managed));
-	if (managed.metadata)
-		take_identity(image, managed.metadata);
+	if (is_managed(image) && !image->managed)
+		error = open_managed(image, &view, false, &managed);
+	metadata = image->managed ? image->managed->metadata : managed.metadata;
+	/* Who asks next tries again where there was no memory. */
+	image->identified = (!error || sym_error_code(error) != SYM_ERROR_NO_MEMORY) &&
+			    (!metadata || take_identity(image, metadata));
+	sym_error_destroy(error);
 	metadata_close(managed.metadata);
 }
 
@@ -413,6 +413,16 @@ const char *image_assembly_name(struct image *image)
 {
 	identify_locked(image);
 	return image->assembly_name;
+}
+
+bool image_is_identified(struct image *image)
+{
+	bool identified;
+
+	pthread_mutex_lock(&image->lock);
+	identified = image->identified;
+	pthread_mutex_unlock(&image->lock);
+	return identified;
 }
 
 const char *image_mvid_text(struct image *image)

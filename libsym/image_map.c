@@ -141,6 +141,7 @@ static struct sym_error *write_r2rmap(const struct precompiled *precompiled, voi
 	struct relmap_header header;
 	struct sym_error *error;
 	struct buf name;
+	bool no_memory;
 	size_t count;
 
 	if (!precompiled)
@@ -151,10 +152,11 @@ static struct sym_error *write_r2rmap(const struct precompiled *precompiled, voi
 	relmap_write_crossgen2_header(&writing->text, &header);
 	ranges = r2r_ranges(precompiled_r2r(precompiled), &count);
 	buf_init(&name, LIMIT_NAME_BYTES);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && name.failure != BUF_NO_MEMORY; i++)
 		write_row(writing, precompiled_r2r(precompiled), &ranges[i], &name);
+	no_memory = name.failure == BUF_NO_MEMORY;
 	buf_deinit(&name);
-	return NULL;
+	return no_memory ? &sym_error_no_memory : NULL;
 }
 
 static struct sym_error *make_r2rmap(struct sym_image *image, char **text_ret,

@@ -73,6 +73,10 @@ static bool write_stub_name(const struct precompiled *precompiled, struct buf *b
 {
 	const char *assembly = image_assembly_name(precompiled->image);
 
+	if (!assembly && !image_is_identified(precompiled->image)) {
+		buf->failure = BUF_NO_MEMORY;
+		return false;
+	}
 	return buf_append_string(buf, "stub DelayLoadMethodCallThunks<") &&
 	       buf_append_string(buf, assembly ? assembly : "") && buf_append_char(buf, '>');
 }

@@ -95,7 +95,8 @@ static inline void put(struct signature_writer *writer, const char *text, size_t
 		copy_short(out->data + out->size_bytes, text, size_bytes);
 		out->size_bytes += size_bytes;
 	} else if (!buf_append(out, text, size_bytes)) {
-		fail(writer, "no room for the name");
+		fail(writer,
+		     out->failure == BUF_NO_MEMORY ? "out of memory" : "no room for the name");
 	}
 }
 

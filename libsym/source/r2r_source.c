@@ -75,15 +75,17 @@ static struct sym_error *list_ranges(void *source, const struct source_sink *sin
 	struct precompiled *precompiled = source;
 	const struct r2r_range *ranges;
 	struct buf name;
+	bool no_memory;
 	size_t count;
 
 	ranges = r2r_ranges(precompiled_r2r(precompiled), &count);
 	buf_init(&name, LIMIT_NAME_BYTES);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && name.failure != BUF_NO_MEMORY; i++)
 		if (sink->stubs || ranges[i].kind != R2R_STUB)
 			list_range(precompiled, i, &ranges[i], sink, &name);
+	no_memory = name.failure == BUF_NO_MEMORY;
 	buf_deinit(&name);
-	return NULL;
+	return no_memory ? &sym_error_no_memory : NULL;
 }
 
 /* The tables belong to the module, which closes them after all sources. */
