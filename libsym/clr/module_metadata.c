@@ -81,6 +81,7 @@ struct modules {
 };
 
 static const uint64_t max_metadata_bytes = (uint64_t)256 << 20;
+static const size_t most_forgotten_bytes = (size_t)64 << 10;
 
 struct sym_error *modules_create(struct remote_memory *memory, const struct layout *layout,
 				 struct modules **ret)
@@ -152,6 +153,17 @@ static void entry_destroy(struct modules *modules, struct entry *entry)
 	free(entry);
 }
 
+/*
+ * A module that is just being loaded or freed does not tell that it is collectible. A small one is
+ * copied again in no time; kept, those of plug-ins that come and go would fill all memory, and what
+ * is loaded in the place of one would have its names.
+ */
+static bool is_kept(const struct entry *entry)
+{
+	return entry->step == STEP_DONE && entry->metadata && !entry->module.is_volatile &&
+	       entry->copy_bytes > most_forgotten_bytes;
+}
+
 static void forget(struct modules *modules, bool all)
 {
 	struct entry **link = &modules->entries;
@@ -160,8 +172,7 @@ static void forget(struct modules *modules, bool all)
 	while (*link) {
 		struct entry *entry = *link;
 
-		if (!all && entry->step == STEP_DONE && entry->metadata &&
-		    !entry->module.is_volatile &&
+		if (!all && is_kept(entry) &&
 		    address_table_add(&modules->table, entry->module.address, entry)) {
 			link = &entry->next;
 		} else {

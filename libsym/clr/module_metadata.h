@@ -63,7 +63,7 @@ bool modules_lack_row(struct modules *modules, const struct module *module,
 /* Out of memory is remembered here, because modules_get() has no error. */
 struct sym_error *modules_error(const struct modules *modules);
 
-/* Forgets all modules that can change and all that could not be read. */
+/* Forgets all modules but large ones that were read and cannot change. */
 void modules_forget_volatile(struct modules *modules);
 
 DEFINE_GUARD(modules, struct modules *, modules_destroy)
