@@ -415,11 +415,12 @@ const char *image_assembly_name(struct image *image)
 	return image->assembly_name;
 }
 
-bool image_is_identified(struct image *image)
+bool image_identify(struct image *image)
 {
 	bool identified;
 
 	pthread_mutex_lock(&image->lock);
+	identify(image);
 	identified = image->identified;
 	pthread_mutex_unlock(&image->lock);
 	return identified;

@@ -105,8 +105,9 @@ static inline bool image_is_precompiled(const struct image *image)
 
 /* Simple name of the assembly, NULL when it is none. Reads metadata when first asked. */
 const char *image_assembly_name(struct image *image);
-/* False when there was no memory to find out that, or the MVID; who asks next tries again. */
-bool image_is_identified(struct image *image);
+/* Reads name and MVID, if nobody has; false where there is no memory for it: who asks next tries
+ * again. */
+bool image_identify(struct image *image);
 /* 36 characters; NULL when there is none. */
 const char *image_mvid_text(struct image *image);
 /* 16 bytes; NULL when there is none. */

@@ -234,6 +234,21 @@ static struct sym_error *open_source(struct sym_image *module, struct module_sou
 	return error;
 }
 
+/* An assembly that its names need and that could not be looked for counts as an error, too. */
+static struct sym_error *open_precompiled(const struct sym_image *module,
+					  struct module_sources *sources)
+{
+	struct sym_error *error =
+		precompiled_open(module->image, &sources->assemblies, &sources->precompiled);
+	struct sym_error *trouble = neighbours_take_trouble(&sources->neighbours);
+
+	if (!trouble)
+		return error;
+	sym_error_destroy(error);
+	sources->was_short |= sym_error_is_shortage(trouble);
+	return trouble;
+}
+
 static struct sym_error *open_table(struct sym_image *module, struct module_sources *sources,
 				    struct buf *why)
 {
@@ -246,8 +261,7 @@ static struct sym_error *open_table(struct sym_image *module, struct module_sour
 
 	if (module->image->kind == SYM_IMAGE_READYTORUN ||
 	    module->image->kind == SYM_IMAGE_COMPOSITE)
-		error = precompiled_open(module->image, &sources->assemblies,
-					 &sources->precompiled);
+		error = open_precompiled(module, sources);
 	if (is_no_memory(error))
 		return error;
 	if (error)
@@ -545,6 +559,10 @@ static struct sym_error *list_sources(const struct module_sources *sources,
 static struct sym_error *complain(const struct sym_image *module,
 				  const struct module_sources *sources)
 {
+	/* There may be more, and who lists it cannot tell. */
+	if (sources->was_short)
+		return sym_error_create(SYM_ERROR_IO, "%s",
+					sources->reason ? sources->reason : module->path);
 	if (sources->any || sources->status == SYM_NO_SYMBOLS)
 		return NULL;
 	if (sources->status == SYM_UNSUPPORTED)

@@ -20,9 +20,8 @@ struct neighbour;
 /* Who knows all images of a process. */
 struct image_company {
 	void *context;
-	/* A heap array of images, each with a user more; NULL when there are none, or for want of
-	 * memory. */
-	struct image **(*list)(void *context, size_t *count_ret);
+	/* A heap array of images, each with a user more. Errors: NO_MEMORY. */
+	struct sym_error *(*list)(void *context, struct image ***ret, size_t *count_ret);
 	/* The image of its executable, with a user more: it may be a bundle. NULL: there is none.
 	 */
 	struct image *(*executable)(void *context);
@@ -35,12 +34,19 @@ struct neighbours {
 	/* private */
 	struct neighbour *found;
 	size_t found_count;
+	struct sym_error *trouble;
 	pthread_mutex_t lock;
 };
 
 void neighbours_init(struct neighbours *neighbours);
 /* Ends the use of all that was found. */
 void neighbours_deinit(struct neighbours *neighbours);
+/*
+ * Why it could not be seen, since this was asked last, whether there is some assembly: NO_MEMORY,
+ * or want of descriptors. Who asks for that one again has it looked for again. NULL: there was no
+ * such thing.
+ */
+struct sym_error *neighbours_take_trouble(struct neighbours *neighbours);
 /* To be handed to r2r_open(). */
 struct r2r_assemblies neighbours_as_assemblies(struct neighbours *neighbours);
 

@@ -71,12 +71,13 @@ const struct pe *precompiled_pe(const struct precompiled *precompiled)
 
 static bool write_stub_name(const struct precompiled *precompiled, struct buf *buf)
 {
-	const char *assembly = image_assembly_name(precompiled->image);
+	const char *assembly;
 
-	if (!assembly && !image_is_identified(precompiled->image)) {
+	if (!image_identify(precompiled->image)) {
 		buf->failure = BUF_NO_MEMORY;
 		return false;
 	}
+	assembly = image_assembly_name(precompiled->image);
 	return buf_append_string(buf, "stub DelayLoadMethodCallThunks<") &&
 	       buf_append_string(buf, assembly ? assembly : "") && buf_append_char(buf, '>');
 }

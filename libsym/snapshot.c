@@ -115,25 +115,27 @@ static struct sym_error *begin(const struct sym_snapshot_opts *opts,
 }
 
 /* All images of the process as it was last looked at; for those who look for an assembly. */
-static struct image **list_images(void *context, size_t *count_ret)
+static struct sym_error *list_images(void *context, struct image ***ret, size_t *count_ret)
 {
 	struct snapshot_ground *ground = context;
-	struct image **images = NULL;
+	struct sym_snapshot *newest;
 	struct sym_error *error = NULL;
-	size_t count = 0;
 
+	*ret = NULL;
+	*count_ret = 0;
 	pthread_mutex_lock(&ground->lock);
-	if (ground->newest)
-		error = snapshot_open_all(ground->newest);
-	if (ground->newest && !error)
-		images = calloc(ground->newest->module_count + 1, sizeof(struct image *));
-	for (size_t i = 0; images && i < ground->newest->module_count; i++)
-		if (ground->newest->modules[i]->image)
-			images[count++] = image_share(ground->newest->modules[i]->image);
+	newest = ground->newest;
+	if (newest)
+		error = snapshot_open_all(newest);
+	if (newest && !error) {
+		*ret = calloc(newest->module_count + 1, sizeof(struct image *));
+		error = *ret ? NULL : &sym_error_no_memory;
+	}
+	for (size_t i = 0; *ret && i < newest->module_count; i++)
+		if (newest->modules[i]->image)
+			(*ret)[(*count_ret)++] = image_share(newest->modules[i]->image);
 	pthread_mutex_unlock(&ground->lock);
-	sym_error_destroy(error);
-	*count_ret = count;
-	return images;
+	return error;
 }
 
 struct image *snapshot_executable(const struct sym_snapshot *snapshot)

@@ -172,6 +172,8 @@ static struct sym_error *list(void *source, const struct source_sink *sink)
 {
 	const struct entries *entries = sink->stubs ? get_entries(source) : NULL;
 
+	if (sink->stubs && !entries)
+		return &sym_error_no_memory;
 	for (size_t i = 0; entries && i < entries->plt.count; i++) {
 		const struct entry_names *names = &entries->names[i];
 		const char *name = sink->linkage_names ? names->linkage : names->shown;

@@ -19,16 +19,16 @@ struct among {
 	size_t count;
 };
 
-static struct image **list(void *context, size_t *count_ret)
+static struct sym_error *list(void *context, struct image ***ret, size_t *count_ret)
 {
 	const struct among *among = context;
-	struct image **images = calloc(among->count + 1, sizeof(struct image *));
 
-	cr_assert_not_null(images);
+	*ret = calloc(among->count + 1, sizeof(struct image *));
+	cr_assert_not_null(*ret);
 	for (size_t i = 0; i < among->count; i++)
-		images[i] = image_share(among->images[i]);
+		(*ret)[i] = image_share(among->images[i]);
 	*count_ret = among->count;
-	return images;
+	return NULL;
 }
 
 static const struct metadata *find(struct neighbours *neighbours, const char *name,
@@ -37,6 +37,33 @@ static const struct metadata *find(struct neighbours *neighbours, const char *na
 	struct r2r_assemblies assemblies = neighbours_as_assemblies(neighbours);
 
 	return assemblies.find(assemblies.context, name, mvid);
+}
+
+static struct sym_error *list_without_memory(void *context, struct image ***ret, size_t *count_ret)
+{
+	(void)context;
+	*ret = NULL;
+	*count_ret = 0;
+	return &sym_error_no_memory;
+}
+
+Test(neighbours, are_looked_for_again_where_there_was_no_memory)
+{
+	struct image *image = image_file_open(precompiled);
+	struct among among = { &image, 1 };
+	struct neighbours neighbours;
+
+	neighbours_init(&neighbours);
+	neighbours.company = (struct image_company){ &among, list_without_memory };
+	cr_expect_null(find(&neighbours, "sample", NULL));
+	cr_expect_eq(neighbours_take_trouble(&neighbours), &sym_error_no_memory);
+	cr_expect_null(neighbours_take_trouble(&neighbours));
+	neighbours.company.list = list;
+	cr_expect_not_null(find(&neighbours, "sample", NULL));
+	cr_expect_null(find(&neighbours, "other", NULL));
+	cr_expect_null(neighbours_take_trouble(&neighbours));
+	neighbours_deinit(&neighbours);
+	image_close(image);
 }
 
 Test(neighbours, are_found_by_name_in_any_case)
