@@ -381,7 +381,10 @@ static struct sym_error *round_begin(const struct jit_tools *tools, const struct
 		return &sym_error_no_memory;
 	remote_memory_forget(tools->memory);
 	types_forget(tools->types);
-	modules_forget_volatile(tools->modules);
+	if (first)
+		modules_forget_volatile(tools->modules);
+	else
+		modules_forget_small(tools->modules);
 	error = code_map_read_again(tools->memory, tools->layout, first, is_wanted, &round->map);
 	if (error)
 		return error;

@@ -153,18 +153,13 @@ static void entry_destroy(struct modules *modules, struct entry *entry)
 	free(entry);
 }
 
-/*
- * A module that is just being loaded or freed does not tell that it is collectible. A small one is
- * copied again in no time; kept, those of plug-ins that come and go would fill all memory, and what
- * is loaded in the place of one would have its names.
- */
-static bool is_kept(const struct entry *entry)
+static bool can_stay(const struct entry *entry)
 {
-	return entry->step == STEP_DONE && entry->metadata && !entry->module.is_volatile &&
-	       entry->copy_bytes > most_forgotten_bytes;
+	return entry->step == STEP_DONE && entry->metadata && !entry->module.is_volatile;
 }
 
-static void forget(struct modules *modules, bool all)
+/* All but those of more bytes that can stay. */
+static void forget(struct modules *modules, size_t most_bytes)
 {
 	struct entry **link = &modules->entries;
 
@@ -172,7 +167,7 @@ static void forget(struct modules *modules, bool all)
 	while (*link) {
 		struct entry *entry = *link;
 
-		if (!all && is_kept(entry) &&
+		if (can_stay(entry) && entry->copy_bytes > most_bytes &&
 		    address_table_add(&modules->table, entry->module.address, entry)) {
 			link = &entry->next;
 		} else {
@@ -188,13 +183,23 @@ void modules_destroy(struct modules *modules)
 {
 	if (!modules)
 		return;
-	forget(modules, true);
+	forget(modules, SIZE_MAX);
 	free(modules);
 }
 
 void modules_forget_volatile(struct modules *modules)
 {
-	forget(modules, false);
+	forget(modules, 0);
+}
+
+/*
+ * A module that is just being loaded or freed does not tell that it is collectible. A small one is
+ * copied again in no time; kept, those of plug-ins that come and go would fill all memory, and what
+ * is loaded in the place of one would have its names.
+ */
+void modules_forget_small(struct modules *modules)
+{
+	forget(modules, most_forgotten_bytes);
 }
 
 bool modules_any_editable(const struct modules *modules)

@@ -63,8 +63,10 @@ bool modules_lack_row(struct modules *modules, const struct module *module,
 /* Out of memory is remembered here, because modules_get() has no error. */
 struct sym_error *modules_error(const struct modules *modules);
 
-/* Forgets all modules but large ones that were read and cannot change. */
+/* Forgets all modules that can change and all that could not be read. */
 void modules_forget_volatile(struct modules *modules);
+/* Small ones, too; between one reading and the next. */
+void modules_forget_small(struct modules *modules);
 
 DEFINE_GUARD(modules, struct modules *, modules_destroy)
 #define AUTO_MODULES GUARDED(modules)
