@@ -173,9 +173,13 @@ char *target_aot_naming(struct sym_image *program)
 
 char *target_code_reasons(const struct sym_jit_info *jit)
 {
-	return message_format(
-		"%s; %s", jit->contract_reason ? jit->contract_reason : "its memory was not read",
-		jit->rundown_reason ? jit->rundown_reason : "it was not asked for a rundown");
+	const char *contract = jit->contract_reason ?: "its memory was not read";
+	const char *rundown = jit->rundown_reason ?: "it was not asked for a rundown";
+
+	/* A recorded process has one for both. */
+	if (!strcmp(contract, rundown))
+		return message_format("%s", contract);
+	return message_format("%s; %s", contract, rundown);
 }
 
 char *target_code_way(struct sym_snapshot *snapshot, bool *is_none_ret)
