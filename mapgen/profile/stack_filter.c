@@ -133,12 +133,28 @@ static bool is_json(enum stack_form form)
 	return form == STACK_FORM_JSON || form == STACK_FORM_JSON_BARE;
 }
 
+/* Bytes that no form changes. */
+static size_t plain_bytes(const char *text)
+{
+	size_t count = 0;
+
+	while (text[count] >= ' ' && text[count] < 0x7f && text[count] != ';' &&
+	       text[count] != '"' && text[count] != '\\')
+		count++;
+	return count;
+}
+
 /* Foreign text in the middle of a line that others read. */
 static void write_escaped(struct buf *output, const char *text, enum stack_form form)
 {
-	while (*text) {
-		unsigned char byte = (unsigned char)*text;
+	for (;;) {
+		size_t plain = plain_bytes(text);
+		unsigned char byte = (unsigned char)text[plain];
 
+		buf_append(output, text, plain);
+		text += plain;
+		if (!byte)
+			return;
 		if (byte >= 0x80 && is_json(form)) {
 			text += utf8_append(output, text);
 			continue;

@@ -264,10 +264,27 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 
 /* ---- the rest --------------------------------------------------------------- */
 
+/* The blank before the last "[unknown]"; brackets may follow in what perf prints of the file. */
+static const char *find_unknown(struct stack_span rest)
+{
+	const char *open;
+
+	while ((open = memrchr(rest.at, '[', stack_left(&rest))) && open > rest.at) {
+		struct stack_span word = { open, rest.end };
+
+		if (open[-1] == ' ' && STACK_BEGINS(&word, "[unknown]"))
+			return open - 1;
+		if (open[-1] != '(')
+			return NULL;
+		rest.end = open;
+	}
+	return NULL;
+}
+
 bool stack_unknown_inside(struct stack_span rest, struct stack_number *ret,
 			  struct stack_span *behind_ret)
 {
-	const char *found = STACK_FIND(&rest, " [unknown]");
+	const char *found = find_unknown(rest);
 	struct stack_span number = { found, found };
 
 	if (!found)
