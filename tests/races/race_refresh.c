@@ -333,10 +333,11 @@ static void *list_images(void *context)
 
 	(void)context;
 	while (!atomic_load(&world.done)) {
+		struct image **images;
 		size_t count;
-		struct image **images = company->list(company->context, &count);
 
-		for (size_t i = 0; images && i < count; i++)
+		sym_error_destroy(company->list(company->context, &images, &count));
+		for (size_t i = 0; i < count; i++)
 			image_close(images[i]);
 		free(images);
 		atomic_fetch_add(&world.listed, count);
