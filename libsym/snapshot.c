@@ -352,14 +352,15 @@ struct sym_image *sym_snapshot_image_at(const struct sym_snapshot *snapshot, siz
  * runtime was told to stop: as long as the runtime can be asked, what it says wins. Where it cannot
  * (it is stopped), the map tells what lay there once.
  */
-static bool is_left(const struct sym_snapshot *snapshot, const struct perf_map_place *place,
-		    const struct live_code *code)
+static bool may_be_left(const struct sym_snapshot *snapshot, const struct perf_map_place *place)
 {
-	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+	const struct runtime_info *runtime;
 
-	return snapshot->jit == SYM_JIT_AUTO && !snapshot->process->recorded && place->file_count &&
-	       place->info.writer_fd < 0 && !place->info.writer_unknown && runtime &&
-	       runtime->shape && strcmp(runtime->shape, "nativeaot") != 0 && code && !code->source;
+	if (snapshot->jit != SYM_JIT_AUTO || snapshot->process->recorded || !place->file_count ||
+	    place->info.writer_fd >= 0 || place->info.writer_unknown)
+		return false;
+	runtime = snapshot_runtime(snapshot);
+	return runtime && runtime->shape && strcmp(runtime->shape, "nativeaot") != 0;
 }
 
 static bool refuse_left(struct perf_map_place *place, const struct live_code *code)
@@ -379,15 +380,15 @@ static struct sym_error *find_perf_map(const struct sym_snapshot *snapshot, bool
 	const struct live_code *code = atomic_load(&snapshot->ground->live_code.code);
 	struct sym_error *error = perf_map_place_find(snapshot->process, ret);
 
-	if (error)
+	if (error || !may_be_left(snapshot, ret))
 		return error;
-	if (asks && !code && ret->file_count && ret->info.writer_fd < 0)
-		error = live_code_get(snapshot, &code);
-	if (!error && is_left(snapshot, ret, code) && !refuse_left(ret, code))
-		error = &sym_error_no_memory;
-	if (error)
-		perf_map_place_deinit(ret);
-	return error;
+	/* Where that fails, nothing is known against the map. */
+	if (asks && !code)
+		sym_error_destroy(live_code_get(snapshot, &code));
+	if (!code || code->source || refuse_left(ret, code))
+		return NULL;
+	perf_map_place_deinit(ret);
+	return &sym_error_no_memory;
 }
 
 struct sym_error *sym_snapshot_perf_map(struct sym_snapshot *snapshot,
