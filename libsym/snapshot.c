@@ -443,7 +443,7 @@ struct sym_error *snapshot_read_perf_map(const struct sym_snapshot *snapshot, un
 	struct sym_error *error;
 
 	*ret = NULL;
-	error = find_perf_map(snapshot, snapshot_uses_runtime(snapshot), &place);
+	error = find_perf_map(snapshot, true, &place);
 	if (error)
 		return error;
 	error = forked_find_map(snapshot->process, snapshot->space, &place, why, &forked);

@@ -7,13 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/address_ranges.h"
 #include "libsym/limits.h"
 #include "libsym/snapshot_symbols.h"
-
-struct code_range {
-	uint64_t start_address;
-	uint64_t end_address;
-};
 
 struct joining {
 	struct sym_snapshot *snapshot;
@@ -25,12 +21,10 @@ struct joining {
 	struct symbols_builder unnamed;  /* their texts are in `joined` */
 	const struct sym_symbol **stubs; /* of `unnamed`, by start; NULL before they are sorted */
 	size_t stub_count;
-	struct code_range
-		*listed; /* executable lines of the images whose methods are listed; ascending */
-	size_t listed_count;
-	struct code_range
-		*mapped;     /* what is executable of the ELF image that is added; ascending */
-	size_t mapped_count; /* 0: it is not known */
+	/* With room for all lines. */
+	struct address_ranges listed; /* executable, of the images whose methods are listed */
+	struct address_ranges mapped; /* executable, of the ELF image that is added; none: it is
+					 not known */
 };
 
 /* The methods of a program that was compiled ahead of time are functions of its ELF file. */
@@ -62,56 +56,42 @@ static bool is_wanted(const struct joining *joining, const struct sym_image *mod
 static void note_mapped(struct joining *joining, const struct sym_image *module)
 {
 	const struct address_space *space = joining->snapshot->space;
-	size_t count = 0;
+	struct address_ranges *mapped = &joining->mapped;
 
+	mapped->count = 0;
 	for (size_t i = 0; module->image->kind == SYM_IMAGE_ELF && i < space->mapping_count; i++) {
 		const struct sym_mapping *line = &space->mappings[i];
 
 		if (line->image_index != module_index(module) || !(line->protection & SYM_EXECUTE))
 			continue;
-		if (count && joining->mapped[count - 1].end_address == line->start_address)
-			joining->mapped[count - 1].end_address = line->end_address;
+		if (mapped->count && mapped->items[mapped->count - 1].end == line->start_address)
+			mapped->items[mapped->count - 1].end = line->end_address;
 		else
-			joining->mapped[count++] =
-				(struct code_range){ line->start_address, line->end_address };
+			mapped->items[mapped->count++] =
+				(struct address_range){ line->start_address, line->end_address };
 	}
-	joining->mapped_count = count;
-}
-
-/* The first of what is mapped that ends behind an address. */
-static size_t first_mapped_behind(const struct joining *joining, uint64_t address)
-{
-	size_t low = 0, high = joining->mapped_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (joining->mapped[middle].end_address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 /* What is mapped of a symbol. */
 static void add_mapped(const struct joining *joining, struct symbols_builder *builder,
 		       const struct sym_symbol *symbol)
 {
-	if (!joining->mapped_count)
+	const struct address_ranges *mapped = &joining->mapped;
+
+	if (!mapped->count)
 		symbols_builder_add_borrowed(builder, symbol);
-	for (size_t i = first_mapped_behind(joining, symbol->start); i < joining->mapped_count;
+	for (size_t i = address_ranges_first_behind(mapped, symbol->start); i < mapped->count;
 	     i++) {
-		const struct code_range *range = &joining->mapped[i];
+		const struct address_range *range = &mapped->items[i];
 		struct sym_symbol piece = *symbol;
 		uint64_t end = symbol->start + symbol->size_bytes;
 
-		if (end <= range->start_address && symbol->start < range->start_address)
+		if (end <= range->start && symbol->start < range->start)
 			break;
-		if (piece.start < range->start_address)
-			piece.start = range->start_address;
-		if (end > range->end_address)
-			end = range->end_address;
+		if (piece.start < range->start)
+			piece.start = range->start;
+		if (end > range->end)
+			end = range->end;
 		piece.size_bytes = end - piece.start;
 		symbols_builder_add_borrowed(builder, &piece);
 	}
@@ -349,26 +329,9 @@ static void note_code(struct joining *joining, const bool *is_listed)
 
 		if (line->image_index != UINT32_MAX && is_listed[line->image_index] &&
 		    line->protection & SYM_EXECUTE)
-			joining->listed[joining->listed_count++] = (struct code_range){
-				.start_address = line->start_address,
-				.end_address = line->end_address,
-			};
+			joining->listed.items[joining->listed.count++] =
+				(struct address_range){ line->start_address, line->end_address };
 	}
-}
-
-static bool is_in_listed_code(const struct joining *joining, uint64_t address)
-{
-	size_t low = 0, high = joining->listed_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (joining->listed[middle].end_address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < joining->listed_count && joining->listed[low].start_address <= address;
 }
 
 static int by_start(const void *left, const void *right)
@@ -447,7 +410,7 @@ static void add_lines(struct joining *joining, const struct perfmap_source *sour
 
 		perfmap_source_at(source, i, &symbol);
 		if ((!stubs_only || symbol.kind == SYM_SYMBOL_STUB) &&
-		    !is_in_listed_code(joining, symbol.start) &&
+		    !address_ranges_have(&joining->listed, symbol.start, 1) &&
 		    !is_text_of_ours(joining, &symbol) && !is_stub_in_file(joining, &symbol))
 			symbols_builder_add_borrowed(&joining->joined, &symbol);
 	}
@@ -586,12 +549,15 @@ static struct sym_error *join_with(struct joining *joining, struct sym_symbols *
 	if (error)
 		return error;
 	is_listed = calloc(snapshot->module_count + 1, sizeof(*is_listed));
-	joining->listed = calloc(snapshot->space->mapping_count + 1, sizeof(*joining->listed));
-	joining->mapped = calloc(snapshot->space->mapping_count + 1, sizeof(*joining->mapped));
-	error = joining->listed && joining->mapped && is_listed ? join(joining, is_listed, ret)
-								: &sym_error_no_memory;
-	free(joining->listed);
-	free(joining->mapped);
+	joining->listed.items =
+		calloc(snapshot->space->mapping_count + 1, sizeof(*joining->listed.items));
+	joining->mapped.items =
+		calloc(snapshot->space->mapping_count + 1, sizeof(*joining->mapped.items));
+	error = joining->listed.items && joining->mapped.items && is_listed
+			? join(joining, is_listed, ret)
+			: &sym_error_no_memory;
+	address_ranges_deinit(&joining->listed);
+	address_ranges_deinit(&joining->mapped);
 	free(joining->stubs);
 	symbols_builder_deinit(&joining->unnamed);
 	symbols_builder_deinit(&joining->joined);

@@ -63,8 +63,7 @@ void address_ranges_deinit(struct address_ranges *ranges)
 	*ranges = (struct address_ranges){ 0 };
 }
 
-/* The first that ends behind `start`; their count when none does. */
-static size_t first_behind(const struct address_ranges *ranges, uint64_t start)
+size_t address_ranges_first_behind(const struct address_ranges *ranges, uint64_t start)
 {
 	size_t low = 0, high = ranges->count;
 
@@ -81,7 +80,7 @@ static size_t first_behind(const struct address_ranges *ranges, uint64_t start)
 
 bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, uint64_t size_bytes)
 {
-	size_t at = first_behind(ranges, start);
+	size_t at = address_ranges_first_behind(ranges, start);
 
 	return at < ranges->count && ranges->items[at].start <= start &&
 	       ranges->items[at].end - start >= size_bytes;
@@ -89,7 +88,7 @@ bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, ui
 
 bool address_ranges_meet(const struct address_ranges *ranges, uint64_t start, uint64_t end)
 {
-	size_t at = first_behind(ranges, start);
+	size_t at = address_ranges_first_behind(ranges, start);
 
 	return at < ranges->count && ranges->items[at].start < end;
 }

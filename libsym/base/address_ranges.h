@@ -26,6 +26,8 @@ bool address_ranges_unite(struct address_range *items, size_t count, struct addr
 bool address_ranges_copy(const struct address_ranges *ranges, struct address_ranges *ret);
 void address_ranges_deinit(struct address_ranges *ranges);
 
+/* The first that ends behind `start`; their count when none does. */
+size_t address_ranges_first_behind(const struct address_ranges *ranges, uint64_t start);
 /* Does one of them have all these bytes, and the first address if there are none? */
 bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, uint64_t size_bytes);
 /* Has one of them any of the bytes up to `end`? */

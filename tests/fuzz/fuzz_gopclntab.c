@@ -6,6 +6,7 @@
 
 #include "libsym/format/gopclntab.h"
 #include "libsym/limits.h"
+#include "tests/support/go_table_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,15 +14,6 @@ enum {
 	MOST_FUNCTIONS = 64,
 	MOST_ROWS = 16
 };
-
-static bool read_function(const struct gopclntab *table, uint64_t number,
-			  struct gopclntab_function *ret)
-{
-	if (!gopclntab_record(table, number, ret))
-		return false;
-	ret->size_bytes = gopclntab_measure(table, ret);
-	return true;
-}
 
 static void check_text(const char *text)
 {

@@ -7,19 +7,11 @@
 #include "libsym/limits.h"
 #include "tests/support/byte_writer.h"
 #include "tests/support/go_table.h"
+#include "tests/support/go_table_read.h"
 
 enum {
 	TEXT = 0x401000
 };
-
-static bool read_function(const struct gopclntab *table, uint64_t number,
-			  struct gopclntab_function *ret)
-{
-	if (!gopclntab_record(table, number, ret))
-		return false;
-	ret->size_bytes = gopclntab_measure(table, ret);
-	return true;
-}
 
 static const struct go_table_function functions[] = {
 	{ "runtime.text", 0x20, 0x30, "/go/runtime/asm.s", 7 },
