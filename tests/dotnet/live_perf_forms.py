@@ -16,7 +16,7 @@ import tarfile
 import time
 
 from harness import Fail, Sample, expect, first_line
-from live_perf_fix import buildid_dir, fix, forget_largest, hex_rows, record, run_perf
+from live_perf_fix import buildid_dir, fix, forget_largest, hex_rows, record, records, run_perf
 from perf_samples import perf
 
 
@@ -83,6 +83,9 @@ def test_standard_output_has_the_data_and_nothing_else(context):
             expect(report["output"] == "-" and report["processes"], f"{mode}: {report}")
 
 
+COMPRESSED = 81  # PERF_RECORD_COMPRESSED
+
+
 def test_compressed_data_becomes_plain_and_named(context):
     sample, path = recorded(context, "compressed", ("-z",))
     with sample:
@@ -97,8 +100,8 @@ def test_compressed_data_becomes_plain_and_named(context):
         context.figure(f"{os.path.getsize(path)} bytes compressed, {os.path.getsize(fixed)} plain")
         with open(path, "r+b") as file:
             damaged = bytearray(file.read())
-            begin, size = struct.unpack_from("<QQ", damaged, 40)  # perf_file_header.data
-            damaged[begin + size // 2:begin + size // 2 + 64] = bytes(64)
+            size, begin = max((len(record), at) for at, kind, record in records(path) if kind == COMPRESSED)
+            damaged[begin + size // 2:begin + size] = bytes(size - size // 2)
             file.seek(0)
             file.write(damaged)
         done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path, codes=(1,))
