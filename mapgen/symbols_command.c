@@ -5,6 +5,7 @@
  * Only looks at the process; the files of the tree are all that it writes.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/hex.h"
@@ -15,6 +16,7 @@
 #include "mapgen/progress.h"
 #include "mapgen/symbols_choice.h"
 #include "mapgen/symbols_fetch.h"
+#include "mapgen/symbols_shared.h"
 #include "mapgen/target.h"
 
 struct symbols_run {
@@ -26,6 +28,8 @@ struct symbols_run {
 	const char *image_name; /* of the present step */
 	json_t *array;
 	size_t counts[SYMBOLS_OUTCOMES];
+	struct sym_identity *shared; /* of the files that were told already */
+	size_t shared_count;
 };
 
 /* False when the image is no ELF file, or the kernel's own page: it has no outcome then. */
@@ -96,6 +100,48 @@ static void find_symbols(struct symbols_run *run, const struct sym_identity *ide
 		symbols_look(run->choice->tree, identity, ret);
 }
 
+static void tell(struct symbols_run *run, const char *path, const struct sym_identity *identity,
+		 const struct symbols_result *result)
+{
+	run->counts[result->outcome]++;
+	if (run->array) {
+		add_json(run, path, identity, result);
+	} else if (result->outcome != SYMBOLS_OWN) {
+		progress_hide(&run->progress);
+		print(path, identity, result);
+	}
+}
+
+static bool is_first(struct symbols_run *run, const struct sym_identity *shared)
+{
+	struct sym_identity *grown;
+
+	for (size_t i = 0; i < run->shared_count; i++)
+		if (!memcmp(run->shared[i].id, shared->id, sizeof(shared->id)))
+			return false;
+	grown = reallocarray(run->shared, run->shared_count + 1, sizeof(*grown));
+	if (grown) {
+		grown[run->shared_count++] = *shared;
+		run->shared = grown;
+	}
+	return true;
+}
+
+/* Told like an image, under the name that the debug file has for it; once, when several share it.
+ */
+static void visit_shared(struct symbols_run *run, const char *debug_file)
+{
+	struct symbols_result result = { 0 };
+	struct symbols_shared shared;
+
+	if (!symbols_shared_wanted(debug_file, &shared) || !is_first(run, &shared.identity))
+		return;
+	run->image_name = path_file_name(shared.name);
+	find_symbols(run, &shared.identity, &result);
+	tell(run, shared.name, &shared.identity, &result);
+	symbols_result_deinit(&result);
+}
+
 static void visit(struct symbols_run *run, size_t index)
 {
 	struct sym_image *image = sym_snapshot_image_at(run->snapshot, index);
@@ -109,13 +155,9 @@ static void visit(struct symbols_run *run, size_t index)
 		return;
 	if (result.outcome != SYMBOLS_FAILED)
 		find_symbols(run, &identity, &result);
-	run->counts[result.outcome]++;
-	if (run->array) {
-		add_json(run, path, &identity, &result);
-	} else if (result.outcome != SYMBOLS_OWN) {
-		progress_hide(&run->progress);
-		print(path, &identity, &result);
-	}
+	tell(run, path, &identity, &result);
+	if (result.path)
+		visit_shared(run, result.path);
 	symbols_result_deinit(&result);
 }
 
@@ -202,6 +244,7 @@ int symbols_run(const struct options *options)
 			return EXIT_FAILED;
 	}
 	exit_code = run_over_images(&run);
+	free(run.shared);
 	symbols_fetcher_destroy(run.fetcher);
 	return exit_code;
 }

@@ -490,12 +490,12 @@ def test_dwarf_non_existent_debug_link(tools):
     expect_everywhere(tools, path, f"link-to-nothing!0x{start:x}", start, size)
 
 
-def sharing_parts(tools, prefix):
+def sharing_parts(tools, prefix, *flags):
     """Two libraries for dwz to find something in that both have."""
     types = "".join(f"struct shared{i} {{ int field{i}; struct shared{i} *next{i}; }};\nstruct shared{i} *value{i};\n" for i in range(200))
     inlined, callers = INLINES["c"].split("int outer(", 1)
     tools.write("cases/shared.h", types + inlined)
-    return [compiled_from(tools, f"{prefix}{i}", '#include "shared.h"\n' + ("int outer(" + callers).replace("outer", f"outer_of_{i}"))
+    return [compiled_from(tools, f"{prefix}{i}", '#include "shared.h"\n' + ("int outer(" + callers).replace("outer", f"outer_of_{i}"), *flags)
             for i in range(2)]
 
 

@@ -144,6 +144,35 @@ def test_what_debug_files_share_is_brought_too(tools):
         raise Fail("nothing was inlined")
 
 
+def test_symbols_bring_what_debug_files_share(tools):
+    """Without it gdb reads nothing of the debug file."""
+    tools.need("gcc", "dwz", "readelf", "objcopy", "strip")
+    parts = sharing_parts(tools, "symbolsshared", "-shared", "-fPIC")
+    debugs = [path + ".debug" for path in parts]
+    for path, debug in zip(parts, debugs):
+        tools.run("objcopy", "--only-keep-debug", path, debug)
+        tools.run("strip", path)
+    common, away = tools.path("cases/symbols.dwz"), tools.path("cases/symbols-away.dwz")
+    tools.run("dwz", "-m", common, "-M", common, *debugs)
+    if not os.path.exists(common):
+        raise Skip("dwz found nothing to share")
+    shared_id, path = build_id_of(tools, common), parts[0]
+    store = tools.path("symbols-store")
+    with Process(tools, path) as process, Server({build_id_of(tools, path): debugs[0], shared_id: common}) as server:
+        pid, options = process.process.pid, (f"--server={server.url}", f"--store={store}")
+        if common in rows_of(tools, pid, *options):
+            raise Fail("it is where the debug file says")
+        os.rename(common, away)
+        server.files[shared_id] = away
+        for wanted in ("fetched", "here"):
+            row = rows_of(tools, pid, *options).get(common)
+            if not row or (row["symbols"], row["build_id"]) != (wanted, shared_id):
+                raise Fail(f"{row}, not {wanted}; asked {server.asked}")
+    with open(away, "rb") as one, open(f"{store}/.build-id/{shared_id[:2]}/{shared_id[2:]}.debug", "rb") as other:
+        if one.read() != other.read():
+            raise Fail("another file")
+
+
 def test_a_password_is_not_printed(tools):
     tools.need("gcc", "objcopy", "strip")
     path, debug, build_id, _ = split_by_id(tools, "fetch/libsecret.so", "a")
@@ -156,11 +185,15 @@ def test_a_password_is_not_printed(tools):
         raise Fail(said)
 
 
-def symbols_of(tools, pid, path, *options):
+def rows_of(tools, pid, *options):
     done = subprocess.run([tools.program, "symbols", str(pid), "--json", *options], capture_output=True, text=True, timeout=60)
-    rows = {row["image"]: row for row in json.loads(done.stdout)}
+    return {row["image"]: row for row in json.loads(done.stdout)}
+
+
+def symbols_of(tools, pid, path, *options):
+    rows = rows_of(tools, pid, *options)
     if path not in rows:
-        raise Fail(f"nothing is said of {path}: {done.stdout} {done.stderr}")
+        raise Fail(f"nothing is said of {path}: {rows}")
     return rows[path]
 
 
