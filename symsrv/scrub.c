@@ -38,6 +38,10 @@ int scrub_run(const char *directory)
 	struct store_scrub_result result;
 	int failure = store_scrub(directory, check, report, &result);
 
+	if (failure == -ENOTEMPTY) {
+		log_message(LOG_LEVEL_ERROR, STORE_OF_OTHERS, directory);
+		return 1;
+	}
 	if (failure) {
 		log_message(LOG_LEVEL_ERROR, "%s: %s", directory, strerror(-failure));
 		return 1;

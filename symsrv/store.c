@@ -71,6 +71,10 @@ static void entry_destroy(struct store_entry *entry)
 
 /* ---- opening ---- */
 
+/* What arrives is called so, and a number. */
+static const char arrival_prefix[] = "arrival-";
+
+/* There may be files of somebody else, where the directory was no store. */
 static void empty_tmp(int directory_fd)
 {
 	int fd = openat(directory_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -78,7 +82,7 @@ static void empty_tmp(int directory_fd)
 	struct dirent *file;
 
 	while (tmp && (file = readdir(tmp)))
-		if (file->d_name[0] != '.')
+		if (!strncmp(file->d_name, arrival_prefix, sizeof(arrival_prefix) - 1))
 			unlinkat(fd, file->d_name, 0);
 	if (fd >= 0 && !tmp)
 		close(fd);
@@ -109,6 +113,9 @@ static int prepare(struct store *store, const char *directory)
 	store->directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->directory_fd < 0)
 		return -errno;
+	failure = store_file_recognise(store->directory_fd);
+	if (failure)
+		return failure;
 	store->lock_fd = openat(store->directory_fd, "lock",
 				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (store->lock_fd < 0 || flock(store->lock_fd, LOCK_EX | LOCK_NB))
@@ -593,7 +600,7 @@ int store_begin(struct store *store, struct store_arrival **ret)
 		return -ENOMEM;
 	arrival->store = store;
 	pthread_mutex_lock(&store->lock);
-	snprintf(arrival->name, sizeof(arrival->name), "%llu",
+	snprintf(arrival->name, sizeof(arrival->name), "%s%llu", arrival_prefix,
 		 (unsigned long long)store->next_arrival++);
 	pthread_mutex_unlock(&store->lock);
 	snprintf(path, sizeof(path), "tmp/%s", arrival->name);

@@ -3,7 +3,7 @@
  * The store: objects on disk by key. Only store*.c knows how it is laid out:
  *
  *   DIR/lock               held by the server that uses the store
- *   DIR/tmp/               files that arrive; emptied when the store is opened
+ *   DIR/tmp/arrival-N      files that arrive; removed when the store is opened
  *   DIR/objects/AA/REST    AA REST: SHA-256 of the key's text in hex
  *
  * An object is one file: its content, a record in lines "name: value", and 16
@@ -50,7 +50,12 @@ struct store_usage {
 	bool is_scanned;        /* everything that was there at the start is counted */
 };
 
-/* Opens or creates; -EWOULDBLOCK when another server has it. */
+/* For a log, of a directory: */
+#define STORE_OF_OTHERS                                                                            \
+	"%s: has objects/ or tmp/ and no file `lock`, so it is no store, and nothing is done to "  \
+	"it"
+
+/* Opens or creates; -EWOULDBLOCK when another server has it, -ENOTEMPTY: STORE_OF_OTHERS. */
 int store_open(const char *directory, uint64_t max_bytes, struct store **ret);
 void store_close(struct store *store);
 
@@ -123,7 +128,7 @@ void store_each(struct store *store,
  * returns 0, -EBADMSG with a reason (static) for what is to be removed, or another negative errno
  * where it could not look; that object stays.
  * Calls `report` for each that fails, after removing it, with 0 or the negative errno of what kept
- * it from being read or removed. Works beside a running server.
+ * it from being read or removed. Works beside a running server. -ENOTEMPTY: STORE_OF_OTHERS.
  */
 struct store_scrub_result {
 	uint64_t good_count;

@@ -2,7 +2,9 @@
 #include "symsrv/store_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hex.h"
@@ -20,6 +22,18 @@ void store_record_deinit(struct store_record *record)
 {
 	free(record->key);
 	record->key = NULL;
+}
+
+static bool has(int directory_fd, const char *name)
+{
+	return !faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+int store_file_recognise(int directory_fd)
+{
+	bool is_in_use = has(directory_fd, "objects") || has(directory_fd, "tmp");
+
+	return is_in_use && !has(directory_fd, "lock") ? -ENOTEMPTY : 0;
 }
 
 int store_file_path(const char *key, char path[STORE_FILE_PATH_BYTES])

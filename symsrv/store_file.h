@@ -11,6 +11,10 @@
 
 #define STORE_FILE_PATH_BYTES 96
 
+/* Before anything is removed: -ENOTEMPTY for a directory with `objects` or `tmp` that no store
+ * made. */
+int store_file_recognise(int directory_fd);
+
 /* "objects/AA/REST" for a key. */
 int store_file_path(const char *key, char path[STORE_FILE_PATH_BYTES]);
 

@@ -104,9 +104,13 @@ int store_scrub(const char *directory,
 	struct scrubber scrubber = { .directory_fd = fd, .check = check, .report = report };
 	char name[16];
 	unsigned int i;
+	int failure;
 
 	if (fd < 0)
 		return -errno;
+	failure = store_file_recognise(fd);
+	if (failure)
+		return failure;
 	if (faccessat(fd, "objects", R_OK | X_OK, 0))
 		return -errno;
 	for (i = 0; i < 256; i++) {

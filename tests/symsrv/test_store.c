@@ -175,12 +175,47 @@ Test(store, what_a_crash_left_is_cleared_away)
 	int fd;
 
 	store_close(store);
-	snprintf(path, sizeof(path), "%s/tmp/17", directory);
+	snprintf(path, sizeof(path), "%s/tmp/arrival-17", directory);
 	fd = open(path, O_WRONLY | O_CREAT, 0600);
 	cr_assert_geq(fd, 0);
 	close(fd);
 	open_store(1 << 20);
 	cr_expect_eq(files_in_tmp(), 0u);
+}
+
+/* A git repository has files called objects/AA/REST too, and a home directory may have a tmp. */
+Test(store, files_of_others_stay)
+{
+	static const char *const directories[] = { "objects", "tmp" };
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		char other[] = "/tmp/symsrv-other-XXXXXX", path[256];
+		struct store_scrub_result result;
+		struct store *opened;
+
+		cr_assert(mkdtemp(other));
+		snprintf(path, sizeof(path), "%s/%s", other, directories[i]);
+		cr_assert_eq(mkdir(path, 0700), 0);
+		cr_expect_eq(store_open(other, 1 << 20, &opened), -ENOTEMPTY);
+		cr_expect_eq(store_scrub(other, NULL, NULL, &result), -ENOTEMPTY);
+		/* Nothing was made in it. */
+		cr_expect_eq(rmdir(path), 0);
+		cr_expect_eq(rmdir(other), 0);
+	}
+}
+
+Test(store, files_of_others_beside_what_arrives_stay)
+{
+	char path[256];
+	int fd;
+
+	store_close(store);
+	snprintf(path, sizeof(path), "%s/tmp/thesis.txt", directory);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	cr_assert_geq(fd, 0);
+	close(fd);
+	open_store(1 << 20);
+	cr_expect_eq(unlink(path), 0);
 }
 
 /* -------- damage -------- */
