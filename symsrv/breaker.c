@@ -33,6 +33,12 @@ void breaker_failed(struct breaker *breaker, int64_t now_ms)
 	breaker->state = BREAKER_OPEN;
 }
 
+void breaker_rests(struct breaker *breaker, int64_t now_ms, int64_t rest_ms)
+{
+	breaker->until_ms = now_ms + (rest_ms < longest_open_ms ? rest_ms : longest_open_ms);
+	breaker->state = BREAKER_OPEN;
+}
+
 void breaker_withdrawn(struct breaker *breaker)
 {
 	if (breaker->state == BREAKER_TRYING)

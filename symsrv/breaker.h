@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A circuit breaker: after some failures in a row nobody asks for a while, then
- * one may try. Knows no clock and no lock: both are the caller's.
+ * A circuit breaker: after some failures in a row, or when the other side wants a rest,
+ * nobody asks for a while, then one may try. Knows no clock and no lock: both are the caller's.
  */
 #ifndef SYMSRV_BREAKER_H
 #define SYMSRV_BREAKER_H
@@ -26,6 +26,8 @@ struct breaker {
 bool breaker_allows(struct breaker *breaker, int64_t now_ms);
 void breaker_succeeded(struct breaker *breaker);
 void breaker_failed(struct breaker *breaker, int64_t now_ms);
+/* It was told how long nobody is to ask, of which a limit is observed. */
+void breaker_rests(struct breaker *breaker, int64_t now_ms, int64_t rest_ms);
 /* Neither: the one who was allowed did not get to ask. */
 void breaker_withdrawn(struct breaker *breaker);
 

@@ -13,7 +13,8 @@
 static const unsigned int most_redirects = 5;
 static const int64_t retry_base_ms = 250;
 static const int64_t longest_retry_ms = 5000;
-static const int64_t longest_retry_after_ms = 10000;
+static const int64_t longest_wait_ms = 10000; /* of a request, for a Retry-After */
+static const curl_off_t longest_retry_after_s = 86400;
 static const uint64_t most_ignored_bytes = 1 << 20;
 
 struct upstream_client {
@@ -408,16 +409,26 @@ static void take_arrived(struct upstream_client *client)
 
 /* ---- ends of hops ---- */
 
+/* 0: it does not say. */
+static int64_t retry_after_ms(const struct attempt *attempt)
+{
+	curl_off_t retry_after_s = 0;
+
+	curl_easy_getinfo(attempt->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+	if (retry_after_s > longest_retry_after_s)
+		retry_after_s = longest_retry_after_s;
+	return retry_after_s * 1000;
+}
+
 /* Full jitter: a fleet that failed together does not come back together. */
 static int64_t retry_delay_ms(const struct attempt *attempt)
 {
 	int64_t most = retry_base_ms << (attempt->tries < 6 ? attempt->tries : 6);
-	curl_off_t retry_after_s = 0;
+	int64_t told_ms = retry_after_ms(attempt);
 	uint32_t random = 0;
 
-	curl_easy_getinfo(attempt->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
-	if (retry_after_s > 0 && retry_after_s <= longest_retry_after_ms / 1000)
-		return retry_after_s * 1000;
+	if (told_ms)
+		return told_ms;
 	if (most > longest_retry_ms)
 		most = longest_retry_ms;
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
@@ -496,6 +507,11 @@ static void judge_status(struct attempt *attempt)
 		 */
 		upstream_report(upstream, status >= 500 ? UPSTREAM_FAILED : UPSTREAM_ANSWERED,
 				clock_now_ms());
+		if (retry_after_ms(attempt) > longest_wait_ms) {
+			upstream_rests(upstream, clock_now_ms(), retry_after_ms(attempt));
+			end_attempt(attempt, TRANSFER_TRANSIENT, text);
+			return;
+		}
 		retry_or_end(attempt, true, text);
 		return;
 	}

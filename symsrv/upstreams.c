@@ -235,6 +235,20 @@ void upstream_report(struct upstream *upstream, enum upstream_report report, int
 		log_message(LOG_LEVEL_INFO, "upstream %s: answers again", upstream->name);
 }
 
+void upstream_rests(struct upstream *upstream, int64_t now_ms, int64_t rest_ms)
+{
+	bool is_news;
+
+	pthread_mutex_lock(&upstream->lock);
+	is_news = upstream->breaker.state == BREAKER_CLOSED;
+	breaker_rests(&upstream->breaker, now_ms, rest_ms);
+	pthread_mutex_unlock(&upstream->lock);
+	if (is_news)
+		log_message(LOG_LEVEL_WARNING,
+			    "upstream %s: wants a rest of %lld s, not asked for a while",
+			    upstream->name, (long long)rest_ms / 1000);
+}
+
 enum breaker_state upstream_state(struct upstream *upstream)
 {
 	enum breaker_state state;

@@ -103,6 +103,8 @@ enum upstream_report {
 	UPSTREAM_NOT_ASKED
 };
 void upstream_report(struct upstream *upstream, enum upstream_report report, int64_t now_ms);
+/* It said that it is not to be asked for so long: nobody does, for five minutes at most. */
+void upstream_rests(struct upstream *upstream, int64_t now_ms, int64_t rest_ms);
 enum breaker_state upstream_state(struct upstream *upstream);
 
 /* Notes what went wrong last, for people to read; and reads it ("": nothing yet). */

@@ -328,6 +328,14 @@ def an_upstream_that_keeps_failing_is_left_alone():
         check('symsrv_upstream_available{upstream="dead"} 0\n' in text, "still available")
 
 
+@test
+def an_upstream_that_wants_a_rest_gets_it():
+    with upstream(lambda r: h.send(r, b"slow down", 429, [("Retry-After", "60")])) as server:
+        with symsrv("--upstream", "debuginfod=" + server.url, "--retries", "3") as program:
+            equal([program.debuginfo(h.build_id(230 + i))[0] for i in range(5)], [503] * 5, "transient")
+            equal(len(server.requests), 1, "requests")
+
+
 # Stands for name servers that do not answer.
 SLOW_NAMES = """
 #define _GNU_SOURCE

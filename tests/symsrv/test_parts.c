@@ -316,6 +316,18 @@ Test(net_rules, internal_addresses_are_known)
 
 /* -------- breaker -------- */
 
+Test(breaker, rests_as_long_as_it_was_told_but_not_for_ever)
+{
+	struct breaker breaker = { 0 };
+
+	breaker_rests(&breaker, 1000, 60000);
+	cr_expect_not(breaker_allows(&breaker, 60999));
+	cr_expect(breaker_allows(&breaker, 61000));
+	breaker_succeeded(&breaker);
+	breaker_rests(&breaker, 0, INT64_C(86400000));
+	cr_expect(breaker_allows(&breaker, 300000));
+}
+
 Test(breaker, opens_after_failures_in_a_row_and_lets_one_try)
 {
 	struct breaker breaker = { 0 };
