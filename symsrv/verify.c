@@ -40,6 +40,17 @@ static bool is_web_page(int fd, uint64_t size_bytes)
 	return !strncasecmp(text, "<!doctype html", 14) || !strncasecmp(text, "<html", 5);
 }
 
+/* Each row of a map ends with a newline, and nothing else in it says how long it is. */
+static int verify_map_end(int fd, uint64_t size_bytes, char *reason, size_t reason_bytes)
+{
+	char last;
+	int failure = path_read_at(fd, &last, 1, size_bytes - 1);
+
+	if (failure || last == '\n')
+		return failure;
+	return object_to(reason, reason_bytes, "the file is cut");
+}
+
 /* Says `error`, and destroys it. Want of memory says nothing about the file. */
 static int object_with(char *reason, size_t reason_bytes, struct sym_error *error)
 {
@@ -70,5 +81,7 @@ int verify_content(int fd, uint64_t size_bytes, const struct key *key, uint32_t 
 	if (error)
 		return object_with(reason, reason_bytes, error);
 	*contents_ret = identity.contents;
-	return key_matches(key, &identity, &why) ? 0 : object_to(reason, reason_bytes, why);
+	if (!key_matches(key, &identity, &why))
+		return object_to(reason, reason_bytes, why);
+	return key->kind == KEY_MAP ? verify_map_end(fd, size_bytes, reason, reason_bytes) : 0;
 }

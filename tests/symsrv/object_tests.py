@@ -77,6 +77,7 @@ def files_of_other_kinds():
     files = {
         "/system.sample.dll/9757F3A636c00/system.sample.dll": image,
         "/a.ni.r2rmap/r2rmap-v1-%s/a.ni.r2rmap" % guid: text,
+        "/cut.ni.r2rmap/r2rmap-v1-%s/cut.ni.r2rmap" % guid: text[:-4],
         "/c.cs/sha1-%s/c.cs" % digest: source,
         "/Mixed.dll/11111111200/Mixed.dll": h.make_pe(0x11111111, 0x200),
         "/Made.pdb/%s1/Made.pdb" % guid.upper(): h.make_pdb(guid, 1),
@@ -84,6 +85,7 @@ def files_of_other_kinds():
     with upstream(h.serve_files(files)) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
         equal(program.get("/symbols/%s/9757f3a636C00/%s" % (name, name))[2], image, "PE in any case")
         equal(program.get("/symbols//a.ni.r2rmap/r2rmap-v1-%s/a.ni.r2rmap" % guid)[2], text, "r2rmap")
+        equal(program.get("/symbols/cut.ni.r2rmap/r2rmap-v1-%s/cut.ni.r2rmap" % guid)[0], 404, "r2rmap without its end")
         equal(program.get("/symbols/c.cs/sha1-%s/c.cs" % digest)[2], source, "sha1")
         equal(program.get("/symbols/Mixed.dll/11111111200/Mixed.dll")[0], 200, "as the client spells it")
         equal(program.get("/symbols/Made.pdb/%s1/Made.pdb" % guid)[0], 200, "as symstore.exe writes it")
