@@ -15,8 +15,10 @@
 #include "symsrv/key.h"
 #include "symsrv/log.h"
 
+/* A file of a key. */
 struct entry {
 	UT_hash_handle hh;
+	struct entry *other; /* the next best file of this key; not in the table */
 	char *path;
 	uint64_t size_bytes;
 	struct timespec modified;
@@ -26,11 +28,16 @@ struct entry {
 	char text[];
 };
 
+enum {
+	MOST_FILES = 8 /* that are kept of a key */
+};
+
 struct file_index {
 	pthread_mutex_t lock;
 	struct entry *entries;
 	uint64_t files_seen;
 	atomic_bool is_scanned;
+	atomic_bool was_moved;
 	unsigned int awaited; /* the number of the scan after which it is */
 	atomic_uint changes;
 };
@@ -62,15 +69,26 @@ bool file_index_is_scanned(const struct file_index *index)
 	return index->is_scanned;
 }
 
+bool file_index_was_moved(const struct file_index *index)
+{
+	return index->was_moved;
+}
+
 unsigned int file_index_changes(const struct file_index *index)
 {
 	return index->changes;
 }
 
+/* With the others of its key. */
 static void entry_destroy(struct entry *entry)
 {
-	free(entry->path);
-	free(entry);
+	struct entry *other;
+
+	for (; entry; entry = other) {
+		other = entry->other;
+		free(entry->path);
+		free(entry);
+	}
 }
 
 static void clear(struct entry **entries)
@@ -132,6 +150,21 @@ static bool is_better(const struct entry *entry, const struct entry *old)
 	return (entry->contents & debug) > (old->contents & debug);
 }
 
+/* Behind those that are as good; false: there are enough. */
+static bool add_other(struct entry *first, struct entry *entry)
+{
+	struct entry *before = first;
+
+	for (unsigned int i = 1; before->other && !is_better(entry, before->other); i++) {
+		if (i == MOST_FILES)
+			return false;
+		before = before->other;
+	}
+	entry->other = before->other;
+	before->other = entry;
+	return true;
+}
+
 static void add(struct scan *scan, const char *text, const char *path, const struct stat *status,
 		uint32_t contents)
 {
@@ -146,13 +179,13 @@ static void add(struct scan *scan, const char *text, const char *path, const str
 	entry->contents = contents;
 	HASH_FIND_STR(scan->entries, text, old);
 	if (!entry->path || (old && !is_better(entry, old))) {
-		entry_destroy(entry);
+		if (!entry->path || !add_other(old, entry))
+			entry_destroy(entry);
 		return;
 	}
-	if (old) {
+	if (old)
 		HASH_DEL(scan->entries, old);
-		entry_destroy(old);
-	}
+	entry->other = old;
 	HASH_ADD_KEYPTR(hh, scan->entries, entry->text, length, entry);
 	if (!hash_added(entry))
 		entry_destroy(entry);
@@ -253,6 +286,7 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 	bool is_news;
 	size_t i;
 
+	index->was_moved = false;
 	for (i = 0; i < directories->count; i++)
 		scan_directory(&scan, directories->texts[i], stop);
 	if (__atomic_load_n(stop, __ATOMIC_RELAXED)) {
@@ -275,14 +309,17 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 
 /* ---- use ---- */
 
-/* What of an entry is needed outside of the lock. */
-static int copy_entry(struct file_index *index, const char *text, struct entry *copy)
+/* What of the file of that number is needed outside of the lock. */
+static int copy_entry(struct file_index *index, const char *text, unsigned int number,
+		      struct entry *copy)
 {
 	struct entry *entry;
 	int failure = -ENOENT;
 
 	pthread_mutex_lock(&index->lock);
 	HASH_FIND_STR(index->entries, text, entry);
+	while (entry && number--)
+		entry = entry->other;
 	if (entry) {
 		*copy = *entry;
 		copy->path = strdup(entry->path);
@@ -317,22 +354,21 @@ static void note_version(struct file_index *index, const char *text, const char 
 
 	pthread_mutex_lock(&index->lock);
 	HASH_FIND_STR(index->entries, text, entry);
-	if (entry && !strcmp(entry->path, path))
+	while (entry && strcmp(entry->path, path))
+		entry = entry->other;
+	if (entry)
 		set_version(entry, status);
 	pthread_mutex_unlock(&index->lock);
 }
 
-int file_index_open(struct file_index *index, const char *text, struct index_file *ret)
+/* -ENOENT: it is not there any more. */
+static int open_entry(struct file_index *index, const char *text, struct entry copy,
+		      struct index_file *ret)
 {
-	struct entry copy = { 0 };
-	char *path AUTO_FREE = NULL;
+	const char *path = copy.path;
 	int fd AUTO_CLOSE = -1;
 	struct stat status;
-	int failure = copy_entry(index, text, &copy);
 
-	path = copy.path;
-	if (failure)
-		return failure;
 	fd = path_open_in_root(-1, path, PATH_REGULAR);
 	if (fd < 0)
 		return fd;
@@ -356,6 +392,27 @@ int file_index_open(struct file_index *index, const char *text, struct index_fil
 	snprintf(ret->name, sizeof(ret->name), "%s", path_file_name(path));
 	ret->fd = steal_fd(&fd);
 	return 0;
+}
+
+int file_index_open(struct file_index *index, const char *text, struct index_file *ret)
+{
+	int failure = -ENOENT;
+
+	for (unsigned int i = 0; i < MOST_FILES; i++) {
+		struct entry copy = { 0 };
+		int its_failure = copy_entry(index, text, i, &copy);
+
+		if (its_failure == -ENOENT)
+			break;
+		if (!its_failure)
+			its_failure = open_entry(index, text, copy, ret);
+		free(copy.path);
+		if (!its_failure)
+			return 0;
+		failure = its_failure == -ENOENT ? -ESTALE : its_failure;
+		index->was_moved |= failure == -ESTALE;
+	}
+	return failure;
 }
 
 void file_index_each(struct file_index *index,

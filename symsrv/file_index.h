@@ -40,14 +40,18 @@ struct index_file {
 	char name[256];
 };
 
-/* Opens the file of a key; of one that has not changed it reads nothing, and of another its
- * identity. -ENOENT: there is none; -ESTALE: it has another identity now; -EBUSY: it was written
- * just now. */
+/* Opens a file of a key; of one that has not changed it reads nothing, and of another its
+ * identity. -ENOENT: there was none at the last scan; another failure is of the last one that there
+ * was. -ESTALE: it is gone, or has another identity now; -EBUSY: it was written just now. */
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret);
 
 /* False before the first scan of every directory is through: what is not found may be there all the
  * same. */
 bool file_index_is_scanned(const struct file_index *index);
+
+/* Whether since the last scan began a file was asked for that is not where it was; a scan may find
+ * it. */
+bool file_index_was_moved(const struct file_index *index);
 
 /* How many scans have found what was not there, or another file. Another number than before a look:
  * what was missing may be there. */

@@ -48,12 +48,13 @@ struct look {
 	uint64_t most_bytes; /* of a checksum that may be compared on this thread */
 	bool trouble;        /* it cannot be told whether it is here */
 	bool takes_long;     /* not on this thread */
+	bool was_moved; /* an indexed file is not where it was: nobody knows whether it is here */
 };
 
-/* Want of descriptors or memory, or it is being written: it may be here all the same. */
+/* Want of descriptors or memory: it may be here all the same. */
 static bool may_pass(int failure)
 {
-	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM || failure == -EBUSY;
+	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM;
 }
 
 /* NULL: it is not here, or what `look` says. */
@@ -91,7 +92,8 @@ static struct object *open_indexed(const struct holdings *holdings, const char *
 	int failure = file_index_open(holdings->index, text, &file);
 
 	if (failure) {
-		look->trouble |= may_pass(failure);
+		look->trouble |= may_pass(failure) || failure == -EBUSY;
+		look->was_moved |= failure == -ESTALE;
 		return NULL;
 	}
 	object = object_create(text, file.fd);
@@ -226,6 +228,8 @@ static bool answer_from_here(struct inquiry *inquiry)
 	struct object *object = NULL;
 
 	file = find_here(inquiry->holdings, inquiry->part_text, &look);
+	if (!file && look.was_moved)
+		hops_add_unasked(inquiry->unasked, inquiry->holdings->own_name, NULL);
 	if (!file && look.trouble)
 		finish(inquiry, INQUIRY_TRANSIENT, NULL);
 	else if (!file && look.takes_long)

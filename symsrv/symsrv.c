@@ -38,6 +38,9 @@ static const int64_t farewell_ms = 250;
 static const size_t most_open_objects = 1024;
 static const unsigned int worker_count = 4;
 static const unsigned int checker_count = 2;
+/* Between scans for files that were moved: this, and so many times what the last one took. */
+static const int64_t moved_pause_ms = 5000;
+static const int64_t moved_pause_scans = 9;
 
 struct program {
 	int argc;
@@ -59,11 +62,12 @@ struct program {
 	pthread_t scanner;
 	bool has_scanner;
 	bool stop_scanning;
-	pthread_mutex_t scan_lock; /* of the three below */
+	pthread_mutex_t scan_lock; /* of those below */
 	pthread_cond_t scan_wake;
 	struct options scan_options; /* its own copy of the directories */
 	bool must_scan;
-	unsigned int scan_number; /* see file_index_await() */
+	unsigned int scan_number;  /* see file_index_await() */
+	int64_t scan_may_begin_ms; /* when indexed files were moved */
 };
 
 /* ---- what takes long: counting the store, looking through the indexed directories ---- */
@@ -99,6 +103,28 @@ static void request_scan(struct program *program, bool has_more)
 	pthread_mutex_unlock(&program->scan_lock);
 }
 
+/* Where a file lies that was moved is known after a scan, of which they are not to take all time.
+ */
+static void scan_for_moved(struct program *program, int64_t now)
+{
+	int64_t may_begin_ms;
+
+	pthread_mutex_lock(&program->scan_lock);
+	may_begin_ms = program->scan_may_begin_ms;
+	pthread_mutex_unlock(&program->scan_lock);
+	if (now >= may_begin_ms && file_index_was_moved(program->holdings.index))
+		request_scan(program, false);
+}
+
+static void note_scan(struct program *program, int64_t begin_ms)
+{
+	int64_t now = clock_now_ms();
+
+	pthread_mutex_lock(&program->scan_lock);
+	program->scan_may_begin_ms = now + moved_pause_ms + moved_pause_scans * (now - begin_ms);
+	pthread_mutex_unlock(&program->scan_lock);
+}
+
 /* Waits until somebody asks for a scan or it is time for one; false at the end. */
 static bool wait_for_scan(struct program *program, struct text_list *directories,
 			  unsigned int *number_ret)
@@ -125,16 +151,19 @@ static void *scan(void *context)
 	struct options copy = { 0 };
 	bool is_counted = false;
 	unsigned int number;
+	int64_t begin_ms;
 
 	while (wait_for_scan(program, &copy.index, &number)) {
 		/* First, because the size of the store holds only when it is counted. */
 		if (!is_counted)
 			store_scan(program->holdings.store, &program->stop_scanning);
 		is_counted = true;
+		begin_ms = clock_now_ms();
 		/* Of no use any more: they are of the state before. */
 		if (file_index_scan(program->holdings.index, &copy.index, number,
 				    &program->stop_scanning))
 			negative_clear(program->holdings.negative);
+		note_scan(program, begin_ms);
 		options_deinit(&copy);
 	}
 	options_deinit(&copy);
@@ -238,6 +267,10 @@ static bool start_holdings(struct program *program)
 
 	if (failure == -EWOULDBLOCK) {
 		log_message(LOG_LEVEL_ERROR, "%s: another symsrv uses this store", options->store);
+		return false;
+	}
+	if (failure == -ENOTEMPTY) {
+		log_message(LOG_LEVEL_ERROR, STORE_OF_OTHERS, options->store);
 		return false;
 	}
 	if (failure)
@@ -404,6 +437,7 @@ static void tick(struct program *program)
 
 	server_tick(program->server, now);
 	fetcher_tick(program->holdings.fetcher, now);
+	scan_for_moved(program, now);
 	if (now - program->looked_ms >= often_ms) {
 		look_at_store(program);
 		program->looked_ms = now;

@@ -460,6 +460,50 @@ def a_file_that_changes_under_the_index_is_never_served_wrongly():
         equal(program.debuginfo(TARGET)[0], 404, "it is another file now")
 
 
+def status_in_time(program, identity, wanted):
+    """Asks until that is answered: its headers."""
+    deadline = time.monotonic() + 30
+    while True:
+        status, headers, _ = program.debuginfo(identity)
+        if status == wanted:
+            return headers
+        check(time.monotonic() < deadline, "status %d for long" % status)
+        time.sleep(0.3)
+
+
+@test
+def of_two_indexed_files_with_one_identity_the_other_serves_when_one_goes():
+    directories = indexed(TARGET, size=30000), indexed(TARGET, size=30000)
+    with symsrv("--index", directories[0], "--index", directories[1]) as program:
+        equal(program.debuginfo(TARGET)[0], 200, "before")
+        os.unlink(os.path.join(directories[0], TARGET))
+        time.sleep(6)  # what was opened is held for a while
+        equal(program.debuginfo(TARGET)[0], 200, "the second one")
+
+
+@test
+def an_indexed_file_that_was_moved_is_missing_for_a_moment_only_and_not_for_certain():
+    directory = indexed(TARGET, h.build_id(1650))
+    with symsrv("--index", directory) as program:
+        equal(program.debuginfo(TARGET)[0], 200, "before")
+        os.rename(os.path.join(directory, TARGET), os.path.join(directory, "elsewhere"))
+        missed = status_in_time(program, TARGET, 404)
+        equal(missed["cache-control"], "no-store", "where it is now is not known")
+        check("x-symsrv-unasked" in missed, "another symsrv takes it for certain")
+        status_in_time(program, TARGET, 200)
+
+
+@test
+def an_indexed_file_that_was_removed_is_missing_for_certain_in_a_moment():
+    directory = indexed(TARGET, h.build_id(1650))
+    with symsrv("--index", directory) as program:
+        os.unlink(os.path.join(directory, TARGET))
+        deadline = time.monotonic() + 30
+        while program.debuginfo(TARGET)[1].get("cache-control") != "max-age=30":
+            check(time.monotonic() < deadline, "not for certain")
+            time.sleep(0.3)
+
+
 @test
 def an_indexed_file_that_was_touched_is_still_served():
     directory = indexed(TARGET, size=300000)
