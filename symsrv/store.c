@@ -296,8 +296,12 @@ void store_usage(struct store *store, struct store_usage *ret)
 
 bool store_is_writable(struct store *store)
 {
-	int fd = openat(store->directory_fd, "tmp/.probe", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = -1;
 
+	/* Somebody may have made room by hand. */
+	if (!make_directories(store->directory_fd))
+		fd = openat(store->directory_fd, "tmp/.probe", O_WRONLY | O_CREAT | O_CLOEXEC,
+			    0600);
 	if (fd < 0)
 		return false;
 	close(fd);

@@ -218,6 +218,17 @@ Test(store, files_of_others_beside_what_arrives_stay)
 	cr_expect_eq(unlink(path), 0);
 }
 
+Test(store, directories_that_were_removed_are_made_again)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "rm -r %s/objects %s/tmp", directory, directory);
+	cr_assert_eq(system(command), 0);
+	cr_expect(store_is_writable(store));
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	cr_expect(has("debuginfo/ab", "hello"));
+}
+
 /* -------- damage -------- */
 
 static void damage(const char *key, off_t offset)
