@@ -28,7 +28,8 @@ static const char **collect_servers(const struct options *options, char *words)
 	if (count)
 		return servers;
 	while (words && (word = strsep(&words, " \t\n")))
-		if (!strncmp(word, "http://", 7) || !strncmp(word, "https://", 8))
+		if (!strncmp(word, "http://", 7) || !strncmp(word, "https://", 8) ||
+		    !strncmp(word, "file://", 7))
 			servers[count++] = word;
 	servers[count] = microsoft_server;
 	return servers;

@@ -19,12 +19,21 @@ static const long stall_s = 90;
 /* Over that time: a file that drips in has no end. */
 static const long slowest_bytes_s = 1024;
 
+/* A server may be long at unpacking for one file; then the next file is asked for all the same. */
+static const unsigned int most_silences = 2;
+
+struct server {
+	const char *url;
+	char *shown;    /* heap, without user and password */
+	char *given_up; /* heap: why it is not asked any more, or NULL */
+	unsigned int silences;
+};
+
 struct symbols_fetcher {
 	const struct curl_api *api;
 	CURL *curl;
-	const char *const *servers;
-	char **shown;    /* heap, each without user and password */
-	char **given_up; /* heap, for each server why it is not asked any more, or NULL */
+	struct server *servers;
+	size_t server_count;
 	const char *tree;
 	struct symbols_watch watch;
 };
@@ -61,21 +70,18 @@ static char *without_password(const char *url)
 	return at ? message_format("%.*s%s", (int)(host - url), url, at + 1) : strdup(url);
 }
 
-static bool make_lists(struct symbols_fetcher *fetcher, const char *const *servers)
+static bool make_servers(struct symbols_fetcher *fetcher, const char *const *urls)
 {
-	size_t count = 0;
-
-	while (servers[count])
-		count++;
-	fetcher->servers = servers;
-	fetcher->given_up = calloc(count + 1, sizeof(*fetcher->given_up));
-	fetcher->shown = calloc(count + 1, sizeof(*fetcher->shown));
-	for (size_t i = 0; fetcher->shown && i < count; i++) {
-		fetcher->shown[i] = without_password(servers[i]);
-		if (!fetcher->shown[i])
+	while (urls[fetcher->server_count])
+		fetcher->server_count++;
+	fetcher->servers = calloc(fetcher->server_count + 1, sizeof(*fetcher->servers));
+	for (size_t i = 0; fetcher->servers && i < fetcher->server_count; i++) {
+		fetcher->servers[i].url = urls[i];
+		fetcher->servers[i].shown = without_password(urls[i]);
+		if (!fetcher->servers[i].shown)
 			return false;
 	}
-	return fetcher->given_up && fetcher->shown;
+	return fetcher->servers != NULL;
 }
 
 static struct symbols_fetcher *create(const struct curl_api *api, const char *const *servers,
@@ -88,7 +94,7 @@ static struct symbols_fetcher *create(const struct curl_api *api, const char *co
 		fetcher->curl = api->easy_init();
 		fetcher->tree = tree;
 		fetcher->watch = *watch;
-		if (make_lists(fetcher, servers) && fetcher->curl)
+		if (make_servers(fetcher, servers) && fetcher->curl)
 			return fetcher;
 		symbols_fetcher_destroy(fetcher);
 		return NULL;
@@ -116,14 +122,11 @@ void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
 {
 	if (!fetcher)
 		return;
-	for (size_t i = 0; fetcher->servers[i]; i++) {
-		if (fetcher->given_up)
-			free(fetcher->given_up[i]);
-		if (fetcher->shown)
-			free(fetcher->shown[i]);
+	for (size_t i = 0; fetcher->servers && i < fetcher->server_count; i++) {
+		free(fetcher->servers[i].shown);
+		free(fetcher->servers[i].given_up);
 	}
-	free(fetcher->given_up);
-	free(fetcher->shown);
+	free(fetcher->servers);
 	fetcher->api->easy_cleanup(fetcher->curl);
 	fetcher->api->global_cleanup();
 	free(fetcher);
@@ -185,7 +188,8 @@ void symbols_look(const char *tree, const struct sym_identity *identity, struct 
 struct download {
 	int fd;
 	uint64_t bytes;
-	int failure; /* negative errno of writing */
+	int failure;    /* negative errno of writing */
+	bool is_unsure; /* whoever answers did not ask everybody that it could */
 };
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *context)
@@ -199,6 +203,17 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 				    ? -EFBIG
 				    : path_write_all(download->fd, bytes, count);
 	return download->failure ? 0 : count;
+}
+
+/* Of a symsrv, with a miss. */
+static size_t on_header(char *bytes, size_t size, size_t count, void *context)
+{
+	static const char unasked[] = "x-symsrv-unasked:";
+	struct download *download = context;
+
+	if (size * count >= sizeof(unasked) && !strncasecmp(bytes, unasked, sizeof(unasked) - 1))
+		download->is_unsure = true;
+	return size * count;
 }
 
 static int on_progress(void *context, curl_off_t total_bytes, curl_off_t bytes, curl_off_t a,
@@ -221,7 +236,8 @@ static void set_options(struct symbols_fetcher *fetcher, struct download *downlo
 	api->easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 	api->easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
 	api->easy_setopt(curl, CURLOPT_XFERINFODATA, &fetcher->watch);
-	api->easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	/* libdebuginfod asks directories too. */
+	api->easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https,file");
 	api->easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
 	api->easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
 	api->easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
@@ -236,12 +252,20 @@ static void set_options(struct symbols_fetcher *fetcher, struct download *downlo
 	api->easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, longest_file_bytes);
 	api->easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
 	api->easy_setopt(curl, CURLOPT_WRITEDATA, download);
+	api->easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+	api->easy_setopt(curl, CURLOPT_HEADERDATA, download);
+}
+
+static bool is_directory(const char *url)
+{
+	return !strncasecmp(url, "file:", 5);
 }
 
 enum answer {
 	ANSWER_GOT,
 	ANSWER_MISSING,
 	ANSWER_FAILED,
+	ANSWER_SILENCE,     /* nothing came until it was too long */
 	ANSWER_UNREACHABLE, /* and will be for the next question too */
 };
 
@@ -263,7 +287,16 @@ static bool is_miss(long status)
 	return status == 404 || status == 410 || status == 400 || status == 405 || status == 204;
 }
 
-/* *reason_ret: heap, with ANSWER_FAILED and ANSWER_UNREACHABLE. */
+static enum answer failure_of(const struct symbols_fetcher *fetcher, CURLcode code,
+			      const struct download *download)
+{
+	if (is_unreachable(fetcher, code))
+		return ANSWER_UNREACHABLE;
+	return code == CURLE_OPERATION_TIMEDOUT && !download->bytes ? ANSWER_SILENCE
+								    : ANSWER_FAILED;
+}
+
+/* *reason_ret: heap, unless it is GOT or MISSING. */
 static enum answer ask(struct symbols_fetcher *fetcher, const char *url, int fd, char **reason_ret)
 {
 	struct download download = { .fd = fd };
@@ -274,11 +307,15 @@ static enum answer ask(struct symbols_fetcher *fetcher, const char *url, int fd,
 	fetcher->api->easy_setopt(fetcher->curl, CURLOPT_URL, url);
 	code = fetcher->api->easy_perform(fetcher->curl);
 	fetcher->api->easy_getinfo(fetcher->curl, CURLINFO_RESPONSE_CODE, &status);
-	if (code == CURLE_OK && status == 200)
+	if (code == CURLE_OK && (status == 200 || is_directory(url)))
 		return ANSWER_GOT;
-	if ((code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR) && is_miss(status))
+	if (code == CURLE_FILE_COULDNT_READ_FILE ||
+	    ((code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR) && is_miss(status) &&
+	     !download.is_unsure))
 		return ANSWER_MISSING;
-	if (download.failure)
+	if (download.is_unsure)
+		*reason_ret = message_format("it could not ask all its upstreams");
+	else if (download.failure)
 		*reason_ret = message_format("cannot keep it: %s", strerror(-download.failure));
 	else if (code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR)
 		*reason_ret = message_format(
@@ -286,7 +323,7 @@ static enum answer ask(struct symbols_fetcher *fetcher, const char *url, int fd,
 			status == 401 || status == 403 || status == 407 ? ": it refuses" : "");
 	else
 		*reason_ret = message_format("%s", fetcher->api->easy_strerror(code));
-	return is_unreachable(fetcher, code) ? ANSWER_UNREACHABLE : ANSWER_FAILED;
+	return failure_of(fetcher, code, &download);
 }
 
 /* debuginfod's path first, because symsrv has it too; a symbol server answers it with a quick 404.
@@ -308,11 +345,11 @@ static char *url_of(const char *server, const struct sym_identity *identity, uns
 			      "000000000000000000000000");
 }
 
-static void give_up(struct symbols_fetcher *fetcher, size_t server, const char *reason)
+static void give_up(struct symbols_fetcher *fetcher, struct server *server, const char *reason)
 {
 	fetcher->watch.before_message(fetcher->watch.context);
-	message("%s cannot be reached: %s; it is not asked again", fetcher->shown[server], reason);
-	fetcher->given_up[server] = message_format("%s", reason);
+	message("%s cannot be reached: %s; it is not asked again", server->shown, reason);
+	server->given_up = message_format("%s", reason);
 }
 
 static void set_reason(struct symbols_result *result, const char *server, const char *reason)
@@ -322,8 +359,8 @@ static void set_reason(struct symbols_result *result, const char *server, const 
 }
 
 /* One try; the file is emptied first, so that a retry never appends. */
-static enum answer try_url(struct symbols_fetcher *fetcher, size_t server, const char *url, int fd,
-			   const struct sym_identity *identity, struct symbols_result *ret)
+static enum answer try_url(struct symbols_fetcher *fetcher, struct server *server, const char *url,
+			   int fd, const struct sym_identity *identity, struct symbols_result *ret)
 {
 	char *reason AUTO_FREE = NULL;
 	const char *wrong;
@@ -339,29 +376,42 @@ static enum answer try_url(struct symbols_fetcher *fetcher, size_t server, const
 		reason = message_format("what it sent was thrown away: %s", wrong);
 		answer = ANSWER_FAILED;
 	}
-	if (answer == ANSWER_UNREACHABLE && reason)
+	server->silences = answer == ANSWER_SILENCE ? server->silences + 1 : 0;
+	if (reason && (answer == ANSWER_UNREACHABLE || server->silences == most_silences))
 		give_up(fetcher, server, reason);
 	if (answer != ANSWER_MISSING && reason)
-		set_reason(ret, fetcher->shown[server], reason);
+		set_reason(ret, server->shown, reason);
 	return answer;
+}
+
+/* With each protocol; true when it had it. */
+static bool ask_server(struct symbols_fetcher *fetcher, struct server *server, int fd,
+		       const struct sym_identity *identity, struct symbols_result *ret)
+{
+	enum answer answer = ANSWER_MISSING;
+
+	if (server->given_up)
+		set_reason(ret, server->shown, server->given_up);
+	for (unsigned int protocol = 0; protocol < 2 && !server->given_up; protocol++) {
+		char *url AUTO_FREE = url_of(server->url, identity, protocol);
+
+		if (url)
+			answer = try_url(fetcher, server, url, fd, identity, ret);
+		if (answer == ANSWER_GOT)
+			ret->server = server->shown;
+		if (answer == ANSWER_GOT || answer == ANSWER_SILENCE)
+			break;
+	}
+	return answer == ANSWER_GOT;
 }
 
 /* True when some server had it. */
 static bool ask_servers(struct symbols_fetcher *fetcher, int fd,
 			const struct sym_identity *identity, struct symbols_result *ret)
 {
-	for (size_t i = 0; fetcher->servers[i]; i++) {
-		if (fetcher->given_up[i])
-			set_reason(ret, fetcher->shown[i], fetcher->given_up[i]);
-		for (unsigned int protocol = 0; protocol < 2 && !fetcher->given_up[i]; protocol++) {
-			char *url AUTO_FREE = url_of(fetcher->servers[i], identity, protocol);
-
-			if (!url || try_url(fetcher, i, url, fd, identity, ret) != ANSWER_GOT)
-				continue;
-			ret->server = fetcher->shown[i];
+	for (size_t i = 0; i < fetcher->server_count; i++)
+		if (ask_server(fetcher, &fetcher->servers[i], fd, identity, ret))
 			return true;
-		}
-	}
 	return false;
 }
 

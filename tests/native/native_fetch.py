@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import subprocess
 import threading
 
@@ -16,7 +17,7 @@ class Server:
     """A debuginfod of one file for each build-id; remembers who asked for what."""
 
     def __init__(self, files):
-        self.files, self.asked = files, []
+        self.files, self.asked, self.is_unsure = files, [], False
         server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -24,7 +25,11 @@ class Server:
                 server.asked.append(self.path)
                 match = re.fullmatch(r"/buildid/([0-9a-f]+)/debuginfo", self.path)
                 if not match or match[1] not in server.files:
-                    self.send_error(404)
+                    self.send_response(404)
+                    if server.is_unsure:
+                        self.send_header("x-symsrv-unasked", "symsrv-0123456789abcdef")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
                     return
                 with open(server.files[match[1]], "rb") as file:
                     content = file.read()
@@ -195,6 +200,34 @@ def symbols_of(tools, pid, path, *options):
     if path not in rows:
         raise Fail(f"nothing is said of {path}: {rows}")
     return rows[path]
+
+
+def test_a_directory_is_asked_as_libdebuginfod_does(tools):
+    tools.need("gcc", "objcopy", "strip")
+    path, debug, build_id, _ = split_by_id(tools, "fetch/libdirectory.so", "b")
+    directory = tools.path("directory")
+    os.makedirs(f"{directory}/buildid/{build_id}")
+    shutil.copy(debug, f"{directory}/buildid/{build_id}/debuginfo")
+    with Process(tools, path) as process:
+        options = f"--server=file://{directory}", f"--store={tools.path('of-directory')}"
+        row = symbols_of(tools, process.process.pid, path, *options)
+        if (row["symbols"], row["server"]) != ("fetched", f"file://{directory}"):
+            raise Fail(str(row))
+        os.unlink(row["debug_file"])
+        os.unlink(f"{directory}/buildid/{build_id}/debuginfo")
+        row = symbols_of(tools, process.process.pid, path, *options)
+        if row["symbols"] != "missing":
+            raise Fail(str(row))
+
+
+def test_a_server_that_did_not_ask_its_upstreams_does_not_know(tools):
+    tools.need("gcc", "objcopy", "strip")
+    path, *_ = split_by_id(tools, "fetch/libunsure.so", "c")
+    with Process(tools, path) as process, Server({}) as server:
+        for server.is_unsure, wanted in ((True, "failed"), (False, "missing")):
+            row = symbols_of(tools, process.process.pid, path, f"--server={server.url}", f"--store={tools.path('unsure')}")
+            if row["symbols"] != wanted:
+                raise Fail(f"{row}, not {wanted}")
 
 
 def test_symbols_are_brought_for_a_library_that_was_upgraded(tools):
