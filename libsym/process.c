@@ -211,34 +211,30 @@ static bool has_ended(const struct proc_stat *stat)
 
 /* Whether a thread goes on, by its directory in /proc, and is one of this process: the number of a
  * process is nobody else's while its first thread waits for the others. */
-static bool is_live_thread(const struct process *process, int thread_fd)
+static bool is_live_thread(const struct process *process, int thread_fd,
+			   struct process_image_marks *marks_ret)
 {
-	struct process_image_marks marks;
 	struct proc_status status = { 0 };
 	struct proc_stat stat;
-	struct sym_error *error;
+	struct sym_error *error = read_stat(process, thread_fd, &stat, marks_ret, NULL);
 	struct buf text;
 
+	if (error || has_ended(&stat)) {
+		sym_error_destroy(error);
+		return false;
+	}
+	/* Who has memory now had it when the marks were read, which lie in it. */
 	buf_init(&text, LIMIT_PROC_FILE_BYTES);
 	error = read_file_at(thread_fd, process->proc_path, "status", &text);
 	if (!error)
 		proc_status_parse(text.data, text.size_bytes, &status);
 	buf_deinit(&text);
-	if (!error && status.process_id == process->pid && status.has_memory)
-		error = read_stat(process, thread_fd, &stat, &marks, NULL);
-	else
-		stat.state = 'X';
-	if (error)
-		stat.state = 'X';
 	sym_error_destroy(error);
-	return !has_ended(&stat);
+	return status.process_id == process->pid && status.has_memory;
 }
 
-/*
- * Of a process whose first thread has ended /proc/PID shows neither mappings nor files, that of
- * another thread does: pthread_exit() in main(). False when there is none: the process has ended.
- */
-static bool look_through_thread(const struct process *process)
+/* Looks for one that goes on. */
+static bool find_thread(const struct process *process, struct process_image_marks *marks_ret)
 {
 	int directory_fd = openat(process->id_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory GUARDED(dir) = directory_fd < 0 ? NULL : fdopendir(directory_fd);
@@ -251,8 +247,6 @@ static bool look_through_thread(const struct process *process)
 			close(directory_fd);
 		return false;
 	}
-	if (is_live_thread(process, process->proc_fd))
-		return true;
 	while ((entry = readdir(directory))) {
 		int thread_fd AUTO_CLOSE = -1;
 
@@ -261,9 +255,25 @@ static bool look_through_thread(const struct process *process)
 		/* The directory of a task has no map_files. */
 		snprintf(path, sizeof(path), "/proc/%d", id);
 		thread_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (thread_fd >= 0 && is_live_thread(process, thread_fd))
+		if (thread_fd >= 0 && is_live_thread(process, thread_fd, marks_ret))
 			return dup3(thread_fd, process->proc_fd, O_CLOEXEC) >= 0;
 	}
+	return false;
+}
+
+/*
+ * Of a process whose first thread has ended /proc/PID shows neither mappings nor files, that of
+ * another thread does: pthread_exit() in main(). False when there is none: the process has ended.
+ * The kernel ends the list where a thread ends while it is listed, whatever comes behind it.
+ */
+static bool look_through_thread(const struct process *process,
+				struct process_image_marks *marks_ret)
+{
+	if (is_live_thread(process, process->proc_fd, marks_ret))
+		return true;
+	for (int tries = 0; tries < 4; tries++)
+		if (find_thread(process, marks_ret))
+			return true;
 	return false;
 }
 
@@ -273,13 +283,12 @@ static struct sym_error *read_own_stat(const struct process *process, struct pro
 				       struct process_image_marks *marks_ret, char **comm_ret)
 {
 	struct sym_error *error = read_stat(process, process->id_fd, ret, marks_ret, comm_ret);
-	struct proc_stat stat;
 
 	if (error || !has_ended(ret))
 		return error;
-	if (process->recorded || !look_through_thread(process))
-		return no_process(process->pid, "has ended");
-	return read_stat(process, process->proc_fd, &stat, marks_ret, NULL);
+	return !process->recorded && look_through_thread(process, marks_ret)
+		       ? NULL
+		       : no_process(process->pid, "has ended");
 }
 
 static int64_t clock_ns(clockid_t clock)
