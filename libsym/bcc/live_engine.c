@@ -16,12 +16,14 @@
  * The names of the look before the last one stay too, so that a caller who
  * collects a stack before printing it is not cut off in the middle.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "libsym/bcc/bcc_settings.h"
 #include "libsym/bcc/labels.h"
@@ -116,6 +118,22 @@ static void look_destroy(struct look *look)
 	free(look);
 }
 
+/* The file of the same path below $BCC_SYMFS; libsym takes it only when it has the image's id. */
+static int find_in_symfs(void *symfs, const struct sym_fetch_request *request, char **path_ret)
+{
+	char *path;
+
+	if (request->kind != SYM_FETCH_DEBUG_FILE || request->image_path[0] != '/')
+		return 0;
+	if (asprintf(&path, "%s%s", (const char *)symfs, request->image_path) < 0)
+		return ENOMEM;
+	if (access(path, R_OK))
+		free(path);
+	else
+		*path_ret = path;
+	return 0;
+}
+
 /* NULL when the process cannot be looked at. */
 static struct look *look_at(const struct live_engine *engine)
 {
@@ -125,6 +143,9 @@ static struct look *look_at(const struct live_engine *engine)
 
 	if (!look)
 		return NULL;
+	opts.fetch_context = getenv("BCC_SYMFS");
+	if (opts.fetch_context)
+		opts.fetch = find_in_symfs;
 	/* The label of a method of the map is its line's name. */
 	if (!engine->settings.no_tiers && !engine->settings.short_names)
 		opts.flags = SYM_SNAPSHOT_TIER_IN_NAME;

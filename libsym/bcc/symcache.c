@@ -39,6 +39,7 @@ struct slot {
 	const struct engine_ops *ops;
 	void *engine;
 	int pid;
+	uint32_t next_free; /* as first_free, while the slot is not in use */
 	struct bcc_symbol_option option;
 };
 
@@ -52,8 +53,7 @@ struct kept {
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct slot *) blocks[BLOCKS];
 static uint32_t slot_count;
-static uint32_t free_slots[SLOTS_PER_BLOCK]; /* a stack of slots to use again */
-static uint32_t free_slot_count;
+static uint32_t first_free = UINT32_MAX; /* of the slots to use again; UINT32_MAX: there is none */
 static struct kept kept_engines[KEPT];
 static unsigned int next_kept;
 
@@ -112,9 +112,13 @@ static struct slot *lock_slot(void *handle)
 static uint32_t take_slot(void)
 {
 	struct slot *block;
+	uint32_t index;
 
-	if (free_slot_count)
-		return free_slots[--free_slot_count];
+	if (first_free != UINT32_MAX) {
+		index = first_free;
+		first_free = slot_at(index)->next_free;
+		return index;
+	}
 	if (slot_count == SLOTS_PER_BLOCK * BLOCKS)
 		return UINT32_MAX;
 	if (slot_count % SLOTS_PER_BLOCK == 0) {
@@ -267,8 +271,8 @@ void bcc_free_symcache(void *symcache, int pid)
 	pthread_mutex_lock(&table_lock);
 	last.handle = NULL;
 	last.slot = NULL;
-	if (free_slot_count < SLOTS_PER_BLOCK)
-		free_slots[free_slot_count++] = index;
+	slot->next_free = first_free;
+	first_free = index;
 	pthread_mutex_unlock(&table_lock);
 }
 

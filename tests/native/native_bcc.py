@@ -8,7 +8,7 @@ import shutil
 import struct
 import subprocess
 
-from native_files import build, place, split
+from native_files import Process, build, place, split
 from native_tools import Elf, Fail, Skip
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -205,6 +205,46 @@ def test_debug_files_by_link_are_read_as_libbcc_reads_them(tools):
         expect_offset(tools, path, offset, check=0)
         os.remove(debug)
         expect_offset(tools, path, None, check=0)
+
+
+def name_of(handle, pid, address):
+    symbol = Symbol()
+    cache = handle.bcc_symcache_new(pid, None)
+    failed = handle.bcc_symcache_resolve(cache, address, ctypes.byref(symbol))
+    name = None if failed else symbol.name
+    handle.bcc_free_symcache(cache, pid)
+    return name
+
+
+def test_files_below_bcc_symfs_name_a_process(tools):
+    tools.need("gcc", "strip")
+    path = build(tools, "symfs/libbare.so", "-Wl,--build-id=0x" + "d1" * 20)
+    exported, hidden = place(tools, path, "exported"), place(tools, path, "hidden")
+    below = tools.path("below-symfs") + path
+    os.makedirs(os.path.dirname(below))
+    shutil.copy(path, below)
+    tools.run("strip", path)
+    os.environ["BCC_SYMFS"] = tools.path("below-symfs")
+    try:
+        with Process(tools, path) as process:
+            address = process.places[0][0] - exported + hidden
+            for who, handle in both(tools):
+                name = name_of(handle, process.process.pid, address)
+                if name != b"hidden":
+                    raise Fail(f"{who}: {name}")
+    finally:
+        del os.environ["BCC_SYMFS"]
+
+
+def test_caches_can_be_made_however_many_were_freed_at_once(tools):
+    """Their handles count to 2^20, so that places which are never used again would run out."""
+    handle = typed(ctypes.CDLL(library(tools, "libsym-bcc.so.0")))
+    for i in range(700):
+        caches = [handle.bcc_symcache_new(-1, None) for _ in range(2000)]
+        if not all(caches):
+            raise Fail(f"none after {2000 * i}")
+        for cache in caches:
+            handle.bcc_free_symcache(cache, -1)
 
 
 def test_debug_links_that_lie_have_no_names(tools):
