@@ -180,16 +180,26 @@ Elf_Data *dwarf_files_section(Elf *elf, const char *name)
 							       : NULL;
 }
 
-Elf_Data *dwarf_files_extent(Elf *elf, const char *name, uint64_t offset, uint64_t size_bytes)
+void *dwarf_files_extent(Elf *elf, const char *name, uint64_t offset, uint64_t size_bytes,
+			 bool has_packed)
 {
+	Elf_Data *data;
 	struct walk walk;
 
-	/* A package is not packed: its extents would be of no use. */
-	if (!find_section(&walk, elf, name) || walk.header.sh_flags & SHF_COMPRESSED ||
-	    offset > walk.header.sh_size || size_bytes > walk.header.sh_size - offset)
+	if (!find_section(&walk, elf, name))
 		return NULL;
-	return elf_getdata_rawchunk(elf, (int64_t)(walk.header.sh_offset + offset), size_bytes,
+	if (has_packed) {
+		data = unpack(&walk) ? elf_getdata(walk.section, NULL) : NULL;
+		return data && data->d_buf && offset <= data->d_size &&
+				       size_bytes <= data->d_size - offset
+			       ? (char *)data->d_buf + offset
+			       : NULL;
+	}
+	if (offset > walk.header.sh_size || size_bytes > walk.header.sh_size - offset)
+		return NULL;
+	data = elf_getdata_rawchunk(elf, (int64_t)(walk.header.sh_offset + offset), size_bytes,
 				    ELF_T_BYTE);
+	return data ? data->d_buf : NULL;
 }
 
 /* ---- paths that a file has chosen ---------------------------------------------- */

@@ -38,8 +38,10 @@ void dwarf_files_end_text(Elf_Data *data);
  */
 Elf_Data *dwarf_files_section(Elf *elf, const char *name);
 
-/* The same of a part of one that is not packed. */
-Elf_Data *dwarf_files_extent(Elf *elf, const char *name, uint64_t offset, uint64_t size_bytes);
+/* A part of the same. `has_packed`: the file had sections that are packed, so that all of this one
+ * is read; else no more than the part. NULL also where it has no such part. */
+void *dwarf_files_extent(Elf *elf, const char *name, uint64_t offset, uint64_t size_bytes,
+			 bool has_packed);
 
 /* The path of an open file, and of one that it names, which is beside it where it is relative; in
  * `ret`, which is empty. NULL where it has none. */

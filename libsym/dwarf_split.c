@@ -25,6 +25,7 @@ struct dwarf_split_file {
 	struct sparse_file stamp; /* tells whether it was changed; nothing is read through it */
 	Elf *elf;
 	struct dwarf_unpacked unpacked; /* of it */
+	bool has_packed;                /* sections, when it was opened */
 };
 
 static void close_file(struct dwarf_split_file *file)
@@ -75,6 +76,7 @@ static struct dwarf_split_file *open_file(const char *path, uint64_t *promised_b
 	more += file->unpacked.size_bytes;
 	if (!dwarf_files_guard(file->elf, &more, &has_debug_info))
 		return NULL;
+	file->has_packed = more != *promised_bytes;
 	*promised_bytes = more;
 	return STEAL(file);
 }
@@ -146,7 +148,8 @@ static void read_all(Elf *elf, struct bytes parts[SPLIT_PARTS])
 }
 
 /* Of a package the extents of one unit, but all names. */
-static bool read_extents(Elf *elf, uint64_t unit_id, struct bytes parts[SPLIT_PARTS])
+static bool read_extents(const struct dwarf_split_file *package, uint64_t unit_id,
+			 struct bytes parts[SPLIT_PARTS])
 {
 	static const enum part places[DWARF_PACKAGE_PARTS] = {
 		[DWARF_PACKAGE_INFO] = PART_INFO,
@@ -155,16 +158,21 @@ static bool read_extents(Elf *elf, uint64_t unit_id, struct bytes parts[SPLIT_PA
 		[DWARF_PACKAGE_RNGLISTS] = PART_RNGLISTS,
 	};
 	struct dwarf_package_extent extents[DWARF_PACKAGE_PARTS];
-	struct bytes index = bytes_of(dwarf_files_section(elf, "cu_index"));
+	struct bytes index = bytes_of(dwarf_files_section(package->elf, "cu_index"));
 
 	if (!dwarf_package_find(index.data, index.size_bytes, unit_id, extents))
 		return false;
-	for (size_t i = 0; i < DWARF_PACKAGE_PARTS; i++)
-		if (extents[i].size_bytes)
-			parts[places[i]] = bytes_of(
-				dwarf_files_extent(elf, split_sections[places[i]],
-						   extents[i].offset, extents[i].size_bytes));
-	parts[PART_STR] = read_names(elf);
+	for (size_t i = 0; i < DWARF_PACKAGE_PARTS; i++) {
+		void *data = extents[i].size_bytes
+				     ? dwarf_files_extent(package->elf, split_sections[places[i]],
+							  extents[i].offset, extents[i].size_bytes,
+							  package->has_packed)
+				     : NULL;
+
+		if (data)
+			parts[places[i]] = (struct bytes){ data, extents[i].size_bytes };
+	}
+	parts[PART_STR] = read_names(package->elf);
 	return true;
 }
 
@@ -414,7 +422,7 @@ static bool try_package(struct dwarf_splits *splits, struct dwarf_split *split,
 {
 	if (!splits->has_looked)
 		look_for_package(splits);
-	return splits->package && read_extents(splits->package->elf, unit_id, parts) &&
+	return splits->package && read_extents(splits->package, unit_id, parts) &&
 	       try_parts(split, parts, unit_id, splits->package);
 }
 

@@ -26,9 +26,9 @@ void dwarf_unpacked_deinit(struct dwarf_unpacked *unpacked)
 static bool is_wanted(const char *name)
 {
 	static const char *const names[] = {
-		".debug_abbrev", ".debug_addr",        ".debug_aranges", ".debug_info",
-		".debug_line",   ".debug_line_str",    ".debug_ranges",  ".debug_rnglists",
-		".debug_str",    ".debug_str_offsets", ".debug_types"
+		".debug_abbrev",   ".debug_addr", ".debug_aranges",     ".debug_info",
+		".debug_cu_index", ".debug_line", ".debug_line_str",    ".debug_ranges",
+		".debug_rnglists", ".debug_str",  ".debug_str_offsets", ".debug_types"
 	};
 
 	size_t bytes = name ? strlen(name) : 0;

@@ -123,7 +123,7 @@ def test_split_dwarf_in_files_of_its_own(tools):
 
 def test_split_dwarf_in_a_package(tools):
     """What was said with the loose files is said with a package of them, for each byte; llvm-symbolizer is the second opinion."""
-    tools.need("gcc", "g++", "nm", "readelf")
+    tools.need("gcc", "g++", "nm", "readelf", "objcopy")
     seconded = 0
     for name, *kind in variants():
         if kind[1] == "5" and (kind[0] == "gcc" or "-gz" in kind[2]):
@@ -137,6 +137,11 @@ def test_split_dwarf_in_a_package(tools):
         if differ:
             raise Fail(f"{name}: {len(differ)} of {len(vaddrs)} differ, {differ[0]}")
         seconded += compare_with_llvm(tools, name, path, list(zip(vaddrs, packed))[::3])
+        for way in ("zlib", "zlib-gnu", "zstd"):
+            tools.run("objcopy", "--decompress-debug-sections", path + ".dwp")
+            tools.run("objcopy", f"--compress-debug-sections={way}", path + ".dwp")
+            if tools.resolve(path, vaddrs, "--names=raw", "--inlines") != packed:
+                raise Fail(f"{name}: something else when {way} has packed the package")
     tools.figure(f"llvm-symbolizer says the same of {seconded} addresses")
 
 
