@@ -586,7 +586,7 @@ enum sym_refresh {
  * perf map that was replaced, end with the second such change after that; those of a runtime's
  * code, when names of what is gone have twice come to more than of all code and 16 MB. The snapshot
  * stays what it was; images that came later are the resolver's. May be called while other threads
- * resolve: they get the old answers or the new ones. When it fails, the old ones stay.
+ * resolve: each address gets the old answer or the new one. When it fails, the old ones stay.
  * @param ret may be NULL
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_refresh(struct sym_resolver *resolver,

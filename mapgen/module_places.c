@@ -57,10 +57,11 @@ static bool ends(const char *text, size_t size_bytes, const char *end)
 	return size_bytes >= length && !memcmp(text + size_bytes - length, end, length);
 }
 
-/* Beside jitted code perf prints the perf map that it would read. */
+/* Beside jitted code perf prints the perf map that it would read. The vDSO it treats as a file. */
 bool module_is_memory(const char *module, size_t module_bytes)
 {
-	return begins(module, module_bytes, "[") || begins(module, module_bytes, "//anon") ||
+	return (begins(module, module_bytes, "[") && !begins(module, module_bytes, "[vdso]")) ||
+	       begins(module, module_bytes, "//anon") ||
 	       (begins(module, module_bytes, "/tmp/") && ends(module, module_bytes, ".map")) ||
 	       begins(module, module_bytes, "/dev/zero") ||
 	       begins(module, module_bytes, "/anon_hugepage") ||

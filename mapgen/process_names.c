@@ -353,7 +353,7 @@ static bool may_be_new(const struct sym_answer *answer)
 }
 
 struct tally {
-	uint64_t named, bounded, unmapped, nameless;
+	uint64_t named, bounded, unmapped, nameless, gone;
 	bool stale; /* another snapshot may name more */
 };
 
@@ -532,12 +532,15 @@ static bool may_be_left(const struct stack_query *query)
 static void name_gone(const struct known_process *process, const struct stack_query *queries,
 		      size_t count, struct stack_name *answers, struct tally *tally)
 {
+	*tally = (struct tally){ 0 };
 	for (size_t i = 0; i < count; i++) {
 		uint64_t address = queries[i].value - (queries[i].is_return ? 1 : 0);
 		const struct sym_symbol *symbol;
 
-		if (!may_be_left(&queries[i]))
+		if (!may_be_left(&queries[i])) {
+			tally->gone++;
 			continue;
+		}
 		symbol = symbol_at(process->left, address);
 		if (!symbol)
 			symbol = symbol_at(process->left, queries[i].value);
@@ -548,7 +551,7 @@ static void name_gone(const struct known_process *process, const struct stack_qu
 						  queries[i].value - symbol->start };
 		tally->named++;
 	}
-	tally->unmapped = count - tally->named;
+	tally->unmapped = count - tally->named - tally->gone;
 }
 
 bool process_names_resolve(void *context, struct stack_owner owner,
@@ -593,6 +596,7 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 		names->counts.bounded += tally.bounded;
 		names->counts.unmapped += tally.unmapped;
 		names->counts.nameless += tally.nameless;
+		names->counts.gone += tally.gone;
 	}
 	return true;
 }

@@ -125,6 +125,12 @@ static bool nameless_perf_frame(struct stack_text *text, const char *line,
 	return true;
 }
 
+/* The columns in which perf script prints them. */
+static bool is_perf_caller(const char *line, const struct stack_number *number)
+{
+	return *line == '\t' && number->end - line == 1 + 16 && !number->prefixed;
+}
+
 /* A number alone. At the start of a line it is one address of many; further in, a stack's frame. */
 static enum stack_line lone_number(struct stack_text *text, const char *line,
 				   const struct stack_number *number)
@@ -141,6 +147,10 @@ static enum stack_line lone_number(struct stack_text *text, const char *line,
 	};
 
 	if (!stack_is_address(number) && !text->in_map_key) {
+		if (is_perf_caller(line, number)) {
+			text->missing.files++;
+			return frame_seen(text, number->value);
+		}
 		text->in_stack = false;
 		return STACK_LINE_OTHER;
 	}

@@ -576,6 +576,12 @@ def test_process_vdso(tools):
                     line = tools.run(tools.program, "resolve", str(pid), f"{base + vaddr:x}")
                     if not any(f" {name}+0x0 ([vdso])" in line for name in names):
                         raise Fail(f"{line.strip()}, the vDSO has {names}")
+                    # perf takes it for a file, beside which it prints offsets.
+                    for value in (vaddr, base + vaddr):
+                        text = f"a {pid}/{pid} 1.000001: x: \n\t{value:16x} [unknown] ([vdso])\n"
+                        line = tools.run(tools.program, "symbolize", input=text)
+                        if not any(f" {name}+0x0 ([vdso])" in line for name in names):
+                            raise Fail(f"symbolize: {line.strip()}, the vDSO has {names}")
             finally:
                 other.kill()
     tools.figure(f"{len(table)} places of the vDSO in two processes")

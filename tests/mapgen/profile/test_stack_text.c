@@ -132,8 +132,8 @@ Test(stack_text, puts_names_where_perf_script_prints_none)
 
 Test(stack_text, leaves_offsets_of_perf_script_whose_file_is_not_told)
 {
-	expect_untouched("\t          743314 [unknown]\n\t          743314\n");
-	cr_expect_eq(run.missing.files, 1);
+	expect_untouched("\t          743314 [unknown]\n\t          743314\n743314\n\t743314\n");
+	cr_expect_eq(run.missing.files, 2);
 }
 
 Test(stack_text, prints_offsets_as_perf_script_was_told_to)
