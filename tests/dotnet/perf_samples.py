@@ -10,6 +10,7 @@ import collections
 import re
 import struct
 import subprocess
+import sys
 
 Frame = collections.namedtuple("Frame", "address perf_name")
 """A user-space frame; perf_name is None where perf prints [unknown]."""
@@ -26,10 +27,27 @@ def perf(path):
     return ["perf", "--buildid-dir", path + ".buildid"]
 
 
+# Ends after so many seconds, and not before a process has run so long, if it runs at all. On a busy machine that takes longer.
+WAIT = """
+import os, sys, time
+def ran():
+    with open(f"/proc/{sys.argv[1]}/stat", encoding="utf-8", errors="replace") as stat:
+        return sum(map(int, stat.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+seconds, begin = float(sys.argv[2]), time.monotonic()
+try:
+    first = ran()
+    time.sleep(seconds)
+    while ran() - first < seconds / 2 and time.monotonic() - begin < 5 * seconds:
+        time.sleep(0.1)
+except (OSError, IndexError):
+    time.sleep(max(0, begin + seconds - time.monotonic()))
+"""
+
+
 def record(pid, seconds, path, frequency=199, options=()):
     """Records call chains of one process; None, or why that is not possible."""
     command = [*perf(path), "record", "-q", "-e", "cpu-clock", "-F", str(frequency), "-g", "-p", str(pid),
-               "-o", path, *options, "--", "sleep", str(seconds)]
+               "-o", path, *options, "--", sys.executable, "-c", WAIT, str(pid), str(seconds)]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     except FileNotFoundError:
