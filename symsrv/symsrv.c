@@ -116,12 +116,10 @@ static void scan_for_moved(struct program *program, int64_t now)
 		request_scan(program, false);
 }
 
-static void note_scan(struct program *program, int64_t begin_ms)
+static void let_scan_begin(struct program *program, int64_t when_ms)
 {
-	int64_t now = clock_now_ms();
-
 	pthread_mutex_lock(&program->scan_lock);
-	program->scan_may_begin_ms = now + moved_pause_ms + moved_pause_scans * (now - begin_ms);
+	program->scan_may_begin_ms = when_ms;
 	pthread_mutex_unlock(&program->scan_lock);
 }
 
@@ -150,8 +148,8 @@ static void *scan(void *context)
 	struct program *program = context;
 	struct options copy = { 0 };
 	bool is_counted = false;
+	int64_t begin_ms, end_ms;
 	unsigned int number;
-	int64_t begin_ms;
 
 	while (wait_for_scan(program, &copy.index, &number)) {
 		/* First, because the size of the store holds only when it is counted. */
@@ -159,11 +157,14 @@ static void *scan(void *context)
 			store_scan(program->holdings.store, &program->stop_scanning);
 		is_counted = true;
 		begin_ms = clock_now_ms();
+		let_scan_begin(program, INT64_MAX);
 		/* Of no use any more: they are of the state before. */
 		if (file_index_scan(program->holdings.index, &copy.index, number,
 				    &program->stop_scanning))
 			negative_clear(program->holdings.negative);
-		note_scan(program, begin_ms);
+		end_ms = clock_now_ms();
+		let_scan_begin(program,
+			       end_ms + moved_pause_ms + moved_pause_scans * (end_ms - begin_ms));
 		options_deinit(&copy);
 	}
 	options_deinit(&copy);

@@ -140,12 +140,15 @@ static struct look *look_at(const struct live_engine *engine)
 	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = engine->settings.jit };
 	struct look *look = engine->pid > 0 ? calloc(1, sizeof(*look)) : NULL;
 	struct sym_error *error;
+	char *symfs;
 
 	if (!look)
 		return NULL;
-	opts.fetch_context = getenv("BCC_SYMFS");
-	if (opts.fetch_context)
+	symfs = getenv("BCC_SYMFS");
+	if (symfs && *symfs) {
 		opts.fetch = find_in_symfs;
+		opts.fetch_context = symfs;
+	}
 	/* The label of a method of the map is its line's name. */
 	if (!engine->settings.no_tiers && !engine->settings.short_names)
 		opts.flags = SYM_SNAPSHOT_TIER_IN_NAME;
