@@ -196,6 +196,44 @@ bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct sta
 	return false;
 }
 
+/* "0.042 ( 0.040 ms): ", "? (         ): ". */
+static bool skip_duration(struct stack_span *rest)
+{
+	while (rest->at < rest->end &&
+	       (stack_is_digit(*rest->at) || *rest->at == '.' || *rest->at == '?'))
+		rest->at++;
+	if (!STACK_BEGINS(rest, " ("))
+		return false;
+	rest->at += 2;
+	while (rest->at < rest->end && (stack_is_digit(*rest->at) || strchr(" .ms", *rest->at)))
+		rest->at++;
+	if (!STACK_BEGINS(rest, "): "))
+		return false;
+	rest->at += 3;
+	return true;
+}
+
+bool stack_perf_trace_head(struct stack_text *text, struct stack_span rest)
+{
+	const size_t longest_comm = 14;
+	int32_t id;
+
+	if (!skip_duration(&rest))
+		return false;
+	text->in_perf_trace = true;
+	text->owner = (struct stack_owner){ STACK_OWNER_NONE, 0 };
+	text->time_ns = 0;
+	for (size_t i = 0; i <= longest_comm && i < stack_left(&rest); i++) {
+		struct stack_span ids = { rest.at + i + 1, rest.end };
+
+		if (rest.at[i] == '/' && stack_read_id(&ids, &id) && STACK_BEGINS(&ids, " ")) {
+			text->owner = (struct stack_owner){ STACK_OWNER_THREAD, id };
+			break;
+		}
+	}
+	return true;
+}
+
 bool stack_debugger_head(struct stack_text *text, struct stack_span rest)
 {
 	const char *light_weight;

@@ -5,6 +5,7 @@
  *
  *   perf script      \t    743314 [unknown] (/memfd:doublemapper (deleted))
  *                    \t    743314 (/memfd:doublemapper (deleted))     -F ip,dso
+ *   perf trace       39 blanks, "[0x743314] (/memfd:doublemapper (deleted))"
  *   bpftrace         "    0x7fa523b90f22", "7fa523b90f22" (mode raw)
  *                    "\t7fa5228db04b 0x7fa5228db04b ([unknown])"     (mode perf)
  *   BCC              "  7fa5a0e3123f     [unknown]", stackcount -v, trace -a
@@ -20,7 +21,8 @@
 static const char unknown[] = "[unknown]";
 
 enum {
-	UNKNOWN_BYTES = sizeof(unknown) - 1
+	UNKNOWN_BYTES = sizeof(unknown) - 1,
+	PERF_TRACE_BLANKS = 39
 };
 
 void stack_text_init(struct stack_text *text, stack_frame_handler *handler, void *context)
@@ -272,6 +274,26 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 	return true;
 }
 
+/* Behind a head of perf trace: without a name "[0x743314] (file)". */
+static enum stack_line perf_trace_frame(struct stack_text *text, const char *line,
+					struct stack_span rest)
+{
+	struct stack_frame frame = { .form = STACK_FORM_BARE, .is_return = text->in_stack };
+	struct stack_number number;
+
+	text->in_stack = true;
+	frame.start = (size_t)(rest.at - line);
+	if (*rest.at++ != '[' || !stack_read_number(&rest, &number) || !number.prefixed ||
+	    !STACK_BEGINS(&rest, "] "))
+		return STACK_LINE_FRAME;
+	frame.value = number.value;
+	frame.end = (size_t)(++rest.at - line);
+	stack_skip_blanks(&rest);
+	if (read_module(rest, line, &frame))
+		report(text, &frame);
+	return STACK_LINE_FRAME;
+}
+
 /* ---- the rest --------------------------------------------------------------- */
 
 /* The blank before the last "[unknown]"; brackets may follow in what perf prints of the file. */
@@ -341,6 +363,8 @@ static enum stack_line other_line(struct stack_text *text, const char *line, str
 	if (*rest.at == '[' &&
 	    (nameless_line(text, rest) || stack_trace_event_line(text, line, rest)))
 		return STACK_LINE_OTHER;
+	if (stack_perf_trace_head(text, rest))
+		return STACK_LINE_OTHER;
 	if (stack_perf_head(text, rest, &behind)) {
 		frame_behind_head(text, line, behind);
 		text->in_stack = false;
@@ -378,6 +402,8 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 		text->in_stack = false;
 		return STACK_LINE_OTHER;
 	}
+	if (text->in_perf_trace && rest.at - line == PERF_TRACE_BLANKS)
+		return perf_trace_frame(text, line, rest);
 	if (hex_values[(unsigned char)*rest.at] >= 0) {
 		if (number_line(text, line, rest, &kind))
 			return kind;

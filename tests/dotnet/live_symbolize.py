@@ -4,11 +4,13 @@
 Where a name goes, the bytes beside it are compared with what the tool printed;
 which method is right, the runtime's own list says.
 """
+import itertools
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import callstack_trace
@@ -140,6 +142,47 @@ def test_symbolize_names_every_managed_frame_of_perf_script(context):
     left = sum(count for stack, count in folded.items() if "[unknown]" in stack and ".dll" in stack)
     context.figure(f"folded: {len(folded)} stacks")
     expect(len(folded) > 10 and left == 0, f"{left} folded stacks with [unknown] in a dll")
+
+
+TRACED = re.compile(r"^( {39})\[(0x[0-9a-f]+)\] (\((/.*?)(?: \(deleted\))?\))$")
+
+
+def code_at(pid):
+    """{path: [(offset, start, end)]} of what may be executed."""
+    found = {}
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            place, protection, offset, _, _, path = (line.rstrip("\n").split(None, 5) + [""])[:6]
+            if "x" in protection:
+                start, end = (int(part, 16) for part in place.split("-"))
+                found.setdefault(path.removesuffix(" (deleted)"), []).append((int(offset, 16), start, end))
+    return found
+
+
+def test_symbolize_names_every_frame_of_perf_trace(context):
+    """It prints offsets into files, and of each event the thread only."""
+    context.oracle()
+    data = os.path.join(context.scratch, "traced.txt")
+    with Sample(context.sdk()) as sample:
+        output_of(need("perf", "linux-perf"), "trace", "--call-graph", "fp", "-p", sample.pid, "-o", data, "--",
+                  sys.executable, "-c", perf_samples.WAIT, sample.pid, SECONDS)
+        with open(data, encoding="utf-8", errors="surrogateescape") as file:
+            text = "".join(itertools.islice(file, 20000))
+        pairs = symbolize(context, text)
+        tally, code = Tally(Memory(sample.pid), Methods(context.rundown(sample.pid))), code_at(sample.pid)
+    for before, after in pairs:
+        frame = TRACED.match(before)
+        if not frame:
+            expect(before == after, f"'{before}' became '{after}'")
+            continue
+        blanks, value, module, path = frame.groups()
+        expect(after.startswith(blanks) and after.endswith(" " + module), f"'{before}' became '{after}'")
+        name = after[len(blanks):-len(module) - 1]
+        for offset, start, end in code.get(path, ()):
+            if offset <= int(value, 16) - 1 < offset + end - start:
+                tally.add(start + int(value, 16) - 1 - offset, None if name == f"[{value}]" else name, before)
+                break
+    tally.check(context, "perf trace")
 
 
 def collapse(lines):

@@ -130,6 +130,26 @@ Test(stack_text, puts_names_where_perf_script_prints_none)
 	expect_text("\t    7fa523b8c637\n", "\t    A.B::C(int32)+0x637\n");
 }
 
+#define TRACED "                                       "
+
+Test(stack_text, names_callers_of_perf_trace)
+{
+	expect_text("     0.042 ( 0.040 ms): .NET Tiered Co/27756 futex(op: WAKE)  = 0\n" TRACED
+		    "__futex (/usr/lib/libc.so.6)\n" TRACED
+		    "[0x743314] (/memfd:doublemapper (deleted))\n",
+		    "     0.042 ( 0.040 ms): .NET Tiered Co/27756 futex(op: WAKE)  = 0\n" TRACED
+		    "__futex (/usr/lib/libc.so.6)\n" TRACED
+		    "A.B::C(int32) (/memfd:doublemapper (deleted))\n");
+	expect_text("         ? (         ): a/b/12  ... [continued]: futex()) = 0\n" TRACED
+		    "[0x743314] (/memfd:doublemapper (deleted))\n",
+		    "         ? (         ): a/b/12  ... [continued]: futex()) = 0\n" TRACED
+		    "A.B::C(int32) (/memfd:doublemapper (deleted))\n");
+	/* Without a head, or of the kernel, it is something else. */
+	expect_untouched(TRACED "[0x743314] (/memfd:doublemapper (deleted))\n");
+	expect_untouched("     0.042 (         ): 12 read() ...\n" TRACED "[0] ([unknown])\n" TRACED
+			 "[0xffffffff81000000] ([kernel.kallsyms])\n");
+}
+
 Test(stack_text, leaves_offsets_of_perf_script_whose_file_is_not_told)
 {
 	expect_untouched("\t          743314 [unknown]\n\t          743314\n743314\n\t743314\n");
