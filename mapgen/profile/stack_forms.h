@@ -58,7 +58,8 @@ bool stack_unknown_inside(struct stack_span rest, struct stack_number *ret,
 bool stack_perf_head(struct stack_text *text, struct stack_span rest,
 		     struct stack_span *behind_ret);
 
-/* "0.042 ( 0.040 ms): comm/2 futex(...) = 0" of perf trace, which prints no ids of one thread. */
+/* "0.042 ( 0.040 ms): comm/2 futex(...) = 0" of perf trace, which prints no ids of one thread;
+ * "0.042 comm/2 sched:sched_switch(...)". */
 bool stack_perf_trace_head(struct stack_text *text, struct stack_span rest);
 
 /* "PID 1 - process" of eu-stack; "Thread 2 (Thread 0x7f... (LWP 1) ...):" of gdb. */

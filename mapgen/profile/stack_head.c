@@ -196,41 +196,65 @@ bool stack_perf_head(struct stack_text *text, struct stack_span rest, struct sta
 	return false;
 }
 
-/* "0.042 ( 0.040 ms): ", "? (         ): ". */
+static void skip_any(struct stack_span *span, const char *bytes)
+{
+	while (span->at < span->end && strchr(bytes, *span->at))
+		span->at++;
+}
+
+/* "( 0.040 ms): ", "(         ): ". */
 static bool skip_duration(struct stack_span *rest)
 {
-	while (rest->at < rest->end &&
-	       (stack_is_digit(*rest->at) || *rest->at == '.' || *rest->at == '?'))
-		rest->at++;
-	if (!STACK_BEGINS(rest, " ("))
+	struct stack_span behind = *rest;
+
+	if (!STACK_BEGINS(&behind, "("))
 		return false;
-	rest->at += 2;
-	while (rest->at < rest->end && (stack_is_digit(*rest->at) || strchr(" .ms", *rest->at)))
-		rest->at++;
-	if (!STACK_BEGINS(rest, "): "))
+	behind.at++;
+	skip_any(&behind, "0123456789. ms");
+	if (!STACK_BEGINS(&behind, "): "))
 		return false;
-	rest->at += 3;
+	rest->at = behind.at + 3;
 	return true;
+}
+
+/* "comm/27756 "; a comm may have slashes in it. */
+static bool skip_thread(struct stack_span *rest, int32_t *ret)
+{
+	const size_t longest_comm = 14;
+
+	for (size_t i = 0; i <= longest_comm && i < stack_left(rest); i++) {
+		struct stack_span behind = { rest->at + i + 1, rest->end };
+
+		if (rest->at[i] == '/' && stack_read_id(&behind, ret) &&
+		    STACK_BEGINS(&behind, " ")) {
+			rest->at = behind.at + 1;
+			return true;
+		}
+	}
+	return false;
 }
 
 bool stack_perf_trace_head(struct stack_text *text, struct stack_span rest)
 {
-	const size_t longest_comm = 14;
-	int32_t id;
+	const char *colon, *open, *start = rest.at;
+	bool has_duration, has_thread;
+	int32_t id = 0;
 
-	if (!skip_duration(&rest))
+	skip_any(&rest, "0123456789.?");
+	if (rest.at == start || !STACK_BEGINS(&rest, " "))
+		return false;
+	rest.at++;
+	has_duration = skip_duration(&rest);
+	has_thread = skip_thread(&rest, &id);
+	/* Where no system calls are traced only the event tells it from other texts. */
+	colon = has_thread ? memchr(rest.at, ':', stack_left(&rest)) : NULL;
+	open = colon ? memchr(rest.at, '(', stack_left(&rest)) : NULL;
+	if (!has_duration && !(open && colon < open))
 		return false;
 	text->in_perf_trace = true;
-	text->owner = (struct stack_owner){ STACK_OWNER_NONE, 0 };
+	text->owner =
+		(struct stack_owner){ has_thread ? STACK_OWNER_THREAD : STACK_OWNER_NONE, id };
 	text->time_ns = 0;
-	for (size_t i = 0; i <= longest_comm && i < stack_left(&rest); i++) {
-		struct stack_span ids = { rest.at + i + 1, rest.end };
-
-		if (rest.at[i] == '/' && stack_read_id(&ids, &id) && STACK_BEGINS(&ids, " ")) {
-			text->owner = (struct stack_owner){ STACK_OWNER_THREAD, id };
-			break;
-		}
-	}
 	return true;
 }
 

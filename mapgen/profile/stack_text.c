@@ -281,7 +281,7 @@ static enum stack_line perf_trace_frame(struct stack_text *text, const char *lin
 	struct stack_frame frame = { .form = STACK_FORM_BARE, .is_return = text->in_stack };
 	struct stack_number number;
 
-	text->in_stack = true;
+	text->in_stack = !STACK_FIND(&rest, " ([kernel") && !STACK_FIND(&rest, " ([guest");
 	frame.start = (size_t)(rest.at - line);
 	if (*rest.at++ != '[' || !stack_read_number(&rest, &number) || !number.prefixed ||
 	    !STACK_BEGINS(&rest, "] "))

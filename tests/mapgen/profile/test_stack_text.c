@@ -144,10 +144,27 @@ Test(stack_text, names_callers_of_perf_trace)
 		    "[0x743314] (/memfd:doublemapper (deleted))\n",
 		    "         ? (         ): a/b/12  ... [continued]: futex()) = 0\n" TRACED
 		    "A.B::C(int32) (/memfd:doublemapper (deleted))\n");
+	expect_text("     0.000 .NET TP Worker/12 sched:sched_switch(prev_comm: \"a\")\n" TRACED
+		    "schedule ([kernel.kallsyms])\n" TRACED "[0x743314] (/a)\n",
+		    "     0.000 .NET TP Worker/12 sched:sched_switch(prev_comm: \"a\")\n" TRACED
+		    "schedule ([kernel.kallsyms])\n" TRACED "A.B::C(int32) (/a)\n");
+	expect_queries("743314 /a\n");
 	/* Without a head, or of the kernel, it is something else. */
 	expect_untouched(TRACED "[0x743314] (/memfd:doublemapper (deleted))\n");
 	expect_untouched("     0.042 (         ): 12 read() ...\n" TRACED "[0] ([unknown])\n" TRACED
 			 "[0xffffffff81000000] ([kernel.kallsyms])\n");
+}
+
+Test(stack_text, reads_owners_from_heads_of_perf_trace)
+{
+	expect_owners("         ? (         ): a/b/12  ... [continued]: futex()) = 0\n" TRACED
+		      "[0x743314] (/a)\n     0.000 .NET TP Worker/13 sched:a(b: 1)\n" TRACED
+		      "[0x743314] (/a)\n     0.042 ( 0.040 ms): futex(op: WAKE)  = 0\n" TRACED
+		      "[0x743314] (/a)\n",
+		      "         ? (         ): a/b/12  ... [continued]: futex()) = 0\n" TRACED
+		      "[T 12] (/a)\n     0.000 .NET TP Worker/13 sched:a(b: 1)\n" TRACED
+		      "[T 13] (/a)\n     0.042 ( 0.040 ms): futex(op: WAKE)  = 0\n" TRACED
+		      "[- 0] (/a)\n");
 }
 
 Test(stack_text, leaves_offsets_of_perf_script_whose_file_is_not_told)
