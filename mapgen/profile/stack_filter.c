@@ -177,6 +177,8 @@ static void write_offset(struct buf *output, uint64_t offset_bytes, enum stack_f
 
 	if (form == STACK_FORM_DECIMAL || form == STACK_FORM_JSON) {
 		buf_printf(output, "+%llu", (unsigned long long)offset_bytes);
+	} else if (form == STACK_FORM_SPACED) {
+		buf_printf(output, " + %llu", (unsigned long long)offset_bytes);
 	} else if (form == STACK_FORM_HEX || form == STACK_FORM_QUOTED) {
 		buf_append_string(output, "+0x");
 		buf_append(output, digits, hex_write_u64(digits, offset_bytes));

@@ -12,6 +12,7 @@
  *   libbpf-tools -v  "    #4  0x00007fa5a0e3123f [unknown]"
  *   eu-stack         "#2  0x00007fa5a0e31612", "#2  0x00007fa5a0e31612 - 1 - /file"
  *   gdb              "#2  0x00007fa5a0e31612 in ?? () from /file"
+ *   lldb             "    frame #2: 0x00007fa5a0e31612"
  *
  * perf 6.1 prints offsets into the file for the callers of a sample and an
  * address for the sample itself; 5.10 and 6.12 print addresses for both.
@@ -274,6 +275,34 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 	return true;
 }
 
+/* A frame of lldb, whatever its name; without one, there is nothing behind the address. */
+static bool lldb_line(struct stack_text *text, const char *line, struct stack_span rest,
+		      enum stack_line *ret)
+{
+	struct stack_frame frame = { .form = STACK_FORM_SPACED, .blank_before = true };
+	struct stack_number number;
+	int32_t index;
+
+	if (STACK_BEGINS(&rest, "* "))
+		rest.at += 2;
+	if (!STACK_BEGINS(&rest, "frame #"))
+		return false;
+	rest.at += sizeof("frame #") - 1;
+	if (!stack_read_id(&rest, &index) || !STACK_BEGINS(&rest, ": "))
+		return false;
+	rest.at += 2;
+	if (!stack_read_number(&rest, &number) || !number.prefixed || !at_end_of_word(&rest))
+		return false;
+	*ret = STACK_LINE_FRAME;
+	frame.value = number.value;
+	frame.is_return = is_return(text, index, false);
+	frame.start = frame.end = (size_t)(rest.at - line);
+	if (rest.at == rest.end)
+		report(text, &frame);
+	text->behind_signal = STACK_FIND(&rest, "`__restore_rt");
+	return true;
+}
+
 /* Behind a head of perf trace: without a name "[0x743314] (file)". */
 static enum stack_line perf_trace_frame(struct stack_text *text, const char *line,
 					struct stack_span rest)
@@ -402,6 +431,8 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 		text->in_stack = false;
 		return STACK_LINE_OTHER;
 	}
+	if ((*rest.at == 'f' || *rest.at == '*') && lldb_line(text, line, rest, &kind))
+		return kind;
 	if (text->in_perf_trace && rest.at - line == PERF_TRACE_BLANKS)
 		return perf_trace_frame(text, line, rest);
 	if (hex_values[(unsigned char)*rest.at] >= 0) {

@@ -3,7 +3,7 @@
  * The text in which tools print stacks: where in a line an address stands that
  * has no name, whose it is, and how that tool would have written the name.
  * Known are perf script and perf trace, bpftrace, BCC (its Python tools, libbpf-tools, folded
- * lines), eu-stack, gdb, babeltrace2 and lines that are addresses. The form is
+ * lines), eu-stack, gdb, lldb, babeltrace2 and lines that are addresses. The form is
  * told from each line alone, with what the lines before it said of the process.
  * Pure: no file, no process, no name. What is not certainly an address is none.
  */
@@ -30,6 +30,7 @@ struct stack_owner {
 enum stack_form {
 	STACK_FORM_HEX,       /* NAME+0x1f, as perf does */
 	STACK_FORM_DECIMAL,   /* NAME+31, as bpftrace does */
+	STACK_FORM_SPACED,    /* NAME + 31, as lldb does */
 	STACK_FORM_BARE,      /* NAME, as BCC and eu-stack do */
 	STACK_FORM_FOLDED,    /* NAME, in which ';' becomes ':' */
 	STACK_FORM_QUOTED,    /* "NAME+0x1f" with escapes, as babeltrace2 prints texts */
@@ -84,7 +85,7 @@ struct stack_text {
 			  */
 	bool in_map_key; /* inside of bpftrace's "@[" */
 	bool in_perf_trace;   /* there was a head of perf trace */
-	bool behind_signal;   /* gdb: what comes was interrupted */
+	bool behind_signal;   /* gdb, lldb: what comes was interrupted */
 	bool marks_calls;     /* eu-stack -a: callers of this stack are told from such */
 	bool plain_names;     /* perf script prints names without offsets */
 	uint8_t trace_column; /* where BCC's trace has the PID in its rows, from 1; 0: no trace */

@@ -167,6 +167,21 @@ Test(stack_text, reads_owners_from_heads_of_perf_trace)
 		      "[- 0] (/a)\n");
 }
 
+Test(stack_text, names_frames_of_lldb)
+{
+	expect_text("  * frame #0: 0x00007fa523b8c637\n"
+		    "    frame #1: 0x00007fa523b8c637 libc.so.6`__restore_rt\n"
+		    "    frame #2: 0x00007fa523b8c637\n    frame #3: 0x00007fa523b8c637\n",
+		    "  * frame #0: 0x00007fa523b8c637 A.B::C(int32) + 1591\n"
+		    "    frame #1: 0x00007fa523b8c637 libc.so.6`__restore_rt\n"
+		    "    frame #2: 0x00007fa523b8c637 A.B::C(int32) + 1591\n"
+		    "    frame #3: 0x00007fa523b8c637 A.B::C(int32) + 1591\n");
+	expect_queries("7fa523b8c637\n7fa523b8c637\n7fa523b8c637 return\n");
+	expect_untouched(
+		"frame #0: 0x1f (x)\nframe #x: 0x00007fa523b8c637\n* frame\n"
+		"    frame #1: 0x00007fa523b8c637 libcoreclr.so`___lldb_unnamed_symbol1 + 4\n");
+}
+
 Test(stack_text, leaves_offsets_of_perf_script_whose_file_is_not_told)
 {
 	expect_untouched("\t          743314 [unknown]\n\t          743314\n743314\n\t743314\n");
