@@ -51,6 +51,14 @@ bool stack_bpftrace_perf_frame(struct stack_text *text, const char *line,
 bool stack_unknown_inside(struct stack_span rest, struct stack_number *ret,
 			  struct stack_span *behind_ret);
 
+/* ---- strace -k: stack_strace.c ---- */
+
+/* A line that may be a system call's, not indented: which thread's. */
+void stack_strace_call(struct stack_text *text, struct stack_span rest);
+
+/* " > /file() [0x1af]", with a name between the parentheses or not. */
+bool stack_strace_frame(struct stack_text *text, const char *line, struct stack_span rest);
+
 /* ---- lines that say whose what follows is: stack_head.c ---- */
 
 /* "comm 1/2 [000] 12.345678: ..." of perf script. `*behind_ret`: behind the time, or where there is

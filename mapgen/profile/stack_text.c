@@ -431,6 +431,10 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 		text->in_stack = false;
 		return STACK_LINE_OTHER;
 	}
+	if (*rest.at == '>' && stack_strace_frame(text, line, rest))
+		return STACK_LINE_FRAME;
+	if (rest.at == line)
+		stack_strace_call(text, rest);
 	if ((*rest.at == 'f' || *rest.at == '*') && lldb_line(text, line, rest, &kind))
 		return kind;
 	if (text->in_perf_trace && rest.at - line == PERF_TRACE_BLANKS)

@@ -3,7 +3,7 @@
  * The text in which tools print stacks: where in a line an address stands that
  * has no name, whose it is, and how that tool would have written the name.
  * Known are perf script and perf trace, bpftrace, BCC (its Python tools, libbpf-tools, folded
- * lines), eu-stack, gdb, lldb, babeltrace2 and lines that are addresses. The form is
+ * lines), eu-stack, gdb, lldb, strace, babeltrace2 and lines that are addresses. The form is
  * told from each line alone, with what the lines before it said of the process.
  * Pure: no file, no process, no name. What is not certainly an address is none.
  */
@@ -84,11 +84,12 @@ struct stack_text {
 	bool in_stack;   /* the line before was a user frame with an address: this one is a caller's
 			  */
 	bool in_map_key; /* inside of bpftrace's "@[" */
-	bool in_perf_trace;   /* there was a head of perf trace */
-	bool behind_signal;   /* gdb, lldb: what comes was interrupted */
-	bool marks_calls;     /* eu-stack -a: callers of this stack are told from such */
-	bool plain_names;     /* perf script prints names without offsets */
-	uint8_t trace_column; /* where BCC's trace has the PID in its rows, from 1; 0: no trace */
+	bool in_perf_trace;    /* there was a head of perf trace */
+	bool behind_signal;    /* gdb, lldb: what comes was interrupted */
+	bool marks_calls;      /* eu-stack -a: callers of this stack are told from such */
+	bool plain_names;      /* perf script prints names without offsets */
+	int32_t traced_thread; /* strace: of the last call; 0: not said */
+	uint8_t trace_column;  /* where BCC's trace has the PID in its rows, from 1; 0: no trace */
 };
 
 void stack_text_init(struct stack_text *text, stack_frame_handler *handler, void *context);

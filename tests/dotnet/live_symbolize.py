@@ -144,7 +144,9 @@ def test_symbolize_names_every_managed_frame_of_perf_script(context):
     expect(len(folded) > 10 and left == 0, f"{left} folded stacks with [unknown] in a dll")
 
 
-TRACED = re.compile(r"^( {39})\[(0x[0-9a-f]+)\] (\((/.*?)(?: \(deleted\))?\))$")
+# Frames without a name: where it goes, the file, and the offset into it.
+PERF_TRACE = re.compile(r"^(?P<left> {39})(?P<hole>\[(?P<offset>0x[0-9a-f]+)\])(?P<right> \((?P<file>/.*)\))$")
+STRACE = re.compile(r"^(?P<left> > (?P<file>/.*)\()(?P<hole>)(?P<right>\) \[(?P<offset>0x[0-9a-f]+)\])$")
 
 
 def code_at(pid):
@@ -159,30 +161,43 @@ def code_at(pid):
     return found
 
 
-def test_symbolize_names_every_frame_of_perf_trace(context):
-    """It prints offsets into files, and of each event the thread only."""
-    context.oracle()
-    data = os.path.join(context.scratch, "traced.txt")
-    with Sample(context.sdk()) as sample:
-        output_of(need("perf", "linux-perf"), "trace", "--call-graph", "fp", "-p", sample.pid, "-o", data, "--",
-                  sys.executable, "-c", perf_samples.WAIT, sample.pid, SECONDS)
-        with open(data, encoding="utf-8", errors="surrogateescape") as file:
-            text = "".join(itertools.islice(file, 20000))
-        pairs = symbolize(context, text)
-        tally, code = Tally(Memory(sample.pid), Methods(context.rundown(sample.pid))), code_at(sample.pid)
+def check_offsets(context, sample, path, pattern, what):
+    """What a tool wrote of a process that still runs, in which each name is to be that of the code at this offset."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        text = "".join(itertools.islice(file, 20000))
+    pairs = symbolize(context, text)
+    tally, code = Tally(Memory(sample.pid), Methods(context.rundown(sample.pid))), code_at(sample.pid)
     for before, after in pairs:
-        frame = TRACED.match(before)
+        frame = pattern.match(before)
         if not frame:
             expect(before == after, f"'{before}' became '{after}'")
             continue
-        blanks, value, module, path = frame.groups()
-        expect(after.startswith(blanks) and after.endswith(" " + module), f"'{before}' became '{after}'")
-        name = after[len(blanks):-len(module) - 1]
-        for offset, start, end in code.get(path, ()):
-            if offset <= int(value, 16) - 1 < offset + end - start:
-                tally.add(start + int(value, 16) - 1 - offset, None if name == f"[{value}]" else name, before)
+        left, right, offset = frame["left"], frame["right"], int(frame["offset"], 16) - 1
+        expect(after.startswith(left) and after.endswith(right), f"'{before}' became '{after}'")
+        name = after[len(left):-len(right)]
+        for start_offset, start, end in code.get(frame["file"].removesuffix(" (deleted)"), ()):
+            if start_offset <= offset < start_offset + end - start:
+                tally.add(start + offset - start_offset, None if name == frame["hole"] else name, before)
                 break
-    tally.check(context, "perf trace")
+    tally.check(context, what)
+
+
+def test_symbolize_names_every_frame_of_perf_trace(context):
+    """It prints offsets into files, and of each event the thread only."""
+    context.oracle()
+    path = os.path.join(context.scratch, "traced.txt")
+    with Sample(context.sdk()) as sample:
+        output_of(need("perf", "linux-perf"), "trace", "--call-graph", "fp", "-p", sample.pid, "-o", path, "--",
+                  sys.executable, "-c", perf_samples.WAIT, sample.pid, SECONDS)
+        check_offsets(context, sample, path, PERF_TRACE, "perf trace")
+
+
+def test_symbolize_names_every_frame_of_strace(context):
+    context.oracle()
+    path = os.path.join(context.scratch, "strace.txt")
+    with Sample(context.sdk()) as sample:
+        output_of("timeout", "-s", "INT", 2 * SECONDS, need("strace", "strace"), "-k", "-f", "-o", path, "-p", sample.pid, codes=(124,))
+        check_offsets(context, sample, path, STRACE, "strace -k")
 
 
 def collapse(lines):

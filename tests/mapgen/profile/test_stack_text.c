@@ -182,6 +182,29 @@ Test(stack_text, names_frames_of_lldb)
 		"    frame #1: 0x00007fa523b8c637 libcoreclr.so`___lldb_unnamed_symbol1 + 4\n");
 }
 
+Test(stack_text, names_frames_of_strace)
+{
+	expect_text("read(13, \"\", 4096)  = 4\n > /usr/lib/libc.so.6(read+0x4e) [0xf805e]\n"
+		    " > /memfd:doublemapper (deleted)() [0x743314]\n"
+		    "read(13, \"\", 4096)  = 4\n > /a (b)() [0x743314]\n",
+		    "read(13, \"\", 4096)  = 4\n > /usr/lib/libc.so.6(read+0x4e) [0xf805e]\n"
+		    " > /memfd:doublemapper (deleted)(A.B::C(int32)+0x314) [0x743314]\n"
+		    "read(13, \"\", 4096)  = 4\n > /a (b)(A.B::C(int32)+0x314) [0x743314]\n");
+	expect_queries("743314 /memfd:doublemapper (deleted) return\n743314 /a (b)\n");
+	expect_untouched(" > unexpected_backtracing_error [0x1e8480]\n > /a [0x743314]\n > /a()\n"
+			 " > () [0x743314]\n > /a() [743314]\n > /a() [0x743314\n");
+}
+
+Test(stack_text, reads_owners_of_strace)
+{
+	expect_owners("3373  read(13,  <unfinished ...>\n > /a() [0x743314]\n"
+		      "[pid  3374] read(13, \"\", 1)  = 1\n > /a() [0x743314]\n"
+		      "read(13, \"\", 1) = 1\n > /a() [0x743314]\n",
+		      "3373  read(13,  <unfinished ...>\n > /a([T 3373]+0x314) [0x743314]\n"
+		      "[pid  3374] read(13, \"\", 1)  = 1\n > /a([T 3374]+0x314) [0x743314]\n"
+		      "read(13, \"\", 1) = 1\n > /a([- 0]+0x314) [0x743314]\n");
+}
+
 Test(stack_text, leaves_offsets_of_perf_script_whose_file_is_not_told)
 {
 	expect_untouched("\t          743314 [unknown]\n\t          743314\n743314\n\t743314\n");
