@@ -24,11 +24,14 @@ static void check_frame(void *context, const struct stack_frame *frame)
 	places->end = frame->end;
 	if (frame->module_start == frame->module_end)
 		return;
-	if (frame->module_start < frame->end || frame->module_end < frame->module_start ||
-	    frame->module_end > places->size_bytes)
+	if (frame->module_end < frame->module_start || frame->module_end > places->size_bytes ||
+	    (frame->module_start < frame->end && frame->module_end > frame->start))
 		abort();
-	if (frame->fill_module)
-		places->end = frame->module_end;
+	if (!frame->fill_module)
+		return;
+	if (frame->module_start < frame->end)
+		abort();
+	places->end = frame->module_end;
 }
 
 static void check_lines(const char *text, size_t size_bytes)
