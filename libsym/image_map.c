@@ -213,6 +213,64 @@ struct sym_error *sym_image_map(struct sym_image *image, enum sym_map_format for
 	return make_relative_map(image, text_ret, size_bytes_ret);
 }
 
+struct unnamed_count {
+	const struct image *image;
+	enum r2r_dialect dialect;
+	uint64_t count;
+	const char *why;
+};
+
+static struct sym_error *count_unnamed(const struct precompiled *precompiled, void *context)
+{
+	struct unnamed_count *unnamed = context;
+	const struct r2r_range *ranges;
+	const struct r2r *r2r;
+	struct buf name;
+	bool no_memory;
+	size_t count;
+
+	if (!precompiled)
+		return no_precompiled_code(unnamed->image);
+	r2r = precompiled_r2r(precompiled);
+	ranges = r2r_ranges(r2r, &count);
+	buf_init(&name, LIMIT_NAME_BYTES);
+	for (size_t i = 0; i < count && name.failure != BUF_NO_MEMORY; i++) {
+		const char *why = NULL;
+
+		buf_clear(&name);
+		if (ranges[i].kind != R2R_METHOD ||
+		    r2r_name(r2r, ranges[i].entry, unnamed->dialect, &name, &why))
+			continue;
+		unnamed->count++;
+		unnamed->why = unnamed->why ?: why;
+	}
+	no_memory = name.failure == BUF_NO_MEMORY;
+	buf_deinit(&name);
+	if (r2r_undecodable_count(r2r)) {
+		unnamed->count += r2r_undecodable_count(r2r);
+		unnamed->why = unnamed->why ?: "its entry in the image cannot be read";
+	}
+	return no_memory ? &sym_error_no_memory : NULL;
+}
+
+struct sym_error *sym_image_unnamed_methods(struct sym_image *image, enum sym_map_format format,
+					    uint64_t *count_ret, const char **why_ret)
+{
+	struct unnamed_count unnamed = {
+		.image = image->image,
+		.dialect = format == SYM_MAP_R2RMAP ? R2R_NAME_CROSSGEN2 : R2R_NAME_RUNTIME,
+	};
+	struct sym_error *error = check_format(format);
+
+	if (!error)
+		error = module_use_precompiled(image, count_unnamed, &unnamed);
+	if (error)
+		return error;
+	*count_ret = unnamed.count;
+	*why_ret = unnamed.why;
+	return NULL;
+}
+
 struct sym_error *sym_image_map_name(struct sym_image *image, enum sym_map_format format,
 				     char **name_ret)
 {

@@ -244,7 +244,8 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_image_symbols(struct sym_image *ima
 /**
  * The relative map of one image with precompiled code, as its compiler would
  * have written it: a row for each method, generic instances included, by rva.
- * Methods without a name are left out, as in sym_image_symbols().
+ * Methods without a name are left out, as in sym_image_symbols(); sym_image_unnamed_methods()
+ * says how many, and why.
  *
  * @param format SYM_MAP_RELATIVE or SYM_MAP_R2RMAP
  * @param text_ret, size_bytes_ret as for sym_symbols_format()
@@ -256,6 +257,20 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_image_symbols(struct sym_image *ima
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_map(struct sym_image *image,
 						       enum sym_map_format format, char **text_ret,
 						       size_t *size_bytes_ret);
+
+/**
+ * Counts the precompiled methods of which the image itself does not tell a name in this format,
+ * so that sym_image_map() has no row for them. Makes every name once more.
+ *
+ * @param format SYM_MAP_RELATIVE or SYM_MAP_R2RMAP
+ * @param why_ret static text: why the first of them has none; NULL when all have one
+ *
+ * Fails as sym_image_map().
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_unnamed_methods(struct sym_image *image,
+								   enum sym_map_format format,
+								   uint64_t *count_ret,
+								   const char **why_ret);
 
 /**
  * File name under which tools look for such a map of the image: "NAME.ni.{MVID}.map", or what

@@ -46,7 +46,7 @@ static void add_result(struct generation *generation, const char *path, enum map
 			json_pack("{s:o, s:s, s:o, s:o}", "path", json_output_text(path), "outcome",
 				  map_outcome_text(outcome), "map", json_output_text(map_path),
 				  "reason", json_output_text(reason)));
-	if (outcome == MAP_FAILED)
+	if (outcome == MAP_FAILED || outcome == MAP_PARTLY)
 		failures_add(&generation->failures, path, reason);
 	else
 		free(reason);
@@ -251,32 +251,44 @@ static bool generate_process(struct generation *generation, const struct options
 	return true;
 }
 
+static void print_text_summary(const struct generation *generation, size_t whole)
+{
+	const size_t *counts = generation->counts;
+
+	if (whole + counts[MAP_PARTLY])
+		printf("maps are in %s\n", generation->maker.place.path);
+	printf("map generation: %zu succeeded, ", whole);
+	if (counts[MAP_PARTLY])
+		printf("%zu incomplete, ", counts[MAP_PARTLY]);
+	printf("%zu without precompiled code, %zu failed\n", counts[MAP_NO_CODE],
+	       counts[MAP_FAILED]);
+}
+
 static void print_summary(const struct generation *generation, const struct options *options)
 {
-	size_t made = generation->counts[MAP_MADE] + generation->counts[MAP_KEPT];
+	const size_t *counts = generation->counts;
+	size_t whole = counts[MAP_MADE] + counts[MAP_KEPT];
 
 	failures_print(&generation->failures);
-	if (options->json) {
-		json_output_print(json_pack(
-			"{s:o, s:I, s:I, s:I, s:O}", "directory",
-			json_output_text(generation->maker.place.path), "succeeded",
-			(json_int_t)made, "without_precompiled_code",
-			(json_int_t)generation->counts[MAP_NO_CODE], "failed",
-			(json_int_t)generation->counts[MAP_FAILED], "images", generation->images));
+	if (!options->json) {
+		print_text_summary(generation, whole);
 		return;
 	}
-	if (made)
-		printf("maps are in %s\n", generation->maker.place.path);
-	printf("map generation: %zu succeeded, %zu without precompiled code, %zu failed\n", made,
-	       generation->counts[MAP_NO_CODE], generation->counts[MAP_FAILED]);
+	json_output_print(json_pack("{s:o, s:I, s:I, s:I, s:I, s:O}", "directory",
+				    json_output_text(generation->maker.place.path), "succeeded",
+				    (json_int_t)whole, "incomplete", (json_int_t)counts[MAP_PARTLY],
+				    "without_precompiled_code", (json_int_t)counts[MAP_NO_CODE],
+				    "failed", (json_int_t)counts[MAP_FAILED], "images",
+				    generation->images));
 }
 
 static int exit_code_of(const struct generation *generation)
 {
-	if (!generation->counts[MAP_FAILED] && !generation->ended)
+	const size_t *counts = generation->counts;
+
+	if (!counts[MAP_FAILED] && !counts[MAP_PARTLY] && !generation->ended)
 		return EXIT_DONE;
-	return generation->counts[MAP_MADE] + generation->counts[MAP_KEPT] ? EXIT_PARTLY
-									   : EXIT_FAILED;
+	return counts[MAP_MADE] + counts[MAP_KEPT] + counts[MAP_PARTLY] ? EXIT_PARTLY : EXIT_FAILED;
 }
 
 int generate_run(const struct options *options)

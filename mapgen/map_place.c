@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
 #include "libsym/base/path.h"
@@ -15,6 +16,9 @@
 #include "mapgen/message.h"
 
 static const char program_directory[] = "dotnet-mapgen";
+
+/* What libsym would read of one. */
+static const size_t max_map_bytes = (size_t)256 << 20;
 
 /* A name that two images of one run want: they may share it only if they are the same bytes. */
 struct taken_name {
@@ -205,7 +209,42 @@ void map_slot_close(struct map_slot *slot)
 	*slot = (struct map_slot){ .directory_fd = -1 };
 }
 
-off_t map_slot_file_bytes(const struct map_slot *slot)
+uint64_t map_rows(const char *text, size_t size_bytes)
+{
+	/* From FFFFFFFB on; no image is that large. */
+	static const char header_rva[] = { 'F', 'F', 'F', 'F', 'F', 'F', 'F' };
+	uint64_t count = 0;
+
+	for (const char *end = text + size_bytes, *newline; text < end; text = newline + 1) {
+		newline = memchr(text, '\n', (size_t)(end - text));
+		if (!newline)
+			break; /* half a row */
+		count += (size_t)(newline - text) < sizeof(header_rva) ||
+			 memcmp(text, header_rva, sizeof(header_rva)) != 0;
+	}
+	return count;
+}
+
+bool map_slot_rows(const struct map_slot *slot, uint64_t *ret)
+{
+	int fd AUTO_CLOSE = openat(slot->directory_fd, slot->name,
+				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	struct buf text;
+	bool good;
+
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode))
+		return false;
+	buf_init(&text, max_map_bytes);
+	good = !path_read_all(fd, &text);
+	if (good)
+		*ret = map_rows(text.data, text.size_bytes);
+	buf_deinit(&text);
+	return good;
+}
+
+/* Bytes of the regular file in the slot; -1 when there is none. */
+static off_t file_bytes(const struct map_slot *slot)
 {
 	struct stat status;
 
@@ -218,7 +257,7 @@ off_t map_slot_file_bytes(const struct map_slot *slot)
 enum slot_write map_slot_write(const struct map_slot *slot, const struct map_place *place,
 			       const char *text, size_t size_bytes)
 {
-	off_t there_bytes = map_slot_file_bytes(slot);
+	off_t there_bytes = file_bytes(slot);
 	struct path_output output;
 	int result;
 

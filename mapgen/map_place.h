@@ -47,8 +47,11 @@ char *map_slot_open(struct map_place *place, struct sym_image *image, enum sym_m
 		    struct map_slot *ret);
 void map_slot_close(struct map_slot *slot);
 
-/* Bytes of the regular file in the slot; -1 when there is none. */
-off_t map_slot_file_bytes(const struct map_slot *slot);
+/* Rows of methods in a map: the header rows of an r2rmap do not count. */
+uint64_t map_rows(const char *text, size_t size_bytes);
+
+/* The same of the regular file in the slot; false when there is none that can be read. */
+bool map_slot_rows(const struct map_slot *slot, uint64_t *ret);
 
 enum slot_write {
 	SLOT_WRITTEN,

@@ -17,6 +17,7 @@
 
 enum map_outcome {
 	MAP_MADE,
+	MAP_PARTLY,  /* there is one, and methods without a name are not in it */
 	MAP_KEPT,    /* was there already */
 	MAP_NO_CODE, /* the image has no precompiled code of its own */
 	MAP_FAILED,  /* nothing can be said of the image */
@@ -32,8 +33,8 @@ struct map_maker {
 };
 
 /*
- * @param path_ret where the map is; heap; NULL unless made or kept
- * @param reason_ret heap; with MAP_FAILED and MAP_UNSAVED why, else NULL
+ * @param path_ret where the map is; heap; NULL unless there is one
+ * @param reason_ret heap; with MAP_PARTLY, MAP_FAILED and MAP_UNSAVED why, else NULL
  */
 enum map_outcome relative_map_make(struct map_maker *maker, struct sym_image *image,
 				   char **path_ret, char **reason_ret);

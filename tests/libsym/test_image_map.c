@@ -87,6 +87,20 @@ Test(image_map, in_crossgens_format_is_the_list_of_symbols)
 	free(expected);
 }
 
+Test(image_map, tells_that_no_method_is_without_a_name)
+{
+	AUTO_IMAGE_HERE struct sym_image *image = NULL;
+	const char *why = "unset";
+	uint64_t count = 1;
+
+	cr_assert_null(sym_image_open(sample, &image));
+	cr_assert_null(sym_image_unnamed_methods(image, SYM_MAP_RELATIVE, &count, &why));
+	cr_expect_eq(count, 0);
+	cr_expect_null(why);
+	cr_expect_eq(code_of(sym_image_unnamed_methods(image, SYM_MAP_PERF, &count, &why)),
+		     SYM_ERROR_ARGUMENT);
+}
+
 Test(image_map, has_the_names_that_tools_look_for)
 {
 	AUTO_IMAGE_HERE struct sym_image *image = NULL;

@@ -14,6 +14,7 @@
 
 #include "tests/support/fake_runtime.h"
 #include "tests/support/program.h"
+#include "tests/support/r2r_sample.h"
 
 static char *scratch, *input, *output;
 
@@ -139,6 +140,142 @@ Test(generate, keeps_what_is_in_the_cache)
 	}
 	cr_expect_eq(first.st_ino, second.st_ino);
 	free(cache);
+	free(assembly);
+}
+
+static void write_image(const char *path, const struct r2r_recipe *recipe)
+{
+	struct buf file;
+
+	buf_init(&file, 1 << 20);
+	build_r2r(&file, recipe);
+	scratch_write(path, file.data, file.size_bytes);
+	buf_deinit(&file);
+}
+
+/* Three methods of App, and code of one of Lib, which only Lib can name. */
+static void write_app(const char *path)
+{
+	struct r2r_recipe recipe;
+	struct buf app, manifest;
+
+	buf_init(&app, 1 << 16);
+	buf_init(&manifest, 1 << 16);
+	build_app_metadata(&app);
+	build_member_manifest(&manifest, "#:2");
+	recipe = plain_recipe(&app);
+	recipe.manifest = &manifest;
+	recipe.instance_count = 1;
+	recipe.instances[0] = (struct r2r_recipe_instance)INSTANCE("\x80\xd0\x03\x12\x0d\x04", 4);
+	write_image(path, &recipe);
+	buf_deinit(&manifest);
+	buf_deinit(&app);
+}
+
+static void write_lib(const char *path)
+{
+	struct r2r_recipe recipe = {
+		.machine = 0xfd1d,
+		.major_version = 16,
+		.function_count = 1,
+		.functions = { { 0x10000, 0x10 } },
+		.method_count = 1,
+		.methods = { { 1, 0, FIXUPS_NONE } },
+	};
+	struct buf lib;
+
+	buf_init(&lib, 1 << 16);
+	build_lib_metadata(&lib);
+	recipe.metadata = &lib;
+	write_image(path, &recipe);
+	buf_deinit(&lib);
+}
+
+static void expect_incomplete(struct program_run done)
+{
+	cr_expect(strstr(done.err, "App.dll: 1 of 4 methods have no name: definition of another"),
+		  "%s", done.err);
+	expect_end(done, 3,
+		   "map generation: 0 succeeded, 1 incomplete, 0 without precompiled code, "
+		   "0 failed\n");
+}
+
+Test(generate, says_how_many_methods_have_no_name_and_why)
+{
+	char *assembly = scratch_path(input, "App.dll");
+	struct program_run done;
+
+	write_app(assembly);
+	expect_incomplete(RUN("generate", assembly, "-o", output));
+	done = RUN("generate", assembly, "-o", output, "--json");
+	cr_expect(strstr(done.out, "\"outcome\": \"incomplete\""), "%s", done.out);
+	cr_expect(strstr(done.out, "\"reason\": \"1 of 4 methods"), "%s", done.out);
+	cr_expect(strstr(done.out, "\"incomplete\": 1"), "%s", done.out);
+	cr_expect_eq(done.exit_code, 3);
+	program_run_deinit(&done);
+	/* crossgen2's names are told by the image itself. */
+	expect_end(RUN("generate", assembly, "-o", output, "--format=r2rmap"), 0,
+		   "map generation: 1 succeeded, 0 without precompiled code, 0 failed\n");
+	free(assembly);
+}
+
+Test(generate, makes_an_incomplete_map_in_the_cache_again_until_it_is_whole)
+{
+	char *assembly = scratch_path(input, "App.dll"), *platform = scratch_path(scratch, "fw");
+	char *lib = scratch_path(platform, "Lib.dll");
+
+	cr_assert(!mkdir(platform, 0755));
+	write_app(assembly);
+	write_lib(lib);
+	expect_incomplete(RUN("generate", assembly));
+	expect_incomplete(RUN("generate", assembly));
+	expect_end(RUN("generate", assembly, "--platform", platform), 0,
+		   "map generation: 1 succeeded, 0 without precompiled code, 0 failed\n");
+	/* What is whole stays so. */
+	expect_end(RUN("generate", assembly), 0,
+		   "map generation: 1 succeeded, 0 without precompiled code, 0 failed\n");
+	free(lib);
+	free(platform);
+	free(assembly);
+}
+
+/* In the cache: the only map below the only key. */
+static char *cached_map(void)
+{
+	char *cache = scratch_path(scratch, "cache/dotnet-mapgen"), *keyed = NULL, *path;
+	DIR *entries = opendir(cache);
+	struct dirent *entry;
+
+	cr_assert(entries);
+	while (!keyed && (entry = readdir(entries)))
+		if (entry->d_name[0] != '.')
+			keyed = scratch_path(cache, entry->d_name);
+	closedir(entries);
+	cr_assert(keyed);
+	path = only_map(keyed);
+	free(keyed);
+	free(cache);
+	return path;
+}
+
+Test(generate, makes_a_map_in_the_cache_again_that_was_cut)
+{
+	char *assembly = scratch_path(input, "sample.dll"), *path, *text, *again;
+	size_t size_bytes;
+
+	copy_sample(assembly);
+	expect_end(RUN("generate", assembly), 0,
+		   "map generation: 1 succeeded, 0 without precompiled code, 0 failed\n");
+	path = cached_map();
+	text = scratch_read(path, &size_bytes);
+	scratch_write(path, text, size_bytes / 2);
+	expect_end(RUN("generate", assembly), 0,
+		   "map generation: 1 succeeded, 0 without precompiled code, 0 failed\n");
+	again = scratch_read(path, NULL);
+	cr_expect_str_eq(again, text);
+	free(again);
+	free(text);
+	free(path);
 	free(assembly);
 }
 
