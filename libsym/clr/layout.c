@@ -178,27 +178,61 @@ static struct sym_error *load_array(const struct contract *contract, struct layo
 	return error;
 }
 
+static const struct need awaiting_sizes[] = {
+	{ "MethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[0]) },
+	{ "FCallMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[1]) },
+	{ "PInvokeMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[2]) },
+	{ "EEImplMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[3]) },
+	{ "ArrayMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[4]) },
+	{ "InstantiatedMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[5]) },
+	{ "DynamicMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[7]) },
+	{ "NonVtableSlot", "!", offsetof(struct layout, awaiting.slot_bytes[0]) },
+	{ "MethodImpl", "!", offsetof(struct layout, awaiting.slot_bytes[1]) },
+	{ "NativeCodeSlot", "!", offsetof(struct layout, awaiting.slot_bytes[2]) },
+};
+
+/*
+ * .NET 10 publishes everything but AsyncMethodData: u32 kind, then the signature: pointer, u32
+ * length (src/coreclr/vm/method.hpp). That is believed only where all sizes that are published are
+ * those of 10.0, and what is read of it only where it is the signature that follows from the row.
+ */
+static void assume_awaiting(const struct contract *contract, struct layout *layout)
+{
+	static const uint32_t desc_bytes[8] = { 16, 24, 56, 32, 32, 40, 0, 48 };
+	static const uint32_t slot_bytes[3] = { 8, 16, 8 };
+	struct layout found = { 0 };
+	struct sym_error *error =
+		load(contract, awaiting_sizes, NEEDS_COUNT(awaiting_sizes), &found);
+
+	if (error || memcmp(found.awaiting.desc_bytes, desc_bytes, sizeof(desc_bytes)) ||
+	    memcmp(found.awaiting.slot_bytes, slot_bytes, sizeof(slot_bytes))) {
+		sym_error_destroy(error);
+		return;
+	}
+	layout->awaiting = found.awaiting;
+	layout->awaiting.is_known = true;
+	layout->awaiting.is_by_row = true;
+	layout->awaiting.signature = 8;
+	layout->awaiting.pointer = 0;
+	layout->awaiting.length = 8;
+}
+
 static struct sym_error *load_awaiting(const struct contract *contract, struct layout *layout)
 {
 	static const struct need wanted[] = {
 		{ "AsyncMethodData", "Signature", offsetof(struct layout, awaiting.signature) },
 		{ "Signature", "SignaturePointer", offsetof(struct layout, awaiting.pointer) },
 		{ "Signature", "SignatureLength", offsetof(struct layout, awaiting.length) },
-		{ "MethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[0]) },
-		{ "FCallMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[1]) },
-		{ "PInvokeMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[2]) },
-		{ "EEImplMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[3]) },
-		{ "ArrayMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[4]) },
-		{ "InstantiatedMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[5]) },
-		{ "DynamicMethodDesc", "!", offsetof(struct layout, awaiting.desc_bytes[7]) },
-		{ "NonVtableSlot", "!", offsetof(struct layout, awaiting.slot_bytes[0]) },
-		{ "MethodImpl", "!", offsetof(struct layout, awaiting.slot_bytes[1]) },
-		{ "NativeCodeSlot", "!", offsetof(struct layout, awaiting.slot_bytes[2]) },
 	};
+	struct sym_error *error;
 
-	layout->awaiting.is_known = contract_has_field(contract, "AsyncMethodData", "Signature");
-	return layout->awaiting.is_known ? load(contract, wanted, NEEDS_COUNT(wanted), layout)
-					 : NULL;
+	if (!contract_has_field(contract, "AsyncMethodData", "Signature")) {
+		assume_awaiting(contract, layout);
+		return NULL;
+	}
+	layout->awaiting.is_known = true;
+	error = load(contract, wanted, NEEDS_COUNT(wanted), layout);
+	return error ? error : load(contract, awaiting_sizes, NEEDS_COUNT(awaiting_sizes), layout);
 }
 
 static struct sym_error *measure(struct layout *layout)

@@ -47,7 +47,8 @@ struct layout {
 	} method_desc;
 	/* What lies behind a MethodDesc, one behind another, where its flags say so. */
 	struct {
-		bool is_known;            /* .NET 11: some may await */
+		bool is_known;            /* some may await */
+		bool is_by_row;           /* .NET 10: what is read has to be the row's variant */
 		uint32_t desc_bytes[8];   /* of a MethodDesc by classification; 0: of none */
 		uint32_t slot_bytes[3];   /* what may lie between, by flags from 0x08 on */
 		uint32_t signature;       /* in AsyncMethodData */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/format/awaiting.h"
 #include "libsym/format/il.h"
 #include "libsym/format/signature.h"
 #include "libsym/limits.h"
@@ -259,18 +260,44 @@ static bool read_stored_signature(struct methods *methods, uint64_t address,
 
 /* ---- the three kinds --------------------------------------------------------------- */
 
+/* Is it what .NET 10 makes of this row for a variant that awaits? Want of memory is `out`'s. */
+static bool is_variant_of(struct metadata_blob variant, struct metadata_blob row, struct buf *out)
+{
+	struct buf expected;
+	bool same;
+
+	buf_init(&expected, row.size_bytes + 1);
+	same = awaiting_modify(row, &expected) && expected.size_bytes == variant.size_bytes &&
+	       !memcmp(expected.data, variant.data, variant.size_bytes);
+	if (expected.failure == BUF_NO_MEMORY)
+		out->failure = BUF_NO_MEMORY;
+	buf_deinit(&expected);
+	return same;
+}
+
+static bool write_variant(struct methods *methods, const struct method_description *description,
+			  const struct type *type, struct buf *out)
+{
+	struct metadata_blob variant;
+
+	if (!read_signature(methods, description->variant_address, description->variant_bytes,
+			    &variant))
+		return false;
+	if (methods->layout->awaiting.is_by_row &&
+	    !is_variant_of(variant, description->signature, out))
+		return false;
+	return write_name(methods, type, variant, description->name, false, out);
+}
+
 static bool write_ordinary(struct methods *methods, const struct method_description *description,
 			   const struct type *type, struct buf *out)
 {
-	struct metadata_blob variant;
 	struct signature_text kept;
 
 	if (!description->name)
 		return false;
 	if (description->variant_bytes)
-		return read_signature(methods, description->variant_address,
-				      description->variant_bytes, &variant) &&
-		       write_name(methods, type, variant, description->name, false, out);
+		return write_variant(methods, description, type, out);
 	if (type->module->names &&
 	    signature_names_find_method(type->module->names, description->signature.data, &kept))
 		return write_kept(type, &kept, description->name, out);

@@ -15,6 +15,7 @@
 
 #include "libsym/clr/diagnostics_socket.h"
 #include "libsym/error.h"
+#include "libsym/format/awaiting.h"
 
 struct rundown_module {
 	uint64_t id;
@@ -32,6 +33,7 @@ struct rundown_method {
 	uint32_t flags;
 	const char *owner; /* "Ns.Outer+Inner`1[Ns.A]"; "dynamicClass" */
 	const char *name;
+	struct awaiting_text returned; /* by its signature */
 	/* of a session that goes on */
 	bool is_gone;  /* it was unloaded */
 	uint64_t time; /* of the event */

@@ -38,6 +38,21 @@ static const char *take_text(struct rundown_gathering *gathering, struct reader 
 	return (const char *)(uintptr_t)offset;
 }
 
+/* What the signature says of the type that is returned; the text is not kept. */
+static struct awaiting_text read_returned(struct rundown_gathering *gathering,
+					  struct reader *payload)
+{
+	struct buf *names = &gathering->names;
+	size_t names_before = names->size_bytes;
+	struct awaiting_text returned = { 0 };
+
+	nettrace_read_string(payload, names);
+	if (reader_ok(payload) && buf_append_char(names, '\0'))
+		returned = awaiting_read_text(names->data + names_before);
+	buf_truncate(names, names_before);
+	return returned;
+}
+
 static void take_method(struct rundown_gathering *gathering, struct reader payload, bool is_gone,
 			uint64_t time)
 {
@@ -64,6 +79,7 @@ static void take_method(struct rundown_gathering *gathering, struct reader paylo
 		gathering->no_memory = true;
 		return;
 	}
+	method.returned = read_returned(gathering, &payload);
 	rundown->methods[rundown->method_count++] = method;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "libsym/format/awaiting.h"
 #include "libsym/format/signature.h"
 #include "libsym/limits.h"
 
@@ -32,10 +33,9 @@ static bool fits(const struct rundown_method *method, const struct metadata *met
 	       is_type(method->owner, metadata, metadata_method_owner(metadata, rid));
 }
 
-static bool write_full(const struct rundown_method *method, const struct metadata *metadata,
-		       struct buf *out)
+static bool write_signature(const struct rundown_method *method, const struct metadata *metadata,
+			    struct metadata_blob blob, bool is_awaiting, struct buf *out)
 {
-	struct metadata_blob blob = metadata_method_signature(metadata, method->token & 0xffffff);
 	struct reader reader = reader_over(blob.data, blob.size_bytes);
 	struct signature_scope scope = { metadata, metadata };
 	struct signature_method signature;
@@ -43,6 +43,7 @@ static bool write_full(const struct rundown_method *method, const struct metadat
 
 	signature_writer_init(&writer, out, SIGNATURE_RUNTIME);
 	signature = signature_read_method(&reader);
+	signature.is_awaiting = is_awaiting;
 	signature_write_return(&writer, &reader, scope, &signature);
 	signature_write(&writer, "[", 1);
 	signature_write_heap_string(&writer, metadata_assembly_name(metadata));
@@ -52,6 +53,31 @@ static bool write_full(const struct rundown_method *method, const struct metadat
 	signature_write(&writer, method->name, strlen(method->name));
 	signature_write_parameters(&writer, &reader, scope, &signature);
 	return !writer.why && reader_ok(&reader);
+}
+
+static bool write_full(const struct rundown_method *method, const struct metadata *metadata,
+		       struct buf *out)
+{
+	struct metadata_blob row = metadata_method_signature(metadata, method->token & 0xffffff);
+	enum awaiting_form form = awaiting_form_of(&method->returned, metadata, row);
+	struct buf variant;
+	bool good;
+
+	if (form == AWAITING_UNCLEAR)
+		return false;
+	if (form != AWAITING_MODIFIED)
+		return write_signature(method, metadata, row, form == AWAITING_VALUE, out);
+	buf_init(&variant, row.size_bytes + 1);
+	good = awaiting_modify(row, &variant);
+	if (good)
+		good = write_signature(
+			method, metadata,
+			(struct metadata_blob){ (const uint8_t *)variant.data, variant.size_bytes },
+			false, out);
+	else if (variant.failure == BUF_NO_MEMORY)
+		out->failure = BUF_NO_MEMORY;
+	buf_deinit(&variant);
+	return good;
 }
 
 bool rundown_write_name(const struct rundown_method *method, const struct metadata *metadata,

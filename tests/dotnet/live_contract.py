@@ -57,6 +57,15 @@ def torture_runtime(context, name="torture", *properties):
     return context.once(name, make)
 
 
+def awaiting(context):
+    """The program whose methods await."""
+    def make():
+        artifacts = os.path.join(ROOT, "build", "dotnet", "awaiting")
+        why = build_project("fixtures/src/awaiting", artifacts)
+        return (None, why) if why else (os.path.join(artifacts, "bin", "awaiting", "release", "awaiting.dll"), None)
+    return context.once("awaiting", make)
+
+
 def read_methods(path):
     """{start: Method} of methods, and how many lines the runtime damaged."""
     methods, damaged = {}, 0
@@ -119,6 +128,22 @@ def compare_settled(context, title, runtime, argument, environment, freed_allowe
 
 def test_names_a_linq_app_as_its_own_map_does(context):
     compare_settled(context, "linq app", context.sdk(), Sample.LONGEST_SECONDS, {})
+
+
+def test_names_methods_that_await_on_net_10_as_its_own_map_does(context):
+    """Told to, .NET 10 awaits without state machines: of each method that does there are two bodies with one token."""
+    environment = {"DOTNET_RuntimeAsync": "1", "DOTNET_ReadyToRun": "0", "DOTNET_PerfMapEnabled": "3"}
+    sdk = torture_runtime(context)
+    runtime = Runtime(sdk.dotnet, awaiting(context), sdk.framework, "awaiting")
+    _, ours, _ = compare_settled(context, "awaiting", runtime, "", environment)
+    names = {name for _, name in ours.values()}
+    task = b"[System.Runtime]System.Threading.Tasks.Task"
+    for wanted in (b"class " + task + b"`1<int32> [awaiting] Awaiting.Program::Main()",
+                   b"int64 modreq(" + task + b"`1) [awaiting] Awaiting.Program::Outer(int32)",
+                   b"void modreq(" + task + b") [awaiting] Awaiting.Program::Nothing()"):
+        expect(wanted in names, f"{wanted.decode()} is not in the map")
+    with Sample(runtime, environment, argument="") as sample:
+        compare_rundown(context, "awaiting", sample, "rundown")
 
 
 def test_names_the_torture_program_as_its_own_map_does(context):

@@ -11,23 +11,14 @@ import crossgen2_maps
 import live_symbolize
 import matrix
 import shapes
-from harness import ROOT, Sample, build_project, expect, read_map
-from live_contract import compare_compiler, compare_rundown, compare_settled, csc_command, torture_program
+from harness import ROOT, Sample, expect, read_map
+from live_contract import awaiting, compare_compiler, compare_rundown, compare_settled, csc_command, torture_program
 from live_merge import MAP_ON, content, precompiled, whole_lines
 from live_rundown import missing_methods
 
 
 def runtime(context, program):
     return context.once(f"newest {program}", lambda: shapes.newest_runtime(program))
-
-
-def awaiting(context):
-    """The program whose methods await."""
-    def make():
-        artifacts = os.path.join(ROOT, "build", "dotnet", "awaiting")
-        why = build_project("fixtures/src/awaiting", artifacts)
-        return (None, why) if why else (os.path.join(artifacts, "bin", "awaiting", "release", "awaiting.dll"), None)
-    return context.once("awaiting", make)
 
 
 def test_names_programs_on_net_11_as_their_own_maps_do(context):
@@ -60,6 +51,9 @@ def test_names_the_compiler_on_net_11_as_its_own_map_does(context):
 def test_a_rundown_of_net_11_names_what_the_runtime_wrote(context):
     with Sample(runtime(context, context.sdk().sample), {"DOTNET_PerfMapEnabled": "3"}) as sample:
         compare_rundown(context, "11", sample, "rundown")
+    with Sample(runtime(context, awaiting(context)), {"DOTNET_PerfMapEnabled": "3", "DOTNET_ReadyToRun": "0"},
+                argument="") as sample:
+        compare_rundown(context, "11, awaiting", sample, "rundown")
 
 
 def precompiled_program(context):

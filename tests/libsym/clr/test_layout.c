@@ -96,6 +96,35 @@ Test(layout, knows_two_processors)
 	}
 }
 
+/* The contract of the made-up runtime with some texts replaced by others; what is called `missing`,
+ * if not NULL, has another name there. */
+static struct contract *parse_changed(const char *const (*changes)[2], size_t count,
+				      const char *missing)
+{
+	static const uint64_t pointers[2];
+	struct contract *contract = NULL;
+	struct buf text, changed;
+
+	buf_init(&text, 1 << 20);
+	buf_append_string(&text, clr_image_contract());
+	for (size_t i = 0; i < count; i++) {
+		const char *found = strstr(buf_string(&text), changes[i][0]);
+
+		cr_assert_not_null(found, "%s", changes[i][0]);
+		buf_init(&changed, 1 << 20);
+		buf_append(&changed, text.data, (size_t)(found - text.data));
+		buf_append_string(&changed, changes[i][1]);
+		buf_append_string(&changed, found + strlen(changes[i][0]));
+		buf_deinit(&text);
+		text = changed;
+	}
+	if (missing)
+		memset(strstr(text.data, missing), 'X', 3);
+	cr_assert_null(contract_parse(text.data, text.size_bytes, pointers, 2, &contract));
+	buf_deinit(&text);
+	return contract;
+}
+
 /* What .NET 11 says otherwise: versions, dimensions of arrays, and methods that await. */
 static struct contract *parse_later(const char *missing)
 {
@@ -119,28 +148,8 @@ static struct contract *parse_later(const char *missing)
 		{ "\"PrecodeStubs\":3", "\"PrecodeStubs\":\"c1\"" },
 		{ "\"PlatformMetadata\":1}", "\"PlatformMetadata\":\"c1\"}" },
 	};
-	static const uint64_t pointers[2];
-	struct contract *contract = NULL;
-	struct buf text, changed;
 
-	buf_init(&text, 1 << 20);
-	buf_append_string(&text, clr_image_contract());
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-		const char *found = strstr(buf_string(&text), changes[i][0]);
-
-		cr_assert_not_null(found, "%s", changes[i][0]);
-		buf_init(&changed, 1 << 20);
-		buf_append(&changed, text.data, (size_t)(found - text.data));
-		buf_append_string(&changed, changes[i][1]);
-		buf_append_string(&changed, found + strlen(changes[i][0]));
-		buf_deinit(&text);
-		text = changed;
-	}
-	if (missing)
-		memset(strstr(text.data, missing), 'X', 3);
-	cr_assert_null(contract_parse(text.data, text.size_bytes, pointers, 2, &contract));
-	buf_deinit(&text);
-	return contract;
+	return parse_changed(changes, sizeof(changes) / sizeof(changes[0]), missing);
 }
 
 Test(layout, reads_what_later_releases_say_otherwise)
@@ -159,6 +168,7 @@ Test(layout, reads_what_later_releases_say_otherwise)
 	cr_assert_eq(layout.array.base_size, 12);
 	cr_assert_eq(layout.array.least_bytes, 24);
 	cr_assert(layout.awaiting.is_known);
+	cr_assert_not(layout.awaiting.is_by_row);
 	cr_assert_eq(layout.awaiting.signature, 8);
 	cr_assert_eq(layout.awaiting.pointer, 4);
 	cr_assert_eq(layout.awaiting.length, 0);
@@ -167,6 +177,59 @@ Test(layout, reads_what_later_releases_say_otherwise)
 	cr_assert_eq(layout.awaiting.desc_bytes[6], 0);
 	cr_assert_eq(layout.awaiting.desc_bytes[7], 48);
 	cr_assert_eq(layout.awaiting.slot_bytes[2], 32);
+}
+
+/* What .NET 10 publishes of the structures that lie around AsyncMethodData. */
+static struct contract *parse_first(const char *instantiated, const char *missing)
+{
+	const char *const changes[][2] = {
+		{ "\"ArrayClass\":{\"Rank\":16},",
+		  "\"ArrayClass\":{\"Rank\":16},\"NonVtableSlot\":{\"!\":8},"
+		  "\"MethodImpl\":{\"!\":16},\"NativeCodeSlot\":{\"!\":8},"
+		  "\"FCallMethodDesc\":{\"!\":24},\"PInvokeMethodDesc\":{\"!\":56},"
+		  "\"EEImplMethodDesc\":{\"!\":32},\"ArrayMethodDesc\":{\"!\":32}," },
+		{ "\"ArrayClass\"", instantiated },
+		{ "\"DynamicMethodDesc\":{", "\"DynamicMethodDesc\":{\"!\":48," },
+		{ "\"MethodDesc\":{\"!\":24", "\"MethodDesc\":{\"!\":16" },
+	};
+
+	return parse_changed(changes, sizeof(changes) / sizeof(changes[0]), missing);
+}
+
+static const char instantiated_of_10[] = "\"InstantiatedMethodDesc\":{\"!\":40},\"ArrayClass\"";
+
+Test(layout, knows_what_awaits_where_all_else_lies_as_in_net_10)
+{
+	AUTO_CONTRACT struct contract *contract = parse_first(instantiated_of_10, NULL);
+	struct layout layout;
+
+	cr_assert_null(layout_load(contract, &layout));
+	cr_assert(layout.awaiting.is_known);
+	cr_assert(layout.awaiting.is_by_row);
+	cr_expect_eq(layout.awaiting.desc_bytes[5], 40);
+	cr_expect_eq(layout.awaiting.slot_bytes[1], 16);
+	cr_expect_eq(layout.awaiting.signature + layout.awaiting.pointer, 8);
+	cr_expect_eq(layout.awaiting.signature + layout.awaiting.length, 16);
+}
+
+Test(layout, does_not_guess_what_awaits_where_something_lies_otherwise)
+{
+	static const struct {
+		const char *instantiated, *missing;
+	} cases[] = {
+		{ "\"InstantiatedMethodDesc\":{\"!\":48},\"ArrayClass\"", NULL },
+		{ instantiated_of_10, "NonVtableSlot" },
+		{ instantiated_of_10, "EEImplMethodDesc" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO_CONTRACT struct contract *contract =
+			parse_first(cases[i].instantiated, cases[i].missing);
+		struct layout layout;
+
+		cr_assert_null(layout_load(contract, &layout));
+		cr_expect_not(layout.awaiting.is_known);
+	}
 }
 
 Test(layout, names_what_later_releases_leave_out)

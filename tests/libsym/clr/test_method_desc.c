@@ -225,6 +225,43 @@ Test(method_desc, names_what_awaits_by_the_signature_that_it_keeps)
 	end(&fixture);
 }
 
+/* .NET 10 does not say where that lies: what is found has to be what it makes of the row. */
+Test(method_desc, believes_a_signature_that_follows_from_the_row)
+{
+	/* instance void modreq(Ns.Plain) Ask(), where the row says instance class Ns.Plain Ask() */
+	uint8_t variant[] = { 0x00, 0, 0x1f, 0, 0x01 };
+	struct fixture fixture;
+	uint64_t plain, copy, method;
+
+	begin(&fixture);
+	fixture.image.layout.awaiting.is_known = true;
+	fixture.image.layout.awaiting.is_by_row = true;
+	fixture.image.layout.awaiting.desc_bytes[0] = 24;
+	fixture.image.layout.awaiting.signature = 8;
+	fixture.image.layout.awaiting.length = 8;
+	variant[3] = ROW_PLAIN << 2;
+	plain = add_type(&fixture, ROW_PLAIN);
+	copy = clr_image_room(&fixture.image, sizeof(variant));
+	fake_memory_put(&fixture.image.fake, copy, variant, sizeof(variant));
+	for (uint32_t row = METHOD_RUN; row <= METHOD_ASK; row++) {
+		method = add(&fixture, plain, row);
+		clr_image_room(&fixture.image, 64);
+		fake_memory_put_u16(&fixture.image.fake, method, 0x40);
+		fake_memory_put_u64(&fixture.image.fake, method + 32, copy);
+		fake_memory_put_u32(&fixture.image.fake, method + 40, sizeof(variant));
+		if (row == METHOD_ASK)
+			assert_named(&fixture, method,
+				     "void modreq(Ns.Plain) [App] Ns.Plain::Ask()");
+		else
+			assert_refused(&fixture, method);
+	}
+	fake_memory_put_u32(&fixture.image.fake, method + 40, sizeof(variant) - 1);
+	assert_refused(&fixture, method);
+	fake_memory_put_u32(&fixture.image.fake, method + 40, 0);
+	assert_named(&fixture, method, "class Ns.Plain [App] Ns.Plain::Ask()");
+	end(&fixture);
+}
+
 Test(method_desc, names_the_methods_of_arrays_by_their_slot)
 {
 	static const uint8_t signature[] = { 0x20, 1, 0x08, 0x08 };

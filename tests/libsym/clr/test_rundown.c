@@ -9,8 +9,9 @@
 
 static const char provider[] = "Microsoft-Windows-DotNETRuntimeRundown";
 
-static void put_method(struct nettrace_builder *builder, uint64_t module, uint64_t start,
-		       uint32_t size, uint32_t flags, const char *owner, const char *name)
+static void put_signed_method(struct nettrace_builder *builder, uint64_t module, uint64_t start,
+			      uint32_t size, uint32_t flags, const char *owner, const char *name,
+			      const char *signature)
 {
 	struct buf payload;
 
@@ -23,9 +24,21 @@ static void put_method(struct nettrace_builder *builder, uint64_t module, uint64
 	put_u32(&payload, flags);
 	put_utf16(&payload, owner);
 	put_utf16(&payload, name);
-	put_utf16(&payload, "instance void  (int,bool)");
+	put_utf16(&payload, signature);
 	put_event(builder, 1, payload.data, payload.size_bytes);
 	buf_deinit(&payload);
+}
+
+static void put_method(struct nettrace_builder *builder, uint64_t module, uint64_t start,
+		       uint32_t size, uint32_t flags, const char *owner, const char *name)
+{
+	put_signed_method(builder, module, start, size, flags, owner, name,
+			  "instance void  (int,bool)");
+}
+
+static void put_method_of(struct nettrace_builder *builder, uint64_t start, const char *signature)
+{
+	put_signed_method(builder, 7, start, 16, RUNDOWN_JITTED, "Ns.T", "M", signature);
 }
 
 static void put_module(struct nettrace_builder *builder, uint32_t kind, uint64_t id,
@@ -91,6 +104,28 @@ Test(rundown, lists_methods_by_address_with_their_modules)
 	rundown_deinit(&rundown);
 }
 
+Test(rundown, notes_in_what_tasks_a_method_returns)
+{
+	struct nettrace_builder builder;
+	struct rundown rundown;
+
+	begin(&builder);
+	put_method_of(&builder, 0x1000, "class System.Threading.Tasks.Task  (int32)");
+	put_method_of(&builder, 0x2000,
+		      "instance generic required_modifier "
+		      "System.Threading.Tasks.Task void  ()");
+	put_method_of(&builder, 0x3000, "");
+	finish(&builder, &rundown);
+	cr_assert_eq(rundown.method_count, 3);
+	cr_expect_eq(rundown.methods[0].returned.tasks, 1);
+	cr_expect_not(rundown.methods[0].returned.is_modified);
+	cr_expect(rundown.methods[1].returned.is_modified);
+	cr_expect(rundown.methods[1].returned.is_told);
+	cr_expect_not(rundown.methods[2].returned.is_told);
+	cr_expect_str_eq(rundown.methods[2].name, "M");
+	rundown_deinit(&rundown);
+}
+
 Test(rundown, keeps_the_first_of_rows_that_are_repeated_for_each_component)
 {
 	struct nettrace_builder builder;
@@ -128,10 +163,12 @@ Test(rundown, leaves_out_what_is_empty_cold_torn_or_of_another_provider)
 
 /* ---- names ------------------------------------------------------------------ */
 
-/* class Ns.Outer { class Inner<T> { instance int32 M(!0, native int) } } in assembly A */
+/* class Ns.Outer { class Inner<T> { instance int32 M(!0, native int); static ValueTask<string[]>
+ * Lines(int32) } } in assembly A */
 static struct metadata *make_metadata(struct buf *bytes)
 {
 	static const uint8_t signature[] = { 0x20, 2, 0x08, 0x13, 0, 0x18 };
+	static const uint8_t lines[] = { 0x00, 1, 0x15, 0x11, 0x05, 1, 0x1d, 0x0e, 0x08 };
 	struct metadata_builder builder;
 	struct metadata *metadata;
 	uint8_t mvid[16] = { 1 };
@@ -140,9 +177,12 @@ static struct metadata *make_metadata(struct buf *bytes)
 	metadata_builder_init(&builder);
 	add_module(&builder, "A.dll", mvid);
 	add_assembly(&builder, "A");
+	add_assembly_ref(&builder, "R");
+	add_type_ref(&builder, SCOPE_ASSEMBLY_REF, 1, "System.Threading.Tasks", "ValueTask`1");
 	outer = add_type_def(&builder, "Ns", "Outer");
 	inner = add_type_def(&builder, "", "Inner`1");
 	add_method(&builder, "M", signature, sizeof(signature));
+	add_method(&builder, "Lines", lines, sizeof(lines));
 	add_nested(&builder, inner, outer);
 	buf_init(bytes, 1 << 16);
 	build_metadata(&builder, bytes);
@@ -176,6 +216,35 @@ Test(rundown_name, takes_the_signature_from_metadata)
 	assert_name(&good, "instance int32 [A] Ns.Outer+Inner`1[System.Int32]::M(!0,native int)");
 }
 
+/* Of what awaits there are two bodies with one token: in .NET 10 what the second returns is
+ * modified by the task that the first returns, in .NET 11 it is what is in the task. */
+Test(rundown_name, tells_what_awaits_by_what_the_runtime_says_that_it_returns)
+{
+	static const struct {
+		const char *signature, *expected;
+	} cases[] = {
+		{ "value class System.Threading.Tasks.ValueTask`1<class System.String[]>  (int32)",
+		  "valuetype [R]System.Threading.Tasks.ValueTask`1<string[]> [A] "
+		  "Ns.Outer+Inner`1[System.Int32]::Lines(int32)" },
+		{ "required_modifier System.Threading.Tasks.ValueTask`1 class System.String[]  "
+		  "(int32)",
+		  "string[] modreq([R]System.Threading.Tasks.ValueTask`1) [A] "
+		  "Ns.Outer+Inner`1[System.Int32]::Lines(int32)" },
+		{ "class System.String[]  (int32)",
+		  "string[] [A] Ns.Outer+Inner`1[System.Int32]::Lines(int32)" },
+		{ "class System.Threading.Tasks.Task`1<int32>  (int32)",
+		  "Ns.Outer+Inner`1[System.Int32]::Lines" },
+	};
+	struct rundown_method method = good;
+
+	method.token = 0x06000002;
+	method.name = "Lines";
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		method.returned = awaiting_read_text(cases[i].signature);
+		assert_name(&method, cases[i].expected);
+	}
+}
+
 Test(rundown_name, does_without_it_when_metadata_calls_the_method_or_its_type_otherwise)
 {
 	struct rundown_method other = good;
@@ -186,7 +255,7 @@ Test(rundown_name, does_without_it_when_metadata_calls_the_method_or_its_type_ot
 	other.owner = "Ns.Outer+Inner`12";
 	assert_name(&other, "Ns.Outer+Inner`12::M");
 	other = good;
-	other.token = 0x06000002;
+	other.token = 0x06000003;
 	assert_name(&other, "Ns.Outer+Inner`1[System.Int32]::M");
 	other = good;
 	other.token = 0x0a000001;
