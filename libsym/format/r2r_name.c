@@ -111,10 +111,11 @@ static bool locate_arguments(struct signature_arguments *arguments, struct reade
 	struct signature_budget budget = signature_budget_full();
 
 	arguments->count = count;
-	if (count > SIGNATURE_MAX_ARGUMENTS)
+	arguments->types = types;
+	if (count > SIGNATURE_MAX_ARGUMENTS || types.size_bytes > UINT32_MAX)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
-		arguments->types[i] = types;
+		arguments->positions[i] = (uint32_t)types.position;
 		signature_skip_type(&types, &budget);
 	}
 	return reader_ok(&types);

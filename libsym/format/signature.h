@@ -96,13 +96,16 @@ struct signature_handles {
 	bool (*write)(void *context, struct signature_writer *writer, uint64_t handle);
 };
 
-#define SIGNATURE_MAX_ARGUMENTS 64
+/* As many as are read of a live runtime's types. Beyond, an instantiation has no name in
+ * crossgen2's style, the only one that looks them up. */
+#define SIGNATURE_MAX_ARGUMENTS 1024
 
-/* Arguments of one instantiation: where each of their types begins. */
+/* Arguments of one instantiation. */
 struct signature_arguments {
 	struct signature_scope scope;
 	uint32_t count;
-	struct reader types[SIGNATURE_MAX_ARGUMENTS];
+	struct reader types;                         /* one behind another */
+	uint32_t positions[SIGNATURE_MAX_ARGUMENTS]; /* where in that each of them begins */
 };
 
 struct signature_writer {

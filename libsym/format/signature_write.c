@@ -408,7 +408,8 @@ static void write_parameter(struct signature_writer *writer, struct reader *read
 	/* What stands in an argument is not a parameter of the same list. */
 	writer->type_arguments = NULL;
 	writer->method_arguments = NULL;
-	type = arguments->types[index];
+	type = arguments->types;
+	reader_seek(&type, arguments->positions[index]);
 	signature_write_type(writer, &type, arguments->scope);
 	writer->type_arguments = type_arguments;
 	writer->method_arguments = method_arguments;

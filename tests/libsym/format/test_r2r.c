@@ -81,6 +81,49 @@ Test(r2r, names_methods_as_crossgen2_does)
 	dismiss_image(&image);
 }
 
+/* G of so many arguments, all int32: its Add takes the first. */
+static void check_arguments(uint32_t count, bool is_named)
+{
+	static const char head[] = "\x40\x15\x12\x10";
+	struct r2r_recipe recipe;
+	struct image image;
+	struct buf signature, expected;
+
+	prepare_image(&image);
+	recipe = plain_recipe(&image.app);
+	buf_init(&signature, 1 << 16);
+	buf_init(&expected, 1 << 16);
+	buf_append(&signature, head, sizeof(head) - 1);
+	buf_append_char(&signature, (char)(0x80 | count >> 8));
+	buf_append_char(&signature, (char)count);
+	buf_append_string(&expected, "Ns.G`1[");
+	for (uint32_t i = 0; i < count; i++) {
+		buf_append_char(&signature, 0x08);
+		buf_append_string(&expected, i ? ", System.Int32" : "System.Int32");
+	}
+	buf_append_char(&signature, 4);
+	buf_append_string(&expected, "]::Add(System.Int32)");
+	recipe.instance_count = 1;
+	recipe.instances[0] = (struct r2r_recipe_instance){
+		.signature = signature.data,
+		.signature_bytes = signature.size_bytes,
+		.function = 4,
+	};
+	cr_assert(eq(int, open_recipe(&image, &recipe), NO_ERROR));
+	expect_name(&image, 3, R2R_NAME_CROSSGEN2, is_named ? buf_string(&expected) : NULL);
+	buf_deinit(&expected);
+	buf_deinit(&signature);
+	dismiss_image(&image);
+}
+
+Test(r2r, names_instances_of_many_arguments_as_crossgen2_does)
+{
+	check_arguments(64, true);
+	check_arguments(70, true);
+	check_arguments(1024, true);
+	check_arguments(1025, false);
+}
+
 Test(r2r, finds_the_method_at_an_rva)
 {
 	struct r2r_recipe recipe;

@@ -196,11 +196,12 @@ Test(signature, replaces_parameters_by_arguments_only_in_the_crossgen2_style)
 	buf_init(&out, 1 << 20);
 	types.scope = (struct signature_scope){ sample.metadata, sample.metadata };
 	types.count = 1;
-	types.types[0] = reader_over("\x1d\x08", 2);
+	/* An argument that is itself a parameter is not looked up again: that would never end. */
+	types.types = reader_over("\x1d\x08\x1e\x01", 4);
+	types.positions[0] = 0;
+	types.positions[1] = 2;
 	methods = types;
 	methods.count = 2;
-	/* An argument that is itself a parameter is not looked up again: that would never end. */
-	methods.types[1] = reader_over("\x1e\x01", 2);
 	signature_writer_init(&writer, &out, SIGNATURE_CROSSGEN2);
 	writer.type_arguments = &types;
 	writer.method_arguments = &methods;
