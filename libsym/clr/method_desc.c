@@ -26,9 +26,9 @@ enum classification {
 
 static const uint32_t max_signature_bytes = 65536;
 enum {
-	MAX_IL_BYTES = 65536 /* longer code is not looked through */
+	MAX_IL_BYTES = 65536,          /* longer code is not looked through */
+	MAX_DYNAMIC_NAME_BYTES = 65536 /* with its NUL; as LIMIT_NAME_BYTES */
 };
-static const uint32_t max_dynamic_name_bytes = 4096;
 static const unsigned int max_version_nodes = 4096;
 
 struct methods {
@@ -40,8 +40,9 @@ struct methods {
 	struct buf signature;  /* of the method in hand */
 	bool last_was_dynamic; /* the method in hand is */
 	bool is_volatile;
-	bool has_handles;         /* its signature names types by address */
-	uint8_t il[MAX_IL_BYTES]; /* of the method in hand */
+	bool has_handles;                          /* its signature names types by address */
+	uint8_t il[MAX_IL_BYTES];                  /* of the method in hand */
+	char dynamic_name[MAX_DYNAMIC_NAME_BYTES]; /* the same */
 };
 
 struct sym_error *methods_create(struct remote_memory *memory, const struct layout *layout,
@@ -325,14 +326,13 @@ static bool write_dynamic(struct methods *methods, const struct method_descripti
 	uint64_t name_address = remote_u64(
 		methods->memory, description->address + layout->dynamic_method.method_name);
 	struct metadata_blob signature;
-	char name[4096];
 
-	_Static_assert(sizeof(name) == 4096, "as max_dynamic_name_bytes");
 	/* It may have been made with an empty one. */
-	if (!remote_string(methods->memory, name_address, name, max_dynamic_name_bytes) ||
+	if (!remote_string(methods->memory, name_address, methods->dynamic_name,
+			   sizeof(methods->dynamic_name)) ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
-	return write_name(methods, type, signature, name, false, out);
+	return write_name(methods, type, signature, methods->dynamic_name, false, out);
 }
 
 void methods_prefetch_chunk(const struct methods *methods, uint64_t method_desc)

@@ -24,7 +24,9 @@ enum {
 	FLAG_GENERICS_OPEN = 0x00000030,
 };
 
-#define MAX_DEPTH 24
+/* Types in each other that are read at once, as LIMIT_SIGNATURE_DEPTH: each takes 1 KiB of stack.
+ */
+#define MAX_DEPTH 64
 static const uint32_t max_arguments = 1024;
 static const uint32_t max_rank = 32;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libsym/clr/method_desc.h"
@@ -174,6 +175,37 @@ Test(method_desc, names_dynamic_methods_by_what_they_keep_themselves)
 	cr_assert(is_volatile);
 	cr_assert(methods_last_was_dynamic(fixture.methods));
 	end(&fixture);
+}
+
+Test(method_desc, names_dynamic_methods_by_long_names_that_fit_into_a_name)
+{
+	static const uint8_t signature[] = { 0x00, 0, 0x01 };
+	static const size_t lengths[] = { 4095, 4096, 60000, 65535, 65536 };
+	static const char head[] = "void [App] dynamicClass::NNNN";
+	char *name = malloc(65537);
+	struct fixture fixture;
+
+	begin(&fixture);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint64_t method = clr_image_add_method(&fixture.image, add_type(&fixture, 0), 0,
+						       CLR_CLASS_DYNAMIC, 0);
+		const char *text;
+		bool is_volatile;
+
+		memset(name, 'N', lengths[i]);
+		name[lengths[i]] = '\0';
+		clr_image_set_stored(&fixture.image, method, name, signature, sizeof(signature));
+		text = name_of(&fixture, method, &is_volatile);
+		if (lengths[i] > 60000) {
+			cr_expect_null(text, "longer than any name");
+			continue;
+		}
+		cr_assert_not_null(text, "%zu", lengths[i]);
+		cr_expect(!strncmp(text, head, strlen(head)), "%.60s", text);
+		cr_expect_eq(strlen(text), strlen("void [App] dynamicClass::()") + lengths[i]);
+	}
+	end(&fixture);
+	free(name);
 }
 
 /* Behind the MethodDesc and what else lies there, where its flags say so. */
@@ -644,8 +676,8 @@ Test(method_desc, refuses_signatures_and_names_without_an_end)
 	fake_memory_put_u32(&fixture.image.fake, method + 32, UINT32_MAX);
 	assert_refused(&fixture, method);
 	fake_memory_put_u32(&fixture.image.fake, method + 32, sizeof(far_signature));
-	name = clr_image_room(&fixture.image, 8192);
-	memset(fake_memory_at(&fixture.image.fake, name, 8192), 'x', 8192);
+	name = clr_image_room(&fixture.image, 70000);
+	memset(fake_memory_at(&fixture.image.fake, name, 70000), 'x', 70000);
 	fake_memory_put_u64(&fixture.image.fake, method + 40, name);
 	assert_refused(&fixture, method);
 	end(&fixture);

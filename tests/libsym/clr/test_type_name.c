@@ -336,19 +336,40 @@ Test(type_name, refuses_types_that_go_round_in_a_circle)
 	end(&fixture);
 }
 
+/* Arrays of arrays. */
+static void add_chain(struct fixture *fixture, uint64_t *chain, size_t count)
+{
+	chain[0] = add(fixture, ROW_PLAIN);
+	for (size_t i = 1; i < count; i++)
+		chain[i] = clr_image_add_array(&fixture->image, fixture->module, chain[i - 1], 0);
+}
+
+Test(type_name, reads_nesting_up_to_the_limit_at_once)
+{
+	struct fixture fixture;
+	uint64_t chain[65];
+
+	begin(&fixture);
+	add_chain(&fixture, chain, 65);
+	cr_assert_not_null(get(&fixture, chain[63]));
+	end(&fixture);
+	begin(&fixture);
+	add_chain(&fixture, chain, 65);
+	cr_assert_null(get(&fixture, chain[64]));
+	end(&fixture);
+}
+
 Test(type_name, refuses_nesting_past_the_limit_and_takes_what_is_inside_by_itself)
 {
 	struct fixture fixture;
-	uint64_t chain[40];
+	uint64_t chain[100];
 
 	begin(&fixture);
-	chain[0] = add(&fixture, ROW_PLAIN);
-	for (size_t i = 1; i < 40; i++)
-		chain[i] = clr_image_add_array(&fixture.image, fixture.module, chain[i - 1], 0);
-	cr_assert_null(get(&fixture, chain[39]));
+	add_chain(&fixture, chain, 100);
+	cr_assert_null(get(&fixture, chain[99]));
 	/* Not for what it is, but for where it was. */
-	cr_assert_not_null(get(&fixture, chain[20]));
-	cr_assert_not_null(get(&fixture, chain[39]), "shallow, now that its element is known");
+	cr_assert_not_null(get(&fixture, chain[50]));
+	cr_assert_not_null(get(&fixture, chain[99]), "shallow, now that its element is known");
 	end(&fixture);
 }
 
