@@ -11,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "libsym/base/cleanup.h"
+
 /* A disk may be slow. */
 static const int64_t look_interval_ms = 10000;
 
@@ -18,6 +20,7 @@ struct connections {
 	pthread_mutex_t lock;
 	struct connection *first;
 	int64_t next_look_ms;
+	unsigned int leaving_count; /* were ended to make room, and are still there */
 	atomic_uint count;
 };
 
@@ -68,12 +71,14 @@ void connections_remove(struct connections *connections, struct connection *conn
 	if (connection->next)
 		connection->next->link = connection->link;
 	connections->count--;
+	connections->leaving_count -= connection->is_leaving;
 	pthread_mutex_unlock(&connections->lock);
 	free(connection);
 }
 
-/* Of a socket whose client has everything that was sent; false for another, or no TCP. */
-static bool read_acked(int fd, uint64_t *bytes_ret)
+/* What went over a socket whose client has everything that was sent; false for another, or no TCP.
+ */
+static bool read_traffic(int fd, uint64_t *acked_ret, uint64_t *received_ret)
 {
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
@@ -81,9 +86,11 @@ static bool read_acked(int fd, uint64_t *bytes_ret)
 
 	if (ioctl(fd, SIOCOUTQ, &unsent) || unsent ||
 	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ||
-	    size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked))
+	    size < offsetof(struct tcp_info, tcpi_bytes_received) +
+			    sizeof(info.tcpi_bytes_received))
 		return false;
-	*bytes_ret = info.tcpi_bytes_acked;
+	*acked_ret = info.tcpi_bytes_acked;
+	*received_ret = info.tcpi_bytes_received;
 	return true;
 }
 
@@ -91,10 +98,10 @@ static bool read_acked(int fd, uint64_t *bytes_ret)
 static bool is_stalled(struct connection *connection)
 {
 	unsigned int phase = connection->phase;
-	uint64_t acked_bytes;
+	uint64_t acked_bytes, received_bytes;
 	bool is_same;
 
-	if (!(phase & 1) || !read_acked(connection->fd, &acked_bytes)) {
+	if (!(phase & 1) || !read_traffic(connection->fd, &acked_bytes, &received_bytes)) {
 		connection->seen_phase = 0;
 		return false;
 	}
@@ -126,6 +133,77 @@ unsigned int connections_enforce(struct connections *connections, int64_t now_ms
 	}
 	pthread_mutex_unlock(&connections->lock);
 	return count;
+}
+
+/* ---- making room ---- */
+
+struct idle {
+	struct connection *connection;
+	int64_t since_ms;
+};
+
+static int by_time(const void *left, const void *right)
+{
+	const struct idle *a = left;
+	const struct idle *b = right;
+
+	return (a->since_ms > b->since_ms) - (a->since_ms < b->since_ms);
+}
+
+static size_t find_idle(const struct connections *connections, struct idle *room, size_t most)
+{
+	struct connection *connection = connections->first;
+	size_t count = 0;
+
+	for (; connection && count < most; connection = connection->next) {
+		int64_t since_ms = connection->idle_since_ms;
+
+		if (since_ms && !connection->is_leaving)
+			room[count++] = (struct idle){ connection, since_ms };
+	}
+	return count;
+}
+
+/*
+ * Only its reading side is shut: what has arrived by then is still read and
+ * answered, and it ends when there is nothing more.
+ */
+static bool dismiss(struct connections *connections, struct connection *connection)
+{
+	uint64_t acked_bytes, received_bytes;
+
+	if (!read_traffic(connection->fd, &acked_bytes, &received_bytes) ||
+	    received_bytes != connection->taken_bytes || shutdown(connection->fd, SHUT_RD))
+		return false;
+	connection->is_leaving = true;
+	connections->leaving_count++;
+	return true;
+}
+
+/* Lock held. */
+static unsigned int dismiss_oldest(struct connections *connections, unsigned int wanted)
+{
+	struct idle *idle AUTO_FREE = calloc(connections->count, sizeof(*idle));
+	size_t count = idle ? find_idle(connections, idle, connections->count) : 0;
+	unsigned int done = 0;
+
+	if (count)
+		qsort(idle, count, sizeof(*idle), by_time);
+	for (size_t i = 0; i < count && done < wanted; i++)
+		done += dismiss(connections, idle[i].connection);
+	return done;
+}
+
+unsigned int connections_make_room(struct connections *connections, unsigned int most)
+{
+	unsigned int staying, done = 0;
+
+	pthread_mutex_lock(&connections->lock);
+	staying = connections->count - connections->leaving_count;
+	if (staying > most)
+		done = dismiss_oldest(connections, staying - most);
+	pthread_mutex_unlock(&connections->lock);
+	return done;
 }
 
 unsigned int connections_count(struct connections *connections)

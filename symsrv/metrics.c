@@ -173,6 +173,8 @@ void metrics_format(struct metrics *metrics, struct buf *buf)
 		   metrics->aborted);
 	format_one(buf, "symsrv_connections_shut_down_total", "Connections that missed a deadline.",
 		   metrics->shut_down);
+	format_one(buf, "symsrv_connections_dismissed_total",
+		   "Idle connections ended to make room for others.", metrics->dismissed);
 	format_one(buf, "symsrv_reloads_total", "Configurations read again.", metrics->reloads);
 	format_one(buf, "symsrv_failed_reloads_total", "Configurations refused.",
 		   metrics->failed_reloads);

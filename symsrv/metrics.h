@@ -58,6 +58,7 @@ struct metrics {
 	atomic_ullong buckets[METRICS_BUCKET_COUNT + 1];
 	atomic_ullong aborted;
 	atomic_ullong shut_down; /* connections that missed a deadline */
+	atomic_ullong dismissed; /* connections that were idle, and others needed the room */
 	atomic_ullong reloads, failed_reloads;
 	pthread_mutex_t recent_lock;
 	struct metrics_recent recent[METRICS_RECENT_COUNT];

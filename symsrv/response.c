@@ -117,3 +117,27 @@ struct MHD_Response *response_without_body(const struct object *object, unsigned
 	}
 	return response;
 }
+
+struct MHD_Response *response_report(enum route_kind kind, char *text, size_t bytes)
+{
+	static const char *const types[ROUTE_KIND_COUNT] = {
+		[ROUTE_METRICS] = "text/plain; version=0.0.4; charset=utf-8",
+		[ROUTE_METADATA] = "application/json",
+		[ROUTE_PAGE] = "text/html; charset=utf-8",
+	};
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
+
+	if (!response) {
+		free(text);
+		return NULL;
+	}
+	MHD_add_response_header(response, "Content-Type", types[kind]);
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	if (kind == ROUTE_PAGE)
+		MHD_add_response_header(
+			response, "Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'");
+	return response;
+}

@@ -7,6 +7,7 @@
 #define SYMSRV_RESPONSE_H
 
 #include "symsrv/answer.h"
+#include "symsrv/route.h"
 
 struct MHD_Response;
 
@@ -24,5 +25,8 @@ struct MHD_Response *response_without_body(const struct object *object, unsigned
 
 /* A fixed answer; `closes`: and the connection ends with it. */
 struct MHD_Response *response_fixed(enum fixed_answer answer, bool closes);
+
+/* A report, whose text (heap) is taken over; the caller's. NULL: no memory. */
+struct MHD_Response *response_report(enum route_kind kind, char *text, size_t bytes);
 
 #endif

@@ -30,6 +30,9 @@ static const int most_unsent_bytes = 128 << 10;
 static const size_t connection_memory_bytes = 24 << 10;
 static const size_t longest_report_bytes = 16 << 20;
 
+/* Idle connections leave so much of the limit free, and one more, for whoever comes. */
+static const unsigned int free_share = 16;
+
 struct server {
 	struct server_settings settings;
 	struct connections *connections;
@@ -424,11 +427,6 @@ static enum MHD_Result begin_report(struct request *request)
 
 static enum MHD_Result end_report(struct request *request)
 {
-	static const char *const types[ROUTE_KIND_COUNT] = {
-		[ROUTE_METRICS] = "text/plain; version=0.0.4; charset=utf-8",
-		[ROUTE_METADATA] = "application/json",
-		[ROUTE_PAGE] = "text/html; charset=utf-8",
-	};
 	struct MHD_Response *response;
 	size_t bytes;
 	char *text;
@@ -436,19 +434,7 @@ static enum MHD_Result end_report(struct request *request)
 	if (request->report.failure)
 		return answer_fixed(request, ANSWER_BAD_REQUEST);
 	text = buf_steal(&request->report, &bytes);
-	response =
-		text ? MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE) : NULL;
-	if (!response) {
-		free(text);
-		return answer_fixed(request, ANSWER_BUSY);
-	}
-	MHD_add_response_header(response, "Content-Type", types[request->route.kind]);
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	if (request->route.kind == ROUTE_PAGE)
-		MHD_add_response_header(
-			response, "Content-Security-Policy",
-			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'");
+	response = text ? response_report(request->route.kind, text, bytes) : NULL;
 	request->result = RESULT_OTHER;
 	return send_and_release(request, 200, response, bytes);
 }
@@ -464,7 +450,10 @@ static enum MHD_Result end_report(struct request *request)
 static enum MHD_Result take_headers(struct request *request, const char *method)
 {
 	struct request_headers headers = headers_of(request);
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
+	connection_take_request(connection_of(request), info ? info->header_size : 0);
 	request->method = !strcmp(method, "GET")    ? "GET"
 			  : !strcmp(method, "HEAD") ? "HEAD"
 						    : "other";
@@ -608,7 +597,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 	metrics_count(server->settings.metrics, &answer);
 	if (server->settings.access_log)
 		log_request(request, answer.duration_us);
-	connection_end_answer(connection_of(request), clock_now_ms() + server->settings.idle_ms);
+	connection_end_answer(connection_of(request), clock_now_ms(), server->settings.idle_ms);
 	object_release(request->inquiry.object);
 	buf_deinit(&request->report);
 	free(request->report_key);
@@ -745,9 +734,12 @@ int server_start(const struct server_settings *settings, struct server **ret)
 
 void server_tick(struct server *server, int64_t now_ms)
 {
-	unsigned int count = connections_enforce(server->connections, now_ms);
+	struct metrics *metrics = server->settings.metrics;
+	unsigned int limit = server->settings.connections;
 
-	server->settings.metrics->shut_down += count;
+	metrics->shut_down += connections_enforce(server->connections, now_ms);
+	metrics->dismissed +=
+		connections_make_room(server->connections, limit - (limit / free_share + 1));
 }
 
 void server_set_ready(struct server *server, bool is_ready)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import resource
+import socket
 import tempfile
 import threading
 import time
@@ -206,3 +207,54 @@ def slow_clients_take_nothing_from_others():
         closed = program.metric("symsrv_connections_shut_down_total")
         check(closed > 300, "only %d slow connections were closed" % closed)
         print("   slowest fresh client: %.1f ms" % (slowest * 1000))
+
+
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def read_answer(client):
+    """Status line and body of one answer with a length."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        part = client.recv(65536)
+        check(part, "the connection ends in an answer")
+        answer += part
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length:")[1].split()[0])
+    while len(body) < length:
+        part = client.recv(65536)
+        check(part, "the connection ends after %d of %d bytes" % (len(body), length))
+        body += part
+    return head.split(b"\r\n")[0], body
+
+
+@test
+def idle_connections_make_room():
+    identity = h.build_id(510)
+    large = h.make_elf(identity, 32 << 20)
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    with open(os.path.join(directory, "f"), "wb") as file:
+        file.write(large)
+    with symsrv("--index", directory, "--connections", "20") as program:
+        with contextlib.ExitStack() as stack:
+
+            def connect():
+                client = stack.enter_context(socket.create_connection(("127.0.0.1", program.port), timeout=h.WAIT_S))
+                client.sendall(REQUEST)
+                equal(read_answer(client)[0], b"HTTP/1.1 200 OK", "a newcomer")
+                return client
+
+            halfway, taking = connect(), connect()
+            halfway.sendall(REQUEST[:20])
+            taking.sendall(b"GET /buildid/%s/debuginfo HTTP/1.1\r\nHost: x\r\n\r\n" % identity.encode())
+            check(taking.recv(100, socket.MSG_PEEK).startswith(b"HTTP/1.1 200"), "an answer that has begun")
+            idle = [connect() for _ in range(60)]
+            equal(program.get("/healthz")[0], 200, "one more")
+            idle[-1].sendall(REQUEST)
+            equal(read_answer(idle[-1])[0], b"HTTP/1.1 200 OK", "who came last stays")
+            equal(idle[0].recv(1), b"", "who waited longest has gone")
+            halfway.sendall(REQUEST[20:])
+            equal(read_answer(halfway)[0], b"HTTP/1.1 200 OK", "a request that had begun")
+            check(read_answer(taking)[1] == large, "the answer is another one")
+            check(program.metric("symsrv_connections_dismissed_total") >= 42, "connections that were ended")
+            equal(program.metric("symsrv_connections_shut_down_total"), 0, "connections that missed a deadline")

@@ -164,7 +164,8 @@ def the_limit_of_connections_is_for_all_sockets():
                     client.settimeout(0.2)
                     crowd.append(client)
                     with contextlib.suppress(OSError):
-                        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                        # With the beginning of another one, so that it is not idle.
+                        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /")
                         served += client.recv(100).startswith(b"HTTP/1.1 200")
         finally:
             for client in crowd:
