@@ -34,6 +34,7 @@ static int copy(struct transfer *transfer, int fd)
 	char *room AUTO_FREE = malloc(step_bytes);
 	struct stat status;
 	ssize_t count;
+	int failure;
 
 	if (!room)
 		return -ENOMEM;
@@ -41,11 +42,10 @@ static int copy(struct transfer *transfer, int fd)
 		return -EIO;
 	if ((uint64_t)status.st_size > transfer->set->max_object_bytes)
 		return -EFBIG;
-	if (store_expect(transfer->arrival, (uint64_t)status.st_size))
-		return -ENOSPC;
+	failure = store_expect(transfer->arrival, (uint64_t)status.st_size);
+	if (failure)
+		return failure;
 	while ((count = read(fd, room, step_bytes))) {
-		int failure;
-
 		if (count < 0)
 			return -EIO;
 		if (*transfer->cancel)
@@ -72,11 +72,14 @@ void dir_upstream_copy(struct transfer *transfer)
 	if (own_failure)
 		failure = own_failure;
 
-	transfer->upstream->counts.asked++;
+	if (failure != -EAGAIN && failure != -EDEADLK)
+		transfer->upstream->counts.asked++;
 	if (failure)
 		snprintf(transfer->error, sizeof(transfer->error), "%s", strerror(-failure));
 	if (!failure)
 		transfer->outcome = TRANSFER_GOT;
+	else if (failure == -EAGAIN || failure == -EDEADLK)
+		transfer->outcome = TRANSFER_WAITS;
 	else if (own_failure || failure == -ENOSPC)
 		transfer->outcome = TRANSFER_NO_ROOM;
 	else if (failure == -EFBIG)

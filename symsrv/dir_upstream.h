@@ -6,7 +6,8 @@
 
 #include "symsrv/upstream.h"
 
-/* Copies the file at the transfer's path to its arrival and fills in the result; blocks. */
+/* Copies the file at the transfer's path to its arrival and fills in the result; blocks, but not
+ * for room in the store: TRANSFER_WAITS. */
 void dir_upstream_copy(struct transfer *transfer);
 
 #endif

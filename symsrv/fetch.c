@@ -21,6 +21,7 @@ struct fetcher {
 	pthread_mutex_t lock; /* of everything below, and of all flights */
 	struct upstream_set *set;
 	struct flight *flights;
+	struct lane *parked, **last_parked; /* whose files wait for room in the store */
 	size_t waiter_count;
 	bool is_stopping;
 	unsigned long long started, joined, stored;
@@ -33,6 +34,8 @@ struct lane {
 	unsigned int variant; /* of its paths */
 	struct transfer transfer;
 	struct job job;
+	int64_t deadline_ms; /* of a copy that waits for room; 0: it has not waited */
+	struct lane *next;   /* in fetcher->parked */
 };
 
 struct flight {
@@ -58,7 +61,61 @@ struct flight {
 	struct lane lanes[];
 };
 
+/* A new object stays until all who waited for it were told, and could open it. */
+struct hold {
+	struct fetcher *fetcher;
+	struct store_arrival *arrival;
+	atomic_uint users;
+};
+
 static void run_lane(struct job *job);
+static void copy_lane(struct job *job);
+
+/* ---- room ---- */
+
+/* Lets the copy go on that has waited longest; lock held. */
+static void unpark(struct fetcher *fetcher)
+{
+	struct lane *lane = fetcher->parked;
+
+	if (!lane)
+		return;
+	fetcher->parked = lane->next;
+	if (!fetcher->parked)
+		fetcher->last_parked = &fetcher->parked;
+	lane->next = NULL;
+	workers_submit(fetcher->parts.workers, &lane->job, copy_lane);
+}
+
+/* Somebody has given room back. */
+static void use_room(struct fetcher *fetcher)
+{
+	pthread_mutex_lock(&fetcher->lock);
+	unpark(fetcher);
+	pthread_mutex_unlock(&fetcher->lock);
+}
+
+/* Takes the arrival over; NULL: no memory, and it is let go. */
+static struct hold *hold_create(struct fetcher *fetcher, struct store_arrival *arrival)
+{
+	struct hold *hold = malloc(sizeof(*hold));
+
+	if (!hold) {
+		store_abandon(arrival);
+		return NULL;
+	}
+	*hold = (struct hold){ .fetcher = fetcher, .arrival = arrival, .users = 1 };
+	return hold;
+}
+
+static void hold_release(struct hold *hold)
+{
+	if (!hold || atomic_fetch_sub(&hold->users, 1) != 1)
+		return;
+	store_abandon(hold->arrival);
+	use_room(hold->fetcher);
+	free(hold);
+}
 
 /* ---- making and ending flights ---- */
 
@@ -162,20 +219,27 @@ static void tell_waiter(struct job *job)
 	struct fetch_waiter *waiter =
 		(struct fetch_waiter *)((char *)job - offsetof(struct fetch_waiter, job));
 
+	struct hold *hold = waiter->hold;
+
 	waiter->done(waiter, waiter->outcome);
+	hold_release(hold);
 }
 
-static void tell(struct fetcher *fetcher, struct fetch_waiter *waiter, enum fetch_outcome outcome)
+static void tell(struct fetcher *fetcher, struct fetch_waiter *waiter, enum fetch_outcome outcome,
+		 struct hold *hold)
 {
 	waiter->outcome = outcome;
+	waiter->hold = hold;
+	if (hold)
+		atomic_fetch_add(&hold->users, 1);
 	workers_submit(fetcher->parts.tellers, &waiter->job, tell_waiter);
 }
 
 static void tell_of(const struct flight *flight, struct fetch_waiter *waiter,
-		    enum fetch_outcome outcome)
+		    enum fetch_outcome outcome, struct hold *hold)
 {
 	memcpy(waiter->unasked, flight->unasked, sizeof(waiter->unasked));
-	tell(flight->fetcher, waiter, outcome);
+	tell(flight->fetcher, waiter, outcome, hold);
 }
 
 /* `waiter` began to look when there was something new, or may hear more than the one that the
@@ -191,7 +255,7 @@ static bool must_ask_again(const struct flight *flight, const struct fetch_waite
 }
 
 /* The flight is out of the table and nothing of it runs any more. */
-static void land(struct flight *flight, enum fetch_outcome outcome)
+static void land(struct flight *flight, enum fetch_outcome outcome, struct hold *hold)
 {
 	struct fetcher *fetcher = flight->fetcher;
 	struct fetch_waiter *waiter, *next;
@@ -206,7 +270,7 @@ static void land(struct flight *flight, enum fetch_outcome outcome)
 		if (must_ask_again(flight, waiter, outcome))
 			fetcher_join(fetcher, waiter);
 		else
-			tell_of(flight, waiter, outcome);
+			tell_of(flight, waiter, outcome, hold);
 	}
 	flight->waiters = NULL;
 }
@@ -260,15 +324,18 @@ static void end_lane(struct lane *lane)
 	is_told = !is_over || !take_off(flight);
 	pthread_mutex_unlock(&fetcher->lock);
 	if (!is_told)
-		land(flight, flight->was_transient ? FETCH_TRANSIENT
-			     : flight->unasked[0]  ? FETCH_UNSURE
-						   : FETCH_MISSING);
+		land(flight,
+		     flight->was_transient ? FETCH_TRANSIENT
+		     : flight->unasked[0]  ? FETCH_UNSURE
+					   : FETCH_MISSING,
+		     NULL);
 	if (is_over)
 		flight_destroy(flight);
 }
 
-/* The first good object wins; the other lanes are called off and only have to end. */
-static void settle(struct flight *flight)
+/* The first good object wins; the other lanes are called off and only have to end. `hold`: or NULL.
+ */
+static void settle(struct flight *flight, struct hold *hold)
 {
 	struct fetcher *fetcher = flight->fetcher;
 	bool is_first;
@@ -280,7 +347,8 @@ static void settle(struct flight *flight)
 	fetcher->stored += is_first;
 	pthread_mutex_unlock(&fetcher->lock);
 	if (is_first)
-		land(flight, FETCH_STORED);
+		land(flight, FETCH_STORED, hold);
+	hold_release(hold);
 }
 
 static void set_transient(struct flight *flight)
@@ -342,12 +410,13 @@ static bool take_in(struct lane *lane, struct store_arrival *arrival)
 	upstream->counts.bytes += store_arrival_bytes(arrival);
 	name_file(&record, &flight->key);
 	snprintf(record.source, sizeof(record.source), "%s", upstream->name);
-	failure = store_publish(arrival, &record);
+	failure = store_publish_held(arrival, &record);
 	if (failure) {
+		store_abandon(arrival);
 		give_up(flight, failure);
 		return false;
 	}
-	settle(flight);
+	settle(flight, hold_create(flight->fetcher, arrival));
 	return true;
 }
 
@@ -421,13 +490,55 @@ static bool judge(struct lane *lane)
 static void run_judged(struct job *job)
 {
 	struct lane *lane = (struct lane *)((char *)job - offsetof(struct lane, job));
+	struct fetcher *fetcher = lane->flight->fetcher;
+	bool goes_on;
 
 	free(lane->transfer.path);
 	lane->transfer.path = NULL;
-	if (judge(lane))
+	goes_on = judge(lane);
+	use_room(fetcher);
+	if (goes_on)
 		run_lane(job);
 	else
 		end_lane(lane);
+}
+
+/* False when it has no time left for that. One that has waited before is the next again. */
+static bool park(struct lane *lane)
+{
+	struct fetcher *fetcher = lane->flight->fetcher;
+	int64_t now = clock_now_ms();
+	bool is_first = !lane->deadline_ms, may;
+
+	store_abandon(lane->transfer.arrival);
+	lane->transfer.arrival = NULL;
+	if (is_first)
+		lane->deadline_ms = now + lane->flight->set->fetch_ms;
+	pthread_mutex_lock(&fetcher->lock);
+	may = now < lane->deadline_ms && !fetcher->is_stopping && !lane->flight->cancel;
+	if (may && (is_first || !fetcher->parked)) {
+		*fetcher->last_parked = lane;
+		fetcher->last_parked = &lane->next;
+	} else if (may) {
+		lane->next = fetcher->parked;
+		fetcher->parked = lane;
+	}
+	pthread_mutex_unlock(&fetcher->lock);
+	return may;
+}
+
+/* Of a directory. Who waits for room has no descriptor and no thread. */
+static void copy_lane(struct job *job)
+{
+	struct lane *lane = (struct lane *)((char *)job - offsetof(struct lane, job));
+	struct transfer *transfer = &lane->transfer;
+
+	dir_upstream_copy(transfer);
+	if (transfer->outcome == TRANSFER_WAITS && park(lane))
+		return;
+	if (transfer->outcome == TRANSFER_WAITS)
+		transfer->outcome = lane->flight->cancel ? TRANSFER_CANCELLED : TRANSFER_NO_ROOM;
+	run_judged(job);
 }
 
 static void on_transfer(struct transfer *transfer)
@@ -471,7 +582,7 @@ static void run_lane(struct job *job)
 	char *path;
 
 	if (!lane->variant && !flight->cancel && is_stored(flight))
-		settle(flight);
+		settle(flight, NULL);
 	path = flight->cancel ? NULL : next_path(lane);
 	if (!path) {
 		end_lane(lane);
@@ -490,12 +601,11 @@ static void run_lane(struct job *job)
 		.done = on_transfer,
 		.context = lane,
 	};
-	if (lane->upstream->kind == UPSTREAM_DIR) {
-		dir_upstream_copy(transfer);
-		run_judged(job);
-	} else {
+	lane->deadline_ms = 0;
+	if (lane->upstream->kind == UPSTREAM_DIR)
+		copy_lane(job);
+	else
 		upstream_client_start(flight->fetcher->parts.client, transfer);
-	}
 }
 
 /* ---- from outside ---- */
@@ -508,6 +618,7 @@ int fetcher_create(const struct fetcher_parts *parts, struct upstream_set *set,
 	if (!fetcher)
 		return -ENOMEM;
 	*fetcher = (struct fetcher){ .parts = *parts, .set = set };
+	fetcher->last_parked = &fetcher->parked;
 	pthread_mutex_init(&fetcher->lock, NULL);
 	*ret = fetcher;
 	return 0;
@@ -529,7 +640,7 @@ void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter)
 	bool is_lost = false;
 
 	if (!place) {
-		tell(fetcher, waiter, FETCH_TRANSIENT);
+		tell(fetcher, waiter, FETCH_TRANSIENT, NULL);
 		return;
 	}
 	pthread_mutex_lock(&fetcher->lock);
@@ -554,10 +665,10 @@ void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter)
 	}
 	pthread_mutex_unlock(&fetcher->lock);
 	if (!flight) {
-		tell(fetcher, waiter, FETCH_TRANSIENT);
+		tell(fetcher, waiter, FETCH_TRANSIENT, NULL);
 	} else if (is_lost) {
 		/* There is nobody to ask. */
-		land(flight, FETCH_MISSING);
+		land(flight, FETCH_MISSING, NULL);
 		flight_destroy(flight);
 	}
 }
@@ -588,7 +699,7 @@ static void tell_gone(struct fetcher *fetcher, struct fetch_waiter *gone)
 
 	for (; gone; gone = next) {
 		next = gone->next;
-		tell(fetcher, gone, FETCH_TRANSIENT);
+		tell(fetcher, gone, FETCH_TRANSIENT, NULL);
 	}
 }
 
@@ -596,8 +707,13 @@ void fetcher_tick(struct fetcher *fetcher, int64_t now_ms)
 {
 	struct fetch_waiter *gone = NULL;
 	struct flight *flight, *next;
+	struct lane *lane;
 
 	pthread_mutex_lock(&fetcher->lock);
+	/* Who waits for room does not hesitate. */
+	for (lane = fetcher->parked; lane; lane = lane->next)
+		lane->flight->heard_ms = now_ms;
+	unpark(fetcher);
 	HASH_ITER(hh, fetcher->flights, flight, next)
 	{
 		collect_expired(flight, now_ms, false, &gone);
@@ -622,6 +738,8 @@ void fetcher_stop(struct fetcher *fetcher)
 		flight->was_transient = true;
 		collect_expired(flight, 0, true, &gone);
 	}
+	while (fetcher->parked)
+		unpark(fetcher);
 	pthread_mutex_unlock(&fetcher->lock);
 	tell_gone(fetcher, gone);
 }

@@ -38,6 +38,7 @@ struct fetch_waiter {
 	struct job job;
 	enum fetch_outcome outcome;
 	char unasked[HOPS_UNASKED_BYTES]; /* FETCH_UNSURE: of whom nothing is known, see hops.h */
+	struct hold *hold;                /* on the object, while this one is told */
 	bool asks_again;                  /* the flight it joined began before something changed */
 };
 

@@ -16,6 +16,9 @@ static const int64_t section_negative_ms = 60000;
 /* A checksum over so much takes a few hundredths of a second; all requests share few threads. */
 static const uint64_t quick_bytes = 16 << 20;
 
+/* What went before it could be opened is fetched again. */
+static const unsigned int most_losses = 3;
+
 DEFINE_GUARD(object, struct object *, object_release)
 
 size_t inquiry_text(const struct key *key, const char *section, char room[INQUIRY_TEXT_BYTES])
@@ -228,6 +231,7 @@ static bool answer_from_here(struct inquiry *inquiry)
 	struct object *object = NULL;
 
 	file = find_here(inquiry->holdings, inquiry->part_text, &look);
+	inquiry->has_file = file != NULL;
 	if (!file && look.was_moved)
 		hops_add_unasked(inquiry->unasked, inquiry->holdings->own_name, NULL);
 	if (!file && look.trouble)
@@ -300,8 +304,11 @@ static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome)
 	if (outcome == FETCH_STORED) {
 		if (answer_from_here(inquiry))
 			return;
-		/* Without a section it must be there; it was evicted at once. */
-		inquiry->was_transient |= !inquiry->section;
+		if (!inquiry->has_file && ++inquiry->losses <= most_losses) {
+			run(&inquiry->job);
+			return;
+		}
+		inquiry->was_transient |= !inquiry->has_file;
 	}
 	if ((outcome == FETCH_MISSING || outcome == FETCH_UNSURE) && is_outdated(inquiry) &&
 	    answer_from_here(inquiry))

@@ -52,8 +52,10 @@ struct inquiry {
 	char *part_text; /* of the file that a section lies in */
 	unsigned int phase;
 	bool was_transient;
-	bool may_check;     /* it runs on one of the checkers */
-	unsigned int state; /* of what is here and who is asked, before that was looked at */
+	bool may_check;      /* it runs on one of the checkers */
+	bool has_file;       /* of this phase */
+	unsigned int losses; /* how often it was fetched and gone at once */
+	unsigned int state;  /* of what is here and who is asked, before that was looked at */
 };
 
 #define INQUIRY_TEXT_BYTES (KEY_TEXT_BYTES + 300)

@@ -16,6 +16,8 @@
 #include "libsym/base/path.h"
 #include "symsrv/digest.h"
 #include "symsrv/store_file.h"
+#include "symsrv/store_layout.h"
+#include "symsrv/store_room.h"
 
 /* Room that eviction makes beyond what is asked, so that it does not run for every object: 1/16 of
  * the maximum. */
@@ -32,6 +34,8 @@ struct store_entry {
 	int64_t used;      /* greater is later; see use_now() and use_before() */
 	int64_t touched_s; /* time of the file, since 1970 */
 	bool is_checked;   /* its checksum was compared since the start */
+	/* Whose it still is: it is counted as arriving, and stays. */
+	const struct store_arrival *holder;
 	UT_hash_handle hh;
 };
 
@@ -41,7 +45,7 @@ struct store {
 	pthread_mutex_t lock; /* of everything below */
 	struct store_entry *entries;
 	uint64_t used_bytes;
-	uint64_t arriving_bytes;
+	struct store_room room;
 	uint64_t max_bytes;
 	uint64_t evicted_count;
 	uint64_t corrupt_count;
@@ -57,9 +61,10 @@ struct store_arrival {
 	struct store *store;
 	int fd;
 	uint64_t bytes;
-	uint64_t counted_bytes; /* of them, in store->arriving_bytes */
-	bool is_expected;       /* its length is known and may be */
-	char name[32];          /* in tmp/ */
+	struct store_share share; /* for them, and for those that it expects */
+	bool is_expected;         /* its length is known and may be */
+	char *key;                /* of the object that it has become, or NULL */
+	char name[32];            /* in tmp/ */
 };
 
 static void entry_destroy(struct store_entry *entry)
@@ -70,39 +75,6 @@ static void entry_destroy(struct store_entry *entry)
 }
 
 /* ---- opening ---- */
-
-/* What arrives is called so, and a number. */
-static const char arrival_prefix[] = "arrival-";
-
-/* There may be files of somebody else, where the directory was no store. */
-static void empty_tmp(int directory_fd)
-{
-	int fd = openat(directory_fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *tmp GUARDED(dir) = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *file;
-
-	while (tmp && (file = readdir(tmp)))
-		if (!strncmp(file->d_name, arrival_prefix, sizeof(arrival_prefix) - 1))
-			unlinkat(fd, file->d_name, 0);
-	if (fd >= 0 && !tmp)
-		close(fd);
-}
-
-static int make_directories(int directory_fd)
-{
-	char name[16];
-	unsigned int i;
-
-	if ((mkdirat(directory_fd, "tmp", 0755) && errno != EEXIST) ||
-	    (mkdirat(directory_fd, "objects", 0755) && errno != EEXIST))
-		return -errno;
-	for (i = 0; i < 256; i++) {
-		snprintf(name, sizeof(name), "objects/%02x", i);
-		if (mkdirat(directory_fd, name, 0755) && errno != EEXIST)
-			return -errno;
-	}
-	return 0;
-}
 
 static int prepare(struct store *store, const char *directory)
 {
@@ -120,9 +92,9 @@ static int prepare(struct store *store, const char *directory)
 				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (store->lock_fd < 0 || flock(store->lock_fd, LOCK_EX | LOCK_NB))
 		return -errno;
-	failure = make_directories(store->directory_fd);
+	failure = store_layout_make(store->directory_fd);
 	if (!failure)
-		empty_tmp(store->directory_fd);
+		store_layout_empty_tmp(store->directory_fd);
 	return failure;
 }
 
@@ -135,6 +107,7 @@ int store_open(const char *directory, uint64_t max_bytes, struct store **ret)
 		return -ENOMEM;
 	store->directory_fd = store->lock_fd = -1;
 	store->max_bytes = max_bytes;
+	store_room_init(&store->room);
 	pthread_mutex_init(&store->lock, NULL);
 	failure = prepare(store, directory);
 	if (failure)
@@ -208,13 +181,23 @@ static struct store_entry *enter(struct store *store, const struct store_record 
 			return NULL;
 		}
 	}
-	store->used_bytes += file_bytes - entry->file_bytes;
+	if (!entry->holder)
+		store->used_bytes += file_bytes - entry->file_bytes;
 	entry->file_bytes = file_bytes;
 	entry->size_bytes = record->size_bytes;
 	entry->used = used;
 	entry->touched_s = time(NULL);
 	entry->is_checked = is_checked;
 	return entry;
+}
+
+/* From now on it is counted as one of all; NULL is fine. Lock held. */
+static void let_go(struct store *store, struct store_entry *entry)
+{
+	if (entry && entry->holder)
+		store->used_bytes += entry->file_bytes;
+	if (entry)
+		entry->holder = NULL;
 }
 
 static void forget(struct store *store, const char *key)
@@ -224,6 +207,7 @@ static void forget(struct store *store, const char *key)
 	HASH_FIND_STR(store->entries, key, entry);
 	if (!entry)
 		return;
+	let_go(store, entry);
 	store->used_bytes -= entry->file_bytes;
 	HASH_DEL(store->entries, entry);
 	entry_destroy(entry);
@@ -282,7 +266,7 @@ void store_usage(struct store *store, struct store_usage *ret)
 	pthread_mutex_lock(&store->lock);
 	*ret = (struct store_usage){
 		.used_bytes = store->used_bytes,
-		.arriving_bytes = store->arriving_bytes,
+		.arriving_bytes = store->room.arriving_bytes,
 		.max_bytes = store->max_bytes,
 		.object_count = HASH_COUNT(store->entries),
 		.evicted_count = store->evicted_count,
@@ -299,7 +283,7 @@ bool store_is_writable(struct store *store)
 	int fd = -1;
 
 	/* Somebody may have made room by hand. */
-	if (!make_directories(store->directory_fd))
+	if (!store_layout_make(store->directory_fd))
 		fd = openat(store->directory_fd, "tmp/.probe", O_WRONLY | O_CREAT | O_CLOEXEC,
 			    0600);
 	if (fd < 0)
@@ -355,7 +339,8 @@ static size_t choose_victims(const struct store *store, struct victim *victims, 
 	size_t count = 0, chosen;
 
 	HASH_ITER(hh, store->entries, entry, next)
-	victims[count++] = (struct victim){ entry->used, entry->file_bytes, entry, NULL };
+	if (!entry->holder)
+		victims[count++] = (struct victim){ entry->used, entry->file_bytes, entry, NULL };
 	qsort(victims, count, sizeof(*victims), by_use);
 	for (chosen = 0; chosen < count; chosen++) {
 		if (freed >= bytes && (freed >= bytes + more_bytes || chosen >= most_victims))
@@ -375,7 +360,7 @@ static bool remove_victim(struct store *store, const struct victim *victim)
 
 	if (victim->key)
 		HASH_FIND_STR(store->entries, victim->key, entry);
-	if (!entry || entry->used != victim->used)
+	if (!entry || entry->used != victim->used || entry->holder)
 		return false;
 	if (store_file_path(victim->key, path) ||
 	    (unlinkat(store->directory_fd, path, 0) && errno != ENOENT)) {
@@ -431,7 +416,7 @@ static void tell_evicted(const struct store *store, uint64_t freed)
 /* Lock held. Of a store that is not counted yet nothing is known. */
 static uint64_t evict_excess(struct store *store)
 {
-	uint64_t bytes = store->used_bytes + store->arriving_bytes;
+	uint64_t bytes = store->used_bytes + store->room.arriving_bytes;
 
 	return store->is_scanned && bytes > store->max_bytes
 		       ? evict(store, bytes - store->max_bytes, 0)
@@ -466,32 +451,44 @@ void store_set_max(struct store *store, uint64_t max_bytes)
 	tell_evicted(store, freed);
 }
 
-/* Counts `bytes` as arriving, making room for them if need be. */
-static int reserve(struct store *store, uint64_t bytes)
+/*
+ * Counts so many more bytes as arriving, making room for them if need be: nothing
+ * goes for what has no room all the same. A record (`must`) does not wait: it is small,
+ * and what it is of is whole.
+ */
+static int reserve(struct store_arrival *arrival, uint64_t bytes, bool must)
 {
+	struct store *store = arrival->store;
+	struct store_room *room = &store->room;
 	uint64_t wanted, freed = 0;
 	int failure = 0;
+	bool fits;
 
 	pthread_mutex_lock(&store->lock);
-	wanted = store->used_bytes + store->arriving_bytes + bytes;
-	if (wanted - store->used_bytes > store->max_bytes) {
-		failure = -ENOSPC;
-	} else if (wanted > store->max_bytes) {
+	fits = store_room_is_turn(room, &arrival->share) &&
+	       room->arriving_bytes + bytes <= store->max_bytes;
+	wanted = store->used_bytes + room->arriving_bytes + bytes;
+	if (fits && wanted > store->max_bytes) {
 		freed = evict(store, wanted - store->max_bytes, store->max_bytes / eviction_share);
-		if (store->used_bytes + store->arriving_bytes + bytes > store->max_bytes)
-			failure = -ENOSPC;
+		fits = store->used_bytes + room->arriving_bytes + bytes <= store->max_bytes;
 	}
+	if (!fits)
+		failure = store_room_wait(room, &arrival->share);
+	if (must && (failure == -EAGAIN || failure == -EDEADLK))
+		failure = 0;
 	if (!failure)
-		store->arriving_bytes += bytes;
+		store_room_take(room, &arrival->share, bytes);
 	pthread_mutex_unlock(&store->lock);
 	tell_evicted(store, freed);
 	return failure;
 }
 
-static void unreserve(struct store *store, uint64_t bytes)
+static void unreserve(struct store_arrival *arrival)
 {
+	struct store *store = arrival->store;
+
 	pthread_mutex_lock(&store->lock);
-	store->arriving_bytes -= bytes;
+	store_room_leave(&store->room, &arrival->share);
 	pthread_mutex_unlock(&store->lock);
 }
 
@@ -604,7 +601,7 @@ int store_begin(struct store *store, struct store_arrival **ret)
 		return -ENOMEM;
 	arrival->store = store;
 	pthread_mutex_lock(&store->lock);
-	snprintf(arrival->name, sizeof(arrival->name), "%s%llu", arrival_prefix,
+	snprintf(arrival->name, sizeof(arrival->name), STORE_ARRIVAL_PREFIX "%llu",
 		 (unsigned long long)store->next_arrival++);
 	pthread_mutex_unlock(&store->lock);
 	snprintf(path, sizeof(path), "tmp/%s", arrival->name);
@@ -656,22 +653,27 @@ static uint64_t most_bytes(struct store *store, bool is_expected)
 int store_expect(struct store_arrival *arrival, uint64_t bytes)
 {
 	struct store_usage usage;
+	int failure = 0;
 
 	store_usage(arrival->store, &usage);
 	if (bytes > most_bytes(arrival->store, true) ||
 	    bytes > usage.used_bytes + usage.arriving_bytes + usage.free_bytes)
 		return -ENOSPC;
-	arrival->is_expected = true;
-	return 0;
+	if (bytes > arrival->share.bytes)
+		failure = reserve(arrival, bytes - arrival->share.bytes, false);
+	arrival->is_expected |= !failure;
+	return failure;
 }
 
-static int append(struct store_arrival *arrival, const void *bytes, size_t count)
+static int append(struct store_arrival *arrival, const void *bytes, size_t count, bool is_record)
 {
-	int failure = reserve(arrival->store, count);
+	uint64_t wanted = arrival->bytes + count;
+	int failure = 0;
 
+	if (wanted > arrival->share.bytes)
+		failure = reserve(arrival, wanted - arrival->share.bytes, is_record);
 	if (failure)
 		return failure;
-	arrival->counted_bytes += count;
 	failure = write_out(arrival, bytes, count);
 	if (!failure)
 		arrival->bytes += count;
@@ -682,15 +684,15 @@ int store_append(struct store_arrival *arrival, const void *bytes, size_t count)
 {
 	if (arrival->bytes + count > most_bytes(arrival->store, arrival->is_expected))
 		return -ENOSPC;
-	return append(arrival, bytes, count);
+	return append(arrival, bytes, count, false);
 }
 
 int store_restart(struct store_arrival *arrival)
 {
 	if (ftruncate(arrival->fd, 0) || lseek(arrival->fd, 0, SEEK_SET) < 0)
 		return -errno;
-	unreserve(arrival->store, arrival->counted_bytes);
-	arrival->bytes = arrival->counted_bytes = 0;
+	unreserve(arrival);
+	arrival->bytes = 0;
 	arrival->is_expected = false;
 	return 0;
 }
@@ -705,27 +707,45 @@ uint64_t store_arrival_bytes(const struct store_arrival *arrival)
 	return arrival->bytes;
 }
 
+/* The object that it has become is one of all now. */
+static void release(const struct store_arrival *arrival)
+{
+	struct store *store = arrival->store;
+	struct store_entry *entry;
+
+	if (!arrival->key)
+		return;
+	pthread_mutex_lock(&store->lock);
+	HASH_FIND_STR(store->entries, arrival->key, entry);
+	if (entry && entry->holder == arrival)
+		let_go(store, entry);
+	pthread_mutex_unlock(&store->lock);
+}
+
 void store_abandon(struct store_arrival *arrival)
 {
 	char path[64];
 
 	if (!arrival)
 		return;
+	release(arrival);
 	snprintf(path, sizeof(path), "tmp/%s", arrival->name);
 	unlinkat(arrival->store->directory_fd, path, 0);
-	unreserve(arrival->store, arrival->counted_bytes);
+	unreserve(arrival);
 	close(arrival->fd);
+	free(arrival->key);
 	free(arrival);
 }
 
-static int sync_shelf(struct store *store, const char *path)
+/* Who asked for it may not have opened it yet. Lock held. */
+static void hold(struct store_arrival *arrival, struct store_entry *entry)
 {
-	char shelf[16];
-	int fd AUTO_CLOSE = -1;
-
-	snprintf(shelf, sizeof(shelf), "%.10s", path);
-	fd = openat(store->directory_fd, shelf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || fsync(fd) ? -errno : 0;
+	arrival->key = entry ? strdup(entry->key) : NULL;
+	if (!arrival->key)
+		return;
+	let_go(arrival->store, entry);
+	arrival->store->used_bytes -= entry->file_bytes;
+	entry->holder = arrival;
 }
 
 /* The record goes behind the content, everything to the disk, and only then the name appears. */
@@ -739,8 +759,9 @@ static int publish(struct store_arrival *arrival, struct store_record *record)
 	if (failure)
 		return failure;
 	buf_init(&text, 32 << 10);
-	failure = store_file_format(&text, record) ? append(arrival, text.data, text.size_bytes)
-						   : -ENOMEM;
+	failure = store_file_format(&text, record)
+			  ? append(arrival, text.data, text.size_bytes, true)
+			  : -ENOMEM;
 	buf_deinit(&text);
 	if (failure)
 		return failure;
@@ -751,12 +772,12 @@ static int publish(struct store_arrival *arrival, struct store_record *record)
 	if (renameat(store->directory_fd, from, store->directory_fd, path))
 		failure = -errno;
 	else
-		enter(store, record, arrival->bytes, use_now(store), true);
+		hold(arrival, enter(store, record, arrival->bytes, use_now(store), true));
 	pthread_mutex_unlock(&store->lock);
-	return failure ? failure : sync_shelf(store, path);
+	return failure ? failure : store_layout_sync(store->directory_fd, path);
 }
 
-int store_publish(struct store_arrival *arrival, struct store_record *record)
+int store_publish_held(struct store_arrival *arrival, struct store_record *record)
 {
 	uint8_t digest[32];
 	int failure;
@@ -765,8 +786,13 @@ int store_publish(struct store_arrival *arrival, struct store_record *record)
 	record->fetched_s = time(NULL);
 	failure = digest_file(arrival->fd, arrival->bytes, digest, NULL);
 	hex_write_bytes(record->sha256, digest, sizeof(digest));
-	if (!failure)
-		failure = publish(arrival, record);
+	return failure ? failure : publish(arrival, record);
+}
+
+int store_publish(struct store_arrival *arrival, struct store_record *record)
+{
+	int failure = store_publish_held(arrival, record);
+
 	store_abandon(arrival);
 	return failure;
 }

@@ -97,11 +97,14 @@ struct store_arrival;
 
 int store_begin(struct store *store, struct store_arrival **ret);
 /*
- * How long it will be, where that is known. -ENOSPC: the store or the disk will
- * never have room for it, so nothing need be evicted to find that out.
+ * How long it will be, where that is known; it has the room for that then. -ENOSPC:
+ * the store or the disk will never have room for it, so nothing need be evicted to
+ * find that out. -EAGAIN: others that arrive hold the room now, to be asked again.
  */
 int store_expect(struct store_arrival *arrival, uint64_t bytes);
 /*
+ * Appends all or nothing. -EAGAIN: others that arrive hold the room now, to be called
+ * again; -EDEADLK: so they do, and wait for what this one holds, which must begin again.
  * -ENOSPC: the disk or the store is full and nothing more can be evicted, or this is
  * more than one object may have: 15/16 of the store, half of it if its length was
  * not known beforehand.
@@ -114,6 +117,9 @@ uint64_t store_arrival_bytes(const struct store_arrival *arrival);
 /* Makes it an object; `record` needs key, name, source and contents, the rest is filled in. Ends
  * the arrival in any case. */
 int store_publish(struct store_arrival *arrival, struct store_record *record);
+/* The same, but the object is not evicted before the arrival is abandoned: who waits for it may
+ * open it. */
+int store_publish_held(struct store_arrival *arrival, struct store_record *record);
 void store_abandon(struct store_arrival *arrival);
 
 /* Calls `visit` with the key and size of every object until it returns false. No store function may

@@ -16,6 +16,8 @@ static const int64_t longest_retry_ms = 5000;
 static const int64_t longest_wait_ms = 10000; /* of a request, for a Retry-After */
 static const curl_off_t longest_retry_after_s = 86400;
 static const uint64_t most_ignored_bytes = 1 << 20;
+/* Between looks whether there is room for what was stopped for want of it. */
+static const int64_t room_pause_ms = 50;
 
 struct upstream_client {
 	CURLM *multi;
@@ -26,6 +28,8 @@ struct upstream_client {
 	const char *own_name;
 	struct attempt *delayed; /* waiting for their next try */
 	struct attempt *running;
+	bool has_stopped; /* some of them wait for room in the store */
+	int64_t next_look_ms;
 };
 
 /* A transfer that has its turn. */
@@ -39,6 +43,7 @@ struct attempt {
 	unsigned int redirects;
 	bool is_foreign; /* a redirect led away from the host that the operator named */
 	bool was_denied;
+	bool is_stopped; /* until the store has room */
 	int append_failure;
 	uint64_t ignored_bytes; /* of bodies of other answers than 200 */
 	int64_t not_before_ms;
@@ -103,8 +108,8 @@ static int on_request(void *context, char *remote, char *local, int remote_port,
 	return CURL_PREREQFUNC_ABORT;
 }
 
-/* -ENOSPC: it says that it is longer than the store has room for. A compressed body says how long
- * it is compressed. */
+/* -ENOSPC: it says that it is longer than the store has room for; -EAGAIN: has room for now. A
+ * compressed body says how long it is compressed. */
 static int expect_length(struct attempt *attempt)
 {
 	struct curl_header *encoding;
@@ -115,6 +120,18 @@ static int expect_length(struct attempt *attempt)
 	    !curl_easy_header(attempt->easy, "Content-Encoding", 0, CURLH_HEADER, -1, &encoding))
 		return 0;
 	return store_expect(attempt->transfer->arrival, (uint64_t)bytes);
+}
+
+static int append(struct attempt *attempt, const char *bytes, size_t count)
+{
+	const struct transfer *transfer = attempt->transfer;
+	uint64_t before = store_arrival_bytes(transfer->arrival);
+	int failure = before ? 0 : expect_length(attempt);
+
+	/* Counted here as well: a compressed or chunked body announces no length. */
+	if (!failure && before + count > transfer->set->max_object_bytes)
+		failure = -EFBIG;
+	return failure ? failure : store_append(transfer->arrival, bytes, count);
 }
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *context)
@@ -131,16 +148,13 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 		return attempt->ignored_bytes <= most_ignored_bytes ? count : 0;
 	}
 	*transfer->heard_ms = clock_now_ms();
-	if (!store_arrival_bytes(transfer->arrival))
-		attempt->append_failure = expect_length(attempt);
-	if (attempt->append_failure)
-		return 0;
-	/* Counted here as well: a compressed or chunked body announces no length. */
-	if (store_arrival_bytes(transfer->arrival) + count > transfer->set->max_object_bytes)
-		attempt->append_failure = -EFBIG;
-	else
-		attempt->append_failure = store_append(transfer->arrival, bytes, count);
-	return attempt->append_failure ? 0 : count;
+	attempt->append_failure = append(attempt, bytes, count);
+	if (attempt->append_failure != -EAGAIN)
+		return attempt->append_failure ? 0 : count;
+	/* The other side waits with us, and we get the same bytes again. */
+	attempt->append_failure = 0;
+	attempt->is_stopped = attempt->client->has_stopped = true;
+	return CURL_WRITEFUNC_PAUSE;
 }
 
 static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
@@ -280,7 +294,7 @@ static bool begin_try(struct attempt *attempt)
 	free(attempt->url);
 	if (asprintf(&attempt->url, "%s/%s", transfer->upstream->url, transfer->path) < 0)
 		attempt->url = NULL;
-	attempt->is_foreign = attempt->was_denied = false;
+	attempt->is_foreign = attempt->was_denied = attempt->is_stopped = false;
 	attempt->redirects = 0;
 	attempt->append_failure = 0;
 	return attempt->url && begin_hop(attempt);
@@ -436,19 +450,26 @@ static int64_t retry_delay_ms(const struct attempt *attempt)
 	return 1 + random % most;
 }
 
-static void retry_or_end(struct attempt *attempt, bool may_retry, const char *error)
+/* False when there is no time for another try. */
+static bool put_off(struct attempt *attempt)
 {
 	struct transfer *transfer = attempt->transfer;
 
 	attempt->not_before_ms = clock_now_ms() + retry_delay_ms(attempt);
-	if (!may_retry || attempt->tries >= transfer->set->retries || *transfer->cancel ||
-	    attempt->not_before_ms >= attempt->deadline_ms || store_restart(transfer->arrival)) {
-		end_attempt(attempt, TRANSFER_TRANSIENT, error);
-		return;
-	}
-	attempt->tries++;
+	if (*transfer->cancel || attempt->not_before_ms >= attempt->deadline_ms ||
+	    store_restart(transfer->arrival))
+		return false;
 	unlink_attempt(attempt);
 	link_attempt(&attempt->client->delayed, attempt);
+	return true;
+}
+
+static void retry_or_end(struct attempt *attempt, bool may_retry, const char *error)
+{
+	if (may_retry && attempt->tries < attempt->transfer->set->retries && put_off(attempt))
+		attempt->tries++;
+	else
+		end_attempt(attempt, TRANSFER_TRANSIENT, error);
 }
 
 static void follow_redirect(struct attempt *attempt)
@@ -530,7 +551,7 @@ static void judge_failure(struct attempt *attempt, CURLcode code)
 {
 	struct transfer *transfer = attempt->transfer;
 	const char *error = attempt->curl_error[0] ? attempt->curl_error : curl_easy_strerror(code);
-	bool is_ours = attempt->was_denied || attempt->append_failure ||
+	bool is_ours = attempt->was_denied || attempt->append_failure || attempt->is_stopped ||
 		       code == CURLE_FILESIZE_EXCEEDED || *transfer->cancel ||
 		       code == CURLE_OUT_OF_MEMORY;
 
@@ -542,11 +563,13 @@ static void judge_failure(struct attempt *attempt, CURLcode code)
 		end_attempt(attempt, TRANSFER_CANCELLED, "cancelled");
 	else if (attempt->append_failure == -EFBIG || code == CURLE_FILESIZE_EXCEEDED)
 		end_attempt(attempt, TRANSFER_TOO_LARGE, "larger than --max-object-bytes");
+	else if (attempt->append_failure == -EDEADLK && put_off(attempt))
+		return; /* no failure of anybody's that would count as a try */
+	else if (attempt->append_failure == -ENOSPC || attempt->append_failure == -EDEADLK ||
+		 attempt->is_stopped)
+		end_attempt(attempt, TRANSFER_NO_ROOM, "no room for it in the store");
 	else if (attempt->append_failure)
-		end_attempt(attempt, TRANSFER_NO_ROOM,
-			    attempt->append_failure == -ENOSPC
-				    ? "no room for it in the store"
-				    : strerror(-attempt->append_failure));
+		end_attempt(attempt, TRANSFER_NO_ROOM, strerror(-attempt->append_failure));
 	else
 		retry_or_end(attempt, code != CURLE_OPERATION_TIMEDOUT, error);
 }
@@ -596,6 +619,32 @@ static int64_t take_delayed(struct upstream_client *client)
 	return wait;
 }
 
+/* Lets those go on that were stopped, as far as there is room. */
+static void resume_stopped(struct upstream_client *client)
+{
+	int64_t now = clock_now_ms();
+	struct attempt *attempt, *next;
+
+	if (!client->has_stopped || now < client->next_look_ms)
+		return;
+	client->has_stopped = false;
+	client->next_look_ms = now + room_pause_ms;
+	for (attempt = client->running; attempt; attempt = next) {
+		CURLcode code;
+
+		next = attempt->next;
+		if (!attempt->is_stopped)
+			continue;
+		attempt->is_stopped = false;
+		code = curl_easy_pause(attempt->easy, CURLPAUSE_CONT);
+		if (code == CURLE_OK)
+			continue;
+		/* Then the bytes that it had kept are lost, and nobody else is told. */
+		curl_multi_remove_handle(client->multi, attempt->easy);
+		judge_failure(attempt, code);
+	}
+}
+
 static void end_all(struct upstream_client *client)
 {
 	while (client->running) {
@@ -619,13 +668,18 @@ static bool is_ending(struct upstream_client *client)
 static void *run(void *context)
 {
 	struct upstream_client *client = context;
+	int64_t wait_ms;
 	int running;
 
 	while (!is_ending(client)) {
 		take_arrived(client);
+		resume_stopped(client);
 		curl_multi_perform(client->multi, &running);
 		take_finished(client); /* some of them are to be tried again */
-		curl_multi_poll(client->multi, NULL, 0, (int)take_delayed(client), NULL);
+		wait_ms = take_delayed(client);
+		if (client->has_stopped && wait_ms > room_pause_ms)
+			wait_ms = room_pause_ms;
+		curl_multi_poll(client->multi, NULL, 0, (int)wait_ms, NULL);
 	}
 	take_arrived(client);
 	end_all(client);

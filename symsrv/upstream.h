@@ -20,6 +20,7 @@ enum transfer_outcome {
 	TRANSFER_DENIED,    /* an address or redirect that is not allowed */
 	TRANSFER_TRANSIENT, /* may succeed later */
 	TRANSFER_NO_ROOM,   /* our own disk or store is full */
+	TRANSFER_WAITS, /* others that arrive hold the room: of a directory, to be copied later */
 	TRANSFER_CANCELLED,
 };
 

@@ -209,6 +209,96 @@ def slow_clients_take_nothing_from_others():
         print("   slowest fresh client: %.1f ms" % (slowest * 1000))
 
 
+def fetch_each(program, identities):
+    """Asks for all of them at once; their statuses and bodies."""
+    return asyncio.run(fetch_all(program.port, ["/buildid/%s/debuginfo" % identity for identity in identities]))
+
+
+@test
+def fetches_wait_for_room_that_others_hold():
+    identities = [h.build_id(520 + i) for i in range(12)]
+    files = {h.debug_paths(i)[0]: h.make_elf(i, 900000) for i in identities}
+    all_ask = threading.Event()
+
+    def send_later(handler, is_told):
+        body = files[handler.path]
+        if len(server.requests) >= len(files):
+            all_ask.set()
+        handler.send_response(200)
+        if is_told:
+            handler.send_header("Content-Length", str(len(body)))
+        else:
+            handler.close_connection = True
+            handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        for part in (body[:200000], body[200000:]):
+            handler.wfile.write(part if is_told else b"%x\r\n%s\r\n" % (len(part), part))
+            handler.wfile.flush()
+            # Nobody has all before everybody has something.
+            all_ask.wait(h.WAIT_S)
+        if not is_told:
+            handler.wfile.write(b"0\r\n\r\n")
+
+    for is_told in (True, False):
+        all_ask.clear()
+        with upstream(lambda r, is_told=is_told: send_later(r, is_told)) as server:
+            with symsrv("--upstream", "debuginfod=" + server.url, "--max-bytes", "3M") as program:
+                answers = fetch_each(program, identities)
+                equal([status for status, _ in answers], [200] * 12, "statuses, told %s: %s" % (is_told, program.log_text()))
+                check([body for _, body in answers] == list(files.values()), "a body differs")
+                equal(os.listdir(os.path.join(program.store, "tmp")), [], "tmp")
+                equal(program.metric("symsrv_store_arriving_bytes"), 0, "bytes that arrive")
+                if is_told:
+                    equal(len(server.requests), 12, "requests")
+
+
+@test
+def copies_wait_for_room_that_others_hold():
+    identities = [h.build_id(540 + i) for i in range(40)]
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    files = [h.make_elf(identity, 3000000) for identity in identities]
+    for identity, file in zip(identities, files):
+        place = os.path.join(directory, identity)
+        os.mkdir(place)
+        with open(os.path.join(place, "debuginfo"), "wb") as out:
+            out.write(file)
+    for room in ("7M", "4M"):
+        with symsrv("--upstream", "dir=" + directory, "--max-bytes", room) as program:
+            answers = fetch_each(program, identities)
+            equal([status for status, _ in answers], [200] * 40, "statuses: " + program.log_text())
+            check([body for _, body in answers] == files, "a body differs")
+            equal(program.metric("symsrv_stored_total"), 40, "fetches with room for " + room)
+
+
+@test
+def a_fetch_that_waits_for_room_ends_in_time():
+    """The other one is not done before its own time is over."""
+    first, second = h.build_id(590), h.build_id(591)
+    body = h.make_elf(first, 700000)
+    stop, has_begun = threading.Event(), threading.Event()
+
+    def answer(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body[:1000])
+        handler.wfile.flush()
+        has_begun.set()
+        stop.wait(h.WAIT_S)
+
+    with upstream(answer) as server:
+        with symsrv("--upstream", "debuginfod=" + server.url, "--max-bytes", "1M", "--fetch-timeout", "3") as program:
+            status = []
+            asker = threading.Thread(target=lambda: status.append(program.debuginfo(first)[0]))
+            asker.start()
+            has_begun.wait(h.WAIT_S)
+            h.wait_until(lambda: program.metric("symsrv_store_arriving_bytes") > 0, "the first one has its room")
+            equal(program.debuginfo(second)[0], 503, "the second one")
+            asker.join()
+            stop.set()
+            equal(status, [503], "the first one")
+
+
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 

@@ -427,6 +427,119 @@ Test(store, an_object_may_have_most_of_it_when_its_length_is_known)
 	store_abandon(arrival);
 }
 
+static struct store_arrival *arrive(void)
+{
+	struct store_arrival *arrival;
+
+	cr_assert_eq(store_begin(store, &arrival), 0);
+	return arrival;
+}
+
+static uint64_t arriving(void)
+{
+	struct store_usage usage;
+
+	store_usage(store, &usage);
+	return usage.arriving_bytes;
+}
+
+Test(store, a_length_that_is_known_has_its_room_at_once)
+{
+	struct store_arrival *first = arrive(), *second = arrive();
+
+	store_set_max(store, 200000);
+	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
+	cr_expect_eq(store_expect(first, 120000), 0);
+	cr_expect_eq(arriving(), 120000u);
+	cr_expect_eq(store_expect(first, 120000), 0, "the same again");
+	cr_expect_eq(append_many(first, 120), 0);
+	cr_expect_eq(arriving(), 120000u);
+	cr_expect_eq(store_expect(second, 120000), -EAGAIN, "not never");
+	cr_expect(has("debuginfo/ab", "hello"), "it goes for nothing");
+	cr_expect_eq(store_expect(second, 120000), -EAGAIN);
+	cr_expect_eq(store_restart(first), 0);
+	cr_expect_eq(store_expect(second, 120000), 0);
+	cr_expect_eq(store_expect(first, 120000), -EAGAIN);
+	store_abandon(second);
+	cr_expect_eq(store_expect(first, 120000), 0);
+	store_abandon(first);
+	cr_expect_eq(arriving(), 0u);
+}
+
+Test(store, a_large_one_that_waits_is_not_overtaken)
+{
+	struct store_arrival *first = arrive(), *large = arrive(), *small = arrive(),
+			     *last = arrive();
+
+	store_set_max(store, 200000);
+	cr_expect_eq(store_expect(first, 100000), 0);
+	cr_expect_eq(store_expect(large, 180000), -EAGAIN);
+	cr_expect_eq(store_expect(small, 10000), -EAGAIN);
+	cr_expect_eq(store_append(last, "hello", 5), -EAGAIN);
+	store_abandon(first);
+	cr_expect_eq(store_expect(small, 10000), -EAGAIN, "there is room, and somebody before it");
+	cr_expect_eq(store_expect(large, 180000), 0);
+	cr_expect_eq(store_expect(small, 10000), 0);
+	cr_expect_eq(store_append(last, "hello", 5), 0);
+	store_abandon(small);
+	cr_expect_eq(store_expect(small = arrive(), 20000), -EAGAIN);
+	cr_expect_eq(store_append(last, "hello", 5), 0, "who has something is not held up");
+	store_abandon(small);
+	store_abandon(large);
+	store_abandon(last);
+	cr_expect_eq(arriving(), 0u);
+}
+
+Test(store, those_that_do_not_tell_their_length_do_not_wait_for_each_other)
+{
+	char key[] = "debuginfo/ab";
+	struct store_record record = { .key = key };
+	struct store_arrival *one = arrive(), *other = arrive(), *third = arrive();
+
+	store_set_max(store, 200000);
+	cr_expect_eq(append_many(one, 70), 0);
+	cr_expect_eq(append_many(other, 70), 0);
+	cr_expect_eq(append_many(third, 100), -EAGAIN);
+	cr_expect_eq(store_arrival_bytes(third), 60000u);
+	cr_expect_eq(append_many(one, 1), -EAGAIN);
+	cr_expect_eq(append_many(other, 1), -EDEADLK, "nobody would let go");
+	cr_expect_eq(store_restart(other), 0);
+	cr_expect_eq(append_many(third, 40), 0, "what it had has become theirs");
+	cr_expect_eq(append_many(one, 30), 0);
+	cr_expect_eq(append_many(other, 1), -EAGAIN);
+	cr_expect_eq(store_publish(one, &record), 0, "a record needs no room of its own");
+	cr_expect_eq(append_many(other, 1), 0, "it went for this one");
+	store_abandon(other);
+	store_abandon(third);
+	cr_expect_eq(arriving(), 0u);
+}
+
+Test(store, a_new_object_stays_until_who_waits_has_opened_it)
+{
+	char key[] = "debuginfo/ab";
+	const bool stop = false;
+	struct store_record record = { .key = key, .name = "name.so", .source = "here" };
+	struct store_arrival *arrival = arrive();
+	struct store_usage usage;
+
+	store_scan(store, &stop);
+	cr_assert_eq(store_append(arrival, "hello", 5), 0);
+	cr_assert_eq(store_publish_held(arrival, &record), 0);
+	store_usage(store, &usage);
+	cr_expect_eq(usage.used_bytes, 0u);
+	cr_expect_gt(usage.arriving_bytes, 5u);
+	store_set_max(store, 1);
+	cr_expect(has(key, "hello"), "found, and still held");
+	store_abandon(arrival);
+	store_usage(store, &usage);
+	cr_expect_gt(usage.used_bytes, 5u);
+	cr_expect_eq(usage.arriving_bytes, 0u);
+	store_set_max(store, 1);
+	cr_expect_not(has(key, ""), "one of all");
+	store_usage(store, &usage);
+	cr_expect_eq(usage.used_bytes, 0u);
+}
+
 Test(store, counts_what_was_there_before)
 {
 	struct store_usage before, after;
