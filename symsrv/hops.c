@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* Eight servers write 600 bytes; a header of many thousand is refused by upstreams, nginx's limit
  * for a line is 8192. */
@@ -35,6 +36,21 @@ static struct passed count_passed(const char *chain)
 		chain += strcspn(chain, ",");
 	}
 	return passed;
+}
+
+static void add_line(struct buf *list, const char *value)
+{
+	if (list->size_bytes)
+		buf_append_string(list, ", ");
+	buf_append_string(list, value);
+}
+
+void hops_take(struct hops_lines *lines, const char *name, const char *value)
+{
+	if (!strcasecmp(name, "X-Forwarded-For"))
+		add_line(&lines->forwarded, value);
+	else if (!strcasecmp(name, "Via"))
+		add_line(&lines->via, value);
 }
 
 void hops_read(const struct hops_request *request, const char *own_name, uint64_t limit,

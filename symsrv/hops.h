@@ -16,6 +16,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libsym/base/buf.h"
+
+/* Headers of which there may be several lines: RFC 9110, 5.3, they are one list. */
+struct hops_lines {
+	struct buf forwarded, via;
+};
+
+/* Notes one line of any header. */
+void hops_take(struct hops_lines *lines, const char *name, const char *value);
+
 struct hops_request {
 	const char *forwarded, *via; /* headers, or NULL */
 	const char *client;          /* its address */

@@ -28,6 +28,16 @@ const char *route_kind_text(enum route_kind kind)
 	return kind_texts[kind];
 }
 
+const char *route_path(const char *target)
+{
+	size_t scheme = !strncasecmp(target, "http://", 7)    ? 7
+			: !strncasecmp(target, "https://", 8) ? 8
+							      : 0;
+	const char *path = scheme ? strchr(target + scheme, '/') : target;
+
+	return path ? path : "/";
+}
+
 size_t route_room_bytes(size_t path_bytes)
 {
 	return 2 * (path_bytes + 1);

@@ -30,6 +30,10 @@ struct route {
 	const char *section; /* section of an ELF file; else NULL */
 };
 
+/* The path of a request target, its query behind it. RFC 9112, 3.2.2: a server must take the form
+ * with scheme and host too. */
+const char *route_path(const char *target);
+
 /* Room that route_parse() wants for a path of `path_bytes`. */
 size_t route_room_bytes(size_t path_bytes);
 

@@ -283,20 +283,33 @@ static const char *client_address(struct MHD_Connection *connection, char room[I
 	return room;
 }
 
+static enum MHD_Result collect_hops(void *context, enum MHD_ValueKind kind, const char *name,
+				    const char *value)
+{
+	(void)kind;
+	if (value)
+		hops_take(context, name, value);
+	return MHD_YES;
+}
+
 static struct hops read_hops(const struct request *request)
 {
-	struct MHD_Connection *connection = request->connection;
 	const struct server_settings *settings = &request->server->settings;
 	char address[INET6_ADDRSTRLEN];
-	struct hops_request passed = {
-		.forwarded =
-			MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-Forwarded-For"),
-		.via = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Via"),
-		.client = client_address(connection, address),
-	};
-	struct hops hops;
+	struct hops hops = { 0 };
+	struct hops_request asked;
+	struct hops_lines lines;
 
-	hops_read(&passed, settings->holdings->own_name, settings->forwarded_limit, &hops);
+	buf_init(&lines.forwarded, connection_memory_bytes);
+	buf_init(&lines.via, connection_memory_bytes);
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, collect_hops, &lines);
+	asked = (struct hops_request){ buf_string(&lines.forwarded), buf_string(&lines.via),
+				       client_address(request->connection, address) };
+	/* Without memory for them it goes no further. */
+	if (asked.forwarded && asked.via)
+		hops_read(&asked, settings->holdings->own_name, settings->forwarded_limit, &hops);
+	buf_deinit(&lines.forwarded);
+	buf_deinit(&lines.via);
 	return hops;
 }
 
@@ -520,22 +533,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	}
 }
 
-/* RFC 9112, 3.2.2: a server must take the form with scheme and host too. */
-static const char *skip_authority(const char *uri)
-{
-	size_t scheme = !strncasecmp(uri, "http://", 7)    ? 7
-			: !strncasecmp(uri, "https://", 8) ? 8
-							   : 0;
-	const char *path = scheme ? strchr(uri + scheme, '/') : uri;
-
-	return path ? path : "/";
-}
-
 /* First sight of a request: its line has been read, its headers not yet. */
 static void *on_request_line(void *context, const char *uri, struct MHD_Connection *connection)
 {
 	struct server *server = context;
-	const char *path = skip_authority(uri);
+	const char *path = route_path(uri);
 	size_t path_bytes = strcspn(path, "?");
 	struct request *request =
 		calloc(1, sizeof(*request) + path_bytes + 1 + route_room_bytes(path_bytes));

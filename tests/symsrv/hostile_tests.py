@@ -264,6 +264,28 @@ def a_request_that_upstreams_refuse_harms_no_other():
 
 
 @test
+def a_header_in_several_lines_is_one():
+    with upstream(h.serve_files({h.debug_paths(TARGET)[0]: GOOD})) as server:
+        with symsrv("--upstream", "debuginfod=" + server.url, "--forwarded-limit", "2") as program:
+
+            def ask(identity, *lines):
+                request = "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" % h.debug_paths(identity)[0]
+                answer = program.raw((request + "".join(line + "\r\n" for line in lines) + "\r\n").encode())
+                return answer.split()[1]
+
+            equal(ask(h.build_id(160), "X-Forwarded-For: 10.0.0.1", "x-forwarded-for: 10.0.0.2"), b"404", "two servers")
+            passed_on = server.requests[-1][1]["X-Forwarded-For"]
+            check(passed_on.startswith("10.0.0.1, 10.0.0.2, 127.0.0.1, _symsrv-"), "passed on: " + passed_on)
+            own_name = server.requests[-1][1]["Via"].split()[1]
+            count = len(server.requests)
+            equal(ask(TARGET, *("X-Forwarded-For: 10.0.0.%d" % i for i in range(3))), b"404", "one server too many")
+            equal(ask(TARGET, "Via: 1.1 proxy", "Via: 1.1 " + own_name), b"404", "a request that was here before")
+            equal(ask(TARGET, "X-Forwarded-For: 10.0.0.1", "X-Forwarded-For: _" + own_name), b"404", "or passed one that relays this")
+            equal(len(server.requests), count, "requests that went on")
+            equal(ask(TARGET, "X-Forwarded-For: 10.0.0.1", "Via: 1.1 proxy"), b"200", "another one")
+
+
+@test
 def misses_are_forgotten_by_a_scan_that_finds_something():
     directory, absent = tempfile.mkdtemp(dir=RUN.scratch), h.build_id(150)
     count = 0

@@ -190,6 +190,22 @@ Test(hops, a_request_that_was_here_before_goes_no_further)
 	cr_expect_str_eq(chain_after("1, 2, 3, 4", NULL, 3), "");
 }
 
+Test(hops, several_lines_are_one_list)
+{
+	struct hops_lines lines;
+
+	buf_init(&lines.forwarded, 100);
+	buf_init(&lines.via, 100);
+	hops_take(&lines, "X-Forwarded-For", "10.0.0.1");
+	hops_take(&lines, "x-forwarded-for", "10.0.0.2, _symsrv-abc");
+	hops_take(&lines, "VIA", "1.1 proxy");
+	hops_take(&lines, "Host", "x");
+	cr_expect_str_eq(buf_string(&lines.forwarded), "10.0.0.1, 10.0.0.2, _symsrv-abc");
+	cr_expect_str_eq(buf_string(&lines.via), "1.1 proxy");
+	buf_deinit(&lines.forwarded);
+	buf_deinit(&lines.via);
+}
+
 Test(hops, a_server_that_adds_address_and_name_counts_once)
 {
 	static const char three[] = "1, _symsrv-a, 2, _symsrv-b, 3, _symsrv-c";
