@@ -81,8 +81,9 @@ static bool set_user(struct upstream *upstream, const char *text, size_t length)
 	return upstream->user && upstream->password;
 }
 
-/* Takes user and password out of the URL, so that nothing that shows it shows them. */
-static bool set_url(struct upstream *upstream, const char *url)
+/* Takes user and password out of the URL, so that nothing that shows it shows them; *why may
+ * become another text when it is wrong. */
+static bool set_url(struct upstream *upstream, const char *url, const char **why)
 {
 	const char *host = strstr(url, "://");
 	const char *path, *at;
@@ -100,6 +101,10 @@ static bool set_url(struct upstream *upstream, const char *url)
 	host += 3;
 	path = host + strcspn(host, "/");
 	at = memrchr(host, '@', (size_t)(path - host));
+	if (strpbrk(at ? at : host, "?#")) {
+		*why = "its URL has a query or fragment, behind which no path can stand";
+		return false;
+	}
 	if (at) {
 		if (!set_user(upstream, host, (size_t)(at - host)))
 			return false;
@@ -133,7 +138,7 @@ static bool is_plain_name(const char *name)
 }
 
 /* "[NAME@]KIND=URL" */
-static struct upstream *parse(const char *text)
+static struct upstream *parse(const char *text, const char **why)
 {
 	struct upstream *upstream GUARDED(upstream) = calloc(1, sizeof(*upstream));
 	const char *equals = strchr(text, '=');
@@ -148,7 +153,7 @@ static struct upstream *parse(const char *text)
 	for (i = 0; i < UPSTREAM_QUEUES; i++)
 		upstream->queues[i].last_waiting = &upstream->queues[i].waiting;
 	if (!equals || !find_kind(kind, (size_t)(equals - kind), &upstream->kind) ||
-	    !set_url(upstream, equals + 1))
+	    !set_url(upstream, equals + 1, why))
 		return NULL;
 	upstream->name = at ? strndup(text, (size_t)(at - text)) : name_of_url(upstream);
 	if (!upstream->name || !*upstream->name || strlen(upstream->name) > 63 ||
@@ -343,10 +348,11 @@ static bool names(const struct text_list *list, const char *name)
 static bool add_upstream(struct upstream_set *set, const struct options *options, const char *text,
 			 struct upstream_set *previous, const char **why)
 {
-	struct upstream *upstream GUARDED(upstream) = parse(text);
+	struct upstream *upstream GUARDED(upstream) = NULL;
 	size_t i;
 
 	*why = "not [NAME@]ssqp|debuginfod|symsrv=http(s)://HOST... or [NAME@]dir=/PATH";
+	upstream = parse(text, why);
 	if (!upstream)
 		return false;
 	for (i = 0; i < set->count; i++) {

@@ -645,6 +645,25 @@ Test(upstreams, passwords_are_taken_out_of_the_url)
 	upstream_set_release(set);
 }
 
+/* The path of an object would have stood behind it. */
+Test(upstreams, a_url_with_a_query_is_refused)
+{
+	static const char *const urls[] = { "a@ssqp=http://host/symbols?sig=abc",
+					    "ssqp=http://user:secret@host?sig=abc",
+					    "symsrv=https://host/#part" };
+	struct upstream_set *set;
+
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		cr_expect_null(set_of(urls[i]), "%s", urls[i]);
+		cr_expect_str_eq(message, "upstream number 1: its URL has a query or fragment, "
+					  "behind which no path can stand");
+	}
+	set = set_of("a@dir=/symbols?sig=abc#part");
+	cr_assert_not_null(set, "a directory may be called anything");
+	cr_expect_str_eq(set->list[0]->url, "/symbols?sig=abc#part");
+	upstream_set_release(set);
+}
+
 Test(upstreams, names_that_nobody_has_are_refused)
 {
 	struct upstream_set *set = NULL;
