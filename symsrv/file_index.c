@@ -116,6 +116,8 @@ void file_index_destroy(struct file_index *index)
 struct scan {
 	struct entry *entries;
 	uint64_t files_seen;
+	struct runtime *runtimes;
+	struct companion *companions;
 };
 
 static bool same_file(const struct entry *entry, const struct stat *status)
@@ -225,6 +227,108 @@ static void read_keys(int fd, const char *file_name, struct file_keys *ret)
 	ret->count = keys_of_identity(&identity, ret->name, ret->keys);
 }
 
+/*
+ * What a debugger asks for by the build-id of the libcoreclr.so that it belongs to
+ * (SSQP, ELF-buildid-coreclr). Nothing in such a file says which that is, but a
+ * runtime lies in one directory with its own.
+ */
+static const char runtime_name[] = "libcoreclr.so";
+static const char *const companion_names[] = { "libmscordaccore.so", "libmscordbi.so", "libsos.so",
+					       "mscordaccore.dll", "mscordbi.dll" };
+
+struct runtime {
+	UT_hash_handle hh;
+	struct key key;
+	char directory[];
+};
+
+struct companion {
+	struct companion *next;
+	struct stat status;
+	uint32_t contents;
+	char path[];
+};
+
+static bool is_companion(const char *name)
+{
+	for (size_t i = 0; i < sizeof(companion_names) / sizeof(*companion_names); i++)
+		if (!strcmp(name, companion_names[i]))
+			return true;
+	return false;
+}
+
+static void note_runtime(struct scan *scan, const struct key *key, const char *path)
+{
+	size_t length = (size_t)(path_file_name(path) - path);
+	struct runtime *runtime;
+
+	HASH_FIND(hh, scan->runtimes, path, length, runtime);
+	if (runtime)
+		return;
+	runtime = calloc(1, sizeof(*runtime) + length);
+	if (!runtime)
+		return;
+	runtime->key = *key;
+	memcpy(runtime->directory, path, length);
+	HASH_ADD(hh, scan->runtimes, directory, length, runtime);
+	if (!hash_added(runtime))
+		free(runtime);
+}
+
+static void note_companion(struct scan *scan, const char *path, const struct stat *status,
+			   uint32_t contents)
+{
+	size_t bytes = strlen(path) + 1;
+	struct companion *companion = calloc(1, sizeof(*companion) + bytes);
+
+	if (!companion)
+		return;
+	*companion = (struct companion){ scan->companions, *status, contents };
+	memcpy(companion->path, path, bytes);
+	scan->companions = companion;
+}
+
+static void note_parts_of_runtimes(struct scan *scan, const struct key *key, const char *path,
+				   const struct stat *status, uint32_t contents)
+{
+	const char *name = path_file_name(path);
+
+	if (key->kind == KEY_EXECUTABLE && !strcmp(name, runtime_name))
+		note_runtime(scan, key, path);
+	else if ((key->kind == KEY_EXECUTABLE || key->kind == KEY_PE) && is_companion(name))
+		note_companion(scan, path, status, contents);
+}
+
+/* When everything was seen: adds those that lie beside a runtime. */
+static void add_companions(struct scan *scan)
+{
+	struct companion *companion, *next_companion;
+	struct runtime *runtime, *next;
+	char text[KEY_TEXT_BYTES];
+
+	for (companion = scan->companions; companion; companion = next_companion) {
+		const char *name = path_file_name(companion->path);
+		struct key key;
+
+		next_companion = companion->next;
+		HASH_FIND(hh, scan->runtimes, companion->path, (size_t)(name - companion->path),
+			  runtime);
+		if (runtime) {
+			key = runtime->key;
+			key.kind = KEY_CLR;
+			key.name = key.spelling = name;
+			key_text(&key, text);
+			add(scan, text, companion->path, &companion->status, companion->contents);
+		}
+		free(companion);
+	}
+	HASH_ITER(hh, scan->runtimes, runtime, next)
+	{
+		HASH_DEL(scan->runtimes, runtime);
+		free(runtime);
+	}
+}
+
 static void scan_file(struct scan *scan, const char *path)
 {
 	int fd AUTO_CLOSE = path_open_in_root(-1, path, PATH_REGULAR);
@@ -239,6 +343,7 @@ static void scan_file(struct scan *scan, const char *path)
 	for (size_t i = 0; i < found.count; i++) {
 		key_text(&found.keys[i], text);
 		add(scan, text, path, &status, found.contents);
+		note_parts_of_runtimes(scan, &found.keys[i], path, &status, found.contents);
 	}
 }
 
@@ -289,6 +394,7 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 	index->was_moved = false;
 	for (i = 0; i < directories->count; i++)
 		scan_directory(&scan, directories->texts[i], stop);
+	add_companions(&scan);
 	if (__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		clear(&scan.entries);
 		return false;

@@ -200,6 +200,44 @@ def indexed_directories_are_served_by_identity():
 
 
 @test
+def the_debuggers_libraries_of_an_indexed_runtime_are_found():
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    runtimes = h.build_id(20), h.build_id(21)
+    files = {}
+
+    def put(place, name, body):
+        os.makedirs(os.path.join(directory, place), exist_ok=True)
+        files[place, name] = body
+        with open(os.path.join(directory, place, name), "wb") as file:
+            file.write(body)
+
+    for number, runtime in enumerate(runtimes):
+        place = "shared/10.0.%d" % number
+        put(place, "libcoreclr.so", h.make_elf(runtime, debug=False, code=True))
+        put(place, "libmscordaccore.so", h.make_elf(h.build_id(30 + number), debug=False, code=True))
+        put(place, "libmscordbi.so", h.make_elf(h.build_id(40 + number), debug=False, code=True))
+        put(place, "libother.so", h.make_elf(h.build_id(50 + number), debug=False, code=True))
+        put(place, "libsos.so", b"no library")
+        put(place + "/cross", "mscordaccore.dll", h.make_pe(0x12345678, 0x1000))
+    put("shared/10.0.0", "mscordaccore.dll", h.make_pe(0x12345679, 0x2000))
+
+    def ask(program, name, runtime):
+        return program.get("/symbols/%s/elf-buildid-coreclr-%s/%s" % (name, runtime, name))
+
+    with symsrv("--index", directory) as program:
+        for number, runtime in enumerate(runtimes):
+            for name in ("libmscordaccore.so", "libmscordbi.so"):
+                status, _, body = ask(program, name, runtime)
+                equal((status, body == files["shared/10.0.%d" % number, name]), (200, True), name)
+        equal(ask(program, "LIBMSCORDACCORE.so", runtimes[0].upper())[0], 200, "in any case")
+        equal(ask(program, "mscordaccore.dll", runtimes[0])[2], files["shared/10.0.0", "mscordaccore.dll"], "for Windows")
+        for name in ("mscordaccore.dll", "libother.so", "libsos.so", "libcoreclr.so"):
+            equal(ask(program, name, runtimes[1])[0], 404, name)
+        equal(ask(program, "libmscordaccore.so", h.build_id(30))[0], 404, "by its own build-id")
+        equal(program.get("/buildid/%s/executable" % h.build_id(30))[0], 200, "which it has all the same")
+
+
+@test
 def a_directory_can_be_an_upstream():
     identity = h.build_id(8)
     directory = tempfile.mkdtemp(dir=RUN.scratch)
