@@ -5,8 +5,8 @@
  * which is called as the row says, and the variant that does the work, or awaits who does. What
  * that returns was seen to be
  *
- *   .NET 10   int32 modreq(Task`1)   where the row says  class Task`1<int32>, a modifier in its
- * place .NET 11   int32                  what is in the task
+ *   .NET 10: int32 modreq(Task`1), where the row says class Task`1<int32>: a modifier in its place
+ *   .NET 11: int32, what is in the task
  *
  * Knows how a rundown tells them apart, and the signature of .NET 10's; where a live runtime keeps
  * it is clr/method_desc's business.
