@@ -280,16 +280,16 @@ void store_usage(struct store *store, struct store_usage *ret)
 
 bool store_is_writable(struct store *store)
 {
-	int fd = -1;
+	static const char probe[] = "tmp/.probe";
+	int fd = openat(store->directory_fd, probe, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	/* Somebody may have made room by hand. */
-	if (!store_layout_make(store->directory_fd))
-		fd = openat(store->directory_fd, "tmp/.probe", O_WRONLY | O_CREAT | O_CLOEXEC,
-			    0600);
+	if (fd < 0 && errno == ENOENT && !store_layout_make(store->directory_fd))
+		fd = openat(store->directory_fd, probe, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
 	close(fd);
-	unlinkat(store->directory_fd, "tmp/.probe", 0);
+	unlinkat(store->directory_fd, probe, 0);
 	return true;
 }
 
@@ -769,9 +769,8 @@ static int publish(struct store_arrival *arrival, struct store_record *record)
 		return -errno;
 	snprintf(from, sizeof(from), "tmp/%s", arrival->name);
 	pthread_mutex_lock(&store->lock);
-	if (renameat(store->directory_fd, from, store->directory_fd, path))
-		failure = -errno;
-	else
+	failure = store_layout_move(store->directory_fd, from, path);
+	if (!failure)
 		hold(arrival, enter(store, record, arrival->bytes, use_now(store), true));
 	pthread_mutex_unlock(&store->lock);
 	return failure ? failure : store_layout_sync(store->directory_fd, path);

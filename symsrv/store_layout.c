@@ -40,6 +40,20 @@ int store_layout_make(int directory_fd)
 	return 0;
 }
 
+int store_layout_move(int directory_fd, const char *from, const char *path)
+{
+	int failure;
+
+	if (!renameat(directory_fd, from, directory_fd, path))
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	failure = store_layout_make(directory_fd);
+	if (failure)
+		return failure;
+	return renameat(directory_fd, from, directory_fd, path) ? -errno : 0;
+}
+
 int store_layout_sync(int directory_fd, const char *path)
 {
 	char shelf[16];

@@ -13,6 +13,10 @@ int store_layout_make(int directory_fd);
 /* Removes what was arriving when a server ended. */
 void store_layout_empty_tmp(int directory_fd);
 
+/* Gives what has arrived the name of an object, also where somebody has removed the directory of
+ * that to make room; 0 or a negative errno. */
+int store_layout_move(int directory_fd, const char *from, const char *path);
+
 /* Brings the name of an object, "objects/AA/REST", to the disk; 0 or a negative errno. */
 int store_layout_sync(int directory_fd, const char *path);
 

@@ -169,17 +169,23 @@ Test(store, is_used_by_one_server_at_a_time)
 	cr_expect_eq(store_open(directory, 1, &other), -EWOULDBLOCK);
 }
 
-Test(store, what_a_crash_left_is_cleared_away)
+/* Opens the store again, in whose tmp/ such a file was left. */
+static void open_with(const char *name)
 {
 	char path[256];
 	int fd;
 
 	store_close(store);
-	snprintf(path, sizeof(path), "%s/tmp/arrival-17", directory);
+	snprintf(path, sizeof(path), "%s/tmp/%s", directory, name);
 	fd = open(path, O_WRONLY | O_CREAT, 0600);
 	cr_assert_geq(fd, 0);
 	close(fd);
 	open_store(1 << 20);
+}
+
+Test(store, what_a_crash_left_is_cleared_away)
+{
+	open_with("arrival-17");
 	cr_expect_eq(files_in_tmp(), 0u);
 }
 
@@ -206,16 +212,8 @@ Test(store, files_of_others_stay)
 
 Test(store, files_of_others_beside_what_arrives_stay)
 {
-	char path[256];
-	int fd;
-
-	store_close(store);
-	snprintf(path, sizeof(path), "%s/tmp/thesis.txt", directory);
-	fd = open(path, O_WRONLY | O_CREAT, 0600);
-	cr_assert_geq(fd, 0);
-	close(fd);
-	open_store(1 << 20);
-	cr_expect_eq(unlink(path), 0);
+	open_with("thesis.txt");
+	cr_expect_eq(files_in_tmp(), 1u);
 }
 
 Test(store, directories_that_were_removed_are_made_again)
@@ -227,6 +225,11 @@ Test(store, directories_that_were_removed_are_made_again)
 	cr_expect(store_is_writable(store));
 	cr_assert_eq(put("debuginfo/ab", "hello", 5), 0);
 	cr_expect(has("debuginfo/ab", "hello"));
+	/* Before anybody has looked whether it is writable. */
+	snprintf(command, sizeof(command), "rm -r %s/objects/*", directory);
+	cr_assert_eq(system(command), 0);
+	cr_assert_eq(put("debuginfo/ac", "hello", 5), 0);
+	cr_expect(has("debuginfo/ac", "hello"));
 }
 
 /* -------- damage -------- */
