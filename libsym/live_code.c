@@ -176,6 +176,24 @@ static struct sym_error *explain_core(const struct sym_snapshot *snapshot, struc
 	return explained;
 }
 
+/* Where the runtime's file may be mapped, and could not be opened. */
+static struct sym_error *explain_no_mapping(const struct sym_snapshot *snapshot)
+{
+	const struct runtime_info *runtime = snapshot_runtime(snapshot);
+	const struct module_trouble *trouble = NULL;
+	struct sym_image *module = NULL;
+	struct sym_error *error = NULL;
+
+	if (runtime && runtime->mapping_index < snapshot->space->mapping_count)
+		error = snapshot_image_of(snapshot, runtime->mapping_index, &module);
+	if (error)
+		return error;
+	if (module)
+		trouble = module_trouble(module);
+	return sym_error_create(SYM_ERROR_NOT_FOUND, "the runtime's own file %s",
+				trouble ? trouble->text : "is not mapped");
+}
+
 struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct jit_reader **ret)
 {
 	struct remote_memory *memory AUTO_REMOTE_MEMORY = NULL;
@@ -187,8 +205,7 @@ struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct
 	if (error)
 		return error;
 	if (!mapping)
-		return sym_error_create(SYM_ERROR_NOT_FOUND,
-					"the runtime's own file is not mapped");
+		return explain_no_mapping(snapshot);
 	error = snapshot->process->core
 			? core_memory_open(snapshot, &memory)
 			: remote_memory_open_process(snapshot->process->pid, &memory);

@@ -38,3 +38,10 @@ void bcc_settings_read(struct bcc_settings *ret)
 	if (end != refresh && !*end && value <= 3600000)
 		ret->refresh_ms = (uint32_t)value;
 }
+
+bool bcc_settings_are_same(const struct bcc_settings *a, const struct bcc_settings *b)
+{
+	return a->strict == b->strict && a->short_names == b->short_names &&
+	       a->no_tiers == b->no_tiers && a->report == b->report && a->notice == b->notice &&
+	       a->jit == b->jit && a->refresh_ms == b->refresh_ms;
+}

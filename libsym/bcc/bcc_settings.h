@@ -21,5 +21,6 @@ struct bcc_settings {
 };
 
 void bcc_settings_read(struct bcc_settings *ret);
+bool bcc_settings_are_same(const struct bcc_settings *a, const struct bcc_settings *b);
 
 #endif

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -589,6 +590,39 @@ static void find_method(struct live_engine *engine, uint32_t image_index, uint32
 	sym_symbols_destroy(symbols);
 }
 
+/* Is what is at the path now the file that the process has mapped? */
+static bool has_mapped(const struct sym_snapshot *snapshot, uint32_t image_index, const char *path)
+{
+	size_t count = sym_snapshot_mapping_count(snapshot);
+	struct stat file;
+
+	if (stat(path, &file))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct sym_mapping *mapping = sym_snapshot_mapping_at(snapshot, i);
+
+		if (mapping->image_index == image_index && mapping->inode)
+			return mapping->inode == file.st_ino;
+	}
+	return false;
+}
+
+/* Functions of a file that has no path any more. */
+static bool find_in_replaced(struct sym_image *image, struct wanted_name *wanted)
+{
+	struct sym_symbols *symbols = NULL;
+	struct sym_error *error =
+		sym_image_symbols(image, SYM_IMAGE_SYMBOLS_LINKAGE_NAMES, &symbols);
+	size_t count = error ? 0 : sym_symbols_count(symbols);
+
+	sym_error_destroy(error);
+	for (size_t i = 0; i < count && !wanted->start; i++)
+		if (!strcmp(sym_symbols_at(symbols, i)->name, wanted->name))
+			wanted->start = sym_symbols_at(symbols, i)->start;
+	sym_symbols_destroy(symbols);
+	return wanted->start;
+}
+
 static bool find_in_image(struct live_engine *engine, struct sym_image *image, uint32_t index,
 			  const char *name, uint64_t *ret)
 {
@@ -603,7 +637,11 @@ static bool find_in_image(struct live_engine *engine, struct sym_image *image, u
 	if (sym_image_load_base(image) == UINT64_MAX)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", engine->pid, sym_image_path(image));
-	if (bcc_elf_foreach_sym(path, match_name, &engine->option, &wanted) < 0 || !wanted.start)
+	if (has_mapped(engine->now->snapshot, index, path))
+		bcc_elf_foreach_sym(path, match_name, &engine->option, &wanted);
+	else
+		find_in_replaced(image, &wanted);
+	if (!wanted.start)
 		return false;
 	*ret = sym_image_load_base(image) + wanted.start;
 	return true;
@@ -616,6 +654,8 @@ static int resolve_name(void *held, const char *module, const char *name, uint64
 	uint64_t start;
 	size_t count;
 
+	if (quick_clock() >= engine->check_at)
+		check(engine);
 	if (!engine->now || !module)
 		return -1;
 	count = sym_snapshot_image_count(engine->now->snapshot);
@@ -644,9 +684,11 @@ static int resolve_name(void *held, const char *module, const char *name, uint64
 static bool still_good(void *held)
 {
 	struct live_engine *engine = held;
+	struct bcc_settings settings;
 
-	return engine->now && now_ms() - engine->now->taken_ms < MOST_AGE_MS &&
-	       still_same(engine->now);
+	bcc_settings_read(&settings);
+	return engine->now && bcc_settings_are_same(&settings, &engine->settings) &&
+	       now_ms() - engine->now->taken_ms < MOST_AGE_MS && still_same(engine->now);
 }
 
 static void report(void *held)

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that end, become another program, or lose the files that they have mapped. */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/bcc_library.h"
+#include "tests/support/elf_builder.h"
+#include "tests/support/program.h"
+
+static struct bcc_library library;
+
+static void open_library(void)
+{
+	setenv("LIBSYM_BCC_REFRESH_MS", "0", 1);
+	cr_assert(bcc_library_open(&library, BCC_OURS));
+}
+
+TestSuite(bcc_life, .init = open_library);
+
+static void wait_ms(unsigned int milliseconds)
+{
+	usleep(milliseconds * 1000);
+}
+
+Test(bcc_life, a_process_that_ended_keeps_its_names)
+{
+	uint64_t known = (uint64_t)dlsym(RTLD_DEFAULT, "strdup");
+	struct bcc_symbol symbol;
+	struct bcc_child child;
+	void *cache;
+
+	cr_assert(bcc_child_start(&child, 0, NULL, NULL));
+	cache = library.symcache_new(child.pid, NULL);
+	cr_assert_eq(library.symcache_resolve(cache, known, &symbol), 0);
+	bcc_child_end(&child);
+	wait_ms(150);
+	cr_expect_eq(library.symcache_resolve(cache, known, &symbol), 0);
+	cr_expect_eq(library.symcache_resolve(cache, 0x10, &symbol), -1);
+	library.symcache_refresh(cache);
+	cr_expect_eq(library.symcache_resolve(cache, known, &symbol), 0);
+	library.free_symcache(cache, child.pid);
+}
+
+/* The first executable mapping of a file whose path ends in `name`; 0: none. */
+static uint64_t mapped_at(pid_t pid, const char *name)
+{
+	char path[64], line[512];
+	uint64_t start = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "r");
+	while (maps && !start && fgets(line, sizeof(line), maps)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strstr(line, " r-xp ") && strlen(line) > strlen(name) &&
+		    !strcmp(line + strlen(line) - strlen(name), name))
+			start = strtoull(line, NULL, 16);
+	}
+	if (maps)
+		fclose(maps);
+	return start;
+}
+
+/* A child that is this program, and another one once the descriptor is closed. */
+static pid_t start_child(int *go_ret)
+{
+	int go[2];
+	pid_t child;
+	char byte;
+
+	cr_assert_eq(pipe(go), 0);
+	child = fork();
+	if (child == 0) {
+		close(go[1]);
+		if (read(go[0], &byte, 1) >= 0)
+			execlp("sleep", "sleep", "30", NULL);
+		_exit(1);
+	}
+	close(go[0]);
+	*go_ret = go[1];
+	return child;
+}
+
+Test(bcc_life, a_process_that_became_another_program_is_looked_at_anew)
+{
+	struct bcc_symbol symbol;
+	uint64_t start = 0;
+	pid_t child;
+	int go;
+	void *cache;
+
+	child = start_child(&go);
+	cache = library.symcache_new(child, NULL);
+	cr_assert_eq(library.symcache_resolve(cache, (uint64_t)&wait_ms, &symbol), 0);
+	close(go);
+	for (int i = 0; i < 500 && !start; i++) {
+		wait_ms(10);
+		start = mapped_at(child, "/sleep");
+	}
+	wait_ms(150);
+	library.symcache_resolve(cache, start + 0x10, &symbol);
+	cr_expect(symbol.module && strstr(symbol.module, "/sleep"), "module is %s", symbol.module);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	library.free_symcache(cache, child);
+}
+
+Test(bcc_life, a_name_is_looked_for_in_the_program_that_runs)
+{
+	uint64_t own = (uint64_t)dlsym(RTLD_DEFAULT, "strdup"), start = 0, found = 0;
+	struct bcc_symbol libc;
+	int go;
+	void *cache;
+	pid_t child;
+
+	child = start_child(&go);
+	cache = library.symcache_new(child, NULL);
+	cr_assert_eq(library.symcache_resolve_no_demangle(cache, own, &libc), 0);
+	close(go);
+	for (int i = 0; i < 500 && !start; i++) {
+		wait_ms(10);
+		if (mapped_at(child, "/sleep"))
+			start = mapped_at(child, "/libc.so.6");
+	}
+	wait_ms(150);
+	cr_expect_eq(library.symcache_resolve_name(cache, libc.module, "strdup", &found), 0);
+	cr_expect_eq(found, start + own - mapped_at(getpid(), "/libc.so.6"));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	library.free_symcache(cache, child);
+}
+
+static int load(void *path)
+{
+	return dlopen(path, RTLD_NOW) ? 0 : -1;
+}
+
+Test(bcc_life, a_name_is_looked_for_in_the_file_that_is_mapped)
+{
+	static const struct elf_builder_symbol other = {
+		"zlibVersion", 0x401010, 16, 1, 2, false, false,
+	};
+	char *scratch = scratch_create(), *path = scratch_path(scratch, "libcopy.so"),
+	     *new_path = scratch_path(scratch, "new"), *libz = library.procutils_which_so("z", 0);
+	size_t size_bytes;
+	char *bytes = scratch_read(libz, &size_bytes);
+	struct bcc_child child;
+	uint64_t before = 0, after = 0;
+	void *cache;
+
+	scratch_write(path, bytes, size_bytes);
+	free(bytes);
+	cr_assert(bcc_child_start(&child, 0, load, path));
+	cache = library.symcache_new(child.pid, NULL);
+	cr_assert_eq(library.symcache_resolve_name(cache, path, "zlibVersion", &before), 0);
+	bytes = (char *)elf_builder_make(
+		&other, 1, (struct elf_builder_options){ .position_independent = true },
+		&size_bytes);
+	scratch_write(new_path, bytes, size_bytes);
+	cr_assert_eq(rename(new_path, path), 0);
+	for (int i = 0; i < 2; i++) {
+		cr_expect_eq(library.symcache_resolve_name(cache, path, "zlibVersion", &after), 0);
+		cr_expect_eq(after, before);
+		library.symcache_refresh(cache);
+	}
+	library.free_symcache(cache, child.pid);
+	bcc_child_end(&child);
+	free(bytes);
+	free(libz);
+	free(new_path);
+	free(path);
+	scratch_remove(scratch);
+}
