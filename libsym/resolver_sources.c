@@ -123,7 +123,7 @@ enum sym_source_kind resolver_look_up_live(const struct resolving *resolving,
 	written = resolver_get_written(resolving);
 	if (written)
 		source = resolver_look_up_written(resolving, written, address, &line);
-	if (source == SYM_SOURCE_NONE || line.kind != SYM_SYMBOL_STUB)
+	if (source == SYM_SOURCE_NONE || !runtime_source_yields_to(match, &line))
 		return SYM_SOURCE_RUNTIME;
 	*match = line;
 	return source;

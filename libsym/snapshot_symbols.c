@@ -450,6 +450,24 @@ static struct sym_error *add_perf_map(struct joining *joining)
 	return NULL;
 }
 
+/* A method without its signature, of which the perf map has it. */
+static void take_whole_name(const struct joining *joining, struct sym_symbol *symbol)
+{
+	const struct source_match told = { .start = symbol->start,
+					   .size_bytes = symbol->size_bytes,
+					   .name = symbol->name,
+					   .kind = symbol->kind };
+	struct source_match line;
+
+	if (symbol->kind == SYM_SYMBOL_STUB || !joining->perf_map ||
+	    perfmap_source_find(joining->perf_map, symbol->start, &line) != SOURCE_HIT ||
+	    !runtime_source_yields_to(&told, &line))
+		return;
+	symbol->name = line.name;
+	symbol->tier = line.tier;
+	symbol->source = SYM_SOURCE_PERF_MAP;
+}
+
 /* Those that a line of the perf map holds over, or the others; was there any? */
 static bool add_pieces(struct joining *joining, const struct runtime_source *source, bool yielding)
 {
@@ -461,6 +479,8 @@ static bool add_pieces(struct joining *joining, const struct runtime_source *sou
 		runtime_source_at(source, i, &symbol);
 		if (runtime_source_yields(source, symbol.kind, symbol.name) != yielding)
 			continue;
+		if (yielding)
+			take_whole_name(joining, &symbol);
 		symbols_builder_add_borrowed(&joining->joined, &symbol);
 		any = true;
 	}

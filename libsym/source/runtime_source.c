@@ -23,6 +23,7 @@ struct runtime_source {
 	/* Where the runtime writes of stubs where they are: with W^X those of .NET 10 have
 	 * addresses of views that do not last. */
 	bool stubs_yield;
+	bool was_told; /* by rundown: of methods in no file not with their signatures */
 };
 
 /* A source while its index is made. */
@@ -251,6 +252,7 @@ struct sym_error *runtime_source_open_told(const struct told_methods *told,
 	}
 	add_barrier(&making, &told->barrier);
 	making.source->stubs_yield = true;
+	making.source->was_told = true;
 	making.source->counts.method_count = told->count;
 	making.source->counts.unnamed_count = told->unnamed_count;
 	return end(&making, ret);
@@ -271,10 +273,29 @@ const struct runtime_counts *runtime_source_counts(const struct runtime_source *
 	return &source->counts;
 }
 
+static bool has_signature(const char *name)
+{
+	return *name && name[strlen(name) - 1] == ')';
+}
+
 bool runtime_source_yields(const struct runtime_source *source, enum sym_symbol_kind kind,
 			   const char *name)
 {
-	return source->stubs_yield && kind == SYM_SYMBOL_STUB && !strcmp(name, jit_stub_name);
+	if (kind == SYM_SYMBOL_STUB)
+		return source->stubs_yield && !strcmp(name, jit_stub_name);
+	return source->was_told && !has_signature(name);
+}
+
+bool runtime_source_yields_to(const struct source_match *told, const struct source_match *line)
+{
+	const char *same;
+
+	if (told->kind == SYM_SYMBOL_STUB)
+		return line->kind == SYM_SYMBOL_STUB;
+	if (line->start != told->start || line->size_bytes != told->size_bytes)
+		return false;
+	same = strstr(line->name, told->name);
+	return same && same[strlen(told->name)] == '(';
 }
 
 size_t runtime_source_count(const struct runtime_source *source)

@@ -74,9 +74,12 @@ bool runtime_source_is_equal(const struct runtime_source *a, const struct runtim
 
 const struct runtime_counts *runtime_source_counts(const struct runtime_source *source);
 
-/* Is what has this name in it only known to be a stub, so that a map that names it says more? */
+/* Is what has this name in it only known to be a stub, or a method without its signature, so that a
+ * map that names it may say more? */
 bool runtime_source_yields(const struct runtime_source *source, enum sym_symbol_kind kind,
 			   const char *name);
+/* Does a map's line of the place of what yields say more? */
+bool runtime_source_yields_to(const struct source_match *told, const struct source_match *line);
 
 size_t runtime_source_count(const struct runtime_source *source);
 /* The i-th disjoint piece. Its name lives as long as the source. */
