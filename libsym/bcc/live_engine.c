@@ -607,8 +607,8 @@ static bool has_mapped(const struct sym_snapshot *snapshot, uint32_t image_index
 	return false;
 }
 
-/* Functions of a file that has no path any more. */
-static bool find_in_replaced(struct sym_image *image, struct wanted_name *wanted)
+/* Among the functions of the file that is mapped, wherever that is now. */
+static void find_in_mapped(struct sym_image *image, struct wanted_name *wanted)
 {
 	struct sym_symbols *symbols = NULL;
 	struct sym_error *error =
@@ -620,7 +620,6 @@ static bool find_in_replaced(struct sym_image *image, struct wanted_name *wanted
 		if (!strcmp(sym_symbols_at(symbols, i)->name, wanted->name))
 			wanted->start = sym_symbols_at(symbols, i)->start;
 	sym_symbols_destroy(symbols);
-	return wanted->start;
 }
 
 static bool find_in_image(struct live_engine *engine, struct sym_image *image, uint32_t index,
@@ -640,7 +639,7 @@ static bool find_in_image(struct live_engine *engine, struct sym_image *image, u
 	if (has_mapped(engine->now->snapshot, index, path))
 		bcc_elf_foreach_sym(path, match_name, &engine->option, &wanted);
 	else
-		find_in_replaced(image, &wanted);
+		find_in_mapped(image, &wanted);
 	if (!wanted.start)
 		return false;
 	*ret = sym_image_load_base(image) + wanted.start;
