@@ -115,10 +115,11 @@ enum sym_source_kind resolver_look_up_live(const struct resolving *resolving,
 	enum sym_source_kind source = SYM_SOURCE_NONE;
 	const struct written *written;
 	struct source_match line;
+	bool yields;
 
-	if (!live || runtime_source_find(live, address, match) != SOURCE_HIT)
+	if (!live || runtime_source_find(live, address, match, &yields) != SOURCE_HIT)
 		return SYM_SOURCE_NONE;
-	if (!runtime_source_yields(live, match->kind, match->name))
+	if (!yields)
 		return SYM_SOURCE_RUNTIME;
 	written = resolver_get_written(resolving);
 	if (written)

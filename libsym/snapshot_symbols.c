@@ -476,8 +476,7 @@ static bool add_pieces(struct joining *joining, const struct runtime_source *sou
 	for (size_t i = 0; i < runtime_source_count(source); i++) {
 		struct sym_symbol symbol;
 
-		runtime_source_at(source, i, &symbol);
-		if (runtime_source_yields(source, symbol.kind, symbol.name) != yielding)
+		if (runtime_source_at(source, i, &symbol) != yielding)
 			continue;
 		if (yielding)
 			take_whole_name(joining, &symbol);

@@ -244,8 +244,8 @@ static void refresh(void *held)
 	look_again(engine);
 }
 
-/* Every CHECK_MS: is it still the process, and is what is known of jitted code not too old? */
-static __attribute__((noinline)) void check(struct live_engine *engine)
+/* Is it still the process, and is what is known of jitted code not too old? */
+static __attribute__((noinline)) void check_now(struct live_engine *engine)
 {
 	const struct look *look = engine->now;
 	uint64_t most_age = MOST_AGE_MS;
@@ -261,6 +261,13 @@ static __attribute__((noinline)) void check(struct live_engine *engine)
 	} else if (look->knows_jitted && now_ms() - look->taken_ms >= most_age) {
 		look_again(engine);
 	}
+}
+
+/* Every CHECK_MS. */
+static inline void check(struct live_engine *engine)
+{
+	if (__builtin_expect(quick_clock() >= engine->check_at, 0))
+		check_now(engine);
 }
 
 /* ---- answers ------------------------------------------------------------------ */
@@ -531,8 +538,7 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 	struct live_engine *engine = held;
 
 	engine->asked++;
-	if (__builtin_expect(quick_clock() >= engine->check_at, 0))
-		check(engine);
+	check(engine);
 	if (__builtin_expect(glance(engine, address, sym), 1))
 		return 0;
 	return resolve_carefully(engine, address, sym);
@@ -613,12 +619,11 @@ static void find_in_mapped(struct sym_image *image, struct wanted_name *wanted)
 	struct sym_symbols *symbols = NULL;
 	struct sym_error *error =
 		sym_image_symbols(image, SYM_IMAGE_SYMBOLS_LINKAGE_NAMES, &symbols);
-	size_t count = error ? 0 : sym_symbols_count(symbols);
+	size_t found = error ? SYM_NONE : sym_symbols_find(symbols, wanted->name, SYM_NONE);
 
 	sym_error_destroy(error);
-	for (size_t i = 0; i < count && !wanted->start; i++)
-		if (!strcmp(sym_symbols_at(symbols, i)->name, wanted->name))
-			wanted->start = sym_symbols_at(symbols, i)->start;
+	if (found != SYM_NONE)
+		wanted->start = sym_symbols_at(symbols, found)->start;
 	sym_symbols_destroy(symbols);
 }
 
@@ -653,8 +658,7 @@ static int resolve_name(void *held, const char *module, const char *name, uint64
 	uint64_t start;
 	size_t count;
 
-	if (quick_clock() >= engine->check_at)
-		check(engine);
+	check(engine);
 	if (!engine->now || !module)
 		return -1;
 	count = sym_snapshot_image_count(engine->now->snapshot);
@@ -680,13 +684,11 @@ static int resolve_name(void *held, const char *module, const char *name, uint64
 /* ---- life --------------------------------------------------------------------------- */
 
 /* An engine that nobody holds serves the next cache of the process while it is fresh. */
-static bool still_good(void *held)
+static bool still_good(void *held, const struct bcc_settings *settings)
 {
 	struct live_engine *engine = held;
-	struct bcc_settings settings;
 
-	bcc_settings_read(&settings);
-	return engine->now && bcc_settings_are_same(&settings, &engine->settings) &&
+	return engine->now && bcc_settings_are_same(settings, &engine->settings) &&
 	       now_ms() - engine->now->taken_ms < MOST_AGE_MS && still_same(engine->now);
 }
 

@@ -140,7 +140,8 @@ static bool same_option(const struct bcc_symbol_option *a, const struct bcc_symb
 	       a->use_symbol_type == b->use_symbol_type;
 }
 
-static void *take_kept(int pid, const struct bcc_symbol_option *option)
+static void *take_kept(int pid, const struct bcc_symbol_option *option,
+		       const struct bcc_settings *settings)
 {
 	void *engine = NULL;
 
@@ -154,7 +155,7 @@ static void *take_kept(int pid, const struct bcc_symbol_option *option)
 		kept->engine = NULL;
 	}
 	pthread_mutex_unlock(&table_lock);
-	if (engine && !live_engine_ops.still_good(engine)) {
+	if (engine && !live_engine_ops.still_good(engine, settings)) {
 		live_engine_ops.destroy(engine);
 		return NULL;
 	}
@@ -218,7 +219,7 @@ static void *create_engine(int *pid, const struct bcc_symbol_option *option,
 	}
 	*ops_ret = &live_engine_ops;
 	*pid = thread_owner(*pid);
-	engine = take_kept(*pid, option);
+	engine = take_kept(*pid, option, &settings);
 	return engine ? engine : live_engine_create(*pid, option, &settings);
 }
 

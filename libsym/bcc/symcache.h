@@ -13,22 +13,23 @@
 
 #include "libsym/bcc/libsym-bcc.h"
 
+struct bcc_settings;
+
 struct engine_ops {
 	/* 0, or -1; `sym` comes zeroed. demangle_name may be set to the readable form of a name,
 	 * which lives as long as `name`; it is not what the caller gets. */
 	int (*resolve)(void *engine, uint64_t address, struct bcc_symbol *sym);
 	int (*resolve_name)(void *engine, const char *module, const char *name, uint64_t *ret);
 	void (*refresh)(void *engine);
-	/* May another symcache of the same process take the engine over? NULL: never. */
-	bool (*still_good)(void *engine);
+	/* May another symcache of the same process take the engine over, which would be made with
+	 * `settings`? NULL: never. */
+	bool (*still_good)(void *engine, const struct bcc_settings *settings);
 	/* At the end of the program. NULL: nothing to say. */
 	void (*report)(void *engine);
 	void (*destroy)(void *engine);
 };
 
 extern const struct engine_ops live_engine_ops, strict_engine_ops, kernel_engine_ops;
-
-struct bcc_settings;
 
 /* Each NULL without memory. `option` is not NULL. */
 void *live_engine_create(int pid, const struct bcc_symbol_option *option,

@@ -10,20 +10,17 @@
 enum {
 	MAX_TIERS = 32,
 	TIER_MASK = MAX_TIERS - 1,
-	STUB_BIT = MAX_TIERS
+	STUB_BIT = MAX_TIERS,
+	YIELDS_BIT = 2 * MAX_TIERS
 };
 
 struct runtime_source {
-	struct index *index;          /* value: number of the tier, and STUB_BIT */
+	struct index *index;          /* value: number of the tier, STUB_BIT, YIELDS_BIT */
 	struct index_name_set *names; /* NULL: the index has its own */
 	const char *tiers[MAX_TIERS]; /* the first one is "none" */
 	unsigned int tier_count;
 	size_t name_bytes;
 	struct runtime_counts counts;
-	/* Where the runtime writes of stubs where they are: with W^X those of .NET 10 have
-	 * addresses of views that do not last. */
-	bool stubs_yield;
-	bool was_told; /* by rundown: of methods in no file not with their signatures */
 };
 
 /* A source while its index is made. */
@@ -31,6 +28,9 @@ struct making {
 	struct runtime_source *source;
 	struct index_builder *builder;
 	struct sym_error *error; /* of adding names */
+	/* Where the runtime writes of stubs where they are: with W^X those of .NET 10 have
+	 * addresses of views that do not last. */
+	bool stubs_yield;
 };
 
 void runtime_source_close(struct runtime_source *source)
@@ -81,6 +81,8 @@ static void add(struct making *making, uint64_t start, uint64_t size_bytes, cons
 	struct index_name_set *names = making->source->names;
 	uint32_t offset;
 
+	if (making->stubs_yield && value & STUB_BIT && !strcmp(name, jit_stub_name))
+		value |= YIELDS_BIT;
 	making->source->name_bytes += name_bytes + 1;
 	if (!names) {
 		index_builder_add(making->builder, start, size_bytes, name, name_bytes, value);
@@ -162,7 +164,7 @@ static void add_found_stubs(struct making *making, const struct runtime_contract
 {
 	struct address_ranges stubs = { 0 };
 
-	making->source->stubs_yield = contract->find_stubs;
+	making->stubs_yield = contract->find_stubs;
 	if (!contract->find_stubs)
 		return;
 	if (!making->error)
@@ -232,6 +234,18 @@ struct sym_error *runtime_source_open_contract(const struct runtime_contract *co
 	return NULL;
 }
 
+/* Of methods in no file no signature is told. */
+static void add_told(struct making *making, const struct told_methods *told,
+		     const struct told_method *method)
+{
+	const char *name = told->names.data + method->name_offset;
+	uint32_t value = number_of_tier(making->source, method->tier);
+
+	if (!method->name_bytes || name[method->name_bytes - 1] != ')')
+		value |= YIELDS_BIT;
+	add(making, method->start_address, method->size_bytes, name, method->name_bytes, value);
+}
+
 struct sym_error *runtime_source_open_told(const struct told_methods *told,
 					   struct index_name_set *names,
 					   struct runtime_source **ret)
@@ -241,18 +255,12 @@ struct sym_error *runtime_source_open_told(const struct told_methods *told,
 
 	if (error)
 		return error;
+	making.stubs_yield = true;
 	/* Methods hold where both claim a byte. */
 	add_stubs(&making, &told->stubs);
-	for (size_t i = 0; i < told->count; i++) {
-		const struct told_method *method = &told->items[i];
-
-		add(&making, method->start_address, method->size_bytes,
-		    told->names.data + method->name_offset, method->name_bytes,
-		    number_of_tier(making.source, method->tier));
-	}
+	for (size_t i = 0; i < told->count; i++)
+		add_told(&making, told, &told->items[i]);
 	add_barrier(&making, &told->barrier);
-	making.source->stubs_yield = true;
-	making.source->was_told = true;
 	making.source->counts.method_count = told->count;
 	making.source->counts.unnamed_count = told->unnamed_count;
 	return end(&making, ret);
@@ -271,19 +279,6 @@ size_t runtime_source_name_bytes(const struct runtime_source *source)
 const struct runtime_counts *runtime_source_counts(const struct runtime_source *source)
 {
 	return &source->counts;
-}
-
-static bool has_signature(const char *name)
-{
-	return *name && name[strlen(name) - 1] == ')';
-}
-
-bool runtime_source_yields(const struct runtime_source *source, enum sym_symbol_kind kind,
-			   const char *name)
-{
-	if (kind == SYM_SYMBOL_STUB)
-		return source->stubs_yield && !strcmp(name, jit_stub_name);
-	return source->was_told && !has_signature(name);
 }
 
 bool runtime_source_yields_to(const struct source_match *told, const struct source_match *line)
@@ -315,7 +310,7 @@ static const char *name_of(const struct runtime_source *source, const struct ind
 	return index_names_at(index_name_set_names(source->names), entry->number);
 }
 
-void runtime_source_at(const struct runtime_source *source, size_t i, struct sym_symbol *ret)
+bool runtime_source_at(const struct runtime_source *source, size_t i, struct sym_symbol *ret)
 {
 	struct index_entry entry;
 
@@ -329,6 +324,7 @@ void runtime_source_at(const struct runtime_source *source, size_t i, struct sym
 		.source = SYM_SOURCE_RUNTIME,
 		.image_index = UINT32_MAX,
 	};
+	return entry.value & YIELDS_BIT;
 }
 
 static bool is_equal(const struct sym_symbol *a, const struct sym_symbol *b)
@@ -361,7 +357,7 @@ void runtime_source_warm(const struct runtime_source *source, const uint64_t *ad
 }
 
 enum source_outcome runtime_source_find(const struct runtime_source *source, uint64_t address,
-					struct source_match *ret)
+					struct source_match *ret, bool *yields_ret)
 {
 	struct index_entry entry;
 
@@ -374,5 +370,6 @@ enum source_outcome runtime_source_find(const struct runtime_source *source, uin
 		.tier = source->tiers[entry.value & TIER_MASK],
 		.kind = kind_of(entry.value),
 	};
+	*yields_ret = entry.value & YIELDS_BIT;
 	return SOURCE_HIT;
 }

@@ -74,23 +74,23 @@ bool runtime_source_is_equal(const struct runtime_source *a, const struct runtim
 
 const struct runtime_counts *runtime_source_counts(const struct runtime_source *source);
 
-/* Is what has this name in it only known to be a stub, or a method without its signature, so that a
- * map that names it may say more? */
-bool runtime_source_yields(const struct runtime_source *source, enum sym_symbol_kind kind,
-			   const char *name);
-/* Does a map's line of the place of what yields say more? */
+/*
+ * What is only known to be a stub, or is a method without its signature, yields to a line of the
+ * perf map that says more. Does this line?
+ */
 bool runtime_source_yields_to(const struct source_match *told, const struct source_match *line);
 
 size_t runtime_source_count(const struct runtime_source *source);
-/* The i-th disjoint piece. Its name lives as long as the source. */
-void runtime_source_at(const struct runtime_source *source, size_t i, struct sym_symbol *ret);
+/* The i-th disjoint piece. Its name lives as long as the source. True: it may yield to a line. */
+bool runtime_source_at(const struct runtime_source *source, size_t i, struct sym_symbol *ret);
 
 /* Tells the processor that these will be looked for soon. */
 void runtime_source_warm(const struct runtime_source *source, const uint64_t *addresses,
 			 size_t count);
 
+/* *yields_ret as of runtime_source_at(), where something is found. */
 enum source_outcome runtime_source_find(const struct runtime_source *source, uint64_t address,
-					struct source_match *ret);
+					struct source_match *ret, bool *yields_ret);
 
 DEFINE_GUARD(runtime_source, struct runtime_source *, runtime_source_close)
 #define AUTO_RUNTIME_SOURCE GUARDED(runtime_source)

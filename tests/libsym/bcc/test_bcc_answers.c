@@ -479,6 +479,20 @@ OURS(a_process_that_is_not_there_has_no_names)
 /* ---- time
  * ---------------------------------------------------------------------------------------- */
 
+OURS(a_new_cache_follows_what_the_environment_says_now)
+{
+	void *cache;
+
+	append_line(0x700, 0x20, "void [a] T::M()[OptimizedTier1]");
+	cache = library.symcache_new(getpid(), NULL);
+	expect_name(cache, 0x701, "void [a] T::M()[OptimizedTier1]", 1);
+	library.free_symcache(cache, getpid());
+	setenv("LIBSYM_BCC_TIERS", "strip", 1);
+	cache = library.symcache_new(getpid(), NULL);
+	expect_name(cache, 0x701, "void [a] T::M()", 1);
+	library.free_symcache(cache, getpid());
+}
+
 /* Of code that both have at the same address, by a file, a perf map and a jitdump. */
 static void expect_owner(void *cache, const char *owner)
 {

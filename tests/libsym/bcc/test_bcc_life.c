@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,17 +32,20 @@ static void wait_ms(unsigned int milliseconds)
 Test(bcc_life, a_process_that_ended_keeps_its_names)
 {
 	uint64_t known = (uint64_t)dlsym(RTLD_DEFAULT, "strdup");
+	void *nameless =
+		mmap(NULL, 0x10000, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct bcc_symbol symbol;
 	struct bcc_child child;
 	void *cache;
 
+	cr_assert_neq(nameless, MAP_FAILED);
 	cr_assert(bcc_child_start(&child, 0, NULL, NULL));
 	cache = library.symcache_new(child.pid, NULL);
 	cr_assert_eq(library.symcache_resolve(cache, known, &symbol), 0);
 	bcc_child_end(&child);
 	wait_ms(150);
 	cr_expect_eq(library.symcache_resolve(cache, known, &symbol), 0);
-	cr_expect_eq(library.symcache_resolve(cache, 0x10, &symbol), -1);
+	cr_expect_eq(library.symcache_resolve(cache, (uint64_t)nameless, &symbol), -1);
 	library.symcache_refresh(cache);
 	cr_expect_eq(library.symcache_resolve(cache, known, &symbol), 0);
 	library.free_symcache(cache, child.pid);

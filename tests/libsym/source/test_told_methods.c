@@ -42,9 +42,10 @@ static const char *name_at(const struct told_methods *told, uint64_t address)
 	static char name[256];
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
 	struct source_match match;
+	bool yields;
 
 	cr_assert_null(runtime_source_open_told(told, NULL, &source));
-	if (runtime_source_find(source, address, &match) != SOURCE_HIT)
+	if (runtime_source_find(source, address, &match, &yields) != SOURCE_HIT)
 		return "";
 	snprintf(name, sizeof(name), "%s[%s]", match.name, match.tier);
 	return name;
@@ -68,6 +69,39 @@ Test(told_methods, what_is_loaded_takes_the_place_of_what_was_there)
 	cr_assert_str_eq(name_at(&told, 0x1020), "");
 	cr_assert_str_eq(name_at(&told, 0x2020), "N.T::C[QuickJitted]");
 	cr_assert_str_eq(name_at(&told, 0x2000), "", "what was overwritten is gone as a whole");
+	told_methods_deinit(&told);
+}
+
+Test(told_methods, one_without_its_signature_yields_to_a_line_of_the_same_code_that_has_it)
+{
+	struct rundown_method first[] = { method(0x1000, 0x40, "A", false) };
+	struct rundown begin = { .methods = first, .method_count = 1 };
+	static const struct {
+		struct source_match line;
+		bool says_more;
+	} lines[] = {
+		{ { 0x1000, 0x40, "void [dyn] N.T::A(int32)", NULL, NULL, 0, NULL }, true },
+		{ { 0x1000, 0x40, "void [dyn] N.T::AB(int32)", NULL, NULL, 0, NULL }, false },
+		{ { 0x1000, 0x40, "void [dyn] N.T::B(int32)", NULL, NULL, 0, NULL }, false },
+		{ { 0x1000, 0x40, "N.T::A", NULL, NULL, 0, NULL }, false },
+		{ { 0x1000, 0x50, "void [dyn] N.T::A(int32)", NULL, NULL, 0, NULL }, false },
+		{ { 0x0ff0, 0x40, "void [dyn] N.T::A(int32)", NULL, NULL, 0, NULL }, false },
+	};
+	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
+	struct told_methods told;
+	struct source_match match;
+	struct sym_symbol symbol;
+	bool yields = false;
+
+	told_methods_init(&told);
+	cr_assert_null(told_methods_begin(&told, &begin, &nothing));
+	cr_assert_null(runtime_source_open_told(&told, NULL, &source));
+	cr_assert_eq(runtime_source_find(source, 0x1010, &match, &yields), SOURCE_HIT);
+	cr_expect(yields);
+	cr_expect(runtime_source_at(source, 0, &symbol));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		cr_expect_eq(runtime_source_yields_to(&match, &lines[i].line), lines[i].says_more,
+			     "line %zu", i);
 	told_methods_deinit(&told);
 }
 
