@@ -17,52 +17,40 @@ enum {
 	SUM_STEP_BYTES = 1 << 18
 };
 
-/* False where the file says nothing about itself. */
-static bool read_build_id(const struct image *image, struct elf_build_id *ret)
-{
-	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
-	struct sym_error *error;
-
-	if (image->kind != SYM_IMAGE_ELF)
-		return false;
-	error = elf_sections_read(image, &sections);
-	if (error) {
-		sym_error_destroy(error);
-		return false;
-	}
-	*ret = elf_sections_build_id(&sections);
-	return ret->size_bytes > 0;
-}
-
-/* Is its code where that of the image is, or all of it as far away? */
-static bool lies_alike(struct elf_sections *sections, const struct image *image, uint64_t *distance)
-{
-	struct elf_sections separate AUTO_ELF_SECTIONS = { 0 };
-	struct sym_error *error = elf_sections_read(image, &separate);
-
-	sym_error_destroy(error);
-	return !error && elf_sections_distance(sections, &separate, distance);
-}
-
 static bool is_same_id(const struct elf_build_id *a, const struct elf_build_id *b)
 {
 	return a->size_bytes == b->size_bytes && !memcmp(a->bytes, b->bytes, a->size_bytes);
 }
 
-/* Takes `fd` over. A file that cannot be used is none; only want of memory is an error. */
-static struct sym_error *open_image(int fd, const char *path, struct image **ret)
+/* Takes `fd` over, with success and without. */
+static struct sym_error *open_elf(int fd, const char *path, struct image **ret,
+				  struct elf_sections *sections_ret)
 {
-	struct sym_error *error;
+	struct image *image AUTO_IMAGE = NULL;
+	struct sym_error *error = image_open(fd, path, 0, SPARSE_FILE_TO_END, &image);
 
-	*ret = NULL;
-	if (fd < 0)
-		return NULL;
-	error = image_open(fd, path, 0, SPARSE_FILE_TO_END, ret);
+	if (error)
+		close(fd);
+	else if (image->kind == SYM_IMAGE_ELF)
+		error = elf_sections_read(image, sections_ret);
 	if (!error)
-		return NULL;
-	close(fd);
-	if (sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		*ret = STEAL(image);
+	return error;
+}
+
+/*
+ * A file that may be the debug file of the image of `sections`. One that cannot be used is none:
+ * *ret is NULL. What could not be read is noted as trouble of the image. Errors: NO_MEMORY.
+ */
+static struct sym_error *open_separate(const struct elf_sections *sections, int fd,
+				       const char *path, struct image **ret,
+				       struct elf_sections *sections_ret)
+{
+	struct sym_error *error = open_elf(fd, path, ret, sections_ret);
+
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 		return error;
+	image_note_trouble(sections->image, error);
 	sym_error_destroy(error);
 	return NULL;
 }
@@ -259,14 +247,13 @@ struct search {
 };
 
 static bool is_believed(const struct search *search, const struct debugfile_place *place,
-			const struct image *image)
+			struct elf_sections *separate)
 {
-	struct elf_build_id id = { .size_bytes = 0 };
-	bool has_id = read_build_id(image, &id);
+	struct elf_build_id id = elf_sections_build_id(separate);
 
-	if (has_id && search->id.size_bytes)
+	if (id.size_bytes && search->id.size_bytes)
 		return is_same_id(&id, &search->id);
-	return place->link && image->kind == SYM_IMAGE_ELF;
+	return place->link;
 }
 
 static struct sym_error *try_place(void *context, const struct debugfile_place *place,
@@ -274,6 +261,7 @@ static struct sym_error *try_place(void *context, const struct debugfile_place *
 {
 	struct search *search = context;
 	struct image *image AUTO_IMAGE = NULL;
+	struct elf_sections separate AUTO_ELF_SECTIONS = { 0 };
 	int fd = path_open_in_root(place->root_fd, place->path, PATH_REGULAR);
 	struct sym_error *error;
 
@@ -284,9 +272,12 @@ static struct sym_error *try_place(void *context, const struct debugfile_place *
 		close(fd);
 		fd = -1;
 	}
-	error = open_image(fd, place->path, &image);
-	if (error || !image || !is_believed(search, place, image) ||
-	    !lies_alike(search->sections, image, &search->distance))
+	if (fd < 0)
+		return NULL;
+	error = open_separate(search->sections, fd, place->path, &image, &separate);
+	if (error || !image || image->kind != SYM_IMAGE_ELF ||
+	    !is_believed(search, place, &separate) ||
+	    !elf_sections_distance(search->sections, &separate, &search->distance))
 		return error;
 	search->found = STEAL(image);
 	*is_over = true;
@@ -315,10 +306,10 @@ static void append_id(struct buf *text, const struct elf_build_id *id)
 }
 
 /* False: it is another file, and `why` says which. */
-static bool is_debug_file_of(struct elf_sections *sections, const struct image *image, int fd,
-			     struct buf *why)
+static bool is_debug_file_of(struct elf_sections *sections, const struct image *image,
+			     struct elf_sections *separate, struct buf *why)
 {
-	struct elf_build_id wanted = elf_sections_build_id(sections), found = { .size_bytes = 0 };
+	struct elf_build_id wanted = elf_sections_build_id(sections), found;
 	struct debugfile_link link;
 	uint64_t distance;
 
@@ -326,11 +317,11 @@ static bool is_debug_file_of(struct elf_sections *sections, const struct image *
 		buf_printf(why, "%s was brought as its debug file and is no ELF file", image->path);
 		return false;
 	}
-	read_build_id(image, &found);
+	found = elf_sections_build_id(separate);
 	if ((wanted.size_bytes && is_same_id(&found, &wanted)) ||
 	    (!(wanted.size_bytes && found.size_bytes) && debugfile_read_link(sections, &link) &&
-	     has_sum(fd, link.sum))) {
-		if (lies_alike(sections, image, &distance) && !distance)
+	     has_sum(image->fd, link.sum))) {
+		if (elf_sections_distance(sections, separate, &distance) && !distance)
 			return true;
 		buf_printf(why, "%s was brought as its debug file, and the image's code was moved",
 			   image->path);
@@ -347,6 +338,7 @@ struct sym_error *debugfile_open_given(struct elf_sections *sections, const char
 				       struct buf *why, struct image **ret)
 {
 	struct image *image AUTO_IMAGE = NULL;
+	struct elf_sections separate AUTO_ELF_SECTIONS = { 0 };
 	struct sym_error *error;
 	int fd = path_open_in_root(-1, path, PATH_REGULAR);
 
@@ -356,12 +348,12 @@ struct sym_error *debugfile_open_given(struct elf_sections *sections, const char
 			   fd == -EINVAL ? "no regular file" : strerror(-fd));
 		return NULL;
 	}
-	error = open_image(fd, path, &image);
+	error = open_separate(sections, fd, path, &image, &separate);
 	if (error)
 		return error;
 	if (!image)
 		buf_printf(why, "%s was brought as its debug file and cannot be read", path);
-	else if (is_debug_file_of(sections, image, image->fd, why))
+	else if (is_debug_file_of(sections, image, &separate, why))
 		*ret = STEAL(image);
 	return NULL;
 }

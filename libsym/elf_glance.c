@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/path.h"
 #include "libsym/limits.h"
 
 enum {
@@ -55,8 +54,8 @@ static size_t entry_bytes(const struct elf_glance *glance)
  */
 static size_t window_at(struct elf_glance *glance, size_t first, bool *failed_ret)
 {
-	const struct sparse_file *file = &glance->sections.view;
 	size_t bytes = entry_bytes(glance), count = glance->count - first;
+	struct sym_error *error;
 
 	if (*failed_ret)
 		return 0;
@@ -66,13 +65,15 @@ static size_t window_at(struct elf_glance *glance, size_t first, bool *failed_re
 	}
 	if (count > WINDOW_BYTES / bytes)
 		count = WINDOW_BYTES / bytes;
-	if (count && path_read_at(file->fd, glance->window, count * bytes,
-				  file->offset + glance->table->sh_offset + first * bytes)) {
-		*failed_ret = true;
+	if (!count)
 		return 0;
-	}
+	error = sparse_file_read_at(&glance->sections.view, glance->sections.image->path,
+				    glance->window, count * bytes,
+				    glance->table->sh_offset + first * bytes);
+	sym_error_destroy(error);
+	*failed_ret = error;
 	glance->entries = glance->window;
-	return count;
+	return error ? 0 : count;
 }
 
 /* `number`: among those at hand, as in all that follows. */

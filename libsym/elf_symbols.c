@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/path.h"
-
 enum {
 	MANY_SECTIONS = 256, /* more than a linked file has */
 	ENTRIES_AT_ONCE = 64
@@ -403,9 +401,14 @@ static bool has_local_function(const struct elf_sections *sections, const GElf_S
 	for (uint64_t first = 1; first < count; first += step) {
 		struct reader entries = image_reader(sections->image, room, sizeof(room));
 
+		struct sym_error *error;
+
 		step = count - first < ENTRIES_AT_ONCE ? count - first : ENTRIES_AT_ONCE;
-		if (path_read_at(sections->view.fd, room, (size_t)step * entry_bytes,
-				 sections->view.offset + table->sh_offset + first * entry_bytes))
+		error = sparse_file_read_at(&sections->view, sections->image->path, room,
+					    (size_t)step * entry_bytes,
+					    table->sh_offset + first * entry_bytes);
+		sym_error_destroy(error);
+		if (error)
 			return true;
 		for (uint64_t i = 0; i < step; i++) {
 			GElf_Sym symbol = read_symbol(&entries, sections->image->is_64bit);

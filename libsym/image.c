@@ -259,6 +259,7 @@ struct sym_error *image_open(int fd, const char *path, uint64_t offset, uint64_t
 	if (!image->path)
 		return &sym_error_no_memory;
 	error = sparse_file_init(&image->file, fd, path, offset, size_bytes);
+	image->file.trouble = &image->trouble;
 	if (!error)
 		error = classify(image);
 	if (error)
@@ -298,7 +299,18 @@ void image_close(struct image *image)
 	free(image->composite_name);
 	free(image->r2rmap_name);
 	free(image->path);
+	free(atomic_load(&image->trouble));
 	free(image);
+}
+
+const char *image_trouble(const struct image *image)
+{
+	return atomic_load_explicit(&((struct image *)image)->trouble, memory_order_acquire);
+}
+
+void image_note_trouble(const struct image *image, const struct sym_error *error)
+{
+	sparse_file_note_trouble(&image->file, error);
 }
 
 static bool is_managed(const struct image *image)

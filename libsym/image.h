@@ -66,6 +66,7 @@ struct image {
 	_Atomic(unsigned int) users; /* beyond the first one */
 	pthread_mutex_t lock;
 	int fd;
+	_Atomic(char *) trouble; /* image_trouble() */
 	struct sparse_file file; /* a pattern for image_view(); nothing is read into it */
 	struct sparse_file managed_file;
 	struct image_managed *managed;
@@ -94,6 +95,14 @@ struct sym_error *image_open(int fd, const char *path, uint64_t offset, uint64_t
 			     struct image **ret) __attribute__((warn_unused_result));
 /* For one user; the last one closes it. NULL is accepted. */
 void image_close(struct image *image);
+/*
+ * Why some of what belongs to the image (its own bytes, a debug file) could not be read, the first
+ * time that this happened: what is found in the image may be less than it has. NULL: it never
+ * did. Lives as long as the image.
+ */
+const char *image_trouble(const struct image *image);
+/* `error`, which stays the caller's, is noted if it says that something could not be read. */
+void image_note_trouble(const struct image *image, const struct sym_error *error);
 /* One user more, who has to close it too. */
 struct image *image_share(struct image *image);
 

@@ -39,6 +39,8 @@ static void sources_close(struct module_sources *sources)
 DEFINE_GUARD(sources, struct module_sources *, sources_close)
 #define AUTO_SOURCES GUARDED(sources)
 
+static const char no_memory[] = "out of memory";
+
 enum sym_status module_status_of_error(enum sym_error_code code)
 {
 	switch (code) {
@@ -354,11 +356,29 @@ static const char *table_trouble(const struct module_sources *sources)
 	return sources->any || sources->status == SYM_NO_SYMBOLS ? NULL : sources->reason;
 }
 
+/* What could not be looked at, and may have had the name. */
+static const char *unseen(const struct sym_image *module, bool was_short)
+{
+	return was_short ? no_memory : image_trouble(module->image);
+}
+
+static void say_nothing(const struct sym_image *module, const struct module_sources *sources,
+			bool was_short, struct sym_answer *answer)
+{
+	if (unseen(module, was_short)) {
+		answer->status = SYM_UNREADABLE;
+		answer->reason = unseen(module, was_short);
+	} else if (!answer->reason || !sources->any) {
+		answer->reason = debug_fetch_trouble(&module->debug_fetch) ?: answer->reason;
+	}
+}
+
 void module_find(struct sym_image *module, uint64_t position, struct sym_answer *answer)
 {
 	const struct module_trouble *trouble = module_trouble(module);
 	const struct module_sources *sources;
 	struct source_match match;
+	bool was_short = false;
 
 	if (trouble || !module->image) {
 		answer->status = trouble ? trouble->status : SYM_UNREADABLE;
@@ -368,7 +388,7 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 	sources = opened_sources(module);
 	if (!sources) {
 		answer->status = SYM_UNREADABLE;
-		answer->reason = "out of memory";
+		answer->reason = no_memory;
 		return;
 	}
 	answer->status = sources->status;
@@ -381,6 +401,8 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 			take_match(answer, source_table[i], position, &match);
 			return;
 		case SOURCE_BOUNDS:
+			if (unseen(module, was_short))
+				break;
 			take_match(answer, source_table[i], position, &match);
 			answer->status = SYM_UNNAMED;
 			answer->reason =
@@ -390,12 +412,14 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 			answer->status = SYM_NO_MATCH;
 			answer->reason = match.reason;
 			break;
+		case SOURCE_SHORT:
+			was_short = true;
+			break;
 		case SOURCE_MISS:
 			break;
 		}
 	}
-	if (!answer->reason || !sources->any)
-		answer->reason = debug_fetch_trouble(&module->debug_fetch) ?: answer->reason;
+	say_nothing(module, sources, was_short, answer);
 }
 
 static void *source_of(struct sym_image *module, enum sym_source_kind kind)

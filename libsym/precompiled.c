@@ -102,12 +102,13 @@ static const char *make_name(struct precompiled *precompiled, size_t range, cons
 		return name;
 	buf_clear(&precompiled->scratch);
 	*why_ret = "its name could not be made";
-	if (!precompiled_write_name(precompiled, range, &precompiled->scratch, why_ret))
+	if (precompiled_write_name(precompiled, range, &precompiled->scratch, why_ret))
+		name = name_pool_add(&precompiled->pool, precompiled->scratch.data,
+				     precompiled->scratch.size_bytes);
+	else if (precompiled->scratch.failure != BUF_NO_MEMORY)
 		return NULL;
-	name = name_pool_add(&precompiled->pool, precompiled->scratch.data,
-			     precompiled->scratch.size_bytes);
 	if (!name)
-		*why_ret = "out of memory";
+		*why_ret = NULL;
 	else
 		atomic_store_explicit(&precompiled->names[range], name, memory_order_release);
 	return name;

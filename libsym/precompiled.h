@@ -25,7 +25,7 @@ const struct pe *precompiled_pe(const struct precompiled *precompiled);
 
 /*
  * Name of a range (index into r2r_ranges()), in the runtime's dialect. NULL when it has
- * none; *why_ret is then a static text. Lives as long as the object.
+ * none; *why_ret is then a static text, or NULL for want of memory. Lives as long as the object.
  */
 const char *precompiled_name(struct precompiled *precompiled, size_t range, const char **why_ret);
 

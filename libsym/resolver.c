@@ -135,7 +135,7 @@ static void explain_jitted(const struct sym_snapshot *snapshot, const struct liv
 			   const struct written *written, struct sym_answer *answer)
 {
 	answer->status = SYM_NO_SYMBOLS;
-	if (!written) {
+	if (!written || (!live && snapshot_uses_runtime(snapshot))) {
 		answer->status = SYM_UNREADABLE;
 		answer->reason = "out of memory";
 	} else if (written->source || written->jitdump || (live && live->source)) {

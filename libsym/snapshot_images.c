@@ -239,10 +239,12 @@ static struct sym_error *open_vdso(const struct group_opening *opening)
 	if (!error)
 		error = process_check(process);
 	group->was_short = sym_error_is_shortage(error);
-	/* What cannot be read stays without an image. */
 	if (error && !is_no_memory(error)) {
-		sym_error_destroy(error);
 		image_close(STEAL(group->host));
+		if (sym_error_code(error) == SYM_ERROR_IO)
+			return add_unplaced(opening, NULL, error);
+		/* What is not to be had (a core file has none) stays without an image. */
+		sym_error_destroy(error);
 		return NULL;
 	}
 	return error ? error : add_image(opening, group->host);
@@ -305,8 +307,10 @@ static struct sym_error *open_mapped_file(const struct group_opening *opening)
 		struct sym_error *other = open_copy(opening, &group->host);
 
 		/* The first reason is the one that a person can do something about. */
-		if (!other)
+		if (!other) {
+			image_note_trouble(group->host, error);
 			sym_error_destroy(STEAL(error));
+		}
 		sym_error_destroy(other);
 	}
 	if (is_no_memory(error))

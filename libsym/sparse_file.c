@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libsym/base/path.h"
 #include "libsym/base/sparse_memory.h"
@@ -93,16 +94,52 @@ bool sparse_file_is_as_opened(const struct sparse_file *file)
 		status.st_nlink != file->links);
 }
 
+void sparse_file_note_trouble(const struct sparse_file *file, const struct sym_error *error)
+{
+	char *none = NULL, *text;
+
+	if (!file->trouble || !error || sym_error_code(error) != SYM_ERROR_IO ||
+	    sym_error_is_shortage(error) || atomic_load(file->trouble))
+		return;
+	text = strdup(sym_error_message(error));
+	if (text && !atomic_compare_exchange_strong(file->trouble, &none, text))
+		free(text);
+}
+
+static struct sym_error *fail(const struct sparse_file *file, int errno_value, const char *path,
+			      const char *what)
+{
+	struct sym_error *error = sym_error_from_errno(errno_value, path, what);
+
+	sparse_file_note_trouble(file, error);
+	return error;
+}
+
 struct sym_error *sparse_file_check(const struct sparse_file *file, const char *path)
 {
 	struct stat status;
 
 	if (fstat(file->fd, &status))
-		return sym_error_from_errno(errno, path, "cannot examine");
+		return fail(file, errno, path, "cannot examine");
 	if (!is_same(file, &status))
 		return sym_error_create_path(SYM_ERROR_STALE, path, SYM_OFFSET_UNKNOWN,
 					     "the file was changed after it was opened");
 	return NULL;
+}
+
+struct sym_error *sparse_file_read_at(const struct sparse_file *file, const char *path, void *room,
+				      size_t size_bytes, uint64_t offset)
+{
+	struct sym_error *changed;
+	int failure;
+
+	if (offset > file->size_bytes || size_bytes > file->size_bytes - offset)
+		return sym_error_create_path(SYM_ERROR_FORMAT, path, offset, "beyond the end");
+	failure = path_read_at(file->fd, room, size_bytes, file->offset + offset);
+	if (!failure)
+		return NULL;
+	changed = sparse_file_check(file, path);
+	return changed ? changed : fail(file, -failure, path, "cannot read");
 }
 
 /* Anonymous memory costs nothing until a page of it is written. */
@@ -134,16 +171,13 @@ static struct sym_error *read_pages(struct sparse_file *file, const char *path, 
 {
 	size_t from = first << PAGE_SHIFT;
 	size_t to = end << PAGE_SHIFT;
-	int failure;
+	struct sym_error *error;
 
 	if (to > file->size_bytes)
 		to = file->size_bytes;
-	failure = path_read_at(file->fd, file->data + from, to - from, file->offset + from);
-	if (failure) {
-		struct sym_error *changed = sparse_file_check(file, path);
-
-		return changed ? changed : sym_error_from_errno(-failure, path, "cannot read");
-	}
+	error = sparse_file_read_at(file, path, file->data + from, to - from, from);
+	if (error)
+		return error;
 	for (size_t page = first; page < end; page++)
 		file->present[page / WORD_BITS] |= (uint64_t)1 << (page % WORD_BITS);
 	return NULL;

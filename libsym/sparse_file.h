@@ -12,6 +12,7 @@
 #ifndef LIBSYM_SPARSE_FILE_H
 #define LIBSYM_SPARSE_FILE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,9 @@ struct sparse_file {
 	int64_t touched_ns; /* the same of its inode, which nobody sets back */
 	uint64_t links;
 	uint64_t file_size_bytes;
+	/* Where its owner wants to have the message of the first error IO, for free(); others over
+	 * the same file note theirs there too. NULL: nowhere. */
+	_Atomic(char *) *trouble;
 };
 
 #define SPARSE_FILE_TO_END UINT64_MAX
@@ -44,6 +48,12 @@ void sparse_file_deinit(struct sparse_file *file);
 
 /* Another one over the same range of the same file as it was then, with nothing read yet. */
 struct sparse_file sparse_file_again(const struct sparse_file *file);
+
+/* Copies bytes of the range to `room`, past what is in memory. Errors: IO, STALE, FORMAT where
+ * there are fewer. */
+struct sym_error *sparse_file_read_at(const struct sparse_file *file, const char *path, void *room,
+				      size_t size_bytes, uint64_t offset)
+	__attribute__((warn_unused_result));
 
 /*
  * Sees to it that [offset, offset + size_bytes) is in `data`; what lies behind
@@ -63,6 +73,9 @@ struct sym_error *sparse_file_check(const struct sparse_file *file, const char *
  * is no such change.
  */
 bool sparse_file_is_as_opened(const struct sparse_file *file);
+
+/* As if it had been an error of this file; NULL and errors other than IO are not noted. */
+void sparse_file_note_trouble(const struct sparse_file *file, const struct sym_error *error);
 
 /* Time of last change, in ns since 1970; and that of the inode's. */
 int64_t sparse_file_time_ns(const struct stat *status);

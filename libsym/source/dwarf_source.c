@@ -27,6 +27,7 @@ struct dwarf_source {
 	const char *path;
 	struct debugfile_roots roots;
 	struct debug_fetch *debug_fetch; /* may be NULL */
+	bool names_none; /* all functions have a symbol: it is there for lines alone */
 	struct lazy opened;
 	struct lazy fetched; /* struct opened of what the caller brings */
 };
@@ -67,6 +68,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	own->path = input->path;
 	own->roots = input->roots;
 	own->debug_fetch = input->debug_fetch;
+	own->names_none = input->has_all_symbols;
 	lazy_init(&own->opened);
 	lazy_init(&own->fetched);
 	*ret = own;
@@ -190,11 +192,17 @@ bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret
 
 static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
 {
-	const struct opened *opened = get_opened(source);
+	struct dwarf_source *own = source;
+	const struct opened *opened;
 	struct dwarf_place place;
 	size_t count;
 
-	if (!opened || !opened->info || opened->has_table ||
+	if (own->names_none)
+		return SOURCE_MISS;
+	opened = get_opened(own);
+	if (!opened)
+		return SOURCE_SHORT;
+	if (!opened->info || opened->has_table ||
 	    !find_at(opened, position, &place, NULL, 0, &count) || !place.name)
 		return SOURCE_MISS;
 	*ret = (struct source_match){

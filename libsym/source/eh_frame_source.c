@@ -70,26 +70,35 @@ static void close_source(void *source)
 }
 
 /* Old linkers leave out the program header; then the section says whether there is something. */
-static bool has_bounds(const struct image *image)
+static struct sym_error *has_bounds(const struct image *image, bool *ret)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
 	struct sym_error *error;
 
-	if (image->unwind_bytes)
-		return true;
+	*ret = image->unwind_bytes;
+	if (*ret)
+		return NULL;
 	error = elf_sections_read(image, &sections);
+	*ret = !error && elf_sections_find_named(&sections, ".eh_frame");
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
 	sym_error_destroy(error);
-	return !error && elf_sections_find_named(&sections, ".eh_frame");
+	return NULL;
 }
 
 static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
 {
 	struct eh_frame_source *own;
+	struct sym_error *error;
+	bool any;
 
 	(void)why;
 	*ret = NULL;
-	if (input->image->kind != SYM_IMAGE_ELF || !has_bounds(input->image))
+	if (input->image->kind != SYM_IMAGE_ELF)
 		return NULL;
+	error = has_bounds(input->image, &any);
+	if (error || !any)
+		return error;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
@@ -159,17 +168,19 @@ static enum source_outcome find_in_bounds(struct eh_frame_source *own, uint64_t 
 					  struct source_match *ret)
 {
 	struct bounds *bounds = get_bounds(own);
-	size_t number =
-		bounds ? elf_functions_find(bounds->functions, position) : ELF_FUNCTIONS_NONE;
 	uint64_t vaddr;
 	const char *text;
+	size_t number;
 
+	if (!bounds)
+		return SOURCE_SHORT;
+	number = elf_functions_find(bounds->functions, position);
 	if (number == ELF_FUNCTIONS_NONE)
 		return SOURCE_MISS;
 	vaddr = bounds->functions->base + bounds->functions->items[number].distance;
 	text = text_of(own, bounds, number, vaddr);
 	if (!text)
-		return SOURCE_MISS;
+		return SOURCE_SHORT;
 	*ret = (struct source_match){
 		.start = vaddr,
 		.size_bytes = bounds->functions->items[number].size_bytes,

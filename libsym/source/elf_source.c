@@ -174,6 +174,7 @@ static struct sym_error *prefer_debug_file(struct elf_whole *elf, const struct e
 	error = elf_symbols_read(elf->debug_image, &separate);
 	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
 		/* A damaged debug file costs only itself. */
+		image_note_trouble(own->image, error);
 		sym_error_destroy(error);
 		return NULL;
 	}
@@ -429,7 +430,10 @@ static const char *shown_name(const struct elf_whole *elf, size_t number, const 
 	made = atomic_load_explicit(place, memory_order_acquire);
 	if (!made) {
 		buf_init(&text, LIMIT_NAME_BYTES + 1);
-		made = demangle(name, &text) ? buf_steal(&text, NULL) : not_mangled;
+		if (demangle(name, &text))
+			made = buf_steal(&text, NULL);
+		else
+			made = text.failure == BUF_NO_MEMORY ? NULL : not_mangled;
 		buf_deinit(&text);
 		if (made && !atomic_compare_exchange_strong(place, &none, made)) {
 			if (made != not_mangled)
@@ -440,23 +444,30 @@ static const char *shown_name(const struct elf_whole *elf, size_t number, const 
 	return made == not_mangled ? NULL : made;
 }
 
-/* Does a function end, or another one begin, between the start of a symbol without a size and the
- * position? */
-static bool is_beyond(struct elf_source *own, uint64_t start, uint64_t position)
+/* Does a symbol without a size reach the position: does no function end, and no other one begin,
+ * between its start and there? */
+static enum source_outcome reaches(struct elf_source *own, uint64_t start, uint64_t position)
 {
 	const struct elf_functions *functions;
 	struct go_functions *go;
+	uint64_t end;
 
-	if (own->is_complete) {
-		functions = position == start ? NULL : elf_functions_of(own->image);
-		return functions && elf_functions_next_after(functions, start) <= position;
+	if (!own->is_complete) {
+		/* The code of a Go program has no records in .eh_frame. */
+		go = go_functions_of(own->image);
+		if (!go)
+			return SOURCE_SHORT;
+		if (go_functions_bound(go, start) <= position)
+			return SOURCE_MISS;
 	}
-	/* The code of a Go program has no records in .eh_frame. */
-	go = go_functions_of(own->image);
-	if (go && go_functions_bound(go, start) <= position)
-		return true;
-	functions = position == start ? NULL : elf_functions_of(own->image);
-	return functions && elf_functions_end_of(functions, start) <= position;
+	if (position == start)
+		return SOURCE_HIT;
+	functions = elf_functions_of(own->image);
+	if (!functions)
+		return SOURCE_SHORT;
+	end = own->is_complete ? elf_functions_next_after(functions, start)
+			       : elf_functions_end_of(functions, start);
+	return end <= position ? SOURCE_MISS : SOURCE_HIT;
 }
 
 static enum source_outcome find_in_whole(struct elf_source *own, const struct elf_whole *elf,
@@ -464,11 +475,13 @@ static enum source_outcome find_in_whole(struct elf_source *own, const struct el
 {
 	struct index_entry entry;
 	size_t found = elf->index ? index_look_up(elf->index, position, &entry) : INDEX_NONE;
+	enum source_outcome outcome = found == INDEX_NONE ? SOURCE_MISS : SOURCE_HIT;
 	const char *shown;
 
-	if (found == INDEX_NONE ||
-	    (entry.value == HAS_NO_SIZE && is_beyond(own, entry.symbol_start, position)))
-		return SOURCE_MISS;
+	if (found != INDEX_NONE && entry.value == HAS_NO_SIZE)
+		outcome = reaches(own, entry.symbol_start, position);
+	if (outcome != SOURCE_HIT)
+		return outcome;
 	shown = shown_name(elf, found, entry.name);
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
@@ -531,10 +544,13 @@ static enum source_outcome take_glanced(struct elf_source *own, const struct gla
 					struct source_match *ret)
 {
 	const struct elf_symbol *symbol = &glanced->symbol;
+	enum source_outcome outcome =
+		glanced->outcome == ELF_GLANCE_MISS ? SOURCE_MISS : SOURCE_HIT;
 
-	if (glanced->outcome == ELF_GLANCE_MISS ||
-	    (!symbol->size_bytes && is_beyond(own, symbol->vaddr, glanced->position)))
-		return SOURCE_MISS;
+	if (outcome == SOURCE_HIT && !symbol->size_bytes)
+		outcome = reaches(own, symbol->vaddr, glanced->position);
+	if (outcome != SOURCE_HIT)
+		return outcome;
 	*ret = (struct source_match){
 		.start = symbol->vaddr,
 		.size_bytes = symbol->size_bytes || own->is_complete ? symbol->reach_bytes : 0,
@@ -559,7 +575,7 @@ static enum source_outcome find_symbol(void *source, uint64_t position, struct s
 	if (glanced)
 		return take_glanced(own, glanced, ret);
 	whole = get_whole(own);
-	return whole ? find_in_whole(own, whole, position, ret) : SOURCE_MISS;
+	return whole ? find_in_whole(own, whole, position, ret) : SOURCE_SHORT;
 }
 
 static void list_symbol(const struct elf_symbol *item, const struct source_sink *sink,

@@ -77,25 +77,27 @@ static void *open_now(const void *context)
 	return NULL;
 }
 
-static void *get_elf(struct fetched_source *own)
+static const struct opened *get_opened(struct fetched_source *own)
 {
-	const struct opened *opened = lazy_get(&own->opened, open_now, own);
-
-	return opened ? opened->elf : NULL;
+	return lazy_get(&own->opened, open_now, own);
 }
 
 static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
 {
-	void *elf = get_elf(source);
+	const struct opened *opened = get_opened(source);
 
-	return elf ? source_elf.find(elf, position, ret) : SOURCE_MISS;
+	if (!opened)
+		return SOURCE_SHORT;
+	return opened->elf ? source_elf.find(opened->elf, position, ret) : SOURCE_MISS;
 }
 
 static struct sym_error *list(void *source, const struct source_sink *sink)
 {
-	void *elf = get_elf(source);
+	const struct opened *opened = get_opened(source);
 
-	return elf ? source_elf.list(elf, sink) : NULL;
+	if (!opened)
+		return &sym_error_no_memory;
+	return opened->elf ? source_elf.list(opened->elf, sink) : NULL;
 }
 
 const struct source_ops source_fetched = {

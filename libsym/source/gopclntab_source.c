@@ -50,7 +50,9 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	struct go_functions *functions = go_functions_of(own->image);
 	struct gopclntab_function function;
 
-	if (!functions || !go_functions_find(functions, position, &function))
+	if (!functions)
+		return SOURCE_SHORT;
+	if (!go_functions_find(functions, position, &function))
 		return SOURCE_MISS;
 	*ret = (struct source_match){
 		.start = function.vaddr,

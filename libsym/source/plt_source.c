@@ -150,11 +150,18 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 {
 	struct plt_source *own = source;
 	const struct plt_extents *extents = lazy_get(&own->extents, read_extents, own->image);
-	const struct entries *entries =
-		extents && plt_extents_have(extents, position) ? get_entries(own) : NULL;
-	size_t number = entries ? plt_find(&entries->plt, position) : PLT_NONE;
+	const struct entries *entries;
 	const struct entry_names *names;
+	size_t number;
 
+	if (!extents)
+		return SOURCE_SHORT;
+	if (!plt_extents_have(extents, position))
+		return SOURCE_MISS;
+	entries = get_entries(own);
+	if (!entries)
+		return SOURCE_SHORT;
+	number = plt_find(&entries->plt, position);
 	if (number == PLT_NONE)
 		return SOURCE_MISS;
 	names = &entries->names[number];

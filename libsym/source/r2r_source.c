@@ -49,7 +49,9 @@ static enum source_outcome find_range(void *source, uint64_t position, struct so
 		.kind = kind_of(range),
 	};
 	ret->name = precompiled_name(precompiled, found, &ret->reason);
-	return ret->name ? SOURCE_HIT : SOURCE_NAMELESS;
+	if (ret->name)
+		return SOURCE_HIT;
+	return ret->reason ? SOURCE_NAMELESS : SOURCE_SHORT;
 }
 
 static void list_range(struct precompiled *precompiled, size_t index, const struct r2r_range *range,

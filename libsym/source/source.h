@@ -49,6 +49,7 @@ enum source_outcome {
 	SOURCE_HIT,
 	SOURCE_NAMELESS, /* something covers it, and its name cannot be had */
 	SOURCE_BOUNDS,   /* a function covers it of which only the bounds are known: SYM_UNNAMED */
+	SOURCE_SHORT,    /* there was no memory to look; the next who asks may have it */
 };
 
 /* Where a source lists its symbols to: `base` is added to each start. */

@@ -16,7 +16,10 @@ from live_containers import child_of, copied_sample, in_namespaces
 from live_deleted import Place
 from live_watch import Watch, wait_for
 
-PRELOAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "preload")
+HERE = os.path.dirname(os.path.abspath(__file__))
+PRELOAD = os.path.join(HERE, "preload")
+FAILING = os.path.join(HERE, os.pardir, "native", "preload")
+ASKED, FAILURES = 120, 90
 
 
 def as_root():
@@ -24,13 +27,13 @@ def as_root():
         raise Skip("needs root")
 
 
-def preloaded(context, name):
+def preloaded(context, name, directory=PRELOAD):
     """A library of ours for LD_PRELOAD, built here."""
     library = os.path.join(context.directory("preload"), f"{name}.so")
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         raise Skip("no C compiler")
-    subprocess.run([compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", library, os.path.join(PRELOAD, f"{name}.c"),
+    subprocess.run([compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", library, os.path.join(directory, f"{name}.c"),
                     "-ldl", "-lpthread"], check=True)
     return library
 
@@ -85,6 +88,37 @@ def test_what_may_not_be_read_is_asked_for(context):
     expect(done.returncode in (0, 3), f"exit code {done.returncode}: {done.stderr[:300]}")
     expect("rundown" in done.stdout + done.stderr, f"the way is not said: {done.stdout[:300]!r}")
     expect(len(rows) > 100, f"{len(rows)} jitted methods")
+
+
+def test_one_want_of_memory_names_nothing_wrongly(context):
+    """Whichever allocation fails: a method keeps its name, or it is said that it could not be read. Where the list is not to be had
+    by memory, the runtime is asked, which knows no names of its own stubs."""
+    environment = dict(context.mapgen.environment or os.environ, LD_PRELOAD=preloaded(context, "fail_once", FAILING), FAIL="memory",
+                       FAIL_COUNT=os.path.join(context.scratch, "allocations"))
+    with Sample(context.sdk(), MAP_OFF) as sample:
+        output = os.path.join(context.scratch, "whole.map")
+        context.mapgen.must("merge", sample.pid, "-o", output, codes=(0, 3))
+        rows = read_map(output)
+        starts = [start for start, _, _ in rows[::max(1, len(rows) // ASKED)]]
+
+        def ask(number):
+            done = subprocess.run([context.mapgen.program, "resolve", str(sample.pid)], text=True, capture_output=True,
+                                  input="".join(f"{start:x}\n" for start in starts), env=dict(environment, FAIL_AT=str(number)))
+            expect(done.returncode >= 0, f"allocation {number}: signal {-done.returncode}")
+            expect(done.returncode in (0, 3) or done.stderr, f"allocation {number}: exit code {done.returncode}, nothing said")
+            return done.stdout.splitlines() if done.returncode in (0, 3) else []
+
+        whole = ask(0)
+        expect(len(whole) == len(starts) > ASKED // 2, f"{len(whole)} answers about {len(starts)} methods")
+        with open(environment["FAIL_COUNT"], encoding="ascii") as file:
+            count = int(file.read())
+        unread = 0
+        for number in range(1, count, max(1, count // FAILURES)):
+            for old, new in zip(whole, ask(number)):
+                unread += "[not readable" in new
+                expect(new == old or "[not readable" in new or ("[runtime stub]" in new and "[precode]" in old),
+                       f"allocation {number} of {count}: {old!r} became {new!r}")
+    expect(unread, "no failure was felt")
 
 
 class Becoming:

@@ -18,7 +18,7 @@ import traceback
 
 from native_tools import CI, Absent, Fail, Skip, Tools
 
-MODULES = ("native_bounds", "native_files", "native_fetch", "native_bcc", "native_cases", "native_processes", "native_forked", "native_archive", "native_examples", "native_lines", "native_split", "native_jit", "native_go")
+MODULES = ("native_bounds", "native_files", "native_fetch", "native_bcc", "native_cases", "native_processes", "native_forked", "native_archive", "native_examples", "native_lines", "native_split", "native_jit", "native_go", "native_shortage")
 
 
 def tests_of(module):
