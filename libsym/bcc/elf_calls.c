@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -128,6 +129,14 @@ static bool walk_tables(Elf *elf, const struct receiver *receiver)
 	return true;
 }
 
+static bool may_be_read(const char *path)
+{
+	struct stat status;
+
+	return path && access(path, R_OK) == 0 && stat(path, &status) == 0 &&
+	       !S_ISDIR(status.st_mode);
+}
+
 static int walk_file(const char *path, struct receiver *receiver)
 {
 	static const struct bcc_symbol_option every_type = { 1, 1, 0, 65535 };
@@ -137,7 +146,7 @@ static int walk_file(const char *path, struct receiver *receiver)
 	if (!receiver->option)
 		receiver->option = &every_type;
 	if (!elf_file_open(&file, path))
-		return path && access(path, R_OK) == 0 ? 0 : -1; /* no ELF file, no symbols */
+		return may_be_read(path) ? 0 : -1; /* no ELF file, no symbols */
 	if (receiver->option->use_debug_file &&
 	    debug_file_open(&debug_file, &file, path, receiver->option->check_debug_file_crc)) {
 		receiver->is_debug_file = 1;

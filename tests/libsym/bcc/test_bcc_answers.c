@@ -367,6 +367,22 @@ static int add_to_tally(const char *name, uint64_t start, uint64_t size_bytes, v
 	return 0;
 }
 
+OURS(says_of_no_elf_file_what_libbcc_says)
+{
+	struct bcc_symbol_option every = { 1, 1, 0, BCC_SYM_ALL_TYPES };
+	const char *const paths[] = { "/", "/dev/null", "/etc/passwd", "/no/such/file", "" };
+	struct bcc_library theirs;
+	struct tally none = { 0 };
+
+	if (!bcc_library_open(&theirs, BCC_LIBBCC))
+		cr_skip_test("libbcc.so.0 is not installed");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		cr_expect_eq(library.elf_foreach_sym(paths[i], add_to_tally, &every, &none),
+			     theirs.elf_foreach_sym(paths[i], add_to_tally, &every, &none), "%s",
+			     paths[i]);
+	cr_expect_eq(none.count, 0);
+}
+
 OURS(walks_symbol_tables_as_libbcc_does)
 {
 	struct bcc_symbol_option every = { 1, 1, 0, BCC_SYM_ALL_TYPES };
