@@ -486,7 +486,7 @@ enum sym_status {
 	SYM_NO_MATCH = 3,   /**< there are symbols, none covers it */
 	SYM_STALE =
 		4, /**< the file on disk is not the one that is mapped, or the process is another */
-	SYM_UNREADABLE = 5,  /**< the file could not be opened or read */
+	SYM_UNREADABLE = 5,  /**< not all of the file could be read, or there was no memory to */
 	SYM_BAD_FORMAT = 6,  /**< the file contradicts its format */
 	SYM_UNSUPPORTED = 7, /**< a kind of code that is recognised and not read */
 	/**
