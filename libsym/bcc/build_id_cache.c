@@ -261,7 +261,7 @@ static int resolve_offset(struct build_id_cache *cache, struct build_id_file *fi
 		return -1;
 	}
 	answer = sym_result_at(cache->result, 0);
-	if (answer->status != SYM_RESOLVED)
+	if (answer->status != SYM_RESOLVED && answer->status != SYM_UNNAMED)
 		return -1;
 	*sym = (struct bcc_symbol){ answer->name, answer->name, file->path, answer->offset_bytes };
 	return 0;

@@ -277,7 +277,7 @@ SYM_BCC_API int bcc_mapping_is_file_backed(const char *mapname);
 /** Path of library "lib"NAME, as `pid` has it mapped or the machine's linker knows it; heap, or
  * NULL. */
 SYM_BCC_API char *bcc_procutils_which_so(const char *libname, int pid);
-/** Path of a program by $PATH; heap, or NULL. */
+/** Path of an ELF program that may be executed, by $PATH where it has no slash; heap, or NULL. */
 SYM_BCC_API char *bcc_procutils_which(const char *binpath);
 SYM_BCC_API void bcc_procutils_free(const char *ptr);
 

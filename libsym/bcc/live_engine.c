@@ -10,7 +10,8 @@
  *   perf map that grew, a library that was loaded. At most every refresh_ms, and
  *   never for more than one part in COST_SHARE of the time; an address that
  *   stayed without a name does not ask again;
- * - when jitted code was last looked at MOST_AGE_MS ago: its memory is used again.
+ * - when jitted code was last looked at MOST_AGE_MS ago: its memory is used again;
+ * - when what is mapped was last seen MAPPED_MS ago: a library may lie where another one was.
  *
  * A look that finds the process gone is thrown away: what was known stays.
  * The names of the look before the last one stay too, so that a caller who
@@ -26,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libsym/bcc/answer_counts.h"
 #include "libsym/bcc/bcc_settings.h"
 #include "libsym/bcc/labels.h"
 #include "libsym/bcc/symcache.h"
@@ -36,9 +38,10 @@ enum {
 	CHECK_MS = 100,
 	COST_SHARE = 20,
 	MOST_AGE_MS = 10000,
+	MAPPED_MS = 1000,  /* how old what is known of a process without jitted code may be */
+	SLOW_MS = 20,      /* of a look-up that has read something: several ticks of the clock */
 	ANSWERLESS = 4096, /* places in the table of addresses without a name */
 	REMEMBERED = 8192, /* places in the table of answers; a profile has few addresses */
-	SOURCES = 16,      /* more than enum sym_source_kind has */
 };
 
 /* An answer with a name, as it was given. */
@@ -74,10 +77,9 @@ struct live_engine {
 	uint64_t check_at;           /* when to check the process next: quick_clock() */
 	uint64_t not_before_ms;      /* when to look anew at the earliest */
 	uint64_t append_ms;          /* when to read what was appended to the map next */
+	uint64_t mapped_at_ms;       /* when to see what is mapped next */
 	uint64_t *answerless;        /* addresses, by their low bits; NULL until there is one */
-	uint64_t asked;              /* for the report */
-	uint64_t by_source[SOURCES]; /* answers */
-	uint32_t looks;
+	struct answer_counts counts; /* for the report */
 	bool was_rundown;
 };
 
@@ -189,8 +191,8 @@ static void notice_rundown(struct live_engine *engine, const struct sym_jit_info
 			engine->pid, info->contract_reason ? info->contract_reason : "");
 }
 
-/* Reads the jitted code now; false when the process was gone before that was done. */
-static bool read_jitted(struct live_engine *engine, struct look *look)
+/* Of jitted code that was read, or is now. */
+static void learn_way(struct live_engine *engine, const struct look *look)
 {
 	const struct sym_jit_info *info;
 	struct sym_error *error = sym_snapshot_jit(look->snapshot, &info);
@@ -199,8 +201,23 @@ static bool read_jitted(struct live_engine *engine, struct look *look)
 		sym_error_destroy(error);
 	else
 		notice_rundown(engine, info);
+}
+
+/* Reads the jitted code now; false when the process was gone before that was done. */
+static bool read_jitted(struct live_engine *engine, struct look *look)
+{
+	learn_way(engine, look);
 	look->cost_ms = now_ms() - look->taken_ms;
 	return still_same(look);
+}
+
+static void note_jitted(struct live_engine *engine, enum sym_source_kind source)
+{
+	struct look *look = engine->now;
+
+	if (source == SYM_SOURCE_RUNTIME && !look->knows_jitted)
+		learn_way(engine, look);
+	look->knows_jitted = true;
 }
 
 static void forget_answerless(struct live_engine *engine)
@@ -214,20 +231,25 @@ static void take_look(struct live_engine *engine, struct look *look)
 	look_destroy(engine->before);
 	engine->before = engine->now;
 	engine->now = look;
-	engine->looks++;
+	engine->counts.looks++;
 	engine->check_at = quick_clock_after(CHECK_MS);
+	engine->mapped_at_ms = now_ms() + MAPPED_MS;
+}
+
+/* How long to wait after what cost so much. */
+static uint64_t at_least(uint64_t pause_ms, uint64_t cost_ms)
+{
+	return cost_ms * COST_SHARE > pause_ms ? cost_ms * COST_SHARE : pause_ms;
 }
 
 /* Looks anew; keeps what is known when that does not succeed. */
 static bool look_again(struct live_engine *engine)
 {
 	struct look *look = look_at(engine);
-	uint64_t pause = engine->settings.refresh_ms;
 	bool whole = look && read_jitted(engine, look);
 
-	if (look && look->cost_ms * COST_SHARE > pause)
-		pause = look->cost_ms * COST_SHARE;
-	engine->not_before_ms = now_ms() + pause;
+	engine->not_before_ms =
+		now_ms() + at_least(engine->settings.refresh_ms, look ? look->cost_ms : 0);
 	if (!whole) {
 		look_destroy(look);
 		return false;
@@ -244,21 +266,57 @@ static void refresh(void *held)
 	look_again(engine);
 }
 
-/* Is it still the process, and is what is known of jitted code not too old? */
+/* What was mapped or unmapped, and appended to the perf map, which is cheaper than another look. */
+static bool take_up_changes(struct live_engine *engine)
+{
+	enum sym_refresh found = SYM_REFRESH_NOTHING;
+	struct look *look = engine->now;
+	struct sym_error *error;
+
+	error = sym_resolver_refresh(look->resolver, &found);
+	sym_error_destroy(error);
+	/* One that failed in the middle may have taken up what is mapped. */
+	if (error)
+		found = SYM_REFRESH_MAPPED;
+	if (found == SYM_REFRESH_NOTHING || found == SYM_REFRESH_ENDED)
+		return false;
+	/* A new line may cover an old one's bytes; a library may lie where another one was. */
+	if (look->remembered)
+		memset(look->remembered, 0, REMEMBERED * sizeof(*look->remembered));
+	/* Names that labels were made of end with the next such change, and these with them. */
+	if (found != SYM_REFRESH_APPENDED) {
+		labels_deinit(&look->old_labels);
+		look->old_labels = look->labels;
+		look->labels = (struct labels){ 0 };
+	}
+	return true;
+}
+
+/* A library may have been unloaded, and another one lie in its place. */
+static void check_mapped(struct live_engine *engine)
+{
+	uint64_t begin = now_ms();
+
+	if (begin < engine->mapped_at_ms)
+		return;
+	take_up_changes(engine);
+	engine->mapped_at_ms = begin + at_least(MAPPED_MS, now_ms() - begin);
+}
+
+/* Is it still the process, and is what is known of its code not too old? */
 static __attribute__((noinline)) void check_now(struct live_engine *engine)
 {
 	const struct look *look = engine->now;
-	uint64_t most_age = MOST_AGE_MS;
 
 	engine->check_at = quick_clock_after(CHECK_MS);
 	if (!look)
 		return;
-	if (look->cost_ms * COST_SHARE > most_age)
-		most_age = look->cost_ms * COST_SHARE;
 	if (!still_same(look)) {
 		forget_answerless(engine);
 		look_again(engine);
-	} else if (look->knows_jitted && now_ms() - look->taken_ms >= most_age) {
+	} else if (!look->knows_jitted) {
+		check_mapped(engine);
+	} else if (now_ms() - look->taken_ms >= at_least(MOST_AGE_MS, look->cost_ms)) {
 		look_again(engine);
 	}
 }
@@ -321,40 +379,16 @@ static void note_answerless(struct live_engine *engine, uint64_t address)
 		engine->answerless[address % ANSWERLESS] = address;
 }
 
-/* Takes up what was appended to the perf map, and what was mapped, which is cheaper than another
- * look. */
-static bool read_appended(struct live_engine *engine)
-{
-	enum sym_refresh found = SYM_REFRESH_NOTHING;
-	struct look *look = engine->now;
-	struct sym_error *error;
-
-	if (!map_path(look))
-		return false;
-	error = sym_resolver_refresh(look->resolver, &found);
-	sym_error_destroy(error);
-	/* One that failed in the middle may have taken up what is mapped. */
-	if (error)
-		found = SYM_REFRESH_MAPPED;
-	if (found == SYM_REFRESH_NOTHING || found == SYM_REFRESH_ENDED)
-		return false;
-	/* A new line may cover an old one's bytes; a library may lie where another one was. */
-	if (look->remembered)
-		memset(look->remembered, 0, REMEMBERED * sizeof(*look->remembered));
-	/* Names that labels were made of end with the next such change, and these with them. */
-	if (found != SYM_REFRESH_APPENDED) {
-		labels_deinit(&look->old_labels);
-		look->old_labels = look->labels;
-		look->labels = (struct labels){ 0 };
-	}
-	return true;
-}
-
 static const struct sym_answer *ask(struct live_engine *engine, uint64_t address)
 {
+	uint64_t begin = now_ms(), passed_ms;
 	struct sym_error *error =
 		sym_resolver_resolve(engine->now->resolver, &address, 1, engine->result);
 
+	/* Of the first look all is read when the first address asks for it. */
+	passed_ms = now_ms() - begin;
+	if (passed_ms >= SLOW_MS)
+		engine->now->cost_ms += passed_ms;
 	if (!error)
 		return sym_result_at(engine->result, 0);
 	sym_error_destroy(error);
@@ -391,13 +425,13 @@ static void give_name(struct live_engine *engine, const struct sym_answer *answe
 	if (!sym->module && answer->image_path[0])
 		sym->module = answer->image_path;
 	if (answer->source == SYM_SOURCE_PERF_MAP || answer->source == SYM_SOURCE_RUNTIME)
-		look->knows_jitted = true;
+		note_jitted(engine, answer->source);
 	keep(look, answer->address, sym, answer->source);
 }
 
 static void count_answer(struct live_engine *engine, uint64_t source)
 {
-	engine->by_source[source % SOURCES]++;
+	engine->counts.by_source[source % ANSWER_SOURCES]++;
 }
 
 static bool remember(struct live_engine *engine, uint64_t address, struct bcc_symbol *sym)
@@ -445,7 +479,7 @@ static const struct sym_answer *ask_anew(struct live_engine *engine,
 	if (now >= engine->append_ms &&
 	    now - engine->now->taken_ms >= engine->settings.refresh_ms) {
 		engine->append_ms = now + engine->settings.refresh_ms;
-		if (read_appended(engine))
+		if (map_path(engine->now) && take_up_changes(engine))
 			answer = ask(engine, address);
 		if (!answer || has_name(answer))
 			return answer;
@@ -503,7 +537,8 @@ static inline bool glance(struct live_engine *engine, uint64_t address, struct b
 		sym->module = look->map_path;
 	else
 		sym->module = module_of_method(look, &look->glance);
-	look->knows_jitted = true;
+	if (__builtin_expect(!look->knows_jitted, 0))
+		note_jitted(engine, look->glance.source);
 	count_answer(engine, look->glance.source);
 	return true;
 }
@@ -537,7 +572,7 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 {
 	struct live_engine *engine = held;
 
-	engine->asked++;
+	engine->counts.asked++;
 	check(engine);
 	if (__builtin_expect(glance(engine, address, sym), 1))
 		return 0;
@@ -692,22 +727,19 @@ static bool still_good(void *held, const struct bcc_settings *settings)
 	       now_ms() - engine->now->taken_ms < MOST_AGE_MS && still_same(engine->now);
 }
 
+static uint64_t worth_ms(const void *held)
+{
+	const struct look *look = ((const struct live_engine *)held)->now;
+
+	return look && now_ms() - look->taken_ms < MOST_AGE_MS ? look->cost_ms + 1 : 0;
+}
+
 static void report(void *held)
 {
 	struct live_engine *engine = held;
-	uint64_t answered = 0;
 
-	if (!engine->settings.report || !engine->asked)
-		return;
-	for (int source = 0; source < SOURCES; source++)
-		answered += engine->by_source[source];
-	fprintf(stderr, "libsym-bcc: process %d: %" PRIu64 " of %" PRIu64 " look-ups named",
-		engine->pid, answered, engine->asked);
-	for (int source = 0; source < SOURCES; source++)
-		if (engine->by_source[source])
-			fprintf(stderr, ", %s %" PRIu64, sym_source_text(source),
-				engine->by_source[source]);
-	fprintf(stderr, "; looked at %" PRIu32 " times\n", engine->looks);
+	if (engine->settings.report && engine->counts.asked)
+		answer_counts_add(engine->pid, &engine->counts);
 }
 
 static void destroy(void *held)
@@ -751,6 +783,7 @@ const struct engine_ops live_engine_ops = {
 	.resolve_name = resolve_name,
 	.refresh = refresh,
 	.still_good = still_good,
+	.worth_ms = worth_ms,
 	.report = report,
 	.destroy = destroy,
 };

@@ -220,16 +220,18 @@ char *bcc_procutils_which(const char *binpath)
 {
 	const char *part = getenv("PATH");
 	char path[PATH_MAX];
+	size_t length;
 
 	if (!binpath || !*binpath)
 		return NULL;
 	if (strchr(binpath, '/'))
-		return access(binpath, X_OK) == 0 ? strdup(binpath) : NULL;
-	for (; part && *part; part += strcspn(part, ":") + (part[strcspn(part, ":")] == ':')) {
-		int length = snprintf(path, sizeof(path), "%.*s/%s", (int)strcspn(part, ":"), part,
-				      binpath);
-
-		if (length < (int)sizeof(path) && access(path, X_OK) == 0)
+		return bcc_elf_is_exe(binpath) ? strdup(binpath) : NULL;
+	for (; part && *part; part += length + (part[length] == ':')) {
+		length = strcspn(part, ":");
+		if (length &&
+		    snprintf(path, sizeof(path), "%.*s/%s", (int)length, part, binpath) <
+			    (int)sizeof(path) &&
+		    bcc_elf_is_exe(path))
 			return strdup(path);
 	}
 	return NULL;

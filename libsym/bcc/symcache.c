@@ -6,12 +6,8 @@
  *
  * A handle is the number of a slot and the count of caches that slot has held, so
  * that a handle that was freed, or one that libbcc made, fits no slot. Slots are
- * never given back to the system.
- *
- * bpftrace 0.17 makes and frees a cache for every single address (its
- * BPFTRACE_CACHE_USER_SYMBOLS is off where addresses are randomised), of the thread
- * that was sampled. The engines freed last are therefore kept for a moment, and given
- * to the next cache of the same process if they still hold.
+ * never given back to the system. Engines of caches that are freed are kept for a
+ * moment (kept_engines.h).
  */
 #include "libsym/bcc/symcache.h"
 
@@ -22,13 +18,14 @@
 #include <string.h>
 #include <sys/single_threaded.h>
 
+#include "libsym/bcc/answer_counts.h"
 #include "libsym/bcc/bcc_settings.h"
+#include "libsym/bcc/kept_engines.h"
 #include "libsym/bcc/thread_owner.h"
 
 enum {
 	SLOTS_PER_BLOCK = 256,
 	BLOCKS = 4096,
-	KEPT = 4,
 	GENERATION_SHIFT = 24, /* 2^20 slots, 16-byte steps: no handle looks misaligned */
 	SLOT_SHIFT = 4,
 };
@@ -43,19 +40,10 @@ struct slot {
 	struct bcc_symbol_option option;
 };
 
-/* An engine whose cache was freed. */
-struct kept {
-	void *engine;
-	int pid;
-	struct bcc_symbol_option option;
-};
-
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct slot *) blocks[BLOCKS];
 static uint32_t slot_count;
 static uint32_t first_free = UINT32_MAX; /* of the slots to use again; UINT32_MAX: there is none */
-static struct kept kept_engines[KEPT];
-static unsigned int next_kept;
 
 extern char *__cxa_demangle(const char *mangled, char *room, size_t *size_bytes, int *status);
 
@@ -133,72 +121,17 @@ static uint32_t take_slot(void)
 	return slot_count++;
 }
 
-static bool same_option(const struct bcc_symbol_option *a, const struct bcc_symbol_option *b)
-{
-	return a->use_debug_file == b->use_debug_file &&
-	       a->check_debug_file_crc == b->check_debug_file_crc &&
-	       a->use_symbol_type == b->use_symbol_type;
-}
-
-static void *take_kept(int pid, const struct bcc_symbol_option *option,
-		       const struct bcc_settings *settings)
-{
-	void *engine = NULL;
-
-	pthread_mutex_lock(&table_lock);
-	for (int i = 0; i < KEPT && !engine; i++) {
-		struct kept *kept = &kept_engines[i];
-
-		if (!kept->engine || kept->pid != pid || !same_option(&kept->option, option))
-			continue;
-		engine = kept->engine;
-		kept->engine = NULL;
-	}
-	pthread_mutex_unlock(&table_lock);
-	if (engine && !live_engine_ops.still_good(engine, settings)) {
-		live_engine_ops.destroy(engine);
-		return NULL;
-	}
-	return engine;
-}
-
-static void keep(struct slot *slot)
-{
-	struct kept *kept;
-	void *old;
-
-	pthread_mutex_lock(&table_lock);
-	kept = &kept_engines[next_kept++ % KEPT];
-	old = kept->engine;
-	*kept = (struct kept){ slot->engine, slot->pid, slot->option };
-	pthread_mutex_unlock(&table_lock);
-	if (old)
-		live_engine_ops.destroy(old);
-}
-
-static void drop_kept(void)
-{
-	struct kept dropped[KEPT];
-
-	pthread_mutex_lock(&table_lock);
-	memcpy(dropped, kept_engines, sizeof(dropped));
-	memset(kept_engines, 0, sizeof(kept_engines));
-	pthread_mutex_unlock(&table_lock);
-	for (int i = 0; i < KEPT; i++)
-		if (dropped[i].engine)
-			live_engine_ops.destroy(dropped[i].engine);
-}
-
 /* At the end of the program: what no cache holds. A cache that was not freed is its owner's. */
 __attribute__((destructor)) static void end_kept(void)
 {
-	drop_kept();
+	kept_engines_drop();
 	for (uint32_t i = 0; i < slot_count; i++) {
 		struct slot *slot = slot_at(i);
 
 		if (slot->engine && slot->ops->report)
 			slot->ops->report(slot->engine);
 	}
+	answer_counts_report();
 }
 
 /* The live engine is one of the process, whichever thread is asked for. */
@@ -219,7 +152,7 @@ static void *create_engine(int *pid, const struct bcc_symbol_option *option,
 	}
 	*ops_ret = &live_engine_ops;
 	*pid = thread_owner(*pid);
-	engine = take_kept(*pid, option, &settings);
+	engine = kept_engines_take(*pid, option, &settings);
 	return engine ? engine : live_engine_create(*pid, option, &settings);
 }
 
@@ -264,7 +197,7 @@ void bcc_free_symcache(void *symcache, int pid)
 		return;
 	slot->generation++;
 	if (slot->ops->still_good)
-		keep(slot);
+		kept_engines_put(slot->engine, slot->pid, &slot->option);
 	else
 		slot->ops->destroy(slot->engine);
 	slot->engine = NULL;
@@ -376,7 +309,7 @@ void bcc_symcache_refresh(void *resolver)
 
 int bcc_free_memory(void)
 {
-	drop_kept();
+	kept_engines_drop();
 	malloc_trim(0);
 	return 0;
 }

@@ -7,6 +7,7 @@ import os
 import shutil
 import struct
 import subprocess
+import time
 
 from native_files import Process, build, place, split
 from native_tools import Elf, Fail, Skip
@@ -311,3 +312,96 @@ int main(int c, char **v) { return c < 2 || !dlopen(v[1], RTLD_NOW) || puts("rea
         ours.bcc_free_buildsymcache(by_id)
         if number == 0 and offset_of(ours, path, "exported") is not None:
             raise Fail("a file that is gone has a symbol")
+
+
+# ---- caches that come and go -----------------------------------------------------------------
+
+IN_TURNS = """
+import ctypes, sys
+handle = ctypes.CDLL(sys.argv[1])
+handle.bcc_symcache_new.restype = ctypes.c_void_p
+room = ctypes.create_string_buffer(64)
+places = [word.split(":") for word in sys.argv[2:]]
+for _ in range(50):
+    for pid, address in places:
+        for _ in range(4):
+            cache = ctypes.c_void_p(handle.bcc_symcache_new(int(pid), None))
+            handle.bcc_symcache_resolve(cache, ctypes.c_uint64(int(address, 16)), room)
+            handle.bcc_free_symcache(cache, int(pid))
+"""
+
+
+def test_a_cache_for_every_address_of_many_processes_looks_at_each_once(tools):
+    """As bpftrace does; each further look asks a runtime anew for all its methods."""
+    sleepers = [subprocess.Popen(["sleep", "600"]) for _ in range(12)]
+    try:
+        places = []
+        for sleeper in sleepers:
+            with open(f"/proc/{sleeper.pid}/maps", encoding="utf-8") as maps:
+                places.append(f"{sleeper.pid}:" + next(line.split("-")[0] for line in maps if "r-xp" in line))
+        done = subprocess.run([SYSTEM_PYTHON, "-c", IN_TURNS, library(tools, "libsym-bcc.so.0"), *places], capture_output=True,
+                              text=True, check=True, env=dict(os.environ, LIBSYM_BCC_REPORT="1"), timeout=120)
+    finally:
+        for sleeper in sleepers:
+            sleeper.kill()
+            sleeper.wait()
+    lines = done.stderr.splitlines()
+    for sleeper in sleepers:
+        mine = [line for line in lines if f"process {sleeper.pid}:" in line]
+        if len(mine) != 1 or "of 200 look-ups" not in mine[0] or not mine[0].endswith("looked at 1 times"):
+            raise Fail(f"process {sleeper.pid}: {mine[:3]}, {len(lines)} lines in all")
+
+
+SWAPPER = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **words)
+{
+	void *library = NULL;
+	for (int i = 1; i < count; i++) {
+		if (library) dlclose(library);
+		library = dlopen(words[i], RTLD_NOW);
+		printf("%p\\n", library ? dlsym(library, words[i + 1]) : NULL);
+		fflush(stdout);
+		i++;
+		getchar();
+	}
+	return 0;
+}
+"""
+
+
+def test_a_library_in_the_place_of_one_that_was_unloaded_has_its_own_names(tools):
+    tools.need("gcc")
+    words = []
+    for name in ("alpha", "gamma"):
+        path = tools.path(f"lib{name}.so")
+        tools.run("gcc", "-shared", "-fPIC", "-O1", "-o", path, tools.write(f"{name}.c", f"int {name}(int x) {{ return x * {len(words) + 3}; }}"))
+        words += [path, name]
+    host = tools.path("swapper")
+    tools.run("gcc", "-o", host, tools.write("swapper.c", SWAPPER), "-ldl")
+    ours, symbol = both(tools)[0][1], Symbol()
+    with subprocess.Popen([host, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        address = int(process.stdout.readline(), 16)
+        cache = ours.bcc_symcache_new(process.pid, None)
+        found = []
+
+        def ask():
+            if ours.bcc_symcache_resolve(cache, address, ctypes.byref(symbol)) == 0:
+                return symbol.name.decode()
+            return None
+
+        found.append(ask())
+        process.stdin.write("\n")
+        process.stdin.flush()
+        again = int(process.stdout.readline(), 16)
+        end = time.monotonic() + 30
+        while ask() != "gamma" and time.monotonic() < end:
+            time.sleep(0.05)
+        found.append(ask())
+        ours.bcc_free_symcache(cache, process.pid)
+        process.kill()
+    if again != address:
+        raise Fail(f"the other library lies at {again:x}, not at {address:x}: nothing was tested")
+    if found != ["alpha", "gamma"]:
+        raise Fail(f"{found}")

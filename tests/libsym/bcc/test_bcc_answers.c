@@ -367,6 +367,33 @@ static int add_to_tally(const char *name, uint64_t start, uint64_t size_bytes, v
 	return 0;
 }
 
+/* Scripts and directories are no programs, and an empty part of PATH is none of the root's. */
+OURS(finds_the_programs_that_libbcc_finds)
+{
+	const char *const search[] = { "/usr/bin:/bin", ":/usr/bin:", "/usr", "/etc:/usr/bin", "" };
+	const char *const names[] = { "sh",  "ldd",          "zgrep", "bin",     "lib",
+				      "etc", "/usr/bin/ldd", "/etc",  "/bin/sh", "ls" };
+	struct bcc_library theirs;
+	size_t found = 0;
+
+	if (!bcc_library_open(&theirs, BCC_LIBBCC))
+		cr_skip_test("libbcc.so.0 is not installed");
+	for (size_t i = 0; i < sizeof(search) / sizeof(search[0]); i++) {
+		setenv("PATH", search[i], 1);
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+			char *path = library.procutils_which(names[k]);
+			char *their_path = theirs.procutils_which(names[k]);
+
+			cr_expect_str_eq(path ? path : "none", their_path ? their_path : "none",
+					 "%s in '%s'", names[k], search[i]);
+			found += path != NULL;
+			free(path);
+			free(their_path);
+		}
+	}
+	cr_expect_gt(found, 6);
+}
+
 OURS(says_of_no_elf_file_what_libbcc_says)
 {
 	struct bcc_symbol_option every = { 1, 1, 0, BCC_SYM_ALL_TYPES };
