@@ -309,9 +309,11 @@ static __attribute__((noinline)) void check_now(struct live_engine *engine)
 	const struct look *look = engine->now;
 
 	engine->check_at = quick_clock_after(CHECK_MS);
-	if (!look)
-		return;
-	if (!still_same(look)) {
+	if (!look) {
+		/* There may have been no descriptors. */
+		if (now_ms() >= engine->not_before_ms)
+			look_again(engine);
+	} else if (!still_same(look)) {
 		forget_answerless(engine);
 		look_again(engine);
 	} else if (!look->knows_jitted) {

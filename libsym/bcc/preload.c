@@ -10,10 +10,16 @@
  * library's. It finds out by itself who called it (for RTLD_NEXT and
  * RTLD_DEFAULT), from the return address: therefore the real function is jumped
  * to, not called.
+ *
+ * What the tool starts is none of our business, and may be for another C library: once libbcc
+ * is there, the name of this file is taken out of the environment. Not before: a tool may be
+ * started by a shell script, or by env.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libsym/bcc/libsym-bcc.h"
@@ -62,6 +68,45 @@ static find_function *find_dlsym(void)
 	return found;
 }
 
+/* Takes `entry` out of a list of LD_PRELOAD, in its place. */
+static void take_out(char *list, const char *entry)
+{
+	static const char between[] = ": ";
+	size_t entry_bytes = strlen(entry);
+	char *at = list;
+
+	while (*at) {
+		size_t bytes = strcspn(at, between);
+		char *next = at + bytes + strspn(at + bytes, between);
+
+		if (bytes == entry_bytes && !memcmp(at, entry, bytes))
+			memmove(at, next, strlen(next) + 1);
+		else
+			at = next;
+	}
+}
+
+/* The environment is changed where it is: others may be reading it. */
+static void leave_environment(void)
+{
+	static atomic_bool was_left;
+	char *list = getenv("LD_PRELOAD");
+	Dl_info own;
+
+	if (!atomic_exchange(&was_left, true) && list &&
+	    dladdr((void *)(uintptr_t)leave_environment, &own) && own.dli_fname)
+		take_out(list, own.dli_fname);
+}
+
+/* Is the program linked to libbcc, or to libbcc_bpf, which has the caches too? */
+__attribute__((constructor)) static void begin(void)
+{
+	find_function *next = find_dlsym();
+
+	if (next && next(RTLD_NEXT, "bcc_symcache_new"))
+		leave_environment();
+}
+
 static void *replacement_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(replacements) / sizeof(replacements[0]); i++)
@@ -79,7 +124,10 @@ static void *replace(void *handle, const char *name)
 	if (!name || strncmp(name, "bcc_", 4) != 0 || handle == RTLD_NEXT)
 		return NULL;
 	replacement = replacement_of(name);
-	return replacement && next && next(handle, name) ? replacement : NULL;
+	if (!replacement || !next || !next(handle, name))
+		return NULL;
+	leave_environment();
+	return replacement;
 }
 
 __attribute__((optimize("O2", "optimize-sibling-calls"))) void *dlsym(void *handle,

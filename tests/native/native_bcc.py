@@ -177,6 +177,39 @@ def test_python_reaches_it_through_ctypes_on_libbccs_own_handle(tools):
             raise Fail(str(said))
 
 
+LINKED = r"""
+#include <stdlib.h>
+void *bcc_symcache_new(int pid, void *option);
+int main(void) { return !bcc_symcache_new(1, NULL) || system("echo $LD_PRELOAD") || system("exec sh -c 'echo $LD_PRELOAD'"); }
+"""
+CHILDREN = """
+import ctypes, os, subprocess
+subprocess.run("echo $LD_PRELOAD", shell=True)
+lib = ctypes.CDLL("libbcc.so.0")
+lib.bcc_symcache_new
+subprocess.run("echo $LD_PRELOAD", shell=True)
+"""
+
+
+def test_what_a_tool_starts_is_without_the_preload(tools):
+    """A program for another C library cannot load it. What starts the tool, a script or env, has to hand it on."""
+    tools.need("gcc")
+    if not libbcc():
+        raise Skip("libbcc.so.0 is not installed")
+    ours, wrapper, linked = library(tools, "libsym-bcc-preload.so"), tools.path("libwrapper.so"), tools.path("linked")
+    tools.run("gcc", "-O2", "-shared", "-fPIC", "-o", wrapper, tools.write("wrapper.c", WRAPPER), "-ldl")
+    tools.run("gcc", "-o", linked, tools.write("linked.c", LINKED), "-l:libbcc.so.0")
+    script = tools.write("children.py", CHILDREN)
+    for command, kept in (([linked], [False, False]), (["env", "sh", "-c", f"{linked}; true"], [False, False]),
+                          ([SYSTEM_PYTHON, script], [True, False])):
+        for others in ([], [wrapper]):
+            for entries in ([ours, *others], [*others, ours]):
+                said = tools.run(*command, env={**os.environ, "LD_PRELOAD": ":".join(entries)}).splitlines()
+                lists = [[entry for entry in line.split(":") if entry] for line in said if "wrapper called" not in line]
+                if lists != [entries if keep else others for keep in kept]:
+                    raise Fail(f"{command} with {entries}: {lists}")
+
+
 # ---- debug files by link ------------------------------------------------------------------
 
 def offset_of(handle, path, name, check=1, use=1):
