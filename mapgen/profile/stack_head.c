@@ -137,9 +137,15 @@ static void drop_processor(struct stack_span *rest)
 		*rest = before;
 }
 
+/* "%5d " of perf before 6.5, "%7d " since. */
+static bool has_width_of_id(const struct stack_text *text)
+{
+	return text->width_bytes == 5 || text->width_bytes == 7;
+}
+
 /*
  * Without a time "27737/27756" is certain, and of what perf ends by a blank also "27756" behind a
- * comm or before an event, where nothing was said before. A sample makes every one certain.
+ * comm, before an event or alone, where nothing was said before. A sample makes every one certain.
  */
 static bool timeless_ids(const struct stack_text *text, struct stack_span rest, bool has_sample,
 			 struct stack_owner *ret)
@@ -155,8 +161,8 @@ static bool timeless_ids(const struct stack_text *text, struct stack_span rest, 
 	has_comm = rest.at < rest.end;
 	if (ret->kind == STACK_OWNER_PROCESS)
 		return has_comm || ends_in_blank;
-	return has_sample || (text->ends_in_blank && (has_comm || has_event) &&
-			      text->owner.kind == STACK_OWNER_NONE);
+	return has_sample || (text->ends_in_blank && text->owner.kind == STACK_OWNER_NONE &&
+			      (has_comm || has_event || has_width_of_id(text)));
 }
 
 static bool timeless_head(struct stack_text *text, struct stack_span rest,

@@ -194,6 +194,8 @@ static bool number_line(struct stack_text *text, const char *line, struct stack_
 		return false;
 	stack_skip_blanks(&rest);
 	if (rest.at == rest.end) {
+		if (text->ends_in_blank && is_head(text, whole))
+			return false;
 		*ret = lone_number(text, line, &number);
 		return true;
 	}
@@ -416,6 +418,22 @@ static enum stack_line map_line(struct stack_text *text, const char *line, struc
 	return STACK_LINE_OTHER;
 }
 
+/* "  file.c:12" and "  program[1b2]", below a frame of perf's: where that is in the source. */
+static bool source_line(const struct stack_text *text, const char *line, struct stack_span rest)
+{
+	const char *end = rest.end, *digits;
+	bool has_address = end[-1] == ']';
+
+	if (!text->has_tab || rest.at - line != 2 || line[0] != ' ' || line[1] != ' ')
+		return false;
+	end -= has_address;
+	digits = end;
+	while (digits > rest.at && (has_address ? hex_values[(unsigned char)digits[-1]] >= 0
+						: stack_is_digit(digits[-1])))
+		digits--;
+	return digits < end && digits > rest.at + 1 && digits[-1] == (has_address ? '[' : ':');
+}
+
 enum stack_line stack_text_line(struct stack_text *text, const char *line, size_t size_bytes)
 {
 	struct stack_span rest = { line, line + size_bytes };
@@ -424,6 +442,7 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 	text->ends_in_blank = size_bytes && line[size_bytes - 1] == ' ';
 	while (rest.end > line && (stack_is_blank(rest.end[-1]) || rest.end[-1] == '\r'))
 		rest.end--;
+	text->width_bytes = (size_t)(rest.end - line);
 	stack_skip_blanks(&rest);
 	if (rest.at >= rest.end) {
 		/* What is said of a stack does not hold for the next one. */
@@ -431,6 +450,9 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 		text->in_stack = false;
 		return STACK_LINE_OTHER;
 	}
+	if (source_line(text, line, rest))
+		return STACK_LINE_OTHER;
+	text->has_tab = *line == '\t';
 	if (*rest.at == '>' && stack_strace_frame(text, line, rest))
 		return STACK_LINE_FRAME;
 	if (rest.at == line)

@@ -80,7 +80,9 @@ struct stack_text {
 	stack_frame_handler *handler;
 	void *context;
 	bool ends_in_blank; /* this line, before that was cut off */
+	size_t width_bytes; /* of this line without it */
 	/* Between lines. */
+	bool has_tab;    /* the line before, but for source_line() */
 	bool in_stack;   /* the line before was a user frame with an address: this one is a caller's
 			  */
 	bool in_map_key; /* inside of bpftrace's "@[" */

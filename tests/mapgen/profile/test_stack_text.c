@@ -93,6 +93,20 @@ Test(stack_text, takes_the_caller_of_a_frame_for_a_return_address)
 	expect_queries("7f0000001800 /lib/a return\n7f0000001800 /lib/a\n");
 }
 
+Test(stack_text, sees_the_caller_behind_the_source_line_of_a_frame)
+{
+	expect_run("a 1 1.000001: \n\t7f0000001010 f+0x10 (/lib/a)\n  add.c:12\n"
+		   "\t7f0000001800 [unknown] (/lib/a)\n  a[1800]\n"
+		   "\t7f0000001800 [unknown] (/lib/a)\n  [unknown]\n\n"
+		   "\t7f0000001800 [unknown] (/lib/a)\n",
+		   "a 1 1.000001: \n\t7f0000001010 f+0x10 (/lib/a)\n  add.c:12\n"
+		   "\t7f0000001800 A.B::C(int32)+0x800 (/lib/a)\n  a[1800]\n"
+		   "\t7f0000001800 A.B::C(int32)+0x800 (/lib/a)\n  [unknown]\n\n"
+		   "\t7f0000001800 [unknown] (/lib/a)\n");
+	expect_queries(
+		"7f0000001800 /lib/a return\n7f0000001800 /lib/a return\n7f0000001800 /lib/a\n");
+}
+
 Test(stack_text, takes_the_first_user_frame_behind_the_kernels_as_it_is)
 {
 	expect_run("a 1 1.000001: x: \n\tffffffff81000010 [unknown] ([kernel.kallsyms])\n"
@@ -245,6 +259,8 @@ Test(stack_text, reads_owners_from_heads_without_a_time)
 	expect_owners("21037/21038 \n\t743314 [unknown] (/a)\n\n"
 		      "             sp3   21037 \n\t743314 [unknown] (/a)\n\n"
 		      "  21037 cpu-clock: \n\t743314 [unknown] (/a)\n\n"
+		      "  21037 \n\t743314 [unknown] (/a)\n\n"
+		      "    250000 \n\t743314 [unknown] (/a)\n\n"
 		      "a b 21037/21038     250000 cycles:u: \n\t743314 [unknown] (/a)\n\n"
 		      "a b   21037     250000 cycles:u: \n\t743314 [unknown] (/a)\n\n"
 		      "21037/21038     250000 \n\t743314 [unknown] (/a)\n\n"
@@ -253,6 +269,8 @@ Test(stack_text, reads_owners_from_heads_without_a_time)
 		      "21037/21038 \n\t743314 [P 21037]+0x314 (/a)\n\n"
 		      "             sp3   21037 \n\t743314 [T 21037]+0x314 (/a)\n\n"
 		      "  21037 cpu-clock: \n\t743314 [T 21037]+0x314 (/a)\n\n"
+		      "  21037 \n\t743314 [T 21037]+0x314 (/a)\n\n"
+		      "    250000 \n\t743314 [- 0]+0x314 (/a)\n\n"
 		      "a b 21037/21038     250000 cycles:u: \n\t743314 [P 21037]+0x314 (/a)\n\n"
 		      "a b   21037     250000 cycles:u: \n\t743314 [T 21037]+0x314 (/a)\n\n"
 		      "21037/21038     250000 \n\t743314 [P 21037]+0x314 (/a)\n\n"
