@@ -48,6 +48,29 @@ static const struct stub stubs[] = {
 	  { 0x48, 0x8b, 0x07, 0x52, 0x49, 0xba, ANY8, 0x48, 0x8b, 0xd0, 0x48, 0xc1, 0xe8, 0x0c,
 	    0x48, 0x03, 0xc2, 0x48, 0x35 },
 	  BITS(6, 8) },
+	/* What has no guess yet: nop; mov rax, token; push rax; mov rax, resolver; jmp rax. */
+	{ 24,
+	  24,
+	  { 0x90, 0x48, 0xb8, ANY8, 0x50, 0x48, 0xb8, ANY8, 0xff, 0xe0 },
+	  BITS(3, 8) | BITS(14, 8) },
+	/* Of a virtual method: mov rax, [rdi]; mov rax, [rax + n]; jmp [rax + n], and which one it
+	 * is, in four bytes. The JIT writes that jump with a prefix. */
+	{ 10,
+	  14,
+	  { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x40, 0, 0xff, 0x60, 0 },
+	  BITS(6, 1) | BITS(9, 1) },
+	{ 13,
+	  17,
+	  { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x80, ANY4, 0xff, 0x60, 0 },
+	  BITS(6, 4) | BITS(12, 1) },
+	{ 13,
+	  17,
+	  { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x40, 0, 0xff, 0xa0, ANY4 },
+	  BITS(6, 1) | BITS(9, 4) },
+	{ 16,
+	  20,
+	  { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x80, ANY4, 0xff, 0xa0, ANY4 },
+	  BITS(6, 4) | BITS(12, 4) },
 	/* By which native code calls a delegate, behind what it is of: mov r10, that; mov rax,
 	 * target; jmp rax. */
 	{ 27,
@@ -86,6 +109,10 @@ static const struct stub stubs[] = {
 	  16,
 	  { 0x48, 0x8b, 0x47, 0, 0x48, 0x8b, 0x40, 0, 0x48, 0x8b, 0x40, 0, 0xc3, PAD3 },
 	  BITS(3, 1) | BITS(7, 1) | BITS(11, 1) },
+	{ 12,
+	  16,
+	  { 0x48, 0x8b, 0x47, 0, 0x48, 0x8b, 0x40, 0, 0xc3, PAD3 },
+	  BITS(3, 1) | BITS(7, 1) },
 	/* On ARM64, as found in .NET 9. Reaches further than a jump: ldr x16, target; br x16; and
 	 * the target. */
 	{ 8, 16, { WORD(0x58000050), WORD(0xd61f0200) }, 0 },
@@ -135,6 +162,12 @@ static bool is_move(const uint8_t *code)
 	return (code[0] & ~5) == 0x48 && code[1] == 0x89 && code[2] >= 0xc0;
 }
 
+/* mov rsi, [rdi]: the type of a boxed value is an argument of a generic method. */
+static bool is_type_of_boxed(const uint8_t *code)
+{
+	return code[0] == 0x48 && code[1] == 0x8b && code[2] == 0x37;
+}
+
 /* add rdi, 8: behind the type of a boxed value is the value. */
 static bool is_unboxing(const uint8_t *code)
 {
@@ -166,7 +199,7 @@ static size_t linked_size(const uint8_t code[RUNTIME_STUB_BYTES])
 		}
 		if (is_value(next))
 			at += 10;
-		else if (is_move(next))
+		else if (is_move(next) || is_type_of_boxed(next))
 			at += 3;
 		else if (is_unboxing(next))
 			at += 4;
