@@ -20,6 +20,10 @@
  */
 static const int64_t first_list_ms = 5000;
 
+/* All code of the runtime is read for stubs: so long after the last time, and no more than that
+ * part of the time. */
+static const int64_t stubs_after_ms = 1000, stubs_cost_share = 50;
+
 /* ---- assemblies ---------------------------------------------------------------- */
 
 /* One that was asked for. A rundown tells methods by address, and so comes back to each often. */
@@ -248,11 +252,42 @@ static struct sym_error *tell_all(struct live_rundown *reader,
 	return NULL;
 }
 
-/* What the runtime does not tell. */
-static struct sym_error *find_stubs(const struct sym_snapshot *snapshot, struct told_methods *told)
+static bool are_same(const struct address_ranges *a, const struct address_ranges *b)
 {
-	live_stubs_find_barrier(snapshot->process, snapshot->space, &told->barrier);
-	return live_stubs_find(snapshot->process, snapshot->space, &told->stubs);
+	return a->count == b->count &&
+	       (!a->count || !memcmp(a->items, b->items, a->count * sizeof(*a->items)));
+}
+
+/* What the runtime does not tell. */
+static struct sym_error *find_stubs(struct live_rundown *reader,
+				    const struct sym_snapshot *snapshot, bool *changed)
+{
+	struct address_ranges found = { 0 };
+	int64_t begin = diagnostics_now_ms(), pause;
+	struct sym_error *error = live_stubs_find(snapshot->process, snapshot->space, &found);
+
+	pause = stubs_after_ms + stubs_cost_share * (diagnostics_now_ms() - begin);
+	reader->stubs_due_ms = begin + pause;
+	reader->stubs_last_ms = begin + 5 * pause;
+	if (error || are_same(&found, &reader->told.stubs)) {
+		address_ranges_deinit(&found);
+		return error;
+	}
+	address_ranges_deinit(&reader->told.stubs);
+	reader->told.stubs = found;
+	*changed = true;
+	return NULL;
+}
+
+/* It makes them when methods are called, long after it has told of these. */
+static struct sym_error *find_more_stubs(struct live_rundown *reader,
+					 const struct sym_snapshot *snapshot, bool *changed)
+{
+	int64_t now = diagnostics_now_ms();
+
+	return now < (*changed ? reader->stubs_due_ms : reader->stubs_last_ms)
+		       ? NULL
+		       : find_stubs(reader, snapshot, changed);
 }
 
 /* In the place of what was told before, unless there is an error. */
@@ -261,13 +296,16 @@ static struct sym_error *list_all(struct live_rundown *reader, const struct sym_
 	struct rundown rundown = { 0 };
 	struct diagnostics_place place;
 	struct sym_error *error = find_place(reader, &place);
+	bool any;
 
 	if (!error)
 		error = rundown_ask(&place, &rundown);
 	if (!error)
 		error = with_assemblies(reader, snapshot, &rundown, tell_all);
-	if (!error)
-		error = find_stubs(snapshot, &reader->told);
+	if (!error) {
+		live_stubs_find_barrier(snapshot->process, snapshot->space, &reader->told.barrier);
+		error = find_stubs(reader, snapshot, &any);
+	}
 	rundown_deinit(&rundown);
 	return error;
 }
@@ -335,6 +373,8 @@ struct sym_error *live_rundown_go_on(struct live_rundown *reader,
 	rundown_deinit(&telling.changes);
 	if (!error && !has_gap && diagnostics_now_ms() >= reader->list_due_ms)
 		error = list_later(reader, snapshot, &telling.changed);
+	if (!error)
+		error = find_more_stubs(reader, snapshot, &telling.changed);
 	if (!error && telling.changed)
 		error = runtime_source_open_told(&reader->told, names, ret);
 	return error;

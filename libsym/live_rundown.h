@@ -22,6 +22,8 @@ struct live_rundown {
 	struct told_methods told;
 	int64_t list_due_ms;   /* when another list is due, by diagnostics_now_ms() */
 	int64_t list_after_ms; /* as long after the one before */
+	int64_t stubs_due_ms;  /* when to look for stubs again, where there is something new */
+	int64_t stubs_last_ms; /* and where there is not */
 	char *socket_directory;
 	int root_fd;
 };
