@@ -353,7 +353,7 @@ static bool may_be_new(const struct sym_answer *answer)
 }
 
 struct tally {
-	uint64_t named, bounded, unmapped, nameless, gone;
+	uint64_t named, bounded, unmapped, nameless, gone, early;
 	bool stale; /* another snapshot may name more */
 };
 
@@ -425,6 +425,21 @@ static struct sym_error *name_beginnings(struct process_names *names, struct kno
 	return error;
 }
 
+/* Had the process not begun? Its start is told in ticks of a clock that goes on while the machine
+ * sleeps. */
+static bool is_before(const struct known_process *process, uint64_t time_ns)
+{
+	const uint64_t tick_ns = 10000000, second_ns = 1000000000;
+	uint64_t start_ns = sym_snapshot_process(process->snapshot)->start_time_ticks * tick_ns;
+	struct timespec awake, all;
+
+	if (!time_ns || time_ns >= start_ns)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &awake);
+	clock_gettime(CLOCK_BOOTTIME, &all);
+	return time_ns + (uint64_t)(all.tv_sec - awake.tv_sec + 1) * second_ns < start_ns;
+}
+
 static bool name_living(struct process_names *names, struct known_process *process,
 			const struct stack_query *queries, size_t count, struct stack_name *answers,
 			struct tally *tally)
@@ -461,6 +476,8 @@ static bool name_living(struct process_names *names, struct known_process *proce
 			take_answer(&answers[place], &queries[place], found);
 			tally->named += found->status == SYM_RESOLVED;
 			tally->bounded += found->status == SYM_UNNAMED;
+			tally->early += found->source == SYM_SOURCE_JITDUMP &&
+					is_before(process, names->times_ns[i]);
 			continue;
 		}
 		tally->unmapped += found->status == SYM_UNMAPPED;
@@ -597,6 +614,7 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 		names->counts.unmapped += tally.unmapped;
 		names->counts.nameless += tally.nameless;
 		names->counts.gone += tally.gone;
+		names->counts.early += tally.early;
 	}
 	return true;
 }

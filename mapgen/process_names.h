@@ -36,6 +36,7 @@ struct process_names_counts {
 	uint64_t gone;      /* of a process or thread that is not there, and has left nothing */
 	uint64_t unmapped;  /* no mapping covers them */
 	uint64_t nameless;  /* in code without symbols there */
+	uint64_t early;     /* named by a jitdump, at a time when the process was not there */
 };
 
 struct process_names_counts process_names_counts(const struct process_names *names);

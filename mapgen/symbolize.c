@@ -118,6 +118,11 @@ static bool tell_missing(const struct symbolizing *symbolizing)
 			"looked at (perf script -F +pid tells the process of a thread that is "
 			"gone)",
 			counts.gone);
+	if (counts.early)
+		message("%" PRIu64 " frames are of a time before their process began (perf script "
+			"--reltime and --deltatime print such): code that a jit has replaced since "
+			"has the name of what is there now",
+			counts.early);
 	if (missing.addresses)
 		message("%" PRIu64 " frames are [unknown] without an address, and stay so: have "
 			"the tool print addresses, or let it read the map of dotnet-mapgen merge",
@@ -127,8 +132,8 @@ static bool tell_missing(const struct symbolizing *symbolizing)
 			"offset into a file that the text does not tell (perf script -F +dso "
 			"tells it)",
 			missing.files);
-	return counts.ownerless || counts.gone || missing.addresses || missing.files ||
-	       process_names_failed(symbolizing->names);
+	return counts.ownerless || counts.gone || counts.early || missing.addresses ||
+	       missing.files || process_names_failed(symbolizing->names);
 }
 
 static void print_counts_json(const struct process_names_counts *counts,
@@ -138,10 +143,12 @@ static void print_counts_json(const struct process_names_counts *counts,
 		"{\"addresses\": %" PRIu64 ", \"named\": %" PRIu64 ", \"bounded\": %" PRIu64
 		", \"no_symbols\": %" PRIu64 ", \"unmapped\": %" PRIu64
 		", \"of_other_processes\": %" PRIu64 ", \"of_processes_gone\": %" PRIu64
-		", \"of_no_process\": %" PRIu64 ", \"frames_without_address\": %" PRIu64
-		", \"offsets_without_file\": %" PRIu64 "}\n",
+		", \"of_no_process\": %" PRIu64 ", \"of_no_time\": %" PRIu64
+		", \"frames_without_address\": %" PRIu64 ", \"offsets_without_file\": %" PRIu64
+		"}\n",
 		counts->asked, counts->named, counts->bounded, counts->nameless, counts->unmapped,
-		counts->foreign, counts->gone, counts->ownerless, missing.addresses, missing.files);
+		counts->foreign, counts->gone, counts->ownerless, counts->early, missing.addresses,
+		missing.files);
 }
 
 static void tell_counts(const struct symbolizing *symbolizing, bool json)

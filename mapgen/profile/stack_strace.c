@@ -4,6 +4,7 @@
  * file; the thread stands at the start of the call's line where there are several.
  *
  *   3373  read(13, "0-1\n", 4096)  = 4           [pid  3373] read(13, "0-1\n", 4096)  = 4
+ *   3373<.NET TP Worker> read(13, "0-1\n", 4096)  = 4
  *    > /usr/lib/libc.so.6(read+0x4e) [0xf805e]
  *    > /memfd:doublemapper (deleted)() [0x140d42]
  */
@@ -20,9 +21,7 @@ void stack_strace_call(struct stack_text *text, struct stack_span rest)
 		stack_skip_blanks(&rest);
 	}
 	text->traced_thread =
-		stack_read_id(&rest, &id) && (STACK_BEGINS(&rest, " ") || STACK_BEGINS(&rest, "]"))
-			? id
-			: 0;
+		stack_read_id(&rest, &id) && rest.at < rest.end && strchr(" ]<", *rest.at) ? id : 0;
 }
 
 bool stack_strace_frame(struct stack_text *text, const char *line, struct stack_span rest)

@@ -21,6 +21,9 @@
 
 static const char unknown[] = "[unknown]";
 
+/* To where signal handlers return. What is below was interrupted, at any instruction. */
+static const char signal_return[] = "__restore_rt";
+
 enum {
 	UNKNOWN_BYTES = sizeof(unknown) - 1,
 	PERF_TRACE_BLANKS = 39
@@ -215,6 +218,7 @@ static bool number_line(struct stack_text *text, const char *line, struct stack_
 		learn_names(text, rest);
 	}
 	*ret = frame_seen(text, number.value);
+	text->in_stack &= !STACK_BEGINS(&rest, signal_return);
 	return true;
 }
 
@@ -273,6 +277,7 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 		*ret = unknown_frame(text, line, &number, rest, false);
 	} else {
 		frame_seen(text, number.value);
+		text->behind_signal = STACK_BEGINS(&rest, signal_return);
 	}
 	return true;
 }
@@ -301,7 +306,7 @@ static bool lldb_line(struct stack_text *text, const char *line, struct stack_sp
 	frame.start = frame.end = (size_t)(rest.at - line);
 	if (rest.at == rest.end)
 		report(text, &frame);
-	text->behind_signal = STACK_FIND(&rest, "`__restore_rt");
+	text->behind_signal = STACK_FIND(&rest, signal_return);
 	return true;
 }
 
@@ -358,14 +363,54 @@ bool stack_unknown_inside(struct stack_span rest, struct stack_number *ret,
 	return stack_read_number(&number, ret) && number.at == found && at_end_of_word(behind_ret);
 }
 
+/* "7fa523b52314 (/file)" and "7fa523b52314", at once or behind "event: ", to the end of the line.
+ * `file_ret` is behind the number. */
+static bool nameless_behind_head(struct stack_span rest, struct stack_number *ret,
+				 struct stack_span *file_ret)
+{
+	const char *open = rest.end[-1] == ')'
+				   ? STACK_FIND(&rest, " (/") ?: STACK_FIND(&rest, " ([")
+				   : rest.end;
+	struct stack_span number = { open, open };
+	const char *before;
+
+	if (!open)
+		return false;
+	while (number.at > rest.at && !stack_is_blank(number.at[-1]))
+		number.at--;
+	for (before = number.at; before > rest.at && stack_is_blank(before[-1]);)
+		before--;
+	*file_ret = (struct stack_span){ open, rest.end };
+	return (before == rest.at || before[-1] == ':') && stack_read_number(&number, ret) &&
+	       number.at == open && !ret->prefixed && stack_is_address(ret);
+}
+
 /* A sample without callers: "comm 1 12.345: event:  7fa523b52314 [unknown] (/file)". */
 static void frame_behind_head(struct stack_text *text, const char *line, struct stack_span rest)
 {
 	struct stack_number number;
 	struct stack_span behind;
 
-	if (stack_unknown_inside(rest, &number, &behind))
+	if (rest.at >= rest.end)
+		return;
+	if (stack_unknown_inside(rest, &number, &behind)) {
 		unknown_frame(text, line, &number, behind, true);
+	} else if (nameless_behind_head(rest, &number, &behind)) {
+		struct stack_frame frame = {
+			.value = number.value,
+			.start = (size_t)(number.start - line),
+			.end = (size_t)(number.end - line),
+			.form = STACK_FORM_HEX,
+			.behind_head = true,
+		};
+
+		if (behind.at < behind.end) {
+			behind.at++;
+			frame.start = frame.end = (size_t)(behind.at - line);
+			frame.blank_after = read_module(behind, line, &frame);
+		}
+		report(text, &frame);
+	}
 }
 
 /* "[unknown]", "[unknown] [file]": BCC without addresses. */

@@ -107,6 +107,36 @@ Test(stack_text, sees_the_caller_behind_the_source_line_of_a_frame)
 		"7f0000001800 /lib/a return\n7f0000001800 /lib/a return\n7f0000001800 /lib/a\n");
 }
 
+Test(stack_text, takes_what_a_signal_interrupted_for_no_caller_in_perf_script)
+{
+	expect_run("a 1 1.000001: \n\t7f0000001010 burn+0x10 (/lib/a)\n"
+		   "\t7f0000001018 __restore_rt+0x0 (/lib/c)\n"
+		   "\t7f0000001800 [unknown] (/lib/a)\n\t7f0000001800 [unknown] (/lib/a)\n\n",
+		   "a 1 1.000001: \n\t7f0000001010 burn+0x10 (/lib/a)\n"
+		   "\t7f0000001018 __restore_rt+0x0 (/lib/c)\n"
+		   "\t7f0000001800 [unknown] (/lib/a)\n"
+		   "\t7f0000001800 A.B::C(int32)+0x800 (/lib/a)\n\n");
+	expect_queries("7f0000001800 /lib/a\n7f0000001800 /lib/a return\n");
+}
+
+/* -F comm,pid,tid,time,event,ip,dso and less. */
+Test(stack_text, names_a_sample_without_callers_that_is_printed_without_sym)
+{
+	expect_text("w;a b  12/13  7.577174: cpu-clock:      7fa523b52314 (/memfd:x (deleted))\n"
+		    "w 12 7.577174:      7fa523b52314 (/lib/a)\n"
+		    "w 12 7.577174: cpu-clock:      7fa523b52314\n"
+		    "w 12 7.577174:      7fa523b52314 ([unknown])\n"
+		    "w 12 7.577174: s:x: prev=7fa523b52314\n"
+		    "w 12 7.577174: s:x: a 7fa523b52314 (/lib/a)\n",
+		    "w;a b  12/13  7.577174: cpu-clock:      7fa523b52314 A.B::C(int32)+0x314 "
+		    "(/memfd:x (deleted))\n"
+		    "w 12 7.577174:      7fa523b52314 A.B::C(int32)+0x314 (/lib/a)\n"
+		    "w 12 7.577174: cpu-clock:      A.B::C(int32)+0x314\n"
+		    "w 12 7.577174:      7fa523b52314 A.B::C(int32)+0x314 ([unknown])\n"
+		    "w 12 7.577174: s:x: prev=7fa523b52314\n"
+		    "w 12 7.577174: s:x: a 7fa523b52314 (/lib/a)\n");
+}
+
 Test(stack_text, takes_the_first_user_frame_behind_the_kernels_as_it_is)
 {
 	expect_run("a 1 1.000001: x: \n\tffffffff81000010 [unknown] ([kernel.kallsyms])\n"
@@ -213,9 +243,11 @@ Test(stack_text, reads_owners_of_strace)
 {
 	expect_owners("3373  read(13,  <unfinished ...>\n > /a() [0x743314]\n"
 		      "[pid  3374] read(13, \"\", 1)  = 1\n > /a() [0x743314]\n"
+		      "3375<TP Worker> read(13, \"\", 1) = 1\n > /a() [0x743314]\n"
 		      "read(13, \"\", 1) = 1\n > /a() [0x743314]\n",
 		      "3373  read(13,  <unfinished ...>\n > /a([T 3373]+0x314) [0x743314]\n"
 		      "[pid  3374] read(13, \"\", 1)  = 1\n > /a([T 3374]+0x314) [0x743314]\n"
+		      "3375<TP Worker> read(13, \"\", 1) = 1\n > /a([T 3375]+0x314) [0x743314]\n"
 		      "read(13, \"\", 1) = 1\n > /a([- 0]+0x314) [0x743314]\n");
 }
 
@@ -593,6 +625,12 @@ Test(stack_text, takes_what_a_signal_interrupted_for_no_caller_in_eu_stack)
 		    "#1  0x00007fa5a0e31100 A.B::C(int32)\n");
 	expect_queries("7fa5a0e31612\n7fa5a0e31100 return\n7fa5a0e31000\n7fa5a0e31200 return\n"
 		       "7fa5a0e31612\n7fa5a0e31100 return\n");
+	/* Without -a its name tells. */
+	expect_run("#0  0x00007fa5a0e31612\n#1  0x00007fa5a0e31100 __restore_rt\n"
+		   "#2  0x00007fa5a0e31000\n#3  0x00007fa5a0e31200\n",
+		   "#0  0x00007fa5a0e31612 A.B::C(int32)\n#1  0x00007fa5a0e31100 __restore_rt\n"
+		   "#2  0x00007fa5a0e31000 A.B::C(int32)\n#3  0x00007fa5a0e31200 A.B::C(int32)\n");
+	expect_queries("7fa5a0e31612\n7fa5a0e31000\n7fa5a0e31200 return\n");
 }
 
 /* ---- LTTng ----------------------------------------------------------------------- */
