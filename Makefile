@@ -87,6 +87,8 @@ FUZZ_SUPPORT := $(call objects,libsym/bcc/ld_cache.c mapgen/profile/*.c mapgen/m
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 LIB_STATIC := $(BUILD)/libsym.a
+LIB_INSTALLED := $(BUILD)/installed/libsym.a
+OBJCOPY ?= objcopy
 LIB_SHARED := $(BUILD)/libsym.so.$(VERSION)
 BCC_OBJECTS := $(call objects,libsym/bcc/*.c)
 BCC_SHARED := $(BUILD)/libsym-bcc.so.$(VERSION)
@@ -104,7 +106,7 @@ MAN3 := $(wildcard libsym/*.3 libsym/bcc/*.3)
 COMPLETION := $(wildcard mapgen/*.bash)
 
 ## all: the library (static and shared) and the programs
-all: $(LIB_STATIC) $(LIB_SHARED) $(BCC_SHARED) $(BCC_PRELOAD) $(PROGRAMS) $(EXAMPLES) $(if $(DEVELOPER),$(FUZZERS))
+all: $(LIB_STATIC) $(LIB_INSTALLED) $(LIB_SHARED) $(BCC_SHARED) $(BCC_PRELOAD) $(PROGRAMS) $(EXAMPLES) $(if $(DEVELOPER),$(FUZZERS))
 
 $(BUILD)/mapgen/bcc_command.o: EXTRA_CFLAGS += -DMAPGEN_LIBDIR='"$(LIBDIR)"'
 $(BUILD)/%.o: %.c
@@ -114,6 +116,12 @@ $(BUILD)/%.o: %.c
 $(LIB_STATIC): $(LIB_OBJECTS)
 	@rm -f $@
 	$(call say,AR,$@)$(AR) rcsD $@ $^
+
+# For other programs, whose own functions may have any name: only the API's are to be seen.
+$(LIB_INSTALLED): $(LIB_OBJECTS)
+	@mkdir -p $(@D) && rm -f $@
+	$(call say,AR,$@)$(CC) -r -nostdlib -o $(@D)/libsym.o $^
+	@$(OBJCOPY) --localize-hidden $(@D)/libsym.o && $(AR) rcsD $@ $(@D)/libsym.o
 
 $(LIB_SHARED): $(LIB_OBJECTS) libsym/libsym.map
 	$(call say,LD,$@)$(CC) -shared -Wl,-soname,libsym.so.$(VERSION_MAJOR) \
@@ -253,7 +261,7 @@ check-maps: all
 check-arm:
 	@python3 tests/arm64/check_arm64.py $(if $(RUNTIME),--runtime $(RUNTIME))
 
-## check-headers: each header compiles alone; libsym.h as C11 and C++17, without padding
+## check-headers: each header compiles alone; libsym.h as C of 1989 and 2011, C++ of 1998 and 2017, without padding
 ## check-layers: includes point to lower layers only
 ## check-abi: exported names of libsym.so = functions of libsym.h and its parts
 ## check-docs: --help = man page = completion; what README names exists
@@ -304,7 +312,7 @@ format:
 
 # MODE:FILE:PLACE of everything that is installed as it is.
 INSTALLED = 644:libsym/bcc/libsym-bcc.h:$(INCLUDEDIR)/libsym/libsym-bcc.h 755:$(BCC_PRELOAD):$(LIBDIR)/libsym-bcc-preload.so \
-	755:$(BCC_SHARED):$(LIBDIR)/libsym-bcc.so.$(VERSION) 644:$(LIB_STATIC):$(LIBDIR)/libsym.a \
+	755:$(BCC_SHARED):$(LIBDIR)/libsym-bcc.so.$(VERSION) 644:$(LIB_INSTALLED):$(LIBDIR)/libsym.a \
 	755:$(LIB_SHARED):$(LIBDIR)/libsym.so.$(VERSION) 644:$(COMPLETION):$(BASHCOMPDIR)/dotnet-mapgen \
 	$(foreach file,libsym/libsym.h $(wildcard libsym/sym_*.h),644:$(file):$(INCLUDEDIR)/$(file)) \
 	$(foreach file,$(PROGRAMS),755:$(file):$(BINDIR)/$(notdir $(file))) \

@@ -79,7 +79,8 @@ static bool is_same(const struct sym_identity *left, const struct sym_identity *
 	       !memcmp(left->id, right->id, left->id_size_bytes);
 }
 
-/* NULL in *ret for a file that is not there, not readable or not the one. */
+/* NULL in *ret for a file that is not there, not readable or not the one. Errors: NO_MEMORY, IO for
+ * want of descriptors. */
 static struct sym_error *try_file(const char *path, const struct sym_identity *identity,
 				  struct sym_image **ret)
 {
@@ -89,7 +90,7 @@ static struct sym_error *try_file(const char *path, const struct sym_identity *i
 
 	if (!error)
 		error = sym_image_identity(image, &found);
-	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+	if (error && (sym_error_code(error) == SYM_ERROR_NO_MEMORY || sym_error_is_shortage(error)))
 		return error;
 	if (!error && is_same(&found, identity))
 		*ret = STEAL(image);

@@ -134,7 +134,7 @@ enum sym_jit_way {
 	/** Only the perf map that the process writes or has left. */
 	SYM_JIT_PERF_MAP = 3,
 	/** Jitted code stays without names. */
-	SYM_JIT_NONE = 4,
+	SYM_JIT_NONE = 4
 };
 
 /** Short word for a way: "auto", "contract", "rundown", "perfmap", "none"; static. */
@@ -153,7 +153,7 @@ enum sym_snapshot_flags {
 	 * the file when they are asked for; one that the file has lost by then, cut or written anew
 	 * in its place, is SYM_NO_MATCH until sym_resolver_refresh(). Deleting it loses nothing.
 	 */
-	SYM_SNAPSHOT_KEEP_NAMES = 1 << 1,
+	SYM_SNAPSHOT_KEEP_NAMES = 1 << 1
 };
 
 struct sym_snapshot_opts {
@@ -275,7 +275,7 @@ enum sym_protection {
 	SYM_READ = 1 << 0,
 	SYM_WRITE = 1 << 1,
 	SYM_EXECUTE = 1 << 2,
-	SYM_SHARED = 1 << 3,
+	SYM_SHARED = 1 << 3
 };
 
 /** One line of /proc/PID/maps. */
@@ -432,7 +432,7 @@ enum sym_snapshot_symbols_flags {
 	 */
 	SYM_SYMBOLS_UNNAMED = 1 << 4,
 	/** names of native functions as symbol tables have them: of C++, Rust, D, OCaml mangled */
-	SYM_SYMBOLS_LINKAGE_NAMES = 1 << 5,
+	SYM_SYMBOLS_LINKAGE_NAMES = 1 << 5
 };
 
 /**
@@ -495,7 +495,7 @@ enum sym_status {
 	 * IMAGE!0xVADDR, file name of the image and vaddr of the first byte of the function.
 	 * That is for folding and for looking the name up elsewhere; it is not a name.
 	 */
-	SYM_UNNAMED = 8,
+	SYM_UNNAMED = 8
 };
 
 /** A few words for a status, for a person; static. */
@@ -561,7 +561,7 @@ enum sym_refresh {
 	SYM_REFRESH_ENDED = 3,
 	/** Other files are mapped than before: libraries or assemblies were loaded, unloaded, or
 	 * written in place. What else is new was taken up too. */
-	SYM_REFRESH_MAPPED = 4,
+	SYM_REFRESH_MAPPED = 4
 };
 
 /**
@@ -663,7 +663,7 @@ enum sym_want {
 	SYM_WANT_LINES = 1 << 0,   /**< source file, line and column */
 	SYM_WANT_INLINED = 1 << 1, /**< functions that were inlined */
 	/** of composite images: the assembly that a method belongs to, and which build of it */
-	SYM_WANT_COMPONENT = 1 << 2,
+	SYM_WANT_COMPONENT = 1 << 2
 };
 
 /**
@@ -779,9 +779,9 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_kernel_symbols(const struct sym_ker
 
 /** Kinds of position inside an image. */
 enum sym_position_kind {
-	SYM_POSITION_OFFSET = 0, /**< offset into the file */
+	SYM_POSITION_OFFSET = 0, /**< offset into the file; of one in an archive into its bytes */
 	SYM_POSITION_RVA = 1,    /**< rva of a PE file */
-	SYM_POSITION_VADDR = 2,  /**< vaddr of a linked ELF file */
+	SYM_POSITION_VADDR = 2   /**< vaddr of a linked ELF file */
 };
 
 /**

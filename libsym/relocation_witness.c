@@ -166,7 +166,7 @@ struct sym_error *relocation_witness_ask(const struct process *process, const st
 
 	sparse_file_deinit(&view);
 	/* Memory ends where a file does that was made shorter. */
-	if (error && sym_error_code(error) == SYM_ERROR_IO) {
+	if (error && sym_error_code(error) == SYM_ERROR_IO && !sym_error_is_shortage(error)) {
 		sym_error_destroy(error);
 		return stale(image);
 	}

@@ -129,7 +129,7 @@ static struct sym_error *layout_trouble(const struct image_group *group)
 static void check_placed(const struct group_opening *opening, struct image *image, bool unexplained)
 {
 	const struct process *process = opening->context->process;
-	const struct image_group *group = opening->group;
+	struct image_group *group = opening->group;
 
 	for (size_t i = 0; i < group->module_count; i++) {
 		struct sym_image *module = group->modules[i];
@@ -140,6 +140,7 @@ static void check_placed(const struct group_opening *opening, struct image *imag
 		trouble = ident_check(process, image, module->load_base, group);
 		if (!trouble && unexplained && ident_may_have_changed(process, image))
 			trouble = layout_trouble(group);
+		group->was_short |= sym_error_is_shortage(trouble);
 		if (trouble)
 			module_set_trouble(module, trouble);
 	}

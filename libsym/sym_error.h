@@ -22,15 +22,15 @@ extern "C" {
 
 /** What kind of failure an error is. */
 enum sym_error_code {
-	SYM_ERROR_NO_MEMORY = 1,   /**< memory could not be had */
-	SYM_ERROR_ARGUMENT = 2,    /**< the caller's argument makes no sense */
-	SYM_ERROR_NOT_FOUND = 3,   /**< no such process, file or entry */
-	SYM_ERROR_PERMISSION = 4,  /**< the system refused; the message says what is needed */
-	SYM_ERROR_IO = 5,          /**< reading or writing failed */
-	SYM_ERROR_FORMAT = 6,      /**< the bytes of a file contradict its format */
-	SYM_ERROR_LIMIT = 7,       /**< a bound of the library was met; the message names it */
-	SYM_ERROR_STALE = 8,       /**< the process or file is not the one it was */
-	SYM_ERROR_UNSUPPORTED = 9, /**< well formed, but of a kind or version that is not read */
+	SYM_ERROR_NO_MEMORY = 1,  /**< memory could not be had */
+	SYM_ERROR_ARGUMENT = 2,   /**< the caller's argument makes no sense */
+	SYM_ERROR_NOT_FOUND = 3,  /**< no such process, file or entry */
+	SYM_ERROR_PERMISSION = 4, /**< the system refused; the message says what is needed */
+	SYM_ERROR_IO = 5,         /**< reading or writing failed */
+	SYM_ERROR_FORMAT = 6,     /**< the bytes of a file contradict its format */
+	SYM_ERROR_LIMIT = 7,      /**< a bound of the library was met; the message names it */
+	SYM_ERROR_STALE = 8,      /**< the process or file is not the one it was */
+	SYM_ERROR_UNSUPPORTED = 9 /**< well formed, but of a kind or version that is not read */
 };
 
 struct sym_error;

@@ -28,9 +28,9 @@ enum sym_image_kind {
 	SYM_IMAGE_READYTORUN = 3, /**< .NET assembly with precompiled code */
 	SYM_IMAGE_COMPONENT = 4,  /**< .NET assembly whose code is in a composite image */
 	SYM_IMAGE_COMPOSITE = 5,  /**< precompiled code of several assemblies */
-	SYM_IMAGE_NGEN = 6, /**< fragile native image (CoreLib up to .NET Core 2.2): its methods
-			       cannot be listed */
-	SYM_IMAGE_NATIVE_PE = 7, /**< PE file without a CLI header */
+	SYM_IMAGE_NGEN = 6,     /**< fragile native image (CoreLib up to .NET Core 2.2): its methods
+				   cannot be listed */
+	SYM_IMAGE_NATIVE_PE = 7 /**< PE file without a CLI header */
 };
 
 /** Short word for a kind: "elf", "il", "r2r", "component", "composite", "ngen", "pe", "unknown";
@@ -106,7 +106,7 @@ enum sym_fetch_kind {
 	SYM_FETCH_DEBUG_FILE = 1, /**< what was split off when it was stripped: .symtab and DWARF */
 	/** what debug files share (dwz, .gnu_debugaltlink); a server has it as debug file of its id
 	 */
-	SYM_FETCH_SHARED_FILE = 2,
+	SYM_FETCH_SHARED_FILE = 2
 };
 
 /** What a sym_fetch_fn is asked for; it and all it points to end when the function returns. */
@@ -180,7 +180,7 @@ enum sym_debug_place_flags {
 	SYM_DEBUG_PLACE_IN_PROCESS_ROOT = 1 << 0,
 	/** a file there is taken if it has the sum that .gnu_debuglink says; otherwise if it has
 	 * the build-id of the image */
-	SYM_DEBUG_PLACE_BY_LINK = 1 << 1,
+	SYM_DEBUG_PLACE_BY_LINK = 1 << 1
 };
 
 /** A place where the separate debug file of an image is looked for. */
@@ -229,7 +229,7 @@ enum sym_image_symbols_flags {
 	SYM_IMAGE_SYMBOLS_LINKAGE_NAMES = 1 << 2,
 	/** by offset into the file (of a bundle or an archive: into that), as perf counts; disjoint
 	 */
-	SYM_IMAGE_SYMBOLS_BY_OFFSET = 1 << 3,
+	SYM_IMAGE_SYMBOLS_BY_OFFSET = 1 << 3
 };
 
 /**
@@ -296,14 +296,14 @@ enum sym_identity_kind {
 		5, /**< id: GUID; timestamp: the last 4 bytes of its 20-byte id */
 	SYM_IDENTITY_RELATIVE_MAP = 6, /**< r2rmap; id: signature; age: format version */
 	SYM_IDENTITY_MACHO = 7,        /**< id: UUID */
-	SYM_IDENTITY_WASM = 8,         /**< id: build id */
+	SYM_IDENTITY_WASM = 8          /**< id: build id */
 };
 
 /** What is in a file beside its identity. */
 enum sym_content {
 	SYM_CONTENT_CODE = 1 << 0,         /**< loadable bytes */
 	SYM_CONTENT_SYMBOL_TABLE = 1 << 1, /**< names of all functions: a full .symtab, a PDB */
-	SYM_CONTENT_DEBUG_INFO = 1 << 2,   /**< DWARF .debug_info, or a PDB */
+	SYM_CONTENT_DEBUG_INFO = 1 << 2    /**< DWARF .debug_info, or a PDB */
 };
 
 struct sym_identity {

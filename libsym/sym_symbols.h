@@ -34,7 +34,7 @@ enum sym_source_kind {
 	SYM_SOURCE_JITDUMP = 9, /**< the jitdump that the process writes; forked: as a perf map */
 	/** .gopclntab of the mapped ELF file: the function table of a Go program, stripped or not
 	 */
-	SYM_SOURCE_GOPCLNTAB = 10,
+	SYM_SOURCE_GOPCLNTAB = 10
 };
 
 /** Short word for a source: "elf", "perfmap", "relmap", "r2r", "runtime", "eh_frame", "dwarf",
@@ -51,7 +51,7 @@ enum sym_symbol_kind {
 	 * A native function of which only the bounds are known; what stands for its name is
 	 * IMAGE!0xVADDR, as of SYM_UNNAMED.
 	 */
-	SYM_SYMBOL_UNNAMED = 3,
+	SYM_SYMBOL_UNNAMED = 3
 };
 
 /** One symbol of a list. */
@@ -100,7 +100,7 @@ SYM_API size_t sym_symbols_find(const struct sym_symbols *symbols, const char *n
 enum sym_name_form {
 	SYM_NAME_FULL =
 		0, /**< as the runtime writes it: return type, assembly, type, method, parameters */
-	SYM_NAME_SHORT = 1, /**< type and method only */
+	SYM_NAME_SHORT = 1 /**< type and method only */
 };
 
 /** Form of a map on output. */
@@ -118,12 +118,12 @@ enum sym_map_format {
 	 * A relative map as crossgen2 writes it (an r2rmap): header rows that say of which image
 	 * it is, names in crossgen2's dialect. Only from sym_image_map().
 	 */
-	SYM_MAP_R2RMAP = 2,
+	SYM_MAP_R2RMAP = 2
 };
 
 enum sym_write_flags {
 	SYM_WRITE_NO_TIERS = 1 << 0, /**< perf map without "[TIER]" */
-	SYM_WRITE_SHORT_NAMES = 1 << 1,
+	SYM_WRITE_SHORT_NAMES = 1 << 1
 };
 
 /**

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of a list to their symbols: a table of hashes, open addressing, made
- * when a list is first asked and then never changed.
+ * when a list is first asked and then never changed. Symbols of one name are chained, so that going
+ * through them all takes a step each.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,61 +12,111 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/symbols.h"
 
-/* Each symbol by its full name and, if that is another, its short one. */
+/*
+ * A symbol has two places: 2 * its number is that of its full name, the one behind it that of its
+ * short name, if that is another. What is stored is a place and 1; 0 is none.
+ */
+struct slot {
+	uint32_t first; /* of a name */
+	uint32_t tag;   /* of its hash */
+};
+
 struct symbols_table {
 	size_t mask;
-	uint32_t slots[]; /* number of the symbol and 1; 0: free */
+	uint32_t *next; /* by place: the next one of the same name, ascending; behind the slots */
+	struct slot slots[];
 };
 
 enum {
 	SHORT_ROOM = 512
 };
 
-static bool has_name(const struct sym_symbol *symbol, const char *name, char *room)
-{
-	size_t needed;
+/* What sym_name_shorten() makes of a name, in `room` where that is enough. */
+struct short_name {
+	const char *text; /* NULL without memory */
+	char *heap;
+	char room[SHORT_ROOM];
+};
 
-	if (!strcmp(symbol->name, name))
-		return true;
-	needed = sym_name_shorten(symbol->name, room, SHORT_ROOM);
-	/* Longer ones are only known by their full name. */
-	return needed < SHORT_ROOM && !strcmp(room, name);
+static inline void guard_short_name(struct short_name *name)
+{
+	free(name->heap);
+}
+#define AUTO_SHORT_NAME GUARDED(short_name)
+
+static const char *shorten(const char *name, struct short_name *ret)
+{
+	size_t bytes = sym_name_shorten(name, ret->room, sizeof(ret->room)) + 1;
+
+	ret->heap = bytes > sizeof(ret->room) ? malloc(bytes) : NULL;
+	if (ret->heap)
+		sym_name_shorten(name, ret->heap, bytes);
+	ret->text = bytes > sizeof(ret->room) ? ret->heap : ret->room;
+	return ret->text;
 }
 
-static uint64_t hash(const char *name)
+/* The place of `number` that has this name; SYM_NONE: it has another one. */
+static size_t place_of(const struct sym_symbols *symbols, size_t number, const char *name)
 {
-	return XXH3_64bits(name, strlen(name));
+	const char *full = symbols->items[number].name;
+	struct short_name room AUTO_SHORT_NAME = { 0 };
+	const char *text;
+
+	if (!strcmp(full, name))
+		return 2 * number;
+	text = shorten(full, &room);
+	return text && !strcmp(text, name) ? 2 * number + 1 : SYM_NONE;
 }
 
-static void insert(struct symbols_table *table, const char *name, size_t symbol)
+/* The slot of a name, or the free one where it would be. */
+static size_t slot_of(const struct sym_symbols *symbols, const struct symbols_table *table,
+		      const char *name, uint32_t *tag_ret)
 {
-	size_t slot = hash(name) & table->mask;
+	uint64_t hash = XXH3_64bits(name, strlen(name));
+	uint32_t tag = (uint32_t)(hash >> 32);
+	size_t slot = hash & table->mask;
 
-	while (table->slots[slot])
+	*tag_ret = tag;
+	while (table->slots[slot].first &&
+	       (table->slots[slot].tag != tag ||
+		place_of(symbols, (table->slots[slot].first - 1) / 2, name) == SYM_NONE))
 		slot = (slot + 1) & table->mask;
-	table->slots[slot] = (uint32_t)(symbol + 1);
+	return slot;
+}
+
+/* In front of those of the same name. */
+static void insert(const struct sym_symbols *symbols, struct symbols_table *table, const char *name,
+		   size_t place)
+{
+	uint32_t tag;
+	struct slot *slot = &table->slots[slot_of(symbols, table, name, &tag)];
+
+	table->next[place] = slot->first;
+	*slot = (struct slot){ (uint32_t)(place + 1), tag };
 }
 
 static struct symbols_table *make_table(const struct sym_symbols *symbols)
 {
 	size_t capacity = 16;
 	struct symbols_table *table;
-	char room[SHORT_ROOM];
 
 	/* Two names a symbol and half as much air. */
 	while (capacity < 3 * symbols->count)
 		capacity *= 2;
-	table = calloc(1, sizeof(*table) + capacity * sizeof(*table->slots));
+	table = calloc(1, sizeof(*table) + capacity * sizeof(*table->slots) +
+				  2 * symbols->count * sizeof(*table->next));
 	if (!table)
 		return NULL;
 	table->mask = capacity - 1;
-	for (size_t i = 0; i < symbols->count; i++) {
+	table->next = (uint32_t *)&table->slots[capacity];
+	for (size_t i = symbols->count; i-- > 0;) {
 		const char *name = symbols->items[i].name;
+		struct short_name room AUTO_SHORT_NAME = { 0 };
+		const char *text = shorten(name, &room);
 
-		insert(table, name, i);
-		if (sym_name_shorten(name, room, sizeof(room)) < sizeof(room) &&
-		    strcmp(name, room) != 0)
-			insert(table, room, i);
+		insert(symbols, table, name, 2 * i);
+		if (text && strcmp(name, text) != 0)
+			insert(symbols, table, text, 2 * i + 1);
 	}
 	return table;
 }
@@ -88,21 +139,21 @@ static const struct symbols_table *table_of(const struct sym_symbols *symbols)
 	return made;
 }
 
-/* Symbols of one name lie anywhere along its slots: the lowest one behind `first` is wanted. */
+/* The lowest one of the name that is `first` or behind it. */
 static size_t find_in(const struct sym_symbols *symbols, const struct symbols_table *table,
 		      const char *name, size_t first)
 {
-	size_t best = SYM_NONE, slot;
-	char room[SHORT_ROOM];
+	size_t before =
+		first && first <= symbols->count ? place_of(symbols, first - 1, name) : SYM_NONE;
+	uint32_t at, tag;
 
-	for (slot = hash(name) & table->mask; table->slots[slot]; slot = (slot + 1) & table->mask) {
-		size_t number = table->slots[slot] - 1;
-
-		if (number >= first && number < best &&
-		    has_name(&symbols->items[number], name, room))
-			best = number;
-	}
-	return best;
+	if (before != SYM_NONE)
+		at = table->next[before];
+	else
+		at = table->slots[slot_of(symbols, table, name, &tag)].first;
+	while (at && (at - 1) / 2 < first)
+		at = table->next[at - 1];
+	return at ? (at - 1) / 2 : SYM_NONE;
 }
 
 size_t sym_symbols_find(const struct sym_symbols *symbols, const char *name, size_t previous)
@@ -110,12 +161,11 @@ size_t sym_symbols_find(const struct sym_symbols *symbols, const char *name, siz
 	const struct symbols_table *table = table_of(symbols);
 	/* Behind SYM_NONE is 0. */
 	size_t first = previous + 1;
-	char room[SHORT_ROOM];
 
 	if (table)
 		return find_in(symbols, table, name, first);
 	for (size_t i = first; i < symbols->count; i++)
-		if (has_name(&symbols->items[i], name, room))
+		if (place_of(symbols, i, name) != SYM_NONE)
 			return i;
 	return SYM_NONE;
 }

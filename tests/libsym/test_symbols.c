@@ -93,6 +93,50 @@ Test(symbols, are_found_by_full_and_by_short_name_in_ascending_order)
 	cr_expect_eq(sym_symbols_find(list, "", SYM_NONE), SYM_NONE);
 }
 
+/* As stubs of a runtime are; a step each, not one through all that came before. */
+Test(symbols, of_one_name_are_all_found)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+	const size_t count = 200000;
+	size_t found = SYM_NONE, seen = 0;
+
+	for (size_t i = 0; i < count; i++)
+		add(&builder, 16 * i, 16,
+		    i % 2   ? "stub"
+		    : i % 4 ? "void [A] T::M()"
+			    : "void [B] T::M()");
+	cr_assert_null(symbols_freeze(&builder, &list));
+	while ((found = sym_symbols_find(list, "stub", found)) != SYM_NONE)
+		cr_assert_eq(found, 2 * seen++ + 1);
+	cr_expect_eq(seen, count / 2);
+	seen = 0;
+	while ((found = sym_symbols_find(list, "T::M", found)) != SYM_NONE)
+		cr_assert_eq(found, 2 * seen++);
+	cr_expect_eq(seen, count / 2);
+	/* Behind one of another name. */
+	cr_expect_eq(sym_symbols_find(list, "stub", 6), 7);
+	cr_expect_eq(sym_symbols_find(list, "stub", count), SYM_NONE);
+}
+
+Test(symbols, are_found_by_a_long_short_name)
+{
+	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
+	struct sym_symbols *list AUTO_SYMBOLS = NULL;
+	char type[2000], full[2100], shortened[2100];
+
+	memset(type, 'x', sizeof(type) - 1);
+	type[sizeof(type) - 1] = 0;
+	snprintf(full, sizeof(full), "void [A] N.%s::M(int32)", type);
+	add(&builder, 100, 10, full);
+	cr_assert_null(symbols_freeze(&builder, &list));
+	cr_assert_gt(sym_name_shorten(full, shortened, sizeof(shortened)), 2000);
+	cr_expect_eq(sym_symbols_find(list, shortened, SYM_NONE), 0);
+	cr_expect_eq(sym_symbols_find(list, full, SYM_NONE), 0);
+	shortened[1000] = 'y';
+	cr_expect_eq(sym_symbols_find(list, shortened, SYM_NONE), SYM_NONE);
+}
+
 Test(symbols, are_found_by_name_without_memory_too)
 {
 	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every header compiles when it is the only include. libsym.h is for others, so
-# it must also be clean C11 and C++17 and have no hidden padding, which would
+# it must also be clean C and C++, old and new, and have no hidden padding, which would
 # make its structs' layout an accident.
 set -u
 . "$(dirname "$0")/report.sh"
@@ -24,15 +24,19 @@ printf '#include <libsym/libsym.h>\n' > "$scratch/user.c"
 cp "$scratch/user.c" "$scratch/user.cc"
 for compiler in gcc clang; do
 	command -v "$compiler" > /dev/null || continue
-	# shellcheck disable=SC2086 # a list of options
-	"$compiler" -std=c11 $strict -Wstrict-prototypes "$scratch/user.c" > "$scratch/bad" 2>&1
-	verdict "libsym.h as C11 with $compiler" "$scratch/bad"
+	for dialect in c89 c11; do
+		# shellcheck disable=SC2086 # a list of options
+		"$compiler" -std=$dialect $strict -Wstrict-prototypes "$scratch/user.c" > "$scratch/bad" 2>&1
+		verdict "libsym.h as $dialect with $compiler" "$scratch/bad"
+	done
 done
 for compiler in g++ clang++; do
 	command -v "$compiler" > /dev/null || continue
-	# shellcheck disable=SC2086
-	"$compiler" -std=c++17 $strict "$scratch/user.cc" > "$scratch/bad" 2>&1
-	verdict "libsym.h as C++17 with $compiler" "$scratch/bad"
+	for dialect in c++98 c++17; do
+		# shellcheck disable=SC2086
+		"$compiler" -std=$dialect $strict "$scratch/user.cc" > "$scratch/bad" 2>&1
+		verdict "libsym.h as $dialect with $compiler" "$scratch/bad"
+	done
 done
 # An example is a block that is indented by five or more, with an empty line before it.
 awk '/^ \*$/ { empty = 1; if (inside) print ""; next }

@@ -83,6 +83,9 @@ LD_LIBRARY_PATH="$prefix/lib" "$scratch/user" | grep -qx print_stack &&
 lines=$(sed -n '/^int print_stack/,/^}/p' "$scratch/author.c" | wc -l)
 [ "$lines" -le 15 ] && ok 'it has 15 lines' || failed 'it has 15 lines' "$lines"
 build 'C, static' "${CC:-gcc} -std=c11" "$scratch/user.c" "$static"
+# A program may call its own functions as it likes.
+nm -g --defined-only "$prefix/lib/libsym.a" | awk 'NF == 3 && $3 !~ /^sym_/ { print $3 }' > "$scratch/bad"
+verdict 'the static library has no names but its own' "$scratch/bad"
 
 : > "$scratch/bad"
 for path in bin/dotnet-mapgen share/man/man1/dotnet-mapgen.1 share/man/man3/libsym.3 \
