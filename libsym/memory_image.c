@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "libsym/base/memory_file.h"
 #include "libsym/base/path.h"
 #include "libsym/format/elf_brief.h"
 #include "libsym/limits.h"
@@ -19,6 +20,7 @@ static struct sym_error *copy(const struct process *process, uint64_t address, u
 			      int fd, uint64_t offset)
 {
 	uint8_t *room AUTO_FREE = malloc(COPY_STEP_BYTES);
+	int failure;
 
 	if (!room)
 		return &sym_error_no_memory;
@@ -28,8 +30,9 @@ static struct sym_error *copy(const struct process *process, uint64_t address, u
 
 		if (error)
 			return error;
-		if (pwrite(fd, room, step, (off_t)offset) != (ssize_t)step)
-			return sym_error_from_errno(errno, NULL, "copy of an image");
+		failure = memory_file_write(fd, room, step, offset);
+		if (failure)
+			return sym_error_from_errno(-failure, NULL, "copy of an image");
 		address += step;
 		offset += step;
 		size_bytes -= step;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libsym/base/memory_file.h"
 #include "libsym/limits.h"
 
 enum {
@@ -23,17 +24,19 @@ static lzma_ret unpack_to(lzma_stream *stream, uint8_t *room, int fd)
 
 	while (state == LZMA_OK) {
 		size_t bytes;
+		int failure;
 
 		stream->next_out = room;
 		stream->avail_out = STEP_BYTES;
 		state = lzma_code(stream, LZMA_FINISH);
 		bytes = STEP_BYTES - stream->avail_out;
-		total += bytes;
-		if (total > LIMIT_MINIDEBUG_BYTES)
+		if (total + bytes > LIMIT_MINIDEBUG_BYTES)
 			return LZMA_MEMLIMIT_ERROR;
+		failure = memory_file_write(fd, room, bytes, total);
 		/* It is memory that it goes to. */
-		if (write(fd, room, bytes) != (ssize_t)bytes)
-			return LZMA_MEM_ERROR;
+		if (failure)
+			return failure == -EFBIG ? LZMA_MEMLIMIT_ERROR : LZMA_MEM_ERROR;
+		total += bytes;
 	}
 	return state;
 }

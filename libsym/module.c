@@ -357,17 +357,23 @@ static const char *table_trouble(const struct module_sources *sources)
 }
 
 /* What could not be looked at, and may have had the name. */
-static const char *unseen(const struct sym_image *module, bool was_short)
+static const char *unseen(const struct sym_image *module, const struct module_sources *sources,
+			  bool was_short)
 {
-	return was_short ? no_memory : image_trouble(module->image);
+	if (was_short)
+		return no_memory;
+	return sources->was_short && sources->reason ? sources->reason
+						     : image_trouble(module->image);
 }
 
 static void say_nothing(const struct sym_image *module, const struct module_sources *sources,
 			bool was_short, struct sym_answer *answer)
 {
-	if (unseen(module, was_short)) {
+	const char *reason = unseen(module, sources, was_short);
+
+	if (reason) {
 		answer->status = SYM_UNREADABLE;
-		answer->reason = unseen(module, was_short);
+		answer->reason = reason;
 	} else if (!answer->reason || !sources->any) {
 		answer->reason = debug_fetch_trouble(&module->debug_fetch) ?: answer->reason;
 	}
@@ -401,7 +407,7 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 			take_match(answer, source_table[i], position, &match);
 			return;
 		case SOURCE_BOUNDS:
-			if (unseen(module, was_short))
+			if (unseen(module, sources, was_short))
 				break;
 			take_match(answer, source_table[i], position, &match);
 			answer->status = SYM_UNNAMED;

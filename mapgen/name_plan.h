@@ -31,6 +31,7 @@ struct planned_process {
 	bool other_now;          /* its id is another process's now */
 	bool refused;            /* it is there and may not be looked at */
 	bool is_dotnet;          /* else it has nothing but native images */
+	bool is_ahead;           /* NativeAOT: `code_place` says what names the methods */
 	char *comm;              /* NULL when it is gone */
 	size_t images;           /* files with precompiled code that were named */
 	size_t methods;          /* names in them */

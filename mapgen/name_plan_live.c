@@ -317,7 +317,7 @@ static void forget(struct deciding *deciding)
 	deciding->process->code = CODE_NOWHERE;
 	deciding->process->code_names = 0;
 	deciding->process->code_samples = deciding->process->unnamed_samples = 0;
-	deciding->process->lives = false;
+	deciding->process->lives = deciding->process->is_ahead = false;
 	free(STEAL(deciding->process->code_place));
 }
 
@@ -340,6 +340,18 @@ static void name_files(struct deciding *deciding, struct sym_snapshot *snapshot)
 			name_file(deciding, snapshot, &deciding->mappings[i]);
 }
 
+/* All its methods are in an ELF file, which perf names by itself if it has symbols. */
+static void say_aot(struct deciding *deciding, struct sym_image *program)
+{
+	char *naming = target_aot_naming(program);
+
+	deciding->process->is_ahead = true;
+	deciding->process->code_place = naming;
+	if (!sym_image_symbol_file(program))
+		deciding_complain(deciding, sym_image_path(program),
+				  naming ? message_format("%s", naming) : NULL);
+}
+
 static void name_all_code(struct deciding *deciding, struct sym_snapshot *snapshot)
 {
 	struct sym_symbols *symbols GUARDED(symbols) = NULL;
@@ -356,6 +368,10 @@ static void name_all_code(struct deciding *deciding, struct sym_snapshot *snapsh
 	failure = name_code(deciding, snapshot, symbols);
 	if (failure)
 		deciding_complain(deciding, "jitted code", failure);
+	if (target_aot_program(snapshot)) {
+		say_aot(deciding, target_aot_program(snapshot));
+		return;
+	}
 	deciding->process->code_place = target_code_way(snapshot, &is_none);
 	if (is_none && deciding->process->code_place)
 		deciding_complain(deciding, "jitted code",

@@ -81,7 +81,10 @@ static void print_native(size_t files, size_t functions, size_t unnamed, FILE *t
 /* Where the names come from. */
 static void print_origins(const struct planned_process *process, FILE *to)
 {
-	if (process->is_dotnet) {
+	if (process->is_ahead) {
+		fprintf(to, "NativeAOT: the methods are in an ELF file, %s",
+			process->code_place ? process->code_place : "out of memory");
+	} else if (process->is_dotnet) {
 		fprintf(to, "precompiled code: %zu names of %zu files", process->methods,
 			process->images);
 		print_code(process, to);

@@ -100,6 +100,13 @@ static struct sym_error *list(void *source, const struct source_sink *sink)
 	return opened->elf ? source_elf.list(opened->elf, sink) : NULL;
 }
 
+static const char *symbol_file(const void *source)
+{
+	const struct opened *opened = lazy_peek(&((const struct fetched_source *)source)->opened);
+
+	return opened && opened->elf ? source_elf.symbol_file(opened->elf) : NULL;
+}
+
 const struct source_ops source_fetched = {
 	.kind = SYM_SOURCE_ELF,
 	.is_extra = true,
@@ -107,4 +114,5 @@ const struct source_ops source_fetched = {
 	.find = find,
 	.list = list,
 	.close = close_source,
+	.symbol_file = symbol_file,
 };

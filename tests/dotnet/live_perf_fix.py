@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import perf_samples
+import shapes
 from harness import CI, Fail, Memory, Sample, Skip, expect, first_line, remove_leftovers
 from live_contract import csc_command
 from live_frames import Methods, looked_up, percent
@@ -286,3 +287,17 @@ def test_perf_fix_of_code_that_nothing_names_says_why_and_ends_with_3(context):
         _, done = fix(context, path, "--jit=rundown", codes=(3,))
     expect("jitted code: " in done.stderr and "diagnostics" in done.stderr, f"it does not say why: {done.stderr}")
     expect(re.search(r"precompiled code: [1-9]\d* names", done.stdout), done.stdout)
+
+
+def test_perf_fix_of_a_program_compiled_ahead_of_time_says_what_names_it(context):
+    """perf reads the symbols of its ELF file: nothing is to be fixed, and nothing is missing."""
+    published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "10.0 nativeaot with .dbg"))
+    if published is None:
+        raise Skip(f"cannot be built: {why}")
+    path = os.path.join(context.scratch, "ahead.data")
+    with Sample(published, {}) as sample:
+        record(sample.pid, path, 2)
+        done = context.mapgen.must("perf-fix", "-o", path + ".fixed", "--buildid-dir", buildid_dir(path), path)
+    said = done.stdout + done.stderr
+    expect("NativeAOT: the methods are in an ELF file, named by" in said, f"it says {said[:400]!r}")
+    expect("no names" not in said, f"it says {said[:400]!r}")

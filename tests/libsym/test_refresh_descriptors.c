@@ -97,3 +97,26 @@ Test(refresh_descriptors, a_refresh_reads_the_vdso_that_could_not_be_read_before
 	cr_expect_str_eq(ask(&asked, address).name, name);
 	asked_close(&asked);
 }
+
+/* It holds for memory files too; SIGXFSZ would end the caller. */
+Test(refresh_descriptors, a_limit_of_the_size_of_files_costs_no_more_than_the_vdso)
+{
+	struct asked asked = asked_open(getpid(), SYM_JIT_NONE);
+	uint64_t base = getauxval(AT_SYSINFO_EHDR);
+	struct sym_answer vdso, library;
+	struct rlimit limit, none;
+
+	if (!base)
+		cr_skip_test("the kernel maps no vDSO");
+	cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	none = limit;
+	for (none.rlim_cur = 0; none.rlim_cur <= 1000; none.rlim_cur += 1000) {
+		cr_assert_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+		vdso = ask(&asked, base);
+		library = ask(&asked, (uint64_t)(uintptr_t)gnu_get_libc_version);
+		cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+		cr_expect_neq(vdso.status, SYM_RESOLVED);
+		cr_expect_str_eq(library.name, "gnu_get_libc_version");
+	}
+	asked_close(&asked);
+}
