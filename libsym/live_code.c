@@ -35,6 +35,7 @@ void live_code_destroy(struct live_code *code)
 		struct live_code *before = code->before;
 
 		runtime_source_close(code->source);
+		runtime_source_close(code->stubs);
 		free(code->contract_reason);
 		free(code->rundown_reason);
 		free(code);
@@ -381,6 +382,20 @@ static struct sym_error *ask_for_added(const struct sym_snapshot *snapshot,
 	return keep_reason(error, &code->rundown_reason);
 }
 
+/* Code between the methods is known by its bytes, whoever may be asked for these. */
+static struct sym_error *find_stubs_alone(const struct sym_snapshot *snapshot,
+					  struct live_code *code)
+{
+	struct sym_error *error = check_runtime(snapshot);
+
+	if (!error && !snapshot->process->core)
+		error = live_rundown_stubs_alone(snapshot, &code->stubs);
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	sym_error_destroy(error);
+	return NULL;
+}
+
 /* By the first way that serves. */
 static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct live_reader *reader,
 				   enum sym_jit_way jit, struct live_code **ret)
@@ -402,6 +417,8 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 	}
 	if (!error)
 		error = ask_for_added(snapshot, reader, jit, code);
+	if (!error && !code->source && jit != SYM_JIT_NONE && jit != SYM_JIT_PERF_MAP)
+		error = find_stubs_alone(snapshot, code);
 	if (error)
 		return error;
 	reader->way = code->info.way;

@@ -17,6 +17,7 @@
 struct live_code {
 	struct sym_jit_info info;
 	struct runtime_source *source; /* NULL: no way served; info says why */
+	struct runtime_source *stubs;  /* where none did: what its memory shows; may be NULL */
 	bool had_runtime;              /* the process, when it was read */
 	char *contract_reason, *rundown_reason;
 	struct live_code *before; /* what this took the place of, while its names are in use */

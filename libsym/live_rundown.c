@@ -380,6 +380,21 @@ struct sym_error *live_rundown_go_on(struct live_rundown *reader,
 	return error;
 }
 
+struct sym_error *live_rundown_stubs_alone(const struct sym_snapshot *snapshot,
+					   struct runtime_source **ret)
+{
+	struct told_methods none;
+	struct sym_error *error;
+
+	told_methods_init(&none);
+	live_stubs_find_barrier(snapshot->process, snapshot->space, &none.barrier);
+	error = live_stubs_find(snapshot->process, snapshot->space, &none.stubs);
+	if (!error)
+		error = runtime_source_open_told(&none, NULL, ret);
+	told_methods_deinit(&none);
+	return error;
+}
+
 int live_rundown_fd(const struct live_rundown *reader)
 {
 	return reader->follow ? rundown_follow_fd(reader->follow) : -1;

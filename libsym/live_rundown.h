@@ -53,6 +53,11 @@ struct sym_error *live_rundown_go_on(struct live_rundown *reader,
 				     struct index_name_set *names, struct runtime_source **ret)
 	__attribute__((warn_unused_result));
 
+/* Of a runtime that cannot be asked: the code between its methods. Errors: NO_MEMORY. */
+struct sym_error *live_rundown_stubs_alone(const struct sym_snapshot *snapshot,
+					   struct runtime_source **ret)
+	__attribute__((warn_unused_result));
+
 /* As of struct rundown_follow; -1 where there is no session. */
 int live_rundown_fd(const struct live_rundown *reader);
 void live_rundown_receive(struct live_rundown *reader);

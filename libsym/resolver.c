@@ -93,12 +93,12 @@ static void end_resolving(const struct resolving *resolving)
 		reading_end(&resolving->resolver->readers, &resolving->reading);
 }
 
-static bool find_live(const struct resolving *resolving, const struct live_code *live,
+static bool find_live(const struct resolving *resolving, const struct runtime_source *live,
 		      struct sym_answer *answer)
 {
 	struct source_match match;
-	enum sym_source_kind source = resolver_look_up_live(resolving, live ? live->source : NULL,
-							    answer->address, &match);
+	enum sym_source_kind source =
+		resolver_look_up_live(resolving, live, answer->address, &match);
 
 	if (source == SYM_SOURCE_NONE)
 		return false;
@@ -180,12 +180,13 @@ static void resolve_memory(const struct resolving *resolving, size_t line,
 	const struct live_code *live = executable ? resolver_get_live(resolving) : NULL;
 	const struct written *written;
 
-	if (find_live(resolving, live, answer))
+	if (find_live(resolving, live ? live->source : NULL, answer))
 		return;
 	written = resolver_get_written(resolving);
 	if (executable && !is_kernel_code(mapping))
 		resolver_learn(resolving, live, written, line);
-	if (find_written(resolving, written, answer))
+	if (find_written(resolving, written, answer) ||
+	    find_live(resolving, live ? live->stubs : NULL, answer))
 		return;
 	answer->status = SYM_NO_SYMBOLS;
 	if (!executable)

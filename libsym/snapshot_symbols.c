@@ -489,14 +489,18 @@ static bool add_pieces(struct joining *joining, const struct runtime_source *sou
 /* The snapshot outlives its lists, and with it what the runtime told. */
 static struct sym_error *add_runtime(struct joining *joining)
 {
+	const struct runtime_source *source;
 	const struct live_code *code;
 	struct sym_error *error = live_code_get(joining->snapshot, &code);
 
-	if (error || !code->source)
+	if (error)
 		return error;
-	if (add_pieces(joining, code->source, true) && joining->perf_map)
+	source = code->source ?: code->stubs;
+	if (!source)
+		return NULL;
+	if (add_pieces(joining, source, true) && joining->perf_map)
 		add_lines(joining, joining->perf_map, true);
-	add_pieces(joining, code->source, false);
+	add_pieces(joining, source, false);
 	return NULL;
 }
 

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Every method that the runtime's own rundown lists is in our map: start, size, type and name."""
+import bisect
 import os
+import re
 
-from harness import ROOT, Runtime, Sample, build_project, expect, read_map
+import shapes
+from harness import ROOT, Runtime, Sample, Skip, build_project, expect, read_map
+
+MADE_STUB = re.compile(r"(?:0x)?([0-9a-f]+) [0-9a-f]+ stub<\d+> Generate(?:Dispatch|Resolve|Lookup|VTableCall)Stub")
 
 
 def has_name(ours, wanted):
@@ -75,3 +80,25 @@ def test_an_assembly_from_memory_is_not_taken_for_a_file_of_its_name(context):
         expect(ours.keys() == own.keys(), f"{way}: {ours}, the runtime has {own}")
         wrong = [name for start, name in ours.items() if name != own[start] and "(" in name]
         expect(not wrong, f"{way}: {wrong}, the runtime has {own}")
+
+
+def test_stubs_have_their_names_where_the_runtime_cannot_be_asked(context):
+    """They are read from its memory; the oracle is the runtime's own map, which is not read for this."""
+    published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "8.0 self-contained"))
+    if published is None:
+        raise Skip(f"cannot be built: {why}")
+    output = os.path.join(context.scratch, "unasked.map")
+    with Sample(published, {"DOTNET_EnableDiagnostics": "0", "DOTNET_PerfMapEnabled": "3"}) as sample:
+        with open(f"/tmp/perf-{sample.pid}.map", encoding="utf-8", errors="replace") as lines:
+            made = [int(match[1], 16) for match in map(MADE_STUB.match, lines) if match]
+        context.mapgen.must("merge", sample.pid, "--jit=rundown", "-o", output, codes=(0, 3))
+    ours = sorted((start, start + size) for start, size, name in read_map(output) if name == "[runtime stub]")
+    starts = [start for start, _ in ours]
+    missing = []
+    for start in made:
+        at = bisect.bisect_right(starts, start) - 1
+        if at < 0 or start >= ours[at][1]:
+            missing.append(start)
+    expect(len(made) > 50, f"the runtime tells of {len(made)} stubs of virtual calls")
+    expect(not missing, f"{len(missing)} of {len(made)} stubs have no name, first {missing[:1]}")
+    context.figure(f"stubs of virtual calls with a name: {len(made)} of {len(made)}, of a runtime that cannot be asked")
