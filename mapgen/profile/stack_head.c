@@ -165,6 +165,32 @@ static bool timeless_ids(const struct stack_text *text, struct stack_span rest, 
 			      (has_comm || has_event || has_width_of_id(text)));
 }
 
+/* "27737/27756  syscalls:sys_enter_read: fd: 0x7, buf: ...": what a tracepoint tells may look like
+ * anything. */
+static bool ids_of_tracepoint(struct stack_span rest, struct stack_owner *ret)
+{
+	const char *slash = rest.at;
+
+	while ((slash = memchr(slash, '/', (size_t)(rest.end - slash)))) {
+		struct stack_span word = { slash, slash }, event;
+
+		while (word.at > rest.at && stack_is_digit(word.at[-1]))
+			word.at--;
+		for (slash++; slash < rest.end && stack_is_digit(*slash);)
+			slash++;
+		word.end = slash;
+		event = (struct stack_span){ slash, rest.end };
+		stack_skip_blanks(&event);
+		for (event.end = event.at; event.end < rest.end && !stack_is_blank(*event.end);)
+			event.end++;
+		if ((word.at == rest.at || stack_is_blank(word.at[-1])) && event.at > slash &&
+		    stack_left(&event) > 3 && event.end[-1] == ':' &&
+		    memchr(event.at, ':', stack_left(&event) - 1) && read_ids(word, ret))
+			return true;
+	}
+	return false;
+}
+
 static bool timeless_head(struct stack_text *text, struct stack_span rest,
 			  struct stack_span *behind_ret)
 {
@@ -173,7 +199,8 @@ static bool timeless_head(struct stack_text *text, struct stack_span rest,
 	bool has_file = false, has_sample = cut_sample(&head, &has_file);
 
 	/* perf may have been told to print no ids. */
-	if (!timeless_ids(text, head, has_sample, &owner) && !has_file)
+	if (!ids_of_tracepoint(rest, &owner) && !timeless_ids(text, head, has_sample, &owner) &&
+	    !has_file)
 		return false;
 	text->owner = owner;
 	text->time_ns = 0;

@@ -186,6 +186,21 @@ static bool is_head(struct stack_text *text, struct stack_span line)
 	return stack_perf_head(text, line, &behind);
 }
 
+/* `in` is at "in ?? (". */
+static void report_gdb_frame(struct stack_text *text, const char *line, uint64_t value,
+			     const char *in, bool is_return)
+{
+	const struct stack_frame frame = {
+		.value = value,
+		.start = (size_t)(in + 3 - line),
+		.end = (size_t)(in + 5 - line),
+		.form = STACK_FORM_BARE,
+		.is_return = is_return,
+	};
+
+	report(text, &frame);
+}
+
 /* A line that begins with a hexadecimal word. */
 static bool number_line(struct stack_text *text, const char *line, struct stack_span rest,
 			enum stack_line *ret)
@@ -207,6 +222,12 @@ static bool number_line(struct stack_text *text, const char *line, struct stack_
 		if (!at_end_of_word(&rest))
 			return false;
 		*ret = unknown_frame(text, line, &number, rest, false);
+		return true;
+	}
+	/* Where gdb stops a process. */
+	if (number.prefixed && number.start == line && STACK_BEGINS(&rest, "in ?? (")) {
+		report_gdb_frame(text, line, number.value, rest.at, false);
+		*ret = STACK_LINE_OTHER;
 		return true;
 	}
 	if (!stack_bpftrace_perf_frame(text, line, &number, rest, STACK_FORM_DECIMAL) &&
@@ -268,9 +289,7 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 		frame.blank_before = true;
 		report(text, &frame);
 	} else if (STACK_BEGINS(&rest, "in ?? (")) {
-		frame.start = (size_t)(rest.at + 3 - line);
-		frame.end = frame.start + 2;
-		report(text, &frame);
+		report_gdb_frame(text, line, number.value, rest.at, frame.is_return);
 	} else if (STACK_BEGINS(&rest, "[unknown]")) {
 		/* libbpf-tools count through the kernel's frames and the user's. */
 		rest.at += UNKNOWN_BYTES;
@@ -463,6 +482,24 @@ static enum stack_line map_line(struct stack_text *text, const char *line, struc
 	return STACK_LINE_OTHER;
 }
 
+/* "  7    Thread 0x7f61a8dff6c0 (LWP 6183) "worker"  0x00007f61baab42f6 in ?? ()": where each
+ * thread of gdb's is. */
+static bool gdb_thread_line(struct stack_text *text, const char *line, struct stack_span rest)
+{
+	const char *found = STACK_FIND(&rest, " in ?? (");
+	struct stack_span number = { found, found };
+	struct stack_number read;
+
+	if (!found || !STACK_FIND(&rest, " Thread 0x"))
+		return false;
+	while (number.at > rest.at && !stack_is_blank(number.at[-1]))
+		number.at--;
+	if (!stack_read_number(&number, &read) || !read.prefixed || number.at != found)
+		return false;
+	report_gdb_frame(text, line, read.value, found + 1, false);
+	return true;
+}
+
 /* "  file.c:12" and "  program[1b2]", below a frame of perf's: where that is in the source. */
 static bool source_line(const struct stack_text *text, const char *line, struct stack_span rest)
 {
@@ -504,6 +541,8 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 		stack_strace_call(text, rest);
 	if ((*rest.at == 'f' || *rest.at == '*') && lldb_line(text, line, rest, &kind))
 		return kind;
+	if ((stack_is_digit(*rest.at) || *rest.at == '*') && gdb_thread_line(text, line, rest))
+		return STACK_LINE_OTHER;
 	if (text->in_perf_trace && rest.at - line == PERF_TRACE_BLANKS)
 		return perf_trace_frame(text, line, rest);
 	if (hex_values[(unsigned char)*rest.at] >= 0) {

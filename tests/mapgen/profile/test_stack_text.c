@@ -297,6 +297,8 @@ Test(stack_text, reads_owners_from_heads_without_a_time)
 		      "a b   21037     250000 cycles:u: \n\t743314 [unknown] (/a)\n\n"
 		      "21037/21038     250000 \n\t743314 [unknown] (/a)\n\n"
 		      "21037/21038\n\t743314 [unknown] (/a)\n\n"
+		      "a b 21037/21038  syscalls:sys_enter_read: fd: 0x7, /x 1/2\n\t743314 "
+		      "[unknown] (/a)\n\n"
 		      "page 3\n\t743314 [unknown] (/a)\n\n",
 		      "21037/21038 \n\t743314 [P 21037]+0x314 (/a)\n\n"
 		      "             sp3   21037 \n\t743314 [T 21037]+0x314 (/a)\n\n"
@@ -307,6 +309,8 @@ Test(stack_text, reads_owners_from_heads_without_a_time)
 		      "a b   21037     250000 cycles:u: \n\t743314 [T 21037]+0x314 (/a)\n\n"
 		      "21037/21038     250000 \n\t743314 [P 21037]+0x314 (/a)\n\n"
 		      "21037/21038\n\t743314 [- 0]+0x314 (/a)\n\n"
+		      "a b 21037/21038  syscalls:sys_enter_read: fd: 0x7, /x 1/2\n\t743314 [P "
+		      "21037]+0x314 (/a)\n\n"
 		      "page 3\n\t743314 [- 0]+0x314 (/a)\n\n");
 }
 
@@ -596,6 +600,26 @@ Test(stack_text, names_frames_of_gdb)
 }
 
 /* What was interrupted is where it would have gone on, and no call. */
+Test(stack_text, names_where_gdb_stopped_threads)
+{
+	expect_text(
+		"0x00007fa5a0e31612 in ?? () from /lib/a\n"
+		"* 1    Thread 0x7fa5a8dff6c0 (LWP 6183) \"a in ?? b\"  0x00007fa5a0e31100 in ?? "
+		"()\n"
+		"  12   Thread 0x7fa5a8dff6c1 (LWP 6184) \"x\" 0x00007fa5a0e31200 in ?? () from "
+		"/lib/a\n"
+		"  13   Thread 0x7fa5a8dff6c1 (LWP 6184) \"x\" 0x00007fa5a0e31200 in read () from "
+		"/lib/a\n",
+		"0x00007fa5a0e31612 in A.B::C(int32) () from /lib/a\n"
+		"* 1    Thread 0x7fa5a8dff6c0 (LWP 6183) \"a in ?? b\"  0x00007fa5a0e31100 in "
+		"A.B::C(int32) ()\n"
+		"  12   Thread 0x7fa5a8dff6c1 (LWP 6184) \"x\" 0x00007fa5a0e31200 in "
+		"A.B::C(int32) () from /lib/a\n"
+		"  13   Thread 0x7fa5a8dff6c1 (LWP 6184) \"x\" 0x00007fa5a0e31200 in read () from "
+		"/lib/a\n");
+	expect_queries("7fa5a0e31612\n7fa5a0e31100\n7fa5a0e31200\n");
+}
+
 Test(stack_text, takes_what_a_signal_interrupted_for_no_caller_in_gdb)
 {
 	expect_text("#0  0x00007fa5a0e31612 in ?? ()\n"
