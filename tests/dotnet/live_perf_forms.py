@@ -230,7 +230,7 @@ def test_a_native_program_that_is_called_exe_is_left_to_perf(context):
 
 
 def test_a_process_that_is_gone_has_precompiled_names_only(context):
-    sample, path = recorded(context, "gone")
+    sample, path = recorded(context, "gone", seconds=6)
     sample.end()
     fixed, done = fix(context, path, codes=(3,))
     expect("jitted code: no names" in done.stdout and "gone" in done.stdout, f"it does not say so: {done.stdout}")
