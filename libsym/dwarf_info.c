@@ -14,6 +14,7 @@
 #include "libsym/dwarf_scopes.h"
 #include "libsym/dwarf_split.h"
 #include "libsym/dwarf_unpack.h"
+#include "libsym/format/line_program.h"
 #include "libsym/limits.h"
 #include "libsym/symbols.h"
 
@@ -25,9 +26,13 @@ struct unit {
 	bool says_little;            /* of where its code is: .debug_aranges has the rest */
 	uint64_t own_start, own_end; /* of such a one, what it says itself */
 	struct dwarf_scopes scopes;
+	bool has_lines; /* read by us, since some of them are of code that was thrown away */
+	bool was_lined; /* it is known whether that has to be */
+	struct line_program lines;
 };
 
-/* Code of a unit. Those of different units do not overlap, or the file lies. */
+/* Code of a unit. Several units may tell of one function (COMDAT): GNU ld keeps that of the first.
+ */
 struct unit_range {
 	uint64_t start, end;
 	uint32_t unit;
@@ -62,6 +67,7 @@ void dwarf_info_close(struct dwarf_info *info)
 		return;
 	for (uint32_t i = 0; i < info->unit_count; i++) {
 		dwarf_scopes_deinit(&info->units[i].scopes);
+		line_program_deinit(&info->units[i].lines);
 		dwarf_split_close(info->units[i].split);
 	}
 	dwarf_splits_deinit(&info->splits);
@@ -217,7 +223,9 @@ static int by_start(const void *left, const void *right)
 {
 	const struct unit_range *a = left, *b = right;
 
-	return a->start < b->start ? -1 : a->start > b->start;
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->unit < b->unit ? -1 : a->unit > b->unit;
 }
 
 static bool read_units(struct dwarf_info *info)
@@ -270,6 +278,9 @@ static struct unit *find_unit(struct dwarf_info *info, uint64_t vaddr)
 		else
 			high = middle;
 	}
+	while (low > 1 && info->ranges[low - 2].start == info->ranges[low - 1].start &&
+	       vaddr < info->ranges[low - 2].end)
+		low--;
 	if (!low || vaddr >= info->ranges[low - 1].end)
 		return NULL;
 	unit = &info->units[info->ranges[low - 1].unit];
@@ -471,12 +482,55 @@ static struct dwarf_scope *named_scope(struct dwarf_info *info, struct unit *uni
 	return scope;
 }
 
+/* libdw has all lines of a unit in one table: those of code that the linker threw away, which begin
+ * at 0, would stand among those of the code that is there. */
+static void read_lines(struct dwarf_info *info, struct unit *unit)
+{
+	Elf_Data *section = dwarf_files_section(info->elf, "line");
+	Dwarf_Attribute attribute;
+	Dwarf_Lines *lines;
+	Dwarf_Word offset;
+	Dwarf_Addr first;
+	size_t count;
+
+	unit->was_lined = true;
+	if (!section || dwarf_getsrclines(&unit->die, &lines, &count) || !count ||
+	    dwarf_lineaddr(dwarf_onesrcline(lines, 0), &first) || first ||
+	    !dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute) ||
+	    dwarf_formudata(&attribute, &offset))
+		return;
+	/* Rather no line than another's. */
+	unit->has_lines = true;
+	line_program_read(image_reader(info->image, section->d_buf, section->d_size), offset,
+			  &unit->lines);
+}
+
+static bool find_own_line(struct dwarf_info *info, struct unit *unit, uint64_t vaddr,
+			  struct dwarf_line *ret)
+{
+	const struct line_row *row = line_program_find(&unit->lines, vaddr);
+	Dwarf_Files *files;
+	size_t count;
+
+	if (!row || dwarf_getsrcfiles(&unit->die, &files, &count) || row->file >= count)
+		return false;
+	ret->file = keep_path(info, unit, dwarf_filesrc(files, row->file, NULL, NULL));
+	ret->line = row->line;
+	ret->column = row->column;
+	return ret->file != NULL;
+}
+
 static bool find_line(struct dwarf_info *info, struct unit *unit, uint64_t vaddr,
 		      struct dwarf_line *ret)
 {
-	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, vaddr);
 	int number = 0, column = 0;
+	Dwarf_Line *line;
 
+	if (!unit->was_lined)
+		read_lines(info, unit);
+	if (unit->has_lines)
+		return find_own_line(info, unit, vaddr, ret);
+	line = dwarf_getsrc_die(&unit->die, vaddr);
 	if (!line)
 		return false;
 	ret->file = keep_path(info, unit, dwarf_linesrc(line, NULL, NULL));

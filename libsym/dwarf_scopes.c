@@ -14,6 +14,9 @@ enum {
 	RANGES_PER_BYTE = 4
 };
 
+/* In place of the number of a scope. */
+static const uint32_t discarded = DWARF_SCOPE_NONE - 1;
+
 struct walk {
 	struct dwarf_scopes *scopes;
 	const struct dwarf_split *split;
@@ -73,21 +76,25 @@ static bool make_room(struct walk *walk)
 	return true;
 }
 
-/* The scope of an entry, or `parent` when it has no code. */
+/* The scope of an entry, or `parent` when it has no code; discarded: it had some, which the linker
+ * threw away. */
 static uint32_t add_scope(struct walk *walk, Dwarf_Die *die, uint32_t parent, bool is_inlined)
 {
 	struct dwarf_scopes *scopes = walk->scopes;
 	struct dwarf_range_walk ranges = dwarf_range_walk_over(walk->split, die);
 	uint32_t number = scopes->count, first = scopes->range_count;
+	bool was_any = false;
 	uint64_t start, end;
 
 	if (!make_room(walk))
 		return parent;
-	while (dwarf_range_walk_next(&ranges, &start, &end))
+	while (dwarf_range_walk_next(&ranges, &start, &end)) {
+		was_any |= start < end;
 		if (start < end && start && !add_range(walk, number, start, end))
 			break;
+	}
 	if (scopes->range_count == first)
-		return parent;
+		return was_any && !is_inlined ? discarded : parent;
 	scopes->items[scopes->count++] = (struct dwarf_scope){
 		.die = *die,
 		.parent = is_inlined ? parent : DWARF_SCOPE_NONE,
@@ -131,7 +138,8 @@ static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t scope, int
 		if (!walk->budget || walk->no_memory)
 			return;
 		walk->budget--;
-		if (!may_hold_code(tag))
+		/* Where what was inlined lay, other code lies. */
+		if (!may_hold_code(tag) || (scope == discarded && tag == DW_TAG_inlined_subroutine))
 			continue;
 		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine)
 			inner = add_scope(walk, &child, scope, tag == DW_TAG_inlined_subroutine);

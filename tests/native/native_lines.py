@@ -413,3 +413,81 @@ other:	nop
     tally(tools, "eu-addr2line", path, rows)
     if sum(ours == theirs for _, ours, theirs in rows) < len(rows) * 2 // 3:
         raise Fail(str(rows))
+
+
+DISCARDED = "".join(["static inline int square(int x) { return x * x + 1; }\nvolatile int sink;\n"] + [
+    f"__attribute__((noinline)) int {name}(int x) {{\n" + "".join(f"sink += square(x + {i});\n" for i in range(lines)) + "return x; }\n"
+    for name, lines in (("discarded_one", 1200), ("discarded_two", 900), ("used_one", 150), ("used_two", 150))] +
+    ["int main(int count, char **words) { return used_one(count) + used_two(count); }\n"])
+
+
+# Of what is left; the inlined function is line 1.
+USED_LINE = 3 + 1200 + 2 + 900 + 2
+
+
+def places_of(tools, path):
+    """Functions with a size: {name: (vaddr, size)}."""
+    rows = (line.split() for line in tools.run("nm", "-S", path).splitlines())
+    return {row[3]: (int(row[0], 16), int(row[1], 16)) for row in rows if len(row) == 4}
+
+
+def gdb_lines(path, vaddrs):
+    """Line of each address, as gdb has it; None where it has none."""
+    script = [word for vaddr in vaddrs for word in ("-ex", f"info line *{vaddr:#x}")]
+    done = subprocess.run(["gdb", "-q", "-batch", "-nx", *script, path], capture_output=True, text=True, timeout=120)
+    found = [re.match(r"Line (\d+) of", line) for line in done.stdout.splitlines() if line.startswith(("Line ", "No line"))]
+    if len(found) != len(vaddrs):
+        raise Fail(f"gdb answers {len(found)} of {len(vaddrs)} questions: {done.stderr[:200]}")
+    return [int(match[1]) if match else None for match in found]
+
+
+def test_code_that_the_linker_threw_away_has_no_lines(tools):
+    """It is told to begin at 0, and would lie over the first pages of a program that begins low."""
+    tools.need("gcc", "gdb")
+    source, linkers = tools.write("discarded.c", DISCARDED), 0
+    for linker in ("bfd", "gold", "lld", "mold"):
+        for version in ("-gdwarf-4", "-gdwarf-5"):
+            path = tools.path(f"discarded-{linker}{version}")
+            done = subprocess.run(["gcc", "-O2", "-g", version, "-pie", "-fPIE", "-ffunction-sections", "-Wl,--gc-sections",
+                                   f"-fuse-ld={linker}", "-o", path, source], capture_output=True, text=True)
+            if done.returncode:
+                continue
+            linkers += 1
+            starts = {name: place for name, place in places_of(tools, path).items() if name.startswith("used_")}
+            vaddrs = [start + size * i // 40 for start, size in starts.values() for i in range(40)]
+            answers, theirs = tools.resolve(path, vaddrs, "--inlines"), gdb_lines(path, vaddrs)
+            # gdb passes over rows that begin no statement; of the functions that were thrown away both lie elsewhere.
+            wrong = [(hex(vaddr), answer["line"], line) for vaddr, answer, line in zip(vaddrs, answers, theirs)
+                     if line is not None and answer["line"] != line and answer["line"] < USED_LINE]
+            same = sum(answer["line"] == line for answer, line in zip(answers, theirs))
+            if wrong or len(starts) != 2 or 2 * same < len(vaddrs):
+                raise Fail(f"{linker} {version}: {len(wrong)} of {len(vaddrs)} lines are others, first {wrong[:2]} (ours, gdb's); "
+                           f"{same} the same")
+    if linkers < 2:
+        raise Fail("no linker serves")
+
+
+def test_a_function_of_several_units_has_the_lines_of_the_first(tools):
+    """GNU ld keeps the first copy of an inline function; the others tell of its place too."""
+    tools.need("g++", "nm")
+    header = "__attribute__((noinline)) inline int shared(int x)\n{\n\tvolatile int v = x;\n\tv += 2;\n\treturn v;\n}\n"
+    for directory, before in (("one", ""), ("two", "\n\n\n")):
+        tools.write(f"{directory}/shared.h", before + header)
+    objects = []
+    for name, directory in (("main", "one"), ("other", "two")):
+        body = "int other(int); int main(int count, char **) { return shared(count) + other(count); }" if name == "main" else \
+            "int other(int x) { return shared(x + 1); }"
+        objects.append(tools.path(f"{name}.o"))
+        tools.run("g++", "-O1", "-g", "-I", tools.path(directory), "-c", "-o", objects[-1],
+                  tools.write(f"{name}.cc", f'#include "shared.h"\n{body}\n'))
+    for order in (objects, objects[::-1]):
+        path = tools.path("several units")
+        tools.run("g++", "-fuse-ld=bfd", "-o", path, *order)
+        start, size = places_of(tools, path)["_Z6sharedi"]
+        vaddrs = list(range(start, start + size))
+        answers = tools.resolve(path, vaddrs, "--lines")
+        directory, first = (tools.path("one"), 1) if order is objects else (tools.path("two"), 4)
+        wrong = [(answer["file"], answer["line"]) for answer in answers
+                 if answer["file"] != directory + "/shared.h" or not first <= answer["line"] < first + header.count("\n")]
+        if wrong:
+            raise Fail(f"{len(wrong)} of {len(vaddrs)} lines are others, first {wrong[0]}, wanted {directory}")
