@@ -400,7 +400,6 @@ static bool has_local_function(const struct elf_sections *sections, const GElf_S
 		count = table->sh_info;
 	for (uint64_t first = 1; first < count; first += step) {
 		struct reader entries = image_reader(sections->image, room, sizeof(room));
-
 		struct sym_error *error;
 
 		step = count - first < ENTRIES_AT_ONCE ? count - first : ENTRIES_AT_ONCE;

@@ -356,6 +356,7 @@ static void name_all_code(struct deciding *deciding, struct sym_snapshot *snapsh
 {
 	struct sym_symbols *symbols GUARDED(symbols) = NULL;
 	struct sym_error *error = sym_snapshot_symbols(snapshot, 0, &symbols);
+	struct sym_image *ahead = target_aot_program(snapshot);
 	bool is_none;
 	char *failure;
 
@@ -368,8 +369,8 @@ static void name_all_code(struct deciding *deciding, struct sym_snapshot *snapsh
 	failure = name_code(deciding, snapshot, symbols);
 	if (failure)
 		deciding_complain(deciding, "jitted code", failure);
-	if (target_aot_program(snapshot)) {
-		say_aot(deciding, target_aot_program(snapshot));
+	if (ahead) {
+		say_aot(deciding, ahead);
 		return;
 	}
 	deciding->process->code_place = target_code_way(snapshot, &is_none);

@@ -38,7 +38,7 @@ void *kept_engines_take(int pid, const struct bcc_symbol_option *option,
 		if (!kept->engine || kept->pid != pid || !same_option(&kept->option, option))
 			continue;
 		engine = kept->engine;
-		kept->engine = NULL;
+		*kept = (struct kept){ NULL };
 	}
 	pthread_mutex_unlock(&lock);
 	if (engine && !live_engine_ops.still_good(engine, settings)) {
@@ -48,8 +48,8 @@ void *kept_engines_take(int pid, const struct bcc_symbol_option *option,
 	return engine;
 }
 
-/* With the lock held: a free place, or that of the one whose loss costs least, of several the
- * oldest. */
+/* With the lock held: that of one that is too old, a free place, or that of the one whose loss
+ * costs least, of several the oldest. */
 static struct kept *choose_place(void)
 {
 	struct kept *chosen = NULL;
@@ -57,11 +57,10 @@ static struct kept *choose_place(void)
 
 	for (int i = 0; i < KEPT; i++) {
 		struct kept *kept = &all_kept[i];
-		uint64_t worth;
+		uint64_t worth = kept->engine ? live_engine_ops.worth_ms(kept->engine) : 1;
 
-		if (!kept->engine)
+		if (!worth)
 			return kept;
-		worth = live_engine_ops.worth_ms(kept->engine);
 		if (chosen && (worth > least || (worth == least && kept->turn > chosen->turn)))
 			continue;
 		chosen = kept;

@@ -720,20 +720,21 @@ static int resolve_name(void *held, const char *module, const char *name, uint64
 
 /* ---- life --------------------------------------------------------------------------- */
 
+/* Beside what a free place is worth, which is 1. */
+static uint64_t worth_ms(const void *held)
+{
+	const struct look *look = ((const struct live_engine *)held)->now;
+
+	return look && now_ms() - look->taken_ms < MOST_AGE_MS ? look->cost_ms + 2 : 0;
+}
+
 /* An engine that nobody holds serves the next cache of the process while it is fresh. */
 static bool still_good(void *held, const struct bcc_settings *settings)
 {
 	struct live_engine *engine = held;
 
-	return engine->now && bcc_settings_are_same(settings, &engine->settings) &&
-	       now_ms() - engine->now->taken_ms < MOST_AGE_MS && still_same(engine->now);
-}
-
-static uint64_t worth_ms(const void *held)
-{
-	const struct look *look = ((const struct live_engine *)held)->now;
-
-	return look && now_ms() - look->taken_ms < MOST_AGE_MS ? look->cost_ms + 1 : 0;
+	return worth_ms(engine) && bcc_settings_are_same(settings, &engine->settings) &&
+	       still_same(engine->now);
 }
 
 static void report(void *held)

@@ -24,8 +24,8 @@ struct engine_ops {
 	/* May another symcache of the same process take the engine over, which would be made with
 	 * `settings`? NULL: never. */
 	bool (*still_good)(void *engine, const struct bcc_settings *settings);
-	/* What making it anew would cost; 0 for one that is too old to be used again. With
-	 * still_good. */
+	/* More than 1, and the more the dearer it is to make anew; 0 for one that is too old to be
+	 * used again. With still_good. */
 	uint64_t (*worth_ms)(const void *engine);
 	/* At the end of the program: what it has counted. NULL: nothing. */
 	void (*report)(void *engine);

@@ -486,12 +486,20 @@ static enum stack_line map_line(struct stack_text *text, const char *line, struc
  * thread of gdb's is. */
 static bool gdb_thread_line(struct stack_text *text, const char *line, struct stack_span rest)
 {
-	const char *found = STACK_FIND(&rest, " in ?? (");
-	struct stack_span number = { found, found };
 	struct stack_number read;
+	struct stack_span number;
+	const char *found;
+	int32_t index;
 
-	if (!found || !STACK_FIND(&rest, " Thread 0x"))
+	if (STACK_BEGINS(&rest, "* "))
+		rest.at += 2;
+	if (!stack_read_id(&rest, &index))
 		return false;
+	stack_skip_blanks(&rest);
+	found = STACK_BEGINS(&rest, "Thread 0x") ? STACK_FIND(&rest, " in ?? (") : NULL;
+	if (!found)
+		return false;
+	number = (struct stack_span){ found, found };
 	while (number.at > rest.at && !stack_is_blank(number.at[-1]))
 		number.at--;
 	if (!stack_read_number(&number, &read) || !read.prefixed || number.at != found)
