@@ -366,10 +366,13 @@ for _ in range(50):
 
 def test_a_cache_for_every_address_of_many_processes_looks_at_each_once(tools):
     """As bpftrace does; each further look asks a runtime anew for all its methods."""
-    sleepers = [subprocess.Popen(["sleep", "600"]) for _ in range(12)]
+    sleepers = [subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(12)]
     try:
         places = []
         for sleeper in sleepers:
+            sleeper.stdin.write(b"\n")  # Popen() returns before the program is mapped; what answers is there
+            sleeper.stdin.flush()
+            sleeper.stdout.readline()
             with open(f"/proc/{sleeper.pid}/maps", encoding="utf-8") as maps:
                 places.append(f"{sleeper.pid}:" + next(line.split("-")[0] for line in maps if "r-xp" in line))
         done = subprocess.run([SYSTEM_PYTHON, "-c", IN_TURNS, library(tools, "libsym-bcc.so.0"), *places], capture_output=True,
@@ -377,7 +380,7 @@ def test_a_cache_for_every_address_of_many_processes_looks_at_each_once(tools):
     finally:
         for sleeper in sleepers:
             sleeper.kill()
-            sleeper.wait()
+            sleeper.communicate()
     lines = done.stderr.splitlines()
     for sleeper in sleepers:
         mine = [line for line in lines if f"process {sleeper.pid}:" in line]
