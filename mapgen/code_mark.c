@@ -87,5 +87,9 @@ bool code_mark_changed(struct code_mark *mark, int32_t pid)
 	if (!before || seconds_now() < mark->next_s)
 		return false;
 	code_mark_set(mark, pid);
-	return mark->sum && mark->sum != before;
+	if (mark->sum)
+		return mark->sum != before;
+	/* Gone, or cannot be read for now; another process may have its id later. */
+	mark->sum = before;
+	return false;
 }

@@ -38,9 +38,10 @@ struct known_process {
 	struct sym_snapshot *snapshot; /* NULL: it is gone, or may not be looked at */
 	struct sym_resolver *resolver;
 	struct module_places places;
-	struct sym_symbols *left; /* its perf map; NULL: none */
-	struct code_mark mark;    /* of when the snapshot was taken */
-	double wait_s;            /* until the next snapshot, grows while none helps */
+	struct sym_symbols *left;     /* its perf map; NULL: none */
+	struct code_mark mark;        /* of when the snapshot was taken */
+	struct known_process *former; /* that had its id before, for what is of its time */
+	double wait_s;                /* until the next snapshot, grows while none helps */
 	double next_s;
 	uint64_t used;
 	UT_hash_handle hh;
@@ -90,9 +91,29 @@ static void forget_snapshot(struct known_process *process)
 
 static void process_destroy(struct known_process *process)
 {
+	if (process->former)
+		process_destroy(process->former);
 	forget_snapshot(process);
 	sym_symbols_destroy(process->left);
 	free(process);
+}
+
+/* Its id is another's by now. False: out of memory. */
+static bool become_former(struct known_process *process)
+{
+	struct known_process *former = calloc(1, sizeof(*former));
+
+	if (!former)
+		return false;
+	former->pid = process->pid;
+	former->snapshot = STEAL(process->snapshot);
+	former->resolver = STEAL(process->resolver);
+	former->places = process->places;
+	memset(&process->places, 0, sizeof(process->places));
+	if (process->former)
+		process_destroy(process->former);
+	process->former = former;
+	return true;
 }
 
 static void say(struct process_names *names, const char *format, ...)
@@ -145,11 +166,13 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 	if (!names->options->root)
 		code_mark_set(&process->mark, process->pid);
 	error = sym_snapshot_open(process->pid, &opts, &snapshot);
-	/* When its id is another's by now, what it was serves on. */
-	if (!error && !first && !target_is_same(process->snapshot, snapshot))
-		return NULL;
 	if (!error)
 		error = sym_resolver_create(snapshot, &resolver);
+	if (!error && !first && !target_is_same(process->snapshot, snapshot)) {
+		if (!become_former(process))
+			return NULL;
+		first = true;
+	}
 	if (error)
 		return error;
 	/* Without it offsets into files stay without names. */
@@ -571,13 +594,63 @@ static void name_gone(const struct known_process *process, const struct stack_qu
 	tally->unmapped = count - tally->named - tally->gone;
 }
 
+/* The process that had the id at that time; what is of no time, or of one counted from the
+ * beginning of a recording, is of the last. */
+static struct known_process *at_time(struct known_process *process, uint64_t time_ns)
+{
+	struct known_process *former = process->former;
+
+	return former && is_before(process, time_ns) && !is_before(former, time_ns) ? former
+										    : process;
+}
+
+/* How many of the queries are of the same process as the first, at most BATCH. */
+static size_t count_of_one(struct known_process *process, const struct stack_query *queries,
+			   size_t count)
+{
+	struct known_process *first = at_time(process, queries->time_ns);
+	size_t i = 1;
+
+	if (count > BATCH)
+		count = BATCH;
+	while (i < count && (!process->former || at_time(process, queries[i].time_ns) == first))
+		i++;
+	return i;
+}
+
+/* False: failed, said. `total`: of all of them. */
+static bool name_all(struct process_names *names, struct known_process *process,
+		     const struct stack_query *queries, size_t count, struct stack_name *answers,
+		     struct tally *total)
+{
+	*total = (struct tally){ 0 };
+	for (size_t done = 0, step; done < count; done += step) {
+		struct known_process *owner = at_time(process, queries[done].time_ns);
+		struct tally tally;
+
+		step = count_of_one(process, queries + done, count - done);
+		if (!owner->snapshot)
+			name_gone(owner, queries + done, step, answers + done, &tally);
+		else if (!name_living(names, owner, queries + done, step, answers + done, &tally))
+			return false;
+		total->named += tally.named;
+		total->bounded += tally.bounded;
+		total->unmapped += tally.unmapped;
+		total->nameless += tally.nameless;
+		total->gone += tally.gone;
+		total->early += tally.early;
+		total->stale |= tally.stale && owner == process;
+	}
+	return true;
+}
+
 bool process_names_resolve(void *context, struct stack_owner owner,
 			   const struct stack_query *queries, size_t count,
 			   struct stack_name *answers)
 {
 	struct process_names *names = context;
 	struct known_process *process;
-	struct tally tally = { 0 };
+	struct tally tally;
 
 	names->counts.asked += count;
 	process = owner_of(names, owner, count);
@@ -590,32 +663,26 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 	/* Where other code lies by now, what was there before has a name, which is wrong. */
 	if (process->snapshot && code_mark_changed(&process->mark, process->pid))
 		sym_error_destroy(look(names, process));
-	for (size_t done = 0, step; done < count; done += step) {
-		step = count - done < BATCH ? count - done : BATCH;
-		if (!process->snapshot) {
-			name_gone(process, queries + done, step, answers + done, &tally);
-		} else if (!name_living(names, process, queries + done, step, answers + done,
-					&tally)) {
-			return false;
-		} else if (tally.stale && done == 0 && step == count) {
-			uint64_t before = tally.named;
-			double wait_s = process->wait_s;
+	if (!name_all(names, process, queries, count, answers, &tally))
+		return false;
+	if (tally.stale && count <= BATCH) {
+		uint64_t before = tally.named;
+		double wait_s = process->wait_s;
 
-			if (look_again(names, process)) {
-				if (!name_living(names, process, queries, count, answers, &tally))
-					return false;
-				if (tally.named > before)
-					process->wait_s = wait_s;
-				process->next_s = seconds_now() + process->wait_s;
-			}
+		if (look_again(names, process)) {
+			if (!name_all(names, process, queries, count, answers, &tally))
+				return false;
+			if (tally.named > before)
+				process->wait_s = wait_s;
+			process->next_s = seconds_now() + process->wait_s;
 		}
-		names->counts.named += tally.named;
-		names->counts.bounded += tally.bounded;
-		names->counts.unmapped += tally.unmapped;
-		names->counts.nameless += tally.nameless;
-		names->counts.gone += tally.gone;
-		names->counts.early += tally.early;
 	}
+	names->counts.named += tally.named;
+	names->counts.bounded += tally.bounded;
+	names->counts.unmapped += tally.unmapped;
+	names->counts.nameless += tally.nameless;
+	names->counts.gone += tally.gone;
+	names->counts.early += tally.early;
 	return true;
 }
 

@@ -471,3 +471,57 @@ def test_maps_of_a_process_elsewhere(tools):
     found, why = names(tools, "77", [f"--root={tree}", *expected])
     if found != list(expected.values()):
         raise Fail(f"{found}, not {expected} {why}")
+
+
+ONE_AFTER_THE_OTHER = """
+import os, subprocess, sys, time
+symbolize, programs = sys.argv[1], sys.argv[2:]
+asked = subprocess.Popen([symbolize, "symbolize"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+pid, told = None, []
+def ask(address, when, where=None):
+    where = where or program
+    time.sleep(0.3)
+    time_text = f" {when:.6f}:" if when else ""
+    asked.stdin.write(f"busy {pid}/{pid}{time_text} cycles: \\n\\t{address:16x} [unknown] ({where})\\n\\n")
+    asked.stdin.flush()
+    lines = [asked.stdout.readline() for _ in range(3)]
+    print(lines[1].split()[1])
+for number, program in enumerate(programs):
+    for _ in range(100):
+        if pid:
+            with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+                last.write(str(pid - 1))
+        process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if pid in (None, process.pid):
+            break
+        process.kill(), process.communicate()
+    pid = process.pid
+    told.append((int(process.stdout.readline(), 16), time.monotonic()))
+    ask(told[-1][0], told[-1][1])
+    ask(told[-1][0], 0)
+    if number:
+        ask(*told[0], programs[0])
+    process.kill(), process.communicate()
+    time.sleep(0.3)
+    ask(told[-1][0], 0)
+"""
+
+
+def test_another_process_that_got_the_id(tools):
+    """In a live text: each frame is of the process that had the id at that time, and of the last where there is no time."""
+    tools.need("gcc", "unshare")
+    if os.geteuid():
+        raise Skip("to choose the id of a process needs root")
+    programs = []
+    for name in ("former", "latter"):
+        programs.append(tools.path(name))
+        tools.run("gcc", "-o", programs[-1], tools.write(f"{name}.c", f"""
+#include <stdio.h>
+#include <unistd.h>
+void {name}(void) {{ }}
+int main(void) {{ return printf("%lx\\n", (long){name}) < 0 || fflush(stdout) || pause(); }}
+"""))
+    told = tools.run("unshare", "-pf", "--mount-proc", sys.executable, "-c", ONE_AFTER_THE_OTHER, tools.program, *programs, timeout=60)
+    expected = ["former+0x0"] * 3 + ["latter+0x0"] * 2 + ["former+0x0", "latter+0x0"]
+    if told.split() != expected:
+        raise Fail(f"{told.split()}, not {expected}")
