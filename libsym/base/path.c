@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -349,17 +350,31 @@ int path_output_move(struct path_output *output, const char *path)
 	return failure;
 }
 
+/* A signal that ends us must not leave what has only its temporary name. */
+static int take_name(struct path_output *output)
+{
+	int failure = 0;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!output->temporary_name)
+		failure = name_temporary(output, make_link);
+	if (!failure && renameat(output->directory_fd, output->temporary_name, output->directory_fd,
+				 output->name))
+		failure = -errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failure;
+}
+
 int path_output_commit(struct path_output *output, mode_t mode, bool durable)
 {
 	int failure = 0;
 
 	if (fchmod(output->fd, mode) || (durable && fsync(output->fd)))
 		failure = -errno;
-	if (!failure && !output->temporary_name)
-		failure = name_temporary(output, make_link);
-	if (!failure && renameat(output->directory_fd, output->temporary_name, output->directory_fd,
-				 output->name))
-		failure = -errno;
+	if (!failure)
+		failure = take_name(output);
 	/* The new file is in place; a directory that cannot be flushed does not undo that. */
 	if (!failure && durable)
 		(void)fsync(output->directory_fd);
