@@ -126,7 +126,7 @@ int access_log_open(const char *path, struct access_log **ret)
 	if (!log)
 		return -ENOMEM;
 	log->path = is_stderr ? NULL : strdup(path);
-	log->fd = is_stderr ? dup(STDERR_FILENO) : open_file(path);
+	log->fd = is_stderr ? log_open_output() : open_file(path);
 	failure = log->fd < 0 ? errno : 0;
 	buf_init(&log->lines, most_bytes);
 	pthread_mutex_init(&log->lock, NULL);

@@ -36,7 +36,9 @@ struct file_index {
 	pthread_mutex_t lock;
 	struct entry *entries;
 	uint64_t files_seen;
+	struct text_list known; /* directories that could be read; the scanner's */
 	atomic_bool is_scanned;
+	atomic_bool has_lost; /* one of them, for now */
 	atomic_bool was_moved;
 	unsigned int awaited; /* the number of the scan after which it is */
 	atomic_uint changes;
@@ -67,6 +69,11 @@ unsigned int file_index_await(struct file_index *index)
 bool file_index_is_scanned(const struct file_index *index)
 {
 	return index->is_scanned;
+}
+
+bool file_index_is_whole(const struct file_index *index)
+{
+	return index->is_scanned && !index->has_lost;
 }
 
 bool file_index_was_moved(const struct file_index *index)
@@ -107,6 +114,7 @@ void file_index_destroy(struct file_index *index)
 	if (!index)
 		return;
 	clear(&index->entries);
+	text_list_deinit(&index->known);
 	pthread_mutex_destroy(&index->lock);
 	free(index);
 }
@@ -205,6 +213,7 @@ static void read_keys(int fd, const char *file_name, struct file_keys *ret)
 {
 	struct sym_identity identity = { .size = sizeof(identity) };
 	struct sym_error *error;
+	bool can_be_named = true;
 	size_t i;
 
 	ret->count = 0;
@@ -218,13 +227,15 @@ static void read_keys(int fd, const char *file_name, struct file_keys *ret)
 	for (i = 0; file_name[i]; i++) {
 		char byte = file_name[i];
 
-		if ((unsigned char)byte < 0x20 || byte == 0x7f)
-			return; /* no path of a request can name it */
+		can_be_named &= (unsigned char)byte >= 0x20 && byte != 0x7f;
 		ret->name[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
 	}
 	ret->name[i] = 0;
 	ret->contents = identity.contents;
 	ret->count = keys_of_identity(&identity, ret->name, ret->keys);
+	/* No path of a request has such a byte. */
+	if (ret->count && ret->keys[0].name && !can_be_named)
+		ret->count = 0;
 }
 
 /*
@@ -347,26 +358,40 @@ static void scan_file(struct scan *scan, const char *path)
 	}
 }
 
-static void scan_directory(struct scan *scan, char *directory, const bool *stop)
+/* False: the directory itself cannot be read, and nobody knows what is in it. */
+static bool scan_directory(struct scan *scan, char *directory, const bool *stop)
 {
 	char *roots[] = { directory, NULL };
 	/* The directory that the operator names may be a link; those in it are not followed. */
 	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR | FTS_NOSTAT, NULL);
+	bool is_there = true;
 	FTSENT *file;
 
 	if (!walk) {
 		log_message(LOG_LEVEL_ERROR, "--index %s: %s", directory, strerror(errno));
-		return;
+		return false;
 	}
 	while (!__atomic_load_n(stop, __ATOMIC_RELAXED) && (file = fts_read(walk))) {
 		if (file->fts_info == FTS_F || file->fts_info == FTS_NSOK)
 			scan_file(scan, file->fts_accpath);
-		else if (file->fts_info == FTS_DNR || file->fts_info == FTS_ERR ||
-			 (file->fts_info == FTS_NS && !file->fts_level))
-			log_message(LOG_LEVEL_WARNING, "--index %s: %s: %s", directory,
-				    file->fts_path, strerror(file->fts_errno));
+		if (file->fts_info != FTS_DNR && file->fts_info != FTS_ERR &&
+		    ((file->fts_info != FTS_NS && file->fts_info != FTS_SLNONE) || file->fts_level))
+			continue;
+		log_message(LOG_LEVEL_WARNING, "--index %s: %s: %s", directory, file->fts_path,
+			    strerror(file->fts_errno));
+		is_there &= file->fts_level > 0;
 	}
 	fts_close(walk);
+	return is_there;
+}
+
+/* Whether it was seen before; want of memory forgets it. */
+static bool note_known(struct file_index *index, const char *directory, bool is_there)
+{
+	for (size_t i = 0; i < index->known.count; i++)
+		if (!strcmp(index->known.texts[i], directory))
+			return true;
+	return is_there && text_list_add(&index->known, directory);
 }
 
 /* Lock held: whether one of `entries` is of a key that is not in the index, or another file. */
@@ -388,12 +413,15 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 {
 	struct scan scan = { 0 };
 	struct entry *old;
-	bool is_news;
+	bool is_news, has_lost = false;
 	size_t i;
 
 	index->was_moved = false;
-	for (i = 0; i < directories->count; i++)
-		scan_directory(&scan, directories->texts[i], stop);
+	for (i = 0; i < directories->count; i++) {
+		bool is_there = scan_directory(&scan, directories->texts[i], stop);
+
+		has_lost |= note_known(index, directories->texts[i], is_there) && !is_there;
+	}
 	add_companions(&scan);
 	if (__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		clear(&scan.entries);
@@ -407,7 +435,9 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 	/* Before: whoever sees that it is scanned sees another number than there was without that.
 	 */
 	index->changes += is_news;
+	index->has_lost = has_lost;
 	index->is_scanned |= number == index->awaited;
+	index->was_moved |= has_lost;
 	pthread_mutex_unlock(&index->lock);
 	clear(&old);
 	return is_news;
@@ -490,6 +520,7 @@ static int open_entry(struct file_index *index, const char *text, struct entry c
 	}
 	ret->size_bytes = copy.size_bytes;
 	ret->modified = copy.modified;
+	ret->contents = copy.contents;
 	snprintf(ret->version, sizeof(ret->version), "%llx-%llx-%llx-%llx",
 		 (unsigned long long)copy.device, (unsigned long long)copy.inode,
 		 (unsigned long long)copy.size_bytes,
@@ -521,16 +552,29 @@ int file_index_open(struct file_index *index, const char *text, struct index_fil
 	return failure;
 }
 
+bool file_index_has(struct file_index *index, const char *text)
+{
+	struct entry *entry;
+
+	pthread_mutex_lock(&index->lock);
+	HASH_FIND_STR(index->entries, text, entry);
+	pthread_mutex_unlock(&index->lock);
+	return entry != NULL;
+}
+
 void file_index_each(struct file_index *index,
 		     bool (*visit)(void *context, const char *text, const char *path),
 		     void *context)
 {
-	struct entry *entry, *next;
+	struct entry *first, *next, *entry;
+	bool goes_on = true;
 
 	pthread_mutex_lock(&index->lock);
-	HASH_ITER(hh, index->entries, entry, next)
+	HASH_ITER(hh, index->entries, first, next)
 	{
-		if (!visit(context, entry->text, entry->path))
+		for (entry = first; entry && goes_on; entry = entry->other)
+			goes_on = visit(context, entry->text, entry->path);
+		if (!goes_on)
 			break;
 	}
 	pthread_mutex_unlock(&index->lock);

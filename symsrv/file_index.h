@@ -36,7 +36,8 @@ struct index_file {
 	int fd;
 	uint64_t size_bytes;
 	struct timespec modified;
-	char version[64]; /* another one when the file is another */
+	uint32_t contents; /* enum sym_content */
+	char version[64];  /* another one when the file is another */
 	char name[256];
 };
 
@@ -45,12 +46,17 @@ struct index_file {
  * was. -ESTALE: it is gone, or has another identity now; -EBUSY: it was written just now. */
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret);
 
-/* False before the first scan of every directory is through: what is not found may be there all the
- * same. */
-bool file_index_is_scanned(const struct file_index *index);
+/* Whether there was a file of a key at the last scan. */
+bool file_index_has(struct file_index *index, const char *text);
 
-/* Whether since the last scan began a file was asked for that is not where it was; a scan may find
- * it. */
+/* False before the first scan of every directory is through. */
+bool file_index_is_scanned(const struct file_index *index);
+/* False also while a directory that was there cannot be read: what is not found may be there all
+ * the same. */
+bool file_index_is_whole(const struct file_index *index);
+
+/* Whether since the last scan began a file was asked for that is not where it was, or a directory
+ * could not be read; a scan may find it. */
 bool file_index_was_moved(const struct file_index *index);
 
 /* How many scans have found what was not there, or another file. Another number than before a look:

@@ -36,12 +36,20 @@ static unsigned int state_of(const struct holdings *holdings)
 	return file_index_changes(holdings->index) + negative_clears(holdings->negative);
 }
 
+/* Nobody else has it. */
+static bool is_negative(const struct holdings *holdings, const char *text, size_t text_bytes,
+			const struct key *key, int64_t now_ms)
+{
+	return file_index_is_whole(holdings->index) &&
+	       negative_contains(holdings->negative, text, text_bytes, key->spelling, now_ms,
+				 state_of(holdings));
+}
+
 bool inquiry_is_known_missing(const struct holdings *holdings, const char *text, size_t text_bytes,
 			      const struct key *key, int64_t now_ms)
 {
-	return file_index_is_scanned(holdings->index) &&
-	       negative_contains(holdings->negative, text, text_bytes, key->spelling, now_ms,
-				 state_of(holdings));
+	return is_negative(holdings, text, text_bytes, key, now_ms) &&
+	       !file_index_has(holdings->index, text);
 }
 
 /* ---- what lies here ---- */
@@ -49,8 +57,10 @@ bool inquiry_is_known_missing(const struct holdings *holdings, const char *text,
 /* What could be opened, or why not. */
 struct look {
 	uint64_t most_bytes; /* of a checksum that may be compared on this thread */
-	bool trouble;        /* it cannot be told whether it is here */
-	bool takes_long;     /* not on this thread */
+	bool wants_debug;    /* a program with a symbol table serves only where nobody has more */
+	struct object *fallback; /* such a program; the asker's */
+	bool trouble;            /* it cannot be told whether it is here */
+	bool takes_long;         /* not on this thread */
 	bool was_moved; /* an indexed file is not where it was: nobody knows whether it is here */
 };
 
@@ -110,7 +120,10 @@ static struct object *open_indexed(const struct holdings *holdings, const char *
 	snprintf(object->etag, sizeof(object->etag), "\"file-%s\"", file.version);
 	snprintf(object->name, sizeof(object->name), "%s", file.name);
 	snprintf(object->source, sizeof(object->source), "index");
-	return object;
+	if (!look->wants_debug || (file.contents & SYM_CONTENT_DEBUG_INFO))
+		return object;
+	look->fallback = object;
+	return NULL;
 }
 
 static struct object *find_here(const struct holdings *holdings, const char *text,
@@ -124,8 +137,11 @@ static struct object *find_here(const struct holdings *holdings, const char *tex
 	object = open_indexed(holdings, text, look);
 	if (!object)
 		object = open_stored(holdings, text, look);
-	if (object)
-		object_table_add(holdings->objects, object);
+	if (!object)
+		return NULL;
+	object_release(look->fallback);
+	look->fallback = NULL;
+	object_table_add(holdings->objects, object);
 	return object;
 }
 
@@ -166,8 +182,15 @@ static struct object *cut_section(const struct inquiry *inquiry, const struct ob
 
 /* ---- the way ---- */
 
+static void set_fallback(struct inquiry *inquiry, struct object *object)
+{
+	object_release(inquiry->fallback);
+	inquiry->fallback = object;
+}
+
 static void finish(struct inquiry *inquiry, enum inquiry_outcome outcome, struct object *object)
 {
+	set_fallback(inquiry, NULL);
 	free(inquiry->part_text);
 	inquiry->part_text = NULL;
 	inquiry->object = object;
@@ -185,7 +208,7 @@ static bool is_outdated(const struct inquiry *inquiry)
 static void finish_without(struct inquiry *inquiry)
 {
 	inquiry->was_transient |=
-		!file_index_is_scanned(inquiry->holdings->index) || is_outdated(inquiry);
+		!file_index_is_whole(inquiry->holdings->index) || is_outdated(inquiry);
 	if (inquiry->section && !inquiry->was_transient && !inquiry->unasked[0])
 		negative_add(inquiry->holdings->negative, inquiry->text, NULL,
 			     clock_now_ms() + section_negative_ms, inquiry->state);
@@ -201,6 +224,7 @@ static bool enter_phase(struct inquiry *inquiry)
 		return false;
 	if (inquiry->section)
 		inquiry->key.kind = inquiry->phase ? KEY_EXECUTABLE : KEY_DEBUGINFO;
+	set_fallback(inquiry, NULL);
 	free(inquiry->part_text);
 	key_text(&inquiry->key, text);
 	inquiry->part_text = strdup(text);
@@ -226,11 +250,13 @@ static void run_on_checker(struct job *job)
 /* True when the inquiry has ended, or goes on elsewhere. */
 static bool answer_from_here(struct inquiry *inquiry)
 {
-	struct look look = { .most_bytes = inquiry->may_check ? UINT64_MAX : quick_bytes };
+	struct look look = { .most_bytes = inquiry->may_check ? UINT64_MAX : quick_bytes,
+			     .wants_debug = inquiry->key.kind == KEY_DEBUGINFO };
 	struct object *file GUARDED(object) = NULL;
 	struct object *object = NULL;
 
 	file = find_here(inquiry->holdings, inquiry->part_text, &look);
+	set_fallback(inquiry, look.fallback);
 	inquiry->has_file = file != NULL;
 	if (!file && look.was_moved)
 		hops_add_unasked(inquiry->unasked, inquiry->holdings->own_name, NULL);
@@ -252,6 +278,29 @@ static bool answer_from_here(struct inquiry *inquiry)
 	return object || look.trouble;
 }
 
+/* Nothing better was found; `for_certain`: nobody has it. True when the inquiry has ended. */
+static bool answer_with_fallback(struct inquiry *inquiry, bool for_certain)
+{
+	struct look look = { 0 };
+	struct object *object;
+
+	if (!inquiry->fallback)
+		return false;
+	if (inquiry->section) {
+		object = cut_section(inquiry, inquiry->fallback, &look);
+		inquiry->was_transient |= look.trouble;
+	} else {
+		object = STEAL(inquiry->fallback);
+		if (for_certain)
+			object_table_add(inquiry->holdings->objects, object);
+	}
+	if (!object)
+		return false;
+	inquiry->was_fetched = false;
+	finish(inquiry, INQUIRY_FOUND, object);
+	return true;
+}
+
 static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome);
 
 static void run(struct job *job)
@@ -270,11 +319,15 @@ static void run(struct job *job)
 			return;
 		file = object_table_find(holdings->objects, inquiry->part_text,
 					 strlen(inquiry->part_text), now);
-		if (file ||
-		    inquiry_is_known_missing(holdings, inquiry->part_text,
-					     strlen(inquiry->part_text), &inquiry->key, now))
+		if (file || is_negative(holdings, inquiry->part_text, strlen(inquiry->part_text),
+					&inquiry->key, now)) {
+			if (answer_with_fallback(inquiry, true))
+				return;
 			continue;
+		}
 		if (inquiry->is_local) {
+			if (answer_with_fallback(inquiry, false))
+				return;
 			hops_add_unasked(inquiry->unasked, holdings->own_name, NULL);
 			continue;
 		}
@@ -312,6 +365,8 @@ static void on_fetched(struct fetch_waiter *waiter, enum fetch_outcome outcome)
 	}
 	if ((outcome == FETCH_MISSING || outcome == FETCH_UNSURE) && is_outdated(inquiry) &&
 	    answer_from_here(inquiry))
+		return;
+	if (answer_with_fallback(inquiry, outcome == FETCH_MISSING))
 		return;
 	inquiry->was_transient |= outcome == FETCH_TRANSIENT;
 	if (outcome == FETCH_UNSURE)

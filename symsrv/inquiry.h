@@ -49,7 +49,8 @@ struct inquiry {
 	/* its own */
 	struct fetch_waiter waiter;
 	struct job job;
-	char *part_text; /* of the file that a section lies in */
+	struct object *fallback; /* of this phase, for want of a better one elsewhere; or NULL */
+	char *part_text;         /* of the file that a section lies in */
 	unsigned int phase;
 	bool was_transient;
 	bool may_check;      /* it runs on one of the checkers */

@@ -96,7 +96,7 @@ static bool set_kind(struct search *search, const char *key, const char *value)
 bool report_metadata(const struct reported *reported, const char *key, const char *value,
 		     struct buf *buf)
 {
-	bool was_scanned = file_index_is_scanned(reported->holdings->index);
+	bool was_scanned = file_index_is_whole(reported->holdings->index);
 	struct store_usage usage;
 	struct upstream_set *set;
 	struct search search = { 0 };

@@ -44,7 +44,7 @@ size_t route_room_bytes(size_t path_bytes)
 }
 
 /* WinDbg and PerfView ask for these before or behind every object; the last is the name with '_'
- * for its last letter. */
+ * for its last letter, below the directory of the name itself. */
 static bool is_probe(const char *path)
 {
 	static const char *const names[] = { "file.ptr", "index2.txt", "pingme.txt" };
@@ -56,7 +56,8 @@ static bool is_probe(const char *path)
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcasecmp(name, names[i]))
 			return true;
-	return length > 2 && name[length - 1] == '_';
+	return length > 2 && name[length - 1] == '_' &&
+	       (strncasecmp(path, name, length) != 0 || path[length] != '/');
 }
 
 static void parse_ssqp(char *path, char *room, struct route *ret)

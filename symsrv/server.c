@@ -40,6 +40,7 @@ struct server {
 	struct MHD_Daemon **daemons;
 	size_t daemon_count;
 	int64_t started_ms;
+	_Atomic int64_t silent_until_ms; /* the library, which speaks of what clients do */
 	atomic_uint active;
 	atomic_uint suspended;
 	atomic_bool is_ready;
@@ -642,18 +643,24 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
 
 static void on_server_log(void *context, const char *format, va_list arguments)
 {
+	const int64_t silence_ms = 10000;
 	static const char *const counted[] = { "client", "timed out", "Error processing request",
 					       "Application reported internal error" };
+	struct server *server = context;
+	int64_t now = clock_now_ms();
 	char text[256];
 	size_t i;
 
-	(void)context;
 	vsnprintf(text, sizeof(text), format, arguments);
 	text[strcspn(text, "\n")] = 0;
 	/* What clients do wrong is counted, not told one by one, and so are our own resets. */
 	for (i = 0; i < sizeof(counted) / sizeof(*counted); i++)
 		if (strstr(text, counted[i]))
 			return;
+	/* Nor is there a list of all that it says of them. */
+	if (now < server->silent_until_ms)
+		return;
+	server->silent_until_ms = now + silence_ms;
 	log_message(LOG_LEVEL_WARNING, "server: %s", text);
 }
 
@@ -678,14 +685,15 @@ static struct MHD_Daemon *start_daemon(struct server *server, int socket)
 
 	return MHD_start_daemon(
 		flags, 0, on_accept, server, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
-		on_server_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT,
-		settings->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		settings->connections_per_client, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		connection_memory_bytes, MHD_OPTION_CONNECTION_TIMEOUT, 0u,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-		MHD_OPTION_URI_LOG_CALLBACK, on_request_line, server, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+		on_server_log, server, MHD_OPTION_LISTEN_SOCKET, socket,
+		MHD_OPTION_CONNECTION_LIMIT, settings->connections,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, settings->connections_per_client,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_memory_bytes,
+		MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
+		on_request_line, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP,
+		1,
 		/* A pool of none is warned of. */
 		threads ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
 }

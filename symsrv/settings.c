@@ -142,7 +142,7 @@ static bool parse_value(const struct option_row *row, const char *text, void *fi
 	}
 }
 
-static bool list_add(struct text_list *list, const char *text)
+bool text_list_add(struct text_list *list, const char *text)
 {
 	char **grown = reallocarray(list->texts, list->count + 1, sizeof(*list->texts));
 
@@ -151,6 +151,14 @@ static bool list_add(struct text_list *list, const char *text)
 	list->texts = grown;
 	list->texts[list->count] = strdup(text);
 	return list->texts[list->count] && ++list->count;
+}
+
+void text_list_deinit(struct text_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->texts[i]);
+	free(list->texts);
+	*list = (struct text_list){ 0 };
 }
 
 /* ---- parsing ---- */
@@ -179,7 +187,7 @@ static bool set(struct parsing *parsing, const struct option_row *row, const cha
 		return true;
 	}
 	if (row->kind == OPTION_LIST)
-		return list_add(field, text) || complain(parsing, row->name, "out of memory");
+		return text_list_add(field, text) || complain(parsing, row->name, "out of memory");
 	if (parsing->is_file && parsing->is_set[index])
 		return true;
 	if (!parse_value(row, text, field))
@@ -329,20 +337,15 @@ bool options_parse(struct options *options, int argc, const char *const *argv, c
 
 void options_deinit(struct options *options)
 {
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; i < row_count; i++) {
 		void *field = (char *)options + rows[i].offset;
 
-		if (rows[i].kind == OPTION_TEXT) {
+		if (rows[i].kind == OPTION_TEXT)
 			free(*(char **)field);
-		} else if (rows[i].kind == OPTION_LIST) {
-			struct text_list *list = field;
-
-			for (k = 0; k < list->count; k++)
-				free(list->texts[k]);
-			free(list->texts);
-		}
+		else if (rows[i].kind == OPTION_LIST)
+			text_list_deinit(field);
 	}
 	*options = (struct options){ 0 };
 }

@@ -18,6 +18,10 @@ struct text_list {
 	size_t count;
 };
 
+/* Copies the text; false: out of memory. */
+bool text_list_add(struct text_list *list, const char *text);
+void text_list_deinit(struct text_list *list);
+
 struct options {
 	char *store;
 	char *config;

@@ -59,6 +59,7 @@ struct program {
 	unsigned int connections; /* at most */
 	int64_t looked_ms;        /* when everything was last looked at that is looked at often */
 	bool is_writable;         /* the store, then */
+	bool is_misused;          /* an option has a value that can be none */
 	pthread_t scanner;
 	bool has_scanner;
 	bool stop_scanning;
@@ -173,6 +174,14 @@ static void *scan(void *context)
 
 /* ---- starting ---- */
 
+static bool misused(struct program *program, const char *option, const char *why)
+{
+	program->is_misused = true;
+	log_message(LOG_LEVEL_ERROR, "%s%s%s (symsrv --help lists the options)", option,
+		    *option ? ": " : "", why);
+	return false;
+}
+
 static bool failed(const char *what, int failure)
 {
 	log_message(LOG_LEVEL_ERROR, "%s: %s", what, strerror(-failure));
@@ -236,6 +245,8 @@ static bool open_sockets(struct program *program)
 	for (i = 0; i < list->count; i++) {
 		int fd = listen_at(list->texts[i]);
 
+		if (fd == -EINVAL)
+			return misused(program, list->texts[i], "not [ADDRESS]:PORT or unix:/PATH");
 		if (fd < 0)
 			return failed(list->texts[i], fd);
 		program->sockets[program->socket_count++] = fd;
@@ -258,12 +269,11 @@ static int start_fetcher(struct program *program, struct upstream_set *set)
 	return fetcher_create(&parts, set, &holdings->fetcher);
 }
 
-static bool start_holdings(struct program *program)
+/* The fetcher takes the set over. */
+static bool start_holdings(struct program *program, struct upstream_set *set)
 {
 	const struct options *options = &program->options;
 	struct holdings *holdings = &program->holdings;
-	struct upstream_set *set;
-	char message[256];
 	int failure = store_open(options->store, options->max_bytes, &holdings->store);
 
 	if (failure == -EWOULDBLOCK) {
@@ -276,10 +286,6 @@ static bool start_holdings(struct program *program)
 	}
 	if (failure)
 		return failed(options->store, failure);
-	if (!upstream_set_create(options, NULL, message, sizeof(message), &set)) {
-		log_message(LOG_LEVEL_ERROR, "%s", message);
-		return false;
-	}
 	holdings->own_name = program->own_name;
 	holdings->index = file_index_create(!options->index.count);
 	holdings->objects = object_table_create(program->open_objects);
@@ -338,7 +344,9 @@ static bool start_server(struct program *program)
 static bool start(struct program *program)
 {
 	const struct options *options = &program->options;
+	struct upstream_set *set;
 	char instance[2 * 8 + 1];
+	char message[256];
 	uint8_t random[8];
 	int failure = 0;
 
@@ -351,7 +359,14 @@ static bool start(struct program *program)
 		failure = access_log_open(options->access_log, &program->access_log);
 	if (failure)
 		return failed(options->access_log, failure);
-	if (!start_holdings(program) || !open_sockets(program) || !start_server(program))
+	if (!upstream_set_create(options, NULL, message, sizeof(message), &set))
+		return misused(program, "", message);
+	if (!start_holdings(program, set)) {
+		if (!program->holdings.fetcher)
+			upstream_set_release(set);
+		return false;
+	}
+	if (!open_sockets(program) || !start_server(program))
 		return false;
 	request_scan(program, false);
 	failure = pthread_create(&program->scanner, NULL, scan, program);
@@ -568,6 +583,8 @@ static int serve(struct program *program)
 		systemd_notify("STOPPING=1");
 	}
 	end(program);
+	if (program->is_misused)
+		return EXIT_USAGE;
 	return is_up ? EXIT_DONE : EXIT_FAILED;
 }
 

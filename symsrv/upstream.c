@@ -511,6 +511,17 @@ static void take_unasked(struct attempt *attempt)
 				 attempt->client->own_name);
 }
 
+/*
+ * Whether the answer is about the server and not about the object: a symsrv says 503, and when to
+ * come back, of what its own upstreams may have, and has everything else.
+ */
+static bool is_server_failure(const struct attempt *attempt, long status)
+{
+	return status >= 500 &&
+	       (status != 503 || attempt->transfer->upstream->kind != UPSTREAM_SYMSRV ||
+		!retry_after_ms(attempt) || retry_after_ms(attempt) > longest_wait_ms);
+}
+
 static void judge_status(struct attempt *attempt)
 {
 	struct upstream *upstream = attempt->transfer->upstream;
@@ -526,7 +537,9 @@ static void judge_status(struct attempt *attempt)
 	if (status >= 500 || status == 408 || status == 429 || status < 200) {
 		/* It answers: that is no broken network, but a flood of 5xx deserves a pause too.
 		 */
-		upstream_report(upstream, status >= 500 ? UPSTREAM_FAILED : UPSTREAM_ANSWERED,
+		upstream_report(upstream,
+				is_server_failure(attempt, status) ? UPSTREAM_FAILED
+								   : UPSTREAM_ANSWERED,
 				clock_now_ms());
 		if (retry_after_ms(attempt) > longest_wait_ms) {
 			upstream_rests(upstream, clock_now_ms(), retry_after_ms(attempt));

@@ -19,6 +19,7 @@ import object_tests  # noqa: E402,F401
 import hostile_tests  # noqa: E402,F401
 import crowd_tests  # noqa: E402,F401
 import crash_tests  # noqa: E402,F401
+import index_tests  # noqa: E402,F401
 import edge_tests  # noqa: E402,F401
 import client_tests  # noqa: E402,F401
 import dotnet_tests  # noqa: E402,F401

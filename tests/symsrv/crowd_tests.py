@@ -52,7 +52,7 @@ def hits_are_served_while_every_upstream_hangs():
     identity = h.build_id(300)
     directory = tempfile.mkdtemp(dir=RUN.scratch)
     with open(os.path.join(directory, "f"), "wb") as file:
-        file.write(h.make_elf(identity))
+        file.write(h.make_elf(identity, dwarf=True))
 
     async def park(port, count, rounds):
         waiting = [asyncio.create_task(fetch(port, "/buildid/%s/debuginfo" % h.build_id(1000 + i))) for i in range(count)]

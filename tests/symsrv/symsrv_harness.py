@@ -28,9 +28,10 @@ def build_id(number):
     return "%040x" % (0xA5 << 152 | number)
 
 
-def make_elf(identity, size=4096, debug=True, code=False):
-    """An ELF file with this build-id; `size` bytes of .text or of symbols."""
-    names = b"\0.note.gnu.build-id\0.text\0.symtab\0.shstrtab\0"
+def make_elf(identity, size=4096, debug=True, code=False, dwarf=False):
+    """An ELF file with this build-id; `size` bytes of .text, of symbols, of .debug_info."""
+    symbols = b".debug_info" if dwarf else b".symtab"
+    names = b"\0.note.gnu.build-id\0.text\0" + symbols + b"\0.shstrtab\0"
     note = struct.pack("<III", 4, len(identity) // 2, 3) + b"GNU\0" + bytes.fromhex(identity)
     note_at, payload_at = 0x100, 0x200
     filling = identity.encode() or b"none"
@@ -44,7 +45,7 @@ def make_elf(identity, size=4096, debug=True, code=False):
     headers = b"\0" * 64
     headers += section(b".note.gnu.build-id", 7, 2, note_at, len(note))
     headers += section(b".text", 1 if code else 8, 6, payload_at, len(payload))
-    headers += section(b".symtab", 2 if debug else 8, 0, payload_at, len(payload) // 24 * 24)
+    headers += section(symbols, (1 if dwarf else 2) if debug else 8, 0, payload_at, len(payload) // 24 * 24)
     headers += section(b".shstrtab", 3, 0, names_at, len(names))
     header = b"\x7fELF\2\1\1" + b"\0" * 9
     header += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, sections_at, 0, 64, 56, 0, 64, 5, 4)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""What lies in directories beside what upstreams have, and what is said on standard error."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import symsrv_harness as h
+from symsrv_harness import RUN, check, equal, symsrv, test, upstream
+
+
+def directory_with(**files):
+    """A new directory; `name=bytes`, of which '__' is a dot."""
+    directory = tempfile.mkdtemp(prefix="index-", dir=RUN.scratch)
+    for name, content in files.items():
+        with open(os.path.join(directory, name.replace("__", ".")), "wb") as file:
+            file.write(content)
+    return directory
+
+
+# ---- a program here, its debug file elsewhere ----
+
+@test
+def a_symbol_table_here_does_not_hide_the_debug_file_of_an_upstream():
+    here, there, alone = h.build_id(901), h.build_id(902), h.build_id(903)
+    program_files = {name: h.make_elf(identity, code=True) for name, identity in (("one", here), ("two", alone))}
+    program_files["three"] = h.make_elf(there, dwarf=True, code=True)
+    debug_file = h.make_elf(here, 9000, dwarf=True)
+    better = {path: debug_file for path in h.debug_paths(here)}
+    better.update({path: h.make_elf(there, 7000, dwarf=True) for path in h.debug_paths(there)})
+    index = directory_with(**program_files)
+    with upstream(h.serve_files(better)) as server, \
+            symsrv("--index", index, "--upstream", "debuginfod=" + server.url) as program:
+        equal(program.debuginfo(here)[::2], (200, debug_file), "the better one")
+        equal(program.get("/buildid/%s/section/.debug_info" % here)[0], 200, "its section")
+        equal(program.get("/buildid/%s/executable" % here)[::2], (200, program_files["one"]), "the program")
+        equal(program.debuginfo(there)[::2], (200, program_files["three"]), "what is whole here")
+        equal(server.count(h.debug_paths(there)[0]), 0, "nobody is asked for it")
+        for _ in range(3):
+            equal(program.debuginfo(alone)[::2], (200, program_files["two"]), "where nobody has a better one")
+            equal(program.get("/buildid/%s/section/.symtab" % alone)[0], 200, "its symbols")
+            equal(program.get("/buildid/%s/section/.debug_info" % alone)[0], 404, "what it does not have")
+        equal(server.count(h.debug_paths(alone)[0]), 1, "asked once")
+
+
+@test
+def a_symbol_table_here_serves_while_the_upstream_is_away():
+    identity, answers = h.build_id(904), {"status": 500}
+    content, better = h.make_elf(identity, code=True), h.make_elf(identity, 9000, dwarf=True)
+
+    def answer(handler):
+        h.send(handler, better if answers["status"] == 200 else b"", answers["status"])
+
+    with upstream(answer) as server, \
+            symsrv("--index", directory_with(one=content), "--upstream", "debuginfod=" + server.url, "--retries", "0") as program:
+        equal(program.debuginfo(identity)[::2], (200, content), "what is here")
+        equal(program.get("/buildid/%s/section/.debug_info" % identity, headers={"User-Agent": "test"})[0], 503, "not certain")
+        answers["status"] = 200
+        equal(program.debuginfo(identity)[::2], (200, better), "at once when it is back")
+
+
+# ---- directories that are away, odd names, copies ----
+
+@test
+def what_is_in_a_directory_that_cannot_be_read_is_not_missing_for_certain():
+    identity = h.build_id(905)
+    directory = directory_with(one=h.make_elf(identity))
+    away = directory + ".away"
+    with symsrv("--index", directory) as program:
+        equal(program.debuginfo(identity)[0], 200, "there")
+        os.rename(directory, away)
+        program.process.send_signal(signal.SIGUSR1)
+        h.wait_until(lambda: program.debuginfo(h.build_id(999), headers={"User-Agent": "test"})[0] == 503, "nobody knows")
+        complete = json.loads(program.get("/metadata?key=buildid&value=" + identity)[2])["complete"]
+        equal(complete, False, "metadata")
+        os.rename(away, directory)
+        h.wait_until(lambda: program.debuginfo(h.build_id(999))[0] == 404, "it is seen that it is back")
+        equal(program.debuginfo(identity)[0], 200, "there again")
+
+
+@test
+def names_of_files_do_not_matter_where_no_request_has_them():
+    identity = h.build_id(906)
+    directory = directory_with(one=h.make_elf(identity))
+    os.rename(os.path.join(directory, "one"), os.path.join(directory, "o\tn\ne"))
+    with symsrv("--index", directory) as program:
+        equal(program.debuginfo(identity)[0], 200, "a control character")
+    name = "lib_"
+    files = {"/%s/elf-buildid-%s/%s" % (name, h.build_id(907), name): h.make_elf(h.build_id(907), code=True)}
+    with upstream(h.serve_files(files)) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
+        equal(program.get("/symbols/%s/elf-buildid-%s/%s" % (name, h.build_id(907), name))[0], 200, "an underscore")
+        equal(program.get("/symbols/a.pdb/%s1/a.pd_" % ("0" * 32))[0], 404, "a compressed file")
+
+
+@test
+def metadata_tells_every_copy():
+    identity = h.build_id(908)
+    directory = directory_with(one=h.make_elf(identity), two=h.make_elf(identity))
+    with symsrv("--index", directory) as program:
+        for key, value in (("buildid", identity), ("glob", directory + "/*")):
+            results = json.loads(program.get("/metadata?key=%s&value=%s" % (key, value))[2])["results"]
+            equal(sorted(os.path.basename(result["file"]) for result in results), ["one", "two"], key)
+
+
+# ---- a symsrv behind another ----
+
+@test
+def what_the_inner_one_does_not_know_does_not_open_the_outer_ones_breaker():
+    here = h.build_id(909)
+
+    def fail(handler):
+        h.send(handler, b"", 500)
+
+    with upstream(fail) as server, \
+            symsrv("--index", directory_with(one=h.make_elf(here, dwarf=True)), "--upstream", "debuginfod=" + server.url,
+                   "--retries", "0") as inner, \
+            symsrv("--upstream", "symsrv=" + inner.url, "--retries", "0") as outer:
+        for number in range(8):
+            equal(outer.debuginfo(h.build_id(910 + number), headers={"User-Agent": "test"})[0], 503, "not certain")
+        equal(outer.debuginfo(here)[0], 200, "what the inner one has")
+
+
+# ---- options, standard error ----
+
+@test
+def wrong_values_of_options_end_with_2():
+    for words in (["--upstream", "foo"], ["--trust", "nobody"], ["--credentials", "nobody=/x"], ["--deny-net", "10.0.0.0/99"],
+                  ["--allow-net", "x"], ["--listen", "nowhere"], ["--listen", "127.0.0.1:99999"], ["--listen", "unix:relative"]):
+        store = os.path.join(tempfile.mkdtemp(dir=RUN.scratch), "store")
+        done = subprocess.run([RUN.program, "--store", store, "--listen", "127.0.0.1:%d" % h.free_port(), *words],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+        check(done.returncode == 2 and "--help" in done.stderr, "%s: %d, %s" % (words, done.returncode, done.stderr))
+
+
+def ask_nonsense(program, count):
+    """Each of another kind that libmicrohttpd itself refuses, or is cut."""
+    for number in range(count):
+        with socket.create_connection(("127.0.0.1", program.port), timeout=10) as connection:
+            connection.sendall((b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x\r\n\r\n", b"BAD\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+                                b"GET / HTTP/1.1\r\n: x\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+                                b"GET /\0 HTTP/1.1\r\n\r\n")[number % 6])
+            connection.shutdown(socket.SHUT_WR)
+            try:
+                connection.recv(4096)
+            except ConnectionResetError:
+                pass
+
+
+@test
+def what_clients_send_does_not_fill_the_log():
+    with symsrv() as program:
+        ask_nonsense(program, 300)
+        lines = program.log_text().count("\n")
+        check(lines < 10, "%d lines: %s" % (lines, program.log_text()[:600]))
+
+
+@test
+def a_pipe_that_nobody_reads_stops_nothing():
+    read_end, write_end = os.pipe()
+    port = h.free_port()
+    store = tempfile.mkdtemp(dir=RUN.scratch)
+    program = h.Symsrv(RUN.program, RUN.scratch, port=port, store=store)
+
+    def fail(handler):
+        h.send(handler, b"", 403 if len(server.requests) % 2 else 418)
+
+    with upstream(fail) as server:
+        program.process = subprocess.Popen([RUN.program, "--store", store, "--listen", "127.0.0.1:%d" % port, "--access-log", "-",
+                                            "--upstream", "debuginfod=" + server.url], stderr=write_end)
+        os.close(write_end)
+        try:
+            time.sleep(0.5)
+            for number in range(1200):
+                program.debuginfo(h.build_id(2000 + number), timeout=10)
+            equal(program.get("/healthz", timeout=10)[0], 200, "it answers")
+            program.process.terminate()
+            program.process.wait(20)
+        finally:
+            program.process.kill()
+            program.process.wait()
+            os.close(read_end)
+
+
+@test
+def a_redirect_to_an_address_that_leads_to_another_network_is_denied():
+    for host in ("[fec0::1]", "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[100::1]"):
+        def answer(handler, host=host):
+            h.send(handler, b"", 302, [("Location", "http://%s:9/x" % host)])
+
+        with upstream(answer) as server, symsrv("--upstream", "debuginfod=" + server.url, "--retries", "0", "--connect-timeout", "1") as program:
+            program.debuginfo(h.build_id(950), headers={"User-Agent": "test"})
+            check("must not be reached" in program.log_text(), "%s: %s" % (host, program.log_text()))
