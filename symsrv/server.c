@@ -15,7 +15,7 @@
 #include "symsrv/clock.h"
 #include "symsrv/connections.h"
 #include "symsrv/hops.h"
-#include "symsrv/log.h"
+#include "symsrv/library_log.h"
 #include "symsrv/percent.h"
 #include "symsrv/report.h"
 #include "symsrv/response.h"
@@ -40,7 +40,7 @@ struct server {
 	struct MHD_Daemon **daemons;
 	size_t daemon_count;
 	int64_t started_ms;
-	_Atomic int64_t silent_until_ms; /* the library, which speaks of what clients do */
+	struct library_log library_log;
 	atomic_uint active;
 	atomic_uint suspended;
 	atomic_bool is_ready;
@@ -641,29 +641,6 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
 
 /* ---- life ---- */
 
-static void on_server_log(void *context, const char *format, va_list arguments)
-{
-	const int64_t silence_ms = 10000;
-	static const char *const counted[] = { "client", "timed out", "Error processing request",
-					       "Application reported internal error" };
-	struct server *server = context;
-	int64_t now = clock_now_ms();
-	char text[256];
-	size_t i;
-
-	vsnprintf(text, sizeof(text), format, arguments);
-	text[strcspn(text, "\n")] = 0;
-	/* What clients do wrong is counted, not told one by one, and so are our own resets. */
-	for (i = 0; i < sizeof(counted) / sizeof(*counted); i++)
-		if (strstr(text, counted[i]))
-			return;
-	/* Nor is there a list of all that it says of them. */
-	if (now < server->silent_until_ms)
-		return;
-	server->silent_until_ms = now + silence_ms;
-	log_message(LOG_LEVEL_WARNING, "server: %s", text);
-}
-
 /* Each socket has a daemon, whose own limit keeps connections waiting; this is the limit for all of
  * them together. */
 static enum MHD_Result on_accept(void *context, const struct sockaddr *address, socklen_t size)
@@ -685,7 +662,7 @@ static struct MHD_Daemon *start_daemon(struct server *server, int socket)
 
 	return MHD_start_daemon(
 		flags, 0, on_accept, server, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
-		on_server_log, server, MHD_OPTION_LISTEN_SOCKET, socket,
+		library_log_take, &server->library_log, MHD_OPTION_LISTEN_SOCKET, socket,
 		MHD_OPTION_CONNECTION_LIMIT, settings->connections,
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT, settings->connections_per_client,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_memory_bytes,
