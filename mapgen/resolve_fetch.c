@@ -47,6 +47,8 @@ struct resolve_fetch *resolve_fetch_create(const struct options *options)
 	if (symbols_choice_make(options, &fetch->choice) && symbols_choice_can_keep(&fetch->choice))
 		fetch->fetcher =
 			symbols_fetcher_create(fetch->choice.servers, fetch->choice.tree, &watch);
+	if (fetch->fetcher && (options->lines || options->inlines))
+		symbols_fetcher_prefer_dwarf(fetch->fetcher);
 	if (fetch->fetcher)
 		return fetch;
 	resolve_fetch_destroy(fetch);

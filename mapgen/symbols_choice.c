@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -28,8 +29,8 @@ static const char **collect_servers(const struct options *options, char *words)
 	if (count)
 		return servers;
 	while (words && (word = strsep(&words, " \t\n")))
-		if (!strncmp(word, "http://", 7) || !strncmp(word, "https://", 8) ||
-		    !strncmp(word, "file://", 7))
+		if (!strncasecmp(word, "http://", 7) || !strncasecmp(word, "https://", 8) ||
+		    !strncasecmp(word, "file://", 7))
 			servers[count++] = word;
 	servers[count] = microsoft_server;
 	return servers;

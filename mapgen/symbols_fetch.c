@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
@@ -35,8 +37,12 @@ struct symbols_fetcher {
 	struct server *servers;
 	size_t server_count;
 	const char *tree;
+	bool prefers_dwarf;
+	uint32_t contents; /* enum sym_content: what a file must have one of, for now */
 	struct symbols_watch watch;
 };
+
+static const uint32_t any_symbols = SYM_CONTENT_DEBUG_INFO | SYM_CONTENT_SYMBOL_TABLE;
 
 static const char *const outcome_texts[SYMBOLS_OUTCOMES] = {
 	[SYMBOLS_OWN] = "own",         [SYMBOLS_HERE] = "here",     [SYMBOLS_FETCHED] = "fetched",
@@ -82,6 +88,11 @@ static bool make_servers(struct symbols_fetcher *fetcher, const char *const *url
 			return false;
 	}
 	return fetcher->servers != NULL;
+}
+
+void symbols_fetcher_prefer_dwarf(struct symbols_fetcher *fetcher)
+{
+	fetcher->prefers_dwarf = true;
 }
 
 static struct symbols_fetcher *create(const struct curl_api *api, const char *const *servers,
@@ -135,7 +146,8 @@ void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
 /* ---- what is in the tree, and whether it fits ---- */
 
 /* NULL when the file has symbols for an image of this identity; else heap text or "" (static). */
-static const char *objection(int fd, const struct sym_identity *wanted, uint64_t *size_bytes_ret)
+static const char *objection(int fd, const struct sym_identity *wanted, uint32_t contents,
+			     uint64_t *size_bytes_ret)
 {
 	struct sym_identity found = { .size = sizeof(found) };
 	struct sym_error *error = sym_identity_read(fd, UINT64_MAX, &found);
@@ -149,8 +161,10 @@ static const char *objection(int fd, const struct sym_identity *wanted, uint64_t
 	if (found.id_size_bytes != wanted->id_size_bytes ||
 	    memcmp(found.id, wanted->id, found.id_size_bytes) != 0)
 		return "it has another build-id";
-	if (!(found.contents & (SYM_CONTENT_DEBUG_INFO | SYM_CONTENT_SYMBOL_TABLE)))
+	if (!(found.contents & any_symbols))
 		return "it has no symbols";
+	if (!(found.contents & contents))
+		return "it has no DWARF";
 	*size_bytes_ret = found.file_size_bytes;
 	return NULL;
 }
@@ -163,24 +177,30 @@ static char *path_in_tree(const char *tree, const struct sym_identity *identity)
 	return message_format("%s/.build-id/%.2s/%s.debug", tree, id, id + 2);
 }
 
-static bool look_in(const char *tree, const struct sym_identity *identity,
+static bool look_in(const char *tree, const struct sym_identity *identity, uint32_t contents,
 		    struct symbols_result *ret)
 {
 	char *path AUTO_FREE = path_in_tree(tree, identity);
 	int fd AUTO_CLOSE = path_open_in_root(-1, path, PATH_REGULAR);
 
-	if (fd < 0 || objection(fd, identity, &ret->size_bytes))
+	if (fd < 0 || objection(fd, identity, contents, &ret->size_bytes))
 		return false;
 	ret->outcome = SYMBOLS_HERE;
 	ret->path = STEAL(path);
 	return true;
 }
 
-void symbols_look(const char *tree, const struct sym_identity *identity, struct symbols_result *ret)
+static void look(const char *tree, const struct sym_identity *identity, uint32_t contents,
+		 struct symbols_result *ret)
 {
 	*ret = (struct symbols_result){ .outcome = SYMBOLS_MISSING };
-	if (!look_in(tree, identity, ret) && strcmp(tree, SYMBOLS_STANDARD_TREE) != 0)
-		look_in(SYMBOLS_STANDARD_TREE, identity, ret);
+	if (!look_in(tree, identity, contents, ret) && strcmp(tree, SYMBOLS_STANDARD_TREE) != 0)
+		look_in(SYMBOLS_STANDARD_TREE, identity, contents, ret);
+}
+
+void symbols_look(const char *tree, const struct sym_identity *identity, struct symbols_result *ret)
+{
+	look(tree, identity, any_symbols, ret);
 }
 
 /* ---- fetching ---- */
@@ -258,7 +278,7 @@ static void set_options(struct symbols_fetcher *fetcher, struct download *downlo
 
 static bool is_directory(const char *url)
 {
-	return !strncasecmp(url, "file:", 5);
+	return !strncasecmp(url, "file://", 7);
 }
 
 enum answer {
@@ -272,7 +292,12 @@ enum answer {
 static bool is_unreachable(const struct symbols_fetcher *fetcher, CURLcode code)
 {
 	curl_off_t connected_us = 0;
+	long redirects = 0;
 
+	/* It answered itself, and the next answer may lead elsewhere. */
+	fetcher->api->easy_getinfo(fetcher->curl, CURLINFO_REDIRECT_COUNT, &redirects);
+	if (redirects)
+		return false;
 	fetcher->api->easy_getinfo(fetcher->curl, CURLINFO_CONNECT_TIME_T, &connected_us);
 	return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
 	       code == CURLE_COULDNT_CONNECT || code == CURLE_SSL_CONNECT_ERROR ||
@@ -370,7 +395,7 @@ static enum answer try_url(struct symbols_fetcher *fetcher, struct server *serve
 		return ANSWER_FAILED;
 	answer = ask(fetcher, url, fd, &reason);
 	if (answer == ANSWER_GOT) {
-		wrong = objection(fd, identity, &ret->size_bytes);
+		wrong = objection(fd, identity, fetcher->contents, &ret->size_bytes);
 		if (!wrong)
 			return ANSWER_GOT;
 		reason = message_format("what it sent was thrown away: %s", wrong);
@@ -384,12 +409,24 @@ static enum answer try_url(struct symbols_fetcher *fetcher, struct server *serve
 	return answer;
 }
 
+/* A directory that is not there has nothing, which is no answer. Escapes are curl's business. */
+static void look_at_directory(struct symbols_fetcher *fetcher, struct server *server)
+{
+	const char *path = server->url + strlen("file://");
+	struct stat status;
+
+	if (is_directory(server->url) && *path == '/' && !strchr(path, '%') && stat(path, &status))
+		give_up(fetcher, server, strerror(errno));
+}
+
 /* With each protocol; true when it had it. */
 static bool ask_server(struct symbols_fetcher *fetcher, struct server *server, int fd,
 		       const struct sym_identity *identity, struct symbols_result *ret)
 {
 	enum answer answer = ANSWER_MISSING;
 
+	if (!server->given_up)
+		look_at_directory(fetcher, server);
 	if (server->given_up)
 		set_reason(ret, server->shown, server->given_up);
 	for (unsigned int protocol = 0; protocol < 2 && !server->given_up; protocol++) {
@@ -436,14 +473,14 @@ static int commit_output(struct path_output *output, const char *path)
 	return failure ? failure : path_output_commit(output, 0644, true);
 }
 
-void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *identity,
-		   struct symbols_result *ret)
+static void fetch(struct symbols_fetcher *fetcher, const struct sym_identity *identity,
+		  struct symbols_result *ret)
 {
 	struct path_output output;
 	char *path AUTO_FREE = NULL;
 	int failure;
 
-	symbols_look(fetcher->tree, identity, ret);
+	look(fetcher->tree, identity, fetcher->contents, ret);
 	if (ret->outcome == SYMBOLS_HERE)
 		return;
 	ret->outcome = SYMBOLS_FAILED;
@@ -466,4 +503,18 @@ void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *i
 		ret->outcome = SYMBOLS_FETCHED;
 		ret->path = STEAL(path);
 	}
+}
+
+void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *identity,
+		   struct symbols_result *ret)
+{
+	fetcher->contents = SYM_CONTENT_DEBUG_INFO;
+	if (fetcher->prefers_dwarf) {
+		fetch(fetcher, identity, ret);
+		if (ret->outcome == SYMBOLS_HERE || ret->outcome == SYMBOLS_FETCHED)
+			return;
+		symbols_result_deinit(ret);
+	}
+	fetcher->contents = any_symbols;
+	fetch(fetcher, identity, ret);
 }

@@ -25,6 +25,8 @@ struct symbols_watch {
 /* `servers`: NULL terminated, borrowed. NULL, said, on failure. */
 struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree,
 					       const struct symbols_watch *watch);
+/* From then on a file with a symbol table alone is taken only where nobody has one with DWARF. */
+void symbols_fetcher_prefer_dwarf(struct symbols_fetcher *fetcher);
 void symbols_fetcher_destroy(struct symbols_fetcher *fetcher);
 
 enum symbols_outcome {

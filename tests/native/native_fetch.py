@@ -17,12 +17,18 @@ class Server:
     """A debuginfod of one file for each build-id; remembers who asked for what."""
 
     def __init__(self, files):
-        self.files, self.asked, self.is_unsure = files, [], False
+        self.files, self.asked, self.is_unsure, self.redirected = files, [], False, {}
         server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 server.asked.append(self.path)
+                if self.path in server.redirected:
+                    self.send_response(302)
+                    self.send_header("Location", server.redirected[self.path])
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 match = re.fullmatch(r"/buildid/([0-9a-f]+)/debuginfo", self.path)
                 if not match or match[1] not in server.files:
                     self.send_response(404)
@@ -65,6 +71,49 @@ def split_by_id(tools, name, text="1"):
 
 def fetch(tools, server, store, path, vaddrs, *options):
     return tools.resolve(path, vaddrs, "--fetch", f"--server={server.url}", f"--store={tools.path(store)}", *options)
+
+
+def test_lines_are_asked_for_behind_a_file_that_has_only_names(tools):
+    """One server has a symbol table, another the DWARF; and so has a tree that was filled before."""
+    tools.need("gcc", "objcopy", "strip")
+    path, debug, build_id, vaddr = split_by_id(tools, "fetch-lines/libbrought.so", "7")
+    names = debug + ".names"
+    tools.run("strip", "-g", "-o", names, debug)
+    with Server({build_id: names}) as poor, Server({build_id: debug}) as rich:
+        expect(fetch(tools, poor, "poor", path, [vaddr])[0], "hidden")
+        for store in ("poor", "empty"):
+            answer = tools.resolve(path, [vaddr], "--fetch", f"--server={poor.url}", f"--server={rich.url}", "--lines",
+                                   f"--store={tools.path(store)}")[0]
+            expect(answer, "hidden")
+            if not answer["line"]:
+                raise Fail(f"store {store}: {answer}")
+        asked = len(rich.asked)
+        expect(fetch(tools, poor, "alone", path, [vaddr], "--lines")[0], "hidden")
+        expect(fetch(tools, rich, "alone-names", path, [vaddr])[0], "hidden")
+    if not asked:
+        raise Fail("the server with DWARF was not asked")
+
+
+def test_servers_that_lead_away_or_are_not_there(tools):
+    """What a redirect leads to is not the server, a directory that is not there has not said that it has nothing, and schemes are
+    written in either case."""
+    tools.need("gcc", "objcopy", "strip")
+    path, debug, build_id, vaddr = split_by_id(tools, "fetch-away/libbrought.so", "8")
+    other, other_debug, other_id, other_vaddr = split_by_id(tools, "fetch-away/libother.so", "9")
+    with Server({other_id: other_debug}) as server:
+        server.redirected = {f"/buildid/{build_id}/debuginfo": "file:///etc/hostname"}
+        command = [tools.program, "resolve", "--fetch", f"--server={server.url}", f"--store={tools.path('away')}", f"{path}+0x{vaddr:x}",
+                   f"{other}+0x{other_vaddr:x}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        if "not asked again" in done.stderr or " hidden+0x0 " not in done.stdout.splitlines()[1]:
+            raise Fail(f"redirect: {done.stdout} {done.stderr}")
+        done = subprocess.run([*command[:3], "--server=file:///nonexistent/directory", *command[4:]], capture_output=True, text=True, timeout=60)
+        if "/nonexistent/directory cannot be reached" not in done.stderr:
+            raise Fail(f"directory: {done.stdout} {done.stderr}")
+        done = subprocess.run([*command[:3], f"--store={tools.path('upper')}", command[-1]], capture_output=True, text=True, timeout=60,
+                              env=dict(os.environ, DEBUGINFOD_URLS=server.url.replace("http", "HTTP")))
+        if " hidden+0x0 " not in done.stdout:
+            raise Fail(f"upper case: {done.stdout} {done.stderr}")
 
 
 def test_a_debug_file_is_brought_once_and_kept(tools):
