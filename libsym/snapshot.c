@@ -66,17 +66,18 @@ static bool fill_runtime(struct sym_snapshot *snapshot)
 {
 	const struct runtime_info *runtime = snapshot_runtime(snapshot);
 	const struct sym_mapping *mapping;
-	struct sym_error *error = NULL;
+	struct sym_error *error;
 
-	if (runtime && !runtime->shape)
-		return true;
-	if (runtime)
-		error = snapshot_open_all(snapshot);
-	sym_error_destroy(error);
-	if (!runtime || error)
+	if (!runtime)
 		return false;
+	if (!runtime->shape)
+		return true;
 	snapshot->info.runtime_version = runtime->version;
 	snapshot->info.runtime_shape = runtime->shape;
+	error = snapshot_open_all(snapshot);
+	sym_error_destroy(error);
+	if (error)
+		return false;
 	mapping = snapshot_runtime_mapping(snapshot);
 	if (mapping)
 		snapshot->info.runtime_image_index = mapping->image_index;

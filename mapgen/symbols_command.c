@@ -226,7 +226,7 @@ int symbols_run(const struct options *options)
 	if (!symbols_choice_make(options, &choice))
 		return EXIT_FAILED;
 	snapshot = target_open(options, NULL);
-	if (!snapshot)
+	if (!snapshot || !target_open_images(snapshot))
 		return EXIT_FAILED;
 	run.snapshot = snapshot;
 	run.array = options->json ? json_array() : NULL;

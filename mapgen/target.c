@@ -60,11 +60,20 @@ bool target_is_dotnet(const struct sym_snapshot *snapshot)
 	return false;
 }
 
+bool target_open_images(struct sym_snapshot *snapshot)
+{
+	struct sym_error *error = sym_snapshot_open_images(snapshot);
+
+	if (error)
+		target_say(error);
+	return !error;
+}
+
 struct sym_snapshot *target_open_dotnet(const struct options *options, const char *const *map_dirs)
 {
 	struct sym_snapshot *snapshot = target_open(options, map_dirs);
 
-	if (!snapshot || target_is_dotnet(snapshot))
+	if (!snapshot || (target_is_dotnet(snapshot) && target_open_images(snapshot)))
 		return snapshot;
 	sym_snapshot_close(snapshot);
 	return NULL;

@@ -24,6 +24,9 @@ struct sym_snapshot *target_open(const struct options *options, const char *cons
 /* As above, and refuses (one line) a process without a .NET runtime. */
 struct sym_snapshot *target_open_dotnet(const struct options *options, const char *const *map_dirs);
 
+/* False, said: there is no memory to look at the images, which would seem to be none. */
+bool target_open_images(struct sym_snapshot *snapshot);
+
 /* False, said, for a process without a .NET runtime. */
 bool target_is_dotnet(const struct sym_snapshot *snapshot);
 

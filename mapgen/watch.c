@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@
 
 /* Where the runtime writes its methods itself, what it leaves out (stubs) is added that often. */
 static const double append_seconds = 10;
+/* A look in which the runtime does not answer is waited for so long beyond the end. */
+static const int grace_ms = 10000;
 /* What the runtime tells is received no more often than that. */
 static const double receive_seconds = 0.01;
 
@@ -257,6 +260,45 @@ static bool go_on(struct watching *watching)
 	return true;
 }
 
+/* ---- an end that a look holds up -------------------------------------------- */
+
+static void end_anyhow(void)
+{
+	poll(NULL, 0, grace_ms);
+	message("the process did not answer in time: ended without the last look");
+	_exit(EXIT_PARTLY);
+}
+
+static void *end_by_signal(void *context)
+{
+	const struct watching *watching = context;
+	struct pollfd signals = { .fd = watching->signal_fd, .events = POLLIN };
+
+	if (poll(&signals, 1, -1) > 0)
+		end_anyhow();
+	return NULL;
+}
+
+static void *end_by_time(void *context)
+{
+	const struct watching *watching = context;
+	double left_s = watching->merge.options->for_seconds;
+
+	for (; left_s > 0; left_s -= 1)
+		poll(NULL, 0, left_s < 1 ? (int)(left_s * 1000) : 1000);
+	end_anyhow();
+	return NULL;
+}
+
+/* Where there is no thread to be had, the process is trusted. */
+static void in_background(void *(*run)(void *), struct watching *watching)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, run, watching))
+		pthread_detach(thread);
+}
+
 /* ---- the command ------------------------------------------------------------ */
 
 static int catch_signals(void)
@@ -413,8 +455,11 @@ int watch_run(const struct options *options)
 			     (options->tiers == TIER_FORM_STRIP ? SYM_WRITE_NO_TIERS : 0);
 	merge->notes = json_array();
 	watching.signal_fd = catch_signals();
+	in_background(end_by_signal, &watching);
 	if (begin(&watching)) {
 		say_the_beginning(&watching);
+		if (options->for_seconds > 0)
+			in_background(end_by_time, &watching);
 		if (go_on(&watching))
 			exit_code = report(&watching);
 	}

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -119,6 +120,65 @@ def test_one_want_of_memory_names_nothing_wrongly(context):
                 expect(new == old or "[not readable" in new or ("[runtime stub]" in new and "[precode]" in old),
                        f"allocation {number} of {count}: {old!r} became {new!r}")
     expect(unread, "no failure was felt")
+
+
+def test_want_of_room_for_everything_does_not_make_a_runtime_none(context):
+    """A limit of the address space (ulimit -v): what is not there is told, or that it could not be looked at."""
+    output = os.path.join(context.scratch, "limited.map")
+    with Sample(context.sdk(), MAP_OFF) as sample:
+        for command in (("list", sample.pid), ("info", sample.pid), ("merge", sample.pid, "-o", output),
+                        ("symbols", sample.pid, "--offline")):
+            refused = 0
+            for limit in range(10000, 70000, 4000):
+                done = subprocess.run(["sh", "-c", 'ulimit -v "$1"; shift; exec "$@"', "sh", str(limit), context.mapgen.program,
+                                       *map(str, command)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+                said = f"{command[0]} with {limit} kB: {done.returncode} {done.stderr[-200:]}"
+                refused += done.returncode == 1
+                expect(done.returncode in (1, 3, 127) or done.stdout.count("\n") > 3 or ", 0 with their own" not in done.stderr, said)
+                expect("hosts no" not in done.stderr and (done.returncode != 1 or done.stderr), said)
+            expect(refused, f"{command[0]}: no limit was felt")
+
+
+SLOW_ANSWER = """
+import mmap, os, socket, sys, threading, time
+with open(sys.argv[1], "rb") as file:
+    runtime = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC, flags=mmap.MAP_PRIVATE)
+with open("/proc/self/stat") as stat:
+    start = stat.read().rpartition(")")[2].split()[19]
+path = f"/tmp/dotnet-diagnostic-{os.getpid()}-{start}-socket"
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path)
+listener.listen()
+def answer(connection):
+    connection.recv(65536)
+    connection.sendall(b"DOTNET_IPC_V1\\0" + bytes([28, 0, 0xff, 0, 0, 0]) + bytes(8))
+    for byte in b"Nettrace" + bytes(1000):
+        connection.sendall(bytes([byte]))
+        time.sleep(0.5)
+def serve():
+    while True:
+        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+threading.Thread(target=serve, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+os.unlink(path)
+"""
+
+
+def test_a_runtime_that_answers_byte_by_byte_does_not_hold_a_watch(context):
+    with Sample(context.sdk(), MAP_OFF) as sample:
+        library = next(row[3] for row in Memory(sample.pid).rows if row[3].endswith("/libcoreclr.so"))
+    process = subprocess.Popen([sys.executable, "-c", SLOW_ANSWER, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        process.stdout.readline()
+        watch = Watch(context, process.pid, "--jit=rundown", "-o", os.path.join(context.scratch, "slow.map"))
+        time.sleep(1)
+        watch.process.terminate()
+        _, errors = watch.process.communicate(timeout=60)
+    finally:
+        watch.process.kill()
+        process.communicate("")
+    expect(watch.process.returncode == 3 and "did not answer in time" in errors, f"{watch.process.returncode}: {errors}")
 
 
 class Becoming:
