@@ -278,13 +278,14 @@ static bool answer_from_here(struct inquiry *inquiry)
 	return object || look.trouble;
 }
 
-/* Nothing better was found; `for_certain`: nobody has it. True when the inquiry has ended. */
+/* Nothing better was found; `for_certain`: nobody has it. True when the inquiry has ended. Another
+ * symsrv would keep for good what is no certain answer. */
 static bool answer_with_fallback(struct inquiry *inquiry, bool for_certain)
 {
 	struct look look = { 0 };
 	struct object *object;
 
-	if (!inquiry->fallback)
+	if (!inquiry->fallback || (inquiry->depth && !for_certain))
 		return false;
 	if (inquiry->section) {
 		object = cut_section(inquiry, inquiry->fallback, &look);

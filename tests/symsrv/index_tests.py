@@ -63,6 +63,23 @@ def a_symbol_table_here_serves_while_the_upstream_is_away():
         equal(program.debuginfo(identity)[::2], (200, better), "at once when it is back")
 
 
+@test
+def another_symsrv_is_not_given_what_may_not_be_the_best():
+    identity, answers = h.build_id(906), {"status": 500}
+    content, better = h.make_elf(identity, code=True), h.make_elf(identity, 9000, dwarf=True)
+
+    def answer(handler):
+        h.send(handler, better if answers["status"] == 200 else b"", answers["status"])
+
+    with upstream(answer) as server, \
+            symsrv("--index", directory_with(one=content), "--upstream", "debuginfod=" + server.url, "--retries", "0") as inner, \
+            symsrv("--upstream", "symsrv=" + inner.url, "--retries", "0") as outer:
+        equal(inner.debuginfo(identity)[::2], (200, content), "to a client")
+        equal(outer.debuginfo(identity, headers={"User-Agent": "test"})[0], 503, "to another symsrv")
+        answers["status"] = 200
+        equal(outer.debuginfo(identity)[::2], (200, better), "when the upstream is back")
+
+
 # ---- directories that are away, odd names, copies ----
 
 @test
