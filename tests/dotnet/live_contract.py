@@ -96,11 +96,21 @@ def read_ours(context, pid, *options):
     return methods, report["jit"]
 
 
-def compare(context, title, before, ours, after, freed_allowed, least=100):
+def absent_dynamic(before, ours):
+    """Starts of what a map has for ever and the runtime until it is collected."""
+    return [start for start, (_, name) in before.items() if start not in ours and b" dynamicClass::" in name]
+
+
+def freed_methods(context, pid, before, ours):
+    """Of those, the ones that the runtime, when it is asked, has no more either."""
+    absent = absent_dynamic(before, ours)
+    answers = context.mapgen.resolve(pid, absent, "--jit=rundown") if absent else {}
+    return [start for start, answer in answers.items() if not answer["resolved"]]
+
+
+def compare(context, title, before, ours, after, freed, least=100):
     """Every method that was in the runtime's map before is in ours, nothing is in ours that is not in it after."""
     same = [start for start, method in before.items() if ours.get(start) == method]
-    freed = [start for start, (_, name) in before.items()
-             if start not in ours and b" dynamicClass::" in name] if freed_allowed else []
     wrong = [start for start in before if ours.get(start) != before[start] and start not in freed]
     unknown = [start for start, method in ours.items() if start in after and after[start] != method]
     total = len(before) - len(freed)
@@ -116,12 +126,13 @@ def compare(context, title, before, ours, after, freed_allowed, least=100):
     return tiers.total()
 
 
-def compare_settled(context, title, runtime, argument, environment, freed_allowed=False, least=100):
+def compare_settled(context, title, runtime, argument, environment, least=100):
     with Sample(runtime, dict(environment, DOTNET_PerfMapEnabled="3"), argument=argument) as sample:
         before, damaged = read_methods(sample.map_path)
         ours, report = read_ours(context, sample.pid)
         after, _ = read_methods(sample.map_path)
-    report["other_tiers"] = compare(context, title, before, ours, after, freed_allowed, least)
+        freed = freed_methods(context, sample.pid, before, ours)
+    report["other_tiers"] = compare(context, title, before, ours, after, freed, least)
     expect(report["unnamed"] == 0, f"{report['unnamed']} pieces of code have no name")
     return damaged, ours, report
 
@@ -185,7 +196,7 @@ def test_tells_code_that_is_optimized_because_of_its_tail_calls(context):
     optimized = [start for start, method in theirs.items() if method.tier == "Optimized" and b" [FSharp." in method[1] and start in ours]
     told = sum(ours[start].tier == "Optimized" for start in optimized)
     context.figure(f"{told} of {len(optimized)} methods of F# that were optimized at once are told to be")
-    compare(context, "fsi", theirs, ours, theirs, True)
+    compare(context, "fsi", theirs, ours, theirs, absent_dynamic(theirs, ours))
     expect(len(optimized) > 100 and told >= 0.95 * len(optimized), "their tier is another")
 
 
@@ -265,7 +276,7 @@ def compare_compiler(context, title, command, environment):
         process.send_signal(signal.SIGSTOP)
         before, _ = read_methods(map_path)
         ours, report = read_ours(context, process.pid)
-        compare(context, title, before, ours, before, True)
+        compare(context, title, before, ours, before, absent_dynamic(before, ours))
         context.figure(f"{report['read_calls']} calls, {report['read_bytes']} bytes")
         expect(report["read_calls"] < 500, f"{report['read_calls']} system calls")
     finally:

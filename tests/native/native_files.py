@@ -596,7 +596,9 @@ void _start(void) { waits_in_32_bits(); }
     try:
         tools.run("gcc", "-m32", "-O1", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-o", path, source)
         process = subprocess.Popen([path], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-    except (Fail, OSError) as why:
+    except OSError as why:
+        raise Absent(f"this kernel runs no 32-bit programs: {why}") from why
+    except Fail as why:
         raise Skip(f"32-bit programs: {why}") from why
     with process:
         try:
