@@ -425,10 +425,10 @@ enum sym_snapshot_symbols_flags {
 		1 << 0, /**< methods of ReadyToRun images, their stub ranges included; functions of
 			   a program compiled ahead of time */
 	SYM_SYMBOLS_PERF_MAP =
-		1 << 1, /**< what its perf map says about memory of no image, mapped now or not */
+		1 << 1, /**< what its perf map says, mapped now or not, but of listed images */
 	SYM_SYMBOLS_ELF = 1 << 2,     /**< native functions */
 	SYM_SYMBOLS_RUNTIME = 1 << 3, /**< jitted code, told by the runtime in the process */
-	/** native functions that no symbol names: SYM_SYMBOL_UNNAMED, for tools that fold by name
+	/** native functions that no symbol names (SYM_SYMBOL_UNNAMED), and linkage stubs (NAME@plt)
 	 */
 	SYM_SYMBOLS_UNNAMED = 1 << 4,
 	/** names of native functions as symbol tables have them: of C++, Rust, D, OCaml mangled */
@@ -681,7 +681,7 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_result_want(struct sym_result *resu
 SYM_API size_t sym_result_count(const struct sym_result *result);
 
 /** The answer to the `index`-th address asked; lives until the result is used again. Names live as
- * long as the resolver. */
+ * long as the resolver, but see sym_resolver_refresh(). */
 SYM_API const struct sym_answer *sym_result_at(const struct sym_result *result, size_t index);
 
 /**

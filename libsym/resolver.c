@@ -39,7 +39,8 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 	if (atomic_load(&resolver->first) != atomic_load(&resolver->written))
 		written_destroy(atomic_load(&resolver->first));
 	written_destroy(atomic_load(&resolver->written));
-	written_destroy(resolver->previous);
+	written_destroy(resolver->previous[0]);
+	written_destroy(resolver->previous[1]);
 	live_code_destroy(atomic_load(&resolver->live));
 	live_code_destroy(resolver->live_before);
 	live_reader_close(resolver->live_reader);

@@ -63,7 +63,7 @@ struct sym_resolver {
 	_Atomic(struct answer_cache *) answers;
 	unsigned int quick_tries; /* since the last change */
 	pthread_mutex_t refresh_lock;
-	struct written *previous; /* its names are still good */
+	struct written *previous[2]; /* the last one first; their names are still good */
 	/* What the runtime has told by the last refresh; NULL: as the snapshot has it. */
 	_Atomic(struct live_code *) live;
 	struct live_code *live_before; /* its names are still good, and not among those of `live` */

@@ -27,7 +27,7 @@ static bool has_same_reason(const struct written *a, const struct written *b)
 	       (a->reason && b->reason ? !strcmp(a->reason, b->reason) : a->reason == b->reason);
 }
 
-/* What was read before stays for one more such change, because names of it are in use. */
+/* What was read before stays for two more such changes, because names of it are in use. */
 static struct sym_error *read_again(struct sym_resolver *resolver, struct written *old,
 				    enum sym_refresh *ret)
 {
@@ -47,8 +47,9 @@ static struct sym_error *read_again(struct sym_resolver *resolver, struct writte
 	if (old == atomic_load(&resolver->first))
 		return NULL;
 	wait_for_readers(resolver);
-	written_destroy(resolver->previous);
-	resolver->previous = old;
+	written_destroy(resolver->previous[1]);
+	resolver->previous[1] = resolver->previous[0];
+	resolver->previous[0] = old;
 	return NULL;
 }
 

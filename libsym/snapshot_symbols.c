@@ -18,9 +18,7 @@ struct joining {
 	const struct perfmap_source
 		*perf_map; /* NULL before it was added, or where there is none */
 	struct symbols_builder joined;
-	struct symbols_builder unnamed;  /* their texts are in `joined` */
-	const struct sym_symbol **stubs; /* of `unnamed`, by start; NULL before they are sorted */
-	size_t stub_count;
+	struct symbols_builder unnamed; /* their texts are in `joined` */
 	/* With room for all lines. */
 	struct address_ranges listed; /* executable, of the images whose methods are listed */
 	struct address_ranges mapped; /* executable, of the ELF image that is added; none: it is
@@ -334,51 +332,32 @@ static void note_code(struct joining *joining, const bool *is_listed)
 	}
 }
 
-static int by_start(const void *left, const void *right)
+static bool ends_like_a_stub(const char *name)
 {
-	const struct sym_symbol *a = *(const struct sym_symbol *const *)left;
-	const struct sym_symbol *b = *(const struct sym_symbol *const *)right;
+	static const char ending[] = "@plt";
+	size_t length = strlen(name);
 
-	return a->start < b->start ? -1 : a->start > b->start;
+	return length >= strlen(ending) && !strcmp(name + length - strlen(ending), ending);
 }
 
-static bool sort_stubs(struct joining *joining)
-{
-	const struct sym_symbols *list = &joining->unnamed.list;
-
-	joining->stubs = calloc(list->count + 1, sizeof(struct sym_symbol *));
-	for (size_t i = 0; joining->stubs && i < list->count; i++)
-		if (list->items[i].kind == SYM_SYMBOL_STUB)
-			joining->stubs[joining->stub_count++] = &list->items[i];
-	if (joining->stub_count)
-		qsort(joining->stubs, joining->stub_count, sizeof(struct sym_symbol *), by_start);
-	return joining->stubs;
-}
-
-/* Is it what an image says of a linkage stub of its own? */
-static bool is_stub_of_ours(const struct joining *joining, const struct sym_symbol *symbol)
-{
-	const struct sym_symbol *const *found =
-		bsearch(&symbol, joining->stubs, joining->stub_count, sizeof(struct sym_symbol *),
-			by_start);
-
-	return found && !strcmp((*found)->name, symbol->name);
-}
-
-/* A merged map has lines for functions without a name; they are told by their images again. */
+/* A merged map has lines for functions without a name and linkage stubs; they are told by their
+ * images again, or not wanted. */
 static bool is_text_of_ours(const struct joining *joining, const struct sym_symbol *symbol)
 {
 	const struct address_space *space;
+	bool is_stub;
 	size_t line;
 
-	if (!joining->unnamed.list.count)
+	/* A map may be read by itself, of no process. */
+	if (!joining->snapshot)
 		return false;
-	if (is_stub_of_ours(joining, symbol))
-		return true;
+	is_stub = ends_like_a_stub(symbol->name);
+	if (!is_stub && !strstr(symbol->name, "!0x"))
+		return false;
 	space = joining->snapshot->space;
 	line = address_space_find(space, symbol->start);
 	return line != ADDRESS_SPACE_NONE && space->mappings[line].image_index != UINT32_MAX &&
-	       eh_frame_source_is_text(symbol->name, space->mappings[line].path);
+	       (is_stub || eh_frame_source_is_text(symbol->name, space->mappings[line].path));
 }
 
 /* As resolver_is_stub_in_file(). */
@@ -387,7 +366,6 @@ static bool is_stub_in_file(const struct joining *joining, const struct sym_symb
 	struct sym_image *image = NULL;
 	size_t line;
 
-	/* A map may be read by itself, of no process. */
 	if (symbol->kind != SYM_SYMBOL_STUB || !joining->snapshot)
 		return false;
 	line = address_space_find(joining->snapshot->space, symbol->start);
@@ -547,8 +525,6 @@ static struct sym_error *join(struct joining *joining, bool *is_listed, struct s
 	if (error)
 		return error;
 	note_code(joining, is_listed);
-	if (!sort_stubs(joining))
-		return &sym_error_no_memory;
 	image_symbols = joining->joined.list.count;
 	if (joining->flags & SYM_SYMBOLS_PERF_MAP && snapshot_uses_perf_map(snapshot))
 		error = add_perf_map(joining);
@@ -581,7 +557,6 @@ static struct sym_error *join_with(struct joining *joining, struct sym_symbols *
 			: &sym_error_no_memory;
 	address_ranges_deinit(&joining->listed);
 	address_ranges_deinit(&joining->mapped);
-	free(joining->stubs);
 	symbols_builder_deinit(&joining->unnamed);
 	symbols_builder_deinit(&joining->joined);
 	return error;
@@ -625,8 +600,7 @@ struct sym_error *sym_snapshot_symbols(struct sym_snapshot *snapshot, uint32_t f
 
 struct sym_error *sym_perf_map_read(int fd, struct sym_symbols **ret, uint64_t *bad_lines_ret)
 {
-	static const struct sym_symbol *none[1];
-	struct joining alone = { .stubs = none };
+	struct joining alone = { 0 };
 	struct perfmap_source *source;
 	const struct perfmap_input input = { .fd = fd, .path = "perf map" };
 	struct sym_error *error = perfmap_source_open(&input, 1, PERFMAP_KEEP_NAMES, &source);

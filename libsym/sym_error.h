@@ -42,7 +42,8 @@ SYM_API enum sym_error_code sym_error_code(const struct sym_error *error);
  * known. */
 SYM_API const char *sym_error_message(const struct sym_error *error);
 
-/** The file whose bytes or whose opening failed; NULL when no file was at fault. */
+/** The file whose bytes or whose opening failed, for what the caller handed over open a word that
+ * says what it is; NULL when no file was at fault. */
 SYM_API const char *sym_error_path(const struct sym_error *error);
 
 /** Offset into that file; UINT64_MAX when unknown. */

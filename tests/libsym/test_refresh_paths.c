@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths of what comes and goes while a resolver is held. */
+/* Paths and names of what comes and goes while a resolver is held. */
 #include <criterion/criterion.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/support/asked.h"
+#include "tests/support/own_perf_map.h"
 
 enum {
 	PAGE_BYTES = 4096
@@ -36,4 +37,39 @@ Test(refresh_paths, the_path_of_what_is_mapped_again_is_kept_once)
 	}
 	close(fd);
 	asked_close(&asked);
+}
+
+static void replace_map(const struct own_perf_map *map, uint64_t address, const char *name)
+{
+	FILE *file;
+
+	cr_assert_eq(unlink(map->path), 0);
+	file = fopen(map->path, "w");
+	cr_assert_not_null(file);
+	fprintf(file, "%llx 100 %s\n", (unsigned long long)address, name);
+	cr_assert_eq(fclose(file), 0);
+}
+
+/* As libsym.h promises: until the second such change after the one that replaced their map. */
+Test(refresh_paths, names_of_a_replaced_map_stay_for_another_change)
+{
+	static const char *const names[] = { "first", "second", "third", "fourth", "fifth" };
+	void *code =
+		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t address = (uint64_t)(uintptr_t)code;
+	struct own_perf_map map = own_perf_map_create();
+	struct asked asked = asked_open(getpid(), SYM_JIT_PERF_MAP);
+	const char *kept[sizeof(names) / sizeof(names[0])];
+
+	fclose(map.file);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		replace_map(&map, address, names[i]);
+		refresh(&asked);
+		kept[i] = asked_answer(&asked, address)->name;
+		for (size_t k = i < 2 ? 0 : i - 2; k <= i; k++)
+			cr_expect_str_eq(kept[k], names[k]);
+	}
+	unlink(map.path);
+	asked_close(&asked);
+	munmap(code, PAGE_BYTES);
 }

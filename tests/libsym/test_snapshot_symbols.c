@@ -10,6 +10,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
+#include "tests/support/own_perf_map.h"
 
 enum {
 #ifdef __aarch64__
@@ -109,5 +110,47 @@ Test(snapshot_symbols, have_no_label_in_place_of_the_function_around_it)
 	cr_expect_geq(sym_symbols_at(symbols, found + 1)->start,
 		      sym_symbols_at(symbols, found)->start + OUTER_BYTES);
 	sym_symbols_destroy(symbols);
+	sym_snapshot_close(snapshot);
+}
+
+/* As a merge writes them: the bounds of a function, and a linkage stub, which is demangled there.
+ */
+Test(snapshot_symbols, have_no_line_of_a_map_that_repeats_what_an_image_says)
+{
+	static const uint32_t flags[] = { 0, SYM_SYMBOLS_PERF_MAP,
+					  SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_UNNAMED,
+					  SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_UNNAMED |
+						  SYM_SYMBOLS_LINKAGE_NAMES };
+	struct own_perf_map map = own_perf_map_create();
+	struct sym_snapshot *snapshot = NULL;
+	struct sym_symbols *symbols;
+	const struct sym_mapping *line;
+	uint64_t code, stub = 0;
+	const char *file;
+
+	cr_assert_null(sym_snapshot_open(getpid(), NULL, &snapshot));
+	line = mapping_at(snapshot, (uint64_t)(uintptr_t)snapshot_symbols_test_outer);
+	file = strrchr(line->path, '/') + 1;
+	code = (uint64_t)(uintptr_t)snapshot_symbols_test_outer;
+	cr_assert_null(sym_snapshot_symbols(snapshot, SYM_SYMBOLS_UNNAMED, &symbols));
+	for (size_t i = 0; i < sym_symbols_count(symbols) && !stub; i++)
+		if (sym_symbols_at(symbols, i)->kind == SYM_SYMBOL_STUB)
+			stub = sym_symbols_at(symbols, i)->start;
+	sym_symbols_destroy(symbols);
+	cr_assert_neq(stub, 0);
+	fprintf(map.file, "%" PRIx64 " 4 %s!0x1234\n%" PRIx64 " 10 demangled()@plt\n", code, file,
+		stub);
+	fclose(map.file);
+	for (size_t k = 0; k < sizeof(flags) / sizeof(flags[0]); k++) {
+		cr_assert_null(sym_snapshot_symbols(snapshot, flags[k], &symbols));
+		for (size_t i = 0; i < sym_symbols_count(symbols); i++) {
+			const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
+
+			cr_expect(symbol->source != SYM_SOURCE_PERF_MAP, "flags %x: %s", flags[k],
+				  symbol->name);
+		}
+		sym_symbols_destroy(symbols);
+	}
+	unlink(map.path);
 	sym_snapshot_close(snapshot);
 }
