@@ -266,7 +266,9 @@ static int tell_installed(struct installing *installing)
 		return EXIT_FAILED;
 	}
 	failures_print(&installing->failures);
-	return installing->failures.count ? EXIT_PARTLY : EXIT_DONE;
+	if (!installing->failures.count)
+		return EXIT_DONE;
+	return installing->put || installing->same ? EXIT_PARTLY : EXIT_FAILED;
 }
 
 static int install(struct installing *installing, char **operands, size_t count)
@@ -348,7 +350,9 @@ static int tell_removed(const struct installing *installing, size_t removed)
 					      json_output_failures(&installing->failures))))
 		return EXIT_FAILED;
 	failures_print(&installing->failures);
-	return installing->failures.count ? EXIT_PARTLY : EXIT_DONE;
+	if (!installing->failures.count)
+		return EXIT_DONE;
+	return removed ? EXIT_PARTLY : EXIT_FAILED;
 }
 
 static void complain_of_strangers(struct installing *installing, char **operands, size_t count)

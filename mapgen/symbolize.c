@@ -25,6 +25,7 @@ struct symbolizing {
 	struct stack_filter *filter;
 	int write_error; /* errno; 0: none */
 	bool said;       /* why it failed */
+	bool left_out;   /* a file that could not be opened, which was said */
 };
 
 static bool write_out(void *context, const void *bytes, size_t size_bytes)
@@ -97,9 +98,9 @@ static bool pass_file(struct symbolizing *symbolizing, const char *path)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return pass(symbolizing, fd, path);
-	symbolizing->said = true;
+	symbolizing->left_out = true;
 	message("cannot open %s: %s", path, strerror(errno));
-	return false;
+	return true;
 }
 
 /* What is missing, on standard error: the output is the text's. */
@@ -207,5 +208,7 @@ int symbolize_run(const struct options *options)
 		return EXIT_FAILED;
 	if (options->verbose || options->json)
 		tell_counts(&symbolizing, options->json);
-	return tell_missing(&symbolizing) ? EXIT_PARTLY : EXIT_DONE;
+	if (symbolizing.left_out && options->operand_count == 1)
+		return EXIT_FAILED;
+	return tell_missing(&symbolizing) || symbolizing.left_out ? EXIT_PARTLY : EXIT_DONE;
 }

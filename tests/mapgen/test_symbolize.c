@@ -251,7 +251,9 @@ Test(symbolize, reads_files_one_after_the_other)
 	scratch_write(one, "a", 1);
 	scratch_write(other, "b\n", 2);
 	expect_out(RUN("c", one, "-", other), 0, "acb\n");
-	expect_out(RUN(NULL, one, "/nowhere/x"), 1, "a");
+	/* One that is not there costs itself only. */
+	expect_out(RUN(NULL, one, "/nowhere/x", other), 3, "ab\n");
+	expect_out(RUN(NULL, "/nowhere/x"), 1, "");
 }
 
 Test(symbolize, shortens_names_and_leaves_tiers_out)
