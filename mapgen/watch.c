@@ -27,7 +27,7 @@
 /* Where the runtime writes its methods itself, what it leaves out (stubs) is added that often. */
 static const double append_seconds = 10;
 /* A look in which the runtime does not answer is waited for so long beyond the end. */
-static const int grace_ms = 10000;
+static const int grace_ms = 30000;
 /* What the runtime tells is received no more often than that. */
 static const double receive_seconds = 0.01;
 

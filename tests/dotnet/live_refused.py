@@ -174,7 +174,7 @@ def test_a_runtime_that_answers_byte_by_byte_does_not_hold_a_watch(context):
         watch = Watch(context, process.pid, "--jit=rundown", "-o", os.path.join(context.scratch, "slow.map"))
         time.sleep(1)
         watch.process.terminate()
-        _, errors = watch.process.communicate(timeout=60)
+        _, errors = watch.process.communicate(timeout=90)
     finally:
         watch.process.kill()
         process.communicate("")
