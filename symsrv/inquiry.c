@@ -278,10 +278,12 @@ static bool answer_from_here(struct inquiry *inquiry)
 	return object || look.trouble;
 }
 
-/* Nothing better was found; `for_certain`: nobody has it. True when the inquiry has ended. Another
- * symsrv would keep for good what is no certain answer. */
-static bool answer_with_fallback(struct inquiry *inquiry, bool for_certain)
+/* Nothing better was found; `elsewhere`: for certain, at all upstreams. True when the inquiry has
+ * ended. Another symsrv would keep for good what is no certain answer. */
+static bool answer_with_fallback(struct inquiry *inquiry, bool elsewhere)
 {
+	bool for_certain = elsewhere && !inquiry->unasked[0] && !is_outdated(inquiry) &&
+			   file_index_is_whole(inquiry->holdings->index);
 	struct look look = { 0 };
 	struct object *object;
 

@@ -80,6 +80,22 @@ def another_symsrv_is_not_given_what_may_not_be_the_best():
         equal(outer.debuginfo(identity)[::2], (200, better), "when the upstream is back")
 
 
+@test
+def another_symsrv_is_not_given_a_program_while_its_debug_file_is_away():
+    identity = h.build_id(911)
+    content, better = h.make_elf(identity, code=True), h.make_elf(identity, 9000, dwarf=True)
+    debug_files = directory_with(two=better)
+    with symsrv("--index", directory_with(one=content), "--index", debug_files) as inner, \
+            symsrv("--upstream", "symsrv=" + inner.url, "--retries", "0") as outer:
+        os.rename(debug_files, debug_files + ".away")
+        inner.process.send_signal(signal.SIGUSR1)
+        h.wait_until(lambda: inner.debuginfo(identity)[::2] == (200, content), "the program is served")
+        equal(outer.debuginfo(identity, headers={"User-Agent": "test"})[0], 503, "to another symsrv")
+        os.rename(debug_files + ".away", debug_files)
+        h.wait_until(lambda: inner.debuginfo(identity)[::2] == (200, better), "it is back")
+        equal(outer.debuginfo(identity)[::2], (200, better), "to another symsrv, then")
+
+
 # ---- directories that are away, odd names, copies ----
 
 @test
