@@ -294,11 +294,25 @@ static bool make_plan(struct fixing *fixing)
 	return name_plan_make(&fixing->plan, &fixing->maps);
 }
 
+/* What there is of an earlier run is better than a copy of the input. */
+static bool has_subject(const struct fixing *fixing)
+{
+	const struct options *options = fixing->options;
+
+	if (!options->pid || fixing->plan.process_count || is_pipe(fixing->output))
+		return true;
+	return fail(message_format(
+		"process %" PRId32 " has no .NET code%s in the data: nothing "
+		"was written",
+		options->pid, options->native == NATIVE_ALL ? " and no stripped native code" : ""));
+}
+
 static bool fix(struct fixing *fixing)
 {
 	char *failure;
 
-	if (!open_all(fixing) || !copy_all(fixing) || !make_plan(fixing) || !change_all(fixing))
+	if (!open_all(fixing) || !copy_all(fixing) || !make_plan(fixing) || !has_subject(fixing) ||
+	    !change_all(fixing))
 		return false;
 	if (fixing->place.replaces_input && !fixing->undo.count && !fixing->report.was_compressed)
 		return true; /* as it was */

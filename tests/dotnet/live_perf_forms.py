@@ -83,6 +83,18 @@ def test_standard_output_has_the_data_and_nothing_else(context):
             expect(report["output"] == "-" and report["processes"], f"{mode}: {report}")
 
 
+def test_a_process_that_is_not_in_the_data_costs_no_earlier_result(context):
+    sample, path = recorded(context, "other-process", ())
+    with sample:
+        fixed, _ = fix(context, path)
+        with open(fixed, "rb") as file:
+            before = file.read()
+        done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--pid=1", "-o", fixed, path, codes=(1,))
+    expect("nothing was written" in done.stderr, done.stderr)
+    with open(fixed, "rb") as file:
+        expect(file.read() == before, "the earlier result is gone")
+
+
 COMPRESSED = 81  # PERF_RECORD_COMPRESSED
 
 
