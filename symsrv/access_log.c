@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "libsym/base/buf.h"
-#include "libsym/base/path.h"
 #include "symsrv/log.h"
 
 /* What may wait to be written. */
@@ -62,13 +61,14 @@ static void write_batch(const struct access_log *log, const struct buf *lines,
 	if (writing->lost) {
 		snprintf(note, sizeof(note), "%slost=%llu\n", writing->is_cut ? "\n" : "",
 			 writing->lost);
-		failure = path_write_all(log->fd, note, strlen(note));
-		if (!failure)
+		if (log_write(log->fd, note, strlen(note)) < 0)
+			failure = -errno;
+		else
 			writing->lost = 0;
 	}
 	while (!failure && done_bytes < lines->size_bytes) {
-		ssize_t written =
-			write(log->fd, lines->data + done_bytes, lines->size_bytes - done_bytes);
+		ssize_t written = log_write(log->fd, lines->data + done_bytes,
+					    lines->size_bytes - done_bytes);
 
 		if (written > 0)
 			done_bytes += (size_t)written;

@@ -544,8 +544,10 @@ int file_index_open(struct file_index *index, const char *text, struct index_fil
 		if (!its_failure)
 			its_failure = open_entry(index, text, copy, ret);
 		free(copy.path);
-		if (!its_failure)
+		if (!its_failure) {
+			ret->is_second_best = i > 0;
 			return 0;
+		}
 		failure = its_failure == -ENOENT ? -ESTALE : its_failure;
 		index->was_moved |= failure == -ESTALE;
 	}

@@ -36,8 +36,9 @@ struct index_file {
 	int fd;
 	uint64_t size_bytes;
 	struct timespec modified;
-	uint32_t contents; /* enum sym_content */
-	char version[64];  /* another one when the file is another */
+	uint32_t contents;   /* enum sym_content */
+	bool is_second_best; /* one that is as good or better could not be opened */
+	char version[64];    /* another one when the file is another */
 	char name[256];
 };
 

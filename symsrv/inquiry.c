@@ -123,6 +123,7 @@ static struct object *open_indexed(const struct holdings *holdings, const char *
 	if (!look->wants_debug || (file.contents & SYM_CONTENT_DEBUG_INFO))
 		return object;
 	look->fallback = object;
+	look->was_moved |= file.is_second_best;
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,10 +58,17 @@ static size_t render(char text[LINE_BYTES], enum log_level level, const char *fo
 	return length;
 }
 
+ssize_t log_write(int fd, const void *bytes, size_t count)
+{
+	ssize_t sent = send(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return sent < 0 && errno == ENOTSOCK ? write(fd, bytes, count) : sent;
+}
+
 /* False: nobody reads it. Any other failure leaves nobody to tell. */
 static bool put(const char *text, size_t length)
 {
-	return write(output, text, length) >= 0 || errno != EAGAIN;
+	return log_write(output, text, length) >= 0 || errno != EAGAIN;
 }
 
 static bool put_message(enum log_level level, const char *format, ...)

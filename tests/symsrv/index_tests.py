@@ -96,6 +96,20 @@ def another_symsrv_is_not_given_a_program_while_its_debug_file_is_away():
         equal(outer.debuginfo(identity)[::2], (200, better), "to another symsrv, then")
 
 
+@test
+def another_symsrv_is_not_given_a_program_while_its_debug_file_is_elsewhere():
+    identity = h.build_id(912)
+    content, better = h.make_elf(identity, code=True), h.make_elf(identity, 9000, dwarf=True)
+    debug_files = directory_with(two=better)
+    with symsrv("--index", directory_with(one=content), "--index", debug_files) as inner, \
+            symsrv("--upstream", "symsrv=" + inner.url, "--retries", "0") as outer:
+        os.rename(os.path.join(debug_files, "two"), os.path.join(debug_files, "three"))
+        status, _, body = outer.debuginfo(identity, headers={"User-Agent": "test"})
+        check(body != content, "%d, and the program" % status)
+        h.wait_until(lambda: inner.debuginfo(identity)[::2] == (200, better), "it is found")
+        equal(outer.debuginfo(identity)[::2], (200, better), "to another symsrv, then")
+
+
 # ---- directories that are away, odd names, copies ----
 
 @test
@@ -193,7 +207,15 @@ def what_clients_send_does_not_fill_the_log():
 
 @test
 def a_pipe_that_nobody_reads_stops_nothing():
-    read_end, write_end = os.pipe()
+    stop_nothing(*os.pipe())
+
+
+@test
+def a_socket_that_nobody_reads_stops_nothing():
+    stop_nothing(*[end.detach() for end in socket.socketpair()])
+
+
+def stop_nothing(read_end, write_end):
     port = h.free_port()
     store = tempfile.mkdtemp(dir=RUN.scratch)
     program = h.Symsrv(RUN.program, RUN.scratch, port=port, store=store)
