@@ -171,6 +171,7 @@ static struct object *cut_section(const struct inquiry *inquiry, const struct ob
 	object->modified_s = file->modified_s;
 	object->unchanged_since = file->unchanged_since;
 	object->valid_until_ms = file->valid_until_ms;
+	object->may_be_bettered = file->may_be_bettered;
 	/* The file's tag without its closing quote. */
 	snprintf(object->etag, sizeof(object->etag), "%.*s-%llx-%llx\"",
 		 (int)strcspn(file->etag + 1, "\"") + 1, file->etag, (unsigned long long)offset,
@@ -291,10 +292,12 @@ static bool answer_with_fallback(struct inquiry *inquiry, bool elsewhere)
 	if (!inquiry->fallback || (inquiry->depth && !for_certain))
 		return false;
 	if (inquiry->section) {
+		inquiry->fallback->may_be_bettered = !for_certain;
 		object = cut_section(inquiry, inquiry->fallback, &look);
 		inquiry->was_transient |= look.trouble;
 	} else {
 		object = STEAL(inquiry->fallback);
+		object->may_be_bettered = !for_certain;
 		if (for_certain)
 			object_table_add(inquiry->holdings->objects, object);
 	}

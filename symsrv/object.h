@@ -27,9 +27,10 @@ struct object {
 	struct timespec unchanged_since;
 	int64_t valid_until_ms; /* beyond it the object is looked up again; INT64_MAX: never */
 	_Atomic int64_t used_ms;
-	char etag[112];  /* with quotes */
-	char name[256];  /* file name, "" when unknown */
-	char source[64]; /* upstream, or "index" */
+	bool may_be_bettered; /* soon: nobody is to keep it */
+	char etag[112];       /* with quotes */
+	char name[256];       /* file name, "" when unknown */
+	char source[64];      /* upstream, or "index" */
 	_Atomic(void *) attachment;
 	void (*_Atomic detach)(void *attachment);
 	char text[]; /* what it is found by */

@@ -13,7 +13,10 @@
 
 /* Objects up to this size are answered from memory: one system call sends head and body. */
 static const uint64_t small_bytes = 24 << 10;
-static const char object_caching[] = "public, max-age=86400";
+static const char *caching_of(const struct object *object)
+{
+	return object->may_be_bettered ? "no-store" : "public, max-age=86400";
+}
 
 struct MHD_Response *response_fixed(enum fixed_answer answer, bool closes)
 {
@@ -37,7 +40,7 @@ static void add_object_headers(struct MHD_Response *response, const struct objec
 
 	MHD_add_response_header(response, "Content-Type", "application/octet-stream");
 	MHD_add_response_header(response, "ETag", object->etag);
-	MHD_add_response_header(response, "Cache-Control", object_caching);
+	MHD_add_response_header(response, "Cache-Control", caching_of(object));
 	MHD_add_response_header(response, "Accept-Ranges", "bytes");
 	http_date(object->modified_s, text);
 	MHD_add_response_header(response, "Last-Modified", text);
@@ -113,7 +116,7 @@ struct MHD_Response *response_without_body(const struct object *object, unsigned
 
 	if (response && status == 304) {
 		MHD_add_response_header(response, "ETag", object->etag);
-		MHD_add_response_header(response, "Cache-Control", object_caching);
+		MHD_add_response_header(response, "Cache-Control", caching_of(object));
 	}
 	return response;
 }

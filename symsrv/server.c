@@ -218,7 +218,8 @@ static enum MHD_Result answer_transient(struct request *request)
 		MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "User-Agent");
 
 	request->result = RESULT_TRANSIENT;
-	if (how == TRANSIENT_503 ||
+	/* Another symsrv would take the server for broken. */
+	if (how == TRANSIENT_503 || request->inquiry.depth ||
 	    (how == TRANSIENT_AUTO && (request->route.kind != ROUTE_DEBUGINFOD || !agent ||
 				       strncmp(agent, "elfutils/", 9) != 0)))
 		return answer_fixed(request, ANSWER_BUSY);

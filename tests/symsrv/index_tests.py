@@ -57,10 +57,13 @@ def a_symbol_table_here_serves_while_the_upstream_is_away():
 
     with upstream(answer) as server, \
             symsrv("--index", directory_with(one=content), "--upstream", "debuginfod=" + server.url, "--retries", "0") as program:
-        equal(program.debuginfo(identity)[::2], (200, content), "what is here")
+        status, headers, body = program.debuginfo(identity)
+        equal((status, body, headers["cache-control"]), (200, content, "no-store"), "what is here")
         equal(program.get("/buildid/%s/section/.debug_info" % identity, headers={"User-Agent": "test"})[0], 503, "not certain")
         answers["status"] = 200
-        equal(program.debuginfo(identity)[::2], (200, better), "at once when it is back")
+        status, headers, body = program.debuginfo(identity)
+        equal((status, body), (200, better), "at once when it is back")
+        check("max-age=86400" in headers["cache-control"], headers["cache-control"])
 
 
 @test
@@ -162,13 +165,14 @@ def what_the_inner_one_does_not_know_does_not_open_the_outer_ones_breaker():
     def fail(handler):
         h.send(handler, b"", 500)
 
-    with upstream(fail) as server, \
-            symsrv("--index", directory_with(one=h.make_elf(here, dwarf=True)), "--upstream", "debuginfod=" + server.url,
-                   "--retries", "0") as inner, \
-            symsrv("--upstream", "symsrv=" + inner.url, "--retries", "0") as outer:
-        for number in range(8):
-            equal(outer.debuginfo(h.build_id(910 + number), headers={"User-Agent": "test"})[0], 503, "not certain")
-        equal(outer.debuginfo(here)[0], 200, "what the inner one has")
+    for how in "503", "reset":
+        with upstream(fail) as server, \
+                symsrv("--index", directory_with(one=h.make_elf(here, dwarf=True)), "--upstream", "debuginfod=" + server.url,
+                       "--retries", "0", "--transient", how) as inner, \
+                symsrv("--upstream", "symsrv=" + inner.url, "--retries", "0") as outer:
+            for number in range(8):
+                equal(outer.debuginfo(h.build_id(920 + number), headers={"User-Agent": "test"})[0], 503, "not certain")
+            equal(outer.debuginfo(here)[0], 200, "what the inner one has, " + how)
 
 
 # ---- options, standard error ----
