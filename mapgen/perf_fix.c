@@ -301,10 +301,8 @@ static bool has_subject(const struct fixing *fixing)
 
 	if (!options->pid || fixing->plan.process_count || is_pipe(fixing->output))
 		return true;
-	return fail(message_format(
-		"process %" PRId32 " has no .NET code%s in the data: nothing "
-		"was written",
-		options->pid, options->native == NATIVE_ALL ? " and no stripped native code" : ""));
+	perf_fix_report_no_code(options);
+	return fail(message_format("nothing was written"));
 }
 
 static bool fix(struct fixing *fixing)

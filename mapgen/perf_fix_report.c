@@ -180,6 +180,12 @@ static void print_way_to_names(const struct name_plan *plan, FILE *to)
 		}
 }
 
+void perf_fix_report_no_code(const struct options *options)
+{
+	message("process %" PRId32 " has no .NET code%s in the data", options->pid,
+		options->native == NATIVE_ALL ? " and no stripped native code" : "");
+}
+
 static void print_text(const struct perf_fix_report *report, const struct options *options,
 		       FILE *to)
 {
@@ -193,8 +199,7 @@ static void print_text(const struct perf_fix_report *report, const struct option
 		made += plan->standins[i].is_new;
 	print_way_to_names(plan, to);
 	if (!plan->process_count && options->pid)
-		message("process %" PRId32 " has no .NET code%s in the data", options->pid,
-			options->native == NATIVE_ALL ? " and no stripped native code" : "");
+		perf_fix_report_no_code(options);
 	else if (!plan->process_count && options->native == NATIVE_ALL)
 		message("there is no .NET process and no stripped native code in the data");
 	else if (!plan->process_count)

@@ -29,6 +29,9 @@ struct perf_fix_report {
 int perf_fix_report_print(const struct perf_fix_report *report, const struct options *options,
 			  FILE *to);
 
+/* Says that the process of the options is nothing that could be fixed. */
+void perf_fix_report_no_code(const struct options *options);
+
 /* Puts back what perf-fix changed in `path`, which must not have been changed since, and says so.
  * Returns the exit code. */
 int perf_undo(const char *path, const struct options *options);

@@ -470,7 +470,6 @@ static bool name_living(struct process_names *names, struct known_process *proce
 	struct sym_error *error;
 	size_t asked = 0, again = 0;
 
-	*tally = (struct tally){ 0 };
 	read_meanings(names, process, queries, count);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t address;
@@ -572,7 +571,6 @@ static bool may_be_left(const struct stack_query *query)
 static void name_gone(const struct known_process *process, const struct stack_query *queries,
 		      size_t count, struct stack_name *answers, struct tally *tally)
 {
-	*tally = (struct tally){ 0 };
 	for (size_t i = 0; i < count; i++) {
 		uint64_t address = queries[i].value - (queries[i].is_return ? 1 : 0);
 		const struct sym_symbol *symbol;
@@ -585,13 +583,14 @@ static void name_gone(const struct known_process *process, const struct stack_qu
 		if (!symbol)
 			symbol = symbol_at(process->left, queries[i].value);
 		/* As name_beginnings() does. */
-		if (!symbol || (address < symbol->start && queries[i].value != symbol->start))
+		if (!symbol || (address < symbol->start && queries[i].value != symbol->start)) {
+			tally->unmapped++;
 			continue;
+		}
 		answers[i] = (struct stack_name){ symbol->name, symbol->tier, "",
 						  queries[i].value - symbol->start };
 		tally->named++;
 	}
-	tally->unmapped = count - tally->named - tally->gone;
 }
 
 /* The process that had the id at that time; what is of no time, or of one counted from the
@@ -604,42 +603,37 @@ static struct known_process *at_time(struct known_process *process, uint64_t tim
 										    : process;
 }
 
-/* How many of the queries are of the same process as the first, at most BATCH. */
-static size_t count_of_one(struct known_process *process, const struct stack_query *queries,
-			   size_t count)
+/* How many of the queries are of the owner of the first, at most BATCH. */
+static size_t count_of_one(struct known_process *process, const struct known_process *owner,
+			   const struct stack_query *queries, size_t count)
 {
-	struct known_process *first = at_time(process, queries->time_ns);
 	size_t i = 1;
 
 	if (count > BATCH)
 		count = BATCH;
-	while (i < count && (!process->former || at_time(process, queries[i].time_ns) == first))
+	while (i < count && (!process->former || at_time(process, queries[i].time_ns) == owner))
 		i++;
 	return i;
 }
 
-/* False: failed, said. `total`: of all of them. */
+/* False: failed, said. */
 static bool name_all(struct process_names *names, struct known_process *process,
 		     const struct stack_query *queries, size_t count, struct stack_name *answers,
-		     struct tally *total)
+		     struct tally *tally)
 {
-	*total = (struct tally){ 0 };
+	*tally = (struct tally){ 0 };
 	for (size_t done = 0, step; done < count; done += step) {
 		struct known_process *owner = at_time(process, queries[done].time_ns);
-		struct tally tally;
+		bool stale = tally->stale;
 
-		step = count_of_one(process, queries + done, count - done);
+		step = count_of_one(process, owner, queries + done, count - done);
 		if (!owner->snapshot)
-			name_gone(owner, queries + done, step, answers + done, &tally);
-		else if (!name_living(names, owner, queries + done, step, answers + done, &tally))
+			name_gone(owner, queries + done, step, answers + done, tally);
+		else if (!name_living(names, owner, queries + done, step, answers + done, tally))
 			return false;
-		total->named += tally.named;
-		total->bounded += tally.bounded;
-		total->unmapped += tally.unmapped;
-		total->nameless += tally.nameless;
-		total->gone += tally.gone;
-		total->early += tally.early;
-		total->stale |= tally.stale && owner == process;
+		/* Of what is gone there is nothing new. */
+		if (owner != process)
+			tally->stale = stale;
 	}
 	return true;
 }

@@ -388,10 +388,8 @@ static bool scan_directory(struct scan *scan, char *directory, const bool *stop)
 /* Whether it was seen before; want of memory forgets it. */
 static bool note_known(struct file_index *index, const char *directory, bool is_there)
 {
-	for (size_t i = 0; i < index->known.count; i++)
-		if (!strcmp(index->known.texts[i], directory))
-			return true;
-	return is_there && text_list_add(&index->known, directory);
+	return text_list_has(&index->known, directory) ||
+	       (is_there && text_list_add(&index->known, directory));
 }
 
 /* Lock held: whether one of `entries` is of a key that is not in the index, or another file. */

@@ -40,7 +40,7 @@ static void choose_output(void)
 		output = fd;
 }
 
-/* Returns the length, with the newline. */
+/* Lock held. Returns the length, with the newline. */
 static size_t render(char text[LINE_BYTES], enum log_level level, const char *format,
 		     va_list arguments)
 {
@@ -49,6 +49,13 @@ static size_t render(char text[LINE_BYTES], enum log_level level, const char *fo
 	size_t length =
 		start + (size_t)vsnprintf(text + start, LINE_BYTES - start - 1, format, arguments);
 
+	if (length > LINE_BYTES - 2)
+		length = LINE_BYTES - 2;
+	if (lost)
+		length += (size_t)snprintf(text + length, LINE_BYTES - 1 - length,
+					   " (%u messages before this one are lost: nobody read "
+					   "them)",
+					   lost);
 	if (length > LINE_BYTES - 2)
 		length = LINE_BYTES - 2;
 	for (size_t i = start; i < length; i++)
@@ -71,36 +78,17 @@ static bool put(const char *text, size_t length)
 	return log_write(output, text, length) >= 0 || errno != EAGAIN;
 }
 
-static bool put_message(enum log_level level, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static bool put_message(enum log_level level, const char *format, ...)
-{
-	char text[LINE_BYTES];
-	va_list arguments;
-	size_t length;
-
-	va_start(arguments, format);
-	length = render(text, level, format, arguments);
-	va_end(arguments);
-	return put(text, length);
-}
-
 void log_message(enum log_level level, const char *format, ...)
 {
 	char text[LINE_BYTES];
 	va_list arguments;
 	size_t length;
 
+	pthread_once(&once, choose_output);
+	pthread_mutex_lock(&lock);
 	va_start(arguments, format);
 	length = render(text, level, format, arguments);
 	va_end(arguments);
-	pthread_once(&once, choose_output);
-	pthread_mutex_lock(&lock);
-	if (lost && put_message(LOG_LEVEL_WARNING,
-				"%u messages before the next one are lost: nobody read them", lost))
-		lost = 0;
-	if (lost || !put(text, length))
-		lost++;
+	lost = put(text, length) ? 0 : lost + 1;
 	pthread_mutex_unlock(&lock);
 }

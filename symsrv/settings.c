@@ -153,6 +153,14 @@ bool text_list_add(struct text_list *list, const char *text)
 	return list->texts[list->count] && ++list->count;
 }
 
+bool text_list_has(const struct text_list *list, const char *text)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->texts[i], text))
+			return true;
+	return false;
+}
+
 void text_list_deinit(struct text_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)

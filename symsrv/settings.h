@@ -20,6 +20,7 @@ struct text_list {
 
 /* Copies the text; false: out of memory. */
 bool text_list_add(struct text_list *list, const char *text);
+bool text_list_has(const struct text_list *list, const char *text);
 void text_list_deinit(struct text_list *list);
 
 struct options {

@@ -76,16 +76,10 @@ struct program {
 /* The list is read on another thread than the one that reloads it. */
 static bool copy_list(const struct text_list *from, struct text_list *to)
 {
-	size_t i;
-
-	to->texts = calloc(from->count + 1, sizeof(*to->texts));
-	for (i = 0; to->texts && i < from->count; i++) {
-		to->texts[i] = strdup(from->texts[i]);
-		if (!to->texts[i])
+	for (size_t i = 0; i < from->count; i++)
+		if (!text_list_add(to, from->texts[i]))
 			return false;
-		to->count++;
-	}
-	return to->texts != NULL;
+	return true;
 }
 
 static void request_scan(struct program *program, bool has_more)
@@ -378,14 +372,9 @@ static bool start(struct program *program)
 
 static bool has_all(const struct text_list *texts, const struct text_list *wanted)
 {
-	for (size_t i = 0; i < wanted->count; i++) {
-		size_t at = 0;
-
-		while (at < texts->count && strcmp(texts->texts[at], wanted->texts[i]) != 0)
-			at++;
-		if (at == texts->count)
+	for (size_t i = 0; i < wanted->count; i++)
+		if (!text_list_has(texts, wanted->texts[i]))
 			return false;
-	}
 	return true;
 }
 

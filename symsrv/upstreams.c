@@ -335,16 +335,6 @@ static bool parse_nets(const struct text_list *list, struct net_rules *rules, co
 	return true;
 }
 
-static bool names(const struct text_list *list, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < list->count; i++)
-		if (!strcmp(list->texts[i], name))
-			return true;
-	return false;
-}
-
 static bool add_upstream(struct upstream_set *set, const struct options *options, const char *text,
 			 struct upstream_set *previous, const char **why)
 {
@@ -360,7 +350,7 @@ static bool add_upstream(struct upstream_set *set, const struct options *options
 		if (!strcmp(set->list[i]->name, upstream->name))
 			return false;
 	}
-	upstream->is_trusted = names(&options->trusted, upstream->name);
+	upstream->is_trusted = text_list_has(&options->trusted, upstream->name);
 	*why = "its credentials cannot be read";
 	if (!set_credentials(upstream, &options->credentials))
 		return false;
