@@ -568,7 +568,7 @@ enum sym_refresh {
  * Takes up what the process has mapped and unmapped, what the runtime in it has compiled, and what
  * its perf map and its jitdump have got, since they were read. Files that are mapped as they were
  * stay open, with all that was read of them. Of a last line only what ends with a newline counts,
- * of a jitdump a record whose name is there in full, be it in the file or still in the buffer of
+ * of a jitdump a record whose name is there in full, be they in the file or still in the buffer of
  * the process's stdio (glibc, memory that may be read); the rest waits for the next refresh.
  *
  * A runtime is asked again once an address has asked for its code, by the way that served. By data

@@ -9,6 +9,7 @@
 #include "libsym/base/path.h"
 #include "libsym/core_process.h"
 #include "libsym/forked.h"
+#include "libsym/stdio_buffer.h"
 
 DEFINE_GUARD(ground, struct snapshot_ground *, snapshot_ground_release)
 #define AUTO_GROUND GUARDED(ground)
@@ -408,6 +409,20 @@ struct sym_error *sym_snapshot_perf_map(struct sym_snapshot *snapshot,
 	return NULL;
 }
 
+/* Of the map that the process is writing, which comes last. */
+static struct sym_error *find_held_back(const struct sym_snapshot *snapshot,
+					const struct perf_map_place *place,
+					struct perfmap_input *own)
+{
+	const struct sym_perf_map_info *info = &place->info;
+	struct stat status;
+
+	if (info->writer_fd < 0 || fstat(own->fd, &status) || status.st_ino != info->writer_inode ||
+	    status.st_dev != info->writer_device)
+		return NULL;
+	return stdio_buffer_find(snapshot->process, snapshot->space, own->fd, &own->writer);
+}
+
 static struct sym_error *read_maps(const struct sym_snapshot *snapshot,
 				   const struct perf_map_place *place,
 				   const struct forked_map *forked, unsigned int flags,
@@ -420,13 +435,19 @@ static struct sym_error *read_maps(const struct sym_snapshot *snapshot,
 
 	/* Its own comes last: of two lines that overlap, the one read later holds. */
 	if (forked->file.fd >= 0)
-		inputs[count++] = (struct perfmap_input){ forked->file.fd, forked->file.path,
-							  &forked->shared };
+		inputs[count++] = (struct perfmap_input){
+			.fd = forked->file.fd,
+			.path = forked->file.path,
+			.only = &forked->shared,
+		};
 	for (size_t i = 0; i < place->file_count; i++)
 		inputs[count++] = (struct perfmap_input){ .fd = place->files[i].fd,
 							  .path = place->files[i].path };
 	if (!count)
 		return NULL;
+	error = find_held_back(snapshot, place, &inputs[count - 1]);
+	if (error)
+		return error;
 	error = perfmap_source_open(inputs, count, flags, &source);
 	/* A map found by the number of a process is its own only while the process is. */
 	if (!error)

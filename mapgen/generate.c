@@ -125,7 +125,7 @@ static bool gather_files(struct generation *generation, char **operands, struct 
 		message("cannot read the directories: %s", strerror(errno));
 		return false;
 	}
-	while ((entry = fts_read(tree))) {
+	for (errno = 0; (entry = fts_read(tree)); errno = 0) {
 		bool named = entry->fts_level == FTS_ROOTLEVEL;
 
 		switch (entry->fts_info) {
@@ -149,7 +149,9 @@ static bool gather_files(struct generation *generation, char **operands, struct 
 			break;
 		}
 	}
-	return true;
+	if (errno)
+		message("cannot read the directories: %s", strerror(errno));
+	return !errno;
 }
 
 static bool generate_files(struct generation *generation, const struct options *options)

@@ -448,10 +448,8 @@ int info_run(const struct options *options)
 	struct process_facts facts = { 0 };
 	bool done;
 
-	if (!options->pid || options->operand_count) {
-		message("info takes one PID");
+	if (!options_have_one_pid(options, "info"))
 		return EXIT_USAGE;
-	}
 	snapshot = target_open_dotnet(options, NULL);
 	if (!snapshot || !gather(snapshot, &facts))
 		return EXIT_FAILED;

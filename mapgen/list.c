@@ -251,10 +251,7 @@ static int list_images(const struct options *options)
 
 int list_run(const struct options *options)
 {
-	if (options->operand_count) {
-		message("'%s' is not a process id; list takes one PID or none",
-			options->operands[0]);
+	if (options->operand_count && !options_have_one_pid(options, "list"))
 		return EXIT_USAGE;
-	}
 	return options->pid ? list_images(options) : list_processes(options);
 }

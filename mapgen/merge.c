@@ -233,11 +233,6 @@ static bool run(struct merge *merge)
 /* NULL, or what is wrong with the options together. */
 static const char *usage_trouble(const struct options *options)
 {
-	if (!options->pid)
-		return "merge needs a PID; see dotnet-mapgen merge --help";
-	if (options->operand_count)
-		return "merge takes one PID and nothing else; see dotnet-mapgen merge "
-		       "--help";
 	if (options->output && (options->mode || options->in_target || options->undo))
 		return "--output does not go with --mode, --in-target and --undo";
 	if (options->output && !strcmp(options->output, "-") && options->json)
@@ -257,6 +252,8 @@ int merge_run(const struct options *options)
 	const char *trouble = usage_trouble(options);
 	int exit_code;
 
+	if (!options_have_one_pid(options, "merge"))
+		return EXIT_USAGE;
 	if (trouble) {
 		message("%s", trouble);
 		return EXIT_USAGE;

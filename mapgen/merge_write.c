@@ -295,7 +295,12 @@ static bool append(struct merge *merge, const struct map_location *location)
 	case RUNTIME_MAP_FAILED:
 		return merge_fail(reason);
 	}
-	appended = append_to(merge, location, &map);
+	appended = runtime_map_ends_in_half_a_line(&map)
+			   ? replace_instead(merge, location,
+					     message_format("%s ends within a line, which what is "
+							    "appended would cut",
+							    location->path))
+			   : append_to(merge, location, &map);
 	runtime_map_close(&map);
 	return appended;
 }

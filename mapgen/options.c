@@ -327,6 +327,21 @@ static void take_pid_operand(const struct command *command, struct options *opti
 	options->operand_count--;
 }
 
+bool options_have_one_pid(const struct options *options, const char *command_name)
+{
+	if (options->pid && !options->operand_count)
+		return true;
+	if (options->pid)
+		message("%s takes one PID and nothing else; see dotnet-mapgen %s --help",
+			command_name, command_name);
+	else if (options->operand_count)
+		message("'%s' is not a process id; see dotnet-mapgen %s --help",
+			options->operands[0], command_name);
+	else
+		message("%s needs a PID; see dotnet-mapgen %s --help", command_name, command_name);
+	return false;
+}
+
 /* `word`: the last one that was read; of letters in a row it has several. */
 static void say_bad_option(const struct command *command, int code, const char *word)
 {

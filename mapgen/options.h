@@ -130,6 +130,9 @@ void options_deinit(struct options *options);
 /* Prints the --help text of a command. */
 void options_print_help(const struct command *command);
 
+/* False, having said why, where there is not one PID and nothing else. */
+bool options_have_one_pid(const struct options *options, const char *command_name);
+
 /* Reads a decimal process id; false when it is none. */
 bool options_read_pid(const char *text, int32_t *ret);
 

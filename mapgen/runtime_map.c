@@ -102,8 +102,7 @@ void runtime_map_close(struct runtime_map *map)
 	*map = (struct runtime_map){ -1, -1, false };
 }
 
-/* Whether the file ends in the middle of a line; waits for a writer to finish it. */
-static bool ends_in_half_a_line(int fd)
+bool runtime_map_ends_in_half_a_line(const struct runtime_map *map)
 {
 	const struct timespec pause = { .tv_nsec = TORN_PAUSE_MS * 1000000L };
 
@@ -111,8 +110,8 @@ static bool ends_in_half_a_line(int fd)
 		struct stat status;
 		char last = '\n';
 
-		if (fstat(fd, &status) || !status.st_size ||
-		    pread(fd, &last, 1, status.st_size - 1) != 1 || last == '\n')
+		if (fstat(map->read_fd, &status) || !status.st_size ||
+		    pread(map->read_fd, &last, 1, status.st_size - 1) != 1 || last == '\n')
 			return false;
 		nanosleep(&pause, NULL);
 	}
@@ -175,8 +174,6 @@ static int append_lines(const struct runtime_map *map, const char *text, size_t 
 		return ENOSPC;
 	if (!is_within_limit(map->write_fd, size_bytes))
 		return EFBIG;
-	if (ends_in_half_a_line(map->read_fd) && write(map->write_fd, "\n", 1) != 1)
-		return errno;
 	while (size_bytes) {
 		size_t piece = next_piece(text, size_bytes);
 		ssize_t written = write(map->write_fd, text, piece);

@@ -47,6 +47,12 @@ enum runtime_map_failure runtime_map_open(int32_t pid, const struct sym_perf_map
 void runtime_map_close(struct runtime_map *map);
 
 /*
+ * Whether the file goes on ending within a line: whoever writes it with stdio holds the rest back,
+ * or a full disk cut it. What is appended there would cut a name, and leave a part of it.
+ */
+bool runtime_map_ends_in_half_a_line(const struct runtime_map *map);
+
+/*
  * Appends whole lines. Done by a child in a session of its own: this process
  * may be killed at any moment, and a write that is cut at the border of a page
  * would glue the runtime's next line to half of ours.

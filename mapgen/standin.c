@@ -424,6 +424,10 @@ int standin_run(const struct options *given)
 		message("standin install, list or remove; see dotnet-mapgen standin --help");
 		return EXIT_USAGE;
 	}
+	if (!strcmp(action, "list") && count) {
+		message("standin list takes no operands; it shows all");
+		return EXIT_USAGE;
+	}
 	if (strcmp(action, "install") != 0 && options.pid) {
 		message("standin %s takes files, no process", action);
 		return EXIT_USAGE;

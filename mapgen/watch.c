@@ -427,10 +427,6 @@ static int report(struct watching *watching)
 
 static const char *usage_trouble(const struct options *options)
 {
-	if (!options->pid)
-		return "watch needs a PID; see dotnet-mapgen watch --help";
-	if (options->operand_count)
-		return "watch takes one PID and nothing else; see dotnet-mapgen watch --help";
 	if (options->root)
 		return "a recorded process does not change: there is nothing to watch";
 	if (options->output && (options->mode || options->in_target))
@@ -447,6 +443,8 @@ int watch_run(const struct options *options)
 	const char *trouble = usage_trouble(options);
 	int exit_code = EXIT_FAILED;
 
+	if (!options_have_one_pid(options, "watch"))
+		return EXIT_USAGE;
 	if (trouble) {
 		message("%s", trouble);
 		return EXIT_USAGE;

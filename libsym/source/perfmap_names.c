@@ -226,11 +226,12 @@ void perfmap_names_expect(struct perfmap_names *names, uint64_t size_bytes)
 }
 
 void perfmap_names_begin(struct perfmap_names *names, int fd, uint64_t offset, const char *text,
-			 size_t size_bytes)
+			 size_t size_bytes, bool keeps_all)
 {
 	names->block = names->begin = names->end = NULL;
 	names->has_numbers = false;
 	names->fd = fd;
+	names->keeps_all = keeps_all;
 	names->added = text;
 	names->added_bytes = size_bytes;
 	names->added_offset = offset;
@@ -289,7 +290,7 @@ static void open_block(struct perfmap_names *names, size_t offset)
 	names->block = names->added + block_bytes;
 	names->block_number = names->added_number + (uint32_t)block_bytes;
 	names->begin = names->added + offset;
-	names->keeps = names->kept_bytes < names->most_kept_bytes;
+	names->keeps = names->keeps_all || names->kept_bytes < names->most_kept_bytes;
 	names->name_count = 0;
 }
 

@@ -66,6 +66,7 @@ struct perfmap_names {
 	size_t added_bytes;
 	uint64_t added_offset;
 	int fd;
+	bool keeps_all;
 	bool has_numbers; /* from `added_number` on */
 	uint32_t added_number;
 	/* The open block of it, and what has been added of that; NULL while there is none. */
@@ -92,10 +93,11 @@ static inline bool perfmap_names_are_full(const struct perfmap_names *names)
 	return names->is_full;
 }
 
-/* What is added next lies in `text`, which is at `offset` of the file. The descriptor stays the
- * caller's and must stay open, the text until _end(). */
+/* What is added next lies in `text`, which is at `offset` of the file, or going to be: then all its
+ * names are to be kept. The descriptor stays the caller's and must stay open, the text until
+ * _end(). */
 void perfmap_names_begin(struct perfmap_names *names, int fd, uint64_t offset, const char *text,
-			 size_t size_bytes);
+			 size_t size_bytes, bool keeps_all);
 void perfmap_names_end(struct perfmap_names *names);
 
 enum perfmap_names_outcome {

@@ -18,6 +18,7 @@
 #include "libsym/limits.h"
 #include "libsym/source/perfmap_first.h"
 #include "libsym/source/perfmap_names.h"
+#include "libsym/source/written_file.h"
 
 enum {
 	/* Bytes read at a time, behind a line whose end has not been read yet. */
@@ -36,9 +37,10 @@ static const size_t line_bytes_guess = 64;
 
 /* What of a file has been read. */
 struct perfmap_file {
-	int fd;
+	struct written_file *text; /* as of the last look, which may have been in vain */
 	char *path;
-	struct stat status;   /* as of the last reading */
+	struct stat status; /* as of the last reading, and with what was held back: */
+	uint64_t size_bytes;
 	uint64_t next_offset; /* first byte that has not been taken: a line that is torn, or the end
 			       */
 	bool skipping;        /* it is inside a line that is too long */
@@ -76,7 +78,8 @@ void perfmap_source_close(struct perfmap_source *source)
 		return;
 	index_levels_deinit(&source->levels);
 	for (size_t i = 0; i < source->file_count; i++) {
-		close(source->files[i].fd);
+		written_file_deinit(source->files[i].text);
+		free(source->files[i].text);
 		free(source->files[i].path);
 		address_ranges_deinit(&source->files[i].only);
 	}
@@ -165,8 +168,11 @@ static void parse_lines(struct perfmap_builder *builder, struct perfmap_parser *
 
 /* Takes the whole lines out of the first `size_bytes` of the room, which are at `offset` of the
  * file; the rest of a line moves to its front. */
-static void parse_room(struct perfmap_builder *builder, int fd, uint64_t offset, size_t size_bytes)
+static void parse_room(struct perfmap_builder *builder, const struct written_file *file,
+		       uint64_t offset, size_t size_bytes)
 {
+	const bool is_held =
+		file->held.size_bytes && offset + size_bytes > (uint64_t)file->status.st_size;
 	const char *text = builder->room;
 	struct perfmap_parser parser;
 
@@ -181,8 +187,8 @@ static void parse_room(struct perfmap_builder *builder, int fd, uint64_t offset,
 		text = end + 1;
 	}
 	perfmap_parser_init(&parser, text, size_bytes);
-	perfmap_names_begin(builder->source->names, fd, offset + (uint64_t)(text - builder->room),
-			    text, size_bytes);
+	perfmap_names_begin(builder->source->names, file->fd,
+			    offset + (uint64_t)(text - builder->room), text, size_bytes, is_held);
 	if (memrchr(text, '\n', size_bytes))
 		parse_lines(builder, &parser);
 	builder->kept_bytes = (size_t)(parser.end - parser.next);
@@ -219,13 +225,11 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 	builder->skipping = file->skipping;
 	builder->only = file->only.items ? &file->only : NULL;
 	for (;;) {
-		ssize_t got = pread(file->fd, builder->room + builder->kept_bytes,
-				    builder->step_bytes, (off_t)offset);
+		ssize_t got = written_file_read(file->text, builder->room + builder->kept_bytes,
+						builder->step_bytes, offset);
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
-			return sym_error_from_errno(errno, file->path, "cannot read");
+			return sym_error_from_errno((int)-got, file->path, "cannot read");
 		if (!got)
 			break;
 		offset += (uint64_t)got;
@@ -234,7 +238,7 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 						     SYM_OFFSET_UNKNOWN,
 						     "more than %llu bytes (LIMIT_PERF_MAP_BYTES)",
 						     (unsigned long long)LIMIT_PERF_MAP_BYTES);
-		parse_room(builder, file->fd, offset - (uint64_t)got - builder->kept_bytes,
+		parse_room(builder, file->text, offset - (uint64_t)got - builder->kept_bytes,
 			   builder->kept_bytes + (size_t)got);
 		if (builder->outcome != PERFMAP_NAMES_ADDED)
 			return names_error(builder->source->names, builder->outcome, file->path);
@@ -246,8 +250,9 @@ static struct sym_error *read_file(struct perfmap_builder *builder, struct perfm
 
 static bool read_marks(const struct perfmap_file *file, size_t bytes, char *mark, char *head)
 {
-	return pread(file->fd, mark, bytes, (off_t)(file->next_offset - bytes)) == (ssize_t)bytes &&
-	       pread(file->fd, head, bytes, 0) == (ssize_t)bytes;
+	return written_file_read(file->text, mark, bytes, file->next_offset - bytes) ==
+		       (ssize_t)bytes &&
+	       written_file_read(file->text, head, bytes, 0) == (ssize_t)bytes;
 }
 
 static void set_marks(struct perfmap_file *file)
@@ -263,9 +268,8 @@ static uint64_t bytes_to_read(const struct perfmap_source *source)
 	uint64_t total_bytes = 0;
 
 	for (size_t i = 0; i < source->file_count; i++)
-		if (source->files[i].status.st_size > (off_t)source->files[i].next_offset)
-			total_bytes += (uint64_t)source->files[i].status.st_size -
-				       source->files[i].next_offset;
+		if (source->files[i].size_bytes > source->files[i].next_offset)
+			total_bytes += source->files[i].size_bytes - source->files[i].next_offset;
 	return total_bytes;
 }
 
@@ -313,25 +317,51 @@ static struct sym_error *read_files(struct perfmap_source *source, struct perfma
 	return error;
 }
 
+/* The next one of the source. */
+static struct sym_error *keep_file(struct perfmap_source *source, const struct perfmap_input *input)
+{
+	struct perfmap_file *file = &source->files[source->file_count];
+	int result;
+
+	file->text = malloc(sizeof(*file->text));
+	if (!file->text) {
+		struct held_back writer = input->writer;
+
+		held_back_close(&writer);
+		return &sym_error_no_memory;
+	}
+	source->file_count++;
+	written_file_init(file->text, fcntl(input->fd, F_DUPFD_CLOEXEC, 0), input->writer);
+	result = file->text->fd < 0 ? -errno : written_file_look(file->text);
+	if (result)
+		return sym_error_from_errno(-result, input->path, "cannot read");
+	file->status = file->text->status;
+	file->size_bytes = written_file_bytes(file->text);
+	file->path = strdup(input->path);
+	return file->path && (!input->only || address_ranges_copy(input->only, &file->only))
+		       ? NULL
+		       : &sym_error_no_memory;
+}
+
+/* The writers change hands, also where there is no source to have them. */
 static struct sym_error *keep_files(struct perfmap_source *source,
 				    const struct perfmap_input *inputs, size_t count)
 {
-	source->files = calloc(count + 1, sizeof(*source->files));
-	if (!source->files)
-		return &sym_error_no_memory;
-	for (size_t i = 0; i < count; i++) {
-		struct perfmap_file *file = &source->files[i];
+	struct sym_error *error = NULL;
 
-		file->fd = fcntl(inputs[i].fd, F_DUPFD_CLOEXEC, 0);
-		if (file->fd < 0 || fstat(file->fd, &file->status))
-			return sym_error_from_errno(errno, inputs[i].path, "cannot read");
-		source->file_count++;
-		file->path = strdup(inputs[i].path);
-		if (!file->path ||
-		    (inputs[i].only && !address_ranges_copy(inputs[i].only, &file->only)))
-			return &sym_error_no_memory;
+	if (source)
+		source->files = calloc(count + 1, sizeof(*source->files));
+	if (!source || !source->files)
+		error = &sym_error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		struct held_back writer = inputs[i].writer;
+
+		if (error)
+			held_back_close(&writer);
+		else
+			error = keep_file(source, &inputs[i]);
 	}
-	return NULL;
+	return error;
 }
 
 struct sym_error *perfmap_source_open(const struct perfmap_input *inputs, size_t count,
@@ -339,18 +369,16 @@ struct sym_error *perfmap_source_open(const struct perfmap_input *inputs, size_t
 {
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = calloc(1, sizeof(*source));
 	struct index *index AUTO_INDEX = NULL;
-	struct sym_error *error;
+	struct sym_error *error = keep_files(source, inputs, count);
 
-	if (!source)
-		return &sym_error_no_memory;
+	if (error)
+		return error;
 	source->names = perfmap_names_create(flags & PERFMAP_TIER_IN_NAME,
 					     flags & PERFMAP_KEEP_NAMES ? SIZE_MAX
 									: PERFMAP_NAMES_KEPT_BYTES);
 	if (!source->names)
 		return &sym_error_no_memory;
-	error = keep_files(source, inputs, count);
-	if (!error)
-		error = read_files(source, source->files, &index);
+	error = read_files(source, source->files, &index);
 	if (!error)
 		error = index_levels_begin(&source->levels, index);
 	if (error)
@@ -364,20 +392,36 @@ struct sym_error *perfmap_source_open(const struct perfmap_input *inputs, size_t
 
 /* ---- growing --------------------------------------------------------------------------- */
 
+/* What the process held back and was read is not in the file, and it does not tell any more: it was
+ * killed, or writes all the time. Those lines are its own all the same. */
+static bool is_told_no_more(const struct perfmap_file *file)
+{
+	const struct written_file *text = file->text;
+
+	return text->writer.context && !text->held.size_bytes &&
+	       text->status.st_size >= file->status.st_size;
+}
+
 /* Whether there may be something new, and whether what was read is still there. */
-static enum perfmap_refresh look_at_file(const struct perfmap_file *file, struct stat *status)
+static enum perfmap_refresh look_at_file(const struct perfmap_file *file,
+					 struct perfmap_file *fresh)
 {
 	char mark[sizeof(file->mark)], head[sizeof(file->head)];
 	struct stat named;
 
-	if (fstat(file->fd, status) || (uint64_t)status->st_size < file->next_offset)
+	if (written_file_look(file->text))
 		return PERFMAP_REPLACED;
+	fresh->status = file->text->status;
+	fresh->size_bytes = written_file_bytes(file->text);
 	/* Deleted, or out of reach with the process: its bytes are still there. */
-	if (!stat(file->path, &named) && !path_is_same_file(&named, status))
+	if (!stat(file->path, &named) && !path_is_same_file(&named, &fresh->status))
 		return PERFMAP_REPLACED;
+	if (fresh->size_bytes < file->next_offset)
+		return is_told_no_more(file) ? PERFMAP_UNCHANGED : PERFMAP_REPLACED;
 	/* Nothing was appended, so something was written over what was there. */
-	if (status->st_size == file->status.st_size)
-		return memcmp(&status->st_mtim, &file->status.st_mtim, sizeof(status->st_mtim))
+	if (fresh->status.st_size == file->status.st_size && fresh->size_bytes == file->size_bytes)
+		return memcmp(&fresh->status.st_mtim, &file->status.st_mtim,
+			      sizeof(file->status.st_mtim))
 			       ? PERFMAP_REPLACED
 			       : PERFMAP_UNCHANGED;
 	return read_marks(file, file->mark_bytes, mark, head) &&
@@ -421,7 +465,7 @@ struct sym_error *perfmap_source_refresh(struct perfmap_source *source, enum per
 		return &sym_error_no_memory;
 	memcpy(files, source->files, source->file_count * sizeof(*files));
 	for (size_t i = 0; i < source->file_count; i++) {
-		switch (look_at_file(&source->files[i], &files[i].status)) {
+		switch (look_at_file(&source->files[i], &files[i])) {
 		case PERFMAP_REPLACED:
 			*ret = PERFMAP_REPLACED;
 			return NULL;

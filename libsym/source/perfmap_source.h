@@ -20,6 +20,7 @@
 #include "libsym/base/address_ranges.h"
 #include "libsym/error.h"
 #include "libsym/source/source.h"
+#include "libsym/source/written_file.h"
 
 struct perfmap_source;
 
@@ -28,13 +29,16 @@ enum {
 	PERFMAP_KEEP_NAMES = 2    /* for those who are going to want all of them: none is lost */
 };
 
-/* The caller's; what is kept of it is copied. */
+/* The caller's, but for the writer; what is kept of it is copied. */
 struct perfmap_input {
 	int fd;
 	const char *path;
 	/* Lines that tell of other memory are passed over, also of what is appended; NULL: all
 	 * hold. */
 	const struct address_ranges *only;
+	/* Changes hands. What it holds back counts as the end of the file, and its names are kept.
+	 */
+	struct held_back writer;
 };
 
 /* Reads whole lines of each file from its start with pread(), in the order given; keeps duplicates

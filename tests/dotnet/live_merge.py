@@ -199,6 +199,23 @@ def test_replace_and_undo(context):
         expect(not precompiled(read_map(sample.map_path)), "undo left our lines")
 
 
+def test_nothing_is_appended_behind_half_a_line(context):
+    with Sample(context.sdk(), MAP_ON) as sample:
+        sample.stand_still()
+        with open(sample.map_path, "ab") as file:
+            file.write(b"7f0000001000 10 half of a na")
+        before = content(sample.map_path)
+        refused = context.mapgen.run("merge", "--mode=append", sample.pid)
+        expect(refused.returncode == 1 and "ends within a line" in refused.stderr, f"{refused.returncode}: {refused.stderr}")
+        expect(content(sample.map_path) == before, "something was appended")
+        done = context.mapgen.must("merge", sample.pid)
+        merged = content(sample.map_path)
+        expect("ends within a line" in done.stderr and b"half of a na" not in merged, f"half a name is in the map: {done.stderr}")
+        whole_lines(merged, "after merge")
+        context.mapgen.must("merge", "--undo", sample.pid)
+        expect(content(sample.map_path).startswith(before), "the runtime's map is not back")
+
+
 def test_one_method_has_one_name(context):
     """Precompiled and jitted code of one method carry one name, tier aside."""
     output = os.path.join(context.scratch, "names.map")

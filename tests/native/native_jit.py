@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Source lines of jitted code, of real jits that write them into their jitdump: V8 and LLVM.
+"""Jits and what they write: source lines of V8 and LLVM in their jitdumps, and what they hold back.
 
-The oracle is the source: each function stands on lines of its own, and its first byte is of one of them.
+The oracle of lines is the source: each function stands on lines of its own, and its first byte is of one of them.
 """
 import contextlib
 import json
@@ -78,6 +78,32 @@ int main(int count, char **words)
 	puts("ready");
 	fflush(stdout);
 	pause();
+}
+"""
+# Writes its perf map with stdio and never flushes it: so many lines at first, and more for each byte that it reads.
+MAP_WRITER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+	char *code = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), path[64];
+	int lines = 0, more = atoi(words[count - 1]);
+	FILE *map;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	if (code == MAP_FAILED || !map)
+		return 1;
+	do {
+		for (int end = lines + more; lines < end; lines++)
+			fprintf(map, "%lx 10 function_that_is_number_%d_of_all\n", (long)code + 16L * lines, lines);
+		printf("%lx\n", (long)code);
+		fflush(stdout);
+	} while (getchar() != EOF);
+	fclose(map);
+	return 0;
 }
 """
 
@@ -208,3 +234,59 @@ def test_lines_of_code_that_llvm_jitted(tools):
     tools.figure(f"lines of LLVM: {said}")
     if not {4, 5} <= said["first"] or 10 not in said["second"]:
         raise Fail("lines of the source are missing")
+
+
+class Writer:
+    """A process that holds back the end of its perf map, or all of it."""
+
+    def __init__(self, tools, lines):
+        program = tools.path("map-writer")
+        tools.run("gcc", "-O1", "-o", program, tools.write("map-writer.c", MAP_WRITER))
+        self.tools, self.lines = tools, 0
+        self.process = subprocess.Popen([program, str(lines)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.map, self.step = f"/tmp/perf-{self.process.pid}.map", lines
+        self.grown()
+
+    def grown(self):
+        self.code = int(self.process.stdout.readline(), 16)
+        self.lines += self.step
+
+    def grow(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self.grown()
+
+    def written(self):
+        with open(self.map, encoding="ascii") as file:
+            return file.read()
+
+    def names(self):
+        return [f"function_that_is_number_{i}_of_all" for i in range(self.lines)]
+
+    def expect_names(self, when):
+        answers_found = resolve(self.tools, self.process.pid, [self.code + 16 * i + 5 for i in range(self.lines)])
+        wrong = [(answer["name"], name) for answer, name in zip(answers_found, self.names()) if answer["name"] != name or answer["offset"] != 5]
+        if wrong:
+            raise Fail(f"{when}: {len(wrong)} of {self.lines} names are wrong: {wrong[:3]}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.kill()
+        self.process.wait()
+        os.unlink(self.map)
+
+
+def test_code_whose_line_of_the_perf_map_is_held_back(tools):
+    for lines in (3, 500):
+        with Writer(tools, lines) as writer:
+            if len(writer.written().splitlines()) >= lines:
+                raise Fail(f"all of {lines} lines are in the file")
+            writer.expect_names("at first")
+            writer.grow()
+            writer.expect_names("when there are more")
+            writer.process.stdin.close()
+            writer.process.wait()
+            if len(writer.written().splitlines()) != writer.lines:
+                raise Fail("the map is not whole at the end")

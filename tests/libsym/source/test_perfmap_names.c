@@ -80,7 +80,7 @@ static bool add_text(struct told *told, const char *text, size_t size_bytes, uin
 	uint32_t number;
 
 	perfmap_parser_init(&parser, text, size_bytes);
-	perfmap_names_begin(told->names, told->fd, offset, text, size_bytes);
+	perfmap_names_begin(told->names, told->fd, offset, text, size_bytes, false);
 	if (!memrchr(text, '\n', size_bytes))
 		return true;
 	if (perfmap_names_number(told->names, &number) != PERFMAP_NAMES_ADDED)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libsym/source/perfmap_names.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/elf_builder.h"
 
@@ -264,15 +265,14 @@ Test(perfmap_source, believes_only_what_it_was_told_to)
 	char path[64];
 	int fd = make_file(path);
 	struct address_range range = { 0x1000, 0x2000 };
-	struct perfmap_input inputs[2];
 	struct address_ranges only = { &range, 1 };
+	const struct perfmap_input inputs[2] = {
+		{ .fd = fd, .path = path, .only = &only },
+		{ .fd = elf_builder_file("2000 100 own\n1080 10 inner\n", 27), .path = "own" },
+	};
 	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
 
 	append(fd, "1000 100 first\n2000 100 outside\n1ff0 20 half\n");
-	inputs[0] = (struct perfmap_input){ fd, path, &only };
-	inputs[1].fd = elf_builder_file("2000 100 own\n1080 10 inner\n", 27);
-	inputs[1].path = "own";
-	inputs[1].only = NULL;
 	cr_assert_null(perfmap_source_open(inputs, 2, 0, &source));
 	range.end = 0;
 	expect_name(source, 0x1000, "first", NULL, SYM_SYMBOL_FUNCTION);
@@ -471,4 +471,152 @@ Test(perfmap_source, stays_as_it_was_when_there_is_no_memory_to_grow)
 	cr_expect_gt(alloc_fail_each(open_and_refresh, &growing), 20);
 	unlink(growing.path);
 	close(growing.fd);
+}
+
+/* ---- what the writer holds back ---------------------------------------------------------- */
+
+/* Tells `text`, as long as there is one, and that it was closed. */
+struct teller {
+	const char *text;
+	size_t closed_count;
+};
+
+static bool tell(void *context, int fd, struct buf *ret, struct stat *status_ret)
+{
+	const struct teller *teller = context;
+
+	buf_clear(ret);
+	cr_assert_eq(fstat(fd, status_ret), 0);
+	if (!teller->text)
+		return false;
+	buf_append(ret, teller->text, strlen(teller->text));
+	return true;
+}
+
+static void count_close(void *context)
+{
+	((struct teller *)context)->closed_count++;
+}
+
+static struct sym_error *open_told(int fd, const char *path, struct teller *teller,
+				   struct perfmap_source **ret)
+{
+	const struct perfmap_input input = {
+		.fd = fd,
+		.path = path,
+		.writer = { .read = tell, .close = count_close, .context = teller },
+	};
+
+	return perfmap_source_open(&input, 1, 0, ret);
+}
+
+static void expect_none(const struct perfmap_source *source, uint64_t address)
+{
+	cr_expect_eq(perfmap_source_find(source, address, &(struct source_match){ 0 }),
+		     SOURCE_MISS);
+}
+
+Test(perfmap_source, has_what_its_writer_holds_back)
+{
+	struct teller teller = { .text = "0 10 second\n3000 10 third\n4000 10 fou" };
+	struct perfmap_source *source = NULL;
+	char path[64];
+	int fd = make_file(path);
+
+	append(fd, "1000 10 first\n200");
+	cr_assert_null(open_told(fd, path, &teller, &source));
+	expect_name(source, 0x1000, "first", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x2000, "second", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x3000, "third", NULL, SYM_SYMBOL_FUNCTION);
+	expect_none(source, 0x4000);
+	cr_expect_eq(perfmap_source_bad_lines(source), 0);
+	expect_refresh(source, PERFMAP_UNCHANGED);
+	teller.text = "0 10 second\n3000 10 third\n4000 10 fourth\n";
+	expect_refresh(source, PERFMAP_APPENDED);
+	expect_name(source, 0x4000, "fourth", NULL, SYM_SYMBOL_FUNCTION);
+	/* It comes into the file, where it was expected. */
+	append(fd, teller.text);
+	teller.text = "";
+	expect_refresh(source, PERFMAP_UNCHANGED);
+	teller.text = "5000 10 fifth\n";
+	expect_refresh(source, PERFMAP_APPENDED);
+	expect_name(source, 0x5000, "fifth", NULL, SYM_SYMBOL_FUNCTION);
+	expect_name(source, 0x2000, "second", NULL, SYM_SYMBOL_FUNCTION);
+	cr_expect_eq(teller.closed_count, 0);
+	perfmap_source_close(source);
+	cr_expect_eq(teller.closed_count, 1);
+	unlink(path);
+	close(fd);
+}
+
+Test(perfmap_source, keeps_what_a_writer_said_that_says_nothing_any_more)
+{
+	struct teller teller = { .text = "2000 10 second\n" };
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	char path[64];
+	int fd = make_file(path);
+
+	append(fd, "1000 10 first\n");
+	cr_assert_null(open_told(fd, path, &teller, &source));
+	teller.text = NULL;
+	expect_refresh(source, PERFMAP_UNCHANGED);
+	expect_name(source, 0x2000, "second", NULL, SYM_SYMBOL_FUNCTION);
+	/* Other text than what was told is another file. */
+	append(fd, "3000 10 third, where the second was to be\n");
+	expect_refresh(source, PERFMAP_REPLACED);
+	cr_assert_eq(ftruncate(fd, 4), 0);
+	expect_refresh(source, PERFMAP_REPLACED);
+	unlink(path);
+	close(fd);
+}
+
+/* Names that lie behind those that are kept are read from the file; these are not there yet. */
+Test(perfmap_source, has_names_that_are_held_back_behind_a_large_map)
+{
+	struct teller teller = { .text = "f000 10 held back\n" };
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	char path[64], line[64];
+	int fd = make_file(path);
+
+	for (size_t bytes = 0, i = 0; bytes < PERFMAP_NAMES_KEPT_BYTES + ((size_t)1 << 20); i++) {
+		snprintf(line, sizeof(line), "%zx 10 a name that takes much room %zu\n",
+			 0x10000 + 16 * i, i);
+		append(fd, line);
+		bytes += strlen(line);
+	}
+	cr_assert_null(open_told(fd, path, &teller, &source));
+	expect_name(source, 0xf000, "held back", NULL, SYM_SYMBOL_FUNCTION);
+	unlink(path);
+	close(fd);
+}
+
+struct told_file {
+	int fd;
+	char path[64];
+	struct teller teller;
+	size_t opened_count;
+};
+
+static bool open_what_is_told(void *context)
+{
+	struct told_file *file = context;
+	struct perfmap_source *source AUTO_PERFMAP_SOURCE = NULL;
+	struct sym_error *error = open_told(file->fd, file->path, &file->teller, &source);
+
+	file->opened_count++;
+	if (error)
+		cr_assert_eq(sym_error_code(error), SYM_ERROR_NO_MEMORY);
+	sym_error_destroy(error);
+	return !error;
+}
+
+Test(perfmap_source, closes_its_writer_also_where_there_is_no_memory)
+{
+	struct told_file file = { .teller = { .text = "1000 10 first\n" } };
+
+	file.fd = make_file(file.path);
+	cr_expect_gt(alloc_fail_each(open_what_is_told, &file), 10);
+	cr_expect_eq(file.teller.closed_count, file.opened_count);
+	unlink(file.path);
+	close(file.fd);
 }
