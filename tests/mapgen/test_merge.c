@@ -231,16 +231,19 @@ Test(merge, appends_again_what_the_runtime_has_lost)
 	free(text);
 }
 
-Test(merge, does_not_glue_its_lines_to_half_a_line)
+Test(merge, does_not_make_a_line_of_half_a_line)
 {
-	char *text, *half;
+	char *text;
 
 	runtime = fake_runtime_start(scratch, true);
 	fake_runtime_write(runtime, "0x10000 40 void [app] Some.Type::Half");
-	expect_code(RUN("merge", runtime->pid_text), 0);
+	expect_said(RUN("merge", runtime->pid_text, "--mode=append"), 1, "ends within a line");
 	text = map_text();
-	half = strstr(text, "Some.Type::Half\n");
-	cr_expect(half, "%.200s", text);
+	cr_expect_str_eq(text, "0x10000 40 void [app] Some.Type::Half");
+	free(text);
+	expect_said(RUN("merge", runtime->pid_text), 0, "replaced instead");
+	text = map_text();
+	cr_expect_null(strstr(text, "Some.Type::Half"), "%.200s", text);
 	cr_expect_eq(text[strlen(text) - 1], '\n');
 	free(text);
 }

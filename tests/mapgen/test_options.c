@@ -128,16 +128,20 @@ Test(options, what_is_no_process_id_is_refused)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		expect_refused(RUN("merge", "-p", bad[i]), "process id");
 	expect_refused(RUN("list", "twelve"), "twelve");
-	expect_refused(RUN("merge", "twelve"), "PID");
+	expect_refused(RUN("merge", "twelve"), "'twelve' is not a process id");
 }
 
 Test(options, commands_without_what_they_need_are_refused)
 {
 	expect_refused(RUN("generate"), "PID, files or directories");
-	expect_refused(RUN("merge"), "PID");
+	expect_refused(RUN("merge"), "needs a PID");
+	expect_refused(RUN("info"), "needs a PID");
 	expect_refused(RUN("resolve"), "PID");
 	expect_refused(RUN("merge", "1", "2"), "one PID");
 	expect_refused(RUN("list", "1", "2"), "one PID");
+	expect_refused(RUN("info", "1", "2"), "one PID");
+	expect_refused(RUN("watch", "1", "2"), "one PID");
+	expect_refused(RUN("standin", "list", "file"), "no operands");
 }
 
 Test(options, options_that_contradict_each_other_are_refused)
