@@ -13,6 +13,7 @@
 #include "mapgen/code_mark.h"
 #include "mapgen/message.h"
 #include "mapgen/module_places.h"
+#include "mapgen/renewal.h"
 #include "mapgen/seconds.h"
 #include "mapgen/target.h"
 
@@ -40,6 +41,7 @@ struct known_process {
 	struct module_places places;
 	struct sym_symbols *left;     /* its perf map; NULL: none */
 	struct code_mark mark;        /* of when the snapshot was taken */
+	struct renewal renewal;       /* since */
 	struct known_process *former; /* that had its id before, for what is of its time */
 	double wait_s;                /* until the next snapshot, grows while none helps */
 	double next_s;
@@ -194,6 +196,7 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 		process->wait_s = shortest_wait_s;
 	process->next_s = seconds_now() + process->wait_s;
 	code_mark_wait(&process->mark, process->wait_s);
+	renewal_begin(&process->renewal, seconds_now() - begin_s);
 	return NULL;
 }
 
@@ -377,7 +380,9 @@ static bool may_be_new(const struct sym_answer *answer)
 
 struct tally {
 	uint64_t named, bounded, unmapped, nameless, gone, early;
-	bool stale; /* another snapshot may name more */
+	bool stale;     /* another snapshot may name more */
+	bool misplaced; /* only one that is opened anew, because where files lie is known of those
+			 */
 };
 
 static void read_meanings(struct process_names *names, struct known_process *process,
@@ -477,7 +482,7 @@ static bool name_living(struct process_names *names, struct known_process *proce
 		answers[i] = (struct stack_name){ 0 };
 		if (!find_address(names, &queries[i], i, &address)) {
 			tally->unmapped++;
-			tally->stale = true;
+			tally->stale = tally->misplaced = true;
 			continue;
 		}
 		names->addresses[asked] = address - (queries[i].is_return && address ? 1 : 0);
@@ -518,13 +523,23 @@ static bool name_living(struct process_names *names, struct known_process *proce
 	return !error;
 }
 
+/* True when something new was taken up, which may have what lacks names. */
+static bool renew(const struct process_names *names, struct known_process *process,
+		  const struct tally *tally)
+{
+	return tally->stale && !tally->misplaced && !names->options->root && process->resolver &&
+	       renewal_take(&process->renewal, process->resolver, true);
+}
+
 /* True when there is a new snapshot of a process that went on meanwhile. */
-static bool look_again(struct process_names *names, struct known_process *process)
+static bool look_again(struct process_names *names, struct known_process *process,
+		       const struct tally *tally)
 {
 	double wait_s = process->wait_s;
 	struct sym_error *error;
 
-	if (names->options->root || seconds_now() < process->next_s)
+	if (!tally->stale || names->options->root || seconds_now() < process->next_s ||
+	    (!tally->misplaced && renewal_serves(&process->renewal)))
 		return false;
 	error = look(names, process);
 	if (error)
@@ -638,6 +653,17 @@ static bool name_all(struct process_names *names, struct known_process *process,
 	return true;
 }
 
+/* Where other code lies by now, what was there before has a name, which is wrong. */
+static void take_up_changes(struct process_names *names, struct known_process *process)
+{
+	if (!process->snapshot || names->options->root)
+		return;
+	if (code_mark_changed(&process->mark, process->pid))
+		sym_error_destroy(look(names, process));
+	else
+		renewal_take(&process->renewal, process->resolver, false);
+}
+
 bool process_names_resolve(void *context, struct stack_owner owner,
 			   const struct stack_query *queries, size_t count,
 			   struct stack_name *answers)
@@ -654,16 +680,17 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 		names->counts.gone += count;
 		return true;
 	}
-	/* Where other code lies by now, what was there before has a name, which is wrong. */
-	if (process->snapshot && code_mark_changed(&process->mark, process->pid))
-		sym_error_destroy(look(names, process));
+	take_up_changes(names, process);
 	if (!name_all(names, process, queries, count, answers, &tally))
 		return false;
-	if (tally.stale && count <= BATCH) {
+	if (count <= BATCH && renew(names, process, &tally) &&
+	    !name_all(names, process, queries, count, answers, &tally))
+		return false;
+	if (count <= BATCH) {
 		uint64_t before = tally.named;
 		double wait_s = process->wait_s;
 
-		if (look_again(names, process)) {
+		if (look_again(names, process, &tally)) {
 			if (!name_all(names, process, queries, count, answers, &tally))
 				return false;
 			if (tally.named > before)

@@ -17,6 +17,7 @@
 #include "mapgen/command.h"
 #include "mapgen/json_output.h"
 #include "mapgen/message.h"
+#include "mapgen/renewal.h"
 #include "mapgen/resolve_fetch.h"
 #include "mapgen/resolve_input.h"
 #include "mapgen/seconds.h"
@@ -42,6 +43,7 @@ struct resolution {
 	double cost_s;               /* of the snapshot, and of the first questions to it */
 	double next_s;               /* when there may be another; 0: it was asked nothing yet */
 	struct code_mark mark;       /* of when it was taken */
+	struct renewal renewal;      /* since */
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
 	size_t next_file;
@@ -473,6 +475,7 @@ static struct sym_error *ask(struct resolution *resolution, const uint64_t *addr
 	resolution->cost_s += seconds_now() - begin_s;
 	wait_s = patience * resolution->cost_s;
 	code_mark_wait(&resolution->mark, wait_s);
+	renewal_begin(&resolution->renewal, resolution->cost_s);
 	resolution->next_s = seconds_now() + (wait_s > 1 ? wait_s : 1);
 	return error;
 }
@@ -482,11 +485,25 @@ static bool goes_on(const struct resolution *resolution)
 	return !resolution->options->root && !resolution->options->core;
 }
 
-/* A process goes on while questions arrive: it loads images and jits methods. At most once a
- * second. */
+/* Where other code lies by now, what was there before has a name, which is wrong. */
+static void take_up_changes(struct resolution *resolution)
+{
+	if (!goes_on(resolution))
+		return;
+	if (code_mark_changed(&resolution->mark, resolution->options->pid))
+		look_again(resolution);
+	else if (resolution->next_s)
+		renewal_take(&resolution->renewal, resolution->resolver, false);
+}
+
+/* For answers without names. All of it is looked at once a second at most. */
 static bool refresh(struct resolution *resolution)
 {
-	return goes_on(resolution) && seconds_now() >= resolution->next_s && look_again(resolution);
+	if (!goes_on(resolution))
+		return false;
+	return renewal_take(&resolution->renewal, resolution->resolver, true) ||
+	       (!renewal_serves(&resolution->renewal) && seconds_now() >= resolution->next_s &&
+		look_again(resolution));
 }
 
 static void say_asked(struct resolution *resolution)
@@ -504,9 +521,7 @@ static struct sym_error *resolve_batch(struct resolution *resolution, const uint
 {
 	struct sym_error *error;
 
-	/* Where other code lies by now, what was there before has a name, which is wrong. */
-	if (goes_on(resolution) && code_mark_changed(&resolution->mark, resolution->options->pid))
-		look_again(resolution);
+	take_up_changes(resolution);
 	error = ask(resolution, addresses, count);
 	if (!error && has_unknown_code(resolution->result) && refresh(resolution))
 		error = ask(resolution, addresses, count);

@@ -80,7 +80,8 @@ int main(int count, char **words)
 	pause();
 }
 """
-# Writes its perf map with stdio and never flushes it: so many lines at first, and more for each byte that it reads.
+# Writes its perf map with stdio and never flushes it: so many lines at first, and more for each byte that it reads;
+# of further code, or of other code in the same memory.
 MAP_WRITER = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ MAP_WRITER = r"""
 int main(int count, char **words)
 {
 	char *code = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), path[64];
-	int lines = 0, more = atoi(words[count - 1]);
+	int lines = 0, more = atoi(words[1]), again = count > 2;
 	FILE *map;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
@@ -98,7 +99,7 @@ int main(int count, char **words)
 		return 1;
 	do {
 		for (int end = lines + more; lines < end; lines++)
-			fprintf(map, "%lx 10 function_that_is_number_%d_of_all\n", (long)code + 16L * lines, lines);
+			fprintf(map, "%lx 10 function_that_is_number_%d_of_all\n", (long)code + 16L * (again ? lines % more : lines), lines);
 		printf("%lx\n", (long)code);
 		fflush(stdout);
 	} while (getchar() != EOF);
@@ -239,11 +240,11 @@ def test_lines_of_code_that_llvm_jitted(tools):
 class Writer:
     """A process that holds back the end of its perf map, or all of it."""
 
-    def __init__(self, tools, lines):
+    def __init__(self, tools, lines, *again):
         program = tools.path("map-writer")
         tools.run("gcc", "-O1", "-o", program, tools.write("map-writer.c", MAP_WRITER))
         self.tools, self.lines = tools, 0
-        self.process = subprocess.Popen([program, str(lines)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([program, str(lines), *again], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.map, self.step = f"/tmp/perf-{self.process.pid}.map", lines
         self.grown()
 
@@ -276,6 +277,23 @@ class Writer:
         self.process.kill()
         self.process.wait()
         os.unlink(self.map)
+
+
+def test_a_pipe_gets_the_names_of_code_that_took_the_place_of_other_code(tools):
+    for words in (["resolve"], ["symbolize", "-p"]):
+        with Writer(tools, 3, "again") as writer:
+            pipe = subprocess.Popen([tools.program, *words, str(writer.process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+            for turn in range(4):
+                wanted, answer, deadline = f"function_that_is_number_{3 * turn + 1}_of_all", "", time.monotonic() + 20
+                while wanted not in answer and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                    pipe.stdin.write(f"{writer.code + 16 + 4:#x}\n")
+                    answer = pipe.stdout.readline()
+                if wanted not in answer:
+                    raise Fail(f"{words[0]}: '{answer.strip()}' for twenty seconds, where {wanted} lies")
+                writer.grow()
+            pipe.stdin.close()
+            pipe.wait()
 
 
 def test_code_whose_line_of_the_perf_map_is_held_back(tools):

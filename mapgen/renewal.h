@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a process has compiled, freed and mapped since is taken up between two looks at all of it:
+ * that costs little, so it is done often. Memory of a jit is used again, so also what has a name
+ * may have another by now. Of the time that passes a part may go into it; what is not used is
+ * saved, so whoever asks now and then has answers that are of the moment.
+ */
+#ifndef MAPGEN_RENEWAL_H
+#define MAPGEN_RENEWAL_H
+
+#include <stdbool.h>
+
+struct sym_resolver;
+
+/* Times are of CLOCK_MONOTONIC. */
+struct renewal {
+	double ended_s;        /* when the last one did */
+	double saved_s;        /* that may go into the next, as of... */
+	double counted_s;      /* ...then */
+	bool has_begun;        /* the first, which reads all, has been paid for */
+	bool was_in_vain;      /* the last told nothing new */
+	double serves_until_s; /* it has told something new, and will do so */
+};
+
+/* After a look at all of it, which has cost so much: as long passes before the first. */
+void renewal_begin(struct renewal *renewal, double cost_s);
+
+/* If it is time to; `is_missed`: an answer lacks a name that what is new may have. False: nothing
+ * is otherwise than before. */
+bool renewal_take(struct renewal *renewal, struct sym_resolver *resolver, bool is_missed);
+
+/* A look at all would tell no more. */
+bool renewal_serves(const struct renewal *renewal);
+
+#endif
