@@ -62,6 +62,7 @@ struct process_names {
 	struct known_process *processes;
 	struct known_thread *threads;
 	struct known_process *chosen; /* of options.pid */
+	bool is_written;              /* the text, before anybody was asked */
 	bool foreign_seen;            /* the text speaks of other living processes too */
 	bool failed;
 	unsigned int messages;
@@ -527,8 +528,8 @@ static bool name_living(struct process_names *names, struct known_process *proce
 static bool renew(const struct process_names *names, struct known_process *process,
 		  const struct tally *tally)
 {
-	return tally->stale && !tally->misplaced && !names->options->root && process->resolver &&
-	       renewal_take(&process->renewal, process->resolver, true);
+	return tally->stale && !tally->misplaced && !names->options->root && !names->is_written &&
+	       process->resolver && renewal_take(&process->renewal, process->resolver, true);
 }
 
 /* True when there is a new snapshot of a process that went on meanwhile. */
@@ -660,7 +661,7 @@ static void take_up_changes(struct process_names *names, struct known_process *p
 		return;
 	if (code_mark_changed(&process->mark, process->pid))
 		sym_error_destroy(look(names, process));
-	else
+	else if (!names->is_written)
 		renewal_take(&process->renewal, process->resolver, false);
 }
 
@@ -728,6 +729,11 @@ struct process_names *process_names_create(const struct options *options)
 	sym_error_destroy(error);
 	process_names_destroy(names);
 	return NULL;
+}
+
+void process_names_set_written(struct process_names *names, bool is_written)
+{
+	names->is_written = is_written;
 }
 
 void process_names_destroy(struct process_names *names)

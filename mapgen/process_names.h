@@ -21,6 +21,10 @@ struct process_names;
 struct process_names *process_names_create(const struct options *options);
 void process_names_destroy(struct process_names *names);
 
+/* Text that comes from now on was there before anybody was asked, or is not all there yet: then
+ * what processes do meanwhile is taken up (false at first: it is). */
+void process_names_set_written(struct process_names *names, bool is_written);
+
 /* As stack_filter_client.resolve; `context` is the process_names. */
 bool process_names_resolve(void *context, struct stack_owner owner,
 			   const struct stack_query *queries, size_t count,

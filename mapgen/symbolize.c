@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -70,6 +71,10 @@ static void ignore_first_interrupt(void)
 /* False, said, when it could not be read to its end or what was read could not be written. */
 static bool pass(struct symbolizing *symbolizing, int fd, const char *shown)
 {
+	struct stat status;
+
+	process_names_set_written(symbolizing->names,
+				  !fstat(fd, &status) && S_ISREG(status.st_mode));
 	for (;;) {
 		size_t room_bytes;
 		char *room = stack_filter_room(symbolizing->filter, &room_bytes);
