@@ -14,6 +14,7 @@ struct live_reader {
 	bool has_read;                /* and nothing has failed since */
 	bool is_given_up;             /* it did not answer in time */
 	bool asked_in_vain;           /* for what was read without asking and lacks names */
+	bool is_below;                /* what was read so, below what was told when it was asked */
 	enum sym_jit_way way;         /* that served; SYM_JIT_NONE: none did */
 	struct index_name_set *names; /* of all that is read with it; NULL: each has its own */
 	struct jit_reader *jit;       /* by contract */
@@ -35,7 +36,7 @@ void live_code_destroy(struct live_code *code)
 		struct live_code *before = code->before;
 
 		runtime_source_close(code->source);
-		runtime_source_close(code->stubs);
+		runtime_source_close(code->below);
 		free(code->contract_reason);
 		free(code->rundown_reason);
 		free(code);
@@ -217,9 +218,10 @@ struct sym_error *live_open_contract(const struct sym_snapshot *snapshot, struct
 	return error && snapshot->process->core ? explain_core(snapshot, error) : error;
 }
 
-/* code->source stays NULL when nothing is otherwise than at the last reading. */
+/* *ret stays NULL when nothing is otherwise than at the last reading, unless `anyway`. */
 static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
-				       struct live_reader *reader, struct live_code *code)
+				       struct live_reader *reader, bool anyway,
+				       struct runtime_source **ret)
 {
 	struct runtime_source *source AUTO_RUNTIME_SOURCE = NULL;
 	struct jit_range *own_memory AUTO_FREE = NULL;
@@ -241,7 +243,7 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 	if (!own_memory)
 		return &sym_error_no_memory;
 	contract.find_stubs = known ? NULL : find_stubs;
-	contract.is_other = contract.own_memory_count != reader->own_memory_count ||
+	contract.is_other = anyway || contract.own_memory_count != reader->own_memory_count ||
 			    (contract.own_memory_count &&
 			     memcmp(own_memory, reader->own_memory,
 				    contract.own_memory_count * sizeof(*own_memory)) != 0);
@@ -254,8 +256,7 @@ static struct sym_error *read_contract(const struct sym_snapshot *snapshot,
 	free(reader->own_memory);
 	reader->own_memory = STEAL(own_memory);
 	reader->own_memory_count = contract.own_memory_count;
-	code->source = STEAL(source);
-	code->info.way = SYM_JIT_CONTRACT;
+	*ret = STEAL(source);
 	return NULL;
 }
 
@@ -297,7 +298,7 @@ static void reset(struct live_reader *reader)
 {
 	jit_reader_close(STEAL(reader->jit));
 	live_rundown_reset(&reader->rundown);
-	reader->has_read = reader->asked_in_vain = false;
+	reader->has_read = reader->asked_in_vain = reader->is_below = false;
 }
 
 void live_reader_close(struct live_reader *reader)
@@ -362,7 +363,7 @@ static bool has_added_methods(const struct live_code *code)
 	       counts->unnamed_count > counts->unnamed_dynamic_count;
 }
 
-/* A rundown in place of what was read and lacks names, which stays where there is none. */
+/* A rundown over what was read and lacks names. */
 static struct sym_error *ask_for_added(const struct sym_snapshot *snapshot,
 				       struct live_reader *reader, enum sym_jit_way jit,
 				       struct live_code *code)
@@ -375,8 +376,11 @@ static struct sym_error *ask_for_added(const struct sym_snapshot *snapshot,
 		return NULL;
 	read = STEAL(code->source);
 	error = read_rundown(snapshot, reader, code);
-	if (!error)
+	reader->is_below = !error;
+	if (!error) {
+		code->below = STEAL(read);
 		return NULL;
+	}
 	code->source = STEAL(read);
 	reader->asked_in_vain = true;
 	return keep_reason(error, &code->rundown_reason);
@@ -389,7 +393,7 @@ static struct sym_error *find_stubs_alone(const struct sym_snapshot *snapshot,
 	struct sym_error *error = check_runtime(snapshot);
 
 	if (!error && !snapshot->process->core)
-		error = live_rundown_stubs_alone(snapshot, &code->stubs);
+		error = live_rundown_stubs_alone(snapshot, &code->below);
 	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 		return error;
 	sym_error_destroy(error);
@@ -407,9 +411,11 @@ static struct sym_error *read_code(const struct sym_snapshot *snapshot, struct l
 		return &sym_error_no_memory;
 	code->info.way = SYM_JIT_NONE;
 	if (jit == SYM_JIT_AUTO || jit == SYM_JIT_CONTRACT)
-		error = read_contract(snapshot, reader, code);
+		error = read_contract(snapshot, reader, false, &code->source);
 	if (error)
 		error = keep_reason(error, &code->contract_reason);
+	else if (code->source)
+		code->info.way = SYM_JIT_CONTRACT;
 	if (!error && !code->source && (jit == SYM_JIT_AUTO || jit == SYM_JIT_RUNDOWN)) {
 		error = read_rundown(snapshot, reader, code);
 		if (error)
@@ -442,10 +448,13 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 	code = calloc(1, sizeof(*code));
 	if (!code)
 		return &sym_error_no_memory;
+	code->info.way = reader->way;
 	if (reader->way == SYM_JIT_CONTRACT)
-		error = read_contract(snapshot, reader, code);
+		error = read_contract(snapshot, reader, false, &code->source);
 	else
 		error = read_events(snapshot, reader, code);
+	if (!error && code->source && reader->is_below)
+		error = read_contract(snapshot, reader, true, &code->below);
 	if (!error)
 		error = ask_for_added(snapshot, reader, snapshot->jit, code);
 	if (error || !code->source)
@@ -585,8 +594,10 @@ struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
 	if ((*reader)->is_given_up)
 		return NULL;
 	error = choose_names(known, *reader);
+	/* What is below was read before the way that served. */
 	if (!error)
-		error = read_on(snapshot, *reader, known->source ? known->info.way : snapshot->jit,
+		error = read_on(snapshot, *reader,
+				known->source && !known->below ? known->info.way : snapshot->jit,
 				&code);
 	if (error || !code)
 		return error;

@@ -17,8 +17,11 @@
 struct live_code {
 	struct sym_jit_info info;
 	struct runtime_source *source; /* NULL: no way served; info says why */
-	struct runtime_source *stubs;  /* where none did: what its memory shows; may be NULL */
-	bool had_runtime;              /* the process, when it was read */
+	/* What holds where nothing else tells: stubs that its memory shows where no way served;
+	 * what was read by contract before the runtime had to be asked, which does not tell of the
+	 * former bodies of methods that were edited. May be NULL. */
+	struct runtime_source *below;
+	bool had_runtime; /* the process, when it was read */
 	char *contract_reason, *rundown_reason;
 	struct live_code *before; /* what this took the place of, while its names are in use */
 };

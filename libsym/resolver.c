@@ -187,7 +187,7 @@ static void resolve_memory(const struct resolving *resolving, size_t line,
 	if (executable && !is_kernel_code(mapping))
 		resolver_learn(resolving, live, written, line);
 	if (find_written(resolving, written, answer) ||
-	    find_live(resolving, live ? live->stubs : NULL, answer))
+	    find_live(resolving, live ? live->below : NULL, answer))
 		return;
 	answer->status = SYM_NO_SYMBOLS;
 	if (!executable)

@@ -473,9 +473,13 @@ static struct sym_error *add_runtime(struct joining *joining)
 
 	if (error)
 		return error;
-	source = code->source ?: code->stubs;
+	source = code->source ?: code->below;
 	if (!source)
 		return NULL;
+	if (source != code->below && code->below) {
+		add_pieces(joining, code->below, true);
+		add_pieces(joining, code->below, false);
+	}
 	if (add_pieces(joining, source, true) && joining->perf_map)
 		add_lines(joining, joining->perf_map, true);
 	add_pieces(joining, source, false);

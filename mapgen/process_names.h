@@ -21,8 +21,8 @@ struct process_names;
 struct process_names *process_names_create(const struct options *options);
 void process_names_destroy(struct process_names *names);
 
-/* Text that comes from now on was there before anybody was asked, or is not all there yet: then
- * what processes do meanwhile is taken up (false at first: it is). */
+/* Whether the text that comes from now on was written before anybody was asked, as that of a file:
+ * then what processes do meanwhile is not taken up. False at first. */
 void process_names_set_written(struct process_names *names, bool is_written);
 
 /* As stack_filter_client.resolve; `context` is the process_names. */
