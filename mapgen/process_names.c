@@ -113,6 +113,7 @@ static bool become_former(struct known_process *process)
 	former->resolver = STEAL(process->resolver);
 	former->places = process->places;
 	memset(&process->places, 0, sizeof(process->places));
+	process->renewal = (struct renewal){ 0 };
 	if (process->former)
 		process_destroy(process->former);
 	process->former = former;
@@ -529,7 +530,8 @@ static bool renew(const struct process_names *names, struct known_process *proce
 		  const struct tally *tally)
 {
 	return tally->stale && !tally->misplaced && !names->options->root && !names->is_written &&
-	       process->resolver && renewal_take(&process->renewal, process->resolver, true);
+	       process->resolver &&
+	       renewal_take(&process->renewal, process->resolver, process->snapshot, true);
 }
 
 /* True when there is a new snapshot of a process that went on meanwhile. */
@@ -662,7 +664,7 @@ static void take_up_changes(struct process_names *names, struct known_process *p
 	if (code_mark_changed(&process->mark, process->pid))
 		sym_error_destroy(look(names, process));
 	else if (!names->is_written)
-		renewal_take(&process->renewal, process->resolver, false);
+		renewal_take(&process->renewal, process->resolver, process->snapshot, false);
 }
 
 bool process_names_resolve(void *context, struct stack_owner owner,

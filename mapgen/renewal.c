@@ -3,6 +3,7 @@
 
 #include "libsym/libsym.h"
 #include "mapgen/seconds.h"
+#include "mapgen/target.h"
 
 /* Of the time. */
 static const double share = 0.25;
@@ -18,7 +19,8 @@ void renewal_begin(struct renewal *renewal, double cost_s)
 
 	*renewal = (struct renewal){ .ended_s = now_s,
 				     .saved_s = -share * cost_s,
-				     .counted_s = now_s };
+				     .counted_s = now_s,
+				     .has_said = renewal->has_said };
 }
 
 static bool is_due(struct renewal *renewal, double now_s, bool is_missed)
@@ -31,7 +33,8 @@ static bool is_due(struct renewal *renewal, double now_s, bool is_missed)
 					 now_s - renewal->ended_s >= shortest_wait_s);
 }
 
-bool renewal_take(struct renewal *renewal, struct sym_resolver *resolver, bool is_missed)
+bool renewal_take(struct renewal *renewal, struct sym_resolver *resolver, struct sym_snapshot *told,
+		  bool is_missed)
 {
 	enum sym_refresh found = SYM_REFRESH_ENDED;
 	double now_s = seconds_now();
@@ -43,6 +46,9 @@ bool renewal_take(struct renewal *renewal, struct sym_resolver *resolver, bool i
 	if (renewal->has_begun)
 		renewal->saved_s -= renewal->ended_s - now_s;
 	renewal->has_begun = true;
+	if (told && !renewal->has_said)
+		target_say_followed(told);
+	renewal->has_said |= told != NULL;
 	renewal->was_in_vain = found == SYM_REFRESH_NOTHING || found == SYM_REFRESH_ENDED;
 	if (found == SYM_REFRESH_ENDED)
 		renewal->serves_until_s = 0;

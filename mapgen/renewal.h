@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct sym_resolver;
+struct sym_snapshot;
 
 /* Times are of CLOCK_MONOTONIC. */
 struct renewal {
@@ -18,16 +19,20 @@ struct renewal {
 	double saved_s;        /* that may go into the next, as of... */
 	double counted_s;      /* ...then */
 	bool has_begun;        /* the first, which reads all, has been paid for */
+	bool has_said;         /* whether the process is followed */
 	bool was_in_vain;      /* the last told nothing new */
 	double serves_until_s; /* it has told something new, and will do so */
 };
 
-/* After a look at all of it, which has cost so much: as long passes before the first. */
+/* After a look at all of it (the first: of a renewal that is zero), which has cost so much: as long
+ * passes before the first. */
 void renewal_begin(struct renewal *renewal, double cost_s);
 
-/* If it is time to; `is_missed`: an answer lacks a name that what is new may have. False: nothing
- * is otherwise than before. */
-bool renewal_take(struct renewal *renewal, struct sym_resolver *resolver, bool is_missed);
+/* If it is time to. `told`: the snapshot, where the runtime has told of its code, so that it is
+ * said that it goes on; else NULL. `is_missed`: an answer lacks a name that what is new may have.
+ * False: nothing is otherwise than before. */
+bool renewal_take(struct renewal *renewal, struct sym_resolver *resolver, struct sym_snapshot *told,
+		  bool is_missed);
 
 /* A look at all would tell no more. */
 bool renewal_serves(const struct renewal *renewal);

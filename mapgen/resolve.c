@@ -485,6 +485,12 @@ static bool goes_on(const struct resolution *resolution)
 	return !resolution->options->root && !resolution->options->core;
 }
 
+static bool renew(struct resolution *resolution, bool is_missed)
+{
+	return renewal_take(&resolution->renewal, resolution->resolver,
+			    resolution->told ? resolution->snapshot : NULL, is_missed);
+}
+
 /* Where other code lies by now, what was there before has a name, which is wrong. */
 static void take_up_changes(struct resolution *resolution)
 {
@@ -493,7 +499,7 @@ static void take_up_changes(struct resolution *resolution)
 	if (code_mark_changed(&resolution->mark, resolution->options->pid))
 		look_again(resolution);
 	else if (resolution->next_s)
-		renewal_take(&resolution->renewal, resolution->resolver, false);
+		renew(resolution, false);
 }
 
 /* For answers without names. All of it is looked at once a second at most. */
@@ -501,7 +507,7 @@ static bool refresh(struct resolution *resolution)
 {
 	if (!goes_on(resolution))
 		return false;
-	return renewal_take(&resolution->renewal, resolution->resolver, true) ||
+	return renew(resolution, true) ||
 	       (!renewal_serves(&resolution->renewal) && seconds_now() >= resolution->next_s &&
 		look_again(resolution));
 }
