@@ -10,6 +10,8 @@ static const double share = 0.25;
 static const double most_saved_s = 1;
 /* While nothing is missed, or looking for it was in vain. */
 static const double shortest_wait_s = 0.05;
+/* A runtime that is followed hands on what it tells every 0.1 s. */
+static const struct timespec delay = { .tv_nsec = 120 * 1000 * 1000 };
 /* A runtime that did not answer one in time is not asked by others. */
 static const double longest_service_s = 30;
 
@@ -20,7 +22,8 @@ void renewal_begin(struct renewal *renewal, double cost_s)
 	*renewal = (struct renewal){ .ended_s = now_s,
 				     .saved_s = -share * cost_s,
 				     .counted_s = now_s,
-				     .has_said = renewal->has_said };
+				     .has_said = renewal->has_said,
+				     .comes_late = renewal->comes_late };
 }
 
 static bool is_due(struct renewal *renewal, double now_s, bool is_missed)
@@ -41,13 +44,16 @@ bool renewal_take(struct renewal *renewal, struct sym_resolver *resolver, struct
 
 	if (!is_due(renewal, now_s, is_missed))
 		return false;
+	/* What it has just compiled. */
+	if (is_missed && renewal->comes_late && renewal->has_begun && !renewal->was_in_vain)
+		nanosleep(&delay, NULL);
 	sym_error_destroy(sym_resolver_refresh(resolver, &found));
 	renewal->ended_s = seconds_now();
 	if (renewal->has_begun)
 		renewal->saved_s -= renewal->ended_s - now_s;
 	renewal->has_begun = true;
 	if (told && !renewal->has_said)
-		target_say_followed(told);
+		renewal->comes_late = target_say_followed(told);
 	renewal->has_said |= told != NULL;
 	renewal->was_in_vain = found == SYM_REFRESH_NOTHING || found == SYM_REFRESH_ENDED;
 	if (found == SYM_REFRESH_ENDED)

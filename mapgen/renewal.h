@@ -19,7 +19,8 @@ struct renewal {
 	double saved_s;        /* that may go into the next, as of... */
 	double counted_s;      /* ...then */
 	bool has_begun;        /* the first, which reads all, has been paid for */
-	bool has_said;         /* whether the process is followed */
+	bool has_said;         /* whether the process is followed: */
+	bool comes_late;       /* it is */
 	bool was_in_vain;      /* the last told nothing new */
 	double serves_until_s; /* it has told something new, and will do so */
 };

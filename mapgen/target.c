@@ -24,17 +24,19 @@ void target_say_asked(struct sym_snapshot *snapshot)
 	sym_error_destroy(error);
 }
 
-void target_say_followed(struct sym_snapshot *snapshot)
+bool target_say_followed(struct sym_snapshot *snapshot)
 {
 	const struct sym_process_info *process = sym_snapshot_process(snapshot);
 	const struct sym_jit_info *jit;
 	struct sym_error *error = sym_snapshot_jit(snapshot, &jit);
+	bool is_followed = !error && jit->way == SYM_JIT_RUNDOWN;
 
-	if (!error && jit->way == SYM_JIT_RUNDOWN)
+	if (is_followed)
 		message("process %d (%s) tells of each method that it compiles until this ends, "
 			"over the same socket",
 			process->pid, process->comm);
 	sym_error_destroy(error);
+	return is_followed;
 }
 
 void target_say(struct sym_error *error)

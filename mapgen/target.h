@@ -53,8 +53,8 @@ bool target_is_precompiled(const struct sym_image *image);
  * touched". Only of a snapshot whose jitted code has been read: else this reads it.
  */
 void target_say_asked(struct sym_snapshot *snapshot);
-/* And that it goes on to tell, which it does where a resolver of it is refreshed. */
-void target_say_followed(struct sym_snapshot *snapshot);
+/* And that it goes on to tell, which it does where a resolver of it is refreshed. True: it does. */
+bool target_say_followed(struct sym_snapshot *snapshot);
 
 /* Where the names of jitted code are from, or (*is_none_ret) why there are none; heap, NULL when
  * out of memory. Reads the code if that has not been done. */

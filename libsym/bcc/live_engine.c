@@ -11,7 +11,8 @@
  *   never for more than one part in COST_SHARE of the time; an address that
  *   stayed without a name does not ask again;
  * - when jitted code was last looked at MOST_AGE_MS ago: its memory is used again;
- * - when what is mapped was last seen MAPPED_MS ago: a library may lie where another one was.
+ * - for what has changed, when that was last seen MAPPED_MS ago: a library may lie where another
+ *   one was, and code where other code was.
  *
  * A look that finds the process gone is thrown away: what was known stays.
  * The names of the look before the last one stay too, so that a caller who
@@ -38,7 +39,7 @@ enum {
 	CHECK_MS = 100,
 	COST_SHARE = 20,
 	MOST_AGE_MS = 10000,
-	MAPPED_MS = 1000,  /* how old what is known of a process without jitted code may be */
+	MAPPED_MS = 1000,  /* how old may be what is taken up without asking the runtime */
 	SLOW_MS = 20,      /* of a look-up that has read something: several ticks of the clock */
 	ANSWERLESS = 4096, /* places in the table of addresses without a name */
 	REMEMBERED = 8192, /* places in the table of answers; a profile has few addresses */
@@ -292,7 +293,7 @@ static bool take_up_changes(struct live_engine *engine)
 	return true;
 }
 
-/* A library may have been unloaded, and another one lie in its place. */
+/* What was there may have gone, and something else lie in its place. */
 static void check_mapped(struct live_engine *engine)
 {
 	uint64_t begin = now_ms();
@@ -316,10 +317,12 @@ static __attribute__((noinline)) void check_now(struct live_engine *engine)
 	} else if (!still_same(look)) {
 		forget_answerless(engine);
 		look_again(engine);
-	} else if (!look->knows_jitted) {
-		check_mapped(engine);
-	} else if (now_ms() - look->taken_ms >= at_least(MOST_AGE_MS, look->cost_ms)) {
+	} else if (look->knows_jitted &&
+		   now_ms() - look->taken_ms >= at_least(MOST_AGE_MS, look->cost_ms)) {
 		look_again(engine);
+	} else if (!look->knows_jitted || !engine->was_rundown) {
+		/* Who is asked for a rundown would be asked to go on telling. */
+		check_mapped(engine);
 	}
 }
 

@@ -183,3 +183,32 @@ Test(bcc_life, a_name_is_looked_for_in_the_file_that_is_mapped)
 	free(path);
 	scratch_remove(scratch);
 }
+
+/* Memory of a jit is used again; whoever asks goes on asking for the same address. */
+Test(bcc_life, code_that_took_the_place_of_other_code_has_its_own_name)
+{
+	void *code = mmap(NULL, 0x1000, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct bcc_symbol symbol = { 0 };
+	char path[64];
+	FILE *map;
+	void *cache;
+
+	cr_assert_neq(code, MAP_FAILED);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "w");
+	cr_assert_not_null(map);
+	setlinebuf(map);
+	fprintf(map, "%lx 10 the_first\n", (unsigned long)code);
+	cache = library.symcache_new(getpid(), NULL);
+	cr_assert_eq(library.symcache_resolve(cache, (uint64_t)code + 4, &symbol), 0);
+	cr_expect_str_eq(symbol.name, "the_first");
+	fprintf(map, "%lx 10 the_second\n", (unsigned long)code);
+	for (int i = 0; i < 60 && !strcmp(symbol.name, "the_first"); i++) {
+		wait_ms(100);
+		cr_assert_eq(library.symcache_resolve(cache, (uint64_t)code + 4, &symbol), 0);
+	}
+	cr_expect_str_eq(symbol.name, "the_second");
+	library.free_symcache(cache, getpid());
+	fclose(map);
+	unlink(path);
+}
