@@ -150,8 +150,8 @@ def test_few_questions_about_a_process_are_answered_as_many(tools):
     """Programs that linkers lay out in other ways, with many libraries, with names in a perf map where they have none of their own."""
     tools.need("gcc")
     source = tools.write("layout.c", "#include <stdlib.h>\n#include <unistd.h>\nint function(int x) { return x * 3; }\n"
-                                     "int main(int count, char **words) { (void)words; for (;;) { pause(); exit(function(count)); } }\n")
-    programs = [[sys.executable, "-c", "import ctypes, decimal, hashlib, json, sqlite3, ssl, time; time.sleep(1000)"]]
+                                     "int main(int count, char **words) { (void)words; if (write(1, \"r\", 1) == 1) pause(); exit(function(count)); }\n")
+    programs = [[sys.executable, "-c", "import ctypes, decimal, hashlib, json, sqlite3, ssl, time; print('r', flush=True); time.sleep(1000)"]]
     for number, flags in enumerate((["-no-pie", "-Wl,-z,max-page-size=0x200000"], ["-Wl,-z,noseparate-code"], ["-static-pie"], ["-s"],
                                     ["-no-pie", "-static"], ["-fuse-ld=gold"], ["-no-pie", "-Wl,-Ttext-segment=0x10000000", "-s"])):
         program = tools.path(f"layout{number}")
@@ -159,10 +159,11 @@ def test_few_questions_about_a_process_are_answered_as_many(tools):
         programs.append([program])
     asked = 0
     for program in programs:
-        with subprocess.Popen(program, stdin=subprocess.DEVNULL) as process:
+        with subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
             perf_map = f"/tmp/perf-{process.pid}.map"
             try:
-                time.sleep(0.5)
+                if process.stdout.read(1) != b"r":
+                    raise Fail(f"{program[0]} did not start")
                 asked += expect_few_as_many(tools, process.pid) + expect_few_as_many(tools, process.pid, ["--lines"])
                 with open(perf_map, "w", encoding="utf-8") as names_of_all:
                     names_of_all.writelines(f"{address[2:]} 4 named_{address}\n" for address in code_addresses(process.pid))
