@@ -63,7 +63,8 @@ struct process_names {
 	struct known_thread *threads;
 	struct known_process *chosen; /* of options.pid */
 	bool is_written;              /* the text, before anybody was asked */
-	bool foreign_seen;            /* the text speaks of other living processes too */
+	struct renewal_purse purse;
+	bool foreign_seen; /* the text speaks of other living processes too */
 	bool failed;
 	unsigned int messages;
 	uint64_t uses;
@@ -526,12 +527,13 @@ static bool name_living(struct process_names *names, struct known_process *proce
 }
 
 /* True when something new was taken up, which may have what lacks names. */
-static bool renew(const struct process_names *names, struct known_process *process,
+static bool renew(struct process_names *names, struct known_process *process,
 		  const struct tally *tally)
 {
 	return tally->stale && !tally->misplaced && !names->options->root && !names->is_written &&
 	       process->resolver &&
-	       renewal_take(&process->renewal, process->resolver, process->snapshot, true);
+	       renewal_take(&process->renewal, &names->purse, process->resolver, process->snapshot,
+			    true);
 }
 
 /* True when there is a new snapshot of a process that went on meanwhile. */
@@ -664,7 +666,8 @@ static void take_up_changes(struct process_names *names, struct known_process *p
 	if (code_mark_changed(&process->mark, process->pid))
 		sym_error_destroy(look(names, process));
 	else if (!names->is_written)
-		renewal_take(&process->renewal, process->resolver, process->snapshot, false);
+		renewal_take(&process->renewal, &names->purse, process->resolver, process->snapshot,
+			     false);
 }
 
 bool process_names_resolve(void *context, struct stack_owner owner,

@@ -2,8 +2,8 @@
 /*
  * What a process has compiled, freed and mapped since is taken up between two looks at all of it:
  * that costs little, so it is done often. Memory of a jit is used again, so also what has a name
- * may have another by now. Of the time that passes a part may go into it; what is not used is
- * saved, so whoever asks now and then has answers that are of the moment.
+ * may have another by now. Of the time that passes a part may go into it, of all processes
+ * together; what is not used is saved, so whoever asks now and then has answers of the moment.
  */
 #ifndef MAPGEN_RENEWAL_H
 #define MAPGEN_RENEWAL_H
@@ -14,14 +14,20 @@ struct sym_resolver;
 struct sym_snapshot;
 
 /* Times are of CLOCK_MONOTONIC. */
+
+/* Of whoever has them all. Zero at first. */
+struct renewal_purse {
+	double saved_s;   /* that may go into renewals, as of... */
+	double counted_s; /* ...then */
+};
+
+/* Of one process. */
 struct renewal {
-	double ended_s;        /* when the last one did */
-	double saved_s;        /* that may go into the next, as of... */
-	double counted_s;      /* ...then */
-	bool has_begun;        /* the first, which reads all, has been paid for */
+	double next_s;         /* while nothing is missed, or looking for it was in vain */
+	bool has_begun;        /* the first, which reads all */
+	bool was_in_vain;      /* the last told nothing new */
 	bool has_said;         /* whether the process is followed: */
 	bool comes_late;       /* it is */
-	bool was_in_vain;      /* the last told nothing new */
 	double serves_until_s; /* it has told something new, and will do so */
 };
 
@@ -32,8 +38,8 @@ void renewal_begin(struct renewal *renewal, double cost_s);
 /* If it is time to. `told`: the snapshot, where the runtime has told of its code, so that it is
  * said that it goes on; else NULL. `is_missed`: an answer lacks a name that what is new may have.
  * False: nothing is otherwise than before. */
-bool renewal_take(struct renewal *renewal, struct sym_resolver *resolver, struct sym_snapshot *told,
-		  bool is_missed);
+bool renewal_take(struct renewal *renewal, struct renewal_purse *purse,
+		  struct sym_resolver *resolver, struct sym_snapshot *told, bool is_missed);
 
 /* A look at all would tell no more. */
 bool renewal_serves(const struct renewal *renewal);

@@ -44,6 +44,7 @@ struct resolution {
 	double next_s;               /* when there may be another; 0: it was asked nothing yet */
 	struct code_mark mark;       /* of when it was taken */
 	struct renewal renewal;      /* since */
+	struct renewal_purse purse;
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
 	size_t next_file;
@@ -487,7 +488,7 @@ static bool goes_on(const struct resolution *resolution)
 
 static bool renew(struct resolution *resolution, bool is_missed)
 {
-	return renewal_take(&resolution->renewal, resolution->resolver,
+	return renewal_take(&resolution->renewal, &resolution->purse, resolution->resolver,
 			    resolution->told ? resolution->snapshot : NULL, is_missed);
 }
 
