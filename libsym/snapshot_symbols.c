@@ -476,7 +476,7 @@ static struct sym_error *add_runtime(struct joining *joining)
 	source = code->source ?: code->below;
 	if (!source)
 		return NULL;
-	if (source != code->below && code->below) {
+	if (code->source && code->below) {
 		add_pieces(joining, code->below, true);
 		add_pieces(joining, code->below, false);
 	}

@@ -21,6 +21,12 @@ void renewal_begin(struct renewal *renewal, double cost_s)
 				     .comes_late = renewal->comes_late };
 }
 
+/* What is missing may have come since the last one. */
+static bool is_hopeful(const struct renewal *renewal, bool is_missed)
+{
+	return is_missed && renewal->has_begun && !renewal->was_in_vain;
+}
+
 static bool is_due(const struct renewal *renewal, struct renewal_purse *purse, double now_s,
 		   bool is_missed)
 {
@@ -28,8 +34,7 @@ static bool is_due(const struct renewal *renewal, struct renewal_purse *purse, d
 	purse->counted_s = now_s;
 	if (purse->saved_s > most_saved_s)
 		purse->saved_s = most_saved_s;
-	return purse->saved_s >= 0 && (now_s >= renewal->next_s ||
-				       (is_missed && renewal->has_begun && !renewal->was_in_vain));
+	return purse->saved_s >= 0 && (now_s >= renewal->next_s || is_hopeful(renewal, is_missed));
 }
 
 static void refresh(struct renewal *renewal, struct sym_resolver *resolver, bool is_missed)
@@ -37,7 +42,7 @@ static void refresh(struct renewal *renewal, struct sym_resolver *resolver, bool
 	enum sym_refresh found = SYM_REFRESH_ENDED;
 
 	/* For what it has just compiled. */
-	if (is_missed && renewal->comes_late && renewal->has_begun && !renewal->was_in_vain)
+	if (renewal->comes_late && is_hopeful(renewal, is_missed))
 		nanosleep(&delay, NULL);
 	sym_error_destroy(sym_resolver_refresh(resolver, &found));
 	renewal->was_in_vain = found == SYM_REFRESH_NOTHING || found == SYM_REFRESH_ENDED;
