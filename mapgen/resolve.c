@@ -15,11 +15,11 @@
 #include "libsym/base/path.h"
 #include "mapgen/code_mark.h"
 #include "mapgen/command.h"
-#include "mapgen/json_output.h"
 #include "mapgen/message.h"
 #include "mapgen/renewal.h"
 #include "mapgen/resolve_fetch.h"
 #include "mapgen/resolve_input.h"
+#include "mapgen/resolve_output.h"
 #include "mapgen/seconds.h"
 #include "mapgen/target.h"
 
@@ -48,11 +48,9 @@ struct resolution {
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
 	size_t next_file;
-	char *short_name; /* room for one */
-	size_t short_name_bytes;
+	struct answer_printer printer;
 	size_t good, bad;
 	size_t stripped; /* answers of functions that only lack the name, in images without any */
-	size_t printed;  /* objects of the JSON array */
 	bool told;       /* names came from the runtime, and how was said where it must be */
 	bool broken;     /* said already; stop */
 };
@@ -63,175 +61,6 @@ static const double patience = 5;
 static const char not_a_question[] = "not an address and not IMAGE+0xN";
 
 /* ---- answers ------------------------------------------------------------ */
-
-/* The name in the form asked for; the full one when memory is short. */
-static const char *shown_name(struct resolution *resolution, const struct sym_answer *answer)
-{
-	const char *name = answer->name;
-	size_t needed;
-	char *room;
-
-	if (resolution->options->names == NAME_FORM_RAW && answer->linkage_name)
-		return answer->linkage_name;
-	/* Of native code there is nothing to be left out: its names are no .NET signatures. */
-	if (resolution->options->names != NAME_FORM_SHORT || answer->source == SYM_SOURCE_ELF ||
-	    answer->source == SYM_SOURCE_EH_FRAME || answer->source == SYM_SOURCE_DWARF ||
-	    answer->source == SYM_SOURCE_GOPCLNTAB)
-		return name;
-	needed = sym_name_shorten(name, resolution->short_name, resolution->short_name_bytes) + 1;
-	if (needed > resolution->short_name_bytes) {
-		room = realloc(resolution->short_name, needed);
-		if (!room)
-			return name;
-		resolution->short_name = room;
-		resolution->short_name_bytes = needed;
-		sym_name_shorten(name, room, needed);
-	}
-	return resolution->short_name;
-}
-
-static const char *shown_tier(const struct resolution *resolution, const struct sym_answer *answer)
-{
-	return resolution->options->tiers == TIER_FORM_STRIP ? NULL : answer->tier;
-}
-
-/* Foreign text onto what may be a terminal. */
-static void print_text(const char *text)
-{
-	for (; *text; text++)
-		putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
-}
-
-/* Code that no line of its file says, such as what a compiler adds, has line 0. */
-static void print_place(const char *file, uint32_t line)
-{
-	print_text(file);
-	if (line)
-		printf(":%" PRIu32, line);
-	else
-		fputs(":?", stdout);
-}
-
-static const char *inlined_name(const struct resolution *resolution,
-				const struct sym_inlined *inlined)
-{
-	return resolution->options->names == NAME_FORM_RAW && inlined->linkage_name
-		       ? inlined->linkage_name
-		       : inlined->name;
-}
-
-static void print_inlined(const struct resolution *resolution, const struct sym_inlined *inlined)
-{
-	fputs("    ", stdout);
-	print_text(*inlined->name ? inlined_name(resolution, inlined) : "?");
-	fputs(" inlined at ", stdout);
-	print_place(inlined->call_file ? inlined->call_file : "?", inlined->call_line);
-	putchar('\n');
-}
-
-static void print_answer(struct resolution *resolution, const struct question *question,
-			 const struct sym_answer *answer)
-{
-	const char *tier = shown_tier(resolution, answer);
-
-	print_text(question->text);
-	putchar(' ');
-	if (answer->status == SYM_RESOLVED || answer->status == SYM_UNNAMED) {
-		print_text(shown_name(resolution, answer));
-		if (tier)
-			printf("[%s]", tier);
-		printf("+0x%" PRIx64, answer->offset_bytes);
-	} else {
-		printf("[%s", sym_status_text(answer->status));
-		if (answer->reason) {
-			fputs(": ", stdout);
-			print_text(answer->reason);
-		}
-		putchar(']');
-	}
-	if (answer->status != SYM_UNMAPPED) {
-		fputs(" (", stdout);
-		print_text(*answer->image_path ? answer->image_path : "anonymous memory");
-		putchar(')');
-	}
-	if (answer->file) {
-		putchar(' ');
-		print_place(answer->file, answer->line);
-	}
-	putchar('\n');
-	for (size_t i = 0; i < answer->inlined_count; i++)
-		print_inlined(resolution, &answer->inlined[i]);
-}
-
-/* Beyond a name, when it was asked for. */
-static void add_place_json(const struct resolution *resolution, const struct sym_answer *answer,
-			   json_t *object)
-{
-	json_t *array;
-
-	if (!resolution->options->lines && !resolution->options->inlines)
-		return;
-	json_object_set_new(object, "file", json_output_text(answer->file));
-	json_object_set_new(object, "line", json_integer(answer->line));
-	json_object_set_new(object, "column", json_integer(answer->column));
-	if (!resolution->options->inlines)
-		return;
-	array = json_array();
-	for (size_t i = 0; i < answer->inlined_count; i++) {
-		const struct sym_inlined *inlined = &answer->inlined[i];
-
-		json_array_append_new(array,
-				      json_pack("{s:o, s:o, s:I, s:I}", "name",
-						json_output_text(inlined_name(resolution, inlined)),
-						"call_file", json_output_text(inlined->call_file),
-						"call_line", (json_int_t)inlined->call_line,
-						"call_column", (json_int_t)inlined->call_column));
-	}
-	json_object_set_new(object, "inlined", array);
-}
-
-/* A composite has no MVID of its own; its components have. */
-static void add_component_json(const struct sym_answer *answer, json_t *object)
-{
-	if (answer->component)
-		json_object_set_new(object, "component",
-				    json_pack("{s:o, s:o}", "assembly",
-					      json_output_text(answer->component), "mvid",
-					      json_output_text(answer->component_mvid)));
-}
-
-static json_t *answer_json(struct resolution *resolution, const struct question *question,
-			   const struct sym_answer *answer)
-{
-	bool named = answer->status == SYM_RESOLVED;
-	bool bounded = named || answer->status == SYM_UNNAMED;
-	const char *mvid = answer->image ? sym_image_mvid(answer->image) : NULL;
-	json_t *object;
-
-	object = json_pack(
-		"{s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "input",
-		json_output_text(question->text), "position", json_output_address(answer->address),
-		"resolved", named, "status", sym_status_text(answer->status), "reason",
-		json_output_text(answer->reason), "name",
-		json_output_text(bounded ? shown_name(resolution, answer) : NULL), "tier",
-		json_output_text(named ? shown_tier(resolution, answer) : NULL), "offset",
-		bounded ? json_integer((json_int_t)answer->offset_bytes) : json_null(), "size",
-		bounded ? json_integer((json_int_t)answer->size_bytes) : json_null(), "image",
-		json_output_text(answer->image_path), "image_position",
-		json_output_address(answer->image_position), "mvid", json_output_text(mvid),
-		"source", sym_source_text(answer->source));
-	add_component_json(answer, object);
-	add_place_json(resolution, answer, object);
-	return object;
-}
-
-/* One array, one object a line, each as soon as it is known. */
-static void show_json(struct resolution *resolution, json_t *object)
-{
-	fputs(resolution->printed++ ? ",\n" : "[", stdout);
-	if (!json_output_compact(object))
-		resolution->broken = true;
-}
 
 /* An answer lends its image for reading only. NULL when it is of neither. */
 static struct sym_image *own_image(const struct resolution *resolution,
@@ -264,27 +93,16 @@ static void show_answer(struct resolution *resolution, const struct question *qu
 	resolution->good++;
 	resolution->stripped +=
 		answer->status == SYM_UNNAMED && lacks_symbols(resolution, answer->image);
-	if (resolution->options->json)
-		show_json(resolution, answer_json(resolution, question, answer));
-	else
-		print_answer(resolution, question, answer);
+	answer_printer_print(&resolution->printer, question, answer);
+	resolution->broken |= resolution->printer.has_failed;
 }
 
 static void show_bad(struct resolution *resolution, const struct question *question,
 		     const char *reason)
 {
 	resolution->bad++;
-	if (resolution->options->json) {
-		show_json(resolution,
-			  json_pack("{s:o, s:b, s:s, s:o, s:n}", "input",
-				    json_output_text(question->text), "resolved", 0, "status",
-				    "no answer", "reason", json_output_text(reason), "name"));
-		return;
-	}
-	print_text(question->text);
-	fputs(" [", stdout);
-	print_text(reason);
-	puts("]");
+	answer_printer_print_bad(&resolution->printer, question, reason);
+	resolution->broken |= resolution->printer.has_failed;
 }
 
 /* ---- images that are named ---------------------------------------------- */
@@ -754,8 +572,7 @@ static int resolve(struct resolution *resolution)
 		answer(resolution, resolution->questions, resolution->options->operand_count);
 	else
 		failure = questions_read(STDIN_FILENO, answer, resolution);
-	if (resolution->options->json)
-		puts(resolution->printed ? "]" : "[]");
+	answer_printer_end(&resolution->printer);
 	if (failure)
 		message("cannot read standard input: %s", strerror(failure));
 	say_who_has_names(resolution);
@@ -768,7 +585,7 @@ static int resolve(struct resolution *resolution)
 
 int resolve_run(const struct options *options)
 {
-	struct resolution resolution = { .options = options };
+	struct resolution resolution = { .options = options, .printer = { .options = options } };
 	int exit_code;
 
 	if (options->core && options->pid) {
@@ -790,7 +607,7 @@ int resolve_run(const struct options *options)
 	sym_snapshot_close(resolution.snapshot);
 	sym_result_destroy(resolution.result);
 	resolve_fetch_destroy(resolution.fetch);
-	free(resolution.short_name);
+	answer_printer_deinit(&resolution.printer);
 	free(resolution.questions);
 	return exit_code;
 }
