@@ -59,6 +59,14 @@ while read -r command; do
 	same "options of $command: --help = completion" "$scratch/help" "$scratch/completion"
 done < "$scratch/commands"
 
+# The fields of JSON: keys that the sources pack, and what that section has behind Li.
+cat mapgen/*.c | awk '/json_pack\(|json_object_set/ { inside = 1 } inside { print } /;/ { inside = 0 }' |
+	grep -oE '"[a-z]+(_[a-z]+)*",' | tr -d '",' | sort -u > "$scratch/keys"
+[ "$(wc -l < "$scratch/keys")" -gt 100 ] || failed 'fields of JSON: sources = man page' 'the sources seem to pack none'
+sed -n '/^\.Sh JSON/,/^\.Sh ENV/s/^.*Li //p' "$man" | tr -c 'a-z_\n' '\n' | sort -u > "$scratch/words"
+comm -23 "$scratch/keys" "$scratch/words" | sed 's/^/not in the man page: /' > "$scratch/bad"
+verdict 'fields of JSON are in the man page' "$scratch/bad"
+
 if command -v mandoc > /dev/null; then
 	mandoc -T lint -W warning "$man" libsym/libsym.3 libsym/bcc/libsym-bcc.3 symsrv/symsrv.8 > "$scratch/bad" 2>&1
 	verdict 'mandoc has no warning' "$scratch/bad"
