@@ -37,6 +37,8 @@ void request_headers_take(struct request_headers *headers, const char *name, con
 		headers->if_modified_since = value;
 	else if (!strcasecmp(name, "X-DEBUGINFOD-MAXSIZE"))
 		headers->max_size = value;
+	else if (!strcasecmp(name, "Host"))
+		headers->hosts++;
 	else if (!strcasecmp(name, "Transfer-Encoding") ||
 		 (!strcasecmp(name, "Content-Length") && strcmp(value, "0") != 0))
 		headers->has_body = true;

@@ -38,6 +38,7 @@ extern const struct fixed_row fixed_answers[ANSWER_COUNT];
 /* Headers that decide how an object is sent; NULL where absent. */
 struct request_headers {
 	const char *range, *if_range, *if_none_match, *if_modified_since, *max_size;
+	unsigned int hosts; /* RFC 9112, 3.2: more than one is malformed */
 	bool has_body;
 };
 

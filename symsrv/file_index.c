@@ -36,7 +36,9 @@ struct file_index {
 	pthread_mutex_t lock;
 	struct entry *entries;
 	uint64_t files_seen;
-	struct text_list known; /* directories that could be read; the scanner's */
+	/* Directories of the options that could be read, and those below that had files of keys and
+	 * then could not; the scanner's. */
+	struct text_list known;
 	atomic_bool is_scanned;
 	atomic_bool has_lost; /* one of them, for now */
 	atomic_bool was_moved;
@@ -124,6 +126,7 @@ void file_index_destroy(struct file_index *index)
 struct scan {
 	struct entry *entries;
 	uint64_t files_seen;
+	struct text_list unread; /* directories below those of the options */
 	struct runtime *runtimes;
 	struct companion *companions;
 };
@@ -380,6 +383,8 @@ static bool scan_directory(struct scan *scan, char *directory, const bool *stop)
 		log_message(LOG_LEVEL_WARNING, "--index %s: %s: %s", directory, file->fts_path,
 			    strerror(file->fts_errno));
 		is_there &= file->fts_level > 0;
+		if (file->fts_level > 0)
+			text_list_add(&scan->unread, file->fts_path);
 	}
 	fts_close(walk);
 	return is_there;
@@ -390,6 +395,31 @@ static bool note_known(struct file_index *index, const char *directory, bool is_
 {
 	return text_list_has(&index->known, directory) ||
 	       (is_there && text_list_add(&index->known, directory));
+}
+
+/* Lock held: whether there was a file of a key below that directory at the last scan. */
+static bool had_files(const struct file_index *index, const char *directory)
+{
+	size_t length = strlen(directory);
+	struct entry *entry, *next, *other;
+
+	HASH_ITER(hh, index->entries, entry, next)
+	for (other = entry; other; other = other->other)
+		if (!strncmp(other->path, directory, length) && other->path[length] == '/')
+			return true;
+	return false;
+}
+
+/* Lock held. Others (lost+found) say nothing of what is missing. */
+static bool has_lost_below(struct file_index *index, const struct text_list *unread)
+{
+	bool has_lost = false;
+
+	for (size_t i = 0; i < unread->count; i++)
+		has_lost |= text_list_has(&index->known, unread->texts[i]) ||
+			    (had_files(index, unread->texts[i]) &&
+			     text_list_add(&index->known, unread->texts[i]));
+	return has_lost;
 }
 
 /* Lock held: whether one of `entries` is of a key that is not in the index, or another file. */
@@ -423,9 +453,11 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 	add_companions(&scan);
 	if (__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		clear(&scan.entries);
+		text_list_deinit(&scan.unread);
 		return false;
 	}
 	pthread_mutex_lock(&index->lock);
+	has_lost |= has_lost_below(index, &scan.unread);
 	is_news = has_news(index, scan.entries);
 	old = index->entries;
 	index->entries = scan.entries;
@@ -438,6 +470,7 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 	index->was_moved |= has_lost;
 	pthread_mutex_unlock(&index->lock);
 	clear(&old);
+	text_list_deinit(&scan.unread);
 	return is_news;
 }
 

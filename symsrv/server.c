@@ -481,6 +481,8 @@ static enum MHD_Result begin(struct request *request)
 	struct request_headers headers = headers_of(request);
 
 	request->state = REQUEST_ANSWERED;
+	if (headers.hosts > 1)
+		return answer_fixed(request, ANSWER_BAD_REQUEST);
 	if (!strcmp(request->method, "other"))
 		return answer_fixed(request, ANSWER_METHOD);
 	route_parse(request->path, request->path + request->path_bytes + 1, &request->route);

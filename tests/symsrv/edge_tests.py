@@ -217,22 +217,9 @@ def deleted_files(program):
 def a_store_that_cannot_be_written_costs_the_fetch_only():
     first, second = h.build_id(1560), h.build_id(1561)
     store = tempfile.mkdtemp(dir=RUN.scratch)
-    os.chmod(RUN.scratch, 0o755)
-    for directory, _, _ in os.walk(store):
-        os.chmod(directory, 0o755)
-
-    def become_nobody():
-        if os.getuid() == 0:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-
-    if os.geteuid() == 0:
-        os.chown(store, 65534, 65534)
-    if not accessible(RUN.program):
-        raise Skipped("the program cannot be run by another user")
+    h.give_to_nobody(store)
     with good_upstream(first, second) as server:
-        with symsrv("--upstream", "ssqp=" + server.url, store=store, preexec=become_nobody) as program:
+        with symsrv("--upstream", "ssqp=" + server.url, store=store, preexec=h.become_nobody) as program:
             equal(program.debuginfo(first)[0], 200, "first")
             os.chmod(os.path.join(store, "tmp"), 0o555)
             equal(program.debuginfo(second)[0], 503, "nothing can be kept: that may pass")
@@ -245,19 +232,11 @@ def a_store_that_cannot_be_written_costs_the_fetch_only():
         os.chmod(store, 0o555)
         os.chmod(os.path.join(store, "objects"), 0o000)
         result = subprocess.run([RUN.program, "--store", os.path.join(store, "new"), "--listen", "127.0.0.1:0"],
-                                preexec_fn=become_nobody, capture_output=True, text=True, timeout=h.WAIT_S)
+                                preexec_fn=h.become_nobody, capture_output=True, text=True, timeout=h.WAIT_S)
         equal(result.returncode, 1, "a store that cannot be made")
         check("Permission denied" in result.stderr, result.stderr)
         os.chmod(store, 0o755)
         os.chmod(os.path.join(store, "objects"), 0o755)
-
-
-def accessible(path):
-    while path != "/":
-        if not os.stat(path).st_mode & 0o001:
-            return False
-        path = os.path.dirname(path)
-    return True
 
 
 def status_or_none(program, identity):

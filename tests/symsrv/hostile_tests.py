@@ -437,6 +437,7 @@ def malformed_requests_get_their_4xx_and_never_a_5xx():
             equal(program.get("/healthz", method=method)[0], 405, method)
         raw = {
             b"GET / HTTP/1.1\r\n\r\n": b"400",
+            b"GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n": b"400",
             b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello": b"400",
             b"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n": b"400",
             b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n": b"400",

@@ -133,6 +133,36 @@ def what_is_in_a_directory_that_cannot_be_read_is_not_missing_for_certain():
 
 
 @test
+def neither_is_what_was_in_a_directory_below_that_cannot_be_read_any_more():
+    identity, other = h.build_id(906), h.build_id(907)
+    directory = directory_with(one=h.make_elf(other))
+    store = tempfile.mkdtemp(dir=RUN.scratch)
+    inner, locked = os.path.join(directory, "inner"), os.path.join(directory, "locked")
+    os.mkdir(inner)
+    os.mkdir(locked)
+    with open(os.path.join(inner, "two"), "wb") as file:
+        file.write(h.make_elf(identity))
+    h.give_to_nobody(directory)
+    h.give_to_nobody(store)
+    os.chmod(locked, 0)
+    with symsrv("--index", directory, store=store, preexec=h.become_nobody) as program:
+        equal(program.debuginfo(identity)[0], 200, "there")
+        equal(program.debuginfo(h.build_id(999))[0], 404, "what never could be read is no reason to doubt")
+        os.chmod(inner, 0)
+        for _ in range(2):
+            program.process.send_signal(signal.SIGUSR1)
+            h.wait_until(lambda: program.debuginfo(identity, headers={"User-Agent": "test"})[0] == 503, "nobody knows")
+            equal(program.debuginfo(other)[0], 200, "what can be read")
+        os.chmod(inner, 0o755)
+        h.wait_until(lambda: program.debuginfo(h.build_id(999))[0] == 404, "it is seen that it is back")
+        equal(program.debuginfo(identity)[0], 200, "there again")
+        shutil.rmtree(inner)
+        program.process.send_signal(signal.SIGUSR1)
+        h.wait_until(lambda: program.debuginfo(identity)[0] == 404, "what is gone is missing")
+        os.chmod(locked, 0o755)
+
+
+@test
 def names_of_files_do_not_matter_where_no_request_has_them():
     identity = h.build_id(906)
     directory = directory_with(one=h.make_elf(identity))

@@ -268,6 +268,34 @@ def need(*tools):
             raise Skipped(tool + " is not installed")
 
 
+def accessible(path):
+    while path != "/":
+        if not os.stat(path).st_mode & 0o001:
+            return False
+        path = os.path.dirname(path)
+    return True
+
+
+def become_nobody():
+    """For a program that permissions shall hold for: root has all of them."""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def give_to_nobody(top):
+    """A directory of the scratch directory, for a program that has become nobody."""
+    if not accessible(RUN.program):
+        raise Skipped("the program cannot be run by another user")
+    os.chmod(RUN.scratch, 0o755)
+    for directory, _, files in os.walk(top):
+        for path in [directory] + [os.path.join(directory, name) for name in files]:
+            if os.geteuid() == 0:
+                os.chown(path, 65534, 65534)
+            os.chmod(path, 0o755)
+
+
 def symsrv(*arguments, **options):
     return Symsrv(RUN.program, RUN.scratch, *arguments, **options)
 
