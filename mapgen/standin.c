@@ -69,12 +69,13 @@ static void note_file(struct installing *installing, const char *path, const str
 
 	if (files) {
 		installing->files = files;
-		files[installing->file_count++] = (struct mapped_identity){
+		files[installing->file_count] = (struct mapped_identity){
 			.path = strdup(path),
 			.inode = status->st_ino,
 			.device_major = major(status->st_dev),
 			.device_minor = minor(status->st_dev),
 		};
+		installing->file_count += files[installing->file_count].path != NULL;
 	}
 	json_object_set_new(object, "path", json_output_text(path));
 	json_object_set_new(object, "outcome", json_output_text(outcome));
