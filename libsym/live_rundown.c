@@ -235,14 +235,22 @@ static void plan_list(struct live_rundown *reader, int64_t after_ms)
 	reader->list_due_ms = diagnostics_now_ms() + after_ms;
 }
 
+struct listing {
+	struct rundown rundown;
+	bool keeps; /* what was told before, as the runtime has told what was unloaded since */
+};
+
 static struct sym_error *tell_all(struct live_rundown *reader,
 				  const struct runtime_assemblies *assemblies, void *context)
 {
+	const struct listing *listing = context;
 	struct told_methods told;
 	struct sym_error *error;
 
 	told_methods_init(&told);
-	error = told_methods_begin(&told, context, assemblies);
+	error = told_methods_begin(&told, &listing->rundown, assemblies);
+	if (!error && listing->keeps)
+		error = told_methods_keep(&told, &reader->told);
 	if (error) {
 		told_methods_deinit(&told);
 		return error;
@@ -291,22 +299,23 @@ static struct sym_error *find_more_stubs(struct live_rundown *reader,
 }
 
 /* In the place of what was told before, unless there is an error. */
-static struct sym_error *list_all(struct live_rundown *reader, const struct sym_snapshot *snapshot)
+static struct sym_error *list_all(struct live_rundown *reader, const struct sym_snapshot *snapshot,
+				  bool keeps)
 {
-	struct rundown rundown = { 0 };
+	struct listing listing = { .keeps = keeps };
 	struct diagnostics_place place;
 	struct sym_error *error = find_place(reader, &place);
 	bool any;
 
 	if (!error)
-		error = rundown_ask(&place, &rundown);
+		error = rundown_ask(&place, &listing.rundown);
 	if (!error)
-		error = with_assemblies(reader, snapshot, &rundown, tell_all);
+		error = with_assemblies(reader, snapshot, &listing, tell_all);
 	if (!error) {
 		live_stubs_find_barrier(snapshot->process, snapshot->space, &reader->told.barrier);
 		error = find_stubs(reader, snapshot, &any);
 	}
-	rundown_deinit(&rundown);
+	rundown_deinit(&listing.rundown);
 	return error;
 }
 
@@ -321,7 +330,7 @@ struct sym_error *live_rundown_begin(struct live_rundown *reader,
 	if (!error && reader->follows)
 		error = rundown_follow_open(&place, &reader->follow);
 	if (!error)
-		error = list_all(reader, snapshot);
+		error = list_all(reader, snapshot, false);
 	if (!error)
 		error = runtime_source_open_told(&reader->told, names, ret);
 	plan_list(reader, first_list_ms);
@@ -345,7 +354,7 @@ static struct sym_error *tell_changes(struct live_rundown *reader,
 static struct sym_error *list_later(struct live_rundown *reader,
 				    const struct sym_snapshot *snapshot, bool *changed)
 {
-	struct sym_error *error = list_all(reader, snapshot);
+	struct sym_error *error = list_all(reader, snapshot, true);
 
 	plan_list(reader, 10 * reader->list_after_ms);
 	*changed |= !error;
@@ -365,7 +374,7 @@ struct sym_error *live_rundown_go_on(struct live_rundown *reader,
 	bool has_gap = telling.changes.has_gap;
 
 	if (!error && has_gap) {
-		error = list_all(reader, snapshot);
+		error = list_all(reader, snapshot, false);
 		telling.changed = true;
 	} else if (!error && (telling.changes.method_count || telling.changes.module_count)) {
 		error = with_assemblies(reader, snapshot, &telling, tell_changes);

@@ -331,6 +331,51 @@ struct sym_error *told_methods_begin(struct told_methods *told, const struct run
 	return error;
 }
 
+static bool unite_items(const struct told_methods *told, struct address_ranges *ret)
+{
+	struct address_range *items = calloc(told->count + 1, sizeof(*items));
+	bool done;
+
+	for (size_t i = 0; items && i < told->count; i++)
+		items[i] = (struct address_range){ told->items[i].start_address,
+						   told->items[i].start_address +
+							   told->items[i].size_bytes };
+	done = items && address_ranges_unite(items, told->count, ret);
+	free(items);
+	return done;
+}
+
+static struct sym_error *keep_item(struct told_methods *told, const struct told_methods *before,
+				   const struct told_method *item)
+{
+	size_t offset = told->names.size_bytes;
+
+	if (!grow_items((void **)&told->items, &told->capacity, told->count, sizeof(*told->items)))
+		return &sym_error_no_memory;
+	buf_append(&told->names, before->names.data + item->name_offset, item->name_bytes);
+	if (told->names.failure != BUF_OK)
+		return sym_error_from_buf(&told->names, "names of jitted methods");
+	told->items[told->count] = *item;
+	told->items[told->count++].name_offset = offset;
+	return NULL;
+}
+
+struct sym_error *told_methods_keep(struct told_methods *told, const struct told_methods *before)
+{
+	struct address_ranges now = { 0 };
+	struct sym_error *error = unite_items(told, &now) ? NULL : &sym_error_no_memory;
+
+	for (size_t i = 0; !error && i < before->count; i++) {
+		const struct told_method *item = &before->items[i];
+
+		if (!address_ranges_meet(&now, item->start_address,
+					 item->start_address + item->size_bytes))
+			error = keep_item(told, before, item);
+	}
+	address_ranges_deinit(&now);
+	return error;
+}
+
 /* Which change was the last one of each place; their numbers count from 1. False when there is no
  * memory. */
 static bool find_last(const struct valid_changes *changes, struct last_at *ret)

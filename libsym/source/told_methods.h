@@ -68,6 +68,12 @@ struct sym_error *told_methods_begin(struct told_methods *told, const struct run
 				     const struct runtime_assemblies *assemblies)
 	__attribute__((warn_unused_result));
 
+/* What was told before, where nothing is told by now: a list has no former bodies of methods that
+ * hot reload has edited, in which a thread may still be. What was unloaded since must have been
+ * applied to `before`, or be applied to `told` later. Errors: NO_MEMORY, LIMIT. */
+struct sym_error *told_methods_keep(struct told_methods *told, const struct told_methods *before)
+	__attribute__((warn_unused_result));
+
 /* What was loaded and unloaded since, in the order of its times. What comes later than something
  * newer of the same place is passed over. *changed_ret: that made a difference. */
 struct sym_error *told_methods_apply(struct told_methods *told, const struct rundown *changes,

@@ -238,6 +238,28 @@ def test_a_watch_names_what_hot_reload_adds_while_it_goes_on(context):
            f"it does not say how: {report['jit']} {report['notes']}")
 
 
+def test_a_watch_that_is_told_keeps_former_bodies_that_hot_reload_has_edited(context):
+    """A list of the runtime has the newest bodies only, and the second one comes after five seconds: a thread may be in a former one."""
+    directory = context.directory("edited")
+    output, sign = os.path.join(directory, "watched.map"), os.path.join(directory, "wait")
+    with open(sign, "w", encoding="ascii"):
+        pass
+
+    def bodies():
+        return {start for start, _, name in read_map(output) if "Hot.Old::Changed" in name}
+
+    with Sample(reload_runtime(context), {"DOTNET_MODIFIABLE_ASSEMBLIES": "debug"}, argument=directory) as sample:
+        watch = Watch(context, sample.pid, "-o", output, "--interval=0.3", "--jit=rundown")
+        wait_for(lambda: os.path.exists(output), "nothing was written")
+        former = bodies()
+        os.unlink(sign)
+        wait_for(lambda: bodies() - former, "the new body has no name", 30)
+        time.sleep(10)
+        later = bodies()
+        watch.report(signal.SIGINT)
+    expect(len(former) == 1 and former < later, f"a former body has no name: {former} {later}")
+
+
 def test_a_watch_appends_where_the_runtime_writes(context):
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "1"}) as sample:
         inode = os.stat(sample.map_path).st_ino

@@ -227,6 +227,34 @@ Test(told_methods, what_makes_no_difference_is_no_change)
 	told_methods_deinit(&told);
 }
 
+Test(told_methods, what_a_later_list_lacks_stays_where_nothing_else_is)
+{
+	struct rundown_method first[] = { method(0x1000, 0x40, "Former", false),
+					  method(0x2000, 0x40, "Overwritten", false),
+					  method(0x3000, 0x40, "Same", false) };
+	struct rundown_method second[] = { method(0x203f, 0x40, "B", false),
+					   method(0x3000, 0x40, "Same", false) };
+	struct rundown_method unloaded[] = { method(0x1000, 0x40, "Former", true) };
+	struct rundown begin = { .methods = first, .method_count = 3 };
+	struct rundown again = { .methods = second, .method_count = 2 };
+	struct told_methods before, told;
+
+	told_methods_init(&before);
+	cr_assert_null(told_methods_begin(&before, &begin, &nothing));
+	told_methods_init(&told);
+	cr_assert_null(told_methods_begin(&told, &again, &nothing));
+	cr_assert_null(told_methods_keep(&told, &before));
+	told_methods_deinit(&before);
+	cr_assert_eq(told.count, 3);
+	cr_assert_str_eq(name_at(&told, 0x103f), "N.T::Former[QuickJitted]");
+	cr_assert_str_eq(name_at(&told, 0x2000), "");
+	cr_assert_str_eq(name_at(&told, 0x2040), "N.T::B[QuickJitted]");
+	cr_assert_str_eq(name_at(&told, 0x3000), "N.T::Same[QuickJitted]");
+	cr_assert(apply(&told, unloaded, 1));
+	cr_assert_str_eq(name_at(&told, 0x1000), "", "what is unloaded later is gone");
+	told_methods_deinit(&told);
+}
+
 static bool apply_modules(struct told_methods *told, struct rundown_module *modules, size_t count)
 {
 	struct rundown changes = { .modules = modules, .module_count = count };
