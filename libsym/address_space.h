@@ -37,16 +37,10 @@ struct mapped_file {
 	bool memory;
 	const uint32_t *mapping_indexes; /* ascending, so also by address */
 	size_t mapping_count;
-	/* Anonymous lines in the middle of them that may show the file (remapped_code.h); 0 until
+	/* Lines of memory in the middle of them that may show the file (remapped_code.h); 0 until
 	 * somebody sets it. */
 	size_t remapped_count;
 };
-
-/* Memory of no file, of huge pages too, for which the kernel has a name and an inode. */
-static inline bool address_space_is_anonymous(const struct sym_mapping *mapping)
-{
-	return !*mapping->path || (mapping->deleted && !strcmp(mapping->path, "/anon_hugepage"));
-}
 
 struct address_space {
 	struct sym_mapping *mappings; /* ascending, disjoint; image_index is UINT32_MAX until

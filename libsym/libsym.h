@@ -287,8 +287,7 @@ struct sym_mapping {
 	uint32_t device_major;
 	uint32_t device_minor;
 	uint32_t protection; /**< enum sym_protection */
-	/** UINT32_MAX when it belongs to no image. Anonymous memory may: code that was moved there.
-	 */
+	/** UINT32_MAX when it belongs to no image. Memory of no file may: code was moved there. */
 	uint32_t image_index;
 	const char *path; /**< "" for anonymous memory; without " (deleted)" */
 	uint32_t deleted; /**< 1 when the kernel says so */
@@ -686,8 +685,8 @@ SYM_API const struct sym_answer *sym_result_at(const struct sym_result *result, 
 
 /**
  * Resolves `count` addresses; answers come in the same order. Of a stack ask for the byte before a
- * return address; where nothing is, for the address itself, if a symbol begins there: some frames
- * that no call made say so (signals; OSR of .NET 11).
+ * return address; where nothing is, or what is no call, for the address itself, if a symbol begins
+ * there: some frames that no call made say so (signals; OSR of .NET 11; where a stack begins).
  * Fails only when it could not work at all (no memory).
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver,

@@ -15,11 +15,18 @@ enum {
 
 static const uint64_t page_mask = ~(uint64_t)(PAGE_BYTES - 1);
 
-/* Whoever has moved code there does not write to it any more; most jits do. */
-static bool is_anonymous_code(const struct sym_mapping *line)
+/* Whoever has moved code there does not write to it any more; most jits do. The kernel has names
+ * for huge pages and memory files; what a memory file has may be written elsewhere. */
+static bool is_moved_code(const struct sym_mapping *line)
 {
-	return address_space_is_anonymous(line) &&
-	       (line->protection & (SYM_EXECUTE | SYM_WRITE | SYM_SHARED)) == SYM_EXECUTE;
+	static const char memory_file[] = "/memfd:";
+	uint32_t others = SYM_WRITE | SYM_SHARED;
+
+	if (line->deleted && !strncmp(line->path, memory_file, sizeof(memory_file) - 1))
+		others = SYM_WRITE;
+	else if (*line->path && (!line->deleted || strcmp(line->path, "/anon_hugepage") != 0))
+		return false;
+	return (line->protection & (SYM_EXECUTE | others)) == SYM_EXECUTE;
 }
 
 static bool touches_next(const struct sym_mapping *line)
@@ -34,12 +41,12 @@ bool remapped_run_next(const struct address_space *space, struct remapped_run *r
 	for (size_t i = run->end ? run->end : 1; i + 1 < space->mapping_count; i++) {
 		size_t end = i;
 
-		if (!is_anonymous_code(&lines[i]) || !touches_next(&lines[i - 1]))
+		if (!is_moved_code(&lines[i]) || !touches_next(&lines[i - 1]))
 			continue;
-		while (end < space->mapping_count - 1 && is_anonymous_code(&lines[end]) &&
+		while (end < space->mapping_count - 1 && is_moved_code(&lines[end]) &&
 		       touches_next(&lines[end]))
 			end++;
-		if (is_anonymous_code(&lines[end])) {
+		if (is_moved_code(&lines[end])) {
 			i = end;
 			continue;
 		}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code of a file that its process has copied into anonymous memory, which it then put in place of
- * the file's: programs do so to have their code in large pages (node --use-largepages=on, BOLT's
- * -hugify, opcache.huge_code_pages of PHP, libhugetlbfs), and their file is not named in the maps
- * any more. Memory in the middle of the mappings of a file is believed to be that where its bytes
- * are those of the file.
+ * Code of a file that its process has copied into memory, which it then put in place of the file's
+ * (anonymous memory, a memory file): programs do so to have their code in large pages (node
+ * --use-largepages=on, BOLT's -hugify, opcache.huge_code_pages of PHP, libhugetlbfs), and their
+ * file is not named in the maps any more. Memory in the middle of the mappings of a file is
+ * believed to be that where its bytes are those of the file.
  */
 #ifndef LIBSYM_REMAPPED_CODE_H
 #define LIBSYM_REMAPPED_CODE_H
@@ -12,7 +12,7 @@
 #include "libsym/address_space.h"
 #include "libsym/image_group.h"
 
-/* Lines of anonymous code, [first, end), which touch each other and the lines around them. */
+/* Lines of code in memory, [first, end), which touch each other and the lines around them. */
 struct remapped_run {
 	size_t first, end;
 };

@@ -102,11 +102,23 @@ static void group_files(struct sym_snapshot *snapshot)
 		}
 }
 
-/* Is it anonymous and in the group of a file? */
+/* Is it memory in the group of a file? */
 static bool is_remapped(const struct sym_snapshot *snapshot, size_t line)
 {
-	return address_space_is_anonymous(&snapshot->space->mappings[line]) &&
-	       snapshot->lines[line].group < snapshot->space->file_count;
+	const struct address_space *space = snapshot->space;
+	uint32_t group = snapshot->lines[line].group;
+
+	return group < space->file_count &&
+	       snapshot->lines[line].number >= space->files[group].mapping_count;
+}
+
+/* A program or library out of a memory file is one by itself. */
+static bool may_be_remapped(const struct sym_snapshot *snapshot, const struct remapped_run *run)
+{
+	for (size_t i = run->first; i < run->end; i++)
+		if (snapshot->lines[i].group != SNAPSHOT_NO_GROUP)
+			return false;
+	return true;
 }
 
 static void group_remapped(struct sym_snapshot *snapshot)
@@ -121,7 +133,8 @@ static void group_remapped(struct sym_snapshot *snapshot)
 		uint32_t number = snapshot->lines[run.first - 1].group;
 		struct mapped_file *file;
 
-		if (number == SNAPSHOT_NO_GROUP || snapshot->lines[run.end].group != number)
+		if (number == SNAPSHOT_NO_GROUP || snapshot->lines[run.end].group != number ||
+		    !may_be_remapped(snapshot, &run))
 			continue;
 		file = &space->files[number];
 		for (size_t i = run.first; i < run.end; i++) {
@@ -208,16 +221,17 @@ struct sym_error *snapshot_create(struct snapshot_ground *ground, struct address
 	return NULL;
 }
 
-/* All anonymous mappings of a group; NULL for want of memory. There is room for `more` in front. */
-static uint32_t *list_anonymous(const struct sym_snapshot *snapshot, size_t group, size_t more,
-				size_t *count_ret)
+/* All mappings of a group that are memory; NULL for want of it. There is room for `more` in front.
+ */
+static uint32_t *list_memory(const struct sym_snapshot *snapshot, size_t group, size_t more,
+			     size_t *count_ret)
 {
 	size_t count = snapshot->space->mapping_count, found = more;
 	uint32_t *indexes = calloc(more + count + 1, sizeof(*indexes));
 
 	for (size_t i = 0; indexes && i < count; i++)
 		if (snapshot->lines[i].group == group &&
-		    address_space_is_anonymous(&snapshot->space->mappings[i]))
+		    (group == anonymous_group(snapshot) || is_remapped(snapshot, i)))
 			indexes[found++] = (uint32_t)i;
 	*count_ret = found;
 	return indexes;
@@ -234,7 +248,7 @@ static struct sym_error *make_file_group(const struct sym_snapshot *snapshot, si
 	if (!file->remapped_count)
 		return image_group_create(IMAGE_GROUP_FILE, space->mappings, file->mapping_indexes,
 					  file->mapping_count, snapshot->taken_ns, ret);
-	all = list_anonymous(snapshot, number, file->mapping_count, &count);
+	all = list_memory(snapshot, number, file->mapping_count, &count);
 	if (!all)
 		return &sym_error_no_memory;
 	memcpy(all, file->mapping_indexes, file->mapping_count * sizeof(*all));
@@ -255,7 +269,7 @@ static struct sym_error *make_group(const struct sym_snapshot *snapshot, size_t 
 		return image_group_create(IMAGE_GROUP_VDSO, space->mappings, &snapshot->vdso_line,
 					  snapshot->vdso_line != UINT32_MAX, snapshot->taken_ns,
 					  ret);
-	anonymous = list_anonymous(snapshot, number, 0, &count);
+	anonymous = list_memory(snapshot, number, 0, &count);
 	if (!anonymous)
 		return &sym_error_no_memory;
 	return image_group_create(IMAGE_GROUP_MEMORY, space->mappings, anonymous, count,

@@ -64,7 +64,27 @@ static struct range middle_of(struct range code)
 			       code.start + pages / 2 * PAGE_BYTES };
 }
 
-static void remap(struct range code, uint8_t flip)
+enum place {
+	ANONYMOUS,
+	MEMORY_FILE
+};
+
+static bool put_back(uint8_t *place, const uint8_t *copy, size_t size_bytes, enum place where)
+{
+	int fd = where == MEMORY_FILE ? memfd_create("text", MFD_CLOEXEC) : -1;
+
+	if (where == MEMORY_FILE)
+		return write(fd, copy, size_bytes) == (ssize_t)size_bytes &&
+		       mmap(place, size_bytes, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd,
+			    0) != MAP_FAILED;
+	if (mmap(place, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		 -1, 0) == MAP_FAILED)
+		return false;
+	memcpy(place, copy, size_bytes);
+	return !mprotect(place, size_bytes, PROT_READ | PROT_EXEC);
+}
+
+static void remap(struct range code, uint8_t flip, enum place where)
 {
 	size_t size_bytes = code.end - code.start;
 	uint8_t *place = (uint8_t *)(uintptr_t)code.start;
@@ -76,11 +96,7 @@ static void remap(struct range code, uint8_t flip)
 	memcpy(copy, place, size_bytes);
 	for (size_t i = 100; i < size_bytes; i += PAGE_BYTES)
 		copy[i] ^= flip;
-	if (mmap(place, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		 -1, 0) == MAP_FAILED)
-		_exit(1);
-	memcpy(place, copy, size_bytes);
-	if (mprotect(place, size_bytes, PROT_READ | PROT_EXEC))
+	if (!put_back(place, copy, size_bytes, where))
 		_exit(1);
 }
 
@@ -90,7 +106,7 @@ struct child {
 };
 
 /* It remaps the code when it is told to. */
-static struct child start_child(struct range code, uint8_t flip)
+static struct child start_child(struct range code, uint8_t flip, enum place where)
 {
 	int orders[2], answers[2];
 	struct child child;
@@ -103,7 +119,7 @@ static struct child start_child(struct range code, uint8_t flip)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (read(orders[0], &byte, 1) != 1)
 		_exit(1);
-	remap(code, flip);
+	remap(code, flip, where);
 	if (write(answers[1], &byte, 1) != 1)
 		_exit(1);
 	for (;;)
@@ -163,9 +179,9 @@ static size_t count_same_names(const struct asked *one, const struct asked *othe
 	return named;
 }
 
-static void expect_names_of_file(struct range remapped, struct range code)
+static void expect_names_of_file(struct range remapped, struct range code, enum place where)
 {
-	struct child child = start_child(remapped, 0);
+	struct child child = start_child(remapped, 0, where);
 	struct asked own = asked_open(getpid(), SYM_JIT_AUTO), other;
 
 	tell(&child);
@@ -180,7 +196,14 @@ Test(remapped_code, has_the_names_of_the_file_in_the_middle_of_which_it_lies)
 {
 	struct range code = find_code();
 
-	expect_names_of_file(middle_of(code), code);
+	expect_names_of_file(middle_of(code), code, ANONYMOUS);
+}
+
+Test(remapped_code, has_the_names_of_the_file_also_in_a_memory_file)
+{
+	struct range code = find_code();
+
+	expect_names_of_file(middle_of(code), code, MEMORY_FILE);
 }
 
 Test(remapped_code, has_the_names_of_the_file_when_nothing_of_its_code_is_left)
@@ -190,13 +213,13 @@ Test(remapped_code, has_the_names_of_the_file_when_nothing_of_its_code_is_left)
 
 	if (!offset)
 		cr_skip_test("this linker puts nothing in front of the code");
-	expect_names_of_file(code, code);
+	expect_names_of_file(code, code, ANONYMOUS);
 }
 
 Test(remapped_code, is_taken_up_by_a_refresh)
 {
 	struct range code = find_code();
-	struct child child = start_child(middle_of(code), 0);
+	struct child child = start_child(middle_of(code), 0, ANONYMOUS);
 	struct asked own = asked_open(getpid(), SYM_JIT_AUTO),
 		     other = asked_open(child.id, SYM_JIT_AUTO);
 	enum sym_refresh found;
@@ -213,10 +236,10 @@ Test(remapped_code, is_taken_up_by_a_refresh)
 	end_child(&child);
 }
 
-Test(remapped_code, has_no_name_where_it_is_not_that_of_the_file)
+static void expect_no_names(enum place where)
 {
 	struct range code = find_code(), middle = middle_of(code);
-	struct child child = start_child(middle, 0xff);
+	struct child child = start_child(middle, 0xff, where);
 	struct asked own = asked_open(getpid(), SYM_JIT_AUTO), other;
 
 	tell(&child);
@@ -232,6 +255,12 @@ Test(remapped_code, has_no_name_where_it_is_not_that_of_the_file)
 	asked_close(&other);
 	asked_close(&own);
 	end_child(&child);
+}
+
+Test(remapped_code, has_no_name_where_it_is_not_that_of_the_file)
+{
+	expect_no_names(ANONYMOUS);
+	expect_no_names(MEMORY_FILE);
 }
 
 /* The kernel has a name and an inode for it. */
