@@ -137,11 +137,20 @@ static bool is_perf_caller(const char *line, const struct stack_number *number)
 	return *line == '\t' && number->end - line == 1 + 16 && !number->prefixed;
 }
 
-/* A number alone. At the start of a line it is one address of many; further in, a stack's frame. */
+/* A sample without callers: perf script prints it padded, behind a blank, however short it is.
+ * `from` is behind what stands before it. */
+static bool is_perf_sample(const char *from, const struct stack_number *number)
+{
+	return *from == ' ' && number->end - from >= 1 + 16 && !number->prefixed;
+}
+
+/* A number alone. At the start of a line it is one address of many, and so where perf prints
+ * samples; elsewhere a stack's frame. */
 static enum stack_line lone_number(struct stack_text *text, const char *line,
 				   const struct stack_number *number)
 {
-	bool in_stack = number->start > line || text->in_map_key;
+	bool is_sample = is_perf_sample(line, number) && number->end - line == 1 + 16;
+	bool in_stack = (number->start > line && !is_sample) || text->in_map_key;
 	struct stack_frame frame = {
 		.value = number->value,
 		.start = (size_t)(number->start - line),
@@ -152,7 +161,7 @@ static enum stack_line lone_number(struct stack_text *text, const char *line,
 		.is_return = in_stack && text->in_stack,
 	};
 
-	if (!stack_is_address(number) && !text->in_map_key) {
+	if (!stack_is_address(number) && !text->in_map_key && !is_sample) {
 		if (is_perf_caller(line, number)) {
 			text->missing.files++;
 			return frame_seen(text, number->value);
@@ -401,7 +410,8 @@ static bool nameless_behind_head(struct stack_span rest, struct stack_number *re
 		before--;
 	*file_ret = (struct stack_span){ open, rest.end };
 	return (before == rest.at || before[-1] == ':') && stack_read_number(&number, ret) &&
-	       number.at == open && !ret->prefixed && stack_is_address(ret);
+	       number.at == open && !ret->prefixed &&
+	       (stack_is_address(ret) || is_perf_sample(before, ret));
 }
 
 /* A sample without callers: "comm 1 12.345: event:  7fa523b52314 [unknown] (/file)". */

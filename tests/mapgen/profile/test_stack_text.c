@@ -340,6 +340,22 @@ Test(stack_text, names_samples_without_callers_behind_heads_without_a_time)
 			 "a 12 7f6a6ac96772 [unknownish] (/lib/a)\n");
 }
 
+/* Of programs that are not position independent they are short, but padded like all others. None is
+ * another one's caller. */
+Test(stack_text, names_samples_without_callers_in_their_columns)
+{
+	expect_text("           401136\n           401137\n     7f6a6ac96772\n     7f6a6ac96773\n"
+		    "              ea 11190/11190 28016.524760:            401136\n"
+		    "              ea 11190/11190 28016.524761:            401137\n",
+		    "           A.B::C(int32)+0x136\n           A.B::C(int32)+0x137\n"
+		    "     A.B::C(int32)+0x772\n     A.B::C(int32)+0x773\n"
+		    "              ea 11190/11190 28016.524760:            A.B::C(int32)+0x136\n"
+		    "              ea 11190/11190 28016.524761:            A.B::C(int32)+0x137\n");
+	expect_queries("401136\n401137\n7f6a6ac96772\n7f6a6ac96773\n401136\n401137\n");
+	expect_untouched("401136\n          401136\n            401136\n\t           401136\n"
+			 "              ea 11190/11190 28016.524760:  401136\n");
+}
+
 /* ---- bpftrace ----------------------------------------------------------------- */
 
 static void pass_over(void *context, const struct stack_frame *frame)
