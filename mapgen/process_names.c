@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libsym/base/hash.h"
+#include "mapgen/call_site.h"
 #include "mapgen/code_mark.h"
 #include "mapgen/message.h"
 #include "mapgen/module_places.h"
@@ -71,7 +72,8 @@ struct process_names {
 	struct process_names_counts counts;
 	uint64_t addresses[BATCH];
 	uint64_t times_ns[BATCH];
-	uint32_t places[BATCH]; /* which query an address is of */
+	uint32_t places[BATCH];  /* which query an address is of */
+	uint8_t statuses[BATCH]; /* enum sym_status of what has been found for a query */
 	/*
 	 * Of the queries: what the number may be, and the address that it is as an offset. A perf
 	 * prints either offsets or addresses in all chains, and so behind all heads: those numbers
@@ -429,8 +431,9 @@ static bool is_named(const struct sym_answer *found)
 
 /*
  * Nothing returns to the first instruction of a function, but some frames say so that no call
- * made: of code that .NET 11 puts in place of a running method (OSR), and of signals. In front of
- * it there is often nothing. `count` places; counted as nameless until now.
+ * made: of code that .NET 11 puts in place of a running method (OSR), of signals, and where a stack
+ * begins. In front of it there is often nothing, or another function whose last instruction is no
+ * call. `count` places.
  */
 static struct sym_error *name_beginnings(struct process_names *names, struct known_process *process,
 					 const struct stack_query *queries, size_t count,
@@ -444,16 +447,22 @@ static struct sym_error *name_beginnings(struct process_names *names, struct kno
 		uint32_t place = names->places[i];
 
 		if (!is_named(found) || found->offset_bytes) {
-			tally->stale |= may_be_new(found);
+			tally->stale |= !answers[place].name && may_be_new(found);
 			continue;
 		}
 		take_answer(&answers[place], &queries[place], found);
 		answers[place].offset_bytes = 0;
-		tally->named += found->status == SYM_RESOLVED;
-		tally->bounded += found->status == SYM_UNNAMED;
-		tally->nameless--;
+		names->statuses[place] = (uint8_t)found->status;
 	}
 	return error;
+}
+
+/* Behind the last byte of the function that was found, of which `address` is. */
+static bool is_beginning(const struct process_names *names, const struct known_process *process,
+			 const struct sym_answer *found, uint64_t address)
+{
+	return found->offset_bytes + 1 == found->size_bytes && !names->options->root &&
+	       !call_may_end_at(sym_snapshot_process(process->snapshot)->pid, address + 1);
 }
 
 /* Had the process not begun? Its start is told in ticks of a clock that goes on while the machine
@@ -471,20 +480,20 @@ static bool is_before(const struct known_process *process, uint64_t time_ns)
 	return time_ns + (uint64_t)(all.tv_sec - awake.tv_sec + 1) * second_ns < start_ns;
 }
 
-static bool name_living(struct process_names *names, struct known_process *process,
-			const struct stack_query *queries, size_t count, struct stack_name *answers,
-			struct tally *tally)
+/* How many there are to be asked for. */
+static size_t find_addresses(struct process_names *names, struct known_process *process,
+			     const struct stack_query *queries, size_t count,
+			     struct stack_name *answers, struct tally *tally)
 {
-	struct sym_error *error;
-	size_t asked = 0, again = 0;
+	size_t asked = 0;
 
 	read_meanings(names, process, queries, count);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t address;
 
 		answers[i] = (struct stack_name){ 0 };
+		names->statuses[i] = SYM_UNMAPPED;
 		if (!find_address(names, &queries[i], i, &address)) {
-			tally->unmapped++;
 			tally->stale = tally->misplaced = true;
 			continue;
 		}
@@ -492,37 +501,56 @@ static bool name_living(struct process_names *names, struct known_process *proce
 		names->times_ns[asked] = queries[i].time_ns;
 		names->places[asked++] = (uint32_t)i;
 	}
-	error = sym_resolver_resolve_at(process->resolver, names->addresses, names->times_ns, asked,
-					names->result);
-	if (error) {
-		target_say(error);
-		return false;
+	return asked;
+}
+
+static void count_statuses(const struct process_names *names, size_t count, struct tally *tally)
+{
+	for (size_t i = 0; i < count; i++) {
+		enum sym_status status = (enum sym_status)names->statuses[i];
+
+		tally->named += status == SYM_RESOLVED;
+		tally->bounded += status == SYM_UNNAMED;
+		tally->unmapped += status == SYM_UNMAPPED;
+		tally->nameless +=
+			status != SYM_RESOLVED && status != SYM_UNNAMED && status != SYM_UNMAPPED;
 	}
-	for (size_t i = 0; i < asked; i++) {
+}
+
+static bool name_living(struct process_names *names, struct known_process *process,
+			const struct stack_query *queries, size_t count, struct stack_name *answers,
+			struct tally *tally)
+{
+	size_t asked = find_addresses(names, process, queries, count, answers, tally), again = 0;
+	struct sym_error *error = sym_resolver_resolve_at(process->resolver, names->addresses,
+							  names->times_ns, asked, names->result);
+
+	for (size_t i = 0; !error && i < asked; i++) {
 		const struct sym_answer *found = sym_result_at(names->result, i);
 		uint32_t place = names->places[i];
+		bool is_here = is_named(found);
 
-		if (is_named(found)) {
+		names->statuses[place] = (uint8_t)found->status;
+		if (is_here) {
 			take_answer(&answers[place], &queries[place], found);
-			tally->named += found->status == SYM_RESOLVED;
-			tally->bounded += found->status == SYM_UNNAMED;
 			tally->early += found->source == SYM_SOURCE_JITDUMP &&
 					is_before(process, names->times_ns[i]);
-			continue;
 		}
-		tally->unmapped += found->status == SYM_UNMAPPED;
-		tally->nameless += found->status != SYM_UNMAPPED;
-		if (queries[place].is_return && found->status != SYM_UNMAPPED) {
+		if (queries[place].is_return && found->status != SYM_UNMAPPED &&
+		    (!is_here || is_beginning(names, process, found, names->addresses[i]))) {
 			names->addresses[again] = names->addresses[i] + 1;
 			names->times_ns[again] = names->times_ns[i];
 			names->places[again++] = place;
-		} else {
+		} else if (!is_here) {
 			tally->stale |= may_be_new(found);
 		}
 	}
-	error = again ? name_beginnings(names, process, queries, again, answers, tally) : NULL;
+	if (!error && again)
+		error = name_beginnings(names, process, queries, again, answers, tally);
 	if (error)
 		target_say(error);
+	else
+		count_statuses(names, count, tally);
 	return !error;
 }
 

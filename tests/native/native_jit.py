@@ -279,6 +279,21 @@ class Writer:
         os.unlink(self.map)
 
 
+def test_a_caller_is_the_function_before_its_address_only_where_a_call_ends_there(tools):
+    """Where a stack begins, frames have the first address of a function that nobody called; data may lie in front of it."""
+    with Writer(tools, 3) as writer:
+        with open(f"/proc/{writer.process.pid}/mem", "wb", buffering=0) as memory:
+            memory.seek(writer.code + 32 - 5)
+            memory.write(b"\xe8\0\0\0\0" if os.uname().machine == "x86_64" else b"\0\0\0\0\x94")
+        frames = [writer.code + 4, writer.code + 16, writer.code + 32]
+        text = "".join(f"#{i}  {address:#018x}\n" for i, address in enumerate(frames))
+        done = subprocess.run([tools.program, "symbolize", str(writer.process.pid)], input=text, capture_output=True, text=True, timeout=60)
+    named = [line.split()[-1] for line in done.stdout.splitlines()]
+    wanted = [f"function_that_is_number_{i}_of_all" for i in (0, 1, 1)]
+    if named != wanted:
+        raise Fail(f"{named} where a call ends in front of the last one only")
+
+
 def test_a_pipe_gets_the_names_of_code_that_took_the_place_of_other_code(tools):
     for words in (["resolve"], ["symbolize", "-p"]):
         with Writer(tools, 3, "again") as writer:
