@@ -183,14 +183,16 @@ def our_chain(answer):
     return [frame["name"] for frame in answer["inlined"]], places
 
 
-def llvm_chain(tools, path, vaddr):
-    """A third opinion where two differ: names and places, innermost first."""
-    if not shutil.which("llvm-symbolizer"):
-        return None
-    lines = tools.run("llvm-symbolizer", f"--obj={path}", "-i", "--no-demangle", f"0x{vaddr:x}").split("\n")
-    lines = [line for line in lines if line]
-    places = [re.match(r"(.*?):(\d+)", line).groups() for line in lines[1::2]]
-    return lines[0::2], [(file, int(line)) for file, line in places if file != "??"]
+def llvm_chains(tools, path, vaddrs):
+    """A third opinion where two differ: names and places, innermost first, of each; of all at once, because it takes long to begin."""
+    if not vaddrs or not shutil.which("llvm-symbolizer"):
+        return [([], [])] * len(vaddrs)
+    text = tools.run("llvm-symbolizer", f"--obj={path}", "-i", "--no-demangle", input="".join(f"0x{vaddr:x}\n" for vaddr in vaddrs))
+    blocks = [[line for line in block.split("\n") if line] for block in text.strip("\n").split("\n\n")]
+    if len(blocks) != len(vaddrs):
+        raise Fail(f"llvm-symbolizer answers {len(blocks)} of {len(vaddrs)} questions")
+    places = [[re.match(r"(.*?):(\d+)", line).groups() for line in block[1::2]] for block in blocks]
+    return [(block[0::2], [(file, int(line)) for file, line in found if file != "??"]) for block, found in zip(blocks, places)]
 
 
 def are_alike(ours, theirs):
@@ -200,7 +202,7 @@ def are_alike(ours, theirs):
 
 
 def compare_chains(tools, path, vaddrs):
-    wrong, counts = [], {"with a line": 0, "in inlined code": 0, "only ours": 0, "between functions": 0,
+    differ, counts = [], {"with a line": 0, "in inlined code": 0, "only ours": 0, "between functions": 0,
                          "llvm-symbolizer sides with us": 0}
     for vaddr, (names, places), answer in zip(vaddrs, chains(path, vaddrs),
                                               tools.resolve(path, vaddrs, "--names=raw", "--inlines")):
@@ -215,10 +217,12 @@ def compare_chains(tools, path, vaddrs):
             counts["only ours"] += 1
         elif not answer["resolved"] and names[0] == "??":
             counts["between functions"] += 1  # eu-addr2line shows what was inlined elsewhere
-        elif are_alike(ours, llvm_chain(tools, path, vaddr) or ([], [])):
-            counts["llvm-symbolizer sides with us"] += 1
         else:
-            wrong.append(f"0x{vaddr:x}: {ours}, eu-addr2line has {theirs}")
+            differ.append((vaddr, ours, theirs))
+    third = llvm_chains(tools, path, [vaddr for vaddr, _, _ in differ])
+    wrong = [f"0x{vaddr:x}: {ours}, eu-addr2line has {theirs}" for (vaddr, ours, theirs), chain in zip(differ, third)
+             if not are_alike(ours, chain)]
+    counts["llvm-symbolizer sides with us"] = len(differ) - len(wrong)
     tools.figure(f"{os.path.basename(path)}: {len(vaddrs)} addresses, " +
                  ", ".join(f"{count} {kind}" for kind, count in counts.items()) + f", {len(wrong)} differ")
     return wrong
