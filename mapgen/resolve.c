@@ -15,6 +15,7 @@
 #include "libsym/base/path.h"
 #include "mapgen/code_mark.h"
 #include "mapgen/command.h"
+#include "mapgen/json_output.h"
 #include "mapgen/message.h"
 #include "mapgen/renewal.h"
 #include "mapgen/resolve_fetch.h"
@@ -94,7 +95,7 @@ static void show_answer(struct resolution *resolution, const struct question *qu
 	resolution->stripped +=
 		answer->status == SYM_UNNAMED && lacks_symbols(resolution, answer->image);
 	answer_printer_print(&resolution->printer, question, answer);
-	resolution->broken |= resolution->printer.has_failed;
+	resolution->broken |= json_output_has_failed();
 }
 
 static void show_bad(struct resolution *resolution, const struct question *question,
@@ -102,7 +103,7 @@ static void show_bad(struct resolution *resolution, const struct question *quest
 {
 	resolution->bad++;
 	answer_printer_print_bad(&resolution->printer, question, reason);
-	resolution->broken |= resolution->printer.has_failed;
+	resolution->broken |= json_output_has_failed();
 }
 
 /* ---- images that are named ---------------------------------------------- */

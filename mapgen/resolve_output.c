@@ -172,7 +172,7 @@ static json_t *answer_json(struct answer_printer *printer, const struct question
 static void print_json(struct answer_printer *printer, json_t *object)
 {
 	fputs(printer->objects++ ? ",\n" : "[", stdout);
-	printer->has_failed |= !json_output_compact(object);
+	json_output_compact(object);
 }
 
 void answer_printer_print(struct answer_printer *printer, const struct question *question,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What resolve prints on standard output: a line for each question, or with --json an object of one
- * array, in the order asked. Foreign text in lines is made fit for a terminal.
+ * array, in the order asked; whether these could be made, json_output.h tells. Foreign text in
+ * lines is made fit for a terminal.
  */
 #ifndef MAPGEN_RESOLVE_OUTPUT_H
 #define MAPGEN_RESOLVE_OUTPUT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "libsym/libsym.h"
@@ -19,7 +19,6 @@ struct answer_printer {
 	size_t objects;   /* of the array so far */
 	char *short_name; /* room for one */
 	size_t short_name_bytes;
-	bool has_failed; /* an object could not be made, which is said */
 };
 
 void answer_printer_print(struct answer_printer *printer, const struct question *question,
