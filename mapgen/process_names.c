@@ -12,6 +12,7 @@
 #include "libsym/base/hash.h"
 #include "mapgen/call_site.h"
 #include "mapgen/code_mark.h"
+#include "mapgen/known_threads.h"
 #include "mapgen/message.h"
 #include "mapgen/module_places.h"
 #include "mapgen/renewal.h"
@@ -23,15 +24,11 @@ enum {
 	OPEN_PROCESSES = 64,
 	/* Lines said about processes that cannot be looked at. */
 	MESSAGES = 8,
-	/* Threads whose processes are remembered at once. */
-	MOST_THREADS = 16384,
 	BATCH = 4096
 };
 
 /* A snapshot is worth its price: what it cost times this passes before the next. */
 static const double patience = 5;
-/* Ids of threads are used again. */
-static const double thread_memory_s = 1;
 static const double shortest_wait_s = 0.1, longest_wait_s = 30;
 
 /* A process, or what it has left. */
@@ -50,18 +47,11 @@ struct known_process {
 	UT_hash_handle hh;
 };
 
-struct known_thread {
-	int32_t tid;
-	int32_t pid; /* 0: it was not there */
-	double read_s;
-	UT_hash_handle hh;
-};
-
 struct process_names {
 	const struct options *options;
 	struct sym_result *result;
 	struct known_process *processes;
-	struct known_thread *threads;
+	struct known_threads threads;
 	struct known_process *chosen; /* of options.pid */
 	bool is_written;              /* the text, before anybody was asked */
 	struct renewal_purse purse;
@@ -275,44 +265,6 @@ static struct known_process *get_process(struct process_names *names, int32_t pi
 
 /* ---- whose frames ------------------------------------------------------------ */
 
-static void forget_threads(struct process_names *names)
-{
-	struct known_thread *thread, *next;
-
-	HASH_ITER(hh, names->threads, thread, next)
-	{
-		HASH_DEL(names->threads, thread);
-		free(thread);
-	}
-}
-
-static int32_t process_of_thread(struct process_names *names, int32_t tid)
-{
-	struct known_thread *thread;
-
-	HASH_FIND(hh, names->threads, &tid, sizeof(tid), thread);
-	if (thread && seconds_now() - thread->read_s < thread_memory_s)
-		return thread->pid;
-	if (thread) {
-		thread->pid = target_of_thread(tid, names->options->root);
-		thread->read_s = seconds_now();
-		return thread->pid;
-	}
-	if (HASH_COUNT(names->threads) >= MOST_THREADS)
-		forget_threads(names);
-	thread = calloc(1, sizeof(*thread));
-	if (!thread)
-		return 0;
-	thread->tid = tid;
-	thread->pid = target_of_thread(tid, names->options->root);
-	thread->read_s = seconds_now();
-	HASH_ADD(hh, names->threads, tid, sizeof(tid), thread);
-	if (hash_added(thread))
-		return thread->pid;
-	free(thread);
-	return 0;
-}
-
 static bool is_chosen(const struct known_process *chosen, int32_t pid)
 {
 	const struct sym_process_info *info =
@@ -331,7 +283,7 @@ static struct known_process *chosen_owner(struct process_names *names, struct st
 	if (owner.kind == STACK_OWNER_NONE)
 		return chosen;
 	if (owner.kind == STACK_OWNER_THREAD && !is_chosen(chosen, owner.id)) {
-		pid = process_of_thread(names, owner.id);
+		pid = known_threads_process(&names->threads, owner.id);
 		/* A thread that has ended: of this process, unless the text is about many. */
 		if (!pid && !names->foreign_seen)
 			return chosen;
@@ -356,7 +308,7 @@ static struct known_process *owner_of(struct process_names *names, struct stack_
 		return NULL;
 	}
 	if (owner.kind == STACK_OWNER_THREAD)
-		pid = process_of_thread(names, owner.id);
+		pid = known_threads_process(&names->threads, owner.id);
 	if (pid > 0)
 		return get_process(names, pid);
 	names->counts.gone += count;
@@ -506,15 +458,20 @@ static size_t find_addresses(struct process_names *names, struct known_process *
 
 static void count_statuses(const struct process_names *names, size_t count, struct tally *tally)
 {
-	for (size_t i = 0; i < count; i++) {
-		enum sym_status status = (enum sym_status)names->statuses[i];
-
-		tally->named += status == SYM_RESOLVED;
-		tally->bounded += status == SYM_UNNAMED;
-		tally->unmapped += status == SYM_UNMAPPED;
-		tally->nameless +=
-			status != SYM_RESOLVED && status != SYM_UNNAMED && status != SYM_UNMAPPED;
-	}
+	for (size_t i = 0; i < count; i++)
+		switch ((enum sym_status)names->statuses[i]) {
+		case SYM_RESOLVED:
+			tally->named++;
+			break;
+		case SYM_UNNAMED:
+			tally->bounded++;
+			break;
+		case SYM_UNMAPPED:
+			tally->unmapped++;
+			break;
+		default:
+			tally->nameless++;
+		}
 }
 
 static bool name_living(struct process_names *names, struct known_process *process,
@@ -751,6 +708,7 @@ struct process_names *process_names_create(const struct options *options)
 	if (!names)
 		return NULL;
 	names->options = options;
+	names->threads.root = options->root;
 	error = sym_result_create(&names->result);
 	if (!error && options->pid) {
 		names->chosen = get_process(names, options->pid);
@@ -780,7 +738,7 @@ void process_names_destroy(struct process_names *names)
 		HASH_DEL(names->processes, process);
 		process_destroy(process);
 	}
-	forget_threads(names);
+	known_threads_deinit(&names->threads);
 	sym_result_destroy(names->result);
 	free(names);
 }
