@@ -397,7 +397,8 @@ static bool note_known(struct file_index *index, const char *directory, bool is_
 	       (is_there && text_list_add(&index->known, directory));
 }
 
-/* Lock held: whether there was a file of a key below that directory at the last scan. */
+/* Whether there was a file of a key below that directory at the last scan. Paths are the scanner's
+ * own; so many may wait for the lock that it is not held meanwhile. */
 static bool had_files(const struct file_index *index, const char *directory)
 {
 	size_t length = strlen(directory);
@@ -410,7 +411,7 @@ static bool had_files(const struct file_index *index, const char *directory)
 	return false;
 }
 
-/* Lock held. Others (lost+found) say nothing of what is missing. */
+/* Others (lost+found) say nothing of what is missing. */
 static bool has_lost_below(struct file_index *index, const struct text_list *unread)
 {
 	bool has_lost = false;
@@ -456,8 +457,8 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 		text_list_deinit(&scan.unread);
 		return false;
 	}
-	pthread_mutex_lock(&index->lock);
 	has_lost |= has_lost_below(index, &scan.unread);
+	pthread_mutex_lock(&index->lock);
 	is_news = has_news(index, scan.entries);
 	old = index->entries;
 	index->entries = scan.entries;
