@@ -61,7 +61,8 @@ done < "$scratch/commands"
 
 # The fields of JSON: keys that the sources pack, and what that section has behind Li.
 cat mapgen/*.c | awk '/json_pack\(|json_object_set/ { inside = 1 } inside { print } /;/ { inside = 0 }' |
-	grep -oE '"[a-z]+(_[a-z]+)*",' | tr -d '",' | sort -u > "$scratch/keys"
+	grep -oE '"[a-z]+(_[a-z]+)*",' | tr -d '",' > "$scratch/packed"
+grep -ohE '\\"[a-z_]+\\":' mapgen/*.c | tr -d '\\":' | sort -u - "$scratch/packed" > "$scratch/keys"
 [ "$(wc -l < "$scratch/keys")" -gt 100 ] || failed 'fields of JSON: sources = man page' 'the sources seem to pack none'
 sed -n '/^\.Sh JSON/,/^\.Sh ENV/s/^.*Li //p' "$man" | tr -c 'a-z_\n' '\n' | sort -u > "$scratch/words"
 comm -23 "$scratch/keys" "$scratch/words" | sed 's/^/not in the man page: /' > "$scratch/bad"
