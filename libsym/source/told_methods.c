@@ -256,10 +256,18 @@ static bool take_ends(struct told_methods *told, const struct valid_changes *cha
 	return ends != NULL;
 }
 
-static bool unite(const struct valid_changes *changes, struct address_ranges *ret)
+/* Of items that it frees, NULL for want of memory. */
+static bool unite(struct address_range *items, size_t count, struct address_ranges *ret)
+{
+	bool done = items && address_ranges_unite(items, count, ret);
+
+	free(items);
+	return done;
+}
+
+static bool unite_changes(const struct valid_changes *changes, struct address_ranges *ret)
 {
 	struct address_range *items = calloc(changes->count + 1, sizeof(*items));
-	bool done;
 
 	for (size_t i = 0; items && i < changes->count; i++) {
 		const struct rundown_method *method = changes->items[i];
@@ -267,9 +275,7 @@ static bool unite(const struct valid_changes *changes, struct address_ranges *re
 		items[i] = (struct address_range){ method->start_address,
 						   method->start_address + method->size_bytes };
 	}
-	done = items && address_ranges_unite(items, changes->count, ret);
-	free(items);
-	return done;
+	return unite(items, changes->count, ret);
 }
 
 /* Those that share bytes with these ranges. */
@@ -334,15 +340,12 @@ struct sym_error *told_methods_begin(struct told_methods *told, const struct run
 static bool unite_items(const struct told_methods *told, struct address_ranges *ret)
 {
 	struct address_range *items = calloc(told->count + 1, sizeof(*items));
-	bool done;
 
 	for (size_t i = 0; items && i < told->count; i++)
 		items[i] = (struct address_range){ told->items[i].start_address,
 						   told->items[i].start_address +
 							   told->items[i].size_bytes };
-	done = items && address_ranges_unite(items, told->count, ret);
-	free(items);
-	return done;
+	return unite(items, told->count, ret);
 }
 
 static struct sym_error *keep_item(struct told_methods *told, const struct told_methods *before,
@@ -421,7 +424,7 @@ struct sym_error *told_methods_apply(struct told_methods *told, const struct run
 	struct valid_changes valid;
 	struct sym_error *error = take_modules(told, changes);
 	size_t before = told->count, kept;
-	bool has_room = choose_valid(told, changes, &valid) && unite(&valid, &ranges);
+	bool has_room = choose_valid(told, changes, &valid) && unite_changes(&valid, &ranges);
 
 	if (!error && !has_room)
 		error = &sym_error_no_memory;
