@@ -77,6 +77,7 @@ struct sym_error *module_create(const char *path, struct image *image, struct sy
 	if (!module)
 		return &sym_error_no_memory;
 	pthread_mutex_init(&module->lock, NULL);
+	atomic_init(&module->method_count, UINT64_MAX);
 	debug_fetch_init(&module->debug_fetch);
 	lazy_init(&module->members);
 	atomic_init(&module->index, UINT32_MAX);
@@ -333,7 +334,7 @@ bool module_was_short(const struct sym_image *module)
 bool module_was_asked(const struct sym_image *module)
 {
 	return atomic_load_explicit(&((struct sym_image *)module)->sources, memory_order_acquire) ||
-	       module->counted;
+	       module->was_counted;
 }
 
 static void take_match(struct sym_answer *answer, const struct source_ops *ops, uint64_t position,
@@ -603,6 +604,15 @@ static struct sym_error *complain(const struct sym_image *module,
 				sources->reason ? sources->reason : module->path);
 }
 
+/* Whoever asks for the count later need not read the image again. */
+static void note_count(struct sym_image *module, const struct module_sources *sources)
+{
+	uint64_t count =
+		sources->precompiled ? r2r_method_count(precompiled_r2r(sources->precompiled)) : 0;
+
+	atomic_store_explicit(&module->method_count, count, memory_order_relaxed);
+}
+
 /* Runs `use` on open sources; those that nobody had open are closed again: their images may be
  * large. */
 static struct sym_error *
@@ -626,7 +636,10 @@ with_sources(struct sym_image *module, void *context,
 	}
 	if (!error)
 		error = complain(module, sources);
-	return error ? error : use(module, sources, context);
+	if (error)
+		return error;
+	note_count(module, sources);
+	return use(module, sources, context);
 }
 
 static struct sym_error *use_for_list(struct sym_image *module,
@@ -668,11 +681,10 @@ struct sym_error *module_use_precompiled(struct sym_image *module,
 static struct sym_error *use_for_count(struct sym_image *module,
 				       const struct module_sources *sources, void *context)
 {
+	(void)module;
+	(void)sources;
 	(void)context;
-	module->method_count =
-		sources->precompiled ? r2r_method_count(precompiled_r2r(sources->precompiled)) : 0;
-	module->counted = true;
-	return NULL;
+	return NULL; /* with_sources() has counted */
 }
 
 struct sym_error *sym_image_method_count(struct sym_image *image, uint64_t *ret)
@@ -680,10 +692,12 @@ struct sym_error *sym_image_method_count(struct sym_image *image, uint64_t *ret)
 	struct sym_error *error = NULL;
 
 	pthread_mutex_lock(&image->lock);
-	if (!image->counted)
+	if (atomic_load(&image->method_count) == UINT64_MAX)
 		error = with_sources(image, NULL, use_for_count);
-	if (!error)
-		*ret = image->method_count;
+	if (!error) {
+		*ret = atomic_load(&image->method_count);
+		image->was_counted = true;
+	}
 	pthread_mutex_unlock(&image->lock);
 	return error;
 }

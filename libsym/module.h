@@ -53,10 +53,10 @@ struct sym_image {
 	_Atomic(uint32_t) index;     /* see module_index() */
 	_Atomic(struct module_trouble *) trouble;
 	_Atomic(char *) refused_map;
-	pthread_mutex_t lock; /* of opening the sources, and of the count */
+	pthread_mutex_t lock; /* of opening the sources, and of being counted */
 	_Atomic(struct module_sources *) sources;
-	bool counted;
-	uint64_t method_count;
+	bool was_counted;
+	_Atomic(uint64_t) method_count; /* UINT64_MAX until sources were open */
 };
 
 /* `path` is copied; `image` has a user more, NULL is accepted. */

@@ -86,13 +86,14 @@ static bool gather(struct merge *merge)
 	struct sym_symbols *symbols;
 	struct sym_error *error;
 
-	keep_maps(merge);
 	error = sym_snapshot_symbols(merge->snapshot, merge_symbols_flags, &symbols);
 	if (error) {
 		target_say(error);
 		return false;
 	}
 	merge->symbols = merge->own_symbols = symbols;
+	/* After it: an image whose map is in the cache already is not read another time. */
+	keep_maps(merge);
 	merge_add_troubles(merge);
 	say_refused_maps(merge);
 	say_contradiction(merge);
