@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libsym/base/address_ranges.h"
+#include "libsym/base/huge_memory.h"
 #include "libsym/limits.h"
 #include "libsym/snapshot_symbols.h"
 
@@ -500,7 +501,7 @@ static struct sym_error *put_in_order(struct joining *joining, size_t image_symb
 
 	if (!unnamed->count && (!image_symbols || !others))
 		return NULL;
-	ordered = reallocarray(NULL, total, sizeof(*ordered));
+	ordered = huge_memory_allocate(total * sizeof(*ordered));
 	if (!ordered)
 		return &sym_error_no_memory;
 	if (unnamed->count)

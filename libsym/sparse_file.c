@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/huge_memory.h"
 #include "libsym/base/path.h"
 #include "libsym/base/sparse_memory.h"
 #include "libsym/limits.h"
@@ -12,6 +13,7 @@
 enum {
 	PAGE_SHIFT = 12,
 	PAGE_BYTES = 1 << PAGE_SHIFT,
+	FEW_PAGES = 4, /* fewer come as cheaply one by one */
 	WORD_BITS = 64
 };
 
@@ -175,6 +177,8 @@ static struct sym_error *read_pages(struct sparse_file *file, const char *path, 
 
 	if (to > file->size_bytes)
 		to = file->size_bytes;
+	if (end - first >= FEW_PAGES)
+		huge_memory_populate(file->data + from, to - from);
 	error = sparse_file_read_at(file, path, file->data + from, to - from, from);
 	if (error)
 		return error;

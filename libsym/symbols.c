@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/huge_memory.h"
 #include "libsym/index.h"
 #include "libsym/limits.h"
 
 enum {
 	FIRST_BLOCK_BYTES = 4096,
-	LARGEST_BLOCK_BYTES = 1 << 20,
+	LARGEST_BLOCK_BYTES = 4 << 20,
 	FIRST_CAPACITY = 64
 };
 
@@ -58,7 +59,7 @@ static bool add_block(struct name_pool *pool, size_t least_bytes)
 		bytes = least_bytes;
 	if (bytes > SIZE_MAX - sizeof(*block))
 		return false;
-	block = malloc(sizeof(*block) + bytes);
+	block = huge_memory_allocate(sizeof(*block) + bytes);
 	if (!block)
 		return false;
 	block->next = pool->blocks;
@@ -112,29 +113,52 @@ void symbols_builder_deinit(struct symbols_builder *builder)
 	*builder = (struct symbols_builder){ 0 };
 }
 
-static bool make_room(struct symbols_builder *builder)
+static bool enlarge(struct symbols_builder *builder, size_t capacity)
+{
+	struct sym_symbol *items = reallocarray(builder->list.items, capacity, sizeof(*items));
+
+	if (!items)
+		return false;
+	huge_memory_advise(items, capacity * sizeof(*items));
+	builder->list.items = items;
+	builder->capacity = capacity;
+	return true;
+}
+
+static size_t next_capacity(const struct symbols_builder *builder)
 {
 	size_t capacity = builder->capacity ? builder->capacity * 2 : FIRST_CAPACITY;
-	struct sym_symbol *items;
 
+	return capacity < LIMIT_INDEX_SYMBOLS ? capacity : LIMIT_INDEX_SYMBOLS;
+}
+
+void symbols_builder_expect(struct symbols_builder *builder, size_t count)
+{
+	size_t capacity = next_capacity(builder);
+
+	if (builder->failure || count > LIMIT_INDEX_SYMBOLS - builder->list.count ||
+	    builder->list.count + count <= builder->capacity)
+		return;
+	if (capacity < builder->list.count + count)
+		capacity = builder->list.count + count;
+	(void)enlarge(builder, capacity);
+}
+
+static bool make_room(struct symbols_builder *builder)
+{
 	if (builder->failure)
 		return false;
 	if (builder->list.count < builder->capacity)
 		return true;
-	if (capacity > LIMIT_INDEX_SYMBOLS) {
+	if (builder->list.count >= LIMIT_INDEX_SYMBOLS) {
 		builder->failure = sym_error_create(SYM_ERROR_LIMIT,
 						    "more than %zu symbols (LIMIT_INDEX_SYMBOLS)",
 						    LIMIT_INDEX_SYMBOLS);
 		return false;
 	}
-	items = reallocarray(builder->list.items, capacity, sizeof(*items));
-	if (!items) {
+	if (!enlarge(builder, next_capacity(builder)))
 		builder->failure = &sym_error_no_memory;
-		return false;
-	}
-	builder->list.items = items;
-	builder->capacity = capacity;
-	return true;
+	return !builder->failure;
 }
 
 void symbols_builder_add_borrowed(struct symbols_builder *builder, const struct sym_symbol *symbol)

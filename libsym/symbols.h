@@ -56,6 +56,8 @@ struct symbols_builder {
 };
 
 void symbols_builder_init(struct symbols_builder *builder);
+/* Room for about `count` more at once, as far as there is any. */
+void symbols_builder_expect(struct symbols_builder *builder, size_t count);
 void symbols_builder_deinit(struct symbols_builder *builder);
 
 /* Adds `symbol`, its name replaced by a copy of `name`. */

@@ -4,6 +4,7 @@
  * The lines themselves are written by the writers in format/.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "libsym/format/method_name.h"
 #include "libsym/format/perfmap.h"
@@ -11,7 +12,10 @@
 #include "libsym/limits.h"
 #include "libsym/symbols.h"
 
-#include <string.h>
+enum {
+	ASKED_NAMES = 1024,
+	LINE_BYTES = 32 /* but for the name */
+};
 
 struct rendering {
 	enum sym_map_format format;
@@ -63,6 +67,17 @@ static void render(struct rendering *rendering, const struct sym_symbol *symbol)
 				   rendering->flags & SYM_WRITE_NO_TIERS ? NULL : symbol->tier);
 }
 
+/* Has room for all lines at once, by the names of some that lie evenly among them. */
+static void expect_lines(struct rendering *rendering, const struct sym_symbol *symbols,
+			 size_t count)
+{
+	size_t step = count / ASKED_NAMES + 1, bytes = 0;
+
+	for (size_t i = 0; i < count; i += step)
+		bytes += step * (strlen(symbols[i].name) + LINE_BYTES);
+	buf_expect(&rendering->text, bytes + bytes / 16);
+}
+
 struct sym_error *sym_symbols_format(const struct sym_symbols *symbols, size_t first, size_t count,
 				     enum sym_map_format format, uint32_t write_flags,
 				     char **text_ret, size_t *size_bytes_ret)
@@ -82,6 +97,7 @@ struct sym_error *sym_symbols_format(const struct sym_symbols *symbols, size_t f
 					(int)format);
 	buf_init(&rendering.text, LIMIT_PERF_MAP_BYTES);
 	buf_init(&rendering.short_name, LIMIT_PERF_MAP_BYTES);
+	expect_lines(&rendering, symbols->items + first, count);
 	for (size_t i = first; i < first + count; i++)
 		render(&rendering, &symbols->items[i]);
 	if (rendering.short_name.failure != BUF_OK)

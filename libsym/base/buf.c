@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libsym/base/huge_memory.h"
+
 static const size_t smallest_capacity_bytes = 64;
 
 void buf_init(struct buf *buf, size_t max_bytes)
@@ -23,10 +25,28 @@ void buf_clear(struct buf *buf)
 	buf->failure = BUF_OK;
 }
 
+static bool enlarge(struct buf *buf, size_t capacity_bytes)
+{
+	char *data = realloc(buf->data, capacity_bytes ? capacity_bytes : 1);
+
+	if (!data)
+		return false;
+	huge_memory_advise(data, capacity_bytes);
+	buf->data = data;
+	buf->capacity_bytes = capacity_bytes;
+	return true;
+}
+
+void buf_expect(struct buf *buf, size_t bytes)
+{
+	if (buf->failure == BUF_OK && bytes > buf->capacity_bytes - buf->size_bytes &&
+	    bytes <= buf->max_bytes - buf->size_bytes)
+		(void)enlarge(buf, buf->size_bytes + bytes);
+}
+
 char *buf_reserve(struct buf *buf, size_t bytes)
 {
 	size_t needed_bytes, capacity_bytes;
-	char *data;
 
 	if (buf->failure != BUF_OK)
 		return NULL;
@@ -43,14 +63,11 @@ char *buf_reserve(struct buf *buf, size_t bytes)
 			capacity_bytes = needed_bytes;
 	if (capacity_bytes > buf->max_bytes)
 		capacity_bytes = needed_bytes > buf->max_bytes / 2 ? buf->max_bytes : needed_bytes;
-	data = realloc(buf->data, capacity_bytes ? capacity_bytes : 1);
-	if (!data) {
+	if (!enlarge(buf, capacity_bytes)) {
 		buf->failure = BUF_NO_MEMORY;
 		return NULL;
 	}
-	buf->data = data;
-	buf->capacity_bytes = capacity_bytes;
-	return data + buf->size_bytes;
+	return buf->data + buf->size_bytes;
 }
 
 bool buf_append_slow(struct buf *buf, const void *bytes, size_t count)

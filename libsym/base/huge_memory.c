@@ -29,17 +29,23 @@ static uintptr_t round_down(uintptr_t address, uintptr_t bytes)
 	return address & ~(bytes - 1);
 }
 
+void huge_memory_advise(void *memory, size_t size_bytes)
+{
+	uintptr_t end = round_down((uintptr_t)memory + size_bytes, page_bytes);
+	uintptr_t first = round_down((uintptr_t)memory + page_bytes - 1, page_bytes);
+
+	if (first < end)
+		(void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+}
+
 void huge_memory_populate(void *memory, size_t size_bytes)
 {
 #ifdef MADV_POPULATE_WRITE
 	uintptr_t small_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t end = (uintptr_t)memory + size_bytes;
-	uintptr_t first = round_down((uintptr_t)memory + page_bytes - 1, page_bytes);
 	uintptr_t begin = round_down((uintptr_t)memory + small_bytes - 1, small_bytes);
 
-	/* Pages that are all of it. */
-	if (first + page_bytes <= end)
-		(void)madvise((void *)first, round_down(end, page_bytes) - first, MADV_HUGEPAGE);
+	huge_memory_advise(memory, size_bytes);
 	if (begin < round_down(end, small_bytes))
 		(void)madvise((void *)begin, round_down(end, small_bytes) - begin,
 			      MADV_POPULATE_WRITE);

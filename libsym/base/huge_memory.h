@@ -15,6 +15,9 @@
 /* Room for `size_bytes`, aligned to 64 at least; NULL when there is no memory. */
 void *huge_memory_allocate(size_t size_bytes);
 
+/* Has huge pages where all of one lies in memory that comes from elsewhere, once it is written. */
+void huge_memory_advise(void *memory, size_t size_bytes);
+
 /* Has the pages at once of memory that is going to be written as a whole, huge ones as far as it
  * goes: those take a fifth of the time of a fault for each page in them. Advice, which Linux
  * follows from 5.14 on. */
