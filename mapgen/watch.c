@@ -269,21 +269,29 @@ static void end_anyhow(void)
 	_exit(EXIT_PARTLY);
 }
 
+/* What such an end waits for; of the thread that does, which may outlive the command. */
+struct grace {
+	int signal_fd;
+	double left_s;
+};
+
 static void *end_by_signal(void *context)
 {
-	const struct watching *watching = context;
-	struct pollfd signals = { .fd = watching->signal_fd, .events = POLLIN };
+	struct grace *grace = context;
+	struct pollfd signals = { .fd = grace->signal_fd, .events = POLLIN };
 
-	if (poll(&signals, 1, -1) > 0)
+	free(grace);
+	if (poll(&signals, 1, -1) > 0 && signals.revents & POLLIN)
 		end_anyhow();
 	return NULL;
 }
 
 static void *end_by_time(void *context)
 {
-	const struct watching *watching = context;
-	double left_s = watching->merge.options->for_seconds;
+	struct grace *grace = context;
+	double left_s = grace->left_s;
 
+	free(grace);
 	for (; left_s > 0; left_s -= 1)
 		poll(NULL, 0, left_s < 1 ? (int)(left_s * 1000) : 1000);
 	end_anyhow();
@@ -291,11 +299,17 @@ static void *end_by_time(void *context)
 }
 
 /* Where there is no thread to be had, the process is trusted. */
-static void in_background(void *(*run)(void *), struct watching *watching)
+static void in_background(void *(*run)(void *), const struct watching *watching)
 {
+	struct grace *grace = malloc(sizeof(*grace));
 	pthread_t thread;
 
-	if (!pthread_create(&thread, NULL, run, watching))
+	if (!grace)
+		return;
+	*grace = (struct grace){ watching->signal_fd, watching->merge.options->for_seconds };
+	if (pthread_create(&thread, NULL, run, grace))
+		free(grace);
+	else
 		pthread_detach(thread);
 }
 
