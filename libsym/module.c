@@ -613,8 +613,8 @@ static void note_count(struct sym_image *module, const struct module_sources *so
 	atomic_store_explicit(&module->method_count, count, memory_order_relaxed);
 }
 
-/* Runs `use` on open sources; those that nobody had open are closed again: their images may be
- * large. */
+/* Runs `use` on open sources, NULL: the count is all that is wanted. Those that nobody had open are
+ * closed again: their images may be large. */
 static struct sym_error *
 with_sources(struct sym_image *module, void *context,
 	     struct sym_error *(*use)(struct sym_image *, const struct module_sources *, void *))
@@ -639,7 +639,7 @@ with_sources(struct sym_image *module, void *context,
 	if (error)
 		return error;
 	note_count(module, sources);
-	return use(module, sources, context);
+	return use ? use(module, sources, context) : NULL;
 }
 
 static struct sym_error *use_for_list(struct sym_image *module,
@@ -678,22 +678,13 @@ struct sym_error *module_use_precompiled(struct sym_image *module,
 	return with_sources(module, &call, use_for_precompiled);
 }
 
-static struct sym_error *use_for_count(struct sym_image *module,
-				       const struct module_sources *sources, void *context)
-{
-	(void)module;
-	(void)sources;
-	(void)context;
-	return NULL; /* with_sources() has counted */
-}
-
 struct sym_error *sym_image_method_count(struct sym_image *image, uint64_t *ret)
 {
 	struct sym_error *error = NULL;
 
 	pthread_mutex_lock(&image->lock);
 	if (atomic_load(&image->method_count) == UINT64_MAX)
-		error = with_sources(image, NULL, use_for_count);
+		error = with_sources(image, NULL, NULL);
 	if (!error) {
 		*ret = atomic_load(&image->method_count);
 		image->was_counted = true;
