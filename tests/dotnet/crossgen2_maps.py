@@ -17,12 +17,12 @@ import argparse
 import glob
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
 from harness import CI, ROOT, Fail, Skip, build_environment, build_project, expect, first_line
+from r2r_image import Image
 
 CACHE = os.environ.get("LIBSYM_DEV_CACHE") or os.path.expanduser("~/.cache/libsym-dev")
 PACKS = os.path.join(CACHE, "packs")
@@ -193,41 +193,6 @@ class Figures:
         smaller = f", {self.smaller} smaller by constants" if self.smaller else ""
         cold = f", {self.cold} cold parts named" if self.cold else ""
         return f"{self.maps} maps, {self.rows} rows, {self.equal} equal{smaller}{cold}"
-
-
-class Image:
-    """As much of a PE file as it takes to read the map of hot and cold parts."""
-
-    def __init__(self, path):
-        with open(path, "rb") as file:
-            self.data = file.read()
-        header = self.u32(0x3C)
-        sections, optional = struct.unpack_from("<H12xH", self.data, header + 6)
-        self.sections = [struct.unpack_from("<8xIIII", self.data, header + 24 + optional + 40 * i) for i in range(sections)]
-        is_64bit = struct.unpack_from("<H", self.data, header + 24)[0] == 0x20B
-        self.machine_bytes = 12 if is_64bit else 8
-        cli = self.u32(header + 24 + (112 if is_64bit else 96) + 14 * 8)
-        native = self.offset(self.u32(self.offset(cli) + 64))
-        count = self.u32(native + 12)
-        self.tables = {kind: (rva, size) for kind, rva, size in
-                       (struct.unpack_from("<III", self.data, native + 16 + 12 * i) for i in range(count))}
-
-    def u32(self, offset):
-        return struct.unpack_from("<I", self.data, offset)[0]
-
-    def offset(self, rva):
-        for size, start, raw_size, raw in self.sections:
-            if start <= rva < start + max(size, raw_size):
-                return raw + rva - start
-        raise Fail(f"rva {rva:#x} is in no section")
-
-    def cold_parts(self):
-        """Pairs (rva of the cold part, rva of the method that it belongs to); x64 only."""
-        rva, size = self.tables.get(120, (0, 0))
-        functions = self.offset(self.tables[102][0])
-        for i in range(size // 8):
-            cold, hot = struct.unpack_from("<II", self.data, self.offset(rva) + 8 * i)
-            yield self.u32(functions + 12 * cold), self.u32(functions + 12 * hot)
 
 
 def check_cold_parts(mapgen, image_path, figures):

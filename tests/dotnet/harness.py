@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from r2r_image import Code
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CI = os.environ.get("CI") == "true"
 
@@ -205,18 +207,23 @@ class Memory:
     """The mappings of a process at one moment, by kind of code."""
 
     def __init__(self, pid, root=""):
-        self.starts, self.rows = [], []
+        self.starts, self.rows, self.offsets, self.images = [], [], [], {}
         with open(f"{root}/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 fields = line.rstrip("\n").split(None, 5)
                 start, end = (int(part, 16) for part in fields[0].split("-"))
                 self.starts.append(start)
+                self.offsets.append(int(fields[2], 16))
                 self.rows.append((start, end, fields[1], fields[5] if len(fields) > 5 else ""))
+
+    def index_of(self, address):
+        at = bisect.bisect_right(self.starts, address) - 1
+        return None if at < 0 or address >= self.rows[at][1] else at
 
     def row_of(self, address):
         """(start, end, protection, path) of what is mapped there; None for nothing."""
-        at = bisect.bisect_right(self.starts, address) - 1
-        return None if at < 0 or address >= self.rows[at][1] else self.rows[at]
+        at = self.index_of(address)
+        return None if at is None else self.rows[at]
 
     def path_of(self, address):
         """What is mapped there: '' for anonymous memory, None for nothing."""
@@ -224,16 +231,18 @@ class Memory:
         return row and row[3]
 
     def kind_of(self, address):
-        """'r2r', 'jit', 'native', 'unmapped'; 'no code' for what may not be executed: perf and BPF follow frame pointers, which
-        native code that was built without them uses for data."""
-        row = self.row_of(address)
-        if row is None:
+        """'r2r', 'jit', 'native', 'unmapped'; 'no code' for what may not be executed and for the IL in images: perf and BPF
+        follow frame pointers, which native code that was built without them uses for data; others guess callers."""
+        at = self.index_of(address)
+        if at is None:
             return "unmapped"
+        row = self.rows[at]
         if "x" not in row[2]:
             return "no code"
         path = row[3]
         if path.lower().endswith((".dll", ".exe")):
-            return "r2r"
+            code = self.images.get(path) or self.images.setdefault(path, Code(path))
+            return "r2r" if code.may_be_at(self.offsets[at] + address - row[0]) else "no code"
         if not path or path.startswith(("/memfd:doublemapper", "[anon", "/dev/zero")):
             return "jit"
         return "native"

@@ -83,6 +83,10 @@ class Tally:
         expect(self.frames >= at_least, f"only {self.frames} managed frames")
         expect(self.named == self.frames, f"without a name: {self.unnamed[:3]}")
         expect(not self.wrong, f"wrong: {self.wrong[:2]}")
+        precompiled = [row for row in (self.methods.rows if self.methods else ())
+                       if (self.memory.path_of(row[1]) or "").endswith(".dll")]
+        aside = [row for row in precompiled if not is_managed(self.memory, row[1])]
+        expect(not aside, f"{len(aside)} of {len(precompiled)} precompiled methods would be set aside: {aside[:1]}")
 
 
 # ---- perf ------------------------------------------------------------------------
