@@ -85,7 +85,7 @@ static bool has_sum(int fd, uint32_t sum)
 	uint64_t size_bytes;
 
 	if (!room || fstat(fd, &status) || status.st_size < SELFMAG ||
-	    (uint64_t)status.st_size > LIMIT_IMAGE_BYTES)
+	    (uint64_t)status.st_size > LIMIT_SUMMED_BYTES)
 		return false;
 	size_bytes = (uint64_t)status.st_size;
 	for (uint64_t at = 0; at < size_bytes; at += SUM_STEP_BYTES) {

@@ -10,9 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of one file that is read whole. The largest composite image seen is 49 MB; a single-file
- * host with everything inside stays below 1 GiB. */
+/* Bytes of one file, of which only what is asked for is read. Debug files of browsers have 4 GB; it
+ * takes addresses, of which processes of 32 bits have few. */
+static const uint64_t LIMIT_FILE_BYTES = (uint64_t)1 << (sizeof(size_t) > 4 ? 40 : 30);
+
+/* Bytes that are read of one file, and of an image in memory. The symbol table of a browser and its
+ * strings have 400 MB, the largest composite image seen 49 MB; a single-file host with everything
+ * inside stays below 1 GiB. */
 static const uint64_t LIMIT_IMAGE_BYTES = (uint64_t)1 << 30;
+
+/* Bytes of a file whose sum a .gnu_debuglink tells, all of which are read; a larger one is not the
+ * debug file. */
+static const uint64_t LIMIT_SUMMED_BYTES = (uint64_t)8 << 30;
 
 /* Bytes of an unpacked .gnu_debugdata; beyond, it is not used. Those of Fedora's largest libraries
  * have 10 MB. */

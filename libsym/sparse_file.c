@@ -48,10 +48,10 @@ struct sym_error *sparse_file_init(struct sparse_file *file, int fd, const char 
 	if (size_bytes > available_bytes)
 		return sym_error_create_path(SYM_ERROR_FORMAT, path, offset,
 					     "range ends beyond the end of the file");
-	if (size_bytes > LIMIT_IMAGE_BYTES)
+	if (size_bytes > LIMIT_FILE_BYTES)
 		return sym_error_create_path(SYM_ERROR_LIMIT, path, SYM_OFFSET_UNKNOWN,
-					     "larger than %llu bytes (LIMIT_IMAGE_BYTES)",
-					     (unsigned long long)LIMIT_IMAGE_BYTES);
+					     "larger than %llu bytes (LIMIT_FILE_BYTES)",
+					     (unsigned long long)LIMIT_FILE_BYTES);
 	*file = (struct sparse_file){
 		.fd = fd,
 		.offset = offset,
@@ -78,6 +78,7 @@ struct sparse_file sparse_file_again(const struct sparse_file *file)
 
 	again.data = NULL;
 	again.present = NULL;
+	again.held_bytes = 0;
 	return again;
 }
 
@@ -177,11 +178,17 @@ static struct sym_error *read_pages(struct sparse_file *file, const char *path, 
 
 	if (to > file->size_bytes)
 		to = file->size_bytes;
+	if (to - from > LIMIT_IMAGE_BYTES - file->held_bytes)
+		return sym_error_create_path(
+			SYM_ERROR_LIMIT, path, from,
+			"more than %llu bytes of it are asked for (LIMIT_IMAGE_BYTES)",
+			(unsigned long long)LIMIT_IMAGE_BYTES);
 	if (end - first >= FEW_PAGES)
 		huge_memory_populate(file->data + from, to - from);
 	error = sparse_file_read_at(file, path, file->data + from, to - from, from);
 	if (error)
 		return error;
+	file->held_bytes += to - from;
 	for (size_t page = first; page < end; page++)
 		file->present[page / WORD_BITS] |= (uint64_t)1 << (page % WORD_BITS);
 	return NULL;

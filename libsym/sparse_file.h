@@ -24,10 +24,11 @@ struct sparse_file {
 	int fd;          /* borrowed */
 	uint64_t offset; /* of byte 0 in the file */
 	size_t size_bytes;
-	uint8_t *data;      /* size_bytes of zeroes until read; NULL while nothing was asked for */
-	uint64_t *present;  /* a bit a page */
-	int64_t changed_ns; /* time of the file's last change when it was opened */
-	int64_t touched_ns; /* the same of its inode, which nobody sets back */
+	uint8_t *data;       /* size_bytes of zeroes until read; NULL while nothing was asked for */
+	uint64_t *present;   /* a bit a page */
+	uint64_t held_bytes; /* of those that were read */
+	int64_t changed_ns;  /* time of the file's last change when it was opened */
+	int64_t touched_ns;  /* the same of its inode, which nobody sets back */
 	uint64_t links;
 	uint64_t file_size_bytes;
 	/* Where its owner wants to have the message of the first error IO, for free(); others over
@@ -58,7 +59,7 @@ struct sym_error *sparse_file_read_at(const struct sparse_file *file, const char
 /*
  * Sees to it that [offset, offset + size_bytes) is in `data`; what lies behind
  * the end is left out without an error, readers check bounds anyway.
- * Errors: IO, STALE when the file was changed since it was opened.
+ * Errors: IO, STALE when the file was changed since it was opened, LIMIT.
  */
 struct sym_error *sparse_file_need(struct sparse_file *file, const char *path, uint64_t offset,
 				   uint64_t size_bytes) __attribute__((warn_unused_result));

@@ -131,3 +131,28 @@ Test(sparse_file, notices_that_the_file_lost_the_bytes_asked_for)
 	sparse_file_deinit(&file);
 	close(fd);
 }
+
+Test(sparse_file, is_as_large_as_it_likes_and_hands_out_a_part_of_it)
+{
+	const uint64_t gib = (uint64_t)1 << 30;
+	struct sparse_file file;
+	struct sym_error *error;
+	int fd = file_of_pages(2);
+
+	cr_assert_eq(ftruncate(fd, (off_t)(5 * gib)), 0);
+	cr_assert_eq(pwrite(fd, "far", 3, (off_t)(4 * gib + 7)), 3);
+	cr_assert_null(sparse_file_init(&file, fd, "f", 0, SPARSE_FILE_TO_END));
+	cr_assert_null(sparse_file_need(&file, "f", 4 * gib, 10));
+	cr_expect_eq(memcmp(file.data + 4 * gib + 7, "far", 3), 0);
+	error = sparse_file_need(&file, "f", gib, gib);
+	cr_assert(error);
+	cr_expect_eq(sym_error_code(error), SYM_ERROR_LIMIT);
+	cr_expect(strstr(sym_error_message(error), "LIMIT_IMAGE_BYTES"), "%s",
+		  sym_error_message(error));
+	sym_error_destroy(error);
+	/* What was refused took nothing from what there is left. */
+	cr_assert_null(sparse_file_need(&file, "f", PAGE, 10));
+	cr_expect_eq(file.data[PAGE], 2);
+	sparse_file_deinit(&file);
+	close(fd);
+}

@@ -646,6 +646,51 @@ def test_files_of_no_byte_order_are_refused_by_name(tools):
             raise Fail(done.stdout + done.stderr)
 
 
+def stretch(path, distance):
+    """Moves all that is not loaded, and the section headers, so many bytes towards the end; what is between takes no room."""
+    with open(path, "r+b") as file:
+        content = bytearray(file.read())
+        table, = struct.unpack_from("<Q", content, 40)
+        size, count = struct.unpack_from("<HH", content, 58)
+        moved = []
+        for at in range(table, table + size * count, size):
+            kind, flags, _, offset, length = struct.unpack_from("<IQQQQ", content, at + 4)
+            if kind and not flags & 2:
+                moved.append((offset, length))
+                struct.pack_into("<Q", content, at + 24, offset + distance)
+        for offset, length in moved + [(table, size * count)]:
+            file.seek(offset + distance)
+            file.write(content[offset:offset + length])
+        file.seek(40)
+        file.write(struct.pack("<Q", table + distance))
+
+
+def test_files_larger_than_four_gib_have_names_and_lines(tools):
+    """As debug files of browsers are; a symbol table and DWARF behind the first 4 GiB, in the image and in its debug file."""
+    tools.need("gcc", "nm", "objcopy", "strip")
+    large, far, gib = build(tools, "large.so"), 5 << 30, 1 << 30
+    vaddr = place(tools, large, "hidden")
+    stretch(large, far)
+    links = {}
+    for name, distance in (("by-id", far), ("by-sum", gib + gib // 4)):
+        stripped = links[name] = build(tools, name + "/large.so", "-Wl,--build-id=" + ("0x" + "e7" * 20 if name == "by-id" else "none"))
+        debug = tools.path(name + "/large.debug")
+        tools.run("objcopy", "--only-keep-debug", stripped, debug)
+        # It has no bytes of what is loaded, but places.
+        stretch(debug, distance)
+        tools.run("strip", stripped)
+        if name == "by-id":
+            os.makedirs(tools.path("by-id/.build-id/e7"))
+            os.rename(debug, tools.path("by-id/.build-id/e7/" + "e7" * 19 + ".debug"))
+        else:
+            tools.run("objcopy", "--add-gnu-debuglink=" + debug, stripped)
+    for what, path in [("the image", large), *links.items()]:
+        answer = one(tools, path, vaddr, "--lines", "--debug-dir=" + tools.path("by-id"))
+        expect(answer, "hidden")
+        if not str(answer["file"]).endswith("files.c") or answer["line"] != 3:
+            raise Fail(f"{what}: {answer['file']}:{answer['line']}")
+
+
 def test_truncated_and_lying_files_never_get_a_wrong_name(tools):
     """Every cut and many flipped words of the headers: an answer, or a reason, and names that nm knows."""
     tools.need("gcc", "nm")
