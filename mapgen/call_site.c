@@ -5,7 +5,8 @@
 #include <sys/uio.h>
 
 enum {
-	LONGEST_CALL_BYTES = 7
+	LONGEST_CALL_BYTES = 7,
+	SIGNAL_RETURN_BYTES = 9
 };
 
 #if defined(__x86_64__)
@@ -42,6 +43,14 @@ bool call_may_end(const uint8_t *bytes, size_t count)
 			return true;
 	return false;
 }
+
+bool is_signal_return(const uint8_t *bytes, size_t count)
+{
+	/* mov $15, %rax; syscall */
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+
+	return count >= sizeof(code) && !memcmp(bytes, code, sizeof(code));
+}
 #elif defined(__aarch64__)
 bool call_may_end(const uint8_t *bytes, size_t count)
 {
@@ -53,6 +62,14 @@ bool call_may_end(const uint8_t *bytes, size_t count)
 	/* BL; BLR, with pointer authentication or not. */
 	return instruction >> 26 == 0x25 || (instruction & 0xfefff000) == 0xd63f0000;
 }
+
+bool is_signal_return(const uint8_t *bytes, size_t count)
+{
+	/* mov x8, #139; svc #0 */
+	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
+
+	return count >= sizeof(code) && !memcmp(bytes, code, sizeof(code));
+}
 #else
 bool call_may_end(const uint8_t *bytes, size_t count)
 {
@@ -60,15 +77,35 @@ bool call_may_end(const uint8_t *bytes, size_t count)
 	(void)count;
 	return true;
 }
+
+bool is_signal_return(const uint8_t *bytes, size_t count)
+{
+	(void)bytes;
+	(void)count;
+	return false;
+}
 #endif
+
+static bool read_at(int32_t pid, uint64_t address, uint8_t *bytes, size_t count)
+{
+	struct iovec here = { bytes, count };
+	struct iovec there = { (void *)(uintptr_t)address, count };
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)count;
+}
 
 bool call_may_end_at(int32_t pid, uint64_t address)
 {
 	uint8_t bytes[LONGEST_CALL_BYTES];
-	struct iovec here = { bytes, sizeof(bytes) };
-	struct iovec there = { (void *)(uintptr_t)(address - sizeof(bytes)), sizeof(bytes) };
 
-	if (process_vm_readv(pid, &here, 1, &there, 1, 0) != sizeof(bytes))
-		return true;
-	return call_may_end(bytes, sizeof(bytes));
+	return !read_at(pid, address - sizeof(bytes), bytes, sizeof(bytes)) ||
+	       call_may_end(bytes, sizeof(bytes));
+}
+
+bool signal_return_at(int32_t pid, uint64_t address)
+{
+	uint8_t bytes[SIGNAL_RETURN_BYTES];
+
+	return read_at(pid, address, bytes, sizeof(bytes)) &&
+	       is_signal_return(bytes, sizeof(bytes));
 }

@@ -409,12 +409,34 @@ static struct sym_error *name_beginnings(struct process_names *names, struct kno
 	return error;
 }
 
-/* Behind the last byte of the function that was found, of which `address` is. */
-static bool is_beginning(const struct process_names *names, const struct known_process *process,
-			 const struct sym_answer *found, uint64_t address)
+/*
+ * Did a signal interrupt what is asked for? Then the frame before it is that to which the handler
+ * returns, `callee` as it was told. Unwinders tell callers as they are, or all of them less one;
+ * frame pointers lead from the handler past what was interrupted.
+ */
+static bool was_interrupted(int32_t pid, const struct stack_query *query, uint64_t callee)
 {
+	return callee && query->follows &&
+	       (signal_return_at(pid, callee + 1) ||
+		(query->is_unwound && signal_return_at(pid, callee)));
+}
+
+/* Is `address` the last byte of the function that was found, and what is asked for behind it? */
+static bool is_beginning(const struct process_names *names, const struct known_process *process,
+			 const struct sym_answer *found, uint64_t address,
+			 const struct stack_query *query, uint64_t callee)
+{
+	int32_t pid = sym_snapshot_process(process->snapshot)->pid;
+
 	return found->offset_bytes + 1 == found->size_bytes && !names->options->root &&
-	       !call_may_end_at(sym_snapshot_process(process->snapshot)->pid, address + 1);
+	       (!call_may_end_at(pid, address + 1) || was_interrupted(pid, query, callee));
+}
+
+/* No call is the first byte of a function. That of the one to which signal handlers return begins
+ * one byte early in .eh_frame, for those who look for calls. */
+static bool is_first_byte(const struct sym_answer *found)
+{
+	return found->status == SYM_UNNAMED && !found->offset_bytes;
 }
 
 /* Had the process not begun? Its start is told in ticks of a clock that goes on while the machine
@@ -481,26 +503,31 @@ static bool name_living(struct process_names *names, struct known_process *proce
 	size_t asked = find_addresses(names, process, queries, count, answers, tally), again = 0;
 	struct sym_error *error = sym_resolver_resolve_at(process->resolver, names->addresses,
 							  names->times_ns, asked, names->result);
+	uint64_t callee = 0;
 
 	for (size_t i = 0; !error && i < asked; i++) {
 		const struct sym_answer *found = sym_result_at(names->result, i);
+		const struct stack_query *query = &queries[names->places[i]];
 		uint32_t place = names->places[i];
+		uint64_t address = names->addresses[i];
 		bool is_here = is_named(found);
 
 		names->statuses[place] = (uint8_t)found->status;
 		if (is_here) {
-			take_answer(&answers[place], &queries[place], found);
+			take_answer(&answers[place], query, found);
 			tally->early += found->source == SYM_SOURCE_JITDUMP &&
 					is_before(process, names->times_ns[i]);
 		}
-		if (queries[place].is_return && found->status != SYM_UNMAPPED &&
-		    (!is_here || is_beginning(names, process, found, names->addresses[i]))) {
-			names->addresses[again] = names->addresses[i] + 1;
+		if (query->is_return && found->status != SYM_UNMAPPED &&
+		    (!is_here || is_first_byte(found) ||
+		     is_beginning(names, process, found, address, query, callee))) {
+			names->addresses[again] = address + 1;
 			names->times_ns[again] = names->times_ns[i];
 			names->places[again++] = place;
 		} else if (!is_here) {
 			tally->stale |= may_be_new(found);
 		}
+		callee = address + (query->is_return ? 1 : 0);
 	}
 	if (!error && again)
 		error = name_beginnings(names, process, queries, again, answers, tally);

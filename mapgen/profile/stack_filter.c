@@ -239,6 +239,7 @@ static struct stack_query query_of(const struct stack_filter *filter, const stru
 	const struct stack_frame *frame = &pending->frame;
 	struct stack_query query = { .value = frame->value,
 				     .is_return = frame->is_return,
+				     .is_unwound = frame->is_unwound,
 				     .behind_head = frame->behind_head,
 				     .time_ns = pending->time_ns };
 
@@ -247,6 +248,16 @@ static struct stack_query query_of(const struct stack_filter *filter, const stru
 		query.module_bytes = frame->module_end - frame->module_start;
 	}
 	return query;
+}
+
+/* Is the line of a frame the one behind the other's? */
+static bool is_next_line(const struct stack_filter *filter, const struct pending *before,
+			 const struct pending *pending)
+{
+	const char *line = filter->data + before->line;
+
+	return pending->line > before->line &&
+	       memchr(line, '\n', pending->line - before->line) == filter->data + pending->line - 1;
 }
 
 static bool same_owner(struct stack_owner one, struct stack_owner other)
@@ -264,8 +275,14 @@ static bool write_up_to(struct stack_filter *filter, size_t end, size_t count)
 
 		for (last = first; last < count && last - first < BATCH &&
 				   same_owner(filter->frames[last].owner, owner);
-		     last++)
-			filter->queries[last - first] = query_of(filter, &filter->frames[last]);
+		     last++) {
+			struct stack_query *query = &filter->queries[last - first];
+
+			*query = query_of(filter, &filter->frames[last]);
+			query->follows =
+				last > first && is_next_line(filter, &filter->frames[last - 1],
+							     &filter->frames[last]);
+		}
 		memset(filter->names, 0, (last - first) * sizeof(*filter->names));
 		if (!filter->client.resolve(filter->client.context, owner, filter->queries,
 					    last - first, filter->names))

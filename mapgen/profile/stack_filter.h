@@ -16,6 +16,8 @@ struct stack_query {
 	const char *module; /* see stack_frame.module_start; not terminated; NULL: an address */
 	size_t module_bytes;
 	bool is_return;   /* the name of the instruction before it is meant */
+	bool is_unwound;  /* see stack_frame.is_unwound */
+	bool follows;     /* the query before it is of the line before */
 	bool behind_head; /* see stack_frame.behind_head */
 	uint64_t time_ns; /* see stack_text.time_ns */
 };

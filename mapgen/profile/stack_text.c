@@ -21,7 +21,8 @@
 
 static const char unknown[] = "[unknown]";
 
-/* To where signal handlers return. What is below was interrupted, at any instruction. */
+/* To where signal handlers return. What is below was interrupted, at any instruction, where it was
+ * unwound; perf script has frame pointers, which lead to the caller of that. */
 static const char signal_return[] = "__restore_rt";
 
 enum {
@@ -248,7 +249,6 @@ static bool number_line(struct stack_text *text, const char *line, struct stack_
 		learn_names(text, rest);
 	}
 	*ret = frame_seen(text, number.value);
-	text->in_stack &= !STACK_BEGINS(&rest, signal_return);
 	return true;
 }
 
@@ -278,7 +278,7 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 			  enum stack_line *ret)
 {
 	struct stack_number number;
-	struct stack_frame frame = { .form = STACK_FORM_BARE };
+	struct stack_frame frame = { .form = STACK_FORM_BARE, .is_unwound = true };
 	int32_t index;
 
 	rest.at++;
@@ -314,7 +314,9 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 static bool lldb_line(struct stack_text *text, const char *line, struct stack_span rest,
 		      enum stack_line *ret)
 {
-	struct stack_frame frame = { .form = STACK_FORM_SPACED, .blank_before = true };
+	struct stack_frame frame = { .form = STACK_FORM_SPACED,
+				     .blank_before = true,
+				     .is_unwound = true };
 	struct stack_number number;
 	int32_t index;
 

@@ -52,6 +52,7 @@ struct stack_frame {
 	bool blank_after;  /* ... or behind it */
 	/* A caller's: behind its call, which may be behind its method too. */
 	bool is_return;
+	bool is_unwound;  /* not by frame pointers, and told as it was found: eu-stack, lldb */
 	bool behind_head; /* of a sample without callers: on its line */
 	/* [module_start, module_end) is "[unknown]" and becomes the path; `value` is an address. */
 	bool fill_module;

@@ -38,6 +38,18 @@ Test(call_site, knows_what_is_none)
 	cr_expect_not(ENDS(0xe8, 1, 2, 3), "half of a call");
 	cr_expect_not(call_may_end(NULL, 0));
 }
+
+Test(call_site, knows_where_a_signal_handler_returns_to)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0x90 };
+
+	cr_expect(is_signal_return(code, sizeof(code)));
+	cr_expect_not(is_signal_return(code, 8), "a part of it");
+	cr_expect_not(is_signal_return(code + 1, 9));
+	cr_expect(signal_return_at(getpid(), (uintptr_t)code));
+	cr_expect_not(signal_return_at(getpid(), (uintptr_t)code + 1));
+	cr_expect_not(signal_return_at(getpid(), 7), "what cannot be read is none");
+}
 #elif defined(__aarch64__)
 Test(call_site, knows_calls_and_what_is_none)
 {
@@ -50,6 +62,14 @@ Test(call_site, knows_calls_and_what_is_none)
 	cr_expect_not(ENDS(0xc0, 0x03, 0x5f, 0xd6), "ret");
 	cr_expect_not(ENDS(0, 0, 0, 0), "data");
 	cr_expect_not(ENDS(0x3f, 0xd6), "half of an instruction");
+}
+
+Test(call_site, knows_where_a_signal_handler_returns_to)
+{
+	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4, 0 };
+
+	cr_expect(signal_return_at(getpid(), (uintptr_t)code));
+	cr_expect_not(signal_return_at(getpid(), (uintptr_t)code + 1));
 }
 #endif
 

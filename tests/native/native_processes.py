@@ -4,6 +4,8 @@ source, the addresses those that the process itself tells."""
 import ctypes
 import itertools
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -526,3 +528,71 @@ int main(void) {{ return printf("%lx\\n", (long){name}) < 0 || fflush(stdout) ||
     expected = ["former+0x0"] * 3 + ["latter+0x0"] * 2 + ["former+0x0", "latter+0x0"]
     if told.split() != expected:
         raise Fail(f"{told.split()}, not {expected}")
+
+
+INTERRUPTED = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void handler(int number) { for (;;) pause(); }
+__attribute__((noinline, noreturn)) void leave(void) { exit(1); }
+void ends_in_call(void), faulty(void);
+__asm__(".text\n"
+	".type ends_in_call,@function\nends_in_call: .cfi_startproc\n\tpush %rax\n\t.cfi_adjust_cfa_offset 8\n"
+	"\tcall leave\n\t.cfi_endproc\n.size ends_in_call,.-ends_in_call\n"
+	".type faulty,@function\nfaulty: .cfi_startproc\n\tmovl $0,0\n\tret\n\t.cfi_endproc\n.size faulty,.-faulty\n");
+int main(int count, char **words)
+{
+	signal(SIGSEGV, handler);
+	printf("%p\n", (void *)faulty);
+	fflush(stdout);
+	if (count > 3)
+		ends_in_call();
+	faulty();
+}
+"""
+
+
+def compare_behind_signal(tools, process):
+    faulty = int(process.stdout.readline(), 16)
+    for _ in range(100):
+        unwound = subprocess.run(["eu-stack", "-p", str(process.pid)], capture_output=True, text=True, timeout=60).stdout
+        if unwound.count("\n#") >= 4:
+            break
+        time.sleep(0.02)
+    frames = re.findall(r"^#\d+ +0x([0-9a-f]+)", unwound, re.M)
+    if int(frames[3], 16) != faulty:
+        raise Fail(f"eu-stack says {unwound}")
+    bare = re.sub(r"^(#\d+ +0x[0-9a-f]+).*", r"\1", unwound, flags=re.M)
+    head = f"a {process.pid} 1.000001: \n"
+    decreased = head + "".join(f"\t{int(frames[i], 16) - (i == 2):16x} [unknown] ([unknown])\n" for i in range(1, 4))
+    chain = head + "".join(f"\t{int(frames[i], 16):16x} [unknown] ([unknown])\n" for i in range(1, 4))
+    named = chain.replace(f"{int(frames[2], 16):16x} [unknown]", f"{int(frames[2], 16):16x} __restore_rt+0x0")
+    for what, text, wanted in (("eu-stack", unwound, "faulty"), ("eu-stack without names", bare, "faulty"),
+                               ("perf, unwound", decreased, "faulty"), ("perf, frame pointers", chain, "ends_in_call"),
+                               ("perf, frame pointers, with a name", named, "ends_in_call")):
+        out = tools.run(tools.program, "symbolize", "-p", process.pid, "--debug-dir=" + tools.path("interrupted-debug"), input=text)
+        lines = [line for line in out.splitlines() if f"{faulty:x}" in line]
+        if len(lines) != 1 or not re.search(rf" {wanted}\b", lines[0]) or "handler" not in out:
+            raise Fail(f"{what}: {out}")
+
+
+def test_frames_behind_signal_handlers_in_texts(tools):
+    """An unwinder says what was interrupted, at its first instruction here, behind a call that never returns; frame pointers lead
+    past that, to where such a call would return to. The names are the source's."""
+    tools.need("gcc", "eu-stack", "strip")
+    if platform.machine() != "x86_64":
+        raise Skip("the program is written for x86-64")
+    program = tools.path("interrupted")
+    tools.run("gcc", "-O1", "-w", "-Wl,--build-id=0x" + "c5" * 20, "-o", program, tools.write("interrupted.c", INTERRUPTED))
+    # Where the tool has the names itself nothing is asked for.
+    debug = tools.path("interrupted-debug/.build-id/c5/" + "c5" * 19 + ".debug")
+    os.makedirs(os.path.dirname(debug))
+    shutil.copyfile(program, debug)
+    tools.run("strip", program)
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            compare_behind_signal(tools, process)
+        finally:
+            process.kill()

@@ -107,16 +107,17 @@ Test(stack_text, sees_the_caller_behind_the_source_line_of_a_frame)
 		"7f0000001800 /lib/a return\n7f0000001800 /lib/a return\n7f0000001800 /lib/a\n");
 }
 
-Test(stack_text, takes_what_a_signal_interrupted_for_no_caller_in_perf_script)
+/* Frame pointers lead past what was interrupted, to its caller. */
+Test(stack_text, takes_what_comes_behind_a_signal_for_a_caller_in_perf_script)
 {
 	expect_run("a 1 1.000001: \n\t7f0000001010 burn+0x10 (/lib/a)\n"
 		   "\t7f0000001018 __restore_rt+0x0 (/lib/c)\n"
 		   "\t7f0000001800 [unknown] (/lib/a)\n\t7f0000001800 [unknown] (/lib/a)\n\n",
 		   "a 1 1.000001: \n\t7f0000001010 burn+0x10 (/lib/a)\n"
 		   "\t7f0000001018 __restore_rt+0x0 (/lib/c)\n"
-		   "\t7f0000001800 [unknown] (/lib/a)\n"
+		   "\t7f0000001800 A.B::C(int32)+0x800 (/lib/a)\n"
 		   "\t7f0000001800 A.B::C(int32)+0x800 (/lib/a)\n\n");
-	expect_queries("7f0000001800 /lib/a\n7f0000001800 /lib/a return\n");
+	expect_queries("7f0000001800 /lib/a return\n7f0000001800 /lib/a return\n");
 }
 
 /* -F comm,pid,tid,time,event,ip,dso and less. */
