@@ -555,8 +555,8 @@ enum sym_refresh {
 	 * or the runtime told of other jitted code than before; or other memory is executable. */
 	SYM_REFRESH_APPENDED = 1,
 	SYM_REFRESH_REREAD = 2, /**< one of them is another, or was cut: they were read anew */
-	/** The process has ended, called exec(), or its PID is another's. What was read stays and
-	 * goes on answering. */
+	/** The process has ended, called exec(), or its PID is another's. What was read goes on
+	 * answering; what a runtime had told before was taken up by a refresh that said so. */
 	SYM_REFRESH_ENDED = 3,
 	/** Other files are mapped than before: libraries or assemblies were loaded, unloaded, or
 	 * written in place. What else is new was taken up too. */

@@ -466,6 +466,30 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 	return NULL;
 }
 
+/* The same for a process that has ended: what it told before that and nobody has taken. Its memory
+ * is gone, and with it what was read out of it. */
+static struct sym_error *read_rest(const struct sym_snapshot *snapshot, struct live_reader *reader,
+				   struct live_code **ret)
+{
+	struct live_code *code AUTO_LIVE_CODE = NULL;
+	struct sym_error *error;
+
+	*ret = NULL;
+	if (!reader || !reader->has_read || reader->way != SYM_JIT_RUNDOWN || reader->is_below)
+		return NULL;
+	code = calloc(1, sizeof(*code));
+	if (!code)
+		return &sym_error_no_memory;
+	code->info.way = reader->way;
+	error = live_rundown_end(&reader->rundown, snapshot, reader->names, &code->source);
+	if (error || !code->source)
+		return error;
+	code->had_runtime = true;
+	fill_in_info(code);
+	*ret = STEAL(code);
+	return NULL;
+}
+
 static struct sym_error *read_once(const struct sym_snapshot *snapshot, struct live_code **ret)
 {
 	struct live_reader *reader AUTO_LIVE_READER = live_reader_create(snapshot, false);
@@ -503,6 +527,12 @@ static struct sym_error *try_again(struct live_reader *reader, const struct live
 	return sym_error_create(SYM_ERROR_IO, "%s", reason ?: "jitted code has no names any more");
 }
 
+static void exchange(struct sym_snapshot *snapshot, struct live_code *code)
+{
+	code->before = atomic_exchange(&snapshot->ground->live_code.code, code);
+	atomic_fetch_add(&snapshot->ground->live_code.changes, 1);
+}
+
 struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_reader **reader,
 				    bool *changed_ret)
 {
@@ -521,10 +551,20 @@ struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_r
 		return error;
 	*changed_ret = code != NULL;
 	if (code)
-		code->before = atomic_exchange(&snapshot->ground->live_code.code, code);
-	if (code)
-		atomic_fetch_add(&snapshot->ground->live_code.changes, 1);
+		exchange(snapshot, code);
 	return NULL;
+}
+
+struct sym_error *live_code_end(struct sym_snapshot *snapshot, struct live_reader *reader,
+				bool *changed_ret)
+{
+	struct live_code *code;
+	struct sym_error *error = read_rest(snapshot, reader, &code);
+
+	*changed_ret = !error && code;
+	if (*changed_ret)
+		exchange(snapshot, code);
+	return error;
 }
 
 void live_code_forget(struct live_code_slot *slot)
@@ -606,6 +646,12 @@ struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
 	if (!known->source || !runtime_source_is_equal(known->source, code->source))
 		*ret = STEAL(code);
 	return NULL;
+}
+
+struct sym_error *live_code_read_rest(const struct sym_snapshot *snapshot,
+				      struct live_reader *reader, struct live_code **ret)
+{
+	return read_rest(snapshot, reader, ret);
 }
 
 /* A process that had no runtime when it was asked may have one now. */

@@ -60,6 +60,11 @@ struct sym_error *live_code_get(const struct sym_snapshot *snapshot, const struc
 struct sym_error *live_code_refresh(struct sym_snapshot *snapshot, struct live_reader **reader,
 				    bool *changed_ret) __attribute__((warn_unused_result));
 
+/* The same for a process that has ended: what its runtime told before that. `reader` may be NULL.
+ */
+struct sym_error *live_code_end(struct sym_snapshot *snapshot, struct live_reader *reader,
+				bool *changed_ret) __attribute__((warn_unused_result));
+
 void live_code_forget(struct live_code_slot *slot);
 
 /*
@@ -74,6 +79,11 @@ void live_code_forget(struct live_code_slot *slot);
 struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
 				       const struct live_code *known, struct live_reader **reader,
 				       struct live_code **ret) __attribute__((warn_unused_result));
+/* The same for a process that has ended: what its runtime told before that. `reader` may be NULL.
+ */
+struct sym_error *live_code_read_rest(const struct sym_snapshot *snapshot,
+				      struct live_reader *reader, struct live_code **ret)
+	__attribute__((warn_unused_result));
 /* And what it took the place of. NULL is accepted. */
 void live_code_destroy(struct live_code *code);
 

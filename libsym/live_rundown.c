@@ -365,6 +365,15 @@ static struct sym_error *list_later(struct live_rundown *reader,
 	return error;
 }
 
+/* What has come and gone, in `telling`. */
+static struct sym_error *apply_changes(struct live_rundown *reader,
+				       const struct sym_snapshot *snapshot, struct telling *telling)
+{
+	if (!telling->changes.method_count && !telling->changes.module_count)
+		return NULL;
+	return with_assemblies(reader, snapshot, telling, tell_changes);
+}
+
 struct sym_error *live_rundown_go_on(struct live_rundown *reader,
 				     const struct sym_snapshot *snapshot,
 				     struct index_name_set *names, struct runtime_source **ret)
@@ -376,14 +385,41 @@ struct sym_error *live_rundown_go_on(struct live_rundown *reader,
 	if (!error && has_gap) {
 		error = list_all(reader, snapshot, false);
 		telling.changed = true;
-	} else if (!error && (telling.changes.method_count || telling.changes.module_count)) {
-		error = with_assemblies(reader, snapshot, &telling, tell_changes);
+	} else if (!error) {
+		error = apply_changes(reader, snapshot, &telling);
 	}
 	rundown_deinit(&telling.changes);
 	if (!error && !has_gap && diagnostics_now_ms() >= reader->list_due_ms)
 		error = list_later(reader, snapshot, &telling.changed);
 	if (!error)
 		error = find_more_stubs(reader, snapshot, &telling.changed);
+	if (!error && telling.changed)
+		error = runtime_source_open_told(&reader->told, names, ret);
+	return error;
+}
+
+/* A runtime that ends unloads all it has, which was there as long as it ran. */
+static void drop_unloads(struct rundown *changes)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < changes->method_count; i++)
+		if (!changes->methods[i].is_gone)
+			changes->methods[kept++] = changes->methods[i];
+	changes->method_count = kept;
+}
+
+struct sym_error *live_rundown_end(struct live_rundown *reader, const struct sym_snapshot *snapshot,
+				   struct index_name_set *names, struct runtime_source **ret)
+{
+	struct telling telling = { 0 };
+	struct sym_error *error =
+		reader->follow ? rundown_follow_take(reader->follow, &telling.changes) : NULL;
+
+	drop_unloads(&telling.changes);
+	if (!error)
+		error = apply_changes(reader, snapshot, &telling);
+	rundown_deinit(&telling.changes);
 	if (!error && telling.changed)
 		error = runtime_source_open_told(&reader->told, names, ret);
 	return error;

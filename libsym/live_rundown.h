@@ -53,6 +53,12 @@ struct sym_error *live_rundown_go_on(struct live_rundown *reader,
 				     struct index_name_set *names, struct runtime_source **ret)
 	__attribute__((warn_unused_result));
 
+/* The same of a process that has ended: what it told before. Nobody is asked for what is missing,
+ * and nothing is looked at. */
+struct sym_error *live_rundown_end(struct live_rundown *reader, const struct sym_snapshot *snapshot,
+				   struct index_name_set *names, struct runtime_source **ret)
+	__attribute__((warn_unused_result));
+
 /* Of a runtime that cannot be asked: the code between its methods. Errors: NO_MEMORY. */
 struct sym_error *live_rundown_stubs_alone(const struct sym_snapshot *snapshot,
 					   struct runtime_source **ret)

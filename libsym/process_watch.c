@@ -203,12 +203,36 @@ static struct sym_error *join_again(struct sym_watch *watch, struct sym_watch_ch
 	return NULL;
 }
 
+static bool has_ended(const struct sym_error *error)
+{
+	return error && (sym_error_code(error) == SYM_ERROR_STALE ||
+			 sym_error_code(error) == SYM_ERROR_NOT_FOUND);
+}
+
+/* Of a process that has ended, as `why` says: that, unless its runtime had told something before.
+ */
+static struct sym_error *look_last(struct sym_watch *watch, struct sym_error *why,
+				   struct sym_watch_change *change)
+{
+	bool code;
+	struct sym_error *error = live_code_end(watch->snapshot, watch->reader, &code);
+
+	if (error || !code) {
+		sym_error_destroy(error);
+		return why;
+	}
+	sym_error_destroy(why);
+	return join_again(watch, change);
+}
+
 static struct sym_error *look(struct sym_watch *watch, struct sym_watch_change *change)
 {
 	bool images = false, code = false;
 	struct sym_error *error = look_at_maps(watch, &images);
 
 	watch->has_new_images |= !watch->symbols || images;
+	if (has_ended(error) && watch->symbols)
+		return look_last(watch, error, change);
 	if (!error && snapshot_uses_runtime(watch->snapshot))
 		error = live_code_refresh(watch->snapshot, &watch->reader, &code);
 	watch->has_new_code |= code;

@@ -321,6 +321,26 @@ static struct sym_error *refresh_process(struct sym_resolver *resolver, struct m
 	return error;
 }
 
+/* What its runtime told before the process ended, and what it had written, is still to be had. */
+static struct sym_error *refresh_ended(struct sym_resolver *resolver, enum sym_refresh *ret)
+{
+	struct live_code *rest = NULL;
+	struct sym_error *error = told_before(resolver)
+					  ? live_code_read_rest(atomic_load(&resolver->now),
+								resolver->live_reader, &rest)
+					  : NULL;
+
+	*ret = SYM_REFRESH_ENDED;
+	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+		return error;
+	sym_error_destroy(error);
+	if (rest) {
+		resolver_exchange_live(resolver, rest);
+		*ret = SYM_REFRESH_APPENDED;
+	}
+	return NULL;
+}
+
 static struct sym_error *refresh(struct sym_resolver *resolver, enum sym_refresh *ret)
 {
 	struct mapped mapped = { 0 };
@@ -331,8 +351,7 @@ static struct sym_error *refresh(struct sym_resolver *resolver, enum sym_refresh
 	error = refresh_process(resolver, &mapped, ret);
 	if (error && sym_error_code(error) == SYM_ERROR_STALE) {
 		sym_error_destroy(error);
-		*ret = SYM_REFRESH_ENDED;
-		return NULL;
+		return refresh_ended(resolver, ret);
 	}
 	if (mapped.code && *ret == SYM_REFRESH_NOTHING)
 		*ret = SYM_REFRESH_APPENDED;

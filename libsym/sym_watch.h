@@ -50,7 +50,8 @@ struct sym_watch_change {
  * and with it everything that was made from it.
  *
  * On failure nothing has ended or changed, and a later look may succeed; SYM_ERROR_STALE and
- * SYM_ERROR_NOT_FOUND mean that the process has ended or called exec().
+ * SYM_ERROR_NOT_FOUND mean that the process has ended or called exec(). What its runtime had told
+ * before that and no look has taken yet is in one that succeeds, once.
  *
  * @param change may be NULL
  */

@@ -99,13 +99,22 @@ static bool is_appending(const struct merge *merge)
 	       merge->info->writer_fd >= 0;
 }
 
+static bool process_has_ended(const struct watching *watching)
+{
+	struct pollfd process = { .fd = watching->pid_fd, .events = POLLIN };
+
+	return watching->pid_fd >= 0 ? poll(&process, 1, 0) > 0
+				     : kill(watching->merge.options->pid, 0) && errno == ESRCH;
+}
+
 static bool write_change(struct watching *watching, const struct sym_watch_change *change)
 {
 	double now = seconds_now();
 	bool appending;
 
-	/* What a look before this one found is gone with its snapshot. */
-	if (!merge_find_perf_map(&watching->merge))
+	/* What a look before this one found is gone with its snapshot; that of a process that has
+	 * ended stays, and cannot be found again. */
+	if (!process_has_ended(watching) && !merge_find_perf_map(&watching->merge))
 		return false;
 	appending = is_appending(&watching->merge);
 	if (appending && !change->images && !watching->end &&
@@ -162,6 +171,23 @@ static void note_other_way(struct watching *watching)
 	note_way(watching);
 }
 
+static bool has_ended(const struct sym_error *error)
+{
+	return sym_error_code(error) == SYM_ERROR_STALE ||
+	       sym_error_code(error) == SYM_ERROR_NOT_FOUND;
+}
+
+static bool take_change(struct watching *watching, const struct sym_watch_change *change)
+{
+	if (change->symbols) {
+		watching->changes++;
+		watching->added += change->added;
+		watching->removed += change->removed;
+		watching->behind = true;
+	}
+	return !watching->behind || write_change(watching, change);
+}
+
 /* False only when the map cannot be written. */
 static bool look(struct watching *watching)
 {
@@ -174,8 +200,7 @@ static bool look(struct watching *watching)
 		return false;
 	}
 	note_other_way(watching);
-	if (error && (sym_error_code(error) == SYM_ERROR_STALE ||
-		      sym_error_code(error) == SYM_ERROR_NOT_FOUND)) {
+	if (error && has_ended(error)) {
 		message("%s", sym_error_message(error));
 		sym_error_destroy(error);
 		watching->end = "process";
@@ -185,13 +210,26 @@ static bool look(struct watching *watching)
 		say_once(watching, error);
 		return true;
 	}
-	if (change.symbols) {
-		watching->changes++;
-		watching->added += change.added;
-		watching->removed += change.removed;
-		watching->behind = true;
+	return take_change(watching, &change);
+}
+
+/* Of a process that has ended there is nothing to see; but its runtime may have told something
+ * before. */
+static bool look_last(struct watching *watching)
+{
+	struct sym_watch_change change = { .size = sizeof(change) };
+	struct sym_error *error = sym_watch_refresh(watching->watch, &change);
+
+	if (error && has_ended(error)) {
+		sym_error_destroy(error);
+		return true;
 	}
-	return !watching->behind || write_change(watching, &change);
+	watching->looks++;
+	if (error) {
+		say_once(watching, error);
+		return true;
+	}
+	return take_up(watching) && take_change(watching, &change);
 }
 
 /* Until `until_s`, the end of the process, a signal, or something to receive; sets `end`. Has the
@@ -251,9 +289,9 @@ static bool go_on(struct watching *watching)
 		wait_until(watching, next_s);
 		if (!watching->end && options->for_seconds > 0 && next_s >= end_s)
 			watching->end = "time";
-		/* Of an ended process there is nothing to see; otherwise the map is left fresh. */
+		/* At the end too: the map is left fresh. */
 		if (watching->end && !strcmp(watching->end, "process"))
-			break;
+			return look_last(watching);
 		if (!look(watching))
 			return false;
 	}

@@ -215,6 +215,27 @@ def test_a_watch_ends_with_its_process_and_leaves_a_whole_map(context):
     expect(all(a[0] + a[1] <= b[0] for a, b in zip(rows, rows[1:])), "lines overlap or are not sorted")
 
 
+def test_a_watch_has_what_the_runtime_told_before_its_process_ended(context):
+    """However long its interval is: what has come since the last look is taken in the end."""
+    output = os.path.join(context.scratch, "ended.map")
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+        watch = Watch(context, sample.pid, "-o", output, "--interval=900", "--jit=rundown")
+        wait_for(lambda: os.path.exists(output), "no map was written")
+        first = named_methods(output)
+        wait_for(lambda: len(read_methods(sample.map_path)[0].keys() - first.keys()) >= 20, "nothing was compiled meanwhile")
+        theirs, _ = read_methods(sample.map_path)
+        time.sleep(1)  # it tells in turns
+        sample.process.send_signal(signal.SIGKILL)
+        sample.process.wait()
+        report = watch.report()
+    ours = named_methods(output)
+    wrong, freed = differing_but_freed(theirs, ours, "rundown")
+    context.figure(f"{len(first)} methods at first, {len(ours)} in the end, {len(wrong)} of {len(theirs)} not as the runtime has them, "
+                   f"{freed} freed")
+    expect(report["end"] == "process" and report["changes"] == 1, f"it says {report}")
+    expect(not wrong, f"{len(wrong)} methods differ, first: {wrong[:1]}")
+
+
 def test_a_watch_names_what_hot_reload_adds_while_it_goes_on(context):
     """They are in no metadata that can be read: it begins without asking, and goes over to being told."""
     directory = context.directory("reloaded")
