@@ -153,10 +153,28 @@ static char *copy_directory(struct perf_place *place, int input_fd, int output_f
 	return failure;
 }
 
+/* Is there some at its top? True also where it cannot be listed, which is said with the rest. */
+static bool has_data(int directory_fd)
+{
+	int listing_fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing GUARDED(dir) = listing_fd < 0 ? NULL : fdopendir(listing_fd);
+	const struct dirent *entry;
+
+	if (!listing)
+		return true;
+	while ((entry = readdir(listing)))
+		if (is_data(entry->d_name))
+			return true;
+	return false;
+}
+
 static char *open_directory(struct perf_place *place, int input_fd)
 {
 	int output_fd AUTO_CLOSE = -1;
 	char *failure;
+
+	if (!has_data(input_fd))
+		return message_format("%s: a directory without perf's data", place->input_path);
 
 	if (!strcmp(place->output_path, "-"))
 		return message_format("%s is a directory: it does not fit into a pipe",

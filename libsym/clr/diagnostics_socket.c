@@ -108,8 +108,8 @@ static struct sym_error *find_socket(const struct diagnostics_place *place, int 
 		return NULL;
 	return sym_error_create(SYM_ERROR_NOT_FOUND,
 				"process %d has no diagnostics socket of its own in %s "
-				"(DOTNET_EnableDiagnostics=0, a child of fork(), or .NET Core "
-				"before 3.0)",
+				"(DOTNET_EnableDiagnostics=0, a child of fork(), a place where it "
+				"may not write, or .NET Core before 3.0)",
 				(int)place->pid, place->directory);
 }
 
