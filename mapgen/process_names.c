@@ -13,6 +13,7 @@
 #include "mapgen/call_site.h"
 #include "mapgen/code_mark.h"
 #include "mapgen/known_threads.h"
+#include "mapgen/left_names.h"
 #include "mapgen/message.h"
 #include "mapgen/module_places.h"
 #include "mapgen/renewal.h"
@@ -30,6 +31,9 @@ enum {
 /* A snapshot is worth its price: what it cost times this passes before the next. */
 static const double patience = 5;
 static const double shortest_wait_s = 0.1, longest_wait_s = 30;
+/* While nothing is asked: what a renewal costs times this passes before the next one, at least so
+ * long: of what is told in a session, and of what is read in memory. */
+static const double rest_share = 20, session_rest_s = 0.2, memory_rest_s = 0.5;
 
 /* A process, or what it has left. */
 struct known_process {
@@ -43,6 +47,7 @@ struct known_process {
 	struct known_process *former; /* that had its id before, for what is of its time */
 	double wait_s;                /* until the next snapshot, grows while none helps */
 	double next_s;
+	double idle_s; /* when process_names_idle() takes up what is new */
 	uint64_t used;
 	UT_hash_handle hh;
 };
@@ -155,7 +160,6 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
 	struct sym_resolver *resolver GUARDED(resolver) = NULL;
 	struct module_places places;
-	const struct sym_jit_info *jit;
 	struct sym_error *error;
 	double begin_s = seconds_now();
 	bool first = !process->snapshot;
@@ -175,9 +179,12 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 	/* Without it offsets into files stay without names. */
 	if (!module_places_init(&places, snapshot))
 		message("out of memory");
-	/* Read now, its jitted code can be named after its end; that it has none is no failure. */
-	if (sym_snapshot_process(snapshot)->runtime_version)
-		sym_error_destroy(sym_snapshot_jit(snapshot, &jit));
+	/* Read now, its jitted code can be named after its end; that it has none is no failure. A
+	 * runtime that does not tell any more, as it ends, has told before. */
+	if (target_tells_code(snapshot) < target_tells_code(process->snapshot)) {
+		module_places_deinit(&places);
+		return NULL;
+	}
 	forget_snapshot(process);
 	process->snapshot = STEAL(snapshot);
 	process->resolver = STEAL(resolver);
@@ -192,6 +199,7 @@ static struct sym_error *look(struct process_names *names, struct known_process 
 	process->next_s = seconds_now() + process->wait_s;
 	code_mark_wait(&process->mark, process->wait_s);
 	renewal_begin(&process->renewal, seconds_now() - begin_s);
+	process->idle_s = process->renewal.next_s;
 	return NULL;
 }
 
@@ -312,6 +320,7 @@ static struct known_process *owner_of(struct process_names *names, struct stack_
 	if (pid > 0)
 		return get_process(names, pid);
 	names->counts.gone += count;
+	names->counts.threads += count;
 	return NULL;
 }
 
@@ -567,62 +576,11 @@ static bool look_again(struct process_names *names, struct known_process *proces
 	return !error;
 }
 
-static const struct sym_symbol *symbol_at(const struct sym_symbols *symbols, uint64_t address)
+static void count_left(struct left_counts found, struct tally *tally)
 {
-	size_t low = 0, high = sym_symbols_count(symbols);
-	const struct sym_symbol *symbol;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (sym_symbols_at(symbols, middle)->start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	symbol = low ? sym_symbols_at(symbols, low - 1) : NULL;
-	return symbol && address - symbol->start < symbol->size_bytes ? symbol : NULL;
-}
-
-/*
- * Of what lay in files a perf map says nothing, and offsets into them nothing without the mappings,
- * which are gone. A runtime that maps its code twice (W^X) has it in a memory file, of which perf
- * prints addresses, others offsets: none is so large.
- */
-static bool may_be_left(const struct stack_query *query)
-{
-	static const char memory_file[] = "/memfd:";
-	const size_t bytes = sizeof(memory_file) - 1;
-
-	if (!query->module || module_is_memory(query->module, query->module_bytes))
-		return true;
-	return query->value > UINT32_MAX && query->module_bytes > bytes &&
-	       !memcmp(query->module, memory_file, bytes);
-}
-
-static void name_gone(const struct known_process *process, const struct stack_query *queries,
-		      size_t count, struct stack_name *answers, struct tally *tally)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint64_t address = queries[i].value - (queries[i].is_return ? 1 : 0);
-		const struct sym_symbol *symbol;
-
-		if (!may_be_left(&queries[i])) {
-			tally->gone++;
-			continue;
-		}
-		symbol = symbol_at(process->left, address);
-		if (!symbol)
-			symbol = symbol_at(process->left, queries[i].value);
-		/* As name_beginnings() does. */
-		if (!symbol || (address < symbol->start && queries[i].value != symbol->start)) {
-			tally->unmapped++;
-			continue;
-		}
-		answers[i] = (struct stack_name){ symbol->name, symbol->tier, "",
-						  queries[i].value - symbol->start };
-		tally->named++;
-	}
+	tally->named += found.named;
+	tally->unmapped += found.unmapped;
+	tally->gone += found.gone;
 }
 
 /* The process that had the id at that time; what is of no time, or of one counted from the
@@ -660,7 +618,9 @@ static bool name_all(struct process_names *names, struct known_process *process,
 
 		step = count_of_one(process, owner, queries + done, count - done);
 		if (!owner->snapshot)
-			name_gone(owner, queries + done, step, answers + done, tally);
+			count_left(
+				left_names_find(owner->left, queries + done, step, answers + done),
+				tally);
 		else if (!name_living(names, owner, queries + done, step, answers + done, tally))
 			return false;
 		/* Of what is gone there is nothing new. */
@@ -680,6 +640,52 @@ static void take_up_changes(struct process_names *names, struct known_process *p
 	else if (!names->is_written)
 		renewal_take(&process->renewal, &names->purse, process->resolver, process->snapshot,
 			     false);
+}
+
+/* Of a runtime: what others write stays there to be read. */
+static bool is_followed(const struct process_names *names, const struct known_process *process)
+{
+	return process->snapshot && !names->options->root && !names->is_written &&
+	       sym_snapshot_process(process->snapshot)->runtime_version;
+}
+
+int process_names_rest_ms(const struct process_names *names)
+{
+	double next_s = 0, now_s = seconds_now();
+
+	for (const struct known_process *process = names->processes; process;
+	     process = process->hh.next)
+		if (is_followed(names, process) && (!next_s || process->idle_s < next_s))
+			next_s = process->idle_s;
+	if (!next_s)
+		return -1;
+	return next_s > now_s ? (int)((next_s - now_s) * 1000) + 1 : 0;
+}
+
+/* What is told in a session waits for us, and a runtime that ends waits until it is received. */
+static void rest(struct known_process *process, double cost_s)
+{
+	double rest_s = process->renewal.comes_late ? session_rest_s : memory_rest_s;
+
+	if (rest_s < cost_s * rest_share)
+		rest_s = cost_s * rest_share;
+	process->idle_s = seconds_now() + rest_s;
+}
+
+void process_names_idle(struct process_names *names)
+{
+	for (struct known_process *process = names->processes; process;
+	     process = process->hh.next) {
+		double begin_s = seconds_now();
+		bool had_begun = process->renewal.has_begun;
+
+		if (!is_followed(names, process) || process->idle_s > begin_s)
+			continue;
+		renewal_take(&process->renewal, &names->purse, process->resolver, process->snapshot,
+			     false);
+		/* The first reads all. */
+		rest(process, had_begun ? seconds_now() - begin_s : 0);
+	}
 }
 
 bool process_names_resolve(void *context, struct stack_owner owner,

@@ -30,6 +30,14 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 			   const struct stack_query *queries, size_t count,
 			   struct stack_name *answers);
 
+/*
+ * While no text comes: takes up what the runtimes of the processes asked of compile meanwhile, so
+ * that it has names after they have ended. To be called after process_names_rest_ms(): -1 while
+ * there is none to be followed.
+ */
+void process_names_idle(struct process_names *names);
+int process_names_rest_ms(const struct process_names *names);
+
 /* What became of the frames so far. */
 struct process_names_counts {
 	uint64_t asked;
@@ -38,6 +46,7 @@ struct process_names_counts {
 	uint64_t ownerless; /* the text does not say whose, and no PID was given */
 	uint64_t foreign;   /* of another process than the one asked for */
 	uint64_t gone;      /* of a process or thread that is not there, and has left nothing */
+	uint64_t threads;   /* of those, of threads whose process is not known */
 	uint64_t unmapped;  /* no mapping covers them */
 	uint64_t nameless;  /* in code without symbols there */
 	uint64_t early;     /* named by a jitdump, at a time when the process was not there */

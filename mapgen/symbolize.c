@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,18 +69,30 @@ static void ignore_first_interrupt(void)
 	sigaction(SIGINT, &action, NULL);
 }
 
+/* Until there is something to be read. What processes do meanwhile is not missed. */
+static void wait_for_text(struct process_names *names, int fd)
+{
+	struct pollfd text = { .fd = fd, .events = POLLIN };
+
+	while (!poll(&text, 1, process_names_rest_ms(names)))
+		process_names_idle(names);
+}
+
 /* False, said, when it could not be read to its end or what was read could not be written. */
 static bool pass(struct symbolizing *symbolizing, int fd, const char *shown)
 {
 	struct stat status;
+	bool is_written = !fstat(fd, &status) && S_ISREG(status.st_mode);
 
-	process_names_set_written(symbolizing->names,
-				  !fstat(fd, &status) && S_ISREG(status.st_mode));
+	process_names_set_written(symbolizing->names, is_written);
 	for (;;) {
 		size_t room_bytes;
 		char *room = stack_filter_room(symbolizing->filter, &room_bytes);
-		ssize_t count = read(fd, room, room_bytes);
+		ssize_t count;
 
+		if (!is_written)
+			wait_for_text(symbolizing->names, fd);
+		count = read(fd, room, room_bytes);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0) {
@@ -118,12 +131,14 @@ static bool tell_missing(const struct symbolizing *symbolizing)
 		message("%" PRIu64 " addresses stand where the text does not say of which process "
 			"they are: give its PID",
 			counts.ownerless);
-	if (counts.gone)
-		message("%" PRIu64
-			" addresses are of processes or threads that are gone or may not be "
-			"looked at (perf script -F +pid tells the process of a thread that is "
-			"gone)",
-			counts.gone);
+	if (counts.threads)
+		message("%" PRIu64 " addresses are of threads that are gone or may not be looked "
+			"at (perf script -F +pid tells their process)",
+			counts.threads);
+	if (counts.gone > counts.threads)
+		message("%" PRIu64 " addresses are of processes that are gone or may not be looked "
+			"at (what they had mapped is in perf.data: perf-fix names it there)",
+			counts.gone - counts.threads);
 	if (counts.early)
 		message("%" PRIu64 " frames are of a time before their process began (perf script "
 			"--reltime and --deltatime print such): code that a jit has replaced since "

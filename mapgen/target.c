@@ -225,3 +225,17 @@ char *target_code_way(struct sym_snapshot *snapshot, bool *is_none_ret)
 	sym_error_destroy(error);
 	return NULL;
 }
+
+bool target_tells_code(struct sym_snapshot *snapshot)
+{
+	const struct sym_jit_info *jit;
+	struct sym_error *error;
+
+	if (!snapshot || !sym_snapshot_process(snapshot)->runtime_version)
+		return false;
+	error = sym_snapshot_jit(snapshot, &jit);
+	if (!error)
+		return jit->way != SYM_JIT_NONE;
+	sym_error_destroy(error);
+	return false;
+}

@@ -79,4 +79,7 @@ struct sym_image *target_aot_program(struct sym_snapshot *snapshot);
 /* "named by its own symbol table" and the like; heap, NULL when out of memory. */
 char *target_aot_naming(struct sym_image *program);
 
+/* Are there names of the code that a runtime in the process has compiled? NULL: of none. */
+bool target_tells_code(struct sym_snapshot *snapshot);
+
 #endif

@@ -18,6 +18,7 @@ import perf_samples
 import shapes
 from bcc_tools import has_its_stacks, run_tool
 from harness import CI, Fail, Memory, Sample, Skip, expect
+from live_contract import read_methods
 from live_frames import Methods, looked_up, percent
 
 SECONDS = 3
@@ -437,6 +438,34 @@ def test_symbolize_answers_a_live_pipe_line_by_line(context):
             if process.poll() is None:
                 process.kill()
             process.wait()
+
+
+def test_symbolize_names_what_was_compiled_before_its_process_ended(context):
+    """bpftrace prints its last maps when its target has ended. No text came since the process was first asked of."""
+    for way in ("contract", "rundown"):
+        with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+            known, _ = read_methods(sample.map_path)
+            process = start(context, "-p", sample.pid, "--jit=" + way)
+            try:
+                process.stdin.write(f"{next(iter(known)):#x}\n")
+                process.stdin.flush()
+                process.stdout.readline()
+                deadline = time.monotonic() + 60
+                while len(read_methods(sample.map_path)[0].keys() - known.keys()) < 20 and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                theirs = {address: method for address, method in read_methods(sample.map_path)[0].items()
+                          if address not in known and b"dynamicClass" not in method[1]}
+                time.sleep(2)  # it tells in turns, and is asked in turns
+                sample.end()
+                lines = process.communicate("".join(f"{address:#x}\n" for address in theirs), timeout=60)[0].splitlines()
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+        unnamed = [line for line in lines if "::" not in line]
+        context.figure(f"{way}: {len(theirs)} methods that were compiled while no text came, {len(unnamed)} without a name")
+        expect(len(theirs) >= 10 and len(lines) == len(theirs), f"{len(lines)} lines for {len(theirs)} methods")
+        expect(not unnamed, f"without a name: {unnamed[:3]}")
 
 
 def test_symbolize_names_code_that_is_jitted_while_it_runs(context):
