@@ -573,11 +573,11 @@ enum sym_refresh {
  * A runtime is asked again once an address has asked for its code, by the way that served. By data
  * contract the first refresh reads all (8,700 methods: 50 ms of CPU), others what is new (3 ms). By
  * rundown the first asks for another rundown and begins a tracing session, until the resolver
- * ends, in which the runtime tells what it compiles, in portions; others take what has come,
- * and where that is much wait 0.25 s for more. A method whose compilation had begun before the
+ * ends, in which the runtime tells what it compiles, in portions; a thread (256 KiB of stack, all
+ * signals blocked) receives them, others take them. A method whose compilation had begun before the
  * session is in neither: the first refresh that comes 5 s later asks for one more list, others 50
- * s after that, 500 s, and so on. Where the runtime had no room for its events (16 MB, some ten
- * thousand methods between two refreshes), or may have had none (after 2 MB at once), it is asked
+ * s after that, 500 s, and so on. Where the runtime had no room for its events (16 MB), or may have
+ * had none (after 2 MB at once), or nobody took 64 MB of them, it is asked
  * for all anew. What cannot tell just now (it is stopped) is asked by the next refresh, what did
  * not answer in time never again.
  *

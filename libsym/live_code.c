@@ -312,17 +312,6 @@ void live_reader_close(struct live_reader *reader)
 	free(reader);
 }
 
-int live_reader_fd(const struct live_reader *reader)
-{
-	return reader ? live_rundown_fd(&reader->rundown) : -1;
-}
-
-void live_reader_receive(struct live_reader *reader)
-{
-	if (reader)
-		live_rundown_receive(&reader->rundown);
-}
-
 static struct live_reader *live_reader_create(const struct sym_snapshot *snapshot, bool follows)
 {
 	struct live_reader *reader = calloc(1, sizeof(*reader));

@@ -38,11 +38,6 @@ struct live_reader;
 
 void live_reader_close(struct live_reader *reader);
 
-/* Of the session in which the runtime tells what comes and goes, if there is one: see
- * rundown_follow.h. `reader` may be NULL. */
-int live_reader_fd(const struct live_reader *reader);
-void live_reader_receive(struct live_reader *reader);
-
 void live_code_slot_init(struct live_code_slot *slot);
 void live_code_slot_deinit(struct live_code_slot *slot);
 

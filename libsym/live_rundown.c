@@ -439,14 +439,3 @@ struct sym_error *live_rundown_stubs_alone(const struct sym_snapshot *snapshot,
 	told_methods_deinit(&none);
 	return error;
 }
-
-int live_rundown_fd(const struct live_rundown *reader)
-{
-	return reader->follow ? rundown_follow_fd(reader->follow) : -1;
-}
-
-void live_rundown_receive(struct live_rundown *reader)
-{
-	if (reader->follow)
-		rundown_follow_receive(reader->follow);
-}

@@ -64,10 +64,6 @@ struct sym_error *live_rundown_stubs_alone(const struct sym_snapshot *snapshot,
 					   struct runtime_source **ret)
 	__attribute__((warn_unused_result));
 
-/* As of struct rundown_follow; -1 where there is no session. */
-int live_rundown_fd(const struct live_rundown *reader);
-void live_rundown_receive(struct live_rundown *reader);
-
 /* False when the process is stopped; true also when that cannot be told. Errors: NO_MEMORY. */
 struct sym_error *live_rundown_is_running(struct live_rundown *reader, bool *ret)
 	__attribute__((warn_unused_result));

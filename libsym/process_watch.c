@@ -70,16 +70,6 @@ const struct sym_symbols *sym_watch_symbols(const struct sym_watch *watch)
 	return watch->symbols;
 }
 
-int sym_watch_fd(const struct sym_watch *watch)
-{
-	return live_reader_fd(watch->reader);
-}
-
-void sym_watch_receive(struct sym_watch *watch)
-{
-	live_reader_receive(watch->reader);
-}
-
 /* ---- what is mapped ----------------------------------------------------------- */
 
 /* Both list theirs by address, and what is mapped as it was is the same module. */

@@ -150,7 +150,8 @@ typedef int sym_fetch_fn(void *context, const struct sym_fetch_request *request,
 /**
  * The same for a file that was opened by itself; for a process see sym_snapshot_opts.fetch. To be
  * said before anything is asked of the image, and before other threads know it: once a position was
- * resolved or methods were counted that is SYM_ERROR_ARGUMENT, as for an image of a snapshot.
+ * resolved, methods were counted or its debug file was asked for that is SYM_ERROR_ARGUMENT, as for
+ * an image of a snapshot.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_fetch_with(struct sym_image *image,
 							      sym_fetch_fn *fetch, void *context);

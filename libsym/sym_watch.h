@@ -46,8 +46,9 @@ struct sym_watch_change {
 };
 
 /**
- * Looks again. What sym_watch_snapshot() and sym_watch_symbols() gave out before has ended,
- * and with it everything that was made from it.
+ * Looks again. What a runtime that has to be asked tells between two looks is received by a thread
+ * of the watch's, as sym_resolver_refresh() says. What sym_watch_snapshot() and sym_watch_symbols()
+ * gave out before has ended, and with it everything that was made from it.
  *
  * On failure nothing has ended or changed, and a later look may succeed; SYM_ERROR_STALE and
  * SYM_ERROR_NOT_FOUND mean that the process has ended or called exec(). What its runtime had told
@@ -57,20 +58,6 @@ struct sym_watch_change {
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_watch_refresh(struct sym_watch *watch,
 							   struct sym_watch_change *change);
-
-/**
- * A descriptor to poll for POLLIN between two looks, as the runtime tells what it compiles and
- * unloads: sym_watch_receive() is to follow. -1 where there is none now, as where the runtime is
- * read out of its memory. It stays the watch's, and may be another after each call.
- */
-SYM_API int sym_watch_fd(const struct sym_watch *watch);
-
-/**
- * Receives what the runtime has told, for the next sym_watch_refresh(), without waiting. Without
- * this it waits in a buffer of the runtime's; of what that has no room for the runtime has to be
- * asked anew, for everything. Nothing that was given out ends.
- */
-SYM_API void sym_watch_receive(struct sym_watch *watch);
 
 /** The process as of the last look, for what is not symbols: its images, its perf map, how its
  * jitted code was read. */

@@ -28,8 +28,6 @@
 static const double append_seconds = 10;
 /* A look in which the runtime does not answer is waited for so long beyond the end. */
 static const int grace_ms = 30000;
-/* What the runtime tells is received no more often than that. */
-static const double receive_seconds = 0.01;
 
 struct watching {
 	struct merge merge;
@@ -232,14 +230,12 @@ static bool look_last(struct watching *watching)
 	return take_up(watching) && take_change(watching, &change);
 }
 
-/* Until `until_s`, the end of the process, a signal, or something to receive; sets `end`. Has the
- * runtime told something? */
-static bool wait_once(struct watching *watching, double until_s, bool receives)
+/* Until `until_s`, the end of the process, or a signal; sets `end`. */
+static void wait_until(struct watching *watching, double until_s)
 {
 	struct pollfd wanted[] = {
 		{ .fd = watching->pid_fd, .events = POLLIN },
 		{ .fd = watching->signal_fd, .events = POLLIN },
-		{ .fd = receives ? sym_watch_fd(watching->watch) : -1, .events = POLLIN },
 	};
 	int ready;
 
@@ -255,22 +251,6 @@ static bool wait_once(struct watching *watching, double until_s, bool receives)
 	} while (ready < 0 && errno == EINTR);
 	if (wanted[0].revents || wanted[1].revents)
 		watching->end = wanted[0].revents ? "process" : "signal";
-	return ready > 0 && wanted[2].revents;
-}
-
-static void wait_until(struct watching *watching, double until_s)
-{
-	/* Once at least: who is behind must hear a signal too. */
-	do {
-		double rested_s;
-
-		if (!wait_once(watching, until_s, true) || watching->end)
-			continue;
-		sym_watch_receive(watching->watch);
-		/* It tells in small pieces. */
-		rested_s = seconds_now() + receive_seconds;
-		wait_once(watching, rested_s < until_s ? rested_s : until_s, false);
-	} while (!watching->end && seconds_now() < until_s);
 }
 
 static bool go_on(struct watching *watching)

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/clr/rundown_follow.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
@@ -15,25 +21,29 @@
  * stream, and one thread may have none while another has much (of 16 MB).
  */
 static const size_t much_bytes = (size_t)2 << 20;
-/* What is waiting when nothing was waiting before. */
-static const size_t little_bytes = 4096;
-/* The same where it is received as it comes: the runtime tells in turns, of 100 ms (10.0.12). */
+/* The runtime tells in turns, of 100 ms (10.0.12): so much may be one. */
 static const size_t little_of_turn_bytes = (size_t)1 << 20;
 /* So much is received before it is taken, and no more. */
 static const size_t most_pending_bytes = (size_t)64 << 20;
+/* It tells in small pieces: so long they may gather. */
+static const int gather_ms = 10;
+static const size_t stack_bytes = (size_t)256 << 10;
 
 struct rundown_follow {
 	struct diagnostics_place place;
 	int fd;
 	uint64_t session;
 	struct nettrace_stream *stream;
-	uint64_t gaps;      /* in the stream, as of the last call */
+	uint64_t gaps; /* in the stream, as of the last call */
+	struct rundown_gathering gathering;
+	pthread_t receiver;
+	bool has_receiver;
+	int stop_fd; /* readable when the receiver is to end */
+	/* Of the receiver and of who takes: */
+	pthread_mutex_t lock;
 	bool is_behind;     /* as of the last time: more of the same may come */
 	bool was_behind;    /* since the last call: something may be missing */
-	bool receives;      /* since the last call: the runtime has not waited for room */
-	bool rests;         /* until the next call nothing is received */
-	struct buf pending; /* a block that is not whole yet */
-	struct rundown_gathering gathering;
+	struct buf pending; /* received and not taken, from the beginning of a block on */
 };
 
 static bool take_event(void *context, const struct nettrace_event *event)
@@ -41,6 +51,18 @@ static bool take_event(void *context, const struct nettrace_event *event)
 	struct rundown_follow *follow = context;
 
 	return rundown_take_event(&follow->gathering, event);
+}
+
+static void stop_receiver(struct rundown_follow *follow)
+{
+	const uint64_t one = 1;
+
+	if (!follow->has_receiver)
+		return;
+	while (write(follow->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		continue;
+	pthread_join(follow->receiver, NULL);
+	follow->has_receiver = false;
 }
 
 void rundown_follow_close(struct rundown_follow *follow)
@@ -54,31 +76,15 @@ void rundown_follow_abandon(struct rundown_follow *follow)
 {
 	if (!follow)
 		return;
+	stop_receiver(follow);
 	if (follow->fd >= 0)
 		close(follow->fd);
+	if (follow->stop_fd >= 0)
+		close(follow->stop_fd);
 	nettrace_stream_destroy(follow->stream);
 	buf_deinit(&follow->pending);
+	pthread_mutex_destroy(&follow->lock);
 	free(follow);
-}
-
-struct sym_error *rundown_follow_open(const struct diagnostics_place *place,
-				      struct rundown_follow **ret)
-{
-	struct rundown_follow *follow AUTO_RUNDOWN_FOLLOW = calloc(1, sizeof(*follow));
-	const struct nettrace_sink sink = { .context = follow, .event = take_event };
-	struct sym_error *error;
-
-	if (!follow)
-		return &sym_error_no_memory;
-	follow->fd = -1;
-	follow->place = *place;
-	buf_init(&follow->pending, LIMIT_RUNDOWN_BYTES);
-	error = nettrace_stream_create(&sink, &follow->stream);
-	if (!error)
-		error = rundown_session_follow(place, &follow->fd, &follow->session);
-	if (!error)
-		*ret = STEAL(follow);
-	return error;
 }
 
 /* Keeps what is left of the bytes for the next time. */
@@ -92,10 +98,9 @@ static void drop(struct buf *buf, size_t used)
 /* So much has arrived at once. */
 static void note_received(struct rundown_follow *follow, size_t bytes)
 {
-	size_t little = follow->receives ? little_of_turn_bytes : little_bytes;
-
 	follow->was_behind |= (follow->is_behind && bytes) || bytes >= much_bytes;
-	follow->is_behind = bytes >= much_bytes || (follow->is_behind && bytes >= little);
+	follow->is_behind =
+		bytes >= much_bytes || (follow->is_behind && bytes >= little_of_turn_bytes);
 }
 
 /* Is something missing, as far as can be told now? */
@@ -109,53 +114,131 @@ static bool has_gap(struct rundown_follow *follow)
 	return ret;
 }
 
-int rundown_follow_fd(const struct rundown_follow *follow)
+/* What has arrived by now. False: there will be no more. */
+static bool receive(struct rundown_follow *follow)
 {
-	return follow->rests ? -1 : follow->fd;
-}
+	bool ended = false, is_enough;
+	struct sym_error *error;
+	size_t before_bytes;
 
-void rundown_follow_receive(struct rundown_follow *follow)
-{
-	size_t before_bytes = follow->pending.size_bytes;
-	bool ended = false;
-	struct sym_error *error = rundown_session_receive_now(follow->fd, &follow->pending, &ended);
-
-	follow->receives = true;
+	pthread_mutex_lock(&follow->lock);
+	before_bytes = follow->pending.size_bytes;
+	error = rundown_session_receive(follow->fd, &follow->pending, &ended);
 	note_received(follow, follow->pending.size_bytes - before_bytes);
-	follow->rests = error || ended || follow->pending.size_bytes >= most_pending_bytes;
-	/* It comes again with the next call, if it does. */
+	is_enough = error || follow->pending.size_bytes >= most_pending_bytes;
+	pthread_mutex_unlock(&follow->lock);
 	sym_error_destroy(error);
+	/* Nobody takes it: the runtime is not to wait for that. Who does finds the end behind it.
+	 */
+	if (is_enough)
+		shutdown(follow->fd, SHUT_RDWR);
+	return !ended && !is_enough;
 }
 
-struct sym_error *rundown_follow_take(struct rundown_follow *follow, struct rundown *ret)
+/*
+ * As it comes, whenever it is taken. What is not received fills the runtime's buffer, and then it
+ * drops events; and at its end the runtime waits until all is received, if need be for ever
+ * (8.0.31, 9.0.20).
+ */
+static void *receive_all(void *context)
 {
-	struct rundown rundown = { 0 };
+	struct rundown_follow *follow = context;
+	struct pollfd wanted[] = { { .fd = follow->stop_fd, .events = POLLIN },
+				   { .fd = follow->fd, .events = POLLIN } };
+	bool goes_on = true;
+
+	while (goes_on && !wanted[0].revents) {
+		if (poll(wanted, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (wanted[0].revents || !wanted[1].revents)
+			continue;
+		goes_on = receive(follow);
+		poll(wanted, 1, gather_ms);
+	}
+	return NULL;
+}
+
+/* Signals are for the threads of who calls us. */
+static struct sym_error *start_receiver(struct rundown_follow *follow)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int failure;
+
+	follow->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (follow->stop_fd < 0)
+		return sym_error_from_errno(errno, NULL, "cannot receive events");
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, stack_bytes);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failure = pthread_create(&follow->receiver, &attributes, receive_all, follow);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	follow->has_receiver = !failure;
+	return failure ? sym_error_from_errno(failure, NULL, "cannot start a thread") : NULL;
+}
+
+struct sym_error *rundown_follow_open(const struct diagnostics_place *place,
+				      struct rundown_follow **ret)
+{
+	struct rundown_follow *follow AUTO_RUNDOWN_FOLLOW = calloc(1, sizeof(*follow));
+	const struct nettrace_sink sink = { .context = follow, .event = take_event };
+	struct sym_error *error;
+
+	if (!follow)
+		return &sym_error_no_memory;
+	follow->fd = follow->stop_fd = -1;
+	follow->place = *place;
+	pthread_mutex_init(&follow->lock, NULL);
+	buf_init(&follow->pending, LIMIT_RUNDOWN_BYTES);
+	error = nettrace_stream_create(&sink, &follow->stream);
+	if (!error)
+		error = rundown_session_follow(place, &follow->fd, &follow->session);
+	if (!error)
+		error = start_receiver(follow);
+	if (!error)
+		*ret = STEAL(follow);
+	return error;
+}
+
+/* The lock is held. */
+static struct sym_error *take(struct rundown_follow *follow, struct rundown *rundown)
+{
 	bool ended = false;
 	size_t used = 0, before_bytes = follow->pending.size_bytes;
-	struct sym_error *error =
-		follow->receives ? rundown_session_receive_now(follow->fd, &follow->pending, &ended)
-				 : rundown_session_receive(follow->fd, &follow->pending, &ended);
+	struct sym_error *error = rundown_session_receive(follow->fd, &follow->pending, &ended);
 
 	if (error)
 		return error;
 	note_received(follow, follow->pending.size_bytes - before_bytes);
-	follow->receives = follow->rests = false;
-	rundown_gathering_init(&follow->gathering, &rundown);
+	rundown_gathering_init(&follow->gathering, rundown);
 	follow->gathering.changes = true;
 	error = nettrace_stream_feed(follow->stream, follow->pending.data,
 				     follow->pending.size_bytes, &used);
 	if (!error)
 		drop(&follow->pending, used);
-	if (!error && ended && !rundown.method_count)
+	if (!error && ended && !rundown->method_count)
 		error = sym_error_create(SYM_ERROR_IO, "the runtime has ended the tracing session");
 	if (!error)
 		error = rundown_place_texts(&follow->gathering);
 	rundown_gathering_deinit(&follow->gathering);
-	if (error) {
+	if (!error)
+		rundown->has_gap = has_gap(follow);
+	return error;
+}
+
+struct sym_error *rundown_follow_take(struct rundown_follow *follow, struct rundown *ret)
+{
+	struct rundown rundown = { 0 };
+	struct sym_error *error;
+
+	pthread_mutex_lock(&follow->lock);
+	error = take(follow, &rundown);
+	pthread_mutex_unlock(&follow->lock);
+	if (error)
 		rundown_deinit(&rundown);
-		return error;
-	}
-	rundown.has_gap = has_gap(follow);
-	*ret = rundown;
-	return NULL;
+	else
+		*ret = rundown;
+	return error;
 }

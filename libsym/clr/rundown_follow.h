@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tracing session that goes on, and what it has told since it was last asked. The runtime writes
- * an event for each method that it compiles.
+ * an event for each method that it compiles; a thread receives them.
  */
 #ifndef LIBSYM_CLR_RUNDOWN_FOLLOW_H
 #define LIBSYM_CLR_RUNDOWN_FOLLOW_H
@@ -26,14 +26,6 @@ void rundown_follow_abandon(struct rundown_follow *follow);
  */
 struct sym_error *rundown_follow_take(struct rundown_follow *follow, struct rundown *ret)
 	__attribute__((warn_unused_result));
-
-/*
- * Receives what has arrived, for the next rundown_follow_take(): what nobody receives fills the
- * runtime's buffer, and then it drops events. Does not wait. To be called when rundown_follow_fd()
- * is readable; that is -1 when there is nothing to be received before the next take.
- */
-void rundown_follow_receive(struct rundown_follow *follow);
-int rundown_follow_fd(const struct rundown_follow *follow);
 
 DEFINE_GUARD(rundown_follow, struct rundown_follow *, rundown_follow_close)
 #define AUTO_RUNDOWN_FOLLOW GUARDED(rundown_follow)

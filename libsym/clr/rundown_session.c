@@ -10,7 +10,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -199,11 +198,13 @@ void rundown_session_stop(const struct diagnostics_place *place, uint64_t sessio
 }
 
 /* *ended_ret: the other side has closed; *bytes_ret: what has been appended. */
-struct sym_error *rundown_session_receive_now(int fd, struct buf *stream, bool *ended_ret)
+struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
 {
-	static const size_t step_bytes = 1 << 16;
+	static const size_t step_bytes = 1 << 16, most_bytes = 16 << 20;
+	const size_t before_bytes = stream->size_bytes;
 
-	for (;;) {
+	*ended_ret = false;
+	while (stream->size_bytes - before_bytes < most_bytes) {
 		char *room = buf_reserve(stream, step_bytes);
 		ssize_t count;
 
@@ -218,31 +219,7 @@ struct sym_error *rundown_session_receive_now(int fd, struct buf *stream, bool *
 		if (count < 0 && errno != EAGAIN && errno != ECONNRESET)
 			return sym_error_from_errno(errno, NULL, "diagnostics socket: cannot read");
 		if (count <= 0)
-			return NULL;
+			break;
 	}
-}
-
-struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
-{
-	/*
-	 * The runtime writes small pieces, for each of which the kernel counts most of a kilobyte:
-	 * so little may be what fills the socket. Then it has waited for room, and has more: the
-	 * rest of what it began at once, what came meanwhile after a sleep of 100 ms (10.0.12).
-	 */
-	static const size_t full_bytes = 4096;
-	static const int64_t behind_ms = 250;
-	int64_t deadline_ms = diagnostics_now_ms() + behind_ms, left_ms = behind_ms;
-	size_t before = stream->size_bytes;
-	struct sym_error *error = rundown_session_receive_now(fd, stream, ended_ret);
-
-	if (stream->size_bytes - before < full_bytes)
-		return error;
-	while (!error && !*ended_ret && left_ms > 0) {
-		struct pollfd wanted = { .fd = fd, .events = POLLIN };
-
-		poll(&wanted, 1, (int)left_ms);
-		error = rundown_session_receive_now(fd, stream, ended_ret);
-		left_ms = deadline_ms - diagnostics_now_ms();
-	}
-	return error;
+	return NULL;
 }

@@ -25,15 +25,9 @@ struct sym_error *rundown_session_follow(const struct diagnostics_place *place, 
 					 uint64_t *session_ret) __attribute__((warn_unused_result));
 void rundown_session_stop(const struct diagnostics_place *place, uint64_t session);
 
-/*
- * Appends what has arrived. Waits only where that was so much that the runtime must have been
- * waiting for room: a quarter of a second. *ended_ret: the other side has closed.
- */
+/* Appends what has arrived, without waiting, up to 16 MB at once. *ended_ret: the other side has
+ * closed. */
 struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
-	__attribute__((warn_unused_result));
-
-/* The same without waiting. */
-struct sym_error *rundown_session_receive_now(int fd, struct buf *stream, bool *ended_ret)
 	__attribute__((warn_unused_result));
 
 #endif

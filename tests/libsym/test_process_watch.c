@@ -47,9 +47,6 @@ Test(process_watch, says_what_was_added_and_nothing_while_nothing_is)
 	struct sym_watch_change change;
 
 	cr_assert_null(sym_watch_symbols(watch));
-	/* It tells nothing by itself. */
-	cr_assert_eq(sym_watch_fd(watch), -1);
-	sym_watch_receive(watch);
 	fake_runtime_write(runtime, "10000 40 first()[QuickJitted]\n");
 	change = look(watch);
 	cr_assert(change.images && change.symbols);
