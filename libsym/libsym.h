@@ -54,7 +54,8 @@
  * There is no global state. A snapshot, an image and a list of symbols do not change once they are
  * made and may be used by several threads at once. A resolver may be shared too; a result belongs
  * to one thread at a time. Of a thread's stack up to 80 KiB are used, 200 KiB for lines and inlined
- * functions, 600 KiB where a file has names made to use it. No thread may be cancelled in a call.
+ * functions, 600 KiB where a file has names made to use it. No thread may be cancelled in a call. A
+ * child of fork() may end what it inherits, and use nothing of it.
  *
  * OWNERSHIP
  *

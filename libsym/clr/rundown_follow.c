@@ -38,6 +38,7 @@ struct rundown_follow {
 	struct rundown_gathering gathering;
 	pthread_t receiver;
 	bool has_receiver;
+	pid_t owner; /* whose thread and session it is: not a child of fork()'s */
 	int stop_fd; /* readable when the receiver is to end */
 	/* Of the receiver and of who takes: */
 	pthread_mutex_t lock;
@@ -57,7 +58,7 @@ static void stop_receiver(struct rundown_follow *follow)
 {
 	const uint64_t one = 1;
 
-	if (!follow->has_receiver)
+	if (!follow->has_receiver || follow->owner != getpid())
 		return;
 	while (write(follow->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		continue;
@@ -67,7 +68,7 @@ static void stop_receiver(struct rundown_follow *follow)
 
 void rundown_follow_close(struct rundown_follow *follow)
 {
-	if (follow && follow->fd >= 0)
+	if (follow && follow->fd >= 0 && follow->owner == getpid())
 		rundown_session_stop(&follow->place, follow->session);
 	rundown_follow_abandon(follow);
 }
@@ -189,6 +190,7 @@ struct sym_error *rundown_follow_open(const struct diagnostics_place *place,
 	if (!follow)
 		return &sym_error_no_memory;
 	follow->fd = follow->stop_fd = -1;
+	follow->owner = getpid();
 	follow->place = *place;
 	pthread_mutex_init(&follow->lock, NULL);
 	buf_init(&follow->pending, LIMIT_RUNDOWN_BYTES);

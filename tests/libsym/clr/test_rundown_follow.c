@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libsym/clr/rundown_follow.h"
@@ -209,6 +210,26 @@ Test(rundown_follow, tells_what_came_before_the_runtime_ended_the_session)
 	cr_assert_not_null(error);
 	cr_expect(strstr(sym_error_message(error), "has ended"), "%s", sym_error_message(error));
 	sym_error_destroy(error);
+	end(&telling);
+}
+
+Test(rundown_follow, is_left_alone_by_a_child_that_ends_what_it_inherited)
+{
+	struct telling telling;
+	int status;
+	pid_t child;
+
+	begin(&telling);
+	child = fork();
+	if (!child) {
+		alarm(20);
+		rundown_follow_close(telling.follow);
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status), "it waits for a thread that it does not have");
+	tell(&telling);
+	cr_expect(!take_all(&telling));
 	end(&telling);
 }
 
