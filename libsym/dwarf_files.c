@@ -96,7 +96,8 @@ static uint64_t old_packed_bytes(Elf_Scn *section)
 	return size_bytes;
 }
 
-/* zlib makes 1,032 bytes of one at the most; what promises more lies. */
+/* zlib makes 1,032 bytes of one at the most; what promises more lies. So does a file of which most
+ * is a hole. */
 static bool is_honest(const struct walk *walk, uint64_t *promised_bytes)
 {
 	const uint64_t most_per_byte = 1032;
@@ -107,6 +108,8 @@ static bool is_honest(const struct walk *walk, uint64_t *promised_bytes)
 		promised = gelf_getchdr(walk->section, &packed) ? packed.ch_size : UINT64_MAX;
 	else if (!strncmp(walk->name, ".zdebug_", 8))
 		promised = old_packed_bytes(walk->section);
+	else if (!strncmp(walk->name, ".debug_", 7))
+		promised = walk->header.sh_size; /* libelf has room for it before it reads */
 	if (promised > LIMIT_DEBUG_SECTION_BYTES ||
 	    promised / most_per_byte > walk->header.sh_size ||
 	    promised > LIMIT_DEBUG_FILES_BYTES - *promised_bytes)

@@ -226,6 +226,14 @@ static struct sym_error *classify_elf(struct image *image, struct sparse_file *v
 	return take_program_headers(image, view, offset, count, entry_bytes);
 }
 
+/* Of an assembly all is read. */
+static struct sym_error *refuse_large(const struct image *image)
+{
+	return sym_error_create_path(SYM_ERROR_LIMIT, image->path, SYM_OFFSET_UNKNOWN,
+				     "larger than %llu bytes (LIMIT_IMAGE_BYTES)",
+				     (unsigned long long)LIMIT_IMAGE_BYTES);
+}
+
 static struct sym_error *classify(struct image *image)
 {
 	struct sparse_file view AUTO_VIEW = image_view(image);
@@ -237,7 +245,8 @@ static struct sym_error *classify(struct image *image)
 	if (error)
 		return error;
 	if (pe_recognise(view.data, view.size_bytes))
-		return classify_pe(image, &view);
+		return view.size_bytes > LIMIT_IMAGE_BYTES ? refuse_large(image)
+							   : classify_pe(image, &view);
 	if (view.size_bytes >= SELFMAG && !memcmp(view.data, ELFMAG, SELFMAG))
 		return classify_elf(image, &view);
 	return NULL;

@@ -14,9 +14,9 @@
  * takes addresses, of which processes of 32 bits have few. */
 static const uint64_t LIMIT_FILE_BYTES = (uint64_t)1 << (sizeof(size_t) > 4 ? 40 : 30);
 
-/* Bytes that are read of one file, and of an image in memory. The symbol table of a browser and its
- * strings have 400 MB, the largest composite image seen 49 MB; a single-file host with everything
- * inside stays below 1 GiB. */
+/* Bytes that are read of one file, of an image in memory, and of an assembly. The symbol table of a
+ * browser and its strings have 400 MB, the largest composite image seen 49 MB; a single-file host
+ * with everything inside stays below 1 GiB. */
 static const uint64_t LIMIT_IMAGE_BYTES = (uint64_t)1 << 30;
 
 /* Bytes of a file whose sum a .gnu_debuglink tells, all of which are read; a larger one is not the
@@ -27,7 +27,7 @@ static const uint64_t LIMIT_SUMMED_BYTES = (uint64_t)8 << 30;
  * have 10 MB. */
 static const uint64_t LIMIT_MINIDEBUG_BYTES = (uint64_t)256 << 20;
 
-/* Bytes of an unpacked section of DWARF: a small file may promise any size. Beyond, the section
+/* Bytes of a section of DWARF, unpacked: a small file may promise any size. Beyond, the section
  * is not used. .debug_info of a browser has 1.5 GB. */
 static const uint64_t LIMIT_DEBUG_SECTION_BYTES = (uint64_t)2 << 30;
 

@@ -691,6 +691,38 @@ def test_files_larger_than_four_gib_have_names_and_lines(tools):
             raise Fail(f"{what}: {answer['file']}:{answer['line']}")
 
 
+def test_lying_sections_of_a_file_with_holes_cost_no_memory(tools):
+    """It is as large as they say; what is in them is nothing. A name of nm's or none, and not more than is read of any file."""
+    tools.need("gcc", "nm")
+    path = build(tools, "holes/libholes.so")
+    vaddr, gib = place(tools, path, "hidden"), 1 << 30
+    with open(path, "rb") as file:
+        whole = file.read()
+    table, = struct.unpack_from("<Q", whole, 40)
+    names = sections(tools, path)
+    numbers = re.findall(r"^\s*\[ *(\d+)\] (\S+)", tools.run("readelf", "-SW", path), re.M)
+    offset, worst = Elf(path).offset(vaddr + 1), 0
+    for number, name in numbers:
+        if name not in names or not (name.startswith(".debug_") or name in (".symtab", ".strtab", ".dynsym", ".eh_frame")):
+            continue
+        content = bytearray(whole)
+        struct.pack_into("<Q", content, table + 64 * int(number) + 32, 30 * gib)
+        with open(path, "wb") as file:
+            file.write(content)
+            file.truncate(40 * gib)
+        process = subprocess.Popen([tools.program, "resolve", "--lines", f"{path}+0x{offset:x}"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True)
+        out = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        worst = max(worst, usage.ru_maxrss)
+        if process.returncode not in (0, 1, 3) or (" hidden+" not in out and " [" not in out and "!0x" not in out):
+            raise Fail(f"{name}: exit code {process.returncode}: {out}")
+    tools.figure(f"{worst >> 10} MiB at most")
+    if worst > 1200 << 10:
+        raise Fail(f"{worst >> 10} MiB of memory")
+
+
 def test_truncated_and_lying_files_never_get_a_wrong_name(tools):
     """Every cut and many flipped words of the headers: an answer, or a reason, and names that nm knows."""
     tools.need("gcc", "nm")
