@@ -213,8 +213,7 @@ Test(symbolize, names_addresses_of_a_process_that_is_gone_by_the_map_it_left)
 		   "--root", tree.root);
 	cr_expect(strstr(done.err, "the perf map that lies there"), "%s", done.err);
 	/* What lay in files is not said to be nowhere. */
-	cr_expect(strstr(done.err, "2 addresses are of processes or threads that are gone"), "%s",
-		  done.err);
+	cr_expect(strstr(done.err, "2 addresses are of processes that are gone"), "%s", done.err);
 	expect_out(done, 3,
 		   "a 77/78 1.000001: x: \n\t7f0000001004 a b+0x4 ([unknown])\n"
 		   "\t7f0000001100 a b+0x100 ([unknown])\n\t7f0000001005 [unknown] (/lib/x)\n"
