@@ -457,8 +457,8 @@ static struct sym_error *read_code_again(const struct sym_snapshot *snapshot,
 
 /* The same for a process that has ended: what it told before that and nobody has taken. Its memory
  * is gone, and with it what was read out of it. */
-static struct sym_error *read_rest(const struct sym_snapshot *snapshot, struct live_reader *reader,
-				   struct live_code **ret)
+struct sym_error *live_code_read_rest(const struct sym_snapshot *snapshot,
+				      struct live_reader *reader, struct live_code **ret)
 {
 	struct live_code *code AUTO_LIVE_CODE = NULL;
 	struct sym_error *error;
@@ -548,7 +548,7 @@ struct sym_error *live_code_end(struct sym_snapshot *snapshot, struct live_reade
 				bool *changed_ret)
 {
 	struct live_code *code;
-	struct sym_error *error = read_rest(snapshot, reader, &code);
+	struct sym_error *error = live_code_read_rest(snapshot, reader, &code);
 
 	*changed_ret = !error && code;
 	if (*changed_ret)
@@ -635,12 +635,6 @@ struct sym_error *live_code_read_again(const struct sym_snapshot *snapshot,
 	if (!known->source || !runtime_source_is_equal(known->source, code->source))
 		*ret = STEAL(code);
 	return NULL;
-}
-
-struct sym_error *live_code_read_rest(const struct sym_snapshot *snapshot,
-				      struct live_reader *reader, struct live_code **ret)
-{
-	return read_rest(snapshot, reader, ret);
 }
 
 /* A process that had no runtime when it was asked may have one now. */

@@ -662,7 +662,8 @@ int process_names_rest_ms(const struct process_names *names)
 	return next_s > now_s ? (int)((next_s - now_s) * 1000) + 1 : 0;
 }
 
-/* What is told in a session waits for us, and a runtime that ends waits until it is received. */
+/* What is told is kept until it is taken, but where code is mapped is known as of the last time,
+ * and of a session that costs little. */
 static void rest(struct known_process *process, double cost_s)
 {
 	double rest_s = process->renewal.comes_late ? session_rest_s : memory_rest_s;

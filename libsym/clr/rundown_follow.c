@@ -115,17 +115,24 @@ static bool has_gap(struct rundown_follow *follow)
 	return ret;
 }
 
-/* What has arrived by now. False: there will be no more. */
+/* What has arrived by now, to `pending`. The lock is held. */
+static struct sym_error *receive_pending(struct rundown_follow *follow, bool *ended_ret)
+{
+	size_t before_bytes = follow->pending.size_bytes;
+	struct sym_error *error = rundown_session_receive(follow->fd, &follow->pending, ended_ret);
+
+	note_received(follow, follow->pending.size_bytes - before_bytes);
+	return error;
+}
+
+/* False: there will be no more. */
 static bool receive(struct rundown_follow *follow)
 {
-	bool ended = false, is_enough;
+	bool ended, is_enough;
 	struct sym_error *error;
-	size_t before_bytes;
 
 	pthread_mutex_lock(&follow->lock);
-	before_bytes = follow->pending.size_bytes;
-	error = rundown_session_receive(follow->fd, &follow->pending, &ended);
-	note_received(follow, follow->pending.size_bytes - before_bytes);
+	error = receive_pending(follow, &ended);
 	is_enough = error || follow->pending.size_bytes >= most_pending_bytes;
 	pthread_mutex_unlock(&follow->lock);
 	sym_error_destroy(error);
@@ -207,13 +214,12 @@ struct sym_error *rundown_follow_open(const struct diagnostics_place *place,
 /* The lock is held. */
 static struct sym_error *take(struct rundown_follow *follow, struct rundown *rundown)
 {
-	bool ended = false;
-	size_t used = 0, before_bytes = follow->pending.size_bytes;
-	struct sym_error *error = rundown_session_receive(follow->fd, &follow->pending, &ended);
+	bool ended;
+	size_t used = 0;
+	struct sym_error *error = receive_pending(follow, &ended);
 
 	if (error)
 		return error;
-	note_received(follow, follow->pending.size_bytes - before_bytes);
 	rundown_gathering_init(&follow->gathering, rundown);
 	follow->gathering.changes = true;
 	error = nettrace_stream_feed(follow->stream, follow->pending.data,

@@ -197,7 +197,6 @@ void rundown_session_stop(const struct diagnostics_place *place, uint64_t sessio
 	sym_error_destroy(stop_session(place, session, diagnostics_now_ms() + stop_ms, &fd));
 }
 
-/* *ended_ret: the other side has closed; *bytes_ret: what has been appended. */
 struct sym_error *rundown_session_receive(int fd, struct buf *stream, bool *ended_ret)
 {
 	static const size_t step_bytes = 1 << 16, most_bytes = 16 << 20;
