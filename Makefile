@@ -4,9 +4,10 @@
 #   V=1          show the commands
 #   DEVELOPER=1  warnings are errors, banned functions, fuzz targets are built by `all`
 #   SAN=1        AddressSanitizer and UndefinedBehaviorSanitizer, objects in build/san
+#   GCOV=1       lines that are run are counted, objects in build/coverage
 #   SAN=thread   ThreadSanitizer, objects in build/tsan
 #   BUILD=DIR    objects and products go there
-#   STATIC=      dotnet-mapgen is linked with shared libraries only
+#   STRIP=       `make install` does not strip programs and shared libraries
 
 .SUFFIXES .SECONDARY .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -27,19 +28,20 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
 # With AddressSanitizer the compiler takes twice as long for -O2, and lines are all that is needed of -g.
-CFLAGS ?= $(if $(filter 1,$(SAN)),-O1 -g1,-O2 -g)
+CFLAGS ?= $(if $(GCOV),-O0 -g1,$(if $(filter 1,$(SAN)),-O1 -g1,-O2 -g))
 
 BUILD := build
 WARNINGS := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla \
 	-Wdeclaration-after-statement -Wshadow -Wundef -Wno-missing-field-initializers
 
 ifdef DEVELOPER
-# With sanitizers the compiler sees less of what values can be, and warns of what cannot.
-WARNINGS += $(if $(SAN),,-Werror)
+# With sanitizers, and without optimization, the compiler sees less of what values can be, and warns of what cannot.
+WARNINGS += $(if $(SAN)$(GCOV),,-Werror)
 EXTRA_CFLAGS += -include libsym/base/banned.h
 endif
 # SAN=...: directory of the objects, sanitizers
@@ -55,48 +57,70 @@ EXTRA_CFLAGS += -fsanitize=$(word 2,$(SAN_$(SAN))) -fno-sanitize-recover=all -fn
 EXTRA_LDFLAGS += -fsanitize=$(word 2,$(SAN_$(SAN)))
 endif
 
-ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(WARNINGS) $(CFLAGS) -fPIC -fvisibility=hidden \
-	-ffile-prefix-map=$(CURDIR)/= $(EXTRA_CFLAGS) -MMD -MP
-ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
+# GCOV=1: lines that are run are counted
+ifdef GCOV
+BUILD := build/coverage
+EXTRA_CFLAGS += --coverage -fprofile-update=prefer-atomic
+EXTRA_LDFLAGS += --coverage
+endif
+
+# Protections of what is built, checked by check-hardening. FORTIFY_SOURCE needs an optimiser, and hides from sanitizers
+# what it finds itself.
+MACHINE := $(shell $(CC) -dumpmachine)
+HARDENING := -fstack-protector-strong $(if $(filter x86_64-% i386-% i486-% i586-% i686-%,$(MACHINE)),-fcf-protection) \
+	$(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard) \
+	$(if $(SAN),,$(if $(filter -O -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+HARDENING_LD := -Wl,-z,relro,-z,now,-z,noexecstack
+
+ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(WARNINGS) $(CFLAGS) $(HARDENING) -fPIC -fvisibility=hidden \
+	$(if $(GCOV),,-ffile-prefix-map=$(CURDIR)/=) $(EXTRA_CFLAGS) -MMD -MP
+ALL_LDFLAGS = $(HARDENING_LD) $(LDFLAGS) $(EXTRA_LDFLAGS)
 
 LIB_LIBS := -ldw -lelf -lxxhash -lmd -llzma -lz -lzstd -liberty
-CLI_LIBS := -ljansson -lxxhash -lzstd
+CLI_LIBS := -ljansson -lmd -lzstd -lm
 SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion
-comma := ,
-# To load nine libraries takes 0.6 ms, half of what one name in a process of 200 images takes otherwise. So their archives
-# are linked in where all of them are there; with STATIC= they stay shared, which is what a distribution wants (README.md).
-STATIC := dw elf bz2 lzma z zstd xxhash jansson md
-ARCHIVES := $(foreach name,$(STATIC),$(shell $(CC) -print-file-name=lib$(name).a))
-CLI_ARCHIVES := $(if $(filter-out /%,$(ARCHIVES)),,$(if $(STATIC),-Wl$(comma)-Bstatic $(STATIC:%=-l%) -Wl$(comma)-Bdynamic$(comma)--as-needed))
-# tests/support/alloc_fail.c stands before these in the unit tests
-WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup,-Wl,--wrap=$(name))
+# What `make static` links in.
+ARCHIVES := dw elf bz2 lzma z zstd xxhash jansson md
+# In the unit tests tests/support/alloc_fail.c stands before these, and ending_fork.c before fork().
+WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup,-Wl,--wrap=$(name)) -Wl,--wrap=fork
+
+# mapgen/cli/failed_calls.c stands before these in dotnet-mapgen
+FAILED_CALLS := malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup asprintf vasprintf mmap mmap64 pthread_create \
+	open open64 openat64 fcntl64 syscall read write pread pread64 lseek64 fstatfs64 statfs64 fstatvfs64 fstat64 stat64 lstat64 fstatat64 statx access faccessat readlink readlinkat \
+	__asprintf_chk __vasprintf_chk __open64_2 __realpath_chk realpath opendir fdopendir readdir64 fopen64 fdopen dup memfd_create socket connect getsockopt send recv poll unlink unlinkat
+WRAP_CALLS := $(FAILED_CALLS:%=-Wl,--wrap=%)
 
 say = $(if $(filter 1,$(V)),,@printf '  %-8s%s\n' $(1) $(2);)
 
 # ---- sources ------------------------------------------------------------------
-objects = $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard $(1))))
-LIB_OBJECTS := $(call objects,libsym/*.c libsym/base/*.c libsym/format/*.c libsym/source/*.c libsym/clr/*.c)
-CLI_OBJECTS := $(call objects,mapgen/*.c mapgen/profile/*.c)
-SERVER_OBJECTS := $(call objects,symsrv/*.c)
-PROFILE_OBJECTS := $(call objects,mapgen/profile/*.c $(patsubst %,mapgen/%.c,message standin_elf standin_native standin_place buildid_dir undo_record debug_places progress work_directory call_site))
-TEST_OBJECTS := $(call objects,tests/libsym/*.c tests/libsym/*/*.c tests/mapgen/*.c tests/mapgen/*/*.c tests/support/*.c)
-SERVER_TEST_OBJECTS := $(call objects,tests/symsrv/*.c)
-FUZZ_SUPPORT := $(call objects,libsym/bcc/ld_cache.c mapgen/profile/*.c mapgen/message.c tests/support/perfmap_check.c tests/support/stack_text_run.c \
-	$(patsubst %,symsrv/%.c,route key ssqp debuginfod percent http_text answer hops metrics store_file digest settings upstreams log net_rules breaker))
+# Every .c below folders, at any depth
+sources = $(sort $(shell find $(1) -name '*.c'))
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+LIB_OBJECTS := $(call objects,$(filter-out libsym/bcc/% libsym/examples/%,$(call sources,libsym)))
+BCC_OBJECTS := $(call objects,$(call sources,libsym/bcc))
+CLI_OBJECTS := $(call objects,$(call sources,mapgen))
+SERVER_OBJECTS := $(call objects,$(call sources,symsrv))
+TEST_OBJECTS := $(call objects,$(filter-out tests/support/preload/% tests/support/sanitizers/%,$(call sources,tests/libsym tests/mapgen tests/support)))
+SERVER_TEST_OBJECTS := $(call objects,$(call sources,tests/symsrv))
+# What tests link in, without main(). Of an archive the linker takes only what is called.
+CLI_ARCHIVE := $(BUILD)/tests/mapgen.a
+SERVER_ARCHIVE := $(BUILD)/tests/symsrv.a
+BCC_ARCHIVE := $(BUILD)/tests/libsym-bcc.a
+FUZZ_SUPPORT := $(call objects,tests/support/perfmap_check.c tests/support/stack_text_run.c) $(CLI_ARCHIVE) $(SERVER_ARCHIVE) $(BCC_ARCHIVE)
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 LIB_STATIC := $(BUILD)/libsym.a
 LIB_INSTALLED := $(BUILD)/installed/libsym.a
 OBJCOPY ?= objcopy
+STRIP ?= strip
 LIB_SHARED := $(BUILD)/libsym.so.$(VERSION)
-BCC_OBJECTS := $(call objects,libsym/bcc/*.c)
 BCC_SHARED := $(BUILD)/libsym-bcc.so.$(VERSION)
 BCC_PRELOAD := $(BUILD)/libsym-bcc-preload.so
 CLI := $(BUILD)/dotnet-mapgen
 SERVER := $(BUILD)/symsrv-bin/symsrv
 UNITS := $(BUILD)/tests/unit $(BUILD)/tests/unit-symsrv
-FUZZERS := $(FUZZ_NAMES:%=$(BUILD)/fuzz/replay_%)
+REPLAY := $(BUILD)/fuzz/replay
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard tests/bench/bench_*.c)))
 RACES := $(patsubst tests/races/%.c,$(BUILD)/races/%,$(sort $(wildcard tests/races/*.c)))
 EXAMPLES := $(patsubst libsym/examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard libsym/examples/*.c)))
@@ -106,15 +130,23 @@ MAN3 := $(wildcard libsym/*.3 libsym/bcc/*.3)
 COMPLETION := $(wildcard mapgen/*.bash)
 
 ## all: the library (static and shared) and the programs
-all: $(LIB_STATIC) $(LIB_INSTALLED) $(LIB_SHARED) $(BCC_SHARED) $(BCC_PRELOAD) $(PROGRAMS) $(EXAMPLES) $(if $(DEVELOPER),$(FUZZERS))
+all: $(LIB_STATIC) $(LIB_INSTALLED) $(LIB_SHARED) $(BCC_SHARED) $(BCC_PRELOAD) $(PROGRAMS) $(EXAMPLES) $(if $(DEVELOPER),$(REPLAY))
 
-$(BUILD)/mapgen/bcc_command.o: EXTRA_CFLAGS += -DMAPGEN_LIBDIR='"$(LIBDIR)"'
+$(BUILD)/mapgen/command/bcc.o: EXTRA_CFLAGS += -DMAPGEN_LIBDIR='"$(LIBDIR)"'
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
+# What .incbin puts into them.
+$(BUILD)/mapgen/view/flame_page.o: mapgen/view/flame_page.html
+$(BUILD)/mapgen/events/event_table.o: mapgen/events/native_events.txt
+
+$(CLI_ARCHIVE): $(filter-out %/mapgen/main.o,$(CLI_OBJECTS))
+$(SERVER_ARCHIVE): $(filter-out %/symsrv/symsrv.o,$(SERVER_OBJECTS))
+$(BCC_ARCHIVE): $(filter-out %/preload.o,$(BCC_OBJECTS))
 $(LIB_STATIC): $(LIB_OBJECTS)
-	@rm -f $@
+$(LIB_STATIC) $(CLI_ARCHIVE) $(SERVER_ARCHIVE) $(BCC_ARCHIVE):
+	@mkdir -p $(@D) && rm -f $@
 	$(call say,AR,$@)$(AR) rcsD $@ $^
 
 # For other programs, whose own functions may have any name: only the API's are to be seen.
@@ -144,15 +176,33 @@ $(BCC_PRELOAD): $(BCC_OBJECTS) $(LIB_STATIC) libsym/bcc/libsym-bcc-preload.map
 		-Wl,--version-script=libsym/bcc/libsym-bcc-preload.map -Wl,--no-undefined-version \
 		$(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(BCC_LIBS)
 
+# Linked into every program with SAN=1
+SAN_OBJECTS := $(if $(filter 1,$(SAN)),$(call objects,$(call sources,tests/support/sanitizers)))
+$(PROGRAMS) $(UNITS) $(REPLAY) $(BUILD)/tests/long/damage: $(SAN_OBJECTS)
+
 # LINK_FLAGS and LINK_LIBS are set for a target beside its rule.
 define link
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) $(LINK_FLAGS) -o $@ $^ $(LINK_ARCHIVES) $(LIB_LIBS) $(LINK_LIBS)
+	$(call say,LD,$@)$(CC) -pie $(ALL_LDFLAGS) $(LINK_FLAGS) -o $@ $^ $(LINK_ARCHIVES) $(LIB_LIBS) $(LINK_LIBS)
 endef
 
-$(CLI): LINK_LIBS = $(CLI_LIBS)
-$(CLI): LINK_ARCHIVES = $(CLI_ARCHIVES)
-$(CLI): $(CLI_OBJECTS) $(LIB_STATIC)
+## static: build/static/dotnet-mapgen, which needs no shared libraries but the C library's
+STATIC_CLI := $(BUILD)/static/dotnet-mapgen
+static: $(STATIC_CLI)
+$(STATIC_CLI): LINK_ARCHIVES = -Wl,-Bstatic $(ARCHIVES:%=-l%) -Wl,-Bdynamic,--as-needed
+$(CLI) $(STATIC_CLI): LINK_FLAGS = $(WRAP_CALLS)
+$(CLI) $(STATIC_CLI): LINK_LIBS = $(CLI_LIBS)
+$(CLI) $(STATIC_CLI): $(CLI_OBJECTS) $(LIB_STATIC)
+	$(link)
+
+# The same program with another main() around it: damaged copies of files (tests/long/damage.c)
+DAMAGE := $(BUILD)/tests/long/damage
+$(BUILD)/tests/long/mapgen_main.o: mapgen/main.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -Dmain=mapgen_main -c -o $@ $<
+$(DAMAGE): LINK_FLAGS = $(WRAP_CALLS)
+$(DAMAGE): LINK_LIBS = $(CLI_LIBS)
+$(DAMAGE): $(BUILD)/tests/long/damage.o $(BUILD)/tests/long/mapgen_main.o $(CLI_ARCHIVE) $(LIB_STATIC)
 	$(link)
 
 $(SERVER): LINK_LIBS = $(SERVER_LIBS)
@@ -164,18 +214,25 @@ $(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): WARNINGS += -Wno-declaration-after-state
 
 $(BUILD)/tests/unit: LINK_FLAGS = $(WRAP_ALLOCATIONS)
 $(UNITS): LINK_LIBS = $(CLI_LIBS) $(SERVER_LIBS) $(TEST_LIBS)
-$(BUILD)/tests/unit: $(TEST_OBJECTS) $(PROFILE_OBJECTS) $(LIB_STATIC)
+$(BUILD)/tests/unit: $(TEST_OBJECTS) $(CLI_ARCHIVE) $(LIB_STATIC)
 	$(link)
-$(BUILD)/tests/unit-symsrv: $(SERVER_TEST_OBJECTS) $(filter-out %/symsrv.o,$(SERVER_OBJECTS)) $(LIB_STATIC)
+$(BUILD)/tests/unit-symsrv: $(SERVER_TEST_OBJECTS) $(SERVER_ARCHIVE) $(LIB_STATIC)
 	$(link)
 
-$(BUILD)/fuzz/replay_% $(BUILD)/fuzz_%: LINK_LIBS = -lzstd -lcrypto -lpthread
-$(BUILD)/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(FUZZ_SUPPORT) $(LIB_STATIC)
+# A list of all targets, and each with its name instead of libFuzzer's. A new target makes the directory newer.
+$(BUILD)/tests/fuzz/replay.o: EXTRA_CFLAGS += -D'FUZZ_TARGETS=$(foreach name,$(FUZZ_NAMES),TARGET($(name)))'
+$(BUILD)/tests/fuzz/replay.o: tests/fuzz
+$(BUILD)/fuzz/objects/%.o: tests/fuzz/fuzz_%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -DLLVMFuzzerTestOneInput=fuzz_$* -c -o $@ $<
+$(REPLAY) $(BUILD)/fuzz_%: LINK_LIBS = -ljansson -lzstd -lcrypto -lpthread -lm
+$(REPLAY): $(FUZZ_NAMES:%=$(BUILD)/fuzz/objects/%.o) $(BUILD)/tests/fuzz/replay.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 	$(link)
 $(BUILD)/fuzz_%: LINK_FLAGS = -fsanitize=fuzzer
 $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 	$(link)
 
+BENCH_LIBS_bench_unwind = -ldw -lelf
 $(BUILD)/bench/%: LINK_LIBS = $(BENCH_LIBS_$*) -ldl
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(LIB_STATIC)
 	$(link)
@@ -183,7 +240,7 @@ $(BUILD)/examples/%: $(BUILD)/libsym/examples/%.o $(LIB_STATIC)
 	$(link)
 $(BUILD)/races/race_bcc_calls: LINK_LIBS = -lstdc++ -lpthread
 $(BUILD)/races/race_bcc_calls: LINK_ARCHIVES = $(LIB_STATIC)
-$(BUILD)/races/race_bcc_calls: $(filter-out %/preload.o,$(BCC_OBJECTS))
+$(BUILD)/races/race_bcc_calls: $(BCC_ARCHIVE)
 $(BUILD)/races/%: $(BUILD)/tests/races/%.o $(LIB_STATIC)
 	$(link)
 
@@ -205,10 +262,12 @@ $(PROFILER): $(BUILD)/$(BPF_DIRECTORY)/stack_profiler.o $(LIB_STATIC)
 
 # ---- tests --------------------------------------------------------------------
 # Every check prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: why`, a line each.
-META_CHECKS := check-headers check-layers check-abi check-docs check-fixtures check-style check-install
+META_CHECKS := check-headers check-layers check-abi check-docs check-fixtures check-style check-install check-hardening check-security
 # Lanes of all-checks.sh. After check-build there is nothing left that two of them would build at once.
-CHECKS := check-build -- check-live-tools -- check-live-runtime -- check-unit check-fuzz check-races $(META_CHECKS) check-native check-symsrv
+CHECKS := check-build -- check-live-tools -- check-live-runtime -- check-unit check-fuzz check-races check-failures $(META_CHECKS) check-native check-symsrv
 LIVE_NEEDS := $(BUILD)/bench/bench_r2r
+# For the Python tests (tests/support/runner.py): most of them wait for something for most of their time.
+TEST_OPTIONS ?= -j 2 --slowest 10
 
 ## check: every test: unit, fuzz replay, the tree itself, live .NET processes; ends with the counts
 check:
@@ -216,23 +275,20 @@ check:
 
 list-checks:
 	@echo $(CHECKS)
-check-build: all $(UNITS) $(FUZZERS) $(RACES) $(LIVE_NEEDS)
+check-build: all $(UNITS) $(REPLAY) $(RACES) $(LIVE_NEEDS)
 	@echo 'ok build'
 
-# Each of Criterion's processes maps memory of the first one over whatever it has at that address: the
-# code of the tests, when the kernel chose its place at random.
-FIXED_LAYOUT := setarch -R
 ## check-unit: unit tests (FILTER='suite/test' for some)
 check-unit: $(UNITS) $(PROGRAMS) $(BCC_SHARED) $(BCC_PRELOAD)
-	@status=0; for unit in $(UNITS); do $(FIXED_LAYOUT) $$unit --timeout 300 $(if $(FILTER),--filter '$(FILTER)') || status=1; done; exit $$status
+	@python3 tests/support/run_units.py $(if $(FILTER),--filter '$(FILTER)') $(UNITS)
 
 ## check-fuzz: every fuzz target over its corpus in fixtures/corpus
-check-fuzz: $(FUZZERS)
-	@tests/meta/replay-corpus.sh $(FUZZERS)
+check-fuzz: $(REPLAY)
+	@tests/meta/replay-corpus.sh $(REPLAY) $(FUZZ_NAMES)
 
 ## check-native: names of native code against readelf, eu-addr2line, gdb (ONLY='name name' for some)
 check-native: $(CLI) $(BCC_SHARED) $(BCC_PRELOAD) $(EXAMPLES)
-	@timeout 1200 python3 tests/native/check_native.py --build $(BUILD) $(ONLY)
+	@python3 tests/native/check_native.py --build $(BUILD) $(TEST_OPTIONS) $(ONLY)
 
 ## check-races: threads against bad writers, in plain programs
 check-races: $(RACES)
@@ -240,14 +296,33 @@ check-races: $(RACES)
 
 ## check-live: real .NET processes, perf, BCC (ONLY='name name' for some)
 check-live: all $(LIVE_NEEDS)
-	@python3 tests/dotnet/live_tests.py --build $(BUILD) $(ONLY)
+	@python3 tests/dotnet/live_tests.py --build $(BUILD) $(TEST_OPTIONS) $(ONLY)
 ## check-live-runtime: what is known of a runtime; check-live-tools: what tools make of it
 check-live-%: all $(LIVE_NEEDS)
-	@python3 tests/dotnet/live_tests.py --build $(BUILD) --part $* $(ONLY)
+	@python3 tests/dotnet/live_tests.py --build $(BUILD) --part $* $(TEST_OPTIONS) $(ONLY)
 
 ## check-symsrv: the server with hostile upstreams, many clients, crashes, real debuginfod (ONLY='name name' for some)
 check-symsrv: $(SERVER)
-	@timeout 1200 python3 tests/symsrv/check_symsrv.py --program $(SERVER) $(ONLY)
+	@python3 tests/symsrv/check_symsrv.py --program $(SERVER) $(TEST_OPTIONS) $(ONLY)
+
+## check-failures: calls of the C library that fail, one for each of some places in each command (ONLY='name name' for some)
+check-failures: $(CLI)
+	@timeout 1200 python3 tests/long/failures.py --build $(BUILD) --quick $(ONLY)
+
+## check-long: every place where a call can fail, processes that come and go, what a hostile one may cost, stops under load, damaged copies, a bare root; takes 2 hours
+check-long: $(CLI) $(SERVER)
+	@status=0; run() { "$$@" || status=1; }; run python3 tests/long/failures.py --build $(BUILD); \
+	run python3 tests/dotnet/live_tests.py --build $(BUILD) --part long; run python3 tests/long/soak.py --build $(BUILD); run python3 tests/long/budgets.py --build $(BUILD); run $(MAKE) STOPS=$(or $(STOPS),3000) ONLY=stop_under_load check-symsrv; \
+	run $(MAKE) SAN=1 check-damage; run $(MAKE) check-bare; exit $$status
+
+## check-bare: ./bootstrap demo and ./bootstrap check in a Debian 12 that has nothing, made by mmdebstrap (ONLY=demo for one)
+check-bare:
+	@python3 tests/long/bare_root.py $(ONLY)
+
+## check-damage: damaged copies of each kind of file through a command; SAN=1 finds most (COPIES=10000 of each, ONLY='name name' for some)
+COPIES := 10000
+check-damage: $(DAMAGE) $(CLI)
+	@python3 tests/long/check_damage.py --build $(BUILD) --count $(COPIES) $(ONLY)
 
 ## check-matrix: every .NET version in every shape, built and profiled; takes long (ONLY='10.0 composite' for some)
 check-matrix: all
@@ -263,25 +338,40 @@ check-arm:
 
 ## check-headers: each header compiles alone; libsym.h as C of 1989 and 2011, C++ of 1998 and 2017, without padding
 ## check-layers: includes point to lower layers only
-## check-abi: exported names of libsym.so = functions of libsym.h and its parts
+## check-abi: exported names = names declared with SYM_API = names in the version scripts, node by node
 ## check-docs: --help = man page = completion; what README names exists
 ## check-fixtures: every fixture has its line and digest in fixtures/MANIFEST.md
 ## check-style: format, lengths, unique file names, nothing of one machine
 ## check-install: installs into a scratch directory, builds C and C++ programs against it
-check-abi check-docs check-install: all
+## check-hardening: readelf sees RELRO, BIND_NOW, PIE, stack protector, FORTIFY_SOURCE in what was built
+## check-security: the tests that SECURITY.md names exist
+check-abi check-docs check-install check-hardening: all
 $(META_CHECKS):
 	@CC='$(CC)' CXX='$(CXX)' BUILD='$(BUILD)' MAKE='$(MAKE)' tests/meta/$@.sh
 
+## check-circles: files that call each other in circles, by the symbols of their object files
+check-circles: all
+	@python3 tests/meta/count_circles.py --most 0 $(BUILD)
+
 ## check-san: unit tests and fuzz replay under AddressSanitizer and UndefinedBehaviorSanitizer
 check-san:
+	@CC='$(CC)' tests/meta/check-findings.sh
 	@tests/meta/findings.sh sanitizers build/san/log $(MAKE) SAN=1 check-unit check-fuzz
 ## check-tsan: the same threads under ThreadSanitizer (Criterion does not start under it)
 check-tsan:
-	@tests/meta/findings.sh thread-sanitizer build/tsan/log $(FIXED_LAYOUT) $(MAKE) SAN=thread check-races
+	@tests/meta/findings.sh thread-sanitizer build/tsan/log setarch -R $(MAKE) SAN=thread check-races
 ## check-valgrind: unit tests under valgrind
 check-valgrind: $(UNITS) $(PROGRAMS) $(BCC_SHARED) $(BCC_PRELOAD)
 	@tests/meta/findings.sh valgrind build/valgrind valgrind -q --trace-children=yes --leak-check=full \
 		--errors-for-leak-kinds=definite --show-leak-kinds=definite --log-file=build/valgrind/%p $(firstword $(UNITS)) --jobs 2
+
+## coverage: share of the lines that unit tests, fuzz replay, native and symsrv tests run, for each folder (gcov, in build/coverage)
+coverage:
+	@$(MAKE) GCOV=1 count-lines
+count-lines: all $(UNITS) $(REPLAY)
+	@find $(BUILD) -name '*.gcda' -delete
+	-@$(MAKE) -k GCOV=1 check-unit check-fuzz check-failures check-native check-symsrv > $(BUILD)/log 2>&1
+	@python3 tests/meta/coverage.py $(BUILD)
 
 ## fuzz: coverage-guided fuzzers in build/fuzzing (clang); FUZZ_SECONDS=60 also runs each
 fuzz:
@@ -294,9 +384,9 @@ bench: all $(BENCHES)
 	@tests/bench/bench.sh $(BUILD)
 
 ## seeds: makes the built seeds of fixtures/corpus again
-SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c identity_samples.c go_table.c)
+SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c identity_samples.c go_table.c pdb_builder.c)
 seeds: $(BUILD)/fuzz/write_seeds
-	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name identity gopclntab)
+	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name csharp_name identity gopclntab)
 	$(BUILD)/fuzz/write_seeds fixtures/corpus
 $(BUILD)/fuzz/write_seeds: $(call objects,$(SEED_SOURCES)) $(LIB_STATIC)
 	$(link)
@@ -317,22 +407,28 @@ INSTALLED = 644:libsym/bcc/libsym-bcc.h:$(INCLUDEDIR)/libsym/libsym-bcc.h 755:$(
 	$(foreach file,libsym/libsym.h $(wildcard libsym/sym_*.h),644:$(file):$(INCLUDEDIR)/$(file)) \
 	$(foreach file,$(PROGRAMS),755:$(file):$(BINDIR)/$(notdir $(file))) \
 	$(foreach file,$(MAN1),644:$(file):$(MANDIR)/man1/$(notdir $(file))) \
-	$(foreach file,$(MAN3),644:$(file):$(MANDIR)/man3/$(notdir $(file))) 644:symsrv/symsrv.8:$(MANDIR)/man8/symsrv.8 \
-	$(foreach unit,service socket,644:symsrv/symsrv.$(unit):$(UNITDIR)/symsrv.$(unit))
+	$(foreach file,$(MAN3),644:$(file):$(MANDIR)/man3/$(notdir $(file))) 644:symsrv/symsrv.8:$(MANDIR)/man8/symsrv.8
 LINKED = $(foreach name,libsym libsym-bcc,$(LIBDIR)/$(name).so.$(VERSION_MAJOR) $(LIBDIR)/$(name).so)
 PKG_CONFIG := $(wildcard libsym/*.pc.in libsym/bcc/*.pc.in)
 
 ## install: library, header, pkg-config file, programs, manuals, completion (PREFIX=/usr/local DESTDIR=)
 install: all
-	@for row in $(INSTALLED); do file=$${row#*:}; install -D -m $${row%%:*} $${file%:*} $(DESTDIR)$${file#*:} || exit 1; done
+	@for row in $(INSTALLED); do file=$${row#*:}; strip=; [ $${row%%:*} != 755 ] || strip='$(if $(STRIP),-s --strip-program=$(STRIP))'; install $$strip -D -m $${row%%:*} $${file%:*} $(DESTDIR)$${file#*:} || exit 1; done
 	@for link in $(LINKED); do name=$${link##*/}; ln -sf $${name%%.*}.so.$(VERSION) $(DESTDIR)$$link; done
 	@mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
 	@for file in $(PKG_CONFIG); do name=$${file##*/}; sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' $$file \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/$${name%.in} || exit 1; done
+	@$(MAKE) -s install-units
+# The units of systemd, and the configuration that the service reads, unless there is one.
+install-units:
+	@install -D -m 644 symsrv/symsrv.socket $(DESTDIR)$(UNITDIR)/symsrv.socket
+	@sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|' symsrv/symsrv.service.in > $(DESTDIR)$(UNITDIR)/symsrv.service
+	@[ -e $(DESTDIR)$(SYSCONFDIR)/symsrv.conf ] || install -D -m 644 symsrv/symsrv.conf $(DESTDIR)$(SYSCONFDIR)/symsrv.conf
 ## uninstall: removes what install put there
 uninstall:
-	rm -f $(addprefix $(DESTDIR),$(foreach row,$(INSTALLED),$(lastword $(subst :, ,$(row)))) $(LINKED) $(patsubst %.in,$(LIBDIR)/pkgconfig/%,$(notdir $(PKG_CONFIG))))
+	rm -f $(addprefix $(DESTDIR),$(foreach row,$(INSTALLED),$(lastword $(subst :, ,$(row)))) $(LINKED) $(patsubst %.in,$(LIBDIR)/pkgconfig/%,$(notdir $(PKG_CONFIG))) $(UNITDIR)/symsrv.service $(UNITDIR)/symsrv.socket)
+	@! cmp -s symsrv/symsrv.conf $(DESTDIR)$(SYSCONFDIR)/symsrv.conf || rm -f $(DESTDIR)$(SYSCONFDIR)/symsrv.conf
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/libsym
 
 ## dist: source archive in build/
@@ -346,5 +442,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all profiler check list-checks check-build check-unit check-fuzz check-races check-native check-symsrv check-live check-matrix check-maps check-arm check-san check-tsan check-valgrind $(META_CHECKS) \
-	fuzz libfuzzers seeds bench demo format install uninstall dist help clean
+.PHONY: all static profiler check list-checks check-build check-unit check-fuzz check-races check-failures check-long check-damage check-bare check-circles check-native check-symsrv check-live check-matrix check-maps check-arm check-san check-tsan check-valgrind $(META_CHECKS) \
+	coverage count-lines fuzz libfuzzers seeds bench demo format install install-units uninstall dist help clean

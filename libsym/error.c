@@ -8,7 +8,7 @@
 struct sym_error {
 	enum sym_error_code code;
 	char *message;
-	char *path; /* NULL when no file was at fault */
+	char *path; /* NULL when the error is not about a file */
 	uint64_t offset;
 	bool is_shortage;
 };
@@ -51,7 +51,7 @@ void sym_error_destroy(struct sym_error *error)
 	free(error);
 }
 
-/* One line: what foreign bytes put into a message must not draw on a terminal. */
+/* Makes one printable line: foreign bytes in a message must not control a terminal. */
 static void make_printable(char *text)
 {
 	for (; *text; text++)
@@ -162,6 +162,9 @@ struct sym_error *sym_error_from_buf(const struct buf *buf, const char *what)
 {
 	if (buf->failure == BUF_NO_MEMORY)
 		return &sym_error_no_memory;
+	/* Below its maximum, a buffer is only limited by the budget. */
+	if (buf->account && buf->capacity_bytes < buf->max_bytes / 2)
+		return sym_error_create(SYM_ERROR_LIMIT, "%s: more than the budget has", what);
 	return sym_error_create(SYM_ERROR_LIMIT, "%s: more than %zu bytes", what, buf->max_bytes);
 }
 

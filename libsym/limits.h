@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every bound of the library: unit, value, why this value, what happens beyond.
- * Exceeding one is an error of code SYM_ERROR_LIMIT that names it, never a
- * silent cut, unless the line says otherwise.
+ * All limits of the library but those of a budget (budget_api.c): unit, value, why this value, what
+ * happens beyond.
+ * Exceeding one is SYM_ERROR_LIMIT with its name, never a silent cut, unless its comment differs.
  */
 #ifndef LIBSYM_LIMITS_H
 #define LIBSYM_LIMITS_H
@@ -10,33 +10,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of one file, of which only what is asked for is read. Debug files of browsers have 4 GB; it
- * takes addresses, of which processes of 32 bits have few. */
+/*
+ * Bytes of a file that is read in parts. Debug files of browsers have 4 GB. Files take address
+ * space, which 32-bit processes lack.
+ */
 static const uint64_t LIMIT_FILE_BYTES = (uint64_t)1 << (sizeof(size_t) > 4 ? 40 : 30);
 
-/* Bytes that are read of one file, of an image in memory, and of an assembly. The symbol table of a
- * browser and its strings have 400 MB, the largest composite image seen 49 MB; a single-file host
- * with everything inside stays below 1 GiB. */
+/*
+ * Bytes read of one file, of an image in memory, and of an assembly. The symbol table of a browser
+ * and its strings have 400 MB, the largest composite image seen has 49 MB, a single-file host with
+ * everything inside has less than 1 GiB.
+ */
 static const uint64_t LIMIT_IMAGE_BYTES = (uint64_t)1 << 30;
 
-/* Bytes of a file whose sum a .gnu_debuglink tells, all of which are read; a larger one is not the
- * debug file. */
+/*
+ * Bytes of a file whose .gnu_debuglink checksum is computed. A larger file is not the debug file.
+ */
 static const uint64_t LIMIT_SUMMED_BYTES = (uint64_t)8 << 30;
 
-/* Bytes of an unpacked .gnu_debugdata; beyond, it is not used. Those of Fedora's largest libraries
- * have 10 MB. */
+/*
+ * Bytes of an unpacked .gnu_debugdata. A larger one is not used. Those of Fedora's largest
+ * libraries have 10 MB.
+ */
 static const uint64_t LIMIT_MINIDEBUG_BYTES = (uint64_t)256 << 20;
 
-/* Bytes of a section of DWARF, unpacked: a small file may promise any size. Beyond, the section
- * is not used. .debug_info of a browser has 1.5 GB. */
+/*
+ * Bytes of an unpacked DWARF section: a small file can claim any size. A larger section is not
+ * used. .debug_info of a browser has 1.5 GB.
+ */
 static const uint64_t LIMIT_DEBUG_SECTION_BYTES = (uint64_t)2 << 30;
 
-/* Bytes of all of them, of one image and of the files that its DWARF refers to: some sections of a
- * few MB may promise 2 GiB each. Beyond, a section is not used. A browser's have 3 GB. */
+/*
+ * Bytes of all DWARF sections of one image and of the files that it refers to: small sections can
+ * claim 2 GiB each. Further sections are not used. A browser's have 3 GB.
+ */
 static const uint64_t LIMIT_DEBUG_FILES_BYTES = (uint64_t)4 << 30;
 
-/* Bytes of a perf map. 4 GiB maps exist (users' reports); names are pooled by 32-bit offsets, so
- * beyond that nothing could be indexed. */
+/*
+ * Bytes of a perf map. Maps of 4 GiB exist (users' reports). Names have 32-bit numbers, so reading
+ * a much larger map fails with LIMIT all the same.
+ */
 static const uint64_t LIMIT_PERF_MAP_BYTES = (uint64_t)8 << 30;
 
 /* Bytes of a relative map. CoreLib's has 8 MB. */
@@ -49,60 +62,77 @@ static const uint64_t LIMIT_PERFINFO_BYTES = (uint64_t)4 << 20;
  * thousand files. */
 static const uint64_t LIMIT_BUNDLE_MANIFEST_BYTES = (uint64_t)16 << 20;
 
-/* Bytes of the directory of a zip archive; beyond, nothing in it has names. A row has 46 bytes and
- * a name; the largest applications have some 100,000 members. */
+/*
+ * Bytes of the directory of a zip archive. With a larger one no member has names. A row has 46
+ * bytes and a name; the largest applications have some 100,000 members.
+ */
 static const uint64_t LIMIT_ZIP_DIRECTORY_BYTES = (uint64_t)64 << 20;
 
-/* Bytes of one assembly in a bundle, packed or not; beyond, its metadata is not used. The largest
- * of .NET 10, CoreLib with its code, has 14 MB. */
+/*
+ * Bytes of one assembly in a bundle, compressed or not. The metadata of a larger one are not used.
+ * The largest of .NET 10, CoreLib with its code, has 14 MB.
+ */
 static const uint64_t LIMIT_BUNDLED_BYTES = (uint64_t)256 << 20;
 
-/* Bytes of a name. Longer ones are skipped and counted as bad lines: no compiler emits them, and
- * one 1 GiB line must not cost 1 GiB. Code to which a jitdump gives such a name has none. */
+/*
+ * Bytes of a portable PDB. The largest of .NET 10, CoreLib's, has 5 MB; a larger one gives no
+ * lines.
+ */
+static const uint64_t LIMIT_PDB_BYTES = (uint64_t)256 << 20;
+
+/*
+ * Bytes of a name. Lines with longer names are skipped and counted as bad: no compiler emits them,
+ * and one line of 1 GiB must not cost 1 GiB. Code with such a name in a jitdump has no name.
+ */
 static const size_t LIMIT_NAME_BYTES = (size_t)1 << 16;
 
-/* Bytes of /proc/PID/maps: vm.max_map_count allows 2^31 mappings in theory; 65,530 of them by
- * default need at most 20 MB. */
+/*
+ * Bytes of /proc/PID/maps. vm.max_map_count allows 2^31 mappings in theory. The default of 65,530
+ * needs at most 20 MB.
+ */
 static const size_t LIMIT_MAPS_BYTES = (size_t)256 << 20;
 
 /* Symbols in one index. */
 static const size_t LIMIT_INDEX_SYMBOLS = (size_t)1 << 28;
 
-/* Times 64 KiB of the address space in which symbols of one index start (1 TiB): each costs memory
- * while the index is built, and a file may name an address in every one. */
-static const size_t LIMIT_INDEX_AREAS = (size_t)1 << 24;
-
 /* Bytes of names in one index: offsets into the pool have 32 bits. */
 static const size_t LIMIT_INDEX_NAME_BYTES = UINT32_MAX;
 
-/* Nested types inside one signature. Real ones stay below 20; a recursive reader must not exhaust
- * its stack. */
+/*
+ * Nested types inside one signature. Real ones stay below 20. Bounds the stack of a recursive
+ * reader.
+ */
 static const unsigned int LIMIT_SIGNATURE_DEPTH = 64;
 
-/* Types visited in one signature: without it, 2^depth type arguments could be spelt out from a few
- * bytes. */
+/* Types visited in one signature. Without it a few bytes could mean 2^depth type arguments. */
 static const unsigned int LIMIT_SIGNATURE_NODES = 4096;
 
 /* Enclosing classes of a nested type. NestedClass rows may form a cycle. */
 static const unsigned int LIMIT_NESTING_DEPTH = 64;
 
 /*
- * Rows looked at to find the definitions that an image's MemberRefs mean. Real images stay below a
- * million; what is not found by then has no name.
+ * Rows searched for the definitions of an image's MemberRefs. Real images stay below a million. A
+ * definition not found by then has no name.
  */
 static const size_t LIMIT_MEMBER_SEARCH_STEPS = (size_t)1 << 25;
 
-/* Places in the lists by which a jitdump tells what lay where at a time (1 GiB). Two or three for
- * each record where code lies side by side, at most twice the binary logarithm of the number of
- * records. Beyond, times of questions are not looked at. */
+/*
+ * Entries in the lists of a jitdump's history (1 GiB). Each record has two or three if code does
+ * not overlap, at most twice the binary logarithm of the number of records. Beyond, times are
+ * ignored.
+ */
 static const size_t LIMIT_HISTORY_ENTRIES = (size_t)1 << 28;
 
-/* A record of source lines in a jitdump. A method of 64 KiB with a line for each of its bytes and a
- * path of 200 has 14 MB. One that is larger has no lines. */
+/*
+ * Bytes of a record of source lines in a jitdump. A method of 64 KiB with a line for each byte and
+ * a path of 200 bytes has 14 MB. A larger record is not used.
+ */
 static const size_t LIMIT_JITDUMP_LINES_BYTES = (size_t)16 << 20;
 
-/* What a process has written with stdio and holds back of one file. A buffer has 4 KiB where nobody
- * chose another size. Of more nothing is read. */
+/*
+ * Unflushed stdio bytes of one file. A buffer has 4 KiB unless the program chose another size.
+ * Larger buffers are not read.
+ */
 static const size_t LIMIT_STDIO_BYTES = (size_t)64 << 20;
 
 /* Small files below /proc (stat, status, environ, cmdline). */
@@ -112,26 +142,31 @@ static const size_t LIMIT_PROC_FILE_BYTES = (size_t)4 << 20;
  * needs 20,000. */
 static const size_t LIMIT_REMOTE_PAGES = (size_t)1 << 18;
 
-/* Bytes of metadata copied out of another process's memory; names of further modules are not had.
- * The assemblies of a web application have 60 MB, and many modules may say that they have the same
- * bytes. */
+/*
+ * Bytes of metadata copied from another process's memory. Further modules have no names. The
+ * assemblies of a web application have 60 MB, but many modules may refer to the same bytes.
+ */
 static const uint64_t LIMIT_METADATA_COPIES_BYTES = (uint64_t)1 << 30;
 
-/* Rounds of following pointers through another process's memory. A reading needs about 30; a list
- * that never ends must. */
+/*
+ * Rounds of following pointers in another process's memory. A reading needs about 30. Ends the
+ * reading of a cyclic list.
+ */
 static const unsigned int LIMIT_REMOTE_ROUNDS = 4096;
 
 /* Bytes of a runtime's contract description. .NET 10's has 10,563, .NET 11's 17,396. */
 static const size_t LIMIT_CONTRACT_BYTES = (size_t)1 << 20;
 
-/* Names in one object of it, which are compared with each other. .NET 11 has 166. Beyond: FORMAT.
+/*
+ * Names in one object of a contract description, which are compared with each other. .NET 11 has
+ * 166. Beyond: FORMAT.
  */
 static const size_t LIMIT_CONTRACT_NAMES = 512;
 
-/* Pointers beside it. .NET 11 has 46. */
+/* Pointers beside a contract description. .NET 11 has 46. */
 static const size_t LIMIT_CONTRACT_POINTERS = 4096;
 
-/* Bytes of one rundown. The C# compiler's has 5 MB. */
+/* Bytes of one rundown; with a budget at most an eighth of it. The C# compiler's has 5 MB. */
 static const size_t LIMIT_RUNDOWN_BYTES = (size_t)1 << 30;
 
 /* Segments of a core file: one for each mapping, of which a process has 65,530 by default. */
@@ -139,5 +174,8 @@ static const size_t LIMIT_CORE_SEGMENTS = (size_t)1 << 22;
 
 /* Bytes of a core file's notes: some KB for each thread, and the paths of what was mapped. */
 static const size_t LIMIT_CORE_NOTES_BYTES = (size_t)256 << 20;
+
+/* Bytes of all stack copies in one list of threads. A waiting thread has some KB. */
+static const size_t LIMIT_THREAD_STACKS_BYTES = (size_t)256 << 20;
 
 #endif

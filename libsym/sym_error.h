@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Part of libsym.h: why something failed, and how functions are declared.
+ * Part of libsym.h: errors, and how functions are declared.
  */
 #ifndef LIBSYM_SYM_ERROR_H
 #define LIBSYM_SYM_ERROR_H
@@ -20,36 +20,57 @@ extern "C" {
 #define SYM_MUST_CHECK
 #endif
 
-/** What kind of failure an error is. */
+/** The kind of a failure. */
 enum sym_error_code {
-	SYM_ERROR_NO_MEMORY = 1,  /**< memory could not be had */
-	SYM_ERROR_ARGUMENT = 2,   /**< the caller's argument makes no sense */
+	SYM_ERROR_NO_MEMORY = 1,  /**< out of memory */
+	SYM_ERROR_ARGUMENT = 2,   /**< an argument is invalid */
 	SYM_ERROR_NOT_FOUND = 3,  /**< no such process, file or entry */
-	SYM_ERROR_PERMISSION = 4, /**< the system refused; the message says what is needed */
+	SYM_ERROR_PERMISSION = 4, /**< permission denied; the message names the missing right */
 	SYM_ERROR_IO = 5,         /**< reading or writing failed */
 	SYM_ERROR_FORMAT = 6,     /**< the bytes of a file contradict its format */
-	SYM_ERROR_LIMIT = 7,      /**< a bound of the library was met; the message names it */
+	SYM_ERROR_LIMIT = 7,      /**< a limit of the library was exceeded; the message names it */
 	SYM_ERROR_STALE = 8,      /**< the process or file is not the one it was */
-	SYM_ERROR_UNSUPPORTED = 9 /**< well formed, but of a kind or version that is not read */
+	SYM_ERROR_UNSUPPORTED = 9 /**< well formed, but of an unsupported kind or version */
 };
 
+/** A failure: a code, a message, and a place in a file where one is known. */
 struct sym_error;
 
-/** The kind of failure. */
+/**
+ * Frees an error.
+ *
+ * @param error  NULL is accepted.
+ */
+SYM_API void sym_error_destroy(struct sym_error *error);
+
+/** Returns the kind of the failure. */
 SYM_API enum sym_error_code sym_error_code(const struct sym_error *error);
 
-/** One line for a person, without a newline at its end; contains path and offset where these are
- * known. */
+/**
+ * Returns one line for people.
+ *
+ * The line has no newline at its end.
+ * It contains the path and the offset where they are known.
+ * It lives as long as `error`.
+ */
 SYM_API const char *sym_error_message(const struct sym_error *error);
 
-/** The file whose bytes or whose opening failed, for what the caller handed over open a word that
- * says what it is; NULL when no file was at fault. */
+/**
+ * Returns the path of the file that could not be opened or read.
+ *
+ * For a descriptor that the caller passed in, it is a word that describes the file.
+ * It lives as long as `error`.
+ *
+ * @return NULL when the failure is not about a file.
+ */
 SYM_API const char *sym_error_path(const struct sym_error *error);
 
-/** Offset into that file; UINT64_MAX when unknown. */
+/**
+ * Returns the offset of the fault in the file of sym_error_path(), in bytes.
+ *
+ * @return UINT64_MAX when unknown.
+ */
 SYM_API uint64_t sym_error_offset(const struct sym_error *error);
-
-SYM_API void sym_error_destroy(struct sym_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Part of libsym.h: files with code, what they hold and by what they are known.
+ * Part of libsym.h: files that contain code, their symbols and their identity.
  */
 #ifndef LIBSYM_SYM_IMAGE_H
 #define LIBSYM_SYM_IMAGE_H
@@ -16,11 +16,14 @@
 extern "C" {
 #endif
 
+struct sym_budget;
+struct sym_pdb_reference;
+
 /* ------------------------------------------------------------------------
  * Images
  * ------------------------------------------------------------------------ */
 
-/** What a file is. */
+/** The kind of an image. */
 enum sym_image_kind {
 	SYM_IMAGE_UNKNOWN = 0,
 	SYM_IMAGE_ELF = 1,
@@ -28,245 +31,190 @@ enum sym_image_kind {
 	SYM_IMAGE_READYTORUN = 3, /**< .NET assembly with precompiled code */
 	SYM_IMAGE_COMPONENT = 4,  /**< .NET assembly whose code is in a composite image */
 	SYM_IMAGE_COMPOSITE = 5,  /**< precompiled code of several assemblies */
-	SYM_IMAGE_NGEN = 6,     /**< fragile native image (CoreLib up to .NET Core 2.2): its methods
-				   cannot be listed */
+	/** fragile native image (CoreLib up to .NET Core 2.2); its methods cannot be listed */
+	SYM_IMAGE_NGEN = 6,
 	SYM_IMAGE_NATIVE_PE = 7 /**< PE file without a CLI header */
 };
 
-/** Short word for a kind: "elf", "il", "r2r", "component", "composite", "ngen", "pe", "unknown";
- * static. */
+/**
+ * Returns a short word for a kind; static.
+ *
+ * The words: "elf", "il", "r2r", "component", "composite", "ngen", "pe", "unknown".
+ */
 SYM_API const char *sym_image_kind_text(enum sym_image_kind kind);
 
 /**
- * A file with code: opened by itself, or as a process has it mapped.
+ * A file with code: opened by its path, or as a process has it mapped.
+ *
  * Images of a snapshot belong to the snapshot.
  */
 struct sym_image;
 
+/** Options of sym_image_open_with(); 0 in a field selects the default. */
+struct sym_image_opts {
+	size_t size; /**< sizeof(struct sym_image_opts) */
+	/** Further directories with assemblies, NULL terminated; copied. NULL: none.
+	 * They are searched in their order, after the directory of the image. */
+	const char *const *assembly_dirs;
+	/** Limit for this file and the files that belong to it; must outlive the image.
+	 * NULL: no such limit. */
+	struct sym_budget *budget;
+};
+
 /**
- * Opens a file without a process; where there is no such file, "ARCHIVE!/NAME" is the member NAME
- * of a zip archive (apk, jar), if it is stored as it is. What is packed is SYM_ERROR_UNSUPPORTED.
- * Of ARCHIVE itself sym_image_resolve() by SYM_POSITION_OFFSET finds the member that lies there.
+ * Opens a file without a process.
  *
- * Its neighbours in the same directory are consulted for the names of other
- * assemblies when the image refers to them (composite images, larger version
- * bubbles).
+ * Composite images and larger version bubbles refer to other assemblies.
+ * Their names are read from the assemblies in the same directory.
+ *
+ * @param path  A file; or "ARCHIVE!/NAME", a stored member of a zip archive (apk, jar).
+ *   The second form is tried when no file has that path.
+ * @param ret  The image; close it with sym_image_close().
+ *
+ * Errors: NOT_FOUND, PERMISSION, IO; ARGUMENT when it is not a regular file; UNSUPPORTED for a
+ * compressed member of an archive; LIMIT; NO_MEMORY.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_open(const char *path, struct sym_image **ret);
 
 /**
- * As sym_image_open(); where the image's directory does not have an assembly,
- * it is looked for in further ones (the framework's, usually), in their order.
+ * Opens a file as sym_image_open() does, with options.
  *
- * @param assembly_dirs NULL terminated; copied; NULL for none
+ * @param opts  Copied. NULL selects the defaults.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *
-sym_image_open_among(const char *path, const char *const *assembly_dirs, struct sym_image **ret);
+sym_image_open_with(const char *path, const struct sym_image_opts *opts, struct sym_image **ret);
+
+/**
+ * Closes an image that one of the functions above opened.
+ *
+ * Never pass an image of a snapshot.
+ *
+ * @param image  NULL is accepted.
+ */
 SYM_API void sym_image_close(struct sym_image *image);
 
-/** Path as opened, or as /proc/PID/maps has it (without " (deleted)"); of an image inside another
- * file (an archive, a single-file application) "FILE!/NAME". */
+/**
+ * Returns the path of an image.
+ *
+ * It is the path as opened, or as in /proc/PID/maps without " (deleted)".
+ * An image inside another file (archive, single-file application) has "FILE!/NAME".
+ * It lives as long as the image.
+ */
 SYM_API const char *sym_image_path(const struct sym_image *image);
+
+/** Returns the kind of an image; SYM_IMAGE_UNKNOWN when its file is not open. */
 SYM_API enum sym_image_kind sym_image_kind(const struct sym_image *image);
 
-/** Simple name of the assembly; NULL when it is none. */
+/** Returns the simple name of the assembly; NULL when the image is not an assembly. */
 SYM_API const char *sym_image_assembly_name(const struct sym_image *image);
 
-/** Module version id as 36 lower-case characters with dashes; NULL when there is none. */
+/** Returns the module version id: 36 lower-case characters with dashes; NULL when there is none. */
 SYM_API const char *sym_image_mvid(const struct sym_image *image);
 
 /**
- * File name of the composite image that holds the code of this component
- * (SYM_IMAGE_COMPONENT); NULL for other kinds, and when it could not be read.
+ * Returns the file name of the composite image that contains the code of a component.
+ *
+ * @return NULL when the kind is not SYM_IMAGE_COMPONENT, or when it could not be read.
  */
 SYM_API const char *sym_image_composite(const struct sym_image *image);
 
 /**
- * 32 lower-case hex digits over the content of the file: equal only for equal
- * bytes, which MVID, time stamp and map signature are not. NULL when the
- * content could not be read.
+ * Returns a key of the content of the file, as 64 lower-case hex digits.
+ *
+ * It is the first half of the SHA-512 of the bytes.
+ * Different bytes have different keys; MVID, time stamp and map signature do not ensure that.
+ * Another user cannot make a file with the same key.
+ *
+ * @return NULL when the content could not be read.
  */
 SYM_API const char *sym_image_content_key(const struct sym_image *image);
 
 /**
- * Why the image cannot be used for names (replaced on disk, unreadable, ...); NULL when it can.
- * A file that was deleted or replaced is read through its mapping where that is permitted
- * (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN), else put together from the memory of the process.
- */
-SYM_API const char *sym_image_trouble(const struct sym_image *image);
-
-/**
- * Why a relative map of this image that lies in one of sym_snapshot_opts.relative_map_dirs
- * is not used; NULL when there is none such, or when no symbol of the image was asked for yet.
- */
-SYM_API const char *sym_image_refused_map(const struct sym_image *image);
-
-/** Which file of an image is asked for. */
-enum sym_fetch_kind {
-	SYM_FETCH_DEBUG_FILE = 1, /**< what was split off when it was stripped: .symtab and DWARF */
-	/** what debug files share (dwz, .gnu_debugaltlink); a server has it as debug file of its id
-	 */
-	SYM_FETCH_SHARED_FILE = 2
-};
-
-/** What a sym_fetch_fn is asked for; it and all it points to end when the function returns. */
-struct sym_fetch_request {
-	uint32_t kind; /**< enum sym_fetch_kind; of one that you do not know there is no file */
-	uint32_t build_id_size_bytes;
-	/** GNU build-id of the image, with SHARED_FILE that of the file; 0 bytes: it has none */
-	const uint8_t *build_id;
-	const char *image_path; /**< as sym_image_path() */
-	/** file name in its .gnu_debuglink, path in the .gnu_debugaltlink; NULL when there is none
-	 */
-	const char *debug_link;
-	uint32_t debug_link_sum; /**< CRC-32 of that file; 0 without a name */
-	uint32_t reserved;
-};
-
-/**
- * Brings a file that libsym does not find: from a debuginfod server, a store, a package.
+ * Returns why the image cannot be used for names: replaced on disk, unreadable, ...
  *
- * It is called when an address (or a list of its symbols, or lines) is asked for in an ELF image
- * and neither the image nor a debug file on this machine (below /usr/lib/debug by build-id, or by
- * .gnu_debuglink) has its name; never when a process or file is opened, never for an image with a
- * full .symtab, and once for an image, whatever the outcome. It is called by the thread that
- * asks, which it may keep waiting as long as it likes; others that ask about the same image wait
- * too, those that ask about another one call it at the same time. It must not use the snapshot,
- * image or resolver that it is called for. For the shared file it is called when the DWARF
- * that refers to it is read, and the file is neither where that says nor below /usr/lib/debug.
+ * A deleted or replaced file is read through its mapping where that is permitted
+ * (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN).
+ * Otherwise it is rebuilt from the memory of the process.
  *
- * What it brings is used only if it has the build-id of the image or, where one of them
- * has none, the sum that .gnu_debuglink says, and has its code where the image has. Else
- * sym_image_refused_debug_file() says both build-ids, and so does sym_answer.reason of addresses
- * without a name.
- *
- * @param context as given with the function
- * @param path_ret path of the file: heap, libsym ends it with free() and keeps the file open, so
- * that it may be removed afterwards. NULL, which it is before the call: there is no such file.
- * @return 0, or an errno value when it could not be found out
+ * @return NULL when it can be used.
  */
-typedef int sym_fetch_fn(void *context, const struct sym_fetch_request *request, char **path_ret);
+SYM_API const char *sym_image_problem(const struct sym_image *image);
 
 /**
- * The same for a file that was opened by itself; for a process see sym_snapshot_opts.fetch. To be
- * said before anything is asked of the image, and before other threads know it: once a position was
- * resolved, methods were counted or its debug file was asked for that is SYM_ERROR_ARGUMENT, as for
- * an image of a snapshot.
- */
-SYM_API SYM_MUST_CHECK struct sym_error *sym_image_fetch_with(struct sym_image *image,
-							      sym_fetch_fn *fetch, void *context);
-
-/**
- * Says where debug files of a file that was opened by itself are looked for, too: `dirs` as
- * sym_snapshot_opts.debug_dirs, copied. When, and what fails: as sym_image_fetch_with(); and
- * SYM_ERROR_NO_MEMORY.
- */
-SYM_API SYM_MUST_CHECK struct sym_error *sym_image_look_in(struct sym_image *image,
-							   const char *const *dirs);
-
-/** Why the debug file that a sym_fetch_fn brought for the image is not used, or could not be
- * brought; NULL while there is nothing of that kind to tell. Lives as long as the image. */
-SYM_API const char *sym_image_refused_debug_file(const struct sym_image *image);
-
-/**
- * Path of the file with the symbol table of a native image: its own path, or that of the separate
- * debug file that is used for it (.dbg, .debug). NULL when neither is there, so that no more than
- * exports and bounds of functions are known; NULL for assemblies, which need none. Looks when first
- * asked.
- */
-SYM_API const char *sym_image_symbol_file(struct sym_image *image);
-
-enum sym_debug_place_flags {
-	/** below the root directory of the image's process; otherwise below that of this machine */
-	SYM_DEBUG_PLACE_IN_PROCESS_ROOT = 1 << 0,
-	/** a file there is taken if it has the sum that .gnu_debuglink says; otherwise if it has
-	 * the build-id of the image */
-	SYM_DEBUG_PLACE_BY_LINK = 1 << 1
-};
-
-/** A place where the separate debug file of an image is looked for. */
-struct sym_debug_place {
-	const char *path; /**< of the file; ends when the function that it is told to returns */
-	uint32_t flags;   /**< enum sym_debug_place_flags */
-	uint32_t reserved;
-};
-
-/** Told one place after another; returns 0 to hear of the next one. */
-typedef int sym_debug_place_fn(void *context, const struct sym_debug_place *place);
-
-/**
- * Tells where libsym looks for the separate debug file of an ELF image on this machine, in the
- * order in which it looks, whether a file is there or not: so that one who keeps what was made of
- * an image learns that its debug file has been installed. By build-id: DIR/.build-id/ab/cdef.debug
- * for each DIR of sym_snapshot_opts.debug_dirs, then for /usr/lib/debug; by .gnu_debuglink:
- * below each DIR with the path of the image, then beside the image, in .debug beside it, and below
- * /usr/lib/debug with its path. All but those of each DIR on this machine and, for an image of a
- * process, in the root directory of the process. For its names an image with a .symtab needs none
- * (sym_identity.contents), for lines it does. What a sym_fetch_fn brings has no place.
+ * Returns the address of rva 0 (PE) or vaddr 0 (ELF) in the process.
  *
- * @param tell is called before this function returns, by the same thread; must not close the image
- *
- * Nothing is told of an ELF image that has neither build-id nor link. Fails with
- * SYM_ERROR_UNSUPPORTED for an image that is no ELF file, SYM_ERROR_NOT_FOUND when its file is not
- * open (see sym_image_trouble()), SYM_ERROR_FORMAT or SYM_ERROR_IO when its sections cannot be
- * read.
+ * @return UINT64_MAX when the image is not mapped, or the address is unknown.
  */
-SYM_API SYM_MUST_CHECK struct sym_error *
-sym_image_debug_places(struct sym_image *image, sym_debug_place_fn *tell, void *context);
-
-/** Address of rva 0 (PE) or of vaddr 0 (ELF) in the process; UINT64_MAX when not mapped or not
- * known. */
 SYM_API uint64_t sym_image_load_base(const struct sym_image *image);
 
-/** Number of precompiled methods, generic instances included; reads the tables when first asked. */
-SYM_API SYM_MUST_CHECK struct sym_error *sym_image_method_count(struct sym_image *image,
-								uint64_t *ret);
+/* ------------------------------------------------------------------------
+ * Symbols of an image
+ * ------------------------------------------------------------------------ */
 
 enum sym_image_symbols_flags {
 	SYM_IMAGE_SYMBOLS_STUBS = 1 << 0, /**< also the stub ranges of the image */
-	/** also functions of an ELF file that no symbol begins in: SYM_SYMBOL_UNNAMED */
+	/** also functions of an ELF file without a symbol: SYM_SYMBOL_UNNAMED */
 	SYM_IMAGE_SYMBOLS_UNNAMED = 1 << 1,
-	/** names of native functions as symbol tables have them: of C++, Rust, D, OCaml mangled */
+	/** native names as in the symbol table: mangled for C++, Rust, D, OCaml */
 	SYM_IMAGE_SYMBOLS_LINKAGE_NAMES = 1 << 2,
-	/** by offset into the file (of a bundle or an archive: into that), as perf counts; disjoint
-	 */
+	/** by offset into the file, as perf counts, and disjoint; for an image inside a bundle or
+	 * an archive the offset is into that */
 	SYM_IMAGE_SYMBOLS_BY_OFFSET = 1 << 3
 };
 
 /**
- * All symbols of one image: by rva for PE files, by vaddr for ELF files, or by offset.
- * Aliases (several methods at one start) are all listed. A method whose name
- * cannot be had, because it is told by metadata of another assembly that is
- * not there, is left out; sym_image_method_count() counts it.
+ * Lists all symbols of an image: by rva for PE files, by vaddr for ELF files, or by offset.
+ *
+ * Aliases (several methods with the same start) are all listed, except by offset.
+ * A method is left out when its name needs metadata of an assembly that was not found.
+ * sym_image_method_count() counts such methods too.
+ *
+ * @param flags  enum sym_image_symbols_flags.
+ * @param ret  The list; free it with sym_symbols_destroy().
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 							   struct sym_symbols **ret);
 
 /**
- * The relative map of one image with precompiled code, as its compiler would
- * have written it: a row for each method, generic instances included, by rva.
- * Methods without a name are left out, as in sym_image_symbols(); sym_image_unnamed_methods()
- * says how many, and why.
+ * Counts the precompiled methods of an image, generic instances included.
  *
- * @param format SYM_MAP_RELATIVE or SYM_MAP_R2RMAP
- * @param text_ret, size_bytes_ret as for sym_symbols_format()
+ * The first call reads the tables.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_method_count(struct sym_image *image,
+								uint64_t *ret);
+
+/* ------------------------------------------------------------------------
+ * Relative maps
+ * ------------------------------------------------------------------------ */
+
+/**
+ * Writes the relative map of an image, as its compiler would have written it.
  *
- * Fails with SYM_ERROR_UNSUPPORTED for an image without precompiled code, and
- * with SYM_MAP_R2RMAP for a composite image of .NET 5, which does not say its
- * signature.
+ * There is one row for each precompiled method, generic instances included, by rva.
+ * Methods without a name are left out, as in sym_image_symbols().
+ * sym_image_unnamed_methods() counts them.
+ *
+ * @param format  SYM_MAP_RELATIVE or SYM_MAP_R2RMAP.
+ * @param text_ret  The map and a NUL; free() it.
+ * @param size_bytes_ret  Length of the text without the NUL.
+ *
+ * Errors: UNSUPPORTED for an image without precompiled code, and with SYM_MAP_R2RMAP for a
+ * composite image of .NET 5, which does not contain its signature.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_map(struct sym_image *image,
 						       enum sym_map_format format, char **text_ret,
 						       size_t *size_bytes_ret);
 
 /**
- * Counts the precompiled methods of which the image itself does not tell a name in this format,
- * so that sym_image_map() has no row for them. Makes every name once more.
+ * Counts the precompiled methods for which sym_image_map() has no row.
  *
- * @param format SYM_MAP_RELATIVE or SYM_MAP_R2RMAP
- * @param why_ret static text: why the first of them has none; NULL when all have one
+ * The image itself does not contain their names.
+ * The function builds every name again.
  *
- * Fails as sym_image_map().
+ * @param format  SYM_MAP_RELATIVE or SYM_MAP_R2RMAP.
+ * @param why_ret  Why the first of them has no name, static; NULL when all have one.
+ *
+ * Errors: as for sym_image_map().
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_unnamed_methods(struct sym_image *image,
 								   enum sym_map_format format,
@@ -274,41 +222,207 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_image_unnamed_methods(struct sym_im
 								   const char **why_ret);
 
 /**
- * File name under which tools look for such a map of the image: "NAME.ni.{MVID}.map", or what
- * the image itself calls its r2rmap, else "NAME.ni.r2rmap". Contains no directory.
+ * Makes the file name under which tools look for the relative map of an image.
  *
- * @param name_ret heap string, to be ended with free()
+ * SYM_MAP_RELATIVE: "NAME.ni.{MVID}.map".
+ * SYM_MAP_R2RMAP: the name of the r2rmap in the image, else "NAME.ni.r2rmap".
+ * It contains no directory.
+ *
+ * @param name_ret  The name; free() it.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *
 sym_image_map_name(struct sym_image *image, enum sym_map_format format, char **name_ret);
+
+/**
+ * Returns why a relative map in sym_snapshot_opts.relative_map_dirs is not used for an image.
+ *
+ * @return NULL when there is no such map, or no symbol of the image was looked up yet.
+ */
+SYM_API const char *sym_image_rejected_map(const struct sym_image *image);
+
+/* ------------------------------------------------------------------------
+ * Debug files
+ * ------------------------------------------------------------------------ */
+
+/** Which file is to be fetched. */
+enum sym_fetch_kind {
+	/** what was split off when the image was stripped: .symtab and DWARF */
+	SYM_FETCH_DEBUG_FILE = 1,
+	/** what several debug files share (dwz, .gnu_debugaltlink); servers have it as a debug file
+	 */
+	SYM_FETCH_SHARED_FILE = 2,
+	SYM_FETCH_PDB = 3 /**< the portable PDB of an assembly; see sym_fetch_request.pdb */
+};
+
+/** The argument of a sym_fetch_fn; valid during the call. */
+struct sym_fetch_request {
+	uint32_t kind;                /**< enum sym_fetch_kind; no file for an unknown kind */
+	uint32_t build_id_size_bytes; /**< 0: no build-id */
+	/** GNU build-id of the image; for SYM_FETCH_SHARED_FILE that of the shared file */
+	const uint8_t *build_id;
+	const char *image_path; /**< as sym_image_path() */
+	/** file name in .gnu_debuglink, or path in .gnu_debugaltlink; NULL when there is none */
+	const char *debug_link;
+	uint32_t debug_link_sum; /**< CRC-32 of the file in .gnu_debuglink; 0 without a name */
+	uint32_t reserved;
+	/** SYM_FETCH_PDB: which one; NULL for other kinds */
+	const struct sym_pdb_reference *pdb;
+};
+
+/**
+ * Fetches a file that libsym did not find: from a debuginfod server, a store, a package.
+ *
+ * When it is called:
+ * - An address, a list of symbols or a source line of an ELF image is looked up.
+ * - Neither the image nor a debug file on this machine names it.
+ * - At most once for each image, whatever the outcome.
+ * - Never when a process or file is opened, and never for an image with a full .symtab.
+ * - For a shared file: when the DWARF that refers to it is read, and it is not on this machine.
+ * - For a PDB: when a line of an assembly is looked up; see sym_image_pdb().
+ *
+ * How it is called:
+ * - By the thread that looks up, which waits for it.
+ * - Other threads wait if they need the same image; for other images they may call it too.
+ * - It must not use the snapshot, image or resolver of the call.
+ *
+ * Which files are used:
+ * - Those with the build-id of the image.
+ * - Where one of both has no build-id: those with the checksum in .gnu_debuglink.
+ * - A PDB as sym_pdb_matches() says.
+ * - In both cases the code must be laid out as in the image.
+ * - For other files sym_image_rejected_debug_file() and sym_answer.reason have both build-ids.
+ *
+ * @param context  As given with the function.
+ * @param path_ret  Path of the file, from malloc(); libsym calls free().
+ *   It is NULL before the call; NULL: no such file.
+ *   libsym keeps the file open, so it may be deleted afterwards.
+ * @return 0, or an errno value when the search failed.
+ */
+typedef int sym_fetch_fn(void *context, const struct sym_fetch_request *request, char **path_ret);
+
+/**
+ * Sets the fetch function of an image that sym_image_open() opened.
+ *
+ * For a process see sym_snapshot_opts.fetch.
+ * Call it before the image is used, and before other threads have it.
+ *
+ * Errors: ARGUMENT when a position was resolved, methods were counted, the debug file was looked
+ * up, or the image belongs to a snapshot.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_set_fetch(struct sym_image *image,
+							     sym_fetch_fn *fetch, void *context);
+
+/**
+ * Sets directories with separate debug files of an image that sym_image_open() opened.
+ *
+ * Call it when sym_image_set_fetch() may be called.
+ *
+ * @param dirs  As sym_snapshot_opts.debug_dirs; copied.
+ *
+ * Errors: as for sym_image_set_fetch(); NO_MEMORY.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_set_debug_dirs(struct sym_image *image,
+								  const char *const *dirs);
+
+/**
+ * Reads DWARF of an image in a child process, as SYM_SNAPSHOT_FORK_FOR_DWARF does.
+ *
+ * Call it when sym_image_set_fetch() may be called.
+ *
+ * Errors: as for sym_image_set_fetch().
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_image_fork_for_dwarf(struct sym_image *image);
+
+/**
+ * Returns why the fetched debug file is not used, or why fetching failed.
+ *
+ * It lives as long as the image.
+ *
+ * @return NULL when nothing was fetched yet, or the file is used.
+ */
+SYM_API const char *sym_image_rejected_debug_file(const struct sym_image *image);
+
+/**
+ * Returns the path of the file with the symbol table of a native image.
+ *
+ * That is its own path, or that of its separate debug file (.dbg, .debug).
+ * The first call searches for it.
+ *
+ * @return NULL when there is none: only exports and bounds of functions are known.
+ *   NULL for assemblies, which need none.
+ */
+SYM_API const char *sym_image_symbol_file(struct sym_image *image);
+
+enum sym_debug_path_flags {
+	/** relative to the root directory of the image's process; otherwise to this machine's */
+	SYM_DEBUG_PATH_IN_PROCESS_ROOT = 1 << 0,
+	/** the file must have the checksum in .gnu_debuglink; otherwise the image's build-id */
+	SYM_DEBUG_PATH_BY_LINK = 1 << 1
+};
+
+/** A path where libsym looks for a separate debug file. */
+struct sym_debug_path {
+	const char *path; /**< valid during the call of the callback */
+	uint32_t flags;   /**< enum sym_debug_path_flags */
+	uint32_t reserved;
+};
+
+/** Receives one path; returns 0 to continue. */
+typedef int sym_debug_path_fn(void *context, const struct sym_debug_path *path);
+
+/**
+ * Lists the paths where libsym looks for the separate debug file of an ELF image.
+ *
+ * They come in the order of the search, whether a file exists or not.
+ * A cache can use them to find out that a debug file was installed.
+ *
+ * 1. By build-id: DIR/.build-id/ab/cdef.debug for each DIR of sym_snapshot_opts.debug_dirs, then
+ *    for /usr/lib/debug.
+ * 2. By .gnu_debuglink: DIR and the path of the image, for each DIR; beside the image; in .debug
+ *    beside the image; /usr/lib/debug and the path of the image.
+ *
+ * Each DIR is on this machine.
+ * The other paths are tried in the root directory of the image's process and on this machine.
+ * An image with neither build-id nor link has no paths.
+ * An image with a .symtab (sym_identity.contents) needs a debug file for lines only.
+ * Files from a sym_fetch_fn are not listed.
+ *
+ * @param callback  Called by this thread before the function returns; must not close the image.
+ *
+ * Errors: UNSUPPORTED when the image is not an ELF file; NOT_FOUND when its file is not open (see
+ * sym_image_problem()); FORMAT or IO when its sections cannot be read.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_image_each_debug_path(struct sym_image *image, sym_debug_path_fn *callback, void *context);
 
 /* ------------------------------------------------------------------------
  * File identity
  * ------------------------------------------------------------------------ */
 
-/** By what a file is known to symbol servers and debuggers. */
+/** How symbol servers and debuggers identify a file. */
 enum sym_identity_kind {
-	SYM_IDENTITY_NONE = 0,           /**< of no kind that is read here */
+	SYM_IDENTITY_NONE = 0,           /**< of no supported kind */
 	SYM_IDENTITY_ELF = 1,            /**< id: GNU build-id; none when id_size_bytes is 0 */
 	SYM_IDENTITY_PE = 2,             /**< timestamp and image_size_bytes */
-	SYM_IDENTITY_PDB = 3,            /**< Windows PDB; id: GUID, and age */
-	SYM_IDENTITY_COMPRESSED_PDB = 4, /**< the same in an MSFZ container */
-	SYM_IDENTITY_PORTABLE_PDB =
-		5, /**< id: GUID; timestamp: the last 4 bytes of its 20-byte id */
+	SYM_IDENTITY_PDB = 3,            /**< Windows PDB; id: GUID; and age */
+	SYM_IDENTITY_COMPRESSED_PDB = 4, /**< as SYM_IDENTITY_PDB, in an MSFZ container */
+	/** id: GUID; timestamp: the last 4 bytes of its 20-byte id */
+	SYM_IDENTITY_PORTABLE_PDB = 5,
 	SYM_IDENTITY_RELATIVE_MAP = 6, /**< r2rmap; id: signature; age: format version */
 	SYM_IDENTITY_MACHO = 7,        /**< id: UUID */
 	SYM_IDENTITY_WASM = 8          /**< id: build id */
 };
 
-/** What is in a file beside its identity. */
+/** What a file contains beside its identity. */
 enum sym_content {
 	SYM_CONTENT_CODE = 1 << 0,         /**< loadable bytes */
 	SYM_CONTENT_SYMBOL_TABLE = 1 << 1, /**< names of all functions: a full .symtab, a PDB */
 	SYM_CONTENT_DEBUG_INFO = 1 << 2    /**< DWARF .debug_info, or a PDB */
 };
 
+/** The identity of a file; fields that its kind does not have are 0. */
 struct sym_identity {
-	size_t size;
+	size_t size; /**< sizeof(struct sym_identity), set by the caller */
 	uint64_t file_size_bytes;
 	uint32_t kind;     /**< enum sym_identity_kind */
 	uint32_t contents; /**< enum sym_content */
@@ -316,45 +430,55 @@ struct sym_identity {
 	uint32_t image_size_bytes;
 	uint32_t age;
 	uint32_t id_size_bytes; /**< of `id`; 0: none */
-	/** In the order in which it is written down: of a GUID the first three fields are
-	 * big-endian. */
+	/** In the order of its text form: the first three fields of a GUID are big-endian. */
 	uint8_t id[64];
 };
 
 /**
- * Reads by what a file is known, from its headers, whatever its name.
+ * Reads the identity of a file from its headers; the file name does not matter.
  *
- * @param fd open for reading; not closed; read with pread()
- * @param size_bytes only that many bytes of the file count; UINT64_MAX: all
+ * A file of an unknown kind is not an error.
  *
- * A file of an unknown kind is no error. Fails with SYM_ERROR_FORMAT when the
- * headers contradict themselves or speak of more bytes than there are.
+ * @param fd  Open for reading; not closed; read with pread().
+ * @param size_bytes  Size of the part that counts; UINT64_MAX: the whole file.
+ * @param ret  The identity; set its `size` first.
+ *
+ * Errors: FORMAT when the headers contradict each other or exceed the file.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_identity_read(int fd, uint64_t size_bytes,
-							   struct sym_identity *identity);
+							   struct sym_identity *ret);
 
 /**
- * The same for an image: what identifies the file that is mapped, also when its
- * path leads to another one by now; of an image inside another file its own bytes.
+ * Reads the identity of the file of an image.
  *
- * Fails with SYM_ERROR_NOT_FOUND when the image's file is not open (see
- * sym_image_trouble()).
+ * It is that of the mapped file, even if its path leads to another file now.
+ * For an image inside another file only its own bytes count.
+ *
+ * @param ret  The identity; set its `size` first.
+ *
+ * Errors: NOT_FOUND when the file is not open (see sym_image_problem()); those of
+ * sym_identity_read().
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_identity(struct sym_image *image,
-							    struct sym_identity *identity);
+							    struct sym_identity *ret);
 
 /**
- * Opens the file of this identity, wherever among `dirs` it is. In each
- * directory are tried .build-id/xx/yyyy and .build-id/xx/yyyy.debug (as below
- * /usr/lib/debug), yyyyyy/executable and yyyyyy/debuginfo (as debuginfod's clients keep them),
- * NAME/KEY/NAME (as symbol servers keep them; PE files only so), and NAME itself. A file is taken
- * only if it has the identity.
+ * Finds the file with an identity in a list of directories and opens it.
  *
- * @param identity of kind SYM_IDENTITY_ELF with a build-id, or SYM_IDENTITY_PE
- * @param name file name of the image; NULL when unknown
- * @param dirs NULL terminated
+ * A file is used only if it has the identity.
+ * In each directory these paths are tried:
+ * - ELF: .build-id/xx/yyyy and .build-id/xx/yyyy.debug, as below /usr/lib/debug.
+ * - ELF: xxyyyy/executable and xxyyyy/debuginfo, as in caches of debuginfod clients.
+ * - Both: NAME.
+ * - PE: NAME/KEY/NAME, as on symbol servers.
  *
- * Fails with SYM_ERROR_NOT_FOUND when there is none.
+ * @param identity  SYM_IDENTITY_ELF with a build-id, or SYM_IDENTITY_PE.
+ * @param name  File name of the image; NULL when unknown.
+ * @param dirs  NULL terminated.
+ * @param ret  The image; close it with sym_image_close().
+ *
+ * Errors: NOT_FOUND when there is no such file; ARGUMENT for another identity, or a name that is
+ * not a file name.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_image_open_by_id(const struct sym_identity *identity,
 							      const char *name,
@@ -362,10 +486,14 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_image_open_by_id(const struct sym_i
 							      struct sym_image **ret);
 
 /**
- * Finds the bytes of an ELF section by name; fails with SYM_ERROR_NOT_FOUND
- * when there is none, or one without bytes in the file.
+ * Finds the bytes of an ELF section by its name.
  *
- * @param fd, size_bytes as for sym_identity_read()
+ * @param fd  As for sym_identity_read().
+ * @param size_bytes  As for sym_identity_read().
+ * @param offset_ret  Offset into the file.
+ * @param size_bytes_ret  Size of the section in the file.
+ *
+ * Errors: NOT_FOUND when there is no such section, or it has no bytes in the file.
  */
 SYM_API SYM_MUST_CHECK struct sym_error *sym_elf_section_find(int fd, uint64_t size_bytes,
 							      const char *name,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The version of the library, from the one place where it is written. */
+/* The version of the library, from libsym.h. */
 #include "libsym/libsym.h"
 
 #define TEXT_OF(x)            #x

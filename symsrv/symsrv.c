@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symsrv: symbols over SSQP and debuginfod from one checked store. This file
- * puts the parts together, answers signals and ends them in order; it knows
- * none of their business.
+ * symsrv: symbols over SSQP and debuginfod from one checked store. This file creates the parts,
+ * handles signals, and ends the parts in order.
+ *
+ *   http/ -> lookup/ -> store/      objects that were fetched
+ *                    -> file_index    files of --index
+ *                    -> upstream/     other servers; single_flight.c fetches each object once
+ *
+ * A change of the configuration (SIGHUP) replaces the set of upstreams and the list of directories;
+ * requests in progress keep the old ones.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,14 +21,17 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hex.h"
-#include "symsrv/clock.h"
-#include "symsrv/listen.h"
-#include "symsrv/log.h"
-#include "symsrv/scrub.h"
-#include "symsrv/server.h"
-#include "symsrv/settings.h"
-#include "symsrv/systemd.h"
-#include "symsrv/version.h"
+#include "libsym/base/terminal.h"
+#include "symsrv/http/server.h"
+#include "symsrv/lookup/scrub.h"
+#include "symsrv/lookup/store_export.h"
+#include "symsrv/util/clock.h"
+#include "symsrv/util/listen.h"
+#include "symsrv/util/log.h"
+#include "symsrv/util/settings.h"
+#include "symsrv/util/systemd.h"
+#include "symsrv/util/user.h"
+#include "symsrv/util/version.h"
 
 enum exit_status {
 	EXIT_DONE = 0,
@@ -33,12 +42,14 @@ enum exit_status {
 #define MOST_SOCKETS 16
 static const int tick_ms = 100;
 static const int64_t often_ms = 5000;
-/* Connections that stay open while the server stops get their last answer in this time. */
+/* Open connections get their last answer in this time when the server stops. */
 static const int64_t farewell_ms = 250;
+/* Requests that have arrived when the server stops are begun in this time. */
+static const int64_t begun_ms = 2000;
 static const size_t most_open_objects = 1024;
 static const unsigned int worker_count = 4;
 static const unsigned int checker_count = 2;
-/* Between scans for files that were moved: this, and so many times what the last one took. */
+/* Time between scans for moved files: this, and a multiple of the duration of the last scan. */
 static const int64_t moved_pause_ms = 5000;
 static const int64_t moved_pause_scans = 9;
 
@@ -55,25 +66,26 @@ struct program {
 	char own_name[32];
 	int sockets[MOST_SOCKETS];
 	size_t socket_count;
-	size_t open_objects;      /* at most */
-	unsigned int connections; /* at most */
-	int64_t looked_ms;        /* when everything was last looked at that is looked at often */
-	bool is_writable;         /* the store, then */
-	bool is_misused;          /* an option has a value that can be none */
+	size_t shared_socket_count; /* sockets of systemd */
+	size_t open_objects;        /* limit */
+	unsigned int connections;   /* limit */
+	int64_t looked_ms;          /* when periodic work was done last */
+	bool is_writable;           /* the store, at the last check */
+	bool is_misused;            /* an option has an invalid value */
 	pthread_t scanner;
 	bool has_scanner;
 	bool stop_scanning;
-	pthread_mutex_t scan_lock; /* of those below */
+	pthread_mutex_t scan_lock; /* of the lists below */
 	pthread_cond_t scan_wake;
-	struct options scan_options; /* its own copy of the directories */
+	struct options scan_options; /* a copy of the directories for the scanner */
 	bool must_scan;
 	unsigned int scan_number;  /* see file_index_await() */
-	int64_t scan_may_begin_ms; /* when indexed files were moved */
+	int64_t scan_may_begin_ms; /* when a scan for moved files is allowed */
 };
 
-/* ---- what takes long: counting the store, looking through the indexed directories ---- */
+/* ---- scanning: counting the store, indexing the directories ------------------- */
 
-/* The list is read on another thread than the one that reloads it. */
+/* The scanner reads the list while another thread replaces it. */
 static bool copy_list(const struct text_list *from, struct text_list *to)
 {
 	for (size_t i = 0; i < from->count; i++)
@@ -89,7 +101,7 @@ static void request_scan(struct program *program, bool has_more)
 	if (!copy_list(&program->options.index, &copy.index))
 		log_message(LOG_LEVEL_ERROR, "out of memory");
 	pthread_mutex_lock(&program->scan_lock);
-	options_deinit(&program->scan_options);
+	settings_deinit(&program->scan_options);
 	program->scan_options = copy;
 	if (has_more)
 		program->scan_number = file_index_await(program->holdings.index);
@@ -98,8 +110,7 @@ static void request_scan(struct program *program, bool has_more)
 	pthread_mutex_unlock(&program->scan_lock);
 }
 
-/* Where a file lies that was moved is known after a scan, of which they are not to take all time.
- */
+/* A scan finds files that were moved, but scans must not run all the time. */
 static void scan_for_moved(struct program *program, int64_t now)
 {
 	int64_t may_begin_ms;
@@ -118,7 +129,7 @@ static void let_scan_begin(struct program *program, int64_t when_ms)
 	pthread_mutex_unlock(&program->scan_lock);
 }
 
-/* Waits until somebody asks for a scan or it is time for one; false at the end. */
+/* Waits until a scan is requested or due; false at the end. */
 static bool wait_for_scan(struct program *program, struct text_list *directories,
 			  unsigned int *number_ret)
 {
@@ -138,37 +149,56 @@ static bool wait_for_scan(struct program *program, struct text_list *directories
 	return go_on;
 }
 
-static void *scan(void *context)
+/* One line for each scan that finds something new, and for the first. */
+static void log_indexed(struct program *program, const struct text_list *directories,
+			int64_t took_ms)
+{
+	struct index_counts counts;
+
+	if (!directories->count)
+		return;
+	file_index_counts(program->holdings.index, &counts);
+	log_message(LOG_LEVEL_INFO, "indexed %llu files of %llu below %s%s in %lld ms",
+		    (unsigned long long)counts.files, (unsigned long long)counts.files_seen,
+		    directories->texts[0], directories->count > 1 ? " and others" : "",
+		    (long long)took_ms);
+}
+
+static void *program_scan(void *context)
 {
 	struct program *program = context;
 	struct options copy = { 0 };
-	bool is_counted = false;
+	bool is_counted = false, was_scanned, is_news;
 	int64_t begin_ms, end_ms;
 	unsigned int number;
 
 	while (wait_for_scan(program, &copy.index, &number)) {
-		/* First, because the size of the store holds only when it is counted. */
+		/* First, because the size limit works only after the store was counted. */
 		if (!is_counted)
 			store_scan(program->holdings.store, &program->stop_scanning);
 		is_counted = true;
 		begin_ms = clock_now_ms();
 		let_scan_begin(program, INT64_MAX);
-		/* Of no use any more: they are of the state before. */
-		if (file_index_scan(program->holdings.index, &copy.index, number,
-				    &program->stop_scanning))
-			negative_clear(program->holdings.negative);
+		was_scanned = file_index_is_scanned(program->holdings.index);
+		is_news = file_index_scan(program->holdings.index, &copy.index, number,
+					  &program->stop_scanning);
+		/* Misses of the earlier state are useless now. */
+		if (is_news)
+			negative_cache_clear(program->holdings.negative);
 		end_ms = clock_now_ms();
+		if (is_news || !was_scanned)
+			log_indexed(program, &copy.index, end_ms - begin_ms);
 		let_scan_begin(program,
 			       end_ms + moved_pause_ms + moved_pause_scans * (end_ms - begin_ms));
-		options_deinit(&copy);
+		settings_deinit(&copy);
 	}
-	options_deinit(&copy);
+	settings_deinit(&copy);
 	return NULL;
 }
 
 /* ---- starting ---- */
 
-static bool misused(struct program *program, const char *option, const char *why)
+static bool program_report_misuse(struct program *program, const char *option, const char *why)
 {
 	program->is_misused = true;
 	log_message(LOG_LEVEL_ERROR, "%s%s%s (symsrv --help lists the options)", option,
@@ -176,17 +206,16 @@ static bool misused(struct program *program, const char *option, const char *why
 	return false;
 }
 
-static bool failed(const char *what, int failure)
+static bool program_report_failure(const char *what, int failure)
 {
 	log_message(LOG_LEVEL_ERROR, "%s: %s", what, strerror(-failure));
 	return false;
 }
 
-/* As many descriptors as there may be, and not more connections and open objects than they allow.
- */
+/* Raises the limit of descriptors, and limits connections and open objects to it. */
 static void share_descriptors(struct program *program)
 {
-	const size_t others = 128; /* fetches under way, logs, the libraries' own */
+	const size_t others = 128; /* fetches in progress, logs, and the libraries */
 	size_t wanted = program->options.connections;
 	struct rlimit limit;
 
@@ -199,7 +228,7 @@ static void share_descriptors(struct program *program)
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
 	    wanted + 2 * most_open_objects + others <= limit.rlim_cur)
 		return;
-	/* An object has two: its own and that of its answer. */
+	/* An object has two descriptors: its own and that of its answer. */
 	if (program->open_objects > limit.rlim_cur / 8)
 		program->open_objects = limit.rlim_cur / 8;
 	if (limit.rlim_cur > 2 * program->open_objects + others + 16 &&
@@ -209,11 +238,11 @@ static void share_descriptors(struct program *program)
 		wanted = 16;
 	program->connections = (unsigned int)wanted;
 	log_message(LOG_LEVEL_WARNING,
-		    "a limit of %llu descriptors: not more than %u connections at a time",
+		    "the limit of %llu descriptors allows %u connections at a time",
 		    (unsigned long long)limit.rlim_cur, program->connections);
 }
 
-/* Objects that are held open keep the room that was made for others. */
+/* Objects that are held open still use the room that eviction should have freed. */
 static void on_evicted(void *objects)
 {
 	object_table_drop_deleted(objects);
@@ -226,10 +255,11 @@ static bool open_sockets(struct program *program)
 	struct text_list one = { standard_list, 1 };
 	size_t i;
 
-	program->socket_count = systemd_sockets(program->sockets, MOST_SOCKETS);
+	program->shared_socket_count = program->socket_count =
+		systemd_sockets(program->sockets, MOST_SOCKETS);
 	for (i = 0; i < program->socket_count; i++)
 		if (listen_adopt(program->sockets[i]))
-			return failed("a socket that was handed over", -errno);
+			return program_report_failure("a socket that was handed over", -errno);
 	if (!list->count && !program->socket_count)
 		list = &one;
 	if (list->count > MOST_SOCKETS - program->socket_count) {
@@ -240,9 +270,10 @@ static bool open_sockets(struct program *program)
 		int fd = listen_at(list->texts[i]);
 
 		if (fd == -EINVAL)
-			return misused(program, list->texts[i], "not [ADDRESS]:PORT or unix:/PATH");
+			return program_report_misuse(program, list->texts[i],
+						     "not [ADDRESS]:PORT or unix:/PATH");
 		if (fd < 0)
-			return failed(list->texts[i], fd);
+			return program_report_failure(list->texts[i], fd);
 		program->sockets[program->socket_count++] = fd;
 	}
 	return true;
@@ -258,12 +289,13 @@ static int start_fetcher(struct program *program, struct upstream_set *set)
 		.tellers = holdings->workers,
 		.workers = program->fetch_workers,
 		.client = program->client,
+		.uploads = holdings->uploads,
 	};
 
 	return fetcher_create(&parts, set, &holdings->fetcher);
 }
 
-/* The fetcher takes the set over. */
+/* The fetcher owns the set now. */
 static bool start_holdings(struct program *program, struct upstream_set *set)
 {
 	const struct options *options = &program->options;
@@ -279,11 +311,11 @@ static bool start_holdings(struct program *program, struct upstream_set *set)
 		return false;
 	}
 	if (failure)
-		return failed(options->store, failure);
+		return program_report_failure(options->store, failure);
 	holdings->own_name = program->own_name;
 	holdings->index = file_index_create(!options->index.count);
 	holdings->objects = object_table_create(program->open_objects);
-	holdings->negative = negative_create();
+	holdings->negative = negative_cache_create();
 	program->metrics = metrics_create();
 	failure = workers_create(worker_count, &holdings->workers);
 	if (!failure)
@@ -293,10 +325,12 @@ static bool start_holdings(struct program *program, struct upstream_set *set)
 	if (!failure)
 		failure = upstream_client_create(program->own_name, &program->client);
 	if (!failure)
+		failure = tier_uploads_create(holdings->store, &holdings->uploads);
+	if (!failure)
 		failure = start_fetcher(program, set);
 	if (failure || !holdings->index || !holdings->objects || !holdings->negative ||
 	    !program->metrics)
-		return failed("starting", failure ? failure : -ENOMEM);
+		return program_report_failure("starting", failure ? failure : -ENOMEM);
 	store_on_eviction(holdings->store, on_evicted, holdings->objects);
 	return true;
 }
@@ -318,6 +352,7 @@ static bool start_server(struct program *program)
 		.access_log = program->access_log,
 		.sockets = program->sockets,
 		.socket_count = program->socket_count,
+		.shared_socket_count = program->shared_socket_count,
 		.threads = (unsigned int)(options->threads ? options->threads
 					  : processors > 0 ? (uint64_t)processors
 							   : 1),
@@ -332,10 +367,20 @@ static bool start_server(struct program *program)
 	};
 	int failure = server_start(&settings, &program->server);
 
-	return failure ? failed("cannot start the server", failure) : true;
+	return failure ? program_report_failure("cannot start the server", failure) : true;
 }
 
-static bool start(struct program *program)
+static bool program_set_limits(const struct program *program)
+{
+	char message[256];
+
+	if (user_settle(program->options.user, message, sizeof(message)))
+		return true;
+	log_message(LOG_LEVEL_ERROR, "--user: %s", message);
+	return false;
+}
+
+static bool program_start(struct program *program)
 {
 	const struct options *options = &program->options;
 	struct upstream_set *set;
@@ -345,27 +390,30 @@ static bool start(struct program *program)
 	int failure = 0;
 
 	share_descriptors(program);
+	/* Before any thread starts, and before any file is created. */
+	if (!open_sockets(program) || !program_set_limits(program))
+		return false;
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return failed("getrandom", -errno);
+		return program_report_failure("getrandom", -errno);
 	hex_write_bytes(instance, random, sizeof(random));
 	snprintf(program->own_name, sizeof(program->own_name), "symsrv-%s", instance);
 	if (options->access_log)
 		failure = access_log_open(options->access_log, &program->access_log);
 	if (failure)
-		return failed(options->access_log, failure);
+		return program_report_failure(options->access_log, failure);
 	if (!upstream_set_create(options, NULL, message, sizeof(message), &set))
-		return misused(program, "", message);
+		return program_report_misuse(program, "", message);
 	if (!start_holdings(program, set)) {
 		if (!program->holdings.fetcher)
 			upstream_set_release(set);
 		return false;
 	}
-	if (!open_sockets(program) || !start_server(program))
+	if (!start_server(program))
 		return false;
 	request_scan(program, false);
-	failure = pthread_create(&program->scanner, NULL, scan, program);
+	failure = pthread_create(&program->scanner, NULL, program_scan, program);
 	program->has_scanner = !failure;
-	return failure ? failed("cannot start a thread", -failure) : true;
+	return failure ? program_report_failure("cannot start a thread", -failure) : true;
 }
 
 /* ---- running ---- */
@@ -378,8 +426,8 @@ static bool has_all(const struct text_list *texts, const struct text_list *wante
 	return true;
 }
 
-/* Takes over what can change while requests are under way; a bad configuration changes nothing. */
-static void reload(struct program *program)
+/* Replaces what may change during requests; an invalid configuration changes nothing. */
+static void program_reload(struct program *program)
 {
 	struct upstream_set *old, *set;
 	struct options options;
@@ -388,24 +436,24 @@ static void reload(struct program *program)
 
 	systemd_notify("RELOADING=1");
 	access_log_reopen(program->access_log);
-	is_good = options_parse(&options, program->argc, program->argv, message, sizeof(message));
+	is_good = settings_parse(&options, program->argc, program->argv, message, sizeof(message));
 	if (is_good) {
 		old = fetcher_upstreams(program->holdings.fetcher);
 		is_good = upstream_set_create(&options, old, message, sizeof(message), &set);
 		upstream_set_release(old);
 		if (!is_good)
-			options_deinit(&options);
+			settings_deinit(&options);
 	}
 	if (is_good) {
 		fetcher_set_upstreams(program->holdings.fetcher, set);
 		store_set_max(program->holdings.store, options.max_bytes);
 		has_more = !has_all(&program->options.index, &options.index);
 		pthread_mutex_lock(&program->scan_lock);
-		options_deinit(&program->options);
+		settings_deinit(&program->options);
 		program->options = options;
 		pthread_mutex_unlock(&program->scan_lock);
 		request_scan(program, has_more);
-		negative_clear(program->holdings.negative);
+		negative_cache_clear(program->holdings.negative);
 		program->metrics->reloads++;
 		log_message(LOG_LEVEL_INFO, "configuration read again");
 	} else {
@@ -432,11 +480,11 @@ static void look_at_store(struct program *program)
 			    program->options.store);
 	program->is_writable = is_writable;
 	object_table_each_used(holdings->objects, program->looked_ms, mark_used, holdings->store);
-	/* A scrub beside us may have removed some. */
+	/* A scrub beside the server may have removed some. */
 	object_table_drop_deleted(holdings->objects);
 }
 
-static void tick(struct program *program)
+static void program_tick(struct program *program)
 {
 	int64_t now = clock_now_ms();
 
@@ -451,8 +499,8 @@ static void tick(struct program *program)
 			 program->is_writable && file_index_is_scanned(program->holdings.index));
 }
 
-/* Until SIGTERM or SIGINT. */
-static void run(struct program *program, const sigset_t *signals)
+/* Runs until SIGTERM or SIGINT. */
+static void program_run(struct program *program, const sigset_t *signals)
 {
 	const struct timespec pause = { .tv_nsec = tick_ms * 1000000L };
 
@@ -464,10 +512,10 @@ static void run(struct program *program, const sigset_t *signals)
 		if (signal == SIGTERM || signal == SIGINT)
 			return;
 		if (signal == SIGHUP)
-			reload(program);
+			program_reload(program);
 		else if (signal == SIGUSR1)
 			request_scan(program, false);
-		tick(program);
+		program_tick(program);
 	}
 }
 
@@ -480,17 +528,24 @@ static void pause_ms(long milliseconds)
 	nanosleep(&pause, NULL);
 }
 
-/* What is under way may end; who waits for an upstream is told before the time is over. */
-static void drain(struct program *program)
+static bool is_busy(struct server *server, int64_t passed_ms)
 {
-	int64_t begin_ms = clock_now_ms(), now = begin_ms;
+	return server_is_accepting(server) || server_active(server) ||
+	       (passed_ms < farewell_ms && server_connections(server)) ||
+	       (passed_ms < begun_ms && server_unread(server));
+}
+
+/* Requests in progress may end; those that wait for an upstream are answered before the time is
+ * over. */
+static void program_drain(struct program *program)
+{
+	int64_t start_ms = clock_now_ms(), now = start_ms;
 	unsigned int patience;
 
 	server_set_ready(program->server, false);
 	server_drain(program->server);
-	while (now - begin_ms < (int64_t)program->options.drain_ms &&
-	       (server_active(program->server) ||
-		(server_connections(program->server) && now - begin_ms < farewell_ms))) {
+	while (now - start_ms < (int64_t)program->options.drain_ms &&
+	       is_busy(program->server, now - start_ms)) {
 		server_tick(program->server, now);
 		fetcher_tick(program->holdings.fetcher, now);
 		pause_ms(20);
@@ -515,14 +570,14 @@ static void end_scanner(struct program *program)
 	pthread_join(program->scanner, NULL);
 }
 
-static void end(struct program *program)
+static void program_end(struct program *program)
 {
 	struct holdings *holdings = &program->holdings;
 
 	if (program->server)
-		drain(program);
+		program_drain(program);
 	end_scanner(program);
-	/* Transfers report to the workers of the fetcher, and these to the others. */
+	/* Transfers use the workers of the fetcher, and these use the others. */
 	if (holdings->fetcher)
 		fetcher_stop(holdings->fetcher);
 	if (program->client)
@@ -531,19 +586,20 @@ static void end(struct program *program)
 	workers_destroy(holdings->checkers);
 	workers_destroy(holdings->workers);
 	server_stop(program->server);
+	tier_uploads_destroy(holdings->uploads);
 	fetcher_destroy(holdings->fetcher);
 	upstream_client_destroy(program->client);
-	object_table_destroy(holdings->objects);
-	negative_destroy(holdings->negative);
+	lru_table_destroy(holdings->objects);
+	negative_cache_destroy(holdings->negative);
 	file_index_destroy(holdings->index);
 	store_close(holdings->store);
 	access_log_close(program->access_log);
 	metrics_destroy(program->metrics);
-	options_deinit(&program->options);
-	options_deinit(&program->scan_options);
+	settings_deinit(&program->options);
+	settings_deinit(&program->scan_options);
 }
 
-static int serve(struct program *program)
+static int program_serve(struct program *program)
 {
 	pthread_condattr_t attributes;
 	sigset_t signals;
@@ -554,33 +610,33 @@ static int serve(struct program *program)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGUSR1);
-	/* Blocked before any thread exists, so that only this one takes them. */
+	/* Blocked before any thread starts, so that only this thread receives them. */
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	pthread_mutex_init(&program->scan_lock, NULL);
-	/* A clock that is set must not put a scan off. */
+	/* A clock that is set must not delay a scan. */
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&program->scan_wake, &attributes);
-	is_up = start(program);
+	is_up = program_start(program);
 	if (is_up) {
 		systemd_notify("READY=1");
 		log_message(LOG_LEVEL_INFO, "symsrv %s serves %s", SYMSRV_VERSION,
 			    program->options.store);
-		run(program, &signals);
+		program_run(program, &signals);
 		systemd_notify("STOPPING=1");
 	}
-	end(program);
+	program_end(program);
 	if (program->is_misused)
 		return EXIT_USAGE;
 	return is_up ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* What was printed must have arrived. */
-static int finish(struct program *program, int status)
+/* Output that could not be written is a failure. */
+static int program_finish(struct program *program, int status)
 {
-	options_deinit(&program->options);
+	settings_deinit(&program->options);
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
 	log_message(LOG_LEVEL_ERROR, "cannot write to standard output: %s", strerror(errno));
@@ -592,20 +648,29 @@ int main(int argc, char **argv)
 	static struct program program;
 	char message[256];
 
+	terminal_guard(&stdout);
+	terminal_guard(&stderr);
 	program.argc = argc;
 	program.argv = (const char *const *)argv;
-	if (!options_parse(&program.options, argc, program.argv, message, sizeof(message))) {
+	if (!settings_parse(&program.options, argc, program.argv, message, sizeof(message))) {
 		log_message(LOG_LEVEL_ERROR, "%s (symsrv --help lists the options)", message);
 		return EXIT_USAGE;
 	}
 	if (program.options.help || program.options.version) {
 		if (program.options.help)
-			options_print_help();
+			settings_print_help();
 		else
 			printf("symsrv %s\n", SYMSRV_VERSION);
-		return finish(&program, EXIT_DONE);
+		return program_finish(&program, EXIT_DONE);
 	}
 	if (program.options.scrub)
-		return finish(&program, scrub_run(program.options.store));
-	return serve(&program);
+		return program_finish(&program, program_set_limits(&program)
+							? scrub_run(program.options.store)
+							: EXIT_FAILED);
+	if (program.options.export)
+		return program_finish(&program, program_set_limits(&program)
+							? store_export_run(program.options.store,
+									   program.options.export)
+							: EXIT_FAILED);
+	return program_serve(&program);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/ascending.h"
+
 bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64_t end)
 {
 	struct address_range *items;
@@ -20,7 +22,7 @@ bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64
 	return true;
 }
 
-static int by_start(const void *left, const void *right)
+static int address_ranges_compare(const void *left, const void *right)
 {
 	const struct address_range *a = left, *b = right;
 
@@ -32,7 +34,7 @@ bool address_ranges_unite(struct address_range *items, size_t count, struct addr
 	uint64_t done = 0;
 
 	if (count)
-		qsort(items, count, sizeof(*items), by_start);
+		qsort(items, count, sizeof(*items), address_ranges_compare);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t start = items[i].start > done ? items[i].start : done;
 
@@ -63,32 +65,23 @@ void address_ranges_deinit(struct address_ranges *ranges)
 	*ranges = (struct address_ranges){ 0 };
 }
 
-size_t address_ranges_first_behind(const struct address_ranges *ranges, uint64_t start)
+size_t address_ranges_first_ending_after(const struct address_ranges *ranges, uint64_t start)
 {
-	size_t low = 0, high = ranges->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->items[middle].end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ASCENDING_COUNT(ranges->count, i, ranges->items[i].end <= start);
 }
 
-bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, uint64_t size_bytes)
+bool address_ranges_contain(const struct address_ranges *ranges, uint64_t start,
+			    uint64_t size_bytes)
 {
-	size_t at = address_ranges_first_behind(ranges, start);
+	size_t at = address_ranges_first_ending_after(ranges, start);
 
 	return at < ranges->count && ranges->items[at].start <= start &&
 	       ranges->items[at].end - start >= size_bytes;
 }
 
-bool address_ranges_meet(const struct address_ranges *ranges, uint64_t start, uint64_t end)
+bool address_ranges_overlap(const struct address_ranges *ranges, uint64_t start, uint64_t end)
 {
-	size_t at = address_ranges_first_behind(ranges, start);
+	size_t at = address_ranges_first_ending_after(ranges, start);
 
 	return at < ranges->count && ranges->items[at].start < end;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of addresses, ascending and disjoint; zeroed at first. */
+/* Address ranges, ascending and disjoint. A zeroed struct address_ranges is empty. */
 #ifndef LIBSYM_BASE_ADDRESS_RANGES_H
 #define LIBSYM_BASE_ADDRESS_RANGES_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct address_range {
-	uint64_t start, end; /* the first address behind it */
+	uint64_t start, end; /* `end` is the first address after the range */
 };
 
 struct address_ranges {
@@ -16,21 +16,22 @@ struct address_ranges {
 	size_t count;
 };
 
-/* Behind all that there are: `start` is not below the last end. What touches the last one becomes
- * part of it. False: no memory. */
+/* Appends a range that starts at or after the last end. A range that touches the last one extends
+ * it. Returns false if out of memory. */
 bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64_t end);
-/* Of any ranges, which it sorts: what lies in at least one of them. `ret` is zeroed at first.
- * False: no memory. */
+/* Appends the union of `count` arbitrary ranges to `ret`, which is zeroed. Sorts `items`. Returns
+ * false if out of memory. */
 bool address_ranges_unite(struct address_range *items, size_t count, struct address_ranges *ret);
-/* `ret` has items, also where there are none: unlike one that was never made. False: no memory. */
+/* `ret->items` is never NULL, even without ranges. Returns false if out of memory. */
 bool address_ranges_copy(const struct address_ranges *ranges, struct address_ranges *ret);
 void address_ranges_deinit(struct address_ranges *ranges);
 
-/* The first that ends behind `start`; their count when none does. */
-size_t address_ranges_first_behind(const struct address_ranges *ranges, uint64_t start);
-/* Does one of them have all these bytes, and the first address if there are none? */
-bool address_ranges_have(const struct address_ranges *ranges, uint64_t start, uint64_t size_bytes);
-/* Has one of them any of the bytes up to `end`? */
-bool address_ranges_meet(const struct address_ranges *ranges, uint64_t start, uint64_t end);
+/* Index of the first range that ends after `start`, or `count`. */
+size_t address_ranges_first_ending_after(const struct address_ranges *ranges, uint64_t start);
+/* Does one range contain [start, start + size_bytes)? With size 0: does one contain `start`? */
+bool address_ranges_contain(const struct address_ranges *ranges, uint64_t start,
+			    uint64_t size_bytes);
+/* Does any range overlap [start, end)? */
+bool address_ranges_overlap(const struct address_ranges *ranges, uint64_t start, uint64_t end);
 
 #endif

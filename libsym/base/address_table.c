@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* Where an address is, or would be. */
-static struct address_slot *slot_of(struct address_slot *slots, size_t capacity, uint64_t address)
+/* The slot that holds the address, or the free slot where it belongs. */
+static struct range_slot *slot_of(struct range_slot *slots, size_t capacity, uint64_t address)
 {
 	size_t i = (size_t)((address * 0x9E3779B97F4A7C15u) >> 32) & (capacity - 1);
 
@@ -13,13 +13,13 @@ static struct address_slot *slot_of(struct address_slot *slots, size_t capacity,
 	return &slots[i];
 }
 
-struct address_slot *address_table_take(struct address_table *table, uint64_t address)
+struct range_slot *address_table_slot(struct address_table *table, uint64_t address)
 {
-	struct address_slot *slot;
+	struct range_slot *slot;
 
 	if (2 * (table->count + 1) > table->capacity) {
 		size_t capacity = table->capacity ? 4 * table->capacity : 64;
-		struct address_slot *slots = calloc(capacity, sizeof(*slots));
+		struct range_slot *slots = calloc(capacity, sizeof(*slots));
 
 		if (!slots)
 			return NULL;
@@ -39,7 +39,7 @@ struct address_slot *address_table_take(struct address_table *table, uint64_t ad
 
 bool address_table_add(struct address_table *table, uint64_t address, void *value)
 {
-	struct address_slot *slot = address_table_take(table, address);
+	struct range_slot *slot = address_table_slot(table, address);
 
 	if (slot)
 		slot->value = value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in ascending order. */
+/* Sorting and binary search of 64-bit numbers, and of structs that begin with one. */
 #ifndef LIBSYM_BASE_ASCENDING_H
 #define LIBSYM_BASE_ASCENDING_H
 
@@ -20,20 +20,45 @@ static inline void ascending_sort(uint64_t *numbers, size_t count)
 		qsort(numbers, count, sizeof(*numbers), ascending_compare);
 }
 
-/* How many of them are below `end`. */
+/*
+ * Counts the leading items for which `holds`, an expression of the index `i`, is true. It must be
+ * true for no item after one for which it is not.
+ */
+#define ASCENDING_COUNT(count, i, holds)                                                           \
+	({                                                                                         \
+		size_t low_ = 0, high_ = (count);                                                  \
+                                                                                                   \
+		while (low_ < high_) {                                                             \
+			size_t i = low_ + (high_ - low_) / 2;                                      \
+                                                                                                   \
+			if (holds)                                                                 \
+				low_ = i + 1;                                                      \
+			else                                                                       \
+				high_ = i;                                                         \
+		}                                                                                  \
+		low_;                                                                              \
+	})
+
+/* Counts the items whose leading 64 bits are at most `last`. Items are in ascending order. */
+static inline size_t ascending_items_up_to(const void *items, size_t count, size_t item_bytes,
+					   uint64_t last)
+{
+	return ASCENDING_COUNT(
+		count, i,
+		*(const uint64_t *)(const void *)((const char *)items + i * item_bytes) <= last);
+}
+
+/* Counts the items whose leading 64 bits are below `end`. Items are in ascending order. */
+static inline size_t ascending_items_below(const void *items, size_t count, size_t item_bytes,
+					   uint64_t end)
+{
+	return end ? ascending_items_up_to(items, count, item_bytes, end - 1) : 0;
+}
+
+/* Counts the numbers below `end`. Numbers are in ascending order. */
 static inline size_t ascending_count_below(const uint64_t *numbers, size_t count, uint64_t end)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (numbers[middle] < end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ascending_items_below(numbers, count, sizeof(*numbers), end);
 }
 
 #endif

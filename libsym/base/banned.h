@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Functions that have no place in this tree; developer builds refuse them.
- * System headers come first because some of them name the functions.
- */
+/* Functions that this tree must not use; developer builds reject them. The system headers that name
+ * them come first. */
 #ifndef LIBSYM_BASE_BANNED_H
 #define LIBSYM_BASE_BANNED_H
 

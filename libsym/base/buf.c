@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libsym/base/budget.h"
 #include "libsym/base/huge_memory.h"
 
 static const size_t smallest_capacity_bytes = 64;
@@ -16,7 +17,13 @@ void buf_init(struct buf *buf, size_t max_bytes)
 void buf_deinit(struct buf *buf)
 {
 	free(buf->data);
-	*buf = (struct buf){ .max_bytes = buf->max_bytes };
+	budget_release(buf->account, buf->capacity_bytes);
+	*buf = (struct buf){ .max_bytes = buf->max_bytes, .account = buf->account };
+}
+
+void buf_charge(struct buf *buf, struct budget_account *account)
+{
+	buf->account = account;
 }
 
 void buf_clear(struct buf *buf)
@@ -25,12 +32,18 @@ void buf_clear(struct buf *buf)
 	buf->failure = BUF_OK;
 }
 
-static bool enlarge(struct buf *buf, size_t capacity_bytes)
+static bool buf_enlarge(struct buf *buf, size_t capacity_bytes)
 {
-	char *data = realloc(buf->data, capacity_bytes ? capacity_bytes : 1);
+	uint64_t more_bytes = capacity_bytes - buf->capacity_bytes;
+	char *data;
 
-	if (!data)
+	if (buf->account && !budget_reserve(buf->account, more_bytes, NULL))
 		return false;
+	data = realloc(buf->data, capacity_bytes ? capacity_bytes : 1);
+	if (!data) {
+		budget_release(buf->account, more_bytes);
+		return false;
+	}
 	huge_memory_advise(data, capacity_bytes);
 	buf->data = data;
 	buf->capacity_bytes = capacity_bytes;
@@ -41,7 +54,7 @@ void buf_expect(struct buf *buf, size_t bytes)
 {
 	if (buf->failure == BUF_OK && bytes > buf->capacity_bytes - buf->size_bytes &&
 	    bytes <= buf->max_bytes - buf->size_bytes)
-		(void)enlarge(buf, buf->size_bytes + bytes);
+		(void)buf_enlarge(buf, buf->size_bytes + bytes);
 }
 
 char *buf_reserve(struct buf *buf, size_t bytes)
@@ -63,8 +76,11 @@ char *buf_reserve(struct buf *buf, size_t bytes)
 			capacity_bytes = needed_bytes;
 	if (capacity_bytes > buf->max_bytes)
 		capacity_bytes = needed_bytes > buf->max_bytes / 2 ? buf->max_bytes : needed_bytes;
-	if (!enlarge(buf, capacity_bytes)) {
-		buf->failure = BUF_NO_MEMORY;
+	if (!buf_enlarge(buf, capacity_bytes)) {
+		buf->failure =
+			budget_left_bytes(buf->account) < capacity_bytes - buf->capacity_bytes
+				? BUF_TOO_BIG
+				: BUF_NO_MEMORY;
 		return NULL;
 	}
 	return buf->data + buf->size_bytes;
@@ -95,7 +111,7 @@ bool buf_vprintf(struct buf *buf, const char *format, va_list arguments)
 		buf->failure = BUF_TOO_BIG;
 		return false;
 	}
-	/* vsnprintf() also writes a NUL; it lies behind the content and is not counted. */
+	/* vsnprintf() also writes a NUL. It lies after the content and is not counted. */
 	room = buf_reserve(buf, (size_t)length + 1);
 	if (!room)
 		return false;
@@ -134,6 +150,7 @@ char *buf_steal(struct buf *buf, size_t *size_bytes_ret)
 	data = buf->data;
 	if (size_bytes_ret)
 		*size_bytes_ret = buf->size_bytes;
-	*buf = (struct buf){ .max_bytes = buf->max_bytes };
+	budget_release(buf->account, buf->capacity_bytes);
+	*buf = (struct buf){ .max_bytes = buf->max_bytes, .account = buf->account };
 	return data;
 }

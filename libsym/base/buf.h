@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A growing byte buffer with a maximum. Every buffer is created with the
- * largest size that it may ever reach, so nothing that a foreign file says can
- * make memory grow without end. The first failure (maximum reached, out of
- * memory) sticks: later appends do nothing, and the caller checks once.
+ * A growing byte buffer with a maximum size, so that a foreign file cannot exhaust memory. The
+ * first failure (maximum reached, out of memory) is sticky: later appends do nothing, and the
+ * caller checks once.
  */
 #ifndef LIBSYM_BASE_BUF_H
 #define LIBSYM_BASE_BUF_H
@@ -20,21 +19,27 @@ enum buf_failure {
 	BUF_NO_MEMORY,
 };
 
+struct budget_account;
+
 struct buf {
 	char *data; /* NULL while capacity_bytes is 0; not NUL terminated by itself */
 	size_t size_bytes;
 	size_t capacity_bytes;
 	size_t max_bytes;
 	enum buf_failure failure;
+	struct budget_account *account; /* charged for the memory; NULL: none */
 };
 
 void buf_init(struct buf *buf, size_t max_bytes);
+/* Charges the memory to `account` from now on, until buf_deinit() or buf_steal(). Exceeding the
+ * account fails like exceeding the maximum. The buffer must be empty. */
+void buf_charge(struct buf *buf, struct budget_account *account);
 void buf_deinit(struct buf *buf);
 
-/* Forgets the content and the failure, keeps the memory. */
+/* Clears the content and the failure; keeps the memory. */
 void buf_clear(struct buf *buf);
 
-/* Each gets what the other has. */
+/* Swaps the contents of two buffers. */
 static inline void buf_swap(struct buf *a, struct buf *b)
 {
 	struct buf held = *a;
@@ -43,24 +48,24 @@ static inline void buf_swap(struct buf *a, struct buf *b)
 	*b = held;
 }
 
-/* Room for `bytes` more, not yet counted in size_bytes; NULL on failure. */
+/* Returns room for `bytes` more, not yet counted in size_bytes; NULL on failure. */
 char *buf_reserve(struct buf *buf, size_t bytes);
 
-/* Room for about `bytes` more that are to come, which spares moving what is there again and again.
- * Where there is none, nothing has failed. */
+/* Reserves room for about `bytes` more, to avoid reallocations. If there is none, the buffer has
+ * not failed. */
 void buf_expect(struct buf *buf, size_t bytes);
 
 bool buf_append_slow(struct buf *buf, const void *bytes, size_t count);
 bool buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool buf_vprintf(struct buf *buf, const char *format, va_list arguments);
 
-/* Cuts the content back to `size_bytes`, which must not be more than it has. */
+/* Shortens the content to `size_bytes`, which is at most its present size. */
 static inline void buf_truncate(struct buf *buf, size_t size_bytes)
 {
 	buf->size_bytes = size_bytes;
 }
 
-/* Appends `count` bytes; false when the buffer has failed, now or earlier. */
+/* Appends `count` bytes. Returns false if the buffer has failed, now or earlier. */
 static inline bool buf_append(struct buf *buf, const void *bytes, size_t count)
 {
 	if (buf->failure == BUF_OK && count <= buf->capacity_bytes - buf->size_bytes) {
@@ -77,7 +82,7 @@ static inline bool buf_append_string(struct buf *buf, const char *string)
 	return buf_append(buf, string, strlen(string));
 }
 
-/* Before one more of several reasons. */
+/* The separator to print before the next reason: empty before the first one. */
 static inline const char *buf_separator(const struct buf *reasons)
 {
 	return reasons->size_bytes ? "; " : "";
@@ -88,11 +93,10 @@ static inline bool buf_append_char(struct buf *buf, char byte)
 	return buf_append(buf, &byte, 1);
 }
 
-/* The content as a NUL-terminated string (the NUL is not counted); NULL when the buffer has failed.
- */
+/* The content as a NUL-terminated string; the NUL is not counted. NULL if the buffer has failed. */
 const char *buf_string(struct buf *buf);
 
-/* Hands the content out as a NUL-terminated heap string and empties the buffer; NULL when it has
+/* Returns the content as a NUL-terminated heap string and empties the buffer; NULL if it has
  * failed. */
 char *buf_steal(struct buf *buf, size_t *size_bytes_ret);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scope guards: a local declared with one of these is released when its scope
- * ends, so that no function needs a chain of labels to unwind. Knows only
- * memory, descriptors and streams; a module that owns a type defines the guard
- * of that type beside its destructor with DEFINE_GUARD().
+ * Scope guards: a local variable declared with one of these is released when its scope ends, so no
+ * function needs a chain of labels. This header covers memory, descriptors and streams. A module
+ * that owns a type defines its guard beside the destructor with DEFINE_GUARD().
  */
 #ifndef LIBSYM_BASE_CLEANUP_H
 #define LIBSYM_BASE_CLEANUP_H
@@ -40,7 +39,7 @@ DEFINE_GUARD(dir, DIR *, closedir)
 #define AUTO_FREE  GUARDED(free)
 #define AUTO_CLOSE GUARDED(fd)
 
-/* Takes a guarded pointer out of its guard: the caller owns it from here. */
+/* Moves a pointer out of its guard. The caller owns it from here. */
 #define STEAL(pointer)                                                                             \
 	({                                                                                         \
 		__typeof__(pointer) taken = (pointer);                                             \

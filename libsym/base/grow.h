@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An array that gets one item after the other. Knows nothing of the items. */
+/* An array that grows by one item at a time. */
 #ifndef LIBSYM_BASE_GROW_H
 #define LIBSYM_BASE_GROW_H
 
@@ -8,12 +8,13 @@
 #include <stdlib.h>
 
 /*
- * Room for one more than `count` items of `item_bytes`; `*items` may move. At first for 1024, then
- * for twice as many each time. False when there is no memory: then all is as it was.
+ * Makes room for one more than `count` items of `item_bytes`; `*items` may move. The first
+ * allocation holds 64 items; each later one is twice as large. Returns false and changes nothing
+ * if out of memory.
  */
 static inline bool grow_items(void **items, size_t *capacity, size_t count, size_t item_bytes)
 {
-	size_t wanted = *capacity ? *capacity * 2 : 1024;
+	size_t wanted = *capacity ? *capacity * 2 : 64;
 	void *moved;
 
 	if (count < *capacity)

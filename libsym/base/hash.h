@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only includer of uthash. By default uthash calls exit() when an insert
- * finds no memory; with HASH_NONFATAL_OOM the insert is taken back instead,
- * and the element is marked so that the caller can see it.
+ * The only includer of uthash. By default uthash calls exit() when an insert runs out of memory.
+ * With HASH_NONFATAL_OOM the insert is undone, and the element is marked for the caller.
  *
- * An element type that is kept in a table has `UT_hash_handle hh` and uses
- * HASH_FIND/HASH_ADD_KEYPTR/HASH_DEL/HASH_ITER directly; after an add,
- * hash_added(element) tells whether it is in the table.
+ * An element type has a member `UT_hash_handle hh` and uses HASH_FIND, HASH_ADD_KEYPTR, HASH_DEL
+ * and HASH_ITER directly. After an add, hash_added(element) is true if it is in the table.
  */
 #ifndef LIBSYM_BASE_HASH_H
 #define LIBSYM_BASE_HASH_H

@@ -41,24 +41,24 @@ const int8_t hex_values[256] = {
 };
 
 #ifdef __SSE2__
-/* The digits at `text`, of which 16 bytes can be read; of more digits the first 16. */
+/* Reads up to 16 digits at `text`, where 16 bytes are readable. */
 static inline unsigned int read_16(const char *text, uint64_t *ret)
 {
 	const __m128i low_bytes = _mm_set1_epi16(0x00ff);
 	__m128i bytes = _mm_loadu_si128((const __m128i *)text);
 	__m128i lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
-	/* Behind '0' and 'a'; what is below them wraps to the top. */
+	/* Distance from '0' and from 'a'; smaller characters wrap around to large values. */
 	__m128i from_0 = _mm_sub_epi8(bytes, _mm_set1_epi8('0'));
 	__m128i from_a = _mm_sub_epi8(lower, _mm_set1_epi8('a'));
 	__m128i number = _mm_cmpeq_epi8(_mm_min_epu8(from_0, _mm_set1_epi8(9)), from_0);
 	__m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(5)), from_a);
 	unsigned int mask = (unsigned int)_mm_movemask_epi8(_mm_or_si128(number, letter));
-	/* Bit 16 of the complement is set: an end is always found. */
+	/* Bit 16 of the complement is set, so the count is always defined. */
 	unsigned int count = (unsigned int)__builtin_ctz(~mask);
 	__m128i values, pairs;
 	uint64_t word;
 
-	/* The low four bits of letters begin at 1 for 10. */
+	/* The low four bits of the letters start at 1, which stands for 10. */
 	values = _mm_add_epi8(_mm_and_si128(bytes, _mm_set1_epi8(0x0f)),
 			      _mm_and_si128(letter, _mm_set1_epi8(9)));
 	pairs = _mm_or_si128(_mm_slli_epi16(_mm_and_si128(values, low_bytes), 4),
@@ -71,13 +71,13 @@ static inline unsigned int read_16(const char *text, uint64_t *ret)
 	return count;
 }
 
-/* The maps of a process have thousands of these: the usual number, with other text behind it. */
+/* The common case in /proc/PID/maps: a number of at most 15 digits, followed by more text. */
 static inline size_t read_at_once(const char *text, size_t size_bytes, uint64_t *ret)
 {
 	uint64_t value;
 	unsigned int count = size_bytes >= 16 ? read_16(text, &value) : 0;
 
-	/* Others may follow the sixteenth. */
+	/* More digits may follow the sixteenth. */
 	if (count == 0 || count == 16)
 		return 0;
 	*ret = value;

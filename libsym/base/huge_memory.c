@@ -8,7 +8,7 @@
 
 static const size_t line_bytes = 64;
 static const size_t page_bytes = HUGE_MEMORY_PAGE_BYTES;
-/* Below this half of a huge page or more could lie idle. */
+/* In smaller blocks, half of a huge page or more could stay unused. */
 static const size_t smallest_bytes = (size_t)2 << 20;
 
 void *huge_memory_allocate(size_t size_bytes)
@@ -18,7 +18,7 @@ void *huge_memory_allocate(size_t size_bytes)
 
 	if (posix_memalign(&memory, alignment, size_bytes ? size_bytes : 1))
 		return NULL;
-	/* Advice: where there are no huge pages, ordinary ones serve. */
+	/* Only advice: ordinary pages serve as well. */
 	if (alignment == page_bytes)
 		(void)madvise(memory, size_bytes - size_bytes % page_bytes, MADV_HUGEPAGE);
 	return memory;

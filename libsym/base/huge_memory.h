@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for arrays of many megabytes that are filled once and read at random:
- * aligned to cache lines, and of huge pages where the system gives them, which
- * saves most of the page faults and of the TLB misses. Ended with free().
+ * Memory for arrays of many megabytes that are filled once and read at random. It is aligned to
+ * cache lines and uses huge pages if the system provides them, which saves most page faults and TLB
+ * misses. Freed with free().
  */
 #ifndef LIBSYM_BASE_HUGE_MEMORY_H
 #define LIBSYM_BASE_HUGE_MEMORY_H
 
 #include <stddef.h>
 
-/* Of a huge page, where there are any. */
+/* The size of a huge page. */
 #define HUGE_MEMORY_PAGE_BYTES ((size_t)2 << 20)
 
-/* Room for `size_bytes`, aligned to 64 at least; NULL when there is no memory. */
+/* Allocates `size_bytes`, aligned to at least 64; NULL if out of memory. */
 void *huge_memory_allocate(size_t size_bytes);
 
-/* Has huge pages where all of one lies in memory that comes from elsewhere, once it is written. */
+/* Asks for huge pages for memory that was allocated elsewhere, where a whole huge page fits. */
 void huge_memory_advise(void *memory, size_t size_bytes);
 
-/* Has the pages at once of memory that is going to be written as a whole, huge ones as far as it
- * goes: those take a fifth of the time of a fault for each page in them. Advice, which Linux
- * follows from 5.14 on. */
+/* Populates memory that is about to be written completely, with huge pages where possible. This
+ * takes a fifth of the time of single page faults. Only advice; Linux follows it since 5.14. */
 void huge_memory_populate(void *memory, size_t size_bytes);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A thing that is made as a whole when somebody first asks for it, and never changes
- * afterwards: several threads may ask at once, one makes it. Who holds it destroys it.
- */
+/* An object that is created on first use and never changes afterwards. Several threads may ask for
+ * it; one creates it. It is stored with its destructor, so the owner need not know its type. */
 #ifndef LIBSYM_BASE_LAZY_H
 #define LIBSYM_BASE_LAZY_H
 
@@ -10,38 +8,44 @@
 #include <stdatomic.h>
 
 struct lazy {
-	pthread_mutex_t lock; /* of making */
+	pthread_mutex_t lock; /* held while the object is created */
 	_Atomic(void *) made;
+	void (*destroy)(void *made); /* valid once an object was created */
 };
 
 static inline void lazy_init(struct lazy *lazy)
 {
 	pthread_mutex_init(&lazy->lock, NULL);
 	atomic_init(&lazy->made, NULL);
+	lazy->destroy = NULL;
 }
 
-/* What was made, for its owner to destroy; NULL when nobody asked. Nobody may ask any more. */
-static inline void *lazy_deinit(struct lazy *lazy)
+/* Destroys the object, if it was created. No thread may use the struct any more. */
+static inline void lazy_deinit(struct lazy *lazy)
 {
+	void *made = atomic_load(&lazy->made);
+
 	pthread_mutex_destroy(&lazy->lock);
-	return atomic_load(&lazy->made);
+	if (made)
+		lazy->destroy(made);
 }
 
-/* What was made; NULL while nobody has asked. */
+/* The object; NULL if it was not created yet. */
 static inline void *lazy_peek(const struct lazy *lazy)
 {
 	return atomic_load_explicit(&((struct lazy *)lazy)->made, memory_order_acquire);
 }
 
-/* What was made elsewhere already, before anybody else can ask. */
-static inline void lazy_set(struct lazy *lazy, void *made)
+/* Stores an object that was created elsewhere, before other threads can ask for it. */
+static inline void lazy_set(struct lazy *lazy, void *made, void (*destroy)(void *made))
 {
+	lazy->destroy = destroy;
 	atomic_store_explicit(&lazy->made, made, memory_order_release);
 }
 
-/* `make` returns NULL for want of memory: then the next who asks tries again. */
+/* `make` returns NULL if out of memory; the next call then tries again. */
 static inline void *lazy_get(struct lazy *lazy, void *(*make)(const void *context),
-			     const void *context)
+			     void (*destroy)(void *made), const void *context)
 {
 	void *made = lazy_peek(lazy);
 
@@ -51,7 +55,7 @@ static inline void *lazy_get(struct lazy *lazy, void *(*make)(const void *contex
 	made = atomic_load(&lazy->made);
 	if (!made) {
 		made = make(context);
-		lazy_set(lazy, made);
+		lazy_set(lazy, made, destroy);
 	}
 	pthread_mutex_unlock(&lazy->lock);
 	return made;

@@ -11,9 +11,7 @@ int memory_file_write(int fd, const void *data, size_t size_bytes, uint64_t offs
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit))
-		return -errno;
-	if (limit.rlim_cur != RLIM_INFINITY &&
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    (offset > limit.rlim_cur || size_bytes > limit.rlim_cur - offset))
 		return -EFBIG;
 	if (lseek(fd, (off_t)offset, SEEK_SET) < 0)

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
-#include "libsym/base/path_walk.h"
 
 static const size_t read_step_bytes = (size_t)64 << 10;
 static const unsigned int temporary_name_tries = 16;
@@ -30,22 +29,20 @@ bool path_is_same_file(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/*
- * Finds the file without opening it: the opening of a device, or of a FIFO that
- * somebody has put there, already has consequences.
- */
-static int locate(int root_fd, const char *path, bool no_symlinks)
+/* Finds the file without opening it. Opening a device, or a FIFO that another user has placed
+ * there, already has side effects. */
+static int path_locate(int root_fd, const char *path, unsigned int flags)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = (root_fd >= 0 ? RESOLVE_IN_ROOT : 0) |
-			   (no_symlinks ? RESOLVE_NO_SYMLINKS : 0),
+			   (flags & PATH_NO_SYMLINKS ? RESOLVE_NO_SYMLINKS : 0) |
+			   (flags & PATH_SAME_MOUNT ? RESOLVE_NO_XDEV : 0),
 	};
-	int walk_fd AUTO_CLOSE = -1;
 	unsigned int attempt;
 	int fd;
 
-	/* A rename anywhere while ".." is looked up makes the kernel give up with EAGAIN. */
+	/* A concurrent rename makes the kernel fail the lookup of ".." with EAGAIN. */
 	for (attempt = 0; attempt < openat2_tries; attempt++) {
 		fd = (int)syscall(SYS_openat2, root_fd >= 0 ? root_fd : AT_FDCWD, path, &how,
 				  sizeof(how));
@@ -54,23 +51,24 @@ static int locate(int root_fd, const char *path, bool no_symlinks)
 		if (errno != EAGAIN && errno != EINTR)
 			break;
 	}
-	/* Seccomp filters that are older than the call answer EPERM. */
-	if (errno != ENOSYS && errno != EPERM)
-		return -errno;
-	if (root_fd >= 0)
-		return path_walk_open(root_fd, path, no_symlinks);
-	walk_fd = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* Without a root and without a ban on links there is nothing to walk for. */
-	fd = no_symlinks ? path_walk_open(walk_fd, path, true) : open(path, O_PATH | O_CLOEXEC);
-	return fd < 0 && !no_symlinks ? -errno : fd;
+	return -errno;
+}
+
+int path_reopen(int located_fd)
+{
+	char self[64];
+	int fd;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", located_fd);
+	/* Without O_NONBLOCK, opening a FIFO waits for a writer. */
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
 }
 
 int path_open_in_root(int root_fd, const char *path, unsigned int flags)
 {
-	int located AUTO_CLOSE = locate(root_fd, path, flags & PATH_NO_SYMLINKS);
-	char self[64];
+	int located AUTO_CLOSE = path_locate(root_fd, path, flags);
 	struct stat status;
-	int fd;
 
 	if (located < 0)
 		return located;
@@ -80,10 +78,7 @@ int path_open_in_root(int root_fd, const char *path, unsigned int flags)
 		return -EINVAL;
 	if ((flags & PATH_DIRECTORY) && !S_ISDIR(status.st_mode))
 		return -ENOTDIR;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", located);
-	/* Without O_NONBLOCK the opening of a FIFO waits for a writer. */
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	return flags & PATH_LOCATE ? steal_fd(&located) : path_reopen(located);
 }
 
 int path_read_at(int fd, void *room, size_t size_bytes, uint64_t offset)
@@ -108,7 +103,7 @@ int path_read_at(int fd, void *room, size_t size_bytes, uint64_t offset)
 	return 0;
 }
 
-/* At `offset`, or at the descriptor's own place where there are no offsets (a pipe). */
+/* Reads at `offset`, or at the file position if the file has no offsets (a pipe). */
 static ssize_t read_some(int fd, char *room, size_t size_bytes, uint64_t offset)
 {
 	ssize_t got;
@@ -121,7 +116,9 @@ static ssize_t read_some(int fd, char *room, size_t size_bytes, uint64_t offset)
 	return got < 0 ? -errno : got;
 }
 
-/* Room for what the file says it has and one byte, so that its end is seen without growing. */
+/*
+ * Reserves the size of the file and one byte, so that its end is seen without another allocation.
+ */
 static void reserve_whole(int fd, struct buf *buf)
 {
 	struct stat status;
@@ -142,7 +139,7 @@ int path_read_all(int fd, struct buf *buf)
 		ssize_t got;
 		char *room;
 
-		/* One byte more than allowed tells a full buffer from a file that goes on. */
+		/* One extra byte distinguishes a full buffer from a file that continues. */
 		if (!left_bytes) {
 			char beyond;
 
@@ -202,7 +199,7 @@ int path_write_all(int fd, const void *bytes, size_t size_bytes)
 	return 0;
 }
 
-/* Releases what the object holds without touching the directory. */
+/* Releases the struct without touching the directory. */
 static void output_release(struct path_output *output)
 {
 	if (output->fd >= 0)
@@ -215,9 +212,9 @@ static void output_release(struct path_output *output)
 }
 
 /*
- * Makes a name in the directory: returns 0 and sets `temporary_name`, or a negative errno.
- * The name is not derived from the final one, which may be as long as a name can
- * be already, and cannot be guessed by somebody who would like it to be taken.
+ * Creates a name in the directory and sets `temporary_name`. Returns 0 or a negative errno. The
+ * name is random, so another user cannot take it in advance. It is not derived from the final name,
+ * which may already have the maximum length.
  */
 static int name_temporary(struct path_output *output,
 			  int (*make)(struct path_output *output, const char *name))
@@ -253,7 +250,7 @@ static int make_file(struct path_output *output, const char *name)
 	return output->fd < 0 ? -errno : 0;
 }
 
-/* By its link in /proc: to link a descriptor itself takes a capability. */
+/* Uses the link in /proc: linking a descriptor itself requires a capability. */
 static int make_link(struct path_output *output, const char *name)
 {
 	char self[32];
@@ -264,14 +261,14 @@ static int make_link(struct path_output *output, const char *name)
 
 static int open_temporary(struct path_output *output)
 {
-	/* Without /proc it could not be given a name. */
+	/* Without /proc the file could not be given a name later. */
 	if (!access("/proc/self/fd", X_OK))
 		output->fd =
 			openat(output->directory_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	return output->fd >= 0 ? 0 : name_temporary(output, make_file);
 }
 
-/* Opened anew where that is allowed: an O_PATH descriptor cannot be flushed. */
+/* Reopens the directory if allowed, because an O_PATH descriptor cannot be flushed. */
 static int reopen_directory(int directory_fd)
 {
 	int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -319,8 +316,9 @@ int path_output_open(struct path_output *output, const char *path)
 	return path_output_open_at(output, directory_fd, path_file_name(path));
 }
 
-/* In the place of its own directory and name, which are released. */
-static int take_place(struct path_output *output, int parent_fd, const char *new_name)
+/* Replaces the directory and name of `output`, which are released. */
+static int path_output_replace_place(struct path_output *output, int parent_fd,
+				     const char *new_name)
 {
 	AUTO_CLOSE int directory_fd = reopen_directory(parent_fd);
 	AUTO_FREE char *name = strdup(new_name);
@@ -342,16 +340,18 @@ static int take_place(struct path_output *output, int parent_fd, const char *new
 int path_output_move(struct path_output *output, const char *path)
 {
 	AUTO_CLOSE int parent_fd = open_parent(path);
-	int failure =
-		parent_fd < 0 ? parent_fd : take_place(output, parent_fd, path_file_name(path));
+	int failure = parent_fd < 0
+			      ? parent_fd
+			      : path_output_replace_place(output, parent_fd, path_file_name(path));
 
 	if (failure)
 		path_output_abandon(output);
 	return failure;
 }
 
-/* A signal that ends us must not leave what has only its temporary name. */
-static int take_name(struct path_output *output)
+/* Signals are blocked, so that the program is not killed while the file has only its temporary
+ * name. */
+static int path_output_rename(struct path_output *output)
 {
 	int failure = 0;
 	sigset_t all, before;
@@ -374,8 +374,8 @@ int path_output_commit(struct path_output *output, mode_t mode, bool durable)
 	if (fchmod(output->fd, mode) || (durable && fsync(output->fd)))
 		failure = -errno;
 	if (!failure)
-		failure = take_name(output);
-	/* The new file is in place; a directory that cannot be flushed does not undo that. */
+		failure = path_output_rename(output);
+	/* The new file is in place; failing to flush the directory does not undo that. */
 	if (!failure && durable)
 		(void)fsync(output->directory_fd);
 	if (failure)
@@ -403,7 +403,7 @@ int path_output_finish(struct path_output *output, const void *bytes, size_t siz
 	return failure;
 }
 
-bool path_holds(int directory_fd, const char *name, const void *bytes, size_t size_bytes)
+bool path_has_content(int directory_fd, const char *name, const void *bytes, size_t size_bytes)
 {
 	int fd AUTO_CLOSE =
 		openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bounded cursor over bytes that somebody else made. Reads are little-endian
- * unless told otherwise, and never leave the buffer. The first failure sticks (where, and what was
- * missing); every later read yields 0, so a record is read straight through
- * and checked once, with reader_ok(). Knows no format and no error type.
+ * A bounded cursor over untrusted bytes. Numbers are little-endian unless `is_big_endian` is set.
+ * Reads never leave the buffer. The first failure is sticky: it records the position and the
+ * reason, and every later read yields 0. So a record is read straight through and checked once with
+ * reader_ok().
  */
 #ifndef LIBSYM_BASE_READER_H
 #define LIBSYM_BASE_READER_H
@@ -17,15 +17,15 @@
 struct reader {
 	const uint8_t *data; /* borrowed */
 	size_t size_bytes;
-	size_t position;     /* offset of the next byte; never more than size_bytes */
+	size_t position;     /* offset of the next byte, at most size_bytes */
 	const char *failure; /* NULL, or a static text: what could not be read */
 	size_t failed_at;    /* position of the first failure */
-	bool is_big_endian;  /* of numbers; a part is as the whole */
+	bool is_big_endian;  /* applies to numbers; reader_part() inherits it */
 };
 
 static inline struct reader reader_over(const void *data, size_t size_bytes)
 {
-	/* To NULL, which an empty buffer may come as, not even 0 may be added. */
+	/* An empty buffer may be NULL, and even adding 0 to NULL is undefined. */
 	return (struct reader){ .data = size_bytes ? data : "", .size_bytes = size_bytes };
 }
 
@@ -34,7 +34,7 @@ static inline bool reader_ok(const struct reader *reader)
 	return !reader->failure;
 }
 
-/* Records a failure at the present position unless one is recorded already. */
+/* Records a failure at the present position, unless one is recorded. */
 static inline void reader_fail(struct reader *reader, const char *failure)
 {
 	if (reader->failure)
@@ -48,7 +48,7 @@ static inline size_t reader_left(const struct reader *reader)
 	return reader->failure ? 0 : reader->size_bytes - reader->position;
 }
 
-/* The next `count` bytes, or NULL; the cursor moves only on success. */
+/* The next `count` bytes, or NULL. The cursor moves only on success. */
 static inline const uint8_t *reader_bytes(struct reader *reader, size_t count)
 {
 	const uint8_t *bytes;
@@ -78,7 +78,7 @@ static inline void reader_seek(struct reader *reader, size_t position)
 	reader->position = position;
 }
 
-/* From here on data ends at `end`, which lies neither before the cursor nor beyond the end. */
+/* Makes the data end at `end`, which must lie between the cursor and the present end. */
 static inline void reader_end_at(struct reader *reader, size_t end)
 {
 	if (reader->failure)
@@ -132,7 +132,7 @@ static inline uint64_t reader_u64(struct reader *reader)
 	return reader->is_big_endian ? __builtin_bswap64(value) : value;
 }
 
-/* A NUL-terminated string inside the buffer, or NULL; the cursor moves behind the NUL. */
+/* A NUL-terminated string inside the buffer, or NULL. The cursor moves past the NUL. */
 static inline const char *reader_string(struct reader *reader)
 {
 	const uint8_t *start, *end;
@@ -149,8 +149,8 @@ static inline const char *reader_string(struct reader *reader)
 	return (const char *)start;
 }
 
-/* A reader of its own over [offset, offset + size_bytes) of this one's data; failed when that lies
- * outside. */
+/* An independent reader over [offset, offset + size_bytes) of this one's data. It has failed if
+ * that range lies outside. */
 static inline struct reader reader_part(const struct reader *reader, size_t offset,
 					size_t size_bytes)
 {

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Memory for what is written here and there: zeros, of ordinary pages that are there once they are
- * written. Until then it is only addresses, which count for RLIMIT_AS.
- */
+/* Zeroed memory that is written sparsely. It consists of ordinary pages, which are allocated on
+ * first write. Before that it uses only address space, which counts for RLIMIT_AS. */
 #ifndef LIBSYM_BASE_SPARSE_MEMORY_H
 #define LIBSYM_BASE_SPARSE_MEMORY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-/* Aligned to pages; NULL when there is no room for `size_bytes`, which are not 0. */
+/* Aligned to pages. `size_bytes` is not 0. NULL if there is no room. */
 void *sparse_memory_create(size_t size_bytes);
-/* The same size. */
+/* `size_bytes` is the size that was created. */
 void sparse_memory_destroy(void *memory, size_t size_bytes);
-
-/* The same, aligned to huge pages, but none of it may be touched yet: so it does not count as
- * memory that may be written, which a system may limit too. */
-void *sparse_memory_reserve(size_t size_bytes);
-/* From now on the first `size_bytes`, which are whole pages, may be. False: no memory. */
-bool sparse_memory_open(void *memory, size_t size_bytes);
 
 #endif

@@ -3,17 +3,11 @@
 
 static const char replacement[] = "\xef\xbf\xbd";
 
-/* 0: none begins here. Reads no byte behind the NUL, which is part of no character. */
-static size_t character_bytes(const unsigned char *text)
+/* Rejects overlong forms, surrogates and values beyond U+10FFFF. */
+static bool may_follow(unsigned char first, unsigned char second)
 {
-	unsigned char first = text[0], lowest = 0x80, highest = 0xbf;
-	size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	unsigned char lowest = 0x80, highest = 0xbf;
 
-	if (first < 0x80)
-		return 1;
-	if (first < 0xc2 || first > 0xf4)
-		return 0;
-	/* Neither longer than need be, nor a surrogate, nor beyond U+10FFFF. */
 	if (first == 0xe0)
 		lowest = 0xa0;
 	else if (first == 0xed)
@@ -22,17 +16,38 @@ static size_t character_bytes(const unsigned char *text)
 		lowest = 0x90;
 	else if (first == 0xf4)
 		highest = 0x8f;
-	if (text[1] < lowest || text[1] > highest)
+	return second >= lowest && second <= highest;
+}
+
+size_t utf8_read(const char *text, size_t size_bytes, uint32_t *ret)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	unsigned char first = bytes[0];
+	size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	uint32_t character;
+
+	*ret = first;
+	if (first < 0x80)
+		return 1;
+	if (first < 0xc2 || first > 0xf4)
 		return 0;
-	for (size_t i = 2; i < length; i++)
-		if ((text[i] & 0xc0) != 0x80)
+	character = first & (0x7fu >> length);
+	for (size_t i = 1; i < length; i++) {
+		if (i == size_bytes)
+			return UTF8_NOT_WHOLE;
+		if ((bytes[i] & 0xc0) != 0x80 || (i == 1 && !may_follow(first, bytes[1])))
 			return 0;
+		character = character << 6 | (bytes[i] & 0x3f);
+	}
+	*ret = character;
 	return length;
 }
 
 size_t utf8_append(struct buf *buf, const char *text)
 {
-	size_t bytes = character_bytes((const unsigned char *)text);
+	uint32_t character;
+	/* The NUL at the end of the text ends every incomplete character. */
+	size_t bytes = utf8_read(text, SIZE_MAX, &character);
 
 	if (bytes) {
 		buf_append(buf, text, bytes);

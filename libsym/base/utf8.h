@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* UTF-8 (RFC 3629) for outputs that may hold nothing else, such as JSON. */
+/* UTF-8 (RFC 3629). */
 #ifndef LIBSYM_BASE_UTF8_H
 #define LIBSYM_BASE_UTF8_H
 
 #include "libsym/base/buf.h"
 
-/*
- * Appends the character at the start of `text`, which is not empty, or U+FFFD for a byte that does
- * not belong to one. Returns how many bytes of `text` that took; the buffer keeps its failure.
- */
+#define UTF8_NOT_WHOLE SIZE_MAX
+
+/* Reads the character at the start of `text`, which has at least one byte. Returns its number of
+ * bytes; 0 if the first byte is not valid; UTF8_NOT_WHOLE if the text ends inside the character. */
+size_t utf8_read(const char *text, size_t size_bytes, uint32_t *ret);
+
+/* Appends the first character of `text`, which is not empty, or U+FFFD for an invalid byte. Returns
+ * how many bytes of `text` were consumed. The buffer keeps its failure. */
 size_t utf8_append(struct buf *buf, const char *text);
 
 #endif

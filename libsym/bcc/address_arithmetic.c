@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places in files from names and back: the functions of bcc_syms.h by which tools
+ * Conversions between names and positions in files: the functions of bcc_syms.h with which tools
  * find where to put a probe.
  */
 #include <elf.h>
@@ -83,7 +83,7 @@ static int match_segment(uint64_t vaddr, uint64_t size_bytes, uint64_t offset, v
 	return -1;
 }
 
-/* Where in the file a vaddr of its code lies; false where no segment of code has it. */
+/* Converts the vaddr of code to a file offset; false when no executable segment contains it. */
 static bool find_code(const char *path, uint64_t vaddr, uint64_t *offset_ret)
 {
 	struct wanted_offset place = { .vaddr = vaddr };
@@ -100,7 +100,7 @@ static char *find_module(const char *module, int pid)
 					 : bcc_procutils_which_so(module, pid > 0 ? pid : 0);
 	char below_root[PATH_MAX + 64];
 
-	/* The file as the process sees it. */
+	/* Makes the path as the process sees it. */
 	if (!path || pid <= 0 || !strncmp(path, "/proc/", 6))
 		return path;
 	snprintf(below_root, sizeof(below_root), "/proc/%d/root%s", pid, path);
@@ -147,7 +147,7 @@ int bcc_resolve_symname(const char *module, const char *symname, const uint64_t 
 
 /* ---- an address of a process ---------------------------------------------------- */
 
-/* libbcc's, member by member: who calls _bcc_syms_find_module() has a copy of it. */
+/* libbcc's layout, member by member: callers of _bcc_syms_find_module() have a copy of it. */
 struct mod_search {
 	const char *name;
 	uint64_t inode; /* 0: by name */
@@ -180,7 +180,7 @@ int _bcc_syms_find_module(struct mod_info *info, int enter_ns, void *p)
 	return -1;
 }
 
-/* The mapping that holds the offset, else the first of the file, as libbcc takes always. */
+/* The mapping that contains the offset, else the first of the file, which libbcc always uses. */
 static int find_offset(struct mod_info *info, int enter_ns, void *p)
 {
 	struct mod_search *search = p;
@@ -198,7 +198,7 @@ static int find_offset(struct mod_info *info, int enter_ns, void *p)
 	return 0;
 }
 
-/* Any vaddr: what is no code lies as .text does, as libbcc has it of everything. */
+/* Converts any vaddr: data as if in the segment of .text, which is libbcc's rule for everything. */
 static bool find_in_file(const char *path, uint64_t vaddr, uint64_t *offset_ret)
 {
 	uint64_t text_vaddr, text_offset;

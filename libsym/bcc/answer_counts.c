@@ -17,7 +17,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct process_counts *processes;
 static size_t process_count;
 
-/* With the lock held; NULL without memory. */
+/* With the lock held; NULL when out of memory. */
 static struct process_counts *counts_of(int pid)
 {
 	struct process_counts *more;
@@ -55,7 +55,7 @@ static int by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-static void print(const struct process_counts *process)
+static void answer_counts_print(const struct process_counts *process)
 {
 	const struct answer_counts *counts = &process->counts;
 	uint64_t answered = 0;
@@ -77,7 +77,7 @@ void answer_counts_report(void)
 	if (process_count)
 		qsort(processes, process_count, sizeof(*processes), by_pid);
 	for (size_t i = 0; i < process_count; i++)
-		print(&processes[i]);
+		answer_counts_print(&processes[i]);
 	free(processes);
 	processes = NULL;
 	process_count = 0;

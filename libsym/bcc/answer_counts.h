@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was answered about each process, for the report at the end of the program. Engines come and
- * go; what they have counted is added up here by process.
+ * Counts the answers for each process, for the report at the end of the program.
+ * Engines come and go; their counts are added up here by process.
  */
 #ifndef LIBSYM_BCC_ANSWER_COUNTS_H
 #define LIBSYM_BCC_ANSWER_COUNTS_H
@@ -18,9 +18,9 @@ struct answer_counts {
 	uint64_t looks;
 };
 
-/* Without memory they are not added. */
+/* Does nothing when out of memory. */
 void answer_counts_add(int pid, const struct answer_counts *counts);
-/* To standard error, a line a process in the order of their ids, and forgets them. */
+/* Prints a line for each process to standard error, by id, and resets the counts. */
 void answer_counts_report(void);
 
 #endif

@@ -13,6 +13,13 @@ static bool is_set_to(const char *name, const char *value)
 	return found && !strcmp(found, value);
 }
 
+/* The words of the option --jit of dotnet-mapgen bcc. */
+static const char *const jit_words[] = {
+	[SYM_JIT_AUTO] = "auto",       [SYM_JIT_CONTRACT] = "memory",
+	[SYM_JIT_RUNDOWN] = "rundown", [SYM_JIT_PERF_MAP] = "perfmap",
+	[SYM_JIT_NONE] = "none",
+};
+
 void bcc_settings_read(struct bcc_settings *ret)
 {
 	const char *refresh = getenv("LIBSYM_BCC_REFRESH_MS");
@@ -22,15 +29,19 @@ void bcc_settings_read(struct bcc_settings *ret)
 
 	*ret = (struct bcc_settings){
 		.strict = is_set_to("LIBSYM_BCC_STRICT", "1"),
-		.short_names = is_set_to("LIBSYM_BCC_NAMES", "short"),
+		.names = is_set_to("LIBSYM_BCC_NAMES", "short")    ? BCC_NAMES_SHORT
+			 : is_set_to("LIBSYM_BCC_NAMES", "csharp") ? BCC_NAMES_CSHARP
+								   : BCC_NAMES_FULL,
 		.no_tiers = is_set_to("LIBSYM_BCC_TIERS", "strip"),
+		.folded = is_set_to("LIBSYM_BCC_FOLDED", "1"),
 		.report = is_set_to("LIBSYM_BCC_REPORT", "1"),
 		.notice = is_set_to("LIBSYM_BCC_NOTICE", "1"),
+		.no_limits = is_set_to("LIBSYM_BCC_NO_LIMITS", "1"),
 		.jit = SYM_JIT_AUTO,
 		.refresh_ms = 250,
 	};
 	for (uint32_t way = SYM_JIT_AUTO; jit && way <= SYM_JIT_NONE; way++)
-		if (!strcmp(jit, sym_jit_way_text(way)))
+		if (!strcmp(jit, jit_words[way]))
 			ret->jit = way;
 	if (!refresh)
 		return;
@@ -41,7 +52,7 @@ void bcc_settings_read(struct bcc_settings *ret)
 
 bool bcc_settings_are_same(const struct bcc_settings *a, const struct bcc_settings *b)
 {
-	return a->strict == b->strict && a->short_names == b->short_names &&
-	       a->no_tiers == b->no_tiers && a->report == b->report && a->notice == b->notice &&
-	       a->jit == b->jit && a->refresh_ms == b->refresh_ms;
+	return a->strict == b->strict && a->names == b->names && a->no_tiers == b->no_tiers &&
+	       a->folded == b->folded && a->report == b->report && a->notice == b->notice &&
+	       a->no_limits == b->no_limits && a->jit == b->jit && a->refresh_ms == b->refresh_ms;
 }

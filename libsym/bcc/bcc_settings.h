@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the environment asks for. Programs that only know libbcc's functions have
- * no other way to say it. Read once for each cache; unknown values count as unset.
+ * Settings in the environment. Programs that only know libbcc's functions have no other way to set
+ * them.
+ * Read once for each cache. Unknown values count as unset.
  */
 #ifndef LIBSYM_BCC_SETTINGS_H
 #define LIBSYM_BCC_SETTINGS_H
@@ -9,15 +10,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum bcc_names {
+	BCC_NAMES_FULL = 0,
+	BCC_NAMES_SHORT,  /* type and method only */
+	BCC_NAMES_CSHARP, /* sym_name_csharp() */
+};
+
 struct bcc_settings {
-	bool strict;         /* LIBSYM_BCC_STRICT=1: answer as libbcc does */
-	bool short_names;    /* LIBSYM_BCC_NAMES=short */
-	bool no_tiers;       /* LIBSYM_BCC_TIERS=strip */
-	bool report;         /* LIBSYM_BCC_REPORT=1: say on stderr what was answered */
-	bool notice;         /* LIBSYM_BCC_NOTICE=1: say on stderr when a process is asked */
-	uint32_t jit;        /* LIBSYM_BCC_JIT=auto|contract|...: enum sym_jit_way */
-	uint32_t refresh_ms; /* LIBSYM_BCC_REFRESH_MS: shortest time between two looks at a process
-			      */
+	bool strict;          /* LIBSYM_BCC_STRICT=1: answer as libbcc does */
+	enum bcc_names names; /* LIBSYM_BCC_NAMES=short|csharp */
+	bool no_tiers;        /* LIBSYM_BCC_TIERS=strip */
+	bool folded;          /* LIBSYM_BCC_FOLDED=1: no ';' in names, which separates frames */
+	bool report;          /* LIBSYM_BCC_REPORT=1: print on stderr what was answered */
+	bool notice;          /* LIBSYM_BCC_NOTICE=1: print on stderr when a runtime is asked */
+	bool no_limits;       /* LIBSYM_BCC_NO_LIMITS=1: other users' input may cost any amount */
+	uint32_t jit;         /* LIBSYM_BCC_JIT=auto|memory|...: enum sym_jit_method */
+	uint32_t refresh_ms;  /* LIBSYM_BCC_REFRESH_MS: shortest time between two refreshes of a
+				 process */
 };
 
 void bcc_settings_read(struct bcc_settings *ret);

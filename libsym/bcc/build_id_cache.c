@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for stacks of build-ids and file offsets (BPF_F_USER_BUILD_ID), whose
- * process need not exist any more: an ELF file for each build-id, opened with
- * libsym when the first frame asks.
+ * Names for stacks of build-ids and file offsets (BPF_F_USER_BUILD_ID), whose process may be gone.
+ * There is an ELF file for each build-id. It is opened when a frame needs it.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
 #include "libsym/base/hex.h"
+#include "libsym/bcc/bcc_budget.h"
 #include "libsym/bcc/bcc_settings.h"
 #include "libsym/bcc/libsym-bcc.h"
 #include "libsym/libsym.h"
@@ -27,8 +27,8 @@ struct strict_name {
 struct build_id_file {
 	uint8_t build_id[BUILD_ID_BYTES];
 	char *path;
-	struct sym_image *image; /* NULL before it is asked, or while it cannot be opened */
-	struct strict_name *strict_names; /* those that were handed out */
+	struct sym_image *image; /* NULL before a frame needs it, or while it cannot be opened */
+	struct strict_name *strict_names; /* returned names */
 	UT_hash_handle hh;
 };
 
@@ -39,7 +39,7 @@ struct build_id_cache {
 	struct build_id_cache *next;
 };
 
-/* All that are not freed: a handle that is not among them is refused. */
+/* All caches that are not freed. Any other handle is rejected. */
 static pthread_mutex_t caches_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct build_id_cache *caches;
 
@@ -52,7 +52,7 @@ static struct build_id_cache **find_cache(void *handle)
 	return place;
 }
 
-/* NULL when it is none. The cache comes locked. */
+/* Locks a cache; NULL for an invalid handle. */
 static struct build_id_cache *lock_cache(void *handle)
 {
 	struct build_id_cache *cache;
@@ -112,7 +112,7 @@ void bcc_free_buildsymcache(void *symcache)
 	pthread_mutex_unlock(&caches_lock);
 	if (!cache)
 		return;
-	/* Who had it locked is done; nobody can find it any more. */
+	/* The thread that had it locked has finished, and no other can find it any more. */
 	pthread_mutex_lock(&cache->lock);
 	pthread_mutex_unlock(&cache->lock);
 	HASH_ITER(hh, cache->files, file, next)
@@ -125,7 +125,7 @@ void bcc_free_buildsymcache(void *symcache)
 	free(cache);
 }
 
-/* 0, or -1 without memory. */
+/* 0, or -1 when out of memory. */
 static int add_file(struct build_id_cache *cache, const uint8_t *build_id, const char *path)
 {
 	struct build_id_file *file;
@@ -202,7 +202,7 @@ static int find_nearest(const char *name, uint64_t start, uint64_t size_bytes, v
 	return 0;
 }
 
-/* The nearest symbol below, however far, and a file offset taken for a vaddr. */
+/* libbcc's rule: the nearest symbol below, however far, with the file offset taken for a vaddr. */
 static int resolve_strictly(struct build_id_file *file, uint64_t offset, struct bcc_symbol *sym)
 {
 	struct bcc_symbol_option functions = { 1, 1, 0, 1u << 2 | 1u << STT_GNU_IFUNC };
@@ -218,17 +218,23 @@ static int resolve_strictly(struct build_id_file *file, uint64_t offset, struct 
 
 /* ---- as we answer ---------------------------------------------------------------- */
 
-/* The file may be another one since it was added. NULL when it is, or cannot be opened: of that the
- * next frame asks again, because it may be for want of descriptors. */
+/*
+ * The image of a file. NULL when the file was replaced since it was added, or cannot be opened. The
+ * next frame tries again, because descriptors may have been missing.
+ */
 static struct sym_image *get_image(struct build_id_file *file)
 {
 	struct sym_identity identity = { .size = sizeof(identity) };
+	struct sym_image_opts opts = { .size = sizeof(opts) };
 	struct sym_image *image = NULL;
+	struct bcc_settings settings;
 	struct sym_error *error;
 
 	if (file->image)
 		return file->image;
-	error = sym_image_open(file->path, &image);
+	bcc_settings_read(&settings);
+	opts.budget = bcc_budget_get(&settings);
+	error = sym_image_open_with(file->path, &opts, &image);
 	if (!error)
 		error = sym_image_identity(image, &identity);
 	if (!error && identity.id_size_bytes == BUILD_ID_BYTES &&
@@ -239,7 +245,7 @@ static struct sym_image *get_image(struct build_id_file *file)
 	return file->image;
 }
 
-/* A file offset and a vaddr are the same in most libraries; libbcc takes one for the other. */
+/* File offsets equal vaddrs in most libraries. libbcc takes one for the other. */
 static int resolve_offset(struct build_id_cache *cache, struct build_id_file *file, uint64_t offset,
 			  struct bcc_symbol *sym)
 {
@@ -261,7 +267,7 @@ static int resolve_offset(struct build_id_cache *cache, struct build_id_file *fi
 		return -1;
 	}
 	answer = sym_result_at(cache->result, 0);
-	if (answer->status != SYM_RESOLVED && answer->status != SYM_UNNAMED)
+	if (answer->status != SYM_RESOLVED && answer->status != SYM_BOUNDS_ONLY)
 		return -1;
 	*sym = (struct bcc_symbol){ answer->name, answer->name, file->path, answer->offset_bytes };
 	return 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a separate debug file is: the file of the same path below $BCC_SYMFS, then
- * /usr/lib/debug/.build-id/XX/YYYY.debug, then the file that .gnu_debuglink names,
- * beside the image, in .debug beside it, or below /usr/lib/debug (GDB manual,
- * "Separate Debug Files"). The first two must carry the build-id of the image, one
- * by link the checksum, unless the caller does without.
+ * Where a separate debug file is (GDB manual, "Separate Debug Files"), in this order:
+ * 1. the path of the image below $BCC_SYMFS
+ * 2. /usr/lib/debug/.build-id/XX/YYYY.debug
+ * 3. the file that .gnu_debuglink names: beside the image, in .debug beside it, or below
+ * /usr/lib/debug
+ * The first two must have the build-id of the image, the third the checksum, unless the caller does
+ * not require it.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -17,13 +19,9 @@
 #include "libsym/base/hex.h"
 #include "libsym/bcc/elf_file.h"
 
-enum {
-	BUILD_ID_BYTES = 20,
-};
-
 static const char debug_root[] = "/usr/lib/debug";
 
-/* The CRC-32 of .gnu_debuglink is that of zlib. */
+/* .gnu_debuglink uses the CRC-32 of zlib. */
 static uint32_t checksum(int fd)
 {
 	uLong sum = crc32(0, NULL, 0);
@@ -40,7 +38,7 @@ static uint32_t checksum(int fd)
 
 static bool open_of_build_id(struct elf_file *ret, const char *path, const uint8_t *build_id)
 {
-	uint8_t found[BUILD_ID_BYTES];
+	uint8_t found[ELF_FILE_BUILD_ID_BYTES];
 
 	if (!elf_file_open(ret, path))
 		return false;
@@ -52,10 +50,10 @@ static bool open_of_build_id(struct elf_file *ret, const char *path, const uint8
 
 static bool open_by_build_id(struct elf_file *ret, const uint8_t *build_id)
 {
-	char text[2 * BUILD_ID_BYTES + 1];
+	char text[2 * ELF_FILE_BUILD_ID_BYTES + 1];
 	char path[PATH_MAX];
 
-	hex_write_bytes(text, build_id, BUILD_ID_BYTES);
+	hex_write_bytes(text, build_id, ELF_FILE_BUILD_ID_BYTES);
 	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_root, text, text + 2);
 	return open_of_build_id(ret, path, build_id);
 }
@@ -82,7 +80,7 @@ static bool open_by_link(struct elf_file *ret, const char *path, const uint32_t 
 	return false;
 }
 
-/* The name, inside the file's own data, and the checksum behind it; NULL when there is none. */
+/* The name, inside the file's own data, and the checksum after it; NULL when there is none. */
 static const char *read_link(const struct elf_file *file, uint32_t *checksum_ret)
 {
 	GElf_Shdr header;
@@ -93,7 +91,7 @@ static const char *read_link(const struct elf_file *file, uint32_t *checksum_ret
 	if (!data || !data->d_buf)
 		return NULL;
 	length = strnlen(data->d_buf, data->d_size);
-	at = (length + 4) / 4 * 4; /* behind the NUL, padded to 4 */
+	at = (length + 4) / 4 * 4; /* after the NUL, padded to 4 */
 	if (!length || at > data->d_size || data->d_size - at < sizeof(*checksum_ret) ||
 	    memchr(data->d_buf, '/', length))
 		return NULL;
@@ -129,7 +127,7 @@ static bool open_linked(struct elf_file *ret, const struct elf_file *file, const
 bool debug_file_open(struct elf_file *ret, const struct elf_file *file, const char *path,
 		     int check_crc)
 {
-	uint8_t build_id[BUILD_ID_BYTES];
+	uint8_t build_id[ELF_FILE_BUILD_ID_BYTES];
 
 	if (elf_file_build_id(file, build_id) &&
 	    (open_in_symfs(ret, path, build_id) || open_by_build_id(ret, build_id)))

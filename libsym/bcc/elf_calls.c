@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of bcc_elf.h that concern symbols: what the symbol tables of an
- * ELF file and its debug file hold, entry by entry in the order of the file, as a
- * caller wants it that builds a table of its own. libelf reads; the file is
- * somebody else's.
+ * The functions of bcc_elf.h about symbols.
+ * They list the symbol tables of an ELF file and its debug file in file order, for callers that
+ * build their own tables.
+ * libelf reads the files, which are not trusted.
  */
-#include <fcntl.h>
 #include <gelf.h>
 #include <link.h>
 #include <stdlib.h>
@@ -19,56 +18,9 @@
 #include "libsym/bcc/elf_file.h"
 #include "libsym/bcc/libsym-bcc.h"
 
-enum {
-	BUILD_ID_BYTES = 20,
-};
-
-bool elf_file_open(struct elf_file *file, const char *path)
-{
-	*file = (struct elf_file){ .fd = -1 };
-	if (!path || elf_version(EV_CURRENT) == EV_NONE)
-		return false;
-	/* A FIFO in the place of a file must not hang the caller. */
-	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (file->fd < 0)
-		return false;
-	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
-	if (file->elf && elf_kind(file->elf) == ELF_K_ELF)
-		return true;
-	elf_file_close(file);
-	return false;
-}
-
-void elf_file_close(struct elf_file *file)
-{
-	elf_end(file->elf);
-	if (file->fd >= 0)
-		close(file->fd);
-	*file = (struct elf_file){ .fd = -1 };
-}
-
-Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret)
-{
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(file->elf, &names) < 0)
-		return NULL;
-	while ((section = elf_nextscn(file->elf, section))) {
-		const char *found;
-
-		if (!gelf_getshdr(section, ret))
-			continue;
-		found = elf_strptr(file->elf, names, ret->sh_name);
-		if (found && !strcmp(found, name))
-			return section;
-	}
-	return NULL;
-}
-
 /* ---- symbols -------------------------------------------------------------------- */
 
-/* One of the two ways to hand a symbol out. */
+/* One of the two callbacks for symbols. */
 struct receiver {
 	bcc_elf_symcb call;
 	bcc_elf_symcb_lazy call_lazy;
@@ -77,7 +29,7 @@ struct receiver {
 	int is_debug_file;
 };
 
-/* False when the receiver has seen enough. */
+/* False when the callback stops. */
 static bool hand_out(const struct receiver *receiver, const char *name, size_t strings,
 		     const GElf_Sym *symbol)
 {
@@ -146,7 +98,7 @@ static int walk_file(const char *path, struct receiver *receiver)
 	if (!receiver->option)
 		receiver->option = &every_type;
 	if (!elf_file_open(&file, path))
-		return may_be_read(path) ? 0 : -1; /* no ELF file, no symbols */
+		return may_be_read(path) ? 0 : -1; /* not an ELF file: no symbols */
 	if (receiver->option->use_debug_file &&
 	    debug_file_open(&debug_file, &file, path, receiver->option->check_debug_file_crc)) {
 		receiver->is_debug_file = 1;
@@ -175,7 +127,7 @@ int bcc_elf_foreach_sym_lazy(const char *path, bcc_elf_symcb_lazy callback, void
 	return callback ? walk_file(path, &receiver) : -1;
 }
 
-/* The vDSO is an ELF image in this process's own memory; how long it is stands in its headers. */
+/* The vDSO is an ELF image in this process's own memory. Its headers contain its size. */
 int bcc_elf_foreach_vdso_sym(bcc_elf_symcb callback, void *payload)
 {
 	static const struct bcc_symbol_option every_type = { 0, 0, 0, 65535 };
@@ -286,47 +238,9 @@ int bcc_elf_is_vdso(const char *name)
 	return name && !strcmp(name, "[vdso]");
 }
 
-/* ---- build-id ----------------------------------------------------------------------- */
-
-static bool find_build_id(Elf_Data *data, uint8_t *ret)
-{
-	size_t at = 0, name_at, content_at;
-	GElf_Nhdr note;
-
-	while ((at = gelf_getnote(data, at, &note, &name_at, &content_at)) > 0) {
-		const char *bytes = data->d_buf;
-
-		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
-		    memcmp(bytes + name_at, "GNU", 4) != 0)
-			continue;
-		if (note.n_descsz != BUILD_ID_BYTES)
-			return false;
-		memcpy(ret, bytes + content_at, BUILD_ID_BYTES);
-		return true;
-	}
-	return false;
-}
-
-bool elf_file_build_id(const struct elf_file *file, uint8_t *ret)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-
-	while ((section = elf_nextscn(file->elf, section))) {
-		Elf_Data *data;
-
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
-			continue;
-		data = elf_getdata(section, NULL);
-		if (data && find_build_id(data, ret))
-			return true;
-	}
-	return false;
-}
-
 int bcc_elf_get_buildid(const char *path, char *buildid)
 {
-	uint8_t bytes[BUILD_ID_BYTES];
+	uint8_t bytes[ELF_FILE_BUILD_ID_BYTES];
 	struct elf_file file;
 	bool found;
 

@@ -7,24 +7,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum {
+	ELF_FILE_BUILD_ID_BYTES = 20,
+};
+
 struct elf_file {
 	int fd;
 	Elf *elf;
 };
 
-/* False for what is no ELF file; then there is nothing to close. */
+/* False when it is not an ELF file; then there is nothing to close. */
 bool elf_file_open(struct elf_file *file, const char *path);
 void elf_file_close(struct elf_file *file);
 
-/* NULL when there is none of the name. */
+/* NULL when there is no section of that name. */
 Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *ret);
 
-/* Writes 20 bytes; false when there is no build-id of that length. */
+/* Writes ELF_FILE_BUILD_ID_BYTES; false when there is no build-id of that length. */
 bool elf_file_build_id(const struct elf_file *file, uint8_t *ret);
 
 /*
- * Opens the debug file of `file`, which was opened by `path`: its path below
- * $BCC_SYMFS, then by build-id, then by .gnu_debuglink. False when there is none.
+ * Opens the debug file of `file`, which was opened as `path` (see debug_link.c for the order).
+ * False when there is none.
  */
 bool debug_file_open(struct elf_file *ret, const struct elf_file *file, const char *path,
 		     int check_crc);

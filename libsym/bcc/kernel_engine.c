@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of kernel code from /proc/kallsyms: the symbol with the greatest start
- * that is not above the address. The list tells no sizes. libbcc names every
- * address above the first symbol, also where no code is; here a name reaches
- * 1 MiB at most, which is more than any function of the kernel has.
+ * Names of kernel code from /proc/kallsyms: the nearest symbol at or below the address.
+ *
+ * The list has no sizes. libbcc names every address above the first symbol, even where there is no
+ * code.
+ * Here a name covers at most 1 MiB, which is more than any function of the kernel has.
+ *
+ * libbcc reads the list once. But modules and BPF programs come and go, and their memory is used
+ * again.
+ * So libsym answers for everything except the kernel's own text, unless strict answers are
+ * requested.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/buf.h"
 #include "libsym/bcc/symcache.h"
+#include "libsym/libsym.h"
 
 enum {
 	LONGEST_FUNCTION_BYTES = 1 << 20,
@@ -24,13 +32,21 @@ struct kernel_symbol {
 	uint32_t reserved;
 };
 
+struct module_name {
+	struct module_name *next;
+	char text[];
+};
+
 struct kernel_engine {
 	struct buf symbols;
 	struct buf text;
 	size_t count;
 	bool strict;
 	bool loaded;
-	/* The module of the line before; a module's symbols stand together. */
+	struct sym_kernel *now; /* modules and programs; NULL: not opened yet, or not possible */
+	struct sym_result *result;
+	struct module_name *modules; /* names without brackets, which live as long as the engine */
+	/* The module of the previous line. The symbols of a module are adjacent. */
 	uint32_t last_module;
 };
 
@@ -65,7 +81,7 @@ static int compare_symbols(const void *left, const void *right)
 	return a->order < b->order ? -1 : 1;
 }
 
-static void load(struct kernel_engine *engine)
+static void kernel_engine_load(struct kernel_engine *engine)
 {
 	engine->loaded = true;
 	if (bcc_procutils_each_ksym(take_symbol, engine) < 0 || !engine->count)
@@ -73,8 +89,8 @@ static void load(struct kernel_engine *engine)
 	qsort(engine->symbols.data, engine->count, sizeof(struct kernel_symbol), compare_symbols);
 }
 
-/* libbcc reads the list once and never again unless it was empty. */
-static void refresh(void *held)
+/* libbcc reads the list once, and again only if it was empty. */
+static void kernel_engine_refresh(void *held)
 {
 	struct kernel_engine *engine = held;
 
@@ -83,39 +99,112 @@ static void refresh(void *held)
 	buf_clear(&engine->symbols);
 	buf_clear(&engine->text);
 	engine->count = 0;
-	load(engine);
+	kernel_engine_load(engine);
 }
 
-static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
+/* ---- what comes and goes ------------------------------------------------------ */
+
+static bool open_now(struct kernel_engine *engine)
+{
+	struct sym_error *error = NULL;
+
+	if (!engine->result)
+		error = sym_result_create(&engine->result);
+	if (!error && !engine->now)
+		error = sym_kernel_open(NULL, &engine->now);
+	sym_error_destroy(error);
+	return engine->now;
+}
+
+/* Makes libbcc's form of "[NAME]"; NULL when out of memory. */
+static const char *module_name(struct kernel_engine *engine, const char *bracketed)
+{
+	size_t bytes = strlen(bracketed) < 2 ? 0 : strlen(bracketed) - 2;
+	struct module_name *module = engine->modules;
+
+	while (module &&
+	       (strlen(module->text) != bytes || memcmp(module->text, bracketed + 1, bytes) != 0))
+		module = module->next;
+	if (module)
+		return module->text;
+	module = calloc(1, sizeof(*module) + bytes + 1);
+	if (!module)
+		return NULL;
+	memcpy(module->text, bracketed + 1, bytes);
+	module->next = engine->modules;
+	engine->modules = module;
+	return module->text;
+}
+
+static int resolve_now(struct kernel_engine *engine, uint64_t address, struct bcc_symbol *sym)
+{
+	const struct sym_answer *answer;
+	struct sym_error *error;
+
+	if (!open_now(engine))
+		return -1;
+	error = sym_kernel_resolve(engine->now, &address, 1, engine->result);
+	if (error) {
+		sym_error_destroy(error);
+		return -1;
+	}
+	answer = sym_result_at(engine->result, 0);
+	if (answer->status != SYM_RESOLVED)
+		return -1;
+	sym->name = answer->name;
+	sym->module = module_name(engine, answer->image_path);
+	sym->offset = answer->offset_bytes;
+	return sym->module ? 0 : -1;
+}
+
+static int resolve_name_now(struct kernel_engine *engine, const char *name, uint64_t *ret)
+{
+	struct sym_symbols *symbols = NULL;
+	struct sym_error *error;
+	size_t found = SYM_NONE;
+
+	if (!open_now(engine))
+		return -1;
+	error = sym_kernel_symbols(engine->now, &symbols);
+	if (!error)
+		found = sym_symbols_find(symbols, name, SYM_NONE);
+	if (found != SYM_NONE)
+		*ret = sym_symbols_at(symbols, found)->start;
+	sym_error_destroy(error);
+	sym_symbols_destroy(symbols);
+	return found == SYM_NONE ? -1 : 0;
+}
+
+/* ---- answers ------------------------------------------------------------------ */
+
+static bool is_own(const struct kernel_engine *engine, const struct kernel_symbol *symbol)
+{
+	return !strcmp(engine->text.data + symbol->module, "kernel");
+}
+
+static int kernel_engine_resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 {
 	struct kernel_engine *engine = held;
 	const struct kernel_symbol *symbols;
-	size_t low = 0, high;
+	size_t low;
 
 	if (!engine->loaded)
-		load(engine);
+		kernel_engine_load(engine);
 	symbols = (const struct kernel_symbol *)engine->symbols.data;
-	high = engine->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = ascending_items_up_to(symbols, engine->count, sizeof(*symbols), address);
 	if (!low)
 		return -1;
 	symbols += low - 1;
-	if (!engine->strict && address - symbols->address >= LONGEST_FUNCTION_BYTES)
-		return -1;
+	if (!engine->strict &&
+	    (address - symbols->address >= LONGEST_FUNCTION_BYTES || !is_own(engine, symbols)))
+		return resolve_now(engine, address, sym);
 	sym->name = engine->text.data + symbols->name;
 	sym->module = engine->text.data + symbols->module;
 	sym->offset = address - symbols->address;
 	return 0;
 }
 
-/* Of several symbols with the name the last, as libbcc does. */
+/* Finds the last of several symbols with the name, as libbcc does. */
 static int resolve_name(void *held, const char *module, const char *name, uint64_t *ret)
 {
 	struct kernel_engine *engine = held;
@@ -123,20 +212,29 @@ static int resolve_name(void *held, const char *module, const char *name, uint64
 
 	(void)module;
 	if (!engine->loaded)
-		load(engine);
+		kernel_engine_load(engine);
 	symbols = (const struct kernel_symbol *)engine->symbols.data;
 	for (size_t i = engine->count; i-- > 0;)
-		if (!strcmp(engine->text.data + symbols[i].name, name)) {
+		if ((engine->strict || is_own(engine, &symbols[i])) &&
+		    !strcmp(engine->text.data + symbols[i].name, name)) {
 			*ret = symbols[i].address;
 			return 0;
 		}
-	return -1;
+	return engine->strict ? -1 : resolve_name_now(engine, name, ret);
 }
 
-static void destroy(void *held)
+static void kernel_engine_destroy(void *held)
 {
 	struct kernel_engine *engine = held;
 
+	while (engine->modules) {
+		struct module_name *next = engine->modules->next;
+
+		free(engine->modules);
+		engine->modules = next;
+	}
+	sym_result_destroy(engine->result);
+	sym_kernel_close(engine->now);
 	buf_deinit(&engine->symbols);
 	buf_deinit(&engine->text);
 	free(engine);
@@ -155,8 +253,8 @@ void *kernel_engine_create(bool strict)
 }
 
 const struct engine_ops kernel_engine_ops = {
-	.resolve = resolve,
+	.resolve = kernel_engine_resolve,
 	.resolve_name = resolve_name,
-	.refresh = refresh,
-	.destroy = destroy,
+	.refresh = kernel_engine_refresh,
+	.destroy = kernel_engine_destroy,
 };

@@ -19,7 +19,7 @@ enum {
 	LARGEST_CACHE_BYTES = 64 << 20,
 };
 
-/* Flags of a library of this program's kind: ELF with a libc6, and what the processor adds. */
+/* Flags of a library that this program can load: ELF with libc6, and those of the processor. */
 #if defined(__x86_64__) && !defined(__ILP32__)
 static const int32_t own_flags = 0x0303;
 #elif defined(__aarch64__)
@@ -63,7 +63,7 @@ static const char *string_at(const struct reader *table, uint32_t offset)
 	return reader_string(&text);
 }
 
-/* "lib"NAME".so" or the same and a dot, so that "c" is not "cap" and "m" is not "md". */
+/* "lib"NAME".so", alone or followed by a dot, so that "c" does not match "cap". */
 static bool is_library(const char *file, const char *name)
 {
 	size_t length = strlen(name);

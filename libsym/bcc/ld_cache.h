@@ -16,12 +16,12 @@
 #include <stdint.h>
 
 /*
- * Looks for the first "lib"NAME".so" or "lib"NAME".so.N" of the flags; the path,
- * inside `bytes`, or NULL.
+ * Finds the first "lib"NAME".so" or "lib"NAME".so.N" with the flags. Returns its path inside
+ * `bytes`, or NULL.
  */
 const char *ld_cache_search(const void *bytes, size_t size_bytes, const char *name, int32_t flags);
 
-/* The same in the machine's cache, for this program's own kind of library; heap, or NULL. */
+/* Searches the machine's cache for a library that this program can load; from malloc(), or NULL. */
 char *ld_cache_find(const char *name);
 
 #endif

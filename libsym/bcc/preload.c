@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes a program that is not built again ask libsym: libsym-bcc-preload.so,
- * to be named in LD_PRELOAD (`dotnet-mapgen bcc` does). A program that is linked to
- * libbcc finds our functions of the same names first, and that is all it takes.
- * BCC's Python tools open libbcc.so.0 and look functions up in it by dlsym() on
- * that handle, which no order of libraries changes; so this file defines dlsym().
+ * libsym-bcc-preload.so, for LD_PRELOAD: makes a program use libsym without rebuilding it
+ * (`dotnet-mapgen bcc`).
  *
- * Only a look-up that ends in libbcc's own caches is changed, all others are the C
- * library's. It finds out by itself who called it (for RTLD_NEXT and
- * RTLD_DEFAULT), from the return address: therefore the real function is jumped
- * to, not called.
+ * A program linked to libbcc finds our functions of the same names first.
+ * BCC's Python tools open libbcc.so.0 and use dlsym() on its handle, which no order of libraries
+ * changes. So this file defines dlsym().
  *
- * What the tool starts is none of our business, and may be for another C library: once libbcc
- * is there, the name of this file is taken out of the environment. Not before: a tool may be
- * started by a shell script, or by env.
+ * Only look-ups of libbcc's own cache functions are changed; all others go to the C library.
+ * For RTLD_NEXT and RTLD_DEFAULT dlsym() finds its caller by the return address. So the real
+ * function is jumped to, not called.
+ *
+ * Programs that the tool starts may need another C library. So this file is removed from the
+ * environment as soon as libbcc is loaded.
+ * Not before: a shell script or env may start the tool.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -54,8 +54,7 @@ static _Atomic(find_function *) next_dlsym;
 
 SYM_BCC_API void *dlsym(void *handle, const char *name);
 
-/* dlsym moved from libdl to libc in glibc 2.34; each processor's first version names the old one.
- */
+/* dlsym moved from libdl to libc in glibc 2.34. Each processor's first version has the old one. */
 static find_function *find_dlsym(void)
 {
 	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17",
@@ -68,7 +67,7 @@ static find_function *find_dlsym(void)
 	return found;
 }
 
-/* Takes `entry` out of a list of LD_PRELOAD, in its place. */
+/* Removes `entry` from a list of LD_PRELOAD, in place. */
 static void take_out(char *list, const char *entry)
 {
 	static const char between[] = ": ";
@@ -86,7 +85,7 @@ static void take_out(char *list, const char *entry)
 	}
 }
 
-/* The environment is changed where it is: others may be reading it. */
+/* The environment is changed in place, because other threads may be reading it. */
 static void leave_environment(void)
 {
 	static atomic_bool was_left;
@@ -98,7 +97,7 @@ static void leave_environment(void)
 		take_out(list, own.dli_fname);
 }
 
-/* Is the program linked to libbcc, or to libbcc_bpf, which has the caches too? */
+/* Checks whether the program is linked to libbcc, or to libbcc_bpf, which has the caches too. */
 __attribute__((constructor)) static void begin(void)
 {
 	find_function *next = find_dlsym();
@@ -115,8 +114,8 @@ static void *replacement_of(const char *name)
 	return NULL;
 }
 
-/* libbcc must have the function too: a program that asks whether it does gets the true answer. */
-static void *replace(void *handle, const char *name)
+/* libbcc must have the function too: a program that tests for it gets the right result. */
+static void *preload_replace_function(void *handle, const char *name)
 {
 	find_function *next = find_dlsym();
 	void *replacement;
@@ -130,10 +129,11 @@ static void *replace(void *handle, const char *name)
 	return replacement;
 }
 
-__attribute__((optimize("O2", "optimize-sibling-calls"))) void *dlsym(void *handle,
-								      const char *name)
+/* A counter of coverage behind the last call would make it a call, not a jump. */
+__attribute__((no_profile_instrument_function, optimize("O2", "optimize-sibling-calls"))) void *
+dlsym(void *handle, const char *name)
 {
-	void *replaced = replace(handle, name);
+	void *replaced = preload_replace_function(handle, name);
 	find_function *next;
 
 	if (replaced)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of bcc_proc.h that symbolizers use: modules of a process, symbols
- * of the kernel, where a library or a program lies. The text of /proc is the
- * kernel's; names in it are chosen by the process that is looked at.
+ * The functions of bcc_proc.h that symbolizers use: modules of a process, symbols of the kernel,
+ * paths of libraries and programs.
+ * The text of /proc is the kernel's, but the process chooses the names in it.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -17,12 +16,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/bcc/ld_cache.h"
 #include "libsym/bcc/libsym-bcc.h"
-#include "libsym/bcc/perf_map_calls.h"
-
-static bool starts_with(const char *text, const char *start)
-{
-	return !strncmp(text, start, strlen(start));
-}
+#include "libsym/bcc/perfmap_calls.h"
 
 int bcc_mapping_is_file_backed(const char *mapname)
 {
@@ -32,12 +26,12 @@ int bcc_mapping_is_file_backed(const char *mapname)
 	if (!mapname || !*mapname)
 		return 0;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (starts_with(mapname, others[i]))
+		if (!strncmp(mapname, others[i], strlen(others[i])))
 			return 0;
 	return 1;
 }
 
-/* Takes a line of maps apart, in place; false for one that is of no interest. */
+/* Parses a line of maps in place; false for a line that is not listed. */
 static bool read_module(char *line, mod_info *ret)
 {
 	char permissions[8];
@@ -62,7 +56,7 @@ static bool is_of_module(const struct stat *status, const mod_info *module)
 	       minor(status->st_dev) == module->dev_minor;
 }
 
-/* The first descriptor that a process has of this file, as a path; "" for none. */
+/* The path of the first descriptor of this file in a process; "" for none. */
 static void find_descriptor(int pid, const mod_info *module, char *room, size_t room_bytes)
 {
 	const struct dirent *entry;
@@ -83,7 +77,7 @@ static void find_descriptor(int pid, const mod_info *module, char *room, size_t 
 		closedir(list);
 }
 
-/* A file of memory has no path; libbcc tells a descriptor that the process has of it. */
+/* A memory file has no path. libbcc uses a descriptor of the process. */
 static int hand_out(mod_info *module, int pid, bcc_procutils_modulecb callback, void *payload)
 {
 	char path[64 + NAME_MAX];
@@ -115,7 +109,7 @@ int _procfs_maps_each_module(FILE *procmaps, int pid, bcc_procutils_modulecb cal
 	return -1;
 }
 
-/* The map below the process's own root first, then the machine's. */
+/* Lists the map below the process's own root first, then the machine's. */
 static void each_perf_map(int pid, bcc_procutils_modulecb callback, void *payload)
 {
 	char path[PATH_MAX];
@@ -141,7 +135,7 @@ int bcc_procutils_each_module(int pid, bcc_procutils_modulecb callback, void *pa
 	return 0;
 }
 
-/* "ADDRESS TYPE NAME" and, of a module, "\t[MODULE]". */
+/* "ADDRESS TYPE NAME" and, for a module, "\t[MODULE]". */
 static void take_kernel_line(char *line, bcc_procutils_ksymcb callback, void *payload)
 {
 	const char *module = "kernel";
@@ -171,7 +165,7 @@ int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
 	size_t room = 0;
 
 	if (!callback || geteuid() != 0)
-		return -1; /* others are shown zeros */
+		return -1; /* other users see zeros */
 	list = fopen("/proc/kallsyms", "re");
 	if (!list)
 		return -1;
@@ -180,7 +174,7 @@ int bcc_procutils_each_ksym(bcc_procutils_ksymcb callback, void *payload)
 	return 0;
 }
 
-/* What which_so_in() looks for, and what it has found. */
+/* The input and the result of which_so_in(). */
 struct library_search {
 	char with_dot[NAME_MAX + 8];
 	char with_dash[NAME_MAX + 8];

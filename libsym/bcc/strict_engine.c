@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers as libbcc 0.26 gives them, right or wrong: for who compares, or relies
- * on it. What that means, as observed of libbcc:
+ * Answers as libbcc 0.26 gives them, right or wrong, for callers that compare with it or rely on
+ * it.
  *
- * - the process is looked at once, and again when /proc/PID/exe is another file;
- * - modules by name, in the order of maps; the first that covers an address is
- *   asked, then only the perf map, which covers everything;
- * - symbols sorted by start; from the nearest one below the search goes back as
- *   long as symbols end above the nearest one's start: so the outer of nested
- *   ranges is missed behind an inner one, symbols of size 0 are never hit, and
- *   of two with one start either may answer;
- * - a perf map is read when it is first asked and not again;
- * - the address of a name in a library is its value added to the start of the
- *   library's first executable mapping, which is wrong where that is not the
- *   start of the file.
+ * The observed rules of libbcc:
+ * - The process is read once, and again when /proc/PID/exe is another file.
+ * - Modules are known by name, in the order of maps. The first one that contains an address is
+ *   used, then only the perf map, which contains everything.
+ * - Symbols are sorted by start. From the nearest one below, the search goes back as long as
+ *   symbols end above the nearest one's start. So the outer of nested ranges is missed after an
+ *   inner one, symbols of size 0 are never found, and of two with one start either may be found.
+ * - A perf map is read when it is first needed, and never again.
+ * - The address of a name in a library is its value plus the start of the library's first
+ *   executable mapping. That is wrong when that mapping is not the start of the file.
  */
 #include <elf.h>
 #include <limits.h>
@@ -22,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/buf.h"
 #include "libsym/bcc/symcache.h"
 
@@ -46,8 +46,8 @@ struct symbol {
 };
 
 struct module {
-	char *name; /* as maps has it */
-	char *path; /* where to open it */
+	char *name; /* as in maps */
+	char *path; /* the path to open */
 	enum module_kind kind;
 	bool loaded;
 	uint64_t text_start, text_offset;
@@ -168,7 +168,7 @@ static int add_module(mod_info *info, int enter_ns, void *payload)
 	return module->kind == MODULE_PERF_MAP ? -1 : 0;
 }
 
-static void refresh(void *held)
+static void strict_engine_refresh(void *held)
 {
 	struct strict_engine *engine = held;
 
@@ -182,7 +182,7 @@ static void refresh_if_other(struct strict_engine *engine)
 	ino_t executable = executable_of(engine->pid);
 
 	if (executable && executable != engine->executable)
-		refresh(engine);
+		strict_engine_refresh(engine);
 }
 
 /* ---- look-ups -------------------------------------------------------------------- */
@@ -218,7 +218,8 @@ static void load_symbols(const struct strict_engine *engine, struct module *modu
 		      sizeof(struct symbol), compare_symbols);
 }
 
-static bool covers(const struct module *module, uint64_t address, uint64_t *offset_ret)
+static bool strict_engine_covers(const struct module *module, uint64_t address,
+				 uint64_t *offset_ret)
 {
 	size_t count;
 	const struct range *range = ranges_of(module, &count);
@@ -240,20 +241,13 @@ static bool find_symbol(const struct strict_engine *engine, struct module *modul
 			struct bcc_symbol *sym)
 {
 	const struct symbol *symbols, *nearest;
-	size_t count, low = 0, high;
+	size_t count, low;
 
 	load_symbols(engine, module);
 	sym->module = module->name;
 	sym->offset = offset;
 	symbols = symbols_of(module, &count);
-	for (high = count; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = ascending_items_up_to(symbols, count, sizeof(*symbols), offset);
 	if (!low)
 		return false;
 	nearest = symbols + low - 1;
@@ -269,7 +263,7 @@ static bool find_symbol(const struct strict_engine *engine, struct module *modul
 	return false;
 }
 
-static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
+static int strict_engine_resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 {
 	struct strict_engine *engine = held;
 	const char *covering = NULL;
@@ -278,7 +272,7 @@ static int resolve(void *held, uint64_t address, struct bcc_symbol *sym)
 	refresh_if_other(engine);
 	for (struct module *module = engine->modules; module; module = module->next) {
 		if ((covering && module->kind != MODULE_PERF_MAP) ||
-		    !covers(module, address, &offset))
+		    !strict_engine_covers(module, address, &offset))
 			continue;
 		if (find_symbol(engine, module, offset, sym))
 			return 0;
@@ -296,7 +290,10 @@ struct wanted_name {
 	bool found;
 };
 
-/* A perf map goes on after this; the last of a name wins there, the first in ELF files. */
+/*
+ * The search continues in a perf map. So the last symbol of a name wins there, and the first one in
+ * ELF files.
+ */
 static int match_name(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
 {
 	struct wanted_name *wanted = payload;
@@ -336,7 +333,7 @@ static int resolve_name(void *held, const char *module_name, const char *name, u
 	return 0;
 }
 
-static void destroy(void *held)
+static void strict_engine_destroy(void *held)
 {
 	struct strict_engine *engine = held;
 
@@ -353,13 +350,13 @@ void *strict_engine_create(int pid, const struct bcc_symbol_option *option)
 	engine->pid = pid;
 	engine->option = *option;
 	engine->last = &engine->modules;
-	refresh(engine);
+	strict_engine_refresh(engine);
 	return engine;
 }
 
 const struct engine_ops strict_engine_ops = {
-	.resolve = resolve,
+	.resolve = strict_engine_resolve,
 	.resolve_name = resolve_name,
-	.refresh = refresh,
-	.destroy = destroy,
+	.refresh = strict_engine_refresh,
+	.destroy = strict_engine_destroy,
 };

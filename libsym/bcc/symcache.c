@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The caches of bcc_syms.h: handles that stay safe to use when the caller errs,
- * one lock a cache, the readable form of C++ names. What an address is called is
- * the business of the engines (symcache.h).
+ * The caches of bcc_syms.h: handles that remain safe when the caller errs, one lock for each cache,
+ * and readable forms of C++ names. The engines (symcache.h) find names.
  *
- * A handle is the number of a slot and the count of caches that slot has held, so
- * that a handle that was freed, or one that libbcc made, fits no slot. Slots are
- * never given back to the system. Engines of caches that are freed are kept for a
- * moment (kept_engines.h).
+ * A handle consists of the number of a slot and the count of caches that the slot has held.
+ * So a freed handle, or one of libbcc, matches no slot.
+ * Slots are never freed.
+ * Engines of freed caches are kept for a moment (engine_pool.h).
  */
 #include "libsym/bcc/symcache.h"
 
@@ -16,17 +15,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/single_threaded.h>
 
 #include "libsym/bcc/answer_counts.h"
 #include "libsym/bcc/bcc_settings.h"
-#include "libsym/bcc/kept_engines.h"
+#include "libsym/bcc/engine_pool.h"
 #include "libsym/bcc/thread_owner.h"
 
 enum {
 	SLOTS_PER_BLOCK = 256,
 	BLOCKS = 4096,
-	GENERATION_SHIFT = 24, /* 2^20 slots, 16-byte steps: no handle looks misaligned */
+	GENERATION_SHIFT = 24, /* 2^20 slots, in steps of 16 bytes: no handle looks misaligned */
 	SLOT_SHIFT = 4,
 };
 
@@ -43,7 +41,7 @@ struct slot {
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct slot *) blocks[BLOCKS];
 static uint32_t slot_count;
-static uint32_t first_free = UINT32_MAX; /* of the slots to use again; UINT32_MAX: there is none */
+static uint32_t first_free = UINT32_MAX; /* free list; UINT32_MAX: empty */
 
 extern char *__cxa_demangle(const char *mangled, char *room, size_t *size_bytes, int *status);
 
@@ -55,12 +53,7 @@ static struct slot *slot_at(uint32_t index)
 	return block ? &block[index % SLOTS_PER_BLOCK] : NULL;
 }
 
-static void *handle_of(uint32_t index, uint64_t generation)
-{
-	return (void *)(uintptr_t)(generation << GENERATION_SHIFT | (uint64_t)index << SLOT_SHIFT);
-}
-
-/* The slot of a handle, whether or not it holds its cache; NULL when there is none. */
+/* The slot of a handle, whether or not it still has that cache; NULL for an invalid handle. */
 static inline struct slot *slot_of(void *handle)
 {
 	uint64_t value = (uintptr_t)handle;
@@ -70,19 +63,7 @@ static inline struct slot *slot_of(void *handle)
 	return slot_at((uint32_t)(value >> SLOT_SHIFT) & ((1u << 20) - 1));
 }
 
-/* The last cache that was asked: in a program without threads there is nothing else to look for.
- * Both NULL when it was freed. */
-static struct {
-	void *handle;
-	struct slot *slot;
-} last;
-
-static inline bool holds(const struct slot *slot, void *handle)
-{
-	return slot->generation == (uintptr_t)handle >> GENERATION_SHIFT && slot->engine;
-}
-
-/* Locks the slot of a handle; NULL when it is none, or no more. */
+/* Locks the slot of a handle; NULL for an invalid or freed handle. */
 static struct slot *lock_slot(void *handle)
 {
 	struct slot *slot = slot_of(handle);
@@ -90,13 +71,13 @@ static struct slot *lock_slot(void *handle)
 	if (!slot)
 		return NULL;
 	pthread_mutex_lock(&slot->lock);
-	if (holds(slot, handle))
+	if (slot->generation == (uintptr_t)handle >> GENERATION_SHIFT && slot->engine)
 		return slot;
 	pthread_mutex_unlock(&slot->lock);
 	return NULL;
 }
 
-/* With the table locked. UINT32_MAX when there is no room. */
+/* With the table locked. UINT32_MAX when it is full. */
 static uint32_t take_slot(void)
 {
 	struct slot *block;
@@ -121,10 +102,10 @@ static uint32_t take_slot(void)
 	return slot_count++;
 }
 
-/* At the end of the program: what no cache holds. A cache that was not freed is its owner's. */
+/* At exit: frees engines without a cache. A cache that was not freed belongs to its owner. */
 __attribute__((destructor)) static void end_kept(void)
 {
-	kept_engines_drop();
+	engine_pool_drop();
 	for (uint32_t i = 0; i < slot_count; i++) {
 		struct slot *slot = slot_at(i);
 
@@ -134,7 +115,7 @@ __attribute__((destructor)) static void end_kept(void)
 	answer_counts_report();
 }
 
-/* The live engine is one of the process, whichever thread is asked for. */
+/* The live engine is for the process, whichever of its threads is given. */
 static void *create_engine(int *pid, const struct bcc_symbol_option *option,
 			   const struct engine_ops **ops_ret)
 {
@@ -152,7 +133,7 @@ static void *create_engine(int *pid, const struct bcc_symbol_option *option,
 	}
 	*ops_ret = &live_engine_ops;
 	*pid = thread_owner(*pid);
-	engine = kept_engines_take(*pid, option, &settings);
+	engine = engine_pool_take(*pid, option, &settings);
 	return engine ? engine : live_engine_create(*pid, option, &settings);
 }
 
@@ -183,10 +164,10 @@ void *bcc_symcache_new(int pid, struct bcc_symbol_option *option)
 	slot->option = used;
 	generation = ++slot->generation;
 	pthread_mutex_unlock(&slot->lock);
-	return handle_of(index, generation);
+	return (void *)(uintptr_t)(generation << GENERATION_SHIFT | (uint64_t)index << SLOT_SHIFT);
 }
 
-/* libbcc picks the destructor by the sign of `pid`; here the cache knows what it is. */
+/* libbcc selects the destructor by the sign of `pid`. Here the cache knows its kind. */
 void bcc_free_symcache(void *symcache, int pid)
 {
 	struct slot *slot = lock_slot(symcache);
@@ -197,20 +178,18 @@ void bcc_free_symcache(void *symcache, int pid)
 		return;
 	slot->generation++;
 	if (slot->ops->still_good)
-		kept_engines_put(slot->engine, slot->pid, &slot->option);
+		engine_pool_put(slot->engine, slot->pid, &slot->option);
 	else
 		slot->ops->destroy(slot->engine);
 	slot->engine = NULL;
 	pthread_mutex_unlock(&slot->lock);
 	pthread_mutex_lock(&table_lock);
-	last.handle = NULL;
-	last.slot = NULL;
 	slot->next_free = first_free;
 	first_free = index;
 	pthread_mutex_unlock(&table_lock);
 }
 
-/* The readable form of a name that the engine gave, or that name. */
+/* Sets the readable form of the engine's name, or the name itself. */
 static void make_readable(struct bcc_symbol *sym)
 {
 	if (sym->demangle_name)
@@ -221,59 +200,35 @@ static void make_readable(struct bcc_symbol *sym)
 		sym->demangle_name = sym->name;
 }
 
-/* What becomes of the readable form is decided while no other thread can end the name. */
-static inline int finish(int found, bool readable, struct bcc_symbol *sym)
-{
-	if (!readable)
-		sym->demangle_name = NULL;
-	else if (found == 0)
-		make_readable(sym);
-	return found;
-}
-
-static __attribute__((noinline)) int resolve_locked(void *symcache, uint64_t address, bool readable,
-						    struct bcc_symbol *sym)
-{
-	struct slot *slot = lock_slot(symcache);
-	int found;
-
-	if (!slot)
-		return -1;
-	found = finish(slot->ops->resolve(slot->engine, address, sym), readable, sym);
-	pthread_mutex_unlock(&slot->lock);
-	return found;
-}
-
-/* A program without threads need not lock, which would make each look-up wait for the one before.
- */
-static inline int resolve(void *symcache, uint64_t address, bool readable, struct bcc_symbol *sym)
+static int symcache_resolve(void *symcache, uint64_t address, bool readable, struct bcc_symbol *sym)
 {
 	struct slot *slot;
+	int found;
 
 	if (!sym)
 		return -1;
 	*sym = (struct bcc_symbol){ 0 };
-	if (__builtin_expect(!__libc_single_threaded, 0))
-		return resolve_locked(symcache, address, readable, sym);
-	slot = last.slot;
-	if (__builtin_expect(!slot || last.handle != symcache, 0)) {
-		slot = slot_of(symcache);
-		if (!slot || !holds(slot, symcache))
-			return -1;
-		last.handle = symcache;
-		last.slot = slot;
-	}
-	return finish(slot->ops->resolve(slot->engine, address, sym), readable, sym);
+	slot = lock_slot(symcache);
+	if (!slot)
+		return -1;
+	found = slot->ops->resolve(slot->engine, address, sym);
+	/* The readable form is made before another thread can free the name. */
+	if (!readable)
+		sym->demangle_name = NULL;
+	else if (found == 0)
+		make_readable(sym);
+	pthread_mutex_unlock(&slot->lock);
+	return found;
 }
 
 int bcc_symcache_resolve_no_demangle(void *symcache, uint64_t addr, struct bcc_symbol *sym)
 {
-	return resolve(symcache, addr, false, sym);
+	return symcache_resolve(symcache, addr, false, sym);
 }
 
 int bcc_symcache_resolve(void *symcache, uint64_t addr, struct bcc_symbol *sym)
 {
-	return resolve(symcache, addr, true, sym);
+	return symcache_resolve(symcache, addr, true, sym);
 }
 
 void bcc_symbol_free_demangle_name(struct bcc_symbol *sym)
@@ -309,7 +264,7 @@ void bcc_symcache_refresh(void *resolver)
 
 int bcc_free_memory(void)
 {
-	kept_engines_drop();
+	engine_pool_drop();
 	malloc_trim(0);
 	return 0;
 }

@@ -13,7 +13,7 @@ enum {
 	MEMORY_S = 60,
 };
 
-/* Where a thread was last seen. */
+/* The last known process of a thread. */
 struct seen {
 	int id, owner;
 	int64_t seconds;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose thread an id is. bpftrace asks by the thread that was sampled: all threads of
- * a process have one set of names, and those of one that has ended since (a worker
- * without work) are still there.
+ * Finds the process of a thread.
+ * bpftrace looks up by the sampled thread. All threads of a process share one set of names, and a
+ * thread that has ended (an idle worker) still needs it.
  */
 #ifndef LIBSYM_BCC_THREAD_OWNER_H
 #define LIBSYM_BCC_THREAD_OWNER_H
 
 /*
- * The process that `id`, of a thread or a process, belongs to; of one that has ended the process in
- * which it was last asked for, for a minute: then ids may be used again. `id` itself where
- * nothing is known. Thread safe.
+ * The process of `id`, a thread or a process.
+ * For a thread that has ended: its last known process, for a minute, after which ids may be used
+ * again.
+ * `id` itself when nothing is known. Thread safe.
  */
 int thread_owner(int id);
 

@@ -5,11 +5,11 @@
 
 struct wanted_position {
 	uint64_t position;
-	const char *name; /* in the vDSO itself, which stays mapped */
+	const char *name; /* inside the vDSO, which stays mapped */
 	uint64_t offset;
 };
 
-static int match(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
+static int vdso_names_match(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
 {
 	struct wanted_position *wanted = payload;
 
@@ -20,7 +20,7 @@ static int match(const char *name, uint64_t start, uint64_t size_bytes, void *pa
 	return -1;
 }
 
-/* The mapping "[vdso]" that the address lies in. */
+/* The mapping "[vdso]" that contains the address. */
 static const struct sym_mapping *find_mapping(const struct sym_snapshot *snapshot, uint64_t address)
 {
 	size_t count = sym_snapshot_mapping_count(snapshot);
@@ -43,11 +43,11 @@ bool vdso_names_find(const struct sym_snapshot *snapshot, const struct sym_answe
 	if (strcmp(answer->image_path, "[vdso]") != 0)
 		return false;
 	mapping = find_mapping(snapshot, answer->address);
-	/* A process of 32 bits has another one. */
+	/* A 32-bit process has another vDSO. */
 	if (!mapping || mapping->start_address >> 32 == 0)
 		return false;
 	wanted.position = answer->address - mapping->start_address;
-	if (bcc_elf_foreach_vdso_sym(match, &wanted) < 0 || !wanted.name)
+	if (bcc_elf_foreach_vdso_sym(vdso_names_match, &wanted) < 0 || !wanted.name)
 		return false;
 	sym->name = wanted.name;
 	sym->module = answer->image_path;

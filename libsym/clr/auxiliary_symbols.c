@@ -19,8 +19,8 @@ static int compare_symbols(const void *left_item, const void *right_item)
 	return left->address < right->address ? -1 : left->address > right->address;
 }
 
-/* Several names of one address are of the same code: the first one that is told is kept. */
-static void sort(struct auxiliary_symbols *symbols)
+/* Several names of one address belong to the same code. The first one stays. */
+static void auxiliary_symbols_sort(struct auxiliary_symbols *symbols)
 {
 	size_t kept = 0;
 
@@ -71,7 +71,7 @@ struct sym_error *auxiliary_symbols_read(struct remote_memory *memory,
 			read_all(memory, layout, count, &symbols);
 		error = remote_memory_fetch(memory, &again);
 	}
-	sort(&symbols);
+	auxiliary_symbols_sort(&symbols);
 	if (error)
 		auxiliary_symbols_deinit(&symbols);
 	else

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk over the code range map and the nibble maps. All pointers come from
- * another process that goes on running: every list is bounded, every extent is
- * compared with that of its section, and what disagrees is left out and counted.
+ * Walks the code range map and the nibble maps.
+ * All pointers come from a process that keeps running.
+ * So every list is bounded, every extent is compared with that of its section, and contradictions
+ * are left out and counted.
  */
 #include "libsym/clr/code_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/ascending.h"
+#include "libsym/base/grow.h"
 #include "libsym/limits.h"
 
 #define MAP_LEVELS  5
@@ -23,7 +26,7 @@ static const uint64_t most_section_bytes = (uint64_t)4 << 30;
 
 /* ---- the range map ---------------------------------------------------------- */
 
-/* A section as a fragment has it. */
+/* A section as its fragment describes it. */
 struct claim {
 	uint64_t section, begin_address, end_address;
 };
@@ -43,15 +46,9 @@ struct range_walk {
 
 static bool claims_add(struct claims *claims, const struct claim *claim)
 {
-	if (claims->count == claims->capacity) {
-		size_t capacity = claims->capacity ? claims->capacity * 2 : 256;
-		struct claim *items = reallocarray(claims->items, capacity, sizeof(*items));
-
-		if (!items)
-			return false;
-		claims->items = items;
-		claims->capacity = capacity;
-	}
+	if (!grow_items((void **)&claims->items, &claims->capacity, claims->count,
+			sizeof(*claims->items)))
+		return false;
 	claims->items[claims->count++] = *claim;
 	return true;
 }
@@ -124,7 +121,7 @@ static void claims_unique(struct claims *claims)
 	claims->count = kept;
 }
 
-/* Follows the whole tree again after each fetch; what was read before costs next to nothing. */
+/* Walks the whole tree again after each fetch. Cached pages cost next to nothing. */
 static struct sym_error *walk_range_map(struct range_walk *walk)
 {
 	uint64_t top =
@@ -156,9 +153,8 @@ static struct sym_error *walk_range_map(struct range_walk *walk)
 /* ---- sections ----------------------------------------------------------------- */
 
 /*
- * Assemblies unload while this is read: a section that was freed meanwhile has a link of the
- * allocator in the place of its begin, and would reach over terabytes and over all others. It is
- * no more what the fragment says then.
+ * Assemblies can be unloaded during the reading. A freed section has a link of the allocator in
+ * place of its begin, and would cover terabytes. It then differs from its fragment.
  */
 static bool is_as_claimed(const struct code_section *section, const struct claim *claim)
 {
@@ -238,16 +234,9 @@ static struct sym_error *read_sections(struct remote_memory *memory, const struc
 
 size_t code_map_find_section(const struct code_map *map, uint64_t address)
 {
-	size_t low = 0, high = map->section_count;
+	size_t low = ascending_items_up_to(map->sections, map->section_count,
+					   sizeof(*map->sections), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->sections[middle].begin_address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address >= map->sections[low - 1].end_address)
 		return SIZE_MAX;
 	return low - 1;
@@ -267,16 +256,10 @@ static void add_block(struct heap_walk *walk, uint64_t start, uint64_t heap_end,
 {
 	struct code_map *map = walk->map;
 
-	if (map->block_count == walk->block_capacity) {
-		size_t capacity = walk->block_capacity ? walk->block_capacity * 2 : 1024;
-		struct code_block *blocks = reallocarray(map->blocks, capacity, sizeof(*blocks));
-
-		if (!blocks) {
-			walk->no_memory = true;
-			return;
-		}
-		map->blocks = blocks;
-		walk->block_capacity = capacity;
+	if (!grow_items((void **)&map->blocks, &walk->block_capacity, map->block_count,
+			sizeof(*map->blocks))) {
+		walk->no_memory = true;
+		return;
 	}
 	if (map->block_count && map->blocks[map->block_count - 1].section == section)
 		map->blocks[map->block_count - 1].limit_address = start;
@@ -287,13 +270,13 @@ static void add_block(struct heap_walk *walk, uint64_t start, uint64_t heap_end,
 	};
 }
 
-/* Starts in one unit, which covers 256 bytes from `base`. */
+/* Reads the starts in one unit, which covers 256 bytes from `base`. */
 static void read_unit(struct heap_walk *walk, uint32_t unit, uint64_t base, uint64_t heap_start,
 		      uint64_t heap_end, uint32_t section)
 {
 	if ((unit & 15) > 8)
 		return;
-	/* Nibbles from the most significant one on; most units have one or none. */
+	/* Nibbles from the most significant one on. Most units have one or none. */
 	while (unit) {
 		unsigned int i = (unsigned int)__builtin_clz(unit) / 4;
 		uint32_t nibble = unit >> (28 - 4 * i) & 15;
@@ -305,8 +288,10 @@ static void read_unit(struct heap_walk *walk, uint32_t unit, uint64_t base, uint
 	}
 }
 
-/* False when something is pending; a heap that contradicts its section is counted and has no
- * blocks. */
+/*
+ * False when something is pending. A heap that contradicts its section is counted and has no
+ * blocks.
+ */
 static bool read_heap(struct remote_memory *memory, const struct layout *layout,
 		      struct heap_walk *walk, uint32_t section_index)
 {
@@ -384,9 +369,9 @@ static struct sym_error *read_heaps(struct remote_memory *memory, const struct l
 	return NULL;
 }
 
-struct sym_error *code_map_read_again(struct remote_memory *memory, const struct layout *layout,
-				      const struct code_map *known, const bool *is_wanted,
-				      struct code_map *ret)
+struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
+				const struct code_map *known, const bool *is_wanted,
+				struct code_map *ret)
 {
 	struct range_walk walk = { .memory = memory, .layout = layout };
 	struct code_map map = { 0 };
@@ -405,12 +390,6 @@ struct sym_error *code_map_read_again(struct remote_memory *memory, const struct
 	return error;
 }
 
-struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
-				struct code_map *ret)
-{
-	return code_map_read_again(memory, layout, NULL, NULL, ret);
-}
-
 void code_map_deinit(struct code_map *map)
 {
 	free(map->sections);
@@ -420,8 +399,7 @@ void code_map_deinit(struct code_map *map)
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
-/* Where a piece that begins at `begin` ends, by the field that tells it; 0 while that is not known.
- * All relative to the section. */
+/* End of a piece that starts at `begin`, relative to the section; 0 while it is unknown. */
 static uint64_t piece_end(struct remote_memory *memory, const struct layout *layout,
 			  const struct code_section *section, uint64_t begin, uint32_t last)
 {
@@ -429,14 +407,16 @@ static uint64_t piece_end(struct remote_memory *memory, const struct layout *lay
 
 	if (!layout->runtime_function.is_unwind_data)
 		return last;
-	/* Instructions are words. Without a record of its own the size is among the flags. */
+	/* Instructions are words. Without an unwind record the flags contain the size. */
 	words = last & 3 ? last >> 2 & 0x7ff
 			 : remote_u32(memory, section->begin_address + last) & 0x3ffff;
 	return remote_state(memory) == REMOTE_OK ? begin + 4 * (uint64_t)words : 0;
 }
 
-/* Do the pieces behind the first, which ends at `last_end`, ascend without leaving the section?
- * Returns where the last ends, 0 when not. */
+/*
+ * Checks that the pieces after the first, which ends at `last_end`, ascend and stay inside the
+ * section. Returns the end of the last one; 0 if they do not.
+ */
 static uint64_t read_more_pieces(struct remote_memory *memory, const struct layout *layout,
 				 const struct code_section *section, uint64_t infos, uint32_t count,
 				 uint64_t last_end)
@@ -496,7 +476,7 @@ enum code_block_kind code_block_read_method(struct remote_memory *memory,
 	end = piece_end(memory, layout, section, begin, last);
 	if (remote_state(memory) == REMOTE_PENDING)
 		return CODE_BLOCK_PENDING;
-	/* Of what could not be read all is 0. */
+	/* Fields that could not be read are 0. */
 	if (!count || count >= max_unwind_infos || ret->method_desc & 7 ||
 	    section->begin_address + begin != block->start_address || end <= begin ||
 	    end > section_bytes)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a runtime's data contract says, by name.
- */
+/* Look-ups in a runtime's data contract, by name. */
 #include "libsym/clr/contract.h"
 
 #include <inttypes.h>
@@ -14,7 +12,7 @@
 
 struct contract {
 	struct contract_text text;
-	const struct contract_value *types, *globals, *contracts; /* in it */
+	const struct contract_value *types, *globals, *contracts; /* in `text` */
 	uint64_t *pointers;
 	size_t pointer_count;
 	bool has_text_versions;
@@ -31,54 +29,56 @@ void contract_close(struct contract *contract)
 	free(contract);
 }
 
-static struct sym_error *unsupported(const char *what, const char *name, const char *how)
+static struct sym_error *contract_unsupported_error(const char *what, const char *name,
+						    const char *how)
 {
 	return sym_error_create(SYM_ERROR_UNSUPPORTED, "data contract of the runtime: %s %s %s",
 				what, name, how);
 }
 
-static bool is(const struct contract_value *value, enum contract_kind kind)
+static bool contract_value_of_kind(const struct contract_value *value, enum contract_kind kind)
 {
 	return value && value->kind == kind;
 }
 
 /* NULL when `object` has no such member. */
-static const struct contract_value *member(const struct contract *contract,
-					   const struct contract_value *object, const char *name)
+static const struct contract_value *contract_member(const struct contract *contract,
+						    const struct contract_value *object,
+						    const char *name)
 {
 	return contract_text_member(&contract->text, object, name);
 }
 
-/* A value that may be written alone or first in an array. */
-static const struct contract_value *first(const struct contract *contract,
-					  const struct contract_value *value)
+/* A value that is written alone or as the first item of an array. */
+static const struct contract_value *contract_first_value(const struct contract *contract,
+							 const struct contract_value *value)
 {
 	return contract_text_first(&contract->text, value);
 }
 
-/* The parts that must be there, and the version that is understood. */
+/* Checks that the required parts exist and the version is supported. */
 static struct sym_error *contract_check(struct contract *contract)
 {
 	const struct contract_value *root = contract->text.values;
-	const struct contract_value *version = member(contract, root, "version");
+	const struct contract_value *version = contract_member(contract, root, "version");
 
-	contract->types = member(contract, root, "types");
-	contract->globals = member(contract, root, "globals");
-	contract->contracts = member(contract, root, "contracts");
-	if (!is(version, CONTRACT_NUMBER))
-		return unsupported("its", "version", "is not a number");
+	contract->types = contract_member(contract, root, "types");
+	contract->globals = contract_member(contract, root, "globals");
+	contract->contracts = contract_member(contract, root, "contracts");
+	if (!contract_value_of_kind(version, CONTRACT_NUMBER))
+		return contract_unsupported_error("its", "version", "is not a number");
 	contract->has_text_versions = version->number == 2;
 	if (version->number != 0 && version->number != 2)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"data contract of the runtime: version %" PRId64
 					" is not known, only 0 and 2 are",
 					version->number);
-	if (!is(contract->types, CONTRACT_OBJECT))
-		return unsupported("its", "types", "are missing");
-	if (!is(contract->globals, CONTRACT_OBJECT))
-		return unsupported("its", "globals", "are missing");
-	if (!is(contract->contracts, CONTRACT_OBJECT))
-		return unsupported("its", "contracts", "are missing");
+	if (!contract_value_of_kind(contract->types, CONTRACT_OBJECT))
+		return contract_unsupported_error("its", "types", "are missing");
+	if (!contract_value_of_kind(contract->globals, CONTRACT_OBJECT))
+		return contract_unsupported_error("its", "globals", "are missing");
+	if (!contract_value_of_kind(contract->contracts, CONTRACT_OBJECT))
+		return contract_unsupported_error("its", "contracts", "are missing");
 	return NULL;
 }
 
@@ -116,13 +116,13 @@ struct sym_error *contract_parse(const void *text, size_t text_bytes, const uint
 static struct sym_error *require_number(const char *name, const struct contract_value *value,
 					uint32_t version)
 {
-	if (is(value, CONTRACT_TEXT))
+	if (contract_value_of_kind(value, CONTRACT_TEXT))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"data contract of the runtime: contract %s has version "
 					"\"%s\", not %" PRIu32,
 					name, value->text, version);
-	if (!is(value, CONTRACT_NUMBER))
-		return unsupported("contract", name, "has no version");
+	if (!contract_value_of_kind(value, CONTRACT_NUMBER))
+		return contract_unsupported_error("contract", name, "has no version");
 	if (value->number == version)
 		return NULL;
 	return sym_error_create(SYM_ERROR_UNSUPPORTED,
@@ -134,8 +134,8 @@ static struct sym_error *require_number(const char *name, const struct contract_
 static struct sym_error *require_text(const char *name, const struct contract_value *value,
 				      const char *version)
 {
-	if (!is(value, CONTRACT_TEXT))
-		return unsupported("contract", name, "has no version that is a text");
+	if (!contract_value_of_kind(value, CONTRACT_TEXT))
+		return contract_unsupported_error("contract", name, "has no version in text form");
 	if (!strcmp(value->text, version))
 		return NULL;
 	return sym_error_create(SYM_ERROR_UNSUPPORTED,
@@ -147,19 +147,20 @@ static struct sym_error *require_text(const char *name, const struct contract_va
 struct sym_error *contract_require(const struct contract *contract, const char *name,
 				   struct contract_version version)
 {
-	const struct contract_value *value = member(contract, contract->contracts, name);
+	const struct contract_value *value = contract_member(contract, contract->contracts, name);
 
 	if (!value)
-		return unsupported("contract", name, "is missing");
+		return contract_unsupported_error("contract", name, "is missing");
 	return contract->has_text_versions ? require_text(name, value, version.text)
 					   : require_number(name, value, version.number);
 }
 
 bool contract_has_field(const struct contract *contract, const char *type, const char *field)
 {
-	const struct contract_value *fields = member(contract, contract->types, type);
+	const struct contract_value *fields = contract_member(contract, contract->types, type);
 
-	return is(fields, CONTRACT_OBJECT) && member(contract, fields, field);
+	return contract_value_of_kind(fields, CONTRACT_OBJECT) &&
+	       contract_member(contract, fields, field);
 }
 
 static struct sym_error *field_error(const char *type, const char *field, const char *how)
@@ -171,15 +172,17 @@ static struct sym_error *field_error(const char *type, const char *field, const 
 struct sym_error *contract_field(const struct contract *contract, const char *type,
 				 const char *field, uint32_t *ret)
 {
-	const struct contract_value *fields = member(contract, contract->types, type), *value;
+	const struct contract_value *fields = contract_member(contract, contract->types, type),
+				    *value;
 
-	if (!is(fields, CONTRACT_OBJECT))
-		return unsupported("type", type, "is missing");
-	value = member(contract, fields, field);
+	if (!contract_value_of_kind(fields, CONTRACT_OBJECT))
+		return contract_unsupported_error("type", type, "is missing");
+	value = contract_member(contract, fields, field);
 	if (!value)
 		return field_error(type, field, "is missing");
-	value = first(contract, value);
-	if (!is(value, CONTRACT_NUMBER) || value->number < 0 || value->number > max_offset)
+	value = contract_first_value(contract, value);
+	if (!contract_value_of_kind(value, CONTRACT_NUMBER) || value->number < 0 ||
+	    value->number > max_offset)
 		return field_error(type, field, "has no sensible offset");
 	*ret = (uint32_t)value->number;
 	return NULL;
@@ -214,32 +217,36 @@ static bool parse_number(const char *text, uint64_t *ret)
 
 struct sym_error *contract_number(const struct contract *contract, const char *name, uint64_t *ret)
 {
-	const struct contract_value *value = member(contract, contract->globals, name);
+	const struct contract_value *value = contract_member(contract, contract->globals, name);
 
 	if (!value)
-		return unsupported("global", name, "is missing");
-	value = first(contract, value);
-	if (is(value, CONTRACT_NUMBER) && value->number >= 0) {
+		return contract_unsupported_error("global", name, "is missing");
+	value = contract_first_value(contract, value);
+	if (contract_value_of_kind(value, CONTRACT_NUMBER) && value->number >= 0) {
 		*ret = (uint64_t)value->number;
 		return NULL;
 	}
-	if (!is(value, CONTRACT_TEXT) || !parse_number(value->text, ret))
-		return unsupported("global", name, "is no number");
+	if (!contract_value_of_kind(value, CONTRACT_TEXT) || !parse_number(value->text, ret))
+		return contract_unsupported_error("global", name, "is not a number");
 	return NULL;
 }
 
 struct sym_error *contract_pointer(const struct contract *contract, const char *name, uint64_t *ret)
 {
-	const struct contract_value *value = member(contract, contract->globals, name);
+	const struct contract_value *value = contract_member(contract, contract->globals, name);
 
 	if (!value)
-		return unsupported("global", name, "is missing");
-	/* An array in an array. */
-	value = is(value, CONTRACT_ARRAY) ? first(contract, value) : NULL;
-	value = is(value, CONTRACT_ARRAY) ? first(contract, value) : NULL;
-	if (!is(value, CONTRACT_NUMBER) || value->number < 0 ||
+		return contract_unsupported_error("global", name, "is missing");
+	/* An array inside an array. */
+	value = contract_value_of_kind(value, CONTRACT_ARRAY)
+			? contract_first_value(contract, value)
+			: NULL;
+	value = contract_value_of_kind(value, CONTRACT_ARRAY)
+			? contract_first_value(contract, value)
+			: NULL;
+	if (!contract_value_of_kind(value, CONTRACT_NUMBER) || value->number < 0 ||
 	    (uint64_t)value->number >= contract->pointer_count)
-		return unsupported("global", name, "is no pointer of its table");
+		return contract_unsupported_error("global", name, "is not a pointer in its table");
 	*ret = contract->pointers[value->number];
 	return NULL;
 }
@@ -247,7 +254,7 @@ struct sym_error *contract_pointer(const struct contract *contract, const char *
 const char *contract_string(const struct contract *contract, const char *name)
 {
 	const struct contract_value *value =
-		first(contract, member(contract, contract->globals, name));
+		contract_first_value(contract, contract_member(contract, contract->globals, name));
 
-	return is(value, CONTRACT_TEXT) ? value->text : NULL;
+	return contract_value_of_kind(value, CONTRACT_TEXT) ? value->text : NULL;
 }

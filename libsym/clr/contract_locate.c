@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "libsym/clr/remote_symbol.h"
 #include "libsym/limits.h"
+#include "libsym/process/remote_symbol.h"
 
 static const char symbol_name[] = "DotNetRuntimeContractDescriptor";
 static const uint64_t descriptor_magic = 0x0043414443434E44;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over the text, without recursion: how deep it is nested costs nothing. */
+/* Parses the text in one pass without recursion, so nesting costs nothing. */
 #include "libsym/clr/contract_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/grow.h"
 #include "libsym/limits.h"
 
-/* What may come next; several at a time. */
+/* Tokens that may come next, as a set of flags. */
 enum expected {
 	EXPECT_VALUE = 1 << 0,
 	EXPECT_NAME = 1 << 1,
@@ -18,7 +19,7 @@ enum expected {
 struct parser {
 	struct contract_text text;
 	size_t at;
-	size_t parent; /* index of the innermost open value, whose `end` is that of its own */
+	size_t parent; /* index of the innermost open value; its `end` is its own parent */
 	unsigned int expected;
 	const char *trouble; /* static */
 	bool no_memory;
@@ -26,35 +27,29 @@ struct parser {
 
 static const size_t no_parent = UINT32_MAX;
 
-static bool fail(struct parser *parser, const char *trouble)
+static bool contract_text_fail(struct parser *parser, const char *trouble)
 {
 	parser->trouble = trouble;
 	return false;
 }
 
-static struct contract_value *add(struct parser *parser, enum contract_kind kind)
+static struct contract_value *contract_text_add_value(struct parser *parser,
+						      enum contract_kind kind)
 {
 	struct contract_text *text = &parser->text;
 
-	if (text->count == text->capacity) {
-		size_t capacity = text->capacity ? 2 * text->capacity : 2048;
-		struct contract_value *values =
-			reallocarray(text->values, capacity, sizeof(*values));
-
-		if (!values) {
-			parser->no_memory = true;
-			return NULL;
-		}
-		text->values = values;
-		text->capacity = capacity;
+	if (!grow_items((void **)&text->values, &text->capacity, text->count,
+			sizeof(*text->values))) {
+		parser->no_memory = true;
+		return NULL;
 	}
 	text->values[text->count] =
 		(struct contract_value){ .kind = kind, .end = (uint32_t)text->count + 1 };
 	return &text->values[text->count++];
 }
 
-/* A value has ended. */
-static bool ended(struct parser *parser)
+/* Handles the end of a value. */
+static bool contract_text_end_value(struct parser *parser)
 {
 	parser->expected = parser->parent == no_parent ? 0 : EXPECT_COMMA | EXPECT_CLOSE;
 	return true;
@@ -65,8 +60,8 @@ static bool open_value(struct parser *parser, enum contract_kind kind)
 	struct contract_value *value;
 
 	if (!(parser->expected & EXPECT_VALUE))
-		return fail(parser, "a value that nothing asks for");
-	value = add(parser, kind);
+		return contract_text_fail(parser, "a value that nothing asks for");
+	value = contract_text_add_value(parser, kind);
 	if (!value)
 		return false;
 	value->end = (uint32_t)parser->parent;
@@ -97,18 +92,21 @@ static bool close_value(struct parser *parser, enum contract_kind kind)
 	struct contract_value *value;
 
 	if (!(parser->expected & EXPECT_CLOSE) || parser->text.values[parser->parent].kind != kind)
-		return fail(parser, "an end without a beginning");
+		return contract_text_fail(parser, "an end without a beginning");
 	value = &parser->text.values[parser->parent];
 	parser->parent = value->end;
 	value->end = (uint32_t)parser->text.count;
 	if (kind == CONTRACT_OBJECT &&
 	    !names_differ(parser, value, parser->text.values + parser->text.count))
-		return fail(parser, "a name twice, or too many names");
+		return contract_text_fail(parser, "a name twice, or too many names");
 	parser->at++;
-	return ended(parser);
+	return contract_text_end_value(parser);
 }
 
-/* The text from the opening quote on; NULL: it is none. The closing quote becomes a NUL. */
+/*
+ * Reads a string from its opening quote on; NULL when it is invalid. The closing quote becomes a
+ * NUL.
+ */
 static const char *read_quoted(struct parser *parser, uint32_t *hash_ret)
 {
 	char *begin = parser->text.bytes + parser->at + 1, *at = begin;
@@ -142,20 +140,20 @@ static bool read_text(struct parser *parser)
 	uint32_t hash;
 
 	if (!(parser->expected & (EXPECT_NAME | EXPECT_VALUE)))
-		return fail(parser, "a text that nothing asks for");
+		return contract_text_fail(parser, "a text that nothing asks for");
 	text = read_quoted(parser, &hash);
 	if (!text)
-		return fail(parser, "a text that has no end, or is not plain");
-	value = add(parser, is_name ? CONTRACT_NAME : CONTRACT_TEXT);
+		return contract_text_fail(parser, "a text that has no end, or is not plain");
+	value = contract_text_add_value(parser, is_name ? CONTRACT_NAME : CONTRACT_TEXT);
 	if (!value)
 		return false;
 	value->text = text;
 	if (!is_name)
-		return ended(parser);
+		return contract_text_end_value(parser);
 	value->end = hash;
 	skip_blanks(parser);
 	if (parser->text.bytes[parser->at] != ':')
-		return fail(parser, "a name without a value");
+		return contract_text_fail(parser, "a name without a value");
 	parser->at++;
 	parser->expected = EXPECT_VALUE;
 	return true;
@@ -171,13 +169,13 @@ static bool read_number(struct parser *parser)
 	while (*at >= '0' && *at <= '9' && at - digits < 18)
 		number = number * 10 + (*at++ - '0');
 	if (at == digits || (*at >= '0' && *at <= '9') || (*digits == '0' && at - digits > 1))
-		return fail(parser, "no whole number");
-	value = add(parser, CONTRACT_NUMBER);
+		return contract_text_fail(parser, "no whole number");
+	value = contract_text_add_value(parser, CONTRACT_NUMBER);
 	if (!value)
 		return false;
 	value->number = *begin == '-' ? -number : number;
 	parser->at = (size_t)(at - parser->text.bytes);
-	return ended(parser);
+	return contract_text_end_value(parser);
 }
 
 static bool read_plain(struct parser *parser)
@@ -186,21 +184,22 @@ static bool read_plain(struct parser *parser)
 	const char *begin = parser->text.bytes + parser->at;
 
 	if (!(parser->expected & EXPECT_VALUE))
-		return fail(parser, "a value that nothing asks for");
+		return contract_text_fail(parser, "a value that nothing asks for");
 	if (*begin == '-' || (*begin >= '0' && *begin <= '9'))
 		return read_number(parser);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strncmp(begin, words[i], strlen(words[i]))) {
 			parser->at += strlen(words[i]);
-			return add(parser, CONTRACT_OTHER) && ended(parser);
+			return contract_text_add_value(parser, CONTRACT_OTHER) &&
+			       contract_text_end_value(parser);
 		}
-	return fail(parser, "no value");
+	return contract_text_fail(parser, "no value");
 }
 
 static bool read_comma(struct parser *parser)
 {
 	if (!(parser->expected & EXPECT_COMMA))
-		return fail(parser, "a comma that nothing asks for");
+		return contract_text_fail(parser, "a comma that nothing asks for");
 	parser->expected = parser->text.values[parser->parent].kind == CONTRACT_OBJECT
 				   ? EXPECT_NAME
 				   : EXPECT_VALUE;
@@ -208,8 +207,8 @@ static bool read_comma(struct parser *parser)
 	return true;
 }
 
-/* Reads what comes next; false: that is trouble, or no memory. */
-static bool step(struct parser *parser)
+/* Reads the next token; false: the text is invalid, or out of memory. */
+static bool contract_text_read_token(struct parser *parser)
 {
 	switch (parser->text.bytes[parser->at]) {
 	case '{':
@@ -243,7 +242,7 @@ struct sym_error *contract_text_parse(const void *bytes, size_t size_bytes,
 	struct parser parser = { .parent = no_parent, .expected = EXPECT_VALUE };
 	bool good = size_bytes < UINT32_MAX;
 
-	/* The NUL behind it is no part of anything: nothing is read beyond. */
+	/* One more byte for the NUL after the text. */
 	parser.text.bytes = good ? malloc(size_bytes + 1) : NULL;
 	if (!parser.text.bytes)
 		return &sym_error_no_memory;
@@ -251,9 +250,9 @@ struct sym_error *contract_text_parse(const void *bytes, size_t size_bytes,
 		memcpy(parser.text.bytes, bytes, size_bytes);
 	parser.text.bytes[size_bytes] = '\0';
 	for (skip_blanks(&parser); good && parser.at < size_bytes; skip_blanks(&parser))
-		good = step(&parser);
+		good = contract_text_read_token(&parser);
 	if (good && parser.expected)
-		good = fail(&parser, "the end is missing");
+		good = contract_text_fail(&parser, "the end is missing");
 	if (!good) {
 		contract_text_deinit(&parser.text);
 		return parser_error(&parser);

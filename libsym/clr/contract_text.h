@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON as a runtime writes it into itself: ASCII, texts without escapes, whole
- * numbers, no name twice in an object. All else is refused, so what was read has one
- * meaning. Knows JSON; what a data contract is is not its business.
+ * JSON as a runtime embeds it: ASCII, strings without escapes, whole numbers, no name twice in an
+ * object.
+ * Anything else is rejected, so an accepted text has one meaning.
+ * It knows no data contract.
  *
- * A library reads any JSON and costs more than all other text of a reading together;
- * the first look at a process waits for this.
+ * A JSON library would cost more than all other parsing of a runtime together, and the first answer
+ * waits for it.
  */
 #ifndef LIBSYM_CLR_CONTRACT_TEXT_H
 #define LIBSYM_CLR_CONTRACT_TEXT_H
@@ -22,13 +23,13 @@ enum contract_kind {
 	CONTRACT_TEXT,
 	CONTRACT_NUMBER,
 	CONTRACT_OTHER, /* true, false, null */
-	CONTRACT_NAME,  /* of the member whose value follows it */
+	CONTRACT_NAME,  /* the name of the member whose value follows */
 };
 
-/* A value; those inside it follow in the order of the text. */
+/* A value. The values inside it follow in the order of the text. */
 struct contract_value {
 	enum contract_kind kind;
-	uint32_t end; /* index behind it and all that is in it; of a name: its hash */
+	uint32_t end; /* index after it and its contents; for a name: its hash */
 	union {
 		int64_t number;
 		const char *text; /* NUL terminated */
@@ -37,7 +38,7 @@ struct contract_value {
 
 struct contract_text {
 	char *bytes;
-	struct contract_value *values; /* the whole first */
+	struct contract_value *values; /* the outermost value first */
 	size_t count, capacity;
 };
 
@@ -47,11 +48,11 @@ struct sym_error *contract_text_parse(const void *bytes, size_t size_bytes,
 	__attribute__((warn_unused_result));
 void contract_text_deinit(struct contract_text *text);
 
-/* A member of an object; NULL when there is none, or `object` is NULL or none. */
+/* A member of an object; NULL when there is none, or `object` is NULL or not an object. */
 const struct contract_value *contract_text_member(const struct contract_text *text,
 						  const struct contract_value *object,
 						  const char *name);
-/* The first item of an array, anything else itself; NULL when there is none. */
+/* The first item of an array; any other value itself; NULL when there is none. */
 const struct contract_value *contract_text_first(const struct contract_text *text,
 						 const struct contract_value *value);
 

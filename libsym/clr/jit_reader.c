@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A runtime that is read again and again: what is kept between two readings, and what is believed
- * of each. */
+/* Reads a runtime repeatedly: what is kept between two readings, and which results are trusted. */
 #include "libsym/clr/jit_reader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/clr/contract_locate.h"
-#include "libsym/clr/jit_round.h"
-#include "libsym/clr/jit_thunks.h"
-#include "libsym/clr/prepared.h"
-#include "libsym/limits.h"
+#include "libsym/clr/jit_scan.h"
+#include "libsym/clr/precode_names.h"
 
 const char jit_stub_name[] = "[runtime stub]";
 
 /*
- * Precodes come with types, not with code, and nothing tells of them: they are read again with
- * every so many changes, and after so many readings without one, twice as many each time that it
- * was in vain.
+ * Precodes are created with types, not with code, and nothing announces them.
+ * They are read again after so many changes, and after so many unchanged readings. The latter
+ * number doubles each time nothing new was found.
  */
 static const unsigned int changes_per_thunks = 16;
 static const unsigned int shortest_quiet = 2, longest_quiet = 64;
@@ -29,19 +26,20 @@ struct jit_reader {
 	bool has_tiers;
 	struct layout_precodes precode_layout;
 	bool has_precodes;
-	struct layout_prepared prepared_layout;
-	bool has_prepared;
 	struct layout_auxiliary auxiliary_layout;
 	bool has_auxiliary;
 	struct modules *modules;
 	struct types *types;
 	struct methods *methods;
 	/* As of the last reading. */
-	struct jit_round *known; /* NULL before the first */
-	struct jit_thunks thunks;
+	struct jit_scan *known; /* NULL before the first */
+	struct precode_names thunks;
 	struct auxiliary_symbols functions; /* read once */
 	size_t stub_sections;               /* when the thunks were read */
-	/* Readings since then, with a change and without, and how many of the latter are enough. */
+	/*
+	 * Readings since the thunks were read, with and without changes, and the number of
+	 * unchanged ones after which they are read again.
+	 */
 	unsigned int changes, quiet, quiet_wanted;
 };
 
@@ -62,9 +60,6 @@ static struct sym_error *load_layouts(struct jit_reader *reader, uint64_t runtim
 	sym_error_destroy(optional_error);
 	optional_error = layout_load_precodes(contract, &reader->precode_layout);
 	reader->has_precodes = !optional_error;
-	sym_error_destroy(optional_error);
-	optional_error = layout_load_prepared(contract, &reader->prepared_layout);
-	reader->has_prepared = !optional_error;
 	sym_error_destroy(optional_error);
 	optional_error = layout_load_auxiliary(contract, &reader->auxiliary_layout);
 	reader->has_auxiliary = !optional_error;
@@ -92,7 +87,7 @@ struct sym_error *jit_reader_open(struct remote_memory *memory, uint64_t runtime
 				       reader->has_tiers ? &reader->tier_layout : NULL,
 				       reader->types, &reader->methods);
 	if (error) {
-		reader->memory = NULL; /* stays the caller's */
+		reader->memory = NULL; /* owned by the caller again */
 		return error;
 	}
 	*ret = STEAL(reader);
@@ -102,7 +97,7 @@ struct sym_error *jit_reader_open(struct remote_memory *memory, uint64_t runtime
 static void forget_known(struct jit_reader *reader)
 {
 	if (reader->known)
-		jit_round_deinit(reader->known);
+		jit_scan_deinit(reader->known);
 	free(reader->known);
 	reader->known = NULL;
 }
@@ -112,7 +107,7 @@ void jit_reader_close(struct jit_reader *reader)
 	if (!reader)
 		return;
 	forget_known(reader);
-	jit_thunks_deinit(&reader->thunks);
+	precode_names_deinit(&reader->thunks);
 	auxiliary_symbols_deinit(&reader->functions);
 	methods_destroy(reader->methods);
 	types_destroy(reader->types);
@@ -170,14 +165,13 @@ static void add_stub(struct jit_reading *reading, const struct code_block *block
 	};
 }
 
-/* A method must not reach into the next one; a block that does is one that was read while it
- * changed. */
-static bool fits(const struct code_block *block, const struct look *look)
+/* A method must not extend into the next one. A block that does was read while it changed. */
+static bool is_method_in_place(const struct code_block *block, const struct look *look)
 {
 	return look->method.size_bytes <= block->limit_address - block->start_address;
 }
 
-static void add_pages(struct jit_reading *reading, const struct jit_thunks *thunks)
+static void add_pages(struct jit_reading *reading, const struct precode_names *thunks)
 {
 	for (size_t i = 0; i < thunks->count; i++) {
 		const struct precode *page = &thunks->items[i].precode;
@@ -193,11 +187,11 @@ static void add_pages(struct jit_reading *reading, const struct jit_thunks *thun
 	}
 }
 
-static void add_precodes(struct jit_reading *reading, const struct jit_thunks *thunks,
+static void add_precodes(struct jit_reading *reading, const struct precode_names *thunks,
 			 const char *names)
 {
 	for (size_t i = 0; i < thunks->count; i++) {
-		const struct jit_thunk *thunk = &thunks->items[i];
+		const struct precode_name *thunk = &thunks->items[i];
 
 		if (thunk->name_bytes)
 			reading->symbols[reading->symbol_count++] = (struct jit_symbol){
@@ -220,20 +214,23 @@ static void add_heaps(struct jit_reading *reading, const struct code_map *map)
 			};
 }
 
-/* Adds methods and stub blocks; false when too much of what cannot change contradicts itself. What
- * a profiler has added contradicts nothing while there is more else. */
-static bool add_blocks(struct result *result, const struct jit_round *round, uint32_t flags,
+/*
+ * Adds methods and stub blocks. False when too much immutable data is inconsistent. Methods that a
+ * profiler has added do not count, as long as there are others.
+ */
+static bool add_blocks(struct result *result, const struct jit_scan *round, uint32_t flags,
 		       size_t *ordinary_ret, size_t *bad_ret)
 {
 	size_t ordinary = 0, bad = 0, added = 0;
 
 	for (size_t i = 0; i < round->map.block_count; i++) {
 		const struct look *look = &round->looks[i];
-		bool named = look->state == LOOK_NAMED && fits(&round->map.blocks[i], look);
+		bool named = look->state == BLOCK_NAMED &&
+			     is_method_in_place(&round->map.blocks[i], look);
 
-		if (look->state == LOOK_STUB && flags & JIT_READ_STUBS)
+		if (look->state == BLOCK_STUB && flags & JIT_READ_STUBS)
 			add_stub(&result->reading, &round->map.blocks[i], look);
-		if (look->state == LOOK_STUB || look->state == LOOK_GONE)
+		if (look->state == BLOCK_STUB || look->state == BLOCK_GONE)
 			continue;
 		if (named)
 			add_method(&result->reading, look, result->names->text.data);
@@ -275,8 +272,8 @@ static bool copy_functions(const struct auxiliary_symbols *functions, struct aux
 	return ret->items != NULL;
 }
 
-static struct sym_error *make_result(const struct jit_tools *tools, const struct jit_round *round,
-				     const struct jit_thunks *thunks,
+static struct sym_error *make_result(const struct jit_tools *tools, const struct jit_scan *round,
+				     const struct precode_names *thunks,
 				     const struct auxiliary_symbols *functions, uint32_t flags,
 				     struct result **ret)
 {
@@ -313,7 +310,7 @@ static struct sym_error *make_result(const struct jit_tools *tools, const struct
 
 /* ---- reading -------------------------------------------------------------------- */
 
-static size_t count_stub_sections(const struct jit_round *round)
+static size_t count_stub_sections(const struct jit_scan *round)
 {
 	size_t count = 0;
 
@@ -322,8 +319,8 @@ static size_t count_stub_sections(const struct jit_round *round)
 	return count;
 }
 
-/* Counts the readings since they were read. */
-static bool thunks_are_due(struct jit_reader *reader, const struct jit_round *round, bool changed)
+/* Counts the readings since the thunks were read. */
+static bool thunks_are_due(struct jit_reader *reader, const struct jit_scan *round, bool changed)
 {
 	if (!reader->known || count_stub_sections(round) != reader->stub_sections)
 		return true;
@@ -331,13 +328,13 @@ static bool thunks_are_due(struct jit_reader *reader, const struct jit_round *ro
 		       : ++reader->quiet >= reader->quiet_wanted;
 }
 
-static bool is_same_thunk(const struct jit_thunk *a, const struct jit_thunk *b)
+static bool is_same_thunk(const struct precode_name *a, const struct precode_name *b)
 {
 	return a->precode.address == b->precode.address &&
 	       a->precode.size_bytes == b->precode.size_bytes && a->name_bytes == b->name_bytes;
 }
 
-static bool are_same_thunks(const struct jit_thunks *a, const struct jit_thunks *b)
+static bool are_same_thunks(const struct precode_names *a, const struct precode_names *b)
 {
 	if (a->count != b->count || a->names.size_bytes != b->names.size_bytes ||
 	    (a->names.size_bytes && memcmp(a->names.data, b->names.data, a->names.size_bytes) != 0))
@@ -348,12 +345,13 @@ static bool are_same_thunks(const struct jit_thunks *a, const struct jit_thunks 
 	return true;
 }
 
-/* *changed is left alone where they are the same. */
+/* *changed stays as it is when they are unchanged. */
 static struct sym_error *read_thunks(struct jit_reader *reader, const struct jit_tools *tools,
-				     const struct jit_round *round, bool *changed)
+				     const struct jit_scan *round, bool *changed)
 {
-	struct jit_thunks thunks;
-	struct sym_error *error = jit_thunks_read(tools, &reader->precode_layout, round, &thunks);
+	struct precode_names thunks;
+	struct sym_error *error =
+		precode_names_read(tools, &reader->precode_layout, round, &thunks);
 
 	if (error)
 		return error;
@@ -363,22 +361,22 @@ static struct sym_error *read_thunks(struct jit_reader *reader, const struct jit
 	} else if (reader->quiet_wanted < longest_quiet) {
 		reader->quiet_wanted *= 2;
 	}
-	jit_thunks_deinit(&reader->thunks);
+	precode_names_deinit(&reader->thunks);
 	reader->thunks = thunks;
 	reader->stub_sections = count_stub_sections(round);
 	reader->changes = reader->quiet = 0;
 	return NULL;
 }
 
-/* Keeps the round for the next reading; `round` is empty then. */
-static struct sym_error *keep(struct jit_reader *reader, struct jit_round *round)
+/* Keeps the scan for the next reading and empties `round`. */
+static struct sym_error *jit_reader_keep_scan(struct jit_reader *reader, struct jit_scan *round)
 {
-	struct jit_round *kept = malloc(sizeof(*kept));
+	struct jit_scan *kept = malloc(sizeof(*kept));
 
 	if (!kept)
 		return &sym_error_no_memory;
 	*kept = *round;
-	*round = (struct jit_round){ 0 };
+	*round = (struct jit_scan){ 0 };
 	forget_known(reader);
 	reader->known = kept;
 	return NULL;
@@ -395,9 +393,9 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 		.types = reader->types,
 		.methods = reader->methods,
 	};
-	struct jit_round round;
+	struct jit_scan round;
 	bool changed;
-	struct sym_error *error = jit_round_read(&tools, reader->known, &round, &changed);
+	struct sym_error *error = jit_scan_read(&tools, reader->known, &round, &changed);
 
 	if (error)
 		return error;
@@ -411,8 +409,8 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 		error = make_result(&tools, &round, &reader->thunks, &reader->functions, flags,
 				    result_ret);
 	if (!error)
-		error = keep(reader, &round);
-	jit_round_deinit(&round);
+		error = jit_reader_keep_scan(reader, &round);
+	jit_scan_deinit(&round);
 	return error;
 }
 
@@ -439,101 +437,4 @@ struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
 	};
 	*ret = &result->reading;
 	return NULL;
-}
-
-/* ---- prepared methods ---------------------------------------------------------- */
-
-void jit_prepared_deinit(struct jit_prepared_list *list)
-{
-	free(list->items);
-	free(list->names);
-	*list = (struct jit_prepared_list){ 0 };
-}
-
-/* Names are offsets into `names`, plus one, until all are there. */
-static struct sym_error *name_prepared(struct jit_reader *reader, const struct prepared *prepared,
-				       struct jit_prepared *items, struct buf *names)
-{
-	struct sym_error *error = NULL;
-	uint8_t *is_done AUTO_FREE = calloc(prepared->count + 1, 1);
-
-	if (!is_done)
-		return &sym_error_no_memory;
-	for (bool again = true; !error && again;) {
-		for (size_t i = 0; i < prepared->count; i++) {
-			size_t offset = names->size_bytes;
-			enum method_outcome outcome;
-			bool is_volatile;
-
-			if (is_done[i])
-				continue;
-			items[i].address = prepared->items[i].entry_address;
-			outcome =
-				methods_write_name(reader->methods, prepared->items[i].method_desc,
-						   names, &is_volatile);
-			is_done[i] = outcome != METHOD_PENDING;
-			if (outcome == METHOD_READ && !is_volatile)
-				items[i].name = (const char *)(uintptr_t)(offset + 1);
-			if (outcome == METHOD_READ)
-				buf_append_char(names, '\0');
-		}
-		error = types_error(reader->types);
-		if (!error && names->failure != BUF_OK)
-			error = sym_error_from_buf(names, "names of prepared methods");
-		if (!error)
-			error = remote_memory_fetch(reader->memory, &again);
-	}
-	return error;
-}
-
-static struct sym_error *list_prepared(struct jit_reader *reader, const struct prepared *prepared,
-				       struct jit_prepared_list *ret)
-{
-	struct jit_prepared_list list = { .count = prepared->count };
-	struct sym_error *error;
-	struct buf names;
-
-	buf_init(&names, LIMIT_INDEX_NAME_BYTES);
-	list.items = calloc(prepared->count + 1, sizeof(*list.items));
-	error = list.items ? name_prepared(reader, prepared, list.items, &names)
-			   : &sym_error_no_memory;
-	if (!error) {
-		list.names = buf_steal(&names, NULL);
-		error = list.names ? NULL : &sym_error_no_memory;
-	}
-	buf_deinit(&names);
-	if (error) {
-		jit_prepared_deinit(&list);
-		return error;
-	}
-	for (size_t i = 0; i < list.count; i++)
-		if (list.items[i].name)
-			list.items[i].name = list.names + (uintptr_t)list.items[i].name - 1;
-	*ret = list;
-	return NULL;
-}
-
-struct sym_error *jit_reader_read_prepared(struct jit_reader *reader, struct jit_prepared_list *ret)
-{
-	struct prepared prepared = { 0 };
-	struct code_map map;
-	struct sym_error *error;
-
-	if (!reader->has_prepared)
-		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"data contract of the runtime: prepared methods are not "
-					"described");
-	remote_memory_forget(reader->memory);
-	types_forget(reader->types);
-	modules_forget_volatile(reader->modules);
-	error = code_map_read(reader->memory, &reader->layout, &map);
-	if (error)
-		return error;
-	error = prepared_read(reader->memory, &reader->layout, &reader->prepared_layout, &map,
-			      &prepared);
-	code_map_deinit(&map);
-	if (!error)
-		error = list_prepared(reader, &prepared, ret);
-	prepared_deinit(&prepared);
-	return error;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the fields are that naming jitted code needs, taken out of a runtime's
- * data contract once so that reading costs no look-up. Knows which fields and
- * contract versions are needed; has no offset of its own. All values are
- * offsets in bytes unless the name says otherwise. Structures that every method has
- * are read in one piece: their `read_bytes`, at most REMOTE_STRUCTURE_BYTES.
+ * The offsets of the fields needed to name jitted code.
+ * They are taken from a runtime's data contract once, so that reading needs no look-up. There are
+ * no offsets of our own.
+ * All values are offsets in bytes unless the name differs.
+ * Structures that every method has are read in one piece: `read_bytes`, at most
+ * REMOTE_STRUCTURE_BYTES.
  */
 #ifndef LIBSYM_CLR_LAYOUT_H
 #define LIBSYM_CLR_LAYOUT_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "libsym/clr/contract.h"
+#include "libsym/format/dotnet/debug_info.h"
 
 struct layout {
 	uint64_t range_map_address; /* of the RangeSectionMap */
@@ -34,25 +36,25 @@ struct layout {
 	} code_heap;
 	struct {
 		uint32_t method_desc, unwind_count, unwind_infos;
-		uint32_t read_bytes; /* from its begin, with the first RuntimeFunction */
+		uint32_t read_bytes; /* from its start, with the first RuntimeFunction */
 	} code_header;
 	struct {
 		uint32_t size_bytes, begin;
-		uint32_t last;       /* its end; with `is_unwind_data` what tells its size */
-		bool is_unwind_data; /* on ARM64: packed, or where the unwind record is */
+		uint32_t last; /* its end; with `is_unwind_data` the field that contains its size */
+		bool is_unwind_data; /* ARM64: packed, or address of the unwind record */
 	} runtime_function;
 	struct {
 		uint32_t size_bytes, flags3_and_token, chunk_index, slot, flags;
 		uint32_t read_bytes;
 	} method_desc;
-	/* What lies behind a MethodDesc, one behind another, where its flags say so. */
+	/* Optional parts after a MethodDesc, one after another, selected by its flags. */
 	struct {
-		bool is_known;            /* some may await */
-		bool is_by_row;           /* .NET 10: what is read has to be the row's variant */
-		uint32_t desc_bytes[8];   /* of a MethodDesc by classification; 0: of none */
-		uint32_t slot_bytes[3];   /* what may lie between, by flags from 0x08 on */
+		bool is_known;            /* some methods may await */
+		bool is_by_row;           /* .NET 10: the value must be the row's variant */
+		uint32_t desc_bytes[8];   /* of a MethodDesc by classification; 0: none */
+		uint32_t slot_bytes[3];   /* of the parts in between, by flags from 0x08 on */
 		uint32_t signature;       /* in AsyncMethodData */
-		uint32_t pointer, length; /* in that */
+		uint32_t pointer, length; /* in the signature */
 	} awaiting;
 	struct {
 		uint32_t size_bytes, method_table, flags_and_token_range;
@@ -76,7 +78,7 @@ struct layout {
 		bool has_rank;
 		uint32_t rank;        /* in ArrayClass, which follows EEClass; with `has_rank` */
 		uint32_t base_size;   /* in MethodTable; without it */
-		uint64_t least_bytes; /* of an array of no dimensions and elements */
+		uint64_t least_bytes; /* of an empty array without dimensions */
 	} array;
 	struct {
 		uint32_t dictionary_count, argument_count;
@@ -113,27 +115,31 @@ struct layout {
 	} dynamic_metadata;
 };
 
-/* UNSUPPORTED with the name of the first contract, type, field or global that is missing or of
- * another version. */
+/*
+ * UNSUPPORTED with the name of the first contract, type, field or global that is missing or has
+ * another version.
+ */
 struct sym_error *layout_load(const struct contract *contract, struct layout *ret);
 
-/* Optional: what tiers need. */
+/* Optional: needed for tiers. */
 struct layout_tiers {
 	uint32_t code_data;                     /* in MethodDesc */
 	uint32_t versioning_state;              /* in MethodDescCodeData */
 	uint32_t first_node;                    /* in MethodDescVersioningState */
 	uint32_t code, method_desc, next, tier; /* in NativeCodeVersionNode */
-	uint32_t node_bytes;                    /* that hold these four */
-	uint32_t desc_bytes;                    /* of a MethodDesc, that hold `code_data` */
-	/* Whether MethodDescCodeData tells that of code that is no version of its own, and where;
-	 * from .NET 11 on. */
+	uint32_t node_bytes;                    /* that contain these four */
+	uint32_t desc_bytes;                    /* of a MethodDesc, that contain `code_data` */
+	/*
+	 * From .NET 11 on: MethodDescCodeData has the tier of code without a version node, and
+	 * where.
+	 */
 	bool has_own;
 	uint32_t own;
 };
 
 struct sym_error *layout_load_tiers(const struct contract *contract, struct layout_tiers *ret);
 
-/* Optional: what naming precodes needs. */
+/* Optional: needed to name precodes. */
 struct layout_precodes {
 	uint64_t metadata_address; /* of PlatformMetadata */
 	uint32_t machine;          /* PrecodeMachineDescriptor in PlatformMetadata */
@@ -148,18 +154,15 @@ struct layout_precodes {
 struct sym_error *layout_load_precodes(const struct contract *contract,
 				       struct layout_precodes *ret);
 
-/* Optional: what listing prepared ReadyToRun methods needs. */
-struct layout_prepared {
-	uint64_t slots_per_bucket, value_mask;
-	uint32_t composite, entry_points;    /* in ReadyToRunInfo */
-	uint32_t buckets;                    /* in HashMap */
-	uint32_t bucket_bytes, keys, values; /* Bucket */
+/* Optional: needed for lines of jitted code. */
+struct layout_debug {
+	uint32_t debug_information; /* in RealCodeHeader: a pointer */
+	enum debug_info_form form;
 };
 
-struct sym_error *layout_load_prepared(const struct contract *contract,
-				       struct layout_prepared *ret);
+struct sym_error *layout_load_debug(const struct contract *contract, struct layout_debug *ret);
 
-/* Optional: what functions need that the runtime names (.NET 11). */
+/* Optional: needed for functions that the runtime names (.NET 11). */
 struct layout_auxiliary {
 	uint64_t symbols_address, count_address;
 	uint32_t size_bytes, address, name; /* of AuxiliarySymbolInfo; in it */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MethodDescs and their chunks (dotnet/runtime
- * docs/design/datacontracts/RuntimeTypeSystem.md, version 1).
+ * MethodDescs and their chunks (dotnet/runtime docs/design/datacontracts/RuntimeTypeSystem.md,
+ * version 1).
  *
- * A chunk holds the MethodTable once and then its MethodDescs; ChunkIndex
- * counts from its end in units of MethodDescAlignment. The row of MethodDef is
- * split between the two: high bits in the chunk, low bits in the MethodDesc.
+ * A chunk contains the MethodTable once, then its MethodDescs.
+ * ChunkIndex counts from the end of the chunk header, in units of MethodDescAlignment.
+ * The row of MethodDef is split between both: the high bits are in the chunk, the low bits in the
+ * MethodDesc.
  */
 #include "libsym/clr/method_desc.h"
 
@@ -13,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/format/awaiting.h"
-#include "libsym/format/il.h"
-#include "libsym/format/signature.h"
+#include "libsym/format/dotnet/il.h"
+#include "libsym/format/dotnet/runtime_async.h"
+#include "libsym/format/dotnet/signature.h"
 #include "libsym/limits.h"
 
 /* Flags & 7 */
@@ -26,7 +27,7 @@ enum classification {
 
 static const uint32_t max_signature_bytes = 65536;
 enum {
-	MAX_IL_BYTES = 65536,          /* longer code is not looked through */
+	MAX_IL_BYTES = 65536,          /* longer code is not searched */
 	MAX_DYNAMIC_NAME_BYTES = 65536 /* with its NUL; as LIMIT_NAME_BYTES */
 };
 static const unsigned int max_version_nodes = 4096;
@@ -36,13 +37,13 @@ struct methods {
 	const struct layout *layout;
 	const struct layout_tiers *tiers;
 	struct types *types;
-	uint32_t desc_bytes;   /* of a MethodDesc that hold what is read of it */
-	struct buf signature;  /* of the method in hand */
-	bool last_was_dynamic; /* the method in hand is */
+	uint32_t desc_bytes;   /* of a MethodDesc, that contain the fields read */
+	struct buf signature;  /* of the current method */
+	bool last_was_dynamic; /* the current method is dynamic */
 	bool is_volatile;
-	bool has_handles;                          /* its signature names types by address */
-	uint8_t il[MAX_IL_BYTES];                  /* of the method in hand */
-	char dynamic_name[MAX_DYNAMIC_NAME_BYTES]; /* the same */
+	bool has_handles;                          /* its signature contains type handles */
+	uint8_t il[MAX_IL_BYTES];                  /* of the current method */
+	char dynamic_name[MAX_DYNAMIC_NAME_BYTES]; /* of the current method */
 };
 
 struct sym_error *methods_create(struct remote_memory *memory, const struct layout *layout,
@@ -78,9 +79,8 @@ bool methods_last_was_dynamic(const struct methods *methods)
 	return methods->last_was_dynamic;
 }
 
-/* Of a MethodDesc with these flags: where it tells the signature with which it awaits; 0: nowhere.
- */
-static uint64_t awaiting_address(const struct layout *layout, uint64_t address, uint16_t flags)
+/* The address of the async signature of a MethodDesc with these flags; 0: none. */
+static uint64_t runtime_async_address(const struct layout *layout, uint64_t address, uint16_t flags)
 {
 	const uint16_t has_data = 0x40, has_slots = 0x08;
 	uint32_t desc_bytes = layout->awaiting.desc_bytes[flags & 7];
@@ -112,7 +112,7 @@ static bool read_description(struct methods *methods, uint64_t address,
 	ret->slot = structure_u16(bytes, layout->method_desc.slot);
 	flags = structure_u16(bytes, layout->method_desc.flags);
 	ret->classification = flags & 7;
-	awaiting = awaiting_address(layout, address, flags);
+	awaiting = runtime_async_address(layout, address, flags);
 	ret->flags3 = structure_u16(bytes, layout->method_desc.flags3_and_token);
 	ret->code_data = methods->tiers ? structure_u64(bytes, methods->tiers->code_data) : 0;
 	chunk = address - layout->chunk.size_bytes -
@@ -131,10 +131,25 @@ static bool read_description(struct methods *methods, uint64_t address,
 	return remote_state(memory) == REMOTE_OK;
 }
 
+bool methods_read_owner(struct methods *methods, uint64_t method_desc, struct method_owner *ret)
+{
+	struct method_description description;
+
+	if (!read_description(methods, method_desc, &description) ||
+	    description.classification == CLASS_ARRAY ||
+	    description.classification == CLASS_DYNAMIC)
+		return false;
+	ret->method_table = description.method_table;
+	ret->rid = description.rid;
+	return description.rid;
+}
+
 /* ---- signatures ----------------------------------------------------------------- */
 
-/* ELEMENT_TYPE_INTERNAL: a type handle inside a signature that was made at run time. Stubs that
- * marshal a structure have one for what it is in native code. */
+/*
+ * ELEMENT_TYPE_INTERNAL: a type handle inside a signature made at run time. Stubs that marshal a
+ * structure have one for its native form.
+ */
 static bool write_handle(void *context, struct signature_writer *writer, uint64_t handle)
 {
 	struct methods *methods = context;
@@ -151,7 +166,7 @@ static bool write_handle(void *context, struct signature_writer *writer, uint64_
 		return false;
 	methods->has_handles = true;
 	methods->is_volatile |= type->is_volatile;
-	/* An array has no row; this is what the runtime makes of that (prettyprintsig.cpp). */
+	/* An array has no row. The runtime prints it like this (prettyprintsig.cpp). */
 	if (type->is_array)
 		signature_write(writer, no_row, sizeof(no_row) - 1);
 	else
@@ -176,7 +191,7 @@ static void write_middle(const struct methods *methods, struct signature_writer 
 	signature_write_heap_string(writer, name);
 }
 
-/* "ret [assembly] owner::name(parameters)"; `is_row`: name and signature are its module's. */
+/* "ret [assembly] owner::name(parameters)". `is_row`: name and signature are those of the row. */
 static bool write_name(struct methods *methods, const struct type *type,
 		       struct metadata_blob signature, const char *name, bool is_row,
 		       struct buf *out)
@@ -202,15 +217,15 @@ static bool write_name(struct methods *methods, const struct type *type,
 	signature_write_parameters(&writer, &reader, scope, &method);
 	if (writer.why || !reader_ok(&reader) || remote_state(methods->memory) != REMOTE_OK)
 		return false;
-	/* What names types by address holds only as long as they do. */
+	/* A text with type handles is valid only as long as the handles. */
 	if (writer.names && !methods->has_handles && is_row)
-		signature_names_keep_method(writer.names, signature.data, out->data + start,
-					    middle - start, out->data + parameters,
-					    out->size_bytes - parameters);
+		signature_names_add_method(writer.names, signature.data, out->data + start,
+					   middle - start, out->data + parameters,
+					   out->size_bytes - parameters);
 	return true;
 }
 
-/* The same for a method whose signature was written before: no more than copying. */
+/* Writes the name of a method whose signature text is cached: copying only. */
 static bool write_kept(const struct type *type, const struct signature_text *kept, const char *name,
 		       struct buf *out)
 {
@@ -247,7 +262,7 @@ static bool read_signature(struct methods *methods, uint64_t at, uint32_t size_b
 	return true;
 }
 
-/* The signature that the MethodDesc itself keeps; not in its metadata. */
+/* Reads the signature in the MethodDesc itself. */
 static bool read_stored_signature(struct methods *methods, uint64_t address,
 				  struct metadata_blob *ret)
 {
@@ -261,14 +276,17 @@ static bool read_stored_signature(struct methods *methods, uint64_t address,
 
 /* ---- the three kinds --------------------------------------------------------------- */
 
-/* Is it what .NET 10 makes of this row for a variant that awaits? Want of memory is `out`'s. */
+/*
+ * True when it is the async variant that .NET 10 derives from this row. Out of memory is a failure
+ * of `out`.
+ */
 static bool is_variant_of(struct metadata_blob variant, struct metadata_blob row, struct buf *out)
 {
 	struct buf expected;
 	bool same;
 
 	buf_init(&expected, row.size_bytes + 1);
-	same = awaiting_modify(row, &expected) && expected.size_bytes == variant.size_bytes &&
+	same = runtime_async_modify(row, &expected) && expected.size_bytes == variant.size_bytes &&
 	       !memcmp(expected.data, variant.data, variant.size_bytes);
 	if (expected.failure == BUF_NO_MEMORY)
 		out->failure = BUF_NO_MEMORY;
@@ -327,42 +345,12 @@ static bool write_dynamic(struct methods *methods, const struct method_descripti
 		methods->memory, description->address + layout->dynamic_method.method_name);
 	struct metadata_blob signature;
 
-	/* It may have been made with an empty one. */
+	/* The name may be empty. */
 	if (!remote_string(methods->memory, name_address, methods->dynamic_name,
 			   sizeof(methods->dynamic_name)) ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
 	return write_name(methods, type, signature, methods->dynamic_name, false, out);
-}
-
-void methods_prefetch_chunk(const struct methods *methods, uint64_t method_desc)
-{
-	const struct layout *layout = methods->layout;
-	const uint8_t *index =
-		remote_peek(methods->memory, method_desc + layout->method_desc.chunk_index, 1);
-
-	if (index)
-		remote_prefetch(methods->memory,
-				method_desc - layout->chunk.size_bytes -
-					*index * layout->method_desc_alignment_bytes);
-}
-
-void methods_prefetch_row(const struct method_description *description)
-{
-	if (description->wanted && description->wanted->owner)
-		metadata_prefetch_method(description->wanted->module->metadata,
-					 description->wanted->rid, description->rid);
-}
-
-void methods_prefetch_versions(const struct methods *methods,
-			       const struct method_description *description)
-{
-	const uint8_t *state = remote_peek(
-		methods->memory, description->code_data + methods->tiers->versioning_state, 8);
-
-	if (state)
-		remote_prefetch(methods->memory,
-				structure_u64(state, 0) + methods->tiers->first_node);
 }
 
 enum method_outcome methods_describe(struct methods *methods, uint64_t method_desc,
@@ -464,8 +452,8 @@ const char *methods_only_tier(const struct method_description *description)
 }
 
 /*
- * Is a call of the method marked "tail."? Of such a method the JIT makes optimized code at once and
- * does not tell where it could be read. What cannot be read has none.
+ * True when the method has a call marked "tail.". The JIT optimizes such a method at once and
+ * records that nowhere. Unreadable code counts as having none.
  */
 static bool has_tail_call(struct methods *methods, const struct method_description *description)
 {
@@ -488,7 +476,7 @@ static bool has_tail_call(struct methods *methods, const struct method_descripti
 	       il_has_tail_call(methods->il, code_bytes);
 }
 
-/* Of code that is no version of its own. `has_others`: the method has versions that are. */
+/* The tier of code without a version node. `has_others`: the method has version nodes. */
 static const char *first_tier(struct methods *methods, const struct method_description *description,
 			      bool has_others)
 {
@@ -506,7 +494,7 @@ static const char *first_tier(struct methods *methods, const struct method_descr
 	return tier;
 }
 
-/* Numbers that are none stand for a tier that is not noted. */
+/* Other numbers mean that no tier is recorded. */
 static const char *tier_name(uint32_t number)
 {
 	static const char *const names[] = {
@@ -517,8 +505,10 @@ static const char *tier_name(uint32_t number)
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }
 
-/* The runtime notes it only where the method's kind does not tell: of a method that it began to
- * compile quickly, and that the JIT optimized at once. */
+/*
+ * The runtime records a tier only where the method's kind does not determine it: for a method that
+ * started at tier 0 and that the JIT optimized at once.
+ */
 static const char *noted_tier(struct methods *methods, const struct method_description *description)
 {
 	const struct layout_tiers *tiers = methods->tiers;

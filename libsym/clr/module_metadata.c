@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a Module to its metadata, and the table of those that were read.
+ * From a Module to its metadata, and the table of modules that were read.
  *
  *	Module -> PEAssembly -> PEImage -> loaded layout -> {base, size, flags}
  *	Module -> DynamicMetadata {u32 size, bytes}         (emitted assemblies)
  *
- * Bit 0 of the layout's flags: sections are at their rvas (an image that was
- * mapped); clear: the bytes are as in the file. CLI header: data directory 14
- * (ECMA-335 II.25.3.3). Of the metadata only the root and the streams #~ (#-),
- * #Strings and #Blob are copied.
+ * Bit 0 of the layout's flags set: sections are at their rvas (a mapped image). Clear: the bytes
+ * are as in the file.
+ * CLI header: data directory 14 (ECMA-335 II.25.3.3).
+ * Only the root and the streams #~ (#-), #Strings and #Blob of the metadata are copied.
  */
 #include "libsym/clr/module_metadata.h"
 
@@ -21,19 +21,19 @@
 #include "libsym/limits.h"
 
 enum step {
-	STEP_LOCATE, /* where its metadata is */
-	STEP_COPY,   /* copies are on their way */
+	STEP_LOCATE, /* find its metadata */
+	STEP_COPY,   /* copies are requested */
 	STEP_DONE,
 };
 
 #define MAX_STREAMS 16
 
-/* Memory of huge pages that the copies of several modules are taken from, one behind the other. */
+/* Memory of huge pages for the copies of several modules, one after another. */
 struct room {
 	struct room *next;
 	uint8_t *bytes;
 	size_t used_bytes, size_bytes;
-	size_t users; /* copies in it that are needed */
+	size_t users; /* copies in it that are in use */
 };
 
 static const size_t usual_room_bytes = (size_t)8 << 20;
@@ -48,8 +48,8 @@ struct pe_place {
 };
 
 struct entry {
-	struct module module;  /* first, by which an entry is found */
-	struct pe_place image; /* of no bytes where the module has none */
+	struct module module;  /* first: an entry is found by it */
+	struct pe_place image; /* empty when the module has none */
 	enum step step;
 	uint64_t metadata_address;
 	size_t metadata_bytes;
@@ -63,7 +63,7 @@ struct entry {
 		size_t place; /* in the copy */
 	} parts[MAX_STREAMS];
 	size_t part_count;
-	uint64_t asked_in; /* round of fetching; before the next one asking again is no use */
+	uint64_t asked_in; /* round of fetching; asking again before the next one is useless */
 	struct entry *next;
 };
 
@@ -71,11 +71,11 @@ struct modules {
 	struct remote_memory *memory;
 	const struct layout *layout;
 	struct entry *entries;
-	struct address_table table; /* of them, by address */
+	struct address_table table; /* entries by address */
 	struct entry *last;
 	struct room *rooms; /* the one in use first */
 	uint64_t rooms_bytes;
-	bool is_wanted; /* an entry may be pending */
+	bool is_wanted; /* some entry may be pending */
 	bool any_editable;
 	bool no_memory;
 };
@@ -110,7 +110,7 @@ static struct room *room_create(size_t size_bytes)
 	return NULL;
 }
 
-/* Room for the copy of a module; false: no memory. */
+/* Reserves room for the copy of a module; false when out of memory. */
 static bool room_take(struct modules *modules, struct entry *entry)
 {
 	size_t size_bytes = (entry->copy_bytes + 63) & ~(size_t)63;
@@ -153,13 +153,8 @@ static void entry_destroy(struct modules *modules, struct entry *entry)
 	free(entry);
 }
 
-static bool can_stay(const struct entry *entry)
-{
-	return entry->step == STEP_DONE && entry->metadata && !entry->module.is_volatile;
-}
-
-/* All but those of more bytes that can stay. */
-static void forget(struct modules *modules, size_t most_bytes)
+/* Drops all modules except immutable ones of more than `most_bytes`. */
+static void module_metadata_forget(struct modules *modules, size_t most_bytes)
 {
 	struct entry **link = &modules->entries;
 
@@ -167,7 +162,8 @@ static void forget(struct modules *modules, size_t most_bytes)
 	while (*link) {
 		struct entry *entry = *link;
 
-		if (can_stay(entry) && entry->copy_bytes > most_bytes &&
+		if (entry->step == STEP_DONE && entry->metadata && !entry->module.is_volatile &&
+		    entry->copy_bytes > most_bytes &&
 		    address_table_add(&modules->table, entry->module.address, entry)) {
 			link = &entry->next;
 		} else {
@@ -183,23 +179,23 @@ void modules_destroy(struct modules *modules)
 {
 	if (!modules)
 		return;
-	forget(modules, SIZE_MAX);
+	module_metadata_forget(modules, SIZE_MAX);
 	free(modules);
 }
 
 void modules_forget_volatile(struct modules *modules)
 {
-	forget(modules, 0);
+	module_metadata_forget(modules, 0);
 }
 
 /*
- * A module that is just being loaded or freed does not tell that it is collectible. A small one is
- * copied again in no time; kept, those of plug-ins that come and go would fill all memory, and what
- * is loaded in the place of one would have its names.
+ * A module that is just being loaded or freed does not show that it is collectible.
+ * A small module is copied again quickly. If it were kept, plug-ins that come and go would fill the
+ * memory, and a module loaded at the same address would get its names.
  */
 void modules_forget_small(struct modules *modules)
 {
-	forget(modules, most_forgotten_bytes);
+	module_metadata_forget(modules, most_forgotten_bytes);
 }
 
 bool modules_any_editable(const struct modules *modules)
@@ -210,7 +206,7 @@ bool modules_any_editable(const struct modules *modules)
 bool modules_lack_row(struct modules *modules, const struct module *module,
 		      enum metadata_table table, uint32_t rid)
 {
-	/* That of an emitted assembly grows as it is. */
+	/* The metadata of an emitted assembly grows by itself. */
 	if (module->is_volatile || rid <= metadata_row_count(module->metadata, table))
 		return false;
 	modules->any_editable = true;
@@ -224,7 +220,7 @@ struct sym_error *modules_error(const struct modules *modules)
 
 /* ---- where the metadata is ------------------------------------------------------ */
 
-/* Address of an rva, 0 when no section holds it. */
+/* Address of an rva; 0 when no section contains it. */
 static uint64_t rva_address(struct remote_memory *memory, const struct pe_place *pe, uint32_t rva,
 			    uint32_t size_bytes)
 {
@@ -260,7 +256,7 @@ uint64_t module_rva_address(struct remote_memory *memory, const struct module *m
 	return rva_address(memory, &entry->image, rva, size_bytes);
 }
 
-/* The metadata of a PE image in memory; false with the state set. */
+/* Finds the metadata of a PE image in memory; false with the state set. */
 static bool locate_in_pe(struct remote_memory *memory, struct pe_place *pe, struct entry *entry)
 {
 	uint64_t header = pe->base + remote_u32(memory, pe->base + 0x3c);
@@ -289,7 +285,7 @@ static bool locate_in_pe(struct remote_memory *memory, struct pe_place *pe, stru
 static const uint32_t is_editable = 0x8;
 static const uint32_t may_be_optimized = 0x800;
 
-static bool locate(struct modules *modules, struct entry *entry)
+static bool module_metadata_locate(struct modules *modules, struct entry *entry)
 {
 	const struct layout *layout = modules->layout;
 	struct remote_memory *memory = modules->memory;
@@ -333,9 +329,9 @@ static bool stream_is_needed(const char *name)
 }
 
 /*
- * Reads the root (ECMA-335 II.24.2.1): u32 signature, 8 bytes, u32 length of
- * the version text, the text, u16, u16 number of streams, then for each u32
- * offset, u32 size, name padded to 4. Notes the parts to copy, the root last.
+ * Reads the root (ECMA-335 II.24.2.1): u32 signature, 8 bytes, u32 length of the version text, the
+ * text, u16, u16 number of streams, then for each u32 offset, u32 size, name padded to 4.
+ * Requests the parts to copy, the root last.
  */
 static bool plan_copy(struct remote_memory *memory, struct entry *entry)
 {
@@ -374,11 +370,11 @@ static bool plan_copy(struct remote_memory *memory, struct entry *entry)
 		entry->copy_bytes += (entry->parts[i].size_bytes + 3) & ~(size_t)3;
 	}
 	entry->parts[entry->part_count++] = (struct part){ .size_bytes = (size_t)(at - root) };
-	/* More than there is, when streams overlap. */
+	/* More than the original, when streams overlap. */
 	return entry->copy_bytes <= 2 * max_metadata_bytes && remote_state(memory) == REMOTE_OK;
 }
 
-/* In the copy the root comes first and then one stream after the other. */
+/* The copy has the root first, then one stream after the other. */
 static void begin_copy(struct modules *modules, struct entry *entry)
 {
 	if (!room_take(modules, entry)) {
@@ -393,7 +389,7 @@ static void begin_copy(struct modules *modules, struct entry *entry)
 	}
 }
 
-/* Tells the root where its streams are in the copy; those that were not copied are empty. */
+/* Sets the offsets of the streams in the copied root. Streams that were not copied are empty. */
 static void move_streams(struct entry *entry)
 {
 	for (size_t i = 0; i + 1 < entry->part_count; i++) {
@@ -423,7 +419,7 @@ static void finish_copy(struct modules *modules, struct entry *entry)
 			return;
 	move_streams(entry);
 	error = metadata_open_lean(entry->bytes, entry->copy_bytes, &entry->metadata);
-	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+	if (sym_error_is_no_memory(error))
 		modules->no_memory = true;
 	sym_error_destroy(error);
 	entry->module.metadata = entry->metadata;
@@ -435,7 +431,7 @@ static void finish_copy(struct modules *modules, struct entry *entry)
 
 /* ---- the table ---------------------------------------------------------------------- */
 
-static struct entry *add(struct modules *modules, uint64_t address)
+static struct entry *module_metadata_add(struct modules *modules, uint64_t address)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
 
@@ -460,19 +456,19 @@ static struct entry *find_or_add(struct modules *modules, uint64_t address)
 		return NULL;
 	entry = address_table_find(&modules->table, address);
 	if (!entry)
-		entry = add(modules, address);
+		entry = module_metadata_add(modules, address);
 	if (!entry)
 		modules->no_memory = true;
 	modules->last = entry;
 	return entry;
 }
 
-static void advance(struct modules *modules, struct entry *entry)
+static void module_metadata_advance(struct modules *modules, struct entry *entry)
 {
 	struct remote_memory *memory = modules->memory;
 
 	if (entry->step == STEP_LOCATE) {
-		bool good = locate(modules, entry) && entry->metadata_bytes >= 20 &&
+		bool good = module_metadata_locate(modules, entry) && entry->metadata_bytes >= 20 &&
 			    entry->metadata_bytes <= max_metadata_bytes &&
 			    plan_copy(memory, entry) &&
 			    modules->rooms_bytes + entry->copy_bytes <= LIMIT_METADATA_COPIES_BYTES;
@@ -501,7 +497,7 @@ const struct module *modules_get(struct modules *modules, uint64_t address)
 		if (entry->asked_in == remote_memory_round(modules->memory))
 			remote_set_pending(modules->memory);
 		else
-			advance(modules, entry);
+			module_metadata_advance(modules, entry);
 	}
 	if (entry && entry->step == STEP_DONE && entry->metadata)
 		return &entry->module;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Metadata of the modules of a live runtime, copied out of its memory: that of
- * mapped images, of flat files that were loaded from anywhere, and of
- * assemblies that were emitted at run time. Opens no file, so deleted and
- * replaced ones make no difference. Knows where metadata lies; names are made
- * elsewhere.
+ * Metadata of the modules of a live runtime, copied from its memory: mapped images, flat files, and
+ * assemblies emitted at run time.
+ * No file is opened, so deleted and replaced files do not matter.
+ * Names are made elsewhere.
  */
 #ifndef LIBSYM_CLR_MODULE_METADATA_H
 #define LIBSYM_CLR_MODULE_METADATA_H
 
 #include "libsym/clr/layout.h"
-#include "libsym/clr/remote_memory.h"
-#include "libsym/format/metadata.h"
-#include "libsym/format/signature_names.h"
+#include "libsym/format/dotnet/metadata.h"
+#include "libsym/format/dotnet/signature_names.h"
+#include "libsym/process/remote_memory.h"
 
 struct modules;
 
@@ -23,8 +22,8 @@ struct module {
 	struct signature_names *names; /* of its types in signatures; NULL: not kept */
 	/* It can be unloaded or changed: what is read through it must be read twice. */
 	bool is_volatile;
-	bool is_unoptimized; /* built for debugging: its code is compiled as it stands */
-	bool may_tail_call;  /* it is of F#, the one compiler that writes "tail." */
+	bool is_unoptimized; /* built for debugging: its code is not optimized */
+	bool may_tail_call;  /* it is F#, the only compiler that emits "tail." */
 };
 
 struct sym_error *modules_create(struct remote_memory *memory, const struct layout *layout,
@@ -32,40 +31,42 @@ struct sym_error *modules_create(struct remote_memory *memory, const struct layo
 void modules_destroy(struct modules *modules);
 
 /*
- * The module at `address`. NULL: look at remote_state(): PENDING (fetch and
- * start over) or UNREADABLE (what is there is no module with metadata).
+ * The module at `address`.
+ * NULL: check remote_state(): PENDING (fetch and start again) or UNREADABLE (not a module with
+ * metadata).
  */
 const struct module *modules_get(struct modules *modules, uint64_t address);
 
 /*
- * The address of so many bytes that the image of a module has at `rva`; 0 where it has not, or
- * remote_state() tells more.
+ * Address of `size_bytes` bytes at `rva` of a module's image; 0 when it has none, or remote_state()
+ * is set.
  */
 uint64_t module_rva_address(struct remote_memory *memory, const struct module *module, uint32_t rva,
 			    uint32_t size_bytes);
 
 /*
- * Notes a module that will be asked for; modules_read_wanted() then reads all that were noted,
- * fetching as often as it takes.
+ * Requests a module. modules_read_wanted() then reads all requested modules, with as many fetches
+ * as needed.
  */
 void modules_want(struct modules *modules, uint64_t address);
 struct sym_error *modules_read_wanted(struct modules *modules);
 
-/* Has a module been read that hot reload may add methods to, or one whose image lacks a row that
- * the runtime uses? A profiler may have added that. The metadata of these methods is in none of it.
+/*
+ * True when a module was read to which hot reload may add methods, or whose image lacks a row that
+ * the runtime uses, which a profiler may have added. No copied metadata has such methods.
  */
 bool modules_any_editable(const struct modules *modules);
 
-/* A type or method of the module is said to have this row: does its image lack it? */
+/* True when the image of the module lacks this row. */
 bool modules_lack_row(struct modules *modules, const struct module *module,
 		      enum metadata_table table, uint32_t rid);
 
-/* Out of memory is remembered here, because modules_get() has no error. */
+/* The lack of memory is recorded here, because modules_get() returns no error. */
 struct sym_error *modules_error(const struct modules *modules);
 
-/* Forgets all modules that can change and all that could not be read. */
+/* Drops all modules that can change and all that could not be read. */
 void modules_forget_volatile(struct modules *modules);
-/* Small ones, too; between one reading and the next. */
+/* Drops small ones too, between two readings. */
 void modules_forget_small(struct modules *modules);
 
 DEFINE_GUARD(modules, struct modules *, modules_destroy)

@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "libsym/base/grow.h"
-#include "libsym/limits.h"
 
 enum {
-	MAX_PRECODE_BYTES = 24, /* the runtime describes no more */
+	MAX_PRECODE_BYTES = 24, /* the most that the runtime describes */
 	PIECE_BYTES = 4096,
 };
 
-/* What the machine's precodes look like. */
+/* The precodes of the machine. */
 struct machine {
 	uint32_t page_bytes;
 	uint8_t fixup_bytes, stub_bytes; /* sizes */
@@ -76,7 +75,8 @@ static struct sym_error *read_machine(struct walk *walk)
 	return NULL;
 }
 
-static void add(struct walk *walk, uint64_t address, uint32_t size_bytes, uint64_t method_desc)
+static void precode_add(struct walk *walk, uint64_t address, uint32_t size_bytes,
+			uint64_t method_desc)
 {
 	walk->no_memory |= !grow_items((void **)&walk->precodes.items, &walk->capacity,
 				       walk->precodes.count, sizeof(*walk->precodes.items));
@@ -95,7 +95,7 @@ static bool looks_like(const uint8_t *code, const uint8_t *bytes, const uint8_t 
 	return true;
 }
 
-/* Method of the stub whose data is at `data`; 0 when it belongs to none. */
+/* The method of the stub whose data is at `data`; 0: none. */
 static uint64_t stub_method(struct walk *walk, uint64_t data)
 {
 	uint8_t type = remote_u8(walk->memory, data + walk->layout->type);
@@ -107,7 +107,7 @@ static uint64_t stub_method(struct walk *walk, uint64_t data)
 	return 0;
 }
 
-/* One page of code, which holds entries of one kind from its start. */
+/* Reads one page of code, which has entries of one kind from its start. */
 static void read_page(struct walk *walk, uint64_t page)
 {
 	const struct machine *machine = &walk->machine;
@@ -122,7 +122,7 @@ static void read_page(struct walk *walk, uint64_t page)
 		return;
 	is_fixup = looks_like(code, machine->fixup, machine->fixup_ignored, machine->fixup_bytes);
 	step = is_fixup ? machine->fixup_bytes : machine->stub_bytes;
-	add(walk, page, machine->page_bytes, 0);
+	precode_add(walk, page, machine->page_bytes, 0);
 	for (uint64_t at = page; at + step <= end && !walk->no_memory; at += step) {
 		uint64_t method_desc = 0, own_data = data + (at - page);
 
@@ -136,7 +136,7 @@ static void read_page(struct walk *walk, uint64_t page)
 		if (remote_state(walk->memory) != REMOTE_OK)
 			return;
 		if (method_desc && !(method_desc & 7))
-			add(walk, at, step, method_desc);
+			precode_add(walk, at, step, method_desc);
 	}
 }
 

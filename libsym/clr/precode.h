@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Precodes: the few instructions through which a method is called before, and
- * often after, it has code of its own. They lie in sections that are range
- * lists: a page of code, a page of data, and so on, entry i of a code page
- * having its data one page further. Knows how they look (the runtime tells the
- * bytes and which of them vary) and whose they are.
+ * Precodes: the few instructions through which a method is called before it has code of its own,
+ * and often after.
+ * They are in sections that are range lists: a page of code, a page of data, and so on. The data of
+ * an entry is one page after its code.
+ * The runtime publishes their bytes and which of them vary.
  * Source: dotnet/runtime docs/design/datacontracts/PrecodeStubs.md, version 3.
  */
 #ifndef LIBSYM_CLR_PRECODE_H
@@ -15,7 +15,7 @@
 struct precode {
 	uint64_t address;
 	uint32_t size_bytes;
-	uint64_t method_desc; /* 0 for a page: code that belongs to no method in particular */
+	uint64_t method_desc; /* 0 for a page: code that belongs to no method */
 };
 
 struct precodes {
@@ -23,8 +23,10 @@ struct precodes {
 	size_t count;
 };
 
-/* All of a code map. Errors: those of reading, NO_MEMORY; UNSUPPORTED when the machine's
- * description makes no sense. */
+/*
+ * Reads all precodes of a code map.
+ * Errors: those of reading; NO_MEMORY; UNSUPPORTED when the machine's description is invalid.
+ */
 struct sym_error *precodes_read(struct remote_memory *memory, const struct layout_precodes *layout,
 				const struct code_map *map, struct precodes *ret);
 void precodes_deinit(struct precodes *precodes);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MethodTables and TypeDescs (dotnet/runtime
- * docs/design/datacontracts/RuntimeTypeSystem.md, version 1), and their names in
- * the grammar of the runtime's TypeString.
+ * MethodTables and TypeDescs (dotnet/runtime docs/design/datacontracts/RuntimeTypeSystem.md,
+ * version 1), and their names in the grammar of the runtime's TypeString.
  */
 #include "libsym/clr/type_name.h"
 
@@ -10,8 +9,7 @@
 #include <string.h>
 
 #include "libsym/base/address_table.h"
-#include "libsym/base/prefetch.h"
-#include "libsym/format/signature.h"
+#include "libsym/format/dotnet/signature.h"
 #include "libsym/limits.h"
 
 /* MTFlags */
@@ -19,18 +17,19 @@ enum {
 	FLAG_HAS_COMPONENT_SIZE = 0x80000000u,
 	FLAG_CATEGORY_MASK = 0x000c0000,
 	FLAG_CATEGORY_ARRAY = 0x00080000,
-	FLAG_IS_VECTOR = 0x00020000, /* of an array: one dimension from 0 */
+	FLAG_IS_VECTOR = 0x00020000, /* of an array: one dimension, lower bound 0 */
 	FLAG_GENERICS_MASK = 0x00000030,
 	FLAG_GENERICS_OPEN = 0x00000030,
 };
 
-/* Types in each other that are read at once, as LIMIT_SIGNATURE_DEPTH: each takes 1 KiB of stack.
+/*
+ * Types nested in each other during reading, as LIMIT_SIGNATURE_DEPTH. Each takes 1 KiB of stack.
  */
 #define MAX_DEPTH 64
 static const uint32_t max_arguments = 1024;
 static const uint32_t max_rank = 32;
 
-/* What entries and their texts are taken from, one behind the other. */
+/* Memory for entries and their texts, one after another. */
 struct block {
 	struct block *next;
 	size_t used_bytes, size_bytes;
@@ -47,8 +46,8 @@ struct entry {
 		TYPE_READ,
 		TYPE_BAD,
 	} state;
-	bool is_open;      /* being read: who meets it again goes round in a circle */
-	uint64_t asked_in; /* round of fetching; before the next one asking again is no use */
+	bool is_open;      /* being read: meeting it again is a cycle */
+	uint64_t asked_in; /* round of fetching; asking again before the next one is useless */
 };
 
 struct types {
@@ -58,9 +57,10 @@ struct types {
 	struct block *blocks; /* the one in use first */
 	struct entry *last, *wanted;
 	struct address_table table;
-	struct buf names[MAX_DEPTH]; /* one for each type that is being read inside another */
+	struct buf names[MAX_DEPTH]; /* one for each nested type that is being read */
 	unsigned int depth;
-	bool is_too_deep; /* a type could not be read for where it was, not for what it is */
+	bool is_too_deep; /* a type was not read because it is nested too deep, which is not its
+			     fault */
 	bool no_memory;
 };
 
@@ -93,8 +93,8 @@ void types_forget(struct types *types)
 	address_table_deinit(&types->table);
 }
 
-/* Lives until types_forget(); NULL: no memory. */
-static void *take(struct types *types, size_t size_bytes)
+/* Allocates memory that lives until types_forget(); NULL when out of memory. */
+static void *type_name_allocate(struct types *types, size_t size_bytes)
 {
 	struct block *block = types->blocks;
 
@@ -128,14 +128,16 @@ struct sym_error *types_error(const struct types *types)
 	return types->no_memory ? &sym_error_no_memory : modules_error(types->modules);
 }
 
-static bool nonsense(struct types *types)
+static bool type_name_invalid(struct types *types)
 {
 	remote_set_unreadable(types->memory);
 	return false;
 }
 
-/* The class of a type that says where it is: it must lead back to the canonical MethodTable it was
- * reached from. 0 on failure. */
+/*
+ * The class of a type. It must point back to the canonical MethodTable from which it was reached. 0
+ * on failure.
+ */
 static uint64_t find_class(struct types *types, uint64_t address, uint64_t class_address)
 {
 	const struct layout *layout = types->layout;
@@ -148,7 +150,7 @@ static uint64_t find_class(struct types *types, uint64_t address, uint64_t class
 	}
 	if ((class_address & 7) || (canonical & 7) ||
 	    remote_u64(types->memory, class_address + layout->ee_class.method_table) != canonical) {
-		nonsense(types);
+		type_name_invalid(types);
 		return 0;
 	}
 	return class_address;
@@ -160,13 +162,13 @@ static bool write_arguments(struct types *types, uint64_t address, struct buf *o
 	const struct layout *layout = types->layout;
 	struct remote_memory *memory = types->memory;
 	uint64_t instance = remote_u64(memory, address + layout->method_table.per_instance_info);
-	uint64_t info = instance - 8; /* GenericsDictInfo lies right before the dictionaries */
+	uint64_t info = instance - 8; /* GenericsDictInfo is right before the dictionaries */
 	uint16_t dictionaries = remote_u16(memory, info + layout->generics_info.dictionary_count);
 	uint16_t count = remote_u16(memory, info + layout->generics_info.argument_count);
 	uint64_t dictionary;
 
 	if (!dictionaries || !count || count > max_arguments)
-		return nonsense(types);
+		return type_name_invalid(types);
 	dictionary = remote_u64(memory, instance + 8 * ((uint64_t)dictionaries - 1));
 	buf_append_char(out, '[');
 	for (uint32_t i = 0; i < count; i++) {
@@ -217,7 +219,7 @@ static bool write_array(struct types *types, const struct type *type, uint32_t f
 	}
 	rank = read_rank(types, type, class_address);
 	if (!rank || rank > max_rank)
-		return nonsense(types);
+		return type_name_invalid(types);
 	append_rank(out, rank);
 	return true;
 }
@@ -231,7 +233,7 @@ static bool write_plain(struct types *types, const struct type *type, uint32_t f
 	signature_writer_init(&writer, out, SIGNATURE_TYPE_STRING);
 	signature_write_type_def(&writer, type->module->metadata, type->rid);
 	if (writer.why)
-		return nonsense(types);
+		return type_name_invalid(types);
 	if ((flags & FLAG_HAS_COMPONENT_SIZE) || !generics || generics == FLAG_GENERICS_OPEN)
 		return true;
 	return write_arguments(types, type->address, out, is_volatile);
@@ -248,7 +250,7 @@ static bool read_type(struct types *types, struct type *type, struct buf *name)
 	uint32_t flags2 = structure_u32(bytes, layout->method_table.flags2);
 	uint64_t class_address = structure_u64(bytes, layout->method_table.class_or_canonical);
 
-	/* With the class comes what else will be asked for. */
+	/* The next fields are requested together with the class. */
 	if (remote_state(memory) != REMOTE_OK)
 		return false;
 	if (!(flags & FLAG_HAS_COMPONENT_SIZE) && flags & FLAG_GENERICS_MASK)
@@ -274,16 +276,16 @@ static bool read_type(struct types *types, struct type *type, struct buf *name)
 }
 
 /* Keeps the names of a type that was read. */
-static void keep(struct types *types, struct entry *entry, const struct buf *name)
+static void type_name_keep(struct types *types, struct entry *entry, const struct buf *name)
 {
 	const char *assembly = metadata_assembly_name(entry->type.module->metadata);
 	size_t assembly_bytes = strnlen(assembly, LIMIT_NAME_BYTES);
 	size_t owner_bytes = assembly_bytes + name->size_bytes + 5;
-	char *text = take(types, owner_bytes);
+	char *text = type_name_allocate(types, owner_bytes);
 
 	if (name->failure == BUF_NO_MEMORY || !text) {
 		types->no_memory = true;
-		nonsense(types);
+		type_name_invalid(types);
 		return;
 	}
 	text[0] = '[';
@@ -307,7 +309,7 @@ static struct entry *find_or_add(struct types *types, uint64_t address)
 		return types->last;
 	entry = address_table_find(&types->table, address);
 	if (!entry) {
-		entry = take(types, sizeof(*entry));
+		entry = type_name_allocate(types, sizeof(*entry));
 		if (!entry || !address_table_add(&types->table, address, entry)) {
 			types->no_memory = true;
 			return NULL;
@@ -318,7 +320,7 @@ static struct entry *find_or_add(struct types *types, uint64_t address)
 	return entry;
 }
 
-static void advance(struct types *types, struct entry *entry)
+static void type_name_advance(struct types *types, struct entry *entry)
 {
 	struct remote_memory *memory = types->memory;
 	struct buf *name = &types->names[types->depth];
@@ -331,9 +333,9 @@ static void advance(struct types *types, struct entry *entry)
 	types->depth++;
 	good = read_type(types, &entry->type, name);
 	if (good && name->failure == BUF_TOO_BIG)
-		good = nonsense(types);
+		good = type_name_invalid(types);
 	if (good && remote_state(memory) == REMOTE_OK)
-		keep(types, entry, name);
+		type_name_keep(types, entry, name);
 	types->depth--;
 	entry->is_open = false;
 	if (remote_state(memory) == REMOTE_PENDING)
@@ -352,23 +354,23 @@ const struct type *types_get(struct types *types, uint64_t address)
 	if (entry && entry->state == TYPE_READ)
 		return &entry->type;
 	if (!entry || entry->state == TYPE_BAD || entry->is_open) {
-		nonsense(types);
+		type_name_invalid(types);
 		return NULL;
 	}
 	if (types->depth == MAX_DEPTH) {
 		types->is_too_deep = true;
-		nonsense(types);
+		type_name_invalid(types);
 		return NULL;
 	}
 	if (entry->asked_in == remote_memory_round(types->memory)) {
 		remote_set_pending(types->memory);
 		return NULL;
 	}
-	advance(types, entry);
+	type_name_advance(types, entry);
 	if (entry->state == TYPE_READ)
 		return &entry->type;
 	if (remote_state(types->memory) == REMOTE_OK)
-		nonsense(types);
+		type_name_invalid(types);
 	return NULL;
 }
 
@@ -387,49 +389,17 @@ const struct type *types_want(struct types *types, uint64_t address)
 	return &entry->type;
 }
 
-/* Tells the processor of the type that comes so many later in the list, and returns it. */
-static struct entry *look_ahead(const struct types *types, struct entry *ahead)
-{
-	if (!ahead)
-		return NULL;
-	remote_prefetch(types->memory, ahead->type.address);
-	prefetch(ahead->next_wanted);
-	return ahead->next_wanted;
-}
-
-static struct entry *begin_ahead(const struct types *types)
-{
-	struct entry *ahead = types->wanted;
-
-	for (unsigned int i = 0; i < 8; i++)
-		ahead = look_ahead(types, ahead);
-	return ahead;
-}
-
-/* The class of a MethodTable that is at hand. */
-static void prefetch_class(const struct types *types, const struct entry *entry)
-{
-	const uint8_t *bytes = remote_peek(
-		types->memory, entry->type.address + types->layout->method_table.class_or_canonical,
-		sizeof(uint64_t));
-
-	if (bytes)
-		remote_prefetch(types->memory, structure_u64(bytes, 0));
-}
-
-/* Fetches the modules of all that are wanted, and with them what comes next of each type. */
+/* Fetches the modules of all requested types, and the next data of each type. */
 static struct sym_error *read_modules(struct types *types)
 {
 	const struct layout *layout = types->layout;
 	struct remote_memory *memory = types->memory;
 	bool again;
 	struct sym_error *error = remote_memory_fetch(memory, &again);
-	struct entry *ahead = begin_ahead(types);
 
 	for (struct entry *entry = types->wanted; entry && !error; entry = entry->next_wanted) {
 		uint64_t address = entry->type.address, module, class_address;
 
-		ahead = look_ahead(types, ahead);
 		remote_begin(memory);
 		module = remote_u64(memory, address + layout->method_table.module);
 		class_address =
@@ -455,7 +425,7 @@ struct sym_error *types_read_wanted(struct types *types)
 			return error;
 	}
 	for (unsigned int round = 0; types->wanted; round++) {
-		struct entry **link = &types->wanted, *ahead = begin_ahead(types);
+		struct entry **link = &types->wanted;
 		struct sym_error *error;
 		bool again;
 
@@ -464,9 +434,6 @@ struct sym_error *types_read_wanted(struct types *types)
 		while (*link) {
 			struct entry *entry = *link;
 
-			if (ahead)
-				prefetch_class(types, ahead);
-			ahead = look_ahead(types, ahead);
 			remote_begin(types->memory);
 			types_get(types, entry->type.address);
 			if (remote_state(types->memory) == REMOTE_PENDING)
@@ -497,7 +464,7 @@ static bool write_function_pointer(struct types *types, uint64_t address, struct
 	uint64_t handles = address + layout->function_pointer.types;
 
 	if (count > max_arguments)
-		return nonsense(types);
+		return type_name_invalid(types);
 	for (uint32_t i = 0; i <= count; i++) {
 		if (i > 1)
 			buf_append_string(out, ", ");
@@ -538,8 +505,8 @@ static bool write_type_desc(struct types *types, uint64_t address, struct buf *o
 	case ELEMENT_FNPTR:
 		return write_function_pointer(types, address, out, is_volatile);
 	default:
-		/* A type parameter: code runs with arguments in its place only. */
-		return nonsense(types);
+		/* A type parameter: running code has arguments in its place. */
+		return type_name_invalid(types);
 	}
 }
 
@@ -570,7 +537,7 @@ bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, b
 	if (handle & 2) {
 		if (types->depth == MAX_DEPTH) {
 			types->is_too_deep = true;
-			return nonsense(types);
+			return type_name_invalid(types);
 		}
 		types->depth++;
 		good = write_type_desc(types, handle & ~(uint64_t)2, out, is_volatile) &&
@@ -582,7 +549,7 @@ bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, b
 	if (!type)
 		return false;
 	if (!type->name_bytes)
-		return nonsense(types);
+		return type_name_invalid(types);
 	*is_volatile |= type->is_volatile;
 	buf_append(out, type->name, type->name_bytes);
 	return true;

@@ -14,8 +14,8 @@ enum {
 };
 
 /*
- * Below the heap or above it, write; else go on with the other one. A zero stands for a byte of a
- * displacement; no other byte is zero.
+ * Writes if the address is below or above the heap; else jumps to the barrier. A zero stands for a
+ * byte of a displacement; no other byte is zero.
  */
 static const uint8_t checked[CHECKED_BYTES] = {
 	0x48, 0x8d, 0x05, 0,      0, 0, 0, /* lea rax, [rip + ...] */
@@ -28,7 +28,7 @@ static const uint8_t checked[CHECKED_BYTES] = {
 	0x48, 0x89, 0x37, RETURN,          /* mov [rdi], rsi; ret */
 };
 
-/* The first thing that every variant does. */
+/* The first instruction of every variant. */
 static const uint8_t write[] = { 0x48, 0x89, 0x37 };
 
 static bool is_checked(const uint8_t *code)
@@ -41,7 +41,7 @@ static bool is_checked(const uint8_t *code)
 
 static bool recognise_x86_64(const uint8_t *page, uint64_t address, struct write_barrier *ret)
 {
-	/* A function that only returns marks the beginning. .NET 10 aligns the next one. */
+	/* A function that only returns marks the start. .NET 10 aligns the next one. */
 	size_t begin = is_checked(page + 1)                    ? 1
 		       : is_checked(page + FUNCTION_ALIGNMENT) ? FUNCTION_ALIGNMENT
 							       : 0;
@@ -72,10 +72,12 @@ enum {
 
 static const uint32_t arm_return = 0xd65f03c0;
 
-/* Up to the barrier. A zero stands for any word: .NET 9 and 10 load the limits of the heap and
- * compare with them in another order. */
-static const uint32_t neighbours[BARRIER + 1] = {
-	arm_return, /* marks the beginning */
+/*
+ * The functions before the barrier. A zero stands for any word: .NET 9 and 10 load the limits of
+ * the heap and compare them in another order.
+ */
+static const uint32_t assembly_lookup[BARRIER + 1] = {
+	arm_return, /* marks the start */
 	0xf84085af, /* ldr x15, [x13], #8 */
 	0x14000002, /* b to the next function */
 	NOP,        /* pads */
@@ -86,9 +88,9 @@ static const uint32_t neighbours[BARRIER + 1] = {
 	0x54000042, /* b.hs to the write */
 	0x14000004, /* b to the barrier */
 	0xf80085cf, /* str x15, [x14], #8: the write */
-	arm_return, /* of it */
+	arm_return, /* its return */
 	NOP,        /* pads */
-	0xc89ffdcf, /* stlr x15, [x14]: the first thing that every variant does */
+	0xc89ffdcf, /* stlr x15, [x14]: the first instruction of every variant */
 };
 
 static uint32_t word_at(const uint8_t *page, size_t number)
@@ -111,9 +113,9 @@ static bool recognise_arm64(const uint8_t *page, uint64_t address, struct write_
 	size_t end = BARRIER;
 
 	for (size_t i = 0; i <= BARRIER; i++)
-		if (neighbours[i] && word_at(page, i) != neighbours[i])
+		if (assembly_lookup[i] && word_at(page, i) != assembly_lookup[i])
 			return false;
-	/* All ways out of it are one. */
+	/* Every exit is this return. */
 	while (end < PAGE_WORDS && word_at(page, end) != arm_return)
 		end++;
 	if (end == PAGE_WORDS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints what the runtime in a process has compiled, as lines of a perf map. The
- * process needs no preparation, and is not stopped.
+ * Prints the jitted code of a .NET process, as lines of a perf map. The process needs no
+ * preparation and is not stopped.
  *
  *   list_jitted PID
  */
@@ -28,8 +28,8 @@ static struct sym_error *list(struct sym_snapshot *snapshot)
 	if (!error) {
 		fwrite(text, 1, size_bytes, stdout);
 		fprintf(stderr, "%" PRIu64 " methods by %s, %" PRIu64 " not named\n",
-			jit->method_count, sym_jit_way_text(jit->way), jit->unnamed_count);
-		if (jit->way == SYM_JIT_NONE && jit->contract_reason)
+			jit->method_count, sym_jit_method_text(jit->method), jit->unnamed_count);
+		if (jit->method == SYM_JIT_NONE && jit->contract_reason)
 			fprintf(stderr, "%s\n", jit->contract_reason);
 	}
 	free(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the functions of a file by their place in it, without a process.
+ * Prints the functions of a file by their position in it, without a process.
  *
  *   list_symbols FILE
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names addresses of a running process.
+ * Resolves addresses of a running process.
  *
  *   resolve_process PID < addresses      one hexadecimal address a line
  */
@@ -19,7 +19,7 @@ static int fail(struct sym_error *error)
 
 static void print_answer(const struct sym_answer *answer)
 {
-	if (answer->name) /* or what stands for it: the bounds of a stripped function */
+	if (answer->name) /* or the text of a stripped function */
 		printf("%" PRIx64 " %s+0x%" PRIx64 " (%s)\n", answer->address, answer->name,
 		       answer->offset_bytes, answer->image_path);
 	else

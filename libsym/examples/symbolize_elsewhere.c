@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names addresses on another machine than that of the process.
+ * Resolves addresses on another machine than that of the process.
  *
  *   symbolize_elsewhere normalize PID < addresses > positions
  *   symbolize_elsewhere resolve DIRECTORY... < positions
  *
- * A position is a line "BUILD-ID VADDR FILE". The second step needs the files
- * only: DIRECTORY is a tree of build-ids as /usr/lib/debug, a cache of
- * debuginfod, or where the files lie. A vaddr is the same in a file and its debug
- * file, which has no code and so no offset of it.
+ * A position is a line "BUILD-ID VADDR FILE".
+ * The second step needs only the files: DIRECTORY is a tree of build-ids like /usr/lib/debug, a
+ * cache of debuginfod, or the directory of the files.
+ * A vaddr is the same in a file and in its debug file. An offset is not: a debug file has no code.
  */
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DWARF of an ELF image, its own or that of its debug file. Names functions only
- * where neither has a symbol table: that is complete, and cheaper. Nothing is read
- * before somebody asks for lines or the first address finds no symbol.
+ * DWARF of an ELF image or of its debug file.
+ * It names functions only when neither has a symbol table, which is complete and cheaper.
+ * Nothing is read before lines are requested or an address has no symbol.
  */
 #include "libsym/source/dwarf_source.h"
 
 #include <stdlib.h>
 
 #include "libsym/base/lazy.h"
-#include "libsym/debug_fetch.h"
-#include "libsym/debugfile.h"
-#include "libsym/elf_sections.h"
+#include "libsym/elf/debug_fetch.h"
+#include "libsym/elf/debugfile.h"
+#include "libsym/elf/elf_sections.h"
 #include "libsym/source/source.h"
 
-/* Made as a whole, then only dwarf_info changes, which guards itself. */
+/* Built as a whole. Afterwards only dwarf_info changes, which has its own lock. */
 struct opened {
-	struct image *debug_image; /* NULL: none was needed, or there is none */
-	struct dwarf_info *info;   /* NULL: no DWARF */
-	bool has_table;            /* there is a .symtab */
-	uint64_t distance;         /* from vaddrs of the DWARF to those of the image */
+	struct object_file *debug_image; /* NULL: not needed, or none */
+	struct dwarf_info *info;         /* NULL: no DWARF */
+	bool has_table;                  /* there is a .symtab */
+	uint64_t distance; /* added to vaddrs of the DWARF to get those of the image */
 };
 
 struct dwarf_source {
-	struct image *image;
+	struct object_file *image;
 	const char *path;
 	struct debugfile_roots roots;
 	struct debug_fetch *debug_fetch; /* may be NULL */
-	bool names_none; /* all functions have a symbol: it is there for lines alone */
+	bool forks;
+	bool names_none; /* all functions have a symbol: it serves lines only */
 	struct lazy opened;
-	struct lazy fetched; /* struct opened of what the caller brings */
+	struct lazy fetched; /* struct opened of the fetched debug file */
 };
 
 static void opened_close(struct opened *opened)
@@ -37,19 +38,24 @@ static void opened_close(struct opened *opened)
 	if (!opened)
 		return;
 	dwarf_info_close(opened->info);
-	image_close(opened->debug_image);
+	object_file_close(opened->debug_image);
 	free(opened);
 }
 
 DEFINE_GUARD(opened, struct opened *, opened_close)
 #define AUTO_OPENED GUARDED(opened)
 
+static void destroy_opened(void *made)
+{
+	opened_close(made);
+}
+
 static void close_source(void *source)
 {
 	struct dwarf_source *own = source;
 
-	opened_close(lazy_deinit(&own->opened));
-	opened_close(lazy_deinit(&own->fetched));
+	lazy_deinit(&own->opened);
+	lazy_deinit(&own->fetched);
 	free(own);
 }
 
@@ -68,6 +74,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	own->path = input->path;
 	own->roots = input->roots;
 	own->debug_fetch = input->debug_fetch;
+	own->forks = input->forks_for_dwarf;
 	own->names_none = input->has_all_symbols;
 	lazy_init(&own->opened);
 	lazy_init(&own->fetched);
@@ -75,7 +82,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	return NULL;
 }
 
-static bool has_table(const struct image *image)
+static bool has_table(const struct object_file *image)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
 	struct sym_error *error = elf_sections_read(image, &sections);
@@ -84,17 +91,17 @@ static bool has_table(const struct image *image)
 	return !error && elf_sections_find(&sections, SHT_SYMTAB);
 }
 
-/* Of the image, or of a debug file of it. */
-static struct sym_error *open_info(const struct dwarf_source *own, const struct image *image,
+/* Opens the DWARF of the image or of its debug file. */
+static struct sym_error *open_info(const struct dwarf_source *own, const struct object_file *image,
 				   struct dwarf_info **ret)
 {
-	struct dwarf_fetch fetch = { .image_path = own->path };
+	struct dwarf_fetch fetch = { .image_path = own->path, .rights = own->roots.rights };
 
 	if (own->debug_fetch) {
 		fetch.fetch = own->debug_fetch->fetch;
 		fetch.context = own->debug_fetch->context;
 	}
-	return dwarf_info_open(image, &fetch, ret);
+	return dwarf_info_open(image, &fetch, own->forks, ret);
 }
 
 static struct sym_error *open_parts(const struct dwarf_source *own, struct opened *opened)
@@ -117,13 +124,14 @@ static struct sym_error *open_parts(const struct dwarf_source *own, struct opene
 
 static struct sym_error *open_fetched_parts(const struct dwarf_source *own, struct opened *opened)
 {
-	const struct image *image = debug_fetch_get(own->debug_fetch, own->image, own->path);
+	struct object_file *image;
+	struct sym_error *error = debug_fetch_get(own->debug_fetch, own->image, own->path, &image);
 
-	return image ? open_info(own, image, &opened->info) : NULL;
+	return image ? open_info(own, image, &opened->info) : error;
 }
 
-/* A file that cannot be read has none; only want of memory is tried again. */
-static void *open_with(struct sym_error *(*open)(const struct dwarf_source *, struct opened *),
+/* A file that cannot be read has no DWARF. After a lack of memory it is tried again. */
+static void *open_with(struct sym_error *(*fill)(const struct dwarf_source *, struct opened *),
 		       const struct dwarf_source *own)
 {
 	struct opened *opened AUTO_OPENED = calloc(1, sizeof(*opened));
@@ -132,8 +140,8 @@ static void *open_with(struct sym_error *(*open)(const struct dwarf_source *, st
 
 	if (!opened)
 		return NULL;
-	error = open(own, opened);
-	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	error = fill(own, opened);
+	again = sym_error_is_no_memory(error);
 	sym_error_destroy(error);
 	return again ? NULL : STEAL(opened);
 }
@@ -150,17 +158,20 @@ static void *open_fetched_now(const void *own)
 
 static const struct opened *get_opened(struct dwarf_source *own)
 {
-	return lazy_get(&own->opened, open_now, own);
+	return lazy_get(&own->opened, open_now, destroy_opened, own);
 }
 
-/* For lines, which symbols alone do not have, the caller is asked where nothing here has them. */
+/*
+ * Symbol tables have no lines, so a debug file is fetched when no file here has them. NULL when out
+ * of memory.
+ */
 static const struct opened *get_with_info(struct dwarf_source *own)
 {
 	const struct opened *opened = get_opened(own);
 
 	if (opened && !opened->info && own->debug_fetch)
-		opened = lazy_get(&own->fetched, open_fetched_now, own);
-	return opened && opened->info ? opened : NULL;
+		opened = lazy_get(&own->fetched, open_fetched_now, destroy_opened, own);
+	return opened;
 }
 
 static bool find_at(const struct opened *opened, uint64_t vaddr, struct dwarf_place *ret,
@@ -181,16 +192,18 @@ bool dwarf_source_is_here(void *source)
 }
 
 bool dwarf_source_describe(void *source, uint64_t vaddr, struct dwarf_place *ret,
-			   struct sym_inlined inlined[DWARF_SOURCE_INLINED],
+			   struct sym_inlined inlined[DWARF_INFO_INLINED],
 			   size_t *inlined_count_ret)
 {
 	const struct opened *opened = get_with_info(source);
 
-	return opened &&
-	       find_at(opened, vaddr, ret, inlined, DWARF_SOURCE_INLINED, inlined_count_ret);
+	*ret = (struct dwarf_place){ .is_short = !opened };
+	return opened && opened->info &&
+	       find_at(opened, vaddr, ret, inlined, DWARF_INFO_INLINED, inlined_count_ret);
 }
 
-static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+static enum source_outcome dwarf_source_find(void *source, uint64_t position,
+					     struct source_match *ret)
 {
 	struct dwarf_source *own = source;
 	const struct opened *opened;
@@ -202,9 +215,10 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	opened = get_opened(own);
 	if (!opened)
 		return SOURCE_SHORT;
-	if (!opened->info || opened->has_table ||
-	    !find_at(opened, position, &place, NULL, 0, &count) || !place.name)
+	if (!opened->info || opened->has_table)
 		return SOURCE_MISS;
+	if (!find_at(opened, position, &place, NULL, 0, &count) || !place.name)
+		return place.is_short ? SOURCE_SHORT : SOURCE_MISS;
 	*ret = (struct source_match){
 		.start = place.start,
 		.size_bytes = place.size_bytes,
@@ -215,8 +229,8 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	return SOURCE_HIT;
 }
 
-/* Lists are of symbol tables; DWARF answers questions. */
-static struct sym_error *list(void *source, const struct source_sink *sink)
+/* Lists come from symbol tables; DWARF only answers look-ups. */
+static struct sym_error *dwarf_source_list(void *source, const struct source_sink *sink)
 {
 	(void)source;
 	(void)sink;
@@ -227,7 +241,7 @@ const struct source_ops source_dwarf = {
 	.kind = SYM_SOURCE_DWARF,
 	.is_extra = true,
 	.open = open_source,
-	.find = find,
-	.list = list,
+	.find = dwarf_source_find,
+	.list = dwarf_source_list,
 	.close = close_source,
 };

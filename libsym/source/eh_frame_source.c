@@ -1,46 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of an ELF image that have no name: their bounds, and IMAGE!0xVADDR
- * in place of a name, so that samples fold by function. Asked last. The bounds are
- * read when an address asks that no other source knew, those of a few functions one by one, then
- * all of the image; and a text is made when its function is first hit.
+ * Functions of an ELF image without a name: their bounds, and the text IMAGE!0xVADDR, so that
+ * samples fold by function.
+ * It is the last source. Bounds are read when an address is found by no other source; a text is
+ * made at the first hit of its function.
  */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "libsym/base/lazy.h"
 #include "libsym/base/path.h"
-#include "libsym/elf_function_glance.h"
-#include "libsym/elf_functions.h"
-#include "libsym/elf_sections.h"
+#include "libsym/elf/elf_sections.h"
+#include "libsym/elf/function_bounds.h"
 #include "libsym/source/source.h"
 
-/* Bounds with a place for each text. Made as a whole, then only texts are added. */
+/* Bounds and their texts. Built as a whole; afterwards only texts are added. */
 struct bounds {
-	const struct elf_functions *functions; /* the image's */
-	_Atomic(char *) *texts;                /* zeroes that cost no memory until one is set */
-};
-
-enum {
-	MOST_GLANCES = 32 /* functions that are looked up one by one */
-};
-
-/* One of the first functions that were asked for. */
-struct glanced {
-	struct eh_frame_function function;
-	char *text;
+	const struct function_bounds *functions; /* the image's */
+	_Atomic(char *) *texts;                  /* zeros, which use no memory until one is set */
 };
 
 struct eh_frame_source {
-	struct image *image;
-	pthread_mutex_t lock; /* of what follows, while there are no bounds */
-	struct elf_function_glance *glance;
-	bool was_opened;
-	struct glanced glanced[MOST_GLANCES];
-	size_t glanced_count;
+	struct object_file *image;
 	struct lazy bounds;
 };
 
@@ -57,20 +40,21 @@ static void bounds_destroy(struct bounds *bounds)
 DEFINE_GUARD(bounds, struct bounds *, bounds_destroy)
 #define AUTO_BOUNDS GUARDED(bounds)
 
+static void destroy_bounds(void *bounds)
+{
+	bounds_destroy(bounds);
+}
+
 static void close_source(void *source)
 {
 	struct eh_frame_source *own = source;
 
-	bounds_destroy(lazy_deinit(&own->bounds));
-	elf_function_glance_close(own->glance);
-	for (size_t i = 0; i < own->glanced_count; i++)
-		free(own->glanced[i].text);
-	pthread_mutex_destroy(&own->lock);
+	lazy_deinit(&own->bounds);
 	free(own);
 }
 
-/* Old linkers leave out the program header; then the section says whether there is something. */
-static struct sym_error *has_bounds(const struct image *image, bool *ret)
+/* Old linkers omit the program header. Then the section decides. */
+static struct sym_error *has_bounds(const struct object_file *image, bool *ret)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
 	struct sym_error *error;
@@ -80,7 +64,7 @@ static struct sym_error *has_bounds(const struct image *image, bool *ret)
 		return NULL;
 	error = elf_sections_read(image, &sections);
 	*ret = !error && elf_sections_find_named(&sections, ".eh_frame");
-	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
+	if (sym_error_is_no_memory(error))
 		return error;
 	sym_error_destroy(error);
 	return NULL;
@@ -103,7 +87,6 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	if (!own)
 		return &sym_error_no_memory;
 	own->image = input->image;
-	pthread_mutex_init(&own->lock, NULL);
 	lazy_init(&own->bounds);
 	*ret = own;
 	return NULL;
@@ -116,7 +99,7 @@ static void *make_bounds(const void *source)
 
 	if (!bounds)
 		return NULL;
-	bounds->functions = elf_functions_of(own->image);
+	bounds->functions = function_bounds_of(own->image);
 	if (bounds->functions)
 		bounds->texts = calloc(bounds->functions->count + 1, sizeof(*bounds->texts));
 	return bounds->texts ? STEAL(bounds) : NULL;
@@ -124,7 +107,7 @@ static void *make_bounds(const void *source)
 
 static struct bounds *get_bounds(struct eh_frame_source *own)
 {
-	return lazy_get(&own->bounds, make_bounds, own);
+	return lazy_get(&own->bounds, make_bounds, destroy_bounds, own);
 }
 
 char *eh_frame_source_text(const char *image_path, uint64_t vaddr)
@@ -164,9 +147,10 @@ static const char *text_of(const struct eh_frame_source *own, struct bounds *bou
 	return none;
 }
 
-static enum source_outcome find_in_bounds(struct eh_frame_source *own, uint64_t position,
-					  struct source_match *ret)
+static enum source_outcome eh_frame_source_find(void *source, uint64_t position,
+						struct source_match *ret)
 {
+	struct eh_frame_source *own = source;
 	struct bounds *bounds = get_bounds(own);
 	uint64_t vaddr;
 	const char *text;
@@ -174,8 +158,8 @@ static enum source_outcome find_in_bounds(struct eh_frame_source *own, uint64_t 
 
 	if (!bounds)
 		return SOURCE_SHORT;
-	number = elf_functions_find(bounds->functions, position);
-	if (number == ELF_FUNCTIONS_NONE)
+	number = function_bounds_find(bounds->functions, position);
+	if (number == FUNCTION_BOUNDS_NONE)
 		return SOURCE_MISS;
 	vaddr = bounds->functions->base + bounds->functions->items[number].distance;
 	text = text_of(own, bounds, number, vaddr);
@@ -190,68 +174,15 @@ static enum source_outcome find_in_bounds(struct eh_frame_source *own, uint64_t 
 	return SOURCE_BOUNDS;
 }
 
-/* ---- the first few ----------------------------------------------------------------------- */
-
-/* With the lock; NULL when it takes all of them. */
-static const struct glanced *glance_anew(struct eh_frame_source *own, uint64_t vaddr)
-{
-	struct glanced *next = &own->glanced[own->glanced_count];
-
-	if (own->glanced_count == MOST_GLANCES)
-		return NULL;
-	if (!own->was_opened) {
-		struct sym_error *error = elf_function_glance_open(own->image, &own->glance);
-
-		own->was_opened = !error;
-		sym_error_destroy(error);
-	}
-	if (!own->glance || !elf_function_glance_find(own->glance, vaddr, &next->function))
-		return NULL;
-	next->text = eh_frame_source_text(own->image->path, next->function.vaddr);
-	if (!next->text)
-		return NULL;
-	own->glanced_count++;
-	return next;
-}
-
-static bool glance(struct eh_frame_source *own, uint64_t vaddr, struct source_match *ret)
-{
-	const struct glanced *found = NULL;
-
-	pthread_mutex_lock(&own->lock);
-	for (size_t i = 0; !found && i < own->glanced_count; i++)
-		if (vaddr - own->glanced[i].function.vaddr < own->glanced[i].function.size_bytes)
-			found = &own->glanced[i];
-	if (!found)
-		found = glance_anew(own, vaddr);
-	if (found)
-		*ret = (struct source_match){
-			.start = found->function.vaddr,
-			.size_bytes = found->function.size_bytes,
-			.name = found->text,
-			.kind = SYM_SYMBOL_UNNAMED,
-		};
-	pthread_mutex_unlock(&own->lock);
-	return found;
-}
-
-static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
-{
-	struct eh_frame_source *own = source;
-	struct bounds *bounds = lazy_peek(&own->bounds);
-
-	if (!bounds && glance(own, position, ret))
-		return SOURCE_BOUNDS;
-	return find_in_bounds(own, position, ret);
-}
-
 /* ---- all --------------------------------------------------------------------------------- */
 
-static struct sym_error *list(void *source, const struct source_sink *sink)
+static struct sym_error *eh_frame_source_list(void *source, const struct source_sink *sink)
 {
 	struct eh_frame_source *own = source;
 	struct bounds *bounds = sink->unnamed ? get_bounds(own) : NULL;
 
+	if (sink->unnamed && !bounds)
+		return &sym_error_no_memory;
 	for (size_t i = 0; bounds && i < bounds->functions->count; i++) {
 		uint64_t vaddr = bounds->functions->base + bounds->functions->items[i].distance;
 		struct sym_symbol symbol = {
@@ -274,7 +205,7 @@ const struct source_ops source_eh_frame = {
 	.kind = SYM_SOURCE_EH_FRAME,
 	.is_extra = true,
 	.open = open_source,
-	.find = find,
-	.list = list,
+	.find = eh_frame_source_find,
+	.list = eh_frame_source_list,
 	.close = close_source,
 };

@@ -1,34 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbols of the debug file that the caller brings (debug_fetch.h): asked for when a position has
- * no name by what is on this machine. Its symbols are read as those of any ELF file.
+ * Symbols of the fetched debug file (debug_fetch.h).
+ * It is fetched when no file on this machine names a position.
+ * Its symbols are read as those of any ELF file.
  */
 #include <stdlib.h>
 
 #include "libsym/base/lazy.h"
-#include "libsym/debug_fetch.h"
+#include "libsym/elf/debug_fetch.h"
 #include "libsym/source/source.h"
 
-/* Made as a whole. */
+/* Built as a whole. */
 struct opened {
-	void *elf; /* what source_elf opened; NULL: there are no symbols */
+	void *elf; /* opened by source_elf; NULL: no symbols */
 };
 
 struct fetched_source {
 	struct debug_fetch *debug_fetch;
-	struct image *image;
+	struct object_file *image;
 	const char *path;
 	struct lazy opened;
 };
 
+static void destroy_opened(void *made)
+{
+	struct opened *opened = made;
+
+	if (opened->elf)
+		source_elf.close(opened->elf);
+	free(opened);
+}
+
 static void close_source(void *source)
 {
 	struct fetched_source *own = source;
-	struct opened *opened = lazy_deinit(&own->opened);
 
-	if (opened && opened->elf)
-		source_elf.close(opened->elf);
-	free(opened);
+	lazy_deinit(&own->opened);
 	free(own);
 }
 
@@ -52,24 +59,24 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	return NULL;
 }
 
-/* A file that cannot be read has no symbols; only want of memory is tried again. */
+/* A file that cannot be read has no symbols. After a lack of memory it is tried again. */
 static void *open_now(const void *context)
 {
 	const struct fetched_source *own = context;
 	struct opened *opened = calloc(1, sizeof(*opened));
 	struct source_input input = { .roots.fd = -1 };
-	struct sym_error *error = NULL;
+	struct sym_error *error;
 	struct buf why;
 	bool again;
 
 	if (!opened)
 		return NULL;
-	input.image = debug_fetch_get(own->debug_fetch, own->image, own->path);
+	error = debug_fetch_get(own->debug_fetch, own->image, own->path, &input.image);
 	buf_init(&why, 1 << 12);
 	if (input.image)
 		error = source_elf.open(&input, &why, &opened->elf);
 	buf_deinit(&why);
-	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	again = sym_error_is_no_memory(error);
 	sym_error_destroy(error);
 	if (!again)
 		return opened;
@@ -79,10 +86,11 @@ static void *open_now(const void *context)
 
 static const struct opened *get_opened(struct fetched_source *own)
 {
-	return lazy_get(&own->opened, open_now, own);
+	return lazy_get(&own->opened, open_now, destroy_opened, own);
 }
 
-static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+static enum source_outcome fetched_source_find(void *source, uint64_t position,
+					       struct source_match *ret)
 {
 	const struct opened *opened = get_opened(source);
 
@@ -91,7 +99,7 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	return opened->elf ? source_elf.find(opened->elf, position, ret) : SOURCE_MISS;
 }
 
-static struct sym_error *list(void *source, const struct source_sink *sink)
+static struct sym_error *fetched_source_list(void *source, const struct source_sink *sink)
 {
 	const struct opened *opened = get_opened(source);
 
@@ -111,8 +119,8 @@ const struct source_ops source_fetched = {
 	.kind = SYM_SOURCE_ELF,
 	.is_extra = true,
 	.open = open_source,
-	.find = find,
-	.list = list,
+	.find = fetched_source_find,
+	.list = fetched_source_list,
 	.close = close_source,
 	.symbol_file = symbol_file,
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of a Go program by its function table, which strip(1) leaves. Asked where no
- * symbol table knows: that one has the same functions, with longer names of generic ones.
- * Where there is any, the table is not looked for before an address that it does not have, or a
- * line, asks.
+ * Functions of a Go program by its function table, which strip(1) keeps.
+ * Symbol tables come first: they have the same functions, and longer names of generic ones.
+ * With a symbol table, this table is read only for an address without a symbol, or for a line.
  */
 #include "libsym/source/gopclntab_source.h"
 
@@ -12,7 +11,7 @@
 #include "libsym/source/source.h"
 
 struct gopclntab_source {
-	struct image *image;
+	struct object_file *image;
 };
 
 static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
@@ -44,7 +43,8 @@ static void close_source(void *source)
 	free(source);
 }
 
-static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+static enum source_outcome gopclntab_source_find(void *source, uint64_t position,
+						 struct source_match *ret)
 {
 	struct gopclntab_source *own = source;
 	struct go_functions *functions = go_functions_of(own->image);
@@ -63,7 +63,7 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	return SOURCE_HIT;
 }
 
-static struct sym_error *list(void *source, const struct source_sink *sink)
+static struct sym_error *gopclntab_source_list(void *source, const struct source_sink *sink)
 {
 	struct gopclntab_source *own = source;
 	struct go_functions *functions = go_functions_of(own->image);
@@ -71,7 +71,9 @@ static struct sym_error *list(void *source, const struct source_sink *sink)
 
 	if (!functions)
 		return &sym_error_no_memory;
-	/* Those of a table that lies may overlap, and would take long to be measured all. */
+	/*
+	 * The functions of a corrupt table may overlap. Measuring all of them would take too long.
+	 */
 	for (uint64_t i = 0; i < go_functions_count(functions); i++) {
 		struct gopclntab_function function;
 		struct sym_symbol symbol = {
@@ -104,7 +106,7 @@ bool gopclntab_source_describe(void *source, uint64_t vaddr, struct gopclntab_li
 const struct source_ops source_gopclntab = {
 	.kind = SYM_SOURCE_GOPCLNTAB,
 	.open = open_source,
-	.find = find,
-	.list = list,
+	.find = gopclntab_source_find,
+	.list = gopclntab_source_list,
 	.close = close_source,
 };

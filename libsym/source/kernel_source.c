@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * How kallsyms becomes an index.
+ *
+ * Lines are read in steps of STEP_BYTES and parsed into an array.
+ * They are sorted by address. If an address has several names, the best one by rank_of() stays.
+ * The end of a function is the start of the next one, or the end of its page (end_of()).
+ * The index has the number of the module as value.
+ */
 #include "libsym/source/kernel_source.h"
 
 #include <errno.h>
@@ -7,42 +15,44 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libsym/format/kallsyms.h"
-#include "libsym/index.h"
-#include "libsym/index_sort.h"
+#include "libsym/base/grow.h"
+#include "libsym/format/linux/kallsyms.h"
+#include "libsym/index/index.h"
+#include "libsym/index/index_sort.h"
 #include "libsym/limits.h"
 
 enum {
 	STEP_BYTES = 1 << 18,
-	/* Every loaded module, "[bpf]" and the like among them; real machines have 200. */
+	/* Loaded modules, "[bpf]" and the like included. Real machines have 200. */
 	MAX_MODULES = 4096,
 	PAGE_MASK = 4095
 };
 
-static const char kernel_name[] = "[kernel.kallsyms]";
+const char kernel_source_own[] = "[kernel.kallsyms]";
 
-/* One line, while they are being put in order. */
+/* One line during sorting. */
 struct kernel_line {
 	uint64_t address;
 	uint32_t name_offset;
-	uint16_t name_bytes; /* LIMIT_NAME_BYTES at most, less one */
+	uint16_t name_bytes; /* below LIMIT_NAME_BYTES */
 	uint16_t module;
-	uint8_t rank; /* among several names of one address the highest counts; 0: no function */
+	uint8_t rank; /* of names at one address the highest wins; 0: not a function */
 };
 
 struct kernel_source {
 	struct index *index; /* value: number of the module */
-	char **modules;      /* the first one is the kernel itself */
+	char **modules;      /* the first one is the kernel */
 	size_t module_count;
 	bool hidden;
 };
 
 struct kernel_reader {
 	struct kernel_source *source;
+	enum kernel_part part;
 	struct buf names;
 	struct kernel_line *lines;
 	size_t count, capacity;
-	char *room; /* STEP_BYTES and a line that was cut */
+	char *room; /* STEP_BYTES and an incomplete line */
 	size_t kept_bytes;
 	uint64_t seen_lines;
 	struct sym_error *failure;
@@ -69,7 +79,7 @@ static bool add_module(struct kernel_source *source, const char *text)
 	return true;
 }
 
-/* Lines of one module follow one another. */
+/* Lines of one module are adjacent. */
 static uint16_t number_of_module(struct kernel_reader *reader, const struct kallsyms_line *line)
 {
 	struct kernel_source *source = reader->source;
@@ -89,7 +99,7 @@ static uint16_t number_of_module(struct kernel_reader *reader, const struct kall
 	return (uint16_t)(source->module_count - 1);
 }
 
-/* Global names before weak before local ones, and those before prefixes of functions. */
+/* Global names before weak before local ones, all before the prefixes of functions. */
 static uint8_t rank_of(const struct kallsyms_line *line)
 {
 	if (!kallsyms_is_function(line))
@@ -99,32 +109,18 @@ static uint8_t rank_of(const struct kallsyms_line *line)
 	return line->type == 'T' ? 5 : line->type == 'W' ? 4 : 3;
 }
 
-static bool make_room(struct kernel_reader *reader)
-{
-	size_t capacity = reader->capacity ? 2 * reader->capacity : 4096;
-	struct kernel_line *lines;
-
-	if (reader->count < reader->capacity)
-		return true;
-	lines = capacity > LIMIT_INDEX_SYMBOLS
-			? NULL
-			: reallocarray(reader->lines, capacity, sizeof(*lines));
-	if (!lines)
-		return false;
-	reader->lines = lines;
-	reader->capacity = capacity;
-	return true;
-}
-
 static void add_line(struct kernel_reader *reader, const struct kallsyms_line *line)
 {
 	uint16_t module = number_of_module(reader, line);
 
 	reader->seen_lines++;
-	/* Hidden, or an offset into the data of a processor: no address of code. */
-	if (reader->failure || !(line->address >> 63) || line->name_bytes > UINT16_MAX)
+	/* A hidden address, or an offset into per-CPU data: not code. */
+	if (reader->failure || !(line->address >> 63) || line->name_bytes > UINT16_MAX ||
+	    (reader->part == KERNEL_MODULES && !line->module))
 		return;
-	if (!make_room(reader)) {
+	if (reader->count == LIMIT_INDEX_SYMBOLS ||
+	    !grow_items((void **)&reader->lines, &reader->capacity, reader->count,
+			sizeof(*reader->lines))) {
 		reader->failure = &sym_error_no_memory;
 		return;
 	}
@@ -148,7 +144,7 @@ static void parse_room(struct kernel_reader *reader, size_t size_bytes)
 		add_line(reader, &line);
 	reader->kept_bytes = (size_t)(parser.end - parser.next);
 	memmove(reader->room, parser.next, reader->kept_bytes);
-	/* No line is as long as that: this is no such file. */
+	/* No line is that long: it is another kind of file. */
 	if (reader->kept_bytes > LIMIT_NAME_BYTES)
 		reader->kept_bytes = 0;
 }
@@ -171,8 +167,8 @@ static struct sym_error *read_all(struct kernel_reader *reader, int fd, const ch
 }
 
 /*
- * Where the function at `from` ends, the next address being that of line `to`:
- * there if both are of one module, else at the end of the page at the latest.
+ * End of the function at `from`; `to` is the line with the next address.
+ * If both are of one module it ends there, else at the end of its page at the latest.
  */
 static uint64_t end_of(const struct kernel_line *from, const struct kernel_line *to)
 {
@@ -220,10 +216,11 @@ static struct sym_error *make_index(struct kernel_reader *reader)
 	return index_freeze(builder, &reader->source->index);
 }
 
-struct sym_error *kernel_source_open(int fd, const char *path, struct kernel_source **ret)
+struct sym_error *kernel_source_open(int fd, const char *path, enum kernel_part part,
+				     struct kernel_source **ret)
 {
 	struct kernel_source *source AUTO_KERNEL_SOURCE = calloc(1, sizeof(*source));
-	struct kernel_reader reader = { .source = source };
+	struct kernel_reader reader = { .source = source, .part = part };
 	struct sym_error *error = &sym_error_no_memory;
 
 	if (!source)
@@ -231,7 +228,7 @@ struct sym_error *kernel_source_open(int fd, const char *path, struct kernel_sou
 	buf_init(&reader.names, LIMIT_INDEX_NAME_BYTES);
 	source->modules = calloc(MAX_MODULES, sizeof(*source->modules));
 	reader.room = malloc(STEP_BYTES + LIMIT_NAME_BYTES);
-	if (source->modules && reader.room && add_module(source, kernel_name))
+	if (source->modules && reader.room && add_module(source, kernel_source_own))
 		error = read_all(&reader, fd, path);
 	if (!error)
 		error = make_index(&reader);
@@ -258,7 +255,7 @@ size_t kernel_source_count(const struct kernel_source *source)
 	return index_count(source->index);
 }
 
-void kernel_source_at(const struct kernel_source *source, size_t i, struct sym_symbol *ret)
+bool kernel_source_at(const struct kernel_source *source, size_t i, struct sym_symbol *ret)
 {
 	struct index_entry entry;
 
@@ -271,6 +268,7 @@ void kernel_source_at(const struct kernel_source *source, size_t i, struct sym_s
 		.source = SYM_SOURCE_KERNEL,
 		.image_index = UINT32_MAX,
 	};
+	return entry.value == 0;
 }
 
 bool kernel_source_find(const struct kernel_source *source, uint64_t address,
@@ -286,6 +284,6 @@ bool kernel_source_find(const struct kernel_source *source, uint64_t address,
 		.name = entry.name,
 		.kind = SYM_SYMBOL_FUNCTION,
 	};
-	*module_ret = source->modules[entry.value];
+	*module_ret = entry.value ? source->modules[entry.value] : kernel_source_own;
 	return true;
 }

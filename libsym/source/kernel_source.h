@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of the kernel and its modules by address, from kallsyms. Knows how
- * far a function reaches: kallsyms tells starts only. Refuses to know anything
- * where all addresses are zero, because they are hidden.
+ * Functions of the kernel and its modules by address, from kallsyms.
+ * kallsyms has the start of a function only; this file decides where it ends.
+ * It has no symbols when all addresses are zero, because they are hidden.
  */
 #ifndef LIBSYM_SOURCE_KERNEL_SOURCE_H
 #define LIBSYM_SOURCE_KERNEL_SOURCE_H
@@ -11,8 +11,14 @@
 
 struct kernel_source;
 
-/* Reads the file from where it stands to its end with read(); `path` is for messages. */
-struct sym_error *kernel_source_open(int fd, const char *path, struct kernel_source **ret)
+enum kernel_part {
+	KERNEL_ALL,
+	KERNEL_MODULES /* all but the kernel's own text: modules, BPF programs, trampolines */
+};
+
+/* Reads the file with read() from its current position to its end. `path` is for messages. */
+struct sym_error *kernel_source_open(int fd, const char *path, enum kernel_part part,
+				     struct kernel_source **ret)
 	__attribute__((warn_unused_result));
 void kernel_source_close(struct kernel_source *source);
 
@@ -20,9 +26,13 @@ void kernel_source_close(struct kernel_source *source);
 const char *kernel_source_trouble(const struct kernel_source *source);
 
 size_t kernel_source_count(const struct kernel_source *source);
-void kernel_source_at(const struct kernel_source *source, size_t i, struct sym_symbol *ret);
+/* False when the symbol belongs to a module. */
+bool kernel_source_at(const struct kernel_source *source, size_t i, struct sym_symbol *ret);
 
-/* *module_ret lives as long as the source: "[kernel.kallsyms]" or "[MODULE]". */
+/* The name of the kernel's own text, which does not change while the kernel runs. */
+extern const char kernel_source_own[];
+
+/* *module_ret lives as long as the source: kernel_source_own, or "[MODULE]". */
 bool kernel_source_find(const struct kernel_source *source, uint64_t address,
 			struct source_match *ret, const char **module_ret);
 

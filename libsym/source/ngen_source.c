@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fragile native images (CoreLib up to .NET Core 2.2): their code is known to be
- * theirs, their methods cannot be listed. So each executable section is one
- * range under a name that says just that, of kind stub so that nobody takes it
+ * Fragile native images (CoreLib up to .NET Core 2.2).
+ * Their methods cannot be listed.
+ * Each executable section is one range whose name says so, of kind stub, so that it is not taken
  * for a method.
  */
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "libsym/source/source.h"
 
 struct ngen {
-	struct image *image;
+	struct object_file *image;
 	char *name;
 };
 
@@ -33,7 +33,7 @@ static struct sym_error *open_image(const struct source_input *input, struct buf
 	(void)why;
 	if (input->image->kind != SYM_IMAGE_NGEN)
 		return NULL;
-	assembly = image_assembly_name(input->image);
+	assembly = object_file_assembly_name(input->image);
 	ngen = calloc(1, sizeof(*ngen));
 	buf_init(&name, LIMIT_NAME_BYTES);
 	buf_printf(&name, "stub FragileNativeImage<%s>", assembly ? assembly : "");
@@ -52,7 +52,7 @@ static struct sym_error *open_image(const struct source_input *input, struct buf
 static enum source_outcome find_section(void *source, uint64_t position, struct source_match *ret)
 {
 	const struct ngen *ngen = source;
-	const struct image_segment *segment = image_find_segment(ngen->image, position);
+	const struct object_segment *segment = object_file_find_segment(ngen->image, position);
 
 	if (!segment)
 		return SOURCE_MISS;
@@ -70,7 +70,7 @@ static struct sym_error *list_sections(void *source, const struct source_sink *s
 	const struct ngen *ngen = source;
 
 	for (size_t i = 0; sink->stubs && i < ngen->image->segment_count; i++) {
-		const struct image_segment *segment = &ngen->image->segments[i];
+		const struct object_segment *segment = &ngen->image->segments[i];
 		struct sym_symbol symbol = {
 			.start = sink->base + segment->position,
 			.size_bytes = segment->size_bytes,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linkage table entries of an ELF image, as "function@plt". Read when the first
- * address asks that no symbol covers and that is in one of the tables.
+ * Linkage table entries of an ELF image, as "function@plt".
+ * They are read when the first address lies in one of the tables and has no symbol.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/lazy.h"
-#include "libsym/demangle.h"
+#include "libsym/elf/plt.h"
 #include "libsym/limits.h"
-#include "libsym/plt.h"
 #include "libsym/source/source.h"
+#include "libsym/symbols/demangle.h"
 
-/* Made as a whole, then never changed. */
+/* Built as a whole, then never changed. */
 struct entries {
 	struct plt plt;
 	struct entry_names {
@@ -23,7 +23,7 @@ struct entries {
 };
 
 struct plt_source {
-	const struct image *image;
+	const struct object_file *image;
 	struct lazy extents; /* struct plt_extents */
 	struct lazy entries;
 };
@@ -41,12 +41,17 @@ static void entries_destroy(struct entries *entries)
 DEFINE_GUARD(entries, struct entries *, entries_destroy)
 #define AUTO_ENTRIES GUARDED(entries)
 
+static void destroy_entries(void *made)
+{
+	entries_destroy(made);
+}
+
 static void close_source(void *source)
 {
 	struct plt_source *own = source;
 
-	free(lazy_deinit(&own->extents));
-	entries_destroy(lazy_deinit(&own->entries));
+	lazy_deinit(&own->extents);
+	lazy_deinit(&own->entries);
 	free(own);
 }
 
@@ -104,7 +109,7 @@ static bool make_names(struct entries *entries)
 	return made;
 }
 
-/* A file that cannot be read has no entries; only want of memory is tried again. */
+/* A file that cannot be read has no entries. After a lack of memory it is tried again. */
 static void *read_entries(const void *image)
 {
 	struct entries *entries AUTO_ENTRIES = calloc(1, sizeof(*entries));
@@ -114,14 +119,14 @@ static void *read_entries(const void *image)
 	if (!entries)
 		return NULL;
 	error = plt_read(image, &entries->plt);
-	again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	again = sym_error_is_no_memory(error);
 	sym_error_destroy(error);
 	if (again)
 		return NULL;
 	entries->names = calloc(entries->plt.count + 1, sizeof(*entries->names));
 	if (!entries->names || !make_names(entries))
 		return NULL;
-	/* What the entries point to is copied. */
+	/* The entries point to copies. */
 	elf_sections_deinit(&entries->plt.sections);
 	elf_symbols_deinit(&entries->plt.indirect);
 	return STEAL(entries);
@@ -129,15 +134,15 @@ static void *read_entries(const void *image)
 
 static const struct entries *get_entries(struct plt_source *own)
 {
-	return lazy_get(&own->entries, read_entries, own->image);
+	return lazy_get(&own->entries, read_entries, destroy_entries, own->image);
 }
 
-/* A file that cannot be read has none, as above. */
+/* A file that cannot be read has no extents. After a lack of memory it is tried again. */
 static void *read_extents(const void *image)
 {
 	struct plt_extents *extents = calloc(1, sizeof(*extents));
 	struct sym_error *error = extents ? plt_extents_read(image, extents) : NULL;
-	bool again = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
+	bool again = sym_error_is_no_memory(error);
 
 	sym_error_destroy(error);
 	if (!again)
@@ -146,17 +151,18 @@ static void *read_extents(const void *image)
 	return NULL;
 }
 
-static enum source_outcome find(void *source, uint64_t position, struct source_match *ret)
+static enum source_outcome plt_source_find(void *source, uint64_t position,
+					   struct source_match *ret)
 {
 	struct plt_source *own = source;
-	const struct plt_extents *extents = lazy_get(&own->extents, read_extents, own->image);
+	const struct plt_extents *extents = lazy_get(&own->extents, read_extents, free, own->image);
 	const struct entries *entries;
 	const struct entry_names *names;
 	size_t number;
 
 	if (!extents)
 		return SOURCE_SHORT;
-	if (!plt_extents_have(extents, position))
+	if (!plt_extents_contain(extents, position))
 		return SOURCE_MISS;
 	entries = get_entries(own);
 	if (!entries)
@@ -175,7 +181,7 @@ static enum source_outcome find(void *source, uint64_t position, struct source_m
 	return SOURCE_HIT;
 }
 
-static struct sym_error *list(void *source, const struct source_sink *sink)
+static struct sym_error *plt_source_list(void *source, const struct source_sink *sink)
 {
 	const struct entries *entries = sink->stubs ? get_entries(source) : NULL;
 
@@ -201,7 +207,7 @@ const struct source_ops source_plt = {
 	.kind = SYM_SOURCE_ELF,
 	.is_extra = true,
 	.open = open_source,
-	.find = find,
-	.list = list,
+	.find = plt_source_find,
+	.list = plt_source_list,
 	.close = close_source,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbols from the ReadyToRun tables of an image: rvas in, names of precompiled
- * methods out. Knows which ranges are symbols of which kind; how tables are
- * read is format/r2r's, what keeps them alive is precompiled's.
+ * Symbols from the ReadyToRun tables of an image: rvas in, names of precompiled methods out.
+ * It decides which ranges are symbols, and of which kind.
+ * format/dotnet/r2r.h reads the tables; precompiled.h owns them.
  */
-#include "libsym/format/r2r.h"
+#include "libsym/format/dotnet/r2r.h"
 #include "libsym/limits.h"
 #include "libsym/source/source.h"
 
@@ -91,7 +91,7 @@ static struct sym_error *list_ranges(void *source, const struct source_sink *sin
 	return no_memory ? &sym_error_no_memory : NULL;
 }
 
-/* The tables belong to the module, which closes them after all sources. */
+/* The tables belong to the image, which closes them after all sources. */
 static void close_tables(void *source)
 {
 	(void)source;

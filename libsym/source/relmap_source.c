@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbols from a relative map that somebody made earlier: rvas in, names out.
- * MVID, time stamp and signature of a map are equal for different compilations
- * of one assembly, so none of them is believed: a map is used only if every row
- * of it is the start and the size of a method of the image at hand.
+ * Symbols from a relative map: rvas in, names out.
+ * Different compilations of one assembly can have the same MVID, time stamp and map signature, so
+ * none of them proves that a map fits.
+ * A map is used only if every row is the start and the size of a method of this image.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/foreign_file.h"
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
-#include "libsym/format/relmap.h"
-#include "libsym/index.h"
+#include "libsym/file/relmap_name.h"
+#include "libsym/format/dotnet/relmap.h"
+#include "libsym/index/index.h"
 #include "libsym/limits.h"
-#include "libsym/map_name.h"
 #include "libsym/source/source.h"
 
 static const char tier[] = "PreJIT";
-static const uint32_t newest_version = 1; /* of r2rmaps */
+static const uint32_t newest_version = 1; /* of an r2rmap */
 
 struct relmap {
 	struct buf text;
@@ -43,12 +43,12 @@ static void close_map(void *source)
 DEFINE_GUARD(relmap, struct relmap *, close_map)
 #define AUTO_RELMAP GUARDED(relmap)
 
-typedef void (*name_writer)(struct image *image, const char *path, struct buf *ret);
+typedef void (*name_writer)(struct object_file *image, const char *path, struct buf *ret);
 
-/* The two names that a map may have, in the order in which they are looked for. */
-static const name_writer name_writers[] = { map_name_relative, map_name_r2rmap };
+/* The two possible names of a map, in the order of the search. */
+static const name_writer name_writers[] = { relmap_name_relative, relmap_name_r2rmap };
 
-/* DIR/[KEY/]NAME; NULL when it cannot be had. */
+/* Makes the path DIR/[KEY/]NAME; NULL on failure. */
 static const char *place_of_map(const struct source_input *input, const char *dir, const char *key,
 				name_writer write_name, struct buf *path)
 {
@@ -63,16 +63,16 @@ static const char *place_of_map(const struct source_input *input, const char *di
 	return path->size_bytes ? buf_string(path) : NULL;
 }
 
-/* True when the file was there and could be read whole. */
+/* True when the file exists and was read whole. */
 static bool read_map(const char *path, struct buf *text)
 {
-	int fd AUTO_CLOSE = path_open_in_root(-1, path, PATH_REGULAR);
+	int fd AUTO_CLOSE = foreign_file_open(-1, path, 0, NULL, NULL);
 
 	buf_clear(text);
 	return fd >= 0 && !path_read_all(fd, text);
 }
 
-/* The first row that is no method of the image; false when all are. Builds nothing. */
+/* Finds the first row that is not a method of the image; false when all are. It builds nothing. */
 static bool find_bad_row(const struct source_input *input, const struct buf *text,
 			 struct relmap_row *bad_row_ret)
 {
@@ -86,7 +86,7 @@ static bool find_bad_row(const struct source_input *input, const struct buf *tex
 	return false;
 }
 
-/* Its header, wherever the rows of it stand. False when there are more rows than `most`. */
+/* Reads the header, whose rows may stand anywhere. False when there are more rows than `most`. */
 static bool read_header(const struct buf *text, uint64_t most, struct relmap_header *ret)
 {
 	struct relmap_parser parser;
@@ -133,11 +133,11 @@ static bool accept_map(const struct source_input *input, const char *path, const
 		       struct buf *why)
 {
 	size_t most = r2r_method_count(precompiled_r2r(input->precompiled));
-	const char *mvid = image_mvid_text(input->image);
+	const char *mvid = object_file_mvid_text(input->image);
 	struct relmap_header header;
 	struct relmap_row row;
 
-	/* Aliases are rows of their own, but no image has more rows than methods. */
+	/* Aliases are rows of their own. Still no image has more rows than methods. */
 	if (!read_header(text, most, &header)) {
 		buf_printf(why,
 			   "%s was made for another image: it has more rows than this one has "
@@ -157,7 +157,7 @@ static bool accept_map(const struct source_input *input, const char *path, const
 	return false;
 }
 
-/* Names are parts of one text, so their addresses tell the order of the rows. */
+/* Names are parts of one text, so their addresses have the order of the rows. */
 static int compare_rows(const void *left, const void *right)
 {
 	const struct relmap_row *a = left, *b = right;
@@ -186,7 +186,7 @@ static struct sym_error *collect_rows(struct relmap *relmap)
 	return NULL;
 }
 
-/* In reverse: of aliases, the first in the file is added last and so stays. */
+/* In reverse order: of aliases the first in the file is added last, and so stays. */
 static struct sym_error *index_rows(struct relmap *relmap)
 {
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
@@ -202,12 +202,14 @@ static struct sym_error *index_rows(struct relmap *relmap)
 	return index_freeze(builder, &relmap->index);
 }
 
-/* A map in one directory: below the content key, where only this image's can be, or beside others.
+/*
+ * Searches one directory: below the content key, which only this image has, then in the directory
+ * itself.
  */
 static bool find_in(const struct source_input *input, const char *dir, struct relmap *relmap,
 		    struct buf *path, struct buf *why)
 {
-	const char *key = image_content_key(input->image);
+	const char *key = object_file_content_key(input->image);
 
 	for (int keyed = 1; keyed >= 0; keyed--)
 		for (size_t i = 0; i < sizeof(name_writers) / sizeof(name_writers[0]); i++) {
@@ -223,7 +225,7 @@ static bool find_in(const struct source_input *input, const char *dir, struct re
 	return false;
 }
 
-/* True for "STEM{MVID}.map" with another MVID than `mvid`. */
+/* True for "STEM{MVID}.map" with another MVID. */
 static bool is_of_another(const char *file, const char *stem, const char *mvid)
 {
 	size_t stem_bytes = strlen(stem);
@@ -235,11 +237,13 @@ static bool is_of_another(const char *file, const char *stem, const char *mvid)
 
 DEFINE_GUARD(directory, DIR *, closedir)
 
-/* A person who put a map there that is of another build of the assembly should hear of it. */
+/*
+ * Reports a map for another build of the assembly, so that its owner finds out why it is not used.
+ */
 static void look_for_others(const struct source_input *input, const char *dir, struct buf *why)
 {
-	const char *name = image_assembly_name(input->image);
-	const char *mvid = image_mvid_text(input->image);
+	const char *name = object_file_assembly_name(input->image);
+	const char *mvid = object_file_mvid_text(input->image);
 	DIR *directory GUARDED(directory) = NULL;
 	const struct dirent *entry;
 	struct buf stem;

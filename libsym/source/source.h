@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a symbol source is: something that turns a position into a symbol. One
- * file a source, all of them in one ordered table; the first that answers wins.
- * A source is opened for one image (positions are its rvas or vaddrs) or for
- * the process (positions are addresses), never changes afterwards, and may be
- * asked by several threads at once.
+ * A symbol source turns a position into a symbol.
+ * Each source is one file, and all are in one ordered table. The first one that answers wins.
+ * A source is opened for one image (positions are rvas or vaddrs) or for the process (positions are
+ * addresses).
+ * It never changes afterwards, and several threads may use it at once.
  */
 #ifndef LIBSYM_SOURCE_SOURCE_H
 #define LIBSYM_SOURCE_SOURCE_H
@@ -14,23 +14,24 @@
 #include <stdint.h>
 
 #include "libsym/base/buf.h"
-#include "libsym/debugfile.h"
+#include "libsym/elf/debugfile.h"
 #include "libsym/error.h"
-#include "libsym/image.h"
-#include "libsym/precompiled.h"
-#include "libsym/symbols.h"
+#include "libsym/file/object_file.h"
+#include "libsym/source/precompiled.h"
+#include "libsym/symbols/symbols.h"
 
 struct debug_fetch;
 
-/* What a source may be opened from; what it does not need is ignored. */
+/* What a source may be opened from. Each source uses what it needs. */
 struct source_input {
-	struct image *image;
-	const char *path;                /* what the image is called; lives as long as the source */
+	struct object_file *image;
+	const char *path; /* the image's name in output; lives as long as the source */
 	struct precompiled *precompiled; /* NULL when the image has no readable method tables */
 	const char *const *relative_map_dirs; /* NULL terminated; may be NULL */
 	struct debugfile_roots roots;         /* the image has its path below their `fd` */
-	struct debug_fetch *debug_fetch;      /* who brings its debug file; may be NULL */
-	/* A source that was opened before this one has some, all of them. */
+	struct debug_fetch *debug_fetch;      /* fetches its debug file; may be NULL */
+	bool forks_for_dwarf;                 /* SYM_SNAPSHOT_FORK_FOR_DWARF */
+	/* A source opened before this one has some symbols; has all symbols. */
 	bool has_symbols, has_all_symbols;
 };
 
@@ -38,48 +39,51 @@ struct source_match {
 	uint64_t start;
 	uint64_t size_bytes;      /* 0 when unknown */
 	const char *name;         /* lives as long as the source */
-	const char *linkage_name; /* as symbol tables have it, likewise; NULL: the same */
+	const char *linkage_name; /* as in the symbol table; lives as long as the source; NULL:
+				     equal to `name` */
 	const char *tier;         /* static or NULL */
 	enum sym_symbol_kind kind;
 	const char *reason; /* SOURCE_NAMELESS: why there is no name; static */
 };
 
 enum source_outcome {
-	SOURCE_MISS, /* nothing of this source covers the position */
+	SOURCE_MISS, /* nothing of this source contains the position */
 	SOURCE_HIT,
-	SOURCE_NAMELESS, /* something covers it, and its name cannot be had */
-	SOURCE_BOUNDS,   /* a function covers it of which only the bounds are known: SYM_UNNAMED */
-	SOURCE_SHORT,    /* there was no memory to look; the next who asks may have it */
+	SOURCE_NAMELESS, /* something contains it, but its name is not available */
+	SOURCE_BOUNDS,   /* a function contains it, of which only the bounds are known:
+			    SYM_BOUNDS_ONLY */
+	SOURCE_SHORT,    /* out of memory; a later look-up may succeed */
 };
 
-/* Where a source lists its symbols to: `base` is added to each start. */
+/* Receives the symbols of a source. `base` is added to each start. */
 struct source_sink {
 	struct symbols_builder *builder;
 	uint64_t base;
 	uint32_t image_index;
-	bool stubs;         /* also what is no method */
+	bool stubs;         /* also ranges that are not methods */
 	bool unnamed;       /* also native functions without a name */
-	bool linkage_names; /* as symbol tables have them, not as a person would write them */
+	bool linkage_names; /* as in the symbol table, not readable names */
 };
 
 struct source_ops {
 	enum sym_source_kind kind;
-	/* Makes up for no symbol table: an image that has only this has no symbols. */
+	/* Does not count as symbols: an image that has only this source is SYM_NO_SYMBOLS. */
 	bool is_extra;
 	/*
-	 * Opens the source. One that has nothing to say about the image declines:
-	 * NULL in *ret, no error, and if a person would wonder, a text in `why`.
+	 * Opens the source.
+	 * A source that has nothing for the image returns NULL in *ret without an error. If people
+	 * would wonder why, it writes a text to `why`.
 	 */
 	struct sym_error *(*open)(const struct source_input *input, struct buf *why, void **ret);
 	enum source_outcome (*find)(void *source, uint64_t position, struct source_match *ret);
-	/* Does it have a symbol for every function of the image? NULL: it does not. */
+	/* True when it has a symbol for every function of the image. May be NULL: false. */
 	bool (*is_complete)(const void *source);
-	/* All symbols, aliases included, in an order in which the preferred alias comes first. */
+	/* Lists all symbols, aliases included, the preferred alias first. */
 	struct sym_error *(*list)(void *source, const struct source_sink *sink);
 	void (*close)(void *source);
 	/*
-	 * The file with the symbol table, which need not be the image itself; NULL when it has only
-	 * what it exports. Lives as long as the source. May be absent.
+	 * Path of the file with the symbol table, which may be a debug file; NULL when there are
+	 * exports only. Lives as long as the source. May be NULL.
 	 */
 	const char *(*symbol_file)(const void *source);
 };
@@ -98,12 +102,15 @@ enum {
 	SOURCE_COUNT = 9
 };
 
-/* Sources of images, in the order in which they are asked. */
+/* The sources of images, in the order of their use. */
 extern const struct source_ops *const source_table[SOURCE_COUNT];
 
-/* What stands for the name of a native function without one; heap, NULL when out of memory. */
+/* Makes the text of a native function without a name; from malloc(), NULL when out of memory. */
 char *eh_frame_source_text(const char *image_path, uint64_t vaddr);
-/* Is `name` such a text about an image of this file name? Perf maps that were merged have them. */
+/*
+ * True when `name` is such a text for an image with this file name. Merged perf maps contain such
+ * texts.
+ */
 bool eh_frame_source_is_text(const char *name, const char *image_path);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of sources. A relative map comes before the tables that it was
- * checked against: who names a directory of maps wants these names. A symbol of an ELF
- * file comes before the function table of a Go program, which has the same functions. Nothing
- * is fetched before all that is here was asked. Bounds without a name come last.
+ * The order of sources.
+ * A relative map comes before the tables that it was checked against: a user who names a directory
+ * of maps wants their names.
+ * ELF symbols come before the function table of a Go program, which has the same functions.
+ * Fetching comes after everything on this machine.
+ * Bounds without a name come last.
  */
 #include "libsym/source/source.h"
 

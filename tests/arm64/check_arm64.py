@@ -35,7 +35,7 @@ SYSTEM = ("bash coreutils grep sed gawk procps util-linux mount findutils libc-b
           "busybox-static linux-image-arm64 python3 linux-perf libstdc++6 kmod binutils libcriterion3 libmicrohttpd12").split()
 MODULES = "fs/9p fs/netfs fs/fscache net/9p drivers/virtio".split()
 PROGRAMS = {"sample": "fixtures/src/sample", "torture": "fixtures/src/torture", "oracle": "tests/dotnet/oracle"}
-# A runtime that tells of methods only. The SDK asks for a version that the registry does not have.
+# A runtime whose rundown has methods only. The SDK asks for a version that the registry does not have.
 SAMPLE_9 = ("-p:SampleFramework=net9.0", *of_version("9.0.23"))
 # 10 minutes here; a machine that hangs must end too.
 LONGEST_SECONDS = 3600

@@ -45,7 +45,7 @@ def check_write_barrier(context, runtime, way):
 
 
 def test_the_write_barrier_has_its_name(context):
-    check_write_barrier(context, context.sdk(), "contract")
+    check_write_barrier(context, context.sdk(), "memory")
     check_write_barrier(context, context.sdk(), "rundown")
     check_write_barrier(context, context.once("sample 9.0", None), "rundown")
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * libbcc's functions, or those of a library in its place, as the benchmarks call them.
- */
+/* The functions of libbcc, or of a library with the same functions, as the benchmarks call them. */
 #ifndef TESTS_BENCH_BCC_CALLS_H
 #define TESTS_BENCH_BCC_CALLS_H
 
@@ -20,7 +18,7 @@ struct bcc_calls {
 
 static const char bcc_library[] = "libbcc.so.0";
 
-/* False when there is no such library, or it lacks one. It stays loaded. */
+/* Returns false if there is no such library or it lacks a function. The library stays loaded. */
 static inline bool bcc_calls_open(struct bcc_calls *calls, const char *library)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);

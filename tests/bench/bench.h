@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the benchmarks share: noise, processor time, the line that a figure is
- * printed as, and the floor: what a cache miss costs on this machine, measured in
- * the same run, so that a goal below it is seen to be one. Goals in nanoseconds
- * were set on another machine; ratios to the peer carry over: "there".
+ * Shared by the benchmarks: noise, CPU time, the line that a figure is printed as, and the floor,
+ * which is the cost of a cache miss on this machine, measured in the same run, so that an
+ * unreachable goal is visible. Goals in nanoseconds were set on another machine; ratios to the peer
+ * apply on any ("there").
  */
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
@@ -25,7 +25,7 @@ static inline uint64_t noise(void)
 	return bench_noise_state;
 }
 
-/* Processor time, so that other load on the machine counts little. */
+/* CPU time, on which other load has little effect. */
 static inline double seconds(void)
 {
 	struct timespec now;
@@ -40,13 +40,13 @@ static inline void least(double *least_seconds, double candidate)
 		*least_seconds = candidate;
 }
 
-/* What a figure is held against; 0 for what there is not. */
+/* The goals of a figure; 0: none. */
 struct bench_goal {
 	double most;       /* in the unit of the figure */
-	double most_ratio; /* of the peer's */
-	double floor;      /* what this machine cannot do faster; printed, not judged */
-	/* The peer's figure on the machine where `most` was set: what ours would be there is
-	 * printed, not judged. */
+	double most_ratio; /* relative to the peer */
+	double floor;      /* a physical limit of this machine; printed, not judged */
+	/* The peer's figure on the machine for which `most` was set. Our figure is scaled by it,
+	 * printed, and not judged. */
 	double peer_there;
 };
 
@@ -75,8 +75,7 @@ static inline void figure(const char *name, double ours, double peer, struct ben
 	fflush(stdout);
 }
 
-/* What libbcc took where the goals were set, in nanoseconds a line and a look-up. */
-#define BENCH_BCC_LOAD    830
+/* libbcc's time for a look-up on the machine of the goals, in nanoseconds. */
 #define BENCH_BCC_LOOK_UP 2200
 
 /* ---- the floor ----------------------------------------------------------------------- */
@@ -87,8 +86,8 @@ enum {
 };
 
 struct bench_floor {
-	double after_ns;  /* a read whose address comes from the one before */
-	double beside_ns; /* reads that know nothing of each other */
+	double after_ns;  /* a read whose address depends on the previous read */
+	double beside_ns; /* independent reads */
 };
 
 static inline double bench_chase(const uint32_t *memory)
@@ -98,7 +97,7 @@ static inline double bench_chase(const uint32_t *memory)
 
 	for (int i = 0; i < BENCH_READS; i++)
 		at = memory[(size_t)at * (BENCH_LINE_BYTES / sizeof(*memory))];
-	/* Always so, but the compiler does not know. */
+	/* Always true, but the compiler cannot know. */
 	return at < UINT32_MAX ? seconds() - begin : 0;
 }
 
@@ -112,7 +111,7 @@ static inline double bench_scatter(const uint32_t *memory, size_t lines)
 	return sum ? seconds() - begin : 0;
 }
 
-/* Reads of lines at random in that much memory, of huge pages or of ordinary ones. */
+/* Reads random lines in `size_bytes` of memory, of huge or ordinary pages. */
 static inline struct bench_floor measure_floor(size_t size_bytes, bool huge)
 {
 	const size_t page = (size_t)2 << 20, words = BENCH_LINE_BYTES / sizeof(uint32_t);
@@ -124,7 +123,7 @@ static inline struct bench_floor measure_floor(size_t size_bytes, bool huge)
 	if (!memory || !order)
 		abort();
 	madvise(memory, lines * BENCH_LINE_BYTES, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	/* One circle through all of them. */
+	/* One cycle through all lines. */
 	for (size_t i = 0; i < lines; i++)
 		order[i] = (uint32_t)i;
 	for (size_t i = lines - 1; i > 0; i--) {

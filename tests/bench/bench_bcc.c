@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libsym-bcc beside libbcc, through the same functions: making a cache of a process
- * with a perf map of a million lines, and a million look-ups in it. Each library
- * works in children of its own, in turns, on the same map; the best of the rounds
- * counts, in processor time, and what memory the child has gained.
+ * Compares libsym-bcc with libbcc through the same functions: making a cache of a process with a
+ * perf map of a million lines, and a million look-ups in it. Each library works in children of its
+ * own, in alternation, on the same map. The best round counts, in CPU time and in memory that the
+ * child gained.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -30,12 +30,12 @@ enum {
 
 static const uint64_t first_address = 0x200000000000;
 
-/* What a child has measured; negative: it could not. */
+/* The measurements of a child; negative: failed. */
 struct times {
 	double load_seconds;
-	double lookup_ns; /* of a profile: the same few thousand addresses again and again */
-	double spread_ns; /* of every line alike, which memory decides; the first million */
-	double again_ns;  /* the second */
+	double lookup_ns; /* as in a profile: a few thousand addresses repeatedly */
+	double spread_ns; /* every line equally often, so memory dominates; the first million */
+	double again_ns;  /* the second million */
 	double megabytes;
 	double asked_megabytes; /* after these look-ups */
 	uint64_t named;
@@ -53,7 +53,7 @@ static double resident_megabytes(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e6;
 }
 
-/* A map like a runtime's, of this process, and memory for it to be about. */
+/* Writes a map like a runtime's for this process, and maps memory for its addresses. */
 static bool write_map(const char *path, bool with_tiers)
 {
 	static const char *const returns[] = { "void", "instance void", "int32", "instance bool" };
@@ -74,7 +74,7 @@ static bool write_map(const char *path, bool with_tiers)
 	return file && fclose(file) == 0;
 }
 
-/* Addresses of `distinct` lines, in no order. */
+/* Looks up addresses of `distinct` lines in random order. */
 static double time_lookups(const struct bcc_calls *library, void *cache, uint64_t distinct,
 			   uint64_t *named)
 {
@@ -154,7 +154,7 @@ static void judge(const char *name, double ours, double peer, double times, cons
 	figure(name, ours, peer, (struct bench_goal){ .most_ratio = 1 / times }, unit);
 }
 
-/* Beside this program's directory, where the build puts it. */
+/* Next to this program's directory, where the build puts it. */
 static bool find_ours(char *room, size_t room_bytes)
 {
 	char path[PATH_MAX];
@@ -195,7 +195,7 @@ int main(void)
 	judge("bcc_load_1M_tiers", ours[1].load_seconds, peer[1].load_seconds, 10, "s");
 	judge("bcc_memory_1M", ours[0].megabytes, peer[0].megabytes, 5, "MB");
 	judge("bcc_memory_1M_tiers", ours[1].megabytes, peer[1].megabytes, 5, "MB");
-	/* Ours has read all names by then, which a profile does not. */
+	/* By then ours has read all names, unlike in a profile. */
 	judge("bcc_memory_1M_all_asked", ours[0].asked_megabytes, peer[0].asked_megabytes, 1, "MB");
 	return 0;
 }

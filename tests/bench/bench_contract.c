@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_contract PID [ROUNDS]: reading the jitted methods of a process by data contract, beside the
- * very same process_vm_readv() calls alone, both in turns. CPU time, medians; the best of both
- * beside them. Without a PID it does nothing: contract_figures.py starts the process.
+ * bench_contract PID [ROUNDS]: compares reading the jitted methods of a process by data contract
+ * with the same process_vm_readv() calls alone, in alternation. Prints medians and minima of CPU
+ * time. Without a PID it does nothing; contract_figures.py starts the process.
  *
- * "cpu" is again and again in one process, where both get memory that was used before; "first" is
- * each in a process of its own, as a command has it: both begin with memory that was never touched.
- * Then looking up what was told, as a user of the library does.
+ * "cpu" repeats in one process, where both use memory that was used before. "first" runs each in a
+ * process of its own, like a command: both use fresh memory. Then it measures look-ups of the
+ * methods, as a user of the library makes them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ enum {
 	MAX_CALLS = 4096,
 };
 
-/* The calls of one reading, to be made again. */
+/* The calls of one reading, for repetition. */
 static struct call {
 	struct iovec rooms[REMOTE_MAX_PIECES];
 	struct iovec pieces[REMOTE_MAX_PIECES];
@@ -37,7 +37,7 @@ static struct call {
 static size_t call_count;
 static pid_t pid;
 
-/* What processes tell each other. */
+/* Memory shared between the processes. */
 static struct {
 	double ms;
 	size_t call_count, methods;
@@ -74,7 +74,7 @@ static struct sym_error *no_words(void *context, int errno_value)
 	return sym_error_create(SYM_ERROR_IO, "%s", strerror(errno_value));
 }
 
-/* One whole reading, opening included; *ms_ret without what is not reading. */
+/* One complete reading, including opening; *ms_ret excludes everything but reading. */
 static struct sym_error *read_all(uint64_t base, double *ms_ret, size_t *methods_ret)
 {
 	static const struct remote_memory_ops ops = { .read = read_and_note, .error = no_words };
@@ -96,7 +96,7 @@ static struct sym_error *read_all(uint64_t base, double *ms_ret, size_t *methods
 	return error;
 }
 
-/* The same calls, each into memory of its own, as the reading has it. */
+/* Repeats the calls, each into its own memory, as in the reading. */
 static double repeat_calls(void)
 {
 	double begin, ms;
@@ -146,7 +146,7 @@ static void repeat_first(uint64_t base)
 	shared->is_good = true;
 }
 
-/* Milliseconds of `what` in a process of its own; negative when it failed. */
+/* Milliseconds of `what` in a process of its own; negative if it failed. */
 static double in_new_process(void (*what)(uint64_t base), uint64_t base)
 {
 	pid_t child;
@@ -162,7 +162,7 @@ static double in_new_process(void (*what)(uint64_t base), uint64_t base)
 	return shared->ms;
 }
 
-/* Before this process has read anything itself. */
+/* Before this process has read anything. */
 static bool measure_first(uint64_t base)
 {
 	double ours[FIRST_ROUNDS], peer[FIRST_ROUNDS], ratio;
@@ -231,7 +231,7 @@ static struct sym_error *time_look_ups(struct sym_resolver *resolver, const uint
 	return error;
 }
 
-/* Of addresses in methods that the runtime tells, at random. */
+/* For random addresses in methods of the runtime. */
 static struct sym_error *time_resolver(struct sym_snapshot *snapshot, struct sym_symbols *symbols)
 {
 	uint64_t *starts = malloc(sym_symbols_count(symbols) * sizeof(*starts));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perf maps: reading, indexing and looking up, against a loop that only finds
- * newlines in memory, against one that reads the file for it as a load must, against
- * `wc -l` (a process that does so), and against libbcc where it is installed. Every
- * figure is the best of several rounds in which ours and the peer take turns;
- * time is processor time, so that other load on the machine counts little.
+ * Perf maps: reading, indexing and look-ups, against a loop that only reads the file and finds
+ * newlines, against `wc -l` (a process that does so), and against libbcc if it is installed. Every
+ * figure is the best of several rounds in which ours and the peer alternate. Times are CPU times,
+ * on which other load has little effect.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -18,38 +17,33 @@
 #include <unistd.h>
 
 #include "libsym/base/path.h"
-#include "libsym/format/perfmap.h"
-#include "libsym/format/perfmap_usual.h"
-#include "libsym/index.h"
-#include "libsym/source/perfmap_first.h"
-#include "libsym/source/perfmap_source.h"
+#include "libsym/format/perf/perfmap.h"
+#include "libsym/index/index.h"
+#include "libsym/perf/perfmap_source.h"
 #include "tests/bench/bcc_calls.h"
 #include "tests/bench/bench.h"
 
 enum {
 	ROUNDS = 5,
 	HEAPS = 4,
-	LOOKUPS = 1000000,
-	BATCH = 1000
+	LOOKUPS = 1000000
 };
 
-/* How the addresses of a generated map follow one another. */
+/* The order of addresses in a generated map. */
 enum order {
 	ORDER_ASCENDING,
-	ORDER_RUNTIME, /* each of a few code heaps grows upwards, in turns, as a jit compiles */
-	ORDER_RANDOM,
-	ORDER_UNEVEN /* as ORDER_RUNTIME, but in stretches code is dense or far apart, as where it
-			is native and jitted, or consists of thunks and of methods */
+	ORDER_RUNTIME, /* a few code heaps, alternating, each growing upwards, as a JIT compiles */
+	ORDER_RANDOM
 };
 
 struct map {
 	struct buf text;
-	char path[64]; /* by which libbcc looks for a map of this process */
+	char path[64]; /* where libbcc searches for a map of this process */
 	size_t lines;
 	uint64_t *starts; /* ascending by line */
 };
 
-/* ---- a map as a runtime writes it --------------------------------------------------- */
+/* ---- a map like a runtime's --------------------------------------------------- */
 
 static size_t write_name(char *room, size_t room_bytes, size_t number)
 {
@@ -57,19 +51,11 @@ static size_t write_name(char *room, size_t room_bytes, size_t number)
 					       "class [System.Runtime]System.String" };
 	static const char *const tiers[] = { "QuickJitted", "OptimizedTier1", "InstrumentedTier" };
 
-	/* 80 to 90 bytes on average, as the names of real processes have. */
+	/* 80 to 90 bytes on average, like names in real processes. */
 	return (size_t)snprintf(
 		room, room_bytes, "%s [Shop.Orders] Shop.Orders.Type%zu::Method%zu(%s)[%s]",
 		returns[number % 5], number / 12, number,
 		number % 3 ? "int32" : "class [System.Runtime]System.Object", tiers[number % 3]);
-}
-
-/* From one line of a heap to the next. */
-static uint64_t step_bytes(size_t line, enum order order)
-{
-	if (order != ORDER_UNEVEN)
-		return 64 + noise() % 8 * 32;
-	return (uint64_t)48 << (line / 700 * 2654435761u >> 9) % 7;
 }
 
 static void set_starts(struct map *map, enum order order)
@@ -79,10 +65,10 @@ static void set_starts(struct map *map, enum order order)
 	for (size_t i = 0; i < HEAPS; i++)
 		heaps[i] = 0x1000000000 + i * 0x400000000;
 	for (size_t i = 0; i < map->lines; i++) {
-		size_t heap = order == ORDER_RUNTIME || order == ORDER_UNEVEN ? noise() % HEAPS : 0;
+		size_t heap = order == ORDER_RUNTIME ? noise() % HEAPS : 0;
 
 		map->starts[i] = heaps[heap];
-		heaps[heap] += step_bytes(i, order);
+		heaps[heap] += 64 + noise() % 8 * 32;
 	}
 	for (size_t i = map->lines; order == ORDER_RANDOM && i > 1; i--) {
 		size_t other = noise() % i;
@@ -134,7 +120,7 @@ static void free_map(struct map *map)
 	free(map->starts);
 }
 
-/* ---- what is measured ------------------------------------------------------------------ */
+/* ---- measurements ------------------------------------------------------------------ */
 
 static size_t count_newlines(const struct map *map)
 {
@@ -148,7 +134,8 @@ static size_t count_newlines(const struct map *map)
 	return count;
 }
 
-/* The same from the file, as a program must that has it nowhere else; also in the page cache. */
+/* Counts newlines while reading the file from the page cache, for a program that does not have the
+ * text in memory. */
 static size_t count_newlines_of_file(const struct map *map)
 {
 	static char room[1 << 20];
@@ -169,28 +156,17 @@ static size_t count_newlines_of_file(const struct map *map)
 
 static uint64_t parse(const struct map *map)
 {
-	struct numbered_range ranges[64];
 	struct perfmap_parser parser;
-	struct perfmap_usual usual;
 	struct perfmap_line line;
-	uint32_t ends[64];
 	uint64_t sum = 0;
-	size_t count;
 
 	perfmap_parser_init(&parser, map->text.data, map->text.size_bytes);
-	perfmap_usual_init(&usual, map->text.data, map->text.size_bytes, 0);
-	do {
-		while (perfmap_usual_works() && !parser.newline &&
-		       (count = perfmap_usual_take(&usual, &parser.next, ranges, ends, 64)))
-			for (size_t i = 0; i < count; i++)
-				sum += ranges[i].start + ends[i] - ranges[i].number;
-		if (!perfmap_parser_next(&parser, &line))
-			return sum;
+	while (perfmap_parser_next(&parser, &line))
 		sum += line.start_address + line.name_bytes;
-	} while (true);
+	return sum;
 }
 
-/* The file is in the page cache and is read anew. */
+/* Reads the file, which is in the page cache, again. */
 static struct perfmap_source *load(const struct map *map)
 {
 	int fd AUTO_CLOSE = open(map->path, O_RDONLY | O_CLOEXEC);
@@ -203,12 +179,11 @@ static struct perfmap_source *load(const struct map *map)
 }
 
 struct times {
-	double newlines, file_newlines, parse, load, wc;
+	double file_newlines, parse, load, wc;
 };
 
-/* Processor time of a program without output, or 0 when it cannot be run. Without fork(), behind
- * which the first write to each page of this process would take a fault of the load that follows.
- */
+/* CPU time of a program without output; 0 if it cannot be run. Does not use fork(): after it, the
+ * first write to each page of this process would fault during the next load. */
 static double run_program(const char *const *arguments)
 {
 	posix_spawn_file_actions_t actions;
@@ -235,10 +210,6 @@ static void time_round(const struct map *map, struct times *times)
 	struct perfmap_source *source;
 	volatile uint64_t kept;
 
-	kept = count_newlines(map);
-	end = seconds();
-	least(&times->newlines, end - begin);
-	begin = seconds();
 	kept = count_newlines_of_file(map);
 	end = seconds();
 	least(&times->file_newlines, end - begin);
@@ -266,36 +237,17 @@ static uint64_t *random_positions(const struct map *map)
 	return positions;
 }
 
-static double time_single(const struct index *index, const uint64_t *positions)
+static double time_finds(const struct perfmap_source *source, const uint64_t *positions)
 {
 	double best = 0;
 
 	for (int round = 0; round < ROUNDS; round++) {
 		double begin = seconds();
-		size_t found = 0;
+		struct source_match match;
 
 		for (size_t i = 0; i < LOOKUPS; i++)
-			found += index_find(index, positions[i]) & 1;
-		least(&best, seconds() - begin);
-		if (found > LOOKUPS)
-			abort();
-	}
-	return best / LOOKUPS * 1e9;
-}
-
-static double time_batches(const struct index *index, const uint64_t *positions)
-{
-	static size_t pieces[BATCH];
-	double best = 0;
-
-	for (int round = 0; round < ROUNDS; round++) {
-		double begin = seconds();
-
-		for (size_t i = 0; i < LOOKUPS; i += BATCH) {
-			index_find_batch(index, positions + i, BATCH, pieces);
-			if (pieces[i % BATCH] == INDEX_NONE)
+			if (perfmap_source_find(source, positions[i], &match) != SOURCE_HIT)
 				abort();
-		}
 		least(&best, seconds() - begin);
 	}
 	return best / LOOKUPS * 1e9;
@@ -310,29 +262,7 @@ static int count_symbol(const char *name, uint64_t start, uint64_t length, void 
 	return 0;
 }
 
-/* Nanoseconds a look-up. */
-struct finds {
-	double single, batch;
-};
-
-/* A look-up waits for the line of its leaf; the rest of the way mostly stays in the caches. */
-static void find_figures(const struct map *map, const struct finds *finds, double peer)
-{
-	/* index_layout.h: 5 in a line. */
-	struct bench_floor floor =
-		print_floor("index_find_floor", map->lines / 5 * BENCH_LINE_BYTES);
-
-	figure("index_find_single", finds->single, peer,
-	       (struct bench_goal){
-		       .most = 40, .floor = floor.beside_ns, .peer_there = BENCH_BCC_LOOK_UP },
-	       "ns");
-	figure("index_find_batch", finds->batch, peer,
-	       (struct bench_goal){
-		       .most = 20, .floor = floor.beside_ns, .peer_there = BENCH_BCC_LOOK_UP },
-	       "ns");
-}
-
-static void against_bcc(const struct map *map, const struct times *times, const struct finds *finds)
+static void against_bcc(const struct map *map, const struct times *times, double find)
 {
 	uint64_t *positions = random_positions(map);
 	double each = 0, loaded = 0, hot = 0, begin;
@@ -342,7 +272,6 @@ static void against_bcc(const struct map *map, const struct times *times, const 
 
 	if (!bcc_calls_open(&bcc, bcc_library)) {
 		puts("perfmap_bcc: libbcc.so.0 is not installed");
-		find_figures(map, finds, 0);
 		free(positions);
 		return;
 	}
@@ -365,62 +294,43 @@ static void against_bcc(const struct map *map, const struct times *times, const 
 	figure("perfmap_parse_vs_bcc", times->parse / (double)map->lines * 1e9,
 	       each / (double)map->lines * 1e9, (struct bench_goal){ .most_ratio = 0.1 }, "ns");
 	figure("perfmap_load_vs_bcc", times->load / (double)map->lines * 1e9,
-	       loaded / (double)map->lines * 1e9,
-	       (struct bench_goal){ .most = 25, .peer_there = BENCH_BCC_LOAD }, "ns");
-	find_figures(map, finds, hot / (LOOKUPS / 10) * 1e9);
+	       loaded / (double)map->lines * 1e9, (struct bench_goal){ .most_ratio = 0.2 }, "ns");
+	figure("perfmap_find_vs_bcc", find, hot / (LOOKUPS / 10) * 1e9,
+	       (struct bench_goal){ .most_ratio = 0.1 }, "ns");
 	free(positions);
 }
 
 /* ---- figures ----------------------------------------------------------------------------------
  */
 
-/* Of memory that comes page by page. */
-static size_t resident_bytes(const void *memory, size_t size_bytes)
-{
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	size_t pages = (size_bytes + page_bytes - 1) / page_bytes, resident = 0;
-	unsigned char *is_resident = malloc(pages);
-
-	if (!is_resident || mincore((void *)memory, size_bytes, is_resident))
-		abort();
-	for (size_t i = 0; i < pages; i++)
-		resident += is_resident[i] & 1;
-	free(is_resident);
-	return resident * page_bytes;
-}
-
-/* Bytes that are held beside names, a symbol. */
+/* Bytes per symbol, excluding names. */
 static void memory_figure(const struct map *map)
 {
 	struct mallinfo2 before = mallinfo2(), after;
 	struct perfmap_source *source = load(map);
-	const struct perfmap_names *names = perfmap_source_first(source)->names;
 	size_t bytes;
 
 	after = mallinfo2();
-	bytes = after.uordblks + after.hblkhd - before.uordblks - before.hblkhd +
-		resident_bytes((const void *)names->here, PERFMAP_NAMES_BLOCKS) +
-		resident_bytes(names->text, names->used_bytes) - names->kept_bytes;
+	bytes = after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
+	for (size_t i = 0; i < perfmap_source_count(source); i++) {
+		struct sym_symbol symbol;
+
+		perfmap_source_at(source, i, &symbol);
+		bytes -= strlen(symbol.name) + 1;
+	}
 	figure("perfmap_memory_a_symbol", (double)bytes / (double)map->lines, 0,
 	       (struct bench_goal){ .most = 24 }, "B");
 	perfmap_source_close(source);
 }
 
-/* Each reads the file; the second peer does so too. */
+/* Each reads the file, including the second peer. */
 static void load_figures(const char *order, const struct times *times, double each)
 {
 	char title[64];
 
-	snprintf(title, sizeof(title), "perfmap_load%s_vs_newlines_in_memory", order);
-	figure(title, times->load * each, times->newlines * each,
-	       (struct bench_goal){
-		       .most = 25, .most_ratio = 3, .floor = times->file_newlines * each },
-	       "ns");
 	snprintf(title, sizeof(title), "perfmap_load%s_vs_newlines_of_file", order);
 	figure(title, times->load * each, times->file_newlines * each,
-	       (struct bench_goal){
-		       .most = 25, .most_ratio = 3, .floor = times->file_newlines * each },
-	       "ns");
+	       (struct bench_goal){ .floor = times->file_newlines * each }, "ns");
 }
 
 static void order_figures(const char *name, enum order order)
@@ -437,7 +347,7 @@ static void order_figures(const char *name, enum order order)
 	free_map(&map);
 }
 
-/* A map that is there, for example of a real process. */
+/* Reads an existing map, for example of a real process. */
 static void read_map(struct map *map, const char *path)
 {
 	struct perfmap_parser parser;
@@ -459,23 +369,6 @@ static void read_map(struct map *map, const char *path)
 		map->starts[map->lines++] = line.start_address;
 }
 
-static void find_file_figures(const char *name, const struct map *map)
-{
-	struct perfmap_source *source = load(map);
-	const struct index *index = perfmap_source_first(source)->index;
-	uint64_t *positions = malloc(LOOKUPS * sizeof(*positions));
-	char title[64];
-
-	for (size_t i = 0; i < LOOKUPS; i++)
-		positions[i] = map->starts[noise() % map->lines];
-	snprintf(title, sizeof(title), "index_find_%s_single", name);
-	figure(title, time_single(index, positions), 0, (struct bench_goal){ .most = 40 }, "ns");
-	snprintf(title, sizeof(title), "index_find_%s_batch", name);
-	figure(title, time_batches(index, positions), 0, (struct bench_goal){ .most = 20 }, "ns");
-	free(positions);
-	perfmap_source_close(source);
-}
-
 static void file_figures(const char *name, const char *path)
 {
 	struct times times = { 0 };
@@ -487,7 +380,6 @@ static void file_figures(const char *name, const char *path)
 		time_round(&map, &times);
 	snprintf(title, sizeof(title), "_%s", name);
 	load_figures(title, &times, 1e9 / (double)map.lines);
-	find_file_figures(name, &map);
 	buf_deinit(&map.text);
 	free(map.starts);
 }
@@ -498,82 +390,25 @@ static void main_figures(void)
 	struct perfmap_source *source;
 	uint64_t *positions;
 	struct map map;
-	struct finds finds;
-	double each;
+	double find, each;
 
 	make_map(&map, 1000000, ORDER_RUNTIME);
 	each = 1e9 / (double)map.lines;
 	for (int round = 0; round < ROUNDS; round++)
 		time_round(&map, &times);
-	figure("perfmap_parse_vs_newlines_in_memory", times.parse * each, times.newlines * each,
-	       (struct bench_goal){ .most_ratio = 3 }, "ns");
 	figure("perfmap_parse_vs_wc", times.parse * each, times.wc * each,
 	       (struct bench_goal){ .most_ratio = 3 }, "ns");
 	load_figures("", &times, each);
-	figure("perfmap_load_vs_wc", times.load * each, times.wc * each,
-	       (struct bench_goal){ .most_ratio = 3 }, "ns");
+	figure("perfmap_load_vs_wc", times.load * each, times.wc * each, (struct bench_goal){ 0 },
+	       "ns");
 	memory_figure(&map);
 	source = load(&map);
 	positions = random_positions(&map);
-	finds.single = time_single(perfmap_source_first(source)->index, positions);
-	finds.batch = time_batches(perfmap_source_first(source)->index, positions);
-	against_bcc(&map, &times, &finds);
+	find = time_finds(source, positions);
+	against_bcc(&map, &times, find);
 	free(positions);
 	perfmap_source_close(source);
 	free_map(&map);
-}
-
-static void uneven_figures(void)
-{
-	struct perfmap_source *source;
-	uint64_t *positions;
-	struct map map;
-
-	make_map(&map, 1000000, ORDER_UNEVEN);
-	source = load(&map);
-	positions = random_positions(&map);
-	figure("index_find_uneven_single",
-	       time_single(perfmap_source_first(source)->index, positions), 0,
-	       (struct bench_goal){ .most = 40 }, "ns");
-	figure("index_find_uneven_batch",
-	       time_batches(perfmap_source_first(source)->index, positions), 0,
-	       (struct bench_goal){ .most = 20 }, "ns");
-	free(positions);
-	perfmap_source_close(source);
-	free_map(&map);
-}
-
-static void growth_figures(void)
-{
-	static const size_t sizes[] = { 10000, 100000, 1000000, 10000000 };
-	double loads[4] = { 0 }, finds[4] = { 0 };
-
-	for (size_t i = 0; i < 4; i++) {
-		struct times times = { 0 };
-		struct perfmap_source *source;
-		uint64_t *positions;
-		struct map map;
-
-		make_map(&map, sizes[i], ORDER_RUNTIME);
-		for (int round = 0; round < (i < 3 ? ROUNDS : 2); round++)
-			time_round(&map, &times);
-		loads[i] = times.load / (double)sizes[i] * 1e9;
-		source = load(&map);
-		positions = random_positions(&map);
-		finds[i] = time_single(perfmap_source_first(source)->index, positions);
-		perfmap_source_close(source);
-		free(positions);
-		free_map(&map);
-		printf("perfmap_growth lines=%zu load=%.2fns find=%.2fns\n", sizes[i], loads[i],
-		       finds[i]);
-	}
-	/* As in find_figures(). */
-	print_floor("index_growth_floor", sizes[0] / 5 * BENCH_LINE_BYTES);
-	print_floor("index_growth_floor", sizes[3] / 5 * BENCH_LINE_BYTES);
-	figure("perfmap_growth_load", loads[3], loads[0], (struct bench_goal){ .most_ratio = 2 },
-	       "ns");
-	figure("index_growth_find", finds[3], finds[0], (struct bench_goal){ .most_ratio = 3 },
-	       "ns");
 }
 
 /* bench_perfmap [NAME MAP]: figures of that map only. */
@@ -583,12 +418,9 @@ int main(int argc, char **argv)
 		file_figures(argv[1], argv[2]);
 		return 0;
 	}
-	/* Memory as it comes from the system, in every round: otherwise the first one pays for all.
-	 */
+	/* Uses fresh memory in every round. Otherwise the first round would pay for all. */
 	main_figures();
 	order_figures("_ascending", ORDER_ASCENDING);
 	order_figures("_random", ORDER_RANDOM);
-	uneven_figures();
-	growth_figures();
 	return 0;
 }

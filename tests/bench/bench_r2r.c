@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads all managed images of the directories and files given, names every
- * method, and prints what it found and what that cost; without arguments, as
- * figures over the frameworks of this machine. With --dump=runtime or
- * --dump=crossgen2 it prints the rows of a relative map instead, for scripts
- * that compare them with those of other tools; with --dump=cold (crossgen2's dialect) also
- * cold parts. --with=PATH adds files whose metadata may be needed.
+ * Reads all managed images of the given directories and files, names every method, and prints
+ * counts and costs. Without arguments it prints figures for the frameworks of this machine.
+ *
+ * --dump=runtime, --dump=crossgen2  print rows of a relative map, for scripts that compare them
+ * with those of other tools
+ * --dump=cold                       crossgen2's dialect, with cold parts
+ * --with=PATH                       adds files whose metadata may be needed
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@
 #include <sys/stat.h>
 
 #include "libsym/base/path.h"
-#include "libsym/format/r2r.h"
+#include "libsym/format/dotnet/r2r.h"
+#include "libsym/format/dotnet/r2r_debug.h"
 #include "libsym/libsym.h"
 #include "tests/bench/bench.h"
 
@@ -22,9 +24,10 @@
 
 struct totals {
 	size_t files, images, methods, undecodable, ownerless, unnamed, failed, bytes, name_bytes;
-	size_t fragile, thunk_lines, thunk_images; /* images with one line of thunks or more */
+	size_t debug_infos, bad_debug_infos, map_entries;
+	size_t fragile, thunk_lines, thunk_images; /* images with at least one line of thunks */
 	const char *dump;                          /* NULL: none */
-	size_t largest;                            /* methods of the image with the most */
+	size_t largest;                            /* methods of the image that has the most */
 	char largest_path[4096];
 };
 
@@ -136,6 +139,34 @@ static void name_all(const struct r2r *r2r, struct totals *totals)
 	buf_deinit(&name);
 }
 
+/* The debug information of all methods: each map must be whole, and inside its method. */
+static void read_debug_information(const struct r2r *r2r, struct totals *totals)
+{
+	const struct r2r_range *ranges;
+	size_t count;
+
+	ranges = r2r_ranges(r2r, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct il_map_entry entry = { 0 };
+		struct debug_info info;
+		struct il_map map;
+		bool is_found;
+
+		if (ranges[i].kind != R2R_METHOD)
+			continue;
+		is_found = r2r_debug_find(r2r, ranges[i].entry, &info);
+		totals->bad_debug_infos += info.failure != NULL;
+		if (!is_found)
+			continue;
+		totals->debug_infos++;
+		map = il_map_begin(info.bounds, info.bounds_bytes, info.form);
+		while (il_map_next(&map, &entry))
+			totals->map_entries++;
+		totals->bad_debug_infos +=
+			map.failure || entry.native_offset > ranges[i].size_bytes;
+	}
+}
+
 static void count_thunks(const struct r2r *r2r, struct totals *totals)
 {
 	const struct r2r_range *ranges;
@@ -178,6 +209,8 @@ static void read_image(const char *path, const struct opened *one, struct totals
 		snprintf(totals->largest_path, sizeof(totals->largest_path), "%s", path);
 	}
 	count_thunks(r2r, totals);
+	if (!totals->dump)
+		read_debug_information(r2r, totals);
 	name_all(r2r, totals);
 	r2r_close(r2r);
 }
@@ -213,7 +246,7 @@ static void read_file(const char *path, struct totals *totals, struct opened *sh
 	shared->metadata = NULL;
 }
 
-/* Without `totals`, what is found becomes a reference. */
+/* If `totals` is NULL, each file becomes a reference. */
 static void read_path(const char *path, struct totals *totals, struct opened *shared)
 {
 	GUARDED(dir) DIR *dir = NULL;
@@ -248,12 +281,14 @@ static void print_totals(const struct totals *totals, double seconds)
 
 	getrusage(RUSAGE_SELF, &usage);
 	printf("r2r files=%zu images=%zu methods=%zu undecodable=%zu ownerless=%zu "
-	       "unnamed=%zu failed=%zu fragile=%zu thunk_lines=%zu thunk_images=%zu MB=%zu "
+	       "unnamed=%zu debug_infos=%zu bad_debug_infos=%zu map_entries=%zu failed=%zu "
+	       "fragile=%zu thunk_lines=%zu thunk_images=%zu MB=%zu "
 	       "name_MB=%zu cpu_s=%.3f peak_MB=%ld\n",
 	       totals->files, totals->images, totals->methods, totals->undecodable,
-	       totals->ownerless, totals->unnamed, totals->failed, totals->fragile,
-	       totals->thunk_lines, totals->thunk_images, totals->bytes >> 20,
-	       totals->name_bytes >> 20, seconds, usage.ru_maxrss >> 10);
+	       totals->ownerless, totals->unnamed, totals->debug_infos, totals->bad_debug_infos,
+	       totals->map_entries, totals->failed, totals->fragile, totals->thunk_lines,
+	       totals->thunk_images, totals->bytes >> 20, totals->name_bytes >> 20, seconds,
+	       usage.ru_maxrss >> 10);
 }
 
 /* ---- looking up ------------------------------------------------------------------------ */
@@ -263,7 +298,7 @@ enum {
 	LOOKUPS = 200000
 };
 
-/* As look-ups were before there were buckets. */
+/* The look-up before buckets existed: a binary search. */
 static size_t by_halving(const struct r2r_range *ranges, size_t count, uint32_t rva)
 {
 	size_t low = 0, high = count;
@@ -309,7 +344,7 @@ static void find_figure(const struct r2r *r2r, const uint64_t *positions)
 		puts("r2r_find_vs_halving: the answers differ: short");
 }
 
-/* What a user of the library pays, with all names made. */
+/* The cost for a user of the library, including all names. */
 static void resolve_figure(const char *path, const uint64_t *positions)
 {
 	struct sym_result *result = NULL;
@@ -338,7 +373,7 @@ static void resolve_figure(const char *path, const uint64_t *positions)
 	sym_image_close(image);
 }
 
-/* In the image with the most methods, at random. */
+/* Random addresses in the image with the most methods. */
 static void look_up_figures(const char *path, struct opened *shared)
 {
 	uint64_t *positions AUTO_FREE = malloc(LOOKUPS * sizeof(*positions));
@@ -367,7 +402,7 @@ static void look_up_figures(const char *path, struct opened *shared)
 	shared->metadata = NULL;
 }
 
-/* The frameworks of this machine, as `make bench` wants them: one line a figure. */
+/* The frameworks of this machine, for `make bench`: one figure per line. */
 static int print_figures(struct opened *shared)
 {
 	static const char *const roots[] = { "/usr/share/dotnet/shared", "/usr/lib/dotnet/shared" };

@@ -59,7 +59,7 @@ def heaps_of(rows):
 def repeat(lines, path):
     rows = [(int(start, 16), int(size, 16), name) for start, size, name in (line.split(b" ", 2) for line in lines)]
     heaps = heaps_of(rows)
-    # Of each row where it goes at first, and how much farther each time.
+    # Where each row goes at first, and how much farther each time.
     places = []
     for start, _, _ in rows:
         number = bisect.bisect_right(heaps, [start, 1 << 64]) - 1

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from harness import ROOT, Fail, Memory, Runtime, Skip, build_project, expect
+from harness import ROOT, Fail, Memory, Runtime, Skip, build_project, built, expect
 
 BCC_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 SYSTEM_PYTHON = "/usr/bin/python3"  # the one that the package python3-bpfcc is for
@@ -34,7 +34,7 @@ def has_its_descriptors(done):
 
 
 def has_its_stacks(done):
-    """Of bpftrace, as text or JSON: the map without a name."""
+    """The map without a name in bpftrace's output, as text or JSON."""
     return has_its_descriptors(done) and re.search(r'@\[|"@"', done.stdout) and "failed to look up stack id" not in done.stderr
 
 
@@ -110,7 +110,7 @@ class Shares:
 
 def workload_runtime(kind):
     """A program of fixtures/src/workloads as a Runtime for Sample: (Runtime, None) or (None, why)."""
-    artifacts = os.path.join(ROOT, "build", "dotnet", "workloads")
+    artifacts = built("workloads")
     dotnet = shutil.which("dotnet")
     why = build_project("fixtures/src/workloads", artifacts) if dotnet else "no .NET SDK"
     if why:

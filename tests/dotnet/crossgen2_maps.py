@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import CI, ROOT, Fail, Skip, build_environment, build_project, expect, first_line
+from harness import CI, ROOT, Fail, Skip, build_environment, build_project, built, expect, first_line
 from r2r_image import Image
 
 CACHE = os.environ.get("LIBSYM_DEV_CACHE") or os.path.expanduser("~/.cache/libsym-dev")
@@ -262,7 +262,7 @@ def package_files():
 
 
 def awaiting_program():
-    artifacts = os.path.join(ROOT, "build", "dotnet", "awaiting")
+    artifacts = built("awaiting")
     why = build_project("fixtures/src/awaiting", artifacts)
     if why:
         raise Skip(why)

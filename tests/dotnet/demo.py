@@ -3,8 +3,10 @@
 
 The process is a live one where .NET and perf are usable, else the recorded one
 in fixtures/recorded; the output says which, and why. "Before" is what perf
-script prints; "after" is what `dotnet-mapgen resolve` answers. Ends the process
-it started, and removes the maps that it made.
+script prints; "after" is what `dotnet-mapgen resolve` answers. At the end the
+process is recorded, and `dotnet-mapgen report` shows where its time goes; where
+there is no live process, it reads fixtures/recording. Ends the process it
+started, and removes the maps that it made.
 """
 import argparse
 import glob
@@ -136,6 +138,25 @@ def show(picture, mapgen):
     return show_counts(picture, answers)
 
 
+def show_recording(mapgen, path):
+    """Where the time goes, by a recording: the tree of calls."""
+    say()
+    say(f"$ dotnet-mapgen report cpu --by=tree -i {os.path.basename(path)}")
+    for line in mapgen.must("report", "cpu", "--by=tree", "--top=24", "-i", path).stdout.rstrip().splitlines():
+        say(f"  {line[:110]}")
+
+
+def record_and_show(mapgen, pid, scratch):
+    path = os.path.join(scratch, "sample.trace.zip")
+    say()
+    say(f"$ dotnet-mapgen record -d 2 -o sample.trace.zip {pid}")
+    done = mapgen.run("record", "-d", "2", "--no-kernel", "-o", path, str(pid))
+    for line in (done.stdout if not done.returncode else done.stderr).rstrip().splitlines():
+        say(f"  {line.replace(scratch + os.sep, '')}")
+    if not done.returncode:
+        show_recording(mapgen, path)
+
+
 def live_picture(runtime, sample, scratch):
     data = os.path.join(scratch, "perf.data")
     why = perf_samples.record(sample.pid, SECONDS, data)
@@ -157,7 +178,11 @@ def show_live(mapgen, scratch):
     try:
         with Sample(runtime, {"DOTNET_PerfMapEnabled": "1", "COMPlus_PerfMapEnabled": "1"}) as sample:
             picture, why = live_picture(runtime, sample, scratch)
-            return (show(picture, mapgen), None) if picture else (None, why)
+            if not picture:
+                return None, why
+            counts = show(picture, mapgen)
+            record_and_show(mapgen, sample.pid, scratch)
+            return counts, None
     except Fail as failure:
         return None, str(failure)
 
@@ -174,7 +199,9 @@ def show_recorded(mapgen, why):
                 address, name = line.rstrip("\n").split(" ", 1)
                 chains[-1].append(perf_samples.Frame(int(address, 16), None if name == "-" else name))
     what = f"A recorded process, because there is no live one here ({why}).\nOnly its own assembly was kept, not the framework's."
-    return show(Picture(what, pid, chains, Memory(pid, root), ["--root", root]), mapgen)
+    counts = show(Picture(what, pid, chains, Memory(pid, root), ["--root", root]), mapgen)
+    show_recording(mapgen, os.path.join("fixtures", "recording", "sample.trace.zip"))
+    return counts
 
 
 def main():
@@ -192,7 +219,7 @@ def main():
         if not counts:
             counts = show_recorded(mapgen, why)
     total, before, after = counts.get("r2r", (0, 0, 0))
-    # Whoever has put stand-ins where perf looks has all names before.
+    # With symbol files where perf looks, all names are there before.
     return 0 if after > before or after == total > 0 else 1
 
 

@@ -8,7 +8,9 @@ built sample; knows nothing of what is tested.
 import bisect
 import contextlib
 import fcntl
+import functools
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -18,18 +20,12 @@ import sys
 import tempfile
 import time
 
-from r2r_image import Code
-
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CI = os.environ.get("CI") == "true"
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+from r2r_image import Code  # noqa: E402
+from runner import CI, Fail, Missing, Skip, need  # noqa: E402,F401
 
-
-class Skip(Exception):
-    """Raised by a test that cannot run here; the text says what is missing."""
-
-
-class Fail(AssertionError):
-    """Raised by a test whose expectation does not hold."""
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests")
 
 
 def expect(condition, why):
@@ -71,9 +67,34 @@ def one_at_a_time(directory):
         yield
 
 
+@functools.cache
+def _sources_digest():
+    """Equal for equal sources of all C# projects and an equal SDK."""
+    digest = hashlib.sha256((sdk_version() or "").encode())
+    for top in ("fixtures/src", "tests/dotnet"):
+        for directory, directories, names in sorted(os.walk(os.path.join(ROOT, top))):
+            directories[:] = sorted(name for name in directories if name not in ("bin", "obj"))
+            for name in sorted(names):
+                if name.endswith((".cs", ".csproj", ".fs", ".fsproj", ".props", ".targets", ".il")):
+                    with open(os.path.join(directory, name), "rb") as file:
+                        digest.update(name.encode() + b"\0" + file.read())
+    return digest.hexdigest()[:12]
+
+
+def built(name):
+    """Directory for what is built of the C# projects. It is outside the checkout, so that the next checkout finds it too."""
+    return os.path.join(CACHE, "built", _sources_digest(), name)
+
+
 def build_project(project, artifacts, *properties):
-    """Builds a C# project into build/; None, or why not."""
+    """Builds a C# project into a directory of built(), unless it is there; None, or why not."""
+    need("dotnet")
+    # A file for each set of properties: some tests build one project in several ways into one directory.
+    key = hashlib.sha256(repr((project, properties)).encode()).hexdigest()[:12]
+    done_before = os.path.join(artifacts, f".built-{key}")
     with one_at_a_time(artifacts):
+        if os.path.exists(done_before):
+            return None
         done = subprocess.run(
             ["dotnet", "build", os.path.join(ROOT, project), "-c", "Release", "-v", "q", "-nodeReuse:false",
              "--artifacts-path", artifacts, *properties],
@@ -81,7 +102,8 @@ def build_project(project, artifacts, *properties):
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if "error" in line.lower()]
         return first_line("\n".join(errors) or done.stdout + done.stderr)
-    return None
+    with open(done_before, "w", encoding="utf-8"):
+        return None
 
 
 def sdk_version():
@@ -99,7 +121,7 @@ def sdk_runtime():
     if not version:
         return None, "no .NET SDK"
     framework = f"net{version.split('.')[0]}.0"
-    artifacts = os.path.join(ROOT, "build", "dotnet", framework)
+    artifacts = built(framework)
     why = build_project("fixtures/src/sample", artifacts, f"-p:SampleFramework={framework}")
     if why:
         return None, f"the SDK {version} did not build the sample: {why}"
@@ -110,21 +132,38 @@ def sdk_runtime():
 NPM_PACKAGE = "dotnet-3.1-linux-x64"
 
 
+def npm_package(package):
+    """Directory of an npm package; (path, None) or (None, why). Each package has a directory of its own: npm takes away what it did
+    not install last."""
+    directory = os.path.join(CACHE, "npm", package)
+    path = os.path.join(directory, "node_modules", package)
+    if not shutil.which("npm") and not os.path.exists(path):
+        return None, "no npm"
+    with one_at_a_time(directory):
+        if not os.path.exists(path):
+            done = subprocess.run(["npm", "install", "--prefix", directory, "--no-audit", "--no-fund", "--ignore-scripts",
+                                   "--no-package-lock", "--no-save", package], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True)
+            if done.returncode or not os.path.exists(path):
+                return None, f"npm could not install {package}: {first_line(done.stderr)}"
+    return path, None
+
+
+def npm_program(package):
+    """The `dotnet` of an npm package; (path, None) or (None, why)."""
+    path, why = npm_package(package)
+    if not path:
+        return None, why
+    program = os.path.join(path, "dotnet")
+    os.chmod(program, 0o755)
+    return program, None
+
+
 def npm_runtime():
     """.NET Core 3.1 out of the npm package, with the prebuilt sample; (Runtime, None) or (None, why)."""
-    directory = os.path.join(ROOT, "build", "dotnet", "npm")
-    package = os.path.join(directory, "node_modules", NPM_PACKAGE)
-    dotnet = os.path.join(package, "dotnet")
-    if not os.path.exists(dotnet):
-        if not shutil.which("npm"):
-            return None, "no npm"
-        os.makedirs(directory, exist_ok=True)
-        done = subprocess.run(["npm", "install", "--prefix", directory, "--no-audit", "--no-fund", "--ignore-scripts",
-                               "--no-package-lock", "--no-save", NPM_PACKAGE], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True)
-        if done.returncode or not os.path.exists(dotnet):
-            return None, f"npm could not install {NPM_PACKAGE}: {first_line(done.stderr)}"
-    os.chmod(dotnet, 0o755)
+    dotnet, why = npm_program(NPM_PACKAGE)
+    if not dotnet:
+        return None, why
     sample = os.path.join(ROOT, "fixtures", "prebuilt", "sample.dll")
     if not os.path.exists(sample):
         return None, "fixtures/prebuilt/sample.dll is missing"

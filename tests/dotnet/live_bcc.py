@@ -6,6 +6,8 @@ import subprocess
 
 from harness import Sample, Skip, expect
 
+EXCLUSIVE = True  # BPF programs and perf top see the whole machine
+
 
 def profile(pid, seconds=4):
     """Folded user stacks of profile-bpfcc, as lists of frame names."""

@@ -46,7 +46,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 def with_other_users():
-    """Command prefix of a container of a plain user: its root is user 100000 here, and root here is nobody there."""
+    """Command prefix of a container of a plain user: its root is user 100000 here, and root here has no id there."""
     if os.geteuid():
         raise Skip("user ids are mapped by root")
     prefix = [sys.executable, "-c", OTHER_USERS]

@@ -17,7 +17,7 @@ import struct
 import subprocess
 import time
 
-from harness import ROOT, Fail, Runtime, Sample, Skip, build_project, expect, remove_leftovers, sdk_runtime
+from harness import ROOT, Fail, Runtime, Sample, Skip, build_project, built, expect, remove_leftovers, sdk_runtime
 
 TIER = re.compile(rb"\[(Unknown|MinOptJitted|Optimized|QuickJitted|OptimizedTier1|OptimizedTier1OSR|"
                   rb"InstrumentedTier|InstrumentedTierOptimized)\]$")
@@ -48,7 +48,7 @@ def torture_runtime(context, name="torture", *properties):
             return None, why
         if runtime.framework != "net10.0":
             return None, f"the SDK makes {runtime.framework}, the data contract is .NET 10's"
-        artifacts = os.path.join(ROOT, "build", "dotnet", name)
+        artifacts = built(name)
         why = build_project("fixtures/src/torture", artifacts, f"-p:TortureFramework={runtime.framework}", *properties)
         if why:
             return None, f"the torture program does not build: {why}"
@@ -60,7 +60,7 @@ def torture_runtime(context, name="torture", *properties):
 def awaiting(context):
     """The program whose methods await."""
     def make():
-        artifacts = os.path.join(ROOT, "build", "dotnet", "awaiting")
+        artifacts = built("awaiting")
         why = build_project("fixtures/src/awaiting", artifacts)
         return (None, why) if why else (os.path.join(artifacts, "bin", "awaiting", "release", "awaiting.dll"), None)
     return context.once("awaiting", make)
@@ -85,7 +85,7 @@ def read_ours(context, pid, *options, known=()):
     """Our map of the process by the contract alone, and what the program says of it. `known`: starts of methods, which are
     known by their tiers otherwise: that of one whose versions are being changed cannot be read."""
     output = os.path.join(context.scratch, f"contract-{pid}.map")
-    done = context.mapgen.must("merge", pid, "--jit=contract", "--json", "-o", output, *options)
+    done = context.mapgen.must("merge", pid, "--jit=memory", "--json", "-o", output, *options)
     report = json.loads(done.stdout)
     expect(report["jit"]["way"] == "contract", f"not read by contract: {report['notes'] or done.stderr}")
     methods = {}
@@ -103,7 +103,7 @@ def absent_dynamic(before, ours):
 
 
 def freed_methods(context, pid, before, ours):
-    """Of those, the ones that the runtime, when it is asked, has no more either."""
+    """Those that the runtime no longer lists either."""
     absent = absent_dynamic(before, ours)
     answers = context.mapgen.resolve(pid, absent, "--jit=rundown") if absent else {}
     return [start for start, answer in answers.items() if not answer["resolved"]]
@@ -143,7 +143,7 @@ def test_names_a_linq_app_as_its_own_map_does(context):
 
 
 def test_names_methods_that_await_on_net_10_as_its_own_map_does(context):
-    """Told to, .NET 10 awaits without state machines: of each method that does there are two bodies with one token."""
+    """With the option, .NET 10 awaits without state machines: each such method has two bodies with one token."""
     environment = {"DOTNET_RuntimeAsync": "1", "DOTNET_ReadyToRun": "0", "DOTNET_PerfMapEnabled": "3"}
     sdk = torture_runtime(context)
     runtime = Runtime(sdk.dotnet, awaiting(context), sdk.framework, "awaiting")
@@ -202,7 +202,7 @@ def test_tells_code_that_is_optimized_because_of_its_tail_calls(context):
 
 
 def reload_runtime(context):
-    runtime, artifacts = context.sdk(), os.path.join(ROOT, "build", "dotnet", "reload")
+    runtime, artifacts = context.sdk(), built("reload")
     why = build_project("fixtures/src/reload", artifacts)
     if why:
         raise Skip(f"the program that reloads does not build: {why}")
@@ -215,24 +215,24 @@ def test_names_methods_that_hot_reload_has_added(context):
     environment = {"DOTNET_MODIFIABLE_ASSEMBLIES": "debug", "DOTNET_PerfMapEnabled": "3"}
     with Sample(runtime, environment, argument=context.scratch) as sample:
         sample.stand_still()
-        # Of a method that was changed the last version is called; the former one may go on running.
+        # Calls go to the last version of a changed method; the former one may continue to run.
         compiled = [(name.split(b"::")[-1].split(b"(")[0].split(b"[")[0].decode(), start)
                     for start, (_, name) in read_methods(sample.map_path)[0].items() if b"Hot." in name]
         methods = dict(compiled)
         os.truncate(sample.map_path, 0)
         os.kill(sample.pid, signal.SIGCONT)
-        answers = {way: context.mapgen.resolve(sample.pid, [start for _, start in compiled], f"--jit={way}") for way in ("auto", "contract")}
+        answers = {way: context.mapgen.resolve(sample.pid, [start for _, start in compiled], f"--jit={way}") for way in ("auto", "memory")}
     named = {way: {name for name, start in methods.items() if f"::{name}" in (answers[way][start]["name"] or "")} for way in answers}
-    context.figure(f"of {sorted(methods)}: {sorted(named['auto'])} are named, by contract alone {sorted(named['contract'])}")
+    context.figure(f"of {sorted(methods)}: {sorted(named['auto'])} are named, by contract alone {sorted(named['memory'])}")
     expect({"Same", "Changed", "Added", "Other", "Generic"} <= set(methods), "the runtime did not compile them")
     expect(named["auto"] == set(methods), "methods that were added have no name")
-    expect({"Same", "Changed"} <= named["contract"], "methods that were there before have no name")
+    expect({"Same", "Changed"} <= named["memory"], "methods that were there before have no name")
     lost = [name for name, start in compiled if f"::{name}" not in (answers["auto"][start]["name"] or "")]
     expect(len(compiled) > len(methods) and not lost, f"former versions have no name: {lost} of {compiled}")
 
 
 def test_names_the_torture_program_without_precompiled_code(context):
-    # Everything is jitted, also while we look: what is added meanwhile is in neither count.
+    # Everything is jitted, also during the comparison; methods added then are in neither count.
     compare_settled(context, "torture, R2R off", torture_runtime(context), "settle", {"DOTNET_ReadyToRun": "0"})
 
 
@@ -350,12 +350,12 @@ def test_never_names_wrongly_what_lives_for_moments(context):
 
 
 def test_no_method_is_taken_for_a_stub_when_it_has_been_unloaded(context):
-    """A code heap whose methods were unloaded may stay mapped; the runtime tells of it no more."""
+    """A code heap whose methods were unloaded may stay mapped; the runtime no longer lists it."""
     with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="churn:2000") as sample:
         time.sleep(6)
         sample.stand_still()
         methods, _ = read_methods(sample.map_path)
-        answers = context.mapgen.resolve(sample.pid, sorted(methods), "--jit=contract")
+        answers = context.mapgen.resolve(sample.pid, sorted(methods), "--jit=memory")
     kinds = collections.Counter(answer["name"] if answer["name"] and answer["name"].startswith("[") else answer["status"] for answer in answers.values())
     context.figure(f"{len(methods)} methods that were compiled: {dict(kinds.most_common(6))}")
     wrong = [start for start, answer in answers.items() if answer["name"] == "[runtime stub]"]
@@ -401,14 +401,3 @@ def compare_rundown(context, title, sample, way):
         context.figure("differs: " + line)
     expect(same > 100 and not wrong, f"{len(wrong)} methods differ, {same} are equal")
     expect(joined > 0 or way != "auto", "no name was taken from the map")
-
-
-def test_prepared_methods_agree_with_the_images(context):
-    for title, runtime, argument in (("linq app", context.sdk(), Sample.LONGEST_SECONDS),
-                                     ("torture", torture_runtime(context), "settle")):
-        with Sample(runtime, argument=argument) as sample:
-            report = json.loads(context.mapgen.must("info", sample.pid, "--json").stdout)["prepared"]
-        context.figure(f"{title}: {report['equal']} of {report['methods']} methods that the runtime has prepared are as "
-                       f"the images have them, {report['different']} otherwise, {report['unnamed']} unnamed")
-        expect(report["methods"] > 500, "hardly any method is prepared")
-        expect(report["different"] == 0, f"{report['different']} differ: {report['difference']}")

@@ -71,7 +71,7 @@ def test_a_core_file_of_gcore_has_the_names_of_its_process(context):
     with open(core, "r+b") as file:
         file.truncate(os.path.getsize(core) // 3)
     done = context.mapgen.run("resolve", f"--core={core}", f"{list(methods)[0]:#x}")
-    expect(done.returncode == 1 and "cut off" in done.stderr, f"gcore writes its notes last: {done.returncode} {done.stderr}")
+    expect(done.returncode == 1 and "truncated" in done.stderr, f"gcore writes its notes last: {done.returncode} {done.stderr}")
     os.unlink(core)
 
 
@@ -114,7 +114,7 @@ def test_a_core_file_of_createdump_is_read_or_refused_with_the_reason(context):
     reasons = {answer["reason"] for answer in answers.values() if answer["status"] != "not mapped"}
     context.figure(f"createdump --normal: {reasons}")
     expect(not any(answer["name"] for answer in answers.values()), "names out of a core that has none")
-    expect(all(reason and ("leaves out" in reason or "beginning" in reason) for reason in reasons), f"the reason is {reasons}")
+    expect(all(reason and ("core file lacks" in reason or "beginning" in reason) for reason in reasons), f"the reason is {reasons}")
     os.unlink(full)
 
 

@@ -86,7 +86,7 @@ def test_map_of_crossgen2_is_used_for_its_own_image_only(context):
     expect(rows[:5] == other_rows[:5] and rows != other_rows, "the two compilations are not what this test is about")
     runtime = context.sdk()
     program = Runtime(runtime.dotnet, own.removesuffix(".ni.r2rmap") + ".dll", runtime.framework, "")
-    # Its names are told from those of the tables by their dialect: no assembly in them.
+    # The dialect distinguishes its names from those of the tables: they have no assembly.
     main = next(row.split(" ", 2)[2] for row in rows if "::Main(" in row)
     with Sample(program) as sample:
         lines, said = merged(context, sample.pid, os.path.dirname(own))

@@ -23,6 +23,8 @@ def test_demo_of_the_recorded_process(context):
     text, before, after, _ = demo(context, "--recorded")
     expect("A recorded process" in text, "it is not said that the process is a recorded one")
     expect(before == 0 and after > 50, f"{before} names before, {after} after")
+    expect(re.search(r"[0-9.]+ % +Thread.StartCallback\(\)  precompiled", text) and "[unknown]" not in text.partition("--by=tree")[2],
+           f"the tree of the recording: {text.partition('--by=tree')[2]}")
 
 
 def test_demo_of_a_live_process(context):
@@ -32,5 +34,6 @@ def test_demo_of_a_live_process(context):
         expect(not CI, text.splitlines()[0])
         raise Skip(text.splitlines()[0])
     expect(before == 0 and after >= 0.99 * total > 100, f"{before} names before, {after} after, of {total}")
+    expect("--by=tree" in text and "Thread.StartCallback" in text.partition("--by=tree")[2], "it shows no tree of calls")
     left = [name for name in os.listdir("/tmp") if name.startswith("libsym-demo-")]
     expect(not left, f"left behind: {left}")

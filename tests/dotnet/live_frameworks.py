@@ -12,7 +12,7 @@ import subprocess
 
 import crossgen2_maps
 import shapes
-from harness import ROOT, Skip, expect
+from harness import ROOT, Skip, expect, npm_program
 
 RUNTIME_PACK = "Microsoft.NETCore.App.Runtime.linux-x64"
 PACKS = [("3.1", "3.1.3"), ("8.0", "8.0.31"), ("9.0", "9.0.22"), ("11.0", "11.0.0")]
@@ -26,7 +26,7 @@ def sdk_root():
 def frameworks():
     """(title, directories) of what can be had, and what cannot."""
     found, missing = [], []
-    program, why = shapes.npm_program("dotnet-2.1-linux-x64")
+    program, why = npm_program("dotnet-2.1-linux-x64")
     if program:
         found.append(("2.1", [os.path.join(os.path.dirname(program), "shared", "Microsoft.NETCore.App")]))
     else:
@@ -62,8 +62,8 @@ def test_every_method_of_every_framework_is_understood(context):
         context.figure(f"{title:10} {figures['images']:4.0f} images, {figures['methods']:6.0f} methods, "
                        f"{figures['undecodable']:.0f} undecodable, {figures['ownerless']:.0f} without owner, "
                        f"{figures['unnamed']:.0f} without name, thunks of {figures['thunk_images']:.0f} images in "
-                       f"{figures['thunk_lines']:.0f} lines")
-        for fact in ("undecodable", "ownerless", "unnamed", "failed"):
+                       f"{figures['thunk_lines']:.0f} lines, {figures['debug_infos']:.0f} maps to IL with {figures['map_entries']:.0f} entries")
+        for fact in ("undecodable", "ownerless", "unnamed", "failed", "bad_debug_infos"):
             expect(figures[fact] == 0, f"{title}: {figures[fact]:.0f} {fact}: {said.splitlines()[:1]}")
         expect(figures["thunk_lines"] == figures["thunk_images"], f"{title}: an image with several lines of thunks")
         expect(figures["fragile"] == (1 if title == "2.1" else 0), f"{title}: {figures['fragile']:.0f} fragile images")
@@ -79,7 +79,7 @@ def test_every_method_of_every_framework_is_understood(context):
 
 def test_other_images_of_2_1_are_named_in_full(context):
     """All but the core library, a fragile image: as many rows as there are methods, in each of the 154 maps."""
-    program, why = shapes.npm_program("dotnet-2.1-linux-x64")
+    program, why = npm_program("dotnet-2.1-linux-x64")
     if not program:
         raise Skip(why)
     directory = os.path.join(os.path.dirname(program), "shared", "Microsoft.NETCore.App")

@@ -110,7 +110,7 @@ def names_in(path):
 
 
 def test_debug_files_that_were_installed_since_are_seen(context):
-    """As dotnet-mapgen symbols or a package brings them: who reads the map has the names now, so the next merge takes out the bounds
+    """As dotnet-mapgen fetch-symbols or a package brings them: who reads the map has the names now, so the next merge takes out the bounds
     that stood for them, and the one after it has nothing to do."""
     library, bounds, place, aside = stripped_library(context.directory("late"))
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0", "LD_PRELOAD": library}) as sample:
@@ -331,12 +331,16 @@ def kill_at_every_change(context, sample, mode, check):
     check.reset()
     calls = changing_calls(context, mode, sample)
     check.look()
+    whole = 0
     for name, count in calls:
         check.reset()
         code = strace(context, mode, sample, "-o", os.devnull, "-e", f"trace={name}",
                       "-e", f"inject={name}:signal=KILL:when={count}")
-        expect(code in (-signal.SIGKILL, 128 + signal.SIGKILL), f"strace ended with {code} at {name} {count}")
+        # A run may have fewer calls than the first one: another check may have filled the cache.
+        whole += code == 0
+        expect(code in (0, -signal.SIGKILL, 128 + signal.SIGKILL), f"strace ended with {code} at {name} {count}")
         check.look()
+    expect(whole * 4 <= len(calls), f"{whole} of {len(calls)} runs came to their end")
     context.figure(f"killed at each of {len(calls)} system calls; states seen: {check.states()}")
     expect(len(calls) > 3, f"only {calls} change something")
     expect(len(check.seen) == 2, "only one state was seen")

@@ -11,7 +11,7 @@ import crossgen2_maps
 import live_symbolize
 import matrix
 import shapes
-from harness import ROOT, Sample, expect, read_map
+from harness import Sample, built, expect, read_map
 from live_contract import awaiting, compare_compiler, compare_rundown, compare_settled, csc_command, torture_program
 from live_merge import MAP_ON, content, precompiled, whole_lines
 from live_rundown import missing_methods
@@ -59,7 +59,7 @@ def test_a_rundown_of_net_11_names_what_the_runtime_wrote(context):
 def precompiled_program(context):
     """The same program, compiled by crossgen2 11."""
     def make():
-        out = os.path.join(ROOT, "build", "dotnet", "awaiting", "precompiled")
+        out = os.path.join(built("awaiting"), "precompiled")
         program = awaiting(context)
         os.makedirs(out, exist_ok=True)
         shutil.copy(program.removesuffix(".dll") + ".runtimeconfig.json", out)
@@ -104,7 +104,7 @@ def test_the_write_barrier_of_net_11_has_its_name(context):
             block = [row for row in read_map(sample.map_path) if "<JIT_CopiedWriteBarriers>" in row[2]]
             expect(len(block) == 1, f"the runtime tells of {len(block)} copies")
             start, size, _ = block[0]
-            answers = context.mapgen.resolve(sample.pid, range(start, start + size), "--jit=contract")
+            answers = context.mapgen.resolve(sample.pid, range(start, start + size), "--jit=memory")
         names = [answers[address]["name"] for address in range(start, start + size)]
         first = names.index("JIT_WriteBarrier") if "JIT_WriteBarrier" in names else size
         last = size - names[::-1].index("JIT_WriteBarrier") if first < size else 0
@@ -119,7 +119,7 @@ def test_the_write_barrier_is_found_where_net_11_says_that_it_is(context):
         start = next(row[0] for row in read_map(sample.map_path) if "<JIT_CopiedWriteBarriers>" in row[2])
         places = range(start, start + 256, 16)
         told, found = ([start for start, answer in context.mapgen.resolve(sample.pid, places, "--jit=" + way).items()
-                        if answer["name"] == "JIT_WriteBarrier"] for way in ("contract", "rundown"))
+                        if answer["name"] == "JIT_WriteBarrier"] for way in ("memory", "rundown"))
     expect(told and told == found, f"{[hex(place) for place in told]} and {[hex(place) for place in found]}")
 
 
@@ -135,11 +135,11 @@ def test_a_map_that_net_11_writes_is_replaced(context):
     with Sample(runtime(context, context.sdk().sample), MAP_ON) as sample:
         inode = os.stat(sample.map_path).st_ino
         refused = context.mapgen.run("merge", sample.pid, "--mode=append")
-        expect(refused.returncode == 1 and "blocks that end within lines" in refused.stderr, f"append is not refused: {refused.stderr}")
+        expect(refused.returncode == 1 and "blocks that end within a line" in refused.stderr, f"append is not refused: {refused.stderr}")
         expect(os.stat(sample.map_path).st_ino == inode, "the refused merge has put another file there")
         own = [line.split(b" ", 2) for line in content(sample.map_path).split(b"\n")[:-1]]
         done = context.mapgen.must("merge", sample.pid)
-        expect("written to" in done.stdout and "blocks that end within lines" in done.stderr, f"merge says: {done.stdout} {done.stderr}")
+        expect("written to" in done.stdout and "blocks that end within a line" in done.stderr, f"merge says: {done.stdout} {done.stderr}")
         whole_lines(content(sample.map_path), "after merge")
         expect(os.stat(sample.map_path + ".runtime").st_ino == inode, "the runtime's file is not kept as .runtime")
         rows = read_map(sample.map_path)

@@ -31,7 +31,7 @@ def annotated(fixed, symbol):
 
 
 def disassembled(context, path, offset, size, address):
-    """The same by objdump, of the bytes of a file alone, as if they were at the address."""
+    """The instructions by objdump, from the bytes of a file, as if they were at the address."""
     with open(path, "rb", buffering=0) as file:
         file.seek(offset)
         data = file.read(size)

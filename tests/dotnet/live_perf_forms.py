@@ -73,14 +73,14 @@ def test_standard_output_has_the_data_and_nothing_else(context):
         with open(path, "wb") as output:
             subprocess.run([*perf(path), "record", "-q", "-e", "cpu-clock", "-F", "99", "-p", str(sample.pid), "-o", "-", "--", "sleep", "1"],
                            stdout=output, stderr=subprocess.DEVNULL, check=True)
-        for mode in "elf", "anon":
+        for via in "build-id", "perfmap":
             with open(path, "rb") as data:
-                fixer = subprocess.run([context.mapgen.program, "perf-fix", "--buildid-dir", buildid_dir(path), f"--mode={mode}", "--json", "-"],
+                fixer = subprocess.run([context.mapgen.program, "perf-fix", "--buildid-dir", buildid_dir(path), f"--via={via}", "--json", "-"],
                                        stdin=data, capture_output=True)
-            expect(fixer.returncode == 0, f"{mode}: {first_line(fixer.stderr.decode())}")
-            expect(len(fixer.stdout) == os.path.getsize(path), f"{mode}: {len(fixer.stdout)} bytes of {os.path.getsize(path)}")
+            expect(fixer.returncode == 0, f"{via}: {first_line(fixer.stderr.decode())}")
+            expect(len(fixer.stdout) == os.path.getsize(path), f"{via}: {len(fixer.stdout)} bytes of {os.path.getsize(path)}")
             report = json.JSONDecoder().raw_decode(fixer.stderr.decode())[0]
-            expect(report["output"] == "-" and report["processes"], f"{mode}: {report}")
+            expect(report["output"] == "-" and report["processes"], f"{via}: {report}")
 
 
 def test_a_process_that_is_not_in_the_data_costs_no_earlier_result(context):
@@ -182,13 +182,13 @@ def test_perf_annotate_lists_managed_symbols(context):
 def test_anonymous_mode_serves_perf_maps(context):
     sample, path = recorded(context, "anonymous")
     with sample:
-        fixed, done = fix(context, path, "--mode=anon")
+        fixed, done = fix(context, path, "--via=perfmap")
         expect(os.path.exists(sample.map_path), "there is no perf map")
         names = managed_symbols(fixed)
         expect(len(names) > 5, "perf report shows hardly a managed name")
         bare = [line for line in run_perf(fixed, "report", "-i", fixed, "--stdio", "-g", "none", "--sort", "dso,sym").splitlines()
                 if ("JIT" in line or ".dll" in line or "doublemapper" in line) and " 0x0" in line]
-        context.figure(f"--mode=anon: {len(names)} managed names, {len(bare)} rows of [JIT] without one")
+        context.figure(f"--via=perfmap: {len(names)} managed names, {len(bare)} rows of [JIT] without one")
 
 
 def managed_rows(path):
@@ -248,7 +248,7 @@ def test_a_process_that_is_gone_has_precompiled_names_only(context):
     expect("jitted code: no names" in done.stdout and "gone" in done.stdout, f"it does not say so: {done.stdout}")
     in_code = run_perf(path, "script", "-i", path, "-G", "-F", "ip,dso").count("memfd:doublemapper")
     expect(in_code > 100, f"only {in_code} samples lie in jitted code")
-    expect(f" {in_code} samples lie in memory with jitted code of which no names" in done.stdout,
+    expect(f" {in_code} samples lie in memory with jitted code whose names are gone" in done.stdout,
            f"{in_code} samples are without names: {done.stdout}")
     text = run_perf(fixed, "report", "-i", fixed, "--stdio", "-g", "none", "--children", "--sort", "dso,sym")
     bare = [line for line in text.splitlines() if ".dll" in line and " 0x0" in line]
@@ -260,14 +260,14 @@ def test_a_saved_map_names_a_process_that_is_gone(context):
     saved = context.directory("saved-maps")
     context.mapgen.must("merge", sample.pid, "-o", os.path.join(saved, f"perf-{sample.pid}.map"))
     sample.end()
-    fixed, done = fix(context, path, "--maps", saved)
+    fixed, done = fix(context, path, "--perf-maps", saved)
     expect("from the saved map" in done.stdout, f"it does not say so: {done.stdout}")
     check_named(fixed)
     foreign = os.path.join(saved, f"perf-{sample.pid}.map")
     with open(foreign, "w", encoding="ascii") as file:
         file.writelines(f"{0x1000 + 16 * n:x} 10 wrong{n}\n" for n in range(50))
-    fixed, done = fix(context, path, "--maps", saved, codes=(3,))
-    expect("another's" in done.stderr, f"a map of another process is not refused: {done.stderr}")
+    fixed, done = fix(context, path, "--perf-maps", saved, codes=(3,))
+    expect("it is of another process" in done.stderr, f"a map of another process is not refused: {done.stderr}")
 
 
 def test_in_place_and_back(context):
@@ -312,7 +312,7 @@ def test_a_link_is_followed_and_what_is_no_file_is_left(context):
         os.symlink(path, link)
         os.mkfifo(fifo)
         done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "-o", fifo, path, codes=(1,))
-        expect("no regular file" in done.stderr and stat.S_ISFIFO(os.lstat(fifo).st_mode), f"a FIFO was replaced: {done.stderr}")
+        expect("not a regular file" in done.stderr and stat.S_ISFIFO(os.lstat(fifo).st_mode), f"a FIFO was replaced: {done.stderr}")
         with open(path, "rb") as file:
             before = file.read()
         context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", link)

@@ -28,7 +28,7 @@ def output_of(*command):
 
 
 class Stripped:
-    """A stripped image: where a place in the file is in memory, and the functions that .eh_frame tells of."""
+    """A stripped image: where an offset of the file is in memory, and the functions of .eh_frame."""
 
     def __init__(self, path):
         self.path = path
@@ -285,7 +285,7 @@ def keep_below(directory, library, debug):
 
 
 def in_library(path):
-    """How many frames in the library have a name, and how many are told by their bounds."""
+    """How many frames in the library have a name, and how many only bounds."""
     frames = [line.strip() for line in run_perf(path, "script", "-i", path, "-F", "ip,sym,dso").splitlines() if "libwork.so)" in line]
     expect(len(frames) > 50, f"only {len(frames)} frames in the library")
     return sum(" inner (" in line for line in frames), sum(" libwork.so!0x" in line for line in frames)
@@ -435,3 +435,24 @@ def test_debug_files_that_perf_does_not_find_or_that_come_later_name_the_functio
         context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
         named, bounds = in_library(path)
         expect(named > 50 and not bounds, f"fixed again, with the debug file beside it: {named} names, {bounds} bounds")
+
+
+def test_perf_fix_adds_the_program_whose_path_perf_does_not_record(context):
+    """perf 6.1 leaves out a file whose path has a byte that is not ASCII."""
+    directory = os.path.join(context.directory("fix-path"), "Zo\u00eb")
+    os.makedirs(directory)
+    source, program, path = (os.path.join(directory, name) for name in ("spin.c", "spin", "perf.data"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("__attribute__((noinline)) int work(int x) { volatile int v = x; for (int i = 0; i < 1000; i++) v = v * 3 + 1; return v; }\n"
+                   "int main(void) { for (;;) work(1); }\n")
+    output_of("gcc", "-O1", "-o", program, source)
+    spinning = subprocess.Popen([program])
+    try:
+        record(spinning.pid, path, seconds=2)
+        fixed, done = fix(context, path)
+    finally:
+        spinning.kill()
+        spinning.wait()
+    names = collections.Counter(chain[0].perf_name for chain in perf_samples.samples(fixed)[0] if chain)
+    context.figure(f"samples by name: {names}; {first_line(done.stdout)}")
+    expect(names["work"] * 10 > 9 * sum(names.values()), str(names))

@@ -163,7 +163,7 @@ def differing(theirs, ours):
 
 
 def refresh_until_told(held, theirs, seconds):
-    """The runtime sends its events in portions: what is in its map now may be told somewhat later. (what refreshes said, what differs)"""
+    """The runtime sends its events in portions, so methods in its map now may arrive somewhat later. (what refreshes said, what differs)"""
     deadline = time.monotonic() + seconds
     said = set()
     while True:
@@ -190,7 +190,7 @@ def follow(context, title, sample, way, go_on, told_within=0):
         context.figure(f"{title}: {len(come)} of {len(theirs)} methods are new, {len(before)} of these named before the "
                        f"refresh, {len(theirs) - len(wrong)} of all named after it; {len(texts)} names handed out before, "
                        f"{len(stale)} changed")
-        # Some may have been told already: what the runtime wrote is read first.
+        # Some may have arrived already: the text that the runtime wrote is read first.
         brought += len(come) - len(before)
         expect(len(come) > 20, "nothing was compiled meanwhile")
         expect(said & {APPENDED, MAPPED} or len(before) == len(come), f"the refresh says {said}")
@@ -198,7 +198,7 @@ def follow(context, title, sample, way, go_on, told_within=0):
         expect(not stale, f"names changed under those who have them: {stale[:1]}")
         first = theirs
         texts += held.texts(list(theirs))
-    # A process that stands still has told nothing by itself.
+    # An idle process has sent nothing by itself.
     expect(brought or way != CONTRACT, "no refresh brought a name")
     return held
 
@@ -254,7 +254,7 @@ def test_a_refresh_names_what_net_8_and_9_compiled_meanwhile(context):
 
 
 def test_a_refresh_names_what_was_under_way_when_it_began_to_listen(context):
-    """Of a method whose compilation began before a session the runtime tells nothing in it, and lists it only afterwards."""
+    """A method whose compilation began before a session has no event in it; the runtime lists it only afterwards."""
     gate = os.path.join(context.scratch, "compiled-now")
     with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="compiling:" + gate) as sample:
         held = Held(context, sample.pid, RUNDOWN)
@@ -281,7 +281,7 @@ def count_numbers(held, sample):
 
 
 def test_a_refresh_names_nothing_by_events_that_the_runtime_had_no_room_for(context):
-    """120,000 dynamic methods come and go while nobody takes the events, of which 16 MB fit into the runtime's buffer."""
+    """120,000 dynamic methods are made and freed while no event is read; 16 MB of events fit into the runtime's buffer."""
     with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="churn:8000:120000") as sample:
         held = Held(context, sample.pid, RUNDOWN)
         held.methods(list(read_methods(sample.map_path)[0]))
@@ -324,7 +324,7 @@ def test_a_refresh_asks_no_process_that_is_stopped_or_gone(context):
         sample.process.kill()
         sample.process.wait()
         begin = time.monotonic()
-        # What it had told before comes first.
+        # Events sent before come first.
         found = held.refresh()
         expect(ENDED in (found, held.refresh() if found == APPENDED else found), "it is not told that the process has ended")
         expect(not differing(theirs, held.methods(list(theirs))), "names went with the process")

@@ -18,9 +18,9 @@ from live_deleted import Place
 from live_watch import Watch, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PRELOAD = os.path.join(HERE, "preload")
-FAILING = os.path.join(HERE, os.pardir, "native", "preload")
+PRELOAD = os.path.join(HERE, os.pardir, "support", "preload")
 ASKED, FAILURES = 120, 90
+ALLOCATIONS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "strdup", "strndup", "asprintf")
 
 
 def as_root():
@@ -28,20 +28,20 @@ def as_root():
         raise Skip("needs root")
 
 
-def preloaded(context, name, directory=PRELOAD):
+def preloaded(context, name):
     """A library of ours for LD_PRELOAD, built here."""
     library = os.path.join(context.directory("preload"), f"{name}.so")
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         raise Skip("no C compiler")
-    subprocess.run([compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", library, os.path.join(directory, f"{name}.c"),
-                    "-ldl", "-lpthread"], check=True)
+    subprocess.run([compiler, "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-fno-builtin", "-fexceptions", "-static-libgcc", "-o", library,
+                    os.path.join(PRELOAD, f"{name}.c"), "-ldl", "-lpthread"], check=True)
     return library
 
 
 def read_refused(context, pid, prefix=(), environment=None):
     """merge by the contract alone."""
-    return subprocess.run([*prefix, context.mapgen.program, "merge", str(pid), "--jit=contract",
+    return subprocess.run([*prefix, context.mapgen.program, "merge", str(pid), "--jit=memory",
                            "-o", os.path.join(context.scratch, "refused.map")],
                           capture_output=True, text=True, stdin=subprocess.DEVNULL,
                           env=dict(context.mapgen.environment or os.environ, **(environment or {})))
@@ -92,42 +92,42 @@ def test_what_may_not_be_read_is_asked_for(context):
 
 
 def test_one_want_of_memory_names_nothing_wrongly(context):
-    """Whichever allocation fails: a method keeps its name, or it is said that it could not be read. Where the list is not to be had
-    by memory, the runtime is asked, which knows no names of its own stubs."""
-    environment = dict(context.mapgen.environment or os.environ, LD_PRELOAD=preloaded(context, "fail_once", FAILING), FAIL="memory",
-                       FAIL_COUNT=os.path.join(context.scratch, "allocations"))
+    """Whichever allocation fails: a method keeps its name, or the failure is reported. If the list cannot be read
+    from memory, the runtime is queried, which has no names for its own stubs."""
+    log = os.path.join(context.scratch, "allocations")
+    environment = dict(context.mapgen.environment or os.environ, LD_PRELOAD=preloaded(context, "fail_once"), FAIL_OBJECT="/dotnet-mapgen")
     with Sample(context.sdk(), MAP_OFF) as sample:
         output = os.path.join(context.scratch, "whole.map")
         context.mapgen.must("merge", sample.pid, "-o", output, codes=(0, 3))
         rows = read_map(output)
         starts = [start for start, _, _ in rows[::max(1, len(rows) // ASKED)]]
 
-        def ask(number):
+        def ask(**variables):
             done = subprocess.run([context.mapgen.program, "resolve", str(sample.pid)], text=True, capture_output=True,
-                                  input="".join(f"{start:x}\n" for start in starts), env=dict(environment, FAIL_AT=str(number)))
-            expect(done.returncode >= 0, f"allocation {number}: signal {-done.returncode}")
-            expect(done.returncode in (0, 3) or done.stderr, f"allocation {number}: exit code {done.returncode}, nothing said")
+                                  input="".join(f"{start:x}\n" for start in starts), env=dict(environment, **variables))
+            expect(done.returncode >= 0, f"{variables}: signal {-done.returncode}")
+            expect(done.returncode in (0, 3) or done.stderr, f"{variables}: exit code {done.returncode}, nothing said")
             return done.stdout.splitlines() if done.returncode in (0, 3) else []
 
-        whole = ask(0)
+        whole = ask(FAIL_LOG=log)
         expect(len(whole) == len(starts) > ASKED // 2, f"{len(whole)} answers about {len(starts)} methods")
-        with open(environment["FAIL_COUNT"], encoding="ascii") as file:
-            count = int(file.read())
+        with open(log, encoding="ascii") as file:
+            calls = [line.split()[1] for line in file if line.split()[0] in ALLOCATIONS]
         unread = 0
-        for number in range(1, count, max(1, count // FAILURES)):
-            for old, new in zip(whole, ask(number)):
+        for place in calls[::max(1, len(calls) // FAILURES)]:
+            for old, new in zip(whole, ask(FAIL_PLACE=place)):
                 unread += "[not readable" in new
                 expect(new == old or "[not readable" in new or ("[runtime stub]" in new and "[precode]" in old),
-                       f"allocation {number} of {count}: {old!r} became {new!r}")
+                       f"allocation {place}: {old!r} became {new!r}")
     expect(unread, "no failure was felt")
 
 
 def test_want_of_room_for_everything_does_not_make_a_runtime_none(context):
-    """A limit of the address space (ulimit -v): what is not there is told, or that it could not be looked at."""
+    """A limit of the address space (ulimit -v): missing names are reported, or that they could not be read."""
     output = os.path.join(context.scratch, "limited.map")
     with Sample(context.sdk(), MAP_OFF) as sample:
         for command in (("list", sample.pid), ("info", sample.pid), ("merge", sample.pid, "-o", output),
-                        ("symbols", sample.pid, "--offline")):
+                        ("fetch-symbols", sample.pid, "--offline")):
             refused = 0
             for limit in range(10000, 70000, 4000):
                 done = subprocess.run(["sh", "-c", 'ulimit -v "$1"; shift; exec "$@"', "sh", str(limit), context.mapgen.program,
@@ -273,7 +273,7 @@ def test_a_container_with_a_directory_of_its_own_for_sockets_is_asked_through_it
         output = os.path.join(context.scratch, "contained.map")
         context.mapgen.must("merge", pid, "--jit=rundown", "-o", output)
         asked = {start: name for start, _, name in read_map(output)}
-        context.mapgen.must("merge", pid, "--jit=contract", "-o", output)
+        context.mapgen.must("merge", pid, "--jit=memory", "-o", output)
         read = [(start, name) for start, _, name in read_map(output) if name.endswith("[QuickJitted]")]
     named = sum(asked.get(start, "").split("[")[0] == name.split("[")[0] for start, name in read)
     context.figure(f"{named} of {len(read)} jitted methods told by the runtime in the container")

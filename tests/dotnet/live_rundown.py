@@ -5,7 +5,7 @@ import os
 import re
 
 import shapes
-from harness import ROOT, Runtime, Sample, Skip, build_project, expect, read_map
+from harness import Runtime, Sample, Skip, build_project, built, expect, read_map
 
 MADE_STUB = re.compile(r"(?:0x)?([0-9a-f]+) [0-9a-f]+ stub<\d+> Generate(?:Dispatch|Resolve|Lookup|VTableCall)Stub")
 
@@ -59,7 +59,7 @@ def test_map_has_every_precompiled_method_when_the_runtime_writes_no_map(context
 def namesake_runtime(context):
     """The SDK's runtime with a program that loads another assembly of its own name from memory."""
     def make():
-        artifacts = os.path.join(ROOT, "build", "dotnet", "namesake")
+        artifacts = built("namesake")
         why = build_project("fixtures/src/namesake", artifacts)
         if why:
             return None, f"the program does not build: {why}"
@@ -70,7 +70,7 @@ def namesake_runtime(context):
 
 def test_an_assembly_from_memory_is_not_taken_for_a_file_of_its_name(context):
     """The oracle is the runtime's own map. By rundown the one without a file has no signatures, by contract it has its own."""
-    for way in ("rundown", "contract", "auto"):
+    for way in ("rundown", "memory", "auto"):
         output = os.path.join(context.scratch, f"namesake.{way}")
         with Sample(namesake_runtime(context), {"DOTNET_PerfMapEnabled": "1"}, argument="") as sample:
             context.mapgen.must("merge", sample.pid, f"--jit={way}", "-o", output)

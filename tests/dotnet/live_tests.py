@@ -1,34 +1,28 @@
 # SPDX-License-Identifier: MIT
 """Tests on real .NET processes: one line a test, then the counts.
 
-`ok NAME`, `FAILED NAME: why` or `skipped NAME: why`; figures stand before the
-line of their test, indented. A missing .NET skips a test visibly; with CI=true
-it is a failure. Usage: live_tests.py --build DIR [--part PART] [NAME...]
+tests/support/runner.py has the form of the lines and the rest of the options.
+Usage: live_tests.py --build DIR [--part PART] [-j N] [--slowest N] [NAME...]
 """
-import argparse
-import importlib
+import glob
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import traceback
 
-from harness import CI, ROOT, Fail, Mapgen, Skip, build_project, npm_runtime, sdk_runtime
+from harness import Fail, Mapgen, build_project, built, npm_runtime, sdk_runtime
+from runner import Missing, arguments, need, run_all, tests_of
 
 # Two parts of like length, which may run side by side: what is known of a runtime, and what tools make of it.
+# A module that is not listed here belongs to the first.
 PARTS = {
     "runtime": ("live_rundown", "live_merge", "live_containers", "live_bad_input", "live_crossgen", "live_contract", "live_refused",
                 "live_watch", "live_refresh", "live_core", "live_shapes", "live_perfinfo", "live_deleted", "live_frameworks", "live_musl", "live_newest"),
     "tools": ("live_frames", "live_nothing_set", "live_demo", "live_bcc", "live_bcc_tools", "live_bcc_table", "live_symbolize",
               "live_profiler", "live_perf_fix", "live_perf_forms", "live_perf_native", "live_perf_annotate",
-              "live_standin", "live_jitdump"),
+              "live_standin", "live_jitdump", "live_stack", "live_lines", "live_record", "live_events"),
+    "long": ("long_record", "long_names", "long_event_views", "long_lines"),
 }
-
-
-# Some publish applications first, which takes minutes on a slow machine.
-LONGEST_SECONDS = 900
+EVERY_TIME = ("runtime", "tools")
 
 
 class Context:
@@ -45,7 +39,7 @@ class Context:
             self._made[key] = make()
         value, why = self._made[key]
         if value is None:
-            raise Fail(why) if CI else Skip(why)
+            raise Missing(why)
         return value
 
     def have(self, key, value):
@@ -79,9 +73,8 @@ class Context:
 
     @staticmethod
     def _build_oracle():
-        if not shutil.which("dotnet"):
-            return None, "no .NET SDK"
-        artifacts = os.path.join(ROOT, "build", "dotnet", "oracle")
+        need("dotnet")
+        artifacts = built("oracle")
         why = build_project("tests/dotnet/oracle", artifacts)
         if why:
             return None, f"the rundown reader does not build: {why}"
@@ -97,59 +90,15 @@ class Context:
         print("    " + text, flush=True)
 
 
-def tests_of(module):
-    """Functions of a module named test_*, in the order of the file."""
-    found = [value for name, value in vars(module).items() if name.startswith("test_")]
-    return sorted(found, key=lambda function: function.__code__.co_firstlineno)
-
-
-def take_too_long(*_):
-    raise Fail(f"it did not end within {LONGEST_SECONDS} s")
-
-
-def run(name, test, context):
-    signal.signal(signal.SIGALRM, take_too_long)
-    signal.alarm(LONGEST_SECONDS)
-    try:
-        test(context)
-    except Skip as why:
-        print(f"skipped {name}: {why}")
-        return "skipped"
-    except (Fail, subprocess.TimeoutExpired) as why:
-        print(f"FAILED {name}: {why}")
-        return "failed"
-    except Exception as why:  # a defect of the test itself is a failure like any other
-        traceback.print_exc(file=sys.stdout)
-        print(f"FAILED {name}: {type(why).__name__}: {why}")
-        return "failed"
-    finally:
-        signal.alarm(0)
-    print(f"ok {name}")
-    return "passed"
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--part", choices=PARTS, action="append", help="both unless given")
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    # Not below /tmp: some tests mount a /tmp of their own over it.
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="libsym-live-") as scratch:
-        os.chmod(scratch, 0o755)
-        context = Context(arguments.build, scratch)
-        for module_name in (name for part in arguments.part or PARTS for name in PARTS[part]):
-            module = importlib.import_module(module_name)
-            for test in tests_of(module):
-                name = test.__name__.removeprefix("test_").replace("_", " ")
-                if arguments.names and not any(wanted in (module_name, test.__name__) or wanted in name
-                                               for wanted in arguments.names):
-                    continue
-                counts[run(name, test, context)] += 1
-                sys.stdout.flush()
-    print(f"live: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    return 1 if counts["failed"] else 0
+    parser = arguments()
+    parser.add_argument("--part", choices=PARTS, action="append", help="runtime and tools unless given")
+    options = parser.parse_args()
+    listed = {name for part in PARTS.values() for name in part}
+    found = {os.path.basename(path)[:-3] for path in glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "live_*.py"))}
+    PARTS["runtime"] += tuple(sorted(found - listed - {"live_tests"}))
+    modules = [name for part in options.part or EVERY_TIME for name in PARTS[part]]
+    return run_all("live", tests_of(modules), options, lambda scratch: Context(options.build, scratch))
 
 
 if __name__ == "__main__":

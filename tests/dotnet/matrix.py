@@ -99,7 +99,7 @@ class Count:
 
     def add(self, kind, address, answer, texts):
         self.all[kind] = self.all.get(kind, 0) + 1
-        # Of a native function its place is a name to fold by; a method is to have its own.
+        # A native function may be named by its position, for folding; a method must have its own name.
         has_name = answer["name"] is not None if kind == "native" else answer["resolved"]
         named = has_name and (kind in ("native", "stub") or not is_stub(answer))
         self.named[kind] = self.named.get(kind, 0) + named
@@ -174,7 +174,7 @@ def check_info(context, shape, published, pid):
     expect((info["bundle"] is not None) == ("single-file" in shape.name and "extracting" not in shape.name),
            f"info says of the bundle: {info['bundle']}")
     if "compressed" in shape.name:
-        # Of a composite it is the only image.
+        # In a composite it is the only image.
         least = 1 if "composite" in shape.name else 6
         expect(info["bundle"]["mapped"] == 0 and info["bundle"]["unpacked"] >= least, f"compressed, but {info['bundle']}")
     owners = {row["composite"] for row in info["components"]}
@@ -185,7 +185,7 @@ def check_info(context, shape, published, pid):
 
 
 def check_perfinfo(context, shape, published):
-    """Runtimes up to 8.0 tell where they have loaded what, when they write a perf map."""
+    """Runtimes up to 8.0 list the images they have loaded and where, when they write a perf map."""
     if shape.major > 8 or is_aot(shape):
         return
     with Sample(published, {**environment_of(shape, context), "COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}) as sample:
@@ -255,7 +255,7 @@ def judge(shape, count, missing):
     expect(not count.wrong, f"{len(count.wrong)} wrong names, first {count.wrong[:1]}")
     expect(total > 100, f"only {total} frames in methods")
     if shape.name == "nativeaot stripped":
-        # Nobody has its names; what can be had is the bounds of the function, and the reason.
+        # No tool has its names; the answer has the bounds of the function, and the reason.
         expect(not named, f"{named} frames have a name that no symbol table has")
         without = [answer for answer in count.unnamed["aot"].values()
                    if not answer["reason"] and answer["status"] != "function without a name"]

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 
 import crossgen2_maps
-from harness import ROOT, Runtime, build_environment, sdk_version
+from harness import ROOT, Runtime, build_environment, npm_program, one_at_a_time, sdk_version
 
 SAMPLE = os.path.join(ROOT, "fixtures", "src", "sample")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests", "shapes")
@@ -101,7 +101,7 @@ SHAPES = [
     *_modern("8.0"),
     Shape("3.1", "self-contained", (*SELF, *PACK_3), "netcoreapp3.1"),
     Shape("3.1", "readytorun", (*READY, *PACK_3), "netcoreapp3.1"),
-    # Of this version every single file unpacks itself.
+    # In this version every single file unpacks itself.
     Shape("3.1", "single-file extracting", (*SINGLE, *PACK_3), "netcoreapp3.1"),
     Shape("3.1", "trimmed", (*SELF, *TRIMMING, *PACK_3), "netcoreapp3.1"),
     Shape("3.1", "framework-dependent", (), "netcoreapp3.1", "dotnet-3.1-linux-x64"),
@@ -130,23 +130,6 @@ def _key(shape):
     return f"{shape.version}-{shape.name.replace(' ', '-')}-{digest.hexdigest()[:12]}"
 
 
-def npm_program(package):
-    """The `dotnet` of an npm package; (path, None) or (None, why)."""
-    directory = os.path.join(os.path.dirname(CACHE), "npm")
-    program = os.path.join(directory, "node_modules", package, "dotnet")
-    if not os.path.exists(program):
-        if not shutil.which("npm"):
-            return None, "no npm"
-        os.makedirs(directory, exist_ok=True)
-        done = subprocess.run(["npm", "install", "--prefix", directory, "--no-audit", "--no-fund", "--ignore-scripts",
-                               "--no-package-lock", "--no-save", package], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True)
-        if done.returncode or not os.path.exists(program):
-            return None, f"npm could not install {package}: {(done.stderr.strip().splitlines() or ['no output'])[0]}"
-    os.chmod(program, 0o755)
-    return program, None
-
-
 # MSBuild gives the process in which it trims half a minute to start, which a busy machine may not have.
 NO_TASK_HOST = "MSB4216"
 ATTEMPTS = 3
@@ -155,10 +138,13 @@ LONGEST_SECONDS = 1800
 
 def _run_publish(shape, directory):
     """None, or the first error that the SDK names."""
-    for _ in range(ATTEMPTS):
-        why = _publish_once(shape, directory)
-        if not why or NO_TASK_HOST not in why:
-            break
+    with one_at_a_time(directory + ".making"):
+        if _has_program(directory):
+            return None  # another check has made it meanwhile
+        for _ in range(ATTEMPTS):
+            why = _publish_once(shape, directory)
+            if not why or NO_TASK_HOST not in why:
+                break
     return why
 
 
@@ -232,7 +218,7 @@ def _lay_out(version):
 
 
 def newest_framework():
-    """The same of the newest version, which no SDK here knows; with a `dotnet`."""
+    """A sample of the newest version, which no SDK here supports; with a `dotnet`."""
     root = os.path.join(os.path.dirname(CACHE), "frameworks", NEWEST)
     if os.path.isdir(root):
         return root, None
@@ -252,6 +238,13 @@ def newest_runtime(program):
 
 
 def _lay_out_pack(pack, root, version, exact):
+    with one_at_a_time(root + ".making"):
+        if not os.path.isdir(root):
+            _copy_pack(pack, root, version, exact)
+    return root
+
+
+def _copy_pack(pack, root, version, exact):
     pack = os.path.join(pack, "runtimes", "linux-x64")
     sources = [os.path.join(pack, "lib", f"net{version}"), os.path.join(pack, "native")]
     shutil.rmtree(root + ".new", ignore_errors=True)
@@ -263,7 +256,6 @@ def _lay_out_pack(pack, root, version, exact):
     shutil.move(os.path.join(framework, "libhostfxr.so"), resolver)
     shutil.copy(os.path.realpath(shutil.which("dotnet")), root + ".new")
     os.rename(root + ".new", root)
-    return root
 
 
 def publish(shape):

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps of any bytes: mappings ascend, and every mapping of a file is found and has its path. */
+/* Arbitrary bytes as /proc/PID/maps: mappings ascend, and every file mapping is found with its
+ * path. */
 #include <stdlib.h>
 
-#include "libsym/address_space.h"
+#include "libsym/process/address_space.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A bundle manifest of any bytes: rows point into the file, paths into the manifest. */
+/* Arbitrary bytes as a bundle manifest: rows point into the file, paths into the manifest. */
 #include <stdlib.h>
 
-#include "libsym/format/bundle.h"
+#include "libsym/format/dotnet/bundle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

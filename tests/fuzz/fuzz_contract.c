@@ -9,7 +9,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t pointers[24];
 	struct layout_precodes precodes;
-	struct layout_prepared prepared;
 	struct contract *contract;
 	struct layout_tiers tiers;
 	struct layout layout;
@@ -18,8 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!error) {
 		sym_error_destroy(layout_load(contract, &layout));
 		sym_error_destroy(layout_load_tiers(contract, &tiers));
-		sym_error_destroy(layout_load_precodes(contract, &precodes));
-		error = layout_load_prepared(contract, &prepared);
+		error = layout_load_precodes(contract, &precodes);
 		contract_close(contract);
 	}
 	sym_error_destroy(error);

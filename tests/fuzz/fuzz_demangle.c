@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Mangled names: what comes out is bounded, whatever went in. */
+/* Arbitrary mangled names: the output is bounded. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/demangle.h"
 #include "libsym/limits.h"
+#include "libsym/symbols/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files with DWARF: functions, what was inlined into them, and lines, asked for at the ends
- * of every range that the file speaks of. libdw reads; how far it is led is ours. */
+/* ELF files with DWARF: functions, inlined functions and lines, queried at the ends of every range
+ * in the file. libdw reads it; our code limits how far. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
-#include "libsym/dwarf_info.h"
-#include "libsym/image.h"
+#include "libsym/dwarf/dwarf_info.h"
+#include "libsym/file/object_file.h"
 #include "libsym/libsym.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,7 +18,7 @@ enum {
 	FIRST_VADDR = 0x400
 };
 
-/* Every string is looked at, so that one that does not live as long as promised is noticed. */
+/* Reads every byte of a string, so that a string that is freed too early is detected. */
 static size_t use(const char *text)
 {
 	size_t bytes = 0;
@@ -51,16 +51,16 @@ static void ask(struct dwarf_info *info, uint64_t vaddr)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
-	struct image *image AUTO_IMAGE = NULL;
+	struct object_file *image AUTO_OBJECT_FILE = NULL;
 	int fd AUTO_CLOSE = memfd_create("fuzz", MFD_CLOEXEC);
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
-	sym_error_destroy(image_open(fd, "fuzz", 0, SPARSE_FILE_TO_END, &image));
+	sym_error_destroy(object_file_open(NULL, fd, "fuzz", 0, SPARSE_FILE_TO_END, &image));
 	if (!image)
 		return 0;
 	steal_fd(&fd);
-	sym_error_destroy(dwarf_info_open(image, &(struct dwarf_fetch){ 0 }, &info));
+	sym_error_destroy(dwarf_info_open(image, &(struct dwarf_fetch){ 0 }, false, &info));
 	for (uint64_t i = 0; info && i < QUESTIONS; i++)
 		ask(info, FIRST_VADDR + 8 * i);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An ELF file of any bytes, its head then its dynamic section: no range wraps around. */
+/* Arbitrary bytes as the head of an ELF file, then as its dynamic section: no range overflows. */
 #include <stdlib.h>
 
-#include "libsym/format/elf_brief.h"
+#include "libsym/format/elf/elf_brief.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A core file of any bytes: what is told lies inside the file, is sorted and disjoint. */
+/* Arbitrary bytes as a core file: results lie inside the file, sorted and disjoint. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/format/elf_core.h"
+#include "libsym/format/elf/elf_core.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

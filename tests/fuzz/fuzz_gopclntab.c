@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/format/gopclntab.h"
+#include "libsym/format/elf/gopclntab.h"
 #include "libsym/limits.h"
 #include "tests/support/go_table_read.h"
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Headers of a request, a line each, as any client may send them: what is sent in
- * answer lies inside the object, and a chain of servers ends.
- */
+/* Headers of a request, one per line, as any client may send them: the answer lies inside the
+ * object, and a chain of servers ends. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "symsrv/answer.h"
-#include "symsrv/hops.h"
+#include "symsrv/http/answer.h"
+#include "symsrv/upstream/proxy_loop.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,18 +23,19 @@ static void check_plan(const struct object *object, const struct request_headers
 		abort();
 }
 
-static void check_hops(const struct hops_request *request)
+static void check_hops(const struct proxy_loop_request *request)
 {
 	static const char own_name[] = "symsrv-0123456789abcdef";
-	struct hops hops;
+	struct proxy_loop proxy_loop;
 
-	hops_read(request, own_name, 8, &hops);
-	if (hops.may_go_on && ((request->forwarded && strstr(request->forwarded, own_name)) ||
-			       (request->via && strstr(request->via, own_name)) || hops.depth > 8))
+	proxy_loop_read(request, own_name, 8, &proxy_loop);
+	if (proxy_loop.may_go_on &&
+	    ((request->forwarded && strstr(request->forwarded, own_name)) ||
+	     (request->via && strstr(request->via, own_name)) || proxy_loop.depth > 8))
 		abort();
-	if (hops.chain && strlen(hops.chain) > 4096)
+	if (proxy_loop.chain && strlen(proxy_loop.chain) > 4096)
 		abort();
-	free(hops.chain);
+	free(proxy_loop.chain);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -68,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		object.size_bytes = sizes[i];
 		check_plan(&object, &headers);
 	}
-	check_hops(&(struct hops_request){ forwarded, via, "127.0.0.1" });
+	check_hops(&(struct proxy_loop_request){ forwarded, via, "127.0.0.1" });
 	free(text);
 	return 0;
 }

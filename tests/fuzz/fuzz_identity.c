@@ -1,31 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* A file of any bytes: no reader of identities leaves it, and what is found lies inside. */
+/*
+ * Arbitrary bytes as a file: no reader of identities reads outside, and every result lies inside.
+ */
 #include <stdlib.h>
 
-#include "libsym/format/elf_outline.h"
-#include "libsym/format/header_id.h"
-#include "libsym/format/pdb_id.h"
+#include "libsym/format/elf/elf_names_only.h"
+#include "libsym/format/elf/elf_outline.h"
+#include "libsym/format/file/header_id.h"
+#include "libsym/format/file/pdb_id.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What is made is a file that the reader of identities takes, with names and nothing else. */
+static void check_names(const struct byte_source *source)
+{
+	struct elf_outline outline;
+	struct byte_source made;
+	const char *failure;
+	struct buf names;
+
+	buf_init(&names, 64 << 20);
+	if (elf_names_only_make(source, &names, &failure)) {
+		made = byte_source_over_memory(names.data, names.size_bytes);
+		if (!elf_outline_read(&made, &outline, &failure) || outline.has_debug_info ||
+		    outline.has_code || outline.needed_bytes > names.size_bytes)
+			abort();
+	}
+	buf_deinit(&names);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct byte_source source = byte_source_over_memory(data, size);
 	struct elf_section_place place;
 	struct pe_header_id pe;
-	struct map_header_id map;
+	struct r2rmap_header_id map;
 	const char *failure;
 	uint8_t id[64];
 	size_t id_bytes;
 
 	elf_outline_read(&source, &(struct elf_outline){ 0 }, &failure);
-	if (elf_section_find(&source, ".text", &place, &failure) &&
+	if (elf_outline_find_section(&source, ".text", &place, &failure) &&
 	    !byte_source_covers(&source, place.offset, place.size_bytes))
 		abort();
+	check_names(&source);
 	pdb_id_read(&source, &(struct pdb_id){ 0 }, &failure);
-	if (pe_header_id_read(&source, &pe) + map_header_id_read(&source, &map) > 1)
+	if (header_id_read_pe(&source, &pe) + header_id_read_r2rmap(&source, &map) > 1)
 		abort();
-	macho_uuid_read(&source, id);
-	return wasm_build_id_read(&source, id, &id_bytes) && id_bytes > sizeof(id) ? (abort(), 0)
-										   : 0;
+	header_id_read_macho(&source, id);
+	return header_id_read_wasm(&source, id, &id_bytes) && id_bytes > sizeof(id) ? (abort(), 0)
+										    : 0;
 }

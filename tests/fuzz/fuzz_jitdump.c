@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A jitdump of any bytes: names lie inside, ranges are ranges, and the whole file can be read. */
+/* Arbitrary bytes as a jitdump: names lie inside, ranges do not overflow, and the whole file can be
+ * read. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "libsym/format/jitdump.h"
-#include "libsym/source/jitdump_source.h"
+#include "libsym/format/perf/jitdump.h"
+#include "libsym/perf/jitdump_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -39,8 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_record(data + JITDUMP_HEADER_BYTES, size - JITDUMP_HEADER_BYTES, swapped);
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	sym_error_destroy(
-		jitdump_source_open(fd, "jitdump", 0, NULL, (struct held_back){ 0 }, &source));
+	sym_error_destroy(jitdump_source_open(NULL, fd, "jitdump", 0, NULL, (struct unflushed){ 0 },
+					      &source));
 	if (source && jitdump_source_find(source, 0x1000, &match) == SOURCE_HIT && !match.name)
 		abort();
 	if (source && jitdump_source_find(source, 0x1000, &match) == SOURCE_HIT &&

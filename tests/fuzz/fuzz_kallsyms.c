@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/kallsyms of any bytes: what is returned lies inside the text and is no empty name. */
+/* Arbitrary bytes as /proc/kallsyms: results lie inside the text, and no name is empty. */
 #include <stdlib.h>
 
-#include "libsym/format/kallsyms.h"
+#include "libsym/format/linux/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The dynamic linker's cache: what is found must lie inside it and end there. */
+/* The dynamic linker's cache: results must lie and end inside it. */
 #include <stdlib.h>
 #include <string.h>
 

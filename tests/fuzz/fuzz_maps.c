@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/PID/maps of any bytes: what is returned lies inside the text and is a range. */
+/* Arbitrary bytes as /proc/PID/maps: results lie inside the text, and ranges do not overflow. */
 #include <stdlib.h>
 
-#include "libsym/format/maps.h"
+#include "libsym/format/linux/maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ECMA-335 metadata: all accessors over existing rows and one beyond. */
+/* ECMA-335 metadata: all accessors over existing rows and one past the end. */
 #include <string.h>
 
-#include "libsym/format/metadata.h"
+#include "libsym/format/dotnet/metadata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/format/method_name.h"
+#include "libsym/format/dotnet/method_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

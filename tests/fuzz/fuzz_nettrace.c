@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdint.h>
 
-#include "libsym/clr/rundown.h"
+#include "libsym/clr/diagnostics/rundown.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Headers of PE files in both layouts, and every way to ask for bytes of them. */
-#include "libsym/format/pe.h"
+/* Headers of PE files in both layouts, and every function that returns bytes of them. */
+#include "libsym/format/dotnet/pe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			if (bytes)
 				sum = sum + bytes[available - 1];
-			pe_offset_to_rva(&pe, rva, &(uint32_t){ 0 });
 		}
 		sym_error_destroy(error);
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The head of a PE file, then its relocations, of any bytes: every pointer lies in its page. */
+/* Arbitrary bytes as the head of a PE file, then as its relocations: every pointer lies in its
+ * page. */
 #include <stdlib.h>
 
-#include "libsym/format/pe_relocations.h"
+#include "libsym/format/dotnet/pe_relocations.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Any bytes as perf.data: what is not compressed is copied byte for byte, what was handed over
- * can be changed in place without another byte changing, and all ends.
- */
+/* Arbitrary bytes as perf.data: uncompressed records are copied byte for byte, a record can be
+ * changed in place without changing another byte, and the walk ends. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mapgen/profile/recorded_maps.h"
+#include "libsym/error.h"
+#include "mapgen/perfdata/recorded_maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,7 +19,8 @@ static void expect(bool condition)
 		abort();
 }
 
-/* Changes every mapping, and sees that it is the same record before and the same length after. */
+/* Changes every mapping, and checks that the record was the same before and has the same length
+ * after. */
 static void change_all(const struct recorded_maps *maps, const uint8_t *output, size_t size)
 {
 	static const uint8_t id[BUILD_ID_BYTES] = "dnmg";
@@ -54,7 +54,7 @@ static void check(const uint8_t *data, size_t size, bool is_part)
 		.take = recorded_maps_take,
 		.context = &maps,
 	};
-	char *failure;
+	struct sym_error *failure;
 
 	expect(input_fd >= 0 && output_fd >= 0);
 	expect(write(input_fd, data, size) == (ssize_t)size && !lseek(input_fd, 0, SEEK_SET));
@@ -71,7 +71,7 @@ static void check(const uint8_t *data, size_t size, bool is_part)
 		free(output);
 		free(result.cut);
 	}
-	free(failure);
+	sym_error_destroy(failure);
 	recorded_maps_sort(&maps);
 	recorded_maps_deinit(&maps);
 	close(input_fd);

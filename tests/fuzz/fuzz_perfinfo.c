@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* perfinfo-PID.map of any bytes: paths lie inside the text, MVIDs have their form. */
+/* Arbitrary bytes as perfinfo-PID.map: paths lie inside the text, MVIDs have their form. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/format/perfinfo.h"
+#include "libsym/format/dotnet/perfinfo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A perf map of any bytes: its frozen index is sorted and disjoint, and written out it reads back
- * the same. */
+/* Arbitrary bytes as a perf map: its frozen index is sorted and disjoint, and reads back the same
+ * after it was written. */
 #include "tests/support/perfmap_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The texts of /proc made of any bytes: what is pointed to lies inside the text. */
+/* Arbitrary bytes as texts of /proc: pointers in results point into the text. */
 #include <stdlib.h>
 
-#include "libsym/format/proc_text.h"
+#include "libsym/format/linux/proc_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,12 +14,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t flags;
 	int64_t boot;
 
-	if (proc_stat_parse(text, size, &stat) && stat.comm + stat.comm_bytes >= text + size)
+	if (proc_text_parse_stat(text, size, &stat) && stat.comm + stat.comm_bytes >= text + size)
 		abort();
-	value = proc_environ_find(text, size, "TMPDIR");
+	value = proc_text_find_environ(text, size, "TMPDIR");
 	if (value && (!*value || value >= text + size))
 		abort();
-	if (proc_boot_time(text, size, &boot) && boot < 0)
+	if (proc_text_boot_time(text, size, &boot) && boot < 0)
 		abort();
-	return proc_status_parse(text, size, &status) + proc_fdinfo_flags(text, size, &flags) < 0;
+	return proc_text_parse_status(text, size, &status) +
+		       proc_text_fdinfo_flags(text, size, &flags) <
+	       0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A whole image: tables, ranges, names in both dialects; other assemblies are the image itself. */
-#include "libsym/format/r2r.h"
+#include "libsym/format/dotnet/r2r.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

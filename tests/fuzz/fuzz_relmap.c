@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A relative map of any bytes: rows lie inside the text, none is a header row, and rows written
- * read back. */
+/* Arbitrary bytes as a relative map: rows lie inside the text, none is a header row, and written
+ * rows read back. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/format/relmap.h"
+#include "libsym/format/dotnet/relmap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

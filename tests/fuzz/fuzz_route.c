@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A path of any bytes: a key that is found has a text that reads back as the same key. */
+/* Arbitrary bytes as a path: the text of a found key reads back as the same key. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "symsrv/http_text.h"
-#include "symsrv/route.h"
+#include "symsrv/http/http_text.h"
+#include "symsrv/key/route.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

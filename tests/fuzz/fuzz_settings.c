@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A configuration file of any bytes: it is taken or refused with one line, the
- * upstreams of it too, and no password is in what is said.
- */
+/* Arbitrary bytes as a configuration file: it is accepted, or rejected with one line, including its
+ * upstreams; no message contains a password. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +8,7 @@
 #include <unistd.h>
 
 #include "libsym/base/path.h"
-#include "symsrv/upstreams.h"
+#include "symsrv/upstream/upstream_set.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,7 +18,7 @@ static void check_upstreams(struct options *options)
 	struct upstream_set *set;
 	size_t i;
 
-	/* Files that the bytes happen to name are none of our business. */
+	/* Files that the bytes happen to name must not be opened. */
 	while (options->credentials.count)
 		free(options->credentials.texts[--options->credentials.count]);
 	if (!upstream_set_create(options, NULL, message, sizeof(message), &set)) {
@@ -44,9 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	arguments[4] = path;
 	if (fd >= 0 && !path_write_all(fd, data, size)) {
-		if (options_parse(&options, 5, arguments, message, sizeof(message))) {
+		if (settings_parse(&options, 5, arguments, message, sizeof(message))) {
 			check_upstreams(&options);
-			options_deinit(&options);
+			settings_deinit(&options);
 		} else if (!message[0]) {
 			abort();
 		}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Stack text of any bytes, in pieces of any size: without names the output is
- * the input; the frames of a line lie in it, in order and without overlaps.
- */
+/* Arbitrary bytes as stack text, in pieces of any size: without names the output equals the input;
+ * the frames of a line lie in it, in order and without overlaps. */
 #include <stdlib.h>
 
 #include "tests/support/stack_text_run.h"
@@ -44,7 +42,7 @@ static void check_lines(const char *text, size_t size_bytes)
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		size_t length = (size_t)((newline ? newline : end) - text);
-		/* A copy of its own, so that a sanitizer sees a step beyond its end. */
+		/* A copy of the exact size, so that a sanitizer detects a read past the end. */
 		char *line = malloc(length + 1);
 
 		memcpy(line, text, length);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A file of the store as a crash, a disk or somebody else may have left it: what is
- * believed has a record that says the size, and is written again as it was read.
- */
+/* A file of the store as a crash, a disk or another program may have left it: an accepted record
+ * contains the size, and is written again as it was read. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "libsym/base/path.h"
-#include "symsrv/key.h"
-#include "symsrv/store_file.h"
+#include "symsrv/key/key.h"
+#include "symsrv/store/store_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,7 +26,7 @@ static void check_record(int fd, size_t size, struct store_record *record)
 	if (!store_file_format(&text, record) || ftruncate(fd, (off_t)record->size_bytes) ||
 	    lseek(fd, 0, SEEK_END) < 0 || path_write_all(fd, text.data, text.size_bytes))
 		abort();
-	/* What is too long to be read again is refused, never read as something else. */
+	/* A text that is too long to be read again is rejected, never read as something else. */
 	if (!store_file_read(fd, record->size_bytes + text.size_bytes, &again) &&
 	    (strcmp(again.key, record->key) || strcmp(again.name, record->name) ||
 	     strcmp(again.source, record->source) || again.size_bytes != record->size_bytes ||

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A zip archive of any bytes: what can be located lies in it, before the directory, and nobody's
- * bytes are another's. */
+/* Arbitrary bytes as a zip archive: a located member lies inside, before the directory, and
+ * overlaps no other. */
 #include <stdlib.h>
 
 #include "libsym/base/cleanup.h"
-#include "libsym/format/zip.h"
+#include "libsym/format/file/zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

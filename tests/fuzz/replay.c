@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plain main for a fuzz target: runs it once over every file of the
- * directories or files given, so that any compiler can replay a corpus.
+ * All fuzz targets in one plain program, so that any compiler can replay a corpus: `replay NAME
+ * PATH...` runs target NAME once over every file of the given directories or files. The Makefile
+ * generates the list of targets and compiles each fuzz_NAME.c with another name for its function.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -9,9 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+typedef int fuzz_target(const uint8_t *data, size_t size);
 
-static int run_file(const char *path)
+#define TARGET(name) fuzz_target fuzz_##name;
+FUZZ_TARGETS
+#undef TARGET
+
+#define TARGET(name) { #name, fuzz_##name },
+static const struct {
+	const char *name;
+	fuzz_target *run;
+} targets[] = { FUZZ_TARGETS };
+
+static fuzz_target *find_target(const char *name)
+{
+	for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++)
+		if (!strcmp(targets[i].name, name))
+			return targets[i].run;
+	return NULL;
+}
+
+static int run_file(fuzz_target *target, const char *path)
 {
 	FILE *file = fopen(path, "rb");
 	uint8_t *data = NULL;
@@ -31,14 +50,14 @@ static int run_file(const char *path)
 		size += got;
 	} while (got);
 	fclose(file);
-	/* Exactly as many bytes as the input has, so that a sanitizer sees one read too many. */
+	/* Exactly the size of the input, so that a sanitizer detects a read past the end. */
 	data = realloc(data, size ? size : 1);
-	LLVMFuzzerTestOneInput(data, size);
+	target(data, size);
 	free(data);
 	return 0;
 }
 
-static int run_directory(const char *path, DIR *directory)
+static int run_directory(fuzz_target *target, const char *path, DIR *directory)
 {
 	struct dirent *entry;
 	int failed = 0;
@@ -49,19 +68,25 @@ static int run_directory(const char *path, DIR *directory)
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
-		failed |= run_file(file);
+		failed |= run_file(target, file);
 	}
 	return failed;
 }
 
 int main(int argc, char **argv)
 {
-	int failed = argc < 2, i;
+	fuzz_target *target = argc > 2 ? find_target(argv[1]) : NULL;
+	int failed = 0, i;
 
-	for (i = 1; i < argc; i++) {
+	if (!target) {
+		fprintf(stderr, "usage: replay TARGET PATH...\n");
+		return 2;
+	}
+	for (i = 2; i < argc; i++) {
 		DIR *directory = opendir(argv[i]);
 
-		failed |= directory ? run_directory(argv[i], directory) : run_file(argv[i]);
+		failed |= directory ? run_directory(target, argv[i], directory)
+				    : run_file(target, argv[i]);
 		if (directory)
 			closedir(directory);
 	}

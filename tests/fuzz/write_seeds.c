@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * write_seeds DIRECTORY: makes the seeds of the fuzz targets pe, metadata, r2r,
- * method_name and identity from the builders of the tests, one file for each flavour.
+ * method_name, csharp_name, identity, portable_pdb and debug_info from the builders of the tests,
+ * one file for each flavour.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "libsym/base/buf.h"
 #include "tests/support/go_table.h"
 #include "tests/support/identity_samples.h"
+#include "tests/support/pdb_builder.h"
 #include "tests/support/r2r_sample.h"
 
 static const char *directory;
@@ -89,8 +91,8 @@ static void write_awaiting(void)
 	struct buf metadata;
 
 	buf_init(&metadata, 1 << 16);
-	build_awaiting_metadata(&metadata);
-	recipe = awaiting_recipe(&metadata);
+	build_runtime_async_metadata(&metadata);
+	recipe = runtime_async_recipe(&metadata);
 	write_image("r2r/awaiting", &recipe);
 	buf_deinit(&metadata);
 }
@@ -108,6 +110,27 @@ static void write_names(void)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(name, sizeof(name), "method_name/%zu", i);
+		write_seed(name, names[i], strlen(names[i]));
+	}
+}
+
+static void write_csharp_names(void)
+{
+	/* the first byte has the flags */
+	static const char *const names[] = {
+		"0instance void [A] N.S`1+<M>d__5`1[N.C,System.Int32]::MoveNext()",
+		"1instance void [A] T+<>c__DisplayClass0_0+<<M>b__8_0>d::MoveNext()",
+		"2int32 [A] T::<M>g__Add|0_1(int32,valuetype T/<>c__DisplayClass0_0&)",
+		"3instance char [A] T::get_Item(int32&,string[][0...,0...],method int32 *(string))",
+		"4instance bool [A] F+<Exo-IFoo<System-Int32\\,Exo-E>-M>d__0::MoveNext()",
+		"5int32 [A] M`1[N.C]::op_CheckedExplicit(valuetype [R]System.Nullable`1<!0>)",
+		"8T+<M>d__5::N.I<(A,B)>.get_Current",
+		"0System.Int32 N.T::M(System.String, N.G`1[System.ValueTuple`2[A, B]], X&)",
+	};
+	char name[32];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(name, sizeof(name), "csharp_name/%zu", i);
 		write_seed(name, names[i], strlen(names[i]));
 	}
 }
@@ -142,7 +165,7 @@ static void write_identities(void)
 	write_seed("identity/r2rmap", SAMPLE_MAP, strlen(SAMPLE_MAP));
 }
 
-/* A table of each version and width, whole and cut. */
+/* A table of each version and width, whole and truncated. */
 static void write_go_tables(void)
 {
 	static const struct go_table_function functions[] = {
@@ -177,6 +200,41 @@ static void write_go_tables(void)
 		}
 }
 
+/* A point, a hidden one, a change of the document. */
+static void write_pdb(void)
+{
+	static const char points[] = "\x00\x00\x00\x04\x0a\x05\x04\x00\x00\x02\x02\x7f\x04\x7d"
+				     "\x00\x02\x03\x00\x01\x7b\x00";
+	const struct pdb_recipe recipe = {
+		.id = { 1, 2, 3 },
+		.type_row_counts = { 1, 3 },
+		.documents = { "/src/a.cs", "/src/b.cs" },
+		.methods = { { 1, points, sizeof(points) - 1 }, { 0, NULL, 0 } },
+		.method_count = 2,
+		.move_next = 2,
+		.kickoff = 1,
+		.source_link = "{}",
+	};
+	struct buf bytes;
+
+	buf_init(&bytes, 1 << 16);
+	build_pdb(&recipe, &bytes);
+	write_seed("portable_pdb/plain", bytes.data, bytes.size_bytes);
+	buf_deinit(&bytes);
+}
+
+static void write_debug_information(void)
+{
+	/* Bounds of 7 bytes; 2 entries in each form. */
+	static const char nibbles[] = "\x07\x22\x10\x22\x4c\x22\x00\x00";
+	static const char packed[] = "\x07\x42\x33\x92\x30\x52\x00\x00";
+	static const char jitted[] = "\x02\x03\x00\x00\x00\x01\x02\x03\x07\x42\x33\x92\x30\x52\x00";
+
+	write_seed("debug_info/nibbles", nibbles, sizeof(nibbles) - 1);
+	write_seed("debug_info/packed", packed, sizeof(packed) - 1);
+	write_seed("debug_info/jitted", jitted, sizeof(jitted) - 1);
+}
+
 int main(int argc, char **argv)
 {
 	struct buf app, lib, manifest, members;
@@ -197,6 +255,9 @@ int main(int argc, char **argv)
 	write_images(&app, &lib, &manifest, &members);
 	write_awaiting();
 	write_names();
+	write_csharp_names();
+	write_pdb();
+	write_debug_information();
 	write_identities();
 	write_go_tables();
 	buf_deinit(&app);

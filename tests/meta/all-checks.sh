@@ -7,21 +7,66 @@
 # a lower priority than the one before it. A failing target does not keep the next from running.
 # Counts lines `ok`, `FAILED`, `skipped`, and Criterion's synthesis. A target
 # that fails without saying what, or says nothing at all, is a failure.
+# Seconds and CPU minutes of each target and each lane are printed. A lane that has run for
+# LANE_SECONDS is ended, with all that it has started.
 set -u
 
 make=${MAKE:-make}
 logs=build/checks
+limit=${LANE_SECONDS:-3600}
+
+# CPU minutes of all children that have ended so far. Not in a subshell, which has no children.
+read_cpu_minutes() {
+	times > "$logs/times.$$"
+	cpu=$(awk 'NR == 2 { split($1, user, "m"); split($2, kernel, "m")
+		printf "%.1f", user[1] + kernel[1] + (user[2] + kernel[2]) / 60 }' "$logs/times.$$")
+	rm "$logs/times.$$"
+}
+
+# Writes to a file and shows that: a process that outlives the target cannot keep anyone waiting for the end of a pipe.
+run_target() {
+	target=$1
+	left=$((limit - ($(date +%s) - lane_began)))
+	[ "$left" -gt 0 ] || left=1
+	: > "$logs/$target.log"
+	# shellcheck disable=SC2086 # $make may carry options
+	timeout -k 30 "$left" $make --no-print-directory "$target" >> "$logs/$target.log" 2>&1 < /dev/null &
+	running=$!
+	tail -s 0.2 -n +1 -f --pid="$running" "$logs/$target.log" 2> /dev/null
+	wait "$running"
+	status=$?
+	kill -s KILL -- "-$running" 2> /dev/null # what the target has left behind
+	running=
+	if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+		printf 'FAILED %s: its lane did not end within %s s\n' "$target" "$limit" | tee -a "$logs/$target.log"
+	fi
+	echo "$status" > "$logs/$target.status"
+}
 
 run_lane() {
+	lane_began=$(date +%s)
+	cpu=0
 	for target; do
 		printf '\n== %s\n' "$target"
-		# shellcheck disable=SC2086 # $make may carry options
-		{ $make --no-print-directory "$target" 2>&1; echo $? > "$logs/$target.status"; } | tee "$logs/$target.log"
+		began=$(date +%s)
+		before=$cpu
+		run_target "$target"
+		read_cpu_minutes
+		printf '   %s: %s s, %s CPU minutes\n' "$target" "$(($(date +%s) - began))" \
+			"$(awk -v all="$cpu" -v before="$before" 'BEGIN { printf "%.1f", all - before }')"
 	done
+	printf '%s s, %s CPU minutes: %s\n' "$(($(date +%s) - lane_began))" "$cpu" "$*" >> "$logs/times"
+}
+
+running=
+end_running() {
+	[ -z "$running" ] || kill -- "-$running" 2> /dev/null
+	exit 1
 }
 
 if [ "${1-}" = --lane ]; then
 	shift
+	trap end_running HUP INT TERM
 	run_lane "$@"
 	exit
 fi
@@ -43,6 +88,7 @@ done
 
 pids=
 end_lanes() {
+	[ -z "$running" ] || kill -- "-$running" 2> /dev/null
 	for pid in $pids; do
 		kill -- "-$pid" 2> /dev/null
 	done
@@ -103,7 +149,12 @@ for target in $targets; do
 done
 
 printf '\n'
+sed 's/^/    /' "$logs/times"
+printf '\n'
 if grep -h -e '^FAILED ' -e '^skipped ' "$logs"/*.log; then
+	printf '\n'
+fi
+if grep -h '^failed in its first run' "$logs"/*.log; then
 	printf '\n'
 fi
 if [ "$skipped" -gt 0 ]; then

@@ -4,19 +4,19 @@
 # it must also be clean C and C++, old and new, and have no hidden padding, which would
 # make its structs' layout an accident.
 set -u
+
+# --alone HEADER: prints it and what the compiler writes, if it does not compile.
+if [ "${1-}" = --alone ]; then
+	output=$(printf '#include "%s"\n' "$2" | ${CC:-gcc} -xc -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -Wall -Wextra -Werror \
+		-Wno-unused-function -Wno-unused-const-variable -fsyntax-only - 2>&1) ||
+		printf '%s\n%s\n' "$2" "$output" | head -n 6
+	exit
+fi
+
 . "$(dirname "$0")/report.sh"
 
-: > "$scratch/bad"
 tree_files | grep '\.h$' > "$scratch/headers"
-while IFS= read -r header; do
-	printf '#include "%s"\n' "$header" > "$scratch/alone.c"
-	${CC:-gcc} -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -Wall -Wextra -Werror \
-		-Wno-unused-function -Wno-unused-const-variable -fsyntax-only "$scratch/alone.c" \
-		> "$scratch/output" 2>&1 || {
-		echo "$header"
-		head -n 5 "$scratch/output"
-	} >> "$scratch/bad"
-done < "$scratch/headers"
+xargs -P "$(nproc)" -n 1 "$0" --alone < "$scratch/headers" > "$scratch/bad"
 verdict "every header alone ($(wc -l < "$scratch/headers"))" "$scratch/bad"
 
 strict='-pedantic -Wall -Wextra -Wpadded -Wshadow -Wundef -Werror -fsyntax-only -I.'

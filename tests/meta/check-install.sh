@@ -95,6 +95,11 @@ for path in bin/dotnet-mapgen share/man/man1/dotnet-mapgen.1 share/man/man3/libs
 done
 verdict 'program, manual and completion are installed' "$scratch/bad"
 
+for file in bin/dotnet-mapgen bin/symsrv lib/libsym.so lib/libsym-bcc.so lib/libsym-bcc-preload.so; do
+	[ -e "$prefix/$file" ] && readelf -SW "$prefix/$file" | grep -qE ' \.(symtab|debug_info) ' && echo "$file"
+done > "$scratch/bad"
+verdict 'programs and shared libraries are stripped' "$scratch/bad"
+
 ${MAKE:-make} -s uninstall PREFIX="$prefix" > /dev/null 2>&1
 find "$prefix" ! -type d > "$scratch/bad"
 verdict 'uninstall leaves no file' "$scratch/bad"

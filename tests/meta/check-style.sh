@@ -28,18 +28,33 @@ xargs awk 'FNR == 1 { start = 0 }
 	< "$scratch/c" > "$scratch/bad"
 verdict 'functions have 60 lines at most' "$scratch/bad"
 
+# What a process of another user named is opened with its rights, by one function. Comments and constant paths do not count.
+grep -E '^(libsym|mapgen)/' "$scratch/c" | grep -v '^libsym/examples/' |
+	xargs grep -nE '(^|[^A-Za-z0-9_>.])(open|openat|openat2|fopen|freopen|creat|opendir)\(' |
+	grep -vE '^[^:]*:[0-9]*:[[:blank:]]*(/?\*|//)|(open|opendir)\("|/\*[^*]*[a-z]\(\)|static int (open|creat)' |
+	cut -d: -f1 | sort | uniq -c | awk '{ print $1 "\t" $2 }' | sort -k 2 > "$scratch/opening"
+grep -v '^#' tests/meta/opening.txt | cut -f 1,2 | sort -k 2 | diff - "$scratch/opening" |
+	sed -n 's/^< \([0-9]*\)\t\(.*\)/\2: opens no longer \1 times itself, as tests\/meta\/opening.txt says/p
+		s/^> \([0-9]*\)\t\(.*\)/\2: opens \1 times itself: use libsym\/base\/foreign_file.h, or give the reason in tests\/meta\/opening.txt/p' \
+	> "$scratch/bad"
+verdict 'one function opens what others may have named' "$scratch/bad"
+
 grep -E '\.(c|h|sh|py|cs)$' "$scratch/files" | sed 's|.*/||' | sort | uniq -d > "$scratch/bad"
 verdict 'file names are unique' "$scratch/bad"
 
 sed 's|/.*||' "$scratch/files" | sort -u | grep -vxE \
 	-e 'Makefile|bootstrap|(README|ARCHITECTURE|CONTRIBUTING|CHANGELOG|SECURITY)\.md|LICENSE' \
-	-e '\.(ci|gitignore|clang-format|editorconfig)|debian|libsym|mapgen|symsrv|tests|fixtures' > "$scratch/bad"
+	-e '\.(ci|gitignore|clang-format|editorconfig)|debian|docs|libsym|mapgen|symsrv|tests|fixtures' > "$scratch/bad"
 verdict 'nothing else at the top level' "$scratch/bad"
 
 while IFS= read -r file; do
 	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT' || echo "$file"
 done < "$scratch/sources" | grep -v '\.\(csproj\|map\|in\)$' > "$scratch/bad"
 verdict 'sources name their licence' "$scratch/bad"
+
+# Folders are listed in plain-english.txt once their sentences are rewritten.
+python3 "$(dirname "$0")/plain_english.py" "$(dirname "$0")/plain-english.txt" < "$scratch/files" > "$scratch/bad" 2>&1
+verdict 'sentences are plain English' "$scratch/bad"
 
 grep -vE '^(fixtures/(corpus|recorded)/)' "$scratch/files" | xargs grep -nHIE \
 	-e '\b(TO[D]O|FIX[M]E|XX[X])\b' \

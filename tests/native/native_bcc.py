@@ -365,7 +365,7 @@ for _ in range(50):
 
 
 def test_a_cache_for_every_address_of_many_processes_looks_at_each_once(tools):
-    """As bpftrace does; each further look asks a runtime anew for all its methods."""
+    """As bpftrace does; each further read queries a runtime again for all its methods."""
     sleepers = [subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(12)]
     try:
         places = []

@@ -77,7 +77,7 @@ def test_bounds_of_a_stripped_program_without_section_headers(tools):
         file.write(bytes(4))
     whole = library(tools, "whole.so")
     rows = frames(tools, whole)
-    # The dynamic linker needs no headers for what is exported; without a size nobody knows how far it reaches.
+    # The dynamic linker needs no headers for exports; the extent of one without a size is unknown.
     exports = {int(words[0], 16): words[3] for words in map(str.split, tools.run("nm", "-DS", whole).splitlines())
                if len(words) == 4 and words[2] == "T"}
     if not exports:
@@ -99,6 +99,47 @@ def test_bounds_stop_a_symbol_without_a_size(tools):
     if not places["sizeless"] < places["first"] < places["exported"]:
         raise Fail("the compiler has put the functions in another order")
     if names != ["sizeless", "sizeless", f"sizeless.so!0x{places['first']:x}"]:
+        raise Fail(str(names))
+
+
+def test_no_bounds_give_a_symbol_without_a_size_nothing_behind_it(tools):
+    """Without .eh_frame it is not known where it ends: what is behind it in a stripped library has no name, in answers and in lists."""
+    tools.need("gcc", "strip", "nm")
+    source = tools.write("unbound.c", SOURCE + "".join(
+        f"__attribute__((noinline, used)) static int hidden{i}(int x) {{ return x * {i + 3} + behind(x); }}\n" for i in range(200)))
+    whole, path = tools.path("unbound-whole.so"), tools.path("unbound.so")
+    tools.run("gcc", "-O1", "-shared", "-fPIC", "-nostdlib", "-fno-toplevel-reorder", "-fno-asynchronous-unwind-tables", "-o", whole, source)
+    tools.run("strip", "-o", path, whole)
+    places = {line.split()[2]: int(line.split()[0], 16) for line in tools.run("nm", whole).splitlines()
+              if line.split()[1] in "tT"}
+    hidden = [place for name, place in places.items() if place > places["sizeless"] and name != "exported"]
+    if len(hidden) < 200 or len(frames(tools, whole)) > 1:  # the linker writes one for .plt
+        raise Fail("the compiler has made another library")
+    if [answer["name"] for answer in tools.resolve(path, [places["sizeless"]])] != ["sizeless"]:
+        raise Fail("the symbol itself has no name")
+    wrong = [answer["name"] for answer in tools.resolve(path, hidden) if answer["resolved"]]
+    if wrong:
+        raise Fail(f"{len(wrong)} of {len(hidden)} hidden functions are {set(wrong)}")
+    sizes = [line.split()[1] for line in tools.run(os.path.dirname(tools.program) + "/examples/list_symbols", path).splitlines()
+             if line.endswith(" sizeless")]
+    if sizes != ["1"]:
+        raise Fail(f"the list has it with {sizes} bytes")
+
+
+def test_small_functions_without_a_size_reach_the_next_symbol(tools):
+    """musl is stripped and has no .eh_frame; its memcpy and memmove are written by hand and have no size."""
+    tools.need("gcc", "strip", "nm")
+    body = "nop\\n" * 40 + "ret\\n"
+    source = tools.write("by-hand.c", "__asm__(" + " ".join(
+        f'".globl {name}\\n.type {name}, @function\\n{name}: {body}"' for name in ("copy", "move", "last")) + ' ".skip 4096, 0x90\\n");\n')
+    whole, path = tools.path("by-hand-whole.so"), tools.path("by-hand.so")
+    tools.run("gcc", "-shared", "-fPIC", "-nostdlib", "-o", whole, source)
+    tools.run("strip", "-o", path, whole)
+    places = {line.split()[2]: int(line.split()[0], 16) for line in tools.run("nm", whole).splitlines() if line.split()[1] == "T"}
+    copy, move, last = places["copy"], places["move"], places["last"]
+    answers = tools.resolve(path, [copy, copy + 40, move, move + 40, last, last + 1])
+    names = [answer["name"] if answer["resolved"] else None for answer in answers]
+    if names != ["copy", "copy", "move", "move", "last", None]:
         raise Fail(str(names))
 
 

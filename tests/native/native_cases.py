@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The behaviours that blazesym's symbolize tests and elfutils' addr2line tests are about, one test each, named after the case and
-written anew: the files are compiled here, the expectation comes from nm, eu-addr2line and the source below."""
+rewritten: the files are compiled here, the expectation comes from nm, eu-addr2line and the source below."""
 import itertools
 import os
 import re
@@ -146,7 +146,7 @@ def test_elf_dwarf_packed_with_zstandard_and_damaged(tools):
         content = file.read()
     for name, offset, size_bytes in sections:
         at, end = int(offset, 16), int(offset, 16) + int(size_bytes, 16)
-        # Of Elf64_Chdr: type, size; then the stream. A stream that was changed may still be one, as one that is not packed may be.
+        # Elf64_Chdr: type, size; then the stream. A stream that was changed may still be one, as one that is not packed may be.
         middle = (at + 24 + end) // 2
         for place, value in ((at, 9), (at + 8, content[at + 8] ^ 1), (at + 9, content[at + 9] ^ 0x40), (at + 14, 1), (at + 24, 0),
                              (at + 28, 0xff), (middle, content[middle] ^ 0xff), (end - 1, content[end - 1] ^ 0xff)):
@@ -161,7 +161,7 @@ def test_elf_dwarf_packed_with_zstandard_and_damaged(tools):
 
 
 def test_elf_dwarf_of_which_one_packed_section_lies(tools):
-    """One that promises more bytes than zlib can make of it costs what is in it: of the others lines and functions stay."""
+    """A section that declares more bytes than zlib can make costs only itself: lines and functions of the others stay."""
     tools.need("gcc", "nm", "readelf")
     # Small sections are not packed.
     path = compiled_from(tools, "lying-section", "struct large { int " + ", ".join(f"a_member_of_many_{i}" for i in range(200)) + "; } large;" +
@@ -255,7 +255,7 @@ def test_elf_indirect_function(tools):
 
 
 def test_elf_aliases(tools):
-    """Of several names for one place the global one with the fewest underscores."""
+    """Among several names for one address, the global one with the fewest underscores is chosen."""
     tools.need("gcc", "nm")
     path = compiled(tools, "aliases")
     start, size = extent(tools, path, "factorial")
@@ -265,7 +265,7 @@ def test_elf_aliases(tools):
 
 
 def test_elf_stripped(tools):
-    """Bounds where there is .eh_frame, told apart from names; nothing at all where there is not."""
+    """Bounds if there is .eh_frame, distinguished from names; nothing if there is none."""
     tools.need("gcc", "nm", "strip", "objcopy")
     whole, path, bare = compiled(tools, "whole"), tools.path("cases/stripped"), tools.path("cases/bare")
     start, size = extent(tools, whole, "factorial")
@@ -601,7 +601,7 @@ int main(void)
 
 
 def test_process_with_empty_perf_map(tools):
-    """An empty map, one with a torn line only, and one that nobody may believe: no name, no failure."""
+    """An empty map, one with only an incomplete line, and one that must not be used: no name, no failure."""
     tools.need("gcc")
     host = tools.path("host-of-memory")
     tools.run("gcc", "-o", host, tools.write("host-of-memory.c", HOST_OF_MEMORY))

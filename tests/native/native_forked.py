@@ -9,7 +9,7 @@ import time
 
 from native_tools import Fail, Skip
 
-# Regions: shared and mapped before the forks; private; mapped by each process after its fork, at the same place, shared with nobody.
+# Regions: shared and mapped before the forks; private; mapped by each process after its fork, at the same address, not shared.
 FORKING = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -237,7 +237,7 @@ def wait_for_another_parent(pid, parent):
 
 
 def test_forked_process_whose_parent_is_gone(tools):
-    """Nobody can tell any more what was shared but with those that are left; and the reason says so."""
+    """What was shared can only be compared with the processes that are left; the reason says so."""
     tools.need("gcc")
     for what in ("perfmap", "jitdump"):
         with Forking(tools, what) as forking:
@@ -246,7 +246,7 @@ def test_forked_process_whose_parent_is_gone(tools):
             wait_for_another_parent(forking.pids["child"], forking.pids["master"])
             for asker in ("child", "grandchild"):
                 found, text = named(tools, forking.pids[asker], forking.shared)
-                if asker == "child" and (found or "another process began it, and no ancestor that can be looked at has it" not in text):
+                if asker == "child" and (found or "another process began it, and no ancestor that can be read has it" not in text):
                     raise Fail(f"{what}: {asker}: {text}")
                 # Both are what is left: what they share was the master's.
                 if asker == "grandchild" and found != "shared_of_master":

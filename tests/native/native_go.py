@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 
-from native_tools import Absent, Fail
+from native_tools import Fail, Skip
 
 SEED = 7
 COUNT = 10000
@@ -88,7 +88,7 @@ KINDS = (("exe", ("", ""), "0", ()), ("pie", ("", ""), "0", ("-buildmode=pie",))
 def built(tools, name, head, cgo, flags):
     """(program with symbols, the same without)"""
     if not shutil.which("go"):
-        raise Absent("go is not installed")
+        raise Skip("go is not installed")
     directory = tools.path("go-" + name)
     tools.write(f"go-{name}/main.go", SOURCE % head)
     tools.write(f"go-{name}/go.mod", "module example.org/names\n\ngo 1.15\n")

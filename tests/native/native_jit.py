@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from native_tools import Absent, Fail
+from native_tools import Fail, Skip
 
 SCRIPT = """const all = [];
 for (let i = 0; i < 200; i++)
@@ -162,7 +162,7 @@ def answers(tools, process, dump, step_bytes):
 def test_lines_of_code_that_v8_jitted(tools):
     """Node.js 20 writes bytes of freed memory for the file of most scripts; these have no line."""
     if not shutil.which("node"):
-        raise Absent("there is no node")
+        raise Skip("there is no node")
     script = tools.write("v8/lines.js", SCRIPT)
     first, wrong, other = 0, [], 0
     with running(["node", "--perf-prof", script], os.path.dirname(script)) as (process, dump):
@@ -196,7 +196,7 @@ def code_places(pid):
 def test_code_of_which_v8_has_told_nobody(tools):
     """V8 holds the last part of its jitdump back. It writes that when it ends, and so says which names ours should have been."""
     if not shutil.which("node"):
-        raise Absent("there is no node")
+        raise Skip("there is no node")
     found = 0
     for attempt in range(6):
         script = tools.write(f"held/{attempt}.js", f"process.on('SIGTERM', () => process.exit(0));  // {attempt}\n" + SCRIPT.replace("200", f"{200 + attempt}"))
@@ -220,7 +220,7 @@ def test_code_of_which_v8_has_told_nobody(tools):
 def test_lines_of_code_that_llvm_jitted(tools):
     headers = "/usr/lib/llvm-14/include"
     if not shutil.which("clang") or not os.path.isdir(headers + "/llvm-c"):
-        raise Absent("there is no clang, or not LLVM 14's headers")
+        raise Skip("there is no clang, or not LLVM 14's headers")
     source, program = tools.write("llvm/lines.c", LLVM_CODE), tools.path("llvm-jit")
     tools.run("clang", "-O1", "-g", "-emit-llvm", "-c", source, "-o", source + ".bc")
     tools.run("gcc", "-o", program, tools.write("llvm-jit.c", LLVM_JIT), "-I" + headers, "-L/usr/lib/llvm-14/lib", "-lLLVM-14")
@@ -280,7 +280,7 @@ class Writer:
 
 
 def test_a_caller_is_the_function_before_its_address_only_where_a_call_ends_there(tools):
-    """Where a stack begins, frames have the first address of a function that nobody called; data may lie in front of it."""
+    """At the root of a stack, a frame has the first address of a function that was not called; data may lie before it."""
     with Writer(tools, 3) as writer:
         with open(f"/proc/{writer.process.pid}/mem", "wb", buffering=0) as memory:
             memory.seek(writer.code + 32 - 5)

@@ -128,7 +128,7 @@ def test_symbols_of_10000_addresses_are_those_of_eu_addr2line(tools):
         vaddrs = sample(tools, path, count)
         lines = eu_addr2line(path, vaddrs, "-S").splitlines()[0::2]
         rows = []
-        for vaddr, line, answer in zip(vaddrs, lines, tools.resolve(path, vaddrs, "--names=raw")):
+        for vaddr, line, answer in zip(vaddrs, lines, tools.resolve(path, vaddrs, "--no-demangle")):
             match = re.match(r"(.+?)(?:\+0x([0-9a-f]+))?$", line)
             name = re.sub(r"@.*", "", match[1])
             theirs = None if name in ("()", "??") else (name, vaddr - int(match[2] or "0", 16))
@@ -147,7 +147,7 @@ def test_symbols_of_10000_addresses_are_those_of_gdb(tools):
         if len(lines) != len(vaddrs):
             raise Fail(f"gdb answered {len(lines)} of {len(vaddrs)}")
         rows = []
-        for vaddr, line, answer in zip(vaddrs, lines, tools.resolve(path, vaddrs, "--names=raw")):
+        for vaddr, line, answer in zip(vaddrs, lines, tools.resolve(path, vaddrs, "--no-demangle")):
             match = re.match(r"(\S+)(?: \+ (\d+))? in section ", line)
             theirs = (re.sub(r"@(?!plt).*", "", match[1]), vaddr - int(match[2] or "0")) if match else None
             rows.append((vaddr, our_symbol(answer, vaddr), theirs))
@@ -164,7 +164,7 @@ def ends_alike(ours, theirs):
 
 
 def chains(path, vaddrs):
-    """Of each address: names and places, innermost first, as eu-addr2line has them."""
+    """Names and positions of each address, innermost first, as in eu-addr2line."""
     text = eu_addr2line(path, vaddrs, "-a", "-f", "-i")
     out = []
     for line in text.splitlines():
@@ -205,7 +205,7 @@ def compare_chains(tools, path, vaddrs):
     differ, counts = [], {"with a line": 0, "in inlined code": 0, "only ours": 0, "between functions": 0,
                          "llvm-symbolizer sides with us": 0}
     for vaddr, (names, places), answer in zip(vaddrs, chains(path, vaddrs),
-                                              tools.resolve(path, vaddrs, "--names=raw", "--inlines")):
+                                              tools.resolve(path, vaddrs, "--no-demangle", "--inlines")):
         ours = our_chain(answer)
         places = [re.match(r"(.*?):(\d+)", place).groups() for place in places if not place.startswith("??")]
         theirs = names, [(file, int(line)) for file, line in places]
@@ -385,7 +385,7 @@ _start:	.loc 1 7 0
 
 
 def test_symbols_without_a_size(tools):
-    """elfutils' case written anew: labels of assembly, sized and not, nested, at one place, and in a section of their own."""
+    """elfutils' case rewritten: assembler labels, with and without a size, nested, at one address, and in a section of their own."""
     tools.need("eu-addr2line", "gcc", "nm")
     source = tools.write("sizeless.s", """
 	.text
@@ -425,7 +425,7 @@ DISCARDED = "".join(["static inline int square(int x) { return x * x + 1; }\nvol
     ["int main(int count, char **words) { return used_one(count) + used_two(count); }\n"])
 
 
-# Of what is left; the inlined function is line 1.
+# In the remaining code; the inlined function is line 1.
 USED_LINE = 3 + 1200 + 2 + 900 + 2
 
 
@@ -446,7 +446,7 @@ def gdb_lines(path, vaddrs):
 
 
 def test_code_that_the_linker_threw_away_has_no_lines(tools):
-    """It is told to begin at 0, and would lie over the first pages of a program that begins low."""
+    """Its recorded start is 0, so it would cover the first pages of a program at low addresses."""
     tools.need("gcc", "gdb")
     source, linkers = tools.write("discarded.c", DISCARDED), 0
     for linker in ("bfd", "gold", "lld", "mold"):
@@ -472,7 +472,7 @@ def test_code_that_the_linker_threw_away_has_no_lines(tools):
 
 
 def test_a_function_of_several_units_has_the_lines_of_the_first(tools):
-    """GNU ld keeps the first copy of an inline function; the others tell of its place too."""
+    """GNU ld keeps the first copy of an inline function; the other units contain its address, too."""
     tools.need("g++", "nm")
     header = "__attribute__((noinline)) inline int shared(int x)\n{\n\tvolatile int v = x;\n\tv += 2;\n\treturn v;\n}\n"
     for directory, before in (("one", ""), ("two", "\n\n\n")):

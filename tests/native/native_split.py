@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from native_lines import are_alike, compare_chains, every_address, our_chain
-from native_tools import Absent, Fail
+from native_tools import Fail, Skip
 
 # Units with several functions each, of which some are cut in two, and a method declared elsewhere. Those of another build have one
 # variable more; what is the same has the same id.
@@ -87,10 +87,10 @@ def loose_files(path):
 
 
 def package(path, version):
-    """Of its loose files, which are gone then. dwp of binutils 2.40 does not know DWARF 5, llvm-dwp 14 never ends over gcc's and refuses packed ones."""
+    """Makes a package of its loose files and removes them. dwp of binutils 2.40 does not know DWARF 5, llvm-dwp 14 never ends over gcc's and refuses packed ones."""
     program = shutil.which("dwp") if version == "4" else shutil.which("llvm-dwp") or shutil.which("llvm-dwp-14")
     if not program:
-        raise Absent("no program that makes packages of DWARF " + version)
+        raise Skip("no program that makes packages of DWARF " + version)
     subprocess.run([program, *(["-e", path] if version == "4" else loose_files(path)), "-o", path + ".dwp"],
                    cwd=os.path.dirname(path), check=True, timeout=60)
     for file in loose_files(path):
@@ -109,14 +109,14 @@ def test_split_dwarf_in_files_of_its_own(tools):
         wrong = compare_chains(tools, path, every_address(tools, path))
         if wrong:
             raise Fail(f"{name}: {len(wrong)} differ, {wrong[:2]}")
-        whole = tools.resolve(path, every_address(tools, path), "--names=raw", "--inlines")
+        whole = tools.resolve(path, every_address(tools, path), "--no-demangle", "--inlines")
         compare_with_llvm(tools, name, path, list(zip(every_address(tools, path), whole)))
         if len({answer["name"] for answer in whole if answer["inlined"]}) < 4 and "-O0" not in kind[-1]:
             raise Fail(f"{name}: hardly anything is inlined")
         for file in loose_files(path):
             os.remove(file)
         has_some = "-fsplit-dwarf-inlining" in kind[-1]
-        for before, answer in zip(whole, tools.resolve(path, every_address(tools, path), "--names=raw", "--inlines")):
+        for before, answer in zip(whole, tools.resolve(path, every_address(tools, path), "--no-demangle", "--inlines")):
             if without_inlines(answer) != without_inlines(before) or (answer["inlined"] and not has_some):
                 raise Fail(f"{name} without .dwo: {answer}")
 
@@ -130,9 +130,9 @@ def test_split_dwarf_in_a_package(tools):
             continue  # there is nothing that packs them
         path = compile_split(tools, "package-" + name, *kind)
         vaddrs = every_address(tools, path)
-        loose = tools.resolve(path, vaddrs, "--names=raw", "--inlines")
+        loose = tools.resolve(path, vaddrs, "--no-demangle", "--inlines")
         package(path, kind[1])
-        packed = tools.resolve(path, vaddrs, "--names=raw", "--inlines")
+        packed = tools.resolve(path, vaddrs, "--no-demangle", "--inlines")
         differ = [(before, after) for before, after in zip(loose, packed) if before != after]
         if differ:
             raise Fail(f"{name}: {len(differ)} of {len(vaddrs)} differ, {differ[0]}")
@@ -140,7 +140,7 @@ def test_split_dwarf_in_a_package(tools):
         for way in ("zlib", "zlib-gnu", "zstd"):
             tools.run("objcopy", "--decompress-debug-sections", path + ".dwp")
             tools.run("objcopy", f"--compress-debug-sections={way}", path + ".dwp")
-            if tools.resolve(path, vaddrs, "--names=raw", "--inlines") != packed:
+            if tools.resolve(path, vaddrs, "--no-demangle", "--inlines") != packed:
                 raise Fail(f"{name}: something else when {way} has packed the package")
     tools.figure(f"llvm-symbolizer says the same of {seconded} addresses")
 

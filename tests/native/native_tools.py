@@ -7,21 +7,12 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 
-CI = os.environ.get("CI") == "true"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from runner import Fail, Skip, need  # noqa: E402,F401
+
 OPERANDS_AT_ONCE = 2000
-
-
-class Fail(Exception):
-    pass
-
-
-class Skip(Exception):
-    pass
-
-
-class Absent(Skip):
-    """Of a tool that bootstrap does not bring: no failure in CI either."""
 
 
 class Elf:
@@ -67,11 +58,7 @@ class Tools:
         self.program = os.path.abspath(os.path.join(build, "dotnet-mapgen"))
         self.scratch = scratch
 
-    @staticmethod
-    def need(*names):
-        for name in names:
-            if not shutil.which(name):
-                raise Skip(f"{name} is not installed")
+    need = staticmethod(need)
 
     @staticmethod
     def figure(text):

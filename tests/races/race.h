@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the race programs share. */
+/* Shared by the race programs. */
 #ifndef TESTS_RACES_RACE_H
 #define TESTS_RACES_RACE_H
 
@@ -18,7 +18,7 @@ static inline void must(struct sym_error *error)
 	abort();
 }
 
-/* The next of a sequence that is the same in every run; a state a thread. */
+/* The next number of a fixed pseudo-random sequence; one state per thread. */
 static inline uint32_t noise(uint32_t *state)
 {
 	*state = *state * 1664525 + 1013904223;

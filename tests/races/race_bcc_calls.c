@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of libsym-bcc called at random, right and wrong, by several threads that share
- * their caches: caches that were freed, that are none, of processes that end, of the kernel; perf
- * maps that are written, cut, replaced and removed meanwhile, with names of 64 KB and lines that
- * are none. Nothing may break, and where a thread owns its cache the answers must be whole: a
- * function of this program has its name or none. A plain program, for the sanitizers.
+ * Several threads that share their caches call the functions of libsym-bcc at random, correctly and
+ * wrongly: with caches that were freed, invalid caches, caches of processes that end, and of the
+ * kernel. At the same time perf maps are written, truncated, replaced and removed, with names of 64
+ * KB and malformed lines. Nothing may crash. Where a thread owns its cache, answers must be
+ * complete: a function of this program has its name or none. A plain program, for the sanitizers.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +23,7 @@
 #include "tests/races/race.h"
 
 #ifdef __SANITIZE_THREAD__
-#define RACE_STEPS 20 /* it makes each look at a process ten times as dear */
+#define RACE_STEPS 20 /* makes each read of a process ten times as expensive */
 #else
 #define RACE_STEPS 120
 #endif
@@ -49,7 +49,7 @@ static struct {
 struct caller {
 	pthread_t thread;
 	uint32_t state;
-	void *own; /* a cache that no other thread has */
+	void *own; /* a cache that no other thread uses */
 	bool strict;
 };
 
@@ -83,7 +83,7 @@ static uint64_t some_address(struct caller *caller)
 	       below(caller, CODE_BYTES);
 }
 
-/* One that is in use, was, or never was. */
+/* A cache that is in use, was in use, or never existed. */
 static void *some_cache(struct caller *caller)
 {
 	uint32_t which = below(caller, SHARED + 3);
@@ -152,8 +152,7 @@ static void *new_cache(struct caller *caller, int pid)
 	return bcc_symcache_new(pid, below(caller, 2) ? &option : NULL);
 }
 
-/* What is there before is freed or forgotten, as callers do; what is forgotten is freed at the end.
- */
+/* The previous cache is freed or leaked, as callers do; leaked ones are freed at the end. */
 static void put_new(struct caller *caller)
 {
 	uint32_t place = below(caller, SHARED);
@@ -197,7 +196,7 @@ static void resolve_own(struct caller *caller)
 		bcc_symbol_free_demangle_name(&symbol);
 	found = bcc_symcache_resolve_no_demangle(caller->own, landmark + 4, &symbol);
 	check_whole(found, &symbol);
-	/* libbcc lets a line of a perf map cover everything; it is asked after the file. */
+	/* In libbcc a line of a perf map can cover any address; it is used after the files. */
 	if (found == 0 && (strcmp(symbol.name, "race_bcc_landmark") != 0 || symbol.offset != 4))
 		abort();
 	atomic_fetch_add(&world.named, found == 0);
@@ -227,7 +226,8 @@ static void use_build_ids(struct caller *caller)
 		bcc_free_buildsymcache(atomic_exchange(place, bcc_buildsymcache_new()));
 		break;
 	case 1:
-		bcc_free_buildsymcache(atomic_load(place)); /* and leaves it for others to free */
+		/* and leaves it to other threads to free */
+		bcc_free_buildsymcache(atomic_load(place));
 		break;
 	case 2:
 		bcc_buildsymcache_add_module(atomic_load(place), "/proc/self/exe");
@@ -257,7 +257,7 @@ static void renew_child(void)
 {
 	int old = atomic_load(&world.child), fresh = start_child();
 
-	/* Who is first has renewed it; the loser ends its own. */
+	/* The first thread has replaced it; the other ends its own. */
 	if (!atomic_compare_exchange_strong(&world.child, &old, fresh))
 		old = fresh;
 	kill(old, SIGKILL);
@@ -361,7 +361,7 @@ int main(int argc, char **argv)
 	world.long_name[LONG_NAME_BYTES] = '\0';
 	snprintf(world.map_path, sizeof(world.map_path), "/tmp/perf-%d.map", (int)getpid());
 	world.child = start_child();
-	/* Each setting alone; no thread reads the environment while it changes. */
+	/* Each setting alone. No thread reads the environment while it changes. */
 	for (uint32_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
 		setenv(settings[i], values[i], 1);
 		run_round(first + i);

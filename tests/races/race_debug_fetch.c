@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Four threads ask about functions that only a debug file names, which the caller
- * brings: it must be asked once for an image, and everybody must get the names. The
- * image is this program without its symbol table, the debug file this program. A plain
- * program, so that ThreadSanitizer can watch it.
+ * Four threads look up functions that only a debug file names, which the caller fetches. It must be
+ * fetched once per image, and all threads must get the names. The image is this program without its
+ * symbol table; the debug file is this program. A plain program, so that ThreadSanitizer can watch
+ * it.
  */
 #include <elf.h>
 #include <link.h>
@@ -34,7 +34,7 @@ static struct {
 	atomic_uint calls, named;
 } world;
 
-/* What is looked for; not exported, so that no other table has it. */
+/* The function to find. It is not exported, so no other table contains it. */
 __attribute__((noinline, used)) static int only_the_debug_file_names_me(volatile unsigned int *x)
 {
 	for (unsigned int i = 0; i < 100; i++)
@@ -46,7 +46,7 @@ static int bring(void *context, const struct sym_fetch_request *request, char **
 {
 	(void)context;
 	(void)request;
-	usleep(20000); /* the others come meanwhile */
+	usleep(20000); /* gives the other threads time to arrive */
 	atomic_fetch_add(&world.calls, 1);
 	*path_ret = strdup(own_path);
 	return 0;
@@ -58,7 +58,7 @@ static void *ask(void *context)
 	uint64_t vaddrs[QUESTIONS];
 
 	must(sym_result_create(&result));
-	must(sym_result_want(result, context ? SYM_WANT_LINES : 0));
+	must(sym_result_set_fields(result, context ? SYM_FIELD_LINES : 0));
 	for (size_t i = 0; i < QUESTIONS; i++)
 		vaddrs[i] = world.vaddr + i % 8;
 	must(sym_image_resolve(world.image, SYM_POSITION_VADDR, vaddrs, QUESTIONS, result));
@@ -79,7 +79,7 @@ static int take_base(struct dl_phdr_info *info, size_t size, void *ret)
 	return 1; /* the program comes first */
 }
 
-/* This program, without the sections that no segment has: symbols and DWARF. */
+/* Writes this program without the sections outside segments: symbols and DWARF. */
 static void write_stripped(const char *path)
 {
 	int fd = path_open_in_root(-1, own_path, PATH_REGULAR);
@@ -119,7 +119,7 @@ int main(void)
 		pthread_t threads[THREADS];
 
 		must(sym_image_open(path, &world.image));
-		must(sym_image_fetch_with(world.image, bring, NULL));
+		must(sym_image_set_fetch(world.image, bring, NULL));
 		for (uintptr_t i = 0; i < THREADS; i++)
 			pthread_create(&threads[i], NULL, ask, (void *)(i & 1));
 		for (size_t i = 0; i < THREADS; i++)

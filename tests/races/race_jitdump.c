@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A jit puts code where other code was, and writes it into its dump, torn records too, while
- * one thread refreshes and three ask what lay somewhere at a time, and what lies there now, with
- * its line. A plain program, so that ThreadSanitizer can watch it. The oracle is the code's name,
- * which says where and when it came.
+ * A JIT overwrites code and records it in its jitdump, also in incomplete writes. One thread
+ * refreshes, and three query the code at an address at a given time, and the present code with its
+ * line. A plain program, so that ThreadSanitizer can watch it. The oracle is the name of the code,
+ * which contains its address and time.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 
 enum {
 	STEPS = 8000,
-	PLACES = 61, /* so the code of a step is there for as many steps */
+	PLACES = 61, /* so the code of a step exists for as many steps */
 	CODE_BYTES = 0x40,
 	THREADS = 3,
 	FIRST_NS = 1000000,
@@ -34,7 +34,7 @@ static struct {
 	uint64_t code;
 	int fd;
 	FILE *stream;                      /* NULL: the dump is written without stdio */
-	void *marker;                      /* by which perf sees, and we see, where it is */
+	void *marker;                      /* the mapping by which perf and we find the file */
 	_Atomic(size_t) written, taken_up; /* steps */
 	_Atomic(bool) done;
 	_Atomic(uint64_t) then, now, wrong, refreshes;
@@ -65,7 +65,7 @@ static uint64_t time_of(size_t step)
 	return FIRST_NS + (uint64_t)step * STEP_NS;
 }
 
-/* Lines of the code to come: one, which says the step, counted from 1. */
+/* The lines of the next code: one entry with the step, counted from 1. */
 static void put_line(size_t step)
 {
 	char record[56] = { 0 };
@@ -138,7 +138,7 @@ static void wrong(const char *what, const struct sym_answer *answer, size_t step
 	atomic_fetch_add(&world.wrong, 1);
 }
 
-/* What lay there when it came, and up to the last moment before the next one. */
+/* The code of an address at its start, and until just before the next code there. */
 static void ask_then(struct sym_result *result, size_t step, size_t known, uint32_t *state)
 {
 	size_t later = noise(state) % PLACES;
@@ -154,7 +154,7 @@ static void ask_then(struct sym_result *result, size_t step, size_t known, uint3
 	atomic_fetch_add(&world.then, 1);
 }
 
-/* Of that place, and not of a step before the last refresh. */
+/* The code there now, from a step not older than the last refresh. */
 static void ask_now(struct sym_result *result, size_t step, size_t known)
 {
 	uint64_t address = place_of(step), at = 0;
@@ -164,7 +164,7 @@ static void ask_now(struct sym_result *result, size_t step, size_t known)
 	if (!sym_result_at(result, 0)->name ||
 	    sscanf(sym_result_at(result, 0)->name, "at %" SCNx64 " step %zu", &at, &found) != 2 ||
 	    at != address || found + PLACES < known ||
-	    /* None where the next one came between the look-up and the look for its line. */
+	    /* None if the next code came between the look-up and the search for the line. */
 	    (sym_result_at(result, 0)->line && sym_result_at(result, 0)->line != found + 1))
 		wrong("now", sym_result_at(result, 0), step);
 	atomic_fetch_add(&world.now, 1);
@@ -176,7 +176,7 @@ static void *ask(void *context)
 	struct sym_result *result;
 
 	must(sym_result_create(&result));
-	must(sym_result_want(result, SYM_WANT_LINES));
+	must(sym_result_set_fields(result, SYM_FIELD_LINES));
 	while (!atomic_load(&world.done)) {
 		size_t known = atomic_load(&world.taken_up);
 		size_t step = noise(&state) % known;
@@ -188,7 +188,7 @@ static void *ask(void *context)
 	return NULL;
 }
 
-/* A dump that is written with stdio is held back up to 8 KiB at a time: all of that counts. */
+/* stdio holds back up to 8 KiB; all of it counts. */
 static void begin(struct sym_snapshot **snapshot, const char *path, bool with_stdio)
 {
 	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = SYM_JIT_PERF_MAP };
@@ -220,7 +220,7 @@ static void begin(struct sym_snapshot **snapshot, const char *path, bool with_st
 	atomic_store(&world.taken_up, 1);
 }
 
-/* Whether all was right. */
+/* Returns true if all was right. */
 static bool race(const char *path, bool with_stdio)
 {
 	pthread_t writer, refresher, threads[THREADS];
@@ -258,7 +258,7 @@ int main(void)
 	bool right = true;
 
 	snprintf(map, sizeof(map), "/tmp/perf-%d.map", (int)getpid());
-	unlink(map); /* another's, who had this number */
+	unlink(map); /* of another process, which had this number */
 	if (!mkdtemp(directory))
 		abort();
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", directory, (int)getpid());

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a runtime told is exchanged again and again while threads resolve, and glance, in the same
- * code. No answer may be a name of another place, and what a thread was told must be there until it
- * has looked at it, even where it looks several exchanges later. A plain program, so that
- * ThreadSanitizer can watch it. The oracle is the name, which says where it begins.
+ * The methods of a runtime are replaced repeatedly while threads resolve addresses in the same
+ * code. No answer may have the name of another address, and a name must stay valid until the thread
+ * has read it, even several replacements later. A plain program, so that ThreadSanitizer can watch
+ * it. The oracle is the name, which contains its start.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -17,13 +17,12 @@
 #include <unistd.h>
 
 #include "libsym/libsym.h"
-#include "libsym/resolver.h"
+#include "libsym/resolver/resolver.h"
 #include "tests/races/race.h"
 
 enum {
 	ROUNDS = 1500,
 	CHECKERS = 2,
-	GLANCERS = 2,
 	METHODS = 256,
 	METHOD_BYTES = 0x100,
 	CODE_BYTES = METHODS * METHOD_BYTES,
@@ -35,19 +34,19 @@ static struct {
 	uint64_t code;
 	struct sym_snapshot *snapshot;
 	struct sym_resolver *resolver;
-	/* Of the set of names; UINT64_MAX: nothing is checked. */
+	/* Replacements of the set of names; UINT64_MAX: nothing is being checked. */
 	_Atomic(uint64_t) changes, checking_since[CHECKERS];
 	_Atomic(bool) done;
-	_Atomic(uint64_t) resolved, glanced, wrong;
+	_Atomic(uint64_t) resolved, wrong;
 } world;
 
-/* Half of the names are the same in every round. */
-static struct live_code *tell(unsigned int round, struct index_name_set *names)
+/* Half of the names are equal in every round. */
+static struct jitted_code *tell(unsigned int round, struct string_interner *names)
 {
-	struct live_code *code = calloc(1, sizeof(*code));
-	struct told_methods told;
+	struct jitted_code *code = calloc(1, sizeof(*code));
+	struct reported_methods told;
 
-	told_methods_init(&told);
+	reported_methods_init(&told);
 	told.items = calloc(METHODS, sizeof(*told.items));
 	told.capacity = told.count = METHODS;
 	if (!code || !told.items)
@@ -57,16 +56,16 @@ static struct live_code *tell(unsigned int round, struct index_name_set *names)
 		size_t offset = told.names.size_bytes;
 
 		buf_printf(&told.names, "method at %" PRIx64 " of %u", start, i % 2 ? round : 0);
-		told.items[i] = (struct told_method){
+		told.items[i] = (struct reported_method){
 			.start_address = start,
 			.size_bytes = METHOD_BYTES,
 			.name_offset = offset,
 			.name_bytes = (uint32_t)(told.names.size_bytes - offset),
 		};
 	}
-	must(runtime_source_open_told(&told, names, &code->source));
-	told_methods_deinit(&told);
-	code->info.way = SYM_JIT_RUNDOWN;
+	must(runtime_source_open_reported(&told, names, &code->source));
+	reported_methods_deinit(&told);
+	code->info.method = SYM_JIT_RUNDOWN;
 	code->had_runtime = true;
 	return code;
 }
@@ -86,7 +85,7 @@ static uint64_t some_address(uint32_t *state)
 	return world.code + noise(state) % CODE_BYTES;
 }
 
-/* What is checked may be some exchanges old; of the second set of names before, it must not be. */
+/* A checked answer may be a few replacements old, but not from the second previous set of names. */
 static void *resolve(void *context)
 {
 	size_t number = (uintptr_t)context;
@@ -117,25 +116,6 @@ static void *resolve(void *context)
 	return NULL;
 }
 
-/* Nobody waits for what these were told: the names are not looked at. */
-static void *glance(void *context)
-{
-	struct sym_glance room = { .size = sizeof(room) };
-	uint32_t state = (uint32_t)(uintptr_t)context + 100;
-
-	while (!atomic_load(&world.done)) {
-		uint64_t address = some_address(&state);
-
-		if (!sym_resolver_glance(world.resolver, address, &room) ||
-		    room.offset_bytes != (address - world.code) % METHOD_BYTES) {
-			atomic_fetch_add(&world.wrong, 1);
-			fprintf(stderr, "%" PRIx64 " is not known at a glance\n", address);
-		}
-		atomic_fetch_add(&world.glanced, 1);
-	}
-	return NULL;
-}
-
 static void wait_for_checks(uint64_t changes)
 {
 	for (size_t i = 0; i < CHECKERS; i++)
@@ -145,21 +125,21 @@ static void wait_for_checks(uint64_t changes)
 
 static void *exchange(void *context)
 {
-	struct index_name_set *names = NULL;
+	struct string_interner *names = NULL;
 
 	(void)context;
 	for (unsigned int round = 1; round <= ROUNDS; round++) {
 		if (round % EXCHANGES_A_SET == 1) {
 			wait_for_checks(atomic_load(&world.changes));
-			index_name_set_release(names);
-			must(index_name_set_create(&names));
+			string_interner_release(names);
+			must(string_interner_create(&names));
 		}
 		resolver_exchange_live(world.resolver, tell(round, names));
 		if (round % EXCHANGES_A_SET == 1)
 			atomic_fetch_add(&world.changes, 1);
 	}
-	index_name_set_release(names);
-	while (world.resolved < 1000 || world.glanced < 1000)
+	string_interner_release(names);
+	while (world.resolved < 1000)
 		usleep(1000);
 	atomic_store(&world.done, true);
 	return NULL;
@@ -176,30 +156,27 @@ static void make_world(void)
 	for (size_t i = 0; i < CHECKERS; i++)
 		atomic_store(&world.checking_since[i], UINT64_MAX);
 	must(sym_snapshot_open(getpid(), NULL, &world.snapshot));
-	/* As if a runtime had been asked. */
-	atomic_store(&world.snapshot->ground->live_code.code, tell(0, NULL));
+	/* As if a runtime had been queried. */
+	atomic_store(&world.snapshot->ground->jitted_code.code, tell(0, NULL));
 	must(sym_resolver_create(world.snapshot, &world.resolver));
 }
 
 int main(void)
 {
-	pthread_t threads[CHECKERS + GLANCERS + 1];
+	pthread_t threads[CHECKERS + 1];
 	size_t count = 0;
 	bool good;
 
 	make_world();
 	for (uintptr_t i = 0; i < CHECKERS; i++)
 		pthread_create(&threads[count++], NULL, resolve, (void *)i);
-	for (uintptr_t i = 0; i < GLANCERS; i++)
-		pthread_create(&threads[count++], NULL, glance, (void *)i);
 	pthread_create(&threads[count++], NULL, exchange, NULL);
 	for (size_t i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	sym_resolver_destroy(world.resolver);
 	sym_snapshot_close(world.snapshot);
 	good = !world.wrong;
-	printf("%s race_live_code: %" PRIu64 " names, %" PRIu64
-	       " glances while %d readings came, %" PRIu64 " wrong\n",
-	       good ? "ok" : "FAILED", world.resolved, world.glanced, ROUNDS, world.wrong);
+	printf("%s race_live_code: %" PRIu64 " names while %d readings came, %" PRIu64 " wrong\n",
+	       good ? "ok" : "FAILED", world.resolved, ROUNDS, world.wrong);
 	return !good;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A perf map under a bad writer while four threads resolve and one refreshes:
- * lines come in torn pieces, the map is cut, written anew, replaced, is a FIFO
- * for a while, and has a line of 1 GiB. No answer may be a name of another place, and memory
- * must stay bounded. A plain program, so that ThreadSanitizer can watch it.
+ * A perf map with a misbehaving writer, while four threads resolve and one refreshes: lines arrive
+ * in pieces, the map is truncated, rewritten, replaced, is a FIFO for some time, and has a line of
+ * 1 GiB. No answer may have the name of another address, and memory must stay bounded. A plain
+ * program, so that ThreadSanitizer can watch it.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ enum {
 	STEPS = 150,
 	MOST_STEPS = 20000,
 	LINES = 50,
-	/* More text than is kept from the start: names of what follows stay in the file. */
+	/* more text than is kept in memory: later names stay in the file */
 	MANY_LINES = 110000
 };
 
@@ -42,12 +42,12 @@ static struct {
 	char path[64], other[64];
 	_Atomic(bool) done;
 	_Atomic(uint64_t) named, wrong, lost, refreshed, reread;
-	_Atomic(uint64_t) checking_since[RESOLVERS]; /* how often it had been read anew */
+	_Atomic(uint64_t) checking_since[RESOLVERS]; /* how often it had been read again */
 } world;
 
 /* ---- the writer ---------------------------------------------------------------------------- */
 
-/* In pieces, so that a reader meets every torn line that there is. */
+/* Writes in pieces, so that a reader meets every kind of incomplete line. */
 static void write_torn(int fd, const char *text, size_t bytes, uint32_t *state)
 {
 	while (bytes) {
@@ -106,7 +106,7 @@ static int open_map(const char *path, int flags)
 	return fd;
 }
 
-/* Where a line ends: what is left of one that is cut would be a line of its own with the next. */
+/* Truncates at the end of a line: the rest of a line would join with the next one. */
 static void cut(const char *path, uint32_t *state)
 {
 	char text[2000];
@@ -123,10 +123,10 @@ static void cut(const char *path, uint32_t *state)
 static void disturb(int *fd, uint32_t *state)
 {
 	switch (noise(state) % 40) {
-	case 0: /* cut under our eyes */
+	case 0: /* truncated while it is read */
 		cut(world.path, state);
 		break;
-	case 1: /* written anew in place */
+	case 1: /* rewritten in place */
 		close(*fd);
 		*fd = open_map(world.path, O_TRUNC | O_APPEND);
 		if (noise(state) % 4 == 0)
@@ -139,7 +139,7 @@ static void disturb(int *fd, uint32_t *state)
 		if (rename(world.other, world.path))
 			abort();
 		break;
-	case 3: /* a FIFO for a while */
+	case 3: /* a FIFO for some time */
 		close(*fd);
 		if (unlink(world.path) || mkfifo(world.path, 0644))
 			abort();
@@ -165,7 +165,7 @@ static void *write_map(void *context)
 
 	(void)context;
 	write_many(fd, &state);
-	/* Readers are slow where they are watched. */
+	/* Readers are slow under a sanitizer. */
 	for (int step = 0; step < STEPS || (step < MOST_STEPS && !has_been_read()); step++) {
 		write_lines(fd, &state);
 		disturb(&fd, &state);
@@ -178,8 +178,8 @@ static void *write_map(void *context)
 
 /* ---- the readers ----------------------------------------------------------------------------- */
 
-/* Names of a map end with the second one that takes its place: whoever still looks at an answer
- * from before the last one is waited for. */
+/* Names of a map are freed with the second map that replaces it, so this waits for threads that
+ * still check an older answer. */
 static void wait_for_checks(uint64_t rereads)
 {
 	for (size_t i = 0; i < RESOLVERS; i++)
@@ -195,8 +195,8 @@ static void *refresh(void *context)
 
 		wait_for_checks(atomic_load(&world.reread));
 		must(sym_resolver_refresh(world.resolver, &found));
-		atomic_fetch_add(&world.refreshed, found == SYM_REFRESH_APPENDED);
-		atomic_fetch_add(&world.reread, found == SYM_REFRESH_REREAD);
+		atomic_fetch_add(&world.refreshed, found == SYM_REFRESH_EXTENDED);
+		atomic_fetch_add(&world.reread, found == SYM_REFRESH_REPLACED);
 		usleep(500);
 	}
 	return NULL;
@@ -220,23 +220,8 @@ static void check(const struct sym_answer *answer)
 	}
 }
 
-static void check_glance(uint64_t address, struct sym_glance *room)
-{
-	struct sym_answer answer;
-
-	if (!sym_resolver_glance(world.resolver, address, room))
-		return;
-	answer = (struct sym_answer){ .address = address,
-				      .status = SYM_RESOLVED,
-				      .name = room->name,
-				      .tier = room->tier,
-				      .offset_bytes = room->offset_bytes };
-	check(&answer);
-}
-
 static void *resolve(void *context)
 {
-	struct sym_glance room = { .size = sizeof(room) };
 	size_t number = (uintptr_t)context;
 	uint32_t state = (uint32_t)number + 1;
 	struct sym_result *result;
@@ -252,7 +237,6 @@ static void *resolve(void *context)
 		must(sym_resolver_resolve(world.resolver, addresses, count, result));
 		for (size_t i = 0; i < count; i++)
 			check(sym_result_at(result, i));
-		check_glance(addresses[0], &room);
 	}
 	atomic_store(&world.checking_since[number], UINT64_MAX);
 	sym_result_destroy(result);

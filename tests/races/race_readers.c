@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads read something that another exchanges, waits for them, and spoils: nobody may see it
- * spoilt. More threads than there are places, threads that come and go, and readings within
- * readings; where the kernel stops all threads, where it was never asked to, and where a filter
- * forbids it later. A plain program, so that ThreadSanitizer can watch it.
+ * Threads read data that another thread replaces, waits for them, and overwrites: no reader may see
+ * overwritten data. Tested with more threads than slots, with threads that come and go, and with
+ * nested reads; with membarrier(), without it, and with a filter that forbids it later. A plain
+ * program, so that ThreadSanitizer can watch it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,18 +19,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "libsym/base/readers.h"
+#include "libsym/base/epoch.h"
 #include "tests/races/race.h"
 
 enum {
-	THREADS = READER_PLACES + 4,
-	READINGS = 300, /* of one thread, until another takes its turn */
+	THREADS = EPOCH_SLOTS + 4,
+	READINGS = 300, /* of one thread before another takes its turn */
 	THINGS = 32,
 	WORDS = 8,
 	FAR = 1 << 24
 };
 
-/* What is read: all of it good, or all of it spoilt. */
+/* The data: all words good, or all overwritten. */
 struct thing {
 	uint64_t words[WORDS];
 };
@@ -38,7 +38,7 @@ struct thing {
 static const uint64_t good = 0x600d, spoilt = 0xbad;
 
 static struct {
-	struct readers *readers;
+	struct epoch *readers;
 	struct thing things[THINGS];
 	_Atomic(struct thing *) now;
 	_Atomic(uint32_t) far[FAR];
@@ -47,15 +47,15 @@ static struct {
 	_Atomic(uint64_t) seen, wrong;
 } world;
 
-/* Long enough for another to exchange it and to spoil it, if he does not wait: asleep, or before
- * the processor has written what dawdle() leaves it with. */
+/* Reads long enough for the writer to replace and overwrite the data if it does not wait: asleep,
+ * or while the stores of dawdle() are still pending. */
 static void look(uint32_t *state)
 {
 	const struct thing *thing = atomic_load_explicit(&world.now, memory_order_acquire);
 
 	if (world.may_sleep && noise(state) % 2)
 		usleep(50);
-	/* The compiler must take it that each turn counts. */
+	/* Keeps the compiler from dropping iterations. */
 	for (int i = 0; i < 100; i++)
 		__asm__ volatile("" : "+r"(thing));
 	for (size_t i = 0; i < WORDS; i++)
@@ -63,7 +63,7 @@ static void look(uint32_t *state)
 			atomic_fetch_add(&world.wrong, 1);
 }
 
-/* The processor takes long to write these, and what is written next only then. */
+/* These stores take long, and later stores wait for them. */
 static void dawdle(uint32_t *state)
 {
 	for (int i = 0; i < 16; i++)
@@ -75,25 +75,25 @@ static void *read_some(void *context)
 	uint32_t state = (uint32_t)(uintptr_t)context;
 
 	for (int i = 0; i < READINGS && !atomic_load(&world.done); i++) {
-		struct reading outer;
+		struct epoch_guard outer;
 
 		dawdle(&state);
-		outer = reading_begin(world.readers);
+		outer = epoch_enter(world.readers);
 		look(&state);
 		if (noise(&state) % 4 == 0) {
-			struct reading inner = reading_begin(world.readers);
+			struct epoch_guard inner = epoch_enter(world.readers);
 
 			look(&state);
-			reading_end(world.readers, &inner);
+			epoch_leave(world.readers, &inner);
 			look(&state);
 		}
-		reading_end(world.readers, &outer);
+		epoch_leave(world.readers, &outer);
 		atomic_fetch_add_explicit(&world.seen, 1, memory_order_relaxed);
 	}
 	return NULL;
 }
 
-/* One thread after the other, so that places change hands. */
+/* One thread after another, so that slots change owners. */
 static void *read_on(void *context)
 {
 	while (!atomic_load(&world.done)) {
@@ -119,12 +119,12 @@ static void exchange(size_t times)
 
 		fill(fresh, good);
 		old = atomic_exchange(&world.now, fresh);
-		readers_wait(world.readers);
+		epoch_wait(world.readers);
 		fill(old, spoilt);
 	}
 }
 
-/* False: somebody saw what was spoilt, or nobody saw anything. */
+/* Returns false if a reader saw overwritten data, or if no reader saw anything. */
 static bool run(const char *what, size_t thread_count, size_t exchanges)
 {
 	pthread_t threads[THREADS];
@@ -147,7 +147,7 @@ static bool run(const char *what, size_t thread_count, size_t exchanges)
 	return !atomic_load(&world.wrong);
 }
 
-/* False where filters are forbidden. */
+/* Returns false if filters are not allowed. */
 static bool forbid_membarrier(void)
 {
 	struct sock_filter code[] = {
@@ -166,13 +166,13 @@ static bool run_all(void)
 {
 	bool good_so_far;
 
-	world.readers = aligned_alloc(_Alignof(struct readers), sizeof(*world.readers));
+	world.readers = aligned_alloc(_Alignof(struct epoch), sizeof(*world.readers));
 	if (!world.readers)
 		abort();
-	*world.readers = (struct readers){ 0 };
+	*world.readers = (struct epoch){ 0 };
 	good_so_far = run("counted", THREADS, 300);
-	readers_give_places(world.readers);
-	if (!atomic_load(&world.readers->have_places))
+	epoch_enable_slots(world.readers);
+	if (!atomic_load(&world.readers->has_slots))
 		return good_so_far;
 	good_so_far &= run("in places", THREADS, 300) & run("one alone", 1, 400000);
 	if (forbid_membarrier())

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Libraries, assemblies and jitted code come and go while three threads resolve, one glances,
- * two list and one refreshes. No answer may be a name of another place, and what a thread
- * was told must be there until it has looked at it. A plain program, so that ThreadSanitizer
- * can watch it. The oracles are the dynamic linker, and names that say where they begin.
+ * Libraries, assemblies and jitted code are mapped and unmapped while three threads resolve, two
+ * list images and one refreshes. No answer may have the name of another address, and a name must
+ * stay valid until the thread has read it. A plain program, so that ThreadSanitizer can watch it.
+ * The oracles are the dynamic linker, and names that contain their start.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -23,16 +23,16 @@
 #include "libsym/base/buf.h"
 #include "libsym/base/path.h"
 #include "libsym/libsym.h"
-#include "libsym/snapshot.h"
+#include "libsym/snapshot/snapshot.h"
 #include "tests/races/race.h"
 
 enum {
 	STEPS = 80,
 	STEP_US = 15000,
-	ALIVE = 3, /* steps until what was mapped goes */
+	ALIVE = 3, /* steps until a mapping is removed */
 	CHECKERS = 2,
 	RESOLVERS = CHECKERS + 1,
-	OTHERS = 5,
+	OTHERS = 4,
 	FUNCTIONS = 4,
 	QUESTIONS = FUNCTIONS + 3,
 	CODE_BYTES = 0x4000,
@@ -44,7 +44,7 @@ enum {
 static const char *const functions[FUNCTIONS] = { "compress", "uncompress", "adler32", "inflate" };
 static const char assembly[] = "fixtures/recorded/opt/sample/sample.dll";
 
-/* What one step mapped; written once, before `steps` counts it. */
+/* The mappings of one step; written once, before `steps` counts it. */
 struct step {
 	void *library;
 	uint64_t base, code, assembly;
@@ -55,16 +55,16 @@ static struct {
 	struct sym_resolver *resolver;
 	char prefix[64], map[64];
 	struct buf library_bytes, assembly_bytes;
-	void *oracle; /* a copy of the library that stays */
+	void *oracle; /* a copy of the library that stays loaded */
 	uint64_t oracle_base, vaddr[FUNCTIONS];
 	struct step step[STEPS];
 	_Atomic(size_t) steps;
 	_Atomic(uint64_t) refreshes, checking_since[CHECKERS]; /* UINT64_MAX: nothing is checked */
 	_Atomic(bool) done;
-	_Atomic(uint64_t) native, jitted, glanced, managed, listed, wrong, mapped;
+	_Atomic(uint64_t) native, jitted, managed, listed, wrong, mapped;
 } world;
 
-/* ---- what comes and goes --------------------------------------------------------------- */
+/* ---- mappings --------------------------------------------------------------------------- */
 
 static void write_file(const char *path, const struct buf *bytes, int flags)
 {
@@ -91,7 +91,7 @@ static void name_of_step(char *room, size_t size_bytes, size_t number, const cha
 	snprintf(room, size_bytes, "%s-%zu.%s", world.prefix, number, kind);
 }
 
-/* As a runtime does it: the headers, and the code where they say that it belongs. */
+/* As a runtime does: the headers, and the code where the headers place it. */
 static uint64_t map_assembly(size_t number)
 {
 	char path[128], *start;
@@ -110,7 +110,7 @@ static uint64_t map_assembly(size_t number)
 	return (uintptr_t)start;
 }
 
-/* Methods of memory that is mapped anew; their names say where they begin. */
+/* Methods in newly mapped memory; their names contain their start. */
 static uint64_t compile(void)
 {
 	void *code =
@@ -163,10 +163,10 @@ static void remove_files(void)
 	unlink(world.map);
 }
 
-/* ---- those who look -------------------------------------------------------------------- */
+/* ---- readers ---------------------------------------------------------------------------- */
 
-/* What was unmapped ends with the second refresh that finds a change: whoever still looks at an
- * answer from before the last one is waited for. */
+/* Names of an unmapped file are freed with the second refresh that finds a change, so this waits
+ * for threads that still check an older answer. */
 static void wait_for_checks(uint64_t refreshes)
 {
 	for (size_t i = 0; i < CHECKERS; i++)
@@ -183,7 +183,7 @@ static void *refresh(void *context)
 		wait_for_checks(atomic_load(&world.refreshes));
 		must(sym_resolver_refresh(world.resolver, &found));
 		atomic_fetch_add(&world.refreshes, 1);
-		atomic_fetch_add(&world.mapped, found == SYM_REFRESH_MAPPED);
+		atomic_fetch_add(&world.mapped, found == SYM_REFRESH_REMAPPED);
 		usleep(1000);
 	}
 	return NULL;
@@ -209,11 +209,12 @@ static void check_native(const struct sym_answer *answer, size_t number)
 	uint64_t vaddr;
 	void *symbol = dlsym(world.oracle, answer->name);
 
-	/* Being loaded, where the addresses of another one were: its base is not written yet. */
+	/* A library that is being loaded at the addresses of another one; its base is not written
+	 * yet. */
 	if (number >= atomic_load(&world.steps))
 		return;
 	vaddr = answer->address - answer->offset_bytes - world.step[number].base;
-	/* What another one was mapped over; the linker knows no name of it. */
+	/* The mapping was replaced by another one, for which the linker has no name. */
 	if (strstr(answer->name, "@plt"))
 		return;
 	if (!symbol || (uintptr_t)symbol - world.oracle_base != vaddr)
@@ -261,8 +262,8 @@ static void ask(struct sym_result *result, uint32_t *state)
 	must(sym_resolver_resolve(world.resolver, addresses, QUESTIONS, result));
 }
 
-/* The last of the threads does not look at what it gets, so nobody waits for it: a look-up itself
- * must bear any number of refreshes. */
+/* The last thread does not read its answers, so no refresh waits for it: a look-up must survive any
+ * number of refreshes. */
 static void *resolve(void *context)
 {
 	size_t number = (uintptr_t)context;
@@ -270,7 +271,7 @@ static void *resolve(void *context)
 	struct sym_result *result;
 
 	must(sym_result_create(&result));
-	must(sym_result_want(result, number ? SYM_WANT_LINES | SYM_WANT_INLINED : 0));
+	must(sym_result_set_fields(result, number ? SYM_FIELD_LINES | SYM_FIELD_INLINED : 0));
 	while (!atomic_load(&world.done)) {
 		if (number < CHECKERS)
 			atomic_store(&world.checking_since[number], atomic_load(&world.refreshes));
@@ -281,24 +282,6 @@ static void *resolve(void *context)
 			atomic_store(&world.checking_since[number], UINT64_MAX);
 	}
 	sym_result_destroy(result);
-	return NULL;
-}
-
-static void *glance(void *context)
-{
-	struct sym_glance room = { .size = sizeof(room) };
-	uint32_t state = 99;
-
-	(void)context;
-	while (!atomic_load(&world.done)) {
-		const struct step *step = &world.step[some_step(&state)];
-		uint64_t address = step->code + noise(&state) % CODE_BYTES;
-
-		if (!sym_resolver_glance(world.resolver, address, &room))
-			continue;
-		check_jitted(address, room.name, room.offset_bytes);
-		atomic_fetch_add(&world.glanced, 1);
-	}
 	return NULL;
 }
 
@@ -326,19 +309,19 @@ static void *list(void *context)
 	return NULL;
 }
 
-/* What naming a composite does: it looks for its assemblies among all images there are. */
+/* Like naming a composite, which searches for its assemblies among all images. */
 static void *list_images(void *context)
 {
-	const struct image_company *company = &world.snapshot->ground->context.company.images;
+	const struct assembly_company *company = &world.snapshot->ground->context.company.images;
 
 	(void)context;
 	while (!atomic_load(&world.done)) {
-		struct image **images;
+		struct object_file **images;
 		size_t count;
 
 		sym_error_destroy(company->list(company->context, &images, &count));
 		for (size_t i = 0; i < count; i++)
-			image_close(images[i]);
+			object_file_close(images[i]);
 		free(images);
 		atomic_fetch_add(&world.listed, count);
 		usleep(500);
@@ -346,7 +329,7 @@ static void *list_images(void *context)
 	return NULL;
 }
 
-/* ---- all of it ------------------------------------------------------------------------- */
+/* ---- the race --------------------------------------------------------------------------- */
 
 static void read_file(const char *path, struct buf *ret)
 {
@@ -401,7 +384,7 @@ static void *change(void *context)
 
 int main(void)
 {
-	void *(*const others[])(void *) = { change, refresh, glance, list, list_images };
+	void *(*const others[])(void *) = { change, refresh, list, list_images };
 	pthread_t threads[RESOLVERS + OTHERS];
 	bool good;
 
@@ -420,12 +403,11 @@ int main(void)
 	remove_files();
 	buf_deinit(&world.library_bytes);
 	buf_deinit(&world.assembly_bytes);
-	good = !world.wrong && world.native > 100 && world.jitted > 100 && world.glanced > 100 &&
-	       world.managed > 100 && world.listed && world.mapped > 3;
+	good = !world.wrong && world.native > 100 && world.jitted > 100 && world.managed > 100 &&
+	       world.listed && world.mapped > 3;
 	printf("%s race_refresh: %" PRIu64 " native names, %" PRIu64 " jitted, %" PRIu64
-	       " glances, %" PRIu64 " in assemblies, %" PRIu64 " wrong, %" PRIu64
-	       " refreshes with other files\n",
-	       good ? "ok" : "FAILED", world.native, world.jitted, world.glanced, world.managed,
-	       world.wrong, world.mapped);
+	       " in assemblies, %" PRIu64 " wrong, %" PRIu64 " refreshes with other files\n",
+	       good ? "ok" : "FAILED", world.native, world.jitted, world.managed, world.wrong,
+	       world.mapped);
 	return !good;
 }

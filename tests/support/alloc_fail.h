@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the n-th allocation of our own code fail (malloc, calloc, realloc,
- * reallocarray, strdup, strndup, aligned_alloc called from objects that are linked with
- * --wrap). A test counts the allocations of a run, then repeats it with each
- * of them failing in turn.
+ * Makes the n-th allocation of our own code fail (malloc, calloc, realloc, reallocarray, strdup,
+ * strndup, aligned_alloc, called from objects that are linked with --wrap). A test counts the
+ * allocations of a run, then repeats it with each of them failing in turn.
  */
 #ifndef TESTS_SUPPORT_ALLOC_FAIL_H
 #define TESTS_SUPPORT_ALLOC_FAIL_H
@@ -11,10 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Lets `allocations` succeed from here on and fails the next one, once. */
+/* Lets `allocations` allocations succeed, then fails the next one, once. */
 void alloc_fail_after(size_t allocations);
 
-/* Back to normal; true when an allocation has been made to fail since alloc_fail_after(). */
+/* Ends failing. Returns true if an allocation has failed since alloc_fail_after(). */
 bool alloc_fail_stop(void);
 
 /*

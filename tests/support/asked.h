@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process, and a resolver that it is asked by. */
+/* A process and its resolver, for single queries. */
 #ifndef TESTS_SUPPORT_ASKED_H
 #define TESTS_SUPPORT_ASKED_H
 
@@ -13,8 +13,8 @@ struct asked {
 	struct sym_result *result;
 };
 
-/* It may fail, and is to be closed in any case. */
-static inline struct sym_error *asked_try(struct asked *ret, int32_t pid, enum sym_jit_way jit)
+/* May fail; must be closed in any case. */
+static inline struct sym_error *asked_try(struct asked *ret, int32_t pid, enum sym_jit_method jit)
 {
 	struct sym_snapshot_opts opts = { .size = sizeof(opts), .jit = jit };
 	struct sym_error *error;
@@ -26,7 +26,7 @@ static inline struct sym_error *asked_try(struct asked *ret, int32_t pid, enum s
 	return error ? error : sym_result_create(&ret->result);
 }
 
-static inline struct asked asked_open(int32_t pid, enum sym_jit_way jit)
+static inline struct asked asked_open(int32_t pid, enum sym_jit_method jit)
 {
 	struct asked asked;
 
@@ -41,7 +41,7 @@ static inline void asked_close(struct asked *asked)
 	sym_snapshot_close(asked->snapshot);
 }
 
-/* It lives until the next question. */
+/* Valid until the next query. */
 static inline const struct sym_answer *asked_answer(const struct asked *asked, uint64_t address)
 {
 	cr_assert_null(sym_resolver_resolve(asked->resolver, &address, 1, asked->result));

@@ -66,7 +66,7 @@ static const struct named_function functions[] = {
 	{ "__so_calc_mod_offset", offsetof(struct bcc_library, calc_mod_offset) },
 };
 
-/* Ours lies in the directory above this program's. */
+/* Our library lies in the directory above this program's. */
 static void *open_ours(void)
 {
 	char path[PATH_MAX + 32];
@@ -103,7 +103,7 @@ bool bcc_library_open(struct bcc_library *library, enum bcc_subject subject)
 	return true;
 }
 
-/* ---- processes to ask about ---------------------------------------------------------- */
+/* ---- target processes ---------------------------------------------------------------- */
 
 enum {
 	STACK_BYTES = 1 << 20
@@ -120,7 +120,7 @@ static int child_main(void *argument)
 {
 	struct child_start *start = argument;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not come to its end */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failing test does not reach its end */
 	if (start->flags & BCC_CHILD_MOUNT_NAMESPACE &&
 	    (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	     mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0))

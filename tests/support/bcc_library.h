@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of one of the libraries that have libbcc's names: ours, ours when
- * it is to answer as libbcc does, and libbcc itself where it is installed, so that
- * a test can ask all three the same. Also processes to ask about.
+ * The functions of a library with libbcc's interface: ours, ours in the mode that answers as libbcc
+ * does, and libbcc itself if it is installed. So a test can query all three alike. Also starts
+ * target processes.
  */
 #ifndef TESTS_SUPPORT_BCC_LIBRARY_H
 #define TESTS_SUPPORT_BCC_LIBRARY_H
@@ -66,10 +66,10 @@ struct bcc_library {
 	__typeof__(__so_calc_mod_offset) *calc_mod_offset;
 };
 
-/* Opens a library and sets the environment for it; false when it is not installed. */
+/* Opens a library and sets its environment. Returns false if it is not installed. */
 bool bcc_library_open(struct bcc_library *library, enum bcc_subject subject);
 
-/* A child in namespaces of its own that calls `prepare` and then waits to be ended. */
+/* A child in namespaces of its own that calls `prepare` and then waits to be killed. */
 struct bcc_child {
 	pid_t pid;
 	int ready; /* descriptor */
@@ -81,7 +81,7 @@ enum bcc_child_flags {
 	BCC_CHILD_MOUNT_NAMESPACE = 1 << 1, /* with an empty /tmp of its own */
 };
 
-/* False when it could not be started; returns when `prepare` is done. */
+/* Returns after `prepare` is done; false if the child could not be started. */
 bool bcc_child_start(struct bcc_child *child, unsigned int flags, int (*prepare)(void *),
 		     void *argument);
 void bcc_child_end(struct bcc_child *child);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Little-endian bytes for images that tests make up. A test that runs out of
- * memory is wrong anyway, so nothing here reports it: the buffer's failure sticks.
- */
+/* Little-endian bytes for files that tests build. Out of memory is not reported here, because the
+ * buffer's failure is sticky and the test fails anyway. */
 #ifndef TESTS_SUPPORT_BYTE_WRITER_H
 #define TESTS_SUPPORT_BYTE_WRITER_H
 
@@ -45,7 +43,7 @@ static inline void put_padding(struct buf *buf, size_t alignment)
 		put_u8(buf, 0);
 }
 
-/* Overwrites what is there already. */
+/* Overwrites existing bytes. */
 static inline void patch_u32(struct buf *buf, size_t position, uint32_t value)
 {
 	for (unsigned int i = 0; i < 4; i++)

@@ -31,7 +31,7 @@ pid_t fork_with_id(pid_t id)
 	};
 	long result = -1;
 
-	/* A process that was reaped may keep its number a moment longer. */
+	/* A reaped process may keep its number a moment longer. */
 	for (int i = 0; i < TRIES && result < 0; i++) {
 		result = syscall(SYS_clone3, &arguments, sizeof(arguments));
 		if (result < 0 && errno != EEXIST)
@@ -40,7 +40,7 @@ pid_t fork_with_id(pid_t id)
 			usleep(1000);
 	}
 	if (result < 0 && (errno == EPERM || errno == ENOSYS || errno == EINVAL))
-		cr_skip("the kernel lets nobody here choose a process id: %s", strerror(errno));
+		cr_skip("the kernel does not allow choosing a process id: %s", strerror(errno));
 	cr_assert_geq(result, 0, "clone3: %s", strerror(errno));
 	return (pid_t)result;
 }
@@ -54,7 +54,7 @@ static void map_at(uint64_t address, int fd, size_t size_bytes)
 		_exit(1);
 }
 
-/* A library with one function; its descriptor. */
+/* Writes a library with one function; returns its descriptor. */
 static int write_native(const struct look_alike *what)
 {
 	char path[512], symbol[64];
@@ -76,13 +76,16 @@ static int write_native(const struct look_alike *what)
 	return fd;
 }
 
-/* ---- in the new process -------------------------------------------------------------------
- * Whoever starts it may have threads, one of which may hold malloc()'s lock: none of these
- * functions may call what allocates. */
+/*
+ * ---- in the new process -------------------------------------------------------------------
+ *
+ * The parent may have threads, one of which may hold malloc()'s lock. So none of these functions
+ * may allocate.
+ */
 
 static void map_native(int fd)
 {
-	/* Flat: the text lies where it lies in the file. */
+	/* Flat: the text has the same offset in the file and in memory. */
 	map_at(LOOK_ALIKE_NATIVE - ELF_BUILDER_TEXT_OFFSET, fd,
 	       ELF_BUILDER_TEXT_OFFSET + ELF_BUILDER_TEXT_BYTES);
 }
@@ -143,7 +146,7 @@ static void live(const struct look_alike *what, int native, int ready)
 		pause();
 }
 
-/* ---- in the one that starts it ------------------------------------------------------------ */
+/* ---- in the parent -------------------------------------------------------------------- */
 
 pid_t look_alike_start(pid_t id, const struct look_alike *what)
 {

@@ -73,7 +73,7 @@ static const uint64_t code_address = 0x20000000, heap_bytes = 0x10000;
 
 enum {
 	LEVELS = 4
-}; /* of nodes behind the first */
+}; /* of nodes after the first */
 
 /* ---- the ELF file ------------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-/* One bucket, one bloom word, symbol 1 is the first and last one. */
+/* One bucket, one bloom word; symbol 1 is the first and last one. */
 static void put_symbol(struct clr_image *image)
 {
 	static const char name[] = "DotNetRuntimeContractDescriptor";
@@ -164,7 +164,7 @@ uint64_t clr_image_room(struct clr_image *image, size_t size_bytes)
 	return room;
 }
 
-/* Sections hang in one list below one leaf: the reader visits all there are. */
+/* Sections form one list below one leaf; the reader visits all of them. */
 uint64_t clr_image_add_section(struct clr_image *image, uint64_t begin, uint64_t end,
 			       uint32_t flags, uint64_t heap_node, uint64_t r2r_module)
 {
@@ -216,9 +216,8 @@ void clr_image_init(struct clr_image *image)
 	cr_assert_null(layout_load(contract, &image->layout));
 	cr_assert_null(layout_load_tiers(contract, &image->tiers));
 	cr_assert_null(layout_load_precodes(contract, &image->precodes));
-	cr_assert_null(layout_load_prepared(contract, &image->prepared));
 	contract_close(contract);
-	/* Each node's second entry leads on; those of the last one are lists. */
+	/* Each node's second entry leads to the next; those of the last node are lists. */
 	for (uint64_t i = 0; i < LEVELS; i++)
 		fake_memory_put_u64(&image->fake, pointers[0] + 16 + 2048 * i + 8,
 				    pointers[0] + 16 + 2048 * (i + 1));
@@ -282,7 +281,7 @@ void clr_image_free_code(struct clr_image *image, unsigned int index, uint64_t s
 
 /* ---- modules, types, methods ------------------------------------------------------ */
 
-/* A mapped image: headers in front, CLI header, metadata at the end. */
+/* A mapped image: headers first, then CLI header, metadata at the end. */
 static uint64_t put_pe(struct clr_image *image, const struct buf *metadata)
 {
 	uint64_t base = clr_image_room(image, CLR_PE_METADATA + metadata->size_bytes);
@@ -317,7 +316,7 @@ static void set_layout(struct clr_image *image, uint64_t module, const struct bu
 void clr_image_put_at_rva(struct clr_image *image, uint64_t module, uint32_t rva, const void *bytes,
 			  size_t size_bytes)
 {
-	static const uint64_t way[] = { 16, 8, 16, 8 }; /* as set_layout() goes */
+	static const uint64_t way[] = { 16, 8, 16, 8 }; /* the order of set_layout() */
 	uint64_t at = module;
 
 	for (size_t i = 0; i < sizeof(way) / sizeof(way[0]); i++)
@@ -375,7 +374,7 @@ void clr_image_set_arguments(struct clr_image *image, uint64_t type, const uint6
 	uint64_t info = clr_image_room(image, 24), dictionary = clr_image_room(image, 8 * count);
 
 	fake_memory_put_u16(&image->fake, info, count);
-	fake_memory_put_u16(&image->fake, info + 2, 2); /* the first is of a base class */
+	fake_memory_put_u16(&image->fake, info + 2, 2); /* the first belongs to a base class */
 	fake_memory_put_u64(&image->fake, info + 16, dictionary);
 	fake_memory_put(&image->fake, dictionary, arguments, 8 * (size_t)count);
 	fake_memory_put_u64(&image->fake, type + 32, info + 8);

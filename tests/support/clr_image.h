@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a process with a .NET runtime, made up: an ELF file that exports
- * a data contract, a loader heap with modules, types and methods, code heaps
- * with their maps. All structures lie by a contract text of its own, with
- * offsets that no runtime has: what is found, is found through the contract.
+ * Made-up memory of a process with a .NET runtime: an ELF file that exports a data contract, a
+ * loader heap with modules, types and methods, code heaps with their maps. The contract has offsets
+ * that no real runtime uses, so a result proves that the contract was read.
  */
 #ifndef TESTS_SUPPORT_CLR_IMAGE_H
 #define TESTS_SUPPORT_CLR_IMAGE_H
@@ -18,7 +17,7 @@ enum {
 	CLR_CLASS_DYNAMIC = 7,
 };
 
-/* Module.Flags, and what it has of a module that was not built for debugging. */
+/* Module.Flags, and the flags of a module that was not built for debugging. */
 enum {
 	CLR_MODULE_FLAGS = 4,
 	CLR_MODULE_OPTIMIZED = 0x800,
@@ -26,11 +25,11 @@ enum {
 
 enum clr_module_kind {
 	CLR_MODULE_MAPPED,
-	CLR_MODULE_COLLECTIBLE, /* mapped, of an assembly that can be unloaded */
+	CLR_MODULE_COLLECTIBLE, /* mapped, and part of an unloadable assembly */
 	CLR_MODULE_EMITTED,
 };
 
-/* Where things are in a module's image. */
+/* Positions in a module's image. */
 enum {
 	CLR_PE_CLI = 0x200,
 	CLR_PE_FREE = 0x280,
@@ -49,15 +48,14 @@ struct clr_image {
 	struct layout layout;
 	struct layout_tiers tiers;
 	struct layout_precodes precodes;
-	struct layout_prepared prepared;
-	uint64_t next; /* free in the loader heap */
+	uint64_t next; /* next free address in the loader heap */
 	uint64_t fragments;
 	struct clr_heap {
 		uint64_t begin, used_bytes, node, nibbles;
 	} heaps[CLR_HEAP_COUNT];
 };
 
-/* Where things are in the ELF file, for tests that damage them. */
+/* Positions in the ELF file, for tests that damage it. */
 enum {
 	CLR_ELF_DYNAMIC = 0x200,
 	CLR_ELF_HASH = 0x400,
@@ -75,7 +73,7 @@ const char *clr_image_contract(void);
 void clr_image_init(struct clr_image *image);
 void clr_image_deinit(struct clr_image *image);
 
-/* Zeroed room in the loader heap, 16-aligned. */
+/* Zeroed room in the loader heap, aligned to 16. */
 uint64_t clr_image_room(struct clr_image *image, size_t size_bytes);
 
 uint64_t clr_image_add_module(struct clr_image *image, const struct metadata_builder *builder,
@@ -85,9 +83,9 @@ uint64_t clr_image_add_module(struct clr_image *image, const struct metadata_bui
 void clr_image_put_at_rva(struct clr_image *image, uint64_t module, uint32_t rva, const void *bytes,
 			  size_t size_bytes);
 
-/* MethodTable of a TypeDef row, with its class. */
+/* The MethodTable of a TypeDef row, with its class. */
 uint64_t clr_image_add_type(struct clr_image *image, uint64_t module, uint32_t rid);
-/* Makes it an instance with these arguments, which are type handles. */
+/* Makes the type an instance with these arguments, which are type handles. */
 void clr_image_set_arguments(struct clr_image *image, uint64_t type, const uint64_t *arguments,
 			     uint16_t count);
 /* An array type; rank 0: one dimension from 0 ("[]"). */
@@ -97,18 +95,18 @@ uint64_t clr_image_add_array(struct clr_image *image, uint64_t module, uint64_t 
 /* MethodDesc number `index` (in units of 8 bytes) of a chunk of its own. */
 uint64_t clr_image_add_method(struct clr_image *image, uint64_t type, uint32_t rid,
 			      unsigned int classification, uint8_t index);
-/* What dynamic and array methods keep themselves; `name` may be NULL. */
+/* The strings that dynamic and array methods store themselves; `name` may be NULL. */
 void clr_image_set_stored(struct clr_image *image, uint64_t method, const char *name,
 			  const void *signature, uint32_t signature_bytes);
 
-/* Code of a method with `piece_count` pieces of 32 bytes; returns where it begins. */
+/* Code of a method with `piece_count` pieces of 32 bytes; returns its start. */
 uint64_t clr_image_add_code(struct clr_image *image, unsigned int heap, uint64_t method,
 			    uint32_t piece_count);
 uint64_t clr_image_add_stub(struct clr_image *image, unsigned int heap, uint32_t kind);
-/* Takes a block out of the map of its heap. */
+/* Removes a block from the map of its heap. */
 void clr_image_free_code(struct clr_image *image, unsigned int heap, uint64_t start);
 
-/* A section of the range map; returns the address of the RangeSection. */
+/* Adds a section to the range map; returns the address of its RangeSection. */
 uint64_t clr_image_add_section(struct clr_image *image, uint64_t begin, uint64_t end,
 			       uint32_t flags, uint64_t heap_node, uint64_t r2r_module);
 

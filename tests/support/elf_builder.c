@@ -102,7 +102,8 @@ static void write_headers(uint8_t *file, struct elf_builder_options options, siz
 	};
 }
 
-/* A name, padded to 4 bytes, and a CRC-32. With it .text has a name too, else no section has. */
+/* A name, padded to 4 bytes, and a CRC-32. If present, .text has a name, too; otherwise no section
+ * has one. */
 static void write_link(uint8_t *file, struct elf_builder_options options, Elf64_Shdr *sections)
 {
 	static const char names[] = "\0.gnu_debuglink\0.text";
@@ -126,7 +127,7 @@ static void write_link(uint8_t *file, struct elf_builder_options options, Elf64_
 	};
 }
 
-/* Number 0 is that of the symbol which every table begins with. */
+/* Number 0 belongs to the first symbol of every table. */
 static void write_versions(uint8_t *file, const uint16_t *versions, size_t count,
 			   Elf64_Shdr *section)
 {

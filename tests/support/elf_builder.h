@@ -20,7 +20,7 @@ struct elf_builder_symbol {
 	bool in_data; /* in .data instead of .text */
 };
 
-/* .text is at this offset of the file and has this vaddr and size; .data follows it in memory. */
+/* .text has this offset, vaddr and size; .data follows it in memory. */
 enum {
 	ELF_BUILDER_TEXT_OFFSET = 0x1000,
 	ELF_BUILDER_TEXT_VADDR = 0x401000,
@@ -31,19 +31,19 @@ enum {
 
 struct elf_builder_options {
 	bool dynamic_only;         /* the table is .dynsym */
-	uint8_t build_id;          /* all bytes of a build-id of 20; 0: none */
-	bool position_independent; /* ET_DYN: vaddrs as above all the same */
+	uint8_t build_id;          /* every byte of a 20-byte build-id; 0: none */
+	bool position_independent; /* ET_DYN; vaddrs stay the same */
 	const char *debug_link;    /* file name in .gnu_debuglink; NULL: none */
 	uint32_t debug_link_sum;
 	uint16_t machine;         /* EM_*; 0: EM_X86_64 */
-	const uint16_t *versions; /* .gnu.version, one for each symbol given; NULL: none */
+	const uint16_t *versions; /* .gnu.version, one per given symbol; NULL: none */
 };
 
-/* The file; heap, to be ended with free(). */
+/* Makes the file; heap, for free(). */
 uint8_t *elf_builder_make(const struct elf_builder_symbol *symbols, size_t count,
 			  struct elf_builder_options options, size_t *size_bytes_ret);
 
-/* A memfd with these bytes, for image_open(); fails the test when there is none. */
+/* A memfd with these bytes, for object_file_open(). Fails the test on error. */
 int elf_builder_file(const void *bytes, size_t size_bytes);
 
 #endif

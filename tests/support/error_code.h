@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is asked of an error in a test that expects one. */
+/* Checks of an expected error. */
 #ifndef TESTS_SUPPORT_ERROR_CODE_H
 #define TESTS_SUPPORT_ERROR_CODE_H
 
@@ -7,7 +7,7 @@
 
 #include "libsym/libsym.h"
 
-/* The code of an error, which ends. */
+/* The code of an error, which is destroyed. */
 static inline enum sym_error_code code_and_end(struct sym_error *error)
 {
 	enum sym_error_code code;

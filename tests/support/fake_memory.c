@@ -21,7 +21,7 @@ void fake_memory_deinit(struct fake_memory *fake)
 	fake->region_count = 0;
 }
 
-/* Region that holds the byte at `address`, and how many follow; NULL when nothing is there. */
+/* The region byte at `address`, and how many bytes follow; NULL if no region contains it. */
 static uint8_t *find(struct fake_memory *fake, uint64_t address, size_t *left_ret)
 {
 	for (size_t i = 0; i < fake->region_count; i++) {

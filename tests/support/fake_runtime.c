@@ -15,7 +15,7 @@
 #include "libsym/base/path.h"
 #include "tests/support/program.h"
 
-/* Of the sample: its executable section has rva 0x10200 and lies in the file from 0x200 to 0x8b70.
+/* The executable section of the sample has rva 0x10200 and lies in the file from 0x200 to 0x8b70.
  */
 enum {
 	TEXT_DISTANCE = 0x10000,
@@ -54,13 +54,24 @@ static uint64_t map_image(const char *path)
 	return (uint64_t)(uintptr_t)base;
 }
 
-/* Answers with the load base first, then with a byte for each text written. */
+/* The address range of jitted code in tests; a line elsewhere is not in code. */
+static void map_jitted_code(void)
+{
+	void *wanted = (void *)(uintptr_t)FAKE_RUNTIME_CODE;
+
+	if (mmap(wanted, FAKE_RUNTIME_CODE_BYTES, PROT_READ | PROT_EXEC,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != wanted)
+		_exit(1);
+}
+
+/* Sends the load base first, then one byte for each text written. */
 static void serve(struct child *child, const char *runtime_path, const char *image_path)
 {
 	uint64_t base = map_image(image_path);
 	char text[65536];
 	ssize_t count;
 
+	map_jitted_code();
 	map_file(NULL, runtime_path, PAGE_BYTES, PROT_READ | PROT_EXEC);
 	if (path_write_all(child->answers, &base, sizeof(base)))
 		_exit(1);

@@ -14,7 +14,7 @@ enum {
 	MOST_SECTIONS = 12,
 	MODULE_WORDS = 48,
 	MODULE_TEXT = 22,
-	JOINED_BEFORE = 0x140 /* bytes of others in .data.rel.ro */
+	JOINED_BEFORE = 0x140 /* other data in .data.rel.ro */
 };
 
 struct writing {
@@ -51,7 +51,7 @@ static Elf64_Shdr *add_section(struct writing *writing, const char *name, uint32
 	return section;
 }
 
-/* A pointer, in its place or in a relocation. */
+/* Writes a pointer, in place or as a relocation. */
 static void put_place(struct writing *writing, uint64_t value)
 {
 	if (writing->program->relocated) {

@@ -10,14 +10,14 @@ const char go_table_outer[] = "inlined.Outer", go_table_inner[] = "inlined.Inner
 
 enum {
 	MOST_FUNCTIONS = 8192,
-	WORDS_1_20 = 10, /* of a function, behind its start; earlier versions leave some out */
+	WORDS_1_20 = 10, /* of a function, after its start; earlier versions have fewer */
 	PCDATA_COUNT = 3,
 	FUNCDATA_COUNT = 4,
 	ROW_BYTES_1_18 = 20,
 	ROW_BYTES_1_20 = 16
 };
 
-/* What a function refers to. */
+/* Positions that a function refers to. */
 struct references {
 	uint32_t name, file, tables[4]; /* sp, file, line, inlining */
 };
@@ -91,8 +91,7 @@ static void write_pieces(const struct go_table *table, struct pieces *ret)
 		uint32_t quarter = function->size_bytes / 4;
 		uint32_t rest = function->size_bytes - 2 * quarter;
 		int32_t line = (int32_t)function->line;
-		/* Since 1.16 each function is a unit of its own here; before, the first file is 1.
-		 */
+		/* Since 1.16 each function is a unit here; before, the first file is 1. */
 		const struct step sp[] = { { 0, 1 }, { 8, function->size_bytes - 1 } };
 		const struct step file[] = { { table->version == GO_TABLE_1_2 ? (int32_t)i + 1 : 0,
 					       function->size_bytes } };
@@ -119,7 +118,7 @@ static void put_start(const struct go_table *table, struct buf *buf, uint32_t di
 		put_pointer(buf, table->pointer_bytes, table->text_start + distance);
 }
 
-/* `names_at` and `tables_at`: 0, but of 1.2, whose offsets count from the header. */
+/* `names_at` and `tables_at` are 0, except in 1.2, whose offsets count from the header. */
 static void put_record(const struct go_table *table, const struct pieces *pieces, size_t number,
 		       uint32_t names_at, uint32_t tables_at, struct buf *ret)
 {
@@ -159,7 +158,7 @@ static size_t record_bytes(const struct go_table *table)
 	return start_bytes(table) + 4 * (words + PCDATA_COUNT + FUNCDATA_COUNT);
 }
 
-/* Rows whose records begin at `records` of whatever they count from. */
+/* Rows whose records start at `records`, relative to their base. */
 static void put_rows(const struct go_table *table, size_t records, struct buf *ret)
 {
 	for (size_t i = 0; i < table->count; i++) {
@@ -259,7 +258,7 @@ void go_table_write(const struct go_table *table, struct buf *ret, struct go_tab
 
 void go_table_write_inlined(const struct go_table *table, struct buf *ret)
 {
-	/* As write_pieces() puts them. */
+	/* In the order of write_pieces(). */
 	const uint32_t names[] = { 1, 1 + sizeof(go_table_outer) };
 
 	for (size_t i = 0; i < table->count; i++)

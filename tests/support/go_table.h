@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Function tables of Go programs for tests, in every version of the format, and the small
- * ELF files around them. Each function is in four quarters: the first is its own (line L of
- * its file), the second is of go_table_outer inlined in it (L + 10), the other two are of
- * go_table_inner inlined in that one (L + 20).
+ * Function tables of Go programs for tests, in every version of the format, and small ELF files
+ * around them. Each function has four quarters: the first is its own code (line L of its file), the
+ * second is go_table_outer inlined into it (L + 10), the other two are go_table_inner inlined into
+ * that (L + 20).
  */
 #ifndef TESTS_SUPPORT_GO_TABLE_H
 #define TESTS_SUPPORT_GO_TABLE_H
@@ -35,13 +35,13 @@ struct go_table {
 	enum go_table_version version;
 	unsigned int pointer_bytes;
 	uint64_t text_start;
-	uint64_t stated_text_start; /* what the header says, since 1.18 */
+	uint64_t stated_text_start; /* in the header, since 1.18 */
 	const struct go_table_function *functions;
 	size_t count;
-	uint32_t end_distance; /* of the row behind the last one */
+	uint32_t end_distance; /* of the row after the last one */
 };
 
-/* Where in the table things are; for tests that damage them, and for moduledata. */
+/* Positions in the table, for tests that damage it, and for moduledata. */
 struct go_table_layout {
 	size_t rows, first_record, parts[5];
 };
@@ -49,19 +49,19 @@ struct go_table_layout {
 /* Appends the table to an empty buffer; `layout` may be NULL. */
 void go_table_write(const struct go_table *table, struct buf *ret, struct go_table_layout *layout);
 
-/* Appends funcdata: two rows for each function, in the order of the functions. */
+/* Appends funcdata: two rows for each function, in order. */
 void go_table_write_inlined(const struct go_table *table, struct buf *ret);
 
 /* ---- a program ---- */
 
 enum {
-	GO_TABLE_TEXT = 0x402000, /* vaddr of the first function; .text begins 0x1000 before */
+	GO_TABLE_TEXT = 0x402000, /* vaddr of the first function; .text starts 0x1000 before */
 	GO_TABLE_TEXT_BYTES = 0x1000
 };
 
 struct go_table_program {
 	struct go_table table;
-	bool joined;           /* the table is inside .data.rel.ro, behind something else */
+	bool joined;           /* the table is inside .data.rel.ro, after other data */
 	bool relocated;        /* position independent: pointers are in relocations only */
 	bool described;        /* there is moduledata */
 	bool in_section;       /* moduledata is in .go.module, not among other data */

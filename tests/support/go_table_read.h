@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A function of a table of Go, with its size. */
+/* Reads a function of a Go table, with its size. */
 #ifndef TESTS_SUPPORT_GO_TABLE_READ_H
 #define TESTS_SUPPORT_GO_TABLE_READ_H
 
-#include "libsym/format/gopclntab.h"
+#include "libsym/format/elf/gopclntab.h"
 
 static inline bool read_function(const struct gopclntab *table, uint64_t number,
 				 struct gopclntab_function *ret)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "libsym/format/jitdump.h"
+#include "libsym/format/perf/jitdump.h"
 
 uint8_t jitdump_dump[1 << 22];
 size_t jitdump_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Jitdumps for tests, record by record, in either byte order. One at a time; what it has may be
- * written over. */
+/* Builds jitdumps for tests record by record, in either byte order. One at a time; its bytes may be
+ * overwritten. */
 #ifndef TESTS_SUPPORT_JITDUMP_BUILDER_H
 #define TESTS_SUPPORT_JITDUMP_BUILDER_H
 
@@ -13,18 +13,18 @@ enum {
 };
 
 extern uint8_t jitdump_dump[1 << 22];
-extern size_t jitdump_bytes; /* that it has */
+extern size_t jitdump_bytes; /* present so far */
 extern bool jitdump_big_endian;
 
-/* The lowest `bytes` of a value. */
+/* Appends the lowest `bytes` of a value. */
 void jitdump_put(uint64_t value, size_t bytes);
 
-/* The header of a new one. */
+/* Starts a new one with its header. */
 void jitdump_begin(uint32_t pid);
 
-/* With its code. */
+/* Includes the code. */
 void jitdump_load(uint64_t timestamp, uint64_t address, uint64_t size_bytes, const char *name);
-/* As some write that are asked for names only. */
+/* In the form of writers that write names only. */
 void jitdump_load_without_code(uint64_t timestamp, uint64_t address, uint64_t size_bytes,
 			       const char *name);
 void jitdump_move(uint64_t timestamp, uint64_t from, uint64_t to, uint64_t size_bytes);
@@ -35,7 +35,7 @@ struct jitdump_builder_line {
 	const char *file;
 };
 
-/* Those up to the one without a file. */
+/* The entries up to the one without a file. */
 void jitdump_lines(uint64_t timestamp, uint64_t code_address,
 		   const struct jitdump_builder_line *lines);
 

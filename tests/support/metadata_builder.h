@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes small ECMA-335 metadata: rows are added one by one, and the result is a
- * BSJB blob. Column widths are worked out here by hand for small tables (two
- * bytes each, four with `wide_heaps`), not by the rules of the reader under test.
+ * Makes small ECMA-335 metadata: rows are added one by one; the result is a BSJB blob. Column
+ * widths are fixed by hand for small tables (two bytes each, four with `wide_heaps`), independently
+ * of the reader under test.
  */
 #ifndef TESTS_SUPPORT_METADATA_BUILDER_H
 #define TESTS_SUPPORT_METADATA_BUILDER_H
@@ -22,7 +22,7 @@ struct metadata_builder {
 	bool wide_heaps; /* 4-byte heap indexes; set right after init */
 };
 
-/* Coded indexes, as columns of other rows and as tokens of signatures have them. */
+/* Coded indexes, as in columns of other rows and in tokens of signatures. */
 enum {
 	SCOPE_MODULE = 0,
 	SCOPE_MODULE_REF = 1,
@@ -46,12 +46,12 @@ uint32_t add_assembly_ref(struct metadata_builder *builder, const char *name);
 uint32_t add_module_ref(struct metadata_builder *builder, const char *name);
 uint32_t add_type_ref(struct metadata_builder *builder, unsigned int scope_kind, uint32_t scope_rid,
 		      const char *name_space, const char *name);
-/* Methods added from now on are its own. */
+/* Methods added from now on belong to this type. */
 uint32_t add_type_def(struct metadata_builder *builder, const char *name_space, const char *name);
 uint32_t add_type_spec(struct metadata_builder *builder, const void *signature, size_t size_bytes);
 uint32_t add_method(struct metadata_builder *builder, const char *name, const void *signature,
 		    size_t size_bytes);
-/* Of the method that was added last. */
+/* For the method that was added last. */
 void set_method_rva(struct metadata_builder *builder, uint32_t rva);
 void set_impl_flags(struct metadata_builder *builder, uint16_t flags);
 uint32_t add_member_ref(struct metadata_builder *builder, unsigned int parent_kind,
@@ -59,7 +59,7 @@ uint32_t add_member_ref(struct metadata_builder *builder, unsigned int parent_ki
 			size_t size_bytes);
 void add_nested(struct metadata_builder *builder, uint32_t nested, uint32_t encloser);
 
-/* Appends the whole to `out`. */
+/* Appends the whole metadata to `out`. */
 void build_metadata(const struct metadata_builder *builder, struct buf *out);
 
 #endif

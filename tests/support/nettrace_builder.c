@@ -114,7 +114,7 @@ static void put_plain(struct nettrace_builder *builder, uint32_t number, const v
 		buf_append_char(block, 0);
 }
 
-/* All fields there are, with values that need several bytes. */
+/* All existing fields, with values that need several bytes. */
 static void put_compressed(struct nettrace_builder *builder, uint32_t number, const void *payload,
 			   size_t size_bytes)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Makes small nettrace streams, by the specification and by hand: kinds of
- * event, events in compressed or plain headers, blocks, the end.
- */
+/* Makes small nettrace streams by the specification: event kinds, events with compressed or plain
+ * headers, blocks, the end. */
 #ifndef TESTS_SUPPORT_NETTRACE_BUILDER_H
 #define TESTS_SUPPORT_NETTRACE_BUILDER_H
 
@@ -14,36 +12,36 @@
 
 struct nettrace_builder {
 	struct buf stream;
-	struct buf block; /* of the block in hand: event blobs */
-	bool compressed;  /* form of the block in hand */
-	/* Of the last event: the thread that wrote it, and which one of that thread's it was. To be
-	 * set before an event of another thread, or one that others are missing before. */
+	struct buf block; /* of the current block: event blobs */
+	bool compressed;  /* form of the current block */
+	/* The thread of the last event, and its number within that thread. Set it before an event
+	 * of another thread, or to leave out events. */
 	uint64_t thread;
 	uint32_t event_number;
-	uint32_t header_number; /* what a compressed header counts from */
+	uint32_t header_number; /* base of the next compressed header */
 	uint64_t time;          /* of the last event */
-	uint64_t header_time;   /* as header_number */
+	uint64_t header_time;   /* base of the next compressed header */
 };
 
-/* Begins a stream: head and Trace object. */
+/* Starts a stream: head and Trace object. */
 void nettrace_builder_init(struct nettrace_builder *builder);
 void nettrace_builder_deinit(struct nettrace_builder *builder);
 
 void begin_block(struct nettrace_builder *builder, bool compressed);
-/* "EventBlock", "MetadataBlock", or anything else. */
+/* Ends the block as "EventBlock", "MetadataBlock", or anything else. */
 void end_block(struct nettrace_builder *builder, const char *type);
 void end_stream(struct nettrace_builder *builder);
 
-/* Into the block in hand. Kinds are of no thread. */
+/* Adds to the current block. Kinds belong to no thread. */
 void put_kind(struct nettrace_builder *builder, uint32_t number, const char *provider,
 	      uint32_t event_id, uint32_t version);
 void put_event(struct nettrace_builder *builder, uint32_t number, const void *payload,
 	       size_t size_bytes);
 
-/* A sequence point: `count` times a thread and the number of its last event. */
+/* A sequence point: `count` pairs of a thread and the number of its last event. */
 void put_point(struct nettrace_builder *builder, const uint64_t (*threads)[2], uint32_t count);
 
-/* Pieces of payloads. Texts are ASCII. */
+/* Parts of payloads. Texts are ASCII. */
 void put_u16(struct buf *buf, uint16_t value);
 void put_u32(struct buf *buf, uint32_t value);
 void put_u64(struct buf *buf, uint64_t value);

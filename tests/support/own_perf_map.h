@@ -12,7 +12,7 @@ struct own_perf_map {
 	FILE *file;
 };
 
-/* An empty one; whoever asked for it closes the file and removes it. */
+/* An empty map. The caller closes and removes the file. */
 static inline struct own_perf_map own_perf_map_create(void)
 {
 	struct own_perf_map map;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes small PE files (PE32+): headers, sections whose bytes the test gives,
- * and the directories. Everything that a test may want to lie about is a field.
+ * Makes small PE files (PE32+): headers, sections with given bytes, and directories. Each value
+ * that a test may want to be wrong is a field.
  */
 #ifndef TESTS_SUPPORT_PE_BUILDER_H
 #define TESTS_SUPPORT_PE_BUILDER_H
@@ -16,8 +16,8 @@ struct pe_recipe_section {
 	uint32_t characteristics;
 	const void *bytes;
 	size_t size_bytes;
-	uint32_t raw_offset;         /* 0: behind the section before */
-	uint32_t virtual_size_bytes; /* 0: as many as there are bytes */
+	uint32_t raw_offset;         /* 0: after the previous section */
+	uint32_t virtual_size_bytes; /* 0: the number of bytes */
 };
 
 struct pe_recipe {

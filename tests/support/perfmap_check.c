@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/format/perfmap.h"
-#include "libsym/format/perfmap_tier.h"
-#include "libsym/format/perfmap_usual.h"
+#include "libsym/format/perf/perfmap.h"
+#include "libsym/format/perf/perfmap_tier.h"
 
 static void check_line(const struct perfmap_line *line, const char *text, size_t size_bytes)
 {
@@ -14,7 +13,7 @@ static void check_line(const struct perfmap_line *line, const char *text, size_t
 
 	if (line->name < text || line->name + line->name_bytes > text + size_bytes ||
 	    line->start_address + line->size_bytes < line->start_address || !line->name_bytes ||
-	    perfmap_find_tier(line->name, line->name_bytes, &tier) != line->bare_bytes ||
+	    perfmap_tier_find(line->name, line->name_bytes, &tier) != line->bare_bytes ||
 	    tier != line->tier)
 		abort();
 }
@@ -39,65 +38,7 @@ struct index *perfmap_check_load(const char *text, size_t size_bytes)
 	return index;
 }
 
-/* Is the usual line that came as `range`, with its newline at `end`, what a parser says? */
-static bool is_line(const char *text, const struct numbered_range *range, uint32_t end,
-		    const struct perfmap_line *line)
-{
-	uint32_t value = line->tier;
-
-	if (perfmap_is_stub(line->name, line->name_bytes))
-		value |= PERFMAP_STUB_BIT;
-	return range->start == line->start_address && range->size_bytes == line->size_bytes &&
-	       range->value == value &&
-	       text + (range->number - PERFMAP_CHECK_NUMBER) == line->name &&
-	       text + (end - PERFMAP_CHECK_NUMBER) == line->name + line->name_bytes &&
-	       text[end - PERFMAP_CHECK_NUMBER] == '\n' && (line->tier || line->name[0] != '[') &&
-	       line->name_bytes - line->bare_bytes == perfmap_tier_bytes[line->tier];
-}
-
-static bool is_same_line(const struct perfmap_line *line, const struct perfmap_line *other)
-{
-	return line->name == other->name && line->name_bytes == other->name_bytes &&
-	       line->start_address == other->start_address &&
-	       line->size_bytes == other->size_bytes && line->bare_bytes == other->bare_bytes &&
-	       line->tier == other->tier;
-}
-
-uint64_t perfmap_check_usual(const char *text, size_t size_bytes, size_t at_once)
-{
-	struct numbered_range ranges[PERFMAP_CHECK_LINES];
-	uint32_t ends[PERFMAP_CHECK_LINES];
-	struct perfmap_parser parser, other;
-	struct perfmap_line line, odd;
-	struct perfmap_usual usual;
-	uint64_t usual_lines = 0;
-	size_t count;
-	bool more;
-
-	perfmap_parser_init(&parser, text, size_bytes);
-	perfmap_parser_init(&other, text, size_bytes);
-	perfmap_usual_init(&usual, other.next, size_bytes, PERFMAP_CHECK_NUMBER);
-	do {
-		while (perfmap_usual_works() && !other.newline &&
-		       (count = perfmap_usual_take(&usual, &other.next, ranges, ends, at_once))) {
-			for (size_t i = 0; i < count; i++)
-				if (!perfmap_parser_next(&parser, &line) ||
-				    !is_line(text, &ranges[i], ends[i], &line))
-					abort();
-			if (other.next != parser.next)
-				abort();
-			usual_lines += count;
-		}
-		more = perfmap_parser_next(&other, &odd);
-		if (perfmap_parser_next(&parser, &line) != more ||
-		    (more && !is_same_line(&line, &odd)) || parser.next != other.next ||
-		    parser.bad_lines != other.bad_lines || parser.glued_lines != other.glued_lines)
-			abort();
-	} while (more);
-	return usual_lines;
-}
-
-/* Looking a position up tells what going through all tells. */
+/* A look-up must agree with a walk through all pieces. */
 static bool is_looked_up(const struct index *index, size_t i, const struct index_entry *expected)
 {
 	const uint64_t last = expected->start + expected->size_bytes - 1;
@@ -148,7 +89,6 @@ void perfmap_check_round_trip(const char *text, size_t size_bytes)
 	AUTO_INDEX struct index *again = NULL;
 	struct buf first, second;
 
-	perfmap_check_usual(text, size_bytes, PERFMAP_CHECK_LINES);
 	if (!index)
 		return;
 	perfmap_check_index(index);

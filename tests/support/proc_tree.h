@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recorded process tree in a temporary directory: ROOT/proc/PID/{stat,status,
- * maps,...} and the files that are mapped. Written by the test that uses it, so
- * that what the library is told is seen beside what it answers. A failure to
- * write fails the test.
+ * A recorded process tree in a temporary directory: ROOT/proc/PID/{stat,status,maps,...} and the
+ * mapped files. A test writes its own tree, so input and expectation stand side by side. A write
+ * failure fails the test.
  */
 #ifndef TESTS_SUPPORT_PROC_TREE_H
 #define TESTS_SUPPORT_PROC_TREE_H
@@ -16,7 +15,7 @@ struct proc_tree {
 	char root[256];
 };
 
-/* A process of the tree; 0 and NULL ask for something usual. */
+/* A process of the tree; 0 and NULL select a default. */
 struct proc_tree_process {
 	int32_t pid;
 	int32_t namespace_pid; /* 0: pid */
@@ -28,7 +27,7 @@ struct proc_tree_process {
 	const char *maps;       /* NULL: an empty file */
 };
 
-/* When the machine of every tree was started; far in the past, so that every file is younger. */
+/* Boot time of every tree: far in the past, so that every file is newer. */
 enum {
 	PROC_TREE_BOOT_TIME = 1600000000
 };
@@ -50,7 +49,7 @@ void proc_tree_remove(const struct proc_tree *tree, const char *path);
 /* Sets the time of the last change, in whole seconds since 1970. */
 void proc_tree_set_time(const struct proc_tree *tree, const char *path, int64_t seconds);
 
-/* ROOT/PATH; to be ended with free(). */
+/* ROOT/PATH; heap, for free(). */
 char *proc_tree_path(const struct proc_tree *tree, const char *path);
 
 #endif

@@ -20,7 +20,7 @@ enum {
 	MOST_ARGUMENTS = 32
 };
 
-/* BUILD/tests/unit is what runs; BUILD/dotnet-mapgen is what is tested. */
+/* The running program is BUILD/tests/unit; BUILD/dotnet-mapgen is tested. */
 static char *program_path(void)
 {
 	char own[4096];
@@ -54,7 +54,7 @@ static void feed(int fd, const char *input)
 	close(fd);
 }
 
-/* Both pipes at once: a child that fills one must not wait for the other. */
+/* Reads both pipes at once, so that a child that fills one is not blocked by the other. */
 static void collect(int out, int err, struct buf *out_text, struct buf *err_text)
 {
 	struct pollfd watched[2] = { { .fd = out, .events = POLLIN },
@@ -98,7 +98,7 @@ struct program_run program_run(const char *scratch, const char *input, const cha
 	close(in[0]);
 	close(out[1]);
 	close(err[1]);
-	feeder = fork(); /* the child may answer before it has read all */
+	feeder = fork(); /* the child may answer before it has read everything */
 	if (!feeder) {
 		feed(in[1], input);
 		_exit(0);

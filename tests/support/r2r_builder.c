@@ -86,7 +86,7 @@ static void put_trie(struct buf *buf, const struct r2r_recipe_method *methods, s
 	size_t node = buf->size_bytes, left, right;
 
 	if (width > 1 && inside <= 1) {
-		/* A lone leaf, or for an empty block one that nothing leads to. */
+		/* A lone leaf, or for an empty block a leaf with a contradictory index. */
 		put_native_unsigned(buf, inside ? ((only->rid - 1) & 15) << 2 : 0x3f << 2);
 		if (!inside)
 			return;
@@ -156,7 +156,7 @@ static void put_instances(struct buf *buf, const struct r2r_recipe *recipe)
 
 /* ---- section 101 ---------------------------------------------------------- */
 
-/* The signatures of a row, then where they are; returns the rva of the latter. */
+/* Writes the signatures of a row, then their rvas; returns the rva of the latter. */
 static uint32_t put_import_signatures(struct buf *tables, const struct r2r_recipe_imports *imports)
 {
 	uint32_t first = here(tables), rva;
@@ -199,7 +199,7 @@ static void put_functions(struct buf *buf, const struct r2r_recipe *recipe, bool
 	uint32_t unwind = here(buf);
 	uint16_t machine = recipe->machine;
 
-	/* Lengths first: what the rows of the other machines point at. */
+	/* Lengths first: the rows of other machines refer to them. */
 	for (size_t i = 0; !is_x64 && i < recipe->function_count; i++) {
 		uint32_t size_bytes = recipe->functions[i].size_bytes;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Makes small ReadyToRun images: tables at rva 0x1000, code (zeros) at
- * 0x10000, everything else as the recipe says. Fields left zero are left out.
- */
+/* Makes small ReadyToRun images: tables at rva 0x1000, code (zeros) at 0x10000, everything else by
+ * the recipe. Fields that are zero are omitted. */
 #ifndef TESTS_SUPPORT_R2R_BUILDER_H
 #define TESTS_SUPPORT_R2R_BUILDER_H
 
@@ -45,7 +43,7 @@ struct r2r_recipe_imports {
 	size_t count;
 	struct r2r_recipe_import {
 		uint8_t kind;
-		uint32_t rva; /* what a signature of its kind has */
+		uint32_t rva; /* of a signature of this kind */
 	} items[12];
 };
 
@@ -63,7 +61,7 @@ struct r2r_recipe {
 	bool through_export; /* no CLI header; the native header is exported as RTR_HEADER */
 	size_t function_count;
 	struct r2r_recipe_function functions[16];
-	bool with_sentinel; /* counts a row of 0xff behind the functions */
+	bool with_sentinel; /* counts a row of 0xff after the functions */
 	size_t method_count;
 	struct r2r_recipe_method methods[40];
 	size_t instance_count;

@@ -1,41 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A built ReadyToRun image, opened, with the two sample assemblies as what its
- * reader may ask for; and what the tests of the reader expect of names and ranges.
- */
+/* A built ReadyToRun image, opened, with the two sample assemblies that its reader may request, and
+ * expectations about names and ranges. */
 #ifndef TESTS_SUPPORT_R2R_IMAGE_H
 #define TESTS_SUPPORT_R2R_IMAGE_H
 
-#include "libsym/format/r2r.h"
+#include "libsym/format/dotnet/r2r.h"
 #include "tests/support/r2r_sample.h"
 
 #define NO_ERROR 0
 
-struct image {
+struct object_file {
 	struct buf app, lib, manifest, file;
 	struct metadata *app_metadata, *lib_metadata;
 	bool lib_is_absent;
-	const uint8_t *asked_mvid; /* of Lib, when the reader asked for it */
+	const uint8_t *asked_mvid; /* of Lib, when the reader requested it */
 	struct pe pe;
 	bool has_no_cli_header;
 	struct r2r_assemblies assemblies;
 	struct r2r *r2r;
 };
 
-void prepare_image(struct image *image);
-void dismiss_image(struct image *image);
+void prepare_image(struct object_file *image);
+void dismiss_image(struct object_file *image);
 
-/* Builds and parses, does not open. */
-void build_recipe(struct image *image, const struct r2r_recipe *recipe);
-/* Opens (again) what was built. */
-struct sym_error *open_image(struct image *image);
-/* Builds, parses and opens; NO_ERROR or the code of the error. */
-int open_recipe(struct image *image, const struct r2r_recipe *recipe);
+/* Builds and parses; does not open. */
+void build_recipe(struct object_file *image, const struct r2r_recipe *recipe);
+/* Opens the built image (again). */
+struct sym_error *open_image(struct object_file *image);
+/* Builds, parses and opens. Returns NO_ERROR or the code of the error. */
+int open_recipe(struct object_file *image, const struct r2r_recipe *recipe);
 
-/* Without an expected name: that there is none, and a reason. */
-void expect_name(const struct image *image, uint32_t entry, enum r2r_dialect dialect,
+/* Without an expected name: expects a reason instead. */
+void expect_name(const struct object_file *image, uint32_t entry, enum r2r_dialect dialect,
 		 const char *expected);
-void expect_range(const struct image *image, size_t index, uint32_t rva, uint32_t size_bytes,
+void expect_range(const struct object_file *image, size_t index, uint32_t rva, uint32_t size_bytes,
 		  enum r2r_range_kind kind, uint32_t entry);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The assemblies that r2r_sample.h describes. */
+/* The assemblies described in r2r_sample.h. */
 #include "tests/support/r2r_sample.h"
 
 #include "tests/support/metadata_builder.h"
@@ -124,14 +124,14 @@ struct r2r_recipe plain_recipe(const struct buf *app_metadata)
 	};
 }
 
-/* ---- methods that await ---------------------------------------------------- */
+/* ---- runtime-async methods ------------------------------------------------- */
 
 enum {
 	STUB = 0x38,
 	OTHER = 0x10
 };
 
-void build_awaiting_metadata(struct buf *out)
+void build_runtime_async_metadata(struct buf *out)
 {
 	struct metadata_builder builder;
 
@@ -152,7 +152,7 @@ void build_awaiting_metadata(struct buf *out)
 	metadata_builder_deinit(&builder);
 }
 
-struct r2r_recipe awaiting_recipe(const struct buf *metadata)
+struct r2r_recipe runtime_async_recipe(const struct buf *metadata)
 {
 	return (struct r2r_recipe){
 		.machine = 0xfd1d,

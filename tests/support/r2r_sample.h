@@ -17,7 +17,7 @@ extern const uint8_t sample_app_mvid[16], sample_lib_mvid[16];
 
 void build_app_metadata(struct buf *out);
 void build_lib_metadata(struct buf *out);
-/* As crossgen2 writes it: AssemblyRef App, Lib; no methods. */
+/* In crossgen2's form: AssemblyRef App, Lib; no methods. */
 void build_manifest_metadata(struct buf *out);
 
 /*
@@ -27,17 +27,15 @@ void build_manifest_metadata(struct buf *out);
  */
 void build_member_manifest(struct buf *out, const char *scope);
 
-/* Five methods and an instance each of Add and Conv in seven functions of an x64 image; Get has a
+/* Five methods and one instance each of Add and Conv, in seven functions of an x64 image. Get has a
  * funclet. */
 struct r2r_recipe plain_recipe(const struct buf *app_metadata);
 
-/* App with methods that await: Count, Plain and Lines of Ns.Outer, rids 2 to 4. */
-void build_awaiting_metadata(struct buf *out);
+/* App with runtime-async methods: Count, Plain and Lines of Ns.Outer, rids 2 to 4. */
+void build_runtime_async_metadata(struct buf *out);
 
-/*
- * Entries 1 to 3 are their variants that await. Functions 2 and 5 are stubs of Plain (4) and Count
- * (1); 3 is the stub of nobody, 6 awaits and is never resumed.
- */
-struct r2r_recipe awaiting_recipe(const struct buf *metadata);
+/* Entries 1 to 3 are their async variants. Functions 2 and 5 are stubs of Plain (4) and Count (1);
+ * 3 is a stub that no method claims; 6 awaits and is never resumed. */
+struct r2r_recipe runtime_async_recipe(const struct buf *metadata);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A PE file that lies in memory as it lies in the file: headers, a page of
- * pointers, a page with the table of their places.
- */
+/* A PE file with the same layout in memory and in the file: headers, a page of pointers, a page
+ * with the table of their positions. */
 #ifndef TESTS_SUPPORT_RELOCATED_PE_H
 #define TESTS_SUPPORT_RELOCATED_PE_H
 
@@ -20,7 +18,7 @@ enum {
 
 extern const uint64_t relocated_pe_base; /* the preferred one */
 
-/* `first` is what the first pointer holds, relative to the base; the others follow. */
+/* `first` is the value of the first pointer, relative to the base; the others follow. */
 void relocated_pe_build(uint8_t file[RELOCATED_PE_BYTES], uint64_t first);
 
 /* Writes the low `size_bytes` of a value. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 void runtime_elf_build(uint8_t room[RUNTIME_ELF_BYTES], const char *exported, const char *ident,
-		       size_t ident_offset)
+		       size_t mapped_file_check_offset)
 {
 	const char *name = exported ? exported : "main";
 	Elf64_Ehdr header = {
@@ -40,5 +40,5 @@ void runtime_elf_build(uint8_t room[RUNTIME_ELF_BYTES], const char *exported, co
 	memcpy(room + RUNTIME_ELF_DYNAMIC, dynamic, sizeof(dynamic));
 	memcpy(room + RUNTIME_ELF_STRINGS + 1, name, strlen(name));
 	if (ident)
-		memcpy(room + ident_offset, ident, strlen(ident));
+		memcpy(room + mapped_file_check_offset, ident, strlen(ident));
 }

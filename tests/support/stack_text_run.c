@@ -53,7 +53,7 @@ void stack_text_run(struct stack_text_run *run, const char *text, size_t size_by
 		.resolve = resolve,
 		.write = write_out,
 		.context = run,
-		.short_names = run->short_names,
+		.names = run->names,
 		.has_default = !run->no_default,
 	};
 	struct stack_filter *filter = stack_filter_create(&client);

@@ -263,3 +263,27 @@ def static_files_laid_out_like_a_symbol_server_are_an_upstream():
                 equal(program.get("/symbols/LIBCORECLR.SO/ELF-BUILDID-%s/LibCoreClr.so" % code.upper())[0], 200, "in any case")
                 equal(program.get("/buildid/%s/executable" % code)[0], 200, "and then over debuginfod's protocol")
                 equal(program.get("/symbols/")[0], 404, "no listing")
+
+
+@test
+def an_exported_store_serves_clients_without_a_server():
+    need("debuginfod-find", "eu-addr2line")
+    directory, tree = tempfile.mkdtemp(dir=RUN.scratch), os.path.join(tempfile.mkdtemp(dir=RUN.scratch), "tree")
+    program, debug, identity = compile_program(directory)
+    guid, image = "00112233445566778899aabbccddeeff", h.make_pe(0x9757F3A6, 0x36C00)
+    files = {"/_.debug/elf-buildid-sym-%s/_.debug" % identity: open(debug, "rb").read(),
+             "/a.dll/9757F3A636c00/a.dll": image, "/x/../a.pdb/%s1/a.pdb" % guid: b"no"}
+    with upstream(h.serve_files(files)) as server, symsrv("--upstream", "ssqp=" + server.url) as front:
+        equal(front.debuginfo(identity)[0], 200, "debug file")
+        equal(front.get("/symbols/a.dll/9757F3A636c00/a.dll")[0], 200, "PE file")
+        equal(front.get("/buildid/%s/symtab" % identity)[0], 200, "names")
+        done = subprocess.run([RUN.program, "--store", front.store, "--export", tree], capture_output=True, text=True)
+        equal((done.returncode, done.stdout.startswith("3 objects written")), (0, True), done.stdout + done.stderr)
+    found = subprocess.run(["debuginfod-find", "debuginfo", identity], capture_output=True, text=True,
+                           env=client_environment("file://" + tree), check=True).stdout.strip()
+    equal(open(found, "rb").read(), open(debug, "rb").read(), "debuginfod-find")
+    linked = os.path.join(tree, ".build-id", identity[:2], identity[2:] + ".debug")
+    equal(open(linked, "rb").read(), open(debug, "rb").read(), "the tree of build-ids")
+    equal(open(os.path.join(tree, "a.dll", "9757F3A636c00", "a.dll"), "rb").read(), image, "SSQP")
+    with symsrv("--upstream", "dir=" + tree) as second:
+        equal(second.debuginfo(identity)[2], open(debug, "rb").read(), "as an upstream")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Crashes, damage, full disks, reload, stop, what the server tells of itself."""
+"""Crashes, damage, full disks, reload, stop, and the server's reports."""
 import contextlib
 import os
 import random
@@ -226,7 +226,7 @@ def reload_and_stop_lose_no_request():
 
 @test
 def what_an_old_configuration_misses_is_asked_for_again():
-    """A fetch is under way when the configuration gets another upstream: whoever asks from then on is not told what the old one says."""
+    """A fetch is under way when the configuration gets another upstream: later requests do not get the old one's answer."""
     identity = h.build_id(905)
     config = os.path.join(RUN.scratch, "config-of-one")
     release = threading.Event()

@@ -76,8 +76,8 @@ def mapgen(*arguments, prefix=()):
 
 
 def private_tree():
-    """What starts a process that alone sees and fills a tree of debug files. In the machine's own tree the made-up names would be
-    those of every process that others watch meanwhile: their maps leave out what has a name, and lose it with the file."""
+    """Command prefix for a process that has its own tree of debug files. In the machine's tree the made-up names would be
+    visible to all other tests: their maps leave out what has a name, and lose it with the file."""
     need("unshare", "nsenter")
     if os.geteuid() != 0:
         return ()
@@ -113,24 +113,24 @@ def the_frames_of_libcoreclr_get_their_names_through_symsrv():
         place = os.path.join(TREE, identity[:2], identity[2:] + ".debug")
         if os.path.exists(place):
             raise Skipped("this machine has a debug file for libcoreclr.so already")
-        offline = mapgen("symbols", str(sample.pid), "--offline")
+        offline = mapgen("fetch-symbols", str(sample.pid), "--offline")
         equal(offline.returncode, 3, "offline: " + offline.stderr)
         check("missing  %s  build-id %s" % (library, identity) in offline.stdout, offline.stdout)
         with upstream(h.serve_files({h.debug_paths(identity)[1]: open(debug, "rb").read()})) as server:
             with symsrv("--upstream", "ms@ssqp=" + server.url) as front:
                 own = tempfile.mkdtemp(dir=RUN.scratch)
                 for url in (front.url, server.url):  # through symsrv; and from a symbol server itself
-                    told = mapgen("symbols", str(sample.pid), "--server", url, "--store", own, "--json")
-                    rows = {row["image"]: row for row in json.loads(told.stdout)}
-                    equal(rows[library]["symbols"], "fetched", told.stdout[:300])
+                    result = mapgen("fetch-symbols", str(sample.pid), "--server", url, "--debug-tree", own, "--json")
+                    rows = {row["image"]: row for row in json.loads(result.stdout)}
+                    equal(rows[library]["symbols"], "fetched", result.stdout[:300])
                     equal(open(rows[library]["debug_file"], "rb").read(), open(debug, "rb").read(), "the file")
                     shutil.rmtree(own)
                 if not private:
                     raise Skipped("no mount namespace, or not root: nothing was installed for perf, gdb and resolve")
                 prefix = ("nsenter", "--mount", "--target", str(sample.pid))
-                told = mapgen("symbols", str(sample.pid), "--server", front.url, prefix=prefix)
-                check("fetched  " + library in told.stdout, told.stdout + told.stderr)
-                again = mapgen("symbols", str(sample.pid), "--offline", prefix=prefix)
+                result = mapgen("fetch-symbols", str(sample.pid), "--server", front.url, prefix=prefix)
+                check("fetched  " + library in result.stdout, result.stdout + result.stderr)
+                again = mapgen("fetch-symbols", str(sample.pid), "--offline", prefix=prefix)
                 check("here     " + library in again.stdout, again.stdout)
                 name_the_frames(sample.pid, library, debug, prefix)
                 check(not os.path.exists(place), "the machine's tree was written to")
@@ -204,14 +204,14 @@ def nothing_that_does_not_fit_is_installed():
         for name, lie in lies.items():
             own = tempfile.mkdtemp(dir=RUN.scratch)
             with upstream(lie) as server:
-                told = mapgen("symbols", str(sample.pid), "--server", server.url, "--store", own, "--json")
-            rows = {row["image"]: row for row in json.loads(told.stdout)}
+                result = mapgen("fetch-symbols", str(sample.pid), "--server", server.url, "--debug-tree", own, "--json")
+            rows = {row["image"]: row for row in json.loads(result.stdout)}
             equal(rows[library]["symbols"], "missing" if name == "nobody has it" else "failed", name)
-            equal(told.returncode, 3, name)
+            equal(result.returncode, 3, name)
             files = [f for _, _, names in os.walk(own) for f in names]
             equal(files, [], "%s: files that are left" % name)
-        equal(mapgen("symbols").returncode, 2, "without a process")
-        equal(mapgen("symbols", "1", "2").returncode, 2, "with two")
+        equal(mapgen("fetch-symbols").returncode, 2, "without a process")
+        equal(mapgen("fetch-symbols", "1", "2").returncode, 2, "with two")
 
 
 @test
@@ -222,9 +222,9 @@ def whoever_meets_a_stripped_image_is_told_what_brings_its_names():
         inside = [a for a, b in function_ranges(library) if b - a > 64][100:160]
         exported = subprocess.run(["nm", "-D", library], capture_output=True, text=True).stdout
         inside = [a for a in inside if "%016x" % a not in exported]
-        command = "dotnet-mapgen symbols %d" % sample.pid
-        told = mapgen("resolve", str(sample.pid), *("%x" % an_address_of(sample.pid, library, a) for a in inside))
-        check(command in told.stderr and told.stderr.count("\n") == 1, "resolve: " + told.stderr)
+        command = "dotnet-mapgen fetch-symbols %d" % sample.pid
+        result = mapgen("resolve", str(sample.pid), *("%x" % an_address_of(sample.pid, library, a) for a in inside))
+        check(command in result.stderr and result.stderr.count("\n") == 1, "resolve: " + result.stderr)
         nobody = mapgen("resolve", str(sample.pid), "1")
         check(command not in nobody.stderr, "resolve of nothing: " + nobody.stderr)
         merged = mapgen("merge", str(sample.pid), "--output", os.path.join(RUN.scratch, "merged.map"))
@@ -239,14 +239,14 @@ def a_server_that_is_not_there_costs_one_line_and_no_time():
         own = tempfile.mkdtemp(dir=RUN.scratch)
         dead = "http://127.0.0.1:%d" % h.free_port()
         with upstream(lambda r: h.send(r, b"", 404)) as server:
-            told = mapgen("symbols", str(sample.pid), "--server", dead, "--server", server.url, "--store", own)
-            equal(told.stderr.count(dead), 1, "lines about it: " + told.stderr)
-            check("failed   %s  %s: " % (library, dead) in told.stdout, told.stdout)
+            result = mapgen("fetch-symbols", str(sample.pid), "--server", dead, "--server", server.url, "--debug-tree", own)
+            equal(result.stderr.count(dead), 1, "lines about it: " + result.stderr)
+            check("failed   %s  %s: " % (library, dead) in result.stdout, result.stdout)
             check(server.requests, "the other server was not asked")
             seen = [path for path, _ in server.requests]
             equal(len(seen), len(set(seen)), "asked twice for the same")
         with upstream(lambda r: h.send(r, b"", 403)) as server:
-            told = mapgen("symbols", str(sample.pid), "--server", server.url, "--store", own)
-            check("failed   %s  %s: status 403" % (library, server.url) in told.stdout, "who refuses: " + told.stdout)
-        told = mapgen("symbols", str(sample.pid), "--server", dead, "--store", "/proc/nowhere")
-        equal((told.returncode, told.stdout), (1, ""), "a place that cannot be written")
+            result = mapgen("fetch-symbols", str(sample.pid), "--server", server.url, "--debug-tree", own)
+            check("failed   %s  %s: status 403" % (library, server.url) in result.stdout, "who refuses: " + result.stdout)
+        result = mapgen("fetch-symbols", str(sample.pid), "--server", dead, "--debug-tree", "/proc/nowhere")
+        equal((result.returncode, result.stdout), (1, ""), "a place that cannot be written")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What nobody asked for but somebody will do: odd HTTP, scarce descriptors, stores that cannot be written, stubborn clients."""
+"""Unusual conditions: odd HTTP, scarce descriptors, stores that cannot be written, stubborn clients."""
 import concurrent.futures
 import contextlib
 import http.client
@@ -320,7 +320,7 @@ def stopping_loses_no_request_of_those_who_keep_their_connection():
         threads = [threading.Thread(target=ask) for _ in range(16)]
         for thread in threads:
             thread.start()
-        time.sleep(0.3)
+        h.wait_until(lambda: len(answered) >= 16 or lost, "answers")
         started = time.monotonic()
         program.process.send_signal(signal.SIGTERM)
         equal(program.process.wait(h.WAIT_S), 0, "exit status")

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 
 import symsrv_harness as h
 from symsrv_harness import RUN, check, equal, symsrv, test, upstream
@@ -20,6 +19,51 @@ def directory_with(**files):
         with open(os.path.join(directory, name.replace("__", ".")), "wb") as file:
             file.write(content)
     return directory
+
+
+# ---- symbolic links ----
+
+@test
+def links_in_an_indexed_directory_are_not_followed():
+    """SSQP and debuginfod clients must not get files that the directory does not hold."""
+    outside, inside, later = h.build_id(990), h.build_id(991), h.build_id(992)
+    hidden = directory_with(secret=h.make_elf(outside, code=True))
+    index = directory_with(real=h.make_elf(inside, code=True))
+    os.symlink(os.path.join(hidden, "secret"), os.path.join(index, "file"))
+    os.symlink(hidden, os.path.join(index, "directory"))
+    os.mkdir(os.path.join(index, "sub"))
+    with open(os.path.join(index, "sub", "later"), "wb") as file:
+        file.write(h.make_elf(later, code=True))
+    entrance = os.path.join(RUN.scratch, "entrance")
+    os.symlink(index, entrance)
+    with symsrv("--index", entrance) as program:
+        executable = "/buildid/%s/executable"
+        equal(program.get(executable % inside)[0], 200, "over the link that the operator named")
+        equal(program.get(executable % outside)[0], 404, "over a link in the directory")
+        # After the scan: another directory with the same file is put in its place.
+        os.rename(os.path.join(index, "sub"), os.path.join(hidden, "sub"))
+        os.symlink(os.path.join(hidden, "sub"), os.path.join(index, "sub"))
+        check(program.get(executable % later)[0] != 200, "a directory that became a link")
+    os.unlink(entrance)
+
+
+@test
+def links_in_a_store_are_refused_and_not_scrubbed():
+    """A user who may write to a store must not get files elsewhere removed by the administrator's --scrub."""
+    victim = directory_with(precious=b"not an object")
+    with symsrv() as program:
+        pass
+    shelf = os.path.join(program.store, "objects", "7f")
+    os.rmdir(shelf)
+    os.symlink(victim, shelf)
+    scrubbed = subprocess.run([RUN.program, "--scrub", "--store", program.store], capture_output=True, text=True)
+    check(os.path.exists(os.path.join(victim, "precious")), "a file outside of the store was removed")
+    equal(scrubbed.returncode, 1, "exit status of the scrub")
+    check("objects/7f: cannot be read" in scrubbed.stdout, "what could not be read is named: " + scrubbed.stdout)
+    served = subprocess.run([RUN.program, "--store", program.store, "--listen", "unix:" + program.store + "/socket"],
+                            capture_output=True, text=True, timeout=h.WAIT_S)
+    equal(served.returncode, 1, "exit status of the server")
+    check(os.path.exists(os.path.join(victim, "precious")), "a file outside of the store was removed")
 
 
 # ---- a program here, its debug file elsewhere ----
@@ -249,6 +293,13 @@ def a_socket_that_nobody_reads_stops_nothing():
     stop_nothing(*[end.detach() for end in socket.socketpair()])
 
 
+def is_ready(program):
+    try:
+        return program.get("/readyz", timeout=1)[0] == 200
+    except OSError:
+        return False
+
+
 def stop_nothing(read_end, write_end):
     port = h.free_port()
     store = tempfile.mkdtemp(dir=RUN.scratch)
@@ -262,7 +313,7 @@ def stop_nothing(read_end, write_end):
                                             "--upstream", "debuginfod=" + server.url], stderr=write_end)
         os.close(write_end)
         try:
-            time.sleep(0.5)
+            h.wait_until(lambda: is_ready(program), "ready")
             for number in range(1200):
                 program.debuginfo(h.build_id(2000 + number), timeout=10)
             equal(program.get("/healthz", timeout=10)[0], 200, "it answers")

@@ -8,7 +8,6 @@ import gzip
 import http.client
 import http.server
 import os
-import shutil
 import signal
 import socket
 import struct
@@ -20,6 +19,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from free_port import free_port  # noqa: E402
+from runner import Skip as Skipped, find_program as find_tool, need  # noqa: E402,F401
 
 WAIT_S = 20
 
@@ -236,10 +236,6 @@ def gzip_bomb(size):
     return gzip.compress(b"\0" * size, 9)
 
 
-def find_tool(name):
-    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-
-
 TESTS = []
 
 
@@ -256,16 +252,6 @@ RUN = Run
 def test(function):
     TESTS.append(function)
     return function
-
-
-class Skipped(Exception):
-    pass
-
-
-def need(*tools):
-    for tool in tools:
-        if not find_tool(tool):
-            raise Skipped(tool + " is not installed")
 
 
 def accessible(path):
@@ -285,7 +271,7 @@ def become_nobody():
 
 
 def give_to_nobody(top):
-    """A directory of the scratch directory, for a program that has become nobody."""
+    """A directory of the scratch directory, for a program that runs as an unprivileged user."""
     if not accessible(RUN.program):
         raise Skipped("the program cannot be run by another user")
     os.chmod(RUN.scratch, 0o755)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small parts of symsrv: ranges and tags, answers, hops, networks, breaker, negative cache, table
- * of objects, settings, upstreams. */
+/* Small parts of symsrv: ranges and tags, answers, proxy chains, networks, breaker, negative cache,
+ * table of objects, settings, upstreams. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
-#include "symsrv/answer.h"
-#include "symsrv/breaker.h"
-#include "symsrv/hops.h"
-#include "symsrv/negative.h"
-#include "symsrv/settings.h"
-#include "symsrv/upstreams.h"
+#include "symsrv/http/answer.h"
+#include "symsrv/store/negative_cache.h"
+#include "symsrv/upstream/circuit_breaker.h"
+#include "symsrv/upstream/proxy_loop.h"
+#include "symsrv/upstream/upstream_set.h"
+#include "symsrv/util/settings.h"
 
 /* -------- ranges -------- */
 
@@ -168,20 +168,21 @@ Test(answer, a_part_of_another_version_is_not_sent)
 
 /* -------- servers that a request has passed -------- */
 
-/* "" when the request must not go on. The text is static. */
+/* "" when the request must not go on; static. */
 static const char *chain_after(const char *forwarded, const char *via, uint64_t limit)
 {
 	static char text[4096];
-	struct hops hops;
+	struct proxy_loop proxy_loop;
 
-	hops_read(&(struct hops_request){ forwarded, via, "10.0.0.1" }, "symsrv-abc", limit, &hops);
-	cr_expect_eq(hops.may_go_on, hops.chain != NULL);
-	snprintf(text, sizeof(text), "%s", hops.chain ? hops.chain : "");
-	free(hops.chain);
+	proxy_loop_read(&(struct proxy_loop_request){ forwarded, via, "10.0.0.1" }, "symsrv-abc",
+			limit, &proxy_loop);
+	cr_expect_eq(proxy_loop.may_go_on, proxy_loop.chain != NULL);
+	snprintf(text, sizeof(text), "%s", proxy_loop.chain ? proxy_loop.chain : "");
+	free(proxy_loop.chain);
 	return text;
 }
 
-Test(hops, a_request_that_was_here_before_goes_no_further)
+Test(proxy_loop, a_request_that_was_here_before_goes_no_further)
 {
 	cr_expect_str_eq(chain_after(NULL, NULL, 8), "10.0.0.1, _symsrv-abc");
 	cr_expect_str_eq(chain_after("10.0.0.1, _symsrv-abc", NULL, 8), "");
@@ -190,26 +191,26 @@ Test(hops, a_request_that_was_here_before_goes_no_further)
 	cr_expect_str_eq(chain_after("1, 2, 3, 4", NULL, 3), "");
 }
 
-Test(hops, several_lines_are_one_list)
+Test(proxy_loop, several_lines_are_one_list)
 {
-	struct hops_lines lines;
+	struct proxy_loop_lines lines;
 
 	buf_init(&lines.forwarded, 100);
 	buf_init(&lines.via, 100);
-	hops_take(&lines, "X-Forwarded-For", "10.0.0.1");
-	hops_take(&lines, "x-forwarded-for", "10.0.0.2, _symsrv-abc");
-	hops_take(&lines, "VIA", "1.1 proxy");
-	hops_take(&lines, "Host", "x");
+	proxy_loop_take(&lines, "X-Forwarded-For", "10.0.0.1");
+	proxy_loop_take(&lines, "x-forwarded-for", "10.0.0.2, _symsrv-abc");
+	proxy_loop_take(&lines, "VIA", "1.1 proxy");
+	proxy_loop_take(&lines, "Host", "x");
 	cr_expect_str_eq(buf_string(&lines.forwarded), "10.0.0.1, 10.0.0.2, _symsrv-abc");
 	cr_expect_str_eq(buf_string(&lines.via), "1.1 proxy");
 	buf_deinit(&lines.forwarded);
 	buf_deinit(&lines.via);
 }
 
-Test(hops, a_server_that_adds_address_and_name_counts_once)
+Test(proxy_loop, a_server_that_adds_address_and_name_counts_once)
 {
 	static const char three[] = "1, _symsrv-a, 2, _symsrv-b, 3, _symsrv-c";
-	struct hops hops;
+	struct proxy_loop proxy_loop;
 
 	cr_expect_str_neq(chain_after(three, NULL, 3), "");
 	cr_expect_str_eq(chain_after(three, NULL, 2), "");
@@ -217,12 +218,13 @@ Test(hops, a_server_that_adds_address_and_name_counts_once)
 	cr_expect_str_eq(chain_after("1", NULL, 0), "");
 	cr_expect_str_eq(chain_after("_symsrv-a, _symsrv-b", NULL, 1), "",
 			 "names without addresses");
-	hops_read(&(struct hops_request){ three, NULL, "4" }, "symsrv-abc", 8, &hops);
-	cr_expect_eq(hops.depth, 3u);
-	free(hops.chain);
+	proxy_loop_read(&(struct proxy_loop_request){ three, NULL, "4" }, "symsrv-abc", 8,
+			&proxy_loop);
+	cr_expect_eq(proxy_loop.depth, 3u);
+	free(proxy_loop.chain);
 }
 
-Test(hops, what_no_server_writes_is_not_passed_on)
+Test(proxy_loop, what_no_server_writes_is_not_passed_on)
 {
 	static char long_text[10001];
 
@@ -232,53 +234,53 @@ Test(hops, what_no_server_writes_is_not_passed_on)
 	cr_expect_str_eq(chain_after("a\xff", NULL, 8), "");
 }
 
-Test(hops, those_who_did_not_ask_are_named_once)
+Test(proxy_loop, those_who_did_not_ask_are_named_once)
 {
-	char list[HOPS_UNASKED_BYTES] = "";
+	char list[PROXY_LOOP_UNASKED_BYTES] = "";
 	char name[32];
 
-	hops_add_unasked(list, "symsrv-ab", "symsrv-ab");
+	proxy_loop_add_unqueried(list, "symsrv-ab", "symsrv-ab");
 	cr_expect_str_eq(list, "", "it asks itself");
-	hops_add_unasked(list, "symsrv-ab, symsrv-abc", "symsrv-ab");
-	hops_add_unasked(list, " symsrv-abc,,symsrv-cd", NULL);
+	proxy_loop_add_unqueried(list, "symsrv-ab, symsrv-abc", "symsrv-ab");
+	proxy_loop_add_unqueried(list, " symsrv-abc,,symsrv-cd", NULL);
 	cr_expect_str_eq(list, "symsrv-abc, symsrv-cd");
-	hops_add_unasked(list, "<b>", NULL);
+	proxy_loop_add_unqueried(list, "<b>", NULL);
 	cr_expect_str_eq(list, "symsrv-abc, symsrv-cd, another");
 	for (int i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "symsrv-%d", i);
-		hops_add_unasked(list, name, NULL);
+		proxy_loop_add_unqueried(list, name, NULL);
 	}
 	cr_expect_lt(strlen(list), sizeof(list));
 }
 
-Test(hops, only_who_came_from_elsewhere_may_hear_more)
+Test(proxy_loop, only_who_came_from_elsewhere_may_hear_more)
 {
 	static const char chain[] = "1, _symsrv-a, 2, _symsrv-me";
 
-	cr_expect_not(hops_differ("", chain, "2, _symsrv-me"));
-	cr_expect(hops_differ("symsrv-a", chain, "1, _symsrv-b, 2, _symsrv-me"));
-	cr_expect_not(hops_differ("symsrv-a", chain, "3, _symsrv-a, 4, _symsrv-me"));
-	cr_expect_not(hops_differ("symsrv-me, symsrv-c", chain, "2, _symsrv-me"));
+	cr_expect_not(proxy_loop_differ("", chain, "2, _symsrv-me"));
+	cr_expect(proxy_loop_differ("symsrv-a", chain, "1, _symsrv-b, 2, _symsrv-me"));
+	cr_expect_not(proxy_loop_differ("symsrv-a", chain, "3, _symsrv-a, 4, _symsrv-me"));
+	cr_expect_not(proxy_loop_differ("symsrv-me, symsrv-c", chain, "2, _symsrv-me"));
 }
 
 /* -------- networks -------- */
 
 static bool contains(const char *rule_text, const char *address)
 {
-	struct net_rules rules = { 0 };
+	struct cidr_rules rules = { 0 };
 	struct sockaddr_storage storage;
-	struct net_rule rule;
+	struct cidr_rule rule;
 	bool found;
 
-	cr_assert(net_rule_parse(rule_text, &rule), "%s", rule_text);
+	cr_assert(cidr_rule_parse(rule_text, &rule), "%s", rule_text);
 	cr_assert(net_address_from_text(address, &storage), "%s", address);
-	net_rules_add(&rules, &rule);
-	found = net_rules_contain(&rules, (const struct sockaddr *)&storage);
-	net_rules_deinit(&rules);
+	cidr_rules_add(&rules, &rule);
+	found = cidr_rules_contain(&rules, (const struct sockaddr *)&storage);
+	cidr_rules_deinit(&rules);
 	return found;
 }
 
-Test(net_rules, networks_have_their_addresses_and_no_others)
+Test(cidr_rules, networks_have_their_addresses_and_no_others)
 {
 	cr_expect(contains("10.0.0.0/8", "10.255.255.255"));
 	cr_expect_not(contains("10.0.0.0/8", "11.0.0.0"));
@@ -292,25 +294,25 @@ Test(net_rules, networks_have_their_addresses_and_no_others)
 	cr_expect(contains("::/0", "8.8.8.8"));
 }
 
-Test(net_rules, an_ipv4_address_in_ipv6_dress_is_the_same)
+Test(cidr_rules, an_ipv4_address_in_ipv6_dress_is_the_same)
 {
 	cr_expect(contains("127.0.0.0/8", "::ffff:127.0.0.1"));
 	cr_expect(contains("169.254.0.0/16", "64:ff9b::169.254.169.254"));
 	cr_expect_not(contains("127.0.0.0/8", "::1"));
 }
 
-Test(net_rules, texts_that_are_no_network_are_refused)
+Test(cidr_rules, texts_that_are_no_network_are_refused)
 {
 	static const char *const texts[] = { "",           "10.0.0.0/33", "10.0.0.0/",
 					     "10.0.0.0/x", "10.0.0.0/-1", "::/129",
 					     "localhost",  "10.0.0",      "10.0.0.0/8x" };
-	struct net_rule rule;
+	struct cidr_rule rule;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		cr_expect_not(net_rule_parse(texts[i], &rule), "%s", texts[i]);
+		cr_expect_not(cidr_rule_parse(texts[i], &rule), "%s", texts[i]);
 }
 
-Test(net_rules, internal_addresses_are_known)
+Test(cidr_rules, internal_addresses_are_known)
 {
 	static const char *const internal[] = {
 		"127.0.0.1",  "10.1.2.3",       "172.16.0.1", "192.168.0.1", "169.254.169.254",
@@ -334,131 +336,131 @@ Test(net_rules, internal_addresses_are_known)
 
 Test(breaker, rests_as_long_as_it_was_told_but_not_for_ever)
 {
-	struct breaker breaker = { 0 };
+	struct circuit_breaker breaker = { 0 };
 
-	breaker_rests(&breaker, 1000, 60000);
-	cr_expect_not(breaker_allows(&breaker, 60999));
-	cr_expect(breaker_allows(&breaker, 61000));
-	breaker_succeeded(&breaker);
-	breaker_rests(&breaker, 0, INT64_C(86400000));
-	cr_expect(breaker_allows(&breaker, 300000));
+	circuit_breaker_rests(&breaker, 1000, 60000);
+	cr_expect_not(circuit_breaker_allows(&breaker, 60999));
+	cr_expect(circuit_breaker_allows(&breaker, 61000));
+	circuit_breaker_succeeded(&breaker);
+	circuit_breaker_rests(&breaker, 0, INT64_C(86400000));
+	cr_expect(circuit_breaker_allows(&breaker, 300000));
 }
 
 Test(breaker, opens_after_failures_in_a_row_and_lets_one_try)
 {
-	struct breaker breaker = { 0 };
+	struct circuit_breaker breaker = { 0 };
 
 	for (int i = 0; i < 5; i++) {
-		cr_expect(breaker_allows(&breaker, 0));
-		breaker_failed(&breaker, 0);
+		cr_expect(circuit_breaker_allows(&breaker, 0));
+		circuit_breaker_failed(&breaker, 0);
 	}
-	cr_expect_not(breaker_allows(&breaker, 1));
-	cr_expect(breaker_allows(&breaker, 10000));
-	cr_expect_not(breaker_allows(&breaker, 10001));
-	breaker_succeeded(&breaker);
-	cr_expect(breaker_allows(&breaker, 10002));
+	cr_expect_not(circuit_breaker_allows(&breaker, 1));
+	cr_expect(circuit_breaker_allows(&breaker, 10000));
+	cr_expect_not(circuit_breaker_allows(&breaker, 10001));
+	circuit_breaker_succeeded(&breaker);
+	cr_expect(circuit_breaker_allows(&breaker, 10002));
 }
 
 Test(breaker, rests_longer_each_time)
 {
-	struct breaker breaker = { 0 };
+	struct circuit_breaker breaker = { 0 };
 
 	for (int i = 0; i < 5; i++)
-		breaker_failed(&breaker, 0);
-	cr_expect(breaker_allows(&breaker, 10000));
-	breaker_failed(&breaker, 10000);
-	cr_expect_not(breaker_allows(&breaker, 29999));
-	cr_expect(breaker_allows(&breaker, 30000));
+		circuit_breaker_failed(&breaker, 0);
+	cr_expect(circuit_breaker_allows(&breaker, 10000));
+	circuit_breaker_failed(&breaker, 10000);
+	cr_expect_not(circuit_breaker_allows(&breaker, 29999));
+	cr_expect(circuit_breaker_allows(&breaker, 30000));
 }
 
 Test(breaker, a_success_forgets_the_failures)
 {
-	struct breaker breaker = { 0 };
+	struct circuit_breaker breaker = { 0 };
 
 	for (int i = 0; i < 20; i++) {
-		breaker_failed(&breaker, 0);
-		breaker_failed(&breaker, 0);
-		breaker_succeeded(&breaker);
+		circuit_breaker_failed(&breaker, 0);
+		circuit_breaker_failed(&breaker, 0);
+		circuit_breaker_succeeded(&breaker);
 	}
-	cr_expect(breaker_allows(&breaker, 0));
+	cr_expect(circuit_breaker_allows(&breaker, 0));
 }
 
 Test(breaker, a_trial_that_did_not_happen_leaves_room_for_another)
 {
-	struct breaker breaker = { 0 };
+	struct circuit_breaker breaker = { 0 };
 
 	for (int i = 0; i < 5; i++)
-		breaker_failed(&breaker, 0);
-	cr_expect(breaker_allows(&breaker, 10000));
-	breaker_withdrawn(&breaker);
-	cr_expect(breaker_allows(&breaker, 10001));
+		circuit_breaker_failed(&breaker, 0);
+	cr_expect(circuit_breaker_allows(&breaker, 10000));
+	circuit_breaker_withdrawn(&breaker);
+	cr_expect(circuit_breaker_allows(&breaker, 10001));
 }
 
 /* -------- negative cache -------- */
 
 Test(negative, remembers_until_the_time_is_over)
 {
-	struct negative *negative = negative_create();
+	struct negative_cache *negative = negative_cache_create();
 
-	negative_add(negative, "debuginfo/ab", NULL, 100, 0);
-	cr_expect(negative_contains(negative, "debuginfo/ab", 12, NULL, 99, 0));
-	cr_expect_not(negative_contains(negative, "debuginfo/ac", 12, NULL, 99, 0));
-	cr_expect_not(negative_contains(negative, "debuginfo/ab", 12, NULL, 100, 0));
-	cr_expect_eq(negative_count(negative), 0u);
-	negative_destroy(negative);
+	negative_cache_add(negative, "debuginfo/ab", NULL, 100, 0);
+	cr_expect(negative_cache_contains(negative, "debuginfo/ab", 12, NULL, 99, 0));
+	cr_expect_not(negative_cache_contains(negative, "debuginfo/ac", 12, NULL, 99, 0));
+	cr_expect_not(negative_cache_contains(negative, "debuginfo/ab", 12, NULL, 100, 0));
+	cr_expect_eq(negative_cache_count(negative), 0u);
+	negative_cache_destroy(negative);
 }
 
 Test(negative, a_miss_without_a_name_says_nothing_about_one_with_a_name)
 {
-	struct negative *negative = negative_create();
+	struct negative_cache *negative = negative_cache_create();
 
-	negative_add(negative, "executable/ab", NULL, 100, 0);
-	cr_expect_not(negative_contains(negative, "executable/ab", 13, "a", 0, 0));
-	negative_add(negative, "executable/ab", "a", 100, 0);
-	cr_expect(negative_contains(negative, "executable/ab", 13, "a", 0, 0));
-	cr_expect(negative_contains(negative, "executable/ab", 13, NULL, 0, 0));
-	negative_remove(negative, "executable/ab", "a");
-	cr_expect_not(negative_contains(negative, "executable/ab", 13, "a", 0, 0));
-	cr_expect_not(negative_contains(negative, "executable/ab", 13, NULL, 0, 0));
-	negative_destroy(negative);
+	negative_cache_add(negative, "executable/ab", NULL, 100, 0);
+	cr_expect_not(negative_cache_contains(negative, "executable/ab", 13, "a", 0, 0));
+	negative_cache_add(negative, "executable/ab", "a", 100, 0);
+	cr_expect(negative_cache_contains(negative, "executable/ab", 13, "a", 0, 0));
+	cr_expect(negative_cache_contains(negative, "executable/ab", 13, NULL, 0, 0));
+	negative_cache_remove(negative, "executable/ab", "a");
+	cr_expect_not(negative_cache_contains(negative, "executable/ab", 13, "a", 0, 0));
+	cr_expect_not(negative_cache_contains(negative, "executable/ab", 13, NULL, 0, 0));
+	negative_cache_destroy(negative);
 }
 
 Test(negative, a_miss_under_one_name_says_nothing_about_another)
 {
-	struct negative *negative = negative_create();
+	struct negative_cache *negative = negative_cache_create();
 
-	negative_add(negative, "pe/1-2/a.dll", "a.dll", 100, 0);
-	cr_expect(negative_contains(negative, "pe/1-2/a.dll", 12, "a.dll", 0, 0));
-	cr_expect_not(negative_contains(negative, "pe/1-2/a.dll", 12, "A.dll", 0, 0));
-	negative_destroy(negative);
+	negative_cache_add(negative, "pe/1-2/a.dll", "a.dll", 100, 0);
+	cr_expect(negative_cache_contains(negative, "pe/1-2/a.dll", 12, "a.dll", 0, 0));
+	cr_expect_not(negative_cache_contains(negative, "pe/1-2/a.dll", 12, "A.dll", 0, 0));
+	negative_cache_destroy(negative);
 }
 
 Test(negative, says_nothing_in_another_state_than_the_one_it_is_of)
 {
-	struct negative *negative = negative_create();
-	unsigned int clears = negative_clears(negative);
+	struct negative_cache *negative = negative_cache_create();
+	unsigned int clears = negative_cache_clears(negative);
 
-	negative_add(negative, "debuginfo/ab", NULL, 100, 6);
-	cr_expect(negative_contains(negative, "debuginfo/ab", 12, NULL, 0, 6));
-	cr_expect_not(negative_contains(negative, "debuginfo/ab", 12, NULL, 0, 7));
-	negative_clear(negative);
-	cr_expect_eq(negative_clears(negative), clears + 1);
-	cr_expect_eq(negative_count(negative), 0u);
-	negative_destroy(negative);
+	negative_cache_add(negative, "debuginfo/ab", NULL, 100, 6);
+	cr_expect(negative_cache_contains(negative, "debuginfo/ab", 12, NULL, 0, 6));
+	cr_expect_not(negative_cache_contains(negative, "debuginfo/ab", 12, NULL, 0, 7));
+	negative_cache_clear(negative);
+	cr_expect_eq(negative_cache_clears(negative), clears + 1);
+	cr_expect_eq(negative_cache_count(negative), 0u);
+	negative_cache_destroy(negative);
 }
 
 Test(negative, is_bounded)
 {
-	struct negative *negative = negative_create();
+	struct negative_cache *negative = negative_cache_create();
 	char text[32];
 
 	for (int i = 0; i < 300000; i++) {
 		snprintf(text, sizeof(text), "debuginfo/%06x", i);
-		negative_add(negative, text, NULL, 100, 0);
+		negative_cache_add(negative, text, NULL, 100, 0);
 	}
-	cr_expect_leq(negative_count(negative), 64u * 2048u);
-	cr_expect(negative_contains(negative, text, strlen(text), NULL, 0, 0));
-	negative_destroy(negative);
+	cr_expect_leq(negative_cache_count(negative), 64u * 2048u);
+	cr_expect(negative_cache_contains(negative, text, strlen(text), NULL, 0, 0));
+	negative_cache_destroy(negative);
 }
 
 /* -------- table of objects -------- */
@@ -473,7 +475,7 @@ static void count_detached(void *attachment)
 
 Test(object_table, keeps_a_bounded_number_and_drops_the_least_used)
 {
-	struct object_table *table = object_table_create(64); /* one a shard */
+	struct lru_table *table = object_table_create(64); /* one in each shard */
 	char text[32];
 
 	detached = 0;
@@ -487,13 +489,13 @@ Test(object_table, keeps_a_bounded_number_and_drops_the_least_used)
 		object_release(object);
 	}
 	cr_expect_geq(detached, 1000u - 64u);
-	object_table_destroy(table);
+	lru_table_destroy(table);
 	cr_expect_eq(detached, 1000u);
 }
 
 Test(object_table, an_object_in_use_outlives_its_place)
 {
-	struct object_table *table = object_table_create(64);
+	struct lru_table *table = object_table_create(64);
 	struct object *object = object_create("pe/1-2/a", open("/dev/null", O_RDONLY)), *found;
 
 	object_table_add(table, object);
@@ -504,12 +506,12 @@ Test(object_table, an_object_in_use_outlives_its_place)
 	cr_expect_null(object_table_find(table, "pe/1-2/a", 8, 0));
 	cr_expect_geq(fcntl(found->fd, F_GETFD), 0);
 	object_release(found);
-	object_table_destroy(table);
+	lru_table_destroy(table);
 }
 
 Test(object_table, what_may_change_is_looked_up_again)
 {
-	struct object_table *table = object_table_create(64);
+	struct lru_table *table = object_table_create(64);
 	struct object *object = object_create("pe/1-2/a", open("/dev/null", O_RDONLY)), *found;
 
 	object->valid_until_ms = 50;
@@ -519,12 +521,12 @@ Test(object_table, what_may_change_is_looked_up_again)
 	cr_expect_not_null(found);
 	object_release(found);
 	cr_expect_null(object_table_find(table, "pe/1-2/a", 8, 50));
-	object_table_destroy(table);
+	lru_table_destroy(table);
 }
 
 Test(object_table, a_file_that_was_written_to_is_looked_up_again)
 {
-	struct object_table *table = object_table_create(64);
+	struct lru_table *table = object_table_create(64);
 	char path[] = "/tmp/symsrv-object-XXXXXX";
 	int fd = mkstemp(path);
 	struct object *object = object_create("pe/1-2/a", fd), *found;
@@ -540,7 +542,7 @@ Test(object_table, a_file_that_was_written_to_is_looked_up_again)
 	cr_expect_null(object_table_find(table, "pe/1-2/a", 8, 0));
 	unlink(path);
 	object_release(object);
-	object_table_destroy(table);
+	lru_table_destroy(table);
 }
 
 /* -------- settings -------- */
@@ -550,8 +552,8 @@ static char message[256];
 #define PARSE(options, ...)                                                                        \
 	({                                                                                         \
 		const char *arguments[] = { "symsrv", __VA_ARGS__, NULL };                         \
-		options_parse(options, (int)(sizeof(arguments) / sizeof(*arguments)) - 1,          \
-			      arguments, message, sizeof(message));                                \
+		settings_parse(options, (int)(sizeof(arguments) / sizeof(*arguments)) - 1,         \
+			       arguments, message, sizeof(message));                               \
 	})
 
 Test(settings, values_have_units)
@@ -561,10 +563,10 @@ Test(settings, values_have_units)
 	cr_assert(PARSE(&options, "--store", "/s", "--max-bytes=3M", "--negative-ttl", "2m",
 			"--wait-timeout=1500ms"));
 	cr_expect_eq(options.max_bytes, 3u << 20);
-	cr_expect_eq(options.negative_ms, 120000u);
+	cr_expect_eq(options.negative_cache_ms, 120000u);
 	cr_expect_eq(options.wait_ms, 1500u);
 	cr_expect_eq(options.connections, 8192u);
-	options_deinit(&options);
+	settings_deinit(&options);
 }
 
 Test(settings, lists_grow)
@@ -574,7 +576,7 @@ Test(settings, lists_grow)
 	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "dir=/a", "--upstream=dir=/b"));
 	cr_expect_eq(options.upstreams.count, 2u);
 	cr_expect_str_eq(options.upstreams.texts[1], "dir=/b");
-	options_deinit(&options);
+	settings_deinit(&options);
 }
 
 Test(settings, mistakes_are_named)
@@ -613,7 +615,7 @@ Test(settings, the_command_line_wins_over_the_file)
 	cr_expect_eq(options.max_bytes, 7u << 20);
 	cr_expect_eq(options.threads, 3u);
 	cr_expect_eq(options.upstreams.count, 1u);
-	options_deinit(&options);
+	settings_deinit(&options);
 	close(fd);
 }
 
@@ -627,7 +629,7 @@ static struct upstream_set *set_of(const char *text)
 	cr_assert(PARSE(&options, "--store", "/s", "--upstream", text));
 	if (!upstream_set_create(&options, NULL, message, sizeof(message), &set))
 		set = NULL;
-	options_deinit(&options);
+	settings_deinit(&options);
 	return set;
 }
 
@@ -645,7 +647,7 @@ Test(upstreams, passwords_are_taken_out_of_the_url)
 	upstream_set_release(set);
 }
 
-/* The path of an object would have stood behind it. */
+/* The path of an object would have followed it. */
 Test(upstreams, a_url_with_a_query_is_refused)
 {
 	static const char *const urls[] = { "a@ssqp=http://host/symbols?sig=abc",
@@ -672,16 +674,16 @@ Test(upstreams, names_that_nobody_has_are_refused)
 	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "a@dir=/a", "--trust", "a"));
 	cr_expect(upstream_set_create(&options, NULL, message, sizeof(message), &set));
 	upstream_set_release(set);
-	options_deinit(&options);
+	settings_deinit(&options);
 	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "a@dir=/a", "--trust", "b"));
 	cr_expect_not(upstream_set_create(&options, NULL, message, sizeof(message), &set));
 	cr_expect_str_eq(message, "--trust: no upstream is called b");
-	options_deinit(&options);
+	settings_deinit(&options);
 	cr_assert(PARSE(&options, "--store", "/s", "--upstream", "a@dir=/a", "--credentials",
 			"ab=/f"));
 	cr_expect_not(upstream_set_create(&options, NULL, message, sizeof(message), &set));
 	cr_expect_str_eq(message, "--credentials: no upstream is called ab");
-	options_deinit(&options);
+	settings_deinit(&options);
 }
 
 Test(upstreams, user_and_password_are_decoded)
@@ -784,5 +786,5 @@ Test(upstreams, an_upstream_that_stays_keeps_its_record_over_a_reload)
 	cr_expect_eq(set->list[1]->counts.asked, 5u);
 	cr_expect_eq(set->list[0]->counts.asked, 0u);
 	upstream_set_release(set);
-	options_deinit(&options);
+	settings_deinit(&options);
 }

@@ -4,9 +4,10 @@
 #include <stdio.h>
 
 #include "libsym/base/hex.h"
-#include "symsrv/debuginfod.h"
-#include "symsrv/route.h"
-#include "symsrv/ssqp.h"
+#include "symsrv/key/debuginfod.h"
+#include "symsrv/key/percent.h"
+#include "symsrv/key/route.h"
+#include "symsrv/key/ssqp.h"
 
 static char room[20000];
 static struct route route;
@@ -23,7 +24,7 @@ static const char *key_of(const char *path)
 	return text;
 }
 
-/* The keys are those of the protocol sheet; the identities in them are of real files. */
+/* The keys are those of the protocol sheet; their identities are those of real files. */
 static const struct {
 	const char *path, *text;
 } examples[] = {
@@ -87,6 +88,34 @@ Test(paths, text_of_a_key_reads_back_as_the_key)
 		key_text(&key, text);
 		cr_expect_str_eq(text, examples[i].text);
 	}
+}
+
+/* An age of 32 bits, and ids of KEY_MAX_ID bytes. */
+Test(paths, text_of_no_key_is_refused)
+{
+	char text[2 * KEY_MAX_ID + 32];
+	struct key key;
+
+	cr_expect(key_from_text(&key, "pdb/99891b3ed7ae4c3babff8a2b4a9b0c43-ffffffff/a"));
+	cr_expect_eq(key.number, UINT32_MAX);
+	cr_expect_not(key_from_text(&key, "pdb/99891b3ed7ae4c3babff8a2b4a9b0c43-100000000/a"));
+	snprintf(text, sizeof(text), "executable/%0*d", 2 * KEY_MAX_ID, 1);
+	cr_expect(key_from_text(&key, text));
+	cr_expect_eq(key.id_bytes, (size_t)KEY_MAX_ID);
+	snprintf(text, sizeof(text), "executable/%0*d", 2 * KEY_MAX_ID + 2, 1);
+	cr_expect_not(key_from_text(&key, text));
+}
+
+/* Bytes behind the text do not belong to it. */
+Test(paths, an_escape_ends_with_the_text)
+{
+	char decoded[8];
+	size_t length;
+
+	cr_expect_not(percent_decode("%41", 2, decoded, &length));
+	cr_expect_not(percent_decode("%41", 1, decoded, &length));
+	cr_assert(percent_decode("%41", 3, decoded, &length));
+	cr_expect_str_eq(decoded, "A");
 }
 
 Test(paths, both_protocols_lead_to_one_object)
@@ -255,6 +284,16 @@ Test(paths, source_paths_stay_as_they_are)
 	cr_assert(debuginfod_format(&back, &route.key));
 	cr_expect_str_eq(buf_string(&back), "buildid/abcd/source/zoo//../bar/a%2Bb%20c.c");
 	buf_deinit(&back);
+}
+
+Test(paths, names_of_sections_have_255_letters_at_most)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "/buildid/abcd/section/%0255d", 1);
+	cr_expect_str_eq(key_of(path), "debuginfo/abcd");
+	snprintf(path, sizeof(path), "/buildid/abcd/section/%0256d", 1);
+	cr_expect_str_neq(key_of(path), "debuginfo/abcd");
 }
 
 Test(paths, sections_have_a_name)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts stacks inside the kernel: where threads run, sampled by a clock, or how
- * long they are off the CPU, and where they went there. The kernel's structs
- * are found by their BTF when this is loaded (CO-RE); what is needed of them
- * is written down here, so that no vmlinux.h is.
+ * Counts stacks inside the kernel: of running threads, sampled by a clock; or of threads off the
+ * CPU, with the time.
+ * The kernel's structs are found by BTF when this is loaded (CO-RE). The needed members are
+ * declared here, so no vmlinux.h is needed.
  */
 #include <linux/bpf.h>
 
@@ -20,7 +20,7 @@ struct task_struct {
 
 /* Set before loading. */
 const volatile __u32 wanted_pid; /* 0: every process */
-const volatile __u64 least_ns;   /* shorter absences are not counted */
+const volatile __u64 least_ns;   /* shorter times off the CPU are not counted */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -63,14 +63,14 @@ static void lose(__u32 why)
 		++*count;
 }
 
-/* The stacks of the thread that runs. */
+/* Gets the stacks of the running thread. */
 static void fill_key(void *context, struct stack_key *key)
 {
 	key->pid = bpf_get_current_pid_tgid() >> 32;
 	key->user_stack = bpf_get_stackid(context, &stacks, BPF_F_USER_STACK);
 	key->kernel_stack = bpf_get_stackid(context, &stacks, 0);
 	bpf_get_current_comm(key->comm, sizeof(key->comm));
-	/* -EEXIST: another stack has its place; -ENOMEM: no place; -EFAULT: none to be walked. */
+	/* -EEXIST: another stack has the slot; -ENOMEM: no slot; -EFAULT: no stack to walk. */
 	if (key->user_stack == -17 || key->user_stack == -12)
 		lose(LOST_TABLE_FULL);
 	else if (key->user_stack < 0)
@@ -104,7 +104,7 @@ int on_cpu(void *context)
 	return 0;
 }
 
-/* `prev` still runs when it is called, so its stacks can be walked. */
+/* `prev` is still current when this is called, so its stacks can be walked. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(off_cpu, _Bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -127,5 +127,5 @@ int BPF_PROG(off_cpu, _Bool preempt, struct task_struct *prev, struct task_struc
 	return 0;
 }
 
-/* The helpers that walk stacks are for programs that are GPL too. */
+/* The helpers that walk stacks require a GPL-compatible program. */
 char license_text[] SEC("license") = "Dual MIT/GPL";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stack_counts.bpf.c counts in the kernel and stack_profiler.c reads from it. */
+/* Data shared by stack_counts.bpf.c and stack_profiler.c. */
 #ifndef LIBSYM_EXAMPLES_BPF_STACK_COUNTS_H
 #define LIBSYM_EXAMPLES_BPF_STACK_COUNTS_H
 
@@ -7,7 +7,7 @@
 
 enum {
 	STACK_DEPTH = 127, /* kernel.perf_event_max_stack */
-	STACKS = 1 << 15,  /* different stacks that are kept */
+	STACKS = 1 << 15,  /* different stacks */
 };
 
 /* One line of the output. */
@@ -18,10 +18,10 @@ struct stack_key {
 	char comm[16];
 };
 
-/* Stacks that could not be kept, or not be walked, as an index of the map `lost`. */
+/* Stacks that could not be stored or walked: an index of the map `lost`. */
 enum stack_loss {
-	LOST_TABLE_FULL = 0, /* STACKS is too small, or two stacks have one hash */
-	LOST_UNWALKED = 1,   /* the thread has no user stack, or its pages are not there */
+	LOST_TABLE_FULL = 0, /* STACKS is too small, or two stacks have the same hash */
+	LOST_UNWALKED = 1,   /* the thread has no user stack, or its pages are not resident */
 	LOSSES
 };
 

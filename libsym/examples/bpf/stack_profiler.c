@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small profiler: stacks are counted inside the kernel by stack_counts.bpf.c,
- * and named here, once, when it is over. Prints folded lines, as flamegraph.pl
- * takes them: samples, or with -o the microseconds that threads were off the CPU.
+ * A small profiler: stack_counts.bpf.c counts stacks inside the kernel, and this program names them
+ * at the end. It prints folded lines for flamegraph.pl: samples, or with -o the microseconds that
+ * threads were off the CPU.
  *
  *   stack_profiler [-p PID] [-d SECONDS] [-F HERTZ] [-o] [-m MICROSECONDS] [-U] [-v]
  */
@@ -25,7 +25,7 @@
 #include "libsym/examples/bpf/stack_counts.h"
 #include "libsym/libsym.h"
 
-/* The compiled stack_counts.bpf.c, put into this program by the assembler. */
+/* The compiled stack_counts.bpf.c, included by the assembler. */
 extern const char bpf_object_start[], bpf_object_end[];
 __asm__(".section .rodata\n.balign 16\n"
 	".globl bpf_object_start, bpf_object_end\n"
@@ -44,15 +44,15 @@ struct profiler {
 	struct bpf_link **links; /* one for each CPU, or one */
 	int link_count;
 	int stacks, counts, lost; /* descriptors of maps */
-	/* Names of one process at a time. */
+	/* The current process. */
 	struct sym_snapshot *snapshot;
 	struct sym_resolver *resolver;
 	struct sym_result *result;
-	struct sym_result *one; /* of a single address */
+	struct sym_result *one; /* for a single address */
 	uint32_t named_pid;
 };
 
-/* What is printed: sorted, so that a process is named in one go. */
+/* The lines to print, sorted so that each process is named once. */
 struct line {
 	struct stack_key key;
 	uint64_t amount;
@@ -66,7 +66,7 @@ static int fail(const char *what)
 
 /* ---- counting --------------------------------------------------------------- */
 
-/* Before loading: what is constant for the program in the kernel. */
+/* Sets constants of the BPF program, before loading. */
 static bool set_constants(struct profiler *profiler)
 {
 	struct {
@@ -113,7 +113,7 @@ static int keep_link(struct profiler *profiler, struct bpf_link *link)
 	return 0;
 }
 
-/* A clock on each CPU; the program picks its samples. */
+/* Starts a clock on each CPU; the program selects its samples. */
 static int attach_clock(struct profiler *profiler, int cpu)
 {
 	struct perf_event_attr clock = {
@@ -126,7 +126,7 @@ static int attach_clock(struct profiler *profiler, int cpu)
 	int fd = (int)syscall(SYS_perf_event_open, &clock, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
-		return errno == ENODEV ? 0 : fail("perf_event_open"); /* a CPU that is off */
+		return errno == ENODEV ? 0 : fail("perf_event_open"); /* an offline CPU */
 	return keep_link(profiler, bpf_program__attach_perf_event(profiler->program, fd));
 }
 
@@ -144,7 +144,7 @@ static int attach(struct profiler *profiler)
 	return failed;
 }
 
-/* What has been counted stays. */
+/* The counts stay. */
 static void detach(struct profiler *profiler)
 {
 	for (int i = 0; i < profiler->link_count; i++)
@@ -159,7 +159,7 @@ static void stop(int number)
 	(void)number;
 }
 
-/* Until the time is over or somebody interrupts. */
+/* Waits until the time is over or a signal arrives. */
 static void wait_for_end(const struct profiler *profiler)
 {
 	struct sigaction action = { .sa_handler = stop };
@@ -180,7 +180,7 @@ static void forget_process(struct profiler *profiler)
 	profiler->snapshot = NULL;
 }
 
-/* One that has ended meanwhile has no names; that is no reason to stop. */
+/* A process that has ended has no names, which is not an error. */
 static void look_at_process(struct profiler *profiler, uint32_t pid)
 {
 	struct sym_error *error;
@@ -206,7 +206,7 @@ static void print_name(const char *name)
 		putchar(*at == ';' ? ':' : (unsigned char)*at < ' ' ? '?' : *at);
 }
 
-/* Some frames that no call made say that they return to the beginning of a function. */
+/* Frames without a call, such as signal frames, have the start of a function as return address. */
 static const char *name_of_beginning(struct profiler *profiler, uint64_t address)
 {
 	struct sym_error *error =
@@ -217,8 +217,10 @@ static const char *name_of_beginning(struct profiler *profiler, uint64_t address
 	return answer && !answer->offset_bytes ? answer->name : NULL;
 }
 
-/* Outermost first. Behind the innermost user frame stand return addresses: one byte back is the
- * call. */
+/*
+ * Outermost first. All user frames except the innermost have return addresses: the call is one byte
+ * before.
+ */
 static void print_stack(struct profiler *profiler, int32_t stack, bool kernel)
 {
 	uint64_t addresses[STACK_DEPTH] = { 0 };
@@ -257,7 +259,7 @@ static int compare_lines(const void *left, const void *right)
 	return memcmp(left, right, sizeof(struct stack_key));
 }
 
-/* All keys with their amounts; heap. */
+/* All keys with their amounts; from malloc(). */
 static struct line *read_counts(const struct profiler *profiler, size_t *count_ret)
 {
 	struct line *lines = calloc(STACKS, sizeof(*lines));

@@ -26,9 +26,17 @@ namespace Oracle
         {
             if (arguments.Length == 2 && arguments[0] == "r2rmap")
                 return PerfViewMap.Print(arguments[1]);
+            if (arguments.Length >= 4 && arguments[0] == "record")
+                return Events.Record(int.Parse(arguments[1], CultureInfo.InvariantCulture), arguments[2], arguments[3..]);
+            if (arguments.Length == 2 && arguments[0] == "events")
+                return Events.Print(arguments[1]);
+            if (arguments.Length > 1 && arguments[0] == "names")
+                return CompilerNames.Print(arguments[1..]);
+            if (arguments.Length == 2 && arguments[0] == "perfscript")
+                return PerfScript.Print(arguments[1]);
             if (arguments.Length != 1 || !int.TryParse(arguments[0], out int pid))
             {
-                Console.Error.WriteLine("usage: oracle PID, or oracle r2rmap FILE");
+                Console.Error.WriteLine("usage: oracle PID, oracle r2rmap FILE, oracle record PID FILE PROVIDER..., oracle events FILE, oracle names FILE..., oracle perfscript FILE");
                 return 2;
             }
             string file = Path.GetTempFileName();

@@ -4,7 +4,7 @@
 #include "libsym/base/address_ranges.h"
 #include "tests/support/alloc_fail.h"
 
-/* 0x1000 to 0x3000 in two parts that touch, and the last bytes of all. */
+/* 0x1000 to 0x3000 in two adjacent parts, and the last bytes of the address space. */
 static bool make(struct address_ranges *ret)
 {
 	*ret = (struct address_ranges){ 0 };
@@ -13,26 +13,26 @@ static bool make(struct address_ranges *ret)
 	       address_ranges_append(ret, 0xffffffffffff0000, 0xffffffffffffffff);
 }
 
-Test(address_ranges, have_what_lies_in_one_of_them)
+Test(address_ranges, contain_what_lies_in_one_range)
 {
 	struct address_ranges ranges, none = { 0 };
 
 	cr_assert(make(&ranges));
 	cr_expect_eq(ranges.count, 2, "what touches is one");
-	cr_expect(address_ranges_have(&ranges, 0x1000, 0x2000));
-	cr_expect(address_ranges_have(&ranges, 0x2fff, 1));
-	cr_expect(address_ranges_have(&ranges, 0x2fff, 0));
-	cr_expect(address_ranges_have(&ranges, 0xffffffffffff0000, 0xffff));
-	cr_expect_not(address_ranges_have(&ranges, 0xfff, 2));
-	cr_expect_not(address_ranges_have(&ranges, 0x2fff, 2));
-	cr_expect_not(address_ranges_have(&ranges, 0x3000, 0));
-	cr_expect_not(address_ranges_have(&ranges, 0xffffffffffff0000, UINT64_MAX), "it wraps");
-	cr_expect_not(address_ranges_have(&ranges, UINT64_MAX, 1));
-	cr_expect_not(address_ranges_have(&none, 0, 0));
+	cr_expect(address_ranges_contain(&ranges, 0x1000, 0x2000));
+	cr_expect(address_ranges_contain(&ranges, 0x2fff, 1));
+	cr_expect(address_ranges_contain(&ranges, 0x2fff, 0));
+	cr_expect(address_ranges_contain(&ranges, 0xffffffffffff0000, 0xffff));
+	cr_expect_not(address_ranges_contain(&ranges, 0xfff, 2));
+	cr_expect_not(address_ranges_contain(&ranges, 0x2fff, 2));
+	cr_expect_not(address_ranges_contain(&ranges, 0x3000, 0));
+	cr_expect_not(address_ranges_contain(&ranges, 0xffffffffffff0000, UINT64_MAX), "it wraps");
+	cr_expect_not(address_ranges_contain(&ranges, UINT64_MAX, 1));
+	cr_expect_not(address_ranges_contain(&none, 0, 0));
 	address_ranges_deinit(&ranges);
 }
 
-Test(address_ranges, unite_what_overlaps_touches_or_is_there_twice)
+Test(address_ranges, unite_overlapping_touching_and_equal_ranges)
 {
 	struct address_range items[] = {
 		{ 0x5000, 0x6000 }, { 0x1000, 0x3000 }, { 0x2000, 0x2800 }, { 0x2000, 0x4000 },
@@ -49,19 +49,19 @@ Test(address_ranges, unite_what_overlaps_touches_or_is_there_twice)
 	address_ranges_deinit(&ranges);
 }
 
-Test(address_ranges, meet_what_has_any_of_their_bytes)
+Test(address_ranges, overlap_what_shares_a_byte)
 {
 	struct address_range items[] = { { 0x1000, 0x2000 }, { 0x3000, 0x4000 } };
 	const struct address_ranges ranges = { items, 2 }, none = { 0 };
 
-	cr_expect(address_ranges_meet(&ranges, 0x1fff, 0x2000));
-	cr_expect(address_ranges_meet(&ranges, 0x500, 0x1001));
-	cr_expect(address_ranges_meet(&ranges, 0x2800, 0x3001));
-	cr_expect(address_ranges_meet(&ranges, 0, UINT64_MAX));
-	cr_expect_not(address_ranges_meet(&ranges, 0x2000, 0x3000));
-	cr_expect_not(address_ranges_meet(&ranges, 0x500, 0x1000));
-	cr_expect_not(address_ranges_meet(&ranges, 0x4000, 0x5000));
-	cr_expect_not(address_ranges_meet(&none, 0, UINT64_MAX));
+	cr_expect(address_ranges_overlap(&ranges, 0x1fff, 0x2000));
+	cr_expect(address_ranges_overlap(&ranges, 0x500, 0x1001));
+	cr_expect(address_ranges_overlap(&ranges, 0x2800, 0x3001));
+	cr_expect(address_ranges_overlap(&ranges, 0, UINT64_MAX));
+	cr_expect_not(address_ranges_overlap(&ranges, 0x2000, 0x3000));
+	cr_expect_not(address_ranges_overlap(&ranges, 0x500, 0x1000));
+	cr_expect_not(address_ranges_overlap(&ranges, 0x4000, 0x5000));
+	cr_expect_not(address_ranges_overlap(&none, 0, UINT64_MAX));
 }
 
 static bool make_and_copy(void *unused)
@@ -72,7 +72,7 @@ static bool make_and_copy(void *unused)
 		    address_ranges_unite(items, 2, &united);
 
 	(void)unused;
-	cr_expect(!made || address_ranges_have(&copy, 0x1000, 0x2000));
+	cr_expect(!made || address_ranges_contain(&copy, 0x1000, 0x2000));
 	cr_expect(!made || united.count == 2);
 	address_ranges_deinit(&ranges);
 	address_ranges_deinit(&copy);
@@ -80,7 +80,7 @@ static bool make_and_copy(void *unused)
 	return made;
 }
 
-Test(address_ranges, survive_the_lack_of_memory_anywhere)
+Test(address_ranges, survive_every_failed_allocation)
 {
 	cr_expect_eq(alloc_fail_each(make_and_copy, NULL), 6);
 }

@@ -6,7 +6,7 @@
 #include "libsym/base/buf.h"
 #include "tests/support/alloc_fail.h"
 
-Test(buf, collects_what_is_appended)
+Test(buf, collects_appended_bytes)
 {
 	struct buf buf;
 
@@ -22,7 +22,7 @@ Test(buf, collects_what_is_appended)
 	buf_deinit(&buf);
 }
 
-Test(buf, takes_nothing_from_nowhere)
+Test(buf, appends_nothing_from_null)
 {
 	struct buf buf;
 
@@ -66,7 +66,7 @@ Test(buf, keeps_its_first_failure_until_it_is_cleared)
 	buf_deinit(&buf);
 }
 
-Test(buf, refuses_a_size_that_overflows)
+Test(buf, rejects_a_size_that_overflows)
 {
 	struct buf buf;
 
@@ -77,7 +77,7 @@ Test(buf, refuses_a_size_that_overflows)
 	buf_deinit(&buf);
 }
 
-Test(buf, hands_its_content_out)
+Test(buf, hands_out_its_content)
 {
 	size_t size_bytes = 0;
 	struct buf buf;
@@ -95,7 +95,7 @@ Test(buf, hands_its_content_out)
 	buf_deinit(&buf);
 }
 
-Test(buf, tells_missing_memory_from_a_maximum)
+Test(buf, distinguishes_out_of_memory_from_its_maximum)
 {
 	struct buf buf;
 
@@ -107,7 +107,7 @@ Test(buf, tells_missing_memory_from_a_maximum)
 	buf_deinit(&buf);
 }
 
-Test(buf, keeps_what_it_has_when_growing_fails)
+Test(buf, keeps_its_content_when_growing_fails)
 {
 	struct buf buf;
 

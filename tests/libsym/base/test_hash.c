@@ -47,7 +47,7 @@ static bool add(struct word **words, const char *text, int number)
 	return false;
 }
 
-Test(hash, finds_what_was_added)
+Test(hash, finds_added_items)
 {
 	struct word *words = NULL;
 
@@ -73,13 +73,13 @@ static bool add_many(void *context)
 		else
 			complete = false;
 	}
-	/* One is missing at most, and the table is whole without it. */
+	/* At most one insert failed, and the table is intact without it. */
 	cr_expect_geq(HASH_COUNT(words), 999);
 	remove_all(&words);
 	return complete;
 }
 
-Test(hash, takes_an_insert_back_when_there_is_no_memory)
+Test(hash, undoes_an_insert_without_memory)
 {
 	size_t runs = alloc_fail_each(add_many, NULL);
 

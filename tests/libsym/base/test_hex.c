@@ -7,7 +7,7 @@
 
 #include "libsym/base/hex.h"
 
-Test(hex, knows_the_digits_of_both_cases_and_no_other_byte)
+Test(hex, accepts_digits_of_both_cases_and_no_other_byte)
 {
 	for (int byte = 0; byte < 256; byte++) {
 		int expected = -1;
@@ -20,7 +20,7 @@ Test(hex, knows_the_digits_of_both_cases_and_no_other_byte)
 	}
 }
 
-Test(hex, reads_up_to_the_first_byte_that_is_no_digit)
+Test(hex, reads_up_to_the_first_other_byte)
 {
 	uint64_t value = 0;
 
@@ -30,7 +30,7 @@ Test(hex, reads_up_to_the_first_byte_that_is_no_digit)
 	cr_expect_eq(value, 0x12);
 }
 
-Test(hex, stops_at_every_byte_that_is_no_digit_wherever_it_stands)
+Test(hex, stops_at_every_other_byte_at_every_position)
 {
 	for (size_t place = 0; place < 16; place++)
 		for (int byte = 0; byte < 256; byte++) {
@@ -48,7 +48,7 @@ Test(hex, stops_at_every_byte_that_is_no_digit_wherever_it_stands)
 		}
 }
 
-Test(hex, reads_the_largest_value_behind_any_number_of_zeros)
+Test(hex, reads_the_largest_value_after_any_number_of_zeros)
 {
 	const char text[] = "000000000000000000000000ffffffffffffffff";
 	uint64_t value = 0;
@@ -57,7 +57,7 @@ Test(hex, reads_the_largest_value_behind_any_number_of_zeros)
 	cr_expect_eq(value, UINT64_MAX);
 }
 
-/* strtoull() is the oracle; there are enough bytes behind the digits to read them at once. */
+/* strtoull() is the oracle. Enough bytes follow the digits for the 16-byte path. */
 Test(hex, reads_any_number_in_any_text)
 {
 	static const char others[] = " xgG/:@`\n\x80\xff-";
@@ -84,7 +84,7 @@ Test(hex, reads_any_number_in_any_text)
 	}
 }
 
-Test(hex, writes_nothing_for_what_is_no_number)
+Test(hex, writes_nothing_without_a_number)
 {
 	uint64_t value = 7;
 
@@ -122,7 +122,7 @@ Test(hex, pads_to_sixteen_digits_at_most)
 	cr_expect_str_eq(room, "00000000000000ab");
 }
 
-Test(hex, turns_bytes_to_digits_and_back)
+Test(hex, converts_bytes_to_digits_and_back)
 {
 	const uint8_t bytes[] = { 0x00, 0x0f, 0xf0, 0xff, 0x5a };
 	uint8_t again[sizeof(bytes)];
@@ -136,7 +136,7 @@ Test(hex, turns_bytes_to_digits_and_back)
 	cr_expect_arr_eq(again, bytes, sizeof(bytes));
 }
 
-Test(hex, refuses_bytes_with_anything_else_among_the_digits)
+Test(hex, rejects_other_bytes_among_the_digits)
 {
 	uint8_t bytes[2];
 

@@ -13,7 +13,6 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
-#include "libsym/base/path_walk.h"
 #include "tests/support/alloc_fail.h"
 
 static char top[64];
@@ -90,7 +89,7 @@ static int open_descriptors(void)
 	return entries_of("/proc/self/fd");
 }
 
-/* The inode that was opened, or the error. */
+/* The inode that was opened, or a negative error. */
 static int64_t found(int fd)
 {
 	struct stat status;
@@ -111,7 +110,7 @@ static int64_t inode_of(const char *name)
 }
 
 static const struct {
-	const char *path, *is; /* NULL: an error */
+	const char *path, *is; /* NULL: expects an error */
 	int error;
 	bool has_link;
 } paths[] = {
@@ -134,7 +133,7 @@ static const struct {
 	{ "", NULL, -ENOENT },
 };
 
-Test(path, stays_below_the_root_by_every_road)
+Test(path, stays_below_the_root_on_every_path)
 {
 	int before = open_descriptors();
 
@@ -143,13 +142,11 @@ Test(path, stays_below_the_root_by_every_road)
 
 		cr_expect_eq(found(path_open_in_root(top_fd, paths[i].path, 0)), expected, "%s",
 			     paths[i].path);
-		cr_expect_eq(found(path_walk_open(top_fd, paths[i].path, false)), expected,
-			     "%s by hand", paths[i].path);
 	}
 	cr_expect_eq(open_descriptors(), before);
 }
 
-Test(path, refuses_every_link_when_told_so)
+Test(path, rejects_every_link_on_request)
 {
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
 		int64_t expected = paths[i].is ? inode_of(paths[i].is) : paths[i].error;
@@ -158,29 +155,11 @@ Test(path, refuses_every_link_when_told_so)
 			expected = -ELOOP;
 		cr_expect_eq(found(path_open_in_root(top_fd, paths[i].path, PATH_NO_SYMLINKS)),
 			     expected, "%s", paths[i].path);
-		cr_expect_eq(found(path_walk_open(top_fd, paths[i].path, true)), expected,
-			     "%s by hand", paths[i].path);
 	}
 	cr_expect_eq(path_open_in_root(-1, below("a/up"), PATH_NO_SYMLINKS), -ELOOP);
 }
 
-Test(path, walks_paths_of_any_length)
-{
-	char *path = malloc(2 * PATH_MAX);
-
-	memset(path, '/', 2 * PATH_MAX);
-	path[PATH_MAX - 1] = '\0';
-	cr_expect_gt(found(path_walk_open(top_fd, path, false)), 0, "nothing but slashes");
-	path[PATH_MAX - 1] = '/';
-	path[PATH_MAX] = '\0';
-	cr_expect_eq(path_walk_open(top_fd, path, false), -ENAMETOOLONG);
-	memset(path, 'x', NAME_MAX + 1);
-	path[NAME_MAX + 1] = '\0';
-	cr_expect_eq(path_walk_open(top_fd, path, false), -ENAMETOOLONG);
-	free(path);
-}
-
-Test(path, opens_files_of_the_kind_asked_for_only)
+Test(path, opens_only_files_of_the_requested_kind)
 {
 	int fd = path_open_in_root(top_fd, "a/b/file", PATH_REGULAR);
 
@@ -195,9 +174,9 @@ Test(path, opens_files_of_the_kind_asked_for_only)
 	close(fd);
 }
 
-/* A writer that opens the FIFO without waiting fails as long as nobody reads: it sees whether we
- * opened it. */
-Test(path, does_not_even_open_a_fifo_where_a_file_should_be)
+/* A writer that opens the FIFO with O_NONBLOCK fails while there is no reader. So it detects
+ * whether we opened it. */
+Test(path, does_not_open_a_fifo_in_place_of_a_file)
 {
 	cr_expect_eq(path_open_in_root(top_fd, "fifo", PATH_REGULAR), -EINVAL);
 	cr_expect_eq(openat(top_fd, "fifo", O_WRONLY | O_NONBLOCK), -1);
@@ -212,7 +191,7 @@ Test(path, does_not_wait_for_a_fifo)
 	close(fd);
 }
 
-Test(path, reads_exactly_what_was_asked_for)
+Test(path, reads_exactly_the_requested_range)
 {
 	int fd = path_open_in_root(top_fd, "a/b/file", 0);
 	char room[8] = { 0 };
@@ -240,7 +219,7 @@ Test(path, reads_a_whole_file_from_its_beginning)
 	close(fd);
 }
 
-Test(path, reads_a_file_that_just_fits_and_refuses_one_byte_more)
+Test(path, reads_a_file_that_just_fits_and_rejects_one_byte_more)
 {
 	int fd = path_open_in_root(top_fd, "a/b/file", 0);
 	struct buf buf;
@@ -305,7 +284,7 @@ static void expect_content(const char *name, const char *content)
 	close(fd);
 }
 
-Test(path, shows_nothing_of_an_output_before_it_is_whole)
+Test(path, hides_an_output_until_it_is_complete)
 {
 	struct path_output output;
 	struct stat status;
@@ -321,7 +300,7 @@ Test(path, shows_nothing_of_an_output_before_it_is_whole)
 	cr_expect_eq(entries_of(top), entries, "no temporary is left");
 }
 
-Test(path, keeps_an_output_from_others_until_it_is_whole)
+Test(path, keeps_an_output_private_until_it_is_complete)
 {
 	struct path_output output;
 	struct stat status;
@@ -333,7 +312,7 @@ Test(path, keeps_an_output_from_others_until_it_is_whole)
 	path_output_abandon(&output);
 }
 
-Test(path, replaces_a_link_instead_of_what_it_points_to)
+Test(path, replaces_a_link_instead_of_its_target)
 {
 	struct path_output output;
 	struct stat status;
@@ -376,7 +355,7 @@ Test(path, moves_an_output_to_another_directory)
 	cr_expect_eq(open_descriptors(), descriptors);
 }
 
-/* As on a file system that has no files without a name. */
+/* As on a file system without O_TMPFILE. */
 Test(path, moves_an_output_that_has_a_hidden_name)
 {
 	struct path_output output;
@@ -402,7 +381,7 @@ Test(path, removes_the_temporary_when_it_cannot_be_renamed)
 	cr_expect_eq(entries_of(top), entries);
 }
 
-Test(path, finishes_an_output_or_leaves_what_was_there)
+Test(path, finishes_an_output_or_keeps_the_old_file)
 {
 	struct path_output output;
 
@@ -411,29 +390,29 @@ Test(path, finishes_an_output_or_leaves_what_was_there)
 	close(output.fd);
 	output.fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	cr_expect_eq(path_output_finish(&output, "new", 3, 0600), -ENOSPC);
-	cr_expect(path_holds(top_fd, "plan", "old", 3));
+	cr_expect(path_has_content(top_fd, "plan", "old", 3));
 	cr_assert_eq(path_output_open(&output, below("plan")), 0);
 	cr_expect_eq(path_output_finish(&output, "new", 3, 0600), 0);
-	cr_expect(path_holds(top_fd, "plan", "new", 3));
+	cr_expect(path_has_content(top_fd, "plan", "new", 3));
 }
 
-Test(path, holds_the_same_bytes_only_as_a_regular_file)
+Test(path, has_content_only_as_a_regular_file)
 {
 	put("same", "12345");
 	put("empty", "");
 	cr_assert_eq(symlinkat("same", top_fd, "link-to-same"), 0);
-	cr_expect(path_holds(top_fd, "same", "12345", 5));
-	cr_expect(path_holds(AT_FDCWD, below("same"), "12345", 5));
-	cr_expect_not(path_holds(top_fd, "same", "12346", 5));
-	cr_expect_not(path_holds(top_fd, "same", "1234", 4));
-	cr_expect_not(path_holds(top_fd, "same", "123456", 6));
-	cr_expect(path_holds(top_fd, "empty", "", 0));
-	cr_expect_not(path_holds(top_fd, "link-to-same", "12345", 5));
-	cr_expect_not(path_holds(top_fd, "fifo", "", 0));
-	cr_expect_not(path_holds(top_fd, "nothing", "", 0));
+	cr_expect(path_has_content(top_fd, "same", "12345", 5));
+	cr_expect(path_has_content(AT_FDCWD, below("same"), "12345", 5));
+	cr_expect_not(path_has_content(top_fd, "same", "12346", 5));
+	cr_expect_not(path_has_content(top_fd, "same", "1234", 4));
+	cr_expect_not(path_has_content(top_fd, "same", "123456", 6));
+	cr_expect(path_has_content(top_fd, "empty", "", 0));
+	cr_expect_not(path_has_content(top_fd, "link-to-same", "12345", 5));
+	cr_expect_not(path_has_content(top_fd, "fifo", "", 0));
+	cr_expect_not(path_has_content(top_fd, "nothing", "", 0));
 }
 
-Test(path, writes_to_the_longest_name_there_is)
+Test(path, writes_to_the_longest_name)
 {
 	struct path_output output;
 	char name[NAME_MAX + 2];
@@ -446,7 +425,7 @@ Test(path, writes_to_the_longest_name_there_is)
 	cr_expect_eq(fstatat(top_fd, name, &status, 0), 0);
 }
 
-Test(path, refuses_outputs_that_are_no_file_in_a_directory)
+Test(path, rejects_outputs_that_cannot_be_files)
 {
 	struct path_output output;
 

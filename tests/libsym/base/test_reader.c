@@ -18,7 +18,7 @@ Test(reader, reads_little_endian_numbers_in_turn)
 	cr_expect_eq(reader_left(&reader), 0);
 }
 
-Test(reader, reads_big_endian_numbers_when_told)
+Test(reader, reads_big_endian_numbers_on_request)
 {
 	struct reader reader = reader_over(digits, sizeof(digits)), part;
 
@@ -54,7 +54,7 @@ Test(reader, skips_and_seeks)
 	cr_expect(reader_ok(&reader), "the end itself is a position");
 }
 
-/* In a block of its own size, so that a sanitizer sees one byte too many. */
+/* In a block of the exact size, so that a sanitizer detects a read past the end. */
 Test(reader, never_leaves_its_bytes)
 {
 	for (size_t size_bytes = 1; size_bytes < 8; size_bytes++) {
@@ -87,7 +87,7 @@ Test(reader, yields_nothing_after_the_first_failure)
 	cr_expect_eq(reader.failed_at, 12);
 }
 
-Test(reader, refuses_a_position_beyond_the_end)
+Test(reader, rejects_a_position_beyond_the_end)
 {
 	struct reader reader = reader_over(digits, sizeof(digits));
 
@@ -97,7 +97,7 @@ Test(reader, refuses_a_position_beyond_the_end)
 	cr_expect_eq(reader.failed_at, 2);
 }
 
-Test(reader, refuses_a_count_that_overflows)
+Test(reader, rejects_a_count_that_overflows)
 {
 	struct reader reader = reader_over(digits, sizeof(digits));
 
@@ -106,7 +106,7 @@ Test(reader, refuses_a_count_that_overflows)
 	cr_expect_not(reader_ok(&reader));
 }
 
-Test(reader, reads_strings_with_their_end_only)
+Test(reader, reads_only_terminated_strings)
 {
 	struct reader reader = reader_over("ab\0\0cd", 6);
 
@@ -116,7 +116,7 @@ Test(reader, reads_strings_with_their_end_only)
 	cr_expect_eq(reader.failed_at, 4);
 }
 
-Test(reader, has_nothing_in_nothing)
+Test(reader, has_no_bytes_over_null)
 {
 	struct reader reader = reader_over(NULL, 0);
 
@@ -127,7 +127,7 @@ Test(reader, has_nothing_in_nothing)
 	cr_expect_not(reader_ok(&reader));
 }
 
-Test(reader, makes_a_reader_of_a_part)
+Test(reader, makes_a_reader_over_a_part)
 {
 	struct reader whole = reader_over(digits, sizeof(digits));
 	struct reader part = reader_part(&whole, 4, 2);
@@ -140,7 +140,7 @@ Test(reader, makes_a_reader_of_a_part)
 	cr_expect(reader_ok(&part), "an empty part at the end");
 }
 
-Test(reader, refuses_a_part_that_lies_outside)
+Test(reader, rejects_a_part_that_lies_outside)
 {
 	struct reader whole = reader_over(digits, sizeof(digits));
 	struct reader part = reader_part(&whole, 16, 0);

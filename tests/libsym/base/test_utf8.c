@@ -24,10 +24,10 @@ Test(utf8, keeps_characters_of_every_length)
 		    "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
 }
 
-Test(utf8, replaces_each_byte_that_does_not_belong)
+Test(utf8, replaces_each_invalid_byte)
 {
 	expect_text("a\x80z\xff\xfe", "a" REPLACED "z" REPLACED REPLACED);
-	/* Longer than need be, a surrogate, beyond the last one. */
+	/* Overlong, a surrogate, beyond U+10FFFF. */
 	expect_text("\xc1\xbf", REPLACED REPLACED);
 	expect_text("\xe0\x9f\xbf", REPLACED REPLACED REPLACED);
 	expect_text("\xf0\x8f\xbf\xbf", REPLACED REPLACED REPLACED REPLACED);
@@ -35,7 +35,7 @@ Test(utf8, replaces_each_byte_that_does_not_belong)
 	expect_text("\xf4\x90\x80\x80", REPLACED REPLACED REPLACED REPLACED);
 }
 
-Test(utf8, replaces_what_is_cut)
+Test(utf8, replaces_truncated_characters)
 {
 	expect_text("\xc3", REPLACED);
 	expect_text("\xe2\x82", REPLACED REPLACED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of build-ids, when a file is not there as it was when it was added. */
+/* Stacks of build-ids, when a file has changed since it was added. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static struct bpf_stack_build_id frame_of(const char *path)
 	return frame;
 }
 
-Test(bcc_build_ids, a_file_is_opened_once_there_are_descriptors)
+Test(bcc_build_ids, open_a_file_once_there_are_descriptors)
 {
 	char *path = library.procutils_which_so("c", 0);
 	struct bpf_stack_build_id frame = frame_of(path);
@@ -67,7 +67,7 @@ static void copy(const char *from, const char *to)
 	free(bytes);
 }
 
-Test(bcc_build_ids, a_file_that_has_become_another_gives_no_names)
+Test(bcc_build_ids, give_no_names_from_a_replaced_file)
 {
 	char *c = library.procutils_which_so("c", 0), *m = library.procutils_which_so("m", 0);
 	char *scratch = scratch_create(), *path = scratch_path(scratch, "library.so");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libbcc's own tests of its C interface ask of symbols, asked anew of three
- * libraries: ours, ours told to answer as libbcc does, and libbcc itself where it
- * is installed. A case that holds for libbcc and not for ours is a defect of ours.
+ * The symbol tests of libbcc's own C tests, rewritten for three libraries: ours, ours in strict
+ * mode, and libbcc itself where it is installed. A case that passes with libbcc and not with ours
+ * is a defect of ours.
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -29,7 +29,7 @@ static struct criterion_test_params subjects(void)
 	return cr_make_param_array(int, all, BCC_SUBJECTS);
 }
 
-/* Each case is asked of each library. */
+/* Each case runs with each library. */
 #define CASE(name)                                                                                 \
 	static void case_##name(void);                                                             \
 	ParameterizedTestParameters(bcc_contract, name)                                            \
@@ -160,7 +160,7 @@ CASE(finds_an_address_of_a_mapped_file)
 	free(path);
 }
 
-/* Code of this file lies elsewhere than at its offset, as lld and linkers of its kind have it. */
+/* Code of this file has other vaddrs than offsets, as with lld. */
 CASE(finds_a_vaddr_that_is_no_offset)
 {
 	struct elf_builder_options options = { .position_independent = true, .debug_link = "none" };
@@ -192,7 +192,7 @@ CASE(finds_a_vaddr_that_is_no_offset)
 
 /* ---- maps --------------------------------------------------------------------------------- */
 
-/* libbcc's, which its callers copy. */
+/* libbcc's layout, which its callers copy. */
 struct mod_search {
 	const char *name;
 	uint64_t inode, dev_major, dev_minor, addr;
@@ -311,7 +311,7 @@ __attribute__((noinline)) int bcc_contract_function(const char *text)
 	return length;
 }
 
-/* Of a default cache and one with an option, which must agree. */
+/* With a default cache and one with options, which must agree. */
 static void resolve_twice(uint64_t address, struct bcc_symbol *ret)
 {
 	struct bcc_symbol_option lazy = { 1, 1, 1, BCC_SYM_ALL_TYPES };
@@ -349,7 +349,7 @@ CASE(names_a_function_of_the_library_itself)
 	cr_expect(strstr(symbol.module, library.soname));
 }
 
-/* libc's own; a sanitizer puts functions of the same name in front. */
+/* libc's own function; a sanitizer has functions of the same names. */
 static void *libc_function(const char *name)
 {
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -365,7 +365,7 @@ CASE(names_a_function_of_libc)
 	resolve_twice(address, &symbol);
 	cr_expect_eq(symbol.offset, 0);
 	cr_expect(strstr(symbol.module, "libc"));
-	/* Or an alias, whose address is the same. */
+	/* Or an alias with the same address. */
 	if (strcmp(symbol.name, "strtok") != 0)
 		cr_expect_eq((uint64_t)libc_function(symbol.name), address);
 }
@@ -455,7 +455,7 @@ static bool start_with_code(struct bcc_child *child, unsigned int flags, int (*p
 	return bcc_child_start(child, flags, prepare, NULL);
 }
 
-/* `map_pid` is the number in the map's name. */
+/* `map_pid` is the PID in the map's name. */
 static void expect_both_names(const struct bcc_child *child, int map_pid)
 {
 	static const char *const names[] = { "dummy_fn", "right_next_door_fn" };
@@ -486,7 +486,7 @@ CASE(reads_the_perf_map_of_a_process)
 
 CASE(reads_the_perf_map_of_a_process_in_another_pid_namespace)
 {
-	/* Its map is where that of the same test of the other library would be. */
+	/* Its map has the path of the map in the same test of the other library. */
 	int shared AUTO_CLOSE = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct bcc_child child;
 

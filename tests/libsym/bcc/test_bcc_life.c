@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that end, become another program, or lose the files that they have mapped. */
+/* Processes that end, call exec(), or lose the files that they have mapped. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <signal.h>
@@ -8,9 +8,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/support/bcc_library.h"
+#include "tests/support/bpf_program.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
 
@@ -29,7 +31,7 @@ static void wait_ms(unsigned int milliseconds)
 	usleep(milliseconds * 1000);
 }
 
-Test(bcc_life, a_process_that_ended_keeps_its_names)
+Test(bcc_life, keeps_the_names_of_an_ended_process)
 {
 	uint64_t known = (uint64_t)dlsym(RTLD_DEFAULT, "strdup");
 	void *nameless =
@@ -71,7 +73,7 @@ static uint64_t mapped_at(pid_t pid, const char *name)
 	return start;
 }
 
-/* A child that is this program, and another one once the descriptor is closed. */
+/* A child that is this program, and another one after the descriptor is closed. */
 static pid_t start_child(int *go_ret)
 {
 	int go[2];
@@ -91,7 +93,7 @@ static pid_t start_child(int *go_ret)
 	return child;
 }
 
-Test(bcc_life, a_process_that_became_another_program_is_looked_at_anew)
+Test(bcc_life, reads_a_process_again_after_exec)
 {
 	struct bcc_symbol symbol;
 	uint64_t start = 0;
@@ -107,17 +109,21 @@ Test(bcc_life, a_process_that_became_another_program_is_looked_at_anew)
 		wait_ms(10);
 		start = mapped_at(child, "/sleep");
 	}
-	wait_ms(150);
-	library.symcache_resolve(cache, start + 0x10, &symbol);
+	for (int i = 0; i < 500; i++) { /* it is looked at when a refresh is due */
+		library.symcache_resolve(cache, start + 0x10, &symbol);
+		if (symbol.module && strstr(symbol.module, "/sleep"))
+			break;
+		wait_ms(10);
+	}
 	cr_expect(symbol.module && strstr(symbol.module, "/sleep"), "module is %s", symbol.module);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	library.free_symcache(cache, child);
 }
 
-Test(bcc_life, a_name_is_looked_for_in_the_program_that_runs)
+Test(bcc_life, searches_a_name_in_the_running_program)
 {
-	/* One of which the sanitizers have none of their own. */
+	/* The sanitizers have no function of this name. */
 	static const char name[] = "gnu_get_libc_version";
 	uint64_t own = (uint64_t)dlsym(RTLD_DEFAULT, name), start = 0, found = 0;
 	struct bcc_symbol libc;
@@ -134,8 +140,10 @@ Test(bcc_life, a_name_is_looked_for_in_the_program_that_runs)
 		if (mapped_at(child, "/sleep"))
 			start = mapped_at(child, "/libc.so.6");
 	}
-	wait_ms(150);
-	cr_expect_eq(library.symcache_resolve_name(cache, libc.module, name, &found), 0);
+	for (int i = 0; i < 500 && found != start + own - mapped_at(getpid(), "/libc.so.6"); i++) {
+		wait_ms(10);
+		cr_assert_eq(library.symcache_resolve_name(cache, libc.module, name, &found), 0);
+	}
 	cr_expect_eq(found, start + own - mapped_at(getpid(), "/libc.so.6"));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -147,7 +155,7 @@ static int load(void *path)
 	return dlopen(path, RTLD_NOW) ? 0 : -1;
 }
 
-Test(bcc_life, a_name_is_looked_for_in_the_file_that_is_mapped)
+Test(bcc_life, searches_a_name_in_the_mapped_file)
 {
 	static const struct elf_builder_symbol other = {
 		"zlibVersion", 0x401010, 16, 1, 2, false, false,
@@ -184,8 +192,8 @@ Test(bcc_life, a_name_is_looked_for_in_the_file_that_is_mapped)
 	scratch_remove(scratch);
 }
 
-/* Memory of a jit is used again; whoever asks goes on asking for the same address. */
-Test(bcc_life, code_that_took_the_place_of_other_code_has_its_own_name)
+/* JIT memory is used again while a caller resolves the same address again and again. */
+Test(bcc_life, names_code_that_replaced_other_code)
 {
 	void *code = mmap(NULL, 0x1000, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct bcc_symbol symbol = { 0 };
@@ -211,4 +219,36 @@ Test(bcc_life, code_that_took_the_place_of_other_code_has_its_own_name)
 	library.free_symcache(cache, getpid());
 	fclose(map);
 	unlink(path);
+}
+
+/* Programs that are loaded one after another, while one cache stays. libbcc reads the list once. */
+Test(bcc_life, never_gives_a_bpf_program_the_name_of_a_freed_one)
+{
+	void *cache = library.symcache_new(-1, NULL);
+	struct bcc_symbol symbol;
+	uint64_t address, found;
+	char name[16];
+
+	for (int i = 0; i < 6; i++) {
+		time_t end = time(NULL) + 20;
+		int fd, outcome;
+
+		snprintf(name, sizeof(name), "bcc%c%d", 'a' + i, getpid());
+		fd = bpf_program_load(name);
+		if (fd < 0 || !bpf_program_listed(name, &address))
+			cr_skip_test("BPF programs cannot be loaded, or are not listed");
+		/* Other tests may free programs at the same time, and kallsyms skips lines then. */
+		do
+			outcome = library.symcache_resolve(cache, address, &symbol);
+		while (outcome < 0 && time(NULL) < end);
+		cr_assert_eq(outcome, 0);
+		cr_expect_str_eq(strrchr(symbol.name, '_') + 1, name);
+		cr_expect_str_eq(symbol.module, "bpf");
+		cr_expect_eq(library.symcache_resolve_name(cache, NULL, symbol.name, &found), 0);
+		cr_expect_eq(found, address);
+		bpf_program_free(fd, name);
+		if (library.symcache_resolve(cache, address, &symbol) == 0)
+			cr_expect_str_neq(strrchr(symbol.name, '_') + 1, name);
+	}
+	library.free_symcache(cache, -1);
 }

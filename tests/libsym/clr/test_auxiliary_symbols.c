@@ -8,7 +8,7 @@
 
 static const uint64_t table = 0x10000, texts = 0x20000, count_at = 0x30000;
 
-/* Rows of 32 bytes with the name first, as no runtime has them. */
+/* Rows of 32 bytes with the name first, unlike in any runtime. */
 static const struct layout_auxiliary layout = { table, count_at, 32, 24, 8 };
 
 static void begin(struct fake_memory *fake)
@@ -58,7 +58,7 @@ Test(auxiliary_symbols, lists_each_address_once_in_order)
 	fake_memory_deinit(&fake);
 }
 
-Test(auxiliary_symbols, leaves_out_what_makes_no_sense)
+Test(auxiliary_symbols, leaves_out_invalid_entries)
 {
 	static const char *const names[] = {
 		"", "two words", "\xc3\xa4", "new\nline",
@@ -85,7 +85,7 @@ Test(auxiliary_symbols, leaves_out_what_makes_no_sense)
 	fake_memory_deinit(&fake);
 }
 
-Test(auxiliary_symbols, does_without_where_nothing_can_be_read)
+Test(auxiliary_symbols, is_empty_when_nothing_can_be_read)
 {
 	struct fake_memory fake = { 0 };
 	struct auxiliary_symbols symbols;

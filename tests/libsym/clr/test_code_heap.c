@@ -5,7 +5,7 @@
 #include "libsym/clr/code_heap.h"
 #include "tests/support/fake_memory.h"
 
-/* Offsets that no runtime has: what is found, is found through the layout. */
+/* Offsets unlike those of any runtime: what is found is found through the layout. */
 static const struct layout layout = {
 	.range_map_address = 0x100000,
 	.stub_kind_last = 15,
@@ -60,8 +60,9 @@ static void build(struct fake_memory *fake)
 	fake_memory_put_u64(fake, HEAP + 8, CODE + 0x800);
 	fake_memory_put_u64(fake, HEAP + 16, CODE);
 	fake_memory_put_u64(fake, HEAP + 24, NIBBLES);
-	fake_memory_put_u32(fake, NIBBLES, 0x00100000);     /* third nibble: 64 bytes in */
-	fake_memory_put_u32(fake, NIBBLES + 4, 0x0000000a); /* covered by what began before */
+	fake_memory_put_u32(fake, NIBBLES, 0x00100000); /* third nibble: 64 bytes in */
+	fake_memory_put_u32(fake, NIBBLES + 4,
+			    0x0000000a); /* covered by a block that began earlier */
 	fake_memory_put_u32(fake, NIBBLES + 8, 0x20000000); /* first nibble, second word */
 	fake_memory_put_u64(fake, CODE + 0x38, HEADER);
 	fake_memory_put_u64(fake, CODE + 0x200 + 4 - 8, 9); /* a stub */
@@ -76,7 +77,7 @@ static void build(struct fake_memory *fake)
 static struct sym_error *read_map(struct remote_memory *memory, struct code_map *map)
 {
 	*map = (struct code_map){ 0 };
-	return code_map_read(memory, &layout, map);
+	return code_map_read(memory, &layout, NULL, NULL, map);
 }
 
 static enum code_block_kind read_block_by(const struct layout *by, struct remote_memory *memory,
@@ -135,8 +136,10 @@ Test(code_heap, finds_methods_and_stubs_through_the_layout_alone)
 	fake_memory_deinit(&fake);
 }
 
-/* As above with the unwind data of ARM64 in the place of ends: of the first piece a record at
- * CODE + 0x3000, of the second packed. */
+/*
+ * A method with the unwind data of ARM64 in place of ends: a record at CODE + 0x3000 for the first
+ * piece, packed for the second.
+ */
 static enum code_block_kind read_arm64(uint32_t record, uint32_t packed, uint64_t *size_bytes_ret)
 {
 	struct layout arm64 = layout;
@@ -162,7 +165,7 @@ static enum code_block_kind read_arm64(uint32_t record, uint32_t packed, uint64_
 	return kind;
 }
 
-Test(code_heap, tells_sizes_by_the_unwind_data_of_arm64)
+Test(code_heap, computes_sizes_from_the_unwind_data_of_arm64)
 {
 	static const uint32_t flags = 0xffc00000;
 	uint64_t size_bytes;
@@ -177,7 +180,7 @@ Test(code_heap, tells_sizes_by_the_unwind_data_of_arm64)
 	cr_expect_eq(read_arm64(flags | 8, 0x7f000000, &size_bytes), CODE_BLOCK_BAD);
 }
 
-Test(code_heap, believes_no_header_that_contradicts_its_block)
+Test(code_heap, rejects_a_header_that_contradicts_its_block)
 {
 	static const struct {
 		uint64_t address;
@@ -187,10 +190,10 @@ Test(code_heap, believes_no_header_that_contradicts_its_block)
 		{ HEADER, 5000 },               /* too many */
 		{ HEADER + 8, 0x1234567c + 2 }, /* a MethodDesc is aligned */
 		{ HEADER + 16, 0x44 },          /* begins elsewhere */
-		{ HEADER + 20, 0x40 },          /* is empty */
+		{ HEADER + 20, 0x40 },          /* empty */
 		{ HEADER + 28, 0x50 },          /* descends */
 		{ HEADER + 32, 0x20000 },       /* leaves the section */
-		{ CODE + 0x38, 0x666000 },      /* the header is nowhere */
+		{ CODE + 0x38, 0x666000 },      /* the header is unmapped */
 	};
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
@@ -210,7 +213,7 @@ Test(code_heap, believes_no_header_that_contradicts_its_block)
 	}
 }
 
-Test(code_heap, leaves_out_heaps_and_sections_that_contradict_themselves)
+Test(code_heap, leaves_out_inconsistent_heaps_and_sections)
 {
 	static const struct {
 		uint64_t address, value;
@@ -235,9 +238,11 @@ Test(code_heap, leaves_out_heaps_and_sections_that_contradict_themselves)
 	}
 }
 
-/* The first word of what glibc has freed is a link: here one that makes it reach over the other
- * section, as it was found in .NET 10. */
-Test(code_heap, leaves_out_a_section_that_was_freed_and_keeps_those_it_would_reach_over)
+/*
+ * The first word of memory that glibc has freed is a link. Here it makes the section cover the
+ * other one, as found in .NET 10.
+ */
+Test(code_heap, leaves_out_a_freed_section_only)
 {
 	static const uint64_t begins[] = { 0x3f1f0c, 0x3f1000, CODE + 0x80000, CODE_END + 0x10000 };
 	const uint64_t begin = CODE_END + 0x10000, end = CODE_END + 0x20000;
@@ -265,7 +270,7 @@ Test(code_heap, leaves_out_a_section_that_was_freed_and_keeps_those_it_would_rea
 	}
 }
 
-Test(code_heap, leaves_out_a_section_that_is_larger_than_any)
+Test(code_heap, leaves_out_a_section_that_is_too_large)
 {
 	struct fake_memory fake = { 0 };
 	struct remote_memory *memory AUTO_REMOTE_MEMORY = fake_memory_open(&fake);

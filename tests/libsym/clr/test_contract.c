@@ -36,7 +36,7 @@ static void assert_refused(struct sym_error *error, const char *word)
 	sym_error_destroy(error);
 }
 
-Test(contract, tells_offsets_sizes_numbers_pointers_and_texts)
+Test(contract, returns_offsets_sizes_numbers_pointers_and_texts)
 {
 	AUTO_CONTRACT struct contract *contract = parse_small();
 	uint32_t offset = 0, size = 0;
@@ -61,7 +61,7 @@ Test(contract, tells_offsets_sizes_numbers_pointers_and_texts)
 	cr_assert_null(contract_require(contract, "One", first_version));
 }
 
-Test(contract, accepts_nul_bytes_behind_the_text)
+Test(contract, accepts_nul_bytes_after_the_text)
 {
 	struct contract *contract = NULL;
 	char padded[sizeof(small) + 16] = "";
@@ -71,7 +71,7 @@ Test(contract, accepts_nul_bytes_behind_the_text)
 	contract_close(contract);
 }
 
-Test(contract, names_what_is_missing_or_makes_no_sense)
+Test(contract, names_what_is_missing_or_invalid)
 {
 	AUTO_CONTRACT struct contract *contract = parse_small();
 	uint32_t offset;
@@ -89,7 +89,7 @@ Test(contract, names_what_is_missing_or_makes_no_sense)
 	assert_refused(contract_pointer(contract, "Q", &number), "Q");
 }
 
-Test(contract, refuses_other_versions_and_versions_that_are_texts)
+Test(contract, rejects_other_versions_and_texts_as_versions)
 {
 	AUTO_CONTRACT struct contract *contract = parse_small();
 
@@ -99,8 +99,8 @@ Test(contract, refuses_other_versions_and_versions_that_are_texts)
 	assert_refused(contract_require(contract, "Two", first_version), "Two is missing");
 }
 
-/* As .NET 11 writes them: a number says nothing there. */
-Test(contract, reads_versions_that_are_texts_where_all_are)
+/* As .NET 11 writes them: a number has no meaning there. */
+Test(contract, reads_texts_as_versions)
 {
 	static const char later[] =
 		"{\"version\":2,\"baseline\":\"empty\",\"types\":{\"T\":{\"A\":8}},"
@@ -120,7 +120,7 @@ Test(contract, reads_versions_that_are_texts_where_all_are)
 	contract_close(contract);
 }
 
-Test(contract, refuses_descriptions_of_another_version_or_without_their_parts)
+Test(contract, rejects_other_versions_and_missing_parts)
 {
 	static const struct {
 		const char *text, *word;
@@ -144,7 +144,7 @@ Test(contract, refuses_descriptions_of_another_version_or_without_their_parts)
 	}
 }
 
-Test(contract, calls_broken_text_a_format_error)
+Test(contract, rejects_malformed_text)
 {
 	static const char *const texts[] = { "", "{", "{\"version\":0,\"version\":0}", "nul",
 					     "{\"a\":\"\xff\"}" };
@@ -173,7 +173,7 @@ Test(contract, survives_nesting_that_would_exhaust_a_stack)
 	free(text);
 }
 
-Test(contract, refuses_more_text_or_pointers_than_the_limits_allow)
+Test(contract, rejects_text_and_pointers_above_the_limits)
 {
 	struct contract *contract = NULL;
 	struct sym_error *error =

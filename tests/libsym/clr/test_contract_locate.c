@@ -65,7 +65,7 @@ Test(contract_locate, finds_the_descriptor_by_the_gnu_hash_table)
 	assert_found(&image);
 }
 
-Test(contract_locate, takes_small_pointers_of_the_dynamic_section_as_link_time_addresses)
+Test(contract_locate, reads_small_pointers_of_the_dynamic_section_as_vaddrs)
 {
 	struct clr_image image;
 
@@ -88,7 +88,7 @@ Test(contract_locate, finds_the_descriptor_by_the_old_hash_table)
 	assert_found(&image);
 }
 
-Test(contract_locate, says_when_the_module_exports_no_descriptor)
+Test(contract_locate, reports_a_missing_descriptor)
 {
 	struct clr_image image;
 
@@ -100,7 +100,7 @@ Test(contract_locate, says_when_the_module_exports_no_descriptor)
 	assert_refused(&image, SYM_ERROR_NOT_FOUND, "no data contract");
 }
 
-Test(contract_locate, refuses_modules_that_are_no_elf_files_of_64_bits)
+Test(contract_locate, rejects_what_is_not_a_64_bit_elf_file)
 {
 	struct clr_image image;
 	const uint8_t class_32 = ELFCLASS32;
@@ -113,7 +113,7 @@ Test(contract_locate, refuses_modules_that_are_no_elf_files_of_64_bits)
 	assert_refused(&image, SYM_ERROR_UNSUPPORTED, "ELF");
 }
 
-Test(contract_locate, refuses_descriptors_of_another_kind)
+Test(contract_locate, rejects_descriptors_of_another_kind)
 {
 	struct clr_image image;
 
@@ -125,7 +125,7 @@ Test(contract_locate, refuses_descriptors_of_another_kind)
 	assert_refused(&image, SYM_ERROR_UNSUPPORTED, "flags");
 }
 
-Test(contract_locate, refuses_more_than_a_runtime_can_have)
+Test(contract_locate, rejects_more_than_a_runtime_can_have)
 {
 	struct clr_image image;
 
@@ -137,7 +137,7 @@ Test(contract_locate, refuses_more_than_a_runtime_can_have)
 	assert_refused(&image, SYM_ERROR_LIMIT, "too many");
 }
 
-Test(contract_locate, calls_pointers_into_nowhere_what_they_are)
+Test(contract_locate, reports_pointers_to_unmapped_memory)
 {
 	static const struct {
 		uint32_t place;
@@ -166,7 +166,7 @@ Test(contract_locate, ends_on_a_chain_without_an_end)
 {
 	struct clr_image image;
 
-	/* Chains of even values, through all that is there and into nowhere. */
+	/* Chains of even values, up to and beyond the end of the memory. */
 	clr_image_init(&image);
 	for (uint32_t at = CHAIN; at < CLR_ELF_HASH + 0x200; at += 4)
 		fake_memory_put_u32(&image.fake, image.base + at, 2);

@@ -26,7 +26,7 @@ static void assert_refused(const char *bytes, size_t size_bytes, const char *why
 	cr_assert_null(text.bytes);
 }
 
-Test(contract_text, finds_members_behind_whatever_stands_before_them)
+Test(contract_text, finds_members_after_any_other_value)
 {
 	struct contract_text text =
 		parse(" {\"a\" : {\"x\":[1,[2,{\"b\":3}],{}]},\t\"e\":[],\"t\":\"b\",\"n\":null,\n"
@@ -67,7 +67,7 @@ Test(contract_text, accepts_the_same_name_in_different_objects_only)
 	assert_refused("[{\"\":1,\"\":1}]", 13, "twice");
 }
 
-Test(contract_text, refuses_what_is_not_whole_or_has_more_than_one_meaning)
+Test(contract_text, rejects_incomplete_and_ambiguous_text)
 {
 	static const char *const texts[] = {
 		"",
@@ -118,8 +118,8 @@ Test(contract_text, refuses_what_is_not_whole_or_has_more_than_one_meaning)
 	assert_refused("\"a\0\"", 4, "byte");
 }
 
-/* What a text is cut to is refused wherever it ends, and never read beyond: see SAN=1. */
-Test(contract_text, refuses_every_beginning_of_a_text)
+/* Every prefix of a text is rejected, and no byte after it is read: see SAN=1. */
+Test(contract_text, rejects_every_prefix_of_a_text)
 {
 	static const char whole[] =
 		"{\"version\":0,\"types\":{\"T\":{\"!\":24,\"B\":[16,\"pointer\"]}},\"x\":true}";
@@ -133,7 +133,7 @@ Test(contract_text, refuses_every_beginning_of_a_text)
 	}
 }
 
-Test(contract_text, refuses_more_names_than_it_can_compare)
+Test(contract_text, rejects_more_names_than_the_limit)
 {
 	size_t count = 3000;
 	char *bytes = malloc(count * 32), *at = bytes;

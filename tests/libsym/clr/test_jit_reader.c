@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole way from the descriptor to names, also while the process changes under the reader. */
+/* The whole way from the descriptor to names, also while the process changes during the reading. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <errno.h>
@@ -22,8 +22,8 @@ struct fixture {
 	uint64_t module, plain, nameless;
 	uint64_t run, run_code;         /* an ordinary method */
 	uint64_t dynamic, dynamic_code; /* one that can be recycled */
-	uint64_t second, second_code;   /* another, not there yet */
-	size_t at_call;                 /* when something happens */
+	uint64_t second, second_code;   /* another one, which appears later */
+	size_t at_call;                 /* when the event happens */
 };
 
 static void build(struct fixture *fixture)
@@ -69,7 +69,7 @@ static struct jit_reading *read_once(struct jit_reader *reader, uint32_t flags)
 	return reading;
 }
 
-/* NULL: it has no name. */
+/* NULL when there is no name. */
 static const struct jit_symbol *find(const struct jit_reading *reading, uint64_t start)
 {
 	for (size_t i = 0; i < reading->symbol_count; i++)
@@ -110,8 +110,8 @@ Test(jit_reader, names_methods_with_their_extent_and_stubs_by_kind)
 	clr_image_deinit(&fixture.image);
 }
 
-/* The metadata has two types, of which the second owns the one method. */
-Test(jit_reader, says_where_hot_reload_or_a_profiler_may_have_added_methods)
+/* The metadata has two types. The second one owns the only method. */
+Test(jit_reader, reports_that_methods_may_have_been_added)
 {
 	static const struct {
 		uint32_t flags, type, method;
@@ -135,7 +135,7 @@ Test(jit_reader, says_where_hot_reload_or_a_profiler_may_have_added_methods)
 		added = clr_image_add_method(&fixture.image, type, cases[n].method,
 					     CLR_CLASS_ORDINARY, 0);
 		code = clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, added, 1);
-		/* One of many: more would mean that nothing is as the contract says. */
+		/* One of many. More of them would mean that the contract does not apply. */
 		for (int i = 0; i < 30; i++)
 			clr_image_add_code(&fixture.image, CLR_HEAP_ORDINARY, fixture.run, 1);
 		reader = open_reader(&fixture);
@@ -148,7 +148,7 @@ Test(jit_reader, says_where_hot_reload_or_a_profiler_may_have_added_methods)
 	}
 }
 
-Test(jit_reader, yields_nothing_where_nothing_has_changed_and_then_what_is_new)
+Test(jit_reader, returns_only_changes)
 {
 	struct fixture fixture;
 	AUTO_JIT_READER struct jit_reader *reader = NULL;
@@ -182,7 +182,7 @@ Test(jit_reader, does_not_read_settled_code_again)
 	reader = open_reader(&fixture);
 	jit_reading_destroy(read_once(reader, 0));
 	cr_assert_null(read_once(reader, 0)); /* now it is settled */
-	/* What is not read again is not missed: its MethodDesc may as well be nonsense. */
+	/* Settled code is not read again, so its MethodDesc may be invalid. */
 	fake_memory_put_u64(&fixture.image.fake, fixture.run_code - 8, 0xdead0000);
 	cr_assert_null(read_once(reader, 0));
 	clr_image_deinit(&fixture.image);
@@ -191,7 +191,7 @@ Test(jit_reader, does_not_read_settled_code_again)
 /* ---- while it changes ------------------------------------------------------------- */
 
 enum {
-	NEW_VERSIONS = 0x60000000 /* memory that is not there yet */
+	NEW_VERSIONS = 0x60000000 /* memory that appears later */
 };
 
 static void map_versions(struct fake_memory *fake, void *context)
@@ -202,9 +202,11 @@ static void map_versions(struct fake_memory *fake, void *context)
 		fake_memory_add(fake, NEW_VERSIONS, 4096);
 }
 
-/* A method that is being compiled again: its versions are in memory that the runtime gets just now.
- * Its name needs no other look, so it would stay without a tier for ever. */
-Test(jit_reader, knows_the_tier_once_it_can_be_read)
+/*
+ * A method that is being compiled again: its versions are in memory that is only now allocated. Its
+ * name needs no second look, so without a third one it would never have a tier.
+ */
+Test(jit_reader, finds_the_tier_once_it_is_readable)
 {
 	size_t seen[4] = { 0 };
 
@@ -222,7 +224,7 @@ Test(jit_reader, knows_the_tier_once_it_can_be_read)
 		fake_memory_put_u64(&fixture.image.fake, fixture.run + 8, NEW_VERSIONS);
 		reader = open_reader(&fixture);
 		while (!known) {
-			/* The reading in which it came must have seen it. */
+			/* The reading during which it appeared must have found it. */
 			cr_assert(!readings || fixture.image.fake.calls < at_call,
 				  "mapped at read %zu", at_call);
 			reading = read_once(reader, JIT_READ_UNCHANGED);
@@ -237,7 +239,7 @@ Test(jit_reader, knows_the_tier_once_it_can_be_read)
 	cr_assert(seen[1] && seen[2] && seen[3], "%zu, %zu, %zu", seen[1], seen[2], seen[3]);
 }
 
-/* The text of the name is another one at each look. */
+/* The name has another text at each look. */
 static void rename_always(struct fake_memory *fake, void *context)
 {
 	struct fixture *fixture = context;
@@ -248,7 +250,7 @@ static void rename_always(struct fake_memory *fake, void *context)
 	fake_memory_put(fake, name, &digit, 1);
 }
 
-Test(jit_reader, leaves_unnamed_what_is_another_thing_at_the_second_look)
+Test(jit_reader, does_not_name_what_differs_at_the_second_look)
 {
 	struct fixture fixture;
 	AUTO_JIT_READER struct jit_reader *reader = NULL;
@@ -266,7 +268,7 @@ Test(jit_reader, leaves_unnamed_what_is_another_thing_at_the_second_look)
 	clr_image_deinit(&fixture.image);
 }
 
-/* The first method's memory becomes the second's, piece by piece: one a read. */
+/* The first method's memory becomes the second's, piece by piece, one for each read. */
 static void recycle_slowly(struct fake_memory *fake, void *context)
 {
 	struct fixture *fixture = context;
@@ -281,7 +283,7 @@ static void recycle_slowly(struct fake_memory *fake, void *context)
 	}
 }
 
-Test(jit_reader, never_mixes_two_methods_whenever_one_takes_the_place_of_the_other)
+Test(jit_reader, never_mixes_two_methods_at_one_place)
 {
 	size_t firsts = 0, seconds = 0, unnamed = 0;
 
@@ -295,7 +297,7 @@ Test(jit_reader, never_mixes_two_methods_whenever_one_takes_the_place_of_the_oth
 		fixture.at_call = at_call;
 		fixture.second = clr_image_add_method(&fixture.image, fixture.nameless, 0,
 						      CLR_CLASS_DYNAMIC, 0);
-		/* Far from the first, so that it comes with another read. */
+		/* Far from the first, so that it needs another read. */
 		clr_image_room(&fixture.image, 8192);
 		clr_image_set_stored(&fixture.image, fixture.second, "Second", second_signature, 4);
 		fixture.image.fake.before_read = recycle_slowly;
@@ -329,7 +331,7 @@ static void free_dynamic(struct fake_memory *fake, void *context)
 	memset(fake_memory_at(fake, fixture->dynamic, 48), 0x55, 48);
 }
 
-/* The calls that a reading takes when nothing is freed. */
+/* The number of calls of a reading when nothing is freed. */
 static size_t count_calls(void)
 {
 	struct fixture fixture;
@@ -345,9 +347,11 @@ static size_t count_calls(void)
 	return calls;
 }
 
-/* Freed between the two looks it is not there any more; only when it goes while the second one
- * reads it, in its last two calls, is it a piece of code without a name. */
-Test(jit_reader, bears_a_method_that_is_freed_at_any_moment)
+/*
+ * If it is freed between the two looks, it is gone. Only if it is freed during its last two calls
+ * in the second look is it code without a name.
+ */
+Test(jit_reader, survives_a_method_freed_at_any_moment)
 {
 	size_t calls = count_calls(), gone = 0;
 
@@ -383,7 +387,7 @@ static void end_process(struct fake_memory *fake, void *context)
 		fake->fail_with = ESRCH;
 }
 
-/* Another program is there now: nothing of what was mapped. */
+/* Another program is there now: nothing that was mapped is. */
 static void exec_process(struct fake_memory *fake, void *context)
 {
 	struct fixture *fixture = context;
@@ -393,7 +397,7 @@ static void exec_process(struct fake_memory *fake, void *context)
 			fake->regions[i].address |= 1ull << 50;
 }
 
-/* How many readings failed; none may name anything that is not so. */
+/* How many readings failed. None may return a wrong name. */
 static size_t count_failures(void (*event)(struct fake_memory *fake, void *context))
 {
 	size_t failures = 0;
@@ -435,14 +439,14 @@ Test(jit_reader, reports_a_process_that_ends_at_any_moment)
 	cr_assert_geq(count_failures(end_process), 10);
 }
 
-Test(jit_reader, bears_a_process_that_becomes_another_program_at_any_moment)
+Test(jit_reader, survives_exec_at_any_moment)
 {
 	cr_assert_geq(count_failures(exec_process), 1);
 }
 
 /* ---- contradictions ---------------------------------------------------------------- */
 
-Test(jit_reader, believes_nothing_when_much_contradicts_the_contract)
+Test(jit_reader, rejects_a_reading_with_many_contradictions)
 {
 	struct fixture fixture;
 	AUTO_JIT_READER struct jit_reader *reader = NULL;
@@ -465,8 +469,8 @@ Test(jit_reader, believes_nothing_when_much_contradicts_the_contract)
 	clr_image_deinit(&fixture.image);
 }
 
-/* A profiler adds what no image has; where that is most of all, something else is wrong. */
-Test(jit_reader, bears_methods_that_were_added_while_there_are_more_others)
+/* A profiler adds methods that no image has. If most methods are such, something else is wrong. */
+Test(jit_reader, accepts_added_methods_among_more_others)
 {
 	struct fixture fixture;
 	AUTO_JIT_READER struct jit_reader *reader = NULL;
@@ -513,7 +517,7 @@ static bool replace_number(struct fixture *fixture, size_t index, char digit)
 	return false;
 }
 
-Test(jit_reader, names_nothing_wrongly_by_a_descriptor_with_nonsense_offsets)
+Test(jit_reader, gives_no_wrong_name_with_invalid_offsets)
 {
 	static const char digits[] = { '9', '7', '1' };
 	size_t numbers = 0;
@@ -551,39 +555,9 @@ Test(jit_reader, names_nothing_wrongly_by_a_descriptor_with_nonsense_offsets)
 	cr_assert_gt(numbers, 80);
 }
 
-/* ---- prepared methods --------------------------------------------------------------- */
-
-Test(jit_reader, names_prepared_methods_of_precompiled_code)
-{
-	struct fixture fixture;
-	AUTO_JIT_READER struct jit_reader *reader = NULL;
-	struct jit_prepared_list list;
-	uint64_t info, buckets;
-
-	build(&fixture);
-	info = clr_image_room(&fixture.image, 32);
-	buckets = clr_image_room(&fixture.image, 128);
-	fake_memory_put_u64(&fixture.image.fake, info + 24, buckets);
-	fake_memory_put_u32(&fixture.image.fake, buckets, 1);
-	fake_memory_put_u64(&fixture.image.fake, buckets + 64, 0x50001000);
-	fake_memory_put_u64(&fixture.image.fake, buckets + 64 + 32, fixture.run >> 1);
-	fake_memory_put_u64(&fixture.image.fake, buckets + 72, 0x50002000);
-	fake_memory_put_u64(&fixture.image.fake, buckets + 72 + 32, fixture.plain >> 1);
-	fake_memory_put_u64(&fixture.image.fake, fixture.module + 32, info);
-	clr_image_add_section(&fixture.image, 0x50000000, 0x50010000, 0, 0, fixture.module);
-	reader = open_reader(&fixture);
-	cr_assert_null(jit_reader_read_prepared(reader, &list));
-	cr_assert_eq(list.count, 2);
-	cr_assert_eq(list.items[0].address, 0x50001000);
-	cr_assert_str_eq(list.items[0].name, run_name);
-	cr_assert_null(list.items[1].name, "no method lies there");
-	jit_prepared_deinit(&list);
-	clr_image_deinit(&fixture.image);
-}
-
 /* ---- out of memory --------------------------------------------------------------------- */
 
-/* One reading of what is settled and of what is new; false when it fails. */
+/* One reading of settled and of new code; false when it fails. */
 static bool reads_with_failure(size_t allocations, bool *failed_ret)
 {
 	struct fixture fixture;
@@ -613,7 +587,7 @@ static bool reads_with_failure(size_t allocations, bool *failed_ret)
 	return !error;
 }
 
-Test(jit_reader, reads_everything_after_a_reading_that_found_no_memory)
+Test(jit_reader, reads_everything_after_a_lack_of_memory)
 {
 	size_t allocations = 0, failures = 0;
 	bool failed = true;

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "libsym/clr/layout.h"
-#include "libsym/clr/remote_memory.h"
+#include "libsym/process/remote_memory.h"
 #include "tests/support/clr_image.h"
 
-/* The contract of the made-up runtime with `from`, which it has once, replaced by `to`. */
+/* The contract of the fake runtime with `from`, which occurs once, replaced by `to`. */
 static struct contract *parse_with(const char *from, const char *to)
 {
 	static const uint64_t pointers[2];
@@ -27,7 +27,7 @@ static struct contract *parse_with(const char *from, const char *to)
 	return contract;
 }
 
-Test(layout, tells_how_much_of_a_structure_holds_what_is_read_of_it)
+Test(layout, computes_how_much_of_a_structure_is_read)
 {
 	AUTO_CONTRACT struct contract *contract =
 		parse_with("\"NumVirtuals\":0", "\"NumVirtuals\":40");
@@ -43,7 +43,7 @@ Test(layout, tells_how_much_of_a_structure_holds_what_is_read_of_it)
 	cr_assert_geq(tiers.node_bytes, 40);
 }
 
-/* The contract of the made-up runtime as another processor has it. */
+/* The contract of the fake runtime for another processor. */
 static struct contract *parse_for(const char *architecture, const char *function_fields)
 {
 	static const char processor[] = "\"Architecture\":[\"x64\"";
@@ -96,8 +96,10 @@ Test(layout, knows_two_processors)
 	}
 }
 
-/* The contract of the made-up runtime with some texts replaced by others; what is called `missing`,
- * if not NULL, has another name there. */
+/*
+ * The contract of the fake runtime with some texts replaced. `missing`, if not NULL, gets another
+ * name.
+ */
 static struct contract *parse_changed(const char *const (*changes)[2], size_t count,
 				      const char *missing)
 {
@@ -125,7 +127,7 @@ static struct contract *parse_changed(const char *const (*changes)[2], size_t co
 	return contract;
 }
 
-/* What .NET 11 says otherwise: versions, dimensions of arrays, and methods that await. */
+/* Changes in .NET 11: versions, dimensions of arrays, async methods. */
 static struct contract *parse_later(const char *missing)
 {
 	static const char *const changes[][2] = {
@@ -152,10 +154,9 @@ static struct contract *parse_later(const char *missing)
 	return parse_changed(changes, sizeof(changes) / sizeof(changes[0]), missing);
 }
 
-Test(layout, reads_what_later_releases_say_otherwise)
+Test(layout, reads_the_changes_of_later_releases)
 {
 	AUTO_CONTRACT struct contract *contract = parse_later(NULL);
-	struct layout_prepared prepared;
 	struct layout_precodes precodes;
 	struct layout_tiers tiers;
 	struct layout layout;
@@ -163,7 +164,6 @@ Test(layout, reads_what_later_releases_say_otherwise)
 	cr_assert_null(layout_load(contract, &layout));
 	cr_assert_null(layout_load_tiers(contract, &tiers));
 	cr_assert_null(layout_load_precodes(contract, &precodes));
-	cr_assert_null(layout_load_prepared(contract, &prepared));
 	cr_assert_not(layout.array.has_rank);
 	cr_assert_eq(layout.array.base_size, 12);
 	cr_assert_eq(layout.array.least_bytes, 24);
@@ -179,7 +179,7 @@ Test(layout, reads_what_later_releases_say_otherwise)
 	cr_assert_eq(layout.awaiting.slot_bytes[2], 32);
 }
 
-/* What .NET 10 publishes of the structures that lie around AsyncMethodData. */
+/* What .NET 10 publishes about the structures around AsyncMethodData. */
 static struct contract *parse_first(const char *instantiated, const char *missing)
 {
 	const char *const changes[][2] = {
@@ -198,7 +198,7 @@ static struct contract *parse_first(const char *instantiated, const char *missin
 
 static const char instantiated_of_10[] = "\"InstantiatedMethodDesc\":{\"!\":40},\"ArrayClass\"";
 
-Test(layout, knows_what_awaits_where_all_else_lies_as_in_net_10)
+Test(layout, knows_async_data_when_all_else_equals_net_10)
 {
 	AUTO_CONTRACT struct contract *contract = parse_first(instantiated_of_10, NULL);
 	struct layout layout;
@@ -212,7 +212,7 @@ Test(layout, knows_what_awaits_where_all_else_lies_as_in_net_10)
 	cr_expect_eq(layout.awaiting.signature + layout.awaiting.length, 16);
 }
 
-Test(layout, does_not_guess_what_awaits_where_something_lies_otherwise)
+Test(layout, does_not_guess_async_data_when_something_differs)
 {
 	static const struct {
 		const char *instantiated, *missing;
@@ -232,7 +232,7 @@ Test(layout, does_not_guess_what_awaits_where_something_lies_otherwise)
 	}
 }
 
-Test(layout, names_what_later_releases_leave_out)
+Test(layout, names_what_later_releases_lack)
 {
 	static const char *const missing[] = { "ArrayBaseSize", "BaseSize", "SignatureLength",
 					       "NativeCodeSlot", "FCallMethodDesc" };
@@ -248,7 +248,7 @@ Test(layout, names_what_later_releases_leave_out)
 	}
 }
 
-Test(layout, refuses_structures_larger_than_any_can_be)
+Test(layout, rejects_structures_that_are_too_large)
 {
 	static const struct {
 		const char *from, *to, *word;
@@ -272,7 +272,7 @@ Test(layout, refuses_structures_larger_than_any_can_be)
 	}
 }
 
-Test(layout, knows_no_tiers_where_their_structures_are_too_large)
+Test(layout, has_no_tiers_when_their_structures_are_too_large)
 {
 	static const char *const cases[][2] = {
 		{ "\"OptimizationTier\":32", "\"OptimizationTier\":505" },

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libsym/clr/method_desc.h"
-#include "libsym/format/il.h"
+#include "libsym/format/dotnet/il.h"
 #include "tests/support/clr_image.h"
 
 struct fixture {
@@ -23,7 +23,7 @@ enum {
 	ROW_OTHER,
 	METHOD_RUN = 1,
 	METHOD_ASK,
-	METHOD_FAR = 1500, /* its row needs the bits that the chunk has */
+	METHOD_FAR = 1500, /* its row needs the bits in the chunk */
 };
 
 /* void Run(int32), class Ns.Plain Ask(), many void Far() of Ns.Other. */
@@ -76,12 +76,12 @@ static void end(struct fixture *fixture)
 	clr_image_deinit(&fixture->image);
 }
 
-/* NULL: refused. */
+/* NULL: rejected. */
 static const char *name_of(struct fixture *fixture, uint64_t method, bool *is_volatile)
 {
 	bool again = true;
 
-	/* What a test added meanwhile is seen. */
+	/* Later changes of the test become visible. */
 	remote_memory_forget(fixture->memory);
 	buf_clear(&fixture->name);
 	for (;;) {
@@ -124,7 +124,7 @@ static uint64_t add(struct fixture *fixture, uint64_t type, uint32_t rid)
 	return clr_image_add_method(&fixture->image, type, rid, CLR_CLASS_ORDINARY, 5);
 }
 
-Test(method_desc, writes_names_as_the_runtime_s_own_map_has_them)
+Test(method_desc, writes_names_as_in_the_runtimes_own_map)
 {
 	struct fixture fixture;
 	uint64_t plain;
@@ -140,7 +140,7 @@ Test(method_desc, writes_names_as_the_runtime_s_own_map_has_them)
 	end(&fixture);
 }
 
-Test(method_desc, writes_a_signature_the_second_time_as_the_first)
+Test(method_desc, writes_a_cached_signature_as_the_first_time)
 {
 	struct fixture fixture;
 	uint64_t plain, array, generic;
@@ -159,7 +159,7 @@ Test(method_desc, writes_a_signature_the_second_time_as_the_first)
 	end(&fixture);
 }
 
-Test(method_desc, names_dynamic_methods_by_what_they_keep_themselves)
+Test(method_desc, names_dynamic_methods_by_their_own_data)
 {
 	static const uint8_t signature[] = { 0x00, 1, 0x0e, 0x1c };
 	struct fixture fixture;
@@ -177,7 +177,7 @@ Test(method_desc, names_dynamic_methods_by_what_they_keep_themselves)
 	end(&fixture);
 }
 
-Test(method_desc, names_dynamic_methods_by_long_names_that_fit_into_a_name)
+Test(method_desc, accepts_long_names_of_dynamic_methods)
 {
 	static const uint8_t signature[] = { 0x00, 0, 0x01 };
 	static const size_t lengths[] = { 4095, 4096, 60000, 65535, 65536 };
@@ -208,8 +208,8 @@ Test(method_desc, names_dynamic_methods_by_long_names_that_fit_into_a_name)
 	free(name);
 }
 
-/* Behind the MethodDesc and what else lies there, where its flags say so. */
-Test(method_desc, names_what_awaits_by_the_signature_that_it_keeps)
+/* After the MethodDesc and other optional parts, as its flags select. */
+Test(method_desc, names_async_variants_by_their_own_signature)
 {
 	static const uint8_t signature[] = { 0x20, 1, 0x0a, 0x0e };
 	static const struct {
@@ -239,14 +239,14 @@ Test(method_desc, names_what_awaits_by_the_signature_that_it_keeps)
 
 		clr_image_room(&fixture.image, 64);
 		fake_memory_put_u16(&fixture.image.fake, method, cases[i].flags);
-		/* It awaits, but is no variant of another method. */
+		/* It is async, but not a variant of another method. */
 		fake_memory_put_u32(&fixture.image.fake, method + cases[i].offset + 4, 0);
 		assert_named(&fixture, method, "instance void [App] Ns.Plain::Run(int32)");
 		fake_memory_put_u32(&fixture.image.fake, method + cases[i].offset + 4,
 				    sizeof(signature));
 		fake_memory_put_u64(&fixture.image.fake, method + cases[i].offset + 8, copy);
 		assert_named(&fixture, method, "instance int64 [App] Ns.Plain::Run(string)");
-		/* The other one is still called as its row says. */
+		/* The other one still has the name of its row. */
 		assert_named(&fixture, add(&fixture, plain, METHOD_RUN),
 			     "instance void [App] Ns.Plain::Run(int32)");
 		fake_memory_put_u64(&fixture.image.fake, method + cases[i].offset + 8, 8);
@@ -257,8 +257,8 @@ Test(method_desc, names_what_awaits_by_the_signature_that_it_keeps)
 	end(&fixture);
 }
 
-/* .NET 10 does not say where that lies: what is found has to be what it makes of the row. */
-Test(method_desc, believes_a_signature_that_follows_from_the_row)
+/* .NET 10 does not publish where that is: the value found must be the one derived from the row. */
+Test(method_desc, accepts_a_signature_that_follows_from_the_row)
 {
 	/* instance void modreq(Ns.Plain) Ask(), where the row says instance class Ns.Plain Ask() */
 	uint8_t variant[] = { 0x00, 0, 0x1f, 0, 0x01 };
@@ -309,7 +309,7 @@ Test(method_desc, names_the_methods_of_arrays_by_their_slot)
 			clr_image_add_method(&fixture.image, array, 0, CLR_CLASS_ARRAY, 0);
 		char expected[80];
 
-		/* Behind the four virtual methods. */
+		/* After the four virtual methods. */
 		fake_memory_put_u16(&fixture.image.fake, method + 6, (uint16_t)(4 + i));
 		clr_image_set_stored(&fixture.image, method, NULL, signature, sizeof(signature));
 		snprintf(expected, sizeof(expected), "instance int32 [App] Ns.Plain[,]::%s(int32)",
@@ -319,7 +319,7 @@ Test(method_desc, names_the_methods_of_arrays_by_their_slot)
 	end(&fixture);
 }
 
-Test(method_desc, writes_types_that_a_stored_signature_names_by_address)
+Test(method_desc, writes_type_handles_in_a_stored_signature)
 {
 	uint8_t signature[] = { 0x00, 0, 0x21, 0, 0, 0, 0, 0, 0, 0, 0 };
 	struct fixture fixture;
@@ -359,7 +359,7 @@ Test(method_desc, writes_an_array_by_address_as_the_runtime_does)
 	end(&fixture);
 }
 
-Test(method_desc, writes_a_structure_as_it_is_in_native_code)
+Test(method_desc, writes_the_native_form_of_a_structure)
 {
 	static const uint32_t elements[] = { 0x11, 0x1b, 0x0f };
 	uint8_t signature[] = { 0x00, 1, 0x01, 0x0f, 0x21, 0, 0, 0, 0, 0, 0, 0, 0 };
@@ -388,7 +388,7 @@ Test(method_desc, writes_a_structure_as_it_is_in_native_code)
 	end(&fixture);
 }
 
-Test(method_desc, names_a_dynamic_method_that_was_made_with_an_empty_name)
+Test(method_desc, names_a_dynamic_method_with_an_empty_name)
 {
 	static const uint8_t signature[] = { 0x00, 0, 0x08 };
 	struct fixture fixture;
@@ -424,7 +424,7 @@ static const char *tier_of(struct fixture *fixture, uint64_t method, uint64_t co
 	return tier;
 }
 
-/* A version of a method, in front of those that are there. */
+/* Adds a version of a method before the existing ones. */
 static uint64_t add_version(struct fixture *fixture, uint64_t method, uint64_t code, uint32_t tier)
 {
 	struct fake_memory *fake = &fixture->image.fake;
@@ -446,7 +446,7 @@ static uint64_t add_version(struct fixture *fixture, uint64_t method, uint64_t c
 	return node;
 }
 
-Test(method_desc, tells_the_tier_of_the_version_that_the_code_is)
+Test(method_desc, finds_the_tier_of_the_version_of_the_code)
 {
 	struct fixture fixture;
 	uint64_t method;
@@ -458,12 +458,12 @@ Test(method_desc, tells_the_tier_of_the_version_that_the_code_is)
 	add_version(&fixture, method, 0x7000, 99);
 	cr_assert_str_eq(tier_of(&fixture, method, 0x5000), "OptimizedTier1");
 	cr_assert_str_eq(tier_of(&fixture, method, 0x6000), "OptimizedTier1OSR");
-	cr_assert_null(tier_of(&fixture, method, 0x7000), "a tier that nobody knows");
+	cr_assert_null(tier_of(&fixture, method, 0x7000), "an unknown tier");
 	cr_assert_str_eq(tier_of(&fixture, method, 0x8000), "Optimized", "the default version");
 	end(&fixture);
 }
 
-Test(method_desc, tells_the_tier_of_the_default_version_by_what_may_be_compiled_again)
+Test(method_desc, derives_the_tier_of_the_default_version)
 {
 	struct fixture fixture;
 	uint64_t method;
@@ -476,7 +476,7 @@ Test(method_desc, tells_the_tier_of_the_default_version_by_what_may_be_compiled_
 	end(&fixture);
 }
 
-Test(method_desc, tells_the_tier_of_the_default_version_as_it_is_noted)
+Test(method_desc, reads_the_recorded_tier_of_the_default_version)
 {
 	struct fixture fixture;
 	uint64_t method, data;
@@ -496,7 +496,7 @@ Test(method_desc, tells_the_tier_of_the_default_version_as_it_is_noted)
 	end(&fixture);
 }
 
-Test(method_desc, tells_what_is_compiled_as_it_stands)
+Test(method_desc, reports_code_that_is_not_optimized)
 {
 	struct fixture fixture;
 	uint64_t type, run, ask;
@@ -541,7 +541,7 @@ static void begin_with_calls(struct fixture *fixture, const char *reference)
 	clr_image_put_at_rva(&fixture->image, fixture->module, CLR_PE_FREE + 16, fat, sizeof(fat));
 }
 
-/* Of a method that may be compiled again. */
+/* A method that may be compiled again. */
 static uint64_t add_eligible(struct fixture *fixture, uint64_t type, uint32_t rid)
 {
 	uint64_t method = add(fixture, type, rid);
@@ -550,7 +550,7 @@ static uint64_t add_eligible(struct fixture *fixture, uint64_t type, uint32_t ri
 	return method;
 }
 
-Test(method_desc, tells_code_that_is_optimized_at_once_because_of_its_tail_calls)
+Test(method_desc, reports_code_optimized_at_once_for_its_tail_calls)
 {
 	struct fixture fixture;
 	uint64_t type, run;
@@ -572,11 +572,11 @@ Test(method_desc, tells_code_that_is_optimized_at_once_because_of_its_tail_calls
 	end(&fixture);
 }
 
-Test(method_desc, does_without_il_that_cannot_be_read)
+Test(method_desc, works_without_readable_il)
 {
 	static const uint8_t bodies[][IL_HEADER_BYTES] = {
 		{ 0x13, 0x30, 8, 0, 0xff, 0xff, 0xff, 0xff }, /* larger than anything */
-		{ 0x13, 0x30, 8, 0, 0, 0, 1, 0 }, /* as large as is read, and not there */
+		{ 0x13, 0x30, 8, 0, 0, 0, 1, 0 }, /* as large as the limit, and unmapped */
 		{ 0x11, 0x30, 8, 0, 4, 0, 0, 0 }, /* of no known format */
 	};
 
@@ -594,7 +594,7 @@ Test(method_desc, does_without_il_that_cannot_be_read)
 	}
 }
 
-Test(method_desc, ends_on_a_list_of_versions_that_goes_round_in_a_circle)
+Test(method_desc, ends_on_a_cyclic_list_of_versions)
 {
 	struct fixture fixture;
 	uint64_t method, node;
@@ -607,7 +607,7 @@ Test(method_desc, ends_on_a_list_of_versions_that_goes_round_in_a_circle)
 	end(&fixture);
 }
 
-Test(method_desc, does_without_a_tier_where_versions_are_not_to_be_had)
+Test(method_desc, has_no_tier_without_versions)
 {
 	struct fixture fixture;
 	uint64_t method;
@@ -622,7 +622,7 @@ Test(method_desc, does_without_a_tier_where_versions_are_not_to_be_had)
 
 /* ---- what contradicts itself ----------------------------------------------------- */
 
-Test(method_desc, believes_no_method_that_another_type_owns)
+Test(method_desc, rejects_a_method_of_another_type)
 {
 	struct fixture fixture;
 	uint64_t plain;
@@ -636,7 +636,7 @@ Test(method_desc, believes_no_method_that_another_type_owns)
 	end(&fixture);
 }
 
-Test(method_desc, refuses_pointers_into_nowhere)
+Test(method_desc, rejects_pointers_to_unmapped_memory)
 {
 	static const uint64_t nowhere[] = { 0, 4, 0xdead0000, UINT64_MAX - 7, 1ull << 62 };
 	static const uint8_t signature[] = { 0x00, 0, 0x01 };
@@ -659,7 +659,7 @@ Test(method_desc, refuses_pointers_into_nowhere)
 	}
 }
 
-Test(method_desc, refuses_signatures_and_names_without_an_end)
+Test(method_desc, rejects_signatures_and_names_without_an_end)
 {
 	static const uint8_t cut[] = { 0x00, 2, 0x01, 0x08 };
 	struct fixture fixture;

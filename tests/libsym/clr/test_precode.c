@@ -112,7 +112,7 @@ Test(precode, finds_the_method_of_each_precode_and_its_page)
 	clr_image_deinit(&image);
 }
 
-Test(precode, takes_for_a_precode_only_what_looks_like_one)
+Test(precode, recognises_only_valid_precodes)
 {
 	struct clr_image image;
 	struct precodes precodes;
@@ -123,7 +123,7 @@ Test(precode, takes_for_a_precode_only_what_looks_like_one)
 	put_fixup(&image, 1, 0x2000);
 	fake_memory_put(&image.fake, FIXUPS + FIXUP_BYTES + 6, &other, 1);
 	put_fixup(&image, 2, 0);
-	put_fixup(&image, 3, 0x3001); /* no MethodDesc lies there */
+	put_fixup(&image, 3, 0x3001); /* not a MethodDesc */
 	put_stub(&image, 0, 99, 0x4000);
 	cr_assert_null(read_precodes(&image, &precodes));
 	cr_assert_eq(precodes.count, 3);
@@ -132,7 +132,7 @@ Test(precode, takes_for_a_precode_only_what_looks_like_one)
 	clr_image_deinit(&image);
 }
 
-Test(precode, leaves_out_pages_that_are_not_there)
+Test(precode, leaves_out_missing_pages)
 {
 	struct clr_image image;
 	struct precodes precodes;
@@ -151,7 +151,7 @@ Test(precode, leaves_out_pages_that_are_not_there)
 	clr_image_deinit(&image);
 }
 
-Test(precode, refuses_a_machine_that_makes_no_sense)
+Test(precode, rejects_an_invalid_machine_description)
 {
 	static const struct {
 		uint32_t page_bytes;
@@ -175,7 +175,7 @@ Test(precode, refuses_a_machine_that_makes_no_sense)
 	}
 }
 
-Test(precode, refuses_nonsense_offsets_and_descriptions_that_are_nowhere)
+Test(precode, rejects_invalid_offsets_and_unmapped_descriptions)
 {
 	struct clr_image image;
 	struct precodes precodes;

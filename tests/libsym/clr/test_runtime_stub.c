@@ -8,10 +8,10 @@ struct sample {
 	size_t size_bytes;
 	size_t count;
 	uint8_t bytes[RUNTIME_STUB_BYTES];
-	size_t free_count; /* of them that say nothing of its kind */
+	size_t free_count; /* bytes that may vary */
 };
 
-/* Out of the memory of .NET 8.0.34 and 9.0.23. */
+/* From the memory of .NET 8.0.34 and 9.0.23. */
 static const struct sample samples[] = {
 	{ 27,
 	  27,
@@ -157,7 +157,7 @@ static const struct sample samples[] = {
 	  6 },
 };
 
-Test(runtime_stub, is_known_by_every_byte_that_is_no_value)
+Test(runtime_stub, is_recognised_by_every_fixed_byte)
 {
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		const struct sample *sample = &samples[i];
@@ -176,8 +176,8 @@ Test(runtime_stub, is_known_by_every_byte_that_is_no_value)
 	}
 }
 
-/* What a JIT makes of methods that return a constant, or call a virtual method and no more. */
-Test(runtime_stub, is_no_method_of_a_few_instructions)
+/* Code that a JIT makes for methods that return a constant, or only call a virtual method. */
+Test(runtime_stub, is_not_a_short_method)
 {
 	static const uint8_t constant[RUNTIME_STUB_BYTES] = { 0x48, 0xb8, 1, 2, 3,   4,
 							      5,    6,    7, 8, 0xc3 };

@@ -64,7 +64,7 @@ static void end(struct fixture *fixture)
 	clr_image_deinit(&fixture->image);
 }
 
-/* NULL: the type contradicts itself. What a test added meanwhile is seen. */
+/* NULL when the type is inconsistent. Later changes of the test become visible. */
 static const struct type *get(struct fixture *fixture, uint64_t address)
 {
 	const struct type *type;
@@ -113,7 +113,7 @@ static uint64_t add_type_desc(struct fixture *fixture, uint32_t element, uint64_
 	return address | 2;
 }
 
-Test(type_name, writes_names_as_the_runtime_writes_owners)
+Test(type_name, writes_names_like_the_runtime)
 {
 	struct fixture fixture;
 	uint64_t plain, inner;
@@ -168,7 +168,7 @@ Test(type_name, counts_dimensions_by_the_size_of_an_array_without_elements)
 	end(&fixture);
 }
 
-Test(type_name, gives_the_owner_of_a_method_with_its_assembly)
+Test(type_name, writes_the_owner_of_a_method_with_its_assembly)
 {
 	static const char owner[] = "[App] Ns.Plain::";
 	struct fixture fixture;
@@ -204,7 +204,7 @@ Test(type_name, writes_pointers_references_and_function_pointers_as_arguments)
 	end(&fixture);
 }
 
-Test(type_name, takes_no_arguments_of_an_open_definition)
+Test(type_name, ignores_arguments_of_an_open_definition)
 {
 	struct fixture fixture;
 	uint64_t open;
@@ -229,7 +229,7 @@ Test(type_name, finds_the_class_through_the_canonical_type)
 	end(&fixture);
 }
 
-Test(type_name, calls_volatile_what_can_be_unloaded_and_all_that_is_made_of_it)
+Test(type_name, marks_collectible_types_and_their_instances_volatile)
 {
 	struct fixture fixture;
 	uint64_t collectible, plain, of_plain;
@@ -253,7 +253,7 @@ Test(type_name, calls_volatile_what_can_be_unloaded_and_all_that_is_made_of_it)
 	end(&fixture);
 }
 
-Test(type_name, reads_what_it_was_told_of_in_few_calls)
+Test(type_name, reads_requested_types_in_few_calls)
 {
 	struct fixture fixture;
 	uint64_t types[64];
@@ -273,7 +273,7 @@ Test(type_name, reads_what_it_was_told_of_in_few_calls)
 	end(&fixture);
 }
 
-Test(type_name, believes_no_type_whose_class_belongs_to_another)
+Test(type_name, rejects_a_type_with_the_class_of_another)
 {
 	struct fixture fixture;
 	uint64_t plain, other;
@@ -288,7 +288,7 @@ Test(type_name, believes_no_type_whose_class_belongs_to_another)
 	end(&fixture);
 }
 
-Test(type_name, refuses_pointers_into_nowhere)
+Test(type_name, rejects_pointers_to_unmapped_memory)
 {
 	static const uint64_t nowhere[] = { 0,          8,          0x666000,   0x666001,
 					    0x10000003, 1ull << 63, UINT64_MAX, UINT64_MAX - 7 };
@@ -314,7 +314,7 @@ Test(type_name, refuses_pointers_into_nowhere)
 	}
 }
 
-Test(type_name, refuses_types_that_go_round_in_a_circle)
+Test(type_name, rejects_cyclic_types)
 {
 	struct fixture fixture;
 	uint64_t first, second, plain, arguments[2];
@@ -359,7 +359,7 @@ Test(type_name, reads_nesting_up_to_the_limit_at_once)
 	end(&fixture);
 }
 
-Test(type_name, refuses_nesting_past_the_limit_and_takes_what_is_inside_by_itself)
+Test(type_name, rejects_nesting_past_the_limit_only)
 {
 	struct fixture fixture;
 	uint64_t chain[100];
@@ -367,13 +367,13 @@ Test(type_name, refuses_nesting_past_the_limit_and_takes_what_is_inside_by_itsel
 	begin(&fixture);
 	add_chain(&fixture, chain, 100);
 	cr_assert_null(get(&fixture, chain[99]));
-	/* Not for what it is, but for where it was. */
+	/* It failed because of its place only. */
 	cr_assert_not_null(get(&fixture, chain[50]));
 	cr_assert_not_null(get(&fixture, chain[99]), "shallow, now that its element is known");
 	end(&fixture);
 }
 
-Test(type_name, refuses_counts_and_ranks_that_make_no_sense)
+Test(type_name, rejects_invalid_counts_and_ranks)
 {
 	struct fixture fixture;
 	uint64_t plain, instance, info;

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-/* Puts the function in front of the barrier at `at`, and the barrier where it is to begin. */
+/* Puts the function before the barrier at `at`, and the barrier at its start. */
 static void fill(uint8_t *page, size_t at, size_t start)
 {
 	static const uint8_t checked[] = {
@@ -33,13 +33,13 @@ static void expect_found(size_t at, size_t start)
 	cr_expect_eq(found.functions[0].size_bytes, 9, "up to the last byte that is there");
 }
 
-Test(write_barrier, is_found_where_net_8_and_net_10_put_it)
+Test(write_barrier, is_found_as_in_net_8_and_net_10)
 {
 	expect_found(1, 0x30);
 	expect_found(16, 0x40);
 }
 
-Test(write_barrier, is_no_page_that_has_another_byte_anywhere_before_it)
+Test(write_barrier, rejects_a_page_with_another_byte_before_it)
 {
 	uint8_t page[WRITE_BARRIER_PAGE_BYTES];
 	struct write_barrier found;
@@ -50,7 +50,7 @@ Test(write_barrier, is_no_page_that_has_another_byte_anywhere_before_it)
 		page[i] ^= 0x40;
 		refused += !write_barrier_recognise(page, 0x7000, &found);
 	}
-	/* All but three displacements of four bytes, and the padding. */
+	/* All except three displacements of four bytes, and the padding. */
 	cr_expect_eq(refused, 1 + 34 - 12 + 3);
 }
 
@@ -64,7 +64,7 @@ static const uint32_t net9[] = { 0xd65f03c0, 0xf84085af, 0x14000002, 0xd503201f,
 static const uint32_t net10[] = { 0xd65f03c0, 0xf84085af, 0x14000002, 0xd503201f, 0x580020cc,
 				  0x580020f1, 0xeb0c01df, 0xfa5121c2, 0x54000042, 0x14000004,
 				  0xf80085cf, 0xd65f03c0, 0xd503201f };
-/* stlr; ldr the table; add; ldrb; cbnz to the end; strb; the end; and what is behind it. */
+/* stlr; ldr the table; add; ldrb; cbnz to the end; strb; the end; and the bytes after it. */
 static const uint32_t variant[] = { 0xc89ffdcf, 0x580004cc, 0x8b4e318c, 0x39400191, 0xb5000071,
 				    0x39000191, 0x910021ce, 0xd65f03c0, 0xd503201f, 0xd65f03c0 };
 
@@ -83,7 +83,7 @@ static void expect_function(const struct write_barrier_function *function, const
 	cr_expect_eq(function->start_address + function->size_bytes, end);
 }
 
-Test(write_barrier, of_arm64_is_found_with_the_functions_that_run_beside_it)
+Test(write_barrier, is_found_on_arm64_with_its_neighbours)
 {
 	const uint32_t *const pages[] = { net9, net10 };
 
@@ -100,7 +100,7 @@ Test(write_barrier, of_arm64_is_found_with_the_functions_that_run_beside_it)
 	}
 }
 
-Test(write_barrier, of_arm64_is_no_page_that_has_another_word_before_it_or_no_end)
+Test(write_barrier, rejects_an_arm64_page_with_another_word_or_without_end)
 {
 	uint8_t page[WRITE_BARRIER_PAGE_BYTES];
 	struct write_barrier found;
@@ -111,7 +111,7 @@ Test(write_barrier, of_arm64_is_no_page_that_has_another_word_before_it_or_no_en
 		page[i] ^= 0x40;
 		refused += !write_barrier_recognise(page, 0x7000, &found);
 	}
-	/* All but the four that look at the heap's limits. */
+	/* All except the four that compare with the heap's limits. */
 	cr_expect_eq(refused, 14 - 4);
 	fill_arm64(page, net9);
 	memset(page + sizeof(net9) + 4, 0, WRITE_BARRIER_PAGE_BYTES - sizeof(net9) - 4);

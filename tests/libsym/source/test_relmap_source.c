@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/format/pe.h"
+#include "libsym/format/dotnet/pe.h"
 #include "libsym/libsym.h"
-#include "libsym/symbols.h"
+#include "libsym/symbols/symbols.h"
 #include "tests/support/proc_tree.h"
 #include "tests/support/program.h"
 
@@ -17,7 +17,7 @@ static void guard_snapshot_here(struct sym_snapshot **snapshot)
 	sym_snapshot_close(*snapshot);
 }
 
-/* A process with the sample mapped, a directory for maps, and what is known of the sample. */
+/* A process that has the sample mapped, a directory for maps, and data of the sample. */
 struct place {
 	struct proc_tree tree;
 	char *scratch;
@@ -34,8 +34,8 @@ static void write_u32(uint8_t *bytes, uint32_t value)
 }
 
 /*
- * Makes the only entry of the sample's debug directory one for an r2rmap; its content goes over
- * the code of a method, which nobody reads.
+ * Changes the only entry of the sample's debug directory into one for an r2rmap. Its content
+ * overwrites unused code of a method.
  */
 static void install_r2rmap_entry(char *bytes, size_t size_bytes, uint32_t content_rva)
 {
@@ -92,7 +92,9 @@ static void put_map(const struct place *place, const char *name, const char *tex
 	free(path);
 }
 
-/* Names the first method of the process with the maps at hand; the refusal, or NULL, to be freed.
+/*
+ * Names the first method of the process with the current maps. Returns the rejection, to be freed,
+ * or NULL.
  */
 static char *ask(const struct place *place, const char *expected_name,
 		 enum sym_source_kind expected_source)
@@ -114,7 +116,7 @@ static char *ask(const struct place *place, const char *expected_name,
 	for (size_t i = 0; i < sym_symbols_count(symbols); i++)
 		cr_expect_lt(sym_symbols_at(symbols, i)->start, 0x7f0000019000,
 			     "a header row became a symbol");
-	refusal = sym_image_refused_map(sym_snapshot_image_at(snapshot, 0));
+	refusal = sym_image_rejected_map(sym_snapshot_image_at(snapshot, 0));
 	return refusal ? strdup(refusal) : NULL;
 }
 
@@ -126,7 +128,7 @@ static void expect_used(const struct place *place)
 	free(refusal);
 }
 
-/* Both texts must be in the reason. */
+/* The reason must contain both texts. */
 static void expect_refused(const struct place *place, const char *text, const char *other_text)
 {
 	const char *own = sym_symbols_at(place->methods, 0)->name;
@@ -138,7 +140,7 @@ static void expect_refused(const struct place *place, const char *text, const ch
 	free(refusal);
 }
 
-/* A map of crossgen2's with one row, `shift` bytes from the first method. */
+/* A map of crossgen2 with one row, `shift` bytes after the first method. */
 static void write_crossgen2(const struct place *place, char *text, size_t room_bytes,
 			    const char *signature, unsigned int version, unsigned int shift)
 {
@@ -155,7 +157,7 @@ static void mvid_name(const struct place *place, char *name, size_t room_bytes)
 	snprintf(name, room_bytes, "sample.ni.{%s}.map", sym_image_mvid(place->image));
 }
 
-Test(relmap_source, takes_a_map_of_crossgen2_in_format_1)
+Test(relmap_source, accepts_a_map_of_crossgen2_in_format_1)
 {
 	struct place place;
 	char text[512];
@@ -167,7 +169,7 @@ Test(relmap_source, takes_a_map_of_crossgen2_in_format_1)
 	destroy_place(&place);
 }
 
-Test(relmap_source, takes_a_map_of_crossgen2_in_format_0)
+Test(relmap_source, accepts_a_map_of_crossgen2_in_format_0)
 {
 	struct place place;
 	char text[512], name[128];
@@ -180,7 +182,7 @@ Test(relmap_source, takes_a_map_of_crossgen2_in_format_0)
 	destroy_place(&place);
 }
 
-Test(relmap_source, takes_the_second_map_when_the_first_does_not_fit)
+Test(relmap_source, uses_the_second_map_when_the_first_does_not_fit)
 {
 	struct place place;
 	char text[512], name[128];
@@ -195,7 +197,47 @@ Test(relmap_source, takes_the_second_map_when_the_first_does_not_fit)
 	destroy_place(&place);
 }
 
-Test(relmap_source, refuses_another_signature_and_says_both)
+/* Rows in any order; of aliases the first in the file names an address. */
+Test(relmap_source, finds_addresses_in_rows_of_any_order)
+{
+	struct place place;
+	char text[512];
+	const char *dirs[2] = { NULL, NULL };
+	struct sym_snapshot_opts opts = { .size = sizeof(opts), .relative_map_dirs = dirs };
+	__attribute__((cleanup(guard_snapshot_here))) struct sym_snapshot *snapshot = NULL;
+	struct sym_resolver *resolver = NULL;
+	struct sym_result *result = NULL;
+	const struct sym_symbol *first, *second;
+	uint64_t addresses[3];
+
+	create_place(&place);
+	first = sym_symbols_at(place.methods, 0);
+	second = sym_symbols_at(place.methods, 1);
+	snprintf(text, sizeof(text),
+		 "FFFFFFFF 00 %s\nFFFFFFFE 00 1\n%08" PRIX64 " %02" PRIX64 " second\n%08" PRIX64
+		 " %02" PRIX64 " first\n%08" PRIX64 " %02" PRIX64 " alias\n",
+		 own_signature, second->start, second->size_bytes, first->start, first->size_bytes,
+		 first->start, first->size_bytes);
+	put_map(&place, "sample.ni.r2rmap", text);
+	dirs[0] = place.scratch;
+	opts.root = place.tree.root;
+	cr_assert_null(sym_snapshot_open(7, &opts, &snapshot));
+	cr_assert_null(sym_resolver_create(snapshot, &resolver));
+	cr_assert_null(sym_result_create(&result));
+	addresses[0] = sym_image_load_base(sym_snapshot_image_at(snapshot, 0)) + first->start;
+	addresses[1] = addresses[0] - first->start + second->start + second->size_bytes - 1;
+	addresses[2] = addresses[0] - first->start + sym_symbols_at(place.methods, 2)->start;
+	cr_assert_null(sym_resolver_resolve(resolver, addresses, 3, result));
+	cr_expect_str_eq(sym_result_at(result, 0)->name, "first");
+	cr_expect_str_eq(sym_result_at(result, 1)->name, "second");
+	cr_expect_eq(sym_result_at(result, 1)->offset_bytes, second->size_bytes - 1);
+	cr_expect_eq(sym_result_at(result, 2)->source, SYM_SOURCE_READYTORUN);
+	sym_result_destroy(result);
+	sym_resolver_destroy(resolver);
+	destroy_place(&place);
+}
+
+Test(relmap_source, rejects_another_signature_and_reports_both)
 {
 	static const char other[] = "00112233445566778899AABBCCDDEEFF";
 	struct place place;
@@ -208,7 +250,7 @@ Test(relmap_source, refuses_another_signature_and_says_both)
 	destroy_place(&place);
 }
 
-Test(relmap_source, refuses_another_signature_behind_the_rows)
+Test(relmap_source, rejects_another_signature_after_the_rows)
 {
 	static const char other[] = "00112233445566778899AABBCCDDEEFF";
 	const struct sym_symbol *first;
@@ -224,7 +266,7 @@ Test(relmap_source, refuses_another_signature_behind_the_rows)
 	destroy_place(&place);
 }
 
-Test(relmap_source, refuses_another_mvid_and_says_both)
+Test(relmap_source, rejects_another_mvid_and_reports_both)
 {
 	static const char other[] = "00112233-4455-6677-8899-aabbccddeeff";
 	struct place place;
@@ -238,8 +280,8 @@ Test(relmap_source, refuses_another_mvid_and_says_both)
 	destroy_place(&place);
 }
 
-/* What crossgen2 gives when it compiles the same IL again: MVID and signature are equal. */
-Test(relmap_source, refuses_another_compilation_of_the_same_assembly)
+/* Another compilation of the same IL by crossgen2: MVID and signature are equal. */
+Test(relmap_source, rejects_another_compilation_of_the_same_assembly)
 {
 	struct place place;
 	char text[512], rva[32];
@@ -253,7 +295,7 @@ Test(relmap_source, refuses_another_compilation_of_the_same_assembly)
 	destroy_place(&place);
 }
 
-Test(relmap_source, refuses_a_format_from_the_future_by_its_number)
+Test(relmap_source, rejects_a_newer_format_number)
 {
 	struct place place;
 	char text[512];
@@ -265,7 +307,7 @@ Test(relmap_source, refuses_a_format_from_the_future_by_its_number)
 	destroy_place(&place);
 }
 
-Test(relmap_source, refuses_more_rows_than_there_are_methods)
+Test(relmap_source, rejects_more_rows_than_methods)
 {
 	const struct sym_symbol *first;
 	struct place place;

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From jitted code to its module, and to the PDB of the module.
+ *
+ * A module whose file is mapped is an image of the process: its PDB is that of the image. A module
+ * in other memory (a bundle, an array of bytes) is read from there, as far as the name of its PDB.
+ */
+#include "libsym/clr/jitted_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/clr/diagnostics/diagnostics_address.h"
+#include "libsym/clr/diagnostics/rundown_lines.h"
+#include "libsym/clr/jit_debug.h"
+#include "libsym/format/dotnet/r2r_debug.h"
+#include "libsym/image/bundled_assembly.h"
+#include "libsym/image/image.h"
+#include "libsym/image/pdb_search.h"
+
+struct jitted_module {
+	struct jitted_module *next;
+	uint64_t address; /* of the Module; 0: known by its path */
+	char *path;       /* NULL: known by its address */
+	struct module_place place;
+	struct sym_image *image; /* shared; NULL: none */
+	struct sym_pdb *pdb;     /* without an image; NULL: `reason` says why */
+	char *reason;
+	char mvid[37];
+};
+
+static void module_destroy(struct jitted_module *module)
+{
+	if (!module)
+		return;
+	image_destroy(module->image);
+	pdb_file_close(module->pdb);
+	free(module->path);
+	free(module->reason);
+	free(module);
+}
+
+void jitted_lines_init(struct jitted_lines *lines)
+{
+	*lines = (struct jitted_lines){ 0 };
+	pthread_mutex_init(&lines->lock, NULL);
+}
+
+void jitted_lines_deinit(struct jitted_lines *lines)
+{
+	while (lines->modules) {
+		struct jitted_module *next = lines->modules->next;
+
+		module_destroy(lines->modules);
+		lines->modules = next;
+	}
+	jit_debug_close(lines->debug);
+	rundown_lines_close(lines->rundown);
+	free(lines->failure);
+	pthread_mutex_destroy(&lines->lock);
+}
+
+/* ---- modules ------------------------------------------------------------------------ */
+
+/* The image that is mapped at `base` from its first byte on; NULL: none. */
+static struct sym_image *image_at(const struct clr_target *target, uint64_t base)
+{
+	size_t line = address_space_find(target->space, base);
+	const struct sym_mapping *mapping;
+	struct sym_image *image = NULL;
+
+	if (line == ADDRESS_SPACE_NONE)
+		return NULL;
+	mapping = &target->space->mappings[line];
+	sym_error_destroy(clr_target_image_of(target, line, &image));
+	if (!image || image_trouble(image) || sym_image_kind(image) < SYM_IMAGE_IL ||
+	    (image->load_base != base && mapping->start_address - mapping->offset != base))
+		return NULL;
+	return image;
+}
+
+/* Where the PDB of a module without an image of its own may be: beside the program. */
+static struct pdb_search search_beside_program(const struct clr_target *target)
+{
+	const struct sym_mapping *mapping = clr_target_runtime_mapping(target);
+	struct sym_image *runtime = NULL;
+	struct pdb_search search = { .roots.fd = -1 };
+
+	if (mapping)
+		sym_error_destroy(clr_target_image_of(
+			target, (size_t)(mapping - target->space->mappings), &runtime));
+	if (runtime && runtime->image)
+		search = image_pdb_search(runtime);
+	search.image_path = target->process->executable ? target->process->executable : "";
+	return search;
+}
+
+static struct sym_error *read_copy(struct jitted_lines *lines, const struct clr_target *target,
+				   struct jitted_module *module)
+{
+	const struct pdb_search search = search_beside_program(target);
+	struct module_copy copy = { 0 };
+	struct sym_error *error =
+		module_copy_read(jit_debug_memory(lines->debug), &module->place, &copy);
+
+	if (sym_error_is_no_memory(error))
+		return error;
+	if (error) {
+		module->reason = strdup(sym_error_message(error));
+		sym_error_destroy(error);
+		return NULL;
+	}
+	memcpy(module->mvid, copy.mvid, sizeof(module->mvid));
+	error = pdb_search_find(&search, &copy.debug, &module->pdb, &module->reason);
+	module_copy_deinit(&copy);
+	return error;
+}
+
+/* Takes ownership of `module`, and adds it unless there is an error. */
+static struct sym_error *add_module(struct jitted_lines *lines, struct jitted_module *module,
+				    struct sym_error *error, struct jitted_module **ret)
+{
+	if (error) {
+		module_destroy(module);
+		return error;
+	}
+	module->next = lines->modules;
+	lines->modules = *ret = module;
+	return NULL;
+}
+
+static struct sym_error *module_create(struct jitted_lines *lines, const struct clr_target *target,
+				       const struct jit_debug_body *body,
+				       struct jitted_module **ret)
+{
+	struct jitted_module *module = calloc(1, sizeof(*module));
+	struct sym_image *image = image_at(target, body->place.base);
+	struct sym_error *error = NULL;
+
+	if (!module)
+		return &sym_error_no_memory;
+	module->address = body->module;
+	module->place = body->place;
+	if (image)
+		module->image = image_share(image);
+	else
+		error = read_copy(lines, target, module);
+	return add_module(lines, module, error, ret);
+}
+
+/* A module at the address of an unloaded one has another image. */
+static struct sym_error *get_module(struct jitted_lines *lines, const struct clr_target *target,
+				    const struct jit_debug_body *body, struct jitted_module **ret)
+{
+	struct jitted_module *module = lines->modules;
+
+	while (module && (module->path || module->address != body->module ||
+			  memcmp(&module->place, &body->place, sizeof(module->place)) != 0))
+		module = module->next;
+	*ret = module;
+	return module ? NULL : module_create(lines, target, body, ret);
+}
+
+/* ---- from IL to a line ---------------------------------------------------------------- */
+
+static void name_method(struct managed_line *line, const struct jitted_module *module, uint32_t rid)
+{
+	line->token = (uint32_t)METADATA_METHOD_DEF << 24 | rid;
+	line->mvid = module->image ? sym_image_mvid(module->image) : NULL;
+	if (!module->image && *module->mvid)
+		line->mvid = module->mvid;
+}
+
+static void read_line(struct managed_line *line, struct jitted_module *module)
+{
+	const struct sym_pdb *pdb = module->pdb;
+	const char *reason = module->reason;
+
+	if (line->quality == SYM_LINE_NONE)
+		return;
+	if (module->image)
+		pdb = image_pdb_file(module->image, &reason);
+	managed_line_read(line, pdb, reason);
+}
+
+/* ---- by the memory of the runtime ----------------------------------------------------- */
+
+struct contract_reading {
+	struct jitted_place *places;
+	struct jit_debug_body *bodies;
+	struct il_answer {
+		enum il_quality quality;
+		uint32_t il_offset;
+	} * answers;
+};
+
+static void take_information(void *context, struct jit_debug_body *body,
+			     const struct debug_info *info)
+{
+	struct contract_reading *reading = context;
+	size_t i = (size_t)(body - reading->bodies);
+
+	reading->answers[i].quality =
+		il_map_find(il_map_begin(info->bounds, info->bounds_bytes, info->form),
+			    reading->places[i].offset_bytes, &reading->answers[i].il_offset);
+}
+
+static struct sym_error *finish_place(struct jitted_lines *lines, const struct clr_target *target,
+				      const struct jit_debug_body *body,
+				      const struct il_answer *answer, struct jitted_place *place)
+{
+	struct managed_line *line = &place->line;
+	struct jitted_module *module;
+	struct sym_error *error;
+
+	*line = managed_line_none(body->failure);
+	if (!body->rid || (body->failure && !body->place.base))
+		return NULL;
+	error = get_module(lines, target, body, &module);
+	if (error)
+		return error;
+	name_method(line, module, body->rid);
+	if (body->failure)
+		return NULL;
+	if (module->place.is_editable) {
+		line->reason = "hot reload may have changed the method";
+		return NULL;
+	}
+	managed_line_set_il(line, answer->quality, answer->il_offset, 0);
+	read_line(line, module);
+	return NULL;
+}
+
+static struct sym_error *find_by_contract(struct jitted_lines *lines,
+					  const struct clr_target *target,
+					  struct jitted_place *places, size_t count)
+{
+	struct jit_debug_body *bodies AUTO_FREE = calloc(count, sizeof(*bodies));
+	struct il_answer *answers AUTO_FREE = calloc(count, sizeof(*answers));
+	struct contract_reading reading = { places, bodies, answers };
+	struct sym_error *error;
+
+	if (!bodies || !answers)
+		return &sym_error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		bodies[i].start_address = places[i].start_address;
+		bodies[i].size_bytes = places[i].size_bytes;
+	}
+	error = jit_debug_read(lines->debug, bodies, count, take_information, &reading);
+	/* The memory belonged to this process only if the process is still the same. */
+	if (!error)
+		error = process_check(target->process);
+	for (size_t i = 0; !error && i < count; i++)
+		error = finish_place(lines, target, &bodies[i], &answers[i], &places[i]);
+	return error;
+}
+
+/* ---- by a rundown ---------------------------------------------------------------------- */
+
+/* An assembly in a bundle: its metadata and the name of its PDB are read from there. */
+static struct sym_error *read_bundled(const struct clr_target *target,
+				      const struct bundled_assembly *bundled,
+				      struct jitted_module *module)
+{
+	const struct pdb_search search = search_beside_program(target);
+	struct pe_debug debug;
+	uint8_t mvid[16];
+
+	if (metadata_mvid(bundled_assembly_metadata(bundled), mvid))
+		metadata_format_guid(mvid, module->mvid);
+	pe_debug_read(bundled_assembly_pe(bundled), &debug);
+	return pdb_search_find(&search, &debug, &module->pdb, &module->reason);
+}
+
+static struct sym_error *module_create_by_path(struct jitted_lines *lines,
+					       const struct clr_target *target, const char *path,
+					       struct jitted_module **ret)
+{
+	AUTO_BUNDLED_ASSEMBLY struct bundled_assembly *bundled = NULL;
+	struct jitted_module *module = calloc(1, sizeof(*module));
+	struct sym_image *image = NULL;
+	struct sym_error *error;
+
+	if (!module)
+		return &sym_error_no_memory;
+	module->path = strdup(path);
+	error = module->path ? target->ops->module_by_path(target->snapshot, path, &image, &bundled)
+			     : &sym_error_no_memory;
+	if (!error && image)
+		module->image = image_share(image);
+	else if (!error && bundled)
+		error = read_bundled(target, bundled, module);
+	else if (!error)
+		module->reason = strdup("the file of its assembly is not known");
+	return add_module(lines, module, error, ret);
+}
+
+static struct sym_error *get_module_by_path(struct jitted_lines *lines,
+					    const struct clr_target *target, const char *path,
+					    struct jitted_module **ret)
+{
+	struct jitted_module *module = lines->modules;
+
+	while (module && (!module->path || strcmp(module->path, path) != 0))
+		module = module->next;
+	*ret = module;
+	return module ? NULL : module_create_by_path(lines, target, path, ret);
+}
+
+/* Code at the same place may be of another method by now. */
+static bool is_of_name(const struct rundown_map *map, const char *name)
+{
+	size_t name_bytes = strlen(map->name);
+
+	for (const char *at = name; at && *map->name; at = strstr(at + 1, map->name))
+		if (!strncmp(at, map->name, name_bytes) && at - name >= 2 && at[-1] == ':')
+			return true;
+	return false;
+}
+
+static struct sym_error *take_map(struct jitted_lines *lines, const struct clr_target *target,
+				  const struct rundown_map *map, struct jitted_place *place)
+{
+	struct managed_line *line = &place->line;
+	struct jitted_module *module;
+	enum il_quality quality;
+	uint32_t il_offset = 0;
+	struct sym_error *error;
+
+	*line = managed_line_none("a dynamic method, which has no source lines");
+	if (!(map->token & 0xffffff) || !map->module_path || !*map->module_path)
+		return NULL;
+	error = get_module_by_path(lines, target, map->module_path, &module);
+	if (error)
+		return error;
+	name_method(line, module, map->token & 0xffffff);
+	quality = il_entries_find(map->entries, map->count, place->offset_bytes, &il_offset);
+	managed_line_set_il(line, quality, il_offset, 0);
+	read_line(line, module);
+	return NULL;
+}
+
+static struct sym_error *request_maps(struct jitted_lines *lines, const struct clr_target *target)
+{
+	struct rundown_lines *fresh AUTO_RUNDOWN_LINES = NULL;
+	char *directory AUTO_FREE = NULL;
+	struct diagnostics_place place;
+	struct sym_error *error = diagnostics_address_directory(target->process, &directory);
+
+	if (error)
+		return error;
+	place = diagnostics_address_of(target->process, directory);
+	error = rundown_lines_ask(&place, &fresh);
+	if (!error)
+		error = process_check(target->process);
+	if (error)
+		return error;
+	rundown_lines_close(lines->rundown);
+	lines->rundown = STEAL(fresh);
+	return NULL;
+}
+
+/* A runtime that does not answer is not asked more often than one that does. */
+static struct sym_error *ask_for_maps(struct jitted_lines *lines, const struct clr_target *target)
+{
+	static const int64_t first_ms = 5000;
+	struct sym_error *error = request_maps(lines, target);
+
+	lines->rundown_after_ms = lines->rundown_after_ms ? 2 * lines->rundown_after_ms : first_ms;
+	lines->rundown_due_ms = diagnostics_now_ms() + lines->rundown_after_ms;
+	return error;
+}
+
+/* Returns false if some method is unknown. */
+static bool has_all_maps(const struct jitted_lines *lines, const struct jitted_place *places,
+			 size_t count)
+{
+	struct rundown_map map;
+
+	for (size_t i = 0; i < count; i++)
+		if (!rundown_lines_find(lines->rundown, places[i].start_address,
+					places[i].size_bytes, &map))
+			return false;
+	return true;
+}
+
+static struct sym_error *find_by_rundown(struct jitted_lines *lines,
+					 const struct clr_target *target,
+					 struct jitted_place *places, size_t count)
+{
+	struct sym_error *error = NULL;
+
+	/* The runtime has compiled something since the last rundown. If it does not answer, the old
+	 * maps stay. */
+	if (!has_all_maps(lines, places, count) && diagnostics_now_ms() >= lines->rundown_due_ms)
+		sym_error_destroy(ask_for_maps(lines, target));
+	for (size_t i = 0; !error && i < count; i++) {
+		struct rundown_map map;
+
+		places[i].line = managed_line_none("the runtime reported no IL map for this code");
+		if (rundown_lines_find(lines->rundown, places[i].start_address,
+				       places[i].size_bytes, &map) &&
+		    is_of_name(&map, places[i].name))
+			error = take_map(lines, target, &map, &places[i]);
+	}
+	return error;
+}
+
+/* ---- the choice ------------------------------------------------------------------------ */
+
+static struct sym_error *open_debug(struct jitted_lines *lines, const struct clr_target *target)
+{
+	struct remote_memory *memory AUTO_REMOTE_MEMORY = NULL;
+	const struct sym_mapping *mapping = clr_target_runtime_mapping(target);
+	struct sym_error *error = NULL;
+
+	if (!mapping)
+		return sym_error_create(SYM_ERROR_NOT_FOUND,
+					"the runtime's own file is not mapped");
+	error = target->process->core ? clr_target_open_core(target, &memory)
+				      : remote_memory_open_process(target->process->pid, &memory);
+	if (error)
+		return error;
+	remote_memory_charge(memory, process_account(target->process));
+	error = jit_debug_open(memory, mapping->start_address - mapping->offset, &lines->debug);
+	if (!error)
+		memory = NULL; /* owned by the reader now */
+	return error;
+}
+
+/* Only a lack of memory is an error. */
+static struct sym_error *open_once(struct jitted_lines *lines, const struct clr_target *target,
+				   enum sym_jit_method way)
+{
+	struct sym_error *error;
+
+	if (lines->was_tried)
+		return NULL;
+	if (way == SYM_JIT_CONTRACT)
+		error = open_debug(lines, target);
+	else if (way == SYM_JIT_RUNDOWN)
+		error = ask_for_maps(lines, target);
+	else
+		error = sym_error_create(SYM_ERROR_UNSUPPORTED, "the runtime was not asked");
+	if (sym_error_is_no_memory(error))
+		return error;
+	lines->was_tried = true;
+	if (error)
+		lines->failure = strdup(sym_error_message(error));
+	sym_error_destroy(error);
+	return NULL;
+}
+
+static void give_reason(struct jitted_place *places, size_t count, const char *reason)
+{
+	for (size_t i = 0; i < count; i++)
+		places[i].line = managed_line_none(reason);
+}
+
+static struct sym_error *find_locked(struct jitted_lines *lines, const struct clr_target *target,
+				     enum sym_jit_method way, struct jitted_place *places,
+				     size_t count)
+{
+	struct sym_error *error = open_once(lines, target, way);
+
+	if (error)
+		return error;
+	if (!lines->debug && !lines->rundown) {
+		give_reason(places, count, lines->failure ? lines->failure : "out of memory");
+		return NULL;
+	}
+	error = lines->debug ? find_by_contract(lines, target, places, count)
+			     : find_by_rundown(lines, target, places, count);
+	if (!error || sym_error_is_no_memory(error))
+		return error;
+	sym_error_destroy(error);
+	give_reason(places, count, "the debug information of the runtime could not be read");
+	return NULL;
+}
+
+struct sym_error *jitted_lines_find(struct jitted_lines *lines, const struct clr_target *target,
+				    enum sym_jit_method way, struct jitted_place *places,
+				    size_t count)
+{
+	struct sym_error *error;
+
+	pthread_mutex_lock(&lines->lock);
+	error = find_locked(lines, target, way, places, count);
+	pthread_mutex_unlock(&lines->lock);
+	return error;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One function for each kind of file. Each reads a bounded number of headers through a byte_source
+ * and rejects a file that contradicts its format; none reads the whole file.
+ */
+#include "libsym/format/file/header_id.h"
+
+#include "libsym/base/hex.h"
+#include "libsym/base/reader.h"
+
+static const uint32_t most_pe_sections = 96;
+static const uint32_t longest_load_commands_bytes = 256 << 10;
+static const unsigned int most_wasm_sections = 4096;
+
+bool header_id_read_pe(const struct byte_source *source, struct pe_header_id *ret)
+{
+	uint8_t bytes[64 + 24];
+	struct pe_header_id id = { 0 };
+	struct reader reader;
+	uint32_t start, optional_bytes, sections, i;
+
+	if (!byte_source_read(source, bytes, 64, 0) || memcmp(bytes, "MZ", 2))
+		return false;
+	reader = reader_over(bytes + 0x3c, 4);
+	start = reader_u32(&reader);
+	if (!byte_source_read(source, bytes, 24 + 60, start) || memcmp(bytes, "PE\0", 4))
+		return false;
+	reader = reader_over(bytes, 24 + 60);
+	reader_seek(&reader, 6);
+	sections = reader_u16(&reader);
+	id.timestamp = reader_u32(&reader);
+	reader_seek(&reader, 20);
+	optional_bytes = reader_u16(&reader);
+	reader_seek(&reader, 24 + 56);
+	id.image_bytes = reader_u32(&reader);
+	if (sections > most_pe_sections || optional_bytes < 60)
+		return false;
+	for (i = 0; i < sections; i++) {
+		uint64_t offset = (uint64_t)start + 24 + optional_bytes + i * 40;
+		uint64_t end;
+
+		if (!byte_source_read(source, bytes, 40, offset))
+			return false;
+		reader = reader_over(bytes + 16, 8);
+		end = reader_u32(&reader);
+		if (!end)
+			continue;
+		end += reader_u32(&reader);
+		if (end > id.needed_bytes)
+			id.needed_bytes = end;
+	}
+	*ret = id;
+	return true;
+}
+
+/* Parses one header row: reserved rva, a length, the value. Returns the value's length; 0 if it is
+ * another row. */
+static size_t parse_header_line(struct reader *reader, const char *rva, const char **value_ret)
+{
+	const char *text = (const char *)reader->data + reader->position;
+	size_t left = reader_left(reader);
+	size_t position = strlen(rva);
+	size_t start;
+
+	if (left <= position || memcmp(text, rva, position) || text[position] != ' ')
+		return 0;
+	for (position++; position < left && hex_values[(uint8_t)text[position]] >= 0;)
+		position++;
+	if (position == left || text[position] != ' ')
+		return 0;
+	start = ++position;
+	while (position < left && hex_values[(uint8_t)text[position]] >= 0)
+		position++;
+	*value_ret = text + start;
+	left = position - start;
+	if (position < reader_left(reader) && text[position] == '\r')
+		position++;
+	if (position == reader_left(reader) || text[position] != '\n')
+		return 0;
+	reader_skip(reader, position + 1);
+	return left;
+}
+
+bool header_id_read_r2rmap(const struct byte_source *source, struct r2rmap_header_id *ret)
+{
+	char text[256];
+	size_t count = source->size_bytes < sizeof(text) ? source->size_bytes : sizeof(text);
+	struct r2rmap_header_id id;
+	struct reader reader;
+	const char *value;
+	uint64_t version;
+	size_t length;
+
+	if (!byte_source_read(source, text, count, 0))
+		return false;
+	reader = reader_over(text, count);
+	if (count >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
+		reader_skip(&reader, 3);
+	if (parse_header_line(&reader, "FFFFFFFF", &value) != 32 ||
+	    !hex_read_bytes(value, id.signature, 16))
+		return false;
+	length = parse_header_line(&reader, "FFFFFFFE", &value);
+	if (!length || hex_read_u64(value, length, &version) != length || version > UINT32_MAX)
+		return false;
+	id.version = (uint32_t)version;
+	*ret = id;
+	return true;
+}
+
+static uint32_t swap32(uint32_t value, bool swap)
+{
+	return swap ? __builtin_bswap32(value) : value;
+}
+
+bool header_id_read_macho(const struct byte_source *source, uint8_t uuid[16])
+{
+	uint8_t bytes[32], command[24];
+	struct reader reader;
+	uint32_t magic, count, commands_bytes, i;
+	uint64_t position, end;
+	bool swap, wide;
+
+	if (!byte_source_read(source, bytes, 28, 0))
+		return false;
+	reader = reader_over(bytes, 28);
+	magic = reader_u32(&reader);
+	swap = magic == 0xcefaedfe || magic == 0xcffaedfe;
+	magic = swap32(magic, swap);
+	if (magic != 0xfeedface && magic != 0xfeedfacf)
+		return false;
+	wide = magic == 0xfeedfacf;
+	reader_seek(&reader, 16);
+	count = swap32(reader_u32(&reader), swap);
+	commands_bytes = swap32(reader_u32(&reader), swap);
+	position = wide ? 32 : 28;
+	end = position + commands_bytes;
+	if (commands_bytes > longest_load_commands_bytes)
+		return false;
+	for (i = 0; i < count && position + 8 <= end; i++) {
+		uint32_t type, size_bytes;
+
+		if (!byte_source_read(source, command, 8, position))
+			return false;
+		reader = reader_over(command, 8);
+		type = swap32(reader_u32(&reader), swap);
+		size_bytes = swap32(reader_u32(&reader), swap);
+		if (size_bytes < 8 || size_bytes > end - position)
+			return false;
+		if (type == 0x1b)
+			return size_bytes >= 24 && byte_source_read(source, uuid, 16, position + 8);
+		position += size_bytes;
+	}
+	return false;
+}
+
+/* An unsigned LEB128 number of at most 32 bits. */
+static bool read_number(const struct byte_source *source, uint64_t *position, uint32_t *ret)
+{
+	uint64_t value = 0;
+	unsigned int shift;
+	uint8_t byte;
+
+	for (shift = 0; shift < 35; shift += 7) {
+		if (!byte_source_read(source, &byte, 1, (*position)++))
+			return false;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = (uint32_t)value;
+			return value <= UINT32_MAX;
+		}
+	}
+	return false;
+}
+
+bool header_id_read_wasm(const struct byte_source *source, uint8_t *id, size_t *id_bytes_ret)
+{
+	uint64_t position = 8;
+	uint8_t bytes[8];
+	unsigned int i;
+
+	if (!byte_source_read(source, bytes, 8, 0) || memcmp(bytes, "\0asm", 4))
+		return false;
+	for (i = 0; i < most_wasm_sections; i++) {
+		uint32_t size_bytes, name_bytes, id_bytes;
+		uint64_t content;
+
+		if (!byte_source_read(source, bytes, 1, position++) ||
+		    !read_number(source, &position, &size_bytes) ||
+		    !byte_source_covers(source, position, size_bytes))
+			return false;
+		content = position;
+		position += size_bytes;
+		if (bytes[0] != 0 || !read_number(source, &content, &name_bytes) ||
+		    name_bytes != 8 || !byte_source_read(source, bytes, 8, content) ||
+		    memcmp(bytes, "build_id", 8))
+			continue;
+		content += 8;
+		if (!read_number(source, &content, &id_bytes) || !id_bytes || id_bytes > 64 ||
+		    content + id_bytes > position ||
+		    !byte_source_read(source, id, id_bytes, content))
+			return false;
+		*id_bytes_ret = id_bytes;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/cli/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "mapgen/cli/json_output.h"
+#include "mapgen/cli/message.h"
+
+extern char **environ;
+
+enum {
+	ANSWER_BYTES = 256,
+	WAYS = 4,
+};
+
+struct way {
+	const char *name;
+	char *state;      /* heap */
+	const char *help; /* "" when none is needed */
+};
+
+/* ---- record ---------------------------------------------------------------------------------- */
+
+/* 0, or why the kernel refuses. */
+static int try_event(bool with_kernel)
+{
+	const struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					      .size = sizeof(attr),
+					      .config = PERF_COUNT_SW_CPU_CLOCK,
+					      .sample_period = 1000000,
+					      .exclude_kernel = !with_kernel,
+					      .exclude_hv = 1 };
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static struct way find_record(void)
+{
+	struct way way = { .name = "record", .help = "" };
+	int failure = try_event(false);
+
+	if (failure) {
+		way.state = message_format("no: perf_event_open: %s", strerror(failure));
+		way.help = geteuid() ? "sudo dotnet-mapgen record"
+				     : "CAP_PERFMON and a seccomp profile that allows it";
+	} else if (geteuid() == 0 && !try_event(true)) {
+		way.state = message_format("yes (root)");
+	} else if (try_event(true)) {
+		way.state = message_format("own processes, without the kernel");
+		way.help = "sudo, or CAP_PERFMON and CAP_SYS_PTRACE, for all";
+	} else {
+		way.state = message_format("own processes");
+		way.help = "sudo for all";
+	}
+	return way;
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+static bool is_installed(const char *program)
+{
+	const char *path = getenv("PATH");
+	char *copy AUTO_FREE = strdup(path ? path : "/usr/bin:/bin:/usr/sbin:/sbin");
+	char *rest = copy, *directory;
+
+	while (rest && (directory = strsep(&rest, ":"))) {
+		char *file AUTO_FREE = message_format("%s/%s", directory, program);
+
+		if (*directory == '/' && !access(file, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/* The first line of "PROGRAM --version"; "" when it has none. */
+static void ask_version(const char *program, char room[ANSWER_BYTES])
+{
+	char *const arguments[] = { (char *)program, (char *)"--version", NULL };
+	posix_spawn_file_actions_t actions;
+	int ends[2], status, failure;
+	ssize_t count = 0, more;
+	pid_t child;
+
+	room[0] = '\0';
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	failure = posix_spawnp(&child, program, &actions, NULL, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	while (!failure && count < ANSWER_BYTES - 1 &&
+	       (more = read(ends[0], room + count, (size_t)(ANSWER_BYTES - 1 - count))) > 0)
+		count += more;
+	close(ends[0]);
+	if (!failure)
+		waitpid(child, &status, 0);
+	room[count] = '\0';
+	room[strcspn(room, "\n")] = '\0';
+}
+
+/* "perf version 6.1.140" to "6.1.140". */
+static char *version_of(const char *program)
+{
+	char answer[ANSWER_BYTES];
+	const char *number;
+
+	ask_version(program, answer);
+	number = answer + strcspn(answer, "0123456789");
+	return message_format("%s", number);
+}
+
+static struct way find_perf(void)
+{
+	struct way way = { .name = "perf", .help = "apt install linux-perf" };
+	char *version AUTO_FREE = NULL;
+
+	if (!is_installed("perf")) {
+		way.state = message_format("not installed; record does without");
+		return way;
+	}
+	version = version_of("perf");
+	way.state = message_format("%s: use perf-fix", version);
+	way.help = "perf record -g ...; dotnet-mapgen perf-fix --in-place perf.data";
+	return way;
+}
+
+static struct way find_bpftrace(void)
+{
+	struct way way = { .name = "bpftrace", .help = "apt install bpftrace" };
+	char *version AUTO_FREE = NULL;
+
+	if (!is_installed("bpftrace")) {
+		way.state = message_format("not installed");
+		return way;
+	}
+	version = version_of("bpftrace");
+	way.state = message_format("%s: set BPFTRACE_CACHE_USER_SYMBOLS=1", version);
+	way.help = "BPFTRACE_CACHE_USER_SYMBOLS=1 bpftrace ... | dotnet-mapgen symbolize";
+	return way;
+}
+
+/* BCC compiles its programs against the kernel's headers. */
+static bool has_kernel_headers(void)
+{
+	struct utsname system;
+	char *path AUTO_FREE = NULL;
+
+	if (uname(&system))
+		return false;
+	path = message_format("/lib/modules/%s/build", system.release);
+	return !access(path, F_OK) || !access("/sys/kernel/kheaders.tar.xz", F_OK);
+}
+
+static struct way find_bcc(void)
+{
+	struct way way = { .name = "BCC", .help = "" };
+
+	if (!is_installed("profile-bpfcc") && access("/usr/share/bcc/tools/profile", X_OK)) {
+		way.state = message_format("not installed");
+		way.help = "apt install bpfcc-tools";
+	} else if (!has_kernel_headers()) {
+		way.state = message_format("kernel headers missing");
+		way.help = "apt install linux-headers-$(uname -r)";
+	} else {
+		way.state = message_format("yes");
+		way.help = "dotnet-mapgen bcc -- profile-bpfcc ...";
+	}
+	return way;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void find_ways(struct way ways[WAYS])
+{
+	ways[0] = find_record();
+	ways[1] = find_perf();
+	ways[2] = find_bpftrace();
+	ways[3] = find_bcc();
+}
+
+void machine_print(FILE *to)
+{
+	struct way ways[WAYS];
+
+	find_ways(ways);
+	fputs("This machine\n", to);
+	for (int i = 0; i < WAYS; i++) {
+		fprintf(to, "  %-15s  %s%s%s\n", ways[i].name, ways[i].state,
+			*ways[i].help ? "    " : "", ways[i].help);
+		free(ways[i].state);
+	}
+}
+
+json_t *machine_json(void)
+{
+	json_t *array = json_array();
+	struct way ways[WAYS];
+
+	find_ways(ways);
+	for (int i = 0; i < WAYS; i++) {
+		json_array_append_new(array, json_pack("{s:s, s:o, s:s}", "way", ways[i].name,
+						       "state", json_output_text(ways[i].state),
+						       "help", ways[i].help));
+		free(ways[i].state);
+	}
+	return array;
+}

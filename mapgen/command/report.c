@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* report: answers from a recording. Opens a profile, chooses what of it is shown, and writes it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "mapgen/cli/command.h"
+#include "mapgen/cli/message.h"
+#include "mapgen/cli/output_file.h"
+#include "mapgen/cli/target.h"
+#include "mapgen/profile/event_report.h"
+#include "mapgen/profile/profile_open.h"
+#include "mapgen/view/event_view.h"
+#include "mapgen/view/flame_page.h"
+#include "mapgen/view/view.h"
+
+enum {
+	USUAL_ROWS = 20,
+};
+
+DEFINE_GUARD(profile, struct profile *, profile_destroy)
+
+static bool read_view(const struct options *options, enum view_kind *ret)
+{
+	*ret = VIEW_SUMMARY;
+	if (!options->operand_count)
+		return true;
+	for (int i = 0; i < VIEW_KINDS; i++)
+		if (options->operand_count == 1 &&
+		    !strcmp(options->operands[0], view_kind_name((enum view_kind)i))) {
+			*ret = (enum view_kind)i;
+			return true;
+		}
+	message("'%s' is not a view: there are summary, cpu, off-cpu, threads, gc, alloc, "
+		"exceptions, contention, waits, threadpool, jit, events, counters",
+		options->operands[options->operand_count - 1]);
+	return false;
+}
+
+static bool check(const struct options *options)
+{
+	if (!options->input) {
+		message("report needs -i FILE; see dotnet-mapgen report --help");
+		return false;
+	}
+	if (options->callers_of && options->callees_of) {
+		message("--callers-of and --callees-of do not go together");
+		return false;
+	}
+	if (options->to_seconds && options->to_seconds <= options->from_seconds) {
+		message("--to is not after --from");
+		return false;
+	}
+	return true;
+}
+
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+}
+
+static struct view make_view(const struct options *options, const struct profile *profile,
+			     enum view_kind kind)
+{
+	bool is_text = options->format == REPORT_TEXT;
+
+	return (struct view){
+		.profile = profile,
+		.input = options->input,
+		.kind = kind,
+		.by = options->by ? (enum totals_by)(options->by - 1) : TOTALS_BY_FUNCTION,
+		.has_by = options->by,
+		.event = view_find_event(profile, kind),
+		.selection = { .thread = options->thread,
+			       .callers_of = options->callers_of,
+			       .callees_of = options->callees_of,
+			       .shows_idle = options->idle },
+		.top = options->top == UINT32_MAX ? 0
+		       : options->top             ? options->top
+		       : is_text                  ? USUAL_ROWS
+						  : 0,
+		.names = (enum frame_names)options->names,
+		.width = options->output ? 0 : terminal_width(),
+	};
+}
+
+static struct sym_error *write_flame(const struct view *view,
+				     struct sym_error *(*write)(const struct flame_page *, FILE *),
+				     FILE *to)
+{
+	const struct flame_tab tab = { .name = view->kind == VIEW_OFF_CPU ? "off-CPU"
+					       : event_view_is_one(view->kind)
+						       ? view_kind_name(view->kind)
+						       : "CPU",
+				       .view = *view };
+	const struct flame_page page = { .tabs = &tab,
+					 .tab_count = 1,
+					 .made_by = "dotnet-mapgen report" };
+
+	return view->event == UINT32_MAX ? NULL : write(&page, to);
+}
+
+static struct sym_error *write_view(const struct view *view, int format, FILE *to)
+{
+	switch ((enum report_format)format) {
+	case REPORT_JSON:
+		return json_view_write(view, to);
+	case REPORT_CSV:
+		return csv_view_write(view, to);
+	case REPORT_FOLDED:
+		return folded_view_write(view, to);
+	case REPORT_SPEEDSCOPE:
+		return speedscope_view_write(view, to);
+	case REPORT_PPROF:
+		return pprof_view_write(view, to);
+	case REPORT_PERF_SCRIPT:
+		return perf_script_view_write(view, to);
+	case REPORT_HTML:
+		return write_flame(view, flame_page_write, to);
+	case REPORT_SVG:
+		return write_flame(view, flame_svg_write, to);
+	default:
+		return text_view_write(view, to);
+	}
+}
+
+static int say_failure(const char *path, struct sym_error *error)
+{
+	message("%s: %s", path, message_without_subject(path, sym_error_message(error)));
+	sym_error_destroy(error);
+	return EXIT_FAILED;
+}
+
+struct writing {
+	const struct view *view;
+	int format;
+};
+
+static struct sym_error *write_file(const void *context, FILE *to)
+{
+	const struct writing *writing = context;
+
+	return write_view(writing->view, writing->format, to);
+}
+
+/* A view that the input has nothing for. */
+static bool is_missing(const struct view *view)
+{
+	if (event_view_is_one(view->kind))
+		return !event_view_has_rows(view);
+	/* A stream of events has no samples. */
+	if (view->kind == VIEW_SUMMARY && view->profile->report && view->profile->report->events)
+		return false;
+	return view->event == UINT32_MAX && view->kind != VIEW_THREADS;
+}
+
+int report_run(const struct options *options)
+{
+	const struct profile_open_opts opts = { .options = options,
+						.keeps_samples =
+							options->format == REPORT_PERF_SCRIPT,
+						.from_s = options->from_seconds,
+						.to_s = options->to_seconds,
+						.event_lines = options->event };
+	struct profile *profile GUARDED(profile) = NULL;
+	struct sym_error *error;
+	enum view_kind kind;
+	struct view view;
+
+	if (!read_view(options, &kind) || !check(options))
+		return EXIT_USAGE;
+	error = profile_open(options->input, &opts, &profile);
+	if (error)
+		return say_failure(options->input, error);
+	view = make_view(options, profile, kind);
+	if (options->output) {
+		const struct writing writing = { &view, options->format };
+		int status = output_file_write(options->output, write_file, &writing);
+
+		return status ? status : is_missing(&view) ? EXIT_PARTLY : EXIT_DONE;
+	}
+	error = write_view(&view, options->format, stdout);
+	if (error)
+		return say_failure(options->input, error);
+	return is_missing(&view) ? EXIT_PARTLY : EXIT_DONE;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/command/resolve_output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mapgen/cli/json_output.h"
+#include "mapgen/cli/name_form.h"
+
+/* The name in the form of the options; the full name when out of memory. */
+static const char *shown_name(struct answer_printer *printer, const struct sym_answer *answer)
+{
+	const char *name = answer->name;
+	size_t needed;
+	char *room;
+
+	if (printer->options->no_demangle && answer->linkage_name)
+		return answer->linkage_name;
+	/* Native names are not .NET signatures and cannot be shortened. */
+	if (printer->options->names == NAME_FORM_FULL || answer->source == SYM_SOURCE_ELF ||
+	    answer->source == SYM_SOURCE_EH_FRAME || answer->source == SYM_SOURCE_DWARF ||
+	    answer->source == SYM_SOURCE_GOPCLNTAB)
+		return name;
+	needed = name_form_write(printer->options->names, name, printer->short_name,
+				 printer->short_name_bytes) +
+		 1;
+	if (needed > printer->short_name_bytes) {
+		room = realloc(printer->short_name, needed);
+		if (!room)
+			return name;
+		printer->short_name = room;
+		printer->short_name_bytes = needed;
+		name_form_write(printer->options->names, name, room, needed);
+	}
+	return printer->short_name;
+}
+
+static const char *shown_tier(const struct answer_printer *printer, const struct sym_answer *answer)
+{
+	return printer->options->tiers == TIER_FORM_STRIP ? NULL : answer->tier;
+}
+
+/* Prints foreign text without control characters. */
+static void print_text(const char *text)
+{
+	for (; *text; text++)
+		putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+}
+
+/* Line 0: code that no line of the file stands for, such as code that a compiler adds. */
+static void print_place(const char *file, uint32_t line, bool is_approximate)
+{
+	print_text(file);
+	if (line)
+		printf(":%s%" PRIu32, is_approximate ? "~" : "", line);
+	else
+		fputs(":?", stdout);
+}
+
+static const char *inlined_name(const struct answer_printer *printer,
+				const struct sym_inlined *inlined)
+{
+	return printer->options->no_demangle && inlined->linkage_name ? inlined->linkage_name
+								      : inlined->name;
+}
+
+static void print_inlined(const struct answer_printer *printer, const struct sym_inlined *inlined)
+{
+	fputs("    ", stdout);
+	print_text(*inlined->name ? inlined_name(printer, inlined) : "?");
+	fputs(" inlined at ", stdout);
+	print_place(inlined->call_file ? inlined->call_file : "?", inlined->call_line, false);
+	putchar('\n');
+}
+
+static void print_answer(struct answer_printer *printer, const struct question *question,
+			 const struct sym_answer *answer)
+{
+	const char *tier = shown_tier(printer, answer);
+
+	print_text(question->text);
+	putchar(' ');
+	if (answer->status == SYM_RESOLVED || answer->status == SYM_BOUNDS_ONLY) {
+		print_text(shown_name(printer, answer));
+		if (tier)
+			printf("[%s]", tier);
+		printf("+0x%" PRIx64, answer->offset_bytes);
+	} else {
+		printf("[%s", sym_status_text(answer->status));
+		if (answer->reason) {
+			fputs(": ", stdout);
+			print_text(answer->reason);
+		}
+		putchar(']');
+	}
+	if (answer->status != SYM_UNMAPPED) {
+		fputs(" (", stdout);
+		print_text(*answer->image_path ? answer->image_path : "anonymous memory");
+		putchar(')');
+	}
+	if (answer->file) {
+		putchar(' ');
+		print_place(answer->file, answer->line, answer->line_quality == SYM_LINE_NEAREST);
+	} else if (answer->method_token && answer->il_offset != UINT32_MAX) {
+		printf(" +IL 0x%" PRIx32, answer->il_offset);
+	}
+	putchar('\n');
+	for (size_t i = 0; i < answer->inlined_count; i++)
+		print_inlined(printer, &answer->inlined[i]);
+}
+
+/* What a line can be looked up by later, on any machine. */
+static void add_il_json(const struct sym_answer *answer, json_t *object)
+{
+	char token[16];
+
+	snprintf(token, sizeof(token), "0x%08" PRIx32, answer->method_token);
+	json_object_set_new(object, "module_mvid", json_output_text(answer->module_mvid));
+	json_object_set_new(object, "method_token",
+			    answer->method_token ? json_string(token) : json_null());
+	json_object_set_new(object, "il_offset",
+			    answer->method_token && answer->il_offset != UINT32_MAX
+				    ? json_integer(answer->il_offset)
+				    : json_null());
+}
+
+/* The lines of --lines and --inlines. */
+static void add_place_json(const struct answer_printer *printer, const struct sym_answer *answer,
+			   json_t *object)
+{
+	json_t *array;
+
+	if (!printer->options->lines && !printer->options->inlines)
+		return;
+	json_object_set_new(object, "file", json_output_text(answer->file));
+	json_object_set_new(object, "line", json_integer(answer->line));
+	json_object_set_new(object, "column", json_integer(answer->column));
+	json_object_set_new(
+		object, "quality",
+		json_string(sym_line_quality_text((enum sym_line_quality)answer->line_quality)));
+	json_object_set_new(object, "line_reason", json_output_text(answer->line_reason));
+	add_il_json(answer, object);
+	if (!printer->options->inlines)
+		return;
+	array = json_array();
+	for (size_t i = 0; i < answer->inlined_count; i++) {
+		const struct sym_inlined *inlined = &answer->inlined[i];
+
+		json_array_append_new(array,
+				      json_pack("{s:o, s:o, s:I, s:I}", "name",
+						json_output_text(inlined_name(printer, inlined)),
+						"call_file", json_output_text(inlined->call_file),
+						"call_line", (json_int_t)inlined->call_line,
+						"call_column", (json_int_t)inlined->call_column));
+	}
+	json_object_set_new(object, "inlined", array);
+}
+
+/* A composite image has no MVID; its components have one each. */
+static void add_component_json(const struct sym_answer *answer, json_t *object)
+{
+	if (answer->component)
+		json_object_set_new(object, "component",
+				    json_pack("{s:o, s:o}", "assembly",
+					      json_output_text(answer->component), "mvid",
+					      json_output_text(answer->component_mvid)));
+}
+
+static json_t *answer_json(struct answer_printer *printer, const struct question *question,
+			   const struct sym_answer *answer)
+{
+	bool named = answer->status == SYM_RESOLVED;
+	bool bounded = named || answer->status == SYM_BOUNDS_ONLY;
+	const char *mvid = answer->image ? sym_image_mvid(answer->image) : NULL;
+	json_t *object;
+
+	object = json_pack(
+		"{s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "input",
+		json_output_text(question->text), "position", json_output_address(answer->address),
+		"resolved", named, "status", sym_status_text(answer->status), "reason",
+		json_output_text(answer->reason), "name",
+		json_output_text(bounded ? shown_name(printer, answer) : NULL), "tier",
+		json_output_text(named ? shown_tier(printer, answer) : NULL), "offset",
+		bounded ? json_integer((json_int_t)answer->offset_bytes) : json_null(), "size",
+		bounded ? json_integer((json_int_t)answer->size_bytes) : json_null(), "image",
+		json_output_text(answer->image_path), "image_position",
+		json_output_address(answer->image_position), "mvid", json_output_text(mvid),
+		"source", sym_source_text(answer->source));
+	add_component_json(answer, object);
+	add_place_json(printer, answer, object);
+	return object;
+}
+
+/* One array with one object a line, each printed as soon as it is known. */
+static void print_json(struct answer_printer *printer, json_t *object)
+{
+	fputs(printer->objects++ ? ",\n" : "[", stdout);
+	json_output_compact(object);
+}
+
+void answer_printer_print(struct answer_printer *printer, const struct question *question,
+			  const struct sym_answer *answer)
+{
+	if (printer->options->json)
+		print_json(printer, answer_json(printer, question, answer));
+	else
+		print_answer(printer, question, answer);
+}
+
+void answer_printer_print_line(struct answer_printer *printer, const struct question *question,
+			       const struct sym_source_line *line)
+{
+	if (printer->options->json) {
+		print_json(printer,
+			   json_pack("{s:o, s:b, s:s, s:o, s:I, s:I}", "input",
+				     json_output_text(question->text), "resolved", 1, "status",
+				     sym_status_text(SYM_RESOLVED), "file",
+				     json_output_text(line->file), "line", (json_int_t)line->line,
+				     "column", (json_int_t)line->column));
+		return;
+	}
+	print_text(question->text);
+	putchar(' ');
+	print_place(line->file, line->line, false);
+	putchar('\n');
+}
+
+void answer_printer_print_bad(struct answer_printer *printer, const struct question *question,
+			      const char *reason)
+{
+	if (printer->options->json) {
+		print_json(printer,
+			   json_pack("{s:o, s:b, s:s, s:o, s:n}", "input",
+				     json_output_text(question->text), "resolved", 0, "status",
+				     "no answer", "reason", json_output_text(reason), "name"));
+		return;
+	}
+	print_text(question->text);
+	fputs(" [", stdout);
+	print_text(reason);
+	puts("]");
+}
+
+void answer_printer_end(struct answer_printer *printer)
+{
+	if (printer->options->json)
+		puts(printer->objects ? "]" : "[]");
+}
+
+void answer_printer_deinit(struct answer_printer *printer)
+{
+	free(printer->short_name);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One row a group. The runtime's own groups become one provider: a session has each provider once,
+ * with one level. .NET 10 sends only the events that are listed here; an older runtime sends all of
+ * the keywords and the level.
+ *
+ * Keywords, levels and ids: dotnet/runtime src/coreclr/vm/ClrEtwAll.man.
+ */
+#include "mapgen/events/event_choice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/error.h"
+
+enum {
+	GROUP_IDS = 12,
+	GROUP_PROBES = 3,
+	FIRST_WITH_SAMPLED_ALLOCATIONS = 10,
+	FIRST_WITH_WAITS = 9,
+};
+
+static const char runtime_provider[] = "Microsoft-Windows-DotNETRuntime";
+
+struct event_group {
+	const char *name;
+	int first_major, last_major; /* 0: any */
+	bool is_default;
+	uint64_t keywords;
+	uint32_t level;
+	uint32_t ids[GROUP_IDS];          /* 0 ends them */
+	const char *probes[GROUP_PROBES]; /* NULL ends them */
+	const char *provider;             /* NULL: the runtime's own */
+	const char *arguments;
+};
+
+static const struct event_group groups[] = {
+	/* Start, end, heap sizes, suspensions, reason, history. */
+	{ "gc",
+	  0,
+	  0,
+	  true,
+	  0x1,
+	  4,
+	  { 1, 2, 3, 4, 7, 8, 9, 13, 14, 35, 204, 205 },
+	  { "GCTriggered", "GCStart_V2" },
+	  NULL,
+	  NULL },
+	/* One of 100 KiB on average, at random. */
+	{ "alloc",
+	  FIRST_WITH_SAMPLED_ALLOCATIONS,
+	  0,
+	  true,
+	  0x80000000000,
+	  4,
+	  { 303 },
+	  { "AllocationSampled" },
+	  NULL,
+	  NULL },
+	/* Each 100 KiB; level 5 brings other events of the collector too. */
+	{ "alloc",
+	  0,
+	  FIRST_WITH_SAMPLED_ALLOCATIONS - 1,
+	  false,
+	  0x1,
+	  5,
+	  { 10 },
+	  { "GCAllocationTick_V4" },
+	  NULL,
+	  NULL },
+	{ "exceptions", 0, 0, true, 0x8000, 2, { 80 }, { "ExceptionThrown_V1" }, NULL, NULL },
+	{ "contention", 0, 0, true, 0x4000, 4, { 81, 91 }, { "ContentionStart_V2" }, NULL, NULL },
+	{ "waits",
+	  FIRST_WITH_WAITS,
+	  0,
+	  false,
+	  0x40000000000,
+	  5,
+	  { 301, 302 },
+	  { "WaitHandleWaitStart" },
+	  NULL,
+	  NULL },
+	{ "threadpool",
+	  0,
+	  0,
+	  true,
+	  0x10000,
+	  4,
+	  { 50, 51, 54, 55, 57, 59 },
+	  { "ThreadPoolWorkerThreadAdjustmentAdjustment" },
+	  NULL,
+	  NULL },
+	{ "jit",
+	  0,
+	  0,
+	  false,
+	  0x1000000010,
+	  5,
+	  { 143, 145, 280, 281, 282, 283, 284 },
+	  { "MethodJittingStarted_V1" },
+	  NULL,
+	  NULL },
+	{ "tasks",
+	  0,
+	  0,
+	  false,
+	  0x83,
+	  4,
+	  { 0 },
+	  { NULL },
+	  "System.Threading.Tasks.TplEventSource",
+	  NULL },
+	{ "counters",
+	  0,
+	  0,
+	  false,
+	  0,
+	  4,
+	  { 0 },
+	  { NULL },
+	  "System.Runtime",
+	  "EventCounterIntervalSec=1" },
+};
+
+enum {
+	GROUPS = sizeof(groups) / sizeof(groups[0])
+};
+
+void event_choice_deinit(struct event_choice *choice)
+{
+	free(choice->text);
+	*choice = (struct event_choice){ 0 };
+}
+
+static struct sym_event_provider *add_provider(struct event_choice *choice, const char *name)
+{
+	struct sym_event_provider *provider = choice->providers;
+
+	for (size_t i = 0; i < choice->provider_count; i++, provider++)
+		if (!strcmp(provider->name, name))
+			return provider;
+	if (choice->provider_count == EVENT_CHOICE_PROVIDERS)
+		return NULL;
+	choice->provider_count++;
+	*provider = (struct sym_event_provider){ .name = name };
+	return provider;
+}
+
+static bool has_id(const struct sym_event_provider *provider, uint32_t id)
+{
+	for (size_t i = 0; i < provider->id_count; i++)
+		if (provider->ids[i] == id)
+			return true;
+	return false;
+}
+
+static void add_ids(struct event_choice *choice, struct sym_event_provider *provider,
+		    const struct event_group *group)
+{
+	provider->ids = choice->ids;
+	for (size_t i = 0; i < GROUP_IDS && group->ids[i]; i++)
+		if (!has_id(provider, group->ids[i]))
+			choice->ids[provider->id_count++] = group->ids[i];
+}
+
+static void add_probes(struct event_choice *choice, const struct event_group *group)
+{
+	for (size_t i = 0; i < GROUP_PROBES && group->probes[i]; i++) {
+		bool is_there = false;
+
+		for (size_t k = 0; k < choice->probe_count; k++)
+			is_there |= choice->probes[k] == group->probes[i];
+		if (!is_there)
+			choice->probes[choice->probe_count++] = group->probes[i];
+	}
+}
+
+static bool add_group(struct event_choice *choice, const struct event_group *group)
+{
+	struct sym_event_provider *provider =
+		add_provider(choice, group->provider ? group->provider : runtime_provider);
+
+	if (!provider)
+		return false;
+	provider->keywords |= group->keywords;
+	if (provider->level < group->level)
+		provider->level = group->level;
+	if (group->provider) {
+		provider->arguments = group->arguments;
+		choice->has_sources = true;
+	} else {
+		add_ids(choice, provider, group);
+		add_probes(choice, group);
+	}
+	return true;
+}
+
+/* Is there a group of this name, of any version? */
+static bool is_group(const char *name)
+{
+	for (size_t i = 0; i < GROUPS; i++)
+		if (!strcmp(groups[i].name, name))
+			return true;
+	return !strcmp(name, EVENT_CHOICE_DEFAULT);
+}
+
+static bool add_groups(struct event_choice *choice, const char *name, int major)
+{
+	bool is_default = !strcmp(name, EVENT_CHOICE_DEFAULT), is_good = true;
+
+	for (size_t i = 0; i < GROUPS; i++) {
+		const struct event_group *group = &groups[i];
+
+		if ((is_default ? group->is_default : !strcmp(group->name, name)) &&
+		    major >= group->first_major &&
+		    (!group->last_major || major <= group->last_major))
+			is_good = add_group(choice, group) && is_good;
+	}
+	return is_good;
+}
+
+static bool read_number(char *text, int base, uint64_t *ret)
+{
+	char *end;
+
+	if (!*text)
+		return true;
+	*ret = strtoull(text, &end, base);
+	return !*end && *text != '-';
+}
+
+/* NAME:KEYWORDS:LEVEL:ARGUMENTS; what is left out is all keywords, level 4, none. */
+static const char *add_source(struct event_choice *choice, char *item)
+{
+	char *name = strsep(&item, ":"), *keywords = strsep(&item, ":"),
+	     *level = strsep(&item, ":");
+	struct sym_event_provider *provider = add_provider(choice, name);
+	uint64_t bits = UINT64_MAX, number = 4;
+
+	if (!provider)
+		return "has too many providers";
+	if ((keywords && !read_number(keywords, 16, &bits)) ||
+	    (level && !read_number(level, 10, &number)) || number > 5)
+		return "has a provider that is not NAME:KEYWORDS:LEVEL:ARGUMENTS, as "
+		       "My-Source:0x3:5";
+	provider->keywords |= bits;
+	if (provider->level < number)
+		provider->level = (uint32_t)number;
+	if (item && *item)
+		provider->arguments = item;
+	/* Here the caller's list counts, not ours. */
+	provider->ids = NULL;
+	provider->id_count = 0;
+	choice->has_sources |= strcmp(name, runtime_provider) != 0;
+	return NULL;
+}
+
+static const char *read_items(struct event_choice *choice, int major)
+{
+	char *rest = choice->text, *item;
+	const char *problem = NULL;
+
+	while (!problem && (item = strsep(&rest, ","))) {
+		if (!*item || *item == ':')
+			return "has an empty name";
+		/* Names of event sources have a capital letter, a dash or a dot. */
+		if (is_group(item))
+			problem = add_groups(choice, item, major) ? NULL : "has too many providers";
+		else if (item[strspn(item, "abcdefghijklmnopqrstuvwxyz")])
+			problem = add_source(choice, item);
+		else
+			problem = "has a group that does not exist; there are gc, alloc, "
+				  "exceptions, contention, waits, threadpool, jit, tasks, counters";
+	}
+	return problem;
+}
+
+static const char *read_text(const char *text, int major, struct event_choice *ret)
+{
+	*ret = (struct event_choice){ .text = strdup(text) };
+	return ret->text ? read_items(ret, major ? major : 8) : NULL;
+}
+
+const char *event_choice_problem(const char *text)
+{
+	struct event_choice choice;
+	const char *problem = read_text(text, 0, &choice);
+
+	event_choice_deinit(&choice);
+	return problem;
+}
+
+struct sym_error *event_choice_read(const char *text, int major, struct event_choice *ret)
+{
+	const char *problem = read_text(text, major, ret);
+	struct sym_error *error = NULL;
+
+	if (!ret->text)
+		return &sym_error_no_memory;
+	if (problem)
+		error = sym_error_create(SYM_ERROR_ARGUMENT, "--events %s", problem);
+	else if (!ret->provider_count)
+		error = sym_error_create(SYM_ERROR_UNSUPPORTED, ".NET %d has no such events",
+					 major);
+	if (error)
+		event_choice_deinit(ret);
+	return error;
+}

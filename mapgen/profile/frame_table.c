@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/profile/frame_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/buf.h"
+#include "libsym/base/grow.h"
+#include "libsym/base/hash.h"
+#include "libsym/base/path.h"
+#include "libsym/error.h"
+
+enum {
+	MOST_FRAMES = 1 << 26,
+	MOST_STACKS = 1 << 26,
+	TEXTS = 5,
+	HEAD_BYTES = 2 + 3 * sizeof(uint32_t), /* of a key, before its texts */
+};
+
+/* The key is "kind flags line column IL-offset image NUL tier NUL reason NUL name NUL file". */
+struct frame_entry {
+	char *key;
+	size_t key_bytes;
+	struct profile_frame frame; /* its texts are in the key */
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+struct stack_entry {
+	uint32_t number;
+	uint32_t count;
+	UT_hash_handle hh;
+	uint32_t key[]; /* end, then the frames */
+};
+
+struct frame_table {
+	struct frame_entry *frames_by_key;
+	struct frame_entry **frames;
+	size_t frame_count, frame_capacity;
+	struct stack_entry *stacks_by_key;
+	struct stack_entry **stacks;
+	size_t stack_count, stack_capacity;
+	uint32_t *key; /* of the stack that is looked for */
+	size_t key_capacity;
+};
+
+const char *frame_kind_text(enum frame_kind kind)
+{
+	static const char *const texts[FRAME_KINDS] = { "unknown", "jitted", "precompiled",
+							"runtime", "native", "kernel",
+							"event" };
+
+	return (unsigned int)kind < FRAME_KINDS ? texts[kind] : "unknown";
+}
+
+const char *stack_end_text(enum stack_end end)
+{
+	if (end == STACK_END_NOT_SAID)
+		return "frame pointers end there";
+	if (end == STACK_END_NO_STACK)
+		return "no stack was recorded";
+	return sym_unwind_end_text((enum sym_unwind_end)end);
+}
+
+/* What the runtime is made of; the names are those of src/coreclr and src/native/corehost. */
+static bool is_runtime_file(const char *path)
+{
+	static const char *const names[] = { "libcoreclr.so",      "libclrjit.so",
+					     "libclrgc.so",        "libclrgcexp.so",
+					     "libhostfxr.so",      "libhostpolicy.so",
+					     "libmscordaccore.so", "libcoreclrtraceptprovider.so" };
+	const char *name = path_file_name(path);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return !strncmp(name, "libSystem.", 10);
+}
+
+enum frame_kind frame_kind_of(const char *source, const char *tier, const char *image,
+			      enum sym_symbol_kind kind)
+{
+	if (!strcmp(source, "kernel"))
+		return FRAME_KIND_KERNEL;
+	if (!strcmp(source, "r2r") || !strcmp(source, "relmap") || !strcmp(tier, "PreJIT"))
+		return FRAME_KIND_PRECOMPILED;
+	if (!strcmp(source, "runtime") || !strcmp(source, "perfmap") || !strcmp(source, "jitdump"))
+		return kind == SYM_SYMBOL_STUB ? FRAME_KIND_RUNTIME : FRAME_KIND_JITTED;
+	if (is_runtime_file(image))
+		return FRAME_KIND_RUNTIME;
+	return *image ? FRAME_KIND_NATIVE : FRAME_KIND_UNKNOWN;
+}
+
+struct sym_error *frame_table_create(struct frame_table **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? NULL : &sym_error_no_memory;
+}
+
+void frame_table_destroy(struct frame_table *table)
+{
+	if (!table)
+		return;
+	HASH_CLEAR(hh, table->frames_by_key);
+	HASH_CLEAR(hh, table->stacks_by_key);
+	for (size_t i = 0; i < table->frame_count; i++) {
+		free(table->frames[i]->key);
+		free(table->frames[i]);
+	}
+	for (size_t i = 0; i < table->stack_count; i++)
+		free(table->stacks[i]);
+	free(table->frames);
+	free(table->stacks);
+	free(table->key);
+	free(table);
+}
+
+/* ---- frames ------------------------------------------------------------------------------------
+ */
+
+static char *make_key(const struct profile_frame *frame, size_t *size_ret)
+{
+	const char *const texts[TEXTS] = { frame->image, frame->tier, frame->reason, frame->name,
+					   frame->file ? frame->file : "" };
+	const uint32_t numbers[] = { frame->line, frame->column, frame->il_offset };
+	size_t size = HEAD_BYTES;
+	char *key;
+
+	for (int i = 0; i < TEXTS; i++)
+		size += strlen(texts[i]) + 1;
+	*size_ret = size;
+	key = malloc(size);
+	if (!key)
+		return NULL;
+	key[0] = (char)frame->kind;
+	key[1] = (char)(frame->is_named | frame->is_guessed << 1 | frame->has_il_offset << 2 |
+			(int)frame->quality << 3);
+	memcpy(key + 2, numbers, sizeof(numbers));
+	size = HEAD_BYTES;
+	for (int i = 0; i < TEXTS; i++) {
+		size_t count = strlen(texts[i]) + 1;
+
+		memcpy(key + size, texts[i], count);
+		size += count;
+	}
+	return key;
+}
+
+static const char *behind(const char *text)
+{
+	return text + strlen(text) + 1;
+}
+
+static struct frame_entry *make_frame(const struct profile_frame *frame, char *key, size_t size)
+{
+	struct frame_entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return NULL;
+	entry->key = key;
+	entry->key_bytes = size;
+	entry->frame = *frame;
+	entry->frame.image = key + HEAD_BYTES;
+	entry->frame.tier = behind(entry->frame.image);
+	entry->frame.reason = behind(entry->frame.tier);
+	entry->frame.name = behind(entry->frame.reason);
+	entry->frame.file = behind(entry->frame.name);
+	return entry;
+}
+
+struct sym_error *frame_table_add(struct frame_table *table, const struct profile_frame *frame,
+				  uint32_t *ret)
+{
+	size_t key_bytes;
+	char *key = make_key(frame, &key_bytes);
+	struct frame_entry *entry = NULL;
+
+	if (!key)
+		return &sym_error_no_memory;
+	HASH_FIND(hh, table->frames_by_key, key, key_bytes, entry);
+	if (entry) {
+		free(key);
+		*ret = entry->number;
+		return NULL;
+	}
+	if (table->frame_count == MOST_FRAMES) {
+		free(key);
+		return sym_error_create(SYM_ERROR_LIMIT, "more than %d different frames",
+					MOST_FRAMES);
+	}
+	if (grow_items((void **)&table->frames, &table->frame_capacity, table->frame_count,
+		       sizeof(*table->frames)))
+		entry = make_frame(frame, key, key_bytes);
+	if (entry)
+		HASH_ADD_KEYPTR(hh, table->frames_by_key, entry->key, entry->key_bytes, entry);
+	if (!entry || !hash_added(entry)) {
+		free(entry);
+		free(key);
+		return &sym_error_no_memory;
+	}
+	*ret = entry->number = (uint32_t)table->frame_count;
+	table->frames[table->frame_count++] = entry;
+	return NULL;
+}
+
+const struct profile_frame *frame_table_at(const struct frame_table *table, uint32_t frame)
+{
+	return &table->frames[frame]->frame;
+}
+
+size_t frame_table_count(const struct frame_table *table)
+{
+	return table->frame_count;
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------
+ */
+
+static bool make_stack_key(struct frame_table *table, const uint32_t *frames, size_t count,
+			   enum stack_end end)
+{
+	if (count + 1 > table->key_capacity) {
+		void *moved = reallocarray(table->key, count + 1, sizeof(*table->key));
+
+		if (!moved)
+			return false;
+		table->key = moved;
+		table->key_capacity = count + 1;
+	}
+	table->key[0] = end;
+	if (count)
+		memcpy(table->key + 1, frames, count * sizeof(*frames));
+	return true;
+}
+
+static struct stack_entry *make_stack(const uint32_t *key, size_t count)
+{
+	struct stack_entry *entry = calloc(1, sizeof(*entry) + (count + 1) * sizeof(*key));
+
+	if (!entry)
+		return NULL;
+	entry->count = (uint32_t)count;
+	memcpy(entry->key, key, (count + 1) * sizeof(*key));
+	return entry;
+}
+
+struct sym_error *frame_table_add_stack(struct frame_table *table, const uint32_t *frames,
+					size_t count, enum stack_end end, uint32_t *ret)
+{
+	struct stack_entry *entry = NULL;
+	size_t key_bytes = (count + 1) * sizeof(*frames);
+
+	if (!make_stack_key(table, frames, count, end))
+		return &sym_error_no_memory;
+	HASH_FIND(hh, table->stacks_by_key, table->key, key_bytes, entry);
+	if (entry) {
+		*ret = entry->number;
+		return NULL;
+	}
+	if (table->stack_count == MOST_STACKS)
+		return sym_error_create(SYM_ERROR_LIMIT, "more than %d different stacks",
+					MOST_STACKS);
+	if (grow_items((void **)&table->stacks, &table->stack_capacity, table->stack_count,
+		       sizeof(*table->stacks)))
+		entry = make_stack(table->key, count);
+	if (entry)
+		HASH_ADD_KEYPTR(hh, table->stacks_by_key, entry->key, key_bytes, entry);
+	if (!entry || !hash_added(entry)) {
+		free(entry);
+		return &sym_error_no_memory;
+	}
+	*ret = entry->number = (uint32_t)table->stack_count;
+	table->stacks[table->stack_count++] = entry;
+	return NULL;
+}
+
+const uint32_t *frame_table_stack(const struct frame_table *table, uint32_t stack,
+				  size_t *count_ret)
+{
+	*count_ret = table->stacks[stack]->count;
+	return table->stacks[stack]->key + 1;
+}
+
+enum stack_end frame_table_stack_end(const struct frame_table *table, uint32_t stack)
+{
+	return table->stacks[stack]->key[0];
+}
+
+size_t frame_table_stack_count(const struct frame_table *table)
+{
+	return table->stack_count;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines are written when something is first seen, so the table is its own text; two hash tables say
+ * what is in it. A symbol is known by process, start, and the bytes of its name: the same start
+ * with another name is other code.
+ */
+#include "mapgen/record/name_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "libsym/error.h"
+
+enum {
+	TEXT_LIMIT = 1 << 30
+};
+
+struct image_key {
+	uint64_t process;
+	const struct sym_image *image;
+};
+
+struct known_image {
+	struct image_key key;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+/* The last symbol that was seen at a start. */
+struct symbol_key {
+	uint64_t process;
+	uint64_t start_address;
+};
+
+struct known_symbol {
+	struct symbol_key key;
+	size_t name_offset, name_bytes; /* in the text */
+	uint64_t size_bytes;
+	UT_hash_handle hh;
+};
+
+struct known_file {
+	uint32_t number;
+	UT_hash_handle hh;
+	char path[];
+};
+
+/* What was last written of an address. */
+struct known_line {
+	struct symbol_key key; /* with the address itself */
+	const struct known_file *file;
+	uint32_t line, column, quality, il_offset, token;
+	UT_hash_handle hh;
+};
+
+struct name_table {
+	struct buf text;
+	uint32_t process_count, image_count, file_count;
+	struct known_image *images;
+	struct known_symbol *symbols;
+	struct known_file *files;
+	struct known_line *lines;
+};
+
+struct sym_error *name_table_create(struct name_table **ret)
+{
+	struct name_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return &sym_error_no_memory;
+	buf_init(&table->text, TEXT_LIMIT);
+	*ret = table;
+	return NULL;
+}
+
+static void forget_lines(struct name_table *table)
+{
+	struct known_file *file, *next_file;
+	struct known_line *line, *next_line;
+
+	HASH_ITER(hh, table->files, file, next_file)
+	{
+		HASH_DEL(table->files, file);
+		free(file);
+	}
+	HASH_ITER(hh, table->lines, line, next_line)
+	{
+		HASH_DEL(table->lines, line);
+		free(line);
+	}
+}
+
+void name_table_destroy(struct name_table *table)
+{
+	struct known_image *image, *next_image;
+	struct known_symbol *symbol, *next_symbol;
+
+	if (!table)
+		return;
+	HASH_ITER(hh, table->images, image, next_image)
+	{
+		HASH_DEL(table->images, image);
+		free(image);
+	}
+	HASH_ITER(hh, table->symbols, symbol, next_symbol)
+	{
+		HASH_DEL(table->symbols, symbol);
+		free(symbol);
+	}
+	forget_lines(table);
+	buf_deinit(&table->text);
+	free(table);
+}
+
+const struct buf *name_table_text(const struct name_table *table)
+{
+	return &table->text;
+}
+
+static struct sym_error *text_error(const struct name_table *table)
+{
+	if (table->text.failure == BUF_TOO_BIG)
+		return sym_error_create(SYM_ERROR_LIMIT, "more than %d bytes of names", TEXT_LIMIT);
+	return table->text.failure ? &sym_error_no_memory : NULL;
+}
+
+static void put_text(struct buf *text, const char *value)
+{
+	for (const char *c = value; *c; c++) {
+		if (*c == '\\')
+			buf_append(text, "\\\\", 2);
+		else if (*c == '\t')
+			buf_append(text, "\\t", 2);
+		else if (*c == '\n')
+			buf_append(text, "\\n", 2);
+		else
+			buf_append(text, c, 1);
+	}
+}
+
+static struct sym_error *end_line(struct name_table *table)
+{
+	buf_append(&table->text, "\n", 1);
+	return text_error(table);
+}
+
+struct sym_error *name_table_add_process(struct name_table *table, int32_t pid,
+					 int32_t container_pid, uint64_t start_ticks,
+					 uint64_t from_ns, const char *comm, uint32_t *ret)
+{
+	*ret = table->process_count++;
+	buf_printf(&table->text, "P\t%u\t%d\t%d\t%" PRIu64 "\t%" PRIu64 "\t", *ret, pid,
+		   container_pid, start_ticks, from_ns);
+	put_text(&table->text, comm);
+	return end_line(table);
+}
+
+struct sym_error *name_table_add_thread(struct name_table *table, uint32_t process, int32_t tid,
+					int32_t container_tid, const char *comm)
+{
+	buf_printf(&table->text, "T\t%u\t%d\t%d\t", process, tid, container_tid);
+	put_text(&table->text, comm);
+	return end_line(table);
+}
+
+/* In hexadecimal; nothing where there is none. */
+static void put_build_id(struct buf *text, const struct sym_image *image)
+{
+	struct sym_identity identity = { .size = sizeof(identity) };
+	/* It reads the file, and changes nothing that others see. */
+	struct sym_error *error = sym_image_identity((struct sym_image *)image, &identity);
+
+	if (error || identity.kind != SYM_IDENTITY_ELF)
+		identity.id_size_bytes = 0;
+	for (uint32_t i = 0; i < identity.id_size_bytes; i++)
+		buf_printf(text, "%02x", identity.id[i]);
+	sym_error_destroy(error);
+}
+
+static void put_identity(struct buf *text, const struct sym_image *image)
+{
+	const char *mvid = sym_image_mvid(image);
+	size_t before = text->size_bytes;
+
+	if (mvid)
+		put_text(text, mvid);
+	else
+		put_build_id(text, image);
+	if (text->size_bytes == before)
+		put_text(text, "-");
+}
+
+/* Number of an image, which gets its line when it is first seen. */
+static struct sym_error *find_image(struct name_table *table, uint32_t process,
+				    const struct sym_image *image, uint32_t *ret)
+{
+	const struct image_key key = { process, image };
+	struct known_image *known;
+
+	HASH_FIND(hh, table->images, &key, sizeof(key), known);
+	if (known) {
+		*ret = known->number;
+		return NULL;
+	}
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return &sym_error_no_memory;
+	known->key = key;
+	known->number = table->image_count++;
+	HASH_ADD(hh, table->images, key, sizeof(known->key), known);
+	if (!hash_added(known)) {
+		free(known);
+		return &sym_error_no_memory;
+	}
+	*ret = known->number;
+	buf_printf(&table->text, "I\t%u\t%u\t%s\t", known->number, process,
+		   sym_image_kind_text(sym_image_kind(image)));
+	put_identity(&table->text, image);
+	buf_append(&table->text, "\t", 1);
+	put_text(&table->text, sym_image_path(image));
+	return end_line(table);
+}
+
+static struct known_symbol *find_symbol(struct name_table *table, const struct symbol_key *key)
+{
+	struct known_symbol *known;
+
+	HASH_FIND(hh, table->symbols, key, sizeof(*key), known);
+	if (known)
+		return known;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return NULL;
+	known->key = *key;
+	known->name_offset = SIZE_MAX;
+	HASH_ADD(hh, table->symbols, key, sizeof(known->key), known);
+	if (hash_added(known))
+		return known;
+	free(known);
+	return NULL;
+}
+
+/* Escaped text differs from the name only where that has control characters; then a symbol may be
+ * written twice, which does no harm. */
+static bool is_same(const struct name_table *table, const struct known_symbol *known,
+		    const char *name, uint64_t size_bytes)
+{
+	return known->name_offset != SIZE_MAX && known->size_bytes == size_bytes &&
+	       strlen(name) == known->name_bytes &&
+	       !memcmp(table->text.data + known->name_offset, name, known->name_bytes);
+}
+
+static const char *name_of(const struct sym_answer *answer)
+{
+	if (answer->name)
+		return answer->name;
+	return answer->reason ? answer->reason : sym_status_text(answer->status);
+}
+
+static struct sym_error *put_symbol(struct name_table *table, struct known_symbol *known,
+				    const struct sym_answer *answer, uint64_t from_ns)
+{
+	uint32_t image = UINT32_MAX;
+	struct sym_error *error = NULL;
+
+	if (answer->image)
+		error = find_image(table, (uint32_t)known->key.process, answer->image, &image);
+	if (error)
+		return error;
+	buf_printf(&table->text, "S\t%u\t%" PRIx64 "\t%" PRIx64 "\t%" PRIu64 "\t%u\t%s\t%s\t",
+		   (uint32_t)known->key.process, known->key.start_address, known->size_bytes,
+		   from_ns, (unsigned int)answer->kind, sym_source_text(answer->source),
+		   answer->tier ? answer->tier : "-");
+	if (image == UINT32_MAX)
+		buf_append(&table->text, "-", 1);
+	else
+		buf_printf(&table->text, "%u", image);
+	buf_printf(&table->text, "\t%u\t", (unsigned int)answer->status);
+	known->name_offset = table->text.size_bytes;
+	put_text(&table->text, name_of(answer));
+	known->name_bytes = table->text.size_bytes - known->name_offset;
+	return end_line(table);
+}
+
+struct sym_error *name_table_add_answer(struct name_table *table, uint32_t process,
+					const struct sym_answer *answer, uint64_t time_ns)
+{
+	bool is_named = answer->status == SYM_RESOLVED || answer->status == SYM_BOUNDS_ONLY;
+	const struct symbol_key key = { process, is_named ? answer->address - answer->offset_bytes
+							  : answer->address };
+	uint64_t size_bytes = is_named && answer->size_bytes ? answer->size_bytes : 1;
+	struct known_symbol *known = find_symbol(table, &key);
+	bool is_first;
+
+	if (!known)
+		return &sym_error_no_memory;
+	/* Without a size it covers what was asked for. */
+	if (is_named && !answer->size_bytes)
+		size_bytes = answer->offset_bytes + 1;
+	if (is_same(table, known, name_of(answer), size_bytes))
+		return NULL;
+	is_first = known->name_offset == SIZE_MAX;
+	known->size_bytes = size_bytes;
+	return put_symbol(table, known, answer, is_first ? 0 : time_ns);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* NULL without memory, or when the table is too long. */
+static const struct known_file *find_file(struct name_table *table, const char *path)
+{
+	size_t path_bytes = strlen(path);
+	struct known_file *known;
+
+	HASH_FIND(hh, table->files, path, path_bytes, known);
+	if (known)
+		return known;
+	known = malloc(sizeof(*known) + path_bytes + 1);
+	if (!known)
+		return NULL;
+	memcpy(known->path, path, path_bytes + 1);
+	known->number = table->file_count;
+	HASH_ADD_KEYPTR(hh, table->files, known->path, path_bytes, known);
+	if (!hash_added(known)) {
+		free(known);
+		return NULL;
+	}
+	table->file_count++;
+	buf_printf(&table->text, "F\t%u\t", known->number);
+	put_text(&table->text, path);
+	buf_append(&table->text, "\n", 1);
+	return known;
+}
+
+static struct known_line *find_line(struct name_table *table, const struct symbol_key *key,
+				    bool *is_first_ret)
+{
+	struct known_line *known;
+
+	HASH_FIND(hh, table->lines, key, sizeof(*key), known);
+	*is_first_ret = !known;
+	if (known)
+		return known;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return NULL;
+	known->key = *key;
+	HASH_ADD(hh, table->lines, key, sizeof(known->key), known);
+	if (hash_added(known))
+		return known;
+	free(known);
+	return NULL;
+}
+
+struct sym_error *name_table_add_line(struct name_table *table, uint32_t process,
+				      const struct sym_answer *answer, uint64_t time_ns)
+{
+	const struct symbol_key key = { process, answer->address };
+	const struct known_file *file = answer->file ? find_file(table, answer->file) : NULL;
+	bool is_first;
+	struct known_line *known = find_line(table, &key, &is_first);
+
+	if (!known || (answer->file && !file))
+		return text_error(table) ?: &sym_error_no_memory;
+	if (!is_first && known->file == file && known->line == answer->line &&
+	    known->column == answer->column && known->quality == answer->line_quality &&
+	    known->il_offset == answer->il_offset && known->token == answer->method_token)
+		return NULL;
+	known->file = file;
+	known->line = answer->line;
+	known->column = answer->column;
+	known->quality = answer->line_quality;
+	known->il_offset = answer->il_offset;
+	known->token = answer->method_token;
+	buf_printf(&table->text, "L\t%u\t%" PRIx64 "\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%x\t%s\t",
+		   process, answer->address, is_first ? 0 : time_ns, known->quality, known->line,
+		   known->column, known->il_offset, known->token,
+		   answer->module_mvid ? answer->module_mvid : "-");
+	if (file)
+		buf_printf(&table->text, "%u", file->number);
+	else
+		buf_append(&table->text, "-", 1);
+	return end_line(table);
+}

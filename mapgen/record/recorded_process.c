@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an address is called is asked once for each state of the process: when a refresh has changed
+ * something, it is asked again when it is next seen, and the table of names gets a line where the
+ * answer is another one. So code that is freed or compiled again keeps the name that it had.
+ *
+ * Code that is newer than the last refresh is unwound by a guess, or not at all. Such a stack is
+ * provisional: its owner hands it in again after the next tick, which always refreshes then. While
+ * nothing new is found and no stack is provisional, refreshes are further and further apart.
+ */
+#include "mapgen/record/recorded_process.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "libsym/error.h"
+#include "mapgen/record/thread_id.h"
+
+enum {
+	MOST_FRAMES = 1024,
+	SHARE_PERCENT = 25, /* of one processor, for refreshes */
+	SHORTEST_PAUSE_MS = 50,
+	LONGEST_PAUSE_MS = 250,
+};
+
+struct known_address {
+	uint64_t address; /* to look up */
+	uint64_t generation;
+	UT_hash_handle hh;
+};
+
+struct known_thread {
+	int32_t tid;
+	UT_hash_handle hh;
+};
+
+/* A process and those that it has forked have the same memory map until they call exec(). */
+struct shared_live {
+	struct sym_live *live;
+	size_t users;
+};
+
+struct recorded_process {
+	int32_t pid;
+	struct shared_live *shared;
+	struct sym_live *live; /* the same */
+	struct sym_unwinder *unwinder;
+	struct sym_result *result;
+	struct sym_result *lines; /* the same with SYM_FIELD_LINES, of managed code */
+	struct name_table *names;
+	uint32_t number; /* in the table of names */
+	struct known_address *addresses;
+	struct known_thread *threads;
+	uint64_t generation; /* counts refreshes that changed something */
+	bool has_provisional;
+	uint64_t next_look_ms, pause_ms;
+	struct sym_frame frames[MOST_FRAMES];
+};
+
+void recorded_process_close(struct recorded_process *process)
+{
+	struct known_address *known, *next;
+	struct known_thread *thread, *next_thread;
+
+	if (!process)
+		return;
+	HASH_ITER(hh, process->addresses, known, next)
+	{
+		HASH_DEL(process->addresses, known);
+		free(known);
+	}
+	HASH_ITER(hh, process->threads, thread, next_thread)
+	{
+		HASH_DEL(process->threads, thread);
+		free(thread);
+	}
+	sym_result_destroy(process->result);
+	sym_result_destroy(process->lines);
+	sym_unwinder_destroy(process->unwinder);
+	if (process->shared && !--process->shared->users) {
+		sym_live_close(process->shared->live);
+		free(process->shared);
+	}
+	free(process);
+}
+
+DEFINE_GUARD(recorded_process, struct recorded_process *, recorded_process_close)
+
+static struct sym_error *create(int32_t pid, struct name_table *names, struct shared_live *shared,
+				struct recorded_process **ret)
+{
+	struct recorded_process *process GUARDED(recorded_process) = calloc(1, sizeof(*process));
+	struct sym_error *error;
+
+	if (!process)
+		return &sym_error_no_memory;
+	process->pid = pid;
+	process->names = names;
+	process->shared = shared;
+	process->live = shared->live;
+	shared->users++;
+	error = sym_unwinder_create_live(process->live, &process->unwinder);
+	if (!error)
+		error = sym_result_create(&process->result);
+	if (!error)
+		error = sym_result_create(&process->lines);
+	if (!error)
+		error = sym_result_set_fields(process->lines, SYM_FIELD_LINES);
+	if (!error)
+		*ret = STEAL(process);
+	return error;
+}
+
+static struct sym_error *open_live(int32_t pid, struct sym_budget *budget, struct sym_live **ret)
+{
+	const struct sym_snapshot_opts snapshot = { .size = sizeof(snapshot), .budget = budget };
+	const struct sym_live_opts opts = { .size = sizeof(opts),
+					    .flags = SYM_LIVE_SAME_PROCESS,
+					    .share_percent = SHARE_PERCENT,
+					    .snapshot = &snapshot };
+
+	return sym_live_open(pid, &opts, ret);
+}
+
+struct sym_error *recorded_process_open(int32_t pid, uint64_t from_ns, struct sym_budget *budget,
+					struct name_table *names, struct recorded_process **ret)
+{
+	struct recorded_process *process GUARDED(recorded_process) = NULL;
+	struct shared_live *shared = calloc(1, sizeof(*shared));
+	const struct sym_process_info *info;
+	const struct sym_jit_info *jit;
+	struct sym_error *error = &sym_error_no_memory;
+
+	if (shared)
+		error = open_live(pid, budget, &shared->live);
+	if (error) {
+		free(shared);
+		return error;
+	}
+	shared->users = 1;
+	error = create(pid, names, shared, &process);
+	if (!--shared->users) {
+		sym_live_close(shared->live);
+		free(shared);
+	}
+	if (error)
+		return error;
+	info = sym_snapshot_process(sym_live_snapshot(process->live));
+	if (!info)
+		return &sym_error_no_memory;
+	error = name_table_add_process(names, info->pid, info->namespace_pid,
+				       info->start_time_ticks, from_ns, info->comm,
+				       &process->number);
+	if (error)
+		return error;
+	/* Reading what the runtime has compiled takes longest: before anything waits for it. */
+	sym_error_destroy(sym_live_jit(process->live, &jit));
+	*ret = STEAL(process);
+	return NULL;
+}
+
+struct sym_error *recorded_process_fork(const struct recorded_process *parent, int32_t pid,
+					uint64_t from_ns, struct recorded_process **ret)
+{
+	struct recorded_process *process GUARDED(recorded_process) = NULL;
+	const struct sym_process_info *info = sym_snapshot_process(sym_live_snapshot(parent->live));
+	struct sym_error *error = create(pid, parent->names, parent->shared, &process);
+
+	if (!error)
+		error = name_table_add_process(parent->names, pid, pid, 0, from_ns,
+					       info ? info->comm : "", &process->number);
+	if (!error)
+		*ret = STEAL(process);
+	return error;
+}
+
+int32_t recorded_process_pid(const struct recorded_process *process)
+{
+	return process->pid;
+}
+
+const struct sym_snapshot *recorded_process_snapshot(const struct recorded_process *process)
+{
+	return sym_live_snapshot(process->live);
+}
+
+static uint64_t coarse_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void recorded_process_tick(struct recorded_process *process)
+{
+	uint64_t now_ms = coarse_ms();
+
+	if (now_ms < process->next_look_ms && !process->has_provisional)
+		return;
+	if (sym_live_update(process->live, process->has_provisional)) {
+		process->generation++;
+		process->pause_ms = SHORTEST_PAUSE_MS;
+	} else if (process->pause_ms < LONGEST_PAUSE_MS) {
+		process->pause_ms += SHORTEST_PAUSE_MS;
+	}
+	process->has_provisional = false;
+	process->next_look_ms = now_ms + process->pause_ms;
+}
+
+/* Is the answer of this state known already? Notes that it is from now on. */
+static struct sym_error *note_address(struct recorded_process *process, uint64_t address,
+				      bool *known_ret)
+{
+	struct known_address *known;
+
+	HASH_FIND(hh, process->addresses, &address, sizeof(address), known);
+	*known_ret = known && known->generation == process->generation;
+	if (known) {
+		known->generation = process->generation;
+		return NULL;
+	}
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return &sym_error_no_memory;
+	known->address = address;
+	known->generation = process->generation;
+	HASH_ADD(hh, process->addresses, address, sizeof(known->address), known);
+	if (hash_added(known))
+		return NULL;
+	free(known);
+	return &sym_error_no_memory;
+}
+
+/* Lines of native code are left out: reading DWARF takes too long while samples arrive. */
+static bool may_have_il(const struct sym_answer *answer)
+{
+	return answer->status == SYM_RESOLVED && answer->kind != SYM_SYMBOL_STUB &&
+	       (answer->source == SYM_SOURCE_READYTORUN || answer->source == SYM_SOURCE_RUNTIME ||
+		answer->source == SYM_SOURCE_RELATIVE_MAP);
+}
+
+static struct sym_error *note_line(struct recorded_process *process, uint64_t address,
+				   uint64_t time_ns)
+{
+	const struct sym_answer *answer;
+	struct sym_error *error =
+		sym_live_resolve_now(process->live, &address, NULL, 1, process->lines);
+
+	if (error)
+		return error;
+	answer = sym_result_at(process->lines, 0);
+	if (!answer->method_token && !answer->line)
+		return NULL;
+	return name_table_add_line(process->names, process->number, answer, time_ns);
+}
+
+static struct sym_error *name_one(struct recorded_process *process, uint64_t address,
+				  uint64_t time_ns)
+{
+	const struct sym_answer *answer;
+	struct sym_error *error;
+	bool known;
+
+	error = note_address(process, address, &known);
+	if (error || known)
+		return error;
+	error = sym_live_resolve_now(process->live, &address, NULL, 1, process->result);
+	if (error)
+		return error;
+	answer = sym_result_at(process->result, 0);
+	error = name_table_add_answer(process->names, process->number, answer, time_ns);
+	return error || !may_have_il(answer) ? error : note_line(process, address, time_ns);
+}
+
+struct sym_error *recorded_process_name(struct recorded_process *process, const uint64_t *addresses,
+					size_t count, uint64_t time_ns)
+{
+	for (size_t i = 0; i < count; i++) {
+		/* All but the innermost are return addresses. */
+		struct sym_error *error = name_one(process, addresses[i] - (i > 0), time_ns);
+
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct sym_error *recorded_process_note_thread(struct recorded_process *process, int32_t tid)
+{
+	struct known_thread *known;
+	struct thread_id id;
+
+	HASH_FIND(hh, process->threads, &tid, sizeof(tid), known);
+	if (known)
+		return NULL;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return &sym_error_no_memory;
+	known->tid = tid;
+	HASH_ADD(hh, process->threads, tid, sizeof(known->tid), known);
+	if (!hash_added(known)) {
+		free(known);
+		return &sym_error_no_memory;
+	}
+	if (!thread_id_read(process->pid, tid, &id))
+		return NULL;
+	return name_table_add_thread(process->names, process->number, tid, id.container_tid,
+				     id.comm);
+}
+
+static bool is_suspicious(const struct recorded_stack *stack)
+{
+	if (stack->end != SYM_UNWIND_WHOLE && stack->end != SYM_UNWIND_SHORT)
+		return true;
+	for (size_t i = 0; i < stack->count; i++)
+		if (stack->frames[i].flags & SYM_FRAME_IS_GUESSED)
+			return true;
+	return false;
+}
+
+struct sym_error *recorded_process_unwind(struct recorded_process *process,
+					  const struct sym_unwind_registers *registers,
+					  const struct sym_unwind_stack *stack, uint64_t time_ns,
+					  bool is_last, struct recorded_stack *ret)
+{
+	struct sym_error *error;
+
+	*ret = (struct recorded_stack){ .frames = process->frames };
+	error = sym_unwinder_unwind(process->unwinder, registers, stack, process->frames,
+				    MOST_FRAMES, &ret->count, &ret->end);
+	if (error)
+		return error;
+	ret->is_provisional = !is_last && is_suspicious(ret);
+	process->has_provisional |= ret->is_provisional;
+	for (size_t i = 0; !error && !ret->is_provisional && i < ret->count; i++)
+		error = name_one(process,
+				 ret->frames[i].address -
+					 !!(ret->frames[i].flags & SYM_FRAME_IS_RETURN),
+				 time_ns);
+	return error;
+}

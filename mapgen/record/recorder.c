@@ -1,0 +1,787 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One step of a recording:
+ *
+ *   for each record of all rings, by time
+ *     sample     unwound by the process it is of, named, written with its whole chain
+ *     COMM       of an exec: the process is opened again; written
+ *     FORK, EXIT processes come and go; written
+ *     LOST       counted; written
+ *     others     written
+ *   the processes are refreshed
+ *   for each sample that waits for that
+ *     unwound again, named, written
+ *   FINISHED_ROUND
+ *
+ * Code that a runtime has compiled since the last refresh cannot be unwound yet: a sample with such
+ * a stack waits, with the bytes of the stack, for the refresh at the end of the step.
+ *
+ * A record may be older than the last one of the round before; perf and our reader sort within two
+ * rounds. A stack is unwound as soon as its record is read, because unwind data of jitted code are
+ * in the memory of the process.
+ */
+#include "mapgen/record/recorder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
+#include "libsym/error.h"
+#include "mapgen/record/held_switches.h"
+#include "mapgen/record/present_records.h"
+#include "mapgen/record/recorded_kernel.h"
+#include "mapgen/record/recorded_process.h"
+#include "mapgen/record/ring_order.h"
+#include "mapgen/record/thread_id.h"
+
+enum {
+	MOST_FRAMES = 1024,
+	PROBE_SAMPLES_PER_SECOND = 10000, /* beyond that native stacks of events are thinned */
+	STACKS_LIMIT = 1 << 28,
+	WAITING_LIMIT = 64 << 20, /* samples that wait; what is more is taken as it is */
+};
+
+struct process_entry {
+	int32_t pid;
+	struct recorded_process *process; /* NULL: it could not be opened */
+	bool is_wanted;                   /* one that was asked for, or its child */
+	int32_t parent_pid; /* it was forked, and has not called exec() since; 0 else */
+	bool has_ended;
+	bool was_other; /* another program, or another process of this number */
+	UT_hash_handle hh;
+};
+
+/* In `waiting`, one behind the other. */
+struct waiting_sample {
+	int64_t pid;
+	struct perf_event_header record[]; /* as the kernel made it */
+};
+
+struct recorder {
+	struct event_set events;
+	struct event_probes probes;
+	struct perf_writer writer;
+	struct perf_ring ring;
+	struct name_table *names;
+	struct buf stacks;
+	struct process_entry *processes;
+	struct recorder_counts counts;
+	struct sym_budget *budget;
+	struct recorded_kernel kernel;
+	struct ring_order order;
+	struct held_switches *held; /* NULL: every context switch gets its stack at once */
+	struct buf waiting;         /* struct waiting_sample; for the end of the step */
+	bool is_second_look;
+	bool is_system_wide;
+};
+
+static void entry_destroy(struct process_entry *entry)
+{
+	recorded_process_close(entry->process);
+	free(entry);
+}
+
+void recorder_destroy(struct recorder *recorder)
+{
+	struct process_entry *entry, *next;
+
+	if (!recorder)
+		return;
+	HASH_ITER(hh, recorder->processes, entry, next)
+	{
+		HASH_DEL(recorder->processes, entry);
+		entry_destroy(entry);
+	}
+	held_switches_destroy(recorder->held);
+	ring_order_deinit(&recorder->order);
+	event_set_deinit(&recorder->events);
+	event_probes_deinit(&recorder->probes);
+	perf_ring_deinit(&recorder->ring);
+	name_table_destroy(recorder->names);
+	buf_deinit(&recorder->stacks);
+	buf_deinit(&recorder->waiting);
+	recorded_kernel_deinit(&recorder->kernel);
+	free(recorder);
+}
+
+static struct sym_error *take_held_switch(void *context, const struct perf_event_header *header);
+
+DEFINE_GUARD(recorder, struct recorder *, recorder_destroy)
+
+struct sym_error *recorder_create(const struct event_plan *plan, struct sym_budget *budget,
+				  FILE *perf_data, bool keeps_stacks, struct recorder **ret)
+{
+	struct recorder *recorder GUARDED(recorder) = calloc(1, sizeof(*recorder));
+	struct sym_error *error;
+
+	if (!recorder)
+		return &sym_error_no_memory;
+	recorder->budget = budget;
+	event_probes_init(&recorder->probes, &recorder->events, PROBE_SAMPLES_PER_SECOND);
+	buf_init(&recorder->stacks, STACKS_LIMIT);
+	buf_init(&recorder->waiting, WAITING_LIMIT);
+	error = event_set_init(&recorder->events, plan);
+	if (!error)
+		error = ring_order_init(&recorder->order, &recorder->events);
+	if (!error)
+		error = name_table_create(&recorder->names);
+	if (error)
+		return error;
+	if (plan->shortest_wait_us > 1)
+		error = held_switches_create(plan->shortest_wait_us * UINT64_C(1000),
+					     take_held_switch, recorder, &recorder->held);
+	if (error)
+		return error;
+	perf_writer_begin(&recorder->writer, perf_data, keeps_stacks);
+	*ret = STEAL(recorder);
+	return NULL;
+}
+
+struct sym_error *recorder_keep_last(struct recorder *recorder, uint64_t span_ns)
+{
+	struct sym_error *error = perf_ring_init(&recorder->ring, span_ns);
+
+	if (!error)
+		recorder->writer.ring = &recorder->ring;
+	return error;
+}
+
+const struct recorder_counts *recorder_counts(const struct recorder *recorder)
+{
+	return &recorder->counts;
+}
+
+const struct name_table *recorder_names(const struct recorder *recorder)
+{
+	return recorder->names;
+}
+
+const struct buf *recorder_stacks(const struct recorder *recorder)
+{
+	return &recorder->stacks;
+}
+
+const struct sym_process_info *recorder_process_info(struct recorder *recorder, int32_t pid)
+{
+	const struct process_entry *entry;
+
+	HASH_FIND(hh, recorder->processes, &pid, sizeof(pid), entry);
+	return entry && entry->process
+		       ? sym_snapshot_process(recorded_process_snapshot(entry->process))
+		       : NULL;
+}
+
+bool recorder_has_no_switch_samples(const struct recorder *recorder)
+{
+	return recorder->events.has_no_switch_samples;
+}
+
+/* ---- processes ---------------------------------------------------------------------------------
+ */
+
+static struct process_entry *find_entry(struct recorder *recorder, int32_t pid)
+{
+	struct process_entry *entry;
+
+	HASH_FIND(hh, recorder->processes, &pid, sizeof(pid), entry);
+	return entry;
+}
+
+static struct sym_error *add_entry(struct recorder *recorder, int32_t pid,
+				   struct process_entry **ret)
+{
+	struct process_entry *entry = find_entry(recorder, pid);
+
+	*ret = entry;
+	if (entry)
+		return NULL;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return &sym_error_no_memory;
+	entry->pid = pid;
+	HASH_ADD(hh, recorder->processes, pid, sizeof(entry->pid), entry);
+	if (!hash_added(entry)) {
+		free(entry);
+		return &sym_error_no_memory;
+	}
+	*ret = entry;
+	return NULL;
+}
+
+static struct sym_error *open_forked(struct recorder *recorder, struct process_entry *entry,
+				     uint64_t time_ns)
+{
+	const struct process_entry *parent =
+		entry->parent_pid ? find_entry(recorder, entry->parent_pid) : NULL;
+
+	if (!parent || !parent->process)
+		return NULL;
+	return recorded_process_fork(parent->process, entry->pid, entry->was_other ? time_ns : 0,
+				     &entry->process);
+}
+
+/* It is no error if the process has ended: its samples are counted. */
+static struct sym_error *open_entry(struct recorder *recorder, struct process_entry *entry,
+				    uint64_t time_ns)
+{
+	struct sym_error *error =
+		recorded_process_open(entry->pid, entry->was_other ? time_ns : 0, recorder->budget,
+				      recorder->names, &entry->process);
+
+	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
+		sym_error_destroy(error);
+		entry->has_ended = true;
+		return open_forked(recorder, entry, time_ns);
+	}
+	/* After an exec() the kernel has written the records of the new program. */
+	return error || entry->was_other
+		       ? error
+		       : present_records_put(&recorder->writer, recorder->budget, entry->process);
+}
+
+struct sym_error *recorder_add_process(struct recorder *recorder, int32_t pid, bool starts_on_exec)
+{
+	struct process_entry *entry;
+	struct sym_error *error = add_entry(recorder, pid, &entry);
+
+	if (error)
+		return error;
+	entry->is_wanted = true;
+	/* The program before exec() is not wanted. */
+	if (starts_on_exec)
+		return event_set_add_process(&recorder->events, pid, true);
+	/* Opened before the rings, which would fill in that time. */
+	error = recorded_process_open(pid, 0, recorder->budget, recorder->names, &entry->process);
+	if (!error)
+		error = event_set_add_process(&recorder->events, pid, false);
+	if (error)
+		return error;
+	return present_records_put(&recorder->writer, recorder->budget, entry->process);
+}
+
+struct sym_error *recorder_add_system(struct recorder *recorder)
+{
+	recorder->is_system_wide = true;
+	return event_set_add_system(&recorder->events);
+}
+
+struct sym_error *recorder_add_probes(struct recorder *recorder, int32_t pid, const char *path,
+				      const char *const *names, const uint64_t *offsets,
+				      size_t count)
+{
+	return event_probes_add(&recorder->probes, pid, path, names, offsets, count);
+}
+
+uint64_t recorder_thinned_stacks(const struct recorder *recorder)
+{
+	return event_probes_counts(&recorder->probes).thinned;
+}
+
+/* ---- samples -----------------------------------------------------------------------------------
+ */
+
+#ifdef __x86_64__
+static const enum sym_unwind_machine own_machine = SYM_UNWIND_X86_64;
+#else
+static const enum sym_unwind_machine own_machine = SYM_UNWIND_ARM64;
+#endif
+
+static uint64_t stack_pointer(const struct sym_unwind_registers *registers)
+{
+	return registers->values[registers->machine == SYM_UNWIND_ARM64 ? 31 : 7];
+}
+
+/* What a report cannot see in the chain: "time tid end address", then the frames that are guesses.
+ */
+static void note_stack(struct recorder *recorder, const struct perf_sample *sample,
+		       const struct recorded_stack *stack)
+{
+	size_t guessed = 0;
+
+	for (size_t i = 0; i < stack->count; i++)
+		guessed += !!(stack->frames[i].flags & SYM_FRAME_IS_GUESSED);
+	recorder->counts.guessed_frames += guessed;
+	recorder->counts.cut_stacks[stack->end]++;
+	if (stack->end == SYM_UNWIND_WHOLE)
+		recorder->counts.whole_stacks++;
+	if (stack->end == SYM_UNWIND_WHOLE && !guessed)
+		return;
+	buf_printf(&recorder->stacks, "%" PRIu64 "\t%u\t%d\t%" PRIx64, sample->time_ns, sample->tid,
+		   (int)stack->end, stack->frames[stack->count - 1].address);
+	for (size_t i = 0; i < stack->count; i++)
+		if (stack->frames[i].flags & SYM_FRAME_IS_GUESSED)
+			buf_printf(&recorder->stacks, "\t%zu", i);
+	buf_append(&recorder->stacks, "\n", 1);
+}
+
+/* The user's part of a call chain, innermost first. */
+struct user_part {
+	uint64_t frames[MOST_FRAMES];
+	size_t count;
+	bool waits; /* for the end of the step */
+};
+
+/* A wait that is held until it is known how long it is must be taken in its order. */
+static bool may_wait(const struct recorder *recorder, const struct perf_event_attr *attr,
+		     const struct perf_sample *sample)
+{
+	bool is_held = recorder->held && attr == &recorder->events.attributes[EVENT_SWITCH];
+
+	return !recorder->is_second_look && !is_held &&
+	       recorder->waiting.size_bytes + sample->stack_bytes < WAITING_LIMIT - UINT16_MAX;
+}
+
+static struct sym_error *unwind(struct recorder *recorder, struct recorded_process *process,
+				const struct perf_event_attr *attr,
+				const struct perf_sample *sample, struct user_part *part)
+{
+	struct sym_unwind_registers registers;
+	struct sym_unwind_stack copy;
+	struct recorded_stack stack;
+	struct sym_error *error;
+
+	sym_unwind_registers_of_sample(own_machine, attr->sample_regs_user, sample->registers,
+				       &registers);
+	copy = (struct sym_unwind_stack){ stack_pointer(&registers), sample->stack,
+					  sample->stack_bytes };
+	error = recorded_process_unwind(process, &registers, &copy, sample->time_ns,
+					recorder->is_second_look, &stack);
+	if (!error && stack.is_provisional && !may_wait(recorder, attr, sample)) {
+		recorded_process_tick(process);
+		error = recorded_process_unwind(process, &registers, &copy, sample->time_ns, true,
+						&stack);
+	}
+	if (error)
+		return error;
+	part->waits = stack.is_provisional;
+	if (part->waits)
+		return NULL;
+	for (size_t i = 0; i < stack.count; i++)
+		part->frames[i] = stack.frames[i].address;
+	part->count = stack.count;
+	note_stack(recorder, sample, &stack);
+	return NULL;
+}
+
+/* The user part of a chain that the kernel has walked by frame pointers. */
+static struct sym_error *name_chain(struct recorded_process *process,
+				    const struct perf_sample *sample)
+{
+	uint64_t addresses[MOST_FRAMES];
+	size_t count = 0;
+	bool is_user = false;
+
+	for (size_t i = 0; i < sample->chain_count && count < MOST_FRAMES; i++) {
+		uint64_t address;
+
+		memcpy(&address, sample->chain + i * 8, sizeof(address));
+		if (address >= (uint64_t)PERF_CONTEXT_MAX)
+			is_user = address == (uint64_t)PERF_CONTEXT_USER;
+		else if (is_user)
+			addresses[count++] = address;
+	}
+	return recorded_process_name(process, addresses, count, sample->time_ns);
+}
+
+/* *ret is NULL for a process that has ended before it was opened. */
+static struct sym_error *find_process(struct recorder *recorder, int32_t pid, uint64_t time_ns,
+				      struct recorded_process **ret)
+{
+	struct process_entry *entry;
+	struct sym_error *error = add_entry(recorder, pid, &entry);
+
+	if (!error && !entry->process && !entry->has_ended)
+		error = open_entry(recorder, entry, time_ns);
+	*ret = error ? NULL : entry->process;
+	return error;
+}
+
+struct sym_error *recorder_name_stack(struct recorder *recorder, int32_t pid,
+				      const uint8_t *addresses, size_t count, uint64_t time_ns)
+{
+	struct recorded_process *process;
+	uint64_t frames[MOST_FRAMES];
+	struct sym_error *error = find_process(recorder, pid, time_ns, &process);
+
+	if (error || !process)
+		return error;
+	if (count > MOST_FRAMES)
+		count = MOST_FRAMES;
+	memcpy(frames, addresses, count * sizeof(*frames));
+	return recorded_process_name(process, frames, count, time_ns);
+}
+
+static struct sym_error *take_user_part(struct recorder *recorder,
+					const struct perf_event_attr *attr,
+					const struct perf_sample *sample, struct user_part *part)
+{
+	struct recorded_process *process;
+	struct sym_error *error =
+		find_process(recorder, (int32_t)sample->pid, sample->time_ns, &process);
+
+	if (error)
+		return error;
+	if (!process) {
+		recorder->counts.unknown_processes++;
+		return NULL;
+	}
+	error = recorded_process_note_thread(process, (int32_t)sample->tid);
+	if (error)
+		return error;
+	if (sample->registers_abi)
+		return unwind(recorder, process, attr, sample, part);
+	return name_chain(process, sample);
+}
+
+static struct sym_error *put_waiting(struct recorder *recorder, uint32_t pid,
+				     const struct perf_event_header *header)
+{
+	const struct waiting_sample sample = { .pid = pid };
+
+	return buf_append(&recorder->waiting, &sample, sizeof(sample)) &&
+			       buf_append(&recorder->waiting, header, header->size)
+		       ? NULL
+		       : &sym_error_no_memory;
+}
+
+static struct sym_error *write_sample(struct recorder *recorder, enum kernel_event kind,
+				      const struct perf_event_header *header,
+				      const struct perf_sample *sample)
+{
+	const struct perf_event_attr *attr = &recorder->events.attributes[kind];
+	const struct perf_event_header *record;
+	struct user_part part = { .count = 0 };
+	struct sym_error *error = NULL;
+
+	/* Kernel threads have pid 0 or no user registers. */
+	if (sample->pid && (sample->registers_abi || !recorder->events.plan.copies_stacks))
+		error = take_user_part(recorder, attr, sample, &part);
+	else
+		recorder->counts.kernel_only++;
+	if (!error && part.waits)
+		return put_waiting(recorder, sample->pid, header);
+	if (!error && recorder->events.plan.has_kernel)
+		error = recorded_kernel_name(&recorder->kernel, recorder->names, sample->chain,
+					     sample->chain_count, sample->time_ns);
+	if (error)
+		return error;
+	record = perf_writer_make_sample(&recorder->writer, attr, header, sample, part.frames,
+					 part.count);
+	if (kind == EVENT_SWITCH && recorder->held)
+		return held_switches_begin(recorder->held, sample->tid, sample->time_ns, record);
+	perf_writer_put(&recorder->writer, record, record->size);
+	return NULL;
+}
+
+/* The wait was long enough. */
+static struct sym_error *take_held_switch(void *context, const struct perf_event_header *record)
+{
+	struct recorder *recorder = context;
+
+	perf_writer_put(&recorder->writer, record, record->size);
+	return NULL;
+}
+
+static struct sym_error *take_sample(struct recorder *recorder,
+				     const struct perf_event_header *header)
+{
+	struct perf_sample sample;
+	struct perf_event_attr attr;
+	enum kernel_event kind;
+	uint64_t id = 0;
+
+	perf_sample_read_identifier(header, header->size, &id);
+	kind = event_set_kind_of(&recorder->events, id);
+	attr = recorder->events.attributes[kind];
+	if (kind == EVENT_PROBE && recorder->probes.way != PROBE_BY_BPF)
+		attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+	if (!perf_sample_read(&attr, header, header->size, &sample))
+		return NULL;
+	if (!recorder->is_second_look) {
+		recorder->counts.cpu_samples += kind == EVENT_CPU;
+		recorder->counts.switch_samples += kind == EVENT_SWITCH;
+		recorder->counts.probe_samples += kind == EVENT_PROBE;
+	}
+	if (kind == EVENT_PROBE) {
+		uint32_t probe = event_probes_number(&recorder->probes, &sample);
+
+		if (probe == MOST_PROBES)
+			return NULL;
+		sample.id = perf_writer_probe_id(probe);
+	}
+	return write_sample(recorder, kind, header, &sample);
+}
+
+/* Takes the samples of one process that wait, or of all (0). */
+static struct sym_error *take_waiting(struct recorder *recorder, int64_t pid)
+{
+	struct buf *waiting = &recorder->waiting;
+	struct sym_error *error = NULL;
+	size_t kept_bytes = 0;
+
+	recorder->is_second_look = true;
+	for (size_t offset = 0; !error && offset < waiting->size_bytes;) {
+		struct waiting_sample *sample = (void *)(waiting->data + offset);
+		size_t size_bytes = sizeof(*sample) + sample->record[0].size;
+
+		offset += size_bytes;
+		if (!pid || sample->pid == pid) {
+			error = take_sample(recorder, sample->record);
+		} else {
+			memmove(waiting->data + kept_bytes, sample, size_bytes);
+			kept_bytes += size_bytes;
+		}
+	}
+	recorder->is_second_look = false;
+	buf_truncate(waiting, kept_bytes);
+	return error;
+}
+
+/* ---- other records ------------------------------------------------------------------------------
+ */
+
+/* The process is another program from now on: it is opened by its next sample. */
+static struct sym_error *forget(struct recorder *recorder, struct process_entry *entry)
+{
+	struct sym_error *error = entry->process ? take_waiting(recorder, entry->pid) : NULL;
+
+	recorded_process_close(entry->process);
+	entry->was_other |= entry->process != NULL;
+	entry->process = NULL;
+	return error;
+}
+
+static struct sym_error *take_fork(struct recorder *recorder,
+				   const struct perf_event_header *header)
+{
+	/* u32 pid, ppid, tid, ptid */
+	const uint32_t *fields = (const uint32_t *)(header + 1);
+	struct process_entry *parent = find_entry(recorder, (int32_t)fields[1]), *entry;
+	struct sym_error *error = event_set_note_thread(&recorder->events, (int32_t)fields[2]);
+
+	if (!error)
+		error = event_probes_note_thread(&recorder->probes, (int32_t)fields[0],
+						 (int32_t)fields[2]);
+	if (error || fields[0] == fields[1])
+		return error;
+	error = add_entry(recorder, (int32_t)fields[0], &entry);
+	if (error)
+		return error;
+	/* The number may have been another process's. */
+	error = forget(recorder, entry);
+	entry->has_ended = false;
+	entry->is_wanted = parent && parent->is_wanted;
+	entry->parent_pid = (int32_t)fields[1];
+	return error;
+}
+
+static struct sym_error *take_exit(struct recorder *recorder,
+				   const struct perf_event_header *header)
+{
+	const uint32_t *fields = (const uint32_t *)(header + 1);
+	struct process_entry *entry = find_entry(recorder, (int32_t)fields[0]);
+
+	if (!entry || fields[0] != fields[2])
+		return NULL;
+	entry->has_ended = true;
+	/* Other threads may go on when the first one has ended. Each process holds descriptors.
+	 * What is still to come of it is opened again, as what it was. */
+	return entry->parent_pid && kill(entry->pid, 0) && errno == ESRCH ? forget(recorder, entry)
+									  : NULL;
+}
+
+static struct sym_error *take_comm(struct recorder *recorder,
+				   const struct perf_event_header *header)
+{
+	const uint32_t *fields = (const uint32_t *)(header + 1);
+	struct process_entry *entry = find_entry(recorder, (int32_t)fields[0]);
+	struct sym_error *error;
+
+	if (!entry || !(header->misc & PERF_RECORD_MISC_COMM_EXEC))
+		return NULL;
+	error = forget(recorder, entry);
+	entry->has_ended = false;
+	entry->parent_pid = 0;
+	return error;
+}
+
+static void take_lost(struct recorder *recorder, const struct perf_event_header *header)
+{
+	/* LOST: u64 id, u64 lost; LOST_SAMPLES: u64 lost */
+	const uint64_t *fields = (const uint64_t *)(header + 1);
+	uint64_t id = 0, lost = fields[header->type == PERF_RECORD_LOST];
+
+	/* The ring of switches has nothing else. */
+	perf_sample_read_identifier(header, header->size, &id);
+	if (event_set_kind_of(&recorder->events, id) == EVENT_SWITCH)
+		recorder->counts.lost_switches += lost;
+	else if (event_set_kind_of(&recorder->events, id) == EVENT_PROBE)
+		recorder->counts.lost_probe_samples += lost;
+	else
+		recorder->counts.lost_records += lost;
+}
+
+/* A thread goes on, or has ended. */
+static struct sym_error *end_wait(struct recorder *recorder, const struct perf_event_header *header)
+{
+	struct perf_sample_id id;
+
+	if (!recorder->held || header->misc & PERF_RECORD_MISC_SWITCH_OUT ||
+	    !perf_sample_read_id(&recorder->events.attributes[EVENT_CPU], header, header->size,
+				 &id))
+		return NULL;
+	return held_switches_end(recorder->held, id.tid, id.time_ns);
+}
+
+static struct sym_error *take_record(struct recorder *recorder,
+				     const struct perf_event_header *header)
+{
+	struct sym_error *error = NULL;
+
+	switch (header->type) {
+	case PERF_RECORD_SAMPLE:
+		return take_sample(recorder, header);
+	case PERF_RECORD_FORK:
+		error = take_fork(recorder, header);
+		break;
+	case PERF_RECORD_EXIT:
+		error = take_exit(recorder, header);
+		if (!error)
+			error = end_wait(recorder, header);
+		break;
+	case PERF_RECORD_SWITCH:
+		error = end_wait(recorder, header);
+		break;
+	case PERF_RECORD_COMM:
+		error = take_comm(recorder, header);
+		break;
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		take_lost(recorder, header);
+		break;
+	case PERF_RECORD_THROTTLE:
+		recorder->counts.throttled++;
+		break;
+	default:
+		break;
+	}
+	if (!error)
+		perf_writer_put(&recorder->writer, header, header->size);
+	return error;
+}
+
+/*
+ * Samples that were held are in no order of time: perf sorts the whole file then, which has no
+ * rounds.
+ */
+static struct sym_error *take_rings(struct recorder *recorder)
+{
+	const struct perf_event_header *record;
+
+	ring_order_begin(&recorder->order);
+	while ((record = ring_order_next(&recorder->order))) {
+		struct sym_error *error = take_record(recorder, record);
+
+		if (error)
+			return error;
+		ring_order_release(&recorder->order);
+	}
+	return NULL;
+}
+
+/* True when all processes that were added have ended. */
+static bool tick(struct recorder *recorder)
+{
+	struct process_entry *entry, *next;
+	bool has_ended = !recorder->is_system_wide;
+
+	HASH_ITER(hh, recorder->processes, entry, next)
+	{
+		if (entry->process && !entry->has_ended)
+			recorded_process_tick(entry->process);
+		if (entry->is_wanted && !entry->has_ended)
+			has_ended = false;
+	}
+	return has_ended;
+}
+
+struct sym_error *recorder_step(struct recorder *recorder, int timeout_ms, bool *ended_ret)
+{
+	struct sym_error *error;
+
+	event_set_wait(&recorder->events, timeout_ms);
+	error = take_rings(recorder);
+	*ended_ret = !error && tick(recorder);
+	if (!error)
+		error = take_waiting(recorder, 0);
+	if (!error && !recorder->held)
+		perf_writer_end_round(&recorder->writer);
+	return error;
+}
+
+static struct sym_error *end_file(struct recorder *recorder, const char *command_line)
+{
+	recorder->writer.probe_names = recorder->probes.names;
+	recorder->writer.probe_count = recorder->probes.name_count;
+	if (perf_writer_finish(&recorder->writer, &recorder->events, command_line))
+		return NULL;
+	return sym_error_create(SYM_ERROR_IO, "cannot write the recording: %s",
+				strerror(recorder->writer.failure));
+}
+
+struct sym_error *recorder_pause(struct recorder *recorder, const char *command_line)
+{
+	return end_file(recorder, command_line);
+}
+
+struct sym_error *recorder_go_on(struct recorder *recorder)
+{
+	struct perf_writer *writer = &recorder->writer;
+	struct process_entry *entry, *next;
+	struct sym_error *error = NULL;
+
+	if (ftruncate(fileno(writer->file), 0) || fseeko(writer->file, 0, SEEK_SET))
+		return sym_error_create(SYM_ERROR_IO, "cannot write the recording: %s",
+					strerror(errno));
+	perf_writer_begin(writer, writer->file, writer->keeps_stacks);
+	buf_clear(&recorder->stacks);
+	HASH_ITER(hh, recorder->processes, entry, next)
+	if (!error && entry->process && !entry->has_ended)
+		error = present_records_put_threads(&recorder->writer, entry->process);
+	return error;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct sym_error *recorder_finish(struct recorder *recorder, const char *command_line,
+				  uint64_t from_ns)
+{
+	struct sym_error *error;
+
+	event_probes_stop(&recorder->probes);
+	event_set_disable(&recorder->events);
+	error = take_rings(recorder);
+	tick(recorder);
+	if (!error)
+		error = take_waiting(recorder, 0);
+	if (!error && recorder->held)
+		error = held_switches_finish(recorder->held, monotonic_ns());
+	if (error)
+		return error;
+	if (recorder->held)
+		recorder->counts.short_waits = held_switches_short_count(recorder->held);
+	recorder->writer.ring_from_ns = from_ns;
+	return end_file(recorder, command_line);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "mapgen/record/recording_file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/error.h"
+#include "mapgen/record/zip_writer.h"
+
+DEFINE_GUARD(zip_writer, struct zip_writer *, zip_writer_destroy)
+
+FILE *recording_file_temporary(void)
+{
+	const char *directory = getenv("TMPDIR");
+	int fd = open(directory && *directory ? directory : "/var/tmp",
+		      O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	return fd < 0 ? tmpfile() : fdopen(fd, "w+");
+}
+
+static struct sym_error *add_json(struct zip_writer *writer, const char *name, const json_t *value)
+{
+	char *text AUTO_FREE = json_dumps(value, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+
+	return text ? zip_writer_add_bytes(writer, name, text, strlen(text)) : &sym_error_no_memory;
+}
+
+struct sym_error *recording_file_write(FILE *file, const struct recording_parts *parts)
+{
+	struct zip_writer *writer GUARDED(zip_writer) = NULL;
+	struct sym_error *error = zip_writer_create(file, &writer);
+
+	/* First what says how to read the rest. */
+	if (!error)
+		error = add_json(writer, RECORDING_ABOUT, parts->about);
+	if (!error)
+		error = zip_writer_add_bytes(writer, RECORDING_SYMBOLS, parts->symbols->data,
+					     parts->symbols->size_bytes);
+	if (!error)
+		error = zip_writer_add_bytes(writer, RECORDING_STACKS, parts->stacks->data,
+					     parts->stacks->size_bytes);
+	if (!error)
+		error = zip_writer_add_file(writer, RECORDING_PERF_DATA, parts->perf_data);
+	if (!error && parts->perfview_text)
+		error = zip_writer_add_file(writer, RECORDING_PERFVIEW, parts->perfview_text);
+	for (size_t i = 0; !error && i < parts->stream_count; i++)
+		error = zip_writer_add_file(writer, parts->streams[i].member,
+					    parts->streams[i].file);
+	return error ? error : zip_writer_finish(writer);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a runtime allocates, throws and pauses, as it goes on: a session of its own that is read and
+ * counted, and keeps nothing. The runtime sends what has happened every 0.1 s.
+ */
+#ifndef MAPGEN_RECORD_RUNTIME_RATES_H
+#define MAPGEN_RECORD_RUNTIME_RATES_H
+
+#include "libsym/libsym.h"
+
+struct runtime_rates;
+
+struct runtime_amounts {
+	uint64_t allocated_bytes; /* estimated */
+	uint64_t exceptions;
+	uint64_t pause_ns; /* threads were stopped for collections */
+	uint64_t gaps;     /* how often the runtime has dropped one event or more */
+};
+
+/* `budget` is borrowed and may be NULL. Errors: those of runtime_session_open(). */
+struct sym_error *runtime_rates_open(int32_t pid, struct sym_budget *budget,
+				     struct runtime_rates **ret)
+	__attribute__((warn_unused_result));
+/* NULL is accepted. */
+void runtime_rates_close(struct runtime_rates *rates);
+
+/* Counts what has arrived; does not wait. Errors: IO, FORMAT, NO_MEMORY. */
+struct sym_error *runtime_rates_step(struct runtime_rates *rates)
+	__attribute__((warn_unused_result));
+
+/* What was counted since the last call. */
+struct runtime_amounts runtime_rates_take(struct runtime_rates *rates);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where relative maps are kept: the caller's cache, with one private directory for each content
+ * key, or the directory of --output. Knows file names, owners and modes; nothing of what is in a
+ * map.
+ */
+#ifndef MAPGEN_RELMAP_RELMAP_CACHE_H
+#define MAPGEN_RELMAP_RELMAP_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "libsym/libsym.h"
+
+struct entry_name;
+
+struct relmap_cache {
+	char *path; /* path for messages and for the library */
+	int directory_fd;
+	bool is_cache;
+	bool was_used;            /* the cache has a size limit */
+	struct entry_name *taken; /* file names in use, with the content they are for */
+};
+
+/*
+ * $XDG_CACHE_HOME/dotnet-mapgen; without that variable /var/cache/dotnet-mapgen for root and
+ * ~/.cache/dotnet-mapgen for other users. Refused unless it is a directory of mode 0700 that
+ * belongs to the caller.
+ */
+struct sym_error *relmap_cache_open_cache(struct relmap_cache *place);
+
+/* The directory of --output; created when it does not exist. */
+struct sym_error *relmap_cache_open_directory(struct relmap_cache *place, const char *path);
+void relmap_cache_close(struct relmap_cache *place);
+
+/* A file in a place: its open directory, its name, and its path for messages. */
+struct relmap_cache_entry {
+	int directory_fd;
+	char *name;
+	char *path;
+	bool aside; /* in a directory of its own, because another image of this name and MVID has
+		       the place */
+};
+
+/* The slot of an image's map. */
+struct sym_error *relmap_cache_entry_open(struct relmap_cache *place, struct sym_image *image,
+					  enum sym_map_format format,
+					  struct relmap_cache_entry *ret);
+void relmap_cache_entry_close(struct relmap_cache_entry *slot);
+
+/* Rows of methods in a map, without the header rows of an r2rmap. */
+uint64_t map_rows(const char *text, size_t size_bytes);
+
+/* Counts the rows of the regular file in the slot; false when it cannot be read. */
+bool relmap_cache_entry_rows(const struct relmap_cache_entry *slot, uint64_t *ret);
+
+enum slot_write {
+	SLOT_WRITTEN,
+	SLOT_UNCHANGED, /* the same bytes were there before */
+	SLOT_REPLACED,  /* other bytes were there before */
+	SLOT_FAILED,    /* errno has the reason */
+};
+
+enum slot_write relmap_cache_entry_write(const struct relmap_cache_entry *slot,
+					 const struct relmap_cache *place, const char *text,
+					 size_t size_bytes);
+
+#endif

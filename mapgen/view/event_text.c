@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Views of events as text, JSON and CSV, from the rows of event_view.c. A table of columns for each
+ * view says which members are shown, and how.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+#include "libsym/error.h"
+#include "mapgen/cli/json_output.h"
+#include "mapgen/cli/message.h"
+#include "mapgen/profile/event_report.h"
+#include "mapgen/view/csv_rows.h"
+#include "mapgen/view/event_view.h"
+#include "mapgen/view/json_parts.h"
+#include "mapgen/view/text_parts.h"
+#include "mapgen/view/type_text.h"
+#include "mapgen/view/units.h"
+
+enum {
+	MOST_COLUMNS = 8,
+	CELL_ROOM = 64,
+	NS_PER_MS = 1000000,
+	USUAL_TYPE = 32,
+};
+
+enum form {
+	FORM_END = 0,
+	FORM_COUNT,
+	FORM_BYTES,
+	FORM_MS,
+	FORM_SECONDS,
+	FORM_NUMBER,
+	FORM_PERCENT,
+	FORM_TEXT,   /* as wide as its title says; the last one as wide as it is */
+	FORM_TYPE,   /* the short name of a type */
+	FORM_QUOTED, /* a message */
+	FORM_HEAP,   /* "before -> after" */
+};
+
+struct column {
+	const char *title, *key;
+	enum form form;
+	int width;
+};
+
+static const struct column *columns_of(enum view_kind kind)
+{
+	static const struct column columns[VIEW_KINDS][MOST_COLUMNS] = {
+		[VIEW_GC] = { { "#", "number", FORM_COUNT, 6 },
+			      { "GEN", "generation", FORM_COUNT, 4 },
+			      { "KIND", "kind", FORM_TEXT, 10 },
+			      { "WHY", "reason", FORM_TEXT, 16 },
+			      { "PAUSE", "pause_ms", FORM_MS, 8 },
+			      { "PROMOTED", "promoted_bytes", FORM_BYTES, 9 },
+			      { "HEAP BEFORE -> AFTER", "before_bytes", FORM_HEAP, 20 },
+			      { "STARTED BY", "started_by", FORM_TEXT, 0 } },
+		[VIEW_ALLOC] = { { "BYTES", "bytes", FORM_BYTES, 8 },
+				 { "SAMPLES", "count", FORM_COUNT, 9 },
+				 { "ERROR", "error_percent", FORM_PERCENT, 8 },
+				 { "TYPE", "type", FORM_TYPE, USUAL_TYPE },
+				 { "MOST FROM", "from", FORM_TEXT, 0 } },
+		[VIEW_EXCEPTIONS] = { { "COUNT", "count", FORM_COUNT, 8 },
+				      { "TYPE", "type", FORM_TYPE, USUAL_TYPE },
+				      { "MESSAGE", "message", FORM_QUOTED, 24 },
+				      { "FROM", "from", FORM_TEXT, 0 } },
+		[VIEW_CONTENTION] = { { "TIME", "waited_ms", FORM_MS, 8 },
+				      { "WAITS", "waits", FORM_COUNT, 8 },
+				      { "MAX", "longest_ms", FORM_MS, 8 },
+				      { "LOCK", "lock", FORM_TEXT, 24 },
+				      { "OWNER", "last_owner_tid", FORM_COUNT, 9 },
+				      { "WAITER", "from", FORM_TEXT, 0 } },
+		[VIEW_WAITS] = { { "TIME", "waited_ms", FORM_MS, 8 },
+				 { "WAITS", "waits", FORM_COUNT, 8 },
+				 { "MAX", "longest_ms", FORM_MS, 8 },
+				 { "WAITS FOR", "what", FORM_TEXT, 14 },
+				 { "WAITER", "from", FORM_TEXT, 0 } },
+		[VIEW_THREADPOOL] = { { "AT", "time_s", FORM_SECONDS, 9 },
+				      { "WORKERS", "workers", FORM_COUNT, 8 },
+				      { "DONE PER S", "throughput", FORM_NUMBER, 12 },
+				      { "WHY", "reason", FORM_TEXT, 0 } },
+		[VIEW_JIT] = { { "TIME", "time_ms", FORM_MS, 8 },
+			       { "COUNT", "count", FORM_COUNT, 7 },
+			       { "IL", "il_bytes", FORM_BYTES, 8 },
+			       { "CODE", "code_bytes", FORM_BYTES, 8 },
+			       { "TIER", "tier", FORM_TEXT, 14 },
+			       { "METHOD", "method", FORM_TEXT, 0 } },
+		[VIEW_EVENTS] = { { "COUNT", "count", FORM_COUNT, 10 },
+				  { "STACKS", "with_stack", FORM_COUNT, 10 },
+				  { "EVENT", "event", FORM_TEXT, 32 },
+				  { "PROVIDER", "provider", FORM_TEXT, 0 } },
+		[VIEW_COUNTERS] = { { "LAST", "last", FORM_NUMBER, 12 },
+				    { "MEAN", "mean", FORM_NUMBER, 12 },
+				    { "MAX", "max", FORM_NUMBER, 12 },
+				    { "UNIT", "unit", FORM_TEXT, 8 },
+				    { "COUNTER", "counter", FORM_TEXT, 32 },
+				    { "PROVIDER", "provider", FORM_TEXT, 0 } },
+	};
+
+	return columns[kind];
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static double real_of(const json_t *row, const char *key)
+{
+	return json_number_value(json_object_get(row, key));
+}
+
+static const char *text_of(const json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key)) ?: "";
+}
+
+static void bytes_cell(const json_t *row, const char *key, char *cell)
+{
+	const json_t *value = json_object_get(row, key);
+
+	if (json_is_null(value))
+		snprintf(cell, CELL_ROOM, "?");
+	else
+		units_bytes((uint64_t)json_integer_value(value), cell);
+}
+
+static void number_cell(double number, char *cell)
+{
+	snprintf(cell, CELL_ROOM, number == (double)(int64_t)number ? "%.0f" : "%.2f", number);
+}
+
+static void write_cell(const json_t *row, const struct column *column, char *cell)
+{
+	char before[CELL_ROOM], after[CELL_ROOM];
+
+	switch (column->form) {
+	case FORM_BYTES:
+		bytes_cell(row, column->key, cell);
+		break;
+	case FORM_MS:
+		units_time((uint64_t)(real_of(row, column->key) * NS_PER_MS), cell);
+		break;
+	case FORM_SECONDS:
+		snprintf(cell, CELL_ROOM, "%.3f s", real_of(row, column->key));
+		break;
+	case FORM_NUMBER:
+		number_cell(real_of(row, column->key), cell);
+		break;
+	case FORM_PERCENT:
+		snprintf(cell, CELL_ROOM, "+-%.1f %%", real_of(row, column->key));
+		break;
+	case FORM_HEAP:
+		bytes_cell(row, "before_bytes", before);
+		bytes_cell(row, "after_bytes", after);
+		snprintf(cell, CELL_ROOM, "%.20s -> %.20s", before, after);
+		break;
+	default:
+		if (json_is_null(json_object_get(row, column->key)))
+			snprintf(cell, CELL_ROOM, "-");
+		else
+			units_count((uint64_t)real_of(row, column->key), cell);
+	}
+}
+
+static bool is_text(enum form form)
+{
+	return form == FORM_TEXT || form == FORM_TYPE || form == FORM_QUOTED;
+}
+
+static void put_text_cell(const struct view *view, const json_t *row, const struct column *column,
+			  FILE *to)
+{
+	const char *value = text_of(row, column->key);
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	if (column->form == FORM_TYPE && view->names != FRAME_NAMES_FULL)
+		type_text_short(&text, value);
+	else if (column->form == FORM_QUOTED && *value)
+		buf_printf(&text, "\"%s\"", value);
+	else
+		buf_append_string(&text, value);
+	if (column->width) {
+		text_parts_put_name(view, buf_string(&text) ?: "", (size_t)column->width, to);
+	} else {
+		char *printable = message_printable(buf_string(&text) ?: "");
+
+		fputs(printable ? printable : "", to);
+		free(printable);
+	}
+	buf_deinit(&text);
+}
+
+static void put_row(const struct view *view, const json_t *row, FILE *to)
+{
+	const struct column *columns = columns_of(view->kind);
+	char cell[CELL_ROOM];
+
+	for (size_t i = 0; i < MOST_COLUMNS && columns[i].form; i++) {
+		fputs(i ? "  " : "", to);
+		if (is_text(columns[i].form)) {
+			put_text_cell(view, row, &columns[i], to);
+			continue;
+		}
+		write_cell(row, &columns[i], cell);
+		fprintf(to, "%*s", columns[i].width, cell);
+	}
+	fputc('\n', to);
+}
+
+static void put_head(const struct view *view, FILE *to)
+{
+	const struct column *columns = columns_of(view->kind);
+
+	for (size_t i = 0; i < MOST_COLUMNS && columns[i].form; i++)
+		fprintf(to, is_text(columns[i].form) ? "%s%-*s" : "%s%*s", i ? "  " : "",
+			columns[i].width, columns[i].title);
+	fputc('\n', to);
+}
+
+/* ---- what is said of all rows ---------------------------------------------------------------- */
+
+static void put_gc_summary(const json_t *summary, FILE *to)
+{
+	char count[UNITS_ROOM], paused[UNITS_ROOM], longest[UNITS_ROOM], rate[UNITS_ROOM];
+
+	fprintf(to, "%s collections, paused %s (%.1f %%), longest %s",
+		units_count((uint64_t)real_of(summary, "count"), count),
+		units_time((uint64_t)(real_of(summary, "paused_ms") * NS_PER_MS), paused),
+		real_of(summary, "paused_percent"),
+		units_time((uint64_t)(real_of(summary, "longest_pause_ms") * NS_PER_MS), longest));
+	if (real_of(summary, "allocated_bytes") > 0)
+		fprintf(to, "; %s/s allocated",
+			units_bytes((uint64_t)real_of(summary, "allocated_bytes_per_second"),
+				    rate));
+}
+
+static void put_summary(const struct view *view, const json_t *summary, FILE *to)
+{
+	char count[UNITS_ROOM], other[UNITS_ROOM];
+	const uint64_t number = (uint64_t)real_of(summary, "count");
+
+	switch (view->kind) {
+	case VIEW_GC:
+		put_gc_summary(summary, to);
+		break;
+	case VIEW_ALLOC:
+		fprintf(to, "%s (%s samples, +-%.1f %%)",
+			units_bytes((uint64_t)real_of(summary, "bytes"), other),
+			units_count((uint64_t)real_of(summary, "samples"), count),
+			real_of(summary, "error_percent"));
+		break;
+	case VIEW_CONTENTION:
+	case VIEW_WAITS:
+		fprintf(to, "%s waits, %s", units_count(number, count),
+			units_time((uint64_t)(real_of(summary, "waited_ms") * NS_PER_MS), other));
+		break;
+	case VIEW_THREADPOOL:
+		fprintf(to, "%s changes, %s for starvation; at most %.0f workers",
+			units_count(number, count),
+			units_count((uint64_t)real_of(summary, "starvations"), other),
+			real_of(summary, "most_workers"));
+		break;
+	case VIEW_JIT:
+		fprintf(to, "%s methods in %s", units_count(number, count),
+			units_time((uint64_t)(real_of(summary, "time_ms") * NS_PER_MS), other));
+		break;
+	default:
+		fprintf(to, "%s", units_count(number, count));
+	}
+	fputc('\n', to);
+}
+
+static const char *title_of(enum view_kind kind)
+{
+	static const char *const titles[VIEW_KINDS] = {
+		[VIEW_GC] = "GC",
+		[VIEW_ALLOC] = "Allocations",
+		[VIEW_EXCEPTIONS] = "Exceptions",
+		[VIEW_CONTENTION] = "Lock waits",
+		[VIEW_WAITS] = "Waits",
+		[VIEW_THREADPOOL] = "Thread pool",
+		[VIEW_JIT] = "Compilations",
+		[VIEW_EVENTS] = "Events",
+		[VIEW_COUNTERS] = "Counters",
+	};
+
+	return titles[kind];
+}
+
+/* Events one by one. */
+static void put_lines(const json_t *summary, FILE *to)
+{
+	const json_t *line;
+	size_t index;
+
+	json_array_foreach(json_object_get(summary, "events"), index, line)
+	{
+		char *fields = message_printable(text_of(line, "fields"));
+		const char *activity = text_of(line, "activity");
+
+		fprintf(to, "%10.6f  %7" JSON_INTEGER_FORMAT "  %s/%s  %s%s%s\n",
+			real_of(line, "time_s"), json_integer_value(json_object_get(line, "tid")),
+			text_of(line, "provider"), text_of(line, "event"), fields ? fields : "",
+			*activity ? "  activity " : "", activity);
+		free(fields);
+	}
+}
+
+static void put_activities(const json_t *summary, FILE *to)
+{
+	const json_t *row, *rows = json_object_get(summary, "activities");
+	char time[UNITS_ROOM], longest[UNITS_ROOM], count[UNITS_ROOM];
+	size_t index;
+
+	if (!json_array_size(rows))
+		return;
+	fprintf(to, "\n%8s %8s %8s  %s\n", "TIME", "COUNT", "MAX", "ACTIVITY");
+	json_array_foreach(rows, index, row)
+	{
+		char *request = message_printable(text_of(row, "request"));
+
+		units_time((uint64_t)(real_of(row, "time_ms") * NS_PER_MS), time);
+		units_time((uint64_t)(real_of(row, "longest_ms") * NS_PER_MS), longest);
+		units_count((uint64_t)real_of(row, "count"), count);
+		fprintf(to, "%8s %8s %8s  %s %s\n", time, count, longest, text_of(row, "activity"),
+			request ? request : "");
+		free(request);
+	}
+}
+
+/* ---- what is missing ------------------------------------------------------------------------- */
+
+static void put_event_losses(const struct event_report *report, FILE *to)
+{
+	char room[UNITS_ROOM];
+	const struct {
+		uint64_t count;
+		const char *what;
+	} rows[] = {
+		{ report->gaps, "times the runtime has dropped events: its buffer was full" },
+		{ report->unknown_kinds, "events are of a kind that the stream does not describe" },
+		{ report->missing_stacks, "events have a stack that the stream does not have" },
+		{ report->unfinished, "waits or compilations had not ended, or had begun before" },
+		{ report->other_processes, "events are of collections of another process" },
+		{ report->match.events_alone, "events with a probe have no sample of it" },
+		{ report->match.hits_alone, "samples of probes have no event" },
+		{ report->lines_left_out, "events are not listed: there are too many" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].count)
+			fprintf(to, "%s %s\n", units_count(rows[i].count, room), rows[i].what);
+	if (report->cut)
+		fprintf(to, "The stream of events is not whole: %s\n", report->cut);
+}
+
+static json_t *event_losses(const struct event_report *report)
+{
+	if (!report)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "dropped",
+			 (json_int_t)report->gaps, "unknown_kinds",
+			 (json_int_t)report->unknown_kinds, "missing_stacks",
+			 (json_int_t)report->missing_stacks, "unfinished",
+			 (json_int_t)report->unfinished, "of_other_processes",
+			 (json_int_t)report->other_processes, "matched_stacks",
+			 (json_int_t)report->match.matched, "events_without_sample",
+			 (json_int_t)report->match.events_alone, "samples_without_event",
+			 (json_int_t)report->match.hits_alone, "data_end_early",
+			 json_output_text(report->cut));
+}
+
+/* ---- writers --------------------------------------------------------------------------------- */
+
+static void put_rows(const struct view *view, const json_t *rows, FILE *to)
+{
+	size_t count = json_array_size(rows),
+	       shown = view->top && view->top < count ? view->top : count;
+	char room[UNITS_ROOM];
+
+	put_head(view, to);
+	for (size_t i = 0; i < shown; i++)
+		put_row(view, json_array_get(rows, i), to);
+	if (shown < count)
+		fprintf(to, "  ...  (%s more rows; --top=0 shows all)\n",
+			units_count(count - shown, room));
+}
+
+static void write_table(const struct view *view, const json_t *summary, const json_t *rows,
+			FILE *to)
+{
+	const char *estimator = json_string_value(json_object_get(summary, "estimator"));
+
+	fprintf(to, "%s of ", title_of(view->kind));
+	text_parts_put_whose(view->profile, to);
+	fputs(": ", to);
+	put_summary(view, summary, to);
+	if (estimator)
+		fprintf(to, "  estimated from %s\n", estimator);
+	if (json_array_size(json_object_get(summary, "events"))) {
+		put_lines(summary, to);
+	} else {
+		put_rows(view, rows, to);
+		if (view->kind == VIEW_EVENTS)
+			put_activities(summary, to);
+	}
+	put_event_losses(view->profile->report, to);
+	text_parts_put_losses(view->profile, to);
+}
+
+struct sym_error *event_view_write_text(const struct view *view, FILE *to)
+{
+	json_t *summary, *rows;
+	struct sym_error *error;
+
+	if (!event_view_has_rows(view)) {
+		fprintf(to,
+			"%s has no events for the view %s: nothing happened, or it was not "
+			"recorded (dotnet-mapgen record --events=%s)\n",
+			view->input, view_kind_name(view->kind), view_kind_name(view->kind));
+		if (view->profile->report)
+			put_event_losses(view->profile->report, to);
+		return NULL;
+	}
+	error = event_view_make(view, &summary, &rows);
+	if (error)
+		return error;
+	write_table(view, summary, rows, to);
+	json_decref(summary);
+	json_decref(rows);
+	return NULL;
+}
+
+struct sym_error *event_view_write_headline(const struct view *view, FILE *to)
+{
+	json_t *summary, *rows;
+	struct sym_error *error = event_view_make(view, &summary, &rows);
+
+	if (error)
+		return error;
+	fprintf(to, "%s: ", title_of(view->kind));
+	put_summary(view, summary, to);
+	fprintf(to, "  dotnet-mapgen report %s -i %s\n", view_kind_name(view->kind), view->input);
+	json_decref(summary);
+	json_decref(rows);
+	return NULL;
+}
+
+static void keep_top(const struct view *view, json_t *rows)
+{
+	while (view->top && json_array_size(rows) > view->top)
+		json_array_remove(rows, json_array_size(rows) - 1);
+}
+
+struct sym_error *event_view_write_json(const struct view *view, FILE *to)
+{
+	const struct profile *profile = view->profile;
+	json_t *summary, *rows, *value;
+	struct sym_error *error = event_view_make(view, &summary, &rows);
+
+	if (error)
+		return error;
+	value = json_pack("{s:o, s:o, s:i, s:o, s:f, s:s}", "input", json_output_text(view->input),
+			  "title", json_output_text(profile->title), "pid", profile->pid, "runtime",
+			  json_output_text(profile->runtime), "seconds", profile_seconds(profile),
+			  "view", view_kind_name(view->kind));
+	json_object_update(value, summary);
+	keep_top(view, rows);
+	json_object_set_new(value, event_view_rows_name(view->kind), rows);
+	json_object_set_new(value, "losses", json_parts_losses(profile));
+	json_object_set_new(value, "event_losses", event_losses(profile->report));
+	json_decref(summary);
+	return json_output_print_to(value, to)
+		       ? NULL
+		       : sym_error_create(SYM_ERROR_NO_MEMORY, "the JSON could not be made");
+}
+
+struct sym_error *event_view_write_csv(const struct view *view, FILE *to)
+{
+	json_t *summary, *rows;
+	struct sym_error *error = event_view_make(view, &summary, &rows);
+
+	if (error)
+		return error;
+	keep_top(view, rows);
+	if (json_array_size(json_object_get(summary, "events")))
+		csv_rows_write(json_object_get(summary, "events"), to);
+	else
+		csv_rows_write(rows, to);
+	json_decref(summary);
+	json_decref(rows);
+	return NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of the views for people: text_view.c puts them together. */
+#ifndef MAPGEN_VIEW_TEXT_PARTS_H
+#define MAPGEN_VIEW_TEXT_PARTS_H
+
+#include "mapgen/view/view.h"
+
+/* A name in a column; where it is too long and a terminal is narrow, its middle is left out. */
+void text_parts_put_name(const struct view *view, const char *name, size_t width, FILE *to);
+
+/* "Store.Web (PID 4711, .NET 10.0.12), 10.0 s". */
+void text_parts_put_whose(const struct profile *profile, FILE *to);
+
+/* What is missing in any view; a line for each cause. */
+void text_parts_put_losses(const struct profile *profile, FILE *to);
+
+/* What was looked at. */
+void text_parts_write_title(const struct view *view, const struct selection *selection, FILE *to);
+
+/* What is missing; a line for each cause. */
+void text_parts_write_losses(const struct view *view, const struct selection *selection, FILE *to);
+
+/* That the profile has nothing for the view, and which command records it. */
+void text_parts_say_missing(const struct view *view, FILE *to);
+
+/* Useful commands. */
+void text_parts_write_next(const struct view *view, FILE *to);
+
+struct sym_error *text_parts_write_tree(const struct view *view, const struct selection *selection,
+					FILE *to) __attribute__((warn_unused_result));
+struct sym_error *text_parts_write_threads(const struct view *view, FILE *to)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What threads wait for, and where: the rows of the off-CPU view. The place is the innermost
+ * function that does not belong to .NET, with its caller. The cause comes from a table of functions
+ * of .NET, libc and the kernel that wait.
+ */
+#ifndef MAPGEN_VIEW_WAITS_H
+#define MAPGEN_VIEW_WAITS_H
+
+#include "mapgen/view/selection.h"
+
+struct wait_row {
+	uint32_t where, caller; /* frames; FRAME_NONE: none */
+	const char *cause;      /* static; "" when not known */
+	uint64_t count, weight, longest;
+};
+
+struct waits {
+	struct wait_row *rows; /* longest first */
+	size_t count, capacity;
+};
+
+/* Errors: NO_MEMORY. */
+struct sym_error *waits_make(const struct selection *selection, struct waits *ret)
+	__attribute__((warn_unused_result));
+void waits_deinit(struct waits *waits);
+
+#endif

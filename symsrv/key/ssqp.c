@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/key/ssqp.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "libsym/base/hex.h"
+#include "symsrv/key/percent.h"
+
+static const size_t build_id_bytes = 20;
+static const size_t longest_name_bytes = 255;
+
+static bool all_hex(const char *text, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (hex_values[(unsigned char)text[i]] < 0)
+			return false;
+	return true;
+}
+
+/* Exactly `count` bytes of hex, and nothing behind them; an identity of zeroes is refused. */
+static bool take_id(struct key *key, const char *digits, size_t count)
+{
+	size_t i;
+
+	if (strlen(digits) != 2 * count || !hex_read_bytes(digits, key->id, count))
+		return false;
+	key->id_bytes = count;
+	for (i = 0; i < count; i++)
+		if (key->id[i])
+			return true;
+	return false;
+}
+
+static bool take_number(const char *digits, uint32_t *ret)
+{
+	size_t count = strlen(digits);
+	uint64_t value;
+
+	if (!count || count > 8 || hex_read_u64(digits, count, &value) != count)
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+static const char *ssqp_after_prefix(const char *text, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	return strncasecmp(text, prefix, length) ? NULL : text + length;
+}
+
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name);
+	size_t end = strlen(suffix);
+
+	return length > end && !strcasecmp(name + length - end, suffix);
+}
+
+static bool parse_elf(struct key *key, const char *id)
+{
+	const char *digits = ssqp_after_prefix(id, "elf-buildid-sym-");
+
+	key->kind = KEY_DEBUGINFO;
+	if (!digits) {
+		digits = ssqp_after_prefix(id, "elf-buildid-coreclr-");
+		key->kind = KEY_CLR;
+	}
+	if (!digits) {
+		digits = ssqp_after_prefix(id, "elf-buildid-");
+		key->kind = KEY_EXECUTABLE;
+	}
+	if (!digits || !take_id(key, digits, build_id_bytes))
+		return false;
+	key_normalise_build_id(key);
+	return true;
+}
+
+static bool parse_macho(struct key *key, const char *id)
+{
+	const char *digits = ssqp_after_prefix(id, "mach-uuid-sym-");
+
+	key->kind = KEY_DWARF;
+	if (!digits) {
+		digits = ssqp_after_prefix(id, "mach-uuid-coreclr-");
+		key->kind = KEY_MACHO_CLR;
+	}
+	if (!digits) {
+		digits = ssqp_after_prefix(id, "mach-uuid-");
+		key->kind = KEY_MACHO;
+	}
+	return digits && take_id(key, digits, 16);
+}
+
+static bool parse_map(struct key *key, const char *id)
+{
+	const char *version = ssqp_after_prefix(id, "r2rmap-v");
+	const char *dash = version ? strchr(version, '-') : NULL;
+	const char *digit;
+
+	/* Decimal, unlike the numbers of the other kinds. */
+	if (!dash || dash == version || dash - version > 6)
+		return false;
+	for (digit = version; digit < dash; digit++) {
+		if (*digit < '0' || *digit > '9')
+			return false;
+		key->number = key->number * 10 + (uint32_t)(*digit - '0');
+	}
+	key->kind = KEY_MAP;
+	return take_id(key, dash + 1, 16);
+}
+
+static bool parse_pdb(struct key *key, const char *id)
+{
+	char guid[33];
+
+	if (strlen(id) < 33 || !all_hex(id, strlen(id)) || !take_number(id + 32, &key->number))
+		return false;
+	memcpy(guid, id, 32);
+	guid[32] = 0;
+	key->kind = KEY_PDB;
+	if (key->number == UINT32_MAX) {
+		key->kind = KEY_PORTABLE_PDB;
+		key->number = 0;
+	}
+	return take_id(key, guid, 16);
+}
+
+static bool parse_pe(struct key *key, const char *id)
+{
+	char stamp[9];
+
+	if (strlen(id) < 9 || strlen(id) > 16)
+		return false;
+	memcpy(stamp, id, 8);
+	stamp[8] = 0;
+	key->kind = KEY_PE;
+	return take_number(stamp, &key->timestamp) && take_number(id + 8, &key->number);
+}
+
+static bool parse_identity(struct key *key, const char *name, const char *id)
+{
+	const char *digits = ssqp_after_prefix(id, "sha1-");
+	size_t length = strlen(id);
+
+	if (ssqp_after_prefix(id, "elf-"))
+		return parse_elf(key, id);
+	if (ssqp_after_prefix(id, "mach-"))
+		return parse_macho(key, id);
+	if (ssqp_after_prefix(id, "r2rmap-"))
+		return parse_map(key, id);
+	if (digits) {
+		key->kind = KEY_SHA1;
+		return take_id(key, digits, 20);
+	}
+	if (ends_with(name, ".pdb"))
+		return parse_pdb(key, id);
+	if (ends_with(name, ".map") && length == 64) {
+		key->kind = KEY_SHA256;
+		return take_id(key, id, 32);
+	}
+	if (ends_with(name, ".wasm")) {
+		key->kind = KEY_WASM;
+		return length % 2 == 0 && length / 2 <= KEY_MAX_ID && length &&
+		       take_id(key, id, length / 2);
+	}
+	return parse_pe(key, id);
+}
+
+static bool is_name(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length && length <= longest_name_bytes && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
+/* Splits at slashes; empty pieces (PerfView's doubled slash) are dropped. Returns 0 for more than
+ * `most`. */
+static size_t ssqp_split(char *path, char **pieces, size_t most)
+{
+	size_t count = 0;
+	char *piece;
+
+	while ((piece = strsep(&path, "/"))) {
+		if (!*piece)
+			continue;
+		if (count == most)
+			return 0;
+		pieces[count++] = piece;
+	}
+	return count;
+}
+
+bool ssqp_parse(char *path, char *room, struct key *key)
+{
+	char *pieces[4];
+	size_t count = ssqp_split(path, pieces, 4);
+	size_t i;
+
+	*key = (struct key){ 0 };
+	if (count < 3 || !is_name(pieces[0]) || strcasecmp(pieces[0], pieces[count - 1]) != 0 ||
+	    !parse_identity(key, pieces[0], pieces[1]))
+		return false;
+	if (count == 4) {
+		if (key->kind != KEY_PDB || strcasecmp(pieces[2], "msfz0") != 0)
+			return false;
+		key->kind = KEY_MSFZ;
+	}
+	for (i = 0; pieces[0][i]; i++)
+		room[i] = (char)(pieces[0][i] >= 'A' && pieces[0][i] <= 'Z' ? pieces[0][i] | 0x20
+									    : pieces[0][i]);
+	room[i] = 0;
+	key->name = room;
+	key->spelling = pieces[0];
+	/* The symbols of an ELF or Mach-O file have one name, whatever the client wrote. */
+	if (key->kind == KEY_DEBUGINFO || key->kind == KEY_DWARF)
+		key->name = key->spelling = NULL;
+	return true;
+}
+
+static bool append_identity(struct buf *buf, const struct key *key)
+{
+	static const char *const prefixes[KEY_KIND_COUNT] = {
+		[KEY_EXECUTABLE] = "elf-buildid-",
+		[KEY_DEBUGINFO] = "elf-buildid-sym-",
+		[KEY_CLR] = "elf-buildid-coreclr-",
+		[KEY_MACHO] = "mach-uuid-",
+		[KEY_DWARF] = "mach-uuid-sym-",
+		[KEY_MACHO_CLR] = "mach-uuid-coreclr-",
+		[KEY_SHA1] = "sha1-",
+		[KEY_SHA256] = "",
+		[KEY_WASM] = "",
+		[KEY_PDB] = "",
+		[KEY_MSFZ] = "",
+		[KEY_PORTABLE_PDB] = "",
+	};
+	char id[2 * KEY_MAX_ID + 1];
+
+	hex_write_bytes(id, key->id, key->id_bytes);
+	if (key->kind == KEY_PE)
+		return buf_printf(buf, "%08X%x", key->timestamp, key->number);
+	if (key->kind == KEY_MAP)
+		return buf_printf(buf, "r2rmap-v%u-%s", key->number, id);
+	buf_printf(buf, "%s%s", prefixes[key->kind], id);
+	if (key->kind == KEY_EXECUTABLE || key->kind == KEY_DEBUGINFO || key->kind == KEY_CLR)
+		buf_printf(buf, "%.*s", (int)(2 * (build_id_bytes - key->id_bytes)),
+			   "0000000000000000000000000000000000000000");
+	else if (key->kind == KEY_PDB || key->kind == KEY_MSFZ)
+		buf_printf(buf, "%x", key->number);
+	else if (key->kind == KEY_PORTABLE_PDB)
+		buf_append_string(buf, "FFFFFFFF");
+	return buf->failure == BUF_OK;
+}
+
+bool ssqp_format(struct buf *buf, const struct key *key, bool as_spelt)
+{
+	const char *name = as_spelt ? key->spelling : key->name;
+	bool is_elf =
+		key->kind == KEY_EXECUTABLE || key->kind == KEY_DEBUGINFO || key->kind == KEY_CLR;
+
+	if (key->kind == KEY_DEBUGINFO)
+		name = "_.debug";
+	if (key->kind == KEY_DWARF)
+		name = "_.dwarf";
+	if (!name || key->kind == KEY_SOURCE || key->kind == KEY_NONE ||
+	    (is_elf && (key->id_bytes < 8 || key->id_bytes > build_id_bytes)))
+		return false;
+	percent_encode(buf, name, "");
+	buf_append_char(buf, '/');
+	append_identity(buf, key);
+	buf_append_string(buf, key->kind == KEY_MSFZ ? "/msfz0/" : "/");
+	return percent_encode(buf, name, "");
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Objects that are made from other objects: names-only files from debug files or programs. Knows
+ * which objects they are made from and how, not where these are. Makes on the caller's thread,
+ * which may take a second and some hundred megabytes for the largest debug files.
+ */
+#ifndef SYMSRV_LOOKUP_DERIVED_OBJECT_H
+#define SYMSRV_LOOKUP_DERIVED_OBJECT_H
+
+#include "symsrv/key/key.h"
+#include "symsrv/lookup/cached_object.h"
+#include "symsrv/store/store.h"
+
+/* The kind of object that may be asked for in phase `phase` (0, 1, ...) to make an object of kind
+ * `wanted`; the first one may be `wanted` itself. KEY_NONE: there is no further phase. */
+enum key_kind derived_object_phase(enum key_kind wanted, unsigned int phase);
+
+/*
+ * Makes the object of `wanted` from `file`, and publishes it in the store under `text`. 0; -EBADMSG
+ * when it cannot be made from that file; or another negative errno.
+ */
+int derived_object_make(struct store *store, const struct object *file, enum key_kind kind,
+			enum key_kind wanted, const char *text);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * POST /v1/resolve: names of positions in images that are given by their identity. A JSON text in,
+ * a JSON text out; the images come from the store, the index or upstreams. Runs on threads that may
+ * block, and calls the client back once.
+ *
+ *   {"modules": [{"build_id": "HEX", "addresses": [N, ...]},
+ *                {"pe": "NAME", "key": "TIMESTAMP8 SIZE", "addresses": [N, ...]}],
+ *    "deadline_ms": N}
+ *   {"complete": BOOL, "modules": [{"found": BOOL or null, "results": [ANSWER or null, ...]}]}
+ *   ANSWER: {"function": TEXT, "offset": N, "linkage_name": TEXT}
+ *
+ * Addresses are vaddrs of ELF files and rvas of PE files. "found" is null when it is unknown
+ * whether the image exists, also because the deadline came first; then "complete" is false.
+ */
+#ifndef SYMSRV_RESOLVE_RESOLVE_BATCH_H
+#define SYMSRV_RESOLVE_RESOLVE_BATCH_H
+
+#include <stdatomic.h>
+
+#include "symsrv/lookup/lookup.h"
+
+/* The largest body of a request. */
+#define RESOLVE_MAX_BYTES ((size_t)1 << 20)
+
+struct resolve {
+	/* set by the client */
+	const struct holdings *holdings;
+	const char *body; /* of the request; outlives the call */
+	size_t body_bytes;
+	bool is_symbolicate;       /* symbolicate.h has the texts */
+	const char *forwarded_for; /* as for a look-up */
+	unsigned int depth;
+	bool from_peer, is_local;
+	int64_t most_wait_ms;
+	void (*done)(struct resolve *resolve);
+	/* result */
+	const char *problem; /* why the request is malformed: static, or NULL */
+	char *answer;        /* heap; NULL: a problem, or out of memory */
+	size_t answer_bytes;
+	/* of the call itself */
+	struct job job;
+	struct resolve_batch *batch;
+	atomic_size_t pending; /* look-ups under way, and one for the start */
+};
+
+void resolve_start(struct resolve *resolve);
+
+#endif

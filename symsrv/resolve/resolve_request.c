@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/resolve/resolve_request.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/hex.h"
+#include "symsrv/key/debuginfod.h"
+#include "symsrv/key/ssqp.h"
+
+static const json_int_t longest_deadline_ms = 600000;
+
+static const char *parse_build_id(const char *text, struct key *key)
+{
+	char path[2 * KEY_MAX_ID + 16];
+	const char *section;
+
+	if (strlen(text) > (size_t)2 * KEY_MAX_ID)
+		return "a build-id is too long";
+	snprintf(path, sizeof(path), "%s/symtab", text);
+	return debuginfod_parse(path, key, &section) ? NULL : "a build-id is not lower-case hex";
+}
+
+static const char *parse_pe(const char *name, const char *id, struct resolve_asked *module)
+{
+	char *path;
+
+	if (!*name || strchr(name, '/') || strlen(name) > 255 || strlen(id) > 16)
+		return "the name or key of a PE file is malformed";
+	if (asprintf(&path, "%s/%s/%s", name, id, name) < 0)
+		return "out of memory";
+	module->spelling = path;
+	module->name = malloc(strlen(path) + 1);
+	if (!module->name)
+		return "out of memory";
+	if (!ssqp_parse(module->spelling, module->name, &module->key) || module->key.kind != KEY_PE)
+		return "the name or key of a PE file is malformed";
+	return NULL;
+}
+
+static const char *parse_addresses(const json_t *list, struct resolve_asked *module)
+{
+	size_t count = json_array_size(list);
+
+	module->addresses = calloc(count + 1, sizeof(*module->addresses));
+	if (!module->addresses)
+		return "out of memory";
+	for (size_t i = 0; i < count; i++) {
+		const json_t *number = json_array_get(list, i);
+
+		if (!json_is_integer(number) || json_integer_value(number) < 0)
+			return "an address is not a number from 0 on";
+		module->addresses[i] = (uint64_t)json_integer_value(number);
+	}
+	module->address_count = count;
+	return NULL;
+}
+
+static const char *parse_module(const json_t *item, struct resolve_asked *module)
+{
+	const char *build_id = json_string_value(json_object_get(item, "build_id"));
+	const char *name = json_string_value(json_object_get(item, "pe"));
+	const char *id = json_string_value(json_object_get(item, "key"));
+	const json_t *addresses = json_object_get(item, "addresses");
+	const char *problem;
+
+	if (!json_is_object(item) || !json_is_array(addresses))
+		return "a module is no object with addresses";
+	if (!build_id && !(name && id))
+		return "a module has neither build_id nor pe and key";
+	problem = build_id ? parse_build_id(build_id, &module->key) : parse_pe(name, id, module);
+	return problem ? problem : parse_addresses(addresses, module);
+}
+
+static const char *parse_modules(const json_t *root, struct resolve_request *ret)
+{
+	const json_t *list = json_object_get(root, "modules");
+	const json_t *deadline = json_object_get(root, "deadline_ms");
+	size_t count = json_array_size(list);
+
+	if (!json_is_array(list))
+		return "no list of modules";
+	if (count > RESOLVE_MAX_MODULES)
+		return "more than 1024 modules";
+	if (deadline && (!json_is_integer(deadline) || json_integer_value(deadline) <= 0 ||
+			 json_integer_value(deadline) > longest_deadline_ms))
+		return "deadline_ms is not a number from 1 to 600000";
+	ret->deadline_ms = json_integer_value(deadline);
+	ret->modules = calloc(count + 1, sizeof(*ret->modules));
+	if (!ret->modules)
+		return "out of memory";
+	for (; ret->module_count < count; ret->module_count++) {
+		const char *problem = parse_module(json_array_get(list, ret->module_count),
+						   &ret->modules[ret->module_count]);
+
+		if (problem) {
+			ret->module_count++;
+			return problem;
+		}
+	}
+	return NULL;
+}
+
+const char *resolve_request_parse(const char *text, size_t size_bytes, struct resolve_request *ret)
+{
+	json_t *root = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, NULL);
+	const char *problem;
+
+	*ret = (struct resolve_request){ 0 };
+	problem = json_is_object(root) ? parse_modules(root, ret) : "not a JSON object";
+	json_decref(root);
+	return problem;
+}
+
+void resolve_request_deinit(struct resolve_request *request)
+{
+	for (size_t i = 0; i < request->module_count; i++) {
+		free(request->modules[i].name);
+		free(request->modules[i].spelling);
+		free(request->modules[i].addresses);
+	}
+	free(request->modules);
+	*request = (struct resolve_request){ 0 };
+}

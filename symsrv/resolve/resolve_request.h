@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The request of resolve_batch.h: from JSON to keys and addresses. Pure; bounded by the size of the
+ * text.
+ */
+#ifndef SYMSRV_RESOLVE_RESOLVE_REQUEST_H
+#define SYMSRV_RESOLVE_RESOLVE_REQUEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symsrv/key/key.h"
+
+#define RESOLVE_MAX_MODULES 1024
+
+struct resolve_asked {
+	struct key key;        /* KEY_NAMES or KEY_PE; its strings lie in `name` and `spelling` */
+	char *name, *spelling; /* heap, or NULL */
+	uint64_t *addresses;   /* heap */
+	size_t address_count;
+	bool is_relative;  /* to the first loaded byte, not vaddrs */
+	bool is_ambiguous; /* several files have the part of the id that is known */
+};
+
+struct resolve_request {
+	struct resolve_asked *modules; /* heap */
+	size_t module_count;
+	int64_t deadline_ms; /* from now; 0: none given */
+};
+
+/* NULL, or why it is malformed (static); "out of memory" too. resolve_request_deinit() in any case.
+ */
+const char *resolve_request_parse(const char *text, size_t size_bytes, struct resolve_request *ret);
+void resolve_request_deinit(struct resolve_request *request);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/resolve/symbolicate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/hex.h"
+
+#define MOST_JOBS      10
+#define DEBUG_ID_BYTES 16
+static const char name_characters[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	"_.+{}@<> ~-";
+static const char hex_characters[] = "0123456789abcdefABCDEF";
+
+/* A request without "jobs" is the one job. */
+static size_t job_count(const json_t *root)
+{
+	return json_object_get(root, "jobs") ? json_array_size(json_object_get(root, "jobs")) : 1;
+}
+
+static const json_t *job_at(const json_t *root, size_t index)
+{
+	const json_t *jobs = json_object_get(root, "jobs");
+
+	return jobs ? json_array_get(jobs, index) : root;
+}
+
+/* ---- parsing ---- */
+
+/* The first bytes of a build-id from "GUID AGE"; false for the id of another kind of file. */
+static bool read_debug_id(const char *text, uint8_t ret[DEBUG_ID_BYTES])
+{
+	static const uint8_t order[DEBUG_ID_BYTES] = { 3, 2, 1,  0,  5,  4,  7,  6,
+						       8, 9, 10, 11, 12, 13, 14, 15 };
+	char lower[2 * DEBUG_ID_BYTES + 2] = "";
+	uint8_t bytes[DEBUG_ID_BYTES];
+
+	if (strlen(text) != 2 * DEBUG_ID_BYTES + 1 || text[2 * DEBUG_ID_BYTES] != '0')
+		return false;
+	for (size_t i = 0; i < (size_t)2 * DEBUG_ID_BYTES; i++)
+		lower[i] = (char)(text[i] >= 'A' && text[i] <= 'F' ? text[i] | 0x20 : text[i]);
+	if (!hex_read_bytes(lower, bytes, DEBUG_ID_BYTES))
+		return false;
+	for (size_t i = 0; i < DEBUG_ID_BYTES; i++)
+		ret[i] = bytes[order[i]];
+	return true;
+}
+
+static const char *parse_pair(const json_t *pair, struct resolve_asked *module)
+{
+	const char *name = json_string_value(json_array_get(pair, 0));
+	const char *id = json_string_value(json_array_get(pair, 1));
+
+	if (json_array_size(pair) != 2 || !name || !id)
+		return "memoryMap is no list of pairs of texts";
+	if (name[strspn(name, name_characters)] || id[strspn(id, hex_characters)])
+		return "a name or id of memoryMap is malformed";
+	module->is_relative = true;
+	if (read_debug_id(id, module->key.id))
+		module->key.id_bytes = DEBUG_ID_BYTES;
+	return NULL;
+}
+
+/* Adds the offset to its module. */
+static const char *parse_frame(const json_t *frame, struct resolve_asked *modules, size_t count)
+{
+	const json_t *module = json_array_get(frame, 0), *offset = json_array_get(frame, 1);
+	struct resolve_asked *asked;
+	uint64_t *grown;
+
+	if (json_array_size(frame) != 2 || !json_is_integer(module) || !json_is_integer(offset))
+		return "a frame is no pair of numbers";
+	if (json_integer_value(module) < -1 || json_integer_value(module) >= (json_int_t)count)
+		return "a frame has the number of a module that does not exist";
+	if (json_integer_value(offset) < 0)
+		return "a frame has a negative offset";
+	if (json_integer_value(module) < 0)
+		return NULL;
+	asked = &modules[json_integer_value(module)];
+	/* Room for a power of two. */
+	if (!(asked->address_count & (asked->address_count - 1))) {
+		grown = reallocarray(asked->addresses,
+				     asked->address_count ? 2 * asked->address_count : 1,
+				     sizeof(*grown));
+		if (!grown)
+			return "out of memory";
+		asked->addresses = grown;
+	}
+	asked->addresses[asked->address_count++] = (uint64_t)json_integer_value(offset);
+	return NULL;
+}
+
+static const char *parse_stacks(const json_t *stacks, struct resolve_asked *modules, size_t count)
+{
+	const char *problem = json_array_size(stacks) ? NULL : "a job has no stacks";
+
+	for (size_t i = 0; !problem && i < json_array_size(stacks); i++) {
+		const json_t *stack = json_array_get(stacks, i);
+
+		if (!json_is_array(stack))
+			problem = "a stack is no list of frames";
+		for (size_t k = 0; !problem && k < json_array_size(stack); k++)
+			problem = parse_frame(json_array_get(stack, k), modules, count);
+	}
+	return problem;
+}
+
+static const char *parse_job(const json_t *job, struct resolve_request *request)
+{
+	const json_t *map = json_object_get(job, "memoryMap");
+	struct resolve_asked *modules = request->modules + request->module_count;
+	size_t count = json_array_size(map);
+
+	if (!json_is_array(map))
+		return "a job has no memoryMap";
+	if (count > RESOLVE_MAX_MODULES - request->module_count)
+		return "more than 1024 modules";
+	request->module_count += count;
+	for (size_t i = 0; i < count; i++) {
+		const char *problem = parse_pair(json_array_get(map, i), &modules[i]);
+
+		if (problem)
+			return problem;
+	}
+	return parse_stacks(json_object_get(job, "stacks"), modules, count);
+}
+
+const char *symbolicate_parse(const char *text, size_t size_bytes,
+			      struct resolve_request *request_ret, json_t **root_ret)
+{
+	const char *problem = NULL;
+
+	*request_ret = (struct resolve_request){ 0 };
+	*root_ret = json_loadb(text, size_bytes, 0, NULL);
+	if (!json_is_object(*root_ret))
+		return "not a JSON object";
+	if (job_count(*root_ret) > MOST_JOBS)
+		return "more than 10 jobs";
+	request_ret->modules = calloc(RESOLVE_MAX_MODULES, sizeof(*request_ret->modules));
+	if (!request_ret->modules)
+		return "out of memory";
+	for (size_t i = 0; !problem && i < job_count(*root_ret); i++)
+		problem = parse_job(job_at(*root_ret, i), request_ret);
+	return problem;
+}
+
+/* ---- build-ids ---- */
+
+static void complete_id(struct resolve_asked *asked, const struct key *key)
+{
+	if (asked->is_ambiguous || !asked->key.id_bytes || asked->key.id_bytes > key->id_bytes ||
+	    memcmp(asked->key.id, key->id, DEBUG_ID_BYTES) != 0)
+		return;
+	if (asked->key.kind && (asked->key.id_bytes != key->id_bytes ||
+				memcmp(asked->key.id, key->id, key->id_bytes) != 0)) {
+		asked->is_ambiguous = true;
+		asked->key.kind = KEY_NONE;
+		return;
+	}
+	asked->key = *key;
+	asked->key.kind = KEY_NAMES;
+}
+
+static bool visit_key(struct resolve_request *request, const char *text)
+{
+	struct key key;
+
+	if (!key_from_text(&key, text) || key.id_bytes < DEBUG_ID_BYTES ||
+	    (key.kind != KEY_DEBUGINFO && key.kind != KEY_EXECUTABLE && key.kind != KEY_NAMES))
+		return true;
+	for (size_t i = 0; i < request->module_count; i++)
+		complete_id(&request->modules[i], &key);
+	return true;
+}
+
+static bool visit_stored_key(void *context, const char *key, const char *name, uint64_t size_bytes)
+{
+	(void)name;
+	(void)size_bytes;
+	return visit_key(context, key);
+}
+
+static bool visit_indexed_key(void *context, const char *text, const char *path)
+{
+	(void)path;
+	return visit_key(context, text);
+}
+
+void symbolicate_find(const struct holdings *holdings, struct resolve_request *request)
+{
+	store_each(holdings->store, visit_stored_key, request);
+	file_index_each(holdings->index, visit_indexed_key, request);
+}
+
+/* ---- the answer ---- */
+
+static json_t *hex_json(json_int_t number)
+{
+	return json_sprintf("0x%llx", (unsigned long long)number);
+}
+
+/* `used`: for each module, how many of its results were taken. */
+static json_t *frame_json(const json_t *job, const json_t *frame, size_t index,
+			  const json_t *modules, size_t *used)
+{
+	json_int_t number = json_integer_value(json_array_get(frame, 0));
+	const json_t *pair = json_array_get(json_object_get(job, "memoryMap"), (size_t)number);
+	const char *name = number < 0 ? "<unknown>" : json_string_value(json_array_get(pair, 0));
+	json_t *ret = json_object();
+	const json_t *result;
+
+	json_object_set_new(ret, "frame", json_integer((json_int_t)index));
+	json_object_set_new(ret, "module", json_string(name));
+	json_object_set_new(ret, "module_offset",
+			    hex_json(json_integer_value(json_array_get(frame, 1))));
+	if (number < 0)
+		return ret;
+	result = json_array_get(json_object_get(json_array_get(modules, (size_t)number), "results"),
+				used[number]++);
+	if (json_is_object(result)) {
+		json_object_set(ret, "function", json_object_get(result, "function"));
+		json_object_set_new(
+			ret, "function_offset",
+			hex_json(json_integer_value(json_object_get(result, "offset"))));
+	}
+	return ret;
+}
+
+/* A module that no frame is in was not looked for. */
+static json_t *found_json(const json_t *job, const json_t *modules, const size_t *used)
+{
+	const json_t *map = json_object_get(job, "memoryMap");
+	json_t *ret = json_object();
+
+	for (size_t i = 0; i < json_array_size(map); i++) {
+		const json_t *pair = json_array_get(map, i);
+		char *key;
+
+		if (asprintf(&key, "%s/%s", json_string_value(json_array_get(pair, 0)),
+			     json_string_value(json_array_get(pair, 1))) < 0)
+			continue;
+		if (used[i])
+			json_object_set(ret, key,
+					json_object_get(json_array_get(modules, i), "found"));
+		else
+			json_object_set_new(ret, key, json_null());
+		free(key);
+	}
+	return ret;
+}
+
+static json_t *job_json(const json_t *job, const json_t *modules, size_t *used)
+{
+	const json_t *stacks = json_object_get(job, "stacks");
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(stacks); i++) {
+		const json_t *stack = json_array_get(stacks, i);
+		json_t *frames = json_array();
+
+		for (size_t k = 0; k < json_array_size(stack); k++)
+			json_array_append_new(frames, frame_json(job, json_array_get(stack, k), k,
+								 modules, used));
+		json_array_append_new(list, frames);
+	}
+	return json_pack("{s:o, s:o}", "stacks", list, "found_modules",
+			 found_json(job, modules, used));
+}
+
+json_t *symbolicate_answer(const json_t *root, const json_t *modules)
+{
+	size_t *used = calloc(RESOLVE_MAX_MODULES, sizeof(*used));
+	json_t *results = json_array();
+	size_t first = 0;
+
+	for (size_t i = 0; used && i < job_count(root); i++) {
+		const json_t *job = job_at(root, i);
+		size_t count = json_array_size(json_object_get(job, "memoryMap"));
+		json_t *own = json_array();
+
+		for (size_t k = 0; k < count; k++)
+			json_array_append(own, json_array_get(modules, first + k));
+		memset(used, 0, RESOLVE_MAX_MODULES * sizeof(*used));
+		json_array_append_new(results, job_json(job, own, used));
+		json_decref(own);
+		first += count;
+	}
+	free(used);
+	return json_pack("{s:o}", "results", results);
+}

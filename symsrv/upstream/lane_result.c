@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/upstream/lane_result.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symsrv/upstream/verify.h"
+#include "symsrv/util/clock.h"
+#include "symsrv/util/log.h"
+
+static void set_transient(struct flight *flight)
+{
+	pthread_mutex_lock(&flight->fetcher->lock);
+	flight->was_transient = true;
+	pthread_mutex_unlock(&flight->fetcher->lock);
+}
+
+/* Whether an upstream in `names` may have it. */
+static void set_unsure(struct flight *flight, const char *names)
+{
+	pthread_mutex_lock(&flight->fetcher->lock);
+	proxy_loop_add_unqueried(flight->unqueried, names, NULL);
+	pthread_mutex_unlock(&flight->fetcher->lock);
+}
+
+static void name_file(struct store_record *record, const struct key *key)
+{
+	const char *name = key->spelling ? key->spelling : key->name;
+
+	if (name && key->kind == KEY_SOURCE && strrchr(name, '/'))
+		name = strrchr(name, '/') + 1;
+	if (name)
+		snprintf(record->name, sizeof(record->name), "%s", name);
+}
+
+static void give_up(struct flight *flight, int failure)
+{
+	log_message(LOG_LEVEL_ERROR, "store: %s: %s", flight->text, strerror(-failure));
+	set_transient(flight);
+}
+
+/* An object of the tier is the object file of a store, with its record. What cannot be verified
+ * must have come from an upstream that is trusted here. */
+static int unwrap_of_tier(const struct flight *flight, struct store_incoming *incoming,
+			  struct store_record *record, char *reason, size_t reason_bytes)
+{
+	struct store_record found = { 0 };
+	int failure = store_unwrap(incoming, flight->text, &found);
+	bool is_trusted = key_is_verifiable(flight->key.kind);
+
+	if (failure == -EBADMSG)
+		snprintf(reason, reason_bytes, "not the object of this key, or damaged");
+	if (failure)
+		return failure;
+	for (size_t i = 0; i < flight->set->count; i++)
+		is_trusted |= flight->set->list[i]->is_trusted &&
+			      !strcmp(flight->set->list[i]->name, found.source);
+	memcpy(record->name, found.name, sizeof(record->name));
+	memcpy(record->source, found.source, sizeof(record->source));
+	store_record_deinit(&found);
+	if (is_trusted)
+		return 0;
+	snprintf(reason, reason_bytes, "not from a trusted upstream");
+	return -EBADMSG;
+}
+
+/* Returns true if the object is in the store now. */
+static bool take_in(struct lane *lane, struct store_incoming *incoming)
+{
+	struct flight *flight = lane->flight;
+	struct upstream *upstream = lane->upstream;
+	struct store_record record = { .key = flight->text };
+	char reason[160];
+	int failure = 0;
+
+	if (upstream->kind == UPSTREAM_S3)
+		failure = unwrap_of_tier(flight, incoming, &record, reason, sizeof(reason));
+	if (!failure)
+		failure =
+			verify_content(store_incoming_fd(incoming), store_incoming_bytes(incoming),
+				       &flight->key, &record.contents, reason, sizeof(reason));
+	if (failure && failure != -EBADMSG) {
+		store_abandon(incoming);
+		give_up(flight, failure);
+		return false;
+	}
+	if (failure) {
+		upstream->counts.rejected++;
+		log_message(LOG_LEVEL_WARNING, "upstream %s: %s: rejected: %s", upstream->name,
+			    flight->text, reason);
+		upstream_note_trouble(upstream, reason);
+		if (upstream->kind != UPSTREAM_S3)
+			set_unsure(flight, flight->fetcher->parts.own_name);
+		store_abandon(incoming);
+		return false;
+	}
+	upstream->counts.found++;
+	upstream->counts.bytes += store_incoming_bytes(incoming);
+	if (upstream->kind != UPSTREAM_S3) {
+		name_file(&record, &flight->key);
+		snprintf(record.source, sizeof(record.source), "%s", upstream->name);
+	}
+	failure = store_publish_held(incoming, &record);
+	if (failure) {
+		store_abandon(incoming);
+		give_up(flight, failure);
+		return false;
+	}
+	return true;
+}
+
+/* The upstreams decide: what the tier answers never makes a miss uncertain. */
+static bool count_of_tier(struct lane *lane)
+{
+	struct upstream_counts *counts = &lane->upstream->counts;
+
+	if (lane->transfer.outcome == TRANSFER_MISSING)
+		counts->missing++;
+	else if (lane->transfer.outcome == TRANSFER_TRANSIENT)
+		counts->transient++;
+	else
+		counts->refused++;
+	return false;
+}
+
+/* A peer that answers has asked the upstreams for this server too. One that does not answer is left
+ * out. */
+static bool count_of_peer(struct lane *lane)
+{
+	struct upstream_counts *counts = &lane->upstream->counts;
+	struct flight *flight = lane->flight;
+
+	switch (lane->transfer.outcome) {
+	case TRANSFER_MISSING:
+		counts->missing++;
+		set_unsure(flight, lane->transfer.unqueried);
+		lane->is_decisive = true;
+		return true;
+	case TRANSFER_TRANSIENT:
+		counts->transient++;
+		if (lane->transfer.status != 503)
+			return false;
+		set_transient(flight);
+		lane->is_decisive = true;
+		return false;
+	case TRANSFER_TOO_LARGE:
+	case TRANSFER_NO_ROOM:
+		return false;
+	default:
+		counts->refused++;
+		return false;
+	}
+}
+
+/* Counts a try without a result; true when the lane continues with its next path. */
+static bool count_failure(struct lane *lane)
+{
+	struct upstream_counts *counts = &lane->upstream->counts;
+	struct flight *flight = lane->flight;
+
+	if (lane->upstream->kind == UPSTREAM_S3)
+		return count_of_tier(lane);
+	if (lane->upstream->kind == UPSTREAM_PEER)
+		return count_of_peer(lane);
+	switch (lane->transfer.outcome) {
+	case TRANSFER_MISSING:
+		counts->missing++;
+		set_unsure(flight, lane->transfer.unqueried);
+		return true;
+	case TRANSFER_REFUSED:
+		counts->refused++;
+		set_unsure(flight, flight->fetcher->parts.own_name);
+		return true;
+	case TRANSFER_TOO_LARGE:
+		/* Counts as a miss: another try may cost the same number of bytes again. */
+		counts->rejected++;
+		return false;
+	case TRANSFER_DENIED:
+		counts->denied++;
+		set_unsure(flight, flight->fetcher->parts.own_name);
+		return false;
+	case TRANSFER_TRANSIENT:
+		counts->transient++;
+		set_transient(flight);
+		return false;
+	case TRANSFER_NO_ROOM:
+		set_transient(flight);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void log_failure(const struct lane *lane)
+{
+	const struct transfer *transfer = &lane->transfer;
+
+	if (transfer->outcome == TRANSFER_MISSING || transfer->outcome == TRANSFER_CANCELLED)
+		return;
+	/* The pause of the upstream was logged once, and is shown on the page. */
+	if (!strncmp(transfer->error, "not asked", 9))
+		return;
+	if (transfer->outcome != TRANSFER_NO_ROOM)
+		upstream_note_trouble(lane->upstream, transfer->error);
+	if ((transfer->outcome == TRANSFER_REFUSED || lane->upstream->kind == UPSTREAM_S3) &&
+	    !upstream_refusal_is_news(lane->upstream, transfer->error, clock_now_ms()))
+		return;
+	log_message(LOG_LEVEL_WARNING, "upstream %s: %s: %s", lane->upstream->name,
+		    lane->flight->text, transfer->error);
+}
+
+enum lane_result lane_judge(struct lane *lane, struct store_incoming **stored_ret)
+{
+	struct transfer *transfer = &lane->transfer;
+	struct store_incoming *incoming = transfer->incoming;
+
+	transfer->incoming = NULL;
+	if (transfer->outcome == TRANSFER_GOT) {
+		if (!take_in(lane, incoming))
+			return LANE_GOES_ON;
+		*stored_ret = incoming;
+		return LANE_GOT;
+	}
+	store_abandon(incoming);
+	log_failure(lane);
+	return count_failure(lane) ? LANE_GOES_ON : LANE_ENDS;
+}

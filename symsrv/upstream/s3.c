@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/upstream/s3.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libsym/base/cleanup.h"
+
+void s3_add_header(struct curl_slist **headers, const char *name, const char *value)
+{
+	char *line AUTO_FREE = NULL;
+	struct curl_slist *grown;
+
+	if (asprintf(&line, "%s: %s", name, value) < 0)
+		return;
+	grown = curl_slist_append(*headers, line);
+	if (grown)
+		*headers = grown;
+}
+
+void s3_sign(CURL *easy, const struct s3_credentials *credentials, const char *sha256,
+	     struct curl_slist **headers)
+{
+	char *provider AUTO_FREE = NULL;
+
+	if (asprintf(&provider, "aws:amz:%s:s3", credentials->region) < 0)
+		return;
+	curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, provider);
+	curl_easy_setopt(easy, CURLOPT_USERNAME, credentials->access_key);
+	curl_easy_setopt(easy, CURLOPT_PASSWORD, credentials->secret_key);
+	s3_add_header(headers, "x-amz-content-sha256", sha256);
+	if (credentials->token)
+		s3_add_header(headers, "x-amz-security-token", credentials->token);
+}
+
+void s3_error_code(const char *body, char room[S3_CODE_BYTES])
+{
+	const char *start = strstr(body, "<Code>");
+	size_t length;
+
+	room[0] = 0;
+	if (!start)
+		return;
+	start += strlen("<Code>");
+	length = strspn(start, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+	if (start[length] == '<' && length < S3_CODE_BYTES)
+		snprintf(room, S3_CODE_BYTES, "%.*s", (int)length, start);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an S3-compatible store needs beside HTTP: signed requests (AWS Signature Version 4), its
+ * error codes, its credentials.
+ *
+ * libcurl 7.88 signs every header of CURLOPT_HTTPHEADER, so a request to the store has no header
+ * that a proxy in front of the store would change (Via, X-Forwarded-For). Paths consist of hex
+ * digits and slashes, because this libcurl signs others wrongly.
+ */
+#ifndef SYMSRV_UPSTREAM_S3_H
+#define SYMSRV_UPSTREAM_S3_H
+
+#include <curl/curl.h>
+
+#include "symsrv/upstream/s3_credentials.h"
+
+/* SHA-256 of a body without bytes. */
+#define S3_EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+/* Signs the request of `easy`. `sha256`: hex, of its body. Adds headers to the list, which the
+ * caller sets. */
+void s3_sign(CURL *easy, const struct s3_credentials *credentials, const char *sha256,
+	     struct curl_slist **headers);
+
+/* Appends a header; out of memory leaves the list as it is. */
+void s3_add_header(struct curl_slist **headers, const char *name, const char *value);
+
+#define S3_CODE_BYTES 48
+/* The text of <Code> in the body of an error, or "": "NoSuchKey", "SignatureDoesNotMatch", ... */
+void s3_error_code(const char *body, char room[S3_CODE_BYTES]);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages for the operator: one line each on standard error, with the priority that journald reads
+ * ("<4>") when standard error is the journal.
+ */
+#ifndef SYMSRV_UTIL_LOG_H
+#define SYMSRV_UTIL_LOG_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+enum log_level {
+	LOG_LEVEL_ERROR = 3,
+	LOG_LEVEL_WARNING = 4,
+	LOG_LEVEL_INFO = 6,
+};
+
+/* Text of upstreams and clients may be in messages: control characters become '?'. Writing never
+ * waits for a pipe or socket: lines that it does not accept are counted, and the count is logged
+ * later. */
+void log_message(enum log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Opens what the first message would open, because another user may not be able to open the pipe.
+ */
+void log_begin(void);
+
+/* A descriptor of standard error for the caller; for a pipe, one that fails with EAGAIN when it
+ * would block. -1: none, errno. */
+int log_open_output(void);
+
+/* As write(), without blocking on a socket either: EAGAIN. */
+ssize_t log_write(int fd, const void *bytes, size_t count);
+
+#endif

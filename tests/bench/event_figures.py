@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What an event with its native stack costs the target, beside EventPipe's own walk: processor time of one exception.
+
+One line a figure, as bench.sh describes. Each round has a target of its own for each way: no session, a session without stacks (the
+base), one with EventPipe's stacks, which dotnet-trace has too, and one with native stacks. The figure is the median of the rounds.
+"""
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import types
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "dotnet"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+
+from event_target import Recording, Target  # noqa: E402
+from harness import Missing, Skip  # noqa: E402
+from record_figures import figure  # noqa: E402
+
+RUNS = 11
+# Below the budget of native stacks a second.
+EXCEPTIONS = 2000
+
+
+def cost(context, stacks):
+    """Nanoseconds of the target's processor time for one exception."""
+    with Target() as target:
+        recording = Recording(context, target.pid, os.path.join(context.scratch, "cost.trace.zip"), "-F", "1",
+                              "--events=exceptions", f"--stacks={stacks}")
+        recording.wait_until_ready()
+        costs = []
+        for _ in range(4):
+            target.tell(f"cpu {EXCEPTIONS}")
+            costs.append(int(target.process.stdout.readline()))
+        recording.stop()
+    return min(costs)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build")
+    arguments = parser.parse_args()
+    mapgen = types.SimpleNamespace(program=os.path.join(ROOT, arguments.build, "dotnet-mapgen"))
+    costs = {"none": [], "managed": [], "native": []}
+    with tempfile.TemporaryDirectory(prefix="libsym-bench-") as scratch:
+        context = types.SimpleNamespace(mapgen=mapgen, scratch=scratch)
+        try:
+            for _ in range(RUNS):
+                for stacks, values in costs.items():
+                    values.append(cost(context, stacks))
+        except (Skip, Missing) as why:
+            print(f"event_figures: {why}", file=sys.stderr)
+            return
+    base = costs["none"]
+    ours = statistics.median(native - none for native, none in zip(costs["native"], base))
+    peer = statistics.median(managed - none for managed, none in zip(costs["managed"], base))
+    figure("event_stack_eventpipe_walk", ours / 1000, peer / 1000, "us", 2)
+    figure("event_target_cpu_eventpipe", statistics.median(costs["native"]) / 1000, statistics.median(costs["managed"]) / 1000, "us", 1)
+
+
+if __name__ == "__main__":
+    main()

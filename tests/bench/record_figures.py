@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""What `record` costs beside `perf record`, on a web application under load: own processor time, and that of the application; and `top`
+beside `perf top`.
+
+One line a figure, as bench.sh describes. The tools take turns; each figure is the median. perf only copies stacks
+(--call-graph dwarf) or follows frame pointers (-g); `record` unwinds and names what it records.
+"""
+import argparse
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import types
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "dotnet"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+
+import live_record  # noqa: E402
+from harness import Missing, Skip  # noqa: E402
+
+RUNS = 11
+SECONDS = 4
+TOP_RUNS, TOP_PICTURES = 3, 5
+
+
+def run_with_load(command, server, script):
+    """(CPU seconds of the tool, CPU seconds of the server a request)."""
+    before = sum(live_record.cpu_ticks(server.pid))
+    load = subprocess.Popen(["wrk", "-t1", "-c12", f"-d{SECONDS}s", "-s", script, f"http://127.0.0.1:{server.port}/"],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    tool = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    requests = int(re.search(r"(\d+) requests in", load.communicate()[0])[1])
+    used = (sum(live_record.cpu_ticks(server.pid)) - before) / os.sysconf("SC_CLK_TCK")
+    _, status, usage = os.wait4(tool.pid, 0)
+    tool.returncode = os.waitstatus_to_exitcode(status)
+    if tool.returncode or not requests:
+        raise RuntimeError(f"{command[0]} {command[1]}: {tool.returncode}, {requests} requests")
+    return usage.ru_utime + usage.ru_stime, used / requests
+
+
+def run_top(command, server, script, seconds):
+    """CPU seconds of a tool that goes on until it is interrupted; it is, after `seconds`, unless that is None."""
+    load = subprocess.Popen(["wrk", "-t1", "-c12", "-d600s", "-s", script, f"http://127.0.0.1:{server.port}/"], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        tool = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if seconds is not None:
+            time.sleep(seconds)
+            tool.send_signal(signal.SIGINT)
+        _, status, usage = os.wait4(tool.pid, 0)
+        tool.returncode = os.waitstatus_to_exitcode(status)
+    finally:
+        load.kill()
+        load.wait()
+    return usage.ru_utime + usage.ru_stime
+
+
+def top_figure(program, server, script):
+    ours, peer = [], []
+    for _ in range(TOP_RUNS):
+        ours.append(run_top([program, "top", str(server.pid), "--batch", "-n", str(TOP_PICTURES)], server, script, None))
+        peer.append(run_top(["perf", "top", "--stdio", "-g", "-p", str(server.pid)], server, script, 2 * TOP_PICTURES))
+    figure("top_own_cpu_perf_top", statistics.median(ours), statistics.median(peer), "s", 1)
+
+
+def figure(name, ours, peer, unit, most):
+    ratio = ours / peer if peer else 0.0
+    print(f"{name} ours={ours:.3g}{unit} peer={peer:.3g}{unit} ratio={ratio:.2f} goal={most} {'ok' if ratio <= most else 'short'}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build")
+    arguments = parser.parse_args()
+    program = os.path.join(ROOT, arguments.build, "dotnet-mapgen")
+    results = {name: [] for name in ("record", "fp", "dwarf")}
+    with tempfile.TemporaryDirectory(prefix="libsym-record-", dir="/var/tmp") as scratch:
+        context = types.SimpleNamespace(scratch=scratch)
+        try:
+            with live_record.Server(context, "10.0") as server:
+                server.stop_load()
+                commands = {
+                    "record": [program, "record", str(server.pid), "-F", "99", "-d", str(SECONDS), "-o", f"{scratch}/r.data"],
+                    "fp": ["perf", "record", "-q", "-F", "99", "-g", "-p", str(server.pid), "-o", f"{scratch}/f.data", "sleep", str(SECONDS)],
+                    "dwarf": ["perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-p", str(server.pid), "-o", f"{scratch}/d.data",
+                              "sleep", str(SECONDS)]}
+                for _ in range(RUNS):
+                    for name, command in commands.items():
+                        results[name].append(run_with_load(command, server, f"{scratch}/requests.lua"))
+                top_figure(program, server, f"{scratch}/requests.lua")
+        except (Missing, Skip, OSError, RuntimeError) as error:
+            print(f"record figures: {error}")
+            return
+    own = {name: statistics.median(cpu for cpu, _ in runs) for name, runs in results.items()}
+    target = {name: statistics.median(each for _, each in runs) for name, runs in results.items()}
+    figure("record_own_cpu_fp", own["record"], own["fp"], "s", 3)
+    figure("record_own_cpu_dwarf", own["record"], own["dwarf"], "s", 1)
+    figure("record_target_cpu_dwarf", target["record"] * 1e6, target["dwarf"] * 1e6, "us", 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Does what a line on standard input says, and counts it: "COLLECTIONS0 COLLECTIONS1 COLLECTIONS2 EXCEPTIONS WAITS".
+//   work N        N rounds in each of four threads: an exception, allocations, a collection, a lock that another thread holds
+//   threads N     makes N threads, each of which throws once
+//   throw N       N exceptions in one thread
+//   spin MS       uses the processor for so long
+//   flood S       exceptions and allocations in all threads for S seconds
+//   cpu N         nanoseconds of CPU for each of N exceptions
+using System;
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using System.Threading;
+
+class OrderException : Exception
+{
+    public OrderException(string message) : base(message) { }
+}
+
+static class Events
+{
+    static long exceptions, waits;
+    static readonly object gate = new object();
+    static byte[] kept;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Find(int depth)
+    {
+        if (depth > 0)
+            Find(depth - 1);
+        else
+            throw new OrderException("no such order");
+        GC.KeepAlive(gate);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Throw()
+    {
+        try
+        {
+            Find(3);
+        }
+        catch (OrderException)
+        {
+            Interlocked.Increment(ref exceptions);
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Allocate()
+    {
+        for (int i = 0; i < 100; i++)
+            kept = new byte[1000];
+    }
+
+    // Holds the lock until the other thread waits for it.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Contend()
+    {
+        Thread waiter;
+        lock (gate)
+        {
+            waiter = new Thread(Reserve) { Name = "waiter" };
+            waiter.Start();
+            while ((waiter.ThreadState & System.Threading.ThreadState.WaitSleepJoin) == 0)
+                Thread.Sleep(1);
+        }
+        waiter.Join();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Reserve()
+    {
+        lock (gate)
+            Interlocked.Increment(ref waits);
+    }
+
+    static void Round(int number)
+    {
+        Throw();
+        Allocate();
+        if (number % 10 == 0)
+            GC.Collect(number / 10 % 3);
+    }
+
+    static void Work(int rounds)
+    {
+        var threads = new Thread[4];
+        for (int i = 0; i < threads.Length; i++)
+        {
+            threads[i] = new Thread(() =>
+            {
+                for (int k = 0; k < rounds; k++)
+                    Round(k);
+            }) { Name = "worker" };
+            threads[i].Start();
+        }
+        foreach (var thread in threads)
+            thread.Join();
+        for (int i = 0; i < rounds / 4; i++)
+            Contend();
+    }
+
+    static void Threads(int count)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            var thread = new Thread(Throw) { Name = "short" };
+            thread.Start();
+            if (i % 8 == 7)
+                thread.Join();
+        }
+        while (Interlocked.Read(ref exceptions) < count)
+            Thread.Sleep(1);
+    }
+
+    static void Flood(int seconds)
+    {
+        var watch = Stopwatch.StartNew();
+        var threads = new Thread[Environment.ProcessorCount];
+        for (int i = 0; i < threads.Length; i++)
+        {
+            threads[i] = new Thread(() =>
+            {
+                while (watch.Elapsed.TotalSeconds < seconds)
+                    Throw();
+            });
+            threads[i].Start();
+        }
+        foreach (var thread in threads)
+            thread.Join();
+    }
+
+    static void Spin(int milliseconds)
+    {
+        for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;)
+            Thread.SpinWait(1000);
+    }
+
+    static void Answer()
+    {
+        Console.WriteLine($"{GC.CollectionCount(0)} {GC.CollectionCount(1)} {GC.CollectionCount(2)} {exceptions} {waits}");
+    }
+
+    static void Main()
+    {
+        Throw();
+        Contend();
+        exceptions = waits = 0;
+        Answer();
+        for (string line; (line = Console.ReadLine()) != null;)
+        {
+            string[] words = line.Split(' ');
+            int count = words.Length > 1 ? int.Parse(words[1]) : 0;
+            if (words[0] == "work")
+                Work(count);
+            else if (words[0] == "threads")
+                Threads(count);
+            else if (words[0] == "spin")
+                Spin(count);
+            else if (words[0] == "flood")
+                Flood(count);
+            else if (words[0] == "throw")
+                for (int i = 0; i < count; i++)
+                    Throw();
+            else if (words[0] == "cpu")
+            {
+                TimeSpan before = Process.GetCurrentProcess().TotalProcessorTime;
+                for (int i = 0; i < count; i++)
+                    Throw();
+                Console.WriteLine((long)((Process.GetCurrentProcess().TotalProcessorTime - before).TotalMilliseconds * 1e6 / count));
+                continue;
+            }
+            Answer();
+        }
+    }
+}

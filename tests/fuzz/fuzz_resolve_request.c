@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Arbitrary bytes as the body of POST /v1/resolve: what is accepted has keys that have a text. */
+#include <stdlib.h>
+
+#include "symsrv/resolve/resolve_request.h"
+#include "symsrv/resolve/symbolicate.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct resolve_request request;
+	char text[KEY_TEXT_BYTES];
+	json_t *root;
+
+	if (!resolve_request_parse((const char *)data, size, &request))
+		for (size_t i = 0; i < request.module_count; i++) {
+			struct key again;
+
+			key_text(&request.modules[i].key, text);
+			if (!key_from_text(&again, text) ||
+			    again.kind != request.modules[i].key.kind)
+				abort();
+		}
+	resolve_request_deinit(&request);
+	if (!symbolicate_parse((const char *)data, size, &request, &root)) {
+		json_decref(symbolicate_answer(root, NULL));
+		if (request.module_count > RESOLVE_MAX_MODULES)
+			abort();
+	}
+	json_decref(root);
+	resolve_request_deinit(&request);
+	return 0;
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs programs of unit tests (Criterion): run_units.py [--filter PATTERN] PROGRAM...
+
+With CI=true a few tests that fail run a second time, alone, as in runner.py. The synthesis of Criterion counts what
+came of the second run; the last lines say which tests failed first.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from runner import CI, MOST_SECOND_RUNS
+
+
+def command(program, pattern, report):
+    # Each of Criterion's processes maps memory of the first one over whatever it has at that address: the code of
+    # the tests, when the kernel chose its place at random.
+    return ["setarch", "-R", program, "--timeout", "300", f"--json={report}", *(["--filter", pattern] if pattern else [])]
+
+
+def results_of(report):
+    """(number of tests that were run, names suite/test of those that did not pass); (0, []) where the report is missing."""
+    try:
+        with open(report, encoding="utf-8", errors="replace") as file:
+            suites = json.load(file, strict=False)["test_suites"]
+    except (OSError, ValueError):
+        return 0, []
+    tests = [(f"{suite['name']}/{test['name']}", test["status"]) for suite in suites for test in suite["tests"]]
+    run = [(name, status) for name, status in tests if status != "SKIPPED"]
+    return len(run), [name for name, status in run if status != "PASSED"]
+
+
+def passes_alone(program, name, report):
+    print(f"    {name} runs again", flush=True)
+    done = subprocess.run(command(program, name, report), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False)
+    if done.returncode:
+        print("\n".join(line for line in done.stdout.splitlines() if "Synthesis" not in line))
+    return not done.returncode
+
+
+def run_program(program, pattern, report):
+    """(exit code, names that passed in their second run only)"""
+    process = subprocess.Popen(command(program, pattern, report), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, errors="replace")
+    synthesis = ""
+    for line in process.stdout:
+        if "Synthesis" in line and "Tested:" in line:
+            synthesis = line
+        else:
+            print(line, end="", flush=True)
+    status = process.wait()
+    tested, failed = results_of(report) if status else (0, [])
+    if not CI or not failed or len(failed) > MOST_SECOND_RUNS:
+        print(synthesis, end="", flush=True)
+        return status, []
+    mended = [name for name in failed if passes_alone(program, name, report)]
+    left = len(failed) - len(mended)
+    print(f"[====] Synthesis: Tested: {tested} | Passing: {tested - left} | Failing: {left} | Crashing: 0", flush=True)
+    return (1 if left else 0), mended
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--filter")
+    parser.add_argument("programs", nargs="+")
+    options = parser.parse_args()
+    status, mended = 0, []
+    with tempfile.TemporaryDirectory() as scratch:
+        for program in options.programs:
+            code, names = run_program(program, options.filter, os.path.join(scratch, "report"))
+            status = status or code
+            mended += names
+    for name in mended:
+        print(f"failed in its first run, {name}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

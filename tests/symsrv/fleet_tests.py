@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Servers of one fleet: one of them asks the upstreams for an object."""
+import concurrent.futures
+import contextlib
+
+import symsrv_harness as h
+from symsrv_harness import check, equal, symsrv, test, upstream
+
+
+@contextlib.contextmanager
+def fleet(count, *options):
+    """Servers that have each other as peers, with one configuration."""
+    ports = [h.free_port() for _ in range(count)]
+    peers = [word for port in ports for word in ("--peer", "http://127.0.0.1:%d/" % port)]
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(symsrv(*peers, "--self", "http://127.0.0.1:%d" % port, *options, port=port)) for port in ports]
+
+
+@test
+def a_fleet_asks_its_upstream_once_for_an_object_and_for_a_miss():
+    hit, miss = h.build_id(101), h.build_id(102)
+    whole = h.make_elf(hit, 20000)
+    files = {"/buildid/%s/debuginfo" % hit: whole}
+    with upstream(h.serve_files(files, delay_s=0.5)) as server:
+        with fleet(3, "--upstream", "debuginfod=" + server.url) as nodes, concurrent.futures.ThreadPoolExecutor(60) as pool:
+            answers = list(pool.map(lambda number: nodes[number % 3].debuginfo(hit), range(300)))
+            equal({(status, body) for status, _, body in answers}, {(200, whole)}, "answers")
+            equal(server.count("/buildid/%s/debuginfo" % hit), 1, "requests for the object")
+            for _ in range(2):
+                answers = list(pool.map(lambda number: nodes[number % 3].debuginfo(miss), range(60)))
+                equal({(status, headers["cache-control"]) for status, headers, _ in answers}, {(404, "max-age=30")}, "misses")
+            equal(server.count("/buildid/%s/debuginfo" % miss), 1, "requests for the miss")
+
+
+@test
+def a_dead_owner_is_left_out():
+    identities = [h.build_id(number) for number in range(110, 122)]
+    files = {"/buildid/%s/debuginfo" % identity: h.make_elf(identity) for identity in identities}
+    with upstream(h.serve_files(files)) as server, fleet(3, "--upstream", "debuginfod=" + server.url) as nodes:
+        nodes[0].kill()
+        for number, identity in enumerate(identities):
+            equal(nodes[1 + number % 2].debuginfo(identity)[2], h.make_elf(identity), "with one node dead")
+        for path in files:
+            check(server.count(path) == 1, "%d requests for %s" % (server.count(path), path))
+
+
+@test
+def names_of_a_fleet_are_made_from_one_debug_file():
+    from names_tests import libc_debug_file
+    debug, identity = libc_debug_file()
+    files = {"/buildid/%s/debuginfo" % identity: open(debug, "rb").read()}
+    with upstream(h.serve_files(files)) as server, fleet(3, "--upstream", "debuginfod=" + server.url) as nodes:
+        bodies = {node.get("/buildid/%s/symtab" % identity)[2] for node in nodes}
+        equal(len(bodies), 1, "names")
+        equal(len(server.requests), 1, "requests")
+        equal({node.debuginfo(identity)[2] == files["/buildid/%s/debuginfo" % identity] for node in nodes}, {True}, "the file")
+        equal(len(server.requests), 1, "requests")
+
+
+@test
+def peers_need_to_know_which_of_them_a_server_is():
+    try:
+        symsrv("--peer", "http://127.0.0.1:9").start()
+    except RuntimeError as error:
+        check("--peer: needs --self" in str(error), str(error))
+    else:
+        raise AssertionError("it started")

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""An object store behind the disk: Swift's S3, which checks signatures and checksums."""
+import hashlib
+import os
+import signal
+import socket
+import tempfile
+
+import symsrv_harness as h
+from swift_server import ACCESS_KEY, SECRET_KEY, Swift
+from symsrv_harness import RUN, check, equal, good_upstream, symsrv, test, upstream
+
+
+def swift():
+    return Swift(tempfile.mkdtemp(prefix="swift-", dir=RUN.scratch))
+
+
+def credentials(secret=SECRET_KEY, name="credentials"):
+    path = os.path.join(RUN.scratch, name)
+    with open(path, "w") as file:
+        file.write("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = us-east-1\n" % (ACCESS_KEY, secret))
+    return path
+
+
+def tier(url, *more, file=None, bucket="symbols"):
+    return ("--tier", "bucket@s3=%s/%s" % (url, bucket), "--credentials", "bucket=" + (file or credentials())) + more
+
+
+def path_of(key):
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return "/objects/%s/%s" % (digest[:2], digest[2:])
+
+
+def stored_in(store, key):
+    """The object file in the bucket that ends with the record of `key`, or None."""
+    for path in store.objects():
+        with open(path, "rb") as file:
+            body = file.read()
+        if ("\nkey: %s\n" % key).encode() in body[-600:]:
+            return body
+    return None
+
+
+@test
+def an_object_store_behind_the_disk():
+    with swift() as store:
+        serves_a_node_with_an_empty_disk(store)
+        a_better_file_is_not_replaced(store)
+        failures_of_the_bucket_cost_no_client_an_answer(store)
+
+
+def serves_a_node_with_an_empty_disk(store):
+    one, two, gone = h.build_id(81), h.build_id(82), h.build_id(83)
+    with good_upstream(one, two, size=100000) as server:
+        with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as first:
+            for identity in (one, two):
+                equal(first.debuginfo(identity)[2], h.make_elf(identity, 100000), "from the upstream")
+            equal(first.debuginfo(gone)[1]["cache-control"], "max-age=30", "a certain miss")
+            h.wait_until(lambda: first.metric("symsrv_tier_stored_total") == 2, "uploads: " + first.log_text())
+        # Without an upstream: a busy Swift may take longer than the server waits before it asks that too.
+        with symsrv(*tier(store.url)) as second:
+            status, headers, body = second.debuginfo(one)
+            equal((status, body), (200, h.make_elf(one, 100000)), "from the bucket")
+            equal(headers["x-symsrv-source"], "127.0.0.1:%d" % server.port, "its origin is kept")
+            equal(second.metric("symsrv_tier_stored_total"), 0, "nothing is uploaded again")
+        good, other = stored_in(store, "debuginfo/" + one), stored_in(store, "debuginfo/" + two)
+        check(good.startswith(h.make_elf(one, 100000)), "the object file with its record")
+        for forged in (other, good[:5000] + b"X" + good[5001:], good[:-20], b"x"):
+            equal(store.curl("PUT", path_of("debuginfo/" + one), body=forged), "200", "forged")
+            with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as third:
+                equal(third.debuginfo(one)[2], h.make_elf(one, 100000), "forged objects are not served")
+                h.wait_until(lambda: third.metric("symsrv_tier_stored_total") == 1, "the good one replaces the forged one")
+
+
+def a_better_file_is_not_replaced(store):
+    """A bucket that cannot be read for a moment: the node fetches a worse file elsewhere, and uploads later."""
+    identity = h.build_id(84)
+    better, worse = h.make_elf(identity, 5000, dwarf=True), h.make_elf(identity, 6000)
+    path = "/buildid/%s/debuginfo" % identity
+    with upstream(h.serve_files({path: better})) as server:
+        with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as program:
+            equal(program.debuginfo(identity)[2], better, "with DWARF")
+            h.wait_until(lambda: program.metric("symsrv_tier_stored_total") == 1, "upload")
+    with upstream(h.serve_files({path: worse})) as server:
+        with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as program:
+            store.signal("object", signal.SIGSTOP)
+            try:
+                equal(program.debuginfo(identity)[2], worse, "while the bucket hangs")
+            finally:
+                store.signal("object", signal.SIGCONT)
+            h.wait_until(lambda: program.metric("symsrv_tier_kept_total") == 1, "not uploaded: " + program.log_text())
+    check(stored_in(store, "debuginfo/" + identity).startswith(better), "the bucket keeps the better file")
+
+
+def failures_of_the_bucket_cost_no_client_an_answer(store):
+    known = h.build_id(85)
+    with good_upstream(*[h.build_id(n) for n in range(85, 95)]) as server:
+        ask = ("--upstream", "debuginfod=" + server.url)
+        with socket.socket() as unbound, socket.socket() as silent:
+            unbound.bind(("127.0.0.1", 0))
+            silent.bind(("127.0.0.1", 0))
+            silent.listen(64)
+            cases = {
+                "wrong secret": tier(store.url, *ask, file=credentials("wrong", "wrong")),
+                "no such bucket": tier(store.url, *ask, bucket="none"),
+                "refused": tier("http://127.0.0.1:%d" % unbound.getsockname()[1], *ask),
+                "silence": tier("http://127.0.0.1:%d" % silent.getsockname()[1], *ask),
+            }
+            for name, options in cases.items():
+                with symsrv(*options) as program:
+                    equal(program.debuginfo(known)[2], h.make_elf(known), name)
+                    status, headers, _ = program.debuginfo(h.build_id(1000))
+                    equal((status, headers["cache-control"]), (404, "max-age=30"), name + ": a miss is certain")
+                    equal(program.get("/readyz")[0], 200, name + ": ready")
+                    if name == "wrong secret":
+                        h.wait_until(lambda: program.metric("symsrv_tier_failed_total") == 1, "the upload failed")
+                        text = program.log_text()
+                        check("SignatureDoesNotMatch" in text, text)
+        with symsrv(*tier(store.url, *ask)) as program:
+            store.stop("object")
+            for number in range(87, 90):
+                equal(program.debuginfo(h.build_id(number))[2], h.make_elf(h.build_id(number)), "without the object server")
+
+
+@test
+def a_tier_needs_its_credentials():
+    for words in (("--tier", "b@s3=http://127.0.0.1:9/bucket"), ("--tier", "b@s3=http://127.0.0.1:9"),
+                  ("--tier", "b@ssqp=http://127.0.0.1:9/x"), ("--upstream", "b@s3=http://127.0.0.1:9/bucket")):
+        try:
+            symsrv(*words).start()
+        except RuntimeError:
+            continue
+        raise AssertionError("started with " + " ".join(words))
