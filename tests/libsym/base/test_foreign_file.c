@@ -13,6 +13,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/foreign_file.h"
+#include "tests/support/cannot_run.h"
 
 static const uint32_t other_id = 65534;
 
@@ -137,7 +138,7 @@ Test(foreign_file, rejects_mount_points_on_request)
 	char secret[96], file[96];
 
 	if (unshare(CLONE_NEWNS))
-		cr_skip_test("no mount namespace");
+		cannot_run("no mount namespace");
 	snprintf(secret, sizeof(secret), "%s/secret", top);
 	snprintf(file, sizeof(file), "%s/file", top);
 	cr_assert_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
@@ -156,8 +157,7 @@ Test(foreign_file, opens_with_the_given_rights)
 	const struct rights theirs = { .uid = other_id, .gid = other_id };
 	int directory;
 
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	cr_expect_eq(outcome(top_fd, "file", 0, &theirs), 0);
 	cr_expect_eq(outcome(top_fd, "theirs", 0, &theirs), 0);
 	cr_expect_eq(outcome(top_fd, "secret", 0, &theirs), -EACCES);
@@ -181,8 +181,7 @@ Test(foreign_file, examines_without_opening)
 	cr_expect_eq(foreign_file_examine(top_fd, "link", FOREIGN_NO_LINKS, NULL, &status), -ELOOP);
 	cr_expect_eq(foreign_file_examine(top_fd, "fifo", 0, NULL, &status), -EINVAL);
 	cr_expect_eq(foreign_file_examine(-1, "/proc/self/maps", 0, NULL, &status), -EOPNOTSUPP);
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	/* Everyone who may search the directory may examine the file. */
 	cr_expect_eq(foreign_file_examine(top_fd, "secret", 0, &theirs, &status), 0);
 	cr_expect_eq(foreign_file_examine(top_fd, "closed/file", 0, &theirs, &status), -EACCES);
@@ -193,8 +192,7 @@ Test(foreign_file, is_strict_if_the_rights_cannot_be_assumed)
 {
 	const struct rights theirs = { .uid = 1234, .gid = 1234 };
 
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	cr_assert_eq(setresgid(other_id, other_id, other_id), 0);
 	cr_assert_eq(setresuid(other_id, other_id, other_id), 0);
 	cr_expect_eq(outcome(top_fd, "theirs", 0, NULL), 0);

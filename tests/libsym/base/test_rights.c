@@ -13,6 +13,7 @@
 
 #include "libsym/base/rights.h"
 #include "tests/support/alloc_fail.h"
+#include "tests/support/cannot_run.h"
 
 static uint32_t groups[] = { 100, 4321 };
 static const struct rights theirs = {
@@ -42,8 +43,7 @@ Test(rights, give_the_thread_the_ids_without_file_capabilities)
 	struct rights_held held;
 	char text[1024], *line;
 
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	cr_assert_eq(rights_assume(&theirs, &held), 0);
 	read_credentials(text, sizeof(text));
 	rights_restore(&held);
@@ -62,8 +62,7 @@ Test(rights, are_restored_completely)
 	sigset_t signals;
 	struct rights_held held;
 
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	cr_assert_eq(prctl(PR_SET_DUMPABLE, 1), 0);
 	read_credentials(before, sizeof(before));
 	cr_assert_eq(rights_assume(&theirs, &held), 0);
@@ -85,8 +84,7 @@ Test(rights, keep_capabilities_of_the_process)
 	struct rights_held held;
 	char text[1024];
 
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	cr_assert_eq(rights_assume(&root, &held), 0);
 	read_credentials(text, sizeof(text));
 	rights_restore(&held);
@@ -111,8 +109,7 @@ Test(rights, do_not_change_other_threads)
 	pthread_t thread;
 	long seen = -1;
 
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	cr_assert_eq(pthread_barrier_init(&barrier, NULL, 2), 0);
 	cr_assert_eq(pthread_create(&thread, NULL, look_from_another_thread, &seen), 0);
 	cr_assert_eq(rights_assume(&theirs, &held), 0);
@@ -142,8 +139,7 @@ Test(rights, cannot_be_assumed_without_capabilities)
 	const struct rights own = { .uid = 65534, .gid = 65534 };
 	struct rights_held held;
 
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	cr_assert_eq(syscall(SYS_setgroups, 0, NULL), 0);
 	cr_assert_eq(setresgid(65534, 65534, 65534), 0);
 	cr_assert_eq(setresuid(65534, 65534, 65534), 0);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "tests/support/bcc_library.h"
+#include "tests/support/cannot_run.h"
 #include "tests/support/chosen_id.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
@@ -66,7 +67,7 @@ static struct criterion_test_params subjects(void)
 	ParameterizedTest(int *subject, bcc_answers, name, .init = set_up, .fini = tear_down)      \
 	{                                                                                          \
 		if (!bcc_library_open(&library, *subject))                                         \
-			cr_skip_test("libbcc.so.0 is not installed");                              \
+			cannot_run("libbcc.so.0 is not installed");                                \
 		case_##name(*subject == BCC_OURS);                                                 \
 	}                                                                                          \
 	static void case_##name(__attribute__((unused)) bool ours)
@@ -284,8 +285,9 @@ CASE(the_kernel_has_names)
 	struct bcc_symbol symbol;
 	uint64_t address = 0;
 
-	if (geteuid() != 0 || library.symcache_resolve_name(cache, NULL, "vfs_read", &address) < 0)
-		cr_skip_test("/proc/kallsyms shows no addresses");
+	need_root();
+	if (library.symcache_resolve_name(cache, NULL, "vfs_read", &address) < 0)
+		cannot_run("/proc/kallsyms shows no addresses");
 	cr_assert_eq(library.symcache_resolve(cache, address + 1, &symbol), 0);
 	cr_expect_str_eq(symbol.name, "vfs_read");
 	cr_expect_str_eq(symbol.module, "kernel");
@@ -393,7 +395,7 @@ OURS(finds_the_programs_that_libbcc_finds)
 	size_t found = 0;
 
 	if (!bcc_library_open(&theirs, BCC_LIBBCC))
-		cr_skip_test("libbcc.so.0 is not installed");
+		cannot_run("libbcc.so.0 is not installed");
 	for (size_t i = 0; i < sizeof(search) / sizeof(search[0]); i++) {
 		setenv("PATH", search[i], 1);
 		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
@@ -418,7 +420,7 @@ OURS(says_of_no_elf_file_what_libbcc_says)
 	struct tally none = { 0 };
 
 	if (!bcc_library_open(&theirs, BCC_LIBBCC))
-		cr_skip_test("libbcc.so.0 is not installed");
+		cannot_run("libbcc.so.0 is not installed");
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		cr_expect_eq(library.elf_foreach_sym(paths[i], add_to_tally, &every, &none),
 			     theirs.elf_foreach_sym(paths[i], add_to_tally, &every, &none), "%s",
@@ -433,7 +435,7 @@ OURS(walks_symbol_tables_as_libbcc_does)
 	struct bcc_library theirs;
 
 	if (!bcc_library_open(&theirs, BCC_LIBBCC))
-		cr_skip_test("libbcc.so.0 is not installed");
+		cannot_run("libbcc.so.0 is not installed");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *path = library.procutils_which_so(names[i], 0);
 		char *their_path = theirs.procutils_which_so(names[i], 0);

@@ -17,6 +17,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "tests/support/bcc_library.h"
+#include "tests/support/cannot_run.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
 
@@ -39,7 +40,7 @@ static struct criterion_test_params subjects(void)
 	ParameterizedTest(int *subject, bcc_contract, name)                                        \
 	{                                                                                          \
 		if (!bcc_library_open(&library, *subject))                                         \
-			cr_skip_test("libbcc.so.0 is not installed");                              \
+			cannot_run("libbcc.so.0 is not installed");                                \
 		case_##name();                                                                     \
 	}                                                                                          \
 	static void case_##name(void)
@@ -81,8 +82,7 @@ CASE(lists_the_symbols_of_the_kernel)
 {
 	size_t count = 0;
 
-	if (geteuid() != 0)
-		cr_skip_test("root only");
+	need_root();
 	cr_assert_eq(library.procutils_each_ksym(take_kernel_symbol, &count), 0);
 	cr_assert_gt(count, 1000);
 }
@@ -404,11 +404,12 @@ CASE(finds_names_in_another_mount_namespace)
 	uint64_t address = 0;
 	void *cache;
 
-	if (!path || geteuid() != 0)
-		cr_skip_test("needs root and libz");
+	need_root();
+	if (!path)
+		cannot_run("needs libz");
 	if (!bcc_child_start(&child, BCC_CHILD_PID_NAMESPACE | BCC_CHILD_MOUNT_NAMESPACE, load_copy,
 			     path))
-		cr_skip_test("no namespaces here");
+		cannot_run("no namespaces here");
 	cache = library.symcache_new(child.pid, NULL);
 	cr_expect_eq(
 		library.symcache_resolve_name(cache, "/tmp/libz.so.1", "zlibVersion", &address), 0);
@@ -491,10 +492,11 @@ CASE(reads_the_perf_map_of_a_process_in_another_pid_namespace)
 	struct bcc_child child;
 
 	cr_assert_eq(flock(shared, LOCK_EX), 0);
-	if (geteuid() != 0 || access("/tmp/perf-1.map", F_OK) == 0)
-		cr_skip_test("needs root, and no map of process 1");
+	need_root();
+	if (access("/tmp/perf-1.map", F_OK) == 0)
+		cr_skip_test("another process 1 has left its map");
 	if (!start_with_code(&child, BCC_CHILD_PID_NAMESPACE, write_own_map))
-		cr_skip_test("no namespaces here");
+		cannot_run("no namespaces here");
 	expect_both_names(&child, 1);
 	remove_map(1);
 	bcc_child_end(&child);
@@ -504,10 +506,10 @@ CASE(reads_the_perf_map_of_a_process_in_other_pid_and_mount_namespaces)
 {
 	struct bcc_child child;
 
-	if (geteuid() != 0 ||
-	    !start_with_code(&child, BCC_CHILD_PID_NAMESPACE | BCC_CHILD_MOUNT_NAMESPACE,
+	need_root();
+	if (!start_with_code(&child, BCC_CHILD_PID_NAMESPACE | BCC_CHILD_MOUNT_NAMESPACE,
 			     write_own_map))
-		cr_skip_test("needs root and namespaces");
+		cannot_run("needs namespaces");
 	expect_both_names(&child, 1);
 	bcc_child_end(&child);
 }
@@ -516,9 +518,9 @@ CASE(reads_the_map_on_the_host_of_a_process_in_other_namespaces)
 {
 	struct bcc_child child;
 
-	if (geteuid() != 0 ||
-	    !start_with_code(&child, BCC_CHILD_PID_NAMESPACE | BCC_CHILD_MOUNT_NAMESPACE, NULL))
-		cr_skip_test("needs root and namespaces");
+	need_root();
+	if (!start_with_code(&child, BCC_CHILD_PID_NAMESPACE | BCC_CHILD_MOUNT_NAMESPACE, NULL))
+		cannot_run("needs namespaces");
 	write_map(child.pid);
 	expect_both_names(&child, child.pid);
 	remove_map(child.pid);

@@ -10,6 +10,7 @@
 
 #include "libsym/base/path.h"
 #include "tests/support/alloc_fail.h"
+#include "tests/support/cannot_run.h"
 #include "tests/support/proc_tree.h"
 
 /* Start of the process in all tests here. Files are made later unless a test differs. */
@@ -493,8 +494,7 @@ Test(perfmap_location, accepts_a_left_map_by_its_owner_only)
 	struct scene scene;
 	int fd = -1;
 
-	if (geteuid() != 0)
-		cr_skip_test("needs root");
+	need_root();
 	set_up(&scene, 5, 0);
 	proc_tree_write_text(&scene.tree, "/tmp/perf-7.map", "10 20 left behind\n");
 	path = proc_tree_path(&scene.tree, "/tmp/perf-7.map");
