@@ -2,6 +2,9 @@
 """Servers of one fleet: one of them asks the upstreams for an object."""
 import concurrent.futures
 import contextlib
+import resource
+import socket
+import threading
 
 import symsrv_harness as h
 from symsrv_harness import check, equal, symsrv, test, upstream
@@ -14,6 +17,36 @@ def fleet(count, *options):
     peers = [word for port in ports for word in ("--peer", "http://127.0.0.1:%d/" % port)]
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(symsrv(*peers, "--self", "http://127.0.0.1:%d" % port, *options, port=port)) for port in ports]
+
+
+def ask_at_once(nodes, path, count, answer_now):
+    """The answers to `count` requests that all wait at the same time, spread over the nodes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, count + 500)), hard))
+    request = ("GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path).encode()
+    with contextlib.ExitStack() as stack:
+        sockets = []
+        for number in range(count):
+            sockets.append(stack.enter_context(socket.create_connection(("127.0.0.1", nodes[number % len(nodes)].port))))
+            sockets[-1].sendall(request)
+        h.wait_until(lambda: sum(node.metric("symsrv_waiters") for node in nodes) >= count, "all requests wait")
+        answer_now.set()
+        return [b"".join(iter(lambda one=one: one.recv(65536), b"")) for one in sockets]
+
+
+@test
+def three_thousand_requests_for_a_cold_object_are_one_request_to_the_upstream():
+    identity, answer_now = h.build_id(100), threading.Event()
+    path, whole = "/buildid/%s/debuginfo" % identity, h.make_elf(identity, 20000)
+
+    def answer(handler):
+        answer_now.wait(h.WAIT_S)
+        h.send(handler, whole)
+
+    with upstream(answer) as server, fleet(3, "--upstream", "debuginfod=" + server.url) as nodes:
+        answers = ask_at_once(nodes, path, 3000, answer_now)
+        equal({(text[:15], text[text.index(b"\r\n\r\n") + 4:]) for text in answers}, {(b"HTTP/1.1 200 OK", whole)}, "answers")
+        equal(len(server.requests), 1, "requests to the upstream")
 
 
 @test
