@@ -110,8 +110,10 @@ def _script(path, scratch, fields):
     need("perf")
     with zipfile.ZipFile(path) as archive:
         archive.extract("perf.data", scratch)
-    return subprocess.run(["perf", "script", "--ns", "-i", os.path.join(scratch, "perf.data"), "-F", fields],
-                          capture_output=True, text=True, errors="replace", check=True).stdout
+    done = subprocess.run(["perf", "script", "--ns", "-i", os.path.join(scratch, "perf.data"), "-F", fields],
+                          capture_output=True, text=True, errors="replace", check=False)
+    expect(done.returncode == 0, f"perf script ends with {done.returncode}: {done.stderr[-500:]}")
+    return done.stdout
 
 
 def cpu_times_of(path, scratch):

@@ -93,6 +93,8 @@ def test_events_of_3_1_fall_back_to_managed_stacks_and_say_why(context):
     with Target("3.1") as target:
         recording = Recording(context, target.pid, path, "--events=exceptions")
         recording.wait_until_ready()
+        # 3.1 answers before it has turned its events on, and gives no sign of that.
+        target.ask("spin 500")
         last = target.ask("throw 3")
         said = recording.stop()
     expect("with managed stacks" in said and "native ones are not possible" in said, said)
