@@ -155,7 +155,8 @@ class Worker:
         self.running = None
 
     def _serve(self, pipe, tests, make_context):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # What is ignored stays ignored in the programs that tests start.
+        signal.signal(signal.SIGINT, lambda *_: None)
         output = os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -245,6 +246,8 @@ def run_here(tests, make_context, directory, report):
 
 def run_all(suite, tests, options, make_context):
     """Runs tests as the options say; make_context(scratch directory) makes what a test is given. Returns the exit code."""
+    # A shell has its background jobs ignore it, and the programs that tests start would too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tests = [test for test in tests if test.is_wanted(options.names)]
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     times, first_failures = [], {}
