@@ -53,10 +53,26 @@ struct sym_error *off_cpu_out(struct off_cpu *off_cpu, uint32_t thread, uint64_t
 		return &sym_error_no_memory;
 	if (found->has_ended)
 		return NULL;
-	/* A second one without an IN was lost between them: the first may be long over. */
+	/* An IN was lost between the two: the first wait may be long over. */
+	off_cpu->lost_returns += found->out_ns != 0;
 	found->out_ns = time_ns;
 	found->is_preempted = is_preempted;
 	found->is_seen = true;
+	return NULL;
+}
+
+struct sym_error *off_cpu_note_running(struct off_cpu *off_cpu, uint32_t thread)
+{
+	struct away_thread *found = find(off_cpu, thread);
+
+	if (!found)
+		return &sym_error_no_memory;
+	found->is_seen = true;
+	if (!found->out_ns)
+		return NULL;
+	off_cpu->lost_returns++;
+	found->out_ns = 0;
+	found->stack = UINT32_MAX;
 	return NULL;
 }
 

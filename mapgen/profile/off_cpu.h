@@ -23,6 +23,7 @@ struct away_thread {
 struct off_cpu {
 	struct away_thread *threads; /* by number of the profile */
 	size_t count;
+	uint64_t lost_returns; /* of threads that were seen to run, or to leave again */
 };
 
 struct away_time {
@@ -38,6 +39,9 @@ struct sym_error *off_cpu_sample(struct off_cpu *off_cpu, uint32_t thread, uint3
 	__attribute__((warn_unused_result));
 struct sym_error *off_cpu_out(struct off_cpu *off_cpu, uint32_t thread, uint64_t time_ns,
 			      bool is_preempted) __attribute__((warn_unused_result));
+/* A sample of a clock: the thread runs. If it was away, its return was lost. */
+struct sym_error *off_cpu_note_running(struct off_cpu *off_cpu, uint32_t thread)
+	__attribute__((warn_unused_result));
 /* A thread was made, or ends: it waits for nothing then. */
 struct sym_error *off_cpu_note_life(struct off_cpu *off_cpu, uint32_t thread, bool has_ended)
 	__attribute__((warn_unused_result));

@@ -21,6 +21,7 @@
 #include "mapgen/perfdata/perf_data.h"
 #include "mapgen/perfdata/perf_events.h"
 #include "mapgen/perfdata/perf_sample.h"
+#include "mapgen/perfdata/sched_switch.h"
 #include "mapgen/profile/moment_queue.h"
 #include "mapgen/profile/off_cpu.h"
 #include "mapgen/profile/raw_stacks.h"
@@ -30,6 +31,7 @@ enum {
 	MOST_CHAIN = 1 << 13, /* 64 KiB of addresses: no record has more */
 	NO_STACK = UINT32_MAX,
 	KERNEL_PID = -1,
+	UNKNOWN_PID = -1,
 	MISC_SWITCH_OUT = 1 << 13,
 	MISC_SWITCH_OUT_PREEMPT = 1 << 14,
 	MISC_COMM_EXEC = 1 << 13,
@@ -42,6 +44,7 @@ static const uint64_t context_first = (uint64_t)-4095;
 struct input_event {
 	uint32_t number;        /* in the profile */
 	bool is_switch;         /* its samples are the stacks of switches */
+	bool is_sched_switch;   /* and are the switches themselves; they are also counted */
 	const char *tracepoint; /* its samples are stacks of an event of the runtime; else NULL */
 	bool is_time;
 	uint64_t usual_period; /* where a sample has none */
@@ -109,6 +112,8 @@ static struct sym_error *take_events(struct reading *reading)
 				   event->attr.type == PERF_TYPE_SOFTWARE &&
 				   event->attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES &&
 				   !event->attr.freq && event->attr.sample_period == 1;
+		input->is_sched_switch =
+			!reading->events.has_switches && sched_switch_is_event(event);
 		if (reading->opts->match && !strncmp(event->name, RECORDING_PROBE_PREFIX,
 						     sizeof(RECORDING_PROBE_PREFIX) - 1))
 			input->tracepoint = event->name + sizeof(RECORDING_PROBE_PREFIX) - 1;
@@ -281,12 +286,16 @@ static struct sym_error *count_away(struct reading *reading, uint32_t thread,
 
 static struct sym_error *take_switch(struct reading *reading, const struct moment *moment)
 {
+	struct thread_table *threads = &reading->profile->threads;
+	struct sym_error *error = NULL;
 	struct away_time away;
 	bool was_away = false;
 	uint32_t thread;
-	struct sym_error *error =
-		thread_table_find(&reading->profile->threads, moment->pid, moment->tid, &thread);
 
+	if (moment->pid != UNKNOWN_PID)
+		error = thread_table_find(threads, moment->pid, moment->tid, &thread);
+	else if (!thread_table_has(threads, moment->tid, &thread))
+		return NULL;
 	if (error)
 		return error;
 	if (moment->kind == MOMENT_SWITCH_OUT)
@@ -307,6 +316,12 @@ static struct sym_error *take_sample_moment(struct reading *reading, const struc
 		return error;
 	if (input->is_switch)
 		return off_cpu_sample(&reading->off_cpu, thread, moment->stack);
+	if (input->is_sched_switch)
+		error = off_cpu_sample(&reading->off_cpu, thread, moment->stack);
+	else if (input->is_time)
+		error = off_cpu_note_running(&reading->off_cpu, thread);
+	if (error)
+		return error;
 	if (!input->tracepoint &&
 	    (moment->time_ns < window_begin(reading) || moment->time_ns >= window_end(reading)))
 		return NULL;
@@ -473,6 +488,32 @@ static struct sym_error *take_chain(struct reading *reading, const struct perf_e
 	return error;
 }
 
+/* One thread leaves and another one comes. Thread 0 is that of the idle processor. */
+static struct sym_error *take_sched_switch(struct reading *reading,
+					   const struct perf_sample *sample)
+{
+	struct moment moment = { .kind = MOMENT_SWITCH_OUT,
+				 .time_ns = sample->time_ns,
+				 .pid = (int32_t)sample->pid,
+				 .tid = (int32_t)sample->tid };
+	struct sched_switch found;
+	struct sym_error *error = NULL;
+
+	if (!sched_switch_read(sample, &found)) {
+		reading->profile->losses.unreadable_switches++;
+		return NULL;
+	}
+	moment.flag = found.is_preempted;
+	if (moment.time_ns && moment.tid)
+		error = moment_queue_add(&reading->queue, &moment);
+	if (error || !moment.time_ns || !found.next_tid)
+		return error;
+	moment.kind = MOMENT_SWITCH_IN;
+	moment.pid = UNKNOWN_PID;
+	moment.tid = found.next_tid;
+	return moment_queue_add(&reading->queue, &moment);
+}
+
 static struct sym_error *take_sample(struct reading *reading, const struct perf_record *record)
 {
 	struct moment moment = { .kind = MOMENT_SAMPLE };
@@ -501,7 +542,11 @@ static struct sym_error *take_sample(struct reading *reading, const struct perf_
 				: reading->inputs[event].usual_period;
 	error = raw_stacks_add(reading->raw, sample.pid, (uint16_t)end, reading->chain, count,
 			       &moment.stack);
-	return error ? error : moment_queue_add(&reading->queue, &moment);
+	if (!error)
+		error = moment_queue_add(&reading->queue, &moment);
+	if (!error && reading->inputs[event].is_sched_switch)
+		error = take_sched_switch(reading, &sample);
+	return error;
 }
 
 /* Thread and time of a record that is no sample. */
@@ -631,15 +676,34 @@ static struct sym_error *read_records(struct reading *reading, int fd, const cha
 	return moment_queue_finish(&reading->queue);
 }
 
-/* Threads that are away when the recording ends. */
+static bool has_sched_switch(const struct reading *reading)
+{
+	for (size_t i = 0; i < reading->input_count; i++)
+		if (reading->inputs[i].is_sched_switch)
+			return true;
+	return false;
+}
+
+/*
+ * Threads that are away when the recording ends. With sched:sched_switch the return of a thread is
+ * the sample of another one, which need not be recorded: then they may be back.
+ */
 static struct sym_error *count_unfinished(struct reading *reading)
 {
+	struct profile_losses *losses = &reading->profile->losses;
 	struct sym_error *error = NULL;
 	struct away_time away;
 
-	for (uint32_t i = 0; !error && i < reading->profile->threads.thread_count; i++)
-		if (off_cpu_end(&reading->off_cpu, i, reading->last_ns, &away))
+	losses->by_sched_switch = has_sched_switch(reading);
+	losses->waits_without_end += reading->off_cpu.lost_returns;
+	for (uint32_t i = 0; !error && i < reading->profile->threads.thread_count; i++) {
+		if (!off_cpu_end(&reading->off_cpu, i, reading->last_ns, &away))
+			continue;
+		if (losses->by_sched_switch)
+			losses->waits_without_end++;
+		else
 			error = count_away(reading, i, &away);
+	}
 	return error;
 }
 

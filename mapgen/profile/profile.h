@@ -71,7 +71,9 @@ struct profile_losses {
 	uint64_t lost_records, lost_samples, throttled;
 	uint64_t unknown_processes; /* samples of processes that ended before they were looked at */
 	uint64_t waits_without_stack;
-	uint64_t waits_without_end; /* lost records: how long they were is not known */
+	uint64_t waits_without_end;   /* how long they were is not known */
+	bool by_sched_switch;         /* waits are from samples of sched:sched_switch */
+	uint64_t unreadable_switches; /* of these with other fields, or threads of a container */
 	uint64_t bad_name_lines;
 	uint64_t bad_records;
 	/* Waits that had begun before the recording: their stacks are not known. */

@@ -124,6 +124,11 @@ struct sym_error *thread_table_find(struct thread_table *table, int32_t pid, int
 	return add_current(table, pid, tid, "", ret);
 }
 
+bool thread_table_has(const struct thread_table *table, int32_t tid, uint32_t *ret)
+{
+	return find(&table->by_tid, tid, ret);
+}
+
 struct sym_error *thread_table_fork(struct thread_table *table, int32_t pid, int32_t tid,
 				    int32_t parent_pid, int32_t parent_tid)
 {

@@ -39,6 +39,9 @@ void thread_table_deinit(struct thread_table *table);
 struct sym_error *thread_table_find(struct thread_table *table, int32_t pid, int32_t tid,
 				    uint32_t *ret) __attribute__((warn_unused_result));
 
+/* False: no thread has this number now. */
+bool thread_table_has(const struct thread_table *table, int32_t tid, uint32_t *ret);
+
 /* A thread was made: from now on the number is that of another thread, with its maker's name. */
 struct sym_error *thread_table_fork(struct thread_table *table, int32_t pid, int32_t tid,
 				    int32_t parent_pid, int32_t parent_tid)

@@ -187,6 +187,14 @@ void text_parts_put_losses(const struct profile *profile, FILE *to)
 		fprintf(to, "%s\n", losses->cut);
 }
 
+static const char *why_without_end(const struct profile_losses *losses)
+{
+	return losses->by_sched_switch
+		       ? "their end is not in the recording; perf record -e sched:sched_switch "
+			 "has it only with -a, and only of waits that ended"
+		       : "the record of their end was lost";
+}
+
 static void put_off_cpu_losses(const struct profile *profile, FILE *to)
 {
 	const struct profile_losses *losses = &profile->losses;
@@ -203,8 +211,8 @@ static void put_off_cpu_losses(const struct profile *profile, FILE *to)
 			losses->early_waits == 1 ? "" : "s",
 			units_time(losses->early_wait_ns, time));
 	if (losses->waits_without_end)
-		fprintf(to, "%s waits are left out: the record of their end was lost\n",
-			units_count(losses->waits_without_end, count));
+		fprintf(to, "%s waits are left out: %s\n",
+			units_count(losses->waits_without_end, count), why_without_end(losses));
 	if (losses->waits_without_stack)
 		fprintf(to, "%s waits have no stack: context switches were not sampled\n",
 			units_count(losses->waits_without_stack, count));
@@ -231,7 +239,17 @@ void text_parts_write_losses(const struct view *view, const struct selection *se
 
 void text_parts_say_missing(const struct view *view, FILE *to)
 {
-	if (view->kind == VIEW_OFF_CPU)
+	const struct profile_losses *losses = &view->profile->losses;
+
+	if (view->kind == VIEW_OFF_CPU && losses->unreadable_switches)
+		fprintf(to,
+			"%s has samples of sched:sched_switch whose fields are not those of its "
+			"threads (recorded in a container?): dotnet-mapgen record --off-cpu "
+			"records waits there\n",
+			view->input);
+	else if (view->kind == VIEW_OFF_CPU && losses->by_sched_switch)
+		fprintf(to, "%s has no whole wait: %s\n", view->input, why_without_end(losses));
+	else if (view->kind == VIEW_OFF_CPU)
 		fprintf(to,
 			"%s has no context switches: record them with dotnet-mapgen record "
 			"--off-cpu, or perf record -g -e cpu-clock -e context-switches -c 1 "

@@ -71,7 +71,7 @@ def build(libraries):
     directory = os.path.join(libraries, "usr/lib/aarch64-linux-gnu/pkgconfig")
     environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=libraries, PKG_CONFIG_LIBDIR=directory)
     run("make", "-C", ROOT, "BUILD=build/arm64", "STATIC=", f"CC=aarch64-linux-gnu-gcc --sysroot={libraries}", "AR=aarch64-linux-gnu-ar",
-        f"LDFLAGS=-L{libraries}/usr/lib/gcc/aarch64-linux-gnu/12", "all", *UNITS, env=environment)
+        "OBJCOPY=aarch64-linux-gnu-objcopy", f"LDFLAGS=-L{libraries}/usr/lib/gcc/aarch64-linux-gnu/12", "all", *UNITS, env=environment)
 
 
 def publish(name, project, properties):

@@ -61,3 +61,27 @@ Test(off_cpu, ends_with_the_thread, .fini = deinit)
 	cr_expect(off_cpu_end(&off_cpu, 1, 500, &away));
 	cr_expect(eq(u64, away.end_ns, 500));
 }
+
+Test(off_cpu, drops_a_wait_whose_return_was_lost, .fini = deinit)
+{
+	bool was_away;
+
+	cr_assert(off_cpu_out(&off_cpu, 0, 100, false) == NULL);
+	cr_assert(off_cpu_note_running(&off_cpu, 0) == NULL);
+	come_back(0, 250, &was_away);
+	cr_expect(not(was_away), "it ran meanwhile");
+	cr_assert(off_cpu_out(&off_cpu, 0, 300, false) == NULL);
+	cr_assert(off_cpu_out(&off_cpu, 0, 400, false) == NULL);
+	cr_expect(eq(u64, come_back(0, 450, &was_away).begin_ns, 400));
+	cr_expect(eq(u64, off_cpu.lost_returns, 2));
+}
+
+Test(off_cpu, calls_no_wait_early_of_a_thread_that_ran_before, .fini = deinit)
+{
+	bool was_away;
+
+	cr_assert(off_cpu_note_running(&off_cpu, 0) == NULL);
+	cr_expect(eq(u64, off_cpu.lost_returns, 0));
+	come_back(0, 250, &was_away);
+	cr_expect(not(was_away));
+}
