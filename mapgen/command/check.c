@@ -16,6 +16,7 @@
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/process_name.h"
 #include "mapgen/cli/target.h"
+#include "mapgen/live/unwind_tables.h"
 #include "mapgen/profile/profile_open.h"
 #include "mapgen/profile/stack_quality.h"
 #include "mapgen/view/json_parts.h"
@@ -205,7 +206,8 @@ struct process_check {
 	size_t native_images, bare_images; /* of these without a symbol table */
 	struct buf bare;                   /* names of some */
 	struct buf unreadable;             /* managed images */
-	bool is_musl;
+	size_t tableless_images;           /* native, without unwind tables */
+	struct buf tableless;              /* names of some */
 };
 
 static bool is_native(const struct sym_image *image)
@@ -223,9 +225,10 @@ static void look_at_image(struct process_check *check, struct sym_image *image)
 {
 	const char *name = path_file_name(sym_image_path(image));
 
-	check->is_musl |= !strncmp(name, "ld-musl", 7);
 	if (is_native(image)) {
 		check->native_images++;
+		if (!unwind_tables_are_there(image))
+			list_name(&check->tableless, check->tableless_images++, name);
 		if (sym_image_symbol_file(image))
 			return;
 		list_name(&check->bare, check->bare_images++, name);
@@ -241,6 +244,7 @@ static void look_at_process(struct sym_snapshot *snapshot, struct process_check 
 	*check = (struct process_check){ 0 };
 	buf_init(&check->bare, TEXT_LIMIT);
 	buf_init(&check->unreadable, TEXT_LIMIT);
+	buf_init(&check->tableless, TEXT_LIMIT);
 	check->title = process_name_of(info->pid);
 	if (info->runtime_version)
 		check->managed = target_code_way(snapshot, &check->managed_is_none);
@@ -254,6 +258,7 @@ static void process_check_deinit(struct process_check *check)
 	free(check->managed);
 	buf_deinit(&check->bare);
 	buf_deinit(&check->unreadable);
+	buf_deinit(&check->tableless);
 }
 
 static void print_managed(const struct sym_process_info *info, struct process_check *check)
@@ -270,6 +275,21 @@ static void print_managed(const struct sym_process_info *info, struct process_ch
 	put_line("managed code", state, "");
 	if (check->unreadable.size_bytes)
 		put_line("", buf_string(&check->unreadable), "cannot be read");
+}
+
+static void print_tables(struct process_check *check)
+{
+	const char *names = buf_string(&check->tableless);
+	char *state AUTO_FREE = NULL;
+
+	if (!check->tableless_images) {
+		put_line("whole stacks", "yes (by unwind tables)", "");
+		return;
+	}
+	state = message_format("through %s%s by frame pointers only: no unwind tables",
+			       names ? names : "",
+			       check->tableless_images > MOST_IMAGES ? ", ..." : "");
+	put_line("whole stacks", state, "");
 }
 
 static void print_process(struct sym_snapshot *snapshot, struct process_check *check)
@@ -294,10 +314,7 @@ static void print_process(struct sym_snapshot *snapshot, struct process_check *c
 		bare = message_format("all %zu images have symbols", check->native_images);
 	}
 	put_line("native code", bare, help ? help : "");
-	put_line("whole stacks",
-		 check->is_musl ? "by frame pointers: musl has no unwind tables"
-				: "yes (by unwind tables)",
-		 "");
+	print_tables(check);
 }
 
 static json_t *process_json(struct sym_snapshot *snapshot, struct process_check *check)
@@ -310,7 +327,7 @@ static json_t *process_json(struct sym_snapshot *snapshot, struct process_check 
 			 json_output_text(check->managed), "managed_named",
 			 info->runtime_version && !check->managed_is_none, "native_images",
 			 (json_int_t)check->native_images, "bare_images",
-			 (json_int_t)check->bare_images, "unwind_tables", !check->is_musl);
+			 (json_int_t)check->bare_images, "unwind_tables", !check->tableless_images);
 }
 
 static int check_process(const struct options *options)
