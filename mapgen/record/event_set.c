@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include "libsym/base/ascending.h"
+#include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/grow.h"
 #include "libsym/error.h"
+#include "mapgen/perfdata/perf_sample.h"
 
 /* linux/capability.h is older than Linux 5.8 on some machines. */
 #ifndef CAP_PERFMON
@@ -32,6 +34,7 @@ enum {
 	MOST_POLLED = 1024, /* rings; the time of a step wakes the reader of others */
 	MOST_ROUNDS = 32,   /* searches for threads that were made since the search before */
 	WAKEUP_SHARE = 8,   /* of a ring that is filled when its reader is woken */
+	MOST_LIST_BYTES = 64 << 20,
 };
 
 /* All rings of a kind together, where memory may be locked: two of 32 and of 128 MiB, four of 16
@@ -290,14 +293,15 @@ static struct sym_error *explain(const struct event_set *set, int error)
 					  "be recorded");
 }
 
-static struct sym_error *add_member(struct event_set *set, int fd, enum kernel_event kind,
-				    uint32_t probe)
+static struct sym_error *add_member(struct event_set *set, int fd, int32_t tid,
+				    enum kernel_event kind, uint32_t probe)
 {
 	struct event_member *member = calloc(1, sizeof(*member));
 
 	if (!member)
 		return &sym_error_no_memory;
 	member->fd = fd;
+	member->tid = tid;
 	member->kind = kind;
 	member->probe = probe;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &member->id)) {
@@ -345,7 +349,7 @@ static struct sym_error *add_event(struct event_set *set, enum kernel_event kind
 		return explain(set, errno);
 	error = attach_ring(set, fd, kind, number);
 	if (!error)
-		error = add_member(set, fd, kind, 0);
+		error = add_member(set, fd, tid, kind, 0);
 	if (error)
 		close(fd);
 	return error;
@@ -367,7 +371,7 @@ struct sym_error *event_set_add_probe(struct event_set *set, const struct perf_e
 		return explain(set, errno);
 	error = attach_ring(set, fd, EVENT_PROBE, number);
 	if (!error)
-		error = add_member(set, fd, EVENT_PROBE, probe);
+		error = add_member(set, fd, tid, EVENT_PROBE, probe);
 	if (error) {
 		close(fd);
 		return error;
@@ -414,28 +418,30 @@ static struct sym_error *add_thread(struct event_set *set, int32_t tid, bool sta
 
 static size_t threads_below(const struct event_set *set, int32_t tid)
 {
-	return ASCENDING_COUNT(set->thread_count, i, set->threads[i] < tid);
+	return ASCENDING_COUNT(set->thread_count, i, set->threads[i].tid < tid);
 }
 
-static bool has_thread(const struct event_set *set, int32_t tid)
+/* NULL: it has no events. */
+static struct event_thread *find_thread(const struct event_set *set, int32_t tid)
 {
 	size_t place = threads_below(set, tid);
 
-	return place < set->thread_count && set->threads[place] == tid;
+	return place < set->thread_count && set->threads[place].tid == tid ? &set->threads[place]
+									   : NULL;
 }
 
 struct sym_error *event_set_note_thread(struct event_set *set, int32_t tid)
 {
 	size_t place = threads_below(set, tid);
 
-	if (has_thread(set, tid))
+	if (find_thread(set, tid))
 		return NULL;
 	if (!grow_items((void **)&set->threads, &set->thread_capacity, set->thread_count,
 			sizeof(*set->threads)))
 		return &sym_error_no_memory;
 	memmove(&set->threads[place + 1], &set->threads[place],
 		(set->thread_count - place) * sizeof(*set->threads));
-	set->threads[place] = tid;
+	set->threads[place] = (struct event_thread){ .tid = tid };
 	set->thread_count++;
 	return NULL;
 }
@@ -463,48 +469,103 @@ static struct sym_error *note_forks(struct event_set *set)
 	return NULL;
 }
 
-/* One round over /proc/PID/task; *found_ret: there was a thread without events. */
-static struct sym_error *add_threads(struct event_set *set, int32_t pid, bool starts_on_exec,
-				     bool *found_ret)
+/* Numbers of the threads of a process, in `list` as int32_t. */
+static struct sym_error *list_threads(int32_t pid, struct buf *list)
 {
 	char path[64];
 	DIR *directory;
 	const struct dirent *entry;
-	struct sym_error *error = NULL;
+	bool kept = true;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	directory = opendir(path);
 	if (!directory)
 		return sym_error_create(SYM_ERROR_NOT_FOUND, "process %d: %s", pid,
 					strerror(errno));
-	*found_ret = false;
-	while (!error && (entry = readdir(directory))) {
+	while (kept && (entry = readdir(directory))) {
 		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid <= 0 || has_thread(set, tid))
-			continue;
-		*found_ret = true;
-		error = event_set_note_thread(set, tid);
-		if (!error)
-			error = add_thread(set, tid, starts_on_exec);
+		if (tid > 0)
+			kept = buf_append(list, &tid, sizeof(tid));
 	}
 	closedir(directory);
+	return kept ? NULL : &sym_error_no_memory;
+}
+
+/*
+ * One round; *found_ret: there was a thread without events. First all are listed, then FORK records
+ * are read: a thread that inherited events and is in the list has its record.
+ */
+static struct sym_error *add_threads(struct event_set *set, int32_t pid, bool starts_on_exec,
+				     bool *found_ret)
+{
+	struct buf list;
+	const int32_t *tids;
+	struct sym_error *error;
+
+	buf_init(&list, MOST_LIST_BYTES);
+	error = list_threads(pid, &list);
+	if (!error)
+		error = note_forks(set);
+	tids = (const int32_t *)list.data;
+	*found_ret = false;
+	for (size_t i = 0; !error && i < list.size_bytes / sizeof(*tids); i++) {
+		if (find_thread(set, tids[i]))
+			continue;
+		*found_ret = true;
+		error = event_set_note_thread(set, tids[i]);
+		if (!error)
+			find_thread(set, tids[i])->is_opened = true;
+		if (!error)
+			error = add_thread(set, tids[i], starts_on_exec);
+	}
+	buf_deinit(&list);
 	return error;
 }
 
 struct sym_error *event_set_add_process(struct event_set *set, int32_t pid, bool starts_on_exec)
 {
+	struct sym_error *error = NULL;
 	bool found = true;
 
-	for (int round = 0; found && round < MOST_ROUNDS; round++) {
-		struct sym_error *error = round ? note_forks(set) : NULL;
+	for (int round = 0; !error && found && round < MOST_ROUNDS; round++)
+		error = add_threads(set, pid, starts_on_exec, &found);
+	return error;
+}
 
-		if (!error)
-			error = add_threads(set, pid, starts_on_exec, &found);
-		if (error)
-			return error;
-	}
-	return NULL;
+void event_set_note_exit(struct event_set *set, int32_t tid)
+{
+	struct event_thread *thread = find_thread(set, tid);
+
+	if (thread)
+		thread->is_opened = false;
+}
+
+bool event_set_is_twice(const struct event_set *set, const struct perf_event_header *record)
+{
+	struct perf_sample_id trailer = { 0 };
+	const struct event_member *member;
+	const struct event_thread *thread;
+	uint32_t tid;
+	uint64_t id;
+
+	if ((record->type != PERF_RECORD_SAMPLE && record->type != PERF_RECORD_SWITCH) ||
+	    !perf_sample_read_identifier(record, record->size, &id))
+		return false;
+	member = event_set_find(set, id);
+	if (!member || member->tid < 0 || member->kind == EVENT_PROBE)
+		return false;
+	if (record->type == PERF_RECORD_SAMPLE)
+		/* u64 id, u64 ip, u32 pid, u32 tid: fill_common() has chosen them */
+		tid = ((const uint32_t *)(record + 1))[5];
+	else if (perf_sample_read_id(&set->attributes[EVENT_CPU], record, record->size, &trailer))
+		tid = trailer.tid;
+	else
+		return false;
+	if ((int32_t)tid == member->tid)
+		return false;
+	thread = find_thread(set, (int32_t)tid);
+	return thread && thread->is_opened;
 }
 
 struct sym_error *event_set_add_system(struct event_set *set)

@@ -10,6 +10,8 @@
  * Threads and processes that a watched thread makes inherit its events. Threads that were there
  * before are found in /proc; one that appears while they are being opened has either inherited
  * events, and then a FORK record says so, or is opened in the next round.
+ * A thread may still get both: its maker had the events of some processors only, and no FORK
+ * record was written. What its inherited events write then is left out.
  */
 #ifndef MAPGEN_RECORD_EVENT_SET_H
 #define MAPGEN_RECORD_EVENT_SET_H
@@ -45,9 +47,16 @@ enum kernel_event {
 struct event_member {
 	uint64_t id;
 	int fd;
+	int32_t tid; /* that it was opened for; -1: all threads */
 	enum kernel_event kind;
 	uint32_t probe; /* number of the probe; of EVENT_PROBE */
 	UT_hash_handle hh;
+};
+
+/* A thread that has events. */
+struct event_thread {
+	int32_t tid;
+	bool is_opened; /* has its own, not only inherited ones */
 };
 
 struct event_set {
@@ -65,7 +74,7 @@ struct event_set {
 	size_t ring_count;
 	size_t ring_pages[EVENT_KINDS]; /* asked for; less where memory may not be locked */
 	struct event_member *members;   /* by id */
-	int32_t *threads;               /* opened; ascending */
+	struct event_thread *threads;   /* ascending */
 	size_t thread_count, thread_capacity;
 };
 
@@ -95,6 +104,12 @@ struct sym_error *event_set_add_system(struct event_set *set) __attribute__((war
 /* A thread has inherited its events: a FORK record said so. */
 struct sym_error *event_set_note_thread(struct event_set *set, int32_t tid)
 	__attribute__((warn_unused_result));
+
+/* The thread has ended; another one may get its number. */
+void event_set_note_exit(struct event_set *set, int32_t tid);
+
+/* Is it a sample or a switch that an inherited event wrote, of a thread with its own events? */
+bool event_set_is_twice(const struct event_set *set, const struct perf_event_header *record);
 
 /* Returns the kind of the event with this id; EVENT_CPU if it is unknown. */
 enum kernel_event event_set_kind_of(const struct event_set *set, uint64_t id);

@@ -587,6 +587,7 @@ static struct sym_error *take_exit(struct recorder *recorder,
 	const uint32_t *fields = (const uint32_t *)(header + 1);
 	struct process_entry *entry = find_entry(recorder, (int32_t)fields[0]);
 
+	event_set_note_exit(&recorder->events, (int32_t)fields[2]);
 	if (!entry || fields[0] != fields[2])
 		return NULL;
 	entry->has_ended = true;
@@ -644,6 +645,8 @@ static struct sym_error *take_record(struct recorder *recorder,
 {
 	struct sym_error *error = NULL;
 
+	if (event_set_is_twice(&recorder->events, header))
+		return NULL;
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
 		return take_sample(recorder, header);

@@ -69,7 +69,7 @@ Test(off_cpu, drops_a_wait_whose_return_was_lost, .fini = deinit)
 	cr_assert(off_cpu_out(&off_cpu, 0, 100, false) == NULL);
 	cr_assert(off_cpu_note_running(&off_cpu, 0) == NULL);
 	come_back(0, 250, &was_away);
-	cr_expect(not(was_away), "it ran meanwhile");
+	cr_expect(not(was_away), "it ran in between");
 	cr_assert(off_cpu_out(&off_cpu, 0, 300, false) == NULL);
 	cr_assert(off_cpu_out(&off_cpu, 0, 400, false) == NULL);
 	cr_expect(eq(u64, come_back(0, 450, &was_away).begin_ns, 400));
