@@ -132,17 +132,18 @@ static struct sym_error *add(struct raw_stacks *stacks, const struct raw_stack *
 
 static bool is_same(const struct raw_stack *a, const struct raw_stack *b)
 {
-	return a->hash == b->hash && a->count == b->count && a->process == b->process &&
-	       a->end == b->end &&
-	       !memcmp(a->addresses, b->addresses, a->count * sizeof(*a->addresses));
+	return a->hash == b->hash && a->more_hash == b->more_hash && a->count == b->count &&
+	       a->process == b->process && a->end == b->end;
 }
 
 struct sym_error *raw_stacks_add(struct raw_stacks *stacks, uint32_t process, uint16_t end,
 				 const uint64_t *addresses, size_t count, uint32_t *ret)
 {
+	const XXH128_hash_t hash = XXH3_128bits_withSeed(addresses, count * sizeof(*addresses),
+							 (uint64_t)end << 32 | process);
 	const struct raw_stack stack = {
-		.hash = XXH3_64bits_withSeed(addresses, count * sizeof(*addresses),
-					     (uint64_t)end << 32 | process),
+		.hash = hash.low64,
+		.more_hash = hash.high64,
 		.addresses = addresses,
 		.count = (uint32_t)count,
 		.process = process,

@@ -16,7 +16,8 @@
 #define RAW_ADDRESS_IS_GUESSED (1ull << 62)
 
 struct raw_stack {
-	uint64_t hash;
+	/* 128 bits: two chains with the same do not occur, so chains are not compared. */
+	uint64_t hash, more_hash;
 	const uint64_t *addresses;
 	uint32_t count;
 	uint32_t process; /* as the caller counts */
