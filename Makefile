@@ -332,9 +332,9 @@ check-matrix: all
 check-maps: all
 	@python3 tests/dotnet/crossgen2_maps.py --build $(BUILD) $(if $(ONLY),'$(ONLY)')
 
-## check-arm: unit tests and .NET 10 (RUNTIME=11.0.0: that) on ARM64, cross-compiled, on an emulated machine; takes long
+## check-arm: unit tests and .NET 10 (RUNTIME=11.0.0: that) on ARM64, cross-compiled, on an emulated machine (ONLY=stack: some tests); takes long
 check-arm:
-	@python3 tests/arm64/check_arm64.py $(if $(RUNTIME),--runtime $(RUNTIME))
+	@python3 tests/arm64/check_arm64.py $(if $(RUNTIME),--runtime $(RUNTIME)) $(if $(ONLY),--only '$(ONLY)')
 
 ## check-headers: each header compiles alone; libsym.h as C of 1989 and 2011, C++ of 1998 and 2017, without padding
 ## check-layers: includes point to lower layers only

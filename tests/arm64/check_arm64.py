@@ -2,7 +2,7 @@
 """libsym on ARM64: builds it with Debian's cross compiler, publishes .NET programs for ARM64, and runs the unit tests and
 tests of tests/dotnet on an emulated machine with Debian's kernel. Takes some ten minutes; what was downloaded is kept in the user's cache.
 
-Usage: check_arm64.py [--runtime VERSION]; from `make check-arm`."""
+Usage: check_arm64.py [--runtime VERSION] [--only WORD]; from `make check-arm`."""
 import argparse
 import glob
 import hashlib
@@ -14,6 +14,9 @@ import tempfile
 import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "native"))
+import native_record  # noqa: E402
+
 BUILD = os.path.join(ROOT, "build", "arm64")
 UNITS = "build/arm64/tests/unit", "build/arm64/tests/unit-symsrv"
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests", "arm64")
@@ -34,7 +37,8 @@ LIBRARIES = ("libcriterion-dev libc6-dev libgcc-12-dev libstdc++-12-dev libelf-d
 SYSTEM = ("bash coreutils grep sed gawk procps util-linux mount findutils libc-bin libelf1 libdw1 libbz2-1.0 libxxhash0 libmd0 libjansson4 libcurl4 "
           "busybox-static linux-image-arm64 python3 linux-perf libstdc++6 kmod binutils libcriterion3 libmicrohttpd12").split()
 MODULES = "fs/9p fs/netfs fs/fscache net/9p drivers/virtio".split()
-PROGRAMS = {"sample": "fixtures/src/sample", "torture": "fixtures/src/torture", "oracle": "tests/dotnet/oracle"}
+PROGRAMS = {"sample": "fixtures/src/sample", "torture": "fixtures/src/torture", "oracle": "tests/dotnet/oracle", "stacks": "fixtures/src/stacks"}
+COMPILER = "aarch64-linux-gnu-gcc"
 # A runtime whose rundown has methods only. The SDK asks for a version that the registry does not have.
 SAMPLE_9 = ("-p:SampleFramework=net9.0", *of_version("9.0.23"))
 # 10 minutes here; a machine that hangs must end too.
@@ -70,8 +74,19 @@ def unpack(name, packages):
 def build(libraries):
     directory = os.path.join(libraries, "usr/lib/aarch64-linux-gnu/pkgconfig")
     environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=libraries, PKG_CONFIG_LIBDIR=directory)
-    run("make", "-C", ROOT, "BUILD=build/arm64", "STATIC=", f"CC=aarch64-linux-gnu-gcc --sysroot={libraries}", "AR=aarch64-linux-gnu-ar",
+    run("make", "-C", ROOT, f"-j{os.cpu_count()}", "BUILD=build/arm64", "STATIC=", f"CC={COMPILER} --sysroot={libraries}", "AR=aarch64-linux-gnu-ar",
         "OBJCOPY=aarch64-linux-gnu-objcopy", f"LDFLAGS=-L{libraries}/usr/lib/gcc/aarch64-linux-gnu/12", "all", *UNITS, env=environment)
+
+
+def build_native(libraries):
+    """The program of tests/native whose stacks are recorded: without frame pointers."""
+    directory = os.path.join(BUILD, "programs", "native")
+    os.makedirs(directory, exist_ok=True)
+    source = os.path.join(directory, "recorded.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(native_record.PROGRAM)
+    run(COMPILER, f"--sysroot={libraries}", f"-L{libraries}/usr/lib/gcc/aarch64-linux-gnu/12", "-O2", "-fomit-frame-pointer", "-pthread",
+        "-o", os.path.join(directory, "recorded"), source)
 
 
 def publish(name, project, properties):
@@ -110,19 +125,22 @@ def make_disk(system, root):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="tests whose names have this word, without the unit tests; all unless given")
     parser.add_argument("--runtime", help="version of the runtime pack that the programs bring; that of the SDK unless given")
     arguments = parser.parse_args()
     lacking = missing()
     if lacking:
         sys.exit(f"FAILED arm64: not installed: {', '.join(lacking)}; ./bootstrap check-arm installs the Debian packages")
-    build(unpack("libraries", LIBRARIES))
+    libraries = unpack("libraries", LIBRARIES)
+    build(libraries)
+    build_native(libraries)
     publish_all(arguments.runtime)
     # Not below build, where make looks for *.d.
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         kernel, disk = make_disk(unpack("system", SYSTEM), os.path.join(scratch, "root"))
     machine = subprocess.Popen(
         ["qemu-system-aarch64", "-M", "virt", "-cpu", "max,pauth-impdef=on", "-accel", "tcg,thread=multi", "-smp", "2", "-m", "6G",
-         "-nic", "none", "-kernel", kernel, "-initrd", disk, "-append", "console=ttyAMA0 rdinit=/init quiet", "-display", "none", "-monitor", "none",
+         "-nic", "none", "-kernel", kernel, "-initrd", disk, "-append", f"console=ttyAMA0 rdinit=/init quiet only={arguments.only}", "-display", "none", "-monitor", "none",
          "-serial", "stdio", "-no-reboot", "-virtfs", f"local,path={ROOT},mount_tag=checkout,security_model=none,readonly=on"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
     status = None

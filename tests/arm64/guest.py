@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Inside the emulated machine: tests of tests/dotnet on programs that were published for it, since it has no SDK.
 
-Usage: guest.py BUILD PROGRAMS; the checkout is the directory above."""
+Usage: guest.py BUILD PROGRAMS [WORD]; the checkout is the directory above."""
+import json
 import os
 import subprocess
 import sys
@@ -9,14 +10,18 @@ import tempfile
 from collections import Counter
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "dotnet"))
+sys.path[:0] = [os.path.join(ROOT, "tests", "dotnet"), os.path.join(ROOT, "tests", "native")]
 
 import live_contract  # noqa: E402
 import live_refresh  # noqa: E402
 import live_rundown  # noqa: E402
+import live_stack  # noqa: E402
+import native_record  # noqa: E402
 from harness import Memory, Runtime, Sample, expect, read_map  # noqa: E402
 from live_frames import Methods  # noqa: E402
-from live_tests import Context, run  # noqa: E402
+from live_tests import Context  # noqa: E402
+from native_tools import Tools  # noqa: E402
+from runner import run  # noqa: E402
 
 
 def test_names_the_torture_program_as_its_own_map_does(context):
@@ -77,7 +82,68 @@ def test_code_between_methods_of_net_9_is_known(context):
     expect(len(between) > 50 and named >= 0.8 * len(between), f"{named} of {len(between)} are known")
 
 
+class Recorded:
+    """The program of tests/native/native_record.py, built outside: no frame pointers, a signal handler, a thread that waits in libc."""
+
+    def __init__(self, context):
+        self.process = subprocess.Popen([context.once("recorded", None)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        expect(self.process.stdout.readline() == b"ready\n", "the program did not start")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def quality_of(context, path):
+    return json.loads(context.mapgen.must("check", "--json", "-i", path).stdout)["quality"]
+
+
+def test_record_writes_whole_stacks_of_native_code(context):
+    path = os.path.join(context.scratch, "native.data")
+    with Recorded(context) as program:
+        context.mapgen.must("record", program.pid, "-o", path, "-d", 20, "-F", 20, "--off-cpu")
+    tools = Tools(context.build, context.scratch)
+    on_cpu, waiting = (native_record.stacks(tools, path, event) for event in ("cpu-clock", "context-switches"))
+    ordinary = [chain for chain in on_cpu if "main" in chain and "handler" not in chain]
+    count = native_record.expect_most(ordinary, ["inner", "middle", "outer", "work", "main"], "ordinary code")
+    waits = native_record.expect_most(waiting, ["wait_here", "waiter", "start_thread"], "waiting")
+    handled = [chain for chain in on_cpu if "handler" in chain]
+    cut = [chain for chain in handled if "raise_it" not in chain or chain[-1] != "_start"]
+    expect(handled and not cut, f"{len(cut)} of {len(handled)} stacks end at the signal frame: {cut[:1]}")
+    context.figure(f"{count} ordinary stacks, {len(handled)} of a signal handler, {waits} of a thread that waits")
+
+
+def test_stack_shows_whole_stacks_of_native_code(context):
+    with Recorded(context) as program:
+        report = json.loads(context.mapgen.must("stack", "--json", program.pid).stdout)
+    for thread in report["threads"]:
+        guessed = [frame["name"] for frame in thread["frames"] if frame["guessed"]]
+        expect(thread["whole"] and not guessed, f"{thread['end']}, {guessed} of {[frame['name'] for frame in thread['frames']]}")
+
+
+def test_record_marks_managed_frames_that_frame_pointers_gave(context):
+    """Unwind codes of managed code are read on x86-64 only."""
+    path = os.path.join(context.scratch, "managed.trace.zip")
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
+        context.mapgen.must("record", sample.pid, "-o", path, "-d", 20, "-F", 20)
+    quality = quality_of(context, path)
+    kinds, stacks, whole = quality["kinds"], quality["stacks"], quality["whole_stacks"]
+    context.figure(f"{whole} of {stacks} stacks are whole, {quality['guessed_stacks']} have guessed frames; {kinds}; {quality['cut']}")
+    expect(stacks > 50 and whole >= 0.95 * stacks, f"{whole} of {stacks} stacks are whole: {quality['cut']}")
+    expect(sum(cause["count"] for cause in quality["cut"]) == stacks - whole, f"stacks end early without a reason: {quality}")
+    expect(all(kinds[kind]["frames"] == kinds[kind]["named"] > 0 for kind in ("jitted", "precompiled")), f"managed frames have no name: {kinds}")
+    expect(quality["guessed_stacks"] > 0.5 * stacks, "hardly a stack has a frame that is marked as guessed")
+
+
 TESTS = (
+    test_record_writes_whole_stacks_of_native_code,
+    test_stack_shows_whole_stacks_of_native_code,
+    live_stack.test_stack_has_the_frames_that_the_program_has_itself,
+    test_record_marks_managed_frames_that_frame_pointers_gave,
     live_rundown.test_map_has_every_method_of_the_rundown,
     live_rundown.test_map_has_every_precompiled_method_when_the_runtime_writes_no_map,
     live_contract.test_names_a_linq_app_as_its_own_map_does,
@@ -100,17 +166,22 @@ class Program(Runtime):
 
 
 def main():
-    build, programs = sys.argv[1:]
+    build, programs = sys.argv[1:3]
+    word = "".join(sys.argv[3:])
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         context = Context(build, scratch)
         context.have("sdk", Program(programs, "sample", "sample"))
         context.have("torture", Program(programs, "torture", "torture"))
         context.have("sample 9.0", Program(programs, "sample-9.0", "sample", "net9.0"))
+        context.have("recorded", os.path.join(programs, "native", "recorded"))
+        context.have("stacks", [os.path.join(programs, "stacks", "stacks")])
         context.have("oracle", os.path.join(programs, "oracle", "oracle"))
-        for test in TESTS:
-            counts[run("arm64 " + test.__name__.removeprefix("test_").replace("_", " "), test, context)] += 1
-            sys.stdout.flush()
+        for test in (test for test in TESTS if word in test.__name__):
+            state, line = run("arm64 " + test.__name__.removeprefix("test_").replace("_", " "), test, context)
+            counts[state] += 1
+            if state == "failed":
+                print(line, flush=True)
     print(f"arm64: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] or counts["skipped"] else 0
 

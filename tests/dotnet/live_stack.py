@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 
-from harness import Skip, build_environment, build_project, built, expect, need
+from harness import build_environment, build_project, built, expect, need
 
 
 def method_of(name):
@@ -26,12 +26,7 @@ class Stacks:
     """The program of fixtures/src/stacks, whose threads wait."""
 
     def __init__(self, context):
-        artifacts = built("stacks")
-        why = build_project("fixtures/src/stacks", artifacts)
-        if why:
-            raise Skip(f"the program does not build: {why}")
-        program = os.path.join(artifacts, "bin", "stacks", "release", "stacks.dll")
-        self.process = subprocess.Popen(["dotnet", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen(context.once("stacks", self.build), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env=build_environment())
         self.pid = self.process.pid
         self.own = {}
@@ -41,6 +36,15 @@ class Stacks:
             thread, _, frames = line.rstrip("\n").partition(" ")
             self.own[thread] = frames.split(";")
         expect(len(self.own) == 40, f"{len(self.own)} threads began")
+
+    @staticmethod
+    def build():
+        """Words that run it."""
+        artifacts = built("stacks")
+        why = build_project("fixtures/src/stacks", artifacts)
+        if why:
+            return None, f"the program does not build: {why}"
+        return ["dotnet", os.path.join(artifacts, "bin", "stacks", "release", "stacks.dll")], None
 
     def __enter__(self):
         return self
