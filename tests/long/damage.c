@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a command of dotnet-mapgen on damaged copies of a file. Each run is a fork of this process,
- * so nothing is loaded again, and damage done by one copy does not reach the next.
+ * Runs a command of dotnet-mapgen on damaged copies of a file. Each fork of this process runs a
+ * batch of copies, one after the other: a fork with AddressSanitizer takes longer than a run. A
+ * batch ends at a copy that crashes, and the next fork continues behind it.
  *
  * A copy depends only on its number, so it can be made again: FIRST is its number, COUNT is 1.
  * Meant for a build with sanitizers that write their reports to FINDINGS/report.PID. A report
@@ -41,6 +42,8 @@ enum {
 	HEAD_BYTES = 2048, /* headers and tables matter most */
 	NOT_AN_EXIT_CODE = 4,
 	RESULT_BITS = 1 << 16,
+	MOST_ARGUMENTS = 512,
+	BATCH_COPIES = 64,
 };
 
 static const double slow_s = 1;
@@ -223,17 +226,37 @@ struct streams {
 	int output, errors;
 };
 
-static void run_child(const struct streams *to, int argc, char **argv)
-{
-	struct rlimit cpu = { LONGEST_CPU_S, LONGEST_CPU_S };
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+/* What is damaged, and the command that reads the copy. Number 0 is the first sample itself. */
+struct job {
+	const char *copy_path, *findings;
+	struct bytes samples[MOST_SAMPLES], copy;
+	uint64_t sample_count;
+	struct streams streams;
+	int argc;
+	char **argv;
+};
 
-	setrlimit(RLIMIT_CPU, &cpu);
-	dup2(null, STDIN_FILENO);
-	dup2(to->output, STDOUT_FILENO);
-	dup2(to->errors, STDERR_FILENO);
-	optind = 0;
-	exit(mapgen_main(argc, argv));
+struct outcome {
+	int status; /* as of wait() */
+	double cpu_s;
+	uint64_t hash; /* of what was written */
+	size_t reports;
+};
+
+/* Shared with the child. */
+struct batch {
+	size_t done;
+	struct outcome outcomes[BATCH_COPIES];
+};
+
+static void make_copy(struct job *job, uint64_t number)
+{
+	if (number) {
+		damage(&job->copy, &job->samples[number % job->sample_count], number);
+		return;
+	}
+	job->copy.count = job->samples[0].count;
+	memcpy(job->copy.data, job->samples[0].data, job->copy.count);
 }
 
 static double seconds_of(const struct rusage *usage)
@@ -242,44 +265,14 @@ static double seconds_of(const struct rusage *usage)
 	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
 }
 
-/* The first lines of a file. */
-static void show(int fd)
+/* This process and its children that have ended have used them. */
+static double cpu_seconds(void)
 {
-	char text[8192];
-	ssize_t count = pread(fd, text, sizeof(text) - 1, 0);
-	int lines = 0;
+	struct rusage own, children;
 
-	text[count < 0 ? 0 : count] = '\0';
-	for (char *at = text; *at && lines < 14; at++) {
-		lines += *at == '\n';
-		putchar(*at);
-	}
-	putchar('\n');
-}
-
-/* Prints and removes the sanitizers' new reports. Returns how many there were. */
-static size_t take_reports(const char *directory)
-{
-	DIR *reports = opendir(directory);
-	char path[PATH_MAX];
-	struct dirent *row;
-	size_t found = 0;
-	int fd;
-
-	if (!reports)
-		fail(directory);
-	while ((row = readdir(reports))) {
-		if (strncmp(row->d_name, "report.", 7))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", directory, row->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		show(fd);
-		close(fd);
-		unlink(path);
-		found++;
-	}
-	closedir(reports);
-	return found;
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return seconds_of(&own) + seconds_of(&children);
 }
 
 static uint64_t hash_of(int fd, uint64_t seed)
@@ -300,35 +293,61 @@ static uint64_t hash_of(int fd, uint64_t seed)
 	return hash;
 }
 
-struct tally {
-	size_t crashed, slow, codes[NOT_AN_EXIT_CODE], results;
-	double most_s;
-	bool seen[RESULT_BITS];
-};
-
-static void judge(struct tally *tally, uint64_t number, int status, double cpu_s, size_t reports,
-		  const struct streams *from)
+static uint64_t hash_of_output(const struct streams *streams, int status)
 {
-	bool crashed = WIFSIGNALED(status) || WEXITSTATUS(status) >= NOT_AN_EXIT_CODE ||
-		       WEXITSTATUS(status) == 2 || reports;
-	bool *seen = &tally->seen[hash_of(from->errors, hash_of(from->output, (uint64_t)status)) %
-				  RESULT_BITS];
+	return hash_of(streams->errors, hash_of(streams->output, (uint64_t)status));
+}
 
-	tally->most_s = cpu_s > tally->most_s ? cpu_s : tally->most_s;
-	tally->crashed += crashed;
-	tally->results += !*seen;
-	*seen = true;
-	if (!crashed)
-		tally->codes[WEXITSTATUS(status)]++;
-	tally->slow += cpu_s > slow_s;
-	if (!crashed && cpu_s <= slow_s)
-		return;
-	printf("copy %llu: %s %d, %.2f s of CPU, %zu reports\n", (unsigned long long)number,
-	       WIFSIGNALED(status) ? "signal" : "exit code",
-	       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), cpu_s, reports);
-	if (crashed)
-		show(from->errors);
-	fflush(stdout);
+/* The first lines of a file. */
+static void show(int fd)
+{
+	char text[8192];
+	ssize_t count = pread(fd, text, sizeof(text) - 1, 0);
+	int lines = 0;
+
+	text[count < 0 ? 0 : count] = '\0';
+	for (char *at = text; *at && lines < 14; at++) {
+		lines += *at == '\n';
+		putchar(*at);
+	}
+	putchar('\n');
+}
+
+static void show_and_remove(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	show(fd);
+	close(fd);
+	unlink(path);
+}
+
+/* How many reports the sanitizers have written. If `taken`, they are printed and removed. */
+static size_t count_reports(const char *directory, bool taken)
+{
+	DIR *reports = opendir(directory);
+	char path[PATH_MAX];
+	struct dirent *row;
+	size_t found = 0;
+
+	if (!reports)
+		fail(directory);
+	while ((row = readdir(reports))) {
+		if (strncmp(row->d_name, "report.", 7))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", directory, row->d_name);
+		if (taken)
+			show_and_remove(path);
+		found++;
+	}
+	closedir(reports);
+	return found;
+}
+
+static bool is_crash(const struct outcome *outcome)
+{
+	return WIFSIGNALED(outcome->status) || WEXITSTATUS(outcome->status) >= NOT_AN_EXIT_CODE ||
+	       WEXITSTATUS(outcome->status) == 2 || outcome->reports;
 }
 
 static void empty(int fd)
@@ -337,82 +356,188 @@ static void empty(int fd)
 		fail("ftruncate");
 }
 
-static void run(struct tally *tally, uint64_t number, const char *findings, int argc, char **argv)
+/* In the child. The command may change the order of its arguments. */
+static struct outcome run_one(struct job *job)
 {
-	static struct streams streams;
+	double before_s = cpu_seconds();
+	struct rlimit cpu = { (rlim_t)before_s + LONGEST_CPU_S, RLIM_INFINITY };
+	char *arguments[MOST_ARGUMENTS + 1] = { NULL };
+	struct outcome outcome;
+
+	empty(job->streams.output);
+	empty(job->streams.errors);
+	setrlimit(RLIMIT_CPU, &cpu);
+	memcpy(arguments, job->argv, (size_t)job->argc * sizeof(char *));
+	optind = 0;
+	outcome.status = mapgen_main(job->argc, arguments) << 8;
+	fflush(NULL);
+	outcome.cpu_s = cpu_seconds() - before_s;
+	outcome.hash = hash_of_output(&job->streams, outcome.status);
+	outcome.reports = count_reports(job->findings, false);
+	return outcome;
+}
+
+/* The number of a copy of a batch. A batch that begins with the sample runs only that. */
+static uint64_t number_of(uint64_t first, size_t i)
+{
+	return first ? first + i : 0;
+}
+
+static void run_child(struct job *job, struct batch *batch, uint64_t first, size_t count)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(job->streams.output, STDOUT_FILENO);
+	dup2(job->streams.errors, STDERR_FILENO);
+	for (size_t i = 0; i < count; i++) {
+		make_copy(job, number_of(first, i));
+		write_file(job->copy_path, &job->copy);
+		batch->outcomes[i] = run_one(job);
+		batch->done = i + 1;
+		if (is_crash(&batch->outcomes[i]))
+			break;
+	}
+	exit(0);
+}
+
+struct tally {
+	size_t crashed, slow, codes[NOT_AN_EXIT_CODE], results;
+	double most_s;
+	bool seen[RESULT_BITS];
+};
+
+static void keep(struct job *job, uint64_t number)
+{
+	char path[PATH_MAX];
+
+	make_copy(job, number);
+	snprintf(path, sizeof(path), "%s/%llu", job->findings, (unsigned long long)number);
+	write_file(path, &job->copy);
+}
+
+static void judge(struct job *job, struct tally *tally, uint64_t number,
+		  const struct outcome *outcome)
+{
+	bool crashed = is_crash(outcome), *seen = &tally->seen[outcome->hash % RESULT_BITS];
+	int status = outcome->status;
+
+	tally->most_s = outcome->cpu_s > tally->most_s ? outcome->cpu_s : tally->most_s;
+	tally->crashed += crashed;
+	tally->results += !*seen;
+	*seen = true;
+	if (!crashed)
+		tally->codes[WEXITSTATUS(status)]++;
+	tally->slow += outcome->cpu_s > slow_s;
+	if (!crashed && outcome->cpu_s <= slow_s)
+		return;
+	printf("copy %llu: %s %d, %.2f s of CPU, %zu reports\n", (unsigned long long)number,
+	       WIFSIGNALED(status) ? "signal" : "exit code",
+	       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), outcome->cpu_s,
+	       outcome->reports);
+	if (crashed)
+		show(job->streams.errors);
+	fflush(stdout);
+	keep(job, number);
+}
+
+/* Adds the copy within whose run the child has ended, if there is one. */
+static void end_batch(struct job *job, struct batch *batch, size_t count, int status, double cpu_s)
+{
+	if (batch->done == count || (batch->done && is_crash(&batch->outcomes[batch->done - 1])))
+		return;
+	for (size_t i = 0; i < batch->done; i++)
+		cpu_s -= batch->outcomes[i].cpu_s;
+	batch->outcomes[batch->done++] = (struct outcome){
+		.status = status,
+		.cpu_s = cpu_s,
+		.hash = hash_of_output(&job->streams, status),
+	};
+}
+
+/* Returns how many copies have been run: fewer than `count` after a crash. */
+static size_t run(struct job *job, struct tally *tally, uint64_t first, size_t count)
+{
+	static struct batch *batch;
 	struct rusage usage;
 	int status;
 	pid_t child;
 
-	if (!streams.output) {
-		streams.output = memfd_create("output", MFD_CLOEXEC);
-		streams.errors = memfd_create("errors", MFD_CLOEXEC);
-	}
-	empty(streams.output);
-	empty(streams.errors);
+	if (!batch)
+		batch = mmap(NULL, sizeof(*batch), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (batch == MAP_FAILED)
+		fail("mmap");
+	batch->done = 0;
 	child = fork();
 	if (child < 0)
 		fail("fork");
 	if (!child)
-		run_child(&streams, argc, argv);
+		run_child(job, batch, first, count);
 	if (wait4(child, &status, 0, &usage) != child)
 		fail("wait4");
-	judge(tally, number, status, seconds_of(&usage), take_reports(findings), &streams);
-}
-
-static void keep(const char *directory, uint64_t number, const struct bytes *copy)
-{
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/%llu", directory, (unsigned long long)number);
-	write_file(path, copy);
+	end_batch(job, batch, count, status, seconds_of(&usage));
+	batch->outcomes[batch->done - 1].reports = count_reports(job->findings, true);
+	for (size_t i = 0; i < batch->done; i++)
+		judge(job, tally, number_of(first, i), &batch->outcomes[i]);
+	return batch->done;
 }
 
 /*
- * Runs the undamaged file twice, for comparison with the copies. The run before these fills caches.
+ * Runs the undamaged file by itself and twice in one process, for comparison with the copies. The
+ * run before these fills caches.
  */
-static bool run_sample(struct tally *tally, const char *findings, int argc, char **argv)
+static bool run_sample(struct job *job, struct tally *tally)
 {
-	run(tally, 0, findings, argc, argv);
+	run(job, tally, 0, 1);
 	*tally = (struct tally){ 0 };
-	for (int i = 0; i < 2; i++)
-		run(tally, 0, findings, argc, argv);
-	if (tally->results == 1 && tally->codes[0] + tally->codes[3] == 2)
+	for (size_t i = 1; i <= 2; i++)
+		run(job, tally, 0, i);
+	if (tally->results == 1 && tally->codes[0] + tally->codes[3] == 3)
 		return true;
 	printf("the sample itself: %zu results, exit code 0 %zu times, 3 %zu times\n",
 	       tally->results, tally->codes[0], tally->codes[3]);
 	return false;
 }
 
+static struct job job_of(int argc, char **argv)
+{
+	struct job job = { .copy_path = argv[1],
+			   .findings = argv[4],
+			   .copy.data = malloc(LARGEST_BYTES),
+			   .streams.output = memfd_create("output", MFD_CLOEXEC),
+			   .streams.errors = memfd_create("errors", MFD_CLOEXEC) };
+	int at = 5;
+
+	for (; at < argc && strcmp(argv[at], "--") && job.sample_count < MOST_SAMPLES; at++)
+		job.samples[job.sample_count++] = read_sample(argv[at]);
+	argv[at] = argv[0];
+	job.argc = argc - at;
+	job.argv = argv + at;
+	if (!job.copy.data || job.argc > MOST_ARGUMENTS)
+		fail("arguments");
+	return job;
+}
+
 int main(int argc, char **argv)
 {
-	struct bytes samples[MOST_SAMPLES], copy = { .data = malloc(LARGEST_BYTES) };
 	static struct tally tally;
-	int sample_count = 0, at = 5;
-	uint64_t first, count;
+	uint64_t first, end;
+	struct job job;
 
 	if (argc < 8)
 		return 2;
 	first = strtoull(argv[2], NULL, 0);
-	count = strtoull(argv[3], NULL, 0);
-	for (; at < argc && strcmp(argv[at], "--") && sample_count < MOST_SAMPLES; at++)
-		samples[sample_count++] = read_sample(argv[at]);
-	argv[at] = argv[0];
-	write_file(argv[1], &samples[0]);
-	if (!run_sample(&tally, argv[4], argc - at, argv + at))
+	end = first + strtoull(argv[3], NULL, 0);
+	job = job_of(argc, argv);
+	if (!run_sample(&job, &tally))
 		return 1;
-	for (uint64_t number = first; number < first + count; number++) {
-		size_t found = tally.crashed + tally.slow;
-
-		damage(&copy, &samples[number % (uint64_t)sample_count], number);
-		write_file(argv[1], &copy);
-		run(&tally, number, argv[4], argc - at, argv + at);
-		if (tally.crashed + tally.slow > found)
-			keep(argv[4], number, &copy);
-	}
+	for (uint64_t number = first; number < end;)
+		number += run(&job, &tally, number,
+			      end - number < BATCH_COPIES ? end - number : BATCH_COPIES);
 	printf("done %llu, crashed %zu, slow %zu, most %.2f s, results %zu; "
 	       "exit code 0: %zu, 1: %zu, 3: %zu\n",
-	       (unsigned long long)count, tally.crashed, tally.slow, tally.most_s, tally.results,
-	       tally.codes[0], tally.codes[1], tally.codes[3]);
+	       (unsigned long long)(end - first), tally.crashed, tally.slow, tally.most_s,
+	       tally.results, tally.codes[0], tally.codes[1], tally.codes[3]);
 	return tally.crashed || tally.slow ? 1 : 0;
 }
