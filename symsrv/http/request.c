@@ -541,6 +541,7 @@ static enum MHD_Result server_begin_request(struct request *request)
 		return begin_object(request, &headers);
 	case ROUTE_SSQP:
 	case ROUTE_DEBUGINFOD:
+	case ROUTE_MAPS:
 		return begin_object(request, &headers);
 	case ROUTE_METADATA:
 	case ROUTE_METRICS:
@@ -563,7 +564,7 @@ static enum MHD_Result server_begin_request(struct request *request)
 static bool is_for_object(const struct request *request)
 {
 	return request->route.kind == ROUTE_SSQP || request->route.kind == ROUTE_DEBUGINFOD ||
-	       request->route.kind == ROUTE_NAMES;
+	       request->route.kind == ROUTE_NAMES || request->route.kind == ROUTE_MAPS;
 }
 
 enum MHD_Result request_on_call(void *context, struct MHD_Connection *connection, const char *url,

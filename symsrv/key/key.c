@@ -43,6 +43,9 @@ static const struct key_kind_row {
 	[KEY_WASM] = { "wasm", SHAPE_ID },
 	[KEY_NAMES] = { "names", SHAPE_ID },
 	[KEY_NAMES_ZSTD] = { "names-zstd", SHAPE_ID },
+	[KEY_PE_R2RMAP] = { "pe-r2rmap", SHAPE_IMAGE },
+	[KEY_PE_MAP] = { "pe-map", SHAPE_IMAGE },
+	[KEY_IMAGE_OF_MAP] = { "image-of-map", SHAPE_NUMBERED },
 };
 
 const char *key_kind_text(enum key_kind kind)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symsrv/key/route.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -35,6 +36,7 @@ static const char *const kind_texts[ROUTE_KIND_COUNT] = {
 	[ROUTE_VERSION] = "version",
 	[ROUTE_PAGE] = "page",
 	[ROUTE_NAMES] = "names",
+	[ROUTE_MAPS] = "maps",
 	[ROUTE_RESOLVE] = "resolve",
 	[ROUTE_SYMBOLICATE] = "symbolicate",
 };
@@ -96,6 +98,27 @@ static void parse_names(const char *path, struct route *ret)
 	}
 }
 
+/* NAME/ID/r2rmap or NAME/ID/map, with name and id of a PE image as in SSQP. */
+static void parse_maps(char *path, char *room, struct route *ret)
+{
+	char *last = strrchr(path, '/');
+	bool is_r2rmap = last && !strcmp(last, "/r2rmap");
+	size_t length = strcspn(path, "/");
+	char whole[3 * 256];
+
+	if (!last || (!is_r2rmap && strcmp(last, "/map") != 0) || last == path + length ||
+	    (size_t)(last - path) + length + 2 > sizeof(whole))
+		return;
+	snprintf(whole, sizeof(whole), "%.*s/%.*s", (int)(last - path), path, (int)length, path);
+	/* The strings of the key point into `path`. */
+	if (!ssqp_parse(whole, room, &ret->key) || ret->key.kind != KEY_PE)
+		return;
+	path[length] = 0;
+	ret->key.spelling = path;
+	ret->key.kind = is_r2rmap ? KEY_PE_R2RMAP : KEY_PE_MAP;
+	ret->kind = ROUTE_MAPS;
+}
+
 void route_parse(const char *path, char *room, struct route *ret)
 {
 	size_t size_bytes = strlen(path);
@@ -118,6 +141,8 @@ void route_parse(const char *path, char *room, struct route *ret)
 							 : ROUTE_DEBUGINFOD;
 	} else if (!strncmp(room, "/names/buildid/", 15)) {
 		parse_names(room + 15, ret);
+	} else if (!strncmp(room, "/pe/", 4)) {
+		parse_maps(room + 4, room + size_bytes + 1, ret);
 	} else if (!strncmp(room, "/symbols/", 9)) {
 		parse_ssqp(room + 9, room + size_bytes + 1, ret);
 	} else if (!strncmp(room, "/download/symbols/", 18)) {

@@ -15,6 +15,7 @@ enum route_kind {
 	ROUTE_SSQP,
 	ROUTE_DEBUGINFOD,
 	ROUTE_NAMES,       /* names-only files */
+	ROUTE_MAPS,        /* maps of PE images */
 	ROUTE_RESOLVE,     /* takes a body */
 	ROUTE_SYMBOLICATE, /* takes a body */
 	ROUTE_METADATA,
@@ -28,7 +29,7 @@ enum route_kind {
 
 struct route {
 	enum route_kind kind;
-	struct key key;      /* ROUTE_SSQP, ROUTE_DEBUGINFOD, ROUTE_NAMES */
+	struct key key;      /* ROUTE_SSQP, ROUTE_DEBUGINFOD, ROUTE_NAMES, ROUTE_MAPS */
 	const char *section; /* the section of an ELF file, or NULL */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects that are made from other objects: names-only files from debug files or programs. Knows
- * which objects they are made from and how, not where these are. Makes on the caller's thread,
- * which may take a second and some hundred megabytes for the largest debug files.
+ * Objects that are made from other objects: names-only files from debug files or programs, maps
+ * from PE images. Knows which objects they are made from and how, not where these are. Makes on the
+ * caller's thread, which may take a second and some hundred megabytes for the largest files.
  */
 #ifndef SYMSRV_LOOKUP_DERIVED_OBJECT_H
 #define SYMSRV_LOOKUP_DERIVED_OBJECT_H
@@ -14,6 +14,9 @@
 /* The kind of object that may be asked for in phase `phase` (0, 1, ...) to make an object of kind
  * `wanted`; the first one may be `wanted` itself. KEY_NONE: there is no further phase. */
 enum key_kind derived_object_phase(enum key_kind wanted, unsigned int phase);
+
+/* Whether an object of that kind can be made from another one. */
+bool derived_object_is(enum key_kind wanted);
 
 /*
  * Makes the object of `wanted` from `file`, and publishes it in the store under `text`. 0; -EBADMSG

@@ -25,6 +25,7 @@
 #include "libsym/base/hash.h"
 #include "libsym/base/path.h"
 #include "symsrv/key/key.h"
+#include "symsrv/upstream/map_image.h"
 #include "symsrv/util/log.h"
 
 /* One file that has a key. */
@@ -240,6 +241,7 @@ struct file_keys {
 	size_t count;
 	uint32_t contents; /* enum sym_content */
 	char name[256];    /* the keys point at it */
+	char map_name[MAP_NAME_BYTES];
 };
 
 static void read_keys(int fd, const char *file_name, struct file_keys *ret)
@@ -269,6 +271,9 @@ static void read_keys(int fd, const char *file_name, struct file_keys *ret)
 	/* No path of a request contains such a byte. */
 	if (ret->count && ret->keys[0].name && !can_be_named)
 		ret->count = 0;
+	if (ret->count && ret->keys[0].kind == KEY_PE &&
+	    map_image_read(fd, identity.file_size_bytes, ret->map_name, &ret->keys[ret->count]))
+		ret->count++;
 }
 
 /*

@@ -16,9 +16,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "symsrv/lookup/derived_object.h"
+#include "symsrv/upstream/map_image.h"
 #include "symsrv/util/clock.h"
 
 /* An indexed file may be changed by others, so it is looked up again after this time. */
@@ -63,9 +65,8 @@ static bool is_negative(const struct holdings *holdings, const char *text, size_
  * can be made. Returns the length. */
 static size_t miss_text(enum key_kind wanted, const char *text, char room[LOOKUP_TEXT_BYTES])
 {
-	bool is_derived = derived_object_phase(wanted, 1) != KEY_NONE;
-
-	return (size_t)snprintf(room, LOOKUP_TEXT_BYTES, "%s%s", text, is_derived ? "/made" : "");
+	return (size_t)snprintf(room, LOOKUP_TEXT_BYTES, "%s%s", text,
+				derived_object_is(wanted) ? "/made" : "");
 }
 
 bool lookup_is_known_missing(const struct holdings *holdings, const char *text, size_t text_bytes,
@@ -73,7 +74,7 @@ bool lookup_is_known_missing(const struct holdings *holdings, const char *text, 
 {
 	char miss[LOOKUP_TEXT_BYTES];
 
-	if (derived_object_phase(key->kind, 1)) {
+	if (derived_object_is(key->kind)) {
 		text_bytes = miss_text(key->kind, text, miss);
 		return is_negative(holdings, miss, text_bytes, key, now_ms);
 	}
@@ -228,6 +229,8 @@ static void lookup_finish(struct lookup *lookup, enum lookup_outcome outcome, st
 	lookup->made_from = NULL;
 	free(lookup->part_text);
 	lookup->part_text = NULL;
+	free(lookup->image_text);
+	lookup->image_text = NULL;
 	lookup->object = object;
 	lookup->outcome = outcome;
 	lookup->done(lookup);
@@ -242,7 +245,7 @@ static bool is_outdated(const struct lookup *lookup)
 /* Whether the object can be made from another one. */
 static bool is_made(const struct lookup *lookup)
 {
-	return derived_object_phase(lookup->wanted, 1) != KEY_NONE;
+	return derived_object_is(lookup->wanted);
 }
 
 /* Called when no phase is left. */
@@ -259,6 +262,54 @@ static void finish_without(struct lookup *lookup)
 	lookup_finish(lookup, lookup->was_transient ? LOOKUP_TRANSIENT : LOOKUP_MISSING, NULL);
 }
 
+/* The text of the key of an indexed image. */
+static bool find_indexed_image(struct file_index *index, const struct key *map,
+			       char text_ret[KEY_TEXT_BYTES])
+{
+	struct sym_identity identity = { .size = sizeof(identity) };
+	char text[KEY_TEXT_BYTES];
+	struct index_file file;
+	struct sym_error *error;
+	struct key keys[2];
+	size_t count;
+
+	key_text(map, text);
+	if (file_index_open(index, text, &file))
+		return false;
+	error = sym_identity_read(file.fd, file.size_bytes, &identity);
+	close(file.fd);
+	if (error) {
+		sym_error_destroy(error);
+		return false;
+	}
+	for (char *byte = file.name; *byte; byte++)
+		*byte = (char)(*byte >= 'A' && *byte <= 'Z' ? *byte | 0x20 : *byte);
+	count = keys_of_identity(&identity, file.name, keys);
+	if (!count || keys[0].kind != KEY_PE)
+		return false;
+	key_text(&keys[0], text_ret);
+	return true;
+}
+
+/* The key of an r2rmap becomes that of its image; false when no image is known. */
+static bool enter_image(struct lookup *lookup)
+{
+	const struct holdings *holdings = lookup->holdings;
+	struct key map = lookup->key;
+	char text[KEY_TEXT_BYTES];
+
+	/* The phase begins once more when the image was evicted. */
+	if (lookup->image_text)
+		return true;
+	map.kind = KEY_IMAGE_OF_MAP;
+	if (!find_indexed_image(holdings->index, &map, text) &&
+	    !map_image_find(holdings->store, &map, text))
+		return false;
+	lookup->image_text = strdup(text);
+	lookup->was_transient |= !lookup->image_text;
+	return lookup->image_text && key_from_text(&lookup->key, lookup->image_text);
+}
+
 /* The file of this phase; false when there is no further phase. */
 static bool enter_phase(struct lookup *lookup)
 {
@@ -270,7 +321,8 @@ static bool enter_phase(struct lookup *lookup)
 						     : KEY_DEBUGINFO;
 	else
 		lookup->key.kind = derived_object_phase(lookup->wanted, lookup->phase);
-	if (!lookup->key.kind)
+	if (!lookup->key.kind ||
+	    (lookup->wanted == KEY_MAP && lookup->key.kind == KEY_PE && !enter_image(lookup)))
 		return false;
 	set_fallback(lookup, NULL);
 	free(lookup->part_text);

@@ -55,6 +55,7 @@ struct lookup {
 	struct object
 		*fallback;    /* used if the upstreams of this phase have no better file; or NULL */
 	char *part_text;      /* key text of the file of this phase */
+	char *image_text;     /* key text of the image of an r2rmap; the key may point into it */
 	enum key_kind wanted; /* kind of the object that is asked for; that of `key` changes */
 	struct object *made_from; /* the file that the object is to be made from, or NULL */
 	unsigned int phase;

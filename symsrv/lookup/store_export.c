@@ -70,7 +70,7 @@ static size_t export_paths(const struct key *key, char *paths[EXPORT_PATHS])
 	size_t count = 0;
 	char *path;
 
-	if (key->kind == KEY_SOURCE || key->kind == KEY_NAMES_ZSTD)
+	if (key->kind == KEY_SOURCE || key->kind >= KEY_NAMES_ZSTD)
 		return 0;
 	buf_init(&buf, 3 * KEY_TEXT_BYTES);
 	path = decoded_path(&buf, debuginfod_format(&buf, key));

@@ -94,7 +94,7 @@ void metrics_count(struct metrics *metrics, const struct metrics_answer *answer)
 	if (answer->was_aborted)
 		metrics_add(&metrics->aborted, 1);
 	if (answer->kind == ROUTE_SSQP || answer->kind == ROUTE_DEBUGINFOD ||
-	    answer->kind == ROUTE_NAMES)
+	    answer->kind == ROUTE_NAMES || answer->kind == ROUTE_MAPS)
 		metrics_remember(metrics, answer);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "symsrv/upstream/map_image.h"
 #include "symsrv/upstream/verify.h"
 #include "symsrv/util/clock.h"
 #include "symsrv/util/log.h"
@@ -101,6 +102,9 @@ static bool take_in(struct lane *lane, struct store_incoming *incoming)
 		name_file(&record, &flight->key);
 		snprintf(record.source, sizeof(record.source), "%s", upstream->name);
 	}
+	if (flight->key.kind == KEY_PE)
+		map_image_note(flight->fetcher->parts.store, store_incoming_fd(incoming),
+			       store_incoming_bytes(incoming), flight->text);
 	failure = store_publish_held(incoming, &record);
 	if (failure) {
 		store_abandon(incoming);

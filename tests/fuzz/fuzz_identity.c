@@ -34,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct byte_source source = byte_source_over_memory(data, size);
 	struct elf_section_place place;
 	struct pe_header_id pe;
+	struct pe_r2rmap_id image_map;
 	struct r2rmap_header_id map;
 	const char *failure;
 	uint8_t id[64];
@@ -46,6 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_names(&source);
 	pdb_id_read(&source, &(struct pdb_id){ 0 }, &failure);
 	if (header_id_read_pe(&source, &pe) + header_id_read_r2rmap(&source, &map) > 1)
+		abort();
+	if (header_id_read_pe_r2rmap(&source, &image_map) && !image_map.name[0])
 		abort();
 	header_id_read_macho(&source, id);
 	return header_id_read_wasm(&source, id, &id_bytes) && id_bytes > sizeof(id) ? (abort(), 0)

@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    (!count || first + count > 100))
 		abort();
 	route_parse(path, path + size + 1, &route);
-	if (route.kind == ROUTE_SSQP || route.kind == ROUTE_DEBUGINFOD) {
+	if (route.kind == ROUTE_SSQP || route.kind == ROUTE_DEBUGINFOD ||
+	    route.kind == ROUTE_MAPS) {
 		key_text(&route.key, text);
 		if (!key_from_text(&key, text) || key_text(&key, again) != strlen(text) ||
 		    strcmp(text, again))

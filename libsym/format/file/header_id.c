@@ -9,6 +9,7 @@
 #include "libsym/base/reader.h"
 
 static const uint32_t most_pe_sections = 96;
+static const uint32_t most_debug_entries = 64; /* compilers write at most six */
 static const uint32_t longest_load_commands_bytes = 256 << 10;
 static const unsigned int most_wasm_sections = 4096;
 
@@ -51,6 +52,119 @@ bool header_id_read_pe(const struct byte_source *source, struct pe_header_id *re
 	}
 	*ret = id;
 	return true;
+}
+
+enum {
+	PE_DEBUG_DIRECTORY = 6,
+	DEBUG_ENTRY_BYTES = 28,
+	DEBUG_TYPE_R2RMAP = 21,
+	R2RMAP_ENTRY_BYTES = 24, /* magic, signature, version; the name follows */
+};
+
+static const uint32_t r2rmap_magic = 0x4d523252; /* "R2RM" */
+
+/* Offset into the file of an rva; 0: in no section. */
+static uint64_t offset_of_rva(const struct byte_source *source, uint64_t table, uint32_t sections,
+			      uint32_t rva)
+{
+	for (uint32_t i = 0; i < sections; i++) {
+		uint32_t address, raw_bytes, raw_offset;
+		struct reader reader;
+		uint8_t bytes[40];
+
+		if (!byte_source_read(source, bytes, sizeof(bytes), table + i * 40))
+			return 0;
+		reader = reader_over(bytes + 12, 12);
+		address = reader_u32(&reader);
+		raw_bytes = reader_u32(&reader);
+		raw_offset = reader_u32(&reader);
+		if (rva >= address && rva - address < raw_bytes)
+			return (uint64_t)raw_offset + (rva - address);
+	}
+	return 0;
+}
+
+/* Offset of the debug directory into the file, and its entries; 0: there is none. */
+static uint64_t find_debug_directory(const struct byte_source *source, uint32_t *count_ret)
+{
+	uint8_t bytes[64];
+	struct reader reader;
+	uint32_t sections, optional_bytes, rva;
+	uint64_t start, place;
+
+	if (!byte_source_read(source, bytes, 64, 0))
+		return 0;
+	reader = reader_over(bytes + 0x3c, 4);
+	start = reader_u32(&reader);
+	if (!byte_source_read(source, bytes, 26, start))
+		return 0;
+	reader = reader_over(bytes, 26);
+	reader_seek(&reader, 6);
+	sections = reader_u16(&reader);
+	reader_seek(&reader, 20);
+	optional_bytes = reader_u16(&reader);
+	reader_seek(&reader, 24);
+	place = (reader_u16(&reader) == 0x20b ? 112 : 96) + 8 * PE_DEBUG_DIRECTORY;
+	if (sections > most_pe_sections || place + 8 > optional_bytes ||
+	    !byte_source_read(source, bytes, 8, start + 24 + place))
+		return 0;
+	reader = reader_over(bytes, 8);
+	rva = reader_u32(&reader);
+	*count_ret = reader_u32(&reader) / DEBUG_ENTRY_BYTES;
+	return offset_of_rva(source, start + 24 + optional_bytes, sections, rva);
+}
+
+static bool read_r2rmap_entry(const struct byte_source *source, uint64_t offset, uint32_t count,
+			      struct pe_r2rmap_id *ret)
+{
+	uint8_t bytes[R2RMAP_ENTRY_BYTES + sizeof(ret->name)];
+	struct pe_r2rmap_id found = { 0 };
+	struct reader reader;
+	const char *name;
+
+	if (count > sizeof(bytes))
+		count = sizeof(bytes);
+	if (count <= R2RMAP_ENTRY_BYTES || !byte_source_read(source, bytes, count, offset))
+		return false;
+	reader = reader_over(bytes, count);
+	if (reader_u32(&reader) != r2rmap_magic)
+		return false;
+	memcpy(found.id.signature, reader_bytes(&reader, 16), 16);
+	found.id.version = reader_u32(&reader);
+	name = reader_string(&reader);
+	if (!name || !*name)
+		return false;
+	memcpy(found.name, name, strlen(name) + 1);
+	*ret = found;
+	return true;
+}
+
+bool header_id_read_pe_r2rmap(const struct byte_source *source, struct pe_r2rmap_id *ret)
+{
+	struct pe_header_id pe;
+	uint32_t count = 0;
+	uint64_t directory =
+		header_id_read_pe(source, &pe) ? find_debug_directory(source, &count) : 0;
+
+	if (!directory)
+		return false;
+	for (uint32_t i = 0; i < count && i < most_debug_entries; i++) {
+		uint8_t bytes[DEBUG_ENTRY_BYTES];
+		uint32_t type, size_bytes;
+		struct reader reader;
+
+		if (!byte_source_read(source, bytes, sizeof(bytes),
+				      directory + i * DEBUG_ENTRY_BYTES))
+			return false;
+		reader = reader_over(bytes, sizeof(bytes));
+		reader_seek(&reader, 12);
+		type = reader_u32(&reader);
+		size_bytes = reader_u32(&reader);
+		reader_seek(&reader, 24);
+		if (type == DEBUG_TYPE_R2RMAP)
+			return read_r2rmap_entry(source, reader_u32(&reader), size_bytes, ret);
+	}
+	return false;
 }
 
 /* Parses one header row: reserved rva, a length, the value. Returns the value's length; 0 if it is

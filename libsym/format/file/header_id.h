@@ -27,8 +27,15 @@ struct r2rmap_header_id {
 	uint32_t version;
 };
 
+/* The r2rmap that belongs to a PE image: its entry of type 21 in the debug directory. */
+struct pe_r2rmap_id {
+	struct r2rmap_header_id id;
+	char name[256]; /* of its file, as in the image: not a safe path */
+};
+
 /* Return false if the bytes are of another kind or contradict the format. */
 bool header_id_read_pe(const struct byte_source *source, struct pe_header_id *ret);
+bool header_id_read_pe_r2rmap(const struct byte_source *source, struct pe_r2rmap_id *ret);
 bool header_id_read_r2rmap(const struct byte_source *source, struct r2rmap_header_id *ret);
 bool header_id_read_macho(const struct byte_source *source, uint8_t uuid[16]);
 /* `id` has room for 64 bytes. */
