@@ -53,6 +53,11 @@ const char *frame_kind_text(enum frame_kind kind)
 	return (unsigned int)kind < FRAME_KINDS ? texts[kind] : "unknown";
 }
 
+bool frame_kind_is_managed(enum frame_kind kind)
+{
+	return kind == FRAME_KIND_JITTED || kind == FRAME_KIND_PRECOMPILED;
+}
+
 const char *stack_end_text(enum stack_end end)
 {
 	if (end == STACK_END_NOT_SAID)

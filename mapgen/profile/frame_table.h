@@ -40,6 +40,9 @@ const char *stack_end_text(enum stack_end end);
 /* "tier 1" and the like are in `tier`; this is "jitted", "precompiled", "runtime", ... */
 const char *frame_kind_text(enum frame_kind kind);
 
+/* Is it code of a managed method, jitted or precompiled? */
+bool frame_kind_is_managed(enum frame_kind kind);
+
 /* What stands for the name of an address of which nothing is known. */
 #define FRAME_NAME_UNKNOWN "[unknown]"
 

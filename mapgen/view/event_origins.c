@@ -15,11 +15,6 @@ void event_origins_deinit(struct event_origins *origins)
 	*origins = (struct event_origins){ 0 };
 }
 
-static bool is_managed(const struct profile_frame *frame)
-{
-	return frame->kind == FRAME_KIND_JITTED || frame->kind == FRAME_KIND_PRECOMPILED;
-}
-
 uint32_t event_origins_where(const struct frame_table *table, const uint32_t *frames, size_t count)
 {
 	uint32_t managed = FRAME_NONE, innermost = FRAME_NONE;
@@ -31,11 +26,9 @@ uint32_t event_origins_where(const struct frame_table *table, const uint32_t *fr
 			continue;
 		if (innermost == FRAME_NONE)
 			innermost = frames[i - 1];
-		if (!is_managed(frame))
-			continue;
 		if (!frame_text_is_framework(frame))
 			return frames[i - 1];
-		if (managed == FRAME_NONE)
+		if (managed == FRAME_NONE && frame_text_says_where(frame))
 			managed = frames[i - 1];
 	}
 	return managed != FRAME_NONE ? managed : innermost;

@@ -33,8 +33,9 @@ struct sym_error *event_origins_make(const struct selection *selection, struct e
 	__attribute__((warn_unused_result));
 void event_origins_deinit(struct event_origins *origins);
 
-/* The innermost function of a stack that does not belong to .NET; else the innermost managed one,
- * else the innermost of all. `frames` outermost first. */
+/* The innermost function of a stack that does not belong to .NET; else the innermost managed one
+ * that says where the thread is (frame_text.h), else the innermost of all. `frames` outermost
+ * first. */
 uint32_t event_origins_where(const struct frame_table *table, const uint32_t *frames, size_t count);
 
 #endif

@@ -37,6 +37,7 @@ enum form {
 	FORM_TYPE,   /* the short name of a type */
 	FORM_QUOTED, /* a message */
 	FORM_HEAP,   /* "before -> after" */
+	FORM_OWNER,  /* name and number of a thread */
 };
 
 struct column {
@@ -69,7 +70,7 @@ static const struct column *columns_of(enum view_kind kind)
 				      { "WAITS", "waits", FORM_COUNT, 8 },
 				      { "MAX", "longest_ms", FORM_MS, 8 },
 				      { "LOCK", "lock", FORM_TEXT, 24 },
-				      { "OWNER", "last_owner_tid", FORM_COUNT, 9 },
+				      { "LAST OWNER", "last_owner_tid", FORM_OWNER, 22 },
 				      { "WAITER", "from", FORM_TEXT, 0 } },
 		[VIEW_WAITS] = { { "TIME", "waited_ms", FORM_MS, 8 },
 				 { "WAITS", "waits", FORM_COUNT, 8 },
@@ -163,7 +164,7 @@ static void write_cell(const json_t *row, const struct column *column, char *cel
 
 static bool is_text(enum form form)
 {
-	return form == FORM_TEXT || form == FORM_TYPE || form == FORM_QUOTED;
+	return form == FORM_TEXT || form == FORM_TYPE || form == FORM_QUOTED || form == FORM_OWNER;
 }
 
 static void put_text_cell(const struct view *view, const json_t *row, const struct column *column,
@@ -177,6 +178,8 @@ static void put_text_cell(const struct view *view, const json_t *row, const stru
 		type_text_short(&text, value);
 	else if (column->form == FORM_QUOTED && *value)
 		buf_printf(&text, "\"%s\"", value);
+	else if (column->form == FORM_OWNER && !json_is_null(json_object_get(row, column->key)))
+		buf_printf(&text, "%s %.0f", text_of(row, "last_owner"), real_of(row, column->key));
 	else
 		buf_append_string(&text, value);
 	if (column->width) {

@@ -286,24 +286,34 @@ static void add_exception(const struct view *view, const struct event_origins *o
 					"from", from_json(view, origins, subject)));
 }
 
+/* The name of the thread that has had this number last; NULL when it has none. */
+static const char *thread_name(const struct thread_table *table, uint64_t tid)
+{
+	for (size_t i = table->thread_count; i > 0; i--)
+		if ((uint64_t)table->threads[i - 1].tid == tid && *table->threads[i - 1].name)
+			return table->threads[i - 1].name;
+	return NULL;
+}
+
 static void add_lock(const struct view *view, const struct event_origins *origins,
 		     const struct event_subject *subject, json_t *rows)
 {
 	const struct event_row *row =
 		event_rows_look_up(&view->profile->report->locks, leaf_name(view, subject), "");
+	uint64_t owner = row ? row->extra[0] : 0;
 	char object[32] = "";
 
 	if (row && row->extra[1])
 		snprintf(object, sizeof(object), "0x%" PRIx64, row->extra[1]);
 	json_array_append_new(
-		rows, json_pack("{s:o, s:I, s:f, s:f, s:o, s:o, s:o}", "lock",
+		rows, json_pack("{s:o, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "lock",
 				json_output_text(leaf_name(view, subject)), "waits",
 				(json_int_t)subject->count, "waited_ms",
 				(double)subject->weight / ns_per_ms, "longest_ms",
 				(double)subject->longest / ns_per_ms, "object",
 				json_output_text(*object ? object : NULL), "last_owner_tid",
-				row && row->extra[0] ? json_integer((json_int_t)row->extra[0])
-						     : json_null(),
+				owner ? json_integer((json_int_t)owner) : json_null(), "last_owner",
+				json_output_text(thread_name(&view->profile->threads, owner)),
 				"from", from_json(view, origins, subject)));
 }
 

@@ -11,11 +11,18 @@ struct named {
 	uint32_t number;
 };
 
+/* The full name of a managed method has its assembly. Its code is in the image, and in memory when
+ * it was compiled again. */
+static const char *image_of_function(const struct profile_frame *frame)
+{
+	return frame_kind_is_managed(frame->kind) ? "" : frame->image;
+}
+
 static int compare_functions(const struct named *a, const struct named *b)
 {
 	int order = strcmp(a->frame->name, b->frame->name);
 
-	return order ? order : strcmp(a->frame->image, b->frame->image);
+	return order ? order : strcmp(image_of_function(a->frame), image_of_function(b->frame));
 }
 
 static int compare(const void *left, const void *right)

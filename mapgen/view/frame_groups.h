@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames that are one function to the reader: of one name and one image. A method that was compiled
- * several times has several frames.
+ * Frames that are one function to the reader: native ones of one name and one image, managed ones
+ * of one name. A method that was compiled several times has several frames.
  */
 #ifndef MAPGEN_VIEW_FRAME_GROUPS_H
 #define MAPGEN_VIEW_FRAME_GROUPS_H

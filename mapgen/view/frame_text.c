@@ -69,7 +69,7 @@ static void append_csharp(struct buf *text, const struct profile_frame *frame, u
 		append_unnamed(text, frame);
 	else if (frame->kind == FRAME_KIND_EVENT)
 		type_text_short(text, frame->name);
-	else if (frame->kind == FRAME_KIND_JITTED || frame->kind == FRAME_KIND_PRECOMPILED)
+	else if (frame_kind_is_managed(frame->kind))
 		append_managed(text, frame->name,
 			       flags | SYM_CSHARP_NO_NAMESPACES | SYM_CSHARP_IS_MANAGED);
 	else
@@ -137,17 +137,45 @@ const char *frame_text_kind(const struct profile_frame *frame)
 	return frame_kind_text(frame->kind);
 }
 
+/* Code that the runtime makes to call a method. */
+static const char stub_mark[] = "::IL_STUB";
+
 bool frame_text_is_framework(const struct profile_frame *frame)
 {
 	static const char *const beginnings[] = { "System.", "Microsoft.", "Internal.", "Interop" };
 	char room[32];
 	size_t i = 0;
 
-	if (frame->kind != FRAME_KIND_JITTED && frame->kind != FRAME_KIND_PRECOMPILED)
+	if (!frame_kind_is_managed(frame->kind) || strstr(frame->name, stub_mark))
 		return true;
 	sym_name_shorten(frame->name, room, sizeof(room));
 	for (; i < sizeof(beginnings) / sizeof(*beginnings); i++)
 		if (!strncmp(room, beginnings[i], strlen(beginnings[i])))
 			return true;
 	return false;
+}
+
+/* Functions in which everything waits say nothing of where. */
+static bool is_primitive(const struct profile_frame *frame)
+{
+	static const char *const types[] = { "Threading.WaitHandle::",
+					     "Threading.Monitor::",
+					     "Threading.Thread::",
+					     "EventSlim::",
+					     "SemaphoreSlim::",
+					     "Threading.LowLevel",
+					     "Threading.Lock::",
+					     "Threading.WaitSubsystem",
+					     "SafeHandle" };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (strstr(frame->name, types[i]))
+			return true;
+	return false;
+}
+
+bool frame_text_says_where(const struct profile_frame *frame)
+{
+	return frame_kind_is_managed(frame->kind) && !is_primitive(frame) &&
+	       !strstr(frame->name, stub_mark);
 }

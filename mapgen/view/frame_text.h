@@ -37,4 +37,8 @@ const char *frame_text_kind(const struct profile_frame *frame);
 /* Is it code that comes with .NET? */
 bool frame_text_is_framework(const struct profile_frame *frame);
 
+/* Is it a managed function that shows where a thread is? Not Monitor.Wait and the like, in which
+ * every thread waits, and no stub of the runtime. */
+bool frame_text_says_where(const struct profile_frame *frame);
+
 #endif

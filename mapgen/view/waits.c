@@ -124,30 +124,6 @@ static uint32_t cause_of(const struct adding *adding, const struct selected *ite
 	return found;
 }
 
-static bool is_managed(const struct profile_frame *frame)
-{
-	return frame->kind == FRAME_KIND_JITTED || frame->kind == FRAME_KIND_PRECOMPILED;
-}
-
-/* Functions in which everything waits say nothing of where. */
-static bool is_primitive(const struct profile_frame *frame)
-{
-	static const char *const types[] = { "Threading.WaitHandle::",
-					     "Threading.Monitor::",
-					     "Threading.Thread::",
-					     "EventSlim::",
-					     "SemaphoreSlim::",
-					     "Threading.LowLevel",
-					     "Threading.Lock::",
-					     "Threading.WaitSubsystem",
-					     "SafeHandle" };
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (strstr(frame->name, types[i]))
-			return true;
-	return false;
-}
-
 /* The innermost function of the program, else of .NET, else of all but the kernel. */
 static void find_where(const struct adding *adding, const struct selected *item,
 		       struct wait_key *ret)
@@ -161,7 +137,7 @@ static void find_where(const struct adding *adding, const struct selected *item,
 
 		if (native == FRAME_NONE && frame->kind != FRAME_KIND_KERNEL)
 			native = number;
-		if (managed == FRAME_NONE && is_managed(frame) && !is_primitive(frame))
+		if (managed == FRAME_NONE && frame_text_says_where(frame))
 			managed = number;
 		if (frame_text_is_framework(frame))
 			continue;

@@ -145,3 +145,24 @@ Test(frame_text, shows_the_image_of_a_frame_without_a_name)
 	cr_expect(eq(str, (char *)buf_string(&text), (char *)"[unknown] in libfoo.so"));
 	buf_deinit(&text);
 }
+
+static bool is_framework(const char *name, enum frame_kind kind)
+{
+	const struct profile_frame frame = { .name = name, .kind = kind, .is_named = true };
+
+	return frame_text_is_framework(&frame);
+}
+
+Test(frame_text, distinguishes_the_program_from_what_comes_with_dotnet)
+{
+	cr_expect(not(is_framework("int32 [app] Store::Find()", FRAME_KIND_JITTED)));
+	cr_expect(is_framework("void [System.Private.CoreLib] System.GC::Collect()",
+			       FRAME_KIND_PRECOMPILED));
+	cr_expect(is_framework("instance void [Microsoft.Extensions.Logging] "
+			       "dynamicClass::IL_STUB_InstantiatingStub(string)",
+			       FRAME_KIND_JITTED));
+	cr_expect(not(is_framework("object [Anonymously Hosted DynamicMethods Assembly] "
+				   "dynamicClass::lambda_method1(object)",
+				   FRAME_KIND_JITTED)));
+	cr_expect(is_framework("malloc", FRAME_KIND_NATIVE));
+}
