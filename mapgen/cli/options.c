@@ -111,10 +111,10 @@ static const struct option_row option_rows[] = {
 	  "show the threads of this core file; --root says where the mapped files are" },
 	{ "core", 0, OPTION_TEXT, COMMAND_RESOLVE, FIELD(core), "FILE", 0,
 	  "resolve addresses of this core file; --root says where the mapped files are" },
-	{ "lines", 0, OPTION_FLAG, COMMAND_RESOLVE | COMMAND_STACK, FIELD(lines), NULL, 0,
+	{ "lines", 0, OPTION_FLAG, COMMAND_RESOLVE | COMMAND_STACK | COMMAND_SYMBOLIZE,
+	  FIELD(lines), NULL, 0,
 	  "also print file and line, from DWARF, portable PDBs and jitdumps; ~ marks a line that "
-	  "is "
-	  "approximate" },
+	  "is approximate" },
 	{ "return-addresses", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(return_addresses), NULL, 0,
 	  "the addresses are those of callers in a stack: look up the call before" },
 	{ "inlines", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(inlines), NULL, 0,

@@ -174,6 +174,9 @@ static bool tell_missing(const struct symbolizing *symbolizing)
 			"--reltime and --deltatime print): where a JIT has replaced "
 			"code, they have the name of the new code",
 			counts.early);
+	if (counts.lineless)
+		message("%" PRIu64 " managed frames have no source line (the first: %s)",
+			counts.lineless, process_names_line_reason(symbolizing->names) ?: "?");
 	if (!counts.asked && !missing.addresses && !missing.files &&
 	    !stack_filter_frames(symbolizing->filter))
 		message("no stack with an address arrived: the text was not changed (bpftrace up "
@@ -201,11 +204,12 @@ static void print_counts_json(const struct process_names_counts *counts,
 		", \"no_symbols\": %" PRIu64 ", \"unmapped\": %" PRIu64
 		", \"of_other_processes\": %" PRIu64 ", \"of_processes_gone\": %" PRIu64
 		", \"of_no_process\": %" PRIu64 ", \"of_no_time\": %" PRIu64
+		", \"with_lines\": %" PRIu64 ", \"without_lines\": %" PRIu64
 		", \"frames_without_address\": %" PRIu64 ", \"offsets_without_file\": %" PRIu64
 		"}\n",
 		counts->asked, counts->named, counts->bounded, counts->nameless, counts->unmapped,
-		counts->foreign, counts->gone, counts->ownerless, counts->early, missing.addresses,
-		missing.files);
+		counts->foreign, counts->gone, counts->ownerless, counts->early, counts->lined,
+		counts->lineless, missing.addresses, missing.files);
 }
 
 static void tell_counts(const struct symbolizing *symbolizing, bool json)
@@ -249,6 +253,7 @@ int symbolize_run(const struct options *options)
 		.write = write_out,
 		.context = &symbolizing,
 		.names = options->names,
+		.lines = options->lines,
 		.strip_tiers = options->tiers == TIER_FORM_STRIP,
 		.has_default = options->pid != 0,
 	};

@@ -39,6 +39,8 @@ struct left_counts exited_map_find(const struct sym_symbols *left,
 		uint64_t address = queries[i].value - (queries[i].is_return ? 1 : 0);
 		const struct sym_symbol *symbol;
 
+		if (queries[i].is_named)
+			continue;
 		if (!may_be_left(&queries[i])) {
 			counts.gone++;
 			continue;
@@ -51,8 +53,10 @@ struct left_counts exited_map_find(const struct sym_symbols *left,
 			counts.unmapped++;
 			continue;
 		}
-		answers[i] = (struct stack_name){ symbol->name, symbol->tier, "",
-						  queries[i].value - symbol->start };
+		answers[i] = (struct stack_name){ symbol->name, symbol->tier,
+						  "",           queries[i].value - symbol->start,
+						  NULL,         0,
+						  NULL,         false };
 		counts.named++;
 	}
 	return counts;

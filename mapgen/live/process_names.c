@@ -28,6 +28,7 @@
 #include "mapgen/live/call_site.h"
 #include "mapgen/live/exited_map.h"
 #include "mapgen/live/mapped_offsets.h"
+#include "mapgen/live/name_tally.h"
 #include "mapgen/live/tid_cache.h"
 
 enum {
@@ -73,6 +74,7 @@ struct process_names {
 	unsigned int messages;
 	uint64_t uses;
 	struct process_names_counts counts;
+	char *line_reason; /* of the first frame of counts.lineless; NULL: none */
 	uint64_t addresses[BATCH];
 	uint64_t times_ns[BATCH];
 	uint32_t places[BATCH];  /* the query of each address */
@@ -404,12 +406,14 @@ static void take_answer(struct stack_name *answer, const struct stack_query *que
 	answer->tier = found->tier;
 	answer->path = found->image_path;
 	answer->offset_bytes = found->offset_bytes + (query->is_return ? 1 : 0);
+	answer->file = found->file;
+	answer->line = found->line;
+	answer->is_approximate = found->line_quality == SYM_LINE_NEAREST;
+	answer->line_reason = found->line_reason;
+	answer->file = found->file;
+	answer->line = found->line;
+	answer->is_approximate = found->line_quality == SYM_LINE_NEAREST;
 }
-
-struct tally {
-	uint64_t named, bounded, unmapped, nameless, unreadable, gone, early;
-	bool stale; /* a refresh may name more */
-};
 
 static void read_meanings(struct process_names *names, struct mapped_offsets *places,
 			  const struct stack_query *queries, size_t count)
@@ -457,7 +461,7 @@ static bool is_named(const struct sym_answer *found)
  */
 static struct sym_error *name_beginnings(struct process_names *names, struct sym_live *live,
 					 const struct stack_query *queries, size_t count,
-					 struct stack_name *answers, struct tally *tally)
+					 struct stack_name *answers, struct name_tally *tally)
 {
 	struct sym_error *error =
 		sym_live_resolve_now(live, names->addresses, names->times_ns, count, names->result);
@@ -467,7 +471,8 @@ static struct sym_error *name_beginnings(struct process_names *names, struct sym
 		uint32_t place = names->places[i];
 
 		if (!is_named(found) || found->offset_bytes) {
-			tally->stale |= !answers[place].name && sym_live_may_be_new(found);
+			tally->stale |= !answers[place].name && !queries[place].is_named &&
+					sym_live_may_be_new(found);
 			continue;
 		}
 		take_answer(&answers[place], &queries[place], found);
@@ -518,7 +523,7 @@ static bool is_known(const struct sym_answer *found)
 /* Number of queries that are still without a name. */
 static size_t find_addresses(struct process_names *names, struct mapped_offsets *places,
 			     const struct stack_query *queries, size_t count,
-			     struct stack_name *answers, struct tally *tally)
+			     struct stack_name *answers, struct name_tally *tally)
 {
 	size_t asked = 0;
 
@@ -529,7 +534,7 @@ static size_t find_addresses(struct process_names *names, struct mapped_offsets 
 		answers[i] = (struct stack_name){ 0 };
 		names->statuses[i] = SYM_UNMAPPED;
 		if (!find_address(names, &queries[i], i, &address)) {
-			tally->stale = true;
+			tally->stale |= !queries[i].is_named;
 			continue;
 		}
 		names->addresses[asked] = address - (queries[i].is_return && address ? 1 : 0);
@@ -539,31 +544,30 @@ static size_t find_addresses(struct process_names *names, struct mapped_offsets 
 	return asked;
 }
 
-static void count_statuses(const struct process_names *names, size_t count, struct tally *tally)
+static void count_statuses(const struct process_names *names, const struct stack_query *queries,
+			   size_t count, struct name_tally *tally)
 {
 	for (size_t i = 0; i < count; i++)
-		switch ((enum sym_status)names->statuses[i]) {
-		case SYM_RESOLVED:
-			tally->named++;
-			break;
-		case SYM_BOUNDS_ONLY:
-			tally->bounded++;
-			break;
-		case SYM_UNMAPPED:
-			tally->unmapped++;
-			break;
-		case SYM_UNREADABLE:
-			tally->unreadable++;
-			tally->nameless++;
-			break;
-		default:
-			tally->nameless++;
-		}
+		if (!queries[i].is_named)
+			name_tally_add((enum sym_status)names->statuses[i], tally);
+}
+
+/* Frames with a line, and managed ones without. */
+static void count_lines(struct process_names *names, const struct stack_name *answers, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *reason = answers[i].line_reason;
+
+		names->counts.lined += answers[i].file && answers[i].line;
+		names->counts.lineless += reason != NULL;
+		if (reason && !names->line_reason)
+			names->line_reason = strdup(reason);
+	}
 }
 
 static bool name_living(struct process_names *names, struct known_process *process,
 			struct sym_live *live, const struct stack_query *queries, size_t count,
-			struct stack_name *answers, struct tally *tally)
+			struct stack_name *answers, struct name_tally *tally)
 {
 	size_t asked =
 		find_addresses(names, places_of(process, live), queries, count, answers, tally);
@@ -592,7 +596,7 @@ static bool name_living(struct process_names *names, struct known_process *proce
 			names->times_ns[again] = names->times_ns[i];
 			names->places[again++] = place;
 		} else if (!is_here) {
-			tally->stale |= sym_live_may_be_new(found);
+			tally->stale |= !query->is_named && sym_live_may_be_new(found);
 		}
 		callee = address + (query->is_return ? 1 : 0);
 	}
@@ -601,11 +605,11 @@ static bool name_living(struct process_names *names, struct known_process *proce
 	if (error)
 		message_error(error);
 	else
-		count_statuses(names, count, tally);
+		count_statuses(names, queries, count, tally);
 	return !error;
 }
 
-static void count_left(struct left_counts found, struct tally *tally)
+static void count_left(struct left_counts found, struct name_tally *tally)
 {
 	tally->named += found.named;
 	tally->unmapped += found.unmapped;
@@ -626,9 +630,9 @@ static size_t count_of_one(struct sym_live *live, const struct sym_live *owner,
 /* False, with a message, on failure. */
 static bool name_all(struct process_names *names, struct known_process *process,
 		     const struct stack_query *queries, size_t count, struct stack_name *answers,
-		     struct tally *tally)
+		     struct name_tally *tally)
 {
-	*tally = (struct tally){ 0 };
+	*tally = (struct name_tally){ 0 };
 	if (!process->live) {
 		count_left(exited_map_find(process->left, queries, count, answers), tally);
 		return true;
@@ -680,16 +684,17 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 			   struct stack_name *answers)
 {
 	struct process_names *names = context;
+	const uint64_t nameless = name_tally_nameless(queries, count);
 	struct known_process *process;
-	struct tally tally;
+	struct name_tally tally;
 
-	names->counts.asked += count;
+	names->counts.asked += nameless;
 	read_expected(names);
-	process = owner_of(names, owner, count);
+	process = owner_of(names, owner, nameless);
 	if (!process)
 		return true;
 	if (!process->live && !process->left) {
-		names->counts.gone += count;
+		names->counts.gone += nameless;
 		return true;
 	}
 	if (process->live)
@@ -698,6 +703,7 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 	    (process->live && tally.stale && process_names_update(names, process, true) &&
 	     !name_all(names, process, queries, count, answers, &tally)))
 		return false;
+	count_lines(names, answers, count);
 	names->counts.named += tally.named;
 	names->counts.bounded += tally.bounded;
 	names->counts.unmapped += tally.unmapped;
@@ -720,6 +726,8 @@ struct process_names *process_names_create(const struct options *options)
 	names->options = options;
 	names->threads.root = options->root;
 	error = sym_result_create(&names->result);
+	if (!error && options->lines)
+		error = sym_result_set_fields(names->result, SYM_FIELD_LINES);
 	if (!error && options->pid) {
 		names->chosen = get_process(names, options->pid);
 		if (names->chosen)
@@ -753,7 +761,13 @@ void process_names_destroy(struct process_names *names)
 	}
 	tid_cache_deinit(&names->threads);
 	sym_result_destroy(names->result);
+	free(names->line_reason);
 	free(names);
+}
+
+const char *process_names_line_reason(const struct process_names *names)
+{
+	return names->line_reason;
 }
 
 struct process_names_counts process_names_counts(const struct process_names *names)

@@ -56,10 +56,15 @@ struct process_names_counts {
 	uint64_t unmapped;   /* no mapping covers them */
 	uint64_t nameless;   /* in code without symbols */
 	uint64_t unreadable; /* of `nameless`: in files that could not be read */
+	uint64_t lined;      /* frames that got a source line, with or without a name before */
+	uint64_t lineless;   /* managed frames without one */
 	uint64_t early;      /* named by a jitdump, at a time before the process began */
 };
 
 struct process_names_counts process_names_counts(const struct process_names *names);
+
+/* Why the first of the lineless frames has no line; NULL: there is none. */
+const char *process_names_line_reason(const struct process_names *names);
 
 /* True when a process could not be looked at, which a message has said. */
 bool process_names_failed(const struct process_names *names);

@@ -12,6 +12,7 @@
  */
 #include "mapgen/stacktext/stack_filter.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@
 #include "libsym/base/utf8.h"
 #include "libsym/libsym.h"
 #include "mapgen/cli/name_form.h"
+#include "mapgen/cli/source_file.h"
 
 enum {
 	READ_BYTES = 1 << 18,
@@ -33,12 +35,16 @@ enum {
 	 */
 	OUTPUT_BYTES = 1 << 21,
 	LONGEST_NAME_BYTES = 1 << 17,
+	LONGEST_PATH_BYTES = 1 << 12,
 };
 
 /* A frame in the buffer that needs a name. */
 struct pending {
 	struct stack_frame frame; /* its offsets count from the start of the line */
 	size_t line;              /* offset of that line in the buffer */
+	/* [place_start, place_end) becomes the source line, unless that goes to the name. */
+	size_t place_start, place_end;
+	bool has_place; /* the text has the source line */
 	struct stack_owner owner;
 	uint64_t time_ns;
 };
@@ -77,6 +83,8 @@ static void take_frame(void *context, const struct stack_frame *frame)
 	}
 	filter->frames[filter->count++] = (struct pending){ .frame = *frame,
 							    .line = filter->line,
+							    .place_start = filter->text.width_bytes,
+							    .place_end = filter->text.width_bytes,
 							    .time_ns = filter->text.time_ns };
 }
 
@@ -88,6 +96,7 @@ struct stack_filter *stack_filter_create(const struct stack_filter_client *clien
 		return NULL;
 	filter->client = *client;
 	stack_text_init(&filter->text, take_frame, filter);
+	filter->text.wants_named = client->lines;
 	buf_init(&filter->output, OUTPUT_BYTES);
 	filter->data = malloc(BUFFER_BYTES);
 	filter->queries = calloc(BATCH, sizeof(*filter->queries));
@@ -193,6 +202,20 @@ static void write_offset(struct buf *output, uint64_t offset_bytes, enum stack_f
 	}
 }
 
+/* FILE:LINE, without the directories of the file, as perf prints it. */
+static void write_place(struct stack_filter *filter, enum stack_form form,
+			const struct stack_name *name)
+{
+	write_escaped(&filter->output, source_file_name(name->file), form);
+	buf_printf(&filter->output, ":%s%" PRIu32, name->is_approximate ? "~" : "", name->line);
+}
+
+static bool has_place(const struct stack_filter *filter, const struct stack_name *name)
+{
+	return filter->client.lines && name->file && name->line &&
+	       strlen(name->file) < LONGEST_PATH_BYTES;
+}
+
 static void write_name(struct stack_filter *filter, const struct stack_frame *frame,
 		       const struct stack_name *name)
 {
@@ -214,6 +237,10 @@ static void write_name(struct stack_filter *filter, const struct stack_frame *fr
 		buf_append_char(output, ']');
 	}
 	write_offset(output, name->offset_bytes, frame->form);
+	if (frame->place == STACK_PLACE_NAME && has_place(filter, name)) {
+		buf_append_char(output, '@');
+		write_place(filter, frame->form, name);
+	}
 	if (frame->form == STACK_FORM_QUOTED)
 		buf_append_char(output, '"');
 	if (frame->blank_after)
@@ -226,7 +253,7 @@ static size_t write_frame(struct stack_filter *filter, size_t from, const struct
 {
 	const struct stack_frame *frame = &pending->frame;
 
-	if (!name->name || strlen(name->name) >= LONGEST_NAME_BYTES)
+	if (!name->name || frame->is_named || strlen(name->name) >= LONGEST_NAME_BYTES)
 		return from;
 	if (!write_text(filter, from, pending->line + frame->start))
 		return SIZE_MAX;
@@ -243,6 +270,26 @@ static size_t write_frame(struct stack_filter *filter, size_t from, const struct
 	return from;
 }
 
+/* As write_frame(), for the source line. */
+static size_t write_line(struct stack_filter *filter, size_t from, const struct pending *pending,
+			 const struct stack_name *name)
+{
+	static const char *const beginnings[] = {
+		[STACK_PLACE_BELOW] = "\n  ",
+		[STACK_PLACE_BELOW_4] = "\n    ",
+		[STACK_PLACE_AT] = " at ",
+	};
+	enum stack_place place = pending->frame.place;
+
+	if (place == STACK_PLACE_NAME || pending->has_place || !has_place(filter, name))
+		return from;
+	if (!write_text(filter, from, pending->line + pending->place_start))
+		return SIZE_MAX;
+	buf_append_string(&filter->output, beginnings[place]);
+	write_place(filter, pending->frame.form, name);
+	return pending->line + pending->place_end;
+}
+
 static struct stack_query query_of(const struct stack_filter *filter, const struct pending *pending)
 {
 	const struct stack_frame *frame = &pending->frame;
@@ -250,6 +297,7 @@ static struct stack_query query_of(const struct stack_filter *filter, const stru
 				     .is_return = frame->is_return,
 				     .is_unwound = frame->is_unwound,
 				     .behind_head = frame->behind_head,
+				     .is_named = frame->is_named,
 				     .time_ns = pending->time_ns };
 
 	if (frame->module_end > frame->module_start && !frame->fill_module) {
@@ -313,6 +361,9 @@ static bool write_up_to(struct stack_filter *filter, size_t end, size_t count)
 		for (size_t i = first; i < last; i++) {
 			from = write_frame(filter, from, &filter->frames[i],
 					   &filter->names[i - first]);
+			if (from != SIZE_MAX)
+				from = write_line(filter, from, &filter->frames[i],
+						  &filter->names[i - first]);
 			if (from == SIZE_MAX)
 				return false;
 		}
@@ -350,7 +401,32 @@ static void follow_stack(struct stack_filter *filter, enum stack_line kind, size
 	case STACK_LINE_OTHER:
 		filter->in_stack = false;
 		break;
+	case STACK_LINE_SOURCE:
+	case STACK_LINE_NO_SOURCE:
+		break;
 	}
+}
+
+/* Whether the last frame is on the line that ends at `end`, and its source line goes below. */
+static bool may_have_source(const struct stack_filter *filter, size_t end)
+{
+	const struct pending *last = filter->count ? &filter->frames[filter->count - 1] : NULL;
+
+	return last && last->frame.place == STACK_PLACE_BELOW &&
+	       memchr(filter->data + last->line, '\n', end - last->line) == filter->data + end - 1;
+}
+
+/* A source line that perf has printed stays; what it prints without one is replaced. */
+static void take_source(struct stack_filter *filter, enum stack_line kind)
+{
+	struct pending *last;
+
+	if ((kind != STACK_LINE_SOURCE && kind != STACK_LINE_NO_SOURCE) ||
+	    !may_have_source(filter, filter->line))
+		return;
+	last = &filter->frames[filter->count - 1];
+	last->has_place = kind == STACK_LINE_SOURCE;
+	last->place_end = filter->line + filter->text.width_bytes - last->line;
 }
 
 /*
@@ -387,6 +463,7 @@ static void read_line(struct stack_filter *filter, size_t size_bytes)
 	if (!is_understood(filter, frames_before, size_bytes))
 		filter->count = frames_before;
 	stack_filter_set_owner(filter, frames_before, filter->text.owner);
+	take_source(filter, kind);
 	follow_stack(filter, kind, frames_before);
 }
 
@@ -432,11 +509,15 @@ static void stack_filter_drop(struct stack_filter *filter, size_t size_bytes, si
 		filter->frames[i].line -= size_bytes;
 }
 
-static bool hand_on(struct stack_filter *filter)
+/* `is_last`: wait for no more text. */
+static bool hand_on(struct stack_filter *filter, bool is_last)
 {
 	size_t end = filter->in_stack ? filter->stack_start : filter->scanned_bytes;
 	size_t count = filter->in_stack ? filter->stack_frames : filter->count;
 
+	/* perf may print the source line of the last frame next. */
+	if (filter->client.lines && !filter->in_stack && !is_last && may_have_source(filter, end))
+		end = filter->frames[--count].line;
 	if (!write_up_to(filter, end, count))
 		return false;
 	stack_filter_drop(filter, end, count);
@@ -455,20 +536,20 @@ bool stack_filter_push(struct stack_filter *filter, size_t size_bytes)
 {
 	filter->size_bytes += size_bytes;
 	read_lines(filter);
-	if (filter->broken || !hand_on(filter))
+	if (filter->broken || !hand_on(filter, false))
 		return false;
 	if (filter->size_bytes < STACK_LONGEST_LINE_BYTES)
 		return true;
 	/* A stack or a line without an end: stop waiting for more. */
 	if (filter->in_stack) {
 		filter->in_stack = false;
-		if (!hand_on(filter))
+		if (!hand_on(filter, true))
 			return false;
 	}
 	if (filter->size_bytes >= STACK_LONGEST_LINE_BYTES) {
 		filter->passing = true;
 		filter->scanned_bytes = filter->size_bytes;
-		return hand_on(filter);
+		return hand_on(filter, true);
 	}
 	return true;
 }
@@ -487,7 +568,8 @@ bool stack_filter_finish(struct stack_filter *filter)
 	missing = filter->text.missing;
 	stack_text_init(&filter->text, take_frame, filter);
 	filter->text.missing = missing;
-	return !filter->broken && hand_on(filter);
+	filter->text.wants_named = filter->client.lines;
+	return !filter->broken && hand_on(filter, true);
 }
 
 struct stack_missing stack_filter_missing(const struct stack_filter *filter)

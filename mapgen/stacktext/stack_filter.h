@@ -19,6 +19,7 @@ struct stack_query {
 	bool is_unwound;  /* see stack_frame.is_unwound */
 	bool follows;     /* the query before it is on the line before */
 	bool behind_head; /* see stack_frame.behind_head */
+	bool is_named;    /* only the line is wanted */
 	uint64_t time_ns; /* see stack_text.time_ns */
 };
 
@@ -28,7 +29,11 @@ struct stack_name {
 	const char *tier; /* NULL: none */
 	const char
 		*path; /* image of the address; "" for anonymous memory; never NULL beside a name */
-	uint64_t offset_bytes; /* of the value, from the start of the function */
+	uint64_t offset_bytes;   /* of the value, from the start of the function */
+	const char *file;        /* source file; NULL: unknown */
+	uint32_t line;           /* 0: unknown */
+	const char *line_reason; /* why managed code has no line; NULL: it has one */
+	bool is_approximate;     /* the line is that of an instruction before */
 };
 
 struct stack_filter_client {
@@ -43,6 +48,7 @@ struct stack_filter_client {
 	void *context;
 	int names; /* enum name_form */
 	bool strip_tiers;
+	bool lines; /* write source lines, also of frames that have a name */
 	/* Frames without an owner are named too: they need not wait for one that follows. */
 	bool has_default;
 };

@@ -52,6 +52,8 @@ static enum stack_line unknown_frame(struct stack_text *text, const char *line,
 		.form = STACK_FORM_BARE,
 		.is_return = text->in_stack,
 		.behind_head = behind_head,
+		.place = behind_head || (*line == '\t' && !number->prefixed) ? STACK_PLACE_BELOW
+									     : STACK_PLACE_NAME,
 	};
 
 	stack_skip_blanks(&rest);
@@ -79,6 +81,7 @@ static bool nameless_perf_frame(struct stack_text *text, const char *line,
 		.start = (size_t)(rest.at - line),
 		.end = (size_t)(rest.at - line),
 		.form = STACK_FORM_HEX,
+		.place = STACK_PLACE_BELOW,
 		.blank_after = true,
 		.is_return = text->in_stack,
 	};
@@ -116,6 +119,8 @@ static enum stack_line lone_number(struct stack_text *text, const char *line,
 		/* Those of bpftrace have a prefix, except in mode raw; those of perf have none. */
 		.form = text->in_map_key || (in_stack && number->prefixed) ? STACK_FORM_DECIMAL
 									   : STACK_FORM_HEX,
+		.place = is_sample || is_perf_caller(line, number) ? STACK_PLACE_BELOW
+								   : STACK_PLACE_NAME,
 		.is_return = in_stack && text->in_stack,
 	};
 
@@ -162,10 +167,30 @@ static void report_gdb_frame(struct stack_text *text, const char *line, uint64_t
 		.start = (size_t)(in + 3 - line),
 		.end = (size_t)(in + 5 - line),
 		.form = STACK_FORM_BARE,
+		.place = STACK_PLACE_AT,
 		.is_return = is_return,
 	};
 
 	stack_report(text, &frame);
+}
+
+/* A frame of perf script with a name; `rest` is at the name. */
+static void named_perf_frame(struct stack_text *text, const char *line,
+			     const struct stack_number *number, struct stack_span rest)
+{
+	const char *open = STACK_FIND(&rest, " (/") ?: STACK_FIND(&rest, " ([");
+	struct stack_frame frame = {
+		.value = number->value,
+		.is_named = true,
+		.place = STACK_PLACE_BELOW,
+		.is_return = text->in_stack,
+	};
+
+	if (!text->wants_named || *line != '\t' || number->prefixed || !open)
+		return;
+	rest.at = open + 1;
+	if (stack_read_module(rest, line, &frame))
+		stack_report(text, &frame);
 }
 
 /* A line that begins with a hexadecimal word. */
@@ -204,6 +229,7 @@ static bool number_line(struct stack_text *text, const char *line, struct stack_
 		    (number.digits < 9 && !number.prefixed && is_head(text, whole)))
 			return false;
 		learn_names(text, rest);
+		named_perf_frame(text, line, &number, rest);
 	}
 	*ret = frame_seen(text, number.value);
 	return true;
@@ -232,6 +258,17 @@ static bool is_return(struct stack_text *text, int32_t index, bool has_mark)
 	return index && !was_interrupted;
 }
 
+/* A frame of eu-stack or gdb with a name, at `rest`. */
+static void named_frame(struct stack_text *text, const char *line, struct stack_span rest,
+			struct stack_frame *frame)
+{
+	frame->is_named = true;
+	frame->place = STACK_BEGINS(&rest, "in ") ? STACK_PLACE_AT : STACK_PLACE_BELOW_4;
+	/* Tools of libbpf indent their frames; gdb prints the lines that it knows itself. */
+	if (text->wants_named && *line == '#' && !STACK_FIND(&rest, ") at "))
+		stack_report(text, frame);
+}
+
 static bool numbered_line(struct stack_text *text, const char *line, struct stack_span rest,
 			  enum stack_line *ret)
 {
@@ -254,6 +291,7 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 	stack_skip_blanks(&rest);
 	if (rest.at == rest.end || STACK_BEGINS(&rest, "- /") || STACK_BEGINS(&rest, "- [")) {
 		frame.blank_before = true;
+		frame.place = STACK_PLACE_BELOW_4;
 		stack_report(text, &frame);
 	} else if (STACK_BEGINS(&rest, "in ?? (")) {
 		report_gdb_frame(text, line, number.value, rest.at, frame.is_return);
@@ -262,6 +300,7 @@ static bool numbered_line(struct stack_text *text, const char *line, struct stac
 		rest.at += STACK_UNKNOWN_BYTES;
 		*ret = unknown_frame(text, line, &number, rest, false);
 	} else {
+		named_frame(text, line, rest, &frame);
 		frame_seen(text, number.value);
 		text->behind_signal = STACK_BEGINS(&rest, signal_return);
 	}
@@ -273,6 +312,7 @@ static bool lldb_line(struct stack_text *text, const char *line, struct stack_sp
 		      enum stack_line *ret)
 {
 	struct stack_frame frame = { .form = STACK_FORM_SPACED,
+				     .place = STACK_PLACE_AT,
 				     .blank_before = true,
 				     .is_unwound = true };
 	struct stack_number number;
@@ -359,6 +399,7 @@ static void frame_behind_head(struct stack_text *text, const char *line, struct 
 			.start = (size_t)(number.start - line),
 			.end = (size_t)(number.end - line),
 			.form = STACK_FORM_HEX,
+			.place = STACK_PLACE_BELOW,
 			.behind_head = true,
 		};
 
@@ -447,8 +488,10 @@ static bool gdb_thread_line(struct stack_text *text, const char *line, struct st
 	return true;
 }
 
-/* "  file.c:12" and "  program[1b2]", below a frame of perf: its place in the source. */
-static bool source_line(const struct stack_text *text, const char *line, struct stack_span rest)
+/* "  file.c:12" and "  program[1b2]", below a frame of perf: its place in the source. "file.c:~12"
+ * is from this program. */
+static bool source_line(const struct stack_text *text, const char *line, struct stack_span rest,
+			enum stack_line *ret)
 {
 	const char *end = rest.end, *digits;
 	bool has_address = end[-1] == ']';
@@ -460,7 +503,11 @@ static bool source_line(const struct stack_text *text, const char *line, struct 
 	while (digits > rest.at && (has_address ? hex_values[(unsigned char)digits[-1]] >= 0
 						: stack_is_digit(digits[-1])))
 		digits--;
-	return digits < end && digits > rest.at + 1 && digits[-1] == (has_address ? '[' : ':');
+	if (digits == end)
+		return false;
+	digits -= !has_address && digits > rest.at && digits[-1] == '~';
+	*ret = has_address ? STACK_LINE_NO_SOURCE : STACK_LINE_SOURCE;
+	return digits > rest.at + 1 && digits[-1] == (has_address ? '[' : ':');
 }
 
 enum stack_line stack_text_line(struct stack_text *text, const char *line, size_t size_bytes)
@@ -479,8 +526,8 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 		text->in_stack = false;
 		return STACK_LINE_OTHER;
 	}
-	if (source_line(text, line, rest))
-		return STACK_LINE_OTHER;
+	if (source_line(text, line, rest, &kind))
+		return kind;
 	text->has_tab = *line == '\t';
 	if (*rest.at == '>' && stack_strace_frame(text, line, rest))
 		return STACK_LINE_FRAME;

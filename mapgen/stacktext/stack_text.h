@@ -37,7 +37,16 @@ enum stack_form {
 	STACK_FORM_JSON_BARE, /* NAME inside of a JSON string */
 };
 
-/* An address without a name. Offsets are bytes from the start of the line. */
+/* Where the source line of a frame is written. */
+enum stack_place {
+	STACK_PLACE_NAME = 0, /* NAME@FILE:LINE, as bpftrace does with show_debug_info */
+	STACK_PLACE_BELOW,    /* "  FILE:LINE" on a line below, as perf script -F +srcline */
+	STACK_PLACE_BELOW_4,  /* "    FILE:LINE" below, as eu-stack -s */
+	STACK_PLACE_AT,       /* " at FILE:LINE" at the end of the line, as gdb and lldb */
+};
+
+/* An address without a name, or with one where lines are wanted. Offsets are bytes from the start
+ * of the line. */
 struct stack_frame {
 	uint64_t value;
 	size_t start; /* [start, end) becomes the name; when empty, the name is inserted there */
@@ -47,6 +56,8 @@ struct stack_frame {
 	size_t module_start;
 	size_t module_end;
 	enum stack_form form;
+	enum stack_place place;
+	bool is_named;     /* the text has the name; only a line is wanted */
 	bool blank_before; /* of an inserted name: a blank before it, ... */
 	bool blank_after;  /* ... or behind it */
 	/* A caller's address: behind its call, possibly behind its function. */
@@ -60,8 +71,10 @@ struct stack_frame {
 /* What a line means for the lines before it. */
 enum stack_line {
 	STACK_LINE_OTHER,
-	STACK_LINE_FRAME, /* of a stack whose owner may follow */
-	STACK_LINE_OWNER, /* ends such a stack and names its process: stack_text.behind */
+	STACK_LINE_FRAME,     /* of a stack whose owner may follow */
+	STACK_LINE_OWNER,     /* ends such a stack and names its process: stack_text.behind */
+	STACK_LINE_SOURCE,    /* source line of the frame on the line before it */
+	STACK_LINE_NO_SOURCE, /* what perf prints in place of such a line: "  program[1b2]" */
 };
 
 /* Frames "[unknown]" that cannot get a name. */
@@ -79,6 +92,7 @@ struct stack_text {
 	struct stack_missing missing; /* of all lines so far */
 	stack_frame_handler *handler;
 	void *context;
+	bool wants_named;   /* report frames with a name too: their lines are wanted */
 	bool ends_in_blank; /* this line as far as it was read, before the rest was dropped */
 	size_t width_bytes; /* of this line without it */
 	/* State between lines. */

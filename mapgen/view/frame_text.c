@@ -7,6 +7,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
 #include "libsym/libsym.h"
+#include "mapgen/cli/source_file.h"
 #include "mapgen/view/type_text.h"
 
 /* Where the parameters of a C++ function begin; its end when it has none. Parentheses in type
@@ -105,15 +106,10 @@ void frame_text_fit(struct buf *text, const struct profile_frame *frame, enum fr
 
 void frame_text_place(struct buf *text, const struct profile_frame *frame)
 {
-	const char *name, *backslash;
-
 	if (!frame->line)
 		return;
-	/* The compiler may have run on Windows. */
-	backslash = strrchr(frame->file, '\\');
-	name = backslash ? backslash + 1 : path_file_name(frame->file);
-	buf_printf(text, "%s:%s%u", name, frame->quality == SYM_LINE_NEAREST ? "~" : "",
-		   frame->line);
+	buf_printf(text, "%s:%s%u", source_file_name(frame->file),
+		   frame->quality == SYM_LINE_NEAREST ? "~" : "", frame->line);
 }
 
 const char *frame_text_kind(const struct profile_frame *frame)

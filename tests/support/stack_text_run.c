@@ -34,6 +34,11 @@ static bool resolve(void *context, struct stack_owner owner, const struct stack_
 				: run->name      ? run->name
 						 : "A.B::C(int32)";
 		names[i].tier = run->tier;
+		if (run->lines) {
+			names[i].file = "/src/Store.cs";
+			names[i].is_approximate = (address & 0xfff) >= 0x400;
+			names[i].line = names[i].is_approximate ? 90 : 88;
+		}
 		names[i].path = "/lib/a b.dll";
 		names[i].offset_bytes = queries[i].value - (address & ~UINT64_C(0xfff));
 	}
@@ -54,6 +59,7 @@ void stack_text_run(struct stack_text_run *run, const char *text, size_t size_by
 		.write = write_out,
 		.context = run,
 		.names = run->names,
+		.lines = run->lines,
 		.has_default = !run->no_default,
 	};
 	struct stack_filter *filter = stack_filter_create(&client);

@@ -2,7 +2,8 @@
 /*
  * Runs a text through the filter of mapgen/stacktext/stack_filter.h in pieces of a given size, with
  * made-up names: every address below 2^47 whose lowest 12 bits are less than 0x800 lies in the
- * method "A.B::C(int32)", which starts where those bits are 0.
+ * method "A.B::C(int32)", which starts where those bits are 0. With `lines` the first half of it is
+ * line 88 of "/src/Store.cs", the second one is approximately line 90.
  */
 #ifndef TESTS_SUPPORT_STACK_TEXT_RUN_H
 #define TESTS_SUPPORT_STACK_TEXT_RUN_H
@@ -14,6 +15,7 @@
 struct stack_text_run {
 	bool no_names;    /* nothing has a name */
 	bool no_default;  /* frames without a known owner have no name */
+	bool lines;       /* with source lines */
 	bool keep_owners; /* names are "[KIND ID]" with the owner: P, T or - */
 	int names;        /* enum name_form */
 	const char *name; /* used instead of "A.B::C(int32)" */

@@ -203,7 +203,8 @@ Test(symbolize, says_how_many_addresses_got_a_name)
 	cr_expect_str_eq(done.err,
 			 "{\"addresses\": 2, \"named\": 1, \"bounded\": 0, \"no_symbols\": 0, "
 			 "\"unmapped\": 1, \"of_other_processes\": 0, \"of_processes_gone\": 0, "
-			 "\"of_no_process\": 0, \"of_no_time\": 0, \"frames_without_address\": 0, "
+			 "\"of_no_process\": 0, \"of_no_time\": 0, "
+			 "\"with_lines\": 0, \"without_lines\": 0, \"frames_without_address\": 0, "
 			 "\"offsets_without_file\": 0}\n");
 	program_run_deinit(&done);
 	done = RUN(in, "-v", "--root", root, pid);
