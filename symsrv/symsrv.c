@@ -25,6 +25,8 @@
 #include "symsrv/http/server.h"
 #include "symsrv/lookup/scrub.h"
 #include "symsrv/lookup/store_export.h"
+#include "symsrv/resolve/resolve_batch.h"
+#include "symsrv/resolve/symbol_child.h"
 #include "symsrv/util/clock.h"
 #include "symsrv/util/listen.h"
 #include "symsrv/util/log.h"
@@ -49,6 +51,8 @@ static const int64_t begun_ms = 2000;
 static const size_t most_open_objects = 1024;
 static const unsigned int worker_count = 4;
 static const unsigned int checker_count = 2;
+/* Each waits for one process that reads debug information. */
+static const unsigned int resolver_count = 4;
 /* Time between scans for moved files: this, and a multiple of the duration of the last scan. */
 static const int64_t moved_pause_ms = 5000;
 static const int64_t moved_pause_scans = 9;
@@ -58,6 +62,7 @@ struct program {
 	const char *const *argv;
 	struct options options;
 	struct holdings holdings;
+	struct resolve_parts resolve_parts;
 	struct workers *fetch_workers;
 	struct upstream_client *client;
 	struct metrics *metrics;
@@ -317,7 +322,10 @@ static bool start_holdings(struct program *program, struct upstream_set *set)
 	holdings->objects = object_table_create(program->open_objects);
 	holdings->negative = negative_cache_create();
 	program->metrics = metrics_create();
+	program->resolve_parts.processes = symbol_workers_create("/proc/self/exe");
 	failure = workers_create(worker_count, &holdings->workers);
+	if (!failure)
+		failure = workers_create(resolver_count, &program->resolve_parts.threads);
 	if (!failure)
 		failure = workers_create(checker_count, &holdings->checkers);
 	if (!failure)
@@ -328,8 +336,8 @@ static bool start_holdings(struct program *program, struct upstream_set *set)
 		failure = tier_uploads_create(holdings->store, &holdings->uploads);
 	if (!failure)
 		failure = start_fetcher(program, set);
-	if (failure || !holdings->index || !holdings->objects || !holdings->negative ||
-	    !program->metrics)
+	if (failure || !program->resolve_parts.processes || !holdings->index ||
+	    !holdings->objects || !holdings->negative || !program->metrics)
 		return program_report_failure("starting", failure ? failure : -ENOMEM);
 	store_on_eviction(holdings->store, on_evicted, holdings->objects);
 	return true;
@@ -348,6 +356,7 @@ static bool start_server(struct program *program)
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	struct server_settings settings = {
 		.holdings = &program->holdings,
+		.resolve_parts = &program->resolve_parts,
 		.metrics = program->metrics,
 		.access_log = program->access_log,
 		.sockets = program->sockets,
@@ -490,6 +499,7 @@ static void program_tick(struct program *program)
 
 	server_tick(program->server, now);
 	fetcher_tick(program->holdings.fetcher, now);
+	symbol_workers_tick(program->resolve_parts.processes, now);
 	scan_for_moved(program, now);
 	if (now - program->looked_ms >= often_ms) {
 		look_at_store(program);
@@ -582,6 +592,9 @@ static void program_end(struct program *program)
 		fetcher_stop(holdings->fetcher);
 	if (program->client)
 		upstream_client_stop(program->client);
+	/* These wait for look-ups. */
+	workers_destroy(program->resolve_parts.threads);
+	symbol_workers_destroy(program->resolve_parts.processes);
 	workers_destroy(program->fetch_workers);
 	workers_destroy(holdings->checkers);
 	workers_destroy(holdings->workers);
@@ -648,6 +661,8 @@ int main(int argc, char **argv)
 	static struct program program;
 	char message[256];
 
+	if (argc == 2 && !strcmp(argv[1], SYMBOL_CHILD_ARGUMENT))
+		return symbol_child_run(STDIN_FILENO);
 	terminal_guard(&stdout);
 	terminal_guard(&stderr);
 	program.argc = argc;

@@ -337,6 +337,7 @@ static void write_report(struct job *job)
 	struct reported reported = {
 		.holdings = server->settings.holdings,
 		.metrics = server->settings.metrics,
+		.processes = server->settings.resolve_parts->processes,
 		.started_ms = server->started_ms,
 		.connections = connections_count(server->connections),
 		.is_ready = server->is_ready,
@@ -437,6 +438,7 @@ static enum MHD_Result begin_resolve(struct request *request)
 	request->forwarded_for = proxy_loop.chain;
 	request->resolve = (struct resolve){
 		.holdings = settings->holdings,
+		.parts = settings->resolve_parts,
 		.body = request->body.data,
 		.body_bytes = request->body.size_bytes,
 		.forwarded_for = request->forwarded_for,

@@ -19,6 +19,7 @@ enum transient_answer {
 
 struct server_settings {
 	const struct holdings *holdings;
+	const struct resolve_parts *resolve_parts;
 	struct metrics *metrics;
 	struct access_log *access_log; /* or NULL */
 	const int *sockets;            /* listening; owned by the server */

@@ -6,10 +6,12 @@
 
 #include "symsrv/lookup/lookup.h"
 #include "symsrv/report/metrics.h"
+#include "symsrv/resolve/symbol_workers.h"
 
 struct reported {
 	const struct holdings *holdings;
 	struct metrics *metrics;
+	struct symbol_workers *processes;
 	int64_t started_ms;
 	unsigned int connections;
 	bool is_ready;

@@ -125,6 +125,27 @@ static void format_tier(const struct reported *reported, struct buf *buf)
 		     counts.waiting);
 }
 
+static void format_processes(const struct reported *reported, struct buf *buf)
+{
+	struct symbol_worker_counts counts;
+
+	symbol_workers_counts(reported->processes, &counts);
+	report_gauge(buf, "symsrv_symbol_workers", "Processes that read debug information.",
+		     counts.running);
+	report_counter(buf, "symsrv_symbol_workers_started_total", "Such processes started.",
+		       counts.started);
+	report_counter(buf, "symsrv_symbol_questions_total", "Questions to them, one a module.",
+		       counts.questions);
+	report_family(buf, "symsrv_symbol_failures_total", "counter",
+		      "Questions that were not answered, or in part.");
+	buf_printf(buf,
+		   "symsrv_symbol_failures_total{reason=\"crash\"} %llu\n"
+		   "symsrv_symbol_failures_total{reason=\"deadline\"} %llu\n"
+		   "symsrv_symbol_failures_total{reason=\"unreadable\"} %llu\n",
+		   (unsigned long long)counts.crashed, (unsigned long long)counts.late,
+		   (unsigned long long)counts.refused);
+}
+
 void report_metrics(const struct reported *reported, struct buf *buf)
 {
 	metrics_format(reported->metrics, buf);
@@ -132,6 +153,7 @@ void report_metrics(const struct reported *reported, struct buf *buf)
 	format_fetches(reported, buf);
 	format_upstreams(reported, buf);
 	format_tier(reported, buf);
+	format_processes(reported, buf);
 	report_gauge(buf, "ready", "1 when the server takes requests.", reported->is_ready);
 	report_gauge(buf, "symsrv_uptime_seconds", "Time since the start.",
 		     (uint64_t)(clock_now_ms() - reported->started_ms) / 1000);

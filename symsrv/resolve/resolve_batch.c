@@ -2,13 +2,13 @@
 /*
  * How a batch is resolved.
  *
- *   resolve_start()    on a worker: parses the request, and starts one look-up for each module
+ *   resolve_start()    on a worker: parses the request, and starts the look-ups of each module
  *   on_looked_up()     the last one that ends submits the rest of the work
- *   resolve_finish()   on a checker: opens each object as an image, resolves its addresses, writes
- * JSON
+ *   resolve_finish()   resolves the addresses of each module, writes JSON
  *
- * An ELF file is resolved from its names-only file, so no DWARF is read: what is parsed here was
- * made or verified here, and libsym reads it with bounds.
+ * Names of an ELF file come from its names-only file, which was made or verified here, so it is
+ * read on a checker. Lines come from the debug file, and PE files have foreign tables: these are
+ * read by a process (symbol_workers.h). What that does not answer has names all the same.
  */
 #include "symsrv/resolve/resolve_batch.h"
 
@@ -21,20 +21,33 @@
 
 #include "libsym/format/elf/elf_brief.h"
 #include "libsym/libsym.h"
+#include "symsrv/resolve/resolve_answer.h"
 #include "symsrv/resolve/resolve_request.h"
 #include "symsrv/resolve/symbolicate.h"
+#include "symsrv/resolve/wanted_object.h"
 #include "symsrv/util/clock.h"
 
-struct resolve_module {
+/* The largest answer with lines. */
+static const size_t most_answer_bytes = (size_t)64 << 20;
+
+/* A look-up of a module's file. */
+struct module_file {
 	struct lookup lookup;
 	struct resolve *resolve;
 	char text[LOOKUP_TEXT_BYTES];
+};
+
+struct resolve_module {
+	struct module_file file;  /* the names-only file, or the PE file */
+	struct module_file debug; /* the debug file, when lines are wanted */
 };
 
 struct resolve_batch {
 	struct resolve_request request;
 	json_t *root; /* POST /symbolicate/v5: the request */
 	struct resolve_module *modules;
+	int64_t deadline_ms;
+	size_t room_bytes; /* for answers of processes */
 };
 
 static void batch_destroy(struct resolve_batch *batch)
@@ -49,37 +62,6 @@ static void batch_destroy(struct resolve_batch *batch)
 
 /* ---- answers ---- */
 
-/* A name with bytes that are no UTF-8 gets question marks for them. */
-static json_t *json_text(const char *text)
-{
-	json_t *value = json_string(text);
-	char *copy;
-
-	if (value)
-		return value;
-	copy = strdup(text);
-	for (char *byte = copy; byte && *byte; byte++)
-		if (*byte & 0x80)
-			*byte = '?';
-	value = copy ? json_string(copy) : NULL;
-	free(copy);
-	return value;
-}
-
-static json_t *answer_json(const struct sym_answer *answer)
-{
-	json_t *object;
-
-	if (!answer || answer->status != SYM_RESOLVED || !answer->name)
-		return json_null();
-	object = json_object();
-	json_object_set_new(object, "function", json_text(answer->name));
-	json_object_set_new(object, "offset", json_integer((json_int_t)answer->offset_bytes));
-	if (answer->linkage_name)
-		json_object_set_new(object, "linkage_name", json_text(answer->linkage_name));
-	return object;
-}
-
 /* The vaddr of the first loaded page. */
 static uint64_t first_vaddr(int fd)
 {
@@ -92,57 +74,118 @@ static uint64_t first_vaddr(int fd)
 	return brief.loads[0].vaddr & ~UINT64_C(0xfff);
 }
 
-/* The results of one module; NULL: its image cannot be read. */
-static json_t *resolve_image(const struct object *object, const struct resolve_asked *asked)
+/* Offsets from the first loaded byte become vaddrs. */
+static void place_addresses(const struct object *object, struct resolve_asked *asked)
 {
-	uint64_t base = asked->is_relative ? first_vaddr(object->fd) : 0;
-	enum sym_position_kind kind =
-		asked->key.kind == KEY_PE ? SYM_POSITION_RVA : SYM_POSITION_VADDR;
-	struct sym_result *result = NULL;
-	struct sym_image *image = NULL;
-	struct sym_error *error;
-	json_t *list = NULL;
-	char path[64];
+	uint64_t base = asked->is_relative && object ? first_vaddr(object->fd) : 0;
 
 	for (size_t i = 0; base && i < asked->address_count; i++)
 		asked->addresses[i] += base;
+}
+
+/* Appends the names of the addresses from `first` on. False: the file cannot be read. */
+static bool resolve_names(const struct object *object, const struct resolve_asked *asked,
+			  size_t first, json_t *list)
+{
+	size_t count = asked->address_count - first;
+	struct sym_result *result = NULL;
+	struct sym_image *image = NULL;
+	struct sym_error *error;
+	char path[64];
+
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", object->fd);
 	error = sym_image_open(path, &image);
 	if (!error)
 		error = sym_result_create(&result);
 	if (!error)
-		error = sym_image_resolve(image, kind, asked->addresses, asked->address_count,
-					  result);
-	if (!error) {
-		list = json_array();
-		for (size_t i = 0; i < asked->address_count; i++)
-			json_array_append_new(list, answer_json(sym_result_at(result, i)));
-	}
-	sym_error_destroy(error);
+		error = sym_image_resolve(image, SYM_POSITION_VADDR, asked->addresses + first,
+					  count, result);
+	for (size_t i = 0; !error && i < count; i++)
+		json_array_append_new(list, resolve_answer_json(sym_result_at(result, i)));
 	sym_result_destroy(result);
 	sym_image_close(image);
-	return list;
+	if (!error)
+		return true;
+	sym_error_destroy(error);
+	return false;
 }
 
-static json_t *module_json(const struct resolve_module *module, const struct resolve_asked *asked,
-			   bool *is_complete)
+static int find_wanted(void *context, const json_t *wanted)
 {
-	const struct lookup *lookup = &module->lookup;
-	json_t *found = json_null(), *list = NULL;
-	bool is_missing = lookup->outcome == LOOKUP_MISSING && !lookup->unqueried[0];
+	return wanted_object_open(context, wanted);
+}
 
-	if (lookup->outcome == LOOKUP_FOUND)
-		list = resolve_image(lookup->object, asked);
-	if (list || is_missing)
-		found = json_boolean(list != NULL);
-	else
-		*is_complete = false;
-	if (!list) {
-		list = json_array();
-		for (size_t i = 0; i < asked->address_count; i++)
-			json_array_append_new(list, json_null());
-	}
-	return json_pack("{s:o, s:o}", "found", found, "results", list);
+/* A process that hangs takes half of the time that is left, so that other images get answers. */
+static int64_t fair_deadline_ms(const struct resolve_batch *batch, bool is_last)
+{
+	int64_t now_ms = clock_now_ms(), left_ms = batch->deadline_ms - now_ms;
+
+	return is_last || left_ms <= 0 ? batch->deadline_ms : now_ms + left_ms / 2;
+}
+
+/* Appends answers of a process. Returns NULL, or why some are missing. */
+static const char *ask_process(struct module_file *file, const struct resolve_asked *asked,
+			       bool is_last, json_t *list)
+{
+	struct resolve *resolve = file->resolve;
+	const struct object *object = file->lookup.object;
+	const struct symbol_question question = {
+		.identity = object->etag,
+		.name = object->text,
+		.fd = object->fd,
+		.kind = asked->key.kind == KEY_PE ? SYM_POSITION_RVA : SYM_POSITION_VADDR,
+		.fields = resolve->batch->request.wants_lines ? SYM_FIELD_LINES | SYM_FIELD_INLINED
+							      : 0,
+		.positions = asked->addresses,
+		.count = asked->address_count,
+		.deadline_ms = fair_deadline_ms(resolve->batch, is_last),
+		.room_bytes = &resolve->batch->room_bytes,
+		.find = find_wanted,
+		.context = &file->lookup,
+	};
+
+	return symbol_workers_ask(resolve->parts->processes, &question, list);
+}
+
+static bool is_here(const struct module_file *file)
+{
+	return file->lookup.outcome == LOOKUP_FOUND;
+}
+
+static bool is_missing(const struct module_file *file)
+{
+	return file->lookup.outcome == LOOKUP_MISSING && !file->lookup.unqueried[0];
+}
+
+static json_t *module_json(struct resolve_batch *batch, size_t index, bool *is_complete)
+{
+	struct resolve_module *module = &batch->modules[index];
+	struct resolve_asked *asked = &batch->request.modules[index];
+	struct module_file *own = asked->key.kind == KEY_PE ? &module->file : &module->debug;
+	const char *problem = NULL;
+	json_t *list = json_array(), *ret;
+	bool is_found = is_here(&module->file) || is_here(own);
+
+	place_addresses(is_here(own) ? own->lookup.object : module->file.lookup.object, asked);
+	if (is_here(own))
+		problem = ask_process(own, asked, index + 1 == batch->request.module_count, list);
+	if (own != &module->file && is_here(&module->file) &&
+	    json_array_size(list) < asked->address_count &&
+	    !resolve_names(module->file.lookup.object, asked, json_array_size(list), list))
+		problem = "its names cannot be read";
+	while (json_array_size(list) < asked->address_count)
+		if (json_array_append_new(list, json_null()))
+			break;
+	*is_complete &= !problem && (is_here(own) || is_missing(own)) &&
+			(is_found || is_missing(&module->file));
+	ret = json_pack("{s:o, s:o}", "found",
+			is_found || (is_missing(own) && is_missing(&module->file))
+				? json_boolean(is_found)
+				: json_null(),
+			"results", list);
+	if (problem)
+		json_object_set_new(ret, "problem", json_string(problem));
+	return ret;
 }
 
 static void resolve_finish(struct job *job)
@@ -153,9 +196,9 @@ static void resolve_finish(struct job *job)
 	bool is_complete = true;
 
 	for (size_t i = 0; i < batch->request.module_count; i++) {
-		json_array_append_new(list, module_json(&batch->modules[i],
-							&batch->request.modules[i], &is_complete));
-		object_release(batch->modules[i].lookup.object);
+		json_array_append_new(list, module_json(batch, i, &is_complete));
+		object_release(batch->modules[i].file.lookup.object);
+		object_release(batch->modules[i].debug.lookup.object);
 	}
 	if (resolve->is_symbolicate) {
 		root = symbolicate_answer(batch->root, list);
@@ -173,46 +216,70 @@ static void resolve_finish(struct job *job)
 
 /* ---- look-ups ---- */
 
+/* Whether a process is asked. */
+static bool needs_process(const struct resolve_request *request)
+{
+	bool needs = request->wants_lines;
+
+	for (size_t i = 0; i < request->module_count; i++)
+		needs |= request->modules[i].key.kind == KEY_PE;
+	return needs;
+}
+
 static void resolve_step(struct resolve *resolve)
 {
-	if (atomic_fetch_sub(&resolve->pending, 1) == 1)
-		workers_submit(resolve->holdings->checkers, &resolve->job, resolve_finish);
+	if (atomic_fetch_sub(&resolve->pending, 1) != 1)
+		return;
+	workers_submit(needs_process(&resolve->batch->request) ? resolve->parts->threads
+							       : resolve->holdings->checkers,
+		       &resolve->job, resolve_finish);
 }
 
 static void on_looked_up(struct lookup *lookup)
 {
-	struct resolve_module *module =
-		(struct resolve_module *)((char *)lookup - offsetof(struct resolve_module, lookup));
+	struct module_file *file =
+		(struct module_file *)((char *)lookup - offsetof(struct module_file, lookup));
 
-	resolve_step(module->resolve);
+	resolve_step(file->resolve);
 }
 
-static void begin_look_up(struct resolve *resolve, size_t index, int64_t deadline_ms)
+static void begin_look_up(struct resolve *resolve, const struct key *key, enum key_kind kind,
+			  struct module_file *file)
 {
-	struct resolve_batch *batch = resolve->batch;
-	struct resolve_module *module = &batch->modules[index];
+	struct key own = *key;
 
-	module->resolve = resolve;
-	/* An id that nothing here has, or that no frame refers to. */
-	if (!batch->request.modules[index].key.kind ||
-	    (resolve->is_symbolicate && !batch->request.modules[index].address_count)) {
-		module->lookup.outcome = LOOKUP_MISSING;
-		return;
-	}
-	lookup_text(&batch->request.modules[index].key, NULL, module->text);
-	module->lookup = (struct lookup){
+	own.kind = kind;
+	file->resolve = resolve;
+	lookup_text(&own, NULL, file->text);
+	file->lookup = (struct lookup){
 		.holdings = resolve->holdings,
-		.key = batch->request.modules[index].key,
-		.text = module->text,
+		.key = own,
+		.text = file->text,
 		.forwarded_for = resolve->forwarded_for,
 		.depth = resolve->depth,
 		.from_peer = resolve->from_peer,
 		.is_local = resolve->is_local,
-		.deadline_ms = deadline_ms,
+		.deadline_ms = resolve->batch->deadline_ms,
 		.done = on_looked_up,
 	};
 	atomic_fetch_add(&resolve->pending, 1);
-	lookup_start(&module->lookup);
+	lookup_start(&file->lookup);
+}
+
+static void begin_module(struct resolve *resolve, size_t index)
+{
+	struct resolve_module *module = &resolve->batch->modules[index];
+	const struct resolve_request *request = &resolve->batch->request;
+	const struct resolve_asked *asked = &request->modules[index];
+
+	module->file.lookup.outcome = LOOKUP_MISSING;
+	module->debug.lookup.outcome = LOOKUP_MISSING;
+	/* An id that nothing here has, or that no frame refers to. */
+	if (!asked->key.kind || (resolve->is_symbolicate && !asked->address_count))
+		return;
+	begin_look_up(resolve, &asked->key, asked->key.kind, &module->file);
+	if (request->wants_lines && asked->key.kind == KEY_NAMES)
+		begin_look_up(resolve, &asked->key, KEY_DEBUGINFO, &module->debug);
 }
 
 static void resolve_begin(struct job *job)
@@ -240,10 +307,12 @@ static void resolve_begin(struct job *job)
 	}
 	if (batch->request.deadline_ms && batch->request.deadline_ms < wait_ms)
 		wait_ms = batch->request.deadline_ms;
+	batch->deadline_ms = clock_now_ms() + wait_ms;
+	batch->room_bytes = most_answer_bytes;
 	resolve->batch = batch;
 	atomic_store(&resolve->pending, 1);
 	for (size_t i = 0; i < count; i++)
-		begin_look_up(resolve, i, clock_now_ms() + wait_ms);
+		begin_module(resolve, i);
 	resolve_step(resolve);
 }
 

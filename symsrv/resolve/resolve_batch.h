@@ -6,12 +6,14 @@
  *
  *   {"modules": [{"build_id": "HEX", "addresses": [N, ...]},
  *                {"pe": "NAME", "key": "TIMESTAMP8 SIZE", "addresses": [N, ...]}],
- *    "deadline_ms": N}
- *   {"complete": BOOL, "modules": [{"found": BOOL or null, "results": [ANSWER or null, ...]}]}
- *   ANSWER: {"function": TEXT, "offset": N, "linkage_name": TEXT}
+ *    "deadline_ms": N, "lines": BOOL}
+ *   {"complete": BOOL, "modules": [{"found": BOOL or null, "results": [ANSWER or null, ...],
+ *    "problem": TEXT}]}
+ *   ANSWER: resolve_answer.h
  *
  * Addresses are vaddrs of ELF files and rvas of PE files. "found" is null when it is unknown
- * whether the image exists, also because the deadline came first; then "complete" is false.
+ * whether the image exists, also because the deadline came first; then "complete" is false. It is
+ * false too when a module has a "problem": some of its results have no lines or no names.
  */
 #ifndef SYMSRV_RESOLVE_RESOLVE_BATCH_H
 #define SYMSRV_RESOLVE_RESOLVE_BATCH_H
@@ -19,6 +21,13 @@
 #include <stdatomic.h>
 
 #include "symsrv/lookup/lookup.h"
+#include "symsrv/resolve/symbol_workers.h"
+
+/* What reads foreign debug information. main owns it. */
+struct resolve_parts {
+	struct symbol_workers *processes;
+	struct workers *threads; /* wait for these processes */
+};
 
 /* The largest body of a request. */
 #define RESOLVE_MAX_BYTES ((size_t)1 << 20)
@@ -26,6 +35,7 @@
 struct resolve {
 	/* set by the client */
 	const struct holdings *holdings;
+	const struct resolve_parts *parts;
 	const char *body; /* of the request; outlives the call */
 	size_t body_bytes;
 	bool is_symbolicate;       /* symbolicate.h has the texts */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "symsrv/resolve/resolve_request.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "symsrv/key/debuginfod.h"
 #include "symsrv/key/ssqp.h"
 
+const char resolve_request_too_many[] = "more than 100000 addresses";
 static const json_int_t longest_deadline_ms = 600000;
 
 static const char *parse_build_id(const char *text, struct key *key)
@@ -23,21 +23,41 @@ static const char *parse_build_id(const char *text, struct key *key)
 	return debuginfod_parse(path, key, &section) ? NULL : "a build-id is not lower-case hex";
 }
 
-static const char *parse_pe(const char *name, const char *id, struct resolve_asked *module)
+/* A file with a key of SSQP. */
+static const char *parse_named(const char *name, const char *id, enum key_kind kind,
+			       struct resolve_asked *module)
 {
+	static const char malformed[] = "the name or key of a PE file is malformed";
 	char *path;
 
-	if (!*name || strchr(name, '/') || strlen(name) > 255 || strlen(id) > 16)
-		return "the name or key of a PE file is malformed";
+	if (!*name || strchr(name, '/') || strlen(name) > 255 || strlen(id) > 40)
+		return malformed;
 	if (asprintf(&path, "%s/%s/%s", name, id, name) < 0)
 		return "out of memory";
 	module->spelling = path;
 	module->name = malloc(strlen(path) + 1);
 	if (!module->name)
 		return "out of memory";
-	if (!ssqp_parse(module->spelling, module->name, &module->key) || module->key.kind != KEY_PE)
-		return "the name or key of a PE file is malformed";
+	if (!ssqp_parse(module->spelling, module->name, &module->key) || module->key.kind != kind)
+		return malformed;
 	return NULL;
+}
+
+const char *resolve_request_parse_file(const json_t *wanted, struct resolve_asked *ret)
+{
+	const char *build_id = json_string_value(json_object_get(wanted, "build_id"));
+	const char *name = json_string_value(json_object_get(wanted, "pdb"));
+	const char *id = json_string_value(json_object_get(wanted, "key"));
+	const char *problem = "neither build_id nor pdb and key";
+
+	*ret = (struct resolve_asked){ 0 };
+	if (build_id)
+		problem = parse_build_id(build_id, &ret->key);
+	else if (name && id)
+		problem = parse_named(name, id, KEY_PORTABLE_PDB, ret);
+	if (build_id && !problem)
+		ret->key.kind = KEY_DEBUGINFO;
+	return problem;
 }
 
 static const char *parse_addresses(const json_t *list, struct resolve_asked *module)
@@ -70,7 +90,8 @@ static const char *parse_module(const json_t *item, struct resolve_asked *module
 		return "a module is no object with addresses";
 	if (!build_id && !(name && id))
 		return "a module has neither build_id nor pe and key";
-	problem = build_id ? parse_build_id(build_id, &module->key) : parse_pe(name, id, module);
+	problem = build_id ? parse_build_id(build_id, &module->key)
+			   : parse_named(name, id, KEY_PE, module);
 	return problem ? problem : parse_addresses(addresses, module);
 }
 
@@ -78,7 +99,8 @@ static const char *parse_modules(const json_t *root, struct resolve_request *ret
 {
 	const json_t *list = json_object_get(root, "modules");
 	const json_t *deadline = json_object_get(root, "deadline_ms");
-	size_t count = json_array_size(list);
+	const json_t *lines = json_object_get(root, "lines");
+	size_t count = json_array_size(list), address_count = 0;
 
 	if (!json_is_array(list))
 		return "no list of modules";
@@ -87,14 +109,20 @@ static const char *parse_modules(const json_t *root, struct resolve_request *ret
 	if (deadline && (!json_is_integer(deadline) || json_integer_value(deadline) <= 0 ||
 			 json_integer_value(deadline) > longest_deadline_ms))
 		return "deadline_ms is not a number from 1 to 600000";
+	if (lines && !json_is_boolean(lines))
+		return "lines is neither true nor false";
+	ret->wants_lines = json_is_true(lines);
 	ret->deadline_ms = json_integer_value(deadline);
 	ret->modules = calloc(count + 1, sizeof(*ret->modules));
 	if (!ret->modules)
 		return "out of memory";
 	for (; ret->module_count < count; ret->module_count++) {
-		const char *problem = parse_module(json_array_get(list, ret->module_count),
-						   &ret->modules[ret->module_count]);
+		struct resolve_asked *module = &ret->modules[ret->module_count];
+		const char *problem = parse_module(json_array_get(list, ret->module_count), module);
 
+		address_count += module->address_count;
+		if (!problem && address_count > RESOLVE_MAX_ADDRESSES)
+			problem = resolve_request_too_many;
 		if (problem) {
 			ret->module_count++;
 			return problem;
@@ -114,13 +142,18 @@ const char *resolve_request_parse(const char *text, size_t size_bytes, struct re
 	return problem;
 }
 
+void resolve_asked_deinit(struct resolve_asked *asked)
+{
+	free(asked->name);
+	free(asked->spelling);
+	free(asked->addresses);
+	*asked = (struct resolve_asked){ 0 };
+}
+
 void resolve_request_deinit(struct resolve_request *request)
 {
-	for (size_t i = 0; i < request->module_count; i++) {
-		free(request->modules[i].name);
-		free(request->modules[i].spelling);
-		free(request->modules[i].addresses);
-	}
+	for (size_t i = 0; i < request->module_count; i++)
+		resolve_asked_deinit(&request->modules[i]);
 	free(request->modules);
 	*request = (struct resolve_request){ 0 };
 }

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The request of resolve_batch.h: from JSON to keys and addresses. Pure; bounded by the size of the
+/*
+ * The request of resolve_batch.h: from JSON to keys and addresses. Pure; bounded by the size of the
  * text.
  */
 #ifndef SYMSRV_RESOLVE_RESOLVE_REQUEST_H
 #define SYMSRV_RESOLVE_RESOLVE_REQUEST_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "symsrv/key/key.h"
 
 #define RESOLVE_MAX_MODULES 1024
+/* In all modules together. */
+#define RESOLVE_MAX_ADDRESSES 100000
 
 struct resolve_asked {
 	struct key key;        /* KEY_NAMES or KEY_PE; its strings lie in `name` and `spelling` */
@@ -25,11 +30,19 @@ struct resolve_request {
 	struct resolve_asked *modules; /* heap */
 	size_t module_count;
 	int64_t deadline_ms; /* from now; 0: none given */
+	bool wants_lines;
 };
+
+extern const char resolve_request_too_many[];
 
 /* NULL, or why it is malformed (static); "out of memory" too. resolve_request_deinit() in any case.
  */
 const char *resolve_request_parse(const char *text, size_t size_bytes, struct resolve_request *ret);
 void resolve_request_deinit(struct resolve_request *request);
+
+/* The key of a file that belongs to an image: {"build_id": HEX} or {"pdb": NAME, "key": GUID AGE}.
+ * NULL, or why it is malformed. resolve_asked_deinit() in any case. */
+const char *resolve_request_parse_file(const json_t *wanted, struct resolve_asked *ret);
+void resolve_asked_deinit(struct resolve_asked *asked);
 
 #endif

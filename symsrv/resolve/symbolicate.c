@@ -131,6 +131,7 @@ const char *symbolicate_parse(const char *text, size_t size_bytes,
 			      struct resolve_request *request_ret, json_t **root_ret)
 {
 	const char *problem = NULL;
+	size_t address_count = 0;
 
 	*request_ret = (struct resolve_request){ 0 };
 	*root_ret = json_loadb(text, size_bytes, 0, NULL);
@@ -143,7 +144,11 @@ const char *symbolicate_parse(const char *text, size_t size_bytes,
 		return "out of memory";
 	for (size_t i = 0; !problem && i < job_count(*root_ret); i++)
 		problem = parse_job(job_at(*root_ret, i), request_ret);
-	return problem;
+	for (size_t i = 0; i < request_ret->module_count; i++)
+		address_count += request_ret->modules[i].address_count;
+	request_ret->wants_lines = true;
+	return problem || address_count <= RESOLVE_MAX_ADDRESSES ? problem
+								 : resolve_request_too_many;
 }
 
 /* ---- build-ids ---- */
@@ -201,6 +206,39 @@ static json_t *hex_json(json_int_t number)
 	return json_sprintf("0x%llx", (unsigned long long)number);
 }
 
+/* The fields that the specification has. */
+static json_t *inlines_json(const json_t *inlines)
+{
+	static const char *const known[] = { "function", "file", "line" };
+	json_t *ret = json_array();
+
+	for (size_t i = 0; i < json_array_size(inlines); i++) {
+		const json_t *from = json_array_get(inlines, i);
+		json_t *item = json_object();
+
+		for (size_t k = 0; k < sizeof(known) / sizeof(*known); k++)
+			if (json_object_get(from, known[k]))
+				json_object_set(item, known[k], json_object_get(from, known[k]));
+		json_array_append_new(ret, item);
+	}
+	return ret;
+}
+
+static void set_answer(json_t *frame, const json_t *result)
+{
+	const json_t *inlines = json_object_get(result, "inlines");
+
+	json_object_set(frame, "function", json_object_get(result, "function"));
+	json_object_set_new(frame, "function_offset",
+			    hex_json(json_integer_value(json_object_get(result, "offset"))));
+	if (json_object_get(result, "file"))
+		json_object_set(frame, "file", json_object_get(result, "file"));
+	if (json_object_get(result, "line"))
+		json_object_set(frame, "line", json_object_get(result, "line"));
+	if (inlines)
+		json_object_set_new(frame, "inlines", inlines_json(inlines));
+}
+
 /* `used`: for each module, how many of its results were taken. */
 static json_t *frame_json(const json_t *job, const json_t *frame, size_t index,
 			  const json_t *modules, size_t *used)
@@ -219,12 +257,8 @@ static json_t *frame_json(const json_t *job, const json_t *frame, size_t index,
 		return ret;
 	result = json_array_get(json_object_get(json_array_get(modules, (size_t)number), "results"),
 				used[number]++);
-	if (json_is_object(result)) {
-		json_object_set(ret, "function", json_object_get(result, "function"));
-		json_object_set_new(
-			ret, "function_offset",
-			hex_json(json_integer_value(json_object_get(result, "offset"))));
-	}
+	if (json_is_object(result))
+		set_answer(ret, result);
 	return ret;
 }
 

@@ -97,6 +97,8 @@ def requests_that_are_malformed_get_a_status_that_says_so():
                {"modules": [dict(module, addresses=[1.5])]}, {"modules": [dict(module, build_id="xyz")]},
                {"modules": [dict(module, build_id="ab" * 200)]}, {"modules": [dict(module, build_id="a/../b")]},
                {"modules": [module] * 1025}, {"modules": [module], "deadline_ms": 0},
+               {"modules": [module], "lines": 1}, {"modules": [dict(module, addresses=[1] * 100001)]},
+               {"modules": [dict(module, addresses=[1] * 60000)] * 2}, {"modules": [dict(module, addresses=[1 << 64])]},
                {"modules": [{"pe": "../a.dll", "key": "1234567812", "addresses": [1]}]},
                {"modules": [{"pe": "a.dll", "key": "", "addresses": [1]}]}, b'{"modules": [], "modules": []}']
         for body in bad:
@@ -154,7 +156,7 @@ def clients_of_mozillas_api_get_functions():
         bad = [b"{", [], {"jobs": [job] * 11}, {"jobs": [{"stacks": []}]}, dict(job, stacks=[]), dict(job, stacks=[[[4, 1]]]),
                dict(job, stacks=[[[-2, 1]]]), dict(job, stacks=[[[0, -1]]]), dict(job, stacks=[[[0]]]), dict(job, stacks=[[0, 1]]),
                dict(job, memoryMap=[["a/b", known]]), dict(job, memoryMap=[["a", "xyz"]]), dict(job, memoryMap=[["a"]]),
-               dict(job, memoryMap=[["a", "0"]] * 1025), {}]
+               dict(job, memoryMap=[["a", "0"]] * 1025), {}, dict(job, stacks=[[[0, 1]] * 100001])]
         for body in bad:
             equal(post(program, body, path="/symbolicate/v5")[0], 400, "status for %.60r" % (body,))
         equal(program.get("/symbolicate/v5")[0], 405, "GET")

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A table of processes.
+ *
+ *   symbol_workers_ask()   takes the process of the image, or starts one, and talks to it
+ *   take_worker()          waits while another thread talks to it; the longest unused one makes
+ * room converse()             answers come in parts; in between the process may want a file
+ *
+ * What a process sends is not believed: it must be JSON of the expected shape and size.
+ */
+#include "symsrv/resolve/symbol_workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libsym/base/cleanup.h"
+#include "symsrv/resolve/symbol_child.h"
+#include "symsrv/resolve/symbol_message.h"
+#include "symsrv/resolve/symbol_sandbox.h"
+#include "symsrv/util/clock.h"
+#include "symsrv/util/log.h"
+
+static const int64_t idle_ms = 300000;
+/* An image whose process has failed is not read again for this time. */
+static const int64_t failed_ms = 60000;
+/* A PDB or shared file for each; more are a fault of the process. */
+static const unsigned int most_wanted = 16;
+/* A process that takes longer, although its CPU time is limited, hangs. */
+static const int64_t hanging_ms = 1000 * (SYMBOL_SANDBOX_CPU_S + 10);
+static const size_t most_reason_bytes = 300;
+static const struct timeval send_time = { .tv_sec = 5 };
+
+enum {
+	MOST_FAILED = 64,
+	IDENTITY_BYTES = 128
+};
+
+static const char problem_late[] = "its debug information was not read before the deadline";
+static const char problem_crashed[] = "the process that reads its debug information ended";
+static const char problem_unreadable[] = "its debug information cannot be read";
+static const char problem_start[] = "no process could be started to read its debug information";
+static const char problem_large[] = "the answer is too large";
+static const char problem_before[] =
+	"a process that read its debug information failed less than a minute ago";
+
+struct symbol_worker {
+	char identity[IDENTITY_BYTES]; /* "": none */
+	pid_t pid;                     /* 0: not started */
+	int fd;
+	int64_t used_ms;
+	int64_t asked_ms; /* when it got its last question */
+	size_t owed;      /* answers that its last client did not wait for */
+	bool is_busy;
+};
+
+struct failed_image {
+	char identity[IDENTITY_BYTES];
+	int64_t until_ms;
+};
+
+struct symbol_workers {
+	pthread_mutex_t lock;
+	pthread_cond_t released;
+	char *program;
+	struct symbol_worker list[SYMBOL_WORKERS_MOST];
+	struct failed_image failed[MOST_FAILED];
+	size_t next_failed;
+	struct symbol_worker_counts counts;
+};
+
+/* ---- processes ------------------------------------------------------------------ */
+
+static void end_process(struct symbol_worker *worker)
+{
+	if (worker->pid) {
+		close(worker->fd);
+		kill(worker->pid, SIGKILL);
+		while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	worker->pid = 0;
+	worker->owed = 0;
+	worker->identity[0] = '\0';
+}
+
+/* Neither environment nor signal mask of the server. */
+static int spawn_process(const char *program, int fd, pid_t *ret)
+{
+	char name[] = "symsrv", argument[] = SYMBOL_CHILD_ARGUMENT;
+	char *const arguments[] = { name, argument, NULL }, *const environment[] = { NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int failure;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawn_file_actions_adddup2(&actions, fd, STDIN_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	failure = posix_spawn(ret, program, &actions, &attributes, arguments, environment);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return failure;
+}
+
+static bool start_process(const char *program, const struct symbol_question *question,
+			  struct symbol_worker *worker)
+{
+	int ends[2];
+	int failure;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return false;
+	failure = spawn_process(program, ends[1], &worker->pid);
+	close(ends[1]);
+	worker->fd = ends[0];
+	if (failure) {
+		worker->pid = 0;
+		close(ends[0]);
+		log_message(LOG_LEVEL_ERROR, "cannot start a process: %s", strerror(failure));
+		return false;
+	}
+	/* A process that does not read must not block its server. */
+	return !setsockopt(worker->fd, SOL_SOCKET, SO_SNDTIMEO, &send_time, sizeof(send_time)) &&
+	       symbol_message_send(worker->fd, SYMBOL_MESSAGE_IMAGE, question->kind, NULL, 0,
+				   question->fd);
+}
+
+/* ---- the table ------------------------------------------------------------------ */
+
+struct symbol_workers *symbol_workers_create(const char *program)
+{
+	struct symbol_workers *workers = calloc(1, sizeof(*workers));
+	pthread_condattr_t attributes;
+
+	if (!workers)
+		return NULL;
+	workers->program = strdup(program);
+	if (!workers->program) {
+		free(workers);
+		return NULL;
+	}
+	pthread_mutex_init(&workers->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&workers->released, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return workers;
+}
+
+void symbol_workers_destroy(struct symbol_workers *workers)
+{
+	if (!workers)
+		return;
+	for (size_t i = 0; i < SYMBOL_WORKERS_MOST; i++)
+		end_process(&workers->list[i]);
+	pthread_cond_destroy(&workers->released);
+	pthread_mutex_destroy(&workers->lock);
+	free(workers->program);
+	free(workers);
+}
+
+static bool is_hanging(const struct symbol_worker *worker, int64_t now_ms)
+{
+	return worker->owed && now_ms - worker->asked_ms > hanging_ms;
+}
+
+void symbol_workers_tick(struct symbol_workers *workers, int64_t now_ms)
+{
+	pthread_mutex_lock(&workers->lock);
+	for (size_t i = 0; i < SYMBOL_WORKERS_MOST; i++) {
+		struct symbol_worker *worker = &workers->list[i];
+
+		if (worker->pid && !worker->is_busy &&
+		    (now_ms - worker->used_ms > idle_ms || is_hanging(worker, now_ms)))
+			end_process(worker);
+	}
+	pthread_mutex_unlock(&workers->lock);
+}
+
+static bool has_failed(const struct symbol_workers *workers, const char *identity)
+{
+	int64_t now_ms = clock_now_ms();
+
+	for (size_t i = 0; i < MOST_FAILED; i++)
+		if (workers->failed[i].until_ms > now_ms &&
+		    !strcmp(workers->failed[i].identity, identity))
+			return true;
+	return false;
+}
+
+static void remember_failed(struct symbol_workers *workers, const char *identity)
+{
+	struct failed_image *failed = &workers->failed[workers->next_failed];
+
+	workers->next_failed = (workers->next_failed + 1) % MOST_FAILED;
+	snprintf(failed->identity, sizeof(failed->identity), "%s", identity);
+	failed->until_ms = clock_now_ms() + failed_ms;
+}
+
+/* The process of the image, else the one to be replaced; NULL when all are busy, or another thread
+ * talks to that of the image. */
+static struct symbol_worker *find_worker(struct symbol_workers *workers, const char *identity)
+{
+	struct symbol_worker *oldest = NULL;
+
+	for (size_t i = 0; i < SYMBOL_WORKERS_MOST; i++) {
+		struct symbol_worker *worker = &workers->list[i];
+
+		if (!strcmp(worker->identity, identity))
+			return worker->is_busy ? NULL : worker;
+		if (!worker->is_busy &&
+		    (!oldest || !worker->pid || (oldest->pid && worker->used_ms < oldest->used_ms)))
+			oldest = worker;
+	}
+	return oldest;
+}
+
+/* The process of the image, or room for one. *old_ret: the one that must end for it. NULL, with the
+ * reason in *problem_ret. */
+static struct symbol_worker *take_worker(struct symbol_workers *workers,
+					 const struct symbol_question *question,
+					 struct symbol_worker *old_ret, const char **problem_ret)
+{
+	const struct timespec until = { .tv_sec = question->deadline_ms / 1000,
+					.tv_nsec = question->deadline_ms % 1000 * 1000000 };
+	struct symbol_worker *worker = NULL;
+	int failure = 0;
+
+	*old_ret = (struct symbol_worker){ .pid = 0 };
+	*problem_ret = NULL;
+	pthread_mutex_lock(&workers->lock);
+	while (!*problem_ret && !worker) {
+		if (has_failed(workers, question->identity))
+			*problem_ret = problem_before;
+		else if (failure)
+			*problem_ret = problem_late;
+		else
+			worker = find_worker(workers, question->identity);
+		if (!*problem_ret && !worker)
+			failure =
+				pthread_cond_timedwait(&workers->released, &workers->lock, &until);
+	}
+	if (worker && strcmp(worker->identity, question->identity) != 0) {
+		*old_ret = *worker;
+		*worker = (struct symbol_worker){ .pid = 0 };
+		snprintf(worker->identity, sizeof(worker->identity), "%s", question->identity);
+	}
+	if (worker)
+		worker->is_busy = true;
+	workers->counts.questions += worker != NULL;
+	pthread_mutex_unlock(&workers->lock);
+	return worker;
+}
+
+static bool prepare_worker(struct symbol_workers *workers, const struct symbol_question *question,
+			   struct symbol_worker *worker)
+{
+	struct symbol_worker own = { .pid = 0 };
+	bool is_up;
+
+	if (worker->pid)
+		return true;
+	is_up = start_process(workers->program, question, &own);
+	pthread_mutex_lock(&workers->lock);
+	worker->pid = own.pid;
+	worker->fd = own.fd;
+	workers->counts.started += is_up;
+	pthread_mutex_unlock(&workers->lock);
+	return is_up;
+}
+
+static void count_problem(struct symbol_worker_counts *counts, const char *problem)
+{
+	counts->late += problem == problem_late;
+	counts->crashed += problem == problem_crashed;
+	counts->refused += problem == problem_unreadable || problem == problem_start;
+}
+
+/* A process that is late goes on: its client may have given it little time. */
+static void give_back(struct symbol_workers *workers, struct symbol_worker *worker,
+		      const char *problem)
+{
+	int64_t now_ms = clock_now_ms();
+
+	pthread_mutex_lock(&workers->lock);
+	count_problem(&workers->counts, problem);
+	if ((problem && problem != problem_late && problem != problem_large) ||
+	    is_hanging(worker, now_ms)) {
+		remember_failed(workers, worker->identity);
+		end_process(worker);
+	}
+	worker->is_busy = false;
+	worker->used_ms = now_ms;
+	pthread_cond_broadcast(&workers->released);
+	pthread_mutex_unlock(&workers->lock);
+}
+
+void symbol_workers_counts(struct symbol_workers *workers, struct symbol_worker_counts *ret)
+{
+	pthread_mutex_lock(&workers->lock);
+	*ret = workers->counts;
+	ret->running = 0;
+	for (size_t i = 0; i < SYMBOL_WORKERS_MOST; i++)
+		ret->running += workers->list[i].pid != 0;
+	pthread_mutex_unlock(&workers->lock);
+}
+
+/* ---- questions -------------------------------------------------------------------- */
+
+/* Appends a part of the answers; false when it is malformed. */
+static bool take_answers(const struct symbol_message *message, struct symbol_worker *worker,
+			 json_t *list)
+{
+	json_t *part = json_loadb(message->bytes.data ?: "", message->bytes.size_bytes, 0, NULL);
+	size_t count = json_array_size(part);
+	bool is_good = count && count <= worker->owed && count == message->number;
+
+	for (size_t i = 0; is_good && i < count; i++) {
+		json_t *answer = json_array_get(part, i);
+
+		is_good = json_is_null(answer) || json_is_object(answer);
+		if (is_good && list)
+			is_good = !json_array_append(list, answer);
+	}
+	if (is_good)
+		worker->owed -= count;
+	json_decref(part);
+	return is_good;
+}
+
+static bool send_file(const struct symbol_worker *worker, const struct symbol_question *question,
+		      const struct symbol_message *message)
+{
+	json_t *wanted = json_loadb(message->bytes.data ?: "", message->bytes.size_bytes,
+				    JSON_REJECT_DUPLICATES, NULL);
+	int fd AUTO_CLOSE = -1;
+
+	if (json_is_object(wanted))
+		fd = question->find(question->context, wanted);
+	json_decref(wanted);
+	return symbol_message_send(worker->fd, SYMBOL_MESSAGE_FILE, 0, NULL, 0, fd);
+}
+
+/* Receives the answers that are owed. NULL, or why not all came. `list`: NULL for those to a former
+ * question. */
+static const char *receive_answers(struct symbol_worker *worker,
+				   const struct symbol_question *question, json_t *list)
+{
+	struct symbol_message message AUTO_SYMBOL_MESSAGE;
+	unsigned int wanted = 0;
+	bool is_good = true;
+
+	symbol_message_init(&message, SYMBOL_CHILD_PART_BYTES);
+	while (is_good && worker->owed) {
+		enum symbol_receipt receipt =
+			symbol_message_receive(worker->fd, question->deadline_ms, &message);
+
+		if (receipt == SYMBOL_LATE)
+			return problem_late;
+		if (receipt == SYMBOL_ENDED)
+			return problem_crashed;
+		if (message.kind == SYMBOL_MESSAGE_UNREADABLE) {
+			log_message(LOG_LEVEL_WARNING, "%s: %.*s", question->name,
+				    (int)(message.bytes.size_bytes < most_reason_bytes
+						  ? message.bytes.size_bytes
+						  : most_reason_bytes),
+				    message.bytes.data ?: "");
+			return problem_unreadable;
+		}
+		if (message.kind == SYMBOL_MESSAGE_WANT && wanted++ < most_wanted)
+			is_good = send_file(worker, question, &message);
+		else
+			is_good = message.kind == SYMBOL_MESSAGE_ANSWERS &&
+				  take_answers(&message, worker, list);
+		if (list && message.bytes.size_bytes > *question->room_bytes)
+			return problem_large;
+		if (list)
+			*question->room_bytes -= message.bytes.size_bytes;
+	}
+	return is_good ? NULL : problem_crashed;
+}
+
+static const char *converse(struct symbol_worker *worker, const struct symbol_question *question,
+			    json_t *list)
+{
+	const char *problem = receive_answers(worker, question, NULL);
+
+	if (problem)
+		return problem;
+	worker->asked_ms = clock_now_ms();
+	worker->owed = question->count;
+	if (!symbol_message_send(worker->fd, SYMBOL_MESSAGE_ASK, question->fields,
+				 question->positions,
+				 question->count * sizeof(*question->positions), -1))
+		return problem_crashed;
+	return receive_answers(worker, question, list);
+}
+
+const char *symbol_workers_ask(struct symbol_workers *workers,
+			       const struct symbol_question *question, json_t *list)
+{
+	struct symbol_worker *worker, old;
+	const char *problem = NULL;
+
+	if (!question->count)
+		return NULL;
+	worker = take_worker(workers, question, &old, &problem);
+	end_process(&old);
+	if (!worker)
+		return problem;
+	if (prepare_worker(workers, question, worker))
+		problem = converse(worker, question, list);
+	else
+		problem = problem_start;
+	if (problem)
+		log_message(LOG_LEVEL_WARNING, "%s: %s", question->name, problem);
+	give_back(workers, worker, problem);
+	return problem;
+}
