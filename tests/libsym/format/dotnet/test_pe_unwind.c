@@ -127,6 +127,22 @@ Test(pe_unwind, knows_registers_that_are_saved_in_the_frame)
 	expect_saved(&row, RBX, 0);
 }
 
+/* mov [rsp + 0x100000], rbx; movaps [rsp + 0x20], xmm6; movaps [rsp + 0x30000], xmm7 */
+Test(pe_unwind, knows_registers_that_are_saved_far_away_and_skips_those_of_vectors)
+{
+	static const uint8_t info[] = { 0x01, 40,   11,   0,    40,   0x35, 0x00, 0x00, 0x10, 0x00,
+					30,   0x68, 0x02, 0x00, 20,   0x79, 0x00, 0x00, 0x03, 0x00,
+					7,    0x11, 0x00, 0x00, 0x20, 0x00, 0,    0 };
+	struct frame_row row;
+
+	cr_assert(row_of(info, sizeof(info), 40, &row));
+	expect_cfa(&row, RSP, 0x200000 + 8);
+	expect_saved(&row, RBX, 0x100000 - 0x200000 - 8);
+	cr_assert(row_of(info, sizeof(info), 39, &row));
+	expect_cfa(&row, RSP, 0x200000 + 8);
+	expect_saved(&row, RBX, 0);
+}
+
 Test(pe_unwind, refuses_infos_that_make_no_sense)
 {
 	static const uint8_t cut[] = { 0x01, 13, 5, 0x25, 13, 0x03 };
@@ -135,8 +151,20 @@ Test(pe_unwind, refuses_infos_that_make_no_sense)
 	static const uint8_t machine_frame[] = { 0x01, 1, 1, 0, 1, 0x0a, 0, 0 };
 	static const uint8_t chained_to_itself[] = { 0x21, 0,    0, 0, 0, 0x10, 0, 0,
 						     0xc8, 0x10, 0, 0, 0, 1,    0, 0 };
+	static const uint8_t chained_to_nothing[] = { 0x21, 0, 0, 0, 0, 0x10, 0, 0, 0xc8, 0x10 };
+	/* 16 times this offset of the frame register has more than 31 bits. */
+	static const uint8_t frame_too_large[] = {
+		0x01, 7, 3, 0x05, 7, 0x0b, 0, 0, 0x00, 0x08, 0, 0
+	};
+	/* Two frames of 4 GiB. */
+	static const uint8_t two_too_large[] = { 0x01, 9,    6, 0,    9,    0x11, 0xff, 0xff,
+						 0xff, 0xff, 7, 0x11, 0xff, 0xff, 0xff, 0xff };
 	struct frame_row row;
 
+	cr_expect(!row_of(chained_to_nothing, sizeof(chained_to_nothing), 0, &row));
+	cr_expect(!row_of(frame_too_large, sizeof(frame_too_large), 7, &row));
+	cr_expect(!row_of(two_too_large, sizeof(two_too_large), 9, &row));
+	cr_expect(row_of(two_too_large, sizeof(two_too_large), 6, &row), "before them");
 	cr_expect(!row_of(cut, sizeof(cut), 13, &row));
 	cr_expect(!row_of(version_2, sizeof(version_2), 0, &row));
 	cr_expect(!row_of(unknown_code, sizeof(unknown_code), 1, &row));
@@ -181,8 +209,25 @@ Test(pe_unwind, follows_an_epilog_by_the_frame_register)
 	expect_saved(&row, RBP, -16);
 }
 
+/* The displacement of a frame of 128 bytes and more has 32 bits. */
+Test(pe_unwind, follows_epilogs_of_large_frames)
+{
+	static const uint8_t add[] = { 0x48, 0x81, 0xc4, 0x00, 0x10, 0, 0, 0x5d, 0xc3 };
+	static const uint8_t lea[] = { 0x48, 0x8d, 0xa5, 0x00, 0xff, 0xff, 0xff, 0x5b, 0x5d, 0xc3 };
+	struct frame_row row;
+
+	cr_assert(epilog(add, sizeof(add), &row));
+	expect_cfa(&row, RSP, 0x1000 + 8 + 8);
+	expect_saved(&row, RBP, -16);
+	cr_assert(epilog(lea, sizeof(lea), &row));
+	expect_cfa(&row, RBP, -0x100 + 16 + 8);
+	expect_saved(&row, RBX, -24);
+}
+
 Test(pe_unwind, takes_jumps_out_of_the_function_for_tail_calls)
 {
+	static const uint8_t near[] = { 0x5d, 0xeb, 0x70 };
+	static const uint8_t near_inside[] = { 0x5d, 0xeb, 0x10 };
 	static const uint8_t through_register[] = { 0x5d, 0x48, 0xff, 0xe0 };
 	static const uint8_t far_away[] = { 0x5d, 0xe9, 0, 0, 1, 0 };
 	static const uint8_t inside[] = { 0xe9, 0xf0, 0xff, 0xff, 0xff };
@@ -193,6 +238,8 @@ Test(pe_unwind, takes_jumps_out_of_the_function_for_tail_calls)
 	cr_assert(epilog(far_away, sizeof(far_away), &row));
 	expect_cfa(&row, RSP, 16);
 	cr_expect(!epilog(inside, sizeof(inside), &row));
+	cr_expect(epilog(near, sizeof(near), &row), "100 + 3 + 112 is behind 200");
+	cr_expect(!epilog(near_inside, sizeof(near_inside), &row));
 }
 
 Test(pe_unwind, does_not_take_other_code_for_an_epilog)
