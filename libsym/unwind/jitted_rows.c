@@ -14,7 +14,8 @@ enum {
 	FUNCTION_BYTES = 12,
 	MAX_FUNCTIONS = 4096, /* body and funclets of one method */
 	BASE_ALIGNMENT = 8,   /* a heap of dynamic methods starts after its own header */
-	INFO_BYTES = 4 + 2 * 256,
+	/* header, 255 codes and one to align, function that it is chained to */
+	INFO_BYTES = 4 + 2 * 256 + FUNCTION_BYTES,
 };
 
 /* One method while its row is made. */
