@@ -4,13 +4,14 @@
 The runtime is the real one. What starts it is a program of our own (tests/dotnet/musl), because .NET's hosts need a C++ library for
 musl, which Debian does not have; of that its compiler's support library is enough for the runtime itself.
 """
+import collections
 import json
 import os
 import shutil
 import subprocess
 
 import shapes
-from harness import ROOT, Sample, expect
+from harness import ROOT, Sample, Skip, expect
 from live_contract import compare_rundown, compare_settled
 
 SOURCES = os.path.join(ROOT, "tests", "dotnet", "musl")
@@ -71,3 +72,29 @@ def test_musl_runtime_has_its_precompiled_code_named(context):
             files = {line.split()[-1] for line in maps}
     expect(any("musl" in path for path in files) and not any(path.endswith("/libc.so.6") for path in files), "that is not musl")
     expect(report["precompiled_methods"] > 500, "hardly any precompiled method has a name")
+
+
+def test_musl_runtime_is_recorded_by_frame_pointers(context):
+    """musl's own functions have no unwind tables: the caller of each wait is marked, and each stack ends where musl began the thread."""
+    runtime = musl(context)
+    path = os.path.join(context.scratch, "musl.trace.zip")
+    with Sample(runtime, dict(runtime.environment, DOTNET_PerfMapEnabled="0")) as sample:
+        done = context.mapgen.run("record", sample.pid, "-o", path, "-d", 3, "-F", 200, "--off-cpu")
+        if done.returncode and "perf_event_open" in done.stderr:
+            raise Skip(done.stderr.strip())
+        process = json.loads(context.mapgen.must("check", "--json", sample.pid).stdout)["process"]
+        threads = json.loads(context.mapgen.must("stack", "--json", sample.pid).stdout)["threads"]
+    quality = json.loads(context.mapgen.must("check", "--json", "-i", path).stdout)["quality"]
+    # A busy machine loses samples of switches; record counts them.
+    lost = sum(cause["count"] for cause in quality["cut"] if cause["reason"] == "no stack was recorded")
+    kinds, stacks = quality["kinds"], quality["stacks"] - lost
+    in_musl = sum(cause["count"] for cause in quality["cut"] if cause["reason"] == "no unwind table" and os.path.basename(cause["image"]) in ("libc.so", "host"))
+    context.figure(f"{stacks} stacks, {quality['guessed_stacks']} with guessed frames, {in_musl} end in musl; {kinds}")
+    expect(not process["unwind_tables"], "check says that every image has unwind tables")
+    expect(all(kinds[kind]["frames"] == kinds[kind]["named"] > 100 for kind in ("jitted", "precompiled")), f"managed frames have no name: {kinds}")
+    expect(quality["guessed_stacks"] > 0.1 * stacks, "hardly a frame is marked as guessed")
+    expect(sum(cause["count"] for cause in quality["cut"]) + quality["whole_stacks"] == quality["stacks"], f"stacks end early without a reason: {quality}")
+    expect(in_musl + quality["whole_stacks"] > 0.98 * stacks, f"stacks end early elsewhere: {quality['cut']}")
+    expect(any(frame["guessed"] for thread in threads for frame in thread["frames"]), "stack marks nothing as guessed")
+    ends = collections.Counter(thread["end"] for thread in threads)
+    expect(ends["no unwind table"] > 0.8 * len(threads), f"the stacks of threads end otherwise: {ends}")
