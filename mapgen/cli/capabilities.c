@@ -69,6 +69,11 @@ uint64_t capabilities_of(enum command_id command)
 	return UINT64_MAX;
 }
 
+uint64_t capabilities_of_raw_uprobes(void)
+{
+	return BIT(CAP_SYS_ADMIN);
+}
+
 /* Stops at the first number that the kernel does not know. */
 static void capabilities_bound(uint64_t kept)
 {
@@ -98,6 +103,20 @@ int capabilities_keep(uint64_t kept)
 		data[i].permitted &= (uint32_t)(kept >> (32 * i));
 		data[i].effective &= (uint32_t)(kept >> (32 * i));
 		data[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+int capabilities_drop(uint64_t dropped)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		return -errno;
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted &= ~(uint32_t)(dropped >> (32 * i));
+		data[i].effective &= ~(uint32_t)(dropped >> (32 * i));
 	}
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }

@@ -20,4 +20,13 @@ uint64_t capabilities_of(enum command_id command);
  */
 int capabilities_keep(uint64_t kept);
 
+/*
+ * What `record --events` keeps beside its row until it is known how probes are placed: only events
+ * of the uprobe PMU need it, where there is neither a BPF link nor tracefs.
+ */
+uint64_t capabilities_of_raw_uprobes(void);
+
+/* Gives up these for the calling thread and those that it starts. Returns 0 or a negative errno. */
+int capabilities_drop(uint64_t dropped);
+
 #endif

@@ -606,6 +606,7 @@ static void deinit(struct recording *recording)
 static bool prepare_program(struct recording *recording)
 {
 	char **words = recording->options->program;
+	uint64_t kept = capabilities_of(COMMAND_RECORD);
 	struct sym_error *error = NULL;
 	int failure;
 
@@ -615,7 +616,9 @@ static bool prepare_program(struct recording *recording)
 		message_error(error);
 		return false;
 	}
-	failure = capabilities_keep(capabilities_of(COMMAND_RECORD));
+	if (record_events_wanted(recording->options))
+		kept |= capabilities_of_raw_uprobes();
+	failure = capabilities_keep(kept);
 	if (failure)
 		message("cannot give up capabilities: %s", strerror(-failure));
 	recording->command_line = words ? message_format("dotnet-mapgen record -- %s", words[0])

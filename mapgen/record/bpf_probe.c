@@ -27,11 +27,11 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/error.h"
+#include "mapgen/record/event_budget.h"
 
 enum {
 	/* linux/bpf.h is older than Linux 6.6 on some machines. */
 	ATTACH_UPROBE_MULTI = 48,
-	WINDOW_SHIFT = 28,
 	FIRST_MAJOR = 6,
 	FIRST_MINOR = 10,
 };
@@ -142,7 +142,7 @@ static int load_program(const struct bpf_probe *probe, uint32_t most_in_window)
 		JUMP_VALUE(BPF_JEQ, BPF_REG_0, 0, 26), /* to the end */
 		MOVE(BPF_REG_7, BPF_REG_0),
 		CALL(BPF_FUNC_ktime_get_ns),
-		SHIFT_RIGHT(BPF_REG_0, WINDOW_SHIFT),
+		SHIFT_RIGHT(BPF_REG_0, EVENT_BUDGET_WINDOW_SHIFT),
 		LOAD(BPF_REG_1, BPF_REG_7, offsetof(struct counters, window)),
 		JUMP(BPF_JEQ, BPF_REG_0, BPF_REG_1, 3), /* the same window */
 		STORE(BPF_REG_7, offsetof(struct counters, window), BPF_REG_0),
@@ -212,7 +212,7 @@ void bpf_probe_close(struct bpf_probe *probe)
 static struct sym_error *open_all(struct bpf_probe *probe, const int *cpus, const int *fds,
 				  size_t count, uint32_t most_cpu, uint32_t samples_per_second)
 {
-	uint64_t most = ((uint64_t)samples_per_second << WINDOW_SHIFT) / 1000000000;
+	uint64_t most = event_budget_most(samples_per_second);
 
 	probe->counters_fd = make_map(BPF_MAP_TYPE_ARRAY, sizeof(struct counters), 1);
 	if (probe->counters_fd < 0)

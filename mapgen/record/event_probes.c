@@ -10,7 +10,8 @@
  * address of the path, config2 the offset
  * (Documentation/ABI/testing/sysfs-bus-event_source-devices-uprobe). Such an event is never
  * inherited. A thread that is made later gets its own when its FORK record is read; what it fires
- * before that has no native stack. It needs CAP_SYS_ADMIN.
+ * before that has no native stack. It needs CAP_SYS_ADMIN
+ * (kernel/events/core.c, perf_uprobe_event_init()).
  */
 #include "mapgen/record/event_probes.h"
 
@@ -49,7 +50,8 @@ void event_probes_init(struct event_probes *probes, struct event_set *events,
 {
 	*probes = (struct event_probes){ .events = events,
 					 .bpf = BPF_PROBE_CLOSED,
-					 .samples_per_second = samples_per_second };
+					 .samples_per_second = samples_per_second,
+					 .budget = { .per_second = samples_per_second } };
 }
 
 static void close_link(struct probed_process *process)
@@ -84,7 +86,7 @@ struct bpf_probe_counts event_probes_counts(const struct event_probes *probes)
 {
 	struct bpf_probe_counts counts = bpf_probe_counts(&probes->bpf);
 
-	counts.thinned += probes->thinned;
+	counts.thinned += probes->budget.exceeded;
 	return counts;
 }
 
@@ -360,6 +362,11 @@ struct sym_error *event_probes_add(struct event_probes *probes, int32_t pid, con
 	if (error)
 		process->count = 0;
 	return error;
+}
+
+bool event_probes_may_take(struct event_probes *probes, uint64_t time_ns)
+{
+	return probes->way == PROBE_BY_BPF || event_budget_take(&probes->budget, time_ns);
 }
 
 uint32_t event_probes_number(const struct event_probes *probes, const struct perf_sample *sample)

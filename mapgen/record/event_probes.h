@@ -19,6 +19,7 @@
 
 #include "mapgen/perfdata/perf_sample.h"
 #include "mapgen/record/bpf_probe.h"
+#include "mapgen/record/event_budget.h"
 #include "mapgen/record/event_set.h"
 
 enum {
@@ -44,7 +45,7 @@ struct event_probes {
 	struct probed_process *processes;
 	size_t process_count, process_capacity;
 	uint32_t samples_per_second;
-	uint64_t thinned; /* samples that were left out beyond the budget, not by BPF */
+	struct event_budget budget; /* of the ways without BPF */
 };
 
 void event_probes_init(struct event_probes *probes, struct event_set *events,
@@ -62,6 +63,10 @@ struct sym_error *event_probes_add(struct event_probes *probes, int32_t pid, con
 /* The thread was made: probes of the way PROBE_BY_THREAD follow it. */
 struct sym_error *event_probes_note_thread(struct event_probes *probes, int32_t pid, int32_t tid)
 	__attribute__((warn_unused_result));
+
+/* False: the sample is beyond the budget, and is counted as left out. With BPF the kernel has done
+ * that. */
+bool event_probes_may_take(struct event_probes *probes, uint64_t time_ns);
 
 /* Number of the probe of a sample; MOST_PROBES: unknown. */
 uint32_t event_probes_number(const struct event_probes *probes, const struct perf_sample *sample);

@@ -270,6 +270,7 @@ static struct perf_event_attr attribute_in_file(const struct perf_writer *writer
 
 	attr.exclude_callchain_user = 0;
 	attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+	attr.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
 	if (number >= EVENT_PROBE)
 		attr.config = PERF_COUNT_SW_DUMMY;
 	if (!writer->keeps_stacks) {

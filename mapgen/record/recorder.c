@@ -38,12 +38,13 @@
 #include "mapgen/record/recorded_kernel.h"
 #include "mapgen/record/recorded_process.h"
 #include "mapgen/record/ring_order.h"
+#include "mapgen/record/stack_log.h"
 #include "mapgen/record/thread_id.h"
 
 enum {
 	MOST_FRAMES = 1024,
-	PROBE_SAMPLES_PER_SECOND = 10000, /* beyond that native stacks of events are thinned */
 	STACKS_LIMIT = 1 << 28,
+	FOLLOW_MS = 5,
 	WAITING_LIMIT = 64 << 20, /* samples that wait; what is more is taken as it is */
 };
 
@@ -123,7 +124,7 @@ struct sym_error *recorder_create(const struct event_plan *plan, struct sym_budg
 	if (!recorder)
 		return &sym_error_no_memory;
 	recorder->budget = budget;
-	event_probes_init(&recorder->probes, &recorder->events, PROBE_SAMPLES_PER_SECOND);
+	event_probes_init(&recorder->probes, &recorder->events, EVENT_BUDGET_PER_SECOND);
 	buf_init(&recorder->stacks, STACKS_LIMIT);
 	buf_init(&recorder->waiting, WAITING_LIMIT);
 	error = event_set_init(&recorder->events, plan);
@@ -278,6 +279,11 @@ struct sym_error *recorder_add_probes(struct recorder *recorder, int32_t pid, co
 	return event_probes_add(&recorder->probes, pid, path, names, offsets, count);
 }
 
+bool recorder_has_raw_uprobes(const struct recorder *recorder)
+{
+	return recorder->probes.way == PROBE_BY_THREAD;
+}
+
 uint64_t recorder_thinned_stacks(const struct recorder *recorder)
 {
 	return event_probes_counts(&recorder->probes).thinned;
@@ -295,29 +301,6 @@ static const enum sym_unwind_machine own_machine = SYM_UNWIND_ARM64;
 static uint64_t stack_pointer(const struct sym_unwind_registers *registers)
 {
 	return registers->values[registers->machine == SYM_UNWIND_ARM64 ? 31 : 7];
-}
-
-/* What a report cannot see in the chain: "time tid end address", then the frames that are guesses.
- */
-static void note_stack(struct recorder *recorder, const struct perf_sample *sample,
-		       const struct recorded_stack *stack)
-{
-	size_t guessed = 0;
-
-	for (size_t i = 0; i < stack->count; i++)
-		guessed += !!(stack->frames[i].flags & SYM_FRAME_IS_GUESSED);
-	recorder->counts.guessed_frames += guessed;
-	recorder->counts.cut_stacks[stack->end]++;
-	if (stack->end == SYM_UNWIND_WHOLE)
-		recorder->counts.whole_stacks++;
-	if (stack->end == SYM_UNWIND_WHOLE && !guessed)
-		return;
-	buf_printf(&recorder->stacks, "%" PRIu64 "\t%u\t%d\t%" PRIx64, sample->time_ns, sample->tid,
-		   (int)stack->end, stack->frames[stack->count - 1].address);
-	for (size_t i = 0; i < stack->count; i++)
-		if (stack->frames[i].flags & SYM_FRAME_IS_GUESSED)
-			buf_printf(&recorder->stacks, "\t%zu", i);
-	buf_append(&recorder->stacks, "\n", 1);
 }
 
 /* The user's part of a call chain, innermost first. */
@@ -365,7 +348,7 @@ static struct sym_error *unwind(struct recorder *recorder, struct recorded_proce
 	for (size_t i = 0; i < stack.count; i++)
 		part->frames[i] = stack.frames[i].address;
 	part->count = stack.count;
-	note_stack(recorder, sample, &stack);
+	stack_log_note(&recorder->stacks, &recorder->counts, sample, &stack);
 	return NULL;
 }
 
@@ -488,6 +471,23 @@ static struct sym_error *take_held_switch(void *context, const struct perf_event
 	return NULL;
 }
 
+/* The sample is of a probe, and within the budget: it gets the id that perf.data has for it. */
+static bool take_probe(struct recorder *recorder, struct perf_sample *sample)
+{
+	uint32_t probe = event_probes_number(&recorder->probes, sample);
+
+	if (probe == MOST_PROBES)
+		return false;
+	if (!recorder->is_second_look) {
+		if (!event_probes_may_take(&recorder->probes, sample->time_ns))
+			return false;
+		recorder->counts.probe_samples++;
+	}
+	sample->id = perf_writer_probe_id(probe);
+	sample->period = 1;
+	return true;
+}
+
 static struct sym_error *take_sample(struct recorder *recorder,
 				     const struct perf_event_header *header)
 {
@@ -506,15 +506,9 @@ static struct sym_error *take_sample(struct recorder *recorder,
 	if (!recorder->is_second_look) {
 		recorder->counts.cpu_samples += kind == EVENT_CPU;
 		recorder->counts.switch_samples += kind == EVENT_SWITCH;
-		recorder->counts.probe_samples += kind == EVENT_PROBE;
 	}
-	if (kind == EVENT_PROBE) {
-		uint32_t probe = event_probes_number(&recorder->probes, &sample);
-
-		if (probe == MOST_PROBES)
-			return NULL;
-		sample.id = perf_writer_probe_id(probe);
-	}
+	if (kind == EVENT_PROBE && !take_probe(recorder, &sample))
+		return NULL;
 	return write_sample(recorder, kind, header, &sample);
 }
 
@@ -718,6 +712,9 @@ struct sym_error *recorder_step(struct recorder *recorder, int timeout_ms, bool 
 {
 	struct sym_error *error;
 
+	/* Probes follow a new thread when its FORK record is read. */
+	if (recorder_has_raw_uprobes(recorder) && timeout_ms > FOLLOW_MS)
+		timeout_ms = FOLLOW_MS;
 	event_set_wait(&recorder->events, timeout_ms);
 	error = take_rings(recorder);
 	*ended_ret = !error && tick(recorder);

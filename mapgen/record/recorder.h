@@ -58,6 +58,9 @@ struct sym_error *recorder_name_stack(struct recorder *recorder, int32_t pid,
 				      const uint8_t *addresses, size_t count, uint64_t time_ns)
 	__attribute__((warn_unused_result));
 
+/* Probes are events of the uprobe PMU, and threads that appear need more of them. */
+bool recorder_has_raw_uprobes(const struct recorder *recorder);
+
 /* Native stacks that were left out, as there were too many. */
 uint64_t recorder_thinned_stacks(const struct recorder *recorder);
 

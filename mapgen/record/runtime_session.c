@@ -15,9 +15,11 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/error.h"
+#include "mapgen/cli/capabilities.h"
 #include "mapgen/cli/message.h"
 #include "mapgen/events/event_choice.h"
 #include "mapgen/events/event_stream.h"
+#include "mapgen/record/event_budget.h"
 #include "mapgen/record/recording_file.h"
 #include "mapgen/record/stream_receiver.h"
 #include "mapgen/record/stream_ring.h"
@@ -43,9 +45,10 @@ struct runtime_session {
 	uint64_t read_bytes;         /* of the file */
 	struct stop_condition stop;
 	struct stream_ring ring;
-	uint64_t ring_ns; /* 0: all is kept */
-	uint64_t last_ns; /* time of the newest event */
-	uint64_t gaps;    /* of a stream that was closed */
+	uint64_t ring_ns;           /* 0: all is kept */
+	uint64_t last_ns;           /* time of the newest event */
+	uint64_t gaps;              /* of a stream that was closed */
+	struct event_budget budget; /* of managed stacks, which the runtime cannot leave out */
 	bool has_native_stacks, has_managed_stacks;
 	bool lacks_probes; /* for some of the events */
 	char *reason;      /* why stacks are not native; NULL: they are, or were not asked for */
@@ -182,15 +185,15 @@ static struct sym_error *choose_stacks(struct runtime_session *session,
 static struct sym_error *take_event(void *context, const struct runtime_event *event)
 {
 	struct runtime_session *session = context;
-	struct sym_error *error = NULL;
 
 	if (event->time_ns > session->last_ns)
 		session->last_ns = event->time_ns;
 	stop_condition_take(&session->stop, event);
-	if (event->address_count)
-		error = recorder_name_stack(session->recorder, session->pid, event->addresses,
-					    event->address_count, event->time_ns);
-	return error;
+	if (!event->address_count)
+		return NULL;
+	(void)event_budget_take(&session->budget, event->time_ns);
+	return recorder_name_stack(session->recorder, session->pid, event->addresses,
+				   event->address_count, event->time_ns);
 }
 
 /* What cannot be read is kept, and not read any more. Takes ownership of `error`. */
@@ -299,6 +302,18 @@ static struct sym_error *explain_session(struct sym_error *error,
 	return said;
 }
 
+/* Before the thread that receives events starts. */
+static struct sym_error *drop_capabilities(const struct runtime_session *session)
+{
+	int failure = recorder_has_raw_uprobes(session->recorder)
+			      ? 0
+			      : capabilities_drop(capabilities_of_raw_uprobes());
+
+	return failure ? sym_error_create(SYM_ERROR_IO, "cannot give up capabilities: %s",
+					  strerror(-failure))
+		       : NULL;
+}
+
 static struct sym_error *begin(struct runtime_session *session, struct sym_snapshot *snapshot,
 			       const struct runtime_session_opts *opts)
 {
@@ -315,6 +330,8 @@ static struct sym_error *begin(struct runtime_session *session, struct sym_snaps
 				  &session->choice);
 	if (!error)
 		error = choose_stacks(session, snapshot, opts->stacks);
+	if (!error)
+		error = drop_capabilities(session);
 	if (error)
 		return error;
 	wanted.providers = session->choice.providers;
@@ -344,6 +361,7 @@ struct sym_error *runtime_session_open(int32_t pid, const struct runtime_session
 	session->recorder = opts->recorder;
 	session->stop = opts->stop;
 	session->ring_ns = opts->ring_ns;
+	session->budget.per_second = EVENT_BUDGET_PER_SECOND;
 	stream_ring_init(&session->ring);
 	buf_init(&session->pending, MOST_PENDING_BYTES);
 	session->file = recording_file_temporary();
@@ -473,6 +491,11 @@ static uint64_t gaps_of(const struct runtime_session *session)
 	return session->gaps + (session->stream ? event_stream_counts(session->stream).gaps : 0);
 }
 
+uint64_t runtime_session_dear_stacks(const struct runtime_session *session)
+{
+	return session->budget.exceeded;
+}
+
 uint64_t runtime_session_gaps(const struct runtime_session *session)
 {
 	return gaps_of(session);
@@ -482,10 +505,11 @@ json_t *runtime_session_describe(const struct runtime_session *session, const ch
 {
 	const char *reason, *stacks = runtime_session_stacks(session, &reason);
 
-	return json_pack("{s:s, s:i, s:s, s:o, s:s, s:s?, s:I, s:I, s:I, s:s?}", "member", member,
-			 "pid", (int)session->pid, "runtime", session->runtime, "providers",
+	return json_pack("{s:s, s:i, s:s, s:o, s:s, s:s?, s:I, s:I, s:I, s:I, s:s?}", "member",
+			 member, "pid", (int)session->pid, "runtime", session->runtime, "providers",
 			 describe_providers(&session->choice), "stacks", stacks, "stacks_reason",
 			 reason, "gaps", (json_int_t)gaps_of(session), "thinned_stacks",
-			 (json_int_t)recorder_thinned_stacks(session->recorder), "unread_bytes",
-			 unread_bytes(session), "ended", session->end_reason);
+			 (json_int_t)recorder_thinned_stacks(session->recorder),
+			 "managed_stacks_beyond_budget", (json_int_t)session->budget.exceeded,
+			 "unread_bytes", unread_bytes(session), "ended", session->end_reason);
 }

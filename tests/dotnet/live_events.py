@@ -8,13 +8,18 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 
 from event_target import Recording, Target, about, cpu_times_of, events_of, match, samples_of
-from harness import Skip, expect
+from harness import ROOT, Skip, expect
 from live_record import STARTS
 
 # In a few hundred events, four are within what chance does to the share.
 CHANCE = 4
+
+# Without these capabilities there is no BPF link.
+BY_TRACEFS = ("setpriv", "--bounding-set=-bpf,-sys_admin")
+BY_THREAD = (sys.executable, os.path.join(ROOT, "tests", "dotnet", "without_bpf.py"))
 
 
 def runtime_events(events, number):
@@ -127,13 +132,38 @@ def test_a_target_that_makes_1000_threads_survives_probes(context):
 def test_a_target_that_makes_1000_threads_survives_probes_by_tracefs(context):
     if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
         raise Skip("tracefs is not mounted")
-    # Without this capability there is no BPF link.
-    with_stack, all_events, strangers = check_threads(context, "tracefs", before=("setpriv", "--bounding-set=-bpf,-sys_admin"))
+    with_stack, all_events, strangers = check_threads(context, "tracefs", before=BY_TRACEFS)
     context.figure(f"{with_stack} of {all_events} events have a native stack, {strangers} stacks have no event")
     expect(all_events - with_stack <= 10, f"{with_stack} of {all_events} events have a native stack")
     with open("/sys/kernel/tracing/uprobe_events", encoding="utf-8") as file:
         left = [line for line in file if "dotnet_mapgen_" in line and not os.path.exists(f"/proc/{re.search('dotnet_mapgen_([0-9]+)/', line)[1]}")]
     expect(not left, f"left in tracefs: {left}")
+
+
+def test_a_target_that_makes_1000_threads_survives_probes_by_thread(context):
+    """Threads that have ended before they are seen have no stacks; a stack of another event would be worse."""
+    with_stack, all_events, strangers = check_threads(context, "by-thread", before=BY_THREAD)
+    context.figure(f"{with_stack} of {all_events} events have a native stack")
+    expect(not strangers, f"{strangers} stacks have no event")
+
+
+def test_probes_by_thread_follow_threads_that_appear(context):
+    path = os.path.join(context.scratch, "follow.trace.zip")
+    with Target() as target:
+        recording = Recording(context, target.pid, path, "--events=exceptions", before=BY_THREAD)
+        recording.wait_until_ready()
+        target.ask("throw 40")
+        last = target.ask("flood 1")
+        said = recording.stop()
+        expect(target.ask("throw 1").exceptions == last.exceptions + 1, "the target does not go on")
+    expect("with native stacks" in said, said)
+    samples = samples_of(path, context.scratch)
+    main = [sample for sample in samples if sample.tid == target.pid]
+    expect(len(main) == 40, f"{len(main)} of 40 events of the first thread have a native stack")
+    expect(len(samples) > len(main), "no thread that was made later has a native stack")
+    ends = collections.Counter(sample.frames[-1] for sample in samples if sample.frames[-1] not in STARTS)
+    expect(sum(ends.values()) <= max(CHANCE, len(samples) / 100), f"stacks that do not reach the thread's start end in {ends}")
+    context.figure(f"{last.exceptions} exceptions, {len(samples)} native stacks")
 
 
 # ---- what goes wrong ---------------------------------------------------------
@@ -188,10 +218,10 @@ def test_a_process_without_a_runtime_is_one_line(context):
     expect("has no .NET runtime" in said, said)
 
 
-def test_a_flood_of_events_is_bounded_and_what_is_lost_is_counted(context):
-    path = os.path.join(context.scratch, "flood.trace.zip")
+def check_flood(context, name, before=()):
+    path = os.path.join(context.scratch, f"{name}.trace.zip")
     with Target() as target:
-        recording = Recording(context, target.pid, path, "--events=exceptions")
+        recording = Recording(context, target.pid, path, "--events=exceptions", before=before)
         recording.wait_until_ready()
         last = target.ask("flood 2")
         with open(f"/proc/{recording.process.pid}/status", encoding="utf-8") as file:
@@ -208,6 +238,31 @@ def test_a_flood_of_events_is_bounded_and_what_is_lost_is_counted(context):
     # Rings of the kernel count too: 320 MiB.
     expect(peak_kb < 1 << 20, f"{peak_kb} KiB")
     context.figure(f"{last.exceptions} exceptions in 2 s, {len(events)} events, {len(samples)} stacks, {stream['gaps']} gaps, {peak_kb >> 10} MiB")
+
+
+def test_a_flood_of_events_is_bounded_and_what_is_lost_is_counted(context):
+    check_flood(context, "flood")
+
+
+def test_a_flood_of_events_is_bounded_with_probes_by_tracefs(context):
+    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
+        raise Skip("tracefs is not mounted")
+    check_flood(context, "flood-tracefs", before=BY_TRACEFS)
+
+
+def test_managed_stacks_beyond_the_budget_are_counted(context):
+    path = os.path.join(context.scratch, "flood-managed.trace.zip")
+    with Target() as target:
+        recording = Recording(context, target.pid, path, "--events=exceptions", "--stacks=managed")
+        recording.wait_until_ready()
+        target.ask("flood 2")
+        said = recording.stop()
+    windows = collections.Counter(event.time >> 28 for event in runtime_events(events_of(path), 80))
+    beyond = sum(max(0, count - (10000 << 28) // 10**9) for count in windows.values())
+    counted = about(path)["event_streams"][0]["managed_stacks_beyond_budget"]
+    # Events of several threads are not quite in the order of time, so some count as of the window before.
+    expect(abs(counted - beyond) <= beyond / 20, f"{counted} managed stacks beyond the budget, by their times there are {beyond}")
+    expect(bool(beyond) == ("managed stacks beyond 10000 a second" in said), said)
 
 
 def test_a_recording_stops_after_an_exception_and_keeps_what_came_just_before(context):
