@@ -163,12 +163,11 @@ static bool is_missing(const struct view *view)
 
 int report_run(const struct options *options)
 {
-	const struct profile_open_opts opts = { .options = options,
-						.keeps_samples =
-							options->format == REPORT_PERF_SCRIPT,
-						.from_s = options->from_seconds,
-						.to_s = options->to_seconds,
-						.event_lines = options->event };
+	struct profile_open_opts opts = { .options = options,
+					  .keeps_samples = options->format == REPORT_PERF_SCRIPT,
+					  .from_s = options->from_seconds,
+					  .to_s = options->to_seconds,
+					  .event_lines = options->event };
 	struct profile *profile GUARDED(profile) = NULL;
 	struct sym_error *error;
 	enum view_kind kind;
@@ -176,6 +175,7 @@ int report_run(const struct options *options)
 
 	if (!read_view(options, &kind) || !check(options))
 		return EXIT_USAGE;
+	opts.keeps_spans = kind == VIEW_CONTENTION;
 	error = profile_open(options->input, &opts, &profile);
 	if (error)
 		return say_failure(options->input, error);

@@ -14,6 +14,7 @@ void event_report_destroy(struct event_report *report)
 	event_rows_deinit(&report->kinds);
 	event_rows_deinit(&report->counters);
 	event_rows_deinit(&report->activities);
+	free(report->lock_waits);
 	free(report->pool);
 	free(report->lines);
 	buf_deinit(&report->texts);

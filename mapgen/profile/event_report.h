@@ -25,6 +25,14 @@ enum {
 	POOL_STARVATION = 6 /* src/coreclr/vm/ClrEtwAll.man, ThreadAdjustmentReasonMap */
 };
 
+/* One wait for a lock. */
+struct lock_wait {
+	uint64_t begin_ns, end_ns;
+	uint64_t tid;       /* of the thread that waited */
+	uint64_t owner_tid; /* of the thread that held it at the begin; 0: not said */
+	const struct event_row *lock;
+};
+
 /* One event, for the view that lists them. */
 struct event_line {
 	uint64_t time_ns;
@@ -37,6 +45,8 @@ struct event_report {
 	struct gc_log gc;
 	struct event_rows exceptions; /* by type and message */
 	struct event_rows locks;      /* weight in ns; extra: last owner, object */
+	struct lock_wait *lock_waits; /* only where spans are kept */
+	size_t lock_wait_count, lock_wait_capacity;
 	struct event_rows methods;  /* by method and tier; weight in ns; extra: IL and code bytes */
 	struct event_rows kinds;    /* by provider and event; extra: events with a stack */
 	struct event_rows counters; /* by provider and counter; note: unit */

@@ -160,6 +160,27 @@ static struct sym_error *begin_lock(struct event_reading *reading,
 	return NULL;
 }
 
+/* Which stacks the owner had then is known when all samples are read. */
+static struct sym_error *keep_lock_wait(struct event_reading *reading,
+					const struct pending *pending, uint64_t waited_ns,
+					const struct event_row *lock)
+{
+	struct event_report *report = reading->report;
+
+	if (!reading->profile->keeps_spans)
+		return NULL;
+	if (!grow_items((void **)&report->lock_waits, &report->lock_wait_capacity,
+			report->lock_wait_count, sizeof(*report->lock_waits)))
+		return &sym_error_no_memory;
+	report->lock_waits[report->lock_wait_count++] =
+		(struct lock_wait){ .begin_ns = pending->time_ns,
+				    .end_ns = pending->time_ns + waited_ns,
+				    .tid = pending->key.tid,
+				    .owner_tid = pending->number,
+				    .lock = lock };
+	return NULL;
+}
+
 static struct sym_error *end_lock(struct event_reading *reading, const struct runtime_event *event)
 {
 	const struct pending_key key = thread_key(PENDING_LOCK, event, 0);
@@ -177,8 +198,9 @@ static struct sym_error *end_lock(struct event_reading *reading, const struct ru
 	error = event_rows_find(&reading->report->locks, name, "", &row);
 	if (!error && row) {
 		event_row_add(row, waited_ns);
-		row->extra[0] = pending->number;
+		row->extra[0] = pending->number ? pending->number : row->extra[0];
 		row->extra[1] = pending->other;
+		error = keep_lock_wait(reading, pending, waited_ns, row);
 	}
 	if (!error)
 		error = event_reading_add(reading, PROFILE_CONTENTION, event, pending->stack, name,

@@ -281,6 +281,9 @@ static struct sym_error *count_away(struct reading *reading, uint32_t thread,
 	error = off_cpu_event(reading, away->is_preempted, &event);
 	if (!error)
 		error = find_stack(reading, away->stack, away->begin_ns, &stack);
+	if (!error && away->stack != NO_STACK)
+		error = profile_add_span(reading->profile,
+					 &(struct profile_span){ begin, end, thread, stack });
 	return error ? error : profile_add(reading->profile, event, thread, stack, 1, end - begin);
 }
 
@@ -331,9 +334,14 @@ static struct sym_error *take_sample_moment(struct reading *reading, const struc
 	if (input->tracepoint)
 		return event_match_note_hit(reading->opts->match, moment->tid, input->tracepoint,
 					    moment->time_ns, stack);
-	return profile_add_sample(reading->profile,
-				  &(struct profile_sample){ moment->time_ns, moment->period,
-							    input->number, thread, stack });
+	if (input->is_time)
+		error = profile_add_span(reading->profile,
+					 &(struct profile_span){ moment->time_ns - moment->period,
+								 moment->time_ns, thread, stack });
+	return error ? error
+		     : profile_add_sample(reading->profile,
+					  &(struct profile_sample){ moment->time_ns, moment->period,
+								    input->number, thread, stack });
 }
 
 static struct sym_error *take_life(struct reading *reading, const struct moment *moment)

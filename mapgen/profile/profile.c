@@ -26,6 +26,7 @@ void profile_destroy(struct profile *profile)
 	free(profile->events);
 	free(profile->entries);
 	free(profile->samples);
+	free(profile->spans);
 	address_table_deinit(&profile->by_key);
 	free(profile->title);
 	free(profile->runtime);
@@ -127,6 +128,17 @@ struct sym_error *profile_add_sample(struct profile *profile, const struct profi
 	}
 	return profile_add(profile, sample->event, sample->thread, sample->stack, 1,
 			   sample->weight);
+}
+
+struct sym_error *profile_add_span(struct profile *profile, const struct profile_span *span)
+{
+	if (!profile->keeps_spans)
+		return NULL;
+	if (!grow_items((void **)&profile->spans, &profile->span_capacity, profile->span_count,
+			sizeof(*profile->spans)))
+		return &sym_error_no_memory;
+	profile->spans[profile->span_count++] = *span;
+	return NULL;
 }
 
 uint32_t profile_find_event(const struct profile *profile, enum profile_event_kind kind)

@@ -66,6 +66,12 @@ struct profile_sample {
 	uint32_t event, thread, stack;
 };
 
+/* Where a thread was for some time: a CPU sample, or a wait. */
+struct profile_span {
+	uint64_t begin_ns, end_ns;
+	uint32_t thread, stack;
+};
+
 /* What is missing in it. */
 struct profile_losses {
 	uint64_t lost_records, lost_samples, throttled;
@@ -92,6 +98,9 @@ struct profile {
 	bool keeps_samples;
 	struct profile_sample *samples; /* in the order of time */
 	size_t sample_count, sample_capacity;
+	bool keeps_spans;
+	struct profile_span *spans; /* each thread's in the order of time */
+	size_t span_count, span_capacity;
 	uint64_t begin_ns, end_ns; /* of what was recorded, CLOCK of the input; 0: no times */
 	char *title;               /* whose it is; NULL when not known */
 	char *runtime;             /* ".NET 10.0.12"; NULL when not known */
@@ -115,6 +124,10 @@ struct sym_error *profile_add(struct profile *profile, uint32_t event, uint32_t 
 
 /* Adds one sample to the entry of its event, thread and stack, and keeps it if samples are kept. */
 struct sym_error *profile_add_sample(struct profile *profile, const struct profile_sample *sample)
+	__attribute__((warn_unused_result));
+
+/* Keeps the span if spans are kept. Errors: NO_MEMORY. */
+struct sym_error *profile_add_span(struct profile *profile, const struct profile_span *span)
 	__attribute__((warn_unused_result));
 
 /* The event that a view of this kind shows: the one with most samples. UINT32_MAX: there is none.

@@ -330,8 +330,10 @@ struct sym_error *profile_open(const char *path, const struct profile_open_opts 
 
 	if (!error)
 		error = profile_create(&profile);
-	if (!error)
+	if (!error) {
 		profile->keeps_samples = opts->keeps_samples;
+		profile->keeps_spans = opts->keeps_spans;
+	}
 	if (!error)
 		error = read_input(profile, &input, opts);
 	if (!error)

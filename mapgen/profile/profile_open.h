@@ -12,7 +12,7 @@ struct options;
 
 struct profile_open_opts {
 	const struct options *options; /* for names of a plain perf.data; recorded_names.h */
-	bool keeps_samples;
+	bool keeps_samples, keeps_spans;
 	double from_s, to_s;     /* of the recording; to_s 0: to its end */
 	const char *event_lines; /* regular expression: events to be kept one by one; NULL: none */
 };

@@ -71,7 +71,8 @@ static const struct column *columns_of(enum view_kind kind)
 				      { "MAX", "longest_ms", FORM_MS, 8 },
 				      { "LOCK", "lock", FORM_TEXT, 24 },
 				      { "LAST OWNER", "last_owner_tid", FORM_OWNER, 22 },
-				      { "WAITER", "from", FORM_TEXT, 0 } },
+				      { "WAITER", "from", FORM_TEXT, 28 },
+				      { "OWNER WAS IN", "owner_in", FORM_TEXT, 0 } },
 		[VIEW_WAITS] = { { "TIME", "waited_ms", FORM_MS, 8 },
 				 { "WAITS", "waits", FORM_COUNT, 8 },
 				 { "MAX", "longest_ms", FORM_MS, 8 },
@@ -400,6 +401,9 @@ static void write_table(const struct view *view, const json_t *summary, const js
 	put_summary(view, summary, to);
 	if (estimator)
 		fprintf(to, "  estimated from %s\n", estimator);
+	if (view->kind == VIEW_CONTENTION &&
+	    profile_find_event(view->profile, PROFILE_OFF_CPU) == UINT32_MAX)
+		fputs("  record --off-cpu shows where owners were\n", to);
 	if (json_array_size(json_object_get(summary, "events"))) {
 		put_lines(summary, to);
 	} else {

@@ -13,6 +13,7 @@
 #include "mapgen/profile/event_report.h"
 #include "mapgen/view/event_origins.h"
 #include "mapgen/view/frame_text.h"
+#include "mapgen/view/lock_owners.h"
 #include "mapgen/view/units.h"
 
 enum {
@@ -373,6 +374,49 @@ static struct sym_error *make_subjects(const struct view *view, add_subject_fn *
 	return error;
 }
 
+/* "Store.Reserve -> Thread.Sleep 98 %": where most of the owner's time went. */
+static json_t *owner_json(const struct view *view, const struct owner_place *place, double share)
+{
+	const struct frame_table *table = view->profile->frames;
+	struct buf text;
+	json_t *value;
+
+	buf_init(&text, NAME_LIMIT);
+	append_name(view, frame_table_at(table, place->where), true, &text);
+	if (place->innermost != FRAME_NONE) {
+		buf_append_string(&text, " -> ");
+		append_name(view, frame_table_at(table, place->innermost), true, &text);
+	}
+	if (share < 0.995)
+		buf_printf(&text, " %.0f %%", 100 * share);
+	value = json_output_text(buf_string(&text));
+	buf_deinit(&text);
+	return value;
+}
+
+static struct sym_error *make_locks(const struct view *view, json_t **summary, json_t *rows)
+{
+	struct lock_owners owners = { 0 };
+	struct sym_error *error = make_subjects(view, add_lock, summary, rows);
+
+	/* CPU samples alone would show only what an owner does, not what it waits for. */
+	if (!error && profile_find_event(view->profile, PROFILE_OFF_CPU) != UINT32_MAX)
+		error = lock_owners_make(view->profile, &owners);
+	for (size_t i = 0; !error && i < json_array_size(rows); i++) {
+		json_t *row = json_array_get(rows, i);
+		const char *name = json_string_value(json_object_get(row, "lock"));
+		double share;
+		const struct owner_place *place = lock_owners_find(
+			&owners, event_rows_look_up(&view->profile->report->locks, name ?: "", ""),
+			&share);
+
+		json_object_set_new(row, "owner_in",
+				    place ? owner_json(view, place, share) : json_null());
+	}
+	lock_owners_deinit(&owners);
+	return error;
+}
+
 /* ---- the others ------------------------------------------------------------------------------ */
 
 static struct sym_error *make_pool(const struct view *view, json_t **summary, json_t *rows)
@@ -520,7 +564,7 @@ static struct sym_error *make(const struct view *view, json_t **summary, json_t 
 	case VIEW_EXCEPTIONS:
 		return make_subjects(view, add_exception, summary, rows);
 	case VIEW_CONTENTION:
-		return make_subjects(view, add_lock, summary, rows);
+		return make_locks(view, summary, rows);
 	case VIEW_WAITS:
 		return make_subjects(view, add_wait, summary, rows);
 	case VIEW_THREADPOOL:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """report on recordings of .NET: a lock convoy that measures its own waits, names where neither process nor .NET are, and saved maps."""
+import json
 import os
 import re
 import shutil
@@ -44,6 +45,27 @@ def test_report_charges_the_right_caller_of_a_convoy(context):
     expect(0.95 <= share <= 1.05, f"{waits / 1000:.0f} ms are charged to Reserve, which has waited {milliseconds} ms in {count} waits")
     text = context.mapgen.must("report", "off-cpu", "-i", path).stdout
     expect(re.search(r"Convoy\.Reserve.* lock$", text, re.M), f"no wait for a lock in Convoy.Reserve: {text}")
+
+
+def test_report_says_where_the_owner_of_a_lock_was(context):
+    """Each thread of the convoy sleeps in Hold() while it has the lock."""
+    artifacts = built("convoy")
+    why = build_project("tests/dotnet/convoy", artifacts)
+    if why:
+        raise Skip(f"the convoy does not build: {why}")
+    path = os.path.join(context.scratch, "owners.trace.zip")
+    with subprocess.Popen([shutil.which("dotnet"), os.path.join(artifacts, "bin", "convoy", "release", "convoy.dll"), "10000"],
+                          stdout=subprocess.PIPE, env=build_environment()) as program:
+        program.stdout.readline()
+        done = subprocess.run([context.mapgen.program, "record", str(program.pid), "--events=contention", "--off-cpu", "-d", "3", "-o", path],
+                              capture_output=True, text=True, timeout=120)
+        program.kill()
+    if "perf_event_open" in done.stderr:
+        raise Skip(done.stderr.strip())
+    expect(done.returncode == 0, f"record: {done.stderr.strip()}")
+    locks = json.loads(context.mapgen.must("report", "contention", "--format=json", "-i", path).stdout)["locks"]
+    expect(locks and locks[0]["from"].startswith("Convoy.Reserve"), f"no wait in Reserve: {locks}")
+    expect(locks[0]["owner_in"].startswith("Convoy.Hold -> Thread.Sleep"), f"the owner was in {locks[0]['owner_in']}")
 
 
 def test_report_is_the_same_where_neither_process_nor_dotnet_are(context):

@@ -36,6 +36,7 @@ static class Convoy
         }) { Name = "convoy" }).ToArray();
         foreach (var thread in threads)
             thread.Start();
+        Console.WriteLine("started");
         foreach (var thread in threads)
             thread.Join();
         Console.WriteLine($"{waits} {waited * 1000 / Stopwatch.Frequency}");
