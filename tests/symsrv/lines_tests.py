@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import uuid
 
 import symsrv_harness as h
 from names_tests import functions, libc_debug_file
@@ -250,3 +251,69 @@ def damaged_debug_information_leaves_names_or_a_reason():
             status, _, answer = post(program, {"modules": [{"build_id": identity, "addresses": [start, start + 1]}], "lines": True})
             equal((status, answer["modules"][0]["results"][0]["function"]), (200, "outer"), "copy %d" % number)
             equal(program.get("/healthz")[0], 200, "the server")
+
+
+def identity_of(image):
+    """The keys of a precompiled assembly and of its PDB on symbol servers."""
+    header = image.u32(0x3C)
+    at = image.data.index(b"RSDS") + 4
+    guid = uuid.UUID(bytes_le=image.data[at:at + 16]).hex
+    return "%08X%x" % (image.u32(header + 8), image.u32(header + 24 + 56)), guid + "FFFFFFFF"
+
+
+def own_frames(program_file):
+    """What StackTrace of the program's own threads says: (method, native offset) to places, of precompiled code only."""
+    import live_lines
+    os.environ["DOTNET_TieredCompilation"] = "0"
+    try:
+        with live_lines.Lines(["dotnet", program_file]) as lines:
+            frames = [frame for thread in lines.threads for frame in thread["frames"][1:] if frame["place"]]
+    finally:
+        del os.environ["DOTNET_TieredCompilation"]
+    return {(frame["method"], frame["offset"]): frame["place"][:2] for frame in frames}
+
+
+@test
+def precompiled_assemblies_have_the_lines_of_their_own_stack_traces():
+    need("dotnet")
+    import dotnet_tests  # noqa: F401: the path of the harness
+    import live_lines
+    from harness import Skip
+    from r2r_image import Image
+    try:
+        program_file = live_lines.program("-t:Publish", "-r", "linux-x64", "--self-contained", "false", "-p:PublishReadyToRun=true",
+                                          name="lines-ready", published=True)
+    except Skip as why:
+        raise h.Skipped(str(why))
+    image, pdb = Image(program_file), program_file[:-len("dll")] + "pdb"
+    key, pdb_key = identity_of(image)
+    paths = {"/lines.dll/%s/lines.dll" % key: open(program_file, "rb").read(),
+             "/lines.pdb/%s/lines.pdb" % pdb_key: open(pdb, "rb").read()}
+    starts = [start for start, _ in image.functions()]
+
+    def ask(program, addresses, **more):
+        module = {"pe": "lines.dll", "key": key, "addresses": addresses}
+        status, _, answer = post(program, dict({"modules": [module]}, **more))
+        equal((status, answer["complete"], answer["modules"][0]["found"]), (200, True, True), "answer %.300r" % answer)
+        return answer["modules"][0]["results"]
+
+    with upstream(h.serve_files(paths)) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
+        rvas = {}
+        for start, result in zip(starts, ask(program, starts)):
+            if result and not result["offset"]:
+                rvas.setdefault(result["function"], set()).add(start)
+        check(len(rvas) > 100, "%d names" % len(rvas))
+        frames = [(min(found) + offset - 1, place) for (method, offset), place in own_frames(program_file).items()
+                  for name, found in rvas.items() if " %s(" % method in name and len(found) == 1]
+        results = ask(program, [rva for rva, _ in frames], lines=True)
+        # The runtime has no line of its own where the compiler recorded none.
+        exact = [(result, place) for result, (_, place) in zip(results, frames) if "line_quality" not in result]
+        check(len(exact) > 20, "%d lines" % len(exact))
+        equal([(result.get("file"), result.get("line")) for result, _ in exact], [place for _, place in exact], "lines")
+        asked = [path for path, _ in server.requests if path.endswith(".pdb")]
+        equal(len(asked), 1, "requests for the PDB: %r" % asked)
+    # The PDB of another build gives no lines.
+    paths = {path: body.replace(uuid.UUID(hex=pdb_key[:32]).bytes_le, bytes(16)) if path.endswith(".pdb") else body for path, body in paths.items()}
+    with upstream(h.serve_files(paths)) as server, symsrv("--upstream", "ssqp=" + server.url) as program:
+        result = ask(program, [frames[0][0]], lines=True)[0]
+        check("file" not in result and result["function"], "a PDB that does not fit: %r" % result)
