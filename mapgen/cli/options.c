@@ -121,6 +121,8 @@ static const struct option_row option_rows[] = {
 	  "also print inlined native functions and their lines" },
 	{ "fetch", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(fetch), NULL, 0,
 	  "download debug files that are needed, as fetch-symbols does" },
+	{ "symbolize-at", 0, OPTION_TEXT, COMMAND_RESOLVE, FIELD(symbolize_at), "URL", 0,
+	  "ask this symsrv for names and lines that this machine does not have" },
 	{ "rva", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(rva), NULL, 0,
 	  "N of IMAGE+0xN is an rva [a file offset]" },
 	{ "server", 0, OPTION_LIST, COMMAND_FETCH_SYMBOLS | COMMAND_RESOLVE, FIELD(servers), "URL",

@@ -141,6 +141,7 @@ struct options {
 	bool out_of_memory; /* while they were read */
 	const char *buildid_dir;
 	const char *debug_tree;
+	const char *symbolize_at;
 	struct text_list servers;
 	const char *root;
 	const char *core;

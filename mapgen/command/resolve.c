@@ -20,6 +20,7 @@
 #include "mapgen/command/resolve_fetch.h"
 #include "mapgen/command/resolve_input.h"
 #include "mapgen/command/resolve_output.h"
+#include "mapgen/debuginfo/symbolized_answer.h"
 
 /* Files that stay open when they are named without a process; beyond that the oldest is closed. */
 enum {
@@ -34,9 +35,11 @@ struct open_file {
 
 struct resolution {
 	const struct options *options;
-	struct sym_live *live;       /* NULL: files only */
-	struct question *questions;  /* the operands */
-	struct resolve_fetch *fetch; /* NULL: nothing is fetched */
+	struct sym_live *live;                 /* NULL: files only */
+	struct question *questions;            /* the operands */
+	struct resolve_fetch *fetch;           /* NULL: nothing is fetched */
+	struct symbolized_answers *symbolized; /* NULL: no server is asked for names */
+	bool is_collecting; /* nothing is printed: what the server is to be asked is collected */
 	struct sym_result *result;
 	struct open_file files[OPEN_FILES];
 	size_t next_file;
@@ -94,6 +97,17 @@ static void count_stripped(struct resolution *resolution, const struct sym_answe
 static void show_answer(struct resolution *resolution, const struct question *question,
 			const struct sym_answer *answer)
 {
+	struct sym_image *image = answer->image && resolution->symbolized
+					  ? own_image(resolution, answer->image)
+					  : NULL;
+	struct sym_answer room;
+
+	if (resolution->is_collecting) {
+		symbolized_answers_note(resolution->symbolized, image, answer);
+		return;
+	}
+	if (resolution->symbolized)
+		answer = symbolized_answers_complete(resolution->symbolized, image, answer, &room);
 	resolution->good++;
 	resolution->unread += answer->status == SYM_UNREADABLE && answer->reason &&
 			      strstr(answer->reason, "out of memory");
@@ -106,6 +120,8 @@ static void show_answer(struct resolution *resolution, const struct question *qu
 static void show_bad(struct resolution *resolution, const struct question *question,
 		     const char *reason)
 {
+	if (resolution->is_collecting)
+		return;
 	resolution->bad++;
 	answer_printer_print_bad(&resolution->printer, question, reason);
 	resolution->broken |= json_output_has_failed();
@@ -311,6 +327,8 @@ static void answer_il(struct resolution *resolution, const struct question *ques
 	const struct sym_pdb *pdb = image ? sym_image_pdb(image, &reason) : NULL;
 	struct sym_source_line line;
 
+	if (resolution->is_collecting)
+		return;
 	if (!pdb) {
 		show_bad(resolution, question, reason);
 	} else if (!sym_pdb_find_line(pdb, question->token, (uint32_t)question->value, &line)) {
@@ -322,9 +340,9 @@ static void answer_il(struct resolution *resolution, const struct question *ques
 	}
 }
 
-static bool resolve_answer(void *context, const struct question *questions, size_t count)
+static void answer_questions(struct resolution *resolution, const struct question *questions,
+			     size_t count)
 {
-	struct resolution *resolution = context;
 	size_t end;
 
 	for (size_t i = 0; i < count && !resolution->broken; i = end) {
@@ -345,6 +363,20 @@ static bool resolve_answer(void *context, const struct question *questions, size
 			answer_addresses(resolution, question, end - i);
 		}
 	}
+}
+
+/* A server is asked once for all of them. */
+static bool resolve_answer(void *context, const struct question *questions, size_t count)
+{
+	struct resolution *resolution = context;
+
+	if (resolution->symbolized) {
+		resolution->is_collecting = true;
+		answer_questions(resolution, questions, count);
+		resolution->is_collecting = false;
+		symbolized_answers_ask(resolution->symbolized);
+	}
+	answer_questions(resolution, questions, count);
 	return !fflush(stdout) && !resolution->broken;
 }
 
@@ -392,6 +424,13 @@ static bool resolve_begin(struct resolution *resolution)
 			return false;
 		}
 	}
+	if (options->symbolize_at) {
+		resolution->symbolized = symbolized_answers_create(options->symbolize_at, want);
+		if (!resolution->symbolized) {
+			sym_error_destroy(error);
+			return false;
+		}
+	}
 	if (!error && (options->pid || options->core))
 		error = open_process(resolution);
 	if (error)
@@ -418,7 +457,8 @@ static void say_who_has_names(const struct resolution *resolution)
 {
 	int pid = resolution->options->pid;
 
-	if (!resolution->stripped || resolution->broken || resolution->fetch)
+	if (!resolution->stripped || resolution->broken || resolution->fetch ||
+	    resolution->symbolized)
 		return;
 	fflush(stdout);
 	if (resolution->stripped_reason)
@@ -445,6 +485,7 @@ static void say_lost(const struct resolution *resolution)
 
 static int resolve_all(struct resolution *resolution)
 {
+	bool is_partly;
 	int failure = 0;
 
 	if (!parse_operands(resolution) || !resolve_begin(resolution))
@@ -459,10 +500,12 @@ static int resolve_all(struct resolution *resolution)
 		message("cannot read standard input: %s", strerror(failure));
 	say_who_has_names(resolution);
 	say_lost(resolution);
+	is_partly = resolution->symbolized && symbolized_answers_say(resolution->symbolized);
+	is_partly |= resolution->unread || resolution->lost;
 	if (failure || resolution->broken)
 		return EXIT_FAILED;
 	if (!resolution->bad)
-		return resolution->unread || resolution->lost ? EXIT_PARTLY : EXIT_DONE;
+		return is_partly ? EXIT_PARTLY : EXIT_DONE;
 	return resolution->good ? EXIT_PARTLY : EXIT_FAILED;
 }
 
@@ -483,11 +526,17 @@ int resolve_run(const struct options *options)
 		message("--server and --debug-tree go with --fetch");
 		return EXIT_USAGE;
 	}
+	if (options->symbolize_at && !symbolize_client_takes(options->symbolize_at)) {
+		message("--symbolize-at: '%s' is not http://... or https://...",
+			options->symbolize_at);
+		return EXIT_USAGE;
+	}
 	exit_code = resolve_all(&resolution);
 	for (size_t i = 0; i < OPEN_FILES; i++)
 		close_file(&resolution.files[i]);
 	sym_live_close(resolution.live);
 	sym_result_destroy(resolution.result);
+	symbolized_answers_destroy(resolution.symbolized);
 	resolve_fetch_destroy(resolution.fetch);
 	answer_printer_deinit(&resolution.printer);
 	free(resolution.stripped_reason);

@@ -61,6 +61,20 @@ void symbols_choice_deinit(struct symbols_choice *choice)
 	*choice = (struct symbols_choice){ 0 };
 }
 
+char *symbol_server_without_password(const char *url)
+{
+	const char *host = strstr(url, "://");
+	size_t length;
+	const char *at;
+
+	if (!host)
+		return strdup(url);
+	host += 3;
+	length = strcspn(host, "/?#");
+	at = memrchr(host, '@', length);
+	return at ? message_format("%.*s%s", (int)(host - url), url, at + 1) : strdup(url);
+}
+
 bool symbols_choice_can_keep(const struct symbols_choice *choice)
 {
 	char *path AUTO_FREE = message_format("%s/.build-id", choice->tree);

@@ -28,6 +28,9 @@ static inline void guard_symbols_choice(struct symbols_choice *choice)
 	symbols_choice_deinit(choice);
 }
 
+/* Returns a URL without user and password, for messages; heap. NULL when out of memory. */
+char *symbol_server_without_password(const char *url);
+
 /* Whether files can be written to the tree; false with a message. Call it before anything is
  * fetched. */
 bool symbols_choice_can_keep(const struct symbols_choice *choice);

@@ -73,21 +73,6 @@ void symbols_result_deinit(struct symbols_result *result)
 	*result = (struct symbols_result){ 0 };
 }
 
-/* A URL without user and password, for messages. */
-static char *without_password(const char *url)
-{
-	const char *host = strstr(url, "://");
-	size_t length;
-	const char *at;
-
-	if (!host)
-		return strdup(url);
-	host += 3;
-	length = strcspn(host, "/?#");
-	at = memrchr(host, '@', length);
-	return at ? message_format("%.*s%s", (int)(host - url), url, at + 1) : strdup(url);
-}
-
 static bool make_servers(struct symbols_fetcher *fetcher, const char *const *urls)
 {
 	while (urls[fetcher->server_count])
@@ -95,7 +80,7 @@ static bool make_servers(struct symbols_fetcher *fetcher, const char *const *url
 	fetcher->servers = calloc(fetcher->server_count + 1, sizeof(*fetcher->servers));
 	for (size_t i = 0; fetcher->servers && i < fetcher->server_count; i++) {
 		fetcher->servers[i].url = urls[i];
-		fetcher->servers[i].shown = without_password(urls[i]);
+		fetcher->servers[i].shown = symbol_server_without_password(urls[i]);
 		if (!fetcher->servers[i].shown)
 			return false;
 	}

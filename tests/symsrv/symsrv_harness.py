@@ -90,6 +90,10 @@ class Upstream:
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     outer.answer(self)
 
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.do_GET()
+
             def log_message(self, *_):
                 pass
 
