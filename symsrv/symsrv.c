@@ -42,6 +42,7 @@ enum exit_status {
 };
 
 #define MOST_SOCKETS 16
+#define NO_TOKEN     "cannot be read, or its first line has fewer than 16 characters"
 static const int tick_ms = 100;
 static const int64_t often_ms = 5000;
 /* Open connections get their last answer in this time when the server stops. */
@@ -65,6 +66,8 @@ struct program {
 	struct resolve_parts resolve_parts;
 	struct workers *fetch_workers;
 	struct upstream_client *client;
+	struct prefetch *prefetch;
+	struct uploads *uploads;
 	struct metrics *metrics;
 	struct access_log *access_log;
 	struct server *server;
@@ -336,10 +339,18 @@ static bool start_holdings(struct program *program, struct upstream_set *set)
 		failure = tier_uploads_create(holdings->store, &holdings->uploads);
 	if (!failure)
 		failure = start_fetcher(program, set);
+	if (!failure)
+		failure = prefetch_create(holdings, (int64_t)options->fetch_ms, &program->prefetch);
+	if (!failure)
+		failure = uploads_create(holdings, &program->uploads);
 	if (failure || !program->resolve_parts.processes || !holdings->index ||
 	    !holdings->objects || !holdings->negative || !program->metrics)
 		return program_report_failure("starting", failure ? failure : -ENOMEM);
 	store_on_eviction(holdings->store, on_evicted, holdings->objects);
+	if (!uploads_set_token(program->uploads, options->upload_token)) {
+		log_message(LOG_LEVEL_ERROR, "--upload-token %s: " NO_TOKEN, options->upload_token);
+		return false;
+	}
 	return true;
 }
 
@@ -373,6 +384,9 @@ static bool start_server(struct program *program)
 		.idle_ms = (int64_t)options->idle_ms,
 		.min_rate_bytes = options->min_rate_bytes,
 		.forwarded_limit = options->forwarded_limit,
+		.max_object_bytes = options->max_object_bytes,
+		.prefetch = program->prefetch,
+		.uploads = program->uploads,
 	};
 	int failure = server_start(&settings, &program->server);
 
@@ -450,6 +464,11 @@ static void program_reload(struct program *program)
 		old = fetcher_upstreams(program->holdings.fetcher);
 		is_good = upstream_set_create(&options, old, message, sizeof(message), &set);
 		upstream_set_release(old);
+		if (is_good && !uploads_set_token(program->uploads, options.upload_token)) {
+			is_good = false;
+			snprintf(message, sizeof(message), "--upload-token: " NO_TOKEN);
+			upstream_set_release(set);
+		}
 		if (!is_good)
 			settings_deinit(&options);
 	}
@@ -561,9 +580,10 @@ static void program_drain(struct program *program)
 		pause_ms(20);
 		now = clock_now_ms();
 	}
+	prefetch_stop(program->prefetch);
 	fetcher_stop(program->holdings.fetcher);
 	server_close(program->server);
-	while (server_suspended(program->server))
+	while (server_suspended(program->server) || prefetch_is_running(program->prefetch))
 		pause_ms(5);
 	for (patience = 0; patience < 50 && server_active(program->server); patience++)
 		pause_ms(20);
@@ -588,6 +608,7 @@ static void program_end(struct program *program)
 		program_drain(program);
 	end_scanner(program);
 	/* Transfers use the workers of the fetcher, and these use the others. */
+	prefetch_stop(program->prefetch);
 	if (holdings->fetcher)
 		fetcher_stop(holdings->fetcher);
 	if (program->client)
@@ -599,6 +620,8 @@ static void program_end(struct program *program)
 	workers_destroy(holdings->checkers);
 	workers_destroy(holdings->workers);
 	server_stop(program->server);
+	prefetch_destroy(program->prefetch);
+	uploads_destroy(program->uploads);
 	tier_uploads_destroy(holdings->uploads);
 	fetcher_destroy(holdings->fetcher);
 	upstream_client_destroy(program->client);

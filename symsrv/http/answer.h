@@ -18,7 +18,12 @@ enum fixed_answer {
 	ANSWER_BAD_REQUEST,
 	ANSWER_BODY, /* bad request; the connection cannot be used again */
 	ANSWER_METHOD,
-	ANSWER_POST,     /* the path needs a POST */
+	ANSWER_POST, /* the path needs a POST */
+	ANSWER_PUT,
+	ANSWER_NO_UPLOADS,
+	ANSWER_TOKEN,
+	ANSWER_WRONG_TOKEN,
+	ANSWER_EMPTY,
 	ANSWER_TOO_LONG, /* the body */
 	ANSWER_TOO_LARGE,
 	ANSWER_BUSY,

@@ -18,6 +18,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "symsrv/http/connections.h"
+#include "symsrv/http/request_intake.h"
 #include "symsrv/http/response.h"
 #include "symsrv/key/percent.h"
 #include "symsrv/report/report.h"
@@ -25,42 +26,7 @@
 #include "symsrv/util/clock.h"
 #include "symsrv/util/log.h"
 
-/* How long a client may take to begin reading an answer. */
-static const int64_t answer_ms = 20000;
 static const size_t longest_report_bytes = 16 << 20;
-
-/* ---- answers ---- */
-
-static struct connection *connection_of(const struct request *request)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info ? info->socket_context : NULL;
-}
-
-static enum MHD_Result server_queue_response(struct request *request, unsigned int status,
-					     struct MHD_Response *response, uint64_t bytes)
-{
-	uint64_t rate = request->server->settings.min_rate_bytes;
-
-	request->status = status;
-	request->bytes = strcmp(request->method, "HEAD") ? bytes : 0;
-	connection_begin_answer(connection_of(request),
-				clock_now_ms() + answer_ms +
-					(rate ? (int64_t)(bytes / rate * 1000) : INT32_MAX));
-	return MHD_queue_response(request->connection, status, response);
-}
-
-static enum MHD_Result answer_fixed(struct request *request, enum fixed_answer answer)
-{
-	/* GCC 12 reads an index as if it were not atomic. */
-	bool is_draining = request->server->is_draining;
-
-	request->result = fixed_answers[answer].result;
-	return server_queue_response(request, fixed_answers[answer].status,
-				     request->server->fixed[is_draining][answer], 0);
-}
 
 /* ---- objects ---- */
 
@@ -82,20 +48,6 @@ static struct request_headers headers_of(const struct request *request)
 	if (!strcmp(request->method, "HEAD"))
 		headers.range = NULL;
 	return headers;
-}
-
-static enum MHD_Result send_and_release(struct request *request, unsigned int status,
-					struct MHD_Response *response, uint64_t bytes)
-{
-	enum MHD_Result result;
-
-	if (!response)
-		return answer_fixed(request, ANSWER_BUSY);
-	if (request->server->is_draining)
-		MHD_add_response_header(response, "Connection", "close");
-	result = server_queue_response(request, status, response, bytes);
-	MHD_destroy_response(response);
-	return result;
 }
 
 static enum MHD_Result answer_unsure(struct request *request)
@@ -171,33 +123,6 @@ static enum MHD_Result answer_transient(struct request *request)
 }
 
 /* ---- waiting ---- */
-
-/* From here on another thread owns the request, until it is resumed; unless the server is closing.
- */
-static bool server_suspend(struct request *request)
-{
-	struct server *server = request->server;
-
-	atomic_fetch_add(&server->suspended, 1);
-	if (server->is_closing) {
-		atomic_fetch_sub(&server->suspended, 1);
-		return false;
-	}
-	connection_set_deadline(connection_of(request), 0);
-	atomic_store(&request->state, REQUEST_WAITING);
-	MHD_suspend_connection(request->connection);
-	return true;
-}
-
-static void server_resume(struct request *request)
-{
-	struct server *server = request->server;
-
-	atomic_store(&request->state, REQUEST_READY);
-	MHD_resume_connection(request->connection);
-	/* The request may have ended by now. */
-	atomic_fetch_sub(&server->suspended, 1);
-}
 
 static void on_inquired(struct lookup *lookup)
 {
@@ -338,6 +263,8 @@ static void write_report(struct job *job)
 		.holdings = server->settings.holdings,
 		.metrics = server->settings.metrics,
 		.processes = server->settings.resolve_parts->processes,
+		.prefetch = server->settings.prefetch,
+		.uploads = server->settings.uploads,
 		.started_ms = server->started_ms,
 		.connections = connections_count(server->connections),
 		.is_ready = server->is_ready,
@@ -352,23 +279,6 @@ static void write_report(struct job *job)
 				  &request->report))
 		request->report.failure = BUF_TOO_BIG;
 	server_resume(request);
-}
-
-/* A decoded value of the query, heap; NULL when it is missing or malformed. */
-static char *query_value(const struct request *request, const char *name)
-{
-	const char *value =
-		MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
-	char *text AUTO_FREE = value ? strdup(value) : NULL;
-	size_t length;
-	char *byte;
-
-	for (byte = text; byte && *byte; byte++)
-		if (*byte == '+')
-			*byte = ' ';
-	if (!text || !percent_decode(text, strlen(text), text, &length))
-		return NULL;
-	return STEAL(text);
 }
 
 static enum MHD_Result begin_report(struct request *request)
@@ -478,7 +388,7 @@ static enum MHD_Result end_resolve(struct request *request)
 
 static const char *known_method(const char *method)
 {
-	static const char *const known[] = { "GET", "HEAD", "POST" };
+	static const char *const known[] = { "GET", "HEAD", "POST", "PUT" };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (!strcmp(method, known[i]))
@@ -486,18 +396,28 @@ static const char *known_method(const char *method)
 	return "other";
 }
 
-/* Whether the request may have the body that its headers announce. */
-static bool begin_body(struct request *request, const struct request_headers *headers)
+/* Another answer than ANSWER_COUNT: the request may not have the body that its headers announce. */
+static enum fixed_answer begin_body(struct request *request, const struct request_headers *headers)
 {
 	unsigned long long length = headers->length ? strtoull(headers->length, NULL, 10) : 0;
+	enum fixed_answer objection = ANSWER_COUNT;
 
-	if (strcmp(request->method, "POST") != 0 || !takes_body(request) ||
-	    length > RESOLVE_MAX_BYTES)
-		return false;
-	buf_init(&request->body, RESOLVE_MAX_BYTES);
-	connection_set_deadline(connection_of(request),
+	if (intake_is_for(request)) {
+		objection = intake_objection(request, headers);
+		if (objection == ANSWER_COUNT)
+			objection = intake_begin(request, headers);
+	} else if (strcmp(request->method, "POST") != 0 || !takes_body(request)) {
+		objection = ANSWER_BODY;
+	} else if (length > RESOLVE_MAX_BYTES) {
+		objection = ANSWER_TOO_LONG;
+	} else {
+		buf_init(&request->body, RESOLVE_MAX_BYTES);
+	}
+	if (objection != ANSWER_COUNT)
+		return objection;
+	connection_set_deadline(request_connection(request),
 				clock_now_ms() + request->server->settings.header_ms);
-	return true;
+	return ANSWER_COUNT;
 }
 
 /* The first call for a request comes after its headers. An answer then makes MHD close the
@@ -507,21 +427,18 @@ static enum MHD_Result take_headers(struct request *request, const char *method)
 	struct request_headers headers = headers_of(request);
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	bool is_awaited;
+	enum fixed_answer objection;
 
-	connection_take_request(connection_of(request), info ? info->header_size : 0);
+	connection_take_request(request_connection(request), info ? info->header_size : 0);
 	request->method = known_method(method);
 	route_parse(request->path, request->path + request->path_bytes + 1, &request->route);
 	if (!headers.has_body) {
 		request->state = REQUEST_BEGUN;
 		return MHD_YES;
 	}
-	is_awaited = begin_body(request, &headers);
-	request->state = is_awaited ? REQUEST_BODY : REQUEST_ANSWERED;
-	if (is_awaited)
-		return MHD_YES;
-	return answer_fixed(request,
-			    request->route.kind == ROUTE_RESOLVE ? ANSWER_TOO_LONG : ANSWER_BODY);
+	objection = begin_body(request, &headers);
+	request->state = objection == ANSWER_COUNT ? REQUEST_BODY : REQUEST_ANSWERED;
+	return objection == ANSWER_COUNT ? MHD_YES : answer_fixed(request, objection);
 }
 
 static enum MHD_Result server_begin_request(struct request *request)
@@ -531,6 +448,12 @@ static enum MHD_Result server_begin_request(struct request *request)
 	request->state = REQUEST_ANSWERED;
 	if (headers.hosts > 1)
 		return answer_fixed(request, ANSWER_BAD_REQUEST);
+	if (intake_is_for(request)) {
+		enum fixed_answer objection = intake_objection(request, &headers);
+
+		return objection == ANSWER_COUNT ? intake_run(request)
+						 : answer_fixed(request, objection);
+	}
 	if (takes_body(request))
 		return strcmp(request->method, "POST") ? answer_fixed(request, ANSWER_POST)
 						       : begin_resolve(request);
@@ -587,7 +510,10 @@ enum MHD_Result request_on_call(void *context, struct MHD_Connection *connection
 	case REQUEST_BODY:
 		if (!*upload_data_bytes)
 			return server_begin_request(request);
-		buf_append(&request->body, upload_data, *upload_data_bytes);
+		if (intake_is_for(request))
+			intake_take(request, upload_data, *upload_data_bytes);
+		else
+			buf_append(&request->body, upload_data, *upload_data_bytes);
 		*upload_data_bytes = 0;
 		return MHD_YES;
 	case REQUEST_BEGUN:
@@ -597,6 +523,8 @@ enum MHD_Result request_on_call(void *context, struct MHD_Connection *connection
 			return end_object(request);
 		if (takes_body(request))
 			return end_resolve(request);
+		if (intake_is_for(request))
+			return intake_end(request);
 		return end_report(request);
 	default:
 		/* It was answered already, so what still arrives is ignored. */
@@ -672,10 +600,12 @@ void request_on_completed(void *context, struct MHD_Connection *connection, void
 	metrics_count(server->settings.metrics, &answer);
 	if (server->settings.access_log)
 		log_request(request, answer.duration_us);
-	connection_end_answer(connection_of(request), clock_now_ms(), server->settings.idle_ms);
+	connection_end_answer(request_connection(request), clock_now_ms(),
+			      server->settings.idle_ms);
 	object_release(request->lookup.object);
 	buf_deinit(&request->report);
 	buf_deinit(&request->body);
+	intake_deinit(request);
 	free(request->resolve.answer);
 	free(request->report_key);
 	free(request->report_value);

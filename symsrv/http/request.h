@@ -54,6 +54,11 @@ struct request {
 	_Atomic int state;      /* enum request_state */
 	struct resolve resolve; /* POST /v1/resolve */
 	struct buf body;        /* of the request */
+	/* POST /v1/prefetch, PUT /v1/objects: */
+	struct store_incoming *arrival; /* a long body, or NULL */
+	int arrival_failure;            /* 0 or a negative errno */
+	unsigned int intake_status;     /* the answer */
+	char *intake_text;              /* heap */
 	struct buf report;
 	/* heap; of the page: what to look up, and the Host header */
 	char *report_value, *report_key;
@@ -67,6 +72,22 @@ struct request {
 	size_t path_bytes;
 	char path[]; /* as received, without the query; the room of the route follows */
 };
+
+/* request_answer.c: */
+struct connection *request_connection(const struct request *request);
+/* `bytes`: of the body. */
+enum MHD_Result server_queue_response(struct request *request, unsigned int status,
+				      struct MHD_Response *response, uint64_t bytes);
+enum MHD_Result answer_fixed(struct request *request, enum fixed_answer answer);
+/* NULL: out of memory for the response. */
+enum MHD_Result send_and_release(struct request *request, unsigned int status,
+				 struct MHD_Response *response, uint64_t bytes);
+/* From here on another thread owns the request, until it is resumed; unless the server is closing.
+ */
+bool server_suspend(struct request *request);
+void server_resume(struct request *request);
+/* A decoded value of the query, heap; NULL when it is missing or malformed. */
+char *query_value(const struct request *request, const char *name);
 
 /* Callbacks of libmicrohttpd; `context` is the server. */
 void *request_on_line(void *context, const char *uri, struct MHD_Connection *connection);

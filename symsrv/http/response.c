@@ -133,6 +133,10 @@ struct MHD_Response *response_report(enum route_kind kind, char *text, size_t by
 		[ROUTE_METADATA] = "application/json",
 		[ROUTE_RESOLVE] = "application/json",
 		[ROUTE_SYMBOLICATE] = "application/json",
+		[ROUTE_HAVE] = "application/json",
+		[ROUTE_PREFETCH] = "application/json",
+		[ROUTE_OBJECTS] = "application/json",
+		[ROUTE_NOT_FOUND] = "text/plain; charset=utf-8",
 		[ROUTE_PAGE] = "text/html; charset=utf-8",
 	};
 	struct MHD_Response *response =

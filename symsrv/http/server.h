@@ -8,6 +8,8 @@
 #define SYMSRV_HTTP_SERVER_H
 
 #include "symsrv/lookup/lookup.h"
+#include "symsrv/lookup/prefetch.h"
+#include "symsrv/lookup/upload.h"
 #include "symsrv/report/metrics.h"
 #include "symsrv/util/access_log.h"
 
@@ -31,6 +33,9 @@ struct server_settings {
 	int64_t wait_ms, header_ms, idle_ms;
 	uint64_t min_rate_bytes;
 	uint64_t forwarded_limit;
+	uint64_t max_object_bytes;
+	struct prefetch *prefetch;
+	struct uploads *uploads;
 };
 
 struct server;

@@ -21,6 +21,9 @@ static const struct {
 	{ "/version", ROUTE_VERSION },
 	{ "/v1/resolve", ROUTE_RESOLVE },
 	{ "/symbolicate/v5", ROUTE_SYMBOLICATE },
+	{ "/v1/have", ROUTE_HAVE },
+	{ "/v1/prefetch", ROUTE_PREFETCH },
+	{ "/v1/objects", ROUTE_OBJECTS },
 };
 
 static const char *const kind_texts[ROUTE_KIND_COUNT] = {
@@ -39,6 +42,9 @@ static const char *const kind_texts[ROUTE_KIND_COUNT] = {
 	[ROUTE_MAPS] = "maps",
 	[ROUTE_RESOLVE] = "resolve",
 	[ROUTE_SYMBOLICATE] = "symbolicate",
+	[ROUTE_HAVE] = "have",
+	[ROUTE_PREFETCH] = "prefetch",
+	[ROUTE_OBJECTS] = "objects",
 };
 
 const char *route_kind_text(enum route_kind kind)

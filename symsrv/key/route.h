@@ -18,6 +18,9 @@ enum route_kind {
 	ROUTE_MAPS,        /* maps of PE images */
 	ROUTE_RESOLVE,     /* takes a body */
 	ROUTE_SYMBOLICATE, /* takes a body */
+	ROUTE_HAVE,        /* takes a body */
+	ROUTE_PREFETCH,    /* takes a body */
+	ROUTE_OBJECTS,     /* takes a body */
 	ROUTE_METADATA,
 	ROUTE_HEALTH,
 	ROUTE_READY,

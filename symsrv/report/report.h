@@ -12,6 +12,8 @@ struct reported {
 	const struct holdings *holdings;
 	struct metrics *metrics;
 	struct symbol_workers *processes;
+	struct prefetch *prefetch;
+	struct uploads *uploads;
 	int64_t started_ms;
 	unsigned int connections;
 	bool is_ready;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* /metrics: the counters of all parts, in the Prometheus exposition format. */
+#include "symsrv/lookup/prefetch.h"
+#include "symsrv/lookup/upload.h"
 #include "symsrv/report/report.h"
 #include "symsrv/util/clock.h"
 #include "symsrv/util/version.h"
@@ -146,6 +148,35 @@ static void format_processes(const struct reported *reported, struct buf *buf)
 		   (unsigned long long)counts.refused);
 }
 
+static void format_intake(const struct reported *reported, struct buf *buf)
+{
+	struct prefetch_counts prefetch;
+	struct uploads_counts uploads;
+
+	prefetch_counts(reported->prefetch, &prefetch);
+	uploads_counts(reported->uploads, &uploads);
+	report_gauge(buf, "symsrv_prefetch_waiting",
+		     "Objects that wait to be fetched for no client.", prefetch.waiting);
+	report_counter(buf, "symsrv_prefetch_found_total",
+		       "Objects fetched for no client, or found here.", prefetch.found);
+	report_counter(buf, "symsrv_prefetch_missing_total", "Objects that do not exist.",
+		       prefetch.missing);
+	report_counter(buf, "symsrv_prefetch_failed_total", "Objects that could not be fetched.",
+		       prefetch.failed);
+	report_counter(buf, "symsrv_prefetch_dropped_total",
+		       "Objects not fetched because too many were waiting.", prefetch.dropped);
+	report_counter(buf, "symsrv_uploads_stored_total", "Uploads that were stored.",
+		       uploads.stored);
+	report_counter(buf, "symsrv_uploads_kept_total",
+		       "Uploads not stored because what is here is as good.", uploads.kept);
+	report_counter(buf, "symsrv_uploads_refused_total", "Uploads that could not be verified.",
+		       uploads.refused);
+	report_counter(buf, "symsrv_uploads_failed_total", "Uploads that could not be stored.",
+		       uploads.failed);
+	report_counter(buf, "symsrv_uploads_denied_total", "Requests without the token.",
+		       uploads.denied);
+}
+
 void report_metrics(const struct reported *reported, struct buf *buf)
 {
 	metrics_format(reported->metrics, buf);
@@ -154,6 +185,7 @@ void report_metrics(const struct reported *reported, struct buf *buf)
 	format_upstreams(reported, buf);
 	format_tier(reported, buf);
 	format_processes(reported, buf);
+	format_intake(reported, buf);
 	report_gauge(buf, "ready", "1 when the server takes requests.", reported->is_ready);
 	report_gauge(buf, "symsrv_uptime_seconds", "Time since the start.",
 		     (uint64_t)(clock_now_ms() - reported->started_ms) / 1000);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "symsrv/upstream/map_image.h"
 #include "symsrv/upstream/verify.h"
@@ -66,9 +67,26 @@ static int unwrap_of_tier(const struct flight *flight, struct store_incoming *in
 	return -EBADMSG;
 }
 
-/* Returns true if the object is in the store now. */
-static bool take_in(struct lane *lane, struct store_incoming *incoming)
+/* Whether an upload brought a better object during the fetch. */
+static bool has_better(const struct flight *flight, uint32_t contents)
 {
+	struct store_record record;
+	bool is_better;
+	int fd;
+
+	if (contents & SYM_CONTENT_DEBUG_INFO ||
+	    store_find(flight->fetcher->parts.store, flight->text, &fd, &record))
+		return false;
+	is_better = record.contents & SYM_CONTENT_DEBUG_INFO;
+	store_record_deinit(&record);
+	close(fd);
+	return is_better;
+}
+
+/* Returns true if the object is in the store now; *arrival is then NULL if a better one was. */
+static bool take_in(struct lane *lane, struct store_incoming **arrival)
+{
+	struct store_incoming *incoming = *arrival;
 	struct flight *flight = lane->flight;
 	struct upstream *upstream = lane->upstream;
 	struct store_record record = { .key = flight->text };
@@ -101,6 +119,11 @@ static bool take_in(struct lane *lane, struct store_incoming *incoming)
 	if (upstream->kind != UPSTREAM_S3) {
 		name_file(&record, &flight->key);
 		snprintf(record.source, sizeof(record.source), "%s", upstream->name);
+	}
+	if (has_better(flight, record.contents)) {
+		store_abandon(incoming);
+		*arrival = NULL;
+		return true;
 	}
 	if (flight->key.kind == KEY_PE)
 		map_image_note(flight->fetcher->parts.store, store_incoming_fd(incoming),
@@ -221,7 +244,7 @@ enum lane_result lane_judge(struct lane *lane, struct store_incoming **stored_re
 
 	transfer->incoming = NULL;
 	if (transfer->outcome == TRANSFER_GOT) {
-		if (!take_in(lane, incoming))
+		if (!take_in(lane, &incoming))
 			return LANE_GOES_ON;
 		*stored_ret = incoming;
 		return LANE_GOT;

@@ -99,6 +99,8 @@ static const struct option_row rows[] = {
 	  "time between scans of the directories of --index" },
 	{ "access-log", OPTION_TEXT, AT(access_log), "FILE", NULL,
 	  "write a line for every request; '-' is standard error" },
+	{ "upload-token", OPTION_TEXT, AT(upload_token), "FILE", NULL,
+	  "take uploads from clients that give the token in FILE" },
 	{ "help", OPTION_FLAG, AT(help), NULL, NULL, "print this help" },
 	{ "version", OPTION_FLAG, AT(version), NULL, NULL, "print the version" },
 };

@@ -30,7 +30,7 @@ struct options {
 	char *access_log;
 	char *ask;
 	char *transient;
-	char *tier, *self, *export;
+	char *tier, *self, *export, *upload_token;
 	struct text_list listen, upstreams, trusted, credentials, index, deny_nets, allow_nets,
 		peers;
 	uint64_t max_bytes, max_object_bytes, min_rate_bytes;

@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Arbitrary bytes as the body of POST /v1/resolve: what is accepted has keys that have a text. */
+/* Arbitrary bytes as the body of POST /v1/resolve, or as a list of objects: what is accepted has
+ * keys that have a text. */
 #include <stdlib.h>
 
+#include "symsrv/lookup/object_list.h"
 #include "symsrv/resolve/resolve_request.h"
 #include "symsrv/resolve/symbolicate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_list(const uint8_t *data, size_t size)
+{
+	struct object_list list;
+	char text[KEY_TEXT_BYTES];
+	struct key again;
+
+	if (!object_list_parse((const char *)data, size, &list))
+		for (size_t i = 0; i < list.count; i++) {
+			key_text(&list.items[i].key, text);
+			if (!key_from_text(&again, text) || again.kind != list.items[i].key.kind)
+				abort();
+		}
+	object_list_deinit(&list);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -30,5 +47,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	json_decref(root);
 	resolve_request_deinit(&request);
+	check_list(data, size);
 	return 0;
 }

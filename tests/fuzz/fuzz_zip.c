@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Arbitrary bytes as a zip archive: a located member lies inside, before the directory, and
- * overlaps no other. */
+ * overlaps no other. As a recording: build-ids are short and have an end. */
 #include <stdlib.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/format/file/zip.h"
+#include "symsrv/lookup/recording_images.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool check_build_id(void *context, const char *build_id)
+{
+	(void)context;
+	if (strlen(build_id) > 512)
+		abort();
+	return true;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -17,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct zip zip;
 	bool is_zip;
 
+	recording_images_each(&source, check_build_id, NULL);
 	error = zip_read(&source, &zip, &is_zip);
 	if (error) {
 		sym_error_destroy(error);
