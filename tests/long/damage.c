@@ -17,6 +17,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
@@ -455,6 +456,21 @@ static void end_batch(struct job *job, struct batch *batch, size_t count, int st
 	};
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status;
+	(void)kind;
+	(void)place;
+	return remove(path);
+}
+
+/* A run lists the whole cache, and nearly every copy adds to it. */
+static void empty_cache(void)
+{
+	if (nftw(getenv("XDG_CACHE_HOME"), remove_one, 16, FTW_DEPTH | FTW_PHYS) && errno != ENOENT)
+		fail("cache");
+}
+
 /* Returns how many copies have been run: fewer than `count` after a crash. */
 static size_t run(struct job *job, struct tally *tally, uint64_t first, size_t count)
 {
@@ -480,6 +496,8 @@ static size_t run(struct job *job, struct tally *tally, uint64_t first, size_t c
 	batch->outcomes[batch->done - 1].reports = count_reports(job->findings, true);
 	for (size_t i = 0; i < batch->done; i++)
 		judge(job, tally, number_of(first, i), &batch->outcomes[i]);
+	if (first)
+		empty_cache();
 	return batch->done;
 }
 
@@ -507,8 +525,11 @@ static struct job job_of(int argc, char **argv)
 			   .copy.data = malloc(LARGEST_BYTES),
 			   .streams.output = memfd_create("output", MFD_CLOEXEC),
 			   .streams.errors = memfd_create("errors", MFD_CLOEXEC) };
+	char cache[PATH_MAX];
 	int at = 5;
 
+	snprintf(cache, sizeof(cache), "%s/cache", job.findings);
+	setenv("XDG_CACHE_HOME", cache, 1);
 	for (; at < argc && strcmp(argv[at], "--") && job.sample_count < MOST_SAMPLES; at++)
 		job.samples[job.sample_count++] = read_sample(argv[at]);
 	argv[at] = argv[0];
