@@ -35,5 +35,6 @@ bool sched_switch_read(const struct perf_sample *sample, struct sched_switch *re
 	ret->is_preempted = !(reader_u64(&reader) & WAITING_STATES);
 	reader_seek(&reader, NEXT_OFFSET);
 	ret->next_tid = (int32_t)reader_u32(&reader);
-	return reader_ok(&reader) && thread == previous && previous == sample->tid;
+	return reader_ok(&reader) && thread == previous &&
+	       (previous == sample->tid || sample->tid == SCHED_SWITCH_ENDED);
 }

@@ -19,6 +19,9 @@
 #include "mapgen/perfdata/perf_events.h"
 #include "mapgen/perfdata/perf_sample.h"
 
+/* The thread of a sample that leaves for good (perf_event_pid_type() of kernel/events/core.c). */
+#define SCHED_SWITCH_ENDED UINT32_MAX
+
 struct sched_switch {
 	int32_t next_tid;
 	bool is_preempted; /* the thread that leaves could have run */

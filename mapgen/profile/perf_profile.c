@@ -512,7 +512,7 @@ static struct sym_error *take_sched_switch(struct reading *reading,
 		return NULL;
 	}
 	moment.flag = found.is_preempted;
-	if (moment.time_ns && moment.tid)
+	if (moment.time_ns && moment.tid && sample->tid != SCHED_SWITCH_ENDED)
 		error = moment_queue_add(&reading->queue, &moment);
 	if (error || !moment.time_ns || !found.next_tid)
 		return error;

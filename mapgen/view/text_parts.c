@@ -190,9 +190,9 @@ void text_parts_put_losses(const struct profile *profile, FILE *to)
 static const char *why_without_end(const struct profile_losses *losses)
 {
 	return losses->by_sched_switch
-		       ? "their end is not in the recording; perf record -e sched:sched_switch "
+		       ? "the end is not in the recording; perf record -e sched:sched_switch "
 			 "has it only with -a, and only of waits that ended"
-		       : "the record of their end was lost";
+		       : "the record of the end was lost";
 }
 
 static void put_off_cpu_losses(const struct profile *profile, FILE *to)
@@ -211,8 +211,9 @@ static void put_off_cpu_losses(const struct profile *profile, FILE *to)
 			losses->early_waits == 1 ? "" : "s",
 			units_time(losses->early_wait_ns, time));
 	if (losses->waits_without_end)
-		fprintf(to, "%s waits are left out: %s\n",
-			units_count(losses->waits_without_end, count), why_without_end(losses));
+		fprintf(to, "%s wait%s left out: %s\n",
+			units_count(losses->waits_without_end, count),
+			losses->waits_without_end == 1 ? " is" : "s are", why_without_end(losses));
 	if (losses->waits_without_stack)
 		fprintf(to, "%s waits have no stack: context switches were not sampled\n",
 			units_count(losses->waits_without_stack, count));

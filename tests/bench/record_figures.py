@@ -2,7 +2,8 @@
 """What `record` costs beside `perf record`, on a web application under load: own processor time, and that of the application; and `top`
 beside `perf top`.
 
-One line a figure, as bench.sh describes. The tools take turns; each figure is the median. perf only copies stacks
+One line a figure, as bench.sh describes. The tools take turns, another one first in each round; each figure is the median, and
+spread has the quartiles of the ratios of the rounds. perf only copies stacks
 (--call-graph dwarf) or follows frame pointers (-g); `record` unwinds and names what it records.
 """
 import argparse
@@ -65,12 +66,15 @@ def top_figure(program, server, script):
     for _ in range(TOP_RUNS):
         ours.append(run_top([program, "top", str(server.pid), "--batch", "-n", str(TOP_PICTURES)], server, script, None))
         peer.append(run_top(["perf", "top", "--stdio", "-g", "-p", str(server.pid)], server, script, 2 * TOP_PICTURES))
-    figure("top_own_cpu_perf_top", statistics.median(ours), statistics.median(peer), "s", 1)
+    figure("top_own_cpu_perf_top", ours, peer, "s", 1)
 
 
 def figure(name, ours, peer, unit, most):
-    ratio = ours / peer if peer else 0.0
-    print(f"{name} ours={ours:.3g}{unit} peer={peer:.3g}{unit} ratio={ratio:.2f} goal={most} {'ok' if ratio <= most else 'short'}", flush=True)
+    """Of runs side by side: lists as long as one another."""
+    ratio = statistics.median(ours) / statistics.median(peer)
+    low, _, high = statistics.quantiles([one / other for one, other in zip(ours, peer)])
+    print(f"{name} ours={statistics.median(ours):.3g}{unit} peer={statistics.median(peer):.3g}{unit} ratio={ratio:.2f} spread={low:.2f}..{high:.2f} "
+          f"goal={most} {'ok' if ratio <= most else 'short'}", flush=True)
 
 
 def main():
@@ -89,18 +93,19 @@ def main():
                     "fp": ["perf", "record", "-q", "-F", "99", "-g", "-p", str(server.pid), "-o", f"{scratch}/f.data", "sleep", str(SECONDS)],
                     "dwarf": ["perf", "record", "-q", "-F", "99", "--call-graph", "dwarf", "-p", str(server.pid), "-o", f"{scratch}/d.data",
                               "sleep", str(SECONDS)]}
-                for _ in range(RUNS):
-                    for name, command in commands.items():
-                        results[name].append(run_with_load(command, server, f"{scratch}/requests.lua"))
+                for number in range(RUNS):
+                    for turn in range(len(commands)):
+                        name = list(commands)[(number + turn) % len(commands)]
+                        results[name].append(run_with_load(commands[name], server, f"{scratch}/requests.lua"))
                 top_figure(program, server, f"{scratch}/requests.lua")
         except (Missing, Skip, OSError, RuntimeError) as error:
             print(f"record figures: {error}")
             return
-    own = {name: statistics.median(cpu for cpu, _ in runs) for name, runs in results.items()}
-    target = {name: statistics.median(each for _, each in runs) for name, runs in results.items()}
+    own = {name: [cpu for cpu, _ in runs] for name, runs in results.items()}
+    target = {name: [each * 1e6 for _, each in runs] for name, runs in results.items()}
     figure("record_own_cpu_fp", own["record"], own["fp"], "s", 3)
     figure("record_own_cpu_dwarf", own["record"], own["dwarf"], "s", 1)
-    figure("record_target_cpu_dwarf", target["record"] * 1e6, target["dwarf"] * 1e6, "us", 1)
+    figure("record_target_cpu_dwarf", target["record"], target["dwarf"], "us", 1)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def stacks(tools, path, event):
         if event not in lines[0]:
             continue
         frames = [line.split(None, 1) for line in lines[1:] if line.strip()]
-        found.append([name for address, name in frames if not address.startswith("ffffffff")])
+        found.append([name for address, name in frames if not (address.startswith("ffff") and len(address) == 16)])
     return found
 
 

@@ -154,6 +154,20 @@ def test_records_of_two_processors_are_put_in_order(tools):
     expect_equal(folded(tools, path, "off-cpu"), {("Store.Web", "worker", "main", "wait_for_it"): 200000}, "waits")
 
 
+def test_a_wait_whose_end_was_lost_is_left_out(tools):
+    """A sample of the thread shows that it was back, and a second switch away that it had been."""
+    tid = PID + 1
+    records = [comm(tid, "worker"), sample(SWITCHES, tid, 100 * MS, [0x403010, 0x401010], 1), switch(tid, 100 * MS, True),
+               sample(CPU_CLOCK, tid, 150 * MS, [0x402010, 0x401010]), switch(tid, 350 * MS, False),
+               sample(SWITCHES, tid, 400 * MS, [0x402010, 0x401010], 1), switch(tid, 400 * MS, True),
+               sample(SWITCHES, tid, 500 * MS, [0x403010, 0x401010], 1), switch(tid, 500 * MS, True), switch(tid, 530 * MS, False), end_of_round()]
+    path = save(tools, "lost-ends.zip", archive(records))
+    expect_equal(folded(tools, path, "off-cpu"), {("Store.Web", "worker", "main", "wait_for_it"): 30000}, "waits")
+    text = report(tools, "off-cpu", "-i", path).stdout.decode()
+    if "2 waits are left out: the record of the end was lost" not in text:
+        raise Fail(f"what is left out is not said: {text}")
+
+
 def lines_of_source():
     """names/symbols with lines: of `work` two, one of them approximate; of `old_code` only the IL offset; of `main` none."""
     rows = ["F\t0\t/src/Store.cs", "F\t1\tC:\\\\src\\\\Other.cs"]

@@ -15,11 +15,11 @@ FORM = "<HBBi16siiq16sii"
 
 
 def switch(time, tid, to, state=SLEEPS, previous=None, chain=(0x401010,)):
-    """IDENTIFIER, IP, TID, TIME, CPU, PERIOD, CALLCHAIN, RAW: `tid` leaves and `to` comes."""
+    """IDENTIFIER, IP, TID, TIME, CPU, PERIOD, CALLCHAIN, RAW: `tid` leaves and `to` comes. -1: it has ended; then `previous` has its number."""
     previous = tid if previous is None else previous
     raw = struct.pack(FORM, 372, 0, 0, previous, b"leaves", previous, 120, state, b"comes", to, 120)
     raw = struct.pack("<I", len(raw) + 4) + raw + b"\0" * 4
-    pid = PID if tid else 0
+    pid, tid = (0xffffffff, 0xffffffff) if tid < 0 else (PID if tid else 0, tid)
     return record_of(9, 1, struct.pack("<QQIIQQQ", EVENT, chain[0], pid, tid, time * MS, 0, 1)
                      + struct.pack(f"<Q{len(chain) + 1}Q", len(chain) + 1, USER, *chain) + raw)
 
@@ -43,7 +43,7 @@ def test_waits_are_from_a_thread_that_leaves_to_one_that_comes(tools):
     tid, other = PID + 1, PID + 2
     path = save(tools, "sched.data", perf_data([
         comm(PID, "dotnet"), comm(tid, "worker"), comm(other, "other"), mapped(0x401000, 0x1000, "/nothing/of/this/name"),
-        switch(100, tid, 0), switch(350, 0, tid),                                 # 250 ms
+        switch(100, tid, 0), switch(350, -1, tid, previous=other + 1),            # 250 ms, until another thread ends
         switch(400, tid, other, PREEMPTED), switch(430, other, tid),              # 30 ms without a processor
         switch(440, tid, other, RUNS_ON), switch(442, other, tid, SLEEPS),        # 2 ms: it gave the processor away
         switch(450, tid, 0), switch(460, tid, 0), switch(475, 0, tid),            # between the two it came back; 15 ms
@@ -90,16 +90,18 @@ int main(void)
 
 
 def switches_of(tools, path, name):
-    """(time in ns, "OUT", "PREEMPTED" or "IN") of the threads with a name, as perf script prints them."""
-    text = tools.run("perf", "script", "-i", path, "-F", "time,event,trace", "-G", "--ns")
-    found = []
+    """(time in ns, "OUT", "PREEMPTED" or "IN") of the threads with a name, as perf script prints them, until they end."""
+    text = tools.run("perf", "script", "-i", path, "-F", "time,event,trace", "-G", "--ns", "--show-task-events")
+    found, ends = [], {}
+    for match in re.finditer(r"(\d+)\.(\d{9}): +PERF_RECORD_EXIT\(\d+:(\d+)\)", text):
+        ends[match[3]] = int(match[1]) * 10**9 + int(match[2])
     for match in re.finditer(r"(\d+)\.(\d{9}): +sched:sched_switch: prev_comm=(.*) prev_pid=(\d+) .*prev_state=(\S+) ==> next_comm=(.*) next_pid=(\d+) ", text):
         time = int(match[1]) * 10**9 + int(match[2])
         if match[3] == name:
             found.append((time, match[4], "PREEMPTED" if match[5].startswith("R") else "OUT"))
         if match[6] == name:
             found.append((time, match[7], "IN"))
-    return found
+    return [row for row in found if row[0] < ends.get(row[1], row[0] + 1)]
 
 
 def test_waits_of_the_machine_are_those_of_perf_script(tools):
