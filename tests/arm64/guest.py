@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections import Counter
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -103,11 +104,13 @@ def quality_of(context, path):
 
 
 def test_record_writes_whole_stacks_of_native_code(context):
-    path = os.path.join(context.scratch, "native.data")
+    path = os.path.join(context.scratch, "native.trace.zip")
     with Recorded(context) as program:
         context.mapgen.must("record", program.pid, "-o", path, "-d", 20, "-F", 20, "--off-cpu")
     tools = Tools(context.build, context.scratch)
-    on_cpu, waiting = (native_record.stacks(tools, path, event) for event in ("cpu-clock", "context-switches"))
+    with zipfile.ZipFile(path) as archive:
+        data = archive.extract("perf.data", context.scratch)
+    on_cpu, waiting = (native_record.stacks(tools, data, event) for event in ("cpu-clock", "context-switches"))
     ordinary = [chain for chain in on_cpu if "main" in chain and "handler" not in chain]
     count = native_record.expect_most(ordinary, ["inner", "middle", "outer", "work", "main"], "ordinary code")
     # Debian's libc has no names of start_thread and of what called it.
