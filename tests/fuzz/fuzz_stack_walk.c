@@ -76,23 +76,39 @@ static size_t walk_once(struct stack_walk *walk, const struct sym_unwind_registe
 	return count;
 }
 
+/* One for all inputs: its cache of 4,096 rows costs more than a walk. */
+static struct stack_walk *walk_of(struct input **input_ret)
+{
+	static struct input input;
+	static struct process process = { .core_ops = &ops };
+	static struct stack_walk *walk;
+	const struct walk_owner owner = { &input, find_code, &process };
+
+	process.core = (struct core *)&input;
+	if (!walk)
+		sym_error_destroy(stack_walk_create(&owner, &walk));
+	else
+		stack_walk_forget(walk);
+	*input_ret = &input;
+	return walk;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const size_t head_bytes = 1 + PAGES + 2 * 8 + MEMORY_BYTES;
 	struct sym_frame first[MOST_FRAMES], second[MOST_FRAMES];
 	struct sym_unwind_registers registers = { .size = sizeof(registers) };
-	struct input input;
-	struct process process = { .core = (struct core *)&input, .core_ops = &ops };
-	const struct walk_owner owner = { &input, find_code, &process };
 	struct sym_unwind_stack stack;
 	struct stack_walk *walk;
+	struct input *input;
 	bool is_arm;
 	size_t count;
 
-	if (size < head_bytes || stack_walk_create(&owner, &walk))
+	walk = size < head_bytes ? NULL : walk_of(&input);
+	if (!walk)
 		return 0;
 	is_arm = data[0] & IS_ARM64;
-	input = (struct input){ data + 1, data + head_bytes - MEMORY_BYTES };
+	*input = (struct input){ data + 1, data + head_bytes - MEMORY_BYTES };
 	registers.machine = is_arm ? SYM_UNWIND_ARM64 : SYM_UNWIND_X86_64;
 	registers.values[is_arm ? 31 : 7] = stack_address;
 	memcpy(&registers.values[is_arm ? 32 : 16], data + 1 + PAGES, 8);
@@ -103,6 +119,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (walk_once(walk, &registers, &stack, second) != count ||
 	    memcmp(first, second, count * sizeof(*first)) != 0)
 		abort();
-	stack_walk_destroy(walk);
 	return 0;
 }
