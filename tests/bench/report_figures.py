@@ -15,6 +15,7 @@ import tempfile
 STACKS = 20000
 PLACES = 5000  # different addresses in all of them
 DEPTH = 43
+THREADS = 8
 ROUND = 2000
 PID = 1 << 22
 
@@ -40,7 +41,7 @@ def mmap2(path, start, size, offset, major, minor, inode):
 
 
 def make(path, samples):
-    """A perf.data with that many samples."""
+    """A perf.data with that many samples: first each stack of each thread once, so that two files differ in nothing else."""
     chance = random.Random(1)
     mapped = libraries()
     chains = []
@@ -58,10 +59,10 @@ def make(path, samples):
         for place in mapped:
             out.write(mmap2(*place))
         for n in range(samples):
-            ip, chain = chains[chance.randrange(STACKS)]
+            ip, chain = chains[n // THREADS if n < STACKS * THREADS else chance.randrange(STACKS)]
             # Two processors: each second record is older than the one before it.
             time = 1000000000 + 10000 * (n ^ 1)
-            out.write(struct.pack("<IHHQIIQQ", 9, 2, size, ip, PID, PID + n % 8, time, 10101010) + chain)
+            out.write(struct.pack("<IHHQIIQQ", 9, 2, size, ip, PID, PID + n % THREADS, time, 10101010) + chain)
             if n % ROUND == ROUND - 1:
                 out.write(struct.pack("<IHH", 68, 0, 8))
         end = out.tell()
@@ -91,7 +92,7 @@ def main():
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="report-bench-") as scratch:
         large, small = (os.path.join(scratch, name) for name in ("large.data", "small.data"))
         make(large, arguments.samples)
-        make(small, max(STACKS * 4, arguments.samples // 8))
+        make(small, max(STACKS * THREADS, arguments.samples // 8))
         folded = [program, "report", "cpu", "--format=folded", "-i"]
         run(folded + [large])  # warm
         ours, memory = run(folded + [large])
