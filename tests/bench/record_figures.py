@@ -70,7 +70,7 @@ def top_figure(program, server, script):
 
 
 def figure(name, ours, peer, unit, most):
-    """Of runs side by side: lists as long as one another."""
+    """Medians of two lists of runs, side by side."""
     ratio = statistics.median(ours) / statistics.median(peer)
     low, _, high = statistics.quantiles([one / other for one, other in zip(ours, peer)])
     print(f"{name} ours={statistics.median(ours):.3g}{unit} peer={statistics.median(peer):.3g}{unit} ratio={ratio:.2f} spread={low:.2f}..{high:.2f} "
