@@ -11,6 +11,7 @@
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/output_file.h"
 #include "mapgen/cli/target.h"
+#include "mapgen/debuginfo/symbolize_client.h"
 #include "mapgen/profile/event_report.h"
 #include "mapgen/profile/profile_open.h"
 #include "mapgen/view/event_view.h"
@@ -21,6 +22,7 @@ enum {
 	USUAL_ROWS = 20,
 };
 
+DEFINE_GUARD(symbolize_client, struct symbolize_client *, symbolize_client_destroy)
 DEFINE_GUARD(profile, struct profile *, profile_destroy)
 
 static bool read_view(const struct options *options, enum view_kind *ret)
@@ -52,6 +54,11 @@ static bool check(const struct options *options)
 	}
 	if (options->to_seconds && options->to_seconds <= options->from_seconds) {
 		message("--to is not after --from");
+		return false;
+	}
+	if (options->symbolize_at && !symbolize_client_takes(options->symbolize_at)) {
+		message("--symbolize-at: '%s' is not http://... or https://...",
+			options->symbolize_at);
 		return false;
 	}
 	return true;
@@ -161,6 +168,33 @@ static bool is_missing(const struct view *view)
 	return view->event == UINT32_MAX && view->kind != VIEW_THREADS;
 }
 
+/* The exit code of a view that was written. */
+static int end_report(const struct view *view, const struct symbolize_client *client)
+{
+	const char *problem = client ? symbolize_client_problem(client) : NULL;
+
+	if (problem)
+		message("native functions may lack names that the server should know: %s", problem);
+	return problem || is_missing(view) ? EXIT_PARTLY : EXIT_DONE;
+}
+
+static int write_report(const struct options *options, const struct view *view,
+			const struct symbolize_client *client)
+{
+	const struct writing writing = { view, options->format };
+	struct sym_error *error;
+	int status = 0;
+
+	if (options->output) {
+		status = output_file_write(options->output, write_file, &writing);
+	} else {
+		error = write_view(view, options->format, stdout);
+		if (error)
+			return say_failure(options->input, error);
+	}
+	return status ? status : end_report(view, client);
+}
+
 int report_run(const struct options *options)
 {
 	struct profile_open_opts opts = { .options = options,
@@ -168,6 +202,7 @@ int report_run(const struct options *options)
 					  .from_s = options->from_seconds,
 					  .to_s = options->to_seconds,
 					  .event_lines = options->event };
+	struct symbolize_client *client GUARDED(symbolize_client) = NULL;
 	struct profile *profile GUARDED(profile) = NULL;
 	struct sym_error *error;
 	enum view_kind kind;
@@ -176,18 +211,15 @@ int report_run(const struct options *options)
 	if (!read_view(options, &kind) || !check(options))
 		return EXIT_USAGE;
 	opts.keeps_spans = kind == VIEW_CONTENTION;
+	if (options->symbolize_at) {
+		client = symbolize_client_create(options->symbolize_at, false);
+		if (!client)
+			return EXIT_FAILED;
+		opts.symbolize = client;
+	}
 	error = profile_open(options->input, &opts, &profile);
 	if (error)
 		return say_failure(options->input, error);
 	view = make_view(options, profile, kind);
-	if (options->output) {
-		const struct writing writing = { &view, options->format };
-		int status = output_file_write(options->output, write_file, &writing);
-
-		return status ? status : is_missing(&view) ? EXIT_PARTLY : EXIT_DONE;
-	}
-	error = write_view(&view, options->format, stdout);
-	if (error)
-		return say_failure(options->input, error);
-	return is_missing(&view) ? EXIT_PARTLY : EXIT_DONE;
+	return write_report(options, &view, client);
 }

@@ -13,14 +13,16 @@
 #include "libsym/base/ascending.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/grow.h"
+#include "libsym/base/hex.h"
 #include "libsym/error.h"
+#include "mapgen/debuginfo/symbolize_client.h"
 
 enum {
 	MOST_FIELDS = 12
 };
 
 struct named_image {
-	const char *kind, *path;
+	const char *kind, *identity, *path;
 };
 
 struct frozen_symbol {
@@ -216,7 +218,8 @@ static bool add_image(struct frozen_names *names, char **fields, size_t count, b
 			sizeof(*names->images)))
 		return false;
 	unescape(fields[5]);
-	names->images[names->image_count++] = (struct named_image){ fields[3], fields[5] };
+	names->images[names->image_count++] =
+		(struct named_image){ fields[3], fields[4], fields[5] };
 	return true;
 }
 
@@ -495,6 +498,53 @@ struct sym_error *frozen_names_open(char *text, size_t size_bytes, struct frozen
 	names->text = text;
 	*ret = STEAL(names);
 	return NULL;
+}
+
+/* ---- names from a server -----------------------------------------------------------------------
+ */
+
+/* What a server needs to know of a native function without a symbol: it is recorded as
+ * IMAGE!0xVADDR. */
+static bool read_stripped(const struct frozen_symbol *symbol, struct sym_identity *identity_ret,
+			  uint64_t *vaddr_ret)
+{
+	const char *place = strrchr(symbol->name, '!');
+	size_t digits = symbol->image ? strlen(symbol->image->identity) : 0;
+
+	*identity_ret = (struct sym_identity){ .size = sizeof(*identity_ret) };
+	if (symbol->status != SYM_BOUNDS_ONLY || !place || strncmp(place, "!0x", 3) != 0 ||
+	    !read_number(place + 3, 16, vaddr_ret) || !digits || digits % 2 ||
+	    digits > 2 * sizeof(identity_ret->id) ||
+	    !hex_read_bytes(symbol->image->identity, identity_ret->id, digits / 2))
+		return false;
+	identity_ret->kind = SYM_IDENTITY_ELF;
+	identity_ret->id_size_bytes = (uint32_t)(digits / 2);
+	return true;
+}
+
+void frozen_names_symbolize(struct frozen_names *names, struct symbolize_client *client)
+{
+	struct sym_identity identity;
+	uint64_t vaddr;
+
+	for (size_t i = 0; i < names->symbol_count; i++)
+		if (read_stripped(&names->symbols[i], &identity, &vaddr))
+			symbolize_client_add(client, &identity, "", vaddr);
+	symbolize_client_ask(client);
+	for (size_t i = 0; i < names->symbol_count; i++) {
+		struct frozen_symbol *symbol = &names->symbols[i];
+		const json_t *answer =
+			read_stripped(symbol, &identity, &vaddr)
+				? symbolize_client_answer(client, &identity, "", vaddr)
+				: NULL;
+		const char *name = json_string_value(json_object_get(answer, "function"));
+
+		if (!name)
+			continue;
+		symbol->name = name;
+		symbol->status = SYM_RESOLVED;
+		symbol->source = sym_source_text(SYM_SOURCE_ELF);
+	}
 }
 
 /* ---- look-up --------------------------------------------------------------------------------- */

@@ -13,11 +13,16 @@
 #include "mapgen/profile/frame_table.h"
 
 struct frozen_names;
+struct symbolize_client;
 
 /* `text` is taken over on success (heap); it is changed. Errors: NO_MEMORY. */
 struct sym_error *frozen_names_open(char *text, size_t size_bytes, struct frozen_names **ret)
 	__attribute__((warn_unused_result));
 void frozen_names_close(struct frozen_names *names);
+
+/* Asks a server for the names of native functions of which only the bounds were known. Call it
+ * before a frame is asked for; the names live as long as the client. */
+void frozen_names_symbolize(struct frozen_names *names, struct symbolize_client *client);
 
 /* The frame of an address of a process at a time; pid -1: of the kernel. *ret: FRAME_NONE when
  * nothing is known of it. */

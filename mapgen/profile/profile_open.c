@@ -173,6 +173,8 @@ static struct sym_error *read_archive(struct profile *profile, struct trace_arch
 		return error;
 	archive->symbols = NULL; /* the names have it now */
 	names.context = frozen;
+	if (opts->symbolize)
+		frozen_names_symbolize(frozen, opts->symbolize);
 	error = event_match_create(&match);
 	if (error)
 		return error;
@@ -314,6 +316,9 @@ static struct sym_error *read_input(struct profile *profile, const struct input 
 		return sym_error_create(SYM_ERROR_IO, "cannot be read: %s", strerror(errno));
 	if (!memcmp(magic, "PK\3\4", 4) || !memcmp(magic, "PK\5\6", 4))
 		return open_archive(profile, input->fd, input->path, opts);
+	if (opts->symbolize)
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"--symbolize-at needs a recording of dotnet-mapgen");
 	if (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8))
 		return open_perf_data(profile, input, opts);
 	if (!memcmp(magic, "Nettrace", 8))

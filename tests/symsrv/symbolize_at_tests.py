@@ -103,3 +103,38 @@ def a_server_that_fails_leaves_the_answers_of_this_machine_and_a_reason():
         equal((status, text, [one["resolved"] for one in answers]), (0, "", [False] * 3), "unknown")
     for url in ("file:///etc/passwd", "127.0.0.1", ""):
         equal(resolved(bare, offsets[:1], url)[0], 2, "usage: " + url)
+
+
+@test
+def a_report_of_a_recording_gets_names_of_stripped_programs():
+    need("strip", "gcc")
+    directory, empty = tempfile.mkdtemp(dir=h.RUN.scratch), tempfile.mkdtemp(dir=h.RUN.scratch)
+    source, program_file, bare = os.path.join(directory, "spins.c"), os.path.join(directory, "spins"), os.path.join(empty, "spins")
+    with open(source, "w") as file:
+        file.write("static volatile unsigned long sum;\n__attribute__((noinline)) static void hidden_spin(void)\n{\n"
+                   "\tfor (int i = 0; i < 1000000; i++)\n\t\tsum += i;\n}\nint main(void)\n{\n\tfor (;;)\n\t\thidden_spin();\n}\n")
+    subprocess.run(["gcc", "-O1", "-g", "-Wl,--build-id", "-o", program_file, source], check=True)
+    subprocess.run(["strip", "-s", "-o", bare, program_file], check=True)
+    recording = os.path.join(empty, "spins.trace.zip")
+    with subprocess.Popen([bare]) as process:
+        try:
+            done = mapgen("record", str(process.pid), "--for", "1", "-o", recording)
+        finally:
+            process.kill()
+    if not os.path.exists(recording):
+        raise h.Skipped("nothing could be recorded: " + done.stderr[:200])
+    bare_report = mapgen("report", "-i", recording, "--format=folded")
+    check("hidden_spin" not in bare_report.stdout and "spins!0x" in bare_report.stdout, bare_report.stdout[:300])
+    with symsrv("--index", directory) as program:
+        done = mapgen("report", "-i", recording, "--format=folded", "--symbolize-at", program.url)
+        equal((done.returncode, done.stderr), (0, ""), "done")
+        check("main;hidden_spin" in done.stdout.replace("[spins]", "") and "spins!0x" not in done.stdout, done.stdout[:500])
+    done = mapgen("report", "-i", recording, "--format=folded", "--symbolize-at", "http://127.0.0.1:1")
+    equal((done.returncode, done.stdout), (3, bare_report.stdout), "without the server")
+    check("127.0.0.1:1" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+    folded = os.path.join(empty, "folded")
+    with open(folded, "w") as file:
+        file.write(bare_report.stdout)
+    done = mapgen("report", "-i", folded, "--symbolize-at", "http://127.0.0.1:1")
+    equal(done.returncode, 1, "only a recording has build-ids")
+    check("needs a recording" in done.stderr, done.stderr)
