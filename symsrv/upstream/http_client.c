@@ -31,6 +31,7 @@ static const int64_t longest_retry_ms = 5000;
 static const int64_t longest_wait_ms = 10000; /* longest wait for a Retry-After */
 static const curl_off_t longest_retry_after_s = 86400;
 static const uint64_t most_ignored_bytes = 1 << 20;
+static const size_t least_tier_bytes = 64 << 10;
 /* Time between checks whether there is room for paused transfers. */
 static const int64_t room_pause_ms = 50;
 
@@ -60,6 +61,7 @@ struct attempt {
 	bool was_denied;
 	bool is_stopped; /* paused until the store has room */
 	int append_failure;
+	size_t unnoted_bytes;   /* since the flight was told of some */
 	uint64_t ignored_bytes; /* of bodies of answers other than 200 */
 	char body[512];         /* of such an answer, its first bytes */
 	int64_t not_before_ms;
@@ -158,10 +160,20 @@ static void keep_error(struct attempt *attempt, const char *bytes, size_t count)
 	attempt->body[used + (count < room ? count : room)] = 0;
 }
 
+/* A tier that sends a few bytes now and then is of no more use than one that is silent. */
+static void note_bytes(struct attempt *attempt, size_t count)
+{
+	attempt->unnoted_bytes += count;
+	if (attempt->transfer->upstream->kind == UPSTREAM_S3 &&
+	    attempt->unnoted_bytes < least_tier_bytes)
+		return;
+	attempt->unnoted_bytes = 0;
+	*attempt->transfer->heard_ms = clock_now_ms();
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 {
 	struct attempt *attempt = context;
-	struct transfer *transfer = attempt->transfer;
 	long status = 0;
 
 	count *= size;
@@ -172,7 +184,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 		attempt->ignored_bytes += count;
 		return attempt->ignored_bytes <= most_ignored_bytes ? count : 0;
 	}
-	*transfer->heard_ms = clock_now_ms();
+	note_bytes(attempt, count);
 	attempt->append_failure = http_client_append(attempt, bytes, count);
 	if (attempt->append_failure != -EAGAIN)
 		return attempt->append_failure ? 0 : count;

@@ -289,12 +289,21 @@ void upstream_note_trouble(struct upstream *upstream, const char *text)
 	pthread_mutex_unlock(&upstream->lock);
 }
 
+/* The answer to a HEAD has the status only: its text is the beginning of another's. */
+static bool is_same_refusal(const char *told, const char *text)
+{
+	size_t told_bytes = strlen(told), text_bytes = strlen(text);
+
+	return told_bytes &&
+	       !strncmp(told, text, told_bytes < text_bytes ? told_bytes : text_bytes);
+}
+
 bool upstream_refusal_is_news(struct upstream *upstream, const char *text, int64_t now_ms)
 {
 	bool is_news;
 
 	pthread_mutex_lock(&upstream->lock);
-	is_news = strcmp(upstream->told, text) != 0 ||
+	is_news = !is_same_refusal(upstream->told, text) ||
 		  now_ms - upstream->told_ms >= refusal_silence_ms;
 	if (is_news) {
 		snprintf(upstream->told, sizeof(upstream->told), "%s", text);
