@@ -165,3 +165,36 @@ def names_are_made_from_an_indexed_program_too():
         equal(status, 200, "status")
         equal(sorted(functions(save("one.names", body))), sorted(functions(whole)), "functions")
         equal(subprocess.run([RUN.program, "--store", program.store, "--scrub"], capture_output=True).returncode, 0, "scrub")
+
+
+@test
+def perf_names_a_stripped_program_from_names_only():
+    """Debian's perf is built without debuginfod, so a client of debuginfod brings the file into its cache of build-ids."""
+    need("perf", "debuginfod-find", "gcc", "objcopy", "readelf")
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    whole, bare, data = (os.path.join(directory, name) for name in ("whole", "hot", "perf.data"))
+    with open(whole + ".c", "w") as file:
+        file.write("static volatile unsigned long total;\n"
+                   "__attribute__((noinline)) static void hidden_loop(unsigned long n) { for (unsigned long i = 0; i < n; i++) total += i; }\n"
+                   "int main(void) { for (int i = 0; i < 30; i++) hidden_loop(10000000); return 0; }\n")
+    subprocess.run(["gcc", "-O1", "-g", "-Wl,--build-id", "-o", whole, whole + ".c"], check=True)
+    subprocess.run(["strip", "-o", bare, whole], check=True)
+    served = tempfile.mkdtemp(dir=RUN.scratch)
+    subprocess.run(["objcopy", "--only-keep-debug", whole, os.path.join(served, "hot.debug")], check=True)
+    if subprocess.run(["perf", "record", "-q", "-o", data, bare], capture_output=True).returncode:
+        raise Skipped("perf cannot record")
+    notes = subprocess.run(["readelf", "-n", bare], capture_output=True, text=True, check=True).stdout
+    identity = notes.split("Build ID:")[1].split()[0]
+    perf = ["perf", "--buildid-dir", os.path.join(directory, "cache")]
+
+    def report():
+        return subprocess.run(perf + ["report", "-i", data, "--stdio"], capture_output=True, text=True, check=True).stdout
+
+    check("hidden_loop" not in report(), "without names")
+    with symsrv("--index", served) as program:
+        h.wait_until(lambda: program.metric("symsrv_index_files") == 1, "indexed")
+        found = subprocess.run(["debuginfod-find", "debuginfo", identity], capture_output=True, text=True,
+                               env=client_environment(program.url + "/names"))
+        equal(found.returncode, 0, found.stderr)
+    subprocess.run(perf + ["buildid-cache", "--add", found.stdout.strip()], check=True)
+    check("hidden_loop" in report(), "with names: " + report())
