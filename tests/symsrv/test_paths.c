@@ -18,7 +18,7 @@ static const char *key_of(const char *path)
 	static char text[KEY_TEXT_BYTES];
 
 	route_parse(path, room, &route);
-	if (route.kind != ROUTE_SSQP && route.kind != ROUTE_DEBUGINFOD)
+	if (route.kind != ROUTE_SSQP && route.kind != ROUTE_DEBUGINFOD && route.kind != ROUTE_MAPS)
 		return route_kind_text(route.kind);
 	key_text(&route.key, text);
 	return text;
@@ -91,6 +91,30 @@ Test(paths, text_of_a_key_reads_back_as_the_key)
 }
 
 /* An age of 32 bits, and ids of KEY_MAX_ID bytes. */
+Test(paths, maps_are_found_by_the_identity_of_their_image)
+{
+	static const struct {
+		const char *path, *text;
+	} cases[] = {
+		{ "/pe/A.dll/9757F3A636c00/r2rmap", "pe-r2rmap/9757f3a6-36c00/a.dll" },
+		{ "/pe/a%20b.dll/9757F3A636c00/map", "pe-map/9757f3a6-36c00/a b.dll" },
+		{ "/pe/a.dll/9757F3A636c00", "other" },
+		{ "/pe/a.dll/9757F3A636c00/", "other" },
+		{ "/pe/a.dll/map", "other" },
+		{ "/pe//9757F3A636c00/map", "other" },
+		{ "/pe/../9757F3A636c00/map", "other" },
+		{ "/pe/a.dll/9757F3A636c00/b/map", "other" },
+		{ "/pe/a.pdb/99891b3ed7ae4c3babff8a2b4a9b0c431/map", "other" },
+		{ "/pe/map", "other" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		cr_expect_str_eq(key_of(cases[i].path), cases[i].text);
+		if (route.kind == ROUTE_MAPS)
+			cr_expect_neq(route.key.spelling, NULL);
+	}
+}
+
 Test(paths, text_of_no_key_is_refused)
 {
 	char text[2 * KEY_MAX_ID + 32];
