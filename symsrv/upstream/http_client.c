@@ -61,7 +61,7 @@ struct attempt {
 	bool was_denied;
 	bool is_stopped; /* paused until the store has room */
 	int append_failure;
-	size_t unnoted_bytes;   /* since the flight was told of some */
+	size_t unnoted_bytes;   /* since heard_ms was set */
 	uint64_t ignored_bytes; /* of bodies of answers other than 200 */
 	char body[512];         /* of such an answer, its first bytes */
 	int64_t not_before_ms;
