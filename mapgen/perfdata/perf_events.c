@@ -14,6 +14,7 @@
 enum {
 	HEADER_BYTES = 104,
 	FEATURE_KERNEL_RELEASE = 4,
+	FEATURE_PROCESSORS = 7,
 	FEATURE_EVENT_DESC = 12,
 	MOST_EVENTS = 1 << 12,
 	MOST_TABLE_BYTES = 64 << 20,
@@ -99,8 +100,10 @@ static struct sym_error *add_ids(struct perf_events *events, struct reader *read
 {
 	struct sym_error *error = NULL;
 
-	while (!error && reader_left(reader) >= 8)
+	while (!error && reader_left(reader) >= 8) {
 		error = add_id(events, reader_u64(reader), event);
+		events->items[event]->id_count++;
+	}
 	return error;
 }
 
@@ -207,11 +210,23 @@ static struct sym_error *take_release(struct perf_events *events, struct reader 
 	return events->kernel_release ? NULL : &sym_error_no_memory;
 }
 
+static void take_processors(struct perf_events *events, struct reader *reader)
+{
+	uint32_t online;
+
+	reader_skip(reader, 4);
+	online = reader_u32(reader);
+	if (reader_ok(reader))
+		events->online_cpus = online;
+}
+
 static struct sym_error *take_feature(struct perf_events *events, uint64_t feature,
 				      struct reader *reader)
 {
 	if (feature == FEATURE_EVENT_DESC)
 		return take_names(events, reader);
+	if (feature == FEATURE_PROCESSORS)
+		take_processors(events, reader);
 	return feature == FEATURE_KERNEL_RELEASE ? take_release(events, reader) : NULL;
 }
 
@@ -266,6 +281,8 @@ struct sym_error *perf_events_read(struct perf_events *events, int fd)
 	error = read_attributes(events, fd, &header);
 	if (!error)
 		error = read_feature(events, fd, &header, FEATURE_KERNEL_RELEASE);
+	if (!error)
+		error = read_feature(events, fd, &header, FEATURE_PROCESSORS);
 	return error ? error : read_feature(events, fd, &header, FEATURE_EVENT_DESC);
 }
 

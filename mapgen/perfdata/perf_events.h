@@ -8,6 +8,7 @@
  *          as the header says; feature 12: u32 count, u32 size of an attribute, then for each
  *          event the attribute, u32 number of ids, u32 length and bytes of its name, u64 ids
  *          feature 4: u32 length and bytes of the kernel's release
+ *          feature 7: u32 processors, u32 of these online
  *   pipe   HEADER_ATTR (64): the attribute, as long as it says itself, then u64 ids;
  *          EVENT_UPDATE (78): u64 kind (2: name), u64 id, then the name;
  *          HEADER_FEATURE (80): u64 number of the feature, then its bytes
@@ -29,6 +30,7 @@
 struct recorded_event {
 	struct perf_event_attr attr;
 	char *name;
+	size_t id_count; /* one for each thread and processor */
 };
 
 struct perf_events {
@@ -37,6 +39,7 @@ struct perf_events {
 	struct address_table by_id;
 	bool has_switches;    /* SWITCH records */
 	char *kernel_release; /* feature 4; NULL: missing */
+	uint32_t online_cpus; /* feature 7; 0: missing */
 };
 
 void perf_events_deinit(struct perf_events *events);

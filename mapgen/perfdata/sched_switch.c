@@ -14,11 +14,12 @@ enum {
 	WAITING_STATES = 0xff,
 };
 
-bool sched_switch_is_event(const struct recorded_event *event)
+bool sched_switch_is_event(const struct perf_events *events, const struct recorded_event *event)
 {
 	return event->attr.type == PERF_TYPE_TRACEPOINT &&
 	       event->attr.sample_type & PERF_SAMPLE_RAW && !event->attr.freq &&
-	       event->attr.sample_period == 1 && !strcmp(event->name, "sched:sched_switch");
+	       event->attr.sample_period == 1 && event->id_count >= events->online_cpus &&
+	       !strcmp(event->name, "sched:sched_switch");
 }
 
 bool sched_switch_read(const struct perf_sample *sample, struct sched_switch *ret)

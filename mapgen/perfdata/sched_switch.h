@@ -27,8 +27,11 @@ struct sched_switch {
 	bool is_preempted; /* the thread that leaves could have run */
 };
 
-/* Is it that tracepoint, with a sample of every switch? */
-bool sched_switch_is_event(const struct recorded_event *event);
+/*
+ * Is it that tracepoint, with a sample of every switch? False with fewer ids than processors: what
+ * threads did on the others is not there (perf record -C).
+ */
+bool sched_switch_is_event(const struct perf_events *events, const struct recorded_event *event);
 
 /* False: the fields are others. */
 bool sched_switch_read(const struct perf_sample *sample, struct sched_switch *ret);

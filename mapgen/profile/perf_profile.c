@@ -112,8 +112,8 @@ static struct sym_error *take_events(struct reading *reading)
 				   event->attr.type == PERF_TYPE_SOFTWARE &&
 				   event->attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES &&
 				   !event->attr.freq && event->attr.sample_period == 1;
-		input->is_sched_switch =
-			!reading->events.has_switches && sched_switch_is_event(event);
+		input->is_sched_switch = !reading->events.has_switches &&
+					 sched_switch_is_event(&reading->events, event);
 		if (reading->opts->match && !strncmp(event->name, RECORDING_PROBE_PREFIX,
 						     sizeof(RECORDING_PROBE_PREFIX) - 1))
 			input->tracepoint = event->name + sizeof(RECORDING_PROBE_PREFIX) - 1;

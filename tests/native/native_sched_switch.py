@@ -2,6 +2,7 @@
 """Blocked times from sched:sched_switch, where a perf.data has no SWITCH records. The oracles are perf script, and recordings that
 are made here, whose sums are known."""
 import json
+import os
 import re
 import struct
 import subprocess
@@ -121,4 +122,9 @@ def test_waits_of_the_machine_are_those_of_perf_script(tools):
         raise Fail(f"perf script shows {len(away['OUT'])} waits")
     view = json.loads(report(tools, "off-cpu", "--thread=^sleeps-often$", "--format=json", "-i", path).stdout)["views"][0]
     expect_equal(view["weight"], sum(away["OUT"]), "nanoseconds of waits")
+    if os.cpu_count() > 1:
+        tools.run("perf", "record", "-q", "-g", "-C", 0, "-e", "sched:sched_switch", "-o", path, program)
+        done = report(tools, "off-cpu", "-i", path)
+        if done.returncode != 3 or b"has no context switches" not in done.stdout:
+            raise Fail(f"of one processor: {done.returncode}, {done.stdout.decode()}")
     tools.figure(f"{len(away['OUT'])} waits, {sum(away['OUT']) / 1e6:.1f} ms")
