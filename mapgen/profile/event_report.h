@@ -6,6 +6,7 @@
 #ifndef MAPGEN_PROFILE_EVENT_REPORT_H
 #define MAPGEN_PROFILE_EVENT_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,6 +60,9 @@ struct event_report {
 	size_t line_count, line_capacity;
 	struct buf texts;
 	uint64_t lines_left_out;
+	/* Allocation ticks have no size of an object (up to .NET 5): their bytes count unused ends
+	 * of the areas in which threads allocate. */
+	bool counts_area_ends;
 	/* What is missing. */
 	uint64_t other_processes; /* events of collections */
 	uint64_t events, gaps, unknown_kinds, missing_stacks, unfinished;

@@ -111,6 +111,7 @@ static bool is_wanted(const struct event_reading *reading, uint64_t time_ns)
 static struct sym_error *take_tick(struct event_reading *reading, const struct runtime_event *event,
 				   uint32_t stack)
 {
+	reading->report->counts_area_ends |= !event_has(event, "ObjectSize");
 	return event_reading_add(reading, PROFILE_ALLOCATION_TICKS, event, stack,
 				 text_of(&reading->text, event, "TypeName"),
 				 event_measures_tick_bytes(event));

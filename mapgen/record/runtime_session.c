@@ -29,6 +29,7 @@ enum {
 	MOST_PENDING_BYTES = 1 << 27, /* of one block */
 	FIRST_WITH_PROBES = 8,        /* 3.1.2 has the code and does not call it */
 	FINISH_IDLE_MS = 3000, /* a runtime that sends nothing for so long is not waited for */
+	FINISH_ROUNDS = 20,
 };
 
 struct runtime_session {
@@ -434,6 +435,19 @@ static bool has_no_program(int32_t pid)
 	return readlink(path, program, sizeof(program)) < 0 && errno == ENOENT;
 }
 
+/* It does not wait for a stream that cannot be read, or that goes on for ever. */
+static struct sym_error *wait_for_end(struct runtime_session *session)
+{
+	struct sym_error *error = NULL;
+
+	for (int round = 0; !error && session->stream && round < FINISH_ROUNDS; round++) {
+		if (stream_receiver_wait(session->receiver, FINISH_IDLE_MS))
+			break;
+		error = runtime_session_step(session);
+	}
+	return error;
+}
+
 struct sym_error *runtime_session_finish(struct runtime_session *session, uint64_t from_ns)
 {
 	struct sym_error *error = NULL, *failure = NULL;
@@ -442,13 +456,14 @@ struct sym_error *runtime_session_finish(struct runtime_session *session, uint64
 		if (!has_no_program(session->pid))
 			failure = sym_event_session_stop(session->session);
 		if (!failure)
-			stream_receiver_wait(session->receiver, FINISH_IDLE_MS);
+			error = wait_for_end(session);
 	}
-	if (!failure && !stream_receiver_has_ended(session->receiver))
+	if (!error && !failure && !stream_receiver_has_ended(session->receiver))
 		error = note_end(session, "the runtime did not answer at the end");
-	else if (failure)
+	else if (!error && failure)
 		error = note_end(session, sym_error_message(failure));
 	sym_error_destroy(failure);
+	failure = NULL;
 	stream_receiver_stop(session->receiver, &failure, &session->received_bytes);
 	session->receiver = NULL;
 	if (!error && failure)

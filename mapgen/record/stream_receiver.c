@@ -144,16 +144,12 @@ bool stream_receiver_has_ended(const struct stream_receiver *receiver)
 	return receiver->has_ended;
 }
 
-void stream_receiver_wait(struct stream_receiver *receiver, int idle_ms)
+bool stream_receiver_wait(struct stream_receiver *receiver, int idle_ms)
 {
 	struct pollfd end = { .fd = receiver->end_fd, .events = POLLIN };
-	uint64_t before;
+	uint64_t before = receiver->bytes;
 
-	do {
-		before = receiver->bytes;
-		if (poll(&end, 1, idle_ms) > 0)
-			return;
-	} while (receiver->bytes != before);
+	return poll(&end, 1, idle_ms) > 0 || receiver->bytes == before;
 }
 
 void stream_receiver_stop(struct stream_receiver *receiver, struct sym_error **error_ret,

@@ -24,8 +24,8 @@ uint64_t stream_receiver_bytes(const struct stream_receiver *receiver);
 /* Has the stream ended, or could it not be kept? */
 bool stream_receiver_has_ended(const struct stream_receiver *receiver);
 
-/* Waits for the end of the stream, at most `idle_ms` without a byte. */
-void stream_receiver_wait(struct stream_receiver *receiver, int idle_ms);
+/* Waits for the end of the stream, at most so long. False: more has come, and it has not ended. */
+bool stream_receiver_wait(struct stream_receiver *receiver, int idle_ms);
 
 /* Ends the thread. *error_ret: why it stopped receiving before the end; NULL: it did not.
  * *bytes_ret: bytes in the file. */
