@@ -469,6 +469,25 @@ SYM_API SYM_MUST_CHECK struct sym_error *
 sym_resolver_resolve_at(struct sym_resolver *resolver, const uint64_t *addresses,
 			const uint64_t *times_ns, size_t count, struct sym_result *result);
 
+/**
+ * Resolves the rows of the line tables of managed methods.
+ *
+ * A row is where the line may change.
+ * Ask for SYM_FIELD_LINES; the line of an answer holds up to the next answer of the same method.
+ * An answer's method ends at its address - offset_bytes + size_bytes.
+ *
+ * @param addresses  One address of each method, as for sym_resolver_resolve().
+ * @param result  Receives the rows of all methods, ascending by address.
+ *   A method without an IL map and native functions have none.
+ *   SYM_FIELD_RETURN_ADDRESSES has no effect.
+ *
+ * Errors: NO_MEMORY, LIMIT.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_resolve_rows(struct sym_resolver *resolver,
+								   const uint64_t *addresses,
+								   size_t count,
+								   struct sym_result *result);
+
 /* ------------------------------------------------------------------------
  * Refreshing
  * ------------------------------------------------------------------------ */
@@ -635,6 +654,19 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_image_resolve(struct sym_image *ima
 							   enum sym_position_kind kind,
 							   const uint64_t *positions, size_t count,
 							   struct sym_result *result);
+
+/**
+ * Resolves the rows of the line tables of methods of one image: sym_resolver_resolve_rows() for
+ * precompiled code, mapped or not.
+ *
+ * @param positions  One position of each method.
+ * @param result  Receives the rows of all methods, ascending; sym_answer.address is the position.
+ *
+ * Errors: those of sym_image_resolve(); LIMIT.
+ */
+SYM_API SYM_MUST_CHECK struct sym_error *
+sym_image_resolve_rows(struct sym_image *image, enum sym_position_kind kind,
+		       const uint64_t *positions, size_t count, struct sym_result *result);
 
 /* ------------------------------------------------------------------------
  * All symbols of a process

@@ -35,6 +35,12 @@ static const uint64_t LIMIT_SUMMED_BYTES = (uint64_t)8 << 30;
 static const uint64_t LIMIT_MINIDEBUG_BYTES = (uint64_t)256 << 20;
 
 /*
+ * Bytes of the addresses that sym_resolver_resolve_rows() finds. All methods of the largest
+ * framework have 20 MB.
+ */
+static const uint64_t LIMIT_LINE_ROWS_BYTES = (uint64_t)256 << 20;
+
+/*
  * Bytes of an unpacked DWARF section: a small file can claim any size. A larger section is not
  * used. .debug_info of a browser has 1.5 GB.
  */

@@ -231,25 +231,40 @@ static struct sym_error *finish_place(struct jitted_lines *lines, const struct c
 	return NULL;
 }
 
+/* NULL when out of memory. */
+static struct jit_debug_body *make_bodies(const struct jitted_place *places, size_t count)
+{
+	struct jit_debug_body *bodies = calloc(count, sizeof(*bodies));
+
+	for (size_t i = 0; bodies && i < count; i++) {
+		bodies[i].start_address = places[i].start_address;
+		bodies[i].size_bytes = places[i].size_bytes;
+	}
+	return bodies;
+}
+
+/* The memory belonged to this process only if the process is still the same. */
+static struct sym_error *read_bodies(struct jitted_lines *lines, const struct clr_target *target,
+				     struct jit_debug_body *bodies, size_t count,
+				     jit_debug_visit *visit, void *context)
+{
+	struct sym_error *error = jit_debug_read(lines->debug, bodies, count, visit, context);
+
+	return error ? error : process_check(target->process);
+}
+
 static struct sym_error *find_by_contract(struct jitted_lines *lines,
 					  const struct clr_target *target,
 					  struct jitted_place *places, size_t count)
 {
-	struct jit_debug_body *bodies AUTO_FREE = calloc(count, sizeof(*bodies));
+	struct jit_debug_body *bodies AUTO_FREE = make_bodies(places, count);
 	struct il_answer *answers AUTO_FREE = calloc(count, sizeof(*answers));
 	struct contract_reading reading = { places, bodies, answers };
 	struct sym_error *error;
 
 	if (!bodies || !answers)
 		return &sym_error_no_memory;
-	for (size_t i = 0; i < count; i++) {
-		bodies[i].start_address = places[i].start_address;
-		bodies[i].size_bytes = places[i].size_bytes;
-	}
-	error = jit_debug_read(lines->debug, bodies, count, take_information, &reading);
-	/* The memory belonged to this process only if the process is still the same. */
-	if (!error)
-		error = process_check(target->process);
+	error = read_bodies(lines, target, bodies, count, take_information, &reading);
 	for (size_t i = 0; !error && i < count; i++)
 		error = finish_place(lines, target, &bodies[i], &answers[i], &places[i]);
 	return error;
@@ -384,23 +399,33 @@ static bool has_all_maps(const struct jitted_lines *lines, const struct jitted_p
 	return true;
 }
 
+/* If the runtime does not answer, the old maps stay. */
+static void update_maps(struct jitted_lines *lines, const struct clr_target *target,
+			const struct jitted_place *places, size_t count)
+{
+	if (!has_all_maps(lines, places, count) && diagnostics_now_ms() >= lines->rundown_due_ms)
+		sym_error_destroy(ask_for_maps(lines, target));
+}
+
+static bool find_map(const struct jitted_lines *lines, const struct jitted_place *place,
+		     struct rundown_map *ret)
+{
+	return rundown_lines_find(lines->rundown, place->start_address, place->size_bytes, ret) &&
+	       is_of_name(ret, place->name);
+}
+
 static struct sym_error *find_by_rundown(struct jitted_lines *lines,
 					 const struct clr_target *target,
 					 struct jitted_place *places, size_t count)
 {
 	struct sym_error *error = NULL;
 
-	/* The runtime has compiled something since the last rundown. If it does not answer, the old
-	 * maps stay. */
-	if (!has_all_maps(lines, places, count) && diagnostics_now_ms() >= lines->rundown_due_ms)
-		sym_error_destroy(ask_for_maps(lines, target));
+	update_maps(lines, target, places, count);
 	for (size_t i = 0; !error && i < count; i++) {
 		struct rundown_map map;
 
 		places[i].line = managed_line_none("the runtime reported no IL map for this code");
-		if (rundown_lines_find(lines->rundown, places[i].start_address,
-				       places[i].size_bytes, &map) &&
-		    is_of_name(&map, places[i].name))
+		if (find_map(lines, &places[i], &map))
 			error = take_map(lines, target, &map, &places[i]);
 	}
 	return error;
@@ -488,4 +513,59 @@ struct sym_error *jitted_lines_find(struct jitted_lines *lines, const struct clr
 	error = find_locked(lines, target, way, places, count);
 	pthread_mutex_unlock(&lines->lock);
 	return error;
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+static void append_rows_of_body(void *context, struct jit_debug_body *body,
+				const struct debug_info *info)
+{
+	il_map_append_rows(il_map_begin(info->bounds, info->bounds_bytes, info->form),
+			   (struct il_code){ body->start_address, body->size_bytes }, context);
+}
+
+static struct sym_error *append_by_contract(struct jitted_lines *lines,
+					    const struct clr_target *target,
+					    const struct jitted_place *methods, size_t count,
+					    struct buf *ret)
+{
+	struct jit_debug_body *bodies AUTO_FREE = make_bodies(methods, count);
+
+	if (!bodies)
+		return &sym_error_no_memory;
+	return read_bodies(lines, target, bodies, count, append_rows_of_body, ret);
+}
+
+static void append_by_rundown(struct jitted_lines *lines, const struct clr_target *target,
+			      const struct jitted_place *methods, size_t count, struct buf *ret)
+{
+	struct rundown_map map;
+
+	update_maps(lines, target, methods, count);
+	for (size_t i = 0; i < count; i++)
+		if (find_map(lines, &methods[i], &map))
+			il_entries_append_rows(
+				map.entries, map.count,
+				(struct il_code){ methods[i].start_address, methods[i].size_bytes },
+				ret);
+}
+
+struct sym_error *jitted_lines_append_rows(struct jitted_lines *lines,
+					   const struct clr_target *target, enum sym_jit_method way,
+					   const struct jitted_place *methods, size_t count,
+					   struct buf *ret)
+{
+	struct sym_error *error;
+
+	pthread_mutex_lock(&lines->lock);
+	error = open_once(lines, target, way);
+	if (!error && lines->debug)
+		error = append_by_contract(lines, target, methods, count, ret);
+	else if (!error && lines->rundown)
+		append_by_rundown(lines, target, methods, count, ret);
+	pthread_mutex_unlock(&lines->lock);
+	if (sym_error_is_no_memory(error))
+		return error;
+	sym_error_destroy(error);
+	return NULL;
 }

@@ -45,4 +45,14 @@ struct sym_error *jitted_lines_find(struct jitted_lines *lines, const struct clr
 				    enum sym_jit_method way, struct jitted_place *places,
 				    size_t count) __attribute__((warn_unused_result));
 
+/*
+ * Appends the addresses as uint64_t at which the lines of methods may change. A method without an
+ * IL map has none. Thread safe.
+ * Errors: NO_MEMORY.
+ */
+struct sym_error *jitted_lines_append_rows(struct jitted_lines *lines,
+					   const struct clr_target *target, enum sym_jit_method way,
+					   const struct jitted_place *methods, size_t count,
+					   struct buf *ret) __attribute__((warn_unused_result));
+
 #endif

@@ -170,6 +170,34 @@ bool image_find_line(struct sym_image *module, uint32_t rva, struct managed_line
 	return true;
 }
 
+void image_append_rows(const struct sym_answer *answer, struct buf *ret)
+{
+	const uint64_t rva = answer->image_position;
+	struct sym_image *module =
+		(struct sym_image *)answer->image; /* it belongs to the library */
+	const struct precompiled *precompiled = NULL;
+	struct assembly_lookup *lookup;
+	const struct r2r *r2r = NULL;
+	const struct r2r_range *range;
+	struct debug_info info;
+	size_t found, count;
+
+	if (answer->status == SYM_RESOLVED && module && module->image &&
+	    module->image->kind != SYM_IMAGE_ELF && rva <= UINT32_MAX)
+		precompiled = image_precompiled(module, &lookup);
+	r2r = precompiled ? precompiled_r2r(precompiled) : NULL;
+	found = r2r ? r2r_find(r2r, (uint32_t)rva) : SIZE_MAX;
+	if (found == SIZE_MAX)
+		return;
+	range = &r2r_ranges(r2r, &count)[found];
+	if (range->kind != R2R_STUB && range->kind != R2R_COLD &&
+	    r2r_debug_find(r2r, range->entry, &info))
+		il_map_append_rows(
+			il_map_begin(info.bounds, info.bounds_bytes, info.form),
+			(struct il_code){ answer->address - (rva - range->rva), range->size_bytes },
+			ret);
+}
+
 struct sym_error *image_describe_whole(struct sym_image *module, uint64_t position,
 				       struct sym_result *result, size_t number)
 {

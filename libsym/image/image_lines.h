@@ -15,6 +15,12 @@ struct sym_image;
  */
 bool image_find_line(struct sym_image *module, uint32_t rva, struct managed_line *ret);
 
+/*
+ * Appends as uint64_t where the line of a precompiled method may change, which an answer is of; in
+ * the numbers of answer->address. Without an IL map there is nothing. Thread safe.
+ */
+void image_append_rows(const struct sym_answer *answer, struct buf *ret);
+
 /* As image_describe(), with lines of managed code. */
 struct sym_error *image_describe_whole(struct sym_image *module, uint64_t position,
 				       struct sym_result *result, size_t number)

@@ -12,6 +12,7 @@
 #include "libsym/image/embedded_image.h"
 #include "libsym/image/image.h"
 #include "libsym/image/image_lines.h"
+#include "libsym/limits.h"
 #include "libsym/symbols/result.h"
 
 static char *directory_of(const char *path)
@@ -368,6 +369,32 @@ struct sym_error *sym_image_resolve(struct sym_image *image, enum sym_position_k
 	}
 	result_finish(result);
 	result_return(result);
+	return error;
+}
+
+struct sym_error *sym_image_resolve_rows(struct sym_image *image, enum sym_position_kind kind,
+					 const uint64_t *positions, size_t count,
+					 struct sym_result *result)
+{
+	const uint32_t fields = result->fields;
+	struct sym_error *error;
+	size_t row_count = 0;
+	struct buf rows;
+
+	buf_init(&rows, LIMIT_LINE_ROWS_BYTES);
+	/* Names suffice to find the methods. */
+	result->fields = 0;
+	error = sym_image_resolve(image, kind, positions, count, result);
+	result->fields = fields & ~(uint32_t)SYM_FIELD_RETURN_ADDRESSES;
+	for (size_t i = 0; !error && i < result->count; i++)
+		image_append_rows(&result->slots[i], &rows);
+	if (!error)
+		error = il_rows_settle(&rows, &row_count);
+	if (!error)
+		error = sym_image_resolve(image, kind, (const uint64_t *)rows.data, row_count,
+					  result);
+	result->fields = fields;
+	buf_deinit(&rows);
 	return error;
 }
 

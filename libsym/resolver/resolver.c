@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/single_threaded.h>
 
+#include "libsym/format/dotnet/il_map.h"
 #include "libsym/limits.h"
 #include "libsym/process/core_process.h"
 #include "libsym/resolver/kernel.h"
@@ -371,4 +372,40 @@ struct sym_error *sym_resolver_resolve(struct sym_resolver *resolver, const uint
 				       size_t count, struct sym_result *result)
 {
 	return sym_resolver_resolve_at(resolver, addresses, NULL, count, result);
+}
+
+static struct sym_error *find_rows(struct sym_resolver *resolver, const struct sym_result *methods,
+				   struct buf *ret)
+{
+	struct resolving resolving = begin_resolving(resolver);
+	struct sym_error *error = resolver_append_rows(&resolving, methods, ret);
+
+	end_resolving(&resolving);
+	return error;
+}
+
+struct sym_error *sym_resolver_resolve_rows(struct sym_resolver *resolver,
+					    const uint64_t *addresses, size_t count,
+					    struct sym_result *result)
+{
+	const uint32_t fields = result->fields;
+	struct sym_error *error;
+	size_t row_count = 0;
+	struct buf rows;
+
+	buf_init(&rows, LIMIT_LINE_ROWS_BYTES);
+	/* Names suffice to find the methods. */
+	result->fields = 0;
+	error = sym_resolver_resolve(resolver, addresses, count, result);
+	result->fields = fields & ~(uint32_t)SYM_FIELD_RETURN_ADDRESSES;
+	if (!error)
+		error = find_rows(resolver, result, &rows);
+	if (!error)
+		error = il_rows_settle(&rows, &row_count);
+	if (!error)
+		error = sym_resolver_resolve(resolver, (const uint64_t *)rows.data, row_count,
+					     result);
+	result->fields = fields;
+	buf_deinit(&rows);
+	return error;
 }

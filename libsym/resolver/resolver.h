@@ -140,6 +140,14 @@ struct sym_error *resolver_describe_jitted_methods(const struct resolving *resol
 						   struct sym_result *result)
 	__attribute__((warn_unused_result));
 
+/*
+ * Appends the addresses as uint64_t at which the lines of managed methods may change
+ * (resolver_lines.c). `methods`: answers to an address of each. Errors: NO_MEMORY.
+ */
+struct sym_error *resolver_append_rows(const struct resolving *resolving,
+				       const struct sym_result *methods, struct buf *ret)
+	__attribute__((warn_unused_result));
+
 /* NULL when out of memory: the next look-up tries again. */
 struct self_reported_code *self_reported_code_read(const struct sym_snapshot *snapshot);
 void self_reported_code_destroy(struct self_reported_code *written);

@@ -39,12 +39,13 @@ struct symbol_run {
 	const char *label;                 /* for people */
 	const struct address_ranges *code; /* file with machine code; NULL: none */
 	struct symfile_code_source code_source;
-	struct sym_snapshot *lines_of; /* process with the lines of that code; NULL: none */
+	/* What has the lines of that code; both NULL: nothing. */
+	struct sym_snapshot *lines_of;
+	struct sym_image *lines_of_image; /* positions are offsets into its file */
 };
 
-/* Adds the lines of ranges of code in a live process. What fails leaves lines out. */
-void fixup_add_lines(struct symfile *elf, struct sym_snapshot *snapshot,
-		     const struct address_ranges *code);
+/* Adds the lines of the methods in run->code. What fails leaves lines out. */
+void fixup_add_lines(struct symfile *elf, const struct symbol_run *run);
 
 /* Puts a symbol file into the cache and counts it. Copies its label. */
 struct sym_error *fixup_keep_symfile(struct fixup_plan *plan, struct planned_symfile *standin,

@@ -76,8 +76,8 @@ struct sym_error *fixup_make_symfile(struct fixup_plan *plan, const struct symbo
 	for (size_t i = 0; run->code && i < run->code->count; i++)
 		symfile_add_code(&elf, &run->code_source, run->code->items[i].start,
 				 run->code->items[i].end);
-	if (run->code && run->lines_of)
-		fixup_add_lines(&elf, run->lines_of, run->code);
+	if (run->code && (run->lines_of || run->lines_of_image))
+		fixup_add_lines(&elf, run);
 	if (!symfile_finish(&elf, run->origin, &file, standin.id))
 		failure = sym_error_create(SYM_ERROR_IO, "out of memory for its names");
 	if (!failure)
@@ -149,6 +149,7 @@ static struct sym_error *make_file_symfile(struct fixup_plan *plan, struct sym_i
 		range = code_range(symbols, code);
 		run.code = &ranges;
 		run.code_source = code->source;
+		run.lines_of_image = image;
 	}
 	return fixup_make_symfile(plan, &run, index_ret);
 }

@@ -12,6 +12,8 @@
 
 #include <limits.h>
 
+#include "libsym/base/ascending.h"
+
 /* ---- nibbles ------------------------------------------------------------- */
 
 static uint8_t next_nibble(struct nibble_reader *reader)
@@ -207,4 +209,51 @@ enum il_quality il_entries_find(const struct il_map_entry *entries, size_t count
 	for (size_t i = 0; i < count; i++)
 		see_entry(&search, &entries[i]);
 	return conclude(&search, il_ret);
+}
+
+/* ---- rows ---------------------------------------------------------------------------- */
+
+static void append_row(const struct il_map_entry *entry, struct il_code code, struct buf *ret)
+{
+	const uint64_t at = code.start + entry->native_offset;
+
+	if (!entry->is_call_instruction && entry->native_offset < code.size_bytes)
+		buf_append(ret, &at, sizeof(at));
+}
+
+void il_map_append_rows(struct il_map map, struct il_code code, struct buf *ret)
+{
+	struct il_map_entry entry;
+
+	buf_append(ret, &code.start, sizeof(code.start));
+	while (il_map_next(&map, &entry))
+		append_row(&entry, code, ret);
+}
+
+void il_entries_append_rows(const struct il_map_entry *entries, size_t count, struct il_code code,
+			    struct buf *ret)
+{
+	buf_append(ret, &code.start, sizeof(code.start));
+	for (size_t i = 0; i < count; i++)
+		append_row(&entries[i], code, ret);
+}
+
+struct sym_error *il_rows_settle(struct buf *rows, size_t *count_ret)
+{
+	uint64_t *items = (uint64_t *)rows->data;
+	size_t count = rows->size_bytes / sizeof(*items), kept = 0;
+
+	if (rows->failure)
+		return rows->failure == BUF_TOO_BIG
+			       ? sym_error_create(SYM_ERROR_LIMIT,
+						  "line tables of more than %zu bytes "
+						  "(LIMIT_LINE_ROWS_BYTES)",
+						  rows->max_bytes)
+			       : &sym_error_no_memory;
+	ascending_sort(items, count);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || items[kept - 1] != items[i])
+			items[kept++] = items[i];
+	*count_ret = kept;
+	return NULL;
 }

@@ -18,7 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/buf.h"
 #include "libsym/base/reader.h"
+#include "libsym/error.h"
 
 enum {
 	IL_OFFSET_NO_MAPPING = -1,
@@ -84,5 +86,22 @@ enum il_quality il_map_find(struct il_map map, uint32_t native_offset, uint32_t 
 /* The same rule over entries in memory, which ascend by native offset. */
 enum il_quality il_entries_find(const struct il_map_entry *entries, size_t count,
 				uint32_t native_offset, uint32_t *il_ret);
+
+/* Code of one method, in an image or in memory. */
+struct il_code {
+	uint64_t start, size_bytes;
+};
+
+/*
+ * Appends where the answer of il_map_find() may change, as uint64_t: `start`, and each entry inside
+ * the code. Consumes the map. A malformed map has the entries before its end.
+ */
+void il_map_append_rows(struct il_map map, struct il_code code, struct buf *ret);
+/* As il_map_append_rows(), from entries in memory. */
+void il_entries_append_rows(const struct il_map_entry *entries, size_t count, struct il_code code,
+			    struct buf *ret);
+/* Sorts rows and drops equal ones. Errors: NO_MEMORY, LIMIT, of the buffer. */
+struct sym_error *il_rows_settle(struct buf *rows, size_t *count_ret)
+	__attribute__((warn_unused_result));
 
 #endif

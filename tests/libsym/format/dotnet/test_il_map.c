@@ -193,6 +193,65 @@ Test(il_map, chooses_among_entries_at_one_native_offset)
 
 /* ---- malformed ---- */
 
+/* ---- rows ---- */
+
+static void expect_addresses(struct buf *found, const uint64_t *wanted, size_t wanted_count)
+{
+	size_t count = 0;
+
+	cr_assert_null(il_rows_settle(found, &count));
+	cr_assert(eq(sz, count, wanted_count));
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address;
+
+		memcpy(&address, found->data + i * sizeof(address), sizeof(address));
+		cr_expect(eq(u64, address, wanted[i]));
+	}
+	buf_deinit(found);
+}
+
+Test(il_map, has_a_row_where_the_answer_may_change)
+{
+	static const uint64_t wanted[] = { 0x1000, 0x1007, 0x1014, 0x1028, 0x112c };
+	const struct il_code code = { 0x1000, 305 }; /* without the last entry */
+	struct nibbles text = { 0 };
+	size_t size = put_nibble_map(&text, rows, ROWS);
+	struct buf found;
+
+	buf_init(&found, 4096);
+	/* Twice: equal rows are dropped. */
+	for (int i = 0; i < 2; i++)
+		il_map_append_rows(il_map_begin(text.bytes, size, IL_MAP_NIBBLE), code, &found);
+	expect_addresses(&found, wanted, 5);
+}
+
+Test(il_map, has_no_row_for_a_call_instruction)
+{
+	static const struct il_map_entry entries[] = { { 4, 3, false },
+						       { 9, 5, true },
+						       { 12, 7, false } };
+	static const uint64_t wanted[] = { 16, 20, 28 };
+	struct buf found;
+
+	buf_init(&found, 4096);
+	il_entries_append_rows(entries, 3, (struct il_code){ 16, 100 }, &found);
+	expect_addresses(&found, wanted, 3);
+}
+
+Test(il_map, says_when_there_are_too_many_rows)
+{
+	struct sym_error *error;
+	struct buf found;
+	size_t count;
+
+	buf_init(&found, 4);
+	il_entries_append_rows(NULL, 0, (struct il_code){ 0, 100 }, &found);
+	error = il_rows_settle(&found, &count);
+	cr_expect(eq(int, sym_error_code(error), SYM_ERROR_LIMIT));
+	sym_error_destroy(error);
+	buf_deinit(&found);
+}
+
 Test(il_map, gives_nothing_for_a_cut_map)
 {
 	struct nibbles text = { 0 };
