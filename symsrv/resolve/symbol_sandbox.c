@@ -43,7 +43,7 @@ static bool limit_to(int resource, rlim_t soft, rlim_t hard)
 {
 	const struct rlimit limit = { soft, hard };
 
-	return !setrlimit((__rlimit_resource_t)resource, &limit);
+	return !setrlimit(resource, &limit);
 }
 
 bool symbol_sandbox_allow_request(void)

@@ -2,9 +2,10 @@
 /*
  * A table of processes.
  *
- *   symbol_workers_ask()   takes the process of the image, or starts one, and talks to it
- *   take_worker()          waits while another thread talks to it; the longest unused one makes
- * room converse()             answers come in parts; in between the process may want a file
+ *   symbol_workers_ask()  takes the process of the image, or starts one, and talks to it
+ *   take_worker()         waits while another thread talks to it; the oldest one makes room
+ *   receive_answers()     answers come in parts; in between the process may want a file
+ *   put_together()        what was asked for before is known, and the process is not asked
  *
  * What a process sends is not believed: it must be JSON of the expected shape and size.
  */
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
+#include "libsym/base/hash.h"
 #include "symsrv/resolve/symbol_child.h"
 #include "symsrv/resolve/symbol_message.h"
 #include "symsrv/resolve/symbol_sandbox.h"
@@ -34,6 +36,8 @@ static const int64_t idle_ms = 300000;
 static const int64_t failed_ms = 60000;
 /* A PDB or shared file for each; more are a fault of the process. */
 static const unsigned int most_wanted = 16;
+/* For each image; an answer takes about a kilobyte. */
+static const size_t most_known = 20000;
 /* A process that takes longer, although its CPU time is limited, hangs. */
 static const int64_t hanging_ms = 1000 * (SYMBOL_SANDBOX_CPU_S + 10);
 static const size_t most_reason_bytes = 300;
@@ -52,13 +56,23 @@ static const char problem_large[] = "the answer is too large";
 static const char problem_before[] =
 	"a process that read its debug information failed less than a minute ago";
 
+/* Many hosts run the same code, and ask for the same positions again and again. */
+struct known_answer {
+	UT_hash_handle hh;
+	uint64_t position;
+	json_t *answer;
+	size_t size_bytes; /* as text */
+};
+
 struct symbol_worker {
 	char identity[IDENTITY_BYTES]; /* "": none */
 	pid_t pid;                     /* 0: not started */
 	int fd;
 	int64_t used_ms;
-	int64_t asked_ms; /* when it got its last question */
-	size_t owed;      /* answers that its last client did not wait for */
+	int64_t asked_ms;           /* when it got its last question */
+	size_t owed;                /* answers that its last client did not wait for */
+	struct known_answer *known; /* to positions that were asked for before */
+	uint32_t known_fields;      /* of these answers */
 	bool is_busy;
 };
 
@@ -79,6 +93,18 @@ struct symbol_workers {
 
 /* ---- processes ------------------------------------------------------------------ */
 
+static void forget_known(struct symbol_worker *worker)
+{
+	struct known_answer *known, *next;
+
+	HASH_ITER(hh, worker->known, known, next)
+	{
+		HASH_DEL(worker->known, known);
+		json_decref(known->answer);
+		free(known);
+	}
+}
+
 static void end_process(struct symbol_worker *worker)
 {
 	if (worker->pid) {
@@ -87,6 +113,7 @@ static void end_process(struct symbol_worker *worker)
 		while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
+	forget_known(worker);
 	worker->pid = 0;
 	worker->owed = 0;
 	worker->identity[0] = '\0';
@@ -396,20 +423,103 @@ static const char *receive_answers(struct symbol_worker *worker,
 	return is_good ? NULL : problem_crashed;
 }
 
+/* Asks the process; `fresh`: positions that are not known. */
 static const char *converse(struct symbol_worker *worker, const struct symbol_question *question,
-			    json_t *list)
+			    const uint64_t *fresh, size_t count, json_t *list)
 {
 	const char *problem = receive_answers(worker, question, NULL);
 
 	if (problem)
 		return problem;
 	worker->asked_ms = clock_now_ms();
-	worker->owed = question->count;
-	if (!symbol_message_send(worker->fd, SYMBOL_MESSAGE_ASK, question->fields,
-				 question->positions,
-				 question->count * sizeof(*question->positions), -1))
+	worker->owed = count;
+	if (!symbol_message_send(worker->fd, SYMBOL_MESSAGE_ASK, question->fields, fresh,
+				 count * sizeof(*fresh), -1))
 		return problem_crashed;
 	return receive_answers(worker, question, list);
+}
+
+/* ---- answers that are known ------------------------------------------------------- */
+
+static struct known_answer *find_known(const struct symbol_worker *worker, uint64_t position)
+{
+	struct known_answer *known;
+
+	HASH_FIND(hh, worker->known, &position, sizeof(position), known);
+	return known;
+}
+
+static void remember(struct symbol_worker *worker, uint64_t position, json_t *answer)
+{
+	struct known_answer *known =
+		find_known(worker, position) ? NULL : calloc(1, sizeof(*known));
+
+	if (!known)
+		return;
+	if (HASH_COUNT(worker->known) >= most_known)
+		forget_known(worker);
+	known->position = position;
+	known->size_bytes = json_dumpb(answer, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+	HASH_ADD(hh, worker->known, position, sizeof(known->position), known);
+	if (hash_added(known))
+		known->answer = json_incref(answer);
+	else
+		free(known);
+}
+
+static size_t collect_fresh(const struct symbol_worker *worker,
+			    const struct symbol_question *question, uint64_t *fresh)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < question->count; i++)
+		if (!find_known(worker, question->positions[i]))
+			fresh[count++] = question->positions[i];
+	return count;
+}
+
+/* Appends answers in the order of the question, to the first one that there is not. */
+static const char *put_together(struct symbol_worker *worker,
+				const struct symbol_question *question, const json_t *answers,
+				json_t *list)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < question->count; i++) {
+		struct known_answer *known = find_known(worker, question->positions[i]);
+		json_t *answer = known ? known->answer : json_array_get(answers, next++);
+
+		if (known && known->size_bytes > *question->room_bytes)
+			return problem_large;
+		if (known)
+			*question->room_bytes -= known->size_bytes;
+		if (!answer || json_array_append(list, answer))
+			break;
+	}
+	return NULL;
+}
+
+static const char *ask_worker(struct symbol_worker *worker, const struct symbol_question *question,
+			      json_t *list)
+{
+	uint64_t *fresh AUTO_FREE = calloc(question->count, sizeof(*fresh));
+	const char *problem, *trouble;
+	json_t *answers;
+	size_t count;
+
+	if (!fresh)
+		return problem_large;
+	if (question->fields != worker->known_fields)
+		forget_known(worker);
+	worker->known_fields = question->fields;
+	answers = json_array();
+	count = collect_fresh(worker, question, fresh);
+	problem = count ? converse(worker, question, fresh, count, answers) : NULL;
+	trouble = put_together(worker, question, answers, list);
+	for (size_t i = 0; i < json_array_size(answers); i++)
+		remember(worker, fresh[i], json_array_get(answers, i));
+	json_decref(answers);
+	return problem ? problem : trouble;
 }
 
 const char *symbol_workers_ask(struct symbol_workers *workers,
@@ -425,7 +535,7 @@ const char *symbol_workers_ask(struct symbol_workers *workers,
 	if (!worker)
 		return problem;
 	if (prepare_worker(workers, question, worker))
-		problem = converse(worker, question, list);
+		problem = ask_worker(worker, question, list);
 	else
 		problem = problem_start;
 	if (problem)
