@@ -33,6 +33,7 @@ struct pending {
 	uint64_t time_ns;
 	uint32_t stack;
 	uint64_t number, other; /* lock: owner, object; JIT: bytes of IL */
+	bool is_end;            /* of an activity whose start has not been read yet */
 	char *text;
 	UT_hash_handle hh;
 };

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/cleanup.h"
 #include "libsym/base/grow.h"
 #include "libsym/error.h"
 #include "mapgen/events/event_measures.h"
@@ -445,37 +446,74 @@ static void append_request(const struct runtime_event *event, struct buf *text)
 	}
 }
 
-static struct sym_error *take_activity(struct event_reading *reading,
-				       const struct runtime_event *event, uint32_t stack)
+static struct sym_error *add_activity(struct event_reading *reading, const struct event_kind *kind,
+				      size_t name_bytes, const char *request, uint64_t ns)
 {
-	const char *name = event->kind->name;
-	struct pending_key key;
-	struct pending *pending;
 	struct event_row *row;
 	struct sym_error *error;
 
-	if (!event->activity || !event->kind->is_known || event->kind->tracepoint)
-		return NULL;
-	key = activity_key(event);
-	if (ends_with(name, "Start")) {
-		error = begin_pending(reading, &key, event, stack, &pending);
-		if (error || !pending)
-			return error;
-		append_request(event, &reading->text);
-		pending->text = strdup(buf_string(&reading->text) ?: "");
-		return pending->text ? NULL : &sym_error_no_memory;
-	}
-	pending = ends_with(name, "Stop") ? find_pending(reading, &key) : NULL;
-	if (!pending)
-		return NULL;
 	buf_clear(&reading->text);
-	buf_printf(&reading->text, "%s/%.*s", event->kind->provider, (int)strlen(name) - 4, name);
+	buf_printf(&reading->text, "%s/%.*s", kind->provider, (int)name_bytes, kind->name);
 	error = event_rows_find(&reading->report->activities, buf_string(&reading->text) ?: "",
-				pending->text, &row);
+				request, &row);
 	if (!error && row)
-		event_row_add(row, since(pending, event));
+		event_row_add(row, ns);
+	return error;
+}
+
+static struct sym_error *begin_activity(struct event_reading *reading,
+					const struct runtime_event *event, uint32_t stack)
+{
+	const struct pending_key key = activity_key(event);
+	struct pending *pending = find_pending(reading, &key);
+	struct sym_error *error;
+
+	append_request(event, &reading->text);
+	if (pending && pending->is_end && pending->time_ns >= event->time_ns) {
+		char *request AUTO_FREE = strdup(buf_string(&reading->text) ?: "");
+		uint64_t ns = pending->time_ns - event->time_ns;
+
+		end_pending(reading, pending);
+		return request ? add_activity(reading, event->kind,
+					      strlen(event->kind->name) - strlen("Start"), request,
+					      ns)
+			       : &sym_error_no_memory;
+	}
+	error = begin_pending(reading, &key, event, stack, &pending);
+	if (error || !pending)
+		return error;
+	pending->text = strdup(buf_string(&reading->text) ?: "");
+	return pending->text ? NULL : &sym_error_no_memory;
+}
+
+/* A request may end in another thread, whose events may come before those of the first thread. */
+static struct sym_error *end_activity(struct event_reading *reading,
+				      const struct runtime_event *event, uint32_t stack)
+{
+	const struct pending_key key = activity_key(event);
+	struct pending *pending = find_pending(reading, &key);
+	struct sym_error *error;
+
+	if (!pending || pending->is_end) {
+		error = begin_pending(reading, &key, event, stack, &pending);
+		if (!error && pending)
+			pending->is_end = true;
+		return error;
+	}
+	error = add_activity(reading, event->kind, strlen(event->kind->name) - strlen("Stop"),
+			     pending->text, since(pending, event));
 	end_pending(reading, pending);
 	return error;
+}
+
+static struct sym_error *take_activity(struct event_reading *reading,
+				       const struct runtime_event *event, uint32_t stack)
+{
+	if (!event->activity || !event->kind->is_known || event->kind->tracepoint)
+		return NULL;
+	if (ends_with(event->kind->name, "Start"))
+		return begin_activity(reading, event, stack);
+	return ends_with(event->kind->name, "Stop") ? end_activity(reading, event, stack) : NULL;
 }
 
 /* ---- all events ------------------------------------------------------------------------------ */
