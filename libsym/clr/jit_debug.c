@@ -45,37 +45,38 @@ struct remote_memory *jit_debug_memory(struct jit_debug *debug)
 	return debug->memory;
 }
 
-static struct sym_error *load_layouts(struct jit_debug *debug, uint64_t runtime_base)
-{
-	AUTO_CONTRACT struct contract *contract = NULL;
-	struct sym_error *error = contract_locate(debug->memory, runtime_base, &contract);
-
-	if (!error)
-		error = layout_load(contract, &debug->layout);
-	if (!error)
-		error = layout_load_debug(contract, &debug->debug_layout);
-	return error;
-}
-
-struct sym_error *jit_debug_open(struct remote_memory *memory, uint64_t runtime_base,
-				 struct jit_debug **ret)
+struct sym_error *jit_debug_create(struct remote_memory *memory, const struct layout *layout,
+				   const struct layout_debug *debug_layout, struct jit_debug **ret)
 {
 	struct jit_debug *debug AUTO_JIT_DEBUG = calloc(1, sizeof(*debug));
 	struct sym_error *error;
 
 	if (!debug)
 		return &sym_error_no_memory;
-	debug->memory = memory;
 	buf_init(&debug->blob, MOST_BYTES);
-	error = load_layouts(debug, runtime_base);
-	if (!error)
-		error = methods_create(memory, &debug->layout, NULL, NULL, &debug->methods);
-	if (error) {
-		debug->memory = NULL; /* owned by the caller again */
+	debug->layout = *layout;
+	debug->debug_layout = *debug_layout;
+	error = methods_create(memory, &debug->layout, NULL, NULL, &debug->methods);
+	if (error)
 		return error;
-	}
+	debug->memory = memory;
 	*ret = STEAL(debug);
 	return NULL;
+}
+
+struct sym_error *jit_debug_open(struct remote_memory *memory, uint64_t runtime_base,
+				 struct jit_debug **ret)
+{
+	AUTO_CONTRACT struct contract *contract = NULL;
+	struct layout_debug debug_layout;
+	struct layout layout;
+	struct sym_error *error = contract_locate(memory, runtime_base, &contract);
+
+	if (!error)
+		error = layout_load(contract, &layout);
+	if (!error)
+		error = layout_load_debug(contract, &debug_layout);
+	return error ? error : jit_debug_create(memory, &layout, &debug_layout, ret);
 }
 
 void jit_debug_close(struct jit_debug *debug)

@@ -24,6 +24,10 @@ struct jit_debug;
  */
 struct sym_error *jit_debug_open(struct remote_memory *memory, uint64_t runtime_base,
 				 struct jit_debug **ret) __attribute__((warn_unused_result));
+/* As jit_debug_open(), with the offsets of a known contract. Errors: NO_MEMORY. */
+struct sym_error *jit_debug_create(struct remote_memory *memory, const struct layout *layout,
+				   const struct layout_debug *debug_layout, struct jit_debug **ret)
+	__attribute__((warn_unused_result));
 void jit_debug_close(struct jit_debug *debug);
 
 struct remote_memory *jit_debug_memory(struct jit_debug *debug);

@@ -5,8 +5,8 @@
  * time. Without a PID it does nothing; contract_figures.py starts the process.
  *
  * "cpu" repeats in one process, where both use memory that was used before. "first" runs each in a
- * process of its own, like a command: both use fresh memory. Then it measures look-ups of the
- * methods, as a user of the library makes them.
+ * process of its own, like a command: both use fresh memory. Then it measures the debug information
+ * of all methods in the same way, and look-ups of the methods, as a user of the library makes them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libsym/clr/jit_debug.h"
 #include "libsym/clr/jit_reader.h"
 #include "libsym/libsym.h"
 #include "tests/bench/bench.h"
@@ -204,6 +205,102 @@ static uint64_t runtime_base(void)
 	return base;
 }
 
+/* ---- debug information ---------------------------------------------------------------- */
+
+enum {
+	DEBUG_ROUNDS = 11
+};
+
+static const struct remote_memory_ops noting_ops = { .read = read_and_note, .error = no_words };
+
+/* The methods of the process, as questions; heap. NULL when there are none. */
+static struct jit_debug_body *list_bodies(uint64_t base, size_t *count_ret)
+{
+	struct remote_memory *memory = NULL;
+	struct jit_reader *reader = NULL;
+	struct jit_reading *reading = NULL;
+	struct jit_debug_body *bodies = NULL;
+	struct sym_error *error = remote_memory_create(&noting_ops, NULL, &memory);
+
+	if (!error)
+		error = jit_reader_open(memory, base, &reader);
+	if (!error)
+		error = jit_reader_read(reader, 0, &reading);
+	*count_ret = error ? 0 : reading->symbol_count;
+	if (*count_ret)
+		bodies = calloc(*count_ret, sizeof(*bodies));
+	for (size_t i = 0; bodies && i < *count_ret; i++)
+		bodies[i] = (struct jit_debug_body){
+			.start_address = reading->symbols[i].start_address,
+			.size_bytes = reading->symbols[i].size_bytes,
+		};
+	sym_error_destroy(error);
+	jit_reading_destroy(reading);
+	jit_reader_close(reader);
+	return bodies;
+}
+
+static void count_entries(void *context, struct jit_debug_body *body, const struct debug_info *info)
+{
+	struct il_map map = il_map_begin(info->bounds, info->bounds_bytes, info->form);
+	struct il_map_entry entry;
+
+	(void)body;
+	while (il_map_next(&map, &entry))
+		++*(size_t *)context;
+}
+
+/* *open_calls_ret: how many calls read the data contract, before a method was asked for. */
+static struct sym_error *read_debug(uint64_t base, const struct jit_debug_body *questions,
+				    size_t count, double *ms_ret, size_t *entries_ret,
+				    size_t *open_calls_ret)
+{
+	struct jit_debug_body *bodies = malloc(count * sizeof(*bodies));
+	struct remote_memory *memory = NULL;
+	struct jit_debug *debug = NULL;
+	struct sym_error *error = remote_memory_create(&noting_ops, NULL, &memory);
+	double begin;
+
+	memcpy(bodies, questions, count * sizeof(*bodies));
+	call_count = 0;
+	if (!error)
+		error = jit_debug_open(memory, base, &debug);
+	*open_calls_ret = call_count;
+	call_count = 0;
+	*entries_ret = 0;
+	begin = cpu_ms();
+	if (!error)
+		error = jit_debug_read(debug, bodies, count, count_entries, entries_ret);
+	*ms_ret = cpu_ms() - begin;
+	jit_debug_close(debug);
+	free(bodies);
+	return error;
+}
+
+static struct sym_error *measure_debug(uint64_t base)
+{
+	double ours[DEBUG_ROUNDS], peer[DEBUG_ROUNDS], ratio;
+	size_t count, entries = 0, open_calls = 0;
+	struct jit_debug_body *bodies = list_bodies(base, &count);
+	struct sym_error *error = NULL;
+
+	for (int i = 0; bodies && !error && i < DEBUG_ROUNDS; i++) {
+		error = read_debug(base, bodies, count, &ours[i], &entries, &open_calls);
+		peer[i] = error ? 0 : repeat_calls();
+	}
+	free(bodies);
+	if (error || !bodies)
+		return error;
+	qsort(ours, DEBUG_ROUNDS, sizeof(ours[0]), compare);
+	qsort(peer, DEBUG_ROUNDS, sizeof(peer[0]), compare);
+	ratio = ours[DEBUG_ROUNDS / 2] / peer[DEBUG_ROUNDS / 2];
+	printf("debug_information/%zu-methods entries=%zu calls=%zu calls-to-open=%zu "
+	       "ours=%.1fms peer=%.1fms ratio=%.2f goal=2.00 %s\n",
+	       count, entries, call_count, open_calls, ours[DEBUG_ROUNDS / 2],
+	       peer[DEBUG_ROUNDS / 2], ratio, ratio <= 2 ? "ok" : "short");
+	return NULL;
+}
+
 /* ---- looking up ---------------------------------------------------------------------- */
 
 enum {
@@ -321,7 +418,9 @@ int main(int argc, char **argv)
 	       ours[0], peer[0], ours[0] / peer[0]);
 	printf("contract/%zu-methods/calls ours=%zu peer=- ratio=- goal=499 %s\n", methods,
 	       call_count, call_count < 500 ? "ok" : "short");
-	error = look_up();
+	error = measure_debug(base);
+	if (!error)
+		error = look_up();
 	if (error)
 		fprintf(stderr, "bench_contract: %s\n", sym_error_message(error));
 	sym_error_destroy(error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * write_seeds DIRECTORY: makes the seeds of the fuzz targets pe, metadata, r2r,
- * method_name, csharp_name, identity, portable_pdb and debug_info from the builders of the tests,
- * one file for each flavour.
+ * method_name, csharp_name, identity, portable_pdb, debug_info and jit_debug from the builders of
+ * the tests, one file for each flavour.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +223,51 @@ static void write_pdb(void)
 	buf_deinit(&bytes);
 }
 
+static void put_u16(uint8_t *bytes, uint16_t value)
+{
+	memcpy(bytes, &value, sizeof(value));
+}
+
+static void put_address(uint8_t *bytes, uint16_t place)
+{
+	const uint64_t address = 0x10000 + (uint64_t)place;
+
+	memcpy(bytes, &address, sizeof(address));
+}
+
+/* One method in the memory that fuzz_jit_debug.c describes, and three that are none. */
+static void write_jit_debug(const char *name, uint8_t form, const char *blob, size_t blob_bytes)
+{
+	enum {
+		HEAD = 18,
+		CODE = 0x40,
+		HEADER = 0x50,
+		CHUNK = 0x80,
+		TYPE = 0xa0,
+		MODULE = 0xb0,
+		PLACE = 0xd0,
+		BLOB = 0x100
+	};
+	uint8_t bytes[HEAD + 0x180] = { form }, *memory = bytes + HEAD;
+
+	put_u16(bytes + 2, CODE);
+	put_u16(bytes + 4, 100);
+	put_address(memory + CODE - 8, HEADER);
+	put_address(memory + HEADER, BLOB);
+	put_address(memory + HEADER + 8, CHUNK + 16); /* MethodDesc */
+	memory[HEADER + 16] = 1;
+	memory[HEADER + 24] = 100; /* end of its only piece */
+	put_address(memory + CHUNK, TYPE);
+	memory[CHUNK + 16] = 1; /* row */
+	put_address(memory + TYPE, MODULE);
+	/* Assembly, PEAssembly, PEImage, its layout: fields at 0. */
+	put_address(memory + MODULE, PLACE);
+	put_address(memory + MODULE + 16, PLACE);
+	put_address(memory + PLACE, PLACE);
+	memcpy(memory + BLOB, blob, blob_bytes);
+	write_seed(name, bytes, sizeof(bytes));
+}
+
 static void write_debug_information(void)
 {
 	/* Bounds of 7 bytes; 2 entries in each form. */
@@ -233,6 +278,8 @@ static void write_debug_information(void)
 	write_seed("debug_info/nibbles", nibbles, sizeof(nibbles) - 1);
 	write_seed("debug_info/packed", packed, sizeof(packed) - 1);
 	write_seed("debug_info/jitted", jitted, sizeof(jitted) - 1);
+	write_jit_debug("jit_debug/net10", 0, jitted, sizeof(jitted) - 1);
+	write_jit_debug("jit_debug/net11", 1, packed, sizeof(packed) - 1);
 }
 
 int main(int argc, char **argv)
