@@ -80,7 +80,7 @@ LIB_LIBS := -ldw -lelf -lxxhash -lmd -llzma -lz -lzstd -liberty
 CLI_LIBS := -ljansson -lmd -lzstd -lm
 SERVER_LIBS := -lmicrohttpd -lcurl -lcrypto -ljansson -lpthread
 TEST_LIBS := -lcriterion
-# What `make static` links in.
+# Libraries that `make static` links in.
 ARCHIVES := dw elf bz2 lzma z zstd xxhash jansson md
 # In the unit tests tests/support/alloc_fail.c stands before these, and ending_fork.c before fork().
 WRAP_ALLOCATIONS := $(foreach name,malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup,-Wl,--wrap=$(name)) -Wl,--wrap=fork
@@ -103,7 +103,7 @@ CLI_OBJECTS := $(call objects,$(call sources,mapgen))
 SERVER_OBJECTS := $(call objects,$(call sources,symsrv))
 TEST_OBJECTS := $(call objects,$(filter-out tests/support/preload/% tests/support/sanitizers/% tests/support/coverage/%,$(call sources,tests/libsym tests/mapgen tests/support)))
 SERVER_TEST_OBJECTS := $(call objects,$(call sources,tests/symsrv))
-# What tests link in, without main(). Of an archive the linker takes only what is called.
+# Tests link this in, without main(). The linker takes only the called parts of an archive.
 CLI_ARCHIVE := $(BUILD)/tests/mapgen.a
 SERVER_ARCHIVE := $(BUILD)/tests/symsrv.a
 BCC_ARCHIVE := $(BUILD)/tests/libsym-bcc.a
@@ -137,7 +137,7 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# What .incbin puts into them.
+# Files that .incbin puts into them.
 $(BUILD)/mapgen/view/flame_page.o: mapgen/view/flame_page.html
 $(BUILD)/mapgen/events/event_table.o: mapgen/events/native_events.txt
 

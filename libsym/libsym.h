@@ -282,7 +282,7 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_process_ids(const char *root, int32
  * Resolving
  * ------------------------------------------------------------------------ */
 
-/** What was found for an address. */
+/** The result of a look-up. */
 enum sym_status {
 	SYM_RESOLVED = 0,   /**< a symbol */
 	SYM_UNMAPPED = 1,   /**< no mapping of the process contains it */
@@ -492,7 +492,7 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_resolver_resolve_rows(struct sym_re
  * Refreshing
  * ------------------------------------------------------------------------ */
 
-/** What a refresh found. */
+/** The result of a refresh. */
 enum sym_refresh {
 	SYM_REFRESH_UNCHANGED = 0, /**< nothing new */
 	/** New lines of the perf map or records of the jitdump; only those were read. Or other
@@ -633,7 +633,7 @@ SYM_API SYM_MUST_CHECK struct sym_error *sym_snapshot_normalize(struct sym_snaps
 								size_t count,
 								struct sym_position *ret);
 
-/** What a position inside an image means. */
+/** The kinds of a position inside an image. */
 enum sym_position_kind {
 	SYM_POSITION_OFFSET = 0, /**< offset into the file */
 	SYM_POSITION_RVA = 1,    /**< rva of a PE file */

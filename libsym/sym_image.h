@@ -413,7 +413,7 @@ enum sym_identity_kind {
 	SYM_IDENTITY_WASM = 8          /**< id: build id */
 };
 
-/** What a file contains beside its identity. */
+/** Contents of a file beside its identity. */
 enum sym_content {
 	SYM_CONTENT_CODE = 1 << 0,         /**< loadable bytes */
 	SYM_CONTENT_SYMBOL_TABLE = 1 << 1, /**< names of all functions: a full .symtab, a PDB */

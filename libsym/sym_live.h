@@ -195,7 +195,7 @@ SYM_API int32_t sym_live_next_ms(const struct sym_live *live);
  * All symbols
  * ------------------------------------------------------------------------ */
 
-/** What has changed since the previous list of symbols. */
+/** The changes since the previous list of symbols. */
 struct sym_live_change {
 	size_t size;      /**< sizeof(struct sym_live_change), set by the caller */
 	uint32_t images;  /**< 1: other images are mapped, or this is the first list */

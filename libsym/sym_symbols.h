@@ -51,7 +51,7 @@ enum sym_source_kind {
  */
 SYM_API const char *sym_source_text(enum sym_source_kind source);
 
-/** What a symbol covers. */
+/** The kinds of symbols. */
 enum sym_symbol_kind {
 	SYM_SYMBOL_FUNCTION = 0, /**< a function or method */
 	SYM_SYMBOL_STUB = 1,     /**< code that a runtime generated between methods */

@@ -49,7 +49,7 @@ struct method_description {
 enum method_outcome methods_describe(struct methods *methods, uint64_t method_desc,
 				     struct method_description *ret);
 
-/* What a MethodDesc is of. */
+/* The type and the MethodDef row that a MethodDesc belongs to. */
 struct method_owner {
 	uint64_t method_table;
 	uint32_t rid; /* MethodDef */

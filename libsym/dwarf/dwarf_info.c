@@ -289,7 +289,7 @@ static bool read_units(struct dwarf_info *info)
 	return true;
 }
 
-/* What libelf and libdw leave behind where they could not read on. */
+/* True for values of errno that libelf and libdw leave when memory ran out or a read failed. */
 static bool is_lack(int errno_value)
 {
 	return errno_value == ENOMEM || errno_value == EIO;

@@ -44,9 +44,9 @@ struct sym_error *elf_sections_bytes(struct elf_sections *sections, const GElf_S
 const char *elf_sections_string(const struct reader *strings, uint32_t offset);
 
 /*
- * What to add to vaddrs of a file that was split off from the object, because prelink has moved the
- * object since; usually 0. Returns false if their code sections lie differently: the object was
- * rewritten (BOLT keeps the build-id).
+ * The number to add to vaddrs of a file that was split off from the object, because prelink has
+ * moved the object since; usually 0. Returns false if their code sections lie differently: the
+ * object was rewritten (BOLT keeps the build-id).
  */
 bool elf_sections_distance(struct elf_sections *object, struct elf_sections *separate,
 			   uint64_t *ret);

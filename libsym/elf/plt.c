@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a relocation writes to a slot. */
+/* The value that a relocation writes to a slot of the GOT. */
 struct slot {
 	uint64_t vaddr;
 	uint64_t chooser; /* vaddr of the selecting function; valid if `symbol` is 0 */

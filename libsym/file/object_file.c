@@ -419,7 +419,7 @@ void object_file_unuse_managed(struct object_file *object)
 	pthread_mutex_unlock(&object->lock);
 }
 
-/* What the entries of the debug directory refer to. */
+/* Makes the data that the entries of the debug directory point to readable. */
 static struct sym_error *read_debug_data(struct object_file *object, struct sparse_file *view,
 					 const struct pe *pe)
 {

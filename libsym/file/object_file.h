@@ -37,7 +37,7 @@ struct object_segment {
 	bool executable;
 };
 
-/* What reading managed code requires. Valid from object_file_use_managed() to
+/* The parsed tables of a file with managed code. Valid from object_file_use_managed() to
  * object_file_unuse_managed(). */
 struct object_managed {
 	struct pe pe;

@@ -83,7 +83,7 @@ static inline size_t mapped_file_line_count(const struct mapped_file *group)
 	return group->mapping_count + group->hugepage_run_count;
 }
 
-/* What all images of a process need. */
+/* Shared by all images of a process. */
 struct mapped_file_context {
 	const struct process *process;
 	struct image_company company;

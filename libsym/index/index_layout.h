@@ -23,7 +23,7 @@ struct index_row {
 
 _Static_assert(sizeof(struct index_row) == 16, "four rows in a cache line");
 
-/* What is stored of one piece. */
+/* One piece of an interval, as it is stored. */
 struct index_piece {
 	uint64_t start, size_bytes;
 	uint64_t symbol_start, symbol_size_bytes;

@@ -36,7 +36,7 @@ struct sym_error *jitdump_source_open(struct budget_account *account, int fd, co
 	__attribute__((warn_unused_result));
 void jitdump_source_close(struct jitdump_source *source);
 
-/* What jitdump_source_refresh() found. */
+/* The result of jitdump_source_refresh(). */
 enum jitdump_refresh {
 	JITDUMP_UNCHANGED,
 	JITDUMP_APPENDED,
@@ -71,7 +71,7 @@ uint64_t jitdump_source_records(const struct jitdump_source *source);
 enum source_outcome jitdump_source_find(const struct jitdump_source *source, uint64_t address,
 					struct source_match *ret);
 
-/* What was known about an address at a time. */
+/* The state of an address at a past time. */
 enum jitdump_then {
 	JITDUMP_THEN_UNKNOWN, /* nothing, or the times of the dump are from another clock */
 	JITDUMP_THEN_NAMED,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process has written with stdio and not flushed yet.
+ * Reads the bytes that a process has written with stdio and not flushed yet.
  * The newest code of a JIT is often there only: a hot loop is the last function that V8 compiles,
  * and does not reach the jitdump while the loop runs.
  * The stream is found from _IO_list_all. Its layout is that of our own <stdio.h>, which glibc never

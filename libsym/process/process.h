@@ -87,7 +87,8 @@ struct process {
 	struct core *core; /* its part of a core file; NULL for others. A process with a core is a
 			      recorded one */
 	const struct process_core_ops *core_ops; /* not NULL when core is not */
-	/* What exec() changes, when the process was opened; 0 without permission to see it. */
+	/* Facts that exec() changes, as they were when the process was opened; 0 without
+	 * permission to read them. */
 	struct process_image_marks {
 		uint64_t code_start;
 		uint64_t stack_start;

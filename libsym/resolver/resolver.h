@@ -15,7 +15,7 @@
 #include "libsym/resolver/answer_cache.h"
 #include "libsym/snapshot/snapshot.h"
 
-/* What the process wrote about its code, as of the first address that needed it. */
+/* Perf map and jitdump of the process, read when the first address needs them. */
 struct self_reported_code {
 	struct perfmap_source *source;  /* NULL: no map, or none that may be used */
 	struct jitdump_source *jitdump; /* NULL: none */
@@ -74,7 +74,7 @@ static inline void resolver_changed(struct sym_resolver *resolver)
  */
 void resolver_exchange_live(struct sym_resolver *resolver, struct jitted_code *fresh);
 
-/* What the process wrote, read at the first call; NULL when out of memory. */
+/* Reads perf map and jitdump of the process at the first call. NULL when out of memory. */
 const struct self_reported_code *resolver_get_self_reported(const struct resolving *resolving);
 
 /* The runtime's code; NULL when it is not requested, or when out of memory. */

@@ -231,7 +231,7 @@ static void exchange_snapshot(struct sym_resolver *resolver, struct sym_snapshot
 	sym_snapshot_close(before);
 }
 
-/* What has changed in the mappings. */
+/* Changes of the mappings. */
 struct mapped {
 	bool files;
 	bool code; /* which addresses are executable */

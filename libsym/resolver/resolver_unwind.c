@@ -142,7 +142,8 @@ void sym_unwinder_destroy(struct sym_unwinder *unwinder)
 
 DEFINE_GUARD(sym_unwinder, struct sym_unwinder *, sym_unwinder_destroy)
 
-/* What was known of another program, before an exec(), is of no use. */
+/* Starts without the caches of the previous walk: after an exec() they belong to another program.
+ */
 static struct sym_error *begin_walk(struct sym_unwinder *unwinder)
 {
 	const struct sym_resolver *resolver = unwinder->resolver;

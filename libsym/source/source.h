@@ -22,7 +22,7 @@
 
 struct debug_fetch;
 
-/* What a source may be opened from. Each source uses what it needs. */
+/* Everything that a source may be opened from. Each source uses some of it. */
 struct source_input {
 	struct object_file *image;
 	const char *path; /* the image's name in output; lives as long as the source */

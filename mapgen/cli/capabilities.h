@@ -21,8 +21,8 @@ uint64_t capabilities_of(enum command_id command);
 int capabilities_keep(uint64_t kept);
 
 /*
- * What `record --events` keeps beside its row until it is known how probes are placed: only events
- * of the uprobe PMU need it, where there is neither a BPF link nor tracefs.
+ * Capabilities that `record --events` keeps beside its row until it is known how probes are placed:
+ * only events of the uprobe PMU need it, where there is neither a BPF link nor tracefs.
  */
 uint64_t capabilities_of_raw_uprobes(void);
 

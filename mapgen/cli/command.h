@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a command of dotnet-mapgen is, and the exit codes that all of them share. The table of
+ * Defines a command of dotnet-mapgen, and the exit codes that all of them share. The table of
  * commands is in main.c, the table of options in options.c.
  */
 #ifndef MAPGEN_CLI_COMMAND_H

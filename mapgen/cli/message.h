@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the program prints on standard error: one line each, with a prefix, without control
+ * Messages of the program on standard error: one line each, with a prefix, without control
  * characters. Also the list of failures, which is printed at the end so that a progress bar does
  * not break it up.
  */

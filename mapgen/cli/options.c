@@ -671,8 +671,7 @@ static void report_bad_option(const struct command *command, int code, const cha
 			optopt > 0 && optopt < first_code ? letter : word, what, command->name);
 }
 
-/* What stands behind -- is a program with its arguments; getopt_long() would mix it with operands.
- */
+/* The words after -- are a program with its arguments; getopt_long() would mix it with operands. */
 static void take_words(int *argc, char **argv, struct options *options)
 {
 	for (int i = 1; i < *argc; i++) {

@@ -70,7 +70,7 @@ enum unwind_mode {
 	UNWIND_FP,        /* by frame pointers, in the kernel */
 };
 
-/* What flame shows first. */
+/* The view that flame shows first. */
 /* From the third on in the order of enum view_kind, from VIEW_GC on. */
 enum flame_view {
 	FLAME_VIEW_CPU = 1,
@@ -189,7 +189,7 @@ struct options {
 
 struct command;
 
-/* What options_parse() found. */
+/* The result of options_parse(). */
 enum options_outcome {
 	OPTIONS_RUN,
 	OPTIONS_SHOWN,  /* --help or --version has been answered */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What people call a process: the entry assembly without ".dll" when the .NET host runs one, else
- * the name of the executable. Finds processes by this name.
+ * The everyday name of a process: the entry assembly without ".dll" when the .NET host runs one,
+ * else the name of the executable. Finds processes by this name.
  */
 #ifndef MAPGEN_CLI_PROCESS_NAME_H
 #define MAPGEN_CLI_PROCESS_NAME_H

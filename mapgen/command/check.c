@@ -52,7 +52,7 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 100.0;
 }
 
-/* What helps against frames without names. */
+/* Returns advice against frames without names. */
 static char *help_for_names(const struct profile *profile, const struct quality_cause *cause)
 {
 	bool has_bounds = strstr(cause->reason, "bounds") != NULL;

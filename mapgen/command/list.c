@@ -59,7 +59,7 @@ static void print_process(struct sym_snapshot *snapshot, const struct options *o
 {
 	const struct sym_process_info *process = sym_snapshot_process(snapshot);
 	struct perf_map_facts map = perf_map_facts(snapshot);
-	/* What may stand in the place of the PID; processes of a recorded tree have no such name.
+	/* The name that commands accept instead of the PID; processes of a recorded tree have none.
 	 */
 	char *found AUTO_FREE = options->root ? NULL : process_name_of(process->pid);
 	const char *name = found ? found : process->comm;

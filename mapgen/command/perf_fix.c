@@ -91,7 +91,7 @@ static bool copy_part(struct fixing *fixing, uint32_t number)
 	if (!result.cut)
 		return true;
 	if (result.was_compressed && fixing->place.replaces_input) {
-		/* What cannot be read now could not be restored later. */
+		/* A record that cannot be read now could not be restored later. */
 		message_error(sym_error_create(
 			SYM_ERROR_IO,
 			"%s: nothing was changed; --output writes the records that can be read",

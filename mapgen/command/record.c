@@ -197,7 +197,7 @@ static struct event_plan make_plan(const struct options *options)
 		.frequency_hz = options->frequency_hz ?: DEFAULT_FREQUENCY_HZ,
 		.has_off_cpu = options->off_cpu_us > 0,
 		.shortest_wait_us = options->off_cpu_us,
-		/* Who may not see them would be refused. */
+		/* The kernel rejects them without the permission to see them. */
 		.has_kernel = !options->no_kernel && event_set_may_see_kernel(),
 		.copies_stacks = options->unwind == UNWIND_WHOLE,
 		.cpu_stack_bytes = CPU_STACK_BYTES,

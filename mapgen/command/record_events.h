@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What record does about events of runtimes: a session for each process. */
+/* The events of runtimes in `record`: one session for each process. */
 #ifndef MAPGEN_COMMAND_RECORD_EVENTS_H
 #define MAPGEN_COMMAND_RECORD_EVENTS_H
 

@@ -14,7 +14,7 @@
 #include "mapgen/profile/profile_open.h"
 #include "mapgen/view/view.h"
 
-/* What a view of flame needs; the groups of events have the names of views. */
+/* Returns the events that a view of flame needs. Groups of events have the names of views. */
 static const char *events_of(int flame_view)
 {
 	enum view_kind kind = (enum view_kind)(VIEW_GC + flame_view - FLAME_VIEW_GC);

@@ -318,7 +318,7 @@ static void answer_position(struct resolution *resolution, const struct question
 	show_answer(resolution, question, sym_result_at(resolution->result, 0));
 }
 
-/* What was printed without a PDB, as a line now. */
+/* Answers with the source line of a method token and IL offset that an earlier run printed. */
 static void answer_il(struct resolution *resolution, const struct question *question)
 {
 	const char *reason;

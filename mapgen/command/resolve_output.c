@@ -110,7 +110,7 @@ static void print_answer(struct answer_printer *printer, const struct question *
 		print_inlined(printer, &answer->inlined[i]);
 }
 
-/* What a line can be looked up by later, on any machine. */
+/* Adds the facts by which a line can be looked up later, on any machine. */
 static void add_il_json(const struct sym_answer *answer, json_t *object)
 {
 	char token[16];

@@ -112,7 +112,8 @@ static struct shares count_shares(const struct view *view, const struct selectio
 	return shares;
 }
 
-/* What a delegate that ASP.NET has compiled calls most: FRAME_NONE where it calls nothing. */
+/* Finds the function that a delegate compiled by ASP.NET calls most. FRAME_NONE if it calls none.
+ */
 static uint32_t find_callee(const struct selection *selection, const char *name)
 {
 	const struct frame_table *frames = selection->profile->frames;

@@ -263,8 +263,8 @@ static bool wait_once(struct watching *watching, double until_s)
 	return !watching->end;
 }
 
-/* What a runtime reports must be received before the process ends, even if the next refresh is far
- * away. A process that called exec() waits for the next refresh. */
+/* The reports of a runtime must be received before the process ends, even if the next refresh is
+ * far away. A process that called exec() waits for the next refresh. */
 static void watch_receive(struct watching *watching)
 {
 	struct sym_error *error = sym_snapshot_check(sym_live_snapshot(watching->live));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is fetched: the debug file of a native image, or the portable PDB of an assembly. Here is
- * what differs between them: the URL on a server, the place in the tree, and when an answer fits.
+ * A file to fetch: the debug file of a native image, or the portable PDB of an assembly. They
+ * differ in the URL on a server, the place in the tree, and when an answer fits.
  *
  *   debug file   SERVER/buildid/ID/debuginfo (or symtab), SERVER/_.debug/elf-buildid-sym-ID/_.debug
  *                TREE/.build-id/xx/yyyy.debug

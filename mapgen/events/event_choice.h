@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What --events asks for: "gc,exceptions,My-Source:0x3:5:ARG=1" to providers of a session, and the
- * tracepoints at which native stacks are taken. Which events make up a group is known here alone.
+ * Turns the value of --events ("gc,exceptions,My-Source:0x3:5:ARG=1") into providers of a session
+ * and the tracepoints at which native stacks are taken. The groups of events are defined here.
  */
 #ifndef MAPGEN_EVENTS_EVENT_CHOICE_H
 #define MAPGEN_EVENTS_EVENT_CHOICE_H

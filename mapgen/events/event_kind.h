@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a kind of event is: its names, its fields, and what it means to the views. Found once for
- * each kind of a stream.
+ * A kind of event: its names, its fields, and its meaning to the views. Found once for each kind of
+ * a stream.
  */
 #ifndef MAPGEN_EVENTS_EVENT_KIND_H
 #define MAPGEN_EVENTS_EVENT_KIND_H

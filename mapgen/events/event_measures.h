@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What single events say about amounts: bytes that were allocated, time that a collection stopped.
- */
+/* Amounts in single events: bytes that were allocated, time that a collection stopped. */
 #ifndef MAPGEN_EVENTS_EVENT_MEASURES_H
 #define MAPGEN_EVENTS_EVENT_MEASURES_H
 

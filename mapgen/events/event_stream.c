@@ -310,7 +310,7 @@ struct sym_error *event_stream_read_file(struct event_stream *stream, int fd, ch
 	/* A process that is killed at once has sent nothing, not even the head of a stream. */
 	if (!error && !event_stream_ended(stream))
 		return note_cut("it ends before its end mark", cut_ret);
-	/* What came before the damage is good. */
+	/* The part before the damage is good. */
 	if (error && sym_error_code(error) == SYM_ERROR_FORMAT && event_stream_trace(stream)) {
 		struct sym_error *failure = note_cut(sym_error_message(error), cut_ret);
 

@@ -14,7 +14,7 @@ struct event_stream_sink {
 	struct sym_error *(*event)(void *context, const struct runtime_event *event);
 };
 
-/* What the stream had, and what is missing. */
+/* Counts of the events that the stream had, and of those that are missing. */
 struct event_stream_counts {
 	uint64_t events;
 	uint64_t gaps;           /* how often the runtime has dropped one or more events */

@@ -123,7 +123,7 @@ static void take_end(struct gc_log *log, const struct runtime_event *event)
 
 	if (!collection)
 		return;
-	/* What was meant to be of one generation may have become one of another. */
+	/* A collection may have become one of another generation than was planned. */
 	collection->generation = (uint32_t)event_number(event, "Depth");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What --stop-on asks for: the event after which a recording ends. */
+/* The condition of --stop-on: the event after which a recording ends. */
 #ifndef MAPGEN_EVENTS_STOP_CONDITION_H
 #define MAPGEN_EVENTS_STOP_CONDITION_H
 

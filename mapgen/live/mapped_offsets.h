@@ -25,7 +25,7 @@ struct mapped_offsets {
 bool mapped_offsets_init(struct mapped_offsets *places, const struct sym_snapshot *snapshot);
 void mapped_offsets_deinit(struct mapped_offsets *places);
 
-/* What a number beside a module can be. */
+/* The meanings that a number beside a module can have. */
 enum offset_kind {
 	OFFSET_KIND_NOTHING = 0, /* the module is not mapped, or the number is not inside it */
 	OFFSET_KIND_ADDRESS = 1,

@@ -231,7 +231,8 @@ static void fixup_live_forget(struct process_fixup *process_fixup)
 	free(STEAL(process_fixup->process->code_place));
 }
 
-/* What was read is used only if it is still the same process. */
+/* Says whether the PID still belongs to the same process. Otherwise nothing that was read is used.
+ */
 static bool still_the_same(const struct process_fixup *process_fixup,
 			   const struct sym_snapshot *snapshot)
 {

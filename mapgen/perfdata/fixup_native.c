@@ -53,8 +53,8 @@ static int open_by_path(const struct process_fixup *process_fixup, const struct 
 				 process_fixup->rights, NULL);
 }
 
-/* What the process has mapped there, even if the file was deleted or replaced. Only root may open
- * it. */
+/* Opens the file that the process has mapped there, even if the file was deleted or replaced. Only
+ * root may open it. */
 static int open_as_mapped(const struct process_fixup *process_fixup,
 			  const struct recorded_mapping *mapping)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What perf record --threads writes: a directory with a perf.data named `data` and, for each thread
- * of perf, a file `data.N` of records without a header. Makes one perf.data of them. The records of
- * the parts stand one part after the other, so they are in no order of time.
+ * The output of perf record --threads: a directory with a perf.data named `data` and, for each
+ * thread of perf, a file `data.N` of records without a header. Makes one perf.data of them. The
+ * records of the parts stand one part after the other, so they are in no order of time.
  */
 #ifndef MAPGEN_PERFDATA_PERF_DIRECTORY_H
 #define MAPGEN_PERFDATA_PERF_DIRECTORY_H

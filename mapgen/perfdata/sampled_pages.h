@@ -18,9 +18,9 @@
 #include "mapgen/perfdata/recorded_maps.h"
 
 /*
- * What stands in one place of the samples, if it can be an address of a program: each value once,
- * with the number of samples. sampled_pages_settle() sorts the slots, which ends the hash table,
- * and adds to each number those before it.
+ * The values in one place of the samples that can be addresses of a program: each value once, with
+ * the number of samples. sampled_pages_settle() sorts the slots, which ends the hash table, and
+ * adds to each number those before it.
  */
 struct recorded_words {
 	struct address_table table;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What perf-fix changed, so that it can be put back: FILE.undo beside the file, or
- * `undo` inside a directory. Text, a line a record:
+ * The changes of perf-fix, so that they can be put back: FILE.undo beside the file, or `undo`
+ * inside a directory. Text, a line a record:
  *
  *     dotnet-mapgen undo 1
  *     PART OFFSET OLD NEW
  *
- * PART is the name of the file inside a directory, `-` for a file by itself; OFFSET is
- * hexadecimal; OLD and NEW are the bytes of the record, as hexadecimal digits. Knows
- * nothing of what the bytes mean.
+ * PART is the name of the file inside a directory, `-` for a file by itself; OFFSET is hexadecimal;
+ * OLD and NEW are the bytes of the record, as hexadecimal digits. The meaning of the bytes is not
+ * known here.
  */
 #ifndef MAPGEN_PERFDATA_UNDO_RECORD_H
 #define MAPGEN_PERFDATA_UNDO_RECORD_H

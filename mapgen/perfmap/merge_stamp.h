@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the last merge of a process was made from, so that the next merge can see in milliseconds
- * that nothing has changed. A stamp is a digest over the process (identity, code mappings, jitted
+ * The inputs of the last merge of a process, so that the next merge can see in milliseconds that
+ * nothing has changed. A stamp is a digest over the process (identity, code mappings, jitted
  * methods, debug files), the options, and the map (inode, size, times). It is kept in the caller's
- * private cache. Knows nothing of how a merge is done.
+ * private cache. How a merge is done is not known here.
  */
 #ifndef MAPGEN_PERFMAP_MERGE_STAMP_H
 #define MAPGEN_PERFMAP_MERGE_STAMP_H

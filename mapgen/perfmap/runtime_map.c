@@ -190,8 +190,8 @@ static void run_child(const struct runtime_map *map, const char *text, size_t si
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	setsid();
-	/* What the process could not write to this file, because of a full disk or a quota, is not
-	 * written for it. Without its ids the limit of an ordinary user applies. */
+	/* If a full disk or a quota keeps the process from writing to this file, nothing is written
+	 * for it. Without its ids the limit of an ordinary user applies. */
 	result = rights_assume(map->rights, &held);
 	if (result == -EPERM)
 		result = rights_drop_file_capabilities(&held);

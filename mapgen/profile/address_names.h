@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who names the addresses of a profile: the names that a recording has frozen, or for a plain
+ * The names of the addresses of a profile: the names that a recording has frozen, or for a plain
  * perf.data what is mapped in the processes and lies on disk.
  */
 #ifndef MAPGEN_PROFILE_ADDRESS_NAMES_H

@@ -16,7 +16,7 @@ enum {
 	EVENT_READING_MOST_CHAIN = 1 << 10, /* frames of a stack */
 };
 
-/* What has begun and not ended. */
+/* Kinds of intervals that have begun and not ended. */
 enum pending_what {
 	PENDING_LOCK,
 	PENDING_WAIT,
@@ -94,7 +94,7 @@ struct sym_error *event_reading_add(struct event_reading *reading, enum profile_
 				    const char *leaf, uint64_t weight)
 	__attribute__((warn_unused_result));
 
-/* What one event means. `stack` is that of the profile. */
+/* Adds one event to the profile. `stack` is a stack of the profile. */
 struct sym_error *event_reading_take(struct event_reading *reading,
 				     const struct runtime_event *event, uint32_t stack)
 	__attribute__((warn_unused_result));

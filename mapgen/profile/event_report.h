@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the events of a recording add up to, beside their stacks, which are entries of the profile.
- * From one pass over the events of a thread in the order of time (collections: of all threads).
+ * Sums over the events of a recording. Their stacks are entries of the profile, and not here. From
+ * one pass over the events of a thread in the order of time (collections: of all threads).
  */
 #ifndef MAPGEN_PROFILE_EVENT_REPORT_H
 #define MAPGEN_PROFILE_EVENT_REPORT_H

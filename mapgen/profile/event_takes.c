@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What events mean to the views. Begin and end of what takes time are matched by thread, or by what
- * the event says of itself: the method of a compilation, the activity of a request.
+ * Turns events into entries of the views. Begin and end of an interval are matched by thread, or by
+ * a field of the event: the method of a compilation, the activity of a request.
  *
  * Bytes of types come from one of two events. An allocation tick comes each 100 KB of a heap, and
  * has the type that was allocated just then. AllocationSampled (.NET 10 on) takes each byte with

@@ -67,7 +67,7 @@ const char *stack_end_text(enum stack_end end)
 	return sym_unwind_end_text((enum sym_unwind_end)end);
 }
 
-/* What the runtime is made of; the names are those of src/coreclr and src/native/corehost. */
+/* Files of the runtime; the names are those of src/coreclr and src/native/corehost. */
 static bool is_runtime_file(const char *path)
 {
 	static const char *const names[] = { "libcoreclr.so",      "libclrjit.so",

@@ -43,7 +43,7 @@ const char *frame_kind_text(enum frame_kind kind);
 /* Is it code of a managed method, jitted or precompiled? */
 bool frame_kind_is_managed(enum frame_kind kind);
 
-/* What stands for the name of an address of which nothing is known. */
+/* The name of an address without a name. */
 #define FRAME_NAME_UNKNOWN "[unknown]"
 
 /* The kind by what named it (sym_source_text()), its tier and its image. */

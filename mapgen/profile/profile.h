@@ -39,7 +39,7 @@ enum profile_event_kind {
 	PROFILE_EVENT_KINDS,
 };
 
-/* What weights are. */
+/* The unit of weights. */
 enum profile_unit {
 	PROFILE_UNIT_COUNT = 0, /* what the event counts */
 	PROFILE_UNIT_NS,

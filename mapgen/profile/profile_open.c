@@ -253,7 +253,7 @@ static struct sym_error *open_folded(struct profile *profile, int fd)
 
 /* ---- any ------------------------------------------------------------------------------------- */
 
-/* What cannot be read twice is copied first. */
+/* Copies input that cannot be read twice, such as a pipe. */
 static struct sym_error *copy_whole(int fd, int output_fd)
 {
 	uint8_t *chunk AUTO_FREE = malloc(COPY_BYTES);

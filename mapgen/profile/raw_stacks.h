@@ -22,7 +22,7 @@ struct raw_stack {
 	uint32_t count;
 	uint32_t process; /* as the caller counts */
 	uint16_t end;     /* enum profile_stack_end */
-	/* What it was last turned into; the caller's. */
+	/* The stack that it was last turned into. Set by the caller. */
 	uint32_t epoch, stack;
 };
 

@@ -38,7 +38,7 @@ enum {
 	NAME_ROOM = 4200,
 };
 
-/* What an address was called in an epoch of its process. */
+/* The name of an address in one epoch of its process. */
 struct known_frame {
 	uint32_t epoch, frame;
 };

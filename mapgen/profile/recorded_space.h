@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was mapped where in the processes of a perf.data, by time. A process that was forked has
- * what its parent had; after an exec() it has nothing of before.
+ * The mappings of the processes of a perf.data, by time. A forked process has those of its parent.
+ * An exec() removes them.
  */
 #ifndef MAPGEN_PROFILE_RECORDED_SPACE_H
 #define MAPGEN_PROFILE_RECORDED_SPACE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the unwinder has noted of stacks that are not whole, or have guessed frames: names/stacks of
- * a recording (mapgen/record/recording_file.h). A line that makes no sense is skipped and counted.
+ * The unwinder's notes on stacks that are not whole, or have guessed frames: names/stacks of a
+ * recording (mapgen/record/recording_file.h). A line that makes no sense is skipped and counted.
  */
 #ifndef MAPGEN_PROFILE_STACK_NOTES_H
 #define MAPGEN_PROFILE_STACK_NOTES_H

@@ -163,7 +163,7 @@ static bool rename_to(char **name, const char *text)
 	return true;
 }
 
-/* What another program does is not this one's. */
+/* Adds entries of their own for a program that exec() started, and its thread. */
 static struct sym_error *replace(struct thread_table *table, int32_t pid, int32_t tid,
 				 const char *name)
 {

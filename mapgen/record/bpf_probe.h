@@ -23,7 +23,7 @@ struct bpf_probe {
 
 #define BPF_PROBE_CLOSED ((struct bpf_probe){ -1, -1, -1 })
 
-/* What was not written. */
+/* Counts of events that were not written. */
 struct bpf_probe_counts {
 	uint64_t thinned; /* beyond the budget */
 	uint64_t lost;    /* the ring was full */

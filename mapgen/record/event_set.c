@@ -279,7 +279,7 @@ static int open_event(const struct perf_event_attr *attr, int32_t tid, int cpu)
 	return (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* What would permit it. */
+/* Makes the error of perf_event_open(), with the setting or capability that would permit it. */
 static struct sym_error *explain(const struct event_set *set, int error)
 {
 	long paranoid = read_paranoid();

@@ -25,7 +25,7 @@
 #include "libsym/libsym.h"
 #include "mapgen/record/event_ring.h"
 
-/* What is to be recorded. */
+/* The events to record. */
 struct event_plan {
 	unsigned int frequency_hz;
 	bool has_off_cpu;

@@ -16,7 +16,7 @@
 
 struct held_switches;
 
-/* What becomes of a sample whose wait was long enough. */
+/* Takes a sample whose wait was long enough. */
 typedef struct sym_error *held_switches_take_fn(void *context,
 						const struct perf_event_header *sample);
 

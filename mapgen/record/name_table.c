@@ -48,7 +48,7 @@ struct known_file {
 	char path[];
 };
 
-/* What was last written of an address. */
+/* The last line that was written for an address. */
 struct known_line {
 	struct symbol_key key; /* with the address itself */
 	const struct known_file *file;

@@ -42,7 +42,8 @@ struct sym_error *name_table_add_thread(struct name_table *table, uint32_t proce
 					int32_t container_tid, const char *comm)
 	__attribute__((warn_unused_result));
 
-/* What an address of a process was at a time. A symbol that is there already is not added again. */
+/* Adds the answer for an address of a process at a time. A symbol that is there already is not
+ * added again. */
 struct sym_error *name_table_add_answer(struct name_table *table, uint32_t process,
 					const struct sym_answer *answer, uint64_t time_ns)
 	__attribute__((warn_unused_result));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an address is called is asked once for each state of the process: when a refresh has changed
- * something, it is asked again when it is next seen, and the table of names gets a line where the
- * answer is another one. So code that is freed or compiled again keeps the name that it had.
+ * An address is resolved once for each state of the process. When a refresh has changed something,
+ * it is resolved again when it is next seen. If the answer differs, the table of names gets another
+ * line. So code that is freed or compiled again keeps the name that it had.
  *
  * Code that is newer than the last refresh is unwound by a guess, or not at all. Such a stack is
  * provisional: its owner hands it in again after the next tick, which always refreshes then. While

@@ -11,7 +11,7 @@
 #include "mapgen/record/name_table.h"
 #include "mapgen/record/perf_writer.h"
 
-/* What was seen, and what was lost. */
+/* Counts of what was seen and what was lost. */
 struct recorder_counts {
 	uint64_t cpu_samples, switch_samples;
 	uint64_t probe_samples, lost_probe_samples; /* native stacks of a runtime's events */
@@ -86,7 +86,7 @@ const struct recorder_counts *recorder_counts(const struct recorder *recorder);
 const struct name_table *recorder_names(const struct recorder *recorder);
 /* Lines of cut and guessed stacks; see recording_format.h. */
 const struct buf *recorder_stacks(const struct recorder *recorder);
-/* What a process was when it was opened; NULL for one that was not. */
+/* The facts of a process from when it was opened; NULL if it was not opened. */
 const struct sym_process_info *recorder_process_info(struct recorder *recorder, int32_t pid);
 /* Switch samples are not permitted: off-CPU times have no stacks. */
 bool recorder_has_no_switch_samples(const struct recorder *recorder);

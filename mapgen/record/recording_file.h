@@ -51,13 +51,13 @@ enum {
 
 #define RECORDING_PROBE_PREFIX "dotnet:"
 
-/* What one runtime has sent. */
+/* The event stream of one runtime. */
 struct recorded_stream {
 	const char *member; /* as in recording.json */
 	FILE *file;
 };
 
-/* What a recording is made of; all borrowed. */
+/* The parts of a recording; all borrowed. */
 struct recording_parts {
 	FILE *perf_data;
 	const struct buf *symbols;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a runtime allocates, throws and pauses, as it goes on: a session of its own that is read and
- * counted, and keeps nothing. The runtime sends what has happened every 0.1 s.
+ * Rates of allocations, exceptions and pauses of a running runtime. They come from a session whose
+ * events are counted and not kept. The runtime sends its events every 0.1 s.
  */
 #ifndef MAPGEN_RECORD_RUNTIME_RATES_H
 #define MAPGEN_RECORD_RUNTIME_RATES_H
@@ -28,7 +28,7 @@ void runtime_rates_close(struct runtime_rates *rates);
 struct sym_error *runtime_rates_step(struct runtime_rates *rates)
 	__attribute__((warn_unused_result));
 
-/* What was counted since the last call. */
+/* Returns the amounts since the last call. */
 struct runtime_amounts runtime_rates_take(struct runtime_rates *rates);
 
 #endif

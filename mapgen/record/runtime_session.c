@@ -197,7 +197,7 @@ static struct sym_error *take_event(void *context, const struct runtime_event *e
 				   event->address_count, event->time_ns);
 }
 
-/* What cannot be read is kept, and not read any more. Takes ownership of `error`. */
+/* Stops parsing after damage. Later bytes are kept unread. Takes ownership of `error`. */
 static struct sym_error *stop_reading(struct runtime_session *session, struct sym_error *error)
 {
 	if (sym_error_code(error) == SYM_ERROR_NO_MEMORY)
@@ -390,7 +390,7 @@ static struct sym_error *note_end(struct runtime_session *session, const char *t
 	return session->end_reason ? NULL : &sym_error_no_memory;
 }
 
-/* What is left of the stream becomes one of its own. */
+/* Writes the part of the stream that is still in the ring to a file of its own. */
 static struct sym_error *finish_ring(struct runtime_session *session, uint64_t from_ns)
 {
 	FILE *file;
@@ -493,7 +493,7 @@ static json_t *describe_providers(const struct event_choice *choice)
 	return list;
 }
 
-/* What could not be read, or belongs to a block that has not come whole. */
+/* Bytes that could not be read, or belong to a block that has not come whole. */
 static json_int_t unread_bytes(const struct runtime_session *session)
 {
 	return (json_int_t)(session->received_bytes - session->read_bytes +

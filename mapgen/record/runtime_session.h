@@ -58,7 +58,7 @@ uint64_t runtime_session_stopped_ns(const struct runtime_session *session);
 struct sym_error *runtime_session_finish(struct runtime_session *session, uint64_t from_ns)
 	__attribute__((warn_unused_result));
 
-/* What the runtime has sent; belongs to the session. */
+/* The bytes that the runtime has sent. The file belongs to the session. */
 FILE *runtime_session_file(const struct runtime_session *session);
 
 /* The entry of recording.json; see recording_file.h. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a report cannot see in the chain of a sample: that the stack ends early, and which frames
- * are guesses. A line each: "time tid end address", then the numbers of the frames
+ * Facts that a report cannot see in the chain of a sample: that the stack ends early, and which
+ * frames are guesses. A line each: "time tid end address", then the numbers of the frames
  * (recording_file.h).
  */
 #ifndef MAPGEN_RECORD_STACK_LOG_H

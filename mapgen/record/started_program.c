@@ -17,7 +17,7 @@ static _Noreturn void run_child(char **words, int start_fd, int errno_fd)
 
 	if (read(start_fd, &start, 1) != 1)
 		_exit(0);
-	/* What is ignored stays so through exec(). */
+	/* An ignored signal stays ignored through exec(). */
 	signal(SIGXFSZ, SIG_DFL);
 	execvp(words[0], words);
 	failure = errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc says of a thread: its name, and its id as its container counts. */
+/* Facts about a thread from /proc: its name, and its id as its container counts. */
 #ifndef MAPGEN_RECORD_THREAD_ID_H
 #define MAPGEN_RECORD_THREAD_ID_H
 

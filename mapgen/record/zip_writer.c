@@ -87,7 +87,7 @@ static void put_u64(struct buf *buf, uint64_t value)
 	put_u32(buf, (uint32_t)(value >> 32));
 }
 
-/* What a header and a row of the directory have in common. */
+/* Writes the fields that a header and a row of the directory share. */
 static void put_common(struct buf *buf, const struct member *member, uint16_t extra_bytes)
 {
 	put_u16(buf, VERSION_ZIP64);

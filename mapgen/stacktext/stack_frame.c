@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What several readers of stack_forms.h do with a frame that they found. */
+/* Handling of a found frame, shared by several readers of stack_forms.h. */
 #include "mapgen/stacktext/stack_forms.h"
 
 void stack_report(struct stack_text *text, const struct stack_frame *frame)

@@ -9,8 +9,8 @@ static bool is_count(struct stack_span word)
 	return word.at == word.end;
 }
 
-/* What follows distinguishes a caller from the innermost frame: nothing, the kernel, or BCC's "-".
- */
+/* The text after a frame distinguishes a caller from the innermost frame: nothing, the kernel, or
+ * BCC's "-". */
 static bool is_innermost(struct stack_span behind)
 {
 	const char *end = memchr(behind.at, ';', stack_left(&behind));

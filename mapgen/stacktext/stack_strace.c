@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What strace -k prints of a system call: a line for each frame, with the offset into the
- * file; the thread stands at the start of the call's line where there are several.
+ * The output of strace -k for a system call: a line for each frame, with the offset into the file;
+ * the thread stands at the start of the call's line where there are several.
  *
  *   3373  read(13, "0-1\n", 4096)  = 4           [pid  3373] read(13, "0-1\n", 4096)  = 4
  *   3373<.NET TP Worker> read(13, "0-1\n", 4096)  = 4

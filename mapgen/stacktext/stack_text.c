@@ -521,7 +521,7 @@ enum stack_line stack_text_line(struct stack_text *text, const char *line, size_
 	text->width_bytes = (size_t)(rest.end - line);
 	stack_skip_blanks(&rest);
 	if (rest.at >= rest.end) {
-		/* What was learnt from one stack does not apply to the next. */
+		/* The owner of one stack does not apply to the next. */
 		text->owner = (struct stack_owner){ STACK_OWNER_NONE, 0 };
 		text->in_stack = false;
 		return STACK_LINE_OTHER;

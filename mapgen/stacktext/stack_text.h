@@ -68,7 +68,7 @@ struct stack_frame {
 	bool fill_module;
 };
 
-/* What a line means for the lines before it. */
+/* The meaning of a line for the lines before it. */
 enum stack_line {
 	STACK_LINE_OTHER,
 	STACK_LINE_FRAME,     /* of a stack whose owner may follow */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a selection of events is of (the innermost frame: a type, an exception, a lock), how much of
- * each, and the places where most of it comes from: the innermost functions that do not belong to
- * .NET.
+ * The subjects of a selection of events (the innermost frame: a type, an exception, a lock), how
+ * much of each, and the places where most of it comes from: the innermost functions that do not
+ * belong to .NET.
  */
 #ifndef MAPGEN_VIEW_EVENT_ORIGINS_H
 #define MAPGEN_VIEW_EVENT_ORIGINS_H

@@ -142,7 +142,7 @@ static bool is_in_window(const struct view *view, uint64_t time_ns)
 	return time_ns >= profile->begin_ns && (!profile->end_ns || time_ns <= profile->end_ns);
 }
 
-/* What was allocated since the collection before. */
+/* Finds the bytes that were allocated since the previous collection. */
 static bool allocated_before(const struct gc_collection *collection,
 			     const struct gc_collection *before, uint64_t *ret)
 {

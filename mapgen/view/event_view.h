@@ -25,7 +25,7 @@ const char *event_view_rows_name(enum view_kind kind);
 
 struct sym_error *event_view_write_text(const struct view *view, FILE *to)
 	__attribute__((warn_unused_result));
-/* What is said of all rows, and how to see them. */
+/* Writes the line about all rows, and how to see them. */
 struct sym_error *event_view_write_headline(const struct view *view, FILE *to)
 	__attribute__((warn_unused_result));
 struct sym_error *event_view_write_json(const struct view *view, FILE *to)

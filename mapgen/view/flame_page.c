@@ -43,7 +43,7 @@ extern const char flame_page_begin[], flame_page_end[];
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* What ends a line, in JavaScript too, is left out with what a terminal obeys. */
+/* Leaves out characters that end a line, in JavaScript too, and those that a terminal obeys. */
 bool flame_page_shows(uint32_t character)
 {
 	return character >= 0x20 && character != 0x2028 && character != 0x2029 &&
@@ -213,7 +213,7 @@ char *flame_page_title(const struct view *view)
 	return title;
 }
 
-/* What is missing, a line each, and the command that made the page. */
+/* Writes a line for each loss, and the command that made the page. */
 static struct sym_error *put_notes(const struct flame_page *page, FILE *to)
 {
 	const struct view *view = &page->tabs[0].view;

@@ -9,7 +9,7 @@
 #include "mapgen/view/view.h"
 #include "mapgen/view/view_rows.h"
 
-/* What the rows are shares of. */
+/* Adds the event and the totals that the rows are shares of. */
 static void add_event(const struct view *view, const struct selection *selection, json_t *value)
 {
 	const struct profile_event *event = &view->profile->events[view->event];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What perf script prints, for tools that read that: a line for each sample, then its frames,
+ * The format of perf script, for tools that read it: a line for each sample, then its frames,
  * innermost first, then an empty line.
  *
  *   COMM PID/TID [CPU] SECONDS.MICROSECONDS: PERIOD EVENT:

@@ -17,7 +17,7 @@ enum {
 	NO,
 };
 
-/* What has been asked once is remembered: for each thread, frame and stack. */
+/* Remembers the answers of the filters for each thread, frame and stack. */
 struct filter {
 	const struct profile *profile;
 	const struct selection_opts *opts;

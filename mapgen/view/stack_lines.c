@@ -31,7 +31,7 @@ void stack_lines_deinit(struct stack_lines *lines)
 	*lines = (struct stack_lines){ 0 };
 }
 
-/* What separates frames, or lines, cannot be in a name. */
+/* Replaces characters in a name that separate frames or lines. */
 static void append_clean(struct buf *text, const char *name)
 {
 	for (const char *c = name; *c; c++)
@@ -113,7 +113,7 @@ static uint32_t *group_threads(const struct thread_table *threads)
 	return groups;
 }
 
-/* What has one stack and one name of thread becomes one item, before its text is made. */
+/* Joins items with the same stack and the same thread name, before their text is made. */
 static struct sym_error *join_threads(struct selection *selection)
 {
 	uint32_t *groups AUTO_FREE = group_threads(&selection->profile->threads);

@@ -11,13 +11,13 @@ void text_parts_put_name(const struct view *view, const char *name, size_t width
 /* "Store.Web (PID 4711, .NET 10.0.12), 10.0 s". */
 void text_parts_put_whose(const struct profile *profile, FILE *to);
 
-/* What is missing in any view; a line for each cause. */
+/* Writes the losses that concern any view; a line for each cause. */
 void text_parts_put_losses(const struct profile *profile, FILE *to);
 
-/* What was looked at. */
+/* Writes the title: the processes, the time and the number of samples. */
 void text_parts_write_title(const struct view *view, const struct selection *selection, FILE *to);
 
-/* What is missing; a line for each cause. */
+/* Writes all losses; a line for each cause. */
 void text_parts_write_losses(const struct view *view, const struct selection *selection, FILE *to);
 
 /* That the profile has nothing for the view, and which command records it. */

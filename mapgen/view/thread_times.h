@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each thread did: time on a processor, time away from it. */
+/* The times of each thread: on a processor, and away from it. */
 #ifndef MAPGEN_VIEW_THREAD_TIMES_H
 #define MAPGEN_VIEW_THREAD_TIMES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a view is: a profile, what of it is shown, and how. The writers take one, and write to a
+ * A view: a profile, the part of it that is shown, and how. The writers take one, and write to a
  * stream.
  */
 #ifndef MAPGEN_VIEW_VIEW_H

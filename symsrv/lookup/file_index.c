@@ -516,7 +516,7 @@ bool file_index_scan(struct file_index *index, const struct text_list *directori
 
 /* ---- use ---- */
 
-/* What is needed of the file with this number outside of the lock. */
+/* Copies the entry of the file with this number, for use outside of the lock. */
 static int copy_entry(struct file_index *index, const char *text, unsigned int number,
 		      struct entry *copy)
 {

@@ -467,7 +467,7 @@ static void lookup_run(struct job *job)
 		struct object *file GUARDED(object) = NULL;
 		int64_t now = clock_now_ms();
 
-		/* What appeared after the first look must be looked for again. */
+		/* An object may have appeared after the first look. */
 		if (!lookup->phase)
 			lookup->state = state_of(holdings);
 		if (answer_with_made(lookup) || answer_from_here(lookup))

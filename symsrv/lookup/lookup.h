@@ -11,7 +11,7 @@
 #include "symsrv/lookup/file_index.h"
 #include "symsrv/upstream/single_flight.h"
 
-/* What look-ups use. main owns all of it. */
+/* Everything that look-ups use. main owns it. */
 struct holdings {
 	const char *own_name; /* "symsrv-INSTANCE", unique among servers */
 	struct store *store;

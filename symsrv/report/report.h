@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server reports about itself: /metrics, /metadata and the page at /. Text only; may
- * block. */
+/* Reports of the server about itself: /metrics, /metadata and the page at /. Text only; may block.
+ */
 #ifndef SYMSRV_REPORT_REPORT_H
 #define SYMSRV_REPORT_REPORT_H
 

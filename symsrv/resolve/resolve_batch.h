@@ -23,7 +23,7 @@
 #include "symsrv/lookup/lookup.h"
 #include "symsrv/resolve/symbol_workers.h"
 
-/* What reads foreign debug information. main owns it. */
+/* Processes that read foreign debug information. main owns them. */
 struct resolve_parts {
 	struct symbol_workers *processes;
 	struct workers *threads; /* wait for these processes */

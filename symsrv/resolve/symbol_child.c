@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the process does.
+ * The steps of the process.
  *
  *   symbol_child_run()   receives the image, gives up its rights (symbol_sandbox.h), opens the
  * image answer_questions()   each question is a list of positions; libsym finds their names and

@@ -24,7 +24,7 @@ struct lane {
 	unsigned int variant; /* number of the path that is tried */
 	struct transfer transfer;
 	struct job job;
-	/* What this upstream says counts for all others: a peer that asks them for the fleet. */
+	/* Its answer counts for all others: a peer that asks them for the fleet. */
 	bool is_decisive;
 	int64_t deadline_ms; /* when a copy that waits for room gives up; 0: it has not waited */
 	struct lane *next;   /* in fetcher->suspended */

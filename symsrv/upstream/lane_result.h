@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an answer of an upstream means: the object, the next path of the lane, or its end. */
+/* Decides on the answer of an upstream: take the object, try the next path of the lane, or end it.
+ */
 #ifndef SYMSRV_UPSTREAM_LANE_RESULT_H
 #define SYMSRV_UPSTREAM_LANE_RESULT_H
 

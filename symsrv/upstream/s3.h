@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an S3-compatible store needs beside HTTP: signed requests (AWS Signature Version 4), its
+ * The needs of an S3-compatible store beside HTTP: signed requests (AWS Signature Version 4), its
  * error codes, its credentials.
  *
  * libcurl 7.88 signs every header of CURLOPT_HTTPHEADER, so a request to the store has no header

@@ -73,7 +73,7 @@ int verify_content(int fd, uint64_t size_bytes, const struct key *key, uint32_t 
 		return object_to(reason, reason_bytes, "empty");
 	if (key->kind == KEY_SHA1 || key->kind == KEY_SHA256)
 		return verify_digest(fd, size_bytes, key, reason, reason_bytes);
-	/* What is made here has no identity inside. */
+	/* Objects that are made here have no identity inside. */
 	if (key->kind == KEY_SOURCE || key->kind == KEY_NAMES_ZSTD || key->kind == KEY_PE_MAP ||
 	    key->kind == KEY_PE_R2RMAP || key->kind == KEY_IMAGE_OF_MAP)
 		return 0;

@@ -31,7 +31,7 @@ def of_version(runtime):
     return f"-p:RuntimeFrameworkVersion={runtime}", "-p:DisableTransitiveFrameworkReferenceDownloads=true"
 
 
-# What libsym is built with, and what the machine runs.
+# Packages that libsym is built with, and packages of the machine.
 LIBRARIES = ("libcriterion-dev libc6-dev libgcc-12-dev libstdc++-12-dev libelf-dev libdw-dev libiberty-dev liblzma-dev zlib1g-dev libbz2-dev libxxhash-dev "
              "libmd-dev libzstd-dev libjansson-dev uthash-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev").split()
 SYSTEM = ("bash coreutils grep sed gawk procps util-linux mount findutils libc-bin libelf1 libdw1 libbz2-1.0 libxxhash0 libmd0 libjansson4 libcurl4 "
@@ -53,7 +53,7 @@ def run(*command, **options):
 
 
 def missing():
-    """What there is not, as a person would install it."""
+    """Missing parts, by the names under which a person would install them."""
     found = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     return sorted(package for name, package in NEEDED.items() if not shutil.which(name, path=found))
 
@@ -91,7 +91,7 @@ def build_native(libraries):
 
 def publish(name, project, properties):
     out = os.path.join(BUILD, "programs", name)
-    # What another version left there would stay.
+    # Files of another version would stay there.
     shutil.rmtree(out, ignore_errors=True)
     run("dotnet", "publish", os.path.join(ROOT, project), "-c", "Release", "-r", "linux-arm64", "--self-contained", "-p:UseAppHost=true",
         *properties, "-o", out, "--artifacts-path", os.path.join(BUILD, "artifacts", "-".join([name, *properties[:1]]).replace(":", "")))

@@ -57,7 +57,7 @@ def test_the_write_barrier_has_its_name(context):
 
 
 def running(context, pid):
-    """What runs, sample by sample. Without call chains: perf has no time for them in an emulated machine."""
+    """The running function, sample by sample. Without call chains: perf has no time for them in an emulated machine."""
     data = os.path.join(context.scratch, "running.data")
     run_perf("record", "-q", "-e", "cpu-clock:u", "-F", "499", "-p", str(pid), "-o", data, "--", "sleep", "10")
     return [int(line, 16) for line in run_perf("script", "-i", data, "-F", "ip").split()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an event with its native stack costs the target, beside EventPipe's own walk: processor time of one exception.
+"""The cost of an event with its native stack for the target, beside EventPipe's own walk: processor time of one exception.
 
 One line a figure, as bench.sh describes. Each round has a target of its own for each way: no session, a session without stacks (the
 base), one with EventPipe's stacks, which dotnet-trace has too, and one with native stacks. The figure is the median of the rounds.

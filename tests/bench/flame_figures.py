@@ -37,7 +37,7 @@ def write_stacks(path):
 
 
 def speedscope_link(scratch, folded, package):
-    """What speedscope's own command line makes: its page, and a script that loads the file."""
+    """The output of speedscope's own command line: its page, and a script that loads the file."""
     script = os.path.join(scratch, "load.js")
     with open(folded, "rb") as file, open(script, "w", encoding="utf-8") as out:
         out.write(f'speedscope.loadFileFromBase64("big.folded", "{base64.b64encode(file.read()).decode()}")')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one deploy costs a fleet: bytes and requests, from sizes that a symsrv serves in this run.
+"""The cost of one deploy for a fleet: bytes and requests, from sizes that a symsrv serves in this run.
 
     fleet_figures.py --program build/symsrv-bin/symsrv [--hosts 10000] [--servers 10]
 

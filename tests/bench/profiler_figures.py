@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the example profiler costs, beside profile-bpfcc on the same process: own CPU time, time in the kernel a sample.
+"""The cost of the example profiler, beside profile-bpfcc on the same process: own CPU time, time in the kernel a sample.
 
 One line a figure, as bench.sh describes. Needs root, BPF, clang and libbpf.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `record` costs beside `perf record`, on a web application under load: own processor time, and that of the application; and `top`
+"""The cost of `record` beside `perf record`, on a web application under load: own processor time, and that of the application; and `top`
 beside `perf top`.
 
 One line a figure, as bench.sh describes. The tools take turns, another one first in each round; each figure is the median, and

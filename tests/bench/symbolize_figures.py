@@ -44,7 +44,7 @@ def methods(pid):
 
 
 def as_offset(pid, address):
-    """What perf 6.1 prints of an address: an offset, and the file in parentheses."""
+    """An address as perf 6.1 prints it: an offset, and the file in parentheses."""
     with open(os.path.join(RECORDED, "proc", pid, "maps"), encoding="utf-8") as lines:
         for line in lines:
             fields = line.rstrip("\n").split(None, 5)

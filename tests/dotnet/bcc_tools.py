@@ -72,7 +72,7 @@ def folded(done):
 
 
 def report_of(done, pid):
-    """What our library said that it answered, as {source: count}; None when it was not asked."""
+    """The answers that our library reported, as {source: count}; None when it was not asked."""
     match = re.search(rf"libsym-bcc: process {pid}: (\d+) of (\d+) look-ups named(.*); looked at", done.stderr)
     if not match:
         return None

@@ -166,7 +166,7 @@ def read_rows(path):
 
 
 class Figures:
-    """What was compared, and the first difference of each map."""
+    """Counts of the comparison, and the first difference of each map."""
 
     def __init__(self):
         self.maps = self.rows = self.equal = self.smaller = self.cold = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What live tests and the demo share: a report, a .NET runtime, a sample process.
+"""Shared by live tests and the demo: a report, a .NET runtime, a sample process.
 
 Every process that is started here is ended here, by its id, and the files that
 a .NET process leaves in /tmp go with it. Knows how to get a runtime and a
@@ -265,7 +265,7 @@ class Memory:
         return None if at is None else self.rows[at]
 
     def path_of(self, address):
-        """What is mapped there: '' for anonymous memory, None for nothing."""
+        """The path that is mapped there: '' for anonymous memory, None for nothing."""
         row = self.row_of(address)
         return row and row[3]
 

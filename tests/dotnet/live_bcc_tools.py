@@ -44,7 +44,7 @@ def check_tool(context, title, pid, arguments, method, ours=True):
 
 
 def off_cpu(context):
-    """What offcputime-bpfcc attaches to here, for the figures."""
+    """The function that offcputime-bpfcc attaches to here, for the figures."""
     if has_kprobes():
         return "offcputime-bpfcc"
     # Debian's file is run, its BPF function cut in two and attached to tracepoints: see bcc_without_kprobes.py.

@@ -123,7 +123,7 @@ def test_addresses_of_a_container_are_named(context):
 
 
 def test_a_map_is_not_appended_to_where_there_is_no_room_for_all(context):
-    """What would be cut fills the target's disk, and its own next line is torn."""
+    """A cut line would fill the target's disk, and tear its own next line."""
     prefix = in_namespaces("size=4m")
     with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
         pid = child_of(sample.pid)

@@ -312,7 +312,7 @@ def check_numbers(pid, methods):
 
 
 def read_at_once(context, pid):
-    """What the example program lists: it ends right after the reading, before much can change."""
+    """The list of the example program: it ends right after the reading, before much can change."""
     program = os.path.join(ROOT, context.build, "examples", "list_jitted")
     done = subprocess.run([program, str(pid)], stdin=subprocess.DEVNULL, capture_output=True)
     expect(done.returncode == 0, f"list_jitted: {done.stderr}")

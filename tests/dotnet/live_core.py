@@ -54,7 +54,7 @@ def compare(context, title, core, methods, precompiled):
 
 
 def stopped(context, sample):
-    """What the runtime knows of itself: {start: (size, name)} of jitted, {start: text} of precompiled methods."""
+    """The runtime's own knowledge: {start: (size, name)} of jitted, {start: text} of precompiled methods."""
     precompiled = {start: f"{owner}::{method}" for kind, start, _, owner, method in context.rundown(sample.pid)
                    if kind == "r2r"}
     sample.stand_still()

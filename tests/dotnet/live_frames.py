@@ -139,7 +139,7 @@ def test_frames_have_method_names_when_tiering_is_off(context):
 
 
 def running(context, sample, count):
-    """What runs, at least that many samples: of frames the innermost ones only. A busy machine gives few a second."""
+    """The running functions, in at least that many samples: the innermost frames only. A busy machine gives few a second."""
     data = os.path.join(context.scratch, "running.data")
     leaves = []
     for _ in range(40):
@@ -188,7 +188,7 @@ def test_code_between_methods_of_runtimes_that_do_not_tell_of_it_is_known(contex
 
 
 def stubs_with_a_map(context, runtime, environment):
-    """What is answered of each stub that a runtime names in its map."""
+    """The answer for each stub that a runtime names in its map."""
     with Sample(runtime, dict(environment, DOTNET_PerfMapEnabled="1")) as sample:
         stubs = []
         for _ in range(100):

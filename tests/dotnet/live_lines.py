@@ -232,7 +232,7 @@ def test_another_build_gives_no_line(context):
 
 
 def test_il_offsets_become_lines_later(context):
-    """What resolve says without a PDB is enough for the line, where the PDB is."""
+    """The output of resolve without a PDB is enough to find the line on a machine with the PDB."""
     with Lines([shutil.which("dotnet"), program()]) as lines:
         found = chains(context, lines)
     lined = {(answer["method_token"], answer["il_offset"]): answer for chain in found.values() for answer in chain

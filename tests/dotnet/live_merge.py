@@ -27,7 +27,7 @@ def whole_lines(data, what):
 
 
 def counted(text):
-    """What merge says of the process; how much it wrote is another matter."""
+    """The counts of merge for the process, without the number of lines that it wrote."""
     return re.findall(r"(\d+) (images|precompiled symbols|lines of the runtime|functions without a name|linkage stubs)", text)
 
 
@@ -287,7 +287,7 @@ class Appended(MapStates):
         os.truncate(self.sample.map_path, len(self.before))
 
     def look(self):
-        # What merge has begun to append may be finished after its end, by a process of its own.
+        # A process of its own may finish an append after merge has ended.
         size = -1
         while size != os.path.getsize(self.sample.map_path):
             size = os.path.getsize(self.sample.map_path)

@@ -19,7 +19,7 @@ SHAPE = shapes.Shape("10.0", "musl", ("-r", "linux-musl-x64", "--self-contained"
 
 
 class MuslRuntime:
-    """What Sample starts."""
+    """The runtime that Sample starts."""
 
     def __init__(self, directory, application):
         self.command = [os.path.join(directory, "host"), application]

@@ -99,7 +99,7 @@ def covering(path, address):
 
 
 class Seen:
-    """What perf names of the frames of a process."""
+    """The names that perf gives to frames of a process."""
 
     def __init__(self, path, memory, methods):
         chains, unpaired = perf_samples.samples(path)

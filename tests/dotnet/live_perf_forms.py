@@ -131,7 +131,7 @@ def test_a_directory_of_parts(context):
         expect(os.path.exists(os.path.join(fixed, "undo")), "no undo record")
         named = managed_symbols(fixed)
         shutil.rmtree(fixed)
-        # What perf found mapped when it began is in one part, what was mapped later in the others.
+        # One part has the mappings from the start of perf, the others have later ones.
         forget_largest(os.path.join(path, "data"), b"/System.Private.CoreLib.dll")
         forget_largest(os.path.join(path, "data"), b"/memfd:doublemapper")
         fixed, _ = fix(context, path)

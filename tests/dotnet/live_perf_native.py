@@ -91,7 +91,7 @@ class Natives:
 
 
 class Seen:
-    """What perf names of the frames in stripped images that lie in a function, and which names of its are wrong."""
+    """The frames in functions of stripped images that perf names, and those of its names that are wrong."""
 
     def __init__(self, path, natives):
         chains, _ = perf_samples.samples(path)

@@ -8,7 +8,7 @@ from harness import Runtime, Sample, Skip, expect
 
 
 def facts(context, command):
-    """What `info` makes of the runtime's file, and which rows that file has."""
+    """The answer of `info` to the runtime's file, and the rows of that file."""
     with Sample(command, {"COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}) as sample:
         path = f"/tmp/perfinfo-{sample.pid}.map"
         if not os.path.exists(path):

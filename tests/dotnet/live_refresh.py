@@ -149,7 +149,7 @@ def test_a_held_resolver_takes_up_assemblies_that_are_loaded(context):
 
 
 def differing(theirs, ours):
-    """What of the runtime's map is otherwise in ours; freed dynamic methods aside, of which a rundown tells no signature."""
+    """Rows of the runtime's map that differ in ours. Freed dynamic methods do not count: a rundown has no signature for them."""
     wrong = []
     for start, (size, name) in theirs.items():
         mine = ours.get(start)

@@ -237,7 +237,7 @@ def test_a_watch_ends_when_its_process_becomes_another_program(context):
 
 
 def test_a_process_that_becomes_another_program_half_way_is_named_by_neither(context):
-    """What is written is the old program's map or none: the two are never mixed."""
+    """The old program's map is written, or none: the two are never mixed."""
     written = refused = 0
     for moment in (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.3, 0.6):
         output = os.path.join(context.scratch, f"half-{moment}.map")
@@ -281,7 +281,7 @@ def test_a_container_with_a_directory_of_its_own_for_sockets_is_asked_through_it
 
 
 def test_a_socket_of_somebody_else_is_not_asked(context):
-    """Who may reach the socket is not who owns it: the runtime's own user only."""
+    """Only a socket of the runtime's own user counts, whichever users can reach it."""
     as_root()
     with Sample(context.sdk(), MAP_OFF) as sample:
         # A killed process that had the number before may have left one, with the time of its own start.
@@ -295,7 +295,7 @@ def test_a_socket_of_somebody_else_is_not_asked(context):
 
 
 def test_why_a_runtime_was_not_asked_is_said_where_an_older_map_has_no_name(context):
-    """What merge wrote once does not know what was compiled since; that is no answer of the runtime's."""
+    """A map that merge wrote lacks later methods. It does not count as an answer of the runtime."""
     with Sample(context.npm(), {"COMPlus_PerfMapEnabled": "0"}) as sample:
         context.mapgen.must("merge", sample.pid)
         sample.stand_still()

@@ -92,7 +92,7 @@ def test_lines_of_waits_are_those_of_the_source(context):
     path, _, _ = convoy(context)
     with open(os.path.join(ROOT, "tests", "dotnet", "convoy", "Convoy.cs"), encoding="utf-8") as file:
         source = file.read().splitlines()
-    # What each calls, and where code of the runtime can run without a call: at the beginning, and at the end of a loop.
+    # The calls of each, and where code of the runtime can run without a call: at the beginning, and at the end of a loop.
     calls = {"Convoy.Hold": ("Thread.Sleep",), "lambda in Convoy.Main": ("Reserve()", "for ("),
              "Convoy.Reserve": ("lock (gate)", "Hold()", "Stopwatch", "Interlocked", "}")}
     stacks = context.mapgen.must("report", "off-cpu", "--by=line", "--format=folded", "-i", path).stdout

@@ -167,7 +167,7 @@ def code_at(pid):
 
 
 def check_offsets(context, sample, path, pattern, what):
-    """What a tool wrote of a process that still runs, in which each name is to be that of the code at this offset."""
+    """Text that a tool wrote about a process that still runs. Each name must be that of the code at the offset."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         text = "".join(itertools.islice(file, 20000))
     pairs = symbolize(context, text)

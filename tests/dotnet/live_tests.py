@@ -26,7 +26,7 @@ EVERY_TIME = ("runtime", "tools")
 
 
 class Context:
-    """What a test is given: the program under test, scratch space, runtimes on demand."""
+    """Passed to each test: the program under test, scratch space, runtimes on demand."""
 
     def __init__(self, build, scratch):
         self.build = build
@@ -43,7 +43,7 @@ class Context:
         return value
 
     def have(self, key, value):
-        """What once() need not make."""
+        """Stores a value that once() need not make."""
         self._made[key] = value, None
 
     def sdk(self):

@@ -25,7 +25,7 @@ class Watch:
                                         text=True, env=context.mapgen.environment)
 
     def report(self, end=None, codes=(0,)):
-        """What it says at its end; `end` is a signal to end it by."""
+        """Its report at the end; `end` is a signal that ends it."""
         if end:
             self.process.send_signal(end)
         output, errors = self.process.communicate(timeout=120)
@@ -99,7 +99,7 @@ def differing_but_freed(theirs, ours, way):
 
 
 def compare_followed(context, title, sample, way):
-    """What the runtime tells one by one is what it writes."""
+    """Methods that the runtime reports one by one are those that it writes."""
     output = os.path.join(context.scratch, f"followed-{title}.map")
     watch = Watch(context, sample.pid, "-o", output, "--interval=0.5", "--jit=" + way)
     wait_for(lambda: os.path.exists(output), "no map was written")
@@ -218,7 +218,7 @@ def test_a_watch_ends_with_its_process_and_leaves_a_whole_map(context):
 
 
 def watched_until_killed(context, seconds):
-    """What a watch with a long interval says of a process that is killed: (report, methods at first, in the end, differing, freed, all)."""
+    """The report of a watch with a long interval on a process that is killed: (report, methods at first, in the end, differing, freed, all)."""
     output = os.path.join(context.scratch, f"ended-{seconds}.map")
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
         watch = Watch(context, sample.pid, "-o", output, "--interval=900", "--jit=rundown")

@@ -36,7 +36,7 @@ def expected_shape(shape):
 
 
 class AotTruth:
-    """What nm says lies at an address of a program compiled ahead of time; its managed code is a section."""
+    """The oracle for a program compiled ahead of time is nm; its managed code is a section."""
 
     rundown = None
     reason = "no runtime to ask; names against nm"
@@ -67,7 +67,7 @@ class AotTruth:
 
 
 class Truth:
-    """What the runtime says lies at an address: its rundown, or before there was one its perf map."""
+    """The oracle for an address is the runtime: its rundown, or its perf map in versions without one."""
 
     def __init__(self, context, shape, pid):
         self.rundown = None
@@ -170,7 +170,7 @@ def check_info(context, shape, published, pid):
     if is_aot(shape):
         check_aot(context, shape, published, pid, info)
         return
-    # What is extracted is files again: neither mapped from the bundle nor unpacked to memory.
+    # Extracted files are neither mapped from the bundle nor unpacked to memory.
     expect((info["bundle"] is not None) == ("single-file" in shape.name and "extracting" not in shape.name),
            f"info says of the bundle: {info['bundle']}")
     if "compressed" in shape.name:
@@ -196,7 +196,7 @@ def check_perfinfo(context, shape, published):
     expect(found and found["lines"] == len(rows) and not found["bad_lines"], f"{len(rows)} rows, info has read {found}")
     expect(not found["contradictions"], found["contradiction"])
     expect(found["with_base"] == bases, f"{bases} rows with a base, info has compared {found}")
-    # What has no path of its own (inside a single file) has no row; what has no code of its own has no base.
+    # An assembly without a path of its own (inside a single file) has no row; one without code of its own has no base.
     if "single-file" not in shape.name or "extracting" in shape.name:
         expect(found["mapped"] >= 5, f"none of its images is mapped: {found}")
         expect(bases >= 5 or shape.major < 3 or shape.name in ("composite", "trimmed"), f"hardly a load base in {found}")
@@ -204,7 +204,7 @@ def check_perfinfo(context, shape, published):
 
 
 def check_components(context, shape, pid, answers):
-    """What is precompiled in a composite is a component's, and of the build that is loaded."""
+    """Precompiled code in a composite belongs to a component, and to the build that is loaded."""
     if not shape.name.startswith("composite"):
         return
     loaded = {row["assembly"]: row["mvid"] for row in json.loads(context.mapgen.must("list", pid, "--json").stdout)

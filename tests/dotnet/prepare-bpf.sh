@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What BCC wants of a machine beyond its packages, for the live tests: tracefs
+# Prepares what BCC needs beside its packages, for the live tests: tracefs
 # and debugfs mounted, and kernel headers where it looks for them. Run as root; says what it
 # changed. Headers of another kernel do for tools that read no kernel structs.
 set -u

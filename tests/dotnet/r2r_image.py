@@ -59,7 +59,7 @@ class Image:
 
 
 class Code:
-    """What of an image is code: its functions, and the thunks behind its imports. The sections that may be executed have IL too."""
+    """The code of an image: its functions, and the thunks behind its imports. The sections that may be executed have IL too."""
 
     def __init__(self, path):
         self.starts = self.ends = None

@@ -85,7 +85,7 @@ CROSSGEN_11 = (f"-p:SampleCrossgenVersion={NEWEST}",)
 
 
 def _newest():
-    """What _modern() has that the SDK can make of packs of 11: it can neither trim with them nor compile ahead of time."""
+    """The shapes of _modern() that the SDK can make with packs of 11: it can neither trim with them nor compile ahead of time."""
     own = [Shape("11.0", shape.name, (*shape.options, *PACK_11), "net10.0")
            for shape in _modern("11.0", CROSSGEN_11) if "nativeaot" not in shape.name and "trimmed" not in shape.name]
     return [Shape("11.0", "framework-dependent", FRAMEWORK, "net10.0", laid_out=True), *own]

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What is made is a file that the reader of identities takes, with names and nothing else. */
+/* The file that was made has names and nothing else, and the reader of identities takes it. */
 static void check_names(const struct byte_source *source)
 {
 	struct elf_outline outline;

@@ -89,7 +89,7 @@ def namespace_of(pid):
 
 
 def end_all(namespace):
-    """What the command has left behind in its mount namespace."""
+    """Ends processes that the command has left behind in its mount namespace."""
     for name in os.listdir("/proc"):
         if name.isdigit() and namespace and namespace_of(name) == namespace:
             os.kill(int(name), signal.SIGKILL)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What any command costs on a process of another user that does what it can: memory and CPU time by the kernel's account of the
+"""The cost of any command on a hostile process of another user: memory and CPU time by the kernel's account of the
 finished process, beside the budget of SECURITY.md and a tenth more.
 
 Usage: budgets.py --build DIR [--attacks A,B] [--commands A,B]

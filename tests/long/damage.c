@@ -227,7 +227,7 @@ struct streams {
 	int output, errors;
 };
 
-/* What is damaged, and the command that reads the copy. Number 0 is the first sample itself. */
+/* The damaged sample, and the command that reads the copy. Number 0 is the first sample itself. */
 struct job {
 	const char *copy_path, *findings;
 	struct bytes samples[MOST_SAMPLES], copy;

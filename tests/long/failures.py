@@ -24,7 +24,7 @@ QUICK_PLACES = 30  # of each command in `make check`
 LONGEST_SECONDS = 120  # what waits without end does so on a busy machine as well
 RUNS_FOR_WHOLE_STACKS = 10
 SHOWN = 12
-# What fails here leaves behind what it was to remove.
+# After a failure of these the file that was to be removed stays.
 REMOVERS = ("unlink", "unlinkat", "rmdir", "rename", "renameat", "renameat2", "readdir64", "closedir", "fdopendir", "opendir")
 # EIO is what the kernel answers for memory that is not mapped: no failure, so it need not be reported.
 ANSWERS = ("process_read_memory",)
@@ -137,7 +137,7 @@ def difference(result, expected):
 
 
 def fault(case, function, result, expected):
-    """What is wrong with a result, or None; and how it went."""
+    """The fault of a result, or None; and how it went."""
     if result.code < 0:
         return f"signal {-result.code}", ""
     same = result.out == expected.out and result.files == expected.files
@@ -281,10 +281,10 @@ def cases(inputs, target):
 
 
 def cases_of_recordings(inputs, target):
-    """What a recording holds is another each time."""
+    """Two recordings never hold the same."""
     out, steady = inputs.path("out"), inputs.recorded_perf_data()
     archive = inputs.path("busy.trace.zip")
-    # What a busy machine changes: figures, and the lines that say what was left out.
+    # Parts that a busy machine changes: figures, and the lines that say what was left out.
     counted = (rb"; [\d.]+ % of stacks whole|\d+ CPU samples|\d+ context switches|[\d.]+ (s|ms|%)"
                rb"|(?m:^  (\d+ (records|waits|context switches|stacks?|samples) |the kernel left out )[^\n]*\n)")
     # A thread that was stopped a moment ago still runs, or is still stopped.

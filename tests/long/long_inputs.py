@@ -126,7 +126,7 @@ class Target:
                 self.page + 0x800, self.function, self.function + 8, 16]
 
     def wait_until_it_waits(self):
-        """What looked at it before may have stopped it, or is still being answered."""
+        """An earlier command may have stopped it, or may still be waiting for its answer."""
         while (state := read(f"/proc/{self.pid}/stat").rpartition(b") ")[2][:1]) != b"S":
             if state in b"ZX":
                 raise ProcessLookupError(f"the target has ended: {self.pid}")

@@ -22,7 +22,7 @@ from long_inputs import Inputs, Target
 
 PROCESSES = 24
 LONGEST_LIFE_S = 3.0
-# What a process's own end makes a command say.
+# Messages that the end of a process causes.
 ENDED = re.compile(r"process \d+.*(ended|is gone|no longer|No such process|was replaced|not running|exited|no such)|"
                    r"\d+: No such (file or directory|process)|reset by peer|Broken pipe|refused|closed the connection|hosts no \.NET runtime|"
                    r"process \d+: there is none|has ended the tracing session|has no diagnostics socket of its own")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What findings.sh does not show, check-san does not find: undefined behaviour in a child process without standard streams, as the
+# check-san finds only what findings.sh shows: undefined behaviour in a child process without standard streams, as the
 # one that reads DWARF, whose end its parent survives.
 set -u
 . "$(dirname "$0")/report.sh"

@@ -4,7 +4,7 @@
 # MANIFEST.md: | path | origin | command | version | licence | sha256 | test |.
 # A path that ends in / stands for every file of a directory; its digest is
 # that of the sorted list of their digests. With --update the digests of the
-# rows are written anew first.
+# all rows are written first.
 set -u
 . "$(dirname "$0")/report.sh"
 manifest=fixtures/MANIFEST.md

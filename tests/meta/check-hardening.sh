@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What was built has the protections of CONTRIBUTING.md (Hardening): seen in the files themselves, by
+# The built files have the protections of CONTRIBUTING.md (Hardening): seen in the files themselves, by
 # readelf, so that a flag that a rule forgets is found.
 set -u
 . "$(dirname "$0")/report.sh"

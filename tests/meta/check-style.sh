@@ -28,7 +28,7 @@ xargs awk 'FNR == 1 { start = 0 }
 	< "$scratch/c" > "$scratch/bad"
 verdict 'functions have 60 lines at most' "$scratch/bad"
 
-# What a process of another user named is opened with its rights, by one function. Comments and constant paths do not count.
+# A path that a process of another user names is opened with its rights, by one function. Comments and constant paths do not count.
 grep -E '^(libsym|mapgen)/' "$scratch/c" | grep -v '^libsym/examples/' |
 	xargs grep -nE '(^|[^A-Za-z0-9_>.])(open|openat|openat2|fopen|freopen|creat|opendir)\(' |
 	grep -vE '^[^:]*:[0-9]*:[[:blank:]]*(/?\*|//)|(open|opendir)\("|/\*[^*]*[a-z]\(\)|static int (open|creat)' |

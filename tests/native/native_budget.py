@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What files of another user may cost: memory by the kernel's own account of the finished process, names by the text of the test."""
+"""The cost of files of another user: memory by the kernel's own account of the finished process, names by the text of the test."""
 import lzma
 import os
 import struct

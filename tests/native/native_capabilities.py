@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is left of root's capabilities in a command that runs, as /proc shows it."""
+"""The capabilities of root that a running command keeps, as /proc shows them."""
 import os
 import subprocess
 

@@ -280,7 +280,7 @@ def test_elf_stripped(tools):
 
 
 def test_elf_symbol_table_of_which_strip_left_next_to_nothing(tools):
-    """What is exported keeps its name, and the debug file is asked: a .symtab without functions, and one with a chosen one."""
+    """An exported function keeps its name, and the debug file is asked: a .symtab without functions, and one with a chosen one."""
     tools.need("gcc", "nm", "strip", "objcopy")
     source = """static __attribute__((noinline)) int hidden(int x) { volatile int v = x; return v * 3; }
         __attribute__((noinline)) int exported(int x) { volatile int v = hidden(x); return v + 1; }

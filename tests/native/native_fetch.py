@@ -95,7 +95,7 @@ def test_lines_are_asked_for_behind_a_file_that_has_only_names(tools):
 
 
 def test_servers_that_lead_away_or_are_not_there(tools):
-    """What a redirect leads to is not the server, a directory that is not there has not said that it has nothing, and schemes are
+    """The target of a redirect is not the server, a directory that is not there has not said that it has nothing, and schemes are
     written in either case."""
     tools.need("gcc", "objcopy", "strip")
     path, debug, build_id, vaddr = split_by_id(tools, "fetch-away/libbrought.so", "8")

@@ -24,7 +24,7 @@ EVIL = "</script><script>window.evil=1</script>"
 
 
 def drive(tools, script, *words):
-    """What a script of tests/support sees of a page in a browser."""
+    """The state of a page in a browser, as a script of tests/support reads it."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if not browser:
         raise Skip("chromium is not installed")

@@ -211,7 +211,7 @@ def test_forked_process_in_a_pid_namespace(tools):
 
 
 def test_forked_process_whose_map_has_its_own_lines_too(tools):
-    """What the process writes under its own number holds over what it shares with others."""
+    """Lines under the process's own number win over lines that it shares with others."""
     tools.need("gcc")
     with Forking(tools, "perfmap") as forking:
         path = f"/tmp/perf-{forking.pids['child']}.map"
@@ -237,7 +237,7 @@ def wait_for_another_parent(pid, parent):
 
 
 def test_forked_process_whose_parent_is_gone(tools):
-    """What was shared can only be compared with the processes that are left; the reason says so."""
+    """Shared lines can only be compared with the processes that are left; the reason says so."""
     tools.need("gcc")
     for what in ("perfmap", "jitdump"):
         with Forking(tools, what) as forking:

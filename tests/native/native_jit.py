@@ -171,7 +171,7 @@ def test_lines_of_code_that_v8_jitted(tools):
             if not said or not answer["line"]:
                 continue
             path, line = said[1], int(said[2])
-            # What was inlined may stand anywhere.
+            # Inlined functions may stand anywhere.
             if offset == 0 or "*" not in name[:4]:
                 first += offset == 0
                 if answer["file"] != path or answer["line"] < line:
@@ -208,7 +208,7 @@ def test_code_of_which_v8_has_told_nobody(tools):
             held = loads(dump, written_bytes)
         ours = {address: names[address] for address in held if names.get(address)}
         wrong = [(name, held[address][0]) for address, name in ours.items() if name != held[address][0]]
-        # What is compiled while node ends was not there when we looked.
+        # Code that is compiled while node ends did not exist yet when we looked.
         tools.figure(f"{written_bytes} bytes in the file, {len(held)} names came when node ended, {len(ours)} of them were known before, {len(wrong)} otherwise")
         if wrong or len(ours) < len(held) - 5:
             raise Fail(f"{len(held) - len(ours)} names are missing, {len(wrong)} are wrong: {wrong[:3]}")

@@ -61,7 +61,7 @@ def eu_addr2line(path, vaddrs, *options):
 
 
 class Symbols:
-    """What nm has: (start, size, name), to explain differences with."""
+    """The symbols of nm: (start, size, name), to explain differences with."""
 
     def __init__(self, tools, path):
         self.starts, self.sizes = {}, {}
@@ -347,7 +347,7 @@ def test_functions_that_only_dwarf_knows(tools):
 
 
 def test_code_of_no_line_is_not_on_line_0(tools):
-    """What a compiler adds has line 0, which no file has."""
+    """Code that a compiler adds has line 0, which no file has."""
     tools.need("clang", "nm")
     path = tools.path("line-0")
     tools.run("clang", "-nostdlib", "-no-pie", "-o", path, tools.write("line-0.s", """

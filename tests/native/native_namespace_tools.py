@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What native_namespaces.py asks of BPF tools and of the other forms of perf-fix, for a process in other namespaces. No tests of its own."""
+"""Checks with BPF tools and the other forms of perf-fix on a process in other namespaces, for native_namespaces.py. No tests of its own."""
 import os
 import re
 import shutil

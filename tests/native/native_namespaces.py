@@ -283,7 +283,7 @@ def expect_gone(tools, place, pid, address, text):
                     ["watch", "--for=1", pid], ["fetch-symbols", "--offline", pid]):
         done = run(tools, *command)
         expect(done.returncode == 1 and f"process {pid}" in done.stderr, place, done)
-    # What was merged belongs to the process's user: that of root counts, another's is not believed.
+    # The merged map belongs to the process's user. A map of root counts, one of another user does not.
     done = run(tools, "symbolize", text=text)
     expect("exported_function" not in done.stdout and f"uid {place.uid}" in done.stderr, place, done)
     expect(("is not used" in done.stderr) == (place.uid != 0), place, done)
@@ -292,7 +292,7 @@ def expect_gone(tools, place, pid, address, text):
 # ---- the other commands ----------------------------------------------------------------
 
 def expect_relative_map(tools, place, pid, name):
-    """What is made of the assembly as the process has it is what is made of the file. Returns the rows."""
+    """The relative map of the assembly in the process equals that of the file. Returns the rows."""
     texts = []
     for place_of_maps, subject in ((f"{name}.maps", pid), (f"{name}.maps-of-file", ASSEMBLY)):
         directory = tools.path(place_of_maps)
@@ -382,7 +382,7 @@ def fix(tools, data, output, *options):
 
 
 def names_in(tools, data):
-    """What stock perf shows of the samples in the library and in code of no file."""
+    """The names that stock perf shows for the samples in the library and in code of no file."""
     text = tools.run("perf", "--buildid-dir", f"{data}.cache", "script", "-F", "ip,sym,dso", "-i", data, cwd="/")
     lines = [line.split(None, 1)[1] for line in text.splitlines() if "libplain.so" in line or "jit]" in line or "/perf-" in line]
     return {line.rsplit(" (", 1)[0] for line in lines}
@@ -402,7 +402,7 @@ def expect_perf(tools, place, data):
 
 
 def expect_perf_of_gone(tools, place, data):
-    """What was fixed in time stays. Later there is what lies here: files of a chroot, and the map that merge has written."""
+    """A file that was fixed in time stays so. Later only files of this system remain: those of a chroot, and the map that merge has written."""
     done, process = fix(tools, data, f"{data}.gone")
     expect_shown(tools, place, done, f"{data}.live", {"exported_function", place.jitted})
     # The map has names of precompiled code too; without a perf map of the process it has no others.
@@ -445,7 +445,7 @@ def expect_perf_by_maps(tools, place, data):
 
 
 def expect_perf_by_maps_of_gone(tools, place, data):
-    """What perf shows by itself."""
+    """The names that perf shows without our help."""
     for done, process, copy in fixed_in_place(tools, place, data, "--via=perfmap"):
         expect(done.returncode == (3 if place.uid else 0) and not process["live"], place, done)
         shutil.copytree(f"{copy}.cache", f"{data}.cache", dirs_exist_ok=True)

@@ -295,13 +295,13 @@ int main(int count, char **words)
 
 
 def ask_before_and_after(tools, command, questions_of, swap):
-    """What is answered to the same question before and after, in one run of ours."""
+    """The answers to the same question before and after, in one run of ours."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ours:
         answers = []
         for step in range(2):
             if step:
                 swap()
-                time.sleep(1)  # Of what changes while it is asked nobody can say where it was.
+                time.sleep(1)  # An answer during the change could be either.
             ours.stdin.write(questions_of)
             ours.stdin.flush()
             answers.append(ours.stdout.readline())

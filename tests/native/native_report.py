@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `report` and `check` say; the oracles are perf, protoc, and recordings that are made here, field by field, whose sums are known."""
+"""Tests of `report` and `check`; the oracles are perf, protoc, and recordings that are made here, field by field, whose sums are known."""
 import collections
 import gzip
 import io
@@ -304,7 +304,7 @@ def perf_record(tools, *words, program=None):
 
 
 def script_stacks(tools, data):
-    """What perf script prints: for each sample its functions, innermost first; those of the kernel are left out."""
+    """The stacks of perf script: for each sample its functions, innermost first; those of the kernel are left out."""
     text = tools.run("perf", "script", "--no-inline", "-i", data, "-F", "comm,ip,sym")
     stacks = []
     for block in text.split("\n\n"):

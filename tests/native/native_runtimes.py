@@ -73,7 +73,7 @@ def expect_whole(tools, what, folded, notes, wanted):
     tools.figure(f"{what}: {good} of {total} stacks go from the start of the thread into the program, {marked} with frames that are marked")
     if total < 3 or good < 0.98 * total - 1:
         raise Fail(f"{what}: {good} of {total} stacks have {wanted}, others: {[stack for stack in folded if not is_below(stack, wanted)][:2]}")
-    # What the runtime does for itself has none.
+    # Work that the runtime does for itself has none.
     if marked < total / 2:
         raise Fail(f"{what}: frames are marked in {marked} of {total} stacks")
 

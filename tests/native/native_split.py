@@ -122,7 +122,7 @@ def test_split_dwarf_in_files_of_its_own(tools):
 
 
 def test_split_dwarf_in_a_package(tools):
-    """What was said with the loose files is said with a package of them, for each byte; llvm-symbolizer is the second opinion."""
+    """A package gives the same answers as the loose files, for each byte; llvm-symbolizer is the second opinion."""
     tools.need("gcc", "g++", "nm", "readelf", "objcopy")
     seconded = 0
     for name, *kind in variants():
@@ -205,7 +205,7 @@ def ask(asked, address):
 
 
 def names_while(tools, process, vaddrs, damage):
-    """What one run of resolve says of the vaddrs; after some of them the damage is done."""
+    """The answers of one run of resolve to the vaddrs; after some of them the damage is done."""
     with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
         base = min(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith("/program"))
     with subprocess.Popen([tools.program, "resolve", "--lines", str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asked:
@@ -221,7 +221,7 @@ def names_while(tools, process, vaddrs, damage):
 
 
 def test_split_dwarf_cut_in_place(tools):
-    """Who goes on asking while a .dwo, or a package, is cut, or full of zeroes, gets names, and does not end."""
+    """A reader of a .dwo or a package that is cut, or filled with zeroes, goes on and still gives names."""
     tools.need("gcc", "clang", "nm", "readelf")
     for is_packed, has_zeroes in itertools.product((False, True), (False, True)):
         path = compile_split(tools, f"cut-{is_packed}-{has_zeroes}", "clang", "5", ["-O1"])

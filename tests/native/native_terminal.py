@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What comes from others reaches a terminal without anything that a terminal obeys: every command, both streams."""
+"""Foreign text reaches a terminal without control characters: every command, both streams."""
 import os
 import pty
 import subprocess
@@ -24,7 +24,7 @@ def obeyed(text):
 
 
 def shown(command, text=b""):
-    """What a terminal gets of a command that prints to it."""
+    """The bytes that a terminal gets from a command."""
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=theirs, stderr=theirs, env=dict(os.environ, TERM="dumb"))

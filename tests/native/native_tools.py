@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the native checks share: our program, the tools of others, ELF headers."""
+"""Shared by the native checks: our program, the tools of others, ELF headers."""
 import glob
 import json
 import os

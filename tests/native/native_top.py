@@ -78,7 +78,7 @@ def test_top_ends_with_the_process(tools):
         running = subprocess.Popen([tools.program, "top", str(program.pid), "--batch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         first = running.stdout.readline()
         program.process.kill()
-        # What readline() has buffered is not lost by these.
+        # These also return the text that readline() has buffered.
         rest, said = running.stdout.read(), running.stderr.read()
         running.wait(timeout=60)
     if "perf_event_open" in said:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a user without any rights is allowed to do, and what root's dotnet-mapgen makes of it.
+"""Attacks by a user without any rights on root's dotnet-mapgen.
 
 The attacker is uid 65534 in user, mount and PID namespaces of its own, where it mounts what it likes. It is a
 program that looks like a .NET process; arguments select what it does, and it reports when that is done.
@@ -252,7 +252,7 @@ def test_a_map_for_a_process_that_is_gone_is_believed_by_its_owner(tools):
 
 
 def test_a_lock_on_the_map_is_not_waited_for(tools):
-    """Who may read the map may lock it for ever: merge appends without the lock after 2 s. The time-out here is none of
+    """Any user who can read the map can lock it for ever: merge appends without the lock after 2 s. The time-out here is none of
     that, it only keeps a wait without end from holding the tests; before there was a bound, it took 31 s."""
     with attacker(tools, "lock", namespaces=False) as pid:
         try:

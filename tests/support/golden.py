@@ -21,7 +21,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECORDED = os.path.join(ROOT, "fixtures", "recorded")
 PRECOMPILED = os.path.join(RECORDED, "opt", "sample", "sample.dll")
-# What two runs of one build may write differently.
+# Parts that two runs of one build may write differently.
 VOLATILE = re.compile(rb'"(\w*seconds|cpu_percent|looked_at|read_calls|read_bytes)": ?[0-9.e+-]+')
 LIVE_ADDRESSES = 2000
 

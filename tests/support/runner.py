@@ -155,7 +155,7 @@ class Worker:
         self.running = None
 
     def _serve(self, pipe, tests, make_context):
-        # What is ignored stays ignored in the programs that tests start.
+        # An ignored signal stays ignored in the programs that tests start.
         signal.signal(signal.SIGINT, lambda *_: None)
         output = os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(output, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What lies in directories beside what upstreams have, and what is said on standard error."""
+"""Files in directories beside the objects of upstreams, and the messages on standard error."""
 import json
 import os
 import shutil

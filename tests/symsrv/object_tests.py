@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is served, and that both protocols serve it."""
+"""The served objects; both protocols serve them."""
 import os
 import signal
 import subprocess

@@ -75,7 +75,7 @@ def modules_that_are_missing_or_late_leave_the_others_their_names():
     with upstream(answer) as server, symsrv("--index", directory, "--upstream", "debuginfod=" + server.url) as program:
         request = {"modules": [{"build_id": gone, "addresses": [1, 2]}, {"build_id": identity, "addresses": [start, start + 2, 1 << 62]},
                                {"build_id": late, "addresses": [5]}], "deadline_ms": 1500}
-        # What is known answers at once, however busy the machine is.
+        # A known object answers at once, however busy the machine is.
         equal(post(program, {"modules": request["modules"][:2]})[2]["complete"], True, "without the late one")
         try:
             status, _, found = post(program, request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the live tests of symsrv need: ELF files, upstreams of every temper, the server itself.
+"""Shared by the live tests of symsrv: ELF files, upstreams of every temper, the server itself.
 
 Standard library only. Everything listens on loopback and lives in one scratch directory.
 """
@@ -244,7 +244,7 @@ TESTS = []
 
 
 class Run:
-    """What the whole run shares."""
+    """Shared by the whole run."""
 
     program = scratch = None
     long = False

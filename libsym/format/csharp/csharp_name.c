@@ -323,7 +323,7 @@ static void write_owner(struct method *method)
 	}
 }
 
-/* What the method was made with: the arguments of its state machine. */
+/* Writes the type arguments of a generic method. The compiler puts them on the state machine. */
 static void write_method_arguments(struct method *method)
 {
 	const char *name_end;

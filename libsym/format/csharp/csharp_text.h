@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the readers of C# names ask of a piece of text. */
+/* Tests and searches on a piece of text, for the readers of C# names. */
 #ifndef LIBSYM_FORMAT_CSHARP_CSHARP_TEXT_H
 #define LIBSYM_FORMAT_CSHARP_CSHARP_TEXT_H
 

@@ -46,7 +46,7 @@ static void skip_patchpoint(const struct form_facts *form, struct reader *reader
 	reader_skip(reader, form->patchpoint_bytes + (size_t)4 * locals);
 }
 
-/* What comes before the sizes, in jitted code up to .NET 10. */
+/* Reads the flags. Jitted code has them before the sizes, up to .NET 10. */
 static void read_flags(const struct form_facts *form, struct reader *reader, struct debug_info *ret)
 {
 	uint8_t flags = reader_u8(reader);

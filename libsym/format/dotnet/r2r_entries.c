@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What all tables of a ReadyToRun image share: the core header that locates them, the bound on
- * their total size, and the entries that they add. */
+/* Shared by all tables of a ReadyToRun image: the core header that locates them, the bound on their
+ * total size, and the entries that they add. */
 #include "libsym/base/grow.h"
 #include "libsym/format/dotnet/native_format.h"
 #include "libsym/format/dotnet/r2r_internal.h"

@@ -250,7 +250,7 @@ static bool is_code_section(const struct names *names, uint64_t number)
 	return flags & SHF_EXECINSTR;
 }
 
-/* What libsym and elfutils take for a function; libsym/elf/elf_symbols.c has the reasons. */
+/* The same rule as in libsym and elfutils; libsym/elf/elf_symbols.c has the reasons. */
 static bool is_named_function(const struct names *names, const uint8_t *symbol)
 {
 	const struct names_layout *layout = names->layout;

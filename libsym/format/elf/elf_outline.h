@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the headers of an ELF file of either class and byte order contain: build-id, kinds of
- * content, the length of the whole file, where a section lies. Reads headers and notes only,
- * whatever the size of the file.
+ * Facts from the headers of an ELF file of either class and byte order: build-id, kinds of content,
+ * the length of the whole file, where a section lies. Reads headers and notes only, whatever the
+ * size of the file.
  *
  *   file header   e_phoff/e_phnum -> program headers, e_shoff/e_shnum -> section headers
  *   section 0     carries the counts that do not fit into the file header

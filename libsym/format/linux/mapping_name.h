@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mapping is by its name: the path in /proc/PID/maps, or the file name that perf records,
+ * Classifies a mapping by its name: the path in /proc/PID/maps, or the file name that perf records,
  * with " (deleted)" behind it or not. A JIT puts its code into memory or into a memory file.
  */
 #ifndef LIBSYM_FORMAT_LINUX_MAPPING_NAME_H

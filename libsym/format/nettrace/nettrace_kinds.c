@@ -138,7 +138,7 @@ static bool read_kind_v4(struct nettrace_kind *kind, struct reader *payload, boo
 	kind->version = reader_u32(payload);
 	if (!kind->provider || !kind->name || !reader_ok(payload))
 		return false;
-	/* What follows may be missing. */
+	/* The fields from here on may be missing. */
 	kind->level = reader_u32(payload);
 	kind->has_fields = nettrace_fields_read_v4(payload, &kind->fields, no_memory);
 	if (kind->has_fields)

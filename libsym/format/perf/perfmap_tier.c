@@ -27,7 +27,7 @@ size_t perfmap_tier_find(const char *name, size_t name_bytes, unsigned int *numb
 	size_t word_bytes;
 
 	*number_ret = 0;
-	/* What is all in brackets is a name. */
+	/* A name that is wholly in brackets has no tier. */
 	if (!open || open == name)
 		return name_bytes;
 	word_bytes = name_bytes - (size_t)(open - name) - 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the C++ runtime of a system with glibc asks of its C library and musl does not have, so
- * that a runtime for musl finds one: preloaded. Not for more than a test.
+ * Functions that the C++ runtime of a system with glibc needs and musl does not have. Preloaded, so
+ * that a runtime for musl finds them. For tests only.
  */
 #include <link.h>
 #include <pthread.h>

@@ -179,7 +179,7 @@ Test(layout, reads_the_changes_of_later_releases)
 	cr_assert_eq(layout.awaiting.slot_bytes[2], 32);
 }
 
-/* What .NET 10 publishes about the structures around AsyncMethodData. */
+/* The structures around AsyncMethodData as .NET 10 publishes them. */
 static struct contract *parse_first(const char *instantiated, const char *missing)
 {
 	const char *const changes[][2] = {

@@ -168,7 +168,7 @@ Test(dwarf_worker, is_charged_for_the_memory_and_the_time_of_its_child)
 	budget_deinit(&budget);
 }
 
-/* What another child holds is no more to be had. The allocator has 64 MB beside the budget. */
+/* Memory that another child holds is not available. The allocator has 64 MB beside the budget. */
 Test(dwarf_worker, gets_no_more_memory_than_the_account_has_left)
 {
 	struct dwarf_worker worker = { 0 };

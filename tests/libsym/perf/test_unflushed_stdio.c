@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this process has written with stdio and not flushed. */
+/* Reading bytes that this process has written with stdio and not flushed. */
 #include "libsym/perf/unflushed_stdio.h"
 
 #include <criterion/criterion.h>

@@ -25,7 +25,7 @@ static void end(void)
 	buf_deinit(&payload);
 }
 
-/* What is in `payload`, which is empty then. */
+/* Takes an event with the bytes of `payload`, and empties it. */
 static void take(uint32_t id, uint32_t version, enum event_meaning meaning, int32_t tid,
 		 uint64_t time_ns, uint32_t stack)
 {

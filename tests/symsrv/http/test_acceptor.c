@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens to clients that have connected when the acceptor stops. */
+/* Clients that have connected when the acceptor stops. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>

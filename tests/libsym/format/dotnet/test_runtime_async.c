@@ -7,7 +7,7 @@
 
 #define TASKS "System.Threading.Tasks."
 
-/* What a token stands for: System.Threading.Tasks.Task, Task`1, ValueTask`1, Other.Task */
+/* The types of the tokens: System.Threading.Tasks.Task, Task`1, ValueTask`1, Other.Task */
 enum {
 	TASK = 0x05,
 	TASK_OF = 0x09,

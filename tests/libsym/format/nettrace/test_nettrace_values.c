@@ -79,7 +79,7 @@ Test(nettrace_values, reads_numbers_and_texts, .init = begin, .fini = end)
 	cr_expect_not(nettrace_walk_next(&all, &value));
 }
 
-/* What EventCounters send: a structure. */
+/* EventCounters send a structure. */
 Test(nettrace_values, goes_into_structures, .init = begin, .fini = end)
 {
 	struct nettrace_walk all, inner;
