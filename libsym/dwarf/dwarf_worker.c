@@ -161,13 +161,7 @@ struct dwarf_text {
 
 void dwarf_texts_deinit(struct dwarf_text **texts)
 {
-	struct dwarf_text *text, *next;
-
-	HASH_ITER(hh, *texts, text, next)
-	{
-		HASH_DEL(*texts, text);
-		free(text);
-	}
+	HASH_FREE(*texts);
 }
 
 static const char *intern_text(struct dwarf_text **texts, const char *bytes)

@@ -320,8 +320,8 @@ void object_file_close(struct object_file *object)
 	lazy_deinit(&object->go_functions);
 	free(object->segments);
 	free(object->assembly_name);
-	free(object->composite_name);
-	free(object->r2rmap_name);
+	free(object->composite_name.text);
+	free(object->r2rmap_name.text);
 	free(object->path);
 	free(atomic_load(&object->problem));
 	free(atomic_load(&object->debug_problem));
@@ -528,52 +528,47 @@ const uint8_t *object_file_mvid(struct object_file *object)
 	return object->has_mvid ? object->mvid : NULL;
 }
 
-/* The name has a section of its own, so the whole file is read. Components are small: they hold no
- * code. */
-const char *object_file_composite_name(struct object_file *object)
+/* Keeps a name from the headers. Reads the whole file the first time. */
+static const char *keep_name(struct object_file *object, const char *(*find)(const struct pe *pe),
+			     struct lazy_name *kept)
 {
 	const struct object_managed *managed;
-	struct sym_error *error;
+	struct sym_error *error = object_file_use_managed(object, &managed);
 	const char *name;
 
-	if (object->kind != SYM_IMAGE_COMPONENT)
-		return NULL;
-	error = object_file_use_managed(object, &managed);
 	if (error) {
 		sym_error_destroy(error);
 		return NULL;
 	}
 	pthread_mutex_lock(&object->lock);
-	name = object->composite_read ? NULL : r2r_owner_composite(&managed->pe);
+	name = kept->is_read ? NULL : find(&managed->pe);
 	if (name)
-		object->composite_name = strdup(name);
-	object->composite_read = true;
+		kept->text = strdup(name);
+	kept->is_read = true;
 	pthread_mutex_unlock(&object->lock);
 	object_file_unuse_managed(object);
-	return object->composite_name;
+	return kept->text;
 }
 
-/* Reads the whole file. It is requested only for an image whose code is in use, which is read
- * anyway. */
+/* Components are small: they hold no code. */
+const char *object_file_composite_name(struct object_file *object)
+{
+	return object->kind == SYM_IMAGE_COMPONENT
+		       ? keep_name(object, r2r_owner_composite, &object->composite_name)
+		       : NULL;
+}
+
+static const char *r2rmap_name(const struct pe *pe)
+{
+	return pe->r2rmap_name;
+}
+
+/* Requested only for an image whose code is in use, which is read anyway. */
 const char *object_file_r2rmap_name(struct object_file *object)
 {
-	const struct object_managed *managed;
-	struct sym_error *error;
-
-	if (object->kind != SYM_IMAGE_READYTORUN && object->kind != SYM_IMAGE_COMPOSITE)
-		return NULL;
-	error = object_file_use_managed(object, &managed);
-	if (error) {
-		sym_error_destroy(error);
-		return NULL;
-	}
-	pthread_mutex_lock(&object->lock);
-	if (!object->r2rmap_read && managed->pe.r2rmap_name)
-		object->r2rmap_name = strdup(managed->pe.r2rmap_name);
-	object->r2rmap_read = true;
-	pthread_mutex_unlock(&object->lock);
-	object_file_unuse_managed(object);
-	return object->r2rmap_name;
+	return object->kind == SYM_IMAGE_READYTORUN || object->kind == SYM_IMAGE_COMPOSITE
+		       ? keep_name(object, r2rmap_name, &object->r2rmap_name)
+		       : NULL;
 }
 
 /*

@@ -85,10 +85,10 @@ struct object_file {
 	char mvid_text[37];
 	uint8_t mvid[16];
 	char *assembly_name;
-	bool composite_read;
-	char *composite_name;
-	bool r2rmap_read;
-	char *r2rmap_name;
+	struct lazy_name {
+		bool is_read;
+		char *text; /* NULL: it has none */
+	} composite_name, r2rmap_name;
 	bool keyed;
 	char content_key[2 * OBJECT_FILE_CONTENT_KEY_BYTES + 1]; /* "" if it could not be read */
 	uint64_t memory_bytes;    /* charged for a file that lives in memory; released last */

@@ -203,13 +203,7 @@ void failures_print(const struct failures *failures)
 
 void failures_deinit(struct failures *failures)
 {
-	struct failed_subject *subject, *next;
-
-	HASH_ITER(hh, failures->subjects, subject, next)
-	{
-		HASH_DEL(failures->subjects, subject);
-		free(subject);
-	}
+	HASH_FREE(failures->subjects);
 	for (size_t i = 0; i < failures->count; i++) {
 		free(failures->items[i].subject);
 		free(failures->items[i].reason);

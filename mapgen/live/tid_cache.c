@@ -22,13 +22,7 @@ struct tid_cache_entry {
 
 void tid_cache_deinit(struct tid_cache *threads)
 {
-	struct tid_cache_entry *thread, *next;
-
-	HASH_ITER(hh, threads->items, thread, next)
-	{
-		HASH_DEL(threads->items, thread);
-		free(thread);
-	}
+	HASH_FREE(threads->items);
 }
 
 /* NULL: out of memory. */

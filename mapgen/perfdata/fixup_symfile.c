@@ -23,13 +23,7 @@ enum {
 
 void fixup_forget_files(struct fixup_plan *plan)
 {
-	struct planned_file *file, *next;
-
-	HASH_ITER(hh, plan->files, file, next)
-	{
-		HASH_DEL(plan->files, file);
-		free(file);
-	}
+	HASH_FREE(plan->files);
 }
 
 static struct sym_error *add_symfile(struct fixup_plan *plan, const struct planned_symfile *standin,

@@ -36,13 +36,7 @@ struct recorded_name {
 
 void recorded_maps_deinit(struct recorded_maps *maps)
 {
-	struct recorded_name *name, *next;
-
-	HASH_ITER(hh, maps->names, name, next)
-	{
-		HASH_DEL(maps->names, name);
-		free(name);
-	}
+	HASH_FREE(maps->names);
 	free(maps->items);
 	*maps = (struct recorded_maps){ 0 };
 }

@@ -13,6 +13,7 @@
 #include "libsym/base/buf.h"
 #include "libsym/base/hash.h"
 #include "libsym/error.h"
+#include "libsym/format/perf/perfmap_tier.h"
 #include "mapgen/events/event_kind.h"
 #include "mapgen/events/event_values.h"
 #include "mapgen/profile/frozen_names.h"
@@ -21,7 +22,6 @@ enum {
 	TEXT_LIMIT = 1 << 30,
 	FLAG_DYNAMIC = 1,
 	FLAG_JITTED = 8,
-	KNOWN_TIERS = 8,
 };
 
 struct known_module {
@@ -61,7 +61,6 @@ struct sym_error *event_methods_create(struct event_methods **ret)
 void event_methods_destroy(struct event_methods *methods)
 {
 	struct known_module *module, *next_module;
-	struct known_method *method, *next_method;
 
 	if (!methods)
 		return;
@@ -71,11 +70,7 @@ void event_methods_destroy(struct event_methods *methods)
 		free(module->path);
 		free(module);
 	}
-	HASH_ITER(hh, methods->loaded, method, next_method)
-	{
-		HASH_DEL(methods->loaded, method);
-		free(method);
-	}
+	HASH_FREE(methods->loaded);
 	buf_deinit(&methods->lines);
 	buf_deinit(&methods->text);
 	frozen_names_close(methods->names);
@@ -149,20 +144,9 @@ static void put_text(struct buf *lines, const char *text)
 /* As the perf map of the runtime has them; src/coreclr/vm/perfmap.cpp. */
 static const char *tier_of(uint64_t flags)
 {
-	static const char *const tiers[KNOWN_TIERS] = {
-		"-",
-		"MinOptJitted",
-		"Optimized",
-		"QuickJitted",
-		"OptimizedTier1",
-		"OptimizedTier1OSR",
-		"InstrumentedTier",
-		"InstrumentedTierOptimized",
-	};
-
 	if (!(flags & (FLAG_DYNAMIC | FLAG_JITTED)))
 		return "PreJIT";
-	return tiers[flags >> 7 & (KNOWN_TIERS - 1)];
+	return perfmap_tiers[perfmap_tier_of_flags(flags)] ?: "-";
 }
 
 /* "Ns.Type::Method(class System.String,int32)": the parameters of "void  (class ...)". */

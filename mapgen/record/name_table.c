@@ -78,38 +78,16 @@ struct sym_error *name_table_create(struct name_table **ret)
 
 static void forget_lines(struct name_table *table)
 {
-	struct known_file *file, *next_file;
-	struct known_line *line, *next_line;
-
-	HASH_ITER(hh, table->files, file, next_file)
-	{
-		HASH_DEL(table->files, file);
-		free(file);
-	}
-	HASH_ITER(hh, table->lines, line, next_line)
-	{
-		HASH_DEL(table->lines, line);
-		free(line);
-	}
+	HASH_FREE(table->files);
+	HASH_FREE(table->lines);
 }
 
 void name_table_destroy(struct name_table *table)
 {
-	struct known_image *image, *next_image;
-	struct known_symbol *symbol, *next_symbol;
-
 	if (!table)
 		return;
-	HASH_ITER(hh, table->images, image, next_image)
-	{
-		HASH_DEL(table->images, image);
-		free(image);
-	}
-	HASH_ITER(hh, table->symbols, symbol, next_symbol)
-	{
-		HASH_DEL(table->symbols, symbol);
-		free(symbol);
-	}
+	HASH_FREE(table->images);
+	HASH_FREE(table->symbols);
 	forget_lines(table);
 	buf_deinit(&table->text);
 	free(table);

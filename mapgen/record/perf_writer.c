@@ -70,9 +70,21 @@ void perf_writer_end_round(struct perf_writer *writer)
 
 /* Fields one after the other, in room that is large enough for all of them. */
 struct fields {
-	_Alignas(8) uint8_t bytes[UINT16_MAX];
+	union {
+		struct perf_event_header header;
+		_Alignas(8) uint8_t bytes[UINT16_MAX];
+	};
 	size_t count;
 };
+
+/* Room for a record, behind its header. The room is reused by the next record. */
+static struct fields *begin_fields(void)
+{
+	static _Thread_local struct fields fields;
+
+	fields.count = sizeof(fields.header);
+	return &fields;
+}
 
 static void add(struct fields *fields, const void *bytes, size_t count)
 {
@@ -134,74 +146,47 @@ const struct perf_event_header *perf_writer_make_sample(struct perf_writer *writ
 							const struct perf_sample *sample,
 							const uint64_t *frames, size_t frame_count)
 {
-	static _Thread_local struct fields fields;
-	struct perf_event_header fresh = *header;
+	struct fields *fields = begin_fields();
 
-	fields.count = 0;
-	add(&fields, &fresh, sizeof(fresh));
-	add_u64(&fields, sample->id);
-	add_u64(&fields, sample->ip);
-	add_u32(&fields, sample->pid);
-	add_u32(&fields, sample->tid);
-	add_u64(&fields, sample->time_ns);
-	add_u64(&fields, sample->cpu);
-	add_u64(&fields, sample->period);
-	add_chain(&fields, sample, frames, frame_count);
+	fields->header = *header;
+	add_u64(fields, sample->id);
+	add_u64(fields, sample->ip);
+	add_u32(fields, sample->pid);
+	add_u32(fields, sample->tid);
+	add_u64(fields, sample->time_ns);
+	add_u64(fields, sample->cpu);
+	add_u64(fields, sample->period);
+	add_chain(fields, sample, frames, frame_count);
 	if (writer->keeps_stacks && attr->sample_type & PERF_SAMPLE_STACK_USER)
-		add_user_state(&fields, attr, sample);
-	fresh.size = (uint16_t)fields.count;
-	memcpy(fields.bytes, &fresh, sizeof(fresh));
+		add_user_state(fields, attr, sample);
+	fields->header.size = (uint16_t)fields->count;
 	note_time(writer, sample->time_ns);
-	return (const struct perf_event_header *)fields.bytes;
+	return &fields->header;
 }
 
 /* ---- what was there before ---------------------------------------------------------------------
  */
 
-struct synthetic {
-	union {
-		struct perf_event_header header;
-		uint8_t bytes[MOST_SYNTHETIC_BYTES];
-	};
-	size_t count;
-};
-
-static void append(struct synthetic *record, const void *bytes, size_t count)
-{
-	memcpy(record->bytes + record->count, bytes, count);
-	record->count += count;
-}
-
-static void append_u64(struct synthetic *record, uint64_t value)
-{
-	append(record, &value, sizeof(value));
-}
-
-static void append_u32(struct synthetic *record, uint32_t value)
-{
-	append(record, &value, sizeof(value));
-}
-
 /* With its NUL, padded to 8 bytes; what does not fit is cut. */
-static void append_text(struct synthetic *record, const char *text)
+static void add_text(struct fields *record, const char *text)
 {
-	size_t room = sizeof(record->bytes) - TRAILER_BYTES - 8 - record->count;
+	size_t room = MOST_SYNTHETIC_BYTES - TRAILER_BYTES - 8 - record->count;
 	size_t count = strnlen(text, room);
 
-	append(record, text, count);
+	add(record, text, count);
 	do
 		record->bytes[record->count++] = 0;
 	while (record->count % 8);
 }
 
-static void put_synthetic(struct perf_writer *writer, struct synthetic *record, uint32_t type,
+static void put_synthetic(struct perf_writer *writer, struct fields *record, uint32_t type,
 			  uint16_t misc, int32_t pid, int32_t tid)
 {
-	append_u32(record, (uint32_t)pid);
-	append_u32(record, (uint32_t)tid);
-	append_u64(record, 0); /* before all that was recorded */
-	append_u64(record, 0);
-	append_u64(record, 0);
+	add_u32(record, (uint32_t)pid);
+	add_u32(record, (uint32_t)tid);
+	add_u64(record, 0); /* before all that was recorded */
+	add_u64(record, 0);
+	add_u64(record, 0);
 	record->header = (struct perf_event_header){ .type = type,
 						     .misc = misc,
 						     .size = (uint16_t)record->count };
@@ -210,32 +195,32 @@ static void put_synthetic(struct perf_writer *writer, struct synthetic *record, 
 
 void perf_writer_put_comm(struct perf_writer *writer, int32_t pid, int32_t tid, const char *comm)
 {
-	struct synthetic record = { .count = sizeof(record.header) };
+	struct fields *record = begin_fields();
 
-	append_u32(&record, (uint32_t)pid);
-	append_u32(&record, (uint32_t)tid);
-	append_text(&record, comm);
-	put_synthetic(writer, &record, PERF_RECORD_COMM, 0, pid, tid);
+	add_u32(record, (uint32_t)pid);
+	add_u32(record, (uint32_t)tid);
+	add_text(record, comm);
+	put_synthetic(writer, record, PERF_RECORD_COMM, 0, pid, tid);
 }
 
 void perf_writer_put_mapping(struct perf_writer *writer, int32_t pid,
 			     const struct sym_mapping *mapping)
 {
-	struct synthetic record = { .count = sizeof(record.header) };
+	struct fields *record = begin_fields();
 
-	append_u32(&record, (uint32_t)pid);
-	append_u32(&record, (uint32_t)pid);
-	append_u64(&record, mapping->start_address);
-	append_u64(&record, mapping->end_address - mapping->start_address);
-	append_u64(&record, mapping->offset);
-	append_u32(&record, mapping->device_major);
-	append_u32(&record, mapping->device_minor);
-	append_u64(&record, mapping->inode);
-	append_u64(&record, 0);
-	append_u32(&record, mapping->protection & 7);
-	append_u32(&record, 2); /* MAP_PRIVATE */
-	append_text(&record, mapping->path[0] ? mapping->path : "//anon");
-	put_synthetic(writer, &record, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, pid, pid);
+	add_u32(record, (uint32_t)pid);
+	add_u32(record, (uint32_t)pid);
+	add_u64(record, mapping->start_address);
+	add_u64(record, mapping->end_address - mapping->start_address);
+	add_u64(record, mapping->offset);
+	add_u32(record, mapping->device_major);
+	add_u32(record, mapping->device_minor);
+	add_u64(record, mapping->inode);
+	add_u64(record, 0);
+	add_u32(record, mapping->protection & 7);
+	add_u32(record, 2); /* MAP_PRIVATE */
+	add_text(record, mapping->path[0] ? mapping->path : "//anon");
+	put_synthetic(writer, record, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, pid, pid);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------

@@ -61,21 +61,10 @@ struct recorded_process {
 
 void recorded_process_close(struct recorded_process *process)
 {
-	struct known_address *known, *next;
-	struct known_thread *thread, *next_thread;
-
 	if (!process)
 		return;
-	HASH_ITER(hh, process->addresses, known, next)
-	{
-		HASH_DEL(process->addresses, known);
-		free(known);
-	}
-	HASH_ITER(hh, process->threads, thread, next_thread)
-	{
-		HASH_DEL(process->threads, thread);
-		free(thread);
-	}
+	HASH_FREE(process->addresses);
+	HASH_FREE(process->threads);
 	sym_result_destroy(process->result);
 	sym_result_destroy(process->lines);
 	sym_unwinder_destroy(process->unwinder);

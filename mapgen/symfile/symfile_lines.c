@@ -31,13 +31,7 @@ void symfile_lines_init(struct symfile_lines *lines)
 
 void symfile_lines_deinit(struct symfile_lines *lines)
 {
-	struct symfile_source_file *file, *next;
-
-	HASH_ITER(hh, lines->by_path, file, next)
-	{
-		HASH_DEL(lines->by_path, file);
-		free(file);
-	}
+	HASH_FREE(lines->by_path);
 	buf_deinit(&lines->files);
 	buf_deinit(&lines->rows);
 }

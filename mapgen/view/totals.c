@@ -29,13 +29,7 @@ struct adding {
 
 static void adding_deinit(struct adding *adding)
 {
-	struct row_key *key, *next;
-
-	HASH_ITER(hh, adding->keys, key, next)
-	{
-		HASH_DEL(adding->keys, key);
-		free(key);
-	}
+	HASH_FREE(adding->keys);
 	free(adding->rows_of_frames);
 	free(adding->frame_weights);
 	free(adding->seen);

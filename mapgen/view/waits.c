@@ -217,13 +217,7 @@ static int compare(const void *left, const void *right)
 
 static void adding_deinit(struct adding *adding)
 {
-	struct row_entry *entry, *next;
-
-	HASH_ITER(hh, adding->entries, entry, next)
-	{
-		HASH_DEL(adding->entries, entry);
-		free(entry);
-	}
+	HASH_FREE(adding->entries);
 	free(adding->causes);
 	free(adding->groups);
 }

@@ -352,7 +352,7 @@ static void note_parts_of_runtimes(struct scan *scan, const struct key *key, con
 static void add_companions(struct scan *scan)
 {
 	struct companion *companion, *next_companion;
-	struct runtime *runtime, *next;
+	struct runtime *runtime;
 	char text[KEY_TEXT_BYTES];
 
 	for (companion = scan->companions; companion; companion = next_companion) {
@@ -373,11 +373,7 @@ static void add_companions(struct scan *scan)
 		}
 		free(companion);
 	}
-	HASH_ITER(hh, scan->runtimes, runtime, next)
-	{
-		HASH_DEL(scan->runtimes, runtime);
-		free(runtime);
-	}
+	HASH_FREE(scan->runtimes);
 }
 
 static void scan_file(struct scan *scan, const char *path)

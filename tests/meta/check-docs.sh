@@ -97,7 +97,7 @@ tr -d '\\' < symsrv/symsrv.8 | awk '/^\.It Fl -/ { option = substr($3, 2) } /^\.
 comm -23 "$scratch/help" "$scratch/man" | sed 's/^/not in the man page: /' > "$scratch/bad"
 verdict 'symsrv: defaults: --help = man page' "$scratch/bad"
 
-# libsym.3 and libsym-bcc.3 name only functions of the headers. libsym.3 has a section that lists all of them.
+# libsym.3 and libsym-bcc.3 name only functions of the headers.
 for page in libsym/libsym.3 libsym/bcc/libsym-bcc.3; do
 	sed -nE 's/^\.(Fn|Fo|Xr) ([a-z_0-9]+).*/\2/p' "$page" | grep -E '^(sym|bcc)_' | sort -u > "$scratch/named"
 	[ -s "$scratch/named" ] || echo "$page names no function"
@@ -105,6 +105,16 @@ for page in libsym/libsym.3 libsym/bcc/libsym-bcc.3; do
 		comm -23 "$scratch/named" - | sed "s|^|$page: not in a header: |"
 done > "$scratch/bad"
 verdict 'functions in the library pages exist' "$scratch/bad"
+
+# FUNCTIONS of libsym.3 has each exported function, in the section of the header that declares it.
+sed -n 's/^\t\(sym_[a-z_0-9]*\);.*/\1/p' libsym/libsym.map | sort -u > "$scratch/exported"
+for header in libsym/libsym.h libsym/sym_*.h; do
+	sed -nE 's/^([^ *\t/].*)?\b(sym_[a-z_0-9]+)\(.*/\2/p' "$header" | sort -u | comm -12 - "$scratch/exported" | sed "s|^|${header#libsym/} |"
+done | sort > "$scratch/declared"
+sed -n '/^\.Sh FUNCTIONS/,/^\.Sh EXAMPLES/p' libsym/libsym.3 |
+	awk '/^\.Ss / { header = $2 } /^\.It Fn / { print header, $3 }' | sort > "$scratch/listed"
+[ "$(wc -l < "$scratch/exported")" -gt 100 ] || failed 'functions: libsym.map = libsym.3' 'libsym.map seems to list none'
+same 'functions: headers = libsym.3' "$scratch/declared" "$scratch/listed"
 
 # The fields of JSON: keys that the sources pack, and what that section has behind Li.
 find mapgen -name '*.c' ! -path '*/stacktext/*' ! -name speedscope_view.c ! -name flame_page.c -exec cat {} + | awk '/json_pack\(|json_object_set/ { inside = 1 } inside { print } /;/ { inside = 0 }' |

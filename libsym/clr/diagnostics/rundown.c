@@ -7,22 +7,12 @@
 #include "libsym/base/ascending.h"
 #include "libsym/clr/diagnostics/rundown_events.h"
 #include "libsym/clr/diagnostics/rundown_session.h"
+#include "libsym/format/perf/perfmap_tier.h"
 #include "libsym/limits.h"
 
 const char *rundown_tier(uint32_t flags)
 {
-	static const char *const names[8] = {
-		NULL,
-		"MinOptJitted",
-		"Optimized",
-		"QuickJitted",
-		"OptimizedTier1",
-		"OptimizedTier1OSR",
-		"InstrumentedTier",
-		"InstrumentedTierOptimized",
-	};
-
-	return names[flags >> 7 & 7];
+	return perfmap_tiers[perfmap_tier_of_flags(flags)];
 }
 
 /* ---- the list ---------------------------------------------------------------- */

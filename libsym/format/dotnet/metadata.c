@@ -113,10 +113,8 @@ static const metadata_columns schema[] = {
 };
 
 struct metadata {
-	struct metadata_blob strings; /* ends at the last NUL, so every offset inside is a string */
-	struct metadata_blob guids;
-	struct metadata_blob blobs;
-	struct metadata_blob tables_stream;
+	struct metadata_streams
+		streams; /* #Strings ends at the last NUL: all offsets are strings */
 	struct metadata_tables tables;
 	/* TypeDef rid by MethodDef rid; NULL: method lists ascend and are searched */
 	uint32_t *method_owners;
@@ -130,40 +128,26 @@ static struct sym_error *metadata_format_error(const char *what)
 
 /* ---- opening ------------------------------------------------------------ */
 
-static void record_stream(void *context, const char *name, struct metadata_blob stream)
-{
-	struct metadata *metadata = context;
-
-	if (!strcmp(name, "#~") || !strcmp(name, "#-"))
-		metadata->tables_stream = stream;
-	else if (!strcmp(name, "#Strings"))
-		metadata->strings = stream;
-	else if (!strcmp(name, "#GUID"))
-		metadata->guids = stream;
-	else if (!strcmp(name, "#Blob"))
-		metadata->blobs = stream;
-}
-
 static struct sym_error *find_streams(struct metadata *metadata, struct reader *reader)
 {
-	const char *failure = metadata_each_stream(reader, record_stream, metadata);
+	const char *failure = metadata_find_streams(reader, &metadata->streams);
 
 	if (failure)
 		return metadata_format_error(failure);
 	if (!reader_ok(reader))
 		return sym_error_from_reader(reader, NULL, 0, "metadata root");
-	if (!metadata->tables_stream.data)
+	if (!metadata->streams.tables.data)
 		return metadata_format_error("no table stream");
-	while (metadata->strings.size_bytes &&
-	       metadata->strings.data[metadata->strings.size_bytes - 1])
-		metadata->strings.size_bytes--;
+	while (metadata->streams.strings.size_bytes &&
+	       metadata->streams.strings.data[metadata->streams.strings.size_bytes - 1])
+		metadata->streams.strings.size_bytes--;
 	return NULL;
 }
 
 static struct sym_error *read_tables(struct metadata *metadata)
 {
 	struct reader reader =
-		reader_over(metadata->tables_stream.data, metadata->tables_stream.size_bytes);
+		reader_over(metadata->streams.tables.data, metadata->streams.tables.size_bytes);
 	const char *failure =
 		metadata_read_tables(&metadata->tables, &reader, schema, coded_layouts, 0,
 				     sizeof(schema) / sizeof(*schema));
@@ -298,21 +282,23 @@ void metadata_close(struct metadata *metadata)
 
 static const char *string_at(const struct metadata *metadata, uint32_t offset)
 {
-	return offset < metadata->strings.size_bytes ? (const char *)metadata->strings.data + offset
-						     : "";
+	return offset < metadata->streams.strings.size_bytes
+		       ? (const char *)metadata->streams.strings.data + offset
+		       : "";
 }
 
 static struct metadata_blob blob_at(const struct metadata *metadata, uint32_t offset)
 {
 	struct metadata_blob none = { 0 };
-	struct reader reader = reader_over(metadata->blobs.data, metadata->blobs.size_bytes);
+	struct reader reader =
+		reader_over(metadata->streams.blobs.data, metadata->streams.blobs.size_bytes);
 	uint32_t size_bytes;
 	const uint8_t *bytes;
 
 	/* The usual case: a blob of less than 128 bytes. */
-	if (offset < metadata->blobs.size_bytes) {
-		bytes = metadata->blobs.data + offset;
-		if (*bytes < 0x80 && *bytes < metadata->blobs.size_bytes - offset)
+	if (offset < metadata->streams.blobs.size_bytes) {
+		bytes = metadata->streams.blobs.data + offset;
+		if (*bytes < 0x80 && *bytes < metadata->streams.blobs.size_bytes - offset)
 			return (struct metadata_blob){ bytes + 1, *bytes };
 	}
 	reader_seek(&reader, offset);
@@ -375,9 +361,9 @@ bool metadata_mvid(const struct metadata *metadata, uint8_t ret[16])
 {
 	uint32_t number = read_cell(metadata, METADATA_MODULE, 1, 2);
 
-	if (!number || number > metadata->guids.size_bytes / 16)
+	if (!number || number > metadata->streams.guids.size_bytes / 16)
 		return false;
-	memcpy(ret, metadata->guids.data + (size_t)(number - 1) * 16, 16);
+	memcpy(ret, metadata->streams.guids.data + (size_t)(number - 1) * 16, 16);
 	return true;
 }
 

@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/format/dotnet/metadata_layout.h"
 
+#include <string.h>
+
 static const uint32_t root_magic = 0x424a5342; /* "BSJB" */
 
-const char *metadata_each_stream(struct reader *reader, metadata_stream_fn *visit, void *context)
+static void keep_stream(struct metadata_streams *streams, const char *name,
+			struct metadata_blob stream)
+{
+	if (!strcmp(name, "#~") || !strcmp(name, "#-"))
+		streams->tables = stream;
+	else if (!strcmp(name, "#Strings"))
+		streams->strings = stream;
+	else if (!strcmp(name, "#GUID"))
+		streams->guids = stream;
+	else if (!strcmp(name, "#Blob"))
+		streams->blobs = stream;
+	else if (!strcmp(name, "#Pdb"))
+		streams->pdb = stream;
+}
+
+const char *metadata_find_streams(struct reader *reader, struct metadata_streams *ret)
 {
 	uint32_t version_bytes, stream_count;
 
@@ -25,7 +42,7 @@ const char *metadata_each_stream(struct reader *reader, metadata_stream_fn *visi
 			break;
 		if (!reader_ok(&part))
 			return "a stream ends beyond the data";
-		visit(context, name, (struct metadata_blob){ part.data, size_bytes });
+		keep_stream(ret, name, (struct metadata_blob){ part.data, size_bytes });
 		reader_skip(reader, (0 - (reader->position - name_position)) & 3);
 	}
 	return NULL;

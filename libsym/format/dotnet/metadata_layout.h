@@ -57,22 +57,23 @@ struct metadata_tables {
 	struct metadata_rows items[METADATA_TABLE_COUNT];
 };
 
-typedef void metadata_stream_fn(void *context, const char *name, struct metadata_blob stream);
+/* Without data: the stream is missing. */
+struct metadata_streams {
+	struct metadata_blob tables, strings, guids, blobs, pdb;
+};
 
-/*
- * Calls `visit` for each stream of the root at the reader. Returns NULL, or a static text: what is
- * wrong. The caller also checks the reader.
- */
-const char *metadata_each_stream(struct reader *reader, metadata_stream_fn *visit, void *context);
+/* Finds the streams of the root at the reader. Returns NULL, or a static text: what is wrong. The
+ * caller also checks the reader. */
+const char *metadata_find_streams(struct reader *reader, struct metadata_streams *ret);
 
 /* Reads the row counts of the tables in the bit set `present`, which must be in [first, end).
- * Failures are those of metadata_each_stream(). */
+ * Failures are those of metadata_find_streams(). */
 const char *metadata_read_row_counts(struct metadata_tables *tables, struct reader *reader,
 				     uint64_t present, unsigned int first, unsigned int end);
 
 /*
  * Reads "#~": the tables in [first, end), whose columns are those of `schema`, which begins with
- * the table `first`. Failures are those of metadata_each_stream().
+ * the table `first`. Failures are those of metadata_find_streams().
  */
 const char *metadata_read_tables(struct metadata_tables *tables, struct reader *reader,
 				 const metadata_columns *schema, const struct metadata_coded *coded,

@@ -65,7 +65,7 @@ static const uint8_t source_link_kind[16] = {
 };
 
 struct portable_pdb {
-	struct metadata_blob pdb_stream, tables_stream, guids, blobs;
+	struct metadata_streams streams;
 	size_t id_offset;
 	struct metadata_tables tables;
 };
@@ -77,36 +77,22 @@ static struct sym_error *pdb_format_error(const char *what)
 
 /* ---- opening ------------------------------------------------------------ */
 
-static void record_stream(void *context, const char *name, struct metadata_blob stream)
-{
-	struct portable_pdb *pdb = context;
-
-	if (!strcmp(name, "#Pdb"))
-		pdb->pdb_stream = stream;
-	else if (!strcmp(name, "#~"))
-		pdb->tables_stream = stream;
-	else if (!strcmp(name, "#GUID"))
-		pdb->guids = stream;
-	else if (!strcmp(name, "#Blob"))
-		pdb->blobs = stream;
-}
-
 static struct sym_error *find_streams(struct portable_pdb *pdb, struct reader *reader)
 {
-	const char *failure = metadata_each_stream(reader, record_stream, pdb);
+	const char *failure = metadata_find_streams(reader, &pdb->streams);
 
 	if (failure)
 		return pdb_format_error(failure);
 	if (!reader_ok(reader))
 		return sym_error_from_reader(reader, NULL, 0, "portable PDB");
-	if (!pdb->pdb_stream.data || !pdb->tables_stream.data)
+	if (!pdb->streams.pdb.data || !pdb->streams.tables.data)
 		return pdb_format_error("it has no stream #Pdb or #~");
 	return NULL;
 }
 
 static struct sym_error *read_tables(struct portable_pdb *pdb)
 {
-	struct reader reader = reader_over(pdb->pdb_stream.data, pdb->pdb_stream.size_bytes);
+	struct reader reader = reader_over(pdb->streams.pdb.data, pdb->streams.pdb.size_bytes);
 	const char *failure;
 	uint64_t present;
 
@@ -115,7 +101,7 @@ static struct sym_error *read_tables(struct portable_pdb *pdb)
 	failure = metadata_read_row_counts(&pdb->tables, &reader, present, 0, DOCUMENT);
 	if (failure || !reader_ok(&reader))
 		return pdb_format_error(failure ?: "row counts of the module's tables");
-	reader = reader_over(pdb->tables_stream.data, pdb->tables_stream.size_bytes);
+	reader = reader_over(pdb->streams.tables.data, pdb->streams.tables.size_bytes);
 	failure = metadata_read_tables(&pdb->tables, &reader, schema, &custom, DOCUMENT, TABLE_END);
 	if (failure || !reader_ok(&reader))
 		return pdb_format_error(failure ?: "the tables are larger than their stream");
@@ -145,7 +131,7 @@ struct sym_error *portable_pdb_open(const void *data, size_t size_bytes, struct 
 		error = read_tables(pdb);
 	if (error)
 		return error;
-	pdb->id_offset = (size_t)(pdb->pdb_stream.data - (const uint8_t *)data);
+	pdb->id_offset = (size_t)(pdb->streams.pdb.data - (const uint8_t *)data);
 	*ret = STEAL(pdb);
 	return NULL;
 }
@@ -159,7 +145,7 @@ void portable_pdb_close(struct portable_pdb *pdb)
 
 const uint8_t *portable_pdb_id(const struct portable_pdb *pdb)
 {
-	return pdb->pdb_stream.data;
+	return pdb->streams.pdb.data;
 }
 
 size_t portable_pdb_id_offset(const struct portable_pdb *pdb)
@@ -192,7 +178,7 @@ static uint32_t read_cell(const struct portable_pdb *pdb, unsigned int table, ui
 /* A failed reader when the offset or the length lies outside the heap. */
 static struct reader blob_at(const struct portable_pdb *pdb, uint32_t offset)
 {
-	struct reader reader = reader_over(pdb->blobs.data, pdb->blobs.size_bytes);
+	struct reader reader = reader_over(pdb->streams.blobs.data, pdb->streams.blobs.size_bytes);
 	uint32_t size_bytes;
 
 	reader_seek(&reader, offset);
@@ -382,8 +368,9 @@ struct metadata_blob portable_pdb_source_link(const struct portable_pdb *pdb)
 		struct reader value;
 
 		if (read_cell(pdb, CUSTOM_DEBUG_INFORMATION, rid, 0) != module || !guid ||
-		    guid > pdb->guids.size_bytes / 16 ||
-		    memcmp(pdb->guids.data + (size_t)(guid - 1) * 16, source_link_kind, 16) != 0)
+		    guid > pdb->streams.guids.size_bytes / 16 ||
+		    memcmp(pdb->streams.guids.data + (size_t)(guid - 1) * 16, source_link_kind,
+			   16) != 0)
 			continue;
 		value = blob_at(pdb, read_cell(pdb, CUSTOM_DEBUG_INFORMATION, rid, 2));
 		if (reader_ok(&value))

@@ -29,13 +29,7 @@ struct nettrace_thread {
 
 static void nettrace_threads_clear(struct nettrace_thread **table)
 {
-	struct nettrace_thread *thread, *next;
-
-	HASH_ITER(hh, *table, thread, next)
-	{
-		HASH_DEL(*table, thread);
-		free(thread);
-	}
+	HASH_FREE(*table);
 }
 
 void nettrace_threads_deinit(struct nettrace_threads *threads)

@@ -35,6 +35,14 @@ static inline const char *perfmap_tier(uint32_t value)
 	return perfmap_tiers[perfmap_tier_of(value)];
 }
 
+/* The number of the tier in the flags of an event MethodLoad; 0: none. Events have no "Unknown". */
+static inline unsigned int perfmap_tier_of_flags(uint64_t flags)
+{
+	unsigned int number = flags >> 7 & 7;
+
+	return number ? number + 1 : 0;
+}
+
 static inline enum sym_symbol_kind perfmap_tier_kind(uint32_t value)
 {
 	return value & PERFMAP_STUB_BIT ? SYM_SYMBOL_STUB : SYM_SYMBOL_FUNCTION;
