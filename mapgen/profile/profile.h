@@ -72,7 +72,7 @@ struct profile_span {
 	uint32_t thread, stack;
 };
 
-/* What is missing in it. */
+/* Counts of what is missing in a profile. */
 struct profile_losses {
 	uint64_t lost_records, lost_samples, throttled;
 	uint64_t unknown_processes; /* samples of processes that ended before they were looked at */
