@@ -142,7 +142,8 @@ const char *sym_budget_excess(struct sym_budget *budget)
 	return budget->text ? budget->text : "a budget is used up";
 }
 
-struct sym_error *budget_error(const struct budget_account *account, const char *path)
+/* LIMIT: `path` (NULL: unknown) costs more than `account` has. */
+static struct sym_error *budget_error(const struct budget_account *account, const char *path)
 {
 	if (!path)
 		return sym_error_create(SYM_ERROR_LIMIT, "more than the budget for %s has",

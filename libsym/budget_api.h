@@ -9,10 +9,6 @@
 /* NULL for NULL. */
 struct budget *budget_inside(struct sym_budget *budget);
 
-/* LIMIT: `path` (NULL: unknown) costs more than `account` has. */
-struct sym_error *budget_error(const struct budget_account *account, const char *path)
-	__attribute__((warn_unused_result));
-
 /* As budget_reserve() and budget_has_time(), with an error. */
 struct sym_error *budget_charge(struct budget_account *account, uint64_t bytes, const char *path)
 	__attribute__((warn_unused_result));

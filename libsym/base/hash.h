@@ -5,7 +5,7 @@
  *
  * An element type has a member `UT_hash_handle hh` and uses HASH_FIND, HASH_ADD_KEYPTR, HASH_DEL
  * and HASH_ITER directly. After an add, hash_added(element) is true if it is in the table.
- * HASH_FREE empties a table and calls free() for each element.
+ * HASH_DESTROY empties a table.
  */
 #ifndef LIBSYM_BASE_HASH_H
 #define LIBSYM_BASE_HASH_H
@@ -16,22 +16,15 @@
 
 #define hash_added(element) ((element)->hh.tbl != NULL)
 
-/* `next` of a handle is the element; its handle is at the offset `hho` of the table. */
-static inline void hash_free_items(void *first, UT_hash_table *table)
-{
-	for (void *item = first, *next; item; item = next) {
-		next = ((UT_hash_handle *)((char *)item + table->hho))->next;
-		free(item);
-	}
-	free(table->buckets);
-	free(table);
-}
-
-#define HASH_FREE(head)                                                                            \
+/* Empties a table, and calls destroy(element) for each element. */
+#define HASH_DESTROY(head, destroy)                                                                \
 	do {                                                                                       \
-		if (head)                                                                          \
-			hash_free_items((head), (head)->hh.tbl);                                   \
-		(head) = NULL;                                                                     \
+		__typeof__(head) destroyed, next_destroyed;                                        \
+		HASH_ITER(hh, head, destroyed, next_destroyed)                                     \
+		{                                                                                  \
+			HASH_DEL(head, destroyed);                                                 \
+			destroy(destroyed);                                                        \
+		}                                                                                  \
 	} while (0)
 
 #endif

@@ -101,7 +101,6 @@ static void free_file(struct build_id_file *file)
 
 void bcc_free_buildsymcache(void *symcache)
 {
-	struct build_id_file *file, *next;
 	struct build_id_cache **place, *cache;
 
 	pthread_mutex_lock(&caches_lock);
@@ -115,11 +114,7 @@ void bcc_free_buildsymcache(void *symcache)
 	/* The thread that had it locked has finished, and no other can find it any more. */
 	pthread_mutex_lock(&cache->lock);
 	pthread_mutex_unlock(&cache->lock);
-	HASH_ITER(hh, cache->files, file, next)
-	{
-		HASH_DEL(cache->files, file);
-		free_file(file);
-	}
+	HASH_DESTROY(cache->files, free_file);
 	sym_result_destroy(cache->result);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);

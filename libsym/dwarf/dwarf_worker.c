@@ -161,7 +161,7 @@ struct dwarf_text {
 
 void dwarf_texts_deinit(struct dwarf_text **texts)
 {
-	HASH_FREE(*texts);
+	HASH_DESTROY(*texts, free);
 }
 
 static const char *intern_text(struct dwarf_text **texts, const char *bytes)

@@ -37,8 +37,11 @@ void pdb_file_close(struct sym_pdb *pdb)
 
 /* ---- opening ------------------------------------------------------------ */
 
-struct sym_error *pdb_file_open_bytes(struct budget_account *account, uint8_t *bytes,
-				      size_t size_bytes, struct sym_pdb **ret)
+/*
+ * Opens bytes, and takes ownership of them on success; they were charged to `account`.
+ */
+static struct sym_error *pdb_file_open_bytes(struct budget_account *account, uint8_t *bytes,
+					     size_t size_bytes, struct sym_pdb **ret)
 {
 	struct sym_pdb *pdb = calloc(1, sizeof(*pdb));
 	struct sym_error *error;

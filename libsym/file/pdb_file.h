@@ -30,13 +30,6 @@ struct sym_error *pdb_file_open_embedded(struct budget_account *account,
 					 const struct pe_debug *debug, struct sym_pdb **ret)
 	__attribute__((warn_unused_result));
 
-/*
- * Opens bytes, and takes ownership of them on success; they were charged to `account`.
- */
-struct sym_error *pdb_file_open_bytes(struct budget_account *account, uint8_t *bytes,
-				      size_t size_bytes, struct sym_pdb **ret)
-	__attribute__((warn_unused_result));
-
 /* NULL is accepted. */
 void pdb_file_close(struct sym_pdb *pdb);
 

@@ -625,7 +625,8 @@ static struct sym_error *join_with(struct joining *joining, struct sym_symbols *
 static const uint32_t default_flags =
 	SYM_SYMBOLS_PRECOMPILED | SYM_SYMBOLS_PERF_MAP | SYM_SYMBOLS_RUNTIME;
 
-struct sym_error *snapshot_check_join(uint32_t flags)
+/* ARGUMENT for an unknown flag. */
+static struct sym_error *snapshot_check_join(uint32_t flags)
 {
 	const uint32_t known = default_flags | SYM_SYMBOLS_ELF | SYM_SYMBOLS_UNNAMED |
 			       SYM_SYMBOLS_LINKAGE_NAMES | SYM_SYMBOLS_IN_CODE;

@@ -32,9 +32,6 @@ void join_cache_deinit(struct join_cache *cache);
 /* Frees what the last join did not use. The list of the join before must be destroyed first. */
 void join_cache_sweep(struct join_cache *cache);
 
-/* ARGUMENT for an unknown flag. */
-struct sym_error *snapshot_check_join(uint32_t flags);
-
 /*
  * sym_snapshot_symbols() that reads only images which are not in the cache.
  * `code`: what the runtime has reported since; NULL: the snapshot's.

@@ -88,15 +88,9 @@ static void image_rows_destroy(struct image_rows *rows)
 
 void stack_walk_destroy(struct stack_walk *walk)
 {
-	struct image_rows *rows, *next;
-
 	if (!walk)
 		return;
-	HASH_ITER(hh, walk->images, rows, next)
-	{
-		HASH_DEL(walk->images, rows);
-		image_rows_destroy(rows);
-	}
+	HASH_DESTROY(walk->images, image_rows_destroy);
 	free(walk->cache);
 	free(walk);
 }

@@ -203,7 +203,7 @@ void failures_print(const struct failures *failures)
 
 void failures_deinit(struct failures *failures)
 {
-	HASH_FREE(failures->subjects);
+	HASH_DESTROY(failures->subjects, free);
 	for (size_t i = 0; i < failures->count; i++) {
 		free(failures->items[i].subject);
 		free(failures->items[i].reason);

@@ -61,7 +61,9 @@ static const char *find_assembly(const char *arguments, size_t size_bytes)
 	return NULL;
 }
 
-char *process_name_from(const char *arguments, size_t size_bytes, const char *executable)
+/* The name from the contents of /proc/PID/cmdline (NUL after each argument) and the path of the
+ * executable; heap. */
+static char *process_name_from(const char *arguments, size_t size_bytes, const char *executable)
 {
 	const char *program = last_part(executable), *assembly = NULL;
 

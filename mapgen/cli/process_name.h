@@ -16,10 +16,6 @@
  */
 char *process_name_of(int32_t pid);
 
-/* The name from the contents of /proc/PID/cmdline (NUL after each argument) and the path of the
- * executable; heap. */
-char *process_name_from(const char *arguments, size_t size_bytes, const char *executable);
-
 /*
  * All processes of a name except the caller. *ret is heap, ascending. Errors: NO_MEMORY, and those
  * of sym_process_ids().

@@ -231,7 +231,8 @@ struct sym_error *event_stream_feed(struct event_stream *stream, const void *dat
 	return STEAL(stream->error);
 }
 
-const struct nettrace_trace *event_stream_trace(const struct event_stream *stream)
+/* NULL before it was read. */
+static const struct nettrace_trace *event_stream_trace(const struct event_stream *stream)
 {
 	return nettrace_stream_trace(stream->nettrace);
 }

@@ -44,8 +44,6 @@ struct sym_error *event_stream_feed(struct event_stream *stream, const void *dat
 struct sym_error *event_stream_read_file(struct event_stream *stream, int fd, char **cut_ret)
 	__attribute__((warn_unused_result));
 
-/* NULL before it was read. */
-const struct nettrace_trace *event_stream_trace(const struct event_stream *stream);
 struct event_stream_counts event_stream_counts(const struct event_stream *stream);
 bool event_stream_ended(const struct event_stream *stream);
 

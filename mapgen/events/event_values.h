@@ -3,8 +3,6 @@
 #ifndef MAPGEN_EVENTS_EVENT_VALUES_H
 #define MAPGEN_EVENTS_EVENT_VALUES_H
 
-#include <jansson.h>
-
 #include "mapgen/events/event_kind.h"
 #include "mapgen/events/runtime_event.h"
 
@@ -24,9 +22,6 @@ void event_method_name(const struct runtime_event *event, struct buf *text);
 
 /* Appends all fields on one line: NAME=VALUE, texts in quotes. */
 void event_print(const struct runtime_event *event, struct buf *text);
-
-/* An object; NULL for want of memory. */
-json_t *event_json(const struct runtime_event *event);
 
 /* A walk through the structure in the field `field` of an event; false: there is none. */
 bool event_walk_into(const struct runtime_event *event, const char *field,

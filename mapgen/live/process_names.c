@@ -750,15 +750,9 @@ void process_names_set_written(struct process_names *names, bool is_written)
 
 void process_names_destroy(struct process_names *names)
 {
-	struct known_process *process, *next_process;
-
 	if (!names)
 		return;
-	HASH_ITER(hh, names->processes, process, next_process)
-	{
-		HASH_DEL(names->processes, process);
-		process_destroy(process);
-	}
+	HASH_DESTROY(names->processes, process_destroy);
 	tid_cache_deinit(&names->threads);
 	sym_result_destroy(names->result);
 	free(names->line_reason);

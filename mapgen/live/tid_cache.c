@@ -22,7 +22,7 @@ struct tid_cache_entry {
 
 void tid_cache_deinit(struct tid_cache *threads)
 {
-	HASH_FREE(threads->items);
+	HASH_DESTROY(threads->items, free);
 }
 
 /* NULL: out of memory. */

@@ -23,7 +23,7 @@ enum {
 
 void fixup_forget_files(struct fixup_plan *plan)
 {
-	HASH_FREE(plan->files);
+	HASH_DESTROY(plan->files, free);
 }
 
 static struct sym_error *add_symfile(struct fixup_plan *plan, const struct planned_symfile *standin,

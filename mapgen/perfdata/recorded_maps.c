@@ -36,7 +36,7 @@ struct recorded_name {
 
 void recorded_maps_deinit(struct recorded_maps *maps)
 {
-	HASH_FREE(maps->names);
+	HASH_DESTROY(maps->names, free);
 	free(maps->items);
 	*maps = (struct recorded_maps){ 0 };
 }

@@ -70,7 +70,7 @@ void event_methods_destroy(struct event_methods *methods)
 		free(module->path);
 		free(module);
 	}
-	HASH_FREE(methods->loaded);
+	HASH_DESTROY(methods->loaded, free);
 	buf_deinit(&methods->lines);
 	buf_deinit(&methods->text);
 	frozen_names_close(methods->names);

@@ -92,16 +92,11 @@ static void close_process(struct named_process *process)
 
 void recorded_names_close(struct recorded_names *names)
 {
-	struct named_process *process, *next_process;
 	struct named_file *file, *next_file;
 
 	if (!names)
 		return;
-	HASH_ITER(hh, names->processes, process, next_process)
-	{
-		HASH_DEL(names->processes, process);
-		close_process(process);
-	}
+	HASH_DESTROY(names->processes, close_process);
 	HASH_ITER(hh, names->files, file, next_file)
 	{
 		HASH_DEL(names->files, file);

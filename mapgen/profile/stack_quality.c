@@ -65,7 +65,9 @@ static bool comes_back(const struct profile *profile, const uint32_t *frames, si
 	return false;
 }
 
-bool stack_quality_is_whole(const struct profile *profile, uint32_t stack)
+/* Does it reach where the thread began? The unwinder says so; of chains of frame pointers the
+ * outermost function tells. */
+static bool stack_quality_is_whole(const struct profile *profile, uint32_t stack)
 {
 	enum stack_end end = frame_table_stack_end(profile->frames, stack);
 	const struct profile_frame *outermost;

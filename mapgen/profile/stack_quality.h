@@ -8,10 +8,6 @@
 
 #include "mapgen/profile/profile.h"
 
-/* Does it reach where the thread began? The unwinder says so; of chains of frame pointers the
- * outermost function tells. */
-bool stack_quality_is_whole(const struct profile *profile, uint32_t stack);
-
 /* Entries that end early, or have a frame without a name, for one reason in one image. */
 struct quality_cause {
 	const char *image; /* path; "" for memory of no file */

@@ -78,16 +78,16 @@ struct sym_error *name_table_create(struct name_table **ret)
 
 static void forget_lines(struct name_table *table)
 {
-	HASH_FREE(table->files);
-	HASH_FREE(table->lines);
+	HASH_DESTROY(table->files, free);
+	HASH_DESTROY(table->lines, free);
 }
 
 void name_table_destroy(struct name_table *table)
 {
 	if (!table)
 		return;
-	HASH_FREE(table->images);
-	HASH_FREE(table->symbols);
+	HASH_DESTROY(table->images, free);
+	HASH_DESTROY(table->symbols, free);
 	forget_lines(table);
 	buf_deinit(&table->text);
 	free(table);

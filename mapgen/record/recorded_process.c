@@ -63,8 +63,8 @@ void recorded_process_close(struct recorded_process *process)
 {
 	if (!process)
 		return;
-	HASH_FREE(process->addresses);
-	HASH_FREE(process->threads);
+	HASH_DESTROY(process->addresses, free);
+	HASH_DESTROY(process->threads, free);
 	sym_result_destroy(process->result);
 	sym_result_destroy(process->lines);
 	sym_unwinder_destroy(process->unwinder);

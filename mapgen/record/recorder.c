@@ -90,15 +90,9 @@ static void entry_destroy(struct process_entry *entry)
 
 void recorder_destroy(struct recorder *recorder)
 {
-	struct process_entry *entry, *next;
-
 	if (!recorder)
 		return;
-	HASH_ITER(hh, recorder->processes, entry, next)
-	{
-		HASH_DEL(recorder->processes, entry);
-		entry_destroy(entry);
-	}
+	HASH_DESTROY(recorder->processes, entry_destroy);
 	held_switches_destroy(recorder->held);
 	ring_order_deinit(&recorder->order);
 	event_set_deinit(&recorder->events);

@@ -31,7 +31,7 @@ void symfile_lines_init(struct symfile_lines *lines)
 
 void symfile_lines_deinit(struct symfile_lines *lines)
 {
-	HASH_FREE(lines->by_path);
+	HASH_DESTROY(lines->by_path, free);
 	buf_deinit(&lines->files);
 	buf_deinit(&lines->rows);
 }

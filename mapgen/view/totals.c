@@ -29,7 +29,7 @@ struct adding {
 
 static void adding_deinit(struct adding *adding)
 {
-	HASH_FREE(adding->keys);
+	HASH_DESTROY(adding->keys, free);
 	free(adding->rows_of_frames);
 	free(adding->frame_weights);
 	free(adding->seen);

@@ -217,7 +217,7 @@ static int compare(const void *left, const void *right)
 
 static void adding_deinit(struct adding *adding)
 {
-	HASH_FREE(adding->entries);
+	HASH_DESTROY(adding->entries, free);
 	free(adding->causes);
 	free(adding->groups);
 }

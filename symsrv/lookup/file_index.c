@@ -116,13 +116,7 @@ static void entry_destroy(struct entry *entry)
 
 static void file_index_clear(struct entry **entries)
 {
-	struct entry *entry, *next;
-
-	HASH_ITER(hh, *entries, entry, next)
-	{
-		HASH_DEL(*entries, entry);
-		entry_destroy(entry);
-	}
+	HASH_DESTROY(*entries, entry_destroy);
 }
 
 void file_index_destroy(struct file_index *index)
@@ -373,7 +367,7 @@ static void add_companions(struct scan *scan)
 		}
 		free(companion);
 	}
-	HASH_FREE(scan->runtimes);
+	HASH_DESTROY(scan->runtimes, free);
 }
 
 static void scan_file(struct scan *scan, const char *path)

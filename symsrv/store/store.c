@@ -132,15 +132,9 @@ int store_open(const char *directory, uint64_t max_bytes, struct store **ret)
 
 void store_close(struct store *store)
 {
-	struct store_entry *entry, *next;
-
 	if (!store)
 		return;
-	HASH_ITER(hh, store->entries, entry, next)
-	{
-		HASH_DEL(store->entries, entry);
-		entry_destroy(entry);
-	}
+	HASH_DESTROY(store->entries, entry_destroy);
 	pthread_mutex_destroy(&store->lock);
 	if (store->lock_fd >= 0)
 		close(store->lock_fd);

@@ -158,11 +158,6 @@ static uint32_t row_count(const struct portable_pdb *pdb, unsigned int table)
 	return pdb->tables.items[table].row_count;
 }
 
-uint32_t portable_pdb_method_count(const struct portable_pdb *pdb)
-{
-	return row_count(pdb, METHOD_DEBUG_INFORMATION);
-}
-
 uint32_t portable_pdb_document_count(const struct portable_pdb *pdb)
 {
 	return row_count(pdb, DOCUMENT);
@@ -266,8 +261,12 @@ static bool next_point(const struct portable_pdb *pdb, struct point_walk *walk)
 	return false;
 }
 
-enum pdb_outcome portable_pdb_each_point(const struct portable_pdb *pdb, uint32_t rid,
-					 pdb_point_fn *visit, void *context)
+/*
+ * Visits the points of a MethodDef rid.
+ * What was visited is valid only if the result is PDB_FOUND: the whole blob is then well-formed.
+ */
+static enum pdb_outcome portable_pdb_each_point(const struct portable_pdb *pdb, uint32_t rid,
+						pdb_point_fn *visit, void *context)
 {
 	struct point_walk walk = { .is_first = true };
 	uint32_t offset;

@@ -41,9 +41,6 @@ const uint8_t *portable_pdb_id(const struct portable_pdb *pdb);
 /* Where the id is in the file. A checksum of the file has zeros there. */
 size_t portable_pdb_id_offset(const struct portable_pdb *pdb);
 
-/* Rows of MethodDebugInformation; the module has as many methods. */
-uint32_t portable_pdb_method_count(const struct portable_pdb *pdb);
-
 /* A sequence point. Hidden ones have no line. */
 struct pdb_point {
 	uint32_t il_offset;
@@ -61,13 +58,6 @@ enum pdb_outcome {
 	PDB_NO_POINTS, /* the compiler gave this method, or this part of it, no lines */
 	PDB_BAD_POINTS /* the blob is malformed */
 };
-
-/*
- * Visits the points of a MethodDef rid.
- * What was visited is valid only if the result is PDB_FOUND: the whole blob is then well-formed.
- */
-enum pdb_outcome portable_pdb_each_point(const struct portable_pdb *pdb, uint32_t rid,
-					 pdb_point_fn *visit, void *context);
 
 /* The last point that is not hidden and not after `il_offset`, as StackTrace has it. */
 enum pdb_outcome portable_pdb_find(const struct portable_pdb *pdb, uint32_t rid, uint32_t il_offset,

@@ -132,9 +132,6 @@ void signature_write_type(struct signature_writer *writer, struct reader *reader
 /* Write namespace, enclosing classes and name in the style. */
 void signature_write_type_def(struct signature_writer *writer, const struct metadata *metadata,
 			      uint32_t rid);
-void signature_write_type_ref(struct signature_writer *writer, const struct metadata *metadata,
-			      uint32_t rid);
-
 /* The head of a method signature; the return type and the parameters follow. */
 struct signature_method {
 	uint8_t calling_convention;

@@ -219,8 +219,8 @@ static void write_type_ref_scope(struct signature_writer *writer, const struct m
 	}
 }
 
-void signature_write_type_ref(struct signature_writer *writer, const struct metadata *metadata,
-			      uint32_t rid)
+static void signature_write_type_ref(struct signature_writer *writer,
+				     const struct metadata *metadata, uint32_t rid)
 {
 	uint32_t chain[MAX_NESTING];
 	enum metadata_table table;

@@ -29,7 +29,7 @@ struct nettrace_thread {
 
 static void nettrace_threads_clear(struct nettrace_thread **table)
 {
-	HASH_FREE(*table);
+	HASH_DESTROY(*table, free);
 }
 
 void nettrace_threads_deinit(struct nettrace_threads *threads)
