@@ -32,7 +32,7 @@ _dotnet_mapgen() {
 	top) options='--pid --frequency --no-kernel --batch --number --top --no-limits --help --version' ;;
 	stack) options='--pid --debug-dir --jit --core --lines --names --root --no-limits --json --help --version' ;;
 	fetch-symbols) options='--pid --server --debug-tree --names-only --offline --root --no-limits --json --help --version' ;;
-	bcc) options='--names --tiers --jit --strict --report --no-limits --help --version' ;;
+	bcc) options='--names --tiers --jit --report --no-limits --help --version' ;;
 	*) return ;;
 	esac
 

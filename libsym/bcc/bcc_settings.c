@@ -28,7 +28,6 @@ void bcc_settings_read(struct bcc_settings *ret)
 	unsigned long value;
 
 	*ret = (struct bcc_settings){
-		.strict = is_set_to("LIBSYM_BCC_STRICT", "1"),
 		.names = is_set_to("LIBSYM_BCC_NAMES", "short")    ? BCC_NAMES_SHORT
 			 : is_set_to("LIBSYM_BCC_NAMES", "csharp") ? BCC_NAMES_CSHARP
 								   : BCC_NAMES_FULL,
@@ -52,7 +51,7 @@ void bcc_settings_read(struct bcc_settings *ret)
 
 bool bcc_settings_are_same(const struct bcc_settings *a, const struct bcc_settings *b)
 {
-	return a->strict == b->strict && a->names == b->names && a->no_tiers == b->no_tiers &&
-	       a->folded == b->folded && a->report == b->report && a->notice == b->notice &&
-	       a->no_limits == b->no_limits && a->jit == b->jit && a->refresh_ms == b->refresh_ms;
+	return a->names == b->names && a->no_tiers == b->no_tiers && a->folded == b->folded &&
+	       a->report == b->report && a->notice == b->notice && a->no_limits == b->no_limits &&
+	       a->jit == b->jit && a->refresh_ms == b->refresh_ms;
 }

@@ -17,7 +17,6 @@ enum bcc_names {
 };
 
 struct bcc_settings {
-	bool strict;          /* LIBSYM_BCC_STRICT=1: answer as libbcc does */
 	enum bcc_names names; /* LIBSYM_BCC_NAMES=short|csharp */
 	bool no_tiers;        /* LIBSYM_BCC_TIERS=strip */
 	bool folded;          /* LIBSYM_BCC_FOLDED=1: no ';' in names, which separates frames */

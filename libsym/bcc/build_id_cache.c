@@ -19,16 +19,10 @@ enum {
 	BUILD_ID_BYTES = 20,
 };
 
-struct strict_name {
-	struct strict_name *next;
-	char text[];
-};
-
 struct build_id_file {
 	uint8_t build_id[BUILD_ID_BYTES];
 	char *path;
 	struct sym_image *image; /* NULL before a frame needs it, or while it cannot be opened */
-	struct strict_name *strict_names; /* returned names */
 	UT_hash_handle hh;
 };
 
@@ -88,12 +82,6 @@ void *bcc_buildsymcache_new(void)
 
 static void free_file(struct build_id_file *file)
 {
-	struct strict_name *name, *next;
-
-	for (name = file->strict_names; name; name = next) {
-		next = name->next;
-		free(name);
-	}
 	sym_image_close(file->image);
 	free(file->path);
 	free(file);
@@ -160,58 +148,7 @@ int bcc_buildsymcache_add_module(void *resolver, const char *module_name)
 	return added;
 }
 
-/* ---- as libbcc answers ----------------------------------------------------------- */
-
-struct nearest_symbol {
-	struct build_id_file *file;
-	uint64_t offset, start;
-	struct strict_name *name;
-};
-
-static struct strict_name *keep_name(struct build_id_file *file, const char *text)
-{
-	struct strict_name *name = file->strict_names;
-
-	while (name && strcmp(name->text, text) != 0)
-		name = name->next;
-	if (name)
-		return name;
-	name = malloc(sizeof(*name) + strlen(text) + 1);
-	if (!name)
-		return NULL;
-	memcpy(name->text, text, strlen(text) + 1);
-	name->next = file->strict_names;
-	file->strict_names = name;
-	return name;
-}
-
-static int find_nearest(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
-{
-	struct nearest_symbol *nearest = payload;
-
-	(void)size_bytes;
-	if (start > nearest->offset || (nearest->name && start < nearest->start))
-		return 0;
-	nearest->start = start;
-	nearest->name = keep_name(nearest->file, name);
-	return 0;
-}
-
-/* libbcc's rule: the nearest symbol below, however far, with the file offset taken for a vaddr. */
-static int resolve_strictly(struct build_id_file *file, uint64_t offset, struct bcc_symbol *sym)
-{
-	struct bcc_symbol_option functions = { 1, 1, 0, 1u << 2 | 1u << STT_GNU_IFUNC };
-	struct nearest_symbol nearest = { .file = file, .offset = offset };
-
-	bcc_elf_foreach_sym(file->path, find_nearest, &functions, &nearest);
-	if (!nearest.name)
-		return -1;
-	*sym = (struct bcc_symbol){ nearest.name->text, nearest.name->text, file->path,
-				    offset - nearest.start };
-	return 0;
-}
-
-/* ---- as we answer ---------------------------------------------------------------- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 /*
  * The image of a file. NULL when the file was replaced since it was added, or cannot be opened. The
@@ -245,14 +182,10 @@ static int resolve_offset(struct build_id_cache *cache, struct build_id_file *fi
 			  struct bcc_symbol *sym)
 {
 	const struct sym_answer *answer;
-	struct bcc_settings settings;
 	struct sym_image *image;
 	struct sym_error *error;
 
 	*sym = (struct bcc_symbol){ 0 };
-	bcc_settings_read(&settings);
-	if (settings.strict)
-		return resolve_strictly(file, offset, sym);
 	image = get_image(file);
 	if (!image)
 		return -1;

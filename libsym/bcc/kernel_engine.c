@@ -8,8 +8,7 @@
  *
  * libbcc reads the list once. But modules and BPF programs come and go, and their memory is used
  * again.
- * So libsym answers for everything except the kernel's own text, unless strict answers are
- * requested.
+ * So libsym answers for everything except the kernel's own text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +40,6 @@ struct kernel_engine {
 	struct buf symbols;
 	struct buf text;
 	size_t count;
-	bool strict;
 	bool loaded;
 	struct sym_kernel *now; /* modules and programs; NULL: not opened yet, or not possible */
 	struct sym_result *result;
@@ -89,13 +87,10 @@ static void kernel_engine_load(struct kernel_engine *engine)
 	qsort(engine->symbols.data, engine->count, sizeof(struct kernel_symbol), compare_symbols);
 }
 
-/* libbcc reads the list once, and again only if it was empty. */
 static void kernel_engine_refresh(void *held)
 {
 	struct kernel_engine *engine = held;
 
-	if (engine->strict && engine->count)
-		return;
 	buf_clear(&engine->symbols);
 	buf_clear(&engine->text);
 	engine->count = 0;
@@ -195,8 +190,7 @@ static int kernel_engine_resolve(void *held, uint64_t address, struct bcc_symbol
 	if (!low)
 		return -1;
 	symbols += low - 1;
-	if (!engine->strict &&
-	    (address - symbols->address >= LONGEST_FUNCTION_BYTES || !is_own(engine, symbols)))
+	if (address - symbols->address >= LONGEST_FUNCTION_BYTES || !is_own(engine, symbols))
 		return resolve_now(engine, address, sym);
 	sym->name = engine->text.data + symbols->name;
 	sym->module = engine->text.data + symbols->module;
@@ -215,12 +209,12 @@ static int resolve_name(void *held, const char *module, const char *name, uint64
 		kernel_engine_load(engine);
 	symbols = (const struct kernel_symbol *)engine->symbols.data;
 	for (size_t i = engine->count; i-- > 0;)
-		if ((engine->strict || is_own(engine, &symbols[i])) &&
+		if (is_own(engine, &symbols[i]) &&
 		    !strcmp(engine->text.data + symbols[i].name, name)) {
 			*ret = symbols[i].address;
 			return 0;
 		}
-	return engine->strict ? -1 : resolve_name_now(engine, name, ret);
+	return resolve_name_now(engine, name, ret);
 }
 
 static void kernel_engine_destroy(void *held)
@@ -240,13 +234,12 @@ static void kernel_engine_destroy(void *held)
 	free(engine);
 }
 
-void *kernel_engine_create(bool strict)
+void *kernel_engine_create(void)
 {
 	struct kernel_engine *engine = calloc(1, sizeof(*engine));
 
 	if (!engine)
 		return NULL;
-	engine->strict = strict;
 	buf_init(&engine->symbols, LONGEST_TEXT_BYTES);
 	buf_init(&engine->text, LONGEST_TEXT_BYTES);
 	return engine;

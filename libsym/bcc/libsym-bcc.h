@@ -11,7 +11,6 @@
  * `dotnet-mapgen bcc -- PROGRAM...`.
  *
  * libsym-bcc(3) lists the answers that differ, because libbcc has none or a wrong one.
- * LIBSYM_BCC_STRICT=1 in the environment selects libbcc's answers.
  *
  * THREADS. Several threads may use a cache; look-ups in one cache wait for each other.
  * libbcc's caches do not permit that.

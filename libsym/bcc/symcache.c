@@ -125,11 +125,7 @@ static void *create_engine(int *pid, const struct bcc_symbol_option *option,
 	bcc_settings_read(&settings);
 	if (*pid < 0) {
 		*ops_ret = &kernel_engine_ops;
-		return kernel_engine_create(settings.strict);
-	}
-	if (settings.strict) {
-		*ops_ret = &strict_engine_ops;
-		return strict_engine_create(*pid, option);
+		return kernel_engine_create();
 	}
 	*ops_ret = &live_engine_ops;
 	*pid = thread_owner(*pid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine behind a cache of BCC. There are three: the live one uses libsym, the strict one
- * answers as libbcc does, and one is for the kernel.
+ * An engine behind a cache of BCC. There are two: the live one uses libsym, and one is for the
+ * kernel.
  * symcache.c calls an engine from one thread at a time, and demangles names.
  * Engines know BCC's structs, not its handles.
  */
@@ -39,12 +39,11 @@ struct engine_ops {
 	void (*destroy)(void *engine);
 };
 
-extern const struct engine_ops live_engine_ops, strict_engine_ops, kernel_engine_ops;
+extern const struct engine_ops live_engine_ops, kernel_engine_ops;
 
 /* Each returns NULL when out of memory. `option` is not NULL. */
 void *live_engine_create(int pid, const struct bcc_symbol_option *option,
 			 const struct bcc_settings *settings);
-void *strict_engine_create(int pid, const struct bcc_symbol_option *option);
-void *kernel_engine_create(bool strict);
+void *kernel_engine_create(void);
 
 #endif

@@ -135,8 +135,6 @@ static const struct option_row option_rows[] = {
 	  "fetch only the names of functions, from a symsrv: 1 % of the bytes" },
 	{ "offline", 0, OPTION_FLAG, COMMAND_FETCH_SYMBOLS, FIELD(offline), NULL, 0,
 	  "ask no server; only report what is missing" },
-	{ "strict", 0, OPTION_FLAG, COMMAND_BCC, FIELD(strict), NULL, 0,
-	  "answer exactly as libbcc 0.26 does, its errors included" },
 	{ "report", 0, OPTION_FLAG, COMMAND_BCC, FIELD(report), NULL, 0,
 	  "print at the end how many look-ups were named, and from what" },
 	{ "output", 'o', OPTION_TEXT, COMMAND_RECORD, FIELD(output), "FILE", 0,

@@ -125,7 +125,6 @@ struct options {
 	bool fetch;
 	bool names_only;
 	bool offline;
-	bool strict;
 	bool report;
 	bool verbose;
 	bool in_place;

@@ -94,7 +94,6 @@ static bool asks_for_folded(const struct options *options)
 static bool set_environment(const struct options *options, const char *path)
 {
 	return bcc_preload(path) && setenv("LIBSYM_BCC_NOTICE", "1", 1) == 0 &&
-	       (!options->strict || setenv("LIBSYM_BCC_STRICT", "1", 1) == 0) &&
 	       (!options->no_limits || setenv("LIBSYM_BCC_NO_LIMITS", "1", 1) == 0) &&
 	       (!options->report || setenv("LIBSYM_BCC_REPORT", "1", 1) == 0) &&
 	       set_form("LIBSYM_BCC_NAMES", options->names == NAME_FORM_SHORT    ? "short"

@@ -106,12 +106,6 @@ def test_a_merged_map_alone_names_managed_frames_in_every_tool(context):
                        [title, "-p", sample.pid, "-U", *arguments], method, ours=False)
 
 
-def test_strict_answers_as_libbcc_does(context):
-    with Sample(context.sdk(), NO_VARIABLE) as sample:
-        done = run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 99, 3], options=["--strict"])
-    expect(not managed_names(folded(done)), "names that libbcc does not have")
-
-
 def bpftrace_names(done):
     """(named, unnamed) lines of bpftrace's stacks."""
     lines = [line.strip() for line in done.stdout.splitlines() if line.startswith("    ")]

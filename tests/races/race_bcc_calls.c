@@ -50,7 +50,6 @@ struct caller {
 	pthread_t thread;
 	uint32_t state;
 	void *own; /* a cache that no other thread uses */
-	bool strict;
 };
 
 int race_bcc_landmark(volatile unsigned int *x);
@@ -345,9 +344,9 @@ static void run_round(uint32_t round)
 
 int main(int argc, char **argv)
 {
-	static const char *const settings[] = { "LIBSYM_BCC_REFRESH_MS", "LIBSYM_BCC_STRICT",
-						"LIBSYM_BCC_NAMES", "LIBSYM_BCC_TIERS" };
-	static const char *const values[] = { "0", "1", "short", "strip" };
+	static const char *const settings[] = { "LIBSYM_BCC_REFRESH_MS", "LIBSYM_BCC_NAMES",
+						"LIBSYM_BCC_TIERS" };
+	static const char *const values[] = { "0", "short", "strip" };
 	uint32_t first = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
 	volatile unsigned int value = 1;
 

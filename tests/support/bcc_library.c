@@ -82,10 +82,6 @@ static void *open_ours(void)
 
 bool bcc_library_open(struct bcc_library *library, enum bcc_subject subject)
 {
-	if (subject == BCC_STRICT)
-		setenv("LIBSYM_BCC_STRICT", "1", 1);
-	else
-		unsetenv("LIBSYM_BCC_STRICT");
 	library->soname = subject == BCC_LIBBCC ? "bcc" : "sym-bcc";
 	library->handle =
 		subject == BCC_LIBBCC ? dlopen("libbcc.so.0", RTLD_NOW | RTLD_LOCAL) : open_ours();

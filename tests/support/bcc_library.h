@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of a library with libbcc's interface: ours, ours in the mode that answers as libbcc
- * does, and libbcc itself if it is installed. So a test can query all three alike. Also starts
- * target processes.
+ * The functions of a library with libbcc's interface: ours, and libbcc itself if it is installed.
+ * So a test can query both alike. Also starts target processes.
  */
 #ifndef TESTS_SUPPORT_BCC_LIBRARY_H
 #define TESTS_SUPPORT_BCC_LIBRARY_H
@@ -15,7 +14,6 @@
 
 enum bcc_subject {
 	BCC_OURS,
-	BCC_STRICT,
 	BCC_LIBBCC,
 	BCC_SUBJECTS,
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The symbol tests of libbcc's own C tests, rewritten for three libraries: ours, ours in strict
- * mode, and libbcc itself where it is installed. A case that passes with libbcc and not with ours
- * is a defect of ours.
+ * The symbol tests of libbcc's own C tests, rewritten for two libraries: ours, and libbcc itself
+ * where it is installed. A case that passes with libbcc and not with ours is a defect of ours.
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -25,7 +24,7 @@ static struct bcc_library library;
 
 static struct criterion_test_params subjects(void)
 {
-	static int all[BCC_SUBJECTS] = { BCC_OURS, BCC_STRICT, BCC_LIBBCC };
+	static int all[BCC_SUBJECTS] = { BCC_OURS, BCC_LIBBCC };
 
 	return cr_make_param_array(int, all, BCC_SUBJECTS);
 }
