@@ -266,7 +266,7 @@ def identity_of(image):
 
 
 def own_frames(program_file):
-    """What StackTrace of the program's own threads says: (method, native offset) to places, of precompiled code only."""
+    """The StackTrace of the program's own threads: (method, native offset) to places, of precompiled code only."""
     import live_lines
     os.environ["DOTNET_TieredCompilation"] = "0"
     try:
