@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all files of requests need: queueing an answer, waiting for another thread, the query. */
+/* Shared by all files of requests: queueing an answer, waiting for another thread, the query. */
 #include <stdlib.h>
 #include <string.h>
 

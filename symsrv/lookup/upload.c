@@ -370,7 +370,7 @@ static void publish_keys(struct uploads *uploads, struct upload *upload,
 		return;
 	}
 	upload->outcome = is_new ? UPLOADED_STORED : UPLOADED_KEPT;
-	/* What was a miss is here now. */
+	/* An earlier miss is here now. */
 	if (is_new)
 		negative_cache_clear(holdings->negative);
 	upload->answer = answer_json(keys, is_wanted);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What clients bring: lists of objects to look for or to fetch, recordings, and objects themselves."""
+"""Requests with a body: lists of objects to look for or to fetch, recordings, and objects themselves."""
 import glob
 import json
 import os
