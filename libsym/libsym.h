@@ -381,6 +381,9 @@ struct sym_answer {
 	/** With SYM_FIELD_LINES: why managed code has no line; NULL when it has one. Lives as long
 	 * as `name`. */
 	const char *line_reason;
+	/** With SYM_FIELD_LINES: the PDB that has `file`; NULL for native code. Lives as long as
+	 * `name`; see sym_pdb_source_link(). */
+	const struct sym_pdb *pdb;
 };
 
 /** The answers to one batch of addresses; reuse it, so that look-ups allocate nothing. */

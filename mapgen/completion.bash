@@ -20,7 +20,7 @@ _dotnet_mapgen() {
 	generate) options='--pid --output --format --crossgen --platform --root --no-limits --json --help --version' ;;
 	merge) options='--pid --output --mode --names --tiers --jit --debug-dir --enable-perfmap --in-target --undo --maps --root --no-limits --json --help --version' ;;
 	watch) options='--pid --output --mode --names --tiers --jit --debug-dir --enable-perfmap --in-target --maps --for --interval --root --no-limits --json --help --version' ;;
-	resolve) options='--pid --names --no-demangle --tiers --jit --debug-dir --core --lines --return-addresses --inlines --fetch --symbolize-at --rva --server --debug-tree --root --no-limits --json --help --version' ;;
+	resolve) options='--pid --names --no-demangle --tiers --jit --debug-dir --core --lines --urls --return-addresses --inlines --fetch --symbolize-at --rva --server --debug-tree --root --no-limits --json --help --version' ;;
 	symbolize) options='--pid --names --tiers --lines --jit --debug-dir --verbose --root --no-limits --json --help --version' ;;
 	standin) options='--pid --debug-tree --names --tiers --root --no-limits --json --help --version' ;;
 	perf-fix) options='--pid --output --in-place --via --buildid-dir --debug-dir --native --perf-maps --undo --names --tiers --jit --root --no-limits --json --help --version' ;;

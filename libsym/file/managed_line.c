@@ -60,6 +60,7 @@ void managed_line_read(struct managed_line *line, const struct sym_pdb *pdb, con
 		line->file = pdb_file_document(pdb, point.document);
 		line->line = point.line;
 		line->column = point.column;
+		line->pdb = pdb;
 		if (!line->file)
 			line->reason = reasons[PDB_BAD_POINTS];
 	}
@@ -81,4 +82,5 @@ void managed_line_answer(const struct managed_line *line, struct sym_answer *ans
 	answer->file = line->file;
 	answer->line = line->line;
 	answer->column = line->column;
+	answer->pdb = line->pdb;
 }

@@ -12,6 +12,7 @@ struct managed_line {
 	uint32_t token;                /* 0: unknown */
 	const char *mvid;              /* with a token; 36 characters */
 	const char *file;
+	const struct sym_pdb *pdb; /* with a file */
 	uint32_t line, column;
 	const char *reason;
 };

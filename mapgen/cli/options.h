@@ -121,6 +121,7 @@ struct options {
 	bool no_demangle;
 	bool lines;
 	bool inlines;
+	bool urls;
 	bool return_addresses;
 	bool fetch;
 	bool names_only;

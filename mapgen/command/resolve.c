@@ -335,7 +335,7 @@ static void answer_il(struct resolution *resolution, const struct question *ques
 		show_bad(resolution, question, "the PDB has no line for this place");
 	} else {
 		resolution->good++;
-		answer_printer_print_line(&resolution->printer, question, &line);
+		answer_printer_print_line(&resolution->printer, question, pdb, &line);
 		resolution->broken |= json_output_has_failed();
 	}
 }
@@ -409,14 +409,16 @@ static struct sym_error *open_process(struct resolution *resolution)
 static bool resolve_begin(struct resolution *resolution)
 {
 	const struct options *options = resolution->options;
-	uint32_t want = (options->lines || options->inlines ? SYM_FIELD_LINES : 0) |
-			(options->inlines ? SYM_FIELD_INLINED : 0) |
+	bool lines = options->lines || options->inlines || options->urls;
+	uint32_t want = (lines ? SYM_FIELD_LINES : 0) | (options->inlines ? SYM_FIELD_INLINED : 0) |
 			(options->json ? SYM_FIELD_COMPONENT : 0) |
 			(options->return_addresses ? SYM_FIELD_RETURN_ADDRESSES : 0);
 	struct sym_error *error = sym_result_create(&resolution->result);
 
 	if (!error)
 		error = sym_result_set_fields(resolution->result, want);
+	if (!error && options->urls)
+		error = source_urls_create(&resolution->printer.urls);
 	if (options->fetch) {
 		resolution->fetch = resolve_fetch_create(options);
 		if (!resolution->fetch) {

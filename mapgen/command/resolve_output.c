@@ -58,6 +58,32 @@ static void print_place(const char *file, uint32_t line, bool is_approximate)
 		fputs(":?", stdout);
 }
 
+/* The line as the fragment of the URL. */
+static void print_url(struct answer_printer *printer, const struct sym_pdb *pdb, const char *file,
+		      uint32_t line)
+{
+	const char *reason, *url;
+
+	if (!printer->urls)
+		return;
+	url = source_urls_find(printer->urls, pdb, file, &reason);
+	if (url)
+		printf(" %s#L%" PRIu32, url, line);
+}
+
+static void add_url_json(struct answer_printer *printer, const struct sym_pdb *pdb,
+			 const char *file, json_t *object)
+{
+	const char *reason = "no source file is known", *url = NULL;
+
+	if (!printer->urls)
+		return;
+	if (file)
+		url = source_urls_find(printer->urls, pdb, file, &reason);
+	json_object_set_new(object, "url", json_output_text(url));
+	json_object_set_new(object, "url_reason", json_output_text(reason));
+}
+
 static const char *inlined_name(const struct answer_printer *printer,
 				const struct sym_inlined *inlined)
 {
@@ -102,6 +128,7 @@ static void print_answer(struct answer_printer *printer, const struct question *
 	if (answer->file) {
 		putchar(' ');
 		print_place(answer->file, answer->line, answer->line_quality == SYM_LINE_NEAREST);
+		print_url(printer, answer->pdb, answer->file, answer->line);
 	} else if (answer->method_token && answer->il_offset != UINT32_MAX) {
 		printf(" +IL 0x%" PRIx32, answer->il_offset);
 	}
@@ -126,12 +153,12 @@ static void add_il_json(const struct sym_answer *answer, json_t *object)
 }
 
 /* The lines of --lines and --inlines. */
-static void add_place_json(const struct answer_printer *printer, const struct sym_answer *answer,
+static void add_place_json(struct answer_printer *printer, const struct sym_answer *answer,
 			   json_t *object)
 {
 	json_t *array;
 
-	if (!printer->options->lines && !printer->options->inlines)
+	if (!printer->options->lines && !printer->options->inlines && !printer->urls)
 		return;
 	json_object_set_new(object, "file", json_output_text(answer->file));
 	json_object_set_new(object, "line", json_integer(answer->line));
@@ -141,6 +168,7 @@ static void add_place_json(const struct answer_printer *printer, const struct sy
 		json_string(sym_line_quality_text((enum sym_line_quality)answer->line_quality)));
 	json_object_set_new(object, "line_reason", json_output_text(answer->line_reason));
 	add_il_json(answer, object);
+	add_url_json(printer, answer->pdb, answer->file, object);
 	if (!printer->options->inlines)
 		return;
 	array = json_array();
@@ -209,20 +237,23 @@ void answer_printer_print(struct answer_printer *printer, const struct question 
 }
 
 void answer_printer_print_line(struct answer_printer *printer, const struct question *question,
-			       const struct sym_source_line *line)
+			       const struct sym_pdb *pdb, const struct sym_source_line *line)
 {
 	if (printer->options->json) {
-		print_json(printer,
-			   json_pack("{s:o, s:b, s:s, s:o, s:I, s:I}", "input",
-				     json_output_text(question->text), "resolved", 1, "status",
-				     sym_status_text(SYM_RESOLVED), "file",
-				     json_output_text(line->file), "line", (json_int_t)line->line,
-				     "column", (json_int_t)line->column));
+		json_t *object = json_pack(
+			"{s:o, s:b, s:s, s:o, s:I, s:I}", "input", json_output_text(question->text),
+			"resolved", 1, "status", sym_status_text(SYM_RESOLVED), "file",
+			json_output_text(line->file), "line", (json_int_t)line->line, "column",
+			(json_int_t)line->column);
+
+		add_url_json(printer, pdb, line->file, object);
+		print_json(printer, object);
 		return;
 	}
 	print_text(question->text);
 	putchar(' ');
 	print_place(line->file, line->line, false);
+	print_url(printer, pdb, line->file, line->line);
 	putchar('\n');
 }
 
@@ -251,4 +282,5 @@ void answer_printer_end(struct answer_printer *printer)
 void answer_printer_deinit(struct answer_printer *printer)
 {
 	free(printer->short_name);
+	source_urls_destroy(printer->urls);
 }

@@ -12,12 +12,14 @@
 #include "libsym/libsym.h"
 #include "mapgen/cli/options.h"
 #include "mapgen/command/resolve_input.h"
+#include "mapgen/debuginfo/source_urls.h"
 
 /* Zero-initialized except for the options. */
 struct answer_printer {
 	const struct options *options;
-	size_t objects;   /* objects printed so far */
-	char *short_name; /* room for one */
+	struct source_urls *urls; /* NULL: none are printed */
+	size_t objects;           /* objects printed so far */
+	char *short_name;         /* room for one */
 	size_t short_name_bytes;
 };
 
@@ -26,7 +28,7 @@ void answer_printer_print(struct answer_printer *printer, const struct question 
 /* A question without an answer: it is malformed, or names an image that does not exist. */
 /* The line of an IL offset. */
 void answer_printer_print_line(struct answer_printer *printer, const struct question *question,
-			       const struct sym_source_line *line);
+			       const struct sym_pdb *pdb, const struct sym_source_line *line);
 void answer_printer_print_bad(struct answer_printer *printer, const struct question *question,
 			      const char *reason);
 /* Call this after the last question. */

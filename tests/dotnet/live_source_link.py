@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Source Link: a program built with a map of its sources, as the compiler puts it into the PDB."""
+import json
+import os
+import shutil
+
+from harness import expect
+import live_lines
+
+SERVER = "https://example.com/store/4d38"
+
+
+def linked_program(context, documents):
+    """The program, built with this Source Link."""
+    path = os.path.join(context.directory("link"), "link.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"documents": documents}, file)
+    return live_lines.program(f"-p:SourceLink={path}", "-p:Deterministic=false", name="lines-linked-" + str(len(documents)))
+
+
+def urls_of(context, lines):
+    return [answer for chain in live_lines.chains(context, lines, "--return-addresses", "--urls").values() for answer in chain]
+
+
+def test_lines_have_the_url_that_the_build_named(context):
+    sources = os.path.abspath("fixtures/src")
+    with live_lines.Lines([shutil.which("dotnet"), linked_program(context, {f"{sources}/*": f"{SERVER}/*"})]) as lines:
+        answers = urls_of(context, lines)
+        own = [answer for answer in answers if answer["file"] == f"{sources}/lines/Lines.cs"]
+        addresses = [own[0]["input"]]
+        text = context.mapgen.must("resolve", str(lines.pid), "--urls", "--return-addresses", *addresses).stdout
+    expect(len(own) > 50, f"only {len(own)} frames of the program have a line")
+    wrong = [answer for answer in own if answer["url"] != f"{SERVER}/lines/Lines.cs"]
+    expect(not wrong, f"{len(wrong)} have another URL, first: {wrong[:1]}")
+    others = [answer for answer in answers if answer["file"] is None]
+    expect(all(answer["url"] is None and answer["url_reason"] for answer in others), "a frame without a line has a URL, or no reason")
+    elsewhere = [answer for answer in answers if answer["file"] and not answer["file"].startswith(sources)]
+    expect(elsewhere and all(answer["url"] is None for answer in elsewhere), "a file that the build did not name has a URL")
+    expect(text.strip().endswith(f" {SERVER}/lines/Lines.cs#L{own[0]['line']}"), f"printed: {text}")
+
+
+def test_hostile_source_link_gives_no_url(context):
+    """A compiler accepts any JSON."""
+    sources = os.path.abspath("fixtures/src")
+    documents = {f"{sources}/*": "javascript:alert(1)//*", "/elsewhere/*": f"{SERVER}/*"}
+    with live_lines.Lines([shutil.which("dotnet"), linked_program(context, documents)]) as lines:
+        answers = urls_of(context, lines)
+    own = [answer for answer in answers if answer["file"]]
+    expect(len(own) > 50, f"only {len(own)} frames have a line")
+    expect(all(answer["url"] is None for answer in answers), "a URL came from a hostile text")
+    expect(any("http(s)" in answer["url_reason"] for answer in own), f"reason: {own[0]['url_reason']}")
