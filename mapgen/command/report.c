@@ -198,6 +198,7 @@ static int write_report(const struct options *options, const struct view *view,
 int report_run(const struct options *options)
 {
 	struct profile_open_opts opts = { .options = options,
+					  .lines = options->by == TOTALS_BY_LINE + 1,
 					  .keeps_samples = options->format == REPORT_PERF_SCRIPT,
 					  .from_s = options->from_seconds,
 					  .to_s = options->to_seconds,

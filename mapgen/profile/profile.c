@@ -30,6 +30,7 @@ void profile_destroy(struct profile *profile)
 	address_table_deinit(&profile->by_key);
 	free(profile->title);
 	free(profile->runtime);
+	free(profile->losses.line_reason);
 	free(profile->losses.cut);
 	event_report_destroy(profile->report);
 	free(profile);

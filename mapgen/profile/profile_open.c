@@ -213,7 +213,7 @@ static struct sym_error *open_perf_data(struct profile *profile, const struct in
 					       .in_parts = input->in_parts };
 	struct address_names names;
 	struct sym_error *error = recorded_names_open(input->fd, input->path, opts->options,
-						      input->written_s, &recorded);
+						      input->written_s, opts->lines, &recorded);
 
 	if (error)
 		return error;
@@ -221,7 +221,10 @@ static struct sym_error *open_perf_data(struct profile *profile, const struct in
 		return sym_error_create(SYM_ERROR_IO, "lseek: %s", strerror(errno));
 	names = recorded_names_interface(recorded);
 	perf_opts.names = &names;
-	return perf_profile_read(profile, input->fd, input->path, &perf_opts);
+	error = perf_profile_read(profile, input->fd, input->path, &perf_opts);
+	profile->losses.places_without_line =
+		recorded_names_lineless(recorded, &profile->losses.line_reason);
+	return error;
 }
 
 /* ---- a stream of a runtime ------------------------------------------------------------------- */

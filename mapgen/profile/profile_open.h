@@ -15,6 +15,7 @@ struct profile_open_opts {
 	const struct options *options;      /* for names of a plain perf.data; recorded_names.h */
 	struct symbolize_client *symbolize; /* for native names of a recording; NULL: none */
 	bool keeps_samples, keeps_spans;
+	bool lines; /* look up source lines for a plain perf.data; a recording has them anyway */
 	double from_s, to_s;     /* of the recording; to_s 0: to its end */
 	const char *event_lines; /* regular expression: events to be kept one by one; NULL: none */
 };

@@ -75,6 +75,9 @@ struct recorded_names {
 	struct sym_kernel *kernel; /* NULL: `kernel_why` */
 	const char *kernel_why;
 	bool has_kernel; /* it was looked for */
+	bool has_lines;
+	uint64_t lineless; /* places in managed code without a line */
+	char *line_reason; /* of the first; NULL: none */
 	struct sym_result *result;
 	struct sym_frame unwound[MOST_FRAMES];
 };
@@ -106,6 +109,7 @@ void recorded_names_close(struct recorded_names *names)
 	}
 	sym_kernel_close(names->kernel);
 	sym_result_destroy(names->result);
+	free(names->line_reason);
 	recorded_space_deinit(&names->space);
 	free(names);
 }
@@ -113,7 +117,8 @@ void recorded_names_close(struct recorded_names *names)
 DEFINE_GUARD(recorded_names, struct recorded_names *, recorded_names_close)
 
 struct sym_error *recorded_names_open(int fd, const char *path, const struct options *options,
-				      int64_t recorded_until, struct recorded_names **ret)
+				      int64_t recorded_until, bool lines,
+				      struct recorded_names **ret)
 {
 	struct recorded_names *names GUARDED(recorded_names) = calloc(1, sizeof(*names));
 	struct sym_error *error;
@@ -122,7 +127,10 @@ struct sym_error *recorded_names_open(int fd, const char *path, const struct opt
 		return &sym_error_no_memory;
 	names->options = options;
 	names->recorded_until = recorded_until;
+	names->has_lines = lines;
 	error = sym_result_create(&names->result);
+	if (!error && lines)
+		error = sym_result_set_fields(names->result, SYM_FIELD_LINES);
 	if (!error)
 		error = recorded_space_read(&names->space, fd, path);
 	if (!error)
@@ -198,6 +206,8 @@ static struct named_file *add_file(struct recorded_names *names, const char *key
 		return NULL;
 	}
 	file->why = fixup_open_file(names->options, names->recorded_until, mapping, &file->image);
+	if (!file->why && file->image && names->has_lines)
+		file->why = sym_image_fork_for_dwarf(file->image);
 	return file;
 }
 
@@ -215,17 +225,39 @@ static struct named_file *find_file(struct recorded_names *names,
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static struct sym_error *add_answer(struct frame_table *frames, const struct sym_answer *answer,
-				    const char *image, uint32_t *ret)
+static void count_lineless(struct recorded_names *names, const char *reason)
+{
+	names->lineless++;
+	if (!names->line_reason)
+		names->line_reason = strdup(reason);
+}
+
+uint64_t recorded_names_lineless(const struct recorded_names *names, char **reason_ret)
+{
+	*reason_ret = names->line_reason ? strdup(names->line_reason) : NULL;
+	return names->lineless;
+}
+
+static struct sym_error *add_answer(struct recorded_names *names, struct frame_table *frames,
+				    const struct sym_answer *answer, const char *image,
+				    uint32_t *ret)
 {
 	struct profile_frame frame = {
 		.name = answer->name,
 		.image = image,
 		.tier = answer->tier ? answer->tier : "",
 		.reason = "",
+		.file = answer->line ? answer->file : NULL,
+		.line = answer->file ? answer->line : 0,
+		.column = answer->file ? answer->column : 0,
+		.quality = (enum sym_line_quality)answer->line_quality,
+		.il_offset = answer->il_offset,
+		.has_il_offset = answer->method_token && answer->il_offset != UINT32_MAX,
 		.is_named = answer->status == SYM_RESOLVED,
 	};
 
+	if (answer->line_reason)
+		count_lineless(names, answer->line_reason);
 	frame.kind =
 		frame_kind_of(sym_source_text(answer->source), frame.tier, image, answer->kind);
 	if (!frame.is_named)
@@ -289,6 +321,10 @@ static struct sym_error *name_by_saved_map(struct named_process *process,
 				 : process->saved ? "the perf map of the process has nothing there"
 						  : "the process is gone, and has left no perf map",
 				 ret);
+	if (process->names->has_lines)
+		count_lineless(process->names,
+			       "the process is gone, and with it the debug information of its "
+			       "jitted code; dotnet-mapgen record keeps lines");
 	frame.name = symbol->name;
 	frame.tier = symbol->tier ? symbol->tier : "";
 	frame.kind = frame_kind_of("perfmap", frame.tier, "", symbol->kind);
@@ -318,7 +354,7 @@ static struct sym_error *name_by_file(struct named_process *process, struct fram
 	if (error)
 		return error;
 	answer = sym_result_at(names->result, 0);
-	return has_name(answer) ? add_answer(frames, answer, mapping->name, ret)
+	return has_name(answer) ? add_answer(names, frames, answer, mapping->name, ret)
 				: add_place(frames, mapping, address, reason_of(answer), ret);
 }
 
@@ -339,7 +375,7 @@ static struct sym_error *name_by_process(struct named_process *process, struct f
 	answer = sym_result_at(result, 0);
 	if (has_name(answer))
 		return add_answer(
-			frames, answer,
+			process->names, frames, answer,
 			mapping_class_of(mapping->name) == MAPPING_CODE ? "" : answer->image_path,
 			ret);
 	return add_place(frames, mapping, address, reason_of(answer), ret);
@@ -426,7 +462,7 @@ static struct sym_error *name_kernel(struct recorded_names *names, struct frame_
 			return error;
 		answer = sym_result_at(names->result, 0);
 		if (answer->status == SYM_RESOLVED)
-			return add_answer(frames, answer, "", ret);
+			return add_answer(names, frames, answer, "", ret);
 		frame.reason = reason_of(answer);
 	}
 	return error ? error : frame_table_add(frames, &frame, ret);

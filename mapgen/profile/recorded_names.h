@@ -13,14 +13,21 @@
 struct recorded_names;
 
 /*
- * Reads the mappings of a whole perf.data. `options` is borrowed: root, debug_dirs, map_dirs, jit,
- * budget. `recorded_until`: seconds since 1970; INT64_MAX when unknown.
- * Errors: FORMAT, LIMIT, IO, NO_MEMORY.
+ * Reads the mappings of a whole perf.data. `lines`: frames have source lines. `options` is
+ * borrowed: root, debug_dirs, map_dirs, jit, budget. `recorded_until`: seconds since 1970;
+ * INT64_MAX when unknown. Errors: FORMAT, LIMIT, IO, NO_MEMORY.
  */
 struct sym_error *recorded_names_open(int fd, const char *path, const struct options *options,
-				      int64_t recorded_until, struct recorded_names **ret)
+				      int64_t recorded_until, bool lines,
+				      struct recorded_names **ret)
 	__attribute__((warn_unused_result));
 void recorded_names_close(struct recorded_names *names);
+
+/*
+ * With lines: how many places in managed code got none, and why the first did not; heap, NULL when
+ * there is no reason.
+ */
+uint64_t recorded_names_lineless(const struct recorded_names *names, char **reason_ret);
 
 /* Borrows `names`. */
 struct address_names recorded_names_interface(struct recorded_names *names);

@@ -42,15 +42,17 @@ json_t *json_parts_losses(const struct profile *profile)
 	const struct profile_losses *losses = &profile->losses;
 
 	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "lost_records",
-		(json_int_t)losses->lost_records, "lost_samples", (json_int_t)losses->lost_samples,
-		"throttled", (json_int_t)losses->throttled, "unknown_processes",
-		(json_int_t)losses->unknown_processes, "waits_without_stack",
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+		"lost_records", (json_int_t)losses->lost_records, "lost_samples",
+		(json_int_t)losses->lost_samples, "throttled", (json_int_t)losses->throttled,
+		"unknown_processes", (json_int_t)losses->unknown_processes, "waits_without_stack",
 		(json_int_t)losses->waits_without_stack, "waits_without_end",
 		(json_int_t)losses->waits_without_end, "unreadable_switches",
 		(json_int_t)losses->unreadable_switches, "early_waits",
 		(json_int_t)losses->early_waits, "early_wait_ns", (json_int_t)losses->early_wait_ns,
 		"bad_records", (json_int_t)losses->bad_records, "bad_name_lines",
-		(json_int_t)losses->bad_name_lines, "data_ends_early",
+		(json_int_t)losses->bad_name_lines, "places_without_line",
+		(json_int_t)losses->places_without_line, "line_reason",
+		json_output_text(losses->line_reason), "data_ends_early",
 		json_output_text(losses->cut));
 }

@@ -183,6 +183,10 @@ void text_parts_put_losses(const struct profile *profile, FILE *to)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].count)
 			fprintf(to, "%s %s\n", units_count(rows[i].count, room), rows[i].what);
+	if (losses->places_without_line)
+		fprintf(to, "%s places in managed code have no source line (the first: %s)\n",
+			units_count(losses->places_without_line, room),
+			losses->line_reason ? losses->line_reason : "out of memory");
 	if (losses->cut)
 		fprintf(to, "%s\n", losses->cut);
 }
