@@ -26,7 +26,7 @@ _dotnet_mapgen() {
 	perf-fix) options='--pid --output --in-place --via --buildid-dir --debug-dir --native --perf-maps --undo --names --tiers --jit --root --no-limits --json --help --version' ;;
 	record) options='--pid --output --all --for --frequency --off-cpu --events --stacks --stop-on --ring --unwind --no-kernel --keep-stack-bytes --perfview --no-limits --help --version' ;;
 	check) options='--pid --input --debug-dir --perf-maps --min --root --no-limits --json --help --version' ;;
-	report) options='--input --output --debug-dir --perf-maps --symbolize-at --format --by --callers-of --callees-of --event --thread --from --to --top --idle --names --root --help --version' ;;
+	report) options='--input --output --debug-dir --perf-maps --symbolize-at --format --by --urls --callers-of --callees-of --event --thread --from --to --top --idle --names --root --help --version' ;;
 	flame) options='--pid --input --output --for --frequency --no-kernel --view --diff --all --thread --idle --no-limits --help --version' ;;
 	events) options='--pid --events --stacks --for --no-limits --help --version' ;;
 	top) options='--pid --frequency --no-kernel --batch --number --top --no-limits --help --version' ;;

@@ -84,6 +84,7 @@ static struct view make_view(const struct options *options, const struct profile
 		.kind = kind,
 		.by = options->by ? (enum totals_by)(options->by - 1) : TOTALS_BY_FUNCTION,
 		.has_by = options->by,
+		.urls = options->urls,
 		.event = view_find_event(profile, kind),
 		.selection = { .thread = options->thread,
 			       .callers_of = options->callers_of,

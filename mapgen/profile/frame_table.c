@@ -13,7 +13,7 @@
 enum {
 	MOST_FRAMES = 1 << 26,
 	MOST_STACKS = 1 << 26,
-	TEXTS = 5,
+	TEXTS = 6,
 	HEAD_BYTES = 2 + 3 * sizeof(uint32_t), /* of a key, before its texts */
 };
 
@@ -125,8 +125,12 @@ void frame_table_destroy(struct frame_table *table)
 
 static char *make_key(const struct profile_frame *frame, size_t *size_ret)
 {
-	const char *const texts[TEXTS] = { frame->image, frame->tier, frame->reason, frame->name,
-					   frame->file ? frame->file : "" };
+	const char *const texts[TEXTS] = { frame->image,
+					   frame->tier,
+					   frame->reason,
+					   frame->name,
+					   frame->file ? frame->file : "",
+					   frame->url ? frame->url : "" };
 	const uint32_t numbers[] = { frame->line, frame->column, frame->il_offset };
 	size_t size = HEAD_BYTES;
 	char *key;
@@ -170,6 +174,7 @@ static struct frame_entry *make_frame(const struct profile_frame *frame, char *k
 	entry->frame.reason = behind(entry->frame.tier);
 	entry->frame.name = behind(entry->frame.reason);
 	entry->frame.file = behind(entry->frame.name);
+	entry->frame.url = behind(entry->frame.file);
 	return entry;
 }
 

@@ -56,6 +56,7 @@ struct profile_frame {
 	const char *tier;   /* as the runtime says it; "" when there is none */
 	const char *reason; /* why it has no name; "" when it has one */
 	const char *file;   /* source file of the line; "" or NULL when unknown */
+	const char *url;    /* of that file, by Source Link; "" or NULL when unknown */
 	uint32_t line, column;
 	enum sym_line_quality quality; /* of the line */
 	uint32_t il_offset;            /* of managed code, with or without a line */

@@ -46,9 +46,14 @@ struct frozen_line {
 	uint32_t process;
 	uint32_t line, column, il_offset;
 	enum sym_line_quality quality;
-	const char *file;                   /* NULL: none */
+	const char *file, *url;             /* NULL: none */
 	const struct frozen_symbol *symbol; /* `frame` is that of its name here */
 	uint32_t frame;
+};
+
+struct named_file {
+	const char *path;
+	const char *url; /* NULL: none */
 };
 
 struct named_process {
@@ -76,7 +81,7 @@ struct frozen_names {
 	size_t image_count, image_capacity;
 	struct frozen_symbol *symbols;
 	size_t symbol_count, symbol_capacity;
-	const char **files;
+	struct named_file *files;
 	size_t file_count, file_capacity;
 	struct frozen_line *lines;
 	size_t line_count, line_capacity;
@@ -289,15 +294,18 @@ static bool add_file(struct frozen_names *names, char **fields, size_t count, bo
 {
 	uint64_t number;
 
-	*good_ret =
-		count == 3 && read_number(fields[1], 10, &number) && number == names->file_count;
+	*good_ret = (count == 3 || count == 4) && read_number(fields[1], 10, &number) &&
+		    number == names->file_count;
 	if (!*good_ret)
 		return true;
 	if (!grow_items((void **)&names->files, &names->file_capacity, names->file_count,
 			sizeof(*names->files)))
 		return false;
 	unescape(fields[2]);
-	names->files[names->file_count++] = fields[2];
+	if (count == 4)
+		unescape(fields[3]);
+	names->files[names->file_count++] =
+		(struct named_file){ fields[2], count == 4 ? fields[3] : NULL };
 	return true;
 }
 
@@ -328,7 +336,10 @@ static bool read_source_line(const struct frozen_names *names, char **fields, si
 	    ret->process >= names->process_count)
 		return false;
 	ret->quality = (enum sym_line_quality)quality;
-	ret->file = has_file && ret->line ? names->files[file] : NULL;
+	if (has_file && ret->line) {
+		ret->file = names->files[file].path;
+		ret->url = names->files[file].url;
+	}
 	return true;
 }
 
@@ -654,6 +665,7 @@ static struct sym_error *frame_with_line(struct frame_table *frames,
 	if (line->symbol == symbol)
 		return NULL;
 	frame.file = line->file;
+	frame.url = line->url;
 	frame.line = line->file ? line->line : 0;
 	frame.column = line->file ? line->column : 0;
 	frame.quality = line->file ? line->quality : SYM_LINE_NONE;

@@ -27,6 +27,7 @@
 #include "libsym/error.h"
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/target.h"
+#include "mapgen/debuginfo/source_urls.h"
 #include "mapgen/live/exited_map.h"
 #include "mapgen/perfdata/recorded_origin.h"
 #include "mapgen/profile/frame_table.h"
@@ -76,8 +77,9 @@ struct recorded_names {
 	const char *kernel_why;
 	bool has_kernel; /* it was looked for */
 	bool has_lines;
-	uint64_t lineless; /* places in managed code without a line */
-	char *line_reason; /* of the first; NULL: none */
+	struct source_urls *urls; /* with lines */
+	uint64_t lineless;        /* places in managed code without a line */
+	char *line_reason;        /* of the first; NULL: none */
 	struct sym_result *result;
 	struct sym_frame unwound[MOST_FRAMES];
 };
@@ -110,6 +112,7 @@ void recorded_names_close(struct recorded_names *names)
 	sym_kernel_close(names->kernel);
 	sym_result_destroy(names->result);
 	free(names->line_reason);
+	source_urls_destroy(names->urls);
 	recorded_space_deinit(&names->space);
 	free(names);
 }
@@ -131,6 +134,8 @@ struct sym_error *recorded_names_open(int fd, const char *path, const struct opt
 	error = sym_result_create(&names->result);
 	if (!error && lines)
 		error = sym_result_set_fields(names->result, SYM_FIELD_LINES);
+	if (!error && lines)
+		error = source_urls_create(&names->urls);
 	if (!error)
 		error = recorded_space_read(&names->space, fd, path);
 	if (!error)
@@ -255,9 +260,12 @@ static struct sym_error *add_answer(struct recorded_names *names, struct frame_t
 		.has_il_offset = answer->method_token && answer->il_offset != UINT32_MAX,
 		.is_named = answer->status == SYM_RESOLVED,
 	};
+	const char *url_reason;
 
 	if (answer->line_reason)
 		count_lineless(names, answer->line_reason);
+	if (frame.line && names->urls)
+		frame.url = source_urls_find(names->urls, answer->pdb, frame.file, &url_reason);
 	frame.kind =
 		frame_kind_of(sym_source_text(answer->source), frame.tier, image, answer->kind);
 	if (!frame.is_named)

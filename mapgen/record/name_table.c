@@ -13,6 +13,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
 #include "libsym/error.h"
+#include "mapgen/debuginfo/source_urls.h"
 
 enum {
 	TEXT_LIMIT = 1 << 30
@@ -45,7 +46,7 @@ struct known_symbol {
 struct known_file {
 	uint32_t number;
 	UT_hash_handle hh;
-	char path[];
+	char key[]; /* path, NUL, URL */
 };
 
 /* The last line that was written for an address. */
@@ -63,17 +64,23 @@ struct name_table {
 	struct known_symbol *symbols;
 	struct known_file *files;
 	struct known_line *lines;
+	struct source_urls *urls;
 };
 
 struct sym_error *name_table_create(struct name_table **ret)
 {
 	struct name_table *table = calloc(1, sizeof(*table));
+	struct sym_error *error;
 
 	if (!table)
 		return &sym_error_no_memory;
 	buf_init(&table->text, TEXT_LIMIT);
-	*ret = table;
-	return NULL;
+	error = source_urls_create(&table->urls);
+	if (error)
+		name_table_destroy(table);
+	else
+		*ret = table;
+	return error;
 }
 
 static void forget_lines(struct name_table *table)
@@ -89,6 +96,7 @@ void name_table_destroy(struct name_table *table)
 	HASH_DESTROY(table->images, free);
 	HASH_DESTROY(table->symbols, free);
 	forget_lines(table);
+	source_urls_destroy(table->urls);
 	buf_deinit(&table->text);
 	free(table);
 }
@@ -288,20 +296,24 @@ struct sym_error *name_table_add_answer(struct name_table *table, uint32_t proce
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* NULL without memory, or when the table is too long. */
-static const struct known_file *find_file(struct name_table *table, const char *path)
+static const struct known_file *find_file(struct name_table *table, const char *path,
+					  const char *url)
 {
-	size_t path_bytes = strlen(path);
-	struct known_file *known;
+	size_t path_bytes = strlen(path) + 1, key_bytes = path_bytes + strlen(url);
+	struct known_file *made = malloc(sizeof(*made) + key_bytes + 1), *known;
 
-	HASH_FIND(hh, table->files, path, path_bytes, known);
-	if (known)
-		return known;
-	known = malloc(sizeof(*known) + path_bytes + 1);
-	if (!known)
+	if (!made)
 		return NULL;
-	memcpy(known->path, path, path_bytes + 1);
+	memcpy(made->key, path, path_bytes);
+	memcpy(made->key + path_bytes, url, key_bytes - path_bytes + 1);
+	HASH_FIND(hh, table->files, made->key, key_bytes, known);
+	if (known) {
+		free(made);
+		return known;
+	}
+	known = made;
 	known->number = table->file_count;
-	HASH_ADD_KEYPTR(hh, table->files, known->path, path_bytes, known);
+	HASH_ADD_KEYPTR(hh, table->files, known->key, key_bytes, known);
 	if (!hash_added(known)) {
 		free(known);
 		return NULL;
@@ -309,6 +321,10 @@ static const struct known_file *find_file(struct name_table *table, const char *
 	table->file_count++;
 	buf_printf(&table->text, "F\t%u\t", known->number);
 	put_text(&table->text, path);
+	if (*url) {
+		buf_append(&table->text, "\t", 1);
+		put_text(&table->text, url);
+	}
 	buf_append(&table->text, "\n", 1);
 	return known;
 }
@@ -333,11 +349,19 @@ static struct known_line *find_line(struct name_table *table, const struct symbo
 	return NULL;
 }
 
+static const struct known_file *file_of(struct name_table *table, const struct sym_answer *answer)
+{
+	const char *reason;
+	const char *url = source_urls_find(table->urls, answer->pdb, answer->file, &reason);
+
+	return find_file(table, answer->file, url ? url : "");
+}
+
 struct sym_error *name_table_add_line(struct name_table *table, uint32_t process,
 				      const struct sym_answer *answer, uint64_t time_ns)
 {
 	const struct symbol_key key = { process, answer->address };
-	const struct known_file *file = answer->file ? find_file(table, answer->file) : NULL;
+	const struct known_file *file = answer->file ? file_of(table, answer) : NULL;
 	bool is_first;
 	struct known_line *known = find_line(table, &key, &is_first);
 

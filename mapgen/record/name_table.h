@@ -12,7 +12,7 @@
  *      pid -1: the kernel
  *   T  process  tid  container tid  comm
  *   I  number  process  kind  identity (build-id or MVID; -: none)  path
- *   F  number  path of a source file
+ *   F  number  path of a source file  its URL (Source Link), when it has one
  *   L  process  address  from (ns)  quality (enum sym_line_quality)  line  column  IL offset
  *      token of the method  MVID of its module (-: none)  number of the file (-: none)
  *      of managed code: what is at this address, which is one byte back where it is a caller's

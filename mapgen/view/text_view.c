@@ -124,6 +124,15 @@ static void put_kind(const struct view *view, const struct total_row *row, bool 
 	buf_deinit(&place);
 }
 
+/* Foreign text, but source_link.h accepts nothing that a terminal would obey. */
+static void put_url(const struct view *view, const struct total_row *row, FILE *to)
+{
+	const struct profile_frame *frame = frame_table_at(view->profile->frames, row->frame);
+
+	if (frame->line && *frame->url)
+		fprintf(to, "%20s%s#L%u\n", "", frame->url, frame->line);
+}
+
 static void write_rows(const struct view *view, const struct totals *totals, FILE *to)
 {
 	static const char *const titles[] = { "FUNCTION", "THREAD", "PROCESS",
@@ -153,6 +162,8 @@ static void write_rows(const struct view *view, const struct totals *totals, FIL
 		fprintf(to, "%8s %8s  ", self, total);
 		text_parts_put_name(view, buf_string(&name), has_self ? width : 0, to);
 		put_kind(view, row, has_lines, to);
+		if (view->urls && shows_frames(view))
+			put_url(view, row, to);
 	}
 	buf_deinit(&name);
 	say_more(view, totals->count, "rows", to);

@@ -38,6 +38,7 @@ struct view {
 	enum view_kind kind;
 	enum totals_by by;
 	bool has_by;    /* it was asked for */
+	bool urls;      /* with lines, the URL of the file on a line below */
 	uint32_t event; /* what is shown; UINT32_MAX: nothing of the kind is there */
 	struct selection_opts selection;
 	size_t top; /* rows at most; 0: all */

@@ -38,11 +38,12 @@ static json_t *frame_row(const struct view *view, const struct total_row *row)
 {
 	const struct profile_frame *frame = frame_table_at(view->profile->frames, row->frame);
 
-	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:s, s:o}", "name",
+	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o}", "name",
 			 short_name(frame), "full_name", json_output_text(frame->name), "image",
 			 json_output_text(frame->image), "kind", frame_kind_text(frame->kind),
 			 "tier", json_output_text(frame->tier), "named", (int)frame->is_named,
-			 "file", json_output_text(frame->line ? frame->file : NULL), "line",
+			 "file", json_output_text(frame->line ? frame->file : NULL), "url",
+			 json_output_text(frame->line && *frame->url ? frame->url : NULL), "line",
 			 number_or_null(frame->line), "column", number_or_null(frame->column),
 			 "quality", sym_line_quality_text(frame->quality), "il_offset",
 			 frame->has_il_offset ? json_integer(frame->il_offset) : json_null());

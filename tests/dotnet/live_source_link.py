@@ -49,3 +49,18 @@ def test_hostile_source_link_gives_no_url(context):
     expect(len(own) > 50, f"only {len(own)} frames have a line")
     expect(all(answer["url"] is None for answer in answers), "a URL came from a hostile text")
     expect(any("http(s)" in answer["url_reason"] for answer in own), f"reason: {own[0]['url_reason']}")
+
+
+def test_recordings_have_urls(context):
+    """The program is gone when the report is made. A recording has frames of threads that run, so it begins with the program."""
+    sources, path = os.path.abspath("fixtures/src"), os.path.join(context.scratch, "linked.trace.zip")
+    program = linked_program(context, {f"{sources}/*": f"{SERVER}/*"})
+    with live_lines.Lines([context.mapgen.program, "record", "-o", path, "--", shutil.which("dotnet"), program]) as lines:
+        lines.process.stdin.close()
+        lines.process.wait(timeout=60)
+    report = json.loads(context.mapgen.must("report", "cpu", "--by=line", "--format=json", "-i", path, codes=(0, 3)).stdout)
+    own = [row for row in report["rows"] if row["file"] == f"{sources}/lines/Lines.cs"]
+    expect(own, "no line of the program was recorded")
+    expect(all(row["url"] == f"{SERVER}/lines/Lines.cs" for row in own), f"another URL: {own[:1]}")
+    text = context.mapgen.must("report", "cpu", "--by=line", "--urls", "--top=0", "-i", path, codes=(0, 3)).stdout
+    expect(f"{SERVER}/lines/Lines.cs#L{own[0]['line']}" in text, "the text has no URL")
