@@ -85,7 +85,7 @@ struct profile_losses {
 	/* Waits that had begun before the recording: their stacks are not known. */
 	uint64_t early_waits, early_wait_ns;
 	char *cut; /* why the data end early; NULL: they do not */
-	/* Places in managed code of a plain perf.data, when lines are wanted; and why the first one
+	/* Places in managed code of a plain perf.data, when lines are wanted; and why one of them
 	 * has none. NULL: no reason. */
 	uint64_t places_without_line;
 	char *line_reason;

@@ -237,6 +237,19 @@ static void count_lineless(struct recorded_names *names, const char *reason)
 		names->line_reason = strdup(reason);
 }
 
+/* This reason counts more than that of the first place. */
+static void count_gone(struct recorded_names *names)
+{
+	static const char why[] = "the process is gone, and with it the debug information of its "
+				  "jitted code; dotnet-mapgen record keeps lines";
+
+	names->lineless++;
+	if (names->line_reason && !strcmp(names->line_reason, why))
+		return;
+	free(names->line_reason);
+	names->line_reason = strdup(why);
+}
+
 uint64_t recorded_names_lineless(const struct recorded_names *names, char **reason_ret)
 {
 	*reason_ret = names->line_reason ? strdup(names->line_reason) : NULL;
@@ -330,9 +343,7 @@ static struct sym_error *name_by_saved_map(struct named_process *process,
 						  : "the process is gone, and has left no perf map",
 				 ret);
 	if (process->names->has_lines)
-		count_lineless(process->names,
-			       "the process is gone, and with it the debug information of its "
-			       "jitted code; dotnet-mapgen record keeps lines");
+		count_gone(process->names);
 	frame.name = symbol->name;
 	frame.tier = symbol->tier ? symbol->tier : "";
 	frame.kind = frame_kind_of("perfmap", frame.tier, "", symbol->kind);

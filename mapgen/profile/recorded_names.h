@@ -24,8 +24,8 @@ struct sym_error *recorded_names_open(int fd, const char *path, const struct opt
 void recorded_names_close(struct recorded_names *names);
 
 /*
- * With lines: how many places in managed code got none, and why the first did not; heap, NULL when
- * there is no reason.
+ * With lines: how many places in managed code got none, and why one of them did not; heap, NULL
+ * when there is no reason.
  */
 uint64_t recorded_names_lineless(const struct recorded_names *names, char **reason_ret);
 

@@ -184,7 +184,7 @@ void text_parts_put_losses(const struct profile *profile, FILE *to)
 		if (rows[i].count)
 			fprintf(to, "%s %s\n", units_count(rows[i].count, room), rows[i].what);
 	if (losses->places_without_line)
-		fprintf(to, "%s places in managed code have no source line (the first: %s)\n",
+		fprintf(to, "%s places in managed code have no source line (%s)\n",
 			units_count(losses->places_without_line, room),
 			losses->line_reason ? losses->line_reason : "out of memory");
 	if (losses->cut)

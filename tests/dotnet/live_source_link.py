@@ -56,10 +56,11 @@ def test_recordings_have_urls(context):
     sources, path = os.path.abspath("fixtures/src"), os.path.join(context.scratch, "linked.trace.zip")
     program = linked_program(context, {f"{sources}/*": f"{SERVER}/*"})
     with live_lines.Lines([context.mapgen.program, "record", "-o", path, "--", shutil.which("dotnet"), program]) as lines:
-        lines.process.stdin.close()
+        lines.process.stdin.write("\n")
+        lines.process.stdin.flush()
         lines.process.wait(timeout=60)
     report = json.loads(context.mapgen.must("report", "cpu", "--by=line", "--format=json", "-i", path, codes=(0, 3)).stdout)
-    own = [row for row in report["rows"] if row["file"] == f"{sources}/lines/Lines.cs"]
+    own = [row for row in report["views"][0]["rows"] if row["file"] == f"{sources}/lines/Lines.cs"]
     expect(own, "no line of the program was recorded")
     expect(all(row["url"] == f"{SERVER}/lines/Lines.cs" for row in own), f"another URL: {own[:1]}")
     text = context.mapgen.must("report", "cpu", "--by=line", "--urls", "--top=0", "-i", path, codes=(0, 3)).stdout
