@@ -6,7 +6,6 @@ base), one with EventPipe's stacks, which dotnet-trace has too, and one with nat
 """
 import argparse
 import os
-import statistics
 import sys
 import tempfile
 import types
@@ -56,11 +55,10 @@ def main():
         except (Skip, Missing) as why:
             print(f"event_figures: {why}", file=sys.stderr)
             return
-    base = costs["none"]
-    ours = statistics.median(native - none for native, none in zip(costs["native"], base))
-    peer = statistics.median(managed - none for managed, none in zip(costs["managed"], base))
-    figure("event_stack_eventpipe_walk", ours / 1000, peer / 1000, "us", 2)
-    figure("event_target_cpu_eventpipe", statistics.median(costs["native"]) / 1000, statistics.median(costs["managed"]) / 1000, "us", 1)
+    native, managed, base = ([value / 1000 for value in costs[stacks]] for stacks in ("native", "managed", "none"))
+    figure("event_stack_eventpipe_walk", [one - none for one, none in zip(native, base)],
+           [one - none for one, none in zip(managed, base)], "us", 2)
+    figure("event_target_cpu_eventpipe", native, managed, "us", 1)
 
 
 if __name__ == "__main__":
