@@ -204,10 +204,20 @@ def ask(asked, address):
     return asked.stdout.readline().split(" ")[1].split("+")[0]
 
 
+def base_of(process):
+    """Address of the program's first mapping. Popen() returns before the kernel has made it."""
+    while process.poll() is None:
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+            starts = [int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith("/program")]
+        if starts:
+            return min(starts)
+        os.sched_yield()
+    raise Fail(f"the program has ended with {process.returncode}")
+
+
 def names_while(tools, process, vaddrs, damage):
     """The answers of one run of resolve to the vaddrs; after some of them the damage is done."""
-    with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
-        base = min(int(line.split("-")[0], 16) for line in maps if line.rstrip().endswith("/program"))
+    base = base_of(process)
     with subprocess.Popen([tools.program, "resolve", "--lines", str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asked:
         names = []
         for number, vaddr in enumerate(vaddrs):
