@@ -39,7 +39,7 @@ struct symbol_run {
 	const char *label;                 /* for people */
 	const struct address_ranges *code; /* file with machine code; NULL: none */
 	struct symfile_code_source code_source;
-	/* What has the lines of that code; both NULL: nothing. */
+	/* The holders of the lines of that code; both NULL: it has none. */
 	struct sym_snapshot *lines_of;
 	struct sym_image *lines_of_image; /* positions are offsets into its file */
 };

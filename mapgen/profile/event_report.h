@@ -63,7 +63,7 @@ struct event_report {
 	/* Allocation ticks have no size of an object (up to .NET 5): their bytes count unused ends
 	 * of the areas in which threads allocate. */
 	bool counts_area_ends;
-	/* What is missing. */
+	/* Events that are missing. */
 	uint64_t other_processes; /* events of collections */
 	uint64_t events, gaps, unknown_kinds, missing_stacks, unfinished;
 	struct event_match_counts match;

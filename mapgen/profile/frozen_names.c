@@ -514,7 +514,7 @@ struct sym_error *frozen_names_open(char *text, size_t size_bytes, struct frozen
 /* ---- names from a server -----------------------------------------------------------------------
  */
 
-/* What a server needs to know of a native function without a symbol: it is recorded as
+/* Gives the facts by which a server finds a native function without a symbol, recorded as
  * IMAGE!0xVADDR. */
 static bool read_stripped(const struct frozen_symbol *symbol, struct sym_identity *identity_ret,
 			  uint64_t *vaddr_ret)

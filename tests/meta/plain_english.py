@@ -15,6 +15,7 @@ HABITS = [
     ("software that tells", r"(?i)\btold\b|\btells? (?:us|of|that|whether|what|which|where|how)\b"),
     ("software that promises, refuses to know or minds", r"(?i)\b(?:promises?|promised|refuses? to (?:know|say)|minds)\b"),
     ("a comment that needs the one above it", r"^(?:The same(?:[.,;:]| (?:of|for|by|with|as|in|from)\b)|Likewise\b|As above\b|And (?:how|what|the)\b)"),
+    ("a comment begins with What or Who", r"^(?:What|Who|Whoever)\b(?![^.?]*\?)"),
     ("not to be had", r"(?i)\b(?:not|is|are) to be had\b"),
 ]
 # Each line has one habit; the check fails if it does not find it.
@@ -27,6 +28,7 @@ PLANTED = [
     "/* What the header promises. */",
     "/* The same for a file. */",
     "/* Likewise, of all. */",
+    "/* What a slot holds. */",
     'error("whoever comes later");',
     'error("the metadata is not to be had");',
 ]
