@@ -21,6 +21,7 @@ enum {
 	RECORD_FINISHED_ROUND = 68,
 	MOST_SYNTHETIC_BYTES = 8192,
 	TRAILER_BYTES = 32, /* TID, TIME, CPU, IDENTIFIER */
+	MOST_LOSS_BYTES = 256,
 	TABLES_LIMIT = 1 << 28,
 };
 
@@ -55,6 +56,19 @@ void perf_writer_put(struct perf_writer *writer, const void *record, size_t size
 	}
 	put_bytes(writer, record, size_bytes);
 	writer->data_bytes += size_bytes;
+}
+
+void perf_writer_put_of_probe(struct perf_writer *writer, const struct perf_event_header *record)
+{
+	const uint64_t id = perf_writer_probe_id(0);
+	uint8_t copy[MOST_LOSS_BYTES];
+
+	/* Larger ones are of no such event. */
+	if (record->size > sizeof(copy) || record->size < sizeof(*record) + sizeof(id))
+		return;
+	memcpy(copy, record, record->size);
+	memcpy(copy + record->size - sizeof(id), &id, sizeof(id));
+	perf_writer_put(writer, copy, record->size);
 }
 
 void perf_writer_end_round(struct perf_writer *writer)

@@ -42,6 +42,10 @@ uint64_t perf_writer_probe_id(uint32_t probe);
 /* A record as the kernel made it. */
 void perf_writer_put(struct perf_writer *writer, const void *record, size_t size_bytes);
 
+/* A record of the kernel about a probe's event: lost samples, throttling. It gets an id that the
+ * file has: stock perf reads no further than a record with another one. */
+void perf_writer_put_of_probe(struct perf_writer *writer, const struct perf_event_header *record);
+
 /* The record of a sample with the user's part of its chain; `frames` are addresses, innermost
  * first. For perf_writer_put(); lives until the next call. */
 const struct perf_event_header *perf_writer_make_sample(struct perf_writer *writer,

@@ -628,6 +628,18 @@ static struct sym_error *end_wait(struct recorder *recorder, const struct perf_e
 	return held_switches_end(recorder->held, id.tid, id.time_ns);
 }
 
+/* The events of probes have other ids in the file. */
+static void put_record(struct recorder *recorder, const struct perf_event_header *header)
+{
+	uint64_t id = 0;
+
+	perf_sample_read_identifier(header, header->size, &id);
+	if (event_set_kind_of(&recorder->events, id) == EVENT_PROBE)
+		perf_writer_put_of_probe(&recorder->writer, header);
+	else
+		perf_writer_put(&recorder->writer, header, header->size);
+}
+
 static struct sym_error *take_record(struct recorder *recorder,
 				     const struct perf_event_header *header)
 {
@@ -663,7 +675,7 @@ static struct sym_error *take_record(struct recorder *recorder,
 		break;
 	}
 	if (!error)
-		perf_writer_put(&recorder->writer, header, header->size);
+		put_record(recorder, header);
 	return error;
 }
 

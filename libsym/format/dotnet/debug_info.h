@@ -29,7 +29,7 @@ struct debug_info {
 	const uint8_t *bounds;
 	size_t bounds_bytes; /* 0: the method has no map */
 	enum il_map_form form;
-	const uint8_t *rich; /* inlined methods: inline_tree.h; NULL: none */
+	const uint8_t *rich; /* inlined methods: rich debug info of .NET 7 on; NULL: none */
 	size_t rich_bytes;
 	size_t whole_bytes;  /* from the start of the blob to the end of what is used */
 	const char *failure; /* NULL, or why it cannot be read; static */
