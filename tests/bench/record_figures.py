@@ -52,7 +52,8 @@ def run_top(command, server, script, seconds):
         tool = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if seconds is not None:
             time.sleep(seconds)
-            tool.send_signal(signal.SIGINT)
+            # send_signal() would take the status of a tool that has ended.
+            os.kill(tool.pid, signal.SIGINT)
         _, status, usage = os.wait4(tool.pid, 0)
         tool.returncode = os.waitstatus_to_exitcode(status)
     finally:
@@ -77,6 +78,14 @@ def figure(name, ours, peer, unit, most):
           f"goal={most} {'ok' if ratio <= most else 'short'}", flush=True)
 
 
+def record_figures(results):
+    own = {name: [cpu for cpu, _ in runs] for name, runs in results.items()}
+    target = {name: [each * 1e6 for _, each in runs] for name, runs in results.items()}
+    figure("record_own_cpu_fp", own["record"], own["fp"], "s", 3)
+    figure("record_own_cpu_dwarf", own["record"], own["dwarf"], "s", 1)
+    figure("record_target_cpu_dwarf", target["record"], target["dwarf"], "us", 1)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
@@ -97,15 +106,11 @@ def main():
                     for turn in range(len(commands)):
                         name = list(commands)[(number + turn) % len(commands)]
                         results[name].append(run_with_load(commands[name], server, f"{scratch}/requests.lua"))
+                record_figures(results)
                 top_figure(program, server, f"{scratch}/requests.lua")
         except (Missing, Skip, OSError, RuntimeError) as error:
             print(f"record figures: {error}")
             return
-    own = {name: [cpu for cpu, _ in runs] for name, runs in results.items()}
-    target = {name: [each * 1e6 for _, each in runs] for name, runs in results.items()}
-    figure("record_own_cpu_fp", own["record"], own["fp"], "s", 3)
-    figure("record_own_cpu_dwarf", own["record"], own["dwarf"], "s", 1)
-    figure("record_target_cpu_dwarf", target["record"], target["dwarf"], "us", 1)
 
 
 if __name__ == "__main__":
