@@ -25,6 +25,7 @@
 #include <sys/mman.h>
 
 #include "libsym/base/ascending.h"
+#include "libsym/base/grow.h"
 #include "libsym/dwarf/dwarf_cost.h"
 #include "libsym/dwarf/dwarf_files.h"
 #include "libsym/dwarf/dwarf_names.h"
@@ -69,7 +70,8 @@ struct dwarf_info {
 	struct dwarf_cost cost;
 	struct dwarf_splits splits;
 	struct unit *units;
-	uint32_t unit_count, unit_capacity;
+	uint32_t unit_count;
+	size_t unit_capacity;
 	bool has_partial_ranges;   /* at least one unit has them */
 	struct unit_range *ranges; /* ascending by start */
 	size_t range_count, range_capacity;
@@ -149,17 +151,10 @@ static bool has_room(uint64_t size_bytes)
 
 static bool add_range(struct dwarf_info *info, uint32_t unit, uint64_t start, uint64_t end)
 {
-	if (info->range_count == info->range_capacity) {
-		size_t capacity = info->range_capacity ? info->range_capacity * 2 : 256;
-		struct unit_range *ranges = NULL;
-
-		if (capacity <= MAX_UNIT_RANGES)
-			ranges = reallocarray(info->ranges, capacity, sizeof(*ranges));
-		if (!ranges)
-			return false;
-		info->ranges = ranges;
-		info->range_capacity = capacity;
-	}
+	if (info->range_count >= MAX_UNIT_RANGES ||
+	    !grow_items((void **)&info->ranges, &info->range_capacity, info->range_count,
+			sizeof(*info->ranges)))
+		return false;
 	info->ranges[info->range_count++] =
 		(struct unit_range){ .start = start, .end = end, .unit = unit };
 	return true;
@@ -181,17 +176,10 @@ static bool add_unit(struct dwarf_info *info, Dwarf_Die *die, bool is_skeleton, 
 	size_t first = info->range_count;
 	ptrdiff_t next = 0;
 
-	if (info->unit_count == info->unit_capacity) {
-		uint32_t capacity = info->unit_capacity ? info->unit_capacity * 2 : 64;
-		struct unit *units = NULL;
-
-		if (capacity <= MAX_UNITS)
-			units = reallocarray(info->units, capacity, sizeof(*units));
-		if (!units)
-			return false;
-		info->units = units;
-		info->unit_capacity = capacity;
-	}
+	if (info->unit_count >= MAX_UNITS ||
+	    !grow_items((void **)&info->units, &info->unit_capacity, info->unit_count,
+			sizeof(*info->units)))
+		return false;
 	/* Code that the linker removed starts at 0. */
 	while ((next = dwarf_ranges(die, next, &base, &start, &end)) > 0)
 		if (start && start < end && !add_range(info, info->unit_count, start, end))

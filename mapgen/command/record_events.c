@@ -202,10 +202,10 @@ static void say_session(const struct runtime_session *session, bool has_several)
 	if (reason)
 		printf(", as native ones are not possible: %s", reason);
 	putchar('\n');
-	if (runtime_session_dear_stacks(session))
+	if (runtime_session_stacks_beyond_budget(session))
 		printf("  %" PRIu64 " managed stacks beyond %d a second: the runtime walks one for "
 		       "each event, and cannot leave some out (--stacks=none leaves out all)\n",
-		       runtime_session_dear_stacks(session), EVENT_BUDGET_PER_SECOND);
+		       runtime_session_stacks_beyond_budget(session), EVENT_BUDGET_PER_SECOND);
 	if (runtime_session_gaps(session))
 		printf("  the runtime has dropped events %" PRIu64 " times: there were too many a "
 		       "second\n",

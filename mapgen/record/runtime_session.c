@@ -506,7 +506,7 @@ static uint64_t gaps_of(const struct runtime_session *session)
 	return session->gaps + (session->stream ? event_stream_counts(session->stream).gaps : 0);
 }
 
-uint64_t runtime_session_dear_stacks(const struct runtime_session *session)
+uint64_t runtime_session_stacks_beyond_budget(const struct runtime_session *session)
 {
 	return session->budget.exceeded;
 }

@@ -69,7 +69,7 @@ const char *runtime_session_stacks(const struct runtime_session *session, const 
 
 /* Managed stacks beyond the budget of event_budget.h. The runtime walks the stack of each event of
  * a session or of none, so they are there, and have cost their time. */
-uint64_t runtime_session_dear_stacks(const struct runtime_session *session);
+uint64_t runtime_session_stacks_beyond_budget(const struct runtime_session *session);
 
 /* How often the runtime has dropped one event or more. */
 uint64_t runtime_session_gaps(const struct runtime_session *session);

@@ -23,6 +23,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/libsym.h"
 #include "tests/support/asked.h"
+#include "tests/support/cannot_run.h"
 
 enum {
 	WITH_LIBRARY = 1 << 0,    /* in a tmpfs of its own mount namespace */
@@ -149,7 +150,7 @@ static void start(struct child *child, unsigned int with)
 	}
 	if (child->told.failed == EPERM || child->told.failed == EACCES) {
 		kill(child->pid, SIGKILL);
-		cr_skip("namespaces need root");
+		cannot_run("namespaces need root");
 	}
 	cr_assert_eq(child->told.failed, 0, "%s", strerror(child->told.failed));
 	if (with & WITH_MAP_OUTSIDE)

@@ -90,7 +90,7 @@ Test(assembly_lookup, requires_the_requested_mvid)
 {
 	struct object_file *images[] = { image_file_open(il), image_file_open(precompiled) };
 	struct among among = { images, 2 };
-	static const uint8_t nobody[16] = { 1 };
+	static const uint8_t other_mvid[16] = { 1 };
 	struct assembly_lookup assembly_lookup;
 	uint8_t mvid[16];
 
@@ -102,7 +102,7 @@ Test(assembly_lookup, requires_the_requested_mvid)
 	cr_assert(
 		metadata_mvid(find(&assembly_lookup, "sample", object_file_mvid(images[0])), mvid));
 	cr_expect_arr_eq(mvid, object_file_mvid(images[0]), 16);
-	cr_expect_null(find(&assembly_lookup, "sample", nobody));
+	cr_expect_null(find(&assembly_lookup, "sample", other_mvid));
 	assembly_lookup_deinit(&assembly_lookup);
 	object_file_close(images[0]);
 	object_file_close(images[1]);

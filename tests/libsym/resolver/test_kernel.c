@@ -9,6 +9,7 @@
 #include "libsym/libsym.h"
 #include "libsym/resolver/kernel.h"
 #include "tests/support/bpf_program.h"
+#include "tests/support/cannot_run.h"
 #include "tests/support/proc_tree.h"
 
 /* A kernel, a module after a gap of 1 GiB, and a BPF program in its own. */
@@ -145,7 +146,7 @@ Test(kernel, agrees_with_the_running_kernel)
 	cr_assert_null(sym_kernel_open(NULL, &kernel));
 	cr_assert_null(sym_result_create(&result));
 	if (!file || sym_kernel_problem(kernel))
-		cr_skip("the kernel's addresses cannot be seen");
+		cannot_run("the kernel's addresses cannot be seen");
 	while (fscanf(file, "%" SCNx64 " %c %511s%*[^\n]", &address, &type, name) == 3) {
 		if (type != 'T' || !(address >> 63))
 			continue;
@@ -232,7 +233,7 @@ static void load_and_free_programs(asking *ask_now)
 		snprintf(name, sizeof(name), "sym%c%d", 'a' + i, getpid());
 		fd = bpf_program_load(name);
 		if (fd < 0 || !bpf_program_listed(name, &address))
-			cr_skip("BPF programs cannot be loaded, or are not listed");
+			cannot_run("BPF programs cannot be loaded, or are not listed");
 		answer = ask_until_named(ask_now, address);
 		cr_expect(is_program(answer, name), "%s is called %s", name, answer->name);
 		cr_expect_str_eq(answer->image_path, "[bpf]");
@@ -304,7 +305,7 @@ Test(kernel, lists_the_loaded_bpf_programs)
 	snprintf(name, sizeof(name), "list%d", getpid());
 	fd = bpf_program_load(name);
 	if (fd < 0 || !bpf_program_listed(name, &address))
-		cr_skip("BPF programs cannot be loaded, or are not listed");
+		cannot_run("BPF programs cannot be loaded, or are not listed");
 	/* kallsyms skips lines while other programs are freed. */
 	while (!count_listed(name) && time(NULL) < end)
 		;
