@@ -77,7 +77,8 @@ def check_recording(tools, name, *flags):
     quality = json.loads(tools.run(tools.program, "check", "--json", "-i", archive))["quality"]
     if quality["guessed_stacks"] < 0.97 * quality["stacks"] or not quality["cut"]:
         raise Fail(f"frames are not marked as guessed: {quality}")
-    reasons = {cause["reason"] for cause in quality["cut"]}
+    # A wait that began before the recording has no stack; few do, since 97 % of all are guessed.
+    reasons = {cause["reason"] for cause in quality["cut"]} - {"no stack was recorded"}
     if reasons != {"no unwind table"} or sum(cause["count"] for cause in quality["cut"]) + quality["whole_stacks"] != quality["stacks"]:
         raise Fail(f"stacks end early without a reason: {quality}")
     waits = tools.run(tools.program, "report", "off-cpu", "--format=folded", "-i", archive)

