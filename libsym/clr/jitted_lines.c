@@ -89,7 +89,7 @@ static struct pdb_search search_beside_program(const struct clr_target *target)
 	if (mapping)
 		sym_error_destroy(clr_target_image_of(
 			target, (size_t)(mapping - target->space->mappings), &runtime));
-	if (runtime && runtime->image)
+	if (runtime && runtime->object)
 		search = image_pdb_search(runtime);
 	search.image_path = target->process->executable ? target->process->executable : "";
 	return search;

@@ -30,7 +30,7 @@ static struct sym_error *add_member(const struct sym_image *archive,
 				    const struct byte_source *source, const struct zip *zip,
 				    const struct zip_member *member, struct archive_images *members)
 {
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	char *path AUTO_FREE = NULL;
 	struct sym_image *module = NULL;
 	uint64_t offset;
@@ -42,10 +42,10 @@ static struct sym_error *add_member(const struct sym_image *archive,
 	if (!error && !path)
 		error = &sym_error_no_memory;
 	if (!error)
-		error = embedded_image_open_part(object_file_account(archive->image), source->fd,
-						 path, offset, member->size_bytes, &image);
+		error = embedded_image_open_part(object_file_account(archive->object), source->fd,
+						 path, offset, member->size_bytes, &object);
 	if (!error)
-		error = image_create(path, image, &module);
+		error = image_create(path, object, &module);
 	if (!error) {
 		module->roots = archive->roots;
 		module->debug_fetch.fetch = archive->debug_fetch.fetch;
@@ -66,7 +66,7 @@ static struct sym_error *find_members(const struct sym_image *archive,
 	struct zip zip AUTO_ZIP = { 0 };
 	struct byte_source source;
 	bool is_zip;
-	struct sym_error *error = embedded_image_read_archive(archive->image->fd, archive->path,
+	struct sym_error *error = embedded_image_read_archive(archive->object->fd, archive->path,
 							      &source, &zip, &is_zip);
 
 	members->parts = calloc(MAX_PARTS, sizeof(*members->parts));
@@ -99,8 +99,8 @@ struct sym_image *archive_image_at(struct sym_image *archive, uint64_t offset, u
 {
 	const struct archive_images *members;
 
-	if (!archive->image || archive->image->kind != SYM_IMAGE_UNKNOWN ||
-	    archive->image->fd < 0 || image_trouble(archive))
+	if (!archive->object || archive->object->kind != SYM_IMAGE_UNKNOWN ||
+	    archive->object->fd < 0 || image_trouble(archive))
 		return NULL;
 	members = lazy_get(&archive->members, make_members, destroy_members, archive);
 	for (size_t i = 0; members && i < members->count; i++)

@@ -30,7 +30,7 @@ enum {
 
 struct found_assembly {
 	struct found_assembly *next;
-	struct object_file *image;
+	struct object_file *object;
 	const struct object_managed *managed; /* in use */
 	struct bundled_assembly *bundled;     /* neither: searched and not found */
 	bool has_mvid;
@@ -49,8 +49,8 @@ static void found_assembly_destroy(struct found_assembly *found_assembly)
 	if (!found_assembly)
 		return;
 	if (found_assembly->managed)
-		object_file_unuse_managed(found_assembly->image);
-	object_file_close(found_assembly->image);
+		object_file_unuse_managed(found_assembly->object);
+	object_file_close(found_assembly->object);
 	bundled_assembly_close(found_assembly->bundled);
 	free(found_assembly);
 }
@@ -89,17 +89,17 @@ static void assembly_lookup_record_error(struct looking *looking, struct sym_err
 		sym_error_destroy(error);
 }
 
-static bool is_asked_for(struct looking *looking, struct object_file *image)
+static bool is_asked_for(struct looking *looking, struct object_file *object)
 {
 	const char *own_name;
 	const uint8_t *own_mvid;
 
-	if (!object_file_identify(image)) {
+	if (!object_file_identify(object)) {
 		assembly_lookup_record_error(looking, &sym_error_no_memory);
 		return false;
 	}
-	own_name = object_file_assembly_name(image);
-	own_mvid = object_file_mvid(image);
+	own_name = object_file_assembly_name(object);
+	own_mvid = object_file_mvid(object);
 	if (!own_name || strcasecmp(own_name, looking->name))
 		return false;
 	return !looking->mvid || (own_mvid && !memcmp(own_mvid, looking->mvid, 16));
@@ -112,14 +112,14 @@ static struct object_file *assembly_lookup_choose(struct looking *looking,
 	struct object_file *found = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		struct object_file *image = images[i];
+		struct object_file *object = images[i];
 
-		if (!is_asked_for(looking, image))
+		if (!is_asked_for(looking, object))
 			continue;
-		if (found && (!object_file_mvid(found) || !object_file_mvid(image) ||
-			      memcmp(object_file_mvid(found), object_file_mvid(image), 16)))
+		if (found && (!object_file_mvid(found) || !object_file_mvid(object) ||
+			      memcmp(object_file_mvid(found), object_file_mvid(object), 16)))
 			return NULL;
-		found = image;
+		found = object;
 	}
 	return found;
 }
@@ -145,7 +145,7 @@ static struct object_file *find_among_images(const struct assembly_lookup *assem
 static struct object_file *open_in(struct budget *budget, const char *directory,
 				   struct looking *looking)
 {
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	char *path AUTO_FREE = NULL;
 	int fd AUTO_CLOSE = -1;
 
@@ -158,27 +158,27 @@ static struct object_file *open_in(struct budget *budget, const char *directory,
 	if (fd >= 0)
 		assembly_lookup_record_error(
 			looking, object_file_open(budget_account_of_file(budget, fd), fd, path, 0,
-						  SPARSE_FILE_TO_END, &image));
+						  SPARSE_FILE_TO_END, &object));
 	else
 		assembly_lookup_record_error(looking,
 					     sym_error_from_errno(-fd, path, "cannot open"));
-	if (image)
+	if (object)
 		steal_fd(&fd);
-	return image && is_asked_for(looking, image) ? STEAL(image) : NULL;
+	return object && is_asked_for(looking, object) ? STEAL(object) : NULL;
 }
 
 static struct object_file *open_beside(const struct assembly_lookup *assembly_lookup,
 				       struct looking *looking)
 {
 	char *const *further = assembly_lookup->further_directories;
-	struct object_file *image;
+	struct object_file *object;
 
 	if (!assembly_lookup->directory || strchr(looking->name, '/'))
 		return NULL;
-	image = open_in(assembly_lookup->budget, assembly_lookup->directory, looking);
-	for (; !image && further && *further; further++)
-		image = open_in(assembly_lookup->budget, *further, looking);
-	return image;
+	object = open_in(assembly_lookup->budget, assembly_lookup->directory, looking);
+	for (; !object && further && *further; further++)
+		object = open_in(assembly_lookup->budget, *further, looking);
+	return object;
 }
 
 /* NULL when the process is not a bundle, or the bundle has no such assembly. */
@@ -226,15 +226,15 @@ static const struct metadata *metadata_of(const struct found_assembly *found_ass
 static void assembly_lookup_search(const struct assembly_lookup *assembly_lookup,
 				   struct looking *looking, struct found_assembly *found_assembly)
 {
-	found_assembly->image = find_among_images(assembly_lookup, looking);
-	if (!found_assembly->image)
-		found_assembly->image = open_beside(assembly_lookup, looking);
-	if (!found_assembly->image)
+	found_assembly->object = find_among_images(assembly_lookup, looking);
+	if (!found_assembly->object)
+		found_assembly->object = open_beside(assembly_lookup, looking);
+	if (!found_assembly->object)
 		found_assembly->bundled = open_in_bundle(assembly_lookup, looking);
-	if (found_assembly->image)
+	if (found_assembly->object)
 		assembly_lookup_record_error(
 			looking,
-			object_file_use_managed(found_assembly->image, &found_assembly->managed));
+			object_file_use_managed(found_assembly->object, &found_assembly->managed));
 }
 
 /* A failed search is remembered, unless an error may have hidden the assembly. */
@@ -293,7 +293,7 @@ const struct pe *assembly_lookup_pe(struct assembly_lookup *assembly_lookup,
 		pe = &found->managed->pe;
 	else if (found && found->bundled)
 		pe = bundled_assembly_pe(found->bundled);
-	*path_ret = found && found->image ? found->image->path : NULL;
+	*path_ret = found && found->object ? found->object->path : NULL;
 	pthread_mutex_unlock(&assembly_lookup->lock);
 	return pe;
 }

@@ -140,26 +140,26 @@ static struct sym_error *note_part(struct mapped_file *group, uint64_t start, ui
  * that contain the file as it is.
  */
 static struct sym_error *add_modules(const struct archive *archive, const char *path,
-				     struct object_file *image, uint64_t end)
+				     struct object_file *object, uint64_t end)
 {
 	const struct group_opening *opening = archive->opening;
 	struct mapped_file *group = opening->group;
-	uint64_t start = image->file.offset;
+	uint64_t start = object->file.offset;
 	size_t first = group->module_count,
 	       line_count = lines_of_part(group, start, end, archive->lines);
 	struct placements placements;
 	struct sym_image *module;
-	struct sym_error *error = placement_find(image, start, group->mappings, archive->lines,
+	struct sym_error *error = placement_find(object, start, group->mappings, archive->lines,
 						 line_count, &placements);
 
 	if (error)
 		return error;
-	error = mapped_file_place(opening, path, image, &placements, archive->lines, line_count);
+	error = mapped_file_place(opening, path, object, &placements, archive->lines, line_count);
 	placements_deinit(&placements);
 	if (!error && group->module_count == first)
-		error = mapped_file_add(opening, path, image, UINT64_MAX, &module);
+		error = mapped_file_add(opening, path, object, UINT64_MAX, &module);
 	for (size_t i = first; !error && i < group->module_count; i++) {
-		struct sym_error *trouble = mapped_file_check(opening->context->process, image,
+		struct sym_error *trouble = mapped_file_check(opening->context->process, object,
 							      group->modules[i]->load_base, group);
 
 		if (trouble)
@@ -213,7 +213,7 @@ static struct sym_error *add_unlocated(const struct archive *archive,
 static struct sym_error *add_member(const struct archive *archive, const struct zip_member *member)
 {
 	const struct mapped_file *group = archive->opening->group;
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	char *path AUTO_FREE = NULL;
 	struct sym_error *error;
 	uint64_t offset, end;
@@ -231,12 +231,12 @@ static struct sym_error *add_member(const struct archive *archive, const struct 
 	if (!path)
 		return &sym_error_no_memory;
 	error = embedded_image_open(archive->opening, archive->host, path, offset,
-				    member->size_bytes, &image);
+				    member->size_bytes, &object);
 	if (sym_error_is_no_memory(error))
 		return error;
 	if (error)
 		return add_trouble(archive, path, offset, end, error);
-	return add_modules(archive, path, image, end);
+	return add_modules(archive, path, object, end);
 }
 
 /* ---- all of them -------------------------------------------------------------------- */

@@ -94,13 +94,13 @@ static size_t lines_of_part(const struct mapped_file *group, const struct bundle
 }
 
 /* True when a line ends at the page where the code of the image ends. */
-static bool fits_code(const struct mapped_file *group, const struct object_file *image,
+static bool fits_code(const struct mapped_file *group, const struct object_file *object,
 		      uint64_t offset, const uint32_t *lines, size_t line_count)
 {
 	for (size_t i = 0; i < line_count; i++)
-		for (size_t j = 0; j < image->segment_count; j++) {
+		for (size_t j = 0; j < object->segment_count; j++) {
 			const struct sym_mapping *line = &group->mappings[lines[i]];
-			const struct object_segment *segment = &image->segments[j];
+			const struct object_segment *segment = &object->segments[j];
 			uint64_t end = offset + segment->offset + segment->size_bytes;
 			uint64_t line_end =
 				line->offset + (line->end_address - line->start_address);
@@ -113,16 +113,16 @@ static bool fits_code(const struct mapped_file *group, const struct object_file 
 }
 
 static struct sym_error *place_part(const struct group_opening *opening, const char *path,
-				    struct object_file *image, uint64_t offset,
+				    struct object_file *object, uint64_t offset,
 				    const uint32_t *lines, size_t line_count)
 {
 	struct placements placements;
-	struct sym_error *error = placement_find(image, offset, opening->group->mappings, lines,
+	struct sym_error *error = placement_find(object, offset, opening->group->mappings, lines,
 						 line_count, &placements);
 
 	if (error)
 		return error;
-	error = mapped_file_place(opening, path, image, &placements, lines, line_count);
+	error = mapped_file_place(opening, path, object, &placements, lines, line_count);
 	placements_deinit(&placements);
 	return error;
 }
@@ -151,7 +151,7 @@ static struct sym_error *add_part(const struct group_opening *opening,
 				  struct bundle_lines *lines, bool exactly)
 {
 	char *path AUTO_FREE = NULL;
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	struct sym_error *error;
 	size_t line_count;
 	bool has_code;
@@ -167,7 +167,7 @@ static struct sym_error *add_part(const struct group_opening *opening,
 	path = embedded_image_path(opening->group->path, part->path, part->path_bytes);
 	if (!path)
 		return &sym_error_no_memory;
-	error = embedded_image_open(opening, host, path, part->offset, part->size_bytes, &image);
+	error = embedded_image_open(opening, host, path, part->offset, part->size_bytes, &object);
 	if (sym_error_is_no_memory(error))
 		return error;
 	if (error && exactly)
@@ -176,9 +176,9 @@ static struct sym_error *add_part(const struct group_opening *opening,
 		sym_error_destroy(error);
 		return NULL; /* reported before */
 	}
-	if (fits_code(opening->group, image, part->offset, lines->found, line_count) != exactly)
+	if (fits_code(opening->group, object, part->offset, lines->found, line_count) != exactly)
 		return NULL;
-	return place_part(opening, path, image, part->offset, lines->found, line_count);
+	return place_part(opening, path, object, part->offset, lines->found, line_count);
 }
 
 static struct sym_error *add_parts(const struct group_opening *opening,
@@ -232,12 +232,12 @@ static bool begins_image(const struct group_opening *opening, uint64_t address)
 }
 
 /* Address of the end of the image's highest segment. */
-static uint64_t image_end(const struct object_file *image, uint64_t base)
+static uint64_t image_end(const struct object_file *object, uint64_t base)
 {
 	uint64_t end = base;
 
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct object_segment *segment = &image->segments[i];
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct object_segment *segment = &object->segments[i];
 
 		if (base + segment->position + segment->size_bytes > end)
 			end = base + segment->position + segment->size_bytes;
@@ -260,17 +260,17 @@ static bool has_code_below(const struct mapped_file *group, size_t first, uint64
  * Its first page decides: it has the time stamp, which is a digest of a deterministic build, and
  * the layout.
  */
-static bool is_as_before(const struct process *process, const struct object_file *image,
+static bool is_as_before(const struct process *process, const struct object_file *object,
 			 uint64_t base)
 {
-	struct sparse_file view = object_file_view(image);
+	struct sparse_file view = object_file_view(object);
 	struct sparse_file *held GUARDED(view) = &view;
 	uint8_t now[PAGE_BYTES];
 	size_t size_bytes = view.size_bytes < PAGE_BYTES ? view.size_bytes : PAGE_BYTES;
 	struct sym_error *error = process_read_memory(process, base, now, size_bytes);
 
 	if (!error)
-		error = sparse_file_need(held, image->path, 0, size_bytes);
+		error = sparse_file_need(held, object->path, 0, size_bytes);
 	if (!error)
 		return !memcmp(now, view.data, size_bytes);
 	sym_error_destroy(error);
@@ -290,8 +290,8 @@ static struct sym_error *open_at(const struct group_opening *opening, uint64_t b
 	for (size_t i = 0; before && i < before->module_count; i++) {
 		struct sym_image *module = before->modules[i];
 
-		if (module->load_base == base && is_as_before(process, module->image, base)) {
-			*ret = object_file_share(module->image);
+		if (module->load_base == base && is_as_before(process, module->object, base)) {
+			*ret = object_file_share(module->object);
 			return NULL;
 		}
 	}
@@ -305,11 +305,11 @@ static struct sym_error *add_memory_assembly(const struct group_opening *opening
 	const char *executable = opening->context->process->executable;
 	struct mapped_file *group = opening->group;
 	uint64_t end;
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	char *path AUTO_FREE = NULL;
 	struct sym_image *module;
 	const char *name;
-	struct sym_error *error = open_at(opening, base, &image);
+	struct sym_error *error = open_at(opening, base, &object);
 
 	/* Memory that only looked like an image, or was freed, is ignored. */
 	if (error && !sym_error_is_no_memory(error)) {
@@ -318,14 +318,14 @@ static struct sym_error *add_memory_assembly(const struct group_opening *opening
 	}
 	if (error)
 		return error;
-	end = image_end(image, base);
-	name = object_file_assembly_name(image);
+	end = image_end(object, base);
+	name = object_file_assembly_name(object);
 	if (!name || !has_code_below(group, header + 1, end))
 		return NULL;
 	path = embedded_image_path(executable, name, strlen(name));
 	if (!path)
 		return &sym_error_no_memory;
-	error = mapped_file_add(opening, path, image, base, &module);
+	error = mapped_file_add(opening, path, object, base, &module);
 	for (size_t i = header;
 	     !error && i < group->mapping_count && group->mappings[i].start_address < end; i++)
 		if (!group->places[i].module)

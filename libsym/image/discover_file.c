@@ -115,11 +115,12 @@ static struct sym_error *open_copy(const struct group_opening *opening, struct o
 
 /* An image without an address gets all lines of the file. */
 static struct sym_error *add_unplaced(const struct group_opening *opening,
-				      struct object_file *image, struct sym_error *trouble)
+				      struct object_file *object, struct sym_error *trouble)
 {
 	struct mapped_file *group = opening->group;
 	struct sym_image *module;
-	struct sym_error *error = mapped_file_add(opening, group->path, image, UINT64_MAX, &module);
+	struct sym_error *error =
+		mapped_file_add(opening, group->path, object, UINT64_MAX, &module);
 
 	if (error) {
 		sym_error_destroy(trouble);
@@ -141,7 +142,7 @@ static struct sym_error *layout_trouble(const struct mapped_file *group)
 }
 
 /* Each placement is checked separately: one of them may be in memory that was changed. */
-static void check_placed(const struct group_opening *opening, struct object_file *image,
+static void check_placed(const struct group_opening *opening, struct object_file *object,
 			 bool unexplained)
 {
 	const struct process *process = opening->context->process;
@@ -151,10 +152,10 @@ static void check_placed(const struct group_opening *opening, struct object_file
 		struct sym_image *module = group->modules[i];
 		struct sym_error *trouble;
 
-		if (module->image != image)
+		if (module->object != object)
 			continue;
-		trouble = mapped_file_check(process, image, module->load_base, group);
-		if (!trouble && unexplained && mapped_file_check_may_have_changed(process, image))
+		trouble = mapped_file_check(process, object, module->load_base, group);
+		if (!trouble && unexplained && mapped_file_check_may_have_changed(process, object))
 			trouble = layout_trouble(group);
 		group->was_short |= sym_error_is_shortage(trouble);
 		if (trouble)
@@ -162,12 +163,12 @@ static void check_placed(const struct group_opening *opening, struct object_file
 	}
 }
 
-static struct sym_error *add_placed(const struct group_opening *opening, struct object_file *image,
+static struct sym_error *add_placed(const struct group_opening *opening, struct object_file *object,
 				    const struct placements *placements)
 {
 	struct mapped_file *group = opening->group;
 	bool has_bundle = false;
-	struct sym_error *error = mapped_file_place(opening, group->path, image, placements,
+	struct sym_error *error = mapped_file_place(opening, group->path, object, placements,
 						    group->lines, mapped_file_line_count(group));
 
 	if (error)
@@ -175,12 +176,12 @@ static struct sym_error *add_placed(const struct group_opening *opening, struct 
 	for (size_t i = 0; i < group->mapping_count; i++)
 		if (placements->of_line[i] == PLACEMENT_NONE)
 			mapped_file_give(opening, i, group->modules[0], false);
-	check_placed(opening, image, false);
+	check_placed(opening, object, false);
 	/* Code that the host's own headers do not explain may belong to assemblies inside it. */
-	if (placements->unexplained_code_lines && image->kind == SYM_IMAGE_ELF)
-		error = snapshot_add_bundle(opening, image, &has_bundle);
+	if (placements->unexplained_code_lines && object->kind == SYM_IMAGE_ELF)
+		error = snapshot_add_bundle(opening, object, &has_bundle);
 	if (!error && placements->unexplained_code_lines && !has_bundle)
-		check_placed(opening, image, true);
+		check_placed(opening, object, true);
 	return error;
 }
 
@@ -188,12 +189,12 @@ static struct sym_error *add_placed(const struct group_opening *opening, struct 
  * True when all code of the file is in a mapping that contains the whole file from its first byte
  * on. Readers of a file map it so. Then its headers are mapped too, and can be compared.
  */
-static bool is_flat(const struct mapped_file *group, const struct object_file *image)
+static bool is_flat(const struct mapped_file *group, const struct object_file *object)
 {
 	uint64_t end = 0;
 
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct object_segment *segment = &image->segments[i];
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct object_segment *segment = &object->segments[i];
 
 		if (segment->executable && segment->offset + segment->size_bytes > end)
 			end = segment->offset + segment->size_bytes;
@@ -205,10 +206,10 @@ static bool is_flat(const struct mapped_file *group, const struct object_file *i
 		    (line->offset || line->end_address - line->start_address < end))
 			return false;
 	}
-	return image->kind == SYM_IMAGE_ELF && end;
+	return object->kind == SYM_IMAGE_ELF && end;
 }
 
-static struct sym_error *add_image(const struct group_opening *opening, struct object_file *image)
+static struct sym_error *add_image(const struct group_opening *opening, struct object_file *object)
 {
 	struct mapped_file *group = opening->group;
 	const struct sym_mapping *mappings = group->mappings;
@@ -216,26 +217,26 @@ static struct sym_error *add_image(const struct group_opening *opening, struct o
 	struct placements placements;
 	struct sym_error *error, *trouble = NULL;
 
-	if (image->kind == SYM_IMAGE_UNKNOWN) {
-		error = add_unplaced(opening, image, NULL);
-		return error ? error : snapshot_add_archive(opening, image);
+	if (object->kind == SYM_IMAGE_UNKNOWN) {
+		error = add_unplaced(opening, object, NULL);
+		return error ? error : snapshot_add_archive(opening, object);
 	}
 	if (group->hugepage_run_count) {
-		shown = hugepage_text_show(opening->context->process, group, image);
+		shown = hugepage_text_show(opening->context->process, group, object);
 		if (!shown)
 			return &sym_error_no_memory;
 		mappings = shown;
 	}
-	error = placement_find(image, 0, mappings, group->lines, mapped_file_line_count(group),
+	error = placement_find(object, 0, mappings, group->lines, mapped_file_line_count(group),
 			       &placements);
 	if (error)
 		return error;
 	if (!placements.count && placements.unexplained_code_lines)
-		trouble = is_flat(group, image) ? mapped_file_check(opening->context->process,
-								    image, UINT64_MAX, group)
-						: layout_trouble(group);
-	error = placements.count ? add_placed(opening, image, &placements)
-				 : add_unplaced(opening, image, trouble);
+		trouble = is_flat(group, object) ? mapped_file_check(opening->context->process,
+								     object, UINT64_MAX, group)
+						 : layout_trouble(group);
+	error = placements.count ? add_placed(opening, object, &placements)
+				 : add_unplaced(opening, object, trouble);
 	placements_deinit(&placements);
 	return error;
 }

@@ -39,11 +39,11 @@ static struct object_file *embedded_image_reopen(const struct group_opening *ope
 	if (!before || before->host != host)
 		return NULL;
 	for (size_t i = 0; i < before->module_count; i++) {
-		struct object_file *image = before->modules[i]->image;
+		struct object_file *object = before->modules[i]->object;
 
-		if (image && image->file.offset == offset &&
+		if (object && object->file.offset == offset &&
 		    !strcmp(before->modules[i]->path, path))
-			return object_file_share(image);
+			return object_file_share(object);
 	}
 	return NULL;
 }

@@ -60,19 +60,19 @@ bool hugepage_run_next(const struct address_space *space, struct hugepage_run *r
 	return false;
 }
 
-static bool is_same_page(const struct process *process, const struct object_file *image,
+static bool is_same_page(const struct process *process, const struct object_file *object,
 			 uint64_t address, uint64_t offset)
 {
 	uint8_t memory[PAGE_BYTES], file[PAGE_BYTES];
 	struct sym_error *error = process_read_memory(process, address, memory, sizeof(memory));
 
-	if (!error && !path_read_at(image->fd, file, sizeof(file), image->file.offset + offset))
+	if (!error && !path_read_at(object->fd, file, sizeof(file), object->file.offset + offset))
 		return !memcmp(memory, file, sizeof(memory));
 	sym_error_destroy(error);
 	return false;
 }
 
-static bool is_code_in_line(const struct process *process, const struct object_file *image,
+static bool is_code_in_line(const struct process *process, const struct object_file *object,
 			    const struct sym_mapping *line, uint64_t offset)
 {
 	uint64_t last = (line->end_address - line->start_address) / PAGE_BYTES - 1;
@@ -80,18 +80,18 @@ static bool is_code_in_line(const struct process *process, const struct object_f
 	for (uint64_t i = 0; i < COMPARED_PAGES; i++) {
 		uint64_t at = last * i / (COMPARED_PAGES - 1) * PAGE_BYTES;
 
-		if (!is_same_page(process, image, line->start_address + at, offset + at))
+		if (!is_same_page(process, object, line->start_address + at, offset + at))
 			return false;
 	}
 	return true;
 }
 
 /* If the image is at this base and has code where the line is: the offset of that code. */
-static bool offset_in_code(const struct object_file *image, uint64_t base,
+static bool offset_in_code(const struct object_file *object, uint64_t base,
 			   const struct sym_mapping *line, uint64_t *ret)
 {
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct object_segment *segment = &image->segments[i];
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct object_segment *segment = &object->segments[i];
 		uint64_t start = base + segment->position;
 		uint64_t end = (start + segment->size_bytes + PAGE_BYTES - 1) & page_mask;
 
@@ -105,18 +105,18 @@ static bool offset_in_code(const struct object_file *image, uint64_t base,
 }
 
 /* True when `line` contains code of the image that this line of the file places. */
-static bool find_beside(const struct process *process, const struct object_file *image,
+static bool find_beside(const struct process *process, const struct object_file *object,
 			const struct sym_mapping *found_assembly, const struct sym_mapping *line,
 			uint64_t *ret)
 {
 	int compared = 0;
 	uint64_t base;
 
-	for (size_t i = 0; i < image->segment_count && compared < MOST_COMPARED; i++) {
-		if (!placement_base(found_assembly, 0, &image->segments[i], &base) ||
-		    !offset_in_code(image, base, line, ret))
+	for (size_t i = 0; i < object->segment_count && compared < MOST_COMPARED; i++) {
+		if (!placement_base(found_assembly, 0, &object->segments[i], &base) ||
+		    !offset_in_code(object, base, line, ret))
 			continue;
-		if (is_code_in_line(process, image, line, *ret))
+		if (is_code_in_line(process, object, line, *ret))
 			return true;
 		compared++;
 	}
@@ -132,18 +132,18 @@ static size_t find_above(const struct mapped_file *group, const struct sym_mappi
 
 /* Finds the offset by the mappings of the file around the line. */
 static bool find_offset(const struct process *process, const struct mapped_file *group,
-			const struct object_file *image, const struct sym_mapping *line,
+			const struct object_file *object, const struct sym_mapping *line,
 			uint64_t *ret)
 {
 	const struct sym_mapping *above = &group->mappings[find_above(group, line)];
 
-	return find_beside(process, image, above - 1, line, ret) ||
-	       find_beside(process, image, above, line, ret);
+	return find_beside(process, object, above - 1, line, ret) ||
+	       find_beside(process, object, above, line, ret);
 }
 
 struct sym_mapping *hugepage_text_show(const struct process *process,
 				       const struct mapped_file *group,
-				       const struct object_file *image)
+				       const struct object_file *object)
 {
 	size_t count = mapped_file_line_count(group);
 	struct sym_mapping *shown = calloc(count, sizeof(*shown));
@@ -152,7 +152,7 @@ struct sym_mapping *hugepage_text_show(const struct process *process,
 		return NULL;
 	memcpy(shown, group->mappings, count * sizeof(*shown));
 	for (size_t i = group->mapping_count; i < count; i++) {
-		if (find_offset(process, group, image, &group->mappings[i], &shown[i].offset))
+		if (find_offset(process, group, object, &group->mappings[i], &shown[i].offset))
 			continue;
 		shown[i].protection = 0;
 		shown[i].offset = page_mask;

@@ -28,6 +28,6 @@ bool hugepage_run_next(const struct address_space *space, struct hugepage_run *r
  */
 struct sym_mapping *hugepage_text_show(const struct process *process,
 				       const struct mapped_file *group,
-				       const struct object_file *image);
+				       const struct object_file *object);
 
 #endif

@@ -80,7 +80,7 @@ static enum sym_error_code error_of_status(enum sym_status status)
 	}
 }
 
-struct sym_error *image_create(const char *path, struct object_file *image, struct sym_image **ret)
+struct sym_error *image_create(const char *path, struct object_file *object, struct sym_image **ret)
 {
 	struct sym_image *module AUTO_IMAGE = calloc(1, sizeof(*module));
 
@@ -99,11 +99,11 @@ struct sym_error *image_create(const char *path, struct object_file *image, stru
 	module->path = strdup(path);
 	if (!module->path)
 		return &sym_error_no_memory;
-	module->image = image ? object_file_share(image) : NULL;
-	if (image && image->unsupported)
+	module->object = object ? object_file_share(object) : NULL;
+	if (object && object->unsupported)
 		image_set_trouble(module, sym_error_create_path(SYM_ERROR_UNSUPPORTED, path,
 								SYM_OFFSET_UNKNOWN, "%s",
-								image->unsupported));
+								object->unsupported));
 	*ret = STEAL(module);
 	return NULL;
 }
@@ -137,7 +137,7 @@ void image_destroy(struct sym_image *module)
 	sources_close(atomic_load(&module->sources));
 	debug_fetch_deinit(&module->debug_fetch);
 	path_list_free(module->own_debug_dirs);
-	object_file_close(module->image);
+	object_file_close(module->object);
 	free(atomic_load(&module->trouble));
 	free(atomic_load(&module->refused_map));
 	pthread_mutex_destroy(&module->lock);
@@ -178,11 +178,11 @@ const char *image_refused_map(const struct sym_image *module)
 }
 
 /* Explains an image without any source. */
-static void explain_kind(const struct object_file *image, struct image_sources *sources,
+static void explain_kind(const struct object_file *object, struct image_sources *sources,
 			 struct buf *why)
 {
 	sources->status = SYM_NO_SYMBOLS;
-	switch (image->kind) {
+	switch (object->kind) {
 	case SYM_IMAGE_NGEN:
 		sources->status = SYM_UNSUPPORTED;
 		buf_append_string(why, "fragile native image of .NET Core 2.1: methods cannot be "
@@ -256,7 +256,7 @@ static struct sym_error *open_precompiled(const struct sym_image *module,
 					  struct image_sources *sources)
 {
 	struct sym_error *error =
-		precompiled_open(module->image, &sources->assemblies, &sources->precompiled);
+		precompiled_open(module->object, &sources->assemblies, &sources->precompiled);
 	struct sym_error *trouble = assembly_lookup_take_trouble(&sources->assembly_lookup);
 
 	if (!trouble)
@@ -269,7 +269,7 @@ static struct sym_error *open_precompiled(const struct sym_image *module,
 static struct sym_error *open_table(struct sym_image *module, struct image_sources *sources,
 				    struct buf *why)
 {
-	struct source_input input = { .image = module->image,
+	struct source_input input = { .object = module->object,
 				      .path = module->path,
 				      .relative_map_dirs = module->relative_map_dirs,
 				      .roots = module->roots,
@@ -277,8 +277,8 @@ static struct sym_error *open_table(struct sym_image *module, struct image_sourc
 				      .forks_for_dwarf = module->forks_for_dwarf };
 	struct sym_error *error = NULL;
 
-	if (module->image->kind == SYM_IMAGE_READYTORUN ||
-	    module->image->kind == SYM_IMAGE_COMPOSITE)
+	if (module->object->kind == SYM_IMAGE_READYTORUN ||
+	    module->object->kind == SYM_IMAGE_COMPOSITE)
 		error = open_precompiled(module, sources);
 	if (sym_error_is_no_memory(error))
 		return error;
@@ -305,11 +305,11 @@ static struct sym_error *sources_open(struct sym_image *module, struct image_sou
 	sources->assembly_lookup.company = module->company.images;
 	sources->assembly_lookup.directory = module->assembly_directory;
 	sources->assembly_lookup.further_directories = module->assembly_dirs;
-	if (object_file_account(module->image))
-		sources->assembly_lookup.budget = object_file_account(module->image)->budget;
+	if (object_file_account(module->object))
+		sources->assembly_lookup.budget = object_file_account(module->object)->budget;
 	sources->assemblies = assembly_lookup_as_assemblies(&sources->assembly_lookup);
 	buf_init(&why, LIMIT_NAME_BYTES);
-	explain_kind(module->image, sources, &why);
+	explain_kind(module->object, sources, &why);
 	error = open_table(module, sources, &why);
 	if (!error && why.size_bytes)
 		sources->reason = buf_steal(&why, NULL);
@@ -331,7 +331,7 @@ static const struct image_sources *opened_sources(struct sym_image *module)
 
 	if (sources)
 		return sources;
-	span = budget_span(object_file_account(module->image));
+	span = budget_span(object_file_account(module->object));
 	pthread_mutex_lock(&module->lock);
 	sources = atomic_load(&module->sources);
 	if (!sources) {
@@ -377,7 +377,7 @@ static const char *table_trouble(const struct sym_image *module,
 	const char *trouble = debug_fetch_problem(&module->debug_fetch);
 
 	if (!trouble)
-		trouble = object_file_debug_problem(module->image);
+		trouble = object_file_debug_problem(module->object);
 	if (trouble)
 		return trouble;
 	return sources->any || sources->status == SYM_NO_SYMBOLS ? NULL : sources->reason;
@@ -390,7 +390,7 @@ static const char *image_unreadable_reason(const struct sym_image *module,
 	if (was_short)
 		return no_memory;
 	return sources->was_short && sources->reason ? sources->reason
-						     : object_file_problem(module->image);
+						     : object_file_problem(module->object);
 }
 
 static void say_nothing(const struct sym_image *module, const struct image_sources *sources,
@@ -413,7 +413,7 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 	struct source_match match;
 	bool was_short = false;
 
-	if (trouble || !module->image) {
+	if (trouble || !module->object) {
 		answer->status = trouble ? trouble->status : SYM_UNREADABLE;
 		answer->reason = trouble ? trouble->text : NULL;
 		return;
@@ -457,7 +457,7 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 static void *source_of(struct sym_image *module, enum sym_source_kind kind)
 {
 	const struct image_sources *sources =
-		module->image && !image_trouble(module) ? opened_sources(module) : NULL;
+		module->object && !image_trouble(module) ? opened_sources(module) : NULL;
 
 	for (size_t i = 0; sources && i < SOURCE_COUNT; i++)
 		if (source_table[i]->kind == kind)
@@ -469,7 +469,7 @@ const struct precompiled *image_precompiled(struct sym_image *module,
 					    struct assembly_lookup **lookup_ret)
 {
 	const struct image_sources *sources =
-		module->image && !image_trouble(module) ? opened_sources(module) : NULL;
+		module->object && !image_trouble(module) ? opened_sources(module) : NULL;
 
 	if (!sources || !sources->precompiled)
 		return NULL;
@@ -554,13 +554,13 @@ struct sym_error *image_describe(struct sym_image *module, uint64_t position,
 	size_t count;
 	bool found;
 
-	if (module->image)
-		span = budget_span(object_file_account(module->image));
+	if (module->object)
+		span = budget_span(object_file_account(module->object));
 	if (result->fields & SYM_FIELD_COMPONENT && answer->status == SYM_RESOLVED &&
 	    sym_image_kind(module) == SYM_IMAGE_COMPOSITE)
 		describe_component(module, position, answer);
 	/* DWARF is read on request only. Lines of managed code are in image_lines.h. */
-	if (!wanted || (module->image && module->image->kind != SYM_IMAGE_ELF))
+	if (!wanted || (module->object && module->object->kind != SYM_IMAGE_ELF))
 		return NULL;
 	errno = 0;
 	found = describe_code(module, position, &place, inlined, &count);
@@ -583,7 +583,7 @@ struct sym_error *image_describe(struct sym_image *module, uint64_t position,
 const char *image_symbol_file(struct sym_image *module)
 {
 	const struct image_sources *sources =
-		module->image && !image_trouble(module) ? opened_sources(module) : NULL;
+		module->object && !image_trouble(module) ? opened_sources(module) : NULL;
 	const char *path = NULL;
 
 	for (size_t i = 0; sources && !path && i < SOURCE_COUNT; i++)
@@ -686,10 +686,10 @@ with_sources(struct sym_image *module, void *context,
 
 	if (trouble)
 		return sym_error_create(error_of_status(trouble->status), "%s", trouble->text);
-	if (!module->image)
+	if (!module->object)
 		return sym_error_create_path(SYM_ERROR_IO, module->path, SYM_OFFSET_UNKNOWN,
 					     "not open");
-	span = budget_span(object_file_account(module->image));
+	span = budget_span(object_file_account(module->object));
 	sources = atomic_load_explicit(&module->sources, memory_order_acquire);
 	if (!sources) {
 		error = sources_open(module, &own);
@@ -709,7 +709,7 @@ static struct sym_error *use_for_list(struct sym_image *module, const struct ima
 	const struct source_sink *sink = context;
 	struct sym_error *error;
 
-	symbols_builder_charge(sink->builder, object_file_account(module->image), module->path);
+	symbols_builder_charge(sink->builder, object_file_account(module->object), module->path);
 	error = list_sources(sources, sink);
 	if (!error)
 		error = STEAL(sink->builder->failure);
@@ -763,5 +763,5 @@ struct sym_error *sym_image_method_count(struct sym_image *image, uint64_t *ret)
 
 enum sym_image_kind sym_image_kind(const struct sym_image *image)
 {
-	return image->image ? image->image->kind : SYM_IMAGE_UNKNOWN;
+	return image->object ? image->object->kind : SYM_IMAGE_UNKNOWN;
 }

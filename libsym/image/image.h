@@ -37,7 +37,7 @@ struct image_company {
 
 struct sym_image {
 	char *path;                           /* for output */
-	struct object_file *image;            /* NULL when the file could not be opened */
+	struct object_file *object;           /* NULL when the file could not be opened */
 	uint64_t load_base;                   /* UINT64_MAX when unknown */
 	const char *const *relative_map_dirs; /* borrowed; may be NULL */
 	struct debugfile_roots roots;         /* borrowed; `path` is below their `fd` */
@@ -66,7 +66,7 @@ struct sym_image {
 };
 
 /* `path` is copied; the object gets one more user; it may be NULL. */
-struct sym_error *image_create(const char *path, struct object_file *image, struct sym_image **ret)
+struct sym_error *image_create(const char *path, struct object_file *object, struct sym_image **ret)
 	__attribute__((warn_unused_result));
 /* Releases one user; the last one frees it. NULL is accepted. */
 void image_destroy(struct sym_image *module);

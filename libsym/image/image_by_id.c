@@ -15,7 +15,7 @@
 
 struct sym_error *sym_image_identity(struct sym_image *image, struct sym_identity *identity)
 {
-	const struct object_file *file = image->image;
+	const struct object_file *file = image->object;
 
 	if (!file || file->fd < 0)
 		return sym_error_create_path(SYM_ERROR_NOT_FOUND, image->path, SYM_OFFSET_UNKNOWN,

@@ -104,7 +104,7 @@ static void read_own_line(struct sym_image *module, const struct precompiled *pr
 	const struct sym_pdb *pdb = NULL;
 	const char *reason = NULL;
 
-	line->mvid = object_file_mvid_text(module->image);
+	line->mvid = object_file_mvid_text(module->object);
 	managed_line_set_il(
 		line, quality, il_offset,
 		pe_il_bytes(precompiled_pe(precompiled), definition->metadata, definition->rid));
@@ -182,8 +182,8 @@ void image_append_rows(const struct sym_answer *answer, struct buf *ret)
 	struct debug_info info;
 	size_t found, count;
 
-	if (answer->status == SYM_RESOLVED && module && module->image &&
-	    module->image->kind != SYM_IMAGE_ELF && rva <= UINT32_MAX)
+	if (answer->status == SYM_RESOLVED && module && module->object &&
+	    module->object->kind != SYM_IMAGE_ELF && rva <= UINT32_MAX)
 		precompiled = image_precompiled(module, &lookup);
 	r2r = precompiled ? precompiled_r2r(precompiled) : NULL;
 	found = r2r ? r2r_find(r2r, (uint32_t)rva) : SIZE_MAX;
@@ -208,7 +208,7 @@ struct sym_error *image_describe_whole(struct sym_image *module, uint64_t positi
 	if (error || !(result->fields & SYM_FIELD_LINES))
 		return error;
 	answer->il_offset = UINT32_MAX;
-	if (module->image && module->image->kind != SYM_IMAGE_ELF &&
+	if (module->object && module->object->kind != SYM_IMAGE_ELF &&
 	    answer->status == SYM_RESOLVED && position <= UINT32_MAX &&
 	    image_find_line(module, (uint32_t)position, &line))
 		managed_line_answer(&line, answer);

@@ -78,15 +78,15 @@ static struct sym_error *check_opts(const struct sym_image_opts *opts, struct sy
 struct sym_error *sym_image_open_with(const char *path, const struct sym_image_opts *opts,
 				      struct sym_image **ret)
 {
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	struct sym_image *module AUTO_IMAGE = NULL;
 	struct sym_image_opts checked;
 	struct sym_error *error = check_opts(opts, &checked);
 
 	if (!error)
-		error = open_file(budget_inside(checked.budget), path, &image);
+		error = open_file(budget_inside(checked.budget), path, &object);
 	if (!error)
-		error = image_create(path, image, &module);
+		error = image_create(path, object, &module);
 	if (error)
 		return error;
 	module->assembly_directory = directory_of(path);
@@ -125,22 +125,22 @@ const char *sym_image_kind_text(enum sym_image_kind kind)
 
 const char *sym_image_assembly_name(const struct sym_image *image)
 {
-	return image->image ? object_file_assembly_name(image->image) : NULL;
+	return image->object ? object_file_assembly_name(image->object) : NULL;
 }
 
 const char *sym_image_mvid(const struct sym_image *image)
 {
-	return image->image ? object_file_mvid_text(image->image) : NULL;
+	return image->object ? object_file_mvid_text(image->object) : NULL;
 }
 
 const char *sym_image_composite(const struct sym_image *image)
 {
-	return image->image ? object_file_composite_name(image->image) : NULL;
+	return image->object ? object_file_composite_name(image->object) : NULL;
 }
 
 const char *sym_image_content_key(const struct sym_image *image)
 {
-	return image->image ? object_file_content_key(image->image) : NULL;
+	return image->object ? object_file_content_key(image->object) : NULL;
 }
 
 const char *sym_image_problem(const struct sym_image *image)
@@ -237,13 +237,13 @@ struct sym_error *sym_image_each_debug_path(struct sym_image *image, sym_debug_p
 	struct listener listener = { .tell = tell, .context = context };
 	struct sym_error *error;
 
-	if (!image->image)
+	if (!image->object)
 		return sym_error_create_path(SYM_ERROR_NOT_FOUND, image->path, SYM_OFFSET_UNKNOWN,
 					     "the file is not open");
-	if (image->image->kind != SYM_IMAGE_ELF)
+	if (image->object->kind != SYM_IMAGE_ELF)
 		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
 					     "no ELF file: it has no separate debug file");
-	error = elf_sections_read(image->image, &sections);
+	error = elf_sections_read(image->object, &sections);
 	return error ? error : debugfile_each_place(&sections, &image->roots, pass_on, &listener);
 }
 
@@ -253,7 +253,7 @@ uint64_t sym_image_load_base(const struct sym_image *image)
 }
 
 /* Replaces positions by offsets. It keeps the first alias, which is the preferred one. */
-static void place_in_file(const struct object_file *image, struct sym_symbols *list)
+static void place_in_file(const struct object_file *object, struct sym_symbols *list)
 {
 	uint64_t last_position = UINT64_MAX;
 	size_t kept = 0;
@@ -265,7 +265,7 @@ static void place_in_file(const struct object_file *image, struct sym_symbols *l
 		if (symbol.start == last_position)
 			continue;
 		last_position = symbol.start;
-		if (!object_file_position_to_offset(image, symbol.start, &symbol.start,
+		if (!object_file_position_to_offset(object, symbol.start, &symbol.start,
 						    &left_bytes))
 			continue;
 		if (symbol.size_bytes > left_bytes)
@@ -297,15 +297,15 @@ struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 		return error;
 	if (!(flags & SYM_IMAGE_SYMBOLS_BY_OFFSET))
 		return symbols_freeze(&builder, ret);
-	place_in_file(image->image, &builder.list);
+	place_in_file(image->object, &builder.list);
 	return symbols_freeze_disjoint(&builder, ret);
 }
 
 /* True for the result of objcopy --only-keep-debug, which has no code and no offsets. */
-static bool has_no_code(const struct object_file *image)
+static bool has_no_code(const struct object_file *object)
 {
-	for (size_t i = 0; image && i < image->segment_count; i++)
-		if (image->segments[i].executable && !image->segments[i].size_bytes)
+	for (size_t i = 0; object && i < object->segment_count; i++)
+		if (object->segments[i].executable && !object->segments[i].size_bytes)
 			return true;
 	return false;
 }
@@ -322,16 +322,17 @@ static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
 	answer->image_path = image->path;
 	answer->image_position = UINT64_MAX;
 	/* In a relocatable file, functions of different sections have the same vaddr. */
-	if (kind == SYM_POSITION_VADDR && image->image && image->image->is_relocatable) {
+	if (kind == SYM_POSITION_VADDR && image->object && image->object->is_relocatable) {
 		answer->status = SYM_UNSUPPORTED;
 		answer->reason = "an object file, whose code has no vaddr before it is linked";
 		return;
 	}
 	if (kind == SYM_POSITION_OFFSET && !image_trouble(image) &&
 	    sym_image_kind(image) != SYM_IMAGE_UNKNOWN &&
-	    !(image->image && object_file_offset_to_position(image->image, position, &position))) {
+	    !(image->object &&
+	      object_file_offset_to_position(image->object, position, &position))) {
 		answer->status = SYM_NO_MATCH;
-		answer->reason = has_no_code(image->image)
+		answer->reason = has_no_code(image->object)
 					 ? "a debug file, which knows vaddrs and no offsets"
 					 : "this part of the file is loaded nowhere";
 		return;
@@ -350,7 +351,7 @@ struct sym_error *sym_image_resolve(struct sym_image *image, enum sym_position_k
 
 	if ((unsigned int)kind > SYM_POSITION_VADDR)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown kind of position");
-	if (image->image && image->image->kind != SYM_IMAGE_UNKNOWN &&
+	if (image->object && image->object->kind != SYM_IMAGE_UNKNOWN &&
 	    kind == (is_elf ? SYM_POSITION_RVA : SYM_POSITION_VADDR))
 		return sym_error_create_path(SYM_ERROR_ARGUMENT, image->path, SYM_OFFSET_UNKNOWN,
 					     is_elf ? "an ELF file has vaddrs, no rvas"
@@ -401,8 +402,8 @@ struct sym_error *sym_image_resolve_rows(struct sym_image *image, enum sym_posit
 struct sym_error *sym_image_find_event_stubs(struct sym_image *image, const char *const *names,
 					     size_t count, uint64_t *offsets_ret)
 {
-	if (image->image)
-		return event_stubs_find(image->image, names, count, offsets_ret);
+	if (image->object)
+		return event_stubs_find(image->object, names, count, offsets_ret);
 	for (size_t i = 0; i < count; i++)
 		offsets_ret[i] = UINT64_MAX;
 	return NULL;

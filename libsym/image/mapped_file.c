@@ -152,14 +152,14 @@ struct sym_error *mapped_file_open(struct mapped_file *group,
 
 /* The image before, whose names are known. Its problem may have been that of the old lines. */
 static struct sym_image *find_before(const struct mapped_file *group, const char *path,
-				     const struct object_file *image, uint64_t load_base)
+				     const struct object_file *object, uint64_t load_base)
 {
 	const struct mapped_file *before = group->before;
 
-	for (size_t i = 0; image && before && i < before->module_count; i++) {
+	for (size_t i = 0; object && before && i < before->module_count; i++) {
 		struct sym_image *module = before->modules[i];
 
-		if (module->image == image && module->load_base == load_base &&
+		if (module->object == object && module->load_base == load_base &&
 		    !image_trouble(module) && !image_was_short(module) &&
 		    !strcmp(module->path, path))
 			return image_share(module);
@@ -168,19 +168,19 @@ static struct sym_image *find_before(const struct mapped_file *group, const char
 }
 
 struct sym_error *mapped_file_add(const struct group_opening *opening, const char *path,
-				  struct object_file *image, uint64_t load_base,
+				  struct object_file *object, uint64_t load_base,
 				  struct sym_image **ret)
 {
 	const struct mapped_file_context *context = opening->context;
 	struct mapped_file *group = opening->group;
-	struct sym_image *module AUTO_IMAGE = find_before(group, path, image, load_base);
+	struct sym_image *module AUTO_IMAGE = find_before(group, path, object, load_base);
 	struct sym_error *error = NULL;
 
 	if (!grow_items((void **)&group->modules, &group->module_capacity, group->module_count,
 			sizeof(*group->modules)))
 		return &sym_error_no_memory;
 	if (!module) {
-		error = image_create(path, image, &module);
+		error = image_create(path, object, &module);
 		if (!error) {
 			module->load_base = load_base;
 			module->company = context->company;
@@ -215,13 +215,13 @@ const struct image_part *mapped_file_part_at(const struct mapped_file *group, ui
 }
 
 struct sym_error *mapped_file_place(const struct group_opening *opening, const char *path,
-				    struct object_file *image, const struct placements *placements,
+				    struct object_file *object, const struct placements *placements,
 				    const uint32_t *lines, size_t line_count)
 {
 	for (size_t i = 0; i < placements->count; i++) {
 		struct sym_image *module;
 		struct sym_error *error =
-			mapped_file_add(opening, path, image, placements->items[i].base, &module);
+			mapped_file_add(opening, path, object, placements->items[i].base, &module);
 
 		if (error)
 			return error;

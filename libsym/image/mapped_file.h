@@ -140,7 +140,7 @@ const struct image_part *mapped_file_part_at(const struct mapped_file *group, ui
  * image, that one is used. The object may be NULL.
  */
 struct sym_error *mapped_file_add(const struct group_opening *opening, const char *path,
-				  struct object_file *image, uint64_t load_base,
+				  struct object_file *object, uint64_t load_base,
 				  struct sym_image **ret) __attribute__((warn_unused_result));
 
 /* Drops all added images. */
@@ -155,7 +155,7 @@ void mapped_file_give(const struct group_opening *opening, size_t line, struct s
  * without a placement are left unassigned.
  */
 struct sym_error *mapped_file_place(const struct group_opening *opening, const char *path,
-				    struct object_file *image, const struct placements *placements,
+				    struct object_file *object, const struct placements *placements,
 				    const uint32_t *lines, size_t line_count)
 	__attribute__((warn_unused_result));
 

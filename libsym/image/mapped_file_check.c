@@ -25,25 +25,25 @@ static bool is_after_start(const struct process *process, int64_t time_ns)
 }
 
 bool mapped_file_check_may_have_changed(const struct process *process,
-					const struct object_file *image)
+					const struct object_file *object)
 {
-	return is_after_start(process, image->file.changed_ns);
+	return is_after_start(process, object->file.changed_ns);
 }
 
 /* The segment at the start of the file, if it is loaded. */
-static const struct object_segment *header_segment(const struct object_file *image)
+static const struct object_segment *header_segment(const struct object_file *object)
 {
-	for (size_t i = 0; i < image->segment_count; i++)
-		if (!image->segments[i].offset && image->segments[i].size_bytes)
-			return &image->segments[i];
+	for (size_t i = 0; i < object->segment_count; i++)
+		if (!object->segments[i].offset && object->segments[i].size_bytes)
+			return &object->segments[i];
 	return NULL;
 }
 
 static struct sym_error *compare_header(const struct process *process,
-					const struct object_file *image, uint64_t address,
+					const struct object_file *object, uint64_t address,
 					size_t size_bytes)
 {
-	struct sparse_file view = object_file_view(image);
+	struct sparse_file view = object_file_view(object);
 	uint8_t memory[COMPARED_BYTES];
 	struct sym_error *error;
 
@@ -53,9 +53,9 @@ static struct sym_error *compare_header(const struct process *process,
 		sym_error_destroy(error);
 		return NULL;
 	}
-	error = sparse_file_need(&view, image->path, 0, size_bytes);
+	error = sparse_file_need(&view, object->path, 0, size_bytes);
 	if (!error && memcmp(view.data, memory, size_bytes))
-		error = sym_error_create_path(SYM_ERROR_STALE, image->path, SYM_OFFSET_UNKNOWN,
+		error = sym_error_create_path(SYM_ERROR_STALE, object->path, SYM_OFFSET_UNKNOWN,
 					      "the file was changed after it was mapped");
 	sparse_file_deinit(&view);
 	return error;
@@ -65,34 +65,34 @@ static struct sym_error *compare_header(const struct process *process,
  * The time of the last inode change, which no program can set. A file may be overwritten and get
  * its old mtime back. Changes of owner and mode count too.
  */
-static bool inode_change_ns(const struct object_file *image, int64_t *ret)
+static bool inode_change_ns(const struct object_file *object, int64_t *ret)
 {
 	struct stat status;
 
-	if (fstat(image->file.fd, &status))
+	if (fstat(object->file.fd, &status))
 		return false;
 	*ret = sparse_file_inode_time_ns(&status);
 	return true;
 }
 
-static bool inode_may_have_changed(const struct process *process, const struct object_file *image)
+static bool inode_may_have_changed(const struct process *process, const struct object_file *object)
 {
 	int64_t change_ns;
 
-	return inode_change_ns(image, &change_ns) && is_after_start(process, change_ns);
+	return inode_change_ns(object, &change_ns) && is_after_start(process, change_ns);
 }
 
 static struct sym_error *ask_pointers(const struct process *process,
-				      const struct object_file *image, uint64_t load_base)
+				      const struct object_file *object, uint64_t load_base)
 {
-	struct sym_error *error = relocation_check_ask(process, image, load_base);
+	struct sym_error *error = relocation_check_ask(process, object, load_base);
 
 	if (!error || sym_error_code(error) != SYM_ERROR_PERMISSION)
 		return error;
 	sym_error_destroy(error);
-	if (!mapped_file_check_may_have_changed(process, image))
+	if (!mapped_file_check_may_have_changed(process, object))
 		return NULL;
-	return sym_error_create_path(SYM_ERROR_STALE, image->path, SYM_OFFSET_UNKNOWN,
+	return sym_error_create_path(SYM_ERROR_STALE, object->path, SYM_OFFSET_UNKNOWN,
 				     "the file was changed after the process began, and without "
 				     "its memory the mapped content cannot be checked");
 }
@@ -102,10 +102,10 @@ static struct sym_error *ask_pointers(const struct process *process,
  * of code only (node moves its built-in functions near to its jitted code).
  * UINT64_MAX: none.
  */
-static uint64_t beginning_of_file(const struct object_file *image, const struct mapped_file *group,
+static uint64_t beginning_of_file(const struct object_file *object, const struct mapped_file *group,
 				  uint64_t expected_address)
 {
-	uint64_t first = image->file.offset; /* of an image inside another file */
+	uint64_t first = object->file.offset; /* of an image inside another file */
 	uint64_t elsewhere = UINT64_MAX;
 
 	for (size_t i = 0; i < group->mapping_count; i++) {
@@ -122,10 +122,10 @@ static uint64_t beginning_of_file(const struct object_file *image, const struct 
 }
 
 /* Compares a file that may have changed with the memory of the process. */
-static struct sym_error *ask_memory(const struct process *process, const struct object_file *image,
+static struct sym_error *ask_memory(const struct process *process, const struct object_file *object,
 				    uint64_t load_base, const struct mapped_file *group)
 {
-	const struct object_segment *header = header_segment(image);
+	const struct object_segment *header = header_segment(object);
 	bool is_flat = load_base == UINT64_MAX; /* mapped as it is in its file, loaded or not */
 	uint64_t size_bytes, address;
 
@@ -133,17 +133,17 @@ static struct sym_error *ask_memory(const struct process *process, const struct 
 	 * A change in place is visible wherever the process has no own copy of a page, headers
 	 * included.
 	 */
-	if (image->kind != SYM_IMAGE_ELF)
-		return ask_pointers(process, image, load_base);
+	if (object->kind != SYM_IMAGE_ELF)
+		return ask_pointers(process, object, load_base);
 	if (!header && !is_flat)
 		return NULL;
-	address = beginning_of_file(image, group,
+	address = beginning_of_file(object, group,
 				    is_flat ? UINT64_MAX : load_base + header->position);
 	if (address == UINT64_MAX)
 		return NULL;
-	size_bytes = is_flat ? image->file.size_bytes : header->size_bytes;
+	size_bytes = is_flat ? object->file.size_bytes : header->size_bytes;
 	size_bytes = size_bytes < COMPARED_BYTES ? size_bytes : COMPARED_BYTES;
-	return compare_header(process, image, address, (size_t)size_bytes);
+	return compare_header(process, object, address, (size_t)size_bytes);
 }
 
 /*
@@ -152,36 +152,36 @@ static struct sym_error *ask_memory(const struct process *process, const struct 
  * suffices: its memory would prove no more.
  * A PE file would need its relocated pointers.
  */
-static struct sym_error *ask_nobody(const struct object_file *image, int64_t seen_ns,
+static struct sym_error *ask_nobody(const struct object_file *object, int64_t seen_ns,
 				    const struct sym_error *ended)
 {
 	int64_t change_ns;
 
-	if (image->kind == SYM_IMAGE_ELF && inode_change_ns(image, &change_ns) &&
+	if (object->kind == SYM_IMAGE_ELF && inode_change_ns(object, &change_ns) &&
 	    change_ns <= seen_ns)
 		return NULL;
-	return sym_error_create_path(SYM_ERROR_STALE, image->path, SYM_OFFSET_UNKNOWN,
+	return sym_error_create_path(SYM_ERROR_STALE, object->path, SYM_OFFSET_UNKNOWN,
 				     "the file was changed after the process began, and the "
 				     "mapped content cannot be checked: %s",
 				     sym_error_message(ended));
 }
 
-struct sym_error *mapped_file_check(const struct process *process, const struct object_file *image,
+struct sym_error *mapped_file_check(const struct process *process, const struct object_file *object,
 				    uint64_t load_base, const struct mapped_file *group)
 {
 	struct sym_error *error, *ended;
 
-	if (process->core && !image->is_copy)
-		return core_check_image(process, image, load_base);
-	if (image->is_copy || (load_base == UINT64_MAX && image->kind != SYM_IMAGE_ELF) ||
-	    !(mapped_file_check_may_have_changed(process, image) ||
-	      inode_may_have_changed(process, image)))
+	if (process->core && !object->is_copy)
+		return core_check_image(process, object, load_base);
+	if (object->is_copy || (load_base == UINT64_MAX && object->kind != SYM_IMAGE_ELF) ||
+	    !(mapped_file_check_may_have_changed(process, object) ||
+	      inode_may_have_changed(process, object)))
 		return NULL;
-	error = ask_memory(process, image, load_base, group);
+	error = ask_memory(process, object, load_base, group);
 	ended = process_check(process);
 	if (ended && sym_error_code(ended) == SYM_ERROR_STALE) {
 		sym_error_destroy(error);
-		error = ask_nobody(image, group->seen_ns, ended);
+		error = ask_nobody(object, group->seen_ns, ended);
 	}
 	sym_error_destroy(ended);
 	return error;

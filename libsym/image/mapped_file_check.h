@@ -24,7 +24,7 @@
  * process: its files are copies.
  */
 bool mapped_file_check_may_have_changed(const struct process *process,
-					const struct object_file *image);
+					const struct object_file *object);
 
 /*
  * NULL: nothing contradicts the file.
@@ -34,7 +34,7 @@ bool mapped_file_check_may_have_changed(const struct process *process,
  * `load_base`: UINT64_MAX for an image that is mapped only as it is in its file.
  * `group`: the mappings of the file, and when they were read.
  */
-struct sym_error *mapped_file_check(const struct process *process, const struct object_file *image,
+struct sym_error *mapped_file_check(const struct process *process, const struct object_file *object,
 				    uint64_t load_base, const struct mapped_file *group)
 	__attribute__((warn_unused_result));
 

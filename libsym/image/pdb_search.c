@@ -301,7 +301,7 @@ static struct sym_error *copy_reference(void *context, const struct pe_debug *de
 
 struct pdb_search image_pdb_search(const struct sym_image *module)
 {
-	struct budget_account *account = object_file_account(module->image);
+	struct budget_account *account = object_file_account(module->object);
 
 	return (struct pdb_search){
 		.image_path = module->path,
@@ -331,12 +331,12 @@ static void *make_reference(const void *context)
 {
 	const struct sym_image *module = context;
 	struct budget_account *span AUTO_BUDGET_SPAN =
-		budget_span(object_file_account(module->image));
+		budget_span(object_file_account(module->object));
 	struct image_reference *made = calloc(1, sizeof(*made));
 	struct sym_error *error = &sym_error_no_memory;
 
 	if (made)
-		error = object_file_use_debug(module->image, copy_reference, made);
+		error = object_file_use_debug(module->object, copy_reference, made);
 	if (sym_error_is_no_memory(error)) {
 		reference_destroy(made);
 		made = NULL;
@@ -349,13 +349,13 @@ static void *make_search(const void *context)
 {
 	const struct sym_image *module = context;
 	struct budget_account *span AUTO_BUDGET_SPAN =
-		budget_span(object_file_account(module->image));
+		budget_span(object_file_account(module->object));
 	struct image_pdb *made = calloc(1, sizeof(*made));
 	struct searching searching = { module, made };
 	struct sym_error *error = &sym_error_no_memory;
 
 	if (made)
-		error = object_file_use_debug(module->image, search_now, &searching);
+		error = object_file_use_debug(module->object, search_now, &searching);
 	if (sym_error_is_no_memory(error)) {
 		image_pdb_destroy(made);
 		made = NULL;
@@ -368,8 +368,8 @@ static void *make_search(const void *context)
 
 static bool has_no_pdb(const struct sym_image *module)
 {
-	return !module->image || image_trouble(module) || module->image->kind < SYM_IMAGE_IL ||
-	       module->image->kind > SYM_IMAGE_NGEN;
+	return !module->object || image_trouble(module) || module->object->kind < SYM_IMAGE_IL ||
+	       module->object->kind > SYM_IMAGE_NGEN;
 }
 
 const struct sym_pdb *image_pdb_file(struct sym_image *module, const char **reason_ret)

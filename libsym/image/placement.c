@@ -28,7 +28,7 @@ struct candidate {
 };
 
 struct search {
-	const struct object_file *image;
+	const struct object_file *object;
 	uint64_t image_offset;
 	const struct sym_mapping *mappings;
 	const uint32_t *lines;
@@ -55,8 +55,8 @@ static bool placement_explains(const struct search *search, uint64_t base,
 {
 	uint64_t found;
 
-	for (size_t i = 0; i < search->image->segment_count; i++)
-		if (placement_base(line, search->image_offset, &search->image->segments[i],
+	for (size_t i = 0; i < search->object->segment_count; i++)
+		if (placement_base(line, search->image_offset, &search->object->segments[i],
 				   &found) &&
 		    found == base)
 			return true;
@@ -104,8 +104,8 @@ static void collect_candidates(struct search *search)
 
 		if (!(line->protection & SYM_EXECUTE))
 			continue;
-		for (size_t j = 0; j < search->image->segment_count; j++) {
-			const struct object_segment *segment = &search->image->segments[j];
+		for (size_t j = 0; j < search->object->segment_count; j++) {
+			const struct object_segment *segment = &search->object->segments[j];
 			uint64_t base;
 
 			if (segment->executable &&
@@ -195,11 +195,11 @@ static void place_lines(const struct search *search, struct placements *ret)
 	}
 }
 
-struct sym_error *placement_find(const struct object_file *image, uint64_t image_offset,
+struct sym_error *placement_find(const struct object_file *object, uint64_t image_offset,
 				 const struct sym_mapping *mappings, const uint32_t *lines,
 				 size_t line_count, struct placements *ret)
 {
-	struct search search = { .image = image,
+	struct search search = { .object = object,
 				 .image_offset = image_offset,
 				 .mappings = mappings,
 				 .lines = lines,

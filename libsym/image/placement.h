@@ -52,7 +52,7 @@ bool placement_base(const struct sym_mapping *line, uint64_t image_offset,
  * `lines` are all lines of one file. `image_offset` is B.
  * Having no placement is not an error. Errors: NO_MEMORY.
  */
-struct sym_error *placement_find(const struct object_file *image, uint64_t image_offset,
+struct sym_error *placement_find(const struct object_file *object, uint64_t image_offset,
 				 const struct sym_mapping *mappings, const uint32_t *lines,
 				 size_t line_count, struct placements *ret)
 	__attribute__((warn_unused_result));

@@ -96,9 +96,9 @@ static void take_abi(struct relmap_header *header, const struct pe *pe, const ui
  * that crossgen2 would compute for its only input.
  */
 static struct sym_error *fill_header(struct relmap_header *header, const struct pe *pe,
-				     struct object_file *image)
+				     struct object_file *object)
 {
-	const uint8_t *mvid = image->kind == SYM_IMAGE_COMPOSITE ? NULL : object_file_mvid(image);
+	const uint8_t *mvid = object->kind == SYM_IMAGE_COMPOSITE ? NULL : object_file_mvid(object);
 
 	*header = (struct relmap_header){
 		.has_signature = true,
@@ -111,13 +111,14 @@ static struct sym_error *fill_header(struct relmap_header *header, const struct 
 	else if (mvid)
 		make_signature(mvid, header, header->signature);
 	else
-		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
+		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, object->path,
+					     SYM_OFFSET_UNKNOWN,
 					     "neither signature nor MVID for the header of a map");
 	return NULL;
 }
 
 struct map_writing {
-	struct object_file *image;
+	struct object_file *object;
 	struct buf text;
 };
 
@@ -133,9 +134,9 @@ static void write_row(struct map_writing *writing, const struct r2r *r2r,
 					   name->data, name->size_bytes);
 }
 
-static struct sym_error *no_precompiled_code(const struct object_file *image)
+static struct sym_error *no_precompiled_code(const struct object_file *object)
 {
-	return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
+	return sym_error_create_path(SYM_ERROR_UNSUPPORTED, object->path, SYM_OFFSET_UNKNOWN,
 				     "it has no precompiled code");
 }
 
@@ -150,8 +151,8 @@ static struct sym_error *write_r2rmap(const struct precompiled *precompiled, voi
 	size_t count;
 
 	if (!precompiled)
-		return no_precompiled_code(writing->image);
-	error = fill_header(&header, precompiled_pe(precompiled), writing->image);
+		return no_precompiled_code(writing->object);
+	error = fill_header(&header, precompiled_pe(precompiled), writing->object);
 	if (error)
 		return error;
 	relmap_write_crossgen2_header(&writing->text, &header);
@@ -167,7 +168,7 @@ static struct sym_error *write_r2rmap(const struct precompiled *precompiled, voi
 static struct sym_error *make_r2rmap(struct sym_image *image, char **text_ret,
 				     size_t *size_bytes_ret)
 {
-	struct map_writing writing = { .image = image->image };
+	struct map_writing writing = { .object = image->object };
 	struct sym_error *error;
 	char *text = NULL;
 
@@ -190,8 +191,8 @@ static struct sym_error *make_relative_map(struct sym_image *image, char **text_
 	struct sym_symbols *symbols AUTO_SYMBOLS = NULL;
 	struct sym_error *error = NULL;
 
-	if (!object_file_is_precompiled(image->image))
-		error = no_precompiled_code(image->image);
+	if (!object_file_is_precompiled(image->object))
+		error = no_precompiled_code(image->object);
 	if (!error)
 		error = sym_image_symbols(image, 0, &symbols);
 	return error ? error
@@ -219,7 +220,7 @@ struct sym_error *sym_image_map(struct sym_image *image, enum sym_map_format for
 }
 
 struct unnamed_count {
-	const struct object_file *image;
+	const struct object_file *object;
 	enum r2r_dialect dialect;
 	uint64_t count;
 	const char *why;
@@ -235,7 +236,7 @@ static struct sym_error *count_unnamed(const struct precompiled *precompiled, vo
 	size_t count;
 
 	if (!precompiled)
-		return no_precompiled_code(unnamed->image);
+		return no_precompiled_code(unnamed->object);
 	r2r = precompiled_r2r(precompiled);
 	ranges = r2r_ranges(r2r, &count);
 	buf_init(&name, LIMIT_NAME_BYTES);
@@ -262,7 +263,7 @@ struct sym_error *sym_image_unnamed_methods(struct sym_image *image, enum sym_ma
 					    uint64_t *count_ret, const char **why_ret)
 {
 	struct unnamed_count unnamed = {
-		.image = image->image,
+		.object = image->object,
 		.dialect = format == SYM_MAP_R2RMAP ? R2R_NAME_CROSSGEN2 : R2R_NAME_RUNTIME,
 	};
 	struct sym_error *error = check_format(format);
@@ -285,14 +286,14 @@ struct sym_error *sym_image_map_name(struct sym_image *image, enum sym_map_forma
 
 	if (error)
 		return error;
-	if (!image->image)
+	if (!image->object)
 		return sym_error_create_path(SYM_ERROR_IO, image->path, SYM_OFFSET_UNKNOWN,
 					     "not open");
 	buf_init(&name, LIMIT_NAME_BYTES);
 	if (format == SYM_MAP_R2RMAP)
-		relmap_name_r2rmap(image->image, image->path, &name);
+		relmap_name_r2rmap(image->object, image->path, &name);
 	else
-		relmap_name_relative(image->image, image->path, &name);
+		relmap_name_relative(image->object, image->path, &name);
 	text = buf_steal(&name, NULL);
 	if (!text)
 		error = sym_error_from_buf(&name, "name of a map");

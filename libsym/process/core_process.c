@@ -243,9 +243,9 @@ size_t core_read(const struct core *core, uint64_t address, void *room, size_t s
 	return done;
 }
 
-static struct sym_error *core_stale_error(const struct object_file *image, const char *why)
+static struct sym_error *core_stale_error(const struct object_file *object, const char *why)
 {
-	return sym_error_create_path(SYM_ERROR_STALE, image->path, SYM_OFFSET_UNKNOWN, "%s", why);
+	return sym_error_create_path(SYM_ERROR_STALE, object->path, SYM_OFFSET_UNKNOWN, "%s", why);
 }
 
 /*
@@ -253,60 +253,60 @@ static struct sym_error *core_stale_error(const struct object_file *image, const
  * A part of the file can be mapped once more, far away (V8 does so with its builtins). Then other
  * memory precedes that part.
  */
-static uint64_t first_page(const struct core *core, const struct object_file *image,
+static uint64_t first_page(const struct core *core, const struct object_file *object,
 			   uint64_t load_base)
 {
-	uint64_t expected = load_base + image->segments[0].position;
+	uint64_t expected = load_base + object->segments[0].position;
 	const struct elf_core_file *file = elf_core_find_file(&core->elf, expected);
 	size_t place;
 
-	if (file && !strcmp(file->path, image->path))
+	if (file && !strcmp(file->path, object->path))
 		return expected;
-	place = find_path(core, image->path);
+	place = find_path(core, object->path);
 	if (place < core->elf.file_count && !core->by_path[place]->offset &&
-	    !strcmp(core->by_path[place]->path, image->path))
+	    !strcmp(core->by_path[place]->path, object->path))
 		return core->by_path[place]->start_address;
 	return expected;
 }
 
 /* The first page contains the build-id in all current linkers' output. */
-static struct sym_error *check_elf(const struct core *core, const struct object_file *image,
+static struct sym_error *check_elf(const struct core *core, const struct object_file *object,
 				   uint64_t load_base)
 {
-	struct sparse_file view = object_file_view(image);
+	struct sparse_file view = object_file_view(object);
 	size_t size_bytes = view.size_bytes < COMPARED_BYTES ? view.size_bytes : COMPARED_BYTES;
 	uint8_t bytes[COMPARED_BYTES];
 	struct sym_error *error = NULL;
 
-	if (core_read(core, first_page(core, image, load_base), bytes, size_bytes) < size_bytes)
+	if (core_read(core, first_page(core, object, load_base), bytes, size_bytes) < size_bytes)
 		error = core_stale_error(
-			image,
+			object,
 			core->elf.missing_bytes
 				? "the core file was cut off before its first page: the mapped "
 				  "file cannot be identified"
 				: "the core file does not have its first page: the mapped "
 				  "file cannot be identified");
 	if (!error)
-		error = sparse_file_need(&view, image->path, 0, size_bytes);
+		error = sparse_file_need(&view, object->path, 0, size_bytes);
 	if (!error && memcmp(view.data, bytes, size_bytes) != 0)
-		error = core_stale_error(image, "the file is not the one that was mapped");
+		error = core_stale_error(object, "the file is not the one that was mapped");
 	sparse_file_deinit(&view);
 	return error;
 }
 
-struct sym_error *core_check_image(const struct process *process, const struct object_file *image,
+struct sym_error *core_check_image(const struct process *process, const struct object_file *object,
 				   uint64_t load_base)
 {
 	struct sym_error *error;
 
-	if (image->path[0] == '[' || load_base == UINT64_MAX)
+	if (object->path[0] == '[' || load_base == UINT64_MAX)
 		return NULL; /* the kernel's vDSO, from the core itself */
-	if (image->file.changed_ns > process->core->time_ns)
-		return core_stale_error(image,
+	if (object->file.changed_ns > process->core->time_ns)
+		return core_stale_error(object,
 					"the file was changed after the core file was written");
-	if (image->kind == SYM_IMAGE_ELF)
-		return image->segment_count ? check_elf(process->core, image, load_base) : NULL;
-	error = relocation_check_ask(process, image, load_base);
+	if (object->kind == SYM_IMAGE_ELF)
+		return object->segment_count ? check_elf(process->core, object, load_base) : NULL;
+	error = relocation_check_ask(process, object, load_base);
 	if (error && sym_error_code(error) == SYM_ERROR_PERMISSION) {
 		sym_error_destroy(error); /* no relocated page to compare */
 		error = NULL;

@@ -52,7 +52,7 @@ size_t core_read(const struct core *core, uint64_t address, void *room, size_t s
  * STALE: it is newer than the core, it differs from the bytes in the core, or it is an ELF file
  * without a page in the core to compare.
  */
-struct sym_error *core_check_image(const struct process *process, const struct object_file *image,
+struct sym_error *core_check_image(const struct process *process, const struct object_file *object,
 				   uint64_t load_base) __attribute__((warn_unused_result));
 
 struct sym_snapshot;

@@ -26,13 +26,13 @@ struct relocation_votes {
  * Converts [rva, rva + size_bytes) to an offset in the file; false when no segment contains all of
  * it.
  */
-static bool relocation_check_locate(const struct object_file *image, uint64_t rva,
+static bool relocation_check_locate(const struct object_file *object, uint64_t rva,
 				    uint64_t size_bytes, uint64_t *ret)
 {
 	size_t i;
 
-	for (i = 0; i < image->segment_count; i++) {
-		const struct object_segment *segment = &image->segments[i];
+	for (i = 0; i < object->segment_count; i++) {
+		const struct object_segment *segment = &object->segments[i];
 		uint64_t inside = rva - segment->position;
 
 		if (rva < segment->position || inside >= segment->size_bytes ||
@@ -44,9 +44,9 @@ static bool relocation_check_locate(const struct object_file *image, uint64_t rv
 	return false;
 }
 
-static struct sym_error *relocation_check_stale_error(const struct object_file *image)
+static struct sym_error *relocation_check_stale_error(const struct object_file *object)
 {
-	return sym_error_create_path(SYM_ERROR_STALE, image->path, SYM_OFFSET_UNKNOWN,
+	return sym_error_create_path(SYM_ERROR_STALE, object->path, SYM_OFFSET_UNKNOWN,
 				     "the file was changed after it was mapped");
 }
 
@@ -88,7 +88,7 @@ static bool relocation_check_extent(struct pe_relocation_block block, uint32_t *
 	return start < end;
 }
 
-static struct sym_error *ask_block(const struct process *process, const struct object_file *image,
+static struct sym_error *ask_block(const struct process *process, const struct object_file *object,
 				   struct sparse_file *view, uint64_t load_base,
 				   struct pe_relocation_block block,
 				   struct relocation_votes *relocation_votes)
@@ -99,10 +99,10 @@ static struct sym_error *ask_block(const struct process *process, const struct o
 	uint64_t file_offset;
 
 	if (!relocation_check_extent(block, &start, &end) ||
-	    !relocation_check_locate(image, (uint64_t)block.page_rva + start, end - start,
+	    !relocation_check_locate(object, (uint64_t)block.page_rva + start, end - start,
 				     &file_offset))
 		return NULL;
-	error = sparse_file_need(view, image->path, file_offset, end - start);
+	error = sparse_file_need(view, object->path, file_offset, end - start);
 	if (error)
 		return error;
 	error = process_read_memory(process, load_base + block.page_rva + start, memory,
@@ -118,7 +118,7 @@ static struct sym_error *ask_block(const struct process *process, const struct o
 	return NULL;
 }
 
-static struct sym_error *ask_blocks(const struct process *process, const struct object_file *image,
+static struct sym_error *ask_blocks(const struct process *process, const struct object_file *object,
 				    struct sparse_file *view, uint64_t load_base,
 				    struct reader table, struct relocation_votes *relocation_votes)
 {
@@ -127,11 +127,11 @@ static struct sym_error *ask_blocks(const struct process *process, const struct 
 	unsigned int i;
 
 	for (i = 0; !error && i < MOST_BLOCKS && pe_relocations_next_block(&table, &block); i++)
-		error = ask_block(process, image, view, load_base, block, relocation_votes);
+		error = ask_block(process, object, view, load_base, block, relocation_votes);
 	return error;
 }
 
-static struct sym_error *relocation_check_decide(const struct object_file *image,
+static struct sym_error *relocation_check_decide(const struct object_file *object,
 						 const struct relocation_votes *relocation_votes)
 {
 	/* A single match can be chance: a bound pointer can have any value. */
@@ -139,10 +139,10 @@ static struct sym_error *relocation_check_decide(const struct object_file *image
 
 	if (agrees || !(relocation_votes->raw + relocation_votes->other))
 		return NULL;
-	return relocation_check_stale_error(image);
+	return relocation_check_stale_error(object);
 }
 
-static struct sym_error *ask(const struct process *process, const struct object_file *image,
+static struct sym_error *ask(const struct process *process, const struct object_file *object,
 			     struct sparse_file *view, uint64_t load_base)
 {
 	struct relocation_votes relocation_votes = { 0 };
@@ -150,38 +150,38 @@ static struct sym_error *ask(const struct process *process, const struct object_
 	struct sym_error *error;
 	uint64_t table_offset;
 
-	error = sparse_file_need(view, image->path, 0, HEAD_BYTES);
+	error = sparse_file_need(view, object->path, 0, HEAD_BYTES);
 	if (error)
 		return error;
 	if (!pe_relocations_locate(view->data,
 				   view->size_bytes < HEAD_BYTES ? view->size_bytes : HEAD_BYTES,
 				   &where) ||
 	    where.size_bytes > most_table_bytes ||
-	    !relocation_check_locate(image, where.rva, where.size_bytes, &table_offset))
+	    !relocation_check_locate(object, where.rva, where.size_bytes, &table_offset))
 		return NULL;
 	/* An image at its preferred base is not relocated. */
 	relocation_votes.difference = load_base - where.preferred_base;
 	if (!relocation_votes.difference)
 		return NULL;
-	error = sparse_file_need(view, image->path, table_offset, where.size_bytes);
+	error = sparse_file_need(view, object->path, table_offset, where.size_bytes);
 	if (!error)
-		error = ask_blocks(process, image, view, load_base,
+		error = ask_blocks(process, object, view, load_base,
 				   reader_over(view->data + table_offset, where.size_bytes),
 				   &relocation_votes);
-	return error ? error : relocation_check_decide(image, &relocation_votes);
+	return error ? error : relocation_check_decide(object, &relocation_votes);
 }
 
 struct sym_error *relocation_check_ask(const struct process *process,
-				       const struct object_file *image, uint64_t load_base)
+				       const struct object_file *object, uint64_t load_base)
 {
-	struct sparse_file view = object_file_view(image);
-	struct sym_error *error = ask(process, image, &view, load_base);
+	struct sparse_file view = object_file_view(object);
+	struct sym_error *error = ask(process, object, &view, load_base);
 
 	sparse_file_deinit(&view);
 	/* Memory beyond the end of a truncated file is unreadable. */
 	if (error && sym_error_code(error) == SYM_ERROR_IO && !sym_error_is_shortage(error)) {
 		sym_error_destroy(error);
-		return relocation_check_stale_error(image);
+		return relocation_check_stale_error(object);
 	}
 	return error;
 }

@@ -23,7 +23,7 @@
  * Errors: STALE when they differ; PERMISSION when the memory cannot be read; NO_MEMORY.
  */
 struct sym_error *relocation_check_ask(const struct process *process,
-				       const struct object_file *image, uint64_t load_base)
+				       const struct object_file *object, uint64_t load_base)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -200,7 +200,7 @@ static void resolve_image(const struct resolving *resolving, size_t line, struct
 		return;
 	}
 	if (answer->image_position == UINT64_MAX && !image_trouble(module) &&
-	    module->image->kind != SYM_IMAGE_UNKNOWN) {
+	    module->object->kind != SYM_IMAGE_UNKNOWN) {
 		answer->status = SYM_NO_SYMBOLS;
 		answer->reason = "this part of the file is loaded nowhere";
 	} else {
@@ -208,7 +208,7 @@ static void resolve_image(const struct resolving *resolving, size_t line, struct
 	}
 	/* Method tables are complete; symbol tables are often stripped. */
 	if (answer->status == SYM_NO_SYMBOLS || answer->status == SYM_BOUNDS_ONLY ||
-	    (answer->status == SYM_NO_MATCH && module->image->kind == SYM_IMAGE_ELF))
+	    (answer->status == SYM_NO_MATCH && module->object->kind == SYM_IMAGE_ELF))
 		find_written(resolver_get_self_reported(resolving), answer);
 }
 

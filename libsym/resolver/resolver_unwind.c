@@ -74,16 +74,16 @@ static bool is_executable(const struct sym_unwinder *unwinder, uint64_t address)
 
 static void describe_image(const struct sym_answer *answer, struct walk_code *ret)
 {
-	struct object_file *image = answer->image->image;
+	struct object_file *object = answer->image->object;
 
-	if (!image || answer->image_position == UINT64_MAX)
+	if (!object || answer->image_position == UINT64_MAX)
 		return;
-	ret->image = image;
+	ret->object = object;
 	ret->position = answer->image_position;
 	ret->is_stub = answer->status == SYM_RESOLVED && answer->kind == SYM_SYMBOL_STUB;
-	if (image->kind == SYM_IMAGE_ELF)
+	if (object->kind == SYM_IMAGE_ELF)
 		ret->kind = WALK_ELF;
-	else if (image->kind == SYM_IMAGE_READYTORUN || image->kind == SYM_IMAGE_COMPOSITE)
+	else if (object->kind == SYM_IMAGE_READYTORUN || object->kind == SYM_IMAGE_COMPOSITE)
 		ret->kind = WALK_R2R;
 }
 

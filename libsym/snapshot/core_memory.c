@@ -26,14 +26,15 @@ struct core_context {
  * Bytes outside the pages of all segments were appended: the assemblies of a single-file
  * application, which the runtime maps as they are.
  */
-static bool is_constant_in_elf(const struct object_file *image, uint64_t offset, uint64_t *left_ret)
+static bool is_constant_in_elf(const struct object_file *object, uint64_t offset,
+			       uint64_t *left_ret)
 {
 	uint64_t page = offset & ~(uint64_t)(REMOTE_PAGE_BYTES - 1), left = UINT64_MAX;
 	uint8_t head[ELF_BRIEF_HEAD_BYTES];
 	struct elf_brief brief;
 	bool is_in_page = false;
 
-	if (path_read_at(image->fd, head, sizeof(head), 0) ||
+	if (path_read_at(object->fd, head, sizeof(head), 0) ||
 	    !elf_brief_parse(head, sizeof(head), &brief))
 		return false;
 	for (size_t i = 0; i < brief.load_count; i++) {
@@ -73,20 +74,20 @@ static size_t read_file(const struct core_context *context, uint64_t address, vo
 	if (mapping->protection & SYM_WRITE)
 		return 0;
 	sym_error_destroy(snapshot_image_of(context->snapshot, line, &module));
-	if (!module || !module->image || image_trouble(module))
+	if (!module || !module->object || image_trouble(module))
 		return 0;
 	offset = mapping->offset + (address - mapping->start_address);
 	left = mapping->end_address - address;
-	if (module->image->kind == SYM_IMAGE_ELF) {
+	if (module->object->kind == SYM_IMAGE_ELF) {
 		uint64_t constant;
 
-		if (!is_constant_in_elf(module->image, offset, &constant))
+		if (!is_constant_in_elf(module->object, offset, &constant))
 			return 0;
 		left = constant < left ? constant : left;
 	}
 	if (left > size_bytes)
 		left = size_bytes;
-	return path_read_at(module->image->fd, room, (size_t)left, offset) ? 0 : (size_t)left;
+	return path_read_at(module->object->fd, room, (size_t)left, offset) ? 0 : (size_t)left;
 }
 
 static size_t read_piece(const struct core_context *context, uint64_t address, uint8_t *room,

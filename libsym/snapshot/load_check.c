@@ -62,7 +62,7 @@ static struct verdict load_check_compare_line(const struct sym_snapshot *snapsho
 		const char *mvid;
 
 		/* An unreadable image cannot be compared. */
-		if (!module->image || image_trouble(module) || !is_of(module, line))
+		if (!module->object || image_trouble(module) || !is_of(module, line))
 			continue;
 		mvid = sym_image_mvid(module);
 		verdict.module = module;

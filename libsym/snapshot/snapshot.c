@@ -125,8 +125,8 @@ static struct sym_error *list_images(void *context, struct object_file ***ret, s
 		error = *ret ? NULL : &sym_error_no_memory;
 	}
 	for (size_t i = 0; *ret && i < newest->module_count; i++)
-		if (newest->modules[i]->image)
-			(*ret)[(*count_ret)++] = object_file_share(newest->modules[i]->image);
+		if (newest->modules[i]->object)
+			(*ret)[(*count_ret)++] = object_file_share(newest->modules[i]->object);
 	pthread_mutex_unlock(&ground->lock);
 	return error;
 }
@@ -134,19 +134,19 @@ static struct sym_error *list_images(void *context, struct object_file ***ret, s
 static struct object_file *share_executable(void *context)
 {
 	struct snapshot_shared *ground = context;
-	struct object_file *image = NULL;
+	struct object_file *object = NULL;
 	struct sym_error *error = NULL;
 
 	pthread_mutex_lock(&ground->lock);
 	if (ground->newest)
 		error = snapshot_open_all(ground->newest);
 	if (ground->newest && !error)
-		image = snapshot_executable(ground->newest);
-	if (image)
-		object_file_share(image);
+		object = snapshot_executable(ground->newest);
+	if (object)
+		object_file_share(object);
 	pthread_mutex_unlock(&ground->lock);
 	sym_error_destroy(error);
-	return image;
+	return object;
 }
 
 static void number_images(void *context)

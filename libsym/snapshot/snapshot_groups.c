@@ -417,10 +417,10 @@ uint64_t snapshot_offset(const struct sym_snapshot *snapshot, size_t line,
 {
 	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
 	uint64_t offset = address - mapping->start_address + mapping->offset;
-	uint64_t first = module->image ? module->image->file.offset : 0, left;
+	uint64_t first = module->object ? module->object->file.offset : 0, left;
 
 	if (is_remapped(snapshot, line))
-		return object_file_position_to_offset(module->image, address - module->load_base,
+		return object_file_position_to_offset(module->object, address - module->load_base,
 						      &offset, &left)
 			       ? offset
 			       : UINT64_MAX;
@@ -435,8 +435,8 @@ uint64_t snapshot_position(const struct sym_snapshot *snapshot, size_t line,
 	if (__atomic_load_n(&snapshot->lines[line].placed, __ATOMIC_RELAXED))
 		return address - module->load_base;
 	offset = snapshot_offset(snapshot, line, module, address);
-	if (!module->image || offset == UINT64_MAX ||
-	    !object_file_offset_to_position(module->image, offset, &position))
+	if (!module->object || offset == UINT64_MAX ||
+	    !object_file_offset_to_position(module->object, offset, &position))
 		return UINT64_MAX;
 	return position;
 }

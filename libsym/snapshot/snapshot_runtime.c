@@ -24,8 +24,8 @@ const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *sn
 		if (strcmp(mapping->path, space->mappings[runtime->mapping_index].path) != 0)
 			continue;
 		sym_error_destroy(snapshot_image_of(snapshot, i, &module));
-		if (module && snapshot->lines[i].placed && module->image &&
-		    module->image->kind == SYM_IMAGE_ELF)
+		if (module && snapshot->lines[i].placed && module->object &&
+		    module->object->kind == SYM_IMAGE_ELF)
 			return mapping;
 	}
 	return NULL;
@@ -38,9 +38,9 @@ struct object_file *snapshot_executable(const struct sym_snapshot *snapshot)
 	for (size_t i = 0; executable && i < snapshot->module_count; i++) {
 		struct sym_image *module = snapshot->modules[i];
 
-		if (module->image && module->image->kind == SYM_IMAGE_ELF &&
+		if (module->object && module->object->kind == SYM_IMAGE_ELF &&
 		    !strcmp(module->path, executable))
-			return image_trouble(module) ? NULL : module->image;
+			return image_trouble(module) ? NULL : module->object;
 	}
 	return NULL;
 }
@@ -76,15 +76,15 @@ static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
 	size_t stem_bytes = strlen(name), count = 0, found = SIZE_MAX;
 
 	for (size_t i = 0; i < snapshot->module_count; i++)
-		if (snapshot->modules[i]->image && !strcmp(snapshot->modules[i]->path, path))
+		if (snapshot->modules[i]->object && !strcmp(snapshot->modules[i]->path, path))
 			return i;
 	if (name == path || stem_bytes <= 4)
 		return SIZE_MAX;
 	stem_bytes -= 4; /* .dll */
 	for (size_t i = 0; i < snapshot->module_count; i++) {
-		struct object_file *image = snapshot->modules[i]->image;
-		const char *assembly = image && image->kind != SYM_IMAGE_ELF
-					       ? object_file_assembly_name(image)
+		struct object_file *object = snapshot->modules[i]->object;
+		const char *assembly = object && object->kind != SYM_IMAGE_ELF
+					       ? object_file_assembly_name(object)
 					       : NULL;
 
 		if (!assembly || strncmp(assembly, name, stem_bytes) != 0 || assembly[stem_bytes])
@@ -118,7 +118,7 @@ static void find_managed(const struct assemblies *assemblies, size_t module_inde
 	if (image_trouble(module))
 		return;
 	if (!*managed)
-		error = object_file_use_managed(module->image, managed);
+		error = object_file_use_managed(module->object, managed);
 	if (error)
 		*managed = NULL;
 	else
@@ -181,7 +181,7 @@ static struct sym_error *use_assemblies(const struct sym_snapshot *snapshot, clr
 	error = use(context, &access);
 	for (size_t i = 0; i < snapshot->module_count; i++)
 		if (assemblies.managed[i])
-			object_file_unuse_managed(snapshot->modules[i]->image);
+			object_file_unuse_managed(snapshot->modules[i]->object);
 	free(assemblies.managed);
 	forget_asked(&assemblies);
 	return error;

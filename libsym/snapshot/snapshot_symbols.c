@@ -52,13 +52,13 @@ static bool lists_functions(const struct joining *joining, uint32_t image_index)
 
 static bool is_wanted(const struct joining *joining, const struct sym_image *module)
 {
-	if (!module->image || image_trouble(module) || module->load_base == UINT64_MAX)
+	if (!module->object || image_trouble(module) || module->load_base == UINT64_MAX)
 		return false;
-	if (module->image->kind == SYM_IMAGE_ELF)
+	if (module->object->kind == SYM_IMAGE_ELF)
 		return joining->flags & SYM_SYMBOLS_UNNAMED ||
 		       lists_functions(joining, module->index);
 	return joining->flags & SYM_SYMBOLS_PRECOMPILED &&
-	       object_file_is_precompiled(module->image);
+	       object_file_is_precompiled(module->object);
 }
 
 /*
@@ -71,7 +71,7 @@ static void note_mapped(struct joining *joining, const struct sym_image *module)
 	struct address_ranges *mapped = &joining->mapped;
 
 	mapped->count = 0;
-	for (size_t i = 0; module->image->kind == SYM_IMAGE_ELF && i < space->mapping_count; i++) {
+	for (size_t i = 0; module->object->kind == SYM_IMAGE_ELF && i < space->mapping_count; i++) {
 		const struct sym_mapping *line = &space->mappings[i];
 
 		if (line->image_index != module_index(module) || !(line->protection & SYM_EXECUTE))
@@ -189,7 +189,7 @@ static struct sym_error *list_module(struct sym_image *module, uint32_t flags,
 		error = builder->failure;
 		builder->failure = NULL;
 	}
-	if (!error && sink.unnamed && module->image->kind == SYM_IMAGE_ELF)
+	if (!error && sink.unnamed && module->object->kind == SYM_IMAGE_ELF)
 		error = make_native_disjoint(builder);
 	if (!error || sym_error_is_no_memory(error))
 		return error;
@@ -245,7 +245,7 @@ static const struct sym_mapping *mapping_of(const struct sym_snapshot *snapshot,
 /* A file that was overwritten in place counts as another file. */
 static int64_t touched_ns(const struct sym_image *module)
 {
-	return module->image ? module->image->file.touched_ns : 0;
+	return module->object ? module->object->file.touched_ns : 0;
 }
 
 static struct kept_list *find_kept(const struct join_cache *cache, const struct sym_image *module,
@@ -316,11 +316,11 @@ static struct sym_error *add_module(struct joining *joining, struct sym_image *m
 		symbols_builder_absorb_names(&joining->joined, list);
 	}
 	note_mapped(joining, module);
-	if (unnamed && module->image->kind == SYM_IMAGE_ELF)
+	if (unnamed && module->object->kind == SYM_IMAGE_ELF)
 		add_native(joining, list, module_index(module));
 	else
 		add_first_of_aliases(joining, list, module_index(module));
-	*listed_ret = list->count > 0 && module->image->kind != SYM_IMAGE_ELF;
+	*listed_ret = list->count > 0 && module->object->kind != SYM_IMAGE_ELF;
 	return NULL;
 }
 

@@ -23,7 +23,7 @@ struct opened {
 };
 
 struct dwarf_source {
-	struct object_file *image;
+	struct object_file *object;
 	const char *path;
 	struct debugfile_roots roots;
 	struct debug_fetch *debug_fetch; /* may be NULL */
@@ -65,12 +65,12 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 
 	(void)why;
 	*ret = NULL;
-	if (input->image->kind != SYM_IMAGE_ELF)
+	if (input->object->kind != SYM_IMAGE_ELF)
 		return NULL;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
-	own->image = input->image;
+	own->object = input->object;
 	own->path = input->path;
 	own->roots = input->roots;
 	own->debug_fetch = input->debug_fetch;
@@ -82,17 +82,17 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	return NULL;
 }
 
-static bool has_table(const struct object_file *image)
+static bool has_table(const struct object_file *object)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
-	struct sym_error *error = elf_sections_read(image, &sections);
+	struct sym_error *error = elf_sections_read(object, &sections);
 
 	sym_error_destroy(error);
 	return !error && elf_sections_find(&sections, SHT_SYMTAB);
 }
 
 /* Opens the DWARF of the image or of its debug file. */
-static struct sym_error *open_info(const struct dwarf_source *own, const struct object_file *image,
+static struct sym_error *open_info(const struct dwarf_source *own, const struct object_file *object,
 				   struct dwarf_info **ret)
 {
 	struct dwarf_fetch fetch = { .image_path = own->path, .rights = own->roots.rights };
@@ -101,18 +101,18 @@ static struct sym_error *open_info(const struct dwarf_source *own, const struct 
 		fetch.fetch = own->debug_fetch->fetch;
 		fetch.context = own->debug_fetch->context;
 	}
-	return dwarf_info_open(image, &fetch, own->forks, ret);
+	return dwarf_info_open(object, &fetch, own->forks, ret);
 }
 
 static struct sym_error *open_parts(const struct dwarf_source *own, struct opened *opened)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
-	struct sym_error *error = open_info(own, own->image, &opened->info);
+	struct sym_error *error = open_info(own, own->object, &opened->info);
 
-	opened->has_table = has_table(own->image);
+	opened->has_table = has_table(own->object);
 	if (error || opened->info)
 		return error;
-	error = elf_sections_read(own->image, &sections);
+	error = elf_sections_read(own->object, &sections);
 	if (!error)
 		error = debugfile_find(&sections, &own->roots, &opened->debug_image,
 				       &opened->distance);
@@ -124,10 +124,11 @@ static struct sym_error *open_parts(const struct dwarf_source *own, struct opene
 
 static struct sym_error *open_fetched_parts(const struct dwarf_source *own, struct opened *opened)
 {
-	struct object_file *image;
-	struct sym_error *error = debug_fetch_get(own->debug_fetch, own->image, own->path, &image);
+	struct object_file *object;
+	struct sym_error *error =
+		debug_fetch_get(own->debug_fetch, own->object, own->path, &object);
 
-	return image ? open_info(own, image, &opened->info) : error;
+	return object ? open_info(own, object, &opened->info) : error;
 }
 
 /* A file that cannot be read has no DWARF. After a lack of memory it is tried again. */

@@ -23,7 +23,7 @@ struct bounds {
 };
 
 struct eh_frame_source {
-	struct object_file *image;
+	struct object_file *object;
 	struct lazy bounds;
 };
 
@@ -54,15 +54,15 @@ static void close_source(void *source)
 }
 
 /* Old linkers omit the program header. Then the section decides. */
-static struct sym_error *has_bounds(const struct object_file *image, bool *ret)
+static struct sym_error *has_bounds(const struct object_file *object, bool *ret)
 {
 	struct elf_sections sections AUTO_ELF_SECTIONS = { 0 };
 	struct sym_error *error;
 
-	*ret = image->unwind_bytes;
+	*ret = object->unwind_bytes;
 	if (*ret)
 		return NULL;
-	error = elf_sections_read(image, &sections);
+	error = elf_sections_read(object, &sections);
 	*ret = !error && elf_sections_find_named(&sections, ".eh_frame");
 	if (sym_error_is_no_memory(error))
 		return error;
@@ -78,15 +78,15 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 
 	(void)why;
 	*ret = NULL;
-	if (input->image->kind != SYM_IMAGE_ELF)
+	if (input->object->kind != SYM_IMAGE_ELF)
 		return NULL;
-	error = has_bounds(input->image, &any);
+	error = has_bounds(input->object, &any);
 	if (error || !any)
 		return error;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
-	own->image = input->image;
+	own->object = input->object;
 	lazy_init(&own->bounds);
 	*ret = own;
 	return NULL;
@@ -99,7 +99,7 @@ static void *make_bounds(const void *source)
 
 	if (!bounds)
 		return NULL;
-	bounds->functions = function_bounds_of(own->image);
+	bounds->functions = function_bounds_of(own->object);
 	if (bounds->functions)
 		bounds->texts = calloc(bounds->functions->count + 1, sizeof(*bounds->texts));
 	return bounds->texts ? STEAL(bounds) : NULL;
@@ -140,7 +140,7 @@ static const char *text_of(const struct eh_frame_source *own, struct bounds *bou
 
 	if (text)
 		return text;
-	text = eh_frame_source_text(own->image->path, vaddr);
+	text = eh_frame_source_text(own->object->path, vaddr);
 	if (!text || atomic_compare_exchange_strong(place, &none, text))
 		return text;
 	free(text);
@@ -192,7 +192,7 @@ static struct sym_error *eh_frame_source_list(void *source, const struct source_
 			.source = SYM_SOURCE_EH_FRAME,
 			.image_index = sink->image_index,
 		};
-		char *text AUTO_FREE = eh_frame_source_text(own->image->path, vaddr);
+		char *text AUTO_FREE = eh_frame_source_text(own->object->path, vaddr);
 
 		if (!text)
 			return &sym_error_no_memory;

@@ -58,7 +58,7 @@ struct elf_whole {
 };
 
 struct elf_source {
-	struct object_file *image;
+	struct object_file *object;
 	struct debugfile_roots roots;
 	struct elf_whole *whole;
 };
@@ -166,8 +166,8 @@ static struct sym_error *prefer_debug_file(struct elf_whole *elf, const struct e
 	error = elf_symbols_read(elf->debug_image, &separate);
 	if (error && !sym_error_is_no_memory(error)) {
 		/* A damaged debug file makes only itself unusable. */
-		object_file_record_problem(own->image, error);
-		debugfile_record_unused(own->image, sym_error_message(error));
+		object_file_record_problem(own->object, error);
+		debugfile_record_unused(own->object, sym_error_message(error));
 		sym_error_destroy(error);
 		return NULL;
 	}
@@ -186,7 +186,7 @@ static struct sym_error *prefer_debug_file(struct elf_whole *elf, const struct e
 }
 
 /* Adds the symbols of .gnu_debugdata, if there is nothing better. */
-static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct object_file *image,
+static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct object_file *object,
 					  struct index_builder *builder)
 {
 	struct elf_sections *sections = &elf->tables[0];
@@ -214,7 +214,7 @@ static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct ob
 	if (!error && mini.count) {
 		elf->distances[elf->image_count] = distance;
 		elf->images[elf->image_count++] = elf->mini_image;
-		elf->symbol_file = image->path;
+		elf->symbol_file = object->path;
 	}
 	elf_symbols_deinit(&mini);
 	return error;
@@ -247,7 +247,7 @@ static void bound_in_full_table(const struct function_bounds *functions,
 }
 
 /* Bounds of functions end symbols that have no size. */
-static struct sym_error *bound_reach(struct object_file *image, struct elf_symbols *symbols)
+static struct sym_error *bound_reach(struct object_file *object, struct elf_symbols *symbols)
 {
 	const struct function_bounds *functions;
 	struct go_functions *go;
@@ -255,14 +255,14 @@ static struct sym_error *bound_reach(struct object_file *image, struct elf_symbo
 
 	if (!has_sizeless(symbols))
 		return NULL;
-	functions = function_bounds_of(image);
+	functions = function_bounds_of(object);
 	if (!functions)
 		return &sym_error_no_memory;
 	if (symbols->has_full_table) {
 		bound_in_full_table(functions, symbols);
 		return NULL;
 	}
-	go = go_functions_of(image);
+	go = go_functions_of(object);
 	if (!go)
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < symbols->count; i++) {
@@ -286,7 +286,7 @@ static struct sym_error *bound_reach(struct object_file *image, struct elf_symbo
 }
 
 /* Builds one index. An image without any symbol has no index. */
-static struct sym_error *index_tables(struct elf_whole *elf, const struct object_file *image,
+static struct sym_error *index_tables(struct elf_whole *elf, const struct object_file *object,
 				      struct elf_symbols *symbols)
 {
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
@@ -295,13 +295,13 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct object
 
 	if (error)
 		return error;
-	index_builder_charge(builder, object_file_account(image), image->path);
+	index_builder_charge(builder, object_file_account(object), object->path);
 	elf->is_complete = symbols->has_full_table;
 	if (symbols->has_full_table)
 		elf->symbol_file = elf->images[0]->path;
 	error = add_symbols(elf, builder, symbols);
 	if (!error)
-		error = add_mini_symbols(elf, image, builder);
+		error = add_mini_symbols(elf, object, builder);
 	if (error || index_builder_is_empty(builder))
 		return error;
 	error = index_freeze(builder, &elf->index);
@@ -309,7 +309,7 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct object
 		return error;
 	/* Includes `names`. */
 	shown_bytes = 2 * (elf->name_count + 1) * sizeof(*elf->shown);
-	error = budget_charge(elf->account, shown_bytes, image->path);
+	error = budget_charge(elf->account, shown_bytes, object->path);
 	if (error)
 		return error;
 	elf->charged_bytes = shown_bytes;
@@ -319,22 +319,22 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct object
 
 static struct sym_error *read_whole(const struct elf_source *own, struct elf_whole **ret)
 {
-	struct object_file *image = own->image;
+	struct object_file *object = own->object;
 	struct elf_whole *elf AUTO_ELF_WHOLE = calloc(1, sizeof(*elf));
 	struct elf_symbols symbols;
 	struct sym_error *error;
 
 	if (!elf)
 		return &sym_error_no_memory;
-	elf->account = object_file_account(image);
-	elf->images[elf->image_count++] = image;
-	error = elf_symbols_read(image, &symbols);
+	elf->account = object_file_account(object);
+	elf->images[elf->image_count++] = object;
+	error = elf_symbols_read(object, &symbols);
 	if (error)
 		return error;
 	if (!symbols.has_full_table)
 		error = prefer_debug_file(elf, own, &symbols);
 	if (!error)
-		error = index_tables(elf, image, &symbols);
+		error = index_tables(elf, object, &symbols);
 	elf_symbols_deinit(&symbols);
 	if (!error)
 		*ret = STEAL(elf);
@@ -347,12 +347,12 @@ static struct sym_error *open_elf(const struct source_input *input, struct buf *
 	struct sym_error *error;
 
 	*ret = NULL;
-	if (input->image->kind != SYM_IMAGE_ELF)
+	if (input->object->kind != SYM_IMAGE_ELF)
 		return NULL;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
-	own->image = input->image;
+	own->object = input->object;
 	own->roots = input->roots;
 	error = read_whole(own, &own->whole);
 	if (error)
@@ -435,7 +435,7 @@ static enum source_outcome elf_source_check_reach(struct elf_source *own, uint64
 
 	if (!own->whole->is_complete) {
 		/* The code of a Go program has no records in .eh_frame. */
-		go = go_functions_of(own->image);
+		go = go_functions_of(own->object);
 		if (!go)
 			return SOURCE_SHORT;
 		end = go_functions_bound(go, start);
@@ -446,7 +446,7 @@ static enum source_outcome elf_source_check_reach(struct elf_source *own, uint64
 	}
 	if (position == start)
 		return SOURCE_HIT;
-	functions = function_bounds_of(own->image);
+	functions = function_bounds_of(own->object);
 	if (!functions)
 		return SOURCE_SHORT;
 	end = own->whole->is_complete ? function_bounds_next_after(functions, start)
@@ -532,7 +532,7 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 		if (error)
 			return error;
 		elf_source_move_symbols(&symbols, elf->distances[i]);
-		error = bound_reach(own->image, &symbols);
+		error = bound_reach(own->object, &symbols);
 		if (!error)
 			list_table(&symbols, sink);
 		elf_symbols_deinit(&symbols);

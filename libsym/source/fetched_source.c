@@ -17,7 +17,7 @@ struct opened {
 
 struct fetched_source {
 	struct debug_fetch *debug_fetch;
-	struct object_file *image;
+	struct object_file *object;
 	const char *path;
 	struct lazy opened;
 };
@@ -46,13 +46,13 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	(void)why;
 	*ret = NULL;
 	if (!input->debug_fetch || !input->debug_fetch->fetch || input->has_all_symbols ||
-	    input->image->kind != SYM_IMAGE_ELF)
+	    input->object->kind != SYM_IMAGE_ELF)
 		return NULL;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
 	own->debug_fetch = input->debug_fetch;
-	own->image = input->image;
+	own->object = input->object;
 	own->path = input->path;
 	lazy_init(&own->opened);
 	*ret = own;
@@ -71,9 +71,9 @@ static void *open_now(const void *context)
 
 	if (!opened)
 		return NULL;
-	error = debug_fetch_get(own->debug_fetch, own->image, own->path, &input.image);
+	error = debug_fetch_get(own->debug_fetch, own->object, own->path, &input.object);
 	buf_init(&why, 1 << 12);
-	if (input.image)
+	if (input.object)
 		error = source_elf.open(&input, &why, &opened->elf);
 	buf_deinit(&why);
 	again = sym_error_is_no_memory(error);

@@ -11,7 +11,7 @@
 #include "libsym/source/source.h"
 
 struct gopclntab_source {
-	struct object_file *image;
+	struct object_file *object;
 };
 
 static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
@@ -20,10 +20,10 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 
 	(void)why;
 	*ret = NULL;
-	if (input->image->kind != SYM_IMAGE_ELF)
+	if (input->object->kind != SYM_IMAGE_ELF)
 		return NULL;
 	if (!input->has_symbols) {
-		const struct go_functions *functions = go_functions_of(input->image);
+		const struct go_functions *functions = go_functions_of(input->object);
 
 		if (!functions)
 			return &sym_error_no_memory;
@@ -33,7 +33,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
-	own->image = input->image;
+	own->object = input->object;
 	*ret = own;
 	return NULL;
 }
@@ -47,7 +47,7 @@ static enum source_outcome gopclntab_source_find(void *source, uint64_t position
 						 struct source_match *ret)
 {
 	struct gopclntab_source *own = source;
-	struct go_functions *functions = go_functions_of(own->image);
+	struct go_functions *functions = go_functions_of(own->object);
 	struct gopclntab_function function;
 
 	if (!functions)
@@ -66,7 +66,7 @@ static enum source_outcome gopclntab_source_find(void *source, uint64_t position
 static struct sym_error *gopclntab_source_list(void *source, const struct source_sink *sink)
 {
 	struct gopclntab_source *own = source;
-	struct go_functions *functions = go_functions_of(own->image);
+	struct go_functions *functions = go_functions_of(own->object);
 	uint64_t end = 0;
 
 	if (!functions)
@@ -97,7 +97,7 @@ bool gopclntab_source_describe(void *source, uint64_t vaddr, struct gopclntab_li
 			       size_t *inlined_count_ret)
 {
 	struct gopclntab_source *own = source;
-	struct go_functions *functions = go_functions_of(own->image);
+	struct go_functions *functions = go_functions_of(own->object);
 
 	return functions && go_functions_describe(functions, vaddr, ret, inlined, inlined_max,
 						  inlined_count_ret);

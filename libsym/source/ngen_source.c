@@ -12,7 +12,7 @@
 #include "libsym/source/source.h"
 
 struct ngen {
-	struct object_file *image;
+	struct object_file *object;
 	char *name;
 };
 
@@ -31,9 +31,9 @@ static struct sym_error *open_image(const struct source_input *input, struct buf
 	struct buf name;
 
 	(void)why;
-	if (input->image->kind != SYM_IMAGE_NGEN)
+	if (input->object->kind != SYM_IMAGE_NGEN)
 		return NULL;
-	assembly = object_file_assembly_name(input->image);
+	assembly = object_file_assembly_name(input->object);
 	ngen = calloc(1, sizeof(*ngen));
 	buf_init(&name, LIMIT_NAME_BYTES);
 	buf_printf(&name, "stub FragileNativeImage<%s>", assembly ? assembly : "");
@@ -44,7 +44,7 @@ static struct sym_error *open_image(const struct source_input *input, struct buf
 		free(ngen);
 		return &sym_error_no_memory;
 	}
-	ngen->image = input->image;
+	ngen->object = input->object;
 	*ret = ngen;
 	return NULL;
 }
@@ -52,7 +52,7 @@ static struct sym_error *open_image(const struct source_input *input, struct buf
 static enum source_outcome find_section(void *source, uint64_t position, struct source_match *ret)
 {
 	const struct ngen *ngen = source;
-	const struct object_segment *segment = object_file_find_segment(ngen->image, position);
+	const struct object_segment *segment = object_file_find_segment(ngen->object, position);
 
 	if (!segment)
 		return SOURCE_MISS;
@@ -69,8 +69,8 @@ static struct sym_error *list_sections(void *source, const struct source_sink *s
 {
 	const struct ngen *ngen = source;
 
-	for (size_t i = 0; sink->stubs && i < ngen->image->segment_count; i++) {
-		const struct object_segment *segment = &ngen->image->segments[i];
+	for (size_t i = 0; sink->stubs && i < ngen->object->segment_count; i++) {
+		const struct object_segment *segment = &ngen->object->segments[i];
 		struct sym_symbol symbol = {
 			.start = sink->base + segment->position,
 			.size_bytes = segment->size_bytes,

@@ -23,7 +23,7 @@ struct entries {
 };
 
 struct plt_source {
-	const struct object_file *image;
+	const struct object_file *object;
 	struct lazy extents; /* struct plt_extents */
 	struct lazy entries;
 };
@@ -61,12 +61,12 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 
 	(void)why;
 	*ret = NULL;
-	if (input->image->kind != SYM_IMAGE_ELF)
+	if (input->object->kind != SYM_IMAGE_ELF)
 		return NULL;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
-	own->image = input->image;
+	own->object = input->object;
 	lazy_init(&own->extents);
 	lazy_init(&own->entries);
 	*ret = own;
@@ -134,7 +134,7 @@ static void *read_entries(const void *image)
 
 static const struct entries *get_entries(struct plt_source *own)
 {
-	return lazy_get(&own->entries, read_entries, destroy_entries, own->image);
+	return lazy_get(&own->entries, read_entries, destroy_entries, own->object);
 }
 
 /* A file that cannot be read has no extents. After a lack of memory it is tried again. */
@@ -155,7 +155,8 @@ static enum source_outcome plt_source_find(void *source, uint64_t position,
 					   struct source_match *ret)
 {
 	struct plt_source *own = source;
-	const struct plt_extents *extents = lazy_get(&own->extents, read_extents, free, own->image);
+	const struct plt_extents *extents =
+		lazy_get(&own->extents, read_extents, free, own->object);
 	const struct entries *entries;
 	const struct entry_names *names;
 	size_t number;

@@ -10,7 +10,7 @@
 #include "libsym/symbols/symbols.h"
 
 struct precompiled {
-	struct object_file *image; /* used by the tables below */
+	struct object_file *object; /* used by the tables below */
 	const struct object_managed *managed;
 	struct r2r *r2r;
 	const struct r2r_range *ranges;
@@ -27,7 +27,7 @@ void precompiled_close(struct precompiled *precompiled)
 		return;
 	r2r_close(precompiled->r2r);
 	if (precompiled->managed)
-		object_file_unuse_managed(precompiled->image);
+		object_file_unuse_managed(precompiled->object);
 	name_pool_deinit(&precompiled->pool);
 	buf_deinit(&precompiled->scratch);
 	pthread_mutex_destroy(&precompiled->lock);
@@ -35,7 +35,7 @@ void precompiled_close(struct precompiled *precompiled)
 	free(precompiled);
 }
 
-struct sym_error *precompiled_open(struct object_file *image,
+struct sym_error *precompiled_open(struct object_file *object,
 				   const struct r2r_assemblies *assemblies,
 				   struct precompiled **ret)
 {
@@ -46,13 +46,13 @@ struct sym_error *precompiled_open(struct object_file *image,
 		return &sym_error_no_memory;
 	pthread_mutex_init(&opened->lock, NULL);
 	buf_init(&opened->scratch, LIMIT_NAME_BYTES);
-	opened->image = image;
-	error = object_file_use_managed(image, &opened->managed);
+	opened->object = object;
+	error = object_file_use_managed(object, &opened->managed);
 	if (error)
 		return error;
 	error = r2r_open(&opened->managed->pe, opened->managed->metadata, assemblies, &opened->r2r);
 	if (error)
-		return sym_error_with_path(error, image->path);
+		return sym_error_with_path(error, object->path);
 	opened->ranges = r2r_ranges(opened->r2r, &opened->range_count);
 	opened->names = calloc(opened->range_count + 1, sizeof(*opened->names));
 	if (!opened->names)
@@ -75,11 +75,11 @@ static bool write_stub_name(const struct precompiled *precompiled, struct buf *b
 {
 	const char *assembly;
 
-	if (!object_file_identify(precompiled->image)) {
+	if (!object_file_identify(precompiled->object)) {
 		buf->failure = BUF_NO_MEMORY;
 		return false;
 	}
-	assembly = object_file_assembly_name(precompiled->image);
+	assembly = object_file_assembly_name(precompiled->object);
 	return buf_append_string(buf, "stub DelayLoadMethodCallThunks<") &&
 	       buf_append_string(buf, assembly ? assembly : "") && buf_append_char(buf, '>');
 }

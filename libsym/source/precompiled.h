@@ -19,7 +19,7 @@ struct precompiled;
  * `assemblies` may be NULL.
  * Errors: those of object_file_use_managed() and r2r_open(), with the path of the image.
  */
-struct sym_error *precompiled_open(struct object_file *image,
+struct sym_error *precompiled_open(struct object_file *object,
 				   const struct r2r_assemblies *assemblies,
 				   struct precompiled **ret) __attribute__((warn_unused_result));
 void precompiled_close(struct precompiled *precompiled);

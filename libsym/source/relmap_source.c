@@ -43,7 +43,7 @@ static void close_map(void *source)
 DEFINE_GUARD(relmap, struct relmap *, close_map)
 #define AUTO_RELMAP GUARDED(relmap)
 
-typedef void (*name_writer)(struct object_file *image, const char *path, struct buf *ret);
+typedef void (*name_writer)(struct object_file *object, const char *path, struct buf *ret);
 
 /* The two possible names of a map, in the order of the search. */
 static const name_writer name_writers[] = { relmap_name_relative, relmap_name_r2rmap };
@@ -56,7 +56,7 @@ static const char *place_of_map(const struct source_input *input, const char *di
 
 	buf_init(&name, LIMIT_NAME_BYTES);
 	buf_clear(path);
-	write_name(input->image, input->image->path, &name);
+	write_name(input->object, input->object->path, &name);
 	if (buf_string(&name))
 		buf_printf(path, "%s/%s%s%s", dir, key ? key : "", key ? "/" : "", name.data);
 	buf_deinit(&name);
@@ -133,7 +133,7 @@ static bool accept_map(const struct source_input *input, const char *path, const
 		       struct buf *why)
 {
 	size_t most = r2r_method_count(precompiled_r2r(input->precompiled));
-	const char *mvid = object_file_mvid_text(input->image);
+	const char *mvid = object_file_mvid_text(input->object);
 	struct relmap_header header;
 	struct relmap_row row;
 
@@ -152,7 +152,7 @@ static bool accept_map(const struct source_input *input, const char *path, const
 	buf_printf(why,
 		   "%s was made from another compilation of %s%s%s: no method of the image begins "
 		   "at 0x%x and has 0x%x bytes",
-		   path, input->image->path, mvid ? ", MVID " : "", mvid ? mvid : "", row.rva,
+		   path, input->object->path, mvid ? ", MVID " : "", mvid ? mvid : "", row.rva,
 		   row.size_bytes);
 	return false;
 }
@@ -209,7 +209,7 @@ static struct sym_error *index_rows(struct relmap *relmap)
 static bool find_in(const struct source_input *input, const char *dir, struct relmap *relmap,
 		    struct buf *path, struct buf *why)
 {
-	const char *key = object_file_content_key(input->image);
+	const char *key = object_file_content_key(input->object);
 
 	for (int keyed = 1; keyed >= 0; keyed--)
 		for (size_t i = 0; i < sizeof(name_writers) / sizeof(name_writers[0]); i++) {
@@ -242,8 +242,8 @@ DEFINE_GUARD(directory, DIR *, closedir)
  */
 static void look_for_others(const struct source_input *input, const char *dir, struct buf *why)
 {
-	const char *name = object_file_assembly_name(input->image);
-	const char *mvid = object_file_mvid_text(input->image);
+	const char *name = object_file_assembly_name(input->object);
+	const char *mvid = object_file_mvid_text(input->object);
 	DIR *directory GUARDED(directory) = NULL;
 	const struct dirent *entry;
 	struct buf stem;

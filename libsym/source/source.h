@@ -24,7 +24,7 @@ struct debug_fetch;
 
 /* Everything that a source may be opened from. Each source uses some of it. */
 struct source_input {
-	struct object_file *image;
+	struct object_file *object;
 	const char *path; /* the image's name in output; lives as long as the source */
 	struct precompiled *precompiled; /* NULL when the image has no readable method tables */
 	const char *const *relative_map_dirs; /* NULL terminated; may be NULL */

@@ -74,11 +74,11 @@ static struct sym_error *sort_table(struct row_table *table)
 	return NULL;
 }
 
-static struct sym_error *read_eh_frame(struct elf_rows *rows, const struct object_file *image)
+static struct sym_error *read_eh_frame(struct elf_rows *rows, const struct object_file *object)
 {
 	struct row_table *table = &rows->tables[EH_FRAME];
 	struct sym_error *error = function_bounds_records(
-		image, &rows->sections, &table->section.records, &table->section.vaddr);
+		object, &rows->sections, &table->section.records, &table->section.vaddr);
 
 	table->section.machine = rows->machine;
 	return error ? error : sort_table(table);
@@ -100,20 +100,20 @@ static struct sym_error *read_debug_frame(struct elf_rows *rows)
 }
 
 /* The machine of the file, by its ELF header. */
-static struct sym_error *find_machine(struct elf_rows *rows, const struct object_file *image)
+static struct sym_error *find_machine(struct elf_rows *rows, const struct object_file *object)
 {
 	struct sparse_file *view = &rows->sections.view;
-	struct sym_error *error = sparse_file_need(view, image->path, 0, sizeof(Elf64_Ehdr));
+	struct sym_error *error = sparse_file_need(view, object->path, 0, sizeof(Elf64_Ehdr));
 	uint16_t machine;
 
 	if (error)
 		return error;
-	machine = image->is_64bit && view->size_bytes >= sizeof(Elf64_Ehdr)
+	machine = object->is_64bit && view->size_bytes >= sizeof(Elf64_Ehdr)
 			  ? ((const Elf64_Ehdr *)view->data)->e_machine
 			  : EM_NONE;
-	if (image->is_big_endian || (machine != EM_AARCH64 && machine != EM_X86_64))
+	if (object->is_big_endian || (machine != EM_AARCH64 && machine != EM_X86_64))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"%s: stacks of this machine are not unwound", image->path);
+					"%s: stacks of this machine are not unwound", object->path);
 	rows->machine = machine == EM_AARCH64 ? FRAME_ARM64 : FRAME_X86_64;
 	return NULL;
 }
@@ -130,18 +130,18 @@ void elf_rows_close(struct elf_rows *rows)
 
 DEFINE_GUARD(elf_rows, struct elf_rows *, elf_rows_close)
 
-struct sym_error *elf_rows_open(const struct object_file *image, struct elf_rows **ret)
+struct sym_error *elf_rows_open(const struct object_file *object, struct elf_rows **ret)
 {
 	struct elf_rows *rows GUARDED(elf_rows) = calloc(1, sizeof(*rows));
 	struct sym_error *error;
 
 	if (!rows)
 		return &sym_error_no_memory;
-	error = elf_sections_read(image, &rows->sections);
+	error = elf_sections_read(object, &rows->sections);
 	if (!error)
-		error = find_machine(rows, image);
+		error = find_machine(rows, object);
 	if (!error)
-		error = read_eh_frame(rows, image);
+		error = read_eh_frame(rows, object);
 	if (!error)
 		error = read_debug_frame(rows);
 	if (!error)
@@ -161,10 +161,10 @@ static const struct row_entry *find_entry(const struct row_table *table, uint64_
 static size_t read_code(const struct elf_rows *rows, uint64_t vaddr, uint8_t *room,
 			size_t room_bytes)
 {
-	const struct object_file *image = rows->sections.object;
+	const struct object_file *object = rows->sections.object;
 
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct object_segment *segment = &image->segments[i];
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct object_segment *segment = &object->segments[i];
 		uint64_t distance = vaddr - segment->position;
 		struct sym_error *error;
 
@@ -172,7 +172,7 @@ static size_t read_code(const struct elf_rows *rows, uint64_t vaddr, uint8_t *ro
 			continue;
 		if (room_bytes > segment->size_bytes - distance)
 			room_bytes = (size_t)(segment->size_bytes - distance);
-		error = sparse_file_read_at(&rows->sections.view, image->path, room, room_bytes,
+		error = sparse_file_read_at(&rows->sections.view, object->path, room, room_bytes,
 					    segment->offset + distance);
 		sym_error_destroy(error);
 		return error ? 0 : room_bytes;

@@ -13,10 +13,10 @@
 struct elf_rows;
 
 /*
- * `image` is borrowed and must outlive the object. A file without tables has no rows.
+ * `object` is borrowed and must outlive the object. A file without tables has no rows.
  * Errors: those of reading; NO_MEMORY; UNSUPPORTED for another machine.
  */
-struct sym_error *elf_rows_open(const struct object_file *image, struct elf_rows **ret)
+struct sym_error *elf_rows_open(const struct object_file *object, struct elf_rows **ret)
 	__attribute__((warn_unused_result));
 void elf_rows_close(struct elf_rows *rows);
 

@@ -7,7 +7,7 @@
 #include "libsym/format/dotnet/r2r_unwind.h"
 
 struct r2r_rows {
-	struct object_file *image;
+	struct object_file *object;
 	const struct object_managed *managed;
 	struct r2r_unwind table;
 };
@@ -17,27 +17,27 @@ void r2r_rows_close(struct r2r_rows *rows)
 	if (!rows)
 		return;
 	if (rows->managed)
-		object_file_unuse_managed(rows->image);
-	object_file_close(rows->image);
+		object_file_unuse_managed(rows->object);
+	object_file_close(rows->object);
 	free(rows);
 }
 
 DEFINE_GUARD(r2r_rows, struct r2r_rows *, r2r_rows_close)
 
-struct sym_error *r2r_rows_open(struct object_file *image, struct r2r_rows **ret)
+struct sym_error *r2r_rows_open(struct object_file *object, struct r2r_rows **ret)
 {
 	struct r2r_rows *rows GUARDED(r2r_rows) = calloc(1, sizeof(*rows));
 	struct sym_error *error;
 
 	if (!rows)
 		return &sym_error_no_memory;
-	rows->image = object_file_share(image);
-	error = object_file_use_managed(image, &rows->managed);
+	rows->object = object_file_share(object);
+	error = object_file_use_managed(object, &rows->managed);
 	if (error)
 		return error;
 	if (!r2r_unwind_open(&rows->managed->pe, &rows->table))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"%s: no unwind information that can be read", image->path);
+					"%s: no unwind information that can be read", object->path);
 	*ret = STEAL(rows);
 	return NULL;
 }

@@ -9,8 +9,8 @@
 
 struct r2r_rows;
 
-/* `image` gets one more user until r2r_rows_close(). UNSUPPORTED: not such an image. */
-struct sym_error *r2r_rows_open(struct object_file *image, struct r2r_rows **ret)
+/* `object` gets one more user until r2r_rows_close(). UNSUPPORTED: not such an image. */
+struct sym_error *r2r_rows_open(struct object_file *object, struct r2r_rows **ret)
 	__attribute__((warn_unused_result));
 void r2r_rows_close(struct r2r_rows *rows);
 

@@ -41,7 +41,7 @@ enum {
 
 /* The tables of one image: one of the two, or neither when they cannot be read. */
 struct image_rows {
-	struct object_file *image; /* shared; the key */
+	struct object_file *object; /* shared; the key */
 	struct elf_rows *elf;
 	struct r2r_rows *r2r;
 	UT_hash_handle hh;
@@ -82,7 +82,7 @@ static void image_rows_destroy(struct image_rows *rows)
 {
 	elf_rows_close(rows->elf);
 	r2r_rows_close(rows->r2r);
-	object_file_close(rows->image);
+	object_file_close(rows->object);
 	free(rows);
 }
 
@@ -105,8 +105,8 @@ void stack_walk_forget(struct stack_walk *walk)
 
 static struct sym_error *open_image_rows(const struct walk_code *code, struct image_rows *rows)
 {
-	struct sym_error *error = code->kind == WALK_ELF ? elf_rows_open(code->image, &rows->elf)
-							 : r2r_rows_open(code->image, &rows->r2r);
+	struct sym_error *error = code->kind == WALK_ELF ? elf_rows_open(code->object, &rows->elf)
+							 : r2r_rows_open(code->object, &rows->r2r);
 
 	if (!error || sym_error_is_no_memory(error))
 		return error;
@@ -121,17 +121,17 @@ static struct sym_error *get_image_rows(struct stack_walk *walk, const struct wa
 	struct image_rows *rows;
 	struct sym_error *error;
 
-	HASH_FIND_PTR(walk->images, &code->image, rows);
+	HASH_FIND_PTR(walk->images, &code->object, rows);
 	*ret = rows;
 	if (rows)
 		return NULL;
 	rows = calloc(1, sizeof(*rows));
 	if (!rows)
 		return &sym_error_no_memory;
-	rows->image = object_file_share(code->image);
+	rows->object = object_file_share(code->object);
 	error = open_image_rows(code, rows);
 	if (!error) {
-		HASH_ADD_PTR(walk->images, image, rows);
+		HASH_ADD_PTR(walk->images, object, rows);
 		if (!hash_added(rows))
 			error = &sym_error_no_memory;
 	}

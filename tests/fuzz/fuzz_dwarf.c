@@ -51,16 +51,16 @@ static void ask(struct dwarf_info *info, uint64_t vaddr)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dwarf_info *info AUTO_DWARF_INFO = NULL;
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	int fd AUTO_CLOSE = memfd_create("fuzz", MFD_CLOEXEC);
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
-	sym_error_destroy(object_file_open(NULL, fd, "fuzz", 0, SPARSE_FILE_TO_END, &image));
-	if (!image)
+	sym_error_destroy(object_file_open(NULL, fd, "fuzz", 0, SPARSE_FILE_TO_END, &object));
+	if (!object)
 		return 0;
 	steal_fd(&fd);
-	sym_error_destroy(dwarf_info_open(image, &(struct dwarf_fetch){ 0 }, false, &info));
+	sym_error_destroy(dwarf_info_open(object, &(struct dwarf_fetch){ 0 }, false, &info));
 	for (uint64_t i = 0; info && i < QUESTIONS; i++)
 		ask(info, FIRST_VADDR + 8 * i);
 	return 0;

@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Both ends of every segment, and some addresses between. */
 static void resolve_all(struct sym_image *image, struct sym_result *result)
 {
-	for (size_t i = 0; i < image->image->segment_count; i++) {
-		const struct object_segment *segment = &image->image->segments[i];
+	for (size_t i = 0; i < image->object->segment_count; i++) {
+		const struct object_segment *segment = &image->object->segments[i];
 		uint64_t positions[16];
 
 		for (size_t j = 0; j < 16; j++)
@@ -28,18 +28,18 @@ static void resolve_all(struct sym_image *image, struct sym_result *result)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sym_image *module AUTO_IMAGE = NULL;
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	struct sym_symbols *symbols = NULL;
 	struct sym_result *result = NULL;
 	int fd AUTO_CLOSE = memfd_create("fuzz", MFD_CLOEXEC);
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
-	sym_error_destroy(object_file_open(NULL, fd, "fuzz", 0, SPARSE_FILE_TO_END, &image));
-	if (!image)
+	sym_error_destroy(object_file_open(NULL, fd, "fuzz", 0, SPARSE_FILE_TO_END, &object));
+	if (!object)
 		return 0;
 	steal_fd(&fd);
-	sym_error_destroy(image_create("fuzz", image, &module));
+	sym_error_destroy(image_create("fuzz", object, &module));
 	if (!module)
 		return 0;
 	sym_error_destroy(sym_result_create(&result));

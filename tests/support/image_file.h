@@ -10,12 +10,12 @@
 
 static inline struct object_file *image_file_open(const char *path)
 {
-	struct object_file *image = NULL;
+	struct object_file *object = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	cr_assert_geq(fd, 0, "%s", path);
-	cr_assert_null(object_file_open(NULL, fd, path, 0, SPARSE_FILE_TO_END, &image));
-	return image;
+	cr_assert_null(object_file_open(NULL, fd, path, 0, SPARSE_FILE_TO_END, &object));
+	return object;
 }
 
 #endif

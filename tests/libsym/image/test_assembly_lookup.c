@@ -50,8 +50,8 @@ static struct sym_error *list_without_memory(void *context, struct object_file *
 
 Test(assembly_lookup, searches_again_after_a_lack_of_memory)
 {
-	struct object_file *image = image_file_open(precompiled);
-	struct among among = { &image, 1 };
+	struct object_file *object = image_file_open(precompiled);
+	struct among among = { &object, 1 };
 	struct assembly_lookup assembly_lookup;
 
 	assembly_lookup_init(&assembly_lookup);
@@ -64,7 +64,7 @@ Test(assembly_lookup, searches_again_after_a_lack_of_memory)
 	cr_expect_null(find(&assembly_lookup, "other", NULL));
 	cr_expect_null(assembly_lookup_take_trouble(&assembly_lookup));
 	assembly_lookup_deinit(&assembly_lookup);
-	object_file_close(image);
+	object_file_close(object);
 }
 
 Test(assembly_lookup, finds_names_in_upper_and_lower_case)
@@ -145,15 +145,15 @@ Test(assembly_lookup, searches_only_beside_the_file)
 
 Test(assembly_lookup, skips_what_is_not_an_assembly)
 {
-	struct object_file *image = NULL;
-	struct among among = { &image, 1 };
+	struct object_file *object = NULL;
+	struct among among = { &object, 1 };
 	struct assembly_lookup assembly_lookup;
 
 	cr_assert_null(object_file_open(NULL, elf_builder_file("text", 4), "sample", 0,
-					SPARSE_FILE_TO_END, &image));
+					SPARSE_FILE_TO_END, &object));
 	assembly_lookup_init(&assembly_lookup);
 	assembly_lookup.company = (struct assembly_company){ &among, list };
 	cr_expect_null(find(&assembly_lookup, "sample", NULL));
 	assembly_lookup_deinit(&assembly_lookup);
-	object_file_close(image);
+	object_file_close(object);
 }

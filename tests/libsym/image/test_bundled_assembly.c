@@ -57,7 +57,7 @@ static void add_file(struct host *host, const char *path, const void *bytes, siz
 static struct object_file *end(struct host *host)
 {
 	const uint64_t manifest_at = MANIFEST;
-	struct object_file *image = NULL;
+	struct object_file *object = NULL;
 	struct buf head;
 
 	buf_init(&head, 4096);
@@ -74,8 +74,8 @@ static struct object_file *end(struct host *host)
 	buf_deinit(&head);
 	buf_deinit(&host->manifest);
 	cr_assert_null(object_file_open(NULL, elf_builder_file(host->bytes, sizeof(host->bytes)),
-					"/app", 0, sizeof(host->bytes), &image));
-	return image;
+					"/app", 0, sizeof(host->bytes), &object));
+	return object;
 }
 
 /* An assembly of IL alone: a CLI header and metadata in one section. */
@@ -123,10 +123,10 @@ static void add_packed(struct host *host, const char *path, const struct buf *as
 	deflateEnd(&stream);
 }
 
-static void assert_assembly(struct object_file *image, const char *file_name, const char *name)
+static void assert_assembly(struct object_file *object, const char *file_name, const char *name)
 {
 	AUTO_BUNDLED_ASSEMBLY struct bundled_assembly *assembly = NULL;
-	struct sym_error *error = bundled_assembly_open(image, file_name, &assembly);
+	struct sym_error *error = bundled_assembly_open(object, file_name, &assembly);
 
 	cr_assert_null(error, "%s", error ? sym_error_message(error) : "");
 	cr_assert_not_null(assembly, "%s is not there", file_name);
@@ -134,18 +134,18 @@ static void assert_assembly(struct object_file *image, const char *file_name, co
 	cr_assert_str_eq(metadata_method_name(bundled_assembly_metadata(assembly), 1), "Run");
 }
 
-static void assert_none(struct object_file *image, const char *file_name)
+static void assert_none(struct object_file *object, const char *file_name)
 {
 	struct bundled_assembly *assembly = NULL;
 
-	cr_assert_null(bundled_assembly_open(image, file_name, &assembly));
+	cr_assert_null(bundled_assembly_open(object, file_name, &assembly));
 	cr_assert_null(assembly);
 }
 
-static void assert_format_error(struct object_file *image, const char *file_name)
+static void assert_format_error(struct object_file *object, const char *file_name)
 {
 	struct bundled_assembly *assembly = NULL;
-	struct sym_error *error = bundled_assembly_open(image, file_name, &assembly);
+	struct sym_error *error = bundled_assembly_open(object, file_name, &assembly);
 
 	cr_assert(error && sym_error_code(error) == SYM_ERROR_FORMAT, "%s", file_name);
 	cr_assert_null(assembly);
@@ -156,16 +156,16 @@ Test(bundled_assembly, opens_stored_and_compressed_assemblies)
 {
 	static struct host host;
 	struct buf one, other;
-	AUTO_OBJECT_FILE struct object_file *image = NULL;
+	AUTO_OBJECT_FILE struct object_file *object = NULL;
 
 	begin(&host);
 	build_assembly("One", &one);
 	build_assembly("Other", &other);
 	add_file(&host, "One.dll", one.data, one.size_bytes, 0);
 	add_packed(&host, "lib/Other.dll", &other);
-	image = end(&host);
-	assert_assembly(image, "One.dll", "One");
-	assert_assembly(image, "Other.dll", "Other");
+	object = end(&host);
+	assert_assembly(object, "One.dll", "One");
+	assert_assembly(object, "Other.dll", "Other");
 	buf_deinit(&one);
 	buf_deinit(&other);
 }
@@ -174,30 +174,30 @@ Test(bundled_assembly, finds_none_when_the_name_is_missing_or_ambiguous)
 {
 	static struct host host;
 	struct buf one;
-	AUTO_OBJECT_FILE struct object_file *image = NULL;
+	AUTO_OBJECT_FILE struct object_file *object = NULL;
 
 	begin(&host);
 	build_assembly("One", &one);
 	add_file(&host, "a/One.dll", one.data, one.size_bytes, 0);
 	add_file(&host, "b/One.dll", one.data, one.size_bytes, 0);
 	add_file(&host, "LongOne.dll", one.data, one.size_bytes, 0);
-	image = end(&host);
-	assert_none(image, "One.dll");
-	assert_none(image, "gOne.dll");
-	assert_none(image, "None.dll");
-	assert_assembly(image, "LongOne.dll", "One");
+	object = end(&host);
+	assert_none(object, "One.dll");
+	assert_none(object, "gOne.dll");
+	assert_none(object, "None.dll");
+	assert_assembly(object, "LongOne.dll", "One");
 	buf_deinit(&one);
 }
 
 Test(bundled_assembly, finds_none_in_a_host_without_a_manifest)
 {
 	static struct host host;
-	AUTO_OBJECT_FILE struct object_file *image = NULL;
+	AUTO_OBJECT_FILE struct object_file *object = NULL;
 
 	runtime_elf_build(host.bytes, NULL, NULL, 0);
 	cr_assert_null(object_file_open(NULL, elf_builder_file(host.bytes, sizeof(host.bytes)),
-					"/app", 0, sizeof(host.bytes), &image));
-	assert_none(image, "One.dll");
+					"/app", 0, sizeof(host.bytes), &object));
+	assert_none(object, "One.dll");
 }
 
 Test(bundled_assembly, rejects_inconsistent_files)
@@ -205,7 +205,7 @@ Test(bundled_assembly, rejects_inconsistent_files)
 	static struct host host;
 	struct buf one;
 	size_t row;
-	AUTO_OBJECT_FILE struct object_file *image = NULL;
+	AUTO_OBJECT_FILE struct object_file *object = NULL;
 
 	begin(&host);
 	build_assembly("One", &one);
@@ -218,10 +218,10 @@ Test(bundled_assembly, rejects_inconsistent_files)
 	row = host.manifest.size_bytes;
 	add_packed(&host, "Shorter.dll", &one);
 	patch_u32(&host.manifest, row + 8, (uint32_t)one.size_bytes - 1);
-	image = end(&host);
-	assert_format_error(image, "Text.dll");
-	assert_format_error(image, "Packed.dll");
-	assert_format_error(image, "Longer.dll");
-	assert_format_error(image, "Shorter.dll");
+	object = end(&host);
+	assert_format_error(object, "Text.dll");
+	assert_format_error(object, "Packed.dll");
+	assert_format_error(object, "Longer.dll");
+	assert_format_error(object, "Shorter.dll");
 	buf_deinit(&one);
 }

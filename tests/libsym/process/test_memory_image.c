@@ -15,11 +15,11 @@
 
 static struct object_file *open_file(int fd, const char *path)
 {
-	struct object_file *image = NULL;
+	struct object_file *object = NULL;
 
 	cr_assert_geq(fd, 0, "%s", path);
-	cr_assert_null(object_file_open(NULL, fd, path, 0, SPARSE_FILE_TO_END, &image));
-	return image;
+	cr_assert_null(object_file_open(NULL, fd, path, 0, SPARSE_FILE_TO_END, &object));
+	return object;
 }
 
 /* Rebuilds a library from the memory of this process. */
@@ -29,7 +29,7 @@ static struct object_file *collect(const char *path)
 	struct address_space *space AUTO_ADDRESS_SPACE = NULL;
 	const struct address_space_file *file;
 	uint64_t charged_bytes = 0;
-	struct object_file *image;
+	struct object_file *object;
 	int fd = -1;
 
 	cr_assert_null(process_open(getpid(), NULL, &process));
@@ -40,9 +40,9 @@ static struct object_file *collect(const char *path)
 	cr_assert_lt(file, space->files + space->file_count, "%s is not mapped", path);
 	cr_assert_null(memory_image_collect(process, space->mappings, file->mapping_indexes,
 					    file->mapping_count, path, &fd, &charged_bytes));
-	image = open_file(fd, path);
-	image->is_copy = true;
-	return image;
+	object = open_file(fd, path);
+	object->is_copy = true;
+	return object;
 }
 
 static bool has(const struct elf_symbols *table, const struct elf_symbol *wanted)

@@ -51,14 +51,14 @@ static void tear_down(struct scene *scene)
 /* The result of the check for the current file: 0 when nothing contradicts it. */
 static int ask(const struct scene *scene)
 {
-	struct object_file *image AUTO_OBJECT_FILE = NULL;
+	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	struct sym_error *error;
 	char *path AUTO_FREE = proc_tree_path(&scene->tree, "/x.dll");
 	int fd = open(path, O_RDONLY | O_CLOEXEC), code;
 
-	cr_assert_null(object_file_open(NULL, fd, path, 0, SPARSE_FILE_TO_END, &image));
-	cr_assert_eq(image->kind, SYM_IMAGE_NATIVE_PE);
-	error = relocation_check_ask(scene->process, image, (uint64_t)(uintptr_t)scene->memory);
+	cr_assert_null(object_file_open(NULL, fd, path, 0, SPARSE_FILE_TO_END, &object));
+	cr_assert_eq(object->kind, SYM_IMAGE_NATIVE_PE);
+	error = relocation_check_ask(scene->process, object, (uint64_t)(uintptr_t)scene->memory);
 	code = error ? (int)sym_error_code(error) : 0;
 	sym_error_destroy(error);
 	return code;

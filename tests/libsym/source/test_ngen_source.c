@@ -31,7 +31,7 @@ static struct object_file image = {
 
 static struct sym_error *open_source(enum sym_image_kind kind, void **ret)
 {
-	struct source_input input = { .image = &image };
+	struct source_input input = { .object = &image };
 
 	image.kind = kind;
 	*ret = NULL;
