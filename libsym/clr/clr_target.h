@@ -31,9 +31,9 @@ struct clr_target_ops {
 	 * The assembly that the runtime loaded from a path: an image, or a part of the bundle that
 	 * the process runs, which the caller closes. Both NULL: not found.
 	 */
-	struct sym_error *(*module_by_path)(const struct sym_snapshot *snapshot, const char *path,
-					    struct sym_image **image_ret,
-					    struct bundled_assembly **bundled_ret);
+	struct sym_error *(*image_by_path)(const struct sym_snapshot *snapshot, const char *path,
+					   struct sym_image **image_ret,
+					   struct bundled_assembly **bundled_ret);
 	/* For a core file only. */
 	struct sym_error *(*open_core)(const struct sym_snapshot *snapshot,
 				       struct remote_memory **ret);

@@ -197,15 +197,15 @@ static struct sym_error *explain_no_mapping(const struct clr_target *target)
 {
 	const struct runtime_info *runtime = clr_target_runtime(target);
 	const struct image_trouble *trouble = NULL;
-	struct sym_image *module = NULL;
+	struct sym_image *image = NULL;
 	struct sym_error *error = NULL;
 
 	if (runtime && runtime->mapping_index < target->space->mapping_count)
-		error = clr_target_image_of(target, runtime->mapping_index, &module);
+		error = clr_target_image_of(target, runtime->mapping_index, &image);
 	if (error)
 		return error;
-	if (module)
-		trouble = image_trouble(module);
+	if (image)
+		trouble = image_trouble(image);
 	return sym_error_create(SYM_ERROR_NOT_FOUND, "the runtime's own file %s",
 				trouble ? trouble->text : "is not mapped");
 }

@@ -299,7 +299,7 @@ static struct sym_error *module_create_by_path(struct jitted_lines *lines,
 	if (!module)
 		return &sym_error_no_memory;
 	module->path = strdup(path);
-	error = module->path ? target->ops->module_by_path(target->snapshot, path, &image, &bundled)
+	error = module->path ? target->ops->image_by_path(target->snapshot, path, &image, &bundled)
 			     : &sym_error_no_memory;
 	if (!error && image)
 		module->image = image_share(image);

@@ -20,7 +20,7 @@ static void archive_members_destroy(struct archive_images *members)
 	if (!members)
 		return;
 	for (size_t i = 0; i < members->count; i++)
-		image_destroy(members->parts[i].module);
+		image_destroy(members->parts[i].image);
 	free(members->parts);
 	free(members);
 }
@@ -32,7 +32,7 @@ static struct sym_error *add_member(const struct sym_image *archive,
 {
 	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	char *path AUTO_FREE = NULL;
-	struct sym_image *module = NULL;
+	struct sym_image *image = NULL;
 	uint64_t offset;
 	struct sym_error *error = zip_locate(source, zip, member, &offset);
 
@@ -45,14 +45,14 @@ static struct sym_error *add_member(const struct sym_image *archive,
 		error = embedded_image_open_part(object_file_account(archive->object), source->fd,
 						 path, offset, member->size_bytes, &object);
 	if (!error)
-		error = image_create(path, object, &module);
+		error = image_create(path, object, &image);
 	if (!error) {
-		module->roots = archive->roots;
-		module->debug_fetch.fetch = archive->debug_fetch.fetch;
-		module->debug_fetch.context = archive->debug_fetch.context;
-		module->forks_for_dwarf = archive->forks_for_dwarf;
+		image->roots = archive->roots;
+		image->debug_fetch.fetch = archive->debug_fetch.fetch;
+		image->debug_fetch.context = archive->debug_fetch.context;
+		image->forks_for_dwarf = archive->forks_for_dwarf;
 		members->parts[members->count++] =
-			(struct image_part){ offset, offset + member->size_bytes, module };
+			(struct image_part){ offset, offset + member->size_bytes, image };
 	}
 	if (sym_error_is_no_memory(error))
 		return error;
@@ -107,7 +107,7 @@ struct sym_image *archive_image_at(struct sym_image *archive, uint64_t offset, u
 		if (offset >= members->parts[i].start_offset &&
 		    offset < members->parts[i].end_offset) {
 			*inside_ret = offset - members->parts[i].start_offset;
-			return members->parts[i].module;
+			return members->parts[i].image;
 		}
 	return NULL;
 }

@@ -125,13 +125,13 @@ static size_t lines_of_part(const struct mapped_file *group, uint64_t start, uin
 }
 
 static struct sym_error *note_part(struct mapped_file *group, uint64_t start, uint64_t end,
-				   struct sym_image *module)
+				   struct sym_image *image)
 {
 	if (!group->parts)
 		group->parts = calloc(MAX_PARTS, sizeof(*group->parts));
 	if (!group->parts)
 		return &sym_error_no_memory;
-	group->parts[group->part_count++] = (struct image_part){ start, end, module };
+	group->parts[group->part_count++] = (struct image_part){ start, end, image };
 	return NULL;
 }
 
@@ -139,16 +139,16 @@ static struct sym_error *note_part(struct mapped_file *group, uint64_t start, ui
  * Adds an image for each placement. Without a placement, one image without an address, for mappings
  * that contain the file as it is.
  */
-static struct sym_error *add_modules(const struct archive *archive, const char *path,
-				     struct object_file *object, uint64_t end)
+static struct sym_error *add_images(const struct archive *archive, const char *path,
+				    struct object_file *object, uint64_t end)
 {
 	const struct group_opening *opening = archive->opening;
 	struct mapped_file *group = opening->group;
 	uint64_t start = object->file.offset;
-	size_t first = group->module_count,
+	size_t first = group->image_count,
 	       line_count = lines_of_part(group, start, end, archive->lines);
 	struct placements placements;
-	struct sym_image *module;
+	struct sym_image *image;
 	struct sym_error *error = placement_find(object, start, group->mappings, archive->lines,
 						 line_count, &placements);
 
@@ -156,16 +156,16 @@ static struct sym_error *add_modules(const struct archive *archive, const char *
 		return error;
 	error = mapped_file_place(opening, path, object, &placements, archive->lines, line_count);
 	placements_deinit(&placements);
-	if (!error && group->module_count == first)
-		error = mapped_file_add(opening, path, object, UINT64_MAX, &module);
-	for (size_t i = first; !error && i < group->module_count; i++) {
+	if (!error && group->image_count == first)
+		error = mapped_file_add(opening, path, object, UINT64_MAX, &image);
+	for (size_t i = first; !error && i < group->image_count; i++) {
 		struct sym_error *trouble = mapped_file_check(opening->context->process, object,
-							      group->modules[i]->load_base, group);
+							      group->images[i]->load_base, group);
 
 		if (trouble)
-			image_set_trouble(group->modules[i], trouble);
+			image_set_trouble(group->images[i], trouble);
 	}
-	return error ? error : note_part(group, start, end, group->modules[first]);
+	return error ? error : note_part(group, start, end, group->images[first]);
 }
 
 /*
@@ -175,16 +175,15 @@ static struct sym_error *add_modules(const struct archive *archive, const char *
 static struct sym_error *add_trouble(const struct archive *archive, const char *path,
 				     uint64_t start, uint64_t end, struct sym_error *why)
 {
-	struct sym_image *module;
-	struct sym_error *error =
-		mapped_file_add(archive->opening, path, NULL, UINT64_MAX, &module);
+	struct sym_image *image;
+	struct sym_error *error = mapped_file_add(archive->opening, path, NULL, UINT64_MAX, &image);
 
 	if (error) {
 		sym_error_destroy(why);
 		return error;
 	}
-	image_set_trouble(module, why);
-	return note_part(archive->opening->group, start, end, module);
+	image_set_trouble(image, why);
+	return note_part(archive->opening->group, start, end, image);
 }
 
 /* A member whose position is unknown extends at most from its header to the next one. */
@@ -236,7 +235,7 @@ static struct sym_error *add_member(const struct archive *archive, const struct 
 		return error;
 	if (error)
 		return add_trouble(archive, path, offset, end, error);
-	return add_modules(archive, path, object, end);
+	return add_images(archive, path, object, end);
 }
 
 /* ---- all of them -------------------------------------------------------------------- */
@@ -253,7 +252,7 @@ static void share_lines(const struct archive *archive)
 		if (group->places[i].placed || !group->part_count)
 			continue;
 		if (part && end_of(line) <= page_of(part->end_offset + PAGE_BYTES - 1))
-			mapped_file_give(archive->opening, i, part->module, false);
+			mapped_file_give(archive->opening, i, part->image, false);
 		else
 			group->places[i].shared = true;
 	}
@@ -312,7 +311,7 @@ static struct sym_error *add_archive(struct archive *archive)
 	if (!error)
 		error = check_start(archive);
 	if (error && !sym_error_is_no_memory(error)) {
-		image_set_trouble(group->modules[0], error);
+		image_set_trouble(group->images[0], error);
 		error = NULL;
 	}
 	return error;

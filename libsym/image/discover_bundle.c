@@ -131,13 +131,13 @@ static struct sym_error *place_part(const struct group_opening *opening, const c
 static struct sym_error *add_unreadable(const struct group_opening *opening, const char *path,
 					struct sym_error *error)
 {
-	struct sym_image *module;
-	struct sym_error *failure = mapped_file_add(opening, path, NULL, UINT64_MAX, &module);
+	struct sym_image *image;
+	struct sym_error *failure = mapped_file_add(opening, path, NULL, UINT64_MAX, &image);
 
 	if (failure)
 		sym_error_destroy(error);
 	else
-		image_set_trouble(module, error);
+		image_set_trouble(image, error);
 	return failure;
 }
 
@@ -213,7 +213,7 @@ struct sym_error *snapshot_add_bundle(const struct group_opening *opening, struc
 	if (sym_error_is_no_memory(error))
 		return error;
 	if (error)
-		image_set_trouble(opening->group->modules[0], error);
+		image_set_trouble(opening->group->images[0], error);
 	return NULL;
 }
 
@@ -250,7 +250,7 @@ static bool has_code_below(const struct mapped_file *group, size_t first, uint64
 	for (size_t i = first; i < group->mapping_count && group->mappings[i].start_address < end &&
 			       i - first < MAX_LINES_OF_IMAGE;
 	     i++)
-		if (!group->places[i].module && group->mappings[i].protection & SYM_EXECUTE)
+		if (!group->places[i].image && group->mappings[i].protection & SYM_EXECUTE)
 			return true;
 	return false;
 }
@@ -287,11 +287,11 @@ static struct sym_error *open_at(const struct group_opening *opening, uint64_t b
 	const struct mapped_file *before = opening->group->before;
 	const struct process *process = opening->context->process;
 
-	for (size_t i = 0; before && i < before->module_count; i++) {
-		struct sym_image *module = before->modules[i];
+	for (size_t i = 0; before && i < before->image_count; i++) {
+		struct sym_image *image = before->images[i];
 
-		if (module->load_base == base && is_as_before(process, module->object, base)) {
-			*ret = object_file_share(module->object);
+		if (image->load_base == base && is_as_before(process, image->object, base)) {
+			*ret = object_file_share(image->object);
 			return NULL;
 		}
 	}
@@ -307,7 +307,7 @@ static struct sym_error *add_memory_assembly(const struct group_opening *opening
 	uint64_t end;
 	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	char *path AUTO_FREE = NULL;
-	struct sym_image *module;
+	struct sym_image *image;
 	const char *name;
 	struct sym_error *error = open_at(opening, base, &object);
 
@@ -325,11 +325,11 @@ static struct sym_error *add_memory_assembly(const struct group_opening *opening
 	path = embedded_image_path(executable, name, strlen(name));
 	if (!path)
 		return &sym_error_no_memory;
-	error = mapped_file_add(opening, path, object, base, &module);
+	error = mapped_file_add(opening, path, object, base, &image);
 	for (size_t i = header;
 	     !error && i < group->mapping_count && group->mappings[i].start_address < end; i++)
-		if (!group->places[i].module)
-			mapped_file_give(opening, i, module, true);
+		if (!group->places[i].image)
+			mapped_file_give(opening, i, image, true);
 	if (!error)
 		*end_ret = end;
 	return error;
@@ -357,7 +357,7 @@ struct sym_error *snapshot_add_memory_assemblies(const struct group_opening *ope
 			if (address >= end && begins_image(opening, address))
 				error = add_memory_assembly(opening, i, address, &end);
 	}
-	if (error || !opening->group->module_count)
+	if (error || !opening->group->image_count)
 		return error;
 	/* The memory belonged to this process only if the process is still the same. */
 	error = process_check(opening->context->process);

@@ -118,18 +118,17 @@ static struct sym_error *add_unplaced(const struct group_opening *opening,
 				      struct object_file *object, struct sym_error *trouble)
 {
 	struct mapped_file *group = opening->group;
-	struct sym_image *module;
-	struct sym_error *error =
-		mapped_file_add(opening, group->path, object, UINT64_MAX, &module);
+	struct sym_image *image;
+	struct sym_error *error = mapped_file_add(opening, group->path, object, UINT64_MAX, &image);
 
 	if (error) {
 		sym_error_destroy(trouble);
 		return error;
 	}
 	if (trouble)
-		image_set_trouble(module, trouble);
+		image_set_trouble(image, trouble);
 	for (size_t i = 0; i < group->mapping_count; i++)
-		mapped_file_give(opening, i, module, false);
+		mapped_file_give(opening, i, image, false);
 	return NULL;
 }
 
@@ -148,18 +147,18 @@ static void check_placed(const struct group_opening *opening, struct object_file
 	const struct process *process = opening->context->process;
 	struct mapped_file *group = opening->group;
 
-	for (size_t i = 0; i < group->module_count; i++) {
-		struct sym_image *module = group->modules[i];
+	for (size_t i = 0; i < group->image_count; i++) {
+		struct sym_image *image = group->images[i];
 		struct sym_error *trouble;
 
-		if (module->object != object)
+		if (image->object != object)
 			continue;
-		trouble = mapped_file_check(process, object, module->load_base, group);
+		trouble = mapped_file_check(process, object, image->load_base, group);
 		if (!trouble && unexplained && mapped_file_check_may_have_changed(process, object))
 			trouble = layout_trouble(group);
 		group->was_short |= sym_error_is_shortage(trouble);
 		if (trouble)
-			image_set_trouble(module, trouble);
+			image_set_trouble(image, trouble);
 	}
 }
 
@@ -175,7 +174,7 @@ static struct sym_error *add_placed(const struct group_opening *opening, struct 
 		return error;
 	for (size_t i = 0; i < group->mapping_count; i++)
 		if (placements->of_line[i] == PLACEMENT_NONE)
-			mapped_file_give(opening, i, group->modules[0], false);
+			mapped_file_give(opening, i, group->images[0], false);
 	check_placed(opening, object, false);
 	/* Code that the host's own headers do not explain may belong to assemblies inside it. */
 	if (placements->unexplained_code_lines && object->kind == SYM_IMAGE_ELF)
@@ -278,8 +277,8 @@ static void check_time(const struct mapped_file *group)
 {
 	if (!group->host || group->host->is_copy || group->host->file.changed_ns <= group->seen_ns)
 		return;
-	for (size_t i = 0; i < group->module_count; i++)
-		image_set_trouble(group->modules[i],
+	for (size_t i = 0; i < group->image_count; i++)
+		image_set_trouble(group->images[i],
 				  sym_error_create_path(SYM_ERROR_STALE, group->path,
 							SYM_OFFSET_UNKNOWN,
 							"the file was changed after its process "
@@ -305,7 +304,7 @@ static struct sym_error *add_large(const struct group_opening *opening, struct s
 		return add_unplaced(opening, NULL, limit);
 	}
 	if (!error && !group->part_count)
-		image_set_trouble(group->modules[0], limit);
+		image_set_trouble(group->images[0], limit);
 	else
 		sym_error_destroy(limit);
 	return error;

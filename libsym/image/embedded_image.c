@@ -38,11 +38,11 @@ static struct object_file *embedded_image_reopen(const struct group_opening *ope
 
 	if (!before || before->host != host)
 		return NULL;
-	for (size_t i = 0; i < before->module_count; i++) {
-		struct object_file *object = before->modules[i]->object;
+	for (size_t i = 0; i < before->image_count; i++) {
+		struct object_file *object = before->images[i]->object;
 
 		if (object && object->file.offset == offset &&
-		    !strcmp(before->modules[i]->path, path))
+		    !strcmp(before->images[i]->path, path))
 			return object_file_share(object);
 	}
 	return NULL;

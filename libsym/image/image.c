@@ -4,11 +4,11 @@
  *
  * sources_open() opens all sources of source_table.c in their order, once, when the first position
  * is looked up. A source that does not apply returns NULL.
- * module_find() asks them in this order; the first hit wins. Without a hit it explains why: what
- * kind of image it is, which debug file is missing, what could not be read.
- * module_list() lists all sources in the same order. Symbols that start inside a symbol of an
- * earlier source are dropped (drop_shadowed()).
- * Sources are never closed before the image. So look-ups need no lock once they are open.
+ * image_find_symbol() asks them in this order; the first hit wins. Without a hit it explains why:
+ * what kind of image it is, which debug file is missing, what could not be read.
+ * image_list_symbols() lists all sources in the same order. Symbols that start inside a symbol of
+ * an earlier source are dropped (drop_shadowed()). Sources are never closed before the image. So
+ * look-ups need no lock once they are open.
  */
 #include "libsym/image/image.h"
 
@@ -82,72 +82,72 @@ static enum sym_error_code error_of_status(enum sym_status status)
 
 struct sym_error *image_create(const char *path, struct object_file *object, struct sym_image **ret)
 {
-	struct sym_image *module AUTO_IMAGE = calloc(1, sizeof(*module));
+	struct sym_image *image AUTO_IMAGE = calloc(1, sizeof(*image));
 
-	if (!module)
+	if (!image)
 		return &sym_error_no_memory;
-	pthread_mutex_init(&module->lock, NULL);
-	atomic_init(&module->method_count, UINT64_MAX);
-	debug_fetch_init(&module->debug_fetch);
-	lazy_init(&module->members);
-	lazy_init(&module->pdb_reference);
-	lazy_init(&module->pdb);
-	pthread_mutex_init(&module->foreign_lock, NULL);
-	atomic_init(&module->index, UINT32_MAX);
-	module->roots.fd = -1;
-	module->load_base = UINT64_MAX;
-	module->path = strdup(path);
-	if (!module->path)
+	pthread_mutex_init(&image->lock, NULL);
+	atomic_init(&image->method_count, UINT64_MAX);
+	debug_fetch_init(&image->debug_fetch);
+	lazy_init(&image->members);
+	lazy_init(&image->pdb_reference);
+	lazy_init(&image->pdb);
+	pthread_mutex_init(&image->foreign_lock, NULL);
+	atomic_init(&image->index, UINT32_MAX);
+	image->roots.fd = -1;
+	image->load_base = UINT64_MAX;
+	image->path = strdup(path);
+	if (!image->path)
 		return &sym_error_no_memory;
-	module->object = object ? object_file_share(object) : NULL;
+	image->object = object ? object_file_share(object) : NULL;
 	if (object && object->unsupported)
-		image_set_trouble(module, sym_error_create_path(SYM_ERROR_UNSUPPORTED, path,
-								SYM_OFFSET_UNKNOWN, "%s",
-								object->unsupported));
-	*ret = STEAL(module);
+		image_set_trouble(image, sym_error_create_path(SYM_ERROR_UNSUPPORTED, path,
+							       SYM_OFFSET_UNKNOWN, "%s",
+							       object->unsupported));
+	*ret = STEAL(image);
 	return NULL;
 }
 
-struct sym_image *image_share(struct sym_image *module)
+struct sym_image *image_share(struct sym_image *image)
 {
-	atomic_fetch_add_explicit(&module->users, 1, memory_order_relaxed);
-	return module;
+	atomic_fetch_add_explicit(&image->users, 1, memory_order_relaxed);
+	return image;
 }
 
-uint32_t module_index(const struct sym_image *module)
+uint32_t image_index(const struct sym_image *image)
 {
-	uint32_t index = atomic_load_explicit(&module->index, memory_order_acquire);
+	uint32_t index = atomic_load_explicit(&image->index, memory_order_acquire);
 
-	if (index != UINT32_MAX || !module->company.number)
+	if (index != UINT32_MAX || !image->company.number)
 		return index;
-	module->company.number(module->company.images.context);
-	return atomic_load_explicit(&module->index, memory_order_acquire);
+	image->company.number(image->company.images.context);
+	return atomic_load_explicit(&image->index, memory_order_acquire);
 }
 
-void image_destroy(struct sym_image *module)
+void image_destroy(struct sym_image *image)
 {
-	if (!module || atomic_fetch_sub_explicit(&module->users, 1, memory_order_acq_rel))
+	if (!image || atomic_fetch_sub_explicit(&image->users, 1, memory_order_acq_rel))
 		return;
-	lazy_deinit(&module->members);
-	lazy_deinit(&module->pdb_reference);
-	lazy_deinit(&module->pdb);
-	if (module->foreign)
-		module->destroy_foreign(module->foreign);
-	pthread_mutex_destroy(&module->foreign_lock);
-	sources_close(atomic_load(&module->sources));
-	debug_fetch_deinit(&module->debug_fetch);
-	path_list_free(module->own_debug_dirs);
-	object_file_close(module->object);
-	free(atomic_load(&module->trouble));
-	free(atomic_load(&module->refused_map));
-	pthread_mutex_destroy(&module->lock);
-	free(module->assembly_directory);
-	path_list_free(module->assembly_dirs);
-	free(module->path);
-	free(module);
+	lazy_deinit(&image->members);
+	lazy_deinit(&image->pdb_reference);
+	lazy_deinit(&image->pdb);
+	if (image->foreign)
+		image->destroy_foreign(image->foreign);
+	pthread_mutex_destroy(&image->foreign_lock);
+	sources_close(atomic_load(&image->sources));
+	debug_fetch_deinit(&image->debug_fetch);
+	path_list_free(image->own_debug_dirs);
+	object_file_close(image->object);
+	free(atomic_load(&image->trouble));
+	free(atomic_load(&image->refused_map));
+	pthread_mutex_destroy(&image->lock);
+	free(image->assembly_directory);
+	path_list_free(image->assembly_dirs);
+	free(image->path);
+	free(image);
 }
 
-void image_set_trouble(struct sym_image *module, struct sym_error *error)
+void image_set_trouble(struct sym_image *image, struct sym_error *error)
 {
 	static const char *const no_message = "unknown trouble";
 	const char *message = error ? sym_error_message(error) : no_message;
@@ -159,21 +159,21 @@ void image_set_trouble(struct sym_image *module, struct sym_error *error)
 	if (trouble && error && !sym_error_is_no_memory(error)) {
 		trouble->status = image_status_of_error(sym_error_code(error));
 		memcpy(trouble->text, message, bytes);
-		if (atomic_compare_exchange_strong(&module->trouble, &none, trouble))
+		if (atomic_compare_exchange_strong(&image->trouble, &none, trouble))
 			trouble = NULL;
 	}
 	free(trouble);
 	sym_error_destroy(error);
 }
 
-const struct image_trouble *image_trouble(const struct sym_image *module)
+const struct image_trouble *image_trouble(const struct sym_image *image)
 {
-	return atomic_load_explicit(&((struct sym_image *)module)->trouble, memory_order_acquire);
+	return atomic_load_explicit(&((struct sym_image *)image)->trouble, memory_order_acquire);
 }
 
-const char *image_refused_map(const struct sym_image *module)
+const char *image_refused_map(const struct sym_image *image)
 {
-	return atomic_load_explicit(&((struct sym_image *)module)->refused_map,
+	return atomic_load_explicit(&((struct sym_image *)image)->refused_map,
 				    memory_order_acquire);
 }
 
@@ -215,17 +215,17 @@ static void note_error(struct image_sources *sources, struct buf *why, struct sy
 }
 
 /* The first rejection stays, as the map does. */
-static void note_refused_map(struct sym_image *module, struct buf *note)
+static void note_refused_map(struct sym_image *image, struct buf *note)
 {
 	char *text = buf_steal(note, NULL);
 	char *none = NULL;
 
-	if (text && !atomic_compare_exchange_strong(&module->refused_map, &none, text))
+	if (text && !atomic_compare_exchange_strong(&image->refused_map, &none, text))
 		free(text);
 }
 
 /* The failure of a source costs that source only, except a lack of memory. */
-static struct sym_error *open_source(struct sym_image *module, struct image_sources *sources,
+static struct sym_error *open_source(struct sym_image *image, struct image_sources *sources,
 				     struct source_input *input, size_t number, struct buf *why)
 {
 	const struct source_ops *ops = source_table[number];
@@ -240,7 +240,7 @@ static struct sym_error *open_source(struct sym_image *module, struct image_sour
 		error = NULL;
 	}
 	if (note.size_bytes && ops->kind == SYM_SOURCE_RELATIVE_MAP)
-		note_refused_map(module, &note);
+		note_refused_map(image, &note);
 	else if (note.size_bytes && !why->size_bytes)
 		buf_append(why, note.data, note.size_bytes);
 	buf_deinit(&note);
@@ -252,11 +252,11 @@ static struct sym_error *open_source(struct sym_image *module, struct image_sour
 }
 
 /* A needed assembly that could not be searched for counts as an error too. */
-static struct sym_error *open_precompiled(const struct sym_image *module,
+static struct sym_error *open_precompiled(const struct sym_image *image,
 					  struct image_sources *sources)
 {
 	struct sym_error *error =
-		precompiled_open(module->object, &sources->assemblies, &sources->precompiled);
+		precompiled_open(image->object, &sources->assemblies, &sources->precompiled);
 	struct sym_error *trouble = assembly_lookup_take_trouble(&sources->assembly_lookup);
 
 	if (!trouble)
@@ -266,34 +266,34 @@ static struct sym_error *open_precompiled(const struct sym_image *module,
 	return trouble;
 }
 
-static struct sym_error *open_table(struct sym_image *module, struct image_sources *sources,
+static struct sym_error *open_table(struct sym_image *image, struct image_sources *sources,
 				    struct buf *why)
 {
-	struct source_input input = { .object = module->object,
-				      .path = module->path,
-				      .relative_map_dirs = module->relative_map_dirs,
-				      .roots = module->roots,
-				      .debug_fetch = &module->debug_fetch,
-				      .forks_for_dwarf = module->forks_for_dwarf };
+	struct source_input input = { .object = image->object,
+				      .path = image->path,
+				      .relative_map_dirs = image->relative_map_dirs,
+				      .roots = image->roots,
+				      .debug_fetch = &image->debug_fetch,
+				      .forks_for_dwarf = image->forks_for_dwarf };
 	struct sym_error *error = NULL;
 
-	if (module->object->kind == SYM_IMAGE_READYTORUN ||
-	    module->object->kind == SYM_IMAGE_COMPOSITE)
-		error = open_precompiled(module, sources);
+	if (image->object->kind == SYM_IMAGE_READYTORUN ||
+	    image->object->kind == SYM_IMAGE_COMPOSITE)
+		error = open_precompiled(image, sources);
 	if (sym_error_is_no_memory(error))
 		return error;
 	if (error)
 		note_error(sources, why, error);
 	input.precompiled = sources->precompiled;
 	for (size_t i = 0; i < SOURCE_COUNT; i++) {
-		error = open_source(module, sources, &input, i, why);
+		error = open_source(image, sources, &input, i, why);
 		if (error)
 			return error;
 	}
 	return NULL;
 }
 
-static struct sym_error *sources_open(struct sym_image *module, struct image_sources **ret)
+static struct sym_error *sources_open(struct sym_image *image, struct image_sources **ret)
 {
 	struct image_sources *sources AUTO_SOURCES = calloc(1, sizeof(*sources));
 	struct sym_error *error;
@@ -302,15 +302,15 @@ static struct sym_error *sources_open(struct sym_image *module, struct image_sou
 	if (!sources)
 		return &sym_error_no_memory;
 	assembly_lookup_init(&sources->assembly_lookup);
-	sources->assembly_lookup.company = module->company.images;
-	sources->assembly_lookup.directory = module->assembly_directory;
-	sources->assembly_lookup.further_directories = module->assembly_dirs;
-	if (object_file_account(module->object))
-		sources->assembly_lookup.budget = object_file_account(module->object)->budget;
+	sources->assembly_lookup.company = image->company.images;
+	sources->assembly_lookup.directory = image->assembly_directory;
+	sources->assembly_lookup.further_directories = image->assembly_dirs;
+	if (object_file_account(image->object))
+		sources->assembly_lookup.budget = object_file_account(image->object)->budget;
 	sources->assemblies = assembly_lookup_as_assemblies(&sources->assembly_lookup);
 	buf_init(&why, LIMIT_NAME_BYTES);
-	explain_kind(module->object, sources, &why);
-	error = open_table(module, sources, &why);
+	explain_kind(image->object, sources, &why);
+	error = open_table(image, sources, &why);
 	if (!error && why.size_bytes)
 		sources->reason = buf_steal(&why, NULL);
 	buf_deinit(&why);
@@ -323,37 +323,36 @@ static struct sym_error *sources_open(struct sym_image *module, struct image_sou
 }
 
 /* Opens the sources once; NULL when out of memory (the next look-up tries again). */
-static const struct image_sources *opened_sources(struct sym_image *module)
+static const struct image_sources *opened_sources(struct sym_image *image)
 {
 	struct budget_account *span AUTO_BUDGET_SPAN = NULL;
-	struct image_sources *sources =
-		atomic_load_explicit(&module->sources, memory_order_acquire);
+	struct image_sources *sources = atomic_load_explicit(&image->sources, memory_order_acquire);
 
 	if (sources)
 		return sources;
-	span = budget_span(object_file_account(module->object));
-	pthread_mutex_lock(&module->lock);
-	sources = atomic_load(&module->sources);
+	span = budget_span(object_file_account(image->object));
+	pthread_mutex_lock(&image->lock);
+	sources = atomic_load(&image->sources);
 	if (!sources) {
-		sym_error_destroy(sources_open(module, &sources));
-		atomic_store_explicit(&module->sources, sources, memory_order_release);
+		sym_error_destroy(sources_open(image, &sources));
+		atomic_store_explicit(&image->sources, sources, memory_order_release);
 	}
-	pthread_mutex_unlock(&module->lock);
+	pthread_mutex_unlock(&image->lock);
 	return sources;
 }
 
-bool image_was_short(const struct sym_image *module)
+bool image_was_short(const struct sym_image *image)
 {
 	const struct image_sources *sources =
-		atomic_load_explicit(&((struct sym_image *)module)->sources, memory_order_acquire);
+		atomic_load_explicit(&((struct sym_image *)image)->sources, memory_order_acquire);
 
 	return sources && sources->was_short;
 }
 
-bool image_was_asked(const struct sym_image *module)
+bool image_was_asked(const struct sym_image *image)
 {
-	return atomic_load_explicit(&((struct sym_image *)module)->sources, memory_order_acquire) ||
-	       module->was_counted;
+	return atomic_load_explicit(&((struct sym_image *)image)->sources, memory_order_acquire) ||
+	       image->was_counted;
 }
 
 static void take_match(struct sym_answer *answer, const struct source_ops *ops, uint64_t position,
@@ -371,54 +370,53 @@ static void take_match(struct sym_answer *answer, const struct source_ops *ops, 
 }
 
 /* Why names that may exist are not available. */
-static const char *table_trouble(const struct sym_image *module,
-				 const struct image_sources *sources)
+static const char *table_trouble(const struct sym_image *image, const struct image_sources *sources)
 {
-	const char *trouble = debug_fetch_problem(&module->debug_fetch);
+	const char *trouble = debug_fetch_problem(&image->debug_fetch);
 
 	if (!trouble)
-		trouble = object_file_debug_problem(module->object);
+		trouble = object_file_debug_problem(image->object);
 	if (trouble)
 		return trouble;
 	return sources->any || sources->status == SYM_NO_SYMBOLS ? NULL : sources->reason;
 }
 
 /* Why something that may have the name could not be read. */
-static const char *image_unreadable_reason(const struct sym_image *module,
+static const char *image_unreadable_reason(const struct sym_image *image,
 					   const struct image_sources *sources, bool was_short)
 {
 	if (was_short)
 		return no_memory;
 	return sources->was_short && sources->reason ? sources->reason
-						     : object_file_problem(module->object);
+						     : object_file_problem(image->object);
 }
 
-static void say_nothing(const struct sym_image *module, const struct image_sources *sources,
+static void say_nothing(const struct sym_image *image, const struct image_sources *sources,
 			bool was_short, struct sym_answer *answer)
 {
-	const char *reason = image_unreadable_reason(module, sources, was_short);
+	const char *reason = image_unreadable_reason(image, sources, was_short);
 
 	if (reason) {
 		answer->status = SYM_UNREADABLE;
 		answer->reason = reason;
 	} else if (!answer->reason || !sources->any) {
-		answer->reason = table_trouble(module, sources) ?: answer->reason;
+		answer->reason = table_trouble(image, sources) ?: answer->reason;
 	}
 }
 
-void module_find(struct sym_image *module, uint64_t position, struct sym_answer *answer)
+void image_find_symbol(struct sym_image *image, uint64_t position, struct sym_answer *answer)
 {
-	const struct image_trouble *trouble = image_trouble(module);
+	const struct image_trouble *trouble = image_trouble(image);
 	const struct image_sources *sources;
 	struct source_match match;
 	bool was_short = false;
 
-	if (trouble || !module->object) {
+	if (trouble || !image->object) {
 		answer->status = trouble ? trouble->status : SYM_UNREADABLE;
 		answer->reason = trouble ? trouble->text : NULL;
 		return;
 	}
-	sources = opened_sources(module);
+	sources = opened_sources(image);
 	if (!sources) {
 		answer->status = SYM_UNREADABLE;
 		answer->reason = no_memory;
@@ -434,11 +432,11 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 			take_match(answer, source_table[i], position, &match);
 			return;
 		case SOURCE_BOUNDS:
-			if (image_unreadable_reason(module, sources, was_short))
+			if (image_unreadable_reason(image, sources, was_short))
 				break;
 			take_match(answer, source_table[i], position, &match);
 			answer->status = SYM_BOUNDS_ONLY;
-			answer->reason = table_trouble(module, sources);
+			answer->reason = table_trouble(image, sources);
 			return;
 		case SOURCE_NAMELESS:
 			answer->status = SYM_NO_MATCH;
@@ -451,13 +449,13 @@ void module_find(struct sym_image *module, uint64_t position, struct sym_answer 
 			break;
 		}
 	}
-	say_nothing(module, sources, was_short, answer);
+	say_nothing(image, sources, was_short, answer);
 }
 
-static void *source_of(struct sym_image *module, enum sym_source_kind kind)
+static void *source_of(struct sym_image *image, enum sym_source_kind kind)
 {
 	const struct image_sources *sources =
-		module->object && !image_trouble(module) ? opened_sources(module) : NULL;
+		image->object && !image_trouble(image) ? opened_sources(image) : NULL;
 
 	for (size_t i = 0; sources && i < SOURCE_COUNT; i++)
 		if (source_table[i]->kind == kind)
@@ -465,11 +463,11 @@ static void *source_of(struct sym_image *module, enum sym_source_kind kind)
 	return NULL;
 }
 
-const struct precompiled *image_precompiled(struct sym_image *module,
+const struct precompiled *image_precompiled(struct sym_image *image,
 					    struct assembly_lookup **lookup_ret)
 {
 	const struct image_sources *sources =
-		module->object && !image_trouble(module) ? opened_sources(module) : NULL;
+		image->object && !image_trouble(image) ? opened_sources(image) : NULL;
 
 	if (!sources || !sources->precompiled)
 		return NULL;
@@ -478,10 +476,10 @@ const struct precompiled *image_precompiled(struct sym_image *module,
 }
 
 /* Finds the assembly of a method in a composite image. */
-static void describe_component(struct sym_image *module, uint64_t position,
+static void describe_component(struct sym_image *image, uint64_t position,
 			       struct sym_answer *answer)
 {
-	const struct image_sources *sources = opened_sources(module);
+	const struct image_sources *sources = opened_sources(image);
 	const struct r2r_range *range;
 	const struct r2r *r2r;
 	size_t found, count;
@@ -504,11 +502,11 @@ static void describe_component(struct sym_image *module, uint64_t position,
  * By DWARF, else by the function table of a Go program; only then is DWARF fetched. The name of
  * *ret is NULL when no function is known.
  */
-static bool describe_code(struct sym_image *module, uint64_t position, struct dwarf_place *ret,
+static bool describe_code(struct sym_image *image, uint64_t position, struct dwarf_place *ret,
 			  struct sym_inlined inlined[DWARF_INFO_INLINED], size_t *count_ret)
 {
-	void *dwarf = source_of(module, SYM_SOURCE_DWARF);
-	void *gopclntab = source_of(module, SYM_SOURCE_GOPCLNTAB);
+	void *dwarf = source_of(image, SYM_SOURCE_DWARF);
+	void *gopclntab = source_of(image, SYM_SOURCE_GOPCLNTAB);
 	bool is_here = dwarf && dwarf_source_is_here(dwarf);
 	struct gopclntab_line line;
 
@@ -543,7 +541,7 @@ static void take_place(const struct dwarf_place *place, uint64_t position,
 		   });
 }
 
-struct sym_error *image_describe(struct sym_image *module, uint64_t position,
+struct sym_error *image_describe(struct sym_image *image, uint64_t position,
 				 struct sym_result *result, size_t number)
 {
 	struct sym_inlined inlined[DWARF_INFO_INLINED];
@@ -554,16 +552,16 @@ struct sym_error *image_describe(struct sym_image *module, uint64_t position,
 	size_t count;
 	bool found;
 
-	if (module->object)
-		span = budget_span(object_file_account(module->object));
+	if (image->object)
+		span = budget_span(object_file_account(image->object));
 	if (result->fields & SYM_FIELD_COMPONENT && answer->status == SYM_RESOLVED &&
-	    sym_image_kind(module) == SYM_IMAGE_COMPOSITE)
-		describe_component(module, position, answer);
+	    sym_image_kind(image) == SYM_IMAGE_COMPOSITE)
+		describe_component(image, position, answer);
 	/* DWARF is read on request only. Lines of managed code are in image_lines.h. */
-	if (!wanted || (module->object && module->object->kind != SYM_IMAGE_ELF))
+	if (!wanted || (image->object && image->object->kind != SYM_IMAGE_ELF))
 		return NULL;
 	errno = 0;
-	found = describe_code(module, position, &place, inlined, &count);
+	found = describe_code(image, position, &place, inlined, &count);
 	/* Readers of tables set errno when out of memory. */
 	answer->lost = place.is_short || (!found && errno == ENOMEM) ? wanted : 0;
 	if (!found)
@@ -580,10 +578,10 @@ struct sym_error *image_describe(struct sym_image *module, uint64_t position,
 		       : NULL;
 }
 
-const char *image_symbol_file(struct sym_image *module)
+const char *image_symbol_file(struct sym_image *image)
 {
 	const struct image_sources *sources =
-		module->object && !image_trouble(module) ? opened_sources(module) : NULL;
+		image->object && !image_trouble(image) ? opened_sources(image) : NULL;
 	const char *path = NULL;
 
 	for (size_t i = 0; sources && !path && i < SOURCE_COUNT; i++)
@@ -644,30 +642,30 @@ static struct sym_error *list_sources(const struct image_sources *sources,
 }
 
 /* An error when symbols are expected and there are none. An image without code has none. */
-static struct sym_error *image_no_symbols_error(const struct sym_image *module,
+static struct sym_error *image_no_symbols_error(const struct sym_image *image,
 						const struct image_sources *sources)
 {
 	/* There may be more symbols, and the caller of a list could not know. */
 	if (sources->was_short)
 		return sym_error_create(SYM_ERROR_IO, "%s",
-					sources->reason ? sources->reason : module->path);
+					sources->reason ? sources->reason : image->path);
 	if (sources->any || sources->status == SYM_NO_SYMBOLS)
 		return NULL;
 	if (sources->status == SYM_UNSUPPORTED)
-		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, module->path,
-					     SYM_OFFSET_UNKNOWN, "%s",
+		return sym_error_create_path(SYM_ERROR_UNSUPPORTED, image->path, SYM_OFFSET_UNKNOWN,
+					     "%s",
 					     sources->reason ? sources->reason : "not supported");
 	return sym_error_create(error_of_status(sources->status), "%s",
-				sources->reason ? sources->reason : module->path);
+				sources->reason ? sources->reason : image->path);
 }
 
 /* Saves the method count, so that a later call need not read the image again. */
-static void note_count(struct sym_image *module, const struct image_sources *sources)
+static void note_count(struct sym_image *image, const struct image_sources *sources)
 {
 	uint64_t count =
 		sources->precompiled ? r2r_method_count(precompiled_r2r(sources->precompiled)) : 0;
 
-	atomic_store_explicit(&module->method_count, count, memory_order_relaxed);
+	atomic_store_explicit(&image->method_count, count, memory_order_relaxed);
 }
 
 /*
@@ -675,10 +673,10 @@ static void note_count(struct sym_image *module, const struct image_sources *sou
  * again: their images may be large.
  */
 static struct sym_error *
-with_sources(struct sym_image *module, void *context,
+with_sources(struct sym_image *image, void *context,
 	     struct sym_error *(*use)(struct sym_image *, const struct image_sources *, void *))
 {
-	const struct image_trouble *trouble = image_trouble(module);
+	const struct image_trouble *trouble = image_trouble(image);
 	struct image_sources *own AUTO_SOURCES = NULL;
 	struct budget_account *span AUTO_BUDGET_SPAN = NULL;
 	const struct image_sources *sources;
@@ -686,30 +684,30 @@ with_sources(struct sym_image *module, void *context,
 
 	if (trouble)
 		return sym_error_create(error_of_status(trouble->status), "%s", trouble->text);
-	if (!module->object)
-		return sym_error_create_path(SYM_ERROR_IO, module->path, SYM_OFFSET_UNKNOWN,
+	if (!image->object)
+		return sym_error_create_path(SYM_ERROR_IO, image->path, SYM_OFFSET_UNKNOWN,
 					     "not open");
-	span = budget_span(object_file_account(module->object));
-	sources = atomic_load_explicit(&module->sources, memory_order_acquire);
+	span = budget_span(object_file_account(image->object));
+	sources = atomic_load_explicit(&image->sources, memory_order_acquire);
 	if (!sources) {
-		error = sources_open(module, &own);
+		error = sources_open(image, &own);
 		sources = own;
 	}
 	if (!error)
-		error = image_no_symbols_error(module, sources);
+		error = image_no_symbols_error(image, sources);
 	if (error)
 		return error;
-	note_count(module, sources);
-	return use ? use(module, sources, context) : NULL;
+	note_count(image, sources);
+	return use ? use(image, sources, context) : NULL;
 }
 
-static struct sym_error *use_for_list(struct sym_image *module, const struct image_sources *sources,
+static struct sym_error *use_for_list(struct sym_image *image, const struct image_sources *sources,
 				      void *context)
 {
 	const struct source_sink *sink = context;
 	struct sym_error *error;
 
-	symbols_builder_charge(sink->builder, object_file_account(module->object), module->path);
+	symbols_builder_charge(sink->builder, object_file_account(image->object), image->path);
 	error = list_sources(sources, sink);
 	if (!error)
 		error = STEAL(sink->builder->failure);
@@ -717,9 +715,9 @@ static struct sym_error *use_for_list(struct sym_image *module, const struct ima
 	return error;
 }
 
-struct sym_error *module_list(struct sym_image *module, const struct source_sink *sink)
+struct sym_error *image_list_symbols(struct sym_image *image, const struct source_sink *sink)
 {
-	return with_sources(module, (void *)sink, use_for_list);
+	return with_sources(image, (void *)sink, use_for_list);
 }
 
 struct precompiled_use {
@@ -727,23 +725,23 @@ struct precompiled_use {
 	void *context;
 };
 
-static struct sym_error *use_for_precompiled(struct sym_image *module,
+static struct sym_error *use_for_precompiled(struct sym_image *image,
 					     const struct image_sources *sources, void *context)
 {
 	const struct precompiled_use *use = context;
 
-	(void)module;
+	(void)image;
 	return use->use(sources->precompiled, use->context);
 }
 
-struct sym_error *image_use_precompiled(struct sym_image *module,
+struct sym_error *image_use_precompiled(struct sym_image *image,
 					struct sym_error *(*use)(const struct precompiled *,
 								 void *context),
 					void *context)
 {
 	struct precompiled_use call = { use, context };
 
-	return with_sources(module, &call, use_for_precompiled);
+	return with_sources(image, &call, use_for_precompiled);
 }
 
 struct sym_error *sym_image_method_count(struct sym_image *image, uint64_t *ret)

@@ -56,7 +56,7 @@ struct sym_image {
 	struct foreign_module *foreign; /* see image_lines.h */
 	void (*destroy_foreign)(struct foreign_module *modules);
 	_Atomic(unsigned int) users; /* beyond the first one */
-	_Atomic(uint32_t) index;     /* see module_index() */
+	_Atomic(uint32_t) index;     /* see image_index() */
 	_Atomic(struct image_trouble *) trouble;
 	_Atomic(char *) refused_map;
 	pthread_mutex_t lock; /* protects the opening of sources, and the method count */
@@ -69,39 +69,39 @@ struct sym_image {
 struct sym_error *image_create(const char *path, struct object_file *object, struct sym_image **ret)
 	__attribute__((warn_unused_result));
 /* Releases one user; the last one frees it. NULL is accepted. */
-void image_destroy(struct sym_image *module);
+void image_destroy(struct sym_image *image);
 /* Adds a user, who must destroy it too. */
-struct sym_image *image_share(struct sym_image *module);
+struct sym_image *image_share(struct sym_image *image);
 
 /* Its index in the snapshot; UINT32_MAX for a file opened by its path. */
-uint32_t module_index(const struct sym_image *module);
+uint32_t image_index(const struct sym_image *image);
 
 /* Records why the image cannot be used; the first reason stays. Takes ownership of `error`. */
-void image_set_trouble(struct sym_image *module, struct sym_error *error);
+void image_set_trouble(struct sym_image *image, struct sym_error *error);
 /* NULL when it can be used. */
-const struct image_trouble *image_trouble(const struct sym_image *module);
+const struct image_trouble *image_trouble(const struct sym_image *image);
 /* Why a relative map that was found is not used; NULL: nothing to report. */
-const char *image_refused_map(const struct sym_image *module);
+const char *image_refused_map(const struct sym_image *image);
 enum sym_status image_status_of_error(enum sym_error_code code);
 
 /* True when a source could not be opened for lack of descriptors. */
-bool image_was_short(const struct sym_image *module);
+bool image_was_short(const struct sym_image *image);
 
 /* True when its symbols were used. */
-bool image_was_asked(const struct sym_image *module);
+bool image_was_asked(const struct sym_image *image);
 
 /*
  * Resolves one position (rva or vaddr): sets status, source, name, tier, kind, offset, size and
  * reason. Thread safe.
  */
-void module_find(struct sym_image *module, uint64_t position, struct sym_answer *answer);
+void image_find_symbol(struct sym_image *image, uint64_t position, struct sym_answer *answer);
 
 /*
  * Adds the fields that `result` requests beyond a name, except lines of managed code
  * (image_lines.h).
  * Call it after the look-up of the same position. Thread safe. Errors: NO_MEMORY.
  */
-struct sym_error *image_describe(struct sym_image *module, uint64_t position,
+struct sym_error *image_describe(struct sym_image *image, uint64_t position,
 				 struct sym_result *result, size_t number)
 	__attribute__((warn_unused_result));
 
@@ -109,27 +109,27 @@ struct sym_error *image_describe(struct sym_image *module, uint64_t position,
  * The method tables, opened if necessary; NULL: the image has none. *lookup_ret has found the
  * metadata of other modules. Both live as long as the image. Thread safe.
  */
-const struct precompiled *image_precompiled(struct sym_image *module,
+const struct precompiled *image_precompiled(struct sym_image *image,
 					    struct assembly_lookup **lookup_ret);
 
 /*
  * The path of the file with the symbol table of a native image; NULL when there is none. Thread
  * safe.
  */
-const char *image_symbol_file(struct sym_image *module);
+const char *image_symbol_file(struct sym_image *image);
 
 /*
  * Adds all symbols to the sink's builder.
  * If symbols have the same start, those of an earlier source win. The preferred alias comes first.
  */
-struct sym_error *module_list(struct sym_image *module, const struct source_sink *sink)
+struct sym_error *image_list_symbols(struct sym_image *image, const struct source_sink *sink)
 	__attribute__((warn_unused_result));
 
 /*
  * Calls `use` with the method tables of the image; NULL for an image without precompiled code.
  * Tables that were opened for this are closed again.
  */
-struct sym_error *image_use_precompiled(struct sym_image *module,
+struct sym_error *image_use_precompiled(struct sym_image *image,
 					struct sym_error *(*use)(const struct precompiled *,
 								 void *context),
 					void *context) __attribute__((warn_unused_result));

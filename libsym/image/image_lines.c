@@ -40,7 +40,7 @@ static void foreign_modules_destroy(struct foreign_module *modules)
 /* ---- modules --------------------------------------------------------------------- */
 
 /* NULL when out of memory. */
-static struct foreign_module *foreign_create(struct sym_image *module,
+static struct foreign_module *foreign_create(struct sym_image *image,
 					     struct assembly_lookup *lookup,
 					     const struct metadata *metadata)
 {
@@ -61,7 +61,7 @@ static struct foreign_module *foreign_create(struct sym_image *module,
 		foreign->reason = strdup("the file of its assembly is not known");
 		return foreign;
 	}
-	search = image_pdb_search(module);
+	search = image_pdb_search(image);
 	if (path)
 		search.image_path = path;
 	pe_debug_read(foreign->pe, &debug);
@@ -74,42 +74,42 @@ static struct foreign_module *foreign_create(struct sym_image *module,
 }
 
 /* The search of a PDB can take long, so the lock is not that of the sources. */
-static const struct foreign_module *find_foreign(struct sym_image *module,
+static const struct foreign_module *find_foreign(struct sym_image *image,
 						 struct assembly_lookup *lookup,
 						 const struct metadata *metadata)
 {
 	struct foreign_module *found;
 
-	pthread_mutex_lock(&module->foreign_lock);
-	for (found = module->foreign; found && found->metadata != metadata; found = found->next)
+	pthread_mutex_lock(&image->foreign_lock);
+	for (found = image->foreign; found && found->metadata != metadata; found = found->next)
 		;
 	if (!found) {
-		found = foreign_create(module, lookup, metadata);
+		found = foreign_create(image, lookup, metadata);
 		if (found) {
-			found->next = module->foreign;
-			module->foreign = found;
-			module->destroy_foreign = foreign_modules_destroy;
+			found->next = image->foreign;
+			image->foreign = found;
+			image->destroy_foreign = foreign_modules_destroy;
 		}
 	}
-	pthread_mutex_unlock(&module->foreign_lock);
+	pthread_mutex_unlock(&image->foreign_lock);
 	return found;
 }
 
 /* ---- lines ------------------------------------------------------------------------ */
 
-static void read_own_line(struct sym_image *module, const struct precompiled *precompiled,
+static void read_own_line(struct sym_image *image, const struct precompiled *precompiled,
 			  const struct r2r_definition_of_entry *definition, enum il_quality quality,
 			  uint32_t il_offset, struct managed_line *line)
 {
 	const struct sym_pdb *pdb = NULL;
 	const char *reason = NULL;
 
-	line->mvid = object_file_mvid_text(module->object);
+	line->mvid = object_file_mvid_text(image->object);
 	managed_line_set_il(
 		line, quality, il_offset,
 		pe_il_bytes(precompiled_pe(precompiled), definition->metadata, definition->rid));
 	if (line->quality != SYM_LINE_NONE)
-		pdb = image_pdb_file(module, &reason);
+		pdb = image_pdb_file(image, &reason);
 	managed_line_read(line, pdb, reason);
 }
 
@@ -131,10 +131,10 @@ static void read_foreign_line(const struct foreign_module *foreign,
 	managed_line_read(line, foreign->pdb, foreign->reason);
 }
 
-bool image_find_line(struct sym_image *module, uint32_t rva, struct managed_line *ret)
+bool image_find_line(struct sym_image *image, uint32_t rva, struct managed_line *ret)
 {
 	struct assembly_lookup *lookup;
-	const struct precompiled *precompiled = image_precompiled(module, &lookup);
+	const struct precompiled *precompiled = image_precompiled(image, &lookup);
 	const struct r2r *r2r = precompiled ? precompiled_r2r(precompiled) : NULL;
 	size_t found = r2r ? r2r_find(r2r, rva) : SIZE_MAX, count;
 	struct r2r_definition_of_entry definition;
@@ -163,9 +163,9 @@ bool image_find_line(struct sym_image *module, uint32_t rva, struct managed_line
 	quality = il_map_find(il_map_begin(info.bounds, info.bounds_bytes, info.form),
 			      rva - range->rva, &il_offset);
 	if (definition.is_own)
-		read_own_line(module, precompiled, &definition, quality, il_offset, ret);
+		read_own_line(image, precompiled, &definition, quality, il_offset, ret);
 	else
-		read_foreign_line(find_foreign(module, lookup, definition.metadata), &definition,
+		read_foreign_line(find_foreign(image, lookup, definition.metadata), &definition,
 				  quality, il_offset, ret);
 	return true;
 }
@@ -173,8 +173,7 @@ bool image_find_line(struct sym_image *module, uint32_t rva, struct managed_line
 void image_append_rows(const struct sym_answer *answer, struct buf *ret)
 {
 	const uint64_t rva = answer->image_position;
-	struct sym_image *module =
-		(struct sym_image *)answer->image; /* it belongs to the library */
+	struct sym_image *image = (struct sym_image *)answer->image; /* it belongs to the library */
 	const struct precompiled *precompiled = NULL;
 	struct assembly_lookup *lookup;
 	const struct r2r *r2r = NULL;
@@ -182,9 +181,9 @@ void image_append_rows(const struct sym_answer *answer, struct buf *ret)
 	struct debug_info info;
 	size_t found, count;
 
-	if (answer->status == SYM_RESOLVED && module && module->object &&
-	    module->object->kind != SYM_IMAGE_ELF && rva <= UINT32_MAX)
-		precompiled = image_precompiled(module, &lookup);
+	if (answer->status == SYM_RESOLVED && image && image->object &&
+	    image->object->kind != SYM_IMAGE_ELF && rva <= UINT32_MAX)
+		precompiled = image_precompiled(image, &lookup);
 	r2r = precompiled ? precompiled_r2r(precompiled) : NULL;
 	found = r2r ? r2r_find(r2r, (uint32_t)rva) : SIZE_MAX;
 	if (found == SIZE_MAX)
@@ -198,19 +197,19 @@ void image_append_rows(const struct sym_answer *answer, struct buf *ret)
 			ret);
 }
 
-struct sym_error *image_describe_whole(struct sym_image *module, uint64_t position,
+struct sym_error *image_describe_whole(struct sym_image *image, uint64_t position,
 				       struct sym_result *result, size_t number)
 {
 	struct sym_answer *answer = &result->slots[number];
-	struct sym_error *error = image_describe(module, position, result, number);
+	struct sym_error *error = image_describe(image, position, result, number);
 	struct managed_line line;
 
 	if (error || !(result->fields & SYM_FIELD_LINES))
 		return error;
 	answer->il_offset = UINT32_MAX;
-	if (module->object && module->object->kind != SYM_IMAGE_ELF &&
+	if (image->object && image->object->kind != SYM_IMAGE_ELF &&
 	    answer->status == SYM_RESOLVED && position <= UINT32_MAX &&
-	    image_find_line(module, (uint32_t)position, &line))
+	    image_find_line(image, (uint32_t)position, &line))
 		managed_line_answer(&line, answer);
 	return NULL;
 }

@@ -13,7 +13,7 @@ struct sym_image;
  * The line of the code at `rva`. Its strings live as long as the image. Thread safe.
  * Returns false when no precompiled method is there.
  */
-bool image_find_line(struct sym_image *module, uint32_t rva, struct managed_line *ret);
+bool image_find_line(struct sym_image *image, uint32_t rva, struct managed_line *ret);
 
 /*
  * Appends as uint64_t where the line of a precompiled method may change, which an answer is of; in
@@ -22,7 +22,7 @@ bool image_find_line(struct sym_image *module, uint32_t rva, struct managed_line
 void image_append_rows(const struct sym_answer *answer, struct buf *ret);
 
 /* As image_describe(), with lines of managed code. */
-struct sym_error *image_describe_whole(struct sym_image *module, uint64_t position,
+struct sym_error *image_describe_whole(struct sym_image *image, uint64_t position,
 				       struct sym_result *result, size_t number)
 	__attribute__((warn_unused_result));
 

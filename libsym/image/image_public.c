@@ -79,21 +79,21 @@ struct sym_error *sym_image_open_with(const char *path, const struct sym_image_o
 				      struct sym_image **ret)
 {
 	struct object_file *object AUTO_OBJECT_FILE = NULL;
-	struct sym_image *module AUTO_IMAGE = NULL;
+	struct sym_image *image AUTO_IMAGE = NULL;
 	struct sym_image_opts checked;
 	struct sym_error *error = check_opts(opts, &checked);
 
 	if (!error)
 		error = open_file(budget_inside(checked.budget), path, &object);
 	if (!error)
-		error = image_create(path, object, &module);
+		error = image_create(path, object, &image);
 	if (error)
 		return error;
-	module->assembly_directory = directory_of(path);
-	if (!module->assembly_directory ||
-	    !path_list_copy(checked.assembly_dirs, &module->assembly_dirs))
+	image->assembly_directory = directory_of(path);
+	if (!image->assembly_directory ||
+	    !path_list_copy(checked.assembly_dirs, &image->assembly_dirs))
 		return &sym_error_no_memory;
-	*ret = STEAL(module);
+	*ret = STEAL(image);
 	return NULL;
 }
 
@@ -281,7 +281,7 @@ struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
 	struct source_sink sink = {
 		.builder = &builder,
-		.image_index = module_index(image),
+		.image_index = image_index(image),
 		.stubs = flags & SYM_IMAGE_SYMBOLS_STUBS,
 		.unnamed = flags & SYM_IMAGE_SYMBOLS_UNNAMED,
 		.linkage_names = flags & SYM_IMAGE_SYMBOLS_LINKAGE_NAMES,
@@ -292,7 +292,7 @@ struct sym_error *sym_image_symbols(struct sym_image *image, uint32_t flags,
 
 	if (flags & ~known)
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", flags);
-	error = module_list(image, &sink);
+	error = image_list_symbols(image, &sink);
 	if (error)
 		return error;
 	if (!(flags & SYM_IMAGE_SYMBOLS_BY_OFFSET))
@@ -338,7 +338,7 @@ static void resolve_one(struct sym_image *image, enum sym_position_kind kind,
 		return;
 	}
 	answer->image_position = position;
-	module_find(image, position, answer);
+	image_find_symbol(image, position, answer);
 }
 
 struct sym_error *sym_image_resolve(struct sym_image *image, enum sym_position_kind kind,

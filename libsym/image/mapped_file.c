@@ -8,7 +8,7 @@
  *   shared     by snapshots in which the lines are the same
  *   released   by the last snapshot
  *
- * Opening fills `places`, `modules` and `parts`. Readers use them without a lock after
+ * Opening fills `places`, `images` and `parts`. Readers use them without a lock after
  * mapped_file_is_open().
  */
 #include "libsym/image/mapped_file.h"
@@ -20,9 +20,9 @@
 
 void mapped_file_forget(struct mapped_file *group)
 {
-	for (size_t i = 0; i < group->module_count; i++)
-		image_destroy(group->modules[i]);
-	group->module_count = 0;
+	for (size_t i = 0; i < group->image_count; i++)
+		image_destroy(group->images[i]);
+	group->image_count = 0;
 	object_file_close(STEAL(group->host));
 	free(STEAL(group->parts));
 	group->part_count = 0;
@@ -37,7 +37,7 @@ void mapped_file_release(struct mapped_file *group)
 		mapped_file_forget(group);
 	mapped_file_release(group->before);
 	pthread_mutex_destroy(&group->lock);
-	free(group->modules);
+	free(group->images);
 	free(group->places);
 	free(group->lines);
 	free(group->mappings);
@@ -156,13 +156,12 @@ static struct sym_image *find_before(const struct mapped_file *group, const char
 {
 	const struct mapped_file *before = group->before;
 
-	for (size_t i = 0; object && before && i < before->module_count; i++) {
-		struct sym_image *module = before->modules[i];
+	for (size_t i = 0; object && before && i < before->image_count; i++) {
+		struct sym_image *image = before->images[i];
 
-		if (module->object == object && module->load_base == load_base &&
-		    !image_trouble(module) && !image_was_short(module) &&
-		    !strcmp(module->path, path))
-			return image_share(module);
+		if (image->object == object && image->load_base == load_base &&
+		    !image_trouble(image) && !image_was_short(image) && !strcmp(image->path, path))
+			return image_share(image);
 	}
 	return NULL;
 }
@@ -173,37 +172,37 @@ struct sym_error *mapped_file_add(const struct group_opening *opening, const cha
 {
 	const struct mapped_file_context *context = opening->context;
 	struct mapped_file *group = opening->group;
-	struct sym_image *module AUTO_IMAGE = find_before(group, path, object, load_base);
+	struct sym_image *image AUTO_IMAGE = find_before(group, path, object, load_base);
 	struct sym_error *error = NULL;
 
-	if (!grow_items((void **)&group->modules, &group->module_capacity, group->module_count,
-			sizeof(*group->modules)))
+	if (!grow_items((void **)&group->images, &group->image_capacity, group->image_count,
+			sizeof(*group->images)))
 		return &sym_error_no_memory;
-	if (!module) {
-		error = image_create(path, object, &module);
+	if (!image) {
+		error = image_create(path, object, &image);
 		if (!error) {
-			module->load_base = load_base;
-			module->company = context->company;
-			module->roots.fd = context->process->root_fd;
-			module->roots.rights = process_rights(context->process);
-			module->roots.dirs = context->debug_dirs;
-			module->relative_map_dirs = context->relative_map_dirs;
-			module->debug_fetch.fetch = context->fetch;
-			module->debug_fetch.context = context->fetch_context;
-			module->forks_for_dwarf = context->forks_for_dwarf;
+			image->load_base = load_base;
+			image->company = context->company;
+			image->roots.fd = context->process->root_fd;
+			image->roots.rights = process_rights(context->process);
+			image->roots.dirs = context->debug_dirs;
+			image->relative_map_dirs = context->relative_map_dirs;
+			image->debug_fetch.fetch = context->fetch;
+			image->debug_fetch.context = context->fetch_context;
+			image->forks_for_dwarf = context->forks_for_dwarf;
 		}
 	}
 	if (error)
 		return error;
-	*ret = module;
-	group->modules[group->module_count++] = STEAL(module);
+	*ret = image;
+	group->images[group->image_count++] = STEAL(image);
 	return NULL;
 }
 
-void mapped_file_give(const struct group_opening *opening, size_t line, struct sym_image *module,
+void mapped_file_give(const struct group_opening *opening, size_t line, struct sym_image *image,
 		      bool placed)
 {
-	opening->group->places[line] = (struct mapping_owner){ .module = module, .placed = placed };
+	opening->group->places[line] = (struct mapping_owner){ .image = image, .placed = placed };
 }
 
 const struct image_part *mapped_file_part_at(const struct mapped_file *group, uint64_t offset)
@@ -219,15 +218,15 @@ struct sym_error *mapped_file_place(const struct group_opening *opening, const c
 				    const uint32_t *lines, size_t line_count)
 {
 	for (size_t i = 0; i < placements->count; i++) {
-		struct sym_image *module;
+		struct sym_image *image;
 		struct sym_error *error =
-			mapped_file_add(opening, path, object, placements->items[i].base, &module);
+			mapped_file_add(opening, path, object, placements->items[i].base, &image);
 
 		if (error)
 			return error;
 		for (size_t j = 0; j < line_count; j++)
 			if (placements->of_line[j] == i)
-				mapped_file_give(opening, lines[j], module, true);
+				mapped_file_give(opening, lines[j], image, true);
 	}
 	return NULL;
 }

@@ -31,11 +31,11 @@ enum mapped_file_kind {
 
 /* The image of a mapping. */
 struct mapping_owner {
-	struct sym_image *module; /* NULL: none */
+	struct sym_image *image; /* NULL: none */
 	/* The image is loaded by this line. Other lines just contain bytes of the file. */
 	bool placed;
 	/*
-	 * It contains several images; mapped_file_part_at() selects one. `module` is the file's
+	 * It contains several images; mapped_file_part_at() selects one. `image` is the file's
 	 * image.
 	 */
 	bool shared;
@@ -44,7 +44,7 @@ struct mapping_owner {
 /* Bytes of the file that are an image of their own. */
 struct image_part {
 	uint64_t start_offset, end_offset;
-	struct sym_image *module; /* one of the group's */
+	struct sym_image *image; /* one of the group's */
 };
 
 struct mapped_file {
@@ -63,14 +63,14 @@ struct mapped_file {
 	struct mapped_file *before;
 	/* Once opened: */
 	struct mapping_owner *places; /* by mapping, remapped ones included */
-	struct sym_image **modules;   /* in the order of discovery */
-	size_t module_count;
+	struct sym_image **images;    /* in the order of discovery */
+	size_t image_count;
 	struct object_file *host; /* the file; NULL: it could not be opened */
 	bool was_short;           /* of descriptors when it was opened */
 	struct image_part *parts; /* of an archive, by offset, disjoint */
 	size_t part_count;
 	/* private */
-	size_t module_capacity;
+	size_t image_capacity;
 	char *owned_path;
 	_Atomic(unsigned int) users; /* beyond the first one */
 	_Atomic(bool) opened;
@@ -147,7 +147,7 @@ struct sym_error *mapped_file_add(const struct group_opening *opening, const cha
 void mapped_file_forget(struct mapped_file *group);
 
 /* Assigns a line to an image. */
-void mapped_file_give(const struct group_opening *opening, size_t line, struct sym_image *module,
+void mapped_file_give(const struct group_opening *opening, size_t line, struct sym_image *image,
 		      bool placed);
 
 /*

@@ -299,29 +299,29 @@ static struct sym_error *copy_reference(void *context, const struct pe_debug *de
 	return NULL;
 }
 
-struct pdb_search image_pdb_search(const struct sym_image *module)
+struct pdb_search image_pdb_search(const struct sym_image *image)
 {
-	struct budget_account *account = object_file_account(module->object);
+	struct budget_account *account = object_file_account(image->object);
 
 	return (struct pdb_search){
-		.image_path = module->path,
-		.roots = module->roots,
-		.fetch = module->debug_fetch.fetch,
-		.fetch_context = module->debug_fetch.context,
+		.image_path = image->path,
+		.roots = image->roots,
+		.fetch = image->debug_fetch.fetch,
+		.fetch_context = image->debug_fetch.context,
 		.account = account,
 		.budget = account ? account->budget : NULL,
 	};
 }
 
 struct searching {
-	const struct sym_image *module;
+	const struct sym_image *image;
 	struct image_pdb *made;
 };
 
 static struct sym_error *search_now(void *context, const struct pe_debug *debug)
 {
 	const struct searching *searching = context;
-	const struct pdb_search search = image_pdb_search(searching->module);
+	const struct pdb_search search = image_pdb_search(searching->image);
 
 	return pdb_search_find(&search, debug, &searching->made->pdb, &searching->made->reason);
 }
@@ -329,14 +329,14 @@ static struct sym_error *search_now(void *context, const struct pe_debug *debug)
 /* A file that cannot be read names no PDB. Only out of memory is tried again. */
 static void *make_reference(const void *context)
 {
-	const struct sym_image *module = context;
+	const struct sym_image *image = context;
 	struct budget_account *span AUTO_BUDGET_SPAN =
-		budget_span(object_file_account(module->object));
+		budget_span(object_file_account(image->object));
 	struct image_reference *made = calloc(1, sizeof(*made));
 	struct sym_error *error = &sym_error_no_memory;
 
 	if (made)
-		error = object_file_use_debug(module->object, copy_reference, made);
+		error = object_file_use_debug(image->object, copy_reference, made);
 	if (sym_error_is_no_memory(error)) {
 		reference_destroy(made);
 		made = NULL;
@@ -347,15 +347,15 @@ static void *make_reference(const void *context)
 
 static void *make_search(const void *context)
 {
-	const struct sym_image *module = context;
+	const struct sym_image *image = context;
 	struct budget_account *span AUTO_BUDGET_SPAN =
-		budget_span(object_file_account(module->object));
+		budget_span(object_file_account(image->object));
 	struct image_pdb *made = calloc(1, sizeof(*made));
-	struct searching searching = { module, made };
+	struct searching searching = { image, made };
 	struct sym_error *error = &sym_error_no_memory;
 
 	if (made)
-		error = object_file_use_debug(module->object, search_now, &searching);
+		error = object_file_use_debug(image->object, search_now, &searching);
 	if (sym_error_is_no_memory(error)) {
 		image_pdb_destroy(made);
 		made = NULL;
@@ -366,20 +366,20 @@ static void *make_search(const void *context)
 	return made;
 }
 
-static bool has_no_pdb(const struct sym_image *module)
+static bool has_no_pdb(const struct sym_image *image)
 {
-	return !module->object || image_trouble(module) || module->object->kind < SYM_IMAGE_IL ||
-	       module->object->kind > SYM_IMAGE_NGEN;
+	return !image->object || image_trouble(image) || image->object->kind < SYM_IMAGE_IL ||
+	       image->object->kind > SYM_IMAGE_NGEN;
 }
 
-const struct sym_pdb *image_pdb_file(struct sym_image *module, const char **reason_ret)
+const struct sym_pdb *image_pdb_file(struct sym_image *image, const char **reason_ret)
 {
-	const struct image_trouble *trouble = image_trouble(module);
+	const struct image_trouble *trouble = image_trouble(image);
 	const struct image_pdb *pdb = NULL;
 
 	*reason_ret = NULL;
-	if (!has_no_pdb(module))
-		pdb = lazy_get(&module->pdb, make_search, image_pdb_destroy, module);
+	if (!has_no_pdb(image))
+		pdb = lazy_get(&image->pdb, make_search, image_pdb_destroy, image);
 	if (pdb && pdb->pdb)
 		return pdb->pdb;
 	if (pdb && pdb->reason)
@@ -387,7 +387,7 @@ const struct sym_pdb *image_pdb_file(struct sym_image *module, const char **reas
 	else if (trouble)
 		*reason_ret = trouble->text;
 	else
-		*reason_ret = has_no_pdb(module) ? "not a .NET assembly" : "out of memory";
+		*reason_ret = has_no_pdb(image) ? "not a .NET assembly" : "out of memory";
 	return NULL;
 }
 

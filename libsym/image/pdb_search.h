@@ -22,7 +22,7 @@ struct pdb_search {
 };
 
 /* For the modules of an image, with the path of the image itself. */
-struct pdb_search image_pdb_search(const struct sym_image *module);
+struct pdb_search image_pdb_search(const struct sym_image *image);
 
 /*
  * *ret is NULL when there is none. *reason_ret then has a reason for people (heap; NULL when out of
@@ -35,6 +35,6 @@ struct sym_error *pdb_search_find(const struct pdb_search *search, const struct 
 
 /* The PDB of an image; the first call searches for it. NULL: there is none, and *reason_ret says
  * why; it lives as long as the image. */
-const struct sym_pdb *image_pdb_file(struct sym_image *module, const char **reason_ret);
+const struct sym_pdb *image_pdb_file(struct sym_image *image, const char **reason_ret);
 
 #endif

@@ -185,30 +185,30 @@ static void resolve_memory(const struct resolving *resolving, size_t line,
  * A perf map may name what an image cannot: native code of a runtime that writes about itself,
  * images of other kinds.
  */
-static void resolve_image(const struct resolving *resolving, size_t line, struct sym_image *module,
+static void resolve_image(const struct resolving *resolving, size_t line, struct sym_image *image,
 			  struct sym_answer *answer)
 {
 	const struct sym_snapshot *snapshot = resolving->snapshot;
 	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
 
-	answer->image = module;
-	answer->image_path = module->path;
-	answer->image_position = snapshot_position(snapshot, line, module, answer->address);
-	if (!(mapping->protection & SYM_EXECUTE) && !image_trouble(module)) {
+	answer->image = image;
+	answer->image_path = image->path;
+	answer->image_position = snapshot_position(snapshot, line, image, answer->address);
+	if (!(mapping->protection & SYM_EXECUTE) && !image_trouble(image)) {
 		answer->status = SYM_NO_SYMBOLS;
 		answer->reason = "a part of the file that is mapped as not executable";
 		return;
 	}
-	if (answer->image_position == UINT64_MAX && !image_trouble(module) &&
-	    module->object->kind != SYM_IMAGE_UNKNOWN) {
+	if (answer->image_position == UINT64_MAX && !image_trouble(image) &&
+	    image->object->kind != SYM_IMAGE_UNKNOWN) {
 		answer->status = SYM_NO_SYMBOLS;
 		answer->reason = "this part of the file is loaded nowhere";
 	} else {
-		module_find(module, answer->image_position, answer);
+		image_find_symbol(image, answer->image_position, answer);
 	}
 	/* Method tables are complete; symbol tables are often stripped. */
 	if (answer->status == SYM_NO_SYMBOLS || answer->status == SYM_BOUNDS_ONLY ||
-	    (answer->status == SYM_NO_MATCH && module->object->kind == SYM_IMAGE_ELF))
+	    (answer->status == SYM_NO_MATCH && image->object->kind == SYM_IMAGE_ELF))
 		find_written(resolver_get_self_reported(resolving), answer);
 }
 
@@ -252,7 +252,7 @@ static void resolve_place(const struct resolving *resolving, struct sym_answer *
 {
 	const struct sym_snapshot *snapshot = resolving->snapshot;
 	size_t found = address_space_find(snapshot->space, answer->address);
-	struct sym_image *module = NULL;
+	struct sym_image *image = NULL;
 	struct sym_error *error;
 
 	if (found == ADDRESS_SPACE_NONE && kernel_has_address(answer->address)) {
@@ -272,18 +272,18 @@ static void resolve_place(const struct resolving *resolving, struct sym_answer *
 		return;
 	}
 	answer->image_path = snapshot->space->mappings[found].path;
-	error = snapshot_image_of(snapshot, found, &module);
+	error = snapshot_image_of(snapshot, found, &image);
 	if (error) {
 		sym_error_destroy(error);
 		answer->status = SYM_UNREADABLE;
 		answer->reason = "out of memory";
-	} else if (module && !snapshot_choose_part(snapshot, found, answer->address, &module)) {
-		answer->image = module;
-		answer->image_path = module->path;
+	} else if (image && !snapshot_choose_part(snapshot, found, answer->address, &image)) {
+		answer->image = image;
+		answer->image_path = image->path;
 		answer->status = SYM_NO_SYMBOLS;
 		answer->reason = "a part of an archive that is not code as it is stored";
-	} else if (module) {
-		resolve_image(resolving, found, module, answer);
+	} else if (image) {
+		resolve_image(resolving, found, image, answer);
 	} else {
 		resolve_memory(resolving, found, answer);
 	}

@@ -65,7 +65,7 @@ static size_t read_file(const struct core_context *context, uint64_t address, vo
 	const struct elf_core_segment *segment = elf_core_find(&context->core->elf, address);
 	size_t line = address_space_find(space, address);
 	const struct sym_mapping *mapping;
-	struct sym_image *module = NULL;
+	struct sym_image *image = NULL;
 	uint64_t offset, left;
 
 	if (line == ADDRESS_SPACE_NONE || (segment && segment->file_bytes))
@@ -73,21 +73,21 @@ static size_t read_file(const struct core_context *context, uint64_t address, vo
 	mapping = &space->mappings[line];
 	if (mapping->protection & SYM_WRITE)
 		return 0;
-	sym_error_destroy(snapshot_image_of(context->snapshot, line, &module));
-	if (!module || !module->object || image_trouble(module))
+	sym_error_destroy(snapshot_image_of(context->snapshot, line, &image));
+	if (!image || !image->object || image_trouble(image))
 		return 0;
 	offset = mapping->offset + (address - mapping->start_address);
 	left = mapping->end_address - address;
-	if (module->object->kind == SYM_IMAGE_ELF) {
+	if (image->object->kind == SYM_IMAGE_ELF) {
 		uint64_t constant;
 
-		if (!is_constant_in_elf(module->object, offset, &constant))
+		if (!is_constant_in_elf(image->object, offset, &constant))
 			return 0;
 		left = constant < left ? constant : left;
 	}
 	if (left > size_bytes)
 		left = size_bytes;
-	return path_read_at(module->object->fd, room, (size_t)left, offset) ? 0 : (size_t)left;
+	return path_read_at(image->object->fd, room, (size_t)left, offset) ? 0 : (size_t)left;
 }
 
 static size_t read_piece(const struct core_context *context, uint64_t address, uint8_t *room,

@@ -35,17 +35,17 @@ static bool is_in_bundle(const char *path, const struct perfinfo_line *line)
 	       !memcmp(line->path + directory_bytes, name, name_bytes);
 }
 
-static bool is_of(const struct sym_image *module, const struct perfinfo_line *line)
+static bool is_of(const struct sym_image *image, const struct perfinfo_line *line)
 {
-	size_t path_bytes = strlen(module->path);
+	size_t path_bytes = strlen(image->path);
 
-	return (path_bytes == line->path_bytes && !memcmp(module->path, line->path, path_bytes)) ||
-	       is_in_bundle(module->path, line);
+	return (path_bytes == line->path_bytes && !memcmp(image->path, line->path, path_bytes)) ||
+	       is_in_bundle(image->path, line);
 }
 
 /* The result of comparing a line with the images of its path. */
 struct verdict {
-	const struct sym_image *module; /* one with that path; NULL: none is mapped */
+	const struct sym_image *image; /* one with that path; NULL: none is mapped */
 	bool agrees;
 	bool has_other_mvid;
 	bool is_past; /* another line has the place of an image with that path */
@@ -57,20 +57,20 @@ static struct verdict load_check_compare_line(const struct sym_snapshot *snapsho
 {
 	struct verdict verdict = { 0 };
 
-	for (size_t i = 0; i < snapshot->module_count && !verdict.agrees; i++) {
-		struct sym_image *module = snapshot->modules[i];
+	for (size_t i = 0; i < snapshot->image_count && !verdict.agrees; i++) {
+		struct sym_image *image = snapshot->images[i];
 		const char *mvid;
 
 		/* An unreadable image cannot be compared. */
-		if (!module->object || image_trouble(module) || !is_of(module, line))
+		if (!image->object || image_trouble(image) || !is_of(image, line))
 			continue;
-		mvid = sym_image_mvid(module);
-		verdict.module = module;
+		mvid = sym_image_mvid(image);
+		verdict.image = image;
 		verdict.is_past |= confirmed[i];
 		verdict.has_other_mvid = mvid && strcmp(mvid, line->mvid) != 0;
 		verdict.agrees = !verdict.has_other_mvid &&
-				 (!line->has_base || module->load_base == UINT64_MAX ||
-				  module->load_base == line->base_address);
+				 (!line->has_base || image->load_base == UINT64_MAX ||
+				  image->load_base == line->base_address);
 		if (verdict.agrees && line->has_base)
 			confirmed[i] = 1;
 	}
@@ -80,18 +80,18 @@ static struct verdict load_check_compare_line(const struct sym_snapshot *snapsho
 static bool load_check_describe(struct sym_load_check *check, const struct verdict *verdict,
 				const struct perfinfo_line *line)
 {
-	const char *path = verdict->module->path;
+	const char *path = verdict->image->path;
 	char *text;
 	int length;
 
 	if (verdict->has_other_mvid)
 		length = asprintf(&text, "%s has MVID %s, and the runtime loaded %s", path,
-				  sym_image_mvid(verdict->module), line->mvid);
+				  sym_image_mvid(verdict->image), line->mvid);
 	else
 		length = asprintf(&text,
 				  "%s is mapped at 0x%" PRIx64
 				  ", and the runtime loaded it at 0x%" PRIx64,
-				  path, verdict->module->load_base, line->base_address);
+				  path, verdict->image->load_base, line->base_address);
 	if (length >= 0)
 		check->contradiction = text;
 	return length >= 0;
@@ -101,7 +101,7 @@ static bool load_check_describe(struct sym_load_check *check, const struct verdi
 static bool check_lines(const struct sym_snapshot *snapshot, const struct buf *text,
 			struct sym_load_check *check)
 {
-	uint8_t *confirmed AUTO_FREE = calloc(snapshot->module_count + 1, 1);
+	uint8_t *confirmed AUTO_FREE = calloc(snapshot->image_count + 1, 1);
 	struct perfinfo_parser parser;
 	struct perfinfo_line line;
 
@@ -116,10 +116,10 @@ static bool check_lines(const struct sym_snapshot *snapshot, const struct buf *t
 	while (perfinfo_parser_next(&parser, &line)) {
 		struct verdict verdict = load_check_compare_line(snapshot, &line, confirmed);
 
-		if (!verdict.module)
+		if (!verdict.image)
 			continue;
 		check->mapped_count++;
-		check->base_count += line.has_base && verdict.module->load_base != UINT64_MAX;
+		check->base_count += line.has_base && verdict.image->load_base != UINT64_MAX;
 		if (verdict.agrees || verdict.is_past)
 			continue;
 		check->contradiction_count++;

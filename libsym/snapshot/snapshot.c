@@ -121,12 +121,12 @@ static struct sym_error *list_images(void *context, struct object_file ***ret, s
 	if (newest)
 		error = snapshot_open_all(newest);
 	if (newest && !error) {
-		*ret = calloc(newest->module_count + 1, sizeof(struct object_file *));
+		*ret = calloc(newest->image_count + 1, sizeof(struct object_file *));
 		error = *ret ? NULL : &sym_error_no_memory;
 	}
-	for (size_t i = 0; *ret && i < newest->module_count; i++)
-		if (newest->modules[i]->object)
-			(*ret)[(*count_ret)++] = object_file_share(newest->modules[i]->object);
+	for (size_t i = 0; *ret && i < newest->image_count; i++)
+		if (newest->images[i]->object)
+			(*ret)[(*count_ret)++] = object_file_share(newest->images[i]->object);
 	pthread_mutex_unlock(&ground->lock);
 	return error;
 }
@@ -296,13 +296,12 @@ const struct sym_mapping *sym_snapshot_mapping_at(const struct sym_snapshot *sna
 
 size_t sym_snapshot_image_count(const struct sym_snapshot *snapshot)
 {
-	return has_all(snapshot) ? snapshot->module_count : 0;
+	return has_all(snapshot) ? snapshot->image_count : 0;
 }
 
 struct sym_image *sym_snapshot_image_at(const struct sym_snapshot *snapshot, size_t index)
 {
-	return has_all(snapshot) && index < snapshot->module_count ? snapshot->modules[index]
-								   : NULL;
+	return has_all(snapshot) && index < snapshot->image_count ? snapshot->images[index] : NULL;
 }
 
 /*

@@ -44,11 +44,11 @@ struct snapshot_shared {
 
 /* The image of a mapping, if it was looked up. */
 struct snapshot_line {
-	_Atomic(struct sym_image *) module; /* NULL: not looked up */
-	uint32_t group;                     /* SNAPSHOT_NO_GROUP: none */
-	uint32_t number;                    /* of the line in its group */
-	bool placed;                        /* as mapping_owner.placed */
-	bool shared;                        /* as mapping_owner.shared */
+	_Atomic(struct sym_image *) image; /* NULL: not looked up */
+	uint32_t group;                    /* SNAPSHOT_NO_GROUP: none */
+	uint32_t number;                   /* of the line in its group */
+	bool placed;                       /* as mapping_owner.placed */
+	bool shared;                       /* as mapping_owner.shared */
 };
 
 #define SNAPSHOT_NO_GROUP UINT32_MAX
@@ -69,8 +69,8 @@ struct sym_snapshot {
 	/* Once all images are open: */
 	pthread_mutex_t open_lock;
 	_Atomic(bool) all_open;
-	struct sym_image **modules; /* by first mapping; borrowed from the groups */
-	size_t module_count;
+	struct sym_image **images; /* by first mapping; borrowed from the groups */
+	size_t image_count;
 	bool is_users;                /* the images have the indexes of this snapshot */
 	struct sym_process_info info; /* runtime fields: see sym_snapshot_process() */
 	_Atomic(bool) is_info_whole;
@@ -100,19 +100,19 @@ struct sym_error *snapshot_ask_line(const struct sym_snapshot *snapshot, size_t 
 static inline struct sym_error *snapshot_image_of(const struct sym_snapshot *snapshot, size_t line,
 						  struct sym_image **ret)
 {
-	struct sym_image *module =
-		atomic_load_explicit(&snapshot->lines[line].module, memory_order_acquire);
+	struct sym_image *image =
+		atomic_load_explicit(&snapshot->lines[line].image, memory_order_acquire);
 
-	if (!module)
+	if (!image)
 		return snapshot_ask_line(snapshot, line, ret);
-	*ret = module == &snapshot_no_image ? NULL : module;
+	*ret = image == &snapshot_no_image ? NULL : image;
 	return NULL;
 }
 
 /* True when a mapping was looked up and is in no image. */
 static inline bool snapshot_is_memory(const struct sym_snapshot *snapshot, size_t line)
 {
-	return atomic_load_explicit(&snapshot->lines[line].module, memory_order_relaxed) ==
+	return atomic_load_explicit(&snapshot->lines[line].image, memory_order_relaxed) ==
 	       &snapshot_no_image;
 }
 
@@ -125,16 +125,16 @@ bool snapshot_choose_part(const struct sym_snapshot *snapshot, size_t line, uint
 
 /* Offset of an address into the image's bytes; UINT64_MAX before them. */
 uint64_t snapshot_offset(const struct sym_snapshot *snapshot, size_t line,
-			 const struct sym_image *module, uint64_t address);
+			 const struct sym_image *image, uint64_t address);
 
 /*
  * rva or vaddr of an address in a mapping of this image; UINT64_MAX when that part of the file is
  * not loaded.
  */
 uint64_t snapshot_position(const struct sym_snapshot *snapshot, size_t line,
-			   const struct sym_image *module, uint64_t address);
+			   const struct sym_image *image, uint64_t address);
 
-/* Opens all images, and fills snapshot->modules. Thread safe. Errors: NO_MEMORY. */
+/* Opens all images, and fills snapshot->images. Thread safe. Errors: NO_MEMORY. */
 struct sym_error *snapshot_open_all(const struct sym_snapshot *snapshot)
 	__attribute__((warn_unused_result));
 

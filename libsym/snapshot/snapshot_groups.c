@@ -75,7 +75,7 @@ void sym_snapshot_close(struct sym_snapshot *snapshot)
 	pthread_mutex_destroy(&snapshot->group_lock);
 	pthread_mutex_destroy(&snapshot->open_lock);
 	pthread_mutex_destroy(&snapshot->info_lock);
-	free(snapshot->modules);
+	free(snapshot->images);
 	free(snapshot->groups);
 	free(snapshot->lines);
 	address_space_destroy(snapshot->space);
@@ -388,9 +388,9 @@ struct sym_error *snapshot_ask_line(const struct sym_snapshot *snapshot, size_t 
 		__atomic_store_n(&line->placed, true, __ATOMIC_RELAXED);
 	if (place.shared)
 		__atomic_store_n(&line->shared, true, __ATOMIC_RELAXED);
-	atomic_store_explicit(&line->module, place.module ? place.module : &snapshot_no_image,
+	atomic_store_explicit(&line->image, place.image ? place.image : &snapshot_no_image,
 			      memory_order_release);
-	*ret = place.module;
+	*ret = place.image;
 	return NULL;
 }
 
@@ -408,19 +408,19 @@ bool snapshot_choose_part(const struct sym_snapshot *snapshot, size_t line, uint
 				     memory_order_acquire);
 	part = mapped_file_part_at(group, address - mapping->start_address + mapping->offset);
 	if (part)
-		*image = part->module;
+		*image = part->image;
 	return part;
 }
 
 uint64_t snapshot_offset(const struct sym_snapshot *snapshot, size_t line,
-			 const struct sym_image *module, uint64_t address)
+			 const struct sym_image *image, uint64_t address)
 {
 	const struct sym_mapping *mapping = &snapshot->space->mappings[line];
 	uint64_t offset = address - mapping->start_address + mapping->offset;
-	uint64_t first = module->object ? module->object->file.offset : 0, left;
+	uint64_t first = image->object ? image->object->file.offset : 0, left;
 
 	if (is_remapped(snapshot, line))
-		return object_file_position_to_offset(module->object, address - module->load_base,
+		return object_file_position_to_offset(image->object, address - image->load_base,
 						      &offset, &left)
 			       ? offset
 			       : UINT64_MAX;
@@ -428,15 +428,15 @@ uint64_t snapshot_offset(const struct sym_snapshot *snapshot, size_t line,
 }
 
 uint64_t snapshot_position(const struct sym_snapshot *snapshot, size_t line,
-			   const struct sym_image *module, uint64_t address)
+			   const struct sym_image *image, uint64_t address)
 {
 	uint64_t position, offset;
 
 	if (__atomic_load_n(&snapshot->lines[line].placed, __ATOMIC_RELAXED))
-		return address - module->load_base;
-	offset = snapshot_offset(snapshot, line, module, address);
-	if (!module->object || offset == UINT64_MAX ||
-	    !object_file_offset_to_position(module->object, offset, &position))
+		return address - image->load_base;
+	offset = snapshot_offset(snapshot, line, image, address);
+	if (!image->object || offset == UINT64_MAX ||
+	    !object_file_offset_to_position(image->object, offset, &position))
 		return UINT64_MAX;
 	return position;
 }
@@ -459,53 +459,53 @@ static const struct mapped_file *group_at(const struct sym_snapshot *snapshot, s
 	return group && mapped_file_is_open(group) ? group : NULL;
 }
 
-static void add_once(struct ordering *ordering, size_t group, size_t module)
+static void add_once(struct ordering *ordering, size_t group, size_t image)
 {
 	struct sym_snapshot *snapshot = ordering->snapshot;
-	bool *seen = &ordering->seen[ordering->first[group] + module];
+	bool *seen = &ordering->seen[ordering->first[group] + image];
 
 	if (*seen)
 		return;
 	*seen = true;
-	snapshot->modules[snapshot->module_count++] = group_at(snapshot, group)->modules[module];
+	snapshot->images[snapshot->image_count++] = group_at(snapshot, group)->images[image];
 }
 
 /* `hint`: a likely index; the parts of a bundle are adjacent. */
-static size_t number_in_group(const struct mapped_file *group, const struct sym_image *module,
+static size_t number_in_group(const struct mapped_file *group, const struct sym_image *image,
 			      size_t hint)
 {
-	if (hint < group->module_count && group->modules[hint] == module)
+	if (hint < group->image_count && group->images[hint] == image)
 		return hint;
-	for (size_t i = 0; i < group->module_count; i++)
-		if (group->modules[i] == module)
+	for (size_t i = 0; i < group->image_count; i++)
+		if (group->images[i] == image)
 			return i;
 	return 0;
 }
 
 /* Orders images by their first mapping; images without a mapping come last. */
-static void list_modules(struct ordering *ordering)
+static void list_images(struct ordering *ordering)
 {
 	struct sym_snapshot *snapshot = ordering->snapshot;
 	size_t number = 0;
 
 	for (size_t i = 0; i < snapshot->space->mapping_count; i++) {
-		const struct sym_image *module = atomic_load(&snapshot->lines[i].module);
+		const struct sym_image *image = atomic_load(&snapshot->lines[i].image);
 		size_t group = snapshot->lines[i].group;
 
-		if (!module || module == &snapshot_no_image)
+		if (!image || image == &snapshot_no_image)
 			continue;
-		if (number && group_at(snapshot, group)->module_count <= number)
+		if (number && group_at(snapshot, group)->image_count <= number)
 			number = 0;
-		number = number_in_group(group_at(snapshot, group), module, number);
+		number = number_in_group(group_at(snapshot, group), image, number);
 		add_once(ordering, group, number);
 	}
 	for (size_t i = 0; i < snapshot->group_count; i++)
-		for (size_t j = 0; group_at(snapshot, i) && j < group_at(snapshot, i)->module_count;
+		for (size_t j = 0; group_at(snapshot, i) && j < group_at(snapshot, i)->image_count;
 		     j++)
 			add_once(ordering, i, j);
 }
 
-static struct sym_error *order_modules(struct sym_snapshot *snapshot)
+static struct sym_error *order_images(struct sym_snapshot *snapshot)
 {
 	size_t *first AUTO_FREE = calloc(snapshot->group_count + 1, sizeof(*first));
 	struct ordering ordering = { snapshot, first, NULL };
@@ -516,39 +516,39 @@ static struct sym_error *order_modules(struct sym_snapshot *snapshot)
 		const struct mapped_file *group = group_at(snapshot, i);
 
 		first[i] = count;
-		count += group ? group->module_count : 0;
+		count += group ? group->image_count : 0;
 	}
 	seen = calloc(count + 1, sizeof(*seen));
-	snapshot->modules = calloc(count + 1, sizeof(struct sym_image *));
-	if (!first || !seen || !snapshot->modules)
+	snapshot->images = calloc(count + 1, sizeof(struct sym_image *));
+	if (!first || !seen || !snapshot->images)
 		return &sym_error_no_memory;
 	ordering.seen = seen;
-	list_modules(&ordering);
+	list_images(&ordering);
 	return NULL;
 }
 
 static struct sym_error *open_all(struct sym_snapshot *snapshot)
 {
 	struct sym_error *error = NULL;
-	struct sym_image *module;
+	struct sym_image *image;
 
 	for (size_t i = 0; !error && i < snapshot->space->mapping_count; i++)
-		error = snapshot_image_of(snapshot, i, &module);
-	free(STEAL(snapshot->modules));
-	snapshot->module_count = 0;
-	return error ? error : order_modules(snapshot);
+		error = snapshot_image_of(snapshot, i, &image);
+	free(STEAL(snapshot->images));
+	snapshot->image_count = 0;
+	return error ? error : order_images(snapshot);
 }
 
 /* Sets the user's indexes, of images and in mappings. */
-static void number_modules(struct sym_snapshot *snapshot)
+static void number_images(struct sym_snapshot *snapshot)
 {
-	for (size_t i = 0; i < snapshot->module_count; i++)
-		atomic_store(&snapshot->modules[i]->index, (uint32_t)i);
+	for (size_t i = 0; i < snapshot->image_count; i++)
+		atomic_store(&snapshot->images[i]->index, (uint32_t)i);
 	for (size_t i = 0; i < snapshot->space->mapping_count; i++) {
-		const struct sym_image *module = atomic_load(&snapshot->lines[i].module);
+		const struct sym_image *image = atomic_load(&snapshot->lines[i].image);
 
-		if (module && module != &snapshot_no_image)
-			snapshot->space->mappings[i].image_index = atomic_load(&module->index);
+		if (image && image != &snapshot_no_image)
+			snapshot->space->mappings[i].image_index = atomic_load(&image->index);
 	}
 }
 
@@ -563,7 +563,7 @@ struct sym_error *snapshot_open_all(const struct sym_snapshot *constant)
 	if (!atomic_load(&snapshot->all_open)) {
 		error = open_all(snapshot);
 		if (!error && snapshot->is_users)
-			number_modules(snapshot);
+			number_images(snapshot);
 		if (!error)
 			atomic_store_explicit(&snapshot->all_open, true, memory_order_release);
 	}
@@ -579,7 +579,7 @@ void snapshot_make_users(struct sym_snapshot *snapshot)
 	pthread_mutex_lock(&snapshot->open_lock);
 	snapshot->is_users = true;
 	if (atomic_load(&snapshot->all_open))
-		number_modules(snapshot);
+		number_images(snapshot);
 	pthread_mutex_unlock(&snapshot->open_lock);
 }
 
@@ -590,8 +590,8 @@ static bool is_as_opened(const struct mapped_file *group)
 {
 	if (!mapped_file_is_open(group) || group->kind == MAPPED_FILE_MEMORY)
 		return true;
-	for (size_t i = 0; i < group->module_count; i++)
-		if (image_was_short(group->modules[i]))
+	for (size_t i = 0; i < group->image_count; i++)
+		if (image_was_short(group->images[i]))
 			return false;
 	return !group->was_short &&
 	       (!group->host || group->host->is_copy || group->kind == MAPPED_FILE_VDSO ||

@@ -19,13 +19,13 @@ const struct sym_mapping *snapshot_runtime_mapping(const struct sym_snapshot *sn
 		return NULL;
 	for (size_t i = runtime->mapping_index; i < space->mapping_count; i++) {
 		const struct sym_mapping *mapping = &space->mappings[i];
-		struct sym_image *module = NULL;
+		struct sym_image *image = NULL;
 
 		if (strcmp(mapping->path, space->mappings[runtime->mapping_index].path) != 0)
 			continue;
-		sym_error_destroy(snapshot_image_of(snapshot, i, &module));
-		if (module && snapshot->lines[i].placed && module->object &&
-		    module->object->kind == SYM_IMAGE_ELF)
+		sym_error_destroy(snapshot_image_of(snapshot, i, &image));
+		if (image && snapshot->lines[i].placed && image->object &&
+		    image->object->kind == SYM_IMAGE_ELF)
 			return mapping;
 	}
 	return NULL;
@@ -35,12 +35,12 @@ struct object_file *snapshot_executable(const struct sym_snapshot *snapshot)
 {
 	const char *executable = snapshot->process->executable;
 
-	for (size_t i = 0; executable && i < snapshot->module_count; i++) {
-		struct sym_image *module = snapshot->modules[i];
+	for (size_t i = 0; executable && i < snapshot->image_count; i++) {
+		struct sym_image *image = snapshot->images[i];
 
-		if (module->object && module->object->kind == SYM_IMAGE_ELF &&
-		    !strcmp(module->path, executable))
-			return image_trouble(module) ? NULL : module->object;
+		if (image->object && image->object->kind == SYM_IMAGE_ELF &&
+		    !strcmp(image->path, executable))
+			return image_trouble(image) ? NULL : image->object;
 	}
 	return NULL;
 }
@@ -70,19 +70,19 @@ struct assemblies {
  * it. An assembly loaded from an array of bytes has no path, only a name, which other files may
  * have.
  */
-static size_t find_module(const struct sym_snapshot *snapshot, const char *path)
+static size_t find_image(const struct sym_snapshot *snapshot, const char *path)
 {
 	const char *name = path_file_name(path);
 	size_t stem_bytes = strlen(name), count = 0, found = SIZE_MAX;
 
-	for (size_t i = 0; i < snapshot->module_count; i++)
-		if (snapshot->modules[i]->object && !strcmp(snapshot->modules[i]->path, path))
+	for (size_t i = 0; i < snapshot->image_count; i++)
+		if (snapshot->images[i]->object && !strcmp(snapshot->images[i]->path, path))
 			return i;
 	if (name == path || stem_bytes <= 4)
 		return SIZE_MAX;
 	stem_bytes -= 4; /* .dll */
-	for (size_t i = 0; i < snapshot->module_count; i++) {
-		struct object_file *object = snapshot->modules[i]->object;
+	for (size_t i = 0; i < snapshot->image_count; i++) {
+		struct object_file *object = snapshot->images[i]->object;
 		const char *assembly = object && object->kind != SYM_IMAGE_ELF
 					       ? object_file_assembly_name(object)
 					       : NULL;
@@ -108,17 +108,17 @@ static void find_bundled(const struct assemblies *assemblies, struct asked_assem
 		asked->metadata = bundled_assembly_metadata(asked->bundled);
 }
 
-static void find_managed(const struct assemblies *assemblies, size_t module_index,
+static void find_managed(const struct assemblies *assemblies, size_t index,
 			 struct asked_assembly *asked)
 {
-	struct sym_image *module = assemblies->snapshot->modules[module_index];
-	const struct object_managed **managed = &assemblies->managed[module_index];
+	struct sym_image *image = assemblies->snapshot->images[index];
+	const struct object_managed **managed = &assemblies->managed[index];
 	struct sym_error *error = NULL;
 
-	if (image_trouble(module))
+	if (image_trouble(image))
 		return;
 	if (!*managed)
-		error = object_file_use_managed(module->object, managed);
+		error = object_file_use_managed(image->object, managed);
 	if (error)
 		*managed = NULL;
 	else
@@ -145,7 +145,7 @@ static const struct metadata *find_metadata(void *context, const char *path)
 		free(asked);
 		return NULL;
 	}
-	found = find_module(assemblies->snapshot, path);
+	found = find_image(assemblies->snapshot, path);
 	if (found == SIZE_MAX)
 		find_bundled(assemblies, asked);
 	else
@@ -175,33 +175,33 @@ static struct sym_error *use_assemblies(const struct sym_snapshot *snapshot, clr
 
 	if (error)
 		return error;
-	assemblies.managed = calloc(snapshot->module_count + 1, sizeof(*assemblies.managed));
+	assemblies.managed = calloc(snapshot->image_count + 1, sizeof(*assemblies.managed));
 	if (!assemblies.managed)
 		return &sym_error_no_memory;
 	error = use(context, &access);
-	for (size_t i = 0; i < snapshot->module_count; i++)
+	for (size_t i = 0; i < snapshot->image_count; i++)
 		if (assemblies.managed[i])
-			object_file_unuse_managed(snapshot->modules[i]->object);
+			object_file_unuse_managed(snapshot->images[i]->object);
 	free(assemblies.managed);
 	forget_asked(&assemblies);
 	return error;
 }
 
-static struct sym_error *module_by_path(const struct sym_snapshot *snapshot, const char *path,
-					struct sym_image **image_ret,
-					struct bundled_assembly **bundled_ret)
+static struct sym_error *image_by_path(const struct sym_snapshot *snapshot, const char *path,
+				       struct sym_image **image_ret,
+				       struct bundled_assembly **bundled_ret)
 {
 	const char *name = path_file_name(path);
 	struct object_file *host;
 	struct sym_error *error = snapshot_open_all(snapshot);
-	size_t found = error ? SIZE_MAX : find_module(snapshot, path);
+	size_t found = error ? SIZE_MAX : find_image(snapshot, path);
 
 	*image_ret = NULL;
 	*bundled_ret = NULL;
 	if (error)
 		return error;
 	if (found != SIZE_MAX) {
-		*image_ret = snapshot->modules[found];
+		*image_ret = snapshot->images[found];
 		return NULL;
 	}
 	host = snapshot_executable(snapshot);
@@ -225,7 +225,7 @@ static const struct clr_target_ops target_ops = {
 	.runtime = snapshot_runtime,
 	.runtime_mapping = snapshot_runtime_mapping,
 	.image_of = image_of,
-	.module_by_path = module_by_path,
+	.image_by_path = image_by_path,
 	.open_core = core_memory_open,
 	.use_assemblies = use_assemblies,
 };

@@ -50,31 +50,31 @@ static bool lists_functions(const struct joining *joining, uint32_t image_index)
 	       info->runtime_image_index == image_index;
 }
 
-static bool is_wanted(const struct joining *joining, const struct sym_image *module)
+static bool is_wanted(const struct joining *joining, const struct sym_image *image)
 {
-	if (!module->object || image_trouble(module) || module->load_base == UINT64_MAX)
+	if (!image->object || image_trouble(image) || image->load_base == UINT64_MAX)
 		return false;
-	if (module->object->kind == SYM_IMAGE_ELF)
+	if (image->object->kind == SYM_IMAGE_ELF)
 		return joining->flags & SYM_SYMBOLS_UNNAMED ||
-		       lists_functions(joining, module->index);
+		       lists_functions(joining, image->index);
 	return joining->flags & SYM_SYMBOLS_PRECOMPILED &&
-	       object_file_is_precompiled(module->object);
+	       object_file_is_precompiled(image->object);
 }
 
 /*
  * A file may be mapped twice, the second time only in part (V8 maps its builtins once more beside
  * its jitted code). Around that part is other memory.
  */
-static void note_mapped(struct joining *joining, const struct sym_image *module)
+static void note_mapped(struct joining *joining, const struct sym_image *image)
 {
 	const struct address_space *space = joining->snapshot->space;
 	struct address_ranges *mapped = &joining->mapped;
 
 	mapped->count = 0;
-	for (size_t i = 0; module->object->kind == SYM_IMAGE_ELF && i < space->mapping_count; i++) {
+	for (size_t i = 0; image->object->kind == SYM_IMAGE_ELF && i < space->mapping_count; i++) {
 		const struct sym_mapping *line = &space->mappings[i];
 
-		if (line->image_index != module_index(module) || !(line->protection & SYM_EXECUTE))
+		if (line->image_index != image_index(image) || !(line->protection & SYM_EXECUTE))
 			continue;
 		if (mapped->count && mapped->items[mapped->count - 1].end == line->start_address)
 			mapped->items[mapped->count - 1].end = line->end_address;
@@ -172,28 +172,28 @@ static void add_native(struct joining *joining, const struct sym_symbols *list,
 }
 
 /* An image that cannot be read has an empty list and a problem. */
-static struct sym_error *list_module(struct sym_image *module, uint32_t flags,
-				     struct symbols_builder *builder)
+static struct sym_error *list_image(struct sym_image *image, uint32_t flags,
+				    struct symbols_builder *builder)
 {
 	struct source_sink sink = {
 		.builder = builder,
-		.base = module->load_base,
-		.image_index = module_index(module),
+		.base = image->load_base,
+		.image_index = image_index(image),
 		.stubs = true,
 		.unnamed = flags & SYM_SYMBOLS_UNNAMED,
 		.linkage_names = flags & SYM_SYMBOLS_LINKAGE_NAMES,
 	};
-	struct sym_error *error = module_list(module, &sink);
+	struct sym_error *error = image_list_symbols(image, &sink);
 
 	if (!error && builder->failure) {
 		error = builder->failure;
 		builder->failure = NULL;
 	}
-	if (!error && sink.unnamed && module->object->kind == SYM_IMAGE_ELF)
+	if (!error && sink.unnamed && image->object->kind == SYM_IMAGE_ELF)
 		error = make_native_disjoint(builder);
 	if (!error || sym_error_is_no_memory(error))
 		return error;
-	image_set_trouble(module, error);
+	image_set_trouble(image, error);
 	symbols_builder_deinit(builder);
 	symbols_builder_init(builder);
 	return NULL;
@@ -233,38 +233,38 @@ void join_cache_sweep(struct join_cache *cache)
 
 /* The first mapping of an image, which identifies its file; NULL without a file. */
 static const struct sym_mapping *mapping_of(const struct sym_snapshot *snapshot,
-					    const struct sym_image *module)
+					    const struct sym_image *image)
 {
 	for (size_t i = 0; i < snapshot->space->mapping_count; i++)
-		if (snapshot->space->mappings[i].image_index == module_index(module))
+		if (snapshot->space->mappings[i].image_index == image_index(image))
 			return snapshot->space->mappings[i].inode ? &snapshot->space->mappings[i]
 								  : NULL;
 	return NULL;
 }
 
 /* A file that was overwritten in place counts as another file. */
-static int64_t touched_ns(const struct sym_image *module)
+static int64_t touched_ns(const struct sym_image *image)
 {
-	return module->object ? module->object->file.touched_ns : 0;
+	return image->object ? image->object->file.touched_ns : 0;
 }
 
-static struct kept_list *find_kept(const struct join_cache *cache, const struct sym_image *module,
+static struct kept_list *find_kept(const struct join_cache *cache, const struct sym_image *image,
 				   const struct sym_mapping *mapping)
 {
 	for (size_t i = 0; i < cache->count; i++) {
 		struct kept_list *kept = cache->lists[i];
 
-		if (kept->load_base == module->load_base && kept->inode == mapping->inode &&
+		if (kept->load_base == image->load_base && kept->inode == mapping->inode &&
 		    kept->device_major == mapping->device_major &&
 		    kept->device_minor == mapping->device_minor &&
-		    kept->touched_ns == touched_ns(module) && !strcmp(kept->path, module->path))
+		    kept->touched_ns == touched_ns(image) && !strcmp(kept->path, image->path))
 			return kept;
 	}
 	return NULL;
 }
 
 /* Takes ownership of the content of `builder`. */
-static struct sym_error *keep_list(struct join_cache *cache, const struct sym_image *module,
+static struct sym_error *keep_list(struct join_cache *cache, const struct sym_image *image,
 				   const struct sym_mapping *mapping,
 				   struct symbols_builder *builder, struct kept_list **ret)
 {
@@ -275,16 +275,16 @@ static struct sym_error *keep_list(struct join_cache *cache, const struct sym_im
 		return &sym_error_no_memory;
 	kept = calloc(1, sizeof(*kept));
 	if (kept)
-		kept->path = strdup(module->path);
+		kept->path = strdup(image->path);
 	if (!kept || !kept->path) {
 		free(kept);
 		return &sym_error_no_memory;
 	}
-	kept->load_base = module->load_base;
+	kept->load_base = image->load_base;
 	kept->inode = mapping->inode;
 	kept->device_major = mapping->device_major;
 	kept->device_minor = mapping->device_minor;
-	kept->touched_ns = touched_ns(module);
+	kept->touched_ns = touched_ns(image);
 	kept->list = builder->list;
 	symbols_builder_init(builder);
 	cache->lists[cache->count++] = kept;
@@ -294,19 +294,19 @@ static struct sym_error *keep_list(struct join_cache *cache, const struct sym_im
 
 /* ---- joining ------------------------------------------------------------------ */
 
-static struct sym_error *add_module(struct joining *joining, struct sym_image *module,
-				    bool *listed_ret)
+static struct sym_error *add_image_symbols(struct joining *joining, struct sym_image *image,
+					   bool *listed_ret)
 {
 	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
 	const struct sym_mapping *mapping =
-		joining->cache ? mapping_of(joining->snapshot, module) : NULL;
-	struct kept_list *kept = mapping ? find_kept(joining->cache, module, mapping) : NULL;
+		joining->cache ? mapping_of(joining->snapshot, image) : NULL;
+	struct kept_list *kept = mapping ? find_kept(joining->cache, image, mapping) : NULL;
 	struct sym_symbols *list = &builder.list;
 	bool unnamed = joining->flags & SYM_SYMBOLS_UNNAMED;
-	struct sym_error *error = kept ? NULL : list_module(module, joining->flags, &builder);
+	struct sym_error *error = kept ? NULL : list_image(image, joining->flags, &builder);
 
-	if (!error && mapping && !kept && !image_trouble(module))
-		error = keep_list(joining->cache, module, mapping, &builder, &kept);
+	if (!error && mapping && !kept && !image_trouble(image))
+		error = keep_list(joining->cache, image, mapping, &builder, &kept);
 	if (error)
 		return error;
 	if (kept) {
@@ -315,12 +315,12 @@ static struct sym_error *add_module(struct joining *joining, struct sym_image *m
 	} else {
 		symbols_builder_absorb_names(&joining->joined, list);
 	}
-	note_mapped(joining, module);
-	if (unnamed && module->object->kind == SYM_IMAGE_ELF)
-		add_native(joining, list, module_index(module));
+	note_mapped(joining, image);
+	if (unnamed && image->object->kind == SYM_IMAGE_ELF)
+		add_native(joining, list, image_index(image));
 	else
-		add_first_of_aliases(joining, list, module_index(module));
-	*listed_ret = list->count > 0 && module->object->kind != SYM_IMAGE_ELF;
+		add_first_of_aliases(joining, list, image_index(image));
+	*listed_ret = list->count > 0 && image->object->kind != SYM_IMAGE_ELF;
 	return NULL;
 }
 
@@ -578,9 +578,9 @@ static struct sym_error *snapshot_symbols_join(struct joining *joining, bool *is
 	struct sym_error *error = NULL;
 	size_t image_symbols;
 
-	for (size_t i = 0; !error && i < snapshot->module_count; i++)
-		if (is_wanted(joining, snapshot->modules[i]))
-			error = add_module(joining, snapshot->modules[i], &is_listed[i]);
+	for (size_t i = 0; !error && i < snapshot->image_count; i++)
+		if (is_wanted(joining, snapshot->images[i]))
+			error = add_image_symbols(joining, snapshot->images[i], &is_listed[i]);
 	if (error)
 		return error;
 	note_code(joining, is_listed);
@@ -606,7 +606,7 @@ static struct sym_error *join_with(struct joining *joining, struct sym_symbols *
 
 	if (error)
 		return error;
-	is_listed = calloc(snapshot->module_count + 1, sizeof(*is_listed));
+	is_listed = calloc(snapshot->image_count + 1, sizeof(*is_listed));
 	joining->listed.items =
 		calloc(snapshot->space->mapping_count + 1, sizeof(*joining->listed.items));
 	joining->mapped.items =

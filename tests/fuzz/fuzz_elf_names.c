@@ -27,7 +27,7 @@ static void resolve_all(struct sym_image *image, struct sym_result *result)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct sym_image *module AUTO_IMAGE = NULL;
+	struct sym_image *image AUTO_IMAGE = NULL;
 	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	struct sym_symbols *symbols = NULL;
 	struct sym_result *result = NULL;
@@ -39,17 +39,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!object)
 		return 0;
 	steal_fd(&fd);
-	sym_error_destroy(image_create("fuzz", object, &module));
-	if (!module)
+	sym_error_destroy(image_create("fuzz", object, &image));
+	if (!image)
 		return 0;
 	sym_error_destroy(sym_result_create(&result));
 	sym_error_destroy(sym_image_symbols(
-		module, SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_UNNAMED, &symbols));
+		image, SYM_IMAGE_SYMBOLS_STUBS | SYM_IMAGE_SYMBOLS_UNNAMED, &symbols));
 	sym_symbols_destroy(symbols);
 	if (result) {
 		sym_error_destroy(
 			sym_result_set_fields(result, SYM_FIELD_LINES | SYM_FIELD_INLINED));
-		resolve_all(module, result);
+		resolve_all(image, result);
 	}
 	sym_result_destroy(result);
 	return 0;

@@ -43,18 +43,18 @@ static struct go_table_program sample(enum go_table_version version)
 static struct sym_image *open_program(const struct go_table_program *program)
 {
 	struct object_file *object AUTO_OBJECT_FILE = NULL;
-	struct sym_image *module = NULL;
+	struct sym_image *image = NULL;
 
 	cr_assert_null(object_file_open(NULL, go_table_file(program), "program", 0,
 					SPARSE_FILE_TO_END, &object));
-	cr_assert_null(image_create("program", object, &module));
-	return module;
+	cr_assert_null(image_create("program", object, &image));
+	return image;
 }
 
-static const struct sym_answer *ask(struct sym_image *module, uint64_t vaddr,
+static const struct sym_answer *ask(struct sym_image *image, uint64_t vaddr,
 				    struct sym_result *result)
 {
-	cr_assert_null(sym_image_resolve(module, SYM_POSITION_VADDR, &vaddr, 1, result));
+	cr_assert_null(sym_image_resolve(image, SYM_POSITION_VADDR, &vaddr, 1, result));
 	return sym_result_at(result, 0);
 }
 
@@ -67,10 +67,10 @@ static struct sym_result *new_result(uint32_t want)
 	return result;
 }
 
-static void expect_name(struct sym_image *module, uint64_t vaddr, const char *name, uint64_t offset)
+static void expect_name(struct sym_image *image, uint64_t vaddr, const char *name, uint64_t offset)
 {
 	struct sym_result *result = new_result(0);
-	const struct sym_answer *answer = ask(module, vaddr, result);
+	const struct sym_answer *answer = ask(image, vaddr, result);
 
 	cr_assert_eq(answer->status, SYM_RESOLVED, "0x%lx: %s", (long)vaddr,
 		     sym_status_text(answer->status));
@@ -80,26 +80,26 @@ static void expect_name(struct sym_image *module, uint64_t vaddr, const char *na
 	sym_result_destroy(result);
 }
 
-static void expect_status(struct sym_image *module, uint64_t vaddr, enum sym_status status)
+static void expect_status(struct sym_image *image, uint64_t vaddr, enum sym_status status)
 {
 	struct sym_result *result = new_result(0);
 
-	cr_expect_eq(ask(module, vaddr, result)->status, status, "0x%lx", (long)vaddr);
+	cr_expect_eq(ask(image, vaddr, result)->status, status, "0x%lx", (long)vaddr);
 	sym_result_destroy(result);
 }
 
 static void expect_all_names(const struct go_table_program *program)
 {
-	struct sym_image *module = open_program(program);
+	struct sym_image *image = open_program(program);
 
-	expect_name(module, GO_TABLE_TEXT, "runtime.first", 0);
-	expect_name(module, METHOD + 0x7f, "main.(*T).Method", 0x7f);
-	expect_name(module, MAIN + 1, "main.main", 1);
+	expect_name(image, GO_TABLE_TEXT, "runtime.first", 0);
+	expect_name(image, METHOD + 0x7f, "main.(*T).Method", 0x7f);
+	expect_name(image, MAIN + 1, "main.main", 1);
 	/* Between functions, before the first and after the last. */
-	expect_status(module, METHOD - 1, SYM_NO_MATCH);
-	expect_status(module, GO_TABLE_TEXT - 1, SYM_NO_MATCH);
-	expect_status(module, END, SYM_NO_MATCH);
-	image_destroy(module);
+	expect_status(image, METHOD - 1, SYM_NO_MATCH);
+	expect_status(image, GO_TABLE_TEXT - 1, SYM_NO_MATCH);
+	expect_status(image, END, SYM_NO_MATCH);
+	image_destroy(image);
 }
 
 Test(go_functions, are_named_in_every_version)
@@ -143,18 +143,18 @@ Test(go_functions, are_named_if_only_moduledata_has_the_text_start)
 	expect_all_names(&program);
 }
 
-static const struct sym_answer *ask_all(struct sym_image *module, uint64_t vaddr,
+static const struct sym_answer *ask_all(struct sym_image *image, uint64_t vaddr,
 					struct sym_result **ret)
 {
 	*ret = new_result(SYM_FIELD_LINES | SYM_FIELD_INLINED);
-	return ask(module, vaddr, *ret);
+	return ask(image, vaddr, *ret);
 }
 
 static void expect_chain(const struct go_table_program *program)
 {
-	struct sym_image *module = open_program(program);
+	struct sym_image *image = open_program(program);
 	struct sym_result *result;
-	const struct sym_answer *answer = ask_all(module, METHOD + 0x40, &result);
+	const struct sym_answer *answer = ask_all(image, METHOD + 0x40, &result);
 
 	cr_expect_str_eq(answer->name, "main.(*T).Method");
 	cr_assert_not_null(answer->file);
@@ -168,11 +168,11 @@ static void expect_chain(const struct go_table_program *program)
 	cr_expect_str_eq(answer->inlined[1].name, go_table_outer);
 	cr_expect_eq(answer->inlined[1].call_line, 40);
 	sym_result_destroy(result);
-	answer = ask_all(module, METHOD, &result);
+	answer = ask_all(image, METHOD, &result);
 	cr_expect_eq(answer->line, 40);
 	cr_expect_eq(answer->inlined_count, 0);
 	sym_result_destroy(result);
-	image_destroy(module);
+	image_destroy(image);
 }
 
 Test(go_functions, have_lines_and_inlined_functions)
@@ -189,27 +189,27 @@ Test(go_functions, have_lines_and_inlined_functions)
 Test(go_functions, have_only_lines_without_moduledata)
 {
 	struct go_table_program program = sample(GO_TABLE_1_20);
-	struct sym_image *module;
+	struct sym_image *image;
 	struct sym_result *result;
 	const struct sym_answer *answer;
 
 	program.described = false;
-	module = open_program(&program);
-	answer = ask_all(module, METHOD + 0x40, &result);
+	image = open_program(&program);
+	answer = ask_all(image, METHOD + 0x40, &result);
 	cr_expect_eq(answer->line, 60);
 	cr_expect_eq(answer->inlined_count, 0);
 	sym_result_destroy(result);
-	image_destroy(module);
+	image_destroy(image);
 }
 
 Test(go_functions, are_listed_and_found_by_name)
 {
 	struct go_table_program program = sample(GO_TABLE_1_20);
-	struct sym_image *module = open_program(&program);
+	struct sym_image *image = open_program(&program);
 	struct sym_symbols *symbols;
 	size_t found;
 
-	cr_assert_null(sym_image_symbols(module, 0, &symbols));
+	cr_assert_null(sym_image_symbols(image, 0, &symbols));
 	cr_assert_eq(sym_symbols_count(symbols), 3);
 	for (size_t i = 0; i < 3; i++) {
 		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
@@ -223,7 +223,7 @@ Test(go_functions, are_listed_and_found_by_name)
 	cr_assert_neq(found, SYM_NONE);
 	cr_expect_eq(sym_symbols_at(symbols, found)->start, MAIN);
 	sym_symbols_destroy(symbols);
-	image_destroy(module);
+	image_destroy(image);
 }
 
 /* ---- beside symbols --------------------------------------------------------------------- */
@@ -232,18 +232,18 @@ Test(go_functions, come_after_a_symbol_that_covers_the_address)
 {
 	struct go_table_program program = sample(GO_TABLE_1_20);
 	struct sym_result *result = new_result(0);
-	struct sym_image *module;
+	struct sym_image *image;
 	const struct sym_answer *answer;
 
 	program.export_vaddr = METHOD;
 	program.export_bytes = 0x10;
-	module = open_program(&program);
-	answer = ask(module, METHOD + 0xf, result);
+	image = open_program(&program);
+	answer = ask(image, METHOD + 0xf, result);
 	cr_expect_str_eq(answer->name, "exported");
 	cr_expect_eq(answer->source, SYM_SOURCE_ELF);
-	expect_name(module, METHOD + 0x10, "main.(*T).Method", 0x10);
+	expect_name(image, METHOD + 0x10, "main.(*T).Method", 0x10);
 	sym_result_destroy(result);
-	image_destroy(module);
+	image_destroy(image);
 }
 
 /* An exported C function before Go's code, and a label inside Go's code. */
@@ -254,15 +254,15 @@ Test(go_functions, are_not_hidden_by_a_symbol_without_size)
 	for (size_t i = 0; i < 3; i++) {
 		struct go_table_program program = sample(GO_TABLE_1_20);
 		struct sym_symbols *symbols;
-		struct sym_image *module;
+		struct sym_image *image;
 
 		program.export_vaddr = places[i];
-		module = open_program(&program);
-		expect_name(module, GO_TABLE_TEXT, "runtime.first", 0);
-		expect_name(module, METHOD + 8, "main.(*T).Method", 8);
-		expect_name(module, MAIN + 8, "main.main", 8);
-		expect_status(module, METHOD - 1, SYM_NO_MATCH);
-		cr_assert_null(sym_image_symbols(module, 0, &symbols));
+		image = open_program(&program);
+		expect_name(image, GO_TABLE_TEXT, "runtime.first", 0);
+		expect_name(image, METHOD + 8, "main.(*T).Method", 8);
+		expect_name(image, MAIN + 8, "main.main", 8);
+		expect_status(image, METHOD - 1, SYM_NO_MATCH);
+		cr_assert_null(sym_image_symbols(image, 0, &symbols));
 		cr_expect_eq(sym_symbols_count(symbols), i ? 3 : 4);
 		for (size_t j = 1; j < sym_symbols_count(symbols); j++) {
 			const struct sym_symbol *before = sym_symbols_at(symbols, j - 1);
@@ -271,7 +271,7 @@ Test(go_functions, are_not_hidden_by_a_symbol_without_size)
 				      sym_symbols_at(symbols, j)->start);
 		}
 		sym_symbols_destroy(symbols);
-		image_destroy(module);
+		image_destroy(image);
 	}
 }
 
@@ -279,23 +279,23 @@ Test(go_functions, do_not_rename_exports_of_other_code)
 {
 	struct go_table_program program = sample(GO_TABLE_1_20);
 	struct sym_result *result = new_result(0);
-	struct sym_image *module;
+	struct sym_image *image;
 
 	program.export_vaddr = GO_TABLE_TEXT - 0x20;
-	module = open_program(&program);
-	cr_expect_str_eq(ask(module, GO_TABLE_TEXT - 1, result)->name, "exported");
+	image = open_program(&program);
+	cr_expect_str_eq(ask(image, GO_TABLE_TEXT - 1, result)->name, "exported");
 	sym_result_destroy(result);
-	image_destroy(module);
+	image_destroy(image);
 }
 
 /* ---- malformed -------------------------------------------------------------------------- */
 
 static void expect_none(const struct go_table_program *program)
 {
-	struct sym_image *module = open_program(program);
+	struct sym_image *image = open_program(program);
 
-	expect_status(module, METHOD, SYM_NO_SYMBOLS);
-	image_destroy(module);
+	expect_status(image, METHOD, SYM_NO_SYMBOLS);
+	image_destroy(image);
 }
 
 Test(go_functions, are_none_if_the_text_start_is_unknown)
@@ -336,7 +336,7 @@ Test(go_functions, ignore_moduledata_that_contradicts_the_table)
 
 static bool resolve_once(void *context)
 {
-	struct sym_image *module AUTO_IMAGE = NULL;
+	struct sym_image *image AUTO_IMAGE = NULL;
 	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	struct sym_result *result = NULL;
 	uint64_t vaddr = METHOD + 0x40;
@@ -348,13 +348,13 @@ static bool resolve_once(void *context)
 	if (error)
 		close(fd);
 	if (!error)
-		error = image_create("program", object, &module);
+		error = image_create("program", object, &image);
 	if (!error)
 		error = sym_result_create(&result);
 	if (!error)
 		error = sym_result_set_fields(result, SYM_FIELD_LINES | SYM_FIELD_INLINED);
 	if (!error)
-		error = sym_image_resolve(module, SYM_POSITION_VADDR, &vaddr, 1, result);
+		error = sym_image_resolve(image, SYM_POSITION_VADDR, &vaddr, 1, result);
 	if (!error) {
 		const struct sym_answer *answer = sym_result_at(result, 0);
 
