@@ -25,6 +25,7 @@
 #include "symsrv/http/server.h"
 #include "symsrv/lookup/scrub.h"
 #include "symsrv/lookup/store_export.h"
+#include "symsrv/resolve/map_processes.h"
 #include "symsrv/resolve/resolve_batch.h"
 #include "symsrv/resolve/symbol_child.h"
 #include "symsrv/util/clock.h"
@@ -43,6 +44,7 @@ enum exit_status {
 
 #define MOST_SOCKETS 16
 #define NO_TOKEN     "cannot be read, or its first line has fewer than 16 characters"
+static const char own_program[] = "/proc/self/exe";
 static const int tick_ms = 100;
 static const int64_t often_ms = 5000;
 /* Open connections get their last answer in this time when the server stops. */
@@ -64,6 +66,7 @@ struct program {
 	struct options options;
 	struct holdings holdings;
 	struct resolve_parts resolve_parts;
+	struct map_processes map_processes;
 	struct workers *fetch_workers;
 	struct upstream_client *client;
 	struct prefetch *prefetch;
@@ -325,7 +328,10 @@ static bool start_holdings(struct program *program, struct upstream_set *set)
 	holdings->objects = object_table_create(program->open_objects);
 	holdings->negative = negative_cache_create();
 	program->metrics = metrics_create();
-	program->resolve_parts.processes = symbol_workers_create("/proc/self/exe");
+	program->resolve_parts.processes = symbol_workers_create(own_program);
+	map_processes_init(&program->map_processes, own_program);
+	program->resolve_parts.maps = &program->map_processes;
+	holdings->map_maker = &program->map_processes.maker;
 	failure = workers_create(worker_count, &holdings->workers);
 	if (!failure)
 		failure = workers_create(resolver_count, &program->resolve_parts.threads);

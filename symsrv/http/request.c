@@ -263,6 +263,7 @@ static void write_report(struct job *job)
 		.holdings = server->settings.holdings,
 		.metrics = server->settings.metrics,
 		.processes = server->settings.resolve_parts->processes,
+		.maps = server->settings.resolve_parts->maps,
 		.prefetch = server->settings.prefetch,
 		.uploads = server->settings.uploads,
 		.started_ms = server->started_ms,

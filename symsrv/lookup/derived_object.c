@@ -17,7 +17,6 @@
 static const size_t most_names_bytes = (size_t)1 << 30;
 /* The framework in one composite image has 150 MB. */
 static const uint64_t most_image_bytes = 256 << 20;
-static const uint64_t most_image_memory_bytes = (uint64_t)512 << 20;
 /* Level 19 takes 40 times as long and saves nothing. */
 static const int names_level = 9;
 
@@ -92,60 +91,14 @@ static int compress_names(struct buf *names)
 	return buf_append(names, bytes, size_bytes) ? 0 : -ENOMEM;
 }
 
-/* 0; -EBADMSG: some of its methods would have no row, or it has no precompiled code. */
-static int map_of_image(struct sym_image *image, enum key_kind wanted, char **text_ret,
-			size_t *size_bytes_ret)
+static int make_map(const struct derivation *derivation, struct buf *ret)
 {
-	enum sym_map_format format = wanted == KEY_PE_MAP ? SYM_MAP_RELATIVE : SYM_MAP_R2RMAP;
-	struct sym_error *error;
-	uint64_t unnamed;
-	const char *why;
-	bool no_memory;
-
-	error = sym_image_unnamed_methods(image, format, &unnamed, &why);
-	if (!error && unnamed)
+	if (derivation->file->size_bytes > most_image_bytes)
 		return -EBADMSG;
-	if (!error)
-		error = sym_image_map(image, format, text_ret, size_bytes_ret);
-	no_memory = error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
-	if (!error)
-		return 0;
-	sym_error_destroy(error);
-	return no_memory ? -ENOMEM : -EBADMSG;
-}
-
-/* The map of a PE image. The image is anybody's, so its reader has a limit. */
-static int make_map(const struct object *file, enum key_kind wanted, struct buf *ret)
-{
-	const struct sym_budget_opts limits = {
-		.size = sizeof(limits),
-		.memory_bytes = most_image_memory_bytes,
-		.own_memory_bytes = most_image_memory_bytes,
-	};
-	struct sym_image_opts opts = { .size = sizeof(opts) };
-	struct sym_image *image = NULL;
-	char *text AUTO_FREE = NULL;
-	struct sym_error *error;
-	size_t size_bytes;
-	int failure = -EBADMSG;
-	char path[64];
-
-	if (file->size_bytes > most_image_bytes)
-		return -EBADMSG;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-	error = sym_budget_create(&limits, &opts.budget);
-	if (!error)
-		error = sym_image_open_with(path, &opts, &image);
-	if (error && sym_error_code(error) == SYM_ERROR_NO_MEMORY)
-		failure = -ENOMEM;
-	if (!error)
-		failure = map_of_image(image, wanted, &text, &size_bytes);
-	sym_error_destroy(error);
-	sym_image_close(image);
-	sym_budget_destroy(opts.budget);
-	if (!failure && !buf_append(ret, text, size_bytes))
-		failure = -ENOMEM;
-	return failure;
+	return derivation->maker->make(derivation->maker, derivation->file,
+				       derivation->wanted == KEY_PE_MAP ? SYM_MAP_RELATIVE
+									: SYM_MAP_R2RMAP,
+				       derivation->deadline_ms, ret);
 }
 
 /* An r2rmap must have the signature that was asked for. */
@@ -183,20 +136,20 @@ static int publish_made(struct store *store, const struct buf *bytes, const stru
 	return store_publish(incoming, &record);
 }
 
-int derived_object_make(struct store *store, const struct object *file, enum key_kind kind,
-			enum key_kind wanted, const char *text)
+int derived_object_make(const struct derivation *derivation)
 {
 	struct buf bytes;
 	int failure;
 
 	buf_init(&bytes, most_names_bytes);
-	failure = kind == KEY_NAMES ? load_object(file, &bytes)
-		  : kind == KEY_PE  ? make_map(file, wanted, &bytes)
-				    : make_names(file, &bytes);
-	if (!failure && wanted == KEY_NAMES_ZSTD)
+	failure = derivation->kind == KEY_NAMES ? load_object(derivation->file, &bytes)
+		  : derivation->kind == KEY_PE  ? make_map(derivation, &bytes)
+						: make_names(derivation->file, &bytes);
+	if (!failure && derivation->wanted == KEY_NAMES_ZSTD)
 		failure = compress_names(&bytes);
 	if (!failure)
-		failure = publish_made(store, &bytes, file, text);
+		failure =
+			publish_made(derivation->store, &bytes, derivation->file, derivation->text);
 	buf_deinit(&bytes);
 	return failure;
 }

@@ -339,6 +339,15 @@ static void run_maker(struct job *job)
 {
 	struct lookup *lookup = (struct lookup *)((char *)job - offsetof(struct lookup, job));
 	struct look look = { .most_bytes = UINT64_MAX };
+	const struct derivation derivation = {
+		.store = lookup->holdings->store,
+		.maker = lookup->holdings->map_maker,
+		.file = lookup->made_from,
+		.kind = lookup->key.kind,
+		.wanted = lookup->wanted,
+		.text = lookup->text,
+		.deadline_ms = lookup->deadline_ms,
+	};
 	struct object *object = NULL;
 	int failure;
 
@@ -348,8 +357,7 @@ static void run_maker(struct job *job)
 	}
 	object = find_here(lookup->holdings, lookup->text, &look);
 	if (!object) {
-		failure = derived_object_make(lookup->holdings->store, lookup->made_from,
-					      lookup->key.kind, lookup->wanted, lookup->text);
+		failure = derived_object_make(&derivation);
 		if (!failure)
 			object = find_here(lookup->holdings, lookup->text, &look);
 		lookup->was_transient |= (failure && failure != -EBADMSG) || (!failure && !object);

@@ -22,6 +22,7 @@ struct holdings {
 	struct workers *checkers; /* for large objects whose checksum must be compared */
 	struct fetcher *fetcher;
 	struct tier_uploads *uploads;
+	struct map_maker *map_maker;
 };
 
 enum lookup_outcome {

@@ -6,12 +6,14 @@
 
 #include "symsrv/lookup/lookup.h"
 #include "symsrv/report/metrics.h"
+#include "symsrv/resolve/map_processes.h"
 #include "symsrv/resolve/symbol_workers.h"
 
 struct reported {
 	const struct holdings *holdings;
 	struct metrics *metrics;
 	struct symbol_workers *processes;
+	struct map_processes *maps;
 	struct prefetch *prefetch;
 	struct uploads *uploads;
 	int64_t started_ms;

@@ -146,6 +146,15 @@ static void format_processes(const struct reported *reported, struct buf *buf)
 		   "symsrv_symbol_failures_total{reason=\"unreadable\"} %llu\n",
 		   (unsigned long long)counts.crashed, (unsigned long long)counts.late,
 		   (unsigned long long)counts.refused);
+	report_family(buf, "symsrv_maps_total", "counter",
+		      "Processes that made a map of a PE image, found none, or failed.");
+	buf_printf(buf,
+		   "symsrv_maps_total{result=\"made\"} %llu\n"
+		   "symsrv_maps_total{result=\"none\"} %llu\n"
+		   "symsrv_maps_total{result=\"failed\"} %llu\n",
+		   (unsigned long long)reported->maps->counts.made,
+		   (unsigned long long)reported->maps->counts.unmade,
+		   (unsigned long long)reported->maps->counts.failed);
 }
 
 static void format_intake(const struct reported *reported, struct buf *buf)

@@ -21,12 +21,14 @@
 #include <stdatomic.h>
 
 #include "symsrv/lookup/lookup.h"
+#include "symsrv/resolve/map_processes.h"
 #include "symsrv/resolve/symbol_workers.h"
 
 /* Processes that read foreign debug information. main owns them. */
 struct resolve_parts {
 	struct symbol_workers *processes;
 	struct workers *threads; /* wait for these processes */
+	struct map_processes *maps;
 };
 
 /* The largest body of a request. */

@@ -2,11 +2,12 @@
 /*
  * The steps of the process.
  *
- *   symbol_child_run()   receives the image, gives up its rights (symbol_sandbox.h), opens the
- * image answer_questions()   each question is a list of positions; libsym finds their names and
- * lines want_file()          libsym needs another file: a PDB, or what several debug files share
+ *   symbol_child_run()   receives the image, gives up its rights (symbol_sandbox.h), opens it
+ *   answer_questions()   each question is a list of positions; libsym finds names and lines
+ *   want_file()          libsym needs another file: a PDB, or what several debug files share
  *
- * The image stays open between questions, with what libsym has read of it.
+ * The image stays open between questions, with what libsym has read of it. A process that makes a
+ * map (map_child.h) ends with it.
  */
 #include "symsrv/resolve/symbol_child.h"
 
@@ -21,6 +22,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hex.h"
 #include "libsym/libsym.h"
+#include "symsrv/resolve/map_child.h"
 #include "symsrv/resolve/resolve_answer.h"
 #include "symsrv/resolve/symbol_message.h"
 #include "symsrv/resolve/symbol_sandbox.h"
@@ -165,11 +167,14 @@ int symbol_child_run(int fd)
 	symbol_message_init(&first, 0);
 	symbol_message_init(&child.message, most_bytes);
 	if (symbol_message_receive(fd, -1, &first) != SYMBOL_RECEIVED ||
-	    first.kind != SYMBOL_MESSAGE_IMAGE || first.fd < 0)
+	    (first.kind != SYMBOL_MESSAGE_IMAGE && first.kind != SYMBOL_MESSAGE_MAP) ||
+	    first.fd < 0)
 		return 1;
 	child.kind = (enum sym_position_kind)first.number;
 	if (!symbol_sandbox_enter(first.fd))
 		return symbol_child_fail(&child, "its process could not give up its rights");
+	if (first.kind == SYMBOL_MESSAGE_MAP)
+		return map_child_run(fd, first.fd, (enum sym_map_format)first.number);
 	error = open_image(&child, first.fd);
 	if (!error)
 		answer_questions(&child);

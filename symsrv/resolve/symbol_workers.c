@@ -11,22 +11,16 @@
  */
 #include "symsrv/resolve/symbol_workers.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
 #include "symsrv/resolve/symbol_child.h"
 #include "symsrv/resolve/symbol_message.h"
+#include "symsrv/resolve/symbol_process.h"
 #include "symsrv/resolve/symbol_sandbox.h"
 #include "symsrv/util/clock.h"
 #include "symsrv/util/log.h"
@@ -41,7 +35,6 @@ static const size_t most_known = 20000;
 /* A process that takes longer, although its CPU time is limited, hangs. */
 static const int64_t hanging_ms = 1000 * (SYMBOL_SANDBOX_CPU_S + 10);
 static const size_t most_reason_bytes = 300;
-static const struct timeval send_time = { .tv_sec = 5 };
 
 enum {
 	MOST_FAILED = 64,
@@ -66,8 +59,7 @@ struct known_answer {
 
 struct symbol_worker {
 	char identity[IDENTITY_BYTES]; /* "": none */
-	pid_t pid;                     /* 0: not started */
-	int fd;
+	struct symbol_process process;
 	int64_t used_ms;
 	int64_t asked_ms;           /* when it got its last question */
 	size_t owed;                /* answers that its last client did not wait for */
@@ -107,65 +99,10 @@ static void forget_known(struct symbol_worker *worker)
 
 static void end_process(struct symbol_worker *worker)
 {
-	if (worker->pid) {
-		close(worker->fd);
-		kill(worker->pid, SIGKILL);
-		while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	symbol_process_end(&worker->process);
 	forget_known(worker);
-	worker->pid = 0;
 	worker->owed = 0;
 	worker->identity[0] = '\0';
-}
-
-/* Neither environment nor signal mask of the server. */
-static int spawn_process(const char *program, int fd, pid_t *ret)
-{
-	char name[] = "symsrv", argument[] = SYMBOL_CHILD_ARGUMENT;
-	char *const arguments[] = { name, argument, NULL }, *const environment[] = { NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int failure;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attributes);
-	posix_spawn_file_actions_adddup2(&actions, fd, STDIN_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	failure = posix_spawn(ret, program, &actions, &attributes, arguments, environment);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return failure;
-}
-
-static bool start_process(const char *program, const struct symbol_question *question,
-			  struct symbol_worker *worker)
-{
-	int ends[2];
-	int failure;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return false;
-	failure = spawn_process(program, ends[1], &worker->pid);
-	close(ends[1]);
-	worker->fd = ends[0];
-	if (failure) {
-		worker->pid = 0;
-		close(ends[0]);
-		log_message(LOG_LEVEL_ERROR, "cannot start a process: %s", strerror(failure));
-		return false;
-	}
-	/* A process that does not read must not block its server. */
-	return !setsockopt(worker->fd, SOL_SOCKET, SO_SNDTIMEO, &send_time, sizeof(send_time)) &&
-	       symbol_message_send(worker->fd, SYMBOL_MESSAGE_IMAGE, question->kind, NULL, 0,
-				   question->fd);
 }
 
 /* ---- the table ------------------------------------------------------------------ */
@@ -213,7 +150,7 @@ void symbol_workers_tick(struct symbol_workers *workers, int64_t now_ms)
 	for (size_t i = 0; i < SYMBOL_WORKERS_MOST; i++) {
 		struct symbol_worker *worker = &workers->list[i];
 
-		if (worker->pid && !worker->is_busy &&
+		if (worker->process.pid && !worker->is_busy &&
 		    (now_ms - worker->used_ms > idle_ms || is_hanging(worker, now_ms)))
 			end_process(worker);
 	}
@@ -252,7 +189,8 @@ static struct symbol_worker *find_worker(struct symbol_workers *workers, const c
 		if (!strcmp(worker->identity, identity))
 			return worker->is_busy ? NULL : worker;
 		if (!worker->is_busy &&
-		    (!oldest || !worker->pid || (oldest->pid && worker->used_ms < oldest->used_ms)))
+		    (!oldest || !worker->process.pid ||
+		     (oldest->process.pid && worker->used_ms < oldest->used_ms)))
 			oldest = worker;
 	}
 	return oldest;
@@ -269,7 +207,7 @@ static struct symbol_worker *take_worker(struct symbol_workers *workers,
 	struct symbol_worker *worker = NULL;
 	int failure = 0;
 
-	*old_ret = (struct symbol_worker){ .pid = 0 };
+	*old_ret = (struct symbol_worker){ 0 };
 	*problem_ret = NULL;
 	pthread_mutex_lock(&workers->lock);
 	while (!*problem_ret && !worker) {
@@ -285,7 +223,7 @@ static struct symbol_worker *take_worker(struct symbol_workers *workers,
 	}
 	if (worker && strcmp(worker->identity, question->identity) != 0) {
 		*old_ret = *worker;
-		*worker = (struct symbol_worker){ .pid = 0 };
+		*worker = (struct symbol_worker){ 0 };
 		snprintf(worker->identity, sizeof(worker->identity), "%s", question->identity);
 	}
 	if (worker)
@@ -298,15 +236,15 @@ static struct symbol_worker *take_worker(struct symbol_workers *workers,
 static bool prepare_worker(struct symbol_workers *workers, const struct symbol_question *question,
 			   struct symbol_worker *worker)
 {
-	struct symbol_worker own = { .pid = 0 };
+	struct symbol_process own;
 	bool is_up;
 
-	if (worker->pid)
+	if (worker->process.pid)
 		return true;
-	is_up = start_process(workers->program, question, &own);
+	is_up = symbol_process_start(workers->program, SYMBOL_MESSAGE_IMAGE, question->kind,
+				     question->fd, &own);
 	pthread_mutex_lock(&workers->lock);
-	worker->pid = own.pid;
-	worker->fd = own.fd;
+	worker->process = own;
 	workers->counts.started += is_up;
 	pthread_mutex_unlock(&workers->lock);
 	return is_up;
@@ -344,7 +282,7 @@ void symbol_workers_counts(struct symbol_workers *workers, struct symbol_worker_
 	*ret = workers->counts;
 	ret->running = 0;
 	for (size_t i = 0; i < SYMBOL_WORKERS_MOST; i++)
-		ret->running += workers->list[i].pid != 0;
+		ret->running += workers->list[i].process.pid != 0;
 	pthread_mutex_unlock(&workers->lock);
 }
 
@@ -381,7 +319,7 @@ static bool send_file(const struct symbol_worker *worker, const struct symbol_qu
 	if (json_is_object(wanted))
 		fd = question->find(question->context, wanted);
 	json_decref(wanted);
-	return symbol_message_send(worker->fd, SYMBOL_MESSAGE_FILE, 0, NULL, 0, fd);
+	return symbol_message_send(worker->process.fd, SYMBOL_MESSAGE_FILE, 0, NULL, 0, fd);
 }
 
 /* Receives the answers that are owed. NULL, or why not all came. `list`: NULL for those to a former
@@ -396,7 +334,7 @@ static const char *receive_answers(struct symbol_worker *worker,
 	symbol_message_init(&message, SYMBOL_CHILD_PART_BYTES);
 	while (is_good && worker->owed) {
 		enum symbol_receipt receipt =
-			symbol_message_receive(worker->fd, question->deadline_ms, &message);
+			symbol_message_receive(worker->process.fd, question->deadline_ms, &message);
 
 		if (receipt == SYMBOL_LATE)
 			return problem_late;
@@ -433,7 +371,7 @@ static const char *converse(struct symbol_worker *worker, const struct symbol_qu
 		return problem;
 	worker->asked_ms = clock_now_ms();
 	worker->owed = count;
-	if (!symbol_message_send(worker->fd, SYMBOL_MESSAGE_ASK, question->fields, fresh,
+	if (!symbol_message_send(worker->process.fd, SYMBOL_MESSAGE_ASK, question->fields, fresh,
 				 count * sizeof(*fresh), -1))
 		return problem_crashed;
 	return receive_answers(worker, question, list);

@@ -79,6 +79,7 @@ def maps_are_those_that_generate_writes():
                     equal((status, found), (200, r2rmap), "by its signature")
                     equal(headers["content-type"], "application/octet-stream", "type")
         equal(sum(path in files for path, _ in server.requests), len(files), "each image is fetched once")
+        equal(fetching.metric('symsrv_maps_total{result="made"}'), 3 * len(files), "each map by a process")
         store = fetching.store
     equal(subprocess.run([RUN.program, "--store", store, "--scrub"], capture_output=True).returncode, 0, "scrub")
 
@@ -114,6 +115,8 @@ def what_cannot_be_made_is_not_found():
             for _ in range(2):
                 status, headers, _ = program.get(path)
                 equal((status, headers["cache-control"]), (404, "max-age=30"), path)
+        check(program.metric('symsrv_maps_total{result="none"}') >= 2, "images without maps")
+        equal(program.metric('symsrv_maps_total{result="failed"}'), 0, "processes that failed")
         for path in ("/pe/", "/pe/n.dll", "/pe/n.dll/map", "/pe/n.dll/xyz/map", "/pe/../5F0000013000/map", "/pe/n.dll/5F0000013000/other",
                      "/pe/n.dll/5F0000013000/x/map", "/pe//5F0000013000/map", "/pe/a.pdb/%s1/map" % ("ab" * 16), "/pe/%s/1/map" % ("a" * 3000)):
             equal(program.get(path)[0], 404, path)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
+#include "symsrv/resolve/map_processes.h"
 #include "symsrv/resolve/resolve_answer.h"
 #include "symsrv/resolve/symbol_message.h"
 #include "symsrv/resolve/symbol_sandbox.h"
@@ -184,4 +185,37 @@ Test(resolve_answer, is_null_without_a_name_and_keeps_no_bytes_that_are_no_text)
 	json = resolve_answer_json(&odd);
 	cr_assert_str_eq(json_string_value(json_object_get(json, "function")), "a?");
 	json_decref(json);
+}
+static int make_with(const char *program, int64_t deadline_ms, struct map_processes *processes)
+{
+	struct object *image = object_create("pe/00000000-0/a.dll", open("/dev/null", O_RDONLY));
+	struct buf text;
+	int failure;
+
+	buf_init(&text, 1000);
+	map_processes_init(processes, program);
+	failure =
+		processes->maker.make(&processes->maker, image, SYM_MAP_R2RMAP, deadline_ms, &text);
+	object_release(image);
+	buf_deinit(&text);
+	return failure;
+}
+
+Test(map_processes, make_no_map_when_the_process_ends)
+{
+	struct map_processes processes;
+
+	cr_assert_eq(make_with("/bin/true", clock_now_ms() + 60000, &processes), -EBADMSG);
+	cr_assert_eq(processes.counts.failed, 1);
+	cr_assert_eq(processes.counts.made + processes.counts.unmade, 0);
+}
+
+Test(map_processes, leave_it_open_when_no_process_starts_or_is_in_time)
+{
+	struct map_processes processes;
+
+	cr_assert_eq(make_with("/nonexistent", clock_now_ms() + 60000, &processes), -EAGAIN);
+	/* Its time is over before it begins. */
+	cr_assert_eq(make_with("/bin/true", clock_now_ms(), &processes), -ETIME);
+	cr_assert_eq(processes.counts.failed, 1);
 }

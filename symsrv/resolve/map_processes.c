@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "symsrv/resolve/map_processes.h"
+
+#include <errno.h>
+
+#include "symsrv/resolve/map_child.h"
+#include "symsrv/resolve/symbol_message.h"
+#include "symsrv/resolve/symbol_process.h"
+#include "symsrv/resolve/symbol_sandbox.h"
+#include "symsrv/util/clock.h"
+#include "symsrv/util/log.h"
+
+/* A process that takes longer, although its CPU time is limited, hangs. */
+static const int64_t hanging_ms = 1000 * (SYMBOL_SANDBOX_CPU_S + 10);
+static const size_t most_reason_bytes = 300;
+
+static int log_failure(const struct object *image, const char *why, size_t size_bytes, int failure)
+{
+	log_message(LOG_LEVEL_WARNING, "%s: no map: %.*s", image->text,
+		    (int)(size_bytes < most_reason_bytes ? size_bytes : most_reason_bytes), why);
+	return failure;
+}
+
+static int log_text(const struct object *image, const char *why, int failure)
+{
+	return log_failure(image, why, strlen(why), failure);
+}
+
+/* Appends the parts of the map. 0, or a negative errno. */
+static int receive_map(const struct symbol_process *process, const struct object *image,
+		       int64_t deadline_ms, struct buf *ret)
+{
+	struct symbol_message message AUTO_SYMBOL_MESSAGE;
+	bool is_last = false;
+
+	symbol_message_init(&message, MAP_CHILD_PART_BYTES);
+	while (!is_last) {
+		switch (symbol_message_receive(process->fd, deadline_ms, &message)) {
+		case SYMBOL_LATE:
+			return log_text(image, "its process was late", -ETIME);
+		case SYMBOL_ENDED:
+			return log_text(image, "its process ended", -ECHILD);
+		default:
+			break;
+		}
+		if (message.kind == SYMBOL_MESSAGE_UNREADABLE)
+			return log_failure(image, message.bytes.data ?: "",
+					   message.bytes.size_bytes,
+					   message.number == ENOMEM ? -ENOMEM : -EBADMSG);
+		if (message.kind != SYMBOL_MESSAGE_MAP_PART)
+			return log_text(image, "its process sent no map", -ECHILD);
+		if (!buf_append(ret, message.bytes.data, message.bytes.size_bytes))
+			return ret->failure == BUF_TOO_BIG
+				       ? log_text(image, "it is too large", -EBADMSG)
+				       : -ENOMEM;
+		is_last = message.number;
+	}
+	return 0;
+}
+
+static int make_map(struct map_maker *maker, const struct object *image, enum sym_map_format format,
+		    int64_t deadline_ms, struct buf *ret)
+{
+	struct map_processes *processes = (struct map_processes *)maker;
+	int64_t end_ms = clock_now_ms() + hanging_ms;
+	struct symbol_process process;
+	int failure = -EAGAIN;
+
+	if (symbol_process_start(processes->program, SYMBOL_MESSAGE_MAP, format, image->fd,
+				 &process))
+		failure = receive_map(&process, image, deadline_ms < end_ms ? deadline_ms : end_ms,
+				      ret);
+	symbol_process_end(&process);
+	processes->counts.made += !failure;
+	processes->counts.unmade += failure == -EBADMSG;
+	processes->counts.failed += failure && failure != -EBADMSG;
+	/* The image ends its process each time. */
+	return failure == -ECHILD ? -EBADMSG : failure;
+}
+
+void map_processes_init(struct map_processes *processes, const char *program)
+{
+	*processes = (struct map_processes){ .maker.make = make_map, .program = program };
+}
