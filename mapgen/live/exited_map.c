@@ -23,10 +23,10 @@ const struct sym_symbol *exited_map_at(const struct sym_symbols *symbols, uint64
  */
 static bool may_be_left(const struct stack_query *query)
 {
-	if (!query->module || module_is_memory(query->module, query->module_bytes))
+	if (!query->image || names_memory(query->image, query->image_bytes))
 		return true;
 	return query->value > UINT32_MAX &&
-	       mapping_name_kind(query->module, query->module_bytes) == MAPPING_NAME_MEMORY_FILE;
+	       mapping_name_kind(query->image, query->image_bytes) == MAPPING_NAME_MEMORY_FILE;
 }
 
 struct left_counts exited_map_find(const struct sym_symbols *left,

@@ -60,60 +60,59 @@ static bool ends(const char *text, size_t size_bytes, const char *end)
 }
 
 /* Beside jitted code perf prints the path of the perf map. It treats the vDSO as a file. */
-bool module_is_memory(const char *module, size_t module_bytes)
+bool names_memory(const char *image, size_t image_bytes)
 {
-	switch (mapping_name_kind(module, module_bytes)) {
+	switch (mapping_name_kind(image, image_bytes)) {
 	case MAPPING_NAME_MEMORY:
 		return true;
 	case MAPPING_NAME_KERNEL:
-		return !begins(module, module_bytes, "[vdso]");
+		return !begins(image, image_bytes, "[vdso]");
 	default:
-		return begins(module, module_bytes, "/tmp/") && ends(module, module_bytes, ".map");
+		return begins(image, image_bytes, "/tmp/") && ends(image, image_bytes, ".map");
 	}
 }
 
 /* strcmp() of a path and a text without a terminator. perf prints paths as /proc/PID/maps does,
  * with a newline as "\\012". */
-static int compare_path(const char *path, const char *module, size_t module_bytes)
+static int compare_path(const char *path, const char *image, size_t image_bytes)
 {
-	const char *end = module + module_bytes;
+	const char *end = image + image_bytes;
 
-	for (; module < end; path++) {
-		bool is_newline = begins(module, (size_t)(end - module), "\\012");
-		unsigned char byte = is_newline ? '\n' : (unsigned char)*module;
+	for (; image < end; path++) {
+		bool is_newline = begins(image, (size_t)(end - image), "\\012");
+		unsigned char byte = is_newline ? '\n' : (unsigned char)*image;
 
 		if ((unsigned char)*path != byte || !*path)
 			return (unsigned char)*path < byte ? -1 : 1;
-		module += is_newline ? sizeof("\\012") - 1 : 1;
+		image += is_newline ? sizeof("\\012") - 1 : 1;
 	}
 	return *path != '\0';
 }
 
-/* Finds the range of mappings of a module. */
-static void find_module(struct mapped_offsets *places, const char *module, size_t module_bytes)
+/* Finds the range of mappings of an image. */
+static void find_image(struct mapped_offsets *places, const char *image, size_t image_bytes)
 {
 	if (places->first < places->last &&
-	    !compare_path(places->mappings[places->first]->path, module, module_bytes))
+	    !compare_path(places->mappings[places->first]->path, image, image_bytes))
 		return;
-	places->first = places->last =
-		ASCENDING_COUNT(places->count, i,
-				compare_path(places->mappings[i]->path, module, module_bytes) < 0);
+	places->first = places->last = ASCENDING_COUNT(
+		places->count, i, compare_path(places->mappings[i]->path, image, image_bytes) < 0);
 	while (places->last < places->count &&
-	       !compare_path(places->mappings[places->last]->path, module, module_bytes))
+	       !compare_path(places->mappings[places->last]->path, image, image_bytes))
 		places->last++;
 }
 
-enum offset_kind mapped_offsets_find(struct mapped_offsets *places, const char *module,
-				     size_t module_bytes, uint64_t value, uint64_t *address_ret)
+enum offset_kind mapped_offsets_find(struct mapped_offsets *places, const char *image,
+				     size_t image_bytes, uint64_t value, uint64_t *address_ret)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t deleted_bytes = sizeof(deleted) - 1;
 	enum offset_kind meaning = OFFSET_KIND_NOTHING;
 
-	if (module_bytes > deleted_bytes &&
-	    !memcmp(module + module_bytes - deleted_bytes, deleted, deleted_bytes))
-		module_bytes -= deleted_bytes;
-	find_module(places, module, module_bytes);
+	if (image_bytes > deleted_bytes &&
+	    !memcmp(image + image_bytes - deleted_bytes, deleted, deleted_bytes))
+		image_bytes -= deleted_bytes;
+	find_image(places, image, image_bytes);
 	for (size_t i = places->first; i < places->last; i++) {
 		const struct sym_mapping *mapping = places->mappings[i];
 		uint64_t size_bytes = mapping->end_address - mapping->start_address;

@@ -17,7 +17,7 @@ struct sym_snapshot;
 struct mapped_offsets {
 	const struct sym_mapping **mappings; /* executable, with a path; by path, then offset */
 	size_t count;
-	/* The range of mappings of the last module. */
+	/* The range of mappings of the last image. */
 	size_t first, last;
 };
 
@@ -25,9 +25,9 @@ struct mapped_offsets {
 bool mapped_offsets_init(struct mapped_offsets *places, const struct sym_snapshot *snapshot);
 void mapped_offsets_deinit(struct mapped_offsets *places);
 
-/* The meanings that a number beside a module can have. */
+/* The meanings that a number beside an image can have. */
 enum offset_kind {
-	OFFSET_KIND_NOTHING = 0, /* the module is not mapped, or the number is not inside it */
+	OFFSET_KIND_NOTHING = 0, /* the image is not mapped, or the number is not inside it */
 	OFFSET_KIND_ADDRESS = 1,
 	OFFSET_KIND_OFFSET = 2,
 	/* In a large program at a low address (Go: 0x400000) nearly all numbers can be both. */
@@ -35,10 +35,10 @@ enum offset_kind {
 };
 
 /* `*address_ret`: the address, if the number can be an offset. */
-enum offset_kind mapped_offsets_find(struct mapped_offsets *places, const char *module,
-				     size_t module_bytes, uint64_t value, uint64_t *address_ret);
+enum offset_kind mapped_offsets_find(struct mapped_offsets *places, const char *image,
+				     size_t image_bytes, uint64_t value, uint64_t *address_ret);
 
 /* True for the names that perf prints for memory of no file; addresses stand beside them. */
-bool module_is_memory(const char *module, size_t module_bytes);
+bool names_memory(const char *image, size_t image_bytes);
 
 #endif

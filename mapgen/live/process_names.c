@@ -423,8 +423,8 @@ static void read_meanings(struct process_names *names, struct mapped_offsets *pl
 		enum offset_kind meaning = OFFSET_KIND_ADDRESS;
 
 		/* Beside memory of no file stands an address, whatever stands beside files. */
-		if (query->module && !module_is_memory(query->module, query->module_bytes)) {
-			meaning = mapped_offsets_find(places, query->module, query->module_bytes,
+		if (query->image && !names_memory(query->image, query->image_bytes)) {
+			meaning = mapped_offsets_find(places, query->image, query->image_bytes,
 						      query->value, &names->as_offsets[i]);
 			if (meaning != OFFSET_KIND_EITHER)
 				names->shown[query->behind_head] |= meaning;

@@ -259,11 +259,11 @@ static size_t write_frame(struct stack_filter *filter, size_t from, const struct
 		return SIZE_MAX;
 	write_name(filter, frame, name);
 	from = pending->line + frame->end;
-	if (frame->fill_module && *name->path) {
-		if (!write_text(filter, from, pending->line + frame->module_start))
+	if (frame->fill_image && *name->path) {
+		if (!write_text(filter, from, pending->line + frame->image_start))
 			return SIZE_MAX;
 		write_escaped(&filter->output, name->path, frame->form);
-		from = pending->line + frame->module_end;
+		from = pending->line + frame->image_end;
 	}
 	if (filter->output.size_bytes > WRITE_BYTES && !stack_filter_flush(filter))
 		return SIZE_MAX;
@@ -300,9 +300,9 @@ static struct stack_query query_of(const struct stack_filter *filter, const stru
 				     .is_named = frame->is_named,
 				     .time_ns = pending->time_ns };
 
-	if (frame->module_end > frame->module_start && !frame->fill_module) {
-		query.module = filter->data + pending->line + frame->module_start;
-		query.module_bytes = frame->module_end - frame->module_start;
+	if (frame->image_end > frame->image_start && !frame->fill_image) {
+		query.image = filter->data + pending->line + frame->image_start;
+		query.image_bytes = frame->image_end - frame->image_start;
 	}
 	return query;
 }
@@ -441,14 +441,14 @@ static bool is_understood(const struct stack_filter *filter, size_t first, size_
 		const struct stack_frame *frame = &filter->frames[i].frame;
 
 		if (frame->start < end || frame->end < frame->start || frame->end > size_bytes ||
-		    frame->module_end < frame->module_start || frame->module_end > size_bytes)
+		    frame->image_end < frame->image_start || frame->image_end > size_bytes)
 			return false;
 		end = frame->end;
-		if (!frame->fill_module)
+		if (!frame->fill_image)
 			continue;
-		if (frame->module_start < end)
+		if (frame->image_start < end)
 			return false;
-		end = frame->module_end;
+		end = frame->image_end;
 	}
 	return true;
 }

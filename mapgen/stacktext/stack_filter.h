@@ -13,8 +13,8 @@
 /* A place to look up. */
 struct stack_query {
 	uint64_t value;
-	const char *module; /* see stack_frame.module_start; not terminated; NULL: an address */
-	size_t module_bytes;
+	const char *image; /* see stack_frame.image_start; not terminated; NULL: an address */
+	size_t image_bytes;
 	bool is_return;   /* look up the instruction before it */
 	bool is_unwound;  /* see stack_frame.is_unwound */
 	bool follows;     /* the query before it is on the line before */

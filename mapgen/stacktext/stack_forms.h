@@ -19,7 +19,7 @@ void stack_report_number(struct stack_text *text, const char *line,
 			 const struct stack_number *number, enum stack_form form, bool is_return);
 
 /* "(/file)" at the end of a line, without its parentheses. False: there is none. */
-bool stack_read_module(struct stack_span rest, const char *line, struct stack_frame *frame);
+bool stack_read_image(struct stack_span rest, const char *line, struct stack_frame *frame);
 
 /* "\t7fa5228db04b 0x7fa5228db04b ([unknown])"; `rest` is behind the first number. False: the line
  * is something else. */

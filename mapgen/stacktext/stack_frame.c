@@ -22,12 +22,12 @@ void stack_report_number(struct stack_text *text, const char *line,
 	stack_report(text, &frame);
 }
 
-bool stack_read_module(struct stack_span rest, const char *line, struct stack_frame *frame)
+bool stack_read_image(struct stack_span rest, const char *line, struct stack_frame *frame)
 {
 	if (stack_left(&rest) < 3 || *rest.at != '(' || rest.end[-1] != ')')
 		return false;
-	frame->module_start = (size_t)(rest.at + 1 - line);
-	frame->module_end = (size_t)(rest.end - 1 - line);
+	frame->image_start = (size_t)(rest.at + 1 - line);
+	frame->image_end = (size_t)(rest.end - 1 - line);
 	return true;
 }
 
@@ -36,7 +36,7 @@ bool stack_bpftrace_perf_frame(struct stack_text *text, const char *line,
 			       enum stack_form form)
 {
 	struct stack_number again;
-	struct stack_frame frame = { .form = form, .fill_module = true };
+	struct stack_frame frame = { .form = form, .fill_image = true };
 
 	if (!stack_read_number(&rest, &again) || !again.prefixed || again.value != number->value ||
 	    !STACK_BEGINS(&rest, " ([unknown])") || stack_left(&rest) != STACK_UNKNOWN_BYTES + 3)
@@ -45,7 +45,7 @@ bool stack_bpftrace_perf_frame(struct stack_text *text, const char *line,
 	frame.start = (size_t)(again.start - line);
 	frame.end = (size_t)(again.end - line);
 	rest.at++;
-	stack_read_module(rest, line, &frame);
+	stack_read_image(rest, line, &frame);
 	frame.is_return = text->in_stack;
 	stack_report(text, &frame);
 	return true;

@@ -49,8 +49,8 @@ bool stack_strace_frame(struct stack_text *text, const char *line, struct stack_
 				      text->traced_thread };
 	frame.value = number.value;
 	frame.start = frame.end = (size_t)(rest.end - 1 - line);
-	frame.module_start = (size_t)(rest.at + 2 - line);
-	frame.module_end = (size_t)(rest.end - 2 - line);
+	frame.image_start = (size_t)(rest.at + 2 - line);
+	frame.image_end = (size_t)(rest.end - 2 - line);
 	text->handler(text->context, &frame);
 	return true;
 }

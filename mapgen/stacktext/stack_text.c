@@ -58,7 +58,7 @@ static enum stack_line unknown_frame(struct stack_text *text, const char *line,
 
 	stack_skip_blanks(&rest);
 	/* libbpf-tools print an offset of their own there; perf prints no "0x". */
-	if (!number->prefixed && stack_read_module(rest, line, &frame))
+	if (!number->prefixed && stack_read_image(rest, line, &frame))
 		frame.form = text->plain_names ? STACK_FORM_BARE : STACK_FORM_HEX;
 	/* trace(8) and libbpf-tools print offsets too. */
 	else if (STACK_BEGINS(&rest, "[") || number->prefixed)
@@ -86,7 +86,7 @@ static bool nameless_perf_frame(struct stack_text *text, const char *line,
 		.is_return = text->in_stack,
 	};
 
-	if (!stack_read_module(rest, line, &frame))
+	if (!stack_read_image(rest, line, &frame))
 		return false;
 	stack_report(text, &frame);
 	return true;
@@ -189,7 +189,7 @@ static void named_perf_frame(struct stack_text *text, const char *line,
 	if (!text->wants_named || *line != '\t' || number->prefixed || !open)
 		return;
 	rest.at = open + 1;
-	if (stack_read_module(rest, line, &frame))
+	if (stack_read_image(rest, line, &frame))
 		stack_report(text, &frame);
 }
 
@@ -353,7 +353,7 @@ static enum stack_line perf_trace_frame(struct stack_text *text, const char *lin
 	frame.value = number.value;
 	frame.end = (size_t)(++rest.at - line);
 	stack_skip_blanks(&rest);
-	if (stack_read_module(rest, line, &frame))
+	if (stack_read_image(rest, line, &frame))
 		stack_report(text, &frame);
 	return STACK_LINE_FRAME;
 }
@@ -406,7 +406,7 @@ static void frame_behind_head(struct stack_text *text, const char *line, struct 
 		if (behind.at < behind.end) {
 			behind.at++;
 			frame.start = frame.end = (size_t)(behind.at - line);
-			frame.blank_after = stack_read_module(behind, line, &frame);
+			frame.blank_after = stack_read_image(behind, line, &frame);
 		}
 		stack_report(text, &frame);
 	}

@@ -51,10 +51,10 @@ struct stack_frame {
 	uint64_t value;
 	size_t start; /* [start, end) becomes the name; when empty, the name is inserted there */
 	size_t end;
-	/* [module_start, module_end): file of which `value` may be an offset, as perf prints it;
+	/* [image_start, image_end): file of which `value` may be an offset, as perf prints it;
 	 * empty: `value` is an address. */
-	size_t module_start;
-	size_t module_end;
+	size_t image_start;
+	size_t image_end;
 	enum stack_form form;
 	enum stack_place place;
 	bool is_named;     /* the text has the name; only a line is wanted */
@@ -64,8 +64,8 @@ struct stack_frame {
 	bool is_return;
 	bool is_unwound;  /* not by frame pointers, and printed as found: eu-stack, lldb */
 	bool behind_head; /* of a sample without callers, on its line */
-	/* [module_start, module_end) is "[unknown]" and becomes the path; `value` is an address. */
-	bool fill_module;
+	/* [image_start, image_end) is "[unknown]" and becomes the path; `value` is an address. */
+	bool fill_image;
 };
 
 /* The meaning of a line for the lines before it. */

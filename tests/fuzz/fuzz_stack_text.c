@@ -20,16 +20,16 @@ static void check_frame(void *context, const struct stack_frame *frame)
 	    frame->end > places->size_bytes)
 		abort();
 	places->end = frame->end;
-	if (frame->module_start == frame->module_end)
+	if (frame->image_start == frame->image_end)
 		return;
-	if (frame->module_end < frame->module_start || frame->module_end > places->size_bytes ||
-	    (frame->module_start < frame->end && frame->module_end > frame->start))
+	if (frame->image_end < frame->image_start || frame->image_end > places->size_bytes ||
+	    (frame->image_start < frame->end && frame->image_end > frame->start))
 		abort();
-	if (!frame->fill_module)
+	if (!frame->fill_image)
 		return;
-	if (frame->module_start < frame->end)
+	if (frame->image_start < frame->end)
 		abort();
-	places->end = frame->module_end;
+	places->end = frame->image_end;
 }
 
 static void check_lines(const char *text, size_t size_bytes)

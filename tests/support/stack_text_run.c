@@ -13,8 +13,8 @@ static char owner_names[OWNER_NAME_BYTES];
 
 static void note_query(struct stack_text_run *run, const struct stack_query *query)
 {
-	buf_printf(&run->queries, "%" PRIx64 "%s%.*s%s\n", query->value, query->module ? " " : "",
-		   (int)query->module_bytes, query->module ? query->module : "",
+	buf_printf(&run->queries, "%" PRIx64 "%s%.*s%s\n", query->value, query->image ? " " : "",
+		   (int)query->image_bytes, query->image ? query->image : "",
 		   query->is_return ? " return" : "");
 }
 

@@ -106,8 +106,8 @@ static void check_place(void *context, const struct stack_frame *frame)
 
 	cr_assert_geq(frame->start, *end);
 	cr_assert_leq(frame->start, frame->end);
-	cr_assert(!frame->fill_module || frame->module_start >= frame->end);
-	*end = frame->fill_module ? frame->module_end : frame->end;
+	cr_assert(!frame->fill_image || frame->image_start >= frame->end);
+	*end = frame->fill_image ? frame->image_end : frame->end;
 }
 
 Test(stack_hostile, reports_frames_of_any_line_in_order)

@@ -68,7 +68,7 @@ Test(stack_text, names_frames_of_perf_script)
 		    "\n");
 }
 
-Test(stack_text, takes_the_module_of_perf_script_whole)
+Test(stack_text, takes_the_image_of_perf_script_whole)
 {
 	expect_text("\t 743314 [unknown] (/memfd:doublemapper (deleted))\n"
 		    "\t 7fa5a1501402 [unknown] ([unknown])\n",
