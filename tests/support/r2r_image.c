@@ -8,7 +8,7 @@
 
 static const struct metadata *find_assembly(void *context, const char *name, const uint8_t *mvid)
 {
-	struct object_file *image = context;
+	struct r2r_image *image = context;
 
 	if (!strcasecmp(name, "App"))
 		return image->app_metadata;
@@ -19,9 +19,9 @@ static const struct metadata *find_assembly(void *context, const char *name, con
 	return NULL;
 }
 
-void prepare_image(struct object_file *image)
+void prepare_image(struct r2r_image *image)
 {
-	*image = (struct object_file){ 0 };
+	*image = (struct r2r_image){ 0 };
 	buf_init(&image->app, 1 << 16);
 	buf_init(&image->lib, 1 << 16);
 	buf_init(&image->manifest, 1 << 16);
@@ -38,7 +38,7 @@ void prepare_image(struct object_file *image)
 	image->assemblies = (struct r2r_assemblies){ image, find_assembly };
 }
 
-void dismiss_image(struct object_file *image)
+void dismiss_image(struct r2r_image *image)
 {
 	r2r_close(image->r2r);
 	metadata_close(image->app_metadata);
@@ -49,7 +49,7 @@ void dismiss_image(struct object_file *image)
 	buf_deinit(&image->file);
 }
 
-void build_recipe(struct object_file *image, const struct r2r_recipe *recipe)
+void build_recipe(struct r2r_image *image, const struct r2r_recipe *recipe)
 {
 	r2r_close(image->r2r);
 	image->r2r = NULL;
@@ -61,7 +61,7 @@ void build_recipe(struct object_file *image, const struct r2r_recipe *recipe)
 		     NULL));
 }
 
-struct sym_error *open_image(struct object_file *image)
+struct sym_error *open_image(struct r2r_image *image)
 {
 	r2r_close(image->r2r);
 	image->r2r = NULL;
@@ -69,7 +69,7 @@ struct sym_error *open_image(struct object_file *image)
 			&image->assemblies, &image->r2r);
 }
 
-int open_recipe(struct object_file *image, const struct r2r_recipe *recipe)
+int open_recipe(struct r2r_image *image, const struct r2r_recipe *recipe)
 {
 	struct sym_error *error;
 	int code = NO_ERROR;
@@ -82,7 +82,7 @@ int open_recipe(struct object_file *image, const struct r2r_recipe *recipe)
 	return code;
 }
 
-void expect_name(const struct object_file *image, uint32_t entry, enum r2r_dialect dialect,
+void expect_name(const struct r2r_image *image, uint32_t entry, enum r2r_dialect dialect,
 		 const char *expected)
 {
 	const char *why = NULL;
@@ -100,7 +100,7 @@ void expect_name(const struct object_file *image, uint32_t entry, enum r2r_diale
 	buf_deinit(&name);
 }
 
-void expect_range(const struct object_file *image, size_t index, uint32_t rva, uint32_t size_bytes,
+void expect_range(const struct r2r_image *image, size_t index, uint32_t rva, uint32_t size_bytes,
 		  enum r2r_range_kind kind, uint32_t entry)
 {
 	const struct r2r_range *ranges;

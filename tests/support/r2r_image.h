@@ -9,7 +9,7 @@
 
 #define NO_ERROR 0
 
-struct object_file {
+struct r2r_image {
 	struct buf app, lib, manifest, file;
 	struct metadata *app_metadata, *lib_metadata;
 	bool lib_is_absent;
@@ -20,20 +20,20 @@ struct object_file {
 	struct r2r *r2r;
 };
 
-void prepare_image(struct object_file *image);
-void dismiss_image(struct object_file *image);
+void prepare_image(struct r2r_image *image);
+void dismiss_image(struct r2r_image *image);
 
 /* Builds and parses; does not open. */
-void build_recipe(struct object_file *image, const struct r2r_recipe *recipe);
+void build_recipe(struct r2r_image *image, const struct r2r_recipe *recipe);
 /* Opens the built image (again). */
-struct sym_error *open_image(struct object_file *image);
+struct sym_error *open_image(struct r2r_image *image);
 /* Builds, parses and opens. Returns NO_ERROR or the code of the error. */
-int open_recipe(struct object_file *image, const struct r2r_recipe *recipe);
+int open_recipe(struct r2r_image *image, const struct r2r_recipe *recipe);
 
 /* Without an expected name: expects a reason instead. */
-void expect_name(const struct object_file *image, uint32_t entry, enum r2r_dialect dialect,
+void expect_name(const struct r2r_image *image, uint32_t entry, enum r2r_dialect dialect,
 		 const char *expected);
-void expect_range(const struct object_file *image, size_t index, uint32_t rva, uint32_t size_bytes,
+void expect_range(const struct r2r_image *image, size_t index, uint32_t rva, uint32_t size_bytes,
 		  enum r2r_range_kind kind, uint32_t entry);
 
 #endif

@@ -18,7 +18,7 @@
 Test(r2r, finds_every_method_and_its_extent)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	size_t count;
 
 	prepare_image(&image);
@@ -42,7 +42,7 @@ Test(r2r, finds_every_method_and_its_extent)
 Test(r2r, names_methods_as_the_runtime_does)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -65,7 +65,7 @@ Test(r2r, names_methods_as_the_runtime_does)
 Test(r2r, names_methods_as_crossgen2_does)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -85,7 +85,7 @@ static void check_arguments(uint32_t count, bool is_named)
 {
 	static const char head[] = "\x40\x15\x12\x10";
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	struct buf signature, expected;
 
 	prepare_image(&image);
@@ -126,7 +126,7 @@ Test(r2r, names_instances_of_many_arguments_as_crossgen2_does)
 Test(r2r, finds_the_method_at_an_rva)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -162,7 +162,7 @@ static size_t by_looking_at_all(const struct r2r *r2r, uint32_t rva)
 Test(r2r, agrees_with_a_linear_search_at_every_rva)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -181,7 +181,7 @@ Test(r2r, agrees_with_a_linear_search_at_every_rva)
 Test(r2r, lists_every_alias_with_the_whole_extent)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	size_t count;
 
 	prepare_image(&image);
@@ -203,7 +203,7 @@ Test(r2r, lists_every_alias_with_the_whole_extent)
 Test(r2r, gives_thunks_one_range)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	size_t count;
 
 	prepare_image(&image);
@@ -225,7 +225,7 @@ Test(r2r, gives_thunks_one_range)
 Test(r2r, accepts_an_image_without_methods)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	size_t count = 1;
 
 	prepare_image(&image);
@@ -244,7 +244,7 @@ Test(r2r, accepts_an_image_without_methods)
 Test(r2r, reads_sparse_arrays_of_many_methods)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -261,7 +261,7 @@ Test(r2r, reads_sparse_arrays_of_many_methods)
 Test(r2r, ignores_a_sentinel_that_is_counted)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -277,7 +277,7 @@ Test(r2r, reads_function_lengths_of_other_machines)
 
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
 		struct r2r_recipe recipe;
-		struct object_file image;
+		struct r2r_image image;
 
 		prepare_image(&image);
 		recipe = plain_recipe(&image.app);
@@ -295,7 +295,7 @@ Test(r2r, reads_images_in_loaded_layout)
 {
 	struct r2r_recipe recipe;
 	static char memory[0x20000];
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -320,7 +320,7 @@ Test(r2r, reads_images_in_loaded_layout)
 Test(r2r, gives_cold_parts_to_their_methods)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	size_t count;
 
 	prepare_image(&image);
@@ -347,7 +347,7 @@ Test(r2r, gives_cold_parts_to_their_methods)
 Test(r2r, counts_cold_parts_of_no_method)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -363,7 +363,7 @@ Test(r2r, counts_cold_parts_of_no_method)
 Test(r2r, rejects_a_hot_cold_map_that_goes_backwards)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -382,7 +382,7 @@ Test(r2r, rejects_a_hot_cold_map_that_goes_backwards)
 Test(r2r, rejects_unknown_versions)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -399,7 +399,7 @@ Test(r2r, names_the_unknown_version_that_it_rejects)
 {
 	struct r2r_recipe recipe;
 	struct sym_error *error;
-	struct object_file image;
+	struct r2r_image image;
 	struct r2r *r2r;
 
 	prepare_image(&image);
@@ -422,7 +422,7 @@ Test(r2r, rejects_runtime_functions_beyond_the_image)
 		{ 0x7fffffff, 0x10 }, { 0xfffffff0, 0x20 },
 	};
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -435,7 +435,7 @@ Test(r2r, rejects_runtime_functions_beyond_the_image)
 	dismiss_image(&image);
 }
 
-static uint32_t native_header_offset(const struct object_file *image)
+static uint32_t native_header_offset(const struct r2r_image *image)
 {
 	return image->pe.managed_native_header.rva - R2R_BUILDER_TABLES_RVA + 0x200;
 }
@@ -444,7 +444,7 @@ Test(r2r, recognises_fragile_images_and_foreign_headers)
 {
 	struct r2r_recipe recipe;
 	struct sym_error *error;
-	struct object_file image;
+	struct r2r_image image;
 	struct r2r *r2r;
 
 	prepare_image(&image);
@@ -468,7 +468,7 @@ Test(r2r, recognises_fragile_images_and_foreign_headers)
 Test(r2r, rejects_runtime_functions_out_of_order)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -485,7 +485,7 @@ Test(r2r, rejects_runtime_functions_out_of_order)
 Test(r2r, counts_entries_that_point_at_no_function)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -501,7 +501,7 @@ Test(r2r, counts_instances_that_cannot_be_decoded)
 {
 	static char deep[300];
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	memset(deep, 0x1d, sizeof(deep));
 	deep[0] = 0x40;
@@ -518,7 +518,7 @@ Test(r2r, counts_instances_that_cannot_be_decoded)
 Test(r2r, counts_functions_before_the_first_method)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -532,7 +532,7 @@ Test(r2r, counts_functions_before_the_first_method)
 Test(r2r, rejects_entries_for_missing_methods)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -545,7 +545,7 @@ Test(r2r, survives_tables_at_wrong_positions)
 {
 	static const uint32_t lies[] = { 0, 1, 0x1000, 0xfff, 0x10fff, 0x7fffffff, 0xffffffff };
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	uint32_t header;
 
 	prepare_image(&image);
@@ -578,7 +578,7 @@ Test(r2r, survives_tables_at_wrong_positions)
 Test(r2r, appends_names_to_the_buffer)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	const char *why;
 	struct buf name;
 
@@ -610,7 +610,7 @@ static bool open_under_pressure(void *context)
 Test(r2r, survives_every_failed_allocation)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);

@@ -15,7 +15,7 @@
 Test(r2r_composite, reads_owners_of_another_assembly_in_its_metadata)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -40,7 +40,7 @@ Test(r2r_composite, reads_owners_of_another_assembly_in_its_metadata)
 Test(r2r_composite, gives_no_name_without_the_other_assembly)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	image.lib_is_absent = true;
@@ -60,7 +60,7 @@ Test(r2r_composite, gives_no_name_without_the_other_assembly)
 Test(r2r_composite, reads_method_arguments_by_the_rule_of_the_version)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);
@@ -81,7 +81,7 @@ static void check_manifest_numbering(uint16_t major, uint16_t minor, char lib_nu
 {
 	char signature[] = "\x40\x3f?\x15\x12\x0c\x01\x08\x02";
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	signature[2] = lib_number;
@@ -108,7 +108,7 @@ Test(r2r_composite, numbers_modules_by_the_rule_of_the_version)
 static void check_members(const char *scope, const char *put_name, const char *one_name)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	buf_clear(&image.manifest);
@@ -156,7 +156,7 @@ Test(r2r_composite, gives_no_name_without_a_definition)
 
 /* ---- composites ------------------------------------------------------------ */
 
-static struct r2r_recipe composite_recipe(struct object_file *image)
+static struct r2r_recipe composite_recipe(struct r2r_image *image)
 {
 	struct r2r_recipe recipe = plain_recipe(&image->manifest);
 
@@ -179,7 +179,7 @@ Test(r2r_composite, names_methods_of_a_composite_by_component)
 {
 	struct r2r_recipe recipe;
 	uint8_t mvids[2][16];
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	memcpy(mvids[0], sample_app_mvid, 16);
@@ -206,7 +206,7 @@ Test(r2r_composite, reads_zeros_as_no_mvid)
 {
 	static const uint8_t mvids[2][16];
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = composite_recipe(&image);
@@ -221,7 +221,7 @@ Test(r2r_composite, reads_zeros_as_no_mvid)
 Test(r2r_composite, finds_a_composite_through_its_export)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = composite_recipe(&image);
@@ -236,7 +236,7 @@ Test(r2r_composite, finds_a_composite_through_its_export)
 Test(r2r_composite, reads_metadata_that_a_composite_embeds)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	image.lib_is_absent = true;
@@ -250,7 +250,7 @@ Test(r2r_composite, reads_metadata_that_a_composite_embeds)
 Test(r2r_composite, names_only_available_components)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	image.lib_is_absent = true;
@@ -264,7 +264,7 @@ Test(r2r_composite, names_only_available_components)
 Test(r2r_composite, finds_the_composite_of_a_component)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	recipe = plain_recipe(&image.app);

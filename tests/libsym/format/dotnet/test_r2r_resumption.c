@@ -10,7 +10,7 @@
 #include "tests/support/metadata_builder.h"
 #include "tests/support/r2r_image.h"
 
-static void open_awaiting(struct object_file *image, const struct r2r_recipe *recipe)
+static void open_awaiting(struct r2r_image *image, const struct r2r_recipe *recipe)
 {
 	cr_assert(eq(int, open_recipe(image, recipe), NO_ERROR));
 	cr_expect(eq(sz, r2r_undecodable_count(image->r2r), 0));
@@ -18,7 +18,7 @@ static void open_awaiting(struct object_file *image, const struct r2r_recipe *re
 }
 
 /* The metadata in image->app. */
-static void use_metadata(struct object_file *image)
+static void use_metadata(struct r2r_image *image)
 {
 	metadata_close(image->app_metadata);
 	cr_assert(eq(ptr,
@@ -26,7 +26,7 @@ static void use_metadata(struct object_file *image)
 		     NULL));
 }
 
-static void prepare_awaiting(struct object_file *image)
+static void prepare_awaiting(struct r2r_image *image)
 {
 	prepare_image(image);
 	buf_clear(&image->app);
@@ -37,7 +37,7 @@ static void prepare_awaiting(struct object_file *image)
 Test(r2r_resumption, names_async_variants_by_their_return_type)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_awaiting(&image);
 	recipe = runtime_async_recipe(&image.app);
@@ -54,7 +54,7 @@ Test(r2r_resumption, names_async_variants_by_their_return_type)
 Test(r2r_resumption, assigns_stubs_to_the_methods_that_they_resume)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 	size_t count;
 
 	prepare_awaiting(&image);
@@ -84,7 +84,7 @@ Test(r2r_resumption, does_not_accept_a_task_of_several_types)
 {
 	struct metadata_builder builder;
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_image(&image);
 	buf_clear(&image.app);
@@ -116,7 +116,7 @@ Test(r2r_resumption, survives_malformed_fixups)
 		INSTANCE_WITH_FIXUPS("\x81\x00\x02", 1, "\x10\x11\x11\x11\x11"),
 	};
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_awaiting(&image);
 	recipe = runtime_async_recipe(&image.app);
@@ -134,7 +134,7 @@ Test(r2r_resumption, survives_malformed_fixups)
 Test(r2r_resumption, finds_no_stubs_in_older_images)
 {
 	struct r2r_recipe recipe;
-	struct object_file image;
+	struct r2r_image image;
 
 	prepare_awaiting(&image);
 	recipe = runtime_async_recipe(&image.app);
@@ -150,7 +150,7 @@ Test(r2r_resumption, rejects_import_sections_beyond_the_image)
 	static const uint32_t sizes[] = { 0xffffffff, 0x7fffffff, 0x00100000 };
 	struct r2r_recipe recipe;
 	struct sym_error *error;
-	struct object_file image;
+	struct r2r_image image;
 	uint32_t row;
 
 	prepare_awaiting(&image);
