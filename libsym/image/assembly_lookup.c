@@ -107,12 +107,12 @@ static bool is_asked_for(struct looking *looking, struct object_file *object)
 
 /* NULL when there is none, or when several different ones match. */
 static struct object_file *assembly_lookup_choose(struct looking *looking,
-						  struct object_file *const *images, size_t count)
+						  struct object_file *const *files, size_t count)
 {
 	struct object_file *found = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		struct object_file *object = images[i];
+		struct object_file *object = files[i];
 
 		if (!is_asked_for(looking, object))
 			continue;
@@ -128,17 +128,17 @@ static struct object_file *find_among_images(const struct assembly_lookup *assem
 					     struct looking *looking)
 {
 	const struct assembly_company *company = &assembly_lookup->company;
-	struct object_file **images AUTO_FREE = NULL, *found;
+	struct object_file **files AUTO_FREE = NULL, *found;
 	size_t count = 0;
 
 	if (company->list)
 		assembly_lookup_record_error(looking,
-					     company->list(company->context, &images, &count));
-	found = assembly_lookup_choose(looking, images, count);
+					     company->list(company->context, &files, &count));
+	found = assembly_lookup_choose(looking, files, count);
 	if (found)
 		object_file_share(found);
 	for (size_t i = 0; i < count; i++)
-		object_file_close(images[i]);
+		object_file_close(files[i]);
 	return found;
 }
 

@@ -16,10 +16,10 @@
 
 /* Built as a whole. Afterwards only dwarf_info changes, which has its own lock. */
 struct opened {
-	struct object_file *debug_image; /* NULL: not needed, or none */
-	struct dwarf_info *info;         /* NULL: no DWARF */
-	bool has_table;                  /* there is a .symtab */
-	uint64_t distance; /* added to vaddrs of the DWARF to get those of the image */
+	struct object_file *debug_file; /* NULL: not needed, or none */
+	struct dwarf_info *info;        /* NULL: no DWARF */
+	bool has_table;                 /* there is a .symtab */
+	uint64_t distance;              /* added to vaddrs of the DWARF to get those of the image */
 };
 
 struct dwarf_source {
@@ -38,7 +38,7 @@ static void opened_close(struct opened *opened)
 	if (!opened)
 		return;
 	dwarf_info_close(opened->info);
-	object_file_close(opened->debug_image);
+	object_file_close(opened->debug_file);
 	free(opened);
 }
 
@@ -114,12 +114,12 @@ static struct sym_error *open_parts(const struct dwarf_source *own, struct opene
 		return error;
 	error = elf_sections_read(own->object, &sections);
 	if (!error)
-		error = debugfile_find(&sections, &own->roots, &opened->debug_image,
+		error = debugfile_find(&sections, &own->roots, &opened->debug_file,
 				       &opened->distance);
-	if (error || !opened->debug_image)
+	if (error || !opened->debug_file)
 		return error;
-	opened->has_table |= has_table(opened->debug_image);
-	return open_info(own, opened->debug_image, &opened->info);
+	opened->has_table |= has_table(opened->debug_file);
+	return open_info(own, opened->debug_file, &opened->info);
 }
 
 static struct sym_error *open_fetched_parts(const struct dwarf_source *own, struct opened *opened)

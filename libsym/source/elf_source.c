@@ -35,12 +35,12 @@ enum {
 /* All symbols. Built as a whole. */
 struct elf_whole {
 	/* Files with tables: the image or its debug file, and .gnu_debugdata. */
-	const struct object_file *images[MAX_TABLES];
+	const struct object_file *files[MAX_TABLES];
 	uint64_t distances[MAX_TABLES]; /* added to their vaddrs: the image was moved after the
 					   split */
-	size_t image_count;
-	struct object_file *debug_image;        /* NULL: none */
-	struct object_file *mini_image;         /* NULL: none */
+	size_t file_count;
+	struct object_file *debug_file;         /* NULL: none */
+	struct object_file *mini_debug_file;    /* NULL: none */
 	struct elf_sections tables[MAX_TABLES]; /* the names are in them */
 	struct index *index;                    /* NULL: there are no symbols */
 	const char **names;                     /* by symbol number in the index */
@@ -93,8 +93,8 @@ static void close_whole(struct elf_whole *elf)
 		if (elf->tables[i].object)
 			elf_sections_deinit(&elf->tables[i]);
 	budget_release(elf->account, elf->charged_bytes);
-	object_file_close(elf->mini_image);
-	object_file_close(elf->debug_image);
+	object_file_close(elf->mini_debug_file);
+	object_file_close(elf->debug_file);
 	free(elf);
 }
 
@@ -160,10 +160,10 @@ static struct sym_error *prefer_debug_file(struct elf_whole *elf, const struct e
 	struct sym_error *error;
 	uint64_t distance = 0;
 
-	error = debugfile_find(&symbols->sections, &own->roots, &elf->debug_image, &distance);
-	if (error || !elf->debug_image)
+	error = debugfile_find(&symbols->sections, &own->roots, &elf->debug_file, &distance);
+	if (error || !elf->debug_file)
 		return error;
-	error = elf_symbols_read(elf->debug_image, &separate);
+	error = elf_symbols_read(elf->debug_file, &separate);
 	if (error && !sym_error_is_no_memory(error)) {
 		/* A damaged debug file makes only itself unusable. */
 		object_file_record_problem(own->object, error);
@@ -177,7 +177,7 @@ static struct sym_error *prefer_debug_file(struct elf_whole *elf, const struct e
 		elf_source_move_symbols(&separate, distance);
 		elf_symbols_deinit(symbols);
 		*symbols = separate;
-		elf->images[0] = elf->debug_image;
+		elf->files[0] = elf->debug_file;
 		elf->distances[0] = distance;
 	} else {
 		elf_symbols_deinit(&separate);
@@ -196,10 +196,10 @@ static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct ob
 
 	if (elf->is_complete)
 		return NULL;
-	error = minidebug_open(sections, &elf->mini_image);
-	if (error || !elf->mini_image || elf->mini_image->kind != SYM_IMAGE_ELF)
+	error = minidebug_open(sections, &elf->mini_debug_file);
+	if (error || !elf->mini_debug_file || elf->mini_debug_file->kind != SYM_IMAGE_ELF)
 		return error;
-	error = elf_symbols_read(elf->mini_image, &mini);
+	error = elf_symbols_read(elf->mini_debug_file, &mini);
 	if (error && !sym_error_is_no_memory(error)) {
 		sym_error_destroy(error);
 		return NULL;
@@ -212,8 +212,8 @@ static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct ob
 		mini.count = 0;
 	error = add_symbols(elf, builder, &mini);
 	if (!error && mini.count) {
-		elf->distances[elf->image_count] = distance;
-		elf->images[elf->image_count++] = elf->mini_image;
+		elf->distances[elf->file_count] = distance;
+		elf->files[elf->file_count++] = elf->mini_debug_file;
 		elf->symbol_file = object->path;
 	}
 	elf_symbols_deinit(&mini);
@@ -298,7 +298,7 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct object
 	index_builder_charge(builder, object_file_account(object), object->path);
 	elf->is_complete = symbols->has_full_table;
 	if (symbols->has_full_table)
-		elf->symbol_file = elf->images[0]->path;
+		elf->symbol_file = elf->files[0]->path;
 	error = add_symbols(elf, builder, symbols);
 	if (!error)
 		error = add_mini_symbols(elf, object, builder);
@@ -327,7 +327,7 @@ static struct sym_error *read_whole(const struct elf_source *own, struct elf_who
 	if (!elf)
 		return &sym_error_no_memory;
 	elf->account = object_file_account(object);
-	elf->images[elf->image_count++] = object;
+	elf->files[elf->file_count++] = object;
 	error = elf_symbols_read(object, &symbols);
 	if (error)
 		return error;
@@ -525,9 +525,9 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 	struct elf_source *own = source;
 	const struct elf_whole *elf = own->whole;
 
-	for (size_t i = 0; i < elf->image_count; i++) {
+	for (size_t i = 0; i < elf->file_count; i++) {
 		struct elf_symbols symbols;
-		struct sym_error *error = elf_symbols_read(elf->images[i], &symbols);
+		struct sym_error *error = elf_symbols_read(elf->files[i], &symbols);
 
 		if (error)
 			return error;

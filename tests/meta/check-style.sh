@@ -52,6 +52,11 @@ while IFS= read -r file; do
 done < "$scratch/sources" | grep -v '\.\(csproj\|map\|in\)$' > "$scratch/bad"
 verdict 'sources name their licence' "$scratch/bad"
 
+# An image is mapped, an object file is on disk, a module is what ECMA-335 calls so.
+xargs grep -nE 'struct sym_image \*+(const )?[a-z_]*modules?\>|struct object_file \*+(const )?([a-z]+_)*images?\>[^_(]' \
+	< "$scratch/c" > "$scratch/bad"
+verdict 'image and object_file are two words' "$scratch/bad"
+
 # Folders are listed in plain-english.txt once their sentences are rewritten.
 python3 "$(dirname "$0")/plain_english.py" "$(dirname "$0")/plain-english.txt" < "$scratch/files" > "$scratch/bad" 2>&1
 verdict 'sentences are plain English' "$scratch/bad"

@@ -316,13 +316,13 @@ static void *list_images(void *context)
 
 	(void)context;
 	while (!atomic_load(&world.done)) {
-		struct object_file **images;
+		struct object_file **files;
 		size_t count;
 
-		sym_error_destroy(company->list(company->context, &images, &count));
+		sym_error_destroy(company->list(company->context, &files, &count));
 		for (size_t i = 0; i < count; i++)
-			object_file_close(images[i]);
-		free(images);
+			object_file_close(files[i]);
+		free(files);
 		atomic_fetch_add(&world.listed, count);
 		usleep(500);
 	}

@@ -131,23 +131,23 @@ Test(dwarf_info, rejects_unknown_fields)
 static bool forks; /* true: the following tests use a child process */
 
 /* *info_ret is NULL if the file's DWARF is not used. */
-static void open_file(const char *path, struct object_file **image_ret,
+static void open_file(const char *path, struct object_file **object_ret,
 		      struct dwarf_info **info_ret)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	cr_assert_geq(fd, 0, "%s", path);
-	cr_assert_null(object_file_open(NULL, fd, path, 0, SPARSE_FILE_TO_END, image_ret));
-	cr_assert_null(dwarf_info_open(*image_ret, &(struct dwarf_fetch){ 0 }, forks, info_ret));
+	cr_assert_null(object_file_open(NULL, fd, path, 0, SPARSE_FILE_TO_END, object_ret));
+	cr_assert_null(dwarf_info_open(*object_ret, &(struct dwarf_fetch){ 0 }, forks, info_ret));
 }
 
-static void open_seed(const char *name, struct object_file **image_ret,
+static void open_seed(const char *name, struct object_file **object_ret,
 		      struct dwarf_info **info_ret)
 {
 	char path[128];
 
 	snprintf(path, sizeof(path), "fixtures/corpus/dwarf/%s", name);
-	open_file(path, image_ret, info_ret);
+	open_file(path, object_ret, info_ret);
 }
 
 static bool find_in(const char *name, uint64_t vaddr, char *function, size_t room,

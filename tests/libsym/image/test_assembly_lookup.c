@@ -15,7 +15,7 @@ static const char precompiled[] = "fixtures/recorded/opt/sample/sample.dll";
 static const char il[] = "fixtures/prebuilt/sample.dll";
 
 struct among {
-	struct object_file **images;
+	struct object_file **files;
 	size_t count;
 };
 
@@ -26,7 +26,7 @@ static struct sym_error *list(void *context, struct object_file ***ret, size_t *
 	*ret = calloc(among->count + 1, sizeof(struct object_file *));
 	cr_assert_not_null(*ret);
 	for (size_t i = 0; i < among->count; i++)
-		(*ret)[i] = object_file_share(among->images[i]);
+		(*ret)[i] = object_file_share(among->files[i]);
 	*count_ret = among->count;
 	return NULL;
 }
@@ -69,8 +69,8 @@ Test(assembly_lookup, searches_again_after_a_lack_of_memory)
 
 Test(assembly_lookup, finds_names_in_upper_and_lower_case)
 {
-	struct object_file *images[] = { image_file_open(il), image_file_open(precompiled) };
-	struct among among = { images + 1, 1 };
+	struct object_file *files[] = { image_file_open(il), image_file_open(precompiled) };
+	struct among among = { files + 1, 1 };
 	struct assembly_lookup assembly_lookup;
 	const struct metadata *found;
 
@@ -82,14 +82,14 @@ Test(assembly_lookup, finds_names_in_upper_and_lower_case)
 	cr_expect_eq(find(&assembly_lookup, "sample", NULL), found);
 	cr_expect_null(find(&assembly_lookup, "other", NULL));
 	assembly_lookup_deinit(&assembly_lookup);
-	object_file_close(images[0]);
-	object_file_close(images[1]);
+	object_file_close(files[0]);
+	object_file_close(files[1]);
 }
 
 Test(assembly_lookup, requires_the_requested_mvid)
 {
-	struct object_file *images[] = { image_file_open(il), image_file_open(precompiled) };
-	struct among among = { images, 2 };
+	struct object_file *files[] = { image_file_open(il), image_file_open(precompiled) };
+	struct among among = { files, 2 };
 	static const uint8_t other_mvid[16] = { 1 };
 	struct assembly_lookup assembly_lookup;
 	uint8_t mvid[16];
@@ -97,30 +97,30 @@ Test(assembly_lookup, requires_the_requested_mvid)
 	assembly_lookup_init(&assembly_lookup);
 	assembly_lookup.company = (struct assembly_company){ &among, list };
 	cr_assert(
-		metadata_mvid(find(&assembly_lookup, "sample", object_file_mvid(images[1])), mvid));
-	cr_expect_arr_eq(mvid, object_file_mvid(images[1]), 16);
+		metadata_mvid(find(&assembly_lookup, "sample", object_file_mvid(files[1])), mvid));
+	cr_expect_arr_eq(mvid, object_file_mvid(files[1]), 16);
 	cr_assert(
-		metadata_mvid(find(&assembly_lookup, "sample", object_file_mvid(images[0])), mvid));
-	cr_expect_arr_eq(mvid, object_file_mvid(images[0]), 16);
+		metadata_mvid(find(&assembly_lookup, "sample", object_file_mvid(files[0])), mvid));
+	cr_expect_arr_eq(mvid, object_file_mvid(files[0]), 16);
 	cr_expect_null(find(&assembly_lookup, "sample", other_mvid));
 	assembly_lookup_deinit(&assembly_lookup);
-	object_file_close(images[0]);
-	object_file_close(images[1]);
+	object_file_close(files[0]);
+	object_file_close(files[1]);
 }
 
 /* Either of the two may be meant. */
 Test(assembly_lookup, does_not_guess_between_two_that_differ)
 {
-	struct object_file *images[] = { image_file_open(il), image_file_open(precompiled) };
-	struct among among = { images, 2 };
+	struct object_file *files[] = { image_file_open(il), image_file_open(precompiled) };
+	struct among among = { files, 2 };
 	struct assembly_lookup assembly_lookup;
 
 	assembly_lookup_init(&assembly_lookup);
 	assembly_lookup.company = (struct assembly_company){ &among, list };
 	cr_expect_null(find(&assembly_lookup, "sample", NULL));
 	assembly_lookup_deinit(&assembly_lookup);
-	object_file_close(images[0]);
-	object_file_close(images[1]);
+	object_file_close(files[0]);
+	object_file_close(files[1]);
 }
 
 Test(assembly_lookup, searches_only_beside_the_file)
