@@ -158,6 +158,8 @@ static bool has_id(const struct sym_event_provider *provider, uint32_t id)
 static void add_ids(struct event_choice *choice, struct sym_event_provider *provider,
 		    const struct event_group *group)
 {
+	if (choice->takes_any_id)
+		return;
 	provider->ids = choice->ids;
 	for (size_t i = 0; i < GROUP_IDS && group->ids[i]; i++)
 		if (!has_id(provider, group->ids[i]))
@@ -249,11 +251,35 @@ static const char *add_source(struct event_choice *choice, char *item)
 		provider->level = (uint32_t)number;
 	if (item && *item)
 		provider->arguments = item;
+	if (strcmp(name, runtime_provider) != 0) {
+		choice->has_sources = true;
+		return NULL;
+	}
 	/* Here the caller's list counts, not ours. */
 	provider->ids = NULL;
 	provider->id_count = 0;
-	choice->has_sources |= strcmp(name, runtime_provider) != 0;
+	choice->takes_any_id = true;
 	return NULL;
+}
+
+/* Ends the first item at its comma; NULL where the text has no more. Quotes hold commas together. */
+static char *next_item(char **rest)
+{
+	char *item = *rest;
+	bool is_quoted = false;
+
+	if (!item)
+		return NULL;
+	for (char *at = item; *at; at++) {
+		is_quoted ^= *at == '"';
+		if (*at == ',' && !is_quoted) {
+			*at = '\0';
+			*rest = at + 1;
+			return item;
+		}
+	}
+	*rest = NULL;
+	return item;
 }
 
 static const char *read_items(struct event_choice *choice, int major)
@@ -261,7 +287,7 @@ static const char *read_items(struct event_choice *choice, int major)
 	char *rest = choice->text, *item;
 	const char *problem = NULL;
 
-	while (!problem && (item = strsep(&rest, ","))) {
+	while (!problem && (item = next_item(&rest))) {
 		if (!*item || *item == ':')
 			return "has an empty name";
 		/* Names of event sources have a capital letter, a dash or a dot. */

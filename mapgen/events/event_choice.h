@@ -28,6 +28,7 @@ struct event_choice {
 	const char *probes[EVENT_CHOICE_PROBES]; /* names of tracepoints */
 	size_t probe_count;
 	bool has_sources; /* events of managed code, which pass no tracepoint */
+	bool takes_any_id; /* the caller has named the runtime's own provider */
 	char *text;       /* the names and arguments; heap */
 };
 

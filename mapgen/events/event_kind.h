@@ -36,6 +36,8 @@ enum event_meaning {
 	EVENT_THREAD_SAMPLE,
 	EVENT_COUNTERS,
 	EVENT_METER_VALUE,
+	EVENT_METER_LIMIT, /* time series or histograms are left out */
+	EVENT_METER_ERROR,
 };
 
 struct event_kind {

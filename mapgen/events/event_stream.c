@@ -72,6 +72,16 @@ static enum event_meaning meaning_of_runtime(uint32_t id)
 	return EVENT_OTHER;
 }
 
+/* MetricsEventSource.cs, as event_counters.c cites it. */
+static enum event_meaning meaning_of_meter(const char *name)
+{
+	if (strstr(name, "ValuePublished"))
+		return EVENT_METER_VALUE;
+	if (strstr(name, "LimitReached"))
+		return EVENT_METER_LIMIT;
+	return strstr(name, "Error") ? EVENT_METER_ERROR : EVENT_OTHER;
+}
+
 static enum event_meaning meaning_of(const struct nettrace_kind *kind)
 {
 	if (!strcmp(kind->provider, runtime_provider))
@@ -86,7 +96,7 @@ static enum event_meaning meaning_of(const struct nettrace_kind *kind)
 	if (!strcmp(kind->provider, "Microsoft-DotNETCore-SampleProfiler"))
 		return EVENT_THREAD_SAMPLE;
 	if (!strcmp(kind->provider, "System.Diagnostics.Metrics"))
-		return strstr(kind->name, "ValuePublished") ? EVENT_METER_VALUE : EVENT_OTHER;
+		return meaning_of_meter(kind->name);
 	return !strcmp(kind->name, "EventCounters") ? EVENT_COUNTERS : EVENT_OTHER;
 }
 

@@ -2,6 +2,7 @@
 #include "mapgen/events/event_values.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -196,6 +197,17 @@ static void append_parts(const struct nettrace_walk *walk, const struct nettrace
 	buf_append_char(text, is_array ? ']' : '}');
 }
 
+/* As .NET writes what is no number. */
+static void append_real(double number, struct buf *text)
+{
+	if (isnan(number))
+		buf_append_string(text, "NaN");
+	else if (isinf(number))
+		buf_append_string(text, number < 0 ? "-Infinity" : "Infinity");
+	else
+		buf_printf(text, "%.15g", number);
+}
+
 static void append_value(const struct nettrace_walk *walk, const struct nettrace_value *value,
 			 struct buf *text, unsigned int depth)
 {
@@ -212,7 +224,7 @@ static void append_value(const struct nettrace_walk *walk, const struct nettrace
 	else if (value->type == NETTRACE_POINTER)
 		buf_printf(text, "0x%" PRIx64, value->number);
 	else if (nettrace_type_is_real(value->type))
-		buf_printf(text, "%.15g", value->real);
+		append_real(value->real, text);
 	else if (nettrace_type_is_signed(value->type))
 		buf_printf(text, "%" PRId64, value->signed_number);
 	else

@@ -50,7 +50,7 @@ struct event_report {
 	size_t lock_wait_count, lock_wait_capacity;
 	struct event_rows methods;  /* by method and tier; weight in ns; extra: IL and code bytes */
 	struct event_rows kinds;    /* by provider and event; extra: events with a stack */
-	struct event_rows counters; /* by provider and counter; note: unit */
+	struct event_rows counters; /* by provider and counter; note: unit; extra: values */
 	struct event_rows activities; /* by name of what starts and stops; weight in ns */
 	struct pool_change *pool;     /* by time */
 	size_t pool_count, pool_capacity;
@@ -65,6 +65,7 @@ struct event_report {
 	bool counts_area_ends;
 	/* Events that are missing. */
 	uint64_t other_processes; /* events of collections */
+	uint64_t meter_limits, meter_errors; /* said by the runtime */
 	uint64_t events, gaps, unknown_kinds, missing_stacks, unfinished;
 	struct event_match_counts match;
 	char *cut; /* why a stream ends early; NULL: it does not */

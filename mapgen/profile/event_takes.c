@@ -18,6 +18,7 @@
 #include "libsym/base/grow.h"
 #include "libsym/error.h"
 #include "mapgen/events/event_measures.h"
+#include "mapgen/profile/event_counters.h"
 #include "mapgen/profile/event_reading.h"
 
 enum {
@@ -192,8 +193,10 @@ static struct sym_error *end_lock(struct event_reading *reading, const struct ru
 	struct sym_error *error;
 	const char *name;
 
-	if (!pending)
+	if (!pending) {
+		reading->report->unfinished++;
 		return NULL;
+	}
 	if (!waited_ns)
 		waited_ns = since(pending, event);
 	name = pending->text ? pending->text : "(which lock is not said)";
@@ -229,8 +232,10 @@ static struct sym_error *end_wait(struct event_reading *reading, const struct ru
 	struct pending *pending = find_pending(reading, &key);
 	struct sym_error *error;
 
-	if (!pending)
+	if (!pending) {
+		reading->report->unfinished++;
 		return NULL;
+	}
 	error = event_reading_add(reading, PROFILE_WAITS, event, pending->stack,
 				  pending->number == 1 ? "Monitor.Wait" : "wait handle",
 				  since(pending, event));
@@ -321,97 +326,6 @@ static struct sym_error *end_jit(struct event_reading *reading, const struct run
 		error = event_reading_add(reading, PROFILE_JIT, event, pending->stack,
 					  buf_string(&reading->text) ?: "", since(pending, event));
 	end_pending(reading, pending);
-	return error;
-}
-
-/* ---- counters and meters --------------------------------------------------------------------- */
-
-static struct sym_error *add_value(struct event_reading *reading, const char *provider,
-				   const char *name, const char *unit, double value)
-{
-	struct event_row *row;
-	struct sym_error *error = event_rows_find(&reading->report->counters, provider, name, &row);
-
-	if (error || !row)
-		return error;
-	if (!row->count || value < row->least)
-		row->least = value;
-	if (!row->count || value > row->most)
-		row->most = value;
-	row->last = value;
-	row->sum += value;
-	event_row_add(row, 0);
-	if (!row->note && *unit)
-		row->note = strdup(unit);
-	return NULL;
-}
-
-/* The structure "Payload": Name, DisplayName, Mean or Increment, DisplayUnits, and more. */
-static struct sym_error *take_counter(struct event_reading *reading,
-				      const struct runtime_event *event)
-{
-	struct nettrace_walk walk;
-	struct nettrace_value value;
-	struct buf unit;
-	double number = 0;
-	bool has_number = false;
-	struct sym_error *error = NULL;
-
-	if (!event_walk_into(event, "Payload", &walk))
-		return NULL;
-	buf_init(&unit, 1000);
-	buf_clear(&reading->text);
-	while (nettrace_walk_next(&walk, &value)) {
-		const char *field = value.field->name;
-
-		if (!strcmp(field, "Name")) {
-			nettrace_value_append_text(&value, &reading->text);
-		} else if (!strcmp(field, "DisplayUnits")) {
-			nettrace_value_append_text(&value, &unit);
-		} else if (!strcmp(field, "Mean") || !strcmp(field, "Increment")) {
-			number = event_value_real(&value);
-			has_number = true;
-		}
-	}
-	if (has_number)
-		error = add_value(reading, event->kind->provider, buf_string(&reading->text) ?: "",
-				  buf_string(&unit) ?: "", number);
-	buf_deinit(&unit);
-	return error;
-}
-
-/*
- * src/libraries/System.Diagnostics.DiagnosticSource/src/System/Diagnostics/Metrics/MetricsEventSource.cs:
- * values come as texts, in the invariant culture.
- */
-static struct sym_error *take_meter(struct event_reading *reading,
-				    const struct runtime_event *event)
-{
-	static const char *const fields[] = { "rate", "lastValue", "value", "sum", "quantiles" };
-	struct buf name, unit;
-	struct sym_error *error = NULL;
-	char *end;
-
-	buf_init(&name, 1 << 16);
-	buf_init(&unit, 1 << 16);
-	event_text(event, "instrumentName", &name);
-	event_text(event, "tags", &unit);
-	if (unit.size_bytes)
-		buf_printf(&name, "[%s]", buf_string(&unit));
-	buf_clear(&unit);
-	event_text(event, "unit", &unit);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		const char *text = text_of(&reading->detail, event, fields[i]);
-		double value = strtod(text, &end);
-
-		if (!*text || *end)
-			continue;
-		error = add_value(reading, text_of(&reading->text, event, "meterName"),
-				  buf_string(&name) ?: "", buf_string(&unit) ?: "", value);
-		break;
-	}
-	buf_deinit(&name);
-	buf_deinit(&unit);
 	return error;
 }
 
@@ -624,9 +538,15 @@ struct sym_error *event_reading_take(struct event_reading *reading,
 	case EVENT_METHOD_LOAD:
 		return end_jit(reading, event);
 	case EVENT_COUNTERS:
-		return take_counter(reading, event);
+		return event_counters_take_counter(reading->report, event);
 	case EVENT_METER_VALUE:
-		return take_meter(reading, event);
+		return event_counters_take_meter(reading->report, event);
+	case EVENT_METER_LIMIT:
+		reading->report->meter_limits++;
+		return NULL;
+	case EVENT_METER_ERROR:
+		reading->report->meter_errors++;
+		return NULL;
 	case EVENT_THREAD_SAMPLE:
 		return take_sample(reading, event, stack);
 	case EVENT_OTHER:

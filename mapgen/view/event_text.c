@@ -4,6 +4,7 @@
  * view says which members are shown, and how.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "libsym/base/cleanup.h"
@@ -125,9 +126,14 @@ static void bytes_cell(const json_t *row, const char *key, char *cell)
 		units_bytes((uint64_t)json_integer_value(value), cell);
 }
 
-static void number_cell(double number, char *cell)
+static void number_cell(const json_t *row, const char *key, char *cell)
 {
-	snprintf(cell, CELL_ROOM, number == (double)(int64_t)number ? "%.0f" : "%.2f", number);
+	const double number = real_of(row, key);
+
+	if (json_is_null(json_object_get(row, key)))
+		snprintf(cell, CELL_ROOM, "-");
+	else
+		snprintf(cell, CELL_ROOM, number == nearbyint(number) ? "%.0f" : "%.2f", number);
 }
 
 static void write_cell(const json_t *row, const struct column *column, char *cell)
@@ -145,7 +151,7 @@ static void write_cell(const json_t *row, const struct column *column, char *cel
 		snprintf(cell, CELL_ROOM, "%.3f s", real_of(row, column->key));
 		break;
 	case FORM_NUMBER:
-		number_cell(real_of(row, column->key), cell);
+		number_cell(row, column->key, cell);
 		break;
 	case FORM_PERCENT:
 		snprintf(cell, CELL_ROOM, "+-%.1f %%", real_of(row, column->key));
@@ -227,8 +233,9 @@ static void put_gc_summary(const json_t *summary, FILE *to)
 {
 	char count[UNITS_ROOM], paused[UNITS_ROOM], longest[UNITS_ROOM], rate[UNITS_ROOM];
 
-	fprintf(to, "%s collections, paused %s (%.1f %%), longest %s",
-		units_count((uint64_t)real_of(summary, "count"), count),
+	fprintf(to, "%s, paused %s (%.1f %%), longest %s",
+		units_things((uint64_t)real_of(summary, "count"), "collection", "collections",
+			     count),
 		units_time((uint64_t)(real_of(summary, "paused_ms") * NS_PER_MS), paused),
 		real_of(summary, "paused_percent"),
 		units_time((uint64_t)(real_of(summary, "longest_pause_ms") * NS_PER_MS), longest));
@@ -240,7 +247,7 @@ static void put_gc_summary(const json_t *summary, FILE *to)
 
 static void put_summary(const struct view *view, const json_t *summary, FILE *to)
 {
-	char count[UNITS_ROOM], other[UNITS_ROOM];
+	char count[UNITS_ROOM], other[UNITS_ROOM], most[UNITS_ROOM];
 	const uint64_t number = (uint64_t)real_of(summary, "count");
 
 	switch (view->kind) {
@@ -248,24 +255,26 @@ static void put_summary(const struct view *view, const json_t *summary, FILE *to
 		put_gc_summary(summary, to);
 		break;
 	case VIEW_ALLOC:
-		fprintf(to, "%s (%s samples, +-%.1f %%)",
+		fprintf(to, "%s (%s, +-%.1f %%)",
 			units_bytes((uint64_t)real_of(summary, "bytes"), other),
-			units_count((uint64_t)real_of(summary, "samples"), count),
+			units_things((uint64_t)real_of(summary, "samples"), "sample", "samples",
+				     count),
 			real_of(summary, "error_percent"));
 		break;
 	case VIEW_CONTENTION:
 	case VIEW_WAITS:
-		fprintf(to, "%s waits, %s", units_count(number, count),
+		fprintf(to, "%s, %s", units_things(number, "wait", "waits", count),
 			units_time((uint64_t)(real_of(summary, "waited_ms") * NS_PER_MS), other));
 		break;
 	case VIEW_THREADPOOL:
-		fprintf(to, "%s changes, %s for starvation; at most %.0f workers",
-			units_count(number, count),
+		fprintf(to, "%s, %s for starvation; at most %s",
+			units_things(number, "change", "changes", count),
 			units_count((uint64_t)real_of(summary, "starvations"), other),
-			real_of(summary, "most_workers"));
+			units_things((uint64_t)real_of(summary, "most_workers"), "worker",
+				     "workers", most));
 		break;
 	case VIEW_JIT:
-		fprintf(to, "%s methods in %s", units_count(number, count),
+		fprintf(to, "%s in %s", units_things(number, "method", "methods", count),
 			units_time((uint64_t)(real_of(summary, "time_ms") * NS_PER_MS), other));
 		break;
 	default:
@@ -291,6 +300,22 @@ static const char *title_of(enum view_kind kind)
 	return titles[kind];
 }
 
+static size_t shown_rows(const struct view *view, const json_t *rows)
+{
+	size_t count = json_array_size(rows);
+
+	return view->top && view->top < count ? view->top : count;
+}
+
+static void put_rows_left_out(size_t count, const char *one, const char *many, FILE *to)
+{
+	char room[UNITS_ROOM];
+
+	if (count)
+		fprintf(to, "  ...  (%s more %s; --top=0 shows all)\n", units_count(count, room),
+			count == 1 ? one : many);
+}
+
 /* Events one by one. */
 static void put_lines(const json_t *summary, FILE *to)
 {
@@ -310,19 +335,22 @@ static void put_lines(const json_t *summary, FILE *to)
 	}
 }
 
-static void put_activities(const json_t *summary, FILE *to)
+static void put_activities(const struct view *view, const json_t *summary, FILE *to)
 {
 	const json_t *row, *rows = json_object_get(summary, "activities");
 	char time[UNITS_ROOM], longest[UNITS_ROOM], count[UNITS_ROOM];
-	size_t index;
+	size_t index, shown = shown_rows(view, rows);
 
 	if (!json_array_size(rows))
 		return;
 	fprintf(to, "\n%8s %8s %8s  %s\n", "TIME", "COUNT", "MAX", "ACTIVITY");
 	json_array_foreach(rows, index, row)
 	{
-		char *request = message_printable(text_of(row, "request"));
+		char *request;
 
+		if (index == shown)
+			break;
+		request = message_printable(text_of(row, "request"));
 		units_time((uint64_t)(real_of(row, "time_ms") * NS_PER_MS), time);
 		units_time((uint64_t)(real_of(row, "longest_ms") * NS_PER_MS), longest);
 		units_count((uint64_t)real_of(row, "count"), count);
@@ -330,6 +358,7 @@ static void put_activities(const json_t *summary, FILE *to)
 			request ? request : "");
 		free(request);
 	}
+	put_rows_left_out(json_array_size(rows) - shown, "activity", "activities", to);
 }
 
 /* ---- what is missing ------------------------------------------------------------------------- */
@@ -339,21 +368,35 @@ static void put_event_losses(const struct event_report *report, FILE *to)
 	char room[UNITS_ROOM];
 	const struct {
 		uint64_t count;
-		const char *what;
+		const char *one, *many;
 	} rows[] = {
-		{ report->gaps, "times the runtime has dropped events: its buffer was full" },
-		{ report->unknown_kinds, "events are of a kind that the stream does not describe" },
-		{ report->missing_stacks, "events have a stack that the stream does not have" },
-		{ report->unfinished, "waits or compilations had not ended, or had begun before" },
-		{ report->other_processes, "events are of collections of another process" },
-		{ report->match.events_alone, "events with a probe have no sample of it" },
-		{ report->match.hits_alone, "samples of probes have no event" },
-		{ report->lines_left_out, "events are not listed: there are too many" },
+		{ report->gaps, "time the runtime has dropped events: its buffer was full",
+		  "times the runtime has dropped events: its buffer was full" },
+		{ report->unknown_kinds, "event is of a kind that the stream does not describe",
+		  "events are of a kind that the stream does not describe" },
+		{ report->missing_stacks, "event has a stack that the stream does not have",
+		  "events have a stack that the stream does not have" },
+		{ report->unfinished,
+		  "wait, compilation or activity had not ended, or had begun before",
+		  "waits, compilations or activities had not ended, or had begun before" },
+		{ report->other_processes, "event is of a collection of another process",
+		  "events are of collections of another process" },
+		{ report->match.events_alone, "event with a probe has no sample of it",
+		  "events with a probe have no sample of it" },
+		{ report->match.hits_alone, "sample of a probe has no event",
+		  "samples of probes have no event" },
+		{ report->lines_left_out, "event is not listed: there are too many",
+		  "events are not listed: there are too many" },
+		{ report->meter_limits, "limit of Meters was reached: time series are missing",
+		  "limits of Meters were reached: time series are missing" },
+		{ report->meter_errors, "error of Meters: --event=Metrics.*Error lists it",
+		  "errors of Meters: --event=Metrics.*Error lists them" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].count)
-			fprintf(to, "%s %s\n", units_count(rows[i].count, room), rows[i].what);
+			fprintf(to, "%s %s\n", units_count(rows[i].count, room),
+				rows[i].count == 1 ? rows[i].one : rows[i].many);
 	if (report->cut)
 		fprintf(to, "The stream of events is not whole: %s\n", report->cut);
 }
@@ -362,7 +405,7 @@ static json_t *event_losses(const struct event_report *report)
 {
 	if (!report)
 		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "dropped",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "dropped",
 			 (json_int_t)report->gaps, "unknown_kinds",
 			 (json_int_t)report->unknown_kinds, "missing_stacks",
 			 (json_int_t)report->missing_stacks, "unfinished",
@@ -370,7 +413,9 @@ static json_t *event_losses(const struct event_report *report)
 			 (json_int_t)report->other_processes, "matched_stacks",
 			 (json_int_t)report->match.matched, "events_without_sample",
 			 (json_int_t)report->match.events_alone, "samples_without_event",
-			 (json_int_t)report->match.hits_alone, "data_end_early",
+			 (json_int_t)report->match.hits_alone, "meter_limits",
+			 (json_int_t)report->meter_limits, "meter_errors",
+			 (json_int_t)report->meter_errors, "data_end_early",
 			 json_output_text(report->cut));
 }
 
@@ -378,16 +423,12 @@ static json_t *event_losses(const struct event_report *report)
 
 static void put_rows(const struct view *view, const json_t *rows, FILE *to)
 {
-	size_t count = json_array_size(rows),
-	       shown = view->top && view->top < count ? view->top : count;
-	char room[UNITS_ROOM];
+	size_t shown = shown_rows(view, rows);
 
 	put_head(view, to);
 	for (size_t i = 0; i < shown; i++)
 		put_row(view, json_array_get(rows, i), to);
-	if (shown < count)
-		fprintf(to, "  ...  (%s more rows; --top=0 shows all)\n",
-			units_count(count - shown, room));
+	put_rows_left_out(json_array_size(rows) - shown, "row", "rows", to);
 }
 
 static void write_table(const struct view *view, const json_t *summary, const json_t *rows,
@@ -409,7 +450,7 @@ static void write_table(const struct view *view, const json_t *summary, const js
 	} else {
 		put_rows(view, rows, to);
 		if (view->kind == VIEW_EVENTS)
-			put_activities(summary, to);
+			put_activities(view, summary, to);
 	}
 	put_event_losses(view->profile->report, to);
 	text_parts_put_losses(view->profile, to);
@@ -473,6 +514,7 @@ struct sym_error *event_view_write_json(const struct view *view, FILE *to)
 			  "view", view_kind_name(view->kind));
 	json_object_update(value, summary);
 	keep_top(view, rows);
+	keep_top(view, json_object_get(value, "activities"));
 	json_object_set_new(value, event_view_rows_name(view->kind), rows);
 	json_object_set_new(value, "losses", json_parts_losses(profile));
 	json_object_set_new(value, "event_losses", event_losses(profile->report));

@@ -474,13 +474,22 @@ static json_t *kind_row(const struct event_row *row)
 			 "with_stack", (json_int_t)row->extra[0]);
 }
 
+static json_t *real_or_null(uint64_t count, double value)
+{
+	return count && isfinite(value) ? json_real(value) : json_null();
+}
+
 static json_t *counter_row(const struct event_row *row)
 {
-	return json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:I}", "provider",
+	const uint64_t count = row->extra[0];
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "provider",
 			 json_output_text(row->name), "counter", json_output_text(row->detail),
-			 "unit", json_output_text(row->note), "last", row->last, "mean",
-			 row->count ? row->sum / (double)row->count : 0.0, "min", row->least, "max",
-			 row->most, "count", (json_int_t)row->count);
+			 "unit", json_output_text(row->note), "last",
+			 real_or_null(count, row->last), "mean",
+			 real_or_null(count, row->sum / (double)count), "min",
+			 real_or_null(count, row->least), "max", real_or_null(count, row->most),
+			 "count", (json_int_t)count);
 }
 
 static json_t *activity_row(const struct event_row *row)

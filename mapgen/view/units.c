@@ -55,6 +55,15 @@ const char *units_count(uint64_t count, char *room)
 	return room;
 }
 
+const char *units_things(uint64_t count, const char *one, const char *many, char *room)
+{
+	char digits[UNITS_ROOM];
+
+	snprintf(room, UNITS_ROOM, "%.26s %.12s", units_count(count, digits),
+		 count == 1 ? one : many);
+	return room;
+}
+
 const char *units_percent(uint64_t part, uint64_t whole, char *room)
 {
 	snprintf(room, UNITS_ROOM, "%.1f %%", whole ? 100.0 * (double)part / (double)whole : 0.0);

@@ -16,6 +16,8 @@ const char *units_time(uint64_t ns, char *room);
 /* 1 KB is 1,000 bytes. */
 const char *units_bytes(uint64_t bytes, char *room);
 const char *units_count(uint64_t count, char *room);
+/* "1 wait", "1,022 waits"; the words have at most 12 letters. */
+const char *units_things(uint64_t count, const char *one, const char *many, char *room);
 const char *units_percent(uint64_t part, uint64_t whole, char *room);
 
 #endif

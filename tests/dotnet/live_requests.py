@@ -45,6 +45,8 @@ def test_requests_of_a_real_server_begin_and_end_in_different_threads(context):
     expect(counts.get(("Microsoft.AspNetCore.Hosting/Request", "GET /order")) == answered == REQUESTS, f"{answered} requests: {counts}")
     expect(counts.get(("System.Net.Http/Request", "127.0.0.1/order")) == REQUESTS, f"requests of the client: {counts}")
     expect(not events["event_losses"]["unfinished"], f"{events['event_losses']}")
+    few = context.mapgen.must("report", "events", "-i", path, "--top=1").stdout
+    expect("more activities; --top=0" in few and few.count("Request ") == 1, f"--top=1 has other activities: {few}")
     counters = json.loads(context.mapgen.must("report", "counters", "-i", path, "--format=json").stdout)
     orders = [row for row in counters["counters"] if row["counter"] == "orders"]
     expect(len(orders) == 1 and orders[0]["provider"] == "Contoso.Shop" and round(orders[0]["mean"] * orders[0]["count"]) == REQUESTS, f"{counters}")

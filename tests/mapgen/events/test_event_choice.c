@@ -91,6 +91,28 @@ Test(event_choice, filters_nothing_where_the_caller_names_the_provider)
 	event_choice_deinit(&choice);
 }
 
+Test(event_choice, filters_nothing_where_a_group_stands_behind_the_provider)
+{
+	struct event_choice choice;
+
+	read_choice("Microsoft-Windows-DotNETRuntime:8:5,gc", 10, &choice);
+	cr_expect_eq(choice.provider_count, 1);
+	cr_expect_eq(choice.providers[0].keywords, 0x9);
+	cr_expect_eq(choice.providers[0].id_count, 0);
+	event_choice_deinit(&choice);
+}
+
+Test(event_choice, keeps_commas_in_quotes)
+{
+	struct event_choice choice;
+
+	read_choice("My-Source:2:4:Metrics=\"A,B\";X=1,gc", 10, &choice);
+	cr_assert_eq(choice.provider_count, 2);
+	cr_expect_str_eq(choice.providers[0].arguments, "Metrics=\"A,B\";X=1");
+	cr_expect_str_eq(choice.providers[1].name, "Microsoft-Windows-DotNETRuntime");
+	event_choice_deinit(&choice);
+}
+
 Test(event_choice, is_an_error_where_the_version_has_no_such_events)
 {
 	struct event_choice choice;
