@@ -262,7 +262,8 @@ static const char *add_source(struct event_choice *choice, char *item)
 	return NULL;
 }
 
-/* Ends the first item at its comma; NULL where the text has no more. Quotes hold commas together. */
+/* Ends the first item at its comma; NULL where the text has no more. Quotes hold commas together.
+ */
 static char *next_item(char **rest)
 {
 	char *item = *rest;

@@ -2,14 +2,14 @@
 /*
  * One row a counter, and its values of all intervals.
  *
- *   EventCounter, PollingCounter    Mean, Min and Max of an interval, and Count, the number of values
- *   Incrementing...Counter          Increment: growth in an interval
- *   Counter, ObservableCounter      rate: growth in an interval; empty in the first one of an
+ *   EventCounter, PollingCounter    Mean, Min and Max of an interval, and Count, the number of
+ * values Incrementing...Counter          Increment: growth in an interval Counter,
+ * ObservableCounter      rate: growth in an interval; empty in the first one of an
  *                                   ObservableCounter, which has grown from an unknown value
  *   UpDownCounter, observable too   value; .NET 7 has the rate only
  *   Gauge, ObservableGauge          lastValue
- *   Histogram                       quantiles, "0.5=51;0.95=96;0.99=100", and from .NET 8 on count and
- *                                   sum, of the values of an interval; a row each
+ *   Histogram                       quantiles, "0.5=51;0.95=96;0.99=100", and from .NET 8 on count
+ * and sum, of the values of an interval; a row each
  *
  * src/libraries/System.Private.CoreLib/src/System/Diagnostics/Tracing/CounterPayload.cs and
  * src/libraries/System.Diagnostics.DiagnosticSource/src/System/Diagnostics/Metrics/MetricsEventSource.cs
@@ -206,7 +206,7 @@ struct sym_error *event_counters_take_meter(struct event_report *report,
 					    const struct runtime_event *event)
 {
 	bool is_rate = !strncmp(event->kind->name, "CounterRate", strlen("CounterRate"));
-	const char *field = is_rate                       ? "rate"
+	const char *field = is_rate                         ? "rate"
 			    : event_has(event, "lastValue") ? "lastValue"
 			    : event_has(event, "value")     ? "value"
 							    : "rate";

@@ -64,7 +64,7 @@ struct event_report {
 	 * of the areas in which threads allocate. */
 	bool counts_area_ends;
 	/* Events that are missing. */
-	uint64_t other_processes; /* events of collections */
+	uint64_t other_processes;            /* events of collections */
 	uint64_t meter_limits, meter_errors; /* said by the runtime */
 	uint64_t events, gaps, unknown_kinds, missing_stacks, unfinished;
 	struct event_match_counts match;

@@ -405,18 +405,17 @@ static json_t *event_losses(const struct event_report *report)
 {
 	if (!report)
 		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "dropped",
-			 (json_int_t)report->gaps, "unknown_kinds",
-			 (json_int_t)report->unknown_kinds, "missing_stacks",
-			 (json_int_t)report->missing_stacks, "unfinished",
-			 (json_int_t)report->unfinished, "of_other_processes",
-			 (json_int_t)report->other_processes, "matched_stacks",
-			 (json_int_t)report->match.matched, "events_without_sample",
-			 (json_int_t)report->match.events_alone, "samples_without_event",
-			 (json_int_t)report->match.hits_alone, "meter_limits",
-			 (json_int_t)report->meter_limits, "meter_errors",
-			 (json_int_t)report->meter_errors, "data_end_early",
-			 json_output_text(report->cut));
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "dropped",
+		(json_int_t)report->gaps, "unknown_kinds", (json_int_t)report->unknown_kinds,
+		"missing_stacks", (json_int_t)report->missing_stacks, "unfinished",
+		(json_int_t)report->unfinished, "of_other_processes",
+		(json_int_t)report->other_processes, "matched_stacks",
+		(json_int_t)report->match.matched, "events_without_sample",
+		(json_int_t)report->match.events_alone, "samples_without_event",
+		(json_int_t)report->match.hits_alone, "meter_limits",
+		(json_int_t)report->meter_limits, "meter_errors", (json_int_t)report->meter_errors,
+		"data_end_early", json_output_text(report->cut));
 }
 
 /* ---- writers --------------------------------------------------------------------------------- */
