@@ -4,7 +4,7 @@
  *
  *   resolve_start()    on a worker: parses the request, and starts the look-ups of each module
  *   on_looked_up()     the last one that ends submits the rest of the work
- *   resolve_finish()   resolves the addresses of each module, writes JSON
+ *   resolve_finish()   resolves the addresses of each module, writes JSON text
  *
  * Names of an ELF file come from its names-only file, which was made or verified here, so it is
  * read on a checker. Lines come from the debug file, and PE files have foreign tables: these are
@@ -26,9 +26,14 @@
 #include "symsrv/resolve/symbolicate.h"
 #include "symsrv/resolve/wanted_object.h"
 #include "symsrv/util/clock.h"
+#include "symsrv/util/json_text.h"
 
-/* The largest answer with lines. */
+/* The largest response with answers, and what stands around them. */
 static const size_t most_answer_bytes = (size_t)64 << 20;
+static const size_t most_frame_bytes = (size_t)2 << 20;
+
+static const char problem_unreadable[] = "its names cannot be read";
+static const char problem_large[] = "the answer is too large";
 
 /* A look-up of a module's file. */
 struct module_file {
@@ -47,7 +52,7 @@ struct resolve_batch {
 	json_t *root; /* POST /symbolicate/v5: the request */
 	struct resolve_module *modules;
 	int64_t deadline_ms;
-	size_t room_bytes; /* for answers of processes */
+	struct buf text; /* JSON: the modules of the answer */
 };
 
 static void batch_destroy(struct resolve_batch *batch)
@@ -56,6 +61,7 @@ static void batch_destroy(struct resolve_batch *batch)
 		return;
 	resolve_request_deinit(&batch->request);
 	json_decref(batch->root);
+	buf_deinit(&batch->text);
 	free(batch->modules);
 	free(batch);
 }
@@ -83,11 +89,13 @@ static void place_addresses(const struct object *object, struct resolve_asked *a
 		asked->addresses[i] += base;
 }
 
-/* Appends the names of the addresses from `first` on. False: the file cannot be read. */
-static bool resolve_names(const struct object *object, const struct resolve_asked *asked,
-			  size_t first, json_t *list)
+/* Appends the names of the addresses that have no answer yet. Returns NULL, or why some are
+ * missing. */
+static const char *resolve_names(const struct object *object, const struct resolve_asked *asked,
+				 struct answer_list *list)
 {
-	size_t count = asked->address_count - first;
+	size_t count = asked->address_count - list->count;
+	const char *problem = NULL;
 	struct sym_result *result = NULL;
 	struct sym_image *image = NULL;
 	struct sym_error *error;
@@ -98,16 +106,17 @@ static bool resolve_names(const struct object *object, const struct resolve_aske
 	if (!error)
 		error = sym_result_create(&result);
 	if (!error)
-		error = sym_image_resolve(image, SYM_POSITION_VADDR, asked->addresses + first,
+		error = sym_image_resolve(image, SYM_POSITION_VADDR, asked->addresses + list->count,
 					  count, result);
-	for (size_t i = 0; !error && i < count; i++)
-		json_array_append_new(list, resolve_answer_json(sym_result_at(result, i)));
+	if (error)
+		problem = problem_unreadable;
+	for (size_t i = 0; !problem && i < count; i++)
+		if (!answer_list_append(list, sym_result_at(result, i)))
+			problem = problem_large;
 	sym_result_destroy(result);
 	sym_image_close(image);
-	if (!error)
-		return true;
 	sym_error_destroy(error);
-	return false;
+	return problem;
 }
 
 static int find_wanted(void *context, const json_t *wanted)
@@ -125,7 +134,7 @@ static int64_t fair_deadline_ms(const struct resolve_batch *batch, bool is_last)
 
 /* Appends answers of a process. Returns NULL, or why some are missing. */
 static const char *ask_process(struct module_file *file, const struct resolve_asked *asked,
-			       bool is_last, json_t *list)
+			       bool is_last, struct answer_list *list)
 {
 	struct resolve *resolve = file->resolve;
 	const struct object *object = file->lookup.object;
@@ -139,7 +148,6 @@ static const char *ask_process(struct module_file *file, const struct resolve_as
 		.positions = asked->addresses,
 		.count = asked->address_count,
 		.deadline_ms = fair_deadline_ms(resolve->batch, is_last),
-		.room_bytes = &resolve->batch->room_bytes,
 		.find = find_wanted,
 		.context = &file->lookup,
 	};
@@ -157,34 +165,88 @@ static bool is_missing(const struct module_file *file)
 	return file->lookup.outcome == LOOKUP_MISSING && !file->lookup.unqueried[0];
 }
 
-static json_t *module_json(struct resolve_batch *batch, size_t index, bool *is_complete)
+/* The file that a process reads. */
+static struct module_file *own_file(struct resolve_batch *batch, size_t index)
+{
+	struct resolve_module *module = &batch->modules[index];
+
+	return batch->request.modules[index].key.kind == KEY_PE ? &module->file : &module->debug;
+}
+
+/* Appends the answers to a module's addresses, null where there is none. Returns NULL, or why some
+ * are missing. */
+static const char *write_answers(struct resolve_batch *batch, size_t index)
 {
 	struct resolve_module *module = &batch->modules[index];
 	struct resolve_asked *asked = &batch->request.modules[index];
-	struct module_file *own = asked->key.kind == KEY_PE ? &module->file : &module->debug;
-	const char *problem = NULL;
-	json_t *list = json_array(), *ret;
-	bool is_found = is_here(&module->file) || is_here(own);
+	bool is_last = index + 1 == batch->request.module_count;
+	struct module_file *own = own_file(batch, index);
+	struct answer_list list = { .text = &batch->text, .most_bytes = most_answer_bytes };
+	const char *problem = NULL, *trouble = NULL;
 
 	place_addresses(is_here(own) ? own->lookup.object : module->file.lookup.object, asked);
 	if (is_here(own))
-		problem = ask_process(own, asked, index + 1 == batch->request.module_count, list);
-	if (own != &module->file && is_here(&module->file) &&
-	    json_array_size(list) < asked->address_count &&
-	    !resolve_names(module->file.lookup.object, asked, json_array_size(list), list))
-		problem = "its names cannot be read";
-	while (json_array_size(list) < asked->address_count)
-		if (json_array_append_new(list, json_null()))
-			break;
+		problem = ask_process(own, asked, is_last, &list);
+	if (own != &module->file && is_here(&module->file) && list.count < asked->address_count)
+		trouble = resolve_names(module->file.lookup.object, asked, &list);
+	for (; list.count < asked->address_count; list.count++)
+		buf_append_string(&batch->text, list.count ? ",null" : "null");
+	return trouble ? trouble : problem;
+}
+
+static void write_module(struct resolve_batch *batch, size_t index, bool *is_complete)
+{
+	const struct resolve_module *module = &batch->modules[index];
+	const struct module_file *own = own_file(batch, index);
+	bool is_found = is_here(&module->file) || is_here(own);
+	bool is_known = is_found || (is_missing(own) && is_missing(&module->file));
+	const char *found = is_found ? "true" : is_known ? "false" : "null", *problem;
+
+	buf_append_string(&batch->text, index ? ",{\"found\":" : "{\"found\":");
+	buf_append_string(&batch->text, found);
+	buf_append_string(&batch->text, ",\"results\":[");
+	problem = write_answers(batch, index);
+	buf_append_char(&batch->text, ']');
+	if (problem) {
+		buf_append_string(&batch->text, ",\"problem\":");
+		json_text_append(&batch->text, problem);
+	}
+	buf_append_char(&batch->text, '}');
 	*is_complete &= !problem && (is_here(own) || is_missing(own)) &&
 			(is_found || is_missing(&module->file));
-	ret = json_pack("{s:o, s:o}", "found",
-			is_found || (is_missing(own) && is_missing(&module->file))
-				? json_boolean(is_found)
-				: json_null(),
-			"results", list);
-	if (problem)
-		json_object_set_new(ret, "problem", json_string(problem));
+}
+
+/* The text of POST /v1/resolve, on the heap; NULL: out of memory. */
+static char *resolve_text(const struct buf *modules, bool is_complete)
+{
+	struct buf text;
+
+	buf_init(&text, most_answer_bytes + 2 * most_frame_bytes);
+	buf_expect(&text, modules->size_bytes + 64);
+	buf_append_string(&text, is_complete ? "{\"complete\":true,\"modules\":["
+					     : "{\"complete\":false,\"modules\":[");
+	buf_append(&text, modules->data, modules->size_bytes);
+	buf_append_string(&text, "]}");
+	return buf_steal(&text, &(size_t){ 0 });
+}
+
+/* The text of POST /symbolicate/v5, on the heap; NULL: out of memory. */
+static char *symbolicate_text(const json_t *request, const struct buf *modules)
+{
+	struct buf text;
+	json_t *list, *root;
+	char *ret;
+
+	buf_init(&text, most_answer_bytes + 2 * most_frame_bytes);
+	buf_append_char(&text, '[');
+	buf_append(&text, modules->data, modules->size_bytes);
+	buf_append_char(&text, ']');
+	list = text.failure == BUF_OK ? json_loadb(text.data, text.size_bytes, 0, NULL) : NULL;
+	buf_deinit(&text);
+	root = list ? symbolicate_answer(request, list) : NULL;
+	ret = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	json_decref(list);
+	json_decref(root);
 	return ret;
 }
 
@@ -192,23 +254,18 @@ static void resolve_finish(struct job *job)
 {
 	struct resolve *resolve = (struct resolve *)((char *)job - offsetof(struct resolve, job));
 	struct resolve_batch *batch = resolve->batch;
-	json_t *list = json_array(), *root;
 	bool is_complete = true;
 
 	for (size_t i = 0; i < batch->request.module_count; i++) {
-		json_array_append_new(list, module_json(batch, i, &is_complete));
+		write_module(batch, i, &is_complete);
 		object_release(batch->modules[i].file.lookup.object);
 		object_release(batch->modules[i].debug.lookup.object);
 	}
-	if (resolve->is_symbolicate) {
-		root = symbolicate_answer(batch->root, list);
-		json_decref(list);
-	} else {
-		root = json_pack("{s:b, s:o}", "complete", is_complete, "modules", list);
-	}
-	resolve->answer = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	if (batch->text.failure == BUF_OK)
+		resolve->answer = resolve->is_symbolicate
+					  ? symbolicate_text(batch->root, &batch->text)
+					  : resolve_text(&batch->text, is_complete);
 	resolve->answer_bytes = resolve->answer ? strlen(resolve->answer) : 0;
-	json_decref(root);
 	batch_destroy(batch);
 	resolve->batch = NULL;
 	resolve->done(resolve);
@@ -308,7 +365,7 @@ static void resolve_begin(struct job *job)
 	if (batch->request.deadline_ms && batch->request.deadline_ms < wait_ms)
 		wait_ms = batch->request.deadline_ms;
 	batch->deadline_ms = clock_now_ms() + wait_ms;
-	batch->room_bytes = most_answer_bytes;
+	buf_init(&batch->text, most_answer_bytes + most_frame_bytes);
 	resolve->batch = batch;
 	atomic_store(&resolve->pending, 1);
 	for (size_t i = 0; i < count; i++)

@@ -23,7 +23,7 @@
 #include "libsym/base/hex.h"
 #include "libsym/libsym.h"
 #include "symsrv/resolve/map_child.h"
-#include "symsrv/resolve/resolve_answer.h"
+#include "symsrv/resolve/symbol_answer.h"
 #include "symsrv/resolve/symbol_message.h"
 #include "symsrv/resolve/symbol_sandbox.h"
 
@@ -36,6 +36,7 @@ struct symbol_child {
 	struct sym_image *image;
 	struct sym_result *result;
 	struct symbol_message message;
+	struct buf answers;
 };
 
 /* ---- files that belong to the image ----------------------------------------------- */
@@ -92,20 +93,15 @@ static bool answer_part(struct symbol_child *child, const uint64_t *positions, s
 {
 	struct sym_error *error =
 		sym_image_resolve(child->image, child->kind, positions, count, child->result);
-	json_t *list = json_array();
-	char *text AUTO_FREE = NULL;
-	bool is_sent;
 
+	buf_clear(&child->answers);
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list,
-				      error ? json_null()
-					    : resolve_answer_json(sym_result_at(child->result, i)));
+		symbol_answer_write(&child->answers,
+				    error ? NULL : sym_result_at(child->result, i));
 	sym_error_destroy(error);
-	text = json_dumps(list, JSON_COMPACT);
-	json_decref(list);
-	is_sent = text && symbol_message_send(child->fd, SYMBOL_MESSAGE_ANSWERS, (uint32_t)count,
-					      text, strlen(text), -1);
-	return is_sent;
+	return child->answers.failure == BUF_OK &&
+	       symbol_message_send(child->fd, SYMBOL_MESSAGE_ANSWERS, (uint32_t)count,
+				   child->answers.data, child->answers.size_bytes, -1);
 }
 
 /* A question is copied, because a want_file() reuses the message. */
@@ -166,6 +162,7 @@ int symbol_child_run(int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	symbol_message_init(&first, 0);
 	symbol_message_init(&child.message, most_bytes);
+	buf_init(&child.answers, SYMBOL_CHILD_PART_BYTES);
 	if (symbol_message_receive(fd, -1, &first) != SYMBOL_RECEIVED ||
 	    (first.kind != SYMBOL_MESSAGE_IMAGE && first.kind != SYMBOL_MESSAGE_MAP) ||
 	    first.fd < 0)
@@ -184,5 +181,6 @@ int symbol_child_run(int fd)
 	sym_result_destroy(child.result);
 	sym_image_close(child.image);
 	symbol_message_deinit(&child.message);
+	buf_deinit(&child.answers);
 	return 0;
 }

@@ -20,7 +20,7 @@ enum symbol_message_kind {
 	SYMBOL_MESSAGE_FILE,      /* the file that was wanted: a descriptor, or none */
 	SYMBOL_MESSAGE_MAP,       /* a PE image: a descriptor; number: enum sym_map_format */
 	/* of the process */
-	SYMBOL_MESSAGE_ANSWERS,    /* bytes: a JSON list, in the order of the addresses */
+	SYMBOL_MESSAGE_ANSWERS,    /* bytes: symbol_answer.h; number: how many */
 	SYMBOL_MESSAGE_WANT,       /* a file that belongs to the image; bytes: JSON */
 	SYMBOL_MESSAGE_MAP_PART,   /* bytes: text of the map; number: 1 for the last part */
 	SYMBOL_MESSAGE_UNREADABLE, /* the image cannot be read; bytes: why; number: ENOMEM or 0 */

@@ -7,7 +7,7 @@
  *   receive_answers()     answers come in parts; in between the process may want a file
  *   put_together()        what was asked for before is known, and the process is not asked
  *
- * What a process sends is not believed: it must be JSON of the expected shape and size.
+ * What a process sends is not believed: it must have the expected form and size.
  */
 #include "symsrv/resolve/symbol_workers.h"
 
@@ -17,7 +17,8 @@
 #include <time.h>
 
 #include "libsym/base/cleanup.h"
-#include "libsym/base/hash.h"
+#include "symsrv/resolve/known_answers.h"
+#include "symsrv/resolve/symbol_answer.h"
 #include "symsrv/resolve/symbol_child.h"
 #include "symsrv/resolve/symbol_message.h"
 #include "symsrv/resolve/symbol_process.h"
@@ -30,8 +31,8 @@ static const int64_t idle_ms = 300000;
 static const int64_t failed_ms = 60000;
 /* A PDB or shared file for each; more are a fault of the process. */
 static const unsigned int most_wanted = 16;
-/* For each image; an answer takes about a kilobyte. */
-static const size_t most_known = 20000;
+/* Answers that are kept for each image when a question has ended. */
+static const size_t most_kept_bytes = (size_t)16 << 20;
 /* A process that takes longer, although its CPU time is limited, hangs. */
 static const int64_t hanging_ms = 1000 * (SYMBOL_SANDBOX_CPU_S + 10);
 static const size_t most_reason_bytes = 300;
@@ -49,21 +50,13 @@ static const char problem_large[] = "the answer is too large";
 static const char problem_before[] =
 	"a process that read its debug information failed less than a minute ago";
 
-/* Many hosts run the same code, and ask for the same positions again and again. */
-struct known_answer {
-	UT_hash_handle hh;
-	uint64_t position;
-	json_t *answer;
-	size_t size_bytes; /* as text */
-};
-
 struct symbol_worker {
 	char identity[IDENTITY_BYTES]; /* "": none */
 	struct symbol_process process;
 	int64_t used_ms;
 	int64_t asked_ms;           /* when it got its last question */
 	size_t owed;                /* answers that its last client did not wait for */
-	struct known_answer *known; /* to positions that were asked for before */
+	struct known_answers known; /* to positions that were asked for before */
 	uint32_t known_fields;      /* of these answers */
 	bool is_busy;
 };
@@ -85,22 +78,10 @@ struct symbol_workers {
 
 /* ---- processes ------------------------------------------------------------------ */
 
-static void forget_known(struct symbol_worker *worker)
-{
-	struct known_answer *known, *next;
-
-	HASH_ITER(hh, worker->known, known, next)
-	{
-		HASH_DEL(worker->known, known);
-		json_decref(known->answer);
-		free(known);
-	}
-}
-
 static void end_process(struct symbol_worker *worker)
 {
 	symbol_process_end(&worker->process);
-	forget_known(worker);
+	known_answers_forget(&worker->known);
 	worker->owed = 0;
 	worker->identity[0] = '\0';
 }
@@ -288,25 +269,25 @@ void symbol_workers_counts(struct symbol_workers *workers, struct symbol_worker_
 
 /* ---- questions -------------------------------------------------------------------- */
 
-/* Appends a part of the answers; false when it is malformed. */
-static bool take_answers(const struct symbol_message *message, struct symbol_worker *worker,
-			 json_t *list)
+/* Takes a part of the answers to the positions from `fresh` on. Returns NULL, or why not all. */
+static const char *take_answers(const struct symbol_message *message, struct symbol_worker *worker,
+				const uint64_t *fresh)
 {
-	json_t *part = json_loadb(message->bytes.data ?: "", message->bytes.size_bytes, 0, NULL);
-	size_t count = json_array_size(part);
-	bool is_good = count && count <= worker->owed && count == message->number;
+	struct reader reader = reader_over(message->bytes.data, message->bytes.size_bytes);
+	struct sym_inlined inlined[SYMBOL_ANSWER_INLINED];
+	struct sym_answer answer;
+	size_t count = message->number;
 
-	for (size_t i = 0; is_good && i < count; i++) {
-		json_t *answer = json_array_get(part, i);
-
-		is_good = json_is_null(answer) || json_is_object(answer);
-		if (is_good && list)
-			is_good = !json_array_append(list, answer);
+	if (!count || count > worker->owed)
+		return problem_crashed;
+	worker->owed -= count;
+	for (size_t i = 0; i < count; i++) {
+		if (!symbol_answer_read(&reader, inlined, &answer))
+			return problem_crashed;
+		if (fresh && !known_answers_add(&worker->known, fresh[i], &answer))
+			return problem_large;
 	}
-	if (is_good)
-		worker->owed -= count;
-	json_decref(part);
-	return is_good;
+	return reader_left(&reader) ? problem_crashed : NULL;
 }
 
 static bool send_file(const struct symbol_worker *worker, const struct symbol_question *question,
@@ -322,17 +303,26 @@ static bool send_file(const struct symbol_worker *worker, const struct symbol_qu
 	return symbol_message_send(worker->process.fd, SYMBOL_MESSAGE_FILE, 0, NULL, 0, fd);
 }
 
-/* Receives the answers that are owed. NULL, or why not all came. `list`: NULL for those to a former
- * question. */
+static void log_unreadable(const struct symbol_question *question, const struct buf *reason)
+{
+	size_t bytes =
+		reason->size_bytes < most_reason_bytes ? reason->size_bytes : most_reason_bytes;
+
+	log_message(LOG_LEVEL_WARNING, "%s: %.*s", question->name, (int)bytes, reason->data ?: "");
+}
+
+/* Receives the answers that are owed, to the positions `fresh`. Returns NULL, or why not all came.
+ * `fresh`: NULL for those to a former question. */
 static const char *receive_answers(struct symbol_worker *worker,
-				   const struct symbol_question *question, json_t *list)
+				   const struct symbol_question *question, const uint64_t *fresh)
 {
 	struct symbol_message message AUTO_SYMBOL_MESSAGE;
+	const size_t count = worker->owed;
+	const char *problem = NULL;
 	unsigned int wanted = 0;
-	bool is_good = true;
 
 	symbol_message_init(&message, SYMBOL_CHILD_PART_BYTES);
-	while (is_good && worker->owed) {
+	while (!problem && worker->owed) {
 		enum symbol_receipt receipt =
 			symbol_message_receive(worker->process.fd, question->deadline_ms, &message);
 
@@ -341,29 +331,22 @@ static const char *receive_answers(struct symbol_worker *worker,
 		if (receipt == SYMBOL_ENDED)
 			return problem_crashed;
 		if (message.kind == SYMBOL_MESSAGE_UNREADABLE) {
-			log_message(LOG_LEVEL_WARNING, "%s: %.*s", question->name,
-				    (int)(message.bytes.size_bytes < most_reason_bytes
-						  ? message.bytes.size_bytes
-						  : most_reason_bytes),
-				    message.bytes.data ?: "");
+			log_unreadable(question, &message.bytes);
 			return problem_unreadable;
 		}
-		if (message.kind == SYMBOL_MESSAGE_WANT && wanted++ < most_wanted)
-			is_good = send_file(worker, question, &message);
-		else
-			is_good = message.kind == SYMBOL_MESSAGE_ANSWERS &&
-				  take_answers(&message, worker, list);
-		if (list && message.bytes.size_bytes > *question->room_bytes)
-			return problem_large;
-		if (list)
-			*question->room_bytes -= message.bytes.size_bytes;
+		if (message.kind == SYMBOL_MESSAGE_ANSWERS)
+			problem = take_answers(&message, worker,
+					       fresh ? fresh + (count - worker->owed) : NULL);
+		else if (message.kind != SYMBOL_MESSAGE_WANT || wanted++ >= most_wanted ||
+			 !send_file(worker, question, &message))
+			problem = problem_crashed;
 	}
-	return is_good ? NULL : problem_crashed;
+	return problem;
 }
 
 /* Asks the process; `fresh`: positions that are not known. */
 static const char *converse(struct symbol_worker *worker, const struct symbol_question *question,
-			    const uint64_t *fresh, size_t count, json_t *list)
+			    const uint64_t *fresh, size_t count)
 {
 	const char *problem = receive_answers(worker, question, NULL);
 
@@ -374,94 +357,65 @@ static const char *converse(struct symbol_worker *worker, const struct symbol_qu
 	if (!symbol_message_send(worker->process.fd, SYMBOL_MESSAGE_ASK, question->fields, fresh,
 				 count * sizeof(*fresh), -1))
 		return problem_crashed;
-	return receive_answers(worker, question, list);
+	return receive_answers(worker, question, fresh);
 }
 
 /* ---- answers that are known ------------------------------------------------------- */
 
-static struct known_answer *find_known(const struct symbol_worker *worker, uint64_t position)
-{
-	struct known_answer *known;
-
-	HASH_FIND(hh, worker->known, &position, sizeof(position), known);
-	return known;
-}
-
-static void remember(struct symbol_worker *worker, uint64_t position, json_t *answer)
-{
-	struct known_answer *known =
-		find_known(worker, position) ? NULL : calloc(1, sizeof(*known));
-
-	if (!known)
-		return;
-	if (HASH_COUNT(worker->known) >= most_known)
-		forget_known(worker);
-	known->position = position;
-	known->size_bytes = json_dumpb(answer, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
-	HASH_ADD(hh, worker->known, position, sizeof(known->position), known);
-	if (hash_added(known))
-		known->answer = json_incref(answer);
-	else
-		free(known);
-}
-
 static size_t collect_fresh(const struct symbol_worker *worker,
 			    const struct symbol_question *question, uint64_t *fresh)
 {
-	size_t count = 0;
+	size_t count = 0, bytes;
 
 	for (size_t i = 0; i < question->count; i++)
-		if (!find_known(worker, question->positions[i]))
+		if (!known_answers_find(&worker->known, question->positions[i], &bytes))
 			fresh[count++] = question->positions[i];
 	return count;
 }
 
 /* Appends answers in the order of the question, to the first one that there is not. */
-static const char *put_together(struct symbol_worker *worker,
-				const struct symbol_question *question, const json_t *answers,
-				json_t *list)
+static const char *put_together(const struct symbol_worker *worker,
+				const struct symbol_question *question, struct answer_list *list)
 {
-	size_t next = 0;
-
 	for (size_t i = 0; i < question->count; i++) {
-		struct known_answer *known = find_known(worker, question->positions[i]);
-		json_t *answer = known ? known->answer : json_array_get(answers, next++);
+		size_t bytes;
+		const char *text =
+			known_answers_find(&worker->known, question->positions[i], &bytes);
 
-		if (known && known->size_bytes > *question->room_bytes)
-			return problem_large;
-		if (known)
-			*question->room_bytes -= known->size_bytes;
-		if (!answer || json_array_append(list, answer))
+		if (!text)
 			break;
+		if (!answer_list_append_text(list, text, bytes))
+			return problem_large;
 	}
 	return NULL;
 }
 
 static const char *ask_worker(struct symbol_worker *worker, const struct symbol_question *question,
-			      json_t *list)
+			      struct answer_list *list)
 {
 	uint64_t *fresh AUTO_FREE = calloc(question->count, sizeof(*fresh));
 	const char *problem, *trouble;
-	json_t *answers;
 	size_t count;
 
 	if (!fresh)
 		return problem_large;
 	if (question->fields != worker->known_fields)
-		forget_known(worker);
+		known_answers_forget(&worker->known);
 	worker->known_fields = question->fields;
-	answers = json_array();
 	count = collect_fresh(worker, question, fresh);
-	problem = count ? converse(worker, question, fresh, count, answers) : NULL;
-	trouble = put_together(worker, question, answers, list);
-	for (size_t i = 0; i < json_array_size(answers); i++)
-		remember(worker, fresh[i], json_array_get(answers, i));
-	json_decref(answers);
+	if (count > KNOWN_ANSWERS_MOST - worker->known.count) {
+		known_answers_forget(&worker->known);
+		count = collect_fresh(worker, question, fresh);
+	}
+	problem = count ? converse(worker, question, fresh, count) : NULL;
+	trouble = put_together(worker, question, list);
+	if (worker->known.texts.size_bytes > most_kept_bytes)
+		known_answers_forget(&worker->known);
 	return problem ? problem : trouble;
 }
 
 const char *symbol_workers_ask(struct symbol_workers *workers,
-			       const struct symbol_question *question, json_t *list)
+			       const struct symbol_question *question, struct answer_list *list)
 {
 	struct symbol_worker *worker, old;
 	const char *problem = NULL;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "libsym/libsym.h"
+#include "symsrv/resolve/resolve_answer.h"
 
 /* So many images are kept open at a time. */
 #define SYMBOL_WORKERS_MOST 8
@@ -37,8 +38,6 @@ struct symbol_question {
 	const uint64_t *positions;
 	size_t count;
 	int64_t deadline_ms;
-	size_t *room_bytes; /* the answers may take so many bytes of JSON; what they took is
-			       subtracted */
 	/* A descriptor of the file that the process wants (JSON, symbol_child.c), or -1. Its bytes
 	 * are the whole file. It is closed afterwards. */
 	int (*find)(void *context, const json_t *wanted);
@@ -50,7 +49,7 @@ struct symbol_question {
  * process. Returns NULL, or why there are not all of them (static).
  */
 const char *symbol_workers_ask(struct symbol_workers *workers,
-			       const struct symbol_question *question, json_t *list);
+			       const struct symbol_question *question, struct answer_list *list);
 
 struct symbol_worker_counts {
 	uint64_t running, started, questions;

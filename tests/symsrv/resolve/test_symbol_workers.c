@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
+#include "symsrv/resolve/known_answers.h"
 #include "symsrv/resolve/map_processes.h"
 #include "symsrv/resolve/resolve_answer.h"
+#include "symsrv/resolve/symbol_answer.h"
 #include "symsrv/resolve/symbol_message.h"
 #include "symsrv/resolve/symbol_sandbox.h"
 #include "symsrv/resolve/symbol_workers.h"
@@ -124,7 +126,6 @@ Test(symbol_workers, do_not_start_again_at_once_what_has_failed)
 {
 	struct symbol_workers *workers = symbol_workers_create("/bin/true");
 	const uint64_t positions[] = { 1, 2 };
-	size_t room_bytes = 1000;
 	const struct symbol_question question = {
 		.identity = "one",
 		.name = "one",
@@ -132,21 +133,22 @@ Test(symbol_workers, do_not_start_again_at_once_what_has_failed)
 		.positions = positions,
 		.count = 2,
 		.deadline_ms = clock_now_ms() + 60000,
-		.room_bytes = &room_bytes,
 		.find = find_nothing,
 	};
 	struct symbol_worker_counts counts;
-	json_t *list = json_array();
+	struct buf text;
+	struct answer_list list = { .text = &text, .most_bytes = 1000 };
 
-	cr_assert_not_null(symbol_workers_ask(workers, &question, list));
-	cr_assert_not_null(strstr(symbol_workers_ask(workers, &question, list), "failed"));
-	cr_assert_eq(json_array_size(list), 0);
+	buf_init(&text, 1000);
+	cr_assert_not_null(symbol_workers_ask(workers, &question, &list));
+	cr_assert_not_null(strstr(symbol_workers_ask(workers, &question, &list), "failed"));
+	cr_assert_eq(list.count + text.size_bytes, 0);
 	symbol_workers_counts(workers, &counts);
 	cr_assert_eq(counts.questions, 1);
 	cr_assert_eq(counts.crashed + counts.refused, 1);
 	cr_assert_eq(counts.running, 0);
 	symbol_workers_destroy(workers);
-	json_decref(list);
+	buf_deinit(&text);
 }
 
 Test(resolve_answer, gives_each_function_its_own_place)
@@ -164,27 +166,171 @@ Test(resolve_answer, gives_each_function_its_own_place)
 		.inlined = inlined,
 		.inlined_count = 2,
 	};
-	json_t *json = resolve_answer_json(&answer);
-	char *text AUTO_FREE = json_dumps(json, JSON_COMPACT);
+	struct buf buf;
 
-	cr_assert_str_eq(text,
+	buf_init(&buf, 1000);
+	cr_assert(resolve_answer_write(&buf, &answer));
+	cr_assert_str_eq(buf_string(&buf),
 			 "{\"function\":\"outer\",\"offset\":9,\"file\":\"outer.c\",\"line\":3,"
 			 "\"inlines\":[{\"function\":\"inner\",\"file\":\"inner.c\",\"line\":1},"
 			 "{\"function\":\"middle\",\"file\":\"middle.c\",\"line\":2}]}");
+	buf_deinit(&buf);
+}
+
+/* The JSON of a name, as a reader of JSON takes it. */
+static char *name_read_back(const char *name)
+{
+	const struct sym_answer answer = { .status = SYM_RESOLVED, .name = name };
+	struct buf buf;
+	json_t *json;
+	char *ret;
+
+	buf_init(&buf, 1000);
+	cr_assert(resolve_answer_write(&buf, &answer));
+	json = json_loadb(buf.data, buf.size_bytes, 0, NULL);
+	cr_assert_not_null(json, "%s", buf_string(&buf));
+	ret = strdup(json_string_value(json_object_get(json, "function")));
 	json_decref(json);
+	buf_deinit(&buf);
+	return ret;
+}
+
+Test(resolve_answer, keeps_every_character_of_a_name)
+{
+	char every[128] = { 0 };
+	char *name AUTO_FREE = NULL, *accents AUTO_FREE = NULL;
+
+	for (size_t i = 0; i < 127; i++)
+		every[i] = (char)(i + 1);
+	name = name_read_back(every);
+	cr_assert_str_eq(name, every);
+	accents = name_read_back("\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\\");
+	cr_assert_str_eq(accents, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\\");
 }
 
 Test(resolve_answer, is_null_without_a_name_and_keeps_no_bytes_that_are_no_text)
 {
 	const struct sym_answer nothing = { .status = SYM_NO_MATCH, .name = "no" };
-	const struct sym_answer odd = { .status = SYM_RESOLVED, .name = "a\xff" };
-	json_t *json = resolve_answer_json(&nothing);
+	char *high AUTO_FREE = name_read_back("a\xff"),
+		   *half AUTO_FREE = name_read_back("\xc3\xa9\xc3");
+	struct buf buf;
 
-	cr_assert(json_is_null(json));
-	json_decref(json);
-	json = resolve_answer_json(&odd);
-	cr_assert_str_eq(json_string_value(json_object_get(json, "function")), "a?");
-	json_decref(json);
+	buf_init(&buf, 1000);
+	cr_assert(resolve_answer_write(&buf, &nothing));
+	cr_assert_str_eq(buf_string(&buf), "null");
+	buf_deinit(&buf);
+	cr_assert_str_eq(high, "a?");
+	cr_assert_str_eq(half, "???");
+}
+
+Test(resolve_answer, is_taken_back_when_there_is_no_room)
+{
+	const struct sym_answer answer = { .status = SYM_RESOLVED, .name = "name" };
+	struct buf buf;
+
+	buf_init(&buf, 35);
+	cr_assert(resolve_answer_write(&buf, &answer));
+	cr_assert_not(resolve_answer_write(&buf, &answer));
+	cr_assert_str_eq(buf_string(&buf), "{\"function\":\"name\",\"offset\":0}");
+	buf_deinit(&buf);
+}
+
+static const struct sym_inlined sent_inlined[] = {
+	{ .name = "in", .call_file = "b.c", .call_line = 2 }, { .name = "", .linkage_name = "_Z" }
+};
+static const struct sym_answer sent = {
+	.status = SYM_RESOLVED,
+	.name = "out",
+	.linkage_name = "_Zout",
+	.offset_bytes = UINT64_C(1) << 40,
+	.file = "a.c",
+	.line = 7,
+	.line_quality = SYM_LINE_NEAREST,
+	.inlined = sent_inlined,
+	.inlined_count = 2,
+};
+
+Test(symbol_answer, comes_as_it_was_sent)
+{
+	struct sym_inlined inlined[SYMBOL_ANSWER_INLINED];
+	struct buf bytes, before, after;
+	struct sym_answer came;
+	struct reader reader;
+
+	buf_init(&bytes, 1000);
+	buf_init(&before, 1000);
+	buf_init(&after, 1000);
+	symbol_answer_write(&bytes, &sent);
+	symbol_answer_write(&bytes, NULL);
+	reader = reader_over(bytes.data, bytes.size_bytes);
+	cr_assert(symbol_answer_read(&reader, inlined, &came));
+	cr_assert(resolve_answer_write(&before, &sent));
+	cr_assert(resolve_answer_write(&after, &came));
+	cr_assert_str_eq(buf_string(&after), buf_string(&before));
+	cr_assert(symbol_answer_read(&reader, inlined, &came));
+	cr_assert_null(came.name);
+	cr_assert_eq(reader_left(&reader), 0);
+	buf_deinit(&bytes);
+	buf_deinit(&before);
+	buf_deinit(&after);
+}
+
+/* Each cut is in memory of its own, so that a sanitizer sees reads beyond it. */
+Test(symbol_answer, that_is_cut_or_damaged_is_refused_or_read)
+{
+	struct sym_inlined inlined[SYMBOL_ANSWER_INLINED];
+	struct sym_answer came;
+	struct buf bytes;
+
+	buf_init(&bytes, 1000);
+	symbol_answer_write(&bytes, &sent);
+	for (size_t cut = 0; cut < bytes.size_bytes; cut++) {
+		char *copy AUTO_FREE = malloc(cut + 1);
+		struct reader reader = reader_over(copy, cut);
+
+		memcpy(copy, bytes.data, cut);
+		cr_assert_not(symbol_answer_read(&reader, inlined, &came), "%zu", cut);
+	}
+	for (size_t i = 0; i < bytes.size_bytes; i++)
+		for (unsigned int value = 0; value < 256; value += 5) {
+			char *copy AUTO_FREE = malloc(bytes.size_bytes);
+			struct reader reader = reader_over(copy, bytes.size_bytes);
+			struct buf text;
+
+			memcpy(copy, bytes.data, bytes.size_bytes);
+			copy[i] = (char)value;
+			buf_init(&text, 10000);
+			if (symbol_answer_read(&reader, inlined, &came))
+				cr_assert(resolve_answer_write(&text, &came));
+			buf_deinit(&text);
+		}
+	buf_deinit(&bytes);
+}
+
+Test(known_answers, are_found_by_position)
+{
+	struct known_answers known = { 0 };
+	struct sym_answer answer = { .status = SYM_RESOLVED, .name = "name" };
+	size_t bytes;
+
+	cr_assert_null(known_answers_find(&known, 0, &bytes));
+	for (uint64_t i = 0; i < KNOWN_ANSWERS_MOST; i++) {
+		answer.offset_bytes = i;
+		cr_assert(known_answers_add(&known, i * 4096, &answer));
+	}
+	cr_assert_not(known_answers_add(&known, 1, &answer));
+	for (uint64_t i = 0; i < KNOWN_ANSWERS_MOST; i += 7777) {
+		char text[64];
+		const char *found = known_answers_find(&known, i * 4096, &bytes);
+
+		snprintf(text, sizeof(text), "{\"function\":\"name\",\"offset\":%llu}",
+			 (unsigned long long)i);
+		cr_assert_eq(bytes, strlen(text));
+		cr_assert_arr_eq(found, text, bytes);
+	}
+	cr_assert_null(known_answers_find(&known, 1, &bytes));
+	known_answers_forget(&known);
+	cr_assert_null(known_answers_find(&known, 0, &bytes));
 }
 static int make_with(const char *program, int64_t deadline_ms, struct map_processes *processes)
 {
