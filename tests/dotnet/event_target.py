@@ -24,16 +24,19 @@ Counted = collections.namedtuple("Counted", "gen0 gen1 gen2 exceptions waits")
 Sample = collections.namedtuple("Sample", "comm tid time event frames")
 
 
+def events_program():
+    artifacts = built("events")
+    why = build_project("tests/dotnet/events", artifacts)
+    if why:
+        raise Skip(f"the program does not build: {why}")
+    return os.path.join(artifacts, "bin", "events", "release", "events.dll")
+
+
 class Target:
     """The program; ask() has it do something and returns what it counts since it started."""
 
-    def __init__(self, version="10.0", environment=None, before=()):
-        artifacts = built("events")
-        why = build_project("tests/dotnet/events", artifacts)
-        if why:
-            raise Skip(f"the program does not build: {why}")
-        program = os.path.join(artifacts, "bin", "events", "release", "events.dll")
-        words = [*before, live_record.dotnet_of(version), program]
+    def __init__(self, version="10.0", environment=None, before=(), command=None):
+        words = [*before, *(command or [live_record.dotnet_of(version), events_program()])]
         variables = dict(build_environment(), DOTNET_ROLL_FORWARD="LatestMajor", **(environment or {}))
         variables.pop("DOTNET_ROOT", None)
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables)

@@ -12,7 +12,9 @@ import subprocess
 
 import shapes
 from harness import ROOT, Sample, Skip, expect
+from event_target import Recording, Target, events_of, events_program
 from live_contract import compare_rundown, compare_settled
+from live_events import check_counts
 
 SOURCES = os.path.join(ROOT, "tests", "dotnet", "musl")
 SHAPE = shapes.Shape("10.0", "musl", ("-r", "linux-musl-x64", "--self-contained", "-p:UseAppHost=true"))
@@ -47,6 +49,16 @@ def _make(context):
             return None, f"musl-gcc: {done.stderr.strip().splitlines()[:1]}"
     shutil.copy(_compiler_file("libgcc_s.so.1"), directory)
     return MuslRuntime(directory, os.path.join(published.directory, "sample.dll")), None
+
+
+def laid_out(context, runtime, program):
+    """The command that runs a program on the runtime for musl, which looks for assemblies beside the program."""
+    host, sample = runtime.command
+    directory = context.directory("musl-program")
+    for name in os.listdir(os.path.dirname(sample)):
+        if not os.path.lexists(os.path.join(directory, name)):
+            os.symlink(os.path.join(os.path.dirname(sample), name), os.path.join(directory, name))
+    return [host, shutil.copy(program, directory)]
 
 
 def musl(context):
@@ -98,3 +110,27 @@ def test_musl_runtime_is_recorded_by_frame_pointers(context):
     expect(any(frame["guessed"] for thread in threads for frame in thread["frames"]), "stack marks nothing as guessed")
     ends = collections.Counter(thread["end"] for thread in threads)
     expect(ends["no unwind table"] > 0.8 * len(threads), f"the stacks of threads end otherwise: {ends}")
+
+
+def test_musl_runtime_has_events_with_managed_stacks(context):
+    """It has no tracepoints for native ones."""
+    runtime = musl(context)
+    path = os.path.join(context.scratch, "musl-events.trace.zip")
+    with Target(environment=runtime.environment, command=laid_out(context, runtime, events_program())) as target:
+        recording = Recording(context, target.pid, path, "--events=gc,alloc,exceptions,contention")
+        recording.wait_until_ready()
+        first = target.ask("nothing")
+        last = target.ask("work 40")
+        said = recording.stop()
+    expect("with managed stacks" in said and "native ones are not possible" in said, said)
+    check_counts(events_of(path), first, last)
+    views = {view: json.loads(context.mapgen.must("report", view, "-i", path, "--format=json", "--top=0").stdout)
+             for view in ("gc", "alloc", "exceptions", "contention")}
+    thrown = {row["type"]: row for row in views["exceptions"]["types"]}
+    expect(thrown["OrderException"]["count"] == last.exceptions - first.exceptions, f"{thrown}")
+    expect(thrown["OrderException"]["from"].startswith("Events.Find"), f"{thrown}")
+    expect(len(views["gc"]["collections"]) == last.gen0 - first.gen0, f"{len(views['gc']['collections'])} collections, {last}")
+    expect(any(row["type"] == "System.Byte[]" and "Events.Allocate" in row["from"] for row in views["alloc"]["types"]), f"{views['alloc']['types']}")
+    waits = sum(row["waits"] for row in views["contention"]["locks"] if "Events.Reserve" in row["from"])
+    expect(waits == last.waits - first.waits, f"{views['contention']['locks']}, {last}")
+    context.figure(f"{last.exceptions} exceptions, {last.gen0} collections, {waits} waits: as the program counts")
