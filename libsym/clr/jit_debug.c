@@ -3,8 +3,9 @@
  * How methods are read.
  *
  * A body passes steps; each reads one structure, which may not be cached yet. All bodies try their
- * step, then everything that was requested is fetched in one go. The debug information has no
- * length in front: a few hundred bytes are read first, more when they do not suffice.
+ * step, then everything that was requested is fetched in one go. Many bodies share a module: all
+ * bodies first find theirs, then each module is read once. The debug information has no length in
+ * front: a few hundred bytes are read first, more when they do not suffice.
  *
  * .NET 11 publishes where the header has the pointer to it. .NET 10 does not: there it is used only
  * if all published fields of the header are where they are in 10.0.
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 
 #include "libsym/base/buf.h"
+#include "libsym/base/hash.h"
 #include "libsym/clr/contract_locate.h"
 #include "libsym/clr/method_desc.h"
 #include "libsym/limits.h"
@@ -21,13 +23,14 @@
 enum {
 	FIRST_BYTES = 128, /* most methods have less */
 	MOST_BYTES = 1 << 20,
+	BATCH_BODIES = 256, /* what is read for so many is still in the processor's cache */
 };
 
 enum step {
 	STEP_HEAD = 0,
 	STEP_HEADER,
 	STEP_METHOD,
-	STEP_MODULE,
+	STEP_PLACE, /* waits for the module */
 	STEP_BLOB,
 	STEP_DONE,
 };
@@ -91,10 +94,20 @@ void jit_debug_close(struct jit_debug *debug)
 
 /* ---- steps -------------------------------------------------------------------------- */
 
+/* A module of the methods of one call. */
+struct jit_module {
+	uint64_t address;
+	struct module_place place;
+	bool is_done, is_unreadable;
+	UT_hash_handle hh;
+};
+
 struct body_reading {
 	struct jit_debug *debug;
 	jit_debug_visit *visit;
 	void *context;
+	struct jit_module *modules; /* table */
+	struct jit_module *last;    /* the one that the previous body has; NULL: none */
 };
 
 static int fail(struct jit_debug_body *body, const char *failure)
@@ -148,8 +161,30 @@ static int read_header(struct jit_debug *debug, struct jit_debug_body *body)
 	return STEP_METHOD;
 }
 
-static int read_method(struct jit_debug *debug, struct jit_debug_body *body)
+/* NULL when out of memory. */
+static struct jit_module *get_module(struct body_reading *reading, uint64_t address)
 {
+	struct jit_module *module = reading->last;
+
+	if (module && module->address == address)
+		return module;
+	HASH_FIND(hh, reading->modules, &address, sizeof(address), module);
+	if (module)
+		return reading->last = module;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return NULL;
+	module->address = address;
+	HASH_ADD(hh, reading->modules, address, sizeof(address), module);
+	if (hash_added(module))
+		return reading->last = module;
+	free(module);
+	return NULL;
+}
+
+static int read_method(struct body_reading *reading, struct jit_debug_body *body)
+{
+	struct jit_debug *debug = reading->debug;
 	struct method_owner owner;
 
 	if (!methods_read_owner(debug->methods, body->method_desc, &owner))
@@ -158,13 +193,18 @@ static int read_method(struct jit_debug *debug, struct jit_debug_body *body)
 			       : STEP_DONE;
 	body->module =
 		remote_u64(debug->memory, owner.method_table + debug->layout.method_table.module);
+	if (remote_state(debug->memory) != REMOTE_OK)
+		return STEP_DONE;
 	body->rid = owner.rid;
-	return STEP_MODULE;
+	body->found_module = get_module(reading, body->module);
+	return body->found_module ? STEP_PLACE : fail(body, "out of memory");
 }
 
-static int read_module(struct jit_debug *debug, struct jit_debug_body *body)
+static int take_place(struct jit_debug_body *body)
 {
-	module_place_read(debug->memory, &debug->layout, body->module, &body->place);
+	if (body->found_module->is_unreadable)
+		return fail(body, "the runtime's memory cannot be read there");
+	body->place = body->found_module->place;
 	if (!body->blob)
 		return fail(body, "the runtime has no debug information for this method");
 	body->blob_bytes = FIRST_BYTES;
@@ -180,20 +220,31 @@ static size_t wanted_bytes(const struct jit_debug_body *body)
 									: body->blob_bytes;
 }
 
+/* The debug information of a method, in the cache or copied; NULL: not read, or out of memory. */
+static const void *blob_bytes(struct jit_debug *debug, uint64_t address, size_t size_bytes)
+{
+	const void *cached = NULL;
+	void *room;
+
+	if (size_bytes <= REMOTE_PAGE_BYTES)
+		cached = remote_peek(debug->memory, address, size_bytes);
+	if (cached)
+		return cached;
+	buf_clear(&debug->blob);
+	room = buf_reserve(&debug->blob, size_bytes);
+	return room && remote_read(debug->memory, address, room, size_bytes) ? room : NULL;
+}
+
 static int read_blob(const struct body_reading *reading, struct jit_debug_body *body)
 {
 	struct jit_debug *debug = reading->debug;
 	size_t size_bytes = wanted_bytes(body);
+	const void *bytes = blob_bytes(debug, body->blob, size_bytes);
 	struct debug_info info;
-	char *room;
 
-	buf_clear(&debug->blob);
-	room = buf_reserve(&debug->blob, size_bytes);
-	if (!room)
-		return fail(body, "out of memory");
-	if (!remote_read(debug->memory, body->blob, room, size_bytes))
-		return STEP_DONE;
-	info = debug_info_read(room, size_bytes, debug->debug_layout.form);
+	if (!bytes)
+		return fail(body, "out of memory"); /* or not read yet, which advance() sees */
+	info = debug_info_read(bytes, size_bytes, debug->debug_layout.form);
 	if (info.is_short && body->blob_bytes < MOST_BYTES / 4) {
 		body->blob_bytes *= 4;
 		return STEP_BLOB;
@@ -204,7 +255,7 @@ static int read_blob(const struct body_reading *reading, struct jit_debug_body *
 	return STEP_DONE;
 }
 
-static int run_step(const struct body_reading *reading, struct jit_debug_body *body)
+static int run_step(struct body_reading *reading, struct jit_debug_body *body)
 {
 	switch (body->step) {
 	case STEP_HEAD:
@@ -212,20 +263,20 @@ static int run_step(const struct body_reading *reading, struct jit_debug_body *b
 	case STEP_HEADER:
 		return read_header(reading->debug, body);
 	case STEP_METHOD:
-		return read_method(reading->debug, body);
-	case STEP_MODULE:
-		return read_module(reading->debug, body);
+		return read_method(reading, body);
+	case STEP_PLACE:
+		return take_place(body);
 	default:
 		return read_blob(reading, body);
 	}
 }
 
-/* Runs as many steps as the cache allows. */
-static void advance(const struct body_reading *reading, struct jit_debug_body *body)
+/* Runs as many steps as the cache allows, up to the step `end`. */
+static void advance(struct body_reading *reading, struct jit_debug_body *body, int end)
 {
 	struct remote_memory *memory = reading->debug->memory;
 
-	while (body->step != STEP_DONE) {
+	while (body->step < end) {
 		int next;
 
 		remote_begin(memory);
@@ -241,27 +292,82 @@ static void advance(const struct body_reading *reading, struct jit_debug_body *b
 	}
 }
 
+/* ---- rounds --------------------------------------------------------------------------- */
+
+/* Fetches what was requested. *again_ret: something was. */
+static struct sym_error *end_round(struct remote_memory *memory, unsigned int round,
+				   bool *again_ret)
+{
+	if (round == LIMIT_REMOTE_ROUNDS)
+		return sym_error_create(SYM_ERROR_LIMIT,
+					"the runtime's debug information has no end");
+	return remote_memory_fetch(memory, again_ret);
+}
+
+/* Those that do not reach `end` have failed. */
+static struct sym_error *advance_all(struct body_reading *reading, struct jit_debug_body *bodies,
+				     size_t count, int end)
+{
+	struct sym_error *error = NULL;
+	bool again = true;
+
+	for (unsigned int round = 0; !error && again; round++) {
+		for (size_t i = 0; i < count; i++)
+			advance(reading, &bodies[i], end);
+		error = end_round(reading->debug->memory, round, &again);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (bodies[i].step < end)
+			bodies[i].step =
+				fail(&bodies[i], "the runtime's memory cannot be read there");
+	return error;
+}
+
+static void read_place(struct jit_debug *debug, struct jit_module *module)
+{
+	if (module->is_done)
+		return;
+	remote_begin(debug->memory);
+	module_place_read(debug->memory, &debug->layout, module->address, &module->place);
+	module->is_done = remote_state(debug->memory) != REMOTE_PENDING;
+	module->is_unreadable = remote_state(debug->memory) != REMOTE_OK;
+}
+
+static struct sym_error *read_places(struct body_reading *reading)
+{
+	struct sym_error *error = NULL;
+	bool again = true;
+
+	for (unsigned int round = 0; !error && again; round++) {
+		struct jit_module *module, *next;
+
+		HASH_ITER(hh, reading->modules, module, next)
+		read_place(reading->debug, module);
+		error = end_round(reading->debug->memory, round, &again);
+	}
+	return error;
+}
+
+static struct sym_error *read_some(struct body_reading *reading, struct jit_debug_body *bodies,
+				   size_t count)
+{
+	struct sym_error *error = advance_all(reading, bodies, count, STEP_PLACE);
+
+	if (!error)
+		error = read_places(reading);
+	return error ? error : advance_all(reading, bodies, count, STEP_DONE);
+}
+
 struct sym_error *jit_debug_read(struct jit_debug *debug, struct jit_debug_body *bodies,
 				 size_t count, jit_debug_visit *visit, void *context)
 {
-	const struct body_reading reading = { debug, visit, context };
-	bool again = true;
+	struct body_reading reading = { debug, visit, context, NULL, NULL };
+	struct sym_error *error = NULL;
 
 	remote_memory_forget(debug->memory);
-	for (unsigned int round = 0; again; round++) {
-		struct sym_error *error;
-
-		if (round == LIMIT_REMOTE_ROUNDS)
-			return sym_error_create(SYM_ERROR_LIMIT,
-						"the runtime's debug information has no end");
-		for (size_t i = 0; i < count; i++)
-			advance(&reading, &bodies[i]);
-		error = remote_memory_fetch(debug->memory, &again);
-		if (error)
-			return error;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (bodies[i].step != STEP_DONE)
-			fail(&bodies[i], "the runtime's memory cannot be read there");
-	return NULL;
+	for (size_t at = 0; !error && at < count; at += BATCH_BODIES)
+		error = read_some(&reading, bodies + at,
+				  count - at < BATCH_BODIES ? count - at : BATCH_BODIES);
+	HASH_DESTROY(reading.modules, free);
+	return error;
 }

@@ -43,6 +43,7 @@ struct jit_debug_body {
 	/* private */
 	int step;
 	uint64_t header, method_desc, blob;
+	const struct jit_module *found_module;
 	size_t blob_bytes;
 };
 

@@ -36,6 +36,7 @@ static struct call {
 	size_t count;
 } * calls;
 static size_t call_count;
+static bool is_noting = true;
 static pid_t pid;
 
 /* Memory shared between the processes. */
@@ -60,7 +61,7 @@ static ssize_t read_and_note(void *context, const struct iovec *rooms, const str
 	ssize_t bytes = process_vm_readv(pid, rooms, count, pieces, count, 0);
 
 	(void)context;
-	if (call_count < MAX_CALLS) {
+	if (is_noting && call_count < MAX_CALLS) {
 		struct call *call = &calls[call_count++];
 
 		memcpy(call->pieces, pieces, count * sizeof(*pieces));
@@ -262,11 +263,10 @@ static struct sym_error *read_debug(uint64_t base, const struct jit_debug_body *
 	double begin;
 
 	memcpy(bodies, questions, count * sizeof(*bodies));
-	call_count = 0;
 	if (!error)
 		error = jit_debug_open(memory, base, &debug);
 	*open_calls_ret = call_count;
-	call_count = 0;
+	call_count = is_noting ? 0 : call_count;
 	*entries_ret = 0;
 	begin = cpu_ms();
 	if (!error)
@@ -284,8 +284,15 @@ static struct sym_error *measure_debug(uint64_t base)
 	struct jit_debug_body *bodies = list_bodies(base, &count);
 	struct sym_error *error = NULL;
 
+	call_count = 0;
+	if (bodies)
+		error = read_debug(base, bodies, count, &ours[0], &entries, &open_calls);
+	/* The process is stopped: the calls are the same each time. */
+	is_noting = false;
 	for (int i = 0; bodies && !error && i < DEBUG_ROUNDS; i++) {
-		error = read_debug(base, bodies, count, &ours[i], &entries, &open_calls);
+		size_t no_calls;
+
+		error = read_debug(base, bodies, count, &ours[i], &entries, &no_calls);
 		peer[i] = error ? 0 : repeat_calls();
 	}
 	free(bodies);

@@ -61,10 +61,7 @@ static void begin_packed(struct il_map *map)
 	map->native_bits = (uint8_t)(native_bits + 1);
 	map->il_bits = (uint8_t)(il_bits + 1);
 	record_bits = (uint64_t)map->source_bits + map->native_bits + map->il_bits;
-	/* The rest of a byte that was begun is padding. */
-	map->bits =
-		reader_part(&reader->bytes, reader->bytes.position, reader_left(&reader->bytes));
-	if (record_bits * map->count > (uint64_t)reader_left(&map->bits) * 8)
+	if (record_bits * map->count > (uint64_t)reader_left(&reader->bytes) * 8)
 		reader_fail(&reader->bytes, "an IL map that is longer than its blob");
 }
 
@@ -84,25 +81,43 @@ struct il_map il_map_begin(const void *bounds, size_t size_bytes, enum il_map_fo
 	return map;
 }
 
-/* `count` bits from bit `at` on, at most 32. The caller has checked the length. */
-static uint32_t take_bits(const struct reader *bits, uint64_t at, unsigned int count)
+/*
+ * At least 57 bits from bit `at` of the records on, or all that are left. The records begin at the
+ * reader's position, because the rest of a byte that was begun is padding.
+ */
+static uint64_t bits_from(const struct reader *records, uint64_t at)
 {
-	size_t byte = (size_t)(at / 8), left = bits->size_bytes - byte;
-	uint64_t value = 0;
+	const uint8_t *bytes = records->data + records->position;
+	const size_t size_bytes = records->size_bytes - records->position;
+	uint64_t value = 0, first = 0;
 
-	memcpy(&value, bits->data + byte, left < sizeof(value) ? left : sizeof(value));
-	return (uint32_t)(le64toh(value) >> (at % 8) & ((1ull << count) - 1));
+	if (size_bytes >= sizeof(value)) {
+		first = at / 8 < size_bytes - sizeof(value) ? at / 8 : size_bytes - sizeof(value);
+		memcpy(&value, bytes + first, sizeof(value));
+	} else {
+		memcpy(&value, bytes, size_bytes);
+	}
+	return le64toh(value) >> (at - 8 * first);
+}
+
+static uint32_t low_bits(uint64_t value, unsigned int count)
+{
+	return (uint32_t)(value & ((1ull << count) - 1));
 }
 
 static void read_packed(const struct il_map *map, uint32_t *delta_ret, uint32_t *il_ret,
 			bool *is_call_ret)
 {
-	unsigned int record_bits = map->source_bits + map->native_bits + map->il_bits;
+	const struct reader *records = &map->reader.bytes;
+	unsigned int head_bits = map->source_bits + map->native_bits;
+	unsigned int record_bits = head_bits + map->il_bits;
 	uint64_t at = (uint64_t)map->next * record_bits;
+	uint64_t head = bits_from(records, at);
+	uint64_t rest = record_bits <= 57 ? head >> head_bits : bits_from(records, at + head_bits);
 
-	*is_call_ret = take_bits(&map->bits, at, map->source_bits) & 1;
-	*delta_ret = take_bits(&map->bits, at + map->source_bits, map->native_bits);
-	*il_ret = take_bits(&map->bits, at + map->source_bits + map->native_bits, map->il_bits);
+	*is_call_ret = head & 1;
+	*delta_ret = low_bits(head >> map->source_bits, map->native_bits);
+	*il_ret = low_bits(rest, map->il_bits);
 }
 
 bool il_map_next(struct il_map *map, struct il_map_entry *ret)

@@ -55,8 +55,7 @@ uint32_t nibble_read(struct nibble_reader *reader);
 
 /* A walk over the entries. They ascend by native offset. */
 struct il_map {
-	struct nibble_reader reader; /* nibble form */
-	struct reader bits;          /* packed form: all records */
+	struct nibble_reader reader; /* at the next entry; packed form: at the first */
 	enum il_map_form form;
 	uint32_t count, next;
 	uint8_t native_bits, il_bits, source_bits;
