@@ -197,11 +197,7 @@ struct first_pass {
 
 static int32_t host_tid(const struct event_reading *reading, const struct runtime_event *event)
 {
-	const struct event_profile_opts *opts = reading->opts;
-
-	return opts->host_tid ? opts->host_tid(opts->host_tid_context,
-					       event_reading_pid(reading, event), event->tid)
-			      : event->tid;
+	return event_reading_host_tid(reading, event_reading_pid(reading, event), event->tid);
 }
 
 /* The last file of the command line of a .NET process, without its directory and ".dll". */

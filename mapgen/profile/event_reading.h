@@ -70,6 +70,15 @@ static inline int32_t event_reading_pid(const struct event_reading *reading,
 	return reading->opts->pid ? reading->opts->pid : event->pid;
 }
 
+/* A thread id of the PID namespace of the process as that of the machine. */
+static inline int32_t event_reading_host_tid(const struct event_reading *reading, int32_t pid,
+					     int32_t tid)
+{
+	const struct event_profile_opts *opts = reading->opts;
+
+	return opts->host_tid ? opts->host_tid(opts->host_tid_context, pid, tid) : tid;
+}
+
 /* The part of the stream that is wanted. */
 static inline uint64_t event_reading_window_begin(const struct event_reading *reading)
 {

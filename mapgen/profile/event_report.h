@@ -63,6 +63,8 @@ struct event_report {
 	/* Allocation ticks have no size of an object (up to .NET 5): their bytes count unused ends
 	 * of the areas in which threads allocate. */
 	bool counts_area_ends;
+	/* Owners of locks are managed threads, by their numbers (from .NET 11 on). */
+	bool owners_are_managed;
 	/* Events that are missing. */
 	uint64_t other_processes;            /* events of collections */
 	uint64_t meter_limits, meter_errors; /* said by the runtime */

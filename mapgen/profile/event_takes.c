@@ -146,6 +146,31 @@ static struct sym_error *take_exception(struct event_reading *reading,
 
 /* ---- locks and waits ------------------------------------------------------------------------- */
 
+/*
+ * Up to .NET 10 a thread of the system. From .NET 11 on all locks are those of
+ * src/libraries/System.Private.CoreLib/src/System/Threading/Lock.cs, which know the number of a
+ * managed thread only.
+ */
+static uint64_t owner_of(struct event_reading *reading, const struct runtime_event *event)
+{
+	static const char name[] = ".NET ";
+	enum {
+		FIRST_WITH_MANAGED_OWNERS = 11
+	};
+	const char *runtime = reading->profile->runtime;
+	uint64_t owner = event_number(event, "LockOwnerThreadID");
+
+	if (runtime && !strncmp(runtime, name, strlen(name)) &&
+	    strtoul(runtime + strlen(name), NULL, 10) >= FIRST_WITH_MANAGED_OWNERS) {
+		reading->report->owners_are_managed = true;
+		return owner;
+	}
+	return owner && owner <= INT32_MAX
+		       ? (uint64_t)event_reading_host_tid(
+				 reading, event_reading_pid(reading, event), (int32_t)owner)
+		       : 0;
+}
+
 static struct sym_error *begin_lock(struct event_reading *reading,
 				    const struct runtime_event *event, uint32_t stack)
 {
@@ -156,7 +181,7 @@ static struct sym_error *begin_lock(struct event_reading *reading,
 
 	if (error || !pending)
 		return error;
-	pending->number = event_number(event, "LockOwnerThreadID");
+	pending->number = owner_of(reading, event);
 	pending->other = event_number(event, "AssociatedObjectID");
 	if (lock && asprintf(&pending->text, "lock 0x%" PRIx64, lock) < 0)
 		return &sym_error_no_memory;
@@ -179,7 +204,7 @@ static struct sym_error *keep_lock_wait(struct event_reading *reading,
 		(struct lock_wait){ .begin_ns = pending->time_ns,
 				    .end_ns = pending->time_ns + waited_ns,
 				    .tid = pending->key.tid,
-				    .owner_tid = pending->number,
+				    .owner_tid = report->owners_are_managed ? 0 : pending->number,
 				    .lock = lock };
 	return NULL;
 }

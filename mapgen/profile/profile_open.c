@@ -113,10 +113,10 @@ static struct sym_error *take_about(struct profile *profile, const json_t *about
 	if (json_array_size(pids) == 1)
 		profile->pid = (int32_t)json_integer_value(json_array_get(pids, 0));
 	profile->losses.unknown_processes = number_of(losses, "unknown_processes");
-	if (!keep_text(about, "title", &profile->title) ||
-	    !keep_text(about, "runtime", &profile->runtime))
-		return &sym_error_no_memory;
-	return name_process(profile);
+	return keep_text(about, "title", &profile->title) &&
+			       keep_text(about, "runtime", &profile->runtime)
+		       ? NULL
+		       : &sym_error_no_memory;
 }
 
 static bool was_unwound(const json_t *about)
@@ -184,9 +184,12 @@ static struct sym_error *read_archive(struct profile *profile, struct trace_arch
 		error = perf_profile_read(profile, archive->perf_data_fd, path, &perf_opts);
 	profile->losses.bad_name_lines = frozen_names_bad_lines(frozen) + notes.bad_lines;
 	stack_notes_deinit(&notes);
+	/* The meaning of events depends on the version of the runtime. */
+	if (!error)
+		error = take_about(profile, archive->about);
 	if (!error)
 		error = read_streams(profile, archive, &names, match, opts);
-	return error ? error : take_about(profile, archive->about);
+	return error ? error : name_process(profile);
 }
 
 static struct sym_error *open_archive(struct profile *profile, int fd, const char *path,

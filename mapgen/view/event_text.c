@@ -185,7 +185,9 @@ static void put_text_cell(const struct view *view, const json_t *row, const stru
 		type_text_short(&text, value);
 	else if (column->form == FORM_QUOTED && *value)
 		buf_printf(&text, "\"%s\"", value);
-	else if (column->form == FORM_OWNER && !json_is_null(json_object_get(row, column->key)))
+	else if (column->form == FORM_OWNER && json_is_null(json_object_get(row, column->key)))
+		buf_append_string(&text, text_of(row, "last_owner"));
+	else if (column->form == FORM_OWNER)
 		buf_printf(&text, "%s %.0f", text_of(row, "last_owner"), real_of(row, column->key));
 	else
 		buf_append_string(&text, value);

@@ -322,20 +322,26 @@ static void add_lock(const struct view *view, const struct event_origins *origin
 	const struct event_row *row =
 		event_rows_look_up(&view->profile->report->locks, leaf_name(view, subject), "");
 	uint64_t owner = row ? row->extra[0] : 0;
-	char object[32] = "";
+	char object[32] = "", managed[40] = "";
 
 	if (row && row->extra[1])
 		snprintf(object, sizeof(object), "0x%" PRIx64, row->extra[1]);
+	if (owner && view->profile->report->owners_are_managed) {
+		snprintf(managed, sizeof(managed), "managed thread %" PRIu64, owner);
+		owner = 0;
+	}
 	json_array_append_new(
-		rows, json_pack("{s:o, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "lock",
-				json_output_text(leaf_name(view, subject)), "waits",
-				(json_int_t)subject->count, "waited_ms",
-				(double)subject->weight / ns_per_ms, "longest_ms",
-				(double)subject->longest / ns_per_ms, "object",
-				json_output_text(*object ? object : NULL), "last_owner_tid",
-				owner ? json_integer((json_int_t)owner) : json_null(), "last_owner",
-				json_output_text(thread_name(&view->profile->threads, owner)),
-				"from", from_json(view, origins, subject)));
+		rows,
+		json_pack("{s:o, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "lock",
+			  json_output_text(leaf_name(view, subject)), "waits",
+			  (json_int_t)subject->count, "waited_ms",
+			  (double)subject->weight / ns_per_ms, "longest_ms",
+			  (double)subject->longest / ns_per_ms, "object",
+			  json_output_text(*object ? object : NULL), "last_owner_tid",
+			  owner ? json_integer((json_int_t)owner) : json_null(), "last_owner",
+			  json_output_text(*managed ? managed
+						    : thread_name(&view->profile->threads, owner)),
+			  "from", from_json(view, origins, subject)));
 }
 
 static void add_wait(const struct view *view, const struct event_origins *origins,

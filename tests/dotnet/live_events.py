@@ -335,3 +335,14 @@ def test_events_prints_what_the_program_throws_with_names_as_in_csharp(context):
             running.communicate()
     own = [frame for frame in frames if frame.startswith("Events.")]
     expect(own == ["Events.Find(int)"] * len(own) and len(own) >= 3, f"frames: {frames}")
+
+
+def test_owners_of_locks_of_11_are_managed_threads(context):
+    path = os.path.join(context.scratch, "owners-11.trace.zip")
+    with Target("11.0") as target:
+        recording = Recording(context, target.pid, path, "--events=contention")
+        recording.wait_until_ready()
+        target.ask("work 4")
+        recording.stop()
+    row = json.loads(context.mapgen.must("report", "contention", "-i", path, "--format=json").stdout)["locks"][0]
+    expect(row["last_owner_tid"] is None and row["last_owner"] == "managed thread 1", f"{row}")
