@@ -5,7 +5,7 @@
 //   throw N       N exceptions in one thread
 //   spin MS       uses the processor for so long
 //   flood S       exceptions and allocations in all threads for S seconds
-//   cpu N         nanoseconds of CPU for each of N exceptions
+//   cost KIND DEPTH N   nanoseconds of one thread's processor time for N events (EventCost.cs)
 using System;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
@@ -150,7 +150,7 @@ static class Events
         for (string line; (line = Console.ReadLine()) != null;)
         {
             string[] words = line.Split(' ');
-            int count = words.Length > 1 ? int.Parse(words[1]) : 0;
+            int count = words.Length == 2 ? int.Parse(words[1]) : 0;
             if (words[0] == "work")
                 Work(count);
             else if (words[0] == "threads")
@@ -162,12 +162,9 @@ static class Events
             else if (words[0] == "throw")
                 for (int i = 0; i < count; i++)
                     Throw();
-            else if (words[0] == "cpu")
+            else if (words[0] == "cost")
             {
-                TimeSpan before = Process.GetCurrentProcess().TotalProcessorTime;
-                for (int i = 0; i < count; i++)
-                    Throw();
-                Console.WriteLine((long)((Process.GetCurrentProcess().TotalProcessorTime - before).TotalMilliseconds * 1e6 / count));
+                Console.WriteLine(EventCost.Measure(words[1], int.Parse(words[2]), int.Parse(words[3])));
                 continue;
             }
             Answer();
