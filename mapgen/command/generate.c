@@ -37,8 +37,6 @@ struct paths {
 static void add_result(struct generation *generation, const char *path, enum map_outcome outcome,
 		       const char *map_path, struct sym_error *error)
 {
-	if (outcome == MAP_UNSAVED)
-		outcome = MAP_FAILED; /* DIR of --output holds the maps, not the cache */
 	generation->counts[outcome]++;
 	if (generation->images)
 		json_array_append_new(

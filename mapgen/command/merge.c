@@ -12,47 +12,7 @@
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/name_form.h"
 #include "mapgen/cli/target.h"
-#include "mapgen/perfmap/merge_stamp.h"
 #include "mapgen/perfmap/merge_write.h"
-
-/* Makes the map of one image in the cache; a problem of the cache is printed once. */
-static void keep_map(struct merge *merge, struct sym_image *image)
-{
-	char *path AUTO_FREE = NULL;
-	struct sym_error *error AUTO_ERROR = NULL;
-
-	switch (relative_map_make(&merge->maker, image, &path, &error)) {
-	case MAP_FAILED:
-		failures_add_error(&merge->failures, sym_image_path(image), STEAL(error));
-		break;
-	case MAP_UNSAVED:
-		if (!merge->unsaved)
-			merge_note(merge, "relative maps are not kept: %s",
-				   sym_error_message(error));
-		merge->unsaved = true;
-		break;
-	default:
-		break;
-	}
-}
-
-static void keep_maps(struct merge *merge)
-{
-	size_t count = sym_snapshot_image_count(merge->snapshot);
-
-	if (merge->cache_trouble) {
-		merge_note(merge, "relative maps are not kept: %s",
-			   sym_error_message(merge->cache_trouble));
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct sym_image *image = sym_snapshot_image_at(merge->snapshot, i);
-
-		/* An image that is only in memory has no file to compare with next time. */
-		if (target_is_assembly(image) && sym_image_content_key(image))
-			keep_map(merge, image);
-	}
-}
 
 /* Maps of --maps that do not fit the mapped images; their methods are named from the tables of the
  * image. */
@@ -94,8 +54,6 @@ static bool merge_gather_symbols(struct merge *merge)
 		return false;
 	}
 	merge->symbols = merge->own_symbols = symbols;
-	/* Called after the map was made: an image with a map in the cache is not read again. */
-	keep_maps(merge);
 	merge_add_troubles(merge);
 	say_refused_maps(merge);
 	say_contradiction(merge);
@@ -104,25 +62,9 @@ static bool merge_gather_symbols(struct merge *merge)
 	return merge_add_jit_trouble(merge) && target_lives(merge->snapshot, merge->options);
 }
 
-/* Only complete maps are remembered, because what is missing is printed each time. */
 static bool write_in_place(struct merge *merge, const struct map_location *location)
 {
-	int32_t pid = sym_snapshot_process(merge->snapshot)->pid;
-	int cache_fd = merge->maker.place.directory_fd;
-	struct merge_stamp inputs = { .usable = false };
-
-	if (!merge->cache_trouble)
-		inputs = merge_stamp_of_inputs(merge->snapshot, merge->options, merge->info,
-					       location);
-	if (inputs.usable && merge_stamp_holds(&inputs, cache_fd, pid, location, &merge->counts)) {
-		merge_done(merge, "unchanged", location->path, 0);
-		return merge_add_jit_trouble(merge);
-	}
-	if (!merge_gather_symbols(merge) || !merge_write_at(merge, location))
-		return false;
-	if (!merge->failures.count)
-		merge_stamp_leave(&inputs, cache_fd, pid, location, &merge->counts);
-	return true;
+	return merge_gather_symbols(merge) && merge_write_at(merge, location);
 }
 
 static bool merge_undo(struct merge *merge, const struct map_location *location)
@@ -219,13 +161,8 @@ static int merge_report(struct merge *merge)
 	return merge->failures.count ? EXIT_PARTLY : EXIT_DONE;
 }
 
-/*
- * Maps in the cache are made for other tools and for generate. The library does not read them: it
- * names methods from the image as fast as it could check a map against the image.
- */
 static bool merge_execute(struct merge *merge)
 {
-	merge->cache_trouble = relmap_cache_open_cache(&merge->maker.place);
 	merge->snapshot = target_open_dotnet(merge->options, merge->options->relmap_dirs.items);
 	if (!merge->snapshot || !merge_find_perf_map(merge))
 		return false;
@@ -272,8 +209,6 @@ int merge_run(const struct options *options)
 		return EXIT_USAGE;
 	}
 	merge.write_flags = name_form_write_flags(options);
-	merge.maker.format = SYM_MAP_RELATIVE;
-	merge.maker.place.directory_fd = -1;
 	merge.notes = json_array();
 	exit_code = merge_execute(&merge) ? merge_report(&merge) : EXIT_FAILED;
 	json_decref(merge.notes);
@@ -281,7 +216,5 @@ int merge_run(const struct options *options)
 	sym_snapshot_close(merge.snapshot);
 	failures_deinit(&merge.failures);
 	free(merge.path);
-	sym_error_destroy(merge.cache_trouble);
-	relmap_cache_close(&merge.maker.place);
 	return exit_code;
 }

@@ -15,18 +15,14 @@
 #include "mapgen/cli/options.h"
 #include "mapgen/perfmap/merge_lines.h"
 #include "mapgen/perfmap/perfmap_file.h"
-#include "mapgen/relmap/relative_map.h"
 
 struct merge {
 	const struct options *options;
-	struct map_maker maker;
 	struct sym_snapshot *snapshot;
 	const struct sym_symbols *symbols;
 	struct sym_symbols *own_symbols; /* the merge owns the list */
 	const struct sym_perf_map_info *info;
 	const struct sym_jit_info *jit;
-	struct sym_error *cache_trouble; /* why relative maps are not kept */
-	bool unsaved;                    /* a map could not be kept, and a message said so */
 	struct failures failures;
 	struct merge_counts counts;
 	uint32_t write_flags;

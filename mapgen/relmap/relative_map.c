@@ -98,7 +98,7 @@ static enum map_outcome write_map(struct map_maker *maker, const struct relmap_c
 	case SLOT_FAILED:
 		*error_ret = sym_error_create(SYM_ERROR_IO, "cannot write %s: %s", slot->path,
 					      strerror(errno));
-		return MAP_UNSAVED;
+		return MAP_FAILED;
 	case SLOT_REPLACED:
 		if (!maker->place.is_cache)
 			message("%s: had other content; replaced", slot->path);
@@ -126,7 +126,7 @@ static enum map_outcome relative_map_write(struct map_maker *maker,
 	rows = map_rows(text, size_bytes);
 	if (maker->crossgen || rows >= kept_rows)
 		outcome = write_map(maker, slot, text, size_bytes, error_ret);
-	if (maker->crossgen || outcome == MAP_UNSAVED)
+	if (maker->crossgen || outcome == MAP_FAILED)
 		return outcome;
 	*error_ret = missing_rows(maker, image, rows, rows > kept_rows ? rows : kept_rows);
 	return *error_ret ? MAP_PARTLY : outcome;
@@ -150,7 +150,7 @@ enum map_outcome relative_map_make(struct map_maker *maker, struct sym_image *im
 		return MAP_KEPT;
 	*error_ret = relmap_cache_entry_open(&maker->place, image, maker->format, &slot);
 	if (*error_ret)
-		return MAP_UNSAVED;
+		return MAP_FAILED;
 	is_kept = maker->place.is_cache && !maker->crossgen &&
 		  relmap_cache_entry_rows(&slot, &kept_rows);
 	if (is_kept && is_complete(kept_rows, image))

@@ -20,8 +20,7 @@ enum map_outcome {
 	MAP_PARTLY,  /* made, but without the methods whose names are unknown */
 	MAP_KEPT,    /* was there already */
 	MAP_NO_CODE, /* the image has no precompiled code */
-	MAP_FAILED,  /* the image cannot be used */
-	MAP_UNSAVED, /* the map could not be written */
+	MAP_FAILED,  /* the image cannot be used, or the map cannot be written */
 	MAP_OUTCOMES,
 };
 
@@ -35,7 +34,7 @@ struct map_maker {
 
 /*
  * @param path_ret where the map is; heap; NULL unless there is one
- * @param error_ret with MAP_PARTLY, MAP_FAILED and MAP_UNSAVED why, else NULL
+ * @param error_ret with MAP_PARTLY and MAP_FAILED why, else NULL
  */
 enum map_outcome relative_map_make(struct map_maker *maker, struct sym_image *image,
 				   char **path_ret, struct sym_error **error_ret);

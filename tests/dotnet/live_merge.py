@@ -152,14 +152,12 @@ def without_last_lines(path, count):
 
 
 def test_what_was_appended_is_counted_alike_by_the_next_merge(context):
-    """Also by one that knows nothing of the first."""
     with Sample(context.sdk(), MAP_ON) as sample:
         sample.stand_still()
         without_last_lines(sample.map_path, 8)
         said = []
         for _ in range(2):
             said.append(counted(context.mapgen.must("merge", "--mode=append", sample.pid).stdout))
-            shutil.rmtree(os.path.join(context.mapgen.environment["XDG_CACHE_HOME"], "dotnet-mapgen", "receipts"))
         expect(said[0] and said[0] == said[1], f"counted {said[0]}, then {said[1]}")
 
 
@@ -176,7 +174,6 @@ def test_what_a_wrecked_line_hides_from_others_is_appended(context):
         before = unseen()
         context.mapgen.must("merge", "--mode=append", sample.pid)
         after, size = unseen(), os.path.getsize(sample.map_path)
-        shutil.rmtree(os.path.join(context.mapgen.environment["XDG_CACHE_HOME"], "dotnet-mapgen", "receipts"))
         context.mapgen.must("merge", "--mode=append", sample.pid)
         context.figure(f"of {len(methods)} methods {len(before)} had no line of their own, {len(after)} have none then")
         expect(before, "the runtime wrecked no line")
@@ -327,7 +324,7 @@ def kill_at_every_change(context, sample, mode, check):
     """Ends merge by SIGKILL at each of the system calls by which it changes something, before that call."""
     if not shutil.which("strace"):
         raise Skip("strace is not installed (package strace)")
-    context.mapgen.must("merge", sample.pid, f"--mode={mode}")  # what the caches lack
+    context.mapgen.must("merge", sample.pid, f"--mode={mode}")
     check.reset()
     calls = changing_calls(context, mode, sample)
     check.look()
@@ -336,7 +333,7 @@ def kill_at_every_change(context, sample, mode, check):
         check.reset()
         code = strace(context, mode, sample, "-o", os.devnull, "-e", f"trace={name}",
                       "-e", f"inject={name}:signal=KILL:when={count}")
-        # A run may have fewer calls than the first one: another check may have filled the cache.
+        # A run may have fewer calls than the first one.
         whole += code == 0
         expect(code in (0, -signal.SIGKILL, 128 + signal.SIGKILL), f"strace ended with {code} at {name} {count}")
         check.look()

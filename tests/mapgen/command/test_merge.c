@@ -527,21 +527,6 @@ Test(merge, sees_what_has_changed_since_it_wrote_nothing)
 	free(text);
 }
 
-Test(merge, goes_on_without_a_cache_that_others_may_write)
-{
-	char *cache = scratch_path(scratch, "cache"), *text;
-	char *directory = scratch_path(cache, "dotnet-mapgen");
-
-	runtime = fake_runtime_start(scratch, false);
-	cr_assert(!mkdir(cache, 0700) && !mkdir(directory, 0700) && !chmod(directory, 0777));
-	expect_said(RUN("merge", runtime->pid_text, "--jit=none"), 0, "0777");
-	text = map_text();
-	cr_expect(strstr(text, "Sample.Program::Main("));
-	free(text);
-	free(directory);
-	free(cache);
-}
-
 Test(merge, json_tells_what_was_done)
 {
 	struct program_run done;
