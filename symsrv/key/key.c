@@ -46,6 +46,7 @@ static const struct key_kind_row {
 	[KEY_PE_R2RMAP] = { "pe-r2rmap", SHAPE_IMAGE },
 	[KEY_PE_MAP] = { "pe-map", SHAPE_IMAGE },
 	[KEY_IMAGE_OF_MAP] = { "image-of-map", SHAPE_NUMBERED },
+	[KEY_IMAGE_OF_PDB] = { "image-of-pdb", SHAPE_ID },
 };
 
 const char *key_kind_text(enum key_kind kind)

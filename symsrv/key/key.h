@@ -35,10 +35,11 @@ enum key_kind {
 	KEY_WASM,
 	KEY_NAMES,      /* the names-only file of a debug file */
 	KEY_NAMES_ZSTD, /* the same, compressed; of this server only */
-	/* These three are of this server only, too: */
+	/* These four are of this server only, too: */
 	KEY_PE_R2RMAP,    /* the r2rmap of a PE image; id: of the image */
 	KEY_PE_MAP,       /* its map in the form of crossgen */
 	KEY_IMAGE_OF_MAP, /* which PE image an r2rmap belongs to; id and name: of the r2rmap */
+	KEY_IMAGE_OF_PDB, /* which PE images a PDB belongs to; id: its GUID */
 	KEY_KIND_COUNT
 };
 

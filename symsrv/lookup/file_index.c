@@ -20,12 +20,13 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
 #include "libsym/base/path.h"
 #include "symsrv/key/key.h"
-#include "symsrv/upstream/map_image.h"
+#include "symsrv/upstream/image_note.h"
 #include "symsrv/util/log.h"
 
 /* One file that has a key. */
@@ -231,11 +232,11 @@ static void file_index_add(struct scan *scan, const char *text, const char *path
 
 /* The name by which requests ask for a file. */
 struct file_keys {
-	struct key keys[2];
+	struct key keys[3];
 	size_t count;
 	uint32_t contents; /* enum sym_content */
 	char name[256];    /* the keys point at it */
-	char map_name[MAP_NAME_BYTES];
+	char map_name[IMAGE_NOTE_NAME_BYTES];
 };
 
 static void read_keys(int fd, const char *file_name, struct file_keys *ret)
@@ -265,9 +266,11 @@ static void read_keys(int fd, const char *file_name, struct file_keys *ret)
 	/* No path of a request contains such a byte. */
 	if (ret->count && ret->keys[0].name && !can_be_named)
 		ret->count = 0;
-	if (ret->count && ret->keys[0].kind == KEY_PE &&
-	    map_image_read(fd, identity.file_size_bytes, ret->map_name, &ret->keys[ret->count]))
-		ret->count++;
+	if (!ret->count || ret->keys[0].kind != KEY_PE)
+		return;
+	ret->count += image_note_read_map(fd, identity.file_size_bytes, ret->map_name,
+					  &ret->keys[ret->count]);
+	ret->count += image_note_read_pdb(fd, identity.file_size_bytes, &ret->keys[ret->count]);
 }
 
 /*
@@ -590,6 +593,25 @@ static int open_entry(struct file_index *index, const char *text, struct entry c
 	snprintf(ret->name, sizeof(ret->name), "%s", path_file_name(path));
 	ret->fd = steal_fd(&fd);
 	return 0;
+}
+
+void file_index_open_each(struct file_index *index, const char *text,
+			  bool (*visit)(void *context, const struct index_file *file),
+			  void *context)
+{
+	bool goes_on = true;
+
+	for (unsigned int i = 0; goes_on && i <= MOST_FILES; i++) {
+		struct index_file file;
+		struct entry copy = { 0 };
+
+		goes_on = copy_entry(index, text, i, &copy) != -ENOENT;
+		if (copy.path && !open_entry(index, text, copy, &file)) {
+			goes_on = visit(context, &file);
+			close(file.fd);
+		}
+		free(copy.path);
+	}
 }
 
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret)

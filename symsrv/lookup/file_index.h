@@ -47,6 +47,11 @@ struct index_file {
  * another identity now; -EBUSY: it was written just now. */
 int file_index_open(struct file_index *index, const char *text, struct index_file *ret);
 
+/* Calls `visit` for each file for a key that can be opened, until it returns false. */
+void file_index_open_each(struct file_index *index, const char *text,
+			  bool (*visit)(void *context, const struct index_file *file),
+			  void *context);
+
 /* Whether there was a file for a key at the last scan. */
 bool file_index_has(struct file_index *index, const char *text);
 

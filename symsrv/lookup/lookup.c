@@ -20,7 +20,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "symsrv/lookup/derived_object.h"
-#include "symsrv/upstream/map_image.h"
+#include "symsrv/lookup/known_image.h"
 #include "symsrv/util/clock.h"
 
 /* An indexed file may be changed by others, so it is looked up again after this time. */
@@ -262,51 +262,13 @@ static void finish_without(struct lookup *lookup)
 	lookup_finish(lookup, lookup->was_transient ? LOOKUP_TRANSIENT : LOOKUP_MISSING, NULL);
 }
 
-/* The text of the key of an indexed image. */
-static bool find_indexed_image(struct file_index *index, const struct key *map,
-			       char text_ret[KEY_TEXT_BYTES])
-{
-	struct sym_identity identity = { .size = sizeof(identity) };
-	char text[KEY_TEXT_BYTES];
-	struct index_file file;
-	struct sym_error *error;
-	struct key keys[2];
-	size_t count;
-
-	key_text(map, text);
-	if (file_index_open(index, text, &file))
-		return false;
-	error = sym_identity_read(file.fd, file.size_bytes, &identity);
-	close(file.fd);
-	if (error) {
-		sym_error_destroy(error);
-		return false;
-	}
-	for (char *byte = file.name; *byte; byte++)
-		*byte = (char)(*byte >= 'A' && *byte <= 'Z' ? *byte | 0x20 : *byte);
-	count = keys_of_identity(&identity, file.name, keys);
-	if (!count || keys[0].kind != KEY_PE)
-		return false;
-	key_text(&keys[0], text_ret);
-	return true;
-}
-
 /* The key of an r2rmap becomes that of its image; false when no image is known. */
 static bool enter_image(struct lookup *lookup)
 {
-	const struct holdings *holdings = lookup->holdings;
-	struct key map = lookup->key;
-	char text[KEY_TEXT_BYTES];
-
 	/* The phase begins once more when the image was evicted. */
 	if (lookup->image_text)
 		return true;
-	map.kind = KEY_IMAGE_OF_MAP;
-	if (!find_indexed_image(holdings->index, &map, text) &&
-	    !map_image_find(holdings->store, &map, text))
-		return false;
-	lookup->image_text = strdup(text);
-	lookup->was_transient |= !lookup->image_text;
+	lookup->image_text = known_image_of_map(lookup->holdings, &lookup->key);
 	return lookup->image_text && key_from_text(&lookup->key, lookup->image_text);
 }
 

@@ -27,7 +27,7 @@
 #include "libsym/base/path.h"
 #include "symsrv/key/debuginfod.h"
 #include "symsrv/key/ssqp.h"
-#include "symsrv/upstream/map_image.h"
+#include "symsrv/upstream/image_note.h"
 #include "symsrv/upstream/verify.h"
 
 static const size_t shortest_token = 16;
@@ -280,7 +280,7 @@ static int publish_key(const struct holdings *holdings, const struct upload *upl
 	if (upload->name)
 		snprintf(record.name, sizeof(record.name), "%s", upload->name);
 	if (key->kind == KEY_PE)
-		map_image_note(holdings->store, store_incoming_fd(incoming),
+		image_note_add(holdings->store, store_incoming_fd(incoming),
 			       store_incoming_bytes(incoming), text);
 	failure = store_publish(incoming, &record);
 	if (failure)

@@ -23,11 +23,11 @@ static const char *parse_build_id(const char *text, struct key *key)
 	return debuginfod_parse(path, key, &section) ? NULL : "a build-id is not lower-case hex";
 }
 
+static const char malformed[] = "the name or key of a file is malformed";
+
 /* A file with a key of SSQP. */
-static const char *parse_named(const char *name, const char *id, enum key_kind kind,
-			       struct resolve_asked *module)
+static const char *parse_ssqp(const char *name, const char *id, struct resolve_asked *module)
 {
-	static const char malformed[] = "the name or key of a PE file is malformed";
 	char *path;
 
 	if (!*name || strchr(name, '/') || strlen(name) > 255 || strlen(id) > 40)
@@ -38,8 +38,28 @@ static const char *parse_named(const char *name, const char *id, enum key_kind k
 	module->name = malloc(strlen(path) + 1);
 	if (!module->name)
 		return "out of memory";
-	if (!ssqp_parse(module->spelling, module->name, &module->key) || module->key.kind != kind)
+	return ssqp_parse(module->spelling, module->name, &module->key) ? NULL : malformed;
+}
+
+static const char *parse_named(const char *name, const char *id, enum key_kind kind,
+			       struct resolve_asked *module)
+{
+	const char *problem = parse_ssqp(name, id, module);
+
+	return problem || module->key.kind == kind ? problem : malformed;
+}
+
+/* The image of a PDB. Images of one build have one GUID, whatever the age of the PDB is. */
+static const char *parse_pdb(const char *name, const char *id, struct resolve_asked *module)
+{
+	const char *problem = parse_ssqp(name, id, module);
+
+	if (problem)
+		return problem;
+	if (module->key.kind != KEY_PDB && module->key.kind != KEY_PORTABLE_PDB)
 		return malformed;
+	module->key.kind = KEY_IMAGE_OF_PDB;
+	module->key.name = module->key.spelling = NULL;
 	return NULL;
 }
 
@@ -82,16 +102,18 @@ static const char *parse_module(const json_t *item, struct resolve_asked *module
 {
 	const char *build_id = json_string_value(json_object_get(item, "build_id"));
 	const char *name = json_string_value(json_object_get(item, "pe"));
+	const char *pdb = json_string_value(json_object_get(item, "pdb"));
 	const char *id = json_string_value(json_object_get(item, "key"));
 	const json_t *addresses = json_object_get(item, "addresses");
 	const char *problem;
 
 	if (!json_is_object(item) || !json_is_array(addresses))
 		return "a module is no object with addresses";
-	if (!build_id && !(name && id))
-		return "a module has neither build_id nor pe and key";
+	if (!build_id && !((name || pdb) && id))
+		return "a module has neither build_id nor pe and key nor pdb and key";
 	problem = build_id ? parse_build_id(build_id, &module->key)
-			   : parse_named(name, id, KEY_PE, module);
+		  : name   ? parse_named(name, id, KEY_PE, module)
+			   : parse_pdb(pdb, id, module);
 	return problem ? problem : parse_addresses(addresses, module);
 }
 

@@ -18,12 +18,14 @@
 #define RESOLVE_MAX_ADDRESSES 100000
 
 struct resolve_asked {
-	struct key key;        /* KEY_NAMES or KEY_PE; its strings lie in `name` and `spelling` */
+	/* KEY_NAMES, KEY_PE or KEY_IMAGE_OF_PDB; its strings lie in `name` and `spelling` */
+	struct key key;
 	char *name, *spelling; /* heap, or NULL */
 	uint64_t *addresses;   /* heap */
 	size_t address_count;
 	bool is_relative;  /* to the first loaded byte, not vaddrs */
 	bool is_ambiguous; /* several files have the part of the id that is known */
+	bool is_of_pdb;    /* its image was looked for by its PDB */
 };
 
 struct resolve_request {

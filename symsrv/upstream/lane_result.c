@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symsrv/upstream/map_image.h"
+#include "symsrv/upstream/image_note.h"
 #include "symsrv/upstream/verify.h"
 #include "symsrv/util/clock.h"
 #include "symsrv/util/log.h"
@@ -126,7 +126,7 @@ static bool take_in(struct lane *lane, struct store_incoming **arrival)
 		return true;
 	}
 	if (flight->key.kind == KEY_PE)
-		map_image_note(flight->fetcher->parts.store, store_incoming_fd(incoming),
+		image_note_add(flight->fetcher->parts.store, store_incoming_fd(incoming),
 			       store_incoming_bytes(incoming), flight->text);
 	failure = store_publish_held(incoming, &record);
 	if (failure) {

@@ -612,7 +612,8 @@ static bool tier_path(const struct key *key, unsigned int variant, struct buf *p
 
 bool upstream_has_kind(const struct upstream *upstream, enum key_kind kind)
 {
-	if (kind == KEY_PE_R2RMAP || kind == KEY_PE_MAP || kind == KEY_IMAGE_OF_MAP)
+	if (kind == KEY_PE_R2RMAP || kind == KEY_PE_MAP || kind == KEY_IMAGE_OF_MAP ||
+	    kind == KEY_IMAGE_OF_PDB)
 		return false;
 	if (kind == KEY_NAMES)
 		return upstream->kind == UPSTREAM_SYMSRV || upstream->kind == UPSTREAM_PEER;

@@ -35,6 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct elf_section_place place;
 	struct pe_header_id pe;
 	struct pe_r2rmap_id image_map;
+	struct pe_pdb_id image_pdb;
 	struct r2rmap_header_id map;
 	const char *failure;
 	uint8_t id[64];
@@ -48,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pdb_id_read(&source, &(struct pdb_id){ 0 }, &failure);
 	if (header_id_read_pe(&source, &pe) + header_id_read_r2rmap(&source, &map) > 1)
 		abort();
+	header_id_read_pe_pdb(&source, &image_pdb);
 	if (header_id_read_pe_r2rmap(&source, &image_map) && !image_map.name[0])
 		abort();
 	header_id_read_macho(&source, id);

@@ -57,11 +57,15 @@ bool header_id_read_pe(const struct byte_source *source, struct pe_header_id *re
 enum {
 	PE_DEBUG_DIRECTORY = 6,
 	DEBUG_ENTRY_BYTES = 28,
+	DEBUG_TYPE_CODEVIEW = 2,
 	DEBUG_TYPE_R2RMAP = 21,
+	PORTABLE_MINOR = 0x504d, /* of an entry that names a portable PDB */
+	CODEVIEW_BYTES = 24,     /* magic, GUID, age; the path follows */
 	R2RMAP_ENTRY_BYTES = 24, /* magic, signature, version; the name follows */
 };
 
-static const uint32_t r2rmap_magic = 0x4d523252; /* "R2RM" */
+static const uint32_t r2rmap_magic = 0x4d523252;   /* "R2RM" */
+static const uint32_t codeview_magic = 0x53445352; /* "RSDS" */
 
 /* Offset into the file of an rva; 0: in no section. */
 static uint64_t offset_of_rva(const struct byte_source *source, uint64_t table, uint32_t sections,
@@ -139,32 +143,100 @@ static bool read_r2rmap_entry(const struct byte_source *source, uint64_t offset,
 	return true;
 }
 
-bool header_id_read_pe_r2rmap(const struct byte_source *source, struct pe_r2rmap_id *ret)
+struct debug_entry {
+	uint16_t minor;
+	uint32_t type, size_bytes;
+	uint64_t offset; /* of its data in the file */
+};
+
+static bool read_debug_entry(const struct byte_source *source, uint64_t directory, uint32_t index,
+			     struct debug_entry *ret)
+{
+	uint8_t bytes[DEBUG_ENTRY_BYTES];
+	struct reader reader;
+
+	if (!byte_source_read(source, bytes, sizeof(bytes),
+			      directory + (uint64_t)index * DEBUG_ENTRY_BYTES))
+		return false;
+	reader = reader_over(bytes, sizeof(bytes));
+	reader_seek(&reader, 10);
+	ret->minor = reader_u16(&reader);
+	ret->type = reader_u32(&reader);
+	ret->size_bytes = reader_u32(&reader);
+	reader_seek(&reader, 24);
+	ret->offset = reader_u32(&reader);
+	return true;
+}
+
+/* As find_debug_directory(), with a limit on the entries. */
+static uint64_t find_debug_entries(const struct byte_source *source, uint32_t *count_ret)
 {
 	struct pe_header_id pe;
-	uint32_t count = 0;
-	uint64_t directory =
-		header_id_read_pe(source, &pe) ? find_debug_directory(source, &count) : 0;
+	uint64_t directory;
 
-	if (!directory)
-		return false;
-	for (uint32_t i = 0; i < count && i < most_debug_entries; i++) {
-		uint8_t bytes[DEBUG_ENTRY_BYTES];
-		uint32_t type, size_bytes;
-		struct reader reader;
+	*count_ret = 0;
+	directory = header_id_read_pe(source, &pe) ? find_debug_directory(source, count_ret) : 0;
+	if (*count_ret > most_debug_entries)
+		*count_ret = most_debug_entries;
+	return directory;
+}
 
-		if (!byte_source_read(source, bytes, sizeof(bytes),
-				      directory + i * DEBUG_ENTRY_BYTES))
+bool header_id_read_pe_r2rmap(const struct byte_source *source, struct pe_r2rmap_id *ret)
+{
+	uint32_t count;
+	uint64_t directory = find_debug_entries(source, &count);
+	struct debug_entry entry;
+
+	for (uint32_t i = 0; directory && i < count; i++) {
+		if (!read_debug_entry(source, directory, i, &entry))
 			return false;
-		reader = reader_over(bytes, sizeof(bytes));
-		reader_seek(&reader, 12);
-		type = reader_u32(&reader);
-		size_bytes = reader_u32(&reader);
-		reader_seek(&reader, 24);
-		if (type == DEBUG_TYPE_R2RMAP)
-			return read_r2rmap_entry(source, reader_u32(&reader), size_bytes, ret);
+		if (entry.type == DEBUG_TYPE_R2RMAP)
+			return read_r2rmap_entry(source, entry.offset, entry.size_bytes, ret);
 	}
 	return false;
+}
+
+static bool read_codeview(const struct byte_source *source, const struct debug_entry *entry,
+			  struct pe_pdb_id *ret)
+{
+	/* The first three parts of a GUID are numbers. */
+	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
+	uint8_t bytes[CODEVIEW_BYTES];
+	struct reader reader;
+	const uint8_t *guid;
+
+	if (entry->size_bytes < sizeof(bytes) ||
+	    !byte_source_read(source, bytes, sizeof(bytes), entry->offset))
+		return false;
+	reader = reader_over(bytes, sizeof(bytes));
+	if (reader_u32(&reader) != codeview_magic)
+		return false;
+	guid = reader_bytes(&reader, sizeof(order));
+	for (size_t i = 0; i < sizeof(order); i++)
+		ret->guid[i] = guid[order[i]];
+	return true;
+}
+
+bool header_id_read_pe_pdb(const struct byte_source *source, struct pe_pdb_id *ret)
+{
+	uint32_t count;
+	uint64_t directory = find_debug_entries(source, &count);
+	struct debug_entry entry;
+	bool is_found = false;
+
+	for (uint32_t i = 0; directory && i < count; i++) {
+		bool is_portable;
+
+		if (!read_debug_entry(source, directory, i, &entry))
+			break;
+		is_portable = entry.minor == PORTABLE_MINOR;
+		if (entry.type != DEBUG_TYPE_CODEVIEW || (is_found && !is_portable))
+			continue;
+		is_found |= read_codeview(source, &entry, ret);
+		if (is_found && is_portable)
+			break;
+	}
+	return is_found;
 }
 
 /* Parses one header row: reserved rva, a length, the value. Returns the value's length; 0 if it is

@@ -33,9 +33,16 @@ struct pe_r2rmap_id {
 	char name[256]; /* of its file, as in the image: not a safe path */
 };
 
+/* The PDB of a PE image: its entry of type 2 in the debug directory. */
+struct pe_pdb_id {
+	uint8_t guid[16]; /* in the order of its text form */
+};
+
 /* Return false if the bytes are of another kind or contradict the format. */
 bool header_id_read_pe(const struct byte_source *source, struct pe_header_id *ret);
 bool header_id_read_pe_r2rmap(const struct byte_source *source, struct pe_r2rmap_id *ret);
+/* A portable PDB wins over another one. */
+bool header_id_read_pe_pdb(const struct byte_source *source, struct pe_pdb_id *ret);
 bool header_id_read_r2rmap(const struct byte_source *source, struct r2rmap_header_id *ret);
 bool header_id_read_macho(const struct byte_source *source, uint8_t uuid[16]);
 /* `id` has room for 64 bytes. */
