@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules that are given by the identity of their PDB. It names a build, not one image: a precompiled
- * assembly has one PDB for all processors. So an image is used only if it is the only one that is
- * known here.
+ * Modules that are given by the identity of their PDB. It names a build, not one image: a
+ * precompiled assembly has one PDB for all processors. So an image is used only if it is the only
+ * one that is known here.
  */
 #ifndef SYMSRV_RESOLVE_IMAGE_OF_PDB_H
 #define SYMSRV_RESOLVE_IMAGE_OF_PDB_H

@@ -21,6 +21,7 @@
 
 #include "libsym/format/elf/elf_brief.h"
 #include "libsym/libsym.h"
+#include "symsrv/resolve/image_of_pdb.h"
 #include "symsrv/resolve/resolve_answer.h"
 #include "symsrv/resolve/resolve_request.h"
 #include "symsrv/resolve/symbolicate.h"
@@ -34,6 +35,8 @@ static const size_t most_frame_bytes = (size_t)2 << 20;
 
 static const char problem_unreadable[] = "its names cannot be read";
 static const char problem_large[] = "the answer is too large";
+static const char problem_unknown[] = "no image with this PDB is known here";
+static const char problem_ambiguous[] = "several images with this PDB are known here";
 
 /* A look-up of a module's file. */
 struct module_file {
@@ -194,19 +197,42 @@ static const char *write_answers(struct resolve_batch *batch, size_t index)
 	return trouble ? trouble : problem;
 }
 
+/* A module that was asked for by its PDB: which image that is. NULL, or why there is none. */
+static const char *write_image(struct buf *text, const struct resolve_asked *asked)
+{
+	char key[2 * 8 + 1];
+
+	if (asked->key.kind != KEY_PE)
+		return asked->is_ambiguous ? problem_ambiguous : problem_unknown;
+	snprintf(key, sizeof(key), "%08X%x", asked->key.timestamp, asked->key.number);
+	buf_append_string(text, ",\"image\":{\"pe\":");
+	json_text_append(text, asked->key.name);
+	buf_printf(text, ",\"key\":\"%s\"}", key);
+	return NULL;
+}
+
 static void write_module(struct resolve_batch *batch, size_t index, bool *is_complete)
 {
 	const struct resolve_module *module = &batch->modules[index];
+	const struct resolve_asked *asked = &batch->request.modules[index];
 	const struct module_file *own = own_file(batch, index);
 	bool is_found = is_here(&module->file) || is_here(own);
 	bool is_known = is_found || (is_missing(own) && is_missing(&module->file));
 	const char *found = is_found ? "true" : is_known ? "false" : "null", *problem;
+	const char *trouble = NULL;
+
+	/* An upstream may have it. Clients of Mozilla's API expect false. */
+	if (asked->is_of_pdb && !asked->key.kind && !batch->root)
+		found = "null";
 
 	buf_append_string(&batch->text, index ? ",{\"found\":" : "{\"found\":");
 	buf_append_string(&batch->text, found);
 	buf_append_string(&batch->text, ",\"results\":[");
 	problem = write_answers(batch, index);
 	buf_append_char(&batch->text, ']');
+	if (asked->is_of_pdb)
+		trouble = write_image(&batch->text, asked);
+	problem = trouble ? trouble : problem;
 	if (problem) {
 		buf_append_string(&batch->text, ",\"problem\":");
 		json_text_append(&batch->text, problem);
@@ -352,6 +378,8 @@ static void resolve_begin(struct job *job)
 	else if (batch)
 		resolve->problem =
 			resolve_request_parse(resolve->body, resolve->body_bytes, &batch->request);
+	if (batch && !resolve->problem)
+		image_of_pdb_find(resolve->holdings, &batch->request);
 	if (batch && resolve->is_symbolicate && !resolve->problem)
 		symbolicate_find(resolve->holdings, &batch->request);
 	count = batch ? batch->request.module_count : 0;

@@ -5,15 +5,17 @@
  * block, and calls the client back once.
  *
  *   {"modules": [{"build_id": "HEX", "addresses": [N, ...]},
- *                {"pe": "NAME", "key": "TIMESTAMP8 SIZE", "addresses": [N, ...]}],
+ *                {"pe": "NAME", "key": "TIMESTAMP8 SIZE", "addresses": [N, ...]},
+ *                {"pdb": "NAME", "key": "GUID AGE", "addresses": [N, ...]}],
  *    "deadline_ms": N, "lines": BOOL}
  *   {"complete": BOOL, "modules": [{"found": BOOL or null, "results": [ANSWER or null, ...],
- *    "problem": TEXT}]}
+ *    "image": {"pe": "NAME", "key": "TIMESTAMP8 SIZE"}, "problem": TEXT}]}
  *   ANSWER: resolve_answer.h
  *
- * Addresses are vaddrs of ELF files and rvas of PE files. "found" is null when it is unknown
- * whether the image exists, also because the deadline came first; then "complete" is false. It is
- * false too when a module has a "problem": some of its results have no lines or no names.
+ * Addresses are vaddrs of ELF files and rvas of PE files. "image" is that of a PDB. "found" is null
+ * when it is unknown whether the image exists, also because the deadline came first; then
+ * "complete" is false. It is false too when a module has a "problem": some of its results have no
+ * lines or no names.
  */
 #ifndef SYMSRV_RESOLVE_RESOLVE_BATCH_H
 #define SYMSRV_RESOLVE_RESOLVE_BATCH_H

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "libsym/base/hex.h"
 
@@ -29,23 +30,45 @@ static const json_t *job_at(const json_t *root, size_t index)
 
 /* ---- parsing ---- */
 
-/* The first bytes of a build-id from "GUID AGE"; false for the id of another kind of file. */
+/* Reads "GUID AGE": the bytes in the order of the text. */
 static bool read_debug_id(const char *text, uint8_t ret[DEBUG_ID_BYTES])
 {
-	static const uint8_t order[DEBUG_ID_BYTES] = { 3, 2, 1,  0,  5,  4,  7,  6,
-						       8, 9, 10, 11, 12, 13, 14, 15 };
-	char lower[2 * DEBUG_ID_BYTES + 2] = "";
-	uint8_t bytes[DEBUG_ID_BYTES];
+	char lower[2 * DEBUG_ID_BYTES + 1] = "";
 
-	if (strlen(text) != 2 * DEBUG_ID_BYTES + 1 || text[2 * DEBUG_ID_BYTES] != '0')
+	if (strlen(text) <= (size_t)2 * DEBUG_ID_BYTES ||
+	    strlen(text) > (size_t)2 * DEBUG_ID_BYTES + 8)
 		return false;
 	for (size_t i = 0; i < (size_t)2 * DEBUG_ID_BYTES; i++)
 		lower[i] = (char)(text[i] >= 'A' && text[i] <= 'F' ? text[i] | 0x20 : text[i]);
-	if (!hex_read_bytes(lower, bytes, DEBUG_ID_BYTES))
-		return false;
+	return hex_read_bytes(lower, ret, DEBUG_ID_BYTES);
+}
+
+/* Only PDBs have an age. */
+static bool is_pdb(const char *name, const char *id)
+{
+	size_t length = strlen(name);
+
+	return strcmp(id + (size_t)2 * DEBUG_ID_BYTES, "0") != 0 ||
+	       (length > 4 && !strcasecmp(name + length - 4, ".pdb"));
+}
+
+static void set_key(const char *name, const char *id, struct key *ret)
+{
+	/* The first three parts of a GUID are numbers; a build-id is bytes. */
+	static const uint8_t order[DEBUG_ID_BYTES] = { 3, 2, 1,  0,  5,  4,  7,  6,
+						       8, 9, 10, 11, 12, 13, 14, 15 };
+	uint8_t bytes[DEBUG_ID_BYTES];
+
+	if (!read_debug_id(id, bytes))
+		return;
+	ret->id_bytes = DEBUG_ID_BYTES;
+	memcpy(ret->id, bytes, DEBUG_ID_BYTES);
+	if (is_pdb(name, id)) {
+		ret->kind = KEY_IMAGE_OF_PDB;
+		return;
+	}
 	for (size_t i = 0; i < DEBUG_ID_BYTES; i++)
-		ret[i] = bytes[order[i]];
-	return true;
+		ret->id[i] = bytes[order[i]];
 }
 
 static const char *parse_pair(const json_t *pair, struct resolve_asked *module)
@@ -58,8 +81,7 @@ static const char *parse_pair(const json_t *pair, struct resolve_asked *module)
 	if (name[strspn(name, name_characters)] || id[strspn(id, hex_characters)])
 		return "a name or id of memoryMap is malformed";
 	module->is_relative = true;
-	if (read_debug_id(id, module->key.id))
-		module->key.id_bytes = DEBUG_ID_BYTES;
+	set_key(name, id, &module->key);
 	return NULL;
 }
 
@@ -155,7 +177,7 @@ const char *symbolicate_parse(const char *text, size_t size_bytes,
 
 static void complete_id(struct resolve_asked *asked, const struct key *key)
 {
-	if (asked->is_ambiguous || !asked->key.id_bytes || asked->key.id_bytes > key->id_bytes ||
+	if (asked->is_of_pdb || asked->is_ambiguous || !asked->key.id_bytes ||
 	    memcmp(asked->key.id, key->id, DEBUG_ID_BYTES) != 0)
 		return;
 	if (asked->key.kind && (asked->key.id_bytes != key->id_bytes ||
@@ -245,18 +267,20 @@ static json_t *frame_json(const json_t *job, const json_t *frame, size_t index,
 {
 	json_int_t number = json_integer_value(json_array_get(frame, 0));
 	const json_t *pair = json_array_get(json_object_get(job, "memoryMap"), (size_t)number);
+	const json_t *module = number < 0 ? NULL : json_array_get(modules, (size_t)number);
 	const char *name = number < 0 ? "<unknown>" : json_string_value(json_array_get(pair, 0));
+	/* The file with the code, where the PDB was asked for. */
+	const json_t *image = json_object_get(json_object_get(module, "image"), "pe");
 	json_t *ret = json_object();
 	const json_t *result;
 
 	json_object_set_new(ret, "frame", json_integer((json_int_t)index));
-	json_object_set_new(ret, "module", json_string(name));
+	json_object_set_new(ret, "module", json_string(image ? json_string_value(image) : name));
 	json_object_set_new(ret, "module_offset",
 			    hex_json(json_integer_value(json_array_get(frame, 1))));
 	if (number < 0)
 		return ret;
-	result = json_array_get(json_object_get(json_array_get(modules, (size_t)number), "results"),
-				used[number]++);
+	result = json_array_get(json_object_get(module, "results"), used[number]++);
 	if (json_is_object(result))
 		set_answer(ret, result);
 	return ret;

@@ -7,7 +7,8 @@
  *
  * The debug id of an ELF file has only the first 16 bytes of its build-id, in the byte order of a
  * GUID, and an age of 0. So it is looked for among what is here, and several files with these bytes
- * count as none.
+ * count as none. A PDB has another age, or a name with .pdb; its image is looked for likewise
+ * (image_of_pdb.h), and "module" of its frames is the name of the image.
  */
 #ifndef SYMSRV_RESOLVE_SYMBOLICATE_H
 #define SYMSRV_RESOLVE_SYMBOLICATE_H

@@ -75,7 +75,8 @@ int verify_content(int fd, uint64_t size_bytes, const struct key *key, uint32_t 
 		return verify_digest(fd, size_bytes, key, reason, reason_bytes);
 	/* Objects that are made here have no identity inside. */
 	if (key->kind == KEY_SOURCE || key->kind == KEY_NAMES_ZSTD || key->kind == KEY_PE_MAP ||
-	    key->kind == KEY_PE_R2RMAP || key->kind == KEY_IMAGE_OF_MAP || key->kind == KEY_IMAGE_OF_PDB)
+	    key->kind == KEY_PE_R2RMAP || key->kind == KEY_IMAGE_OF_MAP ||
+	    key->kind == KEY_IMAGE_OF_PDB)
 		return 0;
 	if (is_web_page(fd, size_bytes))
 		return object_to(reason, reason_bytes, "a web page");

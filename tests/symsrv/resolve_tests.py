@@ -129,10 +129,14 @@ def clients_of_mozillas_api_get_functions():
     directory = tempfile.mkdtemp(dir=h.RUN.scratch)
     with open(os.path.join(directory, "fix.c"), "w") as file:
         file.write("int in_fix(int x) { return x * 3; }\nint main(int c, char **v) { (void)v; return in_fix(c); }\n")
-    twin = "00112233445566778899aabbccddeeff"
+    twin, sibling = "00112233445566778899aabbccddeeff", "01112233445566778899aabbccddeeff"
     for number in (1, 2):
         with open(os.path.join(directory, "twin%d.debug" % number), "wb") as file:
             file.write(h.make_elf(twin + "0000000%d" % number))
+    # The same beginning, and two lengths.
+    for number, more in enumerate(("", "11223344", "1122334455667788")):
+        with open(os.path.join(directory, "sibling%d.debug" % number), "wb") as file:
+            file.write(h.make_elf(sibling + more))
     # A program at a fixed address: offsets count from its first page.
     fixed = os.path.join(directory, "fix")
     subprocess.run(["gcc", "-O0", "-no-pie", "-Wl,--build-id", "-o", fixed, os.path.join(directory, "fix.c")], check=True)
@@ -141,19 +145,22 @@ def clients_of_mozillas_api_get_functions():
     start = [row[0] for row in functions(fixed) if row[4] == "in_fix"][0] - 0x400000
     check(start > 0, "a program at 0x400000")
     known, gone, unused = debug_id(identity), debug_id(h.build_id(1)), debug_id(h.build_id(2))
-    job = {"memoryMap": [["fix", known], ["gone.so", gone], ["unused.so", unused], ["twin.so", debug_id(twin)]],
-           "stacks": [[[0, start + 4], [1, 5], [-1, 9]], [[3, 1], [0, start]]]}
+    job = {"memoryMap": [["fix", known], ["gone.so", gone], ["unused.so", unused], ["twin.so", debug_id(twin)],
+                         ["sibling.so", debug_id(sibling)]],
+           "stacks": [[[0, start + 4], [1, 5], [-1, 9]], [[3, 1], [0, start], [4, 1]]]}
     with symsrv("--index", directory) as program:
         frames = [{"frame": 0, "module": "fix", "module_offset": hex(start + 4), "function": "in_fix", "function_offset": "0x4"},
                   {"frame": 1, "module": "gone.so", "module_offset": "0x5"}, {"frame": 2, "module": "<unknown>", "module_offset": "0x9"}]
         more = [{"frame": 0, "module": "twin.so", "module_offset": "0x1"},
-                {"frame": 1, "module": "fix", "module_offset": hex(start), "function": "in_fix", "function_offset": "0x0"}]
+                {"frame": 1, "module": "fix", "module_offset": hex(start), "function": "in_fix", "function_offset": "0x0"},
+                {"frame": 2, "module": "sibling.so", "module_offset": "0x1"}]
         result = {"stacks": [frames, more], "found_modules": {"fix/" + known: True, "gone.so/" + gone: False,
-                                                              "unused.so/" + unused: None, "twin.so/" + debug_id(twin): False}}
+                                                              "unused.so/" + unused: None, "twin.so/" + debug_id(twin): False,
+                                                              "sibling.so/" + debug_id(sibling): False}}
         equal(post(program, {"jobs": [job], "version": 5}, path="/symbolicate/v5")[2], {"results": [result]}, "one job")
         equal(post(program, job, path="/symbolicate/v5")[2], {"results": [result]}, "without jobs")
         equal(post(program, {"jobs": [job] * 10}, path="/symbolicate/v5")[2], {"results": [result] * 10}, "ten jobs")
-        bad = [b"{", [], {"jobs": [job] * 11}, {"jobs": [{"stacks": []}]}, dict(job, stacks=[]), dict(job, stacks=[[[4, 1]]]),
+        bad = [b"{", [], {"jobs": [job] * 11}, {"jobs": [{"stacks": []}]}, dict(job, stacks=[]), dict(job, stacks=[[[5, 1]]]),
                dict(job, stacks=[[[-2, 1]]]), dict(job, stacks=[[[0, -1]]]), dict(job, stacks=[[[0]]]), dict(job, stacks=[[0, 1]]),
                dict(job, memoryMap=[["a/b", known]]), dict(job, memoryMap=[["a", "xyz"]]), dict(job, memoryMap=[["a"]]),
                dict(job, memoryMap=[["a", "0"]] * 1025), {}, dict(job, stacks=[[[0, 1]] * 100001])]

@@ -144,8 +144,7 @@ Test(header_id, reads_the_pdb_that_an_image_names)
 
 	buf_init(&debug, 4096);
 	put_codeview_entry(&debug, false, CODEVIEW_BYTES, OFFSET + 3 * ENTRY_BYTES);
-	put_codeview_entry(&debug, true, CODEVIEW_BYTES,
-			   OFFSET + 3 * ENTRY_BYTES + CODEVIEW_BYTES);
+	put_codeview_entry(&debug, true, CODEVIEW_BYTES, OFFSET + 3 * ENTRY_BYTES + CODEVIEW_BYTES);
 	put_codeview_entry(&debug, false, CODEVIEW_BYTES, OFFSET + 3 * ENTRY_BYTES);
 	put_codeview(&debug, 0x53445352, 0x10);
 	put_codeview(&debug, 0x53445352, 0x20);
