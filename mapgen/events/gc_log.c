@@ -33,9 +33,10 @@ const char *gc_reason_text(uint32_t reason)
 		"low memory of the host",
 		"full collection after one of the young",
 		"low memory of the host, blocking",
-		"full collection, blocking",
-		"background collection, tuning",
-		"aggressive",
+		"tuning of background collections (small objects)",
+		"tuning of background collections (large objects)",
+		"step of a background collection",
+		"induced, aggressive",
 	};
 
 	return reason < sizeof(texts) / sizeof(*texts) ? texts[reason] : "unknown";

@@ -179,6 +179,7 @@ static void put_text_cell(const struct view *view, const json_t *row, const stru
 {
 	const char *value = text_of(row, column->key);
 	struct buf text;
+	char *printable;
 
 	buf_init(&text, 1 << 20);
 	if (column->form == FORM_TYPE && view->names != FRAME_NAMES_FULL)
@@ -191,14 +192,12 @@ static void put_text_cell(const struct view *view, const json_t *row, const stru
 		buf_printf(&text, "%s %.0f", text_of(row, "last_owner"), real_of(row, column->key));
 	else
 		buf_append_string(&text, value);
-	if (column->width) {
-		text_parts_put_name(view, buf_string(&text) ?: "", (size_t)column->width, to);
-	} else {
-		char *printable = message_printable(buf_string(&text) ?: "");
-
-		fputs(printable ? printable : "", to);
-		free(printable);
-	}
+	printable = message_printable(buf_string(&text) ?: "");
+	if (column->width)
+		text_parts_put_name(view, printable, (size_t)column->width, to);
+	else
+		fputs(printable ?: "", to);
+	free(printable);
 	buf_deinit(&text);
 }
 
@@ -403,6 +402,16 @@ static void put_event_losses(const struct event_report *report, FILE *to)
 		fprintf(to, "The stream of events is not whole: %s\n", report->cut);
 }
 
+static void put_collections_without_events(const json_t *summary, FILE *to)
+{
+	uint64_t count = (uint64_t)real_of(summary, "without_events");
+	char room[UNITS_ROOM];
+
+	if (count)
+		fprintf(to, "%s without events: by the numbers of the others\n",
+			units_things(count, "collection", "collections", room));
+}
+
 static json_t *event_losses(const struct event_report *report)
 {
 	if (!report)
@@ -453,6 +462,7 @@ static void write_table(const struct view *view, const json_t *summary, const js
 		if (view->kind == VIEW_EVENTS)
 			put_activities(view, summary, to);
 	}
+	put_collections_without_events(summary, to);
 	put_event_losses(view->profile->report, to);
 	text_parts_put_losses(view->profile, to);
 }

@@ -182,10 +182,15 @@ static json_t *collection_row(const struct view *view, const struct gc_collectio
 
 struct gc_sums {
 	uint64_t count, generations[3], pause_ns, longest_ns, allocated_bytes;
+	uint32_t first_number, last_number;
 };
 
 static void add_sums(struct gc_sums *sums, const struct gc_collection *collection)
 {
+	if (!sums->count || collection->number < sums->first_number)
+		sums->first_number = collection->number;
+	if (collection->number > sums->last_number)
+		sums->last_number = collection->number;
 	sums->count++;
 	sums->generations[collection->generation < 3 ? collection->generation : 2]++;
 	sums->pause_ns += collection->pause_ns;
@@ -193,21 +198,31 @@ static void add_sums(struct gc_sums *sums, const struct gc_collection *collectio
 		sums->longest_ns = collection->longest_pause_ns;
 }
 
+/* Collections have consecutive numbers. One that prepares a region without collections sends
+ * nothing. */
+static uint64_t collections_without_events(const struct gc_sums *sums)
+{
+	uint64_t numbers = (uint64_t)sums->last_number - sums->first_number + 1;
+
+	return sums->count && numbers > sums->count ? numbers - sums->count : 0;
+}
+
 static json_t *gc_summary(const struct view *view, const struct gc_sums *sums)
 {
 	double seconds = profile_seconds(view->profile);
 
-	return json_pack("{s:I, s:[I, I, I], s:f, s:f, s:f, s:I, s:f, s:I}", "count",
-			 (json_int_t)sums->count, "by_generation", (json_int_t)sums->generations[0],
-			 (json_int_t)sums->generations[1], (json_int_t)sums->generations[2],
-			 "paused_ms", (double)sums->pause_ns / ns_per_ms, "paused_percent",
-			 seconds > 0 ? (double)sums->pause_ns / 1e7 / seconds : 0.0,
-			 "longest_pause_ms", (double)sums->longest_ns / ns_per_ms,
-			 "allocated_bytes", (json_int_t)sums->allocated_bytes,
-			 "allocated_bytes_per_second",
-			 seconds > 0 ? (double)sums->allocated_bytes / seconds : 0.0,
-			 "pauses_of_earlier_collections",
-			 (json_int_t)view->profile->report->gc.stray_pauses);
+	return json_pack(
+		"{s:I, s:I, s:[I, I, I], s:f, s:f, s:f, s:I, s:f, s:I}", "count",
+		(json_int_t)sums->count, "without_events",
+		(json_int_t)collections_without_events(sums), "by_generation",
+		(json_int_t)sums->generations[0], (json_int_t)sums->generations[1],
+		(json_int_t)sums->generations[2], "paused_ms", (double)sums->pause_ns / ns_per_ms,
+		"paused_percent", seconds > 0 ? (double)sums->pause_ns / 1e7 / seconds : 0.0,
+		"longest_pause_ms", (double)sums->longest_ns / ns_per_ms, "allocated_bytes",
+		(json_int_t)sums->allocated_bytes, "allocated_bytes_per_second",
+		seconds > 0 ? (double)sums->allocated_bytes / seconds : 0.0,
+		"pauses_of_earlier_collections",
+		(json_int_t)view->profile->report->gc.stray_pauses);
 }
 
 static struct sym_error *make_gc(const struct view *view, json_t **summary, json_t *rows)

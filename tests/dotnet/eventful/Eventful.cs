@@ -61,7 +61,7 @@ namespace Contoso.Eventful
         private static void ThrowOrder(int i) => throw new OrderException("no such order: " + i % 3);
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private static void ThrowState() => throw new InvalidOperationException("closed");
+        private static void ThrowState() => throw new InvalidOperationException("closed\n\u001b[31m");
 
         private static void Throw(int orders, int states)
         {
@@ -103,6 +103,9 @@ namespace Contoso.Eventful
             GC.Collect(0, GCCollectionMode.Forced, true);
             GC.Collect(0, GCCollectionMode.Forced, true);
             GC.Collect(1, GCCollectionMode.Forced, true);
+            // A collection of which the runtime sends no events.
+            if (GC.TryStartNoGCRegion(1 << 20))
+                GC.EndNoGCRegion();
             GC.Collect(2, GCCollectionMode.Forced, true);
         }
 

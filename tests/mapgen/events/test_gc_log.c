@@ -123,6 +123,13 @@ Test(gc_log, measures_a_pause_from_suspension_to_restart, .init = begin, .fini =
 	cr_expect_str_eq(gc_reason_text(gc.items[0].reason), "induced");
 }
 
+Test(gc_log, names_the_reasons_of_the_runtime)
+{
+	cr_expect_str_eq(gc_reason_text(14), "tuning of background collections (small objects)");
+	cr_expect_str_eq(gc_reason_text(17), "induced, aggressive");
+	cr_expect_str_eq(gc_reason_text(18), "unknown");
+}
+
 Test(gc_log, leaves_out_suspensions_for_other_reasons, .init = begin, .fini = end)
 {
 	suspend(5, 100, 5);
