@@ -374,7 +374,9 @@ struct sym_answer {
 	uint32_t il_offset;
 	/** With SYM_FIELD_LINES, managed code: 0x06000000 + row of the method; 0 when unknown. */
 	uint32_t method_token;
-	uint32_t reserved;
+	/** With SYM_FIELD_LINES: how certain `il_offset` is (enum sym_line_quality), with or
+	 * without a line. */
+	uint32_t il_quality;
 	/** MVID of the module that has the method, 36 characters; NULL when `method_token` is 0.
 	 * Lives as long as `name`. */
 	const char *module_mvid;

@@ -32,6 +32,7 @@ void managed_line_set_il(struct managed_line *line, enum il_quality quality, uin
 		line->reason = "its debug information is not of the IL in the module";
 	} else {
 		line->il_offset = il_offset;
+		line->il_quality = line->quality;
 	}
 }
 
@@ -73,6 +74,7 @@ void managed_line_answer(const struct managed_line *line, struct sym_answer *ans
 	bool has_line = line->quality != SYM_LINE_NONE && line->file;
 
 	answer->il_offset = line->il_offset;
+	answer->il_quality = line->il_quality;
 	answer->method_token = line->token;
 	answer->module_mvid = line->token ? line->mvid : NULL;
 	answer->line_quality = has_line ? line->quality : SYM_LINE_NONE;

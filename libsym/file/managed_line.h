@@ -9,8 +9,9 @@
 struct managed_line {
 	enum sym_line_quality quality; /* SYM_LINE_NONE: no file and line; `reason` explains it */
 	uint32_t il_offset;            /* UINT32_MAX: unknown */
-	uint32_t token;                /* 0: unknown */
-	const char *mvid;              /* with a token; 36 characters */
+	enum sym_line_quality il_quality;
+	uint32_t token;   /* 0: unknown */
+	const char *mvid; /* with a token; 36 characters */
 	const char *file;
 	const struct sym_pdb *pdb; /* with a file */
 	uint32_t line, column;

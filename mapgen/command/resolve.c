@@ -318,6 +318,14 @@ static void answer_position(struct resolution *resolution, const struct question
 	show_answer(resolution, question, sym_result_at(resolution->result, 0));
 }
 
+/* Returns false if the question names another build of the image. */
+static bool is_its_build(const struct question *question, const struct sym_image *image)
+{
+	const char *mvid = sym_image_mvid(image);
+
+	return !question->mvid || (mvid && !strncasecmp(question->mvid, mvid, MVID_TEXT));
+}
+
 /* Answers with the source line of a method token and IL offset that an earlier run printed. */
 static void answer_il(struct resolution *resolution, const struct question *question)
 {
@@ -331,6 +339,8 @@ static void answer_il(struct resolution *resolution, const struct question *ques
 		return;
 	if (!pdb) {
 		show_bad(resolution, question, reason);
+	} else if (!is_its_build(question, image)) {
+		show_bad(resolution, question, "the image is of another build than the MVID");
 	} else if (!sym_pdb_find_line(pdb, question->token, (uint32_t)question->value, &line)) {
 		show_bad(resolution, question, "the PDB has no line for this place");
 	} else {

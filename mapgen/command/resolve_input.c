@@ -26,7 +26,21 @@ static bool read_number(const char *text, uint64_t *ret)
 	return length && hex_read_u64(text, length, ret) == length;
 }
 
-/* "IMAGE!0xTOKEN", then "IL0xN". */
+/* Takes "!MVID" from the end of the image; the image may have "!" itself. */
+static void take_mvid(struct question *question)
+{
+	const char *mark = memrchr(question->image, '!', question->image_bytes);
+
+	if (!mark || mark == question->image)
+		return;
+	if (question->image_bytes - (size_t)(mark - question->image) != MVID_TEXT + 1 ||
+	    strspn(mark + 1, "0123456789abcdefABCDEF-") < MVID_TEXT)
+		return;
+	question->mvid = mark + 1;
+	question->image_bytes = (size_t)(mark - question->image);
+}
+
+/* "IMAGE!0xTOKEN" or "IMAGE!MVID!0xTOKEN", then "IL0xN" or "IL~0xN". */
 static bool read_il(const char *il, struct question *question)
 {
 	char token[20];
@@ -38,11 +52,14 @@ static bool read_il(const char *il, struct question *question)
 		return false;
 	memcpy(token, mark + 1, length);
 	token[length] = '\0';
+	question->is_approximate = il[2] == '~';
 	if (!read_number(token, &value) || value >> 24 != 0x06 ||
-	    !read_number(il + 2, &question->value) || question->value > UINT32_MAX)
+	    !read_number(il + 2 + question->is_approximate, &question->value) ||
+	    question->value > UINT32_MAX)
 		return false;
 	question->token = (uint32_t)value;
 	question->image_bytes = (size_t)(mark - question->image);
+	take_mvid(question);
 	return true;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The questions of resolve: "0x7f...", "IMAGE+0xN" or "IMAGE!0xTOKEN+IL0xN", as operands or one a
- * line. Knows the form of
- * a question and how lines arrive in batches; not what the answer is.
+ * The questions of resolve, as operands or one a line:
+ *
+ *   0x7f...    IMAGE+0xN    IMAGE!0xTOKEN+IL0xN    IMAGE!MVID!0xTOKEN+IL~0xN
+ *
+ * Knows the form of a question and how lines arrive in batches; not what the answer is.
  */
 #ifndef MAPGEN_COMMAND_RESOLVE_INPUT_H
 #define MAPGEN_COMMAND_RESOLVE_INPUT_H
@@ -11,12 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Characters of an MVID. */
+enum {
+	MVID_TEXT = 36
+};
+
 struct question {
 	const char *text;  /* as asked, without blanks around it */
 	const char *image; /* before the '+'; NULL for an address */
 	size_t image_bytes;
-	uint64_t value; /* hexadecimal, with or without 0x */
-	uint32_t token; /* of a method: `value` is an offset into its IL; 0: none */
+	uint64_t value;      /* hexadecimal, with or without 0x */
+	uint32_t token;      /* of a method: `value` is an offset into its IL; 0: none */
+	const char *mvid;    /* with a token: the module must have it, MVID_TEXT; NULL: any */
+	bool is_approximate; /* with a token: "~" */
 	bool malformed;
 };
 

@@ -130,7 +130,8 @@ static void print_answer(struct answer_printer *printer, const struct question *
 		print_place(answer->file, answer->line, answer->line_quality == SYM_LINE_NEAREST);
 		print_url(printer, answer->pdb, answer->file, answer->line);
 	} else if (answer->method_token && answer->il_offset != UINT32_MAX) {
-		printf(" +IL 0x%" PRIx32, answer->il_offset);
+		printf(" +IL %s0x%" PRIx32, answer->il_quality == SYM_LINE_NEAREST ? "~" : "",
+		       answer->il_offset);
 	}
 	putchar('\n');
 	for (size_t i = 0; i < answer->inlined_count; i++)
@@ -150,6 +151,9 @@ static void add_il_json(const struct sym_answer *answer, json_t *object)
 			    answer->method_token && answer->il_offset != UINT32_MAX
 				    ? json_integer(answer->il_offset)
 				    : json_null());
+	json_object_set_new(
+		object, "il_quality",
+		json_string(sym_line_quality_text((enum sym_line_quality)answer->il_quality)));
 }
 
 /* The lines of --lines and --inlines. */
@@ -239,12 +243,16 @@ void answer_printer_print(struct answer_printer *printer, const struct question 
 void answer_printer_print_line(struct answer_printer *printer, const struct question *question,
 			       const struct sym_pdb *pdb, const struct sym_source_line *line)
 {
+	const enum sym_line_quality quality =
+		question->is_approximate ? SYM_LINE_NEAREST : SYM_LINE_EXACT;
+
 	if (printer->options->json) {
 		json_t *object = json_pack(
-			"{s:o, s:b, s:s, s:o, s:I, s:I}", "input", json_output_text(question->text),
-			"resolved", 1, "status", sym_status_text(SYM_RESOLVED), "file",
-			json_output_text(line->file), "line", (json_int_t)line->line, "column",
-			(json_int_t)line->column);
+			"{s:o, s:b, s:s, s:o, s:I, s:I, s:s}", "input",
+			json_output_text(question->text), "resolved", 1, "status",
+			sym_status_text(SYM_RESOLVED), "file", json_output_text(line->file), "line",
+			(json_int_t)line->line, "column", (json_int_t)line->column, "quality",
+			sym_line_quality_text(quality));
 
 		add_url_json(printer, pdb, line->file, object);
 		print_json(printer, object);
@@ -252,7 +260,7 @@ void answer_printer_print_line(struct answer_printer *printer, const struct ques
 	}
 	print_text(question->text);
 	putchar(' ');
-	print_place(line->file, line->line, false);
+	print_place(line->file, line->line, question->is_approximate);
 	print_url(printer, pdb, line->file, line->line);
 	putchar('\n');
 }

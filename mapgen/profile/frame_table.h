@@ -58,7 +58,7 @@ struct profile_frame {
 	const char *file;   /* source file of the line; "" or NULL when unknown */
 	const char *url;    /* of that file, by Source Link; "" or NULL when unknown */
 	uint32_t line, column;
-	enum sym_line_quality quality; /* of the line */
+	enum sym_line_quality quality; /* of the line; without one, of the IL offset */
 	uint32_t il_offset;            /* of managed code, with or without a line */
 	bool has_il_offset;
 	enum frame_kind kind;

@@ -668,7 +668,7 @@ static struct sym_error *frame_with_line(struct frame_table *frames,
 	frame.url = line->url;
 	frame.line = line->file ? line->line : 0;
 	frame.column = line->file ? line->column : 0;
-	frame.quality = line->file ? line->quality : SYM_LINE_NONE;
+	frame.quality = line->quality;
 	frame.has_il_offset = line->il_offset != UINT32_MAX;
 	frame.il_offset = frame.has_il_offset ? line->il_offset : 0;
 	error = frame_table_add(frames, &frame, ret);

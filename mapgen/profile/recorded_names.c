@@ -268,7 +268,8 @@ static struct sym_error *add_answer(struct recorded_names *names, struct frame_t
 		.file = answer->line ? answer->file : NULL,
 		.line = answer->file ? answer->line : 0,
 		.column = answer->file ? answer->column : 0,
-		.quality = (enum sym_line_quality)answer->line_quality,
+		.quality = (enum sym_line_quality)(answer->file ? answer->line_quality
+								: answer->il_quality),
 		.il_offset = answer->il_offset,
 		.has_il_offset = answer->method_token && answer->il_offset != UINT32_MAX,
 		.is_named = answer->status == SYM_RESOLVED,

@@ -362,19 +362,20 @@ struct sym_error *name_table_add_line(struct name_table *table, uint32_t process
 {
 	const struct symbol_key key = { process, answer->address };
 	const struct known_file *file = answer->file ? file_of(table, answer) : NULL;
+	const uint32_t quality = answer->file ? answer->line_quality : answer->il_quality;
 	bool is_first;
 	struct known_line *known = find_line(table, &key, &is_first);
 
 	if (!known || (answer->file && !file))
 		return text_error(table) ?: &sym_error_no_memory;
 	if (!is_first && known->file == file && known->line == answer->line &&
-	    known->column == answer->column && known->quality == answer->line_quality &&
+	    known->column == answer->column && known->quality == quality &&
 	    known->il_offset == answer->il_offset && known->token == answer->method_token)
 		return NULL;
 	known->file = file;
 	known->line = answer->line;
 	known->column = answer->column;
-	known->quality = answer->line_quality;
+	known->quality = quality;
 	known->il_offset = answer->il_offset;
 	known->token = answer->method_token;
 	buf_printf(&table->text, "L\t%u\t%" PRIx64 "\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%x\t%s\t",

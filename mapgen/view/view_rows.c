@@ -38,15 +38,20 @@ static json_t *frame_row(const struct view *view, const struct total_row *row)
 {
 	const struct profile_frame *frame = frame_table_at(view->profile->frames, row->frame);
 
-	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o}", "name",
-			 short_name(frame), "full_name", json_output_text(frame->name), "image",
-			 json_output_text(frame->image), "kind", frame_kind_text(frame->kind),
-			 "tier", json_output_text(frame->tier), "named", (int)frame->is_named,
-			 "file", json_output_text(frame->line ? frame->file : NULL), "url",
-			 json_output_text(frame->line && *frame->url ? frame->url : NULL), "line",
-			 number_or_null(frame->line), "column", number_or_null(frame->column),
-			 "quality", sym_line_quality_text(frame->quality), "il_offset",
-			 frame->has_il_offset ? json_integer(frame->il_offset) : json_null());
+	const enum sym_line_quality il_quality =
+		frame->has_il_offset ? frame->quality : SYM_LINE_NONE;
+
+	return json_pack(
+		"{s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o, s:s}", "name",
+		short_name(frame), "full_name", json_output_text(frame->name), "image",
+		json_output_text(frame->image), "kind", frame_kind_text(frame->kind), "tier",
+		json_output_text(frame->tier), "named", (int)frame->is_named, "file",
+		json_output_text(frame->line ? frame->file : NULL), "url",
+		json_output_text(frame->line && *frame->url ? frame->url : NULL), "line",
+		number_or_null(frame->line), "column", number_or_null(frame->column), "quality",
+		sym_line_quality_text(frame->line ? frame->quality : SYM_LINE_NONE), "il_offset",
+		frame->has_il_offset ? json_integer(frame->il_offset) : json_null(), "il_quality",
+		sym_line_quality_text(il_quality));
 }
 
 static json_t *thread_row(const struct view *view, const struct total_row *row, bool by_thread)

@@ -80,7 +80,7 @@ class Comparison:
     def add(self, thread, frame, answer):
         """The runtime names the first line of a method where nothing is mapped; ours is the nearest one before."""
         self.kinds[answer["tier"]] += 1
-        if answer["quality"] == "nearest":
+        if answer["quality"] == "nearest" or (answer["il_quality"] == "nearest" and answer["il_offset"] != frame["il"]):
             self.nearest += 1
             return
         self.il += 1
@@ -235,11 +235,32 @@ def test_il_offsets_become_lines_later(context):
     """The output of resolve without a PDB is enough to find the line on a machine with the PDB."""
     with Lines([shutil.which("dotnet"), program()]) as lines:
         found = chains(context, lines)
-    lined = {(answer["method_token"], answer["il_offset"]): answer for chain in found.values() for answer in chain
+    lined = {(answer["method_token"], answer["il_offset"], answer["quality"] == "nearest"): answer for chain in found.values() for answer in chain
              if answer["file"] and answer["name"] and "[lines]" in answer["name"]}
-    asked = [f"{program()}!{token}+IL{offset:#x}" for token, offset in lined]
+    mvid = next(iter(lined.values()))["module_mvid"]
+    asked = [f"{program()}!{mvid}!{token}+IL{'~' if nearest else ''}{offset:#x}" for token, offset, nearest in lined]
     text = context.mapgen.must("resolve", "--json", *asked).stdout
     for question, answer, wanted in zip(asked, json.loads(text), lined.values()):
         expect((answer["file"], answer["line"], answer["column"]) == (wanted["file"], wanted["line"], wanted["column"]),
                f"{question}: {answer}, not {wanted}")
+        expect((answer["quality"] == "nearest") == (wanted["quality"] == "nearest"), f"{question}: {answer}, not {wanted}")
     expect(len(asked) > 40, f"only {len(asked)} places were asked for")
+    other = asked[0].replace(mvid, "0" * 8 + mvid[8:])
+    done = context.mapgen.run("resolve", "--json", other)
+    expect(done.returncode and "another build" in done.stdout, f"a question about another build: {done.stdout}")
+
+
+def test_il_offsets_without_mapping_are_marked(context):
+    """Without a PDB too: what the runtime calls offset 0 is the nearest one before, and says so."""
+    with Lines([shutil.which("dotnet"), program()]) as lines:
+        found = chains(context, lines)
+        result = Comparison()
+        for thread in lines.threads:
+            for frame in thread["frames"][1:]:
+                answer = next((answer for answer in found[thread["tid"]] if is_frame(answer, frame)), None)
+                if answer and answer["il_offset"] is not None and answer["il_quality"] != "nearest":
+                    result.il += 1
+                    if answer["il_offset"] != frame["il"]:
+                        result.wrong.append((frame, answer))
+    expect(not result.wrong, f"{len(result.wrong)} differ without a mark, first: {result.wrong[:1]}")
+    expect(result.il > 200, f"only {result.il} offsets were compared")

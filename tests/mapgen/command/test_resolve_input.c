@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <string.h>
 
 Test(resolve_input, reads_places_in_il)
 {
@@ -14,6 +15,23 @@ Test(resolve_input, reads_places_in_il)
 	cr_expect(eq(u64, question.value, 0x1f));
 	cr_expect(eq(sz, question.image_bytes, 12));
 	cr_expect(eq(u32, question_parse("app!/A.dll!0600001b+IL1f").token, 0x0600001b));
+}
+
+Test(resolve_input, reads_the_build_and_the_mark_of_places_in_il)
+{
+	static const char mvid[] = "6b7ce0d5-5a4f-4a6e-9d1c-0123456789ab";
+	struct question question =
+		question_parse("a!/A.dll!6b7ce0d5-5a4f-4a6e-9d1c-0123456789ab!0x0600001b+IL~0x1f");
+
+	cr_expect(not(question.malformed));
+	cr_expect(question.is_approximate);
+	cr_expect(eq(sz, question.image_bytes, 8));
+	cr_assert_not_null(question.mvid);
+	cr_expect(eq(int, strncmp(question.mvid, mvid, MVID_TEXT), 0));
+	question = question_parse("a!/A.dll!0x0600001b+IL0x1f");
+	cr_expect_null(question.mvid);
+	cr_expect_not(question.is_approximate);
+	cr_expect(eq(sz, question.image_bytes, 8));
 }
 
 Test(resolve_input, reads_addresses_and_positions_as_before)
