@@ -394,7 +394,7 @@ bench: all $(BENCHES)
 ## seeds: makes the built seeds of fixtures/corpus again
 SEED_SOURCES := tests/fuzz/write_seeds.c $(addprefix tests/support/,r2r_sample.c r2r_builder.c pe_builder.c metadata_builder.c identity_samples.c go_table.c pdb_builder.c)
 seeds: $(BUILD)/fuzz/write_seeds
-	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name csharp_name identity gopclntab jit_debug)
+	@mkdir -p $(addprefix fixtures/corpus/,pe metadata r2r method_name csharp_name identity gopclntab jit_debug inline_tree)
 	$(BUILD)/fuzz/write_seeds fixtures/corpus
 $(BUILD)/fuzz/write_seeds: $(call objects,$(SEED_SOURCES)) $(LIB_STATIC)
 	$(link)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * write_seeds DIRECTORY: makes the seeds of the fuzz targets pe, metadata, r2r,
- * method_name, csharp_name, identity, portable_pdb, debug_info and jit_debug from the builders of
- * the tests, one file for each flavour.
+ * method_name, csharp_name, identity, portable_pdb, debug_info, inline_tree and jit_debug from the
+ * builders of the tests, one file for each flavour.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,6 +275,13 @@ static void write_debug_information(void)
 	static const char packed[] = "\x07\x42\x33\x92\x30\x52\x00\x00";
 	static const char jitted[] = "\x02\x03\x00\x00\x00\x01\x02\x03\x07\x42\x33\x92\x30\x52\x00";
 
+	/* Four nodes, one of them three deep; four mappings. */
+	static const char tree[] =
+		"\x44\x10\x00\x00\x00\x00\x00\x00\x00\x62\x00\x02\x00\x00\x00\x00\x00\x00"
+		"\xa0\x70\x00\x03\x00\x00\x00\x00\x00\x00\x70\x00\x40\x00\x00\x00\x00\x00"
+		"\x00\x00\x19\x24\x0a\x40\xa2\x60\x24\x1a\x93\x26\x99\x37\x3a\x02";
+
+	write_seed("inline_tree/four", tree, sizeof(tree) - 1);
 	write_seed("debug_info/nibbles", nibbles, sizeof(nibbles) - 1);
 	write_seed("debug_info/packed", packed, sizeof(packed) - 1);
 	write_seed("debug_info/jitted", jitted, sizeof(jitted) - 1);

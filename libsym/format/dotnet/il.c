@@ -8,7 +8,10 @@ enum {
 	FAT_FORMAT = 3,
 	FAT_WORDS = IL_HEADER_BYTES / 4,
 	LONGER_OPCODE = 0xfe, /* first byte of a two-byte opcode */
+	CALL = 0x28,
 	SWITCH = 0x45,
+	CALLVIRT = 0x6f,
+	NEWOBJ = 0x73,
 	TAIL = 0x14 /* second byte, after LONGER_OPCODE */
 };
 
@@ -75,34 +78,64 @@ bool il_code_bytes(const uint8_t *header, uint32_t *ret)
 	return true;
 }
 
+/* Reads the instruction at *at, and moves *at behind it. Returns false for malformed code. */
+static bool read_instruction(const uint8_t *code, size_t size_bytes, size_t *at,
+			     bool *is_longer_ret, uint8_t *opcode_ret)
+{
+	uint8_t opcode = code[(*at)++];
+	uint64_t operands_bytes;
+
+	*is_longer_ret = opcode == LONGER_OPCODE;
+	if (*is_longer_ret) {
+		if (*at == size_bytes)
+			return false;
+		opcode = code[(*at)++];
+		operands_bytes = operand_bytes(longer_opcodes, COUNT(longer_opcodes), opcode);
+	} else {
+		operands_bytes = operand_bytes(short_opcodes, COUNT(short_opcodes), opcode);
+		if (opcode == SWITCH && size_bytes - *at >= 4) {
+			uint32_t targets;
+
+			memcpy(&targets, code + *at, sizeof(targets));
+			operands_bytes += 4 * (uint64_t)le32toh(targets);
+		}
+	}
+	*opcode_ret = opcode;
+	if (operands_bytes > size_bytes - *at)
+		return false;
+	*at += (size_t)operands_bytes;
+	return true;
+}
+
 bool il_has_tail_call(const uint8_t *code, size_t size_bytes)
 {
-	size_t at = 0;
+	bool is_longer;
+	uint8_t opcode;
 
-	while (at < size_bytes) {
-		uint8_t opcode = code[at++];
-		uint64_t operands_bytes;
-
-		if (opcode == LONGER_OPCODE) {
-			if (at == size_bytes)
-				return false;
-			opcode = code[at++];
-			if (opcode == TAIL)
-				return true;
-			operands_bytes =
-				operand_bytes(longer_opcodes, COUNT(longer_opcodes), opcode);
-		} else {
-			operands_bytes = operand_bytes(short_opcodes, COUNT(short_opcodes), opcode);
-			if (opcode == SWITCH && size_bytes - at >= 4) {
-				uint32_t targets;
-
-				memcpy(&targets, code + at, sizeof(targets));
-				operands_bytes += 4 * (uint64_t)le32toh(targets);
-			}
-		}
-		if (operands_bytes > size_bytes - at)
+	for (size_t at = 0; at < size_bytes;) {
+		if (!read_instruction(code, size_bytes, &at, &is_longer, &opcode))
 			return false;
-		at += (size_t)operands_bytes;
+		if (is_longer && opcode == TAIL)
+			return true;
+	}
+	return false;
+}
+
+bool il_next_call(const uint8_t *code, size_t size_bytes, size_t *at, struct il_call *ret)
+{
+	while (*at < size_bytes) {
+		size_t begin = *at;
+		bool is_longer;
+		uint8_t opcode;
+
+		if (!read_instruction(code, size_bytes, at, &is_longer, &opcode))
+			return false;
+		if (is_longer || (opcode != CALL && opcode != CALLVIRT && opcode != NEWOBJ))
+			continue;
+		ret->offset = (uint32_t)begin;
+		memcpy(&ret->token, code + begin + 1, sizeof(ret->token));
+		ret->token = le32toh(ret->token);
+		return true;
 	}
 	return false;
 }

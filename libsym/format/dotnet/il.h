@@ -27,4 +27,15 @@ bool il_code_bytes(const uint8_t *header, uint32_t *ret);
 /* Does the code contain a call with the prefix "tail."? Also returns false for malformed code. */
 bool il_has_tail_call(const uint8_t *code, size_t size_bytes);
 
+struct il_call {
+	uint32_t offset; /* of the instruction */
+	uint32_t token;  /* MethodDef, MemberRef or MethodSpec, as it stands in the code */
+};
+
+/*
+ * Finds the next call, callvirt or newobj from *at on, where an instruction must begin; *at is then
+ * behind it. Returns false at the end, and for malformed code.
+ */
+bool il_next_call(const uint8_t *code, size_t size_bytes, size_t *at, struct il_call *ret);
+
 #endif

@@ -16,7 +16,7 @@
 
 /* ---- nibbles ------------------------------------------------------------- */
 
-static uint8_t next_nibble(struct nibble_reader *reader)
+uint8_t nibble_next(struct nibble_reader *reader)
 {
 	if (reader->has_high) {
 		reader->has_high = false;
@@ -33,7 +33,7 @@ uint32_t nibble_read(struct nibble_reader *reader)
 	uint32_t value = 0;
 
 	for (unsigned int i = 0; i < most_nibbles && reader_ok(&reader->bytes); i++) {
-		uint8_t nibble = next_nibble(reader);
+		uint8_t nibble = nibble_next(reader);
 
 		value = value << 3 | (nibble & 7);
 		if (!(nibble & 8))

@@ -51,6 +51,7 @@ struct nibble_reader {
 	bool has_high; /* the high nibble of `byte` is next */
 };
 
+uint8_t nibble_next(struct nibble_reader *reader); /* one nibble as it is */
 uint32_t nibble_read(struct nibble_reader *reader);
 
 /* A walk over the entries. They ascend by native offset. */

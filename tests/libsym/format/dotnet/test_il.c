@@ -119,3 +119,23 @@ Test(il, reads_the_code_size_of_a_body)
 	fat[0] = 0x10;
 	cr_assert_not(il_code_bytes(fat, &size), "an unknown format");
 }
+
+Test(il, finds_calls_in_their_order)
+{
+	static const uint8_t code[] = { NOP,  LDC_I4, CALL, 1, 0,  0,    CALL, 0x11, 0, 0,  6,
+					0x6f, 0x22,   0,    0, 10, 0x73, 0x33, 0,    0, 10, RET };
+	static const struct il_call wanted[] = { { 6, 0x06000011 },
+						 { 11, 0x0a000022 },
+						 { 16, 0x0a000033 } };
+	struct il_call call;
+	size_t at = 0;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		cr_assert(il_next_call(code, sizeof(code), &at, &call));
+		cr_assert_eq(call.offset, wanted[i].offset);
+		cr_assert_eq(call.token, wanted[i].token);
+	}
+	cr_assert_not(il_next_call(code, sizeof(code), &at, &call));
+	at = 0;
+	cr_assert_not(il_next_call(code, 10, &at, &call), "the operand is cut");
+}

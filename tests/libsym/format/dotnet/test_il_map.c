@@ -6,35 +6,7 @@
 #include <criterion/new/assert.h>
 
 #include "libsym/format/dotnet/debug_info.h"
-
-/* ---- a writer, independent of the reader ---- */
-
-struct nibbles {
-	uint8_t bytes[256];
-	size_t count; /* of nibbles */
-};
-
-static void put_nibble(struct nibbles *out, unsigned int nibble)
-{
-	out->bytes[out->count / 2] |= (uint8_t)(nibble << (out->count % 2 * 4));
-	out->count++;
-}
-
-static void put_number(struct nibbles *out, uint32_t value)
-{
-	unsigned int groups = 1;
-
-	while (groups < 11 && value >> (3 * groups))
-		groups++;
-	while (groups--)
-		put_nibble(out, (value >> (3 * groups) & 7) | (groups ? 8 : 0));
-}
-
-static size_t end_byte(struct nibbles *out)
-{
-	out->count = (out->count + 1) / 2 * 2;
-	return out->count / 2;
-}
+#include "tests/support/nibble_writer.h"
 
 struct row {
 	uint32_t native;
