@@ -48,6 +48,11 @@ struct remote_memory *jit_debug_memory(struct jit_debug *debug)
 	return debug->memory;
 }
 
+const struct layout *jit_debug_layout(const struct jit_debug *debug)
+{
+	return &debug->layout;
+}
+
 struct sym_error *jit_debug_create(struct remote_memory *memory, const struct layout *layout,
 				   const struct layout_debug *debug_layout, struct jit_debug **ret)
 {

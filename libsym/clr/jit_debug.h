@@ -31,18 +31,20 @@ struct sym_error *jit_debug_create(struct remote_memory *memory, const struct la
 void jit_debug_close(struct jit_debug *debug);
 
 struct remote_memory *jit_debug_memory(struct jit_debug *debug);
+const struct layout *jit_debug_layout(const struct jit_debug *debug);
 
 /* One method: question and answer. */
 struct jit_debug_body {
 	uint64_t start_address;
 	uint64_t size_bytes;
-	uint64_t module; /* address of the Module; 0: not read */
-	uint32_t rid;    /* MethodDef; 0: not read */
+	uint64_t method_desc; /* 0: not read */
+	uint64_t module;      /* address of the Module; 0: not read */
+	uint32_t rid;         /* MethodDef; 0: not read */
 	struct module_place place;
 	const char *failure; /* NULL, or why it cannot be read; static */
 	/* private */
 	int step;
-	uint64_t header, method_desc, blob;
+	uint64_t header, blob;
 	const struct jit_module *found_module;
 	size_t blob_bytes;
 };

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From jitted code to its module, and to the PDB of the module.
- *
- * A module whose file is mapped is an image of the process: its PDB is that of the image. A module
- * in other memory (a bundle, an array of bytes) is read from there, as far as the name of its PDB.
- */
+/* From jitted code to its module, and to the PDB of the module. */
 #include "libsym/clr/jitted_lines.h"
 
 #include <stdlib.h>
@@ -13,32 +8,6 @@
 #include "libsym/clr/diagnostics/diagnostics_address.h"
 #include "libsym/clr/diagnostics/rundown_lines.h"
 #include "libsym/clr/jit_debug.h"
-#include "libsym/format/dotnet/r2r_debug.h"
-#include "libsym/image/bundled_assembly.h"
-#include "libsym/image/image.h"
-#include "libsym/image/pdb_search.h"
-
-struct jitted_module {
-	struct jitted_module *next;
-	uint64_t address; /* of the Module; 0: known by its path */
-	char *path;       /* NULL: known by its address */
-	struct module_place place;
-	struct sym_image *image; /* shared; NULL: none */
-	struct sym_pdb *pdb;     /* without an image; NULL: `reason` says why */
-	char *reason;
-	char mvid[37];
-};
-
-static void module_destroy(struct jitted_module *module)
-{
-	if (!module)
-		return;
-	image_destroy(module->image);
-	pdb_file_close(module->pdb);
-	free(module->path);
-	free(module->reason);
-	free(module);
-}
 
 void jitted_lines_init(struct jitted_lines *lines)
 {
@@ -48,139 +17,12 @@ void jitted_lines_init(struct jitted_lines *lines)
 
 void jitted_lines_deinit(struct jitted_lines *lines)
 {
-	while (lines->modules) {
-		struct jitted_module *next = lines->modules->next;
-
-		module_destroy(lines->modules);
-		lines->modules = next;
-	}
+	jitted_modules_deinit(&lines->modules);
+	inlined_lines_deinit(&lines->inlined);
 	jit_debug_close(lines->debug);
 	rundown_lines_close(lines->rundown);
 	free(lines->failure);
 	pthread_mutex_destroy(&lines->lock);
-}
-
-/* ---- modules ------------------------------------------------------------------------ */
-
-/* The image that is mapped at `base` from its first byte on; NULL: none. */
-static struct sym_image *image_at(const struct clr_target *target, uint64_t base)
-{
-	size_t line = address_space_find(target->space, base);
-	const struct sym_mapping *mapping;
-	struct sym_image *image = NULL;
-
-	if (line == ADDRESS_SPACE_NONE)
-		return NULL;
-	mapping = &target->space->mappings[line];
-	sym_error_destroy(clr_target_image_of(target, line, &image));
-	if (!image || image_trouble(image) || sym_image_kind(image) < SYM_IMAGE_IL ||
-	    (image->load_base != base && mapping->start_address - mapping->offset != base))
-		return NULL;
-	return image;
-}
-
-/* Where the PDB of a module without an image of its own may be: beside the program. */
-static struct pdb_search search_beside_program(const struct clr_target *target)
-{
-	const struct sym_mapping *mapping = clr_target_runtime_mapping(target);
-	struct sym_image *runtime = NULL;
-	struct pdb_search search = { .roots.fd = -1 };
-
-	if (mapping)
-		sym_error_destroy(clr_target_image_of(
-			target, (size_t)(mapping - target->space->mappings), &runtime));
-	if (runtime && runtime->object)
-		search = image_pdb_search(runtime);
-	search.image_path = target->process->executable ? target->process->executable : "";
-	return search;
-}
-
-static struct sym_error *read_copy(struct jitted_lines *lines, const struct clr_target *target,
-				   struct jitted_module *module)
-{
-	const struct pdb_search search = search_beside_program(target);
-	struct module_copy copy = { 0 };
-	struct sym_error *error =
-		module_copy_read(jit_debug_memory(lines->debug), &module->place, &copy);
-
-	if (sym_error_is_no_memory(error))
-		return error;
-	if (error) {
-		module->reason = strdup(sym_error_message(error));
-		sym_error_destroy(error);
-		return NULL;
-	}
-	memcpy(module->mvid, copy.mvid, sizeof(module->mvid));
-	error = pdb_search_find(&search, &copy.debug, &module->pdb, &module->reason);
-	module_copy_deinit(&copy);
-	return error;
-}
-
-/* Takes ownership of `module`, and adds it unless there is an error. */
-static struct sym_error *add_module(struct jitted_lines *lines, struct jitted_module *module,
-				    struct sym_error *error, struct jitted_module **ret)
-{
-	if (error) {
-		module_destroy(module);
-		return error;
-	}
-	module->next = lines->modules;
-	lines->modules = *ret = module;
-	return NULL;
-}
-
-static struct sym_error *module_create(struct jitted_lines *lines, const struct clr_target *target,
-				       const struct jit_debug_body *body,
-				       struct jitted_module **ret)
-{
-	struct jitted_module *module = calloc(1, sizeof(*module));
-	struct sym_image *image = image_at(target, body->place.base);
-	struct sym_error *error = NULL;
-
-	if (!module)
-		return &sym_error_no_memory;
-	module->address = body->module;
-	module->place = body->place;
-	if (image)
-		module->image = image_share(image);
-	else
-		error = read_copy(lines, target, module);
-	return add_module(lines, module, error, ret);
-}
-
-/* A module at the address of an unloaded one has another image. */
-static struct sym_error *get_module(struct jitted_lines *lines, const struct clr_target *target,
-				    const struct jit_debug_body *body, struct jitted_module **ret)
-{
-	struct jitted_module *module = lines->modules;
-
-	while (module && (module->path || module->address != body->module ||
-			  memcmp(&module->place, &body->place, sizeof(module->place)) != 0))
-		module = module->next;
-	*ret = module;
-	return module ? NULL : module_create(lines, target, body, ret);
-}
-
-/* ---- from IL to a line ---------------------------------------------------------------- */
-
-static void name_method(struct managed_line *line, const struct jitted_module *module, uint32_t rid)
-{
-	line->token = (uint32_t)METADATA_METHOD_DEF << 24 | rid;
-	line->mvid = module->image ? sym_image_mvid(module->image) : NULL;
-	if (!module->image && *module->mvid)
-		line->mvid = module->mvid;
-}
-
-static void read_line(struct managed_line *line, struct jitted_module *module)
-{
-	const struct sym_pdb *pdb = module->pdb;
-	const char *reason = module->reason;
-
-	if (line->quality == SYM_LINE_NONE)
-		return;
-	if (module->image)
-		pdb = image_pdb_file(module->image, &reason);
-	managed_line_read(line, pdb, reason);
 }
 
 /* ---- by the memory of the runtime ----------------------------------------------------- */
@@ -192,6 +34,8 @@ struct contract_reading {
 		enum il_quality quality;
 		uint32_t il_offset;
 	} * answers;
+	struct inlined_chain *chains; /* one for each place */
+	bool no_memory;
 };
 
 static void take_information(void *context, struct jit_debug_body *body,
@@ -199,10 +43,15 @@ static void take_information(void *context, struct jit_debug_body *body,
 {
 	struct contract_reading *reading = context;
 	size_t i = (size_t)(body - reading->bodies);
+	const struct jitted_place *place = &reading->places[i];
+	struct il_answer *answer = &reading->answers[i];
 
-	reading->answers[i].quality =
-		il_map_find(il_map_begin(info->bounds, info->bounds_bytes, info->form),
-			    reading->places[i].offset_bytes, &reading->answers[i].il_offset);
+	answer->quality = il_map_find(il_map_begin(info->bounds, info->bounds_bytes, info->form),
+				      place->offset_bytes, &answer->il_offset);
+	if (place->wants_inlined && !reading->no_memory && answer->quality != IL_NONE)
+		reading->no_memory =
+			inlined_lines_take(info, body->method_desc, place->offset_bytes,
+					   &reading->chains[i]) != NULL;
 }
 
 static struct sym_error *finish_place(struct jitted_lines *lines, const struct clr_target *target,
@@ -216,10 +65,11 @@ static struct sym_error *finish_place(struct jitted_lines *lines, const struct c
 	*line = managed_line_none(body->failure);
 	if (!body->rid || (body->failure && !body->place.base))
 		return NULL;
-	error = get_module(lines, target, body, &module);
+	error = jitted_modules_get(&lines->modules, jit_debug_memory(lines->debug), target,
+				   body->module, &body->place, &module);
 	if (error)
 		return error;
-	name_method(line, module, body->rid);
+	jitted_module_name(module, line, body->rid);
 	if (body->failure)
 		return NULL;
 	if (module->place.is_editable) {
@@ -227,7 +77,7 @@ static struct sym_error *finish_place(struct jitted_lines *lines, const struct c
 		return NULL;
 	}
 	managed_line_set_il(line, answer->quality, answer->il_offset, 0);
-	read_line(line, module);
+	jitted_module_read_line(module, line);
 	return NULL;
 }
 
@@ -253,6 +103,40 @@ static struct sym_error *read_bodies(struct jitted_lines *lines, const struct cl
 	return error ? error : process_check(target->process);
 }
 
+/* A failure costs the inlined methods only, unless memory is short. */
+static struct sym_error *find_inlined(struct jitted_lines *lines, const struct clr_target *target,
+				      const struct contract_reading *reading, size_t count)
+{
+	const struct inlined_target inlined_target = {
+		.memory = jit_debug_memory(lines->debug),
+		.layout = jit_debug_layout(lines->debug),
+		.target = target,
+		.modules = &lines->modules,
+	};
+	struct sym_error *error =
+		inlined_lines_read(&lines->inlined, &inlined_target, reading->chains, count);
+
+	if (!error)
+		error = process_check(target->process);
+	for (size_t i = 0; !error && i < count; i++)
+		error = inlined_lines_answer(&lines->inlined, &inlined_target, &reading->chains[i],
+					     &reading->places[i].line, &reading->places[i].inlined);
+	if (!error || sym_error_is_no_memory(error))
+		return error;
+	sym_error_destroy(error);
+	for (size_t i = 0; i < count; i++)
+		if (reading->chains[i].count && !reading->places[i].inlined.items)
+			reading->places[i].inlined.reason = "its inlined methods cannot be read";
+	return NULL;
+}
+
+static void free_chains(struct inlined_chain *chains, size_t count)
+{
+	for (size_t i = 0; chains && i < count; i++)
+		free(chains[i].frames);
+	free(chains);
+}
+
 static struct sym_error *find_by_contract(struct jitted_lines *lines,
 					  const struct clr_target *target,
 					  struct jitted_place *places, size_t count)
@@ -260,67 +144,24 @@ static struct sym_error *find_by_contract(struct jitted_lines *lines,
 	struct jit_debug_body *bodies AUTO_FREE = make_bodies(places, count);
 	struct il_answer *answers AUTO_FREE = calloc(count, sizeof(*answers));
 	struct contract_reading reading = { places, bodies, answers };
-	struct sym_error *error;
+	struct sym_error *error = NULL;
 
-	if (!bodies || !answers)
-		return &sym_error_no_memory;
-	error = read_bodies(lines, target, bodies, count, take_information, &reading);
+	reading.chains = calloc(count, sizeof(*reading.chains));
+	if (!bodies || !answers || !reading.chains)
+		error = &sym_error_no_memory;
+	if (!error)
+		error = read_bodies(lines, target, bodies, count, take_information, &reading);
+	if (!error && reading.no_memory)
+		error = &sym_error_no_memory;
 	for (size_t i = 0; !error && i < count; i++)
 		error = finish_place(lines, target, &bodies[i], &answers[i], &places[i]);
+	if (!error)
+		error = find_inlined(lines, target, &reading, count);
+	free_chains(reading.chains, count);
 	return error;
 }
 
 /* ---- by a rundown ---------------------------------------------------------------------- */
-
-/* An assembly in a bundle: its metadata and the name of its PDB are read from there. */
-static struct sym_error *read_bundled(const struct clr_target *target,
-				      const struct bundled_assembly *bundled,
-				      struct jitted_module *module)
-{
-	const struct pdb_search search = search_beside_program(target);
-	struct pe_debug debug;
-	uint8_t mvid[16];
-
-	if (metadata_mvid(bundled_assembly_metadata(bundled), mvid))
-		metadata_format_guid(mvid, module->mvid);
-	pe_debug_read(bundled_assembly_pe(bundled), &debug);
-	return pdb_search_find(&search, &debug, &module->pdb, &module->reason);
-}
-
-static struct sym_error *module_create_by_path(struct jitted_lines *lines,
-					       const struct clr_target *target, const char *path,
-					       struct jitted_module **ret)
-{
-	AUTO_BUNDLED_ASSEMBLY struct bundled_assembly *bundled = NULL;
-	struct jitted_module *module = calloc(1, sizeof(*module));
-	struct sym_image *image = NULL;
-	struct sym_error *error;
-
-	if (!module)
-		return &sym_error_no_memory;
-	module->path = strdup(path);
-	error = module->path ? target->ops->image_by_path(target->snapshot, path, &image, &bundled)
-			     : &sym_error_no_memory;
-	if (!error && image)
-		module->image = image_share(image);
-	else if (!error && bundled)
-		error = read_bundled(target, bundled, module);
-	else if (!error)
-		module->reason = strdup("the file of its assembly is not known");
-	return add_module(lines, module, error, ret);
-}
-
-static struct sym_error *get_module_by_path(struct jitted_lines *lines,
-					    const struct clr_target *target, const char *path,
-					    struct jitted_module **ret)
-{
-	struct jitted_module *module = lines->modules;
-
-	while (module && (!module->path || strcmp(module->path, path) != 0))
-		module = module->next;
-	*ret = module;
-	return module ? NULL : module_create_by_path(lines, target, path, ret);
-}
 
 /* Code at the same place may be of another method by now. */
 static bool is_of_name(const struct rundown_map *map, const char *name)
@@ -345,13 +186,13 @@ static struct sym_error *take_map(struct jitted_lines *lines, const struct clr_t
 	*line = managed_line_none("a dynamic method, which has no source lines");
 	if (!(map->token & 0xffffff) || !map->module_path || !*map->module_path)
 		return NULL;
-	error = get_module_by_path(lines, target, map->module_path, &module);
+	error = jitted_modules_get_by_path(&lines->modules, target, map->module_path, &module);
 	if (error)
 		return error;
-	name_method(line, module, map->token & 0xffffff);
+	jitted_module_name(module, line, map->token & 0xffffff);
 	quality = il_entries_find(map->entries, map->count, place->offset_bytes, &il_offset);
 	managed_line_set_il(line, quality, il_offset, 0);
-	read_line(line, module);
+	jitted_module_read_line(module, line);
 	return NULL;
 }
 

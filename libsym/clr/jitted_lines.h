@@ -9,8 +9,7 @@
 
 #include <pthread.h>
 
-#include "libsym/clr/clr_target.h"
-#include "libsym/file/managed_line.h"
+#include "libsym/clr/inlined_lines.h"
 
 /* For all snapshots of a process. All zero but the lock: nothing was read. */
 struct jitted_lines {
@@ -23,6 +22,7 @@ struct jitted_lines {
 	char *failure;            /* why neither works; NULL: not tried, or one works */
 	bool was_tried;
 	struct jitted_module *modules;
+	struct inlined_lines inlined;
 };
 
 void jitted_lines_init(struct jitted_lines *lines);
@@ -33,12 +33,14 @@ struct jitted_place {
 	uint64_t start_address; /* of the code */
 	uint64_t size_bytes;
 	uint32_t offset_bytes;
-	const char *name;         /* as the runtime has named it */
+	const char *name; /* as the runtime has named it */
+	bool wants_inlined;
 	struct managed_line line; /* the answer; its strings live as long as the process's data */
+	struct inlined_answer inlined; /* if wanted; by memory only */
 };
 
 /*
- * Finds lines. Thread safe.
+ * Finds lines and inlined methods. Thread safe. Free the inlined methods in any case.
  * Errors: NO_MEMORY; other failures are reasons of the lines.
  */
 struct sym_error *jitted_lines_find(struct jitted_lines *lines, const struct clr_target *target,

@@ -135,10 +135,22 @@ void resolver_answer_then(const struct resolving *resolving, const uint64_t *tim
 struct sym_error *resolver_describe(const struct resolving *resolving, const uint64_t *times_ns,
 				    struct sym_result *result) __attribute__((warn_unused_result));
 
-/* The lines of jitted methods (resolver_lines.c). Errors: NO_MEMORY. */
-struct sym_error *resolver_describe_jitted_methods(const struct resolving *resolving,
-						   struct sym_result *result)
+/* Lines and inlined methods of the jitted methods among answers (resolver_lines.c). */
+struct resolver_jitted {
+	struct jitted_place *places; /* in the order of the answers */
+	size_t count, next;
+};
+
+/* Errors: NO_MEMORY; resolver_jitted_deinit() is needed in any case. */
+struct sym_error *resolver_find_jitted_lines(const struct resolving *resolving,
+					     const struct sym_result *result,
+					     struct resolver_jitted *ret)
 	__attribute__((warn_unused_result));
+/* Fills one answer, if it is jitted. For all answers in their order. Errors: NO_MEMORY. */
+struct sym_error *resolver_take_jitted_line(struct resolver_jitted *jitted,
+					    struct sym_result *result, size_t number)
+	__attribute__((warn_unused_result));
+void resolver_jitted_deinit(struct resolver_jitted *jitted);
 
 /*
  * Appends the addresses as uint64_t at which the lines of managed methods may change

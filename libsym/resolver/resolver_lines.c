@@ -28,6 +28,7 @@ static struct jitted_place *make_places(const struct sym_result *result, size_t 
 				.size_bytes = answer->size_bytes,
 				.offset_bytes = (uint32_t)answer->offset_bytes,
 				.name = answer->name,
+				.wants_inlined = (result->fields & SYM_FIELD_INLINED) != 0,
 			};
 	}
 	*count_ret = next;
@@ -42,28 +43,47 @@ static bool has_jitted(const struct sym_result *result)
 	return false;
 }
 
-struct sym_error *resolver_describe_jitted_methods(const struct resolving *resolving,
-						   struct sym_result *result)
+struct sym_error *resolver_find_jitted_lines(const struct resolving *resolving,
+					     const struct sym_result *result,
+					     struct resolver_jitted *ret)
 {
 	const struct jitted_code *live = NULL;
-	struct jitted_place *places AUTO_FREE = NULL;
 	struct clr_target target;
-	struct sym_error *error;
-	size_t count = 0, next = 0;
 
+	*ret = (struct resolver_jitted){ 0 };
 	if (!has_jitted(result))
 		return NULL;
 	live = resolver_get_live(resolving);
-	places = make_places(result, &count);
-	if (!live || !places)
+	ret->places = make_places(result, &ret->count);
+	if (!live || !ret->places)
 		return &sym_error_no_memory;
 	target = snapshot_clr_target(resolving->snapshot);
-	error = jitted_lines_find(&resolving->snapshot->ground->jitted_lines, &target,
-				  live->info.method, places, count);
-	for (size_t i = 0; !error && i < result->count; i++)
-		if (is_jitted(&result->slots[i]))
-			managed_line_answer(&places[next++].line, &result->slots[i]);
-	return error;
+	return jitted_lines_find(&resolving->snapshot->ground->jitted_lines, &target,
+				 live->info.method, ret->places, ret->count);
+}
+
+struct sym_error *resolver_take_jitted_line(struct resolver_jitted *jitted,
+					    struct sym_result *result, size_t number)
+{
+	struct sym_answer *answer = &result->slots[number];
+	const struct jitted_place *place;
+
+	if (jitted->next == jitted->count || !is_jitted(answer))
+		return NULL;
+	place = &jitted->places[jitted->next++];
+	if (result->fields & SYM_FIELD_LINES) {
+		managed_line_answer(place->inlined.items ? &place->inlined.line : &place->line,
+				    answer);
+		answer->line_reason = answer->line_reason ?: place->inlined.reason;
+	}
+	return result_add_inlined(result, number, place->inlined.items, place->inlined.count);
+}
+
+void resolver_jitted_deinit(struct resolver_jitted *jitted)
+{
+	for (size_t i = 0; i < jitted->count; i++)
+		free(jitted->places[i].inlined.items);
+	free(jitted->places);
 }
 
 /* ---- rows ---------------------------------------------------------------------------- */

@@ -9,18 +9,12 @@
 #include "mapgen/cli/name_form.h"
 
 /* The name in the form of the options; the full name when out of memory. */
-static const char *shown_name(struct answer_printer *printer, const struct sym_answer *answer)
+static const char *managed_name(struct answer_printer *printer, const char *name)
 {
-	const char *name = answer->name;
 	size_t needed;
 	char *room;
 
-	if (printer->options->no_demangle && answer->linkage_name)
-		return answer->linkage_name;
-	/* Native names are not .NET signatures and cannot be shortened. */
-	if (printer->options->names == NAME_FORM_FULL || answer->source == SYM_SOURCE_ELF ||
-	    answer->source == SYM_SOURCE_EH_FRAME || answer->source == SYM_SOURCE_DWARF ||
-	    answer->source == SYM_SOURCE_GOPCLNTAB)
+	if (printer->options->names == NAME_FORM_FULL)
 		return name;
 	needed = name_form_write(printer->options->names, name, printer->short_name,
 				 printer->short_name_bytes) +
@@ -34,6 +28,20 @@ static const char *shown_name(struct answer_printer *printer, const struct sym_a
 		name_form_write(printer->options->names, name, room, needed);
 	}
 	return printer->short_name;
+}
+
+/* Native names are not .NET signatures and cannot be shortened. */
+static bool has_native_name(const struct sym_answer *answer)
+{
+	return answer->source == SYM_SOURCE_ELF || answer->source == SYM_SOURCE_EH_FRAME ||
+	       answer->source == SYM_SOURCE_DWARF || answer->source == SYM_SOURCE_GOPCLNTAB;
+}
+
+static const char *shown_name(struct answer_printer *printer, const struct sym_answer *answer)
+{
+	if (printer->options->no_demangle && answer->linkage_name)
+		return answer->linkage_name;
+	return has_native_name(answer) ? answer->name : managed_name(printer, answer->name);
 }
 
 static const char *shown_tier(const struct answer_printer *printer, const struct sym_answer *answer)
@@ -84,17 +92,19 @@ static void add_url_json(struct answer_printer *printer, const struct sym_pdb *p
 	json_object_set_new(object, "url_reason", json_output_text(reason));
 }
 
-static const char *inlined_name(const struct answer_printer *printer,
+static const char *inlined_name(struct answer_printer *printer, const struct sym_answer *answer,
 				const struct sym_inlined *inlined)
 {
-	return printer->options->no_demangle && inlined->linkage_name ? inlined->linkage_name
-								      : inlined->name;
+	if (printer->options->no_demangle && inlined->linkage_name)
+		return inlined->linkage_name;
+	return has_native_name(answer) ? inlined->name : managed_name(printer, inlined->name);
 }
 
-static void print_inlined(const struct answer_printer *printer, const struct sym_inlined *inlined)
+static void print_inlined(struct answer_printer *printer, const struct sym_answer *answer,
+			  const struct sym_inlined *inlined)
 {
 	fputs("    ", stdout);
-	print_text(*inlined->name ? inlined_name(printer, inlined) : "?");
+	print_text(*inlined->name ? inlined_name(printer, answer, inlined) : "?");
 	fputs(" inlined at ", stdout);
 	print_place(inlined->call_file ? inlined->call_file : "?", inlined->call_line, false);
 	putchar('\n');
@@ -135,7 +145,7 @@ static void print_answer(struct answer_printer *printer, const struct question *
 	}
 	putchar('\n');
 	for (size_t i = 0; i < answer->inlined_count; i++)
-		print_inlined(printer, &answer->inlined[i]);
+		print_inlined(printer, answer, &answer->inlined[i]);
 }
 
 /* Adds the facts by which a line can be looked up later, on any machine. */
@@ -179,12 +189,12 @@ static void add_place_json(struct answer_printer *printer, const struct sym_answ
 	for (size_t i = 0; i < answer->inlined_count; i++) {
 		const struct sym_inlined *inlined = &answer->inlined[i];
 
-		json_array_append_new(array,
-				      json_pack("{s:o, s:o, s:I, s:I}", "name",
-						json_output_text(inlined_name(printer, inlined)),
-						"call_file", json_output_text(inlined->call_file),
-						"call_line", (json_int_t)inlined->call_line,
-						"call_column", (json_int_t)inlined->call_column));
+		json_array_append_new(
+			array, json_pack("{s:o, s:o, s:I, s:I}", "name",
+					 json_output_text(inlined_name(printer, answer, inlined)),
+					 "call_file", json_output_text(inlined->call_file),
+					 "call_line", (json_int_t)inlined->call_line, "call_column",
+					 (json_int_t)inlined->call_column));
 	}
 	json_object_set_new(object, "inlined", array);
 }

@@ -12,7 +12,9 @@ enum {
 	SWITCH = 0x45,
 	CALLVIRT = 0x6f,
 	NEWOBJ = 0x73,
-	TAIL = 0x14 /* second byte, after LONGER_OPCODE */
+	/* Second bytes, after LONGER_OPCODE. */
+	TAIL = 0x14,
+	CONSTRAINED = 0x16
 };
 
 /* Opcodes `first` to `last` have operands of `bytes` bytes. Opcodes in no range have no operand. */
@@ -123,6 +125,7 @@ bool il_has_tail_call(const uint8_t *code, size_t size_bytes)
 
 bool il_next_call(const uint8_t *code, size_t size_bytes, size_t *at, struct il_call *ret)
 {
+	ret->is_constrained = false;
 	while (*at < size_bytes) {
 		size_t begin = *at;
 		bool is_longer;
@@ -130,8 +133,10 @@ bool il_next_call(const uint8_t *code, size_t size_bytes, size_t *at, struct il_
 
 		if (!read_instruction(code, size_bytes, at, &is_longer, &opcode))
 			return false;
-		if (is_longer || (opcode != CALL && opcode != CALLVIRT && opcode != NEWOBJ))
+		if (is_longer || (opcode != CALL && opcode != CALLVIRT && opcode != NEWOBJ)) {
+			ret->is_constrained = is_longer && opcode == CONSTRAINED;
 			continue;
+		}
 		ret->offset = (uint32_t)begin;
 		memcpy(&ret->token, code + begin + 1, sizeof(ret->token));
 		ret->token = le32toh(ret->token);

@@ -28,8 +28,9 @@ bool il_code_bytes(const uint8_t *header, uint32_t *ret);
 bool il_has_tail_call(const uint8_t *code, size_t size_bytes);
 
 struct il_call {
-	uint32_t offset; /* of the instruction */
-	uint32_t token;  /* MethodDef, MemberRef or MethodSpec, as it stands in the code */
+	uint32_t offset;     /* of the instruction */
+	uint32_t token;      /* MethodDef, MemberRef or MethodSpec, as it stands in the code */
+	bool is_constrained; /* the type of the receiver decides about the method */
 };
 
 /*

@@ -443,6 +443,11 @@ uint32_t metadata_method_rva(const struct metadata *metadata, uint32_t rid)
 	return read_cell(metadata, METADATA_METHOD_DEF, rid, 0);
 }
 
+uint16_t metadata_method_flags(const struct metadata *metadata, uint32_t rid)
+{
+	return (uint16_t)read_cell(metadata, METADATA_METHOD_DEF, rid, 2);
+}
+
 uint16_t metadata_method_impl_flags(const struct metadata *metadata, uint32_t rid)
 {
 	return (uint16_t)read_cell(metadata, METADATA_METHOD_DEF, rid, 1);
@@ -501,6 +506,13 @@ uint32_t metadata_member_ref_parent(const struct metadata *metadata, uint32_t ri
 				    enum metadata_table *table_ret)
 {
 	return read_coded_cell(metadata, METADATA_MEMBER_REF, rid, 0, MEMBER_REF_PARENT, table_ret);
+}
+
+uint32_t metadata_method_spec_method(const struct metadata *metadata, uint32_t rid,
+				     enum metadata_table *table_ret)
+{
+	return read_coded_cell(metadata, METADATA_METHOD_SPEC, rid, 0, METHOD_DEF_OR_REF,
+			       table_ret);
 }
 
 void metadata_format_guid(const uint8_t guid[16], char room[37])

@@ -27,6 +27,7 @@ enum metadata_table {
 	METADATA_ASSEMBLY = 0x20,
 	METADATA_ASSEMBLY_REF = 0x23,
 	METADATA_NESTED_CLASS = 0x29,
+	METADATA_METHOD_SPEC = 0x2b,
 	METADATA_TABLE_COUNT = 0x40,
 };
 
@@ -73,6 +74,8 @@ const char *metadata_method_name(const struct metadata *metadata, uint32_t rid);
 struct metadata_blob metadata_method_signature(const struct metadata *metadata, uint32_t rid);
 /* Rva of the body; 0 if the image has none. */
 uint32_t metadata_method_rva(const struct metadata *metadata, uint32_t rid);
+/* MethodAttributes (ECMA-335 II.23.1.10). */
+uint16_t metadata_method_flags(const struct metadata *metadata, uint32_t rid);
 /* MethodImplAttributes (ECMA-335 II.23.1.11). */
 uint16_t metadata_method_impl_flags(const struct metadata *metadata, uint32_t rid);
 
@@ -87,6 +90,10 @@ const char *metadata_member_ref_name(const struct metadata *metadata, uint32_t r
 struct metadata_blob metadata_member_ref_signature(const struct metadata *metadata, uint32_t rid);
 uint32_t metadata_member_ref_parent(const struct metadata *metadata, uint32_t rid,
 				    enum metadata_table *table_ret);
+
+/* The generic method of an instantiation: a row of MethodDef or MemberRef. */
+uint32_t metadata_method_spec_method(const struct metadata *metadata, uint32_t rid,
+				     enum metadata_table *table_ret);
 
 /* Writes 36 lower-case characters and a NUL. */
 void metadata_format_guid(const uint8_t guid[16], char room[37]);

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Inlined managed methods of processes that were started with DOTNET_RichDebugInfo=1.
+
+The oracle is the C# compiler: each inlined method of fixtures/src/inlining has received the line of its call
+([CallerLineNumber]) and the name of its caller ([CallerMemberName]).
+"""
+import json
+import shutil
+import subprocess
+
+from harness import Skip, build_environment, build_project, built, expect
+
+KINDS = 10
+
+
+class Inlining:
+    """The program of fixtures/src/inlining, whose threads wait or spin in inlined methods."""
+
+    def __init__(self, command, **environment):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**build_environment(), **environment})
+        self.pid = self.process.pid
+        self.threads = []
+        for line in self.process.stdout:
+            words = line.split()
+            if words[0] == "ready":
+                break
+            if words[0] == "thread":
+                self.threads.append({"tid": int(words[1]), "name": words[2], "frames": []})
+            elif words[0] == "frame":
+                self.threads[-1]["frames"].append((words[1], int(words[2])))
+        expect(len(self.threads) == KINDS, f"{len(self.threads)} threads wait")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def program(*properties, name="inlining"):
+    artifacts = built(name)
+    why = build_project("fixtures/src/inlining", artifacts, *properties)
+    if why:
+        raise Skip(f"the program does not build: {why}")
+    return f"{artifacts}/bin/inlining/release/inlining.dll"
+
+
+def dotnet10():
+    return [shutil.which("dotnet"), program()]
+
+
+def answers_of(context, process, *options):
+    """The frames of each thread, innermost first, each with its answer."""
+    report = json.loads(context.mapgen.must("stack", str(process.pid), "--json").stdout)
+    result = {}
+    for thread in report["threads"]:
+        answers = []
+        for returns in (False, True):
+            addresses = [frame["address"] for frame in thread["frames"] if bool(frame["return_address"]) == returns]
+            if addresses:
+                asked = ("--return-addresses",) if returns else ()
+                text = context.mapgen.must("resolve", str(process.pid), "--lines", *options, *asked, "--json", stdin="\n".join(addresses) + "\n").stdout
+                answers += json.loads(text)
+        result[thread["tid"]] = answers
+    return result
+
+
+def method_of(name):
+    """"Third" of "int32 [inlining] Inlining.Kinds::Third(int32)"; a property by its own name."""
+    return name.split("::")[-1].split("(")[0].removeprefix("get_")
+
+
+def own_chain(answers):
+    """(method, line) of all frames of the first one of the program that does not wait itself, innermost first."""
+    for answer in answers:
+        if not answer["name"] or "[inlining]" not in answer["name"] or "Recorder::" in answer["name"]:
+            continue
+        names = [method_of(item["name"]) for item in answer["inlined"]] + [method_of(answer["name"])]
+        lines = [answer["line"]] + [item["call_line"] for item in answer["inlined"]]
+        return list(zip(names, lines))
+    return None
+
+
+def check(context, command, **environment):
+    with Inlining(command, DOTNET_RichDebugInfo="1", **environment) as process:
+        found = answers_of(context, process, "--inlines")
+    frames = 0
+    for thread in process.threads:
+        chain = own_chain(found[thread["tid"]])
+        expect(chain == thread["frames"], f"{thread['name']}: {chain}, not {thread['frames']}")
+        frames += len(chain) - 1
+    context.figure(f"{frames} inlined frames of {len(process.threads)} threads have the compiler's names and lines")
+    return process, found
+
+
+def test_inlined_methods_have_the_compilers_lines_on_net10(context):
+    process, found = check(context, dotnet10())
+    tiers = {answer["tier"] for answers in found.values() for answer in answers if answer["inlined"]}
+    for tier in ("OptimizedTier1", "OptimizedTier1OSR", "Optimized"):
+        expect(tier in tiers, f"no inlined frame in code of the tier {tier}")
+    # A method of the framework between two of the program.
+    tid = next(thread["tid"] for thread in process.threads if thread["name"] == "framework")
+    outer = next(answer for answer in found[tid] if answer["name"] and "Kinds::Framework" in answer["name"])
+    expect([method_of(item["name"]) for item in outer["inlined"]] == ["Equals"], f"{outer['inlined']}")
+    expect("EqualityComparer" in outer["inlined"][0]["name"] and "Inlining.cs" in outer["inlined"][0]["call_file"], f"{outer}")
+    expect(outer["method_token"] and outer["il_offset"] is not None, "the method of the framework has no IL offset")
+
+
+def test_inlined_methods_of_code_optimized_at_once(context):
+    check(context, dotnet10(), DOTNET_TieredCompilation="0")
+
+
+def test_a_process_without_rich_information_has_no_inlined_methods(context):
+    with Inlining(dotnet10()) as process:
+        plain, inlined = answers_of(context, process), answers_of(context, process, "--inlines")
+    managed = [answer for answers in inlined.values() for answer in answers if answer["name"] and "[inlining]" in answer["name"]]
+    expect(len(managed) > KINDS, f"only {len(managed)} frames of the program")
+    expect(not any(answer["inlined"] for answer in managed), "an inlined method is named")
+    lines = {answer["input"]: answer["line"] for answers in plain.values() for answer in answers if answer["name"] and "Kinds::Spin" not in answer["name"]}
+    expect(all(lines.get(answer["input"], answer["line"]) == answer["line"] for answer in managed), "--inlines has changed a line")
