@@ -365,18 +365,29 @@ static enum MHD_Result begin_resolve(struct request *request)
 	return MHD_YES;
 }
 
+/* Clients of Mozilla's API expect an object with a title. */
+static enum MHD_Result refuse_resolve(struct request *request, const char *problem)
+{
+	bool is_json = request->resolve.is_symbolicate;
+	char *text;
+
+	if (asprintf(&text, is_json ? "{\"title\":\"%s\"}" : "%s\n", problem) < 0)
+		return answer_fixed(request, ANSWER_BUSY);
+	request->result = RESULT_REFUSED;
+	return send_and_release(
+		request, 400,
+		response_report(is_json ? ROUTE_SYMBOLICATE : ROUTE_NOT_FOUND, text, strlen(text)),
+		strlen(text));
+}
+
 static enum MHD_Result end_resolve(struct request *request)
 {
 	struct resolve *resolve = &request->resolve;
 	size_t bytes = resolve->answer_bytes;
 	struct MHD_Response *response;
 
-	if (resolve->problem) {
-		request->result = RESULT_REFUSED;
-		response = response_report(ROUTE_RESOLVE, strdup(resolve->problem),
-					   strlen(resolve->problem));
-		return send_and_release(request, 400, response, strlen(resolve->problem));
-	}
+	if (resolve->problem)
+		return refuse_resolve(request, resolve->problem);
 	if (!resolve->answer)
 		return answer_fixed(request, ANSWER_BUSY);
 	response = response_report(ROUTE_RESOLVE, resolve->answer, bytes);

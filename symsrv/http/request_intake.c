@@ -209,7 +209,9 @@ static void take_list(struct request *request, struct prefetching *prefetching)
 	const char *problem =
 		object_list_parse(request->body.data, request->body.size_bytes, &list);
 
-	if (problem) {
+	if (problem == object_list_no_memory) {
+		answer_with(request, 503, NULL);
+	} else if (problem) {
 		refuse_with(request, 400, problem);
 	} else if (request->route.kind == ROUTE_HAVE) {
 		answer_with(request, 200, object_list_have(&list, prefetching->holdings));

@@ -9,6 +9,8 @@
 
 #include "symsrv/key/route.h"
 
+const char object_list_no_memory[] = "out of memory";
+
 static const char *parse_object(const json_t *item, struct listed_object *ret)
 {
 	const char *path = json_string_value(item);
@@ -18,7 +20,7 @@ static const char *parse_object(const json_t *item, struct listed_object *ret)
 		return "an object is not given by its path";
 	ret->room = malloc(route_room_bytes(strlen(path)));
 	if (!ret->room)
-		return "out of memory";
+		return object_list_no_memory;
 	route_parse(path, ret->room, &route);
 	if (route.section || (route.kind != ROUTE_SSQP && route.kind != ROUTE_DEBUGINFOD &&
 			      route.kind != ROUTE_NAMES && route.kind != ROUTE_MAPS))
@@ -39,7 +41,7 @@ static const char *parse_list(const json_t *root, struct object_list *ret)
 		return "more than 10000 objects";
 	ret->items = calloc(count + 1, sizeof(*ret->items));
 	if (!ret->items)
-		return "out of memory";
+		return object_list_no_memory;
 	while (!problem && ret->count < count) {
 		problem = parse_object(json_array_get(list, ret->count), &ret->items[ret->count]);
 		ret->count++;

@@ -20,7 +20,11 @@ struct object_list {
 	size_t count;
 };
 
-/* NULL, or why it is malformed (static); "out of memory" too. object_list_deinit() in any case. */
+extern const char object_list_no_memory[];
+
+/* NULL, or why it is malformed (static), or object_list_no_memory. object_list_deinit() in any
+ * case.
+ */
 const char *object_list_parse(const char *text, size_t size_bytes, struct object_list *ret);
 void object_list_deinit(struct object_list *list);
 

@@ -387,6 +387,9 @@ static void resolve_begin(struct job *job)
 		batch->modules = calloc(count + 1, sizeof(*batch->modules));
 	if (!batch || resolve->problem || !batch->modules) {
 		batch_destroy(batch);
+		/* No fault of the client. */
+		if (resolve->problem == resolve_request_no_memory)
+			resolve->problem = NULL;
 		resolve->done(resolve);
 		return;
 	}

@@ -9,6 +9,7 @@
 #include "symsrv/key/debuginfod.h"
 #include "symsrv/key/ssqp.h"
 
+const char resolve_request_no_memory[] = "out of memory";
 const char resolve_request_too_many[] = "more than 100000 addresses";
 static const json_int_t longest_deadline_ms = 600000;
 
@@ -33,11 +34,11 @@ static const char *parse_ssqp(const char *name, const char *id, struct resolve_a
 	if (!*name || strchr(name, '/') || strlen(name) > 255 || strlen(id) > 40)
 		return malformed;
 	if (asprintf(&path, "%s/%s/%s", name, id, name) < 0)
-		return "out of memory";
+		return resolve_request_no_memory;
 	module->spelling = path;
 	module->name = malloc(strlen(path) + 1);
 	if (!module->name)
-		return "out of memory";
+		return resolve_request_no_memory;
 	return ssqp_parse(module->spelling, module->name, &module->key) ? NULL : malformed;
 }
 
@@ -86,7 +87,7 @@ static const char *parse_addresses(const json_t *list, struct resolve_asked *mod
 
 	module->addresses = calloc(count + 1, sizeof(*module->addresses));
 	if (!module->addresses)
-		return "out of memory";
+		return resolve_request_no_memory;
 	for (size_t i = 0; i < count; i++) {
 		const json_t *number = json_array_get(list, i);
 
@@ -137,7 +138,7 @@ static const char *parse_modules(const json_t *root, struct resolve_request *ret
 	ret->deadline_ms = json_integer_value(deadline);
 	ret->modules = calloc(count + 1, sizeof(*ret->modules));
 	if (!ret->modules)
-		return "out of memory";
+		return resolve_request_no_memory;
 	for (; ret->module_count < count; ret->module_count++) {
 		struct resolve_asked *module = &ret->modules[ret->module_count];
 		const char *problem = parse_module(json_array_get(list, ret->module_count), module);

@@ -36,8 +36,10 @@ struct resolve_request {
 };
 
 extern const char resolve_request_too_many[];
+extern const char resolve_request_no_memory[];
 
-/* NULL, or why it is malformed (static); "out of memory" too. resolve_request_deinit() in any case.
+/* NULL, or why it is malformed (static), or resolve_request_no_memory. resolve_request_deinit() in
+ * any case.
  */
 const char *resolve_request_parse(const char *text, size_t size_bytes, struct resolve_request *ret);
 void resolve_request_deinit(struct resolve_request *request);

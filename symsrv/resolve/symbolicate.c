@@ -107,7 +107,7 @@ static const char *parse_frame(const json_t *frame, struct resolve_asked *module
 				     asked->address_count ? 2 * asked->address_count : 1,
 				     sizeof(*grown));
 		if (!grown)
-			return "out of memory";
+			return resolve_request_no_memory;
 		asked->addresses = grown;
 	}
 	asked->addresses[asked->address_count++] = (uint64_t)json_integer_value(offset);
@@ -163,7 +163,7 @@ const char *symbolicate_parse(const char *text, size_t size_bytes,
 		return "more than 10 jobs";
 	request_ret->modules = calloc(RESOLVE_MAX_MODULES, sizeof(*request_ret->modules));
 	if (!request_ret->modules)
-		return "out of memory";
+		return resolve_request_no_memory;
 	for (size_t i = 0; !problem && i < job_count(*root_ret); i++)
 		problem = parse_job(job_at(*root_ret, i), request_ret);
 	for (size_t i = 0; i < request_ret->module_count; i++)

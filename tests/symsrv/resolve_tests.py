@@ -102,9 +102,10 @@ def requests_that_are_malformed_get_a_status_that_says_so():
                {"modules": [{"pe": "../a.dll", "key": "1234567812", "addresses": [1]}]},
                {"modules": [{"pe": "a.dll", "key": "", "addresses": [1]}]}, b'{"modules": [], "modules": []}']
         for body in bad:
-            status, _, text = post(program, body)
+            status, headers, text = post(program, body)
             equal(status, 400, "status for %.60r" % (body,))
-            check(text, "a reason")
+            equal(headers["Content-Type"], "text/plain; charset=utf-8", "type")
+            check(text.endswith(b"\n") and text.count(b"\n") == 1 and len(text) > 5, "a reason in a line: %r" % text)
         equal(post(program, {"modules": []})[2], {"complete": True, "modules": []}, "nothing")
         too_long = b"POST /v1/resolve HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % ((1 << 20) + 1)
         check(b" 413 " in program.raw(too_long)[:40], "too long, and known before the body comes")
@@ -165,5 +166,7 @@ def clients_of_mozillas_api_get_functions():
                dict(job, memoryMap=[["a/b", known]]), dict(job, memoryMap=[["a", "xyz"]]), dict(job, memoryMap=[["a"]]),
                dict(job, memoryMap=[["a", "0"]] * 1025), {}, dict(job, stacks=[[[0, 1]] * 100001])]
         for body in bad:
-            equal(post(program, body, path="/symbolicate/v5")[0], 400, "status for %.60r" % (body,))
+            status, headers, text = post(program, body, path="/symbolicate/v5")
+            equal((status, headers["Content-Type"]), (400, "application/json"), "status for %.60r" % (body,))
+            check(json.loads(text)["title"], "a reason")
         equal(program.get("/symbolicate/v5")[0], 405, "GET")
