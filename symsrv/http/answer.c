@@ -28,6 +28,8 @@ const struct fixed_row fixed_answers[ANSWER_COUNT] = {
 	[ANSWER_TOO_LARGE] = { 406, RESULT_REFUSED, "larger than X-DEBUGINFOD-MAXSIZE\n" },
 	[ANSWER_BUSY] = { 503, RESULT_TRANSIENT, "an upstream did not answer; try again\n",
 			  "Retry-After", "5" },
+	[ANSWER_FULL] = { 503, RESULT_REFUSED, "too many requests at a time; try again\n",
+			  "Retry-After", "5" },
 	[ANSWER_OK] = { 200, RESULT_OTHER, "ok\n", "Cache-Control", "no-store" },
 	[ANSWER_VERSION] = { 200, RESULT_OTHER, "symsrv " SYMSRV_VERSION "\n", "Cache-Control",
 			     "no-store" },

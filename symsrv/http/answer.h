@@ -27,6 +27,7 @@ enum fixed_answer {
 	ANSWER_TOO_LONG, /* the body */
 	ANSWER_TOO_LARGE,
 	ANSWER_BUSY,
+	ANSWER_FULL, /* no memory is left for the requests of clients */
 	ANSWER_OK,
 	ANSWER_VERSION,
 	ANSWER_NOT_READY,

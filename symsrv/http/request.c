@@ -258,7 +258,7 @@ static enum MHD_Result end_object(struct request *request)
 static void write_report(struct job *job)
 {
 	struct request *request = (struct request *)((char *)job - offsetof(struct request, job));
-	const struct server *server = request->server;
+	struct server *server = request->server;
 	struct reported reported = {
 		.holdings = server->settings.holdings,
 		.metrics = server->settings.metrics,
@@ -268,6 +268,7 @@ static void write_report(struct job *job)
 		.uploads = server->settings.uploads,
 		.started_ms = server->started_ms,
 		.connections = connections_count(server->connections),
+		.memory = &server->memory,
 		.is_ready = server->is_ready,
 	};
 
@@ -320,6 +321,12 @@ static enum MHD_Result end_report(struct request *request)
 	if (request->report.failure)
 		return answer_fixed(request, ANSWER_BAD_REQUEST);
 	text = buf_steal(&request->report, &bytes);
+	/* Of the reports, only these are large. */
+	if (text && request->route.kind == ROUTE_METADATA &&
+	    !memory_share_take(&request->memory, bytes)) {
+		free(text);
+		return answer_fixed(request, ANSWER_FULL);
+	}
 	response = text ? response_report(request->route.kind, text, bytes) : NULL;
 	request->result = RESULT_OTHER;
 	return send_and_release(request, 200, response, bytes);
@@ -357,6 +364,7 @@ static enum MHD_Result begin_resolve(struct request *request)
 		.is_local = !proxy_loop.may_go_on,
 		.is_symbolicate = request->route.kind == ROUTE_SYMBOLICATE,
 		.most_wait_ms = settings->wait_ms,
+		.memory = { .budget = &request->server->memory },
 		.done = on_resolved,
 	};
 	if (!server_suspend(request))
@@ -389,7 +397,7 @@ static enum MHD_Result end_resolve(struct request *request)
 	if (resolve->problem)
 		return refuse_resolve(request, resolve->problem);
 	if (!resolve->answer)
-		return answer_fixed(request, ANSWER_BUSY);
+		return answer_fixed(request, resolve->is_refused ? ANSWER_FULL : ANSWER_BUSY);
 	response = response_report(ROUTE_RESOLVE, resolve->answer, bytes);
 	resolve->answer = NULL;
 	request->result = RESULT_OTHER;
@@ -425,6 +433,11 @@ static enum fixed_answer begin_body(struct request *request, const struct reques
 	} else {
 		buf_init(&request->body, RESOLVE_MAX_BYTES);
 	}
+	/* A body in chunks may become as long as any. */
+	if (objection == ANSWER_COUNT && !request->arrival &&
+	    !memory_share_take(&request->memory,
+			       headers->length ? (size_t)length : RESOLVE_MAX_BYTES))
+		objection = ANSWER_FULL;
 	if (objection != ANSWER_COUNT)
 		return objection;
 	connection_set_deadline(request_connection(request),
@@ -557,6 +570,7 @@ void *request_on_line(void *context, const char *uri, struct MHD_Connection *con
 	if (!request)
 		return NULL;
 	request->server = server;
+	request->memory.budget = &server->memory;
 	request->connection = connection;
 	request->method = "";
 	request->source = "";
@@ -619,6 +633,8 @@ void request_on_completed(void *context, struct MHD_Connection *connection, void
 	buf_deinit(&request->body);
 	intake_deinit(request);
 	free(request->resolve.answer);
+	memory_share_end(&request->resolve.memory);
+	memory_share_end(&request->memory);
 	free(request->report_key);
 	free(request->report_value);
 	free(request->text);

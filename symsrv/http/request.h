@@ -12,6 +12,7 @@
 #include "symsrv/http/server.h"
 #include "symsrv/resolve/resolve_batch.h"
 #include "symsrv/util/library_log.h"
+#include "symsrv/util/memory_budget.h"
 
 /* Memory of one connection: its headers must fit in. */
 #define CONNECTION_MEMORY_BYTES ((size_t)24 << 10)
@@ -28,6 +29,7 @@ struct server {
 	atomic_uint arriving; /* accepted, and not yet begun by the library */
 	atomic_uint active;
 	atomic_uint suspended;
+	struct memory_budget memory;
 	atomic_bool has_warned; /* of upstreams that ask each other */
 	atomic_bool is_ready;
 	atomic_bool is_draining; /* each connection closes after its next answer */
@@ -51,9 +53,10 @@ struct request {
 	struct route route;
 	const char *method;
 	int64_t started_us;
-	_Atomic int state;      /* enum request_state */
-	struct resolve resolve; /* POST /v1/resolve */
-	struct buf body;        /* of the request */
+	_Atomic int state;          /* enum request_state */
+	struct resolve resolve;     /* POST /v1/resolve */
+	struct buf body;            /* of the request */
+	struct memory_share memory; /* for the body */
 	/* POST /v1/prefetch, PUT /v1/objects: */
 	struct store_incoming *arrival; /* a long body, or NULL */
 	int arrival_failure;            /* 0 or a negative errno */

@@ -68,6 +68,9 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
 
 /* ---- life ---- */
 
+/* Bodies, and answers that were not read. */
+static const size_t most_request_bytes = (size_t)512 << 20;
+
 /* Further clients wait in the queues of the sockets. */
 static bool has_room(void *context)
 {
@@ -139,6 +142,7 @@ int server_start(const struct server_settings *settings, struct server **ret)
 
 	if (!server)
 		return -ENOMEM;
+	server->memory.most_bytes = most_request_bytes;
 	server->settings = *settings;
 	server->started_ms = clock_now_ms();
 	server->connections = connections_create();

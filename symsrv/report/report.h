@@ -8,12 +8,14 @@
 #include "symsrv/report/metrics.h"
 #include "symsrv/resolve/map_processes.h"
 #include "symsrv/resolve/symbol_workers.h"
+#include "symsrv/util/memory_budget.h"
 
 struct reported {
 	const struct holdings *holdings;
 	struct metrics *metrics;
 	struct symbol_workers *processes;
 	struct map_processes *maps;
+	struct memory_budget *memory;
 	struct prefetch *prefetch;
 	struct uploads *uploads;
 	int64_t started_ms;

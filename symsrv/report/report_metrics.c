@@ -195,6 +195,12 @@ void report_metrics(const struct reported *reported, struct buf *buf)
 	format_tier(reported, buf);
 	format_processes(reported, buf);
 	format_intake(reported, buf);
+	report_gauge(buf, "symsrv_request_memory_bytes",
+		     "Memory for bodies, and for answers that clients have not read.",
+		     reported->memory->used_bytes);
+	report_counter(buf, "symsrv_request_memory_refused_total",
+		       "Requests refused because that had reached its limit.",
+		       reported->memory->refused);
 	report_gauge(buf, "ready", "1 when the server takes requests.", reported->is_ready);
 	report_gauge(buf, "symsrv_uptime_seconds", "Time since the start.",
 		     (uint64_t)(clock_now_ms() - reported->started_ms) / 1000);

@@ -52,7 +52,7 @@ struct resolve_module {
 
 struct resolve_batch {
 	struct resolve_request request;
-	json_t *root; /* POST /symbolicate/v5: the request */
+	bool is_symbolicate;
 	struct resolve_module *modules;
 	int64_t deadline_ms;
 	struct buf text; /* JSON: the modules of the answer */
@@ -63,7 +63,6 @@ static void batch_destroy(struct resolve_batch *batch)
 	if (!batch)
 		return;
 	resolve_request_deinit(&batch->request);
-	json_decref(batch->root);
 	buf_deinit(&batch->text);
 	free(batch->modules);
 	free(batch);
@@ -222,7 +221,7 @@ static void write_module(struct resolve_batch *batch, size_t index, bool *is_com
 	const char *trouble = NULL;
 
 	/* An upstream may have it. Clients of Mozilla's API expect false. */
-	if (asked->is_of_pdb && !asked->key.kind && !batch->root)
+	if (asked->is_of_pdb && !asked->key.kind && !batch->is_symbolicate)
 		found = "null";
 
 	buf_append_string(&batch->text, index ? ",{\"found\":" : "{\"found\":");
@@ -257,7 +256,7 @@ static char *resolve_text(const struct buf *modules, bool is_complete)
 }
 
 /* The text of POST /symbolicate/v5, on the heap; NULL: out of memory. */
-static char *symbolicate_text(const json_t *request, const struct buf *modules)
+static char *symbolicate_text(const struct resolve *resolve, const struct buf *modules)
 {
 	struct buf text;
 	json_t *list, *root;
@@ -269,7 +268,7 @@ static char *symbolicate_text(const json_t *request, const struct buf *modules)
 	buf_append_char(&text, ']');
 	list = text.failure == BUF_OK ? json_loadb(text.data, text.size_bytes, 0, NULL) : NULL;
 	buf_deinit(&text);
-	root = list ? symbolicate_answer(request, list) : NULL;
+	root = list ? symbolicate_answer(resolve->body, resolve->body_bytes, list) : NULL;
 	ret = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(list);
 	json_decref(root);
@@ -288,11 +287,17 @@ static void resolve_finish(struct job *job)
 		object_release(batch->modules[i].debug.lookup.object);
 	}
 	if (batch->text.failure == BUF_OK)
-		resolve->answer = resolve->is_symbolicate
-					  ? symbolicate_text(batch->root, &batch->text)
-					  : resolve_text(&batch->text, is_complete);
+		resolve->answer = resolve->is_symbolicate ? symbolicate_text(resolve, &batch->text)
+							  : resolve_text(&batch->text, is_complete);
 	resolve->answer_bytes = resolve->answer ? strlen(resolve->answer) : 0;
+	memory_share_end(&resolve->memory);
 	batch_destroy(batch);
+	/* The client may read it slowly, or never. */
+	resolve->is_refused = !memory_share_take(&resolve->memory, resolve->answer_bytes);
+	if (resolve->is_refused) {
+		free(resolve->answer);
+		resolve->answer = NULL;
+	}
 	resolve->batch = NULL;
 	resolve->done(resolve);
 }
@@ -373,8 +378,8 @@ static void resolve_begin(struct job *job)
 	size_t count;
 
 	if (batch && resolve->is_symbolicate)
-		resolve->problem = symbolicate_parse(resolve->body, resolve->body_bytes,
-						     &batch->request, &batch->root);
+		resolve->problem =
+			symbolicate_parse(resolve->body, resolve->body_bytes, &batch->request);
 	else if (batch)
 		resolve->problem =
 			resolve_request_parse(resolve->body, resolve->body_bytes, &batch->request);
@@ -383,7 +388,9 @@ static void resolve_begin(struct job *job)
 	if (batch && resolve->is_symbolicate && !resolve->problem)
 		symbolicate_find(resolve->holdings, &batch->request);
 	count = batch ? batch->request.module_count : 0;
-	if (batch && !resolve->problem)
+	resolve->is_refused = batch && !resolve->problem &&
+			      !memory_share_take(&resolve->memory, count * sizeof(*batch->modules));
+	if (batch && !resolve->problem && !resolve->is_refused)
 		batch->modules = calloc(count + 1, sizeof(*batch->modules));
 	if (!batch || resolve->problem || !batch->modules) {
 		batch_destroy(batch);
@@ -396,6 +403,7 @@ static void resolve_begin(struct job *job)
 	if (batch->request.deadline_ms && batch->request.deadline_ms < wait_ms)
 		wait_ms = batch->request.deadline_ms;
 	batch->deadline_ms = clock_now_ms() + wait_ms;
+	batch->is_symbolicate = resolve->is_symbolicate;
 	buf_init(&batch->text, most_answer_bytes + most_frame_bytes);
 	resolve->batch = batch;
 	atomic_store(&resolve->pending, 1);

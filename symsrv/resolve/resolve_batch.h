@@ -25,6 +25,7 @@
 #include "symsrv/lookup/lookup.h"
 #include "symsrv/resolve/map_processes.h"
 #include "symsrv/resolve/symbol_workers.h"
+#include "symsrv/util/memory_budget.h"
 
 /* Processes that read foreign debug information. main owns them. */
 struct resolve_parts {
@@ -47,11 +48,13 @@ struct resolve {
 	unsigned int depth;
 	bool from_peer, is_local;
 	int64_t most_wait_ms;
+	struct memory_share memory; /* of modules and the answer; the client ends it */
 	void (*done)(struct resolve *resolve);
 	/* result */
 	const char *problem; /* why the request is malformed: static, or NULL */
-	char *answer;        /* heap; NULL: a problem, or out of memory */
+	char *answer;        /* heap; NULL: a problem, refused, or out of memory */
 	size_t answer_bytes;
+	bool is_refused; /* `memory` did not suffice */
 	/* of the call itself */
 	struct job job;
 	struct resolve_batch *batch;

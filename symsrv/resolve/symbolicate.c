@@ -149,28 +149,36 @@ static const char *parse_job(const json_t *job, struct resolve_request *request)
 	return parse_stacks(json_object_get(job, "stacks"), modules, count);
 }
 
-const char *symbolicate_parse(const char *text, size_t size_bytes,
-			      struct resolve_request *request_ret, json_t **root_ret)
+static const char *parse_jobs(const json_t *root, struct resolve_request *ret)
 {
 	const char *problem = NULL;
 	size_t address_count = 0;
 
-	*request_ret = (struct resolve_request){ 0 };
-	*root_ret = json_loadb(text, size_bytes, 0, NULL);
-	if (!json_is_object(*root_ret))
+	if (!json_is_object(root))
 		return "not a JSON object";
-	if (job_count(*root_ret) > MOST_JOBS)
+	if (job_count(root) > MOST_JOBS)
 		return "more than 10 jobs";
-	request_ret->modules = calloc(RESOLVE_MAX_MODULES, sizeof(*request_ret->modules));
-	if (!request_ret->modules)
+	ret->modules = calloc(RESOLVE_MAX_MODULES, sizeof(*ret->modules));
+	if (!ret->modules)
 		return resolve_request_no_memory;
-	for (size_t i = 0; !problem && i < job_count(*root_ret); i++)
-		problem = parse_job(job_at(*root_ret, i), request_ret);
-	for (size_t i = 0; i < request_ret->module_count; i++)
-		address_count += request_ret->modules[i].address_count;
-	request_ret->wants_lines = true;
+	for (size_t i = 0; !problem && i < job_count(root); i++)
+		problem = parse_job(job_at(root, i), ret);
+	for (size_t i = 0; i < ret->module_count; i++)
+		address_count += ret->modules[i].address_count;
+	ret->wants_lines = true;
 	return problem || address_count <= RESOLVE_MAX_ADDRESSES ? problem
 								 : resolve_request_too_many;
+}
+
+const char *symbolicate_parse(const char *text, size_t size_bytes, struct resolve_request *ret)
+{
+	json_t *root = json_loadb(text, size_bytes, 0, NULL);
+	const char *problem;
+
+	*ret = (struct resolve_request){ 0 };
+	problem = parse_jobs(root, ret);
+	json_decref(root);
+	return problem;
 }
 
 /* ---- build-ids ---- */
@@ -327,7 +335,7 @@ static json_t *job_json(const json_t *job, const json_t *modules, size_t *used)
 			 found_json(job, modules, used));
 }
 
-json_t *symbolicate_answer(const json_t *root, const json_t *modules)
+static json_t *answer_jobs(const json_t *root, const json_t *modules)
 {
 	size_t *used = calloc(RESOLVE_MAX_MODULES, sizeof(*used));
 	json_t *results = json_array();
@@ -347,4 +355,13 @@ json_t *symbolicate_answer(const json_t *root, const json_t *modules)
 	}
 	free(used);
 	return json_pack("{s:o}", "results", results);
+}
+
+json_t *symbolicate_answer(const char *text, size_t size_bytes, const json_t *modules)
+{
+	json_t *root = json_loadb(text, size_bytes, 0, NULL);
+	json_t *answer = root ? answer_jobs(root, modules) : NULL;
+
+	json_decref(root);
+	return answer;
 }

@@ -19,18 +19,20 @@
 #include "symsrv/resolve/resolve_request.h"
 
 /*
- * Parses the text. *request_ret has one module for each module of each job, in their order;
- * *root_ret is the request, for symbolicate_answer(). NULL, or why it is malformed (static).
+ * Parses the text. *ret has one module for each module of each job, in their order. NULL, or why it
+ * is malformed (static).
  */
-const char *symbolicate_parse(const char *text, size_t size_bytes,
-			      struct resolve_request *request_ret, json_t **root_ret);
+const char *symbolicate_parse(const char *text, size_t size_bytes, struct resolve_request *ret);
 
 /* Completes the build-ids of the modules from what is stored and indexed. A module that is not
  * found keeps the kind KEY_NONE. */
 void symbolicate_find(const struct holdings *holdings, struct resolve_request *request);
 
-/* The answer. `modules`: {"found", "results"} of each module of the request. NULL: out of memory.
+/*
+ * The answer. `text`: the request, which is parsed again: it would need up to 80 times its size
+ * while look-ups wait. `modules`: {"found", "results"} of each module of the request. NULL: out of
+ * memory.
  */
-json_t *symbolicate_answer(const json_t *root, const json_t *modules);
+json_t *symbolicate_answer(const char *text, size_t size_bytes, const json_t *modules);
 
 #endif

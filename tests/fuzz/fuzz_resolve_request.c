@@ -28,7 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct resolve_request request;
 	char text[KEY_TEXT_BYTES];
-	json_t *root;
 
 	if (!resolve_request_parse((const char *)data, size, &request))
 		for (size_t i = 0; i < request.module_count; i++) {
@@ -40,12 +39,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 		}
 	resolve_request_deinit(&request);
-	if (!symbolicate_parse((const char *)data, size, &request, &root)) {
-		json_decref(symbolicate_answer(root, NULL));
+	if (!symbolicate_parse((const char *)data, size, &request)) {
+		json_decref(symbolicate_answer((const char *)data, size, NULL));
 		if (request.module_count > RESOLVE_MAX_MODULES)
 			abort();
 	}
-	json_decref(root);
 	resolve_request_deinit(&request);
 	check_list(data, size);
 	return 0;

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import random
+import socket
 import subprocess
 import tempfile
 import uuid
@@ -116,6 +117,50 @@ def requests_that_are_malformed_get_a_status_that_says_so():
         equal(program.get("/v1/resolve")[0], 405, "GET")
         equal(post(program, b"{}", path="/healthz")[0], 400, "a body elsewhere")
         equal(program.get("/healthz")[0], 200, "it still serves")
+
+
+def program_with_a_long_name(directory):
+    """A program whose one function has a name of 3,500 letters: its build-id and the address."""
+    need("gcc", "readelf")
+    source, path = os.path.join(directory, "long.c"), os.path.join(directory, "long")
+    with open(source, "w") as file:
+        file.write("int %s(int x) { return x; }\nint main(int c, char **v) { (void)v; return %s(c); }\n" % (("x" * 3500,) * 2))
+    subprocess.run(["gcc", "-O0", "-Wl,--build-id", "-o", path, source], check=True)
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+    return notes.split("Build ID:")[1].split()[0], [row[0] for row in functions(path) if row[4].startswith("xxx")][0]
+
+
+@test
+def clients_that_do_not_read_their_answers_do_not_use_up_the_memory():
+    directory = tempfile.mkdtemp(dir=h.RUN.scratch)
+    identity, address = program_with_a_long_name(directory)
+    large = json.dumps({"modules": [{"build_id": identity, "addresses": [address] * 30000}]}).encode()
+    head = b"POST /v1/resolve HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(large)
+    small = {"modules": [{"build_id": identity, "addresses": [address]}]}
+    waiting = []
+    with symsrv("--index", directory) as program:
+        try:
+            # Each answer has 64 MB.
+            while not program.metric("symsrv_request_memory_refused_total") and len(waiting) < 12:
+                held = program.metric("symsrv_request_memory_bytes")
+                waiting.append(socket.create_connection(("127.0.0.1", program.port)))
+                waiting[-1].sendall(head + large)
+                h.wait_until(lambda: program.metric("symsrv_request_memory_bytes") > held + (50 << 20) or
+                             program.metric("symsrv_request_memory_refused_total"), "an answer, or a refusal")
+            check(5 < len(waiting) < 12, "%d answers" % len(waiting))
+            equal(waiting[-1].recv(12), b"HTTP/1.1 503", "refused")
+            check(program.metric("symsrv_request_memory_bytes") <= 512 << 20, "memory")
+            equal(program.get("/healthz")[0], 200, "other requests")
+        finally:
+            for one in waiting:
+                one.close()
+        h.wait_until(lambda: program.metric("symsrv_request_memory_bytes") == 0, "given back")
+        equal(post(program, small)[0], 200, "it answers again")
+        # A body counts before it has come.
+        with socket.create_connection(("127.0.0.1", program.port)) as one:
+            one.sendall(head)
+            h.wait_until(lambda: program.metric("symsrv_request_memory_bytes") == len(large), "a body")
+        h.wait_until(lambda: program.metric("symsrv_request_memory_bytes") == 0, "given back")
 
 
 def debug_id(identity):
