@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/hex.h"
 
 #define MOST_JOBS      10
@@ -183,10 +184,23 @@ const char *symbolicate_parse(const char *text, size_t size_bytes, struct resolv
 
 /* ---- build-ids ---- */
 
+/* The modules by the known part of their build-id: the locks of store and index are held during the
+ * search, and a request may have a thousand. */
+struct wanted_ids {
+	struct resolve_asked *modules[RESOLVE_MAX_MODULES];
+	size_t count;
+};
+
+static int compare_ids(const void *left, const void *right)
+{
+	const struct resolve_asked *const *a = left, *const *b = right;
+
+	return memcmp((*a)->key.id, (*b)->key.id, DEBUG_ID_BYTES);
+}
+
 static void complete_id(struct resolve_asked *asked, const struct key *key)
 {
-	if (asked->is_of_pdb || asked->is_ambiguous || !asked->key.id_bytes ||
-	    memcmp(asked->key.id, key->id, DEBUG_ID_BYTES) != 0)
+	if (asked->is_ambiguous)
 		return;
 	if (asked->key.kind && (asked->key.id_bytes != key->id_bytes ||
 				memcmp(asked->key.id, key->id, key->id_bytes) != 0)) {
@@ -198,15 +212,19 @@ static void complete_id(struct resolve_asked *asked, const struct key *key)
 	asked->key.kind = KEY_NAMES;
 }
 
-static bool visit_key(struct resolve_request *request, const char *text)
+static bool visit_key(const struct wanted_ids *wanted, const char *text)
 {
 	struct key key;
+	size_t first;
 
 	if (!key_from_text(&key, text) || key.id_bytes < DEBUG_ID_BYTES ||
 	    (key.kind != KEY_DEBUGINFO && key.kind != KEY_EXECUTABLE && key.kind != KEY_NAMES))
 		return true;
-	for (size_t i = 0; i < request->module_count; i++)
-		complete_id(&request->modules[i], &key);
+	first = ASCENDING_COUNT(wanted->count, i,
+				memcmp(wanted->modules[i]->key.id, key.id, DEBUG_ID_BYTES) < 0);
+	for (size_t i = first;
+	     i < wanted->count && !memcmp(wanted->modules[i]->key.id, key.id, DEBUG_ID_BYTES); i++)
+		complete_id(wanted->modules[i], &key);
 	return true;
 }
 
@@ -225,8 +243,16 @@ static bool visit_indexed_key(void *context, const char *text, const char *path)
 
 void symbolicate_find(const struct holdings *holdings, struct resolve_request *request)
 {
-	store_each(holdings->store, visit_stored_key, request);
-	file_index_each(holdings->index, visit_indexed_key, request);
+	struct wanted_ids wanted = { 0 };
+
+	for (size_t i = 0; i < request->module_count; i++)
+		if (request->modules[i].key.id_bytes && !request->modules[i].is_of_pdb)
+			wanted.modules[wanted.count++] = &request->modules[i];
+	if (!wanted.count)
+		return;
+	qsort(wanted.modules, wanted.count, sizeof(*wanted.modules), compare_ids);
+	store_each(holdings->store, visit_stored_key, &wanted);
+	file_index_each(holdings->index, visit_indexed_key, &wanted);
 }
 
 /* ---- the answer ---- */
