@@ -321,7 +321,7 @@ static enum MHD_Result end_report(struct request *request)
 	if (request->report.failure)
 		return answer_fixed(request, ANSWER_BAD_REQUEST);
 	text = buf_steal(&request->report, &bytes);
-	/* Of the reports, only these are large. */
+	/* Other reports are small. */
 	if (text && request->route.kind == ROUTE_METADATA &&
 	    !memory_share_take(&request->memory, bytes)) {
 		free(text);
