@@ -103,13 +103,15 @@ def run(root, target, seconds):
     with open(log, "w", encoding="utf-8") as file, \
             subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh", root, target], env=environment,
                              stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT) as process:
+        code = None
         try:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            code = None
-        namespace = namespace_of(process.pid) if code is None else None
-        end_all(namespace if namespace != namespace_of("self") else None)
-        process.kill()
+            pass
+        finally:
+            namespace = namespace_of(process.pid) if code is None else None
+            end_all(namespace if namespace != namespace_of("self") else None)
+            process.kill()
     with open(log, encoding="utf-8", errors="replace") as file:
         return code, file.read()
 
@@ -135,6 +137,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=7200)
     parser.add_argument("targets", nargs="*", default=TARGETS)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     for program in ("mmdebstrap", "unshare", "git"):
         if os.geteuid() or not shutil.which(program):
             print("skipped ./bootstrap in a bare root: " + ("needs root" if os.geteuid() else f"{program} is not installed"))
