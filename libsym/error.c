@@ -24,22 +24,22 @@ struct sym_error sym_error_no_memory = {
 
 enum sym_error_code sym_error_code(const struct sym_error *error)
 {
-	return error->code;
+	return error ? error->code : (enum sym_error_code)0;
 }
 
 const char *sym_error_message(const struct sym_error *error)
 {
-	return error->message;
+	return error ? error->message : "no error";
 }
 
 const char *sym_error_path(const struct sym_error *error)
 {
-	return error->path;
+	return error ? error->path : NULL;
 }
 
 uint64_t sym_error_offset(const struct sym_error *error)
 {
-	return error->offset;
+	return error ? error->offset : SYM_OFFSET_UNKNOWN;
 }
 
 void sym_error_destroy(struct sym_error *error)

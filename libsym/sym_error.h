@@ -43,7 +43,13 @@ struct sym_error;
  */
 SYM_API void sym_error_destroy(struct sym_error *error);
 
-/** Returns the kind of the failure. */
+/**
+ * Returns the kind of the failure.
+ *
+ * @param error  NULL is success.
+ *
+ * @return 0 for NULL.
+ */
 SYM_API enum sym_error_code sym_error_code(const struct sym_error *error);
 
 /**
@@ -52,6 +58,10 @@ SYM_API enum sym_error_code sym_error_code(const struct sym_error *error);
  * The line has no newline at its end.
  * It contains the path and the offset where they are known.
  * It lives as long as `error`.
+ *
+ * @param error  NULL is success.
+ *
+ * @return "no error" for NULL.
  */
 SYM_API const char *sym_error_message(const struct sym_error *error);
 
@@ -61,14 +71,18 @@ SYM_API const char *sym_error_message(const struct sym_error *error);
  * For a descriptor that the caller passed in, it is a word that describes the file.
  * It lives as long as `error`.
  *
- * @return NULL when the failure is not about a file.
+ * @param error  NULL is success.
+ *
+ * @return NULL when the failure is not about a file, and for NULL.
  */
 SYM_API const char *sym_error_path(const struct sym_error *error);
 
 /**
  * Returns the offset of the fault in the file of sym_error_path(), in bytes.
  *
- * @return UINT64_MAX when unknown.
+ * @param error  NULL is success.
+ *
+ * @return UINT64_MAX when unknown, and for NULL.
  */
 SYM_API uint64_t sym_error_offset(const struct sym_error *error);
 

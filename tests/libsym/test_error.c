@@ -24,6 +24,15 @@ Test(error, carries_code_and_message)
 	expect(error, SYM_ERROR_ARGUMENT, "x is 5");
 }
 
+Test(error, null_is_no_error)
+{
+	cr_expect_eq((int)sym_error_code(NULL), 0);
+	cr_expect_str_eq(sym_error_message(NULL), "no error");
+	cr_expect_null(sym_error_path(NULL));
+	cr_expect_eq(sym_error_offset(NULL), UINT64_MAX);
+	sym_error_destroy(NULL);
+}
+
 Test(error, begins_with_the_path_and_the_offset_where_they_are_known)
 {
 	struct sym_error *error =
