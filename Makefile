@@ -274,6 +274,9 @@ CHECKS := check-build -- check-live-tools -- check-live-runtime -- check-unit ch
 LIVE_NEEDS := $(BUILD)/bench/bench_r2r
 # For the Python tests (tests/support/runner.py): most of them wait for something for most of their time.
 TEST_OPTIONS ?= -j 2 --slowest 10
+# Each word in quotes, or the shell would take ONLY='a|b' for two commands.
+quote := '
+ONLY_WORDS = $(foreach word,$(subst $(quote),,$(ONLY)),'$(word)')
 
 ## check: every test: unit, fuzz replay, the tree itself, live .NET processes; ends with the counts
 check:
@@ -294,7 +297,7 @@ check-fuzz: $(REPLAY)
 
 ## check-native: names of native code against readelf, eu-addr2line, gdb (ONLY='name name' for some)
 check-native: $(CLI) $(BCC_SHARED) $(BCC_PRELOAD) $(EXAMPLES)
-	@python3 tests/native/check_native.py --build $(BUILD) $(TEST_OPTIONS) $(ONLY)
+	@python3 tests/native/check_native.py --build $(BUILD) $(TEST_OPTIONS) $(ONLY_WORDS)
 
 ## check-races: threads against bad writers, in plain programs
 check-races: $(RACES)
@@ -302,18 +305,18 @@ check-races: $(RACES)
 
 ## check-live: real .NET processes, perf, BCC (ONLY='name name' for some)
 check-live: all $(LIVE_NEEDS)
-	@python3 tests/dotnet/live_tests.py --build $(BUILD) $(TEST_OPTIONS) $(ONLY)
+	@python3 tests/dotnet/live_tests.py --build $(BUILD) $(TEST_OPTIONS) $(ONLY_WORDS)
 ## check-live-runtime: what is known of a runtime; check-live-tools: what tools make of it
 check-live-%: all $(LIVE_NEEDS)
-	@python3 tests/dotnet/live_tests.py --build $(BUILD) --part $* $(TEST_OPTIONS) $(ONLY)
+	@python3 tests/dotnet/live_tests.py --build $(BUILD) --part $* $(TEST_OPTIONS) $(ONLY_WORDS)
 
 ## check-symsrv: the server with hostile upstreams, many clients, crashes, real debuginfod (ONLY='name name' for some)
 check-symsrv: $(SERVER)
-	@python3 tests/symsrv/check_symsrv.py --program $(SERVER) $(TEST_OPTIONS) $(ONLY)
+	@python3 tests/symsrv/check_symsrv.py --program $(SERVER) $(TEST_OPTIONS) $(ONLY_WORDS)
 
 ## check-failures: calls of the C library that fail, one for each of some places in each command (ONLY='name name' for some)
 check-failures: $(CLI)
-	@timeout 1200 python3 tests/long/failures.py --build $(BUILD) --quick $(ONLY)
+	@timeout 1200 python3 tests/long/failures.py --build $(BUILD) --quick $(ONLY_WORDS)
 
 ## check-long: every place where a call can fail, processes that come and go, what a hostile one may cost, stops under load, damaged copies, a bare root; takes 2 hours
 check-long: $(CLI) $(SERVER)
@@ -323,12 +326,12 @@ check-long: $(CLI) $(SERVER)
 
 ## check-bare: ./bootstrap demo and ./bootstrap check in a Debian 12 that has nothing, made by mmdebstrap (ONLY=demo for one)
 check-bare:
-	@python3 tests/long/bare_root.py $(ONLY)
+	@python3 tests/long/bare_root.py $(ONLY_WORDS)
 
 ## check-damage: damaged copies of each kind of file through a command; SAN=1 finds most (COPIES=10000 of each, ONLY='name name' for some)
 COPIES := 10000
 check-damage: $(DAMAGE) $(CLI)
-	@python3 tests/long/check_damage.py --build $(BUILD) --count $(COPIES) $(ONLY)
+	@python3 tests/long/check_damage.py --build $(BUILD) --count $(COPIES) $(ONLY_WORDS)
 
 ## check-matrix: every .NET version in every shape, built and profiled; takes long (ONLY='10.0 composite' for some)
 check-matrix: all

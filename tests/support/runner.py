@@ -248,6 +248,10 @@ def run_all(suite, tests, options, make_context):
     """Runs tests as the options say; make_context(scratch directory) makes what a test is given. Returns the exit code."""
     # A shell has its background jobs ignore it, and the programs that tests start would too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    strange = [word for word in options.names if not any(test.is_wanted([word]) for test in tests)]
+    if strange:
+        print(f"{suite}: no test has {' or '.join(strange)} in its name", file=sys.stderr)
+        return 2
     tests = [test for test in tests if test.is_wanted(options.names)]
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     times, first_failures = [], {}
