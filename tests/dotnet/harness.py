@@ -24,6 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 from r2r_image import Code  # noqa: E402
 from runner import CI, Fail, Missing, Skip, need  # noqa: E402,F401
+from waiting import is_in_time  # noqa: E402
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests")
 
@@ -197,9 +198,7 @@ class Sample:
 
     def wait_for_worker(self):
         """perf record follows the threads that it finds, and what they start later, but none that begins in between."""
-        deadline = time.monotonic() + 5
-        while "worker" not in self.thread_names() and self.alive() and time.monotonic() < deadline:
-            time.sleep(0.005)
+        is_in_time(lambda: "worker" in self.thread_names() or not self.alive(), 5, 0.005)
 
     def thread_names(self):
         names = set()

@@ -9,6 +9,7 @@ import time
 from bcc_tools import Shares, folded, report_of, run_tool
 from harness import Memory, Sample, expect, read_map
 from live_nothing_set import Load, clean_environment, free_port, web_runtime
+from waiting import wait_for_turns, wait_until_warm
 
 EXCLUSIVE = True  # BPF programs and perf top see the whole machine
 
@@ -81,7 +82,7 @@ def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(c
     table = {}
     sample, load = started(context)
     with sample, load:
-        time.sleep(2)
+        wait_until_warm(sample.process, 2)
         table["as it is"] = profile(context, sample.pid)
         context.mapgen.must("merge", sample.pid)
         time.sleep(LATER_SECONDS)
@@ -90,7 +91,7 @@ def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(c
         context.mapgen.must("merge", sample.pid)
         table["merged just before"] = profile(context, sample.pid)
         with Watch(context, sample.pid) as watch:
-            time.sleep(2)
+            wait_for_turns(watch.process, 4)
             table["merged, and watched"] = profile(context, sample.pid)
         table["ours"] = profile(context, sample.pid, ours=True)
         expect(load.answers > 100, f"{load.answers} answers, {load.failures} failures")

@@ -2,10 +2,10 @@
 """BCC's own tools, unchanged: with libsym inside every frame of .NET code gets a name, with a merged map nearly so."""
 import os
 import re
-import time
 
 from bcc_tools import (NO_VARIABLE, folded, has_its_stacks, has_kprobes, libcoreclr_of, report_of, run_tool, shares_of, workload)
 from harness import Sample, Skip, expect
+from waiting import wait_until_warm
 
 EXCLUSIVE = True  # BPF programs and perf top see the whole machine
 
@@ -95,7 +95,7 @@ def test_stackcount_of_a_function_of_the_runtime_names_the_managed_callers(conte
 def test_a_merged_map_alone_names_managed_frames_in_every_tool(context):
     # Without tiering nothing is jitted again; what comes after a merge is not in the map.
     with Sample(workload(context, "calls"), {**NO_VARIABLE, "DOTNET_TieredCompilation": "0"}) as sample:
-        time.sleep(3)
+        wait_until_warm(sample.process, 2)
         for title, arguments, method in (
                 ("stackcount-bpfcc", ["-f", "-D", 4, "t:sched:sched_switch"], "Callers::WaitForTurn"),
                 ("profile-bpfcc", ["-f", "-F", 499, 4], "Callers::"),

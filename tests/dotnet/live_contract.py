@@ -15,9 +15,9 @@ import re
 import signal
 import struct
 import subprocess
-import time
 
 from harness import ROOT, Fail, Runtime, Sample, Skip, build_project, built, expect, remove_leftovers, sdk_runtime
+from waiting import wait_until
 
 TIER = re.compile(rb"\[(Unknown|MinOptJitted|Optimized|QuickJitted|OptimizedTier1|OptimizedTier1OSR|"
                   rb"InstrumentedTier|InstrumentedTierOptimized)\]$")
@@ -274,8 +274,8 @@ def compare_compiler(context, title, command, environment):
                                env=dict(os.environ, DOTNET_PerfMapEnabled="3", **environment))
     map_path = f"/tmp/perf-{process.pid}.map"
     try:
-        while process.poll() is None and (not os.path.exists(map_path) or len(read_methods(map_path)[0]) < 3000):
-            time.sleep(0.2)
+        wait_until(lambda: process.poll() is not None or
+                   (os.path.exists(map_path) and len(read_methods(map_path)[0]) >= 3000), "few methods are compiled", pause=0.2)
         expect(process.poll() is None, "the compiler ended too early")
         process.send_signal(signal.SIGSTOP)
         before, _ = read_methods(map_path)
@@ -352,7 +352,7 @@ def test_never_names_wrongly_what_lives_for_moments(context):
 def test_no_method_is_taken_for_a_stub_when_it_has_been_unloaded(context):
     """A code heap whose methods were unloaded may stay mapped; the runtime no longer lists it."""
     with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="churn:2000") as sample:
-        time.sleep(6)
+        wait_until(lambda: len(read_methods(sample.map_path)[0]) >= 8000, "few methods are compiled", pause=0.5)
         sample.stand_still()
         methods, _ = read_methods(sample.map_path)
         answers = context.mapgen.resolve(sample.pid, sorted(methods), "--jit=memory")

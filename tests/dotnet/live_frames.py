@@ -3,11 +3,11 @@
 import bisect
 import itertools
 import os
-import time
 
 import perf_samples
 import shapes
 from harness import Fail, Memory, Sample, Skip, expect, read_map
+from waiting import is_in_time
 
 GOAL = 0.995
 
@@ -190,12 +190,10 @@ def test_code_between_methods_of_runtimes_that_do_not_tell_of_it_is_known(contex
 def stubs_with_a_map(context, runtime, environment):
     """The answer for each stub that a runtime names in its map."""
     with Sample(runtime, dict(environment, DOTNET_PerfMapEnabled="1")) as sample:
-        stubs = []
-        for _ in range(100):
-            if len(stubs) >= 100:
-                break
-            time.sleep(0.2)
-            stubs = [start for start, _, name in read_map(sample.map_path) if name.startswith(("stub<", "stub "))]
+        def stubs_now():
+            return [start for start, _, name in read_map(sample.map_path) if name.startswith(("stub<", "stub "))]
+        is_in_time(lambda: len(stubs_now()) >= 100, 20, 0.2)
+        stubs = stubs_now()
         answers = context.mapgen.resolve(sample.pid, stubs)
     expect(stubs, "there are none")
     return list(answers.values())

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """merge beside a runtime that keeps writing: nothing of either side is lost."""
+import contextlib
+import glob
 import os
 import re
 import shutil
 import signal
 import subprocess
-import time
 
 from harness import Sample, Skip, expect, read_map, without_tier
 from live_contract import read_ours, torture_runtime
+from waiting import is_in_time, wait_until
 
 MAP_ON = {"DOTNET_PerfMapEnabled": "1"}
 
@@ -35,12 +37,19 @@ def precompiled(rows):
     return [row for row in rows if row[2].endswith("[PreJIT]")]
 
 
+def writers_of(path):
+    """The processes that have a file open."""
+    found = set()
+    for link in glob.glob("/proc/[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(link) == path:
+                found.add(int(link.split("/")[2]))
+    return found
+
+
 def wait_for_growth(path, size, seconds=30):
     """Until the runtime has added to its map; a sample whose code has all been jitted is not kept waiting."""
-    deadline = time.monotonic() + seconds
-    while os.path.getsize(path) <= size and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return os.path.getsize(path) > size
+    return is_in_time(lambda: os.path.getsize(path) > size, seconds)
 
 
 def test_append_keeps_our_lines_and_the_runtimes(context):
@@ -218,10 +227,8 @@ def test_one_method_has_one_name(context):
     output = os.path.join(context.scratch, "names.map")
     context.oracle()
     with Sample(context.sdk(), MAP_ON) as sample:
-        # Until tiering has compiled hot precompiled methods again.
-        while sum("[OptimizedTier1]" in name or "[Instrumented" in name for *_, name in read_map(sample.map_path)) < 500:
-            expect(sample.alive(), "the sample ended")
-            time.sleep(0.2)
+        wait_until(lambda: sum("[OptimizedTier1]" in name or "[Instrumented" in name for *_, name in read_map(sample.map_path)) >= 500,
+                   "tiering compiled few methods again", 300, 0.2)
         rundown = context.rundown(sample.pid)
         context.mapgen.must("merge", sample.pid, "-o", output)
         own = {start: name for start, _, name in read_map(sample.map_path)}
@@ -285,10 +292,7 @@ class Appended(MapStates):
 
     def look(self):
         # A process of its own may finish an append after merge has ended.
-        size = -1
-        while size != os.path.getsize(self.sample.map_path):
-            size = os.path.getsize(self.sample.map_path)
-            time.sleep(0.1)
+        wait_until(lambda: writers_of(self.sample.map_path) <= {self.sample.pid}, "an append does not end")
         data = content(self.sample.map_path)
         expect(data.startswith(self.before), "the runtime's lines were changed")
         whole_lines(data, "after a kill")

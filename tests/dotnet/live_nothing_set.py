@@ -18,6 +18,7 @@ from live_frames import GOAL, looked_up, percent
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 from free_port import free_port  # noqa: E402
+from waiting import wait_until, wait_until_warm  # noqa: E402
 
 
 def clean_environment():
@@ -52,8 +53,7 @@ def test_frames_of_the_compiler_started_with_nothing_set(context):
     process = subprocess.Popen(csc_command(context, scratch), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env=clean_environment())
     try:
-        time.sleep(4)
-        expect(process.poll() is None, "the compiler ended too early")
+        wait_until_warm(process, 3)
         chains = record(context, process.pid, 4)
         expect(process.poll() is None, "the compiler ended too early")
         process.send_signal(19)
@@ -114,7 +114,7 @@ class Load:
 def test_frames_of_a_web_application_started_with_nothing_set(context):
     port = free_port()
     with Sample(web_runtime(context), argument=port) as sample, Load(port) as load:
-        time.sleep(5)
+        wait_until_warm(sample.process, 4)
         chains = record(context, sample.pid, 5)
         expect(load.answers > 50, f"{load.answers} answers, {load.failures} failures")
         sample.stand_still()
@@ -133,16 +133,17 @@ def test_reading_costs_the_target_no_throughput(context):
     port = free_port()
     alone, read = [], []
     with Sample(web_runtime(context), argument=port) as sample, Load(port) as load:
-        time.sleep(5)
-        watch = None
+        wait_until_warm(sample.process, 4)
+        watch, path = None, os.path.join(context.scratch, "throughput.map")
         for _ in range(4):
             alone.append(requests_in(load, 3))
-            watch = subprocess.Popen([context.mapgen.program, "watch", str(sample.pid), "--interval=1", "-o",
-                                      os.path.join(context.scratch, "throughput.map")], stdin=subprocess.DEVNULL,
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=context.mapgen.environment)
-            time.sleep(1)
+            watch = subprocess.Popen([context.mapgen.program, "watch", str(sample.pid), "--interval=1", "-o", path],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                     env=context.mapgen.environment)
+            wait_until(lambda: os.path.exists(path), "no map was written")
             read.append(requests_in(load, 3))
             watch.terminate()
             watch.wait()
+            os.unlink(path)
     context.figure(f"requests in 3 s: alone {alone}, while it is watched {read}: "
                    f"{100 * sum(read) / max(sum(alone), 1):.0f} % of the throughput alone")

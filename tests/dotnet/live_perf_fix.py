@@ -8,7 +8,6 @@ import re
 import signal
 import struct
 import subprocess
-import time
 
 import perf_samples
 import shapes
@@ -17,6 +16,7 @@ from live_contract import csc_command
 from live_frames import Methods, looked_up, percent
 from live_nothing_set import Load, clean_environment, free_port, web_runtime
 from perf_samples import perf
+from waiting import wait_until_warm
 
 MMAP2, LOST = 10, 2
 
@@ -258,8 +258,7 @@ def test_perf_report_of_the_compiler_after_perf_fix(context):
     process = subprocess.Popen(csc_command(context, directory), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env=clean_environment())
     try:
-        time.sleep(4)
-        expect(process.poll() is None, "the compiler ended too early")
+        wait_until_warm(process, 3)
         record(process.pid, path)
         process.send_signal(signal.SIGSTOP)
         memory = Memory(process.pid)
@@ -276,7 +275,7 @@ def test_perf_report_of_a_web_application_after_perf_fix(context):
     path = os.path.join(context.directory("fix-web"), "perf.data")
     port = free_port()
     with Sample(web_runtime(context), argument=port) as sample, Load(port):
-        time.sleep(5)
+        wait_until_warm(sample.process, 4)
         record(sample.pid, path)
         memory = Memory(sample.pid)
         fixed, _ = fix(context, path)

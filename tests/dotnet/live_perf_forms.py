@@ -10,14 +10,13 @@ import json
 import os
 import shutil
 import stat
-import struct
 import subprocess
 import tarfile
-import time
 
-from harness import Fail, Sample, expect, first_line
+from harness import Sample, expect, first_line
 from live_perf_fix import buildid_dir, fix, forget_largest, hex_rows, record, records, run_perf
 from perf_samples import perf
+from waiting import wait_until
 
 
 
@@ -338,8 +337,8 @@ def test_nothing_is_left_of_a_fix_that_was_killed(context):
                                   stderr=subprocess.DEVNULL, env=context.mapgen.environment)
         fixing.stdin.write(data[:len(data) // 2])
         fixing.stdin.flush()
-        while "(deleted)" not in " ".join(os.readlink(link) for link in glob.glob(f"/proc/{fixing.pid}/fd/*")) and fixing.poll() is None:
-            time.sleep(0.01)
+        wait_until(lambda: fixing.poll() is not None or
+                   "(deleted)" in " ".join(os.readlink(link) for link in glob.glob(f"/proc/{fixing.pid}/fd/*")), "no file without a name")
         expect(fixing.poll() is None, "it ended by itself")
         fixing.kill()
         fixing.communicate()

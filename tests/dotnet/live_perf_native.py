@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 
 import perf_samples
 import shapes
@@ -187,8 +186,7 @@ int main(void) { volatile unsigned n = 1; for (;;) n = outer(n); }
 
 
 def start_gone(program):
-    process = subprocess.Popen([program])
-    time.sleep(0.3)
+    process = subprocess.Popen([program])  # returns when the program is executed
     os.unlink(program)
     return process
 

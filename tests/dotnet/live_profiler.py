@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 from harness import ROOT, Fail, Memory, Sample, Skip, expect
 
@@ -55,10 +54,10 @@ def test_profiler_names_what_it_counts(context):
 
 def test_profiler_measures_time_off_the_cpu(context):
     program = profiler(context)
-    sleeper = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.02)"],
-                               stdin=subprocess.DEVNULL)
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time\nprint()\nwhile True: time.sleep(0.02)"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
     try:
-        time.sleep(0.5)
+        sleeper.stdout.readline()
         stacks, cost = folded(program, "-p", sleeper.pid, "-o")
     finally:
         sleeper.kill()

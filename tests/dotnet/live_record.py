@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """record on a web application under load, for each version of .NET; oracles are perf, which reads the file, and frame pointers."""
-import contextlib
 import os
 import re
 import shutil
@@ -9,6 +8,7 @@ import sys
 
 import recorded_stacks
 import shapes
+import waiting
 from harness import ROOT, Skip, build_environment, build_project, built, expect, need, npm_program, remove_leftovers
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
@@ -76,10 +76,7 @@ class Server:
 
     def wait_until_warm(self):
         """Until it has used the processor for a while, so that most of its code is compiled."""
-        while sum(cpu_ticks(self.pid)) < WARM_SECONDS * os.sysconf("SC_CLK_TCK"):
-            expect(self.process.poll() is None, "the server ended")
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(0.2)
+        waiting.wait_until_warm(self.process, WARM_SECONDS)
 
     def __enter__(self):
         self.wait_until_warm()
@@ -94,12 +91,6 @@ class Server:
         self.process.kill()
         self.process.communicate()
         remove_leftovers(self.pid)
-
-
-def cpu_ticks(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return int(fields[11]), int(fields[12])
 
 
 def record(context, pid, output, *words):

@@ -14,6 +14,7 @@ import shapes
 from harness import ROOT, Memory, Sample, Skip, expect, remove_leftovers
 from live_contract import check_numbers, read_methods, torture_runtime
 from live_rundown import has_name
+from waiting import is_in_time, wait_until
 
 RESOLVED = 0
 NOTHING, APPENDED, ENDED, MAPPED = 0, 1, 3, 4
@@ -135,7 +136,7 @@ def test_a_held_resolver_takes_up_assemblies_that_are_loaded(context):
         held = Held(context, process.pid)
         process.send_signal(signal.SIGCONT)
         expect(process.stdout.readline().strip() == "ready", "the sample did not start")
-        time.sleep(1)
+        wait_until(lambda: len(assemblies(process.pid) - first) > 3, "no assembly is loaded")
         compare(context, process, held, first)
         held.close()
     finally:
@@ -164,14 +165,14 @@ def differing(theirs, ours):
 
 def refresh_until_told(held, theirs, seconds):
     """The runtime sends its events in portions, so methods in its map now may arrive somewhat later. (what refreshes said, what differs)"""
-    deadline = time.monotonic() + seconds
-    said = set()
-    while True:
+    said, wrong = set(), []
+
+    def is_told():
         said.add(held.refresh())
-        wrong = differing(theirs, held.methods(list(theirs)))
-        if not wrong or time.monotonic() > deadline:
-            return said, wrong
-        time.sleep(0.2)
+        wrong[:] = differing(theirs, held.methods(list(theirs)))
+        return not wrong
+    is_in_time(is_told, seconds, 0.2)
+    return said, wrong
 
 
 def follow(context, title, sample, way, go_on, told_within=0):
@@ -218,12 +219,13 @@ def test_a_refresh_names_what_was_compiled_meanwhile_by_contract(context):
 
 def wait_for_more(sample, known, seconds=30):
     """The runtime's map when it has a hundred methods that were not known, or as it is in the end."""
-    deadline = time.monotonic() + seconds
-    while True:
-        theirs, _ = read_methods(sample.map_path)
-        if len(theirs.keys() - known.keys()) >= 100 or time.monotonic() > deadline:
-            return theirs
-        time.sleep(0.1)
+    theirs = {}
+
+    def has_more():
+        theirs.update(read_methods(sample.map_path)[0])
+        return len(theirs.keys() - known.keys()) >= 100
+    is_in_time(has_more, seconds, 0.1)
+    return theirs
 
 
 TOLD_SECONDS = 30
@@ -233,8 +235,7 @@ def follow_rundown(context, title, runtime, environment):
     with Sample(runtime, environment) as sample:
         held = follow(context, title, sample, RUNDOWN, lambda known: wait_for_more(sample, known), TOLD_SECONDS)
         held.close()
-        time.sleep(0.5)
-        expect(sample.alive(), "the process did not survive the end of its session")
+        expect(context.rundown(sample.pid) and sample.alive(), "the process did not survive the end of its session")
 
 
 def test_a_refresh_names_what_was_compiled_meanwhile_by_rundown(context):
@@ -288,14 +289,15 @@ def test_a_refresh_names_nothing_by_events_that_the_runtime_had_no_room_for(cont
         held.refresh()
         expect(sample.process.stdout.readline().strip() == "done", "the program ended")
         # Where it was slow to tell, more than one refresh may be needed to learn of all that is missing.
-        deadline = time.monotonic() + TOLD_SECONDS
-        held.refresh()
-        right, wrong = count_numbers(held, sample)
-        while (wrong or right < 400) and time.monotonic() < deadline:
-            time.sleep(0.2)
+        counted = []
+
+        def is_told():
             held.refresh()
-            right, wrong = count_numbers(held, sample)
+            counted[:] = count_numbers(held, sample)
+            return not counted[1] and counted[0] >= 400
+        is_in_time(is_told, TOLD_SECONDS, 0.2)
         held.close()
+    right, wrong = counted
     context.figure(f"events that were lost: {right} dynamic methods named as their machine code says, {len(wrong)} otherwise")
     expect(not wrong and right >= 400, f"{right} right, {len(wrong)} wrong, first {list(wrong.items())[:1]}")
 
@@ -339,9 +341,9 @@ def test_a_refresh_never_misnames_methods_that_come_and_go(context):
     with Sample(torture_runtime(context), {"DOTNET_PerfMapEnabled": "3"}, argument="churn:1000") as sample:
         held = Held(context, sample.pid, CONTRACT)
         wrong, asked = [], 0
+        theirs = {}
         for _ in range(10):
-            time.sleep(0.3)
-            theirs, _ = read_methods(sample.map_path)
+            theirs = wait_for_more(sample, theirs)
             held.refresh()
             ours = held.methods(list(theirs))
             later, _ = read_methods(sample.map_path)

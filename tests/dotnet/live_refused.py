@@ -15,7 +15,8 @@ from harness import Memory, Sample, Skip, expect, read_map
 from live_bad_input import MAP_OFF
 from live_containers import child_of, copied_sample, in_namespaces
 from live_deleted import Place
-from live_watch import Watch, wait_for
+from live_watch import Watch
+from waiting import wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRELOAD = os.path.join(HERE, os.pardir, "support", "preload")
@@ -151,6 +152,7 @@ listener.bind(path)
 listener.listen()
 def answer(connection):
     connection.recv(65536)
+    print("asked", flush=True)
     connection.sendall(b"DOTNET_IPC_V1\\0" + bytes([28, 0, 0xff, 0, 0, 0]) + bytes(8))
     for byte in b"Nettrace" + bytes(1000):
         connection.sendall(bytes([byte]))
@@ -172,7 +174,7 @@ def test_a_runtime_that_answers_byte_by_byte_does_not_hold_a_watch(context):
     try:
         process.stdout.readline()
         watch = Watch(context, process.pid, "--jit=rundown", "-o", os.path.join(context.scratch, "slow.map"))
-        time.sleep(1)
+        process.stdout.readline()  # "asked"
         watch.process.terminate()
         _, errors = watch.process.communicate(timeout=90)
     finally:
@@ -194,7 +196,7 @@ class Becoming:
             pass
 
     def wait(self):
-        wait_for(lambda: program_of(self.sample.pid) == "sleep",
+        wait_until(lambda: program_of(self.sample.pid) == "sleep",
                  lambda: f"it did not become another program, it {state_of(self.sample.pid)}")
 
 
@@ -226,7 +228,7 @@ def test_a_watch_ends_when_its_process_becomes_another_program(context):
     becoming = Becoming(context)
     with becoming.sample as sample:
         watch = Watch(context, sample.pid, "-o", output, "--interval=0.2")
-        wait_for(lambda: os.path.exists(output), "no map was written")
+        wait_until(lambda: os.path.exists(output), "no map was written")
         before = read_map(output)
         becoming.begin()
         becoming.wait()
@@ -314,8 +316,8 @@ def test_a_runtime_that_waits_to_be_resumed_is_said_to_run_no_code(context):
     target = os.path.join(context.scratch, "suspended.map")
     try:
         socket = f"dotnet-diagnostic-{process.pid}-"
-        wait_for(lambda: any(name.startswith(socket) for name in os.listdir(tempfile.gettempdir())), "no socket")
-        wait_for(lambda: "runs no .NET code yet" in
+        wait_until(lambda: any(name.startswith(socket) for name in os.listdir(tempfile.gettempdir())), "no socket")
+        wait_until(lambda: "runs no .NET code yet" in
                  context.mapgen.run("merge", process.pid, "-o", target).stderr, "it is not said")
         asked = context.mapgen.run("merge", process.pid, "--jit=rundown", "-o", target).stderr
         expect("runs no .NET code yet" in asked, f"who asks the runtime is told: {asked}")

@@ -20,6 +20,7 @@ from bcc_tools import has_its_stacks, run_tool
 from harness import Memory, Sample, Skip, expect
 from live_contract import read_methods
 from live_frames import Methods, looked_up, percent
+from waiting import is_in_time, is_pending, wait_until, wait_until_warm
 
 SECONDS = 3
 
@@ -371,12 +372,11 @@ class Lttng:
         return self
 
     def wait_for_daemon(self):
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and self.daemon.poll() is None:
-            if subprocess.run(["lttng", "list"], stdin=subprocess.DEVNULL, capture_output=True, env=self.environment,
-                              check=False, timeout=60).returncode == 0:
-                return
-            time.sleep(0.1)
+        def answers():
+            return self.daemon.poll() is not None or not subprocess.run(
+                ["lttng", "list"], stdin=subprocess.DEVNULL, capture_output=True, env=self.environment,
+                check=False, timeout=60).returncode
+        is_in_time(answers, 30, 0.1)
 
     def __exit__(self, *_):
         subprocess.run(["lttng", "destroy", "libsym"], stdin=subprocess.DEVNULL, capture_output=True,
@@ -391,7 +391,7 @@ def test_symbolize_names_the_instruction_pointers_of_lttng(context):
     wrapper = "liblttng-ust-libc-wrapper.so"
     with Lttng(context) as lttng:
         with Sample(context.sdk(), dict(lttng.environment, LD_PRELOAD=wrapper)) as sample:
-            time.sleep(1)
+            wait_until_warm(sample.process, 1)
             lttng.run("stop", "libsym")
             text = output_of("babeltrace2", os.path.join(lttng.directory, "trace"))
             lines = [line for line in text.splitlines() if f"vpid = {sample.pid} " in line or f"vpid = {sample.pid}," in line]
@@ -430,7 +430,7 @@ def test_symbolize_answers_a_live_pipe_line_by_line(context):
                 expect(wanted in answer, f"'{answer.strip()}' answers '{text}' ({kind})")
             # Control-C is for the tool that writes; what it writes then is still named.
             process.send_signal(signal.SIGINT)
-            time.sleep(0.2)
+            wait_until(lambda: not is_pending(process.pid, signal.SIGINT), "the signal does not arrive")
             rest, _ = process.communicate(f"{start_address:#x}", timeout=60)
             expect(f"{owner}::{method}" in rest and not rest.endswith("\n"), f"after the interrupt: '{rest}'")
             expect(process.returncode == 0, f"exit code {process.returncode}")
@@ -450,9 +450,8 @@ def test_symbolize_names_what_was_compiled_before_its_process_ended(context):
                 process.stdin.write(f"{next(iter(known)):#x}\n")
                 process.stdin.flush()
                 process.stdout.readline()
-                deadline = time.monotonic() + 60
-                while len(read_methods(sample.map_path)[0].keys() - known.keys()) < 20 and time.monotonic() < deadline:
-                    time.sleep(0.1)
+                wait_until(lambda: len(read_methods(sample.map_path)[0].keys() - known.keys()) >= 20,
+                           "nothing is compiled", pause=0.1)
                 theirs = {address: method for address, method in read_methods(sample.map_path)[0].items()
                           if address not in known and b"dynamicClass" not in method[1]}
                 time.sleep(2)  # it tells in turns, and is asked in turns
@@ -476,11 +475,12 @@ def test_symbolize_names_code_that_is_jitted_while_it_runs(context):
             process.stdin.flush()
             process.stdout.readline()  # has looked at the process
             known = {row[1] for row in context.rundown(sample.pid)}
-            fresh, deadline = [], time.monotonic() + 60
-            while not fresh and time.monotonic() < deadline:
-                time.sleep(0.5)
-                fresh = [row for row in context.rundown(sample.pid) if row[1] not in known]
-            if not fresh:
+            fresh = []
+
+            def has_fresh():
+                fresh[:] = [row for row in context.rundown(sample.pid) if row[1] not in known]
+                return fresh
+            if not is_in_time(has_fresh, 60, 0.5):
                 raise Skip("nothing was jitted meanwhile")
             row = fresh[0]
             process.stdin.write(f"{row[1]:#x}\n")

@@ -13,7 +13,9 @@ import time
 import shapes
 from harness import Sample, Skip, expect, read_map
 from live_contract import LINE, TIER, read_methods, reload_runtime, torture_runtime
+from live_refresh import wait_for_more
 from runner import exclusive
+from waiting import is_in_time, wait_for_turns, wait_until
 
 
 class Watch:
@@ -44,20 +46,13 @@ def named_methods(path):
     return methods
 
 
-def wait_for(condition, why, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        expect(time.monotonic() < end, why() if callable(why) else why)
-        time.sleep(0.1)
-
-
 def test_a_watched_map_has_what_is_compiled_meanwhile(context):
     output = os.path.join(context.scratch, "watched.map")
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
         watch = Watch(context, sample.pid, "-o", output, "--interval=0.5", "--jit=memory")
-        wait_for(lambda: os.path.exists(output), "no map was written")
+        wait_until(lambda: os.path.exists(output), "no map was written")
         first = named_methods(output)
-        time.sleep(6)
+        wait_for_more(sample, read_methods(sample.map_path)[0])
         sample.stand_still()
         theirs, _ = read_methods(sample.map_path)
         ours, wrong = until_told(output, lambda ours: [start for start, method in theirs.items() if ours.get(start) != method])
@@ -72,13 +67,14 @@ def test_a_watched_map_has_what_is_compiled_meanwhile(context):
 
 def until_told(path, differing, seconds=30):
     """A watch, and the runtime that it listens to, may tell somewhat later. (our methods, what differs in the end)"""
-    deadline = time.monotonic() + seconds
-    while True:
-        ours = named_methods(path)
-        wrong = differing(ours)
-        if not wrong or time.monotonic() > deadline:
-            return ours, wrong
-        time.sleep(0.5)
+    found = {}
+
+    def is_told():
+        found["ours"] = named_methods(path)
+        found["wrong"] = differing(found["ours"])
+        return not found["wrong"]
+    is_in_time(is_told, seconds, 0.5)
+    return found["ours"], found["wrong"]
 
 
 def differing_but_freed(theirs, ours, way):
@@ -102,10 +98,9 @@ def compare_followed(context, title, sample, way):
     """Methods that the runtime reports one by one are those that it writes."""
     output = os.path.join(context.scratch, f"followed-{title}.map")
     watch = Watch(context, sample.pid, "-o", output, "--interval=0.5", "--jit=" + way)
-    wait_for(lambda: os.path.exists(output), "no map was written")
+    wait_until(lambda: os.path.exists(output), "no map was written")
     first = named_methods(output)
-    time.sleep(6)
-    theirs, _ = read_methods(sample.map_path)
+    theirs = wait_for_more(sample, read_methods(sample.map_path)[0])
     ours, wrong = until_told(output, lambda ours: differing_but_freed(theirs, ours, way)[0])
     report = watch.report(signal.SIGTERM)
     freed = differing_but_freed(theirs, ours, way)[1]
@@ -132,10 +127,10 @@ def test_a_watch_that_was_begun_on_a_stopped_process_names_it_when_it_goes_on(co
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
         sample.stand_still()
         watch = Watch(context, sample.pid, "-o", output, "--interval=0.2", "--jit=rundown")
-        wait_for(lambda: os.path.exists(output), "no map was written")
+        wait_until(lambda: os.path.exists(output), "no map was written")
         first = named_methods(output)
         sample.process.send_signal(signal.SIGCONT)
-        wait_for(lambda: len(named_methods(output)) > len(first) + 100, "jitted code is not named", 20)
+        wait_until(lambda: len(named_methods(output)) > len(first) + 100, "jitted code is not named", 20)
         report = watch.report(signal.SIGTERM, codes=(0, 3))  # it has said that names were missing
     expect(report["jit"]["way"] == "rundown", f"it says {report}")
 
@@ -143,15 +138,15 @@ def test_a_watch_that_was_begun_on_a_stopped_process_names_it_when_it_goes_on(co
 def stop_three_times(context, sample, output):
     watch = Watch(context, sample.pid, "-o", output, "--interval=0.2", "--jit=rundown")
     try:
-        wait_for(lambda: os.path.exists(output), "no map was written")
+        wait_until(lambda: os.path.exists(output), "no map was written")
         for _ in range(3):
-            time.sleep(1)
+            wait_for_turns(watch.process, 5)
             sample.stand_still()
-            time.sleep(1)
+            wait_for_turns(watch.process, 5)
             stopped, names = os.stat(output).st_ino, named_methods(output)
             expect(names, "names went while it stood still")
             sample.process.send_signal(signal.SIGCONT)
-            wait_for(lambda before=stopped: os.stat(output).st_ino != before, "nothing was added after it went on", 20)
+            wait_until(lambda before=stopped: os.stat(output).st_ino != before, "nothing was added after it went on", 20)
         return watch.report(signal.SIGTERM)
     finally:
         watch.process.kill()
@@ -187,7 +182,7 @@ def test_watching_a_settled_process_finds_little_to_do(context):
     with Sample(torture_runtime(context), argument="settle") as sample:
         other = Watch(context, sample.pid, "--for=20", "-o", watched)
         watch = Watch(context, sample.pid, "--for=20")
-        time.sleep(8)
+        wait_for_turns(watch.process, 8)
         context.mapgen.must("merge", sample.pid, "-o", early)
         report = watch.report()
         other.report()
@@ -204,8 +199,8 @@ def test_watching_a_settled_process_finds_little_to_do(context):
 def test_a_watch_ends_with_its_process_and_leaves_a_whole_map(context):
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
         watch = Watch(context, sample.pid, "--interval=0.2")
-        wait_for(lambda: os.path.exists(sample.map_path), "no map was written")
-        time.sleep(1)
+        wait_until(lambda: os.path.exists(sample.map_path), "no map was written")
+        wait_for_turns(watch.process, 5)
         sample.process.send_signal(signal.SIGKILL)
         sample.process.wait()
         report = watch.report()
@@ -222,9 +217,9 @@ def watched_until_killed(context, seconds):
     output = os.path.join(context.scratch, f"ended-{seconds}.map")
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
         watch = Watch(context, sample.pid, "-o", output, "--interval=900", "--jit=rundown")
-        wait_for(lambda: os.path.exists(output), "no map was written")
+        wait_until(lambda: os.path.exists(output), "no map was written")
         first = named_methods(output)
-        wait_for(lambda: len(read_methods(sample.map_path)[0].keys() - first.keys()) >= 20, "nothing was compiled meanwhile")
+        wait_until(lambda: len(read_methods(sample.map_path)[0].keys() - first.keys()) >= 20, "nothing was compiled meanwhile")
         theirs, _ = read_methods(sample.map_path)
         time.sleep(seconds)  # the runtime sends its events in turns
         sample.process.send_signal(signal.SIGKILL)
@@ -255,7 +250,7 @@ def test_a_watch_names_what_hot_reload_adds_while_it_goes_on(context):
         pass
     with Sample(reload_runtime(context), {"DOTNET_MODIFIABLE_ASSEMBLIES": "debug"}, argument=directory) as sample:
         watch = Watch(context, sample.pid, "-o", output, "--interval=0.3")
-        wait_for(lambda: os.path.exists(output), "nothing was written")
+        wait_until(lambda: os.path.exists(output), "nothing was written")
         os.unlink(sign)
         wanted = {b"Hot.Old::Added", b"Hot.New::Other", b"Hot.New::Generic"}
 
@@ -264,7 +259,7 @@ def test_a_watch_names_what_hot_reload_adds_while_it_goes_on(context):
                 text = file.read()
             return {name for name in wanted if name not in text}
 
-        wait_for(lambda: not missing(), lambda: f"without a name: {missing()}", 30)
+        wait_until(lambda: not missing(), lambda: f"without a name: {missing()}", 30)
         report = watch.report(signal.SIGINT)
     expect(report["jit"]["way"] == "rundown" and any("asked over its diagnostics socket" in note for note in report["notes"]),
            f"it does not say how: {report['jit']} {report['notes']}")
@@ -282,11 +277,11 @@ def test_a_watch_that_is_told_keeps_former_bodies_that_hot_reload_has_edited(con
 
     with Sample(reload_runtime(context), {"DOTNET_MODIFIABLE_ASSEMBLIES": "debug"}, argument=directory) as sample:
         watch = Watch(context, sample.pid, "-o", output, "--interval=0.3", "--jit=rundown")
-        wait_for(lambda: os.path.exists(output), "nothing was written")
+        wait_until(lambda: os.path.exists(output), "nothing was written")
         former = bodies()
         os.unlink(sign)
-        wait_for(lambda: bodies() - former, "the new body has no name", 30)
-        time.sleep(10)
+        wait_until(lambda: bodies() - former, "the new body has no name", 30)
+        wait_for_turns(watch.process, 30)
         later = bodies()
         watch.report(signal.SIGINT)
     expect(len(former) == 1 and former < later, f"a former body has no name: {former} {later}")
@@ -296,9 +291,10 @@ def test_a_watch_appends_where_the_runtime_writes(context):
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "1"}) as sample:
         inode = os.stat(sample.map_path).st_ino
         watch = Watch(context, sample.pid, "--interval=0.3")
-        wait_for(lambda: any("[PreJIT]" in row[2] for row in read_map(sample.map_path)), "nothing was appended")
+        wait_until(lambda: any("[PreJIT]" in row[2] for row in read_map(sample.map_path)), "nothing was appended")
         before = len(read_map(sample.map_path))
-        time.sleep(3)
+        wait_until(lambda: len(read_map(sample.map_path)) > before, "the runtime adds no line")
+        wait_for_turns(watch.process, 5)
         report = watch.report(signal.SIGINT)
         rows = read_map(sample.map_path)
         expect(os.stat(sample.map_path).st_ino == inode, "the runtime's file was replaced")

@@ -19,6 +19,7 @@ import threading
 import time
 
 from long_inputs import Inputs, Target
+from waiting import wait_until
 
 PROCESSES = 24
 LONGEST_LIFE_S = 3.0
@@ -60,11 +61,15 @@ class Crowd:
             target.end()
 
     def one(self):
-        while True:
+        chosen = []
+
+        def is_chosen():
             with self.lock:
                 if self.alive:
-                    return self.chance.choice(list(self.alive.values()))
-            time.sleep(0.01)
+                    chosen.append(self.chance.choice(list(self.alive.values())))
+            return chosen
+        wait_until(is_chosen, "no process is started")
+        return chosen[0]
 
     def __enter__(self):
         for thread in self.threads:

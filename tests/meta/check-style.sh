@@ -61,6 +61,9 @@ verdict 'image and object_file are two words' "$scratch/bad"
 python3 "$(dirname "$0")/plain_english.py" "$(dirname "$0")/plain-english.txt" < "$scratch/files" > "$scratch/bad" 2>&1
 verdict 'sentences are plain English' "$scratch/bad"
 
+python3 "$(dirname "$0")/check_sleeps.py" < "$scratch/files" > "$scratch/bad" 2>&1
+verdict 'tests wait for what they need to see' "$scratch/bad"
+
 grep -vE '^(fixtures/(corpus|recorded)/)' "$scratch/files" | xargs grep -nHIE \
 	-e '\b(TO[D]O|FIX[M]E|XX[X])\b' \
 	-e '(^|[^A-Za-z0-9_./}])/(ro[o]t|ho[m]e|wo[r]k)/[a-z.]' \

@@ -7,10 +7,10 @@ import os
 import shutil
 import struct
 import subprocess
-import time
 
 from native_files import Process, build, place, split
 from native_tools import Elf, Fail, Skip
+from waiting import is_in_time
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 
@@ -431,9 +431,7 @@ def test_a_library_in_the_place_of_one_that_was_unloaded_has_its_own_names(tools
         process.stdin.write("\n")
         process.stdin.flush()
         again = int(process.stdout.readline(), 16)
-        end = time.monotonic() + 30
-        while ask() != "gamma" and time.monotonic() < end:
-            time.sleep(0.05)
+        is_in_time(lambda: ask() == "gamma", 30)
         found.append(ask())
         ours.bcc_free_symcache(cache, process.pid)
         process.kill()

@@ -5,9 +5,9 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 
 from native_tools import Fail, Skip
+from waiting import wait_until
 
 # Regions: shared and mapped before the forks; private; mapped by each process after its fork, at the same address, not shared.
 FORKING = r"""
@@ -79,6 +79,11 @@ static void compile(const char *who, int number)
 }
 int main(int count, char **words)
 {
+	int compiled[2];
+	char byte;
+
+	if (pipe(compiled))
+		return 1;
 	is_odd = !strcmp(words[1], "oddly named jitdump");
 	is_dump = is_odd || !strcmp(words[1], "jitdump");
 	shared = map(NULL, MAP_SHARED);
@@ -93,12 +98,14 @@ int main(int count, char **words)
 		compile("master", 0);
 	} else if (fork()) {
 		compile("child", 1);
+		if (write(compiled[1], "", 1) != 1)
+			return 1;
 		if (fork())
 			pause();
 		execl("/bin/sleep", "sleep", "60", (char *)NULL);
 	} else {
-		usleep(200000);
-		compile("grandchild", 2);
+		if (read(compiled[0], &byte, 1) == 1)
+			compile("grandchild", 2);
 	}
 	pause();
 }
@@ -227,13 +234,10 @@ def test_forked_process_whose_map_has_its_own_lines_too(tools):
 
 
 def wait_for_another_parent(pid, parent):
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+    def has_another():
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
-            if f"PPid:\t{parent}\n" not in status.read():
-                return
-        time.sleep(0.02)
-    raise Fail(f"{pid} is still a child of {parent}, which was killed")
+            return f"PPid:\t{parent}\n" not in status.read()
+    wait_until(has_another, f"{pid} is still a child of {parent}, which was killed")
 
 
 def test_forked_process_whose_parent_is_gone(tools):
@@ -269,11 +273,8 @@ def test_forked_process_that_became_another_program(tools):
             sleeper = [pid for pid in children.read().split() if int(pid) != forking.pids["grandchild"]]
         if len(sleeper) != 1:
             raise Fail(f"children: {sleeper}")
-        deadline = time.monotonic() + 20
-        while os.readlink(f"/proc/{sleeper[0]}/exe") == os.readlink(f"/proc/{forking.pids['child']}/exe"):
-            if time.monotonic() > deadline:
-                raise Fail("it stays the same program")
-            time.sleep(0.02)
+        wait_until(lambda: os.readlink(f"/proc/{sleeper[0]}/exe") != os.readlink(f"/proc/{forking.pids['child']}/exe"),
+                   "it stays the same program")
         found, text = named(tools, sleeper[0], forking.shared)
         if found:
             raise Fail(text)

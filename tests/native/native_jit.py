@@ -10,9 +10,9 @@ import re
 import shutil
 import struct
 import subprocess
-import time
 
 from native_tools import Fail, Skip
+from waiting import wait_until
 
 SCRIPT = """const all = [];
 for (let i = 0; i < 200; i++)
@@ -116,11 +116,13 @@ def running(command, directory):
     try:
         if process.stdout.readline() != "ready\n":
             raise Fail(f"{command[0]} did not start")
-        time.sleep(0.2)
-        dumps = [os.path.join(place, name) for place, _, names in os.walk(directory) for name in names
-                 if name == f"jit-{process.pid}.dump"]
-        if not dumps:
-            raise Fail(f"{command[0]} wrote no jitdump")
+        dumps = []
+
+        def has_dump():
+            dumps[:] = [os.path.join(place, name) for place, _, names in os.walk(directory) for name in names
+                        if name == f"jit-{process.pid}.dump"]
+            return dumps and os.path.getsize(dumps[0])
+        wait_until(has_dump, f"{command[0]} wrote no jitdump")
         yield process, dumps[0]
     finally:
         process.kill()
@@ -299,13 +301,13 @@ def test_a_pipe_gets_the_names_of_code_that_took_the_place_of_other_code(tools):
         with Writer(tools, 3, "again") as writer:
             pipe = subprocess.Popen([tools.program, *words, str(writer.process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
             for turn in range(4):
-                wanted, answer, deadline = f"function_that_is_number_{3 * turn + 1}_of_all", "", time.monotonic() + 20
-                while wanted not in answer and time.monotonic() < deadline:
-                    time.sleep(0.1)
+                wanted, answers = f"function_that_is_number_{3 * turn + 1}_of_all", [""]
+
+                def is_named():
                     pipe.stdin.write(f"{writer.code + 16 + 4:#x}\n")
-                    answer = pipe.stdout.readline()
-                if wanted not in answer:
-                    raise Fail(f"{words[0]}: '{answer.strip()}' for twenty seconds, where {wanted} lies")
+                    answers.append(pipe.stdout.readline())
+                    return wanted in answers[-1]
+                wait_until(is_named, lambda: f"{words[0]}: '{answers[-1].strip()}' where {wanted} lies", 20, 0.1)
                 writer.grow()
             pipe.stdin.close()
             pipe.wait()

@@ -13,6 +13,7 @@ import sys
 import time
 
 from native_tools import Fail, Skip
+from waiting import wait_until
 
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280}.get(platform.machine(), 321)
 
@@ -534,13 +535,18 @@ int main(int count, char **words)
 """
 
 
+def unwind(process):
+    return subprocess.run(["eu-stack", "-p", str(process.pid)], capture_output=True, text=True, timeout=60, check=False).stdout
+
+
+def has_four_frames(process):
+    return unwind(process).count("\n#") >= 4
+
+
 def compare_behind_signal(tools, process):
     faulty = int(process.stdout.readline(), 16)
-    for _ in range(100):
-        unwound = subprocess.run(["eu-stack", "-p", str(process.pid)], capture_output=True, text=True, timeout=60).stdout
-        if unwound.count("\n#") >= 4:
-            break
-        time.sleep(0.02)
+    wait_until(lambda: has_four_frames(process), "it is not in its handler")
+    unwound = unwind(process)
     frames = re.findall(r"^#\d+ +0x([0-9a-f]+)", unwound, re.M)
     if int(frames[3], 16) != faulty:
         raise Fail(f"eu-stack says {unwound}")
@@ -615,8 +621,7 @@ def test_a_pipe_never_has_the_name_of_a_freed_bpf_program(tools):
         while "bpf_prog_" not in loaded and time.monotonic() < end:  # the kernel leaves lines out while others are freed
             loaded = ask(address)
         os.close(descriptor)
-        while bpf_address(name):
-            time.sleep(0)
+        wait_until(lambda: not bpf_address(name), "the BPF program stays")  # noqa: B023
         freed = ask(address)
         if f"_{name}" not in loaded or f"_{name}" in freed:
             wrong.append((loaded, freed))

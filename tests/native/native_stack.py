@@ -5,9 +5,9 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 from native_tools import Fail
+from waiting import wait_until
 
 # Each thread waits in another call of libc, behind two functions of its own; built without frame pointers.
 PROGRAM = r"""
@@ -73,12 +73,11 @@ class Waiting:
         self.pid = int(self.process.stdout.readline() or 0)
         if not self.pid:
             raise Fail("the program did not start")
-        for _ in range(1000):
+        def all_wait():
             calls = self.calls()
-            if calls.pop(self.pid, None) == PAUSE and len(calls) == 7 and set(calls.values()) <= WAITS:
-                return self
-            time.sleep(0.01)
-        raise Fail(f"its threads do not wait: {self.calls()}")
+            return calls.pop(self.pid, None) == PAUSE and len(calls) == 7 and set(calls.values()) <= WAITS
+        wait_until(all_wait, lambda: f"its threads do not wait: {self.calls()}")
+        return self
 
     def calls(self):
         """Number of the system call in which each thread is."""

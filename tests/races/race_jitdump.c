@@ -19,6 +19,7 @@
 #include "libsym/base/path.h"
 #include "libsym/libsym.h"
 #include "tests/races/race.h"
+#include "tests/support/waiting.h"
 
 enum {
 	STEPS = 8000,
@@ -233,7 +234,7 @@ static bool race(const char *path, bool with_stdio)
 	pthread_create(&writer, NULL, write_dump, NULL);
 	pthread_join(writer, NULL);
 	while (atomic_load(&world.taken_up) < STEPS)
-		usleep(1000);
+		wait_pause();
 	atomic_store(&world.done, true);
 	pthread_join(refresher, NULL);
 	for (size_t i = 0; i < THREADS; i++)

@@ -19,6 +19,7 @@
 #include "libsym/libsym.h"
 #include "libsym/resolver/resolver.h"
 #include "tests/races/race.h"
+#include "tests/support/waiting.h"
 
 enum {
 	ROUNDS = 1500,
@@ -140,7 +141,7 @@ static void *exchange(void *context)
 	}
 	string_interner_release(names);
 	while (world.resolved < 1000)
-		usleep(1000);
+		wait_pause();
 	atomic_store(&world.done, true);
 	return NULL;
 }

@@ -25,6 +25,7 @@
 #include "libsym/libsym.h"
 #include "libsym/snapshot/snapshot.h"
 #include "tests/races/race.h"
+#include "tests/support/waiting.h"
 
 enum {
 	STEPS = 80,
@@ -374,7 +375,7 @@ static void *change(void *context)
 		make_step(i);
 		usleep(STEP_US);
 		while (atomic_load(&world.refreshes) < i / 4)
-			usleep(1000);
+			wait_pause();
 		if (i >= ALIVE)
 			end_step(i - ALIVE);
 	}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/support/elf_builder.h"
+#include "tests/support/waiting.h"
 
 enum {
 	PAGE_BYTES = 0x1000,
@@ -37,7 +38,7 @@ pid_t fork_with_id(pid_t id)
 		if (result < 0 && errno != EEXIST)
 			break;
 		if (result < 0)
-			usleep(1000);
+			wait_pause();
 	}
 	if (result < 0 && (errno == EPERM || errno == ENOSYS || errno == EINVAL))
 		cr_skip("the kernel does not allow choosing a process id: %s", strerror(errno));

@@ -9,6 +9,7 @@ import time
 
 import symsrv_harness as h
 from symsrv_harness import RUN, Skipped, check, equal, good_upstream, need, symsrv, test, upstream
+from waiting import is_in_time
 
 
 # ---- real clients and servers ----
@@ -64,11 +65,12 @@ def real_debuginfod(*arguments, environment=None):
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         server = symsrv(port=port)
-        for _ in range(300):
+
+        def is_ready():
             with contextlib.suppress(OSError):
-                if b"ready 1" in server.get("/metrics")[2]:
-                    break
-            time.sleep(0.05)
+                return b"ready 1" in server.get("/metrics")[2]
+            return False
+        is_in_time(is_ready, h.WAIT_S)
         yield server
     finally:
         process.send_signal(signal.SIGTERM)
@@ -82,11 +84,10 @@ def a_real_debuginfod_is_upstream_client_and_half_of_a_ring():
     program, debug, identity = compile_program(directory)
     with real_debuginfod("-F", directory) as real:
         with symsrv("--upstream", "real@debuginfod=" + real.url, "--trust", "real") as front:
-            for _ in range(100):
-                if front.debuginfo(identity)[0] == 200:
-                    break
-                time.sleep(0.1)
+            def is_found():
                 front.process.send_signal(signal.SIGHUP)
+                return front.debuginfo(identity)[0] == 200
+            is_in_time(is_found, h.WAIT_S, 0.1)
             equal(front.debuginfo(identity)[2], open(debug, "rb").read(), "debuginfo")
             equal(front.get("/buildid/%s/executable" % identity)[2], open(program, "rb").read(), "executable")
             source = front.get("/buildid/%s/source%s/sample.c" % (identity, os.path.realpath(directory)))
@@ -201,11 +202,11 @@ def nginx(behind, root="/nonexistent"):
         file.write(NGINX.format(directory, proxy, behind, static, root))
     process = subprocess.Popen([h.find_tool("nginx"), "-c", os.path.join(directory, "conf")], stderr=subprocess.DEVNULL)
     try:
-        for _ in range(100):
+        def answers():
             with contextlib.suppress(OSError):
-                symsrv(port=proxy).get("/healthz", timeout=1)
-                break
-            time.sleep(0.05)
+                return symsrv(port=proxy).get("/healthz", timeout=1)
+            return None
+        is_in_time(answers, h.WAIT_S)
         yield symsrv(port=proxy), symsrv(port=static)
     finally:
         process.send_signal(signal.SIGTERM)

@@ -300,13 +300,7 @@ def sockets_can_be_handed_over():
                                    stderr=subprocess.DEVNULL)
         try:
             program = symsrv(port=port)
-            status = 0
-            for _ in range(100):
-                status = program.debuginfo(identity)[0]
-                if status == 200:
-                    break
-                time.sleep(0.05)
-            equal(status, 200, "over the socket that was handed over")
+            h.wait_until(lambda: program.debuginfo(identity)[0] == 200, "an answer over the socket that was handed over")
         finally:
             process.send_signal(signal.SIGTERM)
             equal(process.wait(h.WAIT_S), 0, "exit status")
@@ -363,10 +357,9 @@ def an_access_log_that_takes_nothing_holds_nobody_up():
         program.get("/first")
         h.wait_until(lambda: has(b"/first"), "the first line")
         os.close(reader)
-        program.get("/nobody")
-        time.sleep(0.5)
-        program.get("/nobody")
-        time.sleep(0.5)
+        for number in (1, 2):
+            program.get("/nobody")
+            h.wait_until(lambda: program.log_text().count("lines are lost") == number, "a lost line is logged")  # noqa: B023
         reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
         program.get("/last")
         h.wait_until(lambda: has(b"/last"), "the last line")

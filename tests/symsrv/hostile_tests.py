@@ -187,12 +187,7 @@ def misses_are_remembered_and_failures_are_not():
             equal(len(server.requests), 1, "asked once")
             program.process.send_signal(signal.SIGHUP)
             files[h.debug_paths(TARGET)[0]] = GOOD
-            for _ in range(100):
-                if program.debuginfo(TARGET)[0] == 200:
-                    break
-                time.sleep(0.05)
-            else:
-                raise AssertionError("SIGHUP did not forget the miss")
+            h.wait_until(lambda: program.debuginfo(TARGET)[0] == 200, "SIGHUP forgets the miss")
 
 
 @test

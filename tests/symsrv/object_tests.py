@@ -5,7 +5,6 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 
 import symsrv_harness as h
 from symsrv_harness import RUN, check, equal, good_upstream, symsrv, test, upstream
@@ -191,12 +190,7 @@ def indexed_directories_are_served_by_identity():
         with open(path + "2", "wb") as file:
             file.write(h.make_elf(other))
         program.process.send_signal(signal.SIGUSR1)
-        for _ in range(200):
-            if program.debuginfo(other)[0] == 200:
-                break
-            time.sleep(0.02)
-        else:
-            raise AssertionError("a new file was not found after SIGUSR1")
+        h.wait_until(lambda: program.debuginfo(other)[0] == 200, "a new file is found after SIGUSR1")
 
 
 @test

@@ -10,10 +10,10 @@ import http.client
 import os
 import signal
 import subprocess
-import time
 
 from free_port import free_port
 from runner import need
+from waiting import is_in_time
 
 ACCESS_KEY, SECRET_KEY = "test:tester", "testing"
 
@@ -135,12 +135,14 @@ class Swift:
         subprocess.run(["/usr/bin/python3", "-c", RINGS, self.etc] + ["%s=%d" % item for item in ports.items()], check=True)
         for name in ("object", "container", "account", "proxy"):
             self.run(name)
-        deadline = time.monotonic() + 120
-        while not self.answers() or self.curl("PUT") not in ("200", "409"):
-            if time.monotonic() > deadline or any(process.poll() is not None for process in self.processes.values()):
-                self.__exit__()
-                raise RuntimeError("Swift did not start; its logs are in " + self.top)
-            time.sleep(0.2)
+        def has_ended():
+            return any(process.poll() is not None for process in self.processes.values())
+
+        def has_begun():
+            return has_ended() or (self.answers() and self.curl("PUT") in ("200", "409"))
+        if not is_in_time(has_begun, 120, 0.2) or has_ended():
+            self.__exit__()
+            raise RuntimeError("Swift did not start; its logs are in " + self.top)
         return self
 
     def stop(self, name):

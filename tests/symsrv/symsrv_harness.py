@@ -19,7 +19,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from free_port import free_port  # noqa: E402
+import waiting  # noqa: E402
 from runner import Skip as Skipped, find_program as find_tool, need  # noqa: E402,F401
+from waiting import is_in_time  # noqa: E402
 
 WAIT_S = 20
 
@@ -162,15 +164,14 @@ class Symsrv:
         command = [self.program, "--store", self.store, "--listen", "127.0.0.1:%d" % self.port] + self.arguments
         self.process = subprocess.Popen(command, stderr=self.log, stdout=self.log, preexec_fn=self.preexec,
                                         env=dict(os.environ, **(self.environment or {})))
-        deadline = time.monotonic() + WAIT_S
-        while wait:
-            with contextlib.suppress(OSError):
-                if self.get("/readyz")[0] == 200:
-                    break
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("symsrv did not start: " + self.log_text())
-            time.sleep(0.02)
+        if wait and not (is_in_time(lambda: self.process.poll() is not None or self.is_ready(), WAIT_S) and self.is_ready()):
+            raise RuntimeError("symsrv did not start: " + self.log_text())
         return self
+
+    def is_ready(self):
+        with contextlib.suppress(OSError):
+            return self.get("/readyz")[0] == 200
+        return False
 
     __enter__ = start
 
@@ -301,11 +302,7 @@ def equal(left, right, text):
 
 
 def wait_until(holds, text):
-    deadline = time.monotonic() + WAIT_S
-    while not holds():
-        if time.monotonic() > deadline:
-            raise AssertionError("not within %d s: %s" % (WAIT_S, text))
-        time.sleep(0.02)
+    waiting.wait_until(holds, text, WAIT_S)
 
 
 @contextlib.contextmanager

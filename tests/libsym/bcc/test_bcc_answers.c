@@ -22,6 +22,7 @@
 #include "tests/support/chosen_id.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
+#include "tests/support/waiting.h"
 
 enum {
 	CODE_BYTES = 0x10000
@@ -80,11 +81,6 @@ static struct criterion_test_params subjects(void)
 	}                                                                                          \
 	static void only_##name(void)
 
-static void wait_ms(long milliseconds)
-{
-	nanosleep(&(struct timespec){ milliseconds / 1000, milliseconds % 1000 * 1000000 }, NULL);
-}
-
 static void append_line(uint64_t offset, unsigned int size_bytes, const char *name)
 {
 	FILE *map = fopen(map_path, "a");
@@ -111,12 +107,11 @@ static void expect_name_soon(void *cache, uint64_t offset, const char *name, uin
 {
 	struct bcc_symbol symbol;
 
-	for (int i = 0; i < 500; i++) {
-		if (!library.symcache_resolve_no_demangle(cache, code + offset, &symbol) &&
-		    !strcmp(symbol.name, name))
+	for (int turn = 0; library.symcache_resolve_no_demangle(cache, code + offset, &symbol) ||
+			   strcmp(symbol.name, name);
+	     turn++)
+		if (!wait_turn(turn))
 			break;
-		wait_ms(10);
-	}
 	expect_name(cache, offset, name, into);
 }
 
@@ -209,9 +204,9 @@ CASE(a_map_that_appears_is_read)
 	/*
 	 * An address without a name triggers no second refresh; its neighbours do, when one is due.
 	 */
-	for (uint64_t i = 0; i < 500 && library.symcache_resolve(cache, code + 0x11, &symbol) < 0;
-	     i++)
-		wait_ms(ours ? 10 : 0);
+	for (int turn = 0; library.symcache_resolve(cache, code + 0x11, &symbol) < 0; turn++)
+		if (ours ? !wait_turn(turn) : turn == 500)
+			break;
 	cr_expect_eq(symbol.name != NULL, ours);
 	library.symcache_refresh(cache);
 	expect_name(cache, 0x10, "late", 0x10);
@@ -589,12 +584,12 @@ static void expect_owner_soon(void *cache, const char *owner)
 {
 	struct bcc_symbol symbol;
 
-	for (int i = 0; i < 500; i++) {
-		if (!library.symcache_resolve_no_demangle(cache, LOOK_ALIKE_NATIVE + 4, &symbol) &&
-		    !strncmp(symbol.name, owner, strlen(owner)))
+	for (int turn = 0;
+	     library.symcache_resolve_no_demangle(cache, LOOK_ALIKE_NATIVE + 4, &symbol) ||
+	     strncmp(symbol.name, owner, strlen(owner));
+	     turn++)
+		if (!wait_turn(turn))
 			break;
-		wait_ms(10);
-	}
 	expect_owner(cache, owner);
 }
 
@@ -665,7 +660,7 @@ static void end_parked(struct parked *parked)
 	pthread_join(parked->thread, NULL);
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)parked->id);
 	while (!access(path, F_OK))
-		wait_ms(1);
+		wait_pause();
 	for (int i = 0; i < 2; i++) {
 		close(parked->wake[i]);
 		close(parked->awake[i]);

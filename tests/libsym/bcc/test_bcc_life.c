@@ -16,6 +16,7 @@
 #include "tests/support/cannot_run.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
+#include "tests/support/waiting.h"
 
 static struct bcc_library library;
 
@@ -26,11 +27,6 @@ static void open_library(void)
 }
 
 TestSuite(bcc_life, .init = open_library);
-
-static void wait_ms(unsigned int milliseconds)
-{
-	usleep(milliseconds * 1000);
-}
 
 Test(bcc_life, keeps_the_names_of_an_ended_process)
 {
@@ -46,8 +42,10 @@ Test(bcc_life, keeps_the_names_of_an_ended_process)
 	cache = library.symcache_new(child.pid, NULL);
 	cr_assert_eq(library.symcache_resolve(cache, known, &symbol), 0);
 	bcc_child_end(&child);
-	wait_ms(150);
-	cr_expect_eq(library.symcache_resolve(cache, known, &symbol), 0);
+	for (int turn = 0; turn < 300; turn++) { /* longer than the time between two refreshes */
+		wait_pause();
+		cr_assert_eq(library.symcache_resolve(cache, known, &symbol), 0);
+	}
 	cr_expect_eq(library.symcache_resolve(cache, (uint64_t)nameless, &symbol), -1);
 	library.symcache_refresh(cache);
 	cr_expect_eq(library.symcache_resolve(cache, known, &symbol), 0);
@@ -104,17 +102,14 @@ Test(bcc_life, reads_a_process_again_after_exec)
 
 	child = start_child(&go);
 	cache = library.symcache_new(child, NULL);
-	cr_assert_eq(library.symcache_resolve(cache, (uint64_t)&wait_ms, &symbol), 0);
+	cr_assert_eq(library.symcache_resolve(cache, (uint64_t)&open_library, &symbol), 0);
 	close(go);
-	for (int i = 0; i < 500 && !start; i++) {
-		wait_ms(10);
+	for (int turn = 0; !start && wait_turn(turn); turn++)
 		start = mapped_at(child, "/sleep");
-	}
-	for (int i = 0; i < 500; i++) { /* it is looked at when a refresh is due */
+	for (int turn = 0; wait_turn(turn); turn++) { /* it is looked at when a refresh is due */
 		library.symcache_resolve(cache, start + 0x10, &symbol);
 		if (symbol.module && strstr(symbol.module, "/sleep"))
 			break;
-		wait_ms(10);
 	}
 	cr_expect(symbol.module && strstr(symbol.module, "/sleep"), "module is %s", symbol.module);
 	kill(child, SIGKILL);
@@ -136,15 +131,12 @@ Test(bcc_life, searches_a_name_in_the_running_program)
 	cache = library.symcache_new(child, NULL);
 	cr_assert_eq(library.symcache_resolve_no_demangle(cache, own, &libc), 0);
 	close(go);
-	for (int i = 0; i < 500 && !start; i++) {
-		wait_ms(10);
+	for (int turn = 0; !start && wait_turn(turn); turn++)
 		if (mapped_at(child, "/sleep"))
 			start = mapped_at(child, "/libc.so.6");
-	}
-	for (int i = 0; i < 500 && found != start + own - mapped_at(getpid(), "/libc.so.6"); i++) {
-		wait_ms(10);
+	for (int turn = 0;
+	     found != start + own - mapped_at(getpid(), "/libc.so.6") && wait_turn(turn); turn++)
 		cr_assert_eq(library.symcache_resolve_name(cache, libc.module, name, &found), 0);
-	}
 	cr_expect_eq(found, start + own - mapped_at(getpid(), "/libc.so.6"));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -212,8 +204,7 @@ Test(bcc_life, names_code_that_replaced_other_code)
 	cr_assert_eq(library.symcache_resolve(cache, (uint64_t)code + 4, &symbol), 0);
 	cr_expect_str_eq(symbol.name, "the_first");
 	fprintf(map, "%lx 10 the_second\n", (unsigned long)code);
-	for (int i = 0; i < 60 && !strcmp(symbol.name, "the_first"); i++) {
-		wait_ms(100);
+	for (int turn = 0; !strcmp(symbol.name, "the_first") && wait_turn(turn); turn++) {
 		cr_assert_eq(library.symcache_resolve(cache, (uint64_t)code + 4, &symbol), 0);
 	}
 	cr_expect_str_eq(symbol.name, "the_second");

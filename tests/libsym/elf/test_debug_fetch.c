@@ -22,6 +22,7 @@
 #include "libsym/base/hex.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
+#include "tests/support/waiting.h"
 
 enum {
 	EXPORTED = ELF_BUILDER_TEXT_VADDR,
@@ -77,6 +78,8 @@ struct bringer {
 	const char *path; /* the fetched path; NULL: none */
 	int failure;
 	atomic_uint calls;
+	unsigned int askers; /* that must have begun before it returns */
+	atomic_uint begun;
 	char build_id[41];
 	char image_path[512];
 	char debug_link[64];
@@ -95,7 +98,9 @@ static int bring(void *context, const struct sym_fetch_request *request, char **
 			 request->debug_link);
 	bringer->debug_link_sum = request->debug_link_sum;
 	bringer->kind = request->kind;
-	usleep(2000); /* gives the other threads time to arrive */
+	for (int turn = 0; atomic_load(&bringer->begun) < bringer->askers && wait_turn(turn);
+	     turn++)
+		;
 	atomic_fetch_add(&bringer->calls, 1);
 	if (bringer->path)
 		*path_ret = strdup(bringer->path);
@@ -212,6 +217,7 @@ Test(debug_fetch, serves_lists_with_the_same_file)
 
 struct asker {
 	pthread_t thread;
+	struct bringer *bringer;
 	struct sym_image *image;
 	unsigned int named;
 };
@@ -224,6 +230,7 @@ static void *ask_often(void *context)
 
 	for (unsigned int i = 0; i < QUESTIONS; i++)
 		vaddrs[i] = HIDDEN + i % 0x20;
+	atomic_fetch_add(&asker->bringer->begun, 1);
 	if (sym_result_create(&result) ||
 	    sym_image_resolve(asker->image, SYM_POSITION_VADDR, vaddrs, QUESTIONS, result))
 		return NULL;
@@ -236,12 +243,13 @@ static void *ask_often(void *context)
 Test(debug_fetch, fetches_once_for_four_threads)
 {
 	char *path = stripped("lib.so", 0x11), *debug = debug_file("lib.debug", 0x11);
-	struct bringer bringer = { .path = debug };
+	struct bringer bringer = { .path = debug, .askers = THREADS };
 	struct asker askers[THREADS] = { 0 };
 	struct sym_image *image = open_with(path, &bringer);
 
 	for (int i = 0; i < THREADS; i++) {
 		askers[i].image = image;
+		askers[i].bringer = &bringer;
 		cr_assert_eq(pthread_create(&askers[i].thread, NULL, ask_often, &askers[i]), 0);
 	}
 	for (int i = 0; i < THREADS; i++) {

@@ -11,6 +11,7 @@
 #include "libsym/libsym.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/elf_builder.h"
+#include "tests/support/waiting.h"
 
 enum {
 	PAGE_BYTES = 4096,
@@ -203,7 +204,7 @@ Test(snapshot_archive, is_rejected_after_it_was_written_to)
 	for (size_t i = 0; i < archive.size_bytes; i += PAGE_BYTES)
 		((volatile uint8_t *)copy)[i] = copy[i];
 	/* After the first moments of this process, in which nothing could be mapped. */
-	nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
+	wait_for_age(getpid(), 40);
 	fd = open(archive.path, O_WRONLY | O_CLOEXEC);
 	cr_assert_eq(pwrite(fd, "\1", 1, (off_t)archive.offsets[0] + 9), 1);
 	close(fd);

@@ -19,6 +19,7 @@
 #include "libsym/libsym.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/program.h"
+#include "tests/support/waiting.h"
 
 /* Above the memory of AddressSanitizer. */
 static const uint64_t code = 0x220000000000, library = 0x210000000000;
@@ -187,7 +188,7 @@ static void end_first(void)
 {
 	order(FIRST);
 	while (state_of_child() != 'Z')
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		wait_pause();
 }
 
 static void load_library(void)

@@ -17,6 +17,7 @@
 #include "tests/support/chosen_id.h"
 #include "tests/support/error_code.h"
 #include "tests/support/program.h"
+#include "tests/support/waiting.h"
 
 static const uint64_t places[] = { LOOK_ALIKE_NATIVE + 8, LOOK_ALIKE_MAPPED + 8,
 				   LOOK_ALIKE_DUMPED + 8 };
@@ -112,17 +113,19 @@ Test(reused_id, reads_nothing_of_the_new_process_for_the_old_one)
 	asked_close(&asked);
 }
 
-static void wait_ms(long milliseconds)
+static const char *map_path(void)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = milliseconds * 1000000 }, NULL);
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)id);
+	return path;
 }
 
 static void append_line(const char *line)
 {
-	char path[64];
+	const char *path = map_path();
 	FILE *map;
 
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)id);
 	map = fopen(path, "a");
 	cr_assert_not_null(map);
 	fputs(line, map);
@@ -136,7 +139,7 @@ Test(reused_id, does_not_use_a_left_map_for_the_new_process)
 
 	new.flags = 0;
 	/* Start times have ticks of 1/100 s. */
-	wait_ms(60);
+	wait_until_old(map_path(), 60);
 	reuse();
 	cr_assert_null(asked_try(&asked, id, SYM_JIT_AUTO));
 	cr_expect_eq(names_of(&asked, "new"), 1, "of the file that it has mapped");
@@ -149,7 +152,7 @@ Test(reused_id, does_not_use_a_map_written_until_the_end)
 	struct asked asked;
 
 	new.flags = 0;
-	wait_ms(60);
+	wait_until_old(map_path(), 60);
 	append_line("100 10 old_too\n");
 	reuse();
 	cr_assert_null(asked_try(&asked, id, SYM_JIT_AUTO));
@@ -158,7 +161,7 @@ Test(reused_id, does_not_use_a_map_written_until_the_end)
 	cr_expect_null(info->path);
 	cr_expect_not_null(info->rejected_reason);
 	/* A file written later can only belong to the new process. */
-	wait_ms(20);
+	wait_for_age(id, 30);
 	append_line("200 10 new_too\n");
 	cr_assert_null(sym_snapshot_perf_map(asked.snapshot, &info));
 	cr_expect_not_null(info->path);

@@ -9,6 +9,7 @@
 #include "tests/support/alloc_fail.h"
 #include "tests/support/fake_runtime.h"
 #include "tests/support/program.h"
+#include "tests/support/waiting.h"
 
 static const struct sym_symbols *symbols; /* of the last list */
 
@@ -119,7 +120,7 @@ Test(live_symbols, lists_an_overwritten_library_again)
 	look_for(live, SYM_SYMBOLS_ELF);
 	cr_expect_not_null(find("deflate"));
 	cr_expect_null(find("DEFLATE"));
-	usleep(40000); /* a change within the tick of the file's last change has the same mtime */
+	wait_for_file_tick();
 	cr_assert_eq(pwrite(fd, "DEFLATE", 7, place + 1 - bytes), 7);
 	look_for(live, SYM_SYMBOLS_ELF);
 	cr_expect_not_null(find("DEFLATE"));

@@ -20,6 +20,7 @@
 #include "tests/support/own_perf_map.h"
 #include "tests/support/proc_tree.h"
 #include "tests/support/program.h"
+#include "tests/support/waiting.h"
 
 DEFINE_GUARD(open_snapshot, struct sym_snapshot *, sym_snapshot_close)
 #define AUTO_SNAPSHOT GUARDED(open_snapshot)
@@ -226,7 +227,7 @@ Test(snapshot, does_not_use_a_file_that_was_overwritten_in_place)
 	*(volatile char *)(header + 9) =
 		*(volatile char *)(header + 9); /* a page of its own from here on */
 	/* A change in the first 20 ms of a process counts as earlier than the process. */
-	nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
+	wait_for_age(getpid(), 40);
 	fd = open(copy.path, O_WRONLY);
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(pwrite(fd, "x", 1, 9), 1);
@@ -268,7 +269,7 @@ Test(snapshot, names_a_code_only_mapping_of_a_renamed_file)
 	close(fd);
 	moved += copy.address - code->start_address;
 	/* A change in the first 20 ms of a process counts as earlier than the process. */
-	nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
+	wait_for_age(getpid(), 40);
 	cr_assert_eq(link(copy.path, name), 0);
 	sym_snapshot_close(snapshot);
 	snapshot = open_pid(getpid(), NULL, NULL);
@@ -734,7 +735,7 @@ Test(snapshot, detects_an_overwritten_file_by_a_refresh)
 	cr_expect_eq(ask(&held, copy.address, "deflate"), SYM_RESOLVED);
 	cr_expect_neq(refresh(&held), SYM_REFRESH_REMAPPED);
 	cr_assert(place && fd >= 0);
-	nanosleep(&(struct timespec){ .tv_nsec = 40000000 }, NULL);
+	wait_for_file_tick();
 	cr_assert_eq(pwrite(fd, "DEFLATE", 7, place + 1 - bytes), 7);
 	cr_assert_eq(futimens(fd, times), 0);
 	cr_expect_eq(refresh(&held), SYM_REFRESH_REMAPPED);

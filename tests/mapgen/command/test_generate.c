@@ -16,6 +16,7 @@
 #include "tests/support/fake_runtime.h"
 #include "tests/support/program.h"
 #include "tests/support/r2r_sample.h"
+#include "tests/support/waiting.h"
 
 static char *scratch, *input, *output;
 
@@ -504,7 +505,6 @@ Test(generate, interrupted_it_leaves_nothing_of_crossgen)
 	char *crossgen = scratch_path(scratch, "crossgen"), *script, *text = NULL;
 	const char *const arguments[] = { "generate",   assembly, "-o", output,
 					  "--crossgen", crossgen, NULL };
-	const struct timespec pause = { .tv_nsec = 1000000 };
 	pid_t program;
 	int status;
 
@@ -514,7 +514,7 @@ Test(generate, interrupted_it_leaves_nothing_of_crossgen)
 	scratch_write(crossgen, script, strlen(script));
 	cr_assert(!chmod(crossgen, 0755));
 	program = program_start(scratch, arguments);
-	for (int i = 0; i < 20000 && !text; i++, nanosleep(&pause, NULL))
+	for (int turn = 0; !text && wait_turn(turn); turn++)
 		text = scratch_read(started, NULL);
 	cr_assert(text, "crossgen was not started");
 	kill(program, SIGTERM);

@@ -17,6 +17,7 @@
 
 #include "tests/support/fake_runtime.h"
 #include "tests/support/program.h"
+#include "tests/support/waiting.h"
 
 static char *scratch;
 static struct fake_runtime *runtime;
@@ -578,11 +579,9 @@ static void kill_after(const char *mode, const char *tiers, long delay_us)
 /* The writing child of the killed program ends by itself; afterwards the file has whole lines. */
 static void expect_whole_lines(void)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
 	char *text = map_text();
 
-	for (int i = 0; i < 20000 && text[strlen(text) - 1] != '\n'; i++) {
-		nanosleep(&pause, NULL);
+	for (int turn = 0; text[strlen(text) - 1] != '\n' && wait_turn(turn); turn++) {
 		free(text);
 		text = map_text();
 	}
