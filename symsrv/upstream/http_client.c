@@ -553,12 +553,11 @@ static void judge_status(struct attempt *attempt)
 {
 	struct upstream *upstream = attempt->transfer->upstream;
 	long status = 0;
-	char text[32 + S3_CODE_BYTES], code[S3_CODE_BYTES];
+	char text[S3_STATUS_BYTES];
 
 	curl_easy_getinfo(attempt->easy, CURLINFO_RESPONSE_CODE, &status);
 	attempt->transfer->status = status;
-	s3_error_code(attempt->body, code);
-	snprintf(text, sizeof(text), "HTTP status %ld%s%s", status, *code ? " " : "", code);
+	s3_status_text(status, attempt->body, text);
 	if (upstream->kind == UPSTREAM_S3 && status >= 300 && status < 400)
 		status = 400;
 	if (status == 301 || status == 302 || status == 303 || status == 307 || status == 308) {
@@ -566,8 +565,7 @@ static void judge_status(struct attempt *attempt)
 		return;
 	}
 	if (status >= 500 || status == 408 || status == 429 || status < 200) {
-		/* The server answers, so the network works, but a flood of 5xx deserves a pause
-		 * too. */
+		/* The network works, but a flood of 5xx deserves a pause too. */
 		upstream_report(upstream,
 				is_server_failure(attempt, status) ? UPSTREAM_FAILED
 								   : UPSTREAM_ANSWERED,
@@ -599,8 +597,11 @@ static void judge_failure(struct attempt *attempt, CURLcode code)
 		       code == CURLE_FILESIZE_EXCEEDED || *transfer->cancel ||
 		       code == CURLE_OUT_OF_MEMORY;
 
-	upstream_report(transfer->upstream, is_ours ? UPSTREAM_NOT_ASKED : UPSTREAM_FAILED,
-			clock_now_ms());
+	if (*transfer->cancel && s3_was_silent(attempt->easy))
+		upstream_report_silence(transfer->upstream, clock_now_ms());
+	else
+		upstream_report(transfer->upstream, is_ours ? UPSTREAM_NOT_ASKED : UPSTREAM_FAILED,
+				clock_now_ms());
 	if (attempt->was_denied)
 		end_attempt(attempt, TRANSFER_DENIED, "an address that must not be reached");
 	else if (*transfer->cancel)

@@ -230,7 +230,7 @@ static void log_failure(const struct lane *lane)
 		return;
 	if (transfer->outcome != TRANSFER_NO_ROOM)
 		upstream_note_trouble(lane->upstream, transfer->error);
-	if ((transfer->outcome == TRANSFER_REFUSED || lane->upstream->kind == UPSTREAM_S3) &&
+	if ((transfer->outcome == TRANSFER_REFUSED || upstream_is_optional(lane->upstream)) &&
 	    !upstream_refusal_is_news(lane->upstream, transfer->error, clock_now_ms()))
 		return;
 	log_message(LOG_LEVEL_WARNING, "upstream %s: %s: %s", lane->upstream->name,

@@ -47,3 +47,21 @@ void s3_error_code(const char *body, char room[S3_CODE_BYTES])
 	if (start[length] == '<' && length < S3_CODE_BYTES)
 		snprintf(room, S3_CODE_BYTES, "%.*s", (int)length, start);
 }
+
+void s3_status_text(long status, const char *body, char room[S3_STATUS_BYTES])
+{
+	char code[S3_CODE_BYTES];
+
+	s3_error_code(body, code);
+	snprintf(room, S3_STATUS_BYTES, "HTTP status %ld%s%s", status, *code ? " " : "", code);
+}
+
+bool s3_was_silent(CURL *easy)
+{
+	curl_off_t total_us = 0;
+	long status = 0;
+
+	curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &total_us);
+	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+	return !status && total_us >= 1000000;
+}

@@ -11,6 +11,7 @@
 #define SYMSRV_UPSTREAM_S3_H
 
 #include <curl/curl.h>
+#include <stdbool.h>
 
 #include "symsrv/upstream/s3_credentials.h"
 
@@ -28,5 +29,12 @@ void s3_add_header(struct curl_slist **headers, const char *name, const char *va
 #define S3_CODE_BYTES 48
 /* The text of <Code> in the body of an error, or "": "NoSuchKey", "SignatureDoesNotMatch", ... */
 void s3_error_code(const char *body, char room[S3_CODE_BYTES]);
+
+#define S3_STATUS_BYTES (32 + S3_CODE_BYTES)
+/* The status of an answer, with that code. */
+void s3_status_text(long status, const char *body, char room[S3_STATUS_BYTES]);
+
+/* Whether the request got no answer within the time after which others are asked (a second). */
+bool s3_was_silent(CURL *easy);
 
 #endif

@@ -33,6 +33,8 @@ static const char *const kind_texts[] = {
 
 /* A refusal concerns every object, so it is logged once. */
 static const int64_t refusal_silence_ms = 3600 * 1000;
+/* Failures within this time are one outage. */
+static const int64_t outage_ms = 60000;
 
 const char *upstream_kind_text(enum upstream_kind kind)
 {
@@ -235,9 +237,16 @@ bool upstream_may_ask(struct upstream *upstream, int64_t now_ms)
 	return may;
 }
 
+/* A tier and a peer are left out when they fail, and their first failure was logged. */
+static bool is_told_of(const struct upstream *upstream)
+{
+	return upstream_is_optional(upstream) && upstream->told[0];
+}
+
 void upstream_report(struct upstream *upstream, enum upstream_report report, int64_t now_ms)
 {
 	enum circuit_breaker_state before, after;
+	bool is_told;
 
 	pthread_mutex_lock(&upstream->lock);
 	before = upstream->breaker.state;
@@ -248,9 +257,14 @@ void upstream_report(struct upstream *upstream, enum upstream_report report, int
 	else
 		circuit_breaker_withdrawn(&upstream->breaker);
 	after = upstream->breaker.state;
+	is_told = is_told_of(upstream);
+	/* The next outage is news. A tier whose uploads work closes it although reading fails. */
+	if (before != BREAKER_CLOSED && after == BREAKER_CLOSED &&
+	    now_ms - upstream->told_ms >= outage_ms)
+		upstream->told[0] = '\0';
 	pthread_mutex_unlock(&upstream->lock);
 	/* Logged once, not for each request that is skipped. */
-	if (before == BREAKER_CLOSED && after != BREAKER_CLOSED)
+	if (before == BREAKER_CLOSED && after != BREAKER_CLOSED && !is_told)
 		log_message(LOG_LEVEL_WARNING,
 			    "upstream %s: failed too often, not asked for a while", upstream->name);
 	else if (before != BREAKER_CLOSED && after == BREAKER_CLOSED)
@@ -289,12 +303,22 @@ void upstream_note_trouble(struct upstream *upstream, const char *text)
 	pthread_mutex_unlock(&upstream->lock);
 }
 
-/* The answer to a HEAD has the status only: its text is the beginning of another's. */
+static bool is_status(const char *text)
+{
+	return !strncmp(text, "HTTP status", strlen("HTTP status"));
+}
+
+/*
+ * The answer to a HEAD has the status only: its text is the beginning of another's. Without an
+ * answer all failures are alike: a server that dies resets connections, then accepts none.
+ */
 static bool is_same_refusal(const char *told, const char *text)
 {
 	size_t told_bytes = strlen(told), text_bytes = strlen(text);
 
-	return told_bytes &&
+	if (!told_bytes || is_status(told) != is_status(text))
+		return false;
+	return !is_status(text) ||
 	       !strncmp(told, text, told_bytes < text_bytes ? told_bytes : text_bytes);
 }
 
@@ -311,6 +335,19 @@ bool upstream_refusal_is_news(struct upstream *upstream, const char *text, int64
 	}
 	pthread_mutex_unlock(&upstream->lock);
 	return is_news;
+}
+
+void upstream_report_silence(struct upstream *upstream, int64_t now_ms)
+{
+	static const char text[] = "no answer for a second, others were asked";
+	bool is_failure = upstream->kind == UPSTREAM_S3;
+
+	if (is_failure) {
+		upstream_note_trouble(upstream, text);
+		if (upstream_refusal_is_news(upstream, text, now_ms))
+			log_message(LOG_LEVEL_WARNING, "upstream %s: %s", upstream->name, text);
+	}
+	upstream_report(upstream, is_failure ? UPSTREAM_FAILED : UPSTREAM_NOT_ASKED, now_ms);
 }
 
 int64_t upstream_last_trouble(struct upstream *upstream, char room[160])

@@ -66,7 +66,7 @@ struct upstream {
 	pthread_mutex_t lock; /* protects the breaker and the last problem */
 	struct circuit_breaker breaker;
 	char trouble[160]; /* "": none so far */
-	char told[96];     /* the refusal that was logged last */
+	char told[96];     /* the failure that was logged last; "": none since it answered */
 	int64_t told_ms;
 	int64_t trouble_s; /* since 1970 */
 	struct upstream_queue queues[UPSTREAM_QUEUES];
@@ -110,13 +110,21 @@ enum upstream_report {
 	UPSTREAM_NOT_ASKED
 };
 void upstream_report(struct upstream *upstream, enum upstream_report report, int64_t now_ms);
+/* Others have answered while it was silent. A failure of a tier; a peer waits for upstreams. */
+void upstream_report_silence(struct upstream *upstream, int64_t now_ms);
 /* It asked for a pause of this length: no requests, for five minutes at most. */
 void upstream_rests(struct upstream *upstream, int64_t now_ms, int64_t rest_ms);
 enum circuit_breaker_state upstream_state(struct upstream *upstream);
 
+/* Whether others answer when it fails: a tier or a peer. */
+static inline bool upstream_is_optional(const struct upstream *upstream)
+{
+	return upstream->kind == UPSTREAM_S3 || upstream->kind == UPSTREAM_PEER;
+}
+
 /* Records the last problem, for people; and reads it ("": none yet). */
 void upstream_note_trouble(struct upstream *upstream, const char *text);
-/* Whether a refusal is to be logged: it differs from the last one, or that was an hour ago. */
+/* Whether a failure is to be logged: it differs from the last one, or that was an hour ago. */
 bool upstream_refusal_is_news(struct upstream *upstream, const char *text, int64_t now_ms);
 int64_t upstream_last_trouble(struct upstream *upstream, char room[160]);
 

@@ -30,6 +30,7 @@ if command -v python3 > /dev/null; then
 	python3 tests/bench/bcc_figures.py --build "$build" >> "$results"
 	python3 tests/bench/fleet_figures.py --program "$build/symsrv-bin/symsrv" >> "$results"
 	python3 tests/bench/resolve_figures.py --program "$build/symsrv-bin/symsrv" >> "$results"
+	python3 tests/bench/idle_figures.py --program "$build/symsrv-bin/symsrv" >> "$results"
 	python3 tests/bench/server_figures.py --program "$build/symsrv-bin/symsrv" >> "$results"
 else
 	echo 'command figures: python3 is not installed' >> "$results"

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""A node that is killed and a store that is stopped, while clients ask: all hits are answered, and no body is wrong.
+
+bucket_tests.py has the other faults of a bucket.
+"""
+import collections
+import concurrent.futures
+import signal
+import statistics
+import threading
+import time
+
+import symsrv_harness as h
+from fleet_tests import fleet
+from symsrv_harness import RUN, check, equal, symsrv, test, upstream
+from tier_tests import swift, tier
+
+STORED = [h.build_id(number) for number in range(400, 410)]
+FRESH = [h.build_id(number) for number in range(420, 450)]
+
+
+def body_of(identity):
+    return h.make_elf(identity, 60000)
+
+
+def files_of(identities):
+    return {"/buildid/%s/debuginfo" % identity: body_of(identity) for identity in identities}
+
+
+class Hits:
+    """Clients that ask for stored objects until the end of the block, and then for `least` of them at least."""
+
+    def __init__(self, nodes, least=200, clients=4):
+        self.nodes, self.least, self.clients = nodes, least, clients
+        self.stop, self.times_ms, self.wrong = threading.Event(), collections.deque(), collections.deque()
+
+    def ask(self):
+        number = 0
+        while not self.stop.is_set() or len(self.times_ms) < self.least:
+            identity, node = STORED[number % len(STORED)], self.nodes[number % len(self.nodes)]
+            number += 1
+            begun = time.monotonic()
+            try:
+                status, _, body = node.debuginfo(identity)
+            except OSError as error:
+                self.wrong.append(repr(error))
+                return
+            self.times_ms.append(1000 * (time.monotonic() - begun))
+            if status != 200 or body != body_of(identity):
+                self.wrong.append("%d, %d bytes" % (status, len(body)))
+
+    def __enter__(self):
+        self.threads = [threading.Thread(target=self.ask) for _ in range(self.clients)]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def median_ms(self):
+        equal(list(self.wrong), [], "hits that failed")
+        return statistics.median(self.times_ms)
+
+
+def print_medians(word, before, during):
+    """Compared by people: a busy machine makes both slower, not always alike."""
+    print("      %s: %d hits, median %.2f ms, before %.2f ms (%.2f times)" %
+          (word, len(during.times_ms), during.median_ms(), before.median_ms(), during.median_ms() / before.median_ms()))
+
+
+def lines_about(node, name):
+    """Log lines that are about trouble with `name`."""
+    with open(node.log.name) as file:
+        return [line for line in file if name in line and "answers again" not in line]
+
+
+@test
+def a_killed_node_costs_the_others_no_answer():
+    with upstream(h.serve_files(files_of(STORED + FRESH))) as server, \
+            fleet(3, "--upstream", "debuginfod=" + server.url) as nodes, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for node in nodes:
+            for identity in STORED:
+                equal(node.debuginfo(identity)[2], body_of(identity), "stored")
+        dead, alive = nodes[0], nodes[1:]
+        name = "127.0.0.1:%d" % dead.port
+        with Hits(alive) as before:
+            pass
+        with Hits(alive) as during:
+            # Some fetches go through the node that is killed.
+            answers = [pool.submit(alive[number % 2].debuginfo, identity) for number, identity in enumerate(FRESH)]
+            dead.kill()
+            for identity, answer in zip(FRESH, answers):
+                status, _, body = answer.result()
+                equal((status, body == body_of(identity)), (200, True), "an object that no node has")
+            for node in alive:
+                for identity in FRESH:
+                    equal(node.debuginfo(identity)[2], body_of(identity), "afterwards")
+            # More objects of the dead node than a circuit breaker takes before it opens.
+            for number in range(500, 560):
+                equal(alive[number % 2].debuginfo(h.build_id(number))[0], 404, "a miss")
+        print_medians("a node is killed", before, during)
+        for node in alive:
+            lines = lines_about(node, name)
+            equal(len(lines), 1, "lines in the log: %s" % lines)
+            equal(node.metric('symsrv_upstream_available{upstream="%s"}' % name), 0, "the metric")
+        # An object may be asked for by the node that is killed, and once more.
+        for path in files_of(FRESH):
+            check(1 <= server.count(path) <= 2, "%d requests for %s" % (server.count(path), path))
+
+
+@test
+def a_stopped_store_costs_no_client_an_answer():
+    """30 seconds with --long."""
+    stopped_s = 30 if RUN.long else 3
+    servers = ("object", "container", "account", "proxy")
+    with swift() as store, upstream(h.serve_files(files_of(STORED + FRESH))) as server:
+        with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as node:
+            for identity in STORED:
+                equal(node.debuginfo(identity)[2], body_of(identity), "stored")
+            h.wait_until(lambda: node.metric("symsrv_tier_stored_total") == len(STORED), "uploads: " + node.log_text())
+            with Hits([node]) as before:
+                pass
+            for name in servers:
+                store.signal(name, signal.SIGSTOP)
+            begun = time.monotonic()
+            try:
+                with Hits([node]) as during:
+                    number, cold_ms = 0, []
+                    while time.monotonic() - begun < stopped_s or number < 10:
+                        identity = FRESH[number % len(FRESH)]
+                        number += 1
+                        asked = time.monotonic()
+                        equal(node.debuginfo(identity)[2], body_of(identity), "while the store is stopped")
+                        cold_ms.append(1000 * (time.monotonic() - asked))
+                        equal(node.get("/readyz")[0], 200, "ready")
+            finally:
+                for name in servers:
+                    store.signal(name, signal.SIGCONT)
+            print_medians("the store is stopped for %.0f s" % (time.monotonic() - begun), before, during)
+            lines = lines_about(node, "bucket")
+            equal(len(lines), 1, "lines in the log: %s" % lines)
+            print("      objects that were not here: the first %.0f ms, the median %.0f ms" % (cold_ms[0], statistics.median(cold_ms)))
+            check(node.metric("symsrv_tier_waiting") > 0, "the metric")
+            equal(node.metric('symsrv_upstream_available{upstream="bucket"}'), 0, "it is left out")
