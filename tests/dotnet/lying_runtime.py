@@ -17,6 +17,10 @@ import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+
+from nettrace_bytes import type_of, varint  # noqa: E402
+
 MAGIC = b"DOTNET_IPC_V1\0"
 EVENTS_IN_BLOCK = 10000
 START_NS = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -24,18 +28,6 @@ START_NS = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 TRACE = struct.pack("<8HQQ4I", 2026, 11, 0, 29, 0, 0, 0, 0, START_NS, 10**9, 8, os.getpid(), 2, 10**6)
 EVENT_PIPE, STOP_TRACING, UNKNOWN_COMMAND = 2, 1, 0x80131385  # set and number of a command; an HRESULT
 REPLY = MAGIC + struct.pack("<HBBHQ", 28, 0xff, 0, 0, 7)  # session 7
-
-
-def varint(value):
-    encoded = b""
-    while value > 0x7f:
-        encoded += bytes([0x80 | value & 0x7f])
-        value >>= 7
-    return encoded + bytes([value])
-
-
-def type_of(name):
-    return b"\5\5\1" + struct.pack("<III", 2, 2, len(name)) + name + b"\6"
 
 
 def block(name, place, content, said_bytes=None):
