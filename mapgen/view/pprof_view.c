@@ -100,14 +100,15 @@ static uint32_t location_of(const struct writing *writing, uint32_t number)
 	return frame_at(writing, number)->line ? number : writing->groups[number];
 }
 
-/* A function has the number + 1 of the first of its frames. Its file is that of its lines, or else
- * its image. */
+/* A function has the number + 1 of the first of its frames. Its file is that of its lines, or its
+ * URL, or else its image. */
 static void put_function(struct writing *writing, uint32_t number)
 {
 	const struct profile_frame *frame = frame_at(writing, number);
 	uint32_t with_line = writing->with_lines[number];
-	const char *file =
-		with_line == FRAME_NONE ? frame->image : frame_at(writing, with_line)->file;
+	const char *file = with_line == FRAME_NONE
+				   ? frame->image
+				   : view_source_file(writing->view, frame_at(writing, with_line));
 	const char *name;
 
 	buf_clear(&writing->text);

@@ -85,7 +85,8 @@ static void put_frames(struct writing *writing)
 
 		fputs(i ? ",\n" : "", writing->to);
 		put_frame(writing, name ? name : "",
-			  by_line && frame->line ? frame->file : frame->image,
+			  by_line && frame->line ? view_source_file(writing->view, frame)
+						 : frame->image,
 			  by_line ? frame : NULL);
 	}
 	buf_deinit(&text);

@@ -6,6 +6,11 @@
 #include "libsym/error.h"
 #include "mapgen/view/frame_groups.h"
 
+const char *view_source_file(const struct view *view, const struct profile_frame *frame)
+{
+	return view->urls && frame->url && *frame->url ? frame->url : frame->file;
+}
+
 const char *view_kind_name(enum view_kind kind)
 {
 	static const char *const names[VIEW_KINDS] = {

@@ -38,13 +38,16 @@ struct view {
 	enum view_kind kind;
 	enum totals_by by;
 	bool has_by;    /* it was asked for */
-	bool urls;      /* with lines, the URL of the file on a line below */
+	bool urls;      /* with lines, the URL of the file */
 	uint32_t event; /* what is shown; UINT32_MAX: nothing of the kind is there */
 	struct selection_opts selection;
 	size_t top; /* rows at most; 0: all */
 	enum frame_names names;
 	size_t width; /* of the terminal; 0: lines are not cut */
 };
+
+/* The source file of a frame with a line; with `urls` its URL, where that is known. */
+const char *view_source_file(const struct view *view, const struct profile_frame *frame);
 
 /* Its name on the command line and in JSON; static. */
 const char *view_kind_name(enum view_kind kind);

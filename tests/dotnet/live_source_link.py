@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Source Link: a program built with a map of its sources, as the compiler puts it into the PDB."""
+import gzip
 import json
 import os
 import shutil
@@ -65,3 +66,11 @@ def test_recordings_have_urls(context):
     expect(all(row["url"] == f"{SERVER}/lines/Lines.cs" for row in own), f"another URL: {own[:1]}")
     text = context.mapgen.must("report", "cpu", "--by=line", "--urls", "--top=0", "-i", path, codes=(0, 3)).stdout
     expect(f"{SERVER}/lines/Lines.cs#L{own[0]['line']}" in text, "the text has no URL")
+    for urls, wanted in (((), f"{sources}/lines/Lines.cs"), (("--urls",), f"{SERVER}/lines/Lines.cs")):
+        scope = context.mapgen.must("report", "cpu", "--by=line", "--format=speedscope", *urls, "-i", path, codes=(0, 3)).stdout
+        files = {frame.get("file") for frame in json.loads(scope)["shared"]["frames"] if "line" in frame}
+        expect(wanted in files, f"speedscope has {files}")
+        out = os.path.join(context.scratch, "linked.pb.gz")
+        context.mapgen.must("report", "cpu", "--format=pprof", *urls, "-o", out, "-i", path, codes=(0, 3))
+        with gzip.open(out) as file:
+            expect(wanted.encode() in file.read(), f"pprof has no {wanted}")
