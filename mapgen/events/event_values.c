@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 enum {
 	TEXT_LIMIT = 1 << 20,
@@ -208,6 +209,25 @@ static void append_real(double number, struct buf *text)
 		buf_printf(text, "%.15g", number);
 }
 
+/* A FILETIME: units of 100 ns since 1601, in UTC. */
+static void append_date(uint64_t filetime, struct buf *text)
+{
+	static const uint64_t units = 10000000, seconds_to_1970 = 11644473600;
+	time_t seconds = (time_t)(filetime / units) - (time_t)seconds_to_1970;
+	char room[40];
+	struct tm date;
+
+	if (!gmtime_r(&seconds, &date) ||
+	    !strftime(room, sizeof(room), "%Y-%m-%dT%H:%M:%S", &date)) {
+		buf_printf(text, "%" PRIu64, filetime);
+		return;
+	}
+	buf_append_string(text, room);
+	if (filetime % units)
+		buf_printf(text, ".%07u", (unsigned int)(filetime % units));
+	buf_append_char(text, 'Z');
+}
+
 static void append_value(const struct nettrace_walk *walk, const struct nettrace_value *value,
 			 struct buf *text, unsigned int depth)
 {
@@ -219,6 +239,8 @@ static void append_value(const struct nettrace_walk *walk, const struct nettrace
 		append_guid(value->bytes, text);
 	else if (value->type == NETTRACE_DECIMAL)
 		buf_append_string(text, "?");
+	else if (value->type == NETTRACE_DATE)
+		append_date(value->number, text);
 	else if (value->type == NETTRACE_BOOL32 || value->type == NETTRACE_BOOL8)
 		buf_append_string(text, value->number ? "true" : "false");
 	else if (value->type == NETTRACE_POINTER)
@@ -237,6 +259,10 @@ void event_print(const struct runtime_event *event, struct buf *text)
 
 	begin(&walk, event);
 	append_fields(&walk, text, 0);
+	/* Of an event with an array, EventPipe describes no field at all. */
+	if (!event->kind->fields->count && event->payload_bytes)
+		buf_printf(text, "(%zu bytes, which the stream does not describe)",
+			   event->payload_bytes);
 }
 
 /* ---- activities ------------------------------------------------------------------------------ */

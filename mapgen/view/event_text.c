@@ -469,14 +469,16 @@ static void write_table(const struct view *view, const json_t *summary, const js
 
 struct sym_error *event_view_write_text(const struct view *view, FILE *to)
 {
+	const bool is_any = view->kind == VIEW_EVENTS;
 	json_t *summary, *rows;
 	struct sym_error *error;
 
 	if (!event_view_has_rows(view)) {
 		fprintf(to,
 			"%s has no events for the view %s: nothing happened, or it was not "
-			"recorded (dotnet-mapgen record --events=%s)\n",
-			view->input, view_kind_name(view->kind), view_kind_name(view->kind));
+			"recorded (dotnet-mapgen record --events%s%s)\n",
+			view->input, view_kind_name(view->kind), is_any ? "" : "=",
+			is_any ? "" : view_kind_name(view->kind));
 		if (view->profile->report)
 			put_event_losses(view->profile->report, to);
 		return NULL;
