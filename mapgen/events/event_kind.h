@@ -34,6 +34,9 @@ enum event_meaning {
 	EVENT_METHOD_LISTED, /* by a rundown */
 	EVENT_MODULE,        /* loaded or listed */
 	EVENT_THREAD_SAMPLE,
+	EVENT_CPU_SAMPLE, /* of one-collect, as the next two */
+	EVENT_FILE_MAPPED,
+	EVENT_SYMBOL,
 	EVENT_COUNTERS,
 	EVENT_METER_VALUE,
 	EVENT_METER_LIMIT, /* time series or histograms are left out */

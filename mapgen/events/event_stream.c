@@ -33,6 +33,7 @@ struct event_stream {
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 static const char runtime_provider[] = "Microsoft-Windows-DotNETRuntime";
+static const char universal_providers[] = "Universal.";
 static const char rundown_provider[] = "Microsoft-Windows-DotNETRuntimeRundown";
 
 static enum event_meaning meaning_of_runtime(uint32_t id)
@@ -97,6 +98,12 @@ static enum event_meaning meaning_of(const struct nettrace_kind *kind)
 		return EVENT_THREAD_SAMPLE;
 	if (!strcmp(kind->provider, "System.Diagnostics.Metrics"))
 		return meaning_of_meter(kind->name);
+	if (!strcmp(kind->provider, "Universal.Events"))
+		return !strcmp(kind->name, "cpu") ? EVENT_CPU_SAMPLE : EVENT_OTHER;
+	if (!strcmp(kind->provider, "Universal.System"))
+		return !strcmp(kind->name, "ProcessMapping")  ? EVENT_FILE_MAPPED
+		       : !strcmp(kind->name, "ProcessSymbol") ? EVENT_SYMBOL
+							      : EVENT_OTHER;
 	return !strcmp(kind->name, "EventCounters") ? EVENT_COUNTERS : EVENT_OTHER;
 }
 
@@ -121,14 +128,37 @@ static char *name_of(const struct nettrace_kind *described, const struct native_
 	return asprintf(&name, "Event %u", described->event_id) < 0 ? NULL : name;
 }
 
+/*
+ * one-collect, which dotnet-trace collect-linux records with, describes a text as one character. It
+ * is u16 bytes and the characters: src/TraceEvent/Parsers/UniversalSystemTraceEventParser.cs.
+ */
+static bool mend_universal_fields(struct nettrace_kind *kind)
+{
+	if (strncmp(kind->provider, universal_providers, strlen(universal_providers)) != 0)
+		return true;
+	for (size_t i = 0; i < kind->fields.count; i++) {
+		struct nettrace_field *field = &kind->fields.items[i], *element;
+
+		if (field->type != NETTRACE_CHAR8)
+			continue;
+		element = nettrace_fields_add(&field->inner);
+		if (!element)
+			return false;
+		element->type = NETTRACE_CHAR8;
+		field->type = NETTRACE_ARRAY;
+	}
+	return true;
+}
+
 static struct event_kind *make_kind(struct event_stream *stream, struct nettrace_kind *described)
 {
 	const struct nettrace_trace *trace = nettrace_stream_trace(stream->nettrace);
 	const struct native_event *native = NULL;
 	struct event_kind *kind = calloc(1, sizeof(*kind));
 
-	if (!kind || !grow_items((void **)&stream->kinds, &stream->kind_capacity,
-				 stream->kind_count, sizeof(*stream->kinds))) {
+	if (!kind || !mend_universal_fields(described) ||
+	    !grow_items((void **)&stream->kinds, &stream->kind_capacity, stream->kind_count,
+			sizeof(*stream->kinds))) {
 		free(kind);
 		return NULL;
 	}

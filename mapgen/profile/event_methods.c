@@ -3,6 +3,9 @@
  * The names become the text of a recording's names (mapgen/record/name_table.h), which
  * frozen_names.h reads. A method that was listed at the end is there from the beginning, unless an
  * event says when it was loaded.
+ *
+ * one-collect (dotnet-trace collect-linux) sends mappings and symbols instead. A mapping names what
+ * no symbol names: it is there from the time 0 on, symbols and listed methods from 1 on.
  */
 #include "mapgen/profile/event_methods.h"
 
@@ -13,6 +16,7 @@
 #include "libsym/base/buf.h"
 #include "libsym/base/hash.h"
 #include "libsym/error.h"
+#include "libsym/format/linux/mapping_name.h"
 #include "libsym/format/perf/perfmap_tier.h"
 #include "mapgen/events/event_kind.h"
 #include "mapgen/events/event_values.h"
@@ -24,16 +28,32 @@ enum {
 	FLAG_JITTED = 8,
 };
 
-struct known_module {
+/* No address of a module: mappings have small ids. */
+static const uint64_t MAPPING_ID = 1ull << 63;
+
+/* The pid and the id or address of something in that process. */
+struct process_key {
+	int64_t pid;
 	uint64_t id;
+};
+
+struct known_process {
+	int32_t pid;
 	unsigned int number; /* of its line */
+	UT_hash_handle hh;
+};
+
+struct known_module {
+	struct process_key key;
+	unsigned int number, process; /* of their lines */
+	bool is_elf;                  /* a mapping, by its id */
 	char *path;
 	UT_hash_handle hh;
 };
 
 /* Was it loaded while the stream ran? */
 struct known_method {
-	uint64_t start_address;
+	struct process_key key;
 	UT_hash_handle hh;
 };
 
@@ -42,8 +62,8 @@ struct event_methods {
 	struct buf lines, text;
 	struct known_module *modules;
 	struct known_method *loaded;
+	struct known_process *processes;
 	struct frozen_names *names;
-	int32_t pid;
 };
 
 struct sym_error *event_methods_create(struct event_methods **ret)
@@ -71,61 +91,103 @@ void event_methods_destroy(struct event_methods *methods)
 		free(module);
 	}
 	HASH_DESTROY(methods->loaded, free);
+	HASH_DESTROY(methods->processes, free);
 	buf_deinit(&methods->lines);
 	buf_deinit(&methods->text);
 	frozen_names_close(methods->names);
 	free(methods);
 }
 
-static struct sym_error *take_module(struct event_methods *methods,
-				     const struct runtime_event *event)
+/* *ret: the number of its line. */
+static struct sym_error *find_process(struct event_methods *methods, int32_t pid, unsigned int *ret)
 {
-	uint64_t id = event_number(event, "ModuleID");
-	struct known_module *module;
+	struct known_process *process;
 
-	HASH_FIND(hh, methods->modules, &id, sizeof(id), module);
-	if (module)
+	HASH_FIND(hh, methods->processes, &pid, sizeof(pid), process);
+	if (process) {
+		*ret = process->number;
 		return NULL;
-	buf_clear(&methods->text);
-	event_text(event, "ModuleILPath", &methods->text);
-	module = calloc(1, sizeof(*module));
-	if (!module)
+	}
+	process = calloc(1, sizeof(*process));
+	if (!process)
 		return &sym_error_no_memory;
-	module->id = id;
-	module->number = HASH_COUNT(methods->modules);
-	module->path = strdup(buf_string(&methods->text) ?: "");
-	if (module->path)
-		HASH_ADD(hh, methods->modules, id, sizeof(id), module);
-	if (module->path && hash_added(module))
+	process->pid = pid;
+	process->number = *ret = HASH_COUNT(methods->processes);
+	HASH_ADD(hh, methods->processes, pid, sizeof(pid), process);
+	if (hash_added(process))
 		return NULL;
-	free(module->path);
-	free(module);
+	free(process);
 	return &sym_error_no_memory;
 }
 
-static struct sym_error *note_loaded(struct event_methods *methods, uint64_t start_address)
+static struct sym_error *add_module(struct event_methods *methods, const struct process_key *key,
+				    struct known_module **ret)
+{
+	struct known_module *module = calloc(1, sizeof(*module));
+	struct sym_error *error;
+
+	if (!module)
+		return &sym_error_no_memory;
+	module->key = *key;
+	module->number = HASH_COUNT(methods->modules);
+	module->path = strdup(buf_string(&methods->text) ?: "");
+	error = find_process(methods, (int32_t)key->pid, &module->process);
+	if (!error && module->path)
+		HASH_ADD(hh, methods->modules, key, sizeof(module->key), module);
+	if (!error && module->path && hash_added(module)) {
+		*ret = module;
+		return NULL;
+	}
+	free(module->path);
+	free(module);
+	return error ? error : &sym_error_no_memory;
+}
+
+static struct known_module *find_module(const struct event_methods *methods,
+					const struct process_key *key)
+{
+	struct known_module *module;
+
+	HASH_FIND(hh, methods->modules, key, sizeof(*key), module);
+	return module;
+}
+
+static struct sym_error *take_module(struct event_methods *methods,
+				     const struct runtime_event *event)
+{
+	const struct process_key key = { event->pid, event_number(event, "ModuleID") };
+	struct known_module *module;
+
+	if (find_module(methods, &key))
+		return NULL;
+	buf_clear(&methods->text);
+	event_text(event, "ModuleILPath", &methods->text);
+	return add_module(methods, &key, &module);
+}
+
+static struct sym_error *note_loaded(struct event_methods *methods, const struct process_key *key)
 {
 	struct known_method *method;
 
-	HASH_FIND(hh, methods->loaded, &start_address, sizeof(start_address), method);
+	HASH_FIND(hh, methods->loaded, key, sizeof(*key), method);
 	if (method)
 		return NULL;
 	method = calloc(1, sizeof(*method));
 	if (!method)
 		return &sym_error_no_memory;
-	method->start_address = start_address;
-	HASH_ADD(hh, methods->loaded, start_address, sizeof(start_address), method);
+	method->key = *key;
+	HASH_ADD(hh, methods->loaded, key, sizeof(method->key), method);
 	if (hash_added(method))
 		return NULL;
 	free(method);
 	return &sym_error_no_memory;
 }
 
-static bool was_loaded(const struct event_methods *methods, uint64_t start_address)
+static bool was_loaded(const struct event_methods *methods, const struct process_key *key)
 {
 	struct known_method *method;
 
-	HASH_FIND(hh, methods->loaded, &start_address, sizeof(start_address), method);
+	HASH_FIND(hh, methods->loaded, key, sizeof(*key), method);
 	return method != NULL;
 }
 
@@ -164,31 +226,8 @@ static void put_name(struct event_methods *methods, const struct runtime_event *
 	put_text(&methods->lines, parameters ? parameters : "");
 }
 
-/* The lines of images have the numbers of modules in the order of the table. */
-static struct sym_error *take_method(struct event_methods *methods,
-				     const struct runtime_event *event)
+static struct sym_error *end_line(struct event_methods *methods)
 {
-	bool is_listed = event->kind->meaning == EVENT_METHOD_LISTED;
-	uint64_t start = event_number(event, "MethodStartAddress");
-	uint64_t size = event_number(event, "MethodSize");
-	uint64_t flags = event_number(event, "MethodFlags");
-	struct sym_error *error = NULL;
-
-	if (!size || size > UINT64_MAX - start)
-		return NULL;
-	if (is_listed && was_loaded(methods, start))
-		return NULL;
-	if (!is_listed)
-		error = note_loaded(methods, start);
-	if (error)
-		return error;
-	methods->pid = event->pid;
-	buf_printf(&methods->lines,
-		   "S\t0\t%" PRIx64 "\t%" PRIx64 "\t%" PRIu64 "\t0\truntime\t%s\t@%016" PRIx64
-		   "\t0\t",
-		   start, size, is_listed ? 0 : event->time_ns, tier_of(flags),
-		   event_number(event, "ModuleID"));
-	put_name(methods, event);
 	buf_append_char(&methods->lines, '\n');
 	return methods->lines.failure == BUF_TOO_BIG
 		       ? sym_error_create(SYM_ERROR_LIMIT, "more than %d bytes of names",
@@ -197,18 +236,117 @@ static struct sym_error *take_method(struct event_methods *methods,
 					: NULL;
 }
 
+/* The lines of images have the numbers of modules in the order of the table. */
+static struct sym_error *take_method(struct event_methods *methods,
+				     const struct runtime_event *event)
+{
+	bool is_listed = event->kind->meaning == EVENT_METHOD_LISTED;
+	uint64_t start = event_number(event, "MethodStartAddress");
+	uint64_t size = event_number(event, "MethodSize");
+	uint64_t flags = event_number(event, "MethodFlags");
+	const struct process_key key = { event->pid, start };
+	unsigned int process;
+	struct sym_error *error = NULL;
+
+	if (!size || size > UINT64_MAX - start)
+		return NULL;
+	if (is_listed && was_loaded(methods, &key))
+		return NULL;
+	if (!is_listed)
+		error = note_loaded(methods, &key);
+	if (!error)
+		error = find_process(methods, event->pid, &process);
+	if (error)
+		return error;
+	buf_printf(&methods->lines,
+		   "S\t%u\t%" PRIx64 "\t%" PRIx64 "\t%" PRIu64 "\t0\truntime\t%s\t@%016" PRIx64
+		   "\t0\t",
+		   process, start, size, is_listed ? 1 : event->time_ns, tier_of(flags),
+		   event_number(event, "ModuleID"));
+	put_name(methods, event);
+	return end_line(methods);
+}
+
+/* ---- symbols of one-collect ------------------------------------------------------------------ */
+
+static const char *source_of(const struct known_module *mapping)
+{
+	enum mapping_name_kind kind =
+		mapping ? mapping_name_kind(mapping->path, strlen(mapping->path))
+			: MAPPING_NAME_FILE;
+
+	if (mapping && !strcmp(mapping->path, "vmlinux"))
+		return "kernel";
+	return kind == MAPPING_NAME_MEMORY || kind == MAPPING_NAME_MEMORY_FILE ? "perfmap" : "elf";
+}
+
+/*
+ * Of files, of the kernel, and of jitted code from its perf map. The id of a mapping stands for it
+ * in all of the stream.
+ */
+static struct sym_error *take_mapping(struct event_methods *methods,
+				      const struct runtime_event *event)
+{
+	const struct process_key key = { event->pid, event_number(event, "Id") | MAPPING_ID };
+	struct known_module *module = find_module(methods, &key);
+	uint64_t start = event_number(event, "StartAddress");
+	uint64_t last = event_number(event, "EndAddress");
+	struct sym_error *error = NULL;
+
+	if (module)
+		return NULL;
+	buf_clear(&methods->text);
+	event_text(event, "FileName", &methods->text);
+	error = add_module(methods, &key, &module);
+	if (error)
+		return error;
+	module->is_elf = true;
+	if (last <= start)
+		return NULL;
+	buf_printf(&methods->lines,
+		   "S\t%u\t%" PRIx64 "\t%" PRIx64 "\t0\t0\t%s\t-\t@%016" PRIx64
+		   "\t%d\tthe recording has no symbol at this address",
+		   module->process, start, last - start, source_of(module), key.id, SYM_NO_MATCH);
+	return end_line(methods);
+}
+
+static struct sym_error *take_symbol(struct event_methods *methods,
+				     const struct runtime_event *event)
+{
+	const struct process_key key = { event->pid,
+					 event_number(event, "MappingId") | MAPPING_ID };
+	uint64_t start = event_number(event, "StartAddress");
+	uint64_t last = event_number(event, "EndAddress");
+	unsigned int process;
+	struct sym_error *error;
+
+	if (last < start || last - start == UINT64_MAX)
+		return NULL;
+	error = find_process(methods, event->pid, &process);
+	if (error)
+		return error;
+	buf_printf(&methods->lines,
+		   "S\t%u\t%" PRIx64 "\t%" PRIx64 "\t1\t0\t%s\t-\t@%016" PRIx64 "\t0\t", process,
+		   start, last - start + 1, source_of(find_module(methods, &key)), key.id);
+	buf_clear(&methods->text);
+	event_text(event, "Name", &methods->text);
+	put_text(&methods->lines, buf_string(&methods->text) ?: "");
+	return end_line(methods);
+}
+
 struct sym_error *event_methods_take(struct event_methods *methods,
 				     const struct runtime_event *event)
 {
-	/* A stream of version 6 may have several processes; one is named. */
-	if (methods->pid && event->pid != methods->pid)
-		return NULL;
 	switch (event->kind->meaning) {
 	case EVENT_MODULE:
 		return take_module(methods, event);
 	case EVENT_METHOD_LOAD:
 	case EVENT_METHOD_LISTED:
 		return take_method(methods, event);
+	case EVENT_FILE_MAPPED:
+		return take_mapping(methods, event);
+	case EVENT_SYMBOL:
+		return take_symbol(methods, event);
 	default:
 		return NULL;
 	}
@@ -216,15 +354,27 @@ struct sym_error *event_methods_take(struct event_methods *methods,
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
+/* "S", the number of the process, ... */
+static int32_t pid_of_line(const struct event_methods *methods, const char *line)
+{
+	unsigned long number = strtoul(line + 2, NULL, 10);
+
+	for (const struct known_process *process = methods->processes; process;
+	     process = process->hh.next)
+		if (process->number == number)
+			return process->pid;
+	return 0;
+}
+
 /* "@0000000000000000" to the number of the module's line. */
 static void put_line(const struct event_methods *methods, const char *line, const char *end,
 		     struct buf *text)
 {
 	const char *at = memchr(line, '@', (size_t)(end - line));
-	const struct known_module *module;
-	uint64_t id = at ? strtoull(at + 1, NULL, 16) : 0;
+	const struct process_key key = { pid_of_line(methods, line),
+					 at ? strtoull(at + 1, NULL, 16) : 0 };
+	const struct known_module *module = find_module(methods, &key);
 
-	HASH_FIND(hh, methods->modules, &id, sizeof(id), module);
 	buf_append(text, line, at ? (size_t)(at - line) : (size_t)(end - line));
 	if (!at)
 		return;
@@ -239,10 +389,14 @@ static void put_lines(const struct event_methods *methods, struct buf *text)
 {
 	const char *line = methods->lines.data, *end = line + methods->lines.size_bytes;
 
-	buf_printf(text, "P\t0\t%d\t%d\t0\t0\tdotnet\n", methods->pid, methods->pid);
+	for (const struct known_process *process = methods->processes; process;
+	     process = process->hh.next)
+		buf_printf(text, "P\t%u\t%d\t%d\t0\t0\tdotnet\n", process->number, process->pid,
+			   process->pid);
 	for (const struct known_module *module = methods->modules; module;
 	     module = module->hh.next) {
-		buf_printf(text, "I\t%u\t0\tpe\t-\t", module->number);
+		buf_printf(text, "I\t%u\t%u\t%s\t-\t", module->number, module->process,
+			   module->is_elf ? "elf" : "pe");
 		put_text(text, module->path);
 		buf_append_char(text, '\n');
 	}
@@ -259,18 +413,14 @@ static struct sym_error *frame_of(void *context, struct frame_table *frames, int
 {
 	struct event_methods *methods = context;
 
-	*ret = FRAME_NONE;
-	if (pid != methods->pid)
-		return NULL;
-	return frozen_names_frame(methods->names, frames, methods->pid, time_ns, address, ret);
+	return frozen_names_frame(methods->names, frames, pid, time_ns, address, ret);
 }
 
 static uint32_t epoch_of(void *context, int32_t pid, uint64_t time_ns)
 {
 	const struct event_methods *methods = context;
 
-	(void)pid;
-	return frozen_names_epoch(methods->names, methods->pid, time_ns);
+	return frozen_names_epoch(methods->names, pid, time_ns);
 }
 
 struct sym_error *event_methods_finish(struct event_methods *methods, struct address_names *ret)

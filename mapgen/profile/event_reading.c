@@ -13,7 +13,7 @@ struct sym_error *event_reading_thread(struct event_reading *reading,
 }
 
 static struct sym_error *find_event(struct event_reading *reading, enum profile_event_kind kind,
-				    uint32_t *ret)
+				    const struct runtime_event *event, uint32_t *ret)
 {
 	static const struct {
 		const char *name;
@@ -35,8 +35,11 @@ static struct sym_error *find_event(struct event_reading *reading, enum profile_
 	struct sym_error *error = NULL;
 
 	if (reading->events[kind] == UINT32_MAX)
-		error = profile_add_event(reading->profile, events[kind].name, kind,
-					  events[kind].unit, &reading->events[kind]);
+		error = profile_add_event(reading->profile,
+					  event->kind && event->kind->meaning == EVENT_CPU_SAMPLE
+						  ? "CPU samples"
+						  : events[kind].name,
+					  kind, events[kind].unit, &reading->events[kind]);
 	*ret = reading->events[kind];
 	return error;
 }
@@ -72,7 +75,7 @@ struct sym_error *event_reading_add(struct event_reading *reading, enum profile_
 				    const char *leaf, uint64_t weight)
 {
 	uint32_t number, thread;
-	struct sym_error *error = find_event(reading, kind, &number);
+	struct sym_error *error = find_event(reading, kind, event, &number);
 
 	if (!error)
 		error = event_reading_thread(reading, event, &thread);

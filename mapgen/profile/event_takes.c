@@ -574,6 +574,8 @@ struct sym_error *event_reading_take(struct event_reading *reading,
 		return NULL;
 	case EVENT_THREAD_SAMPLE:
 		return take_sample(reading, event, stack);
+	case EVENT_CPU_SAMPLE:
+		return event_reading_add(reading, PROFILE_CPU, event, stack, NULL, 1);
 	case EVENT_OTHER:
 		return take_activity(reading, event, stack);
 	default:
