@@ -259,7 +259,7 @@ void event_print(const struct runtime_event *event, struct buf *text)
 
 	begin(&walk, event);
 	append_fields(&walk, text, 0);
-	/* Of an event with an array, EventPipe describes no field at all. */
+	/* EventPipe describes no field of an event that has an array. */
 	if (!event->kind->fields->count && event->payload_bytes)
 		buf_printf(text, "(%zu bytes, which the stream does not describe)",
 			   event->payload_bytes);

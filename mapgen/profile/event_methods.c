@@ -280,10 +280,7 @@ static const char *source_of(const struct known_module *mapping)
 	return kind == MAPPING_NAME_MEMORY || kind == MAPPING_NAME_MEMORY_FILE ? "perfmap" : "elf";
 }
 
-/*
- * Of files, of the kernel, and of jitted code from its perf map. The id of a mapping stands for it
- * in all of the stream.
- */
+/* The id of a mapping stands for it in all of the stream. */
 static struct sym_error *take_mapping(struct event_methods *methods,
 				      const struct runtime_event *event)
 {

@@ -74,5 +74,5 @@ def test_a_nettrace_file_of_version_6_has_the_events_that_traceevent_finds_and_n
     view = cpu["views"][0]
     spin = [row for row in view["rows"] if row["name"] == "Events.Spin"]
     expect(cpu["pid"] == pid and view["samples"] == sum(row["count"] for row in events["kinds"] if row["event"] == "cpu"), f"{view}")
-    expect(spin and spin[0]["total"] > 0.5 * view["weight"], f"{[row['name'] for row in view['rows']][:20]}")
+    expect(spin and spin[0]["total_weight"] > 0.5 * view["weight"], f"{[row['name'] for row in view['rows']][:20]}")
     context.figure(f"{events['count']} events; Events.Spin is in {spin[0]['total']} of {view['samples']} samples")
