@@ -62,6 +62,7 @@ struct request {
 	int arrival_failure;            /* 0 or a negative errno */
 	unsigned int intake_status;     /* the answer */
 	char *intake_text;              /* heap */
+	bool is_stranger;               /* there is a token, and the request has it not */
 	struct buf report;
 	/* heap; of the page: what to look up, and the Host header */
 	char *report_value, *report_key;

@@ -24,17 +24,15 @@ bool intake_is_for(const struct request *request)
 	       request->route.kind == ROUTE_OBJECTS;
 }
 
-static enum upload_right right_of(const struct request *request)
+static const char *authorization_of(const struct request *request)
 {
-	return uploads_right(
-		request->server->settings.uploads,
-		MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Authorization"));
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Authorization");
 }
 
 /* ANSWER_COUNT: the request has the token. */
 static enum fixed_answer objection_without_token(const struct request *request)
 {
-	switch (right_of(request)) {
+	switch (uploads_claim(request->server->settings.uploads, authorization_of(request))) {
 	case UPLOAD_RIGHT_GOOD:
 		return ANSWER_COUNT;
 	case UPLOAD_RIGHT_NONE:
@@ -153,6 +151,7 @@ static struct byte_source body_source(const struct request *request)
 struct prefetching {
 	const struct holdings *holdings;
 	struct prefetch *prefetch;
+	bool is_stranger; /* there is a token, and the request has it not */
 	unsigned int queued, here, dropped;
 };
 
@@ -160,7 +159,7 @@ static void prefetch_key(struct prefetching *prefetching, const struct key *key)
 {
 	if (object_list_is_here(prefetching->holdings, key))
 		prefetching->here++;
-	else if (prefetch_add(prefetching->prefetch, key))
+	else if (prefetch_add(prefetching->prefetch, key, prefetching->is_stranger))
 		prefetching->queued++;
 	else
 		prefetching->dropped++;
@@ -227,7 +226,11 @@ static void run_list(struct job *job)
 {
 	struct request *request = (struct request *)((char *)job - offsetof(struct request, job));
 	const struct server_settings *settings = &request->server->settings;
-	struct prefetching prefetching = { settings->holdings, settings->prefetch, 0, 0, 0 };
+	struct prefetching prefetching = {
+		.holdings = settings->holdings,
+		.prefetch = settings->prefetch,
+		.is_stranger = request->is_stranger,
+	};
 	struct byte_source source = body_source(request);
 	char magic[2] = "";
 
@@ -267,6 +270,8 @@ static void run_upload(struct job *job)
 enum MHD_Result intake_run(struct request *request)
 {
 	const struct holdings *holdings = request->server->settings.holdings;
+	enum upload_right right;
+
 	/* A body in chunks has no length before its end. */
 	if (request->body.failure == BUF_TOO_BIG || request->arrival_failure == -ENOSPC)
 		return answer_fixed(request, ANSWER_TOO_LONG);
@@ -276,6 +281,8 @@ enum MHD_Result intake_run(struct request *request)
 		return answer_fixed(request, ANSWER_EMPTY);
 	/* Freed with the request. */
 	request->report_value = query_value(request, "name");
+	right = uploads_right_of(request->server->settings.uploads, authorization_of(request));
+	request->is_stranger = right == UPLOAD_RIGHT_UNKNOWN || right == UPLOAD_RIGHT_WRONG;
 	if (!server_suspend(request))
 		return answer_fixed(request, ANSWER_BUSY);
 	if (request->route.kind == ROUTE_OBJECTS)

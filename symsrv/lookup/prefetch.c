@@ -14,6 +14,7 @@
 
 static const unsigned int most_running = 4;
 static const size_t most_waiting = 20000;
+static const size_t most_of_strangers = 2000;
 
 struct prefetch_item {
 	struct lookup lookup;
@@ -145,13 +146,14 @@ static struct prefetch_item *make_item(struct prefetch *prefetch, const struct k
 	return NULL;
 }
 
-bool prefetch_add(struct prefetch *prefetch, const struct key *key)
+bool prefetch_add(struct prefetch *prefetch, const struct key *key, bool is_stranger)
 {
+	size_t most = is_stranger ? most_of_strangers : most_waiting;
 	struct prefetch_item *item = make_item(prefetch, key), *next = NULL;
 	bool is_taken;
 
 	pthread_mutex_lock(&prefetch->lock);
-	is_taken = item && !prefetch->is_stopping && prefetch->counts.waiting < most_waiting;
+	is_taken = item && !prefetch->is_stopping && prefetch->counts.waiting < most;
 	if (is_taken) {
 		*prefetch->last = item;
 		prefetch->last = &item->next;

@@ -19,8 +19,11 @@ bool prefetch_is_running(struct prefetch *prefetch);
 /* After the last look-up has ended. NULL is allowed. */
 void prefetch_destroy(struct prefetch *prefetch);
 
-/* Takes a copy of the key into the queue. False: the queue is full, or memory is short. */
-bool prefetch_add(struct prefetch *prefetch, const struct key *key);
+/*
+ * Takes a copy of the key into the queue. False: the queue is full, or memory is short.
+ * `is_stranger`: others, who have a token, must find room behind it.
+ */
+bool prefetch_add(struct prefetch *prefetch, const struct key *key, bool is_stranger);
 
 struct prefetch_counts {
 	uint64_t found, missing, failed, dropped;

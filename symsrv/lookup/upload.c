@@ -97,7 +97,7 @@ bool uploads_set_token(struct uploads *uploads, const char *path)
 	return true;
 }
 
-enum upload_right uploads_right(struct uploads *uploads, const char *authorization)
+enum upload_right uploads_right_of(struct uploads *uploads, const char *authorization)
 {
 	enum upload_right right = UPLOAD_RIGHT_UNKNOWN;
 	const char *given = NULL;
@@ -113,8 +113,14 @@ enum upload_right uploads_right(struct uploads *uploads, const char *authorizati
 				? UPLOAD_RIGHT_GOOD
 				: UPLOAD_RIGHT_WRONG;
 	pthread_mutex_unlock(&uploads->token_lock);
-	if (right != UPLOAD_RIGHT_GOOD)
-		uploads->counts.denied++;
+	return right;
+}
+
+enum upload_right uploads_claim(struct uploads *uploads, const char *authorization)
+{
+	enum upload_right right = uploads_right_of(uploads, authorization);
+
+	uploads->counts.denied += right != UPLOAD_RIGHT_GOOD;
 	return right;
 }
 

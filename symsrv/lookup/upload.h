@@ -26,7 +26,9 @@ enum upload_right {
 };
 
 /* `authorization`: the header of the request, or NULL. */
-enum upload_right uploads_right(struct uploads *uploads, const char *authorization);
+enum upload_right uploads_right_of(struct uploads *uploads, const char *authorization);
+/* The same for a request that needs the token: one that has it not is counted. */
+enum upload_right uploads_claim(struct uploads *uploads, const char *authorization);
 
 enum upload_outcome {
 	UPLOADED_STORED,

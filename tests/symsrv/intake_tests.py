@@ -97,6 +97,35 @@ def prefetch_fetches_in_the_background():
 
 
 @test
+def strangers_leave_room_in_the_queue_for_those_with_the_token():
+    release = threading.Event()
+
+    def answer(handler):
+        release.wait(h.WAIT_S)
+        h.send(handler, b"no", 404)
+
+    def queue(program, first, count, headers=None):
+        body = json.dumps({"objects": [debug_path(n) for n in range(first, first + count)]})
+        status, _, text = send(program, "POST", "/v1/prefetch", body, headers)
+        equal(status, 202, text)
+        found = json.loads(text)
+        return found["queued"], found["dropped"]
+
+    with upstream(answer) as server, symsrv("--upstream", "debuginfod=" + server.url, "--upload-token", token_file()) as program:
+        try:
+            equal(queue(program, 1000, 2500), (2000, 500), "without the token")
+            equal(queue(program, 4000, 10, {"Authorization": "Bearer wrong"}), (0, 10), "with a wrong one")
+            equal(queue(program, 5000, 2500, {"Authorization": "Bearer " + TOKEN}), (2500, 0), "with it")
+            equal(program.metric("symsrv_prefetch_dropped_total"), 510, "counted")
+            equal(program.metric("symsrv_uploads_denied_total"), 0, "no upload was tried")
+        finally:
+            release.set()
+    # Where there is no token, there are no strangers.
+    with symsrv() as program:
+        equal(queue(program, 1000, 2500), (2500, 0), "without tokens")
+
+
+@test
 def prefetch_takes_a_recording():
     need("gcc")
     directory = tempfile.mkdtemp(dir=RUN.scratch)
