@@ -5,6 +5,7 @@ The bucket is a server of these tests, because real ones cannot be made to fail 
 """
 import concurrent.futures
 import contextlib
+import gzip
 import hashlib
 import http.server
 import statistics
@@ -201,3 +202,102 @@ def a_slow_bucket_delays_no_hit():
         with_fault(bucket, drips(stop, bucket), "slow", lambda program: program.metric("symsrv_tier_waiting") > 0)
         check(time.monotonic() - started < 60, "no client waited for the bucket to end")
         stop.set()
+
+
+def forged_objects(key, other, good, other_good, object_file):
+    """Object files of the bucket that are not what was put there, each with a word for messages."""
+    record = object_file[len(good):]
+    swapped = other_good + record.replace(good[:16], other_good[:16])
+    footer = hashlib.sha256(good).hexdigest().encode()
+    return {
+        "the object of another key": other,
+        "another content with this record": swapped,
+        "a record with another key": object_file.replace(("\nkey: %s\n" % key).encode(), b"\nkey: debuginfo/" + b"ab" * 20 + b"\n"),
+        "cut in the content": object_file[:len(good) // 2],
+        "cut in the record": object_file[:-10],
+        "bytes behind the end": object_file + b"more",
+        "a changed byte": object_file[:5000] + bytes([object_file[5000] ^ 1]) + object_file[5001:],
+        "a changed checksum": object_file.replace(footer, b"0" * 64),
+        "a record only": record,
+        "empty": b"",
+        "a web page": b"<!doctype html><html>login</html>",
+        "compressed": gzip.compress(object_file),
+        "a bomb": h.gzip_bomb(64 << 20),
+        "zeros": bytes(1 << 20),
+    }
+
+
+@test
+def forged_objects_of_the_bucket_reach_no_client():
+    identity, neighbour = h.build_id(340), h.build_id(341)
+    files = {"/buildid/%s/debuginfo" % one: body_of(one) for one in (identity, neighbour)}
+    key = "debuginfo/" + identity
+    with Bucket() as bucket, upstream(h.serve_files(files)) as server:
+        options = tier(bucket.url, "--upstream", "debuginfod=" + server.url)
+        with symsrv(*options) as program:
+            for one in (identity, neighbour):
+                equal(program.debuginfo(one)[2], body_of(one), "from the upstream")
+            h.wait_until(lambda: program.metric("symsrv_tier_stored_total") == 2, "uploaded")
+        place, = [path for path, body in bucket.objects.items() if ("\nkey: %s\n" % key).encode() in body]
+        other, = [body for path, body in bucket.objects.items() if path != place]
+        forged = forged_objects(key, other, body_of(identity), body_of(neighbour), bucket.objects[place])
+        for word, body in forged.items():
+            if word in ("the object of another key", "cut in the content", "a bomb"):
+                bucket.objects[place] = body
+                with symsrv(*options) as program:
+                    status, _, found = program.debuginfo(identity)
+                    equal((status, found == body_of(identity)), (200, True), word)
+                    equal(program.metric("symsrv_tier_failed_total"), 0, word)
+            # A node without upstreams has nothing rather than that.
+            with symsrv(*tier(bucket.url)) as program:
+                bucket.objects[place] = body
+                equal(program.debuginfo(identity)[0], 404, word + ", without upstreams")
+                equal(program.stored_files(), [], word + ": nothing is stored")
+
+
+@test
+def lies_in_the_headers_of_the_bucket_reach_no_client():
+    identity = h.build_id(342)
+    whole = body_of(identity)
+
+    def says(status, *headers, body=None):
+        def fault(handler, _):
+            stored = bucket.objects.get(handler.path)
+            if handler.command != "GET" or stored is None:
+                return False
+            content = stored if body is None else body
+            handler.send_response(status)
+            for name, value in headers:
+                handler.send_header(name, value)
+            if not any(name == "Content-Length" for name, _ in headers):
+                handler.send_header("Content-Length", str(len(content)))
+            handler.end_headers()
+            handler.wfile.write(content)
+            handler.close_connection = True
+            return True
+        return fault
+
+    with Bucket() as bucket, upstream(h.serve_files({"/buildid/%s/debuginfo" % identity: whole})) as server:
+        options = tier(bucket.url, "--upstream", "debuginfod=" + server.url)
+        with symsrv(*options) as program:
+            equal(program.debuginfo(identity)[2], whole, "from the upstream")
+            h.wait_until(lambda: program.metric("symsrv_tier_stored_total") == 1, "uploaded")
+        lies = {
+            "a huge size": says(200, ("Content-Length", str(1 << 50))),
+            "more than came": says(200, ("Content-Length", str(1 << 20))),
+            "a negative size": says(200, ("Content-Length", "-1")),
+            "gzip that is none": says(200, ("Content-Encoding", "gzip")),
+            "a bomb": says(200, ("Content-Encoding", "gzip"), body=h.gzip_bomb(64 << 20)),
+            "a part": says(206, ("Content-Range", "bytes 0-99/100"), body=b"x" * 100),
+            "a redirect": says(302, ("Location", server.url + "/buildid/%s/debuginfo" % identity)),
+            "no content": says(204, body=b""),
+            "another checksum": says(200, ("ETag", '"0"'), ("x-amz-checksum-sha256", "AAAA")),
+        }
+        for word, fault in lies.items():
+            bucket.fault = fault
+            with symsrv(*options) as program:
+                status, _, found = program.debuginfo(identity)
+                equal((status, found == whole), (200, True), word)
+                status, headers, _ = program.debuginfo(h.build_id(343))
+                equal((status, headers["cache-control"]), (404, "max-age=30"), word + ": a miss is certain")
+                equal(program.get("/readyz")[0], 200, word + ": ready")
