@@ -27,7 +27,7 @@ enum upload_right {
 
 /* `authorization`: the header of the request, or NULL. */
 enum upload_right uploads_right_of(struct uploads *uploads, const char *authorization);
-/* The same for a request that needs the token: one that has it not is counted. */
+/* As uploads_right_of(), and counts requests without the right. */
 enum upload_right uploads_claim(struct uploads *uploads, const char *authorization);
 
 enum upload_outcome {
