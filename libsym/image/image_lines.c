@@ -170,6 +170,22 @@ bool image_find_line(struct sym_image *image, uint32_t rva, struct managed_line 
 	return true;
 }
 
+/* Without a PDB no row has a line. Most images of a framework have none. */
+static bool has_pdb(struct sym_image *image, struct assembly_lookup *lookup, const struct r2r *r2r,
+		    const struct r2r_range *range)
+{
+	struct r2r_definition_of_entry definition;
+	const struct foreign_module *foreign;
+	const char *reason;
+
+	if (!r2r_debug_method(r2r, range->entry, &definition, &reason))
+		return false;
+	if (definition.is_own)
+		return image_pdb_file(image, &reason);
+	foreign = find_foreign(image, lookup, definition.metadata);
+	return foreign && foreign->pdb;
+}
+
 void image_append_rows(const struct sym_answer *answer, struct buf *ret)
 {
 	const uint64_t rva = answer->image_position;
@@ -190,7 +206,7 @@ void image_append_rows(const struct sym_answer *answer, struct buf *ret)
 		return;
 	range = &r2r_ranges(r2r, &count)[found];
 	if (range->kind != R2R_STUB && range->kind != R2R_COLD &&
-	    r2r_debug_find(r2r, range->entry, &info))
+	    has_pdb(image, lookup, r2r, range) && r2r_debug_find(r2r, range->entry, &info))
 		il_map_append_rows(
 			il_map_begin(info.bounds, info.bounds_bytes, info.form),
 			(struct il_code){ answer->address - (rva - range->rva), range->size_bytes },
