@@ -349,9 +349,9 @@ struct sym_answer {
 	uint32_t column; /**< 0 when unknown */
 	/**
 	 * With SYM_FIELD_INLINED: the functions inlined at the address, innermost first; NULL:
-	 * none. `file` and `line` lie in the first one. Each was called from the next one; the last
-	 * one from the function `name`. The array lives as long as the answer; its strings as long
-	 * as `name`.
+	 * none. `file` and `line` lie in the first one, with all fields of managed code. Each was
+	 * called from the next one; the last one from the function `name`. The array lives as long
+	 * as the answer; its strings as long as `name`.
 	 */
 	const struct sym_inlined *inlined;
 	size_t inlined_count;
@@ -380,8 +380,9 @@ struct sym_answer {
 	/** MVID of the module that has the method, 36 characters; NULL when `method_token` is 0.
 	 * Lives as long as `name`. */
 	const char *module_mvid;
-	/** With SYM_FIELD_LINES: why managed code has no line; NULL when it has one. Lives as long
-	 * as `name`. */
+	/** With SYM_FIELD_LINES: why managed code has no line, or with SYM_FIELD_INLINED why it has
+	 * no inlined methods although the runtime recorded some; else NULL. Lives as long as
+	 * `name`. */
 	const char *line_reason;
 	/** With SYM_FIELD_LINES: the PDB that has `file`; NULL for native code. Lives as long as
 	 * `name`; see sym_pdb_source_link(). */
@@ -568,7 +569,11 @@ enum sym_field {
 	 * Lines of managed code come from portable PDBs; see sym_lines.h.
 	 */
 	SYM_FIELD_LINES = 1 << 0,
-	SYM_FIELD_INLINED = 1 << 1, /**< inlined functions, from the same sources */
+	/**
+	 * Inlined functions: from DWARF, from function tables of Go programs, and for jitted code
+	 * of .NET 10 and 11 from the runtime, if it was started with DOTNET_RichDebugInfo=1.
+	 */
+	SYM_FIELD_INLINED = 1 << 1,
 	/** assembly of a method in a composite image, and its MVID */
 	SYM_FIELD_COMPONENT = 1 << 2,
 	/**

@@ -118,7 +118,7 @@ static const struct option_row option_rows[] = {
 	{ "return-addresses", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(return_addresses), NULL, 0,
 	  "the addresses are those of callers in a stack: look up the call before" },
 	{ "inlines", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(inlines), NULL, 0,
-	  "also print inlined native functions and their lines" },
+	  "also print inlined functions and their lines" },
 	{ "urls", 0, OPTION_FLAG, COMMAND_RESOLVE | COMMAND_REPORT, FIELD(urls), NULL, 0,
 	  "with lines, also print the URL of the source file, from Source Link" },
 	{ "fetch", 0, OPTION_FLAG, COMMAND_RESOLVE, FIELD(fetch), NULL, 0,

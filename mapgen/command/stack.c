@@ -44,6 +44,13 @@ struct group {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+static const char *origin_of(const struct profile_frame *frame)
+{
+	if (frame->is_inlined)
+		return "(inlined)";
+	return *frame->image ? path_file_name(frame->image) : frame_text_kind(frame);
+}
+
 static void append_frame(struct buf *text, struct buf *name, const struct profile_frame *frame,
 			 enum frame_names names)
 {
@@ -55,8 +62,7 @@ static void append_frame(struct buf *text, struct buf *name, const struct profil
 	if (name->failure)
 		text->failure = name->failure;
 	else
-		buf_printf(text, "    %-*s  %s", NAME_COLUMNS, name->data,
-			   *frame->image ? path_file_name(frame->image) : frame_text_kind(frame));
+		buf_printf(text, "    %-*s  %s", NAME_COLUMNS, name->data, origin_of(frame));
 	if (frame->line)
 		buf_append_string(text, "  ");
 	frame_text_place(text, frame);
@@ -218,17 +224,17 @@ static int print_text(const struct options *options, const struct sym_snapshot *
 
 static json_t *frame_json(const struct profile_frame *frame, const struct sym_frame *found)
 {
-	return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:I, s:b}", "address",
-			 json_output_address(found->address), "return_address",
-			 (found->flags & SYM_FRAME_IS_RETURN) != 0, "name",
-			 json_output_text(frame->name), "image", json_output_text(frame->image),
-			 "tier", json_output_text(*frame->tier ? frame->tier : NULL), "kind",
-			 json_output_text(frame_kind_text(frame->kind)), "reason",
-			 json_output_text(*frame->reason ? frame->reason : NULL), "named",
-			 frame->is_named, "guessed", frame->is_guessed, "file",
-			 json_output_text(*frame->file ? frame->file : NULL), "line",
-			 (json_int_t)frame->line, "approximate",
-			 frame->quality == SYM_LINE_NEAREST);
+	return json_pack(
+		"{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:o, s:I, s:b}", "address",
+		json_output_address(found->address), "return_address",
+		(found->flags & SYM_FRAME_IS_RETURN) != 0, "name", json_output_text(frame->name),
+		"image", json_output_text(frame->image), "tier",
+		json_output_text(*frame->tier ? frame->tier : NULL), "kind",
+		json_output_text(frame_kind_text(frame->kind)), "reason",
+		json_output_text(*frame->reason ? frame->reason : NULL), "named", frame->is_named,
+		"guessed", frame->is_guessed, "inlined", frame->is_inlined, "file",
+		json_output_text(*frame->file ? frame->file : NULL), "line",
+		(json_int_t)frame->line, "approximate", frame->quality == SYM_LINE_NEAREST);
 }
 
 static json_t *frames_json(const struct thread_stacks *stacks, const struct thread_stack *item)
@@ -292,7 +298,8 @@ int stack_run(const struct options *options)
 	snapshot = target_open(options, NULL);
 	if (!snapshot)
 		return EXIT_FAILED;
-	error = thread_stacks_take(snapshot, options->lines ? SYM_FIELD_LINES : 0, &stacks);
+	error = thread_stacks_take(
+		snapshot, options->lines ? SYM_FIELD_LINES | SYM_FIELD_INLINED : 0, &stacks);
 	if (error) {
 		message_error(error);
 		return EXIT_FAILED;

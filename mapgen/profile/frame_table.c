@@ -143,7 +143,7 @@ static char *make_key(const struct profile_frame *frame, size_t *size_ret)
 		return NULL;
 	key[0] = (char)frame->kind;
 	key[1] = (char)(frame->is_named | frame->is_guessed << 1 | frame->has_il_offset << 2 |
-			(int)frame->quality << 3);
+			(int)frame->quality << 3 | frame->is_inlined << 5);
 	memcpy(key + 2, numbers, sizeof(numbers));
 	size = HEAD_BYTES;
 	for (int i = 0; i < TEXTS; i++) {

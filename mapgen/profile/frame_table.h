@@ -64,6 +64,7 @@ struct profile_frame {
 	enum frame_kind kind;
 	bool is_named;
 	bool is_guessed; /* the unwinder guessed that it is the caller */
+	bool is_inlined; /* into the next outer frame, which has the code */
 };
 
 #define FRAME_NONE UINT32_MAX

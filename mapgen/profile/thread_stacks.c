@@ -2,7 +2,6 @@
 #include "mapgen/profile/thread_stacks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/error.h"
@@ -34,8 +33,8 @@ void thread_stacks_deinit(struct thread_stacks *stacks)
 	*stacks = (struct thread_stacks){ 0 };
 }
 
-static struct sym_error *name_frame(struct naming *naming, const struct sym_frame *found,
-				    const struct sym_answer *answer, uint32_t *ret)
+static struct profile_frame make_frame(const struct sym_frame *found,
+				       const struct sym_answer *answer)
 {
 	struct profile_frame frame = {
 		.name = answer->name ? answer->name : FRAME_NAME_UNKNOWN,
@@ -51,43 +50,94 @@ static struct sym_error *name_frame(struct naming *naming, const struct sym_fram
 
 	frame.kind = frame_kind_of(sym_source_text(answer->source), frame.tier, frame.image,
 				   answer->kind);
-	return frame_table_add(naming->frames, &frame, ret);
+	return frame;
+}
+
+/* The line of a frame is in itself; an inlined function has that of its call in the next one. */
+static void set_call(struct profile_frame *frame, const struct sym_inlined *called)
+{
+	frame->file = called->call_file;
+	frame->line = called->call_line;
+	frame->quality = called->call_line ? SYM_LINE_EXACT : SYM_LINE_NONE;
+}
+
+/* `left` frames have room besides this one. */
+static size_t count_inlined(const struct sym_answer *answer, size_t left)
+{
+	return answer->inlined_count <= left ? answer->inlined_count : 0;
+}
+
+/* Adds a frame behind the functions that are inlined into it. Numbers are written backwards. */
+static struct sym_error *add_frames(struct naming *naming, const struct sym_frame *found,
+				    const struct sym_answer *answer, size_t inlined_count,
+				    uint32_t *numbers)
+{
+	struct profile_frame outer = make_frame(found, answer), frame = outer;
+	struct sym_error *error = NULL;
+
+	for (size_t i = 0; !error && i < inlined_count; i++) {
+		frame.name =
+			*answer->inlined[i].name ? answer->inlined[i].name : FRAME_NAME_UNKNOWN;
+		frame.is_inlined = true;
+		error = frame_table_add(naming->frames, &frame, numbers--);
+		set_call(&frame, &answer->inlined[i]);
+	}
+	frame.name = outer.name;
+	frame.is_inlined = false;
+	return error ? error : frame_table_add(naming->frames, &frame, numbers);
+}
+
+static struct sym_error *add_all_frames(struct naming *naming, size_t count,
+					struct thread_stack *item, size_t *total_ret)
+{
+	struct sym_error *error = NULL;
+	size_t total = count, at = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += count_inlined(sym_result_at(naming->result, i), MOST_FRAMES - total);
+	item->found = calloc(total + 1, sizeof(*item->found));
+	if (!item->found)
+		return &sym_error_no_memory;
+	*total_ret = total;
+	total = count;
+	for (size_t i = 0; !error && i < count; i++) {
+		const struct sym_answer *answer = sym_result_at(naming->result, i);
+		size_t inlined_count = count_inlined(answer, MOST_FRAMES - total);
+
+		error = add_frames(naming, &naming->found[i], answer, inlined_count,
+				   &naming->numbers[*total_ret - 1 - at]);
+		for (size_t k = 0; k <= inlined_count; k++)
+			item->found[at++] = naming->found[i];
+		total += inlined_count;
+	}
+	return error;
 }
 
 /* The call is the instruction before a return address. */
-static struct sym_error *name_frames(struct naming *naming, size_t count)
+static struct sym_error *look_up(struct naming *naming, size_t count)
 {
-	struct sym_error *error;
-
 	for (size_t i = 0; i < count; i++)
 		naming->addresses[i] =
 			naming->found[i].address - !!(naming->found[i].flags & SYM_FRAME_IS_RETURN);
-	error = sym_resolver_resolve(naming->resolver, naming->addresses, count, naming->result);
-	for (size_t i = 0; !error && i < count; i++)
-		error = name_frame(naming, &naming->found[i], sym_result_at(naming->result, i),
-				   &naming->numbers[count - 1 - i]);
-	return error;
+	return sym_resolver_resolve(naming->resolver, naming->addresses, count, naming->result);
 }
 
 static struct sym_error *name_stack(struct naming *naming, struct thread_stack *item)
 {
 	const struct sym_thread *thread = item->thread;
 	enum sym_unwind_end end;
-	size_t count;
+	size_t count, total = 0;
 	struct sym_error *error =
 		sym_unwinder_unwind(naming->unwinder, &thread->registers, &thread->stack,
 				    naming->found, MOST_FRAMES, &count, &end);
 
 	if (!error)
-		error = name_frames(naming, count);
-	if (error)
-		return error;
-	item->found = calloc(count + 1, sizeof(*item->found));
-	if (!item->found)
-		return &sym_error_no_memory;
-	memcpy(item->found, naming->found, count * sizeof(*item->found));
-	return frame_table_add_stack(naming->frames, naming->numbers, count, (enum stack_end)end,
-				     &item->stack);
+		error = look_up(naming, count);
+	if (!error)
+		error = add_all_frames(naming, count, item, &total);
+	return error ? error
+		     : frame_table_add_stack(naming->frames, naming->numbers, total,
+					     (enum stack_end)end, &item->stack);
 }
 
 static struct sym_error *name_threads(struct naming *naming, struct thread_stacks *stacks)

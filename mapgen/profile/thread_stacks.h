@@ -12,8 +12,9 @@
 
 struct thread_stack {
 	const struct sym_thread *thread;
-	uint32_t stack;          /* STACK_NONE: thread->reason says why there is none */
-	struct sym_frame *found; /* as many as the stack has, innermost first */
+	uint32_t stack; /* STACK_NONE: thread->reason says why there is none */
+	/* As many as the stack has, innermost first; inlined functions have that of their frame. */
+	struct sym_frame *found;
 };
 
 struct thread_stacks {
@@ -24,7 +25,7 @@ struct thread_stacks {
 };
 
 /*
- * `fields`: SYM_FIELD_LINES, or 0.
+ * `fields`: SYM_FIELD_LINES, SYM_FIELD_INLINED, or 0.
  * Errors: those of sym_threads_capture() and of naming.
  */
 struct sym_error *thread_stacks_take(struct sym_snapshot *snapshot, uint32_t fields,

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 from harness import Skip, build_environment, build_project, built, expect
+import shapes
 
 KINDS = 10
 
@@ -83,9 +84,21 @@ def own_chain(answers):
     return None
 
 
+def check_stack(report, process):
+    """stack --lines has the same chains as frames: inlined ones before the one that has the code."""
+    frames = {thread["tid"]: [frame for frame in thread["frames"] if "[inlining]" in frame["name"] and "Recorder::" not in frame["name"]]
+              for thread in report["threads"]}
+    for thread in process.threads:
+        count = len(thread["frames"])
+        shown = frames[thread["tid"]][:count]
+        expect([(method_of(frame["name"]), frame["line"]) for frame in shown] == thread["frames"], f"{thread['name']}: stack has {shown}")
+        expect([frame["inlined"] for frame in shown] == [True] * (count - 1) + [False], f"{thread['name']}: {shown}")
+
+
 def check(context, command, **environment):
     with Inlining(command, DOTNET_RichDebugInfo="1", **environment) as process:
         found = answers_of(context, process, "--inlines")
+        check_stack(json.loads(context.mapgen.must("stack", str(process.pid), "--lines", "--json").stdout), process)
     frames = 0
     for thread in process.threads:
         chain = own_chain(found[thread["tid"]])
@@ -108,8 +121,11 @@ def test_inlined_methods_have_the_compilers_lines_on_net10(context):
     expect(outer["method_token"] and outer["il_offset"] is not None, "the method of the framework has no IL offset")
 
 
-def test_inlined_methods_of_code_optimized_at_once(context):
-    check(context, dotnet10(), DOTNET_TieredCompilation="0")
+def test_inlined_methods_have_the_compilers_lines_on_net11(context):
+    root, why = shapes.newest_framework()
+    if why:
+        raise Skip(why)
+    check(context, ["env", f"DOTNET_ROOT={root}", "DOTNET_ROLL_FORWARD=LatestMajor", f"{root}/dotnet", program()])
 
 
 def test_a_process_without_rich_information_has_no_inlined_methods(context):
