@@ -43,6 +43,15 @@ static inline bool sym_error_is_no_memory(const struct sym_error *error)
 	return error && sym_error_code(error) == SYM_ERROR_NO_MEMORY;
 }
 
+/* Returns a lack of memory. Destroys any other error, and returns NULL. */
+static inline struct sym_error *sym_error_only_no_memory(struct sym_error *error)
+{
+	if (sym_error_is_no_memory(error))
+		return error;
+	sym_error_destroy(error);
+	return NULL;
+}
+
 /* True when no descriptors were left: the call may succeed later. False for NULL. */
 bool sym_error_is_shortage(const struct sym_error *error);
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "libsym/bcc/elf_file.h"
 #include "libsym/bcc/libsym-bcc.h"
 
 static struct bcc_symbol_option every_type = { 1, 1, 0, 65535 };
@@ -48,22 +49,6 @@ int bcc_foreach_function_symbol(const char *module, SYM_CB cb)
 		return -1;
 	functions.use_symbol_type = 1u << STT_FUNC | 1u << STT_GNU_IFUNC;
 	return bcc_elf_foreach_sym(module, take_function, &functions, &cb);
-}
-
-struct wanted_symbol {
-	const char *name;
-	uint64_t start;
-};
-
-static int match_symbol(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
-{
-	struct wanted_symbol *wanted = payload;
-
-	(void)size_bytes;
-	if (strcmp(name, wanted->name) != 0)
-		return 0;
-	wanted->start = start;
-	return -1;
 }
 
 struct wanted_offset {
@@ -118,7 +103,7 @@ static int fail_symname(struct bcc_symbol *sym)
 int bcc_resolve_symname(const char *module, const char *symname, const uint64_t addr, int pid,
 			struct bcc_symbol_option *option, struct bcc_symbol *sym)
 {
-	struct wanted_symbol symbol = { symname, 0 };
+	struct wanted_name symbol = { symname, 0 };
 	int type;
 
 	if (!sym)
@@ -132,8 +117,8 @@ int bcc_resolve_symname(const char *module, const char *symname, const uint64_t 
 	sym->name = symname;
 	sym->offset = addr;
 	if (symname && !addr) {
-		if (bcc_elf_foreach_sym(sym->module, match_symbol, option ? option : &every_type,
-					&symbol) < 0)
+		if (bcc_elf_foreach_sym(sym->module, elf_file_match_name,
+					option ? option : &every_type, &symbol) < 0)
 			return fail_symname(sym);
 		sym->offset = symbol.start;
 	}

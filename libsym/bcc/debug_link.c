@@ -8,6 +8,7 @@
  * The first two must have the build-id of the image, the third the checksum, unless the caller does
  * not require it.
  */
+#include <elfutils/libdwelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,36 +81,17 @@ static bool open_by_link(struct elf_file *ret, const char *path, const uint32_t 
 	return false;
 }
 
-/* The name, inside the file's own data, and the checksum after it; NULL when there is none. */
-static const char *read_link(const struct elf_file *file, uint32_t *checksum_ret)
-{
-	GElf_Shdr header;
-	Elf_Scn *section = elf_file_section(file, ".gnu_debuglink", &header);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-	size_t length, at;
-
-	if (!data || !data->d_buf)
-		return NULL;
-	length = strnlen(data->d_buf, data->d_size);
-	at = (length + 4) / 4 * 4; /* after the NUL, padded to 4 */
-	if (!length || at > data->d_size || data->d_size - at < sizeof(*checksum_ret) ||
-	    memchr(data->d_buf, '/', length))
-		return NULL;
-	memcpy(checksum_ret, (const char *)data->d_buf + at, sizeof(*checksum_ret));
-	return data->d_buf;
-}
-
 static bool open_linked(struct elf_file *ret, const struct elf_file *file, const char *path,
 			int check_crc)
 {
 	AUTO_FREE char *real = realpath(path, NULL);
 	char candidate[PATH_MAX];
-	uint32_t expected;
-	const char *name = read_link(file, &expected);
+	GElf_Word expected;
+	const char *name = dwelf_elf_gnu_debuglink(file->elf, &expected);
 	static const char *const between[] = { "/", "/.debug/" };
 	int directory_length;
 
-	if (!name || !real)
+	if (!name || !*name || strchr(name, '/') || !real)
 		return false;
 	directory_length = (int)(strrchr(real, '/') - real);
 	for (int i = 0; i < 2; i++) {

@@ -127,6 +127,17 @@ int bcc_elf_foreach_sym_lazy(const char *path, bcc_elf_symcb_lazy callback, void
 	return callback ? walk_file(path, &receiver) : -1;
 }
 
+int elf_file_match_name(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
+{
+	struct wanted_name *wanted = payload;
+
+	(void)size_bytes;
+	if (strcmp(name, wanted->name) != 0)
+		return 0;
+	wanted->start = start;
+	return -1;
+}
+
 /* The vDSO is an ELF image in this process's own memory. Its headers contain its size. */
 int bcc_elf_foreach_vdso_sym(bcc_elf_symcb callback, void *payload)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/bcc/elf_file.h"
 
+#include <elfutils/libdwelf.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,38 +49,12 @@ Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Sh
 	return NULL;
 }
 
-static bool find_build_id(Elf_Data *data, uint8_t *ret)
-{
-	size_t at = 0, name_at, content_at;
-	GElf_Nhdr note;
-
-	while ((at = gelf_getnote(data, at, &note, &name_at, &content_at)) > 0) {
-		const char *bytes = data->d_buf;
-
-		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
-		    memcmp(bytes + name_at, "GNU", 4) != 0)
-			continue;
-		if (note.n_descsz != ELF_FILE_BUILD_ID_BYTES)
-			return false;
-		memcpy(ret, bytes + content_at, ELF_FILE_BUILD_ID_BYTES);
-		return true;
-	}
-	return false;
-}
-
 bool elf_file_build_id(const struct elf_file *file, uint8_t *ret)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
+	const void *build_id;
 
-	while ((section = elf_nextscn(file->elf, section))) {
-		Elf_Data *data;
-
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
-			continue;
-		data = elf_getdata(section, NULL);
-		if (data && find_build_id(data, ret))
-			return true;
-	}
-	return false;
+	if (dwelf_elf_gnu_build_id(file->elf, &build_id) != ELF_FILE_BUILD_ID_BYTES)
+		return false;
+	memcpy(ret, build_id, ELF_FILE_BUILD_ID_BYTES);
+	return true;
 }

@@ -26,6 +26,14 @@ Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Sh
 /* Writes ELF_FILE_BUILD_ID_BYTES; false when there is no build-id of that length. */
 bool elf_file_build_id(const struct elf_file *file, uint8_t *ret);
 
+struct wanted_name {
+	const char *name;
+	uint64_t start; /* 0: not found */
+};
+
+/* A bcc_elf_symcb: finds the first symbol with the name; `payload` is a struct wanted_name. */
+int elf_file_match_name(const char *name, uint64_t start, uint64_t size_bytes, void *payload);
+
 /*
  * Opens the debug file of `file`, which was opened as `path` (see debug_link.c for the order).
  * False when there is none.

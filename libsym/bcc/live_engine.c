@@ -22,6 +22,7 @@
 #include "libsym/bcc/bcc_budget.h"
 #include "libsym/bcc/bcc_settings.h"
 #include "libsym/bcc/display_names.h"
+#include "libsym/bcc/elf_file.h"
 #include "libsym/bcc/symcache.h"
 #include "libsym/bcc/vdso_names.h"
 #include "libsym/libsym.h"
@@ -284,22 +285,6 @@ static int live_engine_resolve(void *held, uint64_t address, struct bcc_symbol *
 
 /* ---- names to addresses ----------------------------------------------------------- */
 
-struct wanted_name {
-	const char *name;
-	uint64_t start;
-};
-
-static int match_name(const char *name, uint64_t start, uint64_t size_bytes, void *payload)
-{
-	struct wanted_name *wanted = payload;
-
-	(void)size_bytes;
-	if (strcmp(name, wanted->name) != 0)
-		return 0;
-	wanted->start = start;
-	return -1;
-}
-
 static void match_map_line(const struct sym_symbols *symbols, uint32_t image_index,
 			   const struct live_engine *engine, struct wanted_name *wanted)
 {
@@ -392,7 +377,7 @@ static bool find_in_image(struct live_engine *engine, struct sym_image *image, u
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", engine->pid, sym_image_path(image));
 	if (has_mapped(sym_live_snapshot(engine->live), index, path))
-		bcc_elf_foreach_sym(path, match_name, &engine->option, &wanted);
+		bcc_elf_foreach_sym(path, elf_file_match_name, &engine->option, &wanted);
 	else
 		find_in_mapped(image, &wanted);
 	if (!wanted.start)

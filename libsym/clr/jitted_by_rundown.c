@@ -264,11 +264,7 @@ static struct sym_error *list_later(struct jitted_by_rundown *reader,
 
 	plan_list(reader, 10 * reader->list_after_ms);
 	*changed |= !error;
-	if (error && !sym_error_is_no_memory(error)) {
-		sym_error_destroy(error);
-		return NULL;
-	}
-	return error;
+	return sym_error_only_no_memory(error);
 }
 
 /* Applies what was loaded and unloaded, in `telling`. */

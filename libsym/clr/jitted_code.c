@@ -399,10 +399,7 @@ static struct sym_error *find_stubs_alone(const struct clr_target *target, struc
 
 	if (!error && !target->process->core)
 		error = jitted_by_rundown_stubs_alone(target, &code->below);
-	if (sym_error_is_no_memory(error))
-		return error;
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }
 
 /* Reads with the first method that works. */

@@ -405,8 +405,5 @@ struct sym_error *jitted_lines_append_rows(struct jitted_lines *lines,
 	else if (!error && lines->rundown)
 		append_by_rundown(lines, target, methods, count, ret);
 	pthread_mutex_unlock(&lines->lock);
-	if (sym_error_is_no_memory(error))
-		return error;
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }

@@ -54,10 +54,7 @@ static struct sym_error *add_member(const struct sym_image *archive,
 		members->parts[members->count++] =
 			(struct image_part){ offset, offset + member->size_bytes, image };
 	}
-	if (sym_error_is_no_memory(error))
-		return error;
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }
 
 static struct sym_error *find_members(const struct sym_image *archive,

@@ -312,12 +312,8 @@ static struct sym_error *add_memory_assembly(const struct group_opening *opening
 	struct sym_error *error = open_at(opening, base, &object);
 
 	/* Memory that only looked like an image, or was freed, is ignored. */
-	if (error && !sym_error_is_no_memory(error)) {
-		sym_error_destroy(error);
-		return NULL;
-	}
 	if (error)
-		return error;
+		return sym_error_only_no_memory(error);
 	end = image_end(object, base);
 	name = object_file_assembly_name(object);
 	if (!name || !has_code_below(group, header + 1, end))

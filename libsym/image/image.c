@@ -39,7 +39,7 @@ static void sources_close(struct image_sources *sources)
 	if (!sources)
 		return;
 	for (size_t i = 0; i < SOURCE_COUNT; i++)
-		if (sources->sources[i])
+		if (sources->sources[i] && source_table[i]->close)
 			source_table[i]->close(sources->sources[i]);
 	precompiled_close(sources->precompiled);
 	assembly_lookup_deinit(&sources->assembly_lookup);
@@ -232,6 +232,8 @@ static struct sym_error *open_source(struct sym_image *image, struct image_sourc
 	struct sym_error *error;
 	struct buf note;
 
+	if (ops->for_elf && input->object->kind != SYM_IMAGE_ELF)
+		return NULL;
 	buf_init(&note, LIMIT_NAME_BYTES);
 	error = ops->open(input, &note, &sources->sources[number]);
 	sources->was_short |= sym_error_is_shortage(error);
@@ -630,7 +632,7 @@ static struct sym_error *list_sources(const struct image_sources *sources,
 		size_t middle = list->count;
 		struct sym_error *error;
 
-		if (!sources->sources[i])
+		if (!sources->sources[i] || !source_table[i]->list)
 			continue;
 		error = source_table[i]->list(sources->sources[i], sink);
 		if (!error)

@@ -73,11 +73,8 @@ static struct sym_error *look_for_map(struct sym_resolver *resolver, bool *ret)
 	buf_deinit(&why);
 	*ret = source != NULL;
 	perfmap_source_close(source);
-	if (!error || sym_error_is_no_memory(error))
-		return error;
 	/* A map that cannot be used counts as none. */
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }
 
 /* *again_ret: everything must be read again. */
@@ -181,9 +178,9 @@ static struct sym_error *refresh_live(struct sym_resolver *resolver, enum sym_re
 		return NULL;
 	target = snapshot_clr_target(atomic_load(&resolver->now));
 	error = jitted_code_read_again(&target, known, &resolver->jitted_reader, &fresh);
-	if (sym_error_is_no_memory(error))
+	error = sym_error_only_no_memory(error);
+	if (error)
 		return error;
-	sym_error_destroy(error);
 	if (!fresh)
 		return NULL;
 	resolver_exchange_live(resolver, fresh);
@@ -340,9 +337,9 @@ static struct sym_error *refresh_ended(struct sym_resolver *resolver, enum sym_r
 			: NULL;
 
 	*ret = SYM_REFRESH_EXITED;
-	if (sym_error_is_no_memory(error))
+	error = sym_error_only_no_memory(error);
+	if (error)
 		return error;
-	sym_error_destroy(error);
 	if (rest) {
 		resolver_exchange_live(resolver, rest);
 		*ret = SYM_REFRESH_EXTENDED;

@@ -207,10 +207,7 @@ static struct sym_error *image_by_path(const struct sym_snapshot *snapshot, cons
 	host = snapshot_executable(snapshot);
 	if (host && name != path)
 		error = bundled_assembly_open(host, name, bundled_ret);
-	if (sym_error_is_no_memory(error))
-		return error;
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }
 
 /* ---- what clr/ is given ---------------------------------------------------------- */

@@ -399,9 +399,9 @@ static struct sym_error *note_live_code(struct joining *joining)
 	if (process->recorded || !(joining->flags & SYM_SYMBOLS_IN_CODE))
 		return NULL;
 	error = address_space_read(process, &now);
-	if (sym_error_is_no_memory(error))
+	error = sym_error_only_no_memory(error);
+	if (error)
 		return error;
-	sym_error_destroy(error);
 	if (now)
 		space = now;
 	joining->knows_code = true;

@@ -64,9 +64,6 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	struct dwarf_source *own;
 
 	(void)why;
-	*ret = NULL;
-	if (input->object->kind != SYM_IMAGE_ELF)
-		return NULL;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
@@ -230,19 +227,11 @@ static enum source_outcome dwarf_source_find(void *source, uint64_t position,
 	return SOURCE_HIT;
 }
 
-/* Lists come from symbol tables; DWARF only answers look-ups. */
-static struct sym_error *dwarf_source_list(void *source, const struct source_sink *sink)
-{
-	(void)source;
-	(void)sink;
-	return NULL;
-}
-
 const struct source_ops source_dwarf = {
 	.kind = SYM_SOURCE_DWARF,
+	.for_elf = true,
 	.is_extra = true,
 	.open = open_source,
 	.find = dwarf_source_find,
-	.list = dwarf_source_list,
 	.close = close_source,
 };

@@ -64,10 +64,7 @@ static struct sym_error *has_bounds(const struct object_file *object, bool *ret)
 		return NULL;
 	error = elf_sections_read(object, &sections);
 	*ret = !error && elf_sections_find_named(&sections, ".eh_frame");
-	if (sym_error_is_no_memory(error))
-		return error;
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }
 
 static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
@@ -77,9 +74,6 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	bool any;
 
 	(void)why;
-	*ret = NULL;
-	if (input->object->kind != SYM_IMAGE_ELF)
-		return NULL;
 	error = has_bounds(input->object, &any);
 	if (error || !any)
 		return error;
@@ -203,6 +197,7 @@ static struct sym_error *eh_frame_source_list(void *source, const struct source_
 
 const struct source_ops source_eh_frame = {
 	.kind = SYM_SOURCE_EH_FRAME,
+	.for_elf = true,
 	.is_extra = true,
 	.open = open_source,
 	.find = eh_frame_source_find,

@@ -200,12 +200,8 @@ static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct ob
 	if (error || !elf->mini_debug_file || elf->mini_debug_file->kind != SYM_IMAGE_ELF)
 		return error;
 	error = elf_symbols_read(elf->mini_debug_file, &mini);
-	if (error && !sym_error_is_no_memory(error)) {
-		sym_error_destroy(error);
-		return NULL;
-	}
 	if (error)
-		return error;
+		return sym_error_only_no_memory(error);
 	if (elf_sections_distance(sections, &mini.sections, &distance))
 		elf_source_move_symbols(&mini, distance);
 	else
@@ -346,9 +342,6 @@ static struct sym_error *open_elf(const struct source_input *input, struct buf *
 	struct elf_source *own AUTO_ELF_SOURCE = NULL;
 	struct sym_error *error;
 
-	*ret = NULL;
-	if (input->object->kind != SYM_IMAGE_ELF)
-		return NULL;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
@@ -554,6 +547,7 @@ static const char *symbol_file(const void *source)
 
 const struct source_ops source_elf = {
 	.kind = SYM_SOURCE_ELF,
+	.for_elf = true,
 	.open = open_elf,
 	.find = find_symbol,
 	.is_complete = is_complete,

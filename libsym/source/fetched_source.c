@@ -44,9 +44,7 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	struct fetched_source *own;
 
 	(void)why;
-	*ret = NULL;
-	if (!input->debug_fetch || !input->debug_fetch->fetch || input->has_all_symbols ||
-	    input->object->kind != SYM_IMAGE_ELF)
+	if (!input->debug_fetch || !input->debug_fetch->fetch || input->has_all_symbols)
 		return NULL;
 	own = calloc(1, sizeof(*own));
 	if (!own)
@@ -117,6 +115,7 @@ static const char *symbol_file(const void *source)
 
 const struct source_ops source_fetched = {
 	.kind = SYM_SOURCE_ELF,
+	.for_elf = true,
 	.is_extra = true,
 	.open = open_source,
 	.find = fetched_source_find,

@@ -19,9 +19,6 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	struct gopclntab_source *own;
 
 	(void)why;
-	*ret = NULL;
-	if (input->object->kind != SYM_IMAGE_ELF)
-		return NULL;
 	if (!input->has_symbols) {
 		const struct go_functions *functions = go_functions_of(input->object);
 
@@ -36,11 +33,6 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	own->object = input->object;
 	*ret = own;
 	return NULL;
-}
-
-static void close_source(void *source)
-{
-	free(source);
 }
 
 static enum source_outcome gopclntab_source_find(void *source, uint64_t position,
@@ -105,8 +97,9 @@ bool gopclntab_source_describe(void *source, uint64_t vaddr, struct gopclntab_li
 
 const struct source_ops source_gopclntab = {
 	.kind = SYM_SOURCE_GOPCLNTAB,
+	.for_elf = true,
 	.open = open_source,
 	.find = gopclntab_source_find,
 	.list = gopclntab_source_list,
-	.close = close_source,
+	.close = free,
 };

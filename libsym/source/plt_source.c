@@ -60,9 +60,6 @@ static struct sym_error *open_source(const struct source_input *input, struct bu
 	struct plt_source *own;
 
 	(void)why;
-	*ret = NULL;
-	if (input->object->kind != SYM_IMAGE_ELF)
-		return NULL;
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
@@ -206,6 +203,7 @@ static struct sym_error *plt_source_list(void *source, const struct source_sink 
 
 const struct source_ops source_plt = {
 	.kind = SYM_SOURCE_ELF,
+	.for_elf = true,
 	.is_extra = true,
 	.open = open_source,
 	.find = plt_source_find,

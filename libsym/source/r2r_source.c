@@ -91,16 +91,9 @@ static struct sym_error *list_ranges(void *source, const struct source_sink *sin
 	return no_memory ? &sym_error_no_memory : NULL;
 }
 
-/* The tables belong to the image, which closes them after all sources. */
-static void close_tables(void *source)
-{
-	(void)source;
-}
-
 const struct source_ops source_r2r = {
 	.kind = SYM_SOURCE_READYTORUN,
 	.open = open_tables,
 	.find = find_range,
 	.list = list_ranges,
-	.close = close_tables,
 };

@@ -283,7 +283,6 @@ static struct sym_error *open_map(const struct source_input *input, struct buf *
 	bool found = false;
 	struct buf path;
 
-	*ret = NULL;
 	if (!input->relative_map_dirs || !input->precompiled)
 		return NULL;
 	relmap = calloc(1, sizeof(*relmap));

@@ -69,18 +69,22 @@ struct source_ops {
 	enum sym_source_kind kind;
 	/* Does not count as symbols: an image that has only this source is SYM_NO_SYMBOLS. */
 	bool is_extra;
+	bool for_elf; /* opened for ELF images only */
 	/*
-	 * Opens the source.
-	 * A source that has nothing for the image returns NULL in *ret without an error. If people
-	 * would wonder why, it writes a text to `why`.
+	 * Opens the source. *ret is NULL before.
+	 * A source that has nothing for the image leaves it NULL without an error. If people would
+	 * wonder why, it writes a text to `why`.
 	 */
 	struct sym_error *(*open)(const struct source_input *input, struct buf *why, void **ret);
 	enum source_outcome (*find)(void *source, uint64_t position, struct source_match *ret);
 	/* True when it has a symbol for every function of the image. May be NULL: false. */
 	bool (*is_complete)(const void *source);
-	/* Lists all symbols, aliases included, the preferred alias first. */
+	/*
+	 * Lists all symbols, aliases included, the preferred alias first. NULL: it only answers
+	 * look-ups.
+	 */
 	struct sym_error *(*list)(void *source, const struct source_sink *sink);
-	void (*close)(void *source);
+	void (*close)(void *source); /* NULL: it belongs to the image */
 	/*
 	 * Path of the file with the symbol table, which may be a debug file; NULL when there are
 	 * exports only. Lives as long as the source. May be NULL.

@@ -108,11 +108,8 @@ static struct sym_error *open_image_rows(const struct walk_code *code, struct im
 	struct sym_error *error = code->kind == WALK_ELF ? elf_rows_open(code->object, &rows->elf)
 							 : r2r_rows_open(code->object, &rows->r2r);
 
-	if (!error || sym_error_is_no_memory(error))
-		return error;
 	/* An image whose tables cannot be read has no rows. */
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }
 
 static struct sym_error *get_image_rows(struct stack_walk *walk, const struct walk_code *code,
