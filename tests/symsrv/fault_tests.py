@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""A node that is killed and a store that is stopped, while clients ask: all hits are answered, and no body is wrong.
+"""A node that is killed, a clock that is wrong and a store that is stopped, while clients ask: all hits are answered, and no body is wrong.
 
 bucket_tests.py has the other faults of a bucket.
 """
 import collections
 import concurrent.futures
+import os
 import signal
 import statistics
+import subprocess
 import threading
 import time
 
 import symsrv_harness as h
 from fleet_tests import fleet
-from symsrv_harness import RUN, check, equal, symsrv, test, upstream
+from symsrv_harness import RUN, check, equal, need, symsrv, test, upstream
 from tier_tests import swift, tier
 
 STORED = [h.build_id(number) for number in range(400, 410)]
@@ -112,11 +114,53 @@ def a_killed_node_costs_the_others_no_answer():
 
 
 @test
-def a_stopped_store_costs_no_client_an_answer():
-    """30 seconds with --long."""
-    stopped_s = 30 if RUN.long else 3
+def a_skewed_clock_or_a_stopped_store_costs_no_client_an_answer():
+    with swift() as store:
+        with_a_skewed_clock(store)
+        with_a_stopped_store(store, 30 if RUN.long else 3)
+
+
+LATER = """#include <stddef.h>
+#include <time.h>
+
+time_t time(time_t *ret)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec += 3600;
+	if (ret)
+		*ret = now.tv_sec;
+	return now.tv_sec;
+}
+"""
+
+
+def with_a_skewed_clock(store):
+    """libcurl signs with time(), which is an hour ahead."""
+    need("gcc")
+    source, library = os.path.join(RUN.scratch, "later.c"), os.path.join(RUN.scratch, "later.so")
+    with open(source, "w") as file:
+        file.write(LATER)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    with upstream(h.serve_files(files_of(STORED + FRESH))) as server, \
+            symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url), environment={"LD_PRELOAD": library}) as node:
+        for identity in STORED:
+            equal(node.debuginfo(identity)[2], body_of(identity), "from the upstream")
+        with Hits([node]) as hits:
+            for identity in FRESH:
+                equal(node.debuginfo(identity)[2], body_of(identity), "from the upstream, while others hit")
+        hits.median_ms()
+        h.wait_until(lambda: node.metric("symsrv_tier_failed_total") == len(STORED + FRESH), "the metric: " + node.log_text())
+        equal(node.metric("symsrv_tier_stored_total"), 0, "uploads")
+        lines = lines_about(node, "bucket")
+        equal(len(lines), 1, "lines in the log: %s" % lines)
+        check("HTTP status 403" in lines[0], lines[0])
+
+
+def with_a_stopped_store(store, stopped_s):
     servers = ("object", "container", "account", "proxy")
-    with swift() as store, upstream(h.serve_files(files_of(STORED + FRESH))) as server:
+    with upstream(h.serve_files(files_of(STORED + FRESH))) as server:
         with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as node:
             for identity in STORED:
                 equal(node.debuginfo(identity)[2], body_of(identity), "stored")

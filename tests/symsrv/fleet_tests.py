@@ -66,6 +66,19 @@ def a_fleet_asks_its_upstream_once_for_an_object_and_for_a_miss():
 
 
 @test
+def a_fleet_asks_again_for_a_miss_when_it_is_forgotten():
+    path = "/buildid/%s/debuginfo" % h.build_id(103)
+    with upstream(h.serve_files({})) as server, fleet(3, "--upstream", "debuginfod=" + server.url, "--negative-ttl", "5") as nodes:
+        def ask_all():
+            equal({node.get(path)[0] for node in nodes}, {404}, "answers")
+            return server.count(path)
+
+        equal([ask_all(), ask_all()], [1, 1], "requests at first")
+        h.wait_until(lambda: ask_all() > 1, "asked again")
+        equal([ask_all(), ask_all()], [2, 2], "requests afterwards")
+
+
+@test
 def a_dead_owner_is_left_out():
     identities = [h.build_id(number) for number in range(110, 122)]
     files = {"/buildid/%s/debuginfo" % identity: h.make_elf(identity) for identity in identities}
