@@ -182,23 +182,34 @@ def test_lines_are_those_of_stacktrace_on_net8(context):
 
 def il_at(context, pid, addresses, jit):
     text = context.mapgen.must("resolve", str(pid), "--lines", f"--jit={jit}", "--json", stdin="\n".join(addresses) + "\n").stdout
-    return {answer["input"]: (answer["method_token"], answer["il_offset"], answer["quality"]) for answer in json.loads(text)}
+    return {answer["input"]: (answer["method_token"], answer["il_offset"], answer["il_quality"]) for answer in json.loads(text)}
+
+
+def bodies_with_maps(context, lines):
+    """(start, size) of each body that the debug information in memory, or an event of the runtime, has a map of."""
+    path = os.path.join(context.scratch, "lines.map")
+    context.mapgen.must("merge", str(lines.pid), "-o", path)
+    memory = Memory(lines.pid)
+    code = {f"{start:#x}": (start, size) for start, size, name in read_map(path)
+            if "::" in name and not name.startswith("<") and memory.kind_of(start) == "jit"}
+    has_map = {address for jit in ("memory", "rundown") for address, (_, offset, _) in il_at(context, lines.pid, code, jit).items() if offset is not None}
+    return [code[address] for address in sorted(has_map)]
+
+
+def check_every_body(context, command):
+    with Lines(command) as lines:
+        bodies = bodies_with_maps(context, lines)
+        addresses = [f"{start + offset:#x}" for start, size in bodies for offset in range(0, size, max(size // 48, 1))]
+        ours, events = il_at(context, lines.pid, addresses, "memory"), il_at(context, lines.pid, addresses, "rundown")
+    wrong = [(address, ours[address], events[address]) for address in addresses if ours[address] != events[address]]
+    context.figure(f"{len(bodies)} bodies have a map, at {len(addresses)} addresses, {len(wrong)} differ")
+    expect(not wrong, f"{len(wrong)} differ, first: {wrong[:2]}")
+    expect(len(bodies) > 500, f"only {len(bodies)} bodies were compared")
 
 
 def test_maps_in_memory_are_those_of_the_runtimes_events(context):
     """Every jitted body, at places all over it: the debug information in memory, and what the runtime reports of it."""
-    path = os.path.join(context.scratch, "lines.map")
-    with Lines([shutil.which("dotnet"), program()]) as lines:
-        context.mapgen.must("merge", str(lines.pid), "-o", path)
-        memory = Memory(lines.pid)
-        bodies = [(start, size) for start, size, name in read_map(path) if "::" in name and not name.startswith("<") and memory.kind_of(start) == "jit"]
-        addresses = [f"{start + offset:#x}" for start, size in bodies for offset in range(0, size, max(size // 6, 1))]
-        ours, events = il_at(context, lines.pid, addresses, "memory"), il_at(context, lines.pid, addresses, "rundown")
-    both = [address for address in addresses if events[address][1] is not None]
-    wrong = [(address, ours[address], events[address]) for address in both if ours[address] != events[address]]
-    context.figure(f"{len(bodies)} bodies, {len(addresses)} addresses, {len(both)} with a map in the events, {len(wrong)} differ")
-    expect(not wrong, f"{len(wrong)} differ, first: {wrong[:2]}")
-    expect(len(both) > 2000, f"only {len(both)} addresses were compared")
+    check_every_body(context, [shutil.which("dotnet"), program()])
 
 
 def test_stack_prints_lines(context):
