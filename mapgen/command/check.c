@@ -208,6 +208,11 @@ struct process_check {
 	struct buf unreadable;             /* managed images */
 	size_t tableless_images;           /* native, without unwind tables */
 	struct buf tableless;              /* names of some */
+	size_t lined_images;               /* assemblies with a PDB */
+	struct buf lined;                  /* names of some */
+	size_t lineless_images;            /* without, beside those of the framework */
+	struct buf lineless;               /* names of some */
+	size_t lineless_of_framework;
 };
 
 static bool is_native(const struct sym_image *image)
@@ -219,6 +224,24 @@ static void list_name(struct buf *names, size_t count, const char *path)
 {
 	if (count < MOST_IMAGES)
 		buf_printf(names, "%s%s", names->size_bytes ? ", " : "", path_file_name(path));
+}
+
+static bool is_of_framework(const char *path)
+{
+	return strstr(path, "/shared/Microsoft.NETCore.App/") ||
+	       strstr(path, "/shared/Microsoft.AspNetCore.App/");
+}
+
+static void look_for_lines(struct process_check *check, struct sym_image *image)
+{
+	const char *path = sym_image_path(image), *reason;
+
+	if (sym_image_pdb(image, &reason))
+		list_name(&check->lined, check->lined_images++, path);
+	else if (is_of_framework(path))
+		check->lineless_of_framework++;
+	else
+		list_name(&check->lineless, check->lineless_images++, path);
 }
 
 static void look_at_image(struct process_check *check, struct sym_image *image)
@@ -234,6 +257,8 @@ static void look_at_image(struct process_check *check, struct sym_image *image)
 		list_name(&check->bare, check->bare_images++, name);
 	} else if (target_is_assembly(image) && sym_image_problem(image)) {
 		list_name(&check->unreadable, 0, name);
+	} else if (target_is_assembly(image)) {
+		look_for_lines(check, image);
 	}
 }
 
@@ -245,6 +270,8 @@ static void look_at_process(struct sym_snapshot *snapshot, struct process_check 
 	buf_init(&check->bare, TEXT_LIMIT);
 	buf_init(&check->unreadable, TEXT_LIMIT);
 	buf_init(&check->tableless, TEXT_LIMIT);
+	buf_init(&check->lined, TEXT_LIMIT);
+	buf_init(&check->lineless, TEXT_LIMIT);
 	check->title = process_name_of(info->pid);
 	if (info->runtime_version)
 		check->managed = target_code_way(snapshot, &check->managed_is_none);
@@ -259,6 +286,8 @@ static void process_check_deinit(struct process_check *check)
 	buf_deinit(&check->bare);
 	buf_deinit(&check->unreadable);
 	buf_deinit(&check->tableless);
+	buf_deinit(&check->lined);
+	buf_deinit(&check->lineless);
 }
 
 static void print_managed(const struct sym_process_info *info, struct process_check *check)
@@ -292,6 +321,35 @@ static void print_tables(struct process_check *check)
 	put_line("whole stacks", state, "");
 }
 
+static void put_names(struct buf *text, struct buf *names, size_t count)
+{
+	const char *some = buf_string(names);
+
+	buf_printf(text, "%s%s", some ? some : "", count > MOST_IMAGES ? ", ..." : "");
+}
+
+/* Which assemblies have a PDB, so that their frames have lines. In a bundle no assembly is an
+ * image. */
+static void print_lines(const struct sym_process_info *info, struct process_check *check)
+{
+	size_t without = check->lineless_images + check->lineless_of_framework;
+	char *help AUTO_FREE = message_format("dotnet-mapgen fetch-symbols %d", info->pid);
+	struct buf text;
+
+	if (!check->lined_images && !without)
+		return;
+	buf_init(&text, TEXT_LIMIT);
+	put_names(&text, &check->lined, check->lined_images);
+	if (without)
+		buf_printf(&text, "%sno PDB: ", check->lined_images ? "; " : "");
+	put_names(&text, &check->lineless, check->lineless_images);
+	if (check->lineless_of_framework)
+		buf_printf(&text, "%s%zu of the framework", check->lineless_images ? ", " : "",
+			   check->lineless_of_framework);
+	put_line("lines", buf_string(&text) ? buf_string(&text) : "", without && help ? help : "");
+	buf_deinit(&text);
+}
+
 static void print_process(struct sym_snapshot *snapshot, struct process_check *check)
 {
 	const struct sym_process_info *info = sym_snapshot_process(snapshot);
@@ -315,19 +373,22 @@ static void print_process(struct sym_snapshot *snapshot, struct process_check *c
 	}
 	put_line("native code", bare, help ? help : "");
 	print_tables(check);
+	print_lines(info, check);
 }
 
 static json_t *process_json(struct sym_snapshot *snapshot, struct process_check *check)
 {
 	const struct sym_process_info *info = sym_snapshot_process(snapshot);
 
-	return json_pack("{s:i, s:o, s:o, s:o, s:b, s:I, s:I, s:b}", "pid", info->pid, "title",
-			 json_output_text(check->title), "runtime",
-			 json_output_text(info->runtime_version), "managed_way",
-			 json_output_text(check->managed), "managed_named",
-			 info->runtime_version && !check->managed_is_none, "native_images",
-			 (json_int_t)check->native_images, "bare_images",
-			 (json_int_t)check->bare_images, "unwind_tables", !check->tableless_images);
+	return json_pack(
+		"{s:i, s:o, s:o, s:o, s:b, s:I, s:I, s:b, s:I, s:I}", "pid", info->pid, "title",
+		json_output_text(check->title), "runtime", json_output_text(info->runtime_version),
+		"managed_way", json_output_text(check->managed), "managed_named",
+		info->runtime_version && !check->managed_is_none, "native_images",
+		(json_int_t)check->native_images, "bare_images", (json_int_t)check->bare_images,
+		"unwind_tables", !check->tableless_images, "assemblies_with_pdb",
+		(json_int_t)check->lined_images, "assemblies_without_pdb",
+		(json_int_t)(check->lineless_images + check->lineless_of_framework));
 }
 
 static int check_process(const struct options *options)

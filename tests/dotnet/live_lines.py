@@ -219,6 +219,15 @@ def test_stack_prints_lines(context):
     expect("Elsewhere.g.cs:77" in text, "the line of a #line directive is not shown")
 
 
+def test_check_says_which_assemblies_have_lines(context):
+    with Lines([shutil.which("dotnet"), program()]) as lines:
+        text = context.mapgen.must("check", str(lines.pid)).stdout
+        report = json.loads(context.mapgen.must("check", str(lines.pid), "--json").stdout)["process"]
+    expect("\n  lines            lines.dll; no PDB: " in text, text)
+    expect(" of the framework" in text and f"fetch-symbols {lines.pid}" in text, text)
+    expect(report["assemblies_with_pdb"] == 1 and report["assemblies_without_pdb"] > 2, f"{report}")
+
+
 def test_another_build_gives_no_line(context):
     """A PDB beside the program that is not its own: no line, and the reason."""
     directory = os.path.join(context.scratch, "other")

@@ -9,6 +9,7 @@ import shutil
 
 import live_lines
 import live_pdb
+import live_perf_lines
 import live_symbolize
 from harness import Sample, expect
 
@@ -88,6 +89,20 @@ def test_lines_stand_in_the_text_of_bpftrace(context):
         else:
             stacks.append([])
     check_calls(context, stacks, "bpftrace")
+
+
+def test_lines_stand_in_the_text_of_gdb(context):
+    """gdb unwinds no managed frame: only the first one of a thread can be looked at."""
+    gdb = live_symbolize.need("gdb", "gdb")
+    with live_perf_lines.Dividing("dividing-jitted") as dividing:
+        text = live_symbolize.output_of(gdb, "-q", "-batch", "-p", dividing.pid, "-ex", "thread apply all bt")
+        out = context.mapgen.must("symbolize", "--lines", "-p", str(dividing.pid), stdin=text).stdout
+    with open("fixtures/src/dividing/Dividing.cs", encoding="utf-8") as file:
+        source_lines = file.read().splitlines()
+    begin = next(number for number, line in enumerate(source_lines, 1) if " void Divide(" in line)
+    found = re.findall(r"^#0 .*Dividing\.Program::Divide\(.* at Dividing\.cs:~?(\d+)$", out, re.MULTILINE)
+    context.figure(f"gdb: Divide at lines {found}, it begins at {begin}")
+    expect(len(found) == 1 and begin < int(found[0]) <= len(source_lines), f"lines {found}: {[line for line in out.splitlines() if 'Divide' in line]}")
 
 
 def test_lines_in_the_text_of_eu_stack_are_those_of_stacktrace(context):
