@@ -2,7 +2,7 @@
 // Makes the events of a runtime, and counts for itself what it has made: collections by generation,
 // exceptions by type, waits for a lock, bytes of known types, jitted methods, events of its own.
 // Prints "ready", then works once for each line of standard input and prints what it has counted as
-// one line of JSON. Ends with its input.
+// one line of JSON. At the line "starve" it blocks all threads of the thread pool. Ends with its input.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -197,6 +197,14 @@ namespace Contoso.Eventful
                 Process.GetCurrentProcess().Id);
         }
 
+        // No work item ends, so the pool has to add threads.
+        private static string Starve()
+        {
+            for (int i = 0; i < 4 * Environment.ProcessorCount; i++)
+                ThreadPool.QueueUserWorkItem(_ => Thread.Sleep(Timeout.Infinite));
+            return "";
+        }
+
         public static void Main()
         {
             AppDomain.CurrentDomain.FirstChanceException += (sender, arguments) =>
@@ -207,8 +215,8 @@ namespace Contoso.Eventful
             };
             OrdersSource.Log.Depth = 0;
             Console.WriteLine("ready");
-            while (Console.ReadLine() != null)
-                Console.WriteLine(Work());
+            for (string line; (line = Console.ReadLine()) != null;)
+                Console.WriteLine(line == "starve" ? Starve() : Work());
             GC.KeepAlive(kept);
             GC.KeepAlive(bytes);
         }
