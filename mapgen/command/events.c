@@ -193,6 +193,9 @@ static struct sym_error *open_session(const struct watching *watching,
 				  &choice);
 	if (error)
 		return error;
+	if (choice.missing)
+		message("process %d: .NET %s has no events of the group %s", watching->process->pid,
+			watching->process->runtime_version, choice.missing);
 	opts.providers = choice.providers;
 	opts.provider_count = choice.provider_count;
 	opts.flags = watching->options->stacks == EVENT_STACKS_MANAGED ? SYM_EVENT_STACKS : 0;

@@ -169,11 +169,21 @@ static bool is_missing(const struct view *view)
 	return view->event == UINT32_MAX && view->kind != VIEW_THREADS;
 }
 
+static bool needs_stacks(int format)
+{
+	return format != REPORT_TEXT && format != REPORT_CSV && format != REPORT_JSON;
+}
+
 /* The exit code of a view that was written. */
-static int end_report(const struct view *view, const struct symbolize_client *client)
+static int end_report(const struct view *view, int format, const struct symbolize_client *client)
 {
 	const char *problem = client ? symbolize_client_problem(client) : NULL;
 
+	if (needs_stacks(format) && view->event == UINT32_MAX && !is_missing(view)) {
+		message("%s: the view %s has no stacks; --format=text, csv and json show it",
+			view->input, view_kind_name(view->kind));
+		return EXIT_PARTLY;
+	}
 	if (problem)
 		message("native functions may lack names that the server should know: %s", problem);
 	return problem || is_missing(view) ? EXIT_PARTLY : EXIT_DONE;
@@ -193,7 +203,7 @@ static int write_report(const struct options *options, const struct view *view,
 		if (error)
 			return say_failure(options->input, error);
 	}
-	return status ? status : end_report(view, client);
+	return status ? status : end_report(view, options->format, client);
 }
 
 int report_run(const struct options *options)

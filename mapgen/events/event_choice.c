@@ -209,16 +209,20 @@ static bool is_group(const char *name)
 
 static bool add_groups(struct event_choice *choice, const char *name, int major)
 {
-	bool is_default = !strcmp(name, EVENT_CHOICE_DEFAULT), is_good = true;
+	bool is_default = !strcmp(name, EVENT_CHOICE_DEFAULT), is_good = true, is_there = false;
 
 	for (size_t i = 0; i < GROUPS; i++) {
 		const struct event_group *group = &groups[i];
 
 		if ((is_default ? group->is_default : !strcmp(group->name, name)) &&
 		    major >= group->first_major &&
-		    (!group->last_major || major <= group->last_major))
+		    (!group->last_major || major <= group->last_major)) {
 			is_good = add_group(choice, group) && is_good;
+			is_there = true;
+		}
 	}
+	if (!is_there)
+		choice->missing = name;
 	return is_good;
 }
 

@@ -27,9 +27,10 @@ struct event_choice {
 	uint32_t ids[EVENT_CHOICE_IDS];          /* of the runtime's own provider */
 	const char *probes[EVENT_CHOICE_PROBES]; /* names of tracepoints */
 	size_t probe_count;
-	bool has_sources;  /* events of managed code, which pass no tracepoint */
-	bool takes_any_id; /* the caller has named the runtime's own provider */
-	char *text;        /* the names and arguments; heap */
+	bool has_sources;    /* events of managed code, which pass no tracepoint */
+	bool takes_any_id;   /* the caller has named the runtime's own provider */
+	const char *missing; /* a group that the version has no events of; NULL: none */
+	char *text;          /* the names and arguments; heap */
 };
 
 /* NULL when the text is well formed; else what is wrong with it, static. */

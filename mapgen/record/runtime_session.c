@@ -329,6 +329,9 @@ static struct sym_error *begin(struct runtime_session *session, struct sym_snaps
 		return &sym_error_no_memory;
 	error = event_choice_read(opts->events, (int)strtol(info->runtime_version, NULL, 10),
 				  &session->choice);
+	if (!error && session->choice.missing)
+		message("process %d: .NET %s has no events of the group %s", info->pid,
+			info->runtime_version, session->choice.missing);
 	if (!error)
 		error = choose_stacks(session, snapshot, opts->stacks);
 	if (!error)

@@ -57,6 +57,8 @@ def check(context, version):
     for name, quantile in (("latency p50", 50), ("latency p95", 95), ("latency p99", 99)):
         expect(0.4 * quantile < rows[name]["min"] <= rows[name]["max"] < 101 and rows[name]["unit"] == "ms", f"{name}: {rows[name]}")
     expect(len(rows) == read["count"] == 17, f"{read['count']} counters: {list(rows)}")
+    folded = context.mapgen.must("report", "counters", "-i", path, "--format=folded", codes=(3,))
+    expect(not folded.stdout and "has no stacks" in folded.stderr, f"{folded}")
     text = context.mapgen.must("report", "counters", "-i", path).stdout
     expect("latency p99" in text and "ratio" in text, text)
 

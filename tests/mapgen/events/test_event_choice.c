@@ -122,6 +122,19 @@ Test(event_choice, is_an_error_where_the_version_has_no_such_events)
 	sym_error_destroy(error);
 }
 
+Test(event_choice, names_a_group_that_the_version_does_not_have)
+{
+	struct event_choice choice;
+
+	read_choice("gc,waits", 8, &choice);
+	cr_assert_not_null(choice.missing);
+	cr_expect_str_eq(choice.missing, "waits");
+	event_choice_deinit(&choice);
+	read_choice("gc,waits", 9, &choice);
+	cr_expect_null(choice.missing);
+	event_choice_deinit(&choice);
+}
+
 Test(event_choice, rejects_what_is_malformed)
 {
 	static const char *const bad[] = {
