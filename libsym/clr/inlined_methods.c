@@ -168,13 +168,15 @@ static enum method_outcome describe(struct inlined_methods *inlined, uint64_t me
 
 static enum method_outcome write_name(struct inlined_methods *inlined,
 				      const struct method_description *method,
-				      struct inlined_frame *frame, struct buf *names)
+				      struct inlined_frame *frame, bool *is_volatile,
+				      struct buf *names)
 {
-	bool is_volatile;
+	bool is_new_volatile = false;
 	enum method_outcome outcome;
 
 	frame->name_offset = names->size_bytes;
-	outcome = methods_write_described(inlined->methods, method, names, &is_volatile);
+	outcome = methods_write_described(inlined->methods, method, names, &is_new_volatile);
+	*is_volatile |= is_new_volatile;
 	if (outcome == METHOD_READ)
 		buf_append_char(names, '\0');
 	return outcome;
@@ -198,7 +200,7 @@ static bool read_frames(struct inlined_methods *inlined, struct inlined_chain *c
 		if (outcome == METHOD_READ && (!method.name || !method.type->module))
 			outcome = METHOD_BAD;
 		if (outcome == METHOD_READ && i + 1 < chain->count)
-			outcome = write_name(inlined, &method, frame, names);
+			outcome = write_name(inlined, &method, frame, &chain->is_volatile, names);
 		if (outcome != METHOD_READ) {
 			chain->failure = outcome == METHOD_BAD ? bad_method : NULL;
 			return false;
@@ -245,14 +247,12 @@ static struct sym_error *check_memory(const struct inlined_methods *inlined,
 	return types_error(inlined->types);
 }
 
-struct sym_error *inlined_methods_read(struct inlined_methods *inlined,
-				       struct inlined_chain *chains, size_t count,
-				       struct buf *names)
+static struct sym_error *read_chains(struct inlined_methods *inlined, struct inlined_chain *chains,
+				     size_t count, struct buf *names)
 {
 	struct sym_error *error = NULL;
 	bool again = true;
 
-	buf_clear(names);
 	types_forget(inlined->types);
 	modules_forget_volatile(inlined->modules);
 	for (unsigned int round = 0; !error && again; round++) {
@@ -268,5 +268,62 @@ struct sym_error *inlined_methods_read(struct inlined_methods *inlined,
 	for (size_t i = 0; i < count; i++)
 		if (chains[i].count && !chains[i].is_read)
 			chains[i].failure = bad_method;
+	return error;
+}
+
+/* ---- a second look ------------------------------------------------------------------ */
+
+static bool is_same_frame(const struct inlined_frame *a, const struct inlined_frame *b)
+{
+	return a->rid == b->rid && a->module == b->module && a->il_offset == b->il_offset &&
+	       !memcmp(&a->place, &b->place, sizeof(a->place));
+}
+
+static bool is_same_chain(const struct inlined_chain *a, const char *a_names,
+			  const struct inlined_chain *b, const char *b_names)
+{
+	if (b->failure)
+		return false;
+	for (uint32_t i = 0; i < a->count; i++)
+		if (!is_same_frame(&a->frames[i], &b->frames[i]) ||
+		    (i + 1 < a->count && strcmp(a_names + a->frames[i].name_offset,
+						b_names + b->frames[i].name_offset) != 0))
+			return false;
+	return true;
+}
+
+/* With an empty cache. */
+static struct sym_error *confirm(struct inlined_methods *inlined, struct inlined_chain *chain,
+				 const char *names)
+{
+	struct inlined_chain again = { .count = chain->count, .il_offset = chain->il_offset };
+	struct inlined_frame *frames AUTO_FREE = calloc(chain->count, sizeof(*frames));
+	struct sym_error *error;
+	struct buf names_again;
+
+	if (!frames)
+		return &sym_error_no_memory;
+	memcpy(frames, chain->frames, chain->count * sizeof(*frames));
+	again.frames = frames;
+	buf_init(&names_again, LIMIT_INDEX_NAME_BYTES);
+	remote_memory_forget(inlined->memory);
+	error = read_chains(inlined, &again, 1, &names_again);
+	if (!error && !is_same_chain(chain, names, &again, names_again.data))
+		chain->failure = "its inlined methods changed while they were read";
+	buf_deinit(&names_again);
+	return error;
+}
+
+struct sym_error *inlined_methods_read(struct inlined_methods *inlined,
+				       struct inlined_chain *chains, size_t count,
+				       struct buf *names)
+{
+	struct sym_error *error;
+
+	buf_clear(names);
+	error = read_chains(inlined, chains, count, names);
+	for (size_t i = 0; !error && i < count; i++)
+		if (chains[i].is_volatile && !chains[i].failure)
+			error = confirm(inlined, &chains[i], names->data);
 	return error;
 }

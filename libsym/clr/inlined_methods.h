@@ -42,6 +42,7 @@ struct inlined_chain {
 	const char *failure; /* NULL, or why its methods are not known; static */
 	/* private */
 	bool is_read;
+	bool is_volatile; /* some method of it can be unloaded */
 };
 
 /*
@@ -53,7 +54,8 @@ struct sym_error *inlined_chain_create(const struct inline_tree *tree,
 	__attribute__((warn_unused_result));
 
 /*
- * Reads `count` chains, and replaces `names`. Chains without frames are skipped.
+ * Reads `count` chains, and replaces `names`. Chains without frames are skipped. A chain with a
+ * method that can be unloaded is read twice, and must be the same.
  * Errors: those of reading; LIMIT; NO_MEMORY.
  */
 struct sym_error *inlined_methods_read(struct inlined_methods *inlined,

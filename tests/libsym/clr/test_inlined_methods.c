@@ -65,7 +65,7 @@ static void put_il(struct fixture *fixture, unsigned int method, const uint8_t *
 	       sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 /* Outer calls Middle, which calls Inner. */
-static void begin(struct fixture *fixture)
+static void begin_of_kind(struct fixture *fixture, enum clr_module_kind kind)
 {
 	struct metadata_builder builder;
 	uint64_t derived;
@@ -73,7 +73,7 @@ static void begin(struct fixture *fixture)
 	*fixture = (struct fixture){ 0 };
 	clr_image_init(&fixture->image);
 	build_rows(&builder);
-	fixture->module = clr_image_add_module(&fixture->image, &builder, CLR_MODULE_MAPPED);
+	fixture->module = clr_image_add_module(&fixture->image, &builder, kind);
 	metadata_builder_deinit(&builder);
 	fixture->type = clr_image_add_type(&fixture->image, fixture->module, ROW_TYPE);
 	derived = clr_image_add_type(&fixture->image, fixture->module, ROW_DERIVED);
@@ -88,6 +88,11 @@ static void begin(struct fixture *fixture)
 	cr_assert_null(
 		inlined_methods_create(fixture->memory, &fixture->image.layout, &fixture->inlined));
 	buf_init(&fixture->names, 1 << 20);
+}
+
+static void begin(struct fixture *fixture)
+{
+	begin_of_kind(fixture, CLR_MODULE_MAPPED);
 }
 
 static void end(struct fixture *fixture)
@@ -224,4 +229,34 @@ Test(inlined_methods, make_a_chain_of_a_place_in_a_tree)
 	place.il_offset = -2;
 	cr_assert_null(inlined_chain_create(&tree, &place, &chain));
 	cr_expect(eq(u32, chain.count, 0), "a prolog");
+}
+
+/* At its second look the chain's first method is another. */
+static void replace_method(struct fake_memory *fake, void *context)
+{
+	struct fixture *fixture = context;
+	uint64_t method = fixture->methods[INNER];
+
+	if (fixture->chain.is_volatile)
+		fake_memory_put_u16(
+			fake, method + fixture->image.layout.method_desc.flags3_and_token, MIDDLE);
+}
+
+Test(inlined_methods, that_can_be_unloaded_are_read_twice)
+{
+	struct fixture fixture;
+
+	begin_of_kind(&fixture, CLR_MODULE_COLLECTIBLE);
+	set_chain(&fixture);
+	read_chain(&fixture);
+	cr_expect_null(fixture.chain.failure, "%s", fixture.chain.failure);
+	cr_expect_str_eq(fixture.names.data + fixture.frames[0].name_offset,
+			 "void [App] Ns.Type::Inner()");
+	cr_expect(eq(u32, fixture.frames[1].il_offset, 2));
+	fixture.image.fake.before_read = replace_method;
+	fixture.image.fake.context = &fixture;
+	set_chain(&fixture);
+	read_chain(&fixture);
+	cr_expect_not_null(fixture.chain.failure, "it changed");
+	end(&fixture);
 }
