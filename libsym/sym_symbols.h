@@ -104,7 +104,7 @@ SYM_API const struct sym_symbol *sym_symbols_at(const struct sym_symbols *symbol
  * Finds symbols by name.
  *
  * In a list of a process it finds addresses; in a list of an image rvas, vaddrs or offsets.
- * The first search builds a hash table of the names.
+ * The names after `previous` are compared one after the other.
  *
  *     for (size_t i = SYM_NONE; (i = sym_symbols_find(list, "main", i)) != SYM_NONE;)
  *             printf("%" PRIx64 "\n", sym_symbols_at(list, i)->start);

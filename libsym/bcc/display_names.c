@@ -1,52 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/bcc/display_names.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/hash.h"
 #include "libsym/libsym.h"
 
-struct display_name {
+/* Addresses of the strings, not their content: names live as long as the labels. */
+struct display_key {
 	const char *name;
 	const char *tier;
-	char *text; /* NULL: a free place */
 };
 
-/* Hashes the addresses of the strings, not their content: names live as long as the labels. */
-static size_t place_of(const struct display_names *display_names, const char *name,
-		       const char *tier)
-{
-	uint64_t mixed = ((uintptr_t)name ^ (uint64_t)(uintptr_t)tier << 32) * 0x9e3779b97f4a7c15u;
-	size_t at = (size_t)(mixed >> 20) & (display_names->capacity - 1);
-
-	while (display_names->table[at].text &&
-	       (display_names->table[at].name != name || display_names->table[at].tier != tier))
-		at = (at + 1) & (display_names->capacity - 1);
-	return at;
-}
-
-static bool display_names_grow(struct display_names *display_names)
-{
-	struct display_names larger = { .capacity = display_names->capacity
-							    ? 2 * display_names->capacity
-							    : 256 };
-
-	larger.table = calloc(larger.capacity, sizeof(*larger.table));
-	if (!larger.table)
-		return false;
-	for (size_t i = 0; i < display_names->capacity; i++) {
-		struct display_name *display_name = &display_names->table[i];
-
-		if (display_name->text)
-			larger.table[place_of(&larger, display_name->name, display_name->tier)] =
-				*display_name;
-	}
-	free(display_names->table);
-	display_names->table = larger.table;
-	display_names->capacity = larger.capacity;
-	return true;
-}
+struct display_name {
+	struct display_key key;
+	char *text;
+	UT_hash_handle hh;
+};
 
 static size_t rewrite(enum bcc_names names, const char *name, char *room, size_t room_bytes)
 {
@@ -81,30 +52,35 @@ static char *display_names_join(const char *name, const char *tier, enum bcc_nam
 	return text;
 }
 
+static void display_name_destroy(struct display_name *display_name)
+{
+	free(display_name->text);
+	free(display_name);
+}
+
 const char *display_names_get(struct display_names *display_names, const char *name,
 			      const char *tier, enum bcc_names names, bool folded)
 {
+	const struct display_key key = { name, tier };
 	struct display_name *display_name;
 
-	if (display_names->count >= display_names->capacity / 2 &&
-	    !display_names_grow(display_names))
-		return name;
-	display_name = &display_names->table[place_of(display_names, name, tier)];
-	if (display_name->text)
+	HASH_FIND(hh, display_names->table, &key, sizeof(key), display_name);
+	if (display_name)
 		return display_name->text;
-	display_name->text = display_names_join(name, tier, names, folded);
-	if (!display_name->text)
+	display_name = calloc(1, sizeof(*display_name));
+	if (!display_name)
 		return name;
-	display_name->name = name;
-	display_name->tier = tier;
-	display_names->count++;
-	return display_name->text;
+	display_name->key = key;
+	display_name->text = display_names_join(name, tier, names, folded);
+	if (display_name->text)
+		HASH_ADD(hh, display_names->table, key, sizeof(key), display_name);
+	if (display_name->text && hash_added(display_name))
+		return display_name->text;
+	display_name_destroy(display_name);
+	return name;
 }
 
 void display_names_deinit(struct display_names *display_names)
 {
-	for (size_t i = 0; i < display_names->capacity; i++)
-		free(display_names->table[i].text);
-	free(display_names->table);
-	*display_names = (struct display_names){ 0 };
+	HASH_DESTROY(display_names->table, display_name_destroy);
 }

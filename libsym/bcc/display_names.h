@@ -7,16 +7,13 @@
 #define LIBSYM_BCC_DISPLAY_NAMES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "libsym/bcc/bcc_settings.h"
 
 struct display_name;
 
 struct display_names {
-	struct display_name *table; /* open addressing, a power of two; NULL while empty */
-	size_t capacity;
-	size_t count;
+	struct display_name *table; /* NULL while empty */
 };
 
 /*

@@ -294,7 +294,6 @@ void sym_symbols_destroy(struct sym_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	free(atomic_load(&symbols->table));
 	deinit_list(symbols);
 	free(symbols);
 }

@@ -23,15 +23,12 @@ struct symbols_owned {
 	void (*end)(void *object);
 };
 
-struct symbols_table;
-
 struct sym_symbols {
 	struct sym_symbol *items;
 	size_t count;
 	struct name_pool names;
 	struct symbols_owned owned[SYMBOLS_MAX_OWNED];
 	size_t owned_count;
-	_Atomic(struct symbols_table *) table; /* of names; NULL before the first search */
 	struct symbols_charge {
 		struct budget_account *account;
 		uint64_t bytes;

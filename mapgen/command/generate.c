@@ -180,16 +180,10 @@ struct seen_image {
 	UT_hash_handle hh;
 };
 
-static void forget_seen(struct seen_image *table)
+static void seen_image_destroy(struct seen_image *seen)
 {
-	struct seen_image *seen, *next;
-
-	HASH_ITER(hh, table, seen, next)
-	{
-		HASH_DEL(table, seen);
-		free(seen->identity);
-		free(seen);
-	}
+	free(seen->identity);
+	free(seen);
 }
 
 /* Files inside a bundle share its path. When memory is short, an image may be processed twice,
@@ -212,10 +206,8 @@ static bool is_new(struct seen_image **table, const struct sym_image *image)
 	}
 	seen->identity = identity;
 	HASH_ADD_KEYPTR(hh, *table, seen->identity, strlen(seen->identity), seen);
-	if (!hash_added(seen)) {
-		free(identity);
-		free(seen);
-	}
+	if (!hash_added(seen))
+		seen_image_destroy(seen);
 	return true;
 }
 
@@ -250,7 +242,7 @@ static bool generate_process(struct generation *generation, const struct options
 			add_image(generation, image);
 	}
 	progress_end(&generation->progress);
-	forget_seen(seen);
+	HASH_DESTROY(seen, seen_image_destroy);
 	generation->ended = !target_lives(snapshot, options);
 	return true;
 }

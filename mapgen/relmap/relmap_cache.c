@@ -105,17 +105,16 @@ struct sym_error *relmap_cache_open_directory(struct relmap_cache *place, const 
 	return close_when(open_place(place, 0777), place);
 }
 
+static void entry_name_destroy(struct entry_name *taken)
+{
+	free(taken->name);
+	free(taken->content_key);
+	free(taken);
+}
+
 void relmap_cache_close(struct relmap_cache *place)
 {
-	struct entry_name *taken, *next;
-
-	HASH_ITER(hh, place->taken, taken, next)
-	{
-		HASH_DEL(place->taken, taken);
-		free(taken->name);
-		free(taken->content_key);
-		free(taken);
-	}
+	HASH_DESTROY(place->taken, entry_name_destroy);
 	if (place->is_cache && place->was_used)
 		cache_limit_hold(place->directory_fd, CACHE_LIMIT_BYTES);
 	if (place->directory_fd >= 0)
@@ -142,9 +141,7 @@ static bool take_name(struct relmap_cache *place, const char *name, const char *
 		if (hash_added(taken))
 			return true;
 	}
-	free(taken->name);
-	free(taken->content_key);
-	free(taken);
+	entry_name_destroy(taken);
 	return false;
 }
 

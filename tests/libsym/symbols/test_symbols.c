@@ -93,7 +93,7 @@ Test(symbols, are_found_by_full_and_by_short_name_in_ascending_order)
 	cr_expect_eq(sym_symbols_find(list, "", SYM_NONE), SYM_NONE);
 }
 
-/* Like stubs of a runtime. Each step must be constant, not a walk through all earlier ones. */
+/* Like stubs of a runtime. A step must not walk through all earlier ones. */
 Test(symbols, are_all_found_by_one_name)
 {
 	struct symbols_builder builder AUTO_SYMBOLS_BUILDER = { 0 };
