@@ -217,7 +217,6 @@ static void say_session(const struct runtime_session *session, bool has_several)
 void record_events_say(const struct record_events *events)
 {
 	const struct recorder_counts *counts = recorder_counts(events->recorder);
-	uint64_t thinned = recorder_thinned_stacks(events->recorder);
 
 	if (record_events_stopped_ns(events))
 		printf("  stopped by --stop-on=%s\n", events->options->stop_on);
@@ -229,9 +228,15 @@ void record_events_say(const struct record_events *events)
 		printf("  %" PRIu64 " native stacks of events; uprobes were placed in the code of "
 		       "the runtime for that\n",
 		       counts->probe_samples);
-	if (thinned)
+	if (counts->thinned_stacks)
 		printf("  %" PRIu64 " events have no native stack: there were too many a second\n",
-		       thinned);
+		       counts->thinned_stacks);
+	if (counts->unprobed_events)
+		printf("  %" PRIu64 " events have no native stack: %s\n", counts->unprobed_events,
+		       recorder_has_raw_uprobes(events->recorder)
+			       ? "their threads had no probes yet, as this kernel permits neither "
+				 "BPF links nor events of tracefs"
+			       : "they passed no probe");
 	if (counts->lost_probe_samples)
 		printf("  %" PRIu64
 		       " native stacks of events were lost: the machine was too busy\n",

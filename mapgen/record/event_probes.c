@@ -41,7 +41,8 @@ struct probed_process {
 	size_t count;
 	int link_fd;               /* of the way PROBE_BY_BPF */
 	uint64_t ids[MOST_PROBES]; /* of the way PROBE_BY_TRACEFS */
-	int32_t *threads;          /* opened; ascending; of the other ways */
+	bool is_thinned[MOST_PROBES];
+	int32_t *threads; /* opened; ascending; of the other ways */
 	size_t thread_count, thread_capacity;
 };
 
@@ -82,26 +83,45 @@ void event_probes_stop(struct event_probes *probes)
 		close_link(&probes->processes[i]);
 }
 
-struct bpf_probe_counts event_probes_counts(const struct event_probes *probes)
+struct event_probe_counts event_probes_counts(const struct event_probes *probes)
 {
-	struct bpf_probe_counts counts = bpf_probe_counts(&probes->bpf);
+	const struct bpf_probe_counts counts = bpf_probe_counts(&probes->bpf);
 
-	counts.thinned += probes->budget.exceeded;
-	return counts;
+	return (struct event_probe_counts){ .thinned = counts.thinned + probes->budget.exceeded,
+					    .thinned_in_kernel = counts.thinned,
+					    .lost = counts.lost +
+						    event_set_lost_probe_samples(probes->events) };
 }
 
 /* ---- by BPF ------------------------------------------------------------------------------------
  */
 
+static struct bpf_sample_plan sample_plan(const struct event_probes *probes)
+{
+	const struct perf_event_attr *attr = &probes->events->attributes[EVENT_PROBE];
+
+	return (struct bpf_sample_plan){ attr->sample_regs_user, attr->sample_stack_user };
+}
+
+/* The program copies registers and stack. */
+static struct perf_event_attr output_attribute(const struct event_probes *probes)
+{
+	struct perf_event_attr attr = probes->events->attributes[EVENT_PROBE];
+
+	attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	attr.sample_regs_user = 0;
+	attr.sample_stack_user = 0;
+	return attr;
+}
+
 /* An event for the program's samples on each processor. */
 static struct sym_error *open_outputs(struct event_probes *probes, int *fds)
 {
-	struct event_set *set = probes->events;
+	struct perf_event_attr attr = output_attribute(probes);
 	struct sym_error *error = NULL;
 
-	for (size_t i = 0; !error && i < set->cpu_count; i++)
-		error = event_set_add_probe(set, &set->attributes[EVENT_PROBE], -1, i, MOST_PROBES,
-					    &fds[i]);
+	for (size_t i = 0; !error && i < probes->events->cpu_count; i++)
+		error = event_set_add_probe(probes->events, &attr, -1, i, MOST_PROBES, &fds[i]);
 	return error;
 }
 
@@ -109,18 +129,18 @@ static struct sym_error *open_bpf(struct event_probes *probes)
 {
 	struct event_set *set = probes->events;
 	int *fds AUTO_FREE = calloc(set->cpu_count, sizeof(*fds));
-	uint32_t most_cpu = 0;
+	struct bpf_outputs outputs = { .cpus = set->cpus, .fds = fds, .count = set->cpu_count };
+	const struct bpf_sample_plan plan = sample_plan(probes);
 	struct sym_error *error;
 
 	if (!fds)
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < set->cpu_count; i++)
-		if ((uint32_t)set->cpus[i] >= most_cpu)
-			most_cpu = (uint32_t)set->cpus[i] + 1;
+		if ((uint32_t)set->cpus[i] >= outputs.most_cpu)
+			outputs.most_cpu = (uint32_t)set->cpus[i] + 1;
 	error = open_outputs(probes, fds);
 	if (!error)
-		error = bpf_probe_open(&probes->bpf, set->cpus, fds, set->cpu_count, most_cpu,
-				       probes->samples_per_second);
+		error = bpf_probe_open(&probes->bpf, &outputs, &plan, probes->samples_per_second);
 	return error;
 }
 
@@ -198,6 +218,24 @@ static struct perf_event_attr attribute_of(const struct event_probes *probes,
 	return attr;
 }
 
+/* Without BPF the samples beyond the budget are left out when they are read. */
+static void open_thinning(struct event_probes *probes)
+{
+	if (probes->bpf.program_fd < 0)
+		sym_error_destroy(
+			bpf_probe_open_thinning(&probes->bpf, probes->samples_per_second));
+}
+
+/*
+ * All events of one event of tracefs share their programs. A raw uprobe event has its own, which
+ * runs at the hits of all threads: it would count each hit once for each thread.
+ */
+static void thin(struct event_probes *probes, struct probed_process *process, size_t number, int fd)
+{
+	if (probes->bpf.program_fd >= 0 && !process->is_thinned[number])
+		process->is_thinned[number] = bpf_probe_thin(&probes->bpf, fd);
+}
+
 static struct sym_error *open_thread(struct event_probes *probes, struct probed_process *process,
 				     int32_t tid)
 {
@@ -207,9 +245,12 @@ static struct sym_error *open_thread(struct event_probes *probes, struct probed_
 	for (size_t i = 0; !error && i < process->count; i++) {
 		struct perf_event_attr attr = attribute_of(probes, process, i);
 
-		for (size_t cpu = 0; !error && cpu < probes->events->cpu_count; cpu++)
+		for (size_t cpu = 0; !error && cpu < probes->events->cpu_count; cpu++) {
 			error = event_set_add_probe(probes->events, &attr, tid, cpu,
 						    (uint32_t)process->numbers[i], &fd);
+			if (!error)
+				thin(probes, process, i, fd);
+		}
 	}
 	if (error && sym_error_code(error) == SYM_ERROR_NOT_FOUND) {
 		sym_error_destroy(error);
@@ -256,6 +297,7 @@ static struct sym_error *add_by_tracefs(struct event_probes *probes, struct prob
 {
 	struct sym_error *error = NULL;
 
+	open_thinning(probes);
 	for (size_t i = 0; !error && i < process->count; i++) {
 		char name[128];
 
@@ -327,6 +369,8 @@ static struct sym_error *choose_way(struct event_probes *probes, struct probed_p
 		if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 			return error;
 		process->thread_count = 0;
+		memset(process->is_thinned, 0, sizeof(process->is_thinned));
+		bpf_probe_close(&probes->bpf);
 	}
 	probes->way = PROBE_NOT_OPEN;
 	return error;
@@ -369,10 +413,25 @@ bool event_probes_may_take(struct event_probes *probes, uint64_t time_ns)
 	return probes->way == PROBE_BY_BPF || event_budget_take(&probes->budget, time_ns);
 }
 
+bool event_probes_read(const struct event_probes *probes, const struct perf_event_header *record,
+		       struct perf_sample *ret)
+{
+	struct perf_event_attr attr = probes->events->attributes[EVENT_PROBE];
+	const struct bpf_sample_plan plan = sample_plan(probes);
+
+	if (probes->way == PROBE_BY_BPF) {
+		attr = output_attribute(probes);
+		return perf_sample_read(&attr, record, record->size, ret) &&
+		       bpf_probe_read(&plan, ret);
+	}
+	attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+	return perf_sample_read(&attr, record, record->size, ret);
+}
+
 uint32_t event_probes_number(const struct event_probes *probes, const struct perf_sample *sample)
 {
 	const struct event_member *member = event_set_find(probes->events, sample->id);
-	uint64_t number;
+	uint32_t number;
 
 	if (!member || member->kind != EVENT_PROBE)
 		return MOST_PROBES;
@@ -381,5 +440,5 @@ uint32_t event_probes_number(const struct event_probes *probes, const struct per
 	if (sample->raw_bytes < sizeof(number))
 		return MOST_PROBES;
 	memcpy(&number, sample->raw, sizeof(number));
-	return number < MOST_PROBES ? (uint32_t)number : MOST_PROBES;
+	return number < MOST_PROBES ? number : MOST_PROBES;
 }

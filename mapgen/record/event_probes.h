@@ -68,12 +68,21 @@ struct sym_error *event_probes_note_thread(struct event_probes *probes, int32_t 
  * that. */
 bool event_probes_may_take(struct event_probes *probes, uint64_t time_ns);
 
+/* Reads a sample of a probe, as this way lays it out. False when it is damaged. */
+bool event_probes_read(const struct event_probes *probes, const struct perf_event_header *record,
+		       struct perf_sample *ret);
+
 /* Number of the probe of a sample; MOST_PROBES: unknown. */
 uint32_t event_probes_number(const struct event_probes *probes, const struct perf_sample *sample);
 
 /* Removes all probes; their counts stay. */
 void event_probes_stop(struct event_probes *probes);
 
-struct bpf_probe_counts event_probes_counts(const struct event_probes *probes);
+/* Stacks that the kernel and the reader have left out, and those that were lost. */
+struct event_probe_counts {
+	uint64_t thinned, thinned_in_kernel, lost;
+};
+
+struct event_probe_counts event_probes_counts(const struct event_probes *probes);
 
 #endif

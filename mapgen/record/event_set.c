@@ -35,6 +35,7 @@ enum {
 	MOST_ROUNDS = 32,   /* searches for threads that were made since the search before */
 	WAKEUP_SHARE = 8,   /* of a ring that is filled when its reader is woken */
 	MOST_LIST_BYTES = 64 << 20,
+	FORMAT_LOST = 1 << 4, /* PERF_FORMAT_LOST of Linux 6.0 */
 };
 
 /* All rings of a kind together, where memory may be locked: two of 32 and of 128 MiB, four of 16
@@ -381,7 +382,12 @@ struct sym_error *event_set_add_probe(struct event_set *set, const struct perf_e
 
 	own.wakeup_watermark = (uint32_t)(set->ring_pages[EVENT_PROBE] *
 					  (size_t)sysconf(_SC_PAGESIZE) / WAKEUP_SHARE);
+	own.read_format = FORMAT_LOST;
 	fd = open_event(&own, tid, set->cpus[number]);
+	if (fd < 0 && errno == EINVAL) {
+		own.read_format = 0;
+		fd = open_event(&own, tid, set->cpus[number]);
+	}
 	if (fd < 0 && errno == ESRCH)
 		return sym_error_create(SYM_ERROR_NOT_FOUND, "thread %d has ended", tid);
 	if (fd < 0)
@@ -603,6 +609,17 @@ enum kernel_event event_set_kind_of(const struct event_set *set, uint64_t id)
 	const struct event_member *member = event_set_find(set, id);
 
 	return member ? member->kind : EVENT_CPU;
+}
+
+uint64_t event_set_lost_probe_samples(const struct event_set *set)
+{
+	uint64_t sum = 0, values[2]; /* count, lost */
+
+	for (const struct event_member *member = set->members; member; member = member->hh.next)
+		if (member->kind == EVENT_PROBE &&
+		    read(member->fd, values, sizeof(values)) == sizeof(values))
+			sum += values[1];
+	return sum;
 }
 
 void event_set_disable(const struct event_set *set)

@@ -116,6 +116,10 @@ enum kernel_event event_set_kind_of(const struct event_set *set, uint64_t id);
 /* NULL if it is unknown. */
 const struct event_member *event_set_find(const struct event_set *set, uint64_t id);
 
+/* Samples of probes that found their ring full. 0: none, or a kernel before Linux 6.0, which tells
+ * it by LOST records alone, and only when a later sample finds room. */
+uint64_t event_set_lost_probe_samples(const struct event_set *set);
+
 /* No event counts any more. */
 void event_set_disable(const struct event_set *set);
 

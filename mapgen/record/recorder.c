@@ -27,12 +27,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
 #include "libsym/error.h"
+#include "mapgen/cli/monotonic.h"
 #include "mapgen/record/held_switches.h"
 #include "mapgen/record/present_records.h"
 #include "mapgen/record/recorded_kernel.h"
@@ -73,6 +73,7 @@ struct recorder {
 	struct buf stacks;
 	struct process_entry *processes;
 	struct recorder_counts counts;
+	uint64_t probed_events, lost_in_records; /* of probes */
 	struct sym_budget *budget;
 	struct recorded_kernel kernel;
 	struct ring_order order;
@@ -278,9 +279,9 @@ bool recorder_has_raw_uprobes(const struct recorder *recorder)
 	return recorder->probes.way == PROBE_BY_THREAD;
 }
 
-uint64_t recorder_thinned_stacks(const struct recorder *recorder)
+void recorder_note_probed_event(struct recorder *recorder)
 {
-	return event_probes_counts(&recorder->probes).thinned;
+	recorder->probed_events++;
 }
 
 /* ---- samples -----------------------------------------------------------------------------------
@@ -486,16 +487,14 @@ static struct sym_error *take_sample(struct recorder *recorder,
 				     const struct perf_event_header *header)
 {
 	struct perf_sample sample;
-	struct perf_event_attr attr;
 	enum kernel_event kind;
 	uint64_t id = 0;
 
 	perf_sample_read_identifier(header, header->size, &id);
 	kind = event_set_kind_of(&recorder->events, id);
-	attr = recorder->events.attributes[kind];
-	if (kind == EVENT_PROBE && recorder->probes.way != PROBE_BY_BPF)
-		attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
-	if (!perf_sample_read(&attr, header, header->size, &sample))
+	if (kind == EVENT_PROBE ? !event_probes_read(&recorder->probes, header, &sample)
+				: !perf_sample_read(&recorder->events.attributes[kind], header,
+						    header->size, &sample))
 		return NULL;
 	if (!recorder->is_second_look) {
 		recorder->counts.cpu_samples += kind == EVENT_CPU;
@@ -611,7 +610,7 @@ static void take_lost(struct recorder *recorder, const struct perf_event_header 
 	if (event_set_kind_of(&recorder->events, id) == EVENT_SWITCH)
 		recorder->counts.lost_switches += lost;
 	else if (event_set_kind_of(&recorder->events, id) == EVENT_PROBE)
-		recorder->counts.lost_probe_samples += lost;
+		recorder->lost_in_records += lost;
 	else
 		recorder->counts.lost_records += lost;
 }
@@ -731,8 +730,24 @@ struct sym_error *recorder_step(struct recorder *recorder, int timeout_ms, bool 
 	return error;
 }
 
+static void count_probes(struct recorder *recorder)
+{
+	const struct event_probe_counts probes = event_probes_counts(&recorder->probes);
+	struct recorder_counts *counts = &recorder->counts;
+	uint64_t lost =
+		probes.lost > recorder->lost_in_records ? probes.lost : recorder->lost_in_records;
+	uint64_t known = counts->probe_samples + probes.thinned + lost;
+
+	counts->thinned_stacks = probes.thinned;
+	counts->thinned_in_kernel = probes.thinned_in_kernel;
+	counts->lost_probe_samples = lost;
+	counts->unprobed_events =
+		recorder->probed_events > known ? recorder->probed_events - known : 0;
+}
+
 static struct sym_error *end_file(struct recorder *recorder, const char *command_line)
 {
+	count_probes(recorder);
 	recorder->writer.probe_names = recorder->probes.names;
 	recorder->writer.probe_count = recorder->probes.name_count;
 	if (perf_writer_finish(&recorder->writer, &recorder->events, command_line))
@@ -763,14 +778,6 @@ struct sym_error *recorder_go_on(struct recorder *recorder)
 	return error;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 struct sym_error *recorder_finish(struct recorder *recorder, const char *command_line,
 				  uint64_t from_ns)
 {
@@ -783,7 +790,7 @@ struct sym_error *recorder_finish(struct recorder *recorder, const char *command
 	if (!error)
 		error = take_waiting(recorder, 0);
 	if (!error && recorder->held)
-		error = held_switches_finish(recorder->held, monotonic_ns());
+		error = held_switches_finish(recorder->held, (uint64_t)(monotonic_seconds() * 1e9));
 	if (error)
 		return error;
 	if (recorder->held)

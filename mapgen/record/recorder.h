@@ -15,6 +15,8 @@
 struct recorder_counts {
 	uint64_t cpu_samples, switch_samples;
 	uint64_t probe_samples, lost_probe_samples; /* native stacks of a runtime's events */
+	uint64_t thinned_stacks, thinned_in_kernel; /* left out, as there were too many */
+	uint64_t unprobed_events;                   /* without a stack for none of these reasons */
 	uint64_t whole_stacks, cut_stacks[SYM_UNWIND_FULL + 1], guessed_frames;
 	uint64_t kernel_only; /* samples of threads without a user part */
 	uint64_t
@@ -61,8 +63,8 @@ struct sym_error *recorder_name_stack(struct recorder *recorder, int32_t pid,
 /* Probes are events of the uprobe PMU, and threads that appear need more of them. */
 bool recorder_has_raw_uprobes(const struct recorder *recorder);
 
-/* Native stacks that were left out, as there were too many. */
-uint64_t recorder_thinned_stacks(const struct recorder *recorder);
+/* An event of a runtime has come, and the place that fires it has a probe. */
+void recorder_note_probed_event(struct recorder *recorder);
 
 /* Waits for records, at most `timeout_ms`, and takes all that there are. *ended_ret: all processes
  * that were added have ended. */

@@ -17,8 +17,9 @@
  *   "event_streams": [ { "member": "events.nettrace", "pid": 4711, "runtime": ".NET 10.0.12",
  *                        "providers": [ { "name", "keywords", "level", "arguments" } ],
  *                        "stacks": "native" | "managed" | "none", "stacks_reason": "..." or null,
- *                        "thinned_stacks": 0, "managed_stacks_beyond_budget": 0,
- *                        "unread_bytes": 0, "ended": "..." or null } ]
+ *                        "thinned_stacks": 0, "thinned_in_kernel": 0, "unprobed_events": 0,
+ *                        "managed_stacks_beyond_budget": 0, "unread_bytes": 0,
+ *                        "ended": "..." or null } ]
  *
  * Native stacks of events are samples of perf.data: one event of perf for each probe, with the name
  * RECORDING_PROBE_PREFIX and the name of the runtime's tracepoint ("dotnet:GCStart_V2"), one sample

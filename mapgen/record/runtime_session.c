@@ -18,6 +18,7 @@
 #include "mapgen/cli/capabilities.h"
 #include "mapgen/cli/message.h"
 #include "mapgen/events/event_choice.h"
+#include "mapgen/events/event_kind.h"
 #include "mapgen/events/event_stream.h"
 #include "mapgen/record/event_budget.h"
 #include "mapgen/record/recording_file.h"
@@ -51,6 +52,7 @@ struct runtime_session {
 	uint64_t gaps;              /* of a stream that was closed */
 	struct event_budget budget; /* of managed stacks, which the runtime cannot leave out */
 	bool has_native_stacks, has_managed_stacks;
+	bool is_probed[EVENT_CHOICE_PROBES];
 	bool lacks_probes; /* for some of the events */
 	char *reason;      /* why stacks are not native; NULL: they are, or were not asked for */
 	char *end_reason;
@@ -150,8 +152,10 @@ static struct sym_error *place_probes(struct runtime_session *session,
 	if (error)
 		return error;
 	/* Events without such a place have managed stacks, as has the whole session then. */
-	for (size_t i = 0; i < choice->probe_count; i++)
-		session->lacks_probes |= offsets[i] == UINT64_MAX;
+	for (size_t i = 0; i < choice->probe_count; i++) {
+		session->is_probed[i] = offsets[i] != UINT64_MAX;
+		session->lacks_probes |= !session->is_probed[i];
+	}
 	path = path_of_code(snapshot, index);
 	if (!path)
 		return sym_error_create(SYM_ERROR_NOT_FOUND,
@@ -182,6 +186,18 @@ static struct sym_error *choose_stacks(struct runtime_session *session,
 /* ---- reading what has come --------------------------------------------------------------------
  */
 
+/* Has the place where the runtime fires the event a probe? */
+static bool is_probed(const struct runtime_session *session, const struct runtime_event *event)
+{
+	const char *name = event->kind->tracepoint;
+
+	for (size_t i = 0; name && session->has_native_stacks && i < session->choice.probe_count;
+	     i++)
+		if (!strcmp(session->choice.probes[i], name))
+			return session->is_probed[i];
+	return false;
+}
+
 /* Names are those of this moment: code may be gone or compiled again at the end. */
 static struct sym_error *take_event(void *context, const struct runtime_event *event)
 {
@@ -190,6 +206,8 @@ static struct sym_error *take_event(void *context, const struct runtime_event *e
 	if (event->time_ns > session->last_ns)
 		session->last_ns = event->time_ns;
 	stop_condition_take(&session->stop, event);
+	if (is_probed(session, event))
+		recorder_note_probed_event(session->recorder);
 	if (!event->address_count)
 		return NULL;
 	(void)event_budget_take(&session->budget, event->time_ns);
@@ -522,12 +540,15 @@ uint64_t runtime_session_gaps(const struct runtime_session *session)
 json_t *runtime_session_describe(const struct runtime_session *session, const char *member)
 {
 	const char *reason, *stacks = runtime_session_stacks(session, &reason);
+	const struct recorder_counts *counts = recorder_counts(session->recorder);
 
-	return json_pack("{s:s, s:i, s:s, s:o, s:s, s:s?, s:I, s:I, s:I, s:I, s:s?}", "member",
-			 member, "pid", (int)session->pid, "runtime", session->runtime, "providers",
-			 describe_providers(&session->choice), "stacks", stacks, "stacks_reason",
-			 reason, "gaps", (json_int_t)gaps_of(session), "thinned_stacks",
-			 (json_int_t)recorder_thinned_stacks(session->recorder),
-			 "managed_stacks_beyond_budget", (json_int_t)session->budget.exceeded,
-			 "unread_bytes", unread_bytes(session), "ended", session->end_reason);
+	return json_pack("{s:s, s:i, s:s, s:o, s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}",
+			 "member", member, "pid", (int)session->pid, "runtime", session->runtime,
+			 "providers", describe_providers(&session->choice), "stacks", stacks,
+			 "stacks_reason", reason, "gaps", (json_int_t)gaps_of(session),
+			 "thinned_stacks", (json_int_t)counts->thinned_stacks, "thinned_in_kernel",
+			 (json_int_t)counts->thinned_in_kernel, "unprobed_events",
+			 (json_int_t)counts->unprobed_events, "managed_stacks_beyond_budget",
+			 (json_int_t)session->budget.exceeded, "unread_bytes",
+			 unread_bytes(session), "ended", session->end_reason);
 }

@@ -17,9 +17,20 @@ from live_record import STARTS
 # In a few hundred events, four are within what chance does to the share.
 CHANCE = 4
 
-# Without these capabilities there is no BPF link.
+# Without these capabilities there is no BPF.
 BY_TRACEFS = ("setpriv", "--bounding-set=-bpf,-sys_admin")
-BY_THREAD = (sys.executable, os.path.join(ROOT, "tests", "dotnet", "without_bpf.py"))
+
+
+def older_kernel(missing):
+    return sys.executable, os.path.join(ROOT, "tests", "dotnet", "older_kernel.py"), missing
+
+
+def need_tracefs():
+    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
+        raise Skip("tracefs is not mounted")
+
+
+BY_THREAD = older_kernel("bpf,tracefs")
 
 
 def runtime_events(events, number):
@@ -130,8 +141,7 @@ def test_a_target_that_makes_1000_threads_survives_probes(context):
 
 
 def test_a_target_that_makes_1000_threads_survives_probes_by_tracefs(context):
-    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
-        raise Skip("tracefs is not mounted")
+    need_tracefs()
     with_stack, all_events, strangers = check_threads(context, "tracefs", before=BY_TRACEFS)
     context.figure(f"{with_stack} of {all_events} events have a native stack, {strangers} stacks have no event")
     expect(all_events - with_stack <= 10, f"{with_stack} of {all_events} events have a native stack")
@@ -218,6 +228,12 @@ def test_a_process_without_a_runtime_is_one_line(context):
     expect("has no .NET runtime" in said, said)
 
 
+def losses_of(path):
+    """(left out, of these by the kernel, without a probe, lost): native stacks of events."""
+    stream = about(path)["event_streams"][0]
+    return stream["thinned_stacks"], stream["thinned_in_kernel"], stream["unprobed_events"], about(path)["losses"]["lost_event_stacks"]
+
+
 def check_flood(context, name, before=()):
     path = os.path.join(context.scratch, f"{name}.trace.zip")
     with Target() as target:
@@ -233,11 +249,12 @@ def check_flood(context, name, before=()):
     expect(len(events) <= last.exceptions + 1, f"{len(events)} events of {last.exceptions}")
     expect(len(events) == last.exceptions or stream["gaps"], f"{len(events)} of {last.exceptions} events, and no gap: {said}")
     missing = len(events) - len(samples)
-    lost = stream["thinned_stacks"] + about(path)["losses"]["lost_event_stacks"]
-    expect(missing <= lost, f"{missing} events have no stack, {lost} are counted")
+    thinned, _, unprobed, lost = losses_of(path)
+    expect(missing <= thinned + unprobed + lost, f"{missing} events have no stack, {thinned} + {unprobed} + {lost} are counted")
     # Rings of the kernel count too: 320 MiB.
     expect(peak_kb < 1 << 20, f"{peak_kb} KiB")
-    context.figure(f"{last.exceptions} exceptions in 2 s, {len(events)} events, {len(samples)} stacks, {stream['gaps']} gaps, {peak_kb >> 10} MiB")
+    context.figure(f"{last.exceptions} exceptions in 2 s, {len(events)} events, {len(samples)} stacks, {thinned} left out, {unprobed} without probe, "
+                   f"{stream['gaps']} gaps, {peak_kb >> 10} MiB")
 
 
 def test_a_flood_of_events_is_bounded_and_what_is_lost_is_counted(context):
@@ -245,9 +262,61 @@ def test_a_flood_of_events_is_bounded_and_what_is_lost_is_counted(context):
 
 
 def test_a_flood_of_events_is_bounded_with_probes_by_tracefs(context):
-    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
-        raise Skip("tracefs is not mounted")
+    need_tracefs()
     check_flood(context, "flood-tracefs", before=BY_TRACEFS)
+
+
+def test_a_flood_of_events_is_bounded_with_probes_by_thread(context):
+    check_flood(context, "flood-thread", before=BY_THREAD)
+
+
+BURST = 40000
+
+
+def check_budget(context, name, before=()):
+    """A burst of exceptions in one thread, faster than the budget, as the recorder is stopped: (left out, of these by the kernel, lost)."""
+    path = os.path.join(context.scratch, f"{name}.trace.zip")
+    with Target() as target:
+        recording = Recording(context, target.pid, path, "--events=exceptions", before=before)
+        recording.wait_until_ready()
+        recording.process.send_signal(signal.SIGSTOP)
+        first = target.ask("nothing")
+        last = target.ask(f"throw {BURST}")
+        recording.process.send_signal(signal.SIGCONT)
+        said = recording.stop()
+    expect(last.exceptions - first.exceptions == BURST, f"{last}")
+    events, samples = runtime_events(events_of(path), 80), samples_of(path, context.scratch)
+    thinned, in_kernel, unprobed, lost = losses_of(path)
+    expect(len(events) == BURST, f"{len(events)} events of {BURST}: the budget leaves stacks out, not events")
+    expect(len(samples) + thinned + lost == BURST and not unprobed, f"{len(samples)} stacks, {thinned} left out, {lost} lost, {unprobed} without probe")
+    beyond = sum(max(0, count - (10000 << 28) // 10**9) for count in collections.Counter(event.time >> 28 for event in events).values())
+    if not beyond:
+        raise Skip("the machine is too busy: a thread fires fewer events than the budget permits")
+    expect(f"{thinned} events have no native stack: there were too many a second" in said, f"{beyond} beyond the budget: {said}")
+    # A hit is some microseconds after its event, so it may be of the next window. Where the reader leaves out, some are lost before.
+    expect(abs(thinned - beyond) <= beyond / 20 + lost, f"{thinned} stacks were left out, by the times of events {beyond}")
+    context.figure(f"{BURST} exceptions, {len(samples)} stacks, {thinned} left out, {in_kernel} by the kernel, {lost} lost")
+    return thinned, in_kernel
+
+
+def test_stacks_beyond_the_budget_are_left_out_by_the_kernel(context):
+    thinned, in_kernel = check_budget(context, "budget")
+    expect(thinned == in_kernel, f"{thinned} stacks were left out, {in_kernel} by the kernel")
+
+
+def test_stacks_beyond_the_budget_are_left_out_by_the_kernel_with_probes_by_tracefs(context):
+    need_tracefs()
+    thinned, in_kernel = check_budget(context, "budget-tracefs", before=older_kernel("links"))
+    expect(thinned == in_kernel, f"{thinned} stacks were left out, {in_kernel} by the kernel")
+
+
+def test_stacks_beyond_the_budget_are_left_out_with_probes_by_tracefs_without_bpf(context):
+    need_tracefs()
+    check_budget(context, "budget-tracefs-without", before=BY_TRACEFS)
+
+
+def test_stacks_beyond_the_budget_are_left_out_with_probes_by_thread(context):
+    check_budget(context, "budget-thread", before=BY_THREAD)
 
 
 def test_managed_stacks_beyond_the_budget_are_counted(context):
