@@ -153,7 +153,8 @@ def with_a_skewed_clock(store):
         hits.median_ms()
         h.wait_until(lambda: node.metric("symsrv_tier_failed_total") == len(STORED + FRESH), "the metric: " + node.log_text())
         equal(node.metric("symsrv_tier_stored_total"), 0, "uploads")
-        lines = lines_about(node, "bucket")
+        # On a busy machine Swift may be silent for a second as well.
+        lines = [line for line in lines_about(node, "bucket") if "no answer for a second" not in line]
         equal(len(lines), 1, "lines in the log: %s" % lines)
         check("HTTP status 403" in lines[0], lines[0])
 
@@ -180,12 +181,12 @@ def with_a_stopped_store(store, stopped_s):
                         equal(node.debuginfo(identity)[2], body_of(identity), "while the store is stopped")
                         cold_ms.append(1000 * (time.monotonic() - asked))
                         equal(node.get("/readyz")[0], 200, "ready")
+                h.wait_until(lambda: not node.metric('symsrv_upstream_available{upstream="bucket"}'), "left out: " + node.log_text())
+                check(node.metric("symsrv_tier_waiting") > 0, "uploads wait")
+                lines = lines_about(node, "bucket")
+                equal(len(lines), 1, "lines in the log: %s" % lines)
             finally:
                 for name in servers:
                     store.signal(name, signal.SIGCONT)
             print_medians("the store is stopped for %.0f s" % (time.monotonic() - begun), before, during)
-            lines = lines_about(node, "bucket")
-            equal(len(lines), 1, "lines in the log: %s" % lines)
             print("      objects that were not here: the first %.0f ms, the median %.0f ms" % (cold_ms[0], statistics.median(cold_ms)))
-            check(node.metric("symsrv_tier_waiting") > 0, "the metric")
-            equal(node.metric('symsrv_upstream_available{upstream="bucket"}'), 0, "it is left out")
