@@ -39,7 +39,9 @@ def record(path):
             try:
                 if recorder.stdout.readline() != "started\n":
                     raise Skip(f"the recorder does not start: {recorder.stderr.read()[-200:]}")
+                # A loop in the runtime and calls of the kernel: the recorder has names for the latter only.
                 target.ask(f"spin {SPIN_MS}")
+                target.ask("threads 400")
                 recorder.communicate("stop\n", timeout=100)
             finally:
                 recorder.kill()
