@@ -24,6 +24,21 @@ const char *path_file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+bool path_ends_with(const char *path, const char *ending)
+{
+	size_t path_bytes = strlen(path), ending_bytes = strlen(ending);
+
+	return path_bytes >= ending_bytes && !strcmp(path + path_bytes - ending_bytes, ending);
+}
+
+bool path_is_assembly(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > 4 &&
+	       (!strcasecmp(path + length - 4, ".dll") || !strcasecmp(path + length - 4, ".exe"));
+}
+
 bool path_is_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;

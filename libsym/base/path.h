@@ -15,6 +15,10 @@
 /* The last component of a path; the whole path if it has no slash. Points into `path`. */
 const char *path_file_name(const char *path);
 
+bool path_ends_with(const char *path, const char *ending);
+/* Is it named like an assembly: .dll or .exe in any case, behind a name? */
+bool path_is_assembly(const char *path);
+
 bool path_is_same_file(const struct stat *a, const struct stat *b);
 
 enum path_flags {

@@ -325,13 +325,6 @@ static void describe_executable(struct look *look, const struct address_space_fi
 	version_of_file(look->info, fd, &brief);
 }
 
-static bool ends_with(const char *text, const char *ending)
-{
-	size_t text_bytes = strlen(text), ending_bytes = strlen(ending);
-
-	return text_bytes >= ending_bytes && !strcmp(text + text_bytes - ending_bytes, ending);
-}
-
 /* The runtime's library, or the executable when there is none; NULL for a process without files. */
 static const struct address_space_file *choose_file(const struct look *look, bool *is_coreclr_ret)
 {
@@ -345,7 +338,7 @@ static const struct address_space_file *choose_file(const struct look *look, boo
 		/* A debugger maps such files too, but not executable. */
 		if (!file->executable || file->memory)
 			continue;
-		*is_coreclr_ret = ends_with(file->path, coreclr_name);
+		*is_coreclr_ret = path_ends_with(file->path, coreclr_name);
 		if (*is_coreclr_ret)
 			return file;
 		if (!chosen && (!*executable || !strcmp(file->path, executable)))

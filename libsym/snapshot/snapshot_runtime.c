@@ -153,16 +153,10 @@ static const struct metadata *find_metadata(void *context, const char *path)
 	return asked->metadata;
 }
 
-static void forget_asked(struct assemblies *assemblies)
+static void asked_assembly_destroy(struct asked_assembly *asked)
 {
-	struct asked_assembly *asked, *next;
-
-	HASH_ITER(hh, assemblies->asked, asked, next)
-	{
-		HASH_DEL(assemblies->asked, asked);
-		bundled_assembly_close(asked->bundled);
-		free(asked);
-	}
+	bundled_assembly_close(asked->bundled);
+	free(asked);
 }
 
 /* Runs `use` with the assemblies of the snapshot. */
@@ -183,7 +177,7 @@ static struct sym_error *use_assemblies(const struct sym_snapshot *snapshot, clr
 		if (assemblies.managed[i])
 			object_file_unuse_managed(snapshot->images[i]->object);
 	free(assemblies.managed);
-	forget_asked(&assemblies);
+	HASH_DESTROY(assemblies.asked, asked_assembly_destroy);
 	return error;
 }
 

@@ -15,6 +15,7 @@
 #include "libsym/base/address_ranges.h"
 #include "libsym/base/grow.h"
 #include "libsym/base/huge_memory.h"
+#include "libsym/base/path.h"
 #include "libsym/limits.h"
 #include "libsym/snapshot/snapshot_runtime.h"
 #include "libsym/snapshot/snapshot_symbols.h"
@@ -338,14 +339,6 @@ static void note_code(struct joining *joining, const bool *is_listed)
 	}
 }
 
-static bool ends_like_a_stub(const char *name)
-{
-	static const char ending[] = "@plt";
-	size_t length = strlen(name);
-
-	return length >= strlen(ending) && !strcmp(name + length - strlen(ending), ending);
-}
-
 /*
  * A merged map has lines for functions without a name and for linkage stubs. Their images list them
  * again, or they are not wanted.
@@ -359,7 +352,7 @@ static bool is_text_of_ours(const struct joining *joining, const struct sym_symb
 	/* A map can be read without a process. */
 	if (!joining->snapshot)
 		return false;
-	is_stub = ends_like_a_stub(symbol->name);
+	is_stub = path_ends_with(symbol->name, "@plt");
 	if (!is_stub && !strstr(symbol->name, "!0x"))
 		return false;
 	space = joining->snapshot->space;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
+#include "libsym/base/path.h"
 #include "libsym/error.h"
 #include "mapgen/cli/message.h"
 
@@ -16,13 +17,6 @@ enum {
 	PATH_BYTES = 4096,
 	MOST_NAMED_PIDS = 10,
 };
-
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* Options of the host that have a value and stand before the assembly. */
 static bool has_value(const char *option)
@@ -54,8 +48,8 @@ static const char *find_assembly(const char *arguments, size_t size_bytes)
 			continue;
 		}
 		if (argument[0] != '-')
-			return length > 4 && !strcmp(argument + length - 4, ".dll")
-				       ? last_part(argument)
+			return length > 4 && path_ends_with(argument, ".dll")
+				       ? path_file_name(argument)
 				       : NULL;
 	}
 	return NULL;
@@ -65,7 +59,7 @@ static const char *find_assembly(const char *arguments, size_t size_bytes)
  * executable; heap. */
 static char *process_name_from(const char *arguments, size_t size_bytes, const char *executable)
 {
-	const char *program = last_part(executable), *assembly = NULL;
+	const char *program = path_file_name(executable), *assembly = NULL;
 
 	/* The last argument must be terminated. */
 	if (size_bytes && !arguments[size_bytes - 1] && !strcmp(program, "dotnet"))

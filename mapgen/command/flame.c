@@ -60,17 +60,10 @@ static const struct form forms[] = {
 	{ ".pb.gz", write_pprof },
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), end_length = strlen(end);
-
-	return length >= end_length && !strcmp(text + length - end_length, end);
-}
-
 static const struct form *form_of(const char *path)
 {
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
-		if (ends_with(path, forms[i].ending))
+		if (path_ends_with(path, forms[i].ending))
 			return &forms[i];
 	message("%s: the name says the form: .html, .svg, .folded, .speedscope.json or .pb.gz",
 		path);
@@ -116,7 +109,7 @@ static char *default_output(const struct options *options, const struct profile 
 	if (input && strcmp(input, "-") != 0) {
 		input = path_file_name(input);
 		length = strlen(input);
-		if (ends_with(input, ".trace.zip"))
+		if (path_ends_with(input, ".trace.zip"))
 			length -= strlen(".trace.zip");
 		return message_format("%.*s.html", (int)length, input);
 	}

@@ -97,14 +97,6 @@ static void paths_deinit(struct paths *paths)
 	free(paths->items);
 }
 
-static bool has_assembly_name(const char *name)
-{
-	size_t length = strlen(name);
-
-	return length > 4 &&
-	       (!strcasecmp(name + length - 4, ".dll") || !strcasecmp(name + length - 4, ".exe"));
-}
-
 static int by_name(const FTSENT **left, const FTSENT **right)
 {
 	return strcmp((*left)->fts_name, (*right)->fts_name);
@@ -130,7 +122,7 @@ static bool gather_files(struct generation *generation, char **operands, struct 
 
 		switch (entry->fts_info) {
 		case FTS_F:
-			if ((named || has_assembly_name(entry->fts_name)) &&
+			if ((named || path_is_assembly(entry->fts_name)) &&
 			    !paths_add(ret, entry->fts_path))
 				return false;
 			break;

@@ -139,13 +139,6 @@ static int choose_title(struct recording *recording)
 
 /* ---- the output ------------------------------------------------------------------------------ */
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), end_length = strlen(end);
-
-	return length >= end_length && !strcmp(text + length - end_length, end);
-}
-
 /* NAME-YYYYMMDD-HHMMSS.trace.zip, with nothing in NAME that could leave the directory. */
 static char *default_path(const struct recording *recording)
 {
@@ -179,7 +172,7 @@ static bool open_output(struct recording *recording)
 	recording->output_path = wanted ? strdup(wanted) : default_path(recording);
 	if (!recording->output_path)
 		return false;
-	recording->is_perf_data = ends_with(recording->output_path, ".data");
+	recording->is_perf_data = path_ends_with(recording->output_path, ".data");
 	failure = path_output_open(&recording->output, recording->output_path);
 	if (failure) {
 		message("%s: cannot write: %s", recording->output_path, strerror(-failure));
@@ -662,7 +655,7 @@ static int run_recording(const struct options *options, const struct record_pict
 	}
 	if (!record_events_check(options))
 		return EXIT_USAGE;
-	if (options->perfview && options->output && ends_with(options->output, ".data")) {
+	if (options->perfview && options->output && path_ends_with(options->output, ".data")) {
 		message("--perfview needs an output that ends in .trace.zip");
 		return EXIT_USAGE;
 	}

@@ -15,6 +15,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/foreign_file.h"
+#include "libsym/base/path.h"
 #include "mapgen/cli/file_owner.h"
 #include "mapgen/cli/target.h"
 #include "mapgen/perfdata/fixup_internal.h"
@@ -56,7 +57,7 @@ static struct sym_error *why_not_this_file(const struct recorded_mapping *mappin
 static bool is_hit_assembly(const struct process_fixup *process_fixup,
 			    const struct recorded_mapping *mapping)
 {
-	return is_assembly_name(mapping->name) && process_fixup_is_hit(process_fixup, mapping);
+	return path_is_assembly(mapping->name) && process_fixup_is_hit(process_fixup, mapping);
 }
 
 /* The path may lead to another file than before. */
@@ -136,7 +137,7 @@ static void name_file(struct process_fixup *process_fixup, struct recorded_mappi
 	else if (!failure)
 		name_native(process_fixup, image, key, mapping);
 	/* Most native files have names of their own. */
-	if (failure && is_assembly_name(mapping->name) && !fixup_is_missing(plan->options, mapping))
+	if (failure && path_is_assembly(mapping->name) && !fixup_is_missing(plan->options, mapping))
 		process_fixup_fail(process_fixup, mapping->name, failure);
 	else
 		sym_error_destroy(failure);
@@ -148,7 +149,7 @@ static bool may_be_named(const struct process_fixup *process_fixup,
 {
 	return mapping->fix == RECORDED_AS_IT_IS &&
 	       mapping_class_of(mapping->name) == MAPPING_FILE && !is_fixed_already(mapping) &&
-	       (is_assembly_name(mapping->name) || !process_fixup->process->lives);
+	       (path_is_assembly(mapping->name) || !process_fixup->process->lives);
 }
 
 void decide_by_files(struct process_fixup *process_fixup)
@@ -170,7 +171,7 @@ struct saved_map {
 static bool has_no_names(const struct recorded_mapping *mapping)
 {
 	return (mapping_class_of(mapping->name) == MAPPING_CODE ||
-		is_assembly_name(mapping->name)) &&
+		path_is_assembly(mapping->name)) &&
 	       mapping->fix == RECORDED_AS_IT_IS && !is_fixed_already(mapping);
 }
 

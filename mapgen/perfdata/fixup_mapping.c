@@ -8,14 +8,6 @@
 #include "mapgen/perfdata/fixup_internal.h"
 #include "mapgen/symfile/symfile.h"
 
-bool is_assembly_name(const char *name)
-{
-	size_t length = strlen(name);
-
-	return length > 4 &&
-	       (!strcasecmp(name + length - 4, ".dll") || !strcasecmp(name + length - 4, ".exe"));
-}
-
 enum mapping_class mapping_class_of(const char *name)
 {
 	switch (mapping_name_kind(name, strlen(name))) {

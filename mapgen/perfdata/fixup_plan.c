@@ -33,7 +33,7 @@ static bool speaks_of_dotnet(const struct process_fixup *process_fixup)
 		const char *name = process_fixup->mappings[i].name;
 
 		/* Any program may be called NAME.exe. */
-		if ((is_assembly_name(name) && strcasecmp(name + strlen(name) - 4, ".exe") != 0) ||
+		if ((path_is_assembly(name) && strcasecmp(name + strlen(name) - 4, ".exe") != 0) ||
 		    mapping_name_is_doublemapper(name) ||
 		    !strcmp(path_file_name(name), "libcoreclr.so"))
 			return true;
@@ -44,7 +44,7 @@ static bool speaks_of_dotnet(const struct process_fixup *process_fixup)
 static void leave(struct process_fixup *process_fixup, const struct recorded_mapping *mapping)
 {
 	process_fixup->process->left++;
-	if (is_assembly_name(mapping->name) &&
+	if (path_is_assembly(mapping->name) &&
 	    fixup_is_missing(process_fixup->plan->options, mapping))
 		return; /* complain_of_missing() */
 	process_fixup_complain(process_fixup, mapping->name,
@@ -62,7 +62,7 @@ static size_t count_missing(const struct process_fixup *process_fixup, const cha
 		const struct recorded_mapping *mapping = &process_fixup->mappings[i];
 		bool is_known = false;
 
-		if (mapping->fix != RECORDED_AS_IT_IS || !is_assembly_name(mapping->name) ||
+		if (mapping->fix != RECORDED_AS_IT_IS || !path_is_assembly(mapping->name) ||
 		    !fixup_is_missing(process_fixup->plan->options, mapping))
 			continue;
 		/* Names are kept once, so that equal ones are the same. */
@@ -99,7 +99,7 @@ static void count_left(struct process_fixup *process_fixup)
 		if (is_fixed_already(mapping))
 			process_fixup->process->fixed_before++;
 		else if (mapping->fix == RECORDED_AS_IT_IS &&
-			 (is_assembly_name(mapping->name) ||
+			 (path_is_assembly(mapping->name) ||
 			  mapping_name_is_doublemapper(mapping->name)))
 			leave(process_fixup, mapping);
 	}

@@ -18,9 +18,6 @@ enum mapping_class {
 
 enum mapping_class mapping_class_of(const char *name);
 
-/* A file that must be an assembly, by its name. */
-bool is_assembly_name(const char *name);
-
 /* The process with this PID now. */
 struct sym_error *fixup_open_snapshot(const struct options *options, int32_t pid,
 				      struct sym_snapshot **ret)

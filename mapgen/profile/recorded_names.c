@@ -364,7 +364,7 @@ static struct sym_error *name_by_file(struct named_process *process, struct fram
 	if (!file)
 		return &sym_error_no_memory;
 	/* A perf map of merge has names of precompiled code too. */
-	if (!file->image && is_assembly_name(mapping->name))
+	if (!file->image && path_is_assembly(mapping->name))
 		return name_by_saved_map(process, frames, mapping, address,
 					 file->why ? sym_error_message(file->why) : NULL, ret);
 	if (!file->image)
