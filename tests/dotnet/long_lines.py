@@ -14,6 +14,17 @@ def test_lines_are_those_of_stacktrace_on_net9(context):
     live_lines.check(context, live_lines.on_framework("9.0"), ("QuickJitted",))
 
 
+def test_lines_of_composite_images_are_those_of_stacktrace(context):
+    """Framework and program in one image. Trimmed, because compiling all of a framework takes many minutes."""
+    composite = live_lines.program("-t:Publish", "-r", "linux-x64", "--self-contained", "true", "-p:UseAppHost=true", "-p:PublishTrimmed=true",
+                                   "-p:TrimMode=partial", "-p:PublishReadyToRun=true", "-p:PublishReadyToRunComposite=true",
+                                   name="lines-composite", published=True)
+    directory = os.path.dirname(composite)
+    expect(os.path.exists(os.path.join(directory, "lines.r2r.dll")), "the build has no composite image")
+    result = live_lines.check(context, [os.path.join(directory, "lines")], ("PreJIT",))
+    expect(result.kinds["PreJIT"] > 100, f"only {result.kinds['PreJIT']} frames are precompiled")
+
+
 def test_maps_in_memory_are_those_of_the_runtimes_events_on_net11(context):
     live_lines.check_every_body(context, live_lines.on_framework("11.0"))
 
