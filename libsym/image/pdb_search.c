@@ -7,6 +7,7 @@
  */
 #include "libsym/image/pdb_search.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,28 +105,35 @@ static struct sym_error *try_beside(struct pdb_candidates *candidates, struct bu
 	return try_text(candidates, text, candidates->search->roots.fd);
 }
 
-/* DIR/NAME, and DIR/NAME/KEY/NAME as symbol servers and their caches have it. */
-static struct sym_error *try_directory(struct pdb_candidates *candidates, const char *directory,
-				       struct buf *text)
+/* DIR/NAME/KEY/NAME as symbol servers and their caches have it. symstore.exe writes upper case. */
+static struct sym_error *try_key(struct pdb_candidates *candidates, const char *directory,
+				 bool is_upper, const char *age, struct buf *text)
 {
-	static const char *const formats[] = { "%.8s%.4s%.4s%.4s%.12sFFFFFFFF",
-					       "%.8s%.4s%.4s%.4s%.12sffffffff" };
 	const char *name = candidates->name;
-	struct sym_error *error;
 	char guid[37];
 
 	metadata_format_guid(candidates->debug->guid, guid);
+	for (char *c = guid; is_upper && *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+	buf_printf(text, "%s/%s/%.8s%.4s%.4s%.4s%.12s%s/%s", directory, name, guid, guid + 9,
+		   guid + 14, guid + 19, guid + 24, age, name);
+	return try_text(candidates, text, -1);
+}
+
+/* DIR/NAME, or below it as a directory. */
+static struct sym_error *try_directory(struct pdb_candidates *candidates, const char *directory,
+				       struct buf *text)
+{
+	const char *name = candidates->name;
+	struct sym_error *error;
+
 	buf_printf(text, "%s/%s", directory, name);
 	error = try_text(candidates, text, -1);
-	for (size_t i = 0; !error && i < 2; i++) {
-		char key[41];
-
-		snprintf(key, sizeof(key), formats[i], guid, guid + 9, guid + 14, guid + 19,
-			 guid + 24);
-		buf_printf(text, "%s/%s/%s/%s", directory, name, key, name);
-		error = try_text(candidates, text, -1);
-	}
-	return error;
+	if (!error)
+		error = try_key(candidates, directory, false, "FFFFFFFF", text);
+	if (!error)
+		error = try_key(candidates, directory, false, "ffffffff", text);
+	return error ? error : try_key(candidates, directory, true, "FFFFFFFF", text);
 }
 
 static void order_guid(const uint8_t *bytes, uint8_t *ret)

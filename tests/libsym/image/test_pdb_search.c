@@ -264,7 +264,7 @@ Test(pdb_search, finds_it_beside_the_image_and_inside)
 	end(&place);
 }
 
-Test(pdb_search, finds_it_in_directories_and_trees_of_symbol_servers)
+static void expect_in_tree(const char *key)
 {
 	struct place place;
 	char parts[3][400];
@@ -273,8 +273,7 @@ Test(pdb_search, finds_it_in_directories_and_trees_of_symbol_servers)
 	begin(&place);
 	write_image(&place, 0);
 	snprintf(parts[0], sizeof(parts[0]), "%.63s/App.pdb", place.directory);
-	snprintf(parts[1], sizeof(parts[1]), "%.100s/0403020106050807090a0b0c0d0e0f10FFFFFFFF",
-		 parts[0]);
+	snprintf(parts[1], sizeof(parts[1]), "%.100s/%.40s", parts[0], key);
 	snprintf(parts[2], sizeof(parts[2]), "%.200s/App.pdb", parts[1]);
 	mkdir(parts[0], 0700);
 	mkdir(parts[1], 0700);
@@ -284,13 +283,20 @@ Test(pdb_search, finds_it_in_directories_and_trees_of_symbol_servers)
 
 		dirs[0] = i ? place.directory : NULL;
 		cr_assert_null(sym_image_set_debug_dirs(image, dirs));
-		cr_expect(eq(int, sym_image_pdb(image, NULL) != NULL, i));
+		cr_expect(eq(int, sym_image_pdb(image, NULL) != NULL, i), "%s", key);
 		sym_image_close(image);
 	}
 	unlink(parts[2]);
 	rmdir(parts[1]);
 	rmdir(parts[0]);
 	end(&place);
+}
+
+Test(pdb_search, finds_it_in_trees_of_symbol_servers)
+{
+	expect_in_tree("0403020106050807090a0b0c0d0e0f10FFFFFFFF");
+	expect_in_tree("0403020106050807090a0b0c0d0e0f10ffffffff");
+	expect_in_tree("0403020106050807090A0B0C0D0E0F10FFFFFFFF");
 }
 
 Test(pdb_search, uses_no_pdb_of_another_build)
