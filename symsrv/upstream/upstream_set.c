@@ -309,16 +309,17 @@ static bool is_status(const char *text)
 }
 
 /*
- * The answer to a HEAD has the status only: its text is the beginning of another's. Without an
- * answer all failures are alike: a server that dies resets connections, then accepts none.
+ * The answer to a HEAD has the status only: its text is the beginning of another's. A failure
+ * without an answer belongs to the one before: a server that dies resets connections, then accepts
+ * none; a store that refuses may be slow too.
  */
 static bool is_same_refusal(const char *told, const char *text)
 {
 	size_t told_bytes = strlen(told), text_bytes = strlen(text);
 
-	if (!told_bytes || is_status(told) != is_status(text))
-		return false;
-	return !is_status(text) ||
+	if (!told_bytes || !is_status(text))
+		return told_bytes;
+	return is_status(told) &&
 	       !strncmp(told, text, told_bytes < text_bytes ? told_bytes : text_bytes);
 }
 
