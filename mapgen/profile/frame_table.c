@@ -21,7 +21,8 @@ enum {
 struct frame_entry {
 	char *key;
 	size_t key_bytes;
-	struct profile_frame frame; /* its texts are in the key */
+	struct profile_frame frame; /* its texts are in the key, or the name is `later_name` */
+	char *later_name;
 	uint32_t number;
 	UT_hash_handle hh;
 };
@@ -110,6 +111,7 @@ void frame_table_destroy(struct frame_table *table)
 	HASH_CLEAR(hh, table->stacks_by_key);
 	for (size_t i = 0; i < table->frame_count; i++) {
 		free(table->frames[i]->key);
+		free(table->frames[i]->later_name);
 		free(table->frames[i]);
 	}
 	for (size_t i = 0; i < table->stack_count; i++)
@@ -221,6 +223,21 @@ const struct profile_frame *frame_table_at(const struct frame_table *table, uint
 size_t frame_table_count(const struct frame_table *table)
 {
 	return table->frame_count;
+}
+
+struct sym_error *frame_table_name(struct frame_table *table, uint32_t frame, const char *name)
+{
+	struct frame_entry *entry = table->frames[frame];
+	char *copy = strdup(name);
+
+	if (!copy)
+		return &sym_error_no_memory;
+	free(entry->later_name);
+	entry->later_name = copy;
+	entry->frame.name = copy;
+	entry->frame.reason = "";
+	entry->frame.is_named = true;
+	return NULL;
 }
 
 /* ---- stacks ------------------------------------------------------------------------------------

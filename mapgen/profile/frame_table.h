@@ -81,6 +81,10 @@ struct sym_error *frame_table_add(struct frame_table *table, const struct profil
 /* Lives as long as the table, but moves when frames are added. */
 const struct profile_frame *frame_table_at(const struct frame_table *table, uint32_t frame);
 size_t frame_table_count(const struct frame_table *table);
+/* Names a frame that had no name. It is not found by that name when it is added again. Errors:
+ * NO_MEMORY. */
+struct sym_error *frame_table_name(struct frame_table *table, uint32_t frame, const char *name)
+	__attribute__((warn_unused_result));
 
 /* Number of a stack; `frames` outermost first, `end` says why there are no more. Errors: NO_MEMORY,
  * LIMIT. */

@@ -225,6 +225,8 @@ static struct sym_error *open_perf_data(struct profile *profile, const struct in
 	names = recorded_names_interface(recorded);
 	perf_opts.names = &names;
 	error = perf_profile_read(profile, input->fd, input->path, &perf_opts);
+	if (!error && opts->symbolize)
+		error = recorded_names_symbolize(recorded, opts->symbolize, profile->frames);
 	profile->losses.places_without_line =
 		recorded_names_lineless(recorded, &profile->losses.line_reason);
 	return error;
@@ -322,11 +324,11 @@ static struct sym_error *read_input(struct profile *profile, const struct input 
 		return sym_error_create(SYM_ERROR_IO, "cannot be read: %s", strerror(errno));
 	if (!memcmp(magic, "PK\3\4", 4) || !memcmp(magic, "PK\5\6", 4))
 		return open_archive(profile, input->fd, input->path, opts);
-	if (opts->symbolize)
-		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"--symbolize-at needs a recording of dotnet-mapgen");
 	if (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8))
 		return open_perf_data(profile, input, opts);
+	if (opts->symbolize)
+		return sym_error_create(SYM_ERROR_UNSUPPORTED,
+					"--symbolize-at needs a recording or a perf.data");
 	if (!memcmp(magic, "Nettrace", 8))
 		return open_nettrace(profile, input->fd, opts);
 	return open_folded(profile, input->fd);

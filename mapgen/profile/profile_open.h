@@ -13,7 +13,7 @@ struct symbolize_client;
 
 struct profile_open_opts {
 	const struct options *options;      /* for names of a plain perf.data; recorded_names.h */
-	struct symbolize_client *symbolize; /* for native names of a recording; NULL: none */
+	struct symbolize_client *symbolize; /* for native names; NULL: none */
 	bool keeps_samples, keeps_spans;
 	bool lines; /* look up source lines for a plain perf.data; a recording has them anyway */
 	double from_s, to_s;     /* of the recording; to_s 0: to its end */

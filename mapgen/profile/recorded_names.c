@@ -32,6 +32,7 @@
 #include "mapgen/perfdata/recorded_origin.h"
 #include "mapgen/profile/frame_table.h"
 #include "mapgen/profile/recorded_space.h"
+#include "mapgen/profile/stripped_frames.h"
 
 enum {
 	MOST_FRAMES = 1024,
@@ -76,6 +77,7 @@ struct recorded_names {
 	struct sym_kernel *kernel; /* NULL: `kernel_why` */
 	const char *kernel_why;
 	bool has_kernel; /* it was looked for */
+	struct stripped_frames stripped;
 	bool has_lines;
 	struct source_urls *urls; /* with lines */
 	uint64_t lineless;        /* places in managed code without a line */
@@ -110,6 +112,7 @@ void recorded_names_close(struct recorded_names *names)
 		free(file);
 	}
 	sym_kernel_close(names->kernel);
+	stripped_frames_deinit(&names->stripped);
 	sym_result_destroy(names->result);
 	free(names->line_reason);
 	source_urls_destroy(names->urls);
@@ -256,10 +259,12 @@ uint64_t recorded_names_lineless(const struct recorded_names *names, char **reas
 	return names->lineless;
 }
 
+/* `own`: the image of the answer; NULL: none that servers know. */
 static struct sym_error *add_answer(struct recorded_names *names, struct frame_table *frames,
 				    const struct sym_answer *answer, const char *image,
-				    uint32_t *ret)
+				    struct sym_image *own, uint32_t *ret)
 {
+	struct sym_error *error;
 	struct profile_frame frame = {
 		.name = answer->name,
 		.image = image,
@@ -284,7 +289,17 @@ static struct sym_error *add_answer(struct recorded_names *names, struct frame_t
 		frame_kind_of(sym_source_text(answer->source), frame.tier, image, answer->kind);
 	if (!frame.is_named)
 		frame.reason = "only the bounds of its function are known";
-	return frame_table_add(frames, &frame, ret);
+	error = frame_table_add(frames, &frame, ret);
+	return error || frame.is_named || !own
+		       ? error
+		       : stripped_frames_add(&names->stripped, own, answer, *ret);
+}
+
+struct sym_error *recorded_names_symbolize(struct recorded_names *names,
+					   struct symbolize_client *client,
+					   struct frame_table *frames)
+{
+	return stripped_frames_name(&names->stripped, client, frames);
 }
 
 /* File and offset, and why there is no more. */
@@ -374,8 +389,24 @@ static struct sym_error *name_by_file(struct named_process *process, struct fram
 	if (error)
 		return error;
 	answer = sym_result_at(names->result, 0);
-	return has_name(answer) ? add_answer(names, frames, answer, mapping->name, ret)
+	return has_name(answer) ? add_answer(names, frames, answer, mapping->name, file->image, ret)
 				: add_place(frames, mapping, address, reason_of(answer), ret);
+}
+
+/* The image of an answer that has bounds only. */
+static struct sym_image *own_image(const struct named_process *process,
+				   const struct sym_answer *answer)
+{
+	struct sym_image *own = NULL;
+
+	if (answer->status != SYM_BOUNDS_ONLY)
+		return NULL;
+	for (size_t i = 0; own != answer->image; i++) {
+		own = sym_snapshot_image_at(process->snapshot, i);
+		if (!own)
+			return NULL;
+	}
+	return own;
 }
 
 /* Names what the live process still has as it was recorded; else *ret stays FRAME_NONE. */
@@ -397,7 +428,7 @@ static struct sym_error *name_by_process(struct named_process *process, struct f
 		return add_answer(
 			process->names, frames, answer,
 			mapping_class_of(mapping->name) == MAPPING_CODE ? "" : answer->image_path,
-			ret);
+			own_image(process, answer), ret);
 	return add_place(frames, mapping, address, reason_of(answer), ret);
 }
 
@@ -482,7 +513,7 @@ static struct sym_error *name_kernel(struct recorded_names *names, struct frame_
 			return error;
 		answer = sym_result_at(names->result, 0);
 		if (answer->status == SYM_RESOLVED)
-			return add_answer(names, frames, answer, "", ret);
+			return add_answer(names, frames, answer, "", NULL, ret);
 		frame.reason = reason_of(answer);
 	}
 	return error ? error : frame_table_add(frames, &frame, ret);

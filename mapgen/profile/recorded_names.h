@@ -11,6 +11,7 @@
 #include "mapgen/profile/address_names.h"
 
 struct recorded_names;
+struct symbolize_client;
 
 /*
  * Reads the mappings of a whole perf.data. `lines`: frames have source lines. `options` is
@@ -28,6 +29,13 @@ void recorded_names_close(struct recorded_names *names);
  * when there is no reason.
  */
 uint64_t recorded_names_lineless(const struct recorded_names *names, char **reason_ret);
+
+/* Asks a server for the names of frames of stripped images. Call it when no further frame is asked
+ * for. Errors: NO_MEMORY. */
+struct sym_error *recorded_names_symbolize(struct recorded_names *names,
+					   struct symbolize_client *client,
+					   struct frame_table *frames)
+	__attribute__((warn_unused_result));
 
 /* Borrows `names`. */
 struct address_names recorded_names_interface(struct recorded_names *names);

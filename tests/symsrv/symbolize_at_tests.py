@@ -105,16 +105,23 @@ def a_server_that_fails_leaves_the_answers_of_this_machine_and_a_reason():
         equal(resolved(bare, offsets[:1], url)[0], 2, "usage: " + url)
 
 
-@test
-def a_report_of_a_recording_gets_names_of_stripped_programs():
-    need("strip", "gcc")
+def spinning_program():
+    """A directory with a program that uses the processor, and a stripped copy elsewhere."""
     directory, empty = tempfile.mkdtemp(dir=h.RUN.scratch), tempfile.mkdtemp(dir=h.RUN.scratch)
     source, program_file, bare = os.path.join(directory, "spins.c"), os.path.join(directory, "spins"), os.path.join(empty, "spins")
     with open(source, "w") as file:
         file.write("static volatile unsigned long sum;\n__attribute__((noinline)) static void hidden_spin(void)\n{\n"
                    "\tfor (int i = 0; i < 1000000; i++)\n\t\tsum += i;\n}\nint main(void)\n{\n\tfor (;;)\n\t\thidden_spin();\n}\n")
-    subprocess.run(["gcc", "-O1", "-g", "-Wl,--build-id", "-o", program_file, source], check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", program_file, source], check=True)
     subprocess.run(["strip", "-s", "-o", bare, program_file], check=True)
+    return directory, bare
+
+
+@test
+def a_report_of_a_recording_gets_names_of_stripped_programs():
+    need("strip", "gcc")
+    directory, bare = spinning_program()
+    empty = os.path.dirname(bare)
     recording = os.path.join(empty, "spins.trace.zip")
     with subprocess.Popen([bare]) as process:
         try:
@@ -138,3 +145,29 @@ def a_report_of_a_recording_gets_names_of_stripped_programs():
     done = mapgen("report", "-i", folded, "--symbolize-at", "http://127.0.0.1:1")
     equal(done.returncode, 1, "only a recording has build-ids")
     check("needs a recording" in done.stderr, done.stderr)
+
+
+@test
+def a_report_of_a_perf_data_gets_names_of_stripped_programs():
+    need("strip", "gcc", "perf")
+    directory, bare = spinning_program()
+    data = os.path.join(os.path.dirname(bare), "perf.data")
+    with subprocess.Popen([bare]) as process:
+        try:
+            done = subprocess.run(["perf", "record", "-q", "-g", "-o", data, "-p", str(process.pid), "sleep", "1"], capture_output=True, text=True)
+            if done.returncode or not os.path.exists(data):
+                raise h.Skipped("nothing could be recorded: " + done.stderr[:200])
+            with symsrv("--index", directory) as program:
+                # While the process lives, its own mappings are used.
+                alive = mapgen("report", "-i", data, "--format=folded", "--symbolize-at", program.url)
+        finally:
+            process.kill()
+    without = mapgen("report", "-i", data, "--format=folded")
+    check("hidden_spin" not in without.stdout and "spins!0x" in without.stdout, without.stdout[:300])
+    with symsrv("--index", directory) as program:
+        gone = mapgen("report", "-i", data, "--format=folded", "--symbolize-at", program.url)
+        for done in (alive, gone):
+            equal((done.returncode, done.stderr), (0, ""), "done")
+            check("main;hidden_spin" in done.stdout.replace("[spins]", "") and "spins!0x" not in done.stdout, done.stdout[:500])
+    done = mapgen("report", "-i", data, "--format=folded", "--symbolize-at", "http://127.0.0.1:1")
+    equal((done.returncode, done.stdout), (3, without.stdout), "without the server")
