@@ -47,6 +47,11 @@ def check_counts(events, before, after):
     expect(thrown == after.exceptions - before.exceptions, f"{thrown} exceptions, the program has counted {after.exceptions}")
 
 
+def reaches_start(frames):
+    """The program `dotnet` is stripped: its _start, the only caller of __libc_start_main, may have no name."""
+    return frames[-1] in STARTS or frames[-2:] == ["__libc_start_main", "[unknown]"]
+
+
 def check_native(context, version, *words, before=()):
     path = os.path.join(context.scratch, f"native-{version}.trace.zip")
     with Target(version) as target:
@@ -63,7 +68,7 @@ def check_native(context, version, *words, before=()):
     with_stack, all_events, strangers = match(events, samples)
     expect(not strangers, f"{strangers} native stacks belong to no event")
     expect(all_events - with_stack <= max(CHANCE, all_events / 100), f"{all_events - with_stack} of {all_events} events have no stack")
-    ends = collections.Counter(sample.frames[-1] for sample in samples if sample.frames[-1] not in STARTS)
+    ends = collections.Counter(sample.frames[-1] for sample in samples if not reaches_start(sample.frames))
     expect(sum(ends.values()) <= max(CHANCE, len(samples) / 100), f"stacks that do not reach the thread's start end in {ends}")
     context.figure(f".NET {version}: {with_stack} of {all_events} events have a native stack, "
                    f"{len(samples) - sum(ends.values())} of {len(samples)} reach the thread's start")
@@ -171,7 +176,7 @@ def test_probes_by_thread_follow_threads_that_appear(context):
     main = [sample for sample in samples if sample.tid == target.pid]
     expect(len(main) == 40, f"{len(main)} of 40 events of the first thread have a native stack")
     expect(len(samples) > len(main), "no thread that was made later has a native stack")
-    ends = collections.Counter(sample.frames[-1] for sample in samples if sample.frames[-1] not in STARTS)
+    ends = collections.Counter(sample.frames[-1] for sample in samples if not reaches_start(sample.frames))
     expect(sum(ends.values()) <= max(CHANCE, len(samples) / 100), f"stacks that do not reach the thread's start end in {ends}")
     context.figure(f"{last.exceptions} exceptions, {len(samples)} native stacks")
 
@@ -292,7 +297,8 @@ def check_budget(context, name, before=()):
     beyond = sum(max(0, count - (10000 << 28) // 10**9) for count in collections.Counter(event.time >> 28 for event in events).values())
     if not beyond:
         raise Skip("the machine is too busy: a thread fires fewer events than the budget permits")
-    expect(f"{thinned} events have no native stack: there were too many a second" in said, f"{beyond} beyond the budget: {said}")
+    expect(thinned + lost, f"nothing was left out or lost, by the times of events {beyond} are beyond the budget")
+    expect(not thinned or f"{thinned} events have no native stack: there were too many a second" in said, said)
     # A hit is some microseconds after its event, so it may be of the next window. Where the reader leaves out, some are lost before.
     expect(abs(thinned - beyond) <= beyond / 20 + lost, f"{thinned} stacks were left out, by the times of events {beyond}")
     context.figure(f"{BURST} exceptions, {len(samples)} stacks, {thinned} left out, {in_kernel} by the kernel, {lost} lost")
@@ -301,13 +307,13 @@ def check_budget(context, name, before=()):
 
 def test_stacks_beyond_the_budget_are_left_out_by_the_kernel(context):
     thinned, in_kernel = check_budget(context, "budget")
-    expect(thinned == in_kernel, f"{thinned} stacks were left out, {in_kernel} by the kernel")
+    expect(thinned == in_kernel > 0, f"{thinned} stacks were left out, {in_kernel} by the kernel")
 
 
 def test_stacks_beyond_the_budget_are_left_out_by_the_kernel_with_probes_by_tracefs(context):
     need_tracefs()
     thinned, in_kernel = check_budget(context, "budget-tracefs", before=older_kernel("links"))
-    expect(thinned == in_kernel, f"{thinned} stacks were left out, {in_kernel} by the kernel")
+    expect(thinned == in_kernel > 0, f"{thinned} stacks were left out, {in_kernel} by the kernel")
 
 
 def test_stacks_beyond_the_budget_are_left_out_with_probes_by_tracefs_without_bpf(context):
